@@ -1,0 +1,18 @@
+# Everything the product links against is a Debian 12 package.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PNG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(cfitsio REQUIRED IMPORTED_TARGET cfitsio)
+pkg_check_modules(fftw REQUIRED IMPORTED_TARGET fftw3)
+pkg_check_modules(fftwf REQUIRED IMPORTED_TARGET fftw3f)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+
+find_path(CASACORE_INCLUDE casacore/casa/aips.h REQUIRED)
+add_library(apsyn_casacore INTERFACE)
+target_include_directories(apsyn_casacore SYSTEM INTERFACE ${CASACORE_INCLUDE})
+foreach(part ms measures tables casa)
+  find_library(CASACORE_${part} casa_${part} REQUIRED)
+  target_link_libraries(apsyn_casacore INTERFACE ${CASACORE_${part}})
+endforeach()

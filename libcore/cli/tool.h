@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What all tools share: common options, messages, exit statuses, timing. A tool reads
+//
+//   int main(int argc, char** argv) {
+//     Tool tool("correlate", "cross-multiply the antennas of a voltage stream");
+//     Options options;
+//     declare(tool, options);                       // tool.app() is a CLI::App
+//     return tool.run(argc, argv, [&] { run(tool, options); });
+//   }
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libcore/core/device.h"
+#include "libcore/core/error.h"
+#include "libcore/core/log.h"
+#include "libcore/core/units.h"
+
+namespace apsyn {
+
+const char* version();  ///< "0.1.0"
+const char* git_hash();
+const char* cuda_architectures();  ///< "none" without CUDA
+
+struct CommonOptions {
+  std::string output;  ///< -o, --output
+  bool overwrite = false, quiet = false, verbose = false, dry_run = false;
+  std::string progress = "auto", device = "auto";
+  unsigned threads = 0;                ///< after parsing: at least 1
+  std::uint64_t max_memory_bytes = 0;  ///< after parsing: never 0
+};
+
+/// Accumulates the wall time of named stages for -v.
+class StageTimer;
+
+class Tool {
+ public:
+  Tool(std::string name, std::string summary);
+  ~Tool();
+  CLI::App& app() { return *app_; }
+  CommonOptions& common() { return common_; }
+  const std::string& name() const { return name_; }
+
+  /// Positional INPUT...; `max_inputs` 0 = any number. After parsing, no INPUT and stdin no terminal = {"-"}.
+  void add_inputs(std::vector<std::string>& inputs, const std::string& what, std::size_t max_inputs = 1);
+  /// Options that carry units. The value is parsed once; a wrong text is a usage error that names option and
+  /// text.
+  CLI::Option* add_angle(const std::string& flags, double& rad, const std::string& help);
+  CLI::Option* add_duration(const std::string& flags, double& seconds, const std::string& help);
+  CLI::Option* add_frequency(const std::string& flags, double& hz, const std::string& help);
+  CLI::Option* add_flux(const std::string& flags, double& jy, const std::string& help);
+
+  /// Parses, runs `body`, and turns every outcome into messages and the contract's exit status.
+  int run(int argc, char** argv, const std::function<void()>& body);
+
+  /// "name version git_hash" and the non-default command line: two or three lines for HISTORY.
+  std::vector<std::string> provenance() const;
+  Device device(CudaSupport support) const;  ///< chooses, and names the choice on stderr
+
+  /// Starts counting a stage (ends the former). With -v the times end up in the closing report.
+  void stage(const std::string& stage_name);
+  /// The rate for the closing report, for example rate(n_vis, "vis").
+  void report_rate(double count, const std::string& unit);
+  /// For --dry-run and other human-readable results on stdout; flushed and checked at the end.
+  void print(const std::string& line);
+
+ private:
+  std::string name_;
+  std::unique_ptr<CLI::App> app_;
+  CommonOptions common_;
+  std::vector<std::string> arguments_;
+  std::vector<std::string>* inputs_ = nullptr;
+  std::unique_ptr<StageTimer> timer_;
+};
+
+/// Progress on stderr: percentage (when the total is known), rate and time left. Thread-safe update.
+class Progress {
+ public:
+  Progress(Tool& tool, std::string what, double total, std::string unit);
+  ~Progress();
+  void update(double done);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace apsyn

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// CRC-32C (Castagnoli) of a byte stream, for stream trailers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace apsyn {
+
+class Crc32c {
+ public:
+  void add(const void* bytes, std::size_t n_bytes);
+  std::uint32_t value() const { return ~state_; }
+
+ private:
+  std::uint32_t state_ = ~0u;
+};
+
+}  // namespace apsyn

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Gain tables: `antenna[,pol][,channel],gain_amplitude,phase_rad`, the measured gain g = a exp(i phase).
+// Data are divided by it. A row without pol or channel holds for all of them; antennas without a row keep 1.
+#pragma once
+
+#include <complex>
+#include <string>
+#include <string_view>
+
+#include "libcore/core/array_layout.h"
+#include "libcore/core/view.h"
+
+namespace apsyn {
+
+/// [antenna][pol][channel] complex gains; `antenna` in the file is an index or a name of the layout.
+/// DataError when malformed, an amplitude is zero or a value is not finite.
+Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std::string& source,
+                                                const ArrayLayout& layout, std::size_t n_pol,
+                                                std::size_t n_chan);
+Buffer<std::complex<double>, 3> read_gains_csv(const std::string& path, const ArrayLayout& layout,
+                                               std::size_t n_pol, std::size_t n_chan);
+
+}  // namespace apsyn

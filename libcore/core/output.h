@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Outputs that appear complete or not at all: written beside the target as NAME.part, checked, fsynced,
+// renamed.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace apsyn {
+
+/// UsageError when `path` exists and may not be overwritten, or FailureError when its folder is missing or
+/// not writable; call it before any long work. "-" checks that standard output is no terminal.
+void check_output(const std::string& path, bool overwrite);
+
+/// The claim on one output name, a file or a folder (Measurement Sets). The temporary name is target +
+/// ".part". It is removed when the claim is dropped without commit(), on SIGINT, SIGTERM and SIGHUP, and when
+/// an exception ends the tool.
+class PendingOutput {
+ public:
+  PendingOutput(const std::string& target, bool overwrite);
+  ~PendingOutput();
+  PendingOutput(PendingOutput&&) noexcept;
+  PendingOutput& operator=(PendingOutput&&) = delete;
+  const std::string& target() const { return target_; }
+  const std::string& part() const { return part_; }
+  /// fsyncs the part (every file of a folder), renames it onto the target and fsyncs the parent.
+  /// FailureError.
+  void commit();
+
+ private:
+  std::string target_, part_;
+  bool overwrite_ = false, done_ = false;
+};
+
+/// A byte output to a file (through PendingOutput) or to standard output ("-"). Throws FailureError on a full
+/// disk and BrokenPipe when the reader has gone away.
+class OutputFile {
+ public:
+  OutputFile(const std::string& path, bool overwrite);
+  ~OutputFile();
+  OutputFile(OutputFile&&) = delete;
+  void write(const void* bytes, std::size_t n_bytes);
+  /// Rewrites earlier bytes; files only.
+  void write_at(std::size_t offset, const void* bytes, std::size_t n_bytes);
+  void commit();
+  bool is_stdout() const { return pending_ == nullptr; }
+
+ private:
+  std::string path_;
+  PendingOutput* pending_ = nullptr;
+  int fd_ = -1;
+};
+
+/// Removes every part that is still pending; the signal watcher calls it.
+void remove_pending_outputs();
+
+}  // namespace apsyn

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Threads over independent work, and a bounded read | compute | write pipeline.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace apsyn {
+
+/// Calls work(item, thread) for item = 0 .. n_items-1 on up to n_threads threads, dynamically; waits for all
+/// and rethrows the first exception. Results must not depend on which thread takes which item.
+void parallel_for(unsigned n_threads, std::size_t n_items,
+                  const std::function<void(std::size_t item, unsigned thread)>& work);
+
+/// A bounded queue between two threads. close() ends it; a closed queue lets nobody wait.
+template <class T>
+class BoundedQueue {
+ public:
+  explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
+  /// False when the queue was closed; the item is then dropped.
+  bool push(T item) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
+    if (closed_) return false;
+    items_.push_back(std::move(item));
+    changed_.notify_all();
+    return true;
+  }
+  /// Empty when the queue is closed and drained.
+  std::optional<T> pop() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return closed_ || !items_.empty(); });
+    if (items_.empty()) return std::nullopt;
+    T item = std::move(items_.front());
+    items_.pop_front();
+    changed_.notify_all();
+    return item;
+  }
+  void close() {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::size_t capacity_;
+  std::deque<T> items_;
+  bool closed_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+/// Runs read -> compute -> write with each stage on its own thread (compute on the caller's) and at most
+/// `depth` items in flight between neighbours. Items are recycled: `make` builds 2*depth + 3 of them.
+/// read(item) returns false at the end; compute(item) may return void; order is kept. The first exception of
+/// any stage ends all and is rethrown.
+template <class Item, class Read, class Compute, class Write>
+void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read read, Compute compute,
+                  Write write) {
+  BoundedQueue<Item> free_items(2 * depth + 3), full(depth), done(depth);
+  for (std::size_t i = 0; i < 2 * depth + 3; ++i) free_items.push(make());
+  std::exception_ptr first_error;
+  std::mutex error_mutex;
+  auto fail = [&] {
+    {
+      std::lock_guard lock(error_mutex);
+      if (!first_error) first_error = std::current_exception();
+    }
+    free_items.close();
+    full.close();
+    done.close();
+  };
+  auto failed = [&] {
+    std::lock_guard lock(error_mutex);
+    return first_error != nullptr;
+  };
+  std::thread reader([&] {
+    try {
+      while (auto item = free_items.pop()) {
+        if (failed() || !read(*item)) break;
+        if (!full.push(std::move(*item))) break;
+      }
+      full.close();
+    } catch (...) {
+      fail();
+    }
+  });
+  std::thread writer([&] {
+    try {
+      while (auto item = done.pop()) {
+        if (failed()) break;
+        write(*item);
+        free_items.push(std::move(*item));
+      }
+    } catch (...) {
+      fail();
+    }
+  });
+  try {
+    while (auto item = full.pop()) {
+      if (failed()) break;
+      compute(*item);
+      if (!done.push(std::move(*item))) break;
+    }
+  } catch (...) {
+    fail();
+  }
+  done.close();
+  free_items.close();
+  reader.join();
+  writer.join();
+  if (first_error) std::rethrow_exception(first_error);
+}
+
+}  // namespace apsyn

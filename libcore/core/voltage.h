@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Voltage streams: PSRDADA header and samples. The layout is described in apsyn-voltage(5).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "libcore/core/array_layout.h"
+#include "libcore/core/time.h"
+#include "libcore/core/units.h"
+#include "libcore/core/view.h"
+
+namespace apsyn {
+
+enum class SampleEncoding { twos_complement, offset_binary, floating, pack5x5 };
+
+struct VoltageHeader {
+  std::string telescope = "unknown", instrument = "apsyn", source = "unknown";
+  UtcTime start;            ///< of sample 0 of this stream (UTC_START, PICOSECONDS and OBS_OFFSET)
+  double freq_hz = 0;       ///< band centre
+  double bandwidth_hz = 0;  ///< negative: channels descend
+  double sample_s = 0;      ///< per channel sample
+  unsigned n_bit = 8;       ///< per component: 4, 8, 16 or 32 (5 with pack5x5)
+  unsigned n_dim = 2;       ///< 1 real, 2 complex
+  std::size_t n_chan = 1, n_ant = 1, n_pol = 1;
+  std::string order = "TFAP";     ///< slowest first
+  std::size_t block_samples = 1;  ///< NSBLK
+  SampleEncoding encoding = SampleEncoding::twos_complement;
+  double scale = 1;  ///< SCALE
+  bool sideband_conj = false;
+  std::string pol_basis = "XY";
+  std::size_t missing_samples = 128;       ///< MISSING_NSAMP
+  std::optional<std::uint64_t> file_size;  ///< payload bytes; absent when FILE_SIZE is 0 or missing
+  bool trailer = false;                    ///< TRAILER 1
+  ArrayLayout layout;                      ///< from the inline table; empty antennas when absent
+  std::optional<SkyDirection> phase_centre;
+  std::string tracking;
+  std::vector<std::string> history;
+  std::vector<std::pair<std::string, std::string>> unknown;  ///< other keys, verbatim, in order
+
+  /// Centre of channel `chan`, Hz: FREQ - BW/2 + (chan + 1/2) BW / NCHAN. Real input (NDIM 1): one channel =
+  /// the band.
+  double channel_freq_hz(std::size_t chan) const;
+  /// Bits of one time sample of all channels, antennas and polarisations.
+  std::size_t bits_per_time() const { return n_bit * n_dim * n_chan * n_ant * n_pol; }
+};
+
+/// DataError naming the missing or offending key. `bytes` is the whole header (HDR_SIZE bytes).
+VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& source);
+/// A header of a multiple of 4096 bytes that parses to the same values.
+std::string format_voltage_header(const VoltageHeader& header);
+
+/// A gulp in canonical order, either integer (n_bit <= 16 is decoded to int8 when n_bit <= 8, else float) or
+/// float.
+struct VoltageBlock {
+  std::int64_t first_sample = 0;
+  std::size_t n_time = 0;
+  bool integer = true;
+  Buffer<std::int8_t, 5> samples_i8;  ///< [time][chan][ant][pol][re, im] when integer
+  Buffer<float, 5>
+      samples_f32;  ///< the same axes otherwise; NaN and Inf already replaced by 0 and marked missing
+  /// [time / missing_samples, aligned to the stream's sample 0][ant]: 1 = valid, 0 = missing. The first row
+  /// covers the aligned span that holds first_sample.
+  Buffer<std::uint8_t, 2> valid;
+  std::size_t first_valid_row_offset = 0;  ///< first_sample mod missing_samples
+  std::size_t missing_samples = 128;       ///< samples per row of `valid`
+  /// Floating input only: 1 where a sample was not finite, [time][chan][ant]; empty when all were finite.
+  Buffer<std::uint8_t, 3> not_finite;
+
+  bool is_valid(std::size_t time, std::size_t ant) const {
+    return valid((first_valid_row_offset + time) / missing_samples, ant) != 0;
+  }
+};
+
+/// Packs [.., re, im] int8 pairs in -8..7 to 4+4 bits, real in the high nibble.
+void pack_4bit(std::span<const std::int8_t> components, std::span<std::uint8_t> packed);
+
+}  // namespace apsyn

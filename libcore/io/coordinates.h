@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Directions and times through casacore measures. Directions are apparent (precession, nutation, annual and
+// diurnal aberration, Earth rotation; no refraction), as a plane wave meets the array. When casacore has no
+// Earth-orientation table, UT1 = UTC and no polar motion (up to 0.9 s, 13 arcsec of rotation): a warning says
+// so once. Thread-safe.
+#pragma once
+
+#include <memory>
+
+#include "libcore/core/array_layout.h"
+#include "libcore/core/time.h"
+#include "libcore/core/units.h"
+
+namespace apsyn {
+
+class SkyFrame {
+ public:
+  explicit SkyFrame(const Site& site);
+  ~SkyFrame();
+  /// Unit vector east, north, up towards a J2000 direction.
+  Vec3 enu_from_direction(const UtcTime& time, const SkyDirection& direction) const;
+  /// Rotation J2000 -> local for many sources at one instant would miss aberration; so one call per
+  /// direction.
+  SkyDirection direction_from_enu(const UtcTime& time, const Vec3& unit) const;
+  SkyDirection zenith(const UtcTime& time) const;
+  /// Rows u, v, w: uvw = R enu_offset. w points at the apparent direction, v to J2000 north there, u to the
+  /// east.
+  Mat3 uvw_rotation(const UtcTime& time, const SkyDirection& phase_centre) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace apsyn

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+
+#include "libcore/core/array_layout.h"
+
+namespace apsyn {
+
+/// A built-in array's name, an antennas CSV, or a *.metafits / *.fits file.
+ArrayLayout load_layout(const std::string& name_or_path);
+
+}  // namespace apsyn

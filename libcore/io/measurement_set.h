@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Measurement Sets v2 through casacore: a bounded-memory reader and an atomic writer. Conventions and
+// columns: apsyn-conventions(7). casacore types stay out of this header.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libcore/core/visibility.h"
+
+namespace apsyn {
+
+struct MsSpectralWindow {
+  std::vector<double> channel_hz, width_hz;  ///< ascending or descending, as stored; width > 0
+  std::string name;
+};
+struct MsField {
+  std::string name;
+  SkyDirection phase_centre;
+};
+
+struct MsSelection {
+  std::string column = "DATA";
+  std::vector<int> fields, spws;                      ///< empty = all
+  std::int64_t first_row = 0, n_rows = -1;            ///< in main-table rows
+  std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
+  std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all
+  bool autos = false;                                 ///< keep ANTENNA1 == ANTENNA2
+};
+
+/// Rows of one DATA_DESC_ID. Flags, WEIGHT, WEIGHT_SPECTRUM and NaN are already folded into `weight`: 0 = no
+/// data, and data is then 0 too.
+struct MsRows {
+  int spw = 0;              ///< index into spectral_windows(), also the channel axis below
+  Buffer<double, 2> uvw_m;  ///< [row][3] as stored
+  std::vector<double> time_mjd_s, interval_s;
+  std::vector<int> ant1, ant2, field;
+  std::vector<std::int64_t> row_number;  ///< in the main table
+  Buffer<std::complex<float>, 3> data;   ///< [row][chan][product], products as products()
+  Buffer<float, 3> weight;               ///< the same shape
+};
+
+class MeasurementSetReader {
+ public:
+  /// FailureError when it cannot be opened, DataError when it is no usable MS v2 (names the missing table or
+  /// column).
+  MeasurementSetReader(const std::string& path, const MsSelection& selection);
+  ~MeasurementSetReader();
+  const std::vector<MsSpectralWindow>& spectral_windows() const;  ///< selected ones, channel range applied
+  const std::vector<MsField>& fields() const;  ///< all of the set, indexed by MsRows::field
+  const ArrayLayout& layout() const;           ///< site = mean position when the set names none
+  /// Always in the order XX XY YX YY, RR RL LR LL or a subset thereof, whatever the set's order.
+  const std::vector<Product>& products() const;
+  std::int64_t n_rows() const;  ///< selected rows (before dropping autos)
+  double first_time_mjd_s() const;
+  double last_time_mjd_s() const;
+  const std::string& telescope() const;
+  /// Up to max_rows rows of one spectral window; false at the end. `products` picks the correlations to fill.
+  bool read(MsRows& rows, std::size_t max_rows);
+  void rewind();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Largest distance (m) over all selected rows, max |w| and so on need a pass: see kernels/idg. This only
+/// opens sets.
+
+struct MsDescription {
+  std::string telescope = "unknown", observer = "apsyn", source = "unknown";
+  ArrayLayout layout;  ///< with site
+  SkyDirection phase_centre;
+  std::vector<double> channel_hz;
+  double channel_width_hz = 0;  ///< > 0
+  std::vector<Product> products;
+  std::vector<std::string> history;
+};
+
+struct MsWriteRows {
+  double time_mjd_s = 0, interval_s = 0, exposure_s = 0;  ///< mid-integration
+  View<const double, 2> uvw_m;  ///< [baseline][3], r_1 - r_2 as apsyn-conventions(7) says
+  const std::vector<Baseline>* baselines = nullptr;
+  View<const std::complex<float>, 3> data;  ///< [baseline][chan][product]
+  View<const float, 3> weight;              ///< 0 = flagged
+};
+
+class MeasurementSetWriter {
+ public:
+  /// Creates PATH.part; nothing is at PATH before commit().
+  MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite);
+  ~MeasurementSetWriter();
+  void write(const MsWriteRows& rows);
+  void commit();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace apsyn
