@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What the tests of the command line share: source "$APSYN_SOURCE/tests/cli/lib.sh" first. It enters an empty scratch
+# folder that is removed at the end, puts the built tools first on the PATH and closes standard input. An expectation
+# that fails is reported with its line and the test goes on; the script ends with status 1 if there was any, also when
+# it happened in a subshell or a pipe. A command that does not end in $TIME_LIMIT seconds counts as hung.
+set -uo pipefail
+: "${APSYN_BIN:?the folder of the built tools}" "${APSYN_SOURCE:?the source folder}" "${APSYN_BUILD:?the build folder}"
+export PATH="$APSYN_BIN:$PATH" LC_ALL=C
+unset APSYN_DEVICE
+TIME_LIMIT=${TIME_LIMIT:-120}
+SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/apsyn-test.XXXXXX")
+STATE=$(mktemp -d "${TMPDIR:-/tmp}/apsyn-test.XXXXXX") # stdout and stderr of the last command, list of failures
+cd "$SCRATCH" || exit 1
+exec </dev/null
+
+finish() {
+  local status=$?
+  cd / && chmod -R u+rwX "$SCRATCH" && rm -rf "$SCRATCH"
+  [ -s "$STATE/failures" ] && [ $status -ne 77 ] && status=1
+  rm -rf "$STATE"
+  exit $status
+}
+trap finish EXIT
+
+# fail TEXT: notes a failure at the line of the test script that called.
+fail() {
+  local depth=1
+  while [ "${BASH_SOURCE[$depth]}" = "${BASH_SOURCE[0]}" ] && [ $depth -lt $((${#BASH_SOURCE[@]} - 1)) ]; do
+    depth=$((depth + 1))
+  done
+  echo "${BASH_SOURCE[$depth]##*/}:${BASH_LINENO[$((depth - 1))]}: $*" | tee -a "$STATE/failures" >&2
+}
+
+# skip TEXT: ends the test as skipped, with the reason. A failure before it still counts.
+skip() {
+  echo "skipped: $*"
+  [ -s "$STATE/failures" ] && exit 1
+  exit 77
+}
+
+# need COMMAND...: skips the test unless these programs are installed.
+need() {
+  local program
+  for program in "$@"; do command -v "$program" >/dev/null || skip "$program is not installed"; done
+}
+
+# all_tools: the name of every tool, one per line.
+all_tools() { find "$APSYN_SOURCE/tools" -name '*.cpp' -printf '%f\n' | sed 's/\.cpp$//' | sort; }
+
+# expect_exit CODE COMMAND...: runs it and keeps what it says for expect_stdout and expect_stderr; standard input is the
+# caller's. CODE may be a list: "1|3".
+expect_exit() {
+  local expected=$1 status
+  shift
+  timeout "$TIME_LIMIT" "$@" >"$STATE/stdout" 2>"$STATE/stderr"
+  status=$?
+  [ $status -eq 124 ] && fail "hung for $TIME_LIMIT s: $*"
+  case "|$expected|" in
+    *"|$status|"*) ;;
+    *)
+      fail "exit status $status instead of $expected: $*"
+      sed 's/^/    stderr: /' "$STATE/stderr" | tail -5 >&2
+      ;;
+  esac
+}
+
+# run COMMAND...: must succeed.
+run() { expect_exit 0 "$@"; }
+
+# expect_stderr TEXT..., expect_stdout TEXT...: the last command wrote each text (fixed strings).
+expect_stderr() { expect_in stderr "$@"; }
+expect_stdout() { expect_in stdout "$@"; }
+expect_in() {
+  local where=$1 text
+  shift
+  for text in "$@"; do
+    grep -aqF -- "$text" "$STATE/$where" && continue
+    fail "no '$text' on $where"
+    head -c 2000 "$STATE/$where" | sed "s/^/    $where: /" >&2
+  done
+}
+
+# expect_no_stdout: the last command wrote nothing there.
+expect_no_stdout() { [ -s "$STATE/stdout" ] && fail "unexpected $(stat -c %s "$STATE/stdout") bytes on stdout"; }
+# stdout_file, stderr_file: what the last command wrote, for closer looks.
+stdout_file() { echo "$STATE/stdout"; }
+stderr_file() { echo "$STATE/stderr"; }
+
+# expect_file NAME...: each is there and not empty (a file or a folder), with no NAME.part left.
+expect_file() {
+  local name
+  for name in "$@"; do
+    [ -s "$name" ] || fail "$name is missing or empty"
+    [ -e "$name.part" ] && fail "$name.part was left behind"
+  done
+}
+
+# expect_no_file NAME...: neither NAME nor NAME.part is there.
+expect_no_file() {
+  local name
+  for name in "$@"; do
+    [ -e "$name" ] && fail "$name should not be there"
+    [ -e "$name.part" ] && fail "$name.part was left behind"
+  done
+}
+
+# expect_same A B: identical bytes.
+expect_same() { cmp "$1" "$2" >&2 || fail "$1 and $2 differ"; }
+
+# expect_near VALUE EXPECTED TOLERANCE WHAT: |VALUE - EXPECTED| <= TOLERANCE; anything that is no number fails.
+expect_near() {
+  awk -v x="$1" -v y="$2" -v t="$3" 'BEGIN {
+    number = "^[-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?$"
+    if (x !~ number || y !~ number || t !~ number) exit 1
+    d = x - y; if (d < 0) d = -d
+    exit !(d <= t + 0)
+  }' || fail "$4 is $1, not $2 within $3"
+}
