@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 namespace apsyn {
@@ -47,7 +48,7 @@ class OutputFile {
 
  private:
   std::string path_;
-  PendingOutput* pending_ = nullptr;
+  std::unique_ptr<PendingOutput> pending_;
   int fd_ = -1;
 };
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/cli/stage_timer.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "libcore/core/device.h"
+#include "libcore/core/units.h"
+
+namespace apsyn {
+
+void StageTimer::start(const std::string& stage) {
+  stop();
+  auto found =
+      std::find_if(seconds_.begin(), seconds_.end(), [&](const auto& s) { return s.first == stage; });
+  if (found == seconds_.end()) found = seconds_.insert(seconds_.end(), {stage, 0.0});
+  current_ = static_cast<std::size_t>(found - seconds_.begin());
+  stage_begin_ = Clock::now();
+}
+
+void StageTimer::stop() {
+  if (current_ == SIZE_MAX) return;
+  seconds_[current_].second += std::chrono::duration<double>(Clock::now() - stage_begin_).count();
+  current_ = SIZE_MAX;
+}
+
+void StageTimer::set_rate(double count, const std::string& unit) {
+  rate_count_ = count;
+  rate_unit_ = unit;
+}
+
+std::string StageTimer::report() const {
+  const double wall = std::chrono::duration<double>(Clock::now() - begin_).count();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  std::string text = "times:";
+  double accounted = 0;
+  for (const auto& [stage, stage_s] : seconds_) {
+    text += fmt::format(" {} {:.3f} s,", stage, stage_s);
+    accounted += stage_s;
+  }
+  text +=
+      fmt::format(" unaccounted {:.3f} s; wall {:.3f} s, cpu {:.3f} s, peak memory {}",
+                  std::max(0.0, wall - accounted), wall, seconds(usage.ru_utime) + seconds(usage.ru_stime),
+                  format_bytes(static_cast<double>(peak_memory_bytes())));
+  if (!rate_unit_.empty())
+    text += fmt::format(", {:.4g} {}/s", rate_count_ / std::max(wall, 1e-9), rate_unit_);
+  return text;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/cli/tool.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "libcore/cli/signals.h"
+#include "libcore/cli/stage_timer.h"
+#include "libcore/cli/terminal.h"
+#include "libcore/core/output.h"
+
+namespace apsyn {
+namespace {
+
+/// Options that change nothing in the output stay out of its history, so that outputs stay byte-identical.
+bool shapes_output(const CLI::Option& option) {
+  for (const char* name : {"--help", "--version", "--output", "--overwrite", "--quiet", "--verbose",
+                           "--progress", "--device", "--threads", "--max-memory", "--dry-run"})
+    if (option.check_name(name)) return false;
+  return true;
+}
+
+std::string shell_quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                              "_-+=./,:%@") == std::string::npos)
+    return word;
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+const char* level_name(LogLevel level) {
+  switch (level) {
+    case LogLevel::verbose:
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::error:
+      break;
+  }
+  return "error";
+}
+
+}  // namespace
+
+Tool::Tool(std::string name, std::string summary)
+    : name_(std::move(name)),
+      app_(std::make_unique<CLI::App>(summary, name_)),
+      timer_(std::make_unique<StageTimer>()) {
+  app_->set_help_flag("-h,--help", "print this help and exit");
+  app_->set_version_flag(
+      "--version",
+      fmt::format("{} {} ({}; CUDA architectures: {})", name_, version(), git_hash(), cuda_architectures()),
+      "print the version, its git hash and CUDA architectures, and exit");
+  app_->get_formatter()->column_width(34);
+  app_->add_option("-o,--output", common_.output, "where the result goes; - is standard output")
+      ->type_name("PATH|-");
+  app_->add_flag("--overwrite", common_.overwrite, "replace existing outputs");
+  app_->add_flag("-q,--quiet", common_.quiet, "only warnings and errors");
+  app_->add_flag("-v,--verbose", common_.verbose, "more messages, and times and memory at the end");
+  app_->add_option("--progress", common_.progress, "auto (when stderr is a terminal), on or off")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "on", "off"}));
+  app_->add_option("--device", common_.device, "auto, cpu or cuda[:N]")
+      ->type_name("DEVICE")
+      ->envname("APSYN_DEVICE");
+  app_->add_option("--threads", common_.threads, "CPU threads (default: all that this process may use)")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 4096u));
+  common_.max_memory_bytes = available_memory_bytes() / 10 * 8;
+  app_->add_option_function<std::string>(
+          "--max-memory", [this](const std::string& text) { common_.max_memory_bytes = parse_bytes(text); },
+          "memory to use at most, for example 8GB (default: 80 % of what is there)")
+      ->type_name("SIZE");
+  app_->add_flag("--dry-run", common_.dry_run, "print the plan and the memory it needs; do nothing");
+}
+
+Tool::~Tool() = default;
+
+void Tool::add_inputs(std::vector<std::string>& inputs, const std::string& what, std::size_t max_inputs) {
+  inputs_ = &inputs;
+  const int most = max_inputs == 0 ? CLI::detail::expected_max_vector_size : static_cast<int>(max_inputs);
+  app_->add_option("INPUT", inputs, what)->expected(0, most)->type_name("");
+}
+
+namespace {
+
+CLI::Option* add_quantity(CLI::App& app, const std::string& flags, double& value, const std::string& help,
+                          double (*parse)(std::string_view), const char* type) {
+  const std::string name = flags.substr(flags.rfind(',') + 1);
+  return app
+      .add_option_function<std::string>(
+          flags,
+          [&value, parse, name](const std::string& text) {
+            try {
+              value = parse(text);
+            } catch (const UsageError& error) {
+              throw UsageError("{}: {}", name, error.what());
+            }
+          },
+          help)
+      ->type_name(type);
+}
+
+}  // namespace
+
+CLI::Option* Tool::add_angle(const std::string& flags, double& rad, const std::string& help) {
+  return add_quantity(*app_, flags, rad, help, parse_angle, "ANGLE");
+}
+CLI::Option* Tool::add_duration(const std::string& flags, double& seconds, const std::string& help) {
+  return add_quantity(*app_, flags, seconds, help, parse_duration, "TIME");
+}
+CLI::Option* Tool::add_frequency(const std::string& flags, double& hz, const std::string& help) {
+  return add_quantity(*app_, flags, hz, help, parse_frequency, "FREQ");
+}
+CLI::Option* Tool::add_flux(const std::string& flags, double& jy, const std::string& help) {
+  return add_quantity(*app_, flags, jy, help, parse_flux, "FLUX");
+}
+
+int Tool::run(int argc, char** argv, const std::function<void()>& body) {
+  install_signal_handling();
+  set_log_sink([this](LogLevel level, const std::string& message) {
+    if (level == LogLevel::verbose && !common_.verbose) return;
+    if (level == LogLevel::info && common_.quiet) return;
+    write_message(fmt::format("{}: {}: {}\n", name_, level_name(level), message));
+  });
+  auto fail = [](ExitStatus status, const std::string& message) {
+    log_message(LogLevel::error, message);
+    return static_cast<int>(status);
+  };
+  try {
+    try {
+      app_->parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      if (error.get_exit_code() == 0) {
+        print(error.get_name() == "CallForVersion" ? std::string(error.what()) : app_->help());
+        if (std::fflush(stdout) != 0)
+          throw FailureError("standard output: cannot write: {}", std::strerror(errno));
+        return 0;
+      }
+      throw UsageError("{}: see {} --help", error.what(), name_);
+    }
+    if (common_.threads == 0) common_.threads = available_threads();
+    if (inputs_ != nullptr && inputs_->empty()) {
+      if (::isatty(STDIN_FILENO))
+        throw UsageError("no INPUT, and standard input is a terminal: see {} --help", name_);
+      inputs_->push_back("-");
+    }
+    body();
+    if (std::fflush(stdout) != 0) {
+      if (errno == EPIPE) throw BrokenPipe();
+      throw FailureError("standard output: cannot write: {}", std::strerror(errno));
+    }
+    timer_->stop();
+    if (common_.verbose) log_verbose("{}", timer_->report());
+    return 0;
+  } catch (const Error& error) {
+    return fail(error.status(), error.what());
+  } catch (const BrokenPipe&) {
+    die_by_signal(SIGPIPE);
+  } catch (const std::bad_alloc&) {
+    return fail(ExitStatus::failure, "out of memory: lower --max-memory, or split the work");
+  } catch (const std::exception& error) {
+    return fail(ExitStatus::failure, error.what());
+  }
+  return static_cast<int>(ExitStatus::failure);
+}
+
+std::vector<std::string> Tool::provenance() const {
+  std::string command = name_;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() == 0 || option->get_positional() || !shapes_output(*option)) continue;
+    command += " " + option->get_name();
+    if (option->get_expected_max() == 0) continue;
+    for (const std::string& result : option->results()) command += " " + shell_quoted(result);
+  }
+  if (inputs_ != nullptr)
+    for (const std::string& input : *inputs_) command += " " + shell_quoted(input);
+  return {fmt::format("{} {} {}", name_, version(), git_hash()), command};
+}
+
+Device Tool::device(CudaSupport support) const {
+  Device device = choose_device(common_.device, support, common_.threads);
+  log_info("device: {}", device.description);
+  return device;
+}
+
+void Tool::stage(const std::string& stage_name) {
+  timer_->start(stage_name);
+}
+void Tool::report_rate(double count, const std::string& unit) {
+  timer_->set_rate(count, unit);
+}
+
+void Tool::print(const std::string& line) {
+  const std::string text = line + (line.empty() || line.back() != '\n' ? "\n" : "");
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    if (errno == EPIPE) throw BrokenPipe();
+    throw FailureError("standard output: cannot write: {}", std::strerror(errno));
+  }
+}
+
+}  // namespace apsyn

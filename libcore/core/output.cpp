@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/core/output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <vector>
+
+#include "libcore/core/error.h"
+
+namespace apsyn {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::mutex& parts_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+std::vector<std::string>& parts() {
+  static std::vector<std::string> list;
+  return list;
+}
+
+fs::path folder_of(const std::string& path) {
+  fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? fs::path(".") : folder;
+}
+
+void sync_path(const std::string& path, int flags) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (fd < 0) throw FailureError("{}: cannot open to sync: {}", path, std::strerror(errno));
+  const bool failed = ::fsync(fd) != 0 && errno != EINVAL;  // some file systems sync no folders
+  const int error = errno;
+  ::close(fd);
+  if (failed) throw FailureError("{}: cannot sync: {}", path, std::strerror(error));
+}
+
+void sync_tree(const std::string& path) {
+  if (fs::is_directory(path))
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
+      sync_path(entry.path(), entry.is_directory() ? O_RDONLY | O_DIRECTORY : O_RDONLY);
+  sync_path(path, O_RDONLY);
+}
+
+std::string trimmed(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+void check_output(const std::string& path, bool overwrite) {
+  if (path.empty()) throw UsageError("the output has no name: give --output PATH");
+  if (path == "-") {
+    if (::isatty(STDOUT_FILENO))
+      throw UsageError("standard output is a terminal: redirect it, or give --output PATH");
+    return;
+  }
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(trimmed(path), error)) && !overwrite)
+    throw UsageError("{}: exists: give --overwrite to replace it", path);
+  const std::string folder = folder_of(trimmed(path));
+  if (!fs::is_directory(folder, error)) throw FailureError("{}: its folder {} does not exist", path, folder);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw FailureError("{}: cannot write in {}: {}", path, folder, std::strerror(errno));
+}
+
+PendingOutput::PendingOutput(const std::string& target, bool overwrite)
+    : target_(trimmed(target)), part_(target_ + ".part"), overwrite_(overwrite) {
+  check_output(target_, overwrite);
+  std::error_code error;
+  fs::remove_all(part_, error);  // what a killed run left behind
+  if (error) throw FailureError("{}: cannot remove an older part: {}", part_, error.message());
+  std::lock_guard lock(parts_mutex());
+  parts().push_back(part_);
+}
+
+PendingOutput::PendingOutput(PendingOutput&& other) noexcept
+    : target_(std::move(other.target_)),
+      part_(std::move(other.part_)),
+      overwrite_(other.overwrite_),
+      done_(std::exchange(other.done_, true)) {}
+
+PendingOutput::~PendingOutput() {
+  if (done_) return;
+  std::lock_guard lock(parts_mutex());
+  std::erase(parts(), part_);
+  std::error_code ignored;
+  fs::remove_all(part_, ignored);
+}
+
+void PendingOutput::commit() {
+  sync_tree(part_);
+  std::error_code error;
+  const bool part_is_folder = fs::is_directory(part_, error);
+  const bool target_exists = fs::exists(fs::symlink_status(target_, error));
+  if (target_exists && !overwrite_)
+    throw FailureError("{}: appeared meanwhile: nothing was replaced", target_);
+  if (target_exists && (part_is_folder || fs::is_directory(target_, error))) {
+    // rename() replaces no folder that holds something: step aside first, so that a complete one is always
+    // there.
+    const std::string old = target_ + ".old.part";
+    fs::remove_all(old, error);
+    if (::rename(target_.c_str(), old.c_str()) != 0)
+      throw FailureError("{}: cannot replace: {}", target_, std::strerror(errno));
+    if (::rename(part_.c_str(), target_.c_str()) != 0) {
+      const int cause = errno;
+      (void)::rename(old.c_str(), target_.c_str());
+      throw FailureError("{}: cannot rename {} to it: {}", target_, part_, std::strerror(cause));
+    }
+    fs::remove_all(old, error);
+  } else if (::rename(part_.c_str(), target_.c_str()) != 0) {
+    throw FailureError("{}: cannot rename {} to it: {}", target_, part_, std::strerror(errno));
+  }
+  {
+    std::lock_guard lock(parts_mutex());
+    std::erase(parts(), part_);
+    done_ = true;
+  }
+  sync_path(folder_of(target_), O_RDONLY | O_DIRECTORY);
+}
+
+OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
+  if (path == "-") {
+    check_output(path, overwrite);
+    fd_ = STDOUT_FILENO;
+    path_ = "standard output";
+    return;
+  }
+  auto pending = std::make_unique<PendingOutput>(path, overwrite);
+  fd_ = ::open(pending->part().c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
+  if (fd_ < 0) throw FailureError("{}: cannot create: {}", pending->part(), std::strerror(errno));
+  pending_ = std::move(pending);
+}
+
+OutputFile::~OutputFile() {
+  if (pending_ && fd_ >= 0) ::close(fd_);
+}
+
+void OutputFile::write(const void* bytes, std::size_t n_bytes) {
+  const auto* at = static_cast<const char*>(bytes);
+  while (n_bytes > 0) {
+    const ssize_t n = ::write(fd_, at, n_bytes);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EPIPE) throw BrokenPipe();
+      throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
+    }
+    at += n;
+    n_bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void OutputFile::write_at(std::size_t offset, const void* bytes, std::size_t n_bytes) {
+  if (!pending_) throw FailureError("{}: a pipe cannot be rewritten", path_);
+  const auto* at = static_cast<const char*>(bytes);
+  while (n_bytes > 0) {
+    const ssize_t n = ::pwrite(fd_, at, n_bytes, static_cast<off_t>(offset));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
+    }
+    at += n;
+    offset += static_cast<std::size_t>(n);
+    n_bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void OutputFile::commit() {
+  if (!pending_) return;  // write() has already handed every byte to the kernel
+  const int fd = std::exchange(fd_, -1);
+  if (::close(fd) != 0) throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
+  pending_->commit();
+}
+
+void remove_pending_outputs() {
+  std::lock_guard lock(parts_mutex());
+  std::error_code ignored;
+  for (const std::string& part : parts()) fs::remove_all(part, ignored);
+  parts().clear();
+}
+
+}  // namespace apsyn

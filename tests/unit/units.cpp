@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/core/units.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <random>
+
+#include "libcore/core/error.h"
+
+using namespace apsyn;
+
+namespace {
+
+double shifted(const std::string& digits, int exponent) {
+  return std::stod(digits + "e" + std::to_string(exponent));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(decimal_units_are_exact_to_the_last_bit) {
+  BOOST_TEST(parse_frequency("150.123456MHz") == 150123456.0);
+  BOOST_TEST(parse_frequency("1.420405751768GHz") == 1420405751.768);
+  BOOST_TEST(parse_duration("40ms") == 0.04);
+  BOOST_TEST(parse_duration("51.2us") == 51.2e-6);
+  BOOST_TEST(parse_duration("0.1 s") == 0.1);
+  BOOST_TEST(parse_duration("2min") == 120.0);
+  BOOST_TEST(parse_duration("-1.5h") == -5400.0);
+  BOOST_TEST(parse_length("21cm") == 0.21);
+  BOOST_TEST(parse_flux("3.7mJy") == 3.7e-3);
+  BOOST_TEST(parse_bytes("8GB") == 8000000000u);
+  BOOST_TEST(parse_bytes("1.5GiB") == 1610612736u);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string digits = fmt::format("{}.{:09}", random() % 100000, random() % 1000000000);
+    BOOST_TEST(parse_frequency(digits + "MHz") == shifted(digits, 6));
+    BOOST_TEST(parse_duration(digits + "us") == shifted(digits, -6));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(angles_are_the_nearest_double) {
+  BOOST_TEST(parse_angle("180deg") == M_PI);
+  BOOST_TEST(parse_angle("-90deg") == -M_PI_2);
+  BOOST_TEST(parse_angle("12h0m0s") == M_PI);
+  BOOST_TEST(parse_angle("0.25rad") == 0.25);
+  BOOST_TEST(parse_angle("648000asec") == M_PI);
+  BOOST_TEST(parse_angle("-0d30m0s") == -M_PI / 360);
+  BOOST_TEST(parse_right_ascension("12:00:00") == M_PI);
+  BOOST_TEST(parse_angle("90:00:00") == M_PI_2);
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string digits = fmt::format("{}.{:06}", random() % 360, random() % 1000000);
+    const long double expected = std::stold(digits) * (3.14159265358979323846264338327950288L / 180.0L);
+    const double parsed = parse_angle(digits + "deg");
+    // long double has 11 bits more than double, so it can show agreement to 0.501 of the last bit
+    const double ulp = std::nextafter(parsed, INFINITY) - parsed;
+    BOOST_TEST(std::abs(static_cast<double>(expected - parsed)) <= 0.502 * ulp);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sexagesimal_parts_add_up) {
+  const double expected = (12 * 3600 + 30 * 60 + 0.5) / 86400.0 * 2 * M_PI;
+  BOOST_TEST(std::abs(parse_angle("12h30m00.5s") - expected) < 1e-15);
+  BOOST_TEST(parse_right_ascension("12:30:00.5") == parse_angle("12h30m00.5s"));
+  BOOST_TEST(parse_angle("-30d43m17s") == -parse_angle("30d43m17s"));
+  const SkyDirection direction = parse_sky_direction("12h30m00.5s -30d43m17s");
+  BOOST_TEST(direction.ra_rad == parse_angle("12h30m00.5s"));
+  BOOST_TEST(direction.dec_rad == parse_angle("-30d43m17s"));
+  BOOST_TEST(parse_sky_direction("12:30:00.5,-30:43:17").dec_rad == direction.dec_rad);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_quantities_are_usage_errors) {
+  for (const char* text : {"", "10", "10parsec", "deg", "1e999deg", "nandeg", "12h61m", "12h30m0.5", "1:2",
+                           "0x10deg", "12h30m00.5s x", "--5deg", "1.5.2deg", "infdeg", "10 deg deg"})
+    BOOST_CHECK_THROW(parse_angle(text), UsageError);
+  for (const char* text : {"10", "10mhz", "MHz", "1e400MHz", ""})
+    BOOST_CHECK_THROW(parse_frequency(text), UsageError);
+  for (const char* text : {"8", "-8GB", "1e30GB"}) BOOST_CHECK_THROW(parse_bytes(text), UsageError);
+  for (const char* text : {"12h", "12h30m00s", "12h30m00s 95deg", ""})
+    BOOST_CHECK_THROW(parse_sky_direction(text), UsageError);
+}
+
+BOOST_AUTO_TEST_CASE(formats_read_back) {
+  BOOST_TEST(format_right_ascension(parse_angle("05h34m31.94s"), 2) == "05h34m31.94s");
+  BOOST_TEST(format_declination(parse_angle("-00d00m52.2s"), 1) == "-00d00m52.2s");
+  BOOST_TEST(format_right_ascension(2 * M_PI - 1e-12, 2) == "00h00m00.00s");
+  BOOST_TEST(format_frequency(150e6) == "150 MHz");
+}
