@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/core/sky_model.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <optional>
+
+#include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+#include "libcore/core/input.h"
+
+namespace apsyn {
+namespace {
+
+/// Thrown by the parts that know no line; parse_sky_model adds the place.
+struct Malformed {
+  std::string text;
+};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::string_view unquoted(std::string_view text) {
+  if (text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
+    return trimmed(text.substr(1, text.size() - 2));
+  return text;
+}
+
+/// Fields between commas; brackets and quotes keep commas.
+std::vector<std::string_view> split_fields(std::string_view line) {
+  std::vector<std::string_view> fields;
+  std::size_t start = 0;
+  int depth = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '[') {
+      ++depth;
+    } else if (c == ']') {
+      if (--depth < 0) throw Malformed{"']' without '['"};
+    } else if (c == ',' && depth == 0) {
+      fields.push_back(trimmed(line.substr(start, i - start)));
+      start = i + 1;
+    }
+  }
+  if (depth != 0 || quote != 0) throw Malformed{"a bracket or quote that does not end"};
+  fields.push_back(trimmed(line.substr(start)));
+  return fields;
+}
+
+enum class Column {
+  name,
+  type,
+  patch,
+  ra,
+  dec,
+  i,
+  q,
+  u,
+  v,
+  spectral_index,
+  logarithmic_si,
+  reference_frequency,
+  major_axis,
+  minor_axis,
+  orientation,
+  category
+};
+constexpr std::pair<std::string_view, Column> kColumns[] = {
+    {"name", Column::name},
+    {"type", Column::type},
+    {"patch", Column::patch},
+    {"ra", Column::ra},
+    {"dec", Column::dec},
+    {"i", Column::i},
+    {"q", Column::q},
+    {"u", Column::u},
+    {"v", Column::v},
+    {"spectralindex", Column::spectral_index},
+    {"logarithmicsi", Column::logarithmic_si},
+    {"referencefrequency", Column::reference_frequency},
+    {"majoraxis", Column::major_axis},
+    {"minoraxis", Column::minor_axis},
+    {"orientation", Column::orientation},
+    {"category", Column::category}};
+
+struct Format {
+  std::vector<Column> columns;
+  std::vector<std::string> defaults;  ///< as columns, "" = none
+};
+
+/// The column list of "Format = ..." or "(...) = format", with or without '#'; nothing for other lines.
+std::optional<std::string_view> format_columns(std::string_view line) {
+  line = trimmed(line);
+  while (!line.empty() && line.front() == '#') line = trimmed(line.substr(1));
+  const std::size_t first = line.find('='), last = line.rfind('=');
+  if (first == std::string_view::npos) return std::nullopt;
+  std::string_view columns;
+  if (lower(trimmed(line.substr(0, first))) == "format")
+    columns = trimmed(line.substr(first + 1));
+  else if (lower(trimmed(line.substr(last + 1))) == "format")
+    columns = trimmed(line.substr(0, last));
+  else
+    return std::nullopt;
+  if (!columns.empty() && columns.front() == '(' && columns.back() == ')')
+    columns = columns.substr(1, columns.size() - 2);
+  return columns;
+}
+
+Format parse_format(std::string_view text) {
+  Format format;
+  for (std::string_view field : split_fields(text)) {
+    const std::size_t equals = field.find('=');
+    const std::string key = lower(trimmed(field.substr(0, equals)));
+    const auto known = std::find_if(std::begin(kColumns), std::end(kColumns),
+                                    [&](const auto& column) { return column.first == key; });
+    if (known == std::end(kColumns))
+      throw Malformed{fmt::format("column '{}' is not known: remove it", trimmed(field.substr(0, equals)))};
+    if (std::count(format.columns.begin(), format.columns.end(), known->second) != 0)
+      throw Malformed{fmt::format("column '{}' comes twice", known->first)};
+    format.columns.push_back(known->second);
+    format.defaults.emplace_back(
+        equals == std::string_view::npos ? "" : unquoted(trimmed(field.substr(equals + 1))));
+  }
+  for (auto [needed, name] :
+       {std::pair{Column::type, "Type"}, {Column::ra, "Ra"}, {Column::dec, "Dec"}, {Column::i, "I"}})
+    if (std::count(format.columns.begin(), format.columns.end(), needed) == 0)
+      throw Malformed{fmt::format("the format has no column {}", name)};
+  return format;
+}
+
+/// BBS writes declinations as "d.m.s": two or more points separate the parts.
+std::string with_colons(std::string_view text) {
+  std::string result(text);
+  if (std::count(result.begin(), result.end(), '.') < 2) return result;
+  for (int n = 0; n < 2; ++n) result[result.find('.')] = ':';
+  return result;
+}
+
+bool is_plain_number(std::string_view text) {
+  return text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
+}
+double angle_or_arcsec(std::string_view text) {
+  return is_plain_number(text) ? parse_number(text) * kRadPerArcsec : parse_angle(text);
+}
+double angle_or_degrees(std::string_view text) {
+  return is_plain_number(text) ? parse_number(text) * kRadPerDeg : parse_angle(text);
+}
+
+std::vector<double> parse_terms(std::string_view text) {
+  std::vector<double> terms;
+  if (text.front() == '[') {
+    if (text.back() != ']') throw Malformed{fmt::format("spectral terms '{}': write [a, b]", text)};
+    text = trimmed(text.substr(1, text.size() - 2));
+  }
+  if (text.empty()) return terms;
+  for (std::string_view term : split_fields(text)) terms.push_back(parse_number(term));
+  return terms;
+}
+
+bool parse_flag(std::string_view text) {
+  const std::string value = lower(text);
+  if (value == "true" || value == "t" || value == "1") return true;
+  if (value == "false" || value == "f" || value == "0") return false;
+  throw Malformed{fmt::format("'{}' is neither true nor false", text)};
+}
+
+void set_field(SkyComponent& component, Column column, std::string_view value) {
+  switch (column) {
+    case Column::name:
+      component.name = value;
+      break;
+    case Column::ra: {
+      const double ra_rad = std::fmod(parse_right_ascension(value), kTwoPi);
+      component.direction.ra_rad = ra_rad < 0 ? ra_rad + kTwoPi : ra_rad;
+      break;
+    }
+    case Column::dec:
+      component.direction.dec_rad = parse_angle(with_colons(value));
+      if (std::abs(component.direction.dec_rad) > kPi / 2)
+        throw Malformed{fmt::format("declination '{}' is beyond the pole", value)};
+      break;
+    case Column::i:
+      component.stokes_jy[0] = parse_number(value);
+      break;
+    case Column::q:
+      component.stokes_jy[1] = parse_number(value);
+      break;
+    case Column::u:
+      component.stokes_jy[2] = parse_number(value);
+      break;
+    case Column::v:
+      component.stokes_jy[3] = parse_number(value);
+      break;
+    case Column::spectral_index:
+      component.spectral_terms = parse_terms(value);
+      break;
+    case Column::logarithmic_si:
+      component.logarithmic_si = parse_flag(value);
+      break;
+    case Column::reference_frequency:
+      component.reference_freq_hz = is_plain_number(value) ? parse_number(value) : parse_frequency(value);
+      break;
+    case Column::major_axis:
+      component.major_rad = angle_or_arcsec(value);
+      break;
+    case Column::minor_axis:
+      component.minor_rad = angle_or_arcsec(value);
+      break;
+    case Column::orientation:
+      component.position_angle_rad = angle_or_degrees(value);
+      break;
+    case Column::type:
+    case Column::patch:
+    case Column::category:
+      break;
+  }
+}
+
+void check(SkyComponent& component, const std::string& type) {
+  if (type == "point") {
+    component.major_rad = component.minor_rad = component.position_angle_rad = 0;
+  } else if (type != "gaussian") {
+    throw Malformed{fmt::format("type '{}': only POINT and GAUSSIAN are supported", type)};
+  }
+  if (component.major_rad < 0 || component.minor_rad < 0) throw Malformed{"a negative axis"};
+  const bool flat = std::all_of(component.spectral_terms.begin(), component.spectral_terms.end(),
+                                [](double term) { return term == 0; });
+  if (component.reference_freq_hz < 0 || (component.reference_freq_hz == 0 && !flat))
+    throw Malformed{"spectral terms need a ReferenceFrequency above 0"};
+}
+
+/// Nothing for a patch.
+std::optional<SkyComponent> parse_component(std::string_view line, const Format& format) {
+  const std::vector<std::string_view> fields = split_fields(line);
+  if (fields.size() > format.columns.size())
+    throw Malformed{fmt::format("{} fields, the format has {}", fields.size(), format.columns.size())};
+  SkyComponent component;
+  std::string type;
+  for (std::size_t i = 0; i < format.columns.size(); ++i) {
+    std::string_view value = i < fields.size() ? unquoted(fields[i]) : std::string_view{};
+    if (value.empty()) value = format.defaults[i];
+    if (format.columns[i] == Column::type) {
+      if (value.empty()) return std::nullopt;
+      type = lower(value);
+    }
+  }
+  for (std::size_t i = 0; i < format.columns.size(); ++i) {
+    std::string_view value = i < fields.size() ? unquoted(fields[i]) : std::string_view{};
+    if (value.empty()) value = format.defaults[i];
+    const Column column = format.columns[i];
+    if (!value.empty())
+      set_field(component, column, value);
+    else if (column == Column::ra || column == Column::dec || column == Column::i)
+      throw Malformed{"a source needs Ra, Dec and I"};
+  }
+  check(component, type);
+  return component;
+}
+
+}  // namespace
+
+SkyModel parse_sky_model(std::string_view text, const std::string& source) {
+  SkyModel model;
+  std::optional<Format> format;
+  std::size_t line_number = 0;
+  while (!text.empty()) {
+    ++line_number;
+    const std::size_t end = text.find('\n');
+    const std::string_view line = trimmed(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    try {
+      if (!format) {
+        if (std::optional<std::string_view> columns = format_columns(line)) {
+          format = parse_format(*columns);
+          continue;
+        }
+      }
+      if (line.empty() || line.front() == '#') continue;
+      if (!format) throw Malformed{"a source before the line 'Format = Name, Type, Ra, Dec, I, ...'"};
+      if (std::optional<SkyComponent> component = parse_component(line, *format))
+        model.components.push_back(std::move(*component));
+    } catch (const Malformed& malformed) {
+      throw DataError("{}: line {}: {}", source, line_number, malformed.text);
+    } catch (const UsageError& error) {
+      throw DataError("{}: line {}: {}", source, line_number, error.what());
+    }
+  }
+  if (!format) throw DataError("{}: no line 'Format = Name, Type, Ra, Dec, I, ...': not a sky model", source);
+  return model;
+}
+
+SkyModel read_sky_model(const std::string& path) {
+  return parse_sky_model(read_text_file(path), path);
+}
+
+}  // namespace apsyn

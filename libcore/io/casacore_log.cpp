@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/casacore_log.h"
+
+#include <casacore/casa/Logging/LogFilter.h>
+#include <casacore/casa/Logging/LogMessage.h>
+#include <casacore/casa/Logging/LogSink.h>
+#include <casacore/casa/Logging/LogSinkInterface.h>
+
+#include "libcore/core/log.h"
+
+namespace apsyn {
+namespace {
+
+thread_local int silence_depth = 0;
+
+class ForwardingSink : public casacore::LogSinkInterface {
+ public:
+  ForwardingSink() : LogSinkInterface(casacore::LogFilter(casacore::LogMessage::NORMAL)) {}
+  casacore::Bool postLocally(const casacore::LogMessage& message) override {
+    if (silence_depth > 0 || !filter().pass(message)) return false;
+    const LogLevel level =
+        message.priority() >= casacore::LogMessage::WARN ? LogLevel::warning : LogLevel::verbose;
+    log_message(level, "casacore: " + message.message());
+    return true;
+  }
+  casacore::String id() const override { return "apsyn"; }
+};
+
+}  // namespace
+
+void adopt_casacore_log() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    casacore::LogSinkInterface* sink = new ForwardingSink;  // casacore takes ownership
+    casacore::LogSink::globalSink(sink);
+  });
+}
+
+std::recursive_mutex& casacore_measures_mutex() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
+CasacoreSilence::CasacoreSilence() {
+  ++silence_depth;
+}
+CasacoreSilence::~CasacoreSilence() {
+  --silence_depth;
+}
+
+}  // namespace apsyn

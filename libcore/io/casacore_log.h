@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// casacore's own messages and exceptions, brought into ours. Only libcore/io/*.cpp include this.
+#pragma once
+
+#include <mutex>
+
+namespace apsyn {
+
+/// Routes casacore's global log to log_message: its warnings as warnings, the rest as verbose. Cheap; every
+/// entry into casacore calls it.
+void adopt_casacore_log();
+
+/// casacore measures share unguarded static tables: whoever uses them holds this.
+std::recursive_mutex& casacore_measures_mutex();
+
+/// While one lives on this thread, casacore messages of the thread are dropped.
+class CasacoreSilence {
+ public:
+  CasacoreSilence();
+  ~CasacoreSilence();
+  CasacoreSilence(const CasacoreSilence&) = delete;
+};
+
+}  // namespace apsyn
