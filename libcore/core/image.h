@@ -4,8 +4,10 @@
 // - ny/2) cell.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libcore/core/time.h"
@@ -20,10 +22,15 @@ struct RestoringBeam {
 };
 
 struct ImageInfo {
-  SkyDirection centre;                   ///< CRVAL, RA---SIN/DEC--SIN
-  double cell_rad = 0;                   ///< |CDELT| of both axes (square cells)
-  double cell_y_rad = 0;                 ///< 0 = the same as cell_rad
-  double freq_hz = 0, bandwidth_hz = 0;  ///< first plane's centre, its width (also the plane step)
+  SkyDirection centre;    ///< CRVAL, RA---SIN/DEC--SIN
+  double cell_rad = 0;    ///< |CDELT| of both axes (square cells)
+  double cell_y_rad = 0;  ///< 0 = the same as cell_rad
+  /// Where `centre` lies when not at {nx/2, ny/2}: {x, y} from 0, possibly a fraction or outside the image,
+  /// as in cut-outs and in images made by others.
+  std::optional<std::array<double, 2>> reference_pixel;
+  /// First plane's centre, 0 = unknown; its width, also the plane step: negative when frequencies descend, 0
+  /// = unknown (1 Hz in the file, because FITS coordinates must not be singular).
+  double freq_hz = 0, bandwidth_hz = 0;
   std::vector<std::string> stokes{"I"};  ///< one per Stokes plane, labelled truly
   std::string unit = "JY/BEAM";
   std::string object = "unknown", telescope = "unknown";
@@ -38,5 +45,11 @@ struct Image {
   ImageInfo info;
   Buffer<double, 4> pixels;  ///< [stokes][freq][y][x]
 };
+
+/// {x, y} from 0 of `info.centre` in an image of nx by ny pixels.
+inline std::array<double, 2> reference_pixel(const ImageInfo& info, std::size_t nx, std::size_t ny) {
+  if (info.reference_pixel) return *info.reference_pixel;
+  return {static_cast<double>(nx / 2), static_cast<double>(ny / 2)};
+}
 
 }  // namespace apsyn

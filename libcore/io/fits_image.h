@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// FITS images through CFITSIO, never through its extended file names; "-" streams through a pipe.
+// FITS images through CFITSIO, in memory only: CFITSIO never sees a file name (its names are a language that
+// writes files and opens connections) nor the disk (its errors on a full disk get lost), so files and pipes
+// take one path. Layout: RA---SIN, DEC--SIN, FREQ, STOKES as in the FITS standard 4.0, sections 4, 8 and 9.
 #pragma once
 
 #include <string>
@@ -10,9 +12,18 @@ namespace apsyn {
 
 enum class FitsPixel { float32 = -32, float64 = -64 };
 
-/// 2 to 4 axes of a plain image HDU; the header and the file's size are checked before CFITSIO sees it.
-/// FailureError when it cannot be opened, DataError when malformed or no celestial image.
+/// Reads the image of the primary HDU from a file or from standard input ("-"): 2 to 4 axes RA---SIN,
+/// DEC--SIN, and FREQ and STOKES in either order or missing; any BITPIX, BSCALE, BZERO and BLANK. Pixels are
+/// mirrored where needed, so that east is always towards smaller x and north towards larger y. Header and
+/// size are checked before CFITSIO sees a byte. Numeric keywords without a member in ImageInfo arrive in
+/// `keywords`. FailureError when it cannot be opened or read, DataError (with the byte offset where there is
+/// one) when malformed, truncated, rotated, of another projection or no celestial image.
 Image read_fits_image(const std::string& path);
+
+/// Writes [stokes][freq][y][x] as four axes, atomically, with DATASUM and CHECKSUM; "-" is standard output.
+/// The same image gives the same bytes (no date of writing). UsageError when the Stokes planes are no
+/// arithmetic sequence in FITS' numbering (I Q U V 1..4, RR LL RL LR -1..-4, XX YY XY YX -5..-8) or the
+/// output exists; FailureError when it cannot be written.
 void write_fits_image(const std::string& path, const Image& image, FitsPixel pixel, bool overwrite);
 
 }  // namespace apsyn

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+#include "libcore/core/log.h"
+#include "libcore/io/fits_image.h"
+#include "libcore/io/fits_keys.h"
+
+namespace apsyn {
+namespace {
+
+/// A primary HDU opened in place; closed on destruction.
+class MemoryFits {
+ public:
+  explicit MemoryFits(FitsPrimary& primary)
+      : name_(primary.name), bytes_(primary.bytes.data()), size_(primary.bytes.size()) {
+    check(fits_open_memfile(&fits_, "memory", READONLY, &bytes_, &size_, 0, nullptr, &status_));
+  }
+  ~MemoryFits() {
+    int status = 0;
+    if (fits_ != nullptr) fits_close_file(fits_, &status);
+  }
+  MemoryFits(const MemoryFits&) = delete;
+  fitsfile* get() const { return fits_; }
+  void check(int status) const {
+    if (status != 0) throw DataError("{}: {}", name_, fits_error_text(status));
+  }
+
+ private:
+  std::string name_;
+  void* bytes_;
+  std::size_t size_;
+  int status_ = 0;
+  fitsfile* fits_ = nullptr;
+};
+
+struct Axis {
+  std::string type;
+  double value = 0, step = 1, pixel = 0;  ///< of the file's unit; CRPIX counts from 1
+  std::size_t length = 1;
+  /// Value at the axis' first pixel.
+  double first() const { return value + (1 - pixel) * step; }
+};
+
+/// One row of a rotation or CD matrix must have its diagonal element only.
+void reject_rotation(const FitsKeys& keys, const FitsPrimary& fits, const char* stem, int axis) {
+  for (int other = 1; other <= static_cast<int>(fits.axes.size()); ++other) {
+    const std::string keyword = fmt::format("{}{}_{}", stem, axis, other);
+    if (other == axis) continue;
+    if (const auto value = keys.number(keyword); value && *value != 0)
+      throw DataError("{}: {} = {}: rotated axes are not supported: regrid the image", fits.name, keyword,
+                      *value);
+  }
+}
+
+Axis read_axis(const FitsKeys& keys, const FitsPrimary& fits, int axis) {
+  auto name = [&](const char* stem) { return fmt::format("{}{}", stem, axis); };
+  Axis out;
+  out.length = static_cast<std::size_t>(fits.axes[static_cast<std::size_t>(axis - 1)]);
+  out.type = keys.text(name("CTYPE")).value_or("");
+  out.value = keys.number(name("CRVAL")).value_or(0);
+  out.pixel = keys.number(name("CRPIX")).value_or(0);
+  if (const auto step = keys.number(name("CDELT")))
+    out.step = *step * keys.number(fmt::format("PC{0}_{0}", axis)).value_or(1);
+  else
+    out.step = keys.number(fmt::format("CD{0}_{0}", axis)).value_or(1);
+  reject_rotation(keys, fits, "PC", axis);
+  reject_rotation(keys, fits, "CD", axis);
+  if (const auto angle = keys.number(name("CROTA")); angle && *angle != 0)
+    throw DataError("{}: {} = {}: rotated axes are not supported: regrid the image", fits.name, name("CROTA"),
+                    *angle);
+  return out;
+}
+
+/// Fills centre, cells and reference pixel; CUNIT is degrees unless it says radians or parts of degrees.
+void read_celestial(const FitsKeys& keys, const FitsPrimary& fits, Axis& x, Axis& y, ImageInfo& info) {
+  if (x.type != "RA---SIN" || y.type != "DEC--SIN")
+    throw DataError("{}: axes '{}', '{}': RA---SIN, DEC--SIN are needed: regrid the image", fits.name, x.type,
+                    y.type);
+  for (const char* keyword : {"PV2_1", "PV2_2"})
+    if (const auto value = keys.number(keyword); value && *value != 0)
+      throw DataError("{}: {} = {}: slant projections are not supported: regrid the image", fits.name,
+                      keyword, *value);
+  if (const double pole = keys.number("LONPOLE").value_or(180); pole != 180)
+    throw DataError("{}: LONPOLE = {}: 180 is needed: regrid the image", fits.name, pole);
+  int number = 1;
+  for (Axis* axis : {&x, &y}) {
+    const std::string keyword = fmt::format("CUNIT{}", number++);
+    std::string unit = keys.text(keyword).value_or("deg");
+    std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+    double to_rad = kRadPerDeg;
+    if (unit == "rad")
+      to_rad = 1;
+    else if (unit == "arcmin")
+      to_rad = 60 * kRadPerArcsec;
+    else if (unit == "arcsec")
+      to_rad = kRadPerArcsec;
+    else if (!unit.starts_with("deg") && !unit.empty())
+      throw DataError("{}: {} = '{}': deg is needed", fits.name, keyword, unit);
+    axis->value *= to_rad;
+    axis->step *= to_rad;
+    if (axis->step == 0) throw DataError("{}: CDELT{} = 0: a cell size is needed", fits.name, number - 1);
+  }
+  if (std::abs(y.value) > kPi / 2 * (1 + 1e-12))
+    throw DataError("{}: CRVAL2 = {}: a declination is needed", fits.name, y.value / kRadPerDeg);
+  info.centre.dec_rad = y.value;
+  info.centre.ra_rad = x.value - kTwoPi * std::floor(x.value / kTwoPi);
+  if (info.centre.ra_rad >= kTwoPi) info.centre.ra_rad = 0;
+  info.cell_rad = std::abs(x.step);
+  if (std::abs(y.step) != info.cell_rad) info.cell_y_rad = std::abs(y.step);
+  std::array<double, 2> pixel{x.pixel - 1, y.pixel - 1};
+  if (x.step > 0) pixel[0] = static_cast<double>(x.length - 1) - pixel[0];
+  if (y.step < 0) pixel[1] = static_cast<double>(y.length - 1) - pixel[1];
+  if (pixel != reference_pixel(info, x.length, y.length)) info.reference_pixel = pixel;
+}
+
+void read_stokes(const FitsPrimary& fits, const Axis& axis, ImageInfo& info) {
+  info.stokes.clear();
+  for (std::size_t i = 0; i < axis.length; ++i) {
+    const double value = axis.first() + static_cast<double>(i) * axis.step;
+    const auto& table = stokes_numbers();
+    const auto entry = std::find_if(table.begin(), table.end(),
+                                    [&](const auto& known) { return std::abs(known.first - value) < 0.01; });
+    if (entry == table.end())
+      throw DataError("{}: STOKES = {} in plane {}: no known polarisation", fits.name, value, i + 1);
+    info.stokes.push_back(entry->second);
+  }
+}
+
+void read_description(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo& info) {
+  info.unit = keys.text("BUNIT").value_or("");
+  info.object = keys.text("OBJECT").value_or("unknown");
+  info.telescope = keys.text("TELESCOP").value_or("unknown");
+  if (auto date = keys.text("DATE-OBS")) {
+    const std::string system = keys.text("TIMESYS").value_or("UTC");
+    if (date->find('T') == std::string::npos) *date += "T00:00:00";
+    try {
+      if (system != "UTC") throw DataError("TIMESYS {}", system);
+      info.time = parse_utc(*date);
+    } catch (const DataError&) {
+      log_warning("{}: DATE-OBS '{}' ({}): not understood, left out", fits.name, *date, system);
+    }
+  }
+  const double major = keys.number("BMAJ").value_or(0), minor = keys.number("BMIN").value_or(major);
+  if (major > 0 && minor > 0)
+    info.beam =
+        RestoringBeam{major * kRadPerDeg, minor * kRadPerDeg, keys.number("BPA").value_or(0) * kRadPerDeg};
+  if (keys.flag("CASAMBM"))
+    log_warning("{}: every plane has its own beam (table BEAMS); they are not read", fits.name);
+  info.history = fits_history(fits);
+  info.keywords = other_numeric_keywords(fits);
+}
+
+/// Reads plane by plane into [stokes][freq][y][x], whatever the order of the file's last two axes.
+struct PlaneOrder {
+  std::size_t n_stokes = 1, n_freq = 1;
+  bool stokes_first = false;  ///< STOKES varies faster than FREQ in the file
+  bool mirror_x = false, mirror_y = false;
+};
+
+void read_pixels(const MemoryFits& memory, const FitsPrimary& fits, const PlaneOrder& order, Image& image) {
+  const auto nx = static_cast<std::size_t>(fits.axes[0]), ny = static_cast<std::size_t>(fits.axes[1]);
+  image.pixels.resize({order.n_stokes, order.n_freq, ny, nx});
+  double blank = std::numeric_limits<double>::quiet_NaN();
+  // Only integers have a blank value; asking for it would turn infinities of floating-point files into NaN.
+  void* const null_value = fits.bitpix > 0 ? &blank : nullptr;
+  for (std::size_t plane = 0; plane < order.n_stokes * order.n_freq; ++plane) {
+    const std::size_t stokes = order.stokes_first ? plane % order.n_stokes : plane / order.n_freq;
+    const std::size_t freq = order.stokes_first ? plane / order.n_stokes : plane % order.n_freq;
+    const View<double, 2> pixels = image.pixels.view()[stokes][freq];
+    int status = 0, any_blank = 0;
+    memory.check(fits_read_img(memory.get(), TDOUBLE, static_cast<LONGLONG>(plane * nx * ny) + 1,
+                               static_cast<LONGLONG>(nx * ny), null_value, pixels.data(), &any_blank,
+                               &status));
+    if (order.mirror_x)
+      for (std::size_t y = 0; y < ny; ++y) std::reverse(pixels[y].begin(), pixels[y].end());
+    if (order.mirror_y)
+      for (std::size_t y = 0; y < ny / 2; ++y)
+        std::swap_ranges(pixels[y].begin(), pixels[y].end(), pixels[ny - 1 - y].begin());
+  }
+}
+
+}  // namespace
+
+Image read_fits_image(const std::string& path) {
+  FitsPrimary fits = read_fits_primary(path);
+  static std::mutex cfitsio_mutex;
+  std::lock_guard lock(cfitsio_mutex);
+  const MemoryFits memory(fits);
+  const FitsKeys keys(memory.get(), fits.name);
+  Image image;
+  Axis x = read_axis(keys, fits, 1), y = read_axis(keys, fits, 2);
+  read_celestial(keys, fits, x, y, image.info);
+
+  PlaneOrder order;
+  order.mirror_x = x.step > 0;
+  order.mirror_y = y.step < 0;
+  image.info.freq_hz = 0;
+  bool has_freq = false, has_stokes = false;
+  for (int number = 3; number <= static_cast<int>(fits.axes.size()); ++number) {
+    const Axis axis = read_axis(keys, fits, number);
+    if (axis.type == "STOKES" && !has_stokes) {
+      has_stokes = true;
+      read_stokes(fits, axis, image.info);
+      order.n_stokes = axis.length;
+      order.stokes_first = !has_freq;
+    } else if (axis.type.starts_with("FREQ") && !has_freq) {
+      has_freq = true;
+      image.info.freq_hz = axis.first();
+      image.info.bandwidth_hz = axis.step;
+      order.n_freq = axis.length;
+    } else if (axis.length > 1) {
+      throw DataError("{}: axis {} is '{}' of length {}: FREQ or STOKES is needed", fits.name, number,
+                      axis.type, axis.length);
+    }
+  }
+  read_description(keys, fits, image.info);
+  read_pixels(memory, fits, order, image);
+  return image;
+}
+
+}  // namespace apsyn

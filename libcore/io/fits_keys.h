@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// CFITSIO's status, its first error kept, and keywords that may be missing. For libcore/io only.
+#pragma once
+
+#include <fitsio.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libcore/io/fits_scan.h"
+
+namespace apsyn {
+
+/// "text of the status (newest message of the stack)"; clears CFITSIO's stack.
+std::string fits_error_text(int status);
+
+/// FITS' numbers of the Stokes and correlation products: {1, "I"}, ...
+const std::vector<std::pair<int, std::string>>& stokes_numbers();
+
+/// Keywords of an open header. Malformed values throw DataError.
+class FitsKeys {
+ public:
+  FitsKeys(fitsfile* fits, std::string name) : fits_(fits), name_(std::move(name)) {}
+  std::optional<double> number(const std::string& keyword) const;
+  std::optional<std::string> text(const std::string& keyword) const;
+  bool flag(const std::string& keyword) const;
+
+ private:
+  bool found(const std::string& keyword, int status) const;
+  fitsfile* fits_;
+  std::string name_;
+};
+
+/// The texts of the HISTORY cards.
+std::vector<std::string> fits_history(const FitsPrimary& fits);
+/// Numeric keywords that ImageInfo has no member for, in file order.
+std::vector<std::pair<std::string, double>> other_numeric_keywords(const FitsPrimary& fits);
+
+}  // namespace apsyn

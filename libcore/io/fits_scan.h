@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The primary HDU of a FITS stream, read whole and checked before CFITSIO sees it: every card is text, the
+// mandatory cards are in order, and the data that NAXISn promise are there.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace apsyn {
+
+struct FitsPrimary {
+  std::string name;         ///< of the file, for messages
+  std::vector<char> bytes;  ///< header and data, whole 2880-byte blocks
+  std::size_t header_bytes = 0;
+  int bitpix = 0;
+  std::vector<long> axes;  ///< NAXIS1 (fastest) first, 2 to 4 of them
+
+  std::size_t n_cards() const { return header_bytes / 80; }
+  std::string_view card(std::size_t index) const { return {bytes.data() + 80 * index, 80}; }
+};
+
+/// DataError with the byte offset when the stream is no FITS image, malformed or truncated; FailureError when
+/// it cannot be read. Standard input ("-") is read to its end.
+FitsPrimary read_fits_primary(const std::string& path);
+
+}  // namespace apsyn
