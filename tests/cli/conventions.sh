@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What every tool has in common: help, version, messages, exit statuses, and manners towards terminals, pipes and files.
+source "$APSYN_SOURCE/tests/cli/lib.sh"
+TIME_LIMIT=60
+
+# on_terminal COMMAND: runs it with a terminal for stdin, stdout and stderr, and shows what the terminal saw.
+on_terminal() { timeout "$TIME_LIMIT" script -qefc "$1" /dev/null 2>&1; }
+
+[ -n "$(all_tools)" ] || skip "there is no tool yet"
+while read -r tool; do
+  for help in --help -h; do
+    run "$tool" $help
+    expect_stdout "$tool" --output --overwrite --quiet --verbose --progress --device --threads --max-memory --dry-run --version
+    [ -s "$(stderr_file)" ] && fail "$tool $help writes on stderr"
+  done
+  run "$tool" --version
+  grep -qE "^$tool [0-9]+\.[0-9]+\.[0-9]+ .*([0-9a-f]{7,}(-dirty)?|unknown).*CUDA architectures: [^ ]" "$(stdout_file)" ||
+    fail "$tool --version says: $(cat "$(stdout_file)")"
+  [ -s "$(stderr_file)" ] && fail "$tool --version writes on stderr"
+
+  expect_exit 2 "$tool" --no-such-option
+  expect_stderr "$tool: error: " no-such-option
+  expect_no_stdout
+  expect_exit 2 "$tool" --progress sometimes
+  expect_stderr "$tool: error: "
+  expect_exit 2 "$tool" --max-memory lots
+  expect_stderr "$tool: error: " lots
+  expect_exit 2 "$tool" --threads 0
+  expect_stderr "$tool: error: "
+
+  # Nothing to read on a terminal is a usage error, not a wait for the keyboard.
+  seen=$(on_terminal "$tool -o terminal.out")
+  status=$?
+  [ $status -eq 2 ] || fail "$tool without arguments on a terminal: exit status $status instead of 2"
+  grep -q "$tool: error: " <<<"$seen" || fail "$tool without arguments on a terminal says: $seen"
+  expect_no_file terminal.out
+
+  # A full device is a failure, not a success.
+  expect_exit 1 bash -c "$tool --help >/dev/full"
+  expect_stderr "$tool: error: "
+  expect_exit 1 bash -c "$tool --version >/dev/full"
+done < <(all_tools)
+
+has() { all_tools | grep -qx "$1"; }
+
+# Bad INPUT for the tools that read one: absent, a folder, empty, garbage. No output is left behind.
+mkdir folder && : >empty && head -c 100000 /dev/urandom >garbage
+while read -r tool; do
+  [ "$tool" = simulate ] && continue
+  extra=()
+  [ "$tool" = idg-grid ] && extra=(--size 64 --scale 1amin)
+  [ "$tool" = measure-sources ] && echo 'Format = Name, Type, Ra, Dec, I' >sky.txt && extra=(--sky sky.txt)
+  before=$(ls)
+  expect_exit 1 "$tool" "${extra[@]}" absent -o out
+  expect_stderr "$tool: error: " absent
+  expect_exit '1|3' "$tool" "${extra[@]}" folder -o out
+  expect_stderr "$tool: error: " folder
+  expect_exit '1|3' "$tool" "${extra[@]}" empty -o out
+  expect_stderr "$tool: error: " empty
+  expect_exit '1|3' "$tool" "${extra[@]}" garbage -o out
+  expect_stderr "$tool: error: " garbage
+  expect_exit '1|2|3' "$tool" "${extra[@]}" -o out
+  expect_stderr "$tool: error: "
+  [ "$(ls)" = "$before" ] || fail "$tool leaves something behind: $(ls | xargs)"
+done < <(all_tools)
+
+# Pipes, terminals and existing outputs, with a small stream.
+has simulate || skip "simulate is not there yet"
+cat >sky.txt <<'SKY'
+Format = Name, Type, Ra, Dec, I
+a, POINT, 00:00:00, -26.42.12, 10
+SKY
+cat >sim.sh <<'SIM'
+simulate --array mwa-32t --sky sky.txt --freq 150MHz --bandwidth 80kHz --channels 2 --duration 10ms --bits 8 --noise 1000Jy --seed 1 "$@"
+SIM
+chmod +x sim.sh
+sim() { bash ./sim.sh "$@"; }
+run bash ./sim.sh -o v.dada
+expect_file v.dada
+expect_no_stdout
+cp v.dada original.dada
+expect_exit 2 bash ./sim.sh -o v.dada
+expect_stderr "simulate: error: " v.dada --overwrite
+expect_same v.dada original.dada
+run bash ./sim.sh --overwrite -o v.dada
+expect_same v.dada original.dada
+expect_exit 1 bash ./sim.sh -o no/such/folder/v.dada
+expect_stderr "simulate: error: " no/such/folder
+expect_exit 1 bash -c './sim.sh -o - >/dev/full'
+expect_stderr "simulate: error: "
+expect_exit 141 bash -c 'set -o pipefail; ./sim.sh --duration 2s -o - | head -c 10 >/dev/null'
+run bash ./sim.sh -q -o q.dada
+[ -s "$(stderr_file)" ] && fail "simulate -q writes on stderr: $(cat "$(stderr_file)")"
+run bash ./sim.sh -v -o verbose.dada
+expect_stderr "simulate: info: "
+expect_same v.dada q.dada
+expect_same v.dada verbose.dada
+run bash ./sim.sh --dry-run -o dry.dada
+expect_no_file dry.dada
+[ -s "$(stdout_file)" ] || fail "simulate --dry-run says nothing"
+seen=$(on_terminal './sim.sh -o -')
+status=$?
+[ $status -eq 2 ] || fail "simulate -o - on a terminal: exit status $status instead of 2"
+grep -aq HDR_SIZE <<<"$seen" && fail "simulate -o - writes binary data to a terminal"
+expect_exit 2 env APSYN_DEVICE=abacus bash ./sim.sh -o device.dada
+expect_stderr "simulate: error: " abacus
+if ! command -v nvidia-smi >/dev/null; then
+  expect_exit 4 bash ./sim.sh --device cuda -o device.dada
+  expect_stderr "simulate: error: "
+  expect_exit 4 env APSYN_DEVICE=cuda bash ./sim.sh -o device.dada
+  run env APSYN_DEVICE=cuda bash ./sim.sh --device cpu -o cpu.dada
+  expect_same v.dada cpu.dada
+fi
+expect_no_file device.dada
+
+if has correlate; then
+  run correlate v.dada --integration 5ms --phase-centre none -o v.ms
+  expect_file v.ms
+  expect_exit 2 correlate v.dada --integration 5ms --phase-centre none -o v.ms
+  expect_stderr "correlate: error: " v.ms --overwrite
+  run correlate v.dada --integration 5ms --phase-centre none --overwrite -o v.ms
+  run correlate v.dada --integration 5ms --phase-centre none -o v.vis
+  run bash -c 'set -o pipefail; ./sim.sh -o - | correlate --integration 5ms --phase-centre none -o - >piped.vis'
+  run bash -c 'set -o pipefail; cat v.dada | correlate - --integration 5ms --phase-centre none -o - >cat.vis'
+  seen=$(on_terminal 'correlate v.dada --integration 5ms --phase-centre none -o -')
+  status=$?
+  [ $status -eq 2 ] || fail "correlate -o - on a terminal: exit status $status instead of 2"
+  grep -aq HDR_SIZE <<<"$seen" && fail "correlate -o - writes binary data to a terminal"
+fi

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The man pages: each tool has one, its options are those of --help (both ways), the formatter has nothing to complain
+# about, and the EXAMPLES run in order in an empty folder.
+source "$APSYN_SOURCE/tests/cli/lib.sh"
+TIME_LIMIT=300
+pages=$APSYN_BUILD/man
+
+# section NAME PAGE.scd: the lines of one section.
+section() { awk -v name="# $1" '/^# /{ inside = $0 == name; next } inside' "$2"; }
+
+# options_in_page PAGE.scd: the flags that head the entries of OPTIONS, sorted, one per line.
+options_in_page() {
+  section OPTIONS "$1" | awk '/^\*-/ {
+    line = $0
+    while (match(line, /\*-[-a-zA-Z0-9]+\*/)) {
+      print substr(line, RSTART + 1, RLENGTH - 2)
+      line = substr(line, RSTART + RLENGTH)
+    }
+  }' | sort -u
+}
+options_in_help() { "$1" --help | grep -oE '^  -[^ ]+' | tr -d ' ' | tr ',' '\n' | sort -u; }
+
+while read -r tool; do
+  source=$APSYN_SOURCE/man/$tool.1.scd
+  [ -s "$source" ] || { fail "$tool has no man page" && continue; }
+  for name in NAME SYNOPSIS DESCRIPTION OPTIONS EXAMPLES "EXIT STATUS" "SEE ALSO"; do
+    section "$name" "$source" | grep -q . || fail "$tool.1 has no section $name"
+  done
+  options_in_page "$source" >page.txt
+  options_in_help "$tool" >help.txt
+  while read -r option; do fail "$tool $option is in --help and not in the page"; done < <(comm -13 page.txt help.txt)
+  while read -r option; do fail "$tool $option is in the page and not in --help"; done < <(comm -23 page.txt help.txt)
+done < <(all_tools)
+
+for source in "$APSYN_SOURCE"/man/*.scd; do
+  page=$(basename "$source" .scd)
+  expect_file "$pages/$page"
+  head -1 "$source" | grep -qE "^${page%.*}\(${page##*.}\)" || fail "$page.scd starts with another name"
+  if command -v mandoc >/dev/null; then
+    # scdoc itself puts a paragraph after every heading, which mandoc notes.
+    while read -r line; do fail "$line"; done < <(mandoc -Tlint -W warning "$pages/$page" 2>&1 | grep -v 'skipping paragraph macro')
+  fi
+  if command -v groff >/dev/null; then
+    while read -r line; do fail "$page: $line"; done < <(groff -t -ww -man -Tutf8 -z "$pages/$page" 2>&1)
+  fi
+  # Every page of ours that it points to exists.
+  while read -r name; do
+    [ -e "$APSYN_SOURCE/man/$name.scd" ] || fail "$page points to $name, which is not there"
+  done < <(section "SEE ALSO" "$source" | grep -oE '\*[-a-z0-9]+\*\([157]\)' | sed 's/[*()]/ /g' | awk '{ print $1 "." $2 }')
+done
+
+# run_examples PAGE.scd: the literal blocks of EXAMPLES as one script, in an empty folder.
+run_examples() {
+  local folder
+  folder=examples-$(basename "$1" .scd)
+  section EXAMPLES "$1" | awk '/^[ \t]*```/ { inside = !inside; next } inside' | sed 's/^[ \t]*//; s/^\$ //' >"$folder.sh"
+  [ -s "$folder.sh" ] || return 0
+  mkdir "$folder"
+  (cd "$folder" && expect_exit 0 bash -eu -o pipefail -x "../$folder.sh") || true
+}
+for source in "$APSYN_SOURCE"/man/*.scd; do run_examples "$source"; done
+while read -r tool; do
+  [ -e "$APSYN_SOURCE/man/$tool.1.scd" ] && [ ! -s "examples-$tool.1.sh" ] && fail "$tool.1 has no literal block in EXAMPLES"
+done < <(all_tools)
+command -v mandoc >/dev/null && command -v groff >/dev/null || skip "mandoc or groff is not installed"
