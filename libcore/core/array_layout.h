@@ -40,6 +40,7 @@ struct Antenna {
 struct ArrayLayout {
   std::string telescope;
   std::optional<Site> site;       ///< absent when the file does not tell
+  bool site_is_mean = false;      ///< site is the mean of geocentric positions, no reference point of its own
   std::vector<Antenna> antennas;  ///< in stream order
 };
 
@@ -65,7 +66,11 @@ ArrayLayout parse_antennas_csv(std::string_view text, const std::string& source)
 ArrayLayout read_antennas_csv(const std::string& path);
 /// "LAT,LON,ALT" in degrees, degrees and metres (units may be given: "-26.7deg,116.67deg,377m").
 Site parse_site(std::string_view text);
-/// "3,Tile05,7": indices or names -> sets `flagged`; UsageError for an unknown antenna.
+/// The layout about another site: geocentric positions stay where they are on the Earth when the old site was
+/// only their mean; local offsets are otherwise kept.
+void set_site(ArrayLayout& layout, const Site& site);
+/// "3,Tile05,7": indices or names -> sets `flagged` (a name wins over an index); UsageError for an unknown
+/// antenna.
 void flag_antennas(ArrayLayout& layout, std::string_view list);
 
 }  // namespace apsyn

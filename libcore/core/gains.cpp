@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/core/gains.h"
+
+#include <cmath>
+#include <unordered_map>
+
+#include "libcore/core/csv.h"
+#include "libcore/core/error.h"
+#include "libcore/core/input.h"
+
+namespace apsyn {
+namespace {
+
+// Which indices of one axis a row covers.
+struct Range {
+  std::size_t first = 0, end = 0;
+};
+
+Range axis_range(const CsvTable& table, const CsvRow& row, std::string_view column, std::size_t n) {
+  const auto at = table.find(column);
+  if (!at || row.fields[*at].empty()) return {0, n};
+  const std::size_t index = table.index(row, *at, n);
+  return {index, index + 1};
+}
+
+}  // namespace
+
+Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std::string& source,
+                                                const ArrayLayout& layout, std::size_t n_pol,
+                                                std::size_t n_chan) {
+  const CsvTable table = parse_csv(text, source);
+  for (std::string_view column : table.columns)
+    if (column != "antenna" && column != "pol" && column != "channel" && column != "gain_amplitude" &&
+        column != "phase_rad")
+      throw DataError(
+          "{}: unknown column '{}': the columns are antenna[,pol][,channel],gain_amplitude,phase_rad", source,
+          column);
+  const auto antenna_column = table.find("antenna"), amplitude_column = table.find("gain_amplitude"),
+             phase_column = table.find("phase_rad");
+  if (!antenna_column || !amplitude_column || !phase_column)
+    throw DataError("{}: incomplete columns: antenna, gain_amplitude and phase_rad are required", source);
+
+  const std::size_t n_ant = layout.antennas.size();
+  std::unordered_map<std::string_view, std::size_t> index_of_name;
+  for (std::size_t ant = 0; ant < n_ant; ++ant) index_of_name.emplace(layout.antennas[ant].name, ant);
+
+  Buffer<std::complex<double>, 3> gains({n_ant, n_pol, n_chan});
+  gains.fill(1.0);
+  for (const CsvRow& row : table.rows) {
+    const auto named = index_of_name.find(row.fields[*antenna_column]);
+    const std::size_t ant =
+        named != index_of_name.end() ? named->second : table.index(row, *antenna_column, n_ant);
+    const double amplitude = table.number(row, *amplitude_column);
+    if (amplitude == 0)
+      throw DataError(
+          "{}: line {}: gain_amplitude 0: data are divided by the gain; flag the antenna with "
+          "--flag-antennas instead",
+          source, row.line);
+    const auto phase = table.number(row, *phase_column);
+    const std::complex<double> gain{amplitude * std::cos(phase), amplitude * std::sin(phase)};
+    const Range pols = axis_range(table, row, "pol", n_pol),
+                chans = axis_range(table, row, "channel", n_chan);
+    for (std::size_t pol = pols.first; pol < pols.end; ++pol)
+      for (std::size_t chan = chans.first; chan < chans.end; ++chan) gains(ant, pol, chan) = gain;
+  }
+  return gains;
+}
+
+Buffer<std::complex<double>, 3> read_gains_csv(const std::string& path, const ArrayLayout& layout,
+                                               std::size_t n_pol, std::size_t n_chan) {
+  return parse_gains_csv(read_text_file(path), path, layout, n_pol, n_chan);
+}
+
+}  // namespace apsyn

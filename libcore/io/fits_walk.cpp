@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// FITS standard 4.0, sections 3.1, 4.4.1 and 7: a data unit has |BITPIX|/8 GCOUNT (PCOUNT + NAXIS1 ...
+// NAXISn) bytes, padded to 2880.
+#include "libcore/io/fits_walk.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+
+#include "libcore/core/csv.h"
+#include "libcore/core/error.h"
+#include "libcore/core/input.h"
+
+namespace apsyn {
+namespace {
+
+constexpr std::uint64_t kBlock = 2880, kCard = 80, kMaxHeader = 4096 * kBlock;
+
+struct Unit {
+  std::int64_t bitpix = 8, n_axis = 0, pcount = 0, gcount = 1;
+  std::array<std::int64_t, 16> axes{};
+};
+
+struct Walk {
+  ByteSource source;
+
+  std::int64_t integer(std::string_view keyword, std::string_view card, std::int64_t least,
+                       std::int64_t most) const {
+    const std::string_view text = trim(card.substr(10, card.find('/', 10) - 10));
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+      throw DataError("{}: header before byte {}: {} = '{}': an integer from {} to {} is needed",
+                      source.name(), source.offset(), keyword, text, least, most);
+    return value;
+  }
+
+  void take_card(Unit& unit, std::string_view card) const {
+    const std::string_view keyword = trim(card.substr(0, 8));
+    constexpr std::int64_t kHuge = std::int64_t{1} << 48;
+    if (keyword == "BITPIX") unit.bitpix = integer(keyword, card, -64, 64);
+    if (keyword == "NAXIS") unit.n_axis = integer(keyword, card, 0, 16);
+    if (keyword == "PCOUNT") unit.pcount = integer(keyword, card, 0, kHuge);
+    if (keyword == "GCOUNT") unit.gcount = integer(keyword, card, 1, kHuge);
+    if (keyword == "ZIMAGE" || keyword == "ZTABLE")
+      throw DataError("{}: {}: compressed HDUs are not read: unpack the file with funpack", source.name(),
+                      keyword);
+    if (keyword.size() > 5 && keyword.starts_with("NAXIS")) {
+      std::size_t axis = 0;
+      std::from_chars(keyword.data() + 5, keyword.data() + keyword.size(), axis);
+      if (axis >= 1 && axis <= unit.axes.size()) unit.axes[axis - 1] = integer(keyword, card, 0, kHuge);
+    }
+  }
+
+  Unit read_header(bool primary) {
+    Unit unit;
+    std::array<char, kBlock> block;
+    for (std::uint64_t read = 0;; read += kBlock) {
+      if (read >= kMaxHeader)
+        throw DataError("{}: byte {}: no END card in {} bytes: not a FITS header", source.name(),
+                        source.offset(), kMaxHeader);
+      const std::size_t n = source.read(block.data(), kBlock);
+      if (n < kBlock)
+        throw DataError("{}: byte {}: the file ends inside a header: it is truncated or no FITS file",
+                        source.name(), source.offset());
+      const std::string_view first(block.data(), kCard);
+      if (read == 0 && !first.starts_with(primary ? "SIMPLE  =" : "XTENSION="))
+        throw DataError("{}: byte {}: '{}' does not start an HDU: not a FITS file", source.name(),
+                        source.offset() - kBlock, trim(first.substr(0, 8)));
+      for (std::uint64_t at = 0; at < kBlock; at += kCard) {
+        const std::string_view card(block.data() + at, kCard);
+        if (trim(card) == "END") return unit;
+        if (card.substr(8, 2) == "= ") take_card(unit, card);
+      }
+    }
+  }
+
+  void skip_data(const Unit& unit) {
+    std::uint64_t elements = unit.n_axis > 0 ? 1 : 0;
+    bool overflow = false;
+    for (std::int64_t axis = 0; axis < unit.n_axis; ++axis)
+      overflow |= __builtin_mul_overflow(
+          elements, static_cast<std::uint64_t>(unit.axes[static_cast<std::size_t>(axis)]), &elements);
+    overflow |= __builtin_add_overflow(elements, static_cast<std::uint64_t>(unit.pcount), &elements);
+    overflow |= __builtin_mul_overflow(elements, static_cast<std::uint64_t>(unit.gcount), &elements);
+    overflow |= __builtin_mul_overflow(
+        elements, static_cast<std::uint64_t>(unit.bitpix < 0 ? -unit.bitpix : unit.bitpix) / 8, &elements);
+    const std::uint64_t left = *source.size() - source.offset();
+    // Some writers leave out the padding of the last HDU.
+    if (overflow || elements > left)
+      throw DataError("{}: byte {}: the header promises more data than the {} bytes left: it is truncated",
+                      source.name(), source.offset(), left);
+    source.skip(std::min(left, (elements + kBlock - 1) / kBlock * kBlock));
+  }
+};
+
+}  // namespace
+
+void check_fits_structure(const std::string& path) {
+  Walk walk{ByteSource(path)};
+  if (!walk.source.size())
+    throw FailureError("{}: is no regular file: copy it to a file first", walk.source.name());
+  bool primary = true;
+  // A tail shorter than a block is padding that other tools leave behind.
+  while (primary || *walk.source.size() - walk.source.offset() >= kBlock) {
+    walk.skip_data(walk.read_header(primary));
+    primary = false;
+  }
+}
+
+}  // namespace apsyn

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/load_layout.h"
+
+#include <algorithm>
+
+#include "libcore/io/metafits.h"
+
+namespace apsyn {
+
+ArrayLayout load_layout(const std::string& name_or_path) {
+  const auto names = builtin_array_names();
+  if (std::find(names.begin(), names.end(), name_or_path) != names.end()) return builtin_array(name_or_path);
+  if (name_or_path.ends_with(".metafits") || name_or_path.ends_with(".fits"))
+    return read_metafits(name_or_path);
+  return read_antennas_csv(name_or_path);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/core/gains.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "libcore/core/error.h"
+
+using namespace apsyn;
+
+namespace {
+
+ArrayLayout three_antennas() {
+  return parse_antennas_csv("name,east,north,up\nant0,0,0,0\nant1,1,0,0\nant2,2,0,0\n", "a.csv");
+}
+
+void malformed(const std::string& csv, std::string_view offending) {
+  BOOST_CHECK_EXCEPTION(parse_gains_csv(csv, "g.csv", three_antennas(), 2, 4), Error, [&](const Error& e) {
+    BOOST_TEST_MESSAGE(e.what());
+    return e.status() == ExitStatus::malformed &&
+           std::string_view(e.what()).find(offending) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(one_gain_for_all) {
+  const auto gains = parse_gains_csv("# measured\nantenna,gain_amplitude,phase_rad\n1,2,0.5\nant2,0.5,-3\n",
+                                     "g.csv", three_antennas(), 2, 4);
+  for (std::size_t pol = 0; pol < 2; ++pol)
+    for (std::size_t chan = 0; chan < 4; ++chan) {
+      BOOST_TEST(gains(0, pol, chan) == std::complex<double>(1, 0));
+      BOOST_TEST(std::abs(gains(1, pol, chan) - std::polar(2.0, 0.5)) < 1e-15);
+      BOOST_TEST(std::abs(gains(2, pol, chan) - std::polar(0.5, -3.0)) < 1e-15);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(gains_by_polarisation_and_channel) {
+  const auto gains = parse_gains_csv(
+      "pol,antenna,phase_rad,channel,gain_amplitude\n0,ant0,0.1,3,1\n1,0,0.2,,3\n,2,0.3,0,4\n", "g.csv",
+      three_antennas(), 2, 4);
+  for (std::size_t ant = 0; ant < 3; ++ant)
+    for (std::size_t pol = 0; pol < 2; ++pol)
+      for (std::size_t chan = 0; chan < 4; ++chan) {
+        std::complex<double> expected = 1;
+        if (ant == 0 && pol == 0 && chan == 3) expected = std::polar(1.0, 0.1);
+        if (ant == 0 && pol == 1) expected = std::polar(3.0, 0.2);
+        if (ant == 2 && chan == 0) expected = std::polar(4.0, 0.3);
+        BOOST_TEST(std::abs(gains(ant, pol, chan) - expected) < 1e-15);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(malformed_gains) {
+  const std::string header = "antenna,pol,channel,gain_amplitude,phase_rad\n";
+  malformed("antenna,gain_amplitude\n0,1\n", "incomplete");
+  malformed("antenna,gain_amplitude,phase_rad,phase_deg\n0,1,0,0\n", "phase_deg");
+  malformed(header + "3,0,0,1,0\n", "antenna '3'");
+  malformed(header + "ant9,0,0,1,0\n", "ant9");
+  malformed(header + "0,2,0,1,0\n", "pol '2'");
+  malformed(header + "0,0,4,1,0\n", "channel '4'");
+  malformed(header + "0,0,-1,1,0\n", "channel '-1'");
+  malformed(header + "0,0,0,0,0\n", "gain_amplitude 0");
+  malformed(header + "0,0,0,nan,0\n", "nan");
+  malformed(header + "0,0,0,1,inf\n", "inf");
+  malformed(header + "0,0,0,1\n", "line 2");
+}
