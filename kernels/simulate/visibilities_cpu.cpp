@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/simulate/noise.h"
+#include "kernels/simulate/visibilities.h"
+#include "libcore/core/constants.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn::simulate {
+namespace {
+
+using Complex = std::complex<double>;
+
+Complex coherency(const std::array<double, 4>& stokes_jy, Product product) {
+  const auto [i, q, u, v] = stokes_jy;
+  switch (product) {
+    case Product::XX:
+      return i + q;
+    case Product::XY:
+      return {u, v};
+    case Product::YX:
+      return {u, -v};
+    case Product::YY:
+      return i - q;
+    case Product::RR:
+      return i + v;
+    case Product::RL:
+      return {q, u};
+    case Product::LR:
+      return {q, -u};
+    case Product::LL:
+      return i - v;
+    default:
+      throw std::invalid_argument("simulate_visibilities: products are XX .. YY or RR .. LL");
+  }
+}
+
+/// One component on one baseline: geometry without frequency.
+struct Path {
+  double length_m = 0;     ///< (r_i - r_j) . (s - s_0)
+  double gaussian_m2 = 0;  ///< the exponent of G is -gaussian_m2 / wavelength^2
+};
+
+Path path_of(const SkyComponent& component, const Mat3& towards, const Vec3& centre, const Vec3& baseline_m) {
+  Path path;
+  path.length_m = dot(baseline_m, towards[2] - centre);
+  if (component.major_rad > 0) {
+    const double u = dot(baseline_m, towards[0]), v = dot(baseline_m, towards[1]);
+    const double sin_pa = std::sin(component.position_angle_rad),
+                 cos_pa = std::cos(component.position_angle_rad);
+    const double along = component.major_rad * (u * sin_pa + v * cos_pa);
+    const double across = component.minor_rad * (u * cos_pa - v * sin_pa);
+    path.gaussian_m2 = kPi * kPi / (4 * std::log(2.0)) * (along * along + across * across);
+  }
+  return path;
+}
+
+}  // namespace
+
+void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, const SkyRotations& rotations,
+                           unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m) {
+  const std::size_t n_baselines = setup.baselines.size(), n_chan = setup.channel_hz.size();
+  const std::size_t n_products = setup.products.size(), n_components = setup.sky.components.size();
+  if (data.shape() != View<std::complex<float>, 3>::Shape{n_baselines, n_chan, n_products} ||
+      uvw_m.shape() != View<double, 2>::Shape{n_baselines, 3} || rotations.component.size() != n_components)
+    throw std::invalid_argument("simulate_visibilities: shapes disagree");
+
+  Buffer<Complex, 3> brightness({n_components, n_chan, n_products});
+  for (std::size_t s = 0; s < n_components; ++s)
+    for (std::size_t chan = 0; chan < n_chan; ++chan)
+      for (std::size_t p = 0; p < n_products; ++p)
+        brightness(s, chan, p) =
+            coherency(flux_at(setup.sky.components[s], setup.channel_hz[chan]), setup.products[p]);
+
+  const double sigma =
+      setup.sefd_jy / std::sqrt(setup.channel_width_hz * setup.integration_s);  // of both parts
+  parallel_for(n_threads, n_baselines, [&](std::size_t b, unsigned) {
+    const Vec3 baseline_m =
+        setup.antenna_enu_m[setup.baselines[b].ant1] - setup.antenna_enu_m[setup.baselines[b].ant2];
+    const Vec3 uvw = multiply(rotations.phase_centre, baseline_m);
+    for (std::size_t axis = 0; axis < 3; ++axis) uvw_m(b, axis) = uvw[axis];
+    std::vector<Path> paths(n_components);
+    for (std::size_t s = 0; s < n_components; ++s)
+      paths[s] =
+          path_of(setup.sky.components[s], rotations.component[s], rotations.phase_centre[2], baseline_m);
+
+    std::vector<std::complex<float>> noise(n_chan * n_products);
+    if (setup.sefd_jy > 0) {
+      const std::int64_t per_integration = static_cast<std::int64_t>(noise.size() + noise.size() % 2);
+      gaussian_noise(setup.seed, {NoiseKind::visibility, static_cast<std::uint32_t>(b), 0, 0},
+                     index * per_integration, noise);
+    }
+    std::vector<Complex> sum(n_products);
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      const double wavenumber = setup.channel_hz[chan] / kSpeedOfLight_m_s;  // turns per metre
+      sum.assign(n_products, 0);
+      for (std::size_t s = 0; s < n_components; ++s) {
+        if (rotations.component[s][2][2] <= 0) continue;
+        const double turns = wavenumber * paths[s].length_m;
+        const Complex phase = std::polar(std::exp(-paths[s].gaussian_m2 * wavenumber * wavenumber),
+                                         kTwoPi * (turns - std::round(turns)));
+        for (std::size_t p = 0; p < n_products; ++p) sum[p] += brightness(s, chan, p) * phase;
+      }
+      for (std::size_t p = 0; p < n_products; ++p)
+        data(b, chan, p) = std::complex<float>(sum[p] + sigma * Complex(noise[chan * n_products + p]));
+    }
+  });
+}
+
+}  // namespace apsyn::simulate

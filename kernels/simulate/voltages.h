@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Voltages of a sky through an array (apsyn-conventions(7): E_i carries exp(+2 pi i nu r_i.s / c)).
+//
+// Each emitter s is white complex Gaussian noise over each channel, shaped by the square root of its
+// spectrum. Antenna i receives, at every radio frequency nu within the channel,
+//   E_i(t) = sum_s int X_s(nu) exp(2 pi i nu (t + tau_si(t))) dnu,   tau_si = r_i . s(t) / c - cable_i.
+// Method: blocks of `hop` samples, each from one Fourier transform of n_fft = hop + 2 guard samples. Within a
+// block the delay is tau0 + tau1 (t - t_c), linear between its exact values at the block's edges, and
+//   exp(2 pi i nu tau1 (t - t_c)) = sum_{k <= order} (2 pi i nu tau1 (t - t_c))^k / k!,
+// so a block needs (order + 1) inverse transforms per antenna and polarisation, whatever the number of
+// emitters:
+//   E_i(t) = sum_k ((t - t_c) / T)^k / k! IFFT[(2 pi i nu T)^k sum_s tau1_s^k X_s exp(2 pi i nu tau0_s)], 2 T
+//   = hop.
+// Accuracy: plan_voltages takes the order that bounds the neglected terms by kTaylorError rad for any
+// direction (the Earth's rotation limits tau1). The delay is exact over the whole channel but for the ideal
+// filter's response beyond `guard` samples: noise of about 3e-5 of the power, within 1 / guard of the
+// channel's edges.
+//
+// Threads own whole emitters, then whole antennas; noise is a function of (seed, stream, sample), so results
+// do not depend on the number of threads.
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/simulate/emitters.h"
+#include "libcore/core/array_layout.h"
+#include "libcore/core/sky_model.h"
+
+namespace apsyn::simulate {
+
+inline constexpr double kTaylorError = 2e-5;  ///< radians
+
+struct VoltageSetup {
+  double freq_hz = 0, bandwidth_hz = 0;  ///< centre and (positive) width of the band
+  std::size_t n_chan = 1;
+  std::vector<Vec3> antenna_enu_m;
+  std::vector<double> cable_delay_s;
+  SkyModel sky;
+  std::vector<Emitter> emitters;
+  double sefd_jy = 0;  ///< of each input; 0 = no receiver noise
+  std::uint64_t seed = 0;
+  unsigned n_bit = 8;  ///< per component: 4, 8 or 32
+  double dropped_fraction = 0;
+  std::size_t missing_samples = 128;  ///< length of the blocks that are dropped
+};
+
+struct VoltagePlan {
+  std::size_t n_fft = 0, guard = 0, hop = 0;
+  unsigned order = 0;
+  double sample_rate_hz = 0;   ///< of one channel
+  double scale = 1;            ///< stream units per sqrt(Jy)
+  std::size_t time_bytes = 0;  ///< of one time sample of the stream
+  std::uint64_t memory_bytes = 0;
+  double channel_freq_hz(const VoltageSetup& setup, std::size_t chan) const;
+};
+
+/// Throws UsageError when the array is too large for the channel width (no block length is accurate), or when
+/// there is neither sky nor noise.
+VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads);
+
+/// Directions (unit vectors east, north, up) of every emitter at the start of a block and `hop` samples
+/// later.
+struct BlockDirections {
+  std::vector<Vec3> start, end;  ///< [emitter]
+};
+
+class VoltageSimulator {
+ public:
+  VoltageSimulator(VoltageSetup setup, const VoltagePlan& plan, unsigned n_threads);
+  ~VoltageSimulator();
+  /// Samples block * hop ... + n_time - 1 (n_time <= hop), encoded [time][chan][ant][pol]; `stream` holds
+  /// n_time * time_bytes. An emitter whose direction at mid-block is below the horizon is silent.
+  void simulate(std::int64_t block, const BlockDirections& directions, std::size_t n_time,
+                std::span<std::uint8_t> stream);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace apsyn::simulate

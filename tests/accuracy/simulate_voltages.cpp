@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Voltages against the sampling theorem and the exact geometry.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <complex>
+#include <vector>
+
+#include "libcore/core/constants.h"
+#include "tests/reference/delayed_signal.h"
+#include "tests/support/voltage_bench.h"
+
+using namespace apsyn;
+using namespace apsyn::simulate;
+using namespace apsyn::bench;
+
+namespace {
+
+/// Antenna 1 of the array against what the sampling theorem makes of antenna 0, which stands at the site.
+void check_delays(VoltageSetup setup, const Star& star, double cable_delay_s) {
+  setup.cable_delay_s[1] = cable_delay_s;
+  const VoltagePlan plan = plan_voltages(setup, 2);
+  const std::size_t n_time = plan.hop + plan.hop / 2;  // across the edge of two blocks
+  const auto stream = stream_of(setup, {star}, n_time);
+  const Samples origin = input_of(stream, 4, 0), far = input_of(stream, 4, 2);
+  const auto delay_s = [&](std::size_t n) {
+    const Vec3 unit = star.at(static_cast<double>(n) / plan.sample_rate_hz);
+    return dot(setup.antenna_enu_m[1], unit) / kSpeedOfLight_m_s - cable_delay_s;
+  };
+  const std::size_t half = 256, margin = half + plan.guard;
+  const auto expected = reference::delayed_signal(origin, plan.sample_rate_hz, setup.freq_hz, delay_s, half);
+  const std::vector<std::complex<double>> measured(far.begin(), far.end());
+  const auto middle = [&](const std::vector<std::complex<double>>& x) {
+    return std::span(x).subspan(margin, n_time - 2 * margin);
+  };
+  const std::size_t n_chan = 64;
+  const auto cross = reference::cross_spectrum(middle(measured), middle(expected), n_chan);
+  const auto power = reference::cross_spectrum(middle(expected), middle(expected), n_chan);
+  double worst_phase = 0, worst_amplitude = 0;
+  for (std::size_t k = 3; k < n_chan - 2; ++k) {  // two channels at either edge see the ideal filters' cut
+    worst_phase = std::max(worst_phase, std::abs(std::arg(cross[k])));
+    worst_amplitude = std::max(worst_amplitude, std::abs(std::abs(cross[k]) / power[k].real() - 1));
+  }
+  BOOST_TEST_MESSAGE("delay " << delay_s(0) * plan.sample_rate_hz << " samples, order " << plan.order
+                              << ", n_fft " << plan.n_fft << ": phase error " << worst_phase
+                              << " rad, amplitude " << worst_amplitude);
+  BOOST_TEST(worst_phase < 1e-4);
+  BOOST_TEST(worst_amplitude < 1e-4);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(delays_of_a_small_array) {
+  check_delays(setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {150, -90, 3}}), {-0.3, -0.5}, 0);
+}
+BOOST_AUTO_TEST_CASE(delays_with_cables) {
+  check_delays(setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {150, -90, 3}}), {-0.3, -0.5}, 2.5e-6);
+}
+// 21 km at 1.4 GHz: fringes turn by 45 rad/s, and the delay is 80 samples.
+BOOST_AUTO_TEST_CASE(delays_of_a_large_array) {
+  VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {21e3, 2e3, 50}});
+  setup.freq_hz = 1.4e9;
+  check_delays(setup, {-0.4, 0.8}, 0);
+}
+// A narrow channel: fringes turn far within a block.
+BOOST_AUTO_TEST_CASE(delays_in_a_narrow_channel) {
+  VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {3000, 400, 0}});
+  setup.bandwidth_hz = 40e3;
+  check_delays(setup, {-0.4, 0.8}, 0);
+}
+
+BOOST_AUTO_TEST_CASE(amplitude_and_closure_phase_of_a_point_source) {
+  const Star star{-0.44, 0.05};
+  const std::size_t n_time = 60000;
+  const VoltageSetup setup = setup_of({{4, 0, 0, 0}}, {{20, 5, 0}, {-9, 12, 1}, {3, -17, 0}});
+  const auto stream = stream_of(setup, {star}, n_time);
+  std::complex<double> v[3];
+  for (int k = 0; k < 3; ++k)
+    v[k] = mean_product(input_of(stream, 6, 2 * k), input_of(stream, 6, (2 * k + 2) % 6));
+  const double power = mean_product(input_of(stream, 6, 0), input_of(stream, 6, 0)).real();
+  const double five_sigma = 5 / std::sqrt(double(n_time));
+  BOOST_TEST_MESSAGE("closure phase " << std::arg(v[0] * v[1] * v[2]) << " rad");
+  BOOST_TEST(std::abs(std::arg(v[0] * v[1] * v[2])) < 1e-3);
+  BOOST_TEST(std::abs(power / 4 - 1) < five_sigma);
+  for (int k = 0; k < 3; ++k) {
+    const Vec3 baseline = setup.antenna_enu_m[k] - setup.antenna_enu_m[(k + 1) % 3];
+    const double samples = dot(baseline, star.at(0.5 * n_time / 1.28e6)) / kSpeedOfLight_m_s * 1.28e6;
+    const double loss = std::sin(kPi * samples) / (kPi * samples);  // over the whole band
+    const double phase = std::remainder(kTwoPi * 150e6 / 1.28e6 * samples, kTwoPi);
+    // The signal is the same in both antennas: only what the delay shifts between the band's halves
+    // fluctuates.
+    BOOST_TEST(std::abs(v[k] / power - std::polar(loss, phase)) < kPi * std::abs(samples) * five_sigma);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(spectrum_follows_the_source) {
+  VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}});
+  setup.freq_hz = 3e6, setup.bandwidth_hz = 2e6;
+  setup.sky.components[0].reference_freq_hz = 3e6;
+  setup.sky.components[0].spectral_terms = {-2};
+  const auto stream = stream_of(setup, {{-0.4, 0.1}}, 200000);
+  const Samples x = input_of(stream, 2, 0);
+  const std::vector<std::complex<double>> wide(x.begin(), x.end());
+  const std::size_t n_chan = 32;
+  const auto power = reference::cross_spectrum(wide, wide, n_chan);
+  double total = 0, expected_total = 0;
+  std::vector<double> expected(n_chan);
+  for (std::size_t k = 1; k < n_chan; ++k) {
+    expected[k] = std::pow((3e6 + (double(k) - 16) * 2e6 / n_chan) / 3e6, -2);
+    total += power[k].real(), expected_total += expected[k];
+  }
+  for (std::size_t k = 2; k + 1 < n_chan; ++k)  // 5 sigma of 12500 half overlapping windows
+    BOOST_TEST(std::abs(power[k].real() / total * expected_total / expected[k] - 1) < 5 / std::sqrt(6250.0));
+}

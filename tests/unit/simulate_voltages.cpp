@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Statistics of simulated voltages, their encoding and their independence of threads and lengths.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <complex>
+#include <vector>
+
+#include "libcore/core/error.h"
+#include "tests/support/voltage_bench.h"
+
+using namespace apsyn;
+using namespace apsyn::simulate;
+using namespace apsyn::bench;
+
+// Two sources add as powers, and a polarised one has its coherency.
+BOOST_AUTO_TEST_CASE(sources_are_incoherent_and_polarised) {
+  const std::size_t n_time = 200000;
+  const VoltageSetup setup = setup_of({{3, 1, -1.5, 2}, {2, 0, 0, 0}}, {{0, 0, 0}});
+  const auto stream = stream_of(setup, {{-0.4, 0.1}, {-0.5, 0.1}}, n_time);
+  const Samples x = input_of(stream, 2, 0), y = input_of(stream, 2, 1);
+  const double five_sigma = 5 / std::sqrt(double(n_time));  // of a product of two signals of unit power
+  BOOST_TEST(std::abs(mean_product(x, x) - 6.0) < 6 * five_sigma);
+  BOOST_TEST(std::abs(mean_product(y, y) - 4.0) < 4 * five_sigma);
+  BOOST_TEST(std::abs(mean_product(x, y) - std::complex<double>(-1.5, 2)) < std::sqrt(24) * five_sigma);
+}
+
+BOOST_AUTO_TEST_CASE(fully_polarised_sources) {
+  for (const std::array<double, 4>& s : {std::array<double, 4>{1, -1, 0, 0}, {1, 1, 0, 0}, {1, 0, 0, -1}}) {
+    const Mixing m = mixing_from_stokes(s);
+    BOOST_TEST(std::abs(m.xx * m.xx - (s[0] + s[1])) < 1e-15);
+    BOOST_TEST(std::abs(m.xx * std::conj(m.yx) - std::complex(s[2], s[3])) < 1e-15);
+    BOOST_TEST(std::abs(std::norm(m.yx) + m.yy * m.yy - (s[0] - s[1])) < 1e-15);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(noise_level_and_independence) {
+  VoltageSetup setup = setup_of({}, {{0, 0, 0}, {10, 0, 0}});
+  setup.sefd_jy = 25;
+  const std::size_t n_time = 200000;
+  const auto stream = stream_of(setup, {}, n_time);
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t j = 0; j < 4; ++j)
+      BOOST_TEST(std::abs(mean_product(input_of(stream, 4, i), input_of(stream, 4, j)) -
+                          (i == j ? 25.0 : 0.0)) < 5 * 25 / std::sqrt(double(n_time)));
+}
+
+BOOST_AUTO_TEST_CASE(below_the_horizon_is_silent) {
+  const VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}});
+  const auto stream = stream_of(setup, {{-0.4, 3.0}}, 1000);
+  BOOST_TEST(std::abs(mean_product(input_of(stream, 2, 0), input_of(stream, 2, 0))) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(threads_and_lengths_change_nothing) {
+  VoltageSetup setup = setup_of({{5, 0, 0, 0}, {2, 1, 0, 0}}, {{0, 0, 0}, {100, 30, 0}, {-20, 77, 1}});
+  setup.n_chan = 3;
+  setup.n_bit = 4;
+  setup.sefd_jy = 10;
+  setup.dropped_fraction = 0.1;
+  const std::vector<Star> stars{{-0.4, 0.1}, {-0.5, 0.2}};
+  const auto one = stream_of(setup, stars, 40000, 1);
+  for (unsigned n_threads : {2u, 4u, 7u}) BOOST_TEST((stream_of(setup, stars, 40000, n_threads) == one));
+  const auto shorter = stream_of(setup, stars, 30001, 2);
+  BOOST_TEST(std::equal(shorter.begin(), shorter.end(), one.begin()));
+  setup.seed = 4;
+  BOOST_TEST((stream_of(setup, stars, 40000) != one));
+}
+
+BOOST_AUTO_TEST_CASE(dropped_packets_are_aligned_and_whole) {
+  VoltageSetup setup = setup_of({}, {{0, 0, 0}, {10, 0, 0}});
+  setup.sefd_jy = 1;
+  setup.n_chan = 2;
+  setup.n_bit = 8;
+  setup.dropped_fraction = 0.25;
+  const std::size_t n_packets = 1000, time_bytes = 2 * 2 * 2 * 2;
+  const auto stream = stream_of(setup, {}, 128 * n_packets);
+  std::size_t n_dropped = 0;
+  for (std::size_t packet = 0; packet < n_packets; ++packet) {
+    for (std::size_t ant = 0; ant < 2; ++ant) {
+      std::size_t n_zero_inputs = 0;
+      for (std::size_t input : {2 * ant, 2 * ant + 1, 4 + 2 * ant, 5 + 2 * ant}) {
+        bool zero = true;
+        for (std::size_t n = packet * 128; n < (packet + 1) * 128; ++n)
+          zero =
+              zero && stream[n * time_bytes + input * 2] == 0 && stream[n * time_bytes + input * 2 + 1] == 0;
+        n_zero_inputs += zero;
+      }
+      BOOST_TEST((n_zero_inputs == 0 || n_zero_inputs == 4));
+      n_dropped += n_zero_inputs == 4;
+    }
+  }
+  BOOST_TEST(std::abs(double(n_dropped) / (2 * n_packets) - 0.25) <
+             5 * std::sqrt(0.25 * 0.75 / (2 * n_packets)));
+}
+
+// The squared correlation of quantised with unquantised noise is what a weak correlation keeps of its signal
+// to noise.
+BOOST_AUTO_TEST_CASE(quantisation_efficiency_and_scale) {
+  const std::size_t n_time = 400000;
+  VoltageSetup setup = setup_of({}, {{0, 0, 0}});
+  setup.sefd_jy = 7;
+  const Samples exact = input_of(stream_of(setup, {}, n_time), 2, 0);
+  for (auto [n_bit, efficiency] : {std::pair{4u, 0.9881}, std::pair{8u, 0.9999}}) {
+    setup.n_bit = n_bit;
+    const auto encoded = stream_of(setup, {}, n_time);
+    double product = 0, quantised_power = 0, exact_power = 0;
+    for (std::size_t n = 0; n < n_time; ++n) {
+      const int byte = encoded[2 * n];
+      const double re = n_bit == 4 ? (byte >> 4 ^ 8) - 8 : static_cast<std::int8_t>(encoded[4 * n]);
+      const double im = n_bit == 4 ? ((byte & 15) ^ 8) - 8 : static_cast<std::int8_t>(encoded[4 * n + 1]);
+      product += re * exact[n].real() + im * exact[n].imag();
+      quantised_power += re * re + im * im;
+      exact_power += std::norm(exact[n]);
+    }
+    const double measured = product * product / (quantised_power * exact_power);
+    BOOST_TEST_MESSAGE(n_bit << " bit: efficiency " << measured);
+    BOOST_TEST(std::abs(measured - efficiency) < 0.001);
+    const double scale = plan_voltages(setup, 1).scale;
+    BOOST_TEST(std::abs(quantised_power / n_time / (scale * scale) / 7 - 1) < (n_bit == 4 ? 0.02 : 0.01));
+  }
+}
+
+// A cluster of emitters stands for a Gaussian; one that is resolved too far is refused.
+BOOST_AUTO_TEST_CASE(gaussian_components) {
+  SkyModel sky;
+  sky.components.resize(1);
+  SkyComponent& component = sky.components[0];
+  component.name = "blob";
+  component.direction = {1.0, -0.5};
+  component.stokes_jy = {2, 0, 0, 0};
+  component.major_rad = 2e-3, component.minor_rad = 1e-3, component.position_angle_rad = 0.5;
+  const double longest = 300;
+  const auto emitters = make_emitters(sky, longest, 150e6, "sky");
+  double flux = 0;
+  for (const Emitter& emitter : emitters) flux += emitter.fraction;
+  BOOST_TEST(std::abs(flux - 1) < 1e-12);
+  for (double u : {-300.0, -100.0, 0.0, 170.0}) {
+    for (double v : {-240.0, 0.0, 90.0}) {
+      if (std::hypot(u, v) > longest) continue;
+      std::complex<double> sum = 0;
+      for (const Emitter& emitter : emitters) {
+        const double da = emitter.direction.ra_rad - 1.0, d = emitter.direction.dec_rad;
+        const double l = std::cos(d) * std::sin(da);
+        const double m = std::sin(d) * std::cos(-0.5) - std::cos(d) * std::sin(-0.5) * std::cos(da);
+        sum += emitter.fraction * std::polar(1.0, 2 * M_PI * (u * l + v * m));
+      }
+      const double expected = reference::gaussian_transform(u, v, 2e-3, 1e-3, 0.5);
+      BOOST_TEST(std::abs(sum - expected) < 2 * kGaussianError);
+    }
+  }
+  component.major_rad = 0.02;
+  BOOST_CHECK_THROW(make_emitters(sky, longest, 150e6, "sky"), DataError);
+  component.major_rad = 0, component.minor_rad = 0;
+  BOOST_TEST(make_emitters(sky, longest, 150e6, "sky").size() == 1u);
+  component.stokes_jy = {1, 1, 0.1, 0};
+  BOOST_CHECK_THROW(make_emitters(sky, longest, 150e6, "sky"), DataError);
+  component.stokes_jy = {-1, 0, 0, 0};
+  BOOST_CHECK_THROW(make_emitters(sky, longest, 150e6, "sky"), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(impossible_setups_are_refused) {
+  BOOST_CHECK_THROW(plan_voltages(setup_of({}, {{0, 0, 0}}), 1), UsageError);  // neither sky nor noise
+  VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {5e5, 0, 0}});
+  setup.bandwidth_hz = 1000;
+  BOOST_CHECK_THROW(plan_voltages(setup, 1), UsageError);
+}
