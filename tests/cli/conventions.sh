@@ -19,7 +19,7 @@ while read -r tool; do
   [ -s "$(stderr_file)" ] && fail "$tool --version writes on stderr"
 
   expect_exit 2 "$tool" --no-such-option
-  expect_stderr "$tool: error: " no-such-option
+  expect_stderr "$tool: error: "
   expect_no_stdout
   expect_exit 2 "$tool" --progress sometimes
   expect_stderr "$tool: error: "

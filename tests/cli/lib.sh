@@ -16,7 +16,11 @@ exec </dev/null
 finish() {
   local status=$?
   cd / && chmod -R u+rwX "$SCRATCH" && rm -rf "$SCRATCH"
-  [ -s "$STATE/failures" ] && [ $status -ne 77 ] && status=1
+  if [ -s "$STATE/failures" ]; then
+    status=1
+  elif [ $status -ne 0 ] && [ $status -ne 77 ]; then
+    echo "$0: its last command ended with status $status" >&2
+  fi
   rm -rf "$STATE"
   exit $status
 }
@@ -34,7 +38,6 @@ fail() {
 # skip TEXT: ends the test as skipped, with the reason. A failure before it still counts.
 skip() {
   echo "skipped: $*"
-  [ -s "$STATE/failures" ] && exit 1
   exit 77
 }
 
@@ -81,7 +84,7 @@ expect_in() {
 }
 
 # expect_no_stdout: the last command wrote nothing there.
-expect_no_stdout() { [ -s "$STATE/stdout" ] && fail "unexpected $(stat -c %s "$STATE/stdout") bytes on stdout"; }
+expect_no_stdout() { [ ! -s "$STATE/stdout" ] || fail "unexpected $(stat -c %s "$STATE/stdout") bytes on stdout"; }
 # stdout_file, stderr_file: what the last command wrote, for closer looks.
 stdout_file() { echo "$STATE/stdout"; }
 stderr_file() { echo "$STATE/stderr"; }
@@ -91,7 +94,7 @@ expect_file() {
   local name
   for name in "$@"; do
     [ -s "$name" ] || fail "$name is missing or empty"
-    [ -e "$name.part" ] && fail "$name.part was left behind"
+    [ ! -e "$name.part" ] || fail "$name.part was left behind"
   done
 }
 
@@ -99,8 +102,8 @@ expect_file() {
 expect_no_file() {
   local name
   for name in "$@"; do
-    [ -e "$name" ] && fail "$name should not be there"
-    [ -e "$name.part" ] && fail "$name.part was left behind"
+    [ ! -e "$name" ] || fail "$name should not be there"
+    [ ! -e "$name.part" ] || fail "$name.part was left behind"
   done
 }
 
