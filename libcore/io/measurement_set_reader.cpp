@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <map>
+
+#include "libcore/io/casacore_log.h"
+#include "libcore/io/ms_rows.h"
+
+namespace apsyn {
+namespace {
+
+casacore::Table open_table(const std::string& path) {
+  adopt_casacore_log();
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error))
+    throw FailureError("{}: {}: give the folder of a Measurement Set", path,
+                       std::filesystem::exists(path, error) ? "is no folder" : "does not exist");
+  if (!std::filesystem::exists(path + "/table.dat", error))
+    throw DataError("{}: holds no table.dat: not a complete Measurement Set version 2", path);
+  casacore::Table table(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
+  for (const char* name :
+       {"TIME", "INTERVAL", "ANTENNA1", "ANTENNA2", "FIELD_ID", "DATA_DESC_ID", "FLAG_ROW"})
+    if (!table.tableDesc().isColumn(name))
+      throw DataError("{}: no column {}: not a complete Measurement Set version 2", path, name);
+  if (table.keywordSet().isDefined("MS_VERSION")) {
+    const float version = table.keywordSet().asFloat("MS_VERSION");
+    if (version < 2.0f || version >= 3.0f)
+      throw DataError("{}: MS_VERSION {}: only version 2 is supported", path, version);
+  }
+  return table;
+}
+
+}  // namespace
+
+struct MeasurementSetReader::State {
+  std::string path;
+  MsSelection selection;
+  casacore::Table table;
+  MsMetadata meta;
+  MsRowSelection rows;
+  MsCellReader cells;
+  std::int64_t next_row;
+  MsScalars scalars;                             ///< of the block of rows read last
+  std::deque<std::vector<std::size_t>> batches;  ///< of that block, one data description each
+
+  State(const std::string& name, const MsSelection& wanted)
+      : path(name),
+        selection(wanted),
+        table(open_table(name)),
+        meta(read_ms_metadata(table, name, wanted)),
+        rows(table, meta, wanted, name),
+        cells(table, meta, wanted, name),
+        next_row(rows.begin_row()) {}
+
+  /// Reads the scalars of the next rows and sorts the wanted ones by data description.
+  void scan(std::size_t n_rows) {
+    n_rows = std::min(n_rows, static_cast<std::size_t>(rows.end_row() - next_row));
+    read_scalars(scalars, table, next_row, n_rows);
+    next_row += static_cast<std::int64_t>(n_rows);
+    std::map<int, std::vector<std::size_t>> by_description;
+    const int n_ant = static_cast<int>(meta.layout.antennas.size());
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      if (!rows.wants(scalars.time_s[i], scalars.field[i], scalars.data_description[i])) continue;
+      const int ant1 = scalars.ant1[i], ant2 = scalars.ant2[i];
+      if (ant1 < 0 || ant1 >= n_ant || ant2 < 0 || ant2 >= n_ant)
+        throw DataError("{}: row {}: antennas {} and {}: the set has {}", path,
+                        scalars.first_row + static_cast<std::int64_t>(i), ant1, ant2, n_ant);
+      if (ant1 == ant2 && !selection.autos) continue;
+      by_description[scalars.data_description[i]].push_back(i);
+    }
+    for (auto& [description, wanted] : by_description) batches.push_back(std::move(wanted));
+  }
+
+  std::vector<std::size_t> take_batch(std::size_t max_rows) {
+    std::vector<std::size_t> batch = std::move(batches.front());
+    batches.pop_front();
+    if (batch.size() > max_rows) {
+      batches.emplace_front(batch.begin() + static_cast<std::ptrdiff_t>(max_rows), batch.end());
+      batch.resize(max_rows);
+    }
+    return batch;
+  }
+
+  void copy_scalars(MsRows& out, const std::vector<std::size_t>& batch) const {
+    const std::size_t n = batch.size();
+    out.time_mjd_s.resize(n);
+    out.interval_s.resize(n);
+    out.ant1.resize(n);
+    out.ant2.resize(n);
+    out.field.resize(n);
+    out.row_number.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t at = batch[i];
+      out.time_mjd_s[i] = scalars.time_s[at];
+      out.interval_s[i] = scalars.interval_s[at];
+      out.ant1[i] = scalars.ant1[at];
+      out.ant2[i] = scalars.ant2[at];
+      out.field[i] = scalars.field[at];
+      out.row_number[i] = scalars.first_row + static_cast<std::int64_t>(at);
+    }
+  }
+};
+
+MeasurementSetReader::MeasurementSetReader(const std::string& path, const MsSelection& selection)
+    : state_(with_measurement_set(path, [&] { return std::make_unique<State>(path, selection); })) {}
+MeasurementSetReader::~MeasurementSetReader() = default;
+
+const std::vector<MsSpectralWindow>& MeasurementSetReader::spectral_windows() const {
+  return state_->meta.spws;
+}
+const std::vector<MsField>& MeasurementSetReader::fields() const {
+  return state_->meta.fields;
+}
+const ArrayLayout& MeasurementSetReader::layout() const {
+  return state_->meta.layout;
+}
+const std::vector<Product>& MeasurementSetReader::products() const {
+  return state_->meta.products;
+}
+std::int64_t MeasurementSetReader::n_rows() const {
+  return state_->rows.span().n_rows;
+}
+double MeasurementSetReader::first_time_mjd_s() const {
+  return state_->rows.span().first_time_s;
+}
+double MeasurementSetReader::last_time_mjd_s() const {
+  return state_->rows.span().last_time_s;
+}
+const std::string& MeasurementSetReader::telescope() const {
+  return state_->meta.telescope;
+}
+
+bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
+  if (max_rows == 0) throw UsageError("{}: blocks of no rows", state_->path);
+  return with_measurement_set(state_->path, [&] {
+    while (state_->batches.empty()) {
+      if (state_->next_row >= state_->rows.end_row()) return false;
+      state_->scan(max_rows);
+    }
+    const std::vector<std::size_t> batch = state_->take_batch(max_rows);
+    state_->cells.read(rows, state_->scalars, batch);
+    state_->copy_scalars(rows, batch);
+    return true;
+  });
+}
+
+void MeasurementSetReader::rewind() {
+  state_->next_row = state_->rows.begin_row();
+  state_->batches.clear();
+}
+
+}  // namespace apsyn

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/ms_metadata.h"
+
+#include <casacore/casa/Arrays/Array.h>
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/measures/Measures/MCDirection.h>
+#include <casacore/measures/Measures/MDirection.h>
+#include <casacore/measures/Measures/MeasConvert.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "libcore/core/constants.h"
+#include "libcore/io/casacore_log.h"
+
+namespace apsyn {
+namespace {
+
+casacore::Table subtable(const casacore::Table& ms, const std::string& path, const std::string& name) {
+  const casacore::TableRecord& keywords = ms.keywordSet();
+  if (!keywords.isDefined(name) || keywords.dataType(name) != casacore::TpTable)
+    throw DataError("{}: no subtable {}: not a complete Measurement Set version 2", path, name);
+  return keywords.asTable(name);
+}
+
+bool selected(const std::vector<int>& list, int index) {
+  return list.empty() || std::find(list.begin(), list.end(), index) != list.end();
+}
+
+ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
+  const casacore::Table table = subtable(ms, path, "ANTENNA");
+  const casacore::ScalarColumn<casacore::String> name(table, "NAME");
+  const casacore::ArrayColumn<double> position(table, "POSITION");
+  const casacore::ScalarColumn<casacore::Bool> flag_row(table, "FLAG_ROW");
+  ArrayLayout layout;
+  std::vector<Vec3> itrf_m;
+  Vec3 mean{};
+  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
+    const casacore::Vector<double> p = position(row);
+    if (p.size() != 3 || !std::isfinite(p[0] + p[1] + p[2]))
+      throw DataError("{}: ANTENNA row {}: POSITION is no point", path, row);
+    itrf_m.push_back({p[0], p[1], p[2]});
+    mean = mean + itrf_m.back();
+    layout.antennas.push_back({name(row), {}, 0, flag_row(row)});
+  }
+  if (itrf_m.empty()) throw DataError("{}: ANTENNA is empty: nothing to read", path);
+  for (double& component : mean) component /= static_cast<double>(itrf_m.size());
+  constexpr double kLeastRadius_m = 6e6;  // simulated sets have local coordinates about nowhere
+  if (std::sqrt(dot(mean, mean)) > kLeastRadius_m) layout.site = site_from_geocentric(mean);
+  for (std::size_t i = 0; i < itrf_m.size(); ++i)
+    layout.antennas[i].enu_m = layout.site ? enu_from_geocentric(*layout.site, itrf_m[i]) : itrf_m[i];
+  return layout;
+}
+
+/// Towards J2000 for the frames that need neither time nor place.
+SkyDirection to_j2000(double longitude_rad, double latitude_rad, const std::string& reference,
+                      const std::string& path) {
+  casacore::MDirection::Types type;
+  if (!casacore::MDirection::getType(type, reference))
+    throw DataError("{}: FIELD: direction reference '{}' is not known", path, reference);
+  SkyDirection result{longitude_rad, latitude_rad};
+  switch (type) {
+    case casacore::MDirection::J2000:
+    case casacore::MDirection::ICRS:
+      break;
+    case casacore::MDirection::B1950:
+    case casacore::MDirection::GALACTIC:
+    case casacore::MDirection::ECLIPTIC:
+    case casacore::MDirection::SUPERGAL: {
+      const std::lock_guard lock(casacore_measures_mutex());
+      const casacore::MVDirection from(longitude_rad, latitude_rad);
+      const casacore::MVDirection to =
+          casacore::MDirection::Convert(casacore::MDirection(from, type), casacore::MDirection::J2000)()
+              .getValue();
+      result = {to.getLong(), to.getLat()};
+      break;
+    }
+    default:
+      throw DataError("{}: FIELD: directions in {}: only J2000, ICRS, B1950 and GALACTIC are supported", path,
+                      reference);
+  }
+  result.ra_rad = std::fmod(result.ra_rad, kTwoPi);
+  if (result.ra_rad < 0) result.ra_rad += kTwoPi;
+  return result;
+}
+
+/// MEASINFO's fixed reference, or the one that a column names row by row.
+std::string direction_reference(const casacore::Table& table, const std::string& column,
+                                casacore::rownr_t row) {
+  const casacore::TableRecord& keywords = casacore::TableColumn(table, column).keywordSet();
+  if (!keywords.isDefined("MEASINFO")) return "J2000";
+  const casacore::TableRecord& info = keywords.subRecord("MEASINFO");
+  if (info.isDefined("VarRefCol")) {
+    const casacore::String name = info.asString("VarRefCol");
+    if (table.tableDesc().columnDesc(name).dataType() == casacore::TpString)
+      return casacore::ScalarColumn<casacore::String>(table, name)(row);
+    const int code = casacore::ScalarColumn<casacore::Int>(table, name)(row);
+    if (info.isDefined("TabRefCodes") && info.isDefined("TabRefTypes")) {
+      const casacore::Vector<casacore::uInt> codes(info.toArrayuInt("TabRefCodes"));
+      const casacore::Vector<casacore::String> types(info.asArrayString("TabRefTypes"));
+      for (std::size_t i = 0; i < codes.size() && i < types.size(); ++i)
+        if (static_cast<int>(codes[i]) == code) return types[i];
+    }
+    return casacore::MDirection::showType(static_cast<casacore::uInt>(code));
+  }
+  return info.isDefined("Ref") ? std::string(info.asString("Ref")) : "J2000";
+}
+
+std::vector<MsField> read_fields(const casacore::Table& ms, const std::string& path) {
+  const casacore::Table table = subtable(ms, path, "FIELD");
+  const casacore::ScalarColumn<casacore::String> name(table, "NAME");
+  const casacore::ArrayColumn<double> phase_dir(table, "PHASE_DIR");
+  std::vector<MsField> fields;
+  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
+    const casacore::Array<double> direction = phase_dir(row);
+    if (direction.size() < 2 || direction.shape()[0] != 2)
+      throw DataError("{}: FIELD row {}: PHASE_DIR is no direction", path, row);
+    const std::vector<double> values = direction.tovector();
+    if (!std::isfinite(values[0]) || !std::isfinite(values[1]) || std::abs(values[0]) > 100 ||
+        std::abs(values[1]) > 2)
+      throw DataError("{}: FIELD row {}: PHASE_DIR is no direction", path, row);
+    fields.push_back(
+        {name(row), to_j2000(values[0], values[1], direction_reference(table, "PHASE_DIR", row), path)});
+  }
+  return fields;
+}
+
+std::string read_telescope(const casacore::Table& ms, const std::string& path) {
+  const casacore::Table table = subtable(ms, path, "OBSERVATION");
+  if (table.nrow() == 0) return "unknown";
+  const std::string name = casacore::ScalarColumn<casacore::String>(table, "TELESCOPE_NAME")(0);
+  return name.empty() ? "unknown" : name;
+}
+
+MsSpectralWindow read_window(const casacore::Table& table, int row, const std::string& path) {
+  MsSpectralWindow window;
+  const casacore::ArrayColumn<double> freq(table, "CHAN_FREQ"), width(table, "CHAN_WIDTH");
+  window.channel_hz = casacore::Array<double>(freq(row)).tovector();
+  window.width_hz = casacore::Array<double>(width(row)).tovector();
+  if (table.tableDesc().isColumn("NAME"))
+    window.name = casacore::ScalarColumn<casacore::String>(table, "NAME")(row);
+  if (window.channel_hz.empty() || window.width_hz.size() != window.channel_hz.size())
+    throw DataError("{}: SPECTRAL_WINDOW row {}: {} frequencies, {} widths", path, row,
+                    window.channel_hz.size(), window.width_hz.size());
+  for (double& width_hz : window.width_hz) width_hz = std::abs(width_hz);
+  for (std::size_t i = 0; i < window.channel_hz.size(); ++i)
+    if (!(window.channel_hz[i] > 0) || !std::isfinite(window.channel_hz[i]) ||
+        !std::isfinite(window.width_hz[i]))
+      throw DataError("{}: SPECTRAL_WINDOW row {}: channel {} at {} Hz", path, row, i, window.channel_hz[i]);
+  return window;
+}
+
+void apply_channel_range(MsSpectralWindow& window, int row, const MsSelection& selection,
+                         const std::string& path) {
+  const std::size_t n = window.channel_hz.size(), first = selection.first_channel;
+  const std::size_t count = selection.n_channels != 0 ? selection.n_channels : n - std::min(n, first);
+  if (first >= n || count > n - first)
+    throw UsageError("{}: channels {} to {}: spectral window {} has {}", path, first, first + count, row, n);
+  const auto cut = [&](std::vector<double>& values) {
+    values = {values.begin() + static_cast<std::ptrdiff_t>(first),
+              values.begin() + static_cast<std::ptrdiff_t>(first + count)};
+  };
+  cut(window.channel_hz);
+  cut(window.width_hz);
+}
+
+/// CORR_TYPE of every POLARIZATION row.
+std::vector<std::vector<int>> read_correlations(const casacore::Table& ms, const std::string& path) {
+  const casacore::Table table = subtable(ms, path, "POLARIZATION");
+  const casacore::ArrayColumn<casacore::Int> corr_type(table, "CORR_TYPE");
+  std::vector<std::vector<int>> result;
+  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
+    const casacore::Array<casacore::Int> types = corr_type(row);
+    result.emplace_back(types.begin(), types.end());
+    if (std::set<int>(types.begin(), types.end()).size() != types.size() || types.empty())
+      throw DataError("{}: POLARIZATION row {}: CORR_TYPE names a product twice or none", path, row);
+  }
+  return result;
+}
+
+/// 0 for Stokes, 1 circular, 2 linear; other CORR_TYPEs are refused.
+int basis_of(int corr_type, const std::string& path) {
+  if (corr_type < 1 || corr_type > 12)
+    throw DataError("{}: CORR_TYPE {}: only Stokes, circular and linear products are supported", path,
+                    corr_type);
+  return (corr_type - 1) / 4;
+}
+
+void read_data_descriptions(MsMetadata& meta, const casacore::Table& ms, const std::string& path,
+                            const MsSelection& selection) {
+  const casacore::Table table = subtable(ms, path, "DATA_DESCRIPTION");
+  const casacore::Table spw_table = subtable(ms, path, "SPECTRAL_WINDOW");
+  const casacore::ScalarColumn<casacore::Int> spw_id(table, "SPECTRAL_WINDOW_ID"),
+      polarization_id(table, "POLARIZATION_ID");
+  const std::vector<std::vector<int>> correlations = read_correlations(ms, path);
+  for (int spw : selection.spws)
+    if (spw < 0 || spw >= static_cast<int>(spw_table.nrow()))
+      throw UsageError("{}: spectral window {}: the set has {}", path, spw, spw_table.nrow());
+  std::vector<int> index_of(spw_table.nrow(), -1);  // of the selected windows
+  std::set<int> types;
+  std::vector<const std::vector<int>*> types_of(table.nrow(), nullptr);
+  meta.data_descriptions.resize(table.nrow());
+  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
+    const int spw = spw_id(row), polarization = polarization_id(row);
+    if (spw < 0 || spw >= static_cast<int>(index_of.size()) || polarization < 0 ||
+        polarization >= static_cast<int>(correlations.size()))
+      throw DataError("{}: DATA_DESCRIPTION row {}: no spectral window {} or polarization {}", path, row, spw,
+                      polarization);
+    if (!selected(selection.spws, spw)) continue;
+    MsDataDescription& description = meta.data_descriptions[row];
+    MsSpectralWindow window = read_window(spw_table, spw, path);
+    description.n_chan = window.channel_hz.size();
+    if (index_of[spw] < 0) {
+      apply_channel_range(window, spw, selection, path);
+      index_of[spw] = static_cast<int>(meta.spws.size());
+      meta.spws.push_back(std::move(window));
+    }
+    description.spw = index_of[spw];
+    types_of[row] = &correlations[polarization];
+    description.n_corr = types_of[row]->size();
+    types.insert(types_of[row]->begin(), types_of[row]->end());
+  }
+  if (types.empty()) throw DataError("{}: DATA_DESCRIPTION describes none of the selected data", path);
+  for (int type : types) {
+    if (basis_of(type, path) != basis_of(*types.begin(), path))
+      throw UsageError("{}: linear and circular products together: select spectral windows of one kind",
+                       path);
+    meta.products.push_back(static_cast<Product>(type));
+  }
+  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
+    if (types_of[row] == nullptr) continue;
+    for (int type : types) {
+      const auto at = std::find(types_of[row]->begin(), types_of[row]->end(), type);
+      meta.data_descriptions[row].corr_of.push_back(
+          at == types_of[row]->end() ? -1 : static_cast<int>(at - types_of[row]->begin()));
+    }
+  }
+}
+
+}  // namespace
+
+MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path,
+                            const MsSelection& selection) {
+  MsMetadata meta;
+  meta.telescope = read_telescope(ms, path);
+  meta.layout = read_antennas(ms, path);
+  meta.layout.telescope = meta.telescope;
+  meta.fields = read_fields(ms, path);
+  for (int field : selection.fields)
+    if (field < 0 || field >= static_cast<int>(meta.fields.size()))
+      throw UsageError("{}: field {}: the set has {}", path, field, meta.fields.size());
+  read_data_descriptions(meta, ms, path, selection);
+  return meta;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What MeasurementSetReader learns from the subtables before it reads rows. Inside libcore/io only.
+#pragma once
+
+#include <casacore/casa/Exceptions/Error.h>
+#include <casacore/tables/Tables/Table.h>
+
+#include <new>
+#include <stdexcept>
+
+#include "libcore/core/error.h"
+#include "libcore/io/measurement_set.h"
+
+namespace apsyn {
+
+/// One DATA_DESC_ID: how its cells are laid out in the file.
+struct MsDataDescription {
+  int spw = -1;              ///< index into MsMetadata::spws, -1 = not selected
+  std::size_t n_corr = 0;    ///< correlations of a cell
+  std::size_t n_chan = 0;    ///< channels of a cell, before the channel range
+  std::vector<int> corr_of;  ///< [product of MsMetadata::products] index in the cell, -1 = absent
+};
+
+struct MsMetadata {
+  std::string telescope = "unknown";
+  ArrayLayout layout;
+  std::vector<MsField> fields;
+  std::vector<MsSpectralWindow> spws;  ///< selected, channel range applied
+  std::vector<Product> products;       ///< canonical order
+  std::vector<MsDataDescription> data_descriptions;
+};
+
+/// DataError for missing or malformed subtables, UsageError for a selection that the set does not hold.
+MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path, const MsSelection& selection);
+
+/// Turns what casacore throws at damaged sets into a DataError that names the set.
+template <class Work>
+auto with_measurement_set(const std::string& path, Work work) {
+  try {
+    return work();
+  } catch (const casacore::AipsError& error) {
+    throw DataError("{}: {}: not a complete Measurement Set version 2", path, error.getMesg());
+  } catch (const std::length_error& error) {
+    throw DataError("{}: an impossible size ({}): not a complete Measurement Set version 2", path,
+                    error.what());
+  } catch (const std::bad_alloc&) {
+    throw FailureError("{}: its cells need more memory than there is", path);
+  }
+}
+
+}  // namespace apsyn

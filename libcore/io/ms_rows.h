@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows of the main table for MeasurementSetReader: which are wanted, and how their cells become MsRows.
+// Inside libcore/io only.
+#pragma once
+
+#include <casacore/casa/Arrays/Array.h>
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/Table.h>
+
+#include <limits>
+#include <optional>
+
+#include "libcore/io/ms_metadata.h"
+
+namespace apsyn {
+
+/// The columns that say which rows are wanted, and their selection. Throws as MeasurementSetReader.
+class MsRowSelection {
+ public:
+  struct Span {
+    std::int64_t n_rows = 0;  ///< selected
+    double first_time_s = 0, last_time_s = 0;
+  };
+  MsRowSelection(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
+                 const std::string& path);
+  std::int64_t begin_row() const { return begin_row_; }
+  std::int64_t end_row() const { return end_row_; }
+  const Span& span() const { return span_; }
+  bool wants(double time_s, int field, int data_description) const;
+
+ private:
+  void find_interval(const casacore::Table& table, const std::string& path);
+  void find_span(const casacore::Table& table, const std::string& path);
+
+  const MsMetadata& meta_;
+  MsSelection selection_;
+  std::int64_t begin_row_ = 0, end_row_ = 0;
+  double least_time_s_ = -std::numeric_limits<double>::infinity();
+  double greatest_time_s_ = std::numeric_limits<double>::infinity();
+  Span span_;
+};
+
+/// The scalars of consecutive rows of the main table.
+struct MsScalars {
+  std::int64_t first_row = 0;
+  casacore::Vector<double> time_s, interval_s;
+  casacore::Vector<casacore::Int> ant1, ant2, field, data_description;
+  casacore::Vector<casacore::Bool> flag_row;
+};
+void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
+                  std::size_t n_rows);
+
+/// Reads the cells of rows of one data description.
+class MsCellReader {
+ public:
+  MsCellReader(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
+               const std::string& path);
+  /// `wanted`: rising indices into `scalars`, all of one data description.
+  void read(MsRows& rows, const MsScalars& scalars, const std::vector<std::size_t>& wanted);
+
+ private:
+  struct Cells;
+  template <class T>
+  void load(const casacore::ArrayColumn<T>& column, const Cells& cells, bool channels,
+            casacore::Array<T>& into);
+  bool has_weight_spectrum(const Cells& cells) const;
+  void check_shape(const casacore::TableColumn& column, const Cells& cells) const;
+  void fold(MsRows& rows, const Cells& cells, bool spectrum) const;
+
+  const MsMetadata& meta_;
+  std::size_t first_channel_;
+  std::string path_;
+  casacore::ArrayColumn<double> uvw_column_;
+  casacore::ArrayColumn<casacore::Complex> data_column_;
+  casacore::ArrayColumn<casacore::Bool> flag_column_;
+  casacore::ArrayColumn<casacore::Float> weight_column_;
+  std::optional<casacore::ArrayColumn<casacore::Float>> spectrum_column_;
+  casacore::Array<double> uvw_;
+  casacore::Array<casacore::Complex> data_;
+  casacore::Array<casacore::Bool> flag_;
+  casacore::Array<casacore::Float> weight_;
+};
+
+}  // namespace apsyn

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/ms_subtables.h"
+
+#include <casacore/casa/Arrays/Matrix.h>
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/measures/Measures/MDirection.h>
+#include <casacore/measures/Measures/MFrequency.h>
+#include <casacore/ms/MeasurementSets/MSColumns.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "libcore/core/error.h"
+
+namespace apsyn {
+namespace {
+
+using casacore::Matrix;
+using casacore::String;
+using casacore::Vector;
+
+constexpr double kAllTime_s = 1e30;  ///< INTERVAL of what never changes
+
+Vector<double> vector_of(const std::vector<double>& values) {
+  return Vector<double>(values);
+}
+Vector<double> vector_of(const Vec3& values) {
+  Vector<double> result(3);
+  std::copy(values.begin(), values.end(), result.begin());
+  return result;
+}
+
+void fill_antennas(casacore::MSAntenna& table, const ArrayLayout& layout) {
+  casacore::MSAntennaColumns columns(table);
+  table.addRow(layout.antennas.size());
+  for (std::size_t i = 0; i < layout.antennas.size(); ++i) {
+    const Antenna& antenna = layout.antennas[i];
+    const std::string name = antenna.name.empty() ? std::to_string(i) : antenna.name;
+    columns.name().put(i, name);
+    columns.station().put(i, name);
+    columns.type().put(i, "GROUND-BASED");
+    columns.mount().put(i, "FIXED");
+    columns.position().put(i, vector_of(geocentric_from_enu(*layout.site, antenna.enu_m)));
+    columns.offset().put(i, Vector<double>(3, 0.0));
+    columns.dishDiameter().put(i, 0.0);
+    columns.flagRow().put(i, antenna.flagged);
+  }
+}
+
+/// The two receptors that the products name.
+Vector<String> receptors(const std::vector<Product>& products) {
+  const bool circular = std::any_of(products.begin(), products.end(),
+                                    [](Product p) { return p >= Product::RR && p <= Product::LL; });
+  Vector<String> types(2);
+  types[0] = circular ? "R" : "X";
+  types[1] = circular ? "L" : "Y";
+  return types;
+}
+
+void fill_feeds(casacore::MSFeed& table, std::size_t n_ant, const std::vector<Product>& products) {
+  casacore::MSFeedColumns columns(table);
+  table.addRow(n_ant);
+  Matrix<casacore::Complex> response(2, 2, casacore::Complex(0, 0));
+  response(0, 0) = response(1, 1) = casacore::Complex(1, 0);
+  for (std::size_t i = 0; i < n_ant; ++i) {
+    columns.antennaId().put(i, static_cast<int>(i));
+    columns.feedId().put(i, 0);
+    columns.spectralWindowId().put(i, -1);
+    columns.time().put(i, 0.0);
+    columns.interval().put(i, kAllTime_s);
+    columns.numReceptors().put(i, 2);
+    columns.beamId().put(i, -1);
+    columns.beamOffset().put(i, Matrix<double>(2, 2, 0.0));
+    columns.polarizationType().put(i, receptors(products));
+    columns.polResponse().put(i, response);
+    columns.position().put(i, Vector<double>(3, 0.0));
+    columns.receptorAngle().put(i, Vector<double>(2, 0.0));
+  }
+}
+
+void fill_field(casacore::MSField& table, const MsDescription& description) {
+  casacore::MSFieldColumns columns(table);
+  table.addRow();
+  Matrix<double> direction(2, 1);
+  direction(0, 0) = description.phase_centre.ra_rad;
+  direction(1, 0) = description.phase_centre.dec_rad;
+  columns.name().put(0, description.source);
+  columns.code().put(0, "");
+  columns.time().put(0, 0.0);
+  columns.numPoly().put(0, 0);
+  columns.delayDir().put(0, direction);
+  columns.phaseDir().put(0, direction);
+  columns.referenceDir().put(0, direction);
+  columns.sourceId().put(0, -1);
+  columns.flagRow().put(0, false);
+}
+
+void fill_spectral_window(casacore::MSSpectralWindow& table, const MsDescription& description) {
+  casacore::MSSpWindowColumns columns(table);
+  table.addRow();
+  const std::vector<double>& channel_hz = description.channel_hz;
+  const double width_hz = description.channel_width_hz;
+  const bool descending = channel_hz.size() > 1 && channel_hz[1] < channel_hz[0];
+  const Vector<double> widths(channel_hz.size(), width_hz);
+  columns.numChan().put(0, static_cast<int>(channel_hz.size()));
+  columns.name().put(0, "band0");
+  columns.refFrequency().put(0, channel_hz.front());
+  columns.chanFreq().put(0, vector_of(channel_hz));
+  columns.chanWidth().put(0, Vector<double>(channel_hz.size(), descending ? -width_hz : width_hz));
+  columns.effectiveBW().put(0, widths);
+  columns.resolution().put(0, widths);
+  columns.totalBandwidth().put(0, width_hz * static_cast<double>(channel_hz.size()));
+  columns.measFreqRef().put(0, casacore::MFrequency::TOPO);
+  columns.netSideband().put(0, descending ? -1 : 1);
+  columns.ifConvChain().put(0, 0);
+  columns.freqGroup().put(0, 0);
+  columns.freqGroupName().put(0, "");
+  columns.flagRow().put(0, false);
+}
+
+/// Which receptor (0 or 1) a product takes from the first and the second antenna.
+std::pair<int, int> receptor_pair(Product product) {
+  switch (product) {
+    case Product::XY:
+    case Product::RL:
+      return {0, 1};
+    case Product::YX:
+    case Product::LR:
+      return {1, 0};
+    case Product::YY:
+    case Product::LL:
+      return {1, 1};
+    default:
+      return {0, 0};
+  }
+}
+
+void fill_polarization(casacore::MSPolarization& table, const std::vector<Product>& products) {
+  casacore::MSPolarizationColumns columns(table);
+  table.addRow();
+  Vector<int> types(products.size());
+  Matrix<int> pairs(2, products.size());
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    types[i] = static_cast<int>(products[i]);
+    std::tie(pairs(0, i), pairs(1, i)) = receptor_pair(products[i]);
+  }
+  columns.numCorr().put(0, static_cast<int>(products.size()));
+  columns.corrType().put(0, types);
+  columns.corrProduct().put(0, pairs);
+  columns.flagRow().put(0, false);
+}
+
+void fill_small_tables(casacore::MeasurementSet& ms, const MsDescription& description) {
+  ms.dataDescription().addRow();
+  casacore::MSDataDescColumns data_description(ms.dataDescription());
+  data_description.spectralWindowId().put(0, 0);
+  data_description.polarizationId().put(0, 0);
+  data_description.flagRow().put(0, false);
+
+  ms.processor().addRow();
+  casacore::MSProcessorColumns processor(ms.processor());
+  processor.type().put(0, "CORRELATOR");
+  processor.subType().put(0, "");
+  processor.typeId().put(0, -1);
+  processor.modeId().put(0, -1);
+  processor.flagRow().put(0, false);
+
+  ms.state().addRow();
+  casacore::MSStateColumns state(ms.state());
+  state.sig().put(0, true);
+  state.ref().put(0, false);
+  state.cal().put(0, 0.0);
+  state.load().put(0, 0.0);
+  state.subScan().put(0, 0);
+  state.obsMode().put(0, "OBSERVE_TARGET.ON_SOURCE");
+  state.flagRow().put(0, false);
+
+  ms.observation().addRow();
+  casacore::MSObservationColumns observation(ms.observation());
+  observation.telescopeName().put(0, description.telescope);
+  observation.observer().put(0, description.observer);
+  observation.log().put(0, Vector<String>(1, ""));
+  observation.scheduleType().put(0, "");
+  observation.schedule().put(0, Vector<String>(1, ""));
+  observation.project().put(0, "");
+  observation.releaseDate().put(0, 0.0);
+  observation.timeRange().put(0, Vector<double>(2, 0.0));
+  observation.flagRow().put(0, false);
+}
+
+}  // namespace
+
+void fill_subtables(casacore::MeasurementSet& ms, const MsDescription& description) {
+  fill_antennas(ms.antenna(), description.layout);
+  fill_feeds(ms.feed(), description.layout.antennas.size(), description.products);
+  fill_field(ms.field(), description);
+  fill_spectral_window(ms.spectralWindow(), description);
+  fill_polarization(ms.polarization(), description.products);
+  fill_small_tables(ms, description);
+}
+
+void fill_times_and_history(casacore::MeasurementSet& ms, const MsDescription& description,
+                            const MsTimeRange& range) {
+  Vector<double> span(2);
+  span[0] = range.first_s;
+  span[1] = range.last_s;
+  casacore::MSObservationColumns(ms.observation()).timeRange().put(0, span);
+  casacore::MSFieldColumns(ms.field()).time().put(0, range.first_s);
+
+  casacore::MSHistory& table = ms.history();
+  casacore::MSHistoryColumns columns(table);
+  table.addRow(description.history.size());
+  for (std::size_t i = 0; i < description.history.size(); ++i) {
+    // The time of the observation, not of the run, so that a rerun gives the same bytes.
+    columns.time().put(i, range.last_s);
+    columns.observationId().put(i, 0);
+    columns.message().put(i, description.history[i]);
+    columns.priority().put(i, "INFO");
+    columns.origin().put(i, "apsyn");
+    columns.objectId().put(i, 0);
+    columns.application().put(i, "apsyn");
+    columns.cliCommand().put(i, Vector<String>(1, description.history[i]));
+    columns.appParams().put(i, Vector<String>(1, ""));
+  }
+}
+
+}  // namespace apsyn
