@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CPU gridder. Tasks are computed in chunks, one task per thread at a time; then the chunk is added to
+// the grids by bands of grid rows, each band taking the tasks in their order. So every grid cell is summed in
+// an order that depends on the data alone, and results are identical for any number of threads.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/idg/idg.h"
+#include "kernels/idg/layer_transform.h"
+#include "kernels/idg/partition.h"
+#include "kernels/idg/subgrid_cpu.h"
+#include "libcore/core/error.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+namespace {
+
+constexpr std::size_t band_rows = 32;
+
+std::size_t wrap(std::int64_t index, std::size_t n) {
+  const auto size = static_cast<std::int64_t>(n);
+  return static_cast<std::size_t>((index % size + size) % size);
+}
+
+template <class T>
+class CpuGridder final : public Gridder {
+ public:
+  CpuGridder(const IdgPlan& plan, std::size_t n_data_planes, PsfPlane psf, unsigned n_threads)
+      : plan_(plan),
+        n_threads_(n_threads),
+        tables_(plan, n_data_planes, psf),
+        transform_(plan, n_threads),
+        images_({tables_.n_planes, plan.image.n_y, plan.image.n_x}) {
+    for (unsigned i = 0; i < n_threads; ++i) makers_.emplace_back(tables_);
+    const std::size_t side = plan.settings.subgrid;
+    chunk_.resize(
+        {subgrids_per_chunk(plan, tables_.n_planes), tables_.n_planes, tables_.n_outputs, side, side});
+  }
+
+  void begin_pass(std::size_t first_layer, std::size_t n_layers) override {
+    if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
+    first_layer_ = first_layer;
+    n_layers_ = n_layers;
+    grids_.resize({n_layers, tables_.n_planes, plan_.n_v, plan_.n_u});
+    row_used_.assign(n_layers, std::vector<std::uint8_t>(plan_.n_v, 0));
+  }
+
+  GridCounts grid(const GridBlock& block) override {
+    check(block);
+    const Partition parts = partition(plan_, block, first_layer_, n_layers_);
+    for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_.extent(0)) {
+      const std::size_t n = std::min(chunk_.extent(0), parts.tasks.size() - first);
+      parallel_for(n_threads_, n, [&](std::size_t i, unsigned thread) {
+        makers_[thread].make(block, parts, parts.tasks[first + i], first_layer_, n_layers_, chunk_.view()[i]);
+      });
+      add_chunk({parts.tasks.data() + first, n});
+    }
+    return {parts.n_visibilities, parts.tasks.size()};
+  }
+
+  GridCounts count(const GridBlock& block) override {
+    check(block);
+    const Partition parts = partition(plan_, block, 0, plan_.n_layers);
+    return {parts.n_visibilities, parts.tasks.size()};
+  }
+
+  void end_pass() override {
+    for (std::size_t layer = 0; layer < n_layers_; ++layer) {
+      const auto& used = row_used_[layer];
+      if (std::find(used.begin(), used.end(), 1) == used.end()) continue;
+      for (std::size_t plane = 0; plane < tables_.n_planes; ++plane)
+        transform_.add(View<const std::complex<T>, 2>(grids_.view()[layer][plane]), used,
+                       plan_.layer_w_lambda(first_layer_ + layer), images_.view()[plane]);
+    }
+    n_layers_ = 0;
+  }
+
+  Buffer<double, 3> take_images() override {
+    for (std::size_t plane = 0; plane < tables_.n_planes; ++plane) transform_.correct(images_.view()[plane]);
+    return std::move(images_);
+  }
+
+ private:
+  void check(const GridBlock& block) const {
+    const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
+    const std::array<std::size_t, 3> shape{n_row, n_chan, tables_.n_data_planes};
+    if (block.data.shape() != shape || block.weight.shape() != shape ||
+        (block.path_m.size() != 0 && block.path_m.size() != n_row))
+      throw std::invalid_argument("gridder: the block's arrays differ in shape");
+  }
+
+  void add_chunk(std::span<const SubgridTask> tasks) {
+    const std::size_t n_bands = (plan_.n_v + band_rows - 1) / band_rows;
+    parallel_for(n_threads_, n_bands, [&](std::size_t band, unsigned) {
+      const std::size_t first = band * band_rows, last = std::min(plan_.n_v, first + band_rows);
+      for (std::size_t i = 0; i < tasks.size(); ++i) add_task(tasks[i], i, first, last);
+    });
+  }
+
+  /// Adds the rows of one task's subgrids that fall on the grid rows [first, last). The uv plane is periodic:
+  /// at pixel centres exp(-2 pi i u l) does not change when u grows by 1 / cell.
+  void add_task(const SubgridTask& task, std::size_t index, std::size_t first, std::size_t last) {
+    const std::size_t side = plan_.settings.subgrid;
+    const std::size_t start_v = wrap(task.centre_v - static_cast<std::int64_t>(side / 2), plan_.n_v);
+    const std::size_t start_u = wrap(task.centre_u - static_cast<std::int64_t>(side / 2), plan_.n_u);
+    for (std::size_t v = 0; v < side; ++v) {
+      const std::size_t row = (start_v + v) % plan_.n_v;
+      if (row < first || row >= last) continue;
+      for (std::size_t output = 0; output < tables_.n_outputs; ++output) {
+        const std::size_t layer = task.layer + output;
+        if (layer < first_layer_ || layer >= first_layer_ + n_layers_) continue;
+        row_used_[layer - first_layer_][row] = 1;
+        for (std::size_t plane = 0; plane < tables_.n_planes; ++plane)
+          add_row(&chunk_(index, plane, output, v, 0), &grids_(layer - first_layer_, plane, row, 0), start_u);
+      }
+    }
+  }
+
+  void add_row(const std::complex<T>* cells, std::complex<T>* row, std::size_t start) const {
+    const std::size_t side = plan_.settings.subgrid, first_part = std::min(side, plan_.n_u - start);
+    for (std::size_t u = 0; u < first_part; ++u) row[start + u] += cells[u];
+    for (std::size_t u = first_part; u < side; ++u) row[u - first_part] += cells[u];
+  }
+
+  IdgPlan plan_;
+  unsigned n_threads_;
+  SubgridTables<T> tables_;
+  LayerTransform transform_;
+  std::vector<SubgridMaker<T>> makers_;              ///< one per thread
+  Buffer<std::complex<T>, 5> chunk_;                 ///< [task][plane][output][v][u]
+  Buffer<std::complex<T>, 4> grids_;                 ///< [layer][plane][v][u], cell k at index k mod n
+  std::vector<std::vector<std::uint8_t>> row_used_;  ///< [layer][v]
+  Buffer<double, 3> images_;                         ///< [plane][y][x]
+  std::size_t first_layer_ = 0, n_layers_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
+                                      PsfPlane psf, unsigned n_threads) {
+  if (device.kind != Device::Kind::cpu)
+    throw DeviceError("--device: gridding runs on the CPU: use --device cpu");
+  if (plan.settings.precision == Precision::single)
+    return std::make_unique<CpuGridder<float>>(plan, n_planes, psf, n_threads);
+  return std::make_unique<CpuGridder<double>>(plan, n_planes, psf, n_threads);
+}
+
+}  // namespace apsyn

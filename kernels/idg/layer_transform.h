@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From the uv grid of a w layer to the image.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/common/fft.h"
+#include "kernels/idg/idg.h"
+
+namespace apsyn {
+
+/// Always in float64, whatever the grid's precision: the division by the taper would magnify an FFT's
+/// rounding.
+class LayerTransform {
+ public:
+  LayerTransform(const IdgPlan& plan, unsigned n_threads);
+  /// image[y][x] += Re of the layer's field times exp(-2 pi i w (n - 1)) (or (n - n_middle) for the w kernel,
+  /// whose other part the visibilities carry). `grid` [v][u] in FFT order: cell k at index k mod n. Rows of
+  /// the grid where row_used is 0 are zero.
+  template <class T>
+  void add(View<const std::complex<T>, 2> grid, const std::vector<std::uint8_t>& row_used, double w_lambda,
+           View<double, 2> image);
+  /// Divides by the taper and the w kernel's transform; NaN where l^2 + m^2 >= 1.
+  void correct(View<double, 2> image) const;
+
+ private:
+  void transform_columns(double w_lambda, View<double, 2> image);
+
+  IdgPlan plan_;
+  unsigned n_threads_;
+  Buffer<std::complex<double>, 2> work_;  ///< [v][u]
+  ComplexFft<double> rows_, columns_;
+};
+
+}  // namespace apsyn

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/idg/partition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "libcore/core/error.h"
+
+namespace apsyn {
+namespace {
+
+/// Longer tasks are split so that threads share the work evenly; the splitting depends on the data alone.
+constexpr std::size_t most_per_task = 8192;
+
+struct Keyed {
+  std::uint64_t key;
+  VisibilityRun run;
+};
+
+/// layer | v square | u square, each offset to be positive, so that sorting by the key sorts by these three.
+constexpr std::int64_t square_offset = 1 << 21;
+
+class Squares {
+ public:
+  explicit Squares(const IdgPlan& plan)
+      : plan_(plan),
+        per_u_(static_cast<double>(plan.n_u) * plan.image.cell_rad / static_cast<double>(plan.bucket())),
+        per_v_(static_cast<double>(plan.n_v) * plan.image.cell_rad / static_cast<double>(plan.bucket())) {}
+
+  std::uint64_t key(double u, double v, double w) const {
+    if (w < 0) {
+      u = -u;
+      v = -v;
+      w = -w;
+    }
+    const double square_u = std::floor(u * per_u_ + 0.5), square_v = std::floor(v * per_v_ + 0.5);
+    const double layer = std::floor(w / plan_.layer_step_lambda);
+    if (!(std::abs(square_u) < square_offset && std::abs(square_v) < square_offset))
+      throw DataError("uvw: u = {:g}, v = {:g} wavelengths is no coordinate of this field: check UVW", u, v);
+    const double last = static_cast<double>(
+        plan_.w_handling == WHandling::kernel ? plan_.n_layers - plan_.n_terms : plan_.n_layers - 1);
+    if (!(w <= plan_.layer_step_lambda * (last + 1) * (1 + 1e-9)))
+      throw DataError("uvw: w = {:g} wavelengths is beyond the planned layers", w);
+    return static_cast<std::uint64_t>(std::min(layer, last)) << 44 |
+           static_cast<std::uint64_t>(static_cast<std::int64_t>(square_v) + square_offset) << 22 |
+           static_cast<std::uint64_t>(static_cast<std::int64_t>(square_u) + square_offset);
+  }
+
+ private:
+  const IdgPlan& plan_;
+  double per_u_, per_v_;
+};
+
+bool has_data(const GridBlock& block, std::size_t row, std::size_t chan) {
+  for (std::size_t plane = 0; plane < block.weight.extent(2); ++plane)
+    if (block.weight(row, chan, plane) != 0) return true;
+  return false;
+}
+
+/// Whether a task whose first layer is `layer` reaches into the pass.
+bool in_pass(const IdgPlan& plan, std::size_t layer, std::size_t first, std::size_t n) {
+  const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
+  return layer < first + n && layer + reach > first;
+}
+
+}  // namespace
+
+Partition partition(const IdgPlan& plan, const GridBlock& block, std::size_t first_layer,
+                    std::size_t n_layers) {
+  const Squares squares(plan);
+  const std::size_t n_chan = block.wavenumber.size();
+  std::vector<Keyed> keyed;
+  for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
+    bool open = false;
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      if (!has_data(block, row, chan)) {
+        open = false;
+        continue;
+      }
+      const double k = block.wavenumber[chan];
+      const std::uint64_t key =
+          squares.key(block.uvw_m(row, 0) * k, block.uvw_m(row, 1) * k, block.uvw_m(row, 2) * k);
+      if (open && keyed.back().key == key) {
+        ++keyed.back().run.n_channels;
+        continue;
+      }
+      open = in_pass(plan, key >> 44, first_layer, n_layers);
+      if (open)
+        keyed.push_back({key, {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(chan), 1}});
+    }
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) { return a.key < b.key; });
+
+  Partition result;
+  result.runs.reserve(keyed.size());
+  const auto bucket = static_cast<std::int64_t>(plan.bucket());
+  std::uint64_t last_key = 0;
+  for (const Keyed& item : keyed) {
+    const bool full =
+        !result.tasks.empty() && result.tasks.back().n_visibilities + item.run.n_channels > most_per_task;
+    if (result.tasks.empty() || item.key != last_key || full) {
+      SubgridTask task;
+      task.centre_u = (static_cast<std::int64_t>(item.key & 0x3fffff) - square_offset) * bucket;
+      task.centre_v = (static_cast<std::int64_t>(item.key >> 22 & 0x3fffff) - square_offset) * bucket;
+      task.layer = item.key >> 44;
+      task.first_run = result.runs.size();
+      result.tasks.push_back(task);
+      last_key = item.key;
+    }
+    SubgridTask& task = result.tasks.back();
+    ++task.n_runs;
+    task.n_visibilities += item.run.n_channels;
+    result.n_visibilities += item.run.n_channels;
+    result.runs.push_back(item.run);
+  }
+  return result;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which visibility goes to which subgrid. The uv plane is cut into squares of plan.bucket() cells; a subgrid
+// stands on the centre of a square and takes the visibilities that fall into the square and one layer, of all
+// baselines. Consecutive channels of a row that share a subgrid stay together as a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/idg/idg.h"
+
+namespace apsyn {
+
+struct VisibilityRun {
+  std::uint32_t row = 0, first_channel = 0, n_channels = 0;
+};
+
+/// One subgrid.
+struct SubgridTask {
+  std::int64_t centre_u = 0, centre_v = 0;  ///< uv cells
+  std::size_t layer = 0;  ///< its layer (Chebyshev), or the first of the n_terms layers it reaches (kernel)
+  std::size_t first_run = 0, n_runs = 0;
+  std::size_t n_visibilities = 0;
+};
+
+struct Partition {
+  std::vector<SubgridTask> tasks;  ///< by layer, then v, then u
+  std::vector<VisibilityRun> runs;
+  std::uint64_t n_visibilities = 0;
+};
+
+/// Only the tasks that touch layers [first_layer, first_layer + n_layers). DataError when a visibility's w
+/// exceeds what the plan was made for, or u, v are beyond all bounds.
+Partition partition(const IdgPlan& plan, const GridBlock& block, std::size_t first_layer,
+                    std::size_t n_layers);
+
+}  // namespace apsyn

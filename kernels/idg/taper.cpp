@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/idg/taper.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <numbers>
+
+#include "kernels/common/fft.h"
+#include "libcore/core/view.h"
+
+namespace apsyn {
+namespace {
+
+/// Eigenvector of the least eigenvalue of the spheroidal operator in normalised Legendre polynomials of even
+/// degree k = 2 j (Xiao, Rokhlin and Yarvin 2001, eq. 63-64), by inverse iteration.
+std::vector<double> prolate_coefficients(double c) {
+  const auto n = static_cast<std::size_t>(40 + c);
+  std::vector<double> diagonal(n), off(n), vector(n, 0.0), upper(n), rhs(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double k = 2.0 * static_cast<double>(j);
+    diagonal[j] = k * (k + 1) + (2 * k * (k + 1) - 1) / ((2 * k + 3) * (2 * k - 1)) * c * c;
+    off[j] = (k + 2) * (k + 1) / ((2 * k + 3) * std::sqrt((2 * k + 1) * (2 * k + 5))) * c * c;
+  }
+  vector[0] = 1;
+  for (int iteration = 0; iteration < 100; ++iteration) {
+    double pivot = diagonal[0];
+    rhs[0] = vector[0] / pivot;
+    for (std::size_t j = 1; j < n; ++j) {
+      upper[j - 1] = off[j - 1] / pivot;
+      pivot = diagonal[j] - off[j - 1] * upper[j - 1];
+      rhs[j] = (vector[j] - off[j - 1] * rhs[j - 1]) / pivot;
+    }
+    for (std::size_t j = n - 1; j-- > 0;) rhs[j] -= upper[j] * rhs[j + 1];
+    double norm = 0;
+    for (double value : rhs) norm += value * value;
+    for (std::size_t j = 0; j < n; ++j) vector[j] = rhs[j] / std::sqrt(norm);
+  }
+  return vector;
+}
+
+double bessel_i0_ratio(double c, double eta) {
+  return std::cyl_bessel_i(0.0, c * std::sqrt(std::max(0.0, 1 - eta * eta))) / std::cyl_bessel_i(0.0, c);
+}
+
+}  // namespace
+
+Taper::Taper(TaperKind kind, double c) : kind_(kind), c_(c) {
+  if (kind == TaperKind::pswf) {
+    legendre_ = prolate_coefficients(c);
+    scale_ = 1 / (*this)(0.0);
+  }
+}
+
+double Taper::operator()(double eta) const {
+  if (!(std::abs(eta) <= 1)) return 0;
+  if (kind_ == TaperKind::kaiser_bessel) return bessel_i0_ratio(c_, eta);
+  double previous = 1, current = eta, sum = legendre_[0] * std::sqrt(0.5);
+  for (std::size_t j = 1; j < legendre_.size(); ++j) {
+    for (double k : {2.0 * static_cast<double>(j) - 1, 2.0 * static_cast<double>(j)}) {
+      if (k == 1) continue;
+      const double next = ((2 * k - 1) * eta * current - (k - 1) * previous) / k;
+      previous = current;
+      current = next;
+    }
+    sum += legendre_[j] * std::sqrt(2.0 * static_cast<double>(j) + 0.5) * current;
+  }
+  return sum * scale_;
+}
+
+double taper_error(const Taper& taper, double support, double padding, const ResidualPhase& phase) {
+  constexpr std::size_t n = 512;
+  static const ComplexFft<double> forward(n, 1, FftSign::minus), backward(n, 1, FftSign::plus);
+  Buffer<std::complex<double>, 1> function({n});
+  std::vector<double> value(n);
+  double square_sum = 0;
+  std::size_t n_summed = 0;
+  // The visibility may lie anywhere between two cells.
+  for (double fraction : {0.0, 0.5}) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double eta = (static_cast<double>(i) + 0.5) * 2 / n - 1;
+      const double l = eta * phase.half_width_l;
+      const double n_here = std::sqrt(std::max(0.0, 1 - l * l - phase.other_axis_max * phase.other_axis_max));
+      value[i] = taper(eta);
+      function.data()[i] =
+          std::polar(value[i], std::numbers::pi * (fraction * eta - 2 * phase.half_w * n_here));
+    }
+    forward.execute(function.data());
+    for (std::size_t k = 0; k < n; ++k) {
+      const double cell = static_cast<double>(k) - (k < n / 2 ? 0.0 : double(n));
+      if (std::abs(cell - fraction) < support / 2) function.data()[k] = 0;
+    }
+    backward.execute(function.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      const double eta = (static_cast<double>(i) + 0.5) * 2 / n - 1;
+      if (std::abs(eta) > 1 / padding) continue;
+      square_sum += std::norm(function.data()[i]) / (double(n) * n * value[i] * value[i]);
+      ++n_summed;
+    }
+  }
+  return std::sqrt(2 * square_sum / static_cast<double>(n_summed));
+}
+
+double choose_taper_c(TaperKind kind, double support, double padding, double wanted) {
+  const double natural = std::numbers::pi * support / 2;
+  double best_c = natural, best_error = INFINITY;
+  for (double c = std::max(1.0, 0.2 * natural); c <= 1.15 * natural + 1; c += 0.5) {
+    const double error = taper_error(Taper(kind, c), support, padding, {});
+    if (error <= wanted) return c;
+    if (error < best_error) {
+      best_error = error;
+      best_c = c;
+    }
+  }
+  return best_c;
+}
+
+}  // namespace apsyn

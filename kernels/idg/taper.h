@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window over the padded field that makes subgrids small, and how large the error is that it leaves.
+//
+// A subgrid samples taper(x) exp(i phase(x)) at L points across the padded field, eta in [-1, 1], and stands
+// for it by L Fourier coefficients (uv cells). The error of the final image is the part of the spectrum that
+// lies outside the subgrid, divided by the taper again. Tapers: the prolate spheroidal wave function of order
+// 0 with bandwidth c (its energy is the most concentrated of all), and the Kaiser-Bessel window
+// I0(c sqrt(1 - eta^2)) / I0(c). Half the support in uv cells is about c / pi.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace apsyn {
+
+enum class TaperKind { pswf, kaiser_bessel };
+
+class Taper {
+ public:
+  Taper(TaperKind kind, double c);
+  double operator()(double eta) const;  ///< 1 at eta = 0, 0 outside [-1, 1]
+  TaperKind kind() const { return kind_; }
+  double c() const { return c_; }
+
+ private:
+  TaperKind kind_;
+  double c_, scale_ = 1;
+  std::vector<double> legendre_;  ///< coefficients of the normalised Legendre polynomials of even degree
+};
+
+/// What a subgrid has to hold besides the taper: the residual w phase -2 pi half_w (n - n_mid) on the line
+/// through the field where n varies fastest; 0 for none.
+struct ResidualPhase {
+  double half_w = 0;          ///< wavelengths
+  double half_width_l = 0;    ///< direction cosine at eta = 1
+  double other_axis_max = 0;  ///< largest |m| of the image
+};
+
+/// Relative RMS error over the image (|eta| <= 1 / padding) of a visibility at the edge of the region that a
+/// subgrid serves, when `support` cells of the subgrid are kept free around it (kernel padding).
+double taper_error(const Taper& taper, double support, double padding, const ResidualPhase& phase);
+
+/// The least c whose error is at most `wanted`, or the c of least error: a flat taper loses fewer digits.
+double choose_taper_c(TaperKind kind, double support, double padding, double wanted);
+
+}  // namespace apsyn
