@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Dependencies point one way: tools -> kernels -> libcore/core, and tools -> libcore/cli, libcore/io -> libcore/core.
+# Dependencies point one way: tools -> kernels -> libcore/core, and tools -> libcore/cli, io, plot -> libcore/core.
 # Looks at every #include of the sources, and first at small trees that break each rule, to see that it would notice.
 source "$APSYN_SOURCE/tests/cli/lib.sh"
 
@@ -20,13 +20,15 @@ violations() {
     {
       foreign = "^(casacore/|fitsio|longnam|CLI/|png\\.h|erfa)"
       forbid("^libcore/core/", foreign, "the core knows no file format and no command line")
-      forbid("^libcore/core/", "^(libcore/(io|cli)|kernels|tools|tests)/", "the core depends on nothing above it")
+      forbid("^libcore/core/", "^(libcore/(io|cli|plot)|kernels|tools|tests)/", "the core depends on nothing above it")
       forbid("^libcore/io/", "^(libcore/cli|kernels|tools|tests)/", "io depends on the core only")
       forbid("^libcore/io/", "^CLI/", "io knows no command line")
       forbid("^libcore/cli/", "^(libcore/io|kernels|tools|tests)/", "cli depends on the core only")
       forbid("^libcore/cli/", "^(casacore/|fitsio|png\\.h)", "cli knows no file format")
+      forbid("^libcore/plot/", foreign, "plots are pixels in memory: they know no file format and no command line")
+      forbid("^libcore/plot/", "^(libcore/(io|cli)|kernels|tools|tests)/", "plot depends on the core only")
       forbid("^kernels/", foreign, "kernels know no file format and no command line")
-      forbid("^kernels/", "^(libcore/(io|cli)|tools|tests)/", "kernels depend on the core only")
+      forbid("^kernels/", "^(libcore/(io|cli|plot)|tools|tests)/", "kernels depend on the core only")
       forbid("^tools/", "^(tools|tests)/", "a tool depends on libraries only")
       forbid("^tools/", "^(casacore/|fitsio|png\\.h|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
       forbid("^tests/reference/", "^(kernels|libcore/(io|cli)|tools)/", "references share no code with what they test")
@@ -57,6 +59,8 @@ breaks libcore/core/a.cpp '"kernels/idg/idg.h"'
 breaks libcore/io/a.cpp '"libcore/cli/tool.h"'
 breaks libcore/io/a.cpp '<CLI/CLI.hpp>'
 breaks libcore/cli/a.cpp '"libcore/io/fits_image.h"'
+breaks libcore/plot/a.cpp '<png.h>'
+breaks libcore/plot/a.cpp '"libcore/io/fits_image.h"'
 breaks kernels/idg/a.cpp '<casacore/ms/MeasurementSets.h>'
 breaks kernels/idg/a.cpp '"libcore/io/fits_image.h"'
 breaks kernels/idg/a.cpp '"kernels/clean/clean.h"'
