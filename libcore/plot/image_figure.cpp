@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/plot/image_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "libcore/core/error.h"
+#include "libcore/plot/image_captions.h"
+#include "libcore/plot/sky_furniture.h"
+
+namespace apsyn {
+namespace {
+
+struct Margins {
+  double left, right, top, bottom;
+};
+
+Margins margins(const Theme& theme, bool wide) {
+  return {theme.px(wide ? 70 : 165), theme.px(190), heading_height(theme) + theme.px(wide ? 40 : 12),
+          theme.px(wide ? 125 : 172)};
+}
+
+Theme figure_theme(const ImageFigureOptions& options) {
+  return {.unit = static_cast<double>(options.size) / 1000};
+}
+
+/// Sides of the data area: whole canvas pixels per image pixel when the image is the smaller.
+Rect place_panel(const ImageFigureOptions& options, const SinProjection& projection, const Rect& pixels,
+                 const Margins& margins) {
+  const double width_rad = pixels.width() * projection.cell_x_rad;
+  const double height_rad = pixels.height() * projection.cell_y_rad;
+  const double size = static_cast<double>(options.size);
+  double scale = size / std::max(width_rad, height_rad);
+  const double per_pixel = scale * projection.cell_x_rad;
+  if (per_pixel >= 1 && projection.cell_x_rad == projection.cell_y_rad)
+    scale = std::floor(per_pixel + 1e-9) / projection.cell_x_rad;
+  const double width = std::max(1.0, std::round(width_rad * scale));
+  const double height = std::max(1.0, std::round(height_rad * scale));
+  const double left = std::round(margins.left), top = std::round(margins.top);
+  return {left, top, left + width, top + height};
+}
+
+Rect shown_pixels(const Image& image, const ImageFigureOptions& o) {
+  const std::size_t ny = image.pixels.extent(2), nx = image.pixels.extent(3);
+  const std::size_t width = o.width == 0 ? nx : o.width, height = o.height == 0 ? ny : o.height;
+  if (o.x0 >= nx || o.y0 >= ny || width > nx - o.x0 || height > ny - o.y0)
+    throw UsageError("--crop: {} x {} pixels at {},{}: that leaves the image of {} x {}", width, height, o.x0,
+                     o.y0, nx, ny);
+  const double x = static_cast<double>(o.x0), y = static_cast<double>(o.y0);
+  return {x - 0.5, y - 0.5, x - 0.5 + static_cast<double>(width), y - 0.5 + static_cast<double>(height)};
+}
+
+/// The plane, cut out; values off the sky become NaN.
+Buffer<double, 2> cut_plane(const Image& image, const ImageFigureOptions& o, const SkyView& view) {
+  if (o.stokes >= image.pixels.extent(0) || o.channel >= image.pixels.extent(1))
+    throw UsageError("--plane: Stokes plane {}, channel {}: the image has {} and {}", o.stokes, o.channel,
+                     image.pixels.extent(0), image.pixels.extent(1));
+  const auto width = static_cast<std::size_t>(view.pixels.width());
+  const auto height = static_cast<std::size_t>(view.pixels.height());
+  Buffer<double, 2> plane({height, width});
+  for (std::size_t y = 0; y < height; ++y)
+    for (std::size_t x = 0; x < width; ++x) {
+      const Point pixel{static_cast<double>(x + o.x0), static_cast<double>(y + o.y0)};
+      const double value = image.pixels(o.stokes, o.channel, y + o.y0, x + o.x0);
+      plane(y, x) = std::isfinite(value) && view.projection.direction(pixel) ? value : NAN;
+    }
+  return plane;
+}
+
+/// A pixel that the horizon cuts may have its centre below it: what is above shows the inner neighbour's
+/// value.
+void extend_to_horizon(Buffer<double, 2>& plane, const ImageFigureOptions& o, const SkyView& view) {
+  const SinProjection& sky = view.projection;
+  const long height = static_cast<long>(plane.extent(0)), width = static_cast<long>(plane.extent(1));
+  for (long y = 0; y < height; ++y)
+    for (long x = 0; x < width; ++x) {
+      const double px = static_cast<double>(x) + static_cast<double>(o.x0);
+      const double py = static_cast<double>(y) + static_cast<double>(o.y0);
+      const double dx = px > sky.ref_x ? -1 : 1, dy = py > sky.ref_y ? -1 : 1;
+      if (sky.direction({px, py}) || !sky.direction({px + dx / 2, py + dy / 2})) continue;
+      const bool mostly_x = std::abs(px - sky.ref_x) > std::abs(py - sky.ref_y);
+      const long from_x = mostly_x ? x + static_cast<long>(dx) : x;
+      const long from_y = mostly_x ? y : y + static_cast<long>(dy);
+      if (from_x < 0 || from_y < 0 || from_x >= width || from_y >= height) continue;
+      plane(y, x) = plane(from_y, from_x);
+    }
+}
+
+Stretch choose_stretch(const ImageFigureOptions& o, View<const double, 2> plane, const PlaneStatistics& s) {
+  Stretch stretch = default_stretch(s);
+  if (o.percentile) std::tie(stretch.low, stretch.high) = percentile_range(plane, *o.percentile);
+  if (o.range) std::tie(stretch.low, stretch.high) = *o.range;
+  if (o.range || o.percentile) stretch.kind = StretchKind::linear;
+  if (o.stretch) stretch.kind = *o.stretch;
+  stretch.soft = s.noise > 0 ? 3 * s.noise : std::max(std::abs(stretch.low), std::abs(stretch.high)) / 100;
+  if (!(stretch.soft > 0)) stretch.soft = 1;
+  if (!(stretch.high > stretch.low)) {  // a constant plane
+    const double half = std::max(std::abs(stretch.low) * 0.1, 1e-6);
+    stretch.low -= half, stretch.high += half;
+  }
+  if (stretch.kind == StretchKind::log) {
+    if (!(stretch.high > 0))
+      throw UsageError("--stretch log: no positive values up to {}: use linear or asinh", stretch.high);
+    if (!(stretch.low > 0)) stretch.low = std::min(std::max(s.noise, stretch.high / 1e4), stretch.high / 10);
+  }
+  return stretch;
+}
+
+void scale_values(Buffer<double, 2>& plane, Stretch& stretch, double factor) {
+  for (double& value : plane) value *= factor;
+  stretch.low *= factor, stretch.high *= factor, stretch.soft *= factor;
+}
+
+}  // namespace
+
+SkyView image_figure_view(const Image& image, const ImageFigureOptions& options) {
+  SkyView view;
+  view.projection = sin_projection(image.info, image.pixels.extent(3), image.pixels.extent(2));
+  view.pixels = shown_pixels(image, options);
+  view.panel = place_panel(options, view.projection, view.pixels, {0, 0, 0, 0});
+  const Margins m = margins(figure_theme(options), is_wide(view));
+  view.panel = place_panel(options, view.projection, view.pixels, m);
+  return view;
+}
+
+Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) {
+  const Theme theme = figure_theme(options);
+  const SkyView view = image_figure_view(image, options);
+  const bool wide = is_wide(view);
+  const Margins m = margins(theme, wide);
+  Buffer<double, 2> plane = cut_plane(image, options, view);
+  const PlaneStatistics statistics = plane_statistics(plane);
+  if (statistics.n_finite == 0) throw FailureError("no usable data: every pixel of the plane is blank");
+  Stretch stretch = choose_stretch(options, plane, statistics);
+  const DisplayUnit unit =
+      display_unit(image.info.unit, std::max(std::abs(stretch.low), std::abs(stretch.high)));
+  if (wide) extend_to_horizon(plane, options, view);
+  scale_values(plane, stretch, unit.factor);
+
+  const Rect& panel = view.panel;
+  const double text_span = std::max(panel.width(), theme.px(900));
+  Canvas canvas(static_cast<std::size_t>(panel.x0 + text_span + m.right),
+                static_cast<std::size_t>(panel.y1 + m.bottom));
+  ColourMap map(options.colour_map);
+  if (wide) map.set_missing(kWhite);  // blank pixels along the horizon are no data, but no hole either
+  const Rect range{-0.5, -0.5, view.pixels.width() - 0.5, view.pixels.height() - 0.5};
+  draw_raster(canvas, panel, {plane, range, options.reduction}, map, stretch);
+  blank_off_sky(canvas, view);
+
+  TakenSpace taken;
+  canvas.clip(panel);
+  if (image.info.beam) draw_beam(canvas, theme, view, *image.info.beam, taken);
+  canvas.unclip();
+  draw_sky_coordinates(canvas, theme, view, options.grid, taken);
+  canvas.clip(panel);
+  draw_marks(canvas, theme, view, image.info.beam, options.marks, taken);
+  canvas.unclip();
+
+  const Rect bar{panel.x1 + theme.px(28), panel.y0, panel.x1 + theme.px(56), panel.y1};
+  draw_colour_bar(canvas, theme, bar, map, stretch, unit.label);
+  const double width = static_cast<double>(canvas.width()) - panel.x0 - theme.px(20);
+  draw_heading(canvas, theme, panel.x0, width, image_heading(image.info, options));
+  const TextStyle style = theme.small_text(20);
+  double y = static_cast<double>(canvas.height()) - theme.px(50);
+  for (const std::string& line : image_footer(image.info, options, view, statistics, stretch.kind)) {
+    draw_text(canvas, fitted(line, style, width), {panel.x0, y}, style);
+    y += theme.px(29);
+  }
+  return canvas;
+}
+
+}  // namespace apsyn

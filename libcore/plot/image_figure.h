@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The figure of an image plane: sky coordinates, colour bar, beam, marked sources.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "libcore/core/image.h"
+#include "libcore/core/sky_model.h"
+#include "libcore/plot/canvas.h"
+#include "libcore/plot/layout.h"
+#include "libcore/plot/sky_view.h"
+
+namespace apsyn {
+
+enum class GridLines { automatic, on, off };
+
+struct ImageFigureOptions {
+  std::string title;                               ///< empty: from the image's header
+  std::size_t stokes = 0, channel = 0;             ///< the plane
+  std::optional<std::pair<double, double>> range;  ///< in the image's unit
+  std::optional<double> percentile;                ///< instead of `range`
+  std::optional<StretchKind> stretch;
+  std::string colour_map = "ember";
+  Reduction reduction = Reduction::mean;
+  GridLines grid = GridLines::automatic;
+  std::size_t x0 = 0, y0 = 0, width = 0, height = 0;  ///< cut-out in pixels, width 0 = all
+  std::size_t size = 1000;                            ///< longer side of the data area, canvas pixels
+  SkyModel marks;
+};
+
+/// Throws FailureError when the plane has no finite pixel, UsageError for a plane or a cut-out outside the
+/// image, or an impossible range.
+Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options);
+
+/// The view that the figure uses, for callers that need to know where pixels are drawn.
+SkyView image_figure_view(const Image& image, const ImageFigureOptions& options);
+
+}  // namespace apsyn

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/plot/sky_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+
+namespace apsyn {
+namespace {
+
+constexpr int kEdgeSamples = 256;
+
+double wrapped(double angle) {
+  angle = std::fmod(angle, kTwoPi);
+  return angle < 0 ? angle + kTwoPi : angle;
+}
+
+Point edge_point(const Rect& panel, Edge edge, double t) {
+  switch (edge) {
+    case Edge::bottom:
+      return {panel.x0 + t * panel.width(), panel.y1};
+    case Edge::top:
+      return {panel.x0 + t * panel.width(), panel.y0};
+    case Edge::left:
+      return {panel.x0, panel.y1 - t * panel.height()};
+    default:
+      return {panel.x1, panel.y1 - t * panel.height()};
+  }
+}
+
+/// The coordinate at `t` along an edge; right ascension is unwrapped to within half a turn of `near`.
+std::optional<double> edge_value(const SkyView& view, Edge edge, SkyAxis axis, double t, double near) {
+  const auto direction = view.projection.direction(view.to_pixel(edge_point(view.panel, edge, t)));
+  if (!direction) return std::nullopt;
+  if (axis == SkyAxis::declination) return direction->dec_rad;
+  return near + std::remainder(direction->ra_rad - near, kTwoPi);
+}
+
+/// The t in [low, high] where the coordinate is `wanted`, by bisection.
+double find_crossing(const SkyView& view, Edge edge, SkyAxis axis, double wanted, double low, double high) {
+  const double sign = *edge_value(view, edge, axis, high, wanted) > wanted ? 1 : -1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    const auto value = edge_value(view, edge, axis, middle, wanted);
+    if (!value) break;
+    (sign * (*value - wanted) > 0 ? high : low) = middle;
+  }
+  return (low + high) / 2;
+}
+
+/// Follows point(t), t in 0..1, and keeps the runs that are on the near side and inside the panel.
+template <class Direction>
+void trace(const SkyView& view, int n, Direction direction, Paths& paths) {
+  bool drawing = false;
+  for (int i = 0; i <= n; ++i) {
+    const auto at = view.to_canvas(direction(static_cast<double>(i) / n));
+    const Rect& p = view.panel;
+    const bool inside =
+        at && at->x > p.x0 - 50 && at->x < p.x1 + 50 && at->y > p.y0 - 50 && at->y < p.y1 + 50;
+    if (inside && !drawing) paths.emplace_back();
+    if (inside) paths.back().push_back(*at);
+    drawing = inside;
+  }
+}
+
+}  // namespace
+
+std::optional<SkyDirection> SinProjection::direction(Point pixel) const {
+  const double l = (ref_x - pixel.x) * cell_x_rad, m = (pixel.y - ref_y) * cell_y_rad;
+  const double n2 = 1 - l * l - m * m;
+  if (!(n2 >= 0)) return std::nullopt;
+  const double n = std::sqrt(n2), c = std::cos(centre.dec_rad), s = std::sin(centre.dec_rad);
+  const double x = n * c - m * s, z = m * c + n * s;  // towards the centre's meridian; the pole
+  return SkyDirection{wrapped(centre.ra_rad + std::atan2(l, x)), std::atan2(z, std::hypot(l, x))};
+}
+
+std::optional<Point> SinProjection::pixel(const SkyDirection& direction) const {
+  const double d_ra = direction.ra_rad - centre.ra_rad;
+  const double c = std::cos(direction.dec_rad), s = std::sin(direction.dec_rad);
+  const double c0 = std::cos(centre.dec_rad), s0 = std::sin(centre.dec_rad);
+  const double l = c * std::sin(d_ra), m = s * c0 - c * s0 * std::cos(d_ra);
+  if (s * s0 + c * c0 * std::cos(d_ra) < 0) return std::nullopt;
+  return Point{ref_x - l / cell_x_rad, ref_y + m / cell_y_rad};
+}
+
+SinProjection sin_projection(const ImageInfo& info, std::size_t nx, std::size_t ny) {
+  if (!(info.cell_rad > 0) || !std::isfinite(info.cell_rad))
+    throw DataError("image: cell size {} rad: a celestial image needs CDELT", info.cell_rad);
+  const auto [x, y] = reference_pixel(info, nx, ny);
+  return {info.centre, x, y, info.cell_rad, info.cell_y_rad > 0 ? info.cell_y_rad : info.cell_rad};
+}
+
+Point SkyView::to_canvas(Point pixel) const {
+  return {panel.x0 + (pixel.x - pixels.x0) / pixels.width() * panel.width(),
+          panel.y1 - (pixel.y - pixels.y0) / pixels.height() * panel.height()};
+}
+
+Point SkyView::to_pixel(Point canvas) const {
+  return {pixels.x0 + (canvas.x - panel.x0) / panel.width() * pixels.width(),
+          pixels.y0 + (panel.y1 - canvas.y) / panel.height() * pixels.height()};
+}
+
+std::optional<Point> SkyView::to_canvas(const SkyDirection& direction) const {
+  const auto pixel = projection.pixel(direction);
+  if (!pixel) return std::nullopt;
+  return to_canvas(*pixel);
+}
+
+std::vector<SkyTick> edge_ticks(const SkyView& view, Edge edge, SkyAxis axis, double step_rad) {
+  std::vector<SkyTick> ticks;
+  auto last = edge_value(view, edge, axis, 0, view.projection.centre.ra_rad);
+  for (int i = 1; i <= kEdgeSamples; ++i) {
+    const double t = static_cast<double>(i) / kEdgeSamples;
+    const auto value = edge_value(view, edge, axis, t, last ? *last : view.projection.centre.ra_rad);
+    if (value && last) {
+      const double low = std::min(*last, *value), high = std::max(*last, *value);
+      // a step finer than the edge's own resolution would never end
+      const double first = std::floor(low / step_rad) + 1, end = std::floor(high / step_rad);
+      for (double k = first; k <= end && end - first < 100 && std::abs(end) < 1e12; ++k) {
+        const double at = find_crossing(view, edge, axis, k * step_rad, t - 1.0 / kEdgeSamples, t);
+        const double tick = axis == SkyAxis::right_ascension ? wrapped(k * step_rad) : k * step_rad;
+        ticks.push_back({edge_point(view.panel, edge, at), tick});
+      }
+    }
+    last = value;
+  }
+  return ticks;
+}
+
+double edge_span(const SkyView& view, Edge edge, SkyAxis axis) {
+  auto last = edge_value(view, edge, axis, 0, view.projection.centre.ra_rad);
+  if (!last) return 0;
+  double low = *last, high = *last;
+  for (int i = 1; i <= kEdgeSamples; ++i) {
+    last = edge_value(view, edge, axis, static_cast<double>(i) / kEdgeSamples, *last);
+    if (!last) return 0;
+    low = std::min(low, *last), high = std::max(high, *last);
+  }
+  return high - low;
+}
+
+Paths graticule(const SkyView& view, double ra_step_rad, double dec_step_rad) {
+  Paths paths;
+  const int n_ra = static_cast<int>(std::lround(kTwoPi / ra_step_rad));
+  const double last_parallel = dec_step_rad * (std::ceil(kPi / 2 / dec_step_rad - 1e-9) - 1);
+  for (int i = 0; i < n_ra; ++i) {
+    const double ra = i * ra_step_rad;
+    const bool to_pole = (4 * i) % n_ra == 0;
+    const double end = to_pole ? kPi / 2 : last_parallel;
+    trace(
+        view, 720,
+        [&](double t) {
+          return SkyDirection{ra, -end + 2 * end * t};
+        },
+        paths);
+  }
+  const int n_dec = static_cast<int>(std::lround(last_parallel / dec_step_rad));
+  for (int i = -n_dec; i <= n_dec; ++i)
+    trace(
+        view, 1440,
+        [&](double t) {
+          return SkyDirection{kTwoPi * t, i * dec_step_rad};
+        },
+        paths);
+  return paths;
+}
+
+Path horizon_path(const SkyView& view) {
+  Path path;
+  constexpr int n = 1440;
+  const SinProjection& p = view.projection;
+  for (int i = 0; i <= n; ++i) {
+    const double t = kTwoPi * i / n;
+    path.push_back(
+        view.to_canvas(Point{p.ref_x + std::cos(t) / p.cell_x_rad, p.ref_y + std::sin(t) / p.cell_y_rad}));
+  }
+  return path;
+}
+
+bool is_wide(const SkyView& view) {
+  const SinProjection& p = view.projection;
+  const double width = view.pixels.width() * p.cell_x_rad, height = view.pixels.height() * p.cell_y_rad;
+  if (std::max(width, height) > 40 * kRadPerDeg) return true;
+  for (Edge edge : {Edge::bottom, Edge::top, Edge::left, Edge::right})
+    if (!(edge_span(view, edge, SkyAxis::declination) > 0)) return true;
+  for (double pole : {-kPi / 2, kPi / 2}) {
+    const auto at = view.to_canvas(SkyDirection{0, pole});
+    if (at && view.panel.contains(*at)) return true;
+  }
+  return false;
+}
+
+}  // namespace apsyn
