@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CUDA X stage against an int64 loop, exactly.
+#include "kernels/correlate/x_stage_cuda.h"
+
+#include <boost/test/unit_test.hpp>
+#include <random>
+
+#include "libcore/core/device.h"
+#include "libcore/core/error.h"
+
+using namespace apsyn;
+
+namespace {
+
+// Boost.Test counts a skipped program as passed; CTest is told by status 77 instead.
+struct NeedsGpu {
+  NeedsGpu() {
+    if (cuda_device_count() == 0) std::exit(77);
+  }
+};
+
+enum class Values { full_range, four_bit, all_lowest };
+
+Buffer<std::int8_t, 4> random_samples(const XStageShape& shape, std::size_t n_time, Values values,
+                                      unsigned seed) {
+  Buffer<std::int8_t, 4> samples({n_time, shape.n_chan, shape.n_input, 2});
+  std::mt19937 random(seed);
+  for (std::int8_t& value : samples) {
+    const unsigned r = random();
+    if (values == Values::full_range) value = r % 16 == 0 ? -128 : static_cast<std::int8_t>(r >> 8);
+    if (values == Values::four_bit) value = static_cast<std::int8_t>(static_cast<int>(r >> 8 & 15) - 8);
+    if (values == Values::all_lowest) value = -128;
+  }
+  return samples;
+}
+
+/// sums[chan][pair][re, im] += times * sum_t E_i conj(E_j), literally.
+void add_products(const Buffer<std::int8_t, 4>& x, std::int64_t times, Buffer<std::int64_t, 3>& sums) {
+  for (std::size_t chan = 0; chan < x.extent(1); ++chan) {
+    std::size_t pair = 0;
+    for (std::size_t i = 0; i < x.extent(2); ++i)
+      for (std::size_t j = i; j < x.extent(2); ++j, ++pair) {
+        std::int64_t re = 0, im = 0;
+        for (std::size_t t = 0; t < x.extent(0); ++t) {
+          const std::int64_t ar = x(t, chan, i, 0), ai = x(t, chan, i, 1), br = x(t, chan, j, 0),
+                             bi = x(t, chan, j, 1);
+          re += ar * br + ai * bi;
+          im += ai * br - ar * bi;
+        }
+        sums(chan, pair, 0) += times * re;
+        sums(chan, pair, 1) += times * im;
+      }
+  }
+}
+
+void check_exact(const XStageShape& shape, std::size_t n_time, Values values, XStageKernel kernel,
+                 int repeats = 0) {
+  BOOST_TEST_CONTEXT(shape.n_chan << " channels, " << shape.n_input << " inputs, " << n_time
+                                  << " samples, kernel " << static_cast<int>(kernel)) {
+    auto stage = make_cuda_x_stage(shape, 0, kernel);
+    const std::size_t n_pairs = shape.n_input * (shape.n_input + 1) / 2;
+    for (unsigned round = 0; round < 2; ++round) {  // the second round shows that finish() starts anew
+      Buffer<std::int64_t, 3> expected({shape.n_chan, n_pairs, 2}), sums({shape.n_chan, n_pairs, 2});
+      sums.fill(0x7777777777777777);
+      for (unsigned part = 0; part < 2; ++part) {
+        const Buffer<std::int8_t, 4> samples = random_samples(shape, n_time, values, 10 * round + part);
+        stage->add(samples);
+        for (int k = 0; k < repeats; ++k) stage->repeat();
+        add_products(samples, 1 + repeats, expected);
+      }
+      stage->finish(sums);
+      BOOST_TEST(std::equal(sums.begin(), sums.end(), expected.begin()));
+    }
+  }
+}
+
+}  // namespace
+
+BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+
+BOOST_AUTO_TEST_CASE(sums_equal_int64_for_any_number_of_inputs) {
+  for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma})
+    for (std::size_t n_input : {1, 2, 31, 64, 65, 128, 129, 200, 300})
+      for (std::size_t n_time : {1, 63, 64, 100, 640})
+        check_exact({3, n_input, n_time}, n_time, Values::full_range, kernel);
+}
+
+BOOST_AUTO_TEST_CASE(more_work_than_processors) {
+  for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma}) {
+    check_exact({300, 64, 70}, 70, Values::four_bit, kernel);
+    check_exact({64, 260, 130}, 130, Values::full_range, kernel);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nothing_overflows_at_the_boundary) {
+  // 65535 samples of -128 - 128i fill the int32 sums to the brim; one more must spill.
+  for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma}) {
+    check_exact({1, 65, 65535}, 65535, Values::all_lowest, kernel);
+    check_exact({1, 2, 4096}, 4096, Values::all_lowest, kernel, 40);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(wrong_shapes_throw) {
+  BOOST_CHECK_THROW(make_cuda_x_stage({0, 4, 4}, 0), UsageError);
+  BOOST_CHECK_THROW(make_cuda_x_stage({1, 4, 65536}, 0), UsageError);
+  BOOST_CHECK_THROW(make_cuda_x_stage({1, 4, 4}, 1000), DeviceError);
+  auto stage = make_cuda_x_stage({1, 4, 4}, 0);
+  BOOST_CHECK_THROW(stage->add(Buffer<std::int8_t, 4>({5, 1, 4, 2})), UsageError);
+}
