@@ -6,8 +6,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <exception>
+#include <string>
 #include <thread>
 
+#include "libcore/core/error.h"
+#include "libcore/core/log.h"
 #include "libcore/core/output.h"
 
 namespace apsyn {
@@ -39,6 +43,24 @@ void install_signal_handling() {
     for (int attempt = 0; attempt < 3; ++attempt) remove_pending_outputs();
     die_by_signal(signal);
   }).detach();
+}
+
+// casacore throws from destructors when the disk is full, and rethrows nothing at some damaged tables.
+void install_terminate_handling() {
+  std::set_terminate([] {
+    std::string text = "a library gave up";
+    if (const std::exception_ptr current = std::current_exception()) {
+      try {
+        std::rethrow_exception(current);
+      } catch (const std::exception& error) {
+        text = error.what();
+      } catch (...) {
+      }
+    }
+    log_message(LogLevel::error, text + ": the input is damaged or the disk is full");
+    remove_pending_outputs();
+    ::_exit(static_cast<int>(ExitStatus::failure));
+  });
 }
 
 }  // namespace apsyn

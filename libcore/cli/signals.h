@@ -10,4 +10,8 @@ void install_signal_handling();
 /// Ends the process by the default action of `signal`.
 [[noreturn]] void die_by_signal(int signal);
 
+/// An exception that nothing can catch is logged, pending outputs are removed, and the process ends with
+/// failure.
+void install_terminate_handling();
+
 }  // namespace apsyn

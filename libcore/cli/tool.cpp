@@ -125,6 +125,7 @@ CLI::Option* Tool::add_flux(const std::string& flags, double& jy, const std::str
 
 int Tool::run(int argc, char** argv, const std::function<void()>& body) {
   install_signal_handling();
+  install_terminate_handling();
   set_log_sink([this](LogLevel level, const std::string& message) {
     if (level == LogLevel::verbose && !common_.verbose) return;
     if (level == LogLevel::info && common_.quiet) return;

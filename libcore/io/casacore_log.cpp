@@ -20,7 +20,7 @@ class ForwardingSink : public casacore::LogSinkInterface {
     if (silence_depth > 0 || !filter().pass(message)) return false;
     const LogLevel level =
         message.priority() >= casacore::LogMessage::WARN ? LogLevel::warning : LogLevel::verbose;
-    log_message(level, "casacore: " + message.message());
+    log_message(level, printable("casacore: " + message.message()));
     return true;
   }
   casacore::String id() const override { return "apsyn"; }
@@ -34,6 +34,13 @@ void adopt_casacore_log() {
     casacore::LogSinkInterface* sink = new ForwardingSink;  // casacore takes ownership
     casacore::LogSink::globalSink(sink);
   });
+}
+
+std::string printable(const std::string& text) {
+  std::string result = text;
+  for (char& c : result)
+    if (c < ' ' || c > '~') c = c == '\n' ? ' ' : '?';
+  return result;
 }
 
 std::recursive_mutex& casacore_measures_mutex() {

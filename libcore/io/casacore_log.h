@@ -3,12 +3,16 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 
 namespace apsyn {
 
 /// Routes casacore's global log to log_message: its warnings as warnings, the rest as verbose. Cheap; every
 /// entry into casacore calls it.
 void adopt_casacore_log();
+
+/// The text with other than printable ASCII as '?': casacore quotes what damaged files hold.
+std::string printable(const std::string& text);
 
 /// casacore measures share unguarded static tables: whoever uses them holds this.
 std::recursive_mutex& casacore_measures_mutex();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/coordinates.h"
 
-#include <casacore/casa/Exceptions/Error.h>
 #include <casacore/casa/System/AipsrcValue.h>
 #include <casacore/measures/Measures/MCDirection.h>
 #include <casacore/measures/Measures/MDirection.h>
@@ -13,6 +12,7 @@
 #include <casacore/measures/Measures/MeasTable.h>
 
 #include <cmath>
+#include <exception>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
@@ -70,7 +70,7 @@ void check_earth_orientation(double mjd) {
     CasacoreSilence silence;
     double ut1_utc_s = 0;
     found = casacore::MeasIERS::get(ut1_utc_s, casacore::MeasIERS::MEASURED, casacore::MeasIERS::dUT1, mjd);
-  } catch (const casacore::AipsError&) {
+  } catch (const std::exception&) {
   }
   if (found) return;
   fallback = true;
@@ -143,11 +143,12 @@ auto with_measures(Work work) {
   const std::lock_guard lock(casacore_measures_mutex());
   try {
     return work();
-  } catch (const casacore::AipsError& error) {
+  } catch (const std::exception& error) {
     throw FailureError(
-        "casacore measures: {}: install the Debian package casacore-data-tai-utc or set "
-        "measures.directory in ~/.casarc",
-        error.getMesg());
+        "casacore measures: {}: install the Debian package casacore-data-tai-utc or set measures.directory "
+        "in "
+        "~/.casarc",
+        printable(error.what()));
   }
 }
 

@@ -2,7 +2,6 @@
 #include <casacore/casa/Arrays/Cube.h>
 #include <casacore/casa/Arrays/Matrix.h>
 #include <casacore/casa/Arrays/Slicer.h>
-#include <casacore/casa/Exceptions/Error.h>
 #include <casacore/ms/MeasurementSets/MSColumns.h>
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>
 #include <casacore/tables/DataMan/IncrementalStMan.h>
@@ -12,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <new>
 
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
@@ -31,8 +32,12 @@ template <class Work>
 auto with_output(const std::string& path, Work work) {
   try {
     return work();
-  } catch (const casacore::AipsError& error) {
-    throw FailureError("{}: cannot write: {}: check the free space", path, error.getMesg());
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // casacore's array errors are no AipsErrors
+    throw FailureError("{}: cannot write: {}: check the free space", path, printable(error.what()));
   }
 }
 

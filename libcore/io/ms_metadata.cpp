@@ -36,21 +36,28 @@ ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
   const casacore::ScalarColumn<casacore::String> name(table, "NAME");
   const casacore::ArrayColumn<double> position(table, "POSITION");
   const casacore::ScalarColumn<casacore::Bool> flag_row(table, "FLAG_ROW");
+  // Unused antennas may stand at the geocentre, and simulated arrays about nowhere.
+  constexpr double kLeastRadius_m = 6e6;
   ArrayLayout layout;
   std::vector<Vec3> itrf_m;
-  Vec3 mean{};
+  Vec3 sum{};
+  int n_on_earth = 0;
   for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
     const casacore::Vector<double> p = position(row);
     if (p.size() != 3 || !std::isfinite(p[0] + p[1] + p[2]))
       throw DataError("{}: ANTENNA row {}: POSITION is no point", path, row);
     itrf_m.push_back({p[0], p[1], p[2]});
-    mean = mean + itrf_m.back();
+    if (dot(itrf_m.back(), itrf_m.back()) > kLeastRadius_m * kLeastRadius_m) {
+      sum = sum + itrf_m.back();
+      ++n_on_earth;
+    }
     layout.antennas.push_back({name(row), {}, 0, flag_row(row)});
   }
   if (itrf_m.empty()) throw DataError("{}: ANTENNA is empty: nothing to read", path);
-  for (double& component : mean) component /= static_cast<double>(itrf_m.size());
-  constexpr double kLeastRadius_m = 6e6;  // simulated sets have local coordinates about nowhere
-  if (std::sqrt(dot(mean, mean)) > kLeastRadius_m) layout.site = site_from_geocentric(mean);
+  if (n_on_earth > 0) {
+    for (double& component : sum) component /= n_on_earth;
+    if (dot(sum, sum) > kLeastRadius_m * kLeastRadius_m) layout.site = site_from_geocentric(sum);
+  }
   for (std::size_t i = 0; i < itrf_m.size(); ++i)
     layout.antennas[i].enu_m = layout.site ? enu_from_geocentric(*layout.site, itrf_m[i]) : itrf_m[i];
   return layout;

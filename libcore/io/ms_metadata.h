@@ -2,13 +2,13 @@
 // What MeasurementSetReader learns from the subtables before it reads rows. Inside libcore/io only.
 #pragma once
 
-#include <casacore/casa/Exceptions/Error.h>
 #include <casacore/tables/Tables/Table.h>
 
+#include <exception>
 #include <new>
-#include <stdexcept>
 
 #include "libcore/core/error.h"
+#include "libcore/io/casacore_log.h"
 #include "libcore/io/measurement_set.h"
 
 namespace apsyn {
@@ -38,13 +38,12 @@ template <class Work>
 auto with_measurement_set(const std::string& path, Work work) {
   try {
     return work();
-  } catch (const casacore::AipsError& error) {
-    throw DataError("{}: {}: not a complete Measurement Set version 2", path, error.getMesg());
-  } catch (const std::length_error& error) {
-    throw DataError("{}: an impossible size ({}): not a complete Measurement Set version 2", path,
-                    error.what());
+  } catch (const Error&) {
+    throw;
   } catch (const std::bad_alloc&) {
     throw FailureError("{}: its cells need more memory than there is", path);
+  } catch (const std::exception& error) {  // casacore's array errors are no AipsErrors
+    throw DataError("{}: {}: not a complete Measurement Set version 2", path, printable(error.what()));
   }
 }
 
