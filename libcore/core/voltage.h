@@ -18,6 +18,7 @@
 namespace apsyn {
 
 enum class SampleEncoding { twos_complement, offset_binary, floating, pack5x5 };
+enum class ByteOrder { little, big };
 
 struct VoltageHeader {
   std::string telescope = "unknown", instrument = "apsyn", source = "unknown";
@@ -25,19 +26,23 @@ struct VoltageHeader {
   double freq_hz = 0;       ///< band centre
   double bandwidth_hz = 0;  ///< negative: channels descend
   double sample_s = 0;      ///< per channel sample
-  unsigned n_bit = 8;       ///< per component: 4, 8, 16 or 32 (5 with pack5x5)
+  unsigned n_bit = 8;       ///< per component: 4, 8, 16 or 32; 5 with pack5x5, two of them in 16 bits
   unsigned n_dim = 2;       ///< 1 real, 2 complex
   std::size_t n_chan = 1, n_ant = 1, n_pol = 1;
   std::string order = "TFAP";     ///< slowest first
   std::size_t block_samples = 1;  ///< NSBLK
   SampleEncoding encoding = SampleEncoding::twos_complement;
-  double scale = 1;  ///< SCALE
-  bool sideband_conj = false;
+  ByteOrder byte_order = ByteOrder::little;  ///< ENDIAN
+  double scale = 1;                          ///< SCALE
+  bool sideband_conj = false;                ///< the samples are conjugated; readers undo it
   std::string pol_basis = "XY";
   std::size_t missing_samples = 128;       ///< MISSING_NSAMP
   std::optional<std::uint64_t> file_size;  ///< payload bytes; absent when FILE_SIZE is 0 or missing
   bool trailer = false;                    ///< TRAILER 1
-  ArrayLayout layout;                      ///< from the inline table; empty antennas when absent
+  /// No TRAILER key: other software wrote it, FILE_SIZE may be what was asked for and not what was recorded.
+  bool foreign = false;
+  std::uint64_t resolution_bytes = 0;  ///< RESOLUTION; 0 = not told. Written as unit_bytes() when 0
+  ArrayLayout layout;                  ///< from the inline table; empty antennas when absent
   std::optional<SkyDirection> phase_centre;
   std::string tracking;
   std::vector<std::string> history;
@@ -47,12 +52,25 @@ struct VoltageHeader {
   /// the band.
   double channel_freq_hz(std::size_t chan) const;
   /// Bits of one time sample of all channels, antennas and polarisations.
-  std::size_t bits_per_time() const { return n_bit * n_dim * n_chan * n_ant * n_pol; }
+  std::size_t bits_per_time() const {
+    return (encoding == SampleEncoding::pack5x5 ? 16 : n_bit * n_dim) * n_chan * n_ant * n_pol;
+  }
+  /// The smallest run of samples that stands alone: a heap (NSBLK) when T is not the slowest axis, otherwise
+  /// what fills whole bytes.
+  std::size_t unit_samples() const;
+  std::size_t unit_bytes() const { return unit_samples() * bits_per_time() / 8; }
+  double bytes_per_second() const { return static_cast<double>(bits_per_time()) / 8 / sample_s; }
 };
 
-/// DataError naming the missing or offending key. `bytes` is the whole header (HDR_SIZE bytes).
+/// What a tool that writes new samples starts from: the input's description in canonical order TFAP, two's
+/// complement or (n_bit 32) floating complex samples, little-endian, no conjugation, no heaps, no file size.
+VoltageHeader canonical_header(const VoltageHeader& input, unsigned n_bit);
+
+/// DataError naming the missing or offending key, or an order, NBIT, NDIM and ENCODING that do not go
+/// together. `bytes` is the whole header (HDR_SIZE bytes). MJD_START, which repeats UTC_START, is dropped.
 VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& source);
-/// A header of a multiple of 4096 bytes that parses to the same values.
+/// A header of a multiple of 4096 bytes that parses to the same values; its size does not depend on
+/// file_size. `start` is written as UTC_START and PICOSECONDS with OBS_OFFSET 0.
 std::string format_voltage_header(const VoltageHeader& header);
 
 /// A gulp in canonical order, either integer (n_bit <= 16 is decoded to int8 when n_bit <= 8, else float) or
@@ -77,7 +95,8 @@ struct VoltageBlock {
   }
 };
 
-/// Packs [.., re, im] int8 pairs in -8..7 to 4+4 bits, real in the high nibble.
+/// Packs [.., re, im] int8 pairs in -8..7 to 4+4 bits, real in the high nibble; std::length_error unless
+/// components holds twice as many as packed.
 void pack_4bit(std::span<const std::int8_t> components, std::span<std::uint8_t> packed);
 
 }  // namespace apsyn

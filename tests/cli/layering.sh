@@ -30,10 +30,14 @@ violations() {
       forbid("^libcore/(core|io|cli)/", "^libcore/plot/", "only tools draw")
       forbid("^kernels/", foreign, "kernels know no file format and no command line")
       forbid("^kernels/", "^(libcore/(io|cli|plot)|tools|tests)/", "kernels depend on the core only")
-      forbid("^tools/", "^(tools|tests)/", "a tool depends on libraries only")
+      forbid("^tools/", "^tests/", "a tool depends on libraries only")
       forbid("^tools/", "^(casacore/|fitsio|png\\.h|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
       forbid("^tests/reference/", "^(kernels|libcore/(io|cli)|tools)/", "references share no code with what they test")
       forbid("\\.(h|cpp)$", "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx)", "CUDA belongs into .cu files")
+      if ($1 ~ "^tools/" && $2 ~ "^tools/") {
+        split($1, from, "[/.]"); split($2, to, "[/.]")
+        if (to[2] != from[2]) print $1 " includes " $2 ": a tool shares code with others through libraries only"
+      }
       if ($1 ~ "^kernels/" && $2 ~ "^kernels/") {
         split($1, from, "/"); split($2, to, "/")
         if (to[2] != from[2] && to[2] != "common") print $1 " includes " $2 ": operations stand apart but for common/"
@@ -68,12 +72,15 @@ breaks kernels/idg/a.cpp '"libcore/io/fits_image.h"'
 breaks kernels/idg/a.cpp '"kernels/clean/clean.h"'
 breaks kernels/idg/idg_cpu.cpp '<cuda_runtime.h>'
 breaks tools/a.cpp '<fitsio.h>'
+breaks tools/a.cpp '"tools/b/options.h"'
 breaks tests/reference/dft.cpp '"kernels/idg/idg.h"'
 keeps libcore/io/a.cpp '<fitsio.h>'
 keeps libcore/cli/a.h '<CLI/CLI.hpp>'
 keeps kernels/idg/a.cpp '"kernels/idg/idg.h"'
 keeps kernels/idg/a.cpp '"kernels/common/fft.h"'
 keeps kernels/idg/a.cu '<cuda_runtime.h>'
+keeps tools/a.cpp '"tools/a/options.h"'
+keeps tools/a/options.cpp '"tools/a/options.h"'
 keeps tools/a.cpp '"libcore/io/fits_image.h"'
 
 [ "$(includes "$APSYN_SOURCE" | wc -l)" -gt 20 ] || fail "finds hardly any include in $APSYN_SOURCE"

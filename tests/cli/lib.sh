@@ -48,7 +48,7 @@ need() {
 }
 
 # all_tools: the name of every tool, one per line.
-all_tools() { find "$APSYN_SOURCE/tools" -name '*.cpp' -printf '%f\n' | sed 's/\.cpp$//' | sort; }
+all_tools() { find "$APSYN_SOURCE/tools" -maxdepth 1 -name '*.cpp' -printf '%f\n' | sed 's/\.cpp$//' | sort; }
 
 # expect_exit CODE COMMAND...: runs it and keeps what it says for expect_stdout and expect_stderr; standard input is the
 # caller's. CODE may be a list: "1|3".

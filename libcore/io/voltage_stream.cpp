@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/voltage_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "libcore/core/error.h"
+#include "libcore/core/sample_decoder.h"
+#include "libcore/io/stream_output.h"
+#include "libcore/io/stream_payload.h"
+
+namespace apsyn {
+namespace {
+
+// A pipe does not tell its length: the buffer grows with what comes, so that a false header costs no memory.
+constexpr std::size_t kPieceBytes = 16u << 20;
+
+// Sets row `row`[ant] to 1 where any of n_time samples [time][line][ant][width] differs from zero.
+template <class T>
+void mark_present(const T* samples, std::size_t n_lines, std::size_t n_ant, std::size_t width,
+                  std::uint8_t* row) {
+  std::vector<std::size_t> pending;
+  for (std::size_t ant = 0; ant < n_ant; ++ant)
+    if (row[ant] == 0) pending.push_back(ant);
+  // Live antennas leave in the first lines; only what may be missing is looked at throughout.
+  for (std::size_t line = 0; line < n_lines && !pending.empty(); ++line) {
+    const T* values = samples + line * n_ant * width;
+    std::erase_if(pending, [&](std::size_t ant) {
+      const T* at = values + ant * width;
+      for (std::size_t i = 0; i < width; ++i)
+        if (at[i] != T{}) return row[ant] = 1, true;
+      return false;
+    });
+  }
+}
+
+}  // namespace
+
+struct VoltageReader::State {
+  State(const std::string& path, std::unique_ptr<ByteSource> source, const VoltageHeader& header)
+      : payload(
+            path, std::move(source),
+            {header.file_size, header.trailer, header.foreign, header.resolution_bytes, header.unit_bytes()}),
+        decoder(header),
+        unit_samples(header.unit_samples()),
+        unit_bytes(header.unit_bytes()),
+        missing(header.missing_samples),
+        n_lines_per_time(header.n_chan),
+        n_ant(header.n_ant),
+        width(2 * header.n_pol) {}
+
+  StreamPayload payload;
+  SampleDecoder decoder;
+  std::size_t unit_samples, unit_bytes, missing, n_lines_per_time, n_ant, width;
+
+  std::vector<std::uint8_t> raw;  ///< whole units from raw_first on
+  std::size_t raw_bytes = 0;      ///< of raw that are filled
+  std::uint64_t raw_first = 0;    ///< unit number
+  std::uint64_t next = 0;         ///< sample to be read next
+  bool begun = false;
+
+  std::int64_t judged_row = -1;  ///< the aligned span whose judgement is complete
+  std::vector<std::uint8_t> judged;
+  Buffer<std::int8_t, 5> rest_i8;
+  Buffer<float, 5> rest_f32;
+  Buffer<std::uint8_t, 3> rest_mask;
+
+  std::uint64_t raw_end_sample() const { return (raw_first + raw_bytes / unit_bytes) * unit_samples; }
+
+  // Drops the units before the one that holds `first` and reads on to the one that holds `end` - 1.
+  void hold(std::uint64_t first, std::uint64_t end) {
+    const std::uint64_t first_unit = first / unit_samples;
+    const std::uint64_t held_units = raw_bytes / unit_bytes;
+    const std::uint64_t drop = std::min(first_unit - raw_first, held_units);
+    if (drop > 0) {
+      raw_bytes -= static_cast<std::size_t>(drop) * unit_bytes;
+      std::memmove(raw.data(), raw.data() + static_cast<std::size_t>(drop) * unit_bytes, raw_bytes);
+      raw_first += drop;
+    }
+    std::uint64_t end_unit = (end + unit_samples - 1) / unit_samples;
+    if (const auto known = payload.size()) end_unit = std::min(end_unit, *known / unit_bytes);
+    std::uint64_t wanted = (std::max(end_unit, raw_first) - raw_first) * unit_bytes;
+    while (raw_bytes < wanted) {
+      std::size_t piece = static_cast<std::size_t>(wanted) - raw_bytes;
+      if (!payload.size()) piece = std::min(piece, std::max(kPieceBytes, raw_bytes));
+      if (raw.size() < raw_bytes + piece) raw.resize(raw_bytes + piece);
+      const std::size_t got = payload.read(raw.data() + raw_bytes, piece);
+      raw_bytes += got;
+      if (got < piece) break;
+    }
+    // Only here does a stream of known length learn that its end is sound.
+    if (const auto known = payload.size(); known && raw_first * unit_bytes + raw_bytes == *known) {
+      std::uint8_t beyond;
+      payload.read(&beyond, 1);
+    }
+  }
+
+  template <class T>
+  void decode(std::uint64_t first, std::size_t n_time, T* out) const {
+    decoder.decode(raw.data(), static_cast<std::size_t>(first - raw_first * unit_samples), n_time, out);
+  }
+
+  // Judges what of span `row` lies in [first, end) but outside the block.
+  void judge_outside(std::uint64_t first, std::uint64_t end, std::uint8_t* row) {
+    if (first >= end) return;
+    const std::size_t n = static_cast<std::size_t>(end - first);
+    const std::array<std::size_t, 5> shape{n, n_lines_per_time, n_ant, width / 2, 2};
+    if (decoder.integer()) {
+      rest_i8.resize(shape);
+      decode(first, n, rest_i8.data());
+      mark_present(rest_i8.data(), n * n_lines_per_time, n_ant, width, row);
+    } else {
+      rest_f32.resize(shape);
+      decode(first, n, rest_f32.data());
+      clear_not_finite(rest_f32.view(), rest_mask);
+      mark_present(rest_f32.data(), n * n_lines_per_time, n_ant, width, row);
+    }
+  }
+
+  template <class T>
+  void judge(VoltageBlock& block, const T* samples, std::uint64_t end) {
+    const std::uint64_t first = next, block_end = first + block.n_time;
+    const std::uint64_t first_row = first / missing, last_row = (block_end - 1) / missing;
+    block.valid.resize({static_cast<std::size_t>(last_row - first_row + 1), n_ant});
+    for (std::uint64_t row = first_row; row <= last_row; ++row) {
+      std::uint8_t* valid = &block.valid(static_cast<std::size_t>(row - first_row), 0);
+      if (static_cast<std::int64_t>(row) == judged_row) {
+        std::copy(judged.begin(), judged.end(), valid);
+        continue;
+      }
+      const std::uint64_t row_begin = row * missing, row_end = std::min(end, (row + 1) * missing);
+      const std::uint64_t from = std::max(first, row_begin), to = std::min(block_end, row_end);
+      const std::size_t per_time = n_lines_per_time * n_ant * width;
+      mark_present(samples + static_cast<std::size_t>(from - first) * per_time,
+                   static_cast<std::size_t>(to - from) * n_lines_per_time, n_ant, width, valid);
+      judge_outside(row_begin, from, valid);
+      judge_outside(to, row_end, valid);
+    }
+    judged_row = static_cast<std::int64_t>(last_row);
+    const std::uint8_t* last = &block.valid(static_cast<std::size_t>(last_row - first_row), 0);
+    judged.assign(last, last + n_ant);
+  }
+};
+
+VoltageReader::VoltageReader(const std::string& path) {
+  auto source = std::make_unique<ByteSource>(path);
+  name_ = source->name();
+  header_ = parse_voltage_header(read_stream_header(*source), name_);
+  state_ = std::make_unique<State>(path, std::move(source), header_);
+}
+
+VoltageReader::~VoltageReader() = default;
+VoltageReader::VoltageReader(VoltageReader&&) noexcept = default;
+
+std::optional<std::int64_t> VoltageReader::n_samples() const {
+  auto bytes = state_->payload.size();
+  // On a pipe FILE_SIZE is binding unless other software wrote it.
+  if (!bytes && !header_.foreign) bytes = header_.file_size;
+  if (!bytes) return std::nullopt;
+  return static_cast<std::int64_t>(*bytes / state_->unit_bytes * state_->unit_samples);
+}
+
+void VoltageReader::skip_to(std::int64_t first) {
+  State& state = *state_;
+  if (state.begun || first < 0) throw std::logic_error("VoltageReader::skip_to: before the first read only");
+  state.next = static_cast<std::uint64_t>(first);
+  // The aligned span that holds `first` is judged whole, so it is read whole.
+  const std::uint64_t unit = state.next / state.missing * state.missing / state.unit_samples;
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(unit, state.unit_bytes, &bytes)) bytes = UINT64_MAX;
+  state.payload.skip(bytes);
+  state.raw_first = unit;
+}
+
+bool VoltageReader::read(VoltageBlock& block, std::size_t n_time) {
+  State& state = *state_;
+  if (n_time == 0) throw std::logic_error("VoltageReader::read: n_time is 0");
+  state.begun = true;
+  const bool first_row_known = state.judged_row == static_cast<std::int64_t>(state.next / state.missing);
+  const std::uint64_t hold_from = first_row_known ? state.next : state.next / state.missing * state.missing;
+  const std::uint64_t wanted_end = state.next + n_time;
+  const std::uint64_t span_end = (wanted_end + state.missing - 1) / state.missing * state.missing;
+  state.hold(hold_from, span_end);
+  const std::uint64_t held_end = state.raw_end_sample();
+  if (held_end <= state.next) return false;
+
+  block.n_time = static_cast<std::size_t>(std::min(wanted_end, held_end) - state.next);
+  block.first_sample = static_cast<std::int64_t>(state.next);
+  block.integer = state.decoder.integer();
+  block.missing_samples = state.missing;
+  block.first_valid_row_offset = static_cast<std::size_t>(state.next % state.missing);
+  block.not_finite.resize({0, 0, 0});
+  const std::array<std::size_t, 5> shape{block.n_time, header_.n_chan, header_.n_ant, header_.n_pol, 2};
+  const std::uint64_t span = std::min(held_end, span_end);
+  if (block.integer) {
+    if (block.samples_i8.shape() != shape) block.samples_i8.resize(shape);
+    state.decode(state.next, block.n_time, block.samples_i8.data());
+    state.judge(block, block.samples_i8.data(), span);
+  } else {
+    if (block.samples_f32.shape() != shape) block.samples_f32.resize(shape);
+    state.decode(state.next, block.n_time, block.samples_f32.data());
+    clear_not_finite(block.samples_f32.view(), block.not_finite);
+    state.judge(block, block.samples_f32.data(), span);
+  }
+  state.next += block.n_time;
+  return true;
+}
+
+struct VoltageWriter::State {
+  VoltageHeader header;
+  StreamOutput out;
+
+  State(const std::string& path, const VoltageHeader& given, bool overwrite)
+      : header(given),
+        out(
+            path, [this](const StreamEnd& end) { return format(end); }, overwrite) {}
+
+  std::string format(const StreamEnd& end) {
+    header.file_size = end.file_size;
+    header.trailer = end.trailer;
+    header.foreign = false;
+    return format_voltage_header(header);
+  }
+};
+
+VoltageWriter::VoltageWriter(const std::string& path, const VoltageHeader& header, bool overwrite)
+    : state_(std::make_unique<State>(path, header, overwrite)) {}
+
+VoltageWriter::~VoltageWriter() = default;
+
+void VoltageWriter::write(const void* bytes, std::size_t n_bytes) {
+  state_->out.write(bytes, n_bytes);
+}
+
+void VoltageWriter::commit() {
+  if (state_->out.bytes_written() % state_->header.unit_bytes() != 0)
+    throw std::logic_error("VoltageWriter: the samples written are no whole number of units");
+  state_->out.commit();
+}
+
+}  // namespace apsyn
