@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The F stage: voltages -> spectra by a plain FFT, with delay and fringe correction.
+//
+// Spectrum s of antenna i covers the samples s L - k_i .. (s+1) L - k_i - 1, L = n_fine (complex input) or
+// 2 n_fine (real input):
+//   X_i(f) = L^(-1/2) exp(-2 pi i phi_i(f)) sum_n x_i(s L - k_i + n) exp(-2 pi i n b(f) / L)
+//   phi_i(f) = nu_f tau_i - (nu_f - nu_0) k_i T        k_i = round(tau_i / T)
+// with T the sample time, tau_i the delay (libcore/core/delays.h) at the middle of these samples, nu_f the
+// sky frequency of fine channel f, nu_0 the sky frequency that the band was mixed from to zero, b(f) its FFT
+// bin. So a wave of the reference direction has the same spectrum at all antennas, but for the fraction of a
+// sample at the edges. White noise of unit variance has E|X|^2 = 1 in every channel: mean_f |X|^2 = mean_n
+// |x|^2 (Parseval). With n_fine = 1, complex input and no delays the spectra are the samples themselves, bit
+// by bit.
+//
+// Fine channels are in the order of the stream's channels (rising frequency, or falling when BW < 0) and form
+// one regular grid: nu_f = nu_0 + b w / n_fine with b = -n_fine/2 .. (n_fine-1)/2 (truncated) for complex
+// input, 0 .. n_fine-1 from the band's lower edge for real input (the Nyquist bin is dropped). Readers undo
+// SIDEBAND_CONJ of complex samples; a real band with SIDEBAND_CONJ is mirrored and runs down from its upper
+// edge, which is undone here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/common/spectra.h"
+#include "libcore/core/delays.h"
+#include "libcore/core/voltage.h"
+
+namespace apsyn {
+
+struct ChannelisePlan {
+  std::size_t n_chan = 1, n_ant = 1, n_pol = 1;
+  std::size_t n_fine = 1;
+  std::size_t n_sample = 1;       ///< L, time samples per spectrum
+  double sample_s = 0;            ///< T
+  std::vector<double> mixed_hz;   ///< nu_0 of each input channel
+  std::vector<std::size_t> bin;   ///< [fine] FFT bin b modulo L
+  std::vector<double> offset_hz;  ///< [fine] nu_f - nu_0
+  double imaginary_sign = 1;      ///< -1 undoes a mirrored real band
+  bool real_input = false;
+  std::vector<std::uint8_t> flagged;  ///< [ant] 1 = weight 0 throughout
+  std::int64_t first_sample = 0;      ///< sample of the stream at which spectrum 0 starts
+  unsigned n_threads = 1;
+
+  /// Centres of all output channels, [chan * n_fine + fine].
+  std::vector<double> channel_hz() const;
+  /// Signed step between neighbouring output channels.
+  double channel_step_hz() const;
+};
+
+/// UsageError for n_fine 0 or unreasonably many channels.
+ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, unsigned n_threads);
+
+class SampleStore;
+
+class Channeliser final : public SpectrumSource {
+ public:
+  /// `delays` may be null (no alignment); it must outlive the channeliser.
+  Channeliser(const ChannelisePlan& plan, DelaySource* delays);
+  ~Channeliser() override;
+
+  void append(const VoltageBlock& block);
+  /// Spectra that can be made from what is held: those that no delay can push beyond the last sample. At the
+  /// stream's end all that fit; what a delay then reaches for beyond either end has weight 0.
+  std::int64_t available() const;
+  void end_of_stream();
+  /// The samples of spectra before `spectrum` may be forgotten.
+  void release(std::int64_t spectrum);
+  void spectra(std::int64_t first, std::size_t n_spectra, std::size_t first_chan, std::size_t n_chan,
+               SpectraBlock& block) override;
+
+ private:
+  struct Scratch;
+  void copy_samples(std::int64_t first, std::size_t spectrum, std::size_t panel, SpectraBlock& block) const;
+  void transform(std::int64_t first, std::size_t spectrum, std::size_t panel, Scratch& scratch,
+                 SpectraBlock& block) const;
+  void unpack(std::size_t chan, std::size_t panel, Scratch& scratch) const;
+  void fill_validity(std::int64_t first, SpectraBlock& block) const;
+  std::int64_t shift_of(std::size_t ant, std::int64_t spectrum, double& delay_s) const;
+
+  ChannelisePlan plan_;
+  DelaySource* delays_;
+  std::int64_t max_shift_ = 0;
+  bool ended_ = false;
+  std::unique_ptr<SampleStore> store_;
+  void* fft_ = nullptr;                            // fftwf_plan of a whole panel
+  void* fft_last_ = nullptr;                       // of the last panel
+  std::vector<std::unique_ptr<Scratch>> scratch_;  // [thread]
+};
+
+}  // namespace apsyn

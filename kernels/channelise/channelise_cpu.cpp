@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Work is cut into (spectrum, panel) pieces; each has a thread to itself and its own scratch. FFTW transforms
+// one input after the other (contiguous: 1.8 times faster for 128 points, 7 times for 1024, than a batch
+// interleaved over inputs), planned by estimate, so that every run takes the same path to the same bits.
+#include <fftw3.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/channelise/channelise.h"
+#include "kernels/channelise/rotate.h"
+#include "kernels/channelise/sample_store.h"
+#include "kernels/common/fftw_planner.h"
+#include "libcore/core/error.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+
+namespace {
+
+/// Floats from one input's series to the next: a whole number of cache lines, not a power of two.
+std::size_t series_stride(const ChannelisePlan& plan) {
+  const std::size_t floats = 2 * (plan.real_input ? plan.n_fine + 1 : plan.n_sample);
+  const std::size_t time_floats = plan.real_input ? plan.n_sample : floats;
+  return (std::max(floats, time_floats) + 15) / 16 * 16 + 16;
+}
+
+fftwf_plan make_fft(const ChannelisePlan& plan, std::size_t n_input, float* in, float* out) {
+  std::lock_guard lock(fftw_planner_mutex());
+  const int length = static_cast<int>(plan.n_sample);
+  const int many = static_cast<int>(n_input);
+  const int stride = static_cast<int>(series_stride(plan));
+  auto* complex_out = reinterpret_cast<fftwf_complex*>(out);
+  if (plan.real_input)
+    return fftwf_plan_many_dft_r2c(1, &length, many, in, nullptr, 1, stride, complex_out, nullptr, 1,
+                                   stride / 2, FFTW_ESTIMATE);
+  return fftwf_plan_many_dft(1, &length, many, reinterpret_cast<fftwf_complex*>(in), nullptr, 1, stride / 2,
+                             complex_out, nullptr, 1, stride / 2, FFTW_FORWARD, FFTW_ESTIMATE);
+}
+
+}  // namespace
+
+struct Channeliser::Scratch {
+  Buffer<float, 2> series;       // [input][time], complex or real
+  Buffer<float, 2> transformed;  // [input][bin][re, im]
+  std::vector<float> offset_hz;  // [fine]
+  PanelRotation rotation;
+  std::int64_t start[kPanelInputs] = {};  // [antenna of the panel, by input] first sample
+  double delay_s[kPanelInputs] = {};
+  bool used[kPanelInputs] = {};
+};
+
+Channeliser::Channeliser(const ChannelisePlan& plan, DelaySource* delays)
+    : plan_(plan),
+      delays_(delays),
+      store_(std::make_unique<SampleStore>(plan.n_chan, plan.n_ant, plan.n_pol)) {
+  if (delays_) max_shift_ = static_cast<std::int64_t>(std::ceil(delays_->max_delay_s() / plan_.sample_s)) + 1;
+  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
+  for (unsigned thread = 0; thread < plan_.n_threads; ++thread) {
+    auto scratch = std::make_unique<Scratch>();
+    scratch->series.resize({kPanelInputs, series_stride(plan_)});
+    scratch->transformed.resize({kPanelInputs, series_stride(plan_)});
+    scratch->offset_hz.assign(plan_.offset_hz.begin(), plan_.offset_hz.end());
+    scratch_.push_back(std::move(scratch));
+  }
+  if (plan_.n_sample > 1) {
+    const std::size_t last = n_input - (panel_count(n_input) - 1) * kPanelInputs;
+    float* in = scratch_[0]->series.data();
+    float* out = scratch_[0]->transformed.data();
+    fft_ = make_fft(plan_, std::min(n_input, kPanelInputs), in, out);
+    fft_last_ = make_fft(plan_, last, in, out);
+    if (!fft_ || !fft_last_) throw FailureError("FFTW: no plan for {} samples", plan_.n_sample);
+  }
+}
+
+Channeliser::~Channeliser() {
+  std::lock_guard lock(fftw_planner_mutex());
+  if (fft_) fftwf_destroy_plan(static_cast<fftwf_plan>(fft_));
+  if (fft_last_) fftwf_destroy_plan(static_cast<fftwf_plan>(fft_last_));
+}
+
+void Channeliser::append(const VoltageBlock& block) {
+  store_->append(block);
+}
+
+std::int64_t Channeliser::available() const {
+  const std::int64_t reach = ended_ ? 0 : max_shift_;
+  const std::int64_t samples = store_->end() - plan_.first_sample - reach;
+  return std::max<std::int64_t>(0, samples) / static_cast<std::int64_t>(plan_.n_sample);
+}
+
+void Channeliser::end_of_stream() {
+  ended_ = true;
+}
+
+void Channeliser::release(std::int64_t spectrum) {
+  store_->release(plan_.first_sample + spectrum * static_cast<std::int64_t>(plan_.n_sample) - max_shift_);
+}
+
+std::int64_t Channeliser::shift_of(std::size_t ant, std::int64_t spectrum, double& delay_s) const {
+  delay_s = 0;
+  if (!delays_) return 0;
+  const double length = static_cast<double>(plan_.n_sample);
+  const double middle =
+      static_cast<double>(plan_.first_sample) + static_cast<double>(spectrum) * length + (length - 1) / 2;
+  const std::int64_t shift = std::llround(delays_->delay_s(ant, middle * plan_.sample_s) / plan_.sample_s);
+  // the samples taken are those of `shift` earlier, when the delay was another: nu tau dtau/dt turns of phase
+  delay_s = delays_->delay_s(ant, (middle - static_cast<double>(shift)) * plan_.sample_s);
+  if (std::abs(shift) > max_shift_) throw std::logic_error("Channeliser: a delay beyond its own bound");
+  return shift;
+}
+
+void Channeliser::fill_validity(std::int64_t first, SpectraBlock& block) const {
+  const auto length = static_cast<std::int64_t>(plan_.n_sample);
+  const auto from = plan_.first_sample + first * length;
+  const auto to = from + static_cast<std::int64_t>(block.n_spectra) * length;
+  const bool per_channel = store_->may_lack_finite();
+  const bool any_flagged =
+      std::any_of(plan_.flagged.begin(), plan_.flagged.end(), [](auto f) { return f != 0; });
+  block.all_valid = !per_channel && !any_flagged && store_->all_valid(from - max_shift_, to + max_shift_);
+  const std::size_t n_rows = per_channel ? block.n_chan : 1;
+  block.valid.resize({n_rows, plan_.n_ant, block.n_spectra});
+  if (block.all_valid) {
+    block.valid.fill(1);
+    return;
+  }
+  parallel_for(plan_.n_threads, plan_.n_ant, [&](std::size_t ant, unsigned) {
+    if (plan_.flagged[ant] != 0) return;
+    for (std::size_t i = 0; i < block.n_spectra; ++i) {
+      const std::int64_t spectrum = first + static_cast<std::int64_t>(i);
+      double delay_s;
+      const std::int64_t begin = plan_.first_sample + spectrum * length - shift_of(ant, spectrum, delay_s);
+      if (!store_->valid(begin, begin + length, ant)) continue;
+      for (std::size_t row = 0; row < n_rows; ++row)
+        block.valid(row, ant, i) =
+            !per_channel || store_->finite(begin, begin + length, block.first_chan + row, ant);
+    }
+  });
+}
+
+void Channeliser::unpack(std::size_t chan, std::size_t panel, Scratch& scratch) const {
+  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
+  const std::size_t first_input = panel * kPanelInputs;
+  const std::size_t n_used = std::min(kPanelInputs, n_input - first_input);
+  const std::size_t row = plan_.n_chan * n_input * 2;
+  const std::size_t stride = series_stride(plan_);
+  float* series = scratch.series.data();
+  const auto copy = [&](auto* samples, std::size_t input) {
+    const auto* from = samples + (chan * n_input + first_input + input) * 2;
+    float* to = series + input * stride;
+    if (plan_.real_input)
+      for (std::size_t n = 0; n < plan_.n_sample; ++n) to[n] = from[n * row];
+    else
+      for (std::size_t n = 0; n < plan_.n_sample; ++n) {
+        to[2 * n] = from[n * row];
+        to[2 * n + 1] = from[n * row + 1];
+      }
+  };
+  for (std::size_t input = 0; input < n_used; ++input) {
+    if (!scratch.used[input]) continue;
+    if (store_->integer())
+      copy(store_->row_i8(scratch.start[input]), input);
+    else
+      copy(store_->row_f32(scratch.start[input]), input);
+  }
+}
+
+void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_t panel, Scratch& scratch,
+                            SpectraBlock& block) const {
+  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
+  const std::size_t n_panel = panel_count(n_input);
+  const std::size_t n_used = std::min(kPanelInputs, n_input - panel * kPanelInputs);
+  const std::int64_t absolute = first + static_cast<std::int64_t>(spectrum);
+  PanelRotation& rotation = scratch.rotation;
+  rotation.imaginary_sign = static_cast<float>(plan_.imaginary_sign);
+  rotation.turns = delays_ != nullptr;
+  for (std::size_t input = 0; input < n_used; ++input) {
+    const std::size_t ant = (panel * kPanelInputs + input) / plan_.n_pol;
+    if (input > 0 && ant == (panel * kPanelInputs + input - 1) / plan_.n_pol) {
+      scratch.start[input] = scratch.start[input - 1];
+      scratch.delay_s[input] = scratch.delay_s[input - 1];
+      rotation.slope_s[input] = rotation.slope_s[input - 1];
+      continue;
+    }
+    const std::int64_t shift = shift_of(ant, absolute, scratch.delay_s[input]);
+    scratch.start[input] = plan_.first_sample + absolute * static_cast<std::int64_t>(plan_.n_sample) - shift;
+    rotation.slope_s[input] =
+        static_cast<float>(scratch.delay_s[input] - static_cast<double>(shift) * plan_.sample_s);
+  }
+  const float amplitude = static_cast<float>(1 / std::sqrt(static_cast<double>(plan_.n_sample)));
+  const std::size_t out_panel = block.planes.extent(2) * 2 * kPanelInputs;
+  for (std::size_t chan = 0; chan < block.n_chan; ++chan) {
+    for (std::size_t input = 0; input < kPanelInputs; ++input) {
+      const std::size_t ant = (panel * kPanelInputs + input) / plan_.n_pol;
+      scratch.used[input] =
+          input < n_used && block.valid(block.valid.extent(0) == 1 ? 0 : chan, ant, spectrum) != 0;
+      rotation.amplitude[input] = scratch.used[input] ? amplitude : 0;
+      const double turn = plan_.mixed_hz[block.first_chan + chan] * scratch.delay_s[input];
+      rotation.phase_turn[input] = static_cast<float>(turn - std::nearbyint(turn));
+    }
+    unpack(block.first_chan + chan, panel, scratch);
+    RotateTask task;
+    task.transformed = scratch.series.data();
+    if (plan_.n_sample > 1) {
+      float* in = scratch.series.data();
+      auto* out = reinterpret_cast<fftwf_complex*>(scratch.transformed.data());
+      const auto fft = static_cast<fftwf_plan>(panel + 1 == n_panel ? fft_last_ : fft_);
+      if (plan_.real_input)
+        fftwf_execute_dft_r2c(fft, in, out);
+      else
+        fftwf_execute_dft(fft, reinterpret_cast<fftwf_complex*>(in), out);
+      task.transformed = scratch.transformed.data();
+    }
+    task.input_stride = series_stride(plan_);
+    task.bin = plan_.bin;
+    task.offset_hz = scratch.offset_hz;
+    task.fine_stride = n_panel * out_panel;
+    task.out = block.planes.data() + (chan * plan_.n_fine * n_panel + panel) * out_panel +
+               spectrum * 2 * kPanelInputs;
+    rotate_panel(task, rotation);
+  }
+}
+
+void Channeliser::copy_samples(std::int64_t first, std::size_t spectrum, std::size_t panel,
+                               SpectraBlock& block) const {
+  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
+  const std::size_t first_input = panel * kPanelInputs;
+  const std::size_t n_used = std::min(kPanelInputs, n_input - first_input);
+  const std::int64_t sample = plan_.first_sample + first + static_cast<std::int64_t>(spectrum);
+  const auto copy = [&](const auto* row) {
+    for (std::size_t chan = 0; chan < block.n_chan; ++chan) {
+      const auto* from = row + ((block.first_chan + chan) * n_input + first_input) * 2;
+      float* to = &block.planes(chan, panel, spectrum, 0);
+      for (std::size_t input = 0; input < n_used; ++input) {
+        to[input] = from[2 * input];
+        to[kPanelInputs + input] = from[2 * input + 1];
+      }
+      if (block.all_valid) continue;
+      const std::size_t row_of_valid = block.valid.extent(0) == 1 ? 0 : chan;
+      for (std::size_t input = 0; input < n_used; ++input)
+        if (block.valid(row_of_valid, (first_input + input) / plan_.n_pol, spectrum) == 0)
+          to[input] = to[kPanelInputs + input] = 0;
+    }
+  };
+  if (store_->integer())
+    copy(store_->row_i8(sample));
+  else
+    copy(store_->row_f32(sample));
+}
+
+void Channeliser::spectra(std::int64_t first, std::size_t n_spectra, std::size_t first_chan,
+                          std::size_t n_chan, SpectraBlock& block) {
+  if (first < 0 || first + static_cast<std::int64_t>(n_spectra) > available() || n_spectra == 0 ||
+      first_chan + n_chan > plan_.n_chan)
+    throw std::logic_error("Channeliser: spectra that are not there");
+  const std::size_t n_panel = panel_count(plan_.n_ant * plan_.n_pol);
+  block.first_chan = first_chan;
+  block.n_chan = n_chan;
+  block.n_fine = plan_.n_fine;
+  block.n_spectra = n_spectra;
+  if (delays_) {
+    const double begin = static_cast<double>(plan_.first_sample) +
+                         static_cast<double>(first) * static_cast<double>(plan_.n_sample);
+    const double reach = static_cast<double>(max_shift_);
+    const double end = begin + static_cast<double>(n_spectra * plan_.n_sample);
+    delays_->prepare((begin - reach) * plan_.sample_s, (end + reach) * plan_.sample_s);
+  }
+  fill_validity(first, block);
+  // an odd number of spectra keeps the rows of different channels out of each other's cache sets
+  const std::size_t room = n_spectra | 1;
+  if (block.planes.size() == 0 || block.planes.extent(0) < n_chan * plan_.n_fine ||
+      block.planes.extent(2) < n_spectra)
+    block.planes.resize({n_chan * plan_.n_fine, n_panel, room, 2 * kPanelInputs});
+  const bool unchanged = plan_.n_sample == 1 && !delays_;
+  constexpr std::size_t kChunk = 8;  // spectra; neighbours share cache lines and pages of the output
+  const std::size_t n_chunk = (n_spectra + kChunk - 1) / kChunk;
+  parallel_for(plan_.n_threads, n_chunk * n_panel, [&](std::size_t item, unsigned thread) {
+    const std::size_t panel = item % n_panel, chunk = item / n_panel;
+    for (std::size_t i = chunk * kChunk; i < std::min(n_spectra, (chunk + 1) * kChunk); ++i) {
+      if (unchanged)
+        copy_samples(first, i, panel, block);
+      else
+        transform(first, i, panel, *scratch_[thread], block);
+    }
+  });
+}
+
+}  // namespace apsyn

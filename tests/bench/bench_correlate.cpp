@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// bench_correlate [THREADS]: the correlator's F and X stages on data in memory, one JSON line per case. The
+// first case is the MWA 32-tile prototype: 64 inputs, 1.28 MHz, 128 channels.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <complex>
+#include <cstdlib>
+#include <random>
+
+#include "kernels/channelise/channelise.h"
+#include "kernels/correlate/correlate.h"
+#include "libcore/core/device.h"
+
+using namespace apsyn;
+
+namespace {
+
+struct Case {
+  const char* name;
+  std::size_t n_chan, n_ant, n_pol, n_fine, n_gulp_sample;
+  double sample_s;
+  bool delays;
+};
+
+/// Largest error of a few visibilities of the last gulp's spectra against float64, relative to the power.
+double error_of(const SpectraBlock& block, const Correlator& correlator, std::size_t n_input) {
+  double worst = 0;
+  for (std::size_t pair = 0; pair < 40; ++pair) {
+    const std::size_t i = pair * 7 % n_input, j = i + pair * 5 % (n_input - i);
+    const std::size_t channel = pair % (block.n_chan * block.n_fine);
+    std::complex<double> truth = 0;
+    double power = 0;
+    for (std::size_t t = 0; t < block.n_spectra; ++t) {
+      const auto at = [&](std::size_t input) {
+        return std::complex<double>(block.planes(channel, input / 16, t, input % 16),
+                                    block.planes(channel, input / 16, t, 16 + input % 16));
+      };
+      truth += at(i) * std::conj(at(j));
+      power += std::abs(at(i)) * std::abs(at(j));
+    }
+    worst = std::max(worst, std::abs(correlator.sum(channel, i, j) - truth) / power);
+  }
+  return worst;
+}
+
+void run(const Case& c, unsigned n_threads) {
+  VoltageHeader header;
+  header.n_chan = c.n_chan;
+  header.n_ant = c.n_ant;
+  header.n_pol = c.n_pol;
+  header.sample_s = c.sample_s;
+  header.bandwidth_hz = static_cast<double>(c.n_chan) / c.sample_s;
+  header.freq_hz = 150e6;
+  const ChannelisePlan f_plan = plan_channelise(header, c.n_fine, n_threads);
+  std::vector<double> delay_s;
+  for (std::size_t ant = 0; ant < c.n_ant; ++ant)
+    delay_s.push_back(1e-6 * std::sin(static_cast<double>(ant)));
+  StaticDelays delays(delay_s);
+  Channeliser channeliser(f_plan, c.delays ? &delays : nullptr);
+  const CorrelatorPlan x_plan{c.n_chan, c.n_fine, c.n_ant, c.n_pol, n_threads};
+  Correlator correlator(x_plan);
+  const IntegrationPlan integration = plan_integration(x_plan, 1 << 30, 8 << 20);
+
+  VoltageBlock block;
+  block.n_time = c.n_gulp_sample;
+  block.samples_i8.resize({c.n_gulp_sample, c.n_chan, c.n_ant, c.n_pol, 2});
+  block.valid.resize({(c.n_gulp_sample + 127) / 128, c.n_ant});
+  block.valid.fill(1);
+  std::mt19937 random(1);
+  for (auto& value : block.samples_i8.view())
+    value = static_cast<std::int8_t>(static_cast<int>(random() % 16) - 8);
+
+  SpectraBlock spectra;
+  std::int64_t next = 0;
+  std::vector<double> total, f_time, x_time;
+  using Clock = std::chrono::steady_clock;
+  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  double error = 0;
+  for (int repeat = 0; repeat < 12; ++repeat) {
+    correlator.clear();
+    const auto begin = Clock::now();
+    channeliser.append(block);
+    block.first_sample += static_cast<std::int64_t>(block.n_time);
+    double f = 0, x = 0;
+    const std::int64_t first = next;
+    while (next < channeliser.available()) {
+      const auto n = std::min<std::int64_t>(static_cast<std::int64_t>(integration.block_spectra),
+                                            channeliser.available() - next);
+      for (std::size_t chan = 0; chan < c.n_chan; chan += integration.batch_chan) {
+        const auto t0 = Clock::now();
+        channeliser.spectra(next, static_cast<std::size_t>(n), chan,
+                            std::min(integration.batch_chan, c.n_chan - chan), spectra);
+        const auto t1 = Clock::now();
+        correlator.add(spectra);
+        f += seconds(t1 - t0);
+        x += seconds(Clock::now() - t1);
+      }
+      next += n;
+    }
+    channeliser.release(next);
+    const double data_s =
+        static_cast<double>(next - first) * static_cast<double>(f_plan.n_sample) * c.sample_s;
+    if (repeat < 2) continue;
+    total.push_back(seconds(Clock::now() - begin) / data_s);
+    f_time.push_back(f / data_s);
+    x_time.push_back(x / data_s);
+  }
+  if (c.n_chan <= integration.batch_chan) {
+    correlator.clear();
+    correlator.add(spectra);
+    error = error_of(spectra, correlator, x_plan.n_input());
+  }
+  const auto median = [](std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+  };
+  const double n_input = static_cast<double>(x_plan.n_input());
+  const double useful = n_input * (n_input + 1) / 2 * 8 / c.sample_s * static_cast<double>(c.n_chan);
+  fmt::print(
+      "{{\"bench\":\"correlate\",\"case\":\"{}\",\"threads\":{},\"inputs\":{},\"channels\":{},\"block\":{},"
+      "\"seconds_per_second\":{:.4f},\"min\":{:.4f},\"times_real_time\":{:.3f},\"f_seconds\":{:.4f},"
+      "\"x_seconds\":{:.4f},\"x_gflops\":{:.1f},\"x_error\":{:.2g}}}\n",
+      c.name, n_threads, x_plan.n_input(), c.n_chan * c.n_fine, integration.block_spectra, median(total),
+      *std::min_element(total.begin(), total.end()), 1 / median(total), median(f_time), median(x_time),
+      useful / median(x_time) * 1e-9, error);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const unsigned n_threads = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : available_threads();
+  for (const Case& c : {Case{"mwa-32t", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false},
+                        Case{"mwa-32t-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true},
+                        Case{"mwa-32t-exact", 1, 32, 2, 1, 128 * 512, 1 / 1.28e6, false},
+                        Case{"mwa-32t-1024", 1, 32, 2, 1024, 128 * 512, 1 / 1.28e6, true},
+                        Case{"256-inputs-prechannelised", 132, 128, 2, 1, 1024, 40e-6, false},
+                        Case{"tart", 1, 24, 1, 64, 64 * 2048, 1 / 4.092e6, true}})
+    run(c, n_threads);
+}
