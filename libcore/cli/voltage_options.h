@@ -11,14 +11,13 @@
 
 namespace apsyn {
 
-struct VoltageOptions {
-  std::string antennas, metafits, site, flag_antennas, gains, samples;
-  std::int64_t first_sample = 0;
-  std::int64_t n_samples = -1;  ///< -1 = to the end
+struct VoltageOptions : VoltageSelection {
+  std::string samples;  ///< FIRST:COUNT; parsing sets first_sample and n_samples
 };
 
 void add_voltage_options(Tool& tool, VoltageOptions& options);
-/// Parses --samples FIRST:COUNT into the two fields; UsageError.
+/// Parses options.samples ("FIRST:COUNT", "FIRST:" or ":COUNT") into first_sample and n_samples; UsageError.
+/// add_voltage_options() has it called while the command line is parsed.
 void parse_sample_range(VoltageOptions& options);
 
 }  // namespace apsyn

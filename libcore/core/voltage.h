@@ -62,6 +62,16 @@ struct VoltageHeader {
   double bytes_per_second() const { return static_cast<double>(bits_per_time()) / 8 / sample_s; }
 };
 
+/// What a command line adds to a stream; empty text = not given.
+struct VoltageSelection {
+  std::string antennas, metafits;  ///< files that override the inline antenna table
+  std::string site;                ///< LAT,LON,ALT
+  std::string flag_antennas;       ///< names or indices
+  std::string gains;               ///< file
+  std::int64_t first_sample = 0;
+  std::int64_t n_samples = -1;  ///< -1 = to the end
+};
+
 /// What a tool that writes new samples starts from: the input's description in canonical order TFAP, two's
 /// complement or (n_bit 32) floating complex samples, little-endian, no conjugation, no heaps, no file size.
 VoltageHeader canonical_header(const VoltageHeader& input, unsigned n_bit);
