@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/coordinates.h"
 
+#include <casacore/casa/Quanta/Euler.h>
+#include <casacore/casa/Quanta/RotMatrix.h>
 #include <casacore/casa/System/AipsrcValue.h>
 #include <casacore/measures/Measures/MCDirection.h>
 #include <casacore/measures/Measures/MDirection.h>
@@ -10,6 +12,7 @@
 #include <casacore/measures/Measures/MeasFrame.h>
 #include <casacore/measures/Measures/MeasIERS.h>
 #include <casacore/measures/Measures/MeasTable.h>
+#include <casacore/measures/Measures/Nutation.h>
 
 #include <cmath>
 #include <exception>
@@ -38,6 +41,13 @@ casacore::MDirection::Convert conversion(casacore::MDirection::Types from, casac
       casacore::MDirection::Ref(to, frame));
 }
 
+/// At a time that is set later; the place does not matter for geocentric directions.
+casacore::MeasFrame some_frame() {
+  return casacore::MeasFrame(
+      casacore::MEpoch(casacore::MVEpoch(51544.5), casacore::MEpoch::UTC),
+      casacore::MPosition(casacore::MVPosition(6378137.0, 0, 0), casacore::MPosition::ITRF));
+}
+
 /// The models that SkyFrame promises, whatever a user's .casarc says. casacore reads each setting at its
 /// first use and forgets what was set before; so it is made to use them once.
 void choose_models() {
@@ -48,10 +58,8 @@ void choose_models() {
   casacore::MeasTable::useIAU2000A();
   set_rc("measures.iau2000.b_use", true);
   set_rc("measures.iau2000.b_use2000a", true);
-  casacore::MeasFrame frame(
-      casacore::MEpoch(casacore::MVEpoch(51544.5), casacore::MEpoch::UTC),
-      casacore::MPosition(casacore::MVPosition(6378137.0, 0, 0), casacore::MPosition::ITRF));
-  conversion(casacore::MDirection::ICRS, casacore::MDirection::ITRF, frame)();
+  const casacore::MeasFrame frame = some_frame();
+  conversion(casacore::MDirection::ICRS, casacore::MDirection::APP, frame)();
   for (const char* model : {"precession", "nutation", "aberration", "solarpos"}) {
     set_rc(fmt::format("measures.{}.d_interval", model), 0.0);
     set_rc(fmt::format("measures.{}.b_usejpl", model), false);
@@ -98,26 +106,45 @@ Vec3 aberrated(const Vec3& direction, const Vec3& beta) {
   return normalised(direction + beta);
 }
 
+/// Greenwich apparent sidereal time: Earth rotation angle plus the precession and nutation in right ascension
+/// of IAU 2006/2000A (IERS Conventions 2010, equations 5.15, 5.31 and 5.32). casacore 3.5's own is 2.5e-7 rad
+/// off in 2024 and drifts.
+double apparent_sidereal_time_rad(const UtcTime& utc) {
+  const double utc_mjd = utc.mjd_days();
+  const double ut1_utc_s = casacore::MeasTable::dUT1(utc_mjd);
+  const double tt_utc_s = casacore::MeasTable::dUTC(utc_mjd) + casacore::MeasTable::dTAI(utc_mjd);
+  const double ut1_fraction =
+      static_cast<double>(utc.picoseconds) / 86400e12 + ut1_utc_s / kSecondsPerDay - 0.5;
+  const double ut1_days = static_cast<double>(utc.mjd - 51544) + ut1_fraction;  // since J2000
+  const double rotation_turns = ut1_fraction + 0.7790572732640 + 0.00273781191135448 * ut1_days;
+  const double tt_mjd = utc_mjd + tt_utc_s / kSecondsPerDay;
+  const double t = (tt_mjd - 51544.5) / 36525.0;
+  const double precession_arcsec =
+      0.014506 + t * (4612.156534 + t * (1.3915817 + t * (-4.4e-7 + t * (-2.9956e-5 - t * 3.68e-8))));
+  const casacore::Euler nutation = casacore::Nutation(casacore::Nutation::IAU2000A)(tt_mjd);
+  const double node_rad = (125.04455501 - 1934.13626197 * t) * kRadPerDeg;
+  const double complementary_arcsec = 0.00264096 * std::sin(node_rad) + 0.00006352 * std::sin(2 * node_rad);
+  return kTwoPi * std::fmod(rotation_turns, 1.0) +
+         (precession_arcsec + complementary_arcsec) * kRadPerArcsec - nutation(1) * std::cos(nutation(0));
+}
+
 }  // namespace
 
 struct SkyFrame::State {
   Mat3 enu_from_itrf;
   Vec3 beta;  ///< the site's velocity by Earth rotation over c, ITRF axes
   casacore::MeasFrame frame;
-  casacore::MDirection::Convert to_itrf, from_itrf;
-  UtcTime time{-1, 0};  ///< of the frame
+  casacore::MDirection::Convert to_apparent, from_apparent;  ///< geocentric, true equator and equinox
+  casacore::RotMatrix apparent_from_itrf;
+  UtcTime time{-1, 0};  ///< of all the above
 
-  explicit State(const Site& site) : enu_from_itrf(enu_rotation(site)) {
+  explicit State(const Site& site) : enu_from_itrf(enu_rotation(site)), frame(some_frame()) {
     constexpr double kEarthRotation_rad_s = 7.292115146706979e-5;
     const Vec3 itrf_m = geocentric_from_site(site);
     beta = {-kEarthRotation_rad_s / kSpeedOfLight_m_s * itrf_m[1],
             kEarthRotation_rad_s / kSpeedOfLight_m_s * itrf_m[0], 0};
-    // casacore 3.5 applies diurnal aberration towards the zenith (2e-6 rad wrong), scaled by the distance
-    // from the geocentre. So its frame stands at the geocentre, where there is none, and it is added here.
-    frame.set(casacore::MPosition(casacore::MVPosition(1e-3, 0, 0), casacore::MPosition::ITRF));
-    frame.set(casacore::MEpoch(casacore::MVEpoch(51544.5), casacore::MEpoch::UTC));
-    to_itrf = conversion(casacore::MDirection::ICRS, casacore::MDirection::ITRF, frame);
-    from_itrf = conversion(casacore::MDirection::ITRF, casacore::MDirection::ICRS, frame);
+    to_apparent = conversion(casacore::MDirection::ICRS, casacore::MDirection::APP, frame);
+    from_apparent = conversion(casacore::MDirection::APP, casacore::MDirection::ICRS, frame);
   }
 
   void set_time(const UtcTime& wanted) {
@@ -125,13 +152,18 @@ struct SkyFrame::State {
     check_earth_orientation(static_cast<double>(wanted.mjd));
     const double day_fraction = static_cast<double>(wanted.picoseconds) / 86400e12;
     frame.resetEpoch(casacore::MVEpoch(static_cast<double>(wanted.mjd), day_fraction));
+    casacore::Euler rotation = casacore::MeasTable::polarMotion(wanted.mjd_days());
+    rotation(2) = apparent_sidereal_time_rad(wanted);
+    apparent_from_itrf = casacore::RotMatrix(rotation);
     time = wanted;
   }
 
+  // casacore 3.5 applies diurnal aberration towards the zenith (2e-6 rad wrong): so it ends at the geocentric
+  // apparent place, and the site's velocity is added here.
   Vec3 apparent_enu(const casacore::MVDirection& direction) {
-    const casacore::MVDirection geocentric = to_itrf(direction).getValue();
-    const Vec3 itrf{geocentric(0), geocentric(1), geocentric(2)};
-    return multiply(enu_from_itrf, aberrated(itrf, beta));
+    casacore::MVPosition place = to_apparent(direction).getValue();
+    place *= apparent_from_itrf;  // by the transposed matrix
+    return multiply(enu_from_itrf, aberrated({place(0), place(1), place(2)}, beta));
   }
 };
 
@@ -178,8 +210,9 @@ SkyDirection SkyFrame::direction_from_enu(const UtcTime& time, const Vec3& unit)
     for (int i = 0; i < 3; ++i) itrf[i] = r[0][i] * unit[0] + r[1][i] * unit[1] + r[2][i] * unit[2];
     const Vec3 backwards{-state_->beta[0], -state_->beta[1], -state_->beta[2]};
     const Vec3 geocentric = aberrated(itrf, backwards);
-    const casacore::MVDirection icrs =
-        state_->from_itrf(casacore::MVDirection(geocentric[0], geocentric[1], geocentric[2])).getValue();
+    const casacore::MVPosition place =
+        state_->apparent_from_itrf * casacore::MVPosition(geocentric[0], geocentric[1], geocentric[2]);
+    const casacore::MVDirection icrs = state_->from_apparent(casacore::MVDirection(place)).getValue();
     double ra_rad = icrs.getLong();
     if (ra_rad < 0) ra_rad += kTwoPi;
     return SkyDirection{ra_rad, icrs.getLat()};
