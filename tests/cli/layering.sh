@@ -33,7 +33,9 @@ violations() {
       forbid("^tools/", "^tests/", "a tool depends on libraries only")
       forbid("^tools/", "^(casacore/|fitsio|png\\.h|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
       forbid("^tests/reference/", "^(kernels|libcore/(io|cli)|tools)/", "references share no code with what they test")
-      forbid("\\.(h|cpp)$", "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx)", "CUDA belongs into .cu files")
+      # kernels/common/cuda_* and device_* are for .cu files, their host side in *_cuda.cpp, and each other.
+      cuda = "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx|kernels/common/(cuda|device)_)"
+      if ($1 !~ "^kernels/(common/(cuda|device)_|.*_cuda\\.cpp$)") forbid("\\.(h|cpp)$", cuda, "CUDA belongs into .cu files")
       if ($1 ~ "^tools/" && $2 ~ "^tools/") {
         split($1, from, "[/.]"); split($2, to, "[/.]")
         if (to[2] != from[2]) print $1 " includes " $2 ": a tool shares code with others through libraries only"
@@ -71,6 +73,8 @@ breaks kernels/idg/a.cpp '<casacore/ms/MeasurementSets.h>'
 breaks kernels/idg/a.cpp '"libcore/io/fits_image.h"'
 breaks kernels/idg/a.cpp '"kernels/clean/clean.h"'
 breaks kernels/idg/idg_cpu.cpp '<cuda_runtime.h>'
+breaks kernels/idg/idg_cpu.cpp '"kernels/common/cuda_check.h"'
+breaks kernels/idg/idg.h '"kernels/common/cuda_check.h"'
 breaks tools/a.cpp '<fitsio.h>'
 breaks tools/a.cpp '"tools/b/options.h"'
 breaks tests/reference/dft.cpp '"kernels/idg/idg.h"'
@@ -79,6 +83,8 @@ keeps libcore/cli/a.h '<CLI/CLI.hpp>'
 keeps kernels/idg/a.cpp '"kernels/idg/idg.h"'
 keeps kernels/idg/a.cpp '"kernels/common/fft.h"'
 keeps kernels/idg/a.cu '<cuda_runtime.h>'
+keeps kernels/idg/a.cu '"kernels/common/cuda_check.h"'
+keeps kernels/common/cuda_check.h '<cuda_runtime.h>'
 keeps tools/a.cpp '"tools/a/options.h"'
 keeps tools/a/options.cpp '"tools/a/options.h"'
 keeps tools/a.cpp '"libcore/io/fits_image.h"'
