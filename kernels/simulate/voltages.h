@@ -48,13 +48,14 @@ struct VoltageSetup {
   unsigned n_bit = 8;  ///< per component: 4, 8 or 32
   double dropped_fraction = 0;
   std::size_t missing_samples = 128;  ///< length of the blocks that are dropped
+  std::size_t blocks_in_flight = 1;   ///< encoded blocks that the caller holds, for the plan's memory
 };
 
 struct VoltagePlan {
   std::size_t n_fft = 0, guard = 0, hop = 0;
   unsigned order = 0;
   double sample_rate_hz = 0;   ///< of one channel
-  double scale = 1;            ///< stream units per sqrt(Jy)
+  double scale = 1;            ///< sqrt(Jy) per step of the stream: the stream's SCALE
   std::size_t time_bytes = 0;  ///< of one time sample of the stream
   std::uint64_t memory_bytes = 0;
   double channel_freq_hz(const VoltageSetup& setup, std::size_t chan) const;

@@ -71,12 +71,13 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads) {
   for (const Emitter& emitter : setup.emitters)
     power_jy += emitter.fraction * flux_at(setup.sky.components[emitter.component], setup.freq_hz)[0];
   if (!(power_jy > 0)) throw UsageError("neither sky nor receiver noise: give --sky, --noise or both");
-  plan.scale = setup.n_bit == 32 ? 1.0 : optimum_rms_steps(setup.n_bit) / std::sqrt(0.5 * power_jy);
+  plan.scale = setup.n_bit == 32 ? 1.0 : std::sqrt(0.5 * power_jy) / optimum_rms_steps(setup.n_bit);
 
   const std::size_t n_inputs = setup.n_chan * setup.antenna_enu_m.size() * 2;
   plan.time_bytes = n_inputs * bytes_per_sample(setup.n_bit);
   const std::size_t per_thread = (2 * (plan.order + 1) * 2 + 3) * plan.n_fft * 8;
-  plan.memory_bytes = 4ull * plan.hop * plan.time_bytes + setup.emitters.size() * 4 * plan.n_fft * 4ull +
+  plan.memory_bytes = (1ull + setup.blocks_in_flight) * plan.hop * plan.time_bytes +
+                      setup.emitters.size() * 4 * plan.n_fft * 4ull +
                       n_threads * static_cast<std::uint64_t>(per_thread);
   return plan;
 }

@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(quantisation_efficiency_and_scale) {
     BOOST_TEST_MESSAGE(n_bit << " bit: efficiency " << measured);
     BOOST_TEST(std::abs(measured - efficiency) < 0.001);
     const double scale = plan_voltages(setup, 1).scale;
-    BOOST_TEST(std::abs(quantised_power / n_time / (scale * scale) / 7 - 1) < (n_bit == 4 ? 0.02 : 0.01));
+    BOOST_TEST(std::abs(quantised_power / n_time * (scale * scale) / 7 - 1) < (n_bit == 4 ? 0.02 : 0.01));
   }
 }
 

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# simulate as a user runs it: errors and exit statuses, files and pipes, reproducibility.
+source "$APSYN_SOURCE/tests/cli/lib.sh"
+
+cat >array.csv <<'END'
+# three antennas; site -26.7 116.67 377
+name,east_m,north_m,up_m
+a,0,0,0
+b,120,10,0
+c,-30,80,1
+END
+grep -v '^#' array.csv >homeless.csv
+cat >sky.txt <<'END'
+Format = Name, Type, Ra, Dec, I, Q, U, V
+one, POINT, 02:30:00, -26.42.00, 100, 0, 0, 0
+two, POINT, 02:10:00, -24.00.00, 60, 10, 0, -5
+END
+noisy="--array array.csv --sky sky.txt --noise 1000Jy"
+common="$noisy --duration 50ms"
+header_bytes() { head -c 4096 "$1" | grep -a '^HDR_SIZE' | awk '{ print $2 }'; }
+payload() { tail -c +$(($(header_bytes "$1") + 1)) "$1"; }
+
+# Wrong usage says so and leaves nothing.
+expect_exit 2 simulate -o x.dada
+expect_stderr "simulate: error:" "--array"
+expect_exit "1|2" simulate --array nowhere --noise 1Jy -o x.dada
+expect_exit 2 simulate --array array.csv -o x.dada
+expect_stderr "neither sky nor receiver noise"
+expect_exit 2 simulate --array homeless.csv --noise 1Jy -o x.dada
+expect_stderr "--site"
+expect_exit 2 simulate --array array.csv --noise 1000 -o x.dada
+expect_stderr "--noise" "1000"
+expect_exit 2 simulate --array array.csv --noise=-1Jy -o x.dada
+expect_exit 2 simulate $common --bits 5 -o x.dada
+expect_exit 2 simulate $common --drop 1.5 -o x.dada
+expect_exit 2 simulate $common --bandwidth 400MHz -o x.dada
+expect_stderr "below 0 Hz"
+expect_exit 2 simulate $noisy --duration 1ns -o x.dada
+expect_exit 2 simulate $common --start tomorrow -o x.dada
+expect_stderr "--start"
+expect_exit 2 simulate $common --pol XX -o x.dada
+expect_stderr "--pol"
+expect_exit 2 simulate $common --bits 4 -o x.ms
+expect_stderr "--bits"
+expect_exit 2 simulate $common --pol XX,RR -o x.ms
+expect_exit 2 simulate $common --pol XX,ZZ -o x.ms
+expect_exit 2 simulate $common --integration 2s -o x.ms
+expect_exit 2 simulate $common --phase-centre here -o x.ms
+expect_exit 2 simulate $common --max-memory 1MB -o x.dada
+expect_stderr "--max-memory"
+expect_exit 4 simulate $common --device cuda -o x.dada
+expect_exit 1 simulate $common -o missing/x.dada
+expect_exit 1 simulate --array array.csv --sky missing.txt -o x.dada
+expect_stderr "missing.txt"
+expect_no_file x.dada x.ms
+
+# A sky that cannot be.
+sed 's/60, 10, 0, -5/60, 59, 0, -50/' sky.txt >polarised.txt
+expect_exit 3 simulate --array array.csv --sky polarised.txt -o x.dada
+expect_stderr "two" "exceeds I"
+sed 's/100, 0, 0, 0/-1, 0, 0, 0/' sky.txt >negative.txt
+expect_exit 3 simulate --array array.csv --sky negative.txt -o x.dada
+sed 's/02:30:00/banana/' sky.txt >banana.txt
+expect_exit 3 simulate --array array.csv --sky banana.txt -o x.dada
+expect_stderr "banana.txt"
+cat >wide.txt <<'END'
+Format = Name, Type, Ra, Dec, I, MajorAxis, MinorAxis, Orientation
+wide, GAUSSIAN, 02:30:00, -26.42.00, 100, 7200, 3600, 30
+END
+expect_exit 3 simulate --array array.csv --sky wide.txt -o x.dada
+expect_stderr "wide" "split it"
+expect_no_file x.dada
+
+# A source that has set is reported; with nothing else there is nothing to do.
+sed 's/02:30:00/14:30:00/' sky.txt >set.txt
+run simulate --array array.csv --noise 1000Jy --duration 50ms --sky set.txt -o set.dada
+expect_stderr "1 of 2 components are below the horizon"
+expect_exit 2 simulate --array array.csv --sky sky.txt --start 2024-01-01T00:00:00 -o x.dada
+expect_stderr "nothing to simulate"
+
+# Files: complete, with their header, never overwritten unasked.
+run simulate $common -o obs.dada
+expect_file obs.dada
+[ "$(stat -c %s obs.dada)" -eq $(($(header_bytes obs.dada) + 64000 * 3 * 2 * 2)) ] || fail "obs.dada has another size"
+for key in "NANT 3" "NPOL 2" "NCHAN 1" "NBIT 8" "NDIM 2" "FREQ 150" "BW 1.28" "TSAMP 0.78125" "FILE_SIZE 768000" \
+  "UTC_START 2024-01-01-12:00:00" "SOURCE sky"; do
+  head -c 4096 obs.dada | grep -a . | awk '{ print $1, $2 }' | grep -qx "$key" || fail "no '$key' in the header"
+done
+expect_exit 2 simulate $common -o obs.dada
+expect_stderr "obs.dada"
+run simulate $common -o obs.dada --overwrite
+
+# The same bytes whatever the threads; other seeds, other bytes; longer recordings begin with the shorter ones.
+for threads in 1 2 4 7; do
+  run simulate $common --bits 4 --channels 2 --threads $threads -o threads$threads.dada
+  expect_same threads1.dada threads$threads.dada
+done
+run simulate $common --bits 4 --channels 2 --seed 2 -o seed.dada
+cmp -s <(payload seed.dada) <(payload threads1.dada) && fail "another seed gives the same voltages"
+run simulate $noisy --bits 4 --channels 2 --duration 20ms -o short.dada
+payload short.dada >short.raw
+expect_same short.raw <(payload threads1.dada | head -c "$(stat -c %s short.raw)")
+
+# Pipes: the same samples, then a trailer; a reader that leaves ends it as SIGPIPE does.
+run simulate $common -o -
+cp "$(stdout_file)" piped.dada
+payload piped.dada | head -c 768000 >piped.raw
+expect_same piped.raw <(payload obs.dada)
+[ "$(payload piped.dada | wc -c)" -gt 768000 ] || fail "no trailer after the samples"
+run simulate $common
+expect_same "$(stdout_file)" piped.dada
+set +o pipefail
+timeout 60 simulate $noisy --duration 100s | head -c 100000 >head.dada
+[ "${PIPESTATUS[0]}" -eq 141 ] || fail "exit status ${PIPESTATUS[0]} instead of 141 when the reader leaves"
+set -o pipefail
+
+# Interrupted: nothing is left.
+timeout --preserve-status -s INT 1 simulate $noisy --duration 1000s -q -o interrupted.dada 2>/dev/null
+status=$?
+[ $status -eq 130 ] || fail "exit status $status instead of 130 when interrupted"
+expect_no_file interrupted.dada
+
+# Dry runs tell and write nothing.
+run simulate $common --dry-run -o x.dada
+expect_stdout "one: 100 Jy" "elevation" "64000 samples" "of memory"
+run simulate $noisy --duration 2s --dry-run -o x.ms
+expect_stdout "3 baselines" "2 integrations"
+expect_no_file x.dada x.ms
+
+# Visibilities.
+run simulate $noisy --duration 3s --integration 1s --channels 4 --phase-centre '02h28m00s -26d42m00s' -o obs.ms
+expect_file obs.ms/table.dat obs.ms/SPECTRAL_WINDOW/table.dat obs.ms/FEED/table.dat
+expect_exit 2 simulate $noisy --duration 3s -o obs.ms
+run simulate $noisy --duration 1s --pol RR,LL -o circular.ms --site=-30,20,1000 --start 2024-01-01T20:00:00
+expect_file circular.ms/table.dat

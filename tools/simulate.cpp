@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set.
+#include "libcore/core/output.h"
+#include "libcore/core/parallel.h"
+#include "tools/simulate/options.h"
+#include "tools/simulate/setup.h"
+#include "tools/simulate/sky_over_site.h"
+
+namespace apsyn {
+namespace {
+
+struct Block {
+  std::int64_t index = 0;
+  std::size_t n_time = 0;
+  simulate::BlockDirections directions;
+  std::vector<std::uint8_t> stream;  ///< [time][chan][ant][pol], encoded
+};
+
+void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene) {
+  const unsigned n_threads = tool.common().threads;
+  const SkyFrame frame(*scene.layout.site);
+  simulate::VoltageSetup setup = voltage_setup(options, scene);
+  const simulate::VoltagePlan plan = plan_voltages(setup, n_threads);
+  const double sample_s = 1 / plan.sample_rate_hz;
+  const std::int64_t n_samples = std::llround(options.duration_s / sample_s);
+  if (n_samples < 1)
+    throw UsageError("--duration: {}: shorter than a sample", format_duration(options.duration_s));
+  const UtcTime middle = sample_time(scene.start, n_samples / 2, sample_s);
+  check_horizon(frame, middle, scene, options.sefd_jy);
+  if (tool.common().dry_run) {
+    for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
+    print_plan(tool, options, scene, plan, n_samples);
+    return;
+  }
+  if (plan.memory_bytes > tool.common().max_memory_bytes)
+    throw UsageError(
+        "{} of memory needed, {} allowed: raise --max-memory, or simulate fewer channels or antennas",
+        format_bytes(double(plan.memory_bytes)), format_bytes(double(tool.common().max_memory_bytes)));
+
+  VoltageWriter writer(tool.common().output, voltage_header(tool, options, scene, plan),
+                       tool.common().overwrite);
+  const std::vector<simulate::Emitter> emitters = setup.emitters;
+  simulate::VoltageSimulator simulator(std::move(setup), plan, n_threads);
+  const std::int64_t hop = static_cast<std::int64_t>(plan.hop), n_blocks = (n_samples + hop - 1) / hop;
+  std::vector<Vec3> at_edge = emitter_directions(frame, scene.start, emitters);
+  std::int64_t next = 0;
+  Progress progress(tool, "simulating", static_cast<double>(n_samples) * sample_s, "s of data");
+  run_pipeline<Block>(
+      1, [] { return Block(); },
+      [&](Block& block) {
+        if (next == n_blocks) return false;
+        block.index = next++;
+        block.n_time = static_cast<std::size_t>(std::min(hop, n_samples - block.index * hop));
+        block.directions.start = at_edge;
+        at_edge = emitter_directions(frame, sample_time(scene.start, next * hop, sample_s), emitters);
+        block.directions.end = at_edge;
+        return true;
+      },
+      [&](Block& block) {
+        block.stream.resize(block.n_time * plan.time_bytes);
+        simulator.simulate(block.index, block.directions, block.n_time, block.stream);
+      },
+      [&](const Block& block) {
+        writer.write(block.stream.data(), block.stream.size());
+        progress.update(static_cast<double>(block.index * hop + static_cast<std::int64_t>(block.n_time)) *
+                        sample_s);
+      });
+  writer.commit();
+  tool.report_rate(static_cast<double>(n_samples) * sample_s, "s of data");
+}
+
+void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& scene) {
+  const SkyFrame frame(*scene.layout.site);
+  const simulate::VisibilitySetup setup = visibility_setup(options, scene);
+  const std::int64_t n_integrations =
+      static_cast<std::int64_t>(options.duration_s / options.integration_s + 1e-6);
+  if (n_integrations < 1)
+    throw UsageError("--integration: {}: longer than --duration", format_duration(options.integration_s));
+  const UtcTime middle = sample_time(scene.start, n_integrations, 0.5 * options.integration_s);
+  check_horizon(frame, middle, scene, options.sefd_jy);
+  const SkyDirection phase_centre =
+      options.phase_centre == "zenith" ? frame.zenith(middle) : parse_sky_direction(options.phase_centre);
+  if (tool.common().dry_run) {
+    for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
+    tool.print(fmt::format("{} baselines, {} channels, {} products, {} integrations", setup.baselines.size(),
+                           options.n_chan, setup.products.size(), n_integrations));
+    return;
+  }
+
+  MeasurementSetWriter writer(tool.common().output, ms_description(tool, scene, setup, phase_centre),
+                              tool.common().overwrite);
+  Buffer<std::complex<float>, 3> data({setup.baselines.size(), options.n_chan, setup.products.size()});
+  Buffer<float, 3> weight(data.shape());
+  Buffer<double, 2> uvw_m({setup.baselines.size(), 3});
+  weight.fill(1);
+  Progress progress(tool, "simulating", static_cast<double>(n_integrations), "integrations");
+  for (std::int64_t index = 0; index < n_integrations; ++index) {
+    const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
+    simulate_visibilities(setup, index, sky_rotations(frame, time, scene.sky, phase_centre),
+                          tool.common().threads, data, uvw_m);
+    writer.write({.time_mjd_s = time.mjd_seconds(),
+                  .interval_s = options.integration_s,
+                  .exposure_s = options.integration_s,
+                  .uvw_m = uvw_m,
+                  .baselines = &setup.baselines,
+                  .data = data,
+                  .weight = weight});
+    progress.update(static_cast<double>(index + 1));
+  }
+  writer.commit();
+  tool.report_rate(static_cast<double>(n_integrations) * static_cast<double>(data.size()), "visibilities");
+}
+
+}  // namespace
+}  // namespace apsyn
+
+int main(int argc, char** argv) {
+  using namespace apsyn;
+  Tool tool("simulate", "voltages of a sky through an array, or its visibilities in a Measurement Set");
+  SimulateOptions options;
+  declare(tool, options);
+  return tool.run(argc, argv, [&] {
+    if (tool.common().output.empty()) tool.common().output = "-";
+    check(options, tool.common().output);
+    if (!tool.common().dry_run) check_output(tool.common().output, tool.common().overwrite);
+    const Scene scene = load_scene(options);
+    tool.device(CudaSupport::none);
+    tool.stage("simulate");
+    (makes_visibilities(tool.common().output) ? run_visibilities : run_voltages)(tool, options, scene);
+  });
+}

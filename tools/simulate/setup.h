@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What simulate asks of its kernels, and how it describes its outputs.
+#pragma once
+
+#include "kernels/simulate/visibilities.h"
+#include "kernels/simulate/voltages.h"
+#include "libcore/core/constants.h"
+#include "libcore/io/measurement_set.h"
+#include "libcore/io/voltage_stream.h"
+#include "tools/simulate/options.h"
+
+namespace apsyn {
+
+inline simulate::VoltageSetup voltage_setup(const SimulateOptions& options, const Scene& scene) {
+  simulate::VoltageSetup setup;
+  setup.freq_hz = options.freq_hz;
+  setup.bandwidth_hz = options.bandwidth_hz;
+  setup.n_chan = options.n_chan;
+  setup.antenna_enu_m = scene.antenna_enu_m();
+  for (const Antenna& antenna : scene.layout.antennas) setup.cable_delay_s.push_back(antenna.cable_delay_s);
+  setup.sky = scene.sky;
+  const double highest_hz = options.freq_hz + 0.5 * options.bandwidth_hz;
+  setup.emitters = simulate::make_emitters(
+      scene.sky, scene.longest_baseline_m() * highest_hz / kSpeedOfLight_m_s, options.freq_hz, options.sky);
+  setup.sefd_jy = options.sefd_jy;
+  setup.seed = options.seed;
+  setup.n_bit = options.n_bit;
+  setup.dropped_fraction = options.drop;
+  setup.blocks_in_flight = 5;  // of run_pipeline with a depth of 1
+  return setup;
+}
+
+inline VoltageHeader voltage_header(const Tool& tool, const SimulateOptions& options, const Scene& scene,
+                                    const simulate::VoltagePlan& plan) {
+  VoltageHeader header;
+  header.telescope = scene.layout.telescope;
+  header.source = scene.source;
+  header.start = scene.start;
+  header.freq_hz = options.freq_hz;
+  header.bandwidth_hz = options.bandwidth_hz;
+  header.sample_s = 1 / plan.sample_rate_hz;
+  header.n_bit = options.n_bit;
+  header.n_chan = options.n_chan;
+  header.n_ant = scene.layout.antennas.size();
+  header.n_pol = 2;
+  header.encoding = options.n_bit == 32 ? SampleEncoding::floating : SampleEncoding::twos_complement;
+  header.scale = plan.scale;
+  header.layout = scene.layout;
+  header.history = tool.provenance();
+  return header;
+}
+
+/// --dry-run of voltages.
+inline void print_plan(Tool& tool, const SimulateOptions& options, const Scene& scene,
+                       const simulate::VoltagePlan& plan, std::int64_t n_samples) {
+  tool.print(fmt::format("{} antennas, {} channels of {}, {} samples of {} bits, {} in all",
+                         scene.layout.antennas.size(), options.n_chan, format_frequency(plan.sample_rate_hz),
+                         n_samples, options.n_bit,
+                         format_bytes(double(n_samples) * double(plan.time_bytes))));
+  tool.print(fmt::format("blocks of {} samples from transforms of {}, {} terms, {} of memory", plan.hop,
+                         plan.n_fft, plan.order + 1, format_bytes(double(plan.memory_bytes))));
+}
+
+inline simulate::VisibilitySetup visibility_setup(const SimulateOptions& options, const Scene& scene) {
+  simulate::VisibilitySetup setup;
+  setup.channel_width_hz = options.bandwidth_hz / static_cast<double>(options.n_chan);
+  for (std::size_t chan = 0; chan < options.n_chan; ++chan)
+    setup.channel_hz.push_back(options.freq_hz - 0.5 * options.bandwidth_hz +
+                               (static_cast<double>(chan) + 0.5) * setup.channel_width_hz);
+  setup.integration_s = options.integration_s;
+  setup.antenna_enu_m = scene.antenna_enu_m();
+  setup.baselines = all_baselines(setup.antenna_enu_m.size(), false);
+  setup.products = parse_products(options.products);
+  setup.sky = scene.sky;
+  setup.sefd_jy = options.sefd_jy;
+  setup.seed = options.seed;
+  if (setup.baselines.empty()) throw UsageError("--array: {}: one antenna has no baselines", options.array);
+  return setup;
+}
+
+inline MsDescription ms_description(const Tool& tool, const Scene& scene,
+                                    const simulate::VisibilitySetup& setup,
+                                    const SkyDirection& phase_centre) {
+  MsDescription description;
+  description.telescope = scene.layout.telescope;
+  description.source = scene.source;
+  description.layout = scene.layout;
+  description.phase_centre = phase_centre;
+  description.channel_hz = setup.channel_hz;
+  description.channel_width_hz = setup.channel_width_hz;
+  description.products = setup.products;
+  description.history = tool.provenance();
+  return description;
+}
+
+}  // namespace apsyn

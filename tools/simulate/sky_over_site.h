@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the sky model stands over the array during the simulation.
+#pragma once
+
+#include <string>
+
+#include "kernels/simulate/visibilities.h"
+#include "kernels/simulate/voltages.h"
+#include "libcore/core/constants.h"
+#include "libcore/core/log.h"
+#include "libcore/io/coordinates.h"
+#include "tools/simulate/options.h"
+
+namespace apsyn {
+
+inline std::vector<Vec3> emitter_directions(const SkyFrame& frame, const UtcTime& time,
+                                            const std::vector<simulate::Emitter>& emitters) {
+  std::vector<Vec3> directions;
+  for (const simulate::Emitter& emitter : emitters)
+    directions.push_back(frame.enu_from_direction(time, emitter.direction));
+  return directions;
+}
+
+inline simulate::SkyRotations sky_rotations(const SkyFrame& frame, const UtcTime& time, const SkyModel& sky,
+                                            const SkyDirection& phase_centre) {
+  simulate::SkyRotations rotations;
+  rotations.phase_centre = frame.uvw_rotation(time, phase_centre);
+  for (const SkyComponent& component : sky.components)
+    rotations.component.push_back(frame.uvw_rotation(time, component.direction));
+  return rotations;
+}
+
+/// One line per component: flux, position and elevation at `time`.
+inline std::vector<std::string> describe_sky(const SkyFrame& frame, const UtcTime& time, const SkyModel& sky,
+                                             double freq_hz) {
+  std::vector<std::string> lines;
+  for (const SkyComponent& component : sky.components) {
+    const Vec3 enu = frame.enu_from_direction(time, component.direction);
+    lines.push_back(
+        fmt::format("{}: {:.6g} Jy at {} {}, elevation {:.2f} deg", component.name,
+                    flux_at(component, freq_hz)[0], format_right_ascension(component.direction.ra_rad, 2),
+                    format_declination(component.direction.dec_rad, 1), std::asin(enu[2]) / kRadPerDeg));
+  }
+  return lines;
+}
+
+/// Warns of components that stand below the horizon at mid-observation; UsageError when nothing is left to
+/// simulate.
+inline void check_horizon(const SkyFrame& frame, const UtcTime& middle, const Scene& scene, double sefd_jy) {
+  std::size_t n_below = 0;
+  for (const SkyComponent& component : scene.sky.components)
+    n_below += frame.enu_from_direction(middle, component.direction)[2] <= 0;
+  if (n_below == scene.sky.components.size() && !(sefd_jy > 0))
+    throw UsageError(
+        "nothing to simulate: no source is above the horizon at {} and there is no receiver noise: give "
+        "--sky, --start or --noise",
+        format_fits_utc(middle));
+  if (n_below > 0)
+    log_warning("{} of {} components are below the horizon at mid-observation ({}) and silent", n_below,
+                scene.sky.components.size(), format_fits_utc(middle));
+}
+
+}  // namespace apsyn
