@@ -16,7 +16,7 @@ BEGIN { column = 34; n = 0 }
   n++
   flags[n] = words[1]
   gsub(/,/, " ", flags[n])
-  type[n] = words[2]
+  type[n] = words[2] ~ /^(Excludes:|Needs:|REQUIRED|\()/ ? "" : words[2]
   choices[n] = ""
   if (match(head, /\{[^}]*\}/)) {
     choices[n] = substr(head, RSTART + 1, RLENGTH - 2)
