@@ -4,7 +4,9 @@
 // take one path. Layout: RA---SIN, DEC--SIN, FREQ, STOKES as in the FITS standard 4.0, sections 4, 8 and 9.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "libcore/core/image.h"
 
@@ -19,6 +21,9 @@ enum class FitsPixel { float32 = -32, float64 = -64 };
 /// `keywords`. FailureError when it cannot be opened or read, DataError (with the byte offset where there is
 /// one) when malformed, truncated, rotated, of another projection or no celestial image.
 Image read_fits_image(const std::string& path);
+
+/// NAXIS1, NAXIS2, ... of a file, its header checked, its pixels not read. Throws as read_fits_image.
+std::vector<std::size_t> read_fits_shape(const std::string& path);
 
 /// Writes [stokes][freq][y][x] as four axes, atomically, with DATASUM and CHECKSUM; "-" is standard output.
 /// The same image gives the same bytes (no date of writing). UsageError when the Stokes planes are no

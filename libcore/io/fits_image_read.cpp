@@ -186,6 +186,11 @@ void read_pixels(const MemoryFits& memory, const FitsPrimary& fits, const PlaneO
 
 }  // namespace
 
+std::vector<std::size_t> read_fits_shape(const std::string& path) {
+  const FitsPrimary fits = read_fits_header(path);
+  return {fits.axes.begin(), fits.axes.end()};
+}
+
 Image read_fits_image(const std::string& path) {
   FitsPrimary fits = read_fits_primary(path);
   static std::mutex cfitsio_mutex;

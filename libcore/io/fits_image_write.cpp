@@ -53,12 +53,12 @@ class FitsBuilder {
       quoted.resize(68);
       if (std::count(quoted.begin(), quoted.end(), '\'') % 2 != 0) quoted.pop_back();
     }
-    record(keyword, fmt::format("{:<20}", fmt::format("'{:<8}'", quoted)), comment);
+    record(keyword, padded("'" + padded(quoted, 8) + "'", 20), comment);
   }
   void history(const std::string& line) {
     const std::string text = printable(line);
     for (std::size_t at = 0; at == 0 || at < text.size(); at += 72)
-      fits_write_record(fits_, fmt::format("HISTORY {:<72}", text.substr(at, 72)).c_str(), &status_);
+      fits_write_record(fits_, ("HISTORY " + text.substr(at, 72)).c_str(), &status_);
     check();
   }
   void pixels(std::size_t first, std::span<const double> values) {
@@ -99,13 +99,18 @@ class FitsBuilder {
  private:
   static constexpr std::size_t kGrowth_bytes = 1u << 20;
 
+  static std::string padded(std::string text, std::size_t width) {
+    if (text.size() < width) text.resize(width, ' ');
+    return text;
+  }
   static std::string printable(std::string text) {
     for (char& c : text)
       if (c < 0x20 || c > 0x7e) c = '?';
     return text;
   }
   void record(const std::string& keyword, const std::string& value, const std::string& comment) {
-    std::string card = fmt::format("{:<8}= {} / {}", keyword, value, comment);
+    std::string card = padded(keyword, 8) + "= " + value;
+    if (!comment.empty()) card += " / " + comment;
     card.resize(80, ' ');
     if (keyword.size() > 8) throw std::invalid_argument("FITS keyword of more than 8 characters: " + keyword);
     fits_write_record(fits_, card.c_str(), &status_);

@@ -115,6 +115,15 @@ std::size_t check_mandatory_cards(FitsPrimary& fits) {
 
 }  // namespace
 
+FitsPrimary read_fits_header(const std::string& path) {
+  ByteSource source(path);
+  FitsPrimary fits;
+  fits.name = source.name();
+  read_header(source, fits);
+  check_mandatory_cards(fits);
+  return fits;
+}
+
 FitsPrimary read_fits_primary(const std::string& path) {
   ByteSource source(path);
   FitsPrimary fits;

@@ -21,6 +21,9 @@ struct FitsPrimary {
   std::string_view card(std::size_t index) const { return {bytes.data() + 80 * index, 80}; }
 };
 
+/// The checked header alone, of a file.
+FitsPrimary read_fits_header(const std::string& path);
+
 /// DataError with the byte offset when the stream is no FITS image, malformed or truncated; FailureError when
 /// it cannot be read. Standard input ("-") is read to its end.
 FitsPrimary read_fits_primary(const std::string& path);

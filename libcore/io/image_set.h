@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The files of one imaging run share a name: NAME-dirty.fits, NAME-psf.fits, NAME-model.fits,
+// NAME-residual.fits, NAME-image.fits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace apsyn {
+
+struct ImageSet {
+  std::string dirty, psf;              ///< inputs
+  std::string model, residual, image;  ///< outputs
+};
+
+/// From the arguments (DIRTY PSF, or one NAME, which NAME-dirty.fits also stands for) and the name of the
+/// outputs, empty = that of the inputs. UsageError when they name no such set, or a Measurement Set.
+ImageSet find_image_set(const std::vector<std::string>& arguments, const std::string& output);
+
+}  // namespace apsyn

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# clean as a user runs it: names, errors, exit codes, complete outputs or none, going on, masks, blanks.
+source "$APSYN_SOURCE/tests/cli/lib.sh"
+
+# make_fits FILE N 'FORMULA of x, y from the centre': a square image with cells of 10 arcsec.
+make_fits() {
+  awk -v n="$2" '
+    function card(text) { printf "%-80s", text; cards++ }
+    BEGIN {
+      card("SIMPLE  = T"); card("BITPIX  = 16"); card("NAXIS   = 2"); card("NAXIS1  = " n); card("NAXIS2  = " n)
+      card("BSCALE  = 0.0001"); card("BLANK   = -32768"); card("BUNIT   = '\''JY/BEAM'\''")
+      card("CTYPE1  = '\''RA---SIN'\''"); card("CRVAL1  = 10"); card("CDELT1  = -2.777777777777778E-3")
+      card("CTYPE2  = '\''DEC--SIN'\''"); card("CRVAL2  = -30"); card("CDELT2  = 2.777777777777778E-3")
+      card("CRPIX1  = " int(n / 2) + 1); card("CRPIX2  = " int(n / 2) + 1); card("OBJECT  = '\''made up'\''")
+      card("END")
+      while (cards % 36) card("")
+    }' </dev/null >"$1"
+  awk -v n="$2" '
+    function gauss(x, y) { return exp(-(x * x + y * y) / 8) * (1 + 0.1 * cos(x) * cos(y)) / 1.1 }
+    BEGIN {
+      for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) {
+          x = i - int(n / 2); y = j - int(n / 2)
+          v = '"$3"'
+          v = v == "blank" ? -32768 : sprintf("%.0f", v * 10000)
+          if (v < 0) v += 65536
+          printf "\\x%02x\\x%02x", int(v / 256), v % 256
+        }
+    }' </dev/null >bytes.txt
+  printf '%b' "$(cat bytes.txt)" >>"$1"
+  local size
+  size=$(stat -c %s "$1")
+  head -c $(((2880 - size % 2880) % 2880)) /dev/zero >>"$1"
+}
+
+# stderr_matches REGEX: the last command said so.
+stderr_matches() {
+  grep -qE -- "$1" "$(stderr_file)" && return
+  fail "nothing like '$1' on stderr"
+  sed 's/^/    /' "$(stderr_file)" >&2
+}
+
+make_fits a-dirty.fits 64 '2 * gauss(x - 7, y - 5) + gauss(x + 12, y + 9)'
+make_fits a-psf.fits 128 'gauss(x, y)'
+
+# One name, two names, any name; what is printed.
+expect_exit 0 clean a --niter 200
+stderr_matches 'fitted beam: 4[0-9.]* asec x 4[0-9.]* asec'
+stderr_matches 'I: 200 components; stopped: number of iterations reached; peak residual .*, flux in model (2\.99|3|3\.0)'
+for part in model residual image; do expect_file a-$part.fits; done
+expect_exit 0 clean a-dirty.fits a-psf.fits -o b --niter 200 --threads 1
+for part in model residual image; do
+  # Only the command in HISTORY and with it the checksum differ.
+  cmp -s <(tail -c +5761 a-$part.fits) <(tail -c +5761 b-$part.fits) || fail "$part depends on names or threads"
+done
+expect_exit 0 clean a-dirty.fits -o c --niter 10
+expect_exit 0 bash -c 'clean - a-psf.fits -o d --niter 10 < a-dirty.fits'
+expect_exit 0 clean a-dirty.fits a-psf.fits -o 'e(b)[1]' --niter 1
+expect_file 'e(b)[1]-image.fits'
+
+# Existing outputs are kept, replaced on request, and gone on from.
+expect_exit 2 clean a --niter 1
+expect_stderr 'a-model.fits'
+expect_exit 0 clean a --niter 200 --overwrite
+expect_exit 0 clean a-dirty.fits a-psf.fits -o once --niter 60
+expect_exit 0 clean a-dirty.fits a-psf.fits -o twice --niter 30
+expect_exit 0 clean a-dirty.fits a-psf.fits -o twice --niter 30 --continue
+once=$(clean a-dirty.fits a-psf.fits -o once --niter 60 --overwrite 2>&1 | grep -o 'flux in model [0-9.]*')
+twice=$(clean a-dirty.fits a-psf.fits -o twice --niter 0 --continue 2>&1 | grep -o 'flux in model [0-9.]*')
+[ "${once:0:19}" = "${twice:0:19}" ] || fail "60 components: $once; 30 and 30 more: $twice"
+expect_exit 1 clean a-dirty.fits a-psf.fits -o never --niter 1 --continue
+
+# Reasons to stop.
+expect_exit 0 clean a --threshold 100mJy --overwrite
+expect_stderr 'stopped: threshold of 0.1 Jy reached'
+expect_exit 0 clean a --niter 100 --stop-negative --overwrite
+expect_exit 0 clean a --auto-threshold 3 --mgain 0.5 --niter 5000 --overwrite
+expect_stderr 'stopped: '
+
+# A mask leaves one source alone; blank pixels stay blank and are never picked.
+make_fits mask.fits 64 'x > 0 ? 1 : 0'
+expect_exit 0 clean a --niter 200 --mask mask.fits --overwrite
+stderr_matches 'flux in model (1\.9|2|2\.0)'
+make_fits h-dirty.fits 64 'x * x + y * y > 600 ? "blank" : 2 * gauss(x - 7, y - 5)'
+cp a-psf.fits h-psf.fits
+expect_exit 0 clean h --niter 200
+stderr_matches 'flux in model (1\.99|2|2\.0)'
+make_fits n-dirty.fits 64 '"blank"'
+cp a-psf.fits n-psf.fits
+expect_exit 1 clean n --niter 200
+expect_stderr 'no usable data'
+[ ! -e n-model.fits ] || fail "outputs of an image without data"
+
+# Beams.
+expect_exit 0 clean a --niter 1 --beam-size 30asec --overwrite
+stderr_matches 'given beam: 30.* asec x 30.* asec'
+expect_exit 0 clean a --niter 1 --beam-size 40asec,30asec,10deg --overwrite
+for beam in 30 30asec,40asec,0deg 30asec,20asec 0asec nonsense; do
+  expect_exit 2 clean a --niter 1 --beam-size "$beam" --overwrite
+done
+
+# Usage.
+expect_exit 2 clean a --overwrite
+expect_stderr '--niter, --threshold or --auto-threshold'
+mkdir folder.ms
+for arguments in 'obs.ms' 'folder.ms' 'nothing' 'a-dirty.fits a-psf.fits third' 'a -o -' '-' '- -' 'mask.fits a-psf.fits' \
+  'a --gain 0' 'a --gain 2' 'a --threshold 5' 'a --threshold -1Jy' 'a --algorithm clark' 'a --mgain 0.5' \
+  'a --no-negative --stop-negative' 'a --niter -5' 'a --niter 1.5'; do
+  # shellcheck disable=SC2086
+  expect_exit 2 clean $arguments --niter 1 --overwrite
+done
+expect_exit 2 clean obs.ms --niter 1
+stderr_matches 'idg-grid.*NAME-dirty.fits NAME-psf.fits'
+expect_exit 4 clean a --niter 1 --overwrite --device cuda:77
+
+# Files that do not fit, are no images or end early.
+make_fits other-psf.fits 128 'gauss(x - 3, y)'
+expect_exit 3 clean a-dirty.fits other-psf.fits -o bad --niter 1
+stderr_matches 'other-psf.fits: .*peak'
+sed 's/-2.777777777777778E-3/-2.000000000000000E-3/' a-psf.fits >cells-psf.fits
+expect_exit 3 clean a-dirty.fits cells-psf.fits -o bad --niter 1
+expect_exit 3 clean a --mask a-psf.fits -o bad --niter 1
+echo text >text.fits
+expect_exit 3 clean a-dirty.fits text.fits -o bad --niter 1
+for size in 0 80 2000 2880 5000 10000; do
+  head -c "$size" a-dirty.fits >cut.fits
+  expect_exit 3 clean cut.fits a-psf.fits -o bad --niter 1
+  expect_stderr "$size"
+done
+expect_exit 1 clean a-dirty.fits missing.fits -o bad --niter 1
+expect_exit 1 clean a-dirty.fits a-psf.fits -o missing/bad --niter 1
+ls | grep -E '^bad|\.part$' && fail "outputs of a failed run"
+
+# A plan writes nothing; too little memory is an error.
+expect_exit 0 clean a-dirty.fits a-psf.fits -o plan --niter 7 --dry-run
+expect_stdout 'a-dirty.fits, 64 x 64 pixels'
+expect_stdout 'plan-image.fits'
+ls plan* 2>/dev/null && fail "a dry run wrote"
+expect_exit 1 clean a-dirty.fits a-psf.fits -o bad --niter 1 --max-memory 100kB
+expect_stderr 'max-memory'

@@ -1,0 +1,2 @@
+#include <vector>
+  # include "libcore/io/fits_image.h"
