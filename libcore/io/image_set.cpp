@@ -14,9 +14,10 @@ void reject_measurement_set(const std::string& path) {
   std::string plain = path;
   while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
   std::error_code error;
-  if (plain.ends_with(".ms") || plain.ends_with(".MS") || std::filesystem::is_directory(plain, error))
+  if (plain.ends_with(".ms") || plain.ends_with(".MS") ||
+      std::filesystem::exists(plain + "/table.dat", error))
     throw UsageError(
-        "{}: a Measurement Set or folder: make images with idg-grid first, then give "
+        "{}: a Measurement Set: make images with idg-grid first, then give "
         "NAME-dirty.fits NAME-psf.fits",
         path);
 }
@@ -43,7 +44,7 @@ ImageSet find_image_set(const std::vector<std::string>& arguments, const std::st
     set.psf = name + "-psf.fits";
     for (const std::string& file : {set.dirty, set.psf})
       if (!std::filesystem::exists(file))
-        throw UsageError("{}: there is no {}: give NAME-dirty.fits NAME-psf.fits", arguments[0], file);
+        throw FailureError("{}: there is no {}: give NAME-dirty.fits NAME-psf.fits", arguments[0], file);
   }
   if (!output.empty()) name = output;
   if (name.empty())

@@ -14,7 +14,8 @@ struct ImageSet {
 };
 
 /// From the arguments (DIRTY PSF, or one NAME, which NAME-dirty.fits also stands for) and the name of the
-/// outputs, empty = that of the inputs. UsageError when they name no such set, or a Measurement Set.
+/// outputs, empty = that of the inputs. UsageError when they are no such names or a
+/// Measurement Set, FailureError when NAME-dirty.fits or NAME-psf.fits is missing.
 ImageSet find_image_set(const std::vector<std::string>& arguments, const std::string& output);
 
 }  // namespace apsyn

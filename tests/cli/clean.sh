@@ -102,12 +102,16 @@ done
 # Usage.
 expect_exit 2 clean a --overwrite
 expect_stderr '--niter, --threshold or --auto-threshold'
-mkdir folder.ms
-for arguments in 'obs.ms' 'folder.ms' 'nothing' 'a-dirty.fits a-psf.fits third' 'a -o -' '-' '- -' 'mask.fits a-psf.fits' \
+mkdir folder obs && : >obs/table.dat
+for arguments in 'obs.ms' 'obs/' 'a-dirty.fits a-psf.fits third' 'a -o -' '-' '- -' 'mask.fits a-psf.fits' \
   'a --gain 0' 'a --gain 2' 'a --threshold 5' 'a --threshold -1Jy' 'a --algorithm clark' 'a --mgain 0.5' \
   'a --no-negative --stop-negative' 'a --niter -5' 'a --niter 1.5'; do
   # shellcheck disable=SC2086
   expect_exit 2 clean $arguments --niter 1 --overwrite
+done
+for name in nothing folder; do
+  expect_exit 1 clean $name --niter 1
+  expect_stderr "$name-dirty.fits"
 done
 expect_exit 2 clean obs.ms --niter 1
 stderr_matches 'idg-grid.*NAME-dirty.fits NAME-psf.fits'

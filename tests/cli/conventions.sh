@@ -49,6 +49,7 @@ while read -r tool; do
   [ "$tool" = simulate ] && continue
   extra=()
   [ "$tool" = idg-grid ] && extra=(--size 64 --scale 1amin)
+  [ "$tool" = clean ] && extra=(--niter 1)
   [ "$tool" = measure-sources ] && echo 'Format = Name, Type, Ra, Dec, I' >sky.txt && extra=(--sky sky.txt)
   before=$(ls)
   expect_exit 1 "$tool" "${extra[@]}" absent -o out
