@@ -218,7 +218,7 @@ MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDesc
     state_->ms = std::make_unique<casacore::MeasurementSet>(
         setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
     state_->ms->markForDelete();
-    state_->ms->createDefaultSubtables(casacore::Table::New);
+    create_subtables(*state_->ms);
     state_->mark(true);
     casacore::MSColumns all(*state_->ms);
     all.setDirectionRef(casacore::MDirection::J2000);

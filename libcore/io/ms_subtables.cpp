@@ -6,6 +6,8 @@
 #include <casacore/measures/Measures/MDirection.h>
 #include <casacore/measures/Measures/MFrequency.h>
 #include <casacore/ms/MeasurementSets/MSColumns.h>
+#include <casacore/tables/Tables/SetupNewTab.h>
+#include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
 #include <cmath>
@@ -188,7 +190,53 @@ void fill_small_tables(casacore::MeasurementSet& ms, const MsDescription& descri
   observation.flagRow().put(0, false);
 }
 
+/// casacore stores arrays of any shape with padding that it does not set; arrays of one shape go directly
+/// into the rows, and a rerun gives the same bytes.
+void fix_shape(casacore::TableDesc& desc, const String& column, const casacore::IPosition& shape) {
+  casacore::ColumnDesc& description = desc.rwColumnDesc(column);
+  description.setOptions(0);
+  description.setShape(shape);
+  description.setOptions(casacore::ColumnDesc::Direct | casacore::ColumnDesc::FixedShape);
+}
+
+casacore::TableDesc feed_desc() {
+  casacore::TableDesc desc = casacore::MSFeed::requiredTableDesc();
+  for (const char* column : {"BEAM_OFFSET", "POL_RESPONSE"})
+    fix_shape(desc, column, casacore::IPosition(2, 2, 2));
+  return desc;
+}
+casacore::TableDesc field_desc() {
+  casacore::TableDesc desc = casacore::MSField::requiredTableDesc();
+  for (const char* column : {"DELAY_DIR", "PHASE_DIR", "REFERENCE_DIR"})
+    fix_shape(desc, column, casacore::IPosition(2, 2, 1));
+  return desc;
+}
+
 }  // namespace
+
+void create_subtables(casacore::MeasurementSet& ms) {
+  const std::pair<casacore::MS::PredefinedKeywords, casacore::TableDesc> subtables[] = {
+      {casacore::MS::ANTENNA, casacore::MSAntenna::requiredTableDesc()},
+      {casacore::MS::DATA_DESCRIPTION, casacore::MSDataDescription::requiredTableDesc()},
+      {casacore::MS::FEED, feed_desc()},
+      {casacore::MS::FIELD, field_desc()},
+      {casacore::MS::FLAG_CMD, casacore::MSFlagCmd::requiredTableDesc()},
+      {casacore::MS::HISTORY, casacore::MSHistory::requiredTableDesc()},
+      {casacore::MS::OBSERVATION, casacore::MSObservation::requiredTableDesc()},
+      {casacore::MS::POINTING, casacore::MSPointing::requiredTableDesc()},
+      {casacore::MS::POLARIZATION, casacore::MSPolarization::requiredTableDesc()},
+      {casacore::MS::PROCESSOR, casacore::MSProcessor::requiredTableDesc()},
+      {casacore::MS::SPECTRAL_WINDOW, casacore::MSSpectralWindow::requiredTableDesc()},
+      {casacore::MS::STATE, casacore::MSState::requiredTableDesc()}};
+  for (const auto& [keyword, desc] : subtables) {
+    const String name = casacore::MS::keywordName(keyword);
+    casacore::SetupNewTable setup(ms.tableName() + "/" + name, desc, casacore::Table::New);
+    casacore::Table table(setup);
+    table.markForDelete();  // until MeasurementSetWriter::commit
+    ms.rwKeywordSet().defineTable(name, table);
+  }
+  ms.initRefs();
+}
 
 void fill_subtables(casacore::MeasurementSet& ms, const MsDescription& description) {
   fill_antennas(ms.antenna(), description.layout);

@@ -13,6 +13,8 @@ struct MsTimeRange {
   double first_s = 0, last_s = 0;
 };
 
+/// Makes the twelve required subtables, empty.
+void create_subtables(casacore::MeasurementSet& ms);
 /// Fills ANTENNA, FEED, FIELD, SPECTRAL_WINDOW, POLARIZATION, DATA_DESCRIPTION, PROCESSOR, STATE and one
 /// OBSERVATION. DataError when the description's array has no site.
 void fill_subtables(casacore::MeasurementSet& ms, const MsDescription& description);

@@ -1,88 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/measurement_set.h"
 
+#include <sys/resource.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <filesystem>
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <limits>
-#include <random>
 
-#include "libcore/core/constants.h"
 #include "libcore/core/error.h"
+#include "ms_observation.h"
 
 using namespace apsyn;
-namespace fs = std::filesystem;
-
-namespace {
-
-struct ScratchFolder {
-  fs::path path = fs::temp_directory_path() / ("apsyn-ms-" + std::to_string(::getpid()));
-  ScratchFolder() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~ScratchFolder() { fs::remove_all(path); }
-  std::string operator/(const std::string& name) const { return path / name; }
-};
-
-MsDescription description() {
-  MsDescription d;
-  d.telescope = "TEST";
-  d.source = "3C 48";
-  d.layout.site = Site{-26.7 * kRadPerDeg, 116.67 * kRadPerDeg, 377};
-  d.layout.antennas = {
-      {"A0", {0, 0, 0}, 0, false}, {"A1", {100, 20, 1}, 0, true}, {"A2", {-30, 250, -2}, 0, false}};
-  d.phase_centre = {350 * kRadPerDeg, -30 * kRadPerDeg};
-  d.channel_hz = {150e6, 150.01e6, 150.02e6, 150.03e6};
-  d.channel_width_hz = 10e3;
-  d.products = {Product::XX, Product::XY, Product::YX, Product::YY};
-  d.history = {"correlate 0.1", "-o x.ms"};
-  return d;
-}
-
-/// Some integrations of random visibilities, with bad cells in known places.
-struct Observation {
-  MsDescription set;
-  std::vector<Baseline> baselines;
-  std::size_t n_time;
-  Buffer<std::complex<float>, 4> data;  // [time][baseline][chan][product]
-  Buffer<float, 4> weight;
-  Buffer<double, 3> uvw_m;
-
-  Observation(const MsDescription& d, std::size_t times) : set(d), n_time(times) {
-    const int n_ant = static_cast<int>(d.layout.antennas.size());
-    for (int i = 0; i < n_ant; ++i)
-      for (int j = i; j < n_ant; ++j) baselines.push_back({i, j});
-    const std::size_t nb = baselines.size(), nc = d.channel_hz.size(), np = d.products.size();
-    data.resize({n_time, nb, nc, np});
-    weight.resize({n_time, nb, nc, np});
-    uvw_m.resize({n_time, nb, 3});
-    std::mt19937 random(7);
-    std::normal_distribution<float> normal;
-    std::uniform_real_distribution<float> uniform(0.1f, 1.0f);
-    for (auto& v : data) v = {normal(random), normal(random)};
-    for (auto& w : weight) w = uniform(random);
-    for (std::size_t t = 0; t < n_time; ++t)
-      for (std::size_t b = 0; b < nb; ++b)
-        for (int k = 0; k < 3; ++k)
-          uvw_m(t, b, k) = (set.layout.antennas[baselines[b].ant1].enu_m -
-                            set.layout.antennas[baselines[b].ant2].enu_m)[k] +
-                           1e-3 * static_cast<double>(t);
-  }
-  double time_s(std::size_t t) const { return 5.1e9 + 2.0 * static_cast<double>(t); }
-  void write(const std::string& path, bool overwrite = false) const {
-    MeasurementSetWriter writer(path, set, overwrite);
-    for (std::size_t t = 0; t < n_time; ++t)
-      writer.write({time_s(t), 2.0, 1.9, uvw_m.view()[t], &baselines, data.view()[t], weight.view()[t]});
-    writer.commit();
-  }
-};
-
-}  // namespace
+using namespace apsyn::test;
 
 BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   ScratchFolder folder;
-  Observation observation(description(), 5);
+  Observation observation(ms_description(), 5);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   observation.weight(1, 1, 2, 3) = 0;
   observation.weight(1, 2, 0, 0) = -1;
@@ -141,4 +77,143 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
     }
     BOOST_TEST(row == 30);
   }
+}
+
+BOOST_AUTO_TEST_CASE(products_come_in_canonical_order) {
+  ScratchFolder folder;
+  MsDescription description = ms_description();
+  description.products = {Product::YX, Product::XX, Product::YY, Product::XY};
+  const Observation observation(description, 1);
+  observation.write(folder / "a.ms");
+  MeasurementSetReader reader(folder / "a.ms", {});
+  BOOST_TEST((reader.products() == std::vector{Product::XX, Product::XY, Product::YX, Product::YY}));
+  MsRows rows;
+  BOOST_REQUIRE(reader.read(rows, 100));
+  BOOST_REQUIRE(rows.ant1.size() == 3);
+  const std::size_t baseline[] = {1, 2, 4};  // without autocorrelations
+  const int stored[] = {1, 3, 0, 2};
+  for (int i = 0; i < 3; ++i)
+    for (int c = 0; c < 4; ++c)
+      for (int p = 0; p < 4; ++p) {
+        BOOST_TEST((rows.data(i, c, p) == observation.data(0, baseline[i], c, stored[p])));
+        BOOST_TEST(rows.weight(i, c, p) == observation.weight(0, baseline[i], c, stored[p]));
+      }
+  BOOST_TEST(!reader.read(rows, 100));
+}
+
+BOOST_AUTO_TEST_CASE(descending_channels_and_one_circular_product) {
+  ScratchFolder folder;
+  MsDescription description = ms_description();
+  description.products = {Product::RR};
+  description.channel_hz = {150.03e6, 150.02e6};
+  Observation(description, 2).write(folder / "a.ms");
+  MeasurementSetReader reader(folder / "a.ms", {});
+  BOOST_TEST((reader.products() == std::vector{Product::RR}));
+  BOOST_TEST(reader.spectral_windows()[0].channel_hz == description.channel_hz);
+  BOOST_TEST(reader.spectral_windows()[0].width_hz[0] == 10e3);
+}
+
+BOOST_AUTO_TEST_CASE(rows_intervals_and_channels_are_selected) {
+  ScratchFolder folder;
+  const Observation observation(ms_description(), 6);
+  observation.write(folder / "a.ms");
+  MsSelection selection;
+  selection.autos = true;
+  selection.first_interval = 2;
+  selection.n_intervals = 3;
+  selection.first_row = 13;  // the second baseline of interval 2
+  selection.n_rows = 100;
+  selection.first_channel = 1;
+  selection.n_channels = 2;
+  MeasurementSetReader reader(folder / "a.ms", selection);
+  BOOST_TEST(reader.n_rows() == 17);
+  BOOST_TEST(reader.first_time_mjd_s() == observation.time_s(2));
+  BOOST_TEST(reader.last_time_mjd_s() == observation.time_s(4));
+  BOOST_TEST(reader.spectral_windows()[0].channel_hz == (std::vector{150.01e6, 150.02e6}));
+  MsRows rows;
+  std::int64_t row = 13;
+  while (reader.read(rows, 5))
+    for (std::size_t i = 0; i < rows.ant1.size(); ++i, ++row) {
+      BOOST_REQUIRE(rows.row_number[i] == row);
+      for (int c = 0; c < 2; ++c)
+        for (int p = 0; p < 4; ++p)
+          BOOST_TEST((rows.data(i, c, p) == observation.data(row / 6, row % 6, c + 1, p)));
+    }
+  BOOST_TEST(row == 30);
+
+  const auto refused = [&](auto change) {
+    MsSelection wrong;
+    change(wrong);
+    BOOST_CHECK_THROW(MeasurementSetReader(folder / "a.ms", wrong), UsageError);
+  };
+  refused([](MsSelection& s) { s.first_row = 37; });
+  refused([](MsSelection& s) { s.first_interval = 6; });
+  refused([](MsSelection& s) { s.first_channel = 4; });
+  refused([](MsSelection& s) { s.first_channel = 2, s.n_channels = 3; });
+  refused([](MsSelection& s) { s.spws = {1}; });
+  refused([](MsSelection& s) { s.fields = {-1}; });
+}
+
+BOOST_AUTO_TEST_CASE(sets_appear_complete_or_not_at_all) {
+  ScratchFolder folder;
+  const std::string path = folder / "a.ms";
+  const Observation observation(ms_description(), 1);
+  {
+    MeasurementSetWriter writer(path, observation.set, false);
+    BOOST_TEST(fs::exists(path + ".part"));
+    BOOST_TEST(!fs::exists(path));
+  }
+  BOOST_TEST(fs::is_empty(folder.path));
+  observation.write(path);
+  BOOST_CHECK_THROW(observation.write(path), UsageError);
+  Observation(ms_description(), 2).write(path, true);
+  BOOST_TEST(MeasurementSetReader(path, {}).n_rows() == 12);
+  MsDescription nowhere = ms_description();
+  nowhere.layout.site.reset();
+  BOOST_CHECK_THROW(MeasurementSetWriter(folder / "b.ms", nowhere, false), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(a_rerun_gives_the_same_bytes) {
+  ScratchFolder folder;
+  Observation(ms_description(), 3).write(folder / "a.ms");
+  Observation(ms_description(), 3).write(folder / "b.ms");
+  std::size_t n_files = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder / "a.ms")) {
+    if (!entry.is_regular_file()) continue;
+    ++n_files;
+    const auto bytes = [](const fs::path& path) {
+      std::ifstream file(path, std::ios::binary);
+      return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    const fs::path other = fs::path(folder / "b.ms") / fs::relative(entry.path(), folder / "a.ms");
+    BOOST_TEST((bytes(entry.path()) == bytes(other)), entry.path());
+  }
+  BOOST_TEST(n_files > 30u);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_may_not_grow_is_a_failure) {
+  ScratchFolder folder;
+  MsDescription description = ms_description();
+  description.channel_hz.resize(2000);
+  for (std::size_t i = 0; i < 2000; ++i) description.channel_hz[i] = 150e6 + 1e4 * static_cast<double>(i);
+  const Observation observation(description, 8);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit tight{1 << 20, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &tight);
+  BOOST_CHECK_THROW(observation.write(folder / "a.ms"), FailureError);
+  setrlimit(RLIMIT_FSIZE, &old);
+  BOOST_TEST(fs::is_empty(folder.path));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_set_is_refused) {
+  ScratchFolder folder;
+  fs::create_directory(folder / "empty");
+  std::ofstream(folder / "file") << "text";
+  BOOST_CHECK_THROW(MeasurementSetReader(folder / "absent", {}), FailureError);
+  BOOST_CHECK_THROW(MeasurementSetReader(folder / "file", {}), FailureError);
+  BOOST_CHECK_THROW(MeasurementSetReader(folder / "empty", {}), DataError);
+  Observation(ms_description(), 1).write(folder / "a.ms");
+  BOOST_CHECK_THROW(MeasurementSetReader(folder / "a.ms/ANTENNA", {}), DataError);
 }
