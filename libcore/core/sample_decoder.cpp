@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A loader turns sample number `index` of a packed run into (re, im). Canonical streams are one long run;
-// other orders are gathered in tiles of time, so that the lines they touch on either side stay in the cache.
+// other orders go channel by channel in tiles of time: whole lines [ant][pol] when the source has them
+// together, otherwise one input after the other.
 #include "libcore/core/sample_decoder.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kTimeTile = 64;
+constexpr std::size_t kTimeTile = 64;  // rows of 2 B x 64 inputs: 8 KiB
 
 struct Pair8 {
   std::int8_t re, im;
@@ -166,8 +167,9 @@ SampleDecoder::SampleDecoder(const VoltageHeader& header)
     }
   }
   // Where an axis of length 1 stands does not matter.
-  canonical_ = (!heaps_ || unit_samples_ == 1) && (n_pol_ == 1 || pol_stride_ == 1) &&
-               (n_ant_ == 1 || ant_stride_ == n_pol_) && (n_chan_ == 1 || chan_stride_ == n_ant_ * n_pol_);
+  whole_lines_ = (n_pol_ == 1 || pol_stride_ == 1) && (n_ant_ == 1 || ant_stride_ == n_pol_);
+  canonical_ =
+      whole_lines_ && (!heaps_ || unit_samples_ == 1) && (n_chan_ == 1 || chan_stride_ == n_ant_ * n_pol_);
 }
 
 template <class Out, class Load>
@@ -180,22 +182,34 @@ void SampleDecoder::run(const Load& load, const std::uint8_t* units, std::size_t
   if (canonical_) {
     decode_line(load, units, first * per_time, n_time * per_time, out);
   } else {
+    using Pair = decltype(load(units, 0));
+    static_assert(sizeof(Pair) == 2 * sizeof(Out));
+    const std::size_t line = n_ant_ * n_pol_;
+    std::vector<Pair> tile(whole_lines_ ? 0 : kTimeTile * line);
     for (std::size_t done = 0; done < n_time;) {
       const std::size_t unit = (first + done) / unit_samples, start = (first + done) % unit_samples;
       const std::size_t n = std::min({kTimeTile, n_time - done, unit_samples - start});
       const std::uint8_t* run = units + (unit_samples == SIZE_MAX ? 0 : unit * unit_bytes_);
-      for (std::size_t chan = 0; chan < n_chan_; ++chan)
+      for (std::size_t chan = 0; chan < n_chan_; ++chan) {
+        const std::size_t from = start * time_stride + chan * chan_stride_;
+        Out* to = out + 2 * (done * per_time + chan * line);
+        if (whole_lines_) {
+          for (std::size_t time = 0; time < n; ++time)
+            decode_line(load, run, from + time * time_stride, line, to + 2 * time * per_time);
+          continue;
+        }
+        // Through a compact tile [time][ant][pol]: rows of the output lie a power of two apart more often
+        // than not, and would push each other out of the cache.
         for (std::size_t ant = 0; ant < n_ant_; ++ant)
           for (std::size_t pol = 0; pol < n_pol_; ++pol) {
-            std::size_t index =
-                start * time_stride + chan * chan_stride_ + ant * ant_stride_ + pol * pol_stride_;
-            Out* to = out + 2 * (done * per_time + (chan * n_ant_ + ant) * n_pol_ + pol);
-            for (std::size_t time = 0; time < n; ++time, index += time_stride, to += 2 * per_time) {
-              const auto pair = load(run, index);
-              to[0] = pair.re;
-              to[1] = pair.im;
-            }
+            std::size_t index = from + ant * ant_stride_ + pol * pol_stride_;
+            auto* cell = tile.data() + ant * n_pol_ + pol;
+            for (std::size_t time = 0; time < n; ++time, index += time_stride, cell += line)
+              *cell = load(run, index);
           }
+        for (std::size_t time = 0; time < n; ++time)
+          std::memcpy(to + 2 * time * per_time, tile.data() + time * line, line * sizeof(Pair));
+      }
       done += n;
     }
   }
@@ -241,12 +255,18 @@ void SampleDecoder::decode(const std::uint8_t* units, std::size_t first, std::si
 }
 
 bool clear_not_finite(View<float, 5> samples, Buffer<std::uint8_t, 3>& mask) {
-  // |x| <= FLT_MAX is false for NaN and Inf; a sum of failures vectorises where an early exit does not.
+  // |x| <= FLT_MAX is false for NaN and Inf. Short sums in the values' own width vectorise; an early exit and
+  // a 64-bit sum do not.
   constexpr float kMax = std::numeric_limits<float>::max();
+  constexpr std::size_t kPiece = 1024;
   std::size_t n_bad = 0;
-  const std::size_t n = samples.size();
-  const float* values = samples.data();
-  for (std::size_t i = 0; i < n; ++i) n_bad += !(std::abs(values[i]) <= kMax);
+  for (std::size_t at = 0, n = samples.size(); at < n; at += kPiece) {
+    const float* values = samples.data() + at;
+    const std::size_t piece = std::min(kPiece, n - at);
+    std::int32_t bad = 0;
+    for (std::size_t i = 0; i < piece; ++i) bad += std::abs(values[i]) <= kMax ? 0 : 1;
+    n_bad += static_cast<std::size_t>(bad);
+  }
   if (n_bad == 0) return false;
   const std::size_t n_pol = samples.extent(3);
   mask.resize({samples.extent(0), samples.extent(1), samples.extent(2)});

@@ -31,7 +31,9 @@ class SampleDecoder {
            Out* out) const;
 
   VoltageHeader header_;
-  bool integer_ = true, canonical_ = true;
+  bool integer_ = true;
+  bool whole_lines_ = true;  ///< [ant][pol] of one time and channel lie together
+  bool canonical_ = true;    ///< ... and so does all of a time sample
   std::size_t n_chan_ = 1, n_ant_ = 1, n_pol_ = 1;
   std::size_t unit_samples_ = 1, unit_bytes_ = 1;
   bool heaps_ = false;  ///< T is not the slowest axis: samples of different units do not follow each other
