@@ -7,15 +7,11 @@
 #include <mutex>
 #include <new>
 #include <stdexcept>
-#include <type_traits>
+
+#include "kernels/common/fftw_planner.h"
 
 namespace apsyn {
 namespace {
-
-std::mutex& planner_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
 
 template <class T>
 struct Fftw;
@@ -56,7 +52,7 @@ template <class T>
 std::shared_ptr<void> own(typename Fftw<T>::Plan plan) {
   if (plan == nullptr) throw std::runtime_error("FFT: no plan for this size");
   return std::shared_ptr<void>(plan, [](void* pointer) {
-    std::lock_guard lock(planner_mutex());
+    std::lock_guard lock(fftw_planner_mutex());
     Fftw<T>::destroy(static_cast<typename Fftw<T>::Plan>(pointer));
   });
 }
@@ -76,7 +72,7 @@ std::shared_ptr<void> make_complex(int rank, const int* shape, int batch, FftSig
   using Complex = typename Fftw<T>::Complex;
   int size = 1;
   for (int i = 0; i < rank; ++i) size = checked(static_cast<std::size_t>(size) * shape[i]);
-  std::lock_guard lock(planner_mutex());
+  std::lock_guard lock(fftw_planner_mutex());
   // One array's memory is enough for the planner: it derives all else from sizes and alignment.
   Scratch<T> scratch(sizeof(Complex) * static_cast<std::size_t>(size));
   auto* data = static_cast<Complex*>(scratch.data);
@@ -117,7 +113,7 @@ RealFft<T>::RealFft(std::size_t length, std::size_t batch) {
   using Complex = typename Fftw<T>::Complex;
   const int shape[1] = {checked(length)};
   const int n_out = shape[0] / 2 + 1;
-  std::lock_guard lock(planner_mutex());
+  std::lock_guard lock(fftw_planner_mutex());
   Scratch<T> in(sizeof(T) * length), out(sizeof(Complex) * static_cast<std::size_t>(n_out));
   plan_ = own<T>(Fftw<T>::plan_many_real(1, shape, checked(batch), static_cast<T*>(in.data), nullptr, 1,
                                          shape[0], static_cast<Complex*>(out.data), nullptr, 1, n_out,

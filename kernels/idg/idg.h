@@ -93,7 +93,7 @@ struct GridBlock {
   View<const double, 1> path_m;      ///< [row] V is multiplied by exp(-2 pi i path / wavelength); or empty
   View<const double, 1> wavenumber;  ///< [chan] 1 / wavelength, per metre
   View<const std::complex<double>, 3> data;  ///< [row][chan][plane]
-  View<const double, 3> weight;              ///< [row][chan][plane]
+  View<const double, 3> weight;              ///< [row][chan][plane], at least one plane (the PSF's)
 };
 
 /// Whether the gridder makes a last plane of its own from the weights of plane 0 with V = 1.

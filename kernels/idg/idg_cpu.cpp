@@ -84,8 +84,10 @@ class CpuGridder final : public Gridder {
  private:
   void check(const GridBlock& block) const {
     const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
-    const std::array<std::size_t, 3> shape{n_row, n_chan, tables_.n_data_planes};
-    if (block.data.shape() != shape || block.weight.shape() != shape ||
+    const std::array<std::size_t, 3> data{n_row, n_chan, tables_.n_data_planes};
+    const auto& weight = block.weight.shape();
+    if (block.data.shape() != data || weight[0] != n_row || weight[1] != n_chan ||
+        weight[2] < std::max<std::size_t>(1, tables_.n_data_planes) ||
         (block.path_m.size() != 0 && block.path_m.size() != n_row))
       throw std::invalid_argument("gridder: the block's arrays differ in shape");
   }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/weighting/image_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "libcore/core/constants.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+namespace {
+
+std::size_t padded(std::size_t n) {
+  return (static_cast<std::size_t>(std::ceil(static_cast<double>(n) * 1.2)) + 3) / 4 * 4;
+}
+
+}  // namespace
+
+ImageWeights::ImageWeights(const WeightSettings& settings, std::size_t n_x, std::size_t n_y, double cell_rad)
+    : settings_(settings),
+      n_u_(padded(n_x)),
+      n_v_(padded(n_y)),
+      cell_rad_(cell_rad),
+      grid_({n_v_ / 2, n_u_}) {}
+
+bool ImageWeights::cell(double u, double v, std::size_t& x, std::size_t& y) const {
+  if (v < 0) {
+    u = -u;
+    v = -v;
+  }
+  const double column = std::floor(u * static_cast<double>(n_u_) * cell_rad_ + static_cast<double>(n_u_ / 2));
+  const double row = std::floor(v * static_cast<double>(n_v_) * cell_rad_);
+  if (!(column >= 0 && column < static_cast<double>(n_u_) && row < static_cast<double>(n_v_ / 2)))
+    return false;
+  x = static_cast<std::size_t>(column);
+  y = static_cast<std::size_t>(row);
+  return true;
+}
+
+void ImageWeights::add(double u, double v, double weight) {
+  std::size_t x, y;
+  if (!cell(u, v, x, y)) return;
+  grid_(y, x) += weight;
+  sum_ += weight;
+}
+
+void ImageWeights::add(const ImagingBlock& block) {
+  for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row)
+    for (std::size_t c = 0; c < block.channel_hz.size(); ++c) {
+      const double wavelength_m = kSpeedOfLight_m_s / block.channel_hz(c);
+      const double weight = block.weight(row, c, 0);
+      if (weight != 0) add(block.uvw_m(row, 0) / wavelength_m, block.uvw_m(row, 1) / wavelength_m, weight);
+    }
+}
+
+void ImageWeights::finish(unsigned n_threads) {
+  switch (settings_.mode) {
+    case WeightMode::natural:
+      for (double& value : grid_)
+        if (value != 0) value = 1;
+      break;
+    case WeightMode::uniform:
+      for (double& value : grid_)
+        if (value != 0) value = 1 / value;
+      break;
+    case WeightMode::briggs: {
+      double square_sum = 0;
+      for (double value : grid_) square_sum += value * value;
+      const double factor = 5 * std::exp(-std::numbers::ln10 * settings_.robustness);
+      const double s2 = sum_ > 0 ? factor * factor / (square_sum / sum_) : 0;
+      // Empty cells become 1 and so take part in the means of the rank filter, as in WSClean.
+      for (double& value : grid_) value = 1 / (1 + value * s2);
+      break;
+    }
+  }
+  if (settings_.rank_filter_level > 0) rank_filter(n_threads);
+  taper_and_limit();
+}
+
+void ImageWeights::rank_filter(unsigned n_threads) {
+  const std::size_t half = settings_.rank_filter_size / 2, n_rows = n_v_ / 2;
+  // Box sums as sums of row sums: with Briggs weights every cell is filled.
+  Buffer<double, 2> row_sum({n_rows, n_u_}), row_filled({n_rows, n_u_}), filtered({n_rows, n_u_});
+  parallel_for(n_threads, n_rows, [&](std::size_t y, unsigned) {
+    for (std::size_t x = 0; x < n_u_; ++x)
+      for (std::size_t xi = x <= half ? 0 : x - half; xi < std::min(n_u_, x + half); ++xi) {
+        row_sum(y, x) += grid_(y, xi);
+        row_filled(y, x) += grid_(y, xi) != 0 ? 1 : 0;
+      }
+  });
+  parallel_for(n_threads, n_rows, [&](std::size_t y, unsigned) {
+    for (std::size_t x = 0; x < n_u_; ++x) {
+      double sum = 0, n_filled = 0;
+      for (std::size_t yi = y <= half ? 0 : y - half; yi < std::min(n_rows, y + half); ++yi) {
+        sum += row_sum(yi, x);
+        n_filled += row_filled(yi, x);
+      }
+      const double value = grid_(y, x), limit = sum / n_filled * settings_.rank_filter_level;
+      filtered(y, x) = value != 0 && value > limit ? limit : value;
+    }
+  });
+  grid_ = std::move(filtered);
+}
+
+void ImageWeights::taper_and_limit() {
+  const double inverse_sigma =
+      2 * std::numbers::pi * settings_.taper_gaussian_rad / std::sqrt(8 * std::numbers::ln2);
+  for (std::size_t y = 0; y < n_v_ / 2; ++y)
+    for (std::size_t x = 0; x < n_u_; ++x) {
+      const double u =
+          (static_cast<double>(x) - static_cast<double>(n_u_ / 2)) / (static_cast<double>(n_u_) * cell_rad_);
+      const double v = static_cast<double>(y) / (static_cast<double>(n_v_) * cell_rad_);
+      const double distance2 = u * u + v * v;
+      double& value = grid_(y, x);
+      if (inverse_sigma > 0) value *= std::exp(-distance2 * inverse_sigma * inverse_sigma / 2);
+      if (distance2 < settings_.min_uv_lambda * settings_.min_uv_lambda ||
+          distance2 > settings_.max_uv_lambda * settings_.max_uv_lambda)
+        value = 0;
+    }
+}
+
+double ImageWeights::at(double u, double v) const {
+  std::size_t x, y;
+  return cell(u, v, x, y) ? grid_(y, x) : 0.0;
+}
+
+void ImageWeights::apply(ImagingBlock& block, unsigned n_threads) const {
+  constexpr std::size_t rows_at_once = 1024;
+  const std::size_t n_row = block.uvw_m.extent(0);
+  parallel_for(n_threads, (n_row + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
+    for (std::size_t row = item * rows_at_once; row < std::min(n_row, (item + 1) * rows_at_once); ++row)
+      for (std::size_t c = 0; c < block.channel_hz.size(); ++c) {
+        const double wavelength_m = kSpeedOfLight_m_s / block.channel_hz(c);
+        const double factor = at(block.uvw_m(row, 0) / wavelength_m, block.uvw_m(row, 1) / wavelength_m);
+        for (std::size_t p = 0; p < block.weight.extent(2); ++p) block.weight(row, c, p) *= factor;
+      }
+  });
+}
+
+}  // namespace apsyn

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Imaging weights on a uv grid (Briggs 1995, chapter 3), cell for cell as WSClean has them, so that images
+// compare.
+//
+// The grid is that of the image padded to ceil(1.2 N), rounded up to a multiple of 4, at the image's scale;
+// only v >= 0 is kept, visibilities with v < 0 count at (-u, -v); a visibility belongs to the cell (floor(u
+// width + n_x / 2), floor(v height)). With W = sum of the weights w in a cell:
+//   natural  1 where there are data
+//   uniform  1 / W
+//   Briggs   1 / (1 + W s^2), s^2 = (5 10^-R)^2 sum w / sum W^2
+// Then, in this order: the rank filter sets weights above `level` times the mean of their non-zero neighbours
+// in a box to that; the Gaussian taper multiplies by exp(-(u^2 + v^2) / (2 sigma^2)) with 1 / sigma = 2 pi
+// beam / sqrt(8 ln 2); cells outside [min_uv, max_uv] become 0. A visibility outside the grid has weight 0.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+
+#include "libcore/core/imaging.h"
+#include "libcore/core/view.h"
+
+namespace apsyn {
+
+enum class WeightMode { natural, uniform, briggs };
+
+struct WeightSettings {
+  WeightMode mode = WeightMode::natural;
+  double robustness = 0;
+  double rank_filter_level = 3;  ///< 0 = none
+  std::size_t rank_filter_size = 16;
+  double taper_gaussian_rad = 0;  ///< FWHM of the beam it makes of a point; 0 = none
+  double min_uv_lambda = 0, max_uv_lambda = std::numeric_limits<double>::infinity();
+};
+
+class ImageWeights {
+ public:
+  ImageWeights(const WeightSettings& settings, std::size_t n_x, std::size_t n_y, double cell_rad);
+  /// Counts a visibility at (u, v) wavelengths; before finish().
+  void add(double u, double v, double weight);
+  /// Weights of plane 0 of the block.
+  void add(const ImagingBlock& block);
+  void finish(unsigned n_threads);
+  /// The factor for a visibility's own weight; after finish().
+  double at(double u, double v) const;
+  /// Multiplies the weights of all planes, on n_threads.
+  void apply(ImagingBlock& block, unsigned n_threads) const;
+  View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
+  /// What finish() needs at most.
+  std::uint64_t bytes() const { return 4 * grid_.size() * sizeof(double); }
+
+ private:
+  bool cell(double u, double v, std::size_t& x, std::size_t& y) const;
+  void rank_filter(unsigned n_threads);
+  void taper_and_limit();
+
+  WeightSettings settings_;
+  std::size_t n_u_, n_v_;  ///< of the whole plane, n_v_ / 2 rows are kept
+  double cell_rad_, sum_ = 0;
+  Buffer<double, 2> grid_;
+};
+
+}  // namespace apsyn

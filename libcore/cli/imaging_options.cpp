@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/cli/imaging_options.h"
+
+#include <charconv>
+
+namespace apsyn {
+namespace {
+
+std::size_t parse_count(const std::string& option, const std::string& text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw UsageError("{} {}: give a whole number", option, text);
+  return value;
+}
+
+bool is_count(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+void set_weight(ImagingOptions& options, const std::string& text) {
+  const std::size_t colon = text.find(':');
+  options.weight = text.substr(0, colon);
+  const bool briggs = options.weight == "briggs";
+  if ((!briggs && options.weight != "natural" && options.weight != "uniform") ||
+      (!briggs && colon != std::string::npos))
+    throw UsageError("--weight {}: use natural, uniform or briggs:R, for example briggs:0.5", text);
+  if (colon == std::string::npos) return;
+  try {
+    options.robustness = parse_number(text.substr(colon + 1));
+  } catch (const UsageError&) {
+    throw UsageError("--weight {}: the robustness is a number, for example briggs:-0.5", text);
+  }
+}
+
+/// START END, END exclusive.
+std::pair<std::size_t, std::size_t> parse_range(const char* option, const std::vector<std::string>& texts) {
+  const std::size_t start = parse_count(option, texts[0]), end = parse_count(option, texts[1]);
+  if (end <= start) throw UsageError("{} {} {}: the end must be above the start", option, start, end);
+  return {start, end};
+}
+
+std::vector<int> parse_list(const char* option, const std::string& text) {
+  std::vector<int> numbers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    numbers.push_back(static_cast<int>(parse_count(option, text.substr(begin, end - begin))));
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+void add_selection(CLI::App& app, ImagingOptions& options) {
+  app.add_option("--column", options.column, "data column of the Measurement Set (default DATA)")
+      ->type_name("NAME");
+  app.add_option_function<std::string>(
+         "--field", [&](const std::string& text) { options.fields = parse_list("--field", text); },
+         "field numbers, for example 0,2 (default: all)")
+      ->type_name("LIST");
+  app.add_option_function<std::string>(
+         "--spw", [&](const std::string& text) { options.spws = parse_list("--spw", text); },
+         "spectral window numbers (default: all)")
+      ->type_name("LIST");
+  app.add_option_function<std::vector<std::string>>(
+         "--interval",
+         [&](const std::vector<std::string>& texts) {
+           const auto [start, end] = parse_range("--interval", texts);
+           options.first_interval = static_cast<std::int64_t>(start);
+           options.n_intervals = static_cast<std::int64_t>(end - start);
+         },
+         "integrations START to END - 1, counted from 0")
+      ->type_name("START END")
+      ->expected(2);
+  app.add_option_function<std::vector<std::string>>(
+         "--channel-range",
+         [&](const std::vector<std::string>& texts) {
+           const auto [start, end] = parse_range("--channel-range", texts);
+           options.first_channel = start;
+           options.n_channels = end - start;
+         },
+         "channels START to END - 1 of every spectral window")
+      ->type_name("START END")
+      ->expected(2);
+}
+
+void add_weighting(Tool& tool, ImagingOptions& options) {
+  tool.app()
+      .add_option_function<std::string>(
+          "--weight", [&](const std::string& text) { set_weight(options, text); },
+          "natural, uniform or briggs:R (default uniform)")
+      ->type_name("MODE");
+  tool.app()
+      .add_option("--weight-rank-filter", options.rank_filter,
+                  "limit weights to this many times the mean around; 0 = off (default 3)")
+      ->type_name("LEVEL")
+      ->check(CLI::NonNegativeNumber);
+  tool.add_angle("--taper-gaussian", options.taper_gaussian_rad, "taper the weights to this beam (FWHM)");
+  tool.app()
+      .add_option("--minuv-l", options.min_uv_lambda, "shortest uv distance, in wavelengths")
+      ->type_name("NUMBER")
+      ->check(CLI::NonNegativeNumber);
+  tool.app()
+      .add_option("--maxuv-l", options.max_uv_lambda, "longest uv distance, in wavelengths")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber);
+}
+
+void add_gridding(CLI::App& app, ImagingOptions& options) {
+  app.add_option("--accuracy", options.accuracy,
+                 "relative error of the image, 1e-12 to 0.1; chooses the next five (default 2e-6)")
+      ->type_name("EPS");
+  app.add_option("--subgrid", options.subgrid, "side of a subgrid in cells, even")->type_name("N");
+  app.add_option("--kernel-padding", options.kernel_padding, "cells of it that stay free of visibilities")
+      ->type_name("N")
+      ->check(CLI::Range(1, 512));
+  app.add_option("--padding", options.padding, "padded field over image, for example 1.5")
+      ->type_name("FACTOR");
+  app.add_option("--taper", options.taper, "pswf (prolate spheroidal) or kb (Kaiser-Bessel)")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"pswf", "kb"}));
+  app.add_option("--precision", options.precision, "single or double")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"single", "double"}));
+}
+
+}  // namespace
+
+void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs) {
+  CLI::App& app = tool.app();
+  app.add_option_function<std::vector<std::string>>(
+         "--size",
+         [&](std::vector<std::string> texts) {
+           // "--size 512 obs.ms": the second word is an input.
+           if (texts.size() == 2 && !is_count(texts[1])) {
+             inputs.insert(inputs.begin(), texts[1]);
+             texts.pop_back();
+           }
+           options.n_x = parse_count("--size", texts[0]);
+           options.n_y = texts.size() == 2 ? parse_count("--size", texts[1]) : options.n_x;
+         },
+         "width (and height) of the image in pixels")
+      ->type_name("N [M]")
+      ->expected(1, 2);
+  tool.add_angle("--scale", options.cell_rad, "size of a pixel, for example 10asec");
+  app.add_option_function<std::string>(
+         "--shift",
+         [&](const std::string& text) {
+           try {
+             options.centre = parse_sky_direction(text);
+           } catch (const UsageError& error) {
+             throw UsageError("--shift: {}", error.what());
+           }
+         },
+         "centre of the image, for example '12h30m -30d43m' (default: the phase centre)")
+      ->type_name("'RA DEC'");
+  app.add_option("--pol", options.planes, "I, XX,YY or IQUV (default I, or the only one of the data)")
+      ->type_name("LIST");
+  app.add_option("--channels-out", options.channels_out, "split the band into this many images (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536));
+  add_selection(app, options);
+  add_weighting(tool, options);
+  add_gridding(app, options);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The options that imagers share: which visibilities, which image, which weights, how accurate.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libcore/cli/tool.h"
+#include "libcore/core/units.h"
+
+namespace apsyn {
+
+/// Values as given; 0 or empty = not given. Units are converted, texts of alternatives are checked.
+struct ImagingOptions {
+  std::size_t n_x = 0, n_y = 0;
+  double cell_rad = 0;
+  std::optional<SkyDirection> centre;  ///< --shift
+  std::string planes;                  ///< --pol
+  std::size_t channels_out = 1;
+
+  std::string column = "DATA";
+  std::vector<int> fields, spws;
+  std::int64_t first_interval = 0, n_intervals = -1;
+  std::size_t first_channel = 0, n_channels = 0;
+
+  std::string weight = "uniform";  ///< natural, uniform or briggs
+  double robustness = 0;
+  double rank_filter = 3;
+  double taper_gaussian_rad = 0, min_uv_lambda = 0, max_uv_lambda = 0;
+
+  std::size_t subgrid = 0, kernel_padding = 0;
+  double padding = 0, accuracy = 0;
+  std::string taper = "pswf", precision;  ///< precision: single, double or empty
+};
+
+/// `inputs` is where the tool's positional inputs go: --size takes one or two numbers and gives back what is
+/// none.
+void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs);
+
+}  // namespace apsyn

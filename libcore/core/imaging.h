@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Visibilities on their way into an image: what every imager reads, wherever it comes from.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libcore/core/time.h"
+#include "libcore/core/units.h"
+#include "libcore/core/view.h"
+
+namespace apsyn {
+
+/// Channels of one output image, by frequency, both ends included.
+struct ChannelGroup {
+  double low_hz = 0, high_hz = 0;  ///< centres of the lowest and the highest channel
+  double width_hz = 0;             ///< from edge to edge
+  std::size_t n_channels = 0;      ///< distinct frequencies
+  double centre_hz() const { return (low_hz + high_hz) / 2; }
+};
+
+/// Rows of one set of channels. Weight 0 = no data.
+struct ImagingBlock {
+  Buffer<double, 2> uvw_m;       ///< [row][u, v, w] towards the image's centre
+  Buffer<double, 1> path_m;      ///< [row] V is still to be multiplied by exp(-2 pi i path / wavelength)
+  Buffer<double, 1> channel_hz;  ///< [chan]
+  Buffer<std::complex<double>, 3> data;  ///< [row][chan][plane]
+  Buffer<double, 3> weight;              ///< [row][chan][plane]
+};
+
+struct ImagingInfo {
+  SkyDirection centre;              ///< of the image
+  std::vector<std::string> planes;  ///< "I", "XX", ... in the order of the planes
+  std::string telescope = "unknown", object = "unknown";
+  UtcTime start;                   ///< of the data (or the first time stamp)
+  std::vector<double> channel_hz;  ///< distinct, rising
+  double channel_width_hz = 0;
+};
+
+class ImagingSource {
+ public:
+  virtual ~ImagingSource() = default;
+  virtual const ImagingInfo& info() const = 0;
+  /// Back to the first row, now for the channels of `group`.
+  virtual void rewind(const ChannelGroup& group) = 0;
+  /// The next rows, block.data and block.weight together at most about max_bytes; false at the end.
+  virtual bool read(ImagingBlock& block, std::uint64_t max_bytes) = 0;
+};
+
+/// `n_groups` groups of rising frequency, as equal in number of channels as can be. UsageError when there are
+/// fewer channels than groups.
+std::vector<ChannelGroup> split_channels(const ImagingInfo& info, std::size_t n_groups);
+
+}  // namespace apsyn

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <utility>
+
+#include "libcore/core/error.h"
+#include "libcore/core/log.h"
+#include "libcore/core/rephase.h"
+#include "libcore/io/imaging_blocks.h"
+#include "libcore/io/imaging_source.h"
+#include "libcore/io/measurement_set.h"
+
+namespace apsyn {
+namespace {
+
+/// Directions closer than this are the same phase centre: 0.2 micro-arcseconds.
+constexpr double same_direction_rad = 1e-12;
+
+class MsSource final : public ImagingSource {
+ public:
+  MsSource(const std::vector<std::string>& paths, const ImagingSelection& selection) {
+    MsSelection wanted;
+    wanted.column = selection.column;
+    wanted.fields = selection.fields;
+    wanted.spws = selection.spws;
+    wanted.first_interval = selection.first_interval;
+    wanted.n_intervals = selection.n_intervals;
+    wanted.first_channel = selection.first_channel;
+    wanted.n_channels = selection.n_channels;
+    std::vector<std::vector<double>> channel_lists;
+    for (const std::string& path : paths) {
+      readers_.push_back(std::make_unique<MeasurementSetReader>(path, wanted));
+      const MeasurementSetReader& reader = *readers_.back();
+      planes_.push_back(parse_planes(selection.planes, reader.products()));
+      for (const MsSpectralWindow& spw : reader.spectral_windows()) {
+        channel_lists.push_back(spw.channel_hz);
+        if (info_.channel_width_hz == 0 && !spw.width_hz.empty()) info_.channel_width_hz = spw.width_hz[0];
+      }
+    }
+    info_.channel_hz = merge_channels(channel_lists);
+    describe(paths, selection);
+  }
+
+  const ImagingInfo& info() const override { return info_; }
+
+  void rewind(const ChannelGroup& group) override {
+    group_ = group;
+    current_ = 0;
+    for (auto& reader : readers_) reader->rewind();
+  }
+
+  bool read(ImagingBlock& block, std::uint64_t max_bytes) override {
+    for (; current_ < readers_.size(); ++current_) {
+      MeasurementSetReader& reader = *readers_[current_];
+      std::size_t bytes_per_row = 0;
+      for (const MsSpectralWindow& spw : reader.spectral_windows())
+        bytes_per_row = std::max(bytes_per_row, spw.channel_hz.size() * (reader.products().size() * 12 +
+                                                                         planes_[current_].size() * 24));
+      const auto max_rows = std::clamp<std::uint64_t>(max_bytes / std::max<std::size_t>(1, bytes_per_row), 1,
+                                                      std::uint64_t{1} << 24);
+      while (reader.read(rows_, max_rows)) {
+        const auto& channel_hz = reader.spectral_windows()[static_cast<std::size_t>(rows_.spw)].channel_hz;
+        const auto channels = channels_in(channel_hz, group_);
+        if (channels.empty() || rows_.uvw_m.extent(0) == 0) continue;
+        make_planes(rows_.data, rows_.weight, channels, planes_[current_], block);
+        block.channel_hz.resize({channels.size()});
+        for (std::size_t i = 0; i < channels.size(); ++i) block.channel_hz(i) = channel_hz[channels[i]];
+        move_to_centre(block, reader);
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
+    double first_time = 0;
+    const MsField* object = nullptr;
+    for (std::size_t i = 0; i < readers_.size(); ++i) {
+      const MeasurementSetReader& reader = *readers_[i];
+      if (i > 0 && names(planes_[i]) != names(planes_[0]))
+        throw UsageError("{}: has other polarisations than {}: name them with --pol", paths[i], paths[0]);
+      if (reader.n_rows() > 0 && (first_time == 0 || reader.first_time_mjd_s() < first_time))
+        first_time = reader.first_time_mjd_s();
+      const auto field = static_cast<std::size_t>(selection.fields.empty() ? 0 : selection.fields[0]);
+      if (object == nullptr && field < reader.fields().size()) object = &reader.fields()[field];
+    }
+    if (object == nullptr) throw DataError("{}: no such field, or an empty FIELD table", paths[0]);
+    info_.planes = names(planes_[0]);
+    info_.telescope = readers_[0]->telescope();
+    info_.object = object->name;
+    info_.centre = selection.centre.value_or(object->phase_centre);
+    info_.start = from_mjd_seconds(first_time);
+  }
+
+  static std::vector<std::string> names(const std::vector<PlaneRecipe>& planes) {
+    std::vector<std::string> result;
+    for (const PlaneRecipe& plane : planes) result.push_back(plane.name);
+    return result;
+  }
+
+  void move_to_centre(ImagingBlock& block, const MeasurementSetReader& reader) const {
+    const auto& fields = reader.fields();
+    std::vector<std::pair<bool, Rephasing>> moves;
+    bool any = false;
+    for (const MsField& field : fields) {
+      const bool moved = separation_rad(field.phase_centre, info_.centre) > same_direction_rad;
+      moves.emplace_back(moved, make_rephasing(field.phase_centre, info_.centre));
+    }
+    const std::size_t n_row = rows_.uvw_m.extent(0);
+    block.uvw_m.resize({n_row, 3});
+    block.path_m.resize({n_row});
+    for (std::size_t row = 0; row < n_row; ++row) {
+      Vec3 uvw{rows_.uvw_m(row, 0), rows_.uvw_m(row, 1), rows_.uvw_m(row, 2)};
+      const auto field = static_cast<std::size_t>(rows_.field[row]);
+      if (field < moves.size() && moves[field].first) {
+        any = true;
+        block.path_m(row) = dot(moves[field].second.path, uvw);
+        uvw = multiply(moves[field].second.rotation, uvw);
+      }
+      for (std::size_t i = 0; i < 3; ++i) block.uvw_m(row, i) = uvw[i];
+    }
+    if (!any) block.path_m.resize({0});
+  }
+
+  ImagingInfo info_;
+  std::vector<std::unique_ptr<MeasurementSetReader>> readers_;
+  std::vector<std::vector<PlaneRecipe>> planes_;  ///< [reader][plane]
+  ChannelGroup group_;
+  std::size_t current_ = 0;
+  MsRows rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImagingSource> open_ms_source(const std::vector<std::string>& paths,
+                                              const ImagingSelection& selection) {
+  return std::make_unique<MsSource>(paths, selection);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# idg-grid on a real set: outputs, options, errors, determinism.
+source "$APSYN_SOURCE/tests/cli/lib.sh"
+tar xzf "$APSYN_SOURCE/tests/data/LOFAR-3C48-8st.MS.tgz" 2>/dev/null
+set=$(ls -d *.MS | head -1)
+small="--size 64 --scale 30asec --column CORRECTED_DATA"
+
+# card FILE KEY: the value of a header card.
+card() { head -c 8640 "$1" | fold -w 80 | awk -v key="$2" '$1 == key || $1 == key "=" { sub(/^[^=]*= */, ""); sub(/ *\/.*/, ""); print; exit }'; }
+
+run idg-grid $small -o a "$set"
+expect_file a-dirty.fits a-psf.fits
+expect_no_stdout
+expect_near "$(card a-psf.fits CRPIX1)" 33 0 CRPIX1
+# 3C 48, 73 Jy in these data, is at the phase centre: the middle pixel (32, 32) is the peak of both.
+# pixels FILE: the bytes after the header, whose history names the options.
+pixels() {
+  local cards
+  cards=$(head -c 57600 "$1" | fold -w 80 | grep -an '^END ' | head -1 | cut -d: -f1)
+  tail -c +$(((cards + 35) / 36 * 2880 + 1)) "$1"
+}
+middle() { pixels "$1" | od -An -v -t f4 --endian=big -N $((4 * 64 * 64)) -w4 | awk -v n=$((32 * 64 + 33)) 'NR == n { print $1 }'; }
+expect_same_pixels() { cmp <(pixels "$1") <(pixels "$2") >&2 || fail "$1 and $2 differ"; }
+expect_near "$(middle a-psf.fits)" 1 1e-6 "the PSF's peak"
+expect_near "$(middle a-dirty.fits)" 73 1.5 "3C 48"
+
+# The same bytes whatever the number of threads, or the number of passes that the memory allows.
+for threads in 1 3; do
+  run idg-grid $small -o t$threads --threads $threads "$set"
+  expect_same a-dirty.fits t$threads-dirty.fits
+  expect_same a-psf.fits t$threads-psf.fits
+done
+
+# One image to a pipe; one output without the other; polarisations; sizes as given.
+idg-grid -q $small --no-psf -o - "$set" >piped.fits || fail "no image on standard output"
+expect_same_pixels a-dirty.fits piped.fits
+run idg-grid $small --psf-only -o p "$set"
+expect_same_pixels a-psf.fits p-psf.fits
+expect_no_file p-dirty.fits
+run idg-grid --size 63 41 --scale 30asec --pol IQUV --no-psf --bitpix -64 -o iquv "$set"
+expect_near "$(card iquv-dirty.fits NAXIS1)" 63 0 NAXIS1
+expect_near "$(card iquv-dirty.fits NAXIS2)" 41 0 NAXIS2
+expect_near "$(card iquv-dirty.fits NAXIS4)" 4 0 NAXIS4
+expect_near "$(card iquv-dirty.fits BITPIX)" -64 0 BITPIX
+expect_no_file iquv-psf.fits
+run idg-grid --scale 30asec --size 64 "$set" -o swapped
+expect_file swapped-dirty.fits
+run idg-grid $small --shift '1h37m41s 33d10m' --no-psf -o moved "$set"
+expect_near "$(card moved-dirty.fits CRVAL2)" 33.1666666667 1e-9 CRVAL2
+
+# Channel groups, and the plan alone.
+run idg-grid $small --channels-out 2 --no-psf -o band "$set"
+expect_file band-0000-dirty.fits band-0001-dirty.fits band-MFS-dirty.fits
+run idg-grid $small --dry-run "$set"
+expect_stdout "subgrid" "layers" "memory"
+
+# What is wrong is told, and nothing is written.
+expect_exit 2 idg-grid --scale 30asec -o x "$set"
+expect_stderr "--size"
+expect_exit 2 idg-grid --size 64 -o x "$set"
+expect_stderr "--scale"
+expect_exit 2 idg-grid $small "$set"
+expect_stderr "-o NAME"
+expect_exit 2 idg-grid --size 64 --scale 30 -o x "$set"
+expect_stderr "unit"
+expect_exit 2 idg-grid $small -o - "$set"
+expect_exit 2 idg-grid $small -o x --weight nature "$set"
+expect_exit 2 idg-grid $small -o x --weight briggs:x "$set"
+expect_exit 2 idg-grid $small -o x --subgrid 31 "$set"
+expect_exit 2 idg-grid $small -o x --subgrid 16 --kernel-padding 16 "$set"
+expect_exit 2 idg-grid $small -o x --accuracy 1e-30 "$set"
+expect_exit 2 idg-grid $small -o x --pol RR "$set"
+expect_stderr "XX"
+expect_exit 2 idg-grid $small -o x --psf-only --no-psf "$set"
+expect_exit 2 idg-grid $small -o x --max-memory 1MB "$set"
+expect_stderr "--max-memory"
+expect_exit 2 idg-grid $small -o x --channels-out 1000 "$set"
+expect_exit 1 idg-grid $small -o x missing.ms
+expect_stderr "missing.ms"
+expect_exit 2 idg-grid $small -o a "$set"
+expect_stderr "a-dirty.fits" "--overwrite"
+run idg-grid $small --overwrite -o a "$set"
+expect_exit 1 idg-grid $small -o no/such/folder/x "$set"
+expect_exit 3 idg-grid --size 64 --scale 30asec --column NOTHERE -o x "$set"
+expect_stderr "NOTHERE"
+expect_exit 1 idg-grid $small --maxuv-l 1 --minuv-l 0.9 -o x "$set"
+expect_stderr "no usable data"
+mkdir empty.ms
+expect_exit "1|3" idg-grid $small -o x empty.ms
+head -c 5000 /dev/urandom >noise.vis
+expect_exit 3 idg-grid $small -o x noise.vis
+expect_no_file x-dirty.fits x-psf.fits

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/weighting/image_weights.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <random>
+
+#include "libcore/core/constants.h"
+#include "tests/reference/briggs_weights.h"
+
+using namespace apsyn;
+using reference::WeighedVisibility;
+using reference::WeightRecipe;
+
+namespace {
+
+constexpr std::size_t n_x = 101, n_y = 75;
+constexpr double cell_rad = 1e-3;
+
+/// Dense near the centre, some on cell edges, some outside of the grid, both signs of v.
+std::vector<WeighedVisibility> visibilities() {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> gauss(0, 120);
+  std::uniform_real_distribution<double> flat(0.1, 2);
+  std::vector<WeighedVisibility> all;
+  for (int i = 0; i < 4000; ++i) all.push_back({gauss(random), gauss(random), flat(random)});
+  for (int i = 0; i < 50; ++i) all.push_back({static_cast<double>(i) * 20, -0.0, 1});
+  all.push_back({5000, 0, 1});
+  all.push_back({0, -5000, 1});
+  return all;
+}
+
+void compare(const WeightSettings& settings, const WeightRecipe& recipe) {
+  const auto all = visibilities();
+  ImageWeights weights(settings, n_x, n_y, cell_rad);
+  for (const auto& vis : all) weights.add(vis.u, vis.v, vis.weight);
+  weights.finish(2);
+  const auto want = reference::imaging_weights(all, recipe, n_x, n_y, cell_rad);
+  std::size_t n_zero = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double got = weights.at(all[i].u, all[i].v);
+    BOOST_CHECK_LE(std::abs(got - want[i]), 1e-13 * std::abs(want[i]));
+    n_zero += want[i] == 0;
+  }
+  BOOST_CHECK_GE(n_zero, 2u);
+  BOOST_CHECK_LT(n_zero, all.size());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(natural) {
+  compare({.mode = WeightMode::natural}, {.mode = 'n', .rank_level = 3});
+}
+
+BOOST_AUTO_TEST_CASE(uniform_with_and_without_rank_filter) {
+  compare({.mode = WeightMode::uniform, .rank_filter_level = 0}, {.mode = 'u'});
+  compare({.mode = WeightMode::uniform}, {.mode = 'u', .rank_level = 3});
+  compare({.mode = WeightMode::uniform, .rank_filter_level = 1.2}, {.mode = 'u', .rank_level = 1.2});
+}
+
+BOOST_AUTO_TEST_CASE(briggs) {
+  for (double robustness : {-2.0, -0.5, 0.0, 1.5})
+    compare({.mode = WeightMode::briggs, .robustness = robustness},
+            {.mode = 'b', .robustness = robustness, .rank_level = 3});
+}
+
+BOOST_AUTO_TEST_CASE(taper_and_uv_limits) {
+  compare({.mode = WeightMode::uniform, .taper_gaussian_rad = 2e-3},
+          {.mode = 'u', .rank_level = 3, .taper_fwhm_rad = 2e-3});
+  compare({.mode = WeightMode::briggs, .min_uv_lambda = 40, .max_uv_lambda = 200},
+          {.mode = 'b', .rank_level = 3, .min_uv = 40, .max_uv = 200});
+}
+
+BOOST_AUTO_TEST_CASE(blocks_in_wavelengths_of_each_channel) {
+  // One row, two channels: metres become wavelengths; plane 0 alone is counted, all planes are weighted.
+  ImagingBlock block;
+  block.uvw_m.resize({1, 3});
+  block.uvw_m(0, 0) = 30;
+  block.uvw_m(0, 1) = -12;
+  block.channel_hz.resize({2});
+  block.channel_hz(0) = kSpeedOfLight_m_s;
+  block.channel_hz(1) = 2 * kSpeedOfLight_m_s;
+  block.data.resize({1, 2, 2});
+  block.weight.resize({1, 2, 2});
+  block.weight(0, 0, 0) = 4;
+  block.weight(0, 0, 1) = 3;
+  block.weight(0, 1, 0) = 5;
+  ImageWeights weights({.mode = WeightMode::uniform, .rank_filter_level = 0}, n_x, n_y, cell_rad);
+  weights.add(block);
+  weights.finish(1);
+  BOOST_CHECK_EQUAL(weights.at(30, -12), 0.25);
+  BOOST_CHECK_EQUAL(weights.at(-60, 24), 0.2);
+  weights.apply(block, 2);
+  BOOST_CHECK_EQUAL(block.weight(0, 0, 0), 1);
+  BOOST_CHECK_EQUAL(block.weight(0, 0, 1), 0.75);
+  BOOST_CHECK_EQUAL(block.weight(0, 1, 0), 1);
+  BOOST_CHECK_EQUAL(block.weight(0, 1, 1), 0);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The command line of idg-grid.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/idg/idg.h"
+#include "kernels/weighting/image_weights.h"
+#include "libcore/cli/imaging_options.h"
+#include "libcore/io/imaging_source.h"
+
+namespace apsyn::idg_grid {
+
+struct Options {
+  std::vector<std::string> inputs;
+  ImagingOptions imaging;
+  bool psf_only = false, no_psf = false;
+  int bitpix = -32;
+};
+
+inline void declare(Tool& tool, Options& options) {
+  tool.add_inputs(options.inputs, "Measurement Sets, or one visibility stream", 0);
+  add_imaging_options(tool, options.imaging, options.inputs);
+  auto* psf_only = tool.app().add_flag("--psf-only", options.psf_only, "write NAME-psf.fits only");
+  tool.app().add_flag("--no-psf", options.no_psf, "write NAME-dirty.fits only")->excludes(psf_only);
+  tool.app()
+      .add_option("--bitpix", options.bitpix, "-32 or -64: float32 (default) or float64 pixels")
+      ->type_name("N")
+      ->check(CLI::IsMember({-32, -64}));
+}
+
+inline ImagingSelection selection_of(const ImagingOptions& options) {
+  return {.column = options.column,
+          .fields = options.fields,
+          .spws = options.spws,
+          .first_interval = options.first_interval,
+          .n_intervals = options.n_intervals,
+          .first_channel = options.first_channel,
+          .n_channels = options.n_channels,
+          .planes = options.planes,
+          .centre = options.centre};
+}
+
+inline IdgSettings idg_settings(const ImagingOptions& options) {
+  IdgSettings settings{.accuracy = options.accuracy,
+                       .subgrid = options.subgrid,
+                       .kernel_padding = options.kernel_padding,
+                       .padding = options.padding,
+                       .taper = options.taper == "kb" ? TaperKind::kaiser_bessel : TaperKind::pswf};
+  if (options.precision == "double" || (options.precision.empty() && options.accuracy > 0 &&
+                                        precision_for(options.accuracy) == Precision::double_))
+    settings.precision = Precision::double_;
+  return settings;
+}
+
+inline WeightSettings weight_settings(const ImagingOptions& options) {
+  WeightSettings settings;
+  settings.mode = options.weight == "briggs"    ? WeightMode::briggs
+                  : options.weight == "uniform" ? WeightMode::uniform
+                                                : WeightMode::natural;
+  settings.robustness = options.robustness;
+  settings.rank_filter_level = options.rank_filter;
+  settings.taper_gaussian_rad = options.taper_gaussian_rad;
+  settings.min_uv_lambda = options.min_uv_lambda;
+  if (options.max_uv_lambda > 0) settings.max_uv_lambda = options.max_uv_lambda;
+  return settings;
+}
+
+inline void check_options(Tool& tool, const Options& options) {
+  const ImagingOptions& imaging = options.imaging;
+  if (imaging.n_x == 0 || imaging.n_y == 0) throw UsageError("--size is missing: for example --size 1024");
+  if (!(imaging.cell_rad > 0))
+    throw UsageError("--scale is missing or not positive: for example --scale 10asec");
+  const std::string& output = tool.common().output;
+  if (output.empty() && !tool.common().dry_run) throw UsageError("-o NAME is missing: it becomes NAME-dirty.fits and NAME-psf.fits");
+  if (output == "-" && ((!options.psf_only && !options.no_psf) || imaging.channels_out > 1))
+    throw UsageError("-o -: standard output takes one image: use --no-psf or --psf-only");
+}
+
+}  // namespace apsyn::idg_grid

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Names and files of the images.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "libcore/core/output.h"
+#include "libcore/io/fits_image.h"
+#include "tools/idg-grid/imager.h"
+
+namespace apsyn::idg_grid {
+
+/// Adds a group's sums to those of the whole band.
+inline void add_to(GroupImages& sum, const GroupImages& group) {
+  if (sum.weight_sum.empty()) {
+    sum.pixels.resize(group.pixels.shape());
+    sum.weight_sum.assign(group.weight_sum.size(), 0);
+  }
+  for (std::size_t i = 0; i < group.pixels.size(); ++i) sum.pixels.data()[i] += group.pixels.data()[i];
+  for (std::size_t i = 0; i < group.weight_sum.size(); ++i) sum.weight_sum[i] += group.weight_sum[i];
+}
+
+/// Planes [first, first + stokes.size()) divided by their weights.
+inline void write_image(const Imager& imager, const std::string& path, const GroupImages& images,
+                        std::size_t first, const std::vector<std::string>& stokes,
+                        const ChannelGroup& group) {
+  const ImagingInfo& from = imager.source.info();
+  Image image;
+  image.info.centre = from.centre;
+  image.info.cell_rad = imager.options.imaging.cell_rad;
+  image.info.freq_hz = group.centre_hz();
+  image.info.bandwidth_hz = group.width_hz;
+  image.info.stokes = stokes;
+  image.info.object = from.object;
+  image.info.telescope = from.telescope;
+  image.info.time = from.start;
+  image.info.history = imager.tool.provenance();
+  image.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
+  const std::size_t n_y = images.pixels.extent(1), n_x = images.pixels.extent(2);
+  image.pixels.resize({stokes.size(), 1, n_y, n_x});
+  for (std::size_t p = 0; p < stokes.size(); ++p) {
+    const double weight = images.weight_sum[first + p];
+    if (!(weight > 0))
+      throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
+                         stokes[p]);
+    const double* sums = images.pixels.data() + (first + p) * n_y * n_x;
+    std::transform(sums, sums + n_y * n_x, image.pixels.data() + p * n_y * n_x,
+                   [weight](double sum) { return sum / weight; });
+  }
+  write_fits_image(path, image, imager.options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32,
+                   imager.tool.common().overwrite);
+}
+
+/// NAME, or NAME-0000, NAME-0001, ... NAME-MFS with several channel groups; "-" stays.
+struct OutputNames {
+  std::string dirty, psf;
+};
+inline OutputNames output_names(const Imager& imager, const std::string& part) {
+  const std::string& name = imager.tool.common().output;
+  if (name == "-") return {imager.options.psf_only ? "" : "-", imager.options.no_psf ? "" : "-"};
+  return {imager.options.psf_only ? "" : name + part + "-dirty.fits",
+          imager.options.no_psf ? "" : name + part + "-psf.fits"};
+}
+
+inline void write_images(const Imager& imager, const std::string& part, const GroupImages& images,
+                         const ChannelGroup& group) {
+  const OutputNames names = output_names(imager, part);
+  const auto& planes = imager.source.info().planes;
+  if (!names.dirty.empty()) write_image(imager, names.dirty, images, 0, planes, group);
+  if (!names.psf.empty()) write_image(imager, names.psf, images, imager.n_data_planes(), {planes[0]}, group);
+}
+
+inline std::string part_name(std::size_t group, std::size_t n_groups) {
+  return n_groups == 1 ? "" : fmt::format("-{:04}", group);
+}
+
+/// Fails before any long work when an output cannot be written.
+inline void check_outputs(const Imager& imager, std::size_t n_groups) {
+  for (std::size_t g = 0; g < n_groups + (n_groups > 1 ? 1 : 0); ++g) {
+    const OutputNames names = output_names(imager, g == n_groups ? "-MFS" : part_name(g, n_groups));
+    for (const std::string& path : {names.dirty, names.psf})
+      if (!path.empty()) check_output(path, imager.tool.common().overwrite);
+  }
+}
+
+}  // namespace apsyn::idg_grid
