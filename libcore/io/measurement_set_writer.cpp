@@ -280,7 +280,7 @@ void MeasurementSetWriter::write(const MsWriteRows& rows) {
 void MeasurementSetWriter::commit() {
   with_output(state_->pending.target(), [&] {
     fill_times_and_history(*state_->ms, state_->description, state_->range);
-    state_->ms->flush(true);  // with its subtables
+    state_->ms->flush();  // with its subtables; PendingOutput syncs them
     state_->mark(false);
     state_->columns.reset();
     state_->ms.reset();
