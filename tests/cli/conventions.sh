@@ -125,5 +125,5 @@ if has correlate; then
   seen=$(on_terminal 'correlate v.dada --integration 5ms --phase-centre none -o -')
   status=$?
   [ $status -eq 2 ] || fail "correlate -o - on a terminal: exit status $status instead of 2"
-  grep -aq HDR_SIZE <<<"$seen" && fail "correlate -o - writes binary data to a terminal"
+  ! grep -aq HDR_SIZE <<<"$seen" || fail "correlate -o - writes binary data to a terminal"
 fi

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# correlate as a user runs it: exact products, errors and exit statuses, pipes, reproducibility, no partial outputs.
+source "$APSYN_SOURCE/tests/cli/lib.sh"
+
+# header FILE_SIZE [KEY VALUE]...: a stream of two antennas, 8 bits, on standard output; VALUE - leaves the key out.
+header() {
+  local size=$1 key
+  shift
+  {
+    printf 'HDR_VERSION 1.0\nHDR_SIZE 4096\nUTC_START 2024-01-01-12:00:00\nTELESCOPE test\nINSTRUMENT apsyn\nSOURCE none\n'
+    printf 'NDIM 2\nNPOL 1\nNCHAN 1\nNANT 2\nORDER TFAP\nENCODING TWOSCOMPLEMENT\nRESOLUTION 4\n'
+    printf 'SITE_LAT -26.7\nSITE_LON 116.67\nSITE_ALT 377\nANT_FRAME ENU\nANT_000 a,0,0,0,0,0\nANT_001 b,120,10,0,0,0\n'
+    local -A keys=([FREQ]=150 [BW]=1 [TSAMP]=1 [NBIT]=8 [FILE_SIZE]=$size)
+    while [ $# -gt 0 ]; do keys[$1]=$2 && shift 2; done
+    for key in "${!keys[@]}"; do [ "${keys[$key]}" = - ] || echo "$key ${keys[$key]}"; done
+  } >header.txt
+  cat header.txt
+  head -c $((4096 - $(stat -c %s header.txt))) /dev/zero
+}
+# samples N: N times 3 + 4i at antenna a and -128 - 128i at b.
+samples() { for ((i = 0; i < $1; ++i)); do printf '\x03\x04\x80\x80'; done; }
+samples 1024 >samples.bin
+{ header 4096 && cat samples.bin; } >tiny.dada
+# floats FILE N: the first N floats behind the header of a visibility stream.
+floats() {
+  local size
+  size=$(head -c 4096 "$1" | grep -a '^HDR_SIZE' | awk '{ print $2 }')
+  od -A n -v -t f4 -j "$size" -N $((4 * $2)) -w$((4 * $2)) "$1" | tr -s ' ' | sed 's/^ //'
+}
+
+# Exact products of integers: 25, (3 + 4i)(-128 + 128i), 32768, all with weight 1.
+run correlate tiny.dada --phase-centre none --integration 1024us -o tiny.vis
+[ "$(floats tiny.vis 9)" = "25 0 -896 -128 32768 0 1 1 1" ] || fail "tiny.vis: $(floats tiny.vis 9)"
+run correlate tiny.dada --phase-centre none --integration 256us --no-autos -o cross.vis
+[ "$(floats cross.vis 3)" = "-896 -128 1" ] || fail "cross.vis: $(floats cross.vis 3)"
+printf 'antenna,gain_amplitude,phase_rad\na,2,0\nb,4,0\n' >gains.csv
+run correlate tiny.dada --phase-centre none --gains gains.csv -o gains.vis
+[ "$(floats gains.vis 6)" = "6.25 0 -112 -16 2048 0" ] || fail "gains.vis: $(floats gains.vis 6)"
+run correlate tiny.dada --phase-centre none --flag-antennas b -o flagged.vis
+[ "$(floats flagged.vis 9)" = "25 0 0 0 0 0 1 0 0" ] || fail "flagged.vis: $(floats flagged.vis 9)"
+# Missing data count as missing: the first quarter of antenna a.
+{ header 4096 && for ((i = 0; i < 256; ++i)); do printf '\0\0\x80\x80'; done && tail -c +1025 samples.bin; } >missing.dada
+run correlate missing.dada --phase-centre none -o missing.vis
+[ "$(floats missing.vis 9)" = "25 0 -896 -128 32768 0 0.75 0.75 1" ] || fail "missing.vis: $(floats missing.vis 9)"
+# The last integration may be incomplete: 1024 samples are two integrations of 640 and one of 384.
+run correlate tiny.dada --phase-centre none --integration 640us --no-autos -o partial.vis
+[ "$(floats partial.vis 6)" = "-896 -128 1 -896 -128 0.6" ] || fail "partial.vis: $(floats partial.vis 6)"
+run correlate tiny.dada --phase-centre none --samples 512:256 -o range.vis
+run correlate tiny.dada --phase-centre none --integration 1.5us -o rounded.vis
+expect_stderr "--integration" "2 spectra"
+
+# Wrong usage.
+expect_exit 2 correlate tiny.dada --channels 0 -o x.vis
+expect_exit 2 correlate tiny.dada --integration 5 -o x.vis
+expect_stderr "--integration"
+expect_exit 2 correlate tiny.dada --integration 0s -o x.vis
+expect_exit 2 correlate tiny.dada --channels 8 --average-channels 3 -o x.vis
+expect_stderr "--average-channels"
+expect_exit 2 correlate tiny.dada --phase-centre here -o x.vis
+expect_exit 2 correlate tiny.dada --flag-antennas c -o x.vis
+expect_stderr "c"
+expect_exit 2 correlate tiny.dada --samples 5000:10 -o x.vis
+expect_exit 2 correlate tiny.dada --max-memory 1MB -o x.vis
+expect_stderr "--max-memory"
+expect_exit 2 correlate tiny.dada -o tiny.vis
+expect_stderr "tiny.vis" "--overwrite"
+expect_exit 4 correlate tiny.dada --device cuda -o x.vis
+expect_exit 1 correlate nowhere.dada -o x.vis
+expect_stderr "nowhere.dada"
+expect_exit 1 correlate tiny.dada -o missing/x.vis
+{ header 4096 ANT_000 - && cat samples.bin; } | sed -e 's/^ANT_00[01].*/X_&/' -e 's/^ANT_FRAME.*/X_&/' >homeless.dada
+expect_exit "2|3" correlate homeless.dada -o x.vis
+expect_no_file x.vis
+
+# Malformed input.
+for key in TSAMP FREQ NBIT; do
+  { header 4096 $key - && cat samples.bin; } >without.dada
+  expect_exit 3 correlate without.dada -o x.vis
+  expect_stderr "without.dada" "$key"
+done
+head -c 8000 tiny.dada >short.dada
+expect_exit 3 correlate short.dada -o x.vis
+expect_exit 3 correlate short.dada -o x.ms
+expect_exit 3 correlate - -o x.vis <short.dada
+: >empty.dada
+expect_exit 3 correlate empty.dada -o x.vis
+expect_no_file x.vis x.ms
+# Nothing usable.
+{ header 4096 && head -c 4096 /dev/zero; } >silent.dada
+expect_exit 1 correlate silent.dada -o x.vis
+expect_stderr "no usable data"
+expect_exit 1 correlate silent.dada -o x.ms
+expect_exit 1 correlate tiny.dada --flag-antennas a,b -o x.vis
+expect_exit 1 correlate tiny.dada --channels 4096 -o x.vis
+expect_stderr "no usable data"
+expect_no_file x.vis x.ms
+
+# Files, pipes, threads and memory all give the same bytes.
+cat >sky.txt <<'END'
+Format = Name, Type, Ra, Dec, I
+one, POINT, 02:30:00, -26.42.00, 2000
+END
+run simulate --array mwa-32t --sky sky.txt --noise 5000Jy --bits 4 --drop 0.05 --duration 60ms -o obs.dada
+options="--channels 64 --integration 20ms --phase-centre 02h28m00s,-26d42m00s"
+run correlate obs.dada $options --threads 1 -o one.vis
+for threads in 2 4 7; do
+  run correlate obs.dada $options --threads $threads -o many.vis --overwrite
+  expect_same one.vis many.vis
+done
+run bash -c "cat obs.dada | correlate $options -o piped.vis"
+expect_same <(tail -c +4097 one.vis) <(tail -c +4097 piped.vis)
+run correlate obs.dada $options --max-memory 60MB -o small.vis
+run correlate obs.dada $options -o obs.ms
+expect_file obs.ms
+expect_exit 2 correlate obs.dada $options -o obs.ms
+run correlate obs.dada $options --overwrite -o obs.ms
+run correlate obs.dada --channels 64 --integration 20ms --phase-centre none -o drift.ms
+run correlate obs.dada --channels 64 --dry-run
+expect_stdout "32 antennas" "64 channels" "memory"
+
+# A reader that goes away stops it; a writer that is killed is an error.
+bash -c "correlate obs.dada --channels 64 --integration 1ms -o - 2>stderr.txt; echo \$? >status.txt" | head -c 100 >/dev/null
+[ "$(cat status.txt)" -eq 141 ] || fail "status $(cat status.txt) after the reader went away"
+head -c 300000 obs.dada | expect_exit 3 correlate $options -o x.vis
+expect_no_file x.vis

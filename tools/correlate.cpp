@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
+#include "libcore/core/output.h"
+#include "libcore/core/parallel.h"
+#include "libcore/io/visibility_sink.h"
+#include "tools/correlate/describe.h"
+#include "tools/correlate/options.h"
+#include "tools/correlate/plan.h"
+
+namespace apsyn {
+namespace {
+
+struct Item {
+  VoltageBlock block;
+  bool last = false;  ///< an empty block behind the stream's end
+  std::vector<VisibilityRecord> records;
+  std::vector<double> covered_s;  ///< of each record
+  std::size_t n_records = 0;
+};
+
+void run(Tool& tool, CorrelateOptions& options) {
+  tool.device(CudaSupport::none);
+  const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
+  if (!tool.common().dry_run) check_output(output, tool.common().overwrite);
+  tool.stage("open");
+  OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
+  CorrelatePlan plan = make_plan(tool, options, voltages);
+  if (voltages.has_gains) plan.mean.gains = std::move(voltages.gains);
+  for (const std::string& line : describe(plan))
+    if (tool.common().dry_run)
+      tool.print(line);
+    else
+      log_verbose("{}", line);
+  if (tool.common().dry_run) return;
+
+  DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
+  Channeliser channeliser(plan.f, delays.nothing_to_do() ? nullptr : &delays);
+  Correlator correlator(plan.x);
+  Integrator integrator(channeliser, correlator, plan.x, plan.integration);
+  const auto sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);
+
+  tool.stage("correlate");
+  bool ended = false, any_data = false;
+  double data_s = 0;
+  Progress progress(tool, "correlating",
+                    static_cast<double>(std::max<std::int64_t>(0, plan.n_samples)) * plan.header.sample_s,
+                    "s of data");
+  run_pipeline<Item>(
+      1, [] { return Item(); },
+      [&](Item& item) {
+        if (ended) return false;
+        item.last = ended = !voltages.read(item.block, plan.gulp_samples);
+        return true;
+      },
+      [&](Item& item) {
+        if (item.last)
+          channeliser.end_of_stream();
+        else
+          channeliser.append(item.block);
+        item.n_records = 0;
+        while (integrator.advance(channeliser.available(), item.last)) {
+          if (item.records.size() == item.n_records) item.records.emplace_back();
+          item.covered_s.resize(item.records.size());
+          VisibilityRecord& record = item.records[item.n_records];
+          record.index = integrator.index();
+          any_data |= correlator.mean(plan.mean, record);
+          item.covered_s[item.n_records++] =
+              static_cast<double>(integrator.spectra_taken()) * plan.spectrum_s;
+          integrator.next_integration();
+        }
+        channeliser.release(integrator.next_spectrum());
+        data_s = static_cast<double>(integrator.next_spectrum()) * plan.spectrum_s;
+        progress.update(data_s);
+      },
+      [&](Item& item) {
+        for (std::size_t i = 0; i < item.n_records; ++i) sink->write(item.records[i], item.covered_s[i]);
+      });
+  tool.stage("close");
+  if (!any_data)
+    throw FailureError(
+        "{}: no usable data: every sample is missing or flagged, or there is less than one spectrum",
+        voltages.reader.name());
+  sink->commit();
+  tool.report_rate(data_s, "s of data");
+}
+
+}  // namespace
+}  // namespace apsyn
+
+int main(int argc, char** argv) {
+  apsyn::Tool tool("correlate", "cross-multiply the antennas of a voltage stream into visibilities");
+  apsyn::CorrelateOptions options;
+  declare(tool, options);
+  return tool.run(argc, argv, [&] { apsyn::run(tool, options); });
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The plan in words, for --dry-run and -v.
+#pragma once
+
+#include "tools/correlate/plan.h"
+
+namespace apsyn {
+
+inline std::vector<std::string> describe(const CorrelatePlan& plan) {
+  const VoltageHeader& header = plan.header;
+  const VisibilityHeader& out = plan.visibilities;
+  double longest_m = 0;
+  for (const Antenna& a : header.layout.antennas)
+    for (const Antenna& b : header.layout.antennas)
+      longest_m = std::max(longest_m, std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
+  constexpr double kEarthRotation_rad_s = 7.2921e-5;
+  const auto loss = [](double turns) {
+    const double x = kPi * turns;
+    return x < 1e-4 ? x * x / 6 : 1 - std::sin(x) / x;
+  };
+  const double width_hz = std::abs(out.channel_width_hz);
+  const double centre_hz = out.channel_hz[out.channel_hz.size() / 2];
+  std::vector<std::string> lines;
+  lines.push_back(
+      fmt::format("input: {} antennas, {} polarisations, {} channels of {} around {}, {} bits, samples of {}",
+                  header.n_ant, header.n_pol, header.n_chan,
+                  format_frequency(std::abs(header.bandwidth_hz) / static_cast<double>(header.n_chan)),
+                  format_frequency(header.freq_hz), header.n_bit, format_duration(header.sample_s)));
+  lines.push_back(fmt::format("spectra: {} fine channels per channel, {} samples, {} each", plan.f.n_fine,
+                              plan.f.n_sample, format_duration(plan.spectrum_s)));
+  lines.push_back(
+      fmt::format("output: {} baselines, {} channels of {}, {} products, integrations of {} ({} spectra)",
+                  out.baselines.size(), out.channel_hz.size(), format_frequency(width_hz),
+                  out.products.size(), format_duration(out.integration_s), plan.integration.n_spectra));
+  if (out.phase_centre)
+    lines.push_back(fmt::format("phase centre: {} {}{}", format_right_ascension(out.phase_centre->ra_rad, 2),
+                                format_declination(out.phase_centre->dec_rad, 1),
+                                plan.target.centre ? "" : ", as the stream was tracked"));
+  else
+    lines.push_back("phase centre: none, drift scan phased to the zenith");
+  lines.push_back(
+      fmt::format("longest baseline {:.1f} m: a source 90 deg from the phase centre loses up to {:.2g} over "
+                  "a channel; one 1 deg "
+                  "from it {:.2g} over an integration",
+                  longest_m, loss(width_hz * longest_m / kSpeedOfLight_m_s),
+                  loss(centre_hz * longest_m / kSpeedOfLight_m_s * kEarthRotation_rad_s * kRadPerDeg *
+                       out.integration_s)));
+  lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
+                              format_bytes(static_cast<double>(plan.memory_bytes)), plan.gulp_samples,
+                              plan.integration.block_spectra, plan.integration.batch_chan * plan.f.n_fine));
+  return lines;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "libcore/cli/tool.h"
+#include "libcore/cli/voltage_options.h"
+#include "libcore/io/open_voltages.h"
+
+namespace apsyn {
+
+struct CorrelateOptions {
+  std::vector<std::string> inputs;
+  VoltageOptions voltage;
+  std::size_t n_fine = 1, n_average = 1;
+  double integration_s = 1;
+  std::string phase_centre;
+  bool no_autos = false;
+};
+
+inline void declare(Tool& tool, CorrelateOptions& options) {
+  tool.add_inputs(options.inputs, "voltage stream, a file or - (default: standard input)");
+  CLI::App& app = tool.app();
+  app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
+  tool.add_duration("--integration", options.integration_s,
+                    "length of an integration, for example 500ms (default 1s)");
+  app.add_option("--average-channels", options.n_average,
+                 "average N neighbouring channels into one (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
+  app.add_option("--phase-centre", options.phase_centre,
+                 "'RA DEC' or zenith: track it; none: drift scan (default: the stream's, or zenith)")
+      ->type_name("WHERE");
+  app.add_flag("--no-autos", options.no_autos, "leave the autocorrelations out");
+  add_voltage_options(tool, options.voltage);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From options and a stream's header to what each stage does, and what it costs.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/channelise/channelise.h"
+#include "kernels/correlate/correlate.h"
+#include "libcore/core/constants.h"
+#include "libcore/core/log.h"
+#include "libcore/io/delay_tracker.h"
+#include "tools/correlate/options.h"
+
+namespace apsyn {
+
+struct CorrelatePlan {
+  VoltageHeader header;  ///< with the effective layout
+  ChannelisePlan f;
+  CorrelatorPlan x;
+  IntegrationPlan integration;
+  MeanPlan mean;
+  DelayTarget target;
+  VisibilityHeader visibilities;
+  double spectrum_s = 0;
+  std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
+  std::size_t gulp_samples = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+/// What the visibilities are phased to: --phase-centre, or what the stream has been tracked to.
+inline DelayTarget delay_target(const std::string& text, const CorrelatePlan& plan,
+                                const UtcTime& first_middle) {
+  DelayTarget target;
+  target.applied = plan.header.phase_centre;
+  if (text == "none" || (text.empty() && target.applied)) return target;
+  if (text.empty() || text == "zenith")
+    target.centre = SkyFrame(*plan.header.layout.site).zenith(first_middle);
+  else
+    target.centre = parse_sky_direction(text);
+  return target;
+}
+
+inline std::vector<Product> products_of(const VoltageHeader& header, const std::string& name) {
+  const bool circular = header.pol_basis == "RL" || header.pol_basis == "LR";
+  if (header.n_pol == 1) return {circular ? Product::RR : Product::XX};
+  if (header.n_pol != 2)
+    throw DataError("{}: NPOL {}: only 1 or 2 polarisations can be correlated", name, header.n_pol);
+  if (circular) return {Product::RR, Product::RL, Product::LR, Product::LL};
+  return {Product::XX, Product::XY, Product::YX, Product::YY};
+}
+
+/// A whole number of spectra near the wanted length; the whole recording when that is shorter.
+inline std::int64_t spectra_per_integration(double wanted_s, double spectrum_s, std::int64_t n_available) {
+  if (!(wanted_s > 0)) throw UsageError("--integration {}: must be positive", format_duration(wanted_s));
+  const double exact = wanted_s / spectrum_s;
+  if (!(exact < 0x1p38)) throw UsageError("--integration {}: too long", format_duration(wanted_s));
+  std::int64_t n = std::max<std::int64_t>(1, std::llround(exact));
+  if (n_available > 0 && n > n_available) {
+    n = n_available;
+    log_info("--integration {}: the stream has {} only: one integration of all of it",
+             format_duration(wanted_s), format_duration(static_cast<double>(n) * spectrum_s));
+  } else if (std::abs(static_cast<double>(n) - exact) > 1e-6 * exact) {
+    log_info("--integration {}: taking {} spectra of {}, {}", format_duration(wanted_s), n,
+             format_duration(spectrum_s), format_duration(static_cast<double>(n) * spectrum_s));
+  }
+  return n;
+}
+
+inline VisibilityHeader visibility_header(const Tool& tool, const CorrelatePlan& plan,
+                                          const std::string& name) {
+  VisibilityHeader header;
+  header.telescope =
+      plan.header.layout.telescope.empty() ? plan.header.telescope : plan.header.layout.telescope;
+  header.source = plan.header.source;
+  header.start = sample_time(plan.header.start, plan.f.first_sample, plan.header.sample_s);
+  header.integration_s = static_cast<double>(plan.integration.n_spectra) * plan.spectrum_s;
+  header.sample_s = plan.header.sample_s;
+  const std::vector<double> fine_hz = plan.f.channel_hz();
+  const std::size_t n_average = plan.mean.n_average;
+  for (std::size_t first = 0; first < fine_hz.size(); first += n_average)
+    header.channel_hz.push_back((fine_hz[first] + fine_hz[first + n_average - 1]) / 2);
+  header.channel_width_hz = plan.f.channel_step_hz() * static_cast<double>(n_average);
+  header.products = products_of(plan.header, name);
+  header.baselines = plan.mean.baselines;
+  header.layout = plan.header.layout;
+  header.phase_centre = plan.target.centre ? plan.target.centre : plan.target.applied;
+  header.history = plan.header.history;
+  for (const std::string& line : tool.provenance()) header.history.push_back(line);
+  return header;
+}
+
+/// Block, gulp and memory. Only what --max-memory forces departs from the best block.
+inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
+  const VoltageHeader& header = plan.header;
+  const std::uint64_t sample_bytes = std::uint64_t{2} * header.n_chan * header.n_ant * header.n_pol *
+                                     (header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
+  const std::uint64_t record_bytes = std::uint64_t{12} * plan.mean.baselines.size() *
+                                     (header.n_chan * plan.x.n_fine / plan.mean.n_average) * header.n_pol *
+                                     header.n_pol;
+  const std::uint64_t unit = std::max<std::uint64_t>(1, header.missing_samples);
+  const double longest_m = [&] {
+    double longest = 0;
+    for (const Antenna& a : header.layout.antennas)
+      for (const Antenna& b : header.layout.antennas)
+        longest = std::max(longest, dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m));
+    return std::sqrt(longest);
+  }();
+  const auto reach = static_cast<std::uint64_t>(4 * longest_m / kSpeedOfLight_m_s / header.sample_s) + 4;
+  for (std::uint64_t cache = 16u << 20;; cache /= 2) {
+    plan.integration = plan_integration(plan.x, plan.integration.n_spectra, cache);
+    const std::uint64_t block_samples = plan.integration.block_spectra * plan.f.n_sample;
+    std::uint64_t gulp = std::max<std::uint64_t>(1, (cache / 4) / sample_bytes);
+    const std::uint64_t integration_samples =
+        static_cast<std::uint64_t>(plan.integration.n_spectra) * plan.f.n_sample;
+    // as many integrations per gulp as fit into the same space
+    gulp = std::min(gulp, integration_samples * std::max<std::uint64_t>(1, cache / record_bytes));
+    gulp = std::max(unit, gulp / unit * unit);
+    plan.gulp_samples = static_cast<std::size_t>(gulp);
+    const std::uint64_t records = gulp / integration_samples + 1;
+    constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
+    plan.memory_bytes = correlator_bytes(plan.x) + spectra_bytes(plan.x, plan.integration) +
+                        kItems * (gulp * sample_bytes + records * record_bytes) + 2 * gulp * sample_bytes +
+                        2 * (gulp + block_samples + reach) * sample_bytes +
+                        plan.f.n_threads * 4 * kPanelInputs * (plan.f.n_sample + 16) * sizeof(float) +
+                        (std::uint64_t{32} << 20);
+    if (plan.memory_bytes <= max_memory_bytes) return;
+    if (cache <= 64u << 10)
+      throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer channels",
+                       format_bytes(static_cast<double>(plan.memory_bytes)),
+                       format_bytes(static_cast<double>(max_memory_bytes)));
+  }
+}
+
+inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const OpenedVoltages& voltages) {
+  const std::string& name = voltages.reader.name();
+  CorrelatePlan plan;
+  plan.header = voltages.reader.header();
+  plan.header.layout = voltages.layout;
+  if (!voltages.has_positions)
+    throw UsageError("{}: the stream does not say where its antennas stand: give --antennas or --metafits",
+                     name);
+  if (!plan.header.layout.site)
+    throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
+  plan.f = plan_channelise(plan.header, options.n_fine, tool.common().threads);
+  plan.f.first_sample = options.voltage.first_sample;
+  plan.x = {plan.header.n_chan, options.n_fine, plan.header.n_ant, plan.header.n_pol, tool.common().threads};
+  plan.spectrum_s = static_cast<double>(plan.f.n_sample) * plan.header.sample_s;
+  const std::size_t n_channel = plan.header.n_chan * options.n_fine;
+  if (n_channel % options.n_average != 0)
+    throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average, n_channel);
+  std::int64_t n_samples = options.voltage.n_samples;
+  if (const auto all = voltages.reader.n_samples()) {
+    const std::int64_t left = *all - options.voltage.first_sample;
+    n_samples = n_samples < 0 ? left : std::min(n_samples, left);
+  }
+  plan.n_samples = n_samples;
+  plan.integration.n_spectra =
+      spectra_per_integration(options.integration_s, plan.spectrum_s,
+                              n_samples < 0 ? -1 : n_samples / static_cast<std::int64_t>(plan.f.n_sample));
+  plan.mean.baselines = all_baselines(plan.header.n_ant, !options.no_autos);
+  if (plan.mean.baselines.empty())
+    throw UsageError("{}: one antenna has no cross-correlations: leave --no-autos out", name);
+  plan.mean.n_average = options.n_average;
+  plan.mean.scale = plan.header.scale;
+  plan.mean.n_spectra = plan.integration.n_spectra;
+  const double half_s = 0.5 * static_cast<double>(plan.integration.n_spectra) * plan.spectrum_s;
+  const UtcTime first = sample_time(plan.header.start, plan.f.first_sample, plan.header.sample_s);
+  plan.target = delay_target(options.phase_centre, plan,
+                             add_picoseconds(first, static_cast<__int128>(std::llround(half_s * 1e12))));
+  plan.visibilities = visibility_header(tool, plan, name);
+  plan_memory(plan, tool.common().max_memory_bytes);
+  return plan;
+}
+
+}  // namespace apsyn
