@@ -45,6 +45,19 @@ expect_near "$(card iquv-dirty.fits BITPIX)" -64 0 BITPIX
 expect_no_file iquv-psf.fits
 run idg-grid --scale 30asec --size 64 "$set" -o swapped
 expect_file swapped-dirty.fits
+# A larger PSF changes nothing else: another grid, so equal to the accuracy, which is 2e-6 RMS and 5e-5 anywhere, of 73 Jy.
+run idg-grid $small --psf-size 129 -o wide "$set"
+expect_near "$(card wide-psf.fits NAXIS1)" 129 0 NAXIS1
+expect_near "$(card wide-psf.fits CRPIX2)" 65 0 CRPIX2
+expect_near "$(card wide-dirty.fits NAXIS2)" 64 0 NAXIS2
+differences() {
+  paste <(pixels "$1" | od -An -v -t f4 --endian=big -w4 -N 16384) <(pixels "$2" | od -An -v -t f4 --endian=big -w4 -N 16384) |
+    awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d } END { print NR == 4096 ? most : "short" }'
+}
+expect_near "$(differences a-dirty.fits wide-dirty.fits)" 0 4e-3 "the largest difference by --psf-size"
+expect_near "$(pixels wide-psf.fits | od -An -v -t f4 --endian=big -w4 | awk 'NR == 64 * 129 + 65 { print $1 }')" 1 1e-6 "the wide PSF's peak"
+expect_exit 2 idg-grid $small --psf-size 63 -o x "$set"
+expect_stderr "idg-grid: error: " --psf-size
 run idg-grid $small --shift '1h37m41s 33d10m' --no-psf -o moved "$set"
 expect_near "$(card moved-dirty.fits CRVAL2)" 33.1666666667 1e-9 CRVAL2
 

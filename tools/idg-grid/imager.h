@@ -108,8 +108,9 @@ inline GroupImages make_images(Imager& imager, const ChannelGroup& group) {
     return {};
   }
 
-  const IdgPlan plan = make_idg_plan({wanted.n_x, wanted.n_y, wanted.cell_rad}, idg_settings(wanted),
-                                     found.max_w_lambda, found.n_visibilities);
+  const IdgPlan plan =
+      make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
+                    idg_settings(wanted), found.max_w_lambda, found.n_visibilities);
   const std::uint64_t other = weights.bytes() + 2 * imager.block_bytes;
   const std::size_t layers = layers_per_pass(imager, plan, other);
   imager.source.rewind(group);

@@ -2,6 +2,7 @@
 // The command line of idg-grid.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct Options {
   std::vector<std::string> inputs;
   ImagingOptions imaging;
   bool psf_only = false, no_psf = false;
+  std::size_t psf_size = 0;  ///< 0 = that of the image
   int bitpix = -32;
 };
 
@@ -24,6 +26,13 @@ inline void declare(Tool& tool, Options& options) {
   add_imaging_options(tool, options.imaging, options.inputs);
   auto* psf_only = tool.app().add_flag("--psf-only", options.psf_only, "write NAME-psf.fits only");
   tool.app().add_flag("--no-psf", options.no_psf, "write NAME-dirty.fits only")->excludes(psf_only);
+  tool.app()
+      .add_option(
+          "--psf-size", options.psf_size,
+          "width and height of the PSF in pixels (default: those of the image); twice the image lets clean "
+          "reach everywhere")
+      ->type_name("N")
+      ->excludes("--no-psf");
   tool.app()
       .add_option("--bitpix", options.bitpix, "-32 or -64: float32 (default) or float64 pixels")
       ->type_name("N")
@@ -67,13 +76,25 @@ inline WeightSettings weight_settings(const ImagingOptions& options) {
   return settings;
 }
 
+/// The gridder makes all planes in one size: that of the larger one; the dirty image is cut out of it.
+inline std::size_t gridded_n_x(const Options& options) {
+  return std::max(options.imaging.n_x, options.psf_size);
+}
+inline std::size_t gridded_n_y(const Options& options) {
+  return std::max(options.imaging.n_y, options.psf_size);
+}
+
 inline void check_options(Tool& tool, const Options& options) {
   const ImagingOptions& imaging = options.imaging;
   if (imaging.n_x == 0 || imaging.n_y == 0) throw UsageError("--size is missing: for example --size 1024");
   if (!(imaging.cell_rad > 0))
     throw UsageError("--scale is missing or not positive: for example --scale 10asec");
+  if (options.psf_size != 0 && options.psf_size < std::max(imaging.n_x, imaging.n_y))
+    throw UsageError("--psf-size: {}: smaller than the image: leave it out, or give twice the image's size",
+                     options.psf_size);
   const std::string& output = tool.common().output;
-  if (output.empty() && !tool.common().dry_run) throw UsageError("-o NAME is missing: it becomes NAME-dirty.fits and NAME-psf.fits");
+  if (output.empty() && !tool.common().dry_run)
+    throw UsageError("-o NAME is missing: it becomes NAME-dirty.fits and NAME-psf.fits");
   if (output == "-" && ((!options.psf_only && !options.no_psf) || imaging.channels_out > 1))
     throw UsageError("-o -: standard output takes one image: use --no-psf or --psf-only");
 }

@@ -22,10 +22,15 @@ inline void add_to(GroupImages& sum, const GroupImages& group) {
   for (std::size_t i = 0; i < group.weight_sum.size(); ++i) sum.weight_sum[i] += group.weight_sum[i];
 }
 
-/// Planes [first, first + stokes.size()) divided by their weights.
+/// Width and height of an output.
+struct Extent {
+  std::size_t n_x = 0, n_y = 0;
+};
+
+/// Planes [first, first + stokes.size()) divided by their weights, cut to `extent` around the centre pixel.
 inline void write_image(const Imager& imager, const std::string& path, const GroupImages& images,
-                        std::size_t first, const std::vector<std::string>& stokes,
-                        const ChannelGroup& group) {
+                        std::size_t first, const std::vector<std::string>& stokes, const ChannelGroup& group,
+                        const Extent& extent) {
   const ImagingInfo& from = imager.source.info();
   Image image;
   image.info.centre = from.centre;
@@ -38,16 +43,19 @@ inline void write_image(const Imager& imager, const std::string& path, const Gro
   image.info.time = from.start;
   image.info.history = imager.tool.provenance();
   image.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
-  const std::size_t n_y = images.pixels.extent(1), n_x = images.pixels.extent(2);
-  image.pixels.resize({stokes.size(), 1, n_y, n_x});
+  image.pixels.resize({stokes.size(), 1, extent.n_y, extent.n_x});
+  const std::size_t skip_y = images.pixels.extent(1) / 2 - extent.n_y / 2;
+  const std::size_t skip_x = images.pixels.extent(2) / 2 - extent.n_x / 2;
   for (std::size_t p = 0; p < stokes.size(); ++p) {
     const double weight = images.weight_sum[first + p];
     if (!(weight > 0))
       throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
                          stokes[p]);
-    const double* sums = images.pixels.data() + (first + p) * n_y * n_x;
-    std::transform(sums, sums + n_y * n_x, image.pixels.data() + p * n_y * n_x,
-                   [weight](double sum) { return sum / weight; });
+    for (std::size_t y = 0; y < extent.n_y; ++y) {
+      const double* sums = &images.pixels(first + p, skip_y + y, skip_x);
+      std::transform(sums, sums + extent.n_x, &image.pixels(p, 0, y, 0),
+                     [weight](double sum) { return sum / weight; });
+    }
   }
   write_fits_image(path, image, imager.options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32,
                    imager.tool.common().overwrite);
@@ -68,8 +76,12 @@ inline void write_images(const Imager& imager, const std::string& part, const Gr
                          const ChannelGroup& group) {
   const OutputNames names = output_names(imager, part);
   const auto& planes = imager.source.info().planes;
-  if (!names.dirty.empty()) write_image(imager, names.dirty, images, 0, planes, group);
-  if (!names.psf.empty()) write_image(imager, names.psf, images, imager.n_data_planes(), {planes[0]}, group);
+  const Options& options = imager.options;
+  const Extent dirty{options.imaging.n_x, options.imaging.n_y};
+  const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
+  if (!names.dirty.empty()) write_image(imager, names.dirty, images, 0, planes, group, dirty);
+  if (!names.psf.empty())
+    write_image(imager, names.psf, images, imager.n_data_planes(), {planes[0]}, group, psf);
 }
 
 inline std::string part_name(std::size_t group, std::size_t n_groups) {
