@@ -66,6 +66,56 @@ std::string error_of(const std::string& path, const MsSelection& selection = {})
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(the_tables_hold_what_other_programs_read) {
+  ScratchFolder folder;
+  const std::string path = folder / "a.ms";
+  Observation observation(ms_description(), 2);
+  observation.weight(0, 1, 2, 3) = 0;
+  for (int c = 0; c < 4; ++c)
+    for (int p = 0; p < 4; ++p) observation.weight(1, 2, c, p) = 0;
+  observation.write(path);
+  const casacore::Table main(path);
+  BOOST_TEST(main.keywordSet().asFloat("MS_VERSION") == 2.0f);
+  for (const char* name :
+       {"ANTENNA", "DATA_DESCRIPTION", "FEED", "FIELD", "FLAG_CMD", "HISTORY", "OBSERVATION", "POINTING",
+        "POLARIZATION", "PROCESSOR", "SPECTRAL_WINDOW", "STATE"})
+    BOOST_TEST(main.keywordSet().isDefined(name), name);
+  const auto reference = [](const casacore::Table& table, const char* column) {
+    return std::string(
+        casacore::TableColumn(table, column).keywordSet().subRecord("MEASINFO").asString("Ref"));
+  };
+  BOOST_TEST(reference(main, "TIME") == "UTC");
+  BOOST_TEST(reference(main, "UVW") == "J2000");
+  const casacore::Matrix<casacore::Bool> flag = casacore::ArrayColumn<casacore::Bool>(main, "FLAG")(1);
+  BOOST_TEST((flag(3, 2) && !flag(2, 2)));
+  const casacore::ScalarColumn<casacore::Bool> flag_row(main, "FLAG_ROW");
+  const casacore::Vector<float> weight = casacore::ArrayColumn<float>(main, "WEIGHT")(1);
+  const casacore::Vector<float> sigma = casacore::ArrayColumn<float>(main, "SIGMA")(1);
+  double sum = 0;
+  for (int c : {0, 1, 3}) sum += static_cast<double>(observation.weight(0, 1, c, 3));
+  BOOST_TEST(weight[3] == static_cast<float>(sum / 3), boost::test_tools::tolerance(1e-6f));
+  BOOST_TEST(sigma[3] * sigma[3] * weight[3] == 1.0f, boost::test_tools::tolerance(1e-5f));
+  for (casacore::rownr_t row = 0; row < 12; ++row) BOOST_TEST(flag_row(row) == (row == 8));
+
+  const casacore::Table window(path + "/SPECTRAL_WINDOW"), feed(path + "/FEED"), history(path + "/HISTORY"),
+      field(path + "/FIELD"), observations(path + "/OBSERVATION"), polarization(path + "/POLARIZATION");
+  BOOST_TEST(casacore::ScalarColumn<casacore::Int>(window, "MEAS_FREQ_REF")(0) == 5);
+  BOOST_TEST(casacore::ScalarColumn<double>(window, "TOTAL_BANDWIDTH")(0) == 40e3);
+  BOOST_TEST(feed.nrow() == 3u);
+  const casacore::Vector<casacore::String> receptors =
+      casacore::ArrayColumn<casacore::String>(feed, "POLARIZATION_TYPE")(2);
+  BOOST_TEST((receptors[0] == "X" && receptors[1] == "Y"));
+  BOOST_TEST(history.nrow() == 2u);
+  BOOST_TEST(std::string(casacore::ScalarColumn<casacore::String>(history, "MESSAGE")(1)) == "-o x.ms");
+  BOOST_TEST(reference(field, "PHASE_DIR") == "J2000");
+  const casacore::Vector<double> span = casacore::ArrayColumn<double>(observations, "TIME_RANGE")(0);
+  BOOST_TEST(span[0] == observation.time_s(0) - 1);
+  BOOST_TEST(span[1] == observation.time_s(1) + 1);
+  const casacore::Matrix<casacore::Int> pairs =
+      casacore::ArrayColumn<casacore::Int>(polarization, "CORR_PRODUCT")(0);
+  BOOST_TEST((pairs(0, 1) == 0 && pairs(1, 1) == 1 && pairs(0, 2) == 1 && pairs(1, 2) == 0));
+}
+
 BOOST_AUTO_TEST_CASE(windows_and_fields_are_told_apart) {
   ScratchFolder folder;
   const std::string path = folder / "a.ms";
