@@ -6,6 +6,7 @@
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
+#include "libcore/core/projection.h"
 
 namespace apsyn {
 namespace {
@@ -69,20 +70,14 @@ void trace(const SkyView& view, int n, Direction direction, Paths& paths) {
 
 std::optional<SkyDirection> SinProjection::direction(Point pixel) const {
   const double l = (ref_x - pixel.x) * cell_x_rad, m = (pixel.y - ref_y) * cell_y_rad;
-  const double n2 = 1 - l * l - m * m;
-  if (!(n2 >= 0)) return std::nullopt;
-  const double n = std::sqrt(n2), c = std::cos(centre.dec_rad), s = std::sin(centre.dec_rad);
-  const double x = n * c - m * s, z = m * c + n * s;  // towards the centre's meridian; the pole
-  return SkyDirection{wrapped(centre.ra_rad + std::atan2(l, x)), std::atan2(z, std::hypot(l, x))};
+  if (!(l * l + m * m <= 1)) return std::nullopt;
+  return unproject(centre, l, m);
 }
 
 std::optional<Point> SinProjection::pixel(const SkyDirection& direction) const {
-  const double d_ra = direction.ra_rad - centre.ra_rad;
-  const double c = std::cos(direction.dec_rad), s = std::sin(direction.dec_rad);
-  const double c0 = std::cos(centre.dec_rad), s0 = std::sin(centre.dec_rad);
-  const double l = c * std::sin(d_ra), m = s * c0 - c * s0 * std::cos(d_ra);
-  if (s * s0 + c * c0 * std::cos(d_ra) < 0) return std::nullopt;
-  return Point{ref_x - l / cell_x_rad, ref_y + m / cell_y_rad};
+  const DirectionCosines cosines = project(centre, direction);
+  if (cosines.n < 0) return std::nullopt;
+  return Point{ref_x - cosines.l / cell_x_rad, ref_y + cosines.m / cell_y_rad};
 }
 
 SinProjection sin_projection(const ImageInfo& info, std::size_t nx, std::size_t ny) {

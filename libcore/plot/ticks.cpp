@@ -26,9 +26,9 @@ struct Step {
 
 Step nice_step(double span, int target) {
   const double raw = span / std::max(target, 1), decade = std::pow(10.0, std::floor(std::log10(raw)));
-  if (raw <= decade * 1.0000001) return {decade, 5};
-  if (raw <= 2 * decade) return {2 * decade, 4};
-  if (raw <= 5 * decade) return {5 * decade, 5};
+  if (raw <= 1.3 * decade) return {decade, 5};
+  if (raw <= 2.6 * decade) return {2 * decade, 4};
+  if (raw <= 6.5 * decade) return {5 * decade, 5};
   return {10 * decade, 5};
 }
 

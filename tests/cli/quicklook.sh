@@ -131,3 +131,44 @@ done
 expect_exit 1 quicklook sky.fits --max-memory 10kB -o wrong.png
 expect_stderr max-memory
 expect_no_file wrong.png
+
+# Visibilities and voltages, from files and pipes.
+simulate --array mwa-32t --sky sky.txt --freq 150MHz --bandwidth 1.28MHz --channels 4 --duration 3s -q -o obs.ms ||
+  fail "no Measurement Set to look at"
+run quicklook obs.ms
+is_png obs.png 2180 1160
+run quicklook obs.ms/ -o slash.png
+for plot in uv amplitude spectrum; do
+  run quicklook obs.ms --plot $plot --size 300 -o $plot.png
+  is_png $plot.png
+done
+expect_exit 1 quicklook obs.ms --plot autos -o wrong.png
+expect_stderr "no usable data"
+expect_exit 2 quicklook obs.ms --plot pie -o wrong.png
+expect_exit '1|3' quicklook obs.ms --column NO_SUCH -o wrong.png
+expect_stderr NO_SUCH
+mkdir broken.ms && cp obs.ms/table.dat broken.ms/
+expect_exit '1|3' quicklook broken.ms -o wrong.png
+expect_no_file wrong.png
+
+simulate --array mwa-32t --sky sky.txt --freq 150MHz --bandwidth 1.28MHz --channels 32 --duration 8ms --bits 4 \
+  --noise 1000Jy --drop 0.1 -q -o rec.dada || fail "no voltages to look at"
+run quicklook rec.dada
+is_png rec.png 1900 1290
+run bash -c 'quicklook --samples 0:128 -o some.png <rec.dada'
+cmp -s <(pixels rec.png) <(pixels some.png) && fail "--samples changes nothing"
+head -c $(($(stat -c %s rec.dada) - 100)) rec.dada >torn.dada
+expect_exit 3 quicklook torn.dada -o wrong.png
+expect_stderr torn.dada
+expect_exit 3 bash -c 'head -c 2000 rec.dada | quicklook -o wrong.png'
+expect_exit 2 quicklook rec.dada --samples 100000: -o wrong.png
+expect_no_file wrong.png
+
+run bash -c 'set -o pipefail; correlate rec.dada --integration 2ms -q -o - | quicklook -o vis.png'
+is_png vis.png 2180 1160
+run correlate rec.dada --integration 2ms -q -o rec.vis
+run quicklook rec.vis -o vis-file.png
+run quicklook rec.vis --plot autos -o autos.png
+is_png autos.png
+expect_exit 3 bash -c 'head -c 20000 rec.vis | quicklook -o wrong.png'
+expect_no_file wrong.png

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Gathers a VoltageSummary in one pass and fixed memory, on one thread. Streams of 32 channels or more show
+// their own channels as the spectrum; fewer channels are split by a Hann-windowed FFT of each channel into at
+// least 512 bins in all, from whole segments without missing samples that start at multiples of the segment's
+// length within a block.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "libcore/core/voltage.h"
+#include "libcore/core/voltage_summary.h"
+
+namespace apsyn {
+
+class VoltageSummariser {
+ public:
+  explicit VoltageSummariser(const VoltageHeader& header);
+  ~VoltageSummariser();
+  void add(const VoltageBlock& block);
+  const VoltageSummary& summary() const { return summary_; }
+  /// Blocks of a multiple of this many samples lose none of them to the spectra.
+  std::size_t segment() const { return n_fine_; }
+
+ private:
+  void place_frequencies(const VoltageHeader& header);
+  void prepare_levels(const VoltageBlock& block);
+  void add_samples(const VoltageBlock& block);
+  void add_spectra(const VoltageBlock& block);
+  VoltageSummary summary_;
+  std::size_t n_fine_ = 1;             ///< FFT length, 1 = the stream's channels serve
+  std::vector<std::size_t> position_;  ///< [chan][fine] -> index into freq_hz
+  std::vector<float> window_;          ///< [n_fine]
+  struct Transform;
+  std::unique_ptr<Transform> transform_;
+};
+
+}  // namespace apsyn

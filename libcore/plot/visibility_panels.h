@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The panels that figures of visibilities are put together from.
+#pragma once
+
+#include "libcore/core/visibility_summary.h"
+#include "libcore/plot/density_plot.h"
+
+namespace apsyn {
+
+/// Both conjugates; the panel should be square.
+void draw_uv_coverage(Canvas& canvas, const Theme& theme, const Rect& panel,
+                      const VisibilitySummary& summary);
+
+enum class Against { time, frequency, baseline };
+void draw_amplitude(Canvas& canvas, const Theme& theme, const Rect& panel, const VisibilitySummary& summary,
+                    Against against);
+void draw_phase(Canvas& canvas, const Theme& theme, const Rect& panel, const VisibilitySummary& summary,
+                Against against);
+
+/// Mean amplitude and amplitude of the mean per product; phase of the mean.
+void draw_amplitude_spectrum(Canvas& canvas, const Theme& theme, const Rect& panel,
+                             const VisibilitySummary& summary);
+void draw_phase_spectrum(Canvas& canvas, const Theme& theme, const Rect& panel,
+                         const VisibilitySummary& summary);
+/// Autocorrelations of one product: antennas down, frequency right, in dB above the median. Returns the
+/// stretch for a colour bar.
+Stretch draw_auto_spectra(Canvas& canvas, const Theme& theme, const Rect& panel,
+                          const VisibilitySummary& summary, std::size_t product, const ColourMap& map);
+
+}  // namespace apsyn

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The parts of quicklook: one function for each kind of input, from the options to the finished picture.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "libcore/cli/tool.h"
+#include "libcore/cli/voltage_options.h"
+#include "libcore/plot/canvas.h"
+
+namespace apsyn {
+
+struct QuicklookOptions {
+  std::vector<std::string> inputs;
+  std::string kind, title;
+  std::size_t size = 1000;
+  // images
+  std::string range, plane, crop, stretch, mark, reduce = "mean", grid = "auto", colour_map = "ember";
+  double percentile = 0, zoom = 0;
+  // visibilities
+  std::string plot = "overview", column = "DATA";
+  VoltageOptions voltage;
+};
+
+/// What reading the image needs: its pixels as doubles beside the bytes of the file.
+double image_memory_bytes(const std::string& input);
+Canvas picture_of_image(Tool& tool, const QuicklookOptions& options);
+
+Canvas picture_of_measurement_set(Tool& tool, const QuicklookOptions& options);
+Canvas picture_of_visibility_stream(Tool& tool, const QuicklookOptions& options);
+
+Canvas picture_of_voltages(Tool& tool, const QuicklookOptions& options);
+
+}  // namespace apsyn
