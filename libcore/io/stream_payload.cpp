@@ -2,7 +2,6 @@
 #include "libcore/io/stream_payload.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "libcore/core/ascii_header.h"
 #include "libcore/core/error.h"
@@ -135,7 +134,7 @@ std::size_t StreamPayload::read(void* bytes, std::size_t n_bytes) {
 std::size_t StreamPayload::read_with_trailer(char* bytes, std::size_t n_bytes) {
   // Always keeps the last kTrailerBytes back: when the input ends, they are the trailer.
   std::size_t got = std::min(n_bytes, ahead_.size());
-  std::memcpy(bytes, ahead_.data(), got);
+  std::copy_n(ahead_.data(), got, bytes);
   ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(got));
   got += source_->read(bytes + got, n_bytes - got);
   const std::size_t kept = ahead_.size();

@@ -178,6 +178,8 @@ bool VoltageReader::read(VoltageBlock& block, std::size_t n_time) {
   State& state = *state_;
   if (n_time == 0) throw std::logic_error("VoltageReader::read: n_time is 0");
   state.begun = true;
+  // No block holds more; larger requests would overflow the byte counts below.
+  n_time = std::min(n_time, std::size_t{1} << 32);
   const bool first_row_known = state.judged_row == static_cast<std::int64_t>(state.next / state.missing);
   const std::uint64_t hold_from = first_row_known ? state.next : state.next / state.missing * state.missing;
   const std::uint64_t wanted_end = state.next + n_time;

@@ -255,6 +255,50 @@ BOOST_AUTO_TEST_CASE(not_finite_samples) {
   BOOST_TEST(block.is_valid(200, 1));
 }
 
+BOOST_AUTO_TEST_CASE(spans_of_nothing_but_nan) {
+  const Scratch scratch;
+  const VoltageFormat f{"TFAP", 1, 2, 1, 1, 32, 2, "FLOAT"};
+  const auto payload = reference::encode_voltages(
+      f, 300, [](auto t, auto, auto a, auto, unsigned) { return a == 1 && t >= 128 ? double(NAN) : 1.0; });
+  scratch.file("a.dada", reference::voltage_header_text(f, "") + std::string(payload.begin(), payload.end()));
+  for (std::size_t n_time : {10u, 100u, 128u, 300u}) {
+    VoltageReader reader(scratch.path("a.dada"));
+    VoltageBlock block;
+    std::size_t next = 0;
+    for (; reader.read(block, n_time); next += block.n_time)
+      for (std::size_t t = 0; t < block.n_time; ++t) {
+        BOOST_REQUIRE(block.is_valid(t, 0));
+        BOOST_REQUIRE(block.is_valid(t, 1) == (next + t < 128));
+      }
+    BOOST_TEST(next == 300u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(damaged_headers_end_in_order) {
+  const Scratch scratch;
+  VoltageFormat f{"FTAP", 3, 2, 2, 20, 4};
+  const std::string good = stream_bytes(f, 400, "RESOLUTION 24\nMISSING_NSAMP 50\n");
+  std::mt19937 random(21);
+  std::size_t n_read = 0;
+  for (int turn = 0; turn < 1500; ++turn) {
+    std::string bytes = good;
+    for (int n = 0; n < 2; ++n)
+      bytes[random() % 420] = static_cast<char>(turn % 3 ? '0' + random() % 10 : 32 + random() % 95);
+    // Without a known length the reader must not believe what the header promises.
+    const auto body = [&](const std::string& path) {
+      try {
+        read_all(path, 64);
+        ++n_read;
+      } catch (const Error& error) {
+        BOOST_REQUIRE((error.status() == ExitStatus::malformed));
+      }
+    };
+    body(scratch.file("damaged.dada", bytes));
+    if (turn % 10 == 0) reference::with_stdin(bytes, [&] { body("-"); });
+  }
+  BOOST_TEST_MESSAGE(n_read << " were still streams");
+}
+
 BOOST_AUTO_TEST_CASE(conjugating_the_most_negative_integer) {
   const Scratch scratch;
   VoltageFormat f{"TFAP", 1, 1, 1};
@@ -345,7 +389,11 @@ BOOST_AUTO_TEST_CASE(every_cut_is_refused) {
   write(scratch.path("a.dada"));
   reference::with_stdout(scratch.path("s.dada"), [&] { write("-"); });
   const std::string file = scratch.read("a.dada"), stream = scratch.read("s.dada");
-  for (std::size_t cut = 0; cut < 4096; cut += cut < 1200 ? 1 : 37) refused(scratch, file.substr(0, cut));
+  for (std::size_t cut = 0; cut < 4096; ++cut) {
+    if (cut % 64 == 0) refused(scratch, file.substr(0, cut));
+    BOOST_CHECK_EXCEPTION(read_all(scratch.file("bad.dada", file.substr(0, cut))), Error,
+                          malformed_at_offset);
+  }
   std::mt19937 random(11);
   for (int i = 0; i < 200; ++i) {
     refused(scratch, file.substr(0, 4096 + random() % payload.size()));
@@ -371,6 +419,11 @@ BOOST_AUTO_TEST_CASE(a_damaged_stream_is_refused) {
   });
   const std::string stream = scratch.read("s.dada");
   read_all(scratch.path("s.dada"));
+  std::string flipped = stream;
+  flipped[5000] ^= 1;
+  BOOST_CHECK_EXCEPTION(read_all(scratch.file("flipped.dada", flipped)), Error, [](const Error& e) {
+    return malformed_at_offset(e) && std::string(e.what()).find("checksum") != std::string::npos;
+  });
   std::mt19937 random(12);
   for (int i = 0; i < 200; ++i) {
     std::string damaged = stream;
