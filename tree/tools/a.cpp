@@ -1,2 +1,0 @@
-#include <vector>
-  # include "libcore/io/fits_image.h"
