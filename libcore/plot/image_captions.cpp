@@ -84,12 +84,13 @@ Heading image_heading(const ImageInfo& info, const ImageFigureOptions& options) 
   return heading;
 }
 
-std::vector<std::string> image_footer(const ImageInfo& info, const ImageFigureOptions& options,
-                                      const SkyView& view, const PlaneStatistics& s, StretchKind stretch) {
+std::vector<std::string> image_footer(const ImageInfo& info, const SkyView& view, const PlaneStatistics& s,
+                                      StretchKind stretch) {
   const DisplayUnit peak_unit = display_unit(info.unit, std::abs(s.maximum));
   const DisplayUnit noise_unit = display_unit(info.unit, s.noise);
   std::string first = fmt::format("peak {} {}", short_number(s.maximum * peak_unit.factor), peak_unit.label);
-  const Point peak{static_cast<double>(s.x_max + options.x0), static_cast<double>(s.y_max + options.y0)};
+  const Point peak{view.pixels.x0 + 0.5 + static_cast<double>(s.x_max),
+                   view.pixels.y0 + 0.5 + static_cast<double>(s.y_max)};
   if (const auto at = view.projection.direction(peak)) first += " at " + position_label(*at, info.cell_rad);
   append(first, fmt::format("noise {} {} (from the median deviation)",
                             short_number(s.noise * noise_unit.factor), noise_unit.label));

@@ -17,9 +17,8 @@ DisplayUnit display_unit(const std::string& unit, double largest);
 
 Heading image_heading(const ImageInfo& info, const ImageFigureOptions& options);
 /// Two lines: peak and where it is, noise; beam, pixels, stretch. `statistics` are in the image's own unit.
-std::vector<std::string> image_footer(const ImageInfo& info, const ImageFigureOptions& options,
-                                      const SkyView& view, const PlaneStatistics& statistics,
-                                      StretchKind stretch);
+std::vector<std::string> image_footer(const ImageInfo& info, const SkyView& view,
+                                      const PlaneStatistics& statistics, StretchKind stretch);
 /// "2.3′", "10.5″", "1.2°".
 std::string angle_label(double rad);
 

@@ -26,7 +26,7 @@ Theme figure_theme(const ImageFigureOptions& options) {
   return {.unit = static_cast<double>(options.size) / 1000};
 }
 
-/// Sides of the data area: whole canvas pixels per image pixel when the image is the smaller.
+/// Sides of the data area: a whole number of canvas pixels per image pixel unless the image is much larger.
 Rect place_panel(const ImageFigureOptions& options, const SinProjection& projection, const Rect& pixels,
                  const Margins& margins) {
   const double width_rad = pixels.width() * projection.cell_x_rad;
@@ -34,22 +34,33 @@ Rect place_panel(const ImageFigureOptions& options, const SinProjection& project
   const double size = static_cast<double>(options.size);
   double scale = size / std::max(width_rad, height_rad);
   const double per_pixel = scale * projection.cell_x_rad;
-  if (per_pixel >= 1 && projection.cell_x_rad == projection.cell_y_rad)
-    scale = std::floor(per_pixel + 1e-9) / projection.cell_x_rad;
+  if (per_pixel >= 0.75 && projection.cell_x_rad == projection.cell_y_rad)
+    scale = std::round(per_pixel) / projection.cell_x_rad;
   const double width = std::max(1.0, std::round(width_rad * scale));
   const double height = std::max(1.0, std::round(height_rad * scale));
   const double left = std::round(margins.left), top = std::round(margins.top);
   return {left, top, left + width, top + height};
 }
 
-Rect shown_pixels(const Image& image, const ImageFigureOptions& o) {
+/// Of an image that reaches beyond the horizon, the part within it.
+Rect within_horizon(const Rect& pixels, const SinProjection& sky) {
+  const double rx = std::ceil(1 / sky.cell_x_rad) + 1.5, ry = std::ceil(1 / sky.cell_y_rad) + 1.5;
+  const double x = std::round(sky.ref_x), y = std::round(sky.ref_y);
+  const Rect cut{std::max(pixels.x0, x - rx), std::max(pixels.y0, y - ry), std::min(pixels.x1, x + rx),
+                 std::min(pixels.y1, y + ry)};
+  return cut.width() >= 1 && cut.height() >= 1 ? cut : pixels;
+}
+
+Rect shown_pixels(const Image& image, const ImageFigureOptions& o, const SinProjection& sky) {
   const std::size_t ny = image.pixels.extent(2), nx = image.pixels.extent(3);
   const std::size_t width = o.width == 0 ? nx : o.width, height = o.height == 0 ? ny : o.height;
   if (o.x0 >= nx || o.y0 >= ny || width > nx - o.x0 || height > ny - o.y0)
     throw UsageError("--crop: {} x {} pixels at {},{}: that leaves the image of {} x {}", width, height, o.x0,
                      o.y0, nx, ny);
   const double x = static_cast<double>(o.x0), y = static_cast<double>(o.y0);
-  return {x - 0.5, y - 0.5, x - 0.5 + static_cast<double>(width), y - 0.5 + static_cast<double>(height)};
+  const Rect asked{x - 0.5, y - 0.5, x - 0.5 + static_cast<double>(width),
+                   y - 0.5 + static_cast<double>(height)};
+  return o.width == 0 ? within_horizon(asked, sky) : asked;
 }
 
 /// The plane, cut out; values off the sky become NaN.
@@ -59,11 +70,13 @@ Buffer<double, 2> cut_plane(const Image& image, const ImageFigureOptions& o, con
                      image.pixels.extent(0), image.pixels.extent(1));
   const auto width = static_cast<std::size_t>(view.pixels.width());
   const auto height = static_cast<std::size_t>(view.pixels.height());
+  const auto x0 = static_cast<std::size_t>(view.pixels.x0 + 0.5),
+             y0 = static_cast<std::size_t>(view.pixels.y0 + 0.5);
   Buffer<double, 2> plane({height, width});
   for (std::size_t y = 0; y < height; ++y)
     for (std::size_t x = 0; x < width; ++x) {
-      const Point pixel{static_cast<double>(x + o.x0), static_cast<double>(y + o.y0)};
-      const double value = image.pixels(o.stokes, o.channel, y + o.y0, x + o.x0);
+      const Point pixel{static_cast<double>(x + x0), static_cast<double>(y + y0)};
+      const double value = image.pixels(o.stokes, o.channel, y + y0, x + x0);
       plane(y, x) = std::isfinite(value) && view.projection.direction(pixel) ? value : NAN;
     }
   return plane;
@@ -71,13 +84,13 @@ Buffer<double, 2> cut_plane(const Image& image, const ImageFigureOptions& o, con
 
 /// A pixel that the horizon cuts may have its centre below it: what is above shows the inner neighbour's
 /// value.
-void extend_to_horizon(Buffer<double, 2>& plane, const ImageFigureOptions& o, const SkyView& view) {
+void extend_to_horizon(Buffer<double, 2>& plane, const SkyView& view) {
   const SinProjection& sky = view.projection;
   const long height = static_cast<long>(plane.extent(0)), width = static_cast<long>(plane.extent(1));
   for (long y = 0; y < height; ++y)
     for (long x = 0; x < width; ++x) {
-      const double px = static_cast<double>(x) + static_cast<double>(o.x0);
-      const double py = static_cast<double>(y) + static_cast<double>(o.y0);
+      const double px = static_cast<double>(x) + view.pixels.x0 + 0.5;
+      const double py = static_cast<double>(y) + view.pixels.y0 + 0.5;
       const double dx = px > sky.ref_x ? -1 : 1, dy = py > sky.ref_y ? -1 : 1;
       if (sky.direction({px, py}) || !sky.direction({px + dx / 2, py + dy / 2})) continue;
       const bool mostly_x = std::abs(px - sky.ref_x) > std::abs(py - sky.ref_y);
@@ -118,7 +131,7 @@ void scale_values(Buffer<double, 2>& plane, Stretch& stretch, double factor) {
 SkyView image_figure_view(const Image& image, const ImageFigureOptions& options) {
   SkyView view;
   view.projection = sin_projection(image.info, image.pixels.extent(3), image.pixels.extent(2));
-  view.pixels = shown_pixels(image, options);
+  view.pixels = shown_pixels(image, options, view.projection);
   view.panel = place_panel(options, view.projection, view.pixels, {0, 0, 0, 0});
   const Margins m = margins(figure_theme(options), is_wide(view));
   view.panel = place_panel(options, view.projection, view.pixels, m);
@@ -136,7 +149,7 @@ Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) 
   Stretch stretch = choose_stretch(options, plane, statistics);
   const DisplayUnit unit =
       display_unit(image.info.unit, std::max(std::abs(stretch.low), std::abs(stretch.high)));
-  if (wide) extend_to_horizon(plane, options, view);
+  if (wide) extend_to_horizon(plane, view);
   scale_values(plane, stretch, unit.factor);
 
   const Rect& panel = view.panel;
@@ -164,7 +177,7 @@ Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) 
   draw_heading(canvas, theme, panel.x0, width, image_heading(image.info, options));
   const TextStyle style = theme.small_text(20);
   double y = static_cast<double>(canvas.height()) - theme.px(50);
-  for (const std::string& line : image_footer(image.info, options, view, statistics, stretch.kind)) {
+  for (const std::string& line : image_footer(image.info, view, statistics, stretch.kind)) {
     draw_text(canvas, fitted(line, style, width), {panel.x0, y}, style);
     y += theme.px(29);
   }

@@ -188,14 +188,16 @@ BOOST_AUTO_TEST_CASE(odd_images_are_drawn_or_refused) {
   for (double value : {0.0, 1.0, -3.0, 1e30, 1e-30}) {
     Image image = blank_image(9, 5, 10, 10, 0.1);
     image.pixels.fill(value);
-    BOOST_CHECK_NO_THROW(draw_image_figure(image, {}));
+    ImageFigureOptions small;
+    small.size = 150;
+    BOOST_CHECK_NO_THROW(draw_image_figure(image, small));
     image.pixels(0, 0, 0, 0) = NAN;
     image.pixels(0, 0, 1, 1) = 2 * value + 1;
     for (StretchKind kind : {StretchKind::linear, StretchKind::sqrt, StretchKind::log, StretchKind::asinh}) {
       ImageFigureOptions options;
       if (kind == StretchKind::log && value < 0) continue;  // below
       options.stretch = kind;
-      options.size = 200;
+      options.size = 150;
       BOOST_CHECK_NO_THROW(draw_image_figure(image, options));
     }
   }
@@ -219,6 +221,27 @@ BOOST_AUTO_TEST_CASE(odd_images_are_drawn_or_refused) {
   BOOST_CHECK_THROW(draw_image_figure(image, options), UsageError);
   image.info.cell_rad = 0;
   BOOST_CHECK_THROW(draw_image_figure(image, {}), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(pixels_are_whole_squares_and_the_horizon_is_cut_out) {
+  for (auto [n, expected] :
+       {std::pair<std::size_t, double>{64, 1024}, {512, 1024}, {700, 700}, {1300, 1300}, {1400, 1000}}) {
+    const SkyView view = image_figure_view(blank_image(n, n, 10, 20, 0.001), {});
+    BOOST_CHECK_EQUAL(view.panel.width(), expected);
+    BOOST_CHECK_EQUAL(view.panel.height(), expected);
+  }
+  // l = 1 is 1 / (0.7 deg) = 81.85 pixels from pixel 150
+  const SkyView view = image_figure_view(blank_image(300, 200, 10, -26, 0.7), {});
+  BOOST_CHECK_EQUAL(view.pixels.x0, 150 - 82 - 1.5);
+  BOOST_CHECK_EQUAL(view.pixels.x1, 150 + 82 + 1.5);
+  BOOST_CHECK_EQUAL(view.pixels.y0, 100 - 82 - 1.5);
+  Image image = blank_image(300, 200, 10, -26, 0.7);
+  image.pixels(0, 0, 110, 170) = 1;
+  const Canvas canvas = draw_image_figure(image, {});
+  const Point at = view.to_canvas(Point{170, 110});
+  BOOST_CHECK_SMALL(canvas.pixel(static_cast<std::size_t>(at.x), static_cast<std::size_t>(at.y)).green -
+                        ColourMap("ember")(1).green,
+                    0.01f);
 }
 
 BOOST_AUTO_TEST_CASE(captions) {
