@@ -20,7 +20,7 @@ void tile(D d, std::size_t n_k, std::size_t n_rows, std::size_t n_cols, const T*
   const std::size_t lanes = hn::Lanes(d);
   hn::Vec<D> sum[tile_rows][n_vectors];
   for (std::size_t r = 0; r < tile_rows; ++r)
-    for (std::size_t v = 0; v < n_vectors; ++v) sum[r][v] = hn::LoadU(d, c + r * n_cols + v * lanes);
+    for (std::size_t v = 0; v < n_vectors; ++v) sum[r][v] = hn::Zero(d);
   for (std::size_t k = 0; k < n_k; ++k) {
     hn::Vec<D> column[n_vectors];
     for (std::size_t v = 0; v < n_vectors; ++v) column[v] = hn::LoadU(d, b + k * n_cols + v * lanes);
@@ -30,7 +30,10 @@ void tile(D d, std::size_t n_k, std::size_t n_rows, std::size_t n_cols, const T*
     }
   }
   for (std::size_t r = 0; r < tile_rows; ++r)
-    for (std::size_t v = 0; v < n_vectors; ++v) hn::StoreU(sum[r][v], d, c + r * n_cols + v * lanes);
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      T* out = c + r * n_cols + v * lanes;
+      hn::StoreU(hn::Add(sum[r][v], hn::LoadU(d, out)), d, out);
+    }
 }
 
 template <class T>

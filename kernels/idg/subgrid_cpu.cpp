@@ -60,8 +60,8 @@ SubgridTables<T>::SubgridTables(const IdgPlan& plan_, std::size_t n_data, PsfPla
       const double l = ix * step_l, m = iy * step_m;
       const double n = std::sqrt(std::max(0.0, 1 - l * l - m * m));
       for (std::size_t r = 0; r < plan.n_terms; ++r)
-        coefficient(r, y, x) = static_cast<T>((r == 0 ? 1 : 2) * taper(y, x) *
-                                              bessel_j(r, two_pi * plan.half_w_lambda * (n - plan.n_middle)));
+        coefficient(r, y, x) =
+            (r == 0 ? 1 : 2) * taper(y, x) * bessel_j(r, two_pi * plan.half_w_lambda * (n - plan.n_middle));
     }
   uv_phase.resize({side});
   for (std::size_t k = 0; k < side; ++k) {
@@ -70,7 +70,7 @@ SubgridTables<T>::SubgridTables(const IdgPlan& plan_, std::size_t n_data, PsfPla
         std::polar(1.0 / static_cast<double>(side),
                    -std::numbers::pi * cell * static_cast<double>(side - 1) / static_cast<double>(side));
   }
-  fft = std::make_unique<ComplexFft<T>>(std::array<std::size_t, 2>{side, side}, 1, FftSign::plus);
+  fft = std::make_unique<ComplexFft<double>>(std::array<std::size_t, 2>{side, side}, 1, FftSign::plus);
 }
 
 template <class T>
@@ -164,28 +164,27 @@ void SubgridMaker<T>::finish(std::size_t plane, std::size_t output, View<std::co
     const T* c = c_.data() + (r * tables_.n_planes + plane) * 2 * side * columns;
     // (-i)^r of the Chebyshev expansion.
     static constexpr int turn_re[4] = {1, 0, -1, 0}, turn_im[4] = {0, -1, 0, 1};
-    const std::complex<T> turn =
-        kernel ? std::complex<T>(1) : std::complex<T>(T(turn_re[r % 4]), T(turn_im[r % 4]));
+    const std::complex<double> turn = kernel ? 1.0 : std::complex<double>(turn_re[r % 4], turn_im[r % 4]);
     for (std::size_t y = 0; y < half; ++y) {
       const T* re_cos = c + y * columns;
       const T* re_sin = re_cos + half * columns;
       const T* im_cos = re_sin + half * columns;
       const T* im_sin = im_cos + half * columns;
-      std::complex<T>* north = &image_(half + y, 0);
-      std::complex<T>* south = &image_(half - 1 - y, 0);
+      std::complex<double>* north = &image_(half + y, 0);
+      std::complex<double>* south = &image_(half - 1 - y, 0);
       for (std::size_t x = 0; x < half; ++x) {
-        const T factor = kernel ? static_cast<T>(tables_.taper(y, x)) : tables_.coefficient(r, y, x);
-        const std::complex<T> scale = turn * factor;
+        const double factor = kernel ? tables_.taper(y, x) : tables_.coefficient(r, y, x);
+        const std::complex<double> scale = turn * factor;
         // V exp(-i (x theta_u + y theta_v)) for the four signs of x and y.
-        const T rcc = re_cos[x], rcs = re_cos[half + x], rsc = re_sin[x], rss = re_sin[half + x];
-        const T icc = im_cos[x], ics = im_cos[half + x], isc = im_sin[x], iss = im_sin[half + x];
-        const std::complex<T> pp((rcc - rss) + (isc + ics), (icc - iss) - (rsc + rcs));
-        const std::complex<T> pm((rcc + rss) + (isc - ics), (icc + iss) - (rsc - rcs));
-        const std::complex<T> mp((rcc + rss) - (isc - ics), (icc + iss) + (rsc - rcs));
-        const std::complex<T> mm((rcc - rss) - (isc + ics), (icc - iss) + (rsc + rcs));
-        auto add = [&](std::complex<T>& pixel, const std::complex<T>& s) {
-          pixel += std::complex<T>(s.real() * scale.real() - s.imag() * scale.imag(),
-                                   s.real() * scale.imag() + s.imag() * scale.real());
+        const double rcc = re_cos[x], rcs = re_cos[half + x], rsc = re_sin[x], rss = re_sin[half + x];
+        const double icc = im_cos[x], ics = im_cos[half + x], isc = im_sin[x], iss = im_sin[half + x];
+        const std::complex<double> pp((rcc - rss) + (isc + ics), (icc - iss) - (rsc + rcs));
+        const std::complex<double> pm((rcc + rss) + (isc - ics), (icc + iss) - (rsc - rcs));
+        const std::complex<double> mp((rcc + rss) - (isc - ics), (icc + iss) + (rsc - rcs));
+        const std::complex<double> mm((rcc - rss) - (isc + ics), (icc - iss) + (rsc + rcs));
+        auto add = [&](std::complex<double>& pixel, const std::complex<double>& s) {
+          pixel += std::complex<double>(s.real() * scale.real() - s.imag() * scale.imag(),
+                                        s.real() * scale.imag() + s.imag() * scale.real());
         };
         add(north[half + x], pp);
         add(north[half - 1 - x], pm);
@@ -196,10 +195,10 @@ void SubgridMaker<T>::finish(std::size_t plane, std::size_t output, View<std::co
   }
   tables_.fft->execute(image_.data());
   for (std::size_t v = 0; v < side; ++v) {
-    const std::complex<T>* row = &image_((v + half) % side, 0);
+    const std::complex<double>* row = &image_((v + half) % side, 0);
     for (std::size_t u = 0; u < side; ++u) {
       const std::complex<double> phase = tables_.uv_phase.data()[v] * tables_.uv_phase.data()[u];
-      const std::complex<T> cell = row[(u + half) % side];
+      const std::complex<double> cell = row[(u + half) % side];
       subgrid(v, u) =
           std::complex<T>(static_cast<T>(cell.real() * phase.real() - cell.imag() * phase.imag()),
                           static_cast<T>(cell.real() * phase.imag() + cell.imag() * phase.real()));
@@ -247,7 +246,7 @@ std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned 
                       value = plan.settings.precision == Precision::single ? 4 : 8;
   const std::uint64_t rows = plan.n_terms * n_planes * 2 * side;
   const std::uint64_t per_thread =
-      (rows * (batch + side + 16) + (side + 16) * batch + 2 * side * side) * value;
+      (rows * (batch + side + 16) + (side + 16) * batch) * value + 16 * side * side;
   return subgrids_per_chunk(plan, n_planes) * bytes_per_subgrid(plan, n_planes) + n_threads * per_thread;
 }
 

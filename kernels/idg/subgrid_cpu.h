@@ -31,9 +31,9 @@ struct SubgridTables {
   std::size_t table_columns = 0;  ///< L rounded up for outer_sum
   Buffer<double, 2> taper;        ///< [y][x], positive quadrant [L/2][L/2]
   /// [term][y][x] of the positive quadrant: magnitude of (2 - [r = 0]) (-i)^r J_r; (-i)^r is applied in code.
-  Buffer<T, 3> coefficient;
+  Buffer<double, 3> coefficient;
   Buffer<std::complex<double>, 1> uv_phase;  ///< [cell], cells in rising order: exp(-i pi k (L - 1) / L) / L
-  std::unique_ptr<ComplexFft<T>> fft;        ///< [L][L], exponent +1
+  std::unique_ptr<ComplexFft<double>> fft;   ///< [L][L], exponent +1
 };
 
 /// One thread's memory.
@@ -53,11 +53,11 @@ class SubgridMaker {
 
   const SubgridTables<T>& tables_;
   std::size_t n_rows_ = 0, n_pending_ = 0;
-  Buffer<T, 2> a_, b_;                ///< [visibility][row], [visibility][col]
-  Buffer<T, 2> c_;                    ///< [row][col]
-  Buffer<std::complex<T>, 2> image_;  ///< [y][x]
-  std::vector<T> cos_v_, sin_v_;      ///< [L/2]
-  std::vector<double> term_;          ///< [term]
+  Buffer<T, 2> a_, b_;                     ///< [visibility][row], [visibility][col]
+  Buffer<T, 2> c_;                         ///< [row][col]
+  Buffer<std::complex<double>, 2> image_;  ///< [y][x]
+  std::vector<T> cos_v_, sin_v_;           ///< [L/2]
+  std::vector<double> term_;               ///< [term]
 };
 
 /// Subgrids computed before they are added to the grids.
