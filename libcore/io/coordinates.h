@@ -2,7 +2,8 @@
 // Directions and times through casacore measures. Directions are apparent (precession, nutation, annual and
 // diurnal aberration, Earth rotation; no refraction), as a plane wave meets the array. When casacore has no
 // Earth-orientation table, UT1 = UTC and no polar motion (up to 0.9 s, 13 arcsec of rotation): a warning says
-// so once. Thread-safe.
+// so once. Within 3e-9 rad of IAU 2006/2000A (ERFA) for 2000 to 2025 with UT1 = UTC. A new instant costs
+// 0.2 ms, another direction at the same one 3 us: loop over time outside. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -31,8 +31,8 @@ struct MsSelection {
   bool autos = false;                                 ///< keep ANTENNA1 == ANTENNA2
 };
 
-/// Rows of one DATA_DESC_ID. Flags, WEIGHT, WEIGHT_SPECTRUM and NaN are already folded into `weight`: 0 = no
-/// data, and data is then 0 too.
+/// Rows of one DATA_DESC_ID. Flags, uvw that is no number (0 then), WEIGHT, WEIGHT_SPECTRUM and NaN are
+/// already folded into `weight`: 0 = no data, and data is then 0 too.
 struct MsRows {
   int spw = 0;              ///< index into spectral_windows(), also the channel axis below
   Buffer<double, 2> uvw_m;  ///< [row][3] as stored
@@ -58,7 +58,9 @@ class MeasurementSetReader {
   double first_time_mjd_s() const;
   double last_time_mjd_s() const;
   const std::string& telescope() const;
-  /// Up to max_rows rows of one spectral window; false at the end. `products` picks the correlations to fill.
+  /// Up to max_rows rows of one DATA_DESC_ID, in rising row order; false at the end. Where descriptions
+  /// alternate, the rows of each come together within a block of max_rows. DataError when cells are missing,
+  /// have the wrong shape or name what is not there.
   bool read(MsRows& rows, std::size_t max_rows);
   void rewind();
 
@@ -66,9 +68,6 @@ class MeasurementSetReader {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Largest distance (m) over all selected rows, max |w| and so on need a pass: see kernels/idg. This only
-/// opens sets.
 
 struct MsDescription {
   std::string telescope = "unknown", observer = "apsyn", source = "unknown";
@@ -90,7 +89,9 @@ struct MsWriteRows {
 
 class MeasurementSetWriter {
  public:
-  /// Creates PATH.part; nothing is at PATH before commit().
+  /// Creates PATH.part; nothing is at PATH before commit(). DataError when the description lacks a site,
+  /// antennas, channels or products, UsageError and FailureError as check_output. On a full disk casacore may
+  /// throw where nothing can catch: tools end that through install_terminate_handling().
   MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite);
   ~MeasurementSetWriter();
   void write(const MsWriteRows& rows);

@@ -72,7 +72,14 @@ MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta,
   data_column_.attach(table, selection.column);
   flag_column_.attach(table, "FLAG");
   weight_column_.attach(table, "WEIGHT");
-  if (table.tableDesc().isColumn("WEIGHT_SPECTRUM")) spectrum_column_.emplace(table, "WEIGHT_SPECTRUM");
+  uvw_tiles_ = MsTileCheck(table, "UVW", path);
+  data_tiles_ = MsTileCheck(table, selection.column, path);
+  flag_tiles_ = MsTileCheck(table, "FLAG", path);
+  weight_tiles_ = MsTileCheck(table, "WEIGHT", path);
+  if (table.tableDesc().isColumn("WEIGHT_SPECTRUM")) {
+    spectrum_column_.emplace(table, "WEIGHT_SPECTRUM");
+    spectrum_tiles_ = MsTileCheck(table, "WEIGHT_SPECTRUM", path);
+  }
 }
 
 template <class T>
@@ -115,6 +122,12 @@ void MsCellReader::read(MsRows& rows, const MsScalars& scalars, const std::vecto
   check_shape(data_column_, cells);
   check_shape(flag_column_, cells);
   const bool spectrum = has_weight_spectrum(cells);
+  const IPosition cell = data_column_.shape(cells.first_row), per_correlation(1, cell[0]);
+  uvw_tiles_.check(cells.first_row, IPosition(1, 3));
+  data_tiles_.check(cells.first_row, cell);
+  flag_tiles_.check(cells.first_row, cell);
+  spectrum ? spectrum_tiles_.check(cells.first_row, cell)
+           : weight_tiles_.check(cells.first_row, per_correlation);
   load(uvw_column_, cells, false, uvw_);
   load(data_column_, cells, true, data_);
   load(flag_column_, cells, true, flag_);

@@ -5,6 +5,7 @@
 
 #include <casacore/casa/Arrays/Array.h>
 #include <casacore/casa/Arrays/Vector.h>
+#include <casacore/tables/DataMan/TiledStManAccessor.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/Table.h>
@@ -52,6 +53,20 @@ struct MsScalars {
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
                   std::size_t n_rows);
 
+/// A tiled column's own account of its shapes, which casacore trusts: where it disagrees with the table,
+/// reading would leave the cell's memory. Other storage managers pass.
+class MsTileCheck {
+ public:
+  MsTileCheck() = default;
+  MsTileCheck(const casacore::Table& table, const std::string& column, const std::string& path);
+  /// DataError when the cells of `row` are not stored with shape `cell`.
+  void check(casacore::rownr_t row, const casacore::IPosition& cell) const;
+
+ private:
+  std::string column_, path_;
+  std::optional<casacore::ROTiledStManAccessor> tiles_;
+};
+
 /// Reads the cells of rows of one data description.
 class MsCellReader {
  public:
@@ -77,6 +92,7 @@ class MsCellReader {
   casacore::ArrayColumn<casacore::Bool> flag_column_;
   casacore::ArrayColumn<casacore::Float> weight_column_;
   std::optional<casacore::ArrayColumn<casacore::Float>> spectrum_column_;
+  MsTileCheck uvw_tiles_, data_tiles_, flag_tiles_, weight_tiles_, spectrum_tiles_;
   casacore::Array<double> uvw_;
   casacore::Array<casacore::Complex> data_;
   casacore::Array<casacore::Bool> flag_;

@@ -10,7 +10,9 @@
 #include <casacore/tables/Tables/TableRow.h>
 
 #include <boost/test/unit_test.hpp>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 
 #include "libcore/core/error.h"
@@ -324,4 +326,26 @@ BOOST_AUTO_TEST_CASE(truncated_files_never_crash) {
   }
   BOOST_TEST(n_refused >= 20);
   BOOST_TEST(error_of(path) == "no DataError");
+}
+
+BOOST_AUTO_TEST_CASE(tiles_of_another_shape_are_refused) {
+  ScratchFolder folder;
+  const std::string path = folder / "a.ms";
+  Observation(ms_description(), 2).write(path);
+  // The cube's shape as the headers of the tiled managers keep it: 4 products, 4 channels, 12 rows.
+  const std::string shape("\0\0\0\4\0\0\0\4\0\0\0\x0c", 12);
+  int n_found = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    if (!entry.is_regular_file()) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    const std::size_t at = bytes.find(shape);
+    if (at == std::string::npos) continue;
+    ++n_found;
+    file.clear();
+    file.seekp(static_cast<std::streamoff>(at) + 6);
+    file.write("\xff\xff", 2);
+  }
+  BOOST_TEST(n_found == 3);  // DATA, FLAG and WEIGHT_SPECTRUM
+  BOOST_TEST(error_of(path).find("damaged") != std::string::npos, error_of(path));
 }
