@@ -96,9 +96,9 @@ std::vector<std::string> image_footer(const ImageInfo& info, const SkyView& view
                             short_number(s.noise * noise_unit.factor), noise_unit.label));
   std::string second;
   if (info.beam)
-    append(second,
-           fmt::format("beam {} \u00d7 {}, PA {:.0f}\u00b0", angle_label(info.beam->major_rad),
-                       angle_label(info.beam->minor_rad), info.beam->position_angle_rad / kRadPerDeg));
+    append(second, fmt::format("beam {} \u00d7 {}, PA {:.0f}\u00b0", angle_label(info.beam->major_rad),
+                               angle_label(info.beam->minor_rad),
+                               std::fmod(info.beam->position_angle_rad / kRadPerDeg + 180, 180.0)));
   append(second, fmt::format("{:.0f} \u00d7 {:.0f} pixels of {}", view.pixels.width(), view.pixels.height(),
                              angle_label(info.cell_rad)));
   append(second, stretch_name(stretch) + " scale");

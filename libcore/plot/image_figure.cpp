@@ -18,7 +18,7 @@ struct Margins {
 };
 
 Margins margins(const Theme& theme, bool wide) {
-  return {theme.px(wide ? 70 : 165), theme.px(190), heading_height(theme) + theme.px(wide ? 40 : 12),
+  return {theme.px(wide ? 70 : 195), theme.px(190), heading_height(theme) + theme.px(wide ? 40 : 12),
           theme.px(wide ? 125 : 172)};
 }
 
