@@ -12,7 +12,7 @@ void run(Tool& tool, const Options& options) {
   tool.stage("open");
   auto source = open_imaging_source(options.inputs, selection_of(options.imaging));
   const auto groups = split_channels(source->info(), options.imaging.channels_out);
-  Imager imager{tool, options, *source, tool.device(CudaSupport::none),
+  Imager imager{tool, options, *source, tool.device(CudaSupport::available),
                 std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 8, 1'000'000, 512'000'000)};
   if (!tool.common().dry_run) check_outputs(imager, groups.size());
 

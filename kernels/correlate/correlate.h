@@ -87,7 +87,8 @@ struct IntegrationPlan {
   std::size_t batch_chan = 1;       ///< input channels at a time
 };
 
-/// A block that keeps one batch of spectra within about `cache_bytes`.
+/// Blocks that keep one batch of spectra within about `cache_bytes`, and never beyond four times that unless
+/// four spectra of one input channel are.
 IntegrationPlan plan_integration(const CorrelatorPlan& plan, std::int64_t n_spectra,
                                  std::uint64_t cache_bytes);
 std::uint64_t spectra_bytes(const CorrelatorPlan& plan, const IntegrationPlan& integration);

@@ -72,11 +72,13 @@ IntegrationPlan plan_integration(const CorrelatorPlan& plan, std::int64_t n_spec
                                  std::uint64_t cache_bytes) {
   IntegrationPlan integration;
   integration.n_spectra = std::max<std::int64_t>(1, n_spectra);
-  // long blocks spill their float32 sums seldom; short ones keep a channel's panels in the cache
-  constexpr std::size_t kBest = 128, kLeast = 8;
+  // long blocks spill their float32 sums seldom; short ones stay in the cache, and in little memory
+  constexpr std::size_t kBest = 128, kGood = 32, kLeast = 4;
   integration.batch_chan = 1;
   integration.block_spectra = plan.n_fine == 1 ? kMaxBlockSpectra : kBest;
-  while (integration.block_spectra > kLeast && spectra_bytes(plan, integration) > cache_bytes)
+  while (integration.block_spectra > kGood && spectra_bytes(plan, integration) > cache_bytes)
+    integration.block_spectra /= 2;
+  while (integration.block_spectra > kLeast && spectra_bytes(plan, integration) > 4 * cache_bytes)
     integration.block_spectra /= 2;
   const std::uint64_t one = spectra_bytes(plan, integration);
   integration.batch_chan =

@@ -119,7 +119,12 @@ class Gridder {
   virtual Buffer<double, 3> take_images() = 0;
 };
 
-/// `n_planes` data planes, plus the PSF's. Results do not depend on n_threads.
+/// How many layers a pass may have on the device: all of them on the CPU, what its memory holds with CUDA.
+/// DeviceError when not even one fits.
+std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::size_t n_planes);
+
+/// `n_planes` data planes, plus the PSF's. Results do not depend on n_threads. UsageError for a subgrid above
+/// 128 cells with CUDA.
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
                                       PsfPlane psf, unsigned n_threads);
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "kernels/idg/idg.h"
+#include "kernels/idg/idg_cuda.h"
 #include "kernels/idg/layer_transform.h"
 #include "kernels/idg/partition.h"
 #include "kernels/idg/subgrid_cpu.h"
@@ -139,10 +140,13 @@ class CpuGridder final : public Gridder {
 
 }  // namespace
 
+std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::size_t n_planes) {
+  return device.kind == Device::Kind::cuda ? cuda_gridder_layers(device, plan, n_planes) : plan.n_layers;
+}
+
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
                                       PsfPlane psf, unsigned n_threads) {
-  if (device.kind != Device::Kind::cpu)
-    throw DeviceError("--device: gridding runs on the CPU: use --device cpu");
+  if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan, n_planes, psf, n_threads);
   if (plan.settings.precision == Precision::single)
     return std::make_unique<CpuGridder<float>>(plan, n_planes, psf, n_threads);
   return std::make_unique<CpuGridder<double>>(plan, n_planes, psf, n_threads);

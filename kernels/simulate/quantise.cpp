@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <stdexcept>
 
 namespace apsyn::simulate {
@@ -38,6 +39,16 @@ double optimum_rms_steps(unsigned n_bit) {
     default:
       throw std::invalid_argument("samples have 4, 8 or 32 bits");
   }
+}
+
+double correlation_gain(unsigned n_bit) {
+  if (n_bit == 32) return 1;
+  const double rms_steps = optimum_rms_steps(n_bit);
+  const int n_levels = 1 << n_bit;
+  double gain = 0;
+  for (int level = -n_levels / 2; level < n_levels / 2 - 1; ++level)
+    gain += std::exp(-0.5 * std::pow((level + 0.5) / rms_steps, 2));
+  return gain / (rms_steps * std::sqrt(2 * std::numbers::pi));
 }
 
 std::size_t bytes_per_sample(unsigned n_bit) {

@@ -18,6 +18,12 @@ namespace apsyn::simulate {
 /// Steps per standard deviation of one component; 0 for floats. std::invalid_argument unless 4, 8 or 32.
 double optimum_rms_steps(unsigned n_bit);
 
+/// What a Gaussian component keeps of its amplitude in correlations with anything weakly correlated: its own
+/// product with its quantised self over its power. Clipping makes it less than 1 (0.988 with 4 bits; 1 for
+/// floats). By Bussgang's theorem it is the mean slope of the staircase, the sum over the thresholds t of
+/// exp(-t^2 / 2 r^2) / (r sqrt(2 pi)) with r the RMS in steps.
+double correlation_gain(unsigned n_bit);
+
 /// Bytes of one complex sample.
 std::size_t bytes_per_sample(unsigned n_bit);
 

@@ -54,8 +54,11 @@ struct VoltageSetup {
 struct VoltagePlan {
   std::size_t n_fft = 0, guard = 0, hop = 0;
   unsigned order = 0;
-  double sample_rate_hz = 0;   ///< of one channel
-  double scale = 1;            ///< sqrt(Jy) per step of the stream: the stream's SCALE
+  double sample_rate_hz = 0;  ///< of one channel
+  double step = 1;            ///< sqrt(Jy) between neighbouring levels of the quantiser
+  /// The stream's SCALE: step over correlation_gain(), so that correlations, not the clipped powers, are in
+  /// Jy.
+  double scale = 1;
   std::size_t time_bytes = 0;  ///< of one time sample of the stream
   std::uint64_t memory_bytes = 0;
   double channel_freq_hz(const VoltageSetup& setup, std::size_t chan) const;

@@ -185,7 +185,7 @@ void VoltageSimulator::State::make_antenna(std::int64_t first, const BlockDirect
       for (std::size_t n = 0; n < plan.hop; ++n) work.samples(n) += sigma * work.noise(0, n);
     }
     const std::size_t input = (chan * setup.antenna_enu_m.size() + ant) * 2 + pol;
-    quantise(work.samples.view().span().first(n_time), static_cast<float>(1 / plan.scale), setup.n_bit,
+    quantise(work.samples.view().span().first(n_time), static_cast<float>(1 / plan.step), setup.n_bit,
              planes.view()[input].span().first(n_time * planes.extent(2)));
   }
 }

@@ -71,7 +71,8 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads) {
   for (const Emitter& emitter : setup.emitters)
     power_jy += emitter.fraction * flux_at(setup.sky.components[emitter.component], setup.freq_hz)[0];
   if (!(power_jy > 0)) throw UsageError("neither sky nor receiver noise: give --sky, --noise or both");
-  plan.scale = setup.n_bit == 32 ? 1.0 : std::sqrt(0.5 * power_jy) / optimum_rms_steps(setup.n_bit);
+  plan.step = setup.n_bit == 32 ? 1.0 : std::sqrt(0.5 * power_jy) / optimum_rms_steps(setup.n_bit);
+  plan.scale = plan.step / correlation_gain(setup.n_bit);
 
   const std::size_t n_inputs = setup.n_chan * setup.antenna_enu_m.size() * 2;
   plan.time_bytes = n_inputs * bytes_per_sample(setup.n_bit);

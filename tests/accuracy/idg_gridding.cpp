@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Dirty images of image-domain gridding against the float64 sum of their definition.
+// tests/gpu/idg_gridding.cpp runs the same tests on a GPU.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include "kernels/idg/idg.h"
 #include "libcore/core/error.h"
 #include "tests/reference/dft_image.h"
+#include "tests/reference/test_device.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
@@ -72,7 +74,7 @@ Observation observe(std::size_t n_row, std::size_t n_chan, std::size_t n_plane, 
 
 Buffer<double, 3> grid_image(const Observation& o, const IdgPlan& plan, PsfPlane psf, unsigned threads,
                              std::size_t layers_per_pass = 1u << 20) {
-  auto gridder = make_gridder(Device{}, plan, o.data.extent(2), psf, threads);
+  auto gridder = make_gridder(reference::test_device(), plan, o.data.extent(2), psf, threads);
   for (std::size_t first = 0; first < plan.n_layers; first += layers_per_pass) {
     gridder->begin_pass(first, std::min(layers_per_pass, plan.n_layers - first));
     gridder->grid(o.block());
@@ -182,7 +184,7 @@ BOOST_AUTO_TEST_CASE(planes_psf_odd_sizes_and_path) {
   IdgSettings settings;
   settings.precision = Precision::double_;
   const IdgPlan plan = make_idg_plan(geometry, settings, o.max_w_lambda, 900);
-  auto gridder = make_gridder(Device{}, plan, 4, PsfPlane::last, 2);
+  auto gridder = make_gridder(reference::test_device(), plan, 4, PsfPlane::last, 2);
   gridder->begin_pass(0, plan.n_layers);
   GridBlock block = o.block();
   block.path_m = path;

@@ -7,17 +7,12 @@
 
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
+#include "tests/reference/test_device.h"
 
 using namespace apsyn;
+using apsyn::reference::NeedsGpu;
 
 namespace {
-
-// Boost.Test counts a skipped program as passed; CTest is told by status 77 instead.
-struct NeedsGpu {
-  NeedsGpu() {
-    if (cuda_device_count() == 0) std::exit(77);
-  }
-};
 
 enum class Values { full_range, four_bit, all_lowest };
 

@@ -116,6 +116,10 @@ BOOST_AUTO_TEST_CASE(quantisation_efficiency_and_scale) {
     BOOST_TEST(std::abs(measured - efficiency) < 0.001);
     const double scale = plan_voltages(setup, 1).scale;
     BOOST_TEST(std::abs(quantised_power / n_time * (scale * scale) / 7 - 1) < (n_bit == 4 ? 0.02 : 0.01));
+    // Correlations come out right: 5 sigma of what the rounding errors add, sqrt(1 / 12) of a step.
+    const double gain = product * scale / exact_power;
+    BOOST_TEST_MESSAGE(n_bit << " bit: amplitude in correlations " << gain);
+    BOOST_TEST(std::abs(gain - 1) < 5 * std::sqrt(1 / 12. / (2 * n_time)) / (n_bit == 4 ? 2.95 : 32));
   }
 }
 

@@ -67,6 +67,8 @@ inline Survey survey(Imager& imager, const ChannelGroup& group, ImageWeights& we
 
 /// Layers whose grids fit into the memory beside everything else.
 inline std::size_t layers_per_pass(const Imager& imager, const IdgPlan& plan, std::uint64_t other_bytes) {
+  if (imager.device.kind == Device::Kind::cuda)
+    return layers_on_device(imager.device, plan, imager.n_planes());
   const std::uint64_t most = imager.tool.common().max_memory_bytes;
   const std::uint64_t fixed = plan.fixed_bytes(imager.n_planes(), imager.threads()) + other_bytes;
   const std::uint64_t layer = plan.bytes_per_layer(imager.n_planes());

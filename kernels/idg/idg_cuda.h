@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CUDA gridder behind make_gridder(). DeviceError in a build without CUDA.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "kernels/idg/idg.h"
+
+namespace apsyn {
+
+std::size_t cuda_gridder_layers(const Device& device, const IdgPlan& plan, std::size_t n_planes);
+std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
+                                           PsfPlane psf, unsigned n_threads);
+
+}  // namespace apsyn
