@@ -8,9 +8,9 @@ header() {
   shift
   {
     printf 'HDR_VERSION 1.0\nHDR_SIZE 4096\nUTC_START 2024-01-01-12:00:00\nTELESCOPE test\nINSTRUMENT apsyn\nSOURCE none\n'
-    printf 'NDIM 2\nNPOL 1\nNCHAN 1\nNANT 2\nORDER TFAP\nENCODING TWOSCOMPLEMENT\nRESOLUTION 4\n'
-    printf 'SITE_LAT -26.7\nSITE_LON 116.67\nSITE_ALT 377\nANT_FRAME ENU\nANT_000 a,0,0,0,0,0\nANT_001 b,120,10,0,0,0\n'
-    local -A keys=([FREQ]=150 [BW]=1 [TSAMP]=1 [NBIT]=8 [FILE_SIZE]=$size)
+    printf 'NDIM 2\nNPOL 1\nNCHAN 1\nNANT 2\nORDER TFAP\nRESOLUTION 4\n'
+    printf 'SITE_LAT -26.7\nSITE_LON 116.67\nSITE_ALT 377\nANT_FRAME ENU\n'
+    local -A keys=([FREQ]=150 [BW]=1 [TSAMP]=1 [NBIT]=8 [ENCODING]=TWOSCOMPLEMENT [ANT_000]=a,0,0,0,0,0 [ANT_001]=b,120,10,0,0,0 [FILE_SIZE]=$size)
     while [ $# -gt 0 ]; do keys[$1]=$2 && shift 2; done
     for key in "${!keys[@]}"; do [ "${keys[$key]}" = - ] || echo "$key ${keys[$key]}"; done
   } >header.txt
@@ -68,8 +68,11 @@ expect_exit 4 correlate tiny.dada --device cuda -o x.vis
 expect_exit 1 correlate nowhere.dada -o x.vis
 expect_stderr "nowhere.dada"
 expect_exit 1 correlate tiny.dada -o missing/x.vis
-{ header 4096 ANT_000 - && cat samples.bin; } | sed -e 's/^ANT_00[01].*/X_&/' -e 's/^ANT_FRAME.*/X_&/' >homeless.dada
-expect_exit "2|3" correlate homeless.dada -o x.vis
+{ header 4096 ANT_000 - ANT_001 - && cat samples.bin; } >homeless.dada
+expect_exit 2 correlate homeless.dada -o x.vis
+expect_stderr "homeless.dada" "--antennas"
+{ header 4096 ANT_001 - && cat samples.bin; } >half.dada
+expect_exit 3 correlate half.dada -o x.vis
 expect_no_file x.vis
 
 # Malformed input.
@@ -123,3 +126,13 @@ bash -c "correlate obs.dada --channels 64 --integration 1ms -o - 2>stderr.txt; e
 [ "$(cat status.txt)" -eq 141 ] || fail "status $(cat status.txt) after the reader went away"
 head -c 300000 obs.dada | expect_exit 3 correlate $options -o x.vis
 expect_no_file x.vis
+
+# Positions that cannot be, more channels than memory, samples that are no numbers.
+{ header 4096 ANT_001 b,1e15,0,0,0,0 && cat samples.bin; } >far.dada
+expect_exit "2|3" correlate far.dada -o x.vis
+expect_exit 2 correlate tiny.dada --channels 16777216 --max-memory 1GB -o x.vis
+expect_stderr "--max-memory"
+expect_no_file x.vis
+{ header 8192 NBIT 32 ENCODING FLOAT && for ((i = 0; i < 512; ++i)); do printf '\0\0\xc0\x7f\0\0\x80\x3f\0\0\0\x40\0\0\0\0'; done; } >nan.dada
+run correlate nan.dada --phase-centre none -o nan.vis
+[ "$(floats nan.vis 9)" = "0 0 0 0 4 0 0 0 1" ] || fail "nan.vis: $(floats nan.vis 9)"

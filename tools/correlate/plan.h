@@ -106,7 +106,13 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
         longest = std::max(longest, dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m));
     return std::sqrt(longest);
   }();
-  const auto reach = static_cast<std::uint64_t>(4 * longest_m / kSpeedOfLight_m_s / header.sample_s) + 4;
+  double delay_s = 2 * longest_m / kSpeedOfLight_m_s;
+  for (const Antenna& antenna : header.layout.antennas)
+    delay_s = std::max(delay_s, 2 * longest_m / kSpeedOfLight_m_s + std::abs(antenna.cable_delay_s));
+  if (!(delay_s < 1e9 * header.sample_s))
+    throw UsageError("delays of up to {} are {:.2g} samples: check the antennas' positions and cables",
+                     format_duration(delay_s), delay_s / header.sample_s);
+  const auto reach = 2 * static_cast<std::uint64_t>(delay_s / header.sample_s) + 4;
   for (std::uint64_t cache = 16u << 20;; cache /= 2) {
     plan.integration = plan_integration(plan.x, plan.integration.n_spectra, cache);
     const std::uint64_t block_samples = plan.integration.block_spectra * plan.f.n_sample;
