@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // measure-sources: an image and a sky model -> a table of found against true fluxes and positions.
+#include <algorithm>
+#include <array>
+
 #include "kernels/measure/measure.h"
 #include "libcore/cli/tool.h"
 #include "libcore/core/output.h"
@@ -69,9 +72,10 @@ void run(Tool& tool, const Options& options) {
   const ImageInfo& info = image.info;
   if (!info.beam)
     throw DataError("{}: no BMAJ, BMIN, BPA: give a restored image, as clean makes it", options.inputs[0]);
-  if (info.stokes[0] != "I")
-    throw DataError("{}: the first plane is Stokes {}: give an image of Stokes I", options.inputs[0],
-                    info.stokes[0]);
+  constexpr std::array shows_intensity = {"I", "XX", "YY", "RR", "LL"};
+  if (std::find(shows_intensity.begin(), shows_intensity.end(), info.stokes[0]) == shows_intensity.end())
+    throw DataError("{}: the first plane is {}: give an image of Stokes I, or of XX, YY, RR or LL",
+                    options.inputs[0], info.stokes[0]);
   if (info.cell_y_rad != 0 && info.cell_y_rad != info.cell_rad)
     throw DataError("{}: the pixels are not square: give an image with CDELT2 = -CDELT1", options.inputs[0]);
   if (tool.common().dry_run) {

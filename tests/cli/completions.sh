@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Completions and the installed tree: what `cmake --install` leaves is whole, and the bash completion offers what --help
 # says. The zsh and fish files are checked by those shells where they are installed.
-source "$APSYN_SOURCE/tests/cli/lib.sh"
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 
 run env DESTDIR="$PWD/root" cmake --install "$APSYN_BUILD" --prefix /usr
 usr=root/usr

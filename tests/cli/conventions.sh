@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What every tool has in common: help, version, messages, exit statuses, and manners towards terminals, pipes and files.
-source "$APSYN_SOURCE/tests/cli/lib.sh"
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 TIME_LIMIT=60
 
 # on_terminal COMMAND: runs it with a terminal for stdin, stdout and stderr, and shows what the terminal saw.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Dependencies point one way: tools -> kernels -> libcore/core, and tools -> libcore/cli, io, plot -> libcore/core.
 # Looks at every #include of the sources, and first at small trees that break each rule, to see that it would notice.
-source "$APSYN_SOURCE/tests/cli/lib.sh"
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 
 # includes ROOT: "file<TAB>included name" of every source below ROOT.
 includes() {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The man pages: each tool has one, its options are those of --help (both ways), the formatter has nothing to complain
 # about, and the EXAMPLES run in order in an empty folder.
-source "$APSYN_SOURCE/tests/cli/lib.sh"
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 TIME_LIMIT=300
 pages=$APSYN_BUILD/man
 

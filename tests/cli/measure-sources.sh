@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # measure-sources on an image whose pixels are written here, by hand, from the equations of the sky.
-source "$APSYN_SOURCE/tests/cli/lib.sh"
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 need perl
 
 # image NAME [CARD...]: 64 x 48 pixels of 60 asec, centre RA 10 deg Dec 0, beam 240 x 180 asec with BPA 0 (major axis

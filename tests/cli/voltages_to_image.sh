@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The main job on simulated voltages of MWA-32T with a known sky, joined by pipes: every source is found within 0.05 beam
 # of its place and with its flux within the radiometer error.
-source "$APSYN_SOURCE/tests/cli/lib.sh"
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 TIME_LIMIT=300
 for tool in simulate correlate idg-grid clean; do
   all_tools | grep -qx "$tool" || skip "$tool is not there yet"
