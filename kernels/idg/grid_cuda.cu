@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(256) add(AddTask<T> task) {
     int su = u - start.start_u;
     if (su < 0) su += task.n_u;
     if (su >= side) continue;
-    const ComplexOf<T>* subgrid =
+    const double2* subgrid =
         task.subgrids +
         ((std::size_t(own) * g.n_planes + plane) * g.n_outputs + output) * std::size_t(side) * side;
     const double2 phase_u = task.uv_phase[su];
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(256) add(AddTask<T> task) {
       const double2 phase_v = task.uv_phase[sv];
       const double pr = phase_v.x * phase_u.x - phase_v.y * phase_u.y;
       const double pi = phase_v.x * phase_u.y + phase_v.y * phase_u.x;
-      const ComplexOf<T> cell = subgrid[(sv < half ? sv + half : sv - half) * side + column];
+      const double2 cell = subgrid[(sv < half ? sv + half : sv - half) * side + column];
       sum[i].x += static_cast<T>(cell.x * pr - cell.y * pi);
       sum[i].y += static_cast<T>(cell.x * pi + cell.y * pr);
     }

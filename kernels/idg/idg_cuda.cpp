@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
-#include <type_traits>
 #include <vector>
 
 #include "kernels/common/cuda_fft.h"
@@ -93,12 +92,12 @@ class CudaGridder final : public Gridder {
     geometry_.kernel_beta = plan.kernel_beta;
     geometry_.layer_step_lambda = plan.layer_step_lambda;
 
-    std::vector<T> coefficient;
+    std::vector<double> coefficient;
     if (geometry_.w_kernel)
       coefficient.assign(tables.taper.begin(), tables.taper.end());
     else
       coefficient.assign(tables.coefficient.begin(), tables.coefficient.end());
-    coefficient_ = DeviceArray<T>(coefficient.size());
+    coefficient_ = DeviceArray<double>(coefficient.size());
     copy_in(coefficient_.data(), coefficient.data(), coefficient.size());
     uv_phase_ = DeviceArray<double2>(side);
     copy_in(uv_phase_.data(), reinterpret_cast<const double2*>(tables.uv_phase.data()), side);
@@ -108,14 +107,13 @@ class CudaGridder final : public Gridder {
     rows_padded_ = std::size_t(rows_padded(int(plan.n_terms * n_planes_ * 2 * side)));
     const std::size_t subgrids_per_task = n_planes_ * tables.n_outputs;
     const std::size_t task_bytes =
-        rows_padded_ * side * sizeof(T) + subgrids_per_task * side * side * sizeof(ComplexOf<T>);
+        rows_padded_ * side * sizeof(T) + subgrids_per_task * side * side * sizeof(double2);
     chunk_tasks_ = std::clamp<std::size_t>(kChunkBytes / task_bytes, 1, 16384);
     products_ = DeviceArray<T>(chunk_tasks_ * rows_padded_ * side);
-    subgrids_ = DeviceArray<ComplexOf<T>>(chunk_tasks_ * subgrids_per_task * side * side);
-    cuda_check(cudaMemset(subgrids_.data(), 0, subgrids_.size() * sizeof(ComplexOf<T>)),
-               "clearing the subgrids");
-    subgrid_fft_ = std::make_unique<CudaFft2d>(int(side), int(side), int(chunk_tasks_ * subgrids_per_task),
-                                               std::is_same_v<T, float> ? CUFFT_C2C : CUFFT_Z2Z);
+    subgrids_ = DeviceArray<double2>(chunk_tasks_ * subgrids_per_task * side * side);
+    cuda_check(cudaMemset(subgrids_.data(), 0, subgrids_.size() * sizeof(double2)), "clearing the subgrids");
+    subgrid_fft_ =
+        std::make_unique<CudaFft2d>(int(side), int(side), int(chunk_tasks_ * subgrids_per_task), CUFFT_Z2Z);
   }
 
   void begin_pass(std::size_t first_layer, std::size_t n_layers) override {
@@ -323,9 +321,10 @@ class CudaGridder final : public Gridder {
   std::vector<Task> tasks_host_;
   std::vector<Placement> placements_host_;
   std::vector<GridTile> tiles_host_;
-  DeviceArray<T> coefficient_, products_;
-  DeviceArray<double2> uv_phase_;
-  DeviceArray<ComplexOf<T>> subgrids_, grids_;
+  DeviceArray<T> products_;
+  DeviceArray<double> coefficient_;
+  DeviceArray<double2> uv_phase_, subgrids_;
+  DeviceArray<ComplexOf<T>> grids_;
   DeviceArray<double> images_;  ///< [plane][y][x]
   std::unique_ptr<CudaFft2d> subgrid_fft_;
   Upload<double> uvw_, path_, wavenumber_, weight_;

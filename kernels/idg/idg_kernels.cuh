@@ -92,9 +92,9 @@ template <class T>
 struct CombineTask {
   Geometry geometry;
   const T* products;
-  const T* coefficient;  ///< [term][side/2][side/2], or [1][..] the taper (w kernel)
+  const double* coefficient;  ///< [term][side/2][side/2], or [1][..] the taper (w kernel)
   int n_tasks, n_rows_padded;
-  ComplexOf<T>* images;
+  double2* images;
 };
 template <class T>
 void launch_combine(const CombineTask<T>& task, cudaStream_t stream);
@@ -112,7 +112,7 @@ struct GridTile {
 template <class T>
 struct AddTask {
   Geometry geometry;
-  const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed, FFT order
+  const double2* subgrids;       ///< [task][plane][output][v][u] transformed, FFT order
   const double2* uv_phase;       ///< [side] exp(-i pi k (L - 1) / L) / L, cells in rising order
   const Placement* placements;   ///< [task]
   const std::uint32_t* entries;  ///< task * n_outputs + output

@@ -174,7 +174,8 @@ __global__ void __launch_bounds__(kTileThreads) product(ProductTask<T> task) {
         out[std::size_t(first_row + my_row + i) * g.side + first_column + my_column + j] = sum[i][j];
 }
 
-/// A block owns one subgrid, a thread four pixels at a time: (+-x, +-y).
+/// A block owns one subgrid, a thread four pixels at a time: (+-x, +-y). In float64: the division by the
+/// taper at the end would magnify rounding in the corners of the image.
 template <class T>
 __global__ void combine(CombineTask<T> task) {
   const Geometry& g = task.geometry;
@@ -182,24 +183,24 @@ __global__ void combine(CombineTask<T> task) {
   const int output = blockIdx.x, plane = blockIdx.y;
   const std::size_t own = blockIdx.z;
   const T* products = task.products + own * task.n_rows_padded * side;
-  ComplexOf<T>* image =
+  double2* image =
       task.images + ((own * g.n_planes + plane) * g.n_outputs + output) * std::size_t(side) * side;
   const int first_term = g.w_kernel ? output : 0, last_term = g.w_kernel ? output + 1 : g.n_terms;
   for (int pixel = threadIdx.x; pixel < half * half; pixel += blockDim.x) {
     const int y = pixel / half, x = pixel % half;
-    ComplexOf<T> pp{0, 0}, pm{0, 0}, mp{0, 0}, mm{0, 0};
+    double2 pp{0, 0}, pm{0, 0}, mp{0, 0}, mm{0, 0};
     for (int r = first_term; r < last_term; ++r) {
       const T* c = products + std::size_t(r * g.n_planes + plane) * 2 * side * side + y * side + x;
       const T* re_sin = c + half * side;
       const T* im_cos = re_sin + half * side;
       const T* im_sin = im_cos + half * side;
-      const T rcc = c[0], rcs = c[half], rsc = re_sin[0], rss = re_sin[half];
-      const T icc = im_cos[0], ics = im_cos[half], isc = im_sin[0], iss = im_sin[half];
-      const T factor = task.coefficient[(std::size_t(g.w_kernel ? 0 : r) * half + y) * half + x];
+      const double rcc = c[0], rcs = c[half], rsc = re_sin[0], rss = re_sin[half];
+      const double icc = im_cos[0], ics = im_cos[half], isc = im_sin[0], iss = im_sin[half];
+      const double factor = task.coefficient[(std::size_t(g.w_kernel ? 0 : r) * half + y) * half + x];
       const int turn = g.w_kernel ? 0 : r & 3;  // (-i)^r
-      auto add = [&](ComplexOf<T>& sum, T re, T im) {
-        const T turned_re = turn == 0 ? re : turn == 1 ? im : turn == 2 ? -re : -im;
-        const T turned_im = turn == 0 ? im : turn == 1 ? -re : turn == 2 ? -im : re;
+      auto add = [&](double2& sum, double re, double im) {
+        const double turned_re = turn == 0 ? re : turn == 1 ? im : turn == 2 ? -re : -im;
+        const double turned_im = turn == 0 ? im : turn == 1 ? -re : turn == 2 ? -im : re;
         sum.x += factor * turned_re;
         sum.y += factor * turned_im;
       };
