@@ -52,6 +52,29 @@ class Squares {
   double per_u_, per_v_;
 };
 
+/// Extent in uv cells of the visibilities that a task has so far.
+struct Box {
+  double least_u = INFINITY, most_u = -INFINITY, least_v = INFINITY, most_v = -INFINITY;
+
+  void include(const IdgPlan& plan, const GridBlock& block, const VisibilityRun& run) {
+    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1, cell = plan.image.cell_rad;
+    for (std::size_t chan : {run.first_channel, run.first_channel + run.n_channels - 1}) {
+      const double scale = sign * block.wavenumber[chan] * cell;
+      const double u = block.uvw_m(run.row, 0) * scale * static_cast<double>(plan.n_u);
+      const double v = block.uvw_m(run.row, 1) * scale * static_cast<double>(plan.n_v);
+      least_u = std::min(least_u, u);
+      most_u = std::max(most_u, u);
+      least_v = std::min(least_v, v);
+      most_v = std::max(most_v, v);
+    }
+  }
+  /// In the middle of its visibilities a subgrid has the most room on all sides.
+  void centre(SubgridTask& task) const {
+    task.centre_u = std::llround((least_u + most_u) / 2);
+    task.centre_v = std::llround((least_v + most_v) / 2);
+  }
+};
+
 bool has_data(const GridBlock& block, std::size_t row, std::size_t chan) {
   for (std::size_t plane = 0; plane < block.weight.extent(2); ++plane)
     if (block.weight(row, chan, plane) != 0) return true;
@@ -94,15 +117,15 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, std::size_t fir
 
   Partition result;
   result.runs.reserve(keyed.size());
-  const auto bucket = static_cast<std::int64_t>(plan.bucket());
+  Box box;
   std::uint64_t last_key = 0;
   for (const Keyed& item : keyed) {
     const bool full =
         !result.tasks.empty() && result.tasks.back().n_visibilities + item.run.n_channels > most_per_task;
     if (result.tasks.empty() || item.key != last_key || full) {
+      if (!result.tasks.empty()) box.centre(result.tasks.back());
+      box = {};
       SubgridTask task;
-      task.centre_u = (static_cast<std::int64_t>(item.key & 0x3fffff) - square_offset) * bucket;
-      task.centre_v = (static_cast<std::int64_t>(item.key >> 22 & 0x3fffff) - square_offset) * bucket;
       task.layer = item.key >> 44;
       task.first_run = result.runs.size();
       result.tasks.push_back(task);
@@ -113,7 +136,9 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, std::size_t fir
     task.n_visibilities += item.run.n_channels;
     result.n_visibilities += item.run.n_channels;
     result.runs.push_back(item.run);
+    box.include(plan, block, item.run);
   }
+  if (!result.tasks.empty()) box.centre(result.tasks.back());
   return result;
 }
 

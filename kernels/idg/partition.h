@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which visibility goes to which subgrid. The uv plane is cut into squares of plan.bucket() cells; a subgrid
-// stands on the centre of a square and takes the visibilities that fall into the square and one layer, of all
-// baselines. Consecutive channels of a row that share a subgrid stay together as a run.
+// takes the visibilities that fall into a square and one layer, of all baselines, and stands on the middle of
+// their extent. Consecutive channels of a row that share a subgrid stay together as a run.
 #pragma once
 
 #include <cstddef>

@@ -105,13 +105,20 @@ double taper_error(const Taper& taper, double support, double padding, const Res
 double choose_taper_c(TaperKind kind, double support, double padding, double wanted) {
   const double natural = std::numbers::pi * support / 2;
   double best_c = natural, best_error = INFINITY;
-  for (double c = std::max(1.0, 0.2 * natural); c <= 1.15 * natural + 1; c += 0.5) {
+  auto try_c = [&](double c) {
     const double error = taper_error(Taper(kind, c), support, padding, {});
-    if (error <= wanted) return c;
     if (error < best_error) {
       best_error = error;
       best_c = c;
     }
+    return error;
+  };
+  for (double c = std::max(1.0, 0.2 * natural); c <= 1.15 * natural + 1; c += 0.5)
+    if (try_c(c) <= wanted) return c;
+  for (double step : {0.25, 0.125}) {
+    const double middle = best_c;
+    try_c(middle - step);
+    try_c(middle + step);
   }
   return best_c;
 }

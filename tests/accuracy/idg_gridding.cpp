@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Dirty images of image-domain gridding against the float64 sum of their definition.
 // tests/gpu/idg_gridding.cpp runs the same tests on a GPU.
+//
+// The same against WSClean 3.1 (-use-wgridder -wgridder-accuracy 1e-6 -no-small-inversion), by hand, in
+// single precision on two Zen 5 cores, relative RMS of the dirty image and of the PSF:
+// - LOFAR 3C 48, 1024 x 1024 of 5 arcsec: natural 1.4e-6 1.4e-6, uniform 1.5e-6 1.4e-6, Briggs 0.5 1.5e-6
+//   1.4e-6;
+// - simulated MWA-128T, 2048 x 2048 of 15 arcsec, w to 950 wavelengths: natural 1.5e-5 2.0e-5, uniform 2.7e-6
+//   4.3e-6, Briggs 0 3.8e-6 6.1e-6;
+// - dirty images of WSRT 3C 343.1 uniform 2.9e-6, OVRO-LWA natural 2.7e-6, TART to the horizon
+// natural 3.3e-6. Of the MWA figures with natural weights almost all is WSClean's: our double precision
+// differs from it by 1.9e-5 in the PSF, and from our single precision by 2.9e-6.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdio>

@@ -67,6 +67,30 @@ expect_file band-0000-dirty.fits band-0001-dirty.fits band-MFS-dirty.fits
 run idg-grid $small --dry-run "$set"
 expect_stdout "subgrid" "layers" "memory"
 
+# Two sets of different frequency, of which only the second reaches 120 wavelengths: the other is left out.
+sky() { printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:20:00, -26.00.00, 10\n'; }
+sky >sky.txt
+make() { run simulate --array mwa-32t --sky sky.txt --phase-centre '02h20m00s -26d42m00s' --integration 1s "$@"; }
+make --freq 75MHz -o low.ms
+make --freq 170MHz -o high.ms
+tiny="--size 64 --scale 10amin --weight natural --channels-out 2"
+run idg-grid $tiny -o both low.ms high.ms
+expect_file both-0000-dirty.fits both-0001-psf.fits both-MFS-dirty.fits
+run idg-grid $tiny --minuv-l 120 -o partly low.ms high.ms
+expect_stderr "channel group 0" "left out"
+expect_file partly-0001-dirty.fits partly-MFS-psf.fits
+expect_no_file partly-0000-dirty.fits partly-0000-psf.fits
+
+# Voltages through pipes: a stream on standard input is the same as one in a file.
+run simulate --array mwa-32t --sky sky.txt --duration 20ms -o v.dada
+run correlate --integration 10ms -o v.vis v.dada
+run idg-grid --size 64 --scale 10amin -o file v.vis
+correlate -q --integration 10ms -o - v.dada 2>/dev/null | idg-grid -q --size 64 --scale 10amin -o pipe - || fail "the pipe"
+expect_same_pixels file-dirty.fits pipe-dirty.fits
+expect_same_pixels file-psf.fits pipe-psf.fits
+head -c 30000 v.vis >cut.vis
+expect_exit 3 idg-grid --size 64 --scale 10amin -o x cut.vis
+
 # What is wrong is told, and nothing is written.
 expect_exit 2 idg-grid --scale 30asec -o x "$set"
 expect_stderr "--size"
