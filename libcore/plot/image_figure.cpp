@@ -18,8 +18,8 @@ struct Margins {
 };
 
 Margins margins(const Theme& theme, bool wide) {
-  return {theme.px(wide ? 70 : 195), theme.px(190), heading_height(theme) + theme.px(wide ? 40 : 12),
-          theme.px(wide ? 125 : 172)};
+  return {theme.px(wide ? 70 : 195), theme.px(wide ? 218 : 190),
+          heading_height(theme) + theme.px(wide ? 40 : 12), theme.px(wide ? 125 : 172)};
 }
 
 Theme figure_theme(const ImageFigureOptions& options) {
@@ -171,7 +171,8 @@ Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) 
   draw_marks(canvas, theme, view, image.info.beam, options.marks, taken);
   canvas.unclip();
 
-  const Rect bar{panel.x1 + theme.px(28), panel.y0, panel.x1 + theme.px(56), panel.y1};
+  const double bar_left = panel.x1 + theme.px(wide ? 56 : 28);  // the W of a wide field stands before it
+  const Rect bar{bar_left, panel.y0, bar_left + theme.px(28), panel.y1};
   draw_colour_bar(canvas, theme, bar, map, stretch, unit.label);
   const double width = static_cast<double>(canvas.width()) - panel.x0 - theme.px(20);
   draw_heading(canvas, theme, panel.x0, width, image_heading(image.info, options));
