@@ -15,7 +15,8 @@ inline void cufft_check(cufftResult status, const char* what) {
   if (status != CUFFT_SUCCESS) throw DeviceError("cufft: {}: error {}", what, static_cast<int>(status));
 }
 
-/// Complex transforms in place of [batch][shape 0][shape 1], unnormalised. direction: CUFFT_FORWARD is exponent -1.
+/// Complex transforms in place of [batch][shape 0][shape 1], unnormalised. direction: CUFFT_FORWARD is
+/// exponent -1.
 class CudaFft2d {
  public:
   CudaFft2d(int rows, int columns, int batch, cufftType type) {
