@@ -118,7 +118,9 @@ void report(const PlaneReport& plane) {
       plane.label, plane.n_components, describe_stop(plane), plane.peak_jy, plane.noise_jy,
       plane.model_flux_jy);
   if (plane.stop == CleanStop::divergence)
-    log_warning("{}: CLEAN diverged: use a mask, a lower --gain or fewer iterations", plane.label);
+    log_warning(
+        "{}: CLEAN diverged: use a PSF of twice the image's size, a mask, a lower --gain or fewer iterations",
+        plane.label);
 }
 
 void run(Tool& tool, Options& options) {
