@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "libcore/core/error.h"
@@ -116,6 +117,10 @@ class MsSource final : public ImagingSource {
         any = true;
         block.path_m(row) = dot(moves[field].second.path, uvw);
         uvw = multiply(moves[field].second.rotation, uvw);
+      }
+      if (!std::isfinite(uvw[0] + uvw[1] + uvw[2])) {
+        uvw = {};
+        for (double& weight : block.weight.view()[row]) weight = 0;
       }
       for (std::size_t i = 0; i < 3; ++i) block.uvw_m(row, i) = uvw[i];
     }

@@ -11,6 +11,7 @@
 #include "libcore/core/rephase.h"
 #include "libcore/core/stokes.h"
 #include "libcore/io/coordinates.h"
+#include "libcore/io/measurement_set.h"
 #include "libcore/io/visibility_stream.h"
 #include "tests/reference/scratch.h"
 
@@ -154,6 +155,49 @@ BOOST_AUTO_TEST_CASE(selections_of_a_stream) {
   BOOST_CHECK_THROW(rows({.fields = {0}}), UsageError);
   BOOST_CHECK_THROW(rows({.planes = "IQUV"}), UsageError);
   BOOST_CHECK_THROW(open_imaging_source({scratch.path("none")}, {}), FailureError);
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
+  const Scratch scratch;
+  MsDescription description;
+  description.layout = builtin_array("mwa-32t");
+  description.layout.antennas.resize(3);
+  description.phase_centre = {0.3, -0.45};
+  description.channel_hz = {150e6, 151e6};
+  description.channel_width_hz = 1e6;
+  description.products = {Product::XX, Product::YY};
+  const std::vector<Baseline> baselines = all_baselines(3, false);
+  Buffer<double, 2> uvw({3, 3});
+  for (std::size_t b = 0; b < 3; ++b)
+    for (std::size_t i = 0; i < 3; ++i) uvw(b, i) = 10.0 * static_cast<double>(b + i + 1);
+  uvw(1, 2) = std::numeric_limits<double>::quiet_NaN();
+  Buffer<std::complex<float>, 3> data({3, 2, 2});
+  Buffer<float, 3> weight({3, 2, 2});
+  data.fill({2, 1});
+  weight.fill(1);
+  MeasurementSetWriter writer(scratch.path("nan.ms"), description, false);
+  writer.write({.time_mjd_s = 5.2e9,
+                .interval_s = 1,
+                .exposure_s = 1,
+                .uvw_m = uvw,
+                .baselines = &baselines,
+                .data = data,
+                .weight = weight});
+  writer.commit();
+  for (const std::optional<SkyDirection>& centre :
+       {std::optional<SkyDirection>(), {SkyDirection{0.31, -0.45}}}) {
+    auto source = open_imaging_source({scratch.path("nan.ms")}, {.centre = centre});
+    source->rewind(split_channels(source->info(), 1)[0]);
+    ImagingBlock block;
+    BOOST_REQUIRE(source->read(block, 1 << 20));
+    BOOST_REQUIRE_EQUAL(block.uvw_m.extent(0), 3u);
+    for (std::size_t row = 0; row < 3; ++row) {
+      for (std::size_t i = 0; i < 3; ++i) BOOST_CHECK(std::isfinite(block.uvw_m(row, i)));
+      for (std::size_t c = 0; c < 2; ++c) BOOST_CHECK_EQUAL(block.weight(row, c, 0), row == 1 ? 0 : 1);
+    }
+    if (!centre) BOOST_CHECK_EQUAL(block.uvw_m(2, 0), 30);
+    BOOST_CHECK(!source->read(block, 1 << 20));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(rephasing_moves_phases_and_coordinates_exactly) {
