@@ -123,8 +123,7 @@ class Gridder {
 /// DeviceError when not even one fits.
 std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::size_t n_planes);
 
-/// `n_planes` data planes, plus the PSF's. Results do not depend on n_threads. UsageError for a subgrid above
-/// 128 cells with CUDA.
+/// `n_planes` data planes, plus the PSF's. Results do not depend on n_threads.
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
                                       PsfPlane psf, unsigned n_threads);
 

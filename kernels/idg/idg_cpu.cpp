@@ -48,8 +48,8 @@ class CpuGridder final : public Gridder {
   }
 
   GridCounts grid(const GridBlock& block) override {
-    check(block);
-    const Partition parts = partition(plan_, block, first_layer_, n_layers_);
+    check_block(block, tables_.n_data_planes);
+    const Partition parts = partition(plan_, block, {first_layer_, n_layers_}, n_threads_);
     for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_.extent(0)) {
       const std::size_t n = std::min(chunk_.extent(0), parts.tasks.size() - first);
       parallel_for(n_threads_, n, [&](std::size_t i, unsigned thread) {
@@ -61,8 +61,8 @@ class CpuGridder final : public Gridder {
   }
 
   GridCounts count(const GridBlock& block) override {
-    check(block);
-    const Partition parts = partition(plan_, block, 0, plan_.n_layers);
+    check_block(block, tables_.n_data_planes);
+    const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_);
     return {parts.n_visibilities, parts.tasks.size()};
   }
 
@@ -83,16 +83,6 @@ class CpuGridder final : public Gridder {
   }
 
  private:
-  void check(const GridBlock& block) const {
-    const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
-    const std::array<std::size_t, 3> data{n_row, n_chan, tables_.n_data_planes};
-    const auto& weight = block.weight.shape();
-    if (block.data.shape() != data || weight[0] != n_row || weight[1] != n_chan ||
-        weight[2] < std::max<std::size_t>(1, tables_.n_data_planes) ||
-        (block.path_m.size() != 0 && block.path_m.size() != n_row))
-      throw std::invalid_argument("gridder: the block's arrays differ in shape");
-  }
-
   void add_chunk(std::span<const SubgridTask> tasks) {
     const std::size_t n_bands = (plan_.n_v + band_rows - 1) / band_rows;
     parallel_for(n_threads_, n_bands, [&](std::size_t band, unsigned) {

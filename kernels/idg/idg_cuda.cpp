@@ -75,9 +75,6 @@ class CudaGridder final : public Gridder {
     const std::size_t side = plan.settings.subgrid;
     n_planes_ = tables.n_planes;
     n_data_planes_ = n_data_planes;
-    if (side > static_cast<std::size_t>(kMaxSubgrid))
-      throw UsageError("--subgrid {}: at most {} with CUDA: use a smaller one, or --device cpu", side,
-                       kMaxSubgrid);
     geometry_ = {};
     geometry_.n_planes = int(n_planes_);
     geometry_.n_data_planes = int(n_data_planes);
@@ -104,7 +101,7 @@ class CudaGridder final : public Gridder {
     images_ = DeviceArray<double>(n_planes_ * plan.image.n_y * plan.image.n_x);
     cuda_check(cudaMemset(images_.data(), 0, images_.size() * sizeof(double)), "clearing the images");
 
-    rows_padded_ = std::size_t(rows_padded(int(plan.n_terms * n_planes_ * 2 * side)));
+    rows_padded_ = std::size_t(rows_padded(geometry_));
     const std::size_t subgrids_per_task = n_planes_ * tables.n_outputs;
     const std::size_t task_bytes =
         rows_padded_ * side * sizeof(T) + subgrids_per_task * side * side * sizeof(double2);
@@ -131,9 +128,11 @@ class CudaGridder final : public Gridder {
   }
 
   GridCounts grid(const GridBlock& block) override {
-    check(block);
+    check_block(block, n_data_planes_);
+    if (block.weight.size() / std::max<std::size_t>(1, block.weight.extent(2)) > 0x7fffffff)
+      throw std::invalid_argument("gridder: more than 2^31 visibilities in a block");
     select_device();
-    const Partition parts = partition(plan_, block, first_layer_, n_layers_);
+    const Partition parts = partition(plan_, block, {first_layer_, n_layers_}, n_threads_);
     if (parts.tasks.empty()) return {};
     flatten(block, parts);
     geometry_.n_weight_planes = int(block.weight.extent(2));
@@ -150,18 +149,31 @@ class CudaGridder final : public Gridder {
     prepare.n_chan = int(block.wavenumber.size());
     prepare.n_visibilities = int(visibilities_host_.size());
     prepare.out.turns = turns_.reserve(visibilities_host_.size());
-    prepare.out.terms = terms_.reserve(visibilities_host_.size() * plan_.n_terms);
-    prepare.out.values = values_.reserve(visibilities_host_.size() * n_planes_);
+    prepare.out.terms = terms_.reserve(visibilities_host_.size() * plan_.n_terms * n_planes_);
     launch_prepare(prepare, nullptr);
-    for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_tasks_)
-      grid_chunk(parts, first, std::min(chunk_tasks_, parts.tasks.size() - first), prepare);
+    // Chunks of tasks: as many as there is scratch for, of visibilities too.
+    const std::size_t side = plan_.settings.subgrid, width_v = 2 * std::size_t(padded_half(int(side)));
+    const std::size_t most_visibilities =
+        std::max<std::size_t>(kChunkBytes / ((side + width_v) * sizeof(T)), 1);
+    for (std::size_t first = 0; first < parts.tasks.size();) {
+      std::size_t n = 0, n_visibilities = 0;
+      do n_visibilities += parts.tasks[first + n++].n_visibilities;
+      while (n < chunk_tasks_ && first + n < parts.tasks.size() &&
+             n_visibilities + parts.tasks[first + n].n_visibilities <= most_visibilities);
+      prepare.out.phasors_u = phasors_u_.reserve(n_visibilities * side);
+      prepare.out.phasors_v = phasors_v_.reserve(n_visibilities * width_v);
+      launch_phasors<T>({prepare.out, tasks_host_[first].first_visibility, n_visibilities, int(side)},
+                        nullptr);
+      grid_chunk(parts, first, n, prepare);
+      first += n;
+    }
     cuda_check(cudaDeviceSynchronize(), "gridding");
     return {parts.n_visibilities, parts.tasks.size()};
   }
 
   GridCounts count(const GridBlock& block) override {
-    check(block);
-    const Partition parts = partition(plan_, block, 0, plan_.n_layers);
+    check_block(block, n_data_planes_);
+    const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_);
     return {parts.n_visibilities, parts.tasks.size()};
   }
 
@@ -204,18 +216,6 @@ class CudaGridder final : public Gridder {
     cuda_check(cudaMemcpy(device, host, n * sizeof(U), cudaMemcpyHostToDevice), "copying to the device");
   }
 
-  void check(const GridBlock& block) const {
-    const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
-    const std::array<std::size_t, 3> data{n_row, n_chan, n_data_planes_};
-    const auto& weight = block.weight.shape();
-    if (block.data.shape() != data || weight[0] != n_row || weight[1] != n_chan ||
-        weight[2] < std::max<std::size_t>(1, n_data_planes_) ||
-        (block.path_m.size() != 0 && block.path_m.size() != n_row))
-      throw std::invalid_argument("gridder: the block's arrays differ in shape");
-    if (n_row * n_chan > 0x7fffffff)
-      throw std::invalid_argument("gridder: more than 2^31 visibilities in a block");
-  }
-
   /// Runs of channels -> one index per visibility, in the order of the tasks.
   void flatten(const GridBlock& block, const Partition& parts) {
     const auto n_chan = static_cast<std::uint32_t>(block.wavenumber.size());
@@ -236,9 +236,9 @@ class CudaGridder final : public Gridder {
   }
 
   void grid_chunk(const Partition& parts, std::size_t first, std::size_t n, const PrepareTask<T>& prepared) {
-    launch_product<T>(
-        {geometry_, prepared.out, prepared.tasks + first, int(n), int(rows_padded_), products_.data()},
-        nullptr);
+    launch_product<T>({geometry_, prepared.out, prepared.tasks + first, int(n), int(rows_padded_),
+                       tasks_host_[first].first_visibility, products_.data()},
+                      nullptr);
     launch_combine<T>(
         {geometry_, products_.data(), coefficient_.data(), int(n), int(rows_padded_), subgrids_.data()},
         nullptr);
@@ -329,8 +329,8 @@ class CudaGridder final : public Gridder {
   std::unique_ptr<CudaFft2d> subgrid_fft_;
   Upload<double> uvw_, path_, wavenumber_, weight_;
   Upload<double2> data_, turns_;
-  Upload<T> terms_;
-  Upload<ComplexOf<T>> values_;
+  Upload<T> phasors_u_, phasors_v_;
+  Upload<ComplexOf<T>> terms_;
   Upload<std::uint32_t> visibility_, task_of_, entries_;
   Upload<Task> tasks_;
   Upload<Placement> placements_;
@@ -346,7 +346,7 @@ std::size_t cuda_gridder_layers(const Device& device, const IdgPlan& plan, std::
   const std::size_t cells = plan.n_u * plan.n_v;
   // The layer's transform works in float64 with scratch of its own; blocks of visibilities need room too.
   const std::size_t fixed =
-      kChunkBytes * 2 + cells * 16 * 3 + n_planes * plan.image.n_x * plan.image.n_y * 8 + total_bytes / 8;
+      kChunkBytes * 4 + cells * 16 * 3 + n_planes * plan.image.n_x * plan.image.n_y * 8 + total_bytes / 8;
   const std::size_t layer = cells * n_planes * complex_bytes(plan);
   if (fixed + layer > free_bytes)
     throw DeviceError("{}: {} bytes are free and this image needs {}: make it smaller, or use --device cpu",

@@ -16,7 +16,7 @@
 namespace apsyn::idg_cuda {
 
 constexpr int kMaxSubgrid = 128;
-constexpr int kTileColumns = 32, kTileThreads = 256;
+constexpr int kTileColumns = 32, kTileRows = 256, kTileThreads = 256;
 constexpr int kGridTile = 32;  ///< cells per side of the grid that a block of the adder owns
 
 template <class T>
@@ -39,6 +39,11 @@ struct Task {
   std::uint32_t first_visibility, n_visibilities;
 };
 
+/// Pixels of half a side, up to whole groups of eight: a thread's rows of the product then share all but y.
+__host__ __device__ constexpr int padded_half(int side) {
+  return (side / 2 + 7) / 8 * 8;
+}
+
 /// One block of rows, and what a plan makes of it.
 struct Geometry {
   int n_planes, n_data_planes, n_weight_planes, n_terms, side;
@@ -48,12 +53,14 @@ struct Geometry {
   double n_middle, half_w_lambda, kernel_beta, layer_step_lambda;
 };
 
-/// Per visibility: phase turns per half pixel, terms and values, so that the product does no geometry.
+/// Per visibility, so that the product does no geometry and no trigonometry.
 template <class T>
 struct Prepared {
-  double2* turns;        ///< [visibility] du / side, dv / side
-  T* terms;              ///< [visibility][term]
-  ComplexOf<T>* values;  ///< [visibility][plane], weighted, turned by the w phase
+  double2* turns;  ///< [visibility] du / side, dv / side
+  ComplexOf<T>*
+      terms;     ///< [visibility][term][plane]: the value, weighted and turned by the w phase, times the term
+  T* phasors_u;  ///< [visibility of the chunk][cos, sin][x], side wide
+  T* phasors_v;  ///< [visibility of the chunk][cos, sin][y, padded with zeros]
 };
 
 template <class T>
@@ -73,19 +80,34 @@ struct PrepareTask {
 template <class T>
 void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream);
 
-/// products [task][row, padded to whole tiles][column].
+/// Phasors of consecutive visibilities, those of one chunk of tasks.
+template <class T>
+struct PhasorTask {
+  Prepared<T> in;
+  std::size_t first_visibility, n_visibilities;
+  int side;
+};
+template <class T>
+void launch_phasors(const PhasorTask<T>& task, cudaStream_t stream);
+
+/// products [task][term][plane][re cos_y, re sin_y, im cos_y, im sin_y][padded y, whole tiles][cos_x,
+/// sin_x][x].
 template <class T>
 struct ProductTask {
   Geometry geometry;
   Prepared<T> in;
   const Task* tasks;
   int n_tasks, n_rows_padded;
+  std::size_t first_phasor;  ///< visibility that the phasors begin with
   T* products;
 };
 template <class T>
 void launch_product(const ProductTask<T>& task, cudaStream_t stream);
-/// Rows per tile: 256, or 128 when that leaves less idle.
-int rows_padded(int n_rows);
+/// Rows of a task's product, up to whole tiles.
+inline int rows_padded(const Geometry& g) {
+  const int n_rows = g.n_terms * g.n_planes * 4 * padded_half(g.side);
+  return (n_rows + kTileRows - 1) / kTileRows * kTileRows;
+}
 
 /// images [task][plane][output][y][x]: quadrants, terms and taper combined.
 template <class T>

@@ -2,10 +2,13 @@
 #include "kernels/idg/partition.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 #include "libcore/core/error.h"
+#include "libcore/core/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -82,21 +85,19 @@ bool has_data(const GridBlock& block, std::size_t row, std::size_t chan) {
 }
 
 /// Whether a task whose first layer is `layer` reaches into the pass.
-bool in_pass(const IdgPlan& plan, std::size_t layer, std::size_t first, std::size_t n) {
+bool in_pass(const IdgPlan& plan, std::size_t layer, const LayerRange& layers) {
   const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
-  return layer < first + n && layer + reach > first;
+  return layer < layers.first + layers.n && layer + reach > layers.first;
 }
 
-}  // namespace
-
-Partition partition(const IdgPlan& plan, const GridBlock& block, std::size_t first_layer,
-                    std::size_t n_layers) {
+/// Runs of rows [first_row, last_row), in their order.
+std::vector<Keyed> key_rows(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
+                            std::size_t first_row, std::size_t last_row) {
   const Squares squares(plan);
-  const std::size_t n_chan = block.wavenumber.size();
   std::vector<Keyed> keyed;
-  for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
+  for (std::size_t row = first_row; row < last_row; ++row) {
     bool open = false;
-    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+    for (std::size_t chan = 0; chan < block.wavenumber.size(); ++chan) {
       if (!has_data(block, row, chan)) {
         open = false;
         continue;
@@ -108,11 +109,27 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, std::size_t fir
         ++keyed.back().run.n_channels;
         continue;
       }
-      open = in_pass(plan, key >> 44, first_layer, n_layers);
+      open = in_pass(plan, key >> 44, layers);
       if (open)
         keyed.push_back({key, {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(chan), 1}});
     }
   }
+  return keyed;
+}
+
+}  // namespace
+
+Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
+                    unsigned n_threads) {
+  constexpr std::size_t rows_at_once = 2048;
+  const std::size_t n_row = block.uvw_m.extent(0);
+  std::vector<std::vector<Keyed>> pieces((n_row + rows_at_once - 1) / rows_at_once);
+  parallel_for(n_threads, pieces.size(), [&](std::size_t piece, unsigned) {
+    const std::size_t first = piece * rows_at_once;
+    pieces[piece] = key_rows(plan, block, layers, first, std::min(n_row, first + rows_at_once));
+  });
+  std::vector<Keyed> keyed;
+  for (const std::vector<Keyed>& piece : pieces) keyed.insert(keyed.end(), piece.begin(), piece.end());
   std::stable_sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) { return a.key < b.key; });
 
   Partition result;
@@ -140,6 +157,16 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, std::size_t fir
   }
   if (!result.tasks.empty()) box.centre(result.tasks.back());
   return result;
+}
+
+void check_block(const GridBlock& block, std::size_t n_data_planes) {
+  const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
+  const std::array<std::size_t, 3> data{n_row, n_chan, n_data_planes};
+  const auto& weight = block.weight.shape();
+  if (block.data.shape() != data || weight[0] != n_row || weight[1] != n_chan ||
+      weight[2] < std::max<std::size_t>(1, n_data_planes) ||
+      (block.path_m.size() != 0 && block.path_m.size() != n_row))
+    throw std::invalid_argument("gridder: the block's arrays differ in shape");
 }
 
 }  // namespace apsyn

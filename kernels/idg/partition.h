@@ -30,9 +30,17 @@ struct Partition {
   std::uint64_t n_visibilities = 0;
 };
 
-/// Only the tasks that touch layers [first_layer, first_layer + n_layers). DataError when a visibility's w
-/// exceeds what the plan was made for, or u, v are beyond all bounds.
-Partition partition(const IdgPlan& plan, const GridBlock& block, std::size_t first_layer,
-                    std::size_t n_layers);
+/// The layers of a pass.
+struct LayerRange {
+  std::size_t first = 0, n = 0;
+};
+
+/// Only the tasks that touch the layers. DataError when a visibility's w exceeds what the plan was made for,
+/// or u, v are beyond all bounds. The same for any number of threads.
+Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
+                    unsigned n_threads);
+
+/// std::invalid_argument when the block's arrays differ in shape, or are not of `n_data_planes`.
+void check_block(const GridBlock& block, std::size_t n_data_planes);
 
 }  // namespace apsyn

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From visibilities to the images of subgrids. The product is a register-tiled real matrix product on CUDA
-// cores: a block owns 256 (or 128) rows x 32 columns of one task and makes its operands in shared memory, 32
-// visibilities at a time; each thread keeps 8 (or 4) rows x 4 columns. Phases are reduced to turns in float64
-// first, so that single precision loses nothing to large arguments.
+// cores: a block owns 256 rows x 32 columns of one task, a thread 8 rows x 4 columns. Rows differ within a
+// thread in y alone, so a value of A is one product of a term and a phasor in registers. Batches of 32
+// visibilities arrive in shared memory by asynchronous copies while the batch before is used. Phases are
+// reduced to turns in float64, so that single precision loses nothing to large arguments.
 #include "kernels/common/cuda_check.h"
 #include "kernels/idg/idg_kernels.cuh"
 
 namespace apsyn::idg_cuda {
 namespace {
-
-/// Between visibilities of A and of B in shared memory: one vector, so that a batch's rows start in different
-/// banks.
-template <class T>
-constexpr int kPad = 16 / sizeof(T);
-/// Visibilities made at once.
-template <class T>
-constexpr int kBatchOf = 128 / sizeof(T);
 
 __device__ __forceinline__ void sincos_turns(double turns, float& sine, float& cosine) {
   sincospif(static_cast<float>(2 * (turns - rint(turns))), &sine, &cosine);
@@ -44,26 +37,8 @@ __global__ void prepare(PrepareTask<T> task) {
   }
   task.out.turns[k] =
       make_double2((u * g.per_u - own.centre_u) / g.side, (v * g.per_v - own.centre_v) / g.side);
-  T* terms = task.out.terms + std::size_t(k) * g.n_terms;
-  double w_phase;
-  if (g.w_kernel) {
-    w_phase = w * (g.n_middle - 1);
-    for (int r = 0; r < g.n_terms; ++r) {
-      const double t = (w - (own.w_lambda + r * g.layer_step_lambda)) / g.half_w_lambda;
-      terms[r] = t * t < 1 ? static_cast<T>(exp(g.kernel_beta * (sqrt(1 - t * t) - 1))) : T(0);
-    }
-  } else {
-    const double dw = w - own.w_lambda, t = dw / g.half_w_lambda;
-    w_phase = dw * (g.n_middle - 1);
-    double before = 1, now = t;
-    terms[0] = T(1);
-    for (int r = 1; r < g.n_terms; ++r) {
-      terms[r] = static_cast<T>(now);
-      const double next = 2 * t * now - before;
-      before = now;
-      now = next;
-    }
-  }
+  const double dw = w - own.w_lambda;
+  const double w_phase = (g.w_kernel ? w : dw) * (g.n_middle - 1);
   double w_sine, w_cosine, sine, cosine;
   sincos_turns(-w_phase, w_sine, w_cosine);
   sincos_turns(-path, sine, cosine);
@@ -80,98 +55,143 @@ __global__ void prepare(PrepareTask<T> task) {
       }
     }
     if (conjugate) im = -im;
-    ComplexOf<T> out;
-    out.x = static_cast<T>(re * w_cosine - im * w_sine);
-    out.y = static_cast<T>(re * w_sine + im * w_cosine);
-    task.out.values[std::size_t(k) * g.n_planes + plane] = out;
+    const double value_re = re * w_cosine - im * w_sine, value_im = re * w_sine + im * w_cosine;
+    ComplexOf<T>* out = task.out.terms + std::size_t(k) * g.n_terms * g.n_planes + plane;
+    double before = 1, now = dw / g.half_w_lambda;  // Chebyshev polynomials T_0, T_1, ...
+    const double t = now;
+    for (int r = 0; r < g.n_terms; ++r) {
+      double term = 1;
+      if (g.w_kernel) {
+        const double at = (dw - r * g.layer_step_lambda) / g.half_w_lambda;
+        term = at * at < 1 ? exp(g.kernel_beta * (sqrt(1 - at * at) - 1)) : 0.0;
+      } else if (r > 0) {
+        term = now;
+        const double next = 2 * t * now - before;
+        before = now;
+        now = next;
+      }
+      out[r * g.n_planes].x = static_cast<T>(value_re * term);
+      out[r * g.n_planes].y = static_cast<T>(value_im * term);
+    }
   }
 }
 
-/// Row of A: which term, plane, part of the value and pixel. quadrant: re cos, re sin, im cos, im sin.
-struct RowMeaning {
-  int term, plane, quadrant, y;
-  __device__ RowMeaning(int row, const Geometry& g) {
-    const int half = g.side / 2;
-    y = row % half;
-    quadrant = row / half % 4;
-    plane = row / (2 * g.side) % g.n_planes;
-    term = row / (2 * g.side) / g.n_planes;
+/// cos and sin of the positive half pixels' phases, in turns reduced in float64.
+template <class T>
+__global__ void make_phasors(PhasorTask<T> task) {
+  const int half = task.side / 2, padded = padded_half(task.side);
+  const std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= task.n_visibilities * padded) return;
+  const std::size_t k = i / padded;
+  const int pixel = static_cast<int>(i % padded);
+  const double2 turns = task.in.turns[task.first_visibility + k];
+  T sine = 0, cosine = 0;
+  if (pixel < half) {
+    sincos_turns(turns.x * (pixel + 0.5), sine, cosine);
+    task.in.phasors_u[k * task.side + pixel] = cosine;
+    task.in.phasors_u[k * task.side + half + pixel] = sine;
+    sincos_turns(turns.y * (pixel + 0.5), sine, cosine);
   }
+  task.in.phasors_v[k * 2 * padded + pixel] = cosine;
+  task.in.phasors_v[k * 2 * padded + padded + pixel] = sine;
+}
+
+/// Asynchronous copies to shared memory; nothing is read and zeros are written where `exists` is false.
+template <class U>
+__device__ __forceinline__ void copy_async(U* target, const U* source, bool exists) {
+  static_assert(sizeof(U) == 4 || sizeof(U) == 8 || sizeof(U) == 16);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(
+                   static_cast<std::uint32_t>(__cvta_generic_to_shared(target))),
+               "l"(source), "n"(sizeof(U)), "r"(exists ? static_cast<int>(sizeof(U)) : 0)
+               : "memory");
+}
+
+/// Operands of one batch of visibilities.
+template <class T>
+struct Batch {
+  static constexpr int kMost = 32, kPhasors = 16384 / sizeof(T), kPairs = kTileRows / 32 + 2;
+  alignas(16) T phasors_v[kPhasors];              ///< [visibility][2 padded half]
+  alignas(16) T phasors_u[kMost][kTileColumns];   ///< the tile's columns
+  alignas(16) ComplexOf<T> terms[kMost][kPairs];  ///< the tile's (term, plane) pairs
 };
 
-template <class T, int kRowsPerThread>
-__global__ void __launch_bounds__(kTileThreads) product(ProductTask<T> task) {
-  constexpr int kRows = 32 * kRowsPerThread, kRowStride = kRows + kPad<T>,
-                kColumnStride = kTileColumns + kPad<T>;
-  constexpr int kBatch = kBatchOf<T>;
-  __shared__ alignas(16)
-      T a[kBatch / 2][kRowStride];  // half a batch at a time, for more blocks on a processor
-  __shared__ alignas(16) T b[kBatch][kColumnStride];
-  __shared__ T phasor_v[kBatch][kMaxSubgrid + 1];  // [cos | sin][y]
+template <class T>
+__global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 3 : 2) product(ProductTask<T> task) {
+  constexpr int kRowsPerThread = 8, kColumnsPerThread = 4;
+  extern __shared__ __align__(16) unsigned char dynamic_shared[];
+  auto* batches = reinterpret_cast<Batch<T>*>(dynamic_shared);  // two: one is filled while the other is used
   const Geometry& g = task.geometry;
   const Task own = task.tasks[blockIdx.x];
-  const int half = g.side / 2, first_row = blockIdx.y * kRows, first_column = blockIdx.z * kTileColumns;
-  const int n_rows = g.n_terms * g.n_planes * 2 * g.side;
-  const int my_row = (threadIdx.x / 8) * kRowsPerThread, my_column = (threadIdx.x % 8) * 4;
-  T sum[kRowsPerThread][4] = {};
-  // What this thread generates: always the same row of A, so its meaning is worked out once.
-  constexpr int kMakers = kTileThreads / kRows;  // threads per row
-  const RowMeaning meaning(first_row + static_cast<int>(threadIdx.x) % kRows, g);
-  const bool row_exists = first_row + static_cast<int>(threadIdx.x) % kRows < n_rows;
+  const int padded = padded_half(g.side), width_v = 2 * padded;
+  const int batch_size = min(Batch<T>::kMost, Batch<T>::kPhasors / width_v);
+  const int first_row = blockIdx.y * kTileRows, first_column = blockIdx.z * kTileColumns;
+  const int my_row = (threadIdx.x / 8) * kRowsPerThread, my_column = (threadIdx.x % 8) * kColumnsPerThread;
+  const int n_pairs = g.n_terms * g.n_planes, first_pair = first_row / (4 * padded);
+  const int pairs_here =
+      min(n_pairs - first_pair, (first_row + kTileRows - 1) / (4 * padded) - first_pair + 1);
+  // This thread's rows: one pair and quadrant (re cos, re sin, im cos, im sin), eight pixels.
+  const int my_pair = (first_row + my_row) / (4 * padded) - first_pair;
+  const int quadrant = (first_row + my_row) / padded % 4;
+  const int phasor = (quadrant & 1) * padded + (first_row + my_row) % padded;
+  const bool idle = my_pair >= pairs_here;  // rows that only fill up the last tile
 
-  for (std::uint32_t begin = 0; begin < own.n_visibilities; begin += kBatch) {
-    const int n = min(kBatch, static_cast<int>(own.n_visibilities - begin));
-    const std::size_t first = own.first_visibility + begin;
-    __syncthreads();
-    for (int i = threadIdx.x; i < kBatch * half; i += kTileThreads) {
-      const int k = i / half, y = i % half;
-      T sine = 0, cosine = 0;
-      if (k < n) sincos_turns(task.in.turns[first + k].y * (y + 0.5), sine, cosine);
-      phasor_v[k][y] = cosine;
-      phasor_v[k][half + y] = sine;
-    }
-    for (int i = threadIdx.x; i < kBatch * kTileColumns; i += kTileThreads) {
+  auto fill = [&](Batch<T>& batch, std::uint32_t begin) {
+    const int n = min(batch_size, static_cast<int>(own.n_visibilities) - static_cast<int>(begin));
+    const std::size_t visibility = own.first_visibility + begin, chunk = visibility - task.first_phasor;
+    for (int i = threadIdx.x; i < batch_size * width_v; i += kTileThreads)
+      copy_async(&batch.phasors_v[i], task.in.phasors_v + chunk * width_v + i, i < n * width_v);
+    for (int i = threadIdx.x; i < batch_size * kTileColumns; i += kTileThreads) {
       const int k = i / kTileColumns, column = first_column + i % kTileColumns;
-      T sine = 0, cosine = 0;
-      if (k < n && column < g.side)
-        sincos_turns(task.in.turns[first + k].x * ((column < half ? column : column - half) + 0.5), sine,
-                     cosine);
-      b[k][i % kTileColumns] = column < half ? cosine : sine;
+      const bool exists = k < n && column < g.side;
+      copy_async(&batch.phasors_u[k][i % kTileColumns],
+                 task.in.phasors_u + (exists ? (chunk + k) * g.side + column : 0), exists);
     }
-    for (int part = 0; part < kBatch; part += kBatch / 2) {
-      __syncthreads();
-      for (int k = static_cast<int>(threadIdx.x) / kRows; k < kBatch / 2; k += kMakers) {
-        T value = 0;
-        if (part + k < n && row_exists) {
-          const std::size_t visibility = first + part + k;
-          const ComplexOf<T> v = task.in.values[visibility * g.n_planes + meaning.plane];
-          value = (meaning.quadrant < 2 ? v.x : v.y) * task.in.terms[visibility * g.n_terms + meaning.term] *
-                  phasor_v[part + k][(meaning.quadrant & 1) * half + meaning.y];
-        }
-        a[k][threadIdx.x % kRows] = value;
-      }
-      __syncthreads();
-#pragma unroll 4
-      for (int k = 0; k < kBatch / 2; ++k) {
-        T row_value[kRowsPerThread], column_value[4];
+    for (int i = threadIdx.x; i < batch_size * pairs_here; i += kTileThreads) {
+      const int k = i / pairs_here, pair = i % pairs_here;
+      const bool exists = k < n;
+      copy_async(&batch.terms[k][pair],
+                 task.in.terms + (exists ? (visibility + k) * n_pairs + first_pair + pair : 0), exists);
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  };
+
+  T sum[kRowsPerThread][kColumnsPerThread] = {};
+  fill(batches[0], 0);
+  int current = 0;
+  for (std::uint32_t begin = 0; begin < own.n_visibilities; begin += batch_size, current ^= 1) {
+    if (begin + batch_size < own.n_visibilities) {
+      fill(batches[current ^ 1], begin + batch_size);
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
+    } else {
+      asm volatile("cp.async.wait_group 0;" ::: "memory");
+    }
+    __syncthreads();
+    if (!idle) {
+      const Batch<T>& batch = batches[current];
+#pragma unroll 2
+      for (int k = 0; k < batch_size; ++k) {
+        const ComplexOf<T> term = batch.terms[k][my_pair];
+        const T value = quadrant < 2 ? term.x : term.y;
+        T row_value[kRowsPerThread], column_value[kColumnsPerThread];
 #pragma unroll
-        for (int i = 0; i < kRowsPerThread; ++i) row_value[i] = a[k][my_row + i];
+        for (int i = 0; i < kRowsPerThread; ++i)
+          row_value[i] = value * batch.phasors_v[k * width_v + phasor + i];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) column_value[j] = b[part + k][my_column + j];
+        for (int j = 0; j < kColumnsPerThread; ++j) column_value[j] = batch.phasors_u[k][my_column + j];
 #pragma unroll
         for (int i = 0; i < kRowsPerThread; ++i)
 #pragma unroll
-          for (int j = 0; j < 4; ++j) sum[i][j] += row_value[i] * column_value[j];
+          for (int j = 0; j < kColumnsPerThread; ++j) sum[i][j] += row_value[i] * column_value[j];
       }
     }
+    __syncthreads();
   }
-  T* out = task.products + std::size_t(blockIdx.x) * task.n_rows_padded * g.side;
+  T* out = task.products + (std::size_t(blockIdx.x) * task.n_rows_padded + first_row + my_row) * g.side;
 #pragma unroll
   for (int i = 0; i < kRowsPerThread; ++i)
 #pragma unroll
-    for (int j = 0; j < 4; ++j)
-      if (first_column + my_column + j < g.side)
-        out[std::size_t(first_row + my_row + i) * g.side + first_column + my_column + j] = sum[i][j];
+    for (int j = 0; j < kColumnsPerThread; ++j)
+      if (first_column + my_column + j < g.side) out[i * g.side + first_column + my_column + j] = sum[i][j];
 }
 
 /// A block owns one subgrid, a thread four pixels at a time: (+-x, +-y). In float64: the division by the
@@ -179,7 +199,7 @@ __global__ void __launch_bounds__(kTileThreads) product(ProductTask<T> task) {
 template <class T>
 __global__ void combine(CombineTask<T> task) {
   const Geometry& g = task.geometry;
-  const int half = g.side / 2, side = g.side;
+  const int half = g.side / 2, side = g.side, padded = padded_half(side);
   const int output = blockIdx.x, plane = blockIdx.y;
   const std::size_t own = blockIdx.z;
   const T* products = task.products + own * task.n_rows_padded * side;
@@ -190,10 +210,10 @@ __global__ void combine(CombineTask<T> task) {
     const int y = pixel / half, x = pixel % half;
     double2 pp{0, 0}, pm{0, 0}, mp{0, 0}, mm{0, 0};
     for (int r = first_term; r < last_term; ++r) {
-      const T* c = products + std::size_t(r * g.n_planes + plane) * 2 * side * side + y * side + x;
-      const T* re_sin = c + half * side;
-      const T* im_cos = re_sin + half * side;
-      const T* im_sin = im_cos + half * side;
+      const T* c = products + (std::size_t(r * g.n_planes + plane) * 4 * padded + y) * side + x;
+      const T* re_sin = c + padded * side;
+      const T* im_cos = re_sin + padded * side;
+      const T* im_sin = im_cos + padded * side;
       const double rcc = c[0], rcs = c[half], rsc = re_sin[0], rss = re_sin[half];
       const double icc = im_cos[0], ics = im_cos[half], isc = im_sin[0], iss = im_sin[half];
       const double factor = task.coefficient[(std::size_t(g.w_kernel ? 0 : r) * half + y) * half + x];
@@ -219,11 +239,6 @@ __global__ void combine(CombineTask<T> task) {
 
 }  // namespace
 
-int rows_padded(int n_rows) {
-  const int remainder = n_rows % 256;
-  return n_rows - remainder + (remainder == 0 ? 0 : remainder <= 128 && n_rows < 256 ? 128 : 256);
-}
-
 template <class T>
 void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream) {
   prepare<<<(task.n_visibilities + 127) / 128, 128, 0, stream>>>(task);
@@ -231,13 +246,20 @@ void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream) {
 }
 
 template <class T>
+void launch_phasors(const PhasorTask<T>& task, cudaStream_t stream) {
+  const std::size_t n = task.n_visibilities * padded_half(task.side);
+  make_phasors<<<static_cast<unsigned>((n + 255) / 256), 256, 0, stream>>>(task);
+  cuda_check(cudaGetLastError(), "launching the gridder's phasors");
+}
+
+template <class T>
 void launch_product(const ProductTask<T>& task, cudaStream_t stream) {
-  const unsigned n_column_tiles = (task.geometry.side + kTileColumns - 1) / kTileColumns;
-  if (task.n_rows_padded == 128)
-    product<T, 4><<<dim3(task.n_tasks, 1, n_column_tiles), kTileThreads, 0, stream>>>(task);
-  else
-    product<T, 8>
-        <<<dim3(task.n_tasks, task.n_rows_padded / 256, n_column_tiles), kTileThreads, 0, stream>>>(task);
+  constexpr int kSharedBytes = 2 * sizeof(Batch<T>);
+  cuda_check(cudaFuncSetAttribute(product<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
+             "asking for shared memory");
+  const dim3 blocks(task.n_tasks, task.n_rows_padded / kTileRows,
+                    (task.geometry.side + kTileColumns - 1) / kTileColumns);
+  product<T><<<blocks, kTileThreads, kSharedBytes, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the gridder's product");
 }
 
@@ -250,6 +272,8 @@ void launch_combine(const CombineTask<T>& task, cudaStream_t stream) {
 
 template void launch_prepare(const PrepareTask<float>&, cudaStream_t);
 template void launch_prepare(const PrepareTask<double>&, cudaStream_t);
+template void launch_phasors(const PhasorTask<float>&, cudaStream_t);
+template void launch_phasors(const PhasorTask<double>&, cudaStream_t);
 template void launch_product(const ProductTask<float>&, cudaStream_t);
 template void launch_product(const ProductTask<double>&, cudaStream_t);
 template void launch_combine(const CombineTask<float>&, cudaStream_t);
