@@ -24,7 +24,7 @@ while read -r tool; do
   source=$APSYN_SOURCE/man/$tool.1.scd
   [ -s "$source" ] || { fail "$tool has no man page" && continue; }
   for name in NAME SYNOPSIS DESCRIPTION OPTIONS EXAMPLES "EXIT STATUS" "SEE ALSO"; do
-    section "$name" "$source" | grep -q . || fail "$tool.1 has no section $name"
+    [ -n "$(section "$name" "$source")" ] || fail "$tool.1 has no section $name"
   done
   options_in_page "$source" >page.txt
   options_in_help "$tool" >help.txt
