@@ -3,8 +3,7 @@
 // float2 or double2. The equations are those of subgrid_cpu.h: a task's sum over its visibilities is one real
 // matrix product
 //
-//   C[term][plane][re cos_y, re sin_y, im cos_y, im sin_y][y] x [cos_x, sin_x][x] = sum_k A[k][row]
-//   B[k][column]
+//   C[term][plane][re cos_y, re sin_y, im cos_y, im sin_y][y][cos_x, sin_x][x] = sum_k A[k][row] B[k][column]
 //
 // of the phasors of the positive half pixels, and the four quadrants follow from signs.
 #pragma once
