@@ -29,6 +29,7 @@ void die_by_signal(int signal) {
 // Removing folders is no work for a signal handler, so a thread waits for the signals instead.
 void install_signal_handling() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the size limit: write() then fails like on a full disk
   sigset_t set;
   sigemptyset(&set);
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -40,7 +41,7 @@ void install_signal_handling() {
   std::thread([set] {
     int signal = 0;
     if (sigwait(&set, &signal) != 0) return;
-    for (int attempt = 0; attempt < 3; ++attempt) remove_pending_outputs();
+    remove_pending_outputs();
     die_by_signal(signal);
   }).detach();
 }

@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "libcore/core/error.h"
@@ -19,13 +22,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Never destroyed: the signal watcher may still look at them while the process exits.
 std::mutex& parts_mutex() {
-  static std::mutex mutex;
-  return mutex;
+  static auto* mutex = new std::mutex;
+  return *mutex;
 }
 std::vector<std::string>& parts() {
-  static std::vector<std::string> list;
-  return list;
+  static auto* list = new std::vector<std::string>;
+  return *list;
 }
 
 fs::path folder_of(const std::string& path) {
@@ -98,14 +102,30 @@ PendingOutput::~PendingOutput() {
 
 void PendingOutput::commit() {
   sync_tree(part_);
+  {
+    // Held over the renames, so that an interrupt either comes first and removes the whole part, or finds
+    // nothing pending any more: never removes files from a folder that is just being given its final name.
+    std::lock_guard lock(parts_mutex());
+    rename_to_target();
+    std::erase(parts(), part_);
+    done_ = true;
+  }
+  sync_path(folder_of(target_), O_RDONLY | O_DIRECTORY);
+}
+
+void PendingOutput::rename_to_target() {
   std::error_code error;
   const bool part_is_folder = fs::is_directory(part_, error);
   const bool target_exists = fs::exists(fs::symlink_status(target_, error));
   if (target_exists && !overwrite_)
     throw FailureError("{}: appeared meanwhile: nothing was replaced", target_);
   if (target_exists && (part_is_folder || fs::is_directory(target_, error))) {
-    // rename() replaces no folder that holds something: step aside first, so that a complete one is always
-    // there.
+    // rename() replaces no folder that holds something: swap the two, or where the file system cannot, let
+    // the old one step aside first, so that a complete one is always there.
+    if (::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) {
+      fs::remove_all(part_, error);
+      return;
+    }
     const std::string old = target_ + ".old.part";
     fs::remove_all(old, error);
     if (::rename(target_.c_str(), old.c_str()) != 0)
@@ -119,12 +139,6 @@ void PendingOutput::commit() {
   } else if (::rename(part_.c_str(), target_.c_str()) != 0) {
     throw FailureError("{}: cannot rename {} to it: {}", target_, part_, std::strerror(errno));
   }
-  {
-    std::lock_guard lock(parts_mutex());
-    std::erase(parts(), part_);
-    done_ = true;
-  }
-  sync_path(folder_of(target_), O_RDONLY | O_DIRECTORY);
 }
 
 OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
@@ -181,10 +195,18 @@ void OutputFile::commit() {
 }
 
 void remove_pending_outputs() {
-  std::lock_guard lock(parts_mutex());
-  std::error_code ignored;
-  for (const std::string& part : parts()) fs::remove_all(part, ignored);
-  parts().clear();
+  parts_mutex().lock();  // for good: other threads stop at their next claim, commit or clean-up
+  for (int attempt = 0; attempt < 50; ++attempt) {
+    bool any_left = false;
+    for (const std::string& part : parts()) {
+      std::error_code error;
+      fs::remove_all(part, error);
+      any_left = any_left || fs::exists(fs::symlink_status(part, error));
+    }
+    if (!any_left) return;
+    // another thread created a file in a folder while it was being emptied
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
 }
 
 }  // namespace apsyn

@@ -29,6 +29,8 @@ class PendingOutput {
   void commit();
 
  private:
+  void rename_to_target();
+
   std::string target_, part_;
   bool overwrite_ = false, done_ = false;
 };
@@ -52,7 +54,8 @@ class OutputFile {
   int fd_ = -1;
 };
 
-/// Removes every part that is still pending; the signal watcher calls it.
+/// Removes every part that is still pending. From then on no output can be claimed, committed or dropped
+/// (the calls block), so the process must end at once. Called by the signal watcher and on std::terminate.
 void remove_pending_outputs();
 
 }  // namespace apsyn

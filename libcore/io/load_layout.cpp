@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/load_layout.h"
 
-#include <algorithm>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "libcore/core/error.h"
 #include "libcore/io/metafits.h"
 
 namespace apsyn {
@@ -12,6 +16,9 @@ ArrayLayout load_layout(const std::string& name_or_path) {
   if (std::find(names.begin(), names.end(), name_or_path) != names.end()) return builtin_array(name_or_path);
   if (name_or_path.ends_with(".metafits") || name_or_path.ends_with(".fits"))
     return read_metafits(name_or_path);
+  if (name_or_path.find_first_of("/.") == std::string::npos && !std::filesystem::exists(name_or_path))
+    throw UsageError("{}: no file and no built-in array: give a file, or one of {}", name_or_path,
+                     fmt::join(names, ", "));
   return read_antennas_csv(name_or_path);
 }
 
