@@ -58,6 +58,18 @@ std::string trimmed(std::string path) {
   return path;
 }
 
+void check_replaceable(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(trimmed(path), error);  // of what a link leads to
+  if (fs::is_directory(status)) {
+    if (fs::is_empty(path, error) || fs::exists(fs::path(path) / "table.dat", error)) return;
+    throw UsageError("{}: a folder that is no Measurement Set: choose another name", path);
+  }
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw UsageError("{}: no ordinary file, and not to be replaced by one: give --output - and redirect",
+                     path);
+}
+
 }  // namespace
 
 void check_output(const std::string& path, bool overwrite) {
@@ -70,6 +82,7 @@ void check_output(const std::string& path, bool overwrite) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(trimmed(path), error)) && !overwrite)
     throw UsageError("{}: exists: give --overwrite to replace it", path);
+  check_replaceable(path);
   const std::string folder = folder_of(trimmed(path));
   if (!fs::is_directory(folder, error)) throw FailureError("{}: its folder {} does not exist", path, folder);
   if (::access(folder.c_str(), W_OK | X_OK) != 0)

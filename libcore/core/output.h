@@ -9,8 +9,9 @@
 
 namespace apsyn {
 
-/// UsageError when `path` exists and may not be overwritten, or FailureError when its folder is missing or
-/// not writable; call it before any long work. "-" checks that standard output is no terminal.
+/// UsageError when `path` exists and may not be overwritten, or is never overwritten (a device, a named pipe,
+/// a folder with something other than a table of casacore in it), or FailureError when its folder is missing
+/// or not writable; call it before any long work. "-" checks that standard output is no terminal.
 void check_output(const std::string& path, bool overwrite);
 
 /// The claim on one output name, a file or a folder (Measurement Sets). The temporary name is target +

@@ -96,6 +96,12 @@ for name in "${!job[@]}"; do
   done
 done
 
+# What no tool may replace, whatever it is told.
+mkdir -p precious/work && mkfifo pipe
+expect_exit 2 $sim --duration 1ms --overwrite -o precious
+expect_exit 2 $cor in.dada --overwrite -o pipe
+if [ ! -d precious/work ] || [ ! -p pipe ]; then fail "something precious was replaced"; fi
+
 # A reader that leaves stops the writer at once.
 for command in "$sim --duration 600s -o -" "correlate -q whole-simulate/out.dada --channels 16 --integration 1ms -o -"; do
   for n_bytes in 1 5000; do

@@ -96,12 +96,15 @@ BOOST_AUTO_TEST_CASE(outputs_appear_complete_or_not_at_all) {
   for (int round = 0; round < 2; ++round) {
     PendingOutput pending(set, round > 0);
     fs::create_directories(pending.part());
-    std::ofstream(pending.part() + "/table") << round;
+    std::ofstream(pending.part() + "/table.dat") << round;
     pending.commit();
   }
-  std::ifstream table(set + "/table");
+  std::ifstream table(set + "/table.dat");
   std::getline(table, text);
   BOOST_TEST(text == "1");
+  fs::create_directories(fs::path(folder) / "thesis" / "chapters");
+  BOOST_CHECK_THROW(check_output(folder / "thesis", true), UsageError);
+  BOOST_CHECK_THROW(check_output("/dev/null", true), UsageError);
   fs::remove_all(folder);
 }
 
