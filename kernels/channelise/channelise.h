@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The F stage: voltages -> spectra by a plain FFT, with delay and fringe correction.
+// The F stage: voltages -> spectra by a plain FFT or a polyphase filterbank, with delay and fringe
+// correction.
 //
 // Spectrum s of antenna i covers the samples s L - k_i .. (s+1) L - k_i - 1, L = n_fine (complex input) or
 // 2 n_fine (real input):
@@ -12,6 +13,16 @@
 // |x|^2 (Parseval). With n_fine = 1, complex input and no delays the spectra are the samples themselves, bit
 // by bit.
 //
+// A filterbank of N taps (kernels/channelise/pfb.h) weights the N L samples s L - k_i - a .. s L - k_i - a +
+// N L - 1, a = (N - 1) L / 2 rounded down, adds the N pieces of L, and transforms the sum:
+//   X_i(f) = exp(-2 pi i phi_i(f)) sum_n [sum_p h(p L + n) x_i(s L - k_i - a + p L + n)] exp(-2 pi i n b(f) /
+//   L)
+// so spectrum s has its middle where that of the plain transform has it (but for half a sample when (N - 1) L
+// is odd), and times do not depend on the number of taps; tau_i is that of the middle of all N L samples. The
+// spectra at the stream's ends, whose taps reach beyond it, have weight 0: (N - 1) / 2 of them, rounded up,
+// at either end. Against its definition with the phase counted from sample s L, X is turned by exp(-2 pi i a
+// b / L), which is the same for all antennas.
+//
 // Fine channels are in the order of the stream's channels (rising frequency, or falling when BW < 0) and form
 // one regular grid: nu_f = nu_0 + b w / n_fine with b = -n_fine/2 .. (n_fine-1)/2 (truncated) for complex
 // input, 0 .. n_fine-1 from the band's lower edge for real input (the Nyquist bin is dropped). Readers undo
@@ -19,10 +30,12 @@
 // edge, which is undone here.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "kernels/channelise/pfb.h"
 #include "kernels/common/spectra.h"
 #include "libcore/core/delays.h"
 #include "libcore/core/voltage.h"
@@ -32,7 +45,8 @@ namespace apsyn {
 struct ChannelisePlan {
   std::size_t n_chan = 1, n_ant = 1, n_pol = 1;
   std::size_t n_fine = 1;
-  std::size_t n_sample = 1;       ///< L, time samples per spectrum
+  std::size_t n_sample = 1;  ///< L, time samples from spectrum to spectrum, and of the transform
+  Filterbank filterbank;
   double sample_s = 0;            ///< T
   std::vector<double> mixed_hz;   ///< nu_0 of each input channel
   std::vector<std::size_t> bin;   ///< [fine] FFT bin b modulo L
@@ -43,14 +57,26 @@ struct ChannelisePlan {
   std::int64_t first_sample = 0;      ///< sample of the stream at which spectrum 0 starts
   unsigned n_threads = 1;
 
+  /// Time samples that a spectrum is made of.
+  std::size_t n_span() const { return n_sample * std::max<std::size_t>(1, filterbank.n_taps); }
+  /// Those of them before the first sample that a plain transform would take.
+  std::int64_t n_lead() const { return static_cast<std::int64_t>((n_span() - n_sample) / 2); }
+  std::size_t values_per_sample() const { return real_input ? 1 : 2; }
   /// Centres of all output channels, [chan * n_fine + fine].
   std::vector<double> channel_hz() const;
   /// Signed step between neighbouring output channels.
   double channel_step_hz() const;
 };
 
-/// UsageError for n_fine 0 or unreasonably many channels.
-ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, unsigned n_threads);
+inline constexpr std::size_t kMaxTaps = 64;
+
+/// UsageError for n_fine 0 or unreasonably many channels, for more than kMaxTaps taps, and for taps without
+/// channels to divide into.
+ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, unsigned n_threads,
+                               const Filterbank& filterbank = {});
+
+/// Bytes that a Channeliser of this plan holds besides samples.
+std::uint64_t channeliser_bytes(const ChannelisePlan& plan);
 
 class SampleStore;
 
@@ -72,11 +98,14 @@ class Channeliser final : public SpectrumSource {
 
  private:
   struct Scratch;
+  struct Placement;
   void copy_samples(std::int64_t first, std::size_t spectrum, std::size_t panel, SpectraBlock& block) const;
-  void transform(std::int64_t first, std::size_t spectrum, std::size_t panel, Scratch& scratch,
-                 SpectraBlock& block) const;
-  void unpack(std::size_t chan, std::size_t panel, Scratch& scratch) const;
+  void transform(std::int64_t first, std::size_t spectrum, std::size_t n_spectra, std::size_t panel,
+                 Scratch& scratch, SpectraBlock& block) const;
+  void locate(std::int64_t spectrum, std::size_t panel, Placement& placement) const;
   void fill_validity(std::int64_t first, SpectraBlock& block) const;
+  /// First sample of a spectrum that no delay shifts.
+  std::int64_t first_of(std::int64_t spectrum) const;
   std::int64_t shift_of(std::size_t ant, std::int64_t spectrum, double& delay_s) const;
 
   ChannelisePlan plan_;
@@ -84,6 +113,7 @@ class Channeliser final : public SpectrumSource {
   std::int64_t max_shift_ = 0;
   bool ended_ = false;
   std::unique_ptr<SampleStore> store_;
+  std::vector<float> taps_;                        // of fold_taps, empty without a filterbank
   void* fft_ = nullptr;                            // fftwf_plan of a whole panel
   void* fft_last_ = nullptr;                       // of the last panel
   std::vector<std::unique_ptr<Scratch>> scratch_;  // [thread]

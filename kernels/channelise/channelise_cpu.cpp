@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "kernels/channelise/channelise.h"
+#include "kernels/channelise/panel_series.h"
 #include "kernels/channelise/rotate.h"
 #include "kernels/channelise/sample_store.h"
 #include "kernels/common/fftw_planner.h"
@@ -18,13 +19,6 @@
 namespace apsyn {
 
 namespace {
-
-/// Floats from one input's series to the next: a whole number of cache lines, not a power of two.
-std::size_t series_stride(const ChannelisePlan& plan) {
-  const std::size_t floats = 2 * (plan.real_input ? plan.n_fine + 1 : plan.n_sample);
-  const std::size_t time_floats = plan.real_input ? plan.n_sample : floats;
-  return (std::max(floats, time_floats) + 15) / 16 * 16 + 16;
-}
 
 fftwf_plan make_fft(const ChannelisePlan& plan, std::size_t n_input, float* in, float* out) {
   std::lock_guard lock(fftw_planner_mutex());
@@ -41,15 +35,28 @@ fftwf_plan make_fft(const ChannelisePlan& plan, std::size_t n_input, float* in, 
 
 }  // namespace
 
+/// Where a spectrum's samples are, [input of the panel].
+struct Channeliser::Placement {
+  std::int64_t start[kPanelInputs] = {};  // first sample
+  double delay_s[kPanelInputs] = {};
+  float slope_s[kPanelInputs] = {};
+};
+
 struct Channeliser::Scratch {
-  Buffer<float, 2> series;       // [input][time], complex or real
+  explicit Scratch(const ChannelisePlan& plan) : series(plan) {}
+
+  PanelSeries series;
   Buffer<float, 2> transformed;  // [input][bin][re, im]
   std::vector<float> offset_hz;  // [fine]
   PanelRotation rotation;
-  std::int64_t start[kPanelInputs] = {};  // [antenna of the panel, by input] first sample
-  double delay_s[kPanelInputs] = {};
-  bool used[kPanelInputs] = {};
+  Placement placement[kChunkSpectra];
 };
+
+std::uint64_t channeliser_bytes(const ChannelisePlan& plan) {
+  const std::uint64_t scratch = PanelSeries::bytes(plan) + kPanelInputs * series_stride(plan) * sizeof(float);
+  const std::uint64_t taps = plan.n_sample * plan.filterbank.n_taps;
+  return plan.n_threads * scratch + taps * (sizeof(double) + plan.values_per_sample() * sizeof(float));
+}
 
 Channeliser::Channeliser(const ChannelisePlan& plan, DelaySource* delays)
     : plan_(plan),
@@ -58,12 +65,12 @@ Channeliser::Channeliser(const ChannelisePlan& plan, DelaySource* delays)
   if (delays_) max_shift_ = static_cast<std::int64_t>(std::ceil(delays_->max_delay_s() / plan_.sample_s)) + 1;
   const std::size_t n_input = plan_.n_ant * plan_.n_pol;
   for (unsigned thread = 0; thread < plan_.n_threads; ++thread) {
-    auto scratch = std::make_unique<Scratch>();
-    scratch->series.resize({kPanelInputs, series_stride(plan_)});
+    auto scratch = std::make_unique<Scratch>(plan_);
     scratch->transformed.resize({kPanelInputs, series_stride(plan_)});
     scratch->offset_hz.assign(plan_.offset_hz.begin(), plan_.offset_hz.end());
     scratch_.push_back(std::move(scratch));
   }
+  taps_ = pfb_weights(plan_.n_sample, plan_.filterbank, plan_.values_per_sample());
   if (plan_.n_sample > 1) {
     const std::size_t last = n_input - (panel_count(n_input) - 1) * kPanelInputs;
     float* in = scratch_[0]->series.data();
@@ -85,7 +92,8 @@ void Channeliser::append(const VoltageBlock& block) {
 }
 
 std::int64_t Channeliser::available() const {
-  const std::int64_t reach = ended_ ? 0 : max_shift_;
+  const auto trail = static_cast<std::int64_t>(plan_.n_span() - plan_.n_sample) - plan_.n_lead();
+  const std::int64_t reach = ended_ ? 0 : max_shift_ + trail;
   const std::int64_t samples = store_->end() - plan_.first_sample - reach;
   return std::max<std::int64_t>(0, samples) / static_cast<std::int64_t>(plan_.n_sample);
 }
@@ -95,15 +103,18 @@ void Channeliser::end_of_stream() {
 }
 
 void Channeliser::release(std::int64_t spectrum) {
-  store_->release(plan_.first_sample + spectrum * static_cast<std::int64_t>(plan_.n_sample) - max_shift_);
+  store_->release(first_of(spectrum) - max_shift_);
+}
+
+std::int64_t Channeliser::first_of(std::int64_t spectrum) const {
+  return plan_.first_sample + spectrum * static_cast<std::int64_t>(plan_.n_sample) - plan_.n_lead();
 }
 
 std::int64_t Channeliser::shift_of(std::size_t ant, std::int64_t spectrum, double& delay_s) const {
   delay_s = 0;
   if (!delays_) return 0;
-  const double length = static_cast<double>(plan_.n_sample);
   const double middle =
-      static_cast<double>(plan_.first_sample) + static_cast<double>(spectrum) * length + (length - 1) / 2;
+      static_cast<double>(first_of(spectrum)) + (static_cast<double>(plan_.n_span()) - 1) / 2;
   const std::int64_t shift = std::llround(delays_->delay_s(ant, middle * plan_.sample_s) / plan_.sample_s);
   // the samples taken are those of `shift` earlier, when the delay was another: nu tau dtau/dt turns of phase
   delay_s = delays_->delay_s(ant, (middle - static_cast<double>(shift)) * plan_.sample_s);
@@ -112,9 +123,9 @@ std::int64_t Channeliser::shift_of(std::size_t ant, std::int64_t spectrum, doubl
 }
 
 void Channeliser::fill_validity(std::int64_t first, SpectraBlock& block) const {
-  const auto length = static_cast<std::int64_t>(plan_.n_sample);
-  const auto from = plan_.first_sample + first * length;
-  const auto to = from + static_cast<std::int64_t>(block.n_spectra) * length;
+  const auto span = static_cast<std::int64_t>(plan_.n_span());
+  const auto from = first_of(first);
+  const auto to = first_of(first + static_cast<std::int64_t>(block.n_spectra) - 1) + span;
   const bool per_channel = store_->may_lack_finite();
   const bool any_flagged =
       std::any_of(plan_.flagged.begin(), plan_.flagged.end(), [](auto f) { return f != 0; });
@@ -130,95 +141,82 @@ void Channeliser::fill_validity(std::int64_t first, SpectraBlock& block) const {
     for (std::size_t i = 0; i < block.n_spectra; ++i) {
       const std::int64_t spectrum = first + static_cast<std::int64_t>(i);
       double delay_s;
-      const std::int64_t begin = plan_.first_sample + spectrum * length - shift_of(ant, spectrum, delay_s);
-      if (!store_->valid(begin, begin + length, ant)) continue;
+      const std::int64_t begin = first_of(spectrum) - shift_of(ant, spectrum, delay_s);
+      if (!store_->valid(begin, begin + span, ant)) continue;
       for (std::size_t row = 0; row < n_rows; ++row)
         block.valid(row, ant, i) =
-            !per_channel || store_->finite(begin, begin + length, block.first_chan + row, ant);
+            !per_channel || store_->finite(begin, begin + span, block.first_chan + row, ant);
     }
   });
 }
 
-void Channeliser::unpack(std::size_t chan, std::size_t panel, Scratch& scratch) const {
-  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
-  const std::size_t first_input = panel * kPanelInputs;
-  const std::size_t n_used = std::min(kPanelInputs, n_input - first_input);
-  const std::size_t row = plan_.n_chan * n_input * 2;
-  const std::size_t stride = series_stride(plan_);
-  float* series = scratch.series.data();
-  const auto copy = [&](auto* samples, std::size_t input) {
-    const auto* from = samples + (chan * n_input + first_input + input) * 2;
-    float* to = series + input * stride;
-    if (plan_.real_input)
-      for (std::size_t n = 0; n < plan_.n_sample; ++n) to[n] = from[n * row];
-    else
-      for (std::size_t n = 0; n < plan_.n_sample; ++n) {
-        to[2 * n] = from[n * row];
-        to[2 * n + 1] = from[n * row + 1];
-      }
-  };
-  for (std::size_t input = 0; input < n_used; ++input) {
-    if (!scratch.used[input]) continue;
-    if (store_->integer())
-      copy(store_->row_i8(scratch.start[input]), input);
-    else
-      copy(store_->row_f32(scratch.start[input]), input);
-  }
-}
-
-void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_t panel, Scratch& scratch,
-                            SpectraBlock& block) const {
-  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
-  const std::size_t n_panel = panel_count(n_input);
-  const std::size_t n_used = std::min(kPanelInputs, n_input - panel * kPanelInputs);
-  const std::int64_t absolute = first + static_cast<std::int64_t>(spectrum);
-  PanelRotation& rotation = scratch.rotation;
-  rotation.imaginary_sign = static_cast<float>(plan_.imaginary_sign);
-  rotation.turns = delays_ != nullptr;
+void Channeliser::locate(std::int64_t spectrum, std::size_t panel, Placement& placement) const {
+  const std::size_t n_used = std::min(kPanelInputs, plan_.n_ant * plan_.n_pol - panel * kPanelInputs);
   for (std::size_t input = 0; input < n_used; ++input) {
     const std::size_t ant = (panel * kPanelInputs + input) / plan_.n_pol;
     if (input > 0 && ant == (panel * kPanelInputs + input - 1) / plan_.n_pol) {
-      scratch.start[input] = scratch.start[input - 1];
-      scratch.delay_s[input] = scratch.delay_s[input - 1];
-      rotation.slope_s[input] = rotation.slope_s[input - 1];
+      placement.start[input] = placement.start[input - 1];
+      placement.delay_s[input] = placement.delay_s[input - 1];
+      placement.slope_s[input] = placement.slope_s[input - 1];
       continue;
     }
-    const std::int64_t shift = shift_of(ant, absolute, scratch.delay_s[input]);
-    scratch.start[input] = plan_.first_sample + absolute * static_cast<std::int64_t>(plan_.n_sample) - shift;
-    rotation.slope_s[input] =
-        static_cast<float>(scratch.delay_s[input] - static_cast<double>(shift) * plan_.sample_s);
+    const std::int64_t shift = shift_of(ant, spectrum, placement.delay_s[input]);
+    placement.start[input] = first_of(spectrum) - shift;
+    placement.slope_s[input] =
+        static_cast<float>(placement.delay_s[input] - static_cast<double>(shift) * plan_.sample_s);
   }
-  const float amplitude = static_cast<float>(1 / std::sqrt(static_cast<double>(plan_.n_sample)));
+}
+
+void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_t n_spectra,
+                            std::size_t panel, Scratch& scratch, SpectraBlock& block) const {
+  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
+  const std::size_t n_panel = panel_count(n_input);
+  const std::size_t n_used = std::min(kPanelInputs, n_input - panel * kPanelInputs);
   const std::size_t out_panel = block.planes.extent(2) * 2 * kPanelInputs;
+  PanelRotation& rotation = scratch.rotation;
+  rotation.imaginary_sign = static_cast<float>(plan_.imaginary_sign);
+  rotation.turns = delays_ != nullptr;
+  // the taps of a filterbank are normalised themselves
+  const float amplitude = plan_.filterbank.n_taps > 0
+                              ? 1
+                              : static_cast<float>(1 / std::sqrt(static_cast<double>(plan_.n_sample)));
+  for (std::size_t i = 0; i < n_spectra; ++i)
+    locate(first + static_cast<std::int64_t>(spectrum + i), panel, scratch.placement[i]);
   for (std::size_t chan = 0; chan < block.n_chan; ++chan) {
-    for (std::size_t input = 0; input < kPanelInputs; ++input) {
-      const std::size_t ant = (panel * kPanelInputs + input) / plan_.n_pol;
-      scratch.used[input] =
-          input < n_used && block.valid(block.valid.extent(0) == 1 ? 0 : chan, ant, spectrum) != 0;
-      rotation.amplitude[input] = scratch.used[input] ? amplitude : 0;
-      const double turn = plan_.mixed_hz[block.first_chan + chan] * scratch.delay_s[input];
-      rotation.phase_turn[input] = static_cast<float>(turn - std::nearbyint(turn));
+    scratch.series.restart();
+    const PanelSeries::Source source{*store_, taps_, block.first_chan + chan, panel};
+    for (std::size_t i = 0; i < n_spectra; ++i) {
+      const Placement& placement = scratch.placement[i];
+      std::copy_n(placement.slope_s, kPanelInputs, rotation.slope_s);
+      for (std::size_t input = 0; input < kPanelInputs; ++input) {
+        const std::size_t ant = (panel * kPanelInputs + input) / plan_.n_pol;
+        const bool used =
+            input < n_used && block.valid(block.valid.extent(0) == 1 ? 0 : chan, ant, spectrum + i) != 0;
+        if (used) scratch.series.fill(source, input, placement.start[input]);
+        rotation.amplitude[input] = used ? amplitude : 0;
+        const double turn = plan_.mixed_hz[block.first_chan + chan] * placement.delay_s[input];
+        rotation.phase_turn[input] = static_cast<float>(turn - std::nearbyint(turn));
+      }
+      RotateTask task;
+      task.transformed = scratch.series.data();
+      if (plan_.n_sample > 1) {
+        float* in = scratch.series.data();
+        auto* out = reinterpret_cast<fftwf_complex*>(scratch.transformed.data());
+        const auto fft = static_cast<fftwf_plan>(panel + 1 == n_panel ? fft_last_ : fft_);
+        if (plan_.real_input)
+          fftwf_execute_dft_r2c(fft, in, out);
+        else
+          fftwf_execute_dft(fft, reinterpret_cast<fftwf_complex*>(in), out);
+        task.transformed = scratch.transformed.data();
+      }
+      task.input_stride = series_stride(plan_);
+      task.bin = plan_.bin;
+      task.offset_hz = scratch.offset_hz;
+      task.fine_stride = n_panel * out_panel;
+      task.out = block.planes.data() + (chan * plan_.n_fine * n_panel + panel) * out_panel +
+                 (spectrum + i) * 2 * kPanelInputs;
+      rotate_panel(task, rotation);
     }
-    unpack(block.first_chan + chan, panel, scratch);
-    RotateTask task;
-    task.transformed = scratch.series.data();
-    if (plan_.n_sample > 1) {
-      float* in = scratch.series.data();
-      auto* out = reinterpret_cast<fftwf_complex*>(scratch.transformed.data());
-      const auto fft = static_cast<fftwf_plan>(panel + 1 == n_panel ? fft_last_ : fft_);
-      if (plan_.real_input)
-        fftwf_execute_dft_r2c(fft, in, out);
-      else
-        fftwf_execute_dft(fft, reinterpret_cast<fftwf_complex*>(in), out);
-      task.transformed = scratch.transformed.data();
-    }
-    task.input_stride = series_stride(plan_);
-    task.bin = plan_.bin;
-    task.offset_hz = scratch.offset_hz;
-    task.fine_stride = n_panel * out_panel;
-    task.out = block.planes.data() + (chan * plan_.n_fine * n_panel + panel) * out_panel +
-               spectrum * 2 * kPanelInputs;
-    rotate_panel(task, rotation);
   }
 }
 
@@ -273,16 +271,12 @@ void Channeliser::spectra(std::int64_t first, std::size_t n_spectra, std::size_t
       block.planes.extent(2) < n_spectra)
     block.planes.resize({n_chan * plan_.n_fine, n_panel, room, 2 * kPanelInputs});
   const bool unchanged = plan_.n_sample == 1 && !delays_;
-  constexpr std::size_t kChunk = 8;  // spectra; neighbours share cache lines and pages of the output
-  const std::size_t n_chunk = (n_spectra + kChunk - 1) / kChunk;
+  const std::size_t n_chunk = (n_spectra + kChunkSpectra - 1) / kChunkSpectra;
   parallel_for(plan_.n_threads, n_chunk * n_panel, [&](std::size_t item, unsigned thread) {
     const std::size_t panel = item % n_panel, chunk = item / n_panel;
-    for (std::size_t i = chunk * kChunk; i < std::min(n_spectra, (chunk + 1) * kChunk); ++i) {
-      if (unchanged)
-        copy_samples(first, i, panel, block);
-      else
-        transform(first, i, panel, *scratch_[thread], block);
-    }
+    const std::size_t begin = chunk * kChunkSpectra, end = std::min(n_spectra, begin + kChunkSpectra);
+    if (!unchanged) return transform(first, begin, end - begin, panel, *scratch_[thread], block);
+    for (std::size_t i = begin; i < end; ++i) copy_samples(first, i, panel, block);
   });
 }
 

@@ -22,11 +22,21 @@ double ChannelisePlan::channel_step_hz() const {
   return width;
 }
 
-ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, unsigned n_threads) {
+ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, unsigned n_threads,
+                               const Filterbank& filterbank) {
   constexpr std::size_t kMaxFine = std::size_t{1} << 24;
   if (n_fine == 0 || n_fine > kMaxFine)
     throw UsageError("--channels {}: give 1 to {} fine channels per input channel", n_fine, kMaxFine);
+  if (filterbank.n_taps > kMaxTaps)
+    throw UsageError("--pfb-taps {}: give at most {}", filterbank.n_taps, kMaxTaps);
+  if (filterbank.n_taps > 0 && n_fine == 1)
+    throw UsageError(
+        "--pfb-taps {}: one fine channel leaves a filterbank nothing to divide: give --channels 2 or more, "
+        "or "
+        "--pfb-taps 0",
+        filterbank.n_taps);
   ChannelisePlan plan;
+  plan.filterbank = filterbank;
   plan.n_chan = header.n_chan;
   plan.n_ant = header.n_ant;
   plan.n_pol = header.n_pol;

@@ -74,6 +74,33 @@ void SampleStore::append(const VoltageBlock& block) {
   append_validity(block);
 }
 
+void SampleStore::copy_real(std::int64_t first, std::size_t n, std::size_t chan, std::size_t input,
+                            float* to) const {
+  const std::size_t offset = chan * (row_ / n_chan_) + input * 2;
+  const auto copy = [&](const auto* from) {
+    for (std::size_t i = 0; i < n; ++i) to[i] = from[i * row_ + offset];
+  };
+  if (integer_)
+    copy(row_i8(first));
+  else
+    copy(row_f32(first));
+}
+
+void SampleStore::copy_complex(std::int64_t first, std::size_t n, std::size_t chan, std::size_t input,
+                               float* to) const {
+  const std::size_t offset = chan * (row_ / n_chan_) + input * 2;
+  const auto copy = [&](const auto* from) {
+    for (std::size_t i = 0; i < n; ++i) {
+      to[2 * i] = from[i * row_ + offset];
+      to[2 * i + 1] = from[i * row_ + offset + 1];
+    }
+  };
+  if (integer_)
+    copy(row_i8(first));
+  else
+    copy(row_f32(first));
+}
+
 std::size_t SampleStore::first_span(std::int64_t sample) const {
   const auto after =
       std::partition_point(spans_.begin(), spans_.end(), [&](const Span& s) { return s.end <= sample; });

@@ -26,6 +26,9 @@ class SampleStore {
   /// [chan][ant][pol][re, im] of one time sample.
   const std::int8_t* row_i8(std::int64_t sample) const { return i8_.data() + index(sample) * row_; }
   const float* row_f32(std::int64_t sample) const { return f32_.data() + index(sample) * row_; }
+  /// One input of samples first .. first + n - 1, which must be held: n real parts, or n pairs (re, im).
+  void copy_real(std::int64_t first, std::size_t n, std::size_t chan, std::size_t input, float* to) const;
+  void copy_complex(std::int64_t first, std::size_t n, std::size_t chan, std::size_t input, float* to) const;
   /// Whether samples first .. last-1 of the antenna are all held and valid; finiteness apart.
   bool valid(std::int64_t first, std::int64_t last, std::size_t ant) const;
   /// Whether every antenna is valid throughout.

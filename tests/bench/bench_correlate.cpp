@@ -23,6 +23,7 @@ struct Case {
   std::size_t n_chan, n_ant, n_pol, n_fine, n_gulp_sample;
   double sample_s;
   bool delays;
+  std::size_t n_taps = 0;
 };
 
 /// Largest error of a few visibilities of the last gulp's spectra against float64, relative to the power.
@@ -54,7 +55,7 @@ void run(const Case& c, unsigned n_threads) {
   header.sample_s = c.sample_s;
   header.bandwidth_hz = static_cast<double>(c.n_chan) / c.sample_s;
   header.freq_hz = 150e6;
-  const ChannelisePlan f_plan = plan_channelise(header, c.n_fine, n_threads);
+  const ChannelisePlan f_plan = plan_channelise(header, c.n_fine, n_threads, {c.n_taps, Window::hann});
   std::vector<double> delay_s;
   for (std::size_t ant = 0; ant < c.n_ant; ++ant)
     delay_s.push_back(1e-6 * std::sin(static_cast<double>(ant)));
@@ -138,6 +139,8 @@ int main(int argc, char** argv) {
   const unsigned n_threads = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : available_threads();
   for (const Case& c : {Case{"mwa-32t", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false},
                         Case{"mwa-32t-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true},
+                        Case{"mwa-32t-pfb4", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false, 4},
+                        Case{"mwa-32t-pfb4-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true, 4},
                         Case{"mwa-32t-exact", 1, 32, 2, 1, 128 * 512, 1 / 1.28e6, false},
                         Case{"mwa-32t-1024", 1, 32, 2, 1024, 128 * 512, 1 / 1.28e6, true},
                         Case{"256-inputs-prechannelised", 132, 128, 2, 1, 1024, 40e-6, false},

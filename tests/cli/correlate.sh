@@ -75,6 +75,35 @@ expect_stderr "homeless.dada" "--antennas"
 expect_exit 3 correlate half.dada -o x.vis
 expect_no_file x.vis
 
+for taps in -1 65 4.5 four; do
+  expect_exit 2 correlate tiny.dada --channels 8 --pfb-taps $taps -o x.vis
+  expect_stderr "--pfb-taps"
+done
+expect_exit 2 correlate tiny.dada --channels 8 --pfb-taps 4 --window blackman -o x.vis
+expect_stderr "--window" "blackman"
+expect_exit 2 correlate tiny.dada --pfb-taps 4 -o x.vis
+expect_stderr "--pfb-taps 4" "--channels"
+expect_no_file x.vis
+
+# A filterbank: tones are constant here, 3 + 4i and -128 - 128i, at the centre of fine channel 4 of 8. Of 128 spectra
+# the first and the last two reach beyond the recording.
+run correlate tiny.dada --phase-centre none --channels 8 --pfb-taps 4 -o pfb.vis
+floats pfb.vis 72 | awk '{ exit !($1 < 1e-3 && $3 < 0.02 && $9 > 250 && $9 < 260 && $10 == 0 && $49 == 0.96875 && $72 == 0.96875) }' ||
+  fail "pfb.vis: $(floats pfb.vis 72)"
+run correlate tiny.dada --phase-centre none --channels 8 --pfb-taps 0 --window hann -o plain.vis
+expect_stderr "--window" "--pfb-taps"
+run correlate tiny.dada --phase-centre none --channels 8 -o plain.vis --overwrite
+for window in hann hamming rect; do
+  run correlate tiny.dada --phase-centre none --channels 8 --pfb-taps 4 --window $window -o $window.vis
+done
+expect_same <(tail -c +4097 pfb.vis) <(tail -c +4097 hann.vis)
+cmp -s <(tail -c +4097 hann.vis) <(tail -c +4097 hamming.vis) && fail "hann and hamming are the same"
+cmp -s <(tail -c +4097 hann.vis) <(tail -c +4097 rect.vis) && fail "hann and rect are the same"
+expect_exit 1 correlate tiny.dada --channels 512 --pfb-taps 4 -o x.vis
+expect_stderr "no usable data"
+run correlate tiny.dada --channels 8 --pfb-taps 4 --dry-run
+expect_stdout "4 taps" "32 samples"
+
 # Malformed input.
 for key in TSAMP FREQ NBIT; do
   { header 4096 $key - && cat samples.bin; } >without.dada
@@ -118,6 +147,9 @@ expect_file obs.ms
 expect_exit 2 correlate obs.dada $options -o obs.ms
 run correlate obs.dada $options --overwrite -o obs.ms
 run correlate obs.dada --channels 64 --integration 20ms --phase-centre none -o drift.ms
+run correlate obs.dada $options --pfb-taps 4 --threads 1 -o pfb1.vis
+run bash -c "cat obs.dada | correlate $options --pfb-taps 4 --threads 3 -o pfb3.vis"
+expect_same <(tail -c +4097 pfb1.vis) <(tail -c +4097 pfb3.vis)
 run correlate obs.dada --channels 64 --dry-run
 expect_stdout "32 antennas" "64 channels" "memory"
 

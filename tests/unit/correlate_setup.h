@@ -76,6 +76,7 @@ struct Run {
   std::size_t gulp = 0;        ///< samples; 0 = all at once
   unsigned n_threads = 1;
   DelaySource* delays = nullptr;
+  Filterbank filterbank{};
 };
 
 inline CorrelatorPlan correlator_plan(const VoltageHeader& header, const Run& run) {
@@ -85,7 +86,8 @@ inline CorrelatorPlan correlator_plan(const VoltageHeader& header, const Run& ru
 /// Calls `each` with the correlator holding each integration's sums.
 inline void correlate(const Recording& recording, const Run& run,
                       const std::function<void(const Correlator&, const Integrator&)>& each) {
-  Channeliser channeliser(plan_channelise(recording.header, run.n_fine, run.n_threads), run.delays);
+  Channeliser channeliser(plan_channelise(recording.header, run.n_fine, run.n_threads, run.filterbank),
+                          run.delays);
   const CorrelatorPlan plan = correlator_plan(recording.header, run);
   Correlator correlator(plan);
   const std::size_t length = recording.header.n_dim == 1 ? 2 * run.n_fine : run.n_fine;

@@ -26,8 +26,13 @@ inline std::vector<std::string> describe(const CorrelatePlan& plan) {
                   header.n_ant, header.n_pol, header.n_chan,
                   format_frequency(std::abs(header.bandwidth_hz) / static_cast<double>(header.n_chan)),
                   format_frequency(header.freq_hz), header.n_bit, format_duration(header.sample_s)));
-  lines.push_back(fmt::format("spectra: {} fine channels per channel, {} samples, {} each", plan.f.n_fine,
-                              plan.f.n_sample, format_duration(plan.spectrum_s)));
+  const Filterbank& filterbank = plan.f.filterbank;
+  lines.push_back(fmt::format(
+      "spectra: {} fine channels per channel, {} samples, {} each, {}", plan.f.n_fine, plan.f.n_sample,
+      format_duration(plan.spectrum_s),
+      filterbank.n_taps == 0
+          ? std::string("plain Fourier transform")
+          : fmt::format("polyphase filterbank of {} taps, {} samples", filterbank.n_taps, plan.f.n_span())));
   lines.push_back(
       fmt::format("output: {} baselines, {} channels of {}, {} products, integrations of {} ({} spectra)",
                   out.baselines.size(), out.channel_hz.size(), format_frequency(width_hz),

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/channelise/channelise.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
 #include "libcore/io/open_voltages.h"
@@ -14,10 +15,18 @@ struct CorrelateOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
   std::size_t n_fine = 1, n_average = 1;
+  std::size_t n_taps = 0;
+  std::string window;  ///< empty = hann
   double integration_s = 1;
   std::string phase_centre;
   bool no_autos = false;
 };
+
+inline Filterbank filterbank_of(const CorrelateOptions& options) {
+  if (options.window == "hamming") return {options.n_taps, Window::hamming};
+  if (options.window == "rect") return {options.n_taps, Window::rect};
+  return {options.n_taps, Window::hann};
+}
 
 inline void declare(Tool& tool, CorrelateOptions& options) {
   tool.add_inputs(options.inputs, "voltage stream, a file or - (default: standard input)");
@@ -25,6 +34,14 @@ inline void declare(Tool& tool, CorrelateOptions& options) {
   app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
+  app.add_option("--pfb-taps", options.n_taps,
+                 "make them by a polyphase filterbank of N taps (default 0: a plain Fourier transform)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{0}, kMaxTaps));
+  app.add_option("--window", options.window,
+                 "hann, hamming or rect: what the filterbank's sinc is multiplied by (default hann)")
+      ->type_name("WINDOW")
+      ->check(CLI::IsMember({"hann", "hamming", "rect"}));
   tool.add_duration("--integration", options.integration_s,
                     "length of an integration, for example 500ms (default 1s)");
   app.add_option("--average-channels", options.n_average,

@@ -112,7 +112,7 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   if (!(delay_s < 1e9 * header.sample_s))
     throw UsageError("delays of up to {} are {:.2g} samples: check the antennas' positions and cables",
                      format_duration(delay_s), delay_s / header.sample_s);
-  const auto reach = 2 * static_cast<std::uint64_t>(delay_s / header.sample_s) + 4;
+  const auto reach = 2 * static_cast<std::uint64_t>(delay_s / header.sample_s) + 4 + plan.f.n_span();
   for (std::uint64_t cache = 16u << 20;; cache /= 2) {
     plan.integration = plan_integration(plan.x, plan.integration.n_spectra, cache);
     const std::uint64_t block_samples = plan.integration.block_spectra * plan.f.n_sample;
@@ -127,8 +127,7 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
     constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
     plan.memory_bytes = correlator_bytes(plan.x) + spectra_bytes(plan.x, plan.integration) +
                         kItems * (gulp * sample_bytes + records * record_bytes) + 2 * gulp * sample_bytes +
-                        2 * (gulp + block_samples + reach) * sample_bytes +
-                        plan.f.n_threads * 4 * kPanelInputs * (plan.f.n_sample + 16) * sizeof(float) +
+                        2 * (gulp + block_samples + reach) * sample_bytes + channeliser_bytes(plan.f) +
                         (std::uint64_t{32} << 20);
     if (plan.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10)
@@ -148,7 +147,9 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
                      name);
   if (!plan.header.layout.site)
     throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
-  plan.f = plan_channelise(plan.header, options.n_fine, tool.common().threads);
+  if (options.n_taps == 0 && !options.window.empty())
+    log_warning("--window {}: a plain Fourier transform takes no window: give --pfb-taps", options.window);
+  plan.f = plan_channelise(plan.header, options.n_fine, tool.common().threads, filterbank_of(options));
   plan.f.first_sample = options.voltage.first_sample;
   plan.x = {plan.header.n_chan, options.n_fine, plan.header.n_ant, plan.header.n_pol, tool.common().threads};
   plan.spectrum_s = static_cast<double>(plan.f.n_sample) * plan.header.sample_s;
