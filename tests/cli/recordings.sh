@@ -10,7 +10,7 @@ row() { awk -v name="$2" '$1 == name { print $2, $3, $4, $5, $6, $7 }' "$1"; }
 # 3C 48 is at 01h37m41.2994s +33d09m35.134s in the ICRF. These calibrated data hold 75 Jy at 134 MHz: the mean amplitude
 # of their visibilities, a 10 % spread between them.
 tar -xzf "$data/LOFAR-3C48-8st.MS.tgz"
-run idg-grid ./*.MS --column CORRECTED_DATA --weight briggs:0 --size 80 --scale 1asec -o lofar
+run idg-grid ./*.MS --column CORRECTED_DATA --weight briggs:0 --size 80 --psf-size 160 --scale 1asec -o lofar
 run clean lofar-dirty.fits lofar-psf.fits --auto-threshold 3 -o lofar
 printf 'Format = Name, Type, Ra, Dec, I\n3C48, POINT, 01:37:41.2994, 33.09.35.134, 75\n' >3c48.txt
 run measure-sources lofar-image.fits --sky 3c48.txt -o lofar.txt
