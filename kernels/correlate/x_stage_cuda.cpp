@@ -76,6 +76,7 @@ class XStage final : public CudaXStage {
   }
 
   void repeat() override {
+    if (n_time_ == 0) return;
     if (n_summed_ + n_time_ > kMaxInt32Samples) spill();
     const Task task{packed_.data(),     sums_.data(), pairs_.data(),         int(pairs_.size()),
                     int(shape_.n_chan), n_blocks(),   int(n_tiles_ * tile_), n_summed_ > 0};

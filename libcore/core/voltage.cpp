@@ -139,21 +139,6 @@ std::size_t VoltageHeader::unit_samples() const {
   return 8 / std::gcd(bits_per_time(), std::size_t{8});
 }
 
-VoltageHeader canonical_header(const VoltageHeader& input, unsigned n_bit) {
-  VoltageHeader header = input;
-  header.n_bit = n_bit;
-  header.n_dim = 2;
-  header.order = "TFAP";
-  header.block_samples = 1;
-  header.encoding = n_bit == 32 ? SampleEncoding::floating : SampleEncoding::twos_complement;
-  header.byte_order = ByteOrder::little;
-  header.sideband_conj = false;
-  header.file_size.reset();
-  header.trailer = header.foreign = false;
-  header.resolution_bytes = 0;
-  return header;
-}
-
 VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& source) {
   HeaderReader keys(bytes, source);
   VoltageHeader header;

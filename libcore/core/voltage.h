@@ -72,10 +72,6 @@ struct VoltageSelection {
   std::int64_t n_samples = -1;  ///< -1 = to the end
 };
 
-/// What a tool that writes new samples starts from: the input's description in canonical order TFAP, two's
-/// complement or (n_bit 32) floating complex samples, little-endian, no conjugation, no heaps, no file size.
-VoltageHeader canonical_header(const VoltageHeader& input, unsigned n_bit);
-
 /// DataError naming the missing or offending key, or an order, NBIT, NDIM and ENCODING that do not go
 /// together. `bytes` is the whole header (HDR_SIZE bytes). MJD_START, which repeats UTC_START, is dropped.
 VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& source);

@@ -101,4 +101,9 @@ BOOST_AUTO_TEST_CASE(wrong_shapes_throw) {
   BOOST_CHECK_THROW(make_cuda_x_stage({1, 4, 4}, 1000), DeviceError);
   auto stage = make_cuda_x_stage({1, 4, 4}, 0);
   BOOST_CHECK_THROW(stage->add(Buffer<std::int8_t, 4>({5, 1, 4, 2})), UsageError);
+  stage->repeat();  // nothing has been added: the sums stay zero
+  Buffer<std::int64_t, 3> sums({1, 10, 2});
+  sums.fill(-1);
+  stage->finish(sums);
+  BOOST_TEST(std::count(sums.begin(), sums.end(), 0) == 20);
 }
