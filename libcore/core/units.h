@@ -29,6 +29,7 @@ double parse_number(std::string_view text);
 
 struct SkyDirection {
   double ra_rad = 0, dec_rad = 0;  ///< J2000 (ICRS)
+  bool operator==(const SkyDirection&) const = default;
 };
 /// "12h30m00.5s -30d43m17s", "12:30:00.5 -30:43:17", "187.5deg -30.7deg"; a comma may separate the two.
 SkyDirection parse_sky_direction(std::string_view text);
