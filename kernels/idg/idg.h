@@ -14,6 +14,7 @@
 // Visibilities with w < 0 are replaced by their conjugates at (-u, -v, -w): only the real part is imaged.
 #pragma once
 
+#include <array>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,13 @@ struct IdgPlan {
   double modelled_error = 0;
 
   std::size_t bucket() const { return settings.subgrid - settings.kernel_padding; }
+  /// Between the coarse pixels of a subgrid, which covers the padded field.
+  double coarse_l_rad() const {
+    return static_cast<double>(n_u) * image.cell_rad / static_cast<double>(settings.subgrid);
+  }
+  double coarse_m_rad() const {
+    return static_cast<double>(n_v) * image.cell_rad / static_cast<double>(settings.subgrid);
+  }
   double layer_w_lambda(std::size_t layer) const {
     return first_layer_lambda + static_cast<double>(layer) * layer_step_lambda;
   }
@@ -87,20 +95,57 @@ struct IdgPlan {
 IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, double max_w_lambda,
                       double n_visibilities);
 
+/// Jones matrices of the stations for a block's slots, on the coarse pixels of a subgrid: pixel (y, x) lies
+/// at l = ((L - 1) / 2 - x) l_step, m = (y - (L - 1) / 2) m_step with IdgPlan::coarse_l_rad() and
+/// coarse_m_rad(). V_pq = sum A_p B A_q^H exp(+2 pi i ...), B the brightness. All views are empty without
+/// A-terms.
+struct AtermBlock {
+  View<const std::uint32_t, 1> row_slot;     ///< [row]
+  View<const std::uint32_t, 1> chan_slot;    ///< [chan]
+  View<const std::complex<float>, 6> jones;  ///< [row slot][chan slot][station][y][x][XX XY YX YY]
+};
+
 /// Rows of visibilities of one set of channels. Weight 0 = no data (the data are then ignored).
 struct GridBlock {
   View<const double, 2> uvw_m;       ///< [row][u, v, w]
   View<const double, 1> path_m;      ///< [row] V is multiplied by exp(-2 pi i path / wavelength); or empty
   View<const double, 1> wavenumber;  ///< [chan] 1 / wavelength, per metre
-  View<const std::complex<double>, 3> data;  ///< [row][chan][plane]
-  View<const double, 3> weight;              ///< [row][chan][plane], at least one plane (the PSF's)
+  View<const std::complex<float>, 3> data;  ///< [row][chan][plane]; empty for a degridder
+  /// [row][chan][plane], at least one plane (the PSF's). For a degridder it may be empty: every visibility is
+  /// then predicted; else those of weight 0 in all planes are left alone.
+  View<const float, 3> weight;
+  View<const std::uint32_t, 2> station;  ///< [row][p, q] of V_pq; empty: the rows are of one baseline
+  AtermBlock aterms;
 };
 
 /// Whether the gridder makes a last plane of its own from the weights of plane 0 with V = 1.
 enum class PsfPlane { none, last };
 
+/// How a gridder undoes A-terms, pixel by pixel of a subgrid (Hodgson 2025, section 3.3).
+///   normalised  A_p^-1 V A_q^-H / N with N = |A_p^-1 A_q^-H|_F / sqrt(2): noise keeps its level; the image
+///   is
+///               the sky times the mean of 1 / N over the weights, which average_beam.h makes
+///   adjoint     A_p^H V A_q: the exact adjoint of the degridder
+enum class AtermMode { none, normalised, adjoint };
+
+/// What is gridded or degridded, beyond geometry.
+struct IdgSetup {
+  std::size_t n_data_planes = 1;  ///< of the blocks; with A-terms 4: XX XY YX YY
+  PsfPlane psf = PsfPlane::none;  ///< gridders only
+  AtermMode aterms = AtermMode::none;
+  /// With A-terms, image plane s = sum_c mix[s][c] corr[c] for gridders (I: {.5, 0, 0, .5}), and corr[c] =
+  /// sum_s mix[s][c] plane s for degridders (I: {1, 0, 0, 1}). Empty without A-terms: planes are the data's.
+  std::vector<std::array<std::complex<double>, 4>> mix{};
+  unsigned n_threads = 1;
+
+  /// Planes of the images, without the PSF's.
+  std::size_t n_image_planes() const { return mix.empty() ? n_data_planes : mix.size(); }
+  /// Planes of the images with the PSF's.
+  std::size_t n_planes() const { return n_image_planes() + (psf == PsfPlane::last ? 1 : 0); }
+};
+
 struct GridCounts {
-  std::uint64_t n_visibilities = 0;  ///< gridded (times the planes they have)
+  std::uint64_t n_visibilities = 0;  ///< (times the planes they have)
   std::uint64_t n_subgrids = 0;
 };
 
@@ -119,12 +164,31 @@ class Gridder {
   virtual Buffer<double, 3> take_images() = 0;
 };
 
+/// Predicts visibilities, the other direction:
+///   V_k = sum_pixels I(l, m) exp(+2 pi i (u_k l + v_k m + w_k (n - 1))), times exp(+2 pi i path /
+///   wavelength).
+/// Pixels where l^2 + m^2 >= 1 or that are NaN count as 0. Without A-terms and with weights 1 the matrix is
+/// the gridder's transposed; with A-terms it is that of AtermMode::adjoint's, whatever setup.aterms says (but
+/// none).
+class Degridder {
+ public:
+  virtual ~Degridder() = default;
+  /// images [plane][y][x], setup.n_image_planes() of them; before the first pass, and again for another
+  /// model.
+  virtual void set_model(View<const double, 3> images) = 0;
+  /// Transforms layers [first, first + n) of the model: a pass adds what these contribute.
+  virtual void begin_pass(std::size_t first_layer, std::size_t n_layers) = 0;
+  /// data [row][chan][data plane] += the prediction. One of the two, by the precision that is wanted back.
+  virtual GridCounts degrid(const GridBlock& block, View<std::complex<float>, 3> data) = 0;
+  virtual GridCounts degrid(const GridBlock& block, View<std::complex<double>, 3> data) = 0;
+};
+
 /// How many layers a pass may have on the device: all of them on the CPU, what its memory holds with CUDA.
 /// DeviceError when not even one fits.
 std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::size_t n_planes);
 
-/// `n_planes` data planes, plus the PSF's. Results do not depend on n_threads.
-std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
-                                      PsfPlane psf, unsigned n_threads);
+/// Results do not depend on n_threads. std::invalid_argument for a setup that contradicts itself.
+std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup);
+std::unique_ptr<Degridder> make_degridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup);
 
 }  // namespace apsyn

@@ -27,13 +27,14 @@ std::size_t wrap(std::int64_t index, std::size_t n) {
 template <class T>
 class CpuGridder final : public Gridder {
  public:
-  CpuGridder(const IdgPlan& plan, std::size_t n_data_planes, PsfPlane psf, unsigned n_threads)
+  CpuGridder(const IdgPlan& plan, const IdgSetup& setup)
       : plan_(plan),
-        n_threads_(n_threads),
-        tables_(plan, n_data_planes, psf),
-        transform_(plan, n_threads),
+        setup_(setup),
+        n_threads_(setup.n_threads),
+        tables_(plan, setup.n_data_planes, setup.psf),
+        transform_(plan, setup.n_threads),
         images_({tables_.n_planes, plan.image.n_y, plan.image.n_x}) {
-    for (unsigned i = 0; i < n_threads; ++i) makers_.emplace_back(tables_);
+    for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(tables_);
     const std::size_t side = plan.settings.subgrid;
     chunk_.resize(
         {subgrids_per_chunk(plan, tables_.n_planes), tables_.n_planes, tables_.n_outputs, side, side});
@@ -48,7 +49,7 @@ class CpuGridder final : public Gridder {
   }
 
   GridCounts grid(const GridBlock& block) override {
-    check_block(block, tables_.n_data_planes);
+    check_block(block, setup_);
     const Partition parts = partition(plan_, block, {first_layer_, n_layers_}, n_threads_);
     for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_.extent(0)) {
       const std::size_t n = std::min(chunk_.extent(0), parts.tasks.size() - first);
@@ -61,7 +62,7 @@ class CpuGridder final : public Gridder {
   }
 
   GridCounts count(const GridBlock& block) override {
-    check_block(block, tables_.n_data_planes);
+    check_block(block, setup_);
     const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_);
     return {parts.n_visibilities, parts.tasks.size()};
   }
@@ -117,6 +118,7 @@ class CpuGridder final : public Gridder {
   }
 
   IdgPlan plan_;
+  IdgSetup setup_;
   unsigned n_threads_;
   SubgridTables<T> tables_;
   LayerTransform transform_;
@@ -134,12 +136,11 @@ std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::siz
   return device.kind == Device::Kind::cuda ? cuda_gridder_layers(device, plan, n_planes) : plan.n_layers;
 }
 
-std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
-                                      PsfPlane psf, unsigned n_threads) {
-  if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan, n_planes, psf, n_threads);
-  if (plan.settings.precision == Precision::single)
-    return std::make_unique<CpuGridder<float>>(plan, n_planes, psf, n_threads);
-  return std::make_unique<CpuGridder<double>>(plan, n_planes, psf, n_threads);
+std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
+  if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan, setup);
+  if (setup.aterms != AtermMode::none) throw std::invalid_argument("gridder: no A-terms as yet");
+  if (plan.settings.precision == Precision::single) return std::make_unique<CpuGridder<float>>(plan, setup);
+  return std::make_unique<CpuGridder<double>>(plan, setup);
 }
 
 }  // namespace apsyn

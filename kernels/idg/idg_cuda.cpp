@@ -67,11 +67,11 @@ int wrap(std::int64_t index, std::size_t n) {
 template <class T>
 class CudaGridder final : public Gridder {
  public:
-  CudaGridder(const Device& device, const IdgPlan& plan, std::size_t n_data_planes, PsfPlane psf,
-              unsigned n_threads)
-      : device_(device.index), plan_(plan), n_threads_(n_threads) {
+  CudaGridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup)
+      : device_(device.index), plan_(plan), setup_(setup), n_threads_(setup.n_threads) {
     select_device();
-    const SubgridTables<T> tables(plan, n_data_planes, psf);
+    const std::size_t n_data_planes = setup.n_data_planes;
+    const SubgridTables<T> tables(plan, n_data_planes, setup.psf);
     const std::size_t side = plan.settings.subgrid;
     n_planes_ = tables.n_planes;
     n_data_planes_ = n_data_planes;
@@ -128,7 +128,7 @@ class CudaGridder final : public Gridder {
   }
 
   GridCounts grid(const GridBlock& block) override {
-    check_block(block, n_data_planes_);
+    check_block(block, setup_);
     if (block.weight.size() / std::max<std::size_t>(1, block.weight.extent(2)) > 0x7fffffff)
       throw std::invalid_argument("gridder: more than 2^31 visibilities in a block");
     select_device();
@@ -172,7 +172,7 @@ class CudaGridder final : public Gridder {
   }
 
   GridCounts count(const GridBlock& block) override {
-    check_block(block, n_data_planes_);
+    check_block(block, setup_);
     const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_);
     return {parts.n_visibilities, parts.tasks.size()};
   }
@@ -312,6 +312,7 @@ class CudaGridder final : public Gridder {
 
   int device_;
   IdgPlan plan_;
+  IdgSetup setup_;
   unsigned n_threads_;
   Geometry geometry_{};
   std::size_t n_planes_ = 0, n_data_planes_ = 0, rows_padded_ = 0, chunk_tasks_ = 0;
@@ -327,8 +328,10 @@ class CudaGridder final : public Gridder {
   DeviceArray<ComplexOf<T>> grids_;
   DeviceArray<double> images_;  ///< [plane][y][x]
   std::unique_ptr<CudaFft2d> subgrid_fft_;
-  Upload<double> uvw_, path_, wavenumber_, weight_;
-  Upload<double2> data_, turns_;
+  Upload<double> uvw_, path_, wavenumber_;
+  Upload<float> weight_;
+  Upload<float2> data_;
+  Upload<double2> turns_;
   Upload<T> phasors_u_, phasors_v_;
   Upload<ComplexOf<T>> terms_;
   Upload<std::uint32_t> visibility_, task_of_, entries_;
@@ -354,11 +357,12 @@ std::size_t cuda_gridder_layers(const Device& device, const IdgPlan& plan, std::
   return std::min(plan.n_layers, (free_bytes - fixed) / layer);
 }
 
-std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
-                                           PsfPlane psf, unsigned n_threads) {
+std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
+  if (setup.aterms != AtermMode::none)
+    throw DeviceError("{}: A-terms are for --device cpu as yet", device.description);
   if (plan.settings.precision == Precision::single)
-    return std::make_unique<CudaGridder<float>>(device, plan, n_planes, psf, n_threads);
-  return std::make_unique<CudaGridder<double>>(device, plan, n_planes, psf, n_threads);
+    return std::make_unique<CudaGridder<float>>(device, plan, setup);
+  return std::make_unique<CudaGridder<double>>(device, plan, setup);
 }
 
 #else
@@ -367,8 +371,7 @@ std::size_t cuda_gridder_layers(const Device& device, const IdgPlan&, std::size_
   throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
 }
 
-std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan&, std::size_t, PsfPlane,
-                                           unsigned) {
+std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan&, const IdgSetup&) {
   throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
 }
 

@@ -10,7 +10,6 @@
 namespace apsyn {
 
 std::size_t cuda_gridder_layers(const Device& device, const IdgPlan& plan, std::size_t n_planes);
-std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& plan, std::size_t n_planes,
-                                           PsfPlane psf, unsigned n_threads);
+std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup);
 
 }  // namespace apsyn

@@ -68,8 +68,8 @@ struct PrepareTask {
   const double* uvw_m;              ///< [row][3]
   const double* path_m;             ///< [row] or null
   const double* wavenumber;         ///< [chan]
-  const double2* data;              ///< [row][chan][data plane]
-  const double* weight;             ///< [row][chan][weight plane]
+  const float2* data;               ///< [row][chan][data plane]
+  const float* weight;              ///< [row][chan][weight plane]
   const std::uint32_t* visibility;  ///< [visibility] row * n_chan + chan
   const std::uint32_t* task_of;     ///< [visibility]
   const Task* tasks;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which visibility goes to which subgrid. The uv plane is cut into squares of plan.bucket() cells; a subgrid
-// takes the visibilities that fall into a square and one layer, of all baselines, and stands on the middle of
-// their extent. Consecutive channels of a row that share a subgrid stay together as a run.
+// Which visibility goes to which subgrid. A subgrid takes visibilities whose u, v lie in a square of
+// plan.bucket() cells and whose w are near one layer; it stands on the middle of their extent in u and v, and
+// takes w relative to the middle of theirs. With A-terms all of its visibilities are of one baseline and one
+// pair of slots. Consecutive channels of a row that share a subgrid stay together as a run.
+//
+// Visibilities with w < 0 are folded: they count as their conjugates at (-u, -v, -w), with p and q exchanged
+// (and XY with YX).
 #pragma once
 
 #include <cstddef>
@@ -16,12 +20,17 @@ struct VisibilityRun {
   std::uint32_t row = 0, first_channel = 0, n_channels = 0;
 };
 
-/// One subgrid.
+/// One subgrid. All coordinates are of folded visibilities.
 struct SubgridTask {
   std::int64_t centre_u = 0, centre_v = 0;  ///< uv cells
+  double w_lambda = 0, half_w_lambda = 0;   ///< |w - w_lambda| <= half_w_lambda for all of its visibilities
   std::size_t layer = 0;  ///< its layer (Chebyshev), or the first of the n_terms layers it reaches (kernel)
   std::size_t first_run = 0, n_runs = 0;
   std::size_t n_visibilities = 0;
+  /// With A-terms: stations (p, q) before folding, and slots; `folded` holds for all of its visibilities
+  /// then.
+  std::uint32_t station_p = 0, station_q = 0, row_slot = 0, chan_slot = 0;
+  bool folded = false;
 };
 
 struct Partition {
@@ -40,7 +49,7 @@ struct LayerRange {
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
                     unsigned n_threads);
 
-/// std::invalid_argument when the block's arrays differ in shape, or are not of `n_data_planes`.
-void check_block(const GridBlock& block, std::size_t n_data_planes);
+/// std::invalid_argument when the block's arrays differ in shape or are not what the setup says.
+void check_block(const GridBlock& block, const IdgSetup& setup);
 
 }  // namespace apsyn

@@ -130,7 +130,8 @@ void SubgridMaker<T>::add_visibility(const GridBlock& block, const SubgridTask& 
     const bool psf = plane >= tables_.n_data_planes;
     const double weight = block.weight(row, chan, psf ? 0 : plane);
     std::complex<double> value = 0;
-    if (weight != 0) value = psf ? weight : weight * block.data(row, chan, plane) * path_turn;
+    if (weight != 0)
+      value = psf ? weight : weight * std::complex<double>(block.data(row, chan, plane)) * path_turn;
     if (conjugate < 0) value = std::conj(value);
     value *= turn;
     for (std::size_t r = 0; r < plan.n_terms; ++r) {

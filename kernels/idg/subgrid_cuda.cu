@@ -49,7 +49,7 @@ __global__ void prepare(PrepareTask<T> task) {
     if (weight != 0) {
       re = weight;
       if (!psf) {
-        const double2 value = task.data[std::size_t(cell) * g.n_data_planes + plane];
+        const float2 value = task.data[std::size_t(cell) * g.n_data_planes + plane];
         re = weight * (value.x * cosine - value.y * sine);
         im = weight * (value.x * sine + value.y * cosine);
       }

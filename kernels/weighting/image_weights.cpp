@@ -133,7 +133,8 @@ void ImageWeights::apply(ImagingBlock& block, unsigned n_threads) const {
       for (std::size_t c = 0; c < block.channel_hz.size(); ++c) {
         const double wavelength_m = kSpeedOfLight_m_s / block.channel_hz(c);
         const double factor = at(block.uvw_m(row, 0) / wavelength_m, block.uvw_m(row, 1) / wavelength_m);
-        for (std::size_t p = 0; p < block.weight.extent(2); ++p) block.weight(row, c, p) *= factor;
+        for (std::size_t p = 0; p < block.weight.extent(2); ++p)
+          block.weight(row, c, p) *= static_cast<float>(factor);
       }
   });
 }

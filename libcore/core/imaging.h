@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "libcore/core/array_layout.h"
 #include "libcore/core/time.h"
 #include "libcore/core/units.h"
 #include "libcore/core/view.h"
@@ -27,8 +28,16 @@ struct ImagingBlock {
   Buffer<double, 2> uvw_m;       ///< [row][u, v, w] towards the image's centre
   Buffer<double, 1> path_m;      ///< [row] V is still to be multiplied by exp(-2 pi i path / wavelength)
   Buffer<double, 1> channel_hz;  ///< [chan]
-  Buffer<std::complex<double>, 3> data;  ///< [row][chan][plane]
-  Buffer<double, 3> weight;              ///< [row][chan][plane]
+  Buffer<std::complex<float>, 3> data;  ///< [row][chan][plane]
+  Buffer<float, 3> weight;              ///< [row][chan][plane]
+  Buffer<std::uint32_t, 2> station;     ///< [row][p, q] of V_pq, indices of ImagingInfo::stations
+  std::vector<double> time_mjd_s;       ///< [row] middle of the integration
+};
+
+/// A station of one of the inputs; sets are joined end to end, so that equal names may occur.
+struct ImagingStation {
+  std::size_t input = 0;  ///< which input
+  std::size_t index = 0;  ///< in its array layout
 };
 
 struct ImagingInfo {
@@ -38,6 +47,8 @@ struct ImagingInfo {
   UtcTime start;                   ///< of the data (or the first time stamp)
   std::vector<double> channel_hz;  ///< distinct, rising
   double channel_width_hz = 0;
+  std::vector<ImagingStation> stations;
+  std::vector<ArrayLayout> layouts;  ///< of each input
 };
 
 class ImagingSource {

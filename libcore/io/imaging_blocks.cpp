@@ -30,7 +30,7 @@ void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> w
         std::complex<double> sum = 0;
         for (std::size_t i = 0; i < plane.index.size(); ++i)
           sum += plane.coefficient[i] * std::complex<double>(products[plane.index[i]]);
-        block.data(row, c, p) = sum;
+        block.data(row, c, p) = std::complex<float>(sum);
         block.weight(row, c, p) = least;
       }
     }

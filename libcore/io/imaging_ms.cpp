@@ -32,6 +32,10 @@ class MsSource final : public ImagingSource {
       readers_.push_back(std::make_unique<MeasurementSetReader>(path, wanted));
       const MeasurementSetReader& reader = *readers_.back();
       planes_.push_back(parse_planes(selection.planes, reader.products()));
+      first_station_.push_back(static_cast<std::uint32_t>(info_.stations.size()));
+      for (std::size_t i = 0; i < reader.layout().antennas.size(); ++i)
+        info_.stations.push_back({readers_.size() - 1, i});
+      info_.layouts.push_back(reader.layout());
       for (const MsSpectralWindow& spw : reader.spectral_windows()) {
         channel_lists.push_back(spw.channel_hz);
         if (info_.channel_width_hz == 0 && !spw.width_hz.empty()) info_.channel_width_hz = spw.width_hz[0];
@@ -63,6 +67,7 @@ class MsSource final : public ImagingSource {
         const auto channels = channels_in(channel_hz, group_);
         if (channels.empty() || rows_.uvw_m.extent(0) == 0) continue;
         make_planes(rows_.data, rows_.weight, channels, planes_[current_], block);
+        name_stations(block);
         block.channel_hz.resize({channels.size()});
         for (std::size_t i = 0; i < channels.size(); ++i) block.channel_hz(i) = channel_hz[channels[i]];
         move_to_centre(block, reader);
@@ -93,6 +98,16 @@ class MsSource final : public ImagingSource {
     info_.start = from_mjd_seconds(first_time);
   }
 
+  void name_stations(ImagingBlock& block) const {
+    const std::size_t n_row = rows_.uvw_m.extent(0);
+    block.station.resize({n_row, 2});
+    for (std::size_t row = 0; row < n_row; ++row) {
+      block.station(row, 0) = first_station_[current_] + static_cast<std::uint32_t>(rows_.ant1[row]);
+      block.station(row, 1) = first_station_[current_] + static_cast<std::uint32_t>(rows_.ant2[row]);
+    }
+    block.time_mjd_s = rows_.time_mjd_s;
+  }
+
   static std::vector<std::string> names(const std::vector<PlaneRecipe>& planes) {
     std::vector<std::string> result;
     for (const PlaneRecipe& plane : planes) result.push_back(plane.name);
@@ -120,7 +135,7 @@ class MsSource final : public ImagingSource {
       }
       if (!std::isfinite(uvw[0] + uvw[1] + uvw[2])) {
         uvw = {};
-        for (double& weight : block.weight.view()[row]) weight = 0;
+        for (float& weight : block.weight.view()[row]) weight = 0;
       }
       for (std::size_t i = 0; i < 3; ++i) block.uvw_m(row, i) = uvw[i];
     }
@@ -130,6 +145,7 @@ class MsSource final : public ImagingSource {
   ImagingInfo info_;
   std::vector<std::unique_ptr<MeasurementSetReader>> readers_;
   std::vector<std::vector<PlaneRecipe>> planes_;  ///< [reader][plane]
+  std::vector<std::uint32_t> first_station_;      ///< [reader] in info_.stations
   ChannelGroup group_;
   std::size_t current_ = 0;
   MsRows rows_;

@@ -104,6 +104,7 @@ class StreamSource final : public ImagingSource {
     record_.weight.resize(shape_);
     std::vector<Vec3> uvw;
     std::vector<double> path;
+    block.time_mjd_s.clear();
     std::size_t n_read = 0;
     const std::size_t n_bl = baselines_.size();
     data_.resize({n_records * n_bl, shape_[1], shape_[2]});
@@ -117,6 +118,8 @@ class StreamSource final : public ImagingSource {
                     weight_.data() + (n_read * n_bl + b) * row_values);
       }
       add_coordinates(record_.index, uvw, path);
+      const double time_mjd_s = middle(record_.index).mjd_seconds();
+      block.time_mjd_s.insert(block.time_mjd_s.end(), n_bl, time_mjd_s);
       ++n_read;
     }
     if (n_read == 0) return false;
@@ -125,6 +128,12 @@ class StreamSource final : public ImagingSource {
     make_planes({data_.data(), shape}, {weight_.data(), shape}, channels_, planes_, block);
     block.channel_hz.resize({channels_.size()});
     for (std::size_t i = 0; i < channels_.size(); ++i) block.channel_hz(i) = header_.channel_hz[channels_[i]];
+    block.station.resize({uvw.size(), 2});
+    for (std::size_t row = 0; row < uvw.size(); ++row) {
+      const Baseline& pair = header_.baselines[baselines_[row % n_bl]];
+      block.station(row, 0) = static_cast<std::uint32_t>(pair.ant1);
+      block.station(row, 1) = static_cast<std::uint32_t>(pair.ant2);
+    }
     block.uvw_m.resize({uvw.size(), 3});
     block.path_m.resize({moved_ ? uvw.size() : 0});
     for (std::size_t row = 0; row < uvw.size(); ++row) {
@@ -158,6 +167,8 @@ class StreamSource final : public ImagingSource {
     for (const PlaneRecipe& plane : planes_) info_.planes.push_back(plane.name);
     info_.telescope = header_.telescope;
     info_.object = header_.source;
+    for (std::size_t i = 0; i < header_.layout.antennas.size(); ++i) info_.stations.push_back({0, i});
+    info_.layouts.push_back(header_.layout);
     info_.start = sample_time(header_.start, first_index_, header_.integration_s);
     const UtcTime half_way = add_picoseconds(
         middle(first_index_),

@@ -31,19 +31,19 @@ namespace {
 struct Observation {
   Buffer<double, 2> uvw_m;
   Buffer<double, 1> wavenumber;
-  Buffer<std::complex<double>, 3> data;
-  Buffer<double, 3> weight;
+  Buffer<std::complex<float>, 3> data;
+  Buffer<float, 3> weight;
   double max_w_lambda = 0;
 
-  GridBlock block() const { return {uvw_m, {}, wavenumber, data, weight}; }
+  GridBlock block() const { return {uvw_m, {}, wavenumber, data, weight, {}, {}}; }
   std::vector<DftVisibility> flat(std::size_t plane) const {
     std::vector<DftVisibility> all;
     for (std::size_t r = 0; r < uvw_m.extent(0); ++r)
       for (std::size_t c = 0; c < wavenumber.size(); ++c) {
         const double k = wavenumber.data()[c];
         if (weight(r, c, plane) != 0)
-          all.push_back(
-              {uvw_m(r, 0) * k, uvw_m(r, 1) * k, uvw_m(r, 2) * k, data(r, c, plane) * weight(r, c, plane)});
+          all.push_back({uvw_m(r, 0) * k, uvw_m(r, 1) * k, uvw_m(r, 2) * k,
+                         std::complex<double>(data(r, c, plane)) * static_cast<double>(weight(r, c, plane))});
       }
     return all;
   }
@@ -71,10 +71,11 @@ Observation observe(std::size_t n_row, std::size_t n_chan, std::size_t n_plane, 
       const double k = o.wavenumber(c);
       o.max_w_lambda = std::max(o.max_w_lambda, std::abs(o.uvw_m(r, 2) * k));
       for (std::size_t p = 0; p < n_plane; ++p) {
-        o.data(r, c, p) = (1.0 + static_cast<double>(p)) *
-                              dft_visibility(sky, o.uvw_m(r, 0) * k, o.uvw_m(r, 1) * k, o.uvw_m(r, 2) * k) +
-                          std::complex<double>(gauss(random), gauss(random));
-        o.weight(r, c, p) = flat(random) < 0.1 ? 0 : 0.5 + flat(random);
+        o.data(r, c, p) = std::complex<float>(
+            (1.0 + static_cast<double>(p)) *
+                dft_visibility(sky, o.uvw_m(r, 0) * k, o.uvw_m(r, 1) * k, o.uvw_m(r, 2) * k) +
+            std::complex<double>(gauss(random), gauss(random)));
+        o.weight(r, c, p) = static_cast<float>(flat(random) < 0.1 ? 0 : 0.5 + flat(random));
         if (o.weight(r, c, p) == 0) o.data(r, c, p) = NAN;
       }
     }
@@ -84,7 +85,8 @@ Observation observe(std::size_t n_row, std::size_t n_chan, std::size_t n_plane, 
 
 Buffer<double, 3> grid_image(const Observation& o, const IdgPlan& plan, PsfPlane psf, unsigned threads,
                              std::size_t layers_per_pass = 1u << 20) {
-  auto gridder = make_gridder(reference::test_device(), plan, o.data.extent(2), psf, threads);
+  auto gridder = make_gridder(reference::test_device(), plan,
+                              {.n_data_planes = o.data.extent(2), .psf = psf, .n_threads = threads});
   for (std::size_t first = 0; first < plan.n_layers; first += layers_per_pass) {
     gridder->begin_pass(first, std::min(layers_per_pass, plan.n_layers - first));
     gridder->grid(o.block());
@@ -194,7 +196,8 @@ BOOST_AUTO_TEST_CASE(planes_psf_odd_sizes_and_path) {
   IdgSettings settings;
   settings.precision = Precision::double_;
   const IdgPlan plan = make_idg_plan(geometry, settings, o.max_w_lambda, 900);
-  auto gridder = make_gridder(reference::test_device(), plan, 4, PsfPlane::last, 2);
+  auto gridder = make_gridder(reference::test_device(), plan,
+                              {.n_data_planes = 4, .psf = PsfPlane::last, .n_threads = 2});
   gridder->begin_pass(0, plan.n_layers);
   GridBlock block = o.block();
   block.path_m = path;
@@ -211,7 +214,9 @@ BOOST_AUTO_TEST_CASE(planes_psf_odd_sizes_and_path) {
         const double k = o.wavenumber(c), weight = o.weight(r, c, plane == 4 ? 0 : plane);
         if (weight == 0) continue;
         std::complex<double> value = weight;
-        if (plane < 4) value *= o.data(r, c, plane) * std::polar(1.0, -2 * std::acos(-1.0) * path(r) * k);
+        if (plane < 4)
+          value *=
+              std::complex<double>(o.data(r, c, plane)) * std::polar(1.0, -2 * std::acos(-1.0) * path(r) * k);
         all.push_back({o.uvw_m(r, 0) * k, o.uvw_m(r, 1) * k, o.uvw_m(r, 2) * k, value});
         weight_sum += weight;
       }
@@ -231,7 +236,8 @@ BOOST_AUTO_TEST_CASE(a_source_lands_east_and_north) {
   double weight_sum = 0;
   for (std::size_t r = 0; r < 2000; ++r) {
     const double k = o.wavenumber(0);
-    o.data(r, 0, 0) = dft_visibility({{l, m, 7}}, o.uvw_m(r, 0) * k, o.uvw_m(r, 1) * k, o.uvw_m(r, 2) * k);
+    o.data(r, 0, 0) = std::complex<float>(
+        dft_visibility({{l, m, 7}}, o.uvw_m(r, 0) * k, o.uvw_m(r, 1) * k, o.uvw_m(r, 2) * k));
     o.weight(r, 0, 0) = 1;
     weight_sum += 1;
   }

@@ -35,8 +35,8 @@ void run(const Case& c, const Device& device, unsigned n_threads) {
   std::uniform_real_distribution<double> flat(-1, 1);
   Buffer<double, 2> uvw_m({c.n_row, 3});
   Buffer<double, 1> wavenumber({c.n_chan});
-  Buffer<std::complex<double>, 3> data({c.n_row, c.n_chan, c.n_planes});
-  Buffer<double, 3> weight({c.n_row, c.n_chan, c.n_planes});
+  Buffer<std::complex<float>, 3> data({c.n_row, c.n_chan, c.n_planes});
+  Buffer<float, 3> weight({c.n_row, c.n_chan, c.n_planes});
   const double cell_rad = c.cell_asec * std::numbers::pi / 648000, longest_m = 0.4 / cell_rad * 2.0;
   for (std::size_t chan = 0; chan < c.n_chan; ++chan)
     wavenumber(chan) = (150e6 + 0.1e6 * static_cast<double>(chan)) / 299792458.0;
@@ -53,14 +53,14 @@ void run(const Case& c, const Device& device, unsigned n_threads) {
       max_w = std::max(max_w, std::abs(uvw_m(r, 2)) * wavenumber(c.n_chan - 1));
     }
   }
-  for (auto& value : data) value = {flat(random), flat(random)};
+  for (auto& value : data) value = {static_cast<float>(flat(random)), static_cast<float>(flat(random))};
   weight.fill(1);
   IdgSettings settings;
   settings.subgrid = c.subgrid;
   const IdgPlan plan = make_idg_plan({c.n_pixels, c.n_pixels, cell_rad}, settings, max_w,
                                      static_cast<double>(c.n_row * c.n_chan));
-  auto gridder = make_gridder(device, plan, c.n_planes, PsfPlane::none, n_threads);
-  const GridBlock block{uvw_m, {}, wavenumber, data, weight};
+  auto gridder = make_gridder(device, plan, {.n_data_planes = c.n_planes, .n_threads = n_threads});
+  const GridBlock block{uvw_m, {}, wavenumber, data, weight, {}, {}};
   double grid_s = 1e30, count_s = 1e30;
   GridCounts counts;
   for (int repeat = 0; repeat < 3; ++repeat) {

@@ -85,7 +85,8 @@ std::complex<double> towards(ImagingSource& source, const DirectionCosines& at, 
         const double turns = (block.uvw_m(row, 0) * at.l + block.uvw_m(row, 1) * at.m +
                               block.uvw_m(row, 2) * (at.n - 1) + path) *
                              k;
-        sum += block.weight(row, c, plane) * block.data(row, c, plane) * std::polar(1.0, -kTwoPi * turns);
+        sum += static_cast<double>(block.weight(row, c, plane)) *
+               std::complex<double>(block.data(row, c, plane)) * std::polar(1.0, -kTwoPi * turns);
         weight_sum += block.weight(row, c, plane);
       }
   return sum / weight_sum;

@@ -29,6 +29,13 @@ struct Imager {
   std::size_t n_data_planes() const { return options.psf_only ? 0 : source.info().planes.size(); }
   PsfPlane psf() const { return options.no_psf ? PsfPlane::none : PsfPlane::last; }
   std::size_t n_planes() const { return n_data_planes() + (options.no_psf ? 0 : 1); }
+  IdgSetup setup() const {
+    return {.n_data_planes = n_data_planes(),
+            .psf = psf(),
+            .aterms = AtermMode::none,
+            .mix = {},
+            .n_threads = threads()};
+  }
   unsigned threads() const { return tool.common().threads; }
 };
 
@@ -36,7 +43,7 @@ struct Imager {
 inline GridBlock grid_block(const ImagingBlock& block, Buffer<double, 1>& wavenumber) {
   wavenumber.resize({block.channel_hz.size()});
   for (std::size_t c = 0; c < wavenumber.size(); ++c) wavenumber(c) = block.channel_hz(c) / kSpeedOfLight_m_s;
-  return {block.uvw_m, block.path_m, wavenumber, block.data, block.weight};
+  return {block.uvw_m, block.path_m, wavenumber, block.data, block.weight, block.station, {}};
 }
 
 /// First pass: the weight grid, the range of w, the number of visibilities.
@@ -53,9 +60,8 @@ inline Survey survey(Imager& imager, const ChannelGroup& group, ImageWeights& we
     const double highest =
         *std::max_element(block.channel_hz.begin(), block.channel_hz.end()) / kSpeedOfLight_m_s;
     for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
-      const View<const double, 2> row_weights = std::as_const(block.weight).view()[row];
-      const auto used =
-          std::count_if(row_weights.begin(), row_weights.end(), [](double w) { return w != 0; });
+      const View<const float, 2> row_weights = std::as_const(block.weight).view()[row];
+      const auto used = std::count_if(row_weights.begin(), row_weights.end(), [](float w) { return w != 0; });
       if (used == 0) continue;
       result.max_w_lambda = std::max(result.max_w_lambda, std::abs(block.uvw_m(row, 2)) * highest);
       result.n_visibilities += static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
@@ -81,7 +87,7 @@ inline std::size_t layers_per_pass(const Imager& imager, const IdgPlan& plan, st
 
 inline void print_plan(Imager& imager, const IdgPlan& plan, const Survey& found, const ImageWeights& weights,
                        std::size_t layers, std::uint64_t other_bytes) {
-  auto gridder = make_gridder(imager.device, plan, imager.n_data_planes(), imager.psf(), imager.threads());
+  auto gridder = make_gridder(imager.device, plan, imager.setup());
   ImagingBlock block;
   Buffer<double, 1> wavenumber;
   std::uint64_t n_subgrids = 0;
@@ -123,7 +129,7 @@ inline GroupImages make_images(Imager& imager, const ChannelGroup& group) {
   for (const std::string& line : plan.describe()) log_verbose("{}", line);
 
   imager.tool.stage("grid");
-  auto gridder = make_gridder(imager.device, plan, imager.n_data_planes(), imager.psf(), imager.threads());
+  auto gridder = make_gridder(imager.device, plan, imager.setup());
   GroupImages images;
   images.weight_sum.assign(imager.n_planes(), 0);
   const double n_passes = std::ceil(static_cast<double>(plan.n_layers) / static_cast<double>(layers));
