@@ -2,82 +2,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
 #include "libcore/io/fits_image.h"
 #include "libcore/io/fits_keys.h"
+#include "libcore/io/fits_memory.h"
 
 namespace apsyn {
 namespace {
 
-/// A primary HDU opened in place; closed on destruction.
-class MemoryFits {
- public:
-  explicit MemoryFits(FitsPrimary& primary)
-      : name_(primary.name), bytes_(primary.bytes.data()), size_(primary.bytes.size()) {
-    check(fits_open_memfile(&fits_, "memory", READONLY, &bytes_, &size_, 0, nullptr, &status_));
-  }
-  ~MemoryFits() {
-    int status = 0;
-    if (fits_ != nullptr) fits_close_file(fits_, &status);
-  }
-  MemoryFits(const MemoryFits&) = delete;
-  fitsfile* get() const { return fits_; }
-  void check(int status) const {
-    if (status != 0) throw DataError("{}: {}", name_, fits_error_text(status));
-  }
-
- private:
-  std::string name_;
-  void* bytes_;
-  std::size_t size_;
-  int status_ = 0;
-  fitsfile* fits_ = nullptr;
-};
-
-struct Axis {
-  std::string type;
-  double value = 0, step = 1, pixel = 0;  ///< of the file's unit; CRPIX counts from 1
-  std::size_t length = 1;
-  /// Value at the axis' first pixel.
-  double first() const { return value + (1 - pixel) * step; }
-};
-
-/// One row of a rotation or CD matrix must have its diagonal element only.
-void reject_rotation(const FitsKeys& keys, const FitsPrimary& fits, const char* stem, int axis) {
-  for (int other = 1; other <= static_cast<int>(fits.axes.size()); ++other) {
-    const std::string keyword = fmt::format("{}{}_{}", stem, axis, other);
-    if (other == axis) continue;
-    if (const auto value = keys.number(keyword); value && *value != 0)
-      throw DataError("{}: {} = {}: rotated axes are not supported: regrid the image", fits.name, keyword,
-                      *value);
-  }
-}
-
-Axis read_axis(const FitsKeys& keys, const FitsPrimary& fits, int axis) {
-  auto name = [&](const char* stem) { return fmt::format("{}{}", stem, axis); };
-  Axis out;
-  out.length = static_cast<std::size_t>(fits.axes[static_cast<std::size_t>(axis - 1)]);
-  out.type = keys.text(name("CTYPE")).value_or("");
-  out.value = keys.number(name("CRVAL")).value_or(0);
-  out.pixel = keys.number(name("CRPIX")).value_or(0);
-  if (const auto step = keys.number(name("CDELT")))
-    out.step = *step * keys.number(fmt::format("PC{0}_{0}", axis)).value_or(1);
-  else
-    out.step = keys.number(fmt::format("CD{0}_{0}", axis)).value_or(1);
-  reject_rotation(keys, fits, "PC", axis);
-  reject_rotation(keys, fits, "CD", axis);
-  if (const auto angle = keys.number(name("CROTA")); angle && *angle != 0)
-    throw DataError("{}: {} = {}: rotated axes are not supported: regrid the image", fits.name, name("CROTA"),
-                    *angle);
-  return out;
-}
-
 /// Fills centre, cells and reference pixel; CUNIT is degrees unless it says radians or parts of degrees.
-void read_celestial(const FitsKeys& keys, const FitsPrimary& fits, Axis& x, Axis& y, ImageInfo& info) {
+void read_celestial(const FitsKeys& keys, const FitsPrimary& fits, FitsAxis& x, FitsAxis& y,
+                    ImageInfo& info) {
   if (x.type != "RA---SIN" || y.type != "DEC--SIN")
     throw DataError("{}: axes '{}', '{}': RA---SIN, DEC--SIN are needed: regrid the image", fits.name, x.type,
                     y.type);
@@ -88,7 +26,7 @@ void read_celestial(const FitsKeys& keys, const FitsPrimary& fits, Axis& x, Axis
   if (const double pole = keys.number("LONPOLE").value_or(180); pole != 180)
     throw DataError("{}: LONPOLE = {}: 180 is needed: regrid the image", fits.name, pole);
   int number = 1;
-  for (Axis* axis : {&x, &y}) {
+  for (FitsAxis* axis : {&x, &y}) {
     const std::string keyword = fmt::format("CUNIT{}", number++);
     std::string unit = keys.text(keyword).value_or("deg");
     std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -118,7 +56,7 @@ void read_celestial(const FitsKeys& keys, const FitsPrimary& fits, Axis& x, Axis
   if (pixel != reference_pixel(info, x.length, y.length)) info.reference_pixel = pixel;
 }
 
-void read_stokes(const FitsPrimary& fits, const Axis& axis, ImageInfo& info) {
+void read_stokes(const FitsPrimary& fits, const FitsAxis& axis, ImageInfo& info) {
   info.stokes.clear();
   for (std::size_t i = 0; i < axis.length; ++i) {
     const double value = axis.first() + static_cast<double>(i) * axis.step;
@@ -193,12 +131,10 @@ std::vector<std::size_t> read_fits_shape(const std::string& path) {
 
 Image read_fits_image(const std::string& path) {
   FitsPrimary fits = read_fits_primary(path);
-  static std::mutex cfitsio_mutex;
-  std::lock_guard lock(cfitsio_mutex);
   const MemoryFits memory(fits);
   const FitsKeys keys(memory.get(), fits.name);
   Image image;
-  Axis x = read_axis(keys, fits, 1), y = read_axis(keys, fits, 2);
+  FitsAxis x = read_fits_axis(keys, fits, 1), y = read_fits_axis(keys, fits, 2);
   read_celestial(keys, fits, x, y, image.info);
 
   PlaneOrder order;
@@ -207,7 +143,7 @@ Image read_fits_image(const std::string& path) {
   image.info.freq_hz = 0;
   bool has_freq = false, has_stokes = false;
   for (int number = 3; number <= static_cast<int>(fits.axes.size()); ++number) {
-    const Axis axis = read_axis(keys, fits, number);
+    const FitsAxis axis = read_fits_axis(keys, fits, number);
     if (axis.type == "STOKES" && !has_stokes) {
       has_stokes = true;
       read_stokes(fits, axis, image.info);

@@ -1,131 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
 #include <stdexcept>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
 #include "libcore/core/output.h"
+#include "libcore/io/fits_builder.h"
 #include "libcore/io/fits_image.h"
 #include "libcore/io/fits_keys.h"
 
 namespace apsyn {
 namespace {
-
-/// A FITS file that CFITSIO builds in memory. CFITSIO's calls do nothing once status is set, so the first
-/// error stays.
-class FitsBuilder {
- public:
-  FitsBuilder(std::string name, std::size_t n_bytes) : name_(std::move(name)), capacity_(n_bytes) {
-    buffer_ = std::malloc(capacity_);
-    if (buffer_ == nullptr) throw std::bad_alloc();
-    fits_create_memfile(&fits_, &buffer_, &capacity_, kGrowth_bytes, std::realloc, &status_);
-    check();
-  }
-  ~FitsBuilder() {
-    int status = 0;
-    if (fits_ != nullptr) fits_close_file(fits_, &status);
-    std::free(buffer_);
-  }
-  FitsBuilder(const FitsBuilder&) = delete;
-
-  void create_image(FitsPixel pixel, std::vector<long> axes) {
-    fits_create_img(fits_, static_cast<int>(pixel), static_cast<int>(axes.size()), axes.data(), &status_);
-    // The two comments that CFITSIO adds say nothing about this image.
-    fits_delete_key(fits_, "COMMENT", &status_);
-    fits_delete_key(fits_, "COMMENT", &status_);
-    check();
-  }
-  /// The shortest text that reads back as the same double.
-  void key(const std::string& keyword, double value, const std::string& comment) {
-    if (!std::isfinite(value)) return;
-    std::string text = fmt::format("{}", value);
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::toupper(c); });
-    if (text.find_first_of(".E") == std::string::npos) text += ".0";
-    record(keyword, fmt::format("{:>20}", text), comment);
-  }
-  void key(const std::string& keyword, const std::string& value, const std::string& comment) {
-    std::string quoted;
-    for (const char c : printable(value)) quoted += c == '\'' ? "''" : std::string(1, c);
-    if (quoted.size() > 68) {
-      quoted.resize(68);
-      if (std::count(quoted.begin(), quoted.end(), '\'') % 2 != 0) quoted.pop_back();
-    }
-    record(keyword, padded("'" + padded(quoted, 8) + "'", 20), comment);
-  }
-  void history(const std::string& line) {
-    const std::string text = printable(line);
-    for (std::size_t at = 0; at == 0 || at < text.size(); at += 72)
-      fits_write_record(fits_, ("HISTORY " + text.substr(at, 72)).c_str(), &status_);
-    check();
-  }
-  void pixels(std::size_t first, std::span<const double> values) {
-    fits_write_img(fits_, TDOUBLE, static_cast<LONGLONG>(first) + 1, static_cast<LONGLONG>(values.size()),
-                   const_cast<double*>(values.data()), &status_);
-    check();
-  }
-  /// DATASUM and CHECKSUM. The comments that CFITSIO writes hold the date: they are replaced, so that bytes
-  /// repeat, and the sum of the header made again.
-  void checksum() {
-    const char *data_comment = "data unit checksum", *hdu_comment = "HDU checksum";
-    const std::string zeros(16, '0');
-    unsigned long data_sum = 0, hdu_sum = 0;
-    char encoded[17] = "";
-    fits_write_chksum(fits_, &status_);
-    fits_modify_comment(fits_, "DATASUM", data_comment, &status_);
-    fits_modify_key_str(fits_, "CHECKSUM", zeros.c_str(), hdu_comment, &status_);
-    fits_get_chksum(fits_, &data_sum, &hdu_sum, &status_);
-    fits_encode_chksum(hdu_sum, 1, encoded);
-    fits_modify_key_str(fits_, "CHECKSUM", encoded, hdu_comment, &status_);
-    int data_good = 0, hdu_good = 0;
-    fits_verify_chksum(fits_, &data_good, &hdu_good, &status_);
-    check();
-    if (data_good != 1 || hdu_good != 1) throw FailureError("{}: the checksum does not verify", name_);
-  }
-  /// Ends the file; the bytes stay valid as long as the builder.
-  std::span<const char> finish() {
-    LONGLONG end = 0;
-    fits_get_hduaddrll(fits_, nullptr, nullptr, &end, &status_);
-    fits_close_file(fits_, &status_);
-    fits_ = nullptr;
-    check();
-    if (end <= 0 || static_cast<std::size_t>(end) > capacity_)
-      throw FailureError("{}: CFITSIO built {} of {} bytes", name_, capacity_, end);
-    return {static_cast<const char*>(buffer_), static_cast<std::size_t>(end)};
-  }
-
- private:
-  static constexpr std::size_t kGrowth_bytes = 1u << 20;
-
-  static std::string padded(std::string text, std::size_t width) {
-    if (text.size() < width) text.resize(width, ' ');
-    return text;
-  }
-  static std::string printable(std::string text) {
-    for (char& c : text)
-      if (c < 0x20 || c > 0x7e) c = '?';
-    return text;
-  }
-  void record(const std::string& keyword, const std::string& value, const std::string& comment) {
-    std::string card = padded(keyword, 8) + "= " + value;
-    if (!comment.empty()) card += " / " + comment;
-    card.resize(80, ' ');
-    if (keyword.size() > 8) throw std::invalid_argument("FITS keyword of more than 8 characters: " + keyword);
-    fits_write_record(fits_, card.c_str(), &status_);
-    check();
-  }
-  void check() {
-    if (status_ != 0) throw FailureError("{}: {}", name_, fits_error_text(status_));
-  }
-
-  std::string name_;
-  void* buffer_ = nullptr;
-  std::size_t capacity_ = 0;
-  fitsfile* fits_ = nullptr;
-  int status_ = 0;
-};
 
 struct StokesAxis {
   int first = 1, step = 1;
