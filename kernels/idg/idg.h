@@ -65,11 +65,13 @@ struct IdgPlan {
   std::size_t n_layers = 1;
   double layer_step_lambda = 0;   ///< between layers
   double first_layer_lambda = 0;  ///< w of layer 0
-  double half_w_lambda = 0;       ///< Chebyshev range, or half the support of the w kernel
-  double kernel_beta = 0;         ///< of the w kernel
-  std::size_t n_terms = 1;        ///< Chebyshev terms, or layers per visibility
-  double n_middle = 1;            ///< n about which w phases are expanded
-  double n_half_range = 0;        ///< |n - n_middle| over the image at most (kernel) or the padded field
+  double half_w_lambda = 0;       ///< largest |w - w_layer| (Chebyshev), or half the support of the w kernel
+  double layer_slack_lambda = 0;  ///< how far a subgrid's w may reach beyond the half way to the next layer
+  double most_task_half_w_lambda = 0;  ///< largest SubgridTask::half_w_lambda
+  double kernel_beta = 0;              ///< of the w kernel
+  std::size_t n_terms = 1;             ///< Chebyshev terms, or layers per visibility
+  double n_middle = 1;                 ///< n about which w phases are expanded
+  double n_half_range = 0;             ///< |n - n_middle| over the image at most (kernel) or the padded field
   double modelled_error = 0;
 
   std::size_t bucket() const { return settings.subgrid - settings.kernel_padding; }

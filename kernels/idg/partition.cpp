@@ -3,198 +3,118 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
-#include "libcore/core/error.h"
+#include "kernels/idg/sub_tables.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
 namespace {
 
-/// Longer tasks are split so that threads share the work evenly; the splitting depends on the data alone.
-constexpr std::size_t most_per_task = 8192;
-
-struct Keyed {
-  std::uint64_t key;
-  std::uint64_t aterms;  ///< what one subgrid's A-terms depend on; 0 without
-  VisibilityRun run;
+/// Rows by baseline, each baseline's in their order.
+struct RowsByBaseline {
+  std::vector<std::uint32_t> rows;
+  std::vector<std::size_t> first;  ///< of each baseline that has rows, and the end
 };
 
-/// row slot | channel slot | p | q | folded
-constexpr int kSlotBits = 20, kChanSlotBits = 11, kStationBits = 16;
-
-std::uint64_t aterm_key(const GridBlock& block, std::size_t row, std::size_t chan) {
-  if (block.aterms.jones.size() == 0) return 0;
-  std::uint64_t key = block.aterms.row_slot[row];
-  key = key << kChanSlotBits | block.aterms.chan_slot[chan];
-  key = key << kStationBits | block.station(row, 0);
-  key = key << kStationBits | block.station(row, 1);
-  return key << 1 | (block.uvw_m(row, 2) < 0 ? 1 : 0);
-}
-
-void name_aterms(SubgridTask& task, std::uint64_t key) {
-  auto take = [&](int bits) {
-    const auto value = static_cast<std::uint32_t>(key & ((std::uint64_t{1} << bits) - 1));
-    key >>= bits;
-    return value;
+RowsByBaseline sort_rows(const GridBlock& block, unsigned n_threads) {
+  const std::size_t n_row = block.uvw_m.extent(0);
+  RowsByBaseline sorted;
+  sorted.rows.resize(n_row);
+  if (block.station.size() == 0) {
+    for (std::size_t row = 0; row < n_row; ++row) sorted.rows[row] = static_cast<std::uint32_t>(row);
+    sorted.first = {0, n_row};
+    return sorted;
+  }
+  // A counting sort in pieces: each piece counts its rows, then places them behind those of the pieces
+  // before.
+  const std::size_t n_station =
+      n_row == 0 ? 0 : *std::max_element(block.station.begin(), block.station.end()) + std::size_t{1};
+  const std::size_t n_key = n_station * n_station;
+  const std::size_t n_pieces = std::clamp<std::size_t>(n_row / std::max<std::size_t>(n_key, 1 << 14), 1, 16);
+  std::vector<std::vector<std::uint32_t>> place(n_pieces);
+  auto key = [&](std::size_t row) { return block.station(row, 0) * n_station + block.station(row, 1); };
+  auto piece_rows = [&](std::size_t piece) {
+    return std::pair(n_row * piece / n_pieces, n_row * (piece + 1) / n_pieces);
   };
-  task.folded = take(1) != 0;
-  task.station_q = take(kStationBits);
-  task.station_p = take(kStationBits);
-  task.chan_slot = take(kChanSlotBits);
-  task.row_slot = take(kSlotBits);
+  parallel_for(n_threads, n_pieces, [&](std::size_t piece, unsigned) {
+    place[piece].assign(n_key, 0);
+    const auto [begin, end] = piece_rows(piece);
+    for (std::size_t row = begin; row < end; ++row) ++place[piece][key(row)];
+  });
+  std::uint32_t next = 0;
+  for (std::size_t k = 0; k < n_key; ++k) {
+    const std::uint32_t begin = next;
+    for (auto& counts : place) next += std::exchange(counts[k], next);
+    if (next != begin) sorted.first.push_back(begin);
+  }
+  sorted.first.push_back(n_row);
+  parallel_for(n_threads, n_pieces, [&](std::size_t piece, unsigned) {
+    const auto [begin, end] = piece_rows(piece);
+    for (std::size_t row = begin; row < end; ++row)
+      sorted.rows[place[piece][key(row)]++] = static_cast<std::uint32_t>(row);
+  });
+  return sorted;
 }
 
-/// layer | v square | u square, each offset to be positive, so that sorting by the key sorts by these three.
-constexpr std::int64_t square_offset = 1 << 21;
-
-class Squares {
- public:
-  explicit Squares(const IdgPlan& plan)
-      : plan_(plan),
-        per_u_(static_cast<double>(plan.n_u) * plan.image.cell_rad / static_cast<double>(plan.bucket())),
-        per_v_(static_cast<double>(plan.n_v) * plan.image.cell_rad / static_cast<double>(plan.bucket())) {}
-
-  std::uint64_t key(double u, double v, double w) const {
-    if (w < 0) {
-      u = -u;
-      v = -v;
-      w = -w;
-    }
-    const double square_u = std::floor(u * per_u_ + 0.5), square_v = std::floor(v * per_v_ + 0.5);
-    const double layer = std::floor(w / plan_.layer_step_lambda);
-    if (!(std::abs(square_u) < square_offset && std::abs(square_v) < square_offset))
-      throw DataError("uvw: u = {:g}, v = {:g} wavelengths is no coordinate of this field: check UVW", u, v);
-    const double last = static_cast<double>(
-        plan_.w_handling == WHandling::kernel ? plan_.n_layers - plan_.n_terms : plan_.n_layers - 1);
-    if (!(w <= plan_.layer_step_lambda * (last + 1) * (1 + 1e-9)))
-      throw DataError("uvw: w = {:g} wavelengths is beyond the planned layers", w);
-    return static_cast<std::uint64_t>(std::min(layer, last)) << 44 |
-           static_cast<std::uint64_t>(static_cast<std::int64_t>(square_v) + square_offset) << 22 |
-           static_cast<std::uint64_t>(static_cast<std::int64_t>(square_u) + square_offset);
+/// The pieces' tasks one after the other.
+idg::SubTables join(std::vector<idg::SubTables>& pieces, unsigned n_threads) {
+  idg::SubTables all;
+  std::vector<std::size_t> first_task, first_run;
+  std::size_t n_tasks = 0, n_runs = 0;
+  for (const idg::SubTables& piece : pieces) {
+    first_task.push_back(n_tasks);
+    first_run.push_back(n_runs);
+    n_tasks += piece.tasks.size();
+    n_runs += piece.runs.size();
   }
-
- private:
-  const IdgPlan& plan_;
-  double per_u_, per_v_;
-};
-
-/// Extent in uv cells of the visibilities that a task has so far.
-struct Box {
-  double least_u = INFINITY, most_u = -INFINITY, least_v = INFINITY, most_v = -INFINITY;
-  double least_w = INFINITY, most_w = -INFINITY;  ///< wavelengths
-
-  void include(const IdgPlan& plan, const GridBlock& block, const VisibilityRun& run) {
-    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1, cell = plan.image.cell_rad;
-    for (std::size_t chan : {run.first_channel, run.first_channel + run.n_channels - 1}) {
-      const double scale = sign * block.wavenumber[chan] * cell;
-      const double u = block.uvw_m(run.row, 0) * scale * static_cast<double>(plan.n_u);
-      const double v = block.uvw_m(run.row, 1) * scale * static_cast<double>(plan.n_v);
-      least_u = std::min(least_u, u);
-      most_u = std::max(most_u, u);
-      least_v = std::min(least_v, v);
-      most_v = std::max(most_v, v);
-      const double w = std::abs(block.uvw_m(run.row, 2)) * block.wavenumber[chan];
-      least_w = std::min(least_w, w);
-      most_w = std::max(most_w, w);
-    }
-  }
-  /// In the middle of its visibilities a subgrid has the most room on all sides.
-  void centre(SubgridTask& task) const {
-    task.centre_u = std::llround((least_u + most_u) / 2);
-    task.centre_v = std::llround((least_v + most_v) / 2);
-    task.w_lambda = (least_w + most_w) / 2;
-    task.half_w_lambda = (most_w - least_w) / 2;
-  }
-};
-
-bool has_data(const GridBlock& block, std::size_t row, std::size_t chan) {
-  if (block.weight.size() == 0) return true;
-  for (std::size_t plane = 0; plane < block.weight.extent(2); ++plane)
-    if (block.weight(row, chan, plane) != 0) return true;
-  return false;
-}
-
-/// Whether a task whose first layer is `layer` reaches into the pass.
-bool in_pass(const IdgPlan& plan, std::size_t layer, const LayerRange& layers) {
-  const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
-  return layer < layers.first + layers.n && layer + reach > layers.first;
-}
-
-/// Runs of rows [first_row, last_row), in their order.
-std::vector<Keyed> key_rows(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
-                            std::size_t first_row, std::size_t last_row) {
-  const Squares squares(plan);
-  std::vector<Keyed> keyed;
-  for (std::size_t row = first_row; row < last_row; ++row) {
-    bool open = false;
-    for (std::size_t chan = 0; chan < block.wavenumber.size(); ++chan) {
-      if (!has_data(block, row, chan)) {
-        open = false;
-        continue;
-      }
-      const double k = block.wavenumber[chan];
-      const std::uint64_t key =
-          squares.key(block.uvw_m(row, 0) * k, block.uvw_m(row, 1) * k, block.uvw_m(row, 2) * k);
-      const std::uint64_t aterms = aterm_key(block, row, chan);
-      if (open && keyed.back().key == key && keyed.back().aterms == aterms) {
-        ++keyed.back().run.n_channels;
-        continue;
-      }
-      open = in_pass(plan, key >> 44, layers);
-      if (open)
-        keyed.push_back(
-            {key, aterms, {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(chan), 1}});
-    }
-  }
-  return keyed;
+  all.tasks.resize(n_tasks);
+  all.boxes.resize(n_tasks);
+  all.runs.resize(n_runs);
+  parallel_for(n_threads, pieces.size(), [&](std::size_t i, unsigned) {
+    idg::SubTables& piece = pieces[i];
+    for (SubgridTask& task : piece.tasks) task.first_run += first_run[i];
+    std::copy(piece.tasks.begin(), piece.tasks.end(), &all.tasks[first_task[i]]);
+    std::copy(piece.boxes.begin(), piece.boxes.end(), &all.boxes[first_task[i]]);
+    std::copy(piece.runs.begin(), piece.runs.end(), &all.runs[first_run[i]]);
+    piece = {};
+  });
+  return all;
 }
 
 }  // namespace
 
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
                     unsigned n_threads) {
-  constexpr std::size_t rows_at_once = 2048;
-  const std::size_t n_row = block.uvw_m.extent(0);
-  std::vector<std::vector<Keyed>> pieces((n_row + rows_at_once - 1) / rows_at_once);
-  parallel_for(n_threads, pieces.size(), [&](std::size_t piece, unsigned) {
-    const std::size_t first = piece * rows_at_once;
-    pieces[piece] = key_rows(plan, block, layers, first, std::min(n_row, first + rows_at_once));
+  constexpr std::size_t rows_at_once = 4096;  // baselines of more rows are cut by several threads
+  const RowsByBaseline sorted = sort_rows(block, n_threads);
+  std::vector<std::span<const std::uint32_t>> work;
+  for (std::size_t i = 0; i + 1 < sorted.first.size(); ++i)
+    for (std::size_t row = sorted.first[i]; row < sorted.first[i + 1]; row += rows_at_once)
+      work.emplace_back(&sorted.rows[row], std::min(rows_at_once, sorted.first[i + 1] - row));
+  const idg::SubgridLimits limits(plan, layers);
+  const std::size_t n_pieces = (work.size() + 15) / 16;
+  std::vector<idg::SubTables> pieces(n_pieces);
+  parallel_for(n_threads, n_pieces, [&](std::size_t piece, unsigned) {
+    for (std::size_t i = piece * 16; i < std::min(work.size(), piece * 16 + 16); ++i)
+      idg::cut_sub_tables(plan, block, limits, work[i], pieces[piece]);
   });
-  std::vector<Keyed> keyed;
-  for (const std::vector<Keyed>& piece : pieces) keyed.insert(keyed.end(), piece.begin(), piece.end());
-  std::stable_sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
-    return a.key != b.key ? a.key < b.key : a.aterms < b.aterms;
-  });
+  idg::SubTables tables = join(pieces, n_threads);
+  if (block.aterms.jones.size() == 0) idg::merge_small(limits, tables);
 
   Partition result;
-  result.runs.reserve(keyed.size());
-  Box box;
-  std::uint64_t last_key = 0, last_aterms = 0;
-  for (const Keyed& item : keyed) {
-    const bool full =
-        !result.tasks.empty() && result.tasks.back().n_visibilities + item.run.n_channels > most_per_task;
-    if (result.tasks.empty() || item.key != last_key || item.aterms != last_aterms || full) {
-      if (!result.tasks.empty()) box.centre(result.tasks.back());
-      box = {};
-      SubgridTask task;
-      task.layer = item.key >> 44;
-      name_aterms(task, item.aterms);
-      task.first_run = result.runs.size();
-      result.tasks.push_back(task);
-      last_key = item.key;
-      last_aterms = item.aterms;
-    }
-    SubgridTask& task = result.tasks.back();
-    ++task.n_runs;
-    task.n_visibilities += item.run.n_channels;
-    result.n_visibilities += item.run.n_channels;
-    result.runs.push_back(item.run);
-    box.include(plan, block, item.run);
+  for (std::size_t i = 0; i < tables.tasks.size(); ++i) {
+    tables.boxes[i].centre(tables.tasks[i]);
+    result.n_visibilities += tables.tasks[i].n_visibilities;
   }
-  if (!result.tasks.empty()) box.centre(result.tasks.back());
+  result.tasks = std::move(tables.tasks);
+  result.runs = std::move(tables.runs);
+  std::sort(result.tasks.begin(), result.tasks.end(), [](const SubgridTask& a, const SubgridTask& b) {
+    return std::tuple(a.layer, a.centre_v, a.centre_u, a.first_run) <
+           std::tuple(b.layer, b.centre_v, b.centre_u, b.first_run);
+  });
   return result;
 }
 
@@ -215,9 +135,7 @@ void check_block(const GridBlock& block, const IdgSetup& setup) {
     return slots.size() == 0 ? 0u : *std::max_element(slots.begin(), slots.end());
   };
   if (setup.n_data_planes != 4 || setup.mix.empty() || block.station.size() == 0 ||
-      aterms.row_slot.size() != n_row || aterms.chan_slot.size() != n_chan || aterms.jones.extent(5) != 4 ||
-      aterms.jones.extent(0) > 1u << kSlotBits || aterms.jones.extent(1) > 1u << kChanSlotBits ||
-      aterms.jones.extent(2) > 1u << kStationBits)
+      aterms.row_slot.size() != n_row || aterms.chan_slot.size() != n_chan || aterms.jones.extent(5) != 4)
     throw std::invalid_argument("gridder: A-terms need four planes, stations and slots of the block's shape");
   if (n_row > 0 && (largest(aterms.row_slot) >= aterms.jones.extent(0) ||
                     largest(aterms.chan_slot) >= aterms.jones.extent(1) ||

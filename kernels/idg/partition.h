@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which visibility goes to which subgrid. A subgrid takes visibilities whose u, v lie in a square of
 // plan.bucket() cells and whose w are near one layer; it stands on the middle of their extent in u and v, and
-// takes w relative to the middle of theirs. With A-terms all of its visibilities are of one baseline and one
-// pair of slots. Consecutive channels of a row that share a subgrid stay together as a run.
+// takes w relative to the middle of theirs. Each baseline is cut into sub-tables of (time, channel); with
+// A-terms these are the subgrids, of one pair of slots each, and without, those with few visibilities are
+// joined across baselines. Consecutive channels of a row that share a subgrid stay together as a run.
 //
 // Visibilities with w < 0 are folded: they count as their conjugates at (-u, -v, -w), with p and q exchanged
 // (and XY with YX).
@@ -34,8 +35,8 @@ struct SubgridTask {
 };
 
 struct Partition {
-  std::vector<SubgridTask> tasks;  ///< by layer, then v, then u
-  std::vector<VisibilityRun> runs;
+  std::vector<SubgridTask> tasks;   ///< by layer, then v, then u
+  std::vector<VisibilityRun> runs;  ///< each task's together, tasks in any order
   std::uint64_t n_visibilities = 0;
 };
 

@@ -22,6 +22,10 @@ double worst_over_mean(const IdgSettings& settings) {
   return settings.precision == Precision::single && settings.accuracy < 1e-5 ? 6 : 2;
 }
 
+/// Largest w phase that a subgrid's visibilities take on relative to their middle: six Chebyshev terms at
+/// 1e-6.
+constexpr double kMostTaskPhase = 1.1;
+
 /// What the geometry of the field means for the w phase.
 struct Field {
   double half_l, half_m;                 ///< of the padded field
@@ -130,6 +134,7 @@ void choose_chebyshev(IdgPlan& plan, const Field& field, double limit, double ma
     plan.n_terms = n_terms;
     plan.n_middle = (1 + field.n_least_padded) / 2;
     plan.n_half_range = half_range;
+    plan.most_task_half_w_lambda = std::min(half_w, kMostTaskPhase / (two_pi * std::max(half_range, 1e-30)));
   }
 }
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every visibility with data lies in exactly one subgrid, within its limits, whatever the shape of the data.
+#include "kernels/idg/partition.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "libcore/core/error.h"
+
+using namespace apsyn;
+
+namespace {
+
+struct Data {
+  Buffer<double, 2> uvw_m;
+  Buffer<double, 1> wavenumber;
+  Buffer<float, 3> weight;
+  Buffer<std::uint32_t, 2> station;
+  Buffer<std::uint32_t, 1> row_slot, chan_slot;
+  Buffer<std::complex<float>, 6> jones;
+
+  GridBlock block(bool aterms) const {
+    GridBlock result;
+    result.uvw_m = uvw_m;
+    result.wavenumber = wavenumber;
+    result.weight = weight;
+    result.station = station;
+    if (aterms) result.aterms = {row_slot, chan_slot, jones};
+    return result;
+  }
+};
+
+/// n_time integrations of all baselines of a turning array, a tenth of the data flagged.
+Data observe(std::size_t n_station, std::size_t n_time, std::size_t n_chan) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> flat(-1, 1);
+  std::vector<std::array<double, 3>> position(n_station);
+  for (auto& p : position) p = {2000 * flat(random), 2000 * flat(random), 300 * flat(random)};
+  const std::size_t n_baseline = n_station * (n_station - 1) / 2, n_row = n_baseline * n_time;
+  Data d;
+  d.uvw_m.resize({n_row, 3});
+  d.wavenumber.resize({n_chan});
+  d.weight.resize({n_row, n_chan, 1});
+  d.station.resize({n_row, 2});
+  d.row_slot.resize({n_row});
+  d.chan_slot.resize({n_chan});
+  d.jones.resize({3, 2, n_station, 1, 1, 4});
+  for (std::size_t c = 0; c < n_chan; ++c) {
+    d.wavenumber(c) = 0.5 + 0.002 * static_cast<double>(n_chan - c);  // falling
+    d.chan_slot(c) = c < n_chan / 3 ? 0 : 1;
+  }
+  std::size_t row = 0;
+  for (std::size_t t = 0; t < n_time; ++t)
+    for (std::size_t p = 0; p < n_station; ++p)
+      for (std::size_t q = p + 1; q < n_station; ++q, ++row) {
+        const double turn = 0.002 * static_cast<double>(t);
+        const double e = position[p][0] - position[q][0], n = position[p][1] - position[q][1];
+        d.uvw_m(row, 0) = e * std::cos(turn) - n * std::sin(turn);
+        d.uvw_m(row, 1) = e * std::sin(turn) + n * std::cos(turn);
+        d.uvw_m(row, 2) = position[p][2] - position[q][2] + 0.3 * n;
+        d.station(row, 0) = static_cast<std::uint32_t>(p);
+        d.station(row, 1) = static_cast<std::uint32_t>(q);
+        d.row_slot(row) = static_cast<std::uint32_t>(3 * t / n_time);
+        for (std::size_t c = 0; c < n_chan; ++c) d.weight(row, c, 0) = flat(random) < -0.8 ? 0 : 1;
+      }
+  return d;
+}
+
+void check(const IdgPlan& plan, const Data& d, bool aterms, const LayerRange& layers, std::size_t& n_tasks) {
+  const GridBlock block = d.block(aterms);
+  const Partition parts = partition(plan, block, layers, 2);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> seen;
+  const bool all = layers.n == plan.n_layers;
+  const double reach = static_cast<double>(plan.bucket()) / 2 + 0.5 + 1e-6;
+  const double per_u = static_cast<double>(plan.n_u) * plan.image.cell_rad;
+  const double per_v = static_cast<double>(plan.n_v) * plan.image.cell_rad;
+  std::uint64_t total = 0;
+  std::size_t wrong = 0;
+  for (const SubgridTask& task : parts.tasks) {
+    std::size_t n = 0;
+    for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
+      const VisibilityRun& run = parts.runs[i];
+      for (std::uint32_t c = run.first_channel; c < run.first_channel + run.n_channels; ++c, ++n) {
+        ++seen[{run.row, c}];
+        wrong += d.weight(run.row, c, 0) == 0;
+        const double k = d.wavenumber(c), sign = d.uvw_m(run.row, 2) < 0 ? -1 : 1;
+        const double u = d.uvw_m(run.row, 0) * k * sign, v = d.uvw_m(run.row, 1) * k * sign,
+                     w = d.uvw_m(run.row, 2) * k * sign;
+        wrong += std::abs(u * per_u - static_cast<double>(task.centre_u)) > reach;
+        wrong += std::abs(v * per_v - static_cast<double>(task.centre_v)) > reach;
+        wrong += std::abs(w - task.w_lambda) > task.half_w_lambda * (1 + 1e-9) + 1e-9;
+        if (plan.w_handling == WHandling::kernel)
+          wrong += task.layer != static_cast<std::size_t>(std::floor(w / plan.layer_step_lambda));
+        else
+          wrong += std::abs(w - plan.layer_w_lambda(task.layer)) >
+                   plan.half_w_lambda + plan.layer_slack_lambda + 1e-6;
+        if (!aterms) continue;
+        wrong += task.station_p != d.station(run.row, 0) || task.station_q != d.station(run.row, 1);
+        wrong += task.row_slot != d.row_slot(run.row) || task.chan_slot != d.chan_slot(c);
+        wrong += task.folded != (sign < 0);
+      }
+    }
+    BOOST_CHECK_EQUAL(n, task.n_visibilities);
+    total += n;
+  }
+  BOOST_CHECK_EQUAL(wrong, 0u);
+  BOOST_CHECK_EQUAL(total, parts.n_visibilities);
+  std::size_t n_data = 0;
+  for (float weight : d.weight) n_data += weight != 0;
+  if (all) BOOST_CHECK_EQUAL(seen.size(), n_data);
+  for (const auto& [where, times] : seen) BOOST_REQUIRE_EQUAL(times, 1);
+  n_tasks = parts.tasks.size();
+  const Partition other = partition(plan, block, layers, 7);
+  BOOST_REQUIRE_EQUAL(other.tasks.size(), parts.tasks.size());
+  for (std::size_t i = 0; i < parts.tasks.size(); ++i)
+    BOOST_CHECK(other.tasks[i].centre_u == parts.tasks[i].centre_u &&
+                other.tasks[i].first_run == parts.tasks[i].first_run &&
+                other.tasks[i].n_visibilities == parts.tasks[i].n_visibilities);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_visibility_once) {
+  for (const auto& [n_time, n_chan] : std::vector<std::array<std::size_t, 2>>{{1, 1}, {3, 70}, {60, 16}}) {
+    const Data d = observe(12, n_time, n_chan);
+    double max_w = 0;
+    for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
+      max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+    for (const double cell_rad : {1e-4, 2e-2}) {  // a small field and the whole sky
+      const IdgPlan plan = make_idg_plan(
+          {cell_rad < 1e-3 ? 1000u : 100u, cell_rad < 1e-3 ? 800u : 100u, cell_rad}, {}, max_w, 1e5);
+      BOOST_TEST_MESSAGE(plan.n_layers << " layers");
+      std::size_t with = 0, without = 0, some = 0;
+      check(plan, d, true, {0, plan.n_layers}, with);
+      check(plan, d, false, {0, plan.n_layers}, without);
+      BOOST_CHECK_LE(without, with);
+      if (plan.n_layers > 1) check(plan, d, true, {plan.n_layers / 2, 1}, some);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(w_beyond_the_plan_is_refused) {
+  const Data d = observe(5, 2, 2);
+  const IdgPlan plan = make_idg_plan({500, 500, 1e-4}, {}, 1, 1e5);
+  BOOST_CHECK_THROW(partition(plan, d.block(false), {0, plan.n_layers}, 1), DataError);
+}
