@@ -95,11 +95,12 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
     for (std::size_t row = sorted.first[i]; row < sorted.first[i + 1]; row += rows_at_once)
       work.emplace_back(&sorted.rows[row], std::min(rows_at_once, sorted.first[i + 1] - row));
   const idg::SubgridLimits limits(plan, layers);
+  const std::vector<idg::RowData> row_data = idg::survey_rows(block, n_threads);
   const std::size_t n_pieces = (work.size() + 15) / 16;
   std::vector<idg::SubTables> pieces(n_pieces);
   parallel_for(n_threads, n_pieces, [&](std::size_t piece, unsigned) {
     for (std::size_t i = piece * 16; i < std::min(work.size(), piece * 16 + 16); ++i)
-      idg::cut_sub_tables(plan, block, limits, work[i], pieces[piece]);
+      idg::cut_sub_tables(plan, block, limits, row_data, work[i], pieces[piece]);
   });
   idg::SubTables tables = join(pieces, n_threads);
   if (block.aterms.jones.size() == 0) idg::merge_small(limits, tables);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "libcore/core/error.h"
+#include "libcore/core/parallel.h"
 
 namespace apsyn::idg {
 namespace {
@@ -25,21 +26,14 @@ bool has_data(const GridBlock& block, std::size_t row, std::size_t chan) {
   return std::any_of(weight, weight + n, [](float w) { return w != 0; });
 }
 
-bool all_have_data(const GridBlock& block, std::size_t row, const ChannelRange& range) {
-  if (block.weight.size() == 0) return true;
-  const std::size_t n = block.weight.extent(2);
-  const float* weight = block.weight.data() + (row * block.wavenumber.size() + range.first) * n;
-  int zeros = 0;
-  for (std::size_t i = 0; i < range.n * n; ++i) zeros += weight[i] == 0;
-  return zeros == 0;
-}
-
 /// One baseline and one range of channels at a time.
 class Cutter {
  public:
-  Cutter(const IdgPlan& plan, const GridBlock& block, const SubgridLimits& limits, SubTables& out)
+  Cutter(const IdgPlan& plan, const GridBlock& block, const SubgridLimits& limits,
+         const std::vector<RowData>& row_data, SubTables& out)
       : block_(block),
         limits_(limits),
+        row_data_(row_data),
         out_(out),
         per_u_(static_cast<double>(plan.n_u) * plan.image.cell_rad),
         per_v_(static_cast<double>(plan.n_v) * plan.image.cell_rad),
@@ -48,11 +42,10 @@ class Cutter {
   void cut(std::span<const std::uint32_t> rows) {
     for (const ChannelRange& range : channel_ranges(rows)) {
       for (const std::uint32_t row : rows) {
-        if (all_have_data(block_, row, range)) {
+        if (row_data_[row] == RowData::all)
           add(row, range);
-        } else {
+        else if (row_data_[row] == RowData::some)
           add_flagged(row, range);
-        }
       }
       open_ = false;
     }
@@ -165,6 +158,7 @@ class Cutter {
 
   const GridBlock& block_;
   const SubgridLimits& limits_;
+  const std::vector<RowData>& row_data_;
   SubTables& out_;
   double per_u_, per_v_;
   bool aterms_, open_ = false;
@@ -225,26 +219,55 @@ bool SubgridLimits::in_pass(std::size_t layer) const {
   return layer < layers_.first + layers_.n && layer + reach > layers_.first;
 }
 
+std::vector<RowData> survey_rows(const GridBlock& block, unsigned n_threads) {
+  const std::size_t n_row = block.uvw_m.extent(0);
+  if (block.weight.size() == 0) return std::vector<RowData>(n_row, RowData::all);
+  constexpr std::size_t rows_at_once = 4096;
+  const std::size_t n_chan = block.wavenumber.size(), n_plane = block.weight.extent(2);
+  std::vector<RowData> result(n_row);
+  parallel_for(n_threads, (n_row + rows_at_once - 1) / rows_at_once, [&](std::size_t piece, unsigned) {
+    const std::size_t begin = piece * rows_at_once;
+    for (std::size_t row = begin; row < std::min(n_row, begin + rows_at_once); ++row) {
+      const float* weight = block.weight.data() + row * n_chan * n_plane;
+      unsigned n_zero = 0;
+      for (std::size_t i = 0; i < n_chan * n_plane; ++i) n_zero += weight[i] == 0;
+      result[row] = n_zero == 0 ? RowData::all : n_zero == n_chan * n_plane ? RowData::none : RowData::some;
+    }
+  });
+  return result;
+}
+
 void cut_sub_tables(const IdgPlan& plan, const GridBlock& block, const SubgridLimits& limits,
-                    std::span<const std::uint32_t> rows, SubTables& out) {
-  Cutter(plan, block, limits, out).cut(rows);
+                    const std::vector<RowData>& row_data, std::span<const std::uint32_t> rows,
+                    SubTables& out) {
+  Cutter(plan, block, limits, row_data, out).cut(rows);
 }
 
 void merge_small(const SubgridLimits& limits, SubTables& tables) {
   // Subgrids with fewer cost more for themselves than for their visibilities.
   constexpr std::size_t few = SubgridLimits::kMostVisibilities / 4;
-  std::vector<std::size_t> small;
-  for (std::size_t i = 0; i < tables.tasks.size(); ++i)
-    if (tables.tasks[i].n_visibilities < few) small.push_back(i);
   // By squares of their middles, a little smaller than a subgrid holds, so that most of a square fits
   // together.
   const double square = limits.most_cells() * 0.8;
-  auto place = [&](std::size_t i) {
-    const UvwBox& box = tables.boxes[i];
-    return std::tuple(tables.tasks[i].layer, std::floor((box.least_v + box.most_v) / 2 / square + 0.5),
-                      std::floor((box.least_u + box.most_u) / 2 / square + 0.5), box.least_w + box.most_w, i);
+  struct Small {
+    std::uint32_t layer;
+    std::int32_t v, u;
+    double w;
+    std::size_t index;
   };
-  std::sort(small.begin(), small.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+  std::vector<Small> small;
+  for (std::size_t i = 0; i < tables.tasks.size(); ++i) {
+    if (tables.tasks[i].n_visibilities >= few) continue;
+    const UvwBox& box = tables.boxes[i];
+    small.push_back({static_cast<std::uint32_t>(tables.tasks[i].layer),
+                     static_cast<std::int32_t>(std::floor((box.least_v + box.most_v) / 2 / square + 0.5)),
+                     static_cast<std::int32_t>(std::floor((box.least_u + box.most_u) / 2 / square + 0.5)),
+                     box.least_w + box.most_w, i});
+  }
+  if (small.size() < 2) return;
+  std::sort(small.begin(), small.end(), [](const Small& a, const Small& b) {
+    return std::tie(a.layer, a.v, a.u, a.w, a.index) < std::tie(b.layer, b.v, b.u, b.w, b.index);
+  });
 
   SubTables merged;
   std::vector<bool> moved(tables.tasks.size(), false);
@@ -252,7 +275,9 @@ void merge_small(const SubgridLimits& limits, SubTables& tables) {
     const auto first = tables.runs.begin() + static_cast<std::ptrdiff_t>(task.first_run);
     merged.runs.insert(merged.runs.end(), first, first + static_cast<std::ptrdiff_t>(task.n_runs));
   };
-  for (const std::size_t i : small) {
+  merged.runs.reserve(tables.runs.size());
+  for (const Small& item : small) {
+    const std::size_t i = item.index;
     const SubgridTask& task = tables.tasks[i];
     moved[i] = true;
     if (!merged.tasks.empty()) {

@@ -25,6 +25,10 @@ struct UvwBox {
   void centre(SubgridTask& task) const;
 };
 
+/// Whether a row has weights that are not 0.
+enum class RowData : std::uint8_t { none, some, all };
+std::vector<RowData> survey_rows(const GridBlock& block, unsigned n_threads);
+
 /// Tasks and their runs, one after the other.
 struct SubTables {
   std::vector<SubgridTask> tasks;  ///< first_run counts in `runs`
@@ -54,7 +58,8 @@ class SubgridLimits {
 
 /// Cuts `rows` (of one baseline) into sub-tables.
 void cut_sub_tables(const IdgPlan& plan, const GridBlock& block, const SubgridLimits& limits,
-                    std::span<const std::uint32_t> rows, SubTables& out);
+                    const std::vector<RowData>& row_data, std::span<const std::uint32_t> rows,
+                    SubTables& out);
 
 /// Joins tasks with few visibilities that lie close to each other, whatever their baselines. For blocks
 /// without A-terms.
