@@ -73,7 +73,7 @@ void read_header(ByteSource& source, FitsPrimary& fits) {
 }
 
 /// Bytes of the data unit without padding.
-std::size_t check_mandatory_cards(FitsPrimary& fits) {
+std::size_t check_mandatory_cards(FitsPrimary& fits, long max_axes) {
   if (mandatory_value(fits, 0, "SIMPLE") != "T")
     throw DataError("{}: SIMPLE is not T: not a standard FITS file", fits.name);
   const long bitpix = mandatory_integer(fits, 1, "BITPIX");
@@ -84,8 +84,8 @@ std::size_t check_mandatory_cards(FitsPrimary& fits) {
   if (n_axis == 0)
     throw DataError("{}: NAXIS = 0: the primary HDU holds no image; copy the image's extension to a file",
                     fits.name);
-  if (n_axis < 2 || n_axis > 4)
-    throw DataError("{}: NAXIS = {}: an image has 2 to 4 axes", fits.name, n_axis);
+  if (n_axis < 2 || n_axis > max_axes)
+    throw DataError("{}: NAXIS = {}: 2 to {} axes are needed", fits.name, n_axis, max_axes);
   std::size_t n_bytes = static_cast<std::size_t>(bitpix < 0 ? -bitpix : bitpix) / 8;
   for (long i = 1; i <= n_axis; ++i) {
     const std::string keyword = fmt::format("NAXIS{}", i);
@@ -115,12 +115,12 @@ std::size_t check_mandatory_cards(FitsPrimary& fits) {
 
 }  // namespace
 
-FitsPrimary read_fits_header(const std::string& path) {
+FitsPrimary read_fits_header(const std::string& path, long max_axes) {
   ByteSource source(path);
   FitsPrimary fits;
   fits.name = source.name();
   read_header(source, fits);
-  check_mandatory_cards(fits);
+  check_mandatory_cards(fits, max_axes);
   return fits;
 }
 
@@ -129,7 +129,7 @@ FitsPrimary read_fits_primary(const std::string& path) {
   FitsPrimary fits;
   fits.name = source.name();
   read_header(source, fits);
-  const std::size_t data_bytes = check_mandatory_cards(fits);
+  const std::size_t data_bytes = check_mandatory_cards(fits, kMaxImageAxes);
   const std::size_t end = fits.header_bytes + (data_bytes + kBlock - 1) / kBlock * kBlock;
   if (source.size() && *source.size() < end)
     throw DataError("{}: ends at byte {}, its header promises {}: the file is truncated", fits.name,

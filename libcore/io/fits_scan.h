@@ -15,14 +15,16 @@ struct FitsPrimary {
   std::vector<char> bytes;  ///< header and data, whole 2880-byte blocks
   std::size_t header_bytes = 0;
   int bitpix = 0;
-  std::vector<long> axes;  ///< NAXIS1 (fastest) first, 2 to 4 of them
+  std::vector<long> axes;  ///< NAXIS1 (fastest) first, at least 2
 
   std::size_t n_cards() const { return header_bytes / 80; }
   std::string_view card(std::size_t index) const { return {bytes.data() + 80 * index, 80}; }
 };
 
-/// The checked header alone, of a file.
-FitsPrimary read_fits_header(const std::string& path);
+inline constexpr long kMaxImageAxes = 4;
+
+/// The checked header alone, of a file; DataError when it has more than max_axes axes.
+FitsPrimary read_fits_header(const std::string& path, long max_axes = kMaxImageAxes);
 
 /// DataError with the byte offset when the stream is no FITS image, malformed or truncated; FailureError when
 /// it cannot be read. Standard input ("-") is read to its end.

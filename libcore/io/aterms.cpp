@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/aterms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "libcore/core/error.h"
+#include "libcore/core/input.h"
+#include "libcore/io/aterm_config.h"
+#include "libcore/io/aterm_part.h"
+
+namespace apsyn {
+namespace {
+
+std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout) {
+  const std::string type = entry.type();
+  if (type == "tec" || type == "dldm" || type == "diagonal") return open_aterm_images(entry, layout);
+  throw DataError("{} = '{}': no known type of A-terms: tec, dldm or diagonal is needed", entry.where("type"),
+                  type);
+}
+
+/// A slot of the product is the sum of the parts' slots: they rise with time, so equal sums have equal parts.
+class Product final : public AtermModel {
+ public:
+  Product(std::vector<std::unique_ptr<AtermPart>> parts, std::size_t n_stations)
+      : parts_(std::move(parts)), n_stations_(n_stations) {}
+
+  std::size_t n_stations() const override { return n_stations_; }
+
+  std::int64_t slot_of(double time_mjd_s) const override {
+    if (!std::isfinite(time_mjd_s))
+      throw std::invalid_argument("AtermModel::slot_of: the time is not finite");
+    std::int64_t slot = 0;
+    for (const auto& part : parts_) slot += part->slot_of(std::clamp(time_mjd_s, -kLatest_s, kLatest_s));
+    return slot;
+  }
+
+  void evaluate(std::int64_t slot, double freq_hz, const AtermGrid& grid, unsigned n_threads,
+                View<std::complex<float>, 4> jones) override {
+    const View<std::complex<float>, 4>::Shape shape{n_stations_, grid.side, grid.side, 4};
+    if (jones.shape() != shape || !(freq_hz > 0))
+      throw std::invalid_argument("AtermModel::evaluate: the shape of jones or the frequency is wrong");
+    for (std::size_t i = 0; i < jones.size(); i += 4) {
+      jones.data()[i] = jones.data()[i + 3] = 1;
+      jones.data()[i + 1] = jones.data()[i + 2] = 0;
+    }
+    const double time_mjd_s = time_in(slot);
+    for (const auto& part : parts_) part->multiply(time_mjd_s, freq_hz, grid, n_threads, jones);
+  }
+
+  std::vector<std::string> warnings(const AtermGrid& grid) const override {
+    std::vector<std::string> lines;
+    for (const auto& part : parts_)
+      for (std::string& line : part->warnings(grid)) lines.push_back(std::move(line));
+    return lines;
+  }
+
+ private:
+  static constexpr double kLatest_s = 1e11;  // some three thousand years
+
+  double time_in(std::int64_t slot) const {
+    double before = -kLatest_s, at = kLatest_s;  // slot_of(before) < slot <= slot_of(at)
+    if (slot_of(before) == slot) return before;
+    while (true) {
+      const double middle = before + 0.5 * (at - before);
+      if (middle <= before || middle >= at) break;
+      (slot_of(middle) < slot ? before : at) = middle;
+    }
+    if (slot_of(at) != slot)
+      throw std::invalid_argument("AtermModel::evaluate: slot_of returns no such slot");
+    return at;
+  }
+
+  std::vector<std::unique_ptr<AtermPart>> parts_;
+  std::size_t n_stations_;
+};
+
+}  // namespace
+
+std::unique_ptr<AtermModel> open_aterms(const std::string& path, const ArrayLayout& layout) {
+  std::vector<std::unique_ptr<AtermPart>> parts;
+  for (const AtermEntry& entry : parse_aterm_config(read_text_file(path, 16u << 20), path))
+    parts.push_back(open_part(entry, layout));
+  return std::make_unique<Product>(std::move(parts), layout.antennas.size());
+}
+
+}  // namespace apsyn

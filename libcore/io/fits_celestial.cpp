@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/fits_celestial.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <string>
+
+#include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+
+namespace apsyn {
+
+void read_fits_celestial(const FitsKeys& keys, const FitsPrimary& fits, FitsAxis& x, FitsAxis& y,
+                         ImageInfo& info) {
+  if (x.type != "RA---SIN" || y.type != "DEC--SIN")
+    throw DataError("{}: axes '{}', '{}': RA---SIN, DEC--SIN are needed: regrid the image", fits.name, x.type,
+                    y.type);
+  for (const char* keyword : {"PV2_1", "PV2_2"})
+    if (const auto value = keys.number(keyword); value && *value != 0)
+      throw DataError("{}: {} = {}: slant projections are not supported: regrid the image", fits.name,
+                      keyword, *value);
+  if (const double pole = keys.number("LONPOLE").value_or(180); pole != 180)
+    throw DataError("{}: LONPOLE = {}: 180 is needed: regrid the image", fits.name, pole);
+  int number = 1;
+  for (FitsAxis* axis : {&x, &y}) {
+    const std::string keyword = fmt::format("CUNIT{}", number++);
+    std::string unit = keys.text(keyword).value_or("deg");
+    std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+    double to_rad = kRadPerDeg;
+    if (unit == "rad")
+      to_rad = 1;
+    else if (unit == "arcmin")
+      to_rad = 60 * kRadPerArcsec;
+    else if (unit == "arcsec")
+      to_rad = kRadPerArcsec;
+    else if (!unit.starts_with("deg") && !unit.empty())
+      throw DataError("{}: {} = '{}': deg is needed", fits.name, keyword, unit);
+    axis->value *= to_rad;
+    axis->step *= to_rad;
+    if (axis->step == 0) throw DataError("{}: CDELT{} = 0: a cell size is needed", fits.name, number - 1);
+  }
+  if (std::abs(y.value) > kPi / 2 * (1 + 1e-12))
+    throw DataError("{}: CRVAL2 = {}: a declination is needed", fits.name, y.value / kRadPerDeg);
+  info.centre.dec_rad = y.value;
+  info.centre.ra_rad = x.value - kTwoPi * std::floor(x.value / kTwoPi);
+  if (info.centre.ra_rad >= kTwoPi) info.centre.ra_rad = 0;
+  info.cell_rad = std::abs(x.step);
+  if (std::abs(y.step) != info.cell_rad) info.cell_y_rad = std::abs(y.step);
+  std::array<double, 2> pixel{x.pixel - 1, y.pixel - 1};
+  if (x.step > 0) pixel[0] = static_cast<double>(x.length - 1) - pixel[0];
+  if (y.step < 0) pixel[1] = static_cast<double>(y.length - 1) - pixel[1];
+  if (pixel != reference_pixel(info, x.length, y.length)) info.reference_pixel = pixel;
+}
+
+}  // namespace apsyn
