@@ -45,6 +45,7 @@ struct IdgSettings {
   double accuracy = 0;      ///< wanted relative RMS error of the image; 0 = 2e-6 in single, 2e-11 in double
   std::size_t subgrid = 0;  ///< L, uv cells and coarse pixels per side
   std::size_t kernel_padding = 0;  ///< cells of the subgrid's side kept free of visibilities
+  std::size_t aterm_cells = 0;     ///< of these, how many A-terms need (added when kernel_padding is chosen)
   double padding = 0;              ///< padded field / image
   TaperKind taper = TaperKind::pswf;
   Precision precision = Precision::single;
@@ -91,11 +92,24 @@ struct IdgPlan {
   std::vector<std::string> describe() const;  ///< lines for people
 };
 
-/// Plans for visibilities of |w| <= max_w_lambda, about n_visibilities of them (for the cost model).
+/// What a plan is made for. Only max_w_lambda must be right; the rest is for the cost model.
+struct IdgWorkload {
+  double max_w_lambda = 0;  ///< largest |w|
+  double n_visibilities = 0;
+  std::size_t n_planes = 1;
+  double n_baselines = 0;  ///< 0 = unknown: subgrids are then taken to hold a thousand visibilities each
+  double time_track_lambda = 0,
+         channel_track_lambda = 0;  ///< mean length of a baseline's path in the uv plane
+  Device::Kind device = Device::Kind::cpu;
+};
+
 /// UsageError for sizes that cannot work: an empty or too large image, a subgrid that is odd, below 8 or no
 /// larger than the kernel padding, a padding below 1.05, an accuracy outside [1e-12, 0.1].
-IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, double max_w_lambda,
-                      double n_visibilities);
+IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, const IdgWorkload& workload);
+inline IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, double max_w_lambda,
+                             double n_visibilities) {
+  return make_idg_plan(image, settings, {.max_w_lambda = max_w_lambda, .n_visibilities = n_visibilities});
+}
 
 /// Jones matrices of the stations for a block's slots, on the coarse pixels of a subgrid: pixel (y, x) lies
 /// at l = ((L - 1) / 2 - x) l_step, m = (y - (L - 1) / 2) m_step with IdgPlan::coarse_l_rad() and

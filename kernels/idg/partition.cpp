@@ -103,6 +103,7 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
       idg::cut_sub_tables(plan, block, limits, row_data, work[i], pieces[piece]);
   });
   idg::SubTables tables = join(pieces, n_threads);
+  idg::keep_pass(limits, tables);
   if (block.aterms.jones.size() == 0) idg::merge_small(limits, tables);
 
   Partition result;

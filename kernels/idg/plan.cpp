@@ -22,9 +22,18 @@ double worst_over_mean(const IdgSettings& settings) {
   return settings.precision == Precision::single && settings.accuracy < 1e-5 ? 6 : 2;
 }
 
+/// The same for the error of a w phase, which small squares in much padding have all over.
+double worst_over_mean_w(const IdgSettings& settings) {
+  const auto square = static_cast<double>(settings.subgrid - settings.kernel_padding);
+  const double share = std::min(1.0, square / (2 * static_cast<double>(settings.kernel_padding)));
+  return 1 + (worst_over_mean(settings) - 1) * share;
+}
+
 /// Largest w phase that a subgrid's visibilities take on relative to their middle: six Chebyshev terms at
 /// 1e-6.
 constexpr double kMostTaskPhase = 1.1;
+/// Below this many turns across the whole image, w asks for no kernel padding of its own.
+constexpr double kSmallPhase = 0.1;
 
 /// What the geometry of the field means for the w phase.
 struct Field {
@@ -66,30 +75,23 @@ void check(const ImageGeometry& image, const IdgSettings& settings) {
                      settings.subgrid);
 }
 
-/// Accuracy -> kernel padding and subgrid, from taper_error().
-void choose_sizes(IdgSettings& settings, double wanted, double w_phase) {
-  // A taper that leaves errors below 1e-10 falls so low at the edge of a field padded by 1.5 that rounding in
-  // float64, divided by it, is what remains.
-  if (settings.padding == 0) settings.padding = settings.accuracy < 2e-10 ? 2.0 : 1.5;
-  if (settings.kernel_padding == 0) {
-    std::size_t support = 4;
-    const std::size_t most = settings.subgrid == 0 ? 30 : settings.subgrid - 2;
-    for (; support + 2 <= most; support += 2) {
-      const double c = choose_taper_c(settings.taper, static_cast<double>(support), settings.padding, wanted);
-      if (taper_error(Taper(settings.taper, c), static_cast<double>(support), settings.padding, {}) <= wanted)
-        break;
-    }
-    // Room for the w phase that a subgrid takes on; more room means fewer layers.
-    if (w_phase > 0.1) support += 4;
-    settings.kernel_padding = std::min(support, most);
+/// Least kernel padding for the accuracy without w, from taper_error().
+std::size_t least_kernel_padding(const IdgSettings& settings, double wanted) {
+  const std::size_t most = settings.subgrid == 0 ? 30 : settings.subgrid - 2;
+  std::size_t support = 4;
+  for (; support + 2 <= most; support += 2) {
+    const double c = choose_taper_c(settings.taper, static_cast<double>(support), settings.padding, wanted);
+    if (taper_error(Taper(settings.taper, c), static_cast<double>(support), settings.padding, {}) <= wanted)
+      break;
   }
-  if (settings.subgrid == 0) settings.subgrid = (settings.kernel_padding + 12 + 7) / 8 * 8;
+  return std::min(support, most);
 }
 
 /// Largest |w - w_layer| whose phase still fits into the kernel padding beside the taper.
 double largest_half_w(const IdgPlan& plan, const Field& field, double limit, double most) {
   const Taper taper(plan.settings.taper, plan.taper_c);
-  const auto support = static_cast<double>(plan.settings.kernel_padding);
+  const auto support = static_cast<double>(
+      plan.settings.kernel_padding - std::min(plan.settings.kernel_padding - 1, plan.settings.aterm_cells));
   auto fits = [&](double half_w) {
     return taper_error(taper, support, plan.settings.padding, {half_w, field.half_l, field.image_m}) <=
                limit &&
@@ -97,109 +99,196 @@ double largest_half_w(const IdgPlan& plan, const Field& field, double limit, dou
   };
   if (fits(most)) return most;
   double low = 0, high = most;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 8; ++i) {
     const double middle = (low + high) / 2;
     (fits(middle) ? low : high) = middle;
   }
   return low;
 }
 
-/// Operations of summing the visibilities into `n_terms` subgrids each and of transforming `n_layers` grids.
-double cost(const IdgPlan& plan, double n_visibilities, double n_terms, double n_layers) {
-  const double side = static_cast<double>(plan.settings.subgrid);
-  const double cells = static_cast<double>(plan.n_u) * static_cast<double>(plan.n_v);
-  // An FFT's and a screen's operation takes about ten times as long as one of the matrix product's.
-  return n_visibilities * 2 * side * side * n_terms + n_layers * cells * (5 * std::log2(cells) + 40) * 10;
+/// How often the uv plane is cut: every baseline's path along time and along frequency, by squares.
+double estimate_subgrids(const IdgPlan& plan, const IdgWorkload& work) {
+  const auto bucket = static_cast<double>(plan.bucket());
+  const double least = work.n_visibilities / 8192;
+  if (work.n_baselines == 0) return std::max(least, work.n_visibilities / 1000 * 20 / bucket);
+  const double per_lambda = static_cast<double>(plan.n_u) * plan.image.cell_rad;
+  const double cuts = work.n_baselines * (work.time_track_lambda * per_lambda / bucket + 1) *
+                      (work.channel_track_lambda * per_lambda / bucket + 1);
+  return std::clamp(cuts, least, std::max(least, work.n_visibilities / 200));
 }
 
-void choose_chebyshev(IdgPlan& plan, const Field& field, double limit, double max_w, double n_visibilities,
-                      double& best_cost) {
+/// Chebyshev terms of a typical subgrid: w changes about as fast along a baseline's path as u and v do.
+double typical_terms(const IdgPlan& plan) {
+  if (plan.w_handling == WHandling::kernel) return static_cast<double>(plan.n_terms);
+  const double across =
+      static_cast<double>(plan.bucket()) / (static_cast<double>(plan.n_u) * plan.image.cell_rad);
+  const double half_w = std::min(plan.most_task_half_w_lambda, across / 2);
+  return static_cast<double>(
+      chebyshev_terms(two_pi * half_w * plan.n_half_range, plan.settings.accuracy / 8));
+}
+
+/// Seconds, of one core or of the GPU. The constants were measured (tests/bench/README.md): on a Zen 5 core
+/// with AVX-512 and on an H200; their ratios matter, and differ little from one model to the next.
+double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
+  const auto side2 = static_cast<double>(plan.settings.subgrid * plan.settings.subgrid);
+  const auto planes = static_cast<double>(work.n_planes);
+  const double terms = typical_terms(plan),
+               cells = static_cast<double>(plan.n_u) * static_cast<double>(plan.n_v);
+  const bool single = plan.settings.precision == Precision::single, gpu = work.device == Device::Kind::cuda;
+  const double outputs = plan.w_handling == WHandling::kernel ? terms : 1;
+  double visibility_ns, pixel_ns, cell_ns;
+  if (gpu) {
+    visibility_ns = side2 * planes * (single && outputs == 1 ? 6e-5 : 2e-4 * terms);
+    pixel_ns = 0.02;
+    cell_ns = 0.05;
+  } else {
+    visibility_ns = single ? (2 + 1.75 * planes) * terms : side2 * planes * 0.2 * terms;
+    pixel_ns = 10;
+    cell_ns = 65;
+  }
+  return 1e-9 * (work.n_visibilities * visibility_ns +
+                 estimate_subgrids(plan, work) * side2 * planes * outputs * pixel_ns +
+                 static_cast<double>(plan.n_layers) * cells * planes * cell_ns);
+}
+
+/// Layers for subgrids that take on the phase of their distance from one; as few as the kernel padding
+/// allows.
+bool use_chebyshev(IdgPlan& plan, const Field& field, double limit, double max_w) {
+  // Close to the horizon the slope of n has no bound, and with it the phase's extent in uv.
+  if (field.n_least_padded <= 0.4) return false;
   const double most = std::max(max_w / 2, 1e-9);
   const double largest = largest_half_w(plan, field, limit, most);
-  if (largest <= most * 1e-6) return;
-  const double half_range = (1 - field.n_least_padded) / 2;
-  const double fewest = std::max(1.0, std::ceil(most / largest * (1 - 1e-9)));
-  for (double factor : {1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0}) {
-    const double n_layers = std::ceil(fewest * factor);
-    const double half_w = most / n_layers;
-    const auto n_terms = chebyshev_terms(two_pi * half_w * half_range, plan.settings.accuracy / 8);
-    const double this_cost = cost(plan, n_visibilities, static_cast<double>(n_terms), n_layers);
-    if (this_cost >= best_cost) continue;
-    best_cost = this_cost;
-    plan.w_handling = WHandling::chebyshev;
+  if (largest <= most * 1e-6) return false;
+  plan.w_handling = WHandling::chebyshev;
+  plan.n_layers = 1;
+  plan.half_w_lambda = most;
+  plan.layer_step_lambda = 2 * most;
+  plan.layer_slack_lambda = 0;
+  if (largest < most) {
+    // Subgrids may reach a little across the border, lest every path that crosses one be cut.
+    constexpr double slack = 0.1;
+    const double n_layers = std::ceil(most / largest * (1 + 2 * slack) * (1 - 1e-9));
     plan.n_layers = static_cast<std::size_t>(n_layers);
-    plan.half_w_lambda = half_w;
-    plan.layer_step_lambda = 2 * half_w;
-    plan.first_layer_lambda = half_w;
-    plan.n_terms = n_terms;
-    plan.n_middle = (1 + field.n_least_padded) / 2;
-    plan.n_half_range = half_range;
-    plan.most_task_half_w_lambda = std::min(half_w, kMostTaskPhase / (two_pi * std::max(half_range, 1e-30)));
+    plan.layer_step_lambda = 2 * most / n_layers;
+    plan.layer_slack_lambda = slack * plan.layer_step_lambda;
+    plan.half_w_lambda = plan.layer_step_lambda / 2 + plan.layer_slack_lambda;
   }
+  plan.first_layer_lambda = plan.layer_step_lambda / 2;
+  plan.n_middle = (1 + field.n_least_padded) / 2;
+  plan.n_half_range = (1 - field.n_least_padded) / 2;
+  plan.n_terms = chebyshev_terms(two_pi * plan.half_w_lambda * plan.n_half_range, plan.settings.accuracy / 8);
+  plan.most_task_half_w_lambda =
+      std::min(plan.half_w_lambda, kMostTaskPhase / (two_pi * std::max(plan.n_half_range, 1e-30)));
+  plan.modelled_error = taper_error(
+      Taper(plan.settings.taper, plan.taper_c), static_cast<double>(plan.settings.kernel_padding),
+      plan.settings.padding,
+      {plan.half_w_lambda, std::max(field.half_l, field.half_m), std::min(field.image_l, field.image_m)});
+  return true;
 }
 
-void choose_kernel(IdgPlan& plan, const Field& field, double max_w, double n_visibilities,
-                   double& best_cost) {
+/// Layers that every visibility is spread over by a kernel in w.
+void use_kernel(IdgPlan& plan, const Field& field, double max_w, double taper_alone) {
   const double half_range = (1 - field.n_least_image) / 2;
   const SemicircleShape shape = semicircle_shape(plan.settings.accuracy / 4);
   const double step = 1 / (4 * half_range);
-  const double n_layers = std::floor(max_w / step) + static_cast<double>(shape.support);
-  const double this_cost = cost(plan, n_visibilities, static_cast<double>(shape.support), n_layers);
-  if (this_cost >= best_cost) return;
-  best_cost = this_cost;
   plan.w_handling = WHandling::kernel;
-  plan.n_layers = static_cast<std::size_t>(n_layers);
+  plan.n_layers = static_cast<std::size_t>(std::floor(max_w / step)) + shape.support;
   plan.layer_step_lambda = step;
+  plan.layer_slack_lambda = 0;
   plan.half_w_lambda = static_cast<double>(shape.support) / 2 * step;
+  plan.most_task_half_w_lambda = step / 2;
   // The layers that a visibility reaches are the n_terms ones from floor(w / step) on.
   plan.first_layer_lambda = (1 - static_cast<double>(shape.support) / 2) * step;
   plan.kernel_beta = shape.beta;
   plan.n_terms = shape.support;
   plan.n_middle = (1 + field.n_least_image) / 2;
   plan.n_half_range = half_range;
+  plan.modelled_error = taper_alone;
+}
+
+/// Takes over `plan` when it is the cheapest yet.
+struct Best {
+  IdgPlan plan;
+  double seconds = std::numeric_limits<double>::infinity();
+
+  void offer(const IdgPlan& candidate, const IdgWorkload& work) {
+    const double cost = modelled_seconds(candidate, work);
+    if (cost >= seconds) return;
+    seconds = cost;
+    plan = candidate;
+  }
+};
+
+/// Subgrids to try with a kernel padding.
+std::vector<std::size_t> subgrid_sizes(const IdgSettings& settings, std::size_t kernel_padding) {
+  if (settings.subgrid != 0) return {settings.subgrid};
+  std::vector<std::size_t> sizes;
+  for (std::size_t size = (kernel_padding + 8 + 7) / 8 * 8;
+       size <= std::max<std::size_t>(128, kernel_padding + 16); size += size < 64 ? 8 : 16)
+    sizes.push_back(size);
+  return sizes;
+}
+
+/// Kernel paddings to try: more of it means fewer layers, and more subgrids.
+std::vector<std::size_t> kernel_paddings(const IdgSettings& settings, double wanted, double w_phase) {
+  if (settings.kernel_padding != 0) return {settings.kernel_padding};
+  const std::size_t least = least_kernel_padding(settings, wanted) + settings.aterm_cells;
+  const std::size_t most = settings.subgrid == 0 ? 112 : settings.subgrid - 2;
+  std::vector<std::size_t> result{std::min(least, most)};
+  if (w_phase > kSmallPhase)
+    for (std::size_t more : {2, 4, 6, 8, 12, 16, 24, 32, 48})
+      if (least + more <= most) result.push_back(least + more);
+  return result;
 }
 
 }  // namespace
 
-IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, double max_w_lambda,
-                      double n_visibilities) {
+IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, const IdgWorkload& work) {
   check(image, settings);
   IdgPlan plan;
   plan.image = image;
   plan.settings = settings;
   if (plan.settings.accuracy == 0)
     plan.settings.accuracy = settings.precision == Precision::single ? 2e-6 : 2e-11;
-  const double wanted = plan.settings.accuracy * worst_over_mean(plan.settings);
+  // A taper that leaves errors below 1e-10 falls so low at the edge of a field padded by 1.5 that rounding in
+  // float64, divided by it, is what remains.
+  if (plan.settings.padding == 0) plan.settings.padding = plan.settings.accuracy < 2e-10 ? 2.0 : 1.5;
+  const IdgSettings asked = plan.settings;
   const double corner = static_cast<double>(image.n_x + image.n_y) * image.cell_rad;
-  choose_sizes(plan.settings, wanted, max_w_lambda * corner * corner);
-  if (plan.settings.kernel_padding >= plan.settings.subgrid)
-    throw UsageError("--kernel-padding {}: must be smaller than --subgrid {}", plan.settings.kernel_padding,
-                     plan.settings.subgrid);
-  auto padded = [&](std::size_t n) {
-    const double wished = std::ceil(static_cast<double>(n) * plan.settings.padding);
-    return fast_fft_length(std::max(static_cast<std::size_t>(wished), plan.settings.subgrid));
-  };
-  plan.n_u = padded(image.n_x);
-  plan.n_v = padded(image.n_y);
-  const auto support = static_cast<double>(plan.settings.kernel_padding);
-  plan.taper_c = choose_taper_c(plan.settings.taper, support, plan.settings.padding, wanted);
-  const double taper_alone =
-      taper_error(Taper(plan.settings.taper, plan.taper_c), support, plan.settings.padding, {});
-
-  const Field field = measure_field(plan);
-  const double limit = std::max(1.5 * wanted, 1.5 * taper_alone);
-  double best_cost = std::numeric_limits<double>::infinity();
-  // Close to the horizon the slope of n has no bound, and with it the phase's extent in uv.
-  if (field.n_least_padded > 0.4)
-    choose_chebyshev(plan, field, limit, max_w_lambda, n_visibilities, best_cost);
-  choose_kernel(plan, field, max_w_lambda, n_visibilities, best_cost);
-  plan.modelled_error =
-      plan.w_handling == WHandling::chebyshev
-          ? taper_error(Taper(plan.settings.taper, plan.taper_c), support, plan.settings.padding,
-                        {plan.half_w_lambda, std::max(field.half_l, field.half_m),
-                         std::min(field.image_l, field.image_m)})
-          : taper_alone;
-  return plan;
+  const double w_phase = work.max_w_lambda * corner * corner;
+  const double wanted = asked.accuracy * worst_over_mean(asked) * (w_phase > kSmallPhase ? 0.5 : 1);
+  Best best;
+  for (const std::size_t kernel_padding : kernel_paddings(asked, wanted, w_phase)) {
+    plan.settings.kernel_padding = kernel_padding;
+    // What A-terms need is not there for the taper.
+    const double support =
+        static_cast<double>(kernel_padding - std::min(kernel_padding - 1, asked.aterm_cells));
+    plan.taper_c = choose_taper_c(asked.taper, support, asked.padding, wanted);
+    const double taper_alone = taper_error(Taper(asked.taper, plan.taper_c), support, asked.padding, {});
+    for (const std::size_t subgrid : subgrid_sizes(asked, kernel_padding)) {
+      if (kernel_padding >= subgrid)
+        throw UsageError("--kernel-padding {}: must be smaller than --subgrid {}", kernel_padding, subgrid);
+      plan.settings.subgrid = subgrid;
+      auto padded = [&](std::size_t n) {
+        const double wished = std::ceil(static_cast<double>(n) * asked.padding);
+        return fast_fft_length(std::max(static_cast<std::size_t>(wished), subgrid));
+      };
+      const std::size_t n_u = padded(image.n_x), n_v = padded(image.n_y);
+      plan.n_u = n_u;
+      plan.n_v = n_v;
+      const Field field = measure_field(plan);
+      IdgPlan by_kernel = plan;
+      use_kernel(by_kernel, field, work.max_w_lambda, taper_alone);
+      best.offer(by_kernel, work);
+      IdgPlan one_layer = plan;
+      one_layer.w_handling = WHandling::chebyshev;
+      one_layer.n_layers = 1;
+      if (modelled_seconds(one_layer, work) >= best.seconds) continue;
+      const double limit = std::max(asked.accuracy * worst_over_mean_w(plan.settings), 1.3 * taper_alone);
+      if (use_chebyshev(plan, field, limit, work.max_w_lambda)) best.offer(plan, work);
+    }
+  }
+  return best.plan;
 }
 
 std::uint64_t IdgPlan::bytes_per_layer(std::size_t n_planes) const {

@@ -127,7 +127,7 @@ class Cutter {
       add(row, part(range, range.first + range.n / 2, range.n - range.n / 2));
       return;
     }
-    if (!(open_ = limits_.in_pass(layer))) return;
+    open_ = true;
     SubgridTask task;
     task.layer = layer;
     task.first_run = out_.runs.size();
@@ -235,6 +235,17 @@ std::vector<RowData> survey_rows(const GridBlock& block, unsigned n_threads) {
     }
   });
   return result;
+}
+
+void keep_pass(const SubgridLimits& limits, SubTables& tables) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < tables.tasks.size(); ++i) {
+    if (!limits.in_pass(tables.tasks[i].layer)) continue;
+    tables.tasks[n] = tables.tasks[i];
+    tables.boxes[n++] = tables.boxes[i];
+  }
+  tables.tasks.resize(n);
+  tables.boxes.resize(n);
 }
 
 void cut_sub_tables(const IdgPlan& plan, const GridBlock& block, const SubgridLimits& limits,

@@ -61,6 +61,10 @@ void cut_sub_tables(const IdgPlan& plan, const GridBlock& block, const SubgridLi
                     const std::vector<RowData>& row_data, std::span<const std::uint32_t> rows,
                     SubTables& out);
 
+/// Drops the tasks that do not touch the pass; only now, because which layer a row goes to depends on the
+/// rows before it.
+void keep_pass(const SubgridLimits& limits, SubTables& tables);
+
 /// Joins tasks with few visibilities that lie close to each other, whatever their baselines. For blocks
 /// without A-terms.
 void merge_small(const SubgridLimits& limits, SubTables& tables);

@@ -73,18 +73,20 @@ double taper_error(const Taper& taper, double support, double padding, const Res
   constexpr std::size_t n = 512;
   static const ComplexFft<double> forward(n, 1, FftSign::minus), backward(n, 1, FftSign::plus);
   Buffer<std::complex<double>, 1> function({n});
-  std::vector<double> value(n);
+  std::vector<double> value(n), turns(n);
+  for (std::size_t i = 0; i < n / 2; ++i) {  // even functions both
+    const double eta = (static_cast<double>(i) + 0.5) * 2 / n - 1, l = eta * phase.half_width_l;
+    const double n_here = std::sqrt(std::max(0.0, 1 - l * l - phase.other_axis_max * phase.other_axis_max));
+    value[i] = value[n - 1 - i] = taper(eta);
+    turns[i] = turns[n - 1 - i] = phase.half_w * n_here;
+  }
   double square_sum = 0;
   std::size_t n_summed = 0;
   // The visibility may lie anywhere between two cells.
   for (double fraction : {0.0, 0.5}) {
     for (std::size_t i = 0; i < n; ++i) {
       const double eta = (static_cast<double>(i) + 0.5) * 2 / n - 1;
-      const double l = eta * phase.half_width_l;
-      const double n_here = std::sqrt(std::max(0.0, 1 - l * l - phase.other_axis_max * phase.other_axis_max));
-      value[i] = taper(eta);
-      function.data()[i] =
-          std::polar(value[i], std::numbers::pi * (fraction * eta - 2 * phase.half_w * n_here));
+      function.data()[i] = std::polar(value[i], std::numbers::pi * (fraction * eta - 2 * turns[i]));
     }
     forward.execute(function.data());
     for (std::size_t k = 0; k < n; ++k) {

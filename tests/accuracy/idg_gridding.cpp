@@ -254,7 +254,9 @@ BOOST_AUTO_TEST_CASE(a_source_lands_east_and_north) {
 BOOST_AUTO_TEST_CASE(threads_and_passes) {
   const auto o = observe(2000, 4, 2, 3000, field_sky, 6);
   const ImageGeometry geometry{512, 512, 45 * asec};
-  const IdgPlan plan = make_idg_plan(geometry, IdgSettings{}, o.max_w_lambda, 8000);
+  IdgSettings settings;
+  settings.kernel_padding = 14;
+  const IdgPlan plan = make_idg_plan(geometry, settings, o.max_w_lambda, 8000);
   const auto one = grid_image(o, plan, PsfPlane::last, 1);
   for (unsigned threads : {2u, 4u, 7u}) {
     const auto other = grid_image(o, plan, PsfPlane::last, threads);

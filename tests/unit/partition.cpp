@@ -138,6 +138,13 @@ BOOST_AUTO_TEST_CASE(every_visibility_once) {
       check(plan, d, false, {0, plan.n_layers}, without);
       BOOST_CHECK_LE(without, with);
       if (plan.n_layers > 1) check(plan, d, true, {plan.n_layers / 2, 1}, some);
+      // Passes of one layer each see what one pass sees, once (and once for each layer that a task reaches).
+      const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
+      std::uint64_t in_passes = 0;
+      for (std::size_t layer = 0; layer < plan.n_layers; ++layer)
+        in_passes += partition(plan, d.block(false), {layer, 1}, 2).n_visibilities;
+      BOOST_CHECK_EQUAL(in_passes,
+                        reach * partition(plan, d.block(false), {0, plan.n_layers}, 2).n_visibilities);
     }
   }
 }
