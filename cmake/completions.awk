@@ -37,7 +37,7 @@ BEGIN { column = 34; n = 0 }
 /^[^ ]/ || /^$/ { open_option = 0 }
 
 function is_quantity(name) {
-  return name ~ /^(N|INT|UINT|FLOAT|NUMBER|ANGLE|TIME|FREQ|FLUX|SIZE|LENGTH|DEVICE|SEED)$/
+  return name ~ /^(N|INT|UINT|FLOAT|NUMBER|ANGLE|TIME|FREQ|FLUX|SIZE|LENGTH|TEC|DEVICE|SEED)$/
 }
 
 function quoted(words) {

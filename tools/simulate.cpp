@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set.
+// simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set; random ionospheres.
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "tools/simulate/options.h"
@@ -80,6 +80,12 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   check_horizon(frame, middle, scene, options.sefd_jy);
   const SkyDirection phase_centre =
       options.phase_centre == "zenith" ? frame.zenith(middle) : parse_sky_direction(options.phase_centre);
+  const auto rotations_at = [&](std::int64_t index) {
+    const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
+    return sky_rotations(frame, time, scene, phase_centre);
+  };
+  if (scene.ionosphere)  // whether it covers the observation is known at its ends
+    for (const std::int64_t index : {std::int64_t{0}, n_integrations - 1}) rotations_at(index);
   if (tool.common().dry_run) {
     for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
     tool.print(fmt::format("{} baselines, {} channels, {} products, {} integrations", setup.baselines.size(),
@@ -96,8 +102,7 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   Progress progress(tool, "simulating", static_cast<double>(n_integrations), "integrations");
   for (std::int64_t index = 0; index < n_integrations; ++index) {
     const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
-    simulate_visibilities(setup, index, sky_rotations(frame, time, scene.sky, phase_centre),
-                          tool.common().threads, data, uvw_m);
+    simulate_visibilities(setup, index, rotations_at(index), tool.common().threads, data, uvw_m);
     writer.write({.time_mjd_s = time.mjd_seconds(),
                   .interval_s = options.integration_s,
                   .exposure_s = options.integration_s,
@@ -111,21 +116,42 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   tool.report_rate(static_cast<double>(n_integrations) * static_cast<double>(data.size()), "visibilities");
 }
 
+void run_ionosphere(Tool& tool, const SimulateOptions& options) {
+  const unsigned n_threads = tool.common().threads;
+  const simulate::RandomIonosphere setup = ionosphere_setup(options);
+  const simulate::RandomIonospherePlan plan = plan_random_ionosphere(setup, n_threads);
+  if (tool.common().dry_run) {
+    tool.print(fmt::format("{} screens of {} x {} points, cut from {} x {}, {} of memory", setup.n_steps,
+                           plan.n_side, plan.n_side, plan.n_lattice, plan.n_lattice,
+                           format_bytes(double(plan.memory_bytes))));
+    return;
+  }
+  if (plan.memory_bytes > tool.common().max_memory_bytes)
+    throw UsageError(
+        "{} of memory needed, {} allowed: raise --max-memory or --screen-spacing, or make fewer screens",
+        format_bytes(double(plan.memory_bytes)), format_bytes(double(tool.common().max_memory_bytes)));
+  const IonosphereGrid grid = random_ionosphere(setup, plan, n_threads);
+  write_ionosphere(tool.common().output, grid, tool.provenance(), tool.common().overwrite);
+  tool.report_rate(static_cast<double>(setup.n_steps), "screens");
+}
+
 }  // namespace
 }  // namespace apsyn
 
 int main(int argc, char** argv) {
   using namespace apsyn;
-  Tool tool("simulate", "voltages of a sky through an array, or its visibilities in a Measurement Set");
+  Tool tool("simulate", "voltages of a sky through an array, its visibilities, or random ionospheres");
   SimulateOptions options;
   declare(tool, options);
   return tool.run(argc, argv, [&] {
     if (tool.common().output.empty()) tool.common().output = "-";
     check(options, tool.common().output);
     if (!tool.common().dry_run) check_output(tool.common().output, tool.common().overwrite);
-    const Scene scene = load_scene(options);
     tool.device(CudaSupport::none);
     tool.stage("simulate");
-    (makes_visibilities(tool.common().output) ? run_visibilities : run_voltages)(tool, options, scene);
+    const OutputKind kind = kind_of(tool.common().output);
+    if (kind == OutputKind::ionosphere) return run_ionosphere(tool, options);
+    const Scene scene = load_scene(options);
+    (kind == OutputKind::visibilities ? run_visibilities : run_voltages)(tool, options, scene);
   });
 }

@@ -20,12 +20,18 @@ namespace apsyn::simulate {
 std::array<std::uint32_t, 4> philox(const std::array<std::uint32_t, 4>& counter,
                                     const std::array<std::uint32_t, 2>& key);
 
-enum class NoiseKind : std::uint64_t { source = 1, receiver = 2, dropped_packets = 3, visibility = 4 };
+enum class NoiseKind : std::uint64_t {
+  source = 1,
+  receiver = 2,
+  dropped_packets = 3,
+  visibility = 4,
+  ionosphere = 5
+};
 
 /// Names an independent stream of numbers.
 struct NoiseStream {
   NoiseKind kind = NoiseKind::source;
-  std::uint32_t index = 0;  ///< emitter, antenna or baseline
+  std::uint32_t index = 0;  ///< emitter, antenna, baseline or step
   std::uint16_t chan = 0;
   std::uint8_t pol = 0;
   std::uint64_t id() const {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Visibilities of a sky straight from the measurement equation, in float64, at the centre of each channel and
 // integration (no smearing over either):
-//   V_ij(nu) = sum_s C_s(nu) G_s exp(2 pi i nu / c (r_i - r_j) . (s - s_0)),
+//   V_ij(nu) = sum_s C_s(nu) G_s exp(2 pi i nu / c (r_i - r_j) . (s - s_0)) exp(i (phi_is - phi_js)),
 // s_0 the phase centre, C the coherency of the source (XX = I + Q, YY = I - Q, XY = U + iV, YX = U - iV; RR =
 // I + V, LL = I - V, RL = Q + iU, LR = Q - iU) and G = exp(-(pi^2 / (4 ln 2)) ((major u')^2 + (minor v')^2))
 // for a Gaussian with FWHM major and minor, u' and v' (wavelengths) along its axes in the plane across the
-// source's direction. Noise: independent in every product, the radiometer equation sigma(Re) = sigma(Im) =
-// SEFD / sqrt(2 dnu dt). Threads own whole baselines.
+// source's direction. phi_is is what the ionosphere adds to the phase of s at antenna i, of a Gaussian at its
+// centre. Noise: independent in every product, the radiometer equation sigma(Re) = sigma(Im) = SEFD /
+// sqrt(2 dnu dt). Threads own whole baselines.
 #pragma once
 
 #include <complex>
@@ -35,6 +36,7 @@ struct VisibilitySetup {
 struct SkyRotations {
   std::vector<Mat3> component;  ///< towards each component
   Mat3 phase_centre{};
+  Buffer<double, 2> tec_tecu;  ///< [component][ant] along the rays; of no size without an ionosphere
 };
 
 /// Integration `index` (it numbers the noise): data [baseline][chan][product] and uvw_m [baseline][3].

@@ -5,6 +5,7 @@
 #include "kernels/simulate/noise.h"
 #include "kernels/simulate/visibilities.h"
 #include "libcore/core/constants.h"
+#include "libcore/core/ionosphere_screen.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn::simulate {
@@ -40,6 +41,7 @@ Complex coherency(const std::array<double, 4>& stokes_jy, Product product) {
 struct Path {
   double length_m = 0;     ///< (r_i - r_j) . (s - s_0)
   double gaussian_m2 = 0;  ///< the exponent of G is -gaussian_m2 / wavelength^2
+  double tec_tecu = 0;     ///< of antenna i beyond that of antenna j
 };
 
 Path path_of(const SkyComponent& component, const Mat3& towards, const Vec3& centre, const Vec3& baseline_m) {
@@ -62,8 +64,11 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
                            unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m) {
   const std::size_t n_baselines = setup.baselines.size(), n_chan = setup.channel_hz.size();
   const std::size_t n_products = setup.products.size(), n_components = setup.sky.components.size();
+  const bool has_ionosphere = rotations.tec_tecu.size() > 0;
   if (data.shape() != View<std::complex<float>, 3>::Shape{n_baselines, n_chan, n_products} ||
-      uvw_m.shape() != View<double, 2>::Shape{n_baselines, 3} || rotations.component.size() != n_components)
+      uvw_m.shape() != View<double, 2>::Shape{n_baselines, 3} || rotations.component.size() != n_components ||
+      (has_ionosphere &&
+       rotations.tec_tecu.shape() != View<double, 2>::Shape{n_components, setup.antenna_enu_m.size()}))
     throw std::invalid_argument("simulate_visibilities: shapes disagree");
 
   Buffer<Complex, 3> brightness({n_components, n_chan, n_products});
@@ -81,9 +86,13 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
     const Vec3 uvw = multiply(rotations.phase_centre, baseline_m);
     for (std::size_t axis = 0; axis < 3; ++axis) uvw_m(b, axis) = uvw[axis];
     std::vector<Path> paths(n_components);
-    for (std::size_t s = 0; s < n_components; ++s)
+    for (std::size_t s = 0; s < n_components; ++s) {
       paths[s] =
           path_of(setup.sky.components[s], rotations.component[s], rotations.phase_centre[2], baseline_m);
+      if (has_ionosphere)
+        paths[s].tec_tecu =
+            rotations.tec_tecu(s, setup.baselines[b].ant1) - rotations.tec_tecu(s, setup.baselines[b].ant2);
+    }
 
     std::vector<std::complex<float>> noise(n_chan * n_products);
     if (setup.sefd_jy > 0) {
@@ -97,7 +106,8 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
       sum.assign(n_products, 0);
       for (std::size_t s = 0; s < n_components; ++s) {
         if (rotations.component[s][2][2] <= 0) continue;
-        const double turns = wavenumber * paths[s].length_m;
+        const double turns = wavenumber * paths[s].length_m +
+                             ionosphere_phase_rad(paths[s].tec_tecu, setup.channel_hz[chan]) / kTwoPi;
         const Complex phase = std::polar(std::exp(-paths[s].gaussian_m2 * wavenumber * wavenumber),
                                          kTwoPi * (turns - std::round(turns)));
         for (std::size_t p = 0; p < n_products; ++p) sum[p] += brightness(s, chan, p) * phase;

@@ -123,6 +123,13 @@ CLI::Option* Tool::add_flux(const std::string& flags, double& jy, const std::str
   return add_quantity(*app_, flags, jy, help, parse_flux, "FLUX");
 }
 
+CLI::Option* Tool::add_length(const std::string& flags, double& metres, const std::string& help) {
+  return add_quantity(*app_, flags, metres, help, parse_length, "LENGTH");
+}
+CLI::Option* Tool::add_tec(const std::string& flags, double& tecu, const std::string& help) {
+  return add_quantity(*app_, flags, tecu, help, parse_tec, "TEC");
+}
+
 int Tool::run(int argc, char** argv, const std::function<void()>& body) {
   install_signal_handling();
   install_terminate_handling();

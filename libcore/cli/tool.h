@@ -54,6 +54,8 @@ class Tool {
   CLI::Option* add_duration(const std::string& flags, double& seconds, const std::string& help);
   CLI::Option* add_frequency(const std::string& flags, double& hz, const std::string& help);
   CLI::Option* add_flux(const std::string& flags, double& jy, const std::string& help);
+  CLI::Option* add_length(const std::string& flags, double& metres, const std::string& help);
+  CLI::Option* add_tec(const std::string& flags, double& tecu, const std::string& help);
 
   /// Parses, runs `body`, and turns every outcome into messages and the contract's exit status.
   int run(int argc, char** argv, const std::function<void()>& body);

@@ -237,6 +237,11 @@ double parse_flux(std::string_view text) {
   return parse_with_units(text, "flux density", "10Jy or 5mJy", units);
 }
 
+double parse_tec(std::string_view text) {
+  static constexpr Unit units[] = {{"TECU", 0}, {"mTECU", -3}};
+  return parse_with_units(text, "electron content", "0.1TECU or 5mTECU", units);
+}
+
 std::uint64_t parse_bytes(std::string_view text) {
   static constexpr Unit units[] = {{"B", 0},   {"kB", 3},           {"MB", 6},           {"GB", 9},
                                    {"TB", 12}, {"KiB", 0, 1 << 10}, {"MiB", 0, 1 << 20}, {"GiB", 0, 1 << 30}};

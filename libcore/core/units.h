@@ -22,6 +22,8 @@ double parse_frequency(std::string_view text);
 double parse_length(std::string_view text);
 /// "10Jy", "5mJy", "3kJy", "2uJy", "1MJy" -> janskys
 double parse_flux(std::string_view text);
+/// "0.1TECU", "5mTECU" -> TECU (1e16 electrons per square metre)
+double parse_tec(std::string_view text);
 /// "8GB", "8GiB", "512MB", "100kB", "5B" -> bytes (GB = 10^9, GiB = 2^30)
 std::uint64_t parse_bytes(std::string_view text);
 /// A plain number without a unit, the whole text.

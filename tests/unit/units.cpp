@@ -27,6 +27,8 @@ BOOST_AUTO_TEST_CASE(decimal_units_are_exact_to_the_last_bit) {
   BOOST_TEST(parse_duration("-1.5h") == -5400.0);
   BOOST_TEST(parse_length("21cm") == 0.21);
   BOOST_TEST(parse_flux("3.7mJy") == 3.7e-3);
+  BOOST_TEST(parse_tec("3.7mTECU") == 3.7e-3);
+  BOOST_TEST(parse_tec("0.1TECU") == 0.1);
   BOOST_TEST(parse_bytes("8GB") == 8000000000u);
   BOOST_TEST(parse_bytes("1.5GiB") == 1610612736u);
   std::mt19937_64 random(1);

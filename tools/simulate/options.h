@@ -1,53 +1,76 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The command line of simulate, and what it names: the array, the sky and the time.
+// The command line of simulate, and what it names: the array, the sky, the ionosphere and the time.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "libcore/cli/tool.h"
 #include "libcore/core/array_layout.h"
+#include "libcore/core/ionosphere_screen.h"
 #include "libcore/core/sky_model.h"
 #include "libcore/core/time.h"
 #include "libcore/core/visibility.h"
+#include "libcore/io/ionosphere_fits.h"
 #include "libcore/io/load_layout.h"
 
 namespace apsyn {
 
+enum class OutputKind { voltages, visibilities, ionosphere };
+
+inline OutputKind kind_of(const std::string& output) {
+  const auto extension = std::filesystem::path(output).extension();
+  return extension == ".ms"     ? OutputKind::visibilities
+         : extension == ".fits" ? OutputKind::ionosphere
+                                : OutputKind::voltages;
+}
+
+/// Options that go with some kinds of output only, and what to say when they meet another.
+struct OptionGroup {
+  std::vector<OutputKind> kinds;
+  const char* cure;
+  std::vector<CLI::Option*> options;
+};
+
 struct SimulateOptions {
-  std::string array, sky, site, start = "2024-01-01T12:00:00", phase_centre = "zenith",
-                                products = "XX,XY,YX,YY";
+  std::string array, sky, site, ionosphere, start = "2024-01-01T12:00:00", phase_centre = "zenith",
+                                            products = "XX,XY,YX,YY";
   double freq_hz = 150e6, bandwidth_hz = 1.28e6, duration_s = 1, integration_s = 1, sefd_jy = 0, drop = 0;
   std::size_t n_chan = 1;
   unsigned n_bit = 8;
   std::uint64_t seed = 1;
-  std::vector<CLI::Option*> for_voltages, for_visibilities;
+  double tec_rms_tecu = 0.1, outer_scale_m = 100e3, screen_height_m = 100e3, screen_size_m = 300e3,
+         screen_spacing_m = 1e3, screen_interval_s = 120;
+  std::vector<OptionGroup> groups;
 };
 
 inline void declare(Tool& tool, SimulateOptions& options) {
   CLI::App& app = tool.app();
-  app.add_option("--array", options.array, "built-in array, antennas CSV or MWA metafits")
-      ->required()
-      ->type_name("NAME|PATH");
-  app.add_option("--sky", options.sky, "sky model in WSClean/BBS text form (default: receiver noise only)")
-      ->type_name("PATH");
-  app.add_option("--site", options.site, "where the array stands (default: as the array says)")
-      ->type_name("LAT,LON,ALT");
+  const std::vector<CLI::Option*> of_observations = {
+      app.add_option("--array", options.array, "built-in array, antennas CSV or MWA metafits")
+          ->type_name("NAME|PATH"),
+      app.add_option("--sky", options.sky,
+                     "sky model in WSClean/BBS text form (default: receiver noise only)")
+          ->type_name("PATH"),
+      app.add_option("--site", options.site, "where the array stands (default: as the array says)")
+          ->type_name("LAT,LON,ALT"),
+      tool.add_frequency("--freq", options.freq_hz, "centre of the band (default 150MHz)"),
+      tool.add_frequency("--bandwidth", options.bandwidth_hz, "width of the band (default 1.28MHz)"),
+      app.add_option("--channels", options.n_chan, "channels that divide the band (default 1)")
+          ->type_name("N")
+          ->check(CLI::Range(1, 65535)),
+      tool.add_flux("--noise", options.sefd_jy,
+                    "system equivalent flux density of each input (default 0Jy: no receiver noise)"),
+  };
   app.add_option("--start", options.start, "UTC of the first sample (default 2024-01-01T12:00:00)")
       ->type_name("UTC");
-  tool.add_frequency("--freq", options.freq_hz, "centre of the band (default 150MHz)");
-  tool.add_frequency("--bandwidth", options.bandwidth_hz, "width of the band (default 1.28MHz)");
-  app.add_option("--channels", options.n_chan, "channels that divide the band (default 1)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 65535));
   tool.add_duration("--duration", options.duration_s, "length of the recording (default 1s)");
-  tool.add_flux("--noise", options.sefd_jy,
-                "system equivalent flux density of each input (default 0Jy: no receiver noise)");
-  app.add_option("--seed", options.seed, "seed of all noise (default 1)")->type_name("N");
-  options.for_voltages = {
+  app.add_option("--seed", options.seed, "seed of all that is random (default 1)")->type_name("N");
+  const std::vector<CLI::Option*> of_voltages = {
       app.add_option("--bits", options.n_bit, "bits per component of the voltages: 4, 8 or 32 (default 8)")
           ->type_name("N")
           ->check(CLI::IsMember({4, 8, 32})),
@@ -55,7 +78,10 @@ inline void declare(Tool& tool, SimulateOptions& options) {
           ->type_name("FRACTION")
           ->check(CLI::Range(0.0, 1.0)),
   };
-  options.for_visibilities = {
+  const std::vector<CLI::Option*> of_visibilities = {
+      app.add_option("--ionosphere", options.ionosphere,
+                     "screens that the visibilities are seen through, see apsyn-ionosphere(5)")
+          ->type_name("PATH"),
       app.add_option("--phase-centre", options.phase_centre,
                      "of the visibilities (default zenith, at mid-observation)")
           ->type_name("'RA DEC'|zenith"),
@@ -63,20 +89,35 @@ inline void declare(Tool& tool, SimulateOptions& options) {
       app.add_option("--pol", options.products, "products of the visibilities (default XX,XY,YX,YY)")
           ->type_name("LIST"),
   };
-}
-
-inline bool makes_visibilities(const std::string& output) {
-  return std::filesystem::path(output).extension() == ".ms";
+  const std::vector<CLI::Option*> of_screens = {
+      tool.add_tec("--tec-rms", options.tec_rms_tecu, "RMS of a random ionosphere (default 0.1TECU)"),
+      tool.add_length("--outer-scale", options.outer_scale_m, "of its turbulence (default 100km)"),
+      tool.add_length("--screen-height", options.screen_height_m, "above the array (default 100km)"),
+      tool.add_length("--screen-size", options.screen_size_m, "width of the screens (default 300km)"),
+      tool.add_length("--screen-spacing", options.screen_spacing_m, "of their points (default 1km)"),
+      tool.add_duration("--screen-interval", options.screen_interval_s,
+                        "how long a screen lasts until another takes its place (default 2min)"),
+  };
+  using enum OutputKind;
+  options.groups = {
+      {{voltages, visibilities}, "observations: choose a name that does not end in .fits", of_observations},
+      {{voltages}, "voltages: choose a name that ends neither in .ms nor in .fits", of_voltages},
+      {{visibilities}, "visibilities: choose a name that ends in .ms", of_visibilities},
+      {{ionosphere}, "a random ionosphere: choose a name that ends in .fits", of_screens},
+  };
 }
 
 /// Ranges, and options that do not go with the kind of output.
 inline void check(const SimulateOptions& options, const std::string& output) {
-  for (const CLI::Option* option :
-       makes_visibilities(output) ? options.for_voltages : options.for_visibilities)
-    if (option->count() > 0)
-      throw UsageError("{}: --output {}: that option is for {}", option->get_name(), output,
-                       makes_visibilities(output) ? "voltages: choose a name that does not end in .ms"
-                                                  : "visibilities: choose a name that ends in .ms");
+  const OutputKind kind = kind_of(output);
+  for (const OptionGroup& group : options.groups) {
+    if (std::find(group.kinds.begin(), group.kinds.end(), kind) != group.kinds.end()) continue;
+    for (const CLI::Option* option : group.options)
+      if (option->count() > 0)
+        throw UsageError("{}: --output {}: that option is for {}", option->get_name(), output, group.cure);
+  }
+  if (options.array.empty() && kind != OutputKind::ionosphere)
+    throw UsageError("--array: missing: name a built-in array, an antennas CSV or an MWA metafits");
   const auto positive = [](const char* name, double value) {
     if (!(value > 0)) throw UsageError("{}: {}: must be positive", name, value);
   };
@@ -84,6 +125,12 @@ inline void check(const SimulateOptions& options, const std::string& output) {
   positive("--bandwidth", options.bandwidth_hz);
   positive("--duration", options.duration_s);
   positive("--integration", options.integration_s);
+  positive("--tec-rms", options.tec_rms_tecu);
+  positive("--outer-scale", options.outer_scale_m);
+  positive("--screen-height", options.screen_height_m);
+  positive("--screen-size", options.screen_size_m);
+  positive("--screen-spacing", options.screen_spacing_m);
+  positive("--screen-interval", options.screen_interval_s);
   if (!(options.sefd_jy >= 0)) throw UsageError("--noise: {} Jy: must not be negative", options.sefd_jy);
   if (options.freq_hz <= 0.5 * options.bandwidth_hz)
     throw UsageError("--bandwidth: {}: reaches below 0 Hz about --freq {}",
@@ -93,6 +140,7 @@ inline void check(const SimulateOptions& options, const std::string& output) {
 struct Scene {
   ArrayLayout layout;  ///< with site
   SkyModel sky;
+  std::optional<IonosphereScreen> ionosphere;
   UtcTime start;
   std::string source = "noise";  ///< the sky model's name without folder and extension
   std::vector<Vec3> antenna_enu_m() const {
@@ -109,6 +157,14 @@ struct Scene {
   }
 };
 
+inline UtcTime parse_start(const SimulateOptions& options) {
+  try {
+    return parse_utc(options.start);
+  } catch (const DataError& error) {
+    throw UsageError("--start: {}", error.what());
+  }
+}
+
 inline Scene load_scene(const SimulateOptions& options) {
   Scene scene;
   scene.layout = load_layout(options.array);
@@ -120,11 +176,9 @@ inline Scene load_scene(const SimulateOptions& options) {
     std::replace_if(
         scene.source.begin(), scene.source.end(), [](unsigned char c) { return c <= ' ' || c > '~'; }, '_');
   }
-  try {
-    scene.start = parse_utc(options.start);
-  } catch (const DataError& error) {
-    throw UsageError("--start: {}", error.what());
-  }
+  if (!options.ionosphere.empty())
+    scene.ionosphere.emplace(read_ionosphere(options.ionosphere), options.ionosphere);
+  scene.start = parse_start(options);
   return scene;
 }
 

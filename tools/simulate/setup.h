@@ -2,6 +2,7 @@
 // What simulate asks of its kernels, and how it describes its outputs.
 #pragma once
 
+#include "kernels/simulate/random_ionosphere.h"
 #include "kernels/simulate/visibilities.h"
 #include "kernels/simulate/voltages.h"
 #include "libcore/core/constants.h"
@@ -91,6 +92,25 @@ inline MsDescription ms_description(const Tool& tool, const Scene& scene,
   description.products = setup.products;
   description.history = tool.provenance();
   return description;
+}
+
+inline simulate::RandomIonosphere ionosphere_setup(const SimulateOptions& options) {
+  simulate::RandomIonosphere setup;
+  setup.rms_tecu = options.tec_rms_tecu;
+  setup.outer_scale_m = options.outer_scale_m;
+  setup.height_m = options.screen_height_m;
+  setup.size_m = options.screen_size_m;
+  setup.spacing_m = options.screen_spacing_m;
+  setup.step_s = options.screen_interval_s;
+  setup.first_mjd_s = parse_start(options).mjd_seconds() + 0.5 * setup.step_s;
+  const double n_steps = std::ceil(options.duration_s / setup.step_s * (1 - 1e-12));
+  constexpr double kMaxSteps = 1e6;
+  if (!(n_steps <= kMaxSteps))
+    throw UsageError("--screen-interval: {}: more than {:.0f} screens in {}", format_duration(setup.step_s),
+                     kMaxSteps, format_duration(options.duration_s));
+  setup.n_steps = static_cast<std::size_t>(n_steps);
+  setup.seed = options.seed;
+  return setup;
 }
 
 }  // namespace apsyn

@@ -21,12 +21,30 @@ inline std::vector<Vec3> emitter_directions(const SkyFrame& frame, const UtcTime
   return directions;
 }
 
-inline simulate::SkyRotations sky_rotations(const SkyFrame& frame, const UtcTime& time, const SkyModel& sky,
+/// TECU along the ray from each antenna to each direction, [direction][ant]; 0 for directions below the
+/// horizon, which are silent. Throws as IonosphereScreen does.
+inline Buffer<double, 2> tec_along_rays(const IonosphereScreen& screen, const UtcTime& time,
+                                        const std::vector<Antenna>& antennas,
+                                        const std::vector<Vec3>& directions) {
+  const std::size_t step = screen.step_of(time.mjd_seconds());
+  Buffer<double, 2> tec_tecu({directions.size(), antennas.size()});
+  for (std::size_t s = 0; s < directions.size(); ++s)
+    for (std::size_t ant = 0; ant < antennas.size() && directions[s][2] > 0; ++ant)
+      tec_tecu(s, ant) = screen.tec(antennas[ant].enu_m, directions[s], step);
+  return tec_tecu;
+}
+
+inline simulate::SkyRotations sky_rotations(const SkyFrame& frame, const UtcTime& time, const Scene& scene,
                                             const SkyDirection& phase_centre) {
   simulate::SkyRotations rotations;
   rotations.phase_centre = frame.uvw_rotation(time, phase_centre);
-  for (const SkyComponent& component : sky.components)
+  std::vector<Vec3> directions;
+  for (const SkyComponent& component : scene.sky.components) {
     rotations.component.push_back(frame.uvw_rotation(time, component.direction));
+    directions.push_back(rotations.component.back()[2]);
+  }
+  if (scene.ionosphere)
+    rotations.tec_tecu = tec_along_rays(*scene.ionosphere, time, scene.layout.antennas, directions);
   return rotations;
 }
 
