@@ -23,8 +23,8 @@ double screen_phase_rad(const std::array<double, 3>& antenna_m, const std::array
   const double distance =
       layer_radius * std::sin(zenith_at_antenna - zenith_at_layer) / std::sin(zenith_at_antenna);
   const double east_m = antenna_m[0] + distance * unit[0], north_m = antenna_m[1] + distance * unit[1];
-  // The phase path through a cold plasma is shorter by e^2 / (8 pi^2 eps0 m) N / nu^2; the sign of the phase is
-  // that of files of TEC, apsyn-ionosphere(5).
+  // The phase path through a cold plasma is shorter by e^2 / (8 pi^2 eps0 m) N / nu^2; the sign of the phase
+  // is that of files of TEC, apsyn-ionosphere(5).
   const double charge = 1.602176634e-19, mass = 9.1093837015e-31, eps0 = 8.8541878128e-12, c = 299792458;
   const double columns = vertical_tec(east_m, north_m) * 1e16 / std::cos(zenith_at_layer);
   return -charge * charge / (8 * pi * pi * eps0 * mass) * columns * 2 * pi / (c * freq_hz);
