@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "libcore/core/error.h"
 
 namespace apsyn {
 
@@ -32,6 +36,18 @@ class AtermEntry {
   std::string text(const std::string& key, const std::string& otherwise) const;
   double number(const std::string& key, double otherwise) const;
   bool flag(const std::string& key, bool otherwise) const;
+  /// parse(words joined by blanks), a parser of libcore/core/units.h; DataError in place of its UsageError.
+  template <class Parse>
+  auto quantity(const std::string& key, Parse parse) const {
+    const std::vector<std::string> words = list(key);
+    std::string joined = words.front();
+    for (std::size_t i = 1; i < words.size(); ++i) joined += " " + words[i];
+    try {
+      return parse(joined);
+    } catch (const UsageError& error) {
+      throw DataError("{}: {}", where(key), error.what());
+    }
+  }
   /// The words of a list; a single word is a list of one.
   std::vector<std::string> list(const std::string& key) const;
   /// An existing file: as named, or else below the configuration's folder.

@@ -19,7 +19,9 @@ namespace apsyn {
 class AtermPart {
  public:
   virtual ~AtermPart() = default;
-  /// As AtermModel::slot_of.
+  /// DataError when there are no A-terms for this time.
+  virtual void check([[maybe_unused]] double time_mjd_s) const {}
+  /// As AtermModel::slot_of; any time will do.
   virtual std::int64_t slot_of(double time_mjd_s) const = 0;
   /// jones := jones J with J the part's Jones matrices [station][y][x][4]. The same for all times of a slot.
   virtual void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
@@ -45,5 +47,11 @@ UpdateInterval read_update_interval(const AtermEntry& entry, double otherwise_s)
 
 /// Types tec, dldm and diagonal.
 std::unique_ptr<AtermPart> open_aterm_images(const AtermEntry& entry, const ArrayLayout& layout);
+
+/// Type beam: models airy and gaussian; dipole and mwa.
+std::unique_ptr<AtermPart> open_aterm_dish(const AtermEntry& entry);
+std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout);
+/// Type screen.
+std::unique_ptr<AtermPart> open_aterm_screen(const AtermEntry& entry, const ArrayLayout& layout);
 
 }  // namespace apsyn

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -20,8 +19,16 @@ namespace {
 std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout) {
   const std::string type = entry.type();
   if (type == "tec" || type == "dldm" || type == "diagonal") return open_aterm_images(entry, layout);
-  throw DataError("{} = '{}': no known type of A-terms: tec, dldm or diagonal is needed", entry.where("type"),
-                  type);
+  if (type == "screen") return open_aterm_screen(entry, layout);
+  if (type == "beam") {
+    const std::string model = entry.text("model");
+    if (model == "airy" || model == "gaussian") return open_aterm_dish(entry);
+    if (model == "dipole" || model == "mwa") return open_aterm_dipoles(entry, layout);
+    throw DataError("{} = '{}': no known beam: airy, gaussian, dipole or mwa is needed", entry.where("model"),
+                    model);
+  }
+  throw DataError("{} = '{}': no known type of A-terms: tec, dldm, diagonal, beam or screen is needed",
+                  entry.where("type"), type);
 }
 
 /// A slot of the product is the sum of the parts' slots: they rise with time, so equal sums have equal parts.
@@ -35,9 +42,8 @@ class Product final : public AtermModel {
   std::int64_t slot_of(double time_mjd_s) const override {
     if (!std::isfinite(time_mjd_s))
       throw std::invalid_argument("AtermModel::slot_of: the time is not finite");
-    std::int64_t slot = 0;
-    for (const auto& part : parts_) slot += part->slot_of(std::clamp(time_mjd_s, -kLatest_s, kLatest_s));
-    return slot;
+    for (const auto& part : parts_) part->check(time_mjd_s);
+    return sum_of_slots(std::clamp(time_mjd_s, -kLatest_s, kLatest_s));
   }
 
   void evaluate(std::int64_t slot, double freq_hz, const AtermGrid& grid, unsigned n_threads,
@@ -63,13 +69,19 @@ class Product final : public AtermModel {
  private:
   static constexpr double kLatest_s = 1e11;  // some three thousand years
 
+  std::int64_t sum_of_slots(double time_mjd_s) const {
+    std::int64_t slot = 0;
+    for (const auto& part : parts_) slot += part->slot_of(time_mjd_s);
+    return slot;
+  }
+
   double time_in(std::int64_t slot) const {
-    double before = -kLatest_s, at = kLatest_s;  // slot_of(before) < slot <= slot_of(at)
-    if (slot_of(before) == slot) return before;
+    double before = -kLatest_s, at = kLatest_s;  // slots: before < wanted <= at
+    if (sum_of_slots(before) == slot) return before;
     while (true) {
       const double middle = before + 0.5 * (at - before);
       if (middle <= before || middle >= at) break;
-      (slot_of(middle) < slot ? before : at) = middle;
+      (sum_of_slots(middle) < slot ? before : at) = middle;
     }
     if (slot_of(at) != slot)
       throw std::invalid_argument("AtermModel::evaluate: slot_of returns no such slot");

@@ -53,11 +53,13 @@ struct TileTable {
     return number;
   }
 
+  /// `repeat` values of each row.
   template <class T>
-  std::vector<T> read(const char* name, int type) const {
-    std::vector<T> values(static_cast<std::size_t>(n_rows));
+  std::vector<T> read(const char* name, int type, long repeat = 1) const {
+    std::vector<T> values(static_cast<std::size_t>(n_rows * repeat));
     int status = 0, any_null = 0;
-    fits_read_col(file.get(), type, column(name), 1, 1, n_rows, nullptr, values.data(), &any_null, &status);
+    fits_read_col(file.get(), type, column(name), 1, 1, n_rows * repeat, nullptr, values.data(), &any_null,
+                  &status);
     check(status, fmt::format("column {} of TILEDATA", name));
     return values;
   }
@@ -91,9 +93,7 @@ double cable_delay_s(const std::string& path, std::string_view length) {
   return *metres * (electrical ? 1.0 : kCableVelocityFactor) / kSpeedOfLight_m_s;
 }
 
-}  // namespace
-
-ArrayLayout read_metafits(const std::string& path) {
+TileTable open_table(const std::string& path) {
   check_fits_structure(path);
   TileTable table{path, nullptr, 0};
   fitsfile* file = nullptr;
@@ -107,7 +107,13 @@ ArrayLayout read_metafits(const std::string& path) {
   table.check(status, "table TILEDATA");
   if (table.n_rows < 1 || table.n_rows > kMaxRows)
     throw DataError("{}: TILEDATA has {} rows: 1 to {} are needed", path, table.n_rows, kMaxRows);
+  return table;
+}
 
+}  // namespace
+
+ArrayLayout read_metafits(const std::string& path) {
+  const TileTable table = open_table(path);
   const auto number = table.read<int>("Antenna", TINT), flag = table.read<int>("Flag", TINT);
   const auto east_m = table.read<double>("East", TDOUBLE), north_m = table.read<double>("North", TDOUBLE),
              height_m = table.read<double>("Height", TDOUBLE);
@@ -139,6 +145,39 @@ ArrayLayout read_metafits(const std::string& path) {
   layout.site = Site{kMwaLat_deg * kRadPerDeg, kMwaLon_deg * kRadPerDeg, kMwaHeight_m};
   for (auto& [index, tile] : tiles) layout.antennas.push_back(std::move(tile));
   return layout;
+}
+
+std::map<std::string, std::array<MwaDelays, 2>> read_metafits_delays(const std::string& path) {
+  const TileTable table = open_table(path);
+  int type = 0, status = 0;
+  long repeat = 0, width = 0;
+  fits_get_coltype(table.file.get(), table.column("Delays"), &type, &repeat, &width, &status);
+  table.check(status, "column Delays of TILEDATA");
+  if (repeat != static_cast<long>(kMwaDipoles))
+    throw DataError("{}: column Delays of TILEDATA has {} values a row: {} are needed", path, repeat,
+                    kMwaDipoles);
+  const auto name = table.read_text("TileName"), polarisation = table.read_text("Pol");
+  const auto delays = table.read<int>("Delays", TINT, repeat);
+  MwaDelays unknown;
+  unknown.fill(-1);
+  std::map<std::string, std::array<MwaDelays, 2>> tiles;
+  for (std::size_t row = 0; row < name.size(); ++row) {
+    if (polarisation[row] != "X" && polarisation[row] != "Y")
+      throw DataError("{}: TILEDATA row {}: Pol '{}': X or Y is needed", path, row + 1, polarisation[row]);
+    auto& tile = tiles.try_emplace(name[row], std::array{unknown, unknown}).first->second;
+    MwaDelays& steps = tile[polarisation[row] == "Y"];
+    for (std::size_t i = 0; i < kMwaDipoles; ++i) {
+      steps[i] = delays[row * kMwaDipoles + i];
+      if (steps[i] < 0 || steps[i] > kMwaDeadDipole)
+        throw DataError("{}: TILEDATA row {}: delay {}: 0 to {} steps are needed", path, row + 1, steps[i],
+                        kMwaDeadDipole);
+    }
+  }
+  for (const auto& [tile, delays_of] : tiles)
+    for (const MwaDelays& steps : delays_of)
+      if (steps == unknown)
+        throw DataError("{}: tile '{}' has delays for one polarisation only: X and Y are needed", path, tile);
+  return tiles;
 }
 
 }  // namespace apsyn

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The thin ionosphere of libcore/core/ionosphere_screen.h: every station sees a direction through its own
+// point of the layer. J = exp(i phase), less the phase of the mean TEC over the stations in that direction:
+// V_pq has J_p conj(J_q), where what all stations share cancels, and without it the screens are much
+// smoother.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "libcore/core/error.h"
+#include "libcore/core/ionosphere_screen.h"
+#include "libcore/core/parallel.h"
+#include "libcore/core/units.h"
+#include "libcore/io/aterm_part.h"
+#include "libcore/io/aterm_sky.h"
+#include "libcore/io/ionosphere_fits.h"
+
+namespace apsyn {
+namespace {
+
+constexpr double kUpdate_s = 60;  // the sky moves by a quarter of a degree
+constexpr double kWarning_hz = 150e6, kWarning_rad = 0.01;
+
+class ScreenPart final : public AtermPart {
+ public:
+  ScreenPart(const AtermEntry& entry, const std::string& path, const IonosphereGrid& grid,
+             const ArrayLayout& layout)
+      : name_(entry.name()),
+        path_(path),
+        interval_(read_update_interval(entry, kUpdate_s)),
+        frame_(*layout.site),
+        screen_(grid, path),
+        first_mjd_s_(grid.time_mjd_s),
+        last_mjd_s_(grid.time_mjd_s + grid.step_s * static_cast<double>(screen_.n_steps() - 1)) {
+    for (const Antenna& antenna : layout.antennas) enu_m_.push_back(antenna.enu_m);
+  }
+
+  void check(double time_mjd_s) const override { screen_.step_of(time_mjd_s); }
+
+  std::int64_t slot_of(double time_mjd_s) const override {
+    return interval_.index(time_mjd_s) + static_cast<std::int64_t>(step(time_mjd_s));
+  }
+
+  void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
+                View<std::complex<float>, 4> jones) override {
+    update(time_mjd_s, grid, n_threads);
+    const double phase_per_tec = ionosphere_phase_rad(1, freq_hz);
+    parallel_for(n_threads, enu_m_.size(), [&](std::size_t station, unsigned) {
+      const auto tec = tec_tecu_.view()[station];
+      for (std::size_t pixel = 0; pixel < tec.size(); ++pixel) {
+        const double phase_rad = phase_per_tec * tec[pixel];
+        const std::complex<float> phasor(static_cast<float>(std::cos(phase_rad)),
+                                         static_cast<float>(std::sin(phase_rad)));
+        for (std::size_t i = 0; i < 4; ++i) jones[station].data()[4 * pixel + i] *= phasor;
+      }
+    });
+  }
+
+  /// How far the middles between neighbouring pixels are from cubic interpolation, in the TEC between the
+  /// first station and the one farthest from it.
+  std::vector<std::string> warnings(const AtermGrid& grid) const override {
+    if (grid.side < 4 || enu_m_.size() < 2) return {};
+    const auto distance = [&](const Vec3& a) { return dot(a - enu_m_[0], a - enu_m_[0]); };
+    const Vec3 far = *std::max_element(enu_m_.begin(), enu_m_.end(), [&](const Vec3& a, const Vec3& b) {
+      return distance(a) < distance(b);
+    });
+    const AtermGrid fine{grid.centre, 2 * grid.side - 1, grid.step_l_rad / 2, grid.step_m_rad / 2};
+    const auto sky = local_sky(frame_, from_mjd_seconds(first_mjd_s_), fine);
+    const auto tec = [&](std::size_t y, std::size_t x) {
+      const Vec3& direction = sky[y * fine.side + x].direction;
+      return screen_.extended_tec(far, direction, 0) - screen_.extended_tec(enu_m_[0], direction, 0);
+    };
+    double sum = 0;
+    std::size_t n = 0;
+    for (std::size_t y = 0; y < fine.side; ++y)
+      for (std::size_t x = 3; x + 3 < fine.side; x += 2) {
+        if (std::hypot(fine.l(x), fine.m(y)) > 0.9) continue;  // the horizon is sharp
+        const double error =
+            tec(y, x) - (9 * (tec(y, x - 1) + tec(y, x + 1)) - tec(y, x - 3) - tec(y, x + 3)) / 16;
+        sum += error * error;
+        ++n;
+      }
+    const double rms_rad =
+        n == 0 ? 0 : std::abs(ionosphere_phase_rad(std::sqrt(sum / static_cast<double>(n)), kWarning_hz));
+    if (!(rms_rad > kWarning_rad)) return {};
+    return {fmt::format(
+        "{}: {} has structure finer than the subgrid's pixels of {}: some {:.2g} rad RMS at {} go "
+        "astray between them: choose larger subgrids",
+        name_, path_, format_angle(std::abs(grid.step_l_rad)), rms_rad, format_frequency(kWarning_hz))};
+  }
+
+ private:
+  std::size_t step(double time_mjd_s) const {
+    return screen_.step_of(std::clamp(time_mjd_s, first_mjd_s_, last_mjd_s_));
+  }
+
+  void update(double time_mjd_s, const AtermGrid& grid, unsigned n_threads) {
+    const double middle_mjd_s = interval_.middle(time_mjd_s);
+    const std::size_t screen_step = step(time_mjd_s);
+    if (kept_mjd_s_ == middle_mjd_s && kept_step_ == screen_step && kept_grid_ == grid) return;
+    const auto sky = local_sky(frame_, from_mjd_seconds(middle_mjd_s), grid);
+    tec_tecu_.resize({enu_m_.size(), sky.size()});
+    parallel_for(n_threads, enu_m_.size(), [&](std::size_t station, unsigned) {
+      for (std::size_t pixel = 0; pixel < sky.size(); ++pixel)
+        tec_tecu_(station, pixel) = screen_.extended_tec(enu_m_[station], sky[pixel].direction, screen_step);
+    });
+    std::vector<double> mean(sky.size(), 0.0);
+    const auto n_stations = static_cast<double>(enu_m_.size());
+    for (std::size_t station = 0; station < enu_m_.size(); ++station)
+      for (std::size_t pixel = 0; pixel < sky.size(); ++pixel)
+        mean[pixel] += tec_tecu_(station, pixel) / n_stations;
+    for (std::size_t station = 0; station < enu_m_.size(); ++station)
+      for (std::size_t pixel = 0; pixel < sky.size(); ++pixel) tec_tecu_(station, pixel) -= mean[pixel];
+    kept_mjd_s_ = middle_mjd_s;
+    kept_step_ = screen_step;
+    kept_grid_ = grid;
+  }
+
+  std::string name_, path_;
+  UpdateInterval interval_;
+  SkyFrame frame_;
+  IonosphereScreen screen_;
+  double first_mjd_s_, last_mjd_s_;  // middles of the first and the last step
+  std::vector<Vec3> enu_m_;
+  // What neighbouring calls share.
+  double kept_mjd_s_ = 0;
+  std::size_t kept_step_ = 0;
+  AtermGrid kept_grid_;
+  Buffer<double, 2> tec_tecu_;  // [station][pixel], without the mean over the stations
+};
+
+}  // namespace
+
+std::unique_ptr<AtermPart> open_aterm_screen(const AtermEntry& entry, const ArrayLayout& layout) {
+  entry.allow({"images", "update_interval"});
+  const std::vector<std::string> paths = entry.files("images");
+  if (paths.size() != 1)
+    throw DataError("{}: {} files: one is needed, with all its times", entry.where("images"), paths.size());
+  if (!layout.site)
+    throw DataError("{}: the screen needs to know where the array is: give a layout with a site",
+                    entry.where("images"));
+  return std::make_unique<ScreenPart>(entry, paths.front(), read_ionosphere(paths.front()), layout);
+}
+
+}  // namespace apsyn
