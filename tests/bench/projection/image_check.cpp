@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/bench/projection/image_check.h"
+
+#include "libcore/core/parallel.h"
+
+namespace apsyn::projection {
+namespace {
+
+std::complex<double> unit(double turns) {
+  return std::polar(1.0, 2 * std::numbers::pi * (turns - std::round(turns)));
+}
+
+}  // namespace
+
+std::vector<Direction> choose_directions(std::size_t n, std::size_t n_pixels, double cell_rad) {
+  std::mt19937_64 random(11);
+  const auto half = static_cast<double>(n_pixels / 2);
+  std::vector<Direction> at(n);
+  for (Direction& d : at) {
+    d.l = (static_cast<double>(random() % n_pixels) - half) * cell_rad;
+    d.m = (static_cast<double>(random() % n_pixels) - half) * cell_rad;
+  }
+  return at;
+}
+
+std::vector<std::complex<double>> sums_by_definition(const Workload& workload,
+                                                     const std::vector<Direction>& at, bool with_aterms,
+                                                     unsigned n_threads) {
+  std::vector<std::complex<double>> sums(at.size());
+  parallel_for(n_threads, at.size(), [&](std::size_t i, unsigned) {
+    const auto [l, m] = at[i];
+    const double n_1 = std::sqrt(1 - l * l - m * m) - 1;
+    for (std::size_t row = 0; row < workload.uvw_m.extent(0); ++row) {
+      const double path =
+          workload.uvw_m(row, 0) * l + workload.uvw_m(row, 1) * m + workload.uvw_m(row, 2) * n_1;
+      std::complex<double> sum = 0;
+      for (std::size_t chan = 0; chan < workload.wavenumber.size(); ++chan)
+        sum += static_cast<double>(workload.weight(row, chan, 0)) *
+               std::complex<double>(workload.data(row, chan, 0)) * unit(-path * workload.wavenumber(chan));
+      const std::size_t interval = row / workload.interval;
+      if (with_aterms)
+        sum *= aterm(workload.station(interval, 0), l, m) *
+               std::conj(aterm(workload.station(interval, 1), l, m));
+      sums[i] += sum;
+    }
+  });
+  return sums;
+}
+
+std::vector<std::complex<double>> sums_from_grid(View<const std::complex<float>, 3> grid, double cell_rad,
+                                                 const Taper& taper, const std::vector<Direction>& at,
+                                                 unsigned n_threads) {
+  const std::size_t n = grid.extent(0);
+  const auto half = static_cast<double>(n / 2);
+  const double field = static_cast<double>(n) * cell_rad;
+  std::vector<std::complex<double>> sums(at.size());
+  parallel_for(n_threads, at.size(), [&](std::size_t i, unsigned) {
+    const auto [l, m] = at[i];
+    std::vector<std::complex<double>> wave(n);
+    for (std::size_t u = 0; u < n; ++u) wave[u] = unit(-(static_cast<double>(u) - half) * l / field);
+    for (std::size_t v = 0; v < n; ++v) {
+      double re = 0, im = 0;
+      for (std::size_t u = 0; u < n; ++u) {
+        const std::complex<double> cell(grid(v, 0, u));
+        re += cell.real() * wave[u].real() - cell.imag() * wave[u].imag();
+        im += cell.real() * wave[u].imag() + cell.imag() * wave[u].real();
+      }
+      sums[i] += std::complex<double>(re, im) * unit(-(static_cast<double>(v) - half) * m / field);
+    }
+    sums[i] /= taper(2 * l / field) * taper(2 * m / field);
+  });
+  return sums;
+}
+
+double relative_rms(const std::vector<std::complex<double>>& got,
+                    const std::vector<std::complex<double>>& want) {
+  double error = 0, power = 0;
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    error += std::pow(got[i].real() - want[i].real(), 2);
+    power += std::pow(want[i].real(), 2);
+  }
+  return std::sqrt(error / power);
+}
+
+}  // namespace apsyn::projection
