@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA gridder behind make_gridder(). DeviceError in a build without CUDA.
+// The CUDA gridder and degridder behind make_gridder() and make_degridder(). DeviceError in a build without
+// CUDA.
 #pragma once
 
 #include <cstddef>
@@ -11,5 +12,7 @@ namespace apsyn {
 
 std::size_t cuda_gridder_layers(const Device& device, const IdgPlan& plan, std::size_t n_planes);
 std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup);
+std::unique_ptr<Degridder> make_cuda_degridder(const Device& device, const IdgPlan& plan,
+                                               const IdgSetup& setup);
 
 }  // namespace apsyn

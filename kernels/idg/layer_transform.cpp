@@ -15,13 +15,12 @@ namespace {
 /// Columns gathered together: 8 complex doubles fill two cache lines of every row.
 constexpr std::size_t columns_at_once = 8;
 
-/// n - 1 without cancellation; NaN beyond the horizon.
+}  // namespace
+
 double n_minus_one(double l, double m) {
   const double r2 = l * l + m * m;
   return r2 < 1 ? -r2 / (1 + std::sqrt(1 - r2)) : std::numeric_limits<double>::quiet_NaN();
 }
-
-}  // namespace
 
 LayerTransform::LayerTransform(const IdgPlan& plan, unsigned n_threads)
     : plan_(plan),
@@ -74,26 +73,30 @@ void LayerTransform::transform_columns(double w_lambda, View<double, 2> image) {
 }
 
 void LayerTransform::correct(View<double, 2> image) const {
-  const Taper taper(plan_.settings.taper, plan_.taper_c);
-  const SemicircleTransform transform(plan_.kernel_beta);
-  const bool kernel = plan_.w_handling == WHandling::kernel;
-  const double cell = plan_.image.cell_rad;
-  std::vector<double> taper_x(plan_.image.n_x);
+  correct_image(plan_, n_threads_, image);
+}
+
+void correct_image(const IdgPlan& plan, unsigned n_threads, View<double, 2> image) {
+  const Taper taper(plan.settings.taper, plan.taper_c);
+  const SemicircleTransform transform(plan.kernel_beta);
+  const bool kernel = plan.w_handling == WHandling::kernel;
+  const double cell = plan.image.cell_rad;
+  std::vector<double> taper_x(plan.image.n_x);
   for (std::size_t x = 0; x < taper_x.size(); ++x)
-    taper_x[x] = taper(2 * (static_cast<double>(plan_.image.n_x / 2) - static_cast<double>(x)) /
-                       static_cast<double>(plan_.n_u));
-  parallel_for(n_threads_, plan_.image.n_y, [&](std::size_t y, unsigned) {
-    const double iy = static_cast<double>(y) - static_cast<double>(plan_.image.n_y / 2);
-    const double taper_y = taper(2 * iy / static_cast<double>(plan_.n_v)), m = iy * cell;
+    taper_x[x] = taper(2 * (static_cast<double>(plan.image.n_x / 2) - static_cast<double>(x)) /
+                       static_cast<double>(plan.n_u));
+  parallel_for(n_threads, plan.image.n_y, [&](std::size_t y, unsigned) {
+    const double iy = static_cast<double>(y) - static_cast<double>(plan.image.n_y / 2);
+    const double taper_y = taper(2 * iy / static_cast<double>(plan.n_v)), m = iy * cell;
     for (std::size_t x = 0; x < taper_x.size(); ++x) {
-      const double l = (static_cast<double>(plan_.image.n_x / 2) - static_cast<double>(x)) * cell;
+      const double l = (static_cast<double>(plan.image.n_x / 2) - static_cast<double>(x)) * cell;
       const double n = n_minus_one(l, m) + 1;
       double divisor = taper_x[x] * taper_y;
       if (kernel) {
         // Sum over layers -> integral: phi's transform at n - n_middle, in units of the layer step.
-        const double half = plan_.half_w_lambda;
+        const double half = plan.half_w_lambda;
         divisor *=
-            half / plan_.layer_step_lambda * transform(2 * std::numbers::pi * half * (n - plan_.n_middle));
+            half / plan.layer_step_lambda * transform(2 * std::numbers::pi * half * (n - plan.n_middle));
       }
       image(y, x) = l * l + m * m < 1 ? image(y, x) / divisor : std::numeric_limits<double>::quiet_NaN();
     }

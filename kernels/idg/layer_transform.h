@@ -11,6 +11,11 @@
 
 namespace apsyn {
 
+/// n - 1 without cancellation; NaN where l^2 + m^2 >= 1.
+double n_minus_one(double l, double m);
+/// image[y][x] divided by the taper and the w kernel's transform; NaN where l^2 + m^2 >= 1.
+void correct_image(const IdgPlan& plan, unsigned n_threads, View<double, 2> image);
+
 /// Always in float64, whatever the grid's precision: the division by the taper would magnify an FFT's
 /// rounding.
 class LayerTransform {
@@ -22,7 +27,7 @@ class LayerTransform {
   template <class T>
   void add(View<const std::complex<T>, 2> grid, const std::vector<std::uint8_t>& row_used, double w_lambda,
            View<double, 2> image);
-  /// Divides by the taper and the w kernel's transform; NaN where l^2 + m^2 >= 1.
+  /// correct_image() with the plan's.
   void correct(View<double, 2> image) const;
 
  private:

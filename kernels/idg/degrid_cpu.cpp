@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CPU degridder. Every visibility is one task's alone, so results are identical for any number of
+// threads.
+#include <stdexcept>
+
+#include "kernels/idg/idg.h"
+#include "kernels/idg/idg_cuda.h"
+#include "kernels/idg/layer_model.h"
+#include "kernels/idg/partition.h"
+#include "kernels/idg/subgrid_degrid_cpu.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+namespace {
+
+template <class T>
+class CpuDegridder final : public Degridder {
+ public:
+  CpuDegridder(const IdgPlan& plan, const IdgSetup& setup)
+      : plan_(plan), setup_(setup), tables_(plan, setup), model_(plan, setup.n_threads) {
+    for (unsigned i = 0; i < setup.n_threads; ++i) predictors_.emplace_back(tables_);
+  }
+
+  void set_model(View<const double, 3> images) override {
+    if (images.extent(0) != setup_.n_image_planes())
+      throw std::invalid_argument("degridder: the model's planes are not the setup's");
+    model_.set(images);
+    grids_.resize({0, 0, 0, 0});
+  }
+
+  void begin_pass(std::size_t first_layer, std::size_t n_layers) override {
+    if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
+    if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
+    first_layer_ = first_layer;
+    grids_.resize({n_layers, plan_.n_v, plan_.n_u, model_.n_planes()});
+    for (std::size_t layer = 0; layer < n_layers; ++layer)
+      model_.transform(plan_.layer_w_lambda(first_layer + layer), grids_.view()[layer]);
+  }
+
+  GridCounts degrid(const GridBlock& block, View<std::complex<float>, 3> data) override {
+    return degrid_into(block, data);
+  }
+  GridCounts degrid(const GridBlock& block, View<std::complex<double>, 3> data) override {
+    return degrid_into(block, data);
+  }
+
+ private:
+  template <class Out>
+  GridCounts degrid_into(const GridBlock& block, View<std::complex<Out>, 3> data) {
+    check_block(block, setup_);
+    if (data.extent(0) != block.uvw_m.extent(0) || data.extent(1) != block.wavenumber.size() ||
+        data.extent(2) != setup_.n_data_planes)
+      throw std::invalid_argument("degridder: the data's shape is not the block's");
+    const Partition parts = partition(plan_, block, {first_layer_, grids_.extent(0)}, setup_.n_threads);
+    parallel_for(setup_.n_threads, parts.tasks.size(), [&](std::size_t i, unsigned thread) {
+      predictors_[thread].predict(block, parts, parts.tasks[i], {grids_, first_layer_}, data);
+    });
+    return {parts.n_visibilities, parts.tasks.size()};
+  }
+
+  IdgPlan plan_;
+  IdgSetup setup_;
+  DegridTables<T> tables_;
+  LayerModel model_;
+  std::vector<SubgridPredictor<T>> predictors_;  ///< one per thread
+  Buffer<std::complex<T>, 4> grids_;             ///< [layer][v][u][plane], cell k at index k mod n
+  std::size_t first_layer_ = 0;
+};
+
+void check_setup(const IdgSetup& setup) {
+  if (setup.n_data_planes < 1 || setup.n_data_planes > 4 || setup.psf != PsfPlane::none ||
+      (setup.aterms == AtermMode::none) != setup.mix.empty())
+    throw std::invalid_argument("degridder: one to four data planes, no PSF, and a mix with A-terms only");
+}
+
+}  // namespace
+
+std::unique_ptr<Degridder> make_degridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
+  check_setup(setup);
+  if (device.kind == Device::Kind::cuda) return make_cuda_degridder(device, plan, setup);
+  if (plan.settings.precision == Precision::single) return std::make_unique<CpuDegridder<float>>(plan, setup);
+  return std::make_unique<CpuDegridder<double>>(plan, setup);
+}
+
+}  // namespace apsyn
