@@ -2,63 +2,16 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "kernels/simulate/component_path.h"
 #include "kernels/simulate/noise.h"
 #include "kernels/simulate/visibilities.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/ionosphere_screen.h"
 #include "libcore/core/parallel.h"
+#include "libcore/core/stokes.h"
 
 namespace apsyn::simulate {
-namespace {
-
 using Complex = std::complex<double>;
-
-Complex coherency(const std::array<double, 4>& stokes_jy, Product product) {
-  const auto [i, q, u, v] = stokes_jy;
-  switch (product) {
-    case Product::XX:
-      return i + q;
-    case Product::XY:
-      return {u, v};
-    case Product::YX:
-      return {u, -v};
-    case Product::YY:
-      return i - q;
-    case Product::RR:
-      return i + v;
-    case Product::RL:
-      return {q, u};
-    case Product::LR:
-      return {q, -u};
-    case Product::LL:
-      return i - v;
-    default:
-      throw std::invalid_argument("simulate_visibilities: products are XX .. YY or RR .. LL");
-  }
-}
-
-/// One component on one baseline: geometry without frequency.
-struct Path {
-  double length_m = 0;     ///< (r_i - r_j) . (s - s_0)
-  double gaussian_m2 = 0;  ///< the exponent of G is -gaussian_m2 / wavelength^2
-  double tec_tecu = 0;     ///< of antenna i beyond that of antenna j
-};
-
-Path path_of(const SkyComponent& component, const Mat3& towards, const Vec3& centre, const Vec3& baseline_m) {
-  Path path;
-  path.length_m = dot(baseline_m, towards[2] - centre);
-  if (component.major_rad > 0) {
-    const double u = dot(baseline_m, towards[0]), v = dot(baseline_m, towards[1]);
-    const double sin_pa = std::sin(component.position_angle_rad),
-                 cos_pa = std::cos(component.position_angle_rad);
-    const double along = component.major_rad * (u * sin_pa + v * cos_pa);
-    const double across = component.minor_rad * (u * cos_pa - v * sin_pa);
-    path.gaussian_m2 = kPi * kPi / (4 * std::log(2.0)) * (along * along + across * across);
-  }
-  return path;
-}
-
-}  // namespace
 
 void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, const SkyRotations& rotations,
                            unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m) {
@@ -70,6 +23,9 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
       (has_ionosphere &&
        rotations.tec_tecu.shape() != View<double, 2>::Shape{n_components, setup.antenna_enu_m.size()}))
     throw std::invalid_argument("simulate_visibilities: shapes disagree");
+  for (Product product : setup.products)
+    if (product < Product::RR)
+      throw std::invalid_argument("simulate_visibilities: products are XX .. YY or RR .. LL");
 
   Buffer<Complex, 3> brightness({n_components, n_chan, n_products});
   for (std::size_t s = 0; s < n_components; ++s)

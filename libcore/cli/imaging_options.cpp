@@ -50,9 +50,10 @@ std::vector<int> parse_list(const char* option, const std::string& text) {
   return numbers;
 }
 
-void add_selection(CLI::App& app, ImagingOptions& options) {
-  app.add_option("--column", options.column, "data column of the Measurement Set (default DATA)")
-      ->type_name("NAME");
+}  // namespace
+
+void add_selection_options(Tool& tool, ImagingOptions& options) {
+  CLI::App& app = tool.app();
   app.add_option_function<std::string>(
          "--field", [&](const std::string& text) { options.fields = parse_list("--field", text); },
          "field numbers, for example 0,2 (default: all)")
@@ -83,6 +84,8 @@ void add_selection(CLI::App& app, ImagingOptions& options) {
       ->expected(2);
 }
 
+namespace {
+
 void add_weighting(Tool& tool, ImagingOptions& options) {
   tool.app()
       .add_option_function<std::string>(
@@ -105,7 +108,10 @@ void add_weighting(Tool& tool, ImagingOptions& options) {
       ->check(CLI::PositiveNumber);
 }
 
-void add_gridding(CLI::App& app, ImagingOptions& options) {
+}  // namespace
+
+void add_gridding_options(Tool& tool, ImagingOptions& options) {
+  CLI::App& app = tool.app();
   app.add_option("--accuracy", options.accuracy,
                  "relative error of the image, 1e-12 to 0.1; chooses the next five (default 2e-6)")
       ->type_name("EPS");
@@ -122,8 +128,6 @@ void add_gridding(CLI::App& app, ImagingOptions& options) {
       ->type_name("KIND")
       ->check(CLI::IsMember({"single", "double"}));
 }
-
-}  // namespace
 
 void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs) {
   CLI::App& app = tool.app();
@@ -158,9 +162,11 @@ void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::s
   app.add_option("--channels-out", options.channels_out, "split the band into this many images (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 65536));
-  add_selection(app, options);
+  app.add_option("--column", options.column, "data column of the Measurement Set (default DATA)")
+      ->type_name("NAME");
+  add_selection_options(tool, options);
   add_weighting(tool, options);
-  add_gridding(app, options);
+  add_gridding_options(tool, options);
 }
 
 }  // namespace apsyn

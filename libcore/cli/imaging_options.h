@@ -34,8 +34,12 @@ struct ImagingOptions {
   std::string taper = "pswf", precision;  ///< precision: single, double or empty
 };
 
-/// `inputs` is where the tool's positional inputs go: --size takes one or two numbers and gives back what is
-/// none.
+/// --field, --spw, --interval, --channel-range.
+void add_selection_options(Tool& tool, ImagingOptions& options);
+/// --accuracy and what it chooses.
+void add_gridding_options(Tool& tool, ImagingOptions& options);
+/// All of them. `inputs` is where the tool's positional inputs go: --size takes one or two numbers and gives
+/// back what is none.
 void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs);
 
 }  // namespace apsyn

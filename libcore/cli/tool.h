@@ -44,6 +44,7 @@ class Tool {
   ~Tool();
   CLI::App& app() { return *app_; }
   CommonOptions& common() { return common_; }
+  const CommonOptions& common() const { return common_; }
   const std::string& name() const { return name_; }
 
   /// Positional INPUT...; `max_inputs` 0 = any number. After parsing, no INPUT and stdin no terminal = {"-"}.

@@ -46,13 +46,6 @@ void sync_path(const std::string& path, int flags) {
   if (failed) throw FailureError("{}: cannot sync: {}", path, std::strerror(error));
 }
 
-void sync_tree(const std::string& path) {
-  if (fs::is_directory(path))
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
-      sync_path(entry.path(), entry.is_directory() ? O_RDONLY | O_DIRECTORY : O_RDONLY);
-  sync_path(path, O_RDONLY);
-}
-
 std::string trimmed(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -71,6 +64,13 @@ void check_replaceable(const std::string& path) {
 }
 
 }  // namespace
+
+void sync_tree(const std::string& path) {
+  if (fs::is_directory(path))
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
+      sync_path(entry.path(), entry.is_directory() ? O_RDONLY | O_DIRECTORY : O_RDONLY);
+  sync_path(path, O_RDONLY);
+}
 
 void check_output(const std::string& path, bool overwrite) {
   if (path.empty()) throw UsageError("the output has no name: give --output PATH");

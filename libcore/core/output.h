@@ -14,6 +14,9 @@ namespace apsyn {
 /// or not writable; call it before any long work. "-" checks that standard output is no terminal.
 void check_output(const std::string& path, bool overwrite);
 
+/// fsyncs a file, or a folder with everything in it. FailureError.
+void sync_tree(const std::string& path);
+
 /// The claim on one output name, a file or a folder (Measurement Sets). The temporary name is target +
 /// ".part". It is removed when the claim is dropped without commit(), on SIGINT, SIGTERM and SIGHUP, and when
 /// an exception ends the tool.

@@ -95,4 +95,70 @@ std::vector<PlaneRecipe> parse_planes(std::string_view text, const std::vector<P
   return planes;
 }
 
+std::complex<double> coherency(const std::array<double, 4>& stokes_jy, Product product) {
+  const auto [i, q, u, v] = stokes_jy;
+  switch (product) {
+    case Product::I:
+      return i;
+    case Product::Q:
+      return q;
+    case Product::U:
+      return u;
+    case Product::V:
+      return v;
+    case Product::XX:
+      return i + q;
+    case Product::XY:
+      return {u, v};
+    case Product::YX:
+      return {u, -v};
+    case Product::YY:
+      return i - q;
+    case Product::RR:
+      return i + v;
+    case Product::RL:
+      return {q, u};
+    case Product::LR:
+      return {q, -u};
+    case Product::LL:
+      return i - v;
+  }
+  return 0;
+}
+
+Buffer<std::complex<double>, 2> products_of_planes(const std::vector<std::string>& planes,
+                                                   const std::vector<Product>& products,
+                                                   const std::string& source) {
+  constexpr std::string_view stokes = "IQUV";
+  const auto is_stokes = [&](const std::string& name) {
+    return name.size() == 1 && stokes.find(name) != std::string_view::npos;
+  };
+  Buffer<std::complex<double>, 2> mix({products.size(), planes.size()});
+  std::vector<bool> served(products.size(), is_stokes(planes[0]));
+  for (std::size_t plane = 0; plane < planes.size(); ++plane) {
+    const std::string& name = planes[plane];
+    if (is_stokes(name) != is_stokes(planes[0]))
+      throw DataError("{}: planes {}: Stokes parameters and products of feeds do not go together", source,
+                      fmt::join(planes, ","));
+    bool used = false;
+    for (std::size_t p = 0; p < products.size(); ++p) {
+      if (is_stokes(name)) {
+        std::array<double, 4> unit{};
+        unit[stokes.find(name)] = 1;
+        mix(p, plane) = coherency(unit, products[p]);
+      } else if (product_name(products[p]) == name) {
+        mix(p, plane) = 1;
+      }
+      if (mix(p, plane) != 0.0) used = served[p] = true;
+    }
+    if (!used && !is_stokes(name))
+      throw DataError("{}: plane {}: the data have {} only", source, name, names_of(products));
+  }
+  for (std::size_t p = 0; p < products.size(); ++p)
+    if (!served[p] && is_parallel(products[p]))
+      throw DataError("{}: planes {}: they do not tell {} of the data: give a model in Stokes I", source,
+                      fmt::join(planes, ","), product_name(products[p]));
+  return mix;
+}
+
 }  // namespace apsyn

@@ -4,6 +4,7 @@
 // 2, U = -i (RL - LR) / 2.
 #pragma once
 
+#include <array>
 #include <complex>
 #include <string>
 #include <string_view>
@@ -24,5 +25,18 @@ struct PlaneRecipe {
 /// UsageError for a name that is none, named twice or not in the data, and for cross products, whose images
 /// are complex.
 std::vector<PlaneRecipe> parse_planes(std::string_view text, const std::vector<Product>& products);
+
+/// What a source of brightness I, Q, U, V (Jy) puts into a product, the inverse of the planes above: XX = I +
+/// Q, YY = I - Q, XY = U + iV, YX = U - iV; RR = I + V, LL = I - V, RL = Q + iU, LR = Q - iU; I, Q, U, V
+/// themselves.
+std::complex<double> coherency(const std::array<double, 4>& stokes_jy, Product product);
+
+/// The other direction of parse_planes: [product][plane], product = sum of coefficient * plane. Planes are I,
+/// Q, U, V, of which missing ones count as 0, or XX, YY, RR, LL, which leave cross products at 0. DataError,
+/// beginning with `source`, for planes of both kinds, for a feed's plane that the data lack, and when the
+/// data have a parallel-hand product that no such plane tells.
+Buffer<std::complex<double>, 2> products_of_planes(const std::vector<std::string>& planes,
+                                                   const std::vector<Product>& products,
+                                                   const std::string& source);
 
 }  // namespace apsyn

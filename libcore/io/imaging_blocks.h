@@ -6,6 +6,7 @@
 
 #include "libcore/core/imaging.h"
 #include "libcore/core/stokes.h"
+#include "libcore/io/measurement_set.h"
 
 namespace apsyn {
 
@@ -16,6 +17,11 @@ std::vector<std::size_t> channels_in(const std::vector<double>& channel_hz, cons
 void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> weight,
                  const std::vector<std::size_t>& channels, const std::vector<PlaneRecipe>& planes,
                  ImagingBlock& block);
+
+/// Fills uvw_m and path_m of `block` with the rows' coordinates about `centre`. Returns the rows whose
+/// coordinates are no numbers: they are 0 in the block.
+std::vector<std::size_t> move_to_centre(const MsRows& rows, const std::vector<MsField>& fields,
+                                        const SkyDirection& centre, ImagingBlock& block);
 
 /// Distinct frequencies of all the lists, rising.
 std::vector<double> merge_channels(const std::vector<std::vector<double>>& lists);

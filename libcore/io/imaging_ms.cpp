@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cmath>
-#include <utility>
 
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
-#include "libcore/core/rephase.h"
 #include "libcore/io/imaging_blocks.h"
 #include "libcore/io/imaging_source.h"
 #include "libcore/io/measurement_set.h"
 
 namespace apsyn {
 namespace {
-
-/// Directions closer than this are the same phase centre: 0.2 micro-arcseconds.
-constexpr double same_direction_rad = 1e-12;
 
 class MsSource final : public ImagingSource {
  public:
@@ -70,7 +64,8 @@ class MsSource final : public ImagingSource {
         name_stations(block);
         block.channel_hz.resize({channels.size()});
         for (std::size_t i = 0; i < channels.size(); ++i) block.channel_hz(i) = channel_hz[channels[i]];
-        move_to_centre(block, reader);
+        for (std::size_t row : move_to_centre(rows_, reader.fields(), info_.centre, block))
+          for (float& weight : block.weight.view()[row]) weight = 0;
         return true;
       }
     }
@@ -112,34 +107,6 @@ class MsSource final : public ImagingSource {
     std::vector<std::string> result;
     for (const PlaneRecipe& plane : planes) result.push_back(plane.name);
     return result;
-  }
-
-  void move_to_centre(ImagingBlock& block, const MeasurementSetReader& reader) const {
-    const auto& fields = reader.fields();
-    std::vector<std::pair<bool, Rephasing>> moves;
-    bool any = false;
-    for (const MsField& field : fields) {
-      const bool moved = separation_rad(field.phase_centre, info_.centre) > same_direction_rad;
-      moves.emplace_back(moved, make_rephasing(field.phase_centre, info_.centre));
-    }
-    const std::size_t n_row = rows_.uvw_m.extent(0);
-    block.uvw_m.resize({n_row, 3});
-    block.path_m.resize({n_row});
-    for (std::size_t row = 0; row < n_row; ++row) {
-      Vec3 uvw{rows_.uvw_m(row, 0), rows_.uvw_m(row, 1), rows_.uvw_m(row, 2)};
-      const auto field = static_cast<std::size_t>(rows_.field[row]);
-      if (field < moves.size() && moves[field].first) {
-        any = true;
-        block.path_m(row) = dot(moves[field].second.path, uvw);
-        uvw = multiply(moves[field].second.rotation, uvw);
-      }
-      if (!std::isfinite(uvw[0] + uvw[1] + uvw[2])) {
-        uvw = {};
-        for (float& weight : block.weight.view()[row]) weight = 0;
-      }
-      for (std::size_t i = 0; i < 3; ++i) block.uvw_m(row, i) = uvw[i];
-    }
-    if (!any) block.path_m.resize({0});
   }
 
   ImagingInfo info_;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
@@ -11,54 +8,38 @@
 #include "libcore/io/coordinates.h"
 #include "libcore/io/imaging_blocks.h"
 #include "libcore/io/imaging_source.h"
+#include "libcore/io/temporary_file.h"
 #include "libcore/io/visibility_stream.h"
 
 namespace apsyn {
 namespace {
 
-/// Records of a stream, kept in a file without a name, which vanishes with the process however it ends.
+/// Records of a stream that cannot be read twice.
 class RecordStore {
  public:
-  RecordStore() : file_(std::tmpfile()) {
-    if (file_ == nullptr) fail("cannot create a temporary file");
-  }
-  ~RecordStore() {
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  RecordStore(const RecordStore&) = delete;
   void append(const VisibilityRecord& record) {
-    put(&record.index, sizeof record.index);
-    put(record.data.data(), record.data.size() * sizeof(std::complex<float>));
-    put(record.weight.data(), record.weight.size() * sizeof(float));
+    file_.write(&record.index, sizeof record.index);
+    file_.write(record.data.data(), record.data.size() * sizeof(std::complex<float>));
+    file_.write(record.weight.data(), record.weight.size() * sizeof(float));
     ++n_records_;
   }
   void rewind() {
-    if (std::fflush(file_) != 0 || std::fseek(file_, 0, SEEK_SET) != 0) fail("cannot rewind");
+    file_.seek(0);
     next_ = 0;
   }
   /// `record` has its shapes already.
   bool read(VisibilityRecord& record) {
     if (next_ == n_records_) return false;
-    get(&record.index, sizeof record.index);
-    get(record.data.data(), record.data.size() * sizeof(std::complex<float>));
-    get(record.weight.data(), record.weight.size() * sizeof(float));
+    file_.read(&record.index, sizeof record.index);
+    file_.read(record.data.data(), record.data.size() * sizeof(std::complex<float>));
+    file_.read(record.weight.data(), record.weight.size() * sizeof(float));
     ++next_;
     return true;
   }
   std::size_t n_records() const { return n_records_; }
 
  private:
-  [[noreturn]] static void fail(const char* what) {
-    throw FailureError("temporary file: {}: {}: set TMPDIR to a folder with space", what,
-                       std::strerror(errno));
-  }
-  void put(const void* bytes, std::size_t n) {
-    if (std::fwrite(bytes, 1, n, file_) != n) fail("cannot write");
-  }
-  void get(void* bytes, std::size_t n) {
-    if (std::fread(bytes, 1, n, file_) != n) fail("cannot read back");
-  }
-  std::FILE* file_;
+  TemporaryFile file_;
   std::size_t n_records_ = 0, next_ = 0;
 };
 

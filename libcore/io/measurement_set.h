@@ -23,7 +23,7 @@ struct MsField {
 };
 
 struct MsSelection {
-  std::string column = "DATA";
+  std::string column = "DATA";                        ///< empty: coordinates alone
   std::vector<int> fields, spws;                      ///< empty = all
   std::int64_t first_row = 0, n_rows = -1;            ///< in main-table rows
   std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
@@ -32,10 +32,12 @@ struct MsSelection {
 };
 
 /// Rows of one DATA_DESC_ID. Flags, uvw that is no number (0 then), WEIGHT, WEIGHT_SPECTRUM and NaN are
-/// already folded into `weight`: 0 = no data, and data is then 0 too.
+/// already folded into `weight`: 0 = no data, and data is then 0 too. Of coordinates alone data and weight
+/// have no planes, and uvw is as stored even when it is no number.
 struct MsRows {
-  int spw = 0;              ///< index into spectral_windows(), also the channel axis below
-  Buffer<double, 2> uvw_m;  ///< [row][3] as stored
+  int spw = 0;               ///< index into spectral_windows(), also the channel axis below
+  int data_description = 0;  ///< as DATA_DESC_ID
+  Buffer<double, 2> uvw_m;   ///< [row][3] as stored
   std::vector<double> time_mjd_s, interval_s;
   std::vector<int> ant1, ant2, field;
   std::vector<std::int64_t> row_number;  ///< in the main table

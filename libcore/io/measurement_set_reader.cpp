@@ -86,6 +86,7 @@ struct MeasurementSetReader::State {
 
   void copy_scalars(MsRows& out, const std::vector<std::size_t>& batch) const {
     const std::size_t n = batch.size();
+    out.data_description = scalars.data_description[batch.front()];
     out.time_mjd_s.resize(n);
     out.interval_s.resize(n);
     out.ant1.resize(n);

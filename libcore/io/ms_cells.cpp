@@ -64,15 +64,19 @@ void require_column(const casacore::Table& table, const std::string& path, const
 
 MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
                            const std::string& path)
-    : meta_(meta), first_channel_(selection.first_channel), path_(path) {
-  for (const std::string& name :
-       {std::string("UVW"), std::string("FLAG"), std::string("WEIGHT"), selection.column})
-    require_column(table, path, name);
+    : meta_(meta),
+      first_channel_(selection.first_channel),
+      path_(path),
+      coordinates_alone_(selection.column.empty()) {
+  require_column(table, path, "UVW");
   uvw_column_.attach(table, "UVW");
+  uvw_tiles_ = MsTileCheck(table, "UVW", path);
+  if (coordinates_alone_) return;
+  for (const std::string& name : {std::string("FLAG"), std::string("WEIGHT"), selection.column})
+    require_column(table, path, name);
   data_column_.attach(table, selection.column);
   flag_column_.attach(table, "FLAG");
   weight_column_.attach(table, "WEIGHT");
-  uvw_tiles_ = MsTileCheck(table, "UVW", path);
   data_tiles_ = MsTileCheck(table, selection.column, path);
   flag_tiles_ = MsTileCheck(table, "FLAG", path);
   weight_tiles_ = MsTileCheck(table, "WEIGHT", path);
@@ -117,25 +121,40 @@ bool MsCellReader::has_weight_spectrum(const Cells& cells) const {
                                  static_cast<ssize_t>(cells.description.n_chan)));
 }
 
+void MsCellReader::load_uvw(const Cells& cells) {
+  uvw_tiles_.check(cells.first_row, IPosition(1, 3));
+  load(uvw_column_, cells, false, uvw_);
+  const ssize_t n_read = uvw_.shape()[uvw_.ndim() - 1];
+  if (!uvw_.shape().isEqual(IPosition(2, 3, n_read)))
+    throw DataError("{}: row {}: UVW has shape {}", path_, cells.first_row, uvw_.shape().toString());
+}
+
 void MsCellReader::read(MsRows& rows, const MsScalars& scalars, const std::vector<std::size_t>& wanted) {
   const Cells cells(meta_, scalars, wanted);
+  load_uvw(cells);
+  if (coordinates_alone_) {
+    const std::size_t n_row = cells.wanted.size();
+    rows.spw = cells.description.spw;
+    rows.uvw_m.resize({n_row, 3});
+    rows.data.resize({n_row, cells.n_chan, 0});
+    rows.weight.resize({n_row, cells.n_chan, 0});
+    for (std::size_t row = 0; row < n_row; ++row)
+      std::copy_n(uvw_.data() + 3 * cells.at[row], 3, &rows.uvw_m(row, 0));
+    return;
+  }
   check_shape(data_column_, cells);
   check_shape(flag_column_, cells);
   const bool spectrum = has_weight_spectrum(cells);
   const IPosition cell = data_column_.shape(cells.first_row), per_correlation(1, cell[0]);
-  uvw_tiles_.check(cells.first_row, IPosition(1, 3));
   data_tiles_.check(cells.first_row, cell);
   flag_tiles_.check(cells.first_row, cell);
   spectrum ? spectrum_tiles_.check(cells.first_row, cell)
            : weight_tiles_.check(cells.first_row, per_correlation);
-  load(uvw_column_, cells, false, uvw_);
   load(data_column_, cells, true, data_);
   load(flag_column_, cells, true, flag_);
   spectrum ? load(*spectrum_column_, cells, true, weight_) : load(weight_column_, cells, false, weight_);
   const ssize_t n_read = uvw_.shape()[uvw_.ndim() - 1];
   const auto n_corr = static_cast<ssize_t>(cells.description.n_corr);
-  if (!uvw_.shape().isEqual(IPosition(2, 3, n_read)))
-    throw DataError("{}: row {}: UVW has shape {}", path_, cells.first_row, uvw_.shape().toString());
   if (!spectrum && !weight_.shape().isEqual(IPosition(2, n_corr, n_read)))
     throw DataError("{}: row {}: WEIGHT has shape {}, not one value per correlation", path_, cells.first_row,
                     weight_.shape().toString());

@@ -53,6 +53,9 @@ struct MsScalars {
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
                   std::size_t n_rows);
 
+/// The type of the storage manager that holds a column.
+std::string storage_manager(const casacore::Table& table, const std::string& column);
+
 /// A tiled column's own account of its shapes, which casacore trusts: where it disagrees with the table,
 /// reading would leave the cell's memory. Other storage managers pass.
 class MsTileCheck {
@@ -80,6 +83,7 @@ class MsCellReader {
   template <class T>
   void load(const casacore::ArrayColumn<T>& column, const Cells& cells, bool channels,
             casacore::Array<T>& into);
+  void load_uvw(const Cells& cells);
   bool has_weight_spectrum(const Cells& cells) const;
   void check_shape(const casacore::TableColumn& column, const Cells& cells) const;
   void fold(MsRows& rows, const Cells& cells, bool spectrum) const;
@@ -87,6 +91,7 @@ class MsCellReader {
   const MsMetadata& meta_;
   std::size_t first_channel_;
   std::string path_;
+  bool coordinates_alone_;
   casacore::ArrayColumn<double> uvw_column_;
   casacore::ArrayColumn<casacore::Complex> data_column_;
   casacore::ArrayColumn<casacore::Bool> flag_column_;

@@ -255,20 +255,24 @@ void fill_times_and_history(casacore::MeasurementSet& ms, const MsDescription& d
   casacore::MSObservationColumns(ms.observation()).timeRange().put(0, span);
   casacore::MSFieldColumns(ms.field()).time().put(0, range.first_s);
 
-  casacore::MSHistory& table = ms.history();
+  append_history(ms.history(), description.history, range.last_s);
+}
+
+void append_history(casacore::MSHistory& table, const std::vector<std::string>& lines, double time_s) {
   casacore::MSHistoryColumns columns(table);
-  table.addRow(description.history.size());
-  for (std::size_t i = 0; i < description.history.size(); ++i) {
-    // The time of the observation, not of the run, so that a rerun gives the same bytes.
-    columns.time().put(i, range.last_s);
-    columns.observationId().put(i, 0);
-    columns.message().put(i, description.history[i]);
-    columns.priority().put(i, "INFO");
-    columns.origin().put(i, "apsyn");
-    columns.objectId().put(i, 0);
-    columns.application().put(i, "apsyn");
-    columns.cliCommand().put(i, Vector<String>(1, description.history[i]));
-    columns.appParams().put(i, Vector<String>(1, ""));
+  casacore::rownr_t row = table.nrow();
+  table.addRow(lines.size());
+  for (const std::string& line : lines) {
+    columns.time().put(row, time_s);
+    columns.observationId().put(row, 0);
+    columns.message().put(row, line);
+    columns.priority().put(row, "INFO");
+    columns.origin().put(row, "apsyn");
+    columns.objectId().put(row, 0);
+    columns.application().put(row, "apsyn");
+    columns.cliCommand().put(row, Vector<String>(1, line));
+    columns.appParams().put(row, Vector<String>(1, ""));
+    ++row;
   }
 }
 

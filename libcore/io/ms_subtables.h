@@ -22,4 +22,8 @@ void fill_subtables(casacore::MeasurementSet& ms, const MsDescription& descripti
 void fill_times_and_history(casacore::MeasurementSet& ms, const MsDescription& description,
                             const MsTimeRange& range);
 
+/// Adds a row for each line. The time is the observation's, not the run's, so that a rerun gives the same
+/// bytes.
+void append_history(casacore::MSHistory& table, const std::vector<std::string>& lines, double time_s);
+
 }  // namespace apsyn

@@ -4,10 +4,8 @@
 #include "libcore/io/ms_rows.h"
 
 namespace apsyn {
-namespace {
 
-/// The type of the storage manager that holds a column.
-std::string manager_type(const casacore::Table& table, const std::string& column) {
+std::string storage_manager(const casacore::Table& table, const std::string& column) {
   const casacore::Record managers = table.dataManagerInfo();
   for (int i = 0; i < static_cast<int>(managers.nfields()); ++i) {
     const casacore::Record& manager = managers.subRecord(casacore::RecordFieldId(i));
@@ -17,11 +15,9 @@ std::string manager_type(const casacore::Table& table, const std::string& column
   return "";
 }
 
-}  // namespace
-
 MsTileCheck::MsTileCheck(const casacore::Table& table, const std::string& column, const std::string& path)
     : column_(column), path_(path) {
-  const std::string type = manager_type(table, column);
+  const std::string type = storage_manager(table, column);
   if (type.rfind("Tiled", 0) != 0) return;
   tiles_.emplace(table, column, true);
   for (casacore::uInt cube = 0; cube < tiles_->nhypercubes(); ++cube) {

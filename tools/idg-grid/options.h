@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/idg/idg.h"
+#include "kernels/idg/settings.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/io/imaging_source.h"
@@ -49,18 +49,6 @@ inline ImagingSelection selection_of(const ImagingOptions& options) {
           .n_channels = options.n_channels,
           .planes = options.planes,
           .centre = options.centre};
-}
-
-inline IdgSettings idg_settings(const ImagingOptions& options) {
-  IdgSettings settings{.accuracy = options.accuracy,
-                       .subgrid = options.subgrid,
-                       .kernel_padding = options.kernel_padding,
-                       .padding = options.padding,
-                       .taper = options.taper == "kb" ? TaperKind::kaiser_bessel : TaperKind::pswf};
-  if (options.precision == "double" || (options.precision.empty() && options.accuracy > 0 &&
-                                        precision_for(options.accuracy) == Precision::double_))
-    settings.precision = Precision::double_;
-  return settings;
 }
 
 inline WeightSettings weight_settings(const ImagingOptions& options) {

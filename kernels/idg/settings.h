@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From what a command line says to IdgSettings.
+#pragma once
+
+#include "kernels/idg/idg.h"
+
+namespace apsyn {
+
+/// `options` has accuracy, subgrid, kernel_padding and padding (0 = not given), taper ("kb" or "pswf") and
+/// precision ("single", "double", or empty: as the accuracy needs it).
+template <class Options>
+IdgSettings idg_settings(const Options& options) {
+  IdgSettings settings{.accuracy = options.accuracy,
+                       .subgrid = options.subgrid,
+                       .kernel_padding = options.kernel_padding,
+                       .padding = options.padding,
+                       .taper = options.taper == "kb" ? TaperKind::kaiser_bessel : TaperKind::pswf};
+  if (options.precision == "double" || (options.precision.empty() && options.accuracy > 0 &&
+                                        precision_for(options.accuracy) == Precision::double_))
+    settings.precision = Precision::double_;
+  return settings;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/measurement_set_columns.h"
+
+#include <casacore/casa/Arrays/Slicer.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/RefRows.h>
+
+#include <algorithm>
+
+#include "libcore/core/output.h"
+#include "libcore/io/ms_metadata.h"
+#include "libcore/io/ms_rows.h"
+#include "libcore/io/ms_update.h"
+
+namespace apsyn {
+namespace {
+
+using casacore::IPosition;
+using casacore::Slicer;
+using Cells = casacore::Array<casacore::Complex>;
+
+/// Turns casacore's exceptions while writing into ours.
+template <class Work>
+auto with_writing(const std::string& path, Work work) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw FailureError("{}: cannot write: {}: check the free space", path, printable(error.what()));
+  }
+}
+
+casacore::Table open_to_read(const std::string& path) {
+  adopt_casacore_log();
+  return casacore::Table(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
+}
+
+casacore::Table open_to_write(const std::string& path) {
+  adopt_casacore_log();
+  try {
+    return casacore::Table(path, casacore::TableLock(casacore::TableLock::PermanentLocking),
+                           casacore::Table::Update);
+  } catch (const std::exception& error) {
+    throw FailureError("{}: cannot be opened for writing: {}: does another program use it?", path,
+                       printable(error.what()));
+  }
+}
+
+/// Channels first .. first + n - 1 of the wanted ones, adjacent in the cells.
+struct ChannelRun {
+  std::size_t at = 0, first = 0, n = 0;
+};
+std::vector<ChannelRun> adjacent(const std::vector<std::size_t>& channels) {
+  std::vector<ChannelRun> runs;
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    if (!runs.empty() && runs.back().first + runs.back().n == channels[i])
+      ++runs.back().n;
+    else
+      runs.push_back({i, channels[i], 1});
+  }
+  return runs;
+}
+
+/// Where rows and channels of a call lie in a column.
+class Addresses {
+ public:
+  Addresses(const MsMetadata& meta, const MsSelection& selection, const MsRows& rows,
+            const std::vector<std::size_t>& channels)
+      : description(meta.data_descriptions[static_cast<std::size_t>(rows.data_description)]),
+        runs(adjacent(channels)),
+        first_channel_(selection.first_channel),
+        numbers_(rows.row_number.size()) {
+    for (std::size_t i = 0; i < rows.row_number.size(); ++i)
+      numbers_[i] = static_cast<casacore::rownr_t>(rows.row_number[i]);
+  }
+  casacore::RefRows rows() const { return casacore::RefRows(numbers_, false, true); }
+  casacore::rownr_t first_row() const { return numbers_[0]; }
+  IPosition cell() const {
+    return IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(description.n_chan));
+  }
+  Slicer section(const ChannelRun& run) const {
+    return Slicer(IPosition(2, 0, static_cast<ssize_t>(first_channel_ + run.first)),
+                  IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n)));
+  }
+  IPosition shape(const ChannelRun& run) const {
+    return IPosition(3, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n),
+                     static_cast<ssize_t>(numbers_.size()));
+  }
+  /// Calls copy(index in the cells' array, row, chan of the call, product) for all cells of a run.
+  template <class Copy>
+  void for_cells(const ChannelRun& run, Copy copy) const {
+    std::size_t at = 0;
+    for (std::size_t row = 0; row < numbers_.size(); ++row)
+      for (std::size_t chan = 0; chan < run.n; ++chan, at += description.n_corr)
+        for (std::size_t p = 0; p < description.corr_of.size(); ++p)
+          if (description.corr_of[p] >= 0)
+            copy(at + static_cast<std::size_t>(description.corr_of[p]), row, run.at + chan, p);
+  }
+
+  const MsDataDescription& description;
+  const std::vector<ChannelRun> runs;
+
+ private:
+  std::size_t first_channel_;
+  casacore::Vector<casacore::rownr_t> numbers_;
+};
+
+/// DataError when the cells of the rows are not there in the shape that their data description says.
+void check_cells(const casacore::TableColumn& column, const MsTileCheck& tiles, const Addresses& addresses,
+                 const MsRows& rows, const std::string& path) {
+  const IPosition expected = addresses.cell();
+  const bool fixed = column.columnDesc().isFixedShape();
+  const std::size_t n_check = fixed ? 1 : rows.row_number.size();
+  for (std::size_t i = 0; i < n_check; ++i) {
+    const auto row = static_cast<casacore::rownr_t>(rows.row_number[i]);
+    const std::string name = column.columnDesc().name();
+    if (!column.isDefined(row)) throw DataError("{}: row {}: {} holds nothing", path, row, name);
+    if (!column.shape(row).isEqual(expected))
+      throw DataError("{}: row {}: {} has shape {}, its data description says {}", path, row, name,
+                      column.shape(row).toString(), expected.toString());
+    tiles.check(row, expected);
+  }
+}
+
+}  // namespace
+
+struct VisibilityColumnReader::State {
+  std::string path;
+  MsSelection selection;
+  casacore::Table table;
+  MsMetadata meta;
+  casacore::ArrayColumn<casacore::Complex> column;
+  MsTileCheck tiles;
+  Cells cells;
+
+  State(const std::string& name, const MsSelection& wanted)
+      : path(name),
+        selection(wanted),
+        table(open_to_read(name)),
+        meta(read_ms_metadata(table, name, wanted)) {
+    require_visibility_column(table, path, wanted.column);
+    column.attach(table, wanted.column);
+    tiles = MsTileCheck(table, wanted.column, path);
+  }
+};
+
+VisibilityColumnReader::VisibilityColumnReader(const std::string& path, const MsSelection& selection)
+    : state_(with_measurement_set(path, [&] { return std::make_unique<State>(path, selection); })) {}
+VisibilityColumnReader::~VisibilityColumnReader() = default;
+
+void VisibilityColumnReader::read(const MsRows& rows, const std::vector<std::size_t>& channels,
+                                  View<std::complex<float>, 3> data) {
+  if (rows.row_number.empty()) return;
+  with_measurement_set(state_->path, [&] {
+    const Addresses addresses(state_->meta, state_->selection, rows, channels);
+    check_cells(state_->column, state_->tiles, addresses, rows, state_->path);
+    std::fill(data.begin(), data.end(), std::complex<float>{});
+    for (const ChannelRun& run : addresses.runs) {
+      state_->column.getColumnCells(addresses.rows(), addresses.section(run), state_->cells, true);
+      const casacore::Complex* from = state_->cells.data();
+      addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
+        data(row, chan, p) = from[at];
+      });
+    }
+  });
+}
+
+VisibilityColumnState inspect_visibility_column(const std::string& path, const MsSelection& selection) {
+  return with_measurement_set(path, [&]() -> VisibilityColumnState {
+    const casacore::Table table = open_to_read(path);
+    if (!casacore::Table::isWritable(path))
+      throw FailureError("{}: is not writable: change its permissions, or work on a copy", path);
+    check_visibility_name(table, path, selection.column);
+    if (table.tableDesc().isColumn(selection.column)) return {true, 0};
+    return {false, visibility_bytes(table, path)};
+  });
+}
+
+struct VisibilityColumnWriter::State {
+  std::string path;
+  MsSelection selection;
+  casacore::Table table;
+  MsMetadata meta;
+  casacore::ArrayColumn<casacore::Complex> column;
+  MsTileCheck tiles;
+  Cells cells;
+
+  State(const std::string& name, const MsSelection& wanted)
+      : path(name),
+        selection(wanted),
+        table(open_to_write(name)),
+        meta(with_measurement_set(name, [&] { return read_ms_metadata(table, name, wanted); })) {
+    keep_open(table);
+    if (!table.tableDesc().isColumn(wanted.column)) add_visibility_column(table, path, wanted.column);
+    if (!table.isColumnWritable(wanted.column))
+      throw FailureError("{}: column {} cannot be written: its storage manager only reads: choose another",
+                         path, wanted.column);
+    column.attach(table, wanted.column);
+    tiles = MsTileCheck(table, wanted.column, path);
+  }
+};
+
+VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection) {
+  inspect_visibility_column(path, selection);
+  state_ = std::make_unique<State>(path, selection);
+}
+VisibilityColumnWriter::~VisibilityColumnWriter() = default;
+
+void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::size_t>& channels,
+                                   View<const std::complex<float>, 3> data) {
+  if (rows.row_number.empty()) return;
+  State& state = *state_;
+  const Addresses addresses(state.meta, state.selection, rows, channels);
+  with_measurement_set(state.path, [&] {
+    define_cells(state.column, addresses.cell(), rows.row_number);
+    check_cells(state.column, state.tiles, addresses, rows, state.path);
+  });
+  with_writing(state.path, [&] {
+    for (const ChannelRun& run : addresses.runs) {
+      state.cells.resize(addresses.shape(run));
+      casacore::Complex* to = state.cells.data();
+      addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
+        to[at] = data(row, chan, p);
+      });
+      state.column.putColumnCells(addresses.rows(), addresses.section(run), state.cells);
+    }
+  });
+}
+
+void VisibilityColumnWriter::commit(const std::vector<std::string>& history) {
+  State& state = *state_;
+  with_writing(state.path, [&] {
+    flush_column(state.table, state.selection.column);
+    add_history(state.table, history);
+  });
+  sync_tree(state.path);
+}
+
+}  // namespace apsyn
