@@ -4,6 +4,7 @@
 // V_pq has J_p conj(J_q), where what all stations share cancels, and without it the screens are much
 // smoother.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -57,27 +58,28 @@ class ScreenPart final : public AtermPart {
     });
   }
 
-  /// How far the middles between neighbouring pixels are from cubic interpolation, in the TEC between the
-  /// first station and the one farthest from it.
+  /// How far the middles between neighbouring pixels are from Lagrange interpolation of eight, in the TEC
+  /// between the first station and the one farthest from it, with the centre of the grid at the zenith.
   std::vector<std::string> warnings(const AtermGrid& grid) const override {
-    if (grid.side < 4 || enu_m_.size() < 2) return {};
+    if (grid.side < 8 || enu_m_.size() < 2) return {};
     const auto distance = [&](const Vec3& a) { return dot(a - enu_m_[0], a - enu_m_[0]); };
     const Vec3 far = *std::max_element(enu_m_.begin(), enu_m_.end(), [&](const Vec3& a, const Vec3& b) {
       return distance(a) < distance(b);
     });
-    const AtermGrid fine{grid.centre, 2 * grid.side - 1, grid.step_l_rad / 2, grid.step_m_rad / 2};
-    const auto sky = local_sky(frame_, from_mjd_seconds(first_mjd_s_), fine);
-    const auto tec = [&](std::size_t y, std::size_t x) {
-      const Vec3& direction = sky[y * fine.side + x].direction;
+    const auto tec = [&](double l, double m) {
+      const Vec3 direction{l, m, std::sqrt(1 - l * l - m * m)};
       return screen_.extended_tec(far, direction, 0) - screen_.extended_tec(enu_m_[0], direction, 0);
     };
+    constexpr std::array<double, 8> kLagrange{-5, 49, -245, 1225, 1225, -245, 49, -5};  // over 2048
     double sum = 0;
     std::size_t n = 0;
-    for (std::size_t y = 0; y < fine.side; ++y)
-      for (std::size_t x = 3; x + 3 < fine.side; x += 2) {
-        if (std::hypot(fine.l(x), fine.m(y)) > 0.9) continue;  // the horizon is sharp
-        const double error =
-            tec(y, x) - (9 * (tec(y, x - 1) + tec(y, x + 1)) - tec(y, x - 3) - tec(y, x + 3)) / 16;
+    for (std::size_t y = 0; y < grid.side; ++y)
+      for (std::size_t x = 3; x + 4 < grid.side; ++x) {
+        const double m = grid.m(y), middle = 0.5 * (grid.l(x) + grid.l(x + 1));
+        if (std::hypot(std::abs(middle) + 3.5 * std::abs(grid.step_l_rad), m) > 0.9)
+          continue;  // the horizon is sharp
+        double error = -tec(middle, m);
+        for (std::size_t i = 0; i < 8; ++i) error += kLagrange[i] / 2048 * tec(grid.l(x + i - 3), m);
         sum += error * error;
         ++n;
       }
@@ -85,8 +87,8 @@ class ScreenPart final : public AtermPart {
         n == 0 ? 0 : std::abs(ionosphere_phase_rad(std::sqrt(sum / static_cast<double>(n)), kWarning_hz));
     if (!(rms_rad > kWarning_rad)) return {};
     return {fmt::format(
-        "{}: {} has structure finer than the subgrid's pixels of {}: some {:.2g} rad RMS at {} go "
-        "astray between them: choose larger subgrids",
+        "{}: {} has structure finer than the subgrid's pixels of {}: some {:.2g} rad RMS at {} go astray "
+        "between them: choose larger subgrids",
         name_, path_, format_angle(std::abs(grid.step_l_rad)), rms_rad, format_frequency(kWarning_hz))};
   }
 
