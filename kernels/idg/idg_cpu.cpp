@@ -31,20 +31,21 @@ class CpuGridder final : public Gridder {
       : plan_(plan),
         setup_(setup),
         n_threads_(setup.n_threads),
-        tables_(plan, setup.n_data_planes, setup.psf),
+        n_planes_(setup.n_planes()),
+        forms_(plan),
+        n_outputs_(forms_.n_outputs()),
         transform_(plan, setup.n_threads),
-        images_({tables_.n_planes, plan.image.n_y, plan.image.n_x}) {
-    for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(tables_);
+        images_({n_planes_, plan.image.n_y, plan.image.n_x}) {
+    for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(forms_, setup);
     const std::size_t side = plan.settings.subgrid;
-    chunk_.resize(
-        {subgrids_per_chunk(plan, tables_.n_planes), tables_.n_planes, tables_.n_outputs, side, side});
+    chunk_.resize({subgrids_per_chunk(plan, n_planes_), n_planes_, n_outputs_, side, side});
   }
 
   void begin_pass(std::size_t first_layer, std::size_t n_layers) override {
     if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
     first_layer_ = first_layer;
     n_layers_ = n_layers;
-    grids_.resize({n_layers, tables_.n_planes, plan_.n_v, plan_.n_u});
+    grids_.resize({n_layers, n_planes_, plan_.n_v, plan_.n_u});
     row_used_.assign(n_layers, std::vector<std::uint8_t>(plan_.n_v, 0));
   }
 
@@ -71,7 +72,7 @@ class CpuGridder final : public Gridder {
     for (std::size_t layer = 0; layer < n_layers_; ++layer) {
       const auto& used = row_used_[layer];
       if (std::find(used.begin(), used.end(), 1) == used.end()) continue;
-      for (std::size_t plane = 0; plane < tables_.n_planes; ++plane)
+      for (std::size_t plane = 0; plane < n_planes_; ++plane)
         transform_.add(View<const std::complex<T>, 2>(grids_.view()[layer][plane]), used,
                        plan_.layer_w_lambda(first_layer_ + layer), images_.view()[plane]);
     }
@@ -79,7 +80,7 @@ class CpuGridder final : public Gridder {
   }
 
   Buffer<double, 3> take_images() override {
-    for (std::size_t plane = 0; plane < tables_.n_planes; ++plane) transform_.correct(images_.view()[plane]);
+    for (std::size_t plane = 0; plane < n_planes_; ++plane) transform_.correct(images_.view()[plane]);
     return std::move(images_);
   }
 
@@ -101,11 +102,11 @@ class CpuGridder final : public Gridder {
     for (std::size_t v = 0; v < side; ++v) {
       const std::size_t row = (start_v + v) % plan_.n_v;
       if (row < first || row >= last) continue;
-      for (std::size_t output = 0; output < tables_.n_outputs; ++output) {
+      for (std::size_t output = 0; output < n_outputs_; ++output) {
         const std::size_t layer = task.layer + output;
         if (layer < first_layer_ || layer >= first_layer_ + n_layers_) continue;
         row_used_[layer - first_layer_][row] = 1;
-        for (std::size_t plane = 0; plane < tables_.n_planes; ++plane)
+        for (std::size_t plane = 0; plane < n_planes_; ++plane)
           add_row(&chunk_(index, plane, output, v, 0), &grids_(layer - first_layer_, plane, row, 0), start_u);
       }
     }
@@ -120,7 +121,9 @@ class CpuGridder final : public Gridder {
   IdgPlan plan_;
   IdgSetup setup_;
   unsigned n_threads_;
-  SubgridTables<T> tables_;
+  std::size_t n_planes_;
+  SubgridForms<T> forms_;
+  std::size_t n_outputs_;
   LayerTransform transform_;
   std::vector<SubgridMaker<T>> makers_;              ///< one per thread
   Buffer<std::complex<T>, 5> chunk_;                 ///< [task][plane][output][v][u]

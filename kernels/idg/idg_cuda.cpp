@@ -16,7 +16,7 @@
 #include "kernels/idg/idg_kernels.cuh"
 #include "kernels/idg/layer_transform.h"
 #include "kernels/idg/partition.h"
-#include "kernels/idg/subgrid_cpu.h"
+#include "kernels/idg/subgrid_tables.h"
 #endif
 
 namespace apsyn {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA gridder's kernels, launched by idg_cuda.cpp. T is float or double throughout; complex numbers are
-// float2 or double2. The equations are those of subgrid_cpu.h: a task's sum over its visibilities is one real
-// matrix product
+// float2 or double2. The equations are those of subgrid_tables.h: a task's sum over its visibilities is one
+// real matrix product
 //
 //   C[term][plane][re cos_y, re sin_y, im cos_y, im sin_y][y][cos_x, sin_x][x] = sum_k A[k][row] B[k][column]
 //

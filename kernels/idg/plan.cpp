@@ -6,7 +6,7 @@
 
 #include "kernels/common/fft.h"
 #include "kernels/idg/idg.h"
-#include "kernels/idg/subgrid_cpu.h"
+#include "kernels/idg/subgrid_forms.h"
 #include "kernels/idg/w_terms.h"
 #include "libcore/core/error.h"
 #include "libcore/core/units.h"

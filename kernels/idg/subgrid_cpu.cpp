@@ -2,253 +2,247 @@
 #include "kernels/idg/subgrid_cpu.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numbers>
 
-#include "kernels/common/outer_sum.h"
-#include "kernels/idg/w_terms.h"
+#include "kernels/common/matrix_product.h"
 
 namespace apsyn {
 namespace {
 
-constexpr double two_pi = 2 * std::numbers::pi;
-/// Visibilities per matrix product: A and B stay in the second-level cache.
-constexpr std::size_t batch = 64;
-
-std::size_t outputs_of(const IdgPlan& plan) {
-  return plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
-}
-
-/// cos and sin of theta (j + 1/2), j = 0 .. n-1, by doubling: log2(n) roundings instead of n.
 template <class T>
-void fill_phasors(double theta, std::size_t n, T* cosine, T* sine) {
-  double step_cos = std::cos(theta), step_sin = std::sin(theta);
-  cosine[0] = static_cast<T>(std::cos(theta / 2));
-  sine[0] = static_cast<T>(std::sin(theta / 2));
-  for (std::size_t done = 1; done < n; done *= 2) {
-    const T c = static_cast<T>(step_cos), s = static_cast<T>(step_sin);
-    const std::size_t more = std::min(done, n - done);
-    for (std::size_t j = 0; j < more; ++j) {
-      cosine[done + j] = cosine[j] * c - sine[j] * s;
-      sine[done + j] = cosine[j] * s + sine[j] * c;
-    }
-    const double next = step_cos * step_cos - step_sin * step_sin;
-    step_sin = 2 * step_cos * step_sin;
-    step_cos = next;
-  }
+void reserve(Buffer<T, 1>& buffer, std::size_t n) {
+  if (buffer.size() < n) buffer.resize({n});
 }
 
 }  // namespace
 
 template <class T>
-SubgridTables<T>::SubgridTables(const IdgPlan& plan_, std::size_t n_data, PsfPlane psf)
-    : plan(plan_), n_data_planes(n_data), n_planes(n_data + (psf == PsfPlane::last ? 1 : 0)) {
-  const std::size_t side = plan.settings.subgrid, half = side / 2;
-  n_outputs = outputs_of(plan);
-  constexpr std::size_t group = outer_sum_columns<T>();
-  table_columns = (side + group - 1) / group * group;
-  taper.resize({half, half});
-  coefficient.resize({plan.n_terms, half, half});
-  const Taper window(plan.settings.taper, plan.taper_c);
-  const double step_l = static_cast<double>(plan.n_u) * plan.image.cell_rad / static_cast<double>(side);
-  const double step_m = static_cast<double>(plan.n_v) * plan.image.cell_rad / static_cast<double>(side);
-  for (std::size_t y = 0; y < half; ++y)
-    for (std::size_t x = 0; x < half; ++x) {
-      const double ix = static_cast<double>(x) + 0.5, iy = static_cast<double>(y) + 0.5;
-      taper(y, x) = window(2 * ix / static_cast<double>(side)) * window(2 * iy / static_cast<double>(side));
-      if (plan.w_handling == WHandling::kernel) continue;
-      const double l = ix * step_l, m = iy * step_m;
-      const double n = std::sqrt(std::max(0.0, 1 - l * l - m * m));
-      for (std::size_t r = 0; r < plan.n_terms; ++r)
-        coefficient(r, y, x) =
-            (r == 0 ? 1 : 2) * taper(y, x) * bessel_j(r, two_pi * plan.half_w_lambda * (n - plan.n_middle));
-    }
-  uv_phase.resize({side});
-  for (std::size_t k = 0; k < side; ++k) {
-    const double cell = static_cast<double>(k) - static_cast<double>(half);
-    uv_phase.data()[k] =
-        std::polar(1.0 / static_cast<double>(side),
-                   -std::numbers::pi * cell * static_cast<double>(side - 1) / static_cast<double>(side));
+SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setup)
+    : forms_(forms),
+      n_data_planes_(setup.n_data_planes),
+      per_u_(static_cast<double>(forms.plan().n_u) * forms.plan().image.cell_rad),
+      per_v_(static_cast<double>(forms.plan().n_v) * forms.plan().image.cell_rad) {
+  const bool psf = setup.psf == PsfPlane::last, apart = setup.aterms != AtermMode::none;
+  const std::size_t n = n_data_planes_ + (psf && !apart ? 1 : 0);
+  for (std::size_t first = 0; first < n;) {
+    const std::size_t left = n - first, size = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+    groups_.push_back({first, size, first + size > n_data_planes_});
+    first += size;
   }
-  fft = std::make_unique<ComplexFft<double>>(std::array<std::size_t, 2>{side, side}, 1, FftSign::plus);
+  if (psf && apart) groups_.push_back({n_data_planes_, 1, true});
+  const FoldedShape largest = forms.shape(4);
+  for (Buffer<T, 1>* each : {&image_, &sum_}) each->resize({largest.size()});
+  screen_re_.resize({largest.rows, largest.columns});
+  screen_im_.resize({largest.rows, largest.columns});
+}
+
+/// Largest |u - centre| (axis 0) or |v - centre| (axis 1) in uv cells.
+template <class T>
+double SubgridMaker<T>::reach(const GridBlock& block, const Partition& partition, const SubgridTask& task,
+                              int axis) const {
+  const double per = axis == 0 ? per_u_ : per_v_;
+  const auto centre = static_cast<double>(axis == 0 ? task.centre_u : task.centre_v);
+  double most = 0;
+  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
+    const VisibilityRun& run = partition.runs[i];
+    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
+    const double scale = sign * per * block.uvw_m(run.row, static_cast<std::size_t>(axis));
+    const double* k = block.wavenumber.data() + run.first_channel;
+    const auto [least, largest] = std::minmax_element(k, k + run.n_channels);
+    most = std::max({most, std::abs(scale * *least - centre), std::abs(scale * *largest - centre)});
+  }
+  return most;
+}
+
+/// Values of channels of one row, weighted; visibilities without weight are 0, whatever they hold.
+template <class T>
+void SubgridMaker<T>::append(const GridBlock& block, const PlaneGroup& group, std::size_t row,
+                             std::size_t chan, std::size_t n_chan, T* value) const {
+  const T sign = block.uvw_m(row, 2) < 0 ? -1 : 1;
+  const std::size_t n_weights = block.weight.extent(2);
+  const float* weights = &block.weight(row, chan, 0);
+  auto put = [&](const std::complex<float>& data, float weight, T* out) {
+    const float re = weight != 0 ? data.real() : 0.0f, im = weight != 0 ? data.imag() : 0.0f;
+    out[0] = static_cast<T>(re) * static_cast<T>(weight);
+    out[1] = static_cast<T>(im) * static_cast<T>(weight) * sign;
+  };
+  if (group.n == n_data_planes_ && group.n == n_weights && !group.psf) {
+    const std::complex<float>* data = &block.data(row, chan, 0);
+    for (std::size_t i = 0; i < n_chan * group.n; ++i) put(data[i], weights[i], value + 2 * i);
+    return;
+  }
+  for (std::size_t c = 0; c < n_chan; ++c) {
+    T* out = value + 2 * c * group.n;
+    for (std::size_t p = 0; p < group.n_data(); ++p)
+      put(block.data(row, chan + c, group.first + p), weights[c * n_weights + group.first + p], out + 2 * p);
+    if (group.psf) {
+      out[2 * group.n - 2] = static_cast<T>(weights[c * n_weights]);
+      out[2 * group.n - 1] = 0;
+    }
+  }
 }
 
 template <class T>
-SubgridMaker<T>::SubgridMaker(const SubgridTables<T>& tables) : tables_(tables) {
-  const std::size_t side = tables.plan.settings.subgrid;
-  n_rows_ = (tables.plan.n_terms * tables.n_planes * 2 * side + 7) / 8 * 8;
-  a_.resize({batch, n_rows_});
-  b_.resize({batch, tables.table_columns});
-  c_.resize({n_rows_, tables.table_columns});
-  image_.resize({side, side});
-  cos_v_.resize(side / 2);
-  sin_v_.resize(side / 2);
-  term_.resize(tables.plan.n_terms);
-}
-
-template <class T>
-void SubgridMaker<T>::add_visibility(const GridBlock& block, const SubgridTask& task, std::size_t row,
-                                     std::size_t chan) {
-  const IdgPlan& plan = tables_.plan;
-  const std::size_t side = plan.settings.subgrid, half = side / 2;
-  const double wavenumber = block.wavenumber[chan];
-  double u = block.uvw_m(row, 0) * wavenumber, v = block.uvw_m(row, 1) * wavenumber,
-         w = block.uvw_m(row, 2) * wavenumber;
-  const double path = block.path_m.size() == 0 ? 0.0 : block.path_m[row] * wavenumber;
-  const double conjugate = w < 0 ? -1 : 1;
-  u *= conjugate;
-  v *= conjugate;
-  w *= conjugate;
-  const double per_u = static_cast<double>(plan.n_u) * plan.image.cell_rad;
-  const double per_v = static_cast<double>(plan.n_v) * plan.image.cell_rad;
-  const double du = u * per_u - static_cast<double>(task.centre_u);
-  const double dv = v * per_v - static_cast<double>(task.centre_v);
-
-  double w_phase;
-  if (plan.w_handling == WHandling::kernel) {
-    w_phase = w * (plan.n_middle - 1);
-    for (std::size_t r = 0; r < plan.n_terms; ++r)
-      term_[r] =
-          semicircle_kernel(plan.kernel_beta, (w - plan.layer_w_lambda(task.layer + r)) / plan.half_w_lambda);
+void SubgridMaker<T>::spread_task(const GridBlock& block, const Partition& partition, const SubgridTask& task,
+                                  const PlaneGroup& group) {
+  const IdgPlan& plan = forms_.plan();
+  const SubgridForm<T>& form = forms_.form(task_form_.form);
+  const std::size_t values = 2 * group.n;
+  target_.taps = &form.taps;
+  target_.terms = &forms_.nodes(task_form_.n_terms).terms;
+  target_.n_planes = group.n;
+  target_.scale_u = per_u_ * form.oversampling;
+  target_.scale_v = per_v_ * form.oversampling;
+  target_.origin_u =
+      static_cast<double>(task_form_.half_u) - 0.5 - static_cast<double>(task.centre_u) * form.oversampling;
+  target_.origin_v =
+      static_cast<double>(task_form_.half_v) - 0.5 - static_cast<double>(task.centre_v) * form.oversampling;
+  target_.phase_w = forms_.n_middle() - 1;
+  if (forms_.kernel()) {
+    const double step = plan.layer_step_lambda;
+    target_.w_origin = 0;
+    target_.w_middle = (static_cast<double>(task.layer) + 0.5) * step;
+    target_.w_scale = 2 / step;
   } else {
-    const double dw = w - plan.layer_w_lambda(task.layer), t = dw / plan.half_w_lambda;
-    w_phase = dw * (plan.n_middle - 1);
-    term_[0] = 1;
-    for (std::size_t r = 1; r < plan.n_terms; ++r)
-      term_[r] = r == 1 ? t : 2 * t * term_[r - 1] - term_[r - 2];
+    target_.w_origin = plan.layer_w_lambda(task.layer);
+    target_.w_middle = task.w_lambda;
+    target_.w_scale = task.half_w_lambda > 0 ? 1 / task.half_w_lambda : 0;
   }
+  target_.row_stride = (2 * task_form_.half_u + spread_overrun) * values;
+  target_.term_stride = 2 * task_form_.half_v * target_.row_stride;
+  cells_.resize({task_form_.n_terms * target_.term_stride + 64 / sizeof(T)});
+  target_.cells = cells_.data();
 
-  T* a = a_.data() + n_pending_ * n_rows_;
-  T* b = b_.data() + n_pending_ * tables_.table_columns;
-  fill_phasors(two_pi * du / static_cast<double>(side), half, b, b + half);
-  fill_phasors(two_pi * dv / static_cast<double>(side), half, cos_v_.data(), sin_v_.data());
-  const std::complex<double> turn = std::polar(1.0, -two_pi * w_phase);
-  const std::complex<double> path_turn = std::polar(1.0, -two_pi * path);
-  const T* cos_v = cos_v_.data();
-  const T* sin_v = sin_v_.data();
-  for (std::size_t plane = 0; plane < tables_.n_planes; ++plane) {
-    const bool psf = plane >= tables_.n_data_planes;
-    const double weight = block.weight(row, chan, psf ? 0 : plane);
-    std::complex<double> value = 0;
-    if (weight != 0)
-      value = psf ? weight : weight * std::complex<double>(block.data(row, chan, plane)) * path_turn;
-    if (conjugate < 0) value = std::conj(value);
-    value *= turn;
-    for (std::size_t r = 0; r < plan.n_terms; ++r) {
-      const T re = static_cast<T>(value.real() * term_[r]), im = static_cast<T>(value.imag() * term_[r]);
-      T* rows = a + (r * tables_.n_planes + plane) * 2 * side;
-      for (std::size_t y = 0; y < half; ++y) {
-        rows[y] = re * cos_v[y];
-        rows[half + y] = re * sin_v[y];
-        rows[2 * half + y] = im * cos_v[y];
-        rows[3 * half + y] = im * sin_v[y];
+  std::array<double, spread_batch> path;
+  auto flush = [&] {
+    if (block.path_m.size() != 0 && group.n_data() > 0)
+      turn_values(batch_.n, group.n_data(), group.n, path.data(), batch_.value.data());
+    spread(target_, batch_);
+  };
+  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
+    const VisibilityRun& run = partition.runs[i];
+    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
+    const double u = sign * block.uvw_m(run.row, 0), v = sign * block.uvw_m(run.row, 1),
+                 w = sign * block.uvw_m(run.row, 2);
+    for (std::size_t done = 0; done < run.n_channels;) {
+      const std::size_t n = std::min<std::size_t>(run.n_channels - done, spread_batch - batch_.n);
+      const std::size_t chan = run.first_channel + done;
+      const double* k = block.wavenumber.data() + chan;
+      for (std::size_t c = 0; c < n; ++c) {
+        batch_.u.data()[batch_.n + c] = u * k[c];
+        batch_.v.data()[batch_.n + c] = v * k[c];
+        batch_.w.data()[batch_.n + c] = w * k[c];
       }
+      if (block.path_m.size() != 0)
+        for (std::size_t c = 0; c < n; ++c) path[batch_.n + c] = sign * block.path_m[run.row] * k[c];
+      append(block, group, run.row, chan, n, batch_.value.data() + batch_.n * values);
+      batch_.n += n;
+      done += n;
+      if (batch_.n == spread_batch) flush();
     }
   }
-  if (++n_pending_ == batch) flush();
+  flush();
+}
+
+/// Fine cells -> folded image, along v, then along u.
+template <class T>
+void SubgridMaker<T>::images_of_term(const PlaneGroup& group, std::size_t term) {
+  const SubgridForm<T>& form = forms_.form(task_form_.form);
+  const FoldedShape shape = forms_.shape(group.n);
+  const std::size_t values = 2 * group.n, half_u = task_form_.half_u, half_v = task_form_.half_v;
+  constexpr std::size_t step = 64 / sizeof(T);
+  const std::size_t columns = (half_u * values + step - 1) / step * step, row = 2 * columns;
+  reserve(folded_, 2 * half_v * row);
+  reserve(half_image_, 2 * shape.rows * row);
+  fold_cells({group.n, half_u, half_v, target_.row_stride, columns,
+              cells_.data() + term * target_.term_stride, folded_.data()});
+  MatrixProduct<T> along_v{.n_rows = shape.rows, .n_cols = row, .n_k = half_v, .group = shape.rows};
+  along_v.k_stride = shape.columns;
+  along_v.b_stride = along_v.c_stride = row;
+  for (std::size_t parity = 0; parity < 2; ++parity) {
+    along_v.a = &form.fine(parity, 0, 0);
+    along_v.b = folded_.data() + parity * half_v * row;
+    along_v.c = half_image_.data() + parity * shape.rows * row;
+    matrix_product(along_v);
+  }
+  MatrixProduct<T> along_u{
+      .n_rows = 2 * shape.rows * values, .n_cols = shape.columns, .n_k = half_u, .group = values};
+  along_u.group_stride = row;
+  along_u.k_stride = values;
+  along_u.b_stride = shape.columns;
+  along_u.c_stride = 2 * shape.columns;
+  for (std::size_t parity = 0; parity < 2; ++parity) {
+    along_u.a = half_image_.data() + parity * columns;
+    along_u.b = &form.fine(parity, 0, 0);
+    along_u.c = image_.data() + parity * shape.columns;
+    matrix_product(along_u);
+  }
 }
 
 template <class T>
-void SubgridMaker<T>::flush() {
-  if (n_pending_ == 0) return;
-  outer_sum(n_pending_, n_rows_, tables_.table_columns, a_.data(), b_.data(), c_.data());
-  n_pending_ = 0;
+void SubgridMaker<T>::screen_term(const SubgridTask& task, std::size_t term) {
+  const SubgridForm<T>& form = forms_.form(task_form_.form);
+  const double w = forms_.kernel()
+                       ? 0
+                       : task.w_lambda + task.half_w_lambda * forms_.nodes(task_form_.n_terms).node[term] -
+                             forms_.plan().layer_w_lambda(task.layer);
+  fill_screen(form.factor.size(), forms_.n_offset().data(), w, form.factor.data(), screen_re_.data(),
+              screen_im_.data());
 }
 
+/// Folded image -> uv cells, along x, then along y.
 template <class T>
-void SubgridMaker<T>::finish(std::size_t plane, std::size_t output, View<std::complex<T>, 2> subgrid) {
-  const IdgPlan& plan = tables_.plan;
-  const std::size_t side = plan.settings.subgrid, half = side / 2, columns = tables_.table_columns;
-  const bool kernel = plan.w_handling == WHandling::kernel;
-  image_.fill(0);
-  for (std::size_t r = kernel ? output : 0; r < (kernel ? output + 1 : plan.n_terms); ++r) {
-    const T* c = c_.data() + (r * tables_.n_planes + plane) * 2 * side * columns;
-    // (-i)^r of the Chebyshev expansion.
-    static constexpr int turn_re[4] = {1, 0, -1, 0}, turn_im[4] = {0, -1, 0, 1};
-    const std::complex<double> turn = kernel ? 1.0 : std::complex<double>(turn_re[r % 4], turn_im[r % 4]);
-    for (std::size_t y = 0; y < half; ++y) {
-      const T* re_cos = c + y * columns;
-      const T* re_sin = re_cos + half * columns;
-      const T* im_cos = re_sin + half * columns;
-      const T* im_sin = im_cos + half * columns;
-      std::complex<double>* north = &image_(half + y, 0);
-      std::complex<double>* south = &image_(half - 1 - y, 0);
-      for (std::size_t x = 0; x < half; ++x) {
-        const double factor = kernel ? tables_.taper(y, x) : tables_.coefficient(r, y, x);
-        const std::complex<double> scale = turn * factor;
-        // V exp(-i (x theta_u + y theta_v)) for the four signs of x and y.
-        const double rcc = re_cos[x], rcs = re_cos[half + x], rsc = re_sin[x], rss = re_sin[half + x];
-        const double icc = im_cos[x], ics = im_cos[half + x], isc = im_sin[x], iss = im_sin[half + x];
-        const std::complex<double> pp((rcc - rss) + (isc + ics), (icc - iss) - (rsc + rcs));
-        const std::complex<double> pm((rcc + rss) + (isc - ics), (icc + iss) - (rsc - rcs));
-        const std::complex<double> mp((rcc + rss) - (isc - ics), (icc + iss) + (rsc - rcs));
-        const std::complex<double> mm((rcc - rss) - (isc + ics), (icc - iss) + (rsc + rcs));
-        auto add = [&](std::complex<double>& pixel, const std::complex<double>& s) {
-          pixel += std::complex<double>(s.real() * scale.real() - s.imag() * scale.imag(),
-                                        s.real() * scale.imag() + s.imag() * scale.real());
-        };
-        add(north[half + x], pp);
-        add(north[half - 1 - x], pm);
-        add(south[half + x], mp);
-        add(south[half - 1 - x], mm);
-      }
-    }
+void SubgridMaker<T>::finish(const PlaneGroup& group, std::size_t output, View<std::complex<T>, 4> subgrids) {
+  const FoldedShape shape = forms_.shape(group.n);
+  const Buffer<T, 3>& coarse = forms_.coarse();
+  MatrixProduct<T> along_x{
+      .n_rows = 2 * shape.rows * 2 * group.n, .n_cols = shape.columns, .n_k = shape.half};
+  along_x.group_stride = along_x.c_stride = 2 * shape.columns;
+  along_x.k_stride = 1;
+  along_x.b_stride = shape.columns;
+  for (std::size_t parity = 0; parity < 2; ++parity) {
+    along_x.a = sum_.data() + parity * shape.columns;
+    along_x.b = &coarse(parity, 0, 0);
+    along_x.c = image_.data() + parity * shape.columns;
+    matrix_product(along_x);
   }
-  tables_.fft->execute(image_.data());
-  for (std::size_t v = 0; v < side; ++v) {
-    const std::complex<double>* row = &image_((v + half) % side, 0);
-    for (std::size_t u = 0; u < side; ++u) {
-      const std::complex<double> phase = tables_.uv_phase.data()[v] * tables_.uv_phase.data()[u];
-      const std::complex<double> cell = row[(u + half) % side];
-      subgrid(v, u) =
-          std::complex<T>(static_cast<T>(cell.real() * phase.real() - cell.imag() * phase.imag()),
-                          static_cast<T>(cell.real() * phase.imag() + cell.imag() * phase.real()));
-    }
+  MatrixProduct<T> along_y{.n_rows = shape.rows, .n_cols = shape.row_size(), .n_k = shape.half};
+  along_y.group = shape.rows;
+  along_y.k_stride = shape.columns;
+  along_y.b_stride = along_y.c_stride = shape.row_size();
+  for (std::size_t parity = 0; parity < 2; ++parity) {
+    along_y.a = &coarse(parity, 0, 0);
+    along_y.b = image_.data() + parity * shape.rows * shape.row_size();
+    along_y.c = sum_.data() + parity * shape.rows * shape.row_size();
+    matrix_product(along_y);
   }
+  for (std::size_t plane = 0; plane < group.n; ++plane)
+    unfold_cells(shape, sum_.data(), plane, subgrids[group.first + plane][output]);
 }
 
 template <class T>
 void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, const SubgridTask& task,
                            std::size_t first_layer, std::size_t n_layers, View<std::complex<T>, 4> subgrids) {
-  c_.fill(0);
-  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
-    const VisibilityRun& run = partition.runs[i];
-    for (std::size_t chan = run.first_channel; chan < run.first_channel + run.n_channels; ++chan)
-      add_visibility(block, task, run.row, chan);
-  }
-  flush();
-  for (std::size_t plane = 0; plane < tables_.n_planes; ++plane)
-    for (std::size_t output = 0; output < tables_.n_outputs; ++output) {
-      const std::size_t layer = task.layer + output;
-      if (layer >= first_layer && layer < first_layer + n_layers)
-        finish(plane, output, subgrids[plane][output]);
+  const double reach_u = reach(block, partition, task, 0), reach_v = reach(block, partition, task, 1);
+  for (const PlaneGroup& group : groups_) {
+    const FoldedShape shape = forms_.shape(group.n);
+    task_form_ = forms_.choose(task, group.n, reach_u, reach_v);
+    spread_task(block, partition, task, group);
+    for (std::size_t term = 0; term < task_form_.n_terms; ++term) {
+      const std::size_t layer = task.layer + (forms_.kernel() ? term : 0);
+      if (layer < first_layer || layer >= first_layer + n_layers) continue;
+      images_of_term(group, term);
+      screen_term(task, term);
+      add_screened({shape, image_.data(), screen_re_.data(), screen_im_.data(), term == 0 || forms_.kernel(),
+                    sum_.data()});
+      if (forms_.kernel()) finish(group, term, subgrids);
     }
+    if (!forms_.kernel()) finish(group, 0, subgrids);
+  }
 }
 
-template struct SubgridTables<float>;
-template struct SubgridTables<double>;
 template class SubgridMaker<float>;
 template class SubgridMaker<double>;
-
-namespace {
-std::uint64_t bytes_per_subgrid(const IdgPlan& plan, std::size_t n_planes) {
-  const std::size_t value = plan.settings.precision == Precision::single ? 8 : 16;
-  return std::uint64_t{plan.settings.subgrid} * plan.settings.subgrid * n_planes * outputs_of(plan) * value;
-}
-}  // namespace
-
-std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes) {
-  constexpr std::uint64_t chunk_bytes = 64'000'000;
-  return std::clamp<std::uint64_t>(chunk_bytes / bytes_per_subgrid(plan, n_planes), 8, 1024);
-}
-
-std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned n_threads) {
-  const std::uint64_t side = plan.settings.subgrid,
-                      value = plan.settings.precision == Precision::single ? 4 : 8;
-  const std::uint64_t rows = plan.n_terms * n_planes * 2 * side;
-  const std::uint64_t per_thread =
-      (rows * (batch + side + 16) + (side + 16) * batch) * value + 16 * side * side;
-  return subgrids_per_chunk(plan, n_planes) * bytes_per_subgrid(plan, n_planes) + n_threads * per_thread;
-}
 
 }  // namespace apsyn

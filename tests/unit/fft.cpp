@@ -6,7 +6,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "kernels/common/outer_sum.h"
+#include "kernels/common/matrix_product.h"
 #include "libcore/core/view.h"
 
 using namespace apsyn;
@@ -84,25 +84,39 @@ BOOST_AUTO_TEST_CASE(fast_lengths) {
   BOOST_CHECK_EQUAL(fast_fft_length(3072), 3072u);
 }
 
-BOOST_AUTO_TEST_CASE(outer_sums) {
+namespace {
+
+template <class T>
+void check_matrix_product(std::size_t group, std::size_t n_cols) {
   // Whole numbers: the sums are exact in any order.
-  constexpr std::size_t n_k = 37, n_rows = 24;
-  for (std::size_t n_cols : {std::size_t{16}, std::size_t{48}}) {
-    Buffer<float, 2> a({n_k, n_rows}), b({n_k, n_cols}), c({n_rows, n_cols});
-    Buffer<double, 2> a2({n_k, n_rows}), b2({n_k, n_cols}), c2({n_rows, n_cols});
-    std::mt19937 random(3);
-    for (std::size_t i = 0; i < a.size(); ++i) a2.data()[i] = a.data()[i] = float(random() % 19) - 9;
-    for (std::size_t i = 0; i < b.size(); ++i) b2.data()[i] = b.data()[i] = float(random() % 19) - 9;
-    c.fill(5);
-    c2.fill(5);
-    outer_sum(n_k, n_rows, n_cols, a.data(), b.data(), c.data());
-    outer_sum(n_k, n_rows, n_cols, a2.data(), b2.data(), c2.data());
-    for (std::size_t row = 0; row < n_rows; ++row)
-      for (std::size_t col = 0; col < n_cols; ++col) {
-        double sum = 5;
-        for (std::size_t k = 0; k < n_k; ++k) sum += a2(k, row) * b2(k, col);
-        BOOST_CHECK_EQUAL(c(row, col), sum);
-        BOOST_CHECK_EQUAL(c2(row, col), sum);
-      }
-  }
+  constexpr std::size_t n_k = 37, n_rows = 24, gap = 5;
+  Buffer<T, 3> a({n_rows / group, n_k, group + gap});
+  Buffer<T, 2> b({n_k, n_cols}), c({n_rows, n_cols});
+  std::mt19937 random(3);
+  for (T& value : a) value = T(random() % 19) - 9;
+  for (T& value : b) value = T(random() % 19) - 9;
+  c.fill(NAN);
+  MatrixProduct<T> product{.n_rows = n_rows, .n_cols = n_cols, .n_k = n_k, .a = a.data(), .group = group};
+  product.group_stride = n_k * (group + gap);
+  product.k_stride = group + gap;
+  product.b = b.data();
+  product.c = c.data();
+  product.b_stride = product.c_stride = n_cols;
+  matrix_product(product);
+  for (std::size_t row = 0; row < n_rows; ++row)
+    for (std::size_t col = 0; col < n_cols; ++col) {
+      T sum = 0;
+      for (std::size_t k = 0; k < n_k; ++k) sum += a(row / group, k, row % group) * b(k, col);
+      BOOST_CHECK_EQUAL(c(row, col), sum);
+    }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(matrix_products) {
+  for (std::size_t group : {1, 2, 4, 8, 24})
+    for (std::size_t n_cols : {16, 32, 48, 64, 80, 112}) {
+      check_matrix_product<float>(group, n_cols);
+      check_matrix_product<double>(group, n_cols);
+    }
 }

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// After spread_locate.cpp: the visibilities' taps and rows of taps times values, then the sums, tiles of rows
+// by vectors of the cells kept in registers for as long as the cell stays the same.
+#include "kernels/idg/spread_cpu.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/idg/spread_cpu.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace apsyn::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Of AVX-512's 32 registers, and of AVX2's 16.
+constexpr std::size_t most_sums = HWY_TARGET <= HWY_AVX3 ? 28 : 12;
+constexpr std::size_t most_vectors = 4, most_rows = 8;
+
+template <class T>
+using Wide = hn::CappedTag<T, 64 / sizeof(T)>;
+template <class T>
+constexpr std::size_t lanes_of = hn::MaxLanes(Wide<T>());
+
+/// The kernel's values for one axis; those of v times each term.
+template <class T>
+void weigh(const SpreadTarget<T>& target, SpreadBatch<T>& batch) {
+  const hn::CappedTag<T, 8> d;
+  const std::size_t lanes = hn::Lanes(d), n_terms = target.terms->n_terms, stride = target.taps->stride;
+  const T* HWY_RESTRICT coefficients = target.taps->coefficients.data();
+  const std::size_t degree = target.taps->degree;
+  T* HWY_RESTRICT out_u = batch.taps_u.data();
+  T* HWY_RESTRICT out_v = batch.taps_v.data();
+  const std::size_t term_step = spread_batch * stride;
+  for (std::size_t i = 0; i < batch.n; ++i) {
+    const auto q_u = hn::Set(d, batch.q_u.data()[i]), q_v = hn::Set(d, batch.q_v.data()[i]);
+    for (std::size_t tap = 0; tap < stride; tap += lanes) {
+      const T* row = coefficients + degree * stride + tap;
+      auto u = hn::LoadU(d, row), v = u;
+      for (std::size_t p = degree; p-- > 0;) {
+        row -= stride;
+        const auto c = hn::LoadU(d, row);
+        u = hn::MulAdd(u, q_u, c);
+        v = hn::MulAdd(v, q_v, c);
+      }
+      hn::Store(u, d, out_u + i * stride + tap);
+      for (std::size_t r = 0; r < n_terms; ++r)
+        hn::Store(hn::Mul(v, hn::Set(d, batch.term(r, i))), d, out_v + r * term_step + i * stride + tap);
+    }
+  }
+}
+
+/// row[vis][tap][plane] = tap times the turned value.
+template <std::size_t n_planes, class T>
+void fill_rows(const SpreadTarget<T>& target, SpreadBatch<T>& batch, std::size_t n_vectors) {
+  const Wide<T> d;
+  constexpr std::size_t lanes = lanes_of<T>, values = 2 * n_planes;
+  // A vector holds several cells, or a cell takes several vectors.
+  constexpr std::size_t cells_each = lanes > values ? lanes / values : 1;
+  constexpr std::size_t vectors_each = values > lanes ? values / lanes : 1;
+  using Index = hwy::MakeSigned<T>;
+  HWY_ALIGN Index value_lane[lanes], tap_lane[lanes];
+  HWY_ALIGN T sign[lanes];
+  for (std::size_t l = 0; l < lanes; ++l) {
+    value_lane[l] = static_cast<Index>(l % values);
+    tap_lane[l] = static_cast<Index>(l / values);
+    sign[l] = l % 2 == 0 ? T{-1} : T{1};
+  }
+  const auto pick_value = hn::SetTableIndices(d, value_lane), pick_tap = hn::SetTableIndices(d, tap_lane);
+  const auto alternate = hn::Load(d, sign);
+  const std::size_t stride = target.taps->stride;
+  T* HWY_RESTRICT out = batch.row.data();
+  for (std::size_t i = 0; i < batch.n; ++i) {
+    const auto cosine = hn::Set(d, batch.turn_cos.data()[i]), sine = hn::Set(d, batch.turn_sin.data()[i]);
+    const T* HWY_RESTRICT taps = batch.taps_u.data() + i * stride;
+    const T* HWY_RESTRICT in = batch.value.data() + i * values;
+    hn::Vec<Wide<T>> value[vectors_each];
+    for (std::size_t k = 0; k < vectors_each; ++k) {
+      auto raw = hn::LoadU(d, in + k * lanes);
+      if constexpr (cells_each > 1) raw = hn::TableLookupLanes(raw, pick_value);
+      if constexpr (lanes > 1) {
+        value[k] = hn::MulAdd(raw, cosine, hn::Mul(hn::Mul(hn::Reverse2(d, raw), alternate), sine));
+      } else {
+        const T other = k % 2 == 0 ? -in[k + 1] : in[k - 1];
+        value[k] = hn::MulAdd(raw, cosine, hn::Mul(hn::Set(d, other), sine));
+      }
+    }
+    for (std::size_t v = 0; v < n_vectors; v += vectors_each) {
+      if constexpr (cells_each > 1) {
+        const auto tap = hn::TableLookupLanes(hn::LoadU(d, taps + v * cells_each), pick_tap);
+        hn::Store(hn::Mul(tap, value[0]), d, out + v * lanes);
+      } else {
+        for (std::size_t k = 0; k < vectors_each; ++k)
+          hn::Store(hn::Mul(hn::Set(d, taps[v / vectors_each]), value[k]), d, out + (v + k) * lanes);
+      }
+    }
+    out += n_vectors * lanes;
+  }
+}
+
+template <class T>
+struct Tile {
+  std::size_t n, row_step, tap_step, row_stride, values;
+  const std::uint32_t* cell;
+  const T* row;   ///< of the tile's first vector
+  const T* taps;  ///< of its first row
+  T* cells;
+};
+
+template <std::size_t n_rows, std::size_t n_vectors, class T>
+void add_tile(const Tile<T>& tile) {
+  if constexpr (n_rows * n_vectors <= most_sums) {
+    const Wide<T> d;
+    constexpr std::size_t lanes = lanes_of<T>;
+    std::size_t i = 0;
+    while (i < tile.n) {
+      const std::uint32_t cell = tile.cell[i];
+      T* HWY_RESTRICT at = tile.cells + cell * tile.values;
+      hn::Vec<Wide<T>> sum[n_rows][n_vectors];
+      for (std::size_t r = 0; r < n_rows; ++r)
+        for (std::size_t v = 0; v < n_vectors; ++v)
+          sum[r][v] = hn::LoadU(d, at + r * tile.row_stride + v * lanes);
+      do {
+        const T* HWY_RESTRICT row = tile.row + i * tile.row_step;
+        const T* HWY_RESTRICT taps = tile.taps + i * tile.tap_step;
+        hn::Vec<Wide<T>> value[n_vectors];
+        for (std::size_t v = 0; v < n_vectors; ++v) value[v] = hn::Load(d, row + v * lanes);
+        for (std::size_t r = 0; r < n_rows; ++r) {
+          const auto tap = hn::Set(d, taps[r]);
+          for (std::size_t v = 0; v < n_vectors; ++v) sum[r][v] = hn::MulAdd(value[v], tap, sum[r][v]);
+        }
+        ++i;
+      } while (i < tile.n && tile.cell[i] == cell);
+      for (std::size_t r = 0; r < n_rows; ++r)
+        for (std::size_t v = 0; v < n_vectors; ++v)
+          hn::StoreU(sum[r][v], d, at + r * tile.row_stride + v * lanes);
+    }
+  }
+}
+
+template <std::size_t n_vectors, class T>
+void add_rows(const Tile<T>& tile, std::size_t n_rows) {
+  switch (n_rows) {
+    case 1:
+      return add_tile<1, n_vectors>(tile);
+    case 2:
+      return add_tile<2, n_vectors>(tile);
+    case 3:
+      return add_tile<3, n_vectors>(tile);
+    case 4:
+      return add_tile<4, n_vectors>(tile);
+    case 5:
+      return add_tile<5, n_vectors>(tile);
+    case 6:
+      return add_tile<6, n_vectors>(tile);
+    case 7:
+      return add_tile<7, n_vectors>(tile);
+    default:
+      return add_tile<8, n_vectors>(tile);
+  }
+}
+
+template <class T>
+void add(const Tile<T>& tile, std::size_t n_rows, std::size_t n_vectors) {
+  switch (n_vectors) {
+    case 1:
+      return add_rows<1>(tile, n_rows);
+    case 2:
+      return add_rows<2>(tile, n_rows);
+    case 3:
+      return add_rows<3>(tile, n_rows);
+    default:
+      return add_rows<4>(tile, n_rows);
+  }
+}
+
+/// The least pieces of at most `most`, as equal as can be.
+inline std::size_t piece(std::size_t n, std::size_t most) {
+  const std::size_t pieces = (n + most - 1) / most;
+  return (n + pieces - 1) / pieces;
+}
+
+template <class T>
+void spread_of(const SpreadTarget<T>& target, SpreadBatch<T>& batch) {
+  if (batch.n == 0) return;
+  constexpr std::size_t lanes = lanes_of<T>;
+  const std::size_t width = target.taps->width, stride = target.taps->stride, values = 2 * target.n_planes;
+  const std::size_t n_vectors = (width * values + lanes - 1) / lanes;
+  const std::size_t vectors = piece(n_vectors, most_vectors);
+  const std::size_t rows = piece(width, std::min(most_rows, most_sums / vectors));
+  const std::size_t n_terms = target.terms->n_terms;
+  if (batch.term.extent(0) < n_terms) batch.term.resize({n_terms, spread_batch});
+  if (batch.taps_v.size() < n_terms * spread_batch * stride)
+    batch.taps_v.resize({n_terms, spread_batch, stride});
+  locate_batch(target, batch);
+  weigh(target, batch);
+  if (target.n_planes == 1) fill_rows<1>(target, batch, n_vectors);
+  if (target.n_planes == 2) fill_rows<2>(target, batch, n_vectors);
+  if (target.n_planes == 4) fill_rows<4>(target, batch, n_vectors);
+  for (std::size_t r = 0; r < n_terms; ++r)
+    for (std::size_t v = 0; v < n_vectors; v += vectors)
+      for (std::size_t y = 0; y < width; y += rows)
+        add(Tile<T>{batch.n, n_vectors * lanes, stride, target.row_stride, values, batch.cell.data(),
+                    batch.row.data() + v * lanes, batch.taps_v.data() + r * spread_batch * stride + y,
+                    target.cells + r * target.term_stride + y * target.row_stride + v * lanes},
+            std::min(rows, width - y), std::min(vectors, n_vectors - v));
+  batch.n = 0;
+}
+
+void spread_float(const SpreadTarget<float>& target, SpreadBatch<float>& batch) {
+  spread_of(target, batch);
+}
+void spread_double(const SpreadTarget<double>& target, SpreadBatch<double>& batch) {
+  spread_of(target, batch);
+}
+
+}  // namespace apsyn::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace apsyn {
+HWY_EXPORT(spread_float);
+HWY_EXPORT(spread_double);
+
+template <class T>
+SpreadBatch<T>::SpreadBatch() {
+  constexpr std::size_t most_taps = 16, most_values = 8, vector = 64 / sizeof(T);
+  for (Buffer<double, 1>* coordinate : {&u, &v, &w}) coordinate->resize({spread_batch});
+  value.resize({spread_batch * most_values + vector});
+  for (Buffer<T, 1>* each : {&turn_cos, &turn_sin, &q_u, &q_v}) each->resize({spread_batch});
+  cell.resize({spread_batch});
+  taps_u.resize({spread_batch + 2, most_taps});
+  row.resize({spread_batch * (most_taps * most_values + vector)});
+}
+template struct SpreadBatch<float>;
+template struct SpreadBatch<double>;
+
+void spread(const SpreadTarget<float>& target, SpreadBatch<float>& batch) {
+  HWY_DYNAMIC_DISPATCH(spread_float)(target, batch);
+}
+void spread(const SpreadTarget<double>& target, SpreadBatch<double>& batch) {
+  HWY_DYNAMIC_DISPATCH(spread_double)(target, batch);
+}
+}  // namespace apsyn
+#endif

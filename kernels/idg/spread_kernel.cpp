@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/idg/spread_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace apsyn {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+constexpr std::size_t widest = 16, most_kernels = 3;
+constexpr double least_oversampling = 1.05, most_oversampling = 2.5;
+
+/// Fourier transforms of kernels of one width at the frequencies of an image and of its nearest aliases,
+/// which for every beta take the same cosines.
+class Aliases {
+ public:
+  Aliases(std::size_t width, double oversampling, double padding) {
+    for (int i = 0; i < n_pixels; ++i)
+      for (int alias : {0, -1, 1}) {
+        const double frequency = (i + 0.5) / n_pixels / padding / (2 * oversampling) + alias;
+        // t = sin(angle) takes the root out of the kernel's ends.
+        for (int node = 0; node < n_nodes; ++node)
+          cosine_.push_back(std::cos(pi * static_cast<double>(width) * frequency *
+                                     std::sin(pi / 2 * (node + 0.5) / n_nodes)));
+      }
+  }
+
+  double error(double beta) const {
+    double value[n_nodes], sum = 0;
+    for (int node = 0; node < n_nodes; ++node) {
+      const double cosine = std::cos(pi / 2 * (node + 0.5) / n_nodes);
+      value[node] = std::exp(beta * (cosine - 1)) * cosine;
+    }
+    for (int i = 0; i < n_pixels; ++i) {
+      double transform[3] = {};
+      for (int alias = 0; alias < 3; ++alias)
+        for (int node = 0; node < n_nodes; ++node)
+          transform[alias] +=
+              value[node] * cosine_[static_cast<std::size_t>((3 * i + alias) * n_nodes + node)];
+      sum += (transform[1] * transform[1] + transform[2] * transform[2]) / (transform[0] * transform[0]);
+    }
+    return std::sqrt(2 * sum / n_pixels);
+  }
+
+ private:
+  static constexpr int n_pixels = 8, n_nodes = 48;
+  std::vector<double> cosine_;
+};
+
+struct Shape {
+  double beta = 0, error = INFINITY;
+};
+
+/// Barnett et al. have beta = 0.98 pi width (1 - 1 / (2 oversampling)) for errors up to the field's edge.
+Shape best_beta(std::size_t width, double oversampling, double padding) {
+  const double natural = pi * static_cast<double>(width) * (1 - 0.5 / (oversampling * padding));
+  const Aliases aliases(width, oversampling, padding);
+  Shape best;
+  for (double factor = 0.84; factor < 1.02; factor += 0.02) {
+    const double error = aliases.error(natural * factor);
+    if (error < best.error) best = {natural * factor, error};
+  }
+  return best;
+}
+
+}  // namespace
+
+double spread_error(std::size_t width, double oversampling, double beta, double padding) {
+  return Aliases(width, oversampling, padding).error(beta);
+}
+
+std::vector<SpreadKernel> spread_kernels(double error, double padding) {
+  std::vector<SpreadKernel> kernels;
+  for (std::size_t width = 3; width <= widest && kernels.size() < most_kernels; ++width) {
+    Shape shape = best_beta(width, most_oversampling, padding);
+    if (shape.error > error && width < widest) continue;
+    double low = least_oversampling, high = most_oversampling;
+    for (int i = 0; i < 5; ++i) {
+      const double middle = (low + high) / 2;
+      const Shape tried = best_beta(width, middle, padding);
+      if (tried.error <= error) {
+        high = middle;
+        shape = tried;
+      } else {
+        low = middle;
+      }
+    }
+    kernels.emplace_back(width, high, shape.beta, error);
+    if (high < 1.2) break;
+  }
+  return kernels;
+}
+
+SpreadKernel::SpreadKernel(std::size_t width, double oversampling, double beta, double error)
+    : width_(width), oversampling_(oversampling), beta_(beta) {
+  // The kernel ends on a root of height exp(-beta), which polynomials follow slowly.
+  const double wanted = std::max({error / 5, std::exp(-beta) / 2, 1e-15});
+  for (std::size_t degree = 4; degree <= 24; ++degree)
+    if (fit(degree) <= wanted) break;
+}
+
+/// Chebyshev interpolation, its powers of q, and the largest deviation found.
+double SpreadKernel::fit(std::size_t degree) {
+  const std::size_t n = degree + 1;
+  const auto half = static_cast<double>(width_) / 2;
+  auto kernel = [&](std::size_t tap, double q) {
+    const double t = (static_cast<double>(tap) + (q + 1) / 2 - half) / half;
+    return std::exp(beta_ * (std::sqrt(std::max(0.0, 1 - t * t)) - 1));
+  };
+  coefficients_.assign(n * stride(), 0);
+  std::vector<double> previous(n), current(n), next(n);
+  double worst = 0;
+  for (std::size_t tap = 0; tap < width_; ++tap) {
+    std::fill(previous.begin(), previous.end(), 0);
+    std::fill(current.begin(), current.end(), 0);
+    current[0] = 1;
+    for (std::size_t k = 0; k < n; ++k) {
+      double sum = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double angle = pi * (static_cast<double>(i) + 0.5) / static_cast<double>(n);
+        sum += kernel(tap, std::cos(angle)) * std::cos(static_cast<double>(k) * angle);
+      }
+      sum *= (k == 0 ? 1 : 2) / static_cast<double>(n);
+      for (std::size_t p = 0; p < n; ++p) coefficients_[p * stride() + tap] += sum * current[p];
+      for (std::size_t p = 0; p < n; ++p)
+        next[p] = (p > 0 ? (k == 0 ? 1 : 2) * current[p - 1] : 0) - previous[p];
+      previous = current;
+      current = next;
+    }
+    for (int i = 0; i <= 20; ++i) {
+      const double q = (i - 10) / 10.0;
+      double value = 0;
+      for (std::size_t p = n; p-- > 0;) value = value * q + coefficients_[p * stride() + tap];
+      worst = std::max(worst, std::abs(value - kernel(tap, q)));
+    }
+  }
+  return worst;
+}
+
+double SpreadKernel::transform(double frequency) const {
+  // Simpson's rule over each tap's unit interval; the integrand is even in the distance from the middle.
+  constexpr int n = 64;
+  double sum = 0;
+  for (std::size_t tap = 0; tap < width_; ++tap)
+    for (int i = 0; i <= n; ++i) {
+      const double fraction = static_cast<double>(i) / n, q = 2 * fraction - 1;
+      double value = 0;
+      for (std::size_t p = degree() + 1; p-- > 0;) value = value * q + coefficients_[p * stride() + tap];
+      const double weight = i == 0 || i == n ? 1 : i % 2 == 1 ? 4 : 2;
+      const double distance = static_cast<double>(tap) + fraction - static_cast<double>(width_) / 2;
+      sum += weight * value * std::cos(2 * pi * frequency * distance);
+    }
+  return sum / (3 * n);
+}
+
+}  // namespace apsyn

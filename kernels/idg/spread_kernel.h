@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The short kernel that puts a visibility on fine cells inside its subgrid on the CPU.
+//
+// A subgrid's image at pixel x (|x| < L / 2, the whole padded field) is sum_k V_k exp(-2 pi i du_k x / L).
+// With fine cells j, `oversampling` of them for each uv cell, and phi the exponential of a semicircle
+// (Barnett, Magland and af Klinteberg 2019) over `width` fine cells,
+//
+//   exp(-2 pi i du x / L) = 1 / transform(x / (oversampling L))
+//                           sum_j phi(s - j) exp(-2 pi i j x / (oversampling L)),    s = oversampling du,
+//
+// so that a visibility costs width^2 cells instead of L^2 pixels. What the sum leaves out repeats the image
+// `oversampling` fields away. Only errors over the image count, not those over the padding around it: a field
+// padded by 1.5 is worth half as much oversampling again.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace apsyn {
+
+class SpreadKernel {
+ public:
+  SpreadKernel(std::size_t width, double oversampling, double beta, double error);
+  std::size_t width() const { return width_; }
+  double oversampling() const { return oversampling_; }
+  double beta() const { return beta_; }
+
+  /// Cell ceil(s - width / 2) + t takes sum_p coefficients()[p * stride() + t] q^p with
+  /// q = 2 (ceil(s - width / 2) - (s - width / 2)) - 1 in [-1, 1]; values of t >= width are 0.
+  const std::vector<double>& coefficients() const { return coefficients_; }
+  std::size_t stride() const { return (width_ + 7) / 8 * 8; }
+  std::size_t degree() const { return coefficients_.size() / stride() - 1; }
+  /// sum over cells of the polynomials' Fourier transform; frequency in turns per fine cell.
+  double transform(double frequency) const;
+
+ private:
+  double fit(std::size_t degree);
+
+  std::size_t width_;
+  double oversampling_, beta_;
+  std::vector<double> coefficients_;
+};
+
+/// Relative RMS error of the sum over a field of 1 / padding of the padded one, both axes together.
+double spread_error(std::size_t width, double oversampling, double beta, double padding);
+
+/// The narrowest kernel whose error is at most `error` and some wider ones that need fewer cells, each with
+/// the least oversampling that serves.
+std::vector<SpreadKernel> spread_kernels(double error, double padding);
+
+}  // namespace apsyn

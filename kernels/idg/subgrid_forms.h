@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Constants of a plan for the CPU's subgrids, shared by all threads.
+//
+// A task's visibilities go onto fine cells (spread_kernel.h), once for each of a few w: the nodes between
+// which their w phases are interpolated, relative to the middle of the task's own w, or the layers of the w
+// kernel. The wider of two spread kernels needs fewer cells: which is cheaper depends on the task.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels/idg/idg.h"
+#include "kernels/idg/partition.h"
+#include "kernels/idg/spread_cpu.h"
+#include "kernels/idg/subgrid_stages.h"
+
+namespace apsyn {
+
+/// One spread kernel.
+template <class T>
+struct SubgridForm {
+  SpreadTaps<T> taps;
+  double oversampling = 0;
+  Buffer<T, 3> fine;    ///< [parity][cell][pixel] cos, sin of 2 pi (cell + 1/2) (pixel + 1/2) / fine period
+  Buffer<T, 2> factor;  ///< [y][x] taper over the kernel's transforms, positive quadrant
+
+  /// Cells of half a side that visibilities within `reach` uv cells of the middle touch.
+  std::size_t half_cells(double reach) const;
+};
+
+/// Nodes t of [-1, 1] with the polynomials that are 1 at one and 0 at the others.
+template <class T>
+struct WNodes {
+  std::vector<double> node;
+  TermPolynomials<T> terms;
+};
+
+/// What a task is made with.
+struct TaskForm {
+  std::size_t form = 0, n_terms = 1;
+  std::size_t half_u = 0, half_v = 0;  ///< fine cells
+};
+
+template <class T>
+class SubgridForms {
+ public:
+  explicit SubgridForms(const IdgPlan& plan);
+
+  /// The cheapest for a task whose visibilities lie within the reaches (uv cells) of its middle.
+  TaskForm choose(const SubgridTask& task, std::size_t n_planes, double reach_u, double reach_v) const;
+  const SubgridForm<T>& form(std::size_t index) const { return forms_[index]; }
+  /// Chebyshev: the nodes of n terms; kernel: n_terms layers, whatever n.
+  const WNodes<T>& nodes(std::size_t n_terms) const { return nodes_[kernel_ ? 0 : n_terms - 1]; }
+  FoldedShape shape(std::size_t n_planes) const;
+
+  bool kernel() const { return kernel_; }
+  /// Subgrids per task and plane: 1 (Chebyshev) or the layers of the w kernel.
+  std::size_t n_outputs() const { return kernel_ ? plan_.n_terms : 1; }
+  const IdgPlan& plan() const { return plan_; }
+  double n_middle() const { return n_middle_; }
+  const Buffer<double, 2>& n_offset() const { return n_offset_; }  ///< [y][x] n - n_middle
+  /// [parity][pixel][cell] 2 / L times cos, sin of 2 pi cell (pixel + 1/2) / L; cells of shape().
+  const Buffer<T, 3>& coarse() const { return coarse_; }
+
+ private:
+  void make_form(double error);
+  void make_chebyshev(double error);
+  void make_kernel();
+  std::size_t terms_for(double half_w_lambda) const;
+
+  IdgPlan plan_;
+  bool kernel_;
+  double n_middle_ = 1, n_half_range_ = 0;
+  std::vector<SubgridForm<T>> forms_;
+  std::vector<WNodes<T>> nodes_;
+  std::vector<double> most_phase_;  ///< [n - 1] largest 2 pi half_w n_half_range that n nodes serve
+  Buffer<double, 2> n_offset_;
+  Buffer<T, 3> coarse_;
+};
+
+/// How many subgrids of all planes are computed before they are added to the grids.
+std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes);
+std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned n_threads);
+
+}  // namespace apsyn
