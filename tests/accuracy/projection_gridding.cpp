@@ -87,8 +87,9 @@ Data make_data(const Case& c, const Setup& setup) {
   return d;
 }
 
-reference::UvGrid expected(const Case& c, const Setup& setup, const Data& d) {
-  reference::UvGrid grid(setup.n_grid);
+/// Calls work(row, chan, S, u, v) for all visibilities, with u and v in cells.
+template <class Work>
+void for_visibilities(const Case& c, const Setup& setup, const Data& d, Work work) {
   const auto n = static_cast<int>(c.size);
   const double field = static_cast<double>(setup.n_grid) * setup.cell_rad;
   double mean_wavenumber = 0;
@@ -117,58 +118,93 @@ reference::UvGrid expected(const Case& c, const Setup& setup, const Data& d) {
                    std::conj(std::complex<double>(setup.aterms(d.station(interval, 1), iy, ix)));
         return value;
       };
-      std::array<std::complex<double>, 4> values;
-      for (std::size_t pol = 0; pol < 4; ++pol) {
-        const double weight = d.weight(row, chan, pol);
-        values[pol] = weight == 0 ? 0 : weight * std::complex<double>(d.data(row, chan, pol));
-      }
-      reference::convolve_onto(grid, s, n, 8, d.uvw_m(row, 0) * d.wavenumber(chan) * field,
-                               d.uvw_m(row, 1) * d.wavenumber(chan) * field, values);
+      work(row, chan, s, d.uvw_m(row, 0) * d.wavenumber(chan) * field,
+           d.uvw_m(row, 1) * d.wavenumber(chan) * field);
     }
-  return grid;
 }
 
-double relative_error(const Case& c) {
+/// Root of the summed squares of differences over that of `want`.
+class RelativeError {
+ public:
+  void add(std::complex<float> got, std::complex<double> want) {
+    error_ += std::norm(std::complex<double>(got) - want);
+    power_ += std::norm(want);
+  }
+  double value() const { return std::sqrt(error_ / power_); }
+
+ private:
+  double error_ = 0, power_ = 0;
+};
+
+double gridding_error(const Case& c) {
   const Setup setup = make_setup(c);
   const Data d = make_data(c, setup);
   auto gridder = make_gridder(reference::test_device(), setup, 2);
   gridder->grid(d.view());
   const auto got = gridder->grid_copy();
-  const auto want = expected(c, setup, d);
-  double error = 0, power = 0;
+  reference::UvGrid want(setup.n_grid);
+  for_visibilities(c, setup, d, [&](std::size_t row, std::size_t chan, const auto& s, double u, double v) {
+    std::array<std::complex<double>, 4> values;
+    for (std::size_t pol = 0; pol < 4; ++pol) {
+      const double weight = d.weight(row, chan, pol);
+      values[pol] = weight == 0 ? 0 : weight * std::complex<double>(d.data(row, chan, pol));
+    }
+    reference::convolve_onto(want, s, static_cast<int>(c.size), 8, u, v, values);
+  });
+  RelativeError error;
   for (std::size_t v = 0; v < setup.n_grid; ++v)
     for (std::size_t u = 0; u < setup.n_grid; ++u)
-      for (std::size_t pol = 0; pol < n_pol; ++pol) {
-        const auto cell = want.cells[v * setup.n_grid + u][pol];
-        error += std::norm(std::complex<double>(got(v, pol, u)) - cell);
-        power += std::norm(cell);
-      }
-  return std::sqrt(error / power);
+      for (std::size_t pol = 0; pol < n_pol; ++pol)
+        error.add(got(v, pol, u), want.cells[v * setup.n_grid + u][pol]);
+  return error.value();
+}
+
+double degridding_error(const Case& c) {
+  const Setup setup = make_setup(c);
+  const Data d = make_data(c, setup);
+  std::mt19937_64 random(8);
+  std::normal_distribution<float> gauss;
+  Buffer<std::complex<float>, 3> model({setup.n_grid, n_pol, setup.n_grid});
+  reference::UvGrid grid(setup.n_grid);
+  for (std::size_t v = 0; v < setup.n_grid; ++v)
+    for (std::size_t u = 0; u < setup.n_grid; ++u)
+      for (std::size_t pol = 0; pol < n_pol; ++pol)
+        grid.cells[v * setup.n_grid + u][pol] = model(v, pol, u) = {gauss(random), gauss(random)};
+  auto gridder = make_gridder(reference::test_device(), setup, 2);
+  gridder->set_grid(model);
+  Buffer<std::complex<float>, 3> got({c.n_rows, c.n_chan, n_pol});
+  got.fill({NAN, NAN});
+  gridder->degrid({d.uvw_m, d.wavenumber, {}, {}, d.station}, got);
+  RelativeError error;
+  for_visibilities(c, setup, d, [&](std::size_t row, std::size_t chan, const auto& s, double u, double v) {
+    const auto want = reference::convolve_from(grid, s, static_cast<int>(c.size), 8, u, v);
+    for (std::size_t pol = 0; pol < n_pol; ++pol) error.add(got(row, chan, pol), want[pol]);
+  });
+  return error.value();
+}
+
+// Single precision: weights and values are rounded to 6e-8. Measured: gridding 1.4e-7 to 1.8e-7 and
+// degridding 1.2e-7 to 2.9e-7 on a CPU, 1.5e-7 to 2.9e-7 and 1.3e-7 to 2.9e-7 on an H200.
+constexpr double tolerance = 1e-6;
+
+void check(const Case& c) {
+  const double gridding = gridding_error(c), degridding = degridding_error(c);
+  BOOST_TEST_MESSAGE((c.aterms ? "AW, " : "W, ")
+                     << c.size << " cells: gridding " << gridding << ", degridding " << degridding);
+  BOOST_TEST(gridding < tolerance);
+  BOOST_TEST(degridding < tolerance);
 }
 
 }  // namespace
 
-// Single precision: weights and values are rounded to 6e-8, and sums of a few add no more.
-constexpr double tolerance = 1e-6;
-
 BOOST_AUTO_TEST_CASE(w_projection_of_every_tile_size) {
-  for (std::size_t size : {8, 16, 24, 32}) {
-    const double error = relative_error({size, 43, 6, false});
-    BOOST_TEST_MESSAGE("W, " << size << " cells: " << error);
-    BOOST_TEST(error < tolerance);
-  }
+  for (std::size_t size : {8, 16, 24, 32}) check({size, 43, 6, false});
 }
 
 BOOST_AUTO_TEST_CASE(w_projection_in_several_tiles) {
-  const double error = relative_error({64, 12, 2, false});
-  BOOST_TEST_MESSAGE("W, 64 cells: " << error);
-  BOOST_TEST(error < tolerance);
+  check({64, 12, 2, false});
 }
 
 BOOST_AUTO_TEST_CASE(aw_projection) {
-  for (std::size_t size : {8, 16, 32}) {
-    const double error = relative_error({size, 43, 6, true});
-    BOOST_TEST_MESSAGE("AW, " << size << " cells: " << error);
-    BOOST_TEST(error < tolerance);
-  }
+  for (std::size_t size : {8, 16, 32}) check({size, 43, 6, true});
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Draws what bench_projection and bench_idg print, as in figure 16 of Veenboer and Romein 2020: throughput
-// against the side of the convolution kernel, a panel for each device, the throughput of image-domain
-// gridding (four polarisations, several channels) as level lines. Where a line gives a rate of visibilities
-// that are on the device already ("resident_Mvis_per_s"), it is drawn dashed.
+// Draws what bench_projection and bench_idg print, as in figure 16 of Veenboer and Romein 2020: throughput of
+// gridding (or, with --degridding, of degridding) against the side of the convolution kernel, a panel for
+// each device, the throughput of image-domain gridding (four polarisations, several channels) as level lines.
+// Where a line gives a rate of visibilities that are on the device already ("resident_Mvis_per_s"), it is
+// drawn dashed.
 //   (bench_projection cpu; bench_idg cpu) | plot_figure16 figure16.png
-//   plot_figure16 figure16.png cpu.jsonl cuda.jsonl ...
+//   plot_figure16 [--degridding] figure16.png cpu.jsonl cuda.jsonl ...
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,11 +46,13 @@ T& find_or_add(std::vector<T>& all, Match match) {
 }
 
 /// Lines of other benchmarks are passed over.
-void read_lines(std::istream& in, std::vector<Panel>& panels) {
+void read_lines(std::istream& in, bool degridding, std::vector<Panel>& panels) {
   for (std::string text; std::getline(in, text);) {
     const JsonLine line(text);
-    const bool idg = line.text("bench") == "idg_grid";
-    if (!idg && line.text("bench") != "projection") continue;
+    const std::string bench = line.text("bench");
+    const bool idg = bench == (degridding ? "idg_degrid" : "idg_grid");
+    if (!idg && (bench != "projection" || line.text("direction") != (degridding ? "degridding" : "gridding")))
+      continue;
     if (idg && (line.number("planes") != 4 || line.number("channels") < 2)) continue;
     const std::string device = line.text("device");
     const double rate = line.number("Mvis_per_s");
@@ -135,13 +138,17 @@ void draw_panel(Canvas& canvas, const Theme& theme, Panel panel, const Rect& rec
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 2) throw UsageError("usage: plot_figure16 PICTURE.png [JSON_LINES...]");
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    const bool degridding = !arguments.empty() && arguments[0] == "--degridding";
+    if (degridding) arguments.erase(arguments.begin());
+    if (arguments.empty())
+      throw UsageError("usage: plot_figure16 [--degridding] PICTURE.png [JSON_LINES...]");
     std::vector<Panel> panels;
-    if (argc == 2) read_lines(std::cin, panels);
-    for (int i = 2; i < argc; ++i) {
-      std::ifstream file(argv[i]);
-      if (!file) throw FailureError("{}: cannot be read", argv[i]);
-      read_lines(file, panels);
+    if (arguments.size() == 1) read_lines(std::cin, degridding, panels);
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+      std::ifstream file(arguments[i]);
+      if (!file) throw FailureError("{}: cannot be read", arguments[i]);
+      read_lines(file, degridding, panels);
     }
     Range kernels, rates;
     std::size_t n_curves = 0;
@@ -164,7 +171,8 @@ int main(int argc, char** argv) {
     Canvas canvas(static_cast<std::size_t>(theme.px(190 + n * side + (n - 1) * gap)),
                   static_cast<std::size_t>(theme.px(1060 + 34 * static_cast<double>(n_curves))));
     draw_heading(canvas, theme, theme.px(60), theme.px(100 + n * side + (n - 1) * gap),
-                 {"Gridding: W-projection, AW-projection and IDG",
+                 {degridding ? "Degridding against the size of convolution kernels"
+                             : "Gridding against the size of convolution kernels",
                   any_resident ? "Solid: from host memory; dashed: visibilities on the device already. "
                                  "Errors are the least of a line."
                                : "From host memory. Errors are the least of a line."});
@@ -175,7 +183,7 @@ int main(int argc, char** argv) {
                   std::round(theme.px(150 + side))},
                  x, y);
     }
-    write_png(argv[1], canvas.to_rgb8(), {{"Title", "Throughput of gridders"}}, true);
+    write_png(arguments[0], canvas.to_rgb8(), {{"Title", "Throughput of gridders"}}, true);
   } catch (const Error& error) {
     fmt::print(stderr, "plot_figure16: error: {}\n", error.what());
     return static_cast<int>(error.status());

@@ -22,10 +22,10 @@ std::size_t wrapped(int cell, std::size_t n) {
   return static_cast<std::size_t>(((cell + size / 2) % size + size) % size);
 }
 
-}  // namespace
-
-void convolve_onto(UvGrid& grid, const ImageFunction& s, int size, int oversampling, double u, double v,
-                   const std::array<std::complex<double>, 4>& value) {
+/// Calls work(cell of the grid, kernel).
+template <class Work>
+void for_cells(std::size_t n_grid, const ImageFunction& s, int size, int oversampling, double u, double v,
+               Work work) {
   const Axis at_u = place(u, size, oversampling), at_v = place(v, size, oversampling);
   const auto wave = [&](int k, double fraction, int p) {
     return std::polar(1.0 / size, 2 * pi * (k - (size / 2 - 1) - fraction) * p / size);
@@ -41,10 +41,27 @@ void convolve_onto(UvGrid& grid, const ImageFunction& s, int size, int oversampl
       std::complex<double> kernel = 0;
       for (int y = -size / 2; y < size / 2; ++y)
         kernel += column[static_cast<std::size_t>(y + size / 2)] * wave(kv, at_v.fraction, y);
-      auto& cell = grid.cells[wrapped(at_v.first + kv, grid.n) * grid.n + wrapped(at_u.first + ku, grid.n)];
-      for (std::size_t pol = 0; pol < 4; ++pol) cell[pol] += kernel * value[pol];
+      work(wrapped(at_v.first + kv, n_grid) * n_grid + wrapped(at_u.first + ku, n_grid), kernel);
     }
   }
+}
+
+}  // namespace
+
+void convolve_onto(UvGrid& grid, const ImageFunction& s, int size, int oversampling, double u, double v,
+                   const std::array<std::complex<double>, 4>& value) {
+  for_cells(grid.n, s, size, oversampling, u, v, [&](std::size_t cell, std::complex<double> kernel) {
+    for (std::size_t pol = 0; pol < 4; ++pol) grid.cells[cell][pol] += kernel * value[pol];
+  });
+}
+
+std::array<std::complex<double>, 4> convolve_from(const UvGrid& grid, const ImageFunction& s, int size,
+                                                  int oversampling, double u, double v) {
+  std::array<std::complex<double>, 4> value{};
+  for_cells(grid.n, s, size, oversampling, u, v, [&](std::size_t cell, std::complex<double> kernel) {
+    for (std::size_t pol = 0; pol < 4; ++pol) value[pol] += std::conj(kernel) * grid.cells[cell][pol];
+  });
+  return value;
 }
 
 }  // namespace apsyn::reference

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gridding by convolution, literally and in float64.
+// Gridding and degridding by convolution, literally and in float64.
 #pragma once
 
 #include <array>
@@ -23,5 +23,9 @@ using ImageFunction = std::function<std::complex<double>(int y, int x)>;
 /// floor(u) - size/2 + 1 on, K(x) = 1 / size^2 sum_p S(p) exp(+2 pi i x.p / size).
 void convolve_onto(UvGrid& grid, const ImageFunction& s, int size, int oversampling, double u, double v,
                    const std::array<std::complex<double>, 4>& value);
+
+/// The adjoint: the sum of conj(K(cell - (u, v))) times the cells.
+std::array<std::complex<double>, 4> convolve_from(const UvGrid& grid, const ImageFunction& s, int size,
+                                                  int oversampling, double u, double v);
 
 }  // namespace apsyn::reference

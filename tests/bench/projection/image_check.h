@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pixels of the dirty image by its definition, and the same from a grid, in float64.
+// Pixels of the dirty image and visibilities of point sources by their definitions, and the same by way of a
+// grid, in float64.
 #pragma once
 
 #include <vector>
@@ -23,8 +24,19 @@ std::vector<std::complex<double>> sums_by_definition(const Workload& workload,
 std::vector<std::complex<double>> sums_from_grid(View<const std::complex<float>, 3> grid, double cell_rad,
                                                  const Taper& taper, const std::vector<Direction>& at,
                                                  unsigned n_threads);
-/// RMS of the difference over the RMS of `want`, real parts (the image).
-double relative_rms(const std::vector<std::complex<double>>& got,
-                    const std::vector<std::complex<double>>& want);
+
+/// The grid [v][pol][u] that predicts sources of 1 Jy in all polarisations.
+Buffer<std::complex<float>, 3> grid_of_sources(std::size_t n_grid, double cell_rad, const Taper& taper,
+                                               const std::vector<Direction>& sources, unsigned n_threads);
+/// sum exp(+2 pi i (u l + v m + w (n - 1))) times A_q conj(A_p), [row][chan].
+Buffer<std::complex<double>, 2> visibilities_by_definition(const Workload& workload,
+                                                           const std::vector<Direction>& sources,
+                                                           bool with_aterms, unsigned n_threads);
+
+/// RMS of the difference over the RMS of `want`; of the real parts, which make the image.
+double image_error(const std::vector<std::complex<double>>& got,
+                   const std::vector<std::complex<double>>& want);
+/// The same of visibilities [row][chan][pol] and [row][chan].
+double visibility_error(View<const std::complex<float>, 3> got, View<const std::complex<double>, 2> want);
 
 }  // namespace apsyn::projection

@@ -33,13 +33,16 @@ __global__ void prepare(PrepareTask t) {
           ? row / t.interval % t.n_tables
           : std::uint32_t(floor((t.uvw_m[3 * row + 2] * k + t.max_w_lambda) * t.planes_per_lambda + 0.5));
   sample.weights = table * kOffsets + sv * 8 + su;
-  const float4 weight = t.weight[i], a = t.data[2 * i], b = t.data[2 * i + 1];
-  const auto scaled = [](float w, float x) { return w == 0 ? 0 : w * x; };
-  sample.xx_xy =
-      make_float4(scaled(weight.x, a.x), scaled(weight.x, a.y), scaled(weight.y, a.z), scaled(weight.y, a.w));
-  sample.yx_yy =
-      make_float4(scaled(weight.z, b.x), scaled(weight.z, b.y), scaled(weight.w, b.z), scaled(weight.w, b.w));
-  sample.unused = 0;
+  sample.visibility = i;
+  sample.xx_xy = sample.yx_yy = make_float4(0, 0, 0, 0);
+  if (t.data != nullptr) {
+    const float4 weight = t.weight[i], a = t.data[2 * i], b = t.data[2 * i + 1];
+    const auto scaled = [](float w, float x) { return w == 0 ? 0 : w * x; };
+    sample.xx_xy = make_float4(scaled(weight.x, a.x), scaled(weight.x, a.y), scaled(weight.y, a.z),
+                               scaled(weight.y, a.w));
+    sample.yx_yy = make_float4(scaled(weight.z, b.x), scaled(weight.z, b.y), scaled(weight.w, b.z),
+                               scaled(weight.w, b.w));
+  }
   t.samples[row * t.n_chan + (row % 2 == 0 ? chan : t.n_chan - 1 - chan)] = sample;
 }
 

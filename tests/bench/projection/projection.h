@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// W-projection and AW-projection gridding (Cornwell, Golap and Bhatnagar 2008; Bhatnagar et al. 2008), the
-// rivals of image-domain gridding in section 7 of Veenboer and Romein 2020. For benchmarks only.
+// W-projection and AW-projection, gridding and degridding (Cornwell, Golap and Bhatnagar 2008; Bhatnagar et
+// al. 2008), the rivals of image-domain gridding in section 7 of Veenboer and Romein 2020. For benchmarks
+// only.
 //
 // A visibility at (u, v) uv cells from the grid's centre is rounded to eighths of a cell and added to N x N
 // cells, each with its own weight K(g - u), that the image-domain function S (taper times
@@ -46,6 +47,7 @@ struct Setup {
 };
 
 /// Interval i holds the rows from i * setup.interval on; the last may be shorter.
+/// Degridding needs no data and no weight.
 struct Visibilities {
   View<const double, 2> uvw_m;              ///< [row][u, v, w]
   View<const double, 1> wavenumber;         ///< [chan] 1 / wavelength, per metre
@@ -57,7 +59,7 @@ struct Visibilities {
 /// Mean w of an interval, wavelengths.
 double interval_w_lambda(const Setup& setup, const Visibilities& visibilities, std::size_t interval);
 
-/// Seconds of the last grid(), on the GPU without transfers from the host.
+/// Seconds of the last grid() or degrid(), on the GPU without transfers from the host.
 struct Seconds {
   double weights = 0;  ///< AW-projection's; on the GPU also of preparing visibilities
   double gridding = 0;
@@ -68,13 +70,18 @@ class Gridder {
   virtual ~Gridder() = default;
   /// Adds all visibilities to the grid.
   virtual void grid(const Visibilities& visibilities) = 0;
+  /// Predicts all visibilities [row][chan][pol] from the grid.
+  virtual void degrid(const Visibilities& where, View<std::complex<float>, 3> data) = 0;
+  /// Replaces the grid, [v][pol][u]; it is empty at first.
+  virtual void set_grid(View<const std::complex<float>, 3> grid) = 0;
   virtual Seconds seconds() const = 0;
   /// [v][pol][u]
   virtual Buffer<std::complex<float>, 3> grid_copy() const = 0;
 };
 
 /// On the CPU results do not depend on n_threads. On the GPU blocks add to the grid by atomic operations, as
-/// published (Romein 2012), so that results differ in their last bits from run to run.
+/// published (Romein 2012), and to visibilities where kernels are larger than 32 cells, so that results
+/// differ in their last bits from run to run.
 std::unique_ptr<Gridder> make_gridder(const Device& device, const Setup& setup, unsigned n_threads);
 
 }  // namespace apsyn::projection

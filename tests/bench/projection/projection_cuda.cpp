@@ -52,6 +52,28 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+/// The order in which intervals are gridded, and the parts of each that are blocks' work.
+struct Parts {
+  std::vector<uint2> samples;          ///< [part] first, and one past the last
+  std::vector<std::size_t> before{0};  ///< [place in the order] parts of earlier ones
+};
+Parts make_parts(const Setup& setup, const std::vector<double>& w, std::size_t n_rows, std::size_t n_chan) {
+  std::vector<std::size_t> order(w.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!setup.has_aterms())
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return w[a] < w[b]; });
+  const std::size_t step = rows_of_part(setup.size);
+  Parts parts;
+  for (std::size_t interval : order) {
+    const std::size_t last = std::min(n_rows, (interval + 1) * setup.interval);
+    for (std::size_t row = interval * setup.interval; row < last; row += step)
+      parts.samples.push_back(
+          uint2{std::uint32_t(row * n_chan), std::uint32_t(std::min(last, row + step) * n_chan)});
+    parts.before.push_back(parts.samples.size());
+  }
+  return parts;
+}
+
 class CudaGridder final : public Gridder {
  public:
   CudaGridder(const Setup& setup, int device)
@@ -82,75 +104,30 @@ class CudaGridder final : public Gridder {
     cuda_check(cudaMemset(grid_.data(), 0, grid_.size() * sizeof(float4)), "clearing the grid");
   }
 
-  void grid(const Visibilities& in) override {
-    const std::size_t n_rows = in.uvw_m.extent(0), n_chan = in.wavenumber.size();
-    const std::size_t n_intervals = (n_rows + setup_.interval - 1) / setup_.interval;
-    if (setup_.has_aterms()) plan_chunks(n_intervals);
-    std::vector<double> w(n_intervals);
-    for (std::size_t i = 0; i < n_intervals; ++i) w[i] = interval_w_lambda(setup_, in, i);
-    const auto uvw = upload<double>(in.uvw_m.data(), in.uvw_m.size());
-    const auto wavenumber = upload<double>(in.wavenumber.data(), n_chan);
-    const auto data = upload<float4>(in.data.data(), n_rows * n_chan * 2);
-    const auto weight = upload<float4>(in.weight.data(), n_rows * n_chan);
-    const auto w_device = upload<double>(w.data(), n_intervals);
-    const auto stations = upload<uint2>(in.station.data(), setup_.has_aterms() ? n_intervals : 0);
-    const DeviceArray<DeviceSample> samples(n_rows * n_chan);
-    std::vector<std::uint32_t> order(n_intervals);
-    std::iota(order.begin(), order.end(), 0);
-    if (!setup_.has_aterms())
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::uint32_t a, std::uint32_t b) { return w[a] < w[b]; });
-    const std::size_t part_rows = rows_of_part(setup_.size);
-    std::vector<uint2> parts;
-    std::vector<std::size_t> parts_before{0};  // [place in the order]
-    for (std::uint32_t interval : order) {
-      const std::size_t last = std::min(n_rows, (interval + 1) * setup_.interval);
-      for (std::size_t row = interval * setup_.interval; row < last; row += part_rows)
-        parts.push_back(
-            uint2{std::uint32_t(row * n_chan), std::uint32_t(std::min(last, row + part_rows) * n_chan)});
-      parts_before.push_back(parts.size());
-    }
-    const auto parts_device = upload<uint2>(parts.data(), parts.size());
+  void grid(const Visibilities& visibilities) override {
+    const auto data = upload<float4>(visibilities.data.data(), visibilities.data.size() / 2);
+    const auto weight = upload<float4>(visibilities.weight.data(), visibilities.weight.size() / n_pol);
+    process(visibilities, data.data(), weight.data(),
+            [](const GridTask& task) { launch_grid(task, nullptr); });
+  }
 
-    PrepareTask prepare{};
-    prepare.uvw_m = uvw.data();
-    prepare.wavenumber = wavenumber.data();
-    prepare.data = data.data();
-    prepare.weight = weight.data();
-    prepare.n_rows = std::uint32_t(n_rows);
-    prepare.n_chan = std::uint32_t(n_chan);
-    prepare.size = std::uint32_t(setup_.size);
-    prepare.interval = std::uint32_t(setup_.interval);
-    prepare.cells_per_lambda = static_cast<double>(setup_.n_grid) * setup_.cell_rad;
-    prepare.max_w_lambda = setup_.max_w_lambda;
-    prepare.planes_per_lambda = 1 / setup_.w_step_lambda();
-    prepare.n_tables = setup_.has_aterms() ? std::uint32_t(tables_at_once_) : 0;
-    prepare.samples = samples.data();
-    GridTask task{};
-    task.samples = samples.data();
-    task.weights = weights_.data();
-    task.size = std::uint32_t(setup_.size);
-    task.n_grid = std::uint32_t(setup_.n_grid);
-    task.grid = grid_.data();
-    seconds_ = {};
-    Event begin, made, done;
-    begin.record();
-    launch_prepare(prepare, nullptr);
-    const std::size_t step = setup_.has_aterms() ? tables_at_once_ : n_intervals;
-    for (std::size_t first = 0; first < n_intervals; first += step) {
-      const std::size_t n = std::min(step, n_intervals - first);
-      if (first > 0) begin.record();
-      if (setup_.has_aterms())
-        make_weights(w_device.data() + first, stations.data() + first, n, weights_.data());
-      made.record();
-      task.parts = parts_device.data() + parts_before[first];
-      task.n_parts = std::uint32_t(parts_before[first + n] - parts_before[first]);
-      launch_grid(task, nullptr);
-      done.record();
-      cuda_check(cudaDeviceSynchronize(), "gridding");
-      seconds_.weights += made.seconds_since(begin);
-      seconds_.gridding += done.seconds_since(made);
-    }
+  void degrid(const Visibilities& where, View<std::complex<float>, 3> data) override {
+    const DeviceArray<float4> predicted(data.size() / 2);
+    cuda_check(cudaMemset(predicted.data(), 0, predicted.size() * sizeof(float4)), "clearing visibilities");
+    process(where, nullptr, nullptr,
+            [&](const GridTask& task) { launch_degrid(task, predicted.data(), nullptr); });
+    cuda_check(
+        cudaMemcpy(data.data(), predicted.data(), predicted.size() * sizeof(float4), cudaMemcpyDeviceToHost),
+        "copying from the device");
+  }
+
+  void set_grid(View<const std::complex<float>, 3> grid) override {
+    Buffer<std::complex<float>, 3> cells({setup_.n_grid, setup_.n_grid, n_pol});
+    for (std::size_t v = 0; v < setup_.n_grid; ++v)
+      for (std::size_t u = 0; u < setup_.n_grid; ++u)
+        for (std::size_t pol = 0; pol < n_pol; ++pol) cells(v, u, pol) = grid(v, pol, u);
+    cuda_check(cudaMemcpy(grid_.data(), cells.data(), cells.size() * sizeof(float2), cudaMemcpyHostToDevice),
+               "copying to the device");
   }
 
   Seconds seconds() const override { return seconds_; }
@@ -167,6 +144,56 @@ class CudaGridder final : public Gridder {
   }
 
  private:
+  /// Calls launch(task) for the parts of one chunk of weights after the other.
+  template <class Launch>
+  void process(const Visibilities& in, const float4* data, const float4* weight, Launch launch) {
+    const std::size_t n_rows = in.uvw_m.extent(0), n_chan = in.wavenumber.size();
+    const std::size_t n_intervals = (n_rows + setup_.interval - 1) / setup_.interval;
+    if (setup_.has_aterms()) plan_chunks(n_intervals);
+    std::vector<double> w(n_intervals);
+    for (std::size_t i = 0; i < n_intervals; ++i) w[i] = interval_w_lambda(setup_, in, i);
+    const Parts parts = make_parts(setup_, w, n_rows, n_chan);
+    const auto uvw = upload<double>(in.uvw_m.data(), in.uvw_m.size());
+    const auto wavenumber = upload<double>(in.wavenumber.data(), n_chan);
+    const auto w_device = upload<double>(w.data(), n_intervals);
+    const auto stations = upload<uint2>(in.station.data(), setup_.has_aterms() ? n_intervals : 0);
+    const auto parts_device = upload<uint2>(parts.samples.data(), parts.samples.size());
+    const DeviceArray<DeviceSample> samples(n_rows * n_chan);
+    PrepareTask prepare{};
+    prepare.uvw_m = uvw.data();
+    prepare.wavenumber = wavenumber.data();
+    prepare.data = data;
+    prepare.weight = weight;
+    prepare.n_rows = std::uint32_t(n_rows);
+    prepare.n_chan = std::uint32_t(n_chan);
+    prepare.size = std::uint32_t(setup_.size);
+    prepare.interval = std::uint32_t(setup_.interval);
+    prepare.cells_per_lambda = static_cast<double>(setup_.n_grid) * setup_.cell_rad;
+    prepare.max_w_lambda = setup_.max_w_lambda;
+    prepare.planes_per_lambda = 1 / setup_.w_step_lambda();
+    prepare.n_tables = setup_.has_aterms() ? std::uint32_t(tables_at_once_) : 0;
+    prepare.samples = samples.data();
+    seconds_ = {};
+    Event begin, made, done;
+    begin.record();
+    launch_prepare(prepare, nullptr);
+    const std::size_t step = setup_.has_aterms() ? tables_at_once_ : n_intervals;
+    for (std::size_t first = 0; first < n_intervals; first += step) {
+      const std::size_t n = std::min(step, n_intervals - first), first_part = parts.before[first];
+      if (first > 0) begin.record();
+      if (setup_.has_aterms())
+        make_weights(w_device.data() + first, stations.data() + first, n, weights_.data());
+      made.record();
+      launch({samples.data(), parts_device.data() + first_part, weights_.data(),
+              std::uint32_t(parts.before[first + n] - first_part), std::uint32_t(setup_.size),
+              std::uint32_t(setup_.n_grid), grid_.data()});
+      done.record();
+      cuda_check(cudaDeviceSynchronize(), "gridding");
+      seconds_.weights += made.seconds_since(begin);
+      seconds_.gridding += done.seconds_since(made);
+    }
+  }
+
   /// Cuts n tables into equal chunks.
   void plan_chunks(std::size_t n) {
     const std::size_t most =

@@ -8,18 +8,18 @@
 
 namespace apsyn::projection {
 
-/// A visibility, ready for gridding.
+/// A visibility, ready for gridding. Degridding has no use for its values.
 struct alignas(16) DeviceSample {
   float4 xx_xy, yx_yy;
-  std::int32_t u, v;      ///< first cell of the kernel, from the grid's centre
-  std::uint32_t weights;  ///< offset of its N x N weights, in units of them
-  std::uint32_t unused;
+  std::int32_t u, v;         ///< first cell of the kernel, from the grid's centre
+  std::uint32_t weights;     ///< offset of its N x N weights, in units of them
+  std::uint32_t visibility;  ///< row * n_chan + chan
 };
 
 struct PrepareTask {
   const double* uvw_m;       ///< [row][3]
   const double* wavenumber;  ///< [chan]
-  const float4* data;        ///< [row][chan][2]
+  const float4* data;        ///< [row][chan][2], or null
   const float4* weight;      ///< [row][chan]
   std::uint32_t n_rows, n_chan, size, interval;
   double cells_per_lambda;
@@ -50,5 +50,7 @@ struct GridTask {
   float4* grid;  ///< [v][u][2], cell (0, 0) in the middle
 };
 void launch_grid(const GridTask& task, cudaStream_t stream);
+/// Adds conj(weight) times cell to data [visibility][2].
+void launch_degrid(const GridTask& task, float4* data, cudaStream_t stream);
 
 }  // namespace apsyn::projection
