@@ -20,6 +20,9 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   const unsigned n_threads = tool.common().threads;
   const SkyFrame frame(*scene.layout.site);
   simulate::VoltageSetup setup = voltage_setup(options, scene);
+  if (scene.ionosphere)
+    setup.ionosphere_rate_rad_s = ionosphere_rate_rad_s(frame, scene, setup.emitters, options.duration_s,
+                                                        options.freq_hz - 0.5 * options.bandwidth_hz);
   const simulate::VoltagePlan plan = plan_voltages(setup, n_threads);
   const double sample_s = 1 / plan.sample_rate_hz;
   const std::int64_t n_samples = std::llround(options.duration_s / sample_s);
@@ -43,6 +46,15 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   simulate::VoltageSimulator simulator(std::move(setup), plan, n_threads);
   const std::int64_t hop = static_cast<std::int64_t>(plan.hop), n_blocks = (n_samples + hop - 1) / hop;
   std::vector<Vec3> at_edge = emitter_directions(frame, scene.start, emitters);
+  // A block sees one screen, that of its middle, or of the recording's end when that is before.
+  const auto see_through = [&](simulate::BlockDirections& directions, std::int64_t middle_half_samples) {
+    const std::int64_t at = std::min(middle_half_samples, 2 * n_samples);
+    const std::size_t step =
+        scene.ionosphere->step_of(sample_time(scene.start, at, 0.5 * sample_s).mjd_seconds());
+    const auto& antennas = scene.layout.antennas;
+    directions.start_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.start);
+    directions.end_tec_tecu = tec_along_rays(*scene.ionosphere, step, antennas, directions.end);
+  };
   std::int64_t next = 0;
   Progress progress(tool, "simulating", static_cast<double>(n_samples) * sample_s, "s of data");
   run_pipeline<Block>(
@@ -54,6 +66,7 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
         block.directions.start = at_edge;
         at_edge = emitter_directions(frame, sample_time(scene.start, next * hop, sample_s), emitters);
         block.directions.end = at_edge;
+        if (scene.ionosphere) see_through(block.directions, (2 * block.index + 1) * hop);
         return true;
       },
       [&](Block& block) {

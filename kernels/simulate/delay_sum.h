@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The sum over emitters of one antenna's delayed spectra, the inner loop of the voltage simulator:
-//   A_k(nu) = (i nu / nu_c)^k sum_s rho_s^k X_s(nu) exp(2 pi i nu tau_s),   k = 0 .. order.
+//   A_k(nu) = (i nu / nu_c)^k sum_s rho_s^k X_s(nu) exp(2 pi i nu tau_s + i phi_s(nu)),   k = 0 .. order,
+// where phi_s is the phase that the ionosphere adds.
 #pragma once
 
 #include <complex>
@@ -23,9 +24,16 @@ struct DelaySumInput {
   View<const float, 1> relative_freq;  ///< [bin]: nu / nu_c
 };
 
-/// Fills the phases for exp(2 pi i (band_centre_hz + f) tau_s), f = bin * bin_hz with the upper half of the
-/// bins negative. Evaluated in float64, so that no phase is wrong by more than 1e-6 rad.
-void set_phases(DelaySumInput& input, const std::vector<double>& tau_s, double band_centre_hz, double bin_hz);
+/// One emitter's way to an antenna.
+struct RayDelay {
+  double tau_s = 0, tec_tecu = 0;
+};
+
+/// Fills the phases 2 pi nu tau_s + phi_s(nu) at nu = band_centre_hz + f, f = bin * bin_hz with the upper
+/// half of the bins negative. Evaluated in float64, so that no phase is wrong by more than 1e-6 rad; phi_s is
+/// exact at the first bin of each group, and linear with its slope at the centre of the band within a group.
+void set_phases(DelaySumInput& input, const std::vector<RayDelay>& rays, double band_centre_hz,
+                double bin_hz);
 
 /// sums [pol][order + 1][bin]. std::invalid_argument when the shapes disagree or order > kMaxTaylorOrder.
 void delay_sum(const DelaySumInput& input, View<std::complex<float>, 3> sums);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "libcore/core/constants.h"
+#include "libcore/core/ionosphere_screen.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simulate/delay_sum_cpu.cpp"
@@ -93,22 +94,26 @@ namespace apsyn::simulate {
 
 HWY_EXPORT(delay_sum_any);
 
-void set_phases(DelaySumInput& input, const std::vector<double>& tau_s, double band_centre_hz,
+void set_phases(DelaySumInput& input, const std::vector<RayDelay>& rays, double band_centre_hz,
                 double bin_hz) {
   const std::size_t n_bins = input.spectra.extent(3), n_groups = n_bins / kPhaseGroup;
-  input.coarse.resize({tau_s.size(), n_groups, 2});
-  input.fine.resize({tau_s.size(), 2, kPhaseGroup});
+  input.coarse.resize({rays.size(), n_groups, 2});
+  input.fine.resize({rays.size(), 2, kPhaseGroup});
   const auto phase = [](double turns) { return kTwoPi * (turns - std::round(turns)); };
-  for (std::size_t s = 0; s < tau_s.size(); ++s) {
+  for (std::size_t s = 0; s < rays.size(); ++s) {
+    const auto [tau_s, tec_tecu] = rays[s];
+    const double group_delay_s =
+        tau_s - ionosphere_phase_rad(tec_tecu, band_centre_hz) / (kTwoPi * band_centre_hz);
     for (std::size_t group = 0; group < n_groups; ++group) {
       const double bin = static_cast<double>(group * kPhaseGroup) -
                          (group * kPhaseGroup < n_bins / 2 ? 0.0 : static_cast<double>(n_bins));
-      const double angle = phase((band_centre_hz + bin * bin_hz) * tau_s[s]);
+      const double freq_hz = band_centre_hz + bin * bin_hz;
+      const double angle = phase(freq_hz * tau_s + ionosphere_phase_rad(tec_tecu, freq_hz) / kTwoPi);
       input.coarse(s, group, 0) = static_cast<float>(std::cos(angle));
       input.coarse(s, group, 1) = static_cast<float>(std::sin(angle));
     }
     for (std::size_t bin = 0; bin < kPhaseGroup; ++bin) {
-      const double angle = phase(static_cast<double>(bin) * bin_hz * tau_s[s]);
+      const double angle = phase(static_cast<double>(bin) * bin_hz * group_delay_s);
       input.fine(s, 0, bin) = static_cast<float>(std::cos(angle));
       input.fine(s, 1, bin) = static_cast<float>(std::sin(angle));
     }

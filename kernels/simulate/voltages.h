@@ -3,7 +3,8 @@
 //
 // Each emitter s is white complex Gaussian noise over each channel, shaped by the square root of its
 // spectrum. Antenna i receives, at every radio frequency nu within the channel,
-//   E_i(t) = sum_s int X_s(nu) exp(2 pi i nu (t + tau_si(t))) dnu,   tau_si = r_i . s(t) / c - cable_i.
+//   E_i(t) = sum_s int X_s(nu) exp(2 pi i nu (t + tau_si(t)) + i phi_si(nu, t)) dnu,
+//   tau_si = r_i . s(t) / c - cable_i,   phi_si the phase that the ionosphere adds.
 // Method: blocks of `hop` samples, each from one Fourier transform of n_fft = hop + 2 guard samples. Within a
 // block the delay is tau0 + tau1 (t - t_c), linear between its exact values at the block's edges, and
 //   exp(2 pi i nu tau1 (t - t_c)) = sum_{k <= order} (2 pi i nu tau1 (t - t_c))^k / k!,
@@ -11,10 +12,11 @@
 // emitters:
 //   E_i(t) = sum_k ((t - t_c) / T)^k / k! IFFT[(2 pi i nu T)^k sum_s tau1_s^k X_s exp(2 pi i nu tau0_s)], 2 T
 //   = hop.
-// Accuracy: plan_voltages takes the order that bounds the neglected terms by kTaylorError rad for any
-// direction (the Earth's rotation limits tau1). The delay is exact over the whole channel but for the ideal
-// filter's response beyond `guard` samples: noise of about 3e-5 of the power, within 1 / guard of the
-// channel's edges.
+// The phase of the ionosphere is exact over the channel at mid-block; its change over a block joins that of
+// the delay, with the centre frequency's value. Accuracy: plan_voltages takes the order that bounds the
+// neglected terms by kTaylorError rad for any direction (the Earth's rotation limits tau1). The delay is
+// exact over the whole channel but for the ideal filter's response beyond `guard` samples: noise of about
+// 3e-5 of the power, within 1 / guard of the channel's edges.
 //
 // Threads own whole emitters, then whole antennas; noise is a function of (seed, stream, sample), so results
 // do not depend on the number of threads.
@@ -31,6 +33,7 @@
 #include "kernels/simulate/emitters.h"
 #include "libcore/core/array_layout.h"
 #include "libcore/core/sky_model.h"
+#include "libcore/core/view.h"
 
 namespace apsyn::simulate {
 
@@ -43,7 +46,8 @@ struct VoltageSetup {
   std::vector<double> cable_delay_s;
   SkyModel sky;
   std::vector<Emitter> emitters;
-  double sefd_jy = 0;  ///< of each input; 0 = no receiver noise
+  double ionosphere_rate_rad_s = 0;  ///< the fastest change of a phase that the ionosphere makes
+  double sefd_jy = 0;                ///< of each input; 0 = no receiver noise
   std::uint64_t seed = 0;
   unsigned n_bit = 8;  ///< per component: 4, 8 or 32
   double dropped_fraction = 0;
@@ -71,7 +75,8 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads);
 /// Directions (unit vectors east, north, up) of every emitter at the start of a block and `hop` samples
 /// later.
 struct BlockDirections {
-  std::vector<Vec3> start, end;  ///< [emitter]
+  std::vector<Vec3> start, end;                    ///< [emitter]
+  Buffer<double, 2> start_tec_tecu, end_tec_tecu;  ///< [emitter][ant] along the rays; of no size without one
 };
 
 class VoltageSimulator {
@@ -80,6 +85,8 @@ class VoltageSimulator {
   ~VoltageSimulator();
   /// Samples block * hop ... + n_time - 1 (n_time <= hop), encoded [time][chan][ant][pol]; `stream` holds
   /// n_time * time_bytes. An emitter whose direction at mid-block is below the horizon is silent.
+  /// FailureError when the ionosphere changes so much faster than the plan knew that phases would be wrong by
+  /// 1e-4 rad.
   void simulate(std::int64_t block, const BlockDirections& directions, std::size_t n_time,
                 std::span<std::uint8_t> stream);
 

@@ -11,6 +11,8 @@
 #include "kernels/simulate/quantise.h"
 #include "kernels/simulate/voltages.h"
 #include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+#include "libcore/core/ionosphere_screen.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn::simulate {
@@ -53,7 +55,7 @@ struct Workspace {
   Buffer<Complex, 3> series;   ///< [pol][order + 1][time]
   Buffer<Complex, 1> samples;  ///< [time], hop
   DelaySumInput delays;
-  std::vector<double> tau_s;
+  std::vector<RayDelay> rays;
 };
 
 }  // namespace
@@ -92,6 +94,7 @@ struct VoltageSimulator::State {
   void make_antenna(std::int64_t first, const BlockDirections& directions, std::size_t n_time,
                     std::size_t chan, std::size_t ant, Workspace& work);
   void add_terms(std::size_t pol, Workspace& work) const;
+  void check_turn(double half_turn_rad) const;
   void drop_packets(std::int64_t first, std::size_t n_time, std::size_t ant);
 };
 
@@ -157,16 +160,25 @@ void VoltageSimulator::State::make_antenna(std::int64_t first, const BlockDirect
   delays.relative_freq = relative_freq;
   delays.visible = visible;
   delays.rate.clear();
-  work.tau_s.clear();
+  work.rays.clear();
   for (std::size_t index : visible) {
     const double start_m = dot(setup.antenna_enu_m[ant], directions.start[index]);
     const double end_m = dot(setup.antenna_enu_m[ant], directions.end[index]);
-    work.tau_s.push_back(0.5 * (start_m + end_m) / kSpeedOfLight_m_s - setup.cable_delay_s[ant]);
-    delays.rate.push_back(
-        static_cast<float>(kTwoPi * centre_hz * 0.5 * (end_m - start_m) / kSpeedOfLight_m_s));
+    RayDelay ray;
+    ray.tau_s = 0.5 * (start_m + end_m) / kSpeedOfLight_m_s - setup.cable_delay_s[ant];
+    double half_turn_rad = kTwoPi * centre_hz * 0.5 * (end_m - start_m) / kSpeedOfLight_m_s;
+    if (directions.start_tec_tecu.size() > 0) {
+      const double start_tecu = directions.start_tec_tecu(index, ant),
+                   end_tecu = directions.end_tec_tecu(index, ant);
+      ray.tec_tecu = 0.5 * (start_tecu + end_tecu);
+      half_turn_rad += ionosphere_phase_rad(0.5 * (end_tecu - start_tecu), centre_hz);
+      check_turn(half_turn_rad);
+    }
+    work.rays.push_back(ray);
+    delays.rate.push_back(static_cast<float>(half_turn_rad));
   }
   if (!visible.empty()) {
-    set_phases(delays, work.tau_s, centre_hz, plan.sample_rate_hz / static_cast<double>(plan.n_fft));
+    set_phases(delays, work.rays, centre_hz, plan.sample_rate_hz / static_cast<double>(plan.n_fft));
     delay_sum(delays, work.sums);
   }
   for (std::size_t pol = 0; pol < 2; ++pol) {
@@ -188,6 +200,18 @@ void VoltageSimulator::State::make_antenna(std::int64_t first, const BlockDirect
     quantise(work.samples.view().span().first(n_time), static_cast<float>(1 / plan.step), setup.n_bit,
              planes.view()[input].span().first(n_time * planes.extent(2)));
   }
+}
+
+/// A phase that changes by `half_turn_rad` over half a block must be within what the plan's terms carry.
+void VoltageSimulator::State::check_turn(double half_turn_rad) const {
+  constexpr double kLargestError = 1e-4;
+  double neglected = 1;
+  for (unsigned k = 0; k <= plan.order; ++k) neglected *= std::abs(half_turn_rad) / (k + 1);
+  if (neglected > kLargestError)
+    throw FailureError(
+        "the ionosphere turns a phase by {:.2g} rad within {:.2g} s, too fast for an error of {} rad: take "
+        "smoother screens or wider channels",
+        2 * std::abs(half_turn_rad), static_cast<double>(plan.hop) / plan.sample_rate_hz, kLargestError);
 }
 
 /// Zeroes whole aligned packets of an antenna, in every channel and polarisation.
@@ -215,7 +239,12 @@ void VoltageSimulator::simulate(std::int64_t block, const BlockDirections& direc
                                 std::span<std::uint8_t> stream) {
   State& s = *state_;
   const std::size_t n_emitters = s.setup.emitters.size(), n_ant = s.setup.antenna_enu_m.size();
+  const auto fits = [&](const Buffer<double, 2>& tec) {
+    return tec.size() == 0 || tec.shape() == View<double, 2>::Shape{n_emitters, n_ant};
+  };
   if (directions.start.size() != n_emitters || directions.end.size() != n_emitters || n_time > s.plan.hop ||
+      !fits(directions.start_tec_tecu) || !fits(directions.end_tec_tecu) ||
+      directions.start_tec_tecu.size() != directions.end_tec_tecu.size() ||
       stream.size() != n_time * s.plan.time_bytes)
     throw std::invalid_argument("VoltageSimulator: shapes disagree");
   const std::int64_t first = block * static_cast<std::int64_t>(s.plan.hop);

@@ -45,7 +45,8 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads) {
   for (double delay_s : setup.cable_delay_s) longest_cable_s = std::max(longest_cable_s, std::abs(delay_s));
   const double max_delay_s = farthest_m / kSpeedOfLight_m_s + longest_cable_s;
   const double max_phase_rate_rad_s = kTwoPi * (setup.freq_hz + 0.5 * setup.bandwidth_hz) * farthest_m /
-                                      kSpeedOfLight_m_s * kEarthRotation_rad_s;
+                                          kSpeedOfLight_m_s * kEarthRotation_rad_s +
+                                      setup.ionosphere_rate_rad_s;
 
   // Long blocks confine the edge effects; the fringe rate of large arrays and narrow channels asks for short
   // ones.

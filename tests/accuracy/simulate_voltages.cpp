@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libcore/core/constants.h"
+#include "libcore/core/error.h"
 #include "tests/reference/delayed_signal.h"
 #include "tests/support/voltage_bench.h"
 
@@ -76,6 +77,62 @@ BOOST_AUTO_TEST_CASE(delays_over_a_wide_band) {
   setup.freq_hz = 15e6;
   setup.bandwidth_hz = 10e6;
   check_delays(setup, {-0.4, 0.1}, 0);
+}
+
+// Two antennas at one place, one of them behind a column of electrons that grows: what is between them is the
+// phase of the column, over the channel and in time.
+BOOST_AUTO_TEST_CASE(phases_of_an_ionosphere) {
+  VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {0, 0, 0}});
+  const auto tec_tecu = [](double seconds) { return 0.2 + 0.005 * seconds; };
+  setup.ionosphere_rate_rad_s = 1;
+  const VoltagePlan plan = plan_voltages(setup, 2);
+  VoltageSimulator simulator(setup, plan, 2);
+  const double hop_s = double(plan.hop) / plan.sample_rate_hz;
+  const std::size_t n_time = 2 * plan.hop;
+  std::vector<std::uint8_t> stream(n_time * plan.time_bytes, 0xaa);
+  for (std::size_t block = 0; block < 2; ++block) {
+    BlockDirections directions{
+        {{0, 0, 1}}, {{0, 0, 1}}, Buffer<double, 2>({1, 2}), Buffer<double, 2>({1, 2})};
+    directions.start_tec_tecu(0, 1) = tec_tecu(double(block) * hop_s);
+    directions.end_tec_tecu(0, 1) = tec_tecu(double(block + 1) * hop_s);
+    simulator.simulate(
+        static_cast<std::int64_t>(block), directions, plan.hop,
+        std::span(stream).subspan(block * plan.hop * plan.time_bytes, plan.hop * plan.time_bytes));
+  }
+  const Samples origin = input_of(stream, 4, 0), behind = input_of(stream, 4, 2);
+  const auto phase_rad = [&](double freq_hz, double seconds) {
+    return -8.44797245e9 * tec_tecu(seconds) / freq_hz;
+  };
+  // The fast part of the phase is taken away before sections are averaged.
+  const std::vector<std::complex<double>> near(origin.begin(), origin.end());
+  std::vector<std::complex<double>> far(behind.begin(), behind.end());
+  for (std::size_t n = 0; n < far.size(); ++n)
+    far[n] *= std::polar(1.0, -phase_rad(150e6, double(n) / plan.sample_rate_hz));
+  const std::size_t n_chan = 512, section = n_chan * 24;
+  double worst = 0;
+  for (std::size_t first = 0; first + section <= n_time; first += section) {
+    const auto cross = reference::cross_spectrum(std::span(far).subspan(first, section),
+                                                 std::span(near).subspan(first, section), n_chan);
+    const double middle_s = double(first + section / 2) / plan.sample_rate_hz;
+    for (std::size_t k = 24; k < n_chan - 16; ++k) {
+      const double freq_hz = 150e6 + (double(k) - 256) * 1.28e6 / 512;
+      const double expected = phase_rad(freq_hz, middle_s) - phase_rad(150e6, middle_s);
+      worst = std::max(worst, std::abs(std::remainder(std::arg(cross[k]) - expected, kTwoPi)));
+    }
+  }
+  BOOST_TEST_MESSAGE("phase error " << worst << " rad, order " << plan.order);
+  BOOST_TEST(worst < 1e-4);
+}
+
+// A plan that did not know how fast phases change refuses rather than be wrong.
+BOOST_AUTO_TEST_CASE(an_ionosphere_faster_than_planned) {
+  const VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}});
+  const VoltagePlan plan = plan_voltages(setup, 1);
+  VoltageSimulator simulator(setup, plan, 1);
+  BlockDirections directions{{{0, 0, 1}}, {{0, 0, 1}}, Buffer<double, 2>({1, 1}), Buffer<double, 2>({1, 1})};
+  directions.end_tec_tecu(0, 0) = 0.1;
+  std::vector<std::uint8_t> stream(plan.hop * plan.time_bytes);
+  BOOST_CHECK_THROW(simulator.simulate(0, directions, plan.hop, stream), FailureError);
 }
 
 BOOST_AUTO_TEST_CASE(amplitude_and_closure_phase_of_a_point_source) {

@@ -29,8 +29,8 @@ expect_exit 2 $small --array mwa-32t -o none.fits
 expect_stderr --array "does not end in .fits"
 expect_exit 2 $observe --tec-rms 1TECU -o none.ms
 expect_stderr --tec-rms "ends in .fits"
-expect_exit 2 $observe --ionosphere a.fits -o none.dada
-expect_stderr --ionosphere "ends in .ms"
+expect_exit 2 $small --ionosphere a.fits -o none.fits
+expect_stderr --ionosphere "does not end in .fits"
 expect_exit 2 $small --tec-rms 0TECU -o none.fits
 expect_exit 2 $small --tec-rms 1 -o none.fits
 expect_stderr --tec-rms "has no unit"
@@ -70,17 +70,29 @@ gradient() {
     for my $y (0 .. 3) { for my $x (0 .. 3) { print $out chr($east * $x + $north * $y) } }
     print $out "\0" x (2880 - 16);' "$@"
 }
+# check_place NAME MOVED: cleans NAME's image and expects the source at MOVED.
+check_place() {
+  run clean $1-dirty.fits $1-psf.fits --threshold 0.2Jy --niter 1000 -o $1
+  sed "s/02:28:15, -26.48.00/$2/" sky.txt >moved.txt
+  run measure-sources $1-image.fits --sky moved.txt
+  read -r _ _ _ ratio _ offset_asec _ < <(sed -n 2p "$(stdout_file)")
+  expect_near "$ratio" 1 0.01 "the flux in $1-image.fits over the true one"
+  expect_near "$offset_asec" 0 3 "the distance from the expected place in $1-image.fits"
+}
+image="idg-grid --size 200 --scale 1.5amin --psf-size 400 --weight natural"
 # A gradient g moves a source by 8.44797245e9 c g / (2 pi nu^2) = 369.5 asec against itself: 27.6 s of right ascension.
 gradient east.fits 1 0
 gradient north.fits 0 1
 declare -A moved=([east]="02:27:47.40, -26.48.00" [north]="02:28:15, -26.54.09.5")
 for direction in east north; do
   run $observe --ionosphere $direction.fits -o $direction.ms
-  run idg-grid $direction.ms --size 200 --scale 1.5amin --psf-size 400 --weight natural -o $direction
-  run clean $direction-dirty.fits $direction-psf.fits --threshold 0.2Jy --niter 1000 -o $direction
-  sed "s/02:28:15, -26.48.00/${moved[$direction]}/" sky.txt >moved.txt
-  run measure-sources $direction-image.fits --sky moved.txt
-  read -r _ _ _ ratio _ offset_asec _ < <(sed -n 2p "$(stdout_file)")
-  expect_near "$ratio" 1 0.01 "the flux through $direction.fits over the true one"
-  expect_near "$offset_asec" 0 3 "the distance from the expected place through $direction.fits"
+  run $image $direction.ms -o $direction
+  check_place $direction "${moved[$direction]}"
 done
+
+# Voltages see the same.
+run bash -c "simulate --array mwa-32t --sky sky.txt --freq 150MHz --ionosphere east.fits --duration 100ms --bits 32 |
+  correlate --channels 64 --integration 50ms --phase-centre 02:28:15,-26:48:00 -o - | $image -o voltages"
+check_place voltages "${moved[east]}"
+expect_exit 3 simulate --array mwa-32t --sky sky.txt --ionosphere a.fits --start 2024-01-01T09:00:00 -o none.dada
+expect_no_file none.dada

@@ -56,6 +56,9 @@ inline void declare(Tool& tool, SimulateOptions& options) {
       app.add_option("--sky", options.sky,
                      "sky model in WSClean/BBS text form (default: receiver noise only)")
           ->type_name("PATH"),
+      app.add_option("--ionosphere", options.ionosphere,
+                     "screens that the sky is seen through, see apsyn-ionosphere(5) (default: none)")
+          ->type_name("PATH"),
       app.add_option("--site", options.site, "where the array stands (default: as the array says)")
           ->type_name("LAT,LON,ALT"),
       tool.add_frequency("--freq", options.freq_hz, "centre of the band (default 150MHz)"),
@@ -79,9 +82,6 @@ inline void declare(Tool& tool, SimulateOptions& options) {
           ->check(CLI::Range(0.0, 1.0)),
   };
   const std::vector<CLI::Option*> of_visibilities = {
-      app.add_option("--ionosphere", options.ionosphere,
-                     "screens that the visibilities are seen through, see apsyn-ionosphere(5)")
-          ->type_name("PATH"),
       app.add_option("--phase-centre", options.phase_centre,
                      "of the visibilities (default zenith, at mid-observation)")
           ->type_name("'RA DEC'|zenith"),

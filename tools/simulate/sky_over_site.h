@@ -21,17 +21,38 @@ inline std::vector<Vec3> emitter_directions(const SkyFrame& frame, const UtcTime
   return directions;
 }
 
-/// TECU along the ray from each antenna to each direction, [direction][ant]; 0 for directions below the
-/// horizon, which are silent. Throws as IonosphereScreen does.
-inline Buffer<double, 2> tec_along_rays(const IonosphereScreen& screen, const UtcTime& time,
+/// TECU along the ray from each antenna to each direction, [direction][ant]; directions below the horizon
+/// have what is at the horizon. Throws as IonosphereScreen does.
+inline Buffer<double, 2> tec_along_rays(const IonosphereScreen& screen, std::size_t step,
                                         const std::vector<Antenna>& antennas,
                                         const std::vector<Vec3>& directions) {
-  const std::size_t step = screen.step_of(time.mjd_seconds());
   Buffer<double, 2> tec_tecu({directions.size(), antennas.size()});
   for (std::size_t s = 0; s < directions.size(); ++s)
-    for (std::size_t ant = 0; ant < antennas.size() && directions[s][2] > 0; ++ant)
-      tec_tecu(s, ant) = screen.tec(antennas[ant].enu_m, directions[s], step);
+    for (std::size_t ant = 0; ant < antennas.size(); ++ant)
+      tec_tecu(s, ant) = directions[s][2] > 0 ? screen.tec(antennas[ant].enu_m, directions[s], step)
+                                              : screen.extended_tec(antennas[ant].enu_m, directions[s], step);
   return tec_tecu;
+}
+
+/// Twice the fastest change of an ionospheric phase that is met at some instants of the observation, for the
+/// plan of voltages. Throws as IonosphereScreen does.
+inline double ionosphere_rate_rad_s(const SkyFrame& frame, const Scene& scene,
+                                    const std::vector<simulate::Emitter>& emitters, double duration_s,
+                                    double lowest_hz) {
+  constexpr int kInstants = 16;
+  double fastest_tecu = 0;
+  for (int k = 0; k <= kInstants; ++k) {
+    const UtcTime time = sample_time(scene.start, k, duration_s / kInstants);
+    const std::size_t step = scene.ionosphere->step_of(time.mjd_seconds());
+    const auto tec_at = [&](const UtcTime& at) {
+      return tec_along_rays(*scene.ionosphere, step, scene.layout.antennas,
+                            emitter_directions(frame, at, emitters));
+    };
+    const auto now = tec_at(time), later = tec_at(sample_time(time, 1, 1));
+    for (std::size_t i = 0; i < now.size(); ++i)
+      fastest_tecu = std::max(fastest_tecu, std::abs(later.data()[i] - now.data()[i]));
+  }
+  return 2 * std::abs(ionosphere_phase_rad(fastest_tecu, lowest_hz));
 }
 
 inline simulate::SkyRotations sky_rotations(const SkyFrame& frame, const UtcTime& time, const Scene& scene,
@@ -44,7 +65,8 @@ inline simulate::SkyRotations sky_rotations(const SkyFrame& frame, const UtcTime
     directions.push_back(rotations.component.back()[2]);
   }
   if (scene.ionosphere)
-    rotations.tec_tecu = tec_along_rays(*scene.ionosphere, time, scene.layout.antennas, directions);
+    rotations.tec_tecu = tec_along_rays(*scene.ionosphere, scene.ionosphere->step_of(time.mjd_seconds()),
+                                        scene.layout.antennas, directions);
   return rotations;
 }
 
