@@ -51,6 +51,10 @@ class CpuGridder final : public Gridder {
 
   GridCounts grid(const GridBlock& block) override {
     check_block(block, setup_);
+    const std::size_t side = plan_.settings.subgrid;
+    if (setup_.aterms != AtermMode::none &&
+        (block.aterms.jones.extent(3) != side || block.aterms.jones.extent(4) != side))
+      throw std::invalid_argument("gridder: the Jones matrices are not of the subgrid's pixels");
     const Partition parts = partition(plan_, block, {first_layer_, n_layers_}, n_threads_);
     for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_.extent(0)) {
       const std::size_t n = std::min(chunk_.extent(0), parts.tasks.size() - first);
@@ -141,7 +145,10 @@ std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::siz
 
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
   if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan, setup);
-  if (setup.aterms != AtermMode::none) throw std::invalid_argument("gridder: no A-terms as yet");
+  const bool aterms = setup.aterms != AtermMode::none;
+  if (aterms == setup.mix.empty() || setup.mix.size() > 4 || (aterms && setup.n_data_planes != 4))
+    throw std::invalid_argument(
+        "gridder: A-terms need four data planes and a mix of one to four image planes");
   if (plan.settings.precision == Precision::single) return std::make_unique<CpuGridder<float>>(plan, setup);
   return std::make_unique<CpuGridder<double>>(plan, setup);
 }

@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "kernels/common/matrix_product.h"
+#include "kernels/idg/subgrid_aterms.h"
 
 namespace apsyn {
 namespace {
+
+/// Correlations of V^T.
+constexpr std::size_t exchanged[4] = {0, 2, 1, 3};
 
 template <class T>
 void reserve(Buffer<T, 1>& buffer, std::size_t n) {
@@ -21,6 +26,8 @@ template <class T>
 SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setup)
     : forms_(forms),
       n_data_planes_(setup.n_data_planes),
+      n_image_planes_(setup.n_image_planes()),
+      aterm_mode_(setup.aterms),
       per_u_(static_cast<double>(forms.plan().n_u) * forms.plan().image.cell_rad),
       per_v_(static_cast<double>(forms.plan().n_v) * forms.plan().image.cell_rad) {
   const bool psf = setup.psf == PsfPlane::last, apart = setup.aterms != AtermMode::none;
@@ -31,6 +38,12 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
     first += size;
   }
   if (psf && apart) groups_.push_back({n_data_planes_, 1, true});
+  // A folded visibility is V^H: its correlations are conjugates, in the order XX YX XY YY.
+  for (const auto& plane : setup.mix)
+    for (std::size_t c = 0; c < 4; ++c) {
+      mix_.push_back(plane[c]);
+      folded_mix_.push_back(std::conj(plane[exchanged[c]]));
+    }
   const FoldedShape largest = forms.shape(4);
   for (Buffer<T, 1>* each : {&image_, &sum_}) each->resize({largest.size()});
   screen_re_.resize({largest.rows, largest.columns});
@@ -67,15 +80,18 @@ void SubgridMaker<T>::append(const GridBlock& block, const PlaneGroup& group, st
     out[0] = static_cast<T>(re) * static_cast<T>(weight);
     out[1] = static_cast<T>(im) * static_cast<T>(weight) * sign;
   };
-  if (group.n == n_data_planes_ && group.n == n_weights && !group.psf) {
+  const bool exchange = aterm_mode_ != AtermMode::none && sign < 0;
+  if (group.n == n_data_planes_ && group.n == n_weights && !group.psf && !exchange) {
     const std::complex<float>* data = &block.data(row, chan, 0);
     for (std::size_t i = 0; i < n_chan * group.n; ++i) put(data[i], weights[i], value + 2 * i);
     return;
   }
   for (std::size_t c = 0; c < n_chan; ++c) {
     T* out = value + 2 * c * group.n;
-    for (std::size_t p = 0; p < group.n_data(); ++p)
-      put(block.data(row, chan + c, group.first + p), weights[c * n_weights + group.first + p], out + 2 * p);
+    for (std::size_t p = 0; p < group.n_data(); ++p) {
+      const std::size_t plane = exchange ? exchanged[p] : group.first + p;
+      put(block.data(row, chan + c, plane), weights[c * n_weights + plane], out + 2 * p);
+    }
     if (group.psf) {
       out[2 * group.n - 2] = static_cast<T>(weights[c * n_weights]);
       out[2 * group.n - 1] = 0;
@@ -191,13 +207,30 @@ void SubgridMaker<T>::screen_term(const SubgridTask& task, std::size_t term) {
               screen_im_.data());
 }
 
+/// sum_ of the four correlations -> sum_ of the image planes.
+template <class T>
+void SubgridMaker<T>::undo_aterms(const GridBlock& block, const SubgridTask& task) {
+  auto jones = [&](std::uint32_t station) {
+    return &block.aterms.jones(task.row_slot, task.chan_slot, station, 0, 0, 0);
+  };
+  AtermStep<T> step{.shape = forms_.shape(4), .n_image = n_image_planes_, .mode = aterm_mode_};
+  step.p = jones(task.folded ? task.station_q : task.station_p);
+  step.q = jones(task.folded ? task.station_p : task.station_q);
+  step.mix = task.folded ? folded_mix_.data() : mix_.data();
+  step.in = sum_.data();
+  step.out = image_.data();
+  apply_aterms(step);
+  std::swap(sum_, image_);
+}
+
 /// Folded image -> uv cells, along x, then along y.
 template <class T>
-void SubgridMaker<T>::finish(const PlaneGroup& group, std::size_t output, View<std::complex<T>, 4> subgrids) {
-  const FoldedShape shape = forms_.shape(group.n);
+void SubgridMaker<T>::finish(std::size_t first_plane, std::size_t n_planes, std::size_t output,
+                             View<std::complex<T>, 4> subgrids) {
+  const FoldedShape shape = forms_.shape(n_planes);
   const Buffer<T, 3>& coarse = forms_.coarse();
   MatrixProduct<T> along_x{
-      .n_rows = 2 * shape.rows * 2 * group.n, .n_cols = shape.columns, .n_k = shape.half};
+      .n_rows = 2 * shape.rows * 2 * n_planes, .n_cols = shape.columns, .n_k = shape.half};
   along_x.group_stride = along_x.c_stride = 2 * shape.columns;
   along_x.k_stride = 1;
   along_x.b_stride = shape.columns;
@@ -217,8 +250,8 @@ void SubgridMaker<T>::finish(const PlaneGroup& group, std::size_t output, View<s
     along_y.c = sum_.data() + parity * shape.rows * shape.row_size();
     matrix_product(along_y);
   }
-  for (std::size_t plane = 0; plane < group.n; ++plane)
-    unfold_cells(shape, sum_.data(), plane, subgrids[group.first + plane][output]);
+  for (std::size_t plane = 0; plane < n_planes; ++plane)
+    unfold_cells(shape, sum_.data(), plane, subgrids[first_plane + plane][output]);
 }
 
 template <class T>
@@ -229,6 +262,14 @@ void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, c
     const FoldedShape shape = forms_.shape(group.n);
     task_form_ = forms_.choose(task, group.n, reach_u, reach_v);
     spread_task(block, partition, task, group);
+    const bool aterms = aterm_mode_ != AtermMode::none && !group.psf;
+    auto finish_output = [&](std::size_t output) {
+      if (aterms) undo_aterms(block, task);
+      if (aterm_mode_ == AtermMode::none)
+        finish(group.first, group.n, output, subgrids);
+      else
+        finish(aterms ? 0 : n_image_planes_, aterms ? n_image_planes_ : 1, output, subgrids);
+    };
     for (std::size_t term = 0; term < task_form_.n_terms; ++term) {
       const std::size_t layer = task.layer + (forms_.kernel() ? term : 0);
       if (layer < first_layer || layer >= first_layer + n_layers) continue;
@@ -236,9 +277,9 @@ void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, c
       screen_term(task, term);
       add_screened({shape, image_.data(), screen_re_.data(), screen_im_.data(), term == 0 || forms_.kernel(),
                     sum_.data()});
-      if (forms_.kernel()) finish(group, term, subgrids);
+      if (forms_.kernel()) finish_output(term);
     }
-    if (!forms_.kernel()) finish(group, 0, subgrids);
+    if (!forms_.kernel()) finish_output(0);
   }
 }
 

@@ -42,13 +42,17 @@ class SubgridMaker {
                    const PlaneGroup& group);
   void append(const GridBlock& block, const PlaneGroup& group, std::size_t row, std::size_t chan,
               std::size_t n_chan, T* value) const;
+  void undo_aterms(const GridBlock& block, const SubgridTask& task);
   void images_of_term(const PlaneGroup& group, std::size_t term);
   void screen_term(const SubgridTask& task, std::size_t term);
-  void finish(const PlaneGroup& group, std::size_t output, View<std::complex<T>, 4> subgrids);
+  void finish(std::size_t first_plane, std::size_t n_planes, std::size_t output,
+              View<std::complex<T>, 4> subgrids);
   double reach(const GridBlock& block, const Partition& partition, const SubgridTask& task, int axis) const;
 
   const SubgridForms<T>& forms_;
-  std::size_t n_data_planes_;
+  std::size_t n_data_planes_, n_image_planes_;
+  AtermMode aterm_mode_;
+  std::vector<std::complex<double>> mix_, folded_mix_;  ///< [image plane][correlation]
   std::vector<PlaneGroup> groups_;
   double per_u_, per_v_;  ///< uv cells per wavelength
 

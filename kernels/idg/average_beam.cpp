@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/idg/average_beam.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "kernels/idg/aterm_math.h"
+#include "kernels/idg/partition.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+namespace {
+
+/// Row slot, channel slot, p, q.
+using BaselineSlots = std::array<std::uint32_t, 4>;
+
+/// Sums of the weights, in the order of the slots and stations.
+std::vector<std::pair<BaselineSlots, double>> sum_weights(const GridBlock& block) {
+  std::map<BaselineSlots, double> sums;
+  const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
+  for (std::size_t row = 0; row < n_row; ++row)
+    for (std::size_t chan = 0; chan < n_chan;) {
+      const std::uint32_t chan_slot = block.aterms.chan_slot[chan];
+      double sum = 0;
+      for (; chan < n_chan && block.aterms.chan_slot[chan] == chan_slot; ++chan)
+        sum += block.weight(row, chan, 0);
+      if (sum != 0)
+        sums[{block.aterms.row_slot[row], chan_slot, block.station(row, 0), block.station(row, 1)}] += sum;
+    }
+  return {sums.begin(), sums.end()};
+}
+
+AtermMatrix<double> load(const std::complex<float>* jones) {
+  auto value = [&](int i) { return AtermValue<double>{jones[i].real(), jones[i].imag()}; };
+  return {value(0), value(1), value(2), value(3)};
+}
+
+/// weight[pixel][coarse]: the real part of the Fourier series through coarse samples, and the tapers. Samples
+/// lie at ((L - 1) / 2 - i) coarse steps, pixels at place(pixel) image pixels.
+template <class Place>
+Buffer<double, 2> interpolation(std::size_t n_pixels, std::size_t n_padded, std::size_t side,
+                                const Taper& taper, Place place) {
+  Buffer<double, 2> weight({n_pixels, side});
+  const auto length = static_cast<double>(n_padded), size = static_cast<double>(side);
+  for (std::size_t pixel = 0; pixel < n_pixels; ++pixel) {
+    const double at = place(pixel);
+    for (std::size_t i = 0; i < side; ++i) {
+      const double sample = ((size - 1) / 2 - static_cast<double>(i)) * length / size;
+      const double turn = 2 * std::numbers::pi * (at - sample) / length;
+      // 1 + 2 sum_k=1^(L/2 - 1) cos(k turn) + cos(L/2 turn)
+      const double down = std::tan(turn / 2);
+      const double sum = std::abs(down) < 1e-12 ? size : std::sin(turn * size / 2) / down;
+      weight(pixel, i) = sum / size * taper(2 * sample / length) / taper(2 * at / length);
+    }
+  }
+  return weight;
+}
+
+}  // namespace
+
+AverageBeam::AverageBeam(const IdgPlan& plan, const IdgSetup& setup) : plan_(plan), setup_(setup) {
+  if (setup.aterms == AtermMode::none) throw std::invalid_argument("average beam: no A-terms");
+  sum_.resize({plan.settings.subgrid, plan.settings.subgrid});
+}
+
+void AverageBeam::add(const GridBlock& block) {
+  check_block(block, setup_);
+  const auto weights = sum_weights(block);
+  for (const auto& [slots, weight] : weights) weight_sum_ += weight;
+  const std::size_t side = plan_.settings.subgrid;
+  const bool normalised = setup_.aterms == AtermMode::normalised;
+  parallel_for(setup_.n_threads, side, [&](std::size_t y, unsigned) {
+    for (const auto& [slots, weight] : weights) {
+      const auto& jones = block.aterms.jones;
+      const std::complex<float>* p = &jones(slots[0], slots[1], slots[2], y, 0, 0);
+      const std::complex<float>* q = &jones(slots[0], slots[1], slots[3], y, 0, 0);
+      for (std::size_t x = 0; x < side; ++x) {
+        const AtermMatrix<double> jones_p = load(p + 4 * x), jones_q = load(q + 4 * x);
+        sum_(y, x) += weight * (normalised ? aterm_normalised_response(jones_p, jones_q)
+                                           : aterm_adjoint_response(jones_p, jones_q));
+      }
+    }
+  });
+}
+
+Buffer<double, 2> AverageBeam::finish() const {
+  const std::size_t n_x = plan_.image.n_x, n_y = plan_.image.n_y, side = plan_.settings.subgrid;
+  const Taper taper(plan_.settings.taper, plan_.taper_c);
+  auto east = [&](std::size_t x) { return static_cast<double>(n_x / 2) - static_cast<double>(x); };
+  auto south = [&](std::size_t y) { return static_cast<double>(n_y / 2) - static_cast<double>(y); };
+  const auto along_x = interpolation(n_x, plan_.n_u, side, taper, east);
+  // Rows of samples go north, against interpolation()'s order, and so do the image's.
+  const auto along_y = interpolation(n_y, plan_.n_v, side, taper, south);
+  Buffer<double, 2> rows({side, n_x}), image({n_y, n_x});
+  parallel_for(setup_.n_threads, side, [&](std::size_t j, unsigned) {
+    for (std::size_t x = 0; x < n_x; ++x)
+      for (std::size_t i = 0; i < side; ++i) rows(j, x) += along_x(x, i) * sum_(j, i);
+  });
+  const double scale = weight_sum_ > 0 ? 1 / weight_sum_ : 0, cell = plan_.image.cell_rad;
+  parallel_for(setup_.n_threads, n_y, [&](std::size_t y, unsigned) {
+    for (std::size_t j = 0; j < side; ++j) {
+      const double factor = along_y(y, j) * scale;
+      for (std::size_t x = 0; x < n_x; ++x) image(y, x) += factor * rows(j, x);
+    }
+    const double m = south(y) * cell;
+    for (std::size_t x = 0; x < n_x; ++x) {
+      const double l = east(x) * cell;
+      if (l * l + m * m >= 1) image(y, x) = std::numeric_limits<double>::quiet_NaN();
+    }
+  });
+  return image;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The average beam of an image gridded with A-terms: what an unpolarised source of Stokes I 1 becomes in the
+// image of Stokes I, for each of its pixels, when the image is divided by the sum of the weights.
+//
+//   normalised  mean over the weights of 1 / N        (Hodgson 2025, section 3.3; aterm_math.h)
+//   adjoint     mean over the weights of tr(A_p^H A_p A_q^H A_q) / 2
+//
+// The mean is taken on the coarse pixels of a subgrid, in float64, and brought to the image as the gridder
+// brings a subgrid there: times the taper, by the Fourier series of as many terms as a subgrid has uv cells,
+// over the taper.
+#pragma once
+
+#include "kernels/idg/idg.h"
+
+namespace apsyn {
+
+class AverageBeam {
+ public:
+  /// std::invalid_argument without A-terms.
+  AverageBeam(const IdgPlan& plan, const IdgSetup& setup);
+  /// Takes the weights of plane 0 of a block that is gridded. Results do not depend on n_threads.
+  void add(const GridBlock& block);
+  /// [y][x] of the image; NaN where l^2 + m^2 >= 1; 0 when nothing had weight.
+  Buffer<double, 2> finish() const;
+  double weight_sum() const { return weight_sum_; }
+
+ private:
+  IdgPlan plan_;
+  IdgSetup setup_;
+  double weight_sum_ = 0;
+  Buffer<double, 2> sum_;  ///< [y][x] coarse pixels of AtermBlock
+};
+
+}  // namespace apsyn
