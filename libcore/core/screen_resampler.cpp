@@ -147,31 +147,41 @@ ScreenResampler::ScreenResampler(const ImageInfo& image, std::size_t ny, std::si
 }
 
 void ScreenResampler::smooth(View<const double, 2> image, Buffer<double, 2>& smoothed) const {
-  const auto clamped = [](std::size_t centre, std::size_t j, std::size_t n_weights, std::size_t n) {
-    const auto at = static_cast<std::ptrdiff_t>(centre + j) - static_cast<std::ptrdiff_t>(n_weights / 2);
-    return static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(at, 0, static_cast<std::ptrdiff_t>(n) - 1));
-  };
-  Buffer<double, 1> row({x_.n_in});
+  const std::size_t reach_x = x_.weights.size() / 2, reach_y = y_.weights.size() / 2;
+  std::vector<const double*> rows(y_.weights.size());
+  // A row with what continues it on either side.
+  Buffer<double, 1> padded({reach_x + x_.n_in + reach_x + x_.stride});
+  double* const row = padded.data() + reach_x;
   smoothed.resize({y_.n_out, x_.n_out});
   for (std::size_t y = 0; y < y_.n_out; ++y) {
-    row.fill(0);
-    const std::size_t centre_y = y * y_.stride;
-    for (std::size_t j = 0; j < y_.weights.size(); ++j) {
-      const double weight = y_.weights[j];
-      const double* in = &image(clamped(centre_y, j, y_.weights.size(), y_.n_in), 0);
-      for (std::size_t x = 0; x < x_.n_in; ++x) row.data()[x] += weight * in[x];
+    for (std::size_t j = 0; j < rows.size(); ++j) {
+      const std::size_t at = std::max(y * y_.stride + j, reach_y) - reach_y;
+      rows[j] = &image(std::min(at, y_.n_in - 1), 0);
     }
+    // A few columns at a time, so that their sums stay in registers.
+    constexpr std::size_t kBlock = 16;
+    std::size_t x0 = 0;
+    for (; x0 + kBlock <= x_.n_in; x0 += kBlock) {
+      double sums[kBlock] = {};
+      for (std::size_t j = 0; j < rows.size(); ++j)
+        for (std::size_t i = 0; i < kBlock; ++i) sums[i] += y_.weights[j] * rows[j][x0 + i];
+      std::copy(sums, sums + kBlock, row + x0);
+    }
+    for (; x0 < x_.n_in; ++x0) {
+      row[x0] = 0;
+      for (std::size_t j = 0; j < rows.size(); ++j) row[x0] += y_.weights[j] * rows[j][x0];
+    }
+    std::fill(padded.begin(), padded.begin() + reach_x, row[0]);
+    std::fill(row + x_.n_in, padded.end(), row[x_.n_in - 1]);
     for (std::size_t x = 0; x < x_.n_out; ++x) {
-      const std::size_t centre_x = x * x_.stride, reach = x_.weights.size() / 2;
-      double sum = 0;
-      if (centre_x >= reach && centre_x + reach < x_.n_in) {
-        const double* in = row.data() + (centre_x - reach);
-        for (std::size_t j = 0; j < x_.weights.size(); ++j) sum += x_.weights[j] * in[j];
-      } else {
-        for (std::size_t j = 0; j < x_.weights.size(); ++j)
-          sum += x_.weights[j] * row.data()[clamped(centre_x, j, x_.weights.size(), x_.n_in)];
-      }
-      smoothed(y, x) = sum;
+      const double* in = padded.data() + x * x_.stride;
+      // Four sums, because one would wait for itself.
+      std::array<double, 4> sums{};
+      std::size_t j = 0;
+      for (; j + 4 <= x_.weights.size(); j += 4)
+        for (std::size_t i = 0; i < 4; ++i) sums[i] += x_.weights[j + i] * in[j + i];
+      for (; j < x_.weights.size(); ++j) sums[0] += x_.weights[j] * in[j];
+      smoothed(y, x) = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
   }
 }

@@ -23,29 +23,34 @@ namespace {
 
 constexpr long kMaxAxes = 7;
 
-template <class Bits>
-Bits big_endian(const char* bytes) {
-  Bits bits = 0;
-  for (std::size_t i = 0; i < sizeof(Bits); ++i)
-    bits = static_cast<Bits>(bits << 8 | static_cast<unsigned char>(bytes[i]));
-  return bits;
-}
-
 /// FITS standard 4.0, section 5: integers are signed except bytes; floating point is IEEE; all big-endian.
-double decode(const char* bytes, int bitpix) {
+template <class Bits, class Value>
+void decode(const char* bytes, std::size_t n, double* values) {
+  for (std::size_t i = 0; i < n; ++i) {
+    Bits bits;
+    std::memcpy(&bits, bytes + i * sizeof(Bits), sizeof(Bits));
+    if constexpr (sizeof(Bits) == 2) bits = __builtin_bswap16(bits);
+    if constexpr (sizeof(Bits) == 4) bits = __builtin_bswap32(bits);
+    if constexpr (sizeof(Bits) == 8) bits = __builtin_bswap64(bits);
+    values[i] = static_cast<double>(std::bit_cast<Value>(bits));
+  }
+}
+static_assert(std::endian::native == std::endian::little);
+
+void decode(const char* bytes, int bitpix, std::size_t n, double* values) {
   switch (bitpix) {
     case 8:
-      return static_cast<unsigned char>(*bytes);
+      return decode<std::uint8_t, std::uint8_t>(bytes, n, values);
     case 16:
-      return static_cast<std::int16_t>(big_endian<std::uint16_t>(bytes));
+      return decode<std::uint16_t, std::int16_t>(bytes, n, values);
     case 32:
-      return static_cast<std::int32_t>(big_endian<std::uint32_t>(bytes));
+      return decode<std::uint32_t, std::int32_t>(bytes, n, values);
     case 64:
-      return static_cast<double>(static_cast<std::int64_t>(big_endian<std::uint64_t>(bytes)));
+      return decode<std::uint64_t, std::int64_t>(bytes, n, values);
     case -32:
-      return static_cast<double>(std::bit_cast<float>(big_endian<std::uint32_t>(bytes)));
+      return decode<std::uint32_t, float>(bytes, n, values);
     default:
-      return std::bit_cast<double>(big_endian<std::uint64_t>(bytes));
+      return decode<std::uint64_t, double>(bytes, n, values);
   }
 }
 
@@ -101,16 +106,15 @@ void SkyCube::read_plane(std::size_t plane, View<double, 2> pixels) const {
     if (n == 0) throw DataError("{}: plane {}: the file has become shorter", path_, plane + 1);
     done += static_cast<std::size_t>(n);
   }
-  const char* at = bytes.data();
   for (std::size_t y = 0; y < ny_; ++y) {
     const View<double, 1> row = pixels[mirror_y_ ? ny_ - 1 - y : y];
-    for (std::size_t x = 0; x < nx_; ++x, at += pixel_bytes) {
-      const double stored = decode(at, bitpix_);
-      const double value = zero_ + scale_ * stored;
-      row[mirror_x_ ? nx_ - 1 - x : x] = std::isfinite(value) && !(has_blank_ && stored == blank_)
-                                             ? value
-                                             : std::numeric_limits<double>::quiet_NaN();
+    decode(bytes.data() + y * nx_ * pixel_bytes, bitpix_, nx_, row.data());
+    for (double& pixel : row) {
+      const double value = zero_ + scale_ * pixel;
+      const bool good = std::isfinite(value) && !(has_blank_ && pixel == blank_);
+      pixel = good ? value : std::numeric_limits<double>::quiet_NaN();
     }
+    if (mirror_x_) std::reverse(row.begin(), row.end());
   }
 }
 

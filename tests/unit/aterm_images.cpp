@@ -3,9 +3,9 @@
 #include "libcore/io/aterms.h"
 
 #include <boost/test/unit_test.hpp>
-#include <chrono>
 #include <cmath>
 #include <complex>
+#include <ctime>
 
 #include "aterm_files.h"
 #include "libcore/core/error.h"
@@ -282,11 +282,11 @@ BOOST_AUTO_TEST_CASE(fast_and_the_same_for_any_threads) {
   const auto model = open_aterms(folder.file("a.conf", "aterms=[tec]\ntec.images=[t.fits]"), layout);
   const AtermGrid grid = grid_of(32, 0.02);
   const auto one = evaluate(*model, 5e9, kFreq_hz, grid);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto again = evaluate(*model, 5e9 + 10, kFreq_hz, grid);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   BOOST_TEST_MESSAGE("128 x 32 x 32 tec: " << 1e3 * seconds << " ms");
-  BOOST_TEST(seconds < 0.5);  // 0.02 s on one core; ten times that is a fault whatever else runs
+  BOOST_TEST(seconds < 0.2);  // 0.018 s; ten times that is a fault on any machine
   const auto three = evaluate(*model, 5e9, kFreq_hz, grid, 3);
   BOOST_TEST(std::equal(one.begin(), one.end(), three.begin()));
   BOOST_TEST(!std::equal(one.begin(), one.end(), again.begin()));
