@@ -161,4 +161,40 @@ Buffer<std::complex<double>, 2> products_of_planes(const std::vector<std::string
   return mix;
 }
 
+std::vector<PlaneRecipe> correlation_planes(const std::vector<Product>& products) {
+  // Rows: XX XY YX YY in terms of RR RL LR LL, through the Stokes parameters.
+  constexpr std::complex<double> half = 0.5, half_i{0, 0.5};
+  static const std::complex<double> from_circular[4][4] = {{half, half, half, half},
+                                                           {half_i, -half_i, half_i, -half_i},
+                                                           {-half_i, -half_i, half_i, half_i},
+                                                           {half, -half, -half, half}};
+  constexpr Product linear[] = {Product::XX, Product::XY, Product::YX, Product::YY};
+  constexpr Product circular[] = {Product::RR, Product::RL, Product::LR, Product::LL};
+  auto has = [&](Product product) {
+    return std::find(products.begin(), products.end(), product) != products.end();
+  };
+  const bool is_linear = has(Product::XX) && has(Product::YY);
+  if (!is_linear && !(has(Product::RR) && has(Product::LL)))
+    throw UsageError("--aterms: both parallel hands are needed, and the data have {} only",
+                     names_of(products));
+  std::vector<PlaneRecipe> planes;
+  for (std::size_t row = 0; row < 4; ++row) {
+    PlaneRecipe plane{product_name(linear[row]), {}, {}};
+    for (std::size_t i = 0; i < products.size(); ++i)
+      for (std::size_t column = 0; column < 4; ++column) {
+        if (products[i] != (is_linear ? linear : circular)[column]) continue;
+        plane.index.push_back(i);
+        plane.coefficient.push_back(is_linear ? (row == column ? 1.0 : 0.0) : from_circular[row][column]);
+      }
+    planes.push_back(plane);
+  }
+  return planes;
+}
+
+std::array<std::complex<double>, 4> correlation_mix(const PlaneRecipe& plane) {
+  std::array<std::complex<double>, 4> mix{};
+  for (std::size_t i = 0; i < plane.index.size(); ++i) mix[plane.index[i]] = plane.coefficient[i];
+  return mix;
+}
+
 }  // namespace apsyn

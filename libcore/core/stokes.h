@@ -39,4 +39,12 @@ Buffer<std::complex<double>, 2> products_of_planes(const std::vector<std::string
                                                    const std::vector<Product>& products,
                                                    const std::string& source);
 
+/// XX, XY, YX and YY out of linear or circular products, all with the smallest weight of the products: what
+/// A-terms act on. Cross products that the data lack are 0. UsageError when the parallel hands are not both
+/// there.
+std::vector<PlaneRecipe> correlation_planes(const std::vector<Product>& products);
+
+/// The recipe of a plane out of the four of correlation_planes(): plane = sum of mix[i] * correlation i.
+std::array<std::complex<double>, 4> correlation_mix(const PlaneRecipe& plane);
+
 }  // namespace apsyn

@@ -22,6 +22,7 @@ struct ImagingSelection {
   std::int64_t first_interval = 0, n_intervals = -1;
   std::size_t first_channel = 0, n_channels = 0;  ///< per spectral window; 0 = all
   std::string planes;                             ///< as parse_planes() takes it
+  bool correlations = false;  ///< give XX XY YX YY (correlation_planes) whatever `planes` says: for A-terms
   std::optional<SkyDirection> centre;
 };
 

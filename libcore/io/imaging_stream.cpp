@@ -52,7 +52,8 @@ class StreamSource final : public ImagingSource {
       throw DataError("{}: the stream does not tell its site: SITE_LAT, SITE_LON and SITE_ALT are needed",
                       path);
     frame_ = std::make_unique<SkyFrame>(*header_.layout.site);
-    planes_ = parse_planes(selection.planes, header_.products);
+    planes_ = selection.correlations ? correlation_planes(header_.products)
+                                     : parse_planes(selection.planes, header_.products);
     select_channels(path, selection);
     for (std::size_t i = 0; i < header_.baselines.size(); ++i)
       if (header_.baselines[i].ant1 != header_.baselines[i].ant2) baselines_.push_back(i);
