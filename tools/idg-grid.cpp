@@ -10,31 +10,43 @@ namespace {
 void run(Tool& tool, const Options& options) {
   check_options(tool, options);
   tool.stage("open");
-  auto source = open_imaging_source(options.inputs, selection_of(options.imaging));
+  const std::uint64_t memory = tool.common().max_memory_bytes;
+  const auto source = std::make_unique<BufferedSource>(
+      open_imaging_source(options.inputs, selection_of(options.imaging)), memory / 4);
   const auto groups = split_channels(source->info(), options.imaging.channels_out);
-  Imager imager{tool, options, *source, tool.device(CudaSupport::available),
-                std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 8, 1'000'000, 512'000'000)};
-  if (!tool.common().dry_run) check_outputs(imager, groups.size());
+  const auto fields = fields_of(options, source->info());
+  Imager imager{tool,
+                options,
+                *source,
+                planes_of(options, source->info()),
+                tool.device(CudaSupport::available),
+                std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000)};
+  if (!tool.common().dry_run) check_outputs(imager, fields, groups.size());
+  const auto shared_weights = weights_of_all(imager, groups);
 
-  GroupImages whole_band;
+  std::vector<GroupImages> whole_band(fields.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    GroupImages images = make_images(imager, groups[g]);
+    const auto images = make_images(imager, groups[g], fields, shared_weights.get());
     if (tool.common().dry_run) continue;
-    if (images.weight_sum.empty() || !(images.weight_sum[0] > 0)) {
+    if (images.empty() || !(images[0].weight_sum[0] > 0)) {
       if (groups.size() > 1)
         log_warning("{}: no usable data: channel group {} at {} is left out", options.inputs[0], g,
                     format_frequency(groups[g].centre_hz()));
       continue;
     }
     tool.stage("write");
-    write_images(imager, part_name(g, groups.size()), images, groups[g]);
-    add_to(whole_band, images);
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      write_images(imager, part_name(g, groups.size()), fields[f], images[f], groups[g]);
+      add_to(whole_band[f], images[f]);
+    }
   }
   if (tool.common().dry_run) return;
-  if (whole_band.weight_sum.empty())
+  if (whole_band[0].weight_sum.empty())
     throw FailureError("{}: no usable data: everything is flagged or outside of the uv range",
                        options.inputs[0]);
-  if (groups.size() > 1) write_images(imager, "-MFS", whole_band, split_channels(source->info(), 1)[0]);
+  if (groups.size() > 1)
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      write_images(imager, "-MFS", fields[f], whole_band[f], split_channels(source->info(), 1)[0]);
   tool.report_rate(imager.n_gridded, "vis");
 }
 

@@ -6,8 +6,11 @@
 
 namespace apsyn {
 
+/// Cells of a subgrid that the transforms of A-terms may take up: four on either side.
+inline constexpr std::size_t kAtermCells = 8;
+
 /// `options` has accuracy, subgrid, kernel_padding and padding (0 = not given), taper ("kb" or "pswf") and
-/// precision ("single", "double", or empty: as the accuracy needs it).
+/// precision ("single", "double", or empty: as the accuracy needs it), and aterms (empty = none).
 template <class Options>
 IdgSettings idg_settings(const Options& options) {
   IdgSettings settings{.accuracy = options.accuracy,
@@ -15,6 +18,7 @@ IdgSettings idg_settings(const Options& options) {
                        .kernel_padding = options.kernel_padding,
                        .padding = options.padding,
                        .taper = options.taper == "kb" ? TaperKind::kaiser_bessel : TaperKind::pswf};
+  if (!options.aterms.empty()) settings.aterm_cells = kAtermCells;
   if (options.precision == "double" || (options.precision.empty() && options.accuracy > 0 &&
                                         precision_for(options.accuracy) == Precision::double_))
     settings.precision = Precision::double_;

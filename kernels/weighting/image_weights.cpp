@@ -15,6 +15,14 @@ std::size_t padded(std::size_t n) {
   return (static_cast<std::size_t>(std::ceil(static_cast<double>(n) * 1.2)) + 3) / 4 * 4;
 }
 
+/// Half a cosine from 0 at x = 0 to 1 at x = width.
+double rise(double x, double width) {
+  if (x >= width) return 1;
+  if (x <= 0) return 0;
+  const double root = std::sin(std::numbers::pi / 2 * x / width);  // keeps its digits where 1 - cos loses them
+  return root * root;
+}
+
 }  // namespace
 
 ImageWeights::ImageWeights(const WeightSettings& settings, std::size_t n_x, std::size_t n_y, double cell_rad)
@@ -114,6 +122,9 @@ void ImageWeights::taper_and_limit() {
       const double distance2 = u * u + v * v;
       double& value = grid_(y, x);
       if (inverse_sigma > 0) value *= std::exp(-distance2 * inverse_sigma * inverse_sigma / 2);
+      const double distance = std::sqrt(distance2);
+      value *= rise(distance - settings_.min_uv_lambda, settings_.inner_tukey_lambda) *
+               rise(settings_.max_uv_lambda - distance, settings_.outer_tukey_lambda);
       if (distance2 < settings_.min_uv_lambda * settings_.min_uv_lambda ||
           distance2 > settings_.max_uv_lambda * settings_.max_uv_lambda)
         value = 0;

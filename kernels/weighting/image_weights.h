@@ -10,7 +10,9 @@
 //   Briggs   1 / (1 + W s^2), s^2 = (5 10^-R)^2 sum w / sum W^2
 // Then, in this order: the rank filter sets weights above `level` times the mean of their non-zero neighbours
 // in a box to that; the Gaussian taper multiplies by exp(-(u^2 + v^2) / (2 sigma^2)) with 1 / sigma = 2 pi
-// beam / sqrt(8 ln 2); cells outside [min_uv, max_uv] become 0. A visibility outside the grid has weight 0.
+// beam / sqrt(8 ln 2); the Tukey tapers multiply by (1 - cos(pi x / inner)) / 2 at x = d - min_uv from 0 to
+// inner and by (1 - cos(pi x / outer)) / 2 at x = max_uv - d, d the distance of the cell; cells outside
+// [min_uv, max_uv] become 0. A visibility outside the grid has weight 0.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +32,7 @@ struct WeightSettings {
   std::size_t rank_filter_size = 16;
   double taper_gaussian_rad = 0;  ///< FWHM of the beam it makes of a point; 0 = none
   double min_uv_lambda = 0, max_uv_lambda = std::numeric_limits<double>::infinity();
+  double inner_tukey_lambda = 0, outer_tukey_lambda = 0;  ///< widths; 0 = none
 };
 
 class ImageWeights {

@@ -106,6 +106,19 @@ void add_weighting(Tool& tool, ImagingOptions& options) {
       .add_option("--maxuv-l", options.max_uv_lambda, "longest uv distance, in wavelengths")
       ->type_name("NUMBER")
       ->check(CLI::PositiveNumber);
+  tool.app()
+      .add_option("--taper-tukey", options.outer_tukey_lambda,
+                  "let the weights fall to 0 smoothly over this many wavelengths up to --maxuv-l")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber)
+      ->needs("--maxuv-l");
+  tool.app()
+      .add_option("--taper-inner-tukey", options.inner_tukey_lambda,
+                  "let the weights rise smoothly from 0 over this many wavelengths from --minuv-l on")
+      ->type_name("NUMBER")
+      ->check(CLI::PositiveNumber);
+  tool.app().add_flag("--mf-weighting", options.weigh_groups_together,
+                      "with --channels-out: weights of the whole band, not of each group by itself");
 }
 
 }  // namespace
@@ -146,17 +159,21 @@ void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::s
       ->type_name("N [M]")
       ->expected(1, 2);
   tool.add_angle("--scale", options.cell_rad, "size of a pixel, for example 10asec");
-  app.add_option_function<std::string>(
+  app.add_option_function<std::vector<std::string>>(
          "--shift",
-         [&](const std::string& text) {
+         [&](const std::vector<std::string>& texts) {
            try {
-             options.centre = parse_sky_direction(text);
+             options.centre = parse_sky_direction(texts[0]);
+             for (std::size_t i = 1; i < texts.size(); ++i)
+               options.more_centres.push_back(parse_sky_direction(texts[i]));
            } catch (const UsageError& error) {
              throw UsageError("--shift: {}", error.what());
            }
          },
-         "centre of the image, for example '12h30m -30d43m' (default: the phase centre)")
-      ->type_name("'RA DEC'");
+         "centre of the image, for example '12h30m -30d43m' (default: the phase centre); several times for "
+         "several images")
+      ->type_name("'RA DEC'")
+      ->allow_extra_args(false);
   app.add_option("--pol", options.planes, "I, XX,YY or IQUV (default I, or the only one of the data)")
       ->type_name("LIST");
   app.add_option("--channels-out", options.channels_out, "split the band into this many images (default 1)")

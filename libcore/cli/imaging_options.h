@@ -15,8 +15,9 @@ namespace apsyn {
 struct ImagingOptions {
   std::size_t n_x = 0, n_y = 0;
   double cell_rad = 0;
-  std::optional<SkyDirection> centre;  ///< --shift
-  std::string planes;                  ///< --pol
+  std::optional<SkyDirection> centre;      ///< --shift
+  std::vector<SkyDirection> more_centres;  ///< --shift, the second time and on
+  std::string planes;                      ///< --pol
   std::size_t channels_out = 1;
 
   std::string column = "DATA";
@@ -28,10 +29,14 @@ struct ImagingOptions {
   double robustness = 0;
   double rank_filter = 3;
   double taper_gaussian_rad = 0, min_uv_lambda = 0, max_uv_lambda = 0;
+  double inner_tukey_lambda = 0, outer_tukey_lambda = 0;
+  bool weigh_groups_together = false;  ///< --mf-weighting
 
   std::size_t subgrid = 0, kernel_padding = 0;
   double padding = 0, accuracy = 0;
   std::string taper = "pswf", precision;  ///< precision: single, double or empty
+  std::string aterms;                     ///< the configuration's path, or empty
+  bool adjoint_aterms = false;            ///< --aterm-mode adjoint
 };
 
 /// --field, --spw, --interval, --channel-range.

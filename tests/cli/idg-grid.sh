@@ -52,7 +52,7 @@ expect_near "$(card wide-psf.fits CRPIX2)" 65 0 CRPIX2
 expect_near "$(card wide-dirty.fits NAXIS2)" 64 0 NAXIS2
 differences() {
   paste <(pixels "$1" | od -An -v -t f4 --endian=big -w4 -N 16384) <(pixels "$2" | od -An -v -t f4 --endian=big -w4 -N 16384) |
-    awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d } END { print NR == 4096 ? most : "short" }'
+    awk '{ d = $1 - $2; if (d < 0) d = -d; if (d > most) most = d } END { print NR == 4096 ? most + 0 : "short" }'
 }
 expect_near "$(differences a-dirty.fits wide-dirty.fits)" 0 4e-3 "the largest difference by --psf-size"
 expect_near "$(pixels wide-psf.fits | od -An -v -t f4 --endian=big -w4 | awk 'NR == 64 * 129 + 65 { print $1 }')" 1 1e-6 "the wide PSF's peak"
@@ -61,9 +61,19 @@ expect_stderr "idg-grid: error: " --psf-size
 run idg-grid $small --shift '1h37m41s 33d10m' --no-psf -o moved "$set"
 expect_near "$(card moved-dirty.fits CRVAL2)" 33.1666666667 1e-9 CRVAL2
 
+# Several fields in one pass are what they are by themselves.
+run idg-grid $small --shift '1h37m41s 33d10m' --shift '1h37m00s 33d00m' --no-psf -o two "$set"
+expect_same_pixels moved-dirty.fits two-f0-dirty.fits
+run idg-grid $small --shift '1h37m00s 33d00m' --no-psf -o second "$set"
+# Equal but for the plan (w differs) and the weights' frame: within the accuracy of 2e-6 RMS, of 73 Jy.
+expect_near "$(differences second-dirty.fits two-f1-dirty.fits)" 0 2e-2 "the largest difference of a second field"
+
 # Channel groups, and the plan alone.
 run idg-grid $small --channels-out 2 --no-psf -o band "$set"
 expect_file band-0000-dirty.fits band-0001-dirty.fits band-MFS-dirty.fits
+# Weights of the whole band make the sum of the parts the image of the whole.
+run idg-grid $small --channels-out 2 --mf-weighting --no-psf -o joint "$set"
+expect_near "$(differences a-dirty.fits joint-MFS-dirty.fits)" 0 4e-3 "the largest difference by --mf-weighting"
 run idg-grid $small --dry-run "$set"
 expect_stdout "subgrid" "layers" "memory"
 

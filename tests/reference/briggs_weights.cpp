@@ -74,6 +74,10 @@ std::vector<double> imaging_weights(const std::vector<WeighedVisibility>& visibi
       factor *= std::exp(-2 * pi * pi * sigma_beam * sigma_beam * (u * u + v * v));
     }
     const double distance = std::sqrt(u * u + v * v);
+    if (recipe.inner_tukey > 0 && distance > recipe.min_uv && distance < recipe.min_uv + recipe.inner_tukey)
+      factor *= std::pow(std::sin(pi / 2 * (distance - recipe.min_uv) / recipe.inner_tukey), 2);
+    if (recipe.outer_tukey > 0 && distance < recipe.max_uv && distance > recipe.max_uv - recipe.outer_tukey)
+      factor *= std::pow(std::sin(pi / 2 * (recipe.max_uv - distance) / recipe.outer_tukey), 2);
     factors.push_back(distance < recipe.min_uv || distance > recipe.max_uv ? 0 : factor);
   }
   return factors;

@@ -16,7 +16,8 @@ struct WeighedVisibility {
 
 struct WeightRecipe {
   char mode = 'n';  ///< n(atural), u(niform), b(riggs)
-  double robustness = 0, rank_level = 0, taper_fwhm_rad = 0, min_uv = 0, max_uv = 1e300;
+  double robustness = 0, rank_level = 0, taper_fwhm_rad = 0, min_uv = 0, max_uv = 1e300, inner_tukey = 0,
+         outer_tukey = 0;
   std::size_t rank_box = 16;
 };
 

@@ -52,6 +52,15 @@ BOOST_AUTO_TEST_CASE(natural) {
   compare({.mode = WeightMode::natural}, {.mode = 'n', .rank_level = 3});
 }
 
+BOOST_AUTO_TEST_CASE(tukey_tapers) {
+  compare({.mode = WeightMode::uniform,
+           .min_uv_lambda = 20,
+           .max_uv_lambda = 200,
+           .inner_tukey_lambda = 30,
+           .outer_tukey_lambda = 50},
+          {.mode = 'u', .rank_level = 3, .min_uv = 20, .max_uv = 200, .inner_tukey = 30, .outer_tukey = 50});
+}
+
 BOOST_AUTO_TEST_CASE(uniform_with_and_without_rank_filter) {
   compare({.mode = WeightMode::uniform, .rank_filter_level = 0}, {.mode = 'u'});
   compare({.mode = WeightMode::uniform}, {.mode = 'u', .rank_level = 3});

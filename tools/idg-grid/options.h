@@ -9,6 +9,7 @@
 #include "kernels/idg/settings.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/cli/imaging_options.h"
+#include "libcore/core/stokes.h"
 #include "libcore/io/imaging_source.h"
 
 namespace apsyn::idg_grid {
@@ -48,6 +49,7 @@ inline ImagingSelection selection_of(const ImagingOptions& options) {
           .first_channel = options.first_channel,
           .n_channels = options.n_channels,
           .planes = options.planes,
+          .correlations = !options.aterms.empty(),
           .centre = options.centre};
 }
 
@@ -61,7 +63,18 @@ inline WeightSettings weight_settings(const ImagingOptions& options) {
   settings.taper_gaussian_rad = options.taper_gaussian_rad;
   settings.min_uv_lambda = options.min_uv_lambda;
   if (options.max_uv_lambda > 0) settings.max_uv_lambda = options.max_uv_lambda;
+  settings.inner_tukey_lambda = options.inner_tukey_lambda;
+  settings.outer_tukey_lambda = options.outer_tukey_lambda;
   return settings;
+}
+
+/// The planes of the images. With A-terms the source gives all correlations, which planes are then made of.
+inline std::vector<PlaneRecipe> planes_of(const Options& options, const ImagingInfo& info) {
+  if (!options.imaging.aterms.empty())
+    return parse_planes(options.imaging.planes, {Product::XX, Product::XY, Product::YX, Product::YY});
+  std::vector<PlaneRecipe> planes;
+  for (const std::string& name : info.planes) planes.push_back({name, {}, {}});
+  return planes;
 }
 
 /// The gridder makes all planes in one size: that of the larger one; the dirty image is cut out of it.
@@ -83,7 +96,8 @@ inline void check_options(Tool& tool, const Options& options) {
   const std::string& output = tool.common().output;
   if (output.empty() && !tool.common().dry_run)
     throw UsageError("-o NAME is missing: it becomes NAME-dirty.fits and NAME-psf.fits");
-  if (output == "-" && ((!options.psf_only && !options.no_psf) || imaging.channels_out > 1))
+  if (output == "-" && ((!options.psf_only && !options.no_psf) || imaging.channels_out > 1 ||
+                        !imaging.more_centres.empty() || !imaging.aterms.empty()))
     throw UsageError("-o -: standard output takes one image: use --no-psf or --psf-only");
 }
 

@@ -28,12 +28,12 @@ struct Extent {
 };
 
 /// Planes [first, first + stokes.size()) divided by their weights, cut to `extent` around the centre pixel.
-inline void write_image(const Imager& imager, const std::string& path, const GroupImages& images,
-                        std::size_t first, const std::vector<std::string>& stokes, const ChannelGroup& group,
-                        const Extent& extent) {
+inline void write_image(const Imager& imager, const std::string& path, const Field& field,
+                        const GroupImages& images, std::size_t first, const std::vector<std::string>& stokes,
+                        const ChannelGroup& group, const Extent& extent) {
   const ImagingInfo& from = imager.source.info();
   Image image;
-  image.info.centre = from.centre;
+  image.info.centre = field.centre;
   image.info.cell_rad = imager.options.imaging.cell_rad;
   image.info.freq_hz = group.centre_hz();
   image.info.bandwidth_hz = group.width_hz;
@@ -72,16 +72,17 @@ inline OutputNames output_names(const Imager& imager, const std::string& part) {
           imager.options.no_psf ? "" : name + part + "-psf.fits"};
 }
 
-inline void write_images(const Imager& imager, const std::string& part, const GroupImages& images,
-                         const ChannelGroup& group) {
-  const OutputNames names = output_names(imager, part);
-  const auto& planes = imager.source.info().planes;
+inline void write_images(const Imager& imager, const std::string& part, const Field& field,
+                         const GroupImages& images, const ChannelGroup& group) {
+  const OutputNames names = output_names(imager, field.suffix + part);
+  std::vector<std::string> planes;
+  for (const PlaneRecipe& plane : imager.planes) planes.push_back(plane.name);
   const Options& options = imager.options;
   const Extent dirty{options.imaging.n_x, options.imaging.n_y};
   const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
-  if (!names.dirty.empty()) write_image(imager, names.dirty, images, 0, planes, group, dirty);
+  if (!names.dirty.empty()) write_image(imager, names.dirty, field, images, 0, planes, group, dirty);
   if (!names.psf.empty())
-    write_image(imager, names.psf, images, imager.n_data_planes(), {planes[0]}, group, psf);
+    write_image(imager, names.psf, field, images, imager.n_data_planes(), {planes[0]}, group, psf);
 }
 
 inline std::string part_name(std::size_t group, std::size_t n_groups) {
@@ -89,12 +90,14 @@ inline std::string part_name(std::size_t group, std::size_t n_groups) {
 }
 
 /// Fails before any long work when an output cannot be written.
-inline void check_outputs(const Imager& imager, std::size_t n_groups) {
-  for (std::size_t g = 0; g < n_groups + (n_groups > 1 ? 1 : 0); ++g) {
-    const OutputNames names = output_names(imager, g == n_groups ? "-MFS" : part_name(g, n_groups));
-    for (const std::string& path : {names.dirty, names.psf})
-      if (!path.empty()) check_output(path, imager.tool.common().overwrite);
-  }
+inline void check_outputs(const Imager& imager, const std::vector<Field>& fields, std::size_t n_groups) {
+  for (const Field& field : fields)
+    for (std::size_t g = 0; g < n_groups + (n_groups > 1 ? 1 : 0); ++g) {
+      const OutputNames names =
+          output_names(imager, field.suffix + (g == n_groups ? "-MFS" : part_name(g, n_groups)));
+      for (const std::string& path : {names.dirty, names.psf})
+        if (!path.empty()) check_output(path, imager.tool.common().overwrite);
+    }
 }
 
 }  // namespace apsyn::idg_grid

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/buffered_source.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace apsyn {
+namespace {
+
+std::uint64_t bytes_of(const ImagingBlock& block) {
+  const std::uint64_t row_bytes = 3 * 8 + 8 + 8 + 2 * 4;
+  return block.data.size() * 8 + block.weight.size() * 4 + block.uvw_m.extent(0) * row_bytes;
+}
+
+template <class T, std::size_t Rank>
+void copy(const Buffer<T, Rank>& from, Buffer<T, Rank>& to) {
+  to.resize(from.shape());
+  std::copy(from.begin(), from.end(), to.begin());
+}
+
+void copy(const ImagingBlock& from, ImagingBlock& to) {
+  copy(from.uvw_m, to.uvw_m);
+  copy(from.path_m, to.path_m);
+  copy(from.channel_hz, to.channel_hz);
+  copy(from.data, to.data);
+  copy(from.weight, to.weight);
+  copy(from.station, to.station);
+  to.time_mjd_s = from.time_mjd_s;
+}
+
+bool same(const ChannelGroup& a, const ChannelGroup& b) {
+  return a.low_hz == b.low_hz && a.high_hz == b.high_hz && a.n_channels == b.n_channels;
+}
+
+}  // namespace
+
+BufferedSource::BufferedSource(std::unique_ptr<ImagingSource> source, std::uint64_t max_bytes)
+    : source_(std::move(source)), max_bytes_(max_bytes) {}
+
+BufferedSource::~BufferedSource() {
+  if (pending_.valid()) pending_.wait();
+}
+
+void BufferedSource::rewind(const ChannelGroup& group) {
+  if (pending_.valid()) {
+    pending_.wait();
+    pending_ = {};
+  }
+  if (complete_ && same(group, group_)) {
+    next_kept_ = 0;
+    return;
+  }
+  group_ = group;
+  kept_.clear();
+  kept_bytes_ = 0;
+  keeping_ = true;
+  complete_ = false;
+  source_->rewind(group);
+}
+
+bool BufferedSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
+  if (complete_) {
+    if (next_kept_ == kept_.size()) return false;
+    copy(kept_[next_kept_++], block);
+    return true;
+  }
+  if (!pending_.valid()) read_ahead(max_bytes);
+  const bool found = pending_.get();
+  if (!found) {
+    complete_ = keeping_;
+    next_kept_ = kept_.size();
+    return false;
+  }
+  std::swap(block, ahead_);
+  read_ahead(max_bytes);
+  if (keeping_) keep(block);
+  return true;
+}
+
+void BufferedSource::read_ahead(std::uint64_t max_bytes) {
+  pending_ = std::async(std::launch::async, [this, max_bytes] { return source_->read(ahead_, max_bytes); });
+}
+
+void BufferedSource::keep(const ImagingBlock& block) {
+  kept_bytes_ += bytes_of(block);
+  if (kept_bytes_ <= max_bytes_) {
+    copy(block, kept_.emplace_back());
+    return;
+  }
+  keeping_ = false;
+  kept_.clear();
+  kept_.shrink_to_fit();
+  kept_bytes_ = 0;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// An imaging source that reads ahead in a thread of its own and keeps what fits into memory, so that a second
+// pass over the same channels reads no file.
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "libcore/core/imaging.h"
+
+namespace apsyn {
+
+class BufferedSource final : public ImagingSource {
+ public:
+  /// Keeps the blocks of a group of channels when all of them take at most max_bytes.
+  BufferedSource(std::unique_ptr<ImagingSource> source, std::uint64_t max_bytes);
+  ~BufferedSource() override;
+  const ImagingInfo& info() const override { return source_->info(); }
+  void rewind(const ChannelGroup& group) override;
+  bool read(ImagingBlock& block, std::uint64_t max_bytes) override;
+  /// Bytes kept now.
+  std::uint64_t bytes() const { return kept_bytes_; }
+
+ private:
+  void read_ahead(std::uint64_t max_bytes);
+  void keep(const ImagingBlock& block);
+
+  std::unique_ptr<ImagingSource> source_;
+  std::uint64_t max_bytes_, kept_bytes_ = 0;
+  ChannelGroup group_;
+  std::vector<ImagingBlock> kept_;
+  bool keeping_ = false, complete_ = false;  ///< complete: `kept_` is the whole group
+  std::size_t next_kept_ = 0;
+  ImagingBlock ahead_;
+  std::future<bool> pending_;  ///< whether `ahead_` holds a block
+};
+
+}  // namespace apsyn

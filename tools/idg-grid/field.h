@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One output field (--shift): its own centre, gridder and A-terms; blocks are moved to it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libcore/core/constants.h"
+#include "libcore/core/rephase.h"
+#include "libcore/io/aterm_screens.h"
+#include "libcore/io/buffered_source.h"
+#include "tools/idg-grid/options.h"
+
+namespace apsyn::idg_grid {
+
+/// Everything that stays the same from group to group.
+struct Imager {
+  Tool& tool;
+  const Options& options;
+  BufferedSource& source;
+  std::vector<PlaneRecipe> planes;  ///< of the images, without the PSF's
+  Device device;
+  std::uint64_t block_bytes;
+  double n_gridded = 0;
+
+  bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }
+  std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }
+  std::size_t n_planes() const { return n_data_planes() + (options.no_psf ? 0 : 1); }
+  unsigned threads() const { return tool.common().threads; }
+  IdgSetup setup() const {
+    IdgSetup setup;
+    setup.n_data_planes = n_data_planes();
+    setup.psf = options.no_psf ? PsfPlane::none : PsfPlane::last;
+    setup.n_threads = threads();
+    if (!aterms()) return setup;
+    setup.aterms = options.imaging.adjoint_aterms ? AtermMode::adjoint : AtermMode::normalised;
+    setup.n_data_planes = 4;
+    for (const PlaneRecipe& plane : planes) setup.mix.push_back(correlation_mix(plane));
+    return setup;
+  }
+};
+
+/// One channel group's images of one field: sums that are not yet divided by their weights.
+struct GroupImages {
+  Buffer<double, 3> pixels;        ///< [plane, then the PSF unless --no-psf][y][x]
+  std::vector<double> weight_sum;  ///< of each
+  Buffer<double, 2> beam;          ///< with A-terms, times the weight of plane 0
+};
+
+struct Field {
+  SkyDirection centre;
+  std::string suffix;                  ///< of its outputs' names
+  std::optional<Rephasing> rephasing;  ///< from the source's centre; absent for that itself
+
+  Vec3 moved(const Vec3& uvw) const { return rephasing ? multiply(rephasing->rotation, uvw) : uvw; }
+};
+
+/// The fields of --shift, the source's own centre first.
+inline std::vector<Field> fields_of(const Options& options, const ImagingInfo& info) {
+  std::vector<Field> fields{{info.centre, options.imaging.more_centres.empty() ? "" : "-f0", {}}};
+  for (const SkyDirection& centre : options.imaging.more_centres)
+    fields.push_back({centre, fmt::format("-f{}", fields.size()), make_rephasing(info.centre, centre)});
+  return fields;
+}
+
+/// A block as the gridder takes it; the arrays keep their memory from block to block.
+class BlockMover {
+ public:
+  GridBlock operator()(const ImagingBlock& block, const Field& field) {
+    wavenumber_.resize({block.channel_hz.size()});
+    for (std::size_t c = 0; c < wavenumber_.size(); ++c)
+      wavenumber_(c) = block.channel_hz(c) / kSpeedOfLight_m_s;
+    GridBlock result{block.uvw_m, block.path_m, wavenumber_, block.data, block.weight, block.station, {}};
+    if (!field.rephasing) return result;
+    const std::size_t n_row = block.uvw_m.extent(0);
+    uvw_m_.resize({n_row, 3});
+    path_m_.resize({n_row});
+    for (std::size_t row = 0; row < n_row; ++row) {
+      const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
+      path_m_(row) = dot(field.rephasing->path, uvw) + (block.path_m.size() == 0 ? 0 : block.path_m(row));
+      const Vec3 there = field.moved(uvw);
+      std::copy(there.begin(), there.end(), &uvw_m_(row, 0));
+    }
+    result.uvw_m = uvw_m_;
+    result.path_m = path_m_;
+    return result;
+  }
+
+ private:
+  Buffer<double, 1> wavenumber_, path_m_;
+  Buffer<double, 2> uvw_m_;
+};
+
+/// Rows [first, first + n) of a block.
+inline GridBlock rows_of(const GridBlock& block, std::size_t first, std::size_t n) {
+  auto part = [&](const auto& view) {
+    auto shape = view.shape();
+    if (view.size() == 0) return view;
+    const std::size_t stride = view.size() / shape[0];
+    shape[0] = n;
+    return std::remove_cvref_t<decltype(view)>(view.data() + first * stride, shape);
+  };
+  return {part(block.uvw_m),  part(block.path_m),  block.wavenumber, part(block.data),
+          part(block.weight), part(block.station), block.aterms};
+}
+
+}  // namespace apsyn::idg_grid

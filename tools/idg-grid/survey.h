@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The first pass over the data: the weight grid, the range of w, and what the plan's cost model asks.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "kernels/weighting/image_weights.h"
+#include "libcore/core/constants.h"
+#include "tools/idg-grid/field.h"
+
+namespace apsyn::idg_grid {
+
+class Survey {
+ public:
+  explicit Survey(std::size_t n_fields) : max_w_lambda_(n_fields, 0) {}
+
+  void add(const ImagingBlock& block, const std::vector<Field>& fields) {
+    const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
+    const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
+    for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
+      const View<const float, 2> weights = std::as_const(block.weight).view()[row];
+      const auto used = std::count_if(weights.begin(), weights.end(), [](float w) { return w != 0; });
+      if (used == 0) continue;
+      const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
+      for (std::size_t f = 0; f < fields.size(); ++f)
+        max_w_lambda_[f] = std::max(max_w_lambda_[f], std::abs(fields[f].moved(uvw)[2]) * highest);
+      n_visibilities += static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
+      follow(block, row, (lowest + highest) / 2, highest - lowest);
+    }
+  }
+
+  IdgWorkload workload(std::size_t field, std::size_t n_planes, const Device& device) const {
+    const auto n = static_cast<double>(std::max<std::size_t>(1, last_.size()));
+    return {.max_w_lambda = max_w_lambda_[field],
+            .n_visibilities = n_visibilities,
+            .n_planes = n_planes,
+            .n_baselines = static_cast<double>(last_.size()),
+            .time_track_lambda = time_track_ / n,
+            .channel_track_lambda = channel_track_ / std::max(1.0, n_rows_),
+            .device = device.kind};
+  }
+
+  double n_visibilities = 0;
+
+ private:
+  /// A baseline's path in the uv plane.
+  void follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span) {
+    const double u = block.uvw_m(row, 0), v = block.uvw_m(row, 1);
+    const std::uint64_t key = std::uint64_t{block.station(row, 0)} << 32 | block.station(row, 1);
+    const auto [place, first] = last_.try_emplace(key, std::array{u, v});
+    if (!first) time_track_ += std::hypot(u - place->second[0], v - place->second[1]) * wavenumber;
+    place->second = {u, v};
+    channel_track_ += std::hypot(u, v) * span;
+    n_rows_ += 1;
+  }
+
+  std::vector<double> max_w_lambda_;                               ///< of each field
+  std::unordered_map<std::uint64_t, std::array<double, 2>> last_;  ///< of each baseline: u, v, metres
+  double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
+};
+
+/// The weights of a group's visibilities, and what there is of them.
+inline Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
+                     ImageWeights* weights) {
+  Survey result(fields.size());
+  ImagingBlock block;
+  imager.source.rewind(group);
+  while (imager.source.read(block, imager.block_bytes)) {
+    if (weights != nullptr) weights->add(block);
+    result.add(block, fields);
+  }
+  return result;
+}
+
+/// With --mf-weighting the weights of all groups together, else nothing.
+inline std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<ChannelGroup>& groups) {
+  const ImagingOptions& wanted = imager.options.imaging;
+  if (!wanted.weigh_groups_together || groups.size() == 1) return nullptr;
+  imager.tool.stage("weights");
+  auto weights =
+      std::make_unique<ImageWeights>(weight_settings(wanted), wanted.n_x, wanted.n_y, wanted.cell_rad);
+  for (const ChannelGroup& group : groups) survey(imager, group, {}, weights.get());
+  weights->finish(imager.threads());
+  return weights;
+}
+
+}  // namespace apsyn::idg_grid
