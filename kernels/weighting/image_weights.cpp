@@ -19,7 +19,8 @@ std::size_t padded(std::size_t n) {
 double rise(double x, double width) {
   if (x >= width) return 1;
   if (x <= 0) return 0;
-  const double root = std::sin(std::numbers::pi / 2 * x / width);  // keeps its digits where 1 - cos loses them
+  const double root =
+      std::sin(std::numbers::pi / 2 * x / width);  // keeps its digits where 1 - cos loses them
   return root * root;
 }
 
