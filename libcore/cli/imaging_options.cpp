@@ -50,6 +50,17 @@ std::vector<int> parse_list(const char* option, const std::string& text) {
   return numbers;
 }
 
+void add_aterms(CLI::App& app, ImagingOptions& options) {
+  app.add_option("--aterms", options.aterms, "correct for A-terms: a configuration, apsyn-aterms(5)")
+      ->type_name("PATH");
+  app.add_option_function<std::string>(
+         "--aterm-mode", [&](const std::string& mode) { options.adjoint_aterms = mode == "adjoint"; },
+         "normalised (default) or adjoint: the exact adjoint of idg-degrid")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"normalised", "adjoint"}))
+      ->needs("--aterms");
+}
+
 }  // namespace
 
 void add_selection_options(Tool& tool, ImagingOptions& options) {
@@ -184,6 +195,7 @@ void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::s
   add_selection_options(tool, options);
   add_weighting(tool, options);
   add_gridding_options(tool, options);
+  add_aterms(app, options);
 }
 
 }  // namespace apsyn

@@ -13,6 +13,9 @@ namespace {
 /// Of the middle frequency: an ionosphere of 5 radians changes by 0.025 rad from here to a slot's edge.
 constexpr double kSlotBandwidth = 0.01;
 
+/// Slots kept at once, also where there is memory for more: blocks rarely last longer.
+constexpr std::size_t kMostSlots = 16;
+
 bool same_stations(const ArrayLayout& a, const ArrayLayout& b) {
   return std::equal(a.antennas.begin(), a.antennas.end(), b.antennas.begin(), b.antennas.end(),
                     [](const auto& x, const auto& y) { return x.name == y.name && x.enu_m == y.enu_m; });
@@ -65,7 +68,7 @@ void AtermScreens::choose_channels(const ImagingBlock& block) {
   const std::size_t side = grid_.side;
   const std::uint64_t slot_bytes = std::uint64_t{slot_hz_.size()} * n_stations_ * side * side * 32;
   const std::size_t n_slots = std::max<std::uint64_t>(1, max_bytes_ / slot_bytes);
-  jones_.resize({std::min<std::size_t>(n_slots, 64), slot_hz_.size(), n_stations_, side, side, 4});
+  jones_.resize({std::min(n_slots, kMostSlots), slot_hz_.size(), n_stations_, side, side, 4});
 }
 
 void AtermScreens::evaluate(std::size_t array, std::int64_t slot, std::size_t index) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/idg/average_beam.h"
 #include "tools/idg-grid/field.h"
 #include "tools/idg-grid/survey.h"
 
@@ -18,6 +19,7 @@ struct FieldGridder {
   IdgPlan plan;
   std::unique_ptr<Gridder> gridder;
   std::unique_ptr<AtermScreens> screens;
+  std::unique_ptr<AverageBeam> beam;
 
   FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned)
       : plan(planned), gridder(make_gridder(imager.device, plan, imager.setup())) {
@@ -25,6 +27,7 @@ struct FieldGridder {
     const AtermGrid grid{field.centre, plan.settings.subgrid, plan.coarse_l_rad(), plan.coarse_m_rad()};
     screens = std::make_unique<AtermScreens>(imager.options.imaging.aterms, imager.source.info(), grid,
                                              imager.threads(), imager.tool.common().max_memory_bytes / 8);
+    beam = std::make_unique<AverageBeam>(plan, imager.setup());
   }
 
   /// Calls use(block) for the whole block, or for one run of rows after the other as their A-terms come.
@@ -146,8 +149,10 @@ inline std::vector<GroupImages> make_images(Imager& imager, const ChannelGroup& 
         for (GroupImages& own : images) add_weights(imager, block, own.weight_sum);
       if (imager.options.psf_only) block.data.resize({block.data.extent(0), block.data.extent(1), 0});
       for (std::size_t f = 0; f < fields.size(); ++f)
-        gridders[f].for_each_part(block, move(block, fields[f]),
-                                  [&](const GridBlock& part) { gridders[f].gridder->grid(part); });
+        gridders[f].for_each_part(block, move(block, fields[f]), [&](const GridBlock& part) {
+          gridders[f].gridder->grid(part);
+          if (first == 0 && gridders[f].beam) gridders[f].beam->add(part);
+        });
       progress.update(done += static_cast<double>(block.weight.size() / block.weight.extent(2)));
     }
     imager.tool.stage("layers");
@@ -156,7 +161,12 @@ inline std::vector<GroupImages> make_images(Imager& imager, const ChannelGroup& 
   }
   imager.n_gridded +=
       found.n_visibilities * static_cast<double>(imager.n_planes()) * static_cast<double>(fields.size());
-  for (std::size_t f = 0; f < fields.size(); ++f) images[f].pixels = gridders[f].gridder->take_images();
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    images[f].pixels = gridders[f].gridder->take_images();
+    if (!gridders[f].beam) continue;
+    images[f].beam = gridders[f].beam->finish();
+    for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
+  }
   return images;
 }
 

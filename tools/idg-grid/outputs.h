@@ -17,8 +17,10 @@ inline void add_to(GroupImages& sum, const GroupImages& group) {
   if (sum.weight_sum.empty()) {
     sum.pixels.resize(group.pixels.shape());
     sum.weight_sum.assign(group.weight_sum.size(), 0);
+    sum.beam.resize(group.beam.shape());
   }
   for (std::size_t i = 0; i < group.pixels.size(); ++i) sum.pixels.data()[i] += group.pixels.data()[i];
+  for (std::size_t i = 0; i < group.beam.size(); ++i) sum.beam.data()[i] += group.beam.data()[i];
   for (std::size_t i = 0; i < group.weight_sum.size(); ++i) sum.weight_sum[i] += group.weight_sum[i];
 }
 
@@ -27,21 +29,27 @@ struct Extent {
   std::size_t n_x = 0, n_y = 0;
 };
 
-/// Planes [first, first + stokes.size()) divided by their weights, cut to `extent` around the centre pixel.
-inline void write_image(const Imager& imager, const std::string& path, const Field& field,
-                        const GroupImages& images, std::size_t first, const std::vector<std::string>& stokes,
-                        const ChannelGroup& group, const Extent& extent) {
+inline ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
+                         const std::vector<std::string>& stokes) {
   const ImagingInfo& from = imager.source.info();
-  Image image;
-  image.info.centre = field.centre;
-  image.info.cell_rad = imager.options.imaging.cell_rad;
-  image.info.freq_hz = group.centre_hz();
-  image.info.bandwidth_hz = group.width_hz;
-  image.info.stokes = stokes;
-  image.info.object = from.object;
-  image.info.telescope = from.telescope;
-  image.info.time = from.start;
-  image.info.history = imager.tool.provenance();
+  ImageInfo info;
+  info.centre = field.centre;
+  info.cell_rad = imager.options.imaging.cell_rad;
+  info.freq_hz = group.centre_hz();
+  info.bandwidth_hz = group.width_hz;
+  info.stokes = stokes;
+  info.object = from.object;
+  info.telescope = from.telescope;
+  info.time = from.start;
+  info.history = imager.tool.provenance();
+  return info;
+}
+
+/// Planes [first, first + stokes.size()) over their weights, cut to `extent` around the centre pixel.
+inline Image cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
+                       const std::vector<std::string>& stokes, const ChannelGroup& group,
+                       const Extent& extent) {
+  Image image{info_of(imager, field, group, stokes), {}};
   image.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
   image.pixels.resize({stokes.size(), 1, extent.n_y, extent.n_x});
   const std::size_t skip_y = images.pixels.extent(1) / 2 - extent.n_y / 2;
@@ -57,19 +65,46 @@ inline void write_image(const Imager& imager, const std::string& path, const Fie
                      [weight](double sum) { return sum / weight; });
     }
   }
-  write_fits_image(path, image, imager.options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32,
-                   imager.tool.common().overwrite);
+  return image;
+}
+
+/// Where the average beam is below this part of its peak, the image is NaN: what is left there is noise.
+constexpr double kLeastBeam = 1e-3;
+
+/// The average beam; divides the dirty image by it.
+inline Image take_beam_out(const Imager& imager, const Field& field, const GroupImages& images,
+                           const ChannelGroup& group, Image& dirty) {
+  const std::size_t n_y = dirty.pixels.extent(2), n_x = dirty.pixels.extent(3);
+  const std::size_t skip_y = images.beam.extent(0) / 2 - n_y / 2,
+                    skip_x = images.beam.extent(1) / 2 - n_x / 2;
+  Image beam{info_of(imager, field, group, {"I"}), {}};
+  beam.info.unit = "";
+  beam.pixels.resize({1, 1, n_y, n_x});
+  double peak = 0;
+  for (std::size_t y = 0; y < n_y; ++y)
+    for (std::size_t x = 0; x < n_x; ++x) {
+      beam.pixels(0, 0, y, x) = images.beam(skip_y + y, skip_x + x) / images.weight_sum[0];
+      peak = std::fmax(peak, beam.pixels(0, 0, y, x));
+    }
+  for (std::size_t p = 0; p < dirty.pixels.extent(0); ++p)
+    for (std::size_t i = 0; i < n_y * n_x; ++i) {
+      const double response = beam.pixels.data()[i];
+      double& pixel = dirty.pixels.data()[p * n_y * n_x + i];
+      pixel = response > kLeastBeam * peak ? pixel / response : NAN;
+    }
+  return beam;
 }
 
 /// NAME, or NAME-0000, NAME-0001, ... NAME-MFS with several channel groups; "-" stays.
 struct OutputNames {
-  std::string dirty, psf;
+  std::string dirty, psf, beam;
 };
 inline OutputNames output_names(const Imager& imager, const std::string& part) {
   const std::string& name = imager.tool.common().output;
-  if (name == "-") return {imager.options.psf_only ? "" : "-", imager.options.no_psf ? "" : "-"};
+  if (name == "-") return {imager.options.psf_only ? "" : "-", imager.options.no_psf ? "" : "-", ""};
   return {imager.options.psf_only ? "" : name + part + "-dirty.fits",
-          imager.options.no_psf ? "" : name + part + "-psf.fits"};
+          imager.options.no_psf ? "" : name + part + "-psf.fits",
+          imager.aterms() ? name + part + "-beam.fits" : ""};
 }
 
 inline void write_images(const Imager& imager, const std::string& part, const Field& field,
@@ -80,9 +115,17 @@ inline void write_images(const Imager& imager, const std::string& part, const Fi
   const Options& options = imager.options;
   const Extent dirty{options.imaging.n_x, options.imaging.n_y};
   const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
-  if (!names.dirty.empty()) write_image(imager, names.dirty, field, images, 0, planes, group, dirty);
+  auto write = [&](const std::string& path, const Image& image) {
+    write_fits_image(path, image, options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32,
+                     imager.tool.common().overwrite);
+  };
+  if (!names.dirty.empty()) {
+    Image image = cut_image(imager, field, images, 0, planes, group, dirty);
+    if (imager.aterms()) write(names.beam, take_beam_out(imager, field, images, group, image));
+    write(names.dirty, image);
+  }
   if (!names.psf.empty())
-    write_image(imager, names.psf, field, images, imager.n_data_planes(), {planes[0]}, group, psf);
+    write(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
 }
 
 inline std::string part_name(std::size_t group, std::size_t n_groups) {
@@ -95,7 +138,7 @@ inline void check_outputs(const Imager& imager, const std::vector<Field>& fields
     for (std::size_t g = 0; g < n_groups + (n_groups > 1 ? 1 : 0); ++g) {
       const OutputNames names =
           output_names(imager, field.suffix + (g == n_groups ? "-MFS" : part_name(g, n_groups)));
-      for (const std::string& path : {names.dirty, names.psf})
+      for (const std::string& path : {names.dirty, names.psf, names.beam})
         if (!path.empty()) check_output(path, imager.tool.common().overwrite);
     }
 }
