@@ -112,12 +112,12 @@ ScreenResampler::Taps ScreenResampler::make_taps(const Smoother& smoother, doubl
 }
 
 ScreenResampler::ScreenResampler(const ImageInfo& image, std::size_t ny, std::size_t nx,
-                                 const AtermGrid& grid, SmoothingWindow window)
+                                 const AtermGrid& grid, SmoothingWindow window, double smoothing)
     : side_(grid.side) {
   if (nx < 4 || ny < 4) throw std::invalid_argument("ScreenResampler: at least 4 x 4 pixels are needed");
   const double cell_y_rad = image.cell_y_rad > 0 ? image.cell_y_rad : image.cell_rad;
-  x_ = make_smoother(nx, std::abs(grid.step_l_rad) / image.cell_rad, window);
-  y_ = make_smoother(ny, std::abs(grid.step_m_rad) / cell_y_rad, window);
+  x_ = make_smoother(nx, smoothing * std::abs(grid.step_l_rad) / image.cell_rad, window);
+  y_ = make_smoother(ny, smoothing * std::abs(grid.step_m_rad) / cell_y_rad, window);
   const auto reference = reference_pixel(image, nx, ny);
   const bool same_plane = image.centre == grid.centre;
   const auto last_x = static_cast<double>(nx - 1), last_y = static_cast<double>(ny - 1);

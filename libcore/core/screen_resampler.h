@@ -36,9 +36,10 @@ double smoothing_window(SmoothingWindow window, double t);
 
 class ScreenResampler {
  public:
-  /// For images of ny x nx pixels, both at least 4 (std::invalid_argument otherwise).
+  /// For images of ny x nx pixels, both at least 4 (std::invalid_argument otherwise). Smoothing is for pixels
+  /// `smoothing` times the grid's.
   ScreenResampler(const ImageInfo& image, std::size_t ny, std::size_t nx, const AtermGrid& grid,
-                  SmoothingWindow window);
+                  SmoothingWindow window, double smoothing = 1);
 
   /// image [ny][nx] -> out [side][side]. Beyond the edges of the image the nearest pixel counts, beyond the
   /// horizon the nearest point of the horizon. Safe from several threads at once.

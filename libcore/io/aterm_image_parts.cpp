@@ -16,6 +16,7 @@
 #include "libcore/core/parallel.h"
 #include "libcore/io/aterm_images.h"
 #include "libcore/io/aterm_part.h"
+#include "libcore/io/aterm_sampling.h"
 #include "libcore/io/coordinates.h"
 
 namespace apsyn {
@@ -24,7 +25,7 @@ namespace {
 using Complex = std::complex<float>;
 using Jones = View<Complex, 4>;
 
-constexpr double kLostLimit_rad = 0.01;  // smoothing that takes away less is not worth a warning
+constexpr std::size_t kWarningAntennas = 8;  // whose phases to the first are looked at
 
 Complex unit_phasor(double phase_rad) {
   return {static_cast<float>(std::cos(phase_rad)), static_cast<float>(std::sin(phase_rad))};
@@ -55,7 +56,7 @@ class ImagePart : public AtermPart {
       lines.push_back(fmt::format(
           "{}: {} does not cover the padded field: its outermost pixels are continued to the edges", name_,
           images_.first_path()));
-    if (const double lost_rad = lost_phase_rad(images_.lost_rms(grid)); lost_rad > kLostLimit_rad)
+    if (const double lost_rad = lost_phase_rad(images_.lost_rms(grid)); lost_rad > kSampling_rad)
       lines.push_back(
           fmt::format("{}: {} is finer than the subgrid's pixels of {}: smoothing takes away {:.2g} rad RMS: "
                       "choose larger subgrids",
@@ -78,6 +79,26 @@ class TecPart final : public ImagePart {
   TecPart(const AtermEntry& entry, const ArrayLayout& layout)
       : ImagePart(entry, {1, true, {0.0}}, layout.antennas.size(), 0) {}
 
+  std::vector<std::string> warnings(const AtermGrid& grid) const override {
+    if (images_.n_antennas() == 1)
+      return {
+          fmt::format("{}: {} has one screen for all antennas: a phase that all share changes no visibility",
+                      name_, images_.first_path())};
+    std::vector<std::string> lines = ImagePart::warnings(grid);
+    const Buffer<double, 3> tec = images_.half_way(grid, 0, kWarningAntennas);
+    double error_rad = 0;
+    Buffer<double, 2> phase_rad({tec.extent(1), tec.extent(2)});
+    for (std::size_t antenna = 1; antenna < tec.extent(0); ++antenna) {
+      for (std::size_t i = 0; i < phase_rad.size(); ++i)
+        phase_rad.data()[i] =
+            ionosphere_phase_rad(tec.view()[antenna].data()[i] - tec.view()[0].data()[i], images_.freq_hz());
+      error_rad = std::max(error_rad, half_way_error(grid, phase_rad));
+    }
+    if (error_rad > kSampling_rad)
+      lines.push_back(sampling_warning(name_, images_.first_path(), grid, error_rad, images_.freq_hz()));
+    return lines;
+  }
+
   void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                 Jones jones) override {
     const auto tec = images_.on_grid(step(time_mjd_s), freq_hz, grid, n_threads);
@@ -97,7 +118,7 @@ class TecPart final : public ImagePart {
 
  private:
   double lost_phase_rad(const std::vector<double>& lost) const override {
-    return images_.freq_hz() > 0 ? std::abs(ionosphere_phase_rad(lost[0], images_.freq_hz())) : 0;
+    return std::abs(ionosphere_phase_rad(lost[0], images_.freq_hz()));
   }
 };
 

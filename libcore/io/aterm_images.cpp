@@ -9,10 +9,12 @@
 
 #include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
+#include "libcore/io/aterm_sampling.h"
 
 namespace apsyn {
 namespace {
 
+constexpr std::size_t kMaxKeptBytes = 256u << 20;
 constexpr double kSecondsOf1900 = 1.3e9;  // MJD seconds of about that year; MJD in days is far below
 
 SmoothingWindow read_window(const AtermEntry& entry) {
@@ -120,7 +122,10 @@ View<const double, 4> AtermImages::on_grid(std::size_t step, double freq_hz, con
     const double position = std::round((freq_hz - file.freq.first()) / file.freq.step);
     freq = static_cast<std::size_t>(std::clamp(position, 0.0, static_cast<double>(file.freq.length - 1)));
   }
-  if (kept_step_ != step || !(kept_grid_ == grid)) kept_.clear();
+  if (kept_step_ != step || !(kept_grid_ == grid) || kept_bytes_ > kMaxKeptBytes) {
+    kept_.clear();
+    kept_bytes_ = 0;
+  }
   kept_step_ = step;
   kept_grid_ = grid;
   for (const Sampled& sampled : kept_)
@@ -137,6 +142,7 @@ View<const double, 4> AtermImages::on_grid(std::size_t step, double freq_hz, con
     read(file, plane_of(file, steps_[step].index, freq, antenna, matrix), matrix, pixels[thread]);
     resampler.resample(pixels[thread], sampled.values.view()[antenna][matrix]);
   });
+  kept_bytes_ += sampled.values.size() * sizeof(double);
   kept_.push_back(std::move(sampled));
   return kept_.back().values;
 }
@@ -153,6 +159,26 @@ std::vector<double> AtermImages::lost_rms(const AtermGrid& grid) const {
       lost[matrix] = std::max(lost[matrix], resampler.lost_rms(pixels));
     }
   return lost;
+}
+
+Buffer<double, 3> AtermImages::half_way(const AtermGrid& grid, std::size_t matrix, std::size_t n) const {
+  const File& file = cubes_[steps_.front().file];
+  const std::size_t n_others = std::min(n, file.n_antennas - 1);
+  const AtermGrid fine = halved(grid);
+  const ScreenResampler resampler(file.cube.info(), file.cube.ny(), file.cube.nx(), fine, window_, 2);
+  Buffer<double, 2> pixels({file.cube.ny(), file.cube.nx()});
+  Buffer<double, 3> out({1 + n_others, fine.side, fine.side});
+  for (std::size_t i = 0; i <= n_others; ++i) {
+    const std::size_t antenna = i == 0 ? 0 : i * (file.n_antennas - 1) / n_others;
+    read(file, plane_of(file, steps_.front().index, 0, antenna, matrix), matrix, pixels);
+    resampler.resample(pixels, out.view()[i]);
+  }
+  return out;
+}
+
+double AtermImages::freq_hz() const {
+  const FitsAxis& freq = cubes_.front().freq;
+  return freq.type == "FREQ" && freq.first() > 0 ? freq.first() : 150e6;
 }
 
 bool AtermImages::covers(const AtermGrid& grid) const {

@@ -35,10 +35,14 @@ class AtermImages {
   /// Largest RMS over a plane of what smoothing to the grid takes away, per element of the matrix, over the
   /// antennas of the first step.
   std::vector<double> lost_rms(const AtermGrid& grid) const;
+  /// One element of the first step on halved(grid), smoothed for `grid`, [antenna][y][x] for the first
+  /// antenna and up to `n` others spread over the rest.
+  Buffer<double, 3> half_way(const AtermGrid& grid, std::size_t matrix, std::size_t n) const;
+  std::size_t n_antennas() const { return cubes_.front().n_antennas; }  ///< of the first file
   bool covers(const AtermGrid& grid) const;
   const std::string& first_path() const { return cubes_.front().cube.path(); }
-  /// Of the first file's first plane.
-  double freq_hz() const { return cubes_.front().freq.first(); }
+  /// Of the first file's first plane; 150 MHz when it does not tell.
+  double freq_hz() const;
 
  private:
   struct File {
@@ -70,6 +74,7 @@ class AtermImages {
   std::size_t kept_step_ = 0;
   AtermGrid kept_grid_;
   std::vector<Sampled> kept_;
+  std::size_t kept_bytes_ = 0;
 };
 
 }  // namespace apsyn

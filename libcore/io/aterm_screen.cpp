@@ -4,7 +4,6 @@
 // V_pq has J_p conj(J_q), where what all stations share cancels, and without it the screens are much
 // smoother.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -12,8 +11,8 @@
 #include "libcore/core/error.h"
 #include "libcore/core/ionosphere_screen.h"
 #include "libcore/core/parallel.h"
-#include "libcore/core/units.h"
 #include "libcore/io/aterm_part.h"
+#include "libcore/io/aterm_sampling.h"
 #include "libcore/io/aterm_sky.h"
 #include "libcore/io/ionosphere_fits.h"
 
@@ -21,7 +20,7 @@ namespace apsyn {
 namespace {
 
 constexpr double kUpdate_s = 60;  // the sky moves by a quarter of a degree
-constexpr double kWarning_hz = 150e6, kWarning_rad = 0.01;
+constexpr double kWarning_hz = 150e6;
 
 class ScreenPart final : public AtermPart {
  public:
@@ -58,38 +57,25 @@ class ScreenPart final : public AtermPart {
     });
   }
 
-  /// How far the middles between neighbouring pixels are from Lagrange interpolation of eight, in the TEC
-  /// between the first station and the one farthest from it, with the centre of the grid at the zenith.
+  /// Between the first station and the one farthest from it, with the centre of the grid at the zenith.
   std::vector<std::string> warnings(const AtermGrid& grid) const override {
-    if (grid.side < 8 || enu_m_.size() < 2) return {};
     const auto distance = [&](const Vec3& a) { return dot(a - enu_m_[0], a - enu_m_[0]); };
     const Vec3 far = *std::max_element(enu_m_.begin(), enu_m_.end(), [&](const Vec3& a, const Vec3& b) {
       return distance(a) < distance(b);
     });
-    const auto tec = [&](double l, double m) {
-      const Vec3 direction{l, m, std::sqrt(1 - l * l - m * m)};
-      return screen_.extended_tec(far, direction, 0) - screen_.extended_tec(enu_m_[0], direction, 0);
-    };
-    constexpr std::array<double, 8> kLagrange{-5, 49, -245, 1225, 1225, -245, 49, -5};  // over 2048
-    double sum = 0;
-    std::size_t n = 0;
-    for (std::size_t y = 0; y < grid.side; ++y)
-      for (std::size_t x = 3; x + 4 < grid.side; ++x) {
-        const double m = grid.m(y), middle = 0.5 * (grid.l(x) + grid.l(x + 1));
-        if (std::hypot(std::abs(middle) + 3.5 * std::abs(grid.step_l_rad), m) > 0.9)
-          continue;  // the horizon is sharp
-        double error = -tec(middle, m);
-        for (std::size_t i = 0; i < 8; ++i) error += kLagrange[i] / 2048 * tec(grid.l(x + i - 3), m);
-        sum += error * error;
-        ++n;
+    const AtermGrid fine = halved(grid);
+    Buffer<double, 2> phase_rad({fine.side, fine.side});
+    for (std::size_t y = 0; y < fine.side; ++y)
+      for (std::size_t x = 0; x < fine.side; ++x) {
+        const double l = fine.l(x), m = fine.m(y);
+        const Vec3 direction{l, m, std::sqrt(std::max(0.0, 1 - l * l - m * m))};
+        phase_rad(y, x) = ionosphere_phase_rad(
+            screen_.extended_tec(far, direction, 0) - screen_.extended_tec(enu_m_[0], direction, 0),
+            kWarning_hz);
       }
-    const double rms_rad =
-        n == 0 ? 0 : std::abs(ionosphere_phase_rad(std::sqrt(sum / static_cast<double>(n)), kWarning_hz));
-    if (!(rms_rad > kWarning_rad)) return {};
-    return {fmt::format(
-        "{}: {} has structure finer than the subgrid's pixels of {}: some {:.2g} rad RMS at {} go astray "
-        "between them: choose larger subgrids",
-        name_, path_, format_angle(std::abs(grid.step_l_rad)), rms_rad, format_frequency(kWarning_hz))};
+    const double error_rad = half_way_error(grid, phase_rad);
+    if (!(error_rad > kSampling_rad)) return {};
+    return {sampling_warning(name_, path_, grid, error_rad, kWarning_hz)};
   }
 
  private:

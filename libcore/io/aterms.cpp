@@ -21,10 +21,10 @@ std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout&
   if (type == "tec" || type == "dldm" || type == "diagonal") return open_aterm_images(entry, layout);
   if (type == "screen") return open_aterm_screen(entry, layout);
   if (type == "beam") {
-    const std::string model = entry.text("model");
+    const std::string model = entry.text("model", "");
     if (model == "airy" || model == "gaussian") return open_aterm_dish(entry);
     if (model == "dipole" || model == "mwa") return open_aterm_dipoles(entry, layout);
-    throw DataError("{} = '{}': no known beam: airy, gaussian, dipole or mwa is needed", entry.where("model"),
+    throw DataError("{} = '{}': which beam? airy, gaussian, dipole or mwa is needed", entry.where("model"),
                     model);
   }
   throw DataError("{} = '{}': no known type of A-terms: tec, dldm, diagonal, beam or screen is needed",

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(mistakes_name_their_line) {
   check_complaint(folder, "aterms = [ tec ]\ntec.images = [ u.fits ]\n", "line 2", "no such file");
   check_complaint(folder, "aterms = [ tec ]\ntec.images = [ ]\n", "line 2", "empty");
   check_complaint(folder, "aterms = [ tec ]\ntec.images = [ t.fits t.fits ]\n", "line 2", "overlap in time");
-  check_complaint(folder, "aterms = [ beam ]\n", "line 1: beam.model", "missing");
+  check_complaint(folder, "aterms = [ beam ]\n", "line 1: beam.model", "airy, gaussian, dipole or mwa");
   const std::string beam = "aterms = [ beam ]\nbeam.model = ";
   check_complaint(folder, beam + "lobes", "line 2", "airy, gaussian, dipole or mwa");
   check_complaint(folder, beam + "airy", "beam.diameter", "missing");
