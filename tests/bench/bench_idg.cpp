@@ -2,7 +2,7 @@
 // Gridding from host memory, with everything that grid() does: sorting into subgrids, transfers, kernels,
 // adding; and the layers' transforms apart. One JSON line per case. The error is against a float64 DFT of 200
 // pixels.
-//   bench_idg [cpu|cuda]
+//   bench_idg [cpu|cuda] [grid|degrid|degrid-kernels]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -15,6 +15,7 @@
 #include "kernels/idg/idg.h"
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
+#include "tests/bench/idg/degrid.h"
 #include "tests/reference/dft_image.h"
 
 using namespace apsyn;
@@ -116,6 +117,12 @@ int main(int argc, char** argv) {
   try {
     const unsigned n_threads = available_threads();
     const Device device = choose_device(argc > 1 ? argv[1] : "auto", CudaSupport::available, n_threads);
+    const std::string what = argc > 2 ? argv[2] : "grid";
+    if (what == "degrid" || what == "degrid-kernels") {
+      bench::degrid_kernels(device);
+      if (what == "degrid") bench::degrid_passes(device, n_threads);
+      return 0;
+    }
     const std::size_t scale = device.kind == Device::Kind::cuda ? 8 : 1;
     for (std::size_t subgrid : {32, 64, 96})
       for (std::size_t n_planes : {1, 4})

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Memory, events and copies of a stream of blocks through a device. For host code with CUDA only.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "kernels/common/device_array.h"
+
+namespace apsyn {
+
+struct FreePinned {
+  void operator()(void* memory) const { cudaFreeHost(memory); }
+};
+template <class T>
+std::unique_ptr<T[], FreePinned> pinned(std::size_t size) {
+  void* memory = nullptr;
+  cuda_check(cudaMallocHost(&memory, size * sizeof(T)), "allocating pinned memory");
+  return std::unique_ptr<T[], FreePinned>(static_cast<T*>(memory));
+}
+
+/// An array on the device that grows when it must.
+template <class T>
+class Upload {
+ public:
+  T* reserve(std::size_t size) {
+    if (size > array_.size()) {
+      array_ = DeviceArray<T>();  // give back before asking for more
+      array_ = DeviceArray<T>(size + size / 4);
+    }
+    return array_.data();
+  }
+  T* copy(const void* host, std::size_t size) {
+    if (size == 0) return nullptr;
+    reserve(size);
+    cuda_check(cudaMemcpy(array_.data(), host, size * sizeof(T), cudaMemcpyHostToDevice),
+               "copying to the device");
+    return array_.data();
+  }
+  T* data() const { return array_.data(); }
+
+ private:
+  DeviceArray<T> array_;
+};
+
+class Event {
+ public:
+  Event() { cuda_check(cudaEventCreate(&event_), "creating an event"); }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  ~Event() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  void record(cudaStream_t stream) { cuda_check(cudaEventRecord(event_, stream), "recording an event"); }
+  void wait() { cuda_check(cudaEventSynchronize(event_), "predicting visibilities"); }
+  double seconds_since(const Event& begin) const {
+    float ms = 0;
+    cuda_check(cudaEventElapsedTime(&ms, begin.event_, event_), "reading an event");
+    return ms * 1e-3;
+  }
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class CopyStream {
+ public:
+  CopyStream() {
+    cuda_check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+  }
+  CopyStream(const CopyStream&) = delete;
+  CopyStream& operator=(const CopyStream&) = delete;
+  ~CopyStream() { cudaStreamDestroy(stream_); }
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace apsyn

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CUDA degridder behind make_degridder(), with what tests and benchmarks ask of it besides.
+#pragma once
+
+#include <memory>
+
+#include "kernels/idg/idg.h"
+
+namespace apsyn {
+
+/// Which kernel sums over pixels: the fastest that is accurate enough, task by task, or always the general
+/// one.
+enum class DegridSum { automatic, direct };
+
+/// Time on the device since the degridder was made, from events in its stream.
+struct DegridSeconds {
+  double layers = 0;                                        ///< begin_pass(): screens and transforms
+  double prepare = 0;                                       ///< visibilities relative to their tasks
+  double subgrids = 0;                                      ///< cutting, transforming, screens and A-terms
+  double sums = 0;                                          ///< over pixels
+  std::uint64_t tensor_visibilities = 0, visibilities = 0;  ///< on tensor cores; all
+};
+
+class CudaDegridder : public Degridder {
+ public:
+  virtual DegridSeconds seconds() = 0;
+};
+
+/// For a setup that make_degridder() takes. DeviceError in a build without CUDA.
+std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const IdgPlan& plan,
+                                                   const IdgSetup& setup, DegridSum sum);
+
+}  // namespace apsyn
