@@ -152,7 +152,7 @@ expect_near "$(far uncorrected-dirty.fits)" 8.27 0.05 "a source behind an ionosp
 expect_no_file uncorrected-beam.fits
 for mode in normalised adjoint; do
   run idg-grid $wide --aterms aterms.conf --aterm-mode $mode --subgrid 64 -o $mode seen.ms
-  expect_stderr "finer than the subgrid's pixels"
+  expect_stderr "too fast for the subgrid's pixels"
   expect_near "$(far $mode-dirty.fits)" 10 0.06 "the source corrected ($mode)"
   expect_near "$(far $mode-beam.fits)" 1 1e-3 "the average beam of an ionosphere"
 done
