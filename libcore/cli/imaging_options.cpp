@@ -82,7 +82,8 @@ void add_selection_options(Tool& tool, ImagingOptions& options) {
          },
          "integrations START to END - 1, counted from 0")
       ->type_name("START END")
-      ->expected(2);
+      ->expected(2)
+      ->allow_extra_args(false);
   app.add_option_function<std::vector<std::string>>(
          "--channel-range",
          [&](const std::vector<std::string>& texts) {
@@ -92,7 +93,8 @@ void add_selection_options(Tool& tool, ImagingOptions& options) {
          },
          "channels START to END - 1 of every spectral window")
       ->type_name("START END")
-      ->expected(2);
+      ->expected(2)
+      ->allow_extra_args(false);
 }
 
 namespace {

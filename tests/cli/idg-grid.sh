@@ -68,6 +68,10 @@ run idg-grid $small --shift '1h37m00s 33d00m' --no-psf -o second "$set"
 # Equal but for the plan (w differs) and the weights' frame: within the accuracy of 2e-6 RMS, of 73 Jy.
 expect_near "$(differences second-dirty.fits two-f1-dirty.fits)" 0 2e-2 "the largest difference of a second field"
 
+# Ranges take two numbers, and what follows is an input.
+run idg-grid $small --no-psf --interval 0 1 --channel-range 0 1 "$set" -o ranges
+expect_file ranges-dirty.fits
+
 # Channel groups, and the plan alone.
 run idg-grid $small --channels-out 2 --no-psf -o band "$set"
 expect_file band-0000-dirty.fits band-0001-dirty.fits band-MFS-dirty.fits

@@ -161,6 +161,8 @@ hurt in.dada correlate -q bad --channels 16 --integration 5ms -o out
 hurt in.vis idg-grid -q bad --size 32 --scale 1deg -o out
 hurt in-dirty.fits clean -q bad in-psf.fits --niter 50 -o out
 hurt in-psf.fits clean -q in-dirty.fits bad --niter 50 -o out
+hurt whole-clean/out-model.fits idg-degrid -q --model bad whole-simulate-ms/out.ms
+hurt sky.txt idg-degrid -q --sky bad whole-simulate-ms/out.ms
 hurt array.csv correlate -q in.dada --antennas bad --channels 16 --integration 5ms -o out
 hurt gains.csv correlate -q in.dada --gains bad --channels 16 --integration 5ms -o out
 hurt sky.txt simulate -q --array array.csv --sky bad --noise 1Jy --duration 1ms -o out

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Two ways to predict visibilities: degridding a model image, and summing the components of a sky model.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/idg/settings.h"
+#include "kernels/simulate/components.h"
+#include "libcore/core/constants.h"
+#include "libcore/io/model_images.h"
+#include "libcore/io/prediction_target.h"
+#include "tools/idg-degrid/options.h"
+
+namespace apsyn::idg_degrid {
+
+/// What a prediction is made for: channels by their frequency, and what the rows have of them.
+struct Task {
+  std::function<bool(double freq_hz)> wanted;
+  double n_visibilities = 0, max_w_lambda = 0;
+  std::size_t max_block = 0;  ///< visibilities in memory at once
+};
+
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  virtual std::vector<std::string> planes() const = 0;
+  virtual SkyDirection centre() const = 0;
+  virtual std::vector<std::string> describe() const { return {}; }
+  /// Passes over the data; each adds its part to `data` [row][chan][plane].
+  virtual std::size_t n_passes() const { return 1; }
+  virtual void begin_pass(std::size_t) {}
+  virtual void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) = 0;
+  /// Memory beyond the blocks.
+  virtual std::uint64_t bytes() const { return 0; }
+};
+
+class ComponentsPredictor final : public Predictor {
+ public:
+  ComponentsPredictor(const SkyModel& sky, const SkyDirection& centre, unsigned n_threads)
+      : sky_(sky), centre_(centre), n_threads_(n_threads) {}
+  std::vector<std::string> planes() const override { return simulate::stokes_of(sky_); }
+  SkyDirection centre() const override { return centre_; }
+  std::vector<std::string> describe() const override {
+    return {fmt::format("{} components, summed in float64", sky_.components.size())};
+  }
+  void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override {
+    const std::vector<double> channel_hz(block.at.channel_hz.begin(), block.at.channel_hz.end());
+    if (channel_hz != channel_hz_) {
+      sum_ = std::make_unique<simulate::ComponentPredictor>(sky_, centre_, channel_hz);
+      channel_hz_ = channel_hz;
+    }
+    sum_->predict(block.at.uvw_m, block.at.path_m, n_threads_, data);
+  }
+
+ private:
+  const SkyModel& sky_;
+  SkyDirection centre_;
+  unsigned n_threads_;
+  std::vector<double> channel_hz_;
+  std::unique_ptr<simulate::ComponentPredictor> sum_;
+};
+
+class ImagePredictor final : public Predictor {
+ public:
+  ImagePredictor(const Tool& tool, const Options& options, const Device& device, const ModelGroup& group,
+                 const Task& task)
+      : group_(group),
+        device_(device),
+        plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
+                            task.max_w_lambda, task.n_visibilities)),
+        setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
+    layers_ = layers_per_pass(tool, task);
+  }
+  std::vector<std::string> planes() const override { return group_.names(); }
+  SkyDirection centre() const override { return group_.centre; }
+  std::vector<std::string> describe() const override {
+    std::vector<std::string> lines = plan_.describe();
+    lines.push_back(
+        fmt::format("{} layers in {} pass{}", plan_.n_layers, n_passes(), n_passes() == 1 ? "" : "es"));
+    return lines;
+  }
+  std::size_t n_passes() const override { return (plan_.n_layers + layers_ - 1) / layers_; }
+  std::uint64_t bytes() const override { return fixed_bytes() + layers_ * plan_.bytes_per_layer(n_planes()); }
+
+  void begin_pass(std::size_t pass) override {
+    if (!degridder_) {
+      degridder_ = make_degridder(device_, plan_, setup_);
+      degridder_->set_model(read_model(group_));
+    }
+    const std::size_t first = pass * layers_;
+    degridder_->begin_pass(first, std::min(layers_, plan_.n_layers - first));
+  }
+  void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override {
+    const ImagingBlock& at = block.at;
+    wavenumber_.resize({at.channel_hz.size()});
+    for (std::size_t c = 0; c < wavenumber_.size(); ++c)
+      wavenumber_(c) = at.channel_hz(c) / kSpeedOfLight_m_s;
+    degridder_->degrid({at.uvw_m, at.path_m, wavenumber_, {}, {}, at.station, {}}, data);
+  }
+
+ private:
+  std::size_t n_planes() const { return group_.planes.size(); }
+  /// Of the degridder and the model as it is read.
+  std::uint64_t fixed_bytes() const {
+    return plan_.fixed_bytes(n_planes(), setup_.n_threads) +
+           2 * sizeof(double) * n_planes() * group_.n_x * group_.n_y;
+  }
+  std::size_t layers_per_pass(const Tool& tool, const Task& task) const {
+    if (device_.kind == Device::Kind::cuda) return layers_on_device(device_, plan_, n_planes());
+    const std::uint64_t most = tool.common().max_memory_bytes;
+    const std::uint64_t fixed = fixed_bytes() + 8 * sizeof(double) * n_planes() * task.max_block;
+    const std::uint64_t layer = plan_.bytes_per_layer(n_planes());
+    if (fixed + layer > most)
+      throw UsageError("--max-memory {}: this model needs at least {}: allow more",
+                       format_bytes(static_cast<double>(most)),
+                       format_bytes(static_cast<double>(fixed + layer)));
+    // Another pass over few visibilities costs less than the memory of many layers.
+    const auto worthwhile =
+        std::max<std::uint64_t>(512'000'000, static_cast<std::uint64_t>(200 * task.n_visibilities));
+    return std::clamp<std::uint64_t>(std::min(most - fixed, worthwhile) / layer, 1, plan_.n_layers);
+  }
+
+  const ModelGroup& group_;
+  Device device_;
+  IdgPlan plan_;
+  IdgSetup setup_;
+  std::size_t layers_ = 1;
+  std::unique_ptr<Degridder> degridder_;
+  Buffer<double, 1> wavenumber_;
+};
+
+}  // namespace apsyn::idg_degrid
