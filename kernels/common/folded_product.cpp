@@ -20,20 +20,20 @@ HWY_INLINE void tile(D d, const FoldedProduct<T>& p, std::size_t row, std::size_
   hn::Vec<D> even[n_rows][n_vectors], odd[n_rows][n_vectors];
   for (std::size_t r = 0; r < n_rows; ++r)
     for (std::size_t v = 0; v < n_vectors; ++v) even[r][v] = odd[r][v] = hn::Zero(d);
-  const T* HWY_RESTRICT cosine = p.cosine + row;
-  const T* HWY_RESTRICT sine = p.sine + row;
+  const T* HWY_RESTRICT cosine = p.cosine + row * p.table_row_stride;
+  const T* HWY_RESTRICT sine = p.sine + row * p.table_row_stride;
   const T* HWY_RESTRICT even_in = p.even + in;
   const T* HWY_RESTRICT odd_in = p.odd + in;
   for (std::size_t k = 0; k < p.n_k; ++k) {
     for (std::size_t v = 0; v < n_vectors; ++v) {
       const auto e = hn::LoadU(d, even_in + v * lanes), o = hn::LoadU(d, odd_in + v * lanes);
       for (std::size_t r = 0; r < n_rows; ++r) {
-        even[r][v] = hn::MulAdd(hn::Set(d, cosine[r]), e, even[r][v]);
-        odd[r][v] = hn::MulAdd(hn::Set(d, sine[r]), o, odd[r][v]);
+        even[r][v] = hn::MulAdd(hn::Set(d, cosine[r * p.table_row_stride]), e, even[r][v]);
+        odd[r][v] = hn::MulAdd(hn::Set(d, sine[r * p.table_row_stride]), o, odd[r][v]);
       }
     }
-    cosine += p.table_stride;
-    sine += p.table_stride;
+    cosine += p.table_k_stride;
+    sine += p.table_k_stride;
     even_in += p.k_stride;
     odd_in += p.k_stride;
   }

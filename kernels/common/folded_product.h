@@ -17,9 +17,9 @@ template <class T>
 struct FoldedProduct {
   std::size_t n_k = 0, n_rows = 0, n_blocks = 1;
   std::size_t block_size = 0;  ///< columns of a block, a multiple of folded_product_columns()
-  const T* cosine = nullptr;   ///< [k][row], rows table_stride apart
+  const T* cosine = nullptr;   ///< of (k, row) at k table_k_stride + row table_row_stride
   const T* sine = nullptr;
-  std::size_t table_stride = 0;
+  std::size_t table_k_stride = 0, table_row_stride = 1;
   const T* even = nullptr;  ///< [k][block][column]
   const T* odd = nullptr;
   std::size_t k_stride = 0, block_stride = 0;

@@ -17,8 +17,8 @@ template <class T>
 class CpuDegridder final : public Degridder {
  public:
   CpuDegridder(const IdgPlan& plan, const IdgSetup& setup)
-      : plan_(plan), setup_(setup), tables_(plan, setup), model_(plan, setup.n_threads) {
-    for (unsigned i = 0; i < setup.n_threads; ++i) predictors_.emplace_back(tables_);
+      : plan_(plan), setup_(setup), forms_(plan, 0.1), model_(plan, setup.n_threads) {
+    for (unsigned i = 0; i < setup.n_threads; ++i) predictors_.emplace_back(forms_, setup_);
   }
 
   void set_model(View<const double, 3> images) override {
@@ -32,7 +32,7 @@ class CpuDegridder final : public Degridder {
     if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
     if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
     first_layer_ = first_layer;
-    grids_.resize({n_layers, plan_.n_v, plan_.n_u, model_.n_planes()});
+    grids_.resize({n_layers, plan_.n_v, plan_.n_u, padded_planes(model_.n_planes())});
     for (std::size_t layer = 0; layer < n_layers; ++layer)
       model_.transform(plan_.layer_w_lambda(first_layer + layer), grids_.view()[layer]);
   }
@@ -60,10 +60,10 @@ class CpuDegridder final : public Degridder {
 
   IdgPlan plan_;
   IdgSetup setup_;
-  DegridTables<T> tables_;
+  SubgridForms<T> forms_;
   LayerModel model_;
   std::vector<SubgridPredictor<T>> predictors_;  ///< one per thread
-  Buffer<std::complex<T>, 4> grids_;             ///< [layer][v][u][plane], cell k at index k mod n
+  Buffer<std::complex<T>, 4> grids_;             ///< [layer][v][u][padded plane], cell k at index k mod n
   std::size_t first_layer_ = 0;
 };
 

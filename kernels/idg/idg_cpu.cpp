@@ -32,7 +32,7 @@ class CpuGridder final : public Gridder {
         setup_(setup),
         n_threads_(setup.n_threads),
         n_planes_(setup.n_planes()),
-        forms_(plan),
+        forms_(plan, 0.2),
         n_outputs_(forms_.n_outputs()),
         transform_(plan, setup.n_threads),
         images_({n_planes_, plan.image.n_y, plan.image.n_x}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A vector holds several terms of a cell's planes, so that one weight serves all of it, whatever the number
-// of planes. The sums over a column of cells are independent of one another and hide the latency of the FMA.
+// A vector holds several terms of a cell's planes, so that one tap serves all of it, whatever the number of
+// planes. The sums over columns of cells are independent of one another and hide the latency of the FMA.
 #include "kernels/idg/interpolate_cpu.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -12,96 +12,115 @@ HWY_BEFORE_NAMESPACE();
 namespace apsyn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t most_support = 16;
+constexpr std::size_t most_width = 16;
 
-/// weight[cell] of one axis.
 template <class T>
-HWY_INLINE void weights(const KernelWeights<T>& kernel, T z, T* HWY_RESTRICT weight) {
+HWY_INLINE void weigh(const SpreadTaps<T>& taps, T q_u, T q_v, T* HWY_RESTRICT tap_u, T* HWY_RESTRICT tap_v) {
   const hn::CappedTag<T, 8> d;
-  const auto at = hn::Set(d, z);
-  for (std::size_t cell = 0; cell < kernel.stride; cell += hn::Lanes(d)) {
-    const T* row = kernel.coefficients.data() + kernel.degree * kernel.stride + cell;
-    auto sum = hn::LoadU(d, row);
-    for (std::size_t power = kernel.degree; power-- > 0;) {
-      row -= kernel.stride;
-      sum = hn::MulAdd(sum, at, hn::LoadU(d, row));
+  const auto at_u = hn::Set(d, q_u), at_v = hn::Set(d, q_v);
+  for (std::size_t tap = 0; tap < taps.stride; tap += hn::Lanes(d)) {
+    const T* row = taps.coefficients.data() + taps.degree * taps.stride + tap;
+    auto u = hn::LoadU(d, row), v = u;
+    for (std::size_t power = taps.degree; power-- > 0;) {
+      row -= taps.stride;
+      const auto c = hn::LoadU(d, row);
+      u = hn::MulAdd(u, at_u, c);
+      v = hn::MulAdd(v, at_v, c);
     }
-    hn::Store(sum, d, weight + cell);
+    hn::Store(u, d, tap_u + tap);
+    hn::Store(v, d, tap_v + tap);
   }
 }
 
-/// value[c] = sum_r term[r] sum[r][c].
+/// value[c] = turn sum_r term[r] sum[r][c].
 template <std::size_t n_values, class T>
-HWY_INLINE void combine(std::size_t n_terms, const T* HWY_RESTRICT term, const T* HWY_RESTRICT sum,
-                        T* HWY_RESTRICT value) {
+HWY_INLINE void combine(std::size_t n_terms, const T* HWY_RESTRICT term, const T* HWY_RESTRICT sum, T cosine,
+                        T sine, T* HWY_RESTRICT value) {
   const hn::CappedTag<T, n_values> d;
-  for (std::size_t c = 0; c < n_values; c += hn::Lanes(d)) {
+  const std::size_t lanes = hn::Lanes(d);
+  const auto turn = hn::OddEven(hn::Set(d, sine), hn::Set(d, -sine));
+  for (std::size_t c = 0; c < n_values; c += lanes) {
     auto total = hn::Mul(hn::Set(d, term[0]), hn::LoadU(d, sum + c));
     for (std::size_t r = 1; r < n_terms; ++r)
-      total = hn::MulAdd(hn::Set(d, term[r]), hn::LoadU(d, sum + r * n_values + c), total);
+      total = hn::MulAdd(hn::Set(d, term[r * spread_batch]), hn::LoadU(d, sum + r * n_values + c), total);
+    total = hn::MulAdd(total, hn::Set(d, cosine), hn::Mul(hn::Reverse2(d, total), turn));
     hn::StoreU(total, d, value + c);
   }
 }
 
-template <std::size_t support, std::size_t n_values, class T>
-void interpolate_with(const KernelWeights<T>& kernel, const Interpolation<T>& work) {
+template <std::size_t width, class T>
+void interpolate_width(const Interpolation<T>& from, SpreadBatch<T>& batch) {
   const hn::CappedTag<T, 64 / sizeof(T)> d;
-  const std::size_t lanes = hn::Lanes(d), row = work.n_u * work.cell_stride;
-  HWY_ALIGN T weight_u[most_support], weight_v[most_support];
-  HWY_ALIGN T sum[most_terms * 8];
-  for (std::size_t i = 0; i < work.n_visibilities; ++i) {
-    weights(kernel, work.z[2 * i], weight_u);
-    weights(kernel, work.z[2 * i + 1], weight_v);
-    const T* HWY_RESTRICT first = work.cell + work.first[i] * work.cell_stride;
-    for (std::size_t c = 0; c < work.cell_stride; c += lanes) {
+  const std::size_t lanes = hn::Lanes(d), row = from.n_u * from.cell_stride, values = 2 * from.n_planes;
+  HWY_ALIGN T tap_u[most_width], tap_v[most_width];
+  HWY_ALIGN T sum[most_cell_values];
+  for (std::size_t i = 0; i < batch.n; ++i) {
+    weigh(*from.taps, batch.q_u.data()[i], batch.q_v.data()[i], tap_u, tap_v);
+    const T* rows[width];
+    for (std::size_t v = 0; v < width; ++v)
+      rows[v] = from.cells + batch.cell.data()[i] * from.cell_stride + v * row;
+    for (std::size_t c = 0; c < from.cell_stride; c += lanes) {
       auto total = hn::Zero(d);
-      for (std::size_t u = 0; u < support; ++u) {
-        const T* HWY_RESTRICT cell = first + u * work.cell_stride + c;
-        auto column = hn::Mul(hn::Set(d, weight_v[0]), hn::Load(d, cell));
-        for (std::size_t v = 1; v < support; ++v)
-          column = hn::MulAdd(hn::Set(d, weight_v[v]), hn::Load(d, cell + v * row), column);
-        total = hn::MulAdd(hn::Set(d, weight_u[u]), column, total);
+      std::size_t at = c;
+      // Unrolled, the addresses of all cells would be kept, in memory.
+#pragma GCC unroll 1
+      for (std::size_t u = 0; u < width; ++u) {
+        auto column = hn::Mul(hn::Set(d, tap_v[0]), hn::Load(d, rows[0] + at));
+        for (std::size_t v = 1; v < width; ++v)
+          column = hn::MulAdd(hn::Set(d, tap_v[v]), hn::Load(d, rows[v] + at), column);
+        total = hn::MulAdd(hn::Set(d, tap_u[u]), column, total);
+        at += from.cell_stride;
       }
       hn::Store(total, d, sum + c);
     }
-    combine<n_values>(work.n_terms, work.term + i * work.n_terms, sum, work.value + i * n_values);
+    const T cosine = batch.turn_cos.data()[i], sine = -batch.turn_sin.data()[i];
+    const T* term = &batch.term(0, i);
+    T* value = batch.value.data() + i * values;
+    if (values == 2) combine<2>(from.n_terms, term, sum, cosine, sine, value);
+    if (values == 4) combine<4>(from.n_terms, term, sum, cosine, sine, value);
+    if (values == 8) combine<8>(from.n_terms, term, sum, cosine, sine, value);
   }
-}
-
-template <std::size_t support, class T>
-void interpolate_values(const KernelWeights<T>& kernel, const Interpolation<T>& work) {
-  if (work.n_values == 2) return interpolate_with<support, 2>(kernel, work);
-  if (work.n_values == 4) return interpolate_with<support, 4>(kernel, work);
-  interpolate_with<support, 8>(kernel, work);
 }
 
 template <class T>
-void interpolate_of(const KernelWeights<T>& kernel, const Interpolation<T>& work) {
-  switch (kernel.support) {
+void interpolate_of(const Interpolation<T>& from, SpreadBatch<T>& batch) {
+  switch (from.taps->width) {
+    case 3:
+      return interpolate_width<3>(from, batch);
     case 4:
-      return interpolate_values<4>(kernel, work);
+      return interpolate_width<4>(from, batch);
+    case 5:
+      return interpolate_width<5>(from, batch);
     case 6:
-      return interpolate_values<6>(kernel, work);
+      return interpolate_width<6>(from, batch);
     case 7:
-      return interpolate_values<7>(kernel, work);
+      return interpolate_width<7>(from, batch);
     case 8:
-      return interpolate_values<8>(kernel, work);
+      return interpolate_width<8>(from, batch);
+    case 9:
+      return interpolate_width<9>(from, batch);
     case 10:
-      return interpolate_values<10>(kernel, work);
+      return interpolate_width<10>(from, batch);
+    case 11:
+      return interpolate_width<11>(from, batch);
     case 12:
-      return interpolate_values<12>(kernel, work);
+      return interpolate_width<12>(from, batch);
+    case 13:
+      return interpolate_width<13>(from, batch);
     case 14:
-      return interpolate_values<14>(kernel, work);
+      return interpolate_width<14>(from, batch);
+    case 15:
+      return interpolate_width<15>(from, batch);
     default:
-      return interpolate_values<16>(kernel, work);
+      return interpolate_width<16>(from, batch);
   }
 }
 
-void interpolate_float(const KernelWeights<float>& kernel, const Interpolation<float>& work) {
-  interpolate_of(kernel, work);
+void interpolate_float(const Interpolation<float>& from, SpreadBatch<float>& batch) {
+  interpolate_of(from, batch);
 }
-void interpolate_double(const KernelWeights<double>& kernel, const Interpolation<double>& work) {
-  interpolate_of(kernel, work);
+void interpolate_double(const Interpolation<double>& from, SpreadBatch<double>& batch) {
+  interpolate_of(from, batch);
 }
 
 }  // namespace apsyn::HWY_NAMESPACE
@@ -112,11 +131,11 @@ namespace apsyn {
 HWY_EXPORT(interpolate_float);
 HWY_EXPORT(interpolate_double);
 
-void interpolate(const KernelWeights<float>& kernel, const Interpolation<float>& work) {
-  HWY_DYNAMIC_DISPATCH(interpolate_float)(kernel, work);
+void interpolate(const Interpolation<float>& from, SpreadBatch<float>& batch) {
+  HWY_DYNAMIC_DISPATCH(interpolate_float)(from, batch);
 }
-void interpolate(const KernelWeights<double>& kernel, const Interpolation<double>& work) {
-  HWY_DYNAMIC_DISPATCH(interpolate_double)(kernel, work);
+void interpolate(const Interpolation<double>& from, SpreadBatch<double>& batch) {
+  HWY_DYNAMIC_DISPATCH(interpolate_double)(from, batch);
 }
 }  // namespace apsyn
 #endif

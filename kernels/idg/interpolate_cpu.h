@@ -1,44 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Visibilities out of the fine cells of a subgrid; see short_kernel.h.
+// Visibilities out of the fine cells of a subgrid: spread_cpu.h transposed, with the terms beside each other.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
-#include "kernels/idg/short_kernel.h"
+#include "kernels/idg/spread_cpu.h"
 
 namespace apsyn {
 
-/// Terms of w at most, so that a cell fits on the stack.
-constexpr std::size_t most_terms = 16;
+/// Values (terms times planes times two) that a fine cell may have.
+constexpr std::size_t most_cell_values = 256;
 
-/// value[vis][c] = sum_r term[vis][r] sum_vu phi_v phi_u cell[v][u][r][c] over support x support cells.
+/// For a batch that locate_batch() has placed, with `cell` counting v * n_u + u:
+///   value[vis][plane] = exp(2 pi i phase) sum_r term[r][vis] sum_vu phi_v phi_u cell[v][u][r][plane].
 template <class T>
 struct Interpolation {
-  std::size_t n_visibilities = 0, n_terms = 1;
-  std::size_t n_values = 2;              ///< real values of a term: 2, 4 or 8
-  const std::uint32_t* first = nullptr;  ///< [vis] v * n_u + u of the least cell
-  const T* z = nullptr;                  ///< [vis][u, v] ShortKernel::coefficients()' z
-  const T* term = nullptr;               ///< [vis][term]
-  const T* cell = nullptr;               ///< [v][u][term][value], cells `cell_stride` apart, 64-byte aligned
+  const SpreadTaps<T>* taps = nullptr;
+  std::size_t n_terms = 1, n_planes = 1;  ///< planes: 1, 2 or 4
+  const T* cells = nullptr;               ///< [v][u][term][plane][re, im], cells cell_stride apart
   std::size_t n_u = 0;
-  std::size_t cell_stride = 0;  ///< n_terms * n_values rounded up to 64 bytes; the rest finite
-  T* value = nullptr;
+  std::size_t cell_stride = 0;  ///< rounded up to 64 bytes, at most most_cell_values
 };
 
-/// Kernel weights in the precision of the cells.
-template <class T>
-struct KernelWeights {
-  explicit KernelWeights(const ShortKernel& kernel)
-      : support(kernel.support()),
-        stride(kernel.stride()),
-        degree(kernel.degree()),
-        coefficients(kernel.coefficients().begin(), kernel.coefficients().end()) {}
-  std::size_t support, stride, degree;
-  std::vector<T> coefficients;  ///< [power][cell]
-};
-
-void interpolate(const KernelWeights<float>& kernel, const Interpolation<float>& work);
-void interpolate(const KernelWeights<double>& kernel, const Interpolation<double>& work);
+void interpolate(const Interpolation<float>& from, SpreadBatch<float>& batch);
+void interpolate(const Interpolation<double>& from, SpreadBatch<double>& batch);
 
 }  // namespace apsyn

@@ -22,6 +22,7 @@ LayerModel::LayerModel(const IdgPlan& plan, unsigned n_threads)
     : plan_(plan),
       n_threads_(n_threads),
       work_({plan.n_v, plan.image.n_x}),
+      blocks_(n_threads),
       rows_(plan.n_u, 1, FftSign::plus),
       columns_(plan.n_v, columns_at_once, FftSign::plus) {}
 
@@ -46,24 +47,26 @@ void LayerModel::transform_columns(std::size_t plane, double w_lambda) {
   const std::size_t n_x = plan_.image.n_x, n_y = plan_.image.n_y;
   const double cell = plan_.image.cell_rad;
   const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
-  parallel_for(n_threads_, (n_x + columns_at_once - 1) / columns_at_once, [&](std::size_t item, unsigned) {
-    Buffer<std::complex<double>, 2> block({columns_at_once, plan_.n_v});
-    const std::size_t first = item * columns_at_once, last = std::min(n_x, first + columns_at_once);
-    for (std::size_t y = 0; y < n_y; ++y) {
-      const double m = (static_cast<double>(y) - static_cast<double>(n_y / 2)) * cell;
-      const std::size_t index = (y + plan_.n_v - n_y / 2) % plan_.n_v;
-      for (std::size_t x = first; x < last; ++x) {
-        const double pixel = images_(plane, y, x);
-        if (pixel == 0) continue;
-        const double l = (static_cast<double>(n_x / 2) - static_cast<double>(x)) * cell;
-        block(x - first, index) =
-            std::polar(1.0, 2 * std::numbers::pi * w_lambda * (n_minus_one(l, m) + n_shift)) * pixel;
-      }
-    }
-    columns_.execute(block.data());
-    for (std::size_t v = 0; v < plan_.n_v; ++v)
-      for (std::size_t x = first; x < last; ++x) work_(v, x) = block(x - first, v);
-  });
+  parallel_for(
+      n_threads_, (n_x + columns_at_once - 1) / columns_at_once, [&](std::size_t item, unsigned thread) {
+        Buffer<std::complex<double>, 2>& block = blocks_[thread];
+        block.resize({columns_at_once, plan_.n_v});
+        const std::size_t first = item * columns_at_once, last = std::min(n_x, first + columns_at_once);
+        for (std::size_t y = 0; y < n_y; ++y) {
+          const double m = (static_cast<double>(y) - static_cast<double>(n_y / 2)) * cell;
+          const std::size_t index = (y + plan_.n_v - n_y / 2) % plan_.n_v;
+          for (std::size_t x = first; x < last; ++x) {
+            const double pixel = images_(plane, y, x);
+            if (pixel == 0) continue;
+            const double l = (static_cast<double>(n_x / 2) - static_cast<double>(x)) * cell;
+            block(x - first, index) =
+                std::polar(1.0, 2 * std::numbers::pi * w_lambda * (n_minus_one(l, m) + n_shift)) * pixel;
+          }
+        }
+        columns_.execute(block.data());
+        for (std::size_t v = 0; v < plan_.n_v; ++v)
+          for (std::size_t x = first; x < last; ++x) work_(v, x) = block(x - first, v);
+      });
 }
 
 template <class T>
@@ -71,20 +74,22 @@ void LayerModel::transform(double w_lambda, View<std::complex<T>, 3> grid) {
   const std::size_t n_x = plan_.image.n_x;
   for (std::size_t plane = 0; plane < n_planes(); ++plane) {
     if (empty_[plane]) {
-      for (std::size_t i = plane; i < grid.size(); i += n_planes()) grid.data()[i] = 0;
+      for (std::size_t i = plane; i < grid.size(); i += grid.extent(2)) grid.data()[i] = 0;
       continue;
     }
     transform_columns(plane, w_lambda);
-    parallel_for(n_threads_, (plan_.n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
-      Buffer<std::complex<double>, 1> row({plan_.n_u});
-      for (std::size_t v = item * rows_at_once; v < std::min(plan_.n_v, (item + 1) * rows_at_once); ++v) {
-        row.fill(0);
-        // Pixel x is at l = (n_x/2 - x) cell: index (n_x/2 - x) mod n_u of the transform along u.
-        for (std::size_t x = 0; x < n_x; ++x) row((n_x / 2 + plan_.n_u - x) % plan_.n_u) = work_(v, x);
-        rows_.execute(row.data());
-        for (std::size_t u = 0; u < plan_.n_u; ++u) grid(v, u, plane) = std::complex<T>(row(u));
-      }
-    });
+    parallel_for(
+        n_threads_, (plan_.n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned thread) {
+          Buffer<std::complex<double>, 2>& row = blocks_[thread];
+          row.resize({1, plan_.n_u});
+          for (std::size_t v = item * rows_at_once; v < std::min(plan_.n_v, (item + 1) * rows_at_once); ++v) {
+            row.fill(0);
+            // Pixel x is at l = (n_x/2 - x) cell: index (n_x/2 - x) mod n_u of the transform along u.
+            for (std::size_t x = 0; x < n_x; ++x) row(0, (n_x / 2 + plan_.n_u - x) % plan_.n_u) = work_(v, x);
+            rows_.execute(row.data());
+            for (std::size_t u = 0; u < plan_.n_u; ++u) grid(v, u, plane) = std::complex<T>(row(0, u));
+          }
+        });
   }
 }
 

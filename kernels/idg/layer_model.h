@@ -19,7 +19,8 @@ class LayerModel {
   void set(View<const double, 3> images);
   std::size_t n_planes() const { return images_.extent(0); }
   /// The padded FFT of every plane times exp(+2 pi i w (n - 1)) (or (n - n_middle) for the w kernel, whose
-  /// other part the visibilities carry): grid [v][u][plane] in FFT order, cell k at index k mod n.
+  /// other part the visibilities carry): grid [v][u][plane] in FFT order, cell k at index k mod n;
+  /// planes of the grid beyond the model's are left alone.
   template <class T>
   void transform(double w_lambda, View<std::complex<T>, 3> grid);
 
@@ -28,9 +29,10 @@ class LayerModel {
 
   IdgPlan plan_;
   unsigned n_threads_;
-  Buffer<double, 3> images_;              ///< [plane][y][x]
-  std::vector<bool> empty_;               ///< [plane]
-  Buffer<std::complex<double>, 2> work_;  ///< [v][x]
+  Buffer<double, 3> images_;                             ///< [plane][y][x]
+  std::vector<bool> empty_;                              ///< [plane]
+  Buffer<std::complex<double>, 2> work_;                 ///< [v][x]
+  std::vector<Buffer<std::complex<double>, 2>> blocks_;  ///< one per thread
   ComplexFft<double> rows_, columns_;
 };
 

@@ -27,9 +27,7 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
     : forms_(forms),
       n_data_planes_(setup.n_data_planes),
       n_image_planes_(setup.n_image_planes()),
-      aterm_mode_(setup.aterms),
-      per_u_(static_cast<double>(forms.plan().n_u) * forms.plan().image.cell_rad),
-      per_v_(static_cast<double>(forms.plan().n_v) * forms.plan().image.cell_rad) {
+      aterm_mode_(setup.aterms) {
   const bool psf = setup.psf == PsfPlane::last, apart = setup.aterms != AtermMode::none;
   const std::size_t n = n_data_planes_ + (psf && !apart ? 1 : 0);
   for (std::size_t first = 0; first < n;) {
@@ -48,24 +46,6 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
   for (Buffer<T, 1>* each : {&image_, &sum_}) each->resize({largest.size()});
   screen_re_.resize({largest.rows, largest.columns});
   screen_im_.resize({largest.rows, largest.columns});
-}
-
-/// Largest |u - centre| (axis 0) or |v - centre| (axis 1) in uv cells.
-template <class T>
-double SubgridMaker<T>::reach(const GridBlock& block, const Partition& partition, const SubgridTask& task,
-                              int axis) const {
-  const double per = axis == 0 ? per_u_ : per_v_;
-  const auto centre = static_cast<double>(axis == 0 ? task.centre_u : task.centre_v);
-  double most = 0;
-  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
-    const VisibilityRun& run = partition.runs[i];
-    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
-    const double scale = sign * per * block.uvw_m(run.row, static_cast<std::size_t>(axis));
-    const double* k = block.wavenumber.data() + run.first_channel;
-    const auto [least, largest] = std::minmax_element(k, k + run.n_channels);
-    most = std::max({most, std::abs(scale * *least - centre), std::abs(scale * *largest - centre)});
-  }
-  return most;
 }
 
 /// Values of channels of one row, weighted; visibilities without weight are 0, whatever they hold.
@@ -102,29 +82,8 @@ void SubgridMaker<T>::append(const GridBlock& block, const PlaneGroup& group, st
 template <class T>
 void SubgridMaker<T>::spread_task(const GridBlock& block, const Partition& partition, const SubgridTask& task,
                                   const PlaneGroup& group) {
-  const IdgPlan& plan = forms_.plan();
-  const SubgridForm<T>& form = forms_.form(task_form_.form);
   const std::size_t values = 2 * group.n;
-  target_.taps = &form.taps;
-  target_.terms = &forms_.nodes(task_form_.n_terms).terms;
-  target_.n_planes = group.n;
-  target_.scale_u = per_u_ * form.oversampling;
-  target_.scale_v = per_v_ * form.oversampling;
-  target_.origin_u =
-      static_cast<double>(task_form_.half_u) - 0.5 - static_cast<double>(task.centre_u) * form.oversampling;
-  target_.origin_v =
-      static_cast<double>(task_form_.half_v) - 0.5 - static_cast<double>(task.centre_v) * form.oversampling;
-  target_.phase_w = forms_.n_middle() - 1;
-  if (forms_.kernel()) {
-    const double step = plan.layer_step_lambda;
-    target_.w_origin = 0;
-    target_.w_middle = (static_cast<double>(task.layer) + 0.5) * step;
-    target_.w_scale = 2 / step;
-  } else {
-    target_.w_origin = plan.layer_w_lambda(task.layer);
-    target_.w_middle = task.w_lambda;
-    target_.w_scale = task.half_w_lambda > 0 ? 1 / task.half_w_lambda : 0;
-  }
+  target_ = forms_.aim(task, task_form_, group.n);
   target_.row_stride = (2 * task_form_.half_u + spread_overrun) * values;
   target_.term_stride = 2 * task_form_.half_v * target_.row_stride;
   cells_.resize({task_form_.n_terms * target_.term_stride + 64 / sizeof(T)});
@@ -257,7 +216,8 @@ void SubgridMaker<T>::finish(std::size_t first_plane, std::size_t n_planes, std:
 template <class T>
 void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, const SubgridTask& task,
                            std::size_t first_layer, std::size_t n_layers, View<std::complex<T>, 4> subgrids) {
-  const double reach_u = reach(block, partition, task, 0), reach_v = reach(block, partition, task, 1);
+  const double reach_u = task_reach(forms_.plan(), block, partition, task, 0),
+               reach_v = task_reach(forms_.plan(), block, partition, task, 1);
   for (const PlaneGroup& group : groups_) {
     const FoldedShape shape = forms_.shape(group.n);
     task_form_ = forms_.choose(task, group.n, reach_u, reach_v);

@@ -47,14 +47,12 @@ class SubgridMaker {
   void screen_term(const SubgridTask& task, std::size_t term);
   void finish(std::size_t first_plane, std::size_t n_planes, std::size_t output,
               View<std::complex<T>, 4> subgrids);
-  double reach(const GridBlock& block, const Partition& partition, const SubgridTask& task, int axis) const;
 
   const SubgridForms<T>& forms_;
   std::size_t n_data_planes_, n_image_planes_;
   AtermMode aterm_mode_;
   std::vector<std::complex<double>> mix_, folded_mix_;  ///< [image plane][correlation]
   std::vector<PlaneGroup> groups_;
-  double per_u_, per_v_;  ///< uv cells per wavelength
 
   TaskForm task_form_;
   SpreadTarget<T> target_;

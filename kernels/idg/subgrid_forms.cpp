@@ -12,11 +12,15 @@ namespace apsyn {
 namespace {
 
 constexpr double pi = std::numbers::pi;
-/// Shares of the wanted accuracy that the spread kernel and the interpolation in w take, each of them an RMS.
-constexpr double kernel_share = 0.2, w_share = 0.1;
+/// Share of the wanted accuracy that the interpolation in w takes, an RMS like the spread kernel's.
+constexpr double w_share = 0.1;
 
 std::size_t round_up(std::size_t n, std::size_t step) {
   return (n + step - 1) / step * step;
+}
+
+double cells_per_lambda(const IdgPlan& plan, std::size_t axis) {
+  return static_cast<double>(axis == 0 ? plan.n_u : plan.n_v) * plan.image.cell_rad;
 }
 
 double n_at(double l, double m) {
@@ -62,7 +66,7 @@ std::size_t SubgridForm<T>::half_cells(double reach) const {
 }
 
 template <class T>
-SubgridForms<T>::SubgridForms(const IdgPlan& plan)
+SubgridForms<T>::SubgridForms(const IdgPlan& plan, double kernel_share)
     : plan_(plan), kernel_(plan.w_handling == WHandling::kernel) {
   const double cell = plan.image.cell_rad;
   n_middle_ = plan.n_middle;
@@ -176,6 +180,49 @@ std::size_t SubgridForms<T>::terms_for(double half_w_lambda) const {
   std::size_t n = 1;
   while (n < most_phase_.size() && phase > most_phase_[n - 1]) ++n;
   return n;
+}
+
+template <class T>
+SpreadTarget<T> SubgridForms<T>::aim(const SubgridTask& task, const TaskForm& task_form,
+                                     std::size_t n_planes) const {
+  const SubgridForm<T>& form = forms_[task_form.form];
+  SpreadTarget<T> target;
+  target.taps = &form.taps;
+  target.terms = &nodes(task_form.n_terms).terms;
+  target.n_planes = n_planes;
+  target.scale_u = cells_per_lambda(plan_, 0) * form.oversampling;
+  target.scale_v = cells_per_lambda(plan_, 1) * form.oversampling;
+  target.origin_u =
+      static_cast<double>(task_form.half_u) - 0.5 - static_cast<double>(task.centre_u) * form.oversampling;
+  target.origin_v =
+      static_cast<double>(task_form.half_v) - 0.5 - static_cast<double>(task.centre_v) * form.oversampling;
+  target.phase_w = n_middle_ - 1;
+  if (kernel_) {
+    const double step = plan_.layer_step_lambda;
+    target.w_origin = 0;
+    target.w_middle = (static_cast<double>(task.layer) + 0.5) * step;
+    target.w_scale = 2 / step;
+  } else {
+    target.w_origin = plan_.layer_w_lambda(task.layer);
+    target.w_middle = task.w_lambda;
+    target.w_scale = task.half_w_lambda > 0 ? 1 / task.half_w_lambda : 0;
+  }
+  return target;
+}
+
+double task_reach(const IdgPlan& plan, const GridBlock& block, const Partition& partition,
+                  const SubgridTask& task, std::size_t axis) {
+  const auto centre = static_cast<double>(axis == 0 ? task.centre_u : task.centre_v);
+  double most = 0;
+  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
+    const VisibilityRun& run = partition.runs[i];
+    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
+    const double scale = sign * cells_per_lambda(plan, axis) * block.uvw_m(run.row, axis);
+    const double* k = block.wavenumber.data() + run.first_channel;
+    const auto [least, largest] = std::minmax_element(k, k + run.n_channels);
+    most = std::max({most, std::abs(scale * *least - centre), std::abs(scale * *largest - centre)});
+  }
+  return most;
 }
 
 template <class T>

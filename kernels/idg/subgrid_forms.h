@@ -44,7 +44,10 @@ struct TaskForm {
 template <class T>
 class SubgridForms {
  public:
-  explicit SubgridForms(const IdgPlan& plan);
+  /// `kernel_share` of the wanted accuracy is the spread kernel's RMS error over the image. What a kernel
+  /// errs beyond the image comes back through the subgrid's edges, which images average away and predicted
+  /// visibilities do not.
+  SubgridForms(const IdgPlan& plan, double kernel_share);
 
   /// The cheapest for a task whose visibilities lie within the reaches (uv cells) of its middle.
   TaskForm choose(const SubgridTask& task, std::size_t n_planes, double reach_u, double reach_v) const;
@@ -52,6 +55,9 @@ class SubgridForms {
   /// Chebyshev: the nodes of n terms; kernel: n_terms layers, whatever n.
   const WNodes<T>& nodes(std::size_t n_terms) const { return nodes_[kernel_ ? 0 : n_terms - 1]; }
   FoldedShape shape(std::size_t n_planes) const;
+  /// Where a task's visibilities lie among its fine cells, and their terms and phases: all of the target but
+  /// its cells and strides.
+  SpreadTarget<T> aim(const SubgridTask& task, const TaskForm& task_form, std::size_t n_planes) const;
 
   bool kernel() const { return kernel_; }
   /// Subgrids per task and plane: 1 (Chebyshev) or the layers of the w kernel.
@@ -77,6 +83,10 @@ class SubgridForms {
   Buffer<double, 2> n_offset_;
   Buffer<T, 3> coarse_;
 };
+
+/// Largest distance of the task's visibilities from its middle along u (axis 0) or v (axis 1), in uv cells.
+double task_reach(const IdgPlan& plan, const GridBlock& block, const Partition& partition,
+                  const SubgridTask& task, std::size_t axis);
 
 /// How many subgrids of all planes are computed before they are added to the grids.
 std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes);
