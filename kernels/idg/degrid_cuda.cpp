@@ -25,8 +25,9 @@ namespace {
 
 using namespace idg_degrid;
 
-/// Scratch for the subgrids and pixels of one chunk, and for what comes back of it (twice).
-constexpr std::size_t kSubgridBytes = 1'500'000'000, kPredictedBytes = 256'000'000;
+/// Scratch for the subgrids and pixels of one chunk, and for what comes back of it (twice): enough to fill
+/// the device, few enough that copying and adding begin early.
+constexpr std::size_t kSubgridBytes = 1'500'000'000, kPredictedBytes = 100'000'000;
 
 template <class T>
 class Implementation final : public CudaDegridder {
