@@ -26,6 +26,8 @@ class CudaFft2d {
   CudaFft2d(const CudaFft2d&) = delete;
   CudaFft2d& operator=(const CudaFft2d&) = delete;
   ~CudaFft2d() { cufftDestroy(plan_); }
+  /// Transforms run in this stream from now on.
+  void use(cudaStream_t stream) { cufft_check(cufftSetStream(plan_, stream), "choosing a stream"); }
   void execute(float2* data, int direction) const {
     cufft_check(cufftExecC2C(plan_, data, data, direction), "transforming");
   }

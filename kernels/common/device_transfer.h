@@ -52,7 +52,11 @@ class Event {
     if (event_ != nullptr) cudaEventDestroy(event_);
   }
   void record(cudaStream_t stream) { cuda_check(cudaEventRecord(event_, stream), "recording an event"); }
-  void wait() { cuda_check(cudaEventSynchronize(event_), "predicting visibilities"); }
+  void wait() { cuda_check(cudaEventSynchronize(event_), "waiting for the device"); }
+  /// Work given to the stream from now on waits for the event.
+  void hold(cudaStream_t stream) const {
+    cuda_check(cudaStreamWaitEvent(stream, event_, 0), "ordering streams");
+  }
   double seconds_since(const Event& begin) const {
     float ms = 0;
     cuda_check(cudaEventElapsedTime(&ms, begin.event_, event_), "reading an event");

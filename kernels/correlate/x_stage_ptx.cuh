@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-namespace apsyn::ptx {
+#include "kernels/common/sm90_ptx.cuh"
 
-__device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
+namespace apsyn::ptx {
 
 /// Four 8x8 matrices of 16-bit elements, that is of 8 rows x 16 int8; lane l gives the address of row l & 7
 /// of matrix l / 8.
@@ -27,29 +25,11 @@ __device__ __forceinline__ int add_bytes(int4 v, int sum) {
   return __dp4a(v.w, 0x01010101, sum);
 }
 
-__device__ __forceinline__ void barrier_init(std::uint32_t barrier, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count));
-}
-__device__ __forceinline__ void barrier_arrive(std::uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-__device__ __forceinline__ void barrier_fence_init() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
 __device__ __forceinline__ void barrier_expect(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
-}
-__device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_t parity) {
-  asm volatile(
-      "{\n.reg .pred done;\n"
-      "again_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra ready_%=;\nbra again_%=;\nready_%=:\n}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
 }
 __device__ __forceinline__ void bulk_copy(std::uint32_t destination, const void* source, std::uint32_t bytes,
                                           std::uint32_t barrier) {
@@ -60,16 +40,6 @@ __device__ __forceinline__ void bulk_copy(std::uint32_t destination, const void*
       : "memory");
 }
 
-__device__ __forceinline__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-template <int kPending>
-__device__ __forceinline__ void wgmma_wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
-}
 /// Rows of 128 B with the 128-byte swizzle, groups of 8 rows 1024 B apart; +2 moves 32 B along a row.
 __device__ __forceinline__ std::uint64_t wgmma_descriptor(std::uint32_t address) {
   return static_cast<std::uint64_t>((address & 0x3FFFF) >> 4) | (1ull << 16) | (64ull << 32) | (1ull << 62);

@@ -9,40 +9,39 @@ namespace {
 /// A block owns 32 x 32 cells of one layer and plane, a thread four rows of one column.
 template <class T>
 __global__ void __launch_bounds__(256) add(AddTask<T> task) {
-  const Geometry& g = task.geometry;
   const GridTile tile = task.tiles[blockIdx.x];
-  const int plane = blockIdx.y, side = g.side, half = side / 2;
+  const int plane = blockIdx.y, side = task.side, half = side / 2;
   const int u = tile.u + threadIdx.x % kGridTile, first_v = tile.v + threadIdx.x / kGridTile * 4;
   if (u >= task.n_u) return;
   ComplexOf<T>* grid =
-      task.grids + (std::size_t(tile.layer) * g.n_planes + plane) * task.n_v * std::size_t(task.n_u);
+      task.grids + (std::size_t(tile.layer) * task.n_planes + plane) * task.n_v * std::size_t(task.n_u);
   ComplexOf<T> sum[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     if (first_v + i < task.n_v) sum[i] = grid[std::size_t(first_v + i) * task.n_u + u];
   for (std::uint32_t e = 0; e < tile.n_entries; ++e) {
     const std::uint32_t entry = task.entries[tile.first_entry + e];
-    const std::uint32_t own = entry / g.n_outputs, output = entry % g.n_outputs;
+    const std::uint32_t own = entry / task.n_outputs, output = entry % task.n_outputs;
     const Placement start = task.placements[own];
     int su = u - start.start_u;
     if (su < 0) su += task.n_u;
     if (su >= side) continue;
-    const double2* subgrid =
+    const ComplexOf<T>* subgrid =
         task.subgrids +
-        ((std::size_t(own) * g.n_planes + plane) * g.n_outputs + output) * std::size_t(side) * side;
-    const double2 phase_u = task.uv_phase[su];
+        ((std::size_t(own) * task.n_planes + plane) * task.n_outputs + output) * std::size_t(side) * side;
+    const ComplexOf<T> phase_u = task.uv_phase[su];
     const int column = su < half ? su + half : su - half;  // FFT order
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       int sv = first_v + i - start.start_v;
       if (sv < 0) sv += task.n_v;
       if (sv >= side || first_v + i >= task.n_v) continue;
-      const double2 phase_v = task.uv_phase[sv];
-      const double pr = phase_v.x * phase_u.x - phase_v.y * phase_u.y;
-      const double pi = phase_v.x * phase_u.y + phase_v.y * phase_u.x;
-      const double2 cell = subgrid[(sv < half ? sv + half : sv - half) * side + column];
-      sum[i].x += static_cast<T>(cell.x * pr - cell.y * pi);
-      sum[i].y += static_cast<T>(cell.x * pi + cell.y * pr);
+      const ComplexOf<T> phase_v = task.uv_phase[sv];
+      const T pr = phase_v.x * phase_u.x - phase_v.y * phase_u.y;
+      const T pi = phase_v.x * phase_u.y + phase_v.y * phase_u.x;
+      const ComplexOf<T> cell = subgrid[(sv < half ? sv + half : sv - half) * side + column];
+      sum[i].x += cell.x * pr - cell.y * pi;
+      sum[i].y += cell.x * pi + cell.y * pr;
     }
   }
 #pragma unroll
@@ -76,7 +75,7 @@ __global__ void screen(ScreenTask task) {
 
 template <class T>
 void launch_add(const AddTask<T>& task, cudaStream_t stream) {
-  add<<<dim3(task.n_tiles, task.geometry.n_planes), 256, 0, stream>>>(task);
+  add<<<dim3(task.n_tiles, task.n_planes), 256, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the adder");
 }
 

@@ -132,6 +132,9 @@ struct GridBlock {
   View<const float, 3> weight;
   View<const std::uint32_t, 2> station;  ///< [row][p, q] of V_pq; empty: the rows are of one baseline
   AtermBlock aterms;
+  /// Not 0: blocks of the same id hold the same throughout the life of a gridder, and a device may keep them
+  /// from pass to pass.
+  std::uint64_t id = 0;
 };
 
 /// Whether the gridder makes a last plane of its own from the weights of plane 0 with V = 1.

@@ -1,124 +1,74 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA gridder's kernels, launched by idg_cuda.cpp. T is float or double throughout; complex numbers are
-// float2 or double2. The equations are those of subgrid_tables.h: a task's sum over its visibilities is one
-// real matrix product
+// The CUDA gridder's other kernels: sums for devices without Hopper's tensor cores and for double precision,
+// the adder, and the layers' way into the image. T is float or double throughout.
+//
+// A task's sum over its visibilities is one real matrix product
 //
 //   C[term][plane][re cos_y, re sin_y, im cos_y, im sin_y][y][cos_x, sin_x][x] = sum_k A[k][row] B[k][column]
 //
-// of the phasors of the positive half pixels, and the four quadrants follow from signs.
+// With pixels at half-integers, x = +-1/2, +-3/2, ... +-(L - 1)/2, the phasors of the positive half hold
+// everything; the four quadrants follow from signs.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
+#include "kernels/idg/cuda_complex.cuh"
+#include "kernels/idg/cuda_slots.cuh"
+
 namespace apsyn::idg_cuda {
 
-constexpr int kMaxSubgrid = 128;
 constexpr int kTileColumns = 32, kTileRows = 256, kTileThreads = 256;
 constexpr int kGridTile = 32;  ///< cells per side of the grid that a block of the adder owns
-
-template <class T>
-struct Complex;
-template <>
-struct Complex<float> {
-  using Type = float2;
-};
-template <>
-struct Complex<double> {
-  using Type = double2;
-};
-template <class T>
-using ComplexOf = typename Complex<T>::Type;
-
-/// A task as the device sees it.
-struct Task {
-  double centre_u, centre_v;  ///< uv cells
-  double w_lambda;            ///< of its layer (Chebyshev), or of the first that it reaches (kernel)
-  std::uint32_t first_visibility, n_visibilities;
-};
 
 /// Pixels of half a side, up to whole groups of eight: a thread's rows of the product then share all but y.
 __host__ __device__ constexpr int padded_half(int side) {
   return (side / 2 + 7) / 8 * 8;
 }
 
-/// One block of rows, and what a plan makes of it.
-struct Geometry {
-  int n_planes, n_data_planes, n_weight_planes, n_terms, side;
-  int n_outputs;        ///< subgrids a task and plane
-  bool w_kernel;        ///< WHandling::kernel
-  double per_u, per_v;  ///< uv cells per wavelength
-  double n_middle, half_w_lambda, kernel_beta, layer_step_lambda;
+/// What carries w in the product: Chebyshev polynomials of Slots::t, or the kernel's values for layers.
+struct WTerms {
+  int n_terms;
+  bool kernel;  ///< WHandling::kernel: t is w from the first layer's, in wavelengths
+  double half_w_lambda, kernel_beta, layer_step_lambda;
 };
 
-/// Per visibility, so that the product does no geometry and no trigonometry.
+/// Operands of the product for consecutive slots, those of one chunk of tasks.
 template <class T>
-struct Prepared {
-  double2* turns;  ///< [visibility] du / side, dv / side
-  ComplexOf<T>*
-      terms;     ///< [visibility][term][plane]: the value, weighted and turned by the w phase, times the term
-  T* phasors_u;  ///< [visibility of the chunk][cos, sin][x], side wide
-  T* phasors_v;  ///< [visibility of the chunk][cos, sin][y, padded with zeros]
-};
-
-template <class T>
-struct PrepareTask {
-  Geometry geometry;
-  const double* uvw_m;              ///< [row][3]
-  const double* path_m;             ///< [row] or null
-  const double* wavenumber;         ///< [chan]
-  const float2* data;               ///< [row][chan][data plane]
-  const float* weight;              ///< [row][chan][weight plane]
-  const std::uint32_t* visibility;  ///< [visibility] row * n_chan + chan
-  const std::uint32_t* task_of;     ///< [visibility]
-  const Task* tasks;
-  int n_chan, n_visibilities;
-  Prepared<T> out;
+struct Factors {
+  ComplexOf<T>* terms;  ///< [slot][term][plane]: the value times the term
+  T* phasors_u;         ///< [slot][cos, sin][x], side wide
+  T* phasors_v;         ///< [slot][cos, sin][y, padded with zeros]
 };
 template <class T>
-void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream);
-
-/// Phasors of consecutive visibilities, those of one chunk of tasks.
-template <class T>
-struct PhasorTask {
-  Prepared<T> in;
-  std::size_t first_visibility, n_visibilities;
-  int side;
+struct FactorTask {
+  Slots<T> in;
+  WTerms w;
+  std::size_t first_slot, n_slots;
+  int n_planes, side;
+  Factors<T> out;
 };
 template <class T>
-void launch_phasors(const PhasorTask<T>& task, cudaStream_t stream);
+void launch_factors(const FactorTask<T>& task, cudaStream_t stream);
 
 /// products [task][term][plane][re cos_y, re sin_y, im cos_y, im sin_y][padded y, whole tiles][cos_x,
 /// sin_x][x].
 template <class T>
 struct ProductTask {
-  Geometry geometry;
-  Prepared<T> in;
-  const Task* tasks;
-  int n_tasks, n_rows_padded;
-  std::size_t first_phasor;  ///< visibility that the phasors begin with
+  Factors<T> in;
+  const SlotTask* tasks;
+  int n_tasks, n_terms, n_planes, side, n_rows_padded;
+  std::size_t first_slot;  ///< that the factors begin with
   T* products;
 };
 template <class T>
 void launch_product(const ProductTask<T>& task, cudaStream_t stream);
 /// Rows of a task's product, up to whole tiles.
-inline int rows_padded(const Geometry& g) {
-  const int n_rows = g.n_terms * g.n_planes * 4 * padded_half(g.side);
+inline int rows_padded(int n_terms, int n_planes, int side) {
+  const int n_rows = n_terms * n_planes * 4 * padded_half(side);
   return (n_rows + kTileRows - 1) / kTileRows * kTileRows;
 }
-
-/// images [task][plane][output][y][x]: quadrants, terms and taper combined.
-template <class T>
-struct CombineTask {
-  Geometry geometry;
-  const T* products;
-  const double* coefficient;  ///< [term][side/2][side/2], or [1][..] the taper (w kernel)
-  int n_tasks, n_rows_padded;
-  double2* images;
-};
-template <class T>
-void launch_combine(const CombineTask<T>& task, cudaStream_t stream);
 
 /// A task's subgrids start at these grid cells (already wrapped).
 struct Placement {
@@ -132,13 +82,12 @@ struct GridTile {
 /// Each tile pulls the subgrids that overlap it, in a fixed order: no atomics, the same bits every time.
 template <class T>
 struct AddTask {
-  Geometry geometry;
-  const double2* subgrids;       ///< [task][plane][output][v][u] transformed, FFT order
-  const double2* uv_phase;       ///< [side] exp(-i pi k (L - 1) / L) / L, cells in rising order
+  const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed, FFT order
+  const ComplexOf<T>* uv_phase;  ///< [side] exp(-i pi k (L - 1) / L) / L, cells in rising order
   const Placement* placements;   ///< [task]
   const std::uint32_t* entries;  ///< task * n_outputs + output
   const GridTile* tiles;
-  int n_tiles, n_u, n_v;
+  int n_tiles, n_planes, n_outputs, side, n_u, n_v;
   ComplexOf<T>* grids;  ///< [layer][plane][v][u]
 };
 template <class T>

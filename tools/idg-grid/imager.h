@@ -143,13 +143,15 @@ inline std::vector<GroupImages> make_images(Imager& imager, const ChannelGroup& 
       own.gridder->begin_pass(begin, std::min(layers, own.plan.n_layers - begin));
     }
     imager.source.rewind(group);
+    std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
     while (imager.source.read(block, imager.block_bytes)) {
       weights.apply(block, imager.threads());
       if (first == 0)
         for (GroupImages& own : images) add_weights(imager, block, own.weight_sum);
       if (imager.options.psf_only) block.data.resize({block.data.extent(0), block.data.extent(1), 0});
       for (std::size_t f = 0; f < fields.size(); ++f)
-        gridders[f].for_each_part(block, move(block, fields[f]), [&](const GridBlock& part) {
+        gridders[f].for_each_part(block, move(block, fields[f]), [&](GridBlock part) {
+          part.id = n_passes > 1 && !gridders[f].screens ? ++id : 0;
           gridders[f].gridder->grid(part);
           if (first == 0 && gridders[f].beam) gridders[f].beam->add(part);
         });

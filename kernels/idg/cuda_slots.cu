@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/common/cuda_check.h"
+#include "kernels/idg/cuda_slots.cuh"
+
+namespace apsyn::idg_cuda {
+namespace {
+
+constexpr int kOrderThreads = 128;
+
+/// Calls visit(cell, bin) for the visibilities of this thread's runs.
+template <class Visit>
+__device__ __forceinline__ void for_each_visibility(const OrderTask& task, const SlotTask& own, Visit visit) {
+  const double bins_per_lambda = own.half_w_lambda > 0 ? own.n_bins / (2 * own.half_w_lambda) : 0.0;
+  const double least_w = own.w_lambda - own.half_w_lambda;
+  for (std::uint32_t i = threadIdx.x; i < own.n_runs; i += kOrderThreads) {
+    const Run run = task.runs[own.first_run + i];
+    const double w_m = fabs(task.block.uvw_m[3 * std::size_t(run.row) + 2]);
+    for (std::uint32_t chan = run.first_channel; chan < run.first_channel + run.n_channels; ++chan) {
+      const int bin = static_cast<int>((w_m * task.block.wavenumber[chan] - least_w) * bins_per_lambda);
+      visit(run.row * task.block.n_chan + chan, max(0, min(bin, static_cast<int>(own.n_bins) - 1)));
+    }
+  }
+}
+
+/// A block sorts one task's visibilities by (bin, thread, run, channel).
+__global__ void __launch_bounds__(kOrderThreads) order(OrderTask task) {
+  __shared__ std::uint16_t place[kMostBins][kOrderThreads];
+  __shared__ std::uint32_t bin_size[kMostBins], bin_start[kMostBins];
+  const SlotTask own = task.tasks[blockIdx.x];
+  for (std::uint32_t bin = 0; bin < own.n_bins; ++bin) place[bin][threadIdx.x] = 0;
+  for_each_visibility(task, own, [&](std::uint32_t, int bin) { ++place[bin][threadIdx.x]; });
+  __syncthreads();
+  // Counts -> where a thread's first visibility of a bin stands in the bin.
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (std::uint32_t bin = warp; bin < own.n_bins; bin += kOrderThreads / 32) {
+    std::uint32_t count[4], sum = 0;
+    for (int i = 0; i < 4; ++i) sum += count[i] = place[bin][4 * lane + i];
+    std::uint32_t before = sum;
+    for (int step = 1; step < 32; step *= 2) {
+      const std::uint32_t other = __shfl_up_sync(~0u, before, step);
+      if (lane >= step) before += other;
+    }
+    if (lane == 31) bin_size[bin] = before;
+    before -= sum;
+    for (int i = 0; i < 4; ++i) {
+      place[bin][4 * lane + i] = before;
+      before += count[i];
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const double bin_width = 2 * own.half_w_lambda / own.n_bins;
+    std::uint32_t start = 0, n_chunks = 0;
+    for (std::uint32_t bin = 0; bin < own.n_bins; ++bin) {
+      bin_start[bin] = start;
+      const std::uint32_t n = (bin_size[bin] + kSlotGroup - 1) / kSlotGroup * kSlotGroup;
+      const auto offset = static_cast<float>((bin + 0.5) * bin_width - own.half_w_lambda);
+      for (std::uint32_t first = 0; first < n; first += kChunkSlots)
+        task.chunks[own.first_chunk + n_chunks++] = {blockIdx.x, own.first_slot + start + first,
+                                                     min(n - first, std::uint32_t(kChunkSlots)), offset};
+      start += n;
+    }
+    for (; n_chunks < own.n_chunks; ++n_chunks)
+      task.chunks[own.first_chunk + n_chunks] = {blockIdx.x, own.first_slot, 0, 0.0f};
+    task.largest[blockIdx.x] = 0;
+  }
+  __syncthreads();
+  std::uint32_t* cell = task.cell + own.first_slot;
+  for_each_visibility(task, own, [&](std::uint32_t visibility, int bin) {
+    cell[bin_start[bin] + place[bin][threadIdx.x]++] = visibility;
+  });
+  for (std::uint32_t i = threadIdx.x; i < own.n_bins * kSlotGroup; i += kOrderThreads) {
+    const std::uint32_t bin = i / kSlotGroup, slot = bin_size[bin] + i % kSlotGroup;
+    if (slot < (bin_size[bin] + kSlotGroup - 1) / kSlotGroup * kSlotGroup)
+      cell[bin_start[bin] + slot] = kEmptySlot;
+  }
+}
+
+/// A block owns one chunk, a thread one slot.
+template <class T>
+__global__ void __launch_bounds__(kChunkSlots, 4) prepare_slots(PrepareSlots<T> task) {
+  const Chunk chunk = task.chunks[blockIdx.x];
+  const SlotTask& own = task.tasks[chunk.task];
+  const std::size_t slot = chunk.first_slot + threadIdx.x;
+  const bool exists = threadIdx.x < chunk.n_slots;
+  const std::uint32_t cell = exists ? task.cell[slot] : kEmptySlot;
+  ComplexOf<T>* value = task.out.value + slot * task.n_planes;
+  float largest = 0;
+  if (exists && cell == kEmptySlot) {
+    task.out.du[slot] = task.out.dv[slot] = task.out.t[slot] = 0;
+    for (int plane = 0; plane < task.n_planes; ++plane) value[plane] = {0, 0};
+  } else if (exists) {
+    const BlockArrays& block = task.block;
+    const std::size_t row = cell / block.n_chan;
+    const double wavenumber = block.wavenumber[cell % block.n_chan];
+    const double w_m = block.uvw_m[3 * row + 2];
+    const double folded =
+        w_m < 0 ? -wavenumber : wavenumber;  // V(-u, -v, -w) = V*: only the real part is imaged
+    const double u = block.uvw_m[3 * row] * folded, v = block.uvw_m[3 * row + 1] * folded, w = w_m * folded;
+    task.out.du[slot] = static_cast<T>((u * task.per_u - own.centre_u) / task.side);
+    task.out.dv[slot] = static_cast<T>((v * task.per_v - own.centre_v) / task.side);
+    task.out.t[slot] = static_cast<T>((w - own.w_lambda - double(chunk.w_offset_lambda)) / own.w_unit_lambda);
+    const double w_turns = -(w - own.layer_w_lambda) * (task.n_middle - 1);
+    const double path_turns = block.path_m == nullptr ? 0.0 : -block.path_m[row] * wavenumber;
+    T sine, cosine, psf_sine, psf_cosine;
+    sincos_turns(w_turns, psf_sine, psf_cosine);
+    // Of a folded visibility the conjugate is turned: the path's sign changes with it.
+    sincos_turns(w_turns + (w_m < 0 ? -path_turns : path_turns), sine, cosine);
+    const T sign = w_m < 0 ? -1 : 1;
+    for (int plane = 0; plane < task.n_planes; ++plane) {
+      const bool psf = plane >= block.n_data_planes;
+      const T weight = block.weight[std::size_t(cell) * block.n_weight_planes + (psf ? 0 : plane)];
+      ComplexOf<T> out{0, 0};
+      if (weight != 0) {
+        T re = weight, im = 0;
+        if (!psf) {
+          const float2 in = block.data[std::size_t(cell) * block.n_data_planes + plane];
+          re = weight * in.x;
+          im = weight * in.y * sign;
+        }
+        const T s = psf ? psf_sine : sine, c = psf ? psf_cosine : cosine;
+        out = {re * c - im * s, re * s + im * c};
+        largest = fmaxf(largest, fmaxf(fabsf(float(out.x)), fabsf(float(out.y))));
+      }
+      value[plane] = out;
+    }
+  }
+  for (int step = 16; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));
+  if (threadIdx.x % 32 == 0 && largest > 0) atomicMax(task.largest + chunk.task, __float_as_uint(largest));
+}
+
+}  // namespace
+
+void launch_order(const OrderTask& task, cudaStream_t stream) {
+  order<<<task.n_tasks, kOrderThreads, 0, stream>>>(task);
+  cuda_check(cudaGetLastError(), "launching the sorting of visibilities");
+}
+
+template <class T>
+void launch_prepare_slots(const PrepareSlots<T>& task, cudaStream_t stream) {
+  prepare_slots<<<task.n_chunks, kChunkSlots, 0, stream>>>(task);
+  cuda_check(cudaGetLastError(), "launching the gridder's preparation");
+}
+
+template void launch_prepare_slots(const PrepareSlots<float>&, cudaStream_t);
+template void launch_prepare_slots(const PrepareSlots<double>&, cudaStream_t);
+
+}  // namespace apsyn::idg_cuda

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// In which order the blocks of grid_tensor.cu take their work; producers and consumers walk alike.
+#pragma once
+
+#include "kernels/idg/grid_tensor_operands.cuh"
+
+namespace apsyn::idg_cuda {
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+struct Ring {
+  int stage = 0;
+  std::uint32_t phase = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+};
+
+/// A block's walk over (task, tile of pixels), chunks, and stages of up to 64 slots.
+struct Walk {
+  const TensorGridTask& task;
+  int item;  ///< -1: past the last
+  std::uint32_t first_pixel, chunk, slot;
+  int left;  ///< slots of the chunk from `slot` on
+
+  __device__ explicit Walk(const TensorGridTask& t) : task(t) { start(blockIdx.x); }
+  __device__ __forceinline__ bool valid() const { return item >= 0; }
+  __device__ __forceinline__ int first_x() const { return first_pixel & 0xffff; }
+  __device__ __forceinline__ int first_y() const { return first_pixel >> 16; }
+  __device__ __forceinline__ int n_slots() const { return min(left, kStageSlots); }
+  __device__ __forceinline__ float w_offset() const { return task.chunks[chunk].w_offset_lambda; }
+  __device__ __forceinline__ int per_side() const { return tensor_half(task.side) / kTensorTile; }
+  __device__ __forceinline__ std::uint32_t task_index() const {
+    return task.selected[item / (per_side() * per_side())];
+  }
+
+  __device__ void start(int new_item) {
+    const int n_tiles = per_side() * per_side();
+    item = new_item < task.n_selected * n_tiles ? new_item : -1;
+    if (!valid()) return;
+    const int tile = item % n_tiles;
+    first_pixel = ((tile / per_side()) << 16 | tile % per_side()) * kTensorTile;
+    chunk = task.tasks[task_index()].first_chunk;
+    take_chunk();
+  }
+  __device__ __forceinline__ void take_chunk() {
+    slot = task.chunks[chunk].first_slot;
+    left = task.chunks[chunk].n_slots;
+  }
+  __device__ void next_item() { start(item + gridDim.x); }
+  /// false: that was the task's last.
+  __device__ bool next_chunk() {
+    ++chunk;
+    take_chunk();
+    return left > 0;
+  }
+  /// The next stage, whatever chunk or task it is of.
+  __device__ void next_stage() {
+    slot += kStageSlots;
+    left -= kStageSlots;
+    if (left <= 0 && !next_chunk()) next_item();
+  }
+};
+
+/// A power of two that brings the task's largest value to [2^13, 2^14): products with phasors stay within
+/// float16. Infinite values stay so, and the subgrid becomes NaN.
+__device__ __forceinline__ int scale_exponent(std::uint32_t largest_bits) {
+  const int exponent = static_cast<int>(largest_bits >> 23);
+  return exponent == 255 ? 0 : max(-100, min(126, 13 + 127 - exponent));
+}
+__device__ __forceinline__ float power_of_two(int exponent) {
+  return __int_as_float((exponent + 127) << 23);
+}
+
+#endif
+
+}  // namespace apsyn::idg_cuda

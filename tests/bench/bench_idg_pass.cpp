@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Whole passes of the gridder over an observation of earth-rotation synthesis: cutting into subgrids,
+// transfers, sums, transforms, adding, layers. Streamed: every block comes from host memory. Resident: the
+// device has kept the blocks of a pass before. One JSON line each; the error is that of random pixels of
+// plane 0 against a float64 sum.
+//   bench_idg_pass [cpu|cuda] [STEPS]
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <complex>
+#include <numbers>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/idg/idg.h"
+#include "libcore/core/array_layout.h"
+#include "libcore/core/device.h"
+#include "libcore/core/error.h"
+#include "libcore/core/parallel.h"
+#include "tests/bench/nvml_energy.h"
+
+using namespace apsyn;
+
+namespace {
+
+constexpr std::size_t kChannels = 16, kPlanes = 4;
+
+struct Observation {
+  const char* name;
+  std::vector<Vec3> enu_m;
+  double lat_rad, dec_rad, first_hz, step_hz, seconds;
+  std::size_t n_steps, grid;
+  std::size_t n_baselines() const { return enu_m.size() * (enu_m.size() - 1) / 2; }
+};
+
+Observation lofar(std::size_t n_steps) {
+  // Half of the stations within 2 km, the others out to 30 km.
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> flat(0, 1);
+  Observation o{"52 stations, LOFAR-like", {}, 0.9235, 0.9, 150e6, 195312.5, 1, n_steps, 4096};
+  for (int i = 0; i < 52; ++i) {
+    const double r = i < 26 ? 2000 * std::sqrt(flat(random)) : 2000 * std::pow(15, flat(random));
+    const double angle = 2 * std::numbers::pi * flat(random);
+    o.enu_m.push_back({r * std::sin(angle), r * std::cos(angle), 5 * flat(random)});
+  }
+  return o;
+}
+
+Observation ska(std::size_t n_steps) {
+  Observation o{"120 stations, SKA1-Low's core stretched to 40 km",
+                {},
+                -0.4681,
+                -0.4,
+                140e6,
+                195312.5,
+                1,
+                n_steps,
+                8192};
+  const ArrayLayout layout = builtin_array("ska1-low-core");
+  for (std::size_t i = 0; i < layout.antennas.size() && o.enu_m.size() < 120; ++i)
+    o.enu_m.push_back(layout.antennas[i * 37 % layout.antennas.size()].enu_m);
+  double most = 0;
+  for (const Vec3& e : o.enu_m) most = std::max(most, std::hypot(e[0], e[1]));
+  for (Vec3& e : o.enu_m) e = {e[0] * 20000 / most, e[1] * 20000 / most, e[2]};
+  return o;
+}
+
+/// u, v, w of every baseline at a step, [baseline][3].
+void fill_uvw(const Observation& o, std::size_t step, double* uvw) {
+  const double hour =
+      (static_cast<double>(step) - static_cast<double>(o.n_steps) / 2) * o.seconds * 7.2921e-5;
+  std::vector<Vec3> at;
+  for (const Vec3& e : o.enu_m) {
+    const double x = -std::sin(o.lat_rad) * e[1] + std::cos(o.lat_rad) * e[2], y = e[0],
+                 z = std::cos(o.lat_rad) * e[1] + std::sin(o.lat_rad) * e[2];
+    const double ch = std::cos(hour), sh = std::sin(hour), cd = std::cos(o.dec_rad), sd = std::sin(o.dec_rad);
+    at.push_back({sh * x + ch * y, -sd * ch * x + sd * sh * y + cd * z, cd * ch * x - cd * sh * y + sd * z});
+  }
+  for (std::size_t p = 0; p < at.size(); ++p)
+    for (std::size_t q = p + 1; q < at.size(); ++q)
+      for (std::size_t i = 0; i < 3; ++i) *uvw++ = at[p][i] - at[q][i];
+}
+
+struct Blocks {
+  Buffer<double, 2> uvw_m;  ///< of all steps
+  Buffer<std::uint32_t, 2> station;
+  Buffer<double, 1> wavenumber;
+  Buffer<std::complex<float>, 3> data;  ///< of one block: all have the same
+  Buffer<float, 3> weight;
+  std::size_t n_blocks = 0, rows = 0;
+
+  GridBlock block(std::size_t i, bool keep) const {
+    const View<const double, 2> uvw(uvw_m.data() + i * rows * 3, {rows, 3});
+    return {uvw, {}, wavenumber, data, weight, station, {}, keep ? i + 1 : 0};
+  }
+};
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Relative RMS error of a few pixels.
+double image_error(const Blocks& b, const IdgPlan& plan, const View<const double, 2>& image,
+                   unsigned n_threads) {
+  constexpr std::size_t n_pixels = 5;
+  std::mt19937_64 random(4);
+  std::vector<std::array<double, 3>> lmn;
+  std::vector<double> got, want(n_pixels, 0.0);
+  for (std::size_t i = 0; i < n_pixels; ++i) {
+    const std::size_t x = random() % plan.image.n_x, y = random() % plan.image.n_y;
+    const double l = (double(plan.image.n_x / 2) - double(x)) * plan.image.cell_rad,
+                 m = (double(y) - double(plan.image.n_y / 2)) * plan.image.cell_rad, r2 = l * l + m * m;
+    lmn.push_back({l, m, -r2 / (1 + std::sqrt(1 - r2))});
+    got.push_back(image(y, x));
+  }
+  const std::size_t n_row = b.n_blocks * b.rows, n_pieces = (n_row + 4095) / 4096;
+  std::vector<std::array<double, n_pixels>> sums(n_pieces);
+  parallel_for(n_threads, n_pieces, [&](std::size_t piece, unsigned) {
+    for (std::size_t row = piece * 4096; row < std::min(n_row, piece * 4096 + 4096); ++row)
+      for (std::size_t i = 0; i < n_pixels; ++i) {
+        const double path =
+            b.uvw_m(row, 0) * lmn[i][0] + b.uvw_m(row, 1) * lmn[i][1] + b.uvw_m(row, 2) * lmn[i][2];
+        // Channels lie evenly: a rotation each.
+        const double first = -2 * std::numbers::pi * path * b.wavenumber.data()[0],
+                     step = -2 * std::numbers::pi * path * (b.wavenumber.data()[1] - b.wavenumber.data()[0]);
+        std::complex<double> turn = std::polar(1.0, first);
+        const std::complex<double> by = std::polar(1.0, step);
+        for (std::size_t chan = 0; chan < kChannels; ++chan, turn *= by)
+          sums[piece][i] += (std::complex<double>(b.data(row % b.rows, chan, 0)) * turn).real();
+      }
+  });
+  double error = 0, power = 0;
+  for (std::size_t i = 0; i < n_pixels; ++i) {
+    for (const auto& piece : sums) want[i] += piece[i];
+    error += (got[i] - want[i]) * (got[i] - want[i]);
+    power += want[i] * want[i];
+  }
+  return std::sqrt(error / power);
+}
+
+void run(const Observation& o, const Device& device, unsigned n_threads) {
+  Blocks b;
+  const std::size_t n_base = o.n_baselines(),
+                    steps_at_once = std::max<std::size_t>(1, 6'000'000 / (n_base * kChannels));
+  b.n_blocks = o.n_steps / steps_at_once;
+  b.rows = steps_at_once * n_base;
+  b.uvw_m.resize({b.n_blocks * b.rows, 3});
+  b.station.resize({b.rows, 2});
+  b.wavenumber.resize({kChannels});
+  b.data.resize({b.rows, kChannels, kPlanes});
+  b.weight.resize({b.rows, kChannels, kPlanes});
+  b.weight.fill(1);
+  for (std::size_t c = 0; c < kChannels; ++c)
+    b.wavenumber(c) = (o.first_hz + o.step_hz * static_cast<double>(c)) / 299792458.0;
+  parallel_for(n_threads, b.n_blocks * steps_at_once,
+               [&](std::size_t step, unsigned) { fill_uvw(o, step, &b.uvw_m(step * n_base, 0)); });
+  parallel_for(n_threads, b.rows, [&](std::size_t row, unsigned) {
+    std::uint64_t state = row * 0x9E3779B97F4A7C15ull + 1;
+    for (std::size_t i = 0; i < kChannels * kPlanes; ++i) {
+      state = state * 6364136223846793005ull + 1442695040888963407ull;
+      (&b.data(row, 0, 0))[i] = {static_cast<float>(static_cast<std::int32_t>(state >> 32)) * 0x1p-31f,
+                                 static_cast<float>(static_cast<std::int32_t>(state >> 12)) * 0x1p-31f};
+    }
+  });
+  std::size_t row = 0;
+  for (std::size_t step = 0; step < steps_at_once; ++step)
+    for (std::uint32_t p = 0; p < o.enu_m.size(); ++p)
+      for (std::uint32_t q = p + 1; q < o.enu_m.size(); ++q, ++row) {
+        b.station(row, 0) = p;
+        b.station(row, 1) = q;
+      }
+  double longest = 0, max_w = 0;
+  for (std::size_t r = 0; r < b.uvw_m.extent(0); ++r) {
+    longest = std::max({longest, std::abs(b.uvw_m(r, 0)), std::abs(b.uvw_m(r, 1))});
+    max_w = std::max(max_w, std::abs(b.uvw_m(r, 2)));
+  }
+  const double k = b.wavenumber(kChannels - 1);
+  const double padded_field = static_cast<double>(o.grid / 2 - 20) / (longest * k);
+  const std::size_t n_pixels = o.grid * 2 / 3;
+  IdgSettings settings;
+  settings.subgrid = 32;
+  settings.accuracy = 1e-5;
+  const double n_visibilities = static_cast<double>(b.n_blocks * b.rows * kChannels);
+  const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, padded_field / static_cast<double>(o.grid)},
+                                     settings, max_w * k, n_visibilities);
+  const NvmlEnergy energy;
+  auto gridder = make_gridder(device, plan, {.n_data_planes = kPlanes, .n_threads = n_threads});
+  const std::size_t at_once = layers_on_device(device, plan, kPlanes);
+  std::uint64_t n_subgrids = 0;
+  double layers_s = 0, joules = 0;
+  auto pass = [&](bool keep) {
+    n_subgrids = 0;
+    joules = energy.joules();
+    const auto begin = std::chrono::steady_clock::now();
+    layers_s = 0;
+    for (std::size_t layer = 0; layer < plan.n_layers; layer += at_once) {
+      gridder->begin_pass(layer, std::min(at_once, plan.n_layers - layer));
+      for (std::size_t i = 0; i < b.n_blocks; ++i) n_subgrids += gridder->grid(b.block(i, keep)).n_subgrids;
+      const double before = seconds_since(begin);
+      gridder->end_pass();
+      layers_s += seconds_since(begin) - before;
+    }
+    joules = energy.joules() - joules;
+    return seconds_since(begin);
+  };
+  auto report = [&](const char* what, double seconds, double error) {
+    fmt::print(
+        "{{\"bench\":\"idg_grid_pass\",\"device\":\"{}\",\"observation\":\"{}\",\"blocks\":\"{}\",\"grid\":{}"
+        ","
+        "\"field_rad\":{:.3g},\"subgrid\":32,\"layers\":{},\"layers_at_once\":{},\"visibilities\":{:.4g},"
+        "\"subgrids\":{},"
+        "\"seconds\":{:.4g},\"wait_and_layers_s\":{:.3g},\"GVis_per_s\":{:.3f},\"nJ_per_visibility\":{:.3g},"
+        "\"error\":{:.2e}}}\n",
+        device.description, o.name, what, plan.n_u, padded_field, plan.n_layers, at_once, n_visibilities,
+        n_subgrids, seconds, layers_s, n_visibilities / seconds * 1e-9, joules / n_visibilities * 1e9, error);
+    std::fflush(stdout);
+  };
+  const double first = pass(false);
+  auto image = gridder->take_images();
+  report("streamed, the first", first, image_error(b, plan, image.view()[0], n_threads));
+  gridder = make_gridder(device, plan, {.n_data_planes = kPlanes, .n_threads = n_threads});
+  pass(true);
+  const double resident = std::min(pass(true), pass(true));
+  report("resident", resident, NAN);
+  double survey = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < b.n_blocks; ++i) gridder->count(b.block(i, true));
+  survey = seconds_since(begin);
+  fmt::print("{{\"bench\":\"idg_grid_pass\",\"cutting_s\":{:.4g}}}\n", survey);
+  gridder = make_gridder(device, plan, {.n_data_planes = kPlanes, .n_threads = n_threads});
+  pass(false);
+  report("streamed", pass(false), NAN);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const unsigned n_threads = available_threads();
+    const Device device = choose_device(argc > 1 ? argv[1] : "auto", CudaSupport::available, n_threads);
+    const std::size_t n_steps = argc > 2 ? std::stoul(argv[2]) : 4096;
+    run(lofar(n_steps), device, n_threads);
+    run(ska(n_steps / 4), device, n_threads);
+  } catch (const Error& error) {
+    fmt::print(stderr, "bench_idg_pass: error: {}\n", error.what());
+    return static_cast<int>(error.status());
+  }
+  return 0;
+}
