@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A-terms from configuration to image: shifts go where the manual says, beams are those of the formula, and what is wrong
+# in a configuration or a file ends idg-grid with status 3 and leaves nothing behind.
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
+
+# pixel FILE X Y: of an image of 256 x 256 pixels, float32, counted from 0.
+pixel() {
+  local cards
+  cards=$(head -c 57600 "$1" | fold -w 80 | grep -an '^END ' | head -1 | cut -d: -f1)
+  tail -c +$(((cards + 35) / 36 * 2880 + 1 + 4 * (256 * $3 + $2))) "$1" | od -An -v -t f4 --endian=big -N 4 | tr -d ' '
+}
+
+# shift_cube DL DM: a dldm cube of 4 x 4 pixels of 10 degrees; the values as the four bytes of a float, \xHH.
+shift_cube() {
+  local axis=0 type value step i
+  {
+    printf '%-80s' 'SIMPLE  =                    T' 'BITPIX  =                  -32' 'NAXIS   =                    4' \
+      'NAXIS1  =                    4' 'NAXIS2  =                    4' 'NAXIS3  =                    2' \
+      'NAXIS4  =                    1'
+    while read -r type value step; do
+      axis=$((axis + 1))
+      printf '%-80s' "CTYPE$axis  = '$type'" "CRVAL$axis  = $value" "CDELT$axis  = $step" "CRPIX$axis  = 2.5"
+    done <<'AXES'
+RA---SIN 37.0 -10.0
+DEC--SIN -26.7 10.0
+MATRIX 1.0 1.0
+FREQ 150E6 1E6
+AXES
+    printf '%-80s' END
+    printf '%960s' ''
+    for ((i = 0; i < 16; i++)); do printf "$1"; done
+    for ((i = 0; i < 16; i++)); do printf "$2"; done
+    head -c 2752 /dev/zero
+  } >shift.fits
+}
+
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 100\n' >sky.txt
+run simulate --array mwa-32t --sky sky.txt --channels 2 --duration 2s --phase-centre '02h28m00s -26d42m00s' -o obs.ms
+image="--weight natural --no-psf --size 256"
+
+# 0.5 degrees to the east and 0.3 to the south: 10 pixels to the left and 6 down.
+shift_cube '\x3c\x0e\xfa\x35' '\xbb\xab\x92\xa6'
+printf 'aterms = [ dldm ]\ndldm.images = [ shift.fits ]\n' >shift.conf
+run idg-grid $image --scale 3amin -o plain obs.ms
+expect_near "$(pixel plain-dirty.fits 119 128)" 100 0.2 "the source where it is"
+run idg-grid $image --scale 3amin --aterms shift.conf -o moved obs.ms
+expect_near "$(pixel moved-dirty.fits 109 122)" 100 0.2 "the source where it is moved to"
+
+# The average beam of equal dishes is their power, (2 J1(x) / x)^2 = 0.896390 at 6 degrees for 4 m at 150 MHz.
+printf 'aterms = [ beam ]\nbeam.model = airy\nbeam.diameter = 4m\n' >dish.conf
+run idg-grid $image --scale 6amin --aterms dish.conf -o dish obs.ms
+for at in '68 128' '128 188'; do
+  # shellcheck disable=SC2086
+  expect_near "$(pixel dish-beam.fits $at)" 0.8963904 1e-6 "the beam 6 degrees off"
+done
+expect_near "$(pixel dish-beam.fits 128 128)" 1 1e-6 "the beam ahead"
+
+# Mistakes: what is wrong, where, and no output.
+wrong() {
+  local text=$1
+  shift
+  printf "$text" >wrong.conf
+  expect_exit 3 idg-grid $image --scale 3amin --aterms wrong.conf -o wrong obs.ms
+  expect_stderr "$@"
+  expect_no_file wrong-dirty.fits wrong-beam.fits
+}
+wrong 'aterms = [ dldm ]\ndldm.imagse = shift.fits\n' 'wrong.conf: line 2: dldm.imagse' 'dldm knows images'
+wrong 'aterms = [ dldm ]\ndldm.images = other.fits\n' 'wrong.conf: line 2' 'other.fits: no such file'
+wrong 'aterms = [ tec ]\ntec.images = shift.fits\n' 'shift.fits: axis 3 is' 'ANTENNA, FREQ, TIME'
+wrong 'aterms = [ beam ]\n' 'wrong.conf: line 1' 'airy, gaussian, dipole or mwa'
+head -c 2900 shift.fits >short.fits
+wrong 'aterms = [ dldm ]\ndldm.images = short.fits\n' 'short.fits: ends at byte 2900'
+expect_exit 1 idg-grid $image --scale 3amin --aterms none.conf -o wrong obs.ms
+expect_stderr 'none.conf'
