@@ -140,6 +140,26 @@ void add_zeros(casacore::Table& table, const std::string& name, const std::vecto
     column.setShape(row, shapes[static_cast<std::size_t>(description[row])]);
 }
 
+/// False when the table ends with the lines already, or is malformed.
+bool append_unless_there(const std::string& path, const std::vector<std::string>& lines, double time_s) {
+  casacore::MSHistory history;
+  try {
+    history = casacore::MSHistory(path, casacore::Table::Update);
+  } catch (const std::exception& error) {
+    log_warning("{}: {}: this run is not recorded there", path, printable(error.what()));
+    return false;
+  }
+  const casacore::ScalarColumn<casacore::String> message(history, "MESSAGE");
+  const casacore::rownr_t n = history.nrow();
+  bool there = n >= lines.size();
+  for (std::size_t i = 0; there && i < lines.size(); ++i)
+    there = std::string(message(n - lines.size() + i)) == lines[i];
+  if (there) return false;
+  append_history(history, lines, time_s);
+  history.flush();
+  return true;
+}
+
 }  // namespace
 
 void require_visibility_column(const casacore::Table& table, const std::string& path,
@@ -214,28 +234,12 @@ void define_cells(casacore::ArrayColumn<casacore::Complex>& column, const IPosit
 
 void add_history(const casacore::Table& table, const std::vector<std::string>& lines) {
   if (!table.keywordSet().isDefined("HISTORY") || lines.empty()) return;
-  casacore::MSHistory history;
-  try {
-    history = casacore::MSHistory(table.tableName() + "/HISTORY", casacore::Table::Update);
-  } catch (const std::exception& error) {
-    log_warning("{}/HISTORY: {}: this run is not recorded there", table.tableName(), printable(error.what()));
-    return;
-  }
-  try {
-    const casacore::ScalarColumn<casacore::String> message(history, "MESSAGE");
-    const casacore::rownr_t n = history.nrow();
-    bool there = n >= lines.size();
-    for (std::size_t i = 0; there && i < lines.size(); ++i)
-      there = std::string(message(n - lines.size() + i)) == lines[i];
-    if (there) return;
-    const double time_s =
-        table.nrow() == 0 ? 0 : casacore::ScalarColumn<double>(table, "TIME")(table.nrow() - 1);
-    append_history(history, lines, time_s);
-    history.flush();
-  } catch (...) {
-    keep_open(history);
-    throw;
-  }
+  const double time_s =
+      table.nrow() == 0 ? 0 : casacore::ScalarColumn<double>(table, "TIME")(table.nrow() - 1);
+  const std::string path = table.tableName() + "/HISTORY";
+  PendingOutput pending(path, true);
+  fs::copy(path, pending.part(), fs::copy_options::recursive);
+  if (append_unless_there(pending.part(), lines, time_s)) pending.commit();
 }
 
 void flush_column(casacore::Table& table, const std::string& column) {

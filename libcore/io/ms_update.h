@@ -30,7 +30,9 @@ void add_visibility_column(casacore::Table& table, const std::string& path, cons
 void define_cells(casacore::ArrayColumn<casacore::Complex>& column, const casacore::IPosition& cell,
                   const std::vector<std::int64_t>& rows);
 
-/// Adds lines to the subtable HISTORY and flushes it; not when it ends with them already, or is missing.
+/// Adds lines to the subtable HISTORY; not when it ends with them already, or is missing. A copy with the
+/// lines takes its place as a whole: rows that are added in place leave a table that crashes its readers when
+/// the process is killed between the rows and their number.
 void add_history(const casacore::Table& table, const std::vector<std::string>& lines);
 
 /// Brings what was written to a column to its file.
