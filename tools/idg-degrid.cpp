@@ -71,8 +71,9 @@ std::vector<Job> make_jobs(const Tool& tool, const Options& options, const Devic
       job.predictor =
           std::make_unique<ComponentsPredictor>(model.sky, target.phase_centre(), tool.common().threads);
     else
-      job.predictor = std::make_unique<ImagePredictor>(tool, options, device, model.groups[part], job.task);
-    products_of_planes(job.predictor->planes(), target.products(), target.path());
+      job.predictor =
+          std::make_unique<ImagePredictor>(tool, options, device, model.groups[part], target, job.task);
+    job.predictor->mix(target);
     jobs.push_back(std::move(job));
   }
   return jobs;

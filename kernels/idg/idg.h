@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/idg/taper.h"
@@ -136,6 +137,19 @@ struct GridBlock {
   /// from pass to pass.
   std::uint64_t id = 0;
 };
+
+/// Rows [first, first + n) of a block; its A-terms stay as they are.
+inline GridBlock rows_of(const GridBlock& block, std::size_t first, std::size_t n) {
+  auto part = [&](const auto& view) {
+    auto shape = view.shape();
+    if (view.size() == 0) return view;
+    const std::size_t stride = view.size() / shape[0];
+    shape[0] = n;
+    return std::remove_cvref_t<decltype(view)>(view.data() + first * stride, shape);
+  };
+  return {part(block.uvw_m),  part(block.path_m),  block.wavenumber, part(block.data),
+          part(block.weight), part(block.station), block.aterms};
+}
 
 /// Whether the gridder makes a last plane of its own from the weights of plane 0 with V = 1.
 enum class PsfPlane { none, last };

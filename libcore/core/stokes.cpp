@@ -191,6 +191,23 @@ std::vector<PlaneRecipe> correlation_planes(const std::vector<Product>& products
   return planes;
 }
 
+Buffer<std::complex<double>, 2> products_of_correlations(const std::vector<Product>& products) {
+  // The Stokes parameters of each correlation alone: XX is I = Q = 1/2, XY is U = 1/2 and V = -i/2, and so
+  // on.
+  constexpr std::complex<double> half = 0.5, half_i{0, 0.5};
+  static const std::complex<double> stokes_of[4][4] = {
+      {half, half, 0, 0}, {0, 0, half, -half_i}, {0, 0, half, half_i}, {half, -half, 0, 0}};
+  Buffer<std::complex<double>, 2> mix({products.size(), 4});
+  for (std::size_t p = 0; p < products.size(); ++p)
+    for (std::size_t correlation = 0; correlation < 4; ++correlation)
+      for (std::size_t s = 0; s < 4; ++s) {
+        std::array<double, 4> unit{};
+        unit[s] = 1;
+        mix(p, correlation) += stokes_of[correlation][s] * coherency(unit, products[p]);
+      }
+  return mix;
+}
+
 std::array<std::complex<double>, 4> correlation_mix(const PlaneRecipe& plane) {
   std::array<std::complex<double>, 4> mix{};
   for (std::size_t i = 0; i < plane.index.size(); ++i) mix[plane.index[i]] = plane.coefficient[i];

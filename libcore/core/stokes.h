@@ -44,6 +44,9 @@ Buffer<std::complex<double>, 2> products_of_planes(const std::vector<std::string
 /// there.
 std::vector<PlaneRecipe> correlation_planes(const std::vector<Product>& products);
 
+/// Products of the feeds out of XX, XY, YX and YY: [product][correlation].
+Buffer<std::complex<double>, 2> products_of_correlations(const std::vector<Product>& products);
+
 /// The recipe of a plane out of the four of correlation_planes(): plane = sum of mix[i] * correlation i.
 std::array<std::complex<double>, 4> correlation_mix(const PlaneRecipe& plane);
 

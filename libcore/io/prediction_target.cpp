@@ -52,8 +52,8 @@ SkyDirection PredictionTarget::phase_centre() const {
 std::int64_t PredictionTarget::n_rows() const {
   return state_->reader.n_rows();
 }
-std::size_t PredictionTarget::n_stations() const {
-  return state_->reader.layout().antennas.size();
+const ArrayLayout& PredictionTarget::layout() const {
+  return state_->reader.layout();
 }
 double PredictionTarget::first_time_mjd_s() const {
   return state_->reader.first_time_mjd_s();

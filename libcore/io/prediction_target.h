@@ -32,7 +32,7 @@ class PredictionTarget {
   std::vector<double> channel_hz() const;  ///< distinct, rising
   SkyDirection phase_centre() const;       ///< of the first selected field
   std::int64_t n_rows() const;
-  std::size_t n_stations() const;
+  const ArrayLayout& layout() const;  ///< its antennas are the stations of the blocks
   double first_time_mjd_s() const;
 
   /// Back to the first row, now for the channels that `wanted` takes, about another centre.

@@ -199,3 +199,29 @@ expect_exit 3 idg-degrid --model cut.fits same.ms
 mkdir empty.ms
 expect_exit "1|3" idg-degrid --model field-model.fits empty.ms
 diff -r obs.ms same.ms >&2 || fail "a run with wrong options changed the set"
+
+# Through A-terms: what a distorted sky leaves when the model is seen through the same ionosphere, and when not. The
+# source is 60 pixels east and 40 north of the middle; its model has all of its 10 Jy within 4 % and is subtracted.
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:41:31.578, -23.57.48.737, 10\n' >far.txt
+run simulate --tec-rms 100mTECU --duration 4s --screen-interval 2s -o screens.fits
+run simulate --array mwa-32t --sky far.txt --freq 150MHz --channels 2 --duration 4s --integration 2s \
+  --phase-centre '02h24m00s -26d42m00s' --ionosphere screens.fits -o seen.ms
+printf 'aterms = [ screen ]\nscreen.images = [ screens.fits ]\n' >aterms.conf
+wide="--size 256 --scale 4amin --weight natural"
+run idg-grid $wide --aterms aterms.conf --subgrid 64 -o far seen.ms
+run clean --niter 1 --gain 1 far
+run idg-degrid -m far-model.fits --aterms aterms.conf --subgrid 64 --subtract seen.ms
+run idg-degrid -m far-model.fits --subtract --output-column UNDISTORTED seen.ms
+# rms COLUMN: of the dirty image of what is left.
+rms() {
+  run idg-grid $wide --no-psf --overwrite --column "$1" -o left seen.ms
+  cards=$(head -c 57600 left-dirty.fits | fold -w 80 | grep -an '^END ' | head -1 | cut -d: -f1)
+  tail -c +$(((cards + 35) / 36 * 2880 + 1)) left-dirty.fits | od -An -v -t f4 --endian=big -w4 -N 262144 |
+    awk '{ sum += $1 * $1 } END { print sqrt(sum / NR) }'
+}
+corrected=$(rms CORRECTED_DATA) undistorted=$(rms UNDISTORTED) all=$(rms DATA)
+echo "rms: data $all, less the model seen through the ionosphere $corrected, less the model $undistorted" >&2
+awk -v a="$corrected" -v b="$undistorted" -v c="$all" 'BEGIN { exit !(a < c / 50 && b > 5 * a) }' ||
+  fail "the rms of the data, $all, becomes $corrected with A-terms and $undistorted without"
+expect_exit 3 idg-degrid -m far-model.fits --aterms far.txt seen.ms
+expect_exit 2 idg-degrid --sky far.txt --aterms aterms.conf seen.ms

@@ -49,8 +49,11 @@ inline void declare(Tool& tool, Options& options) {
                                ->type_name("NAME")};
   add_selection_options(tool, options.imaging);
   add_gridding_options(tool, options.imaging);
+  app.add_option("--aterms", options.imaging.aterms,
+                 "let the model be seen through A-terms: a configuration, apsyn-aterms(5)")
+      ->type_name("PATH");
   for (const char* name :
-       {"--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper", "--precision"})
+       {"--aterms", "--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper", "--precision"})
     options.for_images.push_back(app.get_option(name));
 }
 

@@ -22,7 +22,7 @@ class Output {
       input_.emplace(target.path(), selection_of(options, options.input_column));
     column_.emplace(target.path(), selection_of(options, options.written_column()));
   }
-  /// `mix` as products_of_planes().
+  /// `mix` as Predictor::mix().
   void write(const PredictionBlock& block, const Buffer<std::complex<double>, 2>& mix,
              View<const std::complex<float>, 3> planes) {
     const std::size_t n_row = planes.extent(0), n_chan = planes.extent(1);
@@ -69,7 +69,7 @@ inline void survey(PredictionTarget& target, const SkyDirection& centre, Task& t
 inline double predict(Tool& tool, PredictionTarget& target, Output& output, Predictor& predictor,
                       const Task& task) {
   const std::vector<std::string> planes = predictor.planes();
-  const auto mix = products_of_planes(planes, target.products(), target.path());
+  const auto mix = predictor.mix(target);
   const double n_values = task.n_visibilities * static_cast<double>(planes.size());
   const std::size_t n_passes = predictor.n_passes();
   const double free_bytes =

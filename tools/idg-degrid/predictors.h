@@ -11,6 +11,8 @@
 #include "kernels/idg/settings.h"
 #include "kernels/simulate/components.h"
 #include "libcore/core/constants.h"
+#include "libcore/core/stokes.h"
+#include "libcore/io/aterm_screens.h"
 #include "libcore/io/model_images.h"
 #include "libcore/io/prediction_target.h"
 #include "tools/idg-degrid/options.h"
@@ -36,6 +38,10 @@ class Predictor {
   virtual void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) = 0;
   /// Memory beyond the blocks.
   virtual std::uint64_t bytes() const { return 0; }
+  /// [product of the target][plane]
+  virtual Buffer<std::complex<double>, 2> mix(const PredictionTarget& target) const {
+    return products_of_planes(planes(), target.products(), target.path());
+  }
 };
 
 class ComponentsPredictor final : public Predictor {
@@ -67,15 +73,19 @@ class ComponentsPredictor final : public Predictor {
 class ImagePredictor final : public Predictor {
  public:
   ImagePredictor(const Tool& tool, const Options& options, const Device& device, const ModelGroup& group,
-                 const Task& task)
+                 const PredictionTarget& target, const Task& task)
       : group_(group),
         device_(device),
         plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
                             task.max_w_lambda, task.n_visibilities)),
         setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
+    if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool);
     layers_ = layers_per_pass(tool, task);
   }
-  std::vector<std::string> planes() const override { return group_.names(); }
+  std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }
+  Buffer<std::complex<double>, 2> mix(const PredictionTarget& target) const override {
+    return screens_ ? products_of_correlations(target.products()) : Predictor::mix(target);
+  }
   SkyDirection centre() const override { return group_.centre; }
   std::vector<std::string> describe() const override {
     std::vector<std::string> lines = plan_.describe();
@@ -99,10 +109,45 @@ class ImagePredictor final : public Predictor {
     wavenumber_.resize({at.channel_hz.size()});
     for (std::size_t c = 0; c < wavenumber_.size(); ++c)
       wavenumber_(c) = at.channel_hz(c) / kSpeedOfLight_m_s;
-    degridder_->degrid({at.uvw_m, at.path_m, wavenumber_, {}, {}, at.station, {}}, data);
+    const GridBlock whole{at.uvw_m, at.path_m, wavenumber_, {}, {}, at.station, {}};
+    if (!screens_) {
+      degridder_->degrid(whole, data);
+      return;
+    }
+    const std::size_t row_values = data.extent(1) * data.extent(2);
+    for (std::size_t first = 0; first < data.extent(0);) {
+      const std::size_t n = screens_->prepare(at, first);
+      GridBlock part = rows_of(whole, first, n);
+      part.station = screens_->station();
+      part.aterms = {screens_->row_slot(), screens_->chan_slot(), screens_->jones()};
+      degridder_->degrid(part, View<std::complex<float>, 3>(data.data() + first * row_values,
+                                                            {n, data.extent(1), data.extent(2)}));
+      first += n;
+    }
   }
 
  private:
+  inline static const std::vector<std::string> kCorrelationNames{"XX", "XY", "YX", "YY"};
+
+  /// The degridder then takes the Stokes planes and gives all four correlations.
+  void use_aterms(const std::string& path, const PredictionTarget& target, const Tool& tool) {
+    ImagingInfo info;
+    info.centre = group_.centre;
+    info.layouts = {target.layout()};
+    for (std::size_t i = 0; i < info.layouts[0].antennas.size(); ++i) info.stations.push_back({0, i});
+    const AtermGrid grid{group_.centre, plan_.settings.subgrid, plan_.coarse_l_rad(), plan_.coarse_m_rad()};
+    screens_ = std::make_unique<AtermScreens>(path, info, grid, setup_.n_threads,
+                                              tool.common().max_memory_bytes / 8);
+    const auto correlations = products_of_planes(
+        group_.names(), {Product::XX, Product::XY, Product::YX, Product::YY}, group_.planes[0].path);
+    setup_.n_data_planes = 4;
+    setup_.aterms = AtermMode::adjoint;
+    for (std::size_t plane = 0; plane < n_planes(); ++plane) {
+      auto& mix = setup_.mix.emplace_back();
+      for (std::size_t i = 0; i < 4; ++i) mix[i] = correlations(i, plane);
+    }
+  }
+
   std::size_t n_planes() const { return group_.planes.size(); }
   /// Of the degridder and the model as it is read.
   std::uint64_t fixed_bytes() const {
@@ -130,6 +175,7 @@ class ImagePredictor final : public Predictor {
   IdgSetup setup_;
   std::size_t layers_ = 1;
   std::unique_ptr<Degridder> degridder_;
+  std::unique_ptr<AtermScreens> screens_;
   Buffer<double, 1> wavenumber_;
 };
 

@@ -96,17 +96,4 @@ class BlockMover {
   Buffer<double, 2> uvw_m_;
 };
 
-/// Rows [first, first + n) of a block.
-inline GridBlock rows_of(const GridBlock& block, std::size_t first, std::size_t n) {
-  auto part = [&](const auto& view) {
-    auto shape = view.shape();
-    if (view.size() == 0) return view;
-    const std::size_t stride = view.size() / shape[0];
-    shape[0] = n;
-    return std::remove_cvref_t<decltype(view)>(view.data() + first * stride, shape);
-  };
-  return {part(block.uvw_m),  part(block.path_m),  block.wavenumber, part(block.data),
-          part(block.weight), part(block.station), block.aterms};
-}
-
 }  // namespace apsyn::idg_grid
