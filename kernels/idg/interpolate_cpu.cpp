@@ -48,37 +48,59 @@ HWY_INLINE void combine(std::size_t n_terms, const T* HWY_RESTRICT term, const T
   }
 }
 
-template <std::size_t width, class T>
-void interpolate_width(const Interpolation<T>& from, SpreadBatch<T>& batch) {
+/// Visibilities [i, i + n) of the batch, whose cells are the same: these are loaded once.
+template <std::size_t width, std::size_t n, class T>
+HWY_INLINE void interpolate_together(const Interpolation<T>& from, SpreadBatch<T>& batch, std::size_t i) {
   const hn::CappedTag<T, 64 / sizeof(T)> d;
   const std::size_t lanes = hn::Lanes(d), row = from.n_u * from.cell_stride, values = 2 * from.n_planes;
-  HWY_ALIGN T tap_u[most_width], tap_v[most_width];
-  HWY_ALIGN T sum[most_cell_values];
-  for (std::size_t i = 0; i < batch.n; ++i) {
-    weigh(*from.taps, batch.q_u.data()[i], batch.q_v.data()[i], tap_u, tap_v);
-    const T* rows[width];
-    for (std::size_t v = 0; v < width; ++v)
-      rows[v] = from.cells + batch.cell.data()[i] * from.cell_stride + v * row;
-    for (std::size_t c = 0; c < from.cell_stride; c += lanes) {
-      auto total = hn::Zero(d);
-      std::size_t at = c;
-      // Unrolled, the addresses of all cells would be kept, in memory.
+  HWY_ALIGN T tap_u[n][most_width], tap_v[n][most_width];
+  HWY_ALIGN T sum[n][most_cell_values];
+  for (std::size_t k = 0; k < n; ++k)
+    weigh(*from.taps, batch.q_u.data()[i + k], batch.q_v.data()[i + k], tap_u[k], tap_v[k]);
+  const T* rows[width];
+  for (std::size_t v = 0; v < width; ++v)
+    rows[v] = from.cells + batch.cell.data()[i] * from.cell_stride + v * row;
+  for (std::size_t c = 0; c < from.cell_stride; c += lanes) {
+    hn::Vec<decltype(d)> total[n], column[n];
+    for (std::size_t k = 0; k < n; ++k) total[k] = hn::Zero(d);
+    std::size_t at = c;
+    // Unrolled, the addresses of all cells would be kept, in memory.
 #pragma GCC unroll 1
-      for (std::size_t u = 0; u < width; ++u) {
-        auto column = hn::Mul(hn::Set(d, tap_v[0]), hn::Load(d, rows[0] + at));
-        for (std::size_t v = 1; v < width; ++v)
-          column = hn::MulAdd(hn::Set(d, tap_v[v]), hn::Load(d, rows[v] + at), column);
-        total = hn::MulAdd(hn::Set(d, tap_u[u]), column, total);
-        at += from.cell_stride;
+    for (std::size_t u = 0; u < width; ++u) {
+      for (std::size_t v = 0; v < width; ++v) {
+        const auto cell = hn::Load(d, rows[v] + at);
+        for (std::size_t k = 0; k < n; ++k) {
+          const auto tap = hn::Set(d, tap_v[k][v]);
+          column[k] = v == 0 ? hn::Mul(tap, cell) : hn::MulAdd(tap, cell, column[k]);
+        }
       }
-      hn::Store(total, d, sum + c);
+      for (std::size_t k = 0; k < n; ++k) total[k] = hn::MulAdd(hn::Set(d, tap_u[k][u]), column[k], total[k]);
+      at += from.cell_stride;
     }
-    const T cosine = batch.turn_cos.data()[i], sine = -batch.turn_sin.data()[i];
-    const T* term = &batch.term(0, i);
-    T* value = batch.value.data() + i * values;
-    if (values == 2) combine<2>(from.n_terms, term, sum, cosine, sine, value);
-    if (values == 4) combine<4>(from.n_terms, term, sum, cosine, sine, value);
-    if (values == 8) combine<8>(from.n_terms, term, sum, cosine, sine, value);
+    for (std::size_t k = 0; k < n; ++k) hn::Store(total[k], d, sum[k] + c);
+  }
+  for (std::size_t k = 0; k < n; ++k) {
+    const T cosine = batch.turn_cos.data()[i + k], sine = -batch.turn_sin.data()[i + k];
+    const T* term = &batch.term(0, i + k);
+    T* value = batch.value.data() + (i + k) * values;
+    if (values == 2) combine<2>(from.n_terms, term, sum[k], cosine, sine, value);
+    if (values == 4) combine<4>(from.n_terms, term, sum[k], cosine, sine, value);
+    if (values == 8) combine<8>(from.n_terms, term, sum[k], cosine, sine, value);
+  }
+}
+
+template <std::size_t width, class T>
+void interpolate_width(const Interpolation<T>& from, SpreadBatch<T>& batch) {
+  // The taps along v stay in registers: two visibilities' in AVX-512's 32.
+  constexpr std::size_t together = HWY_TARGET <= HWY_AVX3 && width <= 12 ? 2 : 1;
+  for (std::size_t i = 0; i < batch.n;) {
+    if (together == 2 && i + 1 < batch.n && batch.cell.data()[i] == batch.cell.data()[i + 1]) {
+      interpolate_together<width, together>(from, batch, i);
+      i += together;
+    } else {
+      interpolate_together<width, 1>(from, batch, i);
+      ++i;
+    }
   }
 }
 
