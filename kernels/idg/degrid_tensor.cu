@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads, kPlanes == 1 ? 3 : 2)
     if (threadIdx.x < kRows)
       n_of_y[threadIdx.x] =
           first_y + threadIdx.x < side ? kTwoPi * half_w * tables.n_of_y[first_y + threadIdx.x] : 0.0f;
-    async_proxy_fence();
+    ptx::async_proxy_fence();
     __syncthreads();
 
     Prepared<float> next[2];

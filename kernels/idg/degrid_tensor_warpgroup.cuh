@@ -92,7 +92,7 @@ struct Warpgroup {
   /// Starts one product of a pair of planes.
   template <int kSet>
   __device__ __forceinline__ void start(std::uint32_t operands, int pair) {
-    wgmma_fence();
+    ptx::wgmma_fence();
     const std::uint32_t base = operands + kSet * L::kKinds * L::kOperandBytes + pair * kTile * 16;
 #pragma unroll
     for (int s = 0; s < 2; ++s) {
@@ -103,12 +103,12 @@ struct Warpgroup {
       wgmma_f16(product[kSet], low[kSet][s], b, true);
       if constexpr (kFirstOrder) wgmma_f16(product[kSet], first[kSet][s], b + kFirst * kNext, true);
     }
-    wgmma_commit();
+    ptx::wgmma_commit();
   }
 
   template <int kSet, int kPending>
   __device__ __forceinline__ void finish() {
-    wgmma_wait<kPending>();
+    ptx::wgmma_wait<kPending>();
     arrived(product[kSet]);
 #pragma unroll
     for (int q = 0; q < kPlanesAtOnce; ++q)

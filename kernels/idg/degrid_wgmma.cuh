@@ -4,24 +4,12 @@
 
 #include <cstdint>
 
+#include "kernels/common/sm90_ptx.cuh"
+
 namespace apsyn::idg_degrid {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-__device__ __forceinline__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-template <int kPending>
-__device__ __forceinline__ void wgmma_wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
-}
-/// Ordinary stores to shared memory before it are seen by wgmma after it and a barrier.
-__device__ __forceinline__ void async_proxy_fence() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
 /// B stored as [k / 8][column][8 k] without a swizzle: groups of 8 columns 128 B apart.
 __device__ __forceinline__ std::uint64_t operand_descriptor(std::uint32_t address, std::uint32_t k_stride) {
   return static_cast<std::uint64_t>((address & 0x3FFFF) >> 4) |
