@@ -240,3 +240,24 @@ BOOST_AUTO_TEST_CASE(malformed_files) {
   scratch.file("screen.fits", good.substr(0, good.size() - 2880));
   BOOST_TEST(message([&] { read_ionosphere(path); }).find("truncated") != std::string::npos);
 }
+
+BOOST_AUTO_TEST_CASE(damaged_files_are_refused_or_read) {
+  const reference::Scratch scratch;
+  const std::string path = scratch.path("screen.fits");
+  write_ionosphere(path, grid_of([](double, double, double) { return 1.0; }, 2), {"made by hand"}, false);
+  const std::string good = scratch.read("screen.fits");
+  std::mt19937_64 random(7);
+  std::size_t n_refused = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::string bytes = good;
+    for (int k = 0; k < 3; ++k) bytes[random() % 2880] = static_cast<char>(' ' + random() % 95);
+    if (i % 4 == 0) bytes.resize(random() % bytes.size());
+    scratch.file("screen.fits", bytes);
+    try {
+      IonosphereScreen(read_ionosphere(path), path);
+    } catch (const DataError&) {
+      ++n_refused;
+    }
+  }
+  BOOST_TEST(n_refused > 100);
+}
