@@ -237,6 +237,10 @@ void add_history(const casacore::Table& table, const std::vector<std::string>& l
   const double time_s =
       table.nrow() == 0 ? 0 : casacore::ScalarColumn<double>(table, "TIME")(table.nrow() - 1);
   const std::string path = table.tableName() + "/HISTORY";
+  if (!fs::is_directory(path)) {
+    log_warning("{}: is not there: this run is not recorded in it", path);
+    return;
+  }
   PendingOutput pending(path, true);
   fs::copy(path, pending.part(), fs::copy_options::recursive);
   if (append_unless_there(pending.part(), lines, time_s)) pending.commit();

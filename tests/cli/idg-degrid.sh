@@ -160,6 +160,12 @@ for _ in 1 2 3 4 5 6; do
   expect_same "$(last_column killed.ms)" "$(last_column direct.ms)"
 done
 
+# A set without the folder HISTORY, which its main table names all the same.
+cp -r obs.ms forgetful.ms && rm -r forgetful.ms/HISTORY
+run idg-degrid -q --sky points.txt forgetful.ms
+expect_stderr "HISTORY"
+expect_same "$(last_column forgetful.ms)" "$(last_column direct.ms)"
+
 # No space, here as a limit on the size of files: a failure, and the set is as before.
 for limit_kib in 12 30 100; do
   rm -rf full.ms && cp -r obs.ms full.ms
