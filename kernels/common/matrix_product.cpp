@@ -43,8 +43,10 @@ void product_tile(const MatrixProduct<T>& p, std::size_t row, std::size_t col) {
     b += p.b_stride;
   }
   for (std::size_t r = 0; r < tile_rows; ++r)
-    for (std::size_t v = 0; v < n_vectors; ++v)
-      hn::StoreU(sum[r][v], d, p.c + (row + r) * p.c_stride + col + v * lanes);
+    for (std::size_t v = 0; v < n_vectors; ++v) {
+      T* c = p.c + (row + r) * p.c_stride + col + v * lanes;
+      hn::StoreU(p.add ? hn::Add(sum[r][v], hn::LoadU(d, c)) : sum[r][v], d, c);
+    }
 }
 
 template <std::size_t n_group, class T>

@@ -20,6 +20,20 @@ void reserve(Buffer<T, 1>& buffer, std::size_t n) {
   if (buffer.size() < n) buffer.resize({n});
 }
 
+/// Sums of sums: their rounding, which the division by the taper magnifies, grows less with n_k.
+template <class T>
+void product_in_pieces(MatrixProduct<T> product) {
+  constexpr std::size_t piece = 16;
+  const std::size_t n_k = product.n_k;
+  for (std::size_t k = 0; k < n_k; k += piece) {
+    product.n_k = std::min(piece, n_k - k);
+    product.add = k > 0;
+    matrix_product(product);
+    product.a += piece * product.k_stride;
+    product.b += piece * product.b_stride;
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -197,7 +211,7 @@ void SubgridMaker<T>::finish(std::size_t first_plane, std::size_t n_planes, std:
     along_x.a = sum_.data() + parity * shape.columns;
     along_x.b = &coarse(parity, 0, 0);
     along_x.c = image_.data() + parity * shape.columns;
-    matrix_product(along_x);
+    product_in_pieces(along_x);
   }
   MatrixProduct<T> along_y{.n_rows = shape.rows, .n_cols = shape.row_size(), .n_k = shape.half};
   along_y.group = shape.rows;
@@ -207,7 +221,7 @@ void SubgridMaker<T>::finish(std::size_t first_plane, std::size_t n_planes, std:
     along_y.a = &coarse(parity, 0, 0);
     along_y.b = image_.data() + parity * shape.rows * shape.row_size();
     along_y.c = sum_.data() + parity * shape.rows * shape.row_size();
-    matrix_product(along_y);
+    product_in_pieces(along_y);
   }
   for (std::size_t plane = 0; plane < n_planes; ++plane)
     unfold_cells(shape, sum_.data(), plane, subgrids[first_plane + plane][output]);
