@@ -6,7 +6,7 @@
 
 namespace apsyn {
 
-/// c[row][col] = (or +=) sum_k a(row, k) b[k][col], k in rising order, so that results depend on the instruction set
+/// c[row][col] = sum_k a(row, k) b[k][col], k in rising order, so that results depend on the instruction set
 /// at most. Element (row, k) of A is at a + (row / group) group_stride + (row % group) row_stride + k
 /// k_stride.
 template <class T>
@@ -20,7 +20,8 @@ struct MatrixProduct {
   std::size_t b_stride = 0;
   T* c = nullptr;
   std::size_t c_stride = 0;
-  bool add = false;  ///< to what is in C
+  std::size_t piece =
+      0;  ///< k are summed in pieces of so many, then the pieces: less rounding; 0 = all at once
 };
 
 constexpr std::size_t matrix_product_rows = 8;

@@ -12,6 +12,25 @@ constexpr double pi = std::numbers::pi;
 constexpr std::size_t widest = 16, most_kernels = 3;
 constexpr double least_oversampling = 1.05, most_oversampling = 2.5;
 
+/// I0(beta sqrt(rest)) / I0(beta), rest = 1 - t^2, by I0's power series: all terms are positive, and for beta
+/// below 50 they are few.
+class Window {
+ public:
+  explicit Window(double beta) : quarter_(beta * beta / 4), scale_(1 / series(quarter_)) {}
+  double operator()(double rest) const { return series(quarter_ * std::max(0.0, rest)) * scale_; }
+
+ private:
+  static double series(double x) {
+    double term = 1, sum = 1;
+    for (double k = 1; term > sum * 1e-17; ++k) {
+      term *= x / (k * k);
+      sum += term;
+    }
+    return sum;
+  }
+  double quarter_, scale_;
+};
+
 /// Fourier transforms of kernels of one width at the frequencies of an image and of its nearest aliases,
 /// which for every beta take the same cosines.
 class Aliases {
@@ -19,7 +38,7 @@ class Aliases {
   Aliases(std::size_t width, double oversampling, double padding) {
     for (int i = 0; i < n_pixels; ++i)
       for (int alias : {0, -1, 1}) {
-        const double frequency = (i + 0.5) / n_pixels / padding / (2 * oversampling) + alias;
+        const double frequency = i / (n_pixels - 1.0) / padding / (2 * oversampling) + alias;
         // t = sin(angle) takes the root out of the kernel's ends.
         for (int node = 0; node < n_nodes; ++node)
           cosine_.push_back(std::cos(pi * static_cast<double>(width) * frequency *
@@ -28,10 +47,11 @@ class Aliases {
   }
 
   double error(double beta) const {
+    const Window window(beta);
     double value[n_nodes], sum = 0;
     for (int node = 0; node < n_nodes; ++node) {
       const double cosine = std::cos(pi / 2 * (node + 0.5) / n_nodes);
-      value[node] = std::exp(beta * (cosine - 1)) * cosine;
+      value[node] = window(cosine * cosine) * cosine;
     }
     for (int i = 0; i < n_pixels; ++i) {
       double transform[3] = {};
@@ -39,13 +59,16 @@ class Aliases {
         for (int node = 0; node < n_nodes; ++node)
           transform[alias] +=
               value[node] * cosine_[static_cast<std::size_t>((3 * i + alias) * n_nodes + node)];
-      sum += (transform[1] * transform[1] + transform[2] * transform[2]) / (transform[0] * transform[0]);
+      // The trapezoid rule: errors rise steeply towards the edge of the image.
+      const double weight = i == 0 || i == n_pixels - 1 ? 0.5 : 1;
+      sum += weight * (transform[1] * transform[1] + transform[2] * transform[2]) /
+             (transform[0] * transform[0]);
     }
-    return std::sqrt(2 * sum / n_pixels);
+    return std::sqrt(2 * sum / (n_pixels - 1));
   }
 
  private:
-  static constexpr int n_pixels = 8, n_nodes = 48;
+  static constexpr int n_pixels = 13, n_nodes = 48;
   std::vector<double> cosine_;
 };
 
@@ -53,12 +76,13 @@ struct Shape {
   double beta = 0, error = INFINITY;
 };
 
-/// Barnett et al. have beta = 0.98 pi width (1 - 1 / (2 oversampling)) for errors up to the field's edge.
+/// Near pi width (1 - 1 / (2 oversampling)), where the window's transform falls to its first zero at the
+/// alias of the field's edge.
 Shape best_beta(std::size_t width, double oversampling, double padding) {
   const double natural = pi * static_cast<double>(width) * (1 - 0.5 / (oversampling * padding));
   const Aliases aliases(width, oversampling, padding);
   Shape best;
-  for (double factor = 0.84; factor < 1.02; factor += 0.02) {
+  for (double factor : {0.96, 0.98, 1.0, 1.02, 1.04}) {
     const double error = aliases.error(natural * factor);
     if (error < best.error) best = {natural * factor, error};
   }
@@ -95,8 +119,8 @@ std::vector<SpreadKernel> spread_kernels(double error, double padding) {
 
 SpreadKernel::SpreadKernel(std::size_t width, double oversampling, double beta, double error)
     : width_(width), oversampling_(oversampling), beta_(beta) {
-  // The kernel ends on a root of height exp(-beta), which polynomials follow slowly.
-  const double wanted = std::max({error / 5, std::exp(-beta) / 2, 1e-15});
+  // At the edge of an image the kernel's transform is a tenth of that in the middle.
+  const double wanted = std::max(error / 50, 1e-15);
   for (std::size_t degree = 4; degree <= 24; ++degree)
     if (fit(degree) <= wanted) break;
 }
@@ -105,9 +129,10 @@ SpreadKernel::SpreadKernel(std::size_t width, double oversampling, double beta, 
 double SpreadKernel::fit(std::size_t degree) {
   const std::size_t n = degree + 1;
   const auto half = static_cast<double>(width_) / 2;
+  const Window window(beta_);
   auto kernel = [&](std::size_t tap, double q) {
     const double t = (static_cast<double>(tap) + (q + 1) / 2 - half) / half;
-    return std::exp(beta_ * (std::sqrt(std::max(0.0, 1 - t * t)) - 1));
+    return window(1 - t * t);
   };
   coefficients_.assign(n * stride(), 0);
   std::vector<double> previous(n), current(n), next(n);

@@ -20,19 +20,8 @@ void reserve(Buffer<T, 1>& buffer, std::size_t n) {
   if (buffer.size() < n) buffer.resize({n});
 }
 
-/// Sums of sums: their rounding, which the division by the taper magnifies, grows less with n_k.
-template <class T>
-void product_in_pieces(MatrixProduct<T> product) {
-  constexpr std::size_t piece = 16;
-  const std::size_t n_k = product.n_k;
-  for (std::size_t k = 0; k < n_k; k += piece) {
-    product.n_k = std::min(piece, n_k - k);
-    product.add = k > 0;
-    matrix_product(product);
-    product.a += piece * product.k_stride;
-    product.b += piece * product.b_stride;
-  }
-}
+/// Pixels that are summed before the sums are: the division by the taper magnifies their rounding.
+constexpr std::size_t pixels_at_once = 16;
 
 }  // namespace
 
@@ -207,21 +196,23 @@ void SubgridMaker<T>::finish(std::size_t first_plane, std::size_t n_planes, std:
   along_x.group_stride = along_x.c_stride = 2 * shape.columns;
   along_x.k_stride = 1;
   along_x.b_stride = shape.columns;
+  along_x.piece = pixels_at_once;
   for (std::size_t parity = 0; parity < 2; ++parity) {
     along_x.a = sum_.data() + parity * shape.columns;
     along_x.b = &coarse(parity, 0, 0);
     along_x.c = image_.data() + parity * shape.columns;
-    product_in_pieces(along_x);
+    matrix_product(along_x);
   }
   MatrixProduct<T> along_y{.n_rows = shape.rows, .n_cols = shape.row_size(), .n_k = shape.half};
   along_y.group = shape.rows;
+  along_y.piece = pixels_at_once;
   along_y.k_stride = shape.columns;
   along_y.b_stride = along_y.c_stride = shape.row_size();
   for (std::size_t parity = 0; parity < 2; ++parity) {
     along_y.a = &coarse(parity, 0, 0);
     along_y.b = image_.data() + parity * shape.rows * shape.row_size();
     along_y.c = sum_.data() + parity * shape.rows * shape.row_size();
-    product_in_pieces(along_y);
+    matrix_product(along_y);
   }
   for (std::size_t plane = 0; plane < n_planes; ++plane)
     unfold_cells(shape, sum_.data(), plane, subgrids[first_plane + plane][output]);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Gridding from host memory, with everything that grid() does: sorting into subgrids, transfers, kernels,
-// adding; and the layers' transforms apart. One JSON line per case. The error is against a float64 DFT of 200
-// pixels.
-//   bench_idg [cpu|cuda] [grid|degrid|degrid-kernels]
+// A-terms, adding; and the layers' transforms apart. One JSON line per case. The error is against a float64
+// DFT of 60 pixels (not with A-terms).
+//   bench_idg [cpu|cuda] [quick]
+// On the CPU one thread, and rates per second of processor time, so that other work on the machine counts
+// little.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <numbers>
 #include <random>
 #include <string>
@@ -15,7 +18,6 @@
 #include "kernels/idg/idg.h"
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
-#include "tests/bench/idg/degrid.h"
 #include "tests/reference/dft_image.h"
 
 using namespace apsyn;
@@ -23,74 +25,91 @@ using namespace apsyn;
 namespace {
 
 struct Case {
-  std::size_t n_pixels, n_row, n_chan, n_planes, subgrid;
-  double cell_asec;
+  std::size_t n_pixels = 1024;
+  double cell_asec = 30;
+  std::size_t n_visibilities = 262144, n_chan = 16, n_planes = 4, subgrid = 32, kernel_padding = 0;
+  Precision precision = Precision::single;
+  AtermMode aterms = AtermMode::none;
+  std::size_t n_image_planes = 4;  ///< with A-terms
 };
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
+constexpr std::size_t n_stations = 8;
 
-void run(const Case& c, const Device& device, unsigned n_threads) {
+struct Visibilities {
+  Buffer<double, 2> uvw_m;
+  Buffer<double, 1> wavenumber;
+  Buffer<std::complex<float>, 3> data;
+  Buffer<float, 3> weight;
+  Buffer<std::uint32_t, 2> station;
+  Buffer<std::uint32_t, 1> row_slot, chan_slot;
+  Buffer<std::complex<float>, 6> jones;
+  double max_w_lambda = 0;
+
+  GridBlock block() const {
+    return {uvw_m, {}, wavenumber, data, weight, station, {row_slot, chan_slot, jones}};
+  }
+};
+
+/// Baselines one after the other, each a few thousand visibilities along an ellipse.
+Visibilities make_visibilities(const Case& c) {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> flat(-1, 1);
-  Buffer<double, 2> uvw_m({c.n_row, 3});
-  Buffer<double, 1> wavenumber({c.n_chan});
-  Buffer<std::complex<float>, 3> data({c.n_row, c.n_chan, c.n_planes});
-  Buffer<float, 3> weight({c.n_row, c.n_chan, c.n_planes});
+  const std::size_t n_row = c.n_visibilities / c.n_chan, n_step = std::max<std::size_t>(128, n_row / 128);
+  Visibilities v;
+  v.uvw_m.resize({n_row, 3});
+  v.wavenumber.resize({c.n_chan});
+  v.data.resize({n_row, c.n_chan, c.n_planes});
+  v.weight.resize({n_row, c.n_chan, c.n_planes});
+  v.station.resize({n_row, 2});
   const double cell_rad = c.cell_asec * std::numbers::pi / 648000, longest_m = 0.4 / cell_rad * 2.0;
   for (std::size_t chan = 0; chan < c.n_chan; ++chan)
-    wavenumber(chan) = (150e6 + 0.1e6 * static_cast<double>(chan)) / 299792458.0;
-  double max_w = 0;
-  constexpr std::size_t n_step = 128;  // consecutive rows belong to a baseline that turns slowly
-  for (std::size_t first = 0; first < c.n_row; first += n_step) {
+    v.wavenumber(chan) = (150e6 + 0.1e6 * static_cast<double>(chan)) / 299792458.0;
+  for (std::size_t first = 0; first < n_row; first += n_step) {
     const double length = longest_m * std::pow(std::abs(flat(random)), 2),
                  angle = std::numbers::pi * flat(random);
-    for (std::size_t r = first; r < std::min(c.n_row, first + n_step); ++r) {
-      const double turned = angle + 7.3e-5 * 8 * static_cast<double>(r - first);
-      uvw_m(r, 0) = length * std::cos(turned);
-      uvw_m(r, 1) = length * std::sin(turned) * 0.9;
-      uvw_m(r, 2) = length * std::sin(turned) * 0.1;
-      max_w = std::max(max_w, std::abs(uvw_m(r, 2)) * wavenumber(c.n_chan - 1));
+    for (std::size_t r = first; r < std::min(n_row, first + n_step); ++r) {
+      const double turned = angle + 0.075 * static_cast<double>(r - first) / static_cast<double>(n_step);
+      v.uvw_m(r, 0) = length * std::cos(turned);
+      v.uvw_m(r, 1) = length * std::sin(turned) * 0.9;
+      v.uvw_m(r, 2) = length * std::sin(turned) * 0.1;
+      v.station(r, 0) = static_cast<std::uint32_t>(first / n_step % n_stations);
+      v.station(r, 1) = static_cast<std::uint32_t>(first / n_step / n_stations % n_stations);
+      v.max_w_lambda = std::max(v.max_w_lambda, std::abs(v.uvw_m(r, 2)) * v.wavenumber(c.n_chan - 1));
     }
   }
-  for (auto& value : data) value = {static_cast<float>(flat(random)), static_cast<float>(flat(random))};
-  weight.fill(1);
-  IdgSettings settings;
-  settings.subgrid = c.subgrid;
-  const IdgPlan plan = make_idg_plan({c.n_pixels, c.n_pixels, cell_rad}, settings, max_w,
-                                     static_cast<double>(c.n_row * c.n_chan));
-  auto gridder = make_gridder(device, plan, {.n_data_planes = c.n_planes, .n_threads = n_threads});
-  const GridBlock block{uvw_m, {}, wavenumber, data, weight, {}, {}};
-  double grid_s = 1e30, count_s = 1e30;
-  GridCounts counts;
-  for (int repeat = 0; repeat < 3; ++repeat) {
-    gridder->begin_pass(0, plan.n_layers);
-    auto begin = std::chrono::steady_clock::now();
-    counts = gridder->grid(block);
-    grid_s = std::min(grid_s, seconds_since(begin));
-    begin = std::chrono::steady_clock::now();
-    gridder->count(block);
-    count_s = std::min(count_s, seconds_since(begin));
+  for (auto& value : v.data) value = {static_cast<float>(flat(random)), static_cast<float>(flat(random))};
+  v.weight.fill(1);
+  if (c.aterms != AtermMode::none) {
+    v.row_slot.resize({n_row});
+    v.chan_slot.resize({c.n_chan});
+    v.jones.resize({1, 1, n_stations, c.subgrid, c.subgrid, 4});
+    for (auto& value : v.jones) value = {static_cast<float>(flat(random)), static_cast<float>(flat(random))};
   }
-  const auto begin = std::chrono::steady_clock::now();
-  gridder->end_pass();
-  const double layers_s = seconds_since(begin);
-  const auto image = gridder->take_images();
+  return v;
+}
 
+/// Seconds of the wall, or of this process on one core.
+double now(const Device& device) {
+  if (device.kind == Device::Kind::cpu) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double image_error(const Case& c, const IdgPlan& plan, const Visibilities& v,
+                   const Buffer<double, 3>& image) {
+  std::mt19937_64 random(5);
   std::vector<reference::DftVisibility> all;
-  for (std::size_t r = 0; r < c.n_row; ++r)
+  for (std::size_t r = 0; r < v.uvw_m.extent(0); ++r)
     for (std::size_t chan = 0; chan < c.n_chan; ++chan) {
-      const double k = wavenumber(chan);
-      all.push_back({uvw_m(r, 0) * k, uvw_m(r, 1) * k, uvw_m(r, 2) * k, data(r, chan, 0)});
+      const double k = v.wavenumber(chan);
+      all.push_back({v.uvw_m(r, 0) * k, v.uvw_m(r, 1) * k, v.uvw_m(r, 2) * k, v.data(r, chan, 0)});
     }
   std::vector<reference::DftPixel> pixels;
   std::vector<double> got;
   const auto half = static_cast<double>(c.n_pixels / 2);
   for (int i = 0; i < 60; ++i) {
     const std::size_t x = random() % c.n_pixels, y = random() % c.n_pixels;
-    pixels.push_back(
-        {(half - static_cast<double>(x)) * cell_rad, (static_cast<double>(y) - half) * cell_rad});
+    pixels.push_back({(half - static_cast<double>(x)) * plan.image.cell_rad,
+                      (static_cast<double>(y) - half) * plan.image.cell_rad});
     got.push_back(image(0, y, x));
   }
   const auto want = reference::dft_image(all, pixels);
@@ -99,16 +118,75 @@ void run(const Case& c, const Device& device, unsigned n_threads) {
     error += (got[i] - want[i]) * (got[i] - want[i]);
     power += want[i] * want[i];
   }
-  const auto n = static_cast<double>(counts.n_visibilities);
+  return std::sqrt(error / power);
+}
+
+void run(const Case& c, const Device& device, unsigned n_threads) {
+  const Visibilities v = make_visibilities(c);
+  IdgSettings settings;
+  settings.subgrid = c.subgrid;
+  settings.kernel_padding = c.kernel_padding;
+  settings.precision = c.precision;
+  const IdgPlan plan =
+      make_idg_plan({c.n_pixels, c.n_pixels, c.cell_asec * std::numbers::pi / 648000}, settings,
+                    {.max_w_lambda = v.max_w_lambda,
+                     .n_visibilities = static_cast<double>(c.n_visibilities),
+                     .n_planes = c.n_planes,
+                     .device = device.kind});
+  IdgSetup setup{.n_data_planes = c.n_planes, .aterms = c.aterms, .n_threads = n_threads};
+  if (c.aterms != AtermMode::none) setup.mix.assign(c.n_image_planes, {0.5, 0, 0, 0.5});
+  auto gridder = make_gridder(device, plan, setup);
+  double grid_s = 1e30, count_s = 1e30, layers_s = 1e30;
+  GridCounts counts;
+  Buffer<double, 3> image;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    gridder->begin_pass(0, plan.n_layers);
+    double begin = now(device);
+    counts = gridder->grid(v.block());
+    grid_s = std::min(grid_s, now(device) - begin);
+    begin = now(device);
+    gridder->count(v.block());
+    count_s = std::min(count_s, now(device) - begin);
+  }
+  const double begin = now(device);
+  gridder->end_pass();
+  layers_s = now(device) - begin;
+  image = gridder->take_images();
+  const bool aterms = c.aterms != AtermMode::none;
   fmt::print(
-      "{{\"bench\":\"idg_grid\",\"device\":\"{}\",\"pixels\":{},\"planes\":{},\"subgrid\":{},\"terms\":{},"
-      "\"layers\":{},"
-      "\"channels\":{},\"visibilities\":{},\"subgrids\":{},\"grid_seconds\":{:.4g},\"of_which_sorting\":{:."
-      "4g},"
-      "\"Mvis_per_s\":{:.4g},\"layers_seconds\":{:.4g},\"error\":{:.2e}}}\n",
-      device.description, c.n_pixels, c.n_planes, plan.settings.subgrid, plan.n_terms, plan.n_layers,
-      c.n_chan, counts.n_visibilities, counts.n_subgrids, grid_s, count_s, n / grid_s * 1e-6, layers_s,
-      std::sqrt(error / power));
+      "{{\"bench\":\"idg_grid\",\"device\":\"{}\",\"precision\":\"{}\",\"pixels\":{},\"planes\":{},"
+      "\"image_planes\":{},\"aterms\":\"{}\",\"subgrid\":{},\"kernel_padding\":{},\"layers\":{},"
+      "\"channels\":{},\"visibilities\":{},\"subgrids\":{},\"grid_seconds\":{:.4g},"
+      "\"of_which_sorting\":{:.4g},\"Mvis_per_s\":{:.4g},\"layers_seconds\":{:.4g},\"error\":{:.2e}}}\n",
+      device.description, c.precision == Precision::single ? "single" : "double", c.n_pixels, c.n_planes,
+      setup.n_image_planes(), aterms ? c.aterms == AtermMode::adjoint ? "adjoint" : "normalised" : "none",
+      plan.settings.subgrid, plan.settings.kernel_padding, plan.n_layers, c.n_chan, counts.n_visibilities,
+      counts.n_subgrids, grid_s, count_s, static_cast<double>(counts.n_visibilities) / grid_s * 1e-6,
+      layers_s, aterms ? NAN : image_error(c, plan, v, image));
+  std::fflush(stdout);
+}
+
+void run_cpu(const Device& device, bool quick) {
+  for (Precision precision : {Precision::single, Precision::double_})
+    for (std::size_t n_planes : {4, 1})
+      for (std::size_t n_chan : {16, 1, 64})
+        for (std::size_t subgrid : {24, 32, 48, 64, 96, 128, 160}) {
+          const bool single = precision == Precision::single;
+          if (quick && (!single || n_chan != 16 || (subgrid != 32 && subgrid != 96))) continue;
+          run({.n_chan = n_chan,
+               .n_planes = n_planes,
+               .subgrid = subgrid,
+               .kernel_padding = single          ? 14u
+                                 : subgrid == 24 ? 18u
+                                                 : 22u,
+               .precision = precision},
+              device, 1);
+        }
+  for (std::size_t n_image_planes : {4, 1})
+    for (AtermMode mode : {AtermMode::normalised, AtermMode::adjoint})
+      for (std::size_t subgrid : {32, 96})
+        run({.subgrid = subgrid, .kernel_padding = 14, .aterms = mode, .n_image_planes = n_image_planes},
+            device, 1);
 }
 
 }  // namespace
@@ -117,17 +195,20 @@ int main(int argc, char** argv) {
   try {
     const unsigned n_threads = available_threads();
     const Device device = choose_device(argc > 1 ? argv[1] : "auto", CudaSupport::available, n_threads);
-    const std::string what = argc > 2 ? argv[2] : "grid";
-    if (what == "degrid" || what == "degrid-kernels") {
-      bench::degrid_kernels(device);
-      if (what == "degrid") bench::degrid_passes(device, n_threads);
+    const bool quick = argc > 2 && argv[2] == std::string("quick");
+    if (device.kind == Device::Kind::cpu) {
+      run_cpu(device, quick);
       return 0;
     }
-    const std::size_t scale = device.kind == Device::Kind::cuda ? 8 : 1;
     for (std::size_t subgrid : {32, 64, 96})
       for (std::size_t n_planes : {1, 4})
-        run({2048, 16384 * scale, 16, n_planes, subgrid, 15}, device, n_threads);
-    run({2048, 65536 * scale, 1, 4, 32, 15}, device, n_threads);
+        run({.n_pixels = 2048,
+             .cell_asec = 15,
+             .n_visibilities = 2097152,
+             .n_planes = n_planes,
+             .subgrid = subgrid},
+            device, n_threads);
+    run({.n_pixels = 2048, .cell_asec = 15, .n_visibilities = 524288, .n_chan = 1}, device, n_threads);
   } catch (const Error& error) {
     fmt::print(stderr, "bench_idg: error: {}\n", error.what());
     return static_cast<int>(error.status());

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(fast_lengths) {
 namespace {
 
 template <class T>
-void check_matrix_product(std::size_t group, std::size_t n_cols) {
+void check_matrix_product(std::size_t group, std::size_t n_cols, std::size_t piece) {
   // Whole numbers: the sums are exact in any order.
   constexpr std::size_t n_k = 37, n_rows = 24, gap = 5;
   Buffer<T, 3> a({n_rows / group, n_k, group + gap});
@@ -99,6 +99,7 @@ void check_matrix_product(std::size_t group, std::size_t n_cols) {
   MatrixProduct<T> product{.n_rows = n_rows, .n_cols = n_cols, .n_k = n_k, .a = a.data(), .group = group};
   product.group_stride = n_k * (group + gap);
   product.k_stride = group + gap;
+  product.piece = piece;
   product.b = b.data();
   product.c = c.data();
   product.b_stride = product.c_stride = n_cols;
@@ -115,8 +116,9 @@ void check_matrix_product(std::size_t group, std::size_t n_cols) {
 
 BOOST_AUTO_TEST_CASE(matrix_products) {
   for (std::size_t group : {1, 2, 4, 8, 24})
-    for (std::size_t n_cols : {16, 32, 48, 64, 80, 112}) {
-      check_matrix_product<float>(group, n_cols);
-      check_matrix_product<double>(group, n_cols);
-    }
+    for (std::size_t n_cols : {16, 32, 48, 64, 80, 112})
+      for (std::size_t piece : {0, 8, 37}) {
+        check_matrix_product<float>(group, n_cols, piece);
+        check_matrix_product<double>(group, n_cols, piece);
+      }
 }
