@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "kernels/idg/parallel_sort.h"
 #include "kernels/idg/sub_tables.h"
 #include "libcore/core/parallel.h"
 
@@ -59,6 +60,15 @@ RowsByBaseline sort_rows(const GridBlock& block, unsigned n_threads) {
   return sorted;
 }
 
+/// work(i) for all i, by threads.
+template <class Work>
+void for_each_piece(unsigned n_threads, std::size_t n, const Work& work) {
+  constexpr std::size_t at_once = 4096;
+  parallel_for(n_threads, (n + at_once - 1) / at_once, [&](std::size_t piece, unsigned) {
+    for (std::size_t i = piece * at_once; i < std::min(n, (piece + 1) * at_once); ++i) work(i);
+  });
+}
+
 /// The pieces' tasks one after the other.
 idg::SubTables join(std::vector<idg::SubTables>& pieces, unsigned n_threads) {
   idg::SubTables all;
@@ -104,19 +114,28 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
   });
   idg::SubTables tables = join(pieces, n_threads);
   idg::keep_pass(limits, tables);
-  if (block.aterms.jones.size() == 0) idg::merge_small(limits, tables);
+  if (block.aterms.jones.size() == 0) idg::merge_small(limits, n_threads, tables);
 
-  Partition result;
-  for (std::size_t i = 0; i < tables.tasks.size(); ++i) {
-    tables.boxes[i].centre(tables.tasks[i]);
-    result.n_visibilities += tables.tasks[i].n_visibilities;
-  }
-  result.tasks = std::move(tables.tasks);
-  result.runs = std::move(tables.runs);
-  std::sort(result.tasks.begin(), result.tasks.end(), [](const SubgridTask& a, const SubgridTask& b) {
-    return std::tuple(a.layer, a.centre_v, a.centre_u, a.first_run) <
-           std::tuple(b.layer, b.centre_v, b.centre_u, b.first_run);
+  struct Place {
+    std::uint32_t layer, index;
+    std::int64_t v, u;
+  };
+  std::vector<Place> order(tables.tasks.size());
+  for_each_piece(n_threads, order.size(), [&](std::size_t i) {
+    SubgridTask& task = tables.tasks[i];
+    tables.boxes[i].centre(task);
+    order[i] = {static_cast<std::uint32_t>(task.layer), static_cast<std::uint32_t>(i), task.centre_v,
+                task.centre_u};
   });
+  idg::parallel_sort(n_threads, order, [](const Place& a, const Place& b) {
+    return std::tie(a.layer, a.v, a.u, a.index) < std::tie(b.layer, b.v, b.u, b.index);
+  });
+  Partition result;
+  result.tasks.resize(order.size());
+  for_each_piece(n_threads, order.size(),
+                 [&](std::size_t i) { result.tasks[i] = tables.tasks[order[i].index]; });
+  for (const SubgridTask& task : result.tasks) result.n_visibilities += task.n_visibilities;
+  result.runs = std::move(tables.runs);
   return result;
 }
 

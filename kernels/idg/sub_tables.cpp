@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kernels/idg/parallel_sort.h"
 #include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
 
@@ -254,7 +255,7 @@ void cut_sub_tables(const IdgPlan& plan, const GridBlock& block, const SubgridLi
   Cutter(plan, block, limits, row_data, out).cut(rows);
 }
 
-void merge_small(const SubgridLimits& limits, SubTables& tables) {
+void merge_small(const SubgridLimits& limits, unsigned n_threads, SubTables& tables) {
   // Subgrids with fewer cost more for themselves than for their visibilities.
   constexpr std::size_t few = SubgridLimits::kMostVisibilities / 4;
   // By squares of their middles, a little smaller than a subgrid holds, so that most of a square fits
@@ -263,58 +264,75 @@ void merge_small(const SubgridLimits& limits, SubTables& tables) {
   struct Small {
     std::uint32_t layer;
     std::int32_t v, u;
+    std::uint32_t index;
     double w;
-    std::size_t index;
   };
   std::vector<Small> small;
+  std::vector<std::uint32_t> large;
   for (std::size_t i = 0; i < tables.tasks.size(); ++i) {
-    if (tables.tasks[i].n_visibilities >= few) continue;
+    const auto index = static_cast<std::uint32_t>(i);
+    if (tables.tasks[i].n_visibilities >= few) {
+      large.push_back(index);
+      continue;
+    }
     const UvwBox& box = tables.boxes[i];
     small.push_back({static_cast<std::uint32_t>(tables.tasks[i].layer),
                      static_cast<std::int32_t>(std::floor((box.least_v + box.most_v) / 2 / square + 0.5)),
                      static_cast<std::int32_t>(std::floor((box.least_u + box.most_u) / 2 / square + 0.5)),
-                     box.least_w + box.most_w, i});
+                     index, box.least_w + box.most_w});
   }
   if (small.size() < 2) return;
-  std::sort(small.begin(), small.end(), [](const Small& a, const Small& b) {
+  parallel_sort(n_threads, small, [](const Small& a, const Small& b) {
     return std::tie(a.layer, a.v, a.u, a.w, a.index) < std::tie(b.layer, b.v, b.u, b.w, b.index);
   });
 
+  // Neighbours of the order are joined while a subgrid holds them; each group's tasks are consecutive in
+  // `small`.
   SubTables merged;
-  std::vector<bool> moved(tables.tasks.size(), false);
-  auto append = [&](const SubgridTask& task) {
-    const auto first = tables.runs.begin() + static_cast<std::ptrdiff_t>(task.first_run);
-    merged.runs.insert(merged.runs.end(), first, first + static_cast<std::ptrdiff_t>(task.n_runs));
+  std::vector<std::size_t> first_small;
+  std::size_t n_runs = 0;
+  auto open_task = [&](std::uint32_t index) {
+    merged.tasks.push_back(tables.tasks[index]);
+    merged.tasks.back().first_run = n_runs;
+    merged.boxes.push_back(tables.boxes[index]);
+    n_runs += tables.tasks[index].n_runs;
   };
-  merged.runs.reserve(tables.runs.size());
-  for (const Small& item : small) {
-    const std::size_t i = item.index;
-    const SubgridTask& task = tables.tasks[i];
-    moved[i] = true;
+  for (std::size_t i = 0; i < small.size(); ++i) {
+    const SubgridTask& task = tables.tasks[small[i].index];
     if (!merged.tasks.empty()) {
       SubgridTask& open = merged.tasks.back();
-      const UvwBox joined = merged.boxes.back().joined(tables.boxes[i]);
+      const UvwBox joined = merged.boxes.back().joined(tables.boxes[small[i].index]);
       if (open.layer == task.layer && limits.holds(joined, open.layer) &&
           open.n_visibilities + task.n_visibilities <= SubgridLimits::kMostVisibilities) {
         open.n_runs += task.n_runs;
         open.n_visibilities += task.n_visibilities;
         merged.boxes.back() = joined;
-        append(task);
+        n_runs += task.n_runs;
         continue;
       }
     }
-    merged.tasks.push_back(task);
-    merged.tasks.back().first_run = merged.runs.size();
-    merged.boxes.push_back(tables.boxes[i]);
-    append(task);
+    first_small.push_back(i);
+    open_task(small[i].index);
   }
-  for (std::size_t i = 0; i < tables.tasks.size(); ++i) {
-    if (moved[i]) continue;
-    merged.tasks.push_back(tables.tasks[i]);
-    merged.tasks.back().first_run = merged.runs.size();
-    merged.boxes.push_back(tables.boxes[i]);
-    append(tables.tasks[i]);
-  }
+  const std::size_t n_groups = first_small.size();
+  first_small.push_back(small.size());
+  for (const std::uint32_t index : large) open_task(index);
+
+  merged.runs.resize(n_runs);
+  constexpr std::size_t at_once = 1024;
+  parallel_for(n_threads, (merged.tasks.size() + at_once - 1) / at_once, [&](std::size_t piece, unsigned) {
+    for (std::size_t i = piece * at_once; i < std::min(merged.tasks.size(), (piece + 1) * at_once); ++i) {
+      VisibilityRun* to = &merged.runs[merged.tasks[i].first_run];
+      auto append = [&](std::uint32_t index) {
+        const VisibilityRun* from = &tables.runs[tables.tasks[index].first_run];
+        to = std::copy(from, from + tables.tasks[index].n_runs, to);
+      };
+      if (i >= n_groups)
+        append(large[i - n_groups]);
+      else
+        for (std::size_t k = first_small[i]; k < first_small[i + 1]; ++k) append(small[k].index);
+    }
+  });
   tables = std::move(merged);
 }
 

@@ -67,6 +67,6 @@ void keep_pass(const SubgridLimits& limits, SubTables& tables);
 
 /// Joins tasks with few visibilities that lie close to each other, whatever their baselines. For blocks
 /// without A-terms.
-void merge_small(const SubgridLimits& limits, SubTables& tables);
+void merge_small(const SubgridLimits& limits, unsigned n_threads, SubTables& tables);
 
 }  // namespace apsyn::idg
