@@ -144,8 +144,8 @@ double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
     pixel_ns = 0.02;
     cell_ns = 0.05;
   } else {
-    visibility_ns = single ? (2 + 1.75 * planes) * terms : side2 * planes * 0.2 * terms;
-    pixel_ns = 10;
+    visibility_ns = (single ? 2 + 1.75 * planes : 5 + 12 * planes) * terms;
+    pixel_ns = single ? 10 : 30;
     cell_ns = 65;
   }
   return 1e-9 * (work.n_visibilities * visibility_ns +
