@@ -2,6 +2,8 @@
 // Row-major array views and owning buffers, the one array type of both backends.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,21 @@
 #include <type_traits>
 
 namespace apsyn {
+
+inline constexpr std::size_t kHugePageBytes = 2u << 20;
+
+/// Aligned to a cache line; large memory to huge pages, which the kernel is asked for: they cost far fewer
+/// faults.
+inline void* allocate_aligned(std::size_t bytes) {
+  const std::size_t alignment = bytes >= 4 * kHugePageBytes ? kHugePageBytes : 64;
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded);
+#ifdef MADV_HUGEPAGE
+  if (memory != nullptr && alignment == kHugePageBytes)
+    madvise(memory, rounded, MADV_HUGEPAGE);  // only a hint
+#endif
+  return memory;
+}
 
 /// A non-owning row-major view; the last index is contiguous. Construction from a span checks the size.
 template <class T, std::size_t Rank>
@@ -97,9 +114,9 @@ class Buffer {
       if (__builtin_mul_overflow(n, extent, &n)) throw std::bad_array_new_length();
     if (n > capacity_) {
       std::size_t bytes;
-      if (__builtin_mul_overflow(n, sizeof(T), &bytes) || bytes > SIZE_MAX - 64)
+      if (__builtin_mul_overflow(n, sizeof(T), &bytes) || bytes > SIZE_MAX - kHugePageBytes)
         throw std::bad_array_new_length();
-      void* raw = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+      void* raw = allocate_aligned(bytes);
       if (raw == nullptr) throw std::bad_alloc();
       data_.reset(static_cast<T*>(raw));
       capacity_ = n;
