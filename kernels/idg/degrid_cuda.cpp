@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "kernels/common/cuda_fft.h"
+#include "kernels/common/device_transfer.h"
+#include "kernels/idg/cuda_model.h"
 #include "kernels/idg/degrid_chunks.h"
-#include "kernels/idg/layer_grids.cuh"
 #endif
 
 namespace apsyn {
@@ -53,6 +54,7 @@ class Implementation final : public CudaDegridder {
     g.half_w_lambda = plan.half_w_lambda;
     g.kernel_beta = plan.kernel_beta;
     upload_tables();
+    model_ = make_cuda_model<T>(plan, setup);
     const std::size_t task_bytes = side * side * std::size_t(g.n_outputs) *
                                    std::size_t(g.n_image_planes + g.n_planes) * sizeof(ComplexOf<T>);
     limits_.tasks = std::clamp<std::size_t>(kSubgridBytes / task_bytes, 1, 16384);
@@ -66,7 +68,7 @@ class Implementation final : public CudaDegridder {
         images.extent(2) != plan_.image.n_x)
       throw std::invalid_argument("degridder: the model's planes are not the setup's");
     select_device();
-    grids_.set_model(plan_, setup_.n_threads, images);
+    model_->set(images);
     layers_ = {};
   }
 
@@ -74,7 +76,7 @@ class Implementation final : public CudaDegridder {
     if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
     select_device();
     geometry_.n_layers = int(n_layers);
-    seconds_.layers += grids_.transform(plan_, geometry_, {first_layer, n_layers});
+    seconds_.layers += model_->begin_pass(geometry_, {first_layer, n_layers});
     layers_ = {first_layer, n_layers};
   }
 
@@ -145,7 +147,7 @@ class Implementation final : public CudaDegridder {
     std::vector<Times> times(chunks.chunks.size());
     for (std::size_t i = 0; i < chunks.chunks.size(); ++i) {
       const Chunk& chunk = chunks.chunks[i];
-      predict_chunk(chunk, shape, tasks + chunk.first_task, units, i % 2, times[i]);
+      predict_chunk(chunk, shape, lists, tasks + chunk.first_task, units, i % 2, times[i]);
       if (i > 0) {
         copied_[(i - 1) % 2].wait();
         add_chunk(parts, lists, chunks.chunks[i - 1], host_predicted_[(i - 1) % 2].get(), setup_.n_threads,
@@ -206,11 +208,12 @@ class Implementation final : public CudaDegridder {
     return task;
   }
 
-  void predict_chunk(const Chunk& chunk, ShapeTask<T> shape, const Task* tasks, const Unit* const* units,
-                     std::size_t slot, Times& times) {
+  void predict_chunk(const Chunk& chunk, ShapeTask<T> shape, const TaskLists& lists, const Task* tasks,
+                     const Unit* const* units, std::size_t slot, Times& times) {
     const int n_tasks = int(chunk.n_tasks);
     times.begin.record(nullptr);
-    launch_cut<T>({geometry_, grids_.data(), uv_phase_.data(), tasks, n_tasks, subgrids_.data()}, nullptr);
+    model_->cut({geometry_, nullptr, uv_phase_.data(), tasks, n_tasks, subgrids_.data()},
+                {lists.tasks.data() + chunk.first_task, chunk.n_tasks});
     fft_->execute(subgrids_.data(), CUFFT_FORWARD);  // exponent -1
     shape.geometry = geometry_;
     shape.subgrids = subgrids_.data();
@@ -267,7 +270,7 @@ class Implementation final : public CudaDegridder {
   std::unique_ptr<std::complex<T>[], FreePinned> host_predicted_[2];
   Upload<ComplexOf<T>> predicted_[2], subgrids_, pixels_, uv_phase_, mix_;
   Upload<double> uvw_, path_, wavenumber_, taper_, n_from_middle_;
-  CudaLayerGrids<T> grids_;
+  std::unique_ptr<CudaModel<T>> model_;
   Upload<float> n_of_x_, n_of_y_, residual_, scale_;
   Upload<AtermMatrix<float>> jones_;
   Upload<Prepared<T>> prepared_;

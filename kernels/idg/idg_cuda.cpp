@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA gridder: the host cuts blocks into tasks (partition.h), the device does the rest, range by range
-// of tasks. grid() returns when the device has been told; blocks alternate between two sets of arrays, so
-// that one travels while the device sums the other. All layers of a pass stay in device memory.
+// The CUDA gridder: the host cuts blocks into tasks (partition.h), the device makes their subgrids, range by
+// range of tasks, and hands them to the grids (cuda_grids.h). Blocks alternate between two sets of arrays, so
+// that one travels while the device sums the other.
 #include "kernels/idg/idg_cuda.h"
 
 #include "libcore/core/error.h"
@@ -17,10 +17,10 @@
 #include "kernels/common/cuda_fft.h"
 #include "kernels/common/device_array.h"
 #include "kernels/idg/cuda_block.h"
+#include "kernels/idg/cuda_grids.h"
 #include "kernels/idg/cuda_sums.h"
 #include "kernels/idg/cuda_tables.h"
 #include "kernels/idg/cuda_tasks.h"
-#include "kernels/idg/layer_transform.h"
 #include "kernels/idg/partition.h"
 #endif
 
@@ -50,11 +50,7 @@ class CudaGridder final : public Gridder {
     n_planes_ = setup.n_planes();
     n_outputs_ = sums_.ways().w_kernel ? plan.n_terms : 1;
     to_device(n_from_middle_, n_table(plan_, plan_.settings.subgrid / 2));
-    std::vector<std::complex<T>> phases;
-    for (const std::complex<double>& phase : uv_phases(plan_)) phases.emplace_back(phase);
-    to_device(uv_phase_, phases);
-    images_ = DeviceArray<double>(n_planes_ * plan.image.n_y * plan.image.n_x);
-    cuda_check(cudaMemset(images_.data(), 0, images_.size() * sizeof(double)), "clearing the images");
+    grids_ = make_cuda_grids<T>(plan, setup, n_outputs_, stream_.get());
 
     const std::size_t subgrid_values = n_planes_ * n_outputs_ * side_ * side_;
     range_tasks_ = std::clamp<std::size_t>(
@@ -78,15 +74,7 @@ class CudaGridder final : public Gridder {
     if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
     select(device_);
     layers_ = {first_layer, n_layers};
-    const std::size_t size = n_layers * n_planes_ * plan_.n_v * plan_.n_u;
-    if (grids_.size() < size) {
-      grids_ = DeviceArray<ComplexOf<T>>();
-      grids_ = DeviceArray<ComplexOf<T>>(size);
-    }
-    cuda_check(cudaMemsetAsync(grids_.data(), 0, size * sizeof(ComplexOf<T>), stream_.get()),
-               "clearing the grids");
-    layer_used_.assign(n_layers, false);
-    placer_ = std::make_unique<TilePlacer>(plan_, n_outputs_, layers_);
+    grids_->begin_pass(layers_);
   }
 
   GridCounts grid(const GridBlock& block) override {
@@ -123,36 +111,13 @@ class CudaGridder final : public Gridder {
 
   void end_pass() override {
     select(device_);
-    const std::size_t cells = plan_.n_v * plan_.n_u;
-    DeviceArray<double2> work(cells);
-    CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, CUFFT_Z2Z);
-    fft.use(stream_.get());
-    const double n_shift = sums_.ways().w_kernel ? 1 - plan_.n_middle : 0;
-    for (std::size_t layer = 0; layer < layers_.n; ++layer) {
-      if (!layer_used_[layer]) continue;
-      for (std::size_t plane = 0; plane < n_planes_; ++plane) {
-        launch_widen<T>(grids_.data() + (layer * n_planes_ + plane) * cells, work.data(), cells,
-                        stream_.get());
-        fft.execute(work.data(), CUFFT_FORWARD);
-        launch_screen({work.data(), images_.data() + plane * plan_.image.n_y * plan_.image.n_x,
-                       int(plan_.image.n_x), int(plan_.image.n_y), int(plan_.n_u), int(plan_.n_v),
-                       plan_.image.cell_rad, plan_.layer_w_lambda(layers_.first + layer), n_shift},
-                      stream_.get());
-      }
-    }
-    cuda_check(cudaStreamSynchronize(stream_.get()), "gridding");
+    grids_->end_pass();
     layers_.n = 0;
   }
 
   Buffer<double, 3> take_images() override {
     select(device_);
-    Buffer<double, 3> images({n_planes_, plan_.image.n_y, plan_.image.n_x});
-    cuda_check(
-        cudaMemcpy(images.data(), images_.data(), images.size() * sizeof(double), cudaMemcpyDeviceToHost),
-        "copying images back");
-    const LayerTransform transform(plan_, setup_.n_threads);
-    for (std::size_t plane = 0; plane < n_planes_; ++plane) transform.correct(images.view()[plane]);
-    return images;
+    return grids_->take_images();
   }
 
  private:
@@ -172,7 +137,7 @@ class CudaGridder final : public Gridder {
               (list.way[first + n] == work.way && n_slots + list.tasks[first + n].n_slots <= most_slots)));
       work.tasks = {first, n};
       work.first_tile = overlaps.tiles.size();
-      placer_->place(list, work.tasks, overlaps, layer_used_);
+      grids_->place(list, work.tasks, overlaps);
       work.n_tiles = overlaps.tiles.size() - work.first_tile;
       if (sums_.ways().tensor) select_tasks(list, work, selected);
       ranges.push_back(work);
@@ -256,20 +221,7 @@ class CudaGridder final : public Gridder {
     launch_images(image, stream_.get());
     const auto& fft = work.tasks.n <= few_tasks_ ? few_fft_ : many_fft_;
     fft->execute(subgrids_.data(), CUFFT_INVERSE);  // exponent +1
-    AddTask<T> add{};
-    add.subgrids = subgrids_.data();
-    add.uv_phase = uv_phase_.data();
-    add.placements = on_device.placements.data() + first;
-    add.entries = on_device.entries.data();
-    add.tiles = on_device.tiles.data() + work.first_tile;
-    add.n_tiles = int(work.n_tiles);
-    add.n_planes = int(n_planes_);
-    add.n_outputs = int(n_outputs_);
-    add.side = side_;
-    add.n_u = int(plan_.n_u);
-    add.n_v = int(plan_.n_v);
-    add.grids = grids_.data();
-    if (add.n_tiles > 0) launch_add(add, stream_.get());
+    grids_->add({subgrids_.data(), list, work, on_device});
   }
 
   int device_;
@@ -279,17 +231,14 @@ class CudaGridder final : public Gridder {
   int side_ = 0;
   std::size_t n_planes_ = 0, n_outputs_ = 1, range_tasks_ = 0, few_tasks_ = 0;
   LayerRange layers_;
-  std::vector<bool> layer_used_;
   CopyStream stream_;
   Uploader uploader_;
   std::array<DeviceBlock, 2> blocks_;
   std::map<std::uint64_t, DeviceRows> kept_;  ///< [block id]
   std::size_t next_block_ = 0;
-  std::unique_ptr<TilePlacer> placer_;
   DeviceArray<double> n_from_middle_;
-  DeviceArray<ComplexOf<T>> uv_phase_;
-  DeviceArray<ComplexOf<T>> subgrids_, grids_;
-  DeviceArray<double> images_;                     ///< [plane][y][x]
+  DeviceArray<ComplexOf<T>> subgrids_;
+  std::unique_ptr<CudaGrids<T>> grids_;
   std::unique_ptr<CudaFft2d> many_fft_, few_fft_;  ///< of range_tasks_ and of few_tasks_
 };
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the CUDA gridder's layers live: subgrids are handed over range by range, images come out. For host
+// code with CUDA only.
+#pragma once
+
+#include <memory>
+
+#include "kernels/idg/cuda_block.h"
+#include "kernels/idg/cuda_sums.h"
+#include "kernels/idg/idg.h"
+
+namespace apsyn::idg_cuda {
+
+/// The subgrids of a range of tasks, once the stream gets there.
+template <class T>
+struct SubgridRange {
+  const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed, FFT order
+  const TaskList& list;
+  const RangeWork& work;
+  const DeviceBlock& on_device;
+};
+
+template <class T>
+class CudaGrids {
+ public:
+  virtual ~CudaGrids() = default;
+  /// Empty grids for these layers.
+  virtual void begin_pass(const LayerRange& layers) = 0;
+  /// Appends to `overlaps` what the device must be told of where a range's subgrids go.
+  virtual void place(const TaskList& list, const TaskRange& range, Overlaps& overlaps) = 0;
+  /// Work given to the stream afterwards may change the subgrids.
+  virtual void add(const SubgridRange<T>& range) = 0;
+  /// Transforms the pass's layers and adds them to the images.
+  virtual void end_pass() = 0;
+  /// Gridder::take_images().
+  virtual Buffer<double, 3> take_images() = 0;
+};
+
+/// On the current device; all of its work goes into the stream, which outlives it.
+template <class T>
+std::unique_ptr<CudaGrids<T>> make_cuda_grids(const IdgPlan& plan, const IdgSetup& setup,
+                                              std::size_t n_outputs, cudaStream_t stream);
+
+}  // namespace apsyn::idg_cuda

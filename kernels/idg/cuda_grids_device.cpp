@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Layers in device memory: the device adds subgrids and transforms layers.
+#ifdef APSYN_CUDA
+#include <complex>
+#include <vector>
+
+#include "kernels/common/cuda_fft.h"
+#include "kernels/idg/cuda_grids.h"
+#include "kernels/idg/cuda_tables.h"
+#include "kernels/idg/layer_transform.h"
+
+namespace apsyn::idg_cuda {
+namespace {
+
+template <class T>
+class DeviceGrids final : public CudaGrids<T> {
+ public:
+  DeviceGrids(const IdgPlan& plan, const IdgSetup& setup, std::size_t n_outputs, cudaStream_t stream)
+      : plan_(plan),
+        n_threads_(setup.n_threads),
+        n_planes_(setup.n_planes()),
+        n_outputs_(n_outputs),
+        stream_(stream),
+        images_(n_planes_ * plan.image.n_y * plan.image.n_x) {
+    std::vector<std::complex<T>> phases;
+    for (const std::complex<double>& phase : uv_phases(plan_)) phases.emplace_back(phase);
+    to_device(uv_phase_, phases);
+    cuda_check(cudaMemset(images_.data(), 0, images_.size() * sizeof(double)), "clearing the images");
+  }
+
+  void begin_pass(const LayerRange& layers) override {
+    layers_ = layers;
+    const std::size_t size = layers.n * n_planes_ * plan_.n_v * plan_.n_u;
+    if (grids_.size() < size) {
+      grids_ = DeviceArray<ComplexOf<T>>();
+      grids_ = DeviceArray<ComplexOf<T>>(size);
+    }
+    cuda_check(cudaMemsetAsync(grids_.data(), 0, size * sizeof(ComplexOf<T>), stream_), "clearing the grids");
+    layer_used_.assign(layers.n, false);
+    placer_ = std::make_unique<TilePlacer>(plan_, n_outputs_, layers_);
+  }
+
+  void place(const TaskList& list, const TaskRange& range, Overlaps& overlaps) override {
+    placer_->place(list, range, overlaps, layer_used_);
+  }
+
+  void add(const SubgridRange<T>& range) override {
+    AddTask<T> add{};
+    add.subgrids = range.subgrids;
+    add.uv_phase = uv_phase_.data();
+    add.placements = range.on_device.placements.data() + range.work.tasks.first;
+    add.entries = range.on_device.entries.data();
+    add.tiles = range.on_device.tiles.data() + range.work.first_tile;
+    add.n_tiles = int(range.work.n_tiles);
+    add.n_planes = int(n_planes_);
+    add.n_outputs = int(n_outputs_);
+    add.side = int(plan_.settings.subgrid);
+    add.n_u = int(plan_.n_u);
+    add.n_v = int(plan_.n_v);
+    add.grids = grids_.data();
+    if (add.n_tiles > 0) launch_add(add, stream_);
+  }
+
+  void end_pass() override {
+    const std::size_t cells = plan_.n_v * plan_.n_u;
+    DeviceArray<double2> work(cells);
+    CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, CUFFT_Z2Z);
+    fft.use(stream_);
+    const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
+    for (std::size_t layer = 0; layer < layers_.n; ++layer) {
+      if (!layer_used_[layer]) continue;
+      for (std::size_t plane = 0; plane < n_planes_; ++plane) {
+        launch_widen<T>(grids_.data() + (layer * n_planes_ + plane) * cells, work.data(), cells, stream_);
+        fft.execute(work.data(), CUFFT_FORWARD);
+        launch_screen({work.data(), images_.data() + plane * plan_.image.n_y * plan_.image.n_x,
+                       int(plan_.image.n_x), int(plan_.image.n_y), int(plan_.n_u), int(plan_.n_v),
+                       plan_.image.cell_rad, plan_.layer_w_lambda(layers_.first + layer), n_shift},
+                      stream_);
+      }
+    }
+    cuda_check(cudaStreamSynchronize(stream_), "gridding");
+  }
+
+  Buffer<double, 3> take_images() override {
+    Buffer<double, 3> images({n_planes_, plan_.image.n_y, plan_.image.n_x});
+    cuda_check(
+        cudaMemcpy(images.data(), images_.data(), images.size() * sizeof(double), cudaMemcpyDeviceToHost),
+        "copying images back");
+    for (std::size_t plane = 0; plane < n_planes_; ++plane)
+      correct_image(plan_, n_threads_, images.view()[plane]);
+    return images;
+  }
+
+ private:
+  IdgPlan plan_;
+  unsigned n_threads_;
+  std::size_t n_planes_, n_outputs_;
+  cudaStream_t stream_;
+  LayerRange layers_;
+  std::vector<bool> layer_used_;
+  std::unique_ptr<TilePlacer> placer_;
+  DeviceArray<ComplexOf<T>> uv_phase_, grids_;
+  DeviceArray<double> images_;  ///< [plane][y][x]
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<CudaGrids<T>> make_cuda_grids(const IdgPlan& plan, const IdgSetup& setup,
+                                              std::size_t n_outputs, cudaStream_t stream) {
+  return std::make_unique<DeviceGrids<T>>(plan, setup, n_outputs, stream);
+}
+
+template std::unique_ptr<CudaGrids<float>> make_cuda_grids(const IdgPlan&, const IdgSetup&, std::size_t,
+                                                           cudaStream_t);
+template std::unique_ptr<CudaGrids<double>> make_cuda_grids(const IdgPlan&, const IdgSetup&, std::size_t,
+                                                            cudaStream_t);
+
+}  // namespace apsyn::idg_cuda
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the CUDA degridder's layers live: a model's images go in, tasks' cells come out. For host code with
+// CUDA only.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "kernels/idg/degrid_kernels.cuh"
+#include "kernels/idg/idg.h"
+#include "kernels/idg/partition.h"
+
+namespace apsyn::idg_degrid {
+
+template <class T>
+class CudaModel {
+ public:
+  virtual ~CudaModel() = default;
+  /// images [plane][y][x]; NaN and pixels beyond the horizon count as 0.
+  virtual void set(View<const double, 3> images) = 0;
+  /// Transforms these layers, in float64 whatever the grids' precision: the division by the taper would
+  /// magnify rounding. Returns the seconds that it took.
+  virtual double begin_pass(const Geometry& geometry, const LayerRange& layers) = 0;
+  /// What launch_cut() does, in the null stream; `tasks` are those of `cut` on the host, cut.grids is not
+  /// looked at.
+  virtual void cut(CutTask<T> cut, std::span<const Task> tasks) = 0;
+};
+
+/// On the current device.
+template <class T>
+std::unique_ptr<CudaModel<T>> make_cuda_model(const IdgPlan& plan, const IdgSetup& setup);
+
+}  // namespace apsyn::idg_degrid

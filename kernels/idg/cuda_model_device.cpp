@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Layers in device memory: the device transforms the model and cuts the cells.
+#ifdef APSYN_CUDA
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/common/cuda_fft.h"
+#include "kernels/common/device_transfer.h"
+#include "kernels/idg/cuda_model.h"
+#include "kernels/idg/layer_transform.h"
+
+namespace apsyn::idg_degrid {
+namespace {
+
+template <class T>
+class DeviceModel final : public CudaModel<T> {
+ public:
+  DeviceModel(const IdgPlan& plan, unsigned n_threads) : plan_(plan), n_threads_(n_threads) {}
+
+  void set(View<const double, 3> images) override {
+    Buffer<double, 3> corrected(images.shape());
+    std::copy(images.begin(), images.end(), corrected.begin());
+    n_planes_ = images.extent(0);
+    for (std::size_t plane = 0; plane < n_planes_; ++plane)
+      correct_image(plan_, n_threads_, corrected.view()[plane]);
+    for (double& pixel : corrected)
+      if (std::isnan(pixel)) pixel = 0;
+    model_.copy(corrected.data(), corrected.size());
+  }
+
+  double begin_pass(const Geometry& geometry, const LayerRange& layers) override {
+    if (n_planes_ == 0) throw std::logic_error("degridder: a pass without a model");
+    const std::size_t cells = plan_.n_v * plan_.n_u, size = layers.n * n_planes_ * cells;
+    if (grids_.size() < size) {
+      grids_ = DeviceArray<ComplexOf<T>>();
+      grids_ = DeviceArray<ComplexOf<T>>(size);
+    }
+    const DeviceArray<double2> work(cells);
+    const CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, CUFFT_Z2Z);
+    const double n_shift = geometry.w_kernel ? 1 - plan_.n_middle : 0;
+    Event begin, end;
+    begin.record(nullptr);
+    for (std::size_t layer = 0; layer < layers.n; ++layer)
+      for (std::size_t plane = 0; plane < n_planes_; ++plane) {
+        launch_model({geometry, model_.data() + plane * plan_.image.n_y * plan_.image.n_x, work.data(),
+                      plan_.layer_w_lambda(layers.first + layer), n_shift},
+                     nullptr);
+        fft.execute(work.data(), CUFFT_INVERSE);  // exponent +1
+        launch_narrow<T>(work.data(), grids_.data() + (layer * n_planes_ + plane) * cells, cells, nullptr);
+      }
+    end.record(nullptr);
+    end.wait();
+    return end.seconds_since(begin);
+  }
+
+  void cut(CutTask<T> cut, std::span<const Task>) override {
+    cut.grids = grids_.data();
+    launch_cut(cut, nullptr);
+  }
+
+ private:
+  IdgPlan plan_;
+  unsigned n_threads_;
+  std::size_t n_planes_ = 0;
+  Upload<double> model_;             ///< [plane][y][x]
+  DeviceArray<ComplexOf<T>> grids_;  ///< [layer][plane][v][u], cell k at index k mod n
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<CudaModel<T>> make_cuda_model(const IdgPlan& plan, const IdgSetup& setup) {
+  return std::make_unique<DeviceModel<T>>(plan, setup.n_threads);
+}
+
+template std::unique_ptr<CudaModel<float>> make_cuda_model(const IdgPlan&, const IdgSetup&);
+template std::unique_ptr<CudaModel<double>> make_cuda_model(const IdgPlan&, const IdgSetup&);
+
+}  // namespace apsyn::idg_degrid
+#endif  // APSYN_CUDA
