@@ -16,11 +16,7 @@
 
 #include <cmath>
 
-#ifdef __CUDACC__
-#define APSYN_HOST_DEVICE __host__ __device__ __forceinline__
-#else
-#define APSYN_HOST_DEVICE inline
-#endif
+#include "kernels/common/host_device.h"
 
 namespace apsyn {
 
