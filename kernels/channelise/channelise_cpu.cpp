@@ -126,10 +126,11 @@ void Channeliser::fill_validity(std::int64_t first, SpectraBlock& block) const {
   const auto span = static_cast<std::int64_t>(plan_.n_span());
   const auto from = first_of(first);
   const auto to = first_of(first + static_cast<std::int64_t>(block.n_spectra) - 1) + span;
-  const bool per_channel = store_->may_lack_finite();
+  const bool per_channel = store_->validity().may_lack_finite();
   const bool any_flagged =
       std::any_of(plan_.flagged.begin(), plan_.flagged.end(), [](auto f) { return f != 0; });
-  block.all_valid = !per_channel && !any_flagged && store_->all_valid(from - max_shift_, to + max_shift_);
+  block.all_valid =
+      !per_channel && !any_flagged && store_->validity().all_valid(from - max_shift_, to + max_shift_);
   const std::size_t n_rows = per_channel ? block.n_chan : 1;
   block.valid.resize({n_rows, plan_.n_ant, block.n_spectra});
   if (block.all_valid) {
@@ -142,10 +143,10 @@ void Channeliser::fill_validity(std::int64_t first, SpectraBlock& block) const {
       const std::int64_t spectrum = first + static_cast<std::int64_t>(i);
       double delay_s;
       const std::int64_t begin = first_of(spectrum) - shift_of(ant, spectrum, delay_s);
-      if (!store_->valid(begin, begin + span, ant)) continue;
+      if (!store_->validity().valid(begin, begin + span, ant)) continue;
       for (std::size_t row = 0; row < n_rows; ++row)
         block.valid(row, ant, i) =
-            !per_channel || store_->finite(begin, begin + span, block.first_chan + row, ant);
+            !per_channel || store_->validity().finite(begin, begin + span, block.first_chan + row, ant);
     }
   });
 }

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "kernels/common/spectra.h"
+#include "kernels/correlate/pair_counts.h"
 #include "libcore/core/visibility.h"
 
 namespace apsyn {
@@ -70,13 +71,12 @@ class Correlator {
   std::int64_t count(std::size_t input_chan, std::size_t ant1, std::size_t ant2) const;
 
  private:
-  void add_counts(const SpectraBlock& block);
   std::size_t sum_index(std::size_t channel, std::size_t i, std::size_t j) const;
 
   CorrelatorPlan plan_;
-  std::size_t rows_ = 0;            // of all panels of a channel
-  Buffer<double, 2> sums_;          // [channel][see above]
-  Buffer<std::int64_t, 2> counts_;  // [input chan][ant1 <= ant2, row-major]
+  std::size_t rows_ = 0;    // of all panels of a channel
+  Buffer<double, 2> sums_;  // [channel][see above]
+  PairCounts counts_;
 };
 
 /// Drives F and X over whole integrations: blocks start at the integration's start and have a fixed length,
