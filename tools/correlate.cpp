@@ -6,6 +6,7 @@
 #include "tools/correlate/describe.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
+#include "tools/correlate/sample_report.h"
 
 namespace apsyn {
 namespace {
@@ -39,6 +40,8 @@ void run(Tool& tool, CorrelateOptions& options) {
   Integrator integrator(channeliser, correlator, plan.x, plan.integration);
   const auto sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);
 
+  SampleCounter counter(plan.header);
+
   tool.stage("correlate");
   bool ended = false, any_data = false;
   double data_s = 0;
@@ -50,6 +53,7 @@ void run(Tool& tool, CorrelateOptions& options) {
       [&](Item& item) {
         if (ended) return false;
         item.last = ended = !voltages.read(item.block, plan.gulp_samples);
+        if (!item.last) counter.add(item.block);
         return true;
       },
       [&](Item& item) {
@@ -76,10 +80,12 @@ void run(Tool& tool, CorrelateOptions& options) {
         for (std::size_t i = 0; i < item.n_records; ++i) sink->write(item.records[i], item.covered_s[i]);
       });
   tool.stage("close");
+  const std::vector<std::string> sample_lines = report_samples(counter.counts(), plan.header);
   if (!any_data)
     throw FailureError(
         "{}: no usable data: every sample is missing or flagged, or there is less than one spectrum",
         voltages.reader.name());
+  sink->add_history(sample_lines);
   sink->commit();
   tool.report_rate(data_s, "s of data");
 }

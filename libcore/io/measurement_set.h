@@ -97,6 +97,8 @@ class MeasurementSetWriter {
   MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite);
   ~MeasurementSetWriter();
   void write(const MsWriteRows& rows);
+  /// More HISTORY rows, behind those of the description; before commit().
+  void add_history(const std::vector<std::string>& lines);
   void commit();
 
  private:

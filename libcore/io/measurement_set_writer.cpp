@@ -277,6 +277,11 @@ void MeasurementSetWriter::write(const MsWriteRows& rows) {
   range.last_s = is_first ? end_s : std::max(range.last_s, end_s);
 }
 
+void MeasurementSetWriter::add_history(const std::vector<std::string>& lines) {
+  auto& history = state_->description.history;
+  history.insert(history.end(), lines.begin(), lines.end());
+}
+
 void MeasurementSetWriter::commit() {
   with_output(state_->pending.target(), [&] {
     fill_times_and_history(*state_->ms, state_->description, state_->range);

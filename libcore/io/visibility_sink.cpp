@@ -20,6 +20,7 @@ class StreamSink final : public VisibilitySink {
   StreamSink(const std::string& path, const VisibilityHeader& header, bool overwrite)
       : writer_(path, header, overwrite) {}
   void write(const VisibilityRecord& record, double) override { writer_.write(record); }
+  void add_history(const std::vector<std::string>&) override {}
   void commit() override { writer_.commit(); }
 
  private:
@@ -71,6 +72,7 @@ class MeasurementSetSink final : public VisibilitySink {
     rows.data = header_.phase_centre ? record.data.view() : turned_from_zenith(record, rotation[2]);
     writer_.write(rows);
   }
+  void add_history(const std::vector<std::string>& lines) override { writer_.add_history(lines); }
   void commit() override { writer_.commit(); }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "libcore/core/visibility.h"
 
@@ -14,6 +15,8 @@ class VisibilitySink {
   virtual ~VisibilitySink() = default;
   /// `covered_s`: how much of the integration the stream reached, less than a whole one at its end only.
   virtual void write(const VisibilityRecord& record, double covered_s) = 0;
+  /// Adds HISTORY rows to a Measurement Set. A stream's header is written already: it drops them.
+  virtual void add_history(const std::vector<std::string>& lines) = 0;
   virtual void commit() = 0;
 };
 

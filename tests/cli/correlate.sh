@@ -42,6 +42,14 @@ run correlate tiny.dada --phase-centre none --flag-antennas b -o flagged.vis
 { header 4096 && for ((i = 0; i < 256; ++i)); do printf '\0\0\x80\x80'; done && tail -c +1025 samples.bin; } >missing.dada
 run correlate missing.dada --phase-centre none -o missing.vis
 [ "$(floats missing.vis 9)" = "25 0 -896 -128 32768 0 0.75 0.75 1" ] || fail "missing.vis: $(floats missing.vis 9)"
+expect_stderr "1 of 2 antennas miss samples, a 25 %" "1 of 2 inputs" "b polarisation 0 100 %"
+run correlate missing.dada --phase-centre none -v -o missing.ms
+expect_stderr "samples of a: saturated 0 %, missing 25 %" "samples of b: saturated 100 %, missing 0 %"
+# ... also in the Measurement Set, and nothing is said of antennas that are left out.
+grep -aq "samples of b: saturated 100 %" missing.ms/HISTORY/table.f* || fail "no sample counts in HISTORY"
+run correlate missing.dada --phase-centre none --flag-antennas b -o quiet.vis
+expect_stderr "1 of 2 antennas"
+! grep -q "inputs have more" "$STATE/stderr" || fail "saturation of a flagged antenna"
 # The last integration may be incomplete: 1024 samples are two integrations of 640 and one of 384.
 run correlate tiny.dada --phase-centre none --integration 640us --no-autos -o partial.vis
 [ "$(floats partial.vis 6)" = "-896 -128 1 -896 -128 0.6" ] || fail "partial.vis: $(floats partial.vis 6)"

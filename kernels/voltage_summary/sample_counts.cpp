@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/voltage_summary/sample_counts.h"
+
+#include <algorithm>
+
+namespace apsyn {
+
+namespace {
+
+double share(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+}  // namespace
+
+double SampleCounts::saturated_share(std::size_t input) const {
+  return share(saturated[input], (n_time - missing[input / n_pol]) * static_cast<std::int64_t>(n_chan));
+}
+
+double SampleCounts::missing_share(std::size_t ant) const {
+  return share(missing[ant], n_time);
+}
+
+double usual_saturated_share(unsigned n_bit) {
+  return n_bit <= 4 ? 0.1 : n_bit == 5 ? 0.03 : 0.01;
+}
+
+SampleCounter::SampleCounter(const VoltageHeader& header) : n_input_(header.n_ant * header.n_pol) {
+  counts_.n_chan = header.n_chan;
+  counts_.n_pol = header.n_pol;
+  counts_.saturated.assign(n_input_, 0);
+  counts_.missing.assign(header.n_ant, 0);
+  counts_.not_finite.assign(header.n_ant, 0);
+  if (header.n_bit <= 16) {
+    high_ = (1 << (header.n_bit - 1)) - 1;
+    low_ = -high_ - 1;
+  }
+}
+
+void SampleCounter::add(const VoltageBlock& block) {
+  const std::size_t n_ant = counts_.missing.size(), n_rows = block.n_time * counts_.n_chan;
+  counts_.n_time += static_cast<std::int64_t>(block.n_time);
+  if (block.integer && high_ > 0)
+    count_extremes(block.samples_i8.data(), n_rows, n_input_, low_, high_, counts_.saturated.data());
+  if (!block.integer && high_ > 0) {
+    const auto low = static_cast<float>(low_), high = static_cast<float>(high_);
+    const float* at = block.samples_f32.data();
+    for (std::size_t row = 0; row < n_rows; ++row)
+      for (std::size_t input = 0; input < n_input_; ++input, at += 2)
+        counts_.saturated[input] += (at[0] <= low) | (at[0] >= high) | (at[1] <= low) | (at[1] >= high);
+  }
+  std::size_t first = 0, offset = block.first_valid_row_offset;
+  for (std::size_t row = 0; first < block.n_time; ++row) {
+    const std::size_t n = std::min(block.missing_samples - offset, block.n_time - first);
+    for (std::size_t ant = 0; ant < n_ant; ++ant)
+      if (block.valid(row, ant) == 0) counts_.missing[ant] += static_cast<std::int64_t>(n);
+    first += n;
+    offset = 0;
+  }
+  if (block.not_finite.size() == 0) return;
+  for (std::size_t row = 0; row < n_rows; ++row)
+    for (std::size_t ant = 0; ant < n_ant; ++ant)
+      counts_.not_finite[ant] += block.not_finite.data()[row * n_ant + ant] != 0;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How many samples of each input stand at the extremes of their format, are missing, or are not finite.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "libcore/core/voltage.h"
+
+namespace apsyn {
+
+struct SampleCounts {
+  std::int64_t n_time = 0;               ///< samples seen of each input and channel
+  std::size_t n_chan = 1, n_pol = 1;     ///< of the stream
+  std::vector<std::int64_t> saturated;   ///< [ant * n_pol + pol], over all channels: re or im at an extreme
+  std::vector<std::int64_t> missing;     ///< [ant], time samples, each in all channels
+  std::vector<std::int64_t> not_finite;  ///< [ant], over all channels
+
+  double saturated_share(std::size_t input) const;  ///< of the samples that are not missing
+  double missing_share(std::size_t ant) const;
+};
+
+class SampleCounter {
+ public:
+  explicit SampleCounter(const VoltageHeader& header);
+  void add(const VoltageBlock& block);
+  const SampleCounts& counts() const { return counts_; }
+
+ private:
+  SampleCounts counts_;
+  std::size_t n_input_;
+  int low_ = 0, high_ = 0;  // extremes; 0 and 0: floats have none
+};
+
+/// The share of samples at the extremes above which levels are too high: 10 % with 4 bits, whose optimum has
+/// 3.8 %, 3 % with 5, 1 % with more.
+double usual_saturated_share(unsigned n_bit);
+
+/// counts[pair] += rows in which either byte of the pair is <= low or >= high; samples [row][pair][2].
+void count_extremes(const std::int8_t* samples, std::size_t n_rows, std::size_t n_pairs, int low, int high,
+                    std::int64_t* counts);
+
+}  // namespace apsyn
