@@ -79,6 +79,7 @@ ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, 
 std::uint64_t channeliser_bytes(const ChannelisePlan& plan);
 
 class SampleStore;
+class SpectrumPlacement;
 
 class Channeliser final : public SpectrumSource {
  public:
@@ -103,15 +104,10 @@ class Channeliser final : public SpectrumSource {
   void transform(std::int64_t first, std::size_t spectrum, std::size_t n_spectra, std::size_t panel,
                  Scratch& scratch, SpectraBlock& block) const;
   void locate(std::int64_t spectrum, std::size_t panel, Placement& placement) const;
-  void fill_validity(std::int64_t first, SpectraBlock& block) const;
-  /// First sample of a spectrum that no delay shifts.
-  std::int64_t first_of(std::int64_t spectrum) const;
-  std::int64_t shift_of(std::size_t ant, std::int64_t spectrum, double& delay_s) const;
 
   ChannelisePlan plan_;
-  DelaySource* delays_;
-  std::int64_t max_shift_ = 0;
   bool ended_ = false;
+  std::unique_ptr<SpectrumPlacement> placement_;
   std::unique_ptr<SampleStore> store_;
   std::vector<float> taps_;                        // of fold_taps, empty without a filterbank
   void* fft_ = nullptr;                            // fftwf_plan of a whole panel

@@ -12,6 +12,7 @@
 #include "kernels/channelise/panel_series.h"
 #include "kernels/channelise/rotate.h"
 #include "kernels/channelise/sample_store.h"
+#include "kernels/channelise/spectrum_placement.h"
 #include "kernels/common/fftw_planner.h"
 #include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
@@ -60,9 +61,8 @@ std::uint64_t channeliser_bytes(const ChannelisePlan& plan) {
 
 Channeliser::Channeliser(const ChannelisePlan& plan, DelaySource* delays)
     : plan_(plan),
-      delays_(delays),
+      placement_(std::make_unique<SpectrumPlacement>(plan_, delays)),
       store_(std::make_unique<SampleStore>(plan.n_chan, plan.n_ant, plan.n_pol)) {
-  if (delays_) max_shift_ = static_cast<std::int64_t>(std::ceil(delays_->max_delay_s() / plan_.sample_s)) + 1;
   const std::size_t n_input = plan_.n_ant * plan_.n_pol;
   for (unsigned thread = 0; thread < plan_.n_threads; ++thread) {
     auto scratch = std::make_unique<Scratch>(plan_);
@@ -92,10 +92,7 @@ void Channeliser::append(const VoltageBlock& block) {
 }
 
 std::int64_t Channeliser::available() const {
-  const auto trail = static_cast<std::int64_t>(plan_.n_span() - plan_.n_sample) - plan_.n_lead();
-  const std::int64_t reach = ended_ ? 0 : max_shift_ + trail;
-  const std::int64_t samples = store_->end() - plan_.first_sample - reach;
-  return std::max<std::int64_t>(0, samples) / static_cast<std::int64_t>(plan_.n_sample);
+  return placement_->available(store_->end(), ended_);
 }
 
 void Channeliser::end_of_stream() {
@@ -103,52 +100,7 @@ void Channeliser::end_of_stream() {
 }
 
 void Channeliser::release(std::int64_t spectrum) {
-  store_->release(first_of(spectrum) - max_shift_);
-}
-
-std::int64_t Channeliser::first_of(std::int64_t spectrum) const {
-  return plan_.first_sample + spectrum * static_cast<std::int64_t>(plan_.n_sample) - plan_.n_lead();
-}
-
-std::int64_t Channeliser::shift_of(std::size_t ant, std::int64_t spectrum, double& delay_s) const {
-  delay_s = 0;
-  if (!delays_) return 0;
-  const double middle =
-      static_cast<double>(first_of(spectrum)) + (static_cast<double>(plan_.n_span()) - 1) / 2;
-  const std::int64_t shift = std::llround(delays_->delay_s(ant, middle * plan_.sample_s) / plan_.sample_s);
-  // the samples taken are those of `shift` earlier, when the delay was another: nu tau dtau/dt turns of phase
-  delay_s = delays_->delay_s(ant, (middle - static_cast<double>(shift)) * plan_.sample_s);
-  if (std::abs(shift) > max_shift_) throw std::logic_error("Channeliser: a delay beyond its own bound");
-  return shift;
-}
-
-void Channeliser::fill_validity(std::int64_t first, SpectraBlock& block) const {
-  const auto span = static_cast<std::int64_t>(plan_.n_span());
-  const auto from = first_of(first);
-  const auto to = first_of(first + static_cast<std::int64_t>(block.n_spectra) - 1) + span;
-  const bool per_channel = store_->validity().may_lack_finite();
-  const bool any_flagged =
-      std::any_of(plan_.flagged.begin(), plan_.flagged.end(), [](auto f) { return f != 0; });
-  block.all_valid =
-      !per_channel && !any_flagged && store_->validity().all_valid(from - max_shift_, to + max_shift_);
-  const std::size_t n_rows = per_channel ? block.n_chan : 1;
-  block.valid.resize({n_rows, plan_.n_ant, block.n_spectra});
-  if (block.all_valid) {
-    block.valid.fill(1);
-    return;
-  }
-  parallel_for(plan_.n_threads, plan_.n_ant, [&](std::size_t ant, unsigned) {
-    if (plan_.flagged[ant] != 0) return;
-    for (std::size_t i = 0; i < block.n_spectra; ++i) {
-      const std::int64_t spectrum = first + static_cast<std::int64_t>(i);
-      double delay_s;
-      const std::int64_t begin = first_of(spectrum) - shift_of(ant, spectrum, delay_s);
-      if (!store_->validity().valid(begin, begin + span, ant)) continue;
-      for (std::size_t row = 0; row < n_rows; ++row)
-        block.valid(row, ant, i) =
-            !per_channel || store_->validity().finite(begin, begin + span, block.first_chan + row, ant);
-    }
-  });
+  store_->release(placement_->first_of(spectrum) - placement_->max_shift());
 }
 
 void Channeliser::locate(std::int64_t spectrum, std::size_t panel, Placement& placement) const {
@@ -161,8 +113,8 @@ void Channeliser::locate(std::int64_t spectrum, std::size_t panel, Placement& pl
       placement.slope_s[input] = placement.slope_s[input - 1];
       continue;
     }
-    const std::int64_t shift = shift_of(ant, spectrum, placement.delay_s[input]);
-    placement.start[input] = first_of(spectrum) - shift;
+    const std::int64_t shift = placement_->shift_of(ant, spectrum, placement.delay_s[input]);
+    placement.start[input] = placement_->first_of(spectrum) - shift;
     placement.slope_s[input] =
         static_cast<float>(placement.delay_s[input] - static_cast<double>(shift) * plan_.sample_s);
   }
@@ -176,7 +128,7 @@ void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_
   const std::size_t out_panel = block.planes.extent(2) * 2 * kPanelInputs;
   PanelRotation& rotation = scratch.rotation;
   rotation.imaginary_sign = static_cast<float>(plan_.imaginary_sign);
-  rotation.turns = delays_ != nullptr;
+  rotation.turns = placement_->aligns();
   // the taps of a filterbank are normalised themselves
   const float amplitude = plan_.filterbank.n_taps > 0
                               ? 1
@@ -258,20 +210,14 @@ void Channeliser::spectra(std::int64_t first, std::size_t n_spectra, std::size_t
   block.n_chan = n_chan;
   block.n_fine = plan_.n_fine;
   block.n_spectra = n_spectra;
-  if (delays_) {
-    const double begin = static_cast<double>(plan_.first_sample) +
-                         static_cast<double>(first) * static_cast<double>(plan_.n_sample);
-    const double reach = static_cast<double>(max_shift_);
-    const double end = begin + static_cast<double>(n_spectra * plan_.n_sample);
-    delays_->prepare((begin - reach) * plan_.sample_s, (end + reach) * plan_.sample_s);
-  }
-  fill_validity(first, block);
+  placement_->prepare(first, n_spectra);
+  placement_->fill_validity(first, store_->validity(), block);
   // an odd number of spectra keeps the rows of different channels out of each other's cache sets
   const std::size_t room = n_spectra | 1;
   if (block.planes.size() == 0 || block.planes.extent(0) < n_chan * plan_.n_fine ||
       block.planes.extent(2) < n_spectra)
     block.planes.resize({n_chan * plan_.n_fine, n_panel, room, 2 * kPanelInputs});
-  const bool unchanged = plan_.n_sample == 1 && !delays_;
+  const bool unchanged = plan_.n_sample == 1 && !placement_->aligns();
   const std::size_t n_chunk = (n_spectra + kChunkSpectra - 1) / kChunkSpectra;
   parallel_for(plan_.n_threads, n_chunk * n_panel, [&](std::size_t item, unsigned thread) {
     const std::size_t panel = item % n_panel, chunk = item / n_panel;
