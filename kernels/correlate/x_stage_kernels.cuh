@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the X stage's kernels share: the layout of samples and sums on the device, and how they are launched.
-//
-// Samples: int8 [chan][time block][input, padded to whole tiles][128 B], a row being 64 real and then 64
-// imaginary parts. The row's eight 16-byte chunks stand at chunk ^ (input & 7): the 128-byte swizzle that
-// wgmma and ldmatrix read without bank conflicts, laid down in memory so that one flat bulk copy brings a
-// tile. Sums: int2 (re, im) [chan][tile pair][row][column].
+// The X stage's kernels on integers and how they are launched. Samples: kernels/common/x_layout.cuh. Sums:
+// int2 (re, im) [chan][tile pair][row][column]; of 4-bit samples, which the kernels multiply as 16 times
+// themselves, 256 times the sums.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
+#include "kernels/common/x_layout.cuh"
+
 namespace apsyn::x_stage {
 
-constexpr int kBlockTime = 64;
-constexpr int kRowBytes = 2 * kBlockTime;
+using x_layout::Bits;
+using x_layout::kBlockSpectra;
+using x_layout::Layout;
+
+constexpr int kRowBytes = 2 * kBlockSpectra;  ///< of 8-bit samples
 
 /// Tiles of inputs to cross: row tile <= column tile.
 struct TilePair {
@@ -22,11 +24,13 @@ struct TilePair {
 };
 
 struct Task {
-  const std::int8_t* samples;
+  const std::int8_t* samples;  ///< the first block to take
   int2* sums;
   const TilePair* pairs;
-  int n_pairs, n_chan, n_blocks, n_input_padded;
-  bool accumulate;  ///< add to `sums` instead of overwriting them
+  int n_pairs, n_chan;
+  int n_blocks;                           ///< to take of each channel
+  std::size_t block_stride, chan_stride;  ///< bytes
+  bool accumulate;                        ///< add to `sums` instead of overwriting them
 };
 
 // wgmma kernels: 128x128 tiles, or one 64x64 tile for up to 64 inputs.
@@ -35,22 +39,8 @@ void launch_wgmma_64(const Task& task, int n_sm, cudaStream_t stream);
 // mma.sync kernel: 64x64 tiles.
 void launch_mma_64(const Task& task, cudaStream_t stream);
 
-/// Host order [time][chan][input][re, im] -> the layout above; what lies beyond n_time or n_input becomes 0.
-struct PackTask {
-  const char2* in;
-  std::int8_t* out;
-  int n_time, n_chan, n_input, n_input_padded, n_blocks;
-};
-void launch_pack(const PackTask& task, cudaStream_t stream);
-
-/// total [chan][pair i <= j][re, im] = or += sums.
-struct SpillTask {
-  const int2* sums;
-  long long* total;
-  int n_chan, n_input, tile, n_tiles;
-  bool accumulate;
-};
-void launch_spill(const SpillTask& task, cudaStream_t stream);
+/// Clears spectra n_spectra .. of the block that holds them, when they end within one.
+void launch_clear_tail(const Layout& layout, std::int8_t* samples, int n_spectra, cudaStream_t stream);
 
 /// Where the pair (row, column) stands among n tiles' pairs: off-diagonal pairs row-major, then the diagonal,
 /// which costs less and so fills the last wave better.

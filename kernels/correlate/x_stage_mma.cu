@@ -29,12 +29,11 @@ __global__ void __launch_bounds__(kThreads, 3) cross_64_mma(Task task) {
   const std::uint32_t ring = (ptx::shared_address(dynamic_shared) + 1023) & ~1023u;
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
   const TilePair pair = task.pairs[blockIdx.x % task.n_pairs];
-  const std::size_t block_stride = std::size_t(task.n_input_padded) * kRowBytes;
-  const std::int8_t* channel = task.samples + block_stride * task.n_blocks * (blockIdx.x / task.n_pairs);
+  const std::int8_t* channel = task.samples + task.chan_stride * (blockIdx.x / task.n_pairs);
   auto load = [&](int block) {
     if (block < task.n_blocks) {
       const std::uint32_t target = ring + (block % kStages) * kStageBytes;
-      const std::int8_t* rows = channel + block_stride * block;
+      const std::int8_t* rows = channel + task.block_stride * block;
       for (int chunk = threadIdx.x; chunk < kOperandBytes / 16; chunk += kThreads) {
         copy_16(target + chunk * 16, rows + std::size_t(pair.row) * kOperandBytes + chunk * 16);
         copy_16(target + kOperandBytes + chunk * 16,

@@ -1,69 +1,117 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Into the X stage's layout, and out of it.
+#include "kernels/correlate/x_stage_pack.cuh"
+
 #include "kernels/common/cuda_check.h"
-#include "kernels/correlate/x_stage_kernels.cuh"
 
 namespace apsyn::x_stage {
 namespace {
 
 constexpr int kPackInputs = 32, kPackThreads = 256;
 
-/// A block owns 32 inputs of one time block and channel and turns them round through shared memory.
-__global__ void __launch_bounds__(kPackThreads) pack(PackTask task) {
-  __shared__ char2 samples[kBlockTime][kPackInputs + 1];
-  const int chan = blockIdx.z, block = blockIdx.y, first_input = blockIdx.x * kPackInputs;
-  for (int k = threadIdx.x; k < kBlockTime * kPackInputs; k += kPackThreads) {
-    const int t = k / kPackInputs, i = k % kPackInputs;
-    const int time = block * kBlockTime + t, input = first_input + i;
-    samples[t][i] = time < task.n_time && input < task.n_input
-                        ? task.in[(std::size_t(time) * task.n_chan + chan) * task.n_input + input]
-                        : make_char2(0, 0);
-  }
-  __syncthreads();
-  constexpr int kWords = kRowBytes / 4;
-  for (int k = threadIdx.x; k < kPackInputs * kWords; k += kPackThreads) {
-    const int i = k / kWords, word = k % kWords, input = first_input + i;
-    const int t = (word % (kWords / 2)) * 4;
-    std::uint32_t packed = 0;
-    for (int e = 0; e < 4; ++e) {
-      const char2 sample = samples[t + e][i];
-      packed |= std::uint32_t(std::uint8_t(word < kWords / 2 ? sample.x : sample.y)) << (8 * e);
-    }
-    const int chunk = (word / 4) ^ (input & 7);
-    std::int8_t* row =
-        task.out + ((std::size_t(chan) * task.n_blocks + block) * task.n_input_padded + input) * kRowBytes;
-    *reinterpret_cast<std::uint32_t*>(row + chunk * 16 + (word % 4) * 4) = packed;
+template <RawFormat kFormat>
+__device__ __forceinline__ char2 decode(const std::uint8_t* in, std::size_t index, unsigned flip) {
+  if constexpr (kFormat == RawFormat::int8) {
+    const uchar2 pair = reinterpret_cast<const uchar2*>(in)[index];
+    return make_char2(static_cast<signed char>(pair.x ^ flip), static_cast<signed char>(pair.y ^ flip));
+  } else if constexpr (kFormat == RawFormat::int4) {
+    const int byte = in[index] ^ flip;
+    return make_char2(static_cast<signed char>(((byte >> 4) ^ 8) - 8),
+                      static_cast<signed char>(((byte & 15) ^ 8) - 8));
+  } else {
+    const uchar2 pair = reinterpret_cast<const uchar2*>(in)[index];
+    const int word = kFormat == RawFormat::pack5x5_little ? pair.x | pair.y << 8 : pair.y | pair.x << 8;
+    return make_char2(static_cast<signed char>((word >> 5 & 31 ^ 16) - 16),
+                      static_cast<signed char>((word & 31 ^ 16) - 16));
   }
 }
 
-/// A block owns row i of one channel: pairs (i, j >= i).
-__global__ void spill(SpillTask task) {
-  const int i = blockIdx.x, chan = blockIdx.y, tile = task.tile;
-  const int n_pairs = task.n_tiles * (task.n_tiles + 1) / 2;
-  const std::size_t n_baselines = std::size_t(task.n_input) * (task.n_input + 1) / 2;
-  const std::size_t first =
-      std::size_t(i) * task.n_input - std::size_t(i) * (i - 1) / 2 - i;  // + j = pair (i, j)
-  for (int j = i + threadIdx.x; j < task.n_input; j += blockDim.x) {
-    const int pair = pair_index(i / tile, j / tile, task.n_tiles);
-    const int2 sum =
-        task.sums[((std::size_t(chan) * n_pairs + pair) * tile + i % tile) * tile + std::size_t(j % tile)];
-    long long* total = task.total + (std::size_t(chan) * n_baselines + first + j) * 2;
-    total[0] = (task.accumulate ? total[0] : 0) + sum.x;
-    total[1] = (task.accumulate ? total[1] : 0) + sum.y;
+/// A block owns 32 inputs of one block of 64 spectra of a channel and turns them round through shared memory.
+template <RawFormat kFormat, Bits kBits>
+__global__ void __launch_bounds__(kPackThreads) pack(PackTask task) {
+  __shared__ char2 samples[kBlockSpectra][kPackInputs + 1];
+  const Layout& layout = task.layout;
+  const int chan = blockIdx.z, block = blockIdx.y, first_input = blockIdx.x * kPackInputs;
+  const unsigned flip = !task.offset_binary ? 0 : kFormat == RawFormat::int4 ? 0x88 : 0x80;
+  for (int k = threadIdx.x; k < kBlockSpectra * kPackInputs; k += kPackThreads) {
+    const int t = k / kPackInputs, i = k % kPackInputs;
+    const int time = block * kBlockSpectra + t, input = first_input + i;
+    char2 value = make_char2(0, 0);
+    if (time < task.n_time && input < layout.n_input) {
+      const int n_ant = layout.n_input / task.n_pol;
+      const bool valid = task.valid == nullptr ||
+                         task.valid[std::size_t((task.first_offset + time) / task.samples_per_row) * n_ant +
+                                    input / task.n_pol] != 0;
+      if (valid)
+        value = decode<kFormat>(task.in, (std::size_t(time) * layout.n_chan + chan) * layout.n_input + input,
+                                flip);
+      if (task.conjugate) value.y = static_cast<signed char>(min(-int(value.y), 127));
+    }
+    samples[t][i] = value;
+  }
+  __syncthreads();
+  constexpr int kWords = kBits == Bits::eight ? kRowBytes / 4 : kBlockSpectra / 4;
+  for (int k = threadIdx.x; k < kPackInputs * kWords; k += kPackThreads) {
+    const int i = k / kWords, word = k % kWords, input = first_input + i;
+    const int component = word / (kBlockSpectra / 4), t = word % (kBlockSpectra / 4) * 4;
+    std::uint32_t packed = 0;
+    for (int e = 0; e < 4; ++e) {
+      const char2 sample = samples[t + e][i];
+      const int byte =
+          kBits == Bits::four ? sample.x << 4 | (sample.y & 15) : (component == 0 ? sample.x : sample.y);
+      packed |= std::uint32_t(std::uint8_t(byte)) << (8 * e);
+    }
+    const int offset =
+        kBits == Bits::four ? x_layout::offset_4bit(input, t) : x_layout::offset_8bit(input, component, t);
+    *reinterpret_cast<std::uint32_t*>(task.out + layout.row(chan, block, input) + offset) = packed;
+  }
+}
+
+/// A block owns 64 inputs of one channel's last block, four threads each.
+__global__ void __launch_bounds__(256) clear_tail(Layout layout, std::int8_t* samples, int block, int first) {
+  const int chan = blockIdx.y, input = blockIdx.x * 64 + threadIdx.x / 4;
+  if (input >= layout.n_input_padded) return;
+  std::int8_t* row = samples + layout.row(chan, block, input);
+  for (int t = first + threadIdx.x % 4; t < kBlockSpectra; t += 4) {
+    if (layout.bits == Bits::four) {
+      row[x_layout::offset_4bit(input, t)] = 0;
+    } else {
+      row[x_layout::offset_8bit(input, 0, t)] = 0;
+      row[x_layout::offset_8bit(input, 1, t)] = 0;
+    }
+  }
+}
+
+auto pack_kernel(Bits bits, RawFormat format) {
+  if (bits == Bits::four) return pack<RawFormat::int4, Bits::four>;
+  switch (format) {
+    case RawFormat::int8:
+      return pack<RawFormat::int8, Bits::eight>;
+    case RawFormat::int4:
+      return pack<RawFormat::int4, Bits::eight>;
+    case RawFormat::pack5x5_little:
+      return pack<RawFormat::pack5x5_little, Bits::eight>;
+    default:
+      return pack<RawFormat::pack5x5_big, Bits::eight>;
   }
 }
 
 }  // namespace
 
 void launch_pack(const PackTask& task, cudaStream_t stream) {
-  pack<<<dim3(task.n_input_padded / kPackInputs, task.n_blocks, task.n_chan), kPackThreads, 0, stream>>>(
-      task);
+  const Layout& layout = task.layout;
+  const dim3 grid(layout.n_input_padded / kPackInputs, (task.n_time + kBlockSpectra - 1) / kBlockSpectra,
+                  layout.n_chan);
+  const auto kernel = pack_kernel(layout.bits, task.format);
+  kernel<<<grid, kPackThreads, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the X stage's packing");
 }
 
-void launch_spill(const SpillTask& task, cudaStream_t stream) {
-  spill<<<dim3(task.n_input, task.n_chan), 128, 0, stream>>>(task);
-  cuda_check(cudaGetLastError(), "launching the X stage's spill to int64");
+void launch_clear_tail(const Layout& layout, std::int8_t* samples, int n_spectra, cudaStream_t stream) {
+  const int first = n_spectra % kBlockSpectra;
+  if (first == 0) return;
+  clear_tail<<<dim3((layout.n_input_padded + 63) / 64, layout.n_chan), 256, 0, stream>>>(
+      layout, samples, n_spectra / kBlockSpectra, first);
+  cuda_check(cudaGetLastError(), "launching the X stage's padding");
 }
 
 }  // namespace apsyn::x_stage

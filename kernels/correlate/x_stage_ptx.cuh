@@ -62,15 +62,15 @@ __device__ __forceinline__ void wgmma_s8(int (&d)[64], const std::uint32_t (&a)[
       : APSYN_R32(d, 0), APSYN_R32(d, 32)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-/// The same for B 64 x 32.
-__device__ __forceinline__ void wgmma_s8(int (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b) {
+/// d += A B^T: A and B 64 x 32 from shared memory.
+__device__ __forceinline__ void wgmma_s8(int (&d)[32], std::uint64_t a, std::uint64_t b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
       "27,%28,"
-      "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1;"
+      "%29,%30,%31}, %32, %33, 1;"
       : APSYN_R32(d, 0)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+      : "l"(a), "l"(b));
 }
 #undef APSYN_R32
 #undef APSYN_R8

@@ -3,50 +3,15 @@
 #include "kernels/correlate/x_stage_cuda.h"
 
 #include <boost/test/unit_test.hpp>
-#include <random>
 
-#include "libcore/core/device.h"
 #include "libcore/core/error.h"
+#include "tests/reference/input_products.h"
 #include "tests/reference/test_device.h"
 
 using namespace apsyn;
-using apsyn::reference::NeedsGpu;
+using namespace apsyn::reference;
 
 namespace {
-
-enum class Values { full_range, four_bit, all_lowest };
-
-Buffer<std::int8_t, 4> random_samples(const XStageShape& shape, std::size_t n_time, Values values,
-                                      unsigned seed) {
-  Buffer<std::int8_t, 4> samples({n_time, shape.n_chan, shape.n_input, 2});
-  std::mt19937 random(seed);
-  for (std::int8_t& value : samples) {
-    const unsigned r = random();
-    if (values == Values::full_range) value = r % 16 == 0 ? -128 : static_cast<std::int8_t>(r >> 8);
-    if (values == Values::four_bit) value = static_cast<std::int8_t>(static_cast<int>(r >> 8 & 15) - 8);
-    if (values == Values::all_lowest) value = -128;
-  }
-  return samples;
-}
-
-/// sums[chan][pair][re, im] += times * sum_t E_i conj(E_j), literally.
-void add_products(const Buffer<std::int8_t, 4>& x, std::int64_t times, Buffer<std::int64_t, 3>& sums) {
-  for (std::size_t chan = 0; chan < x.extent(1); ++chan) {
-    std::size_t pair = 0;
-    for (std::size_t i = 0; i < x.extent(2); ++i)
-      for (std::size_t j = i; j < x.extent(2); ++j, ++pair) {
-        std::int64_t re = 0, im = 0;
-        for (std::size_t t = 0; t < x.extent(0); ++t) {
-          const std::int64_t ar = x(t, chan, i, 0), ai = x(t, chan, i, 1), br = x(t, chan, j, 0),
-                             bi = x(t, chan, j, 1);
-          re += ar * br + ai * bi;
-          im += ai * br - ar * bi;
-        }
-        sums(chan, pair, 0) += times * re;
-        sums(chan, pair, 1) += times * im;
-      }
-  }
-}
 
 void check_exact(const XStageShape& shape, std::size_t n_time, Values values, XStageKernel kernel,
                  int repeats = 0) {
@@ -58,7 +23,8 @@ void check_exact(const XStageShape& shape, std::size_t n_time, Values values, XS
       Buffer<std::int64_t, 3> expected({shape.n_chan, n_pairs, 2}), sums({shape.n_chan, n_pairs, 2});
       sums.fill(0x7777777777777777);
       for (unsigned part = 0; part < 2; ++part) {
-        const Buffer<std::int8_t, 4> samples = random_samples(shape, n_time, values, 10 * round + part);
+        const Buffer<std::int8_t, 4> samples =
+            random_samples(n_time, shape.n_chan, shape.n_input, values, 10 * round + part);
         stage->add(samples);
         for (int k = 0; k < repeats; ++k) stage->repeat();
         add_products(samples, 1 + repeats, expected);
