@@ -47,15 +47,16 @@ struct Job {
   std::unique_ptr<Predictor> predictor;
 };
 
-Task make_task(const Tool& tool, const Model& model, std::size_t part, PredictionTarget& target) {
+Task make_task(const Tool& tool, const Options& options, const Model& model, std::size_t part,
+               PredictionTarget& target) {
   Task task;
   task.wanted = [&model, part](double hz) {
     return model.groups.empty() || choose_model(model.groups, hz).group == part;
   };
-  const std::uint64_t block_bytes =
-      std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 8, 1'000'000, 512'000'000);
-  const std::size_t n_planes = model.groups.empty() ? 4 : model.groups[part].planes.size();
-  task.max_block = block_bytes / (sizeof(std::complex<float>) * (n_planes + 3 * target.products().size()));
+  task.block_bytes = std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 8, 1'000'000, 512'000'000);
+  const std::size_t n_planes = model.groups.empty() ? 4 : predicted_planes(options, model.groups[part]);
+  task.max_block =
+      task.block_bytes / (sizeof(std::complex<float>) * (n_planes + 3 * target.products().size()));
   survey(target, model.groups.empty() ? target.phase_centre() : model.groups[part].centre, task);
   return task;
 }
@@ -65,7 +66,7 @@ std::vector<Job> make_jobs(const Tool& tool, const Options& options, const Devic
                            PredictionTarget& target) {
   std::vector<Job> jobs;
   for (std::size_t part = 0; part < model.n_parts(); ++part) {
-    Job job{make_task(tool, model, part, target), nullptr};
+    Job job{make_task(tool, options, model, part, target), nullptr};
     if (job.task.n_visibilities == 0) continue;
     if (model.groups.empty())
       job.predictor =

@@ -37,7 +37,7 @@ void run(Tool& tool, const Options& options) {
     tool.stage("write");
     for (std::size_t f = 0; f < fields.size(); ++f) {
       write_images(imager, part_name(g, groups.size()), fields[f], images[f], groups[g]);
-      add_to(whole_band[f], images[f]);
+      imager.whole_band_bytes += add_to(whole_band[f], images[f]);
     }
   }
   if (tool.common().dry_run) return;

@@ -45,7 +45,7 @@ struct AtermStage {
   const T* from = nullptr;  ///< [x][y][value], rows of one x from_stride apart
   std::size_t from_stride = 0;
   const std::vector<std::array<std::complex<double>, 4>>* mix = nullptr;
-  JonesPixels p, q;
+  JonesPixels p{}, q{};
   bool folded = false;
   T* to = nullptr;
   std::size_t to_stride = 0;

@@ -87,9 +87,6 @@ struct IdgPlan {
   double layer_w_lambda(std::size_t layer) const {
     return first_layer_lambda + static_cast<double>(layer) * layer_step_lambda;
   }
-  /// Memory of one layer's grids, and of everything else that does not grow with the number of layers.
-  std::uint64_t bytes_per_layer(std::size_t n_planes) const;
-  std::uint64_t fixed_bytes(std::size_t n_planes, unsigned n_threads) const;
   std::vector<std::string> describe() const;  ///< lines for people
 };
 
@@ -216,9 +213,21 @@ class Degridder {
   virtual GridCounts degrid(const GridBlock& block, View<std::complex<double>, 3> data) = 0;
 };
 
-/// How many layers a pass may have on the device: all of them on the CPU, what its memory holds with CUDA.
-/// DeviceError when not even one fits.
-std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::size_t n_planes);
+/// Host memory of a gridder or degridder on the CPU.
+struct IdgMemory {
+  std::uint64_t fixed_bytes =
+      0;  ///< what does not grow with the layers of a pass; without the caller's images
+  std::uint64_t layer_bytes = 0;  ///< one layer's grids
+  std::uint64_t bytes(std::size_t n_layers) const { return fixed_bytes + n_layers * layer_bytes; }
+};
+IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup);
+IdgMemory degridder_memory(const IdgPlan& plan, const IdgSetup& setup);
+
+/// How many layers a pass may have on the device, of each of `n_gridders` with plans like this one, none of
+/// them made yet: all of them on the CPU, what its memory holds with CUDA. DeviceError when not even one
+/// fits.
+std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::size_t n_planes,
+                             std::size_t n_gridders = 1);
 
 /// Results do not depend on n_threads. std::invalid_argument for a setup that contradicts itself.
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup);

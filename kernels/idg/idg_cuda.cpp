@@ -31,8 +31,7 @@ namespace {
 
 using namespace idg_cuda;
 
-/// Scratch for sums and subgrids of one range of tasks.
-constexpr std::size_t kRangeBytes = 1'500'000'000;
+constexpr std::size_t kRangeBytes = kCudaRangeBytes;
 
 template <class T>
 constexpr cufftType kTransform = sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z;
@@ -244,19 +243,12 @@ class CudaGridder final : public Gridder {
 
 }  // namespace
 
-std::size_t cuda_gridder_layers(const Device& device, const IdgPlan& plan, std::size_t n_planes) {
+std::size_t cuda_gridder_layers(const Device& device, const IdgPlan& plan, std::size_t n_planes,
+                                std::size_t n_gridders) {
   cuda_check(cudaSetDevice(device.index), "choosing the device");
   std::size_t free_bytes = 0, total_bytes = 0;
   cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
-  const std::size_t cells = plan.n_u * plan.n_v;
-  // The layer's transform works in float64 with scratch of its own; blocks of visibilities need room too.
-  const std::size_t fixed =
-      kRangeBytes * 4 + cells * 16 * 3 + n_planes * plan.image.n_x * plan.image.n_y * 8 + total_bytes / 8;
-  const std::size_t layer = cells * n_planes * (plan.settings.precision == Precision::single ? 8 : 16);
-  if (fixed + layer > free_bytes)
-    throw DeviceError("{}: {} bytes are free and this image needs {}: make it smaller, or use --device cpu",
-                      device.description, free_bytes, fixed + layer);
-  return std::min(plan.n_layers, (free_bytes - fixed) / layer);
+  return gridder_layers_within({free_bytes, total_bytes}, device, plan, n_planes, n_gridders);
 }
 
 std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
@@ -267,7 +259,7 @@ std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& 
 
 #else
 
-std::size_t cuda_gridder_layers(const Device& device, const IdgPlan&, std::size_t) {
+std::size_t cuda_gridder_layers(const Device& device, const IdgPlan&, std::size_t, std::size_t) {
   throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
 }
 

@@ -6,7 +6,6 @@
 
 #include "kernels/common/fft.h"
 #include "kernels/idg/idg.h"
-#include "kernels/idg/subgrid_forms.h"
 #include "kernels/idg/w_terms.h"
 #include "libcore/core/error.h"
 #include "libcore/core/units.h"
@@ -291,15 +290,6 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
     }
   }
   return best.plan;
-}
-
-std::uint64_t IdgPlan::bytes_per_layer(std::size_t n_planes) const {
-  return std::uint64_t{n_u} * n_v * n_planes * (settings.precision == Precision::single ? 8 : 16);
-}
-
-std::uint64_t IdgPlan::fixed_bytes(std::size_t n_planes, unsigned n_threads) const {
-  return std::uint64_t{n_u} * n_v * 16 + std::uint64_t{image.n_x} * image.n_y * 8 * n_planes +
-         subgrid_bytes(*this, n_planes, n_threads);
 }
 
 std::vector<std::string> IdgPlan::describe() const {

@@ -28,6 +28,19 @@ void reserve(Buffer<T, 1>& buffer, std::size_t n) {
 
 }  // namespace
 
+std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup) {
+  const bool single = plan.settings.precision == Precision::single;
+  const std::uint64_t side2 = std::uint64_t{plan.settings.subgrid} * plan.settings.subgrid;
+  const std::uint64_t model = 2 * padded_planes(setup.n_image_planes()),
+                      values = 2 * padded_planes(setup.n_data_planes);
+  const std::uint64_t cell =
+      round_up(most_task_terms(plan) * values,
+               single ? folded_product_columns<float>() : folded_product_columns<double>());
+  // Pixels and their folded halves; folded pixels before and behind the A-terms; all terms of the pixels, of
+  // fine cells along one axis and of those along both, of which there are up to twice as many on a side.
+  return side2 * (2 * model + 2 * values + (1 + 2 + 4) * cell) * (single ? sizeof(float) : sizeof(double));
+}
+
 template <class T>
 SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSetup& setup)
     : forms_(forms),

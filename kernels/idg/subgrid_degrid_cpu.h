@@ -29,6 +29,9 @@ struct LayerGrids {
   std::size_t first_layer = 0;
 };
 
+/// What a SubgridPredictor takes.
+std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup);
+
 /// One thread's memory.
 template <class T>
 class SubgridPredictor {

@@ -260,6 +260,12 @@ std::uint64_t bytes_per_subgrid(const IdgPlan& plan, std::size_t n_planes) {
 }
 }  // namespace
 
+std::size_t most_task_terms(const IdgPlan& plan) {
+  if (plan.w_handling == WHandling::kernel) return plan.n_terms;
+  return chebyshev_terms(2 * pi * plan.most_task_half_w_lambda * plan.n_half_range,
+                         plan.settings.accuracy / 8);
+}
+
 std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes) {
   // They should still be in a cache when they are added.
   constexpr std::uint64_t chunk_bytes = 16'000'000;
@@ -270,7 +276,7 @@ std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned 
   // Cells and their transforms of up to four planes, at twice the cells of a subgrid's side.
   const std::uint64_t side = plan.settings.subgrid,
                       value = plan.settings.precision == Precision::single ? 4 : 8;
-  const std::uint64_t per_thread = (plan.n_terms + 3) * 4 * side * side * 8 * value;
+  const std::uint64_t per_thread = (most_task_terms(plan) + 3) * 4 * side * side * 8 * value;
   return subgrids_per_chunk(plan, n_planes) * bytes_per_subgrid(plan, n_planes) + n_threads * per_thread;
 }
 

@@ -88,6 +88,8 @@ class SubgridForms {
 double task_reach(const IdgPlan& plan, const GridBlock& block, const Partition& partition,
                   const SubgridTask& task, std::size_t axis);
 
+/// At most so many terms has a task; w phases beyond a task's largest are the layer's alone.
+std::size_t most_task_terms(const IdgPlan& plan);
 /// How many subgrids of all planes are computed before they are added to the grids.
 std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes);
 std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned n_threads);

@@ -2,6 +2,8 @@
 #include "libcore/io/aterm_screens.h"
 
 #include <algorithm>
+#include <set>
+#include <span>
 
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
@@ -15,6 +17,29 @@ constexpr double kSlotBandwidth = 0.01;
 
 /// Slots kept at once, also where there is memory for more: blocks rarely last longer.
 constexpr std::size_t kMostSlots = 16;
+
+struct ChannelSlots {
+  std::vector<double> slot_hz;
+  std::vector<std::uint32_t> slot_of;  ///< [chan]
+};
+
+ChannelSlots sort_channels(std::span<const double> channel_hz) {
+  ChannelSlots slots;
+  double least = 0, most = 0;
+  for (const double hz : channel_hz) {
+    const double low = std::min(least, hz), high = std::max(most, hz);
+    if (slots.slot_hz.empty() || high - low > kSlotBandwidth * (low + high) / 2) {
+      slots.slot_hz.push_back(hz);
+      least = most = hz;
+    } else {
+      least = low;
+      most = high;
+      slots.slot_hz.back() = (least + most) / 2;
+    }
+    slots.slot_of.push_back(static_cast<std::uint32_t>(slots.slot_hz.size() - 1));
+  }
+  return slots;
+}
 
 bool same_stations(const ArrayLayout& a, const ArrayLayout& b) {
   return std::equal(a.antennas.begin(), a.antennas.end(), b.antennas.begin(), b.antennas.end(),
@@ -45,30 +70,24 @@ AtermScreens::AtermScreens(const std::string& path, const ImagingInfo& info, con
   }
 }
 
+std::uint64_t AtermScreens::bytes_per_slot(std::size_t n_chan_slots) const {
+  return std::uint64_t{n_chan_slots} * n_stations_ * grid_.side * grid_.side * 4 *
+         sizeof(std::complex<float>);
+}
+
+std::uint64_t AtermScreens::most_bytes(const std::vector<double>& channel_hz) const {
+  const std::uint64_t slot = bytes_per_slot(sort_channels(channel_hz).slot_hz.size());
+  return std::clamp(max_bytes_, slot, kMostSlots * slot);
+}
+
 void AtermScreens::choose_channels(const ImagingBlock& block) {
-  const std::size_t n_chan = block.channel_hz.size();
-  std::vector<double> slot_hz;
-  chan_slot_.resize(n_chan);
-  double least = 0, most = 0;
-  for (std::size_t c = 0; c < n_chan; ++c) {
-    const double hz = block.channel_hz(c), low = std::min(least, hz), high = std::max(most, hz);
-    if (c == 0 || high - low > kSlotBandwidth * (low + high) / 2) {
-      slot_hz.push_back(hz);
-      least = most = hz;
-    } else {
-      least = low;
-      most = high;
-      slot_hz.back() = (least + most) / 2;
-    }
-    chan_slot_[c] = static_cast<std::uint32_t>(slot_hz.size() - 1);
-  }
-  if (slot_hz == slot_hz_) return;
-  slot_hz_ = slot_hz;
+  ChannelSlots slots = sort_channels({block.channel_hz.data(), block.channel_hz.size()});
+  chan_slot_ = std::move(slots.slot_of);
+  if (slots.slot_hz == slot_hz_) return;
+  slot_hz_ = std::move(slots.slot_hz);
   slot_index_.clear();
-  const std::size_t side = grid_.side;
-  const std::uint64_t slot_bytes = std::uint64_t{slot_hz_.size()} * n_stations_ * side * side * 32;
-  const std::size_t n_slots = std::max<std::uint64_t>(1, max_bytes_ / slot_bytes);
-  jones_.resize({std::min(n_slots, kMostSlots), slot_hz_.size(), n_stations_, side, side, 4});
+  const std::size_t n_slots = std::max<std::uint64_t>(1, max_bytes_ / bytes_per_slot(slot_hz_.size()));
+  jones_.resize({std::min(n_slots, kMostSlots), slot_hz_.size(), n_stations_, grid_.side, grid_.side, 4});
 }
 
 void AtermScreens::evaluate(std::size_t array, std::int64_t slot, std::size_t index) {
@@ -83,30 +102,30 @@ void AtermScreens::evaluate(std::size_t array, std::int64_t slot, std::size_t in
 std::size_t AtermScreens::prepare(const ImagingBlock& block, std::size_t first_row) {
   choose_channels(block);
   const std::size_t n_row = block.uvw_m.extent(0), capacity = jones_.extent(0);
-  // Slots of the call before stay while there is room; then all give way.
-  std::map<std::pair<std::size_t, std::int64_t>, std::uint32_t> wanted;
-  row_slot_.clear();
+  using Key = std::pair<std::size_t, std::int64_t>;
+  std::vector<Key> keys;  // of the rows
+  std::set<Key> wanted;
   std::size_t end = first_row;
-  std::vector<std::pair<std::size_t, std::int64_t>> keys;
   for (; end < n_row; ++end) {
     const std::size_t array = station_of_[block.station(end, 0)].first;
-    const std::pair key(array, arrays_[array].model->slot_of(block.time_mjd_s[end]));
-    if (wanted.emplace(key, 0).second && wanted.size() > capacity) break;
+    const Key key(array, arrays_[array].model->slot_of(block.time_mjd_s[end]));
+    if (!wanted.contains(key) && wanted.size() == capacity) break;
+    wanted.insert(key);
     keys.push_back(key);
   }
-  bool keep = true;
-  std::size_t n_new = 0;
-  for (const auto& [key, unused] : wanted) n_new += slot_index_.contains(key) ? 0 : 1;
-  keep = slot_index_.size() + n_new <= capacity;
-  if (!keep) slot_index_.clear();
-  for (const auto& key : keys) {
-    auto found = slot_index_.find(key);
-    if (found == slot_index_.end()) {
+  // Slots of earlier calls stay while there is room; then all give way.
+  const auto n_new =
+      std::count_if(wanted.begin(), wanted.end(), [&](const Key& key) { return !slot_index_.contains(key); });
+  if (slot_index_.size() + static_cast<std::size_t>(n_new) > capacity) slot_index_.clear();
+  row_slot_.clear();
+  for (const Key& key : keys) {
+    auto slot = slot_index_.find(key);
+    if (slot == slot_index_.end()) {
       const auto index = static_cast<std::uint32_t>(slot_index_.size());
       evaluate(key.first, key.second, index);
-      found = slot_index_.emplace(key, index).first;
+      slot = slot_index_.emplace(key, index).first;
     }
-    row_slot_.push_back(found->second);
+    row_slot_.push_back(slot->second);
   }
   station_.resize({end - first_row, 2});
   for (std::size_t row = first_row; row < end; ++row)

@@ -34,13 +34,15 @@ class AtermScreens {
   View<const std::uint32_t, 2> station() const { return station_; }  ///< [row][p, q] into jones
   /// [row slot][chan slot][station][y][x][XX XY YX YY]
   View<const std::complex<float>, 6> jones() const { return jones_; }
-  std::uint64_t bytes() const { return jones_.size() * sizeof(std::complex<float>); }
+  /// The most that the matrices take with these channels, or with some of them.
+  std::uint64_t most_bytes(const std::vector<double>& channel_hz) const;
 
  private:
   struct Array {  ///< stations that several inputs may share
     std::unique_ptr<AtermModel> model;
     std::uint32_t first_station = 0;
   };
+  std::uint64_t bytes_per_slot(std::size_t n_chan_slots) const;
   void choose_channels(const ImagingBlock& block);
   void evaluate(std::size_t array, std::int64_t slot, std::size_t index);
 

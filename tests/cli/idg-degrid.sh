@@ -93,7 +93,7 @@ expect_stdout "passes" "memory" "to be added"
 diff -r wide.ms few.ms >&2 || fail "--dry-run changed the set"
 run idg-degrid -q --model wide-model.fits --max-memory 60MB few.ms
 expect_agreement few.ms wide.txt 2e-6
-expect_exit 2 idg-degrid -q --model wide-model.fits --max-memory 20MB few.ms
+expect_exit 2 idg-degrid -q --model wide-model.fits --max-memory 10MB few.ms
 expect_stderr "--max-memory"
 
 # What is subtracted is gone; what is added comes on top.

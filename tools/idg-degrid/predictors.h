@@ -23,8 +23,14 @@ namespace apsyn::idg_degrid {
 struct Task {
   std::function<bool(double freq_hz)> wanted;
   double n_visibilities = 0, max_w_lambda = 0;
-  std::size_t max_block = 0;  ///< visibilities in memory at once
+  std::size_t max_block = 0;      ///< visibilities in memory at once
+  std::uint64_t block_bytes = 0;  ///< what these take
 };
+
+/// With A-terms the model's planes become all four correlations.
+inline std::size_t predicted_planes(const Options& options, const ModelGroup& group) {
+  return options.imaging.aterms.empty() ? group.planes.size() : 4;
+}
 
 class Predictor {
  public:
@@ -77,9 +83,14 @@ class ImagePredictor final : public Predictor {
       : group_(group),
         device_(device),
         plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
-                            task.max_w_lambda, task.n_visibilities)),
+                            {.max_w_lambda = task.max_w_lambda,
+                             .n_visibilities = task.n_visibilities,
+                             .n_planes = predicted_planes(options, group),
+                             .device = device.kind})),
         setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
-    if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool);
+    if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool, task);
+    memory_ = degridder_memory(plan_, setup_);
+    memory_.fixed_bytes += aterm_bytes_ + 2 * sizeof(double) * n_planes() * group.n_x * group.n_y;
     layers_ = layers_per_pass(tool, task);
   }
   std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }
@@ -94,7 +105,7 @@ class ImagePredictor final : public Predictor {
     return lines;
   }
   std::size_t n_passes() const override { return (plan_.n_layers + layers_ - 1) / layers_; }
-  std::uint64_t bytes() const override { return fixed_bytes() + layers_ * plan_.bytes_per_layer(n_planes()); }
+  std::uint64_t bytes() const override { return memory_.bytes(layers_); }
 
   void begin_pass(std::size_t pass) override {
     if (!degridder_) {
@@ -130,7 +141,8 @@ class ImagePredictor final : public Predictor {
   inline static const std::vector<std::string> kCorrelationNames{"XX", "XY", "YX", "YY"};
 
   /// The degridder then takes the Stokes planes and gives all four correlations.
-  void use_aterms(const std::string& path, const PredictionTarget& target, const Tool& tool) {
+  void use_aterms(const std::string& path, const PredictionTarget& target, const Tool& tool,
+                  const Task& task) {
     ImagingInfo info;
     info.centre = group_.centre;
     info.layouts = {target.layout()};
@@ -138,6 +150,9 @@ class ImagePredictor final : public Predictor {
     const AtermGrid grid{group_.centre, plan_.settings.subgrid, plan_.coarse_l_rad(), plan_.coarse_m_rad()};
     screens_ = std::make_unique<AtermScreens>(path, info, grid, setup_.n_threads,
                                               tool.common().max_memory_bytes / 8);
+    std::vector<double> channel_hz = target.channel_hz();
+    std::erase_if(channel_hz, [&](double hz) { return !task.wanted(hz); });
+    aterm_bytes_ = screens_->most_bytes(channel_hz);
     const auto correlations = products_of_planes(
         group_.names(), {Product::XX, Product::XY, Product::YX, Product::YY}, group_.planes[0].path);
     setup_.n_data_planes = 4;
@@ -149,16 +164,11 @@ class ImagePredictor final : public Predictor {
   }
 
   std::size_t n_planes() const { return group_.planes.size(); }
-  /// Of the degridder and the model as it is read.
-  std::uint64_t fixed_bytes() const {
-    return plan_.fixed_bytes(n_planes(), setup_.n_threads) +
-           2 * sizeof(double) * n_planes() * group_.n_x * group_.n_y;
-  }
   std::size_t layers_per_pass(const Tool& tool, const Task& task) const {
     if (device_.kind == Device::Kind::cuda) return layers_on_device(device_, plan_, n_planes());
     const std::uint64_t most = tool.common().max_memory_bytes;
-    const std::uint64_t fixed = fixed_bytes() + 8 * sizeof(double) * n_planes() * task.max_block;
-    const std::uint64_t layer = plan_.bytes_per_layer(n_planes());
+    // Beside a block stand the lists of what lies in which subgrid.
+    const std::uint64_t fixed = memory_.fixed_bytes + 2 * task.block_bytes, layer = memory_.layer_bytes;
     if (fixed + layer > most)
       throw UsageError("--max-memory {}: this model needs at least {}: allow more",
                        format_bytes(static_cast<double>(most)),
@@ -173,6 +183,8 @@ class ImagePredictor final : public Predictor {
   Device device_;
   IdgPlan plan_;
   IdgSetup setup_;
+  std::uint64_t aterm_bytes_ = 0;
+  IdgMemory memory_;  ///< of the degridder, its A-terms and the model as it is read
   std::size_t layers_ = 1;
   std::unique_ptr<Degridder> degridder_;
   std::unique_ptr<AtermScreens> screens_;

@@ -26,6 +26,7 @@ struct Imager {
   std::vector<PlaneRecipe> planes;  ///< of the images, without the PSF's
   Device device;
   std::uint64_t block_bytes;
+  std::uint64_t whole_band_bytes = 0;  ///< kept for the sum over channel groups
   double n_gridded = 0;
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }

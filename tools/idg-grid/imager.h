@@ -14,19 +14,19 @@
 
 namespace apsyn::idg_grid {
 
-/// What grids one field.
+/// What grids one field; the gridder itself comes when all fields are planned.
 struct FieldGridder {
   IdgPlan plan;
   std::unique_ptr<Gridder> gridder;
   std::unique_ptr<AtermScreens> screens;
   std::unique_ptr<AverageBeam> beam;
 
-  FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned)
-      : plan(planned), gridder(make_gridder(imager.device, plan, imager.setup())) {
+  FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned, std::uint64_t aterm_bytes)
+      : plan(planned) {
     if (!imager.aterms()) return;
     const AtermGrid grid{field.centre, plan.settings.subgrid, plan.coarse_l_rad(), plan.coarse_m_rad()};
     screens = std::make_unique<AtermScreens>(imager.options.imaging.aterms, imager.source.info(), grid,
-                                             imager.threads(), imager.tool.common().max_memory_bytes / 8);
+                                             imager.threads(), aterm_bytes);
     beam = std::make_unique<AverageBeam>(plan, imager.setup());
   }
 
@@ -45,24 +45,47 @@ struct FieldGridder {
   }
 };
 
-/// Layers whose grids fit into the memory beside everything else.
-inline std::size_t layers_per_pass(const Imager& imager, const IdgPlan& plan, std::size_t n_fields,
-                                   std::uint64_t other_bytes) {
-  if (imager.device.kind == Device::Kind::cuda)
-    return layers_on_device(imager.device, plan, imager.n_planes());
-  const std::uint64_t most = imager.tool.common().max_memory_bytes;
-  const std::uint64_t fixed = n_fields * plan.fixed_bytes(imager.n_planes(), imager.threads()) + other_bytes;
-  const std::uint64_t layer = n_fields * plan.bytes_per_layer(imager.n_planes());
-  if (fixed + layer > most)
-    throw UsageError("--max-memory {}: this image needs at least {}: allow more, or make it smaller",
+/// Memory of all fields together, beside what the fields share.
+inline IdgMemory memory_of(const Imager& imager, const ChannelGroup& group,
+                           const std::vector<FieldGridder>& fields) {
+  std::vector<double> channel_hz;
+  for (const double hz : imager.source.info().channel_hz)
+    if (hz >= group.low_hz && hz <= group.high_hz) channel_hz.push_back(hz);
+  IdgMemory sum;
+  for (const FieldGridder& own : fields) {
+    const IdgMemory memory = gridder_memory(own.plan, imager.setup());
+    sum.fixed_bytes += memory.fixed_bytes;
+    sum.layer_bytes += memory.layer_bytes;
+    if (own.screens)
+      sum.fixed_bytes +=
+          own.screens->most_bytes(channel_hz) + sizeof(double) * own.plan.image.n_x * own.plan.image.n_y;
+  }
+  return sum;
+}
+
+/// Layers, of every field, whose grids fit into the memory beside everything else.
+inline std::size_t layers_per_pass(const Imager& imager, const std::vector<FieldGridder>& fields,
+                                   const IdgMemory& memory, std::uint64_t other_bytes) {
+  std::size_t layers = 0;
+  for (const FieldGridder& own : fields) layers = std::max(layers, own.plan.n_layers);
+  if (imager.device.kind == Device::Kind::cuda) {
+    for (const FieldGridder& own : fields)
+      layers = std::min(layers,
+                        layers_on_device(imager.device, own.plan, imager.setup().n_planes(), fields.size()));
+    return layers;
+  }
+  const std::uint64_t most = imager.tool.common().max_memory_bytes, fixed = memory.fixed_bytes + other_bytes;
+  if (fixed + memory.layer_bytes > most)
+    throw UsageError("--max-memory {}: {} at least {}: allow more, or make {} smaller",
                      format_bytes(static_cast<double>(most)),
-                     format_bytes(static_cast<double>(fixed + layer)));
-  return std::min<std::uint64_t>(plan.n_layers, (most - fixed) / layer);
+                     fields.size() == 1 ? "this image needs" : "these images need",
+                     format_bytes(static_cast<double>(fixed + memory.layer_bytes)),
+                     fields.size() == 1 ? "it" : "them");
+  return std::min<std::uint64_t>(layers, (most - fixed) / memory.layer_bytes);
 }
 
 inline void print_plan(Imager& imager, const ChannelGroup& group, const Field& field, FieldGridder& own,
-                       const Survey& found, const ImageWeights& weights, std::size_t layers,
-                       std::uint64_t other_bytes) {
+                       const Survey& found, const ImageWeights& weights, std::size_t layers) {
   ImagingBlock block;
   BlockMover move;
   double n_subgrids = 0;
@@ -79,10 +102,6 @@ inline void print_plan(Imager& imager, const ChannelGroup& group, const Field& f
                                 found.n_visibilities, n_subgrids,
                                 found.n_visibilities / std::max(1.0, n_subgrids), own.plan.n_layers, passes,
                                 passes == 1 ? "" : "es"));
-  const double bytes =
-      static_cast<double>(own.plan.fixed_bytes(imager.n_planes(), imager.threads()) + other_bytes +
-                          layers * own.plan.bytes_per_layer(imager.n_planes()));
-  imager.tool.print(fmt::format("memory {}", format_bytes(bytes)));
 }
 
 /// Adds the block's weights to those of the images.
@@ -115,19 +134,28 @@ inline std::vector<GroupImages> make_images(Imager& imager, const ChannelGroup& 
 
   imager.tool.stage("plan");
   std::vector<FieldGridder> gridders;
-  std::size_t n_layers = 0, layers = SIZE_MAX;
-  const std::uint64_t other = weights.bytes() + 3 * imager.block_bytes + imager.source.bytes();
+  std::size_t n_layers = 0;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const IdgPlan plan =
         make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
                       idg_settings(wanted), found.workload(f, imager.n_planes(), imager.device));
-    layers = std::min(layers, layers_per_pass(imager, plan, fields.size(), other));
     n_layers = std::max(n_layers, plan.n_layers);
-    gridders.emplace_back(imager, fields[f], plan);
-    if (dry) print_plan(imager, group, fields[f], gridders.back(), found, weights, layers, other);
+    gridders.emplace_back(imager, fields[f], plan,
+                          imager.tool.common().max_memory_bytes / (8 * fields.size()));
     for (const std::string& line : plan.describe()) log_verbose("{}", line);
   }
-  if (dry) return {};
+  const std::uint64_t other =
+      weights.bytes() + 3 * imager.block_bytes + imager.source.bytes() + imager.whole_band_bytes;
+  const IdgMemory memory = memory_of(imager, group, gridders);
+  const std::size_t layers = layers_per_pass(imager, gridders, memory, other);
+  for (FieldGridder& own : gridders) own.gridder = make_gridder(imager.device, own.plan, imager.setup());
+  if (dry) {
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      print_plan(imager, group, fields[f], gridders[f], found, weights, layers);
+    imager.tool.print(
+        fmt::format("memory {}", format_bytes(static_cast<double>(memory.bytes(layers) + other))));
+    return {};
+  }
 
   imager.tool.stage("grid");
   std::vector<GroupImages> images(fields.size());

@@ -65,16 +65,21 @@ class Survey {
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
 };
 
-/// The weights of a group's visibilities, and what there is of them.
+template <class Use>
+void for_each_block(Imager& imager, const ChannelGroup& group, Use use) {
+  ImagingBlock block;
+  imager.source.rewind(group);
+  while (imager.source.read(block, imager.block_bytes)) use(block);
+}
+
+/// What there is of a group's visibilities, which are added to the weights unless those are null.
 inline Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
                      ImageWeights* weights) {
   Survey result(fields.size());
-  ImagingBlock block;
-  imager.source.rewind(group);
-  while (imager.source.read(block, imager.block_bytes)) {
+  for_each_block(imager, group, [&](const ImagingBlock& block) {
     if (weights != nullptr) weights->add(block);
     result.add(block, fields);
-  }
+  });
   return result;
 }
 
@@ -85,7 +90,8 @@ inline std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::v
   imager.tool.stage("weights");
   auto weights =
       std::make_unique<ImageWeights>(weight_settings(wanted), wanted.n_x, wanted.n_y, wanted.cell_rad);
-  for (const ChannelGroup& group : groups) survey(imager, group, {}, weights.get());
+  for (const ChannelGroup& group : groups)
+    for_each_block(imager, group, [&](const ImagingBlock& block) { weights->add(block); });
   weights->finish(imager.threads());
   return weights;
 }
