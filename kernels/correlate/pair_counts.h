@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "kernels/common/spectra.h"
 
@@ -15,14 +17,18 @@ class PairCounts {
   static std::uint64_t bytes(std::size_t n_chan, std::size_t n_ant);
   /// Adds the validity of a block's spectra; its planes are not looked at.
   void add(const SpectraBlock& block, unsigned n_threads);
-  void clear() { counts_.fill(0); }
+  void clear();
   std::int64_t operator()(std::size_t input_chan, std::size_t ant1, std::size_t ant2) const;
-  /// [input chan][ant1 <= ant2, row-major]
-  View<const std::int64_t, 2> view() const { return counts_.view(); }
+  /// The count of all pairs and channels when nothing was missing.
+  std::optional<std::int64_t> uniform() const;
+  /// all[input chan][ant1 <= ant2, row-major]
+  void copy(View<std::int64_t, 2> all) const;
 
  private:
   std::size_t n_ant_;
-  Buffer<std::int64_t, 2> counts_;
+  bool lacking_ = false;              // whether counts_ holds anything
+  std::vector<std::int64_t> common_;  // [input chan] of all pairs
+  Buffer<std::int64_t, 2> counts_;    // [input chan][pair] besides
 };
 
 }  // namespace apsyn
