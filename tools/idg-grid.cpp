@@ -15,11 +15,13 @@ void run(Tool& tool, const Options& options) {
       open_imaging_source(options.inputs, selection_of(options.imaging)), memory / 4);
   const auto groups = split_channels(source->info(), options.imaging.channels_out);
   const auto fields = fields_of(options, source->info());
+  const Device device = tool.device(CudaSupport::available);
   Imager imager{tool,
                 options,
                 *source,
                 planes_of(options, source->info()),
-                tool.device(CudaSupport::available),
+                device,
+                wanted_grid_memory(options.imaging, device),
                 std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000)};
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size());
   const auto shared_weights = weights_of_all(imager, groups);

@@ -28,7 +28,7 @@ class CudaGrids {
   virtual void begin_pass(const LayerRange& layers) = 0;
   /// Appends to `overlaps` what the device must be told of where a range's subgrids go.
   virtual void place(const TaskList& list, const TaskRange& range, Overlaps& overlaps) = 0;
-  /// Work given to the stream afterwards may change the subgrids.
+  /// Ranges in the order of the tasks. Work given to the stream afterwards may change the subgrids.
   virtual void add(const SubgridRange<T>& range) = 0;
   /// Transforms the pass's layers and adds them to the images.
   virtual void end_pass() = 0;
@@ -36,9 +36,13 @@ class CudaGrids {
   virtual Buffer<double, 3> take_images() = 0;
 };
 
-/// On the current device; all of its work goes into the stream, which outlives it.
+/// In setup.grid_memory, on the current device; `stream` outlives it.
 template <class T>
 std::unique_ptr<CudaGrids<T>> make_cuda_grids(const IdgPlan& plan, const IdgSetup& setup,
                                               std::size_t n_outputs, cudaStream_t stream);
+/// GridMemory::hybrid alone.
+template <class T>
+std::unique_ptr<CudaGrids<T>> make_hybrid_grids(const IdgPlan& plan, const IdgSetup& setup,
+                                                std::size_t n_outputs, cudaStream_t stream);
 
 }  // namespace apsyn::idg_cuda

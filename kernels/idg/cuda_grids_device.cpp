@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Layers in device memory: the device adds subgrids and transforms layers.
+// Layers in device or managed memory: the device adds subgrids and transforms layers.
 #ifdef APSYN_CUDA
 #include <complex>
 #include <vector>
@@ -7,6 +7,7 @@
 #include "kernels/common/cuda_fft.h"
 #include "kernels/idg/cuda_grids.h"
 #include "kernels/idg/cuda_tables.h"
+#include "kernels/idg/grid_array.h"
 #include "kernels/idg/layer_transform.h"
 
 namespace apsyn::idg_cuda {
@@ -21,6 +22,7 @@ class DeviceGrids final : public CudaGrids<T> {
         n_planes_(setup.n_planes()),
         n_outputs_(n_outputs),
         stream_(stream),
+        grids_(setup.grid_memory),
         images_(n_planes_ * plan.image.n_y * plan.image.n_x) {
     std::vector<std::complex<T>> phases;
     for (const std::complex<double>& phase : uv_phases(plan_)) phases.emplace_back(phase);
@@ -30,12 +32,9 @@ class DeviceGrids final : public CudaGrids<T> {
 
   void begin_pass(const LayerRange& layers) override {
     layers_ = layers;
-    const std::size_t size = layers.n * n_planes_ * plan_.n_v * plan_.n_u;
-    if (grids_.size() < size) {
-      grids_ = DeviceArray<ComplexOf<T>>();
-      grids_ = DeviceArray<ComplexOf<T>>(size);
-    }
-    cuda_check(cudaMemsetAsync(grids_.data(), 0, size * sizeof(ComplexOf<T>), stream_), "clearing the grids");
+    const std::size_t size = layers.n * n_planes_ * tiled_cells(plan_.n_u, plan_.n_v);
+    cuda_check(cudaMemsetAsync(grids_.reserve(size), 0, size * sizeof(ComplexOf<T>), stream_),
+               "clearing the grids");
     layer_used_.assign(layers.n, false);
     placer_ = std::make_unique<TilePlacer>(plan_, n_outputs_, layers_);
   }
@@ -62,15 +61,16 @@ class DeviceGrids final : public CudaGrids<T> {
   }
 
   void end_pass() override {
-    const std::size_t cells = plan_.n_v * plan_.n_u;
-    DeviceArray<double2> work(cells);
+    const std::size_t plane_cells = tiled_cells(plan_.n_u, plan_.n_v);
+    DeviceArray<double2> work(plan_.n_v * plan_.n_u);
     CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, CUFFT_Z2Z);
     fft.use(stream_);
     const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
     for (std::size_t layer = 0; layer < layers_.n; ++layer) {
       if (!layer_used_[layer]) continue;
       for (std::size_t plane = 0; plane < n_planes_; ++plane) {
-        launch_widen<T>(grids_.data() + (layer * n_planes_ + plane) * cells, work.data(), cells, stream_);
+        launch_widen<T>(grids_.data() + (layer * n_planes_ + plane) * plane_cells, work.data(),
+                        int(plan_.n_u), int(plan_.n_v), stream_);
         fft.execute(work.data(), CUFFT_FORWARD);
         launch_screen({work.data(), images_.data() + plane * plan_.image.n_y * plan_.image.n_x,
                        int(plan_.image.n_x), int(plan_.image.n_y), int(plan_.n_u), int(plan_.n_v),
@@ -99,8 +99,9 @@ class DeviceGrids final : public CudaGrids<T> {
   LayerRange layers_;
   std::vector<bool> layer_used_;
   std::unique_ptr<TilePlacer> placer_;
-  DeviceArray<ComplexOf<T>> uv_phase_, grids_;
-  DeviceArray<double> images_;  ///< [plane][y][x]
+  DeviceArray<ComplexOf<T>> uv_phase_;
+  GridArray<ComplexOf<T>> grids_;  ///< [layer][plane], grid_tiles.cuh
+  DeviceArray<double> images_;     ///< [plane][y][x]
 };
 
 }  // namespace
@@ -108,6 +109,7 @@ class DeviceGrids final : public CudaGrids<T> {
 template <class T>
 std::unique_ptr<CudaGrids<T>> make_cuda_grids(const IdgPlan& plan, const IdgSetup& setup,
                                               std::size_t n_outputs, cudaStream_t stream) {
+  if (setup.grid_memory == GridMemory::hybrid) return make_hybrid_grids<T>(plan, setup, n_outputs, stream);
   return std::make_unique<DeviceGrids<T>>(plan, setup, n_outputs, stream);
 }
 

@@ -26,8 +26,11 @@ class CudaModel {
   virtual void cut(CutTask<T> cut, std::span<const Task> tasks) = 0;
 };
 
-/// On the current device.
+/// In setup.grid_memory, on the current device.
 template <class T>
 std::unique_ptr<CudaModel<T>> make_cuda_model(const IdgPlan& plan, const IdgSetup& setup);
+/// GridMemory::hybrid alone.
+template <class T>
+std::unique_ptr<CudaModel<T>> make_hybrid_model(const IdgPlan& plan, const IdgSetup& setup);
 
 }  // namespace apsyn::idg_degrid

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Layers in device memory: the device transforms the model and cuts the cells.
+// Layers in device or managed memory: the device transforms the model and cuts the cells.
 #ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "kernels/common/cuda_fft.h"
 #include "kernels/common/device_transfer.h"
 #include "kernels/idg/cuda_model.h"
+#include "kernels/idg/grid_array.h"
 #include "kernels/idg/layer_transform.h"
 
 namespace apsyn::idg_degrid {
@@ -16,7 +17,8 @@ namespace {
 template <class T>
 class DeviceModel final : public CudaModel<T> {
  public:
-  DeviceModel(const IdgPlan& plan, unsigned n_threads) : plan_(plan), n_threads_(n_threads) {}
+  DeviceModel(const IdgPlan& plan, const IdgSetup& setup)
+      : plan_(plan), n_threads_(setup.n_threads), grids_(setup.grid_memory) {}
 
   void set(View<const double, 3> images) override {
     Buffer<double, 3> corrected(images.shape());
@@ -31,12 +33,9 @@ class DeviceModel final : public CudaModel<T> {
 
   double begin_pass(const Geometry& geometry, const LayerRange& layers) override {
     if (n_planes_ == 0) throw std::logic_error("degridder: a pass without a model");
-    const std::size_t cells = plan_.n_v * plan_.n_u, size = layers.n * n_planes_ * cells;
-    if (grids_.size() < size) {
-      grids_ = DeviceArray<ComplexOf<T>>();
-      grids_ = DeviceArray<ComplexOf<T>>(size);
-    }
-    const DeviceArray<double2> work(cells);
+    const std::size_t plane_cells = tiled_cells(plan_.n_u, plan_.n_v);
+    grids_.reserve(layers.n * n_planes_ * plane_cells);
+    const DeviceArray<double2> work(plan_.n_v * plan_.n_u);
     const CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, CUFFT_Z2Z);
     const double n_shift = geometry.w_kernel ? 1 - plan_.n_middle : 0;
     Event begin, end;
@@ -47,7 +46,8 @@ class DeviceModel final : public CudaModel<T> {
                       plan_.layer_w_lambda(layers.first + layer), n_shift},
                      nullptr);
         fft.execute(work.data(), CUFFT_INVERSE);  // exponent +1
-        launch_narrow<T>(work.data(), grids_.data() + (layer * n_planes_ + plane) * cells, cells, nullptr);
+        launch_narrow<T>(work.data(), grids_.data() + (layer * n_planes_ + plane) * plane_cells, geometry.n_u,
+                         geometry.n_v, nullptr);
       }
     end.record(nullptr);
     end.wait();
@@ -63,15 +63,16 @@ class DeviceModel final : public CudaModel<T> {
   IdgPlan plan_;
   unsigned n_threads_;
   std::size_t n_planes_ = 0;
-  Upload<double> model_;             ///< [plane][y][x]
-  DeviceArray<ComplexOf<T>> grids_;  ///< [layer][plane][v][u], cell k at index k mod n
+  Upload<double> model_;           ///< [plane][y][x]
+  GridArray<ComplexOf<T>> grids_;  ///< [layer][plane], grid_tiles.cuh
 };
 
 }  // namespace
 
 template <class T>
 std::unique_ptr<CudaModel<T>> make_cuda_model(const IdgPlan& plan, const IdgSetup& setup) {
-  return std::make_unique<DeviceModel<T>>(plan, setup.n_threads);
+  if (setup.grid_memory == GridMemory::hybrid) return make_hybrid_model<T>(plan, setup);
+  return std::make_unique<DeviceModel<T>>(plan, setup);
 }
 
 template std::unique_ptr<CudaModel<float>> make_cuda_model(const IdgPlan&, const IdgSetup&);

@@ -119,8 +119,8 @@ TilePlacer::TilePlacer(const IdgPlan& plan, std::size_t n_outputs, const LayerRa
       n_u_(plan.n_u),
       n_v_(plan.n_v),
       n_outputs_(n_outputs),
-      tiles_u_((plan.n_u + kGridTile - 1) / kGridTile),
-      tiles_v_((plan.n_v + kGridTile - 1) / kGridTile),
+      tiles_u_(grid_tiles(plan.n_u)),
+      tiles_v_(grid_tiles(plan.n_v)),
       layers_(layers),
       count_(layers.n * tiles_u_ * tiles_v_) {}
 
@@ -129,7 +129,7 @@ namespace {
 /// Tiles that cells start .. start + side - 1 (mod n) fall into, each once.
 template <class Visit>
 void for_each_tile(std::size_t start, std::size_t side, std::size_t n, Visit visit) {
-  const std::size_t n_tiles = (n + kGridTile - 1) / kGridTile, first = start / kGridTile;
+  const std::size_t n_tiles = grid_tiles(n), first = start / kGridTile;
   if (start + side <= n) {
     for (std::size_t tile = first; tile <= (start + side - 1) / kGridTile; ++tile) visit(tile);
     return;

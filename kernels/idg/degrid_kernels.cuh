@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/idg/aterm_math.h"
+#include "kernels/idg/grid_tiles.cuh"
 
 namespace apsyn::idg_degrid {
 
@@ -91,15 +92,15 @@ struct ModelTask {
   double w_lambda, n_shift;
 };
 void launch_model(const ModelTask& task, cudaStream_t stream);
-/// grid = work in T.
+/// A plane of a layer's grid, grid_tiles.cuh, = work in T.
 template <class T>
-void launch_narrow(const double2* work, ComplexOf<T>* grid, std::size_t n, cudaStream_t stream);
+void launch_narrow(const double2* work, ComplexOf<T>* grid, int n_u, int n_v, cudaStream_t stream);
 
 /// Cuts the tasks' cells out of the layers' grids; subgrids [task][image plane][output][v][u] in FFT order.
 template <class T>
 struct CutTask {
   Geometry geometry;
-  const ComplexOf<T>* grids;     ///< [layer][image plane][v][u]
+  const ComplexOf<T>* grids;     ///< [layer][image plane], grid_tiles.cuh
   const ComplexOf<T>* uv_phase;  ///< [side] exp(+i pi k (L - 1) / L) / L, cells in rising order
   const Task* tasks;
   int n_tasks;
@@ -107,6 +108,18 @@ struct CutTask {
 };
 template <class T>
 void launch_cut(const CutTask<T>& task, cudaStream_t stream);
+
+/// The same from cells that the host has cut.
+template <class T>
+struct PlaceTask {
+  Geometry geometry;
+  const ComplexOf<T>* cells;     ///< [task][output][v][u][cell plane] in rising cells
+  const ComplexOf<T>* uv_phase;  ///< CutTask's
+  int n_tasks, n_cell_planes;    ///< the first of them are the image planes
+  ComplexOf<T>* subgrids;
+};
+template <class T>
+void launch_place(const PlaceTask<T>& task, cudaStream_t stream);
 
 /// Taper, the task's own w screen and A-terms: pixels [task][plane][output][y][x].
 template <class T>

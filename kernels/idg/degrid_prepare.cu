@@ -72,10 +72,19 @@ __global__ void place_model(ModelTask task) {
   task.work[std::size_t(v) * g.n_u + u] = value;
 }
 
+/// A block owns a tile.
 template <class T>
-__global__ void narrow(const double2* work, ComplexOf<T>* grid, std::size_t n) {
-  const std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < n) grid[i] = {static_cast<T>(work[i].x), static_cast<T>(work[i].y)};
+__global__ void __launch_bounds__(256) narrow(const double2* work, ComplexOf<T>* grid, int n_u, int n_v) {
+  const int tiles_u = int(grid_tiles(n_u)), first_v = int(blockIdx.x) / tiles_u * kGridTile,
+            u = int(blockIdx.x) % tiles_u * kGridTile + threadIdx.x % kGridTile;
+  if (u >= n_u) return;
+  ComplexOf<T>* tile = grid + std::size_t(blockIdx.x) * kGridTile * kGridTile;
+  for (int i = threadIdx.x; i < kGridTile * kGridTile; i += blockDim.x) {
+    const int v = first_v + i / kGridTile;
+    if (v >= n_v) continue;
+    const double2 value = work[std::size_t(v) * n_u + u];
+    tile[i] = {static_cast<T>(value.x), static_cast<T>(value.y)};
+  }
 }
 
 }  // namespace
@@ -93,14 +102,15 @@ void launch_model(const ModelTask& task, cudaStream_t stream) {
 }
 
 template <class T>
-void launch_narrow(const double2* work, ComplexOf<T>* grid, std::size_t n, cudaStream_t stream) {
-  narrow<T><<<static_cast<unsigned>((n + 255) / 256), 256, 0, stream>>>(work, grid, n);
+void launch_narrow(const double2* work, ComplexOf<T>* grid, int n_u, int n_v, cudaStream_t stream) {
+  const std::size_t n_tiles = grid_tiles(n_u) * grid_tiles(n_v);
+  narrow<T><<<static_cast<unsigned>(n_tiles), 256, 0, stream>>>(work, grid, n_u, n_v);
   cuda_check(cudaGetLastError(), "launching the conversion of a grid");
 }
 
 template void launch_prepare(const PrepareTask<float>&, cudaStream_t);
 template void launch_prepare(const PrepareTask<double>&, cudaStream_t);
-template void launch_narrow<float>(const double2*, float2*, std::size_t, cudaStream_t);
-template void launch_narrow<double>(const double2*, double2*, std::size_t, cudaStream_t);
+template void launch_narrow<float>(const double2*, float2*, int, int, cudaStream_t);
+template void launch_narrow<double>(const double2*, double2*, int, int, cudaStream_t);
 
 }  // namespace apsyn::idg_degrid

@@ -31,7 +31,7 @@ __global__ void cut(CutTask<T> task) {
   const int layer = own.layer + output;
   const bool inside = layer >= 0 && layer < g.n_layers;
   const ComplexOf<T>* grid =
-      task.grids + (std::size_t(inside ? layer : 0) * g.n_image_planes + plane) * g.n_v * std::size_t(g.n_u);
+      task.grids + (std::size_t(inside ? layer : 0) * g.n_image_planes + plane) * tiled_cells(g.n_u, g.n_v);
   ComplexOf<T>* subgrid =
       task.subgrids +
       ((std::size_t(blockIdx.x) * g.n_image_planes + plane) * g.n_outputs + output) * side * side;
@@ -42,9 +42,28 @@ __global__ void cut(CutTask<T> task) {
       int v = own.start_v + sv, u = own.start_u + su;
       if (v >= g.n_v) v -= g.n_v;
       if (u >= g.n_u) u -= g.n_u;
-      value = times(grid[std::size_t(v) * g.n_u + u], times(task.uv_phase[sv], task.uv_phase[su]));
+      value = times(grid[tiled_cell(g.n_u, v, u)], times(task.uv_phase[sv], task.uv_phase[su]));
     }
     subgrid[(sv < half ? sv + half : sv - half) * side + (su < half ? su + half : su - half)] = value;
+  }
+}
+
+/// A block owns a subgrid of a task and plane.
+template <class T>
+__global__ void __launch_bounds__(256) place(PlaceTask<T> task) {
+  const Geometry& g = task.geometry;
+  const int side = g.side, half = side / 2, output = blockIdx.y % g.n_outputs,
+            plane = blockIdx.y / g.n_outputs;
+  const ComplexOf<T>* cells =
+      task.cells + (std::size_t(blockIdx.x) * g.n_outputs + output) * side * side * task.n_cell_planes +
+      plane;
+  ComplexOf<T>* subgrid =
+      task.subgrids +
+      ((std::size_t(blockIdx.x) * g.n_image_planes + plane) * g.n_outputs + output) * side * side;
+  for (int i = threadIdx.x; i < side * side; i += blockDim.x) {
+    const int sv = i / side, su = i % side;
+    subgrid[(sv < half ? sv + half : sv - half) * side + (su < half ? su + half : su - half)] =
+        times(cells[i * task.n_cell_planes], times(task.uv_phase[sv], task.uv_phase[su]));
   }
 }
 
@@ -135,6 +154,13 @@ void launch_cut(const CutTask<T>& task, cudaStream_t stream) {
 }
 
 template <class T>
+void launch_place(const PlaceTask<T>& task, cudaStream_t stream) {
+  const Geometry& g = task.geometry;
+  place<T><<<dim3(task.n_tasks, g.n_image_planes * g.n_outputs), 256, 0, stream>>>(task);
+  cuda_check(cudaGetLastError(), "launching the place of cells");
+}
+
+template <class T>
 void launch_shape(const ShapeTask<T>& task, cudaStream_t stream) {
   shape<T><<<task.n_tasks, kShapeThreads, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the subgrids' screens");
@@ -142,6 +168,8 @@ void launch_shape(const ShapeTask<T>& task, cudaStream_t stream) {
 
 template void launch_cut(const CutTask<float>&, cudaStream_t);
 template void launch_cut(const CutTask<double>&, cudaStream_t);
+template void launch_place(const PlaceTask<float>&, cudaStream_t);
+template void launch_place(const PlaceTask<double>&, cudaStream_t);
 template void launch_shape(const ShapeTask<float>&, cudaStream_t);
 template void launch_shape(const ShapeTask<double>&, cudaStream_t);
 

@@ -8,17 +8,18 @@ namespace {
 
 /// A block owns 32 x 32 cells of one layer and plane, a thread four rows of one column.
 template <class T>
-__global__ void __launch_bounds__(256) add(AddTask<T> task) {
+__global__ void __launch_bounds__(256, 4) add(AddTask<T> task) {
   const GridTile tile = task.tiles[blockIdx.x];
   const int plane = blockIdx.y, side = task.side, half = side / 2;
   const int u = tile.u + threadIdx.x % kGridTile, first_v = tile.v + threadIdx.x / kGridTile * 4;
   if (u >= task.n_u) return;
-  ComplexOf<T>* grid =
-      task.grids + (std::size_t(tile.layer) * task.n_planes + plane) * task.n_v * std::size_t(task.n_u);
+  // Rows beyond the grid's last fill up the tile: what they get is never looked at.
+  ComplexOf<T>* grid = task.grids +
+                       (std::size_t(tile.layer) * task.n_planes + plane) * tiled_cells(task.n_u, task.n_v) +
+                       tiled_cell(task.n_u, first_v, u);
   ComplexOf<T> sum[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    if (first_v + i < task.n_v) sum[i] = grid[std::size_t(first_v + i) * task.n_u + u];
+  for (int i = 0; i < 4; ++i) sum[i] = grid[i * kGridTile];
   for (std::uint32_t e = 0; e < tile.n_entries; ++e) {
     const std::uint32_t entry = task.entries[tile.first_entry + e];
     const std::uint32_t own = entry / task.n_outputs, output = entry % task.n_outputs;
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(256) add(AddTask<T> task) {
     for (int i = 0; i < 4; ++i) {
       int sv = first_v + i - start.start_v;
       if (sv < 0) sv += task.n_v;
-      if (sv >= side || first_v + i >= task.n_v) continue;
+      if (sv >= side) continue;
       const ComplexOf<T> phase_v = task.uv_phase[sv];
       const T pr = phase_v.x * phase_u.x - phase_v.y * phase_u.y;
       const T pi = phase_v.x * phase_u.y + phase_v.y * phase_u.x;
@@ -45,14 +46,37 @@ __global__ void __launch_bounds__(256) add(AddTask<T> task) {
     }
   }
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
-    if (first_v + i < task.n_v) grid[std::size_t(first_v + i) * task.n_u + u] = sum[i];
+  for (int i = 0; i < 4; ++i) grid[i * kGridTile] = sum[i];
 }
 
+/// A block owns a subgrid.
 template <class T>
-__global__ void widen(const ComplexOf<T>* grid, double2* work, std::size_t n) {
-  const std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < n) work[i] = make_double2(grid[i].x, grid[i].y);
+__global__ void __launch_bounds__(256) reorder(ReorderTask<T> task) {
+  const int side = task.side, half = side / 2;
+  const std::size_t first = std::size_t(blockIdx.x) * side * side;
+  for (int i = threadIdx.x; i < side * side; i += blockDim.x) {
+    const int v = i / side, u = i % side;
+    const ComplexOf<T> cell =
+        task.subgrids[first + (v < half ? v + half : v - half) * side + (u < half ? u + half : u - half)];
+    const ComplexOf<T> phase_v = task.uv_phase[v], phase_u = task.uv_phase[u];
+    const T pr = phase_v.x * phase_u.x - phase_v.y * phase_u.y;
+    const T pi = phase_v.x * phase_u.y + phase_v.y * phase_u.x;
+    task.ordered[first + i].x = cell.x * pr - cell.y * pi;
+    task.ordered[first + i].y = cell.x * pi + cell.y * pr;
+  }
+}
+
+/// A block owns a tile.
+template <class T>
+__global__ void __launch_bounds__(256) widen(const ComplexOf<T>* grid, double2* work, int n_u, int n_v) {
+  const int tiles_u = int(grid_tiles(n_u)), first_v = int(blockIdx.x) / tiles_u * kGridTile,
+            u = int(blockIdx.x) % tiles_u * kGridTile + threadIdx.x % kGridTile;
+  if (u >= n_u) return;
+  const ComplexOf<T>* tile = grid + std::size_t(blockIdx.x) * kGridTile * kGridTile;
+  for (int i = threadIdx.x; i < kGridTile * kGridTile; i += blockDim.x) {
+    const int v = first_v + i / kGridTile;
+    if (v < n_v) work[std::size_t(v) * n_u + u] = make_double2(tile[i].x, tile[i].y);
+  }
 }
 
 __global__ void screen(ScreenTask task) {
@@ -80,8 +104,15 @@ void launch_add(const AddTask<T>& task, cudaStream_t stream) {
 }
 
 template <class T>
-void launch_widen(const ComplexOf<T>* grid, double2* work, std::size_t n, cudaStream_t stream) {
-  widen<T><<<static_cast<unsigned>((n + 255) / 256), 256, 0, stream>>>(grid, work, n);
+void launch_reorder(const ReorderTask<T>& task, cudaStream_t stream) {
+  reorder<<<static_cast<unsigned>(task.n_subgrids), 256, 0, stream>>>(task);
+  cuda_check(cudaGetLastError(), "launching the order of subgrids");
+}
+
+template <class T>
+void launch_widen(const ComplexOf<T>* grid, double2* work, int n_u, int n_v, cudaStream_t stream) {
+  const std::size_t n_tiles = grid_tiles(n_u) * grid_tiles(n_v);
+  widen<T><<<static_cast<unsigned>(n_tiles), 256, 0, stream>>>(grid, work, n_u, n_v);
   cuda_check(cudaGetLastError(), "launching the conversion of a grid");
 }
 
@@ -92,7 +123,9 @@ void launch_screen(const ScreenTask& task, cudaStream_t stream) {
 
 template void launch_add(const AddTask<float>&, cudaStream_t);
 template void launch_add(const AddTask<double>&, cudaStream_t);
-template void launch_widen<float>(const float2*, double2*, std::size_t, cudaStream_t);
-template void launch_widen<double>(const double2*, double2*, std::size_t, cudaStream_t);
+template void launch_reorder(const ReorderTask<float>&, cudaStream_t);
+template void launch_reorder(const ReorderTask<double>&, cudaStream_t);
+template void launch_widen<float>(const float2*, double2*, int, int, cudaStream_t);
+template void launch_widen<double>(const double2*, double2*, int, int, cudaStream_t);
 
 }  // namespace apsyn::idg_cuda

@@ -158,6 +158,14 @@ enum class PsfPlane { none, last };
 ///   adjoint     A_p^H V A_q: the exact adjoint of the degridder
 enum class AtermMode { none, normalised, adjoint };
 
+/// Where the layers' grids live while a GPU makes the subgrids (Veenboer and Romein 2020, section 3); the CPU
+/// has them in its own memory.
+///   gpu             in the GPU's
+///   hybrid          in the host's: subgrids travel, the CPU adds or cuts them and transforms the layers
+///   unified         in managed memory, no more of it than the GPU has free
+///   oversubscribed  in managed memory, however much; pages move to and fro
+enum class GridMemory { gpu, hybrid, unified, oversubscribed };
+
 /// What is gridded or degridded, beyond geometry.
 struct IdgSetup {
   std::size_t n_data_planes = 1;  ///< of the blocks; with A-terms 4: XX XY YX YY
@@ -167,6 +175,7 @@ struct IdgSetup {
   /// sum_s mix[s][c] plane s for degridders (I: {1, 0, 0, 1}). Empty without A-terms: planes are the data's.
   std::vector<std::array<std::complex<double>, 4>> mix{};
   unsigned n_threads = 1;
+  GridMemory grid_memory = GridMemory::gpu;  ///< place_grids() says what fits
 
   /// Planes of the images, without the PSF's.
   std::size_t n_image_planes() const { return mix.empty() ? n_data_planes : mix.size(); }
@@ -213,7 +222,7 @@ class Degridder {
   virtual GridCounts degrid(const GridBlock& block, View<std::complex<double>, 3> data) = 0;
 };
 
-/// Host memory of a gridder or degridder on the CPU.
+/// Memory of a gridder or degridder; these two on the CPU, whatever setup.grid_memory says.
 struct IdgMemory {
   std::uint64_t fixed_bytes =
       0;  ///< what does not grow with the layers of a pass; without the caller's images
@@ -222,12 +231,6 @@ struct IdgMemory {
 };
 IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup);
 IdgMemory degridder_memory(const IdgPlan& plan, const IdgSetup& setup);
-
-/// How many layers a pass may have on the device, of each of `n_gridders` with plans like this one, none of
-/// them made yet: all of them on the CPU, what its memory holds with CUDA. DeviceError when not even one
-/// fits.
-std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::size_t n_planes,
-                             std::size_t n_gridders = 1);
 
 /// Results do not depend on n_threads. std::invalid_argument for a setup that contradicts itself.
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup);

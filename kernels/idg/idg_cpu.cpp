@@ -75,12 +75,6 @@ class CpuGridder final : public Gridder {
 
 }  // namespace
 
-std::size_t layers_on_device(const Device& device, const IdgPlan& plan, std::size_t n_planes,
-                             std::size_t n_gridders) {
-  return device.kind == Device::Kind::cuda ? cuda_gridder_layers(device, plan, n_planes, n_gridders)
-                                           : plan.n_layers;
-}
-
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
   if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan, setup);
   const bool aterms = setup.aterms != AtermMode::none;

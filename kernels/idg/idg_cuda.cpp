@@ -21,6 +21,7 @@
 #include "kernels/idg/cuda_sums.h"
 #include "kernels/idg/cuda_tables.h"
 #include "kernels/idg/cuda_tasks.h"
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/partition.h"
 #endif
 
@@ -30,8 +31,6 @@ namespace apsyn {
 namespace {
 
 using namespace idg_cuda;
-
-constexpr std::size_t kRangeBytes = kCudaRangeBytes;
 
 template <class T>
 constexpr cufftType kTransform = sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z;
@@ -51,9 +50,10 @@ class CudaGridder final : public Gridder {
     to_device(n_from_middle_, n_table(plan_, plan_.settings.subgrid / 2));
     grids_ = make_cuda_grids<T>(plan, setup, n_outputs_, stream_.get());
 
+    range_bytes_ = range_bytes(total_memory());
     const std::size_t subgrid_values = n_planes_ * n_outputs_ * side_ * side_;
     range_tasks_ = std::clamp<std::size_t>(
-        kRangeBytes / (sums_.task_values() * sizeof(T) + subgrid_values * sizeof(ComplexOf<T>)), 1, 16384);
+        range_bytes_ / (sums_.task_values() * sizeof(T) + subgrid_values * sizeof(ComplexOf<T>)), 1, 16384);
     sums_.reserve(range_tasks_);
     subgrids_ = DeviceArray<ComplexOf<T>>(range_tasks_ * subgrid_values);
     cuda_check(cudaMemset(subgrids_.data(), 0, subgrids_.size() * sizeof(ComplexOf<T>)),
@@ -122,13 +122,19 @@ class CudaGridder final : public Gridder {
  private:
   static void select(int device) { cuda_check(cudaSetDevice(device), "choosing the device"); }
 
+  static std::size_t total_memory() {
+    std::size_t free_bytes = 0, total_bytes = 0;
+    cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
+    return total_bytes;
+  }
+
   std::vector<RangeWork> plan_ranges(const TaskList& list, std::vector<std::uint32_t>& selected,
                                      Overlaps& overlaps) {
     std::vector<RangeWork> ranges;
     for (std::size_t first = 0; first < list.tasks.size();) {
       RangeWork work;
       work.way = list.way[first];
-      const std::size_t most_slots = sums_.most_slots(work.way, kRangeBytes);
+      const std::size_t most_slots = sums_.most_slots(work.way, range_bytes_);
       std::size_t n = 0, n_slots = 0;
       do n_slots += list.tasks[first + n++].n_slots;
       while (n < range_tasks_ && first + n < list.tasks.size() &&
@@ -182,7 +188,7 @@ class CudaGridder final : public Gridder {
     return to.rows;
   }
 
-  /// cuda_gridder_layers() leaves an eighth of the memory to blocks: half of that may be kept.
+  /// place_grids() leaves an eighth of the memory to blocks: half of that may be kept.
   static bool has_room_for(const GridBlock& block) {
     std::size_t free_bytes = 0, total_bytes = 0;
     cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
@@ -228,7 +234,7 @@ class CudaGridder final : public Gridder {
   IdgSetup setup_;
   TaskSums<T> sums_;
   int side_ = 0;
-  std::size_t n_planes_ = 0, n_outputs_ = 1, range_tasks_ = 0, few_tasks_ = 0;
+  std::size_t n_planes_ = 0, n_outputs_ = 1, range_bytes_ = 0, range_tasks_ = 0, few_tasks_ = 0;
   LayerRange layers_;
   CopyStream stream_;
   Uploader uploader_;
@@ -243,14 +249,6 @@ class CudaGridder final : public Gridder {
 
 }  // namespace
 
-std::size_t cuda_gridder_layers(const Device& device, const IdgPlan& plan, std::size_t n_planes,
-                                std::size_t n_gridders) {
-  cuda_check(cudaSetDevice(device.index), "choosing the device");
-  std::size_t free_bytes = 0, total_bytes = 0;
-  cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
-  return gridder_layers_within({free_bytes, total_bytes}, device, plan, n_planes, n_gridders);
-}
-
 std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
   if (plan.settings.precision == Precision::single)
     return std::make_unique<CudaGridder<float>>(device, plan, setup);
@@ -258,10 +256,6 @@ std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& 
 }
 
 #else
-
-std::size_t cuda_gridder_layers(const Device& device, const IdgPlan&, std::size_t, std::size_t) {
-  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
-}
 
 std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan&, const IdgSetup&) {
   throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);

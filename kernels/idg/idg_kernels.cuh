@@ -16,11 +16,11 @@
 
 #include "kernels/idg/cuda_complex.cuh"
 #include "kernels/idg/cuda_slots.cuh"
+#include "kernels/idg/grid_tiles.cuh"
 
 namespace apsyn::idg_cuda {
 
 constexpr int kTileColumns = 32, kTileRows = 256, kTileThreads = 256;
-constexpr int kGridTile = 32;  ///< cells per side of the grid that a block of the adder owns
 
 /// Pixels of half a side, up to whole groups of eight: a thread's rows of the product then share all but y.
 __host__ __device__ constexpr int padded_half(int side) {
@@ -88,14 +88,26 @@ struct AddTask {
   const std::uint32_t* entries;  ///< task * n_outputs + output
   const GridTile* tiles;
   int n_tiles, n_planes, n_outputs, side, n_u, n_v;
-  ComplexOf<T>* grids;  ///< [layer][plane][v][u]
+  ComplexOf<T>* grids;  ///< [layer][plane], grid_tiles.cuh
 };
 template <class T>
 void launch_add(const AddTask<T>& task, cudaStream_t stream);
 
-/// work [v][u] = grid in float64.
+/// Subgrids as the host adds them.
 template <class T>
-void launch_widen(const ComplexOf<T>* grid, double2* work, std::size_t n, cudaStream_t stream);
+struct ReorderTask {
+  const ComplexOf<T>* subgrids;  ///< [subgrid][v][u] transformed, FFT order
+  const ComplexOf<T>* uv_phase;  ///< AddTask's
+  std::size_t n_subgrids;
+  int side;
+  ComplexOf<T>* ordered;  ///< [subgrid][v][u] in rising cells, times the phases
+};
+template <class T>
+void launch_reorder(const ReorderTask<T>& task, cudaStream_t stream);
+
+/// work [v][u] = a plane of a layer's grid, grid_tiles.cuh, in float64.
+template <class T>
+void launch_widen(const ComplexOf<T>* grid, double2* work, int n_u, int n_v, cudaStream_t stream);
 
 /// image [y][x] += Re(work exp(-2 pi i w (n - n_shift))), the pixel taken from its place in the transform.
 struct ScreenTask {

@@ -2,7 +2,11 @@
 // From what a command line says to IdgSettings.
 #pragma once
 
+#include <optional>
+
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
+#include "libcore/core/error.h"
 
 namespace apsyn {
 
@@ -23,6 +27,21 @@ IdgSettings idg_settings(const Options& options) {
                                         precision_for(options.accuracy) == Precision::double_))
     settings.precision = Precision::double_;
   return settings;
+}
+
+/// What of --device cuda's place for the layers `options` asks for: grid_memory and oversubscribe; absent for
+/// auto. UsageError for what does not go together.
+template <class Options>
+std::optional<GridMemory> wanted_grid_memory(const Options& options, const Device& device) {
+  if (options.oversubscribe && options.grid_memory != "unified")
+    throw UsageError("--oversubscribe: goes with --grid-memory unified, not {}", options.grid_memory);
+  if (options.grid_memory == "auto") return {};
+  if (device.kind != Device::Kind::cuda)
+    throw UsageError(
+        "--grid-memory {}: the layers are in the host's memory on {}: leave it out, or choose a "
+        "GPU with --device cuda",
+        options.grid_memory, device.description);
+  return options.oversubscribe ? GridMemory::oversubscribed : parse_grid_memory(options.grid_memory);
 }
 
 }  // namespace apsyn

@@ -153,6 +153,14 @@ void add_gridding_options(Tool& tool, ImagingOptions& options) {
   app.add_option("--precision", options.precision, "single or double")
       ->type_name("KIND")
       ->check(CLI::IsMember({"single", "double"}));
+  auto* grid_memory =
+      app.add_option("--grid-memory", options.grid_memory,
+                     "where w layers live beside a GPU: auto (default), gpu, hybrid (host) or unified")
+          ->type_name("WHERE")
+          ->check(CLI::IsMember({"auto", "gpu", "hybrid", "unified"}));
+  app.add_flag("--oversubscribe", options.oversubscribe,
+               "of --grid-memory unified: more than the GPU's memory, pages move to the host and back")
+      ->needs(grid_memory);
 }
 
 void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs) {

@@ -37,6 +37,8 @@ struct ImagingOptions {
   std::string taper = "pswf", precision;  ///< precision: single, double or empty
   std::string aterms;                     ///< the configuration's path, or empty
   bool adjoint_aterms = false;            ///< --aterm-mode adjoint
+  std::string grid_memory = "auto";       ///< auto, gpu, hybrid or unified
+  bool oversubscribe = false;             ///< unified: more than the GPU has free
 };
 
 /// --field, --spw, --interval, --channel-range.

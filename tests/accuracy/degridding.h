@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
+#include "tests/accuracy/grid_memory.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/test_device.h"
 
@@ -87,8 +88,9 @@ inline std::vector<DftSource> sources_of(const View<const double, 2>& image, con
 template <class Out>
 Buffer<std::complex<Out>, 3> predict(const Coverage& c, const IdgPlan& plan, const Buffer<double, 3>& model,
                                      unsigned threads, std::size_t layers_per_pass = 1u << 20) {
-  auto degridder =
-      make_degridder(test_device(), plan, {.n_data_planes = model.extent(0), .n_threads = threads});
+  auto degridder = make_degridder(
+      test_device(), plan,
+      {.n_data_planes = model.extent(0), .n_threads = threads, .grid_memory = test_grid_memory()});
   degridder->set_model(model);
   Buffer<std::complex<Out>, 3> data({c.n_row(), c.n_chan(), model.extent(0)});
   for (std::size_t first = 0; first < plan.n_layers; first += layers_per_pass) {

@@ -9,6 +9,7 @@
 
 #include "kernels/idg/average_beam.h"
 #include "kernels/idg/idg.h"
+#include "tests/accuracy/grid_memory.h"
 #include "tests/reference/aterm_image.h"
 #include "tests/reference/test_device.h"
 
@@ -150,9 +151,13 @@ struct Errors {
 
 /// Relative RMS over random pixels of every Stokes plane, and of the PSF.
 Errors grid_errors(const Observation& o, const IdgPlan& plan, AtermMode mode, const AtermFunction& aterm) {
-  auto gridder = make_gridder(
-      test_device(), plan,
-      {.n_data_planes = 4, .psf = PsfPlane::last, .aterms = mode, .mix = stokes, .n_threads = 2});
+  auto gridder = make_gridder(test_device(), plan,
+                              {.n_data_planes = 4,
+                               .psf = PsfPlane::last,
+                               .aterms = mode,
+                               .mix = stokes,
+                               .n_threads = 2,
+                               .grid_memory = test_grid_memory()});
   gridder->begin_pass(0, plan.n_layers);
   gridder->grid(o.block());
   gridder->end_pass();
@@ -300,7 +305,11 @@ BOOST_AUTO_TEST_CASE(fluxes_through_the_average_beam) {
         }
       }
     for (AtermMode mode : {AtermMode::normalised, AtermMode::adjoint}) {
-      IdgSetup setup{.n_data_planes = 4, .aterms = mode, .mix = {stokes[0]}, .n_threads = 2};
+      IdgSetup setup{.n_data_planes = 4,
+                     .aterms = mode,
+                     .mix = {stokes[0]},
+                     .n_threads = 2,
+                     .grid_memory = test_grid_memory()};
       auto gridder = make_gridder(test_device(), plan, setup);
       AverageBeam beam(plan, setup);
       gridder->begin_pass(0, plan.n_layers);
@@ -329,7 +338,8 @@ BOOST_AUTO_TEST_CASE(threads_with_aterms) {
                    .psf = PsfPlane::last,
                    .aterms = AtermMode::normalised,
                    .mix = stokes,
-                   .n_threads = threads};
+                   .n_threads = threads,
+                   .grid_memory = test_grid_memory()};
     auto gridder = make_gridder(test_device(), plan, setup);
     gridder->begin_pass(0, plan.n_layers);
     gridder->grid(o.block());

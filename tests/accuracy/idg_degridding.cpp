@@ -116,7 +116,8 @@ BOOST_AUTO_TEST_CASE(planes_odd_sizes_path_and_flags) {
     Buffer<float, 3> weight({300, 3, n_planes});
     std::mt19937_64 random(5);
     for (float& w : weight) w = random() % 3 == 0 ? 0.f : 2.f;
-    auto degridder = make_degridder(test_device(), plan, {.n_data_planes = n_planes, .n_threads = 2});
+    auto degridder = make_degridder(
+        test_device(), plan, {.n_data_planes = n_planes, .n_threads = 2, .grid_memory = test_grid_memory()});
     degridder->set_model(model);
     degridder->begin_pass(0, plan.n_layers);
     Buffer<Complex, 3> data({300, 3, n_planes});

@@ -82,9 +82,12 @@ const std::vector<std::array<Complex, 4>> stokes_to_corr{
 
 Buffer<Complex, 3> predict_seen(const Coverage& c, const IdgPlan& plan, const Aterms& aterms,
                                 const Buffer<double, 3>& model) {
-  auto degridder = make_degridder(
-      test_device(), plan,
-      {.n_data_planes = 4, .aterms = AtermMode::adjoint, .mix = stokes_to_corr, .n_threads = 2});
+  auto degridder = make_degridder(test_device(), plan,
+                                  {.n_data_planes = 4,
+                                   .aterms = AtermMode::adjoint,
+                                   .mix = stokes_to_corr,
+                                   .n_threads = 2,
+                                   .grid_memory = test_grid_memory()});
   degridder->set_model(model);
   degridder->begin_pass(0, plan.n_layers);
   GridBlock block = c.block();
@@ -162,7 +165,11 @@ BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder_with_aterms) {
     const Aterms aterms(c, plan);
     GridBlock block = c.block();
     aterms.into(block);
-    IdgSetup setup{.n_data_planes = 4, .aterms = AtermMode::adjoint, .mix = stokes_to_corr, .n_threads = 2};
+    IdgSetup setup{.n_data_planes = 4,
+                   .aterms = AtermMode::adjoint,
+                   .mix = stokes_to_corr,
+                   .n_threads = 2,
+                   .grid_memory = test_grid_memory()};
     auto degridder = make_degridder(test_device(), plan, setup);
     degridder->set_model(x);
     degridder->begin_pass(0, plan.n_layers);

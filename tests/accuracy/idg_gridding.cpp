@@ -19,6 +19,7 @@
 
 #include "kernels/idg/idg.h"
 #include "libcore/core/error.h"
+#include "tests/accuracy/grid_memory.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/test_device.h"
 
@@ -86,7 +87,10 @@ Observation observe(std::size_t n_row, std::size_t n_chan, std::size_t n_plane, 
 Buffer<double, 3> grid_image(const Observation& o, const IdgPlan& plan, PsfPlane psf, unsigned threads,
                              std::size_t layers_per_pass = 1u << 20) {
   auto gridder = make_gridder(reference::test_device(), plan,
-                              {.n_data_planes = o.data.extent(2), .psf = psf, .n_threads = threads});
+                              {.n_data_planes = o.data.extent(2),
+                               .psf = psf,
+                               .n_threads = threads,
+                               .grid_memory = test_grid_memory()});
   for (std::size_t first = 0; first < plan.n_layers; first += layers_per_pass) {
     gridder->begin_pass(first, std::min(layers_per_pass, plan.n_layers - first));
     gridder->grid(o.block());
@@ -196,8 +200,9 @@ BOOST_AUTO_TEST_CASE(planes_psf_odd_sizes_and_path) {
   IdgSettings settings;
   settings.precision = Precision::double_;
   const IdgPlan plan = make_idg_plan(geometry, settings, o.max_w_lambda, 900);
-  auto gridder = make_gridder(reference::test_device(), plan,
-                              {.n_data_planes = 4, .psf = PsfPlane::last, .n_threads = 2});
+  auto gridder = make_gridder(
+      reference::test_device(), plan,
+      {.n_data_planes = 4, .psf = PsfPlane::last, .n_threads = 2, .grid_memory = test_grid_memory()});
   gridder->begin_pass(0, plan.n_layers);
   GridBlock block = o.block();
   block.path_m = path;

@@ -3,7 +3,7 @@
 // transfers, sums, transforms, adding, layers. Streamed: every block comes from host memory. Resident: the
 // device has kept the blocks of a pass before. One JSON line each; the error is that of random pixels of
 // plane 0 against a float64 sum.
-//   bench_idg_pass [cpu|cuda] [STEPS]
+//   bench_idg_pass [cpu|cuda] [STEPS] [gpu|hybrid|unified] [lofar|ska]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
 #include "libcore/core/array_layout.h"
 #include "libcore/core/device.h"
@@ -140,7 +141,7 @@ double image_error(const Blocks& b, const IdgPlan& plan, const View<const double
   return std::sqrt(error / power);
 }
 
-void run(const Observation& o, const Device& device, unsigned n_threads) {
+void run(const Observation& o, const Device& device, GridMemory where, unsigned n_threads) {
   Blocks b;
   const std::size_t n_base = o.n_baselines(),
                     steps_at_once = std::max<std::size_t>(1, 6'000'000 / (n_base * kChannels));
@@ -186,8 +187,11 @@ void run(const Observation& o, const Device& device, unsigned n_threads) {
   const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, padded_field / static_cast<double>(o.grid)},
                                      settings, max_w * k, n_visibilities);
   const NvmlEnergy energy;
-  auto gridder = make_gridder(device, plan, {.n_data_planes = kPlanes, .n_threads = n_threads});
-  const std::size_t at_once = layers_on_device(device, plan, kPlanes);
+  const IdgSetup setup{.n_data_planes = kPlanes, .n_threads = n_threads, .grid_memory = where};
+  std::size_t at_once = plan.n_layers;
+  if (device.kind == Device::Kind::cuda)
+    at_once = place_grids(device_room(device), plan, {.n_planes = kPlanes, .wanted = where}).most_layers;
+  auto gridder = make_gridder(device, plan, setup);
   std::uint64_t n_subgrids = 0;
   double layers_s = 0, joules = 0;
   auto pass = [&](bool keep) {
@@ -207,20 +211,22 @@ void run(const Observation& o, const Device& device, unsigned n_threads) {
   };
   auto report = [&](const char* what, double seconds, double error) {
     fmt::print(
-        "{{\"bench\":\"idg_grid_pass\",\"device\":\"{}\",\"observation\":\"{}\",\"blocks\":\"{}\",\"grid\":{}"
+        "{{\"bench\":\"idg_grid_pass\",\"device\":\"{}\",\"grids\":\"{}\",\"observation\":\"{}\",\"blocks\":"
+        "\"{}\",\"grid\":{}"
         ","
         "\"field_rad\":{:.3g},\"subgrid\":32,\"layers\":{},\"layers_at_once\":{},\"visibilities\":{:.4g},"
         "\"subgrids\":{},"
         "\"seconds\":{:.4g},\"wait_and_layers_s\":{:.3g},\"GVis_per_s\":{:.3f},\"nJ_per_visibility\":{:.3g},"
         "\"error\":{:.2e}}}\n",
-        device.description, o.name, what, plan.n_u, padded_field, plan.n_layers, at_once, n_visibilities,
-        n_subgrids, seconds, layers_s, n_visibilities / seconds * 1e-9, joules / n_visibilities * 1e9, error);
+        device.description, to_text(where), o.name, what, plan.n_u, padded_field, plan.n_layers, at_once,
+        n_visibilities, n_subgrids, seconds, layers_s, n_visibilities / seconds * 1e-9,
+        joules / n_visibilities * 1e9, error);
     std::fflush(stdout);
   };
   const double first = pass(false);
   auto image = gridder->take_images();
   report("streamed, the first", first, image_error(b, plan, image.view()[0], n_threads));
-  gridder = make_gridder(device, plan, {.n_data_planes = kPlanes, .n_threads = n_threads});
+  gridder = make_gridder(device, plan, setup);
   pass(true);
   const double resident = std::min(pass(true), pass(true));
   report("resident", resident, NAN);
@@ -229,7 +235,7 @@ void run(const Observation& o, const Device& device, unsigned n_threads) {
   for (std::size_t i = 0; i < b.n_blocks; ++i) gridder->count(b.block(i, true));
   survey = seconds_since(begin);
   fmt::print("{{\"bench\":\"idg_grid_pass\",\"cutting_s\":{:.4g}}}\n", survey);
-  gridder = make_gridder(device, plan, {.n_data_planes = kPlanes, .n_threads = n_threads});
+  gridder = make_gridder(device, plan, setup);
   pass(false);
   report("streamed", pass(false), NAN);
 }
@@ -241,8 +247,10 @@ int main(int argc, char** argv) {
     const unsigned n_threads = available_threads();
     const Device device = choose_device(argc > 1 ? argv[1] : "auto", CudaSupport::available, n_threads);
     const std::size_t n_steps = argc > 2 ? std::stoul(argv[2]) : 4096;
-    run(lofar(n_steps), device, n_threads);
-    run(ska(n_steps / 4), device, n_threads);
+    const GridMemory where = argc > 3 ? parse_grid_memory(argv[3]) : GridMemory::gpu;
+    const std::string only = argc > 4 ? argv[4] : "";
+    if (only != "ska") run(lofar(n_steps), device, where, n_threads);
+    if (only != "lofar") run(ska(n_steps / 4), device, where, n_threads);
   } catch (const Error& error) {
     fmt::print(stderr, "bench_idg_pass: error: {}\n", error.what());
     return static_cast<int>(error.status());

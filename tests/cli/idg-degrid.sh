@@ -178,6 +178,9 @@ done
 cp -r obs.ms same.ms
 expect_exit 2 idg-degrid same.ms
 expect_stderr "--model"
+expect_exit 2 idg-degrid --device cpu --model field-model.fits --grid-memory unified same.ms
+expect_stderr "--grid-memory unified: the layers are in the host's memory"
+expect_exit 2 idg-degrid --sky sky.txt --grid-memory gpu same.ms
 expect_exit 2 idg-degrid --model field-model.fits
 expect_exit 2 idg-degrid --model field-model.fits --sky sky.txt same.ms
 expect_exit 2 idg-degrid --model field-model.fits -o x same.ms

@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
-#include "kernels/idg/idg_cuda.h"
 #include "libcore/core/error.h"
 
 using namespace apsyn;
@@ -148,11 +148,12 @@ BOOST_AUTO_TEST_CASE(fields_share_the_memory_of_a_device) {
   plan.image = {4096, 4096, 1e-5};
   plan.n_u = plan.n_v = 6144;
   plan.n_layers = 1000;
-  const Device device{Device::Kind::cuda, 0, "a card"};
-  const DeviceMemory memory{140'000'000'000, 150'000'000'000};
+  const DeviceRoom room{"a card", 140'000'000'000, 150'000'000'000, false};
+  auto layers = [&](std::size_t n_gridders) {
+    return place_grids(room, plan, {4, n_gridders, GridMemory::gpu}).most_layers;
+  };
   const double layer = 6144.0 * 6144 * 4 * 8;
-  const auto alone = gridder_layers_within(memory, device, plan, 4, 1);
-  const auto shared = gridder_layers_within(memory, device, plan, 4, 3);
+  const auto alone = layers(1), shared = layers(3);
   // Each gridder has scratch of 6 GB and four images in float64; an eighth is left to blocks, and a transform
   // takes three planes of complex doubles.
   const double images = 4096.0 * 4096 * 4 * 8, common = 150e9 / 8 + 6144.0 * 6144 * 48;
@@ -160,9 +161,8 @@ BOOST_AUTO_TEST_CASE(fields_share_the_memory_of_a_device) {
   BOOST_TEST(shared == std::floor((140e9 - common - 3 * (6e9 + images)) / (3 * layer)));
   BOOST_TEST(3 * (static_cast<double>(shared) * layer + 6e9 + images) + common <= 140e9);
   plan.n_layers = 2;
-  BOOST_TEST(gridder_layers_within(memory, device, plan, 4, 3) == 2u);
-  BOOST_CHECK_EXCEPTION(gridder_layers_within(memory, device, plan, 4, 40), DeviceError,
-                        [](const DeviceError& error) {
-                          return std::string(error.what()).find("these 40 images need") != std::string::npos;
-                        });
+  BOOST_TEST(layers(3) == 2u);
+  BOOST_CHECK_EXCEPTION(layers(40), DeviceError, [](const DeviceError& error) {
+    return std::string(error.what()).find("these 40 images need") != std::string::npos;
+  });
 }

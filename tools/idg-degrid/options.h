@@ -52,8 +52,8 @@ inline void declare(Tool& tool, Options& options) {
   app.add_option("--aterms", options.imaging.aterms,
                  "let the model be seen through A-terms: a configuration, apsyn-aterms(5)")
       ->type_name("PATH");
-  for (const char* name :
-       {"--aterms", "--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper", "--precision"})
+  for (const char* name : {"--aterms", "--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper",
+                           "--precision", "--grid-memory"})
     options.for_images.push_back(app.get_option(name));
 }
 

@@ -89,9 +89,7 @@ class ImagePredictor final : public Predictor {
                              .device = device.kind})),
         setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
     if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool, task);
-    memory_ = degridder_memory(plan_, setup_);
-    memory_.fixed_bytes += aterm_bytes_ + 2 * sizeof(double) * n_planes() * group.n_x * group.n_y;
-    layers_ = layers_per_pass(tool, task);
+    plan_passes(tool, options.imaging, task);
   }
   std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }
   Buffer<std::complex<double>, 2> mix(const PredictionTarget& target) const override {
@@ -102,6 +100,8 @@ class ImagePredictor final : public Predictor {
     std::vector<std::string> lines = plan_.describe();
     lines.push_back(
         fmt::format("{} layers in {} pass{}", plan_.n_layers, n_passes(), n_passes() == 1 ? "" : "es"));
+    if (device_.kind == Device::Kind::cuda)
+      lines.push_back(apsyn::describe(place_, device_, layers_, memory_));
     return lines;
   }
   std::size_t n_passes() const override { return (plan_.n_layers + layers_ - 1) / layers_; }
@@ -164,19 +164,33 @@ class ImagePredictor final : public Predictor {
   }
 
   std::size_t n_planes() const { return group_.planes.size(); }
-  std::size_t layers_per_pass(const Tool& tool, const Task& task) const {
-    if (device_.kind == Device::Kind::cuda) return layers_on_device(device_, plan_, n_planes());
+  void plan_passes(const Tool& tool, const ImagingOptions& imaging, const Task& task) {
+    const std::uint64_t images = sizeof(double) * n_planes() * group_.n_x * group_.n_y;
+    memory_ = degridder_memory(plan_, setup_);
+    layers_ = plan_.n_layers;
+    const auto wanted = wanted_grid_memory(imaging, device_);
+    if (device_.kind == Device::Kind::cuda) {
+      place_ = place_grids(device_room(device_), plan_, {n_planes(), 1, wanted});
+      if (!place_.reason.empty())
+        log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", place_.reason);
+      setup_.grid_memory = place_.where;
+      memory_ = host_memory(memory_, place_.where, images);
+      layers_ = place_.most_layers;
+    }
+    memory_.fixed_bytes += aterm_bytes_ + 2 * images;
     const std::uint64_t most = tool.common().max_memory_bytes;
     // Beside a block stand the lists of what lies in which subgrid.
-    const std::uint64_t fixed = memory_.fixed_bytes + 2 * task.block_bytes, layer = memory_.layer_bytes;
-    if (fixed + layer > most)
+    const std::uint64_t blocks = 2 * task.block_bytes;
+    layers_ = layers_within(memory_, most - std::min(most, blocks), layers_);
+    if (layers_ == 0)
       throw UsageError("--max-memory {}: this model needs at least {}: allow more",
                        format_bytes(static_cast<double>(most)),
-                       format_bytes(static_cast<double>(fixed + layer)));
+                       format_bytes(static_cast<double>(memory_.bytes(1) + blocks)));
+    if (memory_.layer_bytes == 0 || setup_.grid_memory == GridMemory::oversubscribed) return;
     // Another pass over few visibilities costs less than the memory of many layers.
     const auto worthwhile =
         std::max<std::uint64_t>(512'000'000, static_cast<std::uint64_t>(200 * task.n_visibilities));
-    return std::clamp<std::uint64_t>(std::min(most - fixed, worthwhile) / layer, 1, plan_.n_layers);
+    layers_ = std::clamp<std::size_t>(worthwhile / memory_.layer_bytes, 1, layers_);
   }
 
   const ModelGroup& group_;
@@ -184,7 +198,8 @@ class ImagePredictor final : public Predictor {
   IdgPlan plan_;
   IdgSetup setup_;
   std::uint64_t aterm_bytes_ = 0;
-  IdgMemory memory_;  ///< of the degridder, its A-terms and the model as it is read
+  GridPlace place_;   ///< on a GPU
+  IdgMemory memory_;  ///< on the host, of the degridder, its A-terms and the model as it is read
   std::size_t layers_ = 1;
   std::unique_ptr<Degridder> degridder_;
   std::unique_ptr<AtermScreens> screens_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/idg/grid_memory.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/rephase.h"
 #include "libcore/io/aterm_screens.h"
@@ -25,6 +26,7 @@ struct Imager {
   BufferedSource& source;
   std::vector<PlaneRecipe> planes;  ///< of the images, without the PSF's
   Device device;
+  std::optional<GridMemory> grid_memory;  ///< absent: to be chosen
   std::uint64_t block_bytes;
   std::uint64_t whole_band_bytes = 0;  ///< kept for the sum over channel groups
   double n_gridded = 0;
@@ -33,8 +35,9 @@ struct Imager {
   std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }
   std::size_t n_planes() const { return n_data_planes() + (options.no_psf ? 0 : 1); }
   unsigned threads() const { return tool.common().threads; }
-  IdgSetup setup() const {
+  IdgSetup setup(GridMemory where = GridMemory::gpu) const {
     IdgSetup setup;
+    setup.grid_memory = where;
     setup.n_data_planes = n_data_planes();
     setup.psf = options.no_psf ? PsfPlane::none : PsfPlane::last;
     setup.n_threads = threads();

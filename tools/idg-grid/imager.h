@@ -45,43 +45,57 @@ struct FieldGridder {
   }
 };
 
-/// Memory of all fields together, beside what the fields share.
+/// Memory of the host for all fields together, beside what the fields share.
 inline IdgMemory memory_of(const Imager& imager, const ChannelGroup& group,
-                           const std::vector<FieldGridder>& fields) {
+                           const std::vector<FieldGridder>& fields, const GridPlace* on_gpu) {
   std::vector<double> channel_hz;
   for (const double hz : imager.source.info().channel_hz)
     if (hz >= group.low_hz && hz <= group.high_hz) channel_hz.push_back(hz);
   IdgMemory sum;
   for (const FieldGridder& own : fields) {
-    const IdgMemory memory = gridder_memory(own.plan, imager.setup());
+    const std::uint64_t image_bytes = sizeof(double) * own.plan.image.n_x * own.plan.image.n_y;
+    IdgMemory memory = gridder_memory(own.plan, imager.setup());
+    if (on_gpu != nullptr)
+      memory = host_memory(memory, on_gpu->where, imager.setup().n_planes() * image_bytes);
     sum.fixed_bytes += memory.fixed_bytes;
     sum.layer_bytes += memory.layer_bytes;
-    if (own.screens)
-      sum.fixed_bytes +=
-          own.screens->most_bytes(channel_hz) + sizeof(double) * own.plan.image.n_x * own.plan.image.n_y;
+    if (own.screens) sum.fixed_bytes += own.screens->most_bytes(channel_hz) + image_bytes;
   }
   return sum;
 }
 
-/// Layers, of every field, whose grids fit into the memory beside everything else.
-inline std::size_t layers_per_pass(const Imager& imager, const std::vector<FieldGridder>& fields,
-                                   const IdgMemory& memory, std::uint64_t other_bytes) {
+/// Where the layers' grids go, and how many, of every field, at a time.
+struct Passes {
+  std::optional<GridPlace> on_gpu;
+  IdgMemory host;
   std::size_t layers = 0;
-  for (const FieldGridder& own : fields) layers = std::max(layers, own.plan.n_layers);
+  GridMemory where() const { return on_gpu ? on_gpu->where : GridMemory::gpu; }
+};
+inline Passes plan_passes(const Imager& imager, const ChannelGroup& group,
+                          const std::vector<FieldGridder>& fields, std::uint64_t other_bytes) {
+  Passes passes;
+  for (const FieldGridder& own : fields) passes.layers = std::max(passes.layers, own.plan.n_layers);
   if (imager.device.kind == Device::Kind::cuda) {
-    for (const FieldGridder& own : fields)
-      layers = std::min(layers,
-                        layers_on_device(imager.device, own.plan, imager.setup().n_planes(), fields.size()));
-    return layers;
+    GridDemand demand{imager.setup().n_planes(), fields.size(), imager.grid_memory};
+    for (const FieldGridder& own : fields) {
+      const GridPlace place = place_grids(device_room(imager.device), own.plan, demand);
+      demand.wanted = place.where;
+      passes.layers = std::min(passes.layers, place.most_layers);
+      if (!passes.on_gpu) passes.on_gpu = place;
+    }
+    if (!passes.on_gpu->reason.empty())
+      log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", passes.on_gpu->reason);
   }
-  const std::uint64_t most = imager.tool.common().max_memory_bytes, fixed = memory.fixed_bytes + other_bytes;
-  if (fixed + memory.layer_bytes > most)
+  passes.host = memory_of(imager, group, fields, passes.on_gpu ? &*passes.on_gpu : nullptr);
+  const std::uint64_t most = imager.tool.common().max_memory_bytes;
+  passes.layers = layers_within(passes.host, most - std::min(most, other_bytes), passes.layers);
+  if (passes.layers == 0)
     throw UsageError("--max-memory {}: {} at least {}: allow more, or make {} smaller",
                      format_bytes(static_cast<double>(most)),
                      fields.size() == 1 ? "this image needs" : "these images need",
-                     format_bytes(static_cast<double>(fixed + memory.layer_bytes)),
+                     format_bytes(static_cast<double>(passes.host.bytes(1) + other_bytes)),
                      fields.size() == 1 ? "it" : "them");
-  return std::min<std::uint64_t>(layers, (most - fixed) / memory.layer_bytes);
+  return passes;
 }
 
 inline void print_plan(Imager& imager, const ChannelGroup& group, const Field& field, FieldGridder& own,
@@ -146,14 +160,17 @@ inline std::vector<GroupImages> make_images(Imager& imager, const ChannelGroup& 
   }
   const std::uint64_t other =
       weights.bytes() + 3 * imager.block_bytes + imager.source.bytes() + imager.whole_band_bytes;
-  const IdgMemory memory = memory_of(imager, group, gridders);
-  const std::size_t layers = layers_per_pass(imager, gridders, memory, other);
-  for (FieldGridder& own : gridders) own.gridder = make_gridder(imager.device, own.plan, imager.setup());
+  const Passes passes = plan_passes(imager, group, gridders, other);
+  const std::size_t layers = passes.layers;
+  if (passes.on_gpu) log_verbose("{}", describe(*passes.on_gpu, imager.device, layers, passes.host));
+  for (FieldGridder& own : gridders)
+    own.gridder = make_gridder(imager.device, own.plan, imager.setup(passes.where()));
   if (dry) {
     for (std::size_t f = 0; f < fields.size(); ++f)
       print_plan(imager, group, fields[f], gridders[f], found, weights, layers);
     imager.tool.print(
-        fmt::format("memory {}", format_bytes(static_cast<double>(memory.bytes(layers) + other))));
+        fmt::format("memory {}", format_bytes(static_cast<double>(passes.host.bytes(layers) + other))));
+    if (passes.on_gpu) imager.tool.print(describe(*passes.on_gpu, imager.device, layers, passes.host));
     return {};
   }
 
