@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
+#include "kernels/correlate/fx_engine.h"
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/visibility_sink.h"
@@ -14,9 +15,13 @@ namespace {
 struct Item {
   VoltageBlock block;
   bool last = false;  ///< an empty block behind the stream's end
-  std::vector<VisibilityRecord> records;
-  std::vector<double> covered_s;  ///< of each record
-  std::size_t n_records = 0;
+  std::vector<FxResult> results;
+  std::size_t n_results = 0;  ///< used
+
+  FxResult& place() {
+    if (results.size() == n_results) results.emplace_back();
+    return results[n_results];
+  }
 };
 
 void run(Tool& tool, CorrelateOptions& options) {
@@ -36,8 +41,7 @@ void run(Tool& tool, CorrelateOptions& options) {
 
   DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
   Channeliser channeliser(plan.f, delays.nothing_to_do() ? nullptr : &delays);
-  Correlator correlator(plan.x);
-  Integrator integrator(channeliser, correlator, plan.x, plan.integration);
+  const auto engine = make_fx_engine(channeliser, plan.x, plan.integration, plan.mean);
   const auto sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);
 
   SampleCounter counter(plan.header);
@@ -58,26 +62,18 @@ void run(Tool& tool, CorrelateOptions& options) {
       },
       [&](Item& item) {
         if (item.last)
-          channeliser.end_of_stream();
+          engine->end_of_stream();
         else
-          channeliser.append(item.block);
-        item.n_records = 0;
-        while (integrator.advance(channeliser.available(), item.last)) {
-          if (item.records.size() == item.n_records) item.records.emplace_back();
-          item.covered_s.resize(item.records.size());
-          VisibilityRecord& record = item.records[item.n_records];
-          record.index = integrator.index();
-          any_data |= correlator.mean(plan.mean, record);
-          item.covered_s[item.n_records++] =
-              static_cast<double>(integrator.spectra_taken()) * plan.spectrum_s;
-          integrator.next_integration();
-        }
-        channeliser.release(integrator.next_spectrum());
-        data_s = static_cast<double>(integrator.next_spectrum()) * plan.spectrum_s;
+          engine->append(item.block);
+        for (item.n_results = 0; engine->next(item.place()); ++item.n_results)
+          any_data |= item.results[item.n_results].any_data;
+        data_s = static_cast<double>(engine->spectra_done()) * plan.spectrum_s;
         progress.update(data_s);
       },
       [&](Item& item) {
-        for (std::size_t i = 0; i < item.n_records; ++i) sink->write(item.records[i], item.covered_s[i]);
+        for (std::size_t i = 0; i < item.n_results; ++i)
+          sink->write(item.results[i].record,
+                      static_cast<double>(item.results[i].n_spectra) * plan.spectrum_s);
       });
   tool.stage("close");
   const std::vector<std::string> sample_lines = report_samples(counter.counts(), plan.header);

@@ -87,13 +87,12 @@ class Channeliser final : public SpectrumSource {
   Channeliser(const ChannelisePlan& plan, DelaySource* delays);
   ~Channeliser() override;
 
-  void append(const VoltageBlock& block);
-  /// Spectra that can be made from what is held: those that no delay can push beyond the last sample. At the
-  /// stream's end all that fit; what a delay then reaches for beyond either end has weight 0.
-  std::int64_t available() const;
-  void end_of_stream();
-  /// The samples of spectra before `spectrum` may be forgotten.
-  void release(std::int64_t spectrum);
+  void append(const VoltageBlock& block) override;
+  /// Those that no delay can push beyond the last sample. At the stream's end all that fit; what a delay then
+  /// reaches for beyond either end has weight 0.
+  std::int64_t available() const override;
+  void end_of_stream() override;
+  void release(std::int64_t spectrum) override;
   void spectra(std::int64_t first, std::size_t n_spectra, std::size_t first_chan, std::size_t n_chan,
                SpectraBlock& block) override;
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "libcore/core/view.h"
+#include "libcore/core/voltage.h"
 
 namespace apsyn {
 
@@ -32,9 +33,16 @@ struct SpectraBlock {
   bool all_valid = false;
 };
 
+/// An F stage: voltages in, spectra out.
 class SpectrumSource {
  public:
   virtual ~SpectrumSource() = default;
+  virtual void append(const VoltageBlock& block) = 0;
+  virtual void end_of_stream() = 0;
+  /// Spectra that can be made from what is held.
+  virtual std::int64_t available() const = 0;
+  /// The samples of spectra before `spectrum` may be forgotten.
+  virtual void release(std::int64_t spectrum) = 0;
   /// Spectra first .. first + n_spectra - 1 of input channels first_chan .. first_chan + n_chan - 1.
   virtual void spectra(std::int64_t first, std::size_t n_spectra, std::size_t first_chan, std::size_t n_chan,
                        SpectraBlock& block) = 0;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// F and X over a whole stream: voltages in, the mean visibilities of one integration after the other out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/correlate/correlate.h"
+
+namespace apsyn {
+
+/// One integration.
+struct FxResult {
+  VisibilityRecord record;     ///< weights are fractions of whole integrations
+  std::int64_t n_spectra = 0;  ///< it covers; fewer than planned at the stream's end only
+  bool any_data = false;       ///< whether any weight is positive
+};
+
+class FxEngine {
+ public:
+  virtual ~FxEngine() = default;
+  /// Takes a block that follows those before it; works on what can be worked on.
+  virtual void append(const VoltageBlock& block) = 0;
+  /// The last integration may be incomplete.
+  virtual void end_of_stream() = 0;
+  /// The next complete integration; false when there is none yet. Memory of `result` is used again.
+  virtual bool next(FxResult& result) = 0;
+  /// Spectra that have gone into sums.
+  virtual std::int64_t spectra_done() const = 0;
+};
+
+/// On the CPU. `source` and `mean` must outlive the engine.
+std::unique_ptr<FxEngine> make_fx_engine(SpectrumSource& source, const CorrelatorPlan& plan,
+                                         const IntegrationPlan& integration, const MeanPlan& mean);
+
+}  // namespace apsyn
