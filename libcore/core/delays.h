@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,16 @@ class StaticDelays final : public DelaySource {
 
  private:
   std::vector<double> delay_s_;
+};
+
+/// Delays of many beams. A beam's delay is what is left of tau once the F stage has aligned the antennas.
+class BeamDelaySource {
+ public:
+  virtual ~BeamDelaySource() = default;
+  /// As DelaySource::prepare, for delays_s().
+  virtual void prepare(double begin_s, double end_s) = 0;
+  /// tau of all antennas towards beam `beam`, seconds, at t_s seconds after sample 0.
+  virtual void delays_s(std::size_t beam, double t_s, std::span<double> delay_s) const = 0;
 };
 
 }  // namespace apsyn

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Steered weights of all beams and channels, kept until the beams have moved, and the sums that beams are
+// divided by. A group of beams of a channel belongs to one thread at a time.
+#pragma once
+
+#include <vector>
+
+#include "kernels/beamform/beamform.h"
+
+namespace apsyn {
+
+struct BeamRange {
+  std::size_t first = 0, n = 0;
+  std::size_t group = 0;
+};
+
+class BeamWeights {
+ public:
+  BeamWeights(const BeamformPlan& plan, BeamDelaySource& delays, std::size_t n_beam_group);
+
+  /// Delays for the spectra first .. end - 1.
+  void prepare(std::int64_t first, std::int64_t end);
+  /// Weights of these beams at the interval of `spectrum`, made anew only when it has changed.
+  void steer(const BeamRange& beams, std::size_t channel, std::int64_t spectrum);
+  /// [input][re, im]; the next beam's are 2 n_input floats further.
+  const float* of(std::size_t channel, std::size_t beam) const { return &weights_(channel, beam, 0); }
+  /// One over the sums of weights (XX, YY and XY for incoherent beams; X, Y for coherent ones) of the
+  /// antennas with valid[ant * stride] != 0. All 0 for detected products where either polarisation has none.
+  void norm(std::size_t beam, std::size_t channel, const std::uint8_t* valid, std::size_t stride,
+            float norm[3]) const;
+  std::int64_t interval_of(std::int64_t spectrum) const { return spectrum / plan_.update_spectra; }
+
+ private:
+  double amplitude(std::size_t ant, std::size_t pol, std::size_t channel) const;
+
+  const BeamformPlan& plan_;
+  BeamDelaySource& delays_;
+  std::size_t n_beam_group_, padded_ant_;
+  Buffer<float, 3> weights_;           // [channel][beam][input][re, im]
+  std::vector<std::int64_t> steered_;  // [channel][beam group]: interval of weights_, -1 = none
+  std::int64_t first_interval_ = 0;
+  Buffer<double, 3> delay_s_;  // [interval][beam][ant, padded]
+};
+
+}  // namespace apsyn

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A thread owns a few beams of a few output channels at a time (work_items.h) through all spectra of a block,
+// and with them their weights, norms and running sums. Per tile it turns the channel's spectra once, sums
+// antennas in registers (tile.h), detects, and adds to the rows of the output channel.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "kernels/beamform/beam_weights.h"
+#include "kernels/beamform/beamform.h"
+#include "kernels/beamform/tile.h"
+#include "kernels/beamform/validity_runs.h"
+#include "kernels/beamform/work_items.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+
+namespace {
+
+constexpr std::size_t kRow = kTileSpectra;
+
+/// Memory of one thread, for the beams of one work item.
+struct Scratch {
+  std::vector<float> spectra;   // [input][re row | im row]
+  std::vector<float> beams;     // [beam][pol][re row | im row]
+  std::vector<float> norm;      // [beam][XX, YY, XY][row]: coherent beams use X and Y in the first two
+  std::vector<float> products;  // [4][row]
+  std::vector<float> sums;      // [beam][value][row]
+  std::vector<float> counts;    // [beam][row] channels that are valid
+  std::vector<float> out;       // [beam][time][channel][value] or [beam][time][value][channel]
+};
+
+/// Spectra of one tile within a block.
+struct Tile {
+  std::size_t begin = 0, n = 0;
+  std::int64_t first = 0;  // of all spectra
+};
+
+BeamformPlan checked(BeamformPlan plan) {
+  check_plan(plan);
+  return plan;
+}
+
+class CpuBeamformer final : public Beamformer {
+ public:
+  CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays);
+  void start(std::int64_t first, std::size_t n_spectra, BeamBlock& out) override;
+  void add(const SpectraBlock& block, BeamBlock& out) override;
+
+ private:
+  struct Item {
+    BeamRange beams;
+    std::size_t chan = 0, n_chan = 0;  // output channels
+  };
+
+  bool voltages() const { return plan_.product == BeamProduct::voltage; }
+  void fill_norm(const Item& item, std::size_t channel, const SpectraBlock& block, const Tile& tile,
+                 Scratch& scratch) const;
+  void work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out);
+  void form(const Item& item, std::size_t channel, Scratch& scratch) const;
+  void detect(const Item& item, Scratch& scratch) const;
+  void integrate(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch);
+  void store_voltages(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch) const;
+  void flush(const Item& item, const Tile& tile, const Scratch& scratch, BeamBlock& out) const;
+  std::int64_t out_time(std::int64_t spectrum) const {
+    return spectrum / static_cast<std::int64_t>(plan_.n_integrate);
+  }
+
+  BeamformPlan plan_;
+  WorkItems items_;
+  BeamWeights weights_;
+  std::vector<std::uint8_t> used_;  // [ant] in any beam
+  Buffer<double, 3> sums_;          // [beam][out channel][value], of the open integration
+  Buffer<double, 2> counts_;        // [beam][out channel]
+  std::vector<Scratch> scratch_;    // [thread]
+  std::int64_t next_ = 0;           // spectrum that start() must bring
+  std::int64_t first_ = 0;          // of the block
+  std::size_t n_spectra_ = 0;
+  std::vector<std::vector<ValidityRun>> runs_;  // [row of validity]
+};
+
+CpuBeamformer::CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays)
+    : plan_(checked(std::move(plan))),
+      items_(work_items(plan_)),
+      weights_(plan_, delays, items_.n_beam_group) {
+  used_.assign(plan_.n_ant, 0);
+  for (std::size_t beam = 0; beam < plan_.n_beam; ++beam)
+    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) used_[ant] |= plan_.member(beam, ant);
+  if (plan_.n_integrate > 1) {
+    sums_.resize({plan_.n_beam, plan_.n_out_channel(), plan_.n_value()});
+    counts_.resize({plan_.n_beam, plan_.n_out_channel()});
+  }
+  scratch_.resize(plan_.n_threads);
+  for (Scratch& scratch : scratch_) {
+    scratch.spectra.resize((plan_.n_input() + 3) / 4 * 4 * 2 * kRow);
+    scratch.beams.resize(items_.n_beam * plan_.n_pol * 2 * kRow);
+    scratch.norm.resize(items_.n_beam * 3 * kRow);
+    scratch.products.resize(4 * kRow);
+    scratch.sums.resize(items_.n_beam * plan_.n_value() * kRow);
+    scratch.counts.resize(items_.n_beam * kRow);
+    scratch.out.resize(items_.n_beam * kRow * items_.n_chan * plan_.n_value());
+  }
+}
+
+void CpuBeamformer::start(std::int64_t first, std::size_t n_spectra, BeamBlock& out) {
+  if (first != next_ || n_spectra == 0 || first % static_cast<std::int64_t>(kRow) != 0)
+    throw std::logic_error("Beamformer: spectra that do not follow the last ones");
+  first_ = first;
+  n_spectra_ = n_spectra;
+  next_ = first + static_cast<std::int64_t>(n_spectra);
+  out.first = out_time(first);
+  out.n_time = static_cast<std::size_t>(out_time(next_) - out.first);
+  const std::array<std::size_t, 3> shape{plan_.n_beam, out.n_time, plan_.n_out_channel() * plan_.n_value()};
+  if (out.values.shape() != shape) out.values.resize(shape);
+  weights_.prepare(first_, next_);
+}
+
+void CpuBeamformer::fill_norm(const Item& item, std::size_t channel, const SpectraBlock& block,
+                              const Tile& tile, Scratch& scratch) const {
+  const std::size_t row = block.valid.extent(0) == 1 ? 0 : channel / plan_.n_fine - block.first_chan;
+  const auto& runs = runs_[row];
+  auto run = std::partition_point(runs.begin(), runs.end(),
+                                  [&](const ValidityRun& r) { return r.end <= tile.begin; });
+  for (; run != runs.end() && run->begin < tile.begin + tile.n; ++run) {
+    const std::size_t from = std::max(run->begin, tile.begin) - tile.begin;
+    const std::size_t to = std::min(run->end, tile.begin + tile.n) - tile.begin;
+    for (std::size_t b = 0; b < item.beams.n; ++b) {
+      float norm[3];
+      weights_.norm(item.beams.first + b, channel, &block.valid(row, 0, run->begin), block.n_spectra, norm);
+      for (std::size_t i = 0; i < 3; ++i)
+        std::fill_n(&scratch.norm[(b * 3 + i) * kRow + from], to - from, norm[i]);
+      float* counts = &scratch.counts[b * kRow];
+      if (norm[0] > 0)
+        for (std::size_t t = from; t < to; ++t) counts[t] += 1;
+    }
+  }
+  if (tile.n < kRow)
+    for (std::size_t i = 0; i < item.beams.n * 3; ++i)
+      std::fill_n(&scratch.norm[i * kRow + tile.n], kRow - tile.n, 0.0f);
+}
+
+void CpuBeamformer::form(const Item& item, std::size_t channel, Scratch& scratch) const {
+  for (std::size_t pol = 0; pol < plan_.n_pol; ++pol) {
+    TileSum sum;
+    sum.spectra = scratch.spectra.data() + pol * 2 * kRow;
+    sum.spectra_stride = plan_.n_pol * 2 * kRow;
+    sum.weights = weights_.of(channel, item.beams.first) + 2 * pol;
+    sum.weight_stride = 2 * plan_.n_pol;
+    sum.beam_weight_stride = 2 * plan_.n_input();
+    sum.norm = scratch.norm.data() + pol * kRow;
+    sum.norm_stride = 3 * kRow;
+    sum.n_ant = plan_.n_ant;
+    sum.n_beam = item.beams.n;
+    sum.beams = scratch.beams.data() + pol * 2 * kRow;
+    sum.beam_stride = plan_.n_pol * 2 * kRow;
+    sum_tile(sum);
+  }
+}
+
+void CpuBeamformer::detect(const Item& item, Scratch& scratch) const {
+  for (std::size_t b = 0; b < item.beams.n; ++b) {
+    const float* x = scratch.beams.data() + b * plan_.n_pol * 2 * kRow;
+    detect_tile(x, plan_.n_pol == 2 ? x + 2 * kRow : nullptr, scratch.products.data());
+    add_products(scratch.products.data(), plan_.product, plan_.n_pol, plan_.circular,
+                 &scratch.sums[b * plan_.n_value() * kRow]);
+  }
+}
+
+void CpuBeamformer::store_voltages(const Item& item, std::size_t out_chan, const Tile& tile,
+                                   Scratch& scratch) const {
+  for (std::size_t b = 0; b < item.beams.n; ++b)
+    for (std::size_t pol = 0; pol < plan_.n_pol; ++pol) {
+      const float* from = &scratch.beams[(b * plan_.n_pol + pol) * 2 * kRow];
+      for (std::size_t t = 0; t < tile.n; ++t) {
+        float* to = &scratch.out[((b * kRow + t) * item.n_chan + out_chan) * plan_.n_value() + 2 * pol];
+        to[0] = from[t];
+        to[1] = from[kRow + t];
+      }
+    }
+}
+
+/// Rows of one output channel -> finished times in scratch.out and the sums of the open integration.
+void CpuBeamformer::integrate(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch) {
+  const std::size_t n_value = plan_.n_value(), n_integrate = plan_.n_integrate;
+  const auto mean = [](double sum, double count) {
+    return count > 0 ? static_cast<float>(sum / count) : 0.0f;
+  };
+  const std::int64_t first_out = out_time(tile.first);
+  for (std::size_t b = 0; b < item.beams.n; ++b) {
+    const float* counts = &scratch.counts[b * kRow];
+    const float* rows = &scratch.sums[b * n_value * kRow];
+    const auto store = [&](std::size_t time, std::size_t value, float result) {
+      scratch.out[((b * kRow + time) * n_value + value) * item.n_chan + out_chan] = result;
+    };
+    if (n_integrate == 1) {
+      for (std::size_t value = 0; value < n_value; ++value)
+        for (std::size_t t = 0; t < tile.n; ++t)
+          store(t, value, counts[t] > 1 ? rows[value * kRow + t] / counts[t] : rows[value * kRow + t]);
+      continue;
+    }
+    double& count = counts_(item.beams.first + b, item.chan + out_chan);
+    for (std::size_t t = 0; t < tile.n;) {
+      const std::int64_t spectrum = tile.first + static_cast<std::int64_t>(t);
+      const std::int64_t time = out_time(spectrum);
+      const auto left =
+          static_cast<std::size_t>((time + 1) * static_cast<std::int64_t>(n_integrate) - spectrum);
+      const std::size_t end = std::min(tile.n, t + left);
+      const auto row_sum = [&](const float* row) {
+        if (t == 0 && end == kRow) return static_cast<double>(sum_row(row));
+        float sum = 0;
+        for (std::size_t i = t; i < end; ++i) sum += row[i];
+        return static_cast<double>(sum);
+      };
+      count += row_sum(counts);
+      for (std::size_t value = 0; value < n_value; ++value) {
+        double& sum = sums_(item.beams.first + b, item.chan + out_chan, value);
+        sum += row_sum(rows + value * kRow);
+        if (end - t < left) continue;
+        store(static_cast<std::size_t>(time - first_out), value, mean(sum, count));
+        sum = 0;
+      }
+      if (end - t == left) count = 0;
+      t = end;
+    }
+  }
+}
+
+void CpuBeamformer::flush(const Item& item, const Tile& tile, const Scratch& scratch, BeamBlock& out) const {
+  const std::size_t n_value = plan_.n_value();
+  const std::int64_t first = out_time(tile.first);
+  const auto n_time =
+      static_cast<std::size_t>(out_time(tile.first + static_cast<std::int64_t>(tile.n)) - first);
+  const auto at = static_cast<std::size_t>(first - out.first);
+  for (std::size_t b = 0; b < item.beams.n; ++b)
+    for (std::size_t t = 0; t < n_time; ++t) {
+      const float* from = &scratch.out[(b * kRow + t) * n_value * item.n_chan];
+      float* to = &out.values(item.beams.first + b, at + t, 0);
+      if (voltages())
+        std::copy_n(from, item.n_chan * n_value, to + item.chan * n_value);
+      else
+        for (std::size_t value = 0; value < n_value; ++value)
+          std::copy_n(from + value * item.n_chan, item.n_chan,
+                      to + value * plan_.n_out_channel() + item.chan);
+    }
+}
+
+void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out) {
+  const std::size_t n_panel = panel_count(plan_.n_input());
+  const std::size_t panel_stride = block.planes.extent(2) * 2 * kPanelInputs;
+  const auto length =
+      static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(kRow), plan_.update_spectra));
+  for (Tile tile{0, 0, first_}; tile.begin < block.n_spectra;
+       tile.begin += tile.n, tile.first += static_cast<std::int64_t>(tile.n)) {
+    tile.n = std::min(length, block.n_spectra - tile.begin);
+    for (std::size_t oc = 0; oc < item.n_chan; ++oc) {
+      std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0f);
+      std::fill(scratch.counts.begin(), scratch.counts.end(), 0.0f);
+      for (std::size_t m = 0; m < plan_.n_average; ++m) {
+        const std::size_t channel = (item.chan + oc) * plan_.n_average + m;
+        const std::size_t in_block = channel - block.first_chan * plan_.n_fine;
+        weights_.steer(item.beams, channel, tile.first);
+        TileSource source;
+        source.first =
+            block.planes.data() + in_block * n_panel * panel_stride + tile.begin * 2 * kPanelInputs;
+        source.panel_stride = panel_stride;
+        source.n_input = plan_.n_input();
+        source.n_spectra = tile.n;
+        turn_tile(source, scratch.spectra.data());
+        fill_norm(item, channel, block, tile, scratch);
+        if (plan_.incoherent) {
+          for (std::size_t b = 0; b < item.beams.n; ++b) {
+            sum_tile_incoherent({scratch.spectra.data(), weights_.of(channel, item.beams.first + b),
+                                 &scratch.norm[b * 3 * kRow], plan_.n_ant, plan_.n_pol,
+                                 scratch.products.data()});
+            add_products(scratch.products.data(), plan_.product, plan_.n_pol, plan_.circular,
+                         &scratch.sums[b * plan_.n_value() * kRow]);
+          }
+          continue;
+        }
+        form(item, channel, scratch);
+        if (!voltages()) detect(item, scratch);
+      }
+      if (voltages())
+        store_voltages(item, oc, tile, scratch);
+      else
+        integrate(item, oc, tile, scratch);
+    }
+    flush(item, tile, scratch, out);
+  }
+}
+
+void CpuBeamformer::add(const SpectraBlock& block, BeamBlock& out) {
+  const std::size_t n_panel = panel_count(plan_.n_input());
+  if (block.n_fine != plan_.n_fine || block.first_chan + block.n_chan > plan_.n_chan ||
+      block.n_spectra != n_spectra_ || block.planes.extent(1) != n_panel ||
+      block.planes.extent(0) < block.n_chan * block.n_fine || block.planes.extent(2) < block.n_spectra ||
+      block.valid.extent(1) != plan_.n_ant || block.valid.extent(2) != block.n_spectra ||
+      block.n_chan * block.n_fine % plan_.n_average != 0 ||
+      block.first_chan * block.n_fine % plan_.n_average != 0)
+    throw std::logic_error("Beamformer: spectra of another shape than planned");
+  runs_.clear();
+  for (std::size_t row = 0; row < block.valid.extent(0); ++row)
+    runs_.push_back(validity_runs(block, row, used_));
+  const std::size_t first = block.first_chan * plan_.n_fine / plan_.n_average;
+  const std::size_t n_chan = block.n_chan * plan_.n_fine / plan_.n_average;
+  const std::size_t n_chunk = (n_chan + items_.n_chan - 1) / items_.n_chan;
+  parallel_for(plan_.n_threads, n_chunk * items_.n_beam_group, [&](std::size_t index, unsigned thread) {
+    Item item;
+    item.beams.group = index % items_.n_beam_group;
+    item.beams.first = item.beams.group * items_.n_beam;
+    item.beams.n = std::min(items_.n_beam, plan_.n_beam - item.beams.first);
+    const std::size_t chunk = index / items_.n_beam_group * items_.n_chan;
+    item.chan = first + chunk;
+    item.n_chan = std::min(items_.n_chan, n_chan - chunk);
+    work(item, block, scratch_[thread], out);
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Beamformer> make_cpu_beamformer(BeamformPlan plan, BeamDelaySource& delays) {
+  return std::make_unique<CpuBeamformer>(std::move(plan), delays);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where beams look, and the delays of an array's antennas towards them.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libcore/core/array_layout.h"
+#include "libcore/core/delays.h"
+#include "libcore/core/time.h"
+#include "libcore/core/units.h"
+#include "libcore/io/coordinates.h"
+
+namespace apsyn {
+
+/// A direction that is tracked over the sky, or one that stays fixed to the ground.
+struct BeamDirection {
+  std::string id;
+  std::optional<SkyDirection> sky;
+  Vec3 enu{0, 0, 1};  ///< unit vector, when `sky` is absent
+};
+
+/// The reference point of a tied-array beam: the antenna that is nearest to the mean position.
+std::size_t reference_antenna(const ArrayLayout& layout);
+
+/// tau_bi(t) = r_i . (s_b(t) - s_applied(t)) / c - cable_i, positions relative to the reference antenna.
+/// With `align` on, r_i . (mean of all s_b - s_applied) / c - cable_i is left to the F stage (reference()),
+/// and delays_s() is the rest. Directions are exact at four instants every 10 s and cubic between them, as
+/// in DelayTracker.
+class BeamTracker final : public BeamDelaySource {
+ public:
+  /// t = 0 is `start`. `layout` needs a site. `applied` is what the stream was tracked to.
+  BeamTracker(const ArrayLayout& layout, const UtcTime& start, std::vector<BeamDirection> beams,
+              const std::optional<SkyDirection>& applied, bool align);
+
+  void prepare(double begin_s, double end_s) override;
+  void delays_s(std::size_t beam, double t_s, std::span<double> delay_s) const override;
+  /// A bound on the change of any of these delays, s/s.
+  double max_rate() const { return max_rate_; }
+  /// What the F stage aligns, null without `align`.
+  DelaySource* reference() { return align_ ? &reference_ : nullptr; }
+  /// s_b - s_applied at a time that prepare() covers.
+  Vec3 direction(std::size_t beam, double t_s) const;
+
+ private:
+  class Reference final : public DelaySource {
+   public:
+    explicit Reference(BeamTracker& tracker) : tracker_(tracker) {}
+    void prepare(double begin_s, double end_s) override;
+    double delay_s(std::size_t ant, double t_s) const override;
+    double max_delay_s() const override { return tracker_.max_delay_s_; }
+
+   private:
+    BeamTracker& tracker_;
+  };
+  struct Segment {
+    std::int64_t index;                          // begins at index * 10 s
+    std::vector<std::array<Vec3, 4>> direction;  // [beam, then mean of beams] at the four nodes
+  };
+  Segment make_segment(std::int64_t index) const;
+  void cover(std::deque<Segment>& segments, double begin_s, double end_s) const;
+  static Vec3 interpolate(const std::deque<Segment>& segments, std::size_t which, double t_s);
+
+  SkyFrame frame_;
+  UtcTime start_;
+  std::vector<BeamDirection> beams_;
+  std::optional<SkyDirection> applied_;
+  bool align_;
+  std::vector<Vec3> offset_m_;  // [ant]
+  std::vector<double> cable_s_;
+  double max_delay_s_ = 0, max_rate_ = 0;
+  std::deque<Segment> segments_, reference_segments_;
+  Reference reference_{*this};
+};
+
+}  // namespace apsyn
