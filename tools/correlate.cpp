@@ -40,6 +40,11 @@ void run(Tool& tool, CorrelateOptions& options) {
   if (tool.common().dry_run) return;
 
   DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
+  plan.mean.quantisers.of_samples = plan.f.n_sample == 1 && delays.nothing_to_do();
+  if (plan.mean.quantisers.recorder)
+    log_info("--van-vleck: {}", plan.mean.quantisers.of_samples
+                                    ? "exact, from each pair's levels"
+                                    : "approximate, by each input's gain: spectra do not know the lags");
   Channeliser channeliser(plan.f, delays.nothing_to_do() ? nullptr : &delays);
   const auto engine = make_fx_engine(channeliser, plan.x, plan.integration, plan.mean);
   const auto sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);

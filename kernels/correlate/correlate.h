@@ -17,62 +17,35 @@
 
 #include <complex>
 #include <cstdint>
-#include <memory>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "kernels/common/spectra.h"
+#include "kernels/correlate/mean.h"
 #include "kernels/correlate/pair_counts.h"
-#include "libcore/core/visibility.h"
 
 namespace apsyn {
 
 inline constexpr std::size_t kMaxBlockSpectra = 512;
 
-struct CorrelatorPlan {
-  std::size_t n_chan = 1;  ///< input channels
-  std::size_t n_fine = 1;
-  std::size_t n_ant = 1, n_pol = 1;
-  unsigned n_threads = 1;
-
-  std::size_t n_input() const { return n_ant * n_pol; }
-};
-
 /// Bytes that a Correlator of this plan holds.
 std::uint64_t correlator_bytes(const CorrelatorPlan& plan);
 
-/// What turns sums into visibilities.
-struct MeanPlan {
-  std::vector<Baseline> baselines;
-  std::int64_t n_spectra = 1;  ///< of a full integration: weight 1
-  std::size_t n_average = 1;   ///< neighbouring channels averaged into one
-  double scale = 1;            ///< multiplies the voltages
-  /// [ant][pol][chan or chan * fine]: the gains that the voltages are divided by, per input channel or per
-  /// fine channel; empty = 1.
-  Buffer<std::complex<double>, 3> gains;
-};
-
-class Correlator {
+class Correlator final : public CorrelationSums {
  public:
   explicit Correlator(const CorrelatorPlan& plan);
-  ~Correlator();
+  ~Correlator() override;
 
   /// Adds the spectra of the block's channels. std::logic_error when its shape differs from the plan.
   void add(const SpectraBlock& block);
-  /// Means over the valid spectra, weights = valid / n_spectra. Autocorrelations are exactly real; sums that
-  /// are not finite, and those without data, are 0 with weight 0. Returns whether any weight is positive.
-  bool mean(const MeanPlan& plan, VisibilityRecord& record) const;
+  /// mean_of() these sums.
+  bool mean(const MeanPlan& plan, VisibilityRecord& record) const {
+    return mean_of(*this, plan_, plan, record);
+  }
   void clear();
 
-  /// sum of E_i E_j* of any two inputs.
-  std::complex<double> sum(std::size_t channel, std::size_t i, std::size_t j) const;
-  /// Valid spectra of a pair of antennas.
-  std::int64_t count(std::size_t input_chan, std::size_t ant1, std::size_t ant2) const;
+  std::complex<double> sum(std::size_t channel, std::size_t i, std::size_t j) const override;
+  std::int64_t count(std::size_t input_chan, std::size_t ant1, std::size_t ant2) const override;
 
  private:
-  std::size_t sum_index(std::size_t channel, std::size_t i, std::size_t j) const;
-
   CorrelatorPlan plan_;
   std::size_t rows_ = 0;    // of all panels of a channel
   Buffer<double, 2> sums_;  // [channel][see above]

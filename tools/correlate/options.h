@@ -20,6 +20,7 @@ struct CorrelateOptions {
   double integration_s = 1;
   std::string phase_centre;
   bool no_autos = false;
+  bool van_vleck = false;
 };
 
 inline Filterbank filterbank_of(const CorrelateOptions& options) {
@@ -52,6 +53,7 @@ inline void declare(Tool& tool, CorrelateOptions& options) {
                  "'RA DEC' or zenith: track it; none: drift scan (default: the stream's, or zenith)")
       ->type_name("WHERE");
   app.add_flag("--no-autos", options.no_autos, "leave the autocorrelations out");
+  app.add_flag("--van-vleck", options.van_vleck, "take out what quantising the samples did to correlations");
   add_voltage_options(tool, options.voltage);
 }
 

@@ -128,7 +128,7 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
     plan.memory_bytes = correlator_bytes(plan.x) + spectra_bytes(plan.x, plan.integration) +
                         kItems * (gulp * sample_bytes + records * record_bytes) + 2 * gulp * sample_bytes +
                         2 * (gulp + block_samples + reach) * sample_bytes + channeliser_bytes(plan.f) +
-                        (std::uint64_t{32} << 20);
+                        quantiser_bytes(plan.x, plan.mean.quantisers) + (std::uint64_t{32} << 20);
     if (plan.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10)
       throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer channels",
@@ -171,6 +171,13 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
   plan.mean.n_average = options.n_average;
   plan.mean.scale = plan.header.scale;
   plan.mean.n_spectra = plan.integration.n_spectra;
+  if (options.van_vleck) {
+    if (plan.header.n_bit > 8)
+      throw UsageError("{}: --van-vleck: samples of {} bits are not coarse enough to correct", name,
+                       plan.header.n_bit);
+    plan.mean.quantisers.recorder = std::make_shared<QuantiserCurve>(twos_complement(plan.header.n_bit));
+    plan.mean.quantisers.real_samples = plan.f.real_input;
+  }
   const double half_s = 0.5 * static_cast<double>(plan.integration.n_spectra) * plan.spectrum_s;
   const UtcTime first = sample_time(plan.header.start, plan.f.first_sample, plan.header.sample_s);
   plan.target = delay_target(options.phase_centre, plan,
