@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
-#include "kernels/correlate/fx_engine.h"
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/visibility_sink.h"
 #include "tools/correlate/describe.h"
+#include "tools/correlate/engine.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
 #include "tools/correlate/sample_report.h"
@@ -25,12 +25,12 @@ struct Item {
 };
 
 void run(Tool& tool, CorrelateOptions& options) {
-  tool.device(CudaSupport::none);
+  const Device device = tool.device(CudaSupport::available);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   if (!tool.common().dry_run) check_output(output, tool.common().overwrite);
   tool.stage("open");
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
-  CorrelatePlan plan = make_plan(tool, options, voltages);
+  CorrelatePlan plan = make_plan(tool, options, voltages, device);
   if (voltages.has_gains) plan.mean.gains = std::move(voltages.gains);
   for (const std::string& line : describe(plan))
     if (tool.common().dry_run)
@@ -45,8 +45,7 @@ void run(Tool& tool, CorrelateOptions& options) {
     log_info("--van-vleck: {}", plan.mean.quantisers.of_samples
                                     ? "exact, from each pair's levels"
                                     : "approximate, by each input's gain: spectra do not know the lags");
-  Channeliser channeliser(plan.f, delays.nothing_to_do() ? nullptr : &delays);
-  const auto engine = make_fx_engine(channeliser, plan.x, plan.integration, plan.mean);
+  const auto engine = make_engine(device, plan, delays.nothing_to_do() ? nullptr : &delays);
   const auto sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);
 
   SampleCounter counter(plan.header);
@@ -86,6 +85,8 @@ void run(Tool& tool, CorrelateOptions& options) {
     throw FailureError(
         "{}: no usable data: every sample is missing or flagged, or there is less than one spectrum",
         voltages.reader.name());
+  if (const double share = engine->clipped_share(); share > 1e-4)
+    log_warning("{:.2g} % of an input's spectra did not fit 8 bits: --device cpu keeps them", 100 * share);
   sink->add_history(sample_lines);
   sink->commit();
   tool.report_rate(data_s, "s of data");

@@ -39,4 +39,23 @@ class CudaFft2d {
   cufftHandle plan_ = 0;
 };
 
+/// Complex transforms in place of [batch][length], unnormalised, exponent -1.
+class CudaFft1d {
+ public:
+  CudaFft1d(int length, int batch) {
+    cufft_check(cufftPlanMany(&plan_, 1, &length, nullptr, 1, 0, nullptr, 1, 0, CUFFT_C2C, batch),
+                "planning");
+  }
+  CudaFft1d(const CudaFft1d&) = delete;
+  CudaFft1d& operator=(const CudaFft1d&) = delete;
+  ~CudaFft1d() { cufftDestroy(plan_); }
+  void use(cudaStream_t stream) { cufft_check(cufftSetStream(plan_, stream), "choosing a stream"); }
+  void execute(float2* data) const {
+    cufft_check(cufftExecC2C(plan_, data, data, CUFFT_FORWARD), "transforming");
+  }
+
+ private:
+  cufftHandle plan_ = 0;
+};
+
 }  // namespace apsyn

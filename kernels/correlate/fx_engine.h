@@ -9,6 +9,8 @@
 
 namespace apsyn {
 
+class DeviceSpectrumSource;
+
 /// One integration.
 struct FxResult {
   VisibilityRecord record;     ///< weights are fractions of whole integrations
@@ -27,10 +29,22 @@ class FxEngine {
   virtual bool next(FxResult& result) = 0;
   /// Spectra that have gone into sums.
   virtual std::int64_t spectra_done() const = 0;
+  /// Of the input and input channel that lost most, the share of components that requantising clipped.
+  virtual double clipped_share() const { return 0; }
 };
 
-/// On the CPU. `source` and `mean` must outlive the engine.
-std::unique_ptr<FxEngine> make_fx_engine(SpectrumSource& source, const CorrelatorPlan& plan,
+/// On the CPU. `mean` must outlive the engine.
+std::unique_ptr<FxEngine> make_fx_engine(std::shared_ptr<SpectrumSource> source, const CorrelatorPlan& plan,
                                          const IntegrationPlan& integration, const MeanPlan& mean);
+
+/// On the device of `source` (make_cuda_channeliser): integer sums on its tensor cores, exact for the spectra
+/// as they were requantised; of samples that need no F stage, exact altogether. Copies of the next gulp to
+/// the device and of means from it overlap with the sums. `mean` must outlive the engine.
+std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSource> source,
+                                              const CorrelatorPlan& plan, const IntegrationPlan& integration,
+                                              const MeanPlan& mean, int device_index);
+
+/// Device memory of the sums, one batch of spectra and the means.
+std::uint64_t cuda_fx_device_bytes(const CorrelatorPlan& plan, const MeanPlan& mean, std::size_t max_spectra);
 
 }  // namespace apsyn

@@ -7,21 +7,21 @@ namespace {
 
 class CpuFxEngine final : public FxEngine {
  public:
-  CpuFxEngine(SpectrumSource& source, const CorrelatorPlan& plan, const IntegrationPlan& integration,
-              const MeanPlan& mean)
-      : source_(source),
+  CpuFxEngine(std::shared_ptr<SpectrumSource> source, const CorrelatorPlan& plan,
+              const IntegrationPlan& integration, const MeanPlan& mean)
+      : source_(std::move(source)),
         mean_(mean),
         correlator_(plan),
-        integrator_(source, correlator_, plan, integration) {}
+        integrator_(*source_, correlator_, plan, integration) {}
 
-  void append(const VoltageBlock& block) override { source_.append(block); }
+  void append(const VoltageBlock& block) override { source_->append(block); }
   void end_of_stream() override {
-    source_.end_of_stream();
+    source_->end_of_stream();
     ended_ = true;
   }
   bool next(FxResult& result) override {
-    if (!integrator_.advance(source_.available(), ended_)) {
-      source_.release(integrator_.next_spectrum());
+    if (!integrator_.advance(source_->available(), ended_)) {
+      source_->release(integrator_.next_spectrum());
       return false;
     }
     result.record.index = integrator_.index();
@@ -33,7 +33,7 @@ class CpuFxEngine final : public FxEngine {
   std::int64_t spectra_done() const override { return integrator_.next_spectrum(); }
 
  private:
-  SpectrumSource& source_;
+  std::shared_ptr<SpectrumSource> source_;
   const MeanPlan& mean_;
   Correlator correlator_;
   Integrator integrator_;
@@ -42,9 +42,9 @@ class CpuFxEngine final : public FxEngine {
 
 }  // namespace
 
-std::unique_ptr<FxEngine> make_fx_engine(SpectrumSource& source, const CorrelatorPlan& plan,
+std::unique_ptr<FxEngine> make_fx_engine(std::shared_ptr<SpectrumSource> source, const CorrelatorPlan& plan,
                                          const IntegrationPlan& integration, const MeanPlan& mean) {
-  return std::make_unique<CpuFxEngine>(source, plan, integration, mean);
+  return std::make_unique<CpuFxEngine>(std::move(source), plan, integration, mean);
 }
 
 }  // namespace apsyn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // bench_correlate [THREADS]: the correlator's F and X stages on data in memory, one JSON line per case. The
 // first case is the MWA 32-tile prototype: 64 inputs, 1.28 MHz, 128 channels.
+// bench_correlate cuda [THREADS]: the same on a GPU, and its F stage alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +10,12 @@
 #include <cstdlib>
 #include <ctime>
 #include <random>
+#include <string_view>
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/correlate/correlate.h"
 #include "libcore/core/device.h"
+#include "tests/bench/correlate/cuda_cases.h"
 
 using namespace apsyn;
 
@@ -136,6 +139,15 @@ void run(const Case& c, unsigned n_threads) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "cuda") {
+    if (cuda_device_count() == 0) {
+      fmt::print(stderr, "bench_correlate: no CUDA device\n");
+      return 4;
+    }
+    bench::f_stage_cuda();
+    bench::end_to_end_cuda(argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : available_threads());
+    return 0;
+  }
   const unsigned n_threads = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : available_threads();
   for (const Case& c : {Case{"mwa-32t", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false},
                         Case{"mwa-32t-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true},

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/channelise/channelise.h"
+#include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/correlate.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/log.h"
@@ -17,6 +18,8 @@ namespace apsyn {
 struct CorrelatePlan {
   VoltageHeader header;  ///< with the effective layout
   ChannelisePlan f;
+  CudaChannelisePlan cuda;  ///< f on a GPU
+  bool on_gpu = false;
   CorrelatorPlan x;
   IntegrationPlan integration;
   MeanPlan mean;
@@ -137,7 +140,31 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   }
 }
 
-inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const OpenedVoltages& voltages) {
+/// What a GPU takes of the host's memory, besides: gulps in pinned memory, and the means on their way back.
+inline void plan_gpu(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
+  plan.cuda.f = plan.f;
+  plan.cuda.requantisation.n_bit = 8;
+  plan.cuda.n_spectra = plan.integration.n_spectra;
+  plan.cuda.integer = plan.header.n_bit <= 8;
+  plan.cuda.four_bit = plan.header.n_bit <= 4 && plan.header.n_dim == 2;
+  const std::uint64_t means = 3 * std::uint64_t{12} * plan.mean.baselines.size() *
+                              (plan.header.n_chan * plan.x.n_fine / plan.mean.n_average) * plan.header.n_pol *
+                              plan.header.n_pol;
+  std::uint64_t needed = 0;
+  for (std::uint64_t bytes = 64u << 20; bytes >= 64u << 10; bytes /= 2) {
+    plan.cuda.gulp_samples = cuda_gulp_samples(plan.cuda, bytes);
+    needed = plan.memory_bytes + cuda_channeliser_host_bytes(plan.cuda) + means;
+    if (needed <= max_memory_bytes) break;
+  }
+  if (needed > max_memory_bytes)
+    throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer channels",
+                     format_bytes(static_cast<double>(needed)),
+                     format_bytes(static_cast<double>(max_memory_bytes)));
+  plan.memory_bytes = needed;
+}
+
+inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const OpenedVoltages& voltages,
+                               const Device& device) {
   const std::string& name = voltages.reader.name();
   CorrelatePlan plan;
   plan.header = voltages.reader.header();
@@ -184,6 +211,8 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
                              add_picoseconds(first, static_cast<__int128>(std::llround(half_s * 1e12))));
   plan.visibilities = visibility_header(tool, plan, name);
   plan_memory(plan, tool.common().max_memory_bytes);
+  plan.on_gpu = device.kind == Device::Kind::cuda;
+  if (plan.on_gpu) plan_gpu(plan, tool.common().max_memory_bytes);
   return plan;
 }
 

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/channelise/channelise_cuda.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/channelise/input_scales.h"
+#include "kernels/channelise/placement.h"
+#include "libcore/core/error.h"
+
+#ifdef APSYN_CUDA
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "kernels/channelise/channelise_kernels.cuh"
+#include "kernels/channelise/sample_window.cuh"
+#include "kernels/channelise/spectrum_placement.h"
+#include "kernels/common/cuda_fft.h"
+#include "kernels/common/device_spectra.cuh"
+#endif
+
+namespace apsyn {
+
+namespace {
+
+constexpr std::uint64_t kStepBytes = 256u << 20;  // of the stepwise path's intermediate values
+
+/// Spectra worth a launch: whole rows of the X stage's layout, fewer of very long ones.
+std::size_t good_spectra_of(const ChannelisePlan& plan) {
+  return std::clamp<std::size_t>((std::size_t{1} << 18) / plan.n_sample, 1, 64);
+}
+
+/// Samples that may be needed again when the next gulp comes: less than a launch, the windows of scales that
+/// are not settled, and what taps and delays reach for.
+std::size_t rest_samples_of(const CudaChannelisePlan& plan, std::int64_t max_shift) {
+  const auto length = static_cast<std::int64_t>(plan.f.n_sample);
+  const std::int64_t window =
+      plan.requantisation.n_bit == 0 ? 0 : requantise_window_spectra(length, plan.n_spectra);
+  const auto good = static_cast<std::int64_t>(good_spectra_of(plan.f));
+  return static_cast<std::size_t>((good + window + 2) * length + 2 * max_shift) + plan.f.n_span();
+}
+
+std::size_t row_bytes_of(const CudaChannelisePlan& plan) {
+  const std::size_t values = plan.f.n_chan * plan.f.n_ant * plan.f.n_pol;
+  if (!plan.integer) return values * plan.f.values_per_sample() * sizeof(float);
+  return plan.four_bit ? values : values * plan.f.values_per_sample();
+}
+
+constexpr std::size_t kMostSpectra = 65536 - 64;
+
+std::size_t max_spectra_of(const CudaChannelisePlan& plan) {
+  const std::size_t per_gulp = plan.gulp_samples / plan.f.n_sample + 2 * good_spectra_of(plan.f);
+  return std::min(kMostSpectra, (per_gulp + 63) / 64 * 64);
+}
+
+/// Bytes per spectrum of placements, and of masks for every channel that only floats need.
+std::size_t placement_bytes(const CudaChannelisePlan& plan) {
+  return plan.f.n_ant * (sizeof(Placement) + (plan.integer ? 0 : plan.f.n_chan));
+}
+
+}  // namespace
+
+std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes) {
+  const std::size_t least = good_spectra_of(plan.f) * plan.f.n_sample;
+  return std::max<std::size_t>(least, static_cast<std::size_t>(bytes / row_bytes_of(plan)));
+}
+
+std::uint64_t cuda_channeliser_host_bytes(const CudaChannelisePlan& plan) {
+  return 2 * plan.gulp_samples * row_bytes_of(plan) + 2 * max_spectra_of(plan) * placement_bytes(plan) +
+         InputScales::bytes(plan.f);
+}
+
+std::uint64_t cuda_channeliser_device_bytes(const CudaChannelisePlan& plan) {
+  constexpr std::int64_t kShift = 4096;
+  return 2 * (plan.gulp_samples + rest_samples_of(plan, kShift)) * row_bytes_of(plan) +
+         2 * max_spectra_of(plan) * placement_bytes(plan) + kStepBytes;
+}
+
+#ifdef APSYN_CUDA
+namespace {
+
+using f_stage::SampleFormat;
+
+std::size_t stream_count(const ChannelisePlan& plan) {
+  const std::size_t n_input = plan.n_ant * plan.n_pol;
+  return plan.real_input ? (n_input + 1) / 2 : n_input;
+}
+
+class CudaChanneliser final : public DeviceSpectrumSource {
+ public:
+  CudaChanneliser(const CudaChannelisePlan& plan, DelaySource* delays)
+      : plan_(plan),
+        f_(plan_.f),
+        placement_(f_, delays),
+        validity_(f_.n_chan, f_.n_ant),
+        max_spectra_(max_spectra_of(plan)),
+        window_(window_plan()) {
+    if (plan_.requantisation.n_bit != 0 && plan_.requantisation.n_bit != 8)
+      throw UsageError("--requantise {}: spectra on a GPU are made of 8 bits or none",
+                       plan_.requantisation.n_bit);
+    if (plan_.requantisation.n_bit != 0) scales_.emplace(f_, plan_.n_spectra, plan_.requantisation.n_bit);
+    const std::size_t n_input = f_.n_ant * f_.n_pol;
+    clipped_ = DeviceArray<unsigned long long>(f_.n_chan * n_input);
+    cuda_check(cudaMemset(clipped_.data(), 0, clipped_.size() * sizeof(unsigned long long)),
+               "clearing counts");
+    mixed_hz_ = upload(f_.mixed_hz);
+    taps_ = upload(taps());
+    const int length = static_cast<int>(f_.n_sample);
+    fused_ = plan_.requantisation.n_bit == 8 && f_stage::has_fused(length, n_taps(), format());
+    if (fused_) {
+      std::vector<float2> twiddles(f_stage::fused_twiddle_count(length));
+      f_stage::fused_twiddles(length, twiddles.data());
+      twiddles_ = upload(twiddles);
+    }
+    for (Slot& slot : slots_) {
+      slot.host = pinned<std::uint8_t>(slot_bytes());
+      slot.device = DeviceArray<std::uint8_t>(slot_bytes());
+    }
+    cuda_check(cudaStreamSynchronize(nullptr), "preparing the F stage");
+  }
+
+  std::size_t append(const VoltageBlock& block, std::size_t first) override {
+    if (first == 0) {
+      validity_.append(block);
+      if (scales_) scales_->append(block);
+    }
+    return window_.append(block, first);
+  }
+
+  void end_of_stream() override {
+    window_.flush();
+    if (scales_) scales_->end_of_stream();
+    ended_ = true;
+  }
+
+  std::int64_t available() const override {
+    const std::int64_t held = placement_.available(window_.end(), ended_);
+    return scales_ ? std::min(held, scales_->available()) : held;
+  }
+
+  void release(std::int64_t spectrum) override {
+    const std::int64_t sample = placement_.first_of(spectrum) - placement_.max_shift();
+    window_.release(sample);
+    validity_.forget(std::min(sample, window_.end()));
+    if (scales_) scales_->release(spectrum / plan_.n_spectra);
+  }
+
+  std::size_t max_spectra() const override { return max_spectra_; }
+  std::size_t good_spectra() const override { return good_spectra_of(f_); }
+  bool untouched() const override { return plan_.untouched(placement_.aligns()); }
+
+  DeviceSamples samples(std::int64_t first, SpectraBlock& validity, cudaStream_t stream) override {
+    fill_validity(first, validity);
+    const f_stage::SampleWindow window = window_.use(stream);
+    const auto offset = static_cast<std::size_t>(placement_.first_of(first) - window_.begin());
+    return {window.data + offset * window.time_bytes, plan_.four_bit};
+  }
+  void used(cudaStream_t stream) override { window_.used(stream); }
+
+  void spectra(std::int64_t first, SpectraBlock& validity, const x_layout::Layout& layout, std::int8_t* out,
+               cudaStream_t stream) override {
+    const f_stage::Task task = prepare(first, validity, stream);
+    f_stage::IntegerOutput output{};
+    output.data = out;
+    output.layout = layout;
+    output.clipped = clipped_.data();
+    const auto length = static_cast<std::int64_t>(f_.n_sample);
+    const std::int64_t sample = f_.first_sample + first * length;
+    output.first_number = sample / length;
+    output.dither = plan_.requantisation.dither;
+    if (fused_)
+      f_stage::launch_fused(task, output, twiddles_.data(), stream);
+    else
+      in_steps(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
+        f_stage::launch_finish(task, batch, values, output, stream);
+      });
+    window_.used(stream);
+  }
+
+  void spectra(std::int64_t first, SpectraBlock& validity, std::size_t channel_stride, float2* out,
+               cudaStream_t stream) override {
+    const f_stage::Task task = prepare(first, validity, stream);
+    in_steps(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
+      f_stage::launch_finish(task, batch, values, f_stage::FloatOutput{out, channel_stride}, stream);
+    });
+    window_.used(stream);
+  }
+
+  View<const float, 2> scales(std::int64_t integration) const override {
+    return scales_ ? scales_->scales(integration) : View<const float, 2>();
+  }
+
+  std::vector<std::uint64_t> clipped() const override {
+    std::vector<std::uint64_t> counts(clipped_.size());
+    static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));
+    cuda_check(cudaMemcpy(counts.data(), clipped_.data(), counts.size() * sizeof(std::uint64_t),
+                          cudaMemcpyDeviceToHost),
+               "copying counts");
+    return counts;
+  }
+
+ private:
+  /// What is uploaded for one batch of spectra: placements, scales, masks.
+  struct Slot {
+    std::unique_ptr<std::uint8_t[], FreePinned> host;
+    DeviceArray<std::uint8_t> device;
+    Event sent;
+    bool busy = false;
+  };
+
+  template <class T>
+  static DeviceArray<T> upload(const std::vector<T>& values) {
+    DeviceArray<T> array(values.size());
+    cuda_check(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+               "copying tables");
+    return array;
+  }
+
+  SampleFormat format() const {
+    if (!plan_.integer) return SampleFormat::float32;
+    return plan_.four_bit ? SampleFormat::packed_4bit : SampleFormat::int8;
+  }
+  int n_taps() const { return std::max(1, static_cast<int>(f_.filterbank.n_taps)); }
+
+  WindowPlan window_plan() const {
+    WindowPlan window;
+    window.n_chan = f_.n_chan;
+    window.n_input = f_.n_ant * f_.n_pol;
+    window.real = f_.real_input;
+    window.format = format();
+    window.gulp_samples = plan_.gulp_samples;
+    window.rest_samples = rest_samples_of(plan_, placement_.max_shift());
+    window.n_threads = f_.n_threads;
+    return window;
+  }
+
+  /// Of a filterbank, or the plain transform's L^(-1/2); packed samples count 16 times their value.
+  std::vector<float> taps() const {
+    std::vector<float> taps = pfb_weights(f_.n_sample, f_.filterbank, 1);
+    if (taps.empty())
+      taps.assign(f_.n_sample, static_cast<float>(1 / std::sqrt(static_cast<double>(f_.n_sample))));
+    if (plan_.four_bit)
+      for (float& tap : taps) tap /= 16;
+    return taps;
+  }
+
+  std::size_t slot_bytes() const {
+    return max_spectra_ * placement_bytes(plan_) + f_.n_chan * f_.n_ant * f_.n_pol * sizeof(float) + 64;
+  }
+
+  void fill_validity(std::int64_t first, SpectraBlock& validity) {
+    validity.first_chan = 0;
+    validity.n_chan = f_.n_chan;
+    validity.n_fine = f_.n_fine;
+    if (validity.n_spectra == 0 || validity.n_spectra > max_spectra_ ||
+        first + static_cast<std::int64_t>(validity.n_spectra) > available())
+      throw std::logic_error("CudaChanneliser: spectra that are not there");
+    placement_.prepare(first, validity.n_spectra);
+    placement_.fill_validity(first, validity_, validity);
+    if (!scales_) return;
+    const std::int64_t integration = first / plan_.n_spectra;
+    for (std::size_t ant = 0; ant < f_.n_ant; ++ant) {
+      const std::int64_t without = scales_->first_usable(integration, ant) - first;
+      const auto n = static_cast<std::size_t>(
+          std::clamp<std::int64_t>(without, 0, static_cast<std::int64_t>(validity.n_spectra)));
+      if (n == 0) continue;
+      validity.all_valid = false;
+      for (std::size_t row = 0; row < validity.valid.extent(0); ++row)
+        std::fill_n(&validity.valid(row, ant, 0), n, std::uint8_t{0});
+    }
+  }
+
+  f_stage::Task prepare(std::int64_t first, SpectraBlock& validity, cudaStream_t stream) {
+    fill_validity(first, validity);
+    Slot& slot = slots_[turn_++ % 2];
+    if (slot.busy) slot.sent.wait();
+    const std::size_t n = validity.n_spectra;
+    f_stage::Task task{};
+    task.samples = window_.use(stream);
+    std::size_t bytes = 0;
+    const auto place = [&](std::size_t size) {
+      const std::size_t at = bytes;
+      bytes += (size + 15) / 16 * 16;
+      return at;
+    };
+    const std::size_t placements = place(f_.n_ant * n * sizeof(Placement));
+    placement_.place(first, window_.begin(), validity,
+                     {reinterpret_cast<Placement*>(slot.host.get() + placements), {f_.n_ant, n}});
+    task.placement = reinterpret_cast<const Placement*>(slot.device.data() + placements);
+    if (scales_) {
+      const View<const float, 2> scales = scales_->scales(first / plan_.n_spectra);
+      const std::size_t at = place(scales.size() * sizeof(float));
+      std::copy(scales.begin(), scales.end(), reinterpret_cast<float*>(slot.host.get() + at));
+      task.scale = reinterpret_cast<const float*>(slot.device.data() + at);
+    }
+    if (validity.valid.extent(0) > 1) {
+      const std::size_t at = place(f_.n_chan * f_.n_ant * n);
+      std::copy(validity.valid.begin(), validity.valid.end(), slot.host.get() + at);
+      task.usable = slot.device.data() + at;
+    }
+    cuda_check(cudaMemcpyAsync(slot.device.data(), slot.host.get(), bytes, cudaMemcpyHostToDevice, stream),
+               "copying delays");
+    slot.sent.record(stream);
+    slot.busy = true;
+    task.placement_stride = static_cast<int>(n);
+    task.n_spectra = static_cast<int>(n);
+    task.n_pol = static_cast<int>(f_.n_pol);
+    task.length = static_cast<int>(f_.n_sample);
+    task.n_fine = static_cast<int>(f_.n_fine);
+    task.n_taps = n_taps();
+    task.taps = taps_.data();
+    task.mixed_hz = mixed_hz_.data();
+    task.fine_hz = static_cast<float>(1 / (static_cast<double>(f_.n_sample) * f_.sample_s));
+    task.turns = placement_.aligns();
+    task.descending = f_.n_fine > 1 && f_.offset_hz[1] < f_.offset_hz[0];
+    task.mirrored = f_.imaginary_sign < 0;
+    return task;
+  }
+
+  /// Folds, transforms and finishes in batches that fit the intermediate memory.
+  template <class Finish>
+  void in_steps(const f_stage::Task& task, cudaStream_t stream, const Finish& finish) {
+    const std::size_t per_spectrum = stream_count(f_) * f_.n_sample;
+    std::size_t spectra = kStepBytes / sizeof(float2) / per_spectrum / 64 * 64;
+    const auto n = static_cast<std::size_t>(task.n_spectra);
+    spectra = std::clamp<std::size_t>(spectra, std::min<std::size_t>(n, 64), n);
+    const std::size_t chans =
+        std::clamp<std::size_t>(kStepBytes / sizeof(float2) / (per_spectrum * spectra), 1, f_.n_chan);
+    float2* values = values_.reserve(chans * spectra * per_spectrum);
+    for (std::size_t chan = 0; chan < f_.n_chan; chan += chans)
+      for (std::size_t first = 0; first < n; first += spectra) {
+        const f_stage::Batch batch{static_cast<int>(chan),
+                                   static_cast<int>(std::min(chans, f_.n_chan - chan)),
+                                   static_cast<int>(first), static_cast<int>(std::min(spectra, n - first))};
+        f_stage::launch_fold(task, batch, values, stream);
+        if (task.length > 1) {
+          const int count = batch.n_chan * batch.n_spectra * static_cast<int>(stream_count(f_));
+          CudaFft1d& fft = ffts_.try_emplace(count, task.length, count).first->second;
+          fft.use(stream);
+          fft.execute(values);
+        }
+        finish(batch, values);
+      }
+  }
+
+  CudaChannelisePlan plan_;
+  const ChannelisePlan& f_;
+  SpectrumPlacement placement_;
+  SampleValidity validity_;
+  std::optional<InputScales> scales_;
+  std::size_t max_spectra_;
+  DeviceSampleWindow window_;
+  bool ended_ = false, fused_ = false;
+  DeviceArray<unsigned long long> clipped_;  // [chan][input]
+  DeviceArray<double> mixed_hz_;
+  DeviceArray<float> taps_;
+  DeviceArray<float2> twiddles_;
+  Slot slots_[2];
+  unsigned turn_ = 0;
+  Upload<float2> values_;          // of in_steps
+  std::map<int, CudaFft1d> ffts_;  // by batch
+};
+
+}  // namespace
+
+std::shared_ptr<DeviceSpectrumSource> make_cuda_channeliser(const CudaChannelisePlan& plan,
+                                                            DelaySource* delays, int device_index) {
+  cuda_check(cudaSetDevice(device_index), "choosing the device");
+  return std::make_shared<CudaChanneliser>(plan, delays);
+}
+#else
+std::shared_ptr<DeviceSpectrumSource> make_cuda_channeliser(const CudaChannelisePlan&, DelaySource*,
+                                                            int device_index) {
+  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
+}
+#endif
+
+}  // namespace apsyn

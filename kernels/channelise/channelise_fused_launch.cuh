@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The fused kernels of one kind of input, for all lengths and taps.
+#pragma once
+
+#include "kernels/channelise/channelise_fused.cuh"
+#include "kernels/common/cuda_check.h"
+
+namespace apsyn::f_stage {
+
+struct FusedLaunch {
+  Task task;
+  IntegerOutput out;
+  const float2* twiddles;
+  cudaStream_t stream;
+};
+
+template <int kLength, int kTaps, bool kReal>
+void launch_one(const FusedLaunch& launch) {
+  using S = Shape<kLength, kReal>;
+  const auto kernel = channelise_fused<kLength, kTaps, kReal>;
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kSharedBytes),
+             "asking for shared memory");
+  const Task& task = launch.task;
+  const SampleWindow& window = task.samples;
+  const int chunk_bytes = window.format == SampleFormat::int8 ? 8 : 4;
+  const bool aligned = window.time_bytes % chunk_bytes == 0 && window.chan_bytes % chunk_bytes == 0 &&
+                       reinterpret_cast<std::uintptr_t>(window.data) % chunk_bytes == 0;
+  const int n_groups = (window.n_input + S::kInputs - 1) / S::kInputs;
+  const int n_blocks = (task.n_spectra + kBlockSpectra - 1) / kBlockSpectra;
+  kernel<<<dim3(n_groups * n_blocks, window.n_chan), S::kThreads, S::kSharedBytes, launch.stream>>>(
+      task, launch.out, launch.twiddles, n_groups, aligned);
+  cuda_check(cudaGetLastError(), "launching the fused F stage");
+}
+
+template <int kTaps, bool kReal>
+void launch_length(const FusedLaunch& launch) {
+  switch (launch.task.length) {
+    case 16:
+      return launch_one<16, kTaps, kReal>(launch);
+    case 32:
+      return launch_one<32, kTaps, kReal>(launch);
+    case 64:
+      return launch_one<64, kTaps, kReal>(launch);
+    case 128:
+      return launch_one<128, kTaps, kReal>(launch);
+    case 256:
+      return launch_one<256, kTaps, kReal>(launch);
+    case 512:
+      return launch_one<512, kTaps, kReal>(launch);
+    case 1024:
+      return launch_one<1024, kTaps, kReal>(launch);
+    default:
+      return launch_one<2048, kTaps, kReal>(launch);
+  }
+}
+
+void launch_fused_complex_1(const FusedLaunch& launch);
+void launch_fused_complex_4(const FusedLaunch& launch);
+void launch_fused_real_1(const FusedLaunch& launch);
+void launch_fused_real_4(const FusedLaunch& launch);
+
+}  // namespace apsyn::f_stage

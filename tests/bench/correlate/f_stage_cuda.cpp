@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The unfused chain is the stepwise path: sums over taps, cuFFT, turning and requantising, as three passes
+// over float32 values in device memory.
+#include "tests/bench/correlate/cuda_cases.h"
+
+#ifdef APSYN_CUDA
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/channelise/channelise_kernels.cuh"
+#include "kernels/channelise/pfb.h"
+#include "kernels/common/cuda_fft.h"
+#include "kernels/common/device_transfer.h"
+#include "libcore/core/device.h"
+
+namespace apsyn::bench {
+
+namespace {
+
+using namespace f_stage;
+
+struct Case {
+  bool real = false, four_bit = false;
+  int n_input = 64, n_fine = 128, n_taps = 4;
+  bool delays = false;
+};
+
+template <class T>
+DeviceArray<T> upload(const std::vector<T>& values) {
+  DeviceArray<T> array(values.size());
+  cuda_check(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+             "copying");
+  return array;
+}
+
+template <class Work>
+std::pair<double, double> seconds_of(cudaStream_t stream, const Work& work) {
+  std::vector<double> seconds;
+  for (int k = 0; k < 9; ++k) {
+    Event begin, end;
+    begin.record(stream);
+    work();
+    end.record(stream);
+    end.wait();
+    if (k >= 2) seconds.push_back(end.seconds_since(begin));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return {seconds[0], seconds[seconds.size() / 2]};
+}
+
+void run(const Case& c) {
+  constexpr std::size_t kBytes = 512u << 20;
+  const int length = c.real ? 2 * c.n_fine : c.n_fine, n_taps = std::max(1, c.n_taps);
+  const std::size_t row = static_cast<std::size_t>(c.n_input) * (c.real || c.four_bit ? 1 : 2);
+  const int n_spectra = static_cast<int>(kBytes / row / static_cast<std::size_t>(length)) / 64 * 64;
+  const std::size_t n_time =
+      static_cast<std::size_t>(n_spectra + n_taps + 1) * static_cast<std::size_t>(length);
+  std::mt19937 random(1);
+  std::vector<std::uint8_t> raw(n_time * row);
+  constexpr std::size_t kPattern = 16u << 20;
+  for (std::size_t i = 0; i < kPattern; i += 4) {
+    // four components of about 20 steps RMS
+    std::uint32_t word = 0;
+    const std::uint32_t a = static_cast<std::uint32_t>(random()), b = static_cast<std::uint32_t>(random());
+    for (int k = 0; k < 4; ++k) {
+      const int value = static_cast<int>(a >> (8 * k) & 31) + static_cast<int>(b >> (8 * k) & 31) - 31;
+      word |= static_cast<std::uint32_t>(static_cast<std::uint8_t>(value)) << (8 * k);
+    }
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(&word), 4,
+                raw.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (std::size_t i = kPattern; i < raw.size(); i += kPattern)
+    std::copy_n(raw.begin(), std::min(kPattern, raw.size() - i),
+                raw.begin() + static_cast<std::ptrdiff_t>(i));
+  const auto samples = upload(raw);
+  const double sample_s = 1e-6;
+  std::vector<Placement> placements(static_cast<std::size_t>(c.n_input) *
+                                    static_cast<std::size_t>(n_spectra));
+  for (int ant = 0; ant < c.n_input; ++ant)
+    for (int s = 0; s < n_spectra; ++s) {
+      Placement& at = placements[static_cast<std::size_t>(ant) * static_cast<std::size_t>(n_spectra) +
+                                 static_cast<std::size_t>(s)];
+      at.start = s * length;
+      if (!c.delays) continue;
+      at.delay_s = sample_s * (0.3 * std::sin(ant) + 1e-6 * s);
+      at.slope_s = static_cast<float>(at.delay_s);
+    }
+  const auto placed = upload(placements);
+  const auto mixed = upload(std::vector<double>{150e6});
+  std::vector<float> h =
+      pfb_weights(static_cast<std::size_t>(length), {static_cast<std::size_t>(c.n_taps), Window::hann}, 1);
+  if (h.empty()) h.assign(static_cast<std::size_t>(length), 1 / std::sqrt(static_cast<float>(length)));
+  const auto taps = upload(h);
+  const auto scales = upload(std::vector<float>(static_cast<std::size_t>(c.n_input), 1.0f));
+  std::vector<float2> factors(fused_twiddle_count(length));
+  fused_twiddles(length, factors.data());
+  const auto twiddles = upload(factors);
+  DeviceArray<unsigned long long> clipped(static_cast<std::size_t>(c.n_input));
+
+  Task task{};
+  task.samples = {samples.data(),
+                  c.four_bit ? SampleFormat::packed_4bit : SampleFormat::int8,
+                  c.real,
+                  1,
+                  c.n_input,
+                  row,
+                  row};
+  task.placement = placed.data();
+  task.placement_stride = task.n_spectra = n_spectra;
+  task.n_pol = 1;
+  task.length = length;
+  task.n_fine = c.n_fine;
+  task.n_taps = n_taps;
+  task.taps = taps.data();
+  task.mixed_hz = mixed.data();
+  task.fine_hz = static_cast<float>(1 / (length * sample_s));
+  task.turns = c.delays;
+  task.scale = scales.data();
+  IntegerOutput out{};
+  out.layout.n_chan = c.n_fine;
+  out.layout.n_blocks = n_spectra / 64;
+  out.layout.n_input = c.n_input;
+  out.layout.n_input_padded = (c.n_input + 63) / 64 * 64;
+  out.clipped = clipped.data();
+  DeviceArray<std::int8_t> fused(out.layout.bytes()), stepped(out.layout.bytes());
+  cuda_check(cudaMemset(fused.data(), 1, fused.size()), "poisoning");
+  cuda_check(cudaMemset(stepped.data(), 2, stepped.size()), "poisoning");
+  cuda_check(cudaDeviceSynchronize(), "preparing");
+  CopyStream stream;
+  const auto [fused_min, fused_median] = seconds_of(stream.get(), [&] {
+    out.data = fused.data();
+    launch_fused(task, out, twiddles.data(), stream.get());
+  });
+  const int n_stream = c.real ? (c.n_input + 1) / 2 : c.n_input;
+  const int batch_spectra =
+      std::max(64, static_cast<int>((1u << 28) / sizeof(float2)) / n_stream / length / 64 * 64);
+  DeviceArray<float2> values(static_cast<std::size_t>(batch_spectra) * static_cast<std::size_t>(n_stream) *
+                             static_cast<std::size_t>(length));
+  CudaFft1d fft(length, batch_spectra * n_stream);
+  fft.use(stream.get());
+  const auto [steps_min, steps_median] = seconds_of(stream.get(), [&] {
+    out.data = stepped.data();
+    for (int first = 0; first < n_spectra; first += batch_spectra) {
+      const Batch batch{0, 1, first, std::min(batch_spectra, n_spectra - first)};
+      launch_fold(task, batch, values.data(), stream.get());
+      fft.execute(values.data());  // of a last, shorter batch more than it holds
+      launch_finish(task, batch, values.data(), out, stream.get());
+    }
+  });
+  std::vector<std::int8_t> a(fused.size()), b(fused.size());
+  cuda_check(cudaMemcpy(a.data(), fused.data(), a.size(), cudaMemcpyDeviceToHost), "copying");
+  cuda_check(cudaMemcpy(b.data(), stepped.data(), b.size(), cudaMemcpyDeviceToHost), "copying");
+  std::size_t different = 0, far = 0;
+  double power = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    different += a[i] != b[i];
+    far += std::abs(a[i] - b[i]) > 1;
+    power += a[i] * a[i];
+  }
+  const double n = static_cast<double>(n_spectra) * length * c.n_input;
+  fmt::print(
+      "{{\"bench\":\"f_stage\",\"device\":\"{}\",\"input\":\"{}{}\",\"inputs\":{},\"channels\":{},\"taps\":{}"
+      ","
+      "\"delays\":{},\"spectra\":{},\"seconds_min\":{:.4g},\"seconds_median\":{:.4g},\"gsamples_per_s\":{:."
+      "1f},"
+      "\"unfused_gsamples_per_s\":{:.1f},\"rms_steps\":{:.2f},\"differ_by_1\":{:.2g},\"differ_by_more\":{}}}"
+      "\n",
+      cuda_device_name(0), c.four_bit ? "int4" : "int8", c.real ? " real" : " complex", c.n_input, c.n_fine,
+      c.n_taps, c.delays, n_spectra, fused_min, fused_median, n / fused_median * 1e-9,
+      n / steps_median * 1e-9, std::sqrt(power / static_cast<double>(a.size())),
+      static_cast<double>(different) / static_cast<double>(a.size()), far);
+  std::fflush(stdout);
+  (void)steps_min;
+}
+
+}  // namespace
+
+void f_stage_cuda() {
+  for (const bool real : {false, true})
+    for (const int n_fine : {128, 256, 512, 1024}) run({.real = real, .n_fine = n_fine, .delays = true});
+  for (const bool real : {false, true})
+    for (const int n_fine : {64, 128}) run({.real = real, .n_fine = n_fine});
+  run({.four_bit = true, .n_fine = 128, .delays = true});
+  run({.n_fine = 128, .n_taps = 0, .delays = true});
+}
+
+}  // namespace apsyn::bench
+#else
+namespace apsyn::bench {
+void f_stage_cuda() {}
+}  // namespace apsyn::bench
+#endif
