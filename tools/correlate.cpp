@@ -3,10 +3,12 @@
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/visibility_sink.h"
+#include "tools/correlate/algorithm.h"
 #include "tools/correlate/describe.h"
 #include "tools/correlate/engine.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
+#include "tools/correlate/realtime.h"
 #include "tools/correlate/sample_report.h"
 
 namespace apsyn {
@@ -40,7 +42,7 @@ void run(Tool& tool, CorrelateOptions& options) {
   if (tool.common().dry_run) return;
 
   DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
-  plan.mean.quantisers.of_samples = plan.f.n_sample == 1 && delays.nothing_to_do();
+  choose_arithmetic(options.algorithm, delays.nothing_to_do(), plan);
   if (plan.mean.quantisers.recorder)
     log_info("--van-vleck: {}", plan.mean.quantisers.of_samples
                                     ? "exact, from each pair's levels"
@@ -56,11 +58,12 @@ void run(Tool& tool, CorrelateOptions& options) {
   Progress progress(tool, "correlating",
                     static_cast<double>(std::max<std::int64_t>(0, plan.n_samples)) * plan.header.sample_s,
                     "s of data");
+  RealtimeMeter realtime(options.inputs.at(0));
   run_pipeline<Item>(
       1, [] { return Item(); },
       [&](Item& item) {
         if (ended) return false;
-        item.last = ended = !voltages.read(item.block, plan.gulp_samples);
+        item.last = ended = !realtime.time_read([&] { return voltages.read(item.block, plan.gulp_samples); });
         if (!item.last) counter.add(item.block);
         return true;
       },
@@ -73,23 +76,28 @@ void run(Tool& tool, CorrelateOptions& options) {
           any_data |= item.results[item.n_results].any_data;
         data_s = static_cast<double>(engine->spectra_done()) * plan.spectrum_s;
         progress.update(data_s);
+        if (options.realtime && progress.on()) realtime.report(data_s, false);
       },
       [&](Item& item) {
         for (std::size_t i = 0; i < item.n_results; ++i)
           sink->write(item.results[i].record,
                       static_cast<double>(item.results[i].n_spectra) * plan.spectrum_s);
       });
+  const double work_s = realtime.work_s();
+  if (options.realtime || options.require_realtime) realtime.report(data_s, true);
   tool.stage("close");
   const std::vector<std::string> sample_lines = report_samples(counter.counts(), plan.header);
   if (!any_data)
     throw FailureError(
         "{}: no usable data: every sample is missing or flagged, or there is less than one spectrum",
         voltages.reader.name());
-  if (const double share = engine->clipped_share(); share > 1e-4)
-    log_warning("{:.2g} % of an input's spectra did not fit 8 bits: --device cpu keeps them", 100 * share);
+  report_clipped(engine->clipped_share(), plan.f.requantise.n_bit, plan.on_gpu);
   sink->add_history(sample_lines);
   sink->commit();
   tool.report_rate(data_s, "s of data");
+  if (options.require_realtime && work_s > data_s)
+    throw FailureError("--require-realtime: {} of data took {}; the output is complete",
+                       format_duration(data_s), format_duration(work_s));
 }
 
 }  // namespace

@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "kernels/channelise/pfb.h"
+#include "kernels/channelise/requantise.h"
 #include "kernels/common/spectra.h"
 #include "libcore/core/delays.h"
 #include "libcore/core/voltage.h"
@@ -54,7 +55,12 @@ struct ChannelisePlan {
   double imaginary_sign = 1;      ///< -1 undoes a mirrored real band
   bool real_input = false;
   std::vector<std::uint8_t> flagged;  ///< [ant] 1 = weight 0 throughout
-  std::int64_t first_sample = 0;      ///< sample of the stream at which spectrum 0 starts
+  Requantisation requantise;
+  std::int64_t integration_spectra = 1;  ///< of which each has scales of its own, when requantised
+  /// Spectra that are integers, requantised or untouched samples of up to 8 bits, are made as
+  /// SpectraBlock::codes.
+  bool codes = false;
+  std::int64_t first_sample = 0;  ///< sample of the stream at which spectrum 0 starts
   unsigned n_threads = 1;
 
   /// Time samples that a spectrum is made of.
@@ -78,6 +84,7 @@ ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, 
 /// Bytes that a Channeliser of this plan holds besides samples.
 std::uint64_t channeliser_bytes(const ChannelisePlan& plan);
 
+class InputScales;
 class SampleStore;
 class SpectrumPlacement;
 
@@ -95,19 +102,25 @@ class Channeliser final : public SpectrumSource {
   void release(std::int64_t spectrum) override;
   void spectra(std::int64_t first, std::size_t n_spectra, std::size_t first_chan, std::size_t n_chan,
                SpectraBlock& block) override;
+  double clipped_share() const override;
 
  private:
   struct Scratch;
   struct Placement;
   void copy_samples(std::int64_t first, std::size_t spectrum, std::size_t panel, SpectraBlock& block) const;
+  void pack_samples(std::int64_t first, std::size_t spectrum, std::size_t panel, SpectraBlock& block) const;
+  void prepare_scales(std::int64_t first, SpectraBlock& block) const;
   void transform(std::int64_t first, std::size_t spectrum, std::size_t n_spectra, std::size_t panel,
                  Scratch& scratch, SpectraBlock& block) const;
   void locate(std::int64_t spectrum, std::size_t panel, Placement& placement) const;
 
   ChannelisePlan plan_;
   bool ended_ = false;
+  std::int64_t n_made_ = 0;  // spectra times channels
   std::unique_ptr<SpectrumPlacement> placement_;
   std::unique_ptr<SampleStore> store_;
+  std::unique_ptr<InputScales> scales_;            // when requantising
+  Buffer<std::uint32_t, 2> keys_;                  // [chan * n_fine + fine][panel input], of the dither
   std::vector<float> taps_;                        // of fold_taps, empty without a filterbank
   void* fft_ = nullptr;                            // fftwf_plan of a whole panel
   void* fft_last_ = nullptr;                       // of the last panel

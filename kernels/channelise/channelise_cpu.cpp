@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "kernels/channelise/channelise.h"
+#include "kernels/channelise/input_scales.h"
 #include "kernels/channelise/panel_series.h"
 #include "kernels/channelise/rotate.h"
 #include "kernels/channelise/sample_store.h"
@@ -50,13 +51,21 @@ struct Channeliser::Scratch {
   Buffer<float, 2> transformed;  // [input][bin][re, im]
   std::vector<float> offset_hz;  // [fine]
   PanelRotation rotation;
+  PanelRounding rounding;
+  std::vector<std::int64_t> clipped;  // [input]
   Placement placement[kChunkSpectra];
 };
 
 std::uint64_t channeliser_bytes(const ChannelisePlan& plan) {
   const std::uint64_t scratch = PanelSeries::bytes(plan) + kPanelInputs * series_stride(plan) * sizeof(float);
   const std::uint64_t taps = plan.n_sample * plan.filterbank.n_taps;
-  return plan.n_threads * scratch + taps * (sizeof(double) + plan.values_per_sample() * sizeof(float));
+  const std::uint64_t keys = plan.requantise.dither
+                                 ? plan.n_chan * plan.n_fine * panel_count(plan.n_ant * plan.n_pol) *
+                                       kPanelInputs * sizeof(std::uint32_t)
+                                 : 0;
+  const std::uint64_t scales = plan.requantise.n_bit > 0 ? InputScales::bytes(plan) + keys : 0;
+  return scales + plan.n_threads * scratch +
+         taps * (sizeof(double) + plan.values_per_sample() * sizeof(float));
 }
 
 Channeliser::Channeliser(const ChannelisePlan& plan, DelaySource* delays)
@@ -68,7 +77,17 @@ Channeliser::Channeliser(const ChannelisePlan& plan, DelaySource* delays)
     auto scratch = std::make_unique<Scratch>(plan_);
     scratch->transformed.resize({kPanelInputs, series_stride(plan_)});
     scratch->offset_hz.assign(plan_.offset_hz.begin(), plan_.offset_hz.end());
+    scratch->clipped.assign(n_input, 0);
     scratch_.push_back(std::move(scratch));
+  }
+  if (plan_.requantise.n_bit > 0)
+    scales_ = std::make_unique<InputScales>(plan_, plan_.integration_spectra, plan_.requantise.n_bit);
+  if (plan_.requantise.dither) {
+    keys_.resize({plan_.n_chan * plan_.n_fine, panel_count(n_input) * kPanelInputs});
+    for (std::size_t channel = 0; channel < keys_.extent(0); ++channel)
+      for (std::size_t input = 0; input < keys_.extent(1); ++input)
+        keys_(channel, input) =
+            requantise_row_key(static_cast<std::uint32_t>(channel), static_cast<std::uint32_t>(input));
   }
   taps_ = pfb_weights(plan_.n_sample, plan_.filterbank, plan_.values_per_sample());
   if (plan_.n_sample > 1) {
@@ -89,18 +108,33 @@ Channeliser::~Channeliser() {
 
 void Channeliser::append(const VoltageBlock& block) {
   store_->append(block);
+  if (scales_) scales_->append(block);
 }
 
 std::int64_t Channeliser::available() const {
-  return placement_->available(store_->end(), ended_);
+  const std::int64_t held = placement_->available(store_->end(), ended_);
+  return scales_ ? std::min(held, scales_->available()) : held;
 }
 
 void Channeliser::end_of_stream() {
   ended_ = true;
+  if (scales_) scales_->end_of_stream();
 }
 
 void Channeliser::release(std::int64_t spectrum) {
   store_->release(placement_->first_of(spectrum) - placement_->max_shift());
+  if (scales_) scales_->release(spectrum / plan_.integration_spectra);
+}
+
+double Channeliser::clipped_share() const {
+  if (!scales_ || n_made_ == 0) return 0;
+  std::int64_t most = 0;
+  for (std::size_t input = 0; input < plan_.n_ant * plan_.n_pol; ++input) {
+    std::int64_t sum = 0;
+    for (const auto& scratch : scratch_) sum += scratch->clipped[input];
+    most = std::max(most, sum);
+  }
+  return static_cast<double>(most) / (2 * static_cast<double>(n_made_));
 }
 
 void Channeliser::locate(std::int64_t spectrum, std::size_t panel, Placement& placement) const {
@@ -126,6 +160,7 @@ void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_
   const std::size_t n_panel = panel_count(n_input);
   const std::size_t n_used = std::min(kPanelInputs, n_input - panel * kPanelInputs);
   const std::size_t out_panel = block.planes.extent(2) * 2 * kPanelInputs;
+  const std::size_t code_panel = block.codes.extent(2) * kCodeBytes;
   PanelRotation& rotation = scratch.rotation;
   rotation.imaginary_sign = static_cast<float>(plan_.imaginary_sign);
   rotation.turns = placement_->aligns();
@@ -133,6 +168,13 @@ void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_
   const float amplitude = plan_.filterbank.n_taps > 0
                               ? 1
                               : static_cast<float>(1 / std::sqrt(static_cast<double>(plan_.n_sample)));
+  PanelRounding& rounding = scratch.rounding;
+  rounding.low = requantise_low(plan_.requantise.n_bit);
+  rounding.high = requantise_high(plan_.requantise.n_bit);
+  rounding.dither = plan_.requantise.dither;
+  rounding.key_stride = keys_.extent(1);
+  const std::int64_t number = plan_.first_sample / static_cast<std::int64_t>(plan_.n_sample) + first +
+                              static_cast<std::int64_t>(spectrum);
   for (std::size_t i = 0; i < n_spectra; ++i)
     locate(first + static_cast<std::int64_t>(spectrum + i), panel, scratch.placement[i]);
   for (std::size_t chan = 0; chan < block.n_chan; ++chan) {
@@ -147,6 +189,7 @@ void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_
             input < n_used && block.valid(block.valid.extent(0) == 1 ? 0 : chan, ant, spectrum + i) != 0;
         if (used) scratch.series.fill(source, input, placement.start[input]);
         rotation.amplitude[input] = used ? amplitude : 0;
+        if (used && scales_) rotation.amplitude[input] *= block.steps(chan, panel * kPanelInputs + input);
         const double turn = plan_.mixed_hz[block.first_chan + chan] * placement.delay_s[input];
         rotation.phase_turn[input] = static_cast<float>(turn - std::nearbyint(turn));
       }
@@ -166,38 +209,30 @@ void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_
       task.bin = plan_.bin;
       task.offset_hz = scratch.offset_hz;
       task.fine_stride = n_panel * out_panel;
-      task.out = block.planes.data() + (chan * plan_.n_fine * n_panel + panel) * out_panel +
-                 (spectrum + i) * 2 * kPanelInputs;
+      if (!block.coded)
+        task.out = block.planes.data() + (chan * plan_.n_fine * n_panel + panel) * out_panel +
+                   (spectrum + i) * 2 * kPanelInputs;
+      if (scales_) {
+        const auto n = static_cast<std::uint64_t>(number) + i;
+        rounding.spectrum_low = static_cast<std::uint32_t>(n);
+        rounding.spectrum_high = static_cast<std::uint32_t>(n >> 32);
+        if (rounding.dither)
+          rounding.keys = &keys_((block.first_chan + chan) * plan_.n_fine, panel * kPanelInputs);
+        task.rounding = &rounding;
+      }
+      if (block.coded) {
+        task.codes = block.codes.data() + (chan * plan_.n_fine * n_panel + panel) * code_panel +
+                     (spectrum + i) / 2 * kCodeBytes;
+        task.code_stride = n_panel * code_panel;
+        task.second = (spectrum + i) % 2 != 0;
+      }
       rotate_panel(task, rotation);
     }
-  }
-}
-
-void Channeliser::copy_samples(std::int64_t first, std::size_t spectrum, std::size_t panel,
-                               SpectraBlock& block) const {
-  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
-  const std::size_t first_input = panel * kPanelInputs;
-  const std::size_t n_used = std::min(kPanelInputs, n_input - first_input);
-  const std::int64_t sample = plan_.first_sample + first + static_cast<std::int64_t>(spectrum);
-  const auto copy = [&](const auto* row) {
-    for (std::size_t chan = 0; chan < block.n_chan; ++chan) {
-      const auto* from = row + ((block.first_chan + chan) * n_input + first_input) * 2;
-      float* to = &block.planes(chan, panel, spectrum, 0);
-      for (std::size_t input = 0; input < n_used; ++input) {
-        to[input] = from[2 * input];
-        to[kPanelInputs + input] = from[2 * input + 1];
-      }
-      if (block.all_valid) continue;
-      const std::size_t row_of_valid = block.valid.extent(0) == 1 ? 0 : chan;
-      for (std::size_t input = 0; input < n_used; ++input)
-        if (block.valid(row_of_valid, (first_input + input) / plan_.n_pol, spectrum) == 0)
-          to[input] = to[kPanelInputs + input] = 0;
+    for (std::size_t input = 0; scales_ && input < n_used; ++input) {
+      scratch.clipped[panel * kPanelInputs + input] += rounding.clipped[input];
+      rounding.clipped[input] = 0;
     }
-  };
-  if (store_->integer())
-    copy(store_->row_i8(sample));
-  else
-    copy(store_->row_f32(sample));
+  }
 }
 
 void Channeliser::spectra(std::int64_t first, std::size_t n_spectra, std::size_t first_chan,
@@ -212,18 +247,29 @@ void Channeliser::spectra(std::int64_t first, std::size_t n_spectra, std::size_t
   block.n_spectra = n_spectra;
   placement_->prepare(first, n_spectra);
   placement_->fill_validity(first, store_->validity(), block);
+  if (scales_) prepare_scales(first, block);
+  const bool unchanged = plan_.n_sample == 1 && !placement_->aligns() && !scales_;
+  block.coded = plan_.codes && (scales_ || (unchanged && store_->integer()));
+  const std::size_t n_row = n_chan * plan_.n_fine;
+  n_made_ += static_cast<std::int64_t>(n_row * n_spectra);
   // an odd number of spectra keeps the rows of different channels out of each other's cache sets
   const std::size_t room = n_spectra | 1;
-  if (block.planes.size() == 0 || block.planes.extent(0) < n_chan * plan_.n_fine ||
-      block.planes.extent(2) < n_spectra)
-    block.planes.resize({n_chan * plan_.n_fine, n_panel, room, 2 * kPanelInputs});
-  const bool unchanged = plan_.n_sample == 1 && !placement_->aligns();
+  const auto lacks = [&](const auto& array, std::size_t n) {
+    return array.size() == 0 || array.extent(0) < n_row || array.extent(2) < n;
+  };
+  if (block.coded) {
+    const std::size_t n_pair = (n_spectra + 1) / 2;
+    if (lacks(block.codes, n_pair)) block.codes.resize({n_row, n_panel, n_pair | 1, kCodeBytes});
+  } else if (lacks(block.planes, n_spectra)) {
+    block.planes.resize({n_row, n_panel, room, 2 * kPanelInputs});
+  }
   const std::size_t n_chunk = (n_spectra + kChunkSpectra - 1) / kChunkSpectra;
   parallel_for(plan_.n_threads, n_chunk * n_panel, [&](std::size_t item, unsigned thread) {
     const std::size_t panel = item % n_panel, chunk = item / n_panel;
     const std::size_t begin = chunk * kChunkSpectra, end = std::min(n_spectra, begin + kChunkSpectra);
     if (!unchanged) return transform(first, begin, end - begin, panel, *scratch_[thread], block);
-    for (std::size_t i = begin; i < end; ++i) copy_samples(first, i, panel, block);
+    for (std::size_t i = begin; block.coded && i < end; i += 2) pack_samples(first, i, panel, block);
+    for (std::size_t i = begin; !block.coded && i < end; ++i) copy_samples(first, i, panel, block);
   });
 }
 

@@ -9,6 +9,8 @@
 // - samples of up to 8 bits that no transform has touched: every partial sum is an integer of at most
 //   2 * 128^2 * kMaxBlockSpectra = 2^24, which float32 holds exactly, as float64 does up to 2^38 spectra: the
 //   sums are those of int64 arithmetic, -128 included;
+// - the same as codes of two spectra, where the processor multiplies such (multiply_codes.h): int32 within a
+//   block, and as exact;
 // - otherwise the error relative to the sum of |products| is at most (2 B + 1) 2^-24 for blocks of B spectra,
 //   however long the integration; for noise it is about sqrt(B) 2^-25 of one block's sum, and falls with the
 //   number of blocks.
@@ -41,15 +43,22 @@ class Correlator final : public CorrelationSums {
     return mean_of(*this, plan_, plan, record);
   }
   void clear();
+  double steps_per_unit(std::size_t input_chan, std::size_t input) const override {
+    return steps_(input_chan, input);
+  }
 
   std::complex<double> sum(std::size_t channel, std::size_t i, std::size_t j) const override;
   std::int64_t count(std::size_t input_chan, std::size_t ant1, std::size_t ant2) const override;
 
  private:
+  void add_codes(const SpectraBlock& block);
+
   CorrelatorPlan plan_;
   std::size_t rows_ = 0;    // of all panels of a channel
   Buffer<double, 2> sums_;  // [channel][see above]
   PairCounts counts_;
+  Buffer<float, 2> steps_;             // [chan][input]
+  Buffer<std::int32_t, 2> code_sums_;  // [channel of a block][panel input][re, im]
 };
 
 /// Drives F and X over whole integrations: blocks start at the integration's start and have a fixed length,

@@ -30,6 +30,7 @@ class CpuFxEngine final : public FxEngine {
     integrator_.next_integration();
     return true;
   }
+  double clipped_share() const override { return source_->clipped_share(); }
   std::int64_t spectra_done() const override { return integrator_.next_spectrum(); }
 
  private:

@@ -7,7 +7,8 @@ namespace apsyn {
 
 std::uint64_t spectra_bytes(const CorrelatorPlan& plan, const IntegrationPlan& integration) {
   return std::uint64_t{integration.batch_chan} * plan.n_fine * panel_count(plan.n_input()) *
-         (integration.block_spectra | 1) * 2 * kPanelInputs * sizeof(float);
+         (integration.block_spectra | 1) * 2 * kPanelInputs *
+         (plan.codes ? sizeof(std::int8_t) : sizeof(float));
 }
 
 IntegrationPlan plan_integration(const CorrelatorPlan& plan, std::int64_t n_spectra,

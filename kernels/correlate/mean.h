@@ -18,6 +18,7 @@ struct CorrelatorPlan {
   std::size_t n_fine = 1;
   std::size_t n_ant = 1, n_pol = 1;
   unsigned n_threads = 1;
+  bool codes = false;  ///< spectra come as SpectraBlock::codes
 
   std::size_t n_input() const { return n_ant * n_pol; }
 };

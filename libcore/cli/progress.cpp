@@ -33,6 +33,10 @@ Progress::~Progress() {
   if (state_->on) show_progress_line("");
 }
 
+bool Progress::on() const {
+  return state_->on;
+}
+
 void Progress::update(double done) {
   if (!state_->on) return;
   std::lock_guard lock(state_->mutex);

@@ -87,6 +87,7 @@ class Progress {
   Progress(Tool& tool, std::string what, double total, std::string unit);
   ~Progress();
   void update(double done);
+  bool on() const;  ///< whether anything is shown
 
  private:
   struct State;

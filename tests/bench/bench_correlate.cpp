@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// bench_correlate [THREADS]: the correlator's F and X stages on data in memory, one JSON line per case. The
-// first case is the MWA 32-tile prototype: 64 inputs, 1.28 MHz, 128 channels.
+// bench_correlate [THREADS [CASE]]: the correlator's F and X stages on data in memory, one JSON line per
+// case. The first case is the MWA 32-tile prototype: 64 inputs, 1.28 MHz, 128 channels.
 // bench_correlate cuda [THREADS]: the same on a GPU, and its F stage alone.
 #include <fmt/format.h>
 
@@ -14,6 +14,8 @@
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/correlate/correlate.h"
+#include "kernels/correlate/multiply_codes.h"
+#include "kernels/voltage_summary/sample_counts.h"
 #include "libcore/core/device.h"
 #include "tests/bench/correlate/cuda_cases.h"
 
@@ -27,6 +29,8 @@ struct Case {
   double sample_s;
   bool delays;
   std::size_t n_taps = 0;
+  bool codes = false;  ///< integers by dot products of bytes, requantised when channelised
+  bool dither = false;
 };
 
 /// Largest error of a few visibilities of the last gulp's spectra against float64, relative to the power.
@@ -39,6 +43,10 @@ double error_of(const SpectraBlock& block, const Correlator& correlator, std::si
     double power = 0;
     for (std::size_t t = 0; t < block.n_spectra; ++t) {
       const auto at = [&](std::size_t input) {
+        if (block.coded) {
+          const std::int8_t* code = &block.codes(channel, input / 16, t / 2, 4 * (input % 16) + 2 * (t % 2));
+          return std::complex<double>(code[0], code[1]);
+        }
         return std::complex<double>(block.planes(channel, input / 16, t, input % 16),
                                     block.planes(channel, input / 16, t, 16 + input % 16));
       };
@@ -51,6 +59,7 @@ double error_of(const SpectraBlock& block, const Correlator& correlator, std::si
 }
 
 void run(const Case& c, unsigned n_threads) {
+  if (c.codes && !multiplies_codes()) return;
   VoltageHeader header;
   header.n_chan = c.n_chan;
   header.n_ant = c.n_ant;
@@ -58,13 +67,16 @@ void run(const Case& c, unsigned n_threads) {
   header.sample_s = c.sample_s;
   header.bandwidth_hz = static_cast<double>(c.n_chan) / c.sample_s;
   header.freq_hz = 150e6;
-  const ChannelisePlan f_plan = plan_channelise(header, c.n_fine, n_threads, {c.n_taps, Window::hann});
+  ChannelisePlan f_plan = plan_channelise(header, c.n_fine, n_threads, {c.n_taps, Window::hann});
+  f_plan.codes = c.codes;
+  f_plan.integration_spectra = 1 << 30;
+  if (c.codes && c.n_fine > 1) f_plan.requantise = {8, c.dither};
   std::vector<double> delay_s;
   for (std::size_t ant = 0; ant < c.n_ant; ++ant)
     delay_s.push_back(1e-6 * std::sin(static_cast<double>(ant)));
   StaticDelays delays(delay_s);
   Channeliser channeliser(f_plan, c.delays ? &delays : nullptr);
-  const CorrelatorPlan x_plan{c.n_chan, c.n_fine, c.n_ant, c.n_pol, n_threads};
+  const CorrelatorPlan x_plan{c.n_chan, c.n_fine, c.n_ant, c.n_pol, n_threads, c.codes};
   Correlator correlator(x_plan);
   const IntegrationPlan integration = plan_integration(x_plan, 1 << 30, 16 << 20);
 
@@ -136,6 +148,25 @@ void run(const Case& c, unsigned n_threads) {
   std::fflush(stdout);
 }
 
+/// Saturation counts of 8-bit samples in the cache, 128 inputs.
+void count_samples() {
+  std::vector<std::int8_t> samples(1 << 20);
+  std::mt19937 random(1);
+  for (auto& value : samples) value = static_cast<std::int8_t>(random());
+  std::vector<std::int64_t> counts(128);
+  double least_s = 1e9;
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    const auto begin = std::chrono::steady_clock::now();
+    count_extremes(samples.data(), samples.size() / 256, 128, -128, 127, counts.data());
+    least_s =
+        std::min(least_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  fmt::print(
+      "{{\"bench\":\"correlate\",\"case\":\"count-samples\",\"threads\":1,\"gigabytes_per_second\":{:.1f}}}"
+      "\n",
+      static_cast<double>(samples.size()) / least_s * 1e-9);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -149,13 +180,21 @@ int main(int argc, char** argv) {
     return 0;
   }
   const unsigned n_threads = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : available_threads();
-  for (const Case& c : {Case{"mwa-32t", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false},
-                        Case{"mwa-32t-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true},
-                        Case{"mwa-32t-pfb4", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false, 4},
-                        Case{"mwa-32t-pfb4-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true, 4},
-                        Case{"mwa-32t-exact", 1, 32, 2, 1, 128 * 512, 1 / 1.28e6, false},
-                        Case{"mwa-32t-1024", 1, 32, 2, 1024, 128 * 512, 1 / 1.28e6, true},
-                        Case{"256-inputs-prechannelised", 132, 128, 2, 1, 1024, 40e-6, false},
-                        Case{"tart", 1, 24, 1, 64, 64 * 2048, 1 / 4.092e6, true}})
-    run(c, n_threads);
+  const std::string only = argc > 2 ? argv[2] : "";
+  for (const Case& c :
+       {Case{"mwa-32t", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false},
+        Case{"mwa-32t-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true},
+        Case{"mwa-32t-pfb4", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false, 4},
+        Case{"mwa-32t-pfb4-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true, 4},
+        Case{"mwa-32t-exact", 1, 32, 2, 1, 128 * 512, 1 / 1.28e6, false},
+        Case{"mwa-32t-exact-codes", 1, 32, 2, 1, 128 * 512, 1 / 1.28e6, false, 0, true},
+        Case{"mwa-32t-requantised", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false, 0, true},
+        Case{"mwa-32t-requantised-dither", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, false, 0, true, true},
+        Case{"mwa-32t-requantised-tracked", 1, 32, 2, 128, 128 * 512, 1 / 1.28e6, true, 0, true},
+        Case{"mwa-32t-1024", 1, 32, 2, 1024, 128 * 512, 1 / 1.28e6, true},
+        Case{"256-inputs-prechannelised", 132, 128, 2, 1, 1024, 40e-6, false},
+        Case{"256-inputs-prechannelised-codes", 132, 128, 2, 1, 1024, 40e-6, false, 0, true},
+        Case{"tart", 1, 24, 1, 64, 64 * 2048, 1 / 4.092e6, true}})
+    if (std::string(c.name).starts_with(only)) run(c, n_threads);
+  if (only.empty()) count_samples();
 }

@@ -154,6 +154,45 @@ done
 expect_exit 2 correlate floats.dada --van-vleck -o x.vis
 expect_stderr "--van-vleck" "32 bits"
 
+# Integers: untouched samples give the same bytes by either kernel, requantised spectra nearly the same means.
+run correlate tiny.dada --phase-centre none --algorithm register -o register.vis
+run correlate tiny.dada --phase-centre none --algorithm auto -o auto.vis
+expect_same <(tail -c +4097 register.vis) <(tail -c +4097 auto.vis)
+if grep -q avx512_vnni /proc/cpuinfo; then
+  run correlate tiny.dada --phase-centre none --algorithm tensor -o tensor.vis
+  expect_same <(tail -c +4097 register.vis) <(tail -c +4097 tensor.vis)
+fi
+run correlate noise.dada --phase-centre none --channels 8 -o spectra.vis
+for bits in 8 4; do
+  for dither in "" --dither; do
+    run correlate noise.dada --phase-centre none --channels 8 --requantise $bits $dither -v -o rounded.vis --overwrite
+    expect_stderr "clipped"
+    paste <(floats spectra.vis 1) <(floats rounded.vis 1) | awk '{ r = $2 / $1; exit !(r > 0.98 && r < 1.02 && r != 1) }' ||
+      fail "--requantise $bits $dither: $(floats spectra.vis 1) becomes $(floats rounded.vis 1)"
+  done
+done
+for algorithm in pair group2 group4 hybrid2 hybrid4; do
+  expect_exit 2 correlate noise.dada --device cpu --algorithm $algorithm -o x.vis
+  expect_stderr "--algorithm $algorithm" "GPU"
+done
+expect_exit 2 correlate noise.dada --channels 8 --algorithm tensor -o x.vis
+expect_stderr "--algorithm tensor" "--requantise"
+expect_exit 2 correlate noise.dada --channels 8 --requantise 5 -o x.vis
+expect_exit 2 correlate noise.dada --channels 8 --dither -o x.vis
+expect_stderr "--dither" "--requantise"
+
+# Real time: 1024 samples of a second each are easily kept up with, a microsecond of data never; both are complete.
+{ header 4096 TSAMP 1000000 BW 0.000001 && cat samples.bin; } >slow.dada
+run correlate slow.dada --phase-centre none --integration 1024s --require-realtime -o slow.vis
+expect_stderr "times as fast as recorded" "not late"
+expect_same <(tail -c 36 tiny.vis) <(tail -c 36 slow.vis)
+{ header 4096 TSAMP 0.001 BW 1000 FREQ 1500 && cat samples.bin; } >fast.dada
+expect_exit 1 correlate fast.dada --phase-centre none --integration 1024ns --require-realtime -o late.vis
+expect_stderr "--require-realtime" "complete"
+expect_same <(tail -c 36 tiny.vis) <(tail -c 36 late.vis)
+run bash -c "(head -c 6144 slow.dada; sleep 2; tail -c +6145 slow.dada) | correlate --phase-centre none --integration 1024s --realtime -o waited.vis"
+expect_stderr "not late"
+
 # Files, pipes, threads and memory all give the same bytes.
 run simulate --array mwa-32t --sky sky.txt --noise 5000Jy --bits 4 --drop 0.05 --duration 60ms -o obs.dada
 options="--channels 64 --integration 20ms --phase-centre 02h28m00s,-26d42m00s"

@@ -3,6 +3,7 @@
 // threads or on how the stream is cut.
 #include <boost/test/unit_test.hpp>
 
+#include "kernels/correlate/multiply_codes.h"
 #include "tests/reference/correlate.h"
 #include "tests/unit/correlate_setup.h"
 
@@ -74,6 +75,45 @@ void check_exact(const Recording& recording, const Run& run) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(codes_are_exact) {
+  if (!multiplies_codes()) return;  // such a processor never meets codes
+  for (const auto& [low, high] : {std::pair{-8, 7}, std::pair{-128, 127}})
+    for (const std::size_t n_ant : {1, 3, 9, 17}) {
+      auto recording =
+          integer_recording(voltage_header(2, n_ant, 2, 2e6, 150e6), 1001, low, high, Fill::random);
+      check_exact(recording, {.codes = true});
+      drop_some(recording);
+      check_exact(recording, {.n_spectra = 301, .gulp = 256, .n_threads = 2, .codes = true});
+    }
+  for (const Fill fill : {Fill::most_negative, Fill::alternating})
+    check_exact(integer_recording(voltage_header(1, 3, 1, 1e6, 150e6), 70000, -128, 127, fill),
+                {.codes = true});
+}
+
+BOOST_AUTO_TEST_CASE(codes_fill_their_accumulators_exactly) {
+  // the most spectra that int32 holds, all at the extremes that make each sum largest
+  if (!multiplies_codes()) return;
+  constexpr std::size_t n_pair = 32896 / 2;
+  for (const int row : {-128, 127})
+    for (const int column : {-128, 127}) {
+      std::vector<std::int8_t> codes(2 * n_pair * kCodeBytes, static_cast<std::int8_t>(row));
+      std::fill(codes.begin() + n_pair * kCodeBytes, codes.end(), static_cast<std::int8_t>(column));
+      std::vector<std::int32_t> row_sums(4 * kPanelInputs);
+      for (std::size_t panel = 0; panel < 2; ++panel)
+        sum_codes(codes.data() + panel * n_pair * kCodeBytes, n_pair, &row_sums[panel * 2 * kPanelInputs]);
+      std::vector<double> sums(2 * kPanelInputs * 2 * kPanelInputs, 1.0);
+      multiply_codes({codes.data(), n_pair * kCodeBytes, n_pair}, 1, 2 * kPanelInputs, row_sums.data(),
+                     sums.data());
+      const double n = 2.0 * n_pair;
+      for (std::size_t i = 0; i < 2 * kPanelInputs; ++i)
+        for (std::size_t j = 0; j < kPanelInputs; ++j) {
+          const double other = i < kPanelInputs ? row : column;
+          BOOST_REQUIRE(sums[i * 2 * kPanelInputs + j] == 1 + 2 * n * other * column);
+          BOOST_REQUIRE(sums[i * 2 * kPanelInputs + kPanelInputs + j] == 1);
+        }
+    }
+}
 
 BOOST_AUTO_TEST_CASE(four_and_eight_bits_are_exact) {
   for (const auto& [low, high] : {std::pair{-8, 7}, std::pair{-16, 15}, std::pair{-128, 127}})

@@ -77,21 +77,26 @@ struct Run {
   unsigned n_threads = 1;
   DelaySource* delays = nullptr;
   Filterbank filterbank{};
+  Requantisation requantise{};
+  bool codes = false;
 };
 
 inline CorrelatorPlan correlator_plan(const VoltageHeader& header, const Run& run) {
-  return {header.n_chan, run.n_fine, header.n_ant, header.n_pol, run.n_threads};
+  return {header.n_chan, run.n_fine, header.n_ant, header.n_pol, run.n_threads, run.codes};
 }
 
 /// Calls `each` with the correlator holding each integration's sums.
 inline void correlate(const Recording& recording, const Run& run,
                       const std::function<void(const Correlator&, const Integrator&)>& each) {
-  Channeliser channeliser(plan_channelise(recording.header, run.n_fine, run.n_threads, run.filterbank),
-                          run.delays);
+  ChannelisePlan f = plan_channelise(recording.header, run.n_fine, run.n_threads, run.filterbank);
   const CorrelatorPlan plan = correlator_plan(recording.header, run);
   Correlator correlator(plan);
   const std::size_t length = recording.header.n_dim == 1 ? 2 * run.n_fine : run.n_fine;
   const auto all = static_cast<std::int64_t>(recording.n_time / length);
+  f.requantise = run.requantise;
+  f.integration_spectra = run.n_spectra > 0 ? run.n_spectra : all;
+  f.codes = run.codes;
+  Channeliser channeliser(f, run.delays);
   Integrator integrator(channeliser, correlator, plan,
                         plan_integration(plan, run.n_spectra > 0 ? run.n_spectra : all, 4 << 20));
   const std::size_t gulp = run.gulp > 0 ? run.gulp : recording.n_time;

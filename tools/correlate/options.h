@@ -21,12 +21,20 @@ struct CorrelateOptions {
   std::string phase_centre;
   bool no_autos = false;
   bool van_vleck = false;
+  std::string requantise = "none", algorithm = "auto";
+  bool dither = false;
+  bool realtime = false, require_realtime = false;
 };
 
 inline Filterbank filterbank_of(const CorrelateOptions& options) {
   if (options.window == "hamming") return {options.n_taps, Window::hamming};
   if (options.window == "rect") return {options.n_taps, Window::rect};
   return {options.n_taps, Window::hann};
+}
+
+inline Requantisation requantisation_of(const CorrelateOptions& options) {
+  if (options.requantise == "none") return {};
+  return {options.requantise == "4" ? 4u : 8u, options.dither};
 }
 
 inline void declare(Tool& tool, CorrelateOptions& options) {
@@ -54,6 +62,21 @@ inline void declare(Tool& tool, CorrelateOptions& options) {
       ->type_name("WHERE");
   app.add_flag("--no-autos", options.no_autos, "leave the autocorrelations out");
   app.add_flag("--van-vleck", options.van_vleck, "take out what quantising the samples did to correlations");
+  app.add_option("--requantise", options.requantise,
+                 "none, 8 or 4: round spectra to so many bits before they are multiplied (default none)")
+      ->type_name("BITS")
+      ->check(CLI::IsMember({"none", "8", "4"}));
+  app.add_flag("--dither", options.dither, "add uniform noise of one step before rounding them");
+  app.add_option(
+         "--algorithm", options.algorithm,
+         "auto, tensor (integers), register (float32), or a published GPU design to compare with: pair, "
+         "group2, group4, hybrid2, hybrid4 (default auto)")
+      ->type_name("NAME")
+      ->check(
+          CLI::IsMember({"auto", "tensor", "register", "pair", "group2", "group4", "hybrid2", "hybrid4"}));
+  app.add_flag("--realtime", options.realtime, "say how many times faster than recorded the data go through");
+  app.add_flag("--require-realtime", options.require_realtime,
+               "exit with status 1 when that was slower than recorded");
   add_voltage_options(tool, options.voltage);
 }
 

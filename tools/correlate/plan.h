@@ -8,6 +8,7 @@
 #include "kernels/channelise/channelise.h"
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/correlate.h"
+#include "kernels/correlate/multiply_codes.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/log.h"
 #include "libcore/io/delay_tracker.h"
@@ -143,7 +144,9 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
 /// What a GPU takes of the host's memory, besides: gulps in pinned memory, and the means on their way back.
 inline void plan_gpu(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   plan.cuda.f = plan.f;
-  plan.cuda.requantisation.n_bit = 8;
+  if (plan.f.requantise.n_bit == 4)
+    throw UsageError("--requantise 4: a GPU multiplies 8-bit integers: give --requantise 8, or --device cpu");
+  plan.cuda.requantisation = {8, plan.f.requantise.dither};
   plan.cuda.n_spectra = plan.integration.n_spectra;
   plan.cuda.integer = plan.header.n_bit <= 8;
   plan.cuda.four_bit = plan.header.n_bit <= 4 && plan.header.n_dim == 2;
@@ -178,7 +181,12 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
     log_warning("--window {}: a plain Fourier transform takes no window: give --pfb-taps", options.window);
   plan.f = plan_channelise(plan.header, options.n_fine, tool.common().threads, filterbank_of(options));
   plan.f.first_sample = options.voltage.first_sample;
-  plan.x = {plan.header.n_chan, options.n_fine, plan.header.n_ant, plan.header.n_pol, tool.common().threads};
+  plan.f.requantise = requantisation_of(options);
+  if (options.dither && plan.f.requantise.n_bit == 0)
+    throw UsageError("--dither: nothing is rounded: give --requantise 8 or 4");
+  plan.f.codes = plan.f.requantise.n_bit > 0 && options.algorithm != "register" && multiplies_codes();
+  plan.x = {plan.header.n_chan, options.n_fine,        plan.header.n_ant,
+            plan.header.n_pol,  tool.common().threads, plan.f.codes};
   plan.spectrum_s = static_cast<double>(plan.f.n_sample) * plan.header.sample_s;
   const std::size_t n_channel = plan.header.n_chan * options.n_fine;
   if (n_channel % options.n_average != 0)
@@ -198,6 +206,10 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
   plan.mean.n_average = options.n_average;
   plan.mean.scale = plan.header.scale;
   plan.mean.n_spectra = plan.integration.n_spectra;
+  plan.f.integration_spectra = plan.integration.n_spectra;
+  if (const unsigned n_bit = plan.f.requantise.n_bit)
+    plan.mean.quantisers.requantiser = std::make_shared<QuantiserCurve>(
+        Quantiser{requantise_low(n_bit), requantise_high(n_bit), plan.f.requantise.dither});
   if (options.van_vleck) {
     if (plan.header.n_bit > 8)
       throw UsageError("{}: --van-vleck: samples of {} bits are not coarse enough to correct", name,

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How fast the data go through, against the rate at which they were recorded.
+#pragma once
+
+#include <ctime>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "libcore/core/log.h"
+#include "libcore/core/units.h"
+
+namespace apsyn {
+
+/// Time counts from the arrival of the first samples. Waiting for a pipe to deliver does not count: a
+/// recorder that sends at its own rate is kept up with when there is time left to wait.
+class RealtimeMeter {
+ public:
+  explicit RealtimeMeter(const std::string& input) {
+    std::error_code ignored;
+    waits_count_ = input != "-" && std::filesystem::is_regular_file(input, ignored);
+  }
+
+  /// Calls read(); from one thread.
+  template <class Read>
+  bool time_read(const Read& read) {
+    const Clock::time_point begin = Clock::now();
+    const double cpu_begin = thread_cpu_s();
+    const bool more = read();
+    const Clock::time_point end = Clock::now();
+    if (!begun_) {
+      begin_ = end;
+      begun_ = true;
+    } else if (!waits_count_) {
+      const double waited = std::chrono::duration<double>(end - begin).count() - (thread_cpu_s() - cpu_begin);
+      waited_s_ = waited_s_ + std::max(0.0, waited);
+    }
+    return more;
+  }
+
+  /// Seconds of work so far.
+  double work_s() const {
+    if (!begun_) return 0;
+    return std::chrono::duration<double>(Clock::now() - begin_).count() - waited_s_;
+  }
+
+  /// At most once a second when not forced: "3.2 times as fast as recorded" and how late that is.
+  void report(double data_s, bool forced) {
+    const Clock::time_point now = Clock::now();
+    if (!forced && now - last_ < std::chrono::seconds(1)) return;
+    last_ = now;
+    const double work = std::max(1e-9, work_s());
+    log_info(
+        "{:.3g} times as fast as recorded: {} of data in {}, {}", data_s / work, format_duration(data_s),
+        format_duration(work),
+        work > data_s ? fmt::format("{} late", format_duration(work - data_s)) : std::string("not late"));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double thread_cpu_s() {
+    std::timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+
+  bool waits_count_ = true;
+  std::atomic<bool> begun_ = false;
+  std::atomic<double> waited_s_ = 0;
+  Clock::time_point begin_, last_ = Clock::now();
+};
+
+}  // namespace apsyn
