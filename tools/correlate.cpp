@@ -6,6 +6,7 @@
 #include "tools/correlate/algorithm.h"
 #include "tools/correlate/describe.h"
 #include "tools/correlate/engine.h"
+#include "tools/correlate/gains.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
 #include "tools/correlate/realtime.h"
@@ -31,9 +32,13 @@ void run(Tool& tool, CorrelateOptions& options) {
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   if (!tool.common().dry_run) check_output(output, tool.common().overwrite);
   tool.stage("open");
+  if (options.voltage.first_sample > 0 || options.voltage.n_samples >= 0)
+    options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
+      return range_margin(options, header, layout);
+    };
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   CorrelatePlan plan = make_plan(tool, options, voltages, device);
-  if (voltages.has_gains) plan.mean.gains = std::move(voltages.gains);
+  plan.mean.gains = gains_of(options, plan, voltages);
   for (const std::string& line : describe(plan))
     if (tool.common().dry_run)
       tool.print(line);

@@ -60,6 +60,7 @@ struct ChannelisePlan {
   /// Spectra that are integers, requantised or untouched samples of up to 8 bits, are made as
   /// SpectraBlock::codes.
   bool codes = false;
+  std::int64_t n_spectra = -1;    ///< to be made at most; -1 = all that samples are given for
   std::int64_t first_sample = 0;  ///< sample of the stream at which spectrum 0 starts
   unsigned n_threads = 1;
 

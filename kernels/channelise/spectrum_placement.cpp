@@ -23,7 +23,8 @@ std::int64_t SpectrumPlacement::available(std::int64_t end, bool ended) const {
   const auto trail = static_cast<std::int64_t>(plan_.n_span() - plan_.n_sample) - plan_.n_lead();
   const std::int64_t reach = ended ? 0 : max_shift_ + trail;
   const std::int64_t samples = end - plan_.first_sample - reach;
-  return std::max<std::int64_t>(0, samples) / static_cast<std::int64_t>(plan_.n_sample);
+  const std::int64_t n = std::max<std::int64_t>(0, samples) / static_cast<std::int64_t>(plan_.n_sample);
+  return plan_.n_spectra < 0 ? n : std::min(n, plan_.n_spectra);
 }
 
 void SpectrumPlacement::prepare(std::int64_t first, std::size_t n_spectra) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -70,6 +71,9 @@ struct VoltageSelection {
   std::string gains;               ///< file
   std::int64_t first_sample = 0;
   std::int64_t n_samples = -1;  ///< -1 = to the end
+  /// Samples to read besides, on either side of the range and as far as there are any: what filters and
+  /// delays reach for. Empty = none.
+  std::function<std::int64_t(const VoltageHeader&, const ArrayLayout&)> margin;
 };
 
 /// DataError naming the missing or offending key, or an order, NBIT, NDIM and ENCODING that do not go

@@ -62,7 +62,10 @@ OpenedVoltages open_voltages(const std::string& path, const VoltageSelection& se
   if (n_samples && selection.first_sample > 0 && selection.first_sample >= *n_samples)
     throw UsageError("--samples {}:...: {} has {} samples: start below", selection.first_sample,
                      opened.reader.name(), *n_samples);
-  if (selection.first_sample > 0) opened.reader.skip_to(selection.first_sample);
+  const std::int64_t margin = selection.margin ? selection.margin(header, opened.layout) : 0;
+  const std::int64_t begin = std::max<std::int64_t>(0, selection.first_sample - margin);
+  if (begin > 0) opened.reader.skip_to(begin);
+  if (selection.n_samples >= 0) opened.samples_left += selection.first_sample - begin + margin;
   return opened;
 }
 

@@ -12,7 +12,7 @@
 namespace apsyn {
 
 struct OpenedVoltages {
-  VoltageReader reader;  ///< already at first_sample
+  VoltageReader reader;  ///< already at first_sample, or a margin before it
   /// One antenna per NANT, in stream order, under the overrides. Without any table the antennas are named
   /// ant000, ant001, ... and stand at the site.
   ArrayLayout layout;
@@ -20,7 +20,7 @@ struct OpenedVoltages {
   /// [antenna][pol][channel]; all 1 without --gains. Data are divided by them.
   Buffer<std::complex<double>, 3> gains;
   bool has_gains = false;
-  std::int64_t samples_left = -1;  ///< of the asked-for range; -1 = to the end
+  std::int64_t samples_left = -1;  ///< of the asked-for range and its margin; -1 = to the end
 
   /// As VoltageReader::read, but not beyond the range that was asked for.
   bool read(VoltageBlock& block, std::size_t n_time);

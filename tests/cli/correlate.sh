@@ -201,6 +201,29 @@ for threads in 2 4 7; do
   run correlate obs.dada $options --threads $threads -o many.vis --overwrite
   expect_same one.vis many.vis
 done
+{ header 4096 && head -c 4096 "$APSYN_SOURCE/README.md"; } >text.dada
+# A band pass of fine channels, and gains of input channels: 2 in all, 4 in fine channel 3 of antenna b.
+printf 'antenna,channel,gain_amplitude,phase_rad\nb,3,4,0\nb,0,1,0\n' >bandpass.csv
+printf 'antenna,gain_amplitude,phase_rad\na,2,0\nb,2,0\n' >gains.csv
+run correlate text.dada --phase-centre none --channels 8 -o flat.vis
+run correlate text.dada --phase-centre none --channels 8 --bandpass bandpass.csv --gains gains.csv -o band.vis
+paste -d ' ' <(floats flat.vis 48) <(floats band.vis 48) | awk '{
+  for (i = 1; i <= 48; ++i) {
+    baseline = int((i - 1) / 16); channel = int((i - 1) % 16 / 2)
+    gain = 4 * (channel == 3 ? 4 ^ baseline : 1)
+    if (($i / gain - $(48 + i)) ^ 2 > 1e-10 * ($i ^ 2 + 1)) { print i, $i, $(48 + i); exit 1 } } }' ||
+  fail "band.vis: $(floats band.vis 48)"
+expect_exit 3 correlate tiny.dada --phase-centre none --channels 2 --bandpass bandpass.csv -o x.vis
+expect_stderr "bandpass.csv"
+
+# A range that starts at an integration gives that integration, byte for byte, whatever reaches beyond it.
+record=$((8 * 528 * 64 * 4 + 4 * 528 * 64 * 4))
+for how in "--phase-centre 02h28m00s,-26d42m00s" "--phase-centre 02h28m00s,-26d42m00s --pfb-taps 4" "--phase-centre 02h28m00s,-26d42m00s --pfb-taps 4 --requantise 8 --dither"; do
+  run correlate obs.dada --channels 64 --integration 5ms $how -o whole.vis --overwrite
+  run correlate obs.dada --channels 64 --integration 5ms $how --samples 12800:12800 -o part.vis --overwrite
+  expect_same <(tail -c +4097 whole.vis | tail -c +$((2 * record + 1)) | head -c $((2 * record))) <(tail -c +4097 part.vis | head -c $((2 * record)))
+done
+
 run bash -c "cat obs.dada | correlate $options -o piped.vis"
 expect_same <(tail -c +4097 one.vis) <(tail -c +4097 piped.vis)
 run correlate obs.dada $options --max-memory 60MB -o small.vis

@@ -21,6 +21,7 @@ struct CorrelateOptions {
   std::string phase_centre;
   bool no_autos = false;
   bool van_vleck = false;
+  std::string bandpass;
   std::string requantise = "none", algorithm = "auto";
   bool dither = false;
   bool realtime = false, require_realtime = false;
@@ -77,6 +78,9 @@ inline void declare(Tool& tool, CorrelateOptions& options) {
   app.add_flag("--realtime", options.realtime, "say how many times faster than recorded the data go through");
   app.add_flag("--require-realtime", options.require_realtime,
                "exit with status 1 when that was slower than recorded");
+  app.add_option("--bandpass", options.bandpass,
+                 "gains as of --gains, their channels counting fine ones; data are divided by both")
+      ->type_name("PATH");
   add_voltage_options(tool, options.voltage);
 }
 

@@ -94,6 +94,28 @@ inline VisibilityHeader visibility_header(const Tool& tool, const CorrelatePlan&
   return header;
 }
 
+/// Samples that delays can shift by, in both directions together: geometry of either sign, and cables.
+inline std::int64_t delay_reach(const VoltageHeader& header, const ArrayLayout& layout) {
+  double longest_m = 0, cable_s = 0;
+  for (const Antenna& a : layout.antennas) {
+    cable_s = std::max(cable_s, std::abs(a.cable_delay_s));
+    for (const Antenna& b : layout.antennas)
+      longest_m = std::max(longest_m, std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
+  }
+  const double delay_s = 2 * longest_m / kSpeedOfLight_m_s + cable_s;
+  if (!(delay_s < 1e9 * header.sample_s))
+    throw UsageError("delays of up to {} are {:.2g} samples: check the antennas' positions and cables",
+                     format_duration(delay_s), delay_s / header.sample_s);
+  return 2 * static_cast<std::int64_t>(delay_s / header.sample_s) + 4;
+}
+
+/// What a range of the stream needs besides, so that its spectra are those of the whole stream.
+inline std::int64_t range_margin(const CorrelateOptions& options, const VoltageHeader& header,
+                                 const ArrayLayout& layout) {
+  const std::size_t length = options.n_fine * (header.n_dim == 1 ? 2 : 1);
+  return delay_reach(header, layout) + static_cast<std::int64_t>(length * options.n_taps);
+}
+
 /// Block, gulp and memory. Only what --max-memory forces departs from the best block.
 inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = plan.header;
@@ -103,20 +125,7 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
                                      (header.n_chan * plan.x.n_fine / plan.mean.n_average) * header.n_pol *
                                      header.n_pol;
   const std::uint64_t unit = std::max<std::uint64_t>(1, header.missing_samples);
-  const double longest_m = [&] {
-    double longest = 0;
-    for (const Antenna& a : header.layout.antennas)
-      for (const Antenna& b : header.layout.antennas)
-        longest = std::max(longest, dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m));
-    return std::sqrt(longest);
-  }();
-  double delay_s = 2 * longest_m / kSpeedOfLight_m_s;
-  for (const Antenna& antenna : header.layout.antennas)
-    delay_s = std::max(delay_s, 2 * longest_m / kSpeedOfLight_m_s + std::abs(antenna.cable_delay_s));
-  if (!(delay_s < 1e9 * header.sample_s))
-    throw UsageError("delays of up to {} are {:.2g} samples: check the antennas' positions and cables",
-                     format_duration(delay_s), delay_s / header.sample_s);
-  const auto reach = 2 * static_cast<std::uint64_t>(delay_s / header.sample_s) + 4 + plan.f.n_span();
+  const auto reach = static_cast<std::uint64_t>(delay_reach(header, header.layout)) + plan.f.n_span();
   for (std::uint64_t cache = 16u << 20;; cache /= 2) {
     plan.integration = plan_integration(plan.x, plan.integration.n_spectra, cache);
     const std::uint64_t block_samples = plan.integration.block_spectra * plan.f.n_sample;
@@ -197,6 +206,8 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
     n_samples = n_samples < 0 ? left : std::min(n_samples, left);
   }
   plan.n_samples = n_samples;
+  if (options.voltage.n_samples >= 0)
+    plan.f.n_spectra = options.voltage.n_samples / static_cast<std::int64_t>(plan.f.n_sample);
   plan.integration.n_spectra =
       spectra_per_integration(options.integration_s, plan.spectrum_s,
                               n_samples < 0 ? -1 : n_samples / static_cast<std::int64_t>(plan.f.n_sample));
