@@ -11,7 +11,7 @@ namespace apsyn {
 
 namespace {
 
-constexpr double kLeastRms = 0.2, kLogStep = 0.005;
+constexpr double kLeastRms = 0.2, kLogStep = 0.01;
 /// Where coarse staircases are integrated instead of summed: 0.9^96 = 4e-5.
 constexpr double kSeriesEnd = 0.9;
 /// Thresholds this many sigma out do nothing.
@@ -40,14 +40,37 @@ double exceeds(const Quantiser& quantiser, double t, double rms) {
 /// sum[k] += weight phi(x) h_k(x), k = 0 .. 94, from the recurrence h_(k+1) = (x h_k - sqrt(k) h_(k-1)) /
 /// sqrt(k + 1).
 void add_hermite(double x, double weight, std::array<double, kVanVleckTerms>& sum) {
+  static const auto root = [] {
+    std::array<double, kVanVleckTerms + 1> values{};
+    for (std::size_t k = 0; k < values.size(); ++k) values[k] = std::sqrt(static_cast<double>(k));
+    return values;
+  }();
+  static const auto inverse_root = [] {
+    std::array<double, kVanVleckTerms + 1> values{};
+    for (std::size_t k = 1; k < values.size(); ++k) values[k] = 1 / std::sqrt(static_cast<double>(k));
+    return values;
+  }();
   double last = 0, now = weight * density(x);
   for (std::size_t k = 0; k + 1 < kVanVleckTerms; ++k) {
     sum[k] += now;
-    const auto n = static_cast<double>(k);
-    const double next = (x * now - std::sqrt(n) * last) / std::sqrt(n + 1);
+    const double next = (x * now - root[k] * last) * inverse_root[k + 1];
     last = now;
     now = next;
   }
+}
+
+/// sum[k] += phi h_k at a threshold, or its mean over where dither spreads it: the integral of phi h_k is
+/// -phi h_(k-1) / sqrt(k).
+void add_threshold(const Quantiser& quantiser, double t, double rms,
+                   std::array<double, kVanVleckTerms>& sum) {
+  if (!quantiser.dither) return add_hermite(t / rms, 1, sum);
+  std::array<double, kVanVleckTerms> ends{};
+  const double below = (t - 0.5) / rms, above = (t + 0.5) / rms;
+  add_hermite(below, rms, ends);
+  add_hermite(above, -rms, ends);
+  sum[0] += rms * (upper_tail(below) - upper_tail(above));
+  for (std::size_t k = 1; k + 1 < kVanVleckTerms; ++k)
+    sum[k] += ends[k - 1] / std::sqrt(static_cast<double>(k));
 }
 
 /// Of four values at -1, 0, 1, 2, for the cubic through them at x.
@@ -75,26 +98,19 @@ double quantised_power(const Quantiser& quantiser, double rms) {
 }
 
 std::array<double, kVanVleckTerms> quantised_terms(const Quantiser& quantiser, double rms) {
-  std::array<double, kVanVleckTerms> sums{}, a{};
+  std::array<double, kVanVleckTerms> a{}, pairs{}, singles{};
   a[0] = quantiser.low;
   for (int level = quantiser.low; level < quantiser.high; ++level) {
     const double t = level + 0.5;
     a[0] += exceeds(quantiser, t, rms);
     if (std::abs(t) - 1 > kFar * rms) continue;
-    if (!quantiser.dither) {
-      add_hermite(t / rms, 1, sums);
-      continue;
-    }
-    // the mean over the spread threshold: the integral of phi h_(k-1) is -phi h_(k-2) / sqrt(k - 1)
-    std::array<double, kVanVleckTerms> ends{};
-    const double below = (t - 0.5) / rms, above = (t + 0.5) / rms;
-    add_hermite(below, rms, ends);
-    add_hermite(above, -rms, ends);
-    sums[0] += rms * (upper_tail(below) - upper_tail(above));
-    for (std::size_t k = 1; k + 1 < kVanVleckTerms; ++k)
-      sums[k] += ends[k - 1] / std::sqrt(static_cast<double>(k));
+    // a threshold and its mirror image have the same even h and opposite odd ones
+    const bool mirrored = -level - 1 >= quantiser.low && -level - 1 < quantiser.high;
+    if (mirrored && level < 0) continue;
+    add_threshold(quantiser, t, rms, mirrored ? pairs : singles);
   }
-  for (std::size_t k = 1; k < kVanVleckTerms; ++k) a[k] = sums[k - 1] / std::sqrt(static_cast<double>(k));
+  for (std::size_t k = 1; k < kVanVleckTerms; ++k)
+    a[k] = ((k % 2 == 1 ? 2 * pairs[k - 1] : 0) + singles[k - 1]) / std::sqrt(static_cast<double>(k));
   return a;
 }
 
