@@ -155,17 +155,17 @@ expect_exit 2 correlate floats.dada --van-vleck -o x.vis
 expect_stderr "--van-vleck" "32 bits"
 
 # Integers: untouched samples give the same bytes by either kernel, requantised spectra nearly the same means.
-run correlate tiny.dada --phase-centre none --algorithm register -o register.vis
-run correlate tiny.dada --phase-centre none --algorithm auto -o auto.vis
+run correlate tiny.dada --phase-centre none --device cpu --algorithm register -o register.vis
+run correlate tiny.dada --phase-centre none --device cpu --algorithm auto -o auto.vis
 expect_same <(tail -c +4097 register.vis) <(tail -c +4097 auto.vis)
 if grep -q avx512_vnni /proc/cpuinfo; then
-  run correlate tiny.dada --phase-centre none --algorithm tensor -o tensor.vis
+  run correlate tiny.dada --phase-centre none --device cpu --algorithm tensor -o tensor.vis
   expect_same <(tail -c +4097 register.vis) <(tail -c +4097 tensor.vis)
 fi
 run correlate noise.dada --phase-centre none --channels 8 -o spectra.vis
 for bits in 8 4; do
   for dither in "" --dither; do
-    run correlate noise.dada --phase-centre none --channels 8 --requantise $bits $dither -v -o rounded.vis --overwrite
+    run correlate noise.dada --phase-centre none --device cpu --channels 8 --requantise $bits $dither -v -o rounded.vis --overwrite
     expect_stderr "clipped"
     paste <(floats spectra.vis 1) <(floats rounded.vis 1) | awk '{ r = $2 / $1; exit !(r > 0.98 && r < 1.02 && r != 1) }' ||
       fail "--requantise $bits $dither: $(floats spectra.vis 1) becomes $(floats rounded.vis 1)"
@@ -175,7 +175,7 @@ for algorithm in pair group2 group4 hybrid2 hybrid4; do
   expect_exit 2 correlate noise.dada --device cpu --algorithm $algorithm -o x.vis
   expect_stderr "--algorithm $algorithm" "GPU"
 done
-expect_exit 2 correlate noise.dada --channels 8 --algorithm tensor -o x.vis
+expect_exit 2 correlate noise.dada --device cpu --channels 8 --algorithm tensor -o x.vis
 expect_stderr "--algorithm tensor" "--requantise"
 expect_exit 2 correlate noise.dada --channels 8 --requantise 5 -o x.vis
 expect_exit 2 correlate noise.dada --channels 8 --dither -o x.vis
@@ -218,7 +218,7 @@ expect_stderr "bandpass.csv"
 
 # A range that starts at an integration gives that integration, byte for byte, whatever reaches beyond it.
 record=$((8 * 528 * 64 * 4 + 4 * 528 * 64 * 4))
-for how in "--phase-centre 02h28m00s,-26d42m00s" "--phase-centre 02h28m00s,-26d42m00s --pfb-taps 4" "--phase-centre 02h28m00s,-26d42m00s --pfb-taps 4 --requantise 8 --dither"; do
+for how in "--phase-centre 02h28m00s,-26d42m00s --device cpu" "--phase-centre 02h28m00s,-26d42m00s --pfb-taps 4" "--phase-centre 02h28m00s,-26d42m00s --pfb-taps 4 --requantise 8 --dither"; do
   run correlate obs.dada --channels 64 --integration 5ms $how -o whole.vis --overwrite
   run correlate obs.dada --channels 64 --integration 5ms $how --samples 12800:12800 -o part.vis --overwrite
   expect_same <(tail -c +4097 whole.vis | tail -c +$((2 * record + 1)) | head -c $((2 * record))) <(tail -c +4097 part.vis | head -c $((2 * record)))
