@@ -10,7 +10,8 @@
 // -128:
 //   Im S = im_i.re_j + (~re_i).im_j + sum_t im_j.
 // int32 accumulators hold 65535 samples of full-range int8 (2 * 128 * 128 * 65535 < 2^31 with the column
-// sum); longer sums spill to int64.
+// sum); longer sums spill to int64. Samples of 4 bits stay so in device memory; Hopper's
+// kernels multiply 16 times them, and the sums are divided by 256, exactly.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ namespace apsyn {
 struct XStageShape {
   std::size_t n_chan = 0, n_input = 0;
   std::size_t max_time = 0;  ///< samples per add() at most
+  unsigned n_bit = 8;        ///< 8, or 4: every component is in -8..7 and takes half the room on the device
 };
 
 /// `wgmma` needs compute capability 9.0, `mma` 8.0; `automatic` takes what the device has.
@@ -44,7 +46,7 @@ class CudaXStage {
 };
 
 /// DeviceError in a build without CUDA, without the device, or when the device lacks what `kernel` needs;
-/// UsageError for an empty shape.
+/// UsageError for an empty shape or another number of bits.
 std::unique_ptr<CudaXStage> make_cuda_x_stage(const XStageShape& shape, int device_index,
                                               XStageKernel kernel = XStageKernel::automatic);
 

@@ -6,10 +6,10 @@
 
 #include <cuda_runtime.h>
 
-#include <complex>
 #include <cstdint>
 
 #include "kernels/common/device_array.h"
+#include "kernels/correlate/mean_buffers.cuh"
 #include "kernels/correlate/x_stage_cuda.h"
 #include "kernels/correlate/x_stage_kernels.cuh"
 #include "kernels/correlate/x_stage_means.cuh"
@@ -17,16 +17,9 @@
 
 namespace apsyn {
 
-/// Where means go: pinned host memory or device memory, [baseline][chan / n_average][product] as
-/// VisibilityRecord.
-struct MeanOutput {
-  std::complex<float>* data = nullptr;
-  float* weight = nullptr;
-};
-
 class DeviceXStage {
  public:
-  /// Bound by shape.n_chan and n_input alone; UsageError and DeviceError as make_cuda_x_stage.
+  /// shape.max_time does not matter; UsageError and DeviceError as make_cuda_x_stage.
   DeviceXStage(const XStageShape& shape, int device_index, XStageKernel kernel = XStageKernel::automatic);
 
   /// How samples for add() stand, with room for n_spectra of them.
@@ -44,8 +37,7 @@ class DeviceXStage {
   /// Writes sums [chan][pair i <= j, row-major][re, im] to pinned or device memory and starts anew.
   void finish_sums(std::int64_t* sums, cudaStream_t stream);
   /// Writes means and weights and starts anew. `task` tells all but n_chan, data and weight; its counts and
-  /// gains are on the device. std::logic_error when its antennas are not the plan's inputs or channels do not
-  /// divide into averages.
+  /// gains are on the device.
   void finish_means(x_stage::MeanTask task, const MeanOutput& output, cudaStream_t stream);
   /// Starts anew without the sums so far.
   void discard();
@@ -55,6 +47,8 @@ class DeviceXStage {
   static std::uint64_t device_bytes(const XStageShape& shape);
 
  private:
+  /// Whether the kernel multiplies 4-bit samples as they are, instead of 8-bit copies of them.
+  bool direct() const { return shape_.n_bit == 8 || wgmma_; }
   x_stage::TileSums sums() const;
   void reserve_total();
   void spill(cudaStream_t stream);
@@ -66,10 +60,10 @@ class DeviceXStage {
   std::size_t n_summed_ = 0;  ///< spectra in sums_
   bool spilled_ = false;      ///< whether total_ holds anything
   DeviceArray<x_stage::TilePair> pairs_;
-  DeviceArray<int2> sums_;        ///< x_stage_kernels.cuh
-  DeviceArray<longlong2> total_;  ///< [chan][pair], when it is first needed
-  DeviceArray<float2> mean_;      ///< as MeanOutput
-  DeviceArray<float> weight_;
+  DeviceArray<int2> sums_;             ///< x_stage_kernels.cuh
+  DeviceArray<longlong2> total_;       ///< [chan][pair], when it is first needed
+  DeviceArray<std::int8_t> expanded_;  ///< 4-bit samples as 8-bit ones, for kernels that need them
+  MeanBuffers means_;
 };
 
 }  // namespace apsyn

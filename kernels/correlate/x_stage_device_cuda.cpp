@@ -33,6 +33,8 @@ DeviceXStage::DeviceXStage(const XStageShape& shape, int device_index, XStageKer
   if (shape.n_chan > 65535 || shape.n_input > 65535)
     throw UsageError("correlate: {} channels and {} inputs: at most 65535 of each", shape.n_chan,
                      shape.n_input);
+  if (shape.n_bit != 8 && shape.n_bit != 4)
+    throw UsageError("correlate: {} bits: the X stage on integers takes 8 or 4", shape.n_bit);
   cuda_check(cudaSetDevice(device_), "choosing the device");
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, device_), "asking for the device's properties");
@@ -60,6 +62,7 @@ DeviceXStage::DeviceXStage(const XStageShape& shape, int device_index, XStageKer
 
 x_layout::Layout DeviceXStage::layout(std::size_t n_spectra) const {
   Layout layout;
+  layout.bits = shape_.n_bit == 4 ? Bits::four : Bits::eight;
   layout.n_chan = static_cast<int>(shape_.n_chan);
   layout.n_blocks = static_cast<int>((n_spectra + kBlockSpectra - 1) / kBlockSpectra);
   layout.n_input = static_cast<int>(shape_.n_input);
@@ -91,26 +94,35 @@ void DeviceXStage::add(std::int8_t* samples, const Layout& layout, std::size_t n
   if (layout.bits != planned.bits || layout.n_chan != planned.n_chan || layout.n_input != planned.n_input ||
       layout.n_input_padded != planned.n_input_padded || layout.n_blocks < planned.n_blocks)
     throw std::logic_error("DeviceXStage: samples of another shape than planned");
+  if (n_spectra == 0) return;
   cuda_check(cudaSetDevice(device_), "choosing the device");
   launch_clear_tail(layout, samples, static_cast<int>(n_spectra), stream);
+  Layout taken = layout;
+  const std::int8_t* from = samples;
+  if (!direct()) {
+    taken.bits = Bits::eight;
+    if (expanded_.size() < taken.bytes()) expanded_ = DeviceArray<std::int8_t>(taken.bytes());
+    launch_expand(layout, samples, planned.n_blocks, expanded_.data(), stream);
+    from = expanded_.data();
+  }
   for (std::size_t first = 0; first < n_spectra; first += kMaxInt32Blocks * kBlockSpectra) {
     const std::size_t n = std::min(n_spectra - first, kMaxInt32Blocks * kBlockSpectra);
     if (n_summed_ + n > kMaxInt32Samples) spill(stream);
-    const Task task{samples + first / kBlockSpectra * layout.block_bytes(),
+    const Task task{from + first / kBlockSpectra * taken.block_bytes(),
                     sums_.data(),
                     pairs_.data(),
                     static_cast<int>(pairs_.size()),
                     layout.n_chan,
                     static_cast<int>((n + kBlockSpectra - 1) / kBlockSpectra),
-                    layout.block_bytes(),
-                    layout.chan_bytes(),
+                    taken.block_bytes(),
+                    taken.chan_bytes(),
                     n_summed_ > 0};
     if (!wgmma_)
       launch_mma_64(task, stream);
     else if (tile_ == 128)
-      launch_wgmma_128(task, n_sm_, stream);
+      launch_wgmma_128(task, layout.bits, n_sm_, stream);
     else
-      launch_wgmma_64(task, n_sm_, stream);
+      launch_wgmma_64(task, layout.bits, n_sm_, stream);
     n_summed_ += n;
   }
 }
@@ -121,7 +133,7 @@ x_stage::TileSums DeviceXStage::sums() const {
           static_cast<int>(shape_.n_input),
           tile_,
           n_tiles_,
-          0};
+          shape_.n_bit == 4 && direct() ? 8 : 0};
 }
 
 void DeviceXStage::reserve_total() {
@@ -150,27 +162,8 @@ void DeviceXStage::finish_sums(std::int64_t* sums, cudaStream_t stream) {
 
 void DeviceXStage::finish_means(MeanTask task, const MeanOutput& output, cudaStream_t stream) {
   task.n_chan = static_cast<int>(shape_.n_chan);
-  const bool fits = task.n_ant > 0 && (task.n_pol == 1 || task.n_pol == 2) && task.n_average > 0 &&
-                    task.n_fine > 0 && static_cast<std::size_t>(task.n_ant * task.n_pol) == shape_.n_input &&
-                    task.n_chan % task.n_average == 0 && task.n_chan % task.n_fine == 0;
-  if (!fits) throw std::logic_error("DeviceXStage: means of another shape than planned");
   cuda_check(cudaSetDevice(device_), "choosing the device");
-  const auto n_ant = static_cast<std::size_t>(task.n_ant);
-  const std::size_t n_baselines = task.with_autos ? n_ant * (n_ant + 1) / 2 : n_ant * (n_ant - 1) / 2;
-  const std::size_t size = n_baselines * static_cast<std::size_t>(task.n_chan / task.n_average) *
-                           static_cast<std::size_t>(task.n_pol * task.n_pol);
-  if (size == 0) return discard();
-  if (mean_.size() < size) {
-    mean_ = DeviceArray<float2>(size);
-    weight_ = DeviceArray<float>(size);
-  }
-  task.data = mean_.data();
-  task.weight = weight_.data();
-  launch_means(sums(), task, stream);
-  cuda_check(cudaMemcpyAsync(output.data, mean_.data(), size * sizeof(float2), cudaMemcpyDefault, stream),
-             "copying visibilities");
-  cuda_check(cudaMemcpyAsync(output.weight, weight_.data(), size * sizeof(float), cudaMemcpyDefault, stream),
-             "copying weights");
+  means_.write(sums(), task, output, stream);
   discard();
 }
 

@@ -34,13 +34,18 @@ struct Task {
 };
 
 // wgmma kernels: 128x128 tiles, or one 64x64 tile for up to 64 inputs.
-void launch_wgmma_128(const Task& task, int n_sm, cudaStream_t stream);
-void launch_wgmma_64(const Task& task, int n_sm, cudaStream_t stream);
+void launch_wgmma_128(const Task& task, Bits bits, int n_sm, cudaStream_t stream);
+void launch_wgmma_64(const Task& task, Bits bits, int n_sm, cudaStream_t stream);
 // mma.sync kernel: 64x64 tiles.
 void launch_mma_64(const Task& task, cudaStream_t stream);
 
 /// Clears spectra n_spectra .. of the block that holds them, when they end within one.
 void launch_clear_tail(const Layout& layout, std::int8_t* samples, int n_spectra, cudaStream_t stream);
+
+/// The first n_blocks blocks of 4-bit samples of each channel as 8-bit ones, in the same layout but for
+/// `bits`.
+void launch_expand(const Layout& layout, const std::int8_t* in, int n_blocks, std::int8_t* out,
+                   cudaStream_t stream);
 
 /// Where the pair (row, column) stands among n tiles' pairs: off-diagonal pairs row-major, then the diagonal,
 /// which costs less and so fills the last wave better.

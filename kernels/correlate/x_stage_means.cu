@@ -35,7 +35,15 @@ __device__ __forceinline__ double2 sum_of(const TileSums& sums, int chan, int i,
   return make_double2(double(value.x), double(value.y));
 }
 __device__ __forceinline__ double2 sum_of(const PairSums& sums, int chan, int i, int j) {
-  return sums.sums[chan * sums.chan_stride + pair_of(i, j, sums.n_input) * sums.pair_stride];
+  const double2* part = sums.sums + chan * sums.chan_stride + pair_of(i, j, sums.n_input) * sums.pair_stride;
+  double2 sum = *part;
+#pragma unroll 1
+  for (int k = 1; k < sums.n_parts; ++k) {
+    part += sums.part_stride;
+    sum.x += part->x;
+    sum.y += part->y;
+  }
+  return sum;
 }
 
 template <class Sums>
@@ -51,6 +59,7 @@ __global__ void __launch_bounds__(kSide* kSide) means(Sums sums, MeanTask task) 
   const int ant2 = first_ant + ant_step, out = first_out + out_step;
   if (ant2 >= first_ant2 && ant2 < task.n_ant && out < n_out) {
     const std::size_t n_ant_pairs = pair_of(task.n_ant - 1, task.n_ant - 1, task.n_ant) + 1;
+#pragma unroll 1
     for (int product = 0; product < n_product; ++product) {
       const int i = ant1 * task.n_pol + product / task.n_pol, j = ant2 * task.n_pol + product % task.n_pol;
       double re = 0, im = 0;
@@ -94,12 +103,20 @@ __global__ void __launch_bounds__(kSide* kSide) means(Sums sums, MeanTask task) 
   }
 }
 
+__device__ __forceinline__ void total_of(const TileSums& sums, int chan, int i, int j, longlong2& total) {
+  total = integer_sum(sums, chan, i, j);
+}
+__device__ __forceinline__ void total_of(const PairSums& sums, int chan, int i, int j, double2& total) {
+  total = sum_of(sums, chan, i, j);
+}
+
 /// A block owns row i of one channel: pairs (i, j >= i).
-__global__ void collect(TileSums sums, longlong2* total) {
+template <class Sums, class Total>
+__global__ void collect(Sums sums, Total* total) {
   const int i = blockIdx.x, chan = blockIdx.y;
   const std::size_t n_pairs = pair_of(sums.n_input - 1, sums.n_input - 1, sums.n_input) + 1;
   for (int j = i + threadIdx.x; j < sums.n_input; j += blockDim.x)
-    total[chan * n_pairs + pair_of(i, j, sums.n_input)] = integer_sum(sums, chan, i, j);
+    total_of(sums, chan, i, j, total[chan * n_pairs + pair_of(i, j, sums.n_input)]);
 }
 
 template <class Sums>
@@ -115,6 +132,10 @@ void launch(const Sums& sums, const MeanTask& task, cudaStream_t stream) {
 void launch_collect(const TileSums& sums, int n_chan, longlong2* total, cudaStream_t stream) {
   collect<<<dim3(sums.n_input, n_chan), 128, 0, stream>>>(sums, total);
   cuda_check(cudaGetLastError(), "launching the X stage's sums to int64");
+}
+void launch_collect(const PairSums& sums, int n_chan, double2* total, cudaStream_t stream) {
+  collect<<<dim3(sums.n_input, n_chan), 128, 0, stream>>>(sums, total);
+  cuda_check(cudaGetLastError(), "launching the X stage's collection of sums");
 }
 
 void launch_means(const TileSums& sums, const MeanTask& task, cudaStream_t stream) {

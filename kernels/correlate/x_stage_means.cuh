@@ -16,15 +16,17 @@ struct TileSums {
   int n_input = 0, tile = 0, n_tiles = 0;
   int shift = 0;  ///< `sums` are 2^shift times the samples' sums
 };
-/// Floating sums [chan][pair i <= j] (re, im), or [pair][chan].
+/// Floating sums [part][chan][pair i <= j] (re, im), or [pair][chan]; parts are to be added.
 struct PairSums {
-  const double2* sums = nullptr;
-  int n_input = 0;
-  std::size_t chan_stride = 0, pair_stride = 0;  ///< in elements
+  double2* sums = nullptr;
+  int n_input = 0, n_parts = 1;
+  std::size_t part_stride = 0, chan_stride = 0, pair_stride = 0;  ///< in elements
 };
 
 /// total [chan][pair] = all of `sums`; it may be sums.total.
 void launch_collect(const TileSums& sums, int n_chan, longlong2* total, cudaStream_t stream);
+/// The same for floating sums.
+void launch_collect(const PairSums& sums, int n_chan, double2* total, cudaStream_t stream);
 
 /// V = scale^2 / valid * sum over `n_average` channels of sum_ij / (g_i g_j*), and weight = valid / full.
 /// Autocorrelations are exactly real; what has no valid spectra or is not finite is 0 with weight 0.

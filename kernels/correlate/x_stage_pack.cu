@@ -81,8 +81,30 @@ __global__ void __launch_bounds__(256) clear_tail(Layout layout, std::int8_t* sa
   }
 }
 
+/// A thread owns 16 spectra of an input.
+__global__ void __launch_bounds__(256)
+    expand(Layout layout, Layout expanded, const std::int8_t* in, std::int8_t* out) {
+  const int chan = blockIdx.z, block = blockIdx.y, input = blockIdx.x * 64 + threadIdx.x / 4;
+  const int first = threadIdx.x % 4 * x_layout::kChunkBytes;
+  if (input >= layout.n_input_padded) return;
+  const int4 packed = *reinterpret_cast<const int4*>(in + layout.row(chan, block, input) +
+                                                     x_layout::offset_4bit(input, first));
+  const auto word = [](int w, int shift) {  // sign-extends the nibbles at `shift` of four bytes
+    const unsigned nibbles = static_cast<unsigned>(w) >> shift & 0x0F0F0F0Fu;
+    return static_cast<int>(__vsub4(nibbles ^ 0x08080808u, 0x08080808u));
+  };
+  const auto expand_to = [&](int component, int shift) {
+    *reinterpret_cast<int4*>(out + expanded.row(chan, block, input) +
+                             x_layout::offset_8bit(input, component, first)) =
+        make_int4(word(packed.x, shift), word(packed.y, shift), word(packed.z, shift), word(packed.w, shift));
+  };
+  expand_to(0, 4);
+  expand_to(1, 0);
+}
+
 auto pack_kernel(Bits bits, RawFormat format) {
-  if (bits == Bits::four) return pack<RawFormat::int4, Bits::four>;
+  if (bits == Bits::four)
+    return format == RawFormat::int8 ? pack<RawFormat::int8, Bits::four> : pack<RawFormat::int4, Bits::four>;
   switch (format) {
     case RawFormat::int8:
       return pack<RawFormat::int8, Bits::eight>;
@@ -104,6 +126,15 @@ void launch_pack(const PackTask& task, cudaStream_t stream) {
   const auto kernel = pack_kernel(layout.bits, task.format);
   kernel<<<grid, kPackThreads, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the X stage's packing");
+}
+
+void launch_expand(const Layout& layout, const std::int8_t* in, int n_blocks, std::int8_t* out,
+                   cudaStream_t stream) {
+  Layout expanded = layout;
+  expanded.bits = Bits::eight;
+  expand<<<dim3((layout.n_input_padded + 63) / 64, n_blocks, layout.n_chan), 256, 0, stream>>>(
+      layout, expanded, in, out);
+  cuda_check(cudaGetLastError(), "launching the X stage's unpacking of 4 bits");
 }
 
 void launch_clear_tail(const Layout& layout, std::int8_t* samples, int n_spectra, cudaStream_t stream) {

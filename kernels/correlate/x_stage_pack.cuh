@@ -21,7 +21,7 @@ struct PackTask {
   bool offset_binary = false;
   bool conjugate = false;  ///< SIDEBAND_CONJ; -128 becomes 127. 8-bit layout only: 8 has no place in 4 bits
   int n_time = 0;
-  Layout layout;  ///< 4 bits from int4 only
+  Layout layout;  ///< 4 bits from int4, or from int8 in -8..7
   /// [row][ant]: 0 = the samples are missing and become 0; null = none is. Row of time t: (first_offset + t)
   /// / samples_per_row.
   const std::uint8_t* valid = nullptr;

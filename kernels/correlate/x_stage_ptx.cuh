@@ -17,6 +17,19 @@ __device__ __forceinline__ void load_matrices(std::uint32_t (&r)[4], std::uint32
                : "memory");
 }
 
+__device__ __forceinline__ int4 load_shared(std::uint32_t address) {
+  int4 v;
+  asm volatile("ld.shared.v4.s32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+__device__ __forceinline__ void store_shared(std::uint32_t address, int4 v) {
+  asm volatile("st.shared.v4.s32 [%0], {%1,%2,%3,%4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
+}
+
 /// Sum of the four int8 in each of four words.
 __device__ __forceinline__ int add_bytes(int4 v, int sum) {
   sum = __dp4a(v.x, 0x01010101, sum);
@@ -60,6 +73,16 @@ __device__ __forceinline__ void wgmma_s8(int (&d)[64], const std::uint32_t (&a)[
       "54,%55,"
       "%56,%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, 1;"
       : APSYN_R32(d, 0), APSYN_R32(d, 32)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+/// The same for B 64 x 32.
+__device__ __forceinline__ void wgmma_s8(int (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
+      "27,%28,"
+      "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1;"
+      : APSYN_R32(d, 0)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 /// d += A B^T: A and B 64 x 32 from shared memory.

@@ -56,6 +56,27 @@ struct Accumulators {
   }
 };
 
+/// Writes the 8-bit row at `to` from the 4-bit one at `from`, both of input `row` of a tile: [16 re | 16 im].
+/// Adds its imaginary parts to `sum`. All loads come before all stores, which would otherwise wait for one
+/// another.
+__device__ __forceinline__ int unpack_row(std::uint32_t from, std::uint32_t to, int row, int sum) {
+  int4 packed[4];
+#pragma unroll
+  for (int chunk = 0; chunk < 4; ++chunk)
+    packed[chunk] = ptx::load_shared(from + ((chunk ^ (row >> 1 & 3)) << 4));
+  constexpr int kHigh = static_cast<int>(0xF0F0F0F0u);
+#pragma unroll
+  for (int chunk = 0; chunk < 4; ++chunk) {
+    const int4 p = packed[chunk];
+    const int4 im = make_int4(p.x << 4 & kHigh, p.y << 4 & kHigh, p.z << 4 & kHigh, p.w << 4 & kHigh);
+    ptx::store_shared(to + ((chunk ^ (row & 7)) << 4),
+                      make_int4(p.x & kHigh, p.y & kHigh, p.z & kHigh, p.w & kHigh));
+    ptx::store_shared(to + ((4 + chunk ^ (row & 7)) << 4), im);
+    sum = ptx::add_bytes(im, sum);
+  }
+  return sum;
+}
+
 #endif  // __CUDA_ARCH_FEAT_SM90_ALL
 
 }  // namespace apsyn::x_stage

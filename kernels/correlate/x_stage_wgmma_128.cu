@@ -1,99 +1,197 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The X stage for Hopper in tiles of 128x128 inputs. A is read from shared memory into registers, where its
-// one's complement costs one instruction per four samples; B stays in shared memory. Half h of a block of 64
-// samples is one group of four wgmma:
+// The X stage for Hopper in tiles of 128x128 inputs: a warp that copies, two that sum B's columns (or three
+// that unpack 4-bit samples), and two consumer warpgroups of 64 rows each; one block of threads per SM, which
+// takes one tile after the other. A is read from shared memory into registers, where its one's complement
+// costs one instruction per four samples; B stays in shared memory. Half h of a block of 64 samples is one
+// group of four wgmma:
 //   Re += ar.br, Im += ai.br, Re += ai.bi, Im += (~ar).bi
+// On the diagonal one operand serves as both, and the lower consumer leaves out the quadrant i > j, in a loop
+// of its own: accumulators of two sizes in one loop serialise wgmma.
 #include <algorithm>
 
 #include "kernels/common/cuda_check.h"
-#include "kernels/correlate/x_stage_wgmma.cuh"
+#include "kernels/correlate/x_stage_operands.cuh"
 
 namespace apsyn::x_stage {
 namespace {
 
-// 128x128 tiles: one producer and two consumer warpgroups of 64 rows each, one block per SM.
-constexpr int kTile = 128, kStages = 6, kThreads = 384;
-constexpr int kOperandBytes = kTile * kRowBytes, kStageBytes = 2 * kOperandBytes;
-constexpr int kSharedBytes = kStages * kStageBytes + 1024;
-
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-using namespace ptx;
-
-/// sum_t im of the column `row` of a tile of rows.
-__device__ __forceinline__ int add_imaginary(const std::uint8_t* rows, int row, int sum) {
-#pragma unroll
-  for (int chunk = 4; chunk < 8; ++chunk)
-    sum = add_bytes(*reinterpret_cast<const int4*>(rows + row * kRowBytes + ((chunk ^ (row & 7)) << 4)), sum);
-  return sum;
-}
-
-/// A lane's view of 64 rows of A as wgmma fragments.
-struct RowFragments {
-  std::uint32_t offset;
-  int swizzle, high;
-  __device__ RowFragments(int first_row, int lane) {
-    const int row = first_row + (lane & 15);
-    offset = row * kRowBytes;
-    swizzle = row & 7;
-    high = lane >> 4;
-  }
-  __device__ void load(std::uint32_t (&fragment)[4], std::uint32_t tile, int chunk) const {
-    load_matrices(fragment, tile + offset + (((chunk + high) ^ swizzle) << 4));
-  }
-};
-
-/// One half block: four wgmma in one group. The registers of A stay untouched until the group has retired,
-/// which the wait for the group after it ensures.
-template <int kHalf, int kSize>
-__device__ __forceinline__ void cross(int (&re)[kSize], int (&im)[kSize], const RowFragments& rows,
-                                      std::uint32_t a, std::uint64_t b) {
-  std::uint32_t ar[4], ai[4], not_ar[4];
-  rows.load(ar, a, 2 * kHalf);
-  rows.load(ai, a, 4 + 2 * kHalf);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) not_ar[i] = ~ar[i];
-  wgmma_fence();
-  wgmma_s8(re, ar, b + 2 * kHalf);
-  wgmma_s8(im, ai, b + 2 * kHalf);
-  wgmma_s8(re, ai, b + 4 + 2 * kHalf);
-  wgmma_s8(im, not_ar, b + 4 + 2 * kHalf);
-  wgmma_commit();
-}
-
-/// All loads are in flight at once, straight into the accumulators: adding at the end instead costs a third
-/// of the speed at 1024 samples.
-__device__ __forceinline__ void load(Accumulators<kTile>& sums, const int2* tile, int first_row, int lane) {
-  sums.for_each(first_row, lane, [&](int row, int column, int i) {
-    const int4 v = *reinterpret_cast<const int4*>(tile + row * kTile + column);
-    sums.re[i] = v.x, sums.im[i] = v.y, sums.re[i + 1] = v.z, sums.im[i + 1] = v.w;
-  });
-}
-#endif
+constexpr int kThreads = 384;
 
 /// What becomes of the sums that are there already.
 enum class Sums { overwrite, accumulate };
 
-template <Sums kSums>
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+using namespace ptx;
+
+constexpr int kTile = kTileInputs, kConsumerThreads = 256;
+
+/// One half block: four wgmma in one group. The registers of A stay untouched until the group has retired,
+/// which the wait for the group after it ensures.
+template <int kHalf, int kColumns, Bits kBits>
+__device__ __forceinline__ void cross(Accumulators<kColumns>& sums, const RowFragments<kBits>& rows,
+                                      std::uint32_t a, std::uint64_t b) {
+  std::uint32_t ar[4], ai[4], not_ar[4];
+  rows.load(ar, ai, not_ar, a, kHalf);
+  wgmma_fence();
+  wgmma_s8(sums.re, ar, b + 2 * kHalf);
+  wgmma_s8(sums.im, ai, b + 2 * kHalf);
+  wgmma_s8(sums.re, ai, b + 4 + 2 * kHalf);
+  wgmma_s8(sums.im, not_ar, b + 4 + 2 * kHalf);
+  wgmma_commit();
+}
+
+/// What a consumer does for one tile, for the last kColumns of its columns.
+template <Sums kSums, int kColumns, Bits kBits>
+__device__ __forceinline__ void take_tile(const RowFragments<kBits>& rows, std::uint32_t ring_base,
+                                          int a_offset, int n_blocks, const Barriers& barriers,
+                                          Ring<Stage<kBits>::kStages>& ring, std::uint32_t turn,
+                                          const int* column_sum, int2* tile, int first_row, int lane) {
+  using S = Stage<kBits>;
+  constexpr int kFirstColumn = kTile - kColumns;
+  Accumulators<kColumns> sums;
+  if constexpr (kSums == Sums::accumulate) {
+    // all loads are in flight at once, straight into the accumulators: adding at the end instead costs a
+    // third of the speed at 1024 samples
+    sums.for_each(first_row, lane, [&](int row, int column, int i) {
+      const int4 v = *reinterpret_cast<const int4*>(tile + row * kTile + kFirstColumn + column);
+      sums.re[i] = v.x, sums.im[i] = v.y, sums.re[i + 1] = v.z, sums.im[i + 1] = v.w;
+    });
+  } else {
+    sums.clear();
+  }
+  int previous = -1;
+  for (int b = 0; b < n_blocks; ++b, ring.advance()) {
+    barrier_wait(barriers.full + 8 * ring.stage, ring.phase);
+    if constexpr (kBits == Bits::four) barrier_wait(barriers.ready + 8 * ring.stage, ring.phase);
+    const std::uint32_t stage = ring_base + ring.stage * S::kBytes;
+    const std::uint64_t b_rows = wgmma_descriptor(stage + S::kPlanes + kFirstColumn * kRowBytes);
+    cross<0>(sums, rows, stage + a_offset, b_rows);
+    wgmma_wait<1>();
+    if (previous >= 0) barrier_arrive(barriers.empty + 8 * previous);
+    cross<1>(sums, rows, stage + a_offset, b_rows);
+    wgmma_wait<1>();
+    previous = ring.stage;
+  }
+  wgmma_wait<0>();
+  barrier_arrive(barriers.empty + 8 * previous);
+  barrier_wait(barriers.sum_full + 8 * (turn & 1), (turn >> 1) & 1);
+  column_sum += (turn & 1) * kTile + kFirstColumn;
+  sums.for_each(first_row, lane, [&](int row, int column, int i) {
+    *reinterpret_cast<int4*>(tile + row * kTile + kFirstColumn + column) = make_int4(
+        sums.re[i], sums.im[i] + column_sum[column], sums.re[i + 1], sums.im[i + 1] + column_sum[column + 1]);
+  });
+  barrier_arrive(barriers.sum_empty + 8 * (turn & 1));
+}
+
+/// One thread copies all tiles' blocks into the ring.
+template <Bits kBits>
+__device__ __forceinline__ void copy_blocks(const Task& task, std::uint32_t ring_base,
+                                            const Barriers& barriers) {
+  using S = Stage<kBits>;
+  Ring<S::kStages> ring;
+  for (int item = blockIdx.x; item < task.n_pairs * task.n_chan; item += gridDim.x) {
+    const TilePair pair = task.pairs[item % task.n_pairs];
+    const std::int8_t* block = task.samples + task.chan_stride * (item / task.n_pairs);
+    const bool diagonal = pair.row == pair.column;
+    for (int b = 0; b < task.n_blocks; ++b, block += task.block_stride, ring.advance()) {
+      barrier_wait(barriers.empty + 8 * ring.stage, ring.phase ^ 1);
+      const std::uint32_t stage = ring_base + ring.stage * S::kBytes, full = barriers.full + 8 * ring.stage;
+      barrier_expect(full, diagonal ? S::kOperandBytes : 2 * S::kOperandBytes);
+      bulk_copy(stage + S::kB, block + std::size_t(pair.column) * S::kOperandBytes, S::kOperandBytes, full);
+      if (!diagonal)
+        bulk_copy(stage + S::kA, block + std::size_t(pair.row) * S::kOperandBytes, S::kOperandBytes, full);
+    }
+  }
+}
+
+/// 64 threads sum two columns each.
+__device__ __forceinline__ void sum_columns(const Task& task, const std::uint8_t* stages, int thread,
+                                            const Barriers& barriers, int (*column_sums)[kTile]) {
+  using S = Stage<Bits::eight>;
+  Ring<S::kStages> ring;
+  std::uint32_t turn = 0;
+  for (int item = blockIdx.x; item < task.n_pairs * task.n_chan; item += gridDim.x, ++turn) {
+    int sum_low = 0, sum_high = 0;
+    for (int b = 0; b < task.n_blocks; ++b, ring.advance()) {
+      barrier_wait(barriers.full + 8 * ring.stage, ring.phase);
+      const std::uint8_t* stage = stages + ring.stage * S::kBytes;
+      sum_low = add_column(stage, thread, sum_low);
+      sum_high = add_column(stage, thread + 64, sum_high);
+      barrier_arrive(barriers.empty + 8 * ring.stage);
+    }
+    barrier_wait(barriers.sum_empty + 8 * (turn & 1), ((turn >> 1) & 1) ^ 1);
+    column_sums[turn & 1][thread] = sum_low;
+    column_sums[turn & 1][thread + 64] = sum_high;
+    barrier_arrive(barriers.sum_full + 8 * (turn & 1));
+  }
+}
+
+/// Three warps write the planes of 4-bit samples and sum their columns. They take turns at blocks, so that
+/// each has the time of three to wait for memory.
+__device__ __forceinline__ void unpack_blocks(const Task& task, std::uint32_t ring_base, int thread,
+                                              const Barriers& barriers, int (*column_sums)[kTile]) {
+  using S = Stage<Bits::four>;
+  constexpr int kWarps = S::kColumnThreads / 32;
+  const int warp = uniform(thread >> 5), lane = thread & 31;
+  const auto meet = [] { asm volatile("bar.sync 1, %0;" ::"n"(S::kColumnThreads) : "memory"); };
+  int until_mine = warp;
+  Ring<S::kStages> ring;
+  std::uint32_t turn = 0;
+  for (int item = blockIdx.x; item < task.n_pairs * task.n_chan; item += gridDim.x, ++turn) {
+    int sums[4] = {};
+    for (int b = 0; b < task.n_blocks; ++b, ring.advance()) {
+      if (until_mine-- > 0) continue;
+      until_mine = kWarps - 1;
+      barrier_wait(barriers.full + 8 * ring.stage, ring.phase);
+      const std::uint32_t stage = ring_base + ring.stage * S::kBytes;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int row = lane + 32 * k;
+        sums[k] = unpack_row(stage + S::kB + row * (kRowBytes / 2), stage + S::kPlanes + row * kRowBytes, row,
+                             sums[k]);
+      }
+      async_proxy_fence();
+      barrier_arrive(barriers.ready + 8 * ring.stage);  // consumers free the stage for both
+    }
+    barrier_wait(barriers.sum_empty + 8 * (turn & 1), ((turn >> 1) & 1) ^ 1);
+    for (int part = 0; part < kWarps; ++part) {  // the warps' sums meet one after the other
+      if (warp == part)
+        for (int k = 0; k < 4; ++k) {
+          int& sum = column_sums[turn & 1][lane + 32 * k];
+          sum = S::kColumnSumScale * sums[k] + (part > 0 ? sum : 0);
+        }
+      meet();
+    }
+    barrier_arrive(barriers.sum_full + 8 * (turn & 1));
+  }
+}
+#endif
+
+template <Sums kSums, Bits kBits>
 __global__ void __launch_bounds__(kThreads, 1) cross_128(Task task) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  using S = Stage<kBits>;
+  constexpr int kStages = S::kStages;
   extern __shared__ std::uint8_t dynamic_shared[];
-  std::uint8_t* tiles = aligned_tiles(dynamic_shared);
-  __shared__ alignas(8) std::uint64_t full_barriers[kStages], empty_barriers[kStages];
+  std::uint8_t* stages = aligned_tiles(dynamic_shared);
+  __shared__ alignas(8) std::uint64_t full_barriers[kStages], ready_barriers[kStages],
+      empty_barriers[kStages];
   __shared__ alignas(8) std::uint64_t sum_full_barriers[2], sum_empty_barriers[2];
   __shared__ int column_sums[2][kTile];  // alternate between tiles
   const int warpgroup = uniform(threadIdx.x >> 7), warp = uniform(threadIdx.x >> 5), lane = threadIdx.x & 31;
-  const std::uint32_t ring_base = shared_address(tiles);
-  const std::uint32_t full = shared_address(full_barriers), empty = shared_address(empty_barriers);
-  const std::uint32_t sum_full = shared_address(sum_full_barriers),
-                      sum_empty = shared_address(sum_empty_barriers);
+  const std::uint32_t ring_base = shared_address(stages);
+  const Barriers barriers{shared_address(full_barriers), shared_address(ready_barriers),
+                          shared_address(empty_barriers), shared_address(sum_full_barriers),
+                          shared_address(sum_empty_barriers)};
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
-      barrier_init(full + 8 * s, 1);
-      barrier_init(empty + 8 * s, 256 + 64);  // consumers and column-sum warps
+      barrier_init(barriers.full + 8 * s, 1);
+      barrier_init(barriers.ready + 8 * s, 32);
+      barrier_init(barriers.empty + 8 * s, kConsumerThreads + (kBits == Bits::eight ? S::kColumnThreads : 0));
     }
     for (int s = 0; s < 2; ++s) {
-      barrier_init(sum_full + 8 * s, 64);
-      barrier_init(sum_empty + 8 * s, 256);
+      barrier_init(barriers.sum_full + 8 * s, S::kColumnThreads);
+      barrier_init(barriers.sum_empty + 8 * s, kConsumerThreads);
     }
     barrier_fence_init();
   }
@@ -102,92 +200,55 @@ __global__ void __launch_bounds__(kThreads, 1) cross_128(Task task) {
   const int n_items = task.n_pairs * task.n_chan;
   Ring<kStages> ring;
   if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(S::kHelperRegisters));
+    const int column_thread = threadIdx.x - 32;
     if (warp == 0) {
-      if (lane != 0) return;
-      for (int item = blockIdx.x; item < n_items; item += gridDim.x) {
-        const TilePair pair = task.pairs[item % task.n_pairs];
-        const std::int8_t* block = task.samples + task.chan_stride * (item / task.n_pairs);
-        const bool diagonal = pair.row == pair.column;  // then one operand serves as both
-        for (int b = 0; b < task.n_blocks; ++b, block += task.block_stride, ring.advance()) {
-          barrier_wait(empty + 8 * ring.stage, ring.phase ^ 1);
-          const std::uint32_t target = ring_base + ring.stage * kStageBytes, barrier = full + 8 * ring.stage;
-          barrier_expect(barrier, diagonal ? kOperandBytes : kStageBytes);
-          bulk_copy(target + kOperandBytes, block + std::size_t(pair.column) * kOperandBytes, kOperandBytes,
-                    barrier);
-          if (!diagonal)
-            bulk_copy(target, block + std::size_t(pair.row) * kOperandBytes, kOperandBytes, barrier);
-        }
-      }
-    } else if (warp < 3) {
-      const int column = threadIdx.x - 32;  // and column + 64
-      std::uint32_t n = 0;
-      for (int item = blockIdx.x; item < n_items; item += gridDim.x, ++n) {
-        int sum_low = 0, sum_high = 0;
-        for (int b = 0; b < task.n_blocks; ++b, ring.advance()) {
-          barrier_wait(full + 8 * ring.stage, ring.phase);
-          const std::uint8_t* rows = tiles + ring.stage * kStageBytes + kOperandBytes;
-          sum_low = add_imaginary(rows, column, sum_low);
-          sum_high = add_imaginary(rows, column + 64, sum_high);
-          barrier_arrive(empty + 8 * ring.stage);
-        }
-        barrier_wait(sum_empty + 8 * (n & 1), ((n >> 1) & 1) ^ 1);
-        column_sums[n & 1][column] = sum_low;
-        column_sums[n & 1][column + 64] = sum_high;
-        barrier_arrive(sum_full + 8 * (n & 1));
-      }
+      if (lane == 0) copy_blocks<kBits>(task, ring_base, barriers);
+    } else if (column_thread < S::kColumnThreads) {
+      if constexpr (kBits == Bits::four)
+        unpack_blocks(task, ring_base, column_thread, barriers, column_sums);
+      else
+        sum_columns(task, stages, column_thread, barriers, column_sums);
     }
     return;
   }
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-  const int first_row = (warpgroup - 1) * 64 + (warp & 3) * 16;
-  const RowFragments rows(first_row, lane);
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(S::kConsumerRegisters));
+  const int first_row = (warpgroup - 1) * 64 + (warp & 3) * 16, row_of_lane = first_row + (lane >> 2);
+  const RowFragments<kBits> rows(first_row, lane);
   std::uint32_t n = 0;
   for (int item = blockIdx.x; item < n_items; item += gridDim.x, ++n) {
     const TilePair pair = task.pairs[item % task.n_pairs];
-    const std::uint32_t a_offset = pair.row == pair.column ? kOperandBytes : 0;
     int2* tile = task.sums + std::size_t(item) * kTile * kTile;
-    const int row = first_row + (lane >> 2);
-    Accumulators<kTile> sums;
-    if constexpr (kSums == Sums::accumulate)
-      load(sums, tile, row, lane);
+    const bool diagonal = pair.row == pair.column;
+    if (diagonal && warpgroup == 2)
+      take_tile<kSums, kTile / 2>(rows, ring_base, S::kB, task.n_blocks, barriers, ring, n, column_sums[0],
+                                  tile, row_of_lane, lane);
     else
-      sums.clear();
-    int previous = -1;
-    for (int b = 0; b < task.n_blocks; ++b, ring.advance()) {
-      barrier_wait(full + 8 * ring.stage, ring.phase);
-      const std::uint32_t stage = ring_base + ring.stage * kStageBytes;
-      const std::uint64_t b_rows = wgmma_descriptor(stage + kOperandBytes);
-      cross<0>(sums.re, sums.im, rows, stage + a_offset, b_rows);
-      wgmma_wait<1>();
-      if (previous >= 0) barrier_arrive(empty + 8 * previous);
-      cross<1>(sums.re, sums.im, rows, stage + a_offset, b_rows);
-      wgmma_wait<1>();
-      previous = ring.stage;
-    }
-    wgmma_wait<0>();
-    barrier_arrive(empty + 8 * previous);
-    barrier_wait(sum_full + 8 * (n & 1), (n >> 1) & 1);
-    const int* column_sum = column_sums[n & 1];
-    sums.for_each(row, lane, [&](int r, int column, int i) {
-      *reinterpret_cast<int4*>(tile + r * kTile + column) =
-          make_int4(sums.re[i], sums.im[i] + column_sum[column], sums.re[i + 1],
-                    sums.im[i + 1] + column_sum[column + 1]);
-    });
-    barrier_arrive(sum_empty + 8 * (n & 1));
+      take_tile<kSums, kTile>(rows, ring_base, diagonal ? S::kB : S::kA, task.n_blocks, barriers, ring, n,
+                              column_sums[0], tile, row_of_lane, lane);
   }
 #endif
 }
 
-}  // namespace
-
-void launch_wgmma_128(const Task& task, int n_sm, cudaStream_t stream) {
-  const auto kernel = task.accumulate ? cross_128<Sums::accumulate> : cross_128<Sums::overwrite>;
+template <Bits kBits>
+void launch(const Task& task, int n_sm, cudaStream_t stream) {
+  constexpr int kSharedBytes = Stage<kBits>::kStages * Stage<kBits>::kBytes + 1024;
+  const auto kernel =
+      task.accumulate ? cross_128<Sums::accumulate, kBits> : cross_128<Sums::overwrite, kBits>;
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
              "asking for shared memory");
   const int n_blocks = std::min(n_sm, task.n_pairs * task.n_chan);
   kernel<<<n_blocks, kThreads, kSharedBytes, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the X stage (wgmma, 128x128)");
+}
+
+}  // namespace
+
+void launch_wgmma_128(const Task& task, Bits bits, int n_sm, cudaStream_t stream) {
+  if (bits == Bits::four)
+    launch<Bits::four>(task, n_sm, stream);
+  else
+    launch<Bits::eight>(task, n_sm, stream);
 }
 
 }  // namespace apsyn::x_stage

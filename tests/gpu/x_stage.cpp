@@ -15,8 +15,8 @@ namespace {
 
 void check_exact(const XStageShape& shape, std::size_t n_time, Values values, XStageKernel kernel,
                  int repeats = 0) {
-  BOOST_TEST_CONTEXT(shape.n_chan << " channels, " << shape.n_input << " inputs, " << n_time
-                                  << " samples, kernel " << static_cast<int>(kernel)) {
+  BOOST_TEST_CONTEXT(shape.n_chan << " channels, " << shape.n_input << " inputs, " << n_time << " samples of "
+                                  << shape.n_bit << " bits, kernel " << static_cast<int>(kernel)) {
     auto stage = make_cuda_x_stage(shape, 0, kernel);
     const std::size_t n_pairs = shape.n_input * (shape.n_input + 1) / 2;
     for (unsigned round = 0; round < 2; ++round) {  // the second round shows that finish() starts anew
@@ -53,6 +53,17 @@ BOOST_AUTO_TEST_CASE(more_work_than_processors) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(four_bits_are_as_exact) {
+  for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma}) {
+    for (std::size_t n_input : {1, 7, 64, 65, 129, 300})
+      for (std::size_t n_time : {1, 64, 100, 640})
+        check_exact({3, n_input, n_time, 4}, n_time, Values::four_bit, kernel);
+    check_exact({64, 260, 130, 4}, 130, Values::four_bit, kernel);
+    check_exact({1, 66, 65535, 4}, 65535, Values::all_lowest_four_bit, kernel);
+    check_exact({2, 70, 4096, 4}, 4096, Values::four_bit, kernel, 40);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(nothing_overflows_at_the_boundary) {
   // 65535 samples of -128 - 128i fill the int32 sums to the brim; one more must spill.
   for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma}) {
@@ -64,6 +75,7 @@ BOOST_AUTO_TEST_CASE(nothing_overflows_at_the_boundary) {
 BOOST_AUTO_TEST_CASE(wrong_shapes_throw) {
   BOOST_CHECK_THROW(make_cuda_x_stage({0, 4, 4}, 0), UsageError);
   BOOST_CHECK_THROW(make_cuda_x_stage({1, 4, 65536}, 0), UsageError);
+  BOOST_CHECK_THROW(make_cuda_x_stage({1, 4, 4, 5}, 0), UsageError);
   BOOST_CHECK_THROW(make_cuda_x_stage({1, 4, 4}, 1000), DeviceError);
   auto stage = make_cuda_x_stage({1, 4, 4}, 0);
   BOOST_CHECK_THROW(stage->add(Buffer<std::int8_t, 4>({5, 1, 4, 2})), UsageError);

@@ -2,8 +2,10 @@
 // Samples to correlate, and all their products by an int64 loop.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
+#include <vector>
 
 #include "libcore/core/view.h"
 
@@ -26,23 +28,34 @@ inline Buffer<std::int8_t, 4> random_samples(std::size_t n_time, std::size_t n_c
   return samples;
 }
 
-/// sums[chan][pair i <= j][re, im] += times * sum_t E_i conj(E_j), literally.
+/// sums[chan][pair i <= j][re, im] += times * sum_t E_i conj(E_j), literally, in runs of time that int32
+/// holds.
 inline void add_products(const Buffer<std::int8_t, 4>& x, std::int64_t times, Buffer<std::int64_t, 3>& sums) {
-  for (std::size_t chan = 0; chan < x.extent(1); ++chan) {
-    std::size_t pair = 0;
-    for (std::size_t i = 0; i < x.extent(2); ++i)
-      for (std::size_t j = i; j < x.extent(2); ++j, ++pair) {
-        std::int64_t re = 0, im = 0;
-        for (std::size_t t = 0; t < x.extent(0); ++t) {
-          const std::int64_t ar = x(t, chan, i, 0), ai = x(t, chan, i, 1), br = x(t, chan, j, 0),
-                             bi = x(t, chan, j, 1);
-          re += ar * br + ai * bi;
-          im += ai * br - ar * bi;
+  constexpr std::size_t kRun = 1024;
+  const std::size_t n_input = x.extent(2);
+  std::vector<std::int16_t> re(n_input * kRun), im(n_input * kRun);
+  for (std::size_t chan = 0; chan < x.extent(1); ++chan)
+    for (std::size_t first = 0; first < x.extent(0); first += kRun) {
+      const std::size_t n = std::min(kRun, x.extent(0) - first);
+      for (std::size_t t = 0; t < n; ++t)
+        for (std::size_t i = 0; i < n_input; ++i) {
+          re[i * kRun + t] = x(first + t, chan, i, 0);
+          im[i * kRun + t] = x(first + t, chan, i, 1);
         }
-        sums(chan, pair, 0) += times * re;
-        sums(chan, pair, 1) += times * im;
-      }
-  }
+      std::size_t pair = 0;
+      for (std::size_t i = 0; i < n_input; ++i)
+        for (std::size_t j = i; j < n_input; ++j, ++pair) {
+          const std::int16_t *ar = &re[i * kRun], *ai = &im[i * kRun], *br = &re[j * kRun],
+                             *bi = &im[j * kRun];
+          std::int32_t sum_re = 0, sum_im = 0;
+          for (std::size_t t = 0; t < n; ++t) {
+            sum_re += ar[t] * br[t] + ai[t] * bi[t];
+            sum_im += ai[t] * br[t] - ar[t] * bi[t];
+          }
+          sums(chan, pair, 0) += times * sum_re;
+          sums(chan, pair, 1) += times * sum_im;
+        }
+    }
 }
 
 }  // namespace apsyn::reference

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Means on their way from the X stage's sums to a caller's memory.
+#pragma once
+
+#include <complex>
+
+#include "kernels/common/device_array.h"
+#include "kernels/correlate/x_stage_means.cuh"
+
+namespace apsyn {
+
+/// Where means go: pinned host memory or device memory, [baseline][chan / n_average][product] as
+/// VisibilityRecord.
+struct MeanOutput {
+  std::complex<float>* data = nullptr;
+  float* weight = nullptr;
+};
+
+class MeanBuffers {
+ public:
+  /// Queues the means of `sums`; fill in all of `task` but data and weight. std::logic_error when its
+  /// antennas are not the sums' inputs or channels do not divide into averages.
+  template <class Sums>
+  void write(const Sums& sums, const x_stage::MeanTask& task, const MeanOutput& output, cudaStream_t stream) {
+    x_stage::MeanTask to_buffers = task;
+    const std::size_t size = reserve(sums.n_input, to_buffers);
+    if (size == 0) return;
+    launch_means(sums, to_buffers, stream);
+    copy(size, output, stream);
+  }
+
+ private:
+  std::size_t reserve(int n_input, x_stage::MeanTask& task);
+  void copy(std::size_t size, const MeanOutput& output, cudaStream_t stream);
+
+  DeviceArray<float2> data_;
+  DeviceArray<float> weight_;
+};
+
+}  // namespace apsyn
