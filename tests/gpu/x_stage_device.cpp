@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The X stage fed on the device: layout, padding, several streams of raw samples, sums and means.
+// The X stage fed on the device: layout, padding, sums and means.
 #ifdef APSYN_CUDA
-#include "kernels/correlate/x_stage_device.cuh"
+#include "kernels/correlate/float_stage.cuh"
+#include "tests/support/device_samples.h"
 #else
 #include "kernels/correlate/x_stage_cuda.h"
 #endif
@@ -9,13 +10,12 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
+#include <random>
 #include <stdexcept>
 #include <vector>
 
 #include "libcore/core/error.h"
-#include "tests/reference/input_products.h"
 #include "tests/reference/test_device.h"
-#include "tests/reference/voltage_encoder.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
@@ -25,66 +25,12 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 namespace {
 
-using x_layout::Bits, x_layout::Layout;
-using Samples = Buffer<std::int8_t, 4>;
+using namespace apsyn::support;
 
-template <class T>
-DeviceArray<T> to_device(const T* host, std::size_t n) {
-  DeviceArray<T> array(n);
-  cuda_check(cudaMemcpy(array.data(), host, n * sizeof(T), cudaMemcpyHostToDevice), "copying");
-  cuda_check(cudaDeviceSynchronize(), "copying");  // a copy from pageable memory may still be under way
-  return array;
-}
-template <class T>
-std::vector<T> to_host(const DeviceArray<T>& array) {
-  std::vector<T> host(array.size());
-  cuda_check(cudaMemcpy(host.data(), array.data(), array.size() * sizeof(T), cudaMemcpyDeviceToHost),
-             "copying");
-  return host;
-}
-
-/// The samples as an F stage leaves them; everything else is poisoned.
-std::vector<std::int8_t> laid_out(const Samples& x, const Layout& layout) {
-  std::vector<std::int8_t> bytes(layout.bytes(), 0x55);
-  for (int t = 0; t < int(x.extent(0)); ++t)
-    for (int chan = 0; chan < layout.n_chan; ++chan)
-      for (int input = 0; input < layout.n_input; ++input) {
-        std::int8_t* row = bytes.data() + layout.row(chan, t / 64, input);
-        if (layout.bits == Bits::four) {
-          row[x_layout::offset_4bit(input, t % 64)] =
-              static_cast<std::int8_t>(x(t, chan, input, 0) * 16 + (x(t, chan, input, 1) & 15));
-          continue;
-        }
-        for (int part = 0; part < 2; ++part)
-          row[x_layout::offset_8bit(input, part, t % 64)] = x(t, chan, input, part);
-      }
-  return bytes;
-}
-
-struct Stream {
-  cudaStream_t get = nullptr;
-  Stream() { cuda_check(cudaStreamCreateWithFlags(&get, cudaStreamNonBlocking), "creating a stream"); }
-  ~Stream() { cudaStreamDestroy(get); }
-};
-
-/// Pinned memory, poisoned.
-template <class T>
-struct Pinned {
-  T* data = nullptr;
-  std::size_t size;
-  explicit Pinned(std::size_t n) : size(n) {
-    void* memory = nullptr;
-    cuda_check(cudaMallocHost(&memory, n * sizeof(T)), "allocating");
-    std::fill_n(static_cast<unsigned char*>(memory), n * sizeof(T), 0x77);
-    data = static_cast<T*>(memory);
-  }
-  ~Pinned() { cudaFreeHost(data); }
-};
-
-void check_sums(std::size_t n_input, XStageKernel kernel) {
-  BOOST_TEST_CONTEXT(n_input << " inputs, kernel " << static_cast<int>(kernel)) {
+void check_sums(std::size_t n_input, XStageKernel kernel, unsigned n_bit) {
+  BOOST_TEST_CONTEXT(n_input << " inputs of " << n_bit << " bits, kernel " << static_cast<int>(kernel)) {
     const std::size_t n_chan = 3;
-    DeviceXStage stage({n_chan, n_input}, 0, kernel);
+    DeviceXStage stage({n_chan, n_input, 0, n_bit}, 0, kernel);
     Stream stream;
     const Layout layout = stage.layout(300);
     BOOST_TEST(layout.n_blocks == 5);
@@ -96,7 +42,8 @@ void check_sums(std::size_t n_input, XStageKernel kernel) {
       std::vector<DeviceArray<std::int8_t>> keep;
       for (std::size_t n_spectra : {300, 1, 64, 130}) {
         const Samples x =
-            random_samples(n_spectra, n_chan, n_input, Values::full_range, unsigned(n_spectra) + round);
+            random_samples(n_spectra, n_chan, n_input, n_bit == 8 ? Values::full_range : Values::four_bit,
+                           unsigned(n_spectra) + round);
         const std::vector<std::int8_t> bytes = laid_out(x, layout);
         keep.push_back(to_device(bytes.data(), bytes.size()));
         stage.add(keep.back().data(), layout, n_spectra, stream.get);
@@ -185,67 +132,46 @@ void check_means(const MeanCase& c) {
   BOOST_TEST(worst <= 100 * 2 * 128 * 128 * 2 * 0.0625 * 6e-8);
 }
 
-struct RawCase {
-  x_stage::RawFormat format;
-  Bits bits;
-  VoltageFormat encoding;
-};
-
-void check_pack(const RawCase& c) {
-  BOOST_TEST_CONTEXT("format " << static_cast<int>(c.format) << " " << c.encoding.encoding << " to "
-                               << static_cast<int>(c.bits) << " bits") {
-    const std::size_t n_time = 150, n_chan = 2, n_ant = 21, n_pol = 2, n_input = n_ant * n_pol;
-    const int low = c.encoding.n_bit == 8 ? -128 : c.encoding.n_bit == 5 ? -16 : -8;
-    Samples x({n_time, n_chan, n_input, 2});
-    std::mt19937 random(12);
-    for (std::int8_t& value : x) value = static_cast<std::int8_t>(low + int(random() % unsigned(-2 * low)));
-    VoltageFormat format = c.encoding;
-    format.conjugated = false;  // the packer conjugates what is there
-    format.n_chan = n_chan, format.n_ant = n_ant, format.n_pol = n_pol;
-    const std::vector<std::uint8_t> raw =
-        encode_voltages(format, n_time,
-                        [&](std::size_t t, std::size_t chan, std::size_t ant, std::size_t pol,
-                            unsigned part) { return x(t, chan, ant * n_pol + pol, part); });
-    // rows of 50 samples, the first of them 10 samples before; antenna 20 misses the second row
-    std::vector<std::uint8_t> valid(4 * n_ant, 1);
-    valid[n_ant + 20] = 0;
-    for (std::size_t t = 40; t < 90; ++t)
+/// Means of float32 samples against the same stage's sums.
+void check_float_means(FloatAlgorithm algorithm) {
+  const std::size_t n_chan = 4, n_ant = 3, n_input = 6, n_spectra = 500, n_pairs = 21;
+  DeviceFloatStage stage({n_chan, n_input, algorithm}, 0);
+  Stream stream;
+  std::mt19937 random(4);
+  std::vector<float2> samples(n_chan * n_spectra * n_input);
+  for (float2& x : samples) x = {float(random() % 1000) / 500 - 1, float(random() % 1000) / 500 - 1};
+  const auto device = to_device(samples.data(), samples.size());
+  Pinned<double> sums(n_chan * n_pairs * 2);
+  stage.add(device.data(), n_spectra * n_input, n_spectra, stream.get);
+  stage.finish_sums(sums.data, stream.get);
+  stage.add(device.data(), n_spectra * n_input, n_spectra, stream.get);
+  x_stage::MeanTask task;
+  task.n_ant = int(n_ant), task.n_pol = 2, task.n_valid = 400, task.full = 500, task.scale = 2;
+  Pinned<std::complex<float>> data(6 * n_chan * 4);
+  Pinned<float> weight(data.size);
+  stage.finish_means(task, {data.data, weight.data}, stream.get);
+  cuda_check(cudaStreamSynchronize(stream.get), "waiting");
+  std::size_t at = 0;
+  for (std::size_t a = 0; a < n_ant; ++a)
+    for (std::size_t b = a; b < n_ant; ++b)
       for (std::size_t chan = 0; chan < n_chan; ++chan)
-        for (std::size_t k = 40; k < 42; ++k) x(t, chan, k, 0) = x(t, chan, k, 1) = 0;
-    if (c.encoding.conjugated)
-      for (std::size_t k = 1; k < x.size(); k += 2)
-        x.data()[k] = static_cast<std::int8_t>(std::min(-int{x.data()[k]}, 127));
-
-    DeviceXStage stage({n_chan, n_input}, 0);
-    Layout layout = stage.layout(n_time);
-    layout.bits = c.bits;
-    const auto device_raw = to_device(raw.data(), raw.size());
-    const auto device_valid = to_device(valid.data(), valid.size());
-    DeviceArray<std::int8_t> packed(layout.bytes());
-    cuda_check(cudaMemset(packed.data(), 0x33, packed.size()), "poisoning");
-    x_stage::PackTask task;
-    task.in = device_raw.data(), task.format = c.format, task.n_time = int(n_time);
-    task.offset_binary = c.encoding.encoding == "OFFSETBINARY";
-    task.conjugate = c.encoding.conjugated;
-    task.valid = device_valid.data(), task.n_pol = int(n_pol);
-    task.samples_per_row = 50, task.first_offset = 10;
-    stage.pack(task, layout, packed.data(), nullptr);
-    Samples padded({192, n_chan, n_input, 2});  // zeros behind the last sample
-    std::copy(x.begin(), x.end(), padded.begin());
-    std::vector<std::int8_t> expected = laid_out(padded, layout);
-    for (int chan = 0; chan < layout.n_chan; ++chan)
-      for (int block = 0; block < layout.n_blocks; ++block)
-        std::fill_n(expected.data() + layout.row(chan, block, layout.n_input),
-                    (layout.n_input_padded - layout.n_input) * layout.row_bytes(), 0);
-    BOOST_TEST(to_host(packed) == expected);
-  }
+        for (std::size_t product = 0; product < 4; ++product, ++at) {
+          const std::size_t p = 2 * a + product / 2, q = 2 * b + product % 2;
+          const std::size_t i = std::min(p, q), j = std::max(p, q), pair = i * n_input - i * (i + 1) / 2 + j;
+          const double* sum = sums.data + (chan * n_pairs + pair) * 2;
+          const double sign = p == q ? 0 : p < q ? 1 : -1;
+          BOOST_TEST(std::abs(std::complex<double>(data.data[at]) -
+                              std::complex<double>(sum[0], sign * sum[1]) * (4.0 / 400)) <= 1e-6);
+          BOOST_TEST(weight.data[at] == 0.8f);
+        }
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(adds_of_any_length_on_a_stream_are_exact) {
   for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma})
-    for (std::size_t n_input : {1, 6, 64, 130}) check_sums(n_input, kernel);
+    for (std::size_t n_input : {1, 6, 64, 130})
+      for (unsigned n_bit : {8u, 4u}) check_sums(n_input, kernel, n_bit);
 }
 
 BOOST_AUTO_TEST_CASE(one_add_may_exceed_int32) {
@@ -276,26 +202,9 @@ BOOST_AUTO_TEST_CASE(means_divide_by_counts_and_gains) {
   check_means({2, 1, 2, 1, 1, true, false});
 }
 
-BOOST_AUTO_TEST_CASE(raw_samples_are_laid_out) {
-  using enum x_stage::RawFormat;
-  for (const bool conjugated : {false, true}) {
-    VoltageFormat format;
-    format.conjugated = conjugated;
-    check_pack({int8, Bits::eight, format});
-    format.encoding = "OFFSETBINARY";
-    check_pack({int8, Bits::eight, format});
-    format.n_bit = 4;
-    check_pack({int4, Bits::eight, format});
-    if (!conjugated) check_pack({int4, Bits::four, format});
-    format.encoding = "TWOSCOMPLEMENT";
-    check_pack({int4, Bits::eight, format});
-    if (!conjugated) check_pack({int4, Bits::four, format});
-    format.n_bit = 5;
-    format.encoding = "PACK5X5";
-    check_pack({pack5x5_little, Bits::eight, format});
-    format.endian = "BIG";
-    check_pack({pack5x5_big, Bits::eight, format});
-  }
+BOOST_AUTO_TEST_CASE(means_of_floats_are_their_sums) {
+  check_float_means(FloatAlgorithm::register_tiles);
+  check_float_means(FloatAlgorithm::group4);
 }
 
 BOOST_AUTO_TEST_CASE(other_shapes_throw) {
