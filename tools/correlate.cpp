@@ -17,7 +17,8 @@ namespace {
 
 struct Item {
   VoltageBlock block;
-  bool last = false;  ///< an empty block behind the stream's end
+  std::shared_ptr<void> pinned;  ///< its memory
+  bool last = false;             ///< an empty block behind the stream's end
   std::vector<FxResult> results;
   std::size_t n_results = 0;  ///< used
 
@@ -65,7 +66,12 @@ void run(Tool& tool, CorrelateOptions& options) {
                     "s of data");
   RealtimeMeter realtime(options.inputs.at(0));
   run_pipeline<Item>(
-      1, [] { return Item(); },
+      1,
+      [&] {
+        Item item;
+        item.pinned = pin_samples(*engine, plan, item.block);
+        return item;
+      },
       [&](Item& item) {
         if (ended) return false;
         item.last = ended = !realtime.time_read([&] { return voltages.read(item.block, plan.gulp_samples); });

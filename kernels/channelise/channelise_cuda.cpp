@@ -129,6 +129,8 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     return window_.append(block, first);
   }
 
+  void settle() override { window_.settle(); }
+
   void end_of_stream() override {
     window_.flush();
     if (scales_) scales_->end_of_stream();

@@ -220,7 +220,8 @@ __device__ __forceinline__ unsigned clip_bytes(unsigned& word) {
 
 template <int kLength, int kTaps, bool kReal>
 __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength, kReal>::kMinBlocks)
-    channelise_fused(Task task, IntegerOutput out, const float2* twiddles, int n_groups, bool aligned) {
+    channelise_fused(Task task, IntegerOutput out, const float2* twiddles, int n_groups, int n_parts,
+                     bool aligned) {
   using S = Shape<kLength, kReal>;
   extern __shared__ __align__(16) unsigned char shared[];
   auto* exchange = reinterpret_cast<float2*>(shared);
@@ -228,14 +229,16 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
   __shared__ int starts[kBlockSpectra][S::kChunks];
 
   const SampleWindow& window = task.samples;
-  const int group = blockIdx.x % n_groups, block = blockIdx.x / n_groups, chan = blockIdx.y;
+  const int group = blockIdx.x / n_parts % n_groups, block = blockIdx.x / n_parts / n_groups,
+            chan = blockIdx.y;
+  const int rounds = kRounds / n_parts, first_round = blockIdx.x % n_parts * rounds;
   const int first_stream = group * S::kStreams, first_spectrum = block * kBlockSpectra;
   const int stream = threadIdx.x / S::kPerStream, j = threadIdx.x % S::kPerStream;
   float2* row = exchange + stream * S::kRow;
   const Grid grid(task);
 
-  for (int i = threadIdx.x; i < kBlockSpectra * S::kChunks; i += S::kThreads) {
-    const int chunk = i % S::kChunks, s = i / S::kChunks;
+  for (int i = threadIdx.x; i < rounds * kRound * S::kChunks; i += S::kThreads) {
+    const int chunk = i % S::kChunks, s = first_round * kRound + i / S::kChunks;
     starts[s][chunk] = start_of_chunk(task, 2 * (first_stream + chunk * kChunk), first_spectrum + s, aligned);
   }
   __syncthreads();
@@ -262,12 +265,12 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
             window, address(chunk_of(item), std::int64_t(start) + (kTaps - 1) * kLength + sample_of(item)));
     }
   };
-  fetch(0);
+  fetch(first_round * kRound);
   auto count_clipped = [&](int input, unsigned n) {
     atomicAdd(out.clipped + std::size_t(chan) * window.n_input + input, static_cast<unsigned long long>(n));
   };
 
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = first_round; round < first_round + rounds; ++round) {
     for (int u = 0; u < kRound; ++u) {
       const int s = round * kRound + u, spectrum = first_spectrum + s;
       if (spectrum >= task.n_spectra) break;
@@ -278,7 +281,7 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
         float sum[2 * kChunk] = {};
         if (start > kApart) {
           if constexpr (kTaps > 1) {
-            const bool slides = s > 0 && starts[s - 1][chunk] == start - kLength;
+            const bool slides = s > first_round * kRound && starts[s - 1][chunk] == start - kLength;
             if (!slides)
 #pragma unroll
               for (int tap = 0; tap < kTaps - 1; ++tap)
@@ -303,7 +306,7 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
         for (int k = 0; k < kChunk; ++k)
           exchange[(chunk * kChunk + k) * S::kRow + place(n)] = make_float2(sum[2 * k], sum[2 * k + 1]);
       }
-      if (s + 1 < kBlockSpectra && spectrum + 1 < task.n_spectra) fetch(s + 1);
+      if (s + 1 < (first_round + rounds) * kRound && spectrum + 1 < task.n_spectra) fetch(s + 1);
       __syncthreads();
       float2 x[kElements];
       transform<kLength>(row, j, twiddles, x);

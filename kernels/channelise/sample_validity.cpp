@@ -11,9 +11,18 @@ void SampleValidity::append_spans(const VoltageBlock& block) {
   std::int64_t offset = static_cast<std::int64_t>(block.first_valid_row_offset);
   std::int64_t from = block.first_sample;
   for (std::size_t row = 0; from < end_; ++row) {
+    const std::int64_t end = std::min(end_, from + length - offset);
+    const std::uint8_t* valid = &block.valid(row, 0);
+    // most streams lack nothing for long
+    if (!spans_.empty() && spans_.back().end == from &&
+        std::equal(valid, valid + n_ant_, spans_.back().valid.begin())) {
+      from = spans_.back().end = end;
+      offset = 0;
+      continue;
+    }
     Span span;
     span.begin = from;
-    span.end = std::min(end_, from + length - offset);
+    span.end = end;
     span.valid.assign(&block.valid(row, 0), &block.valid(row, 0) + n_ant_);
     span.all_valid =
         std::all_of(span.valid.begin(), span.valid.end(), [](std::uint8_t valid) { return valid != 0; });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A sliding window over a voltage stream in device memory. Samples gather in pinned memory; a full gulp is
-// copied to one of two buffers in turn, behind the rest of the one before that is still needed, while kernels
-// work on the other. For host code with CUDA only.
+// A sliding window over a voltage stream in device memory. Gulps go to one of two buffers in turn, behind the
+// rest of the one before that is still needed, while kernels work on the other: straight from the blocks'
+// memory where that is pinned and holds what the device wants, otherwise through pinned memory of the
+// window's own. For host code with CUDA only.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,10 @@ class DeviceSampleWindow {
 
   /// As DeviceSpectrumSource::append.
   std::size_t append(const VoltageBlock& block, std::size_t first);
-  /// Sends what has gathered.
+  /// Makes what has been appended available, less than a gulp or not.
   void flush();
+  /// Waits until the blocks appended so far are no longer read.
+  void settle();
   void release(std::int64_t sample) { released_ = sample; }
 
   std::int64_t begin() const { return begin_; }  ///< first sample on the device
@@ -59,6 +62,8 @@ class DeviceSampleWindow {
   std::size_t gathered_ = 0;  // in the staging memory of the other half
   std::int64_t begin_ = 0, end_ = 0, released_ = 0;
   bool empty_ = true;
+  bool reading_ = false;  // a block's memory
+  Event read_;
   CopyStream copies_;
 };
 

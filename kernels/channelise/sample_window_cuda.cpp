@@ -47,6 +47,14 @@ void copy_packed(const std::int8_t* from, std::size_t n, std::uint8_t* to) {
     to[i] = static_cast<std::uint8_t>((from[2 * i] << 4) | (from[2 * i + 1] & 15));
 }
 
+bool is_pinned(const void* memory) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess)
+    return attributes.type == cudaMemoryTypeHost;
+  cudaGetLastError();  // says the same of other memory
+  return false;
+}
+
 }  // namespace
 
 void DeviceSampleWindow::gather(const VoltageBlock& block, std::size_t first, std::size_t n,
@@ -81,31 +89,48 @@ std::size_t DeviceSampleWindow::append(const VoltageBlock& block, std::size_t fi
       held < block.n_time * plan_.n_chan * plan_.n_input * 2)
     throw std::logic_error("DeviceSampleWindow: a block that does not continue the stream");
   Half& next = halves_[1 - current_];
-  if (gathered_ == 0 && next.busy) next.sent.wait();  // its staging memory is free again
+  if (gathered_ == 0 && next.read) next.used.hold(copies_.get());
   const std::size_t n = std::min(block.n_time - first, plan_.gulp_samples - gathered_);
-  gather(block, first, n, next.staging.get() + gathered_ * row);
+  const bool as_it_is = !plan_.real && plan_.format != SampleFormat::packed_4bit;
+  const auto* from = integer ? reinterpret_cast<const std::uint8_t*>(block.samples_i8.data())
+                             : reinterpret_cast<const std::uint8_t*>(block.samples_f32.data());
+  from += first * row;
+  if (as_it_is && is_pinned(from)) {
+    reading_ = true;
+  } else {
+    if (next.busy) next.sent.wait();  // its staging memory is free again
+    next.busy = false;
+    std::uint8_t* staging = next.staging.get() + gathered_ * row;
+    gather(block, first, n, staging);
+    from = staging;
+  }
+  cuda_check(cudaMemcpyAsync(next.samples.data() + (plan_.rest_samples + gathered_) * row, from, n * row,
+                             cudaMemcpyHostToDevice, copies_.get()),
+             "copying samples");
+  if (reading_) read_.record(copies_.get());
   gathered_ += n;
   if (gathered_ == plan_.gulp_samples) flush();
   return n;
 }
 
+void DeviceSampleWindow::settle() {
+  if (reading_) read_.wait();
+  reading_ = false;
+}
+
 void DeviceSampleWindow::flush() {
   if (gathered_ == 0) return;
   const std::size_t row = plan_.row_bytes();
-  Half &now = halves_[current_], &next = halves_[1 - current_];
+  const Half& now = halves_[current_];
+  Half& next = halves_[1 - current_];
   const std::int64_t keep = std::clamp(released_, begin_, end_);
   const auto rest = static_cast<std::size_t>(end_ - keep);
   if (rest > plan_.rest_samples) throw std::logic_error("DeviceSampleWindow: samples that were not taken");
-  if (next.read) next.used.hold(copies_.get());
-  std::uint8_t* const behind = next.samples.data() + plan_.rest_samples * row;
-  const std::uint8_t* const from =
-      now.samples.data() + (plan_.rest_samples * row + static_cast<std::size_t>(keep - begin_) * row) -
-      rest_now_ * row;
-  cuda_check(cudaMemcpyAsync(behind - rest * row, from, rest * row, cudaMemcpyDeviceToDevice, copies_.get()),
-             "keeping samples");
+  const std::size_t first = plan_.rest_samples - rest_now_ + static_cast<std::size_t>(keep - begin_);
   cuda_check(
-      cudaMemcpyAsync(behind, next.staging.get(), gathered_ * row, cudaMemcpyHostToDevice, copies_.get()),
-      "copying samples");
+      cudaMemcpyAsync(next.samples.data() + (plan_.rest_samples - rest) * row,
+                      now.samples.data() + first * row, rest * row, cudaMemcpyDeviceToDevice, copies_.get()),
+      "keeping samples");
   next.sent.record(copies_.get());
   next.busy = true;
   next.read = false;
@@ -118,7 +143,7 @@ void DeviceSampleWindow::flush() {
 
 f_stage::SampleWindow DeviceSampleWindow::use(cudaStream_t stream) const {
   const Half& half = halves_[current_];
-  if (half.busy) half.sent.hold(stream);
+  if (end_ > begin_) half.sent.hold(stream);
   f_stage::SampleWindow window;
   const std::size_t row = plan_.row_bytes();
   window.data = half.samples.data() + (plan_.rest_samples - rest_now_) * row;

@@ -27,6 +27,8 @@ class DeviceSpectrumSource {
   /// follow each other; the next may come when all of one is taken. Spectra must be taken in between, or no
   /// room appears.
   virtual std::size_t append(const VoltageBlock& block, std::size_t first) = 0;
+  /// Waits until the blocks appended so far are no longer read.
+  virtual void settle() = 0;
   virtual void end_of_stream() = 0;
   /// Spectra up to which those that are on the device, or on their way, reach.
   virtual std::int64_t available() const = 0;

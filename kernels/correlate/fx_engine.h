@@ -21,6 +21,9 @@ struct FxResult {
 class FxEngine {
  public:
   virtual ~FxEngine() = default;
+  /// Prepares memory that blocks will live in, so that append() takes them faster; the handle must be given
+  /// up before the memory. Null where there is nothing to prepare.
+  virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
   /// Takes a block that follows those before it; works on what can be worked on.
   virtual void append(const VoltageBlock& block) = 0;
   /// The last integration may be incomplete.

@@ -29,21 +29,26 @@ std::uint64_t cuda_fx_device_bytes(const CorrelatorPlan& plan, const MeanPlan& m
 #ifdef APSYN_CUDA
 namespace {
 
-/// One integration's sums on the host, in units of the samples.
+/// One integration's sums on the host: of the steps that spectra were requantised to where that is to be
+/// taken out of them, otherwise in units of the samples.
 class HostSums final : public CorrelationSums {
  public:
   HostSums(const std::int64_t* sums, const PairCounts& counts, const std::vector<float>& scales,
-           const CorrelatorPlan& plan)
-      : sums_(sums), counts_(counts), scales_(scales), plan_(plan) {}
+           const CorrelatorPlan& plan, bool of_steps)
+      : sums_(sums), counts_(counts), scales_(scales), plan_(plan), of_steps_(of_steps) {}
 
   std::complex<double> sum(std::size_t channel, std::size_t i, std::size_t j) const override {
     if (i > j) return std::conj(sum(channel, j, i));
     const std::size_t n = plan_.n_input(), n_pair = n * (n + 1) / 2;
     const std::int64_t* at = sums_ + 2 * (channel * n_pair + i * n - i * (i + 1) / 2 + j);
     const std::complex<double> steps(static_cast<double>(at[0]), static_cast<double>(at[1]));
-    if (scales_.empty()) return steps;
+    if (scales_.empty() || of_steps_) return steps;
     const std::size_t row = channel / plan_.n_fine * n;
     return steps / (static_cast<double>(scales_[row + i]) * static_cast<double>(scales_[row + j]));
+  }
+  double steps_per_unit(std::size_t input_chan, std::size_t input) const override {
+    return of_steps_ && !scales_.empty() ? static_cast<double>(scales_[input_chan * plan_.n_input() + input])
+                                         : 1;
   }
   std::int64_t count(std::size_t input_chan, std::size_t ant1, std::size_t ant2) const override {
     return counts_(input_chan, ant1, ant2);
@@ -54,6 +59,7 @@ class HostSums final : public CorrelationSums {
   const PairCounts& counts_;
   const std::vector<float>& scales_;  // [chan][input]
   const CorrelatorPlan& plan_;
+  bool of_steps_;
 };
 
 class CudaFxEngine final : public FxEngine {
@@ -84,12 +90,21 @@ class CudaFxEngine final : public FxEngine {
     }
   }
 
+  std::shared_ptr<void> pin(void* memory, std::size_t bytes) override {
+    if (bytes == 0 || cudaHostRegister(memory, bytes, cudaHostRegisterDefault) != cudaSuccess) {
+      cudaGetLastError();  // copies go through pinned memory instead
+      return nullptr;
+    }
+    return {memory, [](void* pinned) { cudaHostUnregister(pinned); }};
+  }
+
   void append(const VoltageBlock& block) override {
     cuda_check(cudaSetDevice(device_), "choosing the device");
     for (std::size_t first = 0; first < block.n_time;) {
       first += source_->append(block, first);
       advance(false);
     }
+    source_->settle();
   }
 
   void end_of_stream() override {
@@ -275,8 +290,9 @@ class CudaFxEngine final : public FxEngine {
     result.record.index = slot.index;
     result.n_spectra = slot.n_spectra;
     if (host_means_)
-      result.any_data =
-          mean_of(HostSums(slot.sums.get(), *slot.counts, slot.scales, plan_), plan_, mean_, result.record);
+      result.any_data = mean_of(HostSums(slot.sums.get(), *slot.counts, slot.scales, plan_,
+                                         mean_.quantisers.requantiser != nullptr),
+                                plan_, mean_, result.record);
     else
       copy_means(slot, result);
     done_.push_back(std::move(result));

@@ -20,4 +20,17 @@ inline std::unique_ptr<FxEngine> make_engine(const Device& device, const Correla
                              plan.mean, device.index);
 }
 
+/// Gives a block room for a gulp of samples where the engine takes them fastest from.
+inline std::shared_ptr<void> pin_samples(FxEngine& engine, const CorrelatePlan& plan, VoltageBlock& block) {
+  if (!plan.on_gpu) return nullptr;
+  const VoltageHeader& header = plan.header;
+  const std::array<std::size_t, 5> shape{plan.gulp_samples, header.n_chan, header.n_ant, header.n_pol, 2};
+  if (header.n_bit > 8) {
+    block.samples_f32.resize(shape);
+    return engine.pin(block.samples_f32.data(), block.samples_f32.size() * sizeof(float));
+  }
+  block.samples_i8.resize(shape);
+  return engine.pin(block.samples_i8.data(), block.samples_i8.size());
+}
+
 }  // namespace apsyn

@@ -158,7 +158,6 @@ inline void plan_gpu(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   plan.cuda.requantisation = {8, plan.f.requantise.dither};
   plan.cuda.n_spectra = plan.integration.n_spectra;
   plan.cuda.integer = plan.header.n_bit <= 8;
-  plan.cuda.four_bit = plan.header.n_bit <= 4 && plan.header.n_dim == 2;
   const std::uint64_t means = 3 * std::uint64_t{12} * plan.mean.baselines.size() *
                               (plan.header.n_chan * plan.x.n_fine / plan.mean.n_average) * plan.header.n_pol *
                               plan.header.n_pol;

@@ -63,7 +63,7 @@ void run(const Case& c, unsigned n_threads, double bus) {
   f.four_bit = c.four_bit;
   f.n_spectra = std::llround(c.integration_s / c.sample_s / static_cast<double>(f.f.n_sample));
   if (!f.untouched(c.delays)) f.requantisation.n_bit = 8;
-  f.gulp_samples = cuda_gulp_samples(f, 64u << 20);
+  f.gulp_samples = cuda_gulp_samples(f, 128u << 20);
   std::vector<double> tau_s;
   for (std::size_t ant = 0; ant < c.n_ant; ++ant) tau_s.push_back(1e-6 * std::sin(static_cast<double>(ant)));
   StaticDelays delays(tau_s);
@@ -87,6 +87,7 @@ void run(const Case& c, unsigned n_threads, double bus) {
     value =
         static_cast<std::int8_t>(c.four_bit ? static_cast<int>(r % 16) - 8 : static_cast<int>(r % 64) - 32);
   }
+  const auto pinned_block = engine->pin(block.samples_i8.data(), block.samples_i8.size());
   FxResult result;
   const auto append = [&] {
     engine->append(block);
