@@ -50,11 +50,6 @@ std::size_t row_bytes_of(const CudaChannelisePlan& plan) {
 
 constexpr std::size_t kMostSpectra = 65536 - 64;
 
-std::size_t max_spectra_of(const CudaChannelisePlan& plan) {
-  const std::size_t per_gulp = plan.gulp_samples / plan.f.n_sample + 2 * good_spectra_of(plan.f);
-  return std::min(kMostSpectra, (per_gulp + 63) / 64 * 64);
-}
-
 /// Bytes per spectrum of placements, and of masks for every channel that only floats need.
 std::size_t placement_bytes(const CudaChannelisePlan& plan) {
   return plan.f.n_ant * (sizeof(Placement) + (plan.integer ? 0 : plan.f.n_chan));
@@ -62,20 +57,25 @@ std::size_t placement_bytes(const CudaChannelisePlan& plan) {
 
 }  // namespace
 
+std::size_t cuda_max_spectra(const CudaChannelisePlan& plan) {
+  const std::size_t per_gulp = plan.gulp_samples / plan.f.n_sample + 2 * good_spectra_of(plan.f);
+  return std::min(kMostSpectra, (per_gulp + 63) / 64 * 64);
+}
+
 std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes) {
   const std::size_t least = good_spectra_of(plan.f) * plan.f.n_sample;
   return std::max<std::size_t>(least, static_cast<std::size_t>(bytes / row_bytes_of(plan)));
 }
 
 std::uint64_t cuda_channeliser_host_bytes(const CudaChannelisePlan& plan) {
-  return 2 * plan.gulp_samples * row_bytes_of(plan) + 2 * max_spectra_of(plan) * placement_bytes(plan) +
+  return 2 * plan.gulp_samples * row_bytes_of(plan) + 2 * cuda_max_spectra(plan) * placement_bytes(plan) +
          InputScales::bytes(plan.f);
 }
 
 std::uint64_t cuda_channeliser_device_bytes(const CudaChannelisePlan& plan) {
-  constexpr std::int64_t kShift = 4096;
-  return 2 * (plan.gulp_samples + rest_samples_of(plan, kShift)) * row_bytes_of(plan) +
-         2 * max_spectra_of(plan) * placement_bytes(plan) + kStepBytes;
+  return 2 * (plan.gulp_samples + rest_samples_of(plan, static_cast<std::int64_t>(plan.f.n_span()))) *
+             row_bytes_of(plan) +
+         2 * cuda_max_spectra(plan) * placement_bytes(plan) + kStepBytes;
 }
 
 #ifdef APSYN_CUDA
@@ -95,7 +95,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
         f_(plan_.f),
         placement_(f_, delays),
         validity_(f_.n_chan, f_.n_ant),
-        max_spectra_(max_spectra_of(plan)),
+        max_spectra_(cuda_max_spectra(plan)),
         window_(window_plan()) {
     if (plan_.requantisation.n_bit != 0 && plan_.requantisation.n_bit != 8)
       throw UsageError("--requantise {}: spectra on a GPU are made of 8 bits or none",

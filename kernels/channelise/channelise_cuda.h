@@ -35,7 +35,10 @@ struct CudaChannelisePlan {
 
 /// Gulps of about `bytes`, and large enough for whole launches.
 std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes);
+/// The most spectra that are made at once.
+std::size_t cuda_max_spectra(const CudaChannelisePlan& plan);
 std::uint64_t cuda_channeliser_host_bytes(const CudaChannelisePlan& plan);
+/// For delays that reach no further than a spectrum.
 std::uint64_t cuda_channeliser_device_bytes(const CudaChannelisePlan& plan);
 
 /// `delays` may be null; it must outlive the source. DeviceError in a build without CUDA or without the

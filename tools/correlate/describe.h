@@ -2,6 +2,7 @@
 // The plan in words, for --dry-run and -v.
 #pragma once
 
+#include "kernels/correlate/fx_engine.h"
 #include "tools/correlate/plan.h"
 
 namespace apsyn {
@@ -53,6 +54,13 @@ inline std::vector<std::string> describe(const CorrelatePlan& plan) {
   lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
                               format_bytes(static_cast<double>(plan.memory_bytes)), plan.gulp_samples,
                               plan.integration.block_spectra, plan.integration.batch_chan * plan.f.n_fine));
+  if (plan.on_gpu) {
+    const std::size_t n_spectra = cuda_max_spectra(plan.cuda);
+    const std::uint64_t bytes =
+        cuda_channeliser_device_bytes(plan.cuda) + cuda_fx_device_bytes(plan.x, plan.mean, n_spectra);
+    lines.push_back(fmt::format("on the GPU: {}, {} samples and up to {} spectra at a time",
+                                format_bytes(static_cast<double>(bytes)), plan.cuda.gulp_samples, n_spectra));
+  }
   return lines;
 }
 
