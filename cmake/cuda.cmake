@@ -29,6 +29,9 @@ function(apsyn_add_cuda_sources)
   target_sources(apsyn_kernels PRIVATE ${kernel_cuda})
   target_compile_definitions(apsyn_core PUBLIC APSYN_CUDA=1)
   target_compile_options(apsyn_kernels PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-warn-spills>)
+  # Cutting into subgrids gives the host's borders to the last bit.
+  set_source_files_properties(kernels/idg/device_cut.cu kernels/idg/device_join.cu
+                              PROPERTIES COMPILE_OPTIONS --fmad=false)
   target_link_libraries(apsyn_core PUBLIC CUDA::cudart_static)
   target_link_libraries(apsyn_kernels PRIVATE CUDA::cufft)
 endfunction()

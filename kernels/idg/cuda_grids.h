@@ -4,9 +4,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
-#include "kernels/idg/cuda_block.h"
 #include "kernels/idg/cuda_sums.h"
+#include "kernels/idg/device_tasks.cuh"
 #include "kernels/idg/idg.h"
 
 namespace apsyn::idg_cuda {
@@ -15,9 +16,8 @@ namespace apsyn::idg_cuda {
 template <class T>
 struct SubgridRange {
   const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed, FFT order
-  const TaskList& list;
+  const DeviceTasks& tasks;
   const RangeWork& work;
-  const DeviceBlock& on_device;
 };
 
 template <class T>
@@ -26,8 +26,9 @@ class CudaGrids {
   virtual ~CudaGrids() = default;
   /// Empty grids for these layers.
   virtual void begin_pass(const LayerRange& layers) = 0;
-  /// Appends to `overlaps` what the device must be told of where a range's subgrids go.
-  virtual void place(const TaskList& list, const TaskRange& range, Overlaps& overlaps) = 0;
+  /// Where the subgrids of a block's ranges go.
+  virtual void place(TaskLister& lister, const ListPlan& plan, std::vector<RangeWork>& ranges,
+                     DeviceTasks& tasks) = 0;
   /// Ranges in the order of the tasks. Work given to the stream afterwards may change the subgrids.
   virtual void add(const SubgridRange<T>& range) = 0;
   /// Transforms the pass's layers and adds them to the images.

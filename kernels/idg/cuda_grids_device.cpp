@@ -36,20 +36,22 @@ class DeviceGrids final : public CudaGrids<T> {
     cuda_check(cudaMemsetAsync(grids_.reserve(size), 0, size * sizeof(ComplexOf<T>), stream_),
                "clearing the grids");
     layer_used_.assign(layers.n, false);
-    placer_ = std::make_unique<TilePlacer>(plan_, n_outputs_, layers_);
   }
 
-  void place(const TaskList& list, const TaskRange& range, Overlaps& overlaps) override {
-    placer_->place(list, range, overlaps, layer_used_);
+  void place(TaskLister& lister, const ListPlan& plan, std::vector<RangeWork>& ranges,
+             DeviceTasks& tasks) override {
+    lister.place(plan, ranges, tasks);
   }
 
   void add(const SubgridRange<T>& range) override {
+    for (std::size_t layer = 0; layer < layers_.n; ++layer)
+      if (range.tasks.layer_used[layer]) layer_used_[layer] = true;
     AddTask<T> add{};
     add.subgrids = range.subgrids;
     add.uv_phase = uv_phase_.data();
-    add.placements = range.on_device.placements.data() + range.work.tasks.first;
-    add.entries = range.on_device.entries.data();
-    add.tiles = range.on_device.tiles.data() + range.work.first_tile;
+    add.placements = range.tasks.placements.data() + range.work.first;
+    add.entries = range.tasks.entries.data();
+    add.tiles = range.tasks.tiles.data() + range.work.first_tile;
     add.n_tiles = int(range.work.n_tiles);
     add.n_planes = int(n_planes_);
     add.n_outputs = int(n_outputs_);
@@ -98,7 +100,6 @@ class DeviceGrids final : public CudaGrids<T> {
   cudaStream_t stream_;
   LayerRange layers_;
   std::vector<bool> layer_used_;
-  std::unique_ptr<TilePlacer> placer_;
   DeviceArray<ComplexOf<T>> uv_phase_;
   GridArray<ComplexOf<T>> grids_;  ///< [layer][plane], grid_tiles.cuh
   DeviceArray<double> images_;     ///< [plane][y][x]

@@ -37,19 +37,21 @@ class HybridGrids final : public CudaGrids<T> {
     grids_.begin_pass(layers);
   }
 
-  void place(const TaskList&, const TaskRange&, Overlaps&) override {}
+  void place(TaskLister& lister, const ListPlan&, std::vector<RangeWork>&, DeviceTasks& tasks) override {
+    tasks.places = lister.places(tasks);
+  }
 
   void add(const SubgridRange<T>& range) override {
     // Its last contents have been added: those of the range before the pending one.
-    const std::size_t slot = pending_.slot ^ 1, n = range.work.tasks.n;
+    const std::size_t slot = pending_.slot ^ 1, n = range.work.n;
     ComplexOf<T>* ordered = ordered_[slot].reserve(n * task_cells());
     launch_reorder<T>({range.subgrids, uv_phase_.data(), n * n_planes_ * n_outputs_, int(side_), ordered},
                       stream_);
     ready_[slot].record(stream_);
     Pending next{slot, {}};
-    for (std::size_t i = range.work.tasks.first; i < range.work.tasks.first + n; ++i) {
-      const Placement& start = range.list.placements[i];
-      next.places.push_back({range.list.layer[i], std::size_t(start.start_v), std::size_t(start.start_u)});
+    for (std::size_t i = range.work.first; i < range.work.first + n; ++i) {
+      const TaskPlace& place = range.tasks.places[i];
+      next.places.push_back({place.layer, place.start_v, place.start_u});
     }
     add_pending();
     pending_ = std::move(next);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 
 #include "kernels/idg/degrid_kernels.cuh"
 #include "kernels/idg/idg.h"
@@ -21,9 +20,8 @@ class CudaModel {
   /// Transforms these layers, in float64 whatever the grids' precision: the division by the taper would
   /// magnify rounding. Returns the seconds that it took.
   virtual double begin_pass(const Geometry& geometry, const LayerRange& layers) = 0;
-  /// What launch_cut() does, in the null stream; `tasks` are those of `cut` on the host, cut.grids is not
-  /// looked at.
-  virtual void cut(CutTask<T> cut, std::span<const Task> tasks) = 0;
+  /// What launch_cut() does, in the null stream; cut.grids is not looked at.
+  virtual void cut(CutTask<T> cut) = 0;
 };
 
 /// In setup.grid_memory, on the current device.

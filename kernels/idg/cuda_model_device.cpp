@@ -54,7 +54,7 @@ class DeviceModel final : public CudaModel<T> {
     return end.seconds_since(begin);
   }
 
-  void cut(CutTask<T> cut, std::span<const Task>) override {
+  void cut(CutTask<T> cut) override {
     cut.grids = grids_.data();
     launch_cut(cut, nullptr);
   }

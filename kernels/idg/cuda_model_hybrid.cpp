@@ -7,6 +7,7 @@
 #include <chrono>
 #include <complex>
 #include <stdexcept>
+#include <vector>
 
 #include "kernels/common/device_transfer.h"
 #include "kernels/idg/cuda_model.h"
@@ -44,7 +45,12 @@ class HybridModel final : public CudaModel<T> {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
-  void cut(CutTask<T> cut, std::span<const Task> tasks) override {
+  void cut(CutTask<T> cut) override {
+    std::vector<Task> tasks(static_cast<std::size_t>(cut.n_tasks));
+    cuda_check(cudaMemcpyAsync(tasks.data(), cut.tasks, tasks.size() * sizeof(Task), cudaMemcpyDeviceToHost,
+                               copies_.get()),
+               "reading where subgrids lie");
+    cuda_check(cudaStreamSynchronize(copies_.get()), "reading where subgrids lie");
     const Geometry& g = cut.geometry;
     const std::size_t task_subgrids = std::size_t(g.n_image_planes) * g.n_outputs * g.side * g.side;
     for (std::size_t first = 0; first < tasks.size(); first += piece_tasks_, next_ = (next_ + 1) % kBuffers) {

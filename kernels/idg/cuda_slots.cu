@@ -13,7 +13,7 @@ __device__ __forceinline__ void for_each_visibility(const OrderTask& task, const
   const double bins_per_lambda = own.half_w_lambda > 0 ? own.n_bins / (2 * own.half_w_lambda) : 0.0;
   const double least_w = own.w_lambda - own.half_w_lambda;
   for (std::uint32_t i = threadIdx.x; i < own.n_runs; i += kOrderThreads) {
-    const Run run = task.runs[own.first_run + i];
+    const VisibilityRun run = task.runs[own.first_run + i];
     const double w_m = fabs(task.block.uvw_m[3 * std::size_t(run.row) + 2]);
     for (std::uint32_t chan = run.first_channel; chan < run.first_channel + run.n_channels; ++chan) {
       const int bin = static_cast<int>((w_m * task.block.wavenumber[chan] - least_w) * bins_per_lambda);

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "kernels/idg/cuda_complex.cuh"
+#include "kernels/idg/sub_table.h"
 
 namespace apsyn::idg_cuda {
 
@@ -22,23 +23,18 @@ struct SlotTask {
   double w_lambda, half_w_lambda;       ///< |w - w_lambda| <= half_w_lambda
   double w_unit_lambda;                 ///< |w - bin's middle| at most: what Slots::t counts in
   double layer_w_lambda;                ///< of the layer whose grid the subgrid is added to
-  std::uint32_t first_run, n_runs;      ///< in Runs
+  std::uint32_t first_run, n_runs;      ///< in the runs
   std::uint32_t first_slot, n_slots;    ///< room: slots_of()
   std::uint32_t first_chunk, n_chunks;  ///< room: chunks_of()
   std::uint32_t n_bins;
 };
 /// Room that a task's visibilities need at most.
-constexpr std::uint32_t slots_of(std::uint32_t n_visibilities, std::uint32_t n_bins) {
+__host__ __device__ constexpr std::uint32_t slots_of(std::uint32_t n_visibilities, std::uint32_t n_bins) {
   return (n_visibilities + n_bins * (kSlotGroup - 1)) / kSlotGroup * kSlotGroup;
 }
-constexpr std::uint32_t chunks_of(std::uint32_t n_slots, std::uint32_t n_bins) {
+__host__ __device__ constexpr std::uint32_t chunks_of(std::uint32_t n_slots, std::uint32_t n_bins) {
   return n_bins + n_slots / kChunkSlots + 1;
 }
-
-/// VisibilityRun of partition.h.
-struct Run {
-  std::uint32_t row, first_channel, n_channels;
-};
 
 struct Chunk {
   std::uint32_t task, first_slot;
@@ -58,7 +54,7 @@ struct BlockArrays {
 
 struct OrderTask {
   const SlotTask* tasks;
-  const Run* runs;
+  const VisibilityRun* runs;
   BlockArrays block;
   int n_tasks;
   std::uint32_t* cell;     ///< [slot] row * n_chan + chan, or kEmptySlot

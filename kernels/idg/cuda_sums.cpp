@@ -40,57 +40,54 @@ std::size_t TaskSums<T>::most_slots(std::size_t way, std::size_t bytes) const {
 }
 
 template <class T>
-void TaskSums<T>::prepare(const SlotTask* tasks, const Run* runs, const BlockArrays& block,
-                          const TaskList& list, cudaStream_t stream) {
-  std::uint32_t* cell = cell_.reserve(list.n_slots);
-  Chunk* chunks = chunks_.reserve(list.n_chunks);
-  std::uint32_t* largest = largest_.reserve(list.tasks.size());
-  slots_ = {du_.reserve(list.n_slots), dv_.reserve(list.n_slots), t_.reserve(list.n_slots),
-            value_.reserve(std::size_t(list.n_slots) * n_planes_)};
+void TaskSums<T>::prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const BlockArrays& block,
+                          cudaStream_t stream) {
+  std::uint32_t* cell = cell_.reserve(tasks.n_slots);
+  Chunk* chunks = chunks_.reserve(tasks.n_chunks);
+  std::uint32_t* largest = largest_.reserve(tasks.n_tasks);
+  slots_ = {du_.reserve(tasks.n_slots), dv_.reserve(tasks.n_slots), t_.reserve(tasks.n_slots),
+            value_.reserve(std::size_t(tasks.n_slots) * n_planes_)};
   const double cell_rad = plan_.image.cell_rad;
-  launch_order({tasks, runs, block, static_cast<int>(list.tasks.size()), cell, chunks, largest}, stream);
-  launch_prepare_slots<T>({tasks, chunks, cell, block, static_cast<int>(list.n_chunks), n_planes_, side_,
-                           static_cast<double>(plan_.n_u) * cell_rad,
+  launch_order({tasks.tasks.data(), runs, block, static_cast<int>(tasks.n_tasks), cell, chunks, largest},
+               stream);
+  launch_prepare_slots<T>({tasks.tasks.data(), chunks, cell, block, static_cast<int>(tasks.n_chunks),
+                           n_planes_, side_, static_cast<double>(plan_.n_u) * cell_rad,
                            static_cast<double>(plan_.n_v) * cell_rad, plan_.n_middle, slots_, largest},
                           stream);
 }
 
 template <class T>
-FoldedShape TaskSums<T>::sum(const SlotTask* tasks, const std::uint32_t* selected, const TaskList& list,
-                             const RangeWork& work, cudaStream_t stream) {
-  if (ways_.tensor) return sum_on_tensor_cores(tasks, selected, work, stream);
+FoldedShape TaskSums<T>::sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream) {
+  if (ways_.tensor) return sum_on_tensor_cores(tasks, work, stream);
   const Way& way = ways_.ways[work.way];
-  const SlotTask &first = list.tasks[work.tasks.first],
-                 &last = list.tasks[work.tasks.first + work.tasks.n - 1];
-  const std::size_t n_slots = last.first_slot + last.n_slots - first.first_slot;
   const int n_terms = static_cast<int>(way.n_terms), n_rows = rows_padded(n_terms, n_planes_, side_);
-  const Factors<T> factors{terms_.reserve(n_slots * way.n_terms * n_planes_),
-                           phasors_u_.reserve(n_slots * side_),
-                           phasors_v_.reserve(n_slots * 2 * padded_half(side_))};
+  const Factors<T> factors{terms_.reserve(work.n_slots * way.n_terms * n_planes_),
+                           phasors_u_.reserve(work.n_slots * side_),
+                           phasors_v_.reserve(work.n_slots * 2 * padded_half(side_))};
   const WTerms w{n_terms, ways_.w_kernel, plan_.half_w_lambda, plan_.kernel_beta, plan_.layer_step_lambda};
-  launch_factors<T>({slots_, w, first.first_slot, n_slots, n_planes_, side_, factors}, stream);
-  launch_product<T>({factors, tasks, static_cast<int>(work.tasks.n), n_terms, n_planes_, side_, n_rows,
-                     first.first_slot, sums_.data()},
+  launch_factors<T>({slots_, w, work.first_slot, work.n_slots, n_planes_, side_, factors}, stream);
+  launch_product<T>({factors, tasks.tasks.data() + work.first, static_cast<int>(work.n), n_terms, n_planes_,
+                     side_, n_rows, work.first_slot, sums_.data()},
                     stream);
   return {n_terms, n_planes_, padded_half(side_), side_, side_ / 2, std::size_t(n_rows) * side_};
 }
 
 template <>
-FoldedShape TaskSums<float>::sum_on_tensor_cores(const SlotTask* tasks, const std::uint32_t* selected,
-                                                 const RangeWork& work, cudaStream_t stream) {
+FoldedShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work,
+                                                 cudaStream_t stream) {
   const int half = tensor_half(side_);
   for (std::size_t way = 0; way < 2; ++way)
     launch_tensor_grid(
-        {tasks, selected + work.first_selected[way], chunks_.data(), largest_.data(), slots_,
-         static_cast<int>(work.n_selected[way]), n_planes_, side_, tensor_coefficient_[way].data(),
+        {tasks.tasks.data() + work.first, tasks.selected.data() + work.first_selected[way], chunks_.data(),
+         largest_.data(), slots_, static_cast<int>(work.n_selected[way]), n_planes_, side_,
+         tensor_coefficient_[way].data(),
          static_cast<float>(2 * std::numbers::pi * ways_.ways[way].w_unit_lambda), sums_.data()},
         way == 0 ? TensorTerms::three : TensorTerms::four, n_sm_, stream);
   return {1, n_planes_, half, 2 * half, half, std::size_t(n_planes_) * 8 * half * half};
 }
 
 template <>
-FoldedShape TaskSums<double>::sum_on_tensor_cores(const SlotTask*, const std::uint32_t*, const RangeWork&,
-                                                  cudaStream_t) {
+FoldedShape TaskSums<double>::sum_on_tensor_cores(const DeviceTasks&, const RangeWork&, cudaStream_t) {
   return {};  // make_ways() chooses tensor cores in single precision alone
 }
 

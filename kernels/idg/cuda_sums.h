@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "kernels/idg/cuda_tasks.h"
-#include "kernels/idg/cuda_upload.cuh"
 #include "kernels/idg/image_cuda.cuh"
 
 namespace apsyn::idg_cuda {
@@ -20,14 +19,6 @@ void to_device(DeviceArray<T>& array, const std::vector<From>& host) {
   cuda_check(cudaMemcpy(array.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
              "copying to the device");
 }
-
-/// A range of tasks and where its lists stand.
-struct RangeWork {
-  TaskRange tasks;
-  std::size_t first_tile = 0, n_tiles = 0;
-  std::array<std::size_t, 2> first_selected{}, n_selected{};  ///< [way] for the tensor cores
-  std::size_t way = 0;                                        ///< of all of them else
-};
 
 template <class T>
 class TaskSums {
@@ -46,21 +37,19 @@ class TaskSums {
   std::size_t most_slots(std::size_t way, std::size_t bytes) const;
 
   /// All of a block's visibilities into slots.
-  void prepare(const SlotTask* tasks, const Run* runs, const BlockArrays& block, const TaskList& list,
+  void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const BlockArrays& block,
                cudaStream_t stream);
   /// A range's visibilities into sums().
-  FoldedShape sum(const SlotTask* tasks, const std::uint32_t* selected, const TaskList& list,
-                  const RangeWork& work, cudaStream_t stream);
+  FoldedShape sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 
  private:
-  FoldedShape sum_on_tensor_cores(const SlotTask* tasks, const std::uint32_t* selected, const RangeWork& work,
-                                  cudaStream_t stream);
+  FoldedShape sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 
   IdgPlan plan_;
   Ways ways_;
   int n_sm_ = 0, side_ = 0, n_planes_ = 0;
   std::size_t task_values_ = 0;
-  std::array<DeviceArray<double>, 5> coefficient_;  ///< [way]
+  std::array<DeviceArray<double>, kMostWays> coefficient_;  ///< [way]
   std::array<DeviceArray<float4>, 2> tensor_coefficient_;
   Upload<std::uint32_t> cell_, largest_;
   Upload<Chunk> chunks_;

@@ -9,29 +9,28 @@
 
 namespace apsyn::idg_cuda {
 
-Uploader::Uploader(unsigned n_threads) : n_threads_(n_threads) {
-  for (auto& buffer : buffers_) buffer = pinned<std::byte>(kBufferBytes);
+Uploader::Uploader(unsigned n_threads)
+    : n_threads_(n_threads), buffer_(pinned<std::byte>(kPieceBytes * kPieces)) {
+  cuda_check(cudaGetDevice(&device_), "asking for the device");
 }
 
 void Uploader::copy(void* device, const void* host, std::size_t bytes) {
-  constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t n = std::min(kBufferBytes, bytes - done);
-    std::byte* buffer = buffers_[next_].get();
-    const std::byte* source = static_cast<const std::byte*>(host) + done;
-    sent_[next_].wait();
-    const std::size_t n_pieces = (n + piece_bytes - 1) / piece_bytes;
-    parallel_for(n_pieces < 4 ? 1 : n_threads_, n_pieces, [&](std::size_t i, unsigned) {
-      const std::size_t at = i * piece_bytes;
-      std::memcpy(buffer + at, source + at, std::min(piece_bytes, n - at));
-    });
-    cuda_check(cudaMemcpyAsync(static_cast<std::byte*>(device) + done, buffer, n, cudaMemcpyHostToDevice,
+  const std::size_t n_pieces = (bytes + kPieceBytes - 1) / kPieceBytes, first = next_;
+  parallel_for(n_pieces < 4 ? 1 : n_threads_, n_pieces, [&](std::size_t i, unsigned) {
+    cuda_check(cudaSetDevice(device_), "choosing the device");
+    const std::size_t index = (first + i) % kPieces, at = i * kPieceBytes,
+                      n = std::min(kPieceBytes, bytes - at);
+    Piece& piece = pieces_[index];
+    std::byte* buffer = buffer_.get() + index * kPieceBytes;
+    std::lock_guard lock(piece.filling);
+    piece.sent.wait();
+    std::memcpy(buffer, static_cast<const std::byte*>(host) + at, n);
+    cuda_check(cudaMemcpyAsync(static_cast<std::byte*>(device) + at, buffer, n, cudaMemcpyHostToDevice,
                                stream_.get()),
                "copying to the device");
-    sent_[next_].record(stream_.get());
-    next_ = (next_ + 1) % kBuffers;
-    done += n;
-  }
+    piece.sent.record(stream_.get());
+  });
+  next_ = (first + n_pieces) % kPieces;
 }
 
 void Uploader::hold(cudaStream_t stream) {

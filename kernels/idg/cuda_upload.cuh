@@ -5,34 +5,38 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "kernels/common/device_transfer.h"
 
 namespace apsyn::idg_cuda {
 
-/// Copies by way of a ring of pinned buffers, filled by all threads while the one before travels.
+/// Copies by way of a ring of pinned pieces: every thread fills one and sends it.
 class Uploader {
  public:
+  /// For the current device.
   explicit Uploader(unsigned n_threads);
   void copy(void* device, const void* host, std::size_t bytes);
   template <class T>
   void copy(Upload<T>& to, const void* host, std::size_t size) {
     if (size > 0) copy(to.reserve(size), host, size * sizeof(T));
   }
-  template <class T>
-  void copy(Upload<T>& to, const std::vector<T>& host) {
-    copy(to, host.data(), host.size());
-  }
   /// Work given to the stream from now on sees everything that was copied.
   void hold(cudaStream_t stream);
 
  private:
-  static constexpr std::size_t kBufferBytes = std::size_t{32} << 20, kBuffers = 3;
+  /// Large enough that the calls to the driver count little.
+  static constexpr std::size_t kPieceBytes = std::size_t{2} << 20, kPieces = 32;
+  struct Piece {
+    std::mutex filling;
+    Event sent;
+  };
   unsigned n_threads_;
+  int device_ = 0;
   CopyStream stream_;
-  std::array<std::unique_ptr<std::byte[], FreePinned>, kBuffers> buffers_;
-  std::array<Event, kBuffers> sent_;
+  std::unique_ptr<std::byte[], FreePinned> buffer_;
+  std::array<Piece, kPieces> pieces_;
   Event all_;
   std::size_t next_ = 0;
 };

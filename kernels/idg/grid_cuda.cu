@@ -6,47 +6,79 @@
 namespace apsyn::idg_cuda {
 namespace {
 
-/// A block owns 32 x 32 cells of one layer and plane, a thread four rows of one column.
+constexpr int kAddThreads = 256, kRowsEach = kGridTile * kGridTile / kAddThreads;
+/// Entries of a tile that a block looks up at once.
+constexpr int kEntriesAtOnce = 64;
+constexpr int kMostSide = 512;
+
+/// A block owns 32 x 32 cells of one layer and plane, a thread four rows of one column. While it adds one
+/// subgrid's cells, those of the next are on their way.
 template <class T>
-__global__ void __launch_bounds__(256, 4) add(AddTask<T> task) {
+__global__ void __launch_bounds__(kAddThreads, sizeof(T) == 4 ? 4 : 2) add(AddTask<T> task) {
+  __shared__ ComplexOf<T> phase[kMostSide];
+  __shared__ Placement starts[kEntriesAtOnce];
+  __shared__ std::uint32_t which[kEntriesAtOnce];  // subgrid
   const GridTile tile = task.tiles[blockIdx.x];
   const int plane = blockIdx.y, side = task.side, half = side / 2;
-  const int u = tile.u + threadIdx.x % kGridTile, first_v = tile.v + threadIdx.x / kGridTile * 4;
-  if (u >= task.n_u) return;
-  // Rows beyond the grid's last fill up the tile: what they get is never looked at.
+  const int u = tile.u + threadIdx.x % kGridTile, first_v = tile.v + threadIdx.x / kGridTile * kRowsEach;
+  // Cells beyond the grid's last fill up the tile: what they get is never looked at.
   ComplexOf<T>* grid = task.grids +
                        (std::size_t(tile.layer) * task.n_planes + plane) * tiled_cells(task.n_u, task.n_v) +
                        tiled_cell(task.n_u, first_v, u);
-  ComplexOf<T> sum[4];
+  ComplexOf<T> sum[kRowsEach];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) sum[i] = grid[i * kGridTile];
-  for (std::uint32_t e = 0; e < tile.n_entries; ++e) {
-    const std::uint32_t entry = task.entries[tile.first_entry + e];
-    const std::uint32_t own = entry / task.n_outputs, output = entry % task.n_outputs;
-    const Placement start = task.placements[own];
-    int su = u - start.start_u;
-    if (su < 0) su += task.n_u;
-    if (su >= side) continue;
-    const ComplexOf<T>* subgrid =
-        task.subgrids +
-        ((std::size_t(own) * task.n_planes + plane) * task.n_outputs + output) * std::size_t(side) * side;
-    const ComplexOf<T> phase_u = task.uv_phase[su];
-    const int column = su < half ? su + half : su - half;  // FFT order
+  for (int i = 0; i < kRowsEach; ++i) sum[i] = grid[i * kGridTile];
+  for (int i = threadIdx.x; i < side; i += kAddThreads) phase[i] = task.uv_phase[i];
+
+  auto cell_u = [&](int e) {
+    const int su = u - starts[e].start_u;
+    return su < 0 ? su + task.n_u : su;
+  };
+  auto cell_v = [&](int e, int i) {
+    const int sv = first_v + i - starts[e].start_v;
+    return sv < 0 ? sv + task.n_v : sv;
+  };
+  auto load = [&](int e, ComplexOf<T>* cells) {
+    const int su = cell_u(e);
+    const ComplexOf<T>* column = task.subgrids + std::size_t(which[e]) * side * side +
+                                 (su < half ? su + half : su - half);  // FFT order
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      int sv = first_v + i - start.start_v;
-      if (sv < 0) sv += task.n_v;
-      if (sv >= side) continue;
-      const ComplexOf<T> phase_v = task.uv_phase[sv];
-      const T pr = phase_v.x * phase_u.x - phase_v.y * phase_u.y;
-      const T pi = phase_v.x * phase_u.y + phase_v.y * phase_u.x;
-      const ComplexOf<T> cell = subgrid[(sv < half ? sv + half : sv - half) * side + column];
-      sum[i].x += cell.x * pr - cell.y * pi;
-      sum[i].y += cell.x * pi + cell.y * pr;
+    for (int i = 0; i < kRowsEach; ++i) {
+      const int sv = cell_v(e, i);
+      if (su < side && sv < side) cells[i] = column[(sv < half ? sv + half : sv - half) * side];
+    }
+  };
+  for (std::uint32_t first = 0; first < tile.n_entries; first += kEntriesAtOnce) {
+    const int n = static_cast<int>(min(tile.n_entries - first, std::uint32_t(kEntriesAtOnce)));
+    __syncthreads();
+    if (threadIdx.x < n) {
+      const std::uint32_t entry = task.entries[tile.first_entry + first + threadIdx.x],
+                          own = entry / task.n_outputs;
+      starts[threadIdx.x] = task.placements[own];
+      which[threadIdx.x] = (own * task.n_planes + plane) * task.n_outputs + entry % task.n_outputs;
+    }
+    __syncthreads();
+    ComplexOf<T> cells[kRowsEach]{}, next[kRowsEach]{};
+    load(0, next);
+    for (int e = 0; e < n; ++e) {
+#pragma unroll
+      for (int i = 0; i < kRowsEach; ++i) cells[i] = next[i];
+      if (e + 1 < n) load(e + 1, next);
+      const int su = cell_u(e);
+      if (su >= side) continue;
+#pragma unroll
+      for (int i = 0; i < kRowsEach; ++i) {
+        const int sv = cell_v(e, i);
+        if (sv >= side) continue;
+        const T pr = phase[sv].x * phase[su].x - phase[sv].y * phase[su].y;
+        const T pi = phase[sv].x * phase[su].y + phase[sv].y * phase[su].x;
+        sum[i].x += cells[i].x * pr - cells[i].y * pi;
+        sum[i].y += cells[i].x * pi + cells[i].y * pr;
+      }
     }
   }
 #pragma unroll
-  for (int i = 0; i < 4; ++i) grid[i * kGridTile] = sum[i];
+  for (int i = 0; i < kRowsEach; ++i) grid[i * kGridTile] = sum[i];
 }
 
 /// A block owns a subgrid.
@@ -99,7 +131,7 @@ __global__ void screen(ScreenTask task) {
 
 template <class T>
 void launch_add(const AddTask<T>& task, cudaStream_t stream) {
-  add<<<dim3(task.n_tiles, task.n_planes), 256, 0, stream>>>(task);
+  add<<<dim3(task.n_tiles, task.n_planes), kAddThreads, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the adder");
 }
 

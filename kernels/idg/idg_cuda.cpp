@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA gridder: the host cuts blocks into tasks (partition.h), the device makes their subgrids, range by
-// range of tasks, and hands them to the grids (cuda_grids.h). Blocks alternate between two sets of arrays, so
+// The CUDA gridder: the device cuts blocks into tasks (device_cut.cuh), makes their subgrids, range by range
+// of tasks, and hands them to the grids (cuda_grids.h). Blocks alternate between two sets of arrays, so
 // that one travels while the device sums the other.
 #include "kernels/idg/idg_cuda.h"
 
@@ -9,12 +9,12 @@
 #ifdef APSYN_CUDA
 #include <algorithm>
 #include <array>
+#include <future>
 #include <map>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "kernels/common/cuda_fft.h"
 #include "kernels/common/device_array.h"
 #include "kernels/idg/cuda_block.h"
 #include "kernels/idg/cuda_grids.h"
@@ -23,6 +23,8 @@
 #include "kernels/idg/cuda_tasks.h"
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/partition.h"
+#include "kernels/idg/sub_tables.h"
+#include "kernels/idg/subgrid_fft.h"
 #endif
 
 namespace apsyn {
@@ -33,9 +35,6 @@ namespace {
 using namespace idg_cuda;
 
 template <class T>
-constexpr cufftType kTransform = sizeof(T) == 4 ? CUFFT_C2C : CUFFT_Z2Z;
-
-template <class T>
 class CudaGridder final : public Gridder {
  public:
   CudaGridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup)
@@ -43,6 +42,8 @@ class CudaGridder final : public Gridder {
         plan_(plan),
         setup_(setup),
         sums_(plan, int(setup.n_data_planes) + (setup.psf == PsfPlane::last ? 1 : 0), device_),
+        fft_(plan.settings.subgrid,
+             setup.n_planes() * (plan.w_handling == WHandling::kernel ? plan.n_terms : 1)),
         uploader_(setup.n_threads) {
     side_ = int(plan.settings.subgrid);
     n_planes_ = setup.n_planes();
@@ -55,15 +56,13 @@ class CudaGridder final : public Gridder {
     range_tasks_ = std::clamp<std::size_t>(
         range_bytes_ / (sums_.task_values() * sizeof(T) + subgrid_values * sizeof(ComplexOf<T>)), 1, 16384);
     sums_.reserve(range_tasks_);
-    subgrids_ = DeviceArray<ComplexOf<T>>(range_tasks_ * subgrid_values);
+    subgrids_ = DeviceArray<ComplexOf<T>>(fft_.padded(range_tasks_) * subgrid_values);
     cuda_check(cudaMemset(subgrids_.data(), 0, subgrids_.size() * sizeof(ComplexOf<T>)),
                "clearing the subgrids");
-    few_tasks_ = std::max<std::size_t>(1, range_tasks_ / 16);
-    for (const auto& [fft, n_tasks] :
-         {std::pair{&many_fft_, range_tasks_}, std::pair{&few_fft_, few_tasks_}}) {
-      *fft = std::make_unique<CudaFft2d>(side_, side_, int(n_tasks * n_planes_ * n_outputs_), kTransform<T>);
-      (*fft)->use(stream_.get());
-    }
+    range_limits_.tasks = range_tasks_;
+    for (std::size_t way = 0; way < sums_.ways().ways.size(); ++way)
+      range_limits_.slots[way] = sums_.most_slots(way, range_bytes_);
+    fft_.use(stream_.get());
     cuda_check(cudaDeviceSynchronize(), "preparing the gridder");
   }
 
@@ -81,25 +80,27 @@ class CudaGridder final : public Gridder {
     if (block.weight.size() / std::max<std::size_t>(1, block.weight.extent(2)) > 0x7fffffff)
       throw std::invalid_argument("gridder: more than 2^31 visibilities in a block");
     select(device_);
-    const Partition parts = partition(plan_, block, layers_, setup_.n_threads);
-    if (parts.tasks.empty()) return {};
-    const TaskList list = list_tasks(plan_, sums_.ways(), parts);
-    DeviceBlock& on_device = blocks_[next_block_];
+    const auto kept = block.id == 0 ? kept_.end() : kept_.find(block.id);
+    std::unique_ptr<DeviceBlock>& place = kept == kept_.end() ? blocks_[next_block_] : kept->second;
     next_block_ ^= 1;
-    on_device.done.wait();
-    std::vector<std::uint32_t> selected;
-    Overlaps overlaps;
-    const std::vector<RangeWork> ranges = plan_ranges(list, selected, overlaps);
-    const DeviceRows& rows = upload(on_device, block, parts, list, selected, overlaps);
+    DeviceBlock* at = place.get();
+    if (kept == kept_.end() || at->layers.first != layers_.first || at->layers.n != layers_.n)
+      prepare(*at, block, kept != kept_.end());
+    if (kept == kept_.end() && block.id != 0 && has_room_for(block)) {
+      kept_.emplace(block.id, std::move(place));
+      place = std::make_unique<DeviceBlock>();
+    }
+    if (at->tables.n_tables == 0) return {};
     uploader_.hold(stream_.get());
+    const DeviceRows& rows = at->rows;
     const BlockArrays arrays{rows.uvw.data(),           block.path_m.size() == 0 ? nullptr : rows.path.data(),
                              rows.wavenumber.data(),    rows.data.data(),
                              rows.weight.data(),        int(block.wavenumber.size()),
                              int(setup_.n_data_planes), int(block.weight.extent(2))};
-    sums_.prepare(on_device.tasks.data(), on_device.runs.data(), arrays, list, stream_.get());
-    for (const RangeWork& range : ranges) grid_range(on_device, rows, block, list, range);
-    on_device.done.record(stream_.get());
-    return {parts.n_visibilities, parts.tasks.size()};
+    sums_.prepare(at->tasks, at->tables.runs.data(), arrays, stream_.get());
+    for (const RangeWork& range : at->ranges) grid_range(*at, block, range);
+    at->done.record(stream_.get());
+    return {at->tables.n_visibilities, at->tables.n_tables};
   }
 
   GridCounts count(const GridBlock& block) override {
@@ -128,64 +129,30 @@ class CudaGridder final : public Gridder {
     return total_bytes;
   }
 
-  std::vector<RangeWork> plan_ranges(const TaskList& list, std::vector<std::uint32_t>& selected,
-                                     Overlaps& overlaps) {
-    std::vector<RangeWork> ranges;
-    for (std::size_t first = 0; first < list.tasks.size();) {
-      RangeWork work;
-      work.way = list.way[first];
-      const std::size_t most_slots = sums_.most_slots(work.way, range_bytes_);
-      std::size_t n = 0, n_slots = 0;
-      do n_slots += list.tasks[first + n++].n_slots;
-      while (n < range_tasks_ && first + n < list.tasks.size() &&
-             (sums_.ways().tensor ||
-              (list.way[first + n] == work.way && n_slots + list.tasks[first + n].n_slots <= most_slots)));
-      work.tasks = {first, n};
-      work.first_tile = overlaps.tiles.size();
-      grids_->place(list, work.tasks, overlaps);
-      work.n_tiles = overlaps.tiles.size() - work.first_tile;
-      if (sums_.ways().tensor) select_tasks(list, work, selected);
-      ranges.push_back(work);
-      first += n;
+  /// Cuts the block into tasks; meanwhile its values travel, unless they are on the device.
+  void prepare(DeviceBlock& to, const GridBlock& block, bool is_there) {
+    to.layers = {};
+    to.done.wait();
+    std::future<void> values;
+    if (!is_there) {
+      to.rows.copy_geometry(uploader_, block);
+      uploader_.hold(cuts_.get());
+      values = std::async(std::launch::async, [&] {
+        select(device_);
+        to.rows.copy_values(uploader_, block);
+      });
     }
-    return ranges;
-  }
-
-  /// The longest first: the blocks of a launch then end together.
-  void select_tasks(const TaskList& list, RangeWork& work, std::vector<std::uint32_t>& selected) const {
-    for (std::size_t way = 0; way < 2; ++way) {
-      work.first_selected[way] = selected.size();
-      for (std::size_t i = 0; i < work.tasks.n; ++i)
-        if (list.way[work.tasks.first + i] == way) selected.push_back(std::uint32_t(i));
-      work.n_selected[way] = selected.size() - work.first_selected[way];
-      std::stable_sort(selected.begin() + std::ptrdiff_t(work.first_selected[way]), selected.end(),
-                       [&](std::uint32_t a, std::uint32_t b) {
-                         return list.n_visibilities[work.tasks.first + a] >
-                                list.n_visibilities[work.tasks.first + b];
-                       });
+    if (!cutter_.cut(idg::cut_limits(plan_, layers_), to.rows.cut_input(block), to.tables)) {
+      partition(plan_, block, layers_, setup_.n_threads);
+      throw std::logic_error("gridder: the device refuses what the host does not");
     }
-  }
-
-  const DeviceRows& upload(DeviceBlock& to, const GridBlock& block, const Partition& parts,
-                           const TaskList& list, const std::vector<std::uint32_t>& selected,
-                           const Overlaps& overlaps) {
-    static_assert(sizeof(Run) == sizeof(VisibilityRun));
-    uploader_.copy(to.runs, parts.runs.data(), parts.runs.size());
-    uploader_.copy(to.tasks, list.tasks);
-    uploader_.copy(to.keys, list.keys);
-    uploader_.copy(to.screen_lambda, list.screen_lambda);
-    uploader_.copy(to.placements, list.placements);
-    uploader_.copy(to.selected, selected);
-    uploader_.copy(to.entries, overlaps.entries);
-    uploader_.copy(to.tiles, overlaps.tiles);
-    if (const auto kept = kept_.find(block.id); block.id != 0 && kept != kept_.end()) return kept->second;
-    if (block.id != 0 && has_room_for(block)) {
-      DeviceRows rows;
-      rows.copy(uploader_, block);
-      return kept_.emplace(block.id, std::move(rows)).first->second;
+    if (to.tables.n_tables > 0) {
+      const ListPlan plan = list_plan(plan_, sums_.ways(), n_outputs_, layers_);
+      to.ranges = lister_.list(plan, to.tables, range_limits_, to.tasks);
+      grids_->place(lister_, plan, to.ranges, to.tasks);
     }
-    to.rows.copy(uploader_, block);
-    return to.rows;
+    if (values.valid()) values.get();
+    to.layers = layers_;
   }
 
   /// place_grids() leaves an eighth of the memory to blocks: half of that may be kept.
@@ -197,24 +164,21 @@ class CudaGridder final : public Gridder {
     return free_bytes > total_bytes / 16 + bytes + bytes / 4;
   }
 
-  void grid_range(DeviceBlock& on_device, const DeviceRows& rows, const GridBlock& block,
-                  const TaskList& list, const RangeWork& work) {
-    const std::size_t first = work.tasks.first;
+  void grid_range(const DeviceBlock& from, const GridBlock& block, const RangeWork& work) {
     ImageTask<T> image{};
-    image.shape =
-        sums_.sum(on_device.tasks.data() + first, on_device.selected.data(), list, work, stream_.get());
-    image.n_tasks = int(work.tasks.n);
+    image.shape = sums_.sum(from.tasks, work, stream_.get());
+    image.n_tasks = int(work.n);
     image.side = side_;
     image.n_outputs = int(n_outputs_);
     image.sums = sums_.sums();
     image.coefficient = sums_.coefficient(work.way);
     image.n_from_middle = sums_.ways().w_kernel ? nullptr : n_from_middle_.data();
-    image.screen_lambda = on_device.screen_lambda.data() + first;
+    image.screen_lambda = from.tasks.screen_lambda.data() + work.first;
     if (setup_.aterms != AtermMode::none) {
       image.aterms =
           setup_.aterms == AtermMode::normalised ? DeviceAterms::normalised : DeviceAterms::adjoint;
-      image.jones = rows.jones.data();
-      image.keys = on_device.keys.data() + first;
+      image.jones = from.rows.jones.data();
+      image.keys = from.tasks.keys.data() + work.first;
       image.n_chan_slots = int(block.aterms.jones.extent(1));
       image.n_stations = int(block.aterms.jones.extent(2));
       image.n_image_planes = int(setup_.n_image_planes());
@@ -224,27 +188,31 @@ class CudaGridder final : public Gridder {
     }
     image.images = subgrids_.data();
     launch_images(image, stream_.get());
-    const auto& fft = work.tasks.n <= few_tasks_ ? few_fft_ : many_fft_;
-    fft->execute(subgrids_.data(), CUFFT_INVERSE);  // exponent +1
-    grids_->add({subgrids_.data(), list, work, on_device});
+    fft_.execute(subgrids_.data(), work.n, CUFFT_INVERSE);  // exponent +1
+    grids_->add({subgrids_.data(), from.tasks, work});
   }
 
   int device_;
   IdgPlan plan_;
   IdgSetup setup_;
   TaskSums<T> sums_;
+  SubgridFft<T> fft_;
   int side_ = 0;
-  std::size_t n_planes_ = 0, n_outputs_ = 1, range_bytes_ = 0, range_tasks_ = 0, few_tasks_ = 0;
+  std::size_t n_planes_ = 0, n_outputs_ = 1, range_bytes_ = 0, range_tasks_ = 0;
   LayerRange layers_;
   CopyStream stream_;
+  CopyStream cuts_ = CopyStream::urgent();
   Uploader uploader_;
-  std::array<DeviceBlock, 2> blocks_;
-  std::map<std::uint64_t, DeviceRows> kept_;  ///< [block id]
+  idg::DeviceCutter cutter_{cuts_.get()};
+  TaskLister lister_{cuts_.get()};
+  RangeLimits range_limits_{};
+  std::array<std::unique_ptr<DeviceBlock>, 2> blocks_{std::make_unique<DeviceBlock>(),
+                                                      std::make_unique<DeviceBlock>()};
+  std::map<std::uint64_t, std::unique_ptr<DeviceBlock>> kept_;  ///< [block id]
   std::size_t next_block_ = 0;
   DeviceArray<double> n_from_middle_;
   DeviceArray<ComplexOf<T>> subgrids_;
   std::unique_ptr<CudaGrids<T>> grids_;
-  std::unique_ptr<CudaFft2d> many_fft_, few_fft_;  ///< of range_tasks_ and of few_tasks_
 };
 
 }  // namespace

@@ -69,26 +69,24 @@ void for_each_piece(unsigned n_threads, std::size_t n, const Work& work) {
   });
 }
 
-/// The pieces' tasks one after the other.
+/// The pieces' tables one after the other.
 idg::SubTables join(std::vector<idg::SubTables>& pieces, unsigned n_threads) {
   idg::SubTables all;
-  std::vector<std::size_t> first_task, first_run;
-  std::size_t n_tasks = 0, n_runs = 0;
+  std::vector<std::size_t> first_table, first_run;
+  std::size_t n_tables = 0, n_runs = 0;
   for (const idg::SubTables& piece : pieces) {
-    first_task.push_back(n_tasks);
+    first_table.push_back(n_tables);
     first_run.push_back(n_runs);
-    n_tasks += piece.tasks.size();
+    n_tables += piece.tables.size();
     n_runs += piece.runs.size();
   }
-  all.tasks.resize(n_tasks);
-  all.boxes.resize(n_tasks);
+  all.tables.resize(n_tables);
   all.runs.resize(n_runs);
   parallel_for(n_threads, pieces.size(), [&](std::size_t i, unsigned) {
     idg::SubTables& piece = pieces[i];
-    for (SubgridTask& task : piece.tasks) task.first_run += first_run[i];
-    std::copy(piece.tasks.begin(), piece.tasks.end(), &all.tasks[first_task[i]]);
-    std::copy(piece.boxes.begin(), piece.boxes.end(), &all.boxes[first_task[i]]);
-    std::copy(piece.runs.begin(), piece.runs.end(), &all.runs[first_run[i]]);
+    for (idg::SubTable& table : piece.tables) table.first_run += static_cast<std::uint32_t>(first_run[i]);
+    std::copy(piece.tables.begin(), piece.tables.end(), all.tables.data() + first_table[i]);
+    std::copy(piece.runs.begin(), piece.runs.end(), all.runs.data() + first_run[i]);
     piece = {};
   });
   return all;
@@ -98,42 +96,41 @@ idg::SubTables join(std::vector<idg::SubTables>& pieces, unsigned n_threads) {
 
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
                     unsigned n_threads) {
-  constexpr std::size_t rows_at_once = 4096;  // baselines of more rows are cut by several threads
   const RowsByBaseline sorted = sort_rows(block, n_threads);
   std::vector<std::span<const std::uint32_t>> work;
   for (std::size_t i = 0; i + 1 < sorted.first.size(); ++i)
-    for (std::size_t row = sorted.first[i]; row < sorted.first[i + 1]; row += rows_at_once)
-      work.emplace_back(&sorted.rows[row], std::min(rows_at_once, sorted.first[i + 1] - row));
-  const idg::SubgridLimits limits(plan, layers);
+    for (std::size_t row = sorted.first[i]; row < sorted.first[i + 1]; row += idg::kRowsAtOnce)
+      work.emplace_back(&sorted.rows[row],
+                        std::min<std::size_t>(idg::kRowsAtOnce, sorted.first[i + 1] - row));
+  const idg::CutLimits limits = idg::cut_limits(plan, layers);
   const std::vector<idg::RowData> row_data = idg::survey_rows(block, n_threads);
+  const idg::CutRows rows = idg::cut_rows(block, row_data);
   const std::size_t n_pieces = (work.size() + 15) / 16;
   std::vector<idg::SubTables> pieces(n_pieces);
   parallel_for(n_threads, n_pieces, [&](std::size_t piece, unsigned) {
     for (std::size_t i = piece * 16; i < std::min(work.size(), piece * 16 + 16); ++i)
-      idg::cut_sub_tables(plan, block, limits, row_data, work[i], pieces[piece]);
+      idg::cut_sub_tables(limits, rows, work[i], pieces[piece]);
   });
   idg::SubTables tables = join(pieces, n_threads);
-  idg::keep_pass(limits, tables);
-  if (block.aterms.jones.size() == 0) idg::merge_small(limits, n_threads, tables);
+  if (block.aterms.jones.size() == 0) idg::join_small(limits, n_threads, tables);
 
   struct Place {
     std::uint32_t layer, index;
     std::int64_t v, u;
   };
-  std::vector<Place> order(tables.tasks.size());
+  std::vector<SubgridTask> tasks(tables.tables.size());
+  std::vector<Place> order(tasks.size());
   for_each_piece(n_threads, order.size(), [&](std::size_t i) {
-    SubgridTask& task = tables.tasks[i];
-    tables.boxes[i].centre(task);
-    order[i] = {static_cast<std::uint32_t>(task.layer), static_cast<std::uint32_t>(i), task.centre_v,
-                task.centre_u};
+    tasks[i] = idg::task_of(tables.tables[i]);
+    order[i] = {static_cast<std::uint32_t>(tasks[i].layer), static_cast<std::uint32_t>(i), tasks[i].centre_v,
+                tasks[i].centre_u};
   });
   idg::parallel_sort(n_threads, order, [](const Place& a, const Place& b) {
     return std::tie(a.layer, a.v, a.u, a.index) < std::tie(b.layer, b.v, b.u, b.index);
   });
   Partition result;
   result.tasks.resize(order.size());
-  for_each_piece(n_threads, order.size(),
-                 [&](std::size_t i) { result.tasks[i] = tables.tasks[order[i].index]; });
+  for_each_piece(n_threads, order.size(), [&](std::size_t i) { result.tasks[i] = tasks[order[i].index]; });
   for (const SubgridTask& task : result.tasks) result.n_visibilities += task.n_visibilities;
   result.runs = std::move(tables.runs);
   return result;

@@ -14,12 +14,9 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
+#include "kernels/idg/sub_table.h"
 
 namespace apsyn {
-
-struct VisibilityRun {
-  std::uint32_t row = 0, first_channel = 0, n_channels = 0;
-};
 
 /// One subgrid. All coordinates are of folded visibilities.
 struct SubgridTask {

@@ -6,6 +6,7 @@
 
 #include "kernels/common/fft.h"
 #include "kernels/idg/idg.h"
+#include "kernels/idg/plan_cost.h"
 #include "kernels/idg/w_terms.h"
 #include "libcore/core/error.h"
 #include "libcore/core/units.h"
@@ -105,51 +106,6 @@ double largest_half_w(const IdgPlan& plan, const Field& field, double limit, dou
     (fits(middle) ? low : high) = middle;
   }
   return low;
-}
-
-/// How often the uv plane is cut: every baseline's path along time and along frequency, by squares.
-double estimate_subgrids(const IdgPlan& plan, const IdgWorkload& work) {
-  const auto bucket = static_cast<double>(plan.bucket());
-  const double least = work.n_visibilities / 8192;
-  if (work.n_baselines == 0) return std::max(least, work.n_visibilities / 1000 * 20 / bucket);
-  const double per_lambda = static_cast<double>(plan.n_u) * plan.image.cell_rad;
-  const double cuts = work.n_baselines * (work.time_track_lambda * per_lambda / bucket + 1) *
-                      (work.channel_track_lambda * per_lambda / bucket + 1);
-  return std::clamp(cuts, least, std::max(least, work.n_visibilities / 200));
-}
-
-/// Chebyshev terms of a typical subgrid: w changes about as fast along a baseline's path as u and v do.
-double typical_terms(const IdgPlan& plan) {
-  if (plan.w_handling == WHandling::kernel) return static_cast<double>(plan.n_terms);
-  const double across =
-      static_cast<double>(plan.bucket()) / (static_cast<double>(plan.n_u) * plan.image.cell_rad);
-  const double half_w = std::min(plan.most_task_half_w_lambda, across / 2);
-  return static_cast<double>(
-      chebyshev_terms(two_pi * half_w * plan.n_half_range, plan.settings.accuracy / 8));
-}
-
-/// Seconds, of one core or of the GPU. The constants were measured (tests/bench/README.md): on a Zen 5 core
-/// with AVX-512 and on an H200; their ratios matter, and differ little from one model to the next.
-double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
-  const auto side2 = static_cast<double>(plan.settings.subgrid * plan.settings.subgrid);
-  const auto planes = static_cast<double>(work.n_planes);
-  const double terms = typical_terms(plan),
-               cells = static_cast<double>(plan.n_u) * static_cast<double>(plan.n_v);
-  const bool single = plan.settings.precision == Precision::single, gpu = work.device == Device::Kind::cuda;
-  const double outputs = plan.w_handling == WHandling::kernel ? terms : 1;
-  double visibility_ns, pixel_ns, cell_ns;
-  if (gpu) {
-    visibility_ns = side2 * planes * (single && outputs == 1 ? 6e-5 : 2e-4 * terms);
-    pixel_ns = 0.02;
-    cell_ns = 0.05;
-  } else {
-    visibility_ns = (single ? 2 + 1.75 * planes : 5 + 12 * planes) * terms;
-    pixel_ns = single ? 10 : 30;
-    cell_ns = 65;
-  }
-  return 1e-9 * (work.n_visibilities * visibility_ns +
-                 estimate_subgrids(plan, work) * side2 * planes * outputs * pixel_ns +
-                 static_cast<double>(plan.n_layers) * cells * planes * cell_ns);
 }
 
 /// Layers for subgrids that take on the phase of their distance from one; as few as the kernel padding

@@ -2,8 +2,63 @@
 #include "libcore/core/parallel.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace apsyn {
+namespace {
+
+/// Threads that stay: starting sixteen for a millisecond's work would take longer than the work.
+class Team {
+ public:
+  /// Calls run(1) .. run(n) beside the caller's own run(0). False, with nothing done, while others use the
+  /// team, a caller within a call among them.
+  bool try_run(unsigned n, const std::function<void(unsigned thread)>& run) {
+    if (in_use_.test_and_set()) return false;
+    try {
+      std::lock_guard lock(mutex_);
+      for (; n_threads_ < n; ++n_threads_)
+        std::thread([this, index = n_threads_ + 1] { serve(index); }).detach();
+      run_ = &run;
+      n_called_ = n_left_ = n;
+      ++call_;
+    } catch (...) {
+      in_use_.clear();
+      throw;
+    }
+    begin_.notify_all();
+    run(0);
+    {
+      std::unique_lock lock(mutex_);
+      end_.wait(lock, [&] { return n_left_ == 0; });
+    }
+    in_use_.clear();
+    return true;
+  }
+
+ private:
+  void serve(unsigned index) {
+    std::uint64_t served = 0;
+    std::unique_lock lock(mutex_);
+    while (true) {
+      begin_.wait(lock, [&] { return call_ != served && index <= n_called_; });
+      served = call_;
+      const auto& run = *run_;
+      lock.unlock();
+      run(index);
+      lock.lock();
+      if (--n_left_ == 0) end_.notify_one();
+    }
+  }
+
+  std::atomic_flag in_use_;
+  std::mutex mutex_;
+  std::condition_variable begin_, end_;
+  const std::function<void(unsigned thread)>* run_ = nullptr;
+  std::uint64_t call_ = 0;
+  unsigned n_threads_ = 0, n_called_ = 0, n_left_ = 0;
+};
+
+}  // namespace
 
 void parallel_for(unsigned n_threads, std::size_t n_items,
                   const std::function<void(std::size_t item, unsigned thread)>& work) {
@@ -24,11 +79,15 @@ void parallel_for(unsigned n_threads, std::size_t n_items,
       next = n_items;
     }
   };
-  std::vector<std::thread> threads;
-  threads.reserve(n_used - 1);
-  for (unsigned thread = 1; thread < n_used; ++thread) threads.emplace_back(run, thread);
-  run(0);
-  for (std::thread& thread : threads) thread.join();
+  // Never destroyed: its threads end with the process.
+  static Team& team = *new Team;
+  if (!team.try_run(n_used - 1, run)) {
+    std::vector<std::thread> threads;
+    threads.reserve(n_used - 1);
+    for (unsigned thread = 1; thread < n_used; ++thread) threads.emplace_back(run, thread);
+    run(0);
+    for (std::thread& thread : threads) thread.join();
+  }
   if (first_error) std::rethrow_exception(first_error);
 }
 

@@ -3,6 +3,7 @@
 // A-terms, adding; and the layers' transforms apart. One JSON line per case. The error is against a float64
 // DFT of 60 pixels (not with A-terms).
 //   bench_idg [cpu|cuda] [quick]
+//   bench_idg cuda degrid        the degridder's sums, then its whole passes; "passes" instead: these alone
 // On the CPU one thread, and rates per second of processor time, so that other work on the machine counts
 // little.
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "kernels/idg/idg.h"
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
+#include "tests/bench/idg/degrid.h"
 #include "tests/reference/dft_image.h"
 
 using namespace apsyn;
@@ -200,6 +202,14 @@ int main(int argc, char** argv) {
       run_cpu(device, quick);
       return 0;
     }
+    const std::string what = argc > 2 ? argv[2] : "";
+#ifdef APSYN_CUDA
+    if (what == "degrid") bench::degrid_kernels(device);
+    if (what == "degrid" || what == "passes") {
+      bench::degrid_passes(device, n_threads);
+      return 0;
+    }
+#endif
     for (std::size_t subgrid : {32, 64, 96})
       for (std::size_t n_planes : {1, 4})
         run({.n_pixels = 2048,

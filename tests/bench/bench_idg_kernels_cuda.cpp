@@ -77,7 +77,7 @@ struct Problem {
   TensorTerms terms = TensorTerms::four;
   double w_unit = 0;
   std::vector<double> uvw_m, wavenumber;
-  std::vector<Run> runs;
+  std::vector<VisibilityRun> runs;
   std::vector<SlotTask> tasks;
   std::uint32_t n_slots = 0, n_chunks = 0;
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "libcore/core/checksum.h"
@@ -106,6 +108,20 @@ BOOST_AUTO_TEST_CASE(outputs_appear_complete_or_not_at_all) {
   BOOST_CHECK_THROW(check_output(folder / "thesis", true), UsageError);
   BOOST_CHECK_THROW(check_output("/dev/null", true), UsageError);
   fs::remove_all(folder);
+}
+
+BOOST_AUTO_TEST_CASE(parallel_for_within_and_beside_others) {
+  std::atomic<int> visits{0};
+  auto nested = [&] {
+    parallel_for(
+        4, 20, [&](std::size_t, unsigned) { parallel_for(3, 10, [&](std::size_t, unsigned) { ++visits; }); });
+  };
+  std::thread other([&] {
+    for (int i = 0; i < 50; ++i) nested();
+  });
+  for (int i = 0; i < 50; ++i) nested();
+  other.join();
+  BOOST_CHECK_EQUAL(visits, 2 * 50 * 20 * 10);
 }
 
 BOOST_AUTO_TEST_CASE(parallel_for_visits_each_item_once_and_passes_errors_on) {

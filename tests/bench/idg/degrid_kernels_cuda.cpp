@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/common/device_array.h"
-#include "kernels/idg/degrid_chunks.h"
+#include "kernels/idg/degrid_plan.h"
 
 namespace apsyn::bench {
 namespace {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CUDA degridder's work on the device: a piece of a block's rows is cut into tasks (device_cut.cuh),
+// these are predicted chunk by chunk, and put into the order of rows. For host code with CUDA only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/common/device_transfer.h"
+#include "kernels/idg/cuda_block.h"
+#include "kernels/idg/cuda_model.h"
+#include "kernels/idg/degrid_cuda.h"
+#include "kernels/idg/degrid_plan.h"
+#include "kernels/idg/subgrid_fft.h"
+
+namespace apsyn::idg_degrid {
+
+/// Rows that are predicted together.
+template <class T>
+struct Piece {
+  struct Times {
+    Event begin, shaped, summed;
+  };
+  idg_cuda::DeviceRows rows;
+  idg::DeviceTables tables;
+  DegridTasks tasks;
+  Upload<ComplexOf<T>> predicted;  ///< [row][chan][plane], once `done`; none when there are no tables
+  std::vector<Times> times;        ///< [chunk]
+  Event begin, prepared, done;
+};
+
+template <class T>
+class PiecePredictor {
+ public:
+  /// On the current device.
+  PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, DegridSum sum, int device);
+  ~PiecePredictor() { cudaDeviceSynchronize(); }
+
+  /// There are no layers until the next pass begins.
+  void set_model(View<const double, 3> images) {
+    model_->set(images);
+    layers_ = {};
+  }
+  /// Returns the seconds that the layers took.
+  double begin_pass(const LayerRange& layers);
+  /// A block's A-terms, for its pieces.
+  void take_aterms(const AtermBlock& aterms);
+  /// Returns when the device has been told. DataError where partition() gives one.
+  void predict(const GridBlock& block, Piece<T>& piece);
+
+ private:
+  void upload_tables(const WSeparation& separation);
+  void reserve(std::size_t n_tasks, std::size_t n_visibilities);
+  void cut(const GridBlock& block, Piece<T>& piece);
+  void predict_chunk(const GridBlock& block, const DegridTasks& of, const Chunk& chunk,
+                     typename Piece<T>::Times& times);
+
+  IdgPlan plan_;
+  IdgSetup setup_;
+  Geometry geometry_{};
+  DegridListPlan list_plan_{};
+  LayerRange layers_{};
+  SubgridFft<T> fft_;
+  std::size_t fft_tasks_ = 0;
+  Upload<ComplexOf<T>> subgrids_, pixels_, uv_phase_, mix_;
+  Upload<ComplexOf<T>> predicted_;  ///< [visibility][plane] by tasks
+  Upload<double> taper_, n_from_middle_;
+  std::unique_ptr<CudaModel<T>> model_;
+  Upload<float> n_of_x_, n_of_y_, residual_, scale_;
+  Upload<AtermMatrix<float>> jones_;
+  Upload<Prepared<T>> prepared_;
+  CopyStream cuts_ = CopyStream::urgent();
+  idg_cuda::Uploader uploader_;
+  idg::DeviceCutter cutter_{cuts_.get()};
+  DegridLister lister_{cuts_.get()};
+};
+
+}  // namespace apsyn::idg_degrid

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// partition.h's cutting on the device, with the same result to the last bit. For device and host code with
+// CUDA.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/common/device_sort.cuh"
+#include "kernels/common/device_transfer.h"
+#include "kernels/idg/cut_rows.h"
+
+namespace apsyn::idg {
+
+/// What of a block decides how it is cut, in device memory.
+struct DeviceCutInput {
+  const double* uvw_m;                        ///< [row][3]
+  const double* wavenumber;                   ///< [chan]
+  const float* weight;                        ///< [row][chan][plane]; null: every visibility has data
+  const std::uint32_t* station;               ///< [row][p, q]; null: all rows are of one baseline
+  const std::uint32_t *row_slot, *chan_slot;  ///< [row], [chan]; null without A-terms
+  std::uint32_t n_row, n_chan, n_planes;      ///< n_planes: of the weights
+};
+
+/// A block's subgrids: Partition's tasks, and their runs.
+struct DeviceTables {
+  Upload<SubTable> tables;     ///< by layer, then v, then u
+  Upload<VisibilityRun> runs;  ///< each table's together
+  std::uint32_t n_tables = 0, n_runs = 0;
+  std::uint64_t n_visibilities = 0;
+};
+
+/// Rows of one baseline and a range of channels: one thread cuts them.
+struct CutItem {
+  std::uint32_t first, n;  ///< of the sorted rows
+  ChannelRange range;
+};
+struct CutCounters {
+  std::uint32_t n, n_too, refused;
+  unsigned long long n_visibilities;
+};
+
+class DeviceCutter {
+ public:
+  /// All work goes into the stream, which the caller keeps.
+  explicit DeviceCutter(cudaStream_t stream) : stream_(stream), sort_(stream) {}
+  /// Waits for the stream several times. False when a coordinate is refused: partition() says which.
+  bool cut(const CutLimits& limits, const DeviceCutInput& input, DeviceTables& out);
+
+ private:
+  /// Reads the counters; waits.
+  CutCounters counters();
+  std::uint32_t last_of(const std::uint32_t* inclusive_sums, std::uint32_t n);
+  void sort_rows(const DeviceCutInput& input);
+  std::uint32_t list_pieces(const DeviceCutInput& input);
+  void join_small(const CutLimits& limits, DeviceTables& out);
+  void order(const CutLimits& limits, const SubTable* tables, DeviceTables& out);
+
+  cudaStream_t stream_;
+  DeviceSort sort_;
+  Upload<CutCounters> counters_;
+  std::unique_ptr<CutCounters[], FreePinned> host_counters_ = pinned<CutCounters>(1);
+  Upload<RowData> data_;
+  Upload<std::uint32_t> rows_, start_, pieces_, first_item_, n_tables_, n_runs_, opens_, places_;
+  Upload<double> share_;
+  Upload<CutItem> items_;
+  DeviceTables cut_;
+  Upload<SubTable> joined_;
+};
+
+}  // namespace apsyn::idg

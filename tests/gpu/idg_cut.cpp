@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The device's cutting into subgrids against the host's, to the last bit; and which subgrids the tiles of the
+// grid pull against a search through all of them.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/reference/test_device.h"
+
+using apsyn::reference::NeedsGpu;
+BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+
+#ifdef APSYN_CUDA
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "kernels/idg/cuda_tasks.h"
+#include "tests/reference/array_rows.h"
+#include "tests/reference/device_rows.h"
+
+using namespace apsyn;
+using namespace apsyn::idg_cuda;
+using namespace apsyn::reference;
+
+namespace {
+
+struct OnDevice : CutBlock {
+  TaskLister lister{stream.get()};
+  DeviceTasks tasks;
+};
+
+void compare(OnDevice& device, const IdgPlan& plan, const GridBlock& block, const LayerRange& layers) {
+  const Partition want = partition(plan, block, layers, 2);
+  BOOST_REQUIRE(device.cut(plan, block, layers));
+  BOOST_REQUIRE_EQUAL(device.tables.n_tables, want.tasks.size());
+  BOOST_REQUIRE_EQUAL(device.tables.n_runs, want.runs.size());
+  BOOST_CHECK_EQUAL(device.tables.n_visibilities, want.n_visibilities);
+  const auto tables = download(device.tables.tables.data(), want.tasks.size());
+  const auto runs = download(device.tables.runs.data(), want.runs.size());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < want.tasks.size(); ++i) {
+    const SubgridTask got = idg::task_of(tables[i]), &task = want.tasks[i];
+    wrong += got.centre_u != task.centre_u || got.centre_v != task.centre_v ||
+             got.w_lambda != task.w_lambda || got.half_w_lambda != task.half_w_lambda ||
+             got.layer != task.layer || got.first_run != task.first_run || got.n_runs != task.n_runs ||
+             got.n_visibilities != task.n_visibilities || got.station_p != task.station_p ||
+             got.station_q != task.station_q || got.row_slot != task.row_slot ||
+             got.chan_slot != task.chan_slot || got.folded != task.folded;
+  }
+  BOOST_CHECK_EQUAL(wrong, 0u);
+  wrong = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    wrong += std::tie(runs[i].row, runs[i].first_channel, runs[i].n_channels) !=
+             std::tie(want.runs[i].row, want.runs[i].first_channel, want.runs[i].n_channels);
+  BOOST_CHECK_EQUAL(wrong, 0u);
+}
+
+/// Whether cells start .. start + side - 1 (mod n) touch a tile that begins at `tile`.
+bool overlaps(int start, int side, int n, int tile) {
+  for (int i = 0; i < side; ++i)
+    if (const int cell = (start + i) % n; cell >= tile && cell < tile + kGridTile) return true;
+  return false;
+}
+
+/// Lists of the tables that the device holds.
+void check_lists(OnDevice& device, const IdgPlan& plan, const Ways& ways, const LayerRange& layers,
+                 std::size_t range_tasks) {
+  const std::size_t n_outputs = ways.w_kernel ? plan.n_terms : 1;
+  const ListPlan list = list_plan(plan, ways, n_outputs, layers);
+  RangeLimits limits{range_tasks, {}};
+  limits.slots.fill(20000);
+  auto ranges = device.lister.list(list, device.tables, limits, device.tasks);
+  device.lister.place(list, ranges, device.tasks);
+  const std::size_t n = device.tables.n_tables;
+  const auto tasks = download(device.tasks.tasks.data(), n);
+  const auto places = device.lister.places(device.tasks);
+  std::uint32_t slot = 0, chunk = 0;
+  std::size_t wrong = 0, next = 0, n_tiles = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    wrong += tasks[i].first_slot != slot || tasks[i].first_chunk != chunk;
+    wrong += tasks[i].n_slots % kSlotGroup != 0;
+    slot += tasks[i].n_slots;
+    chunk += tasks[i].n_chunks;
+  }
+  BOOST_CHECK_EQUAL(slot, device.tasks.n_slots);
+  BOOST_CHECK_EQUAL(chunk, device.tasks.n_chunks);
+  std::vector<bool> want_used(layers.n, false);
+  for (const RangeWork& range : ranges) {
+    BOOST_REQUIRE_EQUAL(range.first, next);
+    BOOST_REQUIRE(range.n >= 1 && range.n <= range_tasks);
+    next += range.n;
+    if (ways.tensor) {
+      BOOST_REQUIRE_EQUAL(range.n_selected[0] + range.n_selected[1], range.n);
+      std::set<std::uint32_t> seen;
+      for (std::size_t way = 0; way < 2; ++way) {
+        const auto selected =
+            download(device.tasks.selected.data() + range.first_selected[way], range.n_selected[way]);
+        std::uint32_t before = 0xffffffff;
+        for (const std::uint32_t i : selected) {
+          const SlotTask& task = tasks[range.first + i];
+          wrong += !seen.insert(i).second || task.w_unit_lambda != ways.ways[way].w_unit_lambda;
+          const std::uint32_t n_visibilities =
+              download(device.tables.tables.data() + range.first + i, 1)[0].n_visibilities;
+          wrong += n_visibilities > before;
+          before = n_visibilities;
+        }
+      }
+      BOOST_CHECK_EQUAL(seen.size(), range.n);
+    } else {
+      wrong += range.first_slot != tasks[range.first].first_slot;
+      std::size_t n_slots = 0;
+      for (std::size_t i = range.first; i < next; ++i) {
+        n_slots += tasks[i].n_slots;
+        wrong += tasks[i].w_unit_lambda != ways.ways[range.way].w_unit_lambda;
+      }
+      wrong += n_slots != range.n_slots || (range.n > 1 && n_slots > 20000);
+    }
+    std::map<std::tuple<int, int, int>, std::vector<std::uint32_t>> want;
+    for (std::size_t i = 0; i < range.n; ++i)
+      for (std::size_t output = 0; output < n_outputs; ++output) {
+        const TaskPlace& place = places[range.first + i];
+        const std::size_t layer = place.layer + output;
+        if (layer < layers.first || layer >= layers.first + layers.n) continue;
+        want_used[layer - layers.first] = true;
+        for (int v = 0; v < list.n_v; v += kGridTile) {
+          if (!overlaps(int(place.start_v), list.side, list.n_v, v)) continue;
+          for (int u = 0; u < list.n_u; u += kGridTile)
+            if (overlaps(int(place.start_u), list.side, list.n_u, u))
+              want[{int(layer - layers.first), v, u}].push_back(std::uint32_t(i * n_outputs + output));
+        }
+      }
+    BOOST_REQUIRE_EQUAL(range.first_tile, n_tiles);
+    BOOST_REQUIRE_EQUAL(range.n_tiles, want.size());
+    n_tiles += range.n_tiles;
+    const auto tiles = download(device.tasks.tiles.data() + range.first_tile, range.n_tiles);
+    auto expected = want.begin();
+    for (const GridTile& tile : tiles) {
+      const auto entries = download(device.tasks.entries.data() + tile.first_entry, tile.n_entries);
+      wrong += std::tuple(tile.layer, tile.v, tile.u) != expected->first || entries != expected->second;
+      ++expected;
+    }
+  }
+  BOOST_CHECK_EQUAL(next, n);
+  BOOST_CHECK_EQUAL(wrong, 0u);
+  BOOST_CHECK(device.tasks.layer_used == want_used);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_hosts_subgrids_to_the_last_bit) {
+  OnDevice device;
+  for (const auto& [n_time, n_chan] :
+       std::vector<std::array<std::size_t, 2>>{{1, 1}, {3, 70}, {60, 16}, {700, 4}}) {
+    const ArrayRows d = observe_array(12, n_time, n_chan);
+    double max_w = 0;
+    for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
+      max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+    for (const double cell_rad : {1e-4, 2e-2}) {  // a small field and the whole sky
+      const IdgPlan plan = make_idg_plan(
+          {cell_rad < 1e-3 ? 1000u : 100u, cell_rad < 1e-3 ? 800u : 100u, cell_rad}, {}, max_w, 1e5);
+      for (const bool aterms : {true, false}) {
+        GridBlock block = d.block(aterms);
+        compare(device, plan, block, {0, plan.n_layers});
+        compare(device, plan, block, {plan.n_layers / 2, 1});
+        if (aterms) continue;
+        block.weight = {};
+        compare(device, plan, block, {0, plan.n_layers});
+        block.station = {};
+        compare(device, plan, block, {0, plan.n_layers});
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tiles_pull_what_overlaps_them) {
+  OnDevice device;
+  const ArrayRows d = observe_array(12, 60, 16);
+  double max_w = 0;
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
+    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+  for (const double cell_rad : {2e-4, 2e-2}) {
+    const IdgPlan plan =
+        make_idg_plan({cell_rad < 1e-3 ? 500u : 100u, cell_rad < 1e-3 ? 400u : 100u, cell_rad},
+                      {.accuracy = 1e-5}, max_w, 1e5);
+    for (const LayerRange& layers : {LayerRange{0, plan.n_layers}, LayerRange{plan.n_layers / 2, 1}}) {
+      BOOST_REQUIRE(device.cut(plan, d.block(false), layers));
+      if (device.tables.n_tables == 0) continue;
+      for (const bool tensor_cores : {true, false})
+        for (const std::size_t range_tasks : {37, 16384})
+          check_lists(device, plan, make_ways(plan, tensor_cores), layers, range_tasks);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(coordinates_beyond_the_plan_are_refused) {
+  OnDevice device;
+  const ArrayRows d = observe_array(5, 2, 2);
+  const IdgPlan plan = make_idg_plan({500, 500, 1e-4}, {}, 1, 1e5);
+  BOOST_CHECK(!device.cut(plan, d.block(false), {0, plan.n_layers}));
+}
+#else
+BOOST_AUTO_TEST_CASE(built_without_cuda) {}
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Blocks that the device keeps from pass to pass, and how they are cut, make the images of blocks that are
+// sent every time, whatever layers the passes have.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "tests/reference/array_rows.h"
+#include "tests/reference/test_device.h"
+
+using namespace apsyn;
+using namespace apsyn::reference;
+
+BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+
+BOOST_AUTO_TEST_CASE(kept_blocks_make_the_same_images) {
+  const ArrayRows d = observe_array(12, 40, 8);
+  const std::size_t n_row = d.uvw_m.extent(0), n_chan = 8;
+  std::mt19937_64 random(9);
+  std::normal_distribution<float> normal;
+  Buffer<std::complex<float>, 3> data({n_row, n_chan, 1});
+  for (auto& value : data) value = {normal(random), normal(random)};
+  double max_w = 0;
+  for (std::size_t row = 0; row < n_row; ++row)
+    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+  const IdgPlan plan = make_idg_plan({400, 400, 2e-4}, {.kernel_padding = 12}, max_w, 1e5);
+  BOOST_REQUIRE_GT(plan.n_layers, 1u);
+  auto image = [&](bool keep) {
+    auto gridder = make_gridder({Device::Kind::cuda, 0, "cuda:0"}, plan, {.n_threads = 2});
+    auto pass = [&](std::size_t first, std::size_t n) {
+      gridder->begin_pass(first, n);
+      for (std::size_t part = 0; part < 3; ++part) {
+        GridBlock block = d.block(false);
+        block.data = data;
+        block = rows_of(block, n_row * part / 3, n_row * (part + 1) / 3 - n_row * part / 3);
+        if (keep) block.id = part + 1;
+        gridder->grid(block);
+      }
+      gridder->end_pass();
+    };
+    pass(0, plan.n_layers);
+    pass(0, plan.n_layers);
+    for (std::size_t layer = 0; layer < plan.n_layers; ++layer) pass(layer, 1);
+    pass(0, plan.n_layers);
+    return gridder->take_images();
+  };
+  const auto sent = image(false), kept = image(true);
+  double power = 0;
+  for (const double pixel : sent) power += pixel * pixel;
+  BOOST_CHECK_GT(power, 0);
+  BOOST_CHECK_EQUAL(std::memcmp(sent.data(), kept.data(), sent.size() * sizeof(double)), 0);
+}
