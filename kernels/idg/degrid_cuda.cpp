@@ -14,7 +14,7 @@
 #include <stdexcept>
 
 #include "kernels/idg/cuda_download.cuh"
-#include "kernels/idg/degrid_piece.h"
+#include "kernels/idg/degrid_piece.cuh"
 #include "kernels/idg/partition.h"
 #endif
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifdef APSYN_CUDA
-#include "kernels/idg/degrid_piece.h"
+#include "kernels/idg/degrid_piece.cuh"
 
 #include <algorithm>
 #include <cmath>

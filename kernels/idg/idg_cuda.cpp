@@ -24,7 +24,7 @@
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/partition.h"
 #include "kernels/idg/sub_tables.h"
-#include "kernels/idg/subgrid_fft.h"
+#include "kernels/idg/subgrid_fft.cuh"
 #endif
 
 namespace apsyn {

@@ -14,12 +14,12 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <complex>
 
 #include "kernels/idg/degrid_plan.h"
-#include "tests/reference/array_rows.h"
-#include "tests/reference/device_rows.h"
+#include "tests/support/array_rows.h"
+#include "tests/support/device_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_degrid;
-using namespace apsyn::reference;
+using namespace apsyn::support;
 
 BOOST_AUTO_TEST_CASE(every_visibility_once_and_back_to_its_place) {
   const ArrayRows d = observe_array(9, 50, 11);

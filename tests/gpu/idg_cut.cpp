@@ -16,12 +16,12 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <tuple>
 
 #include "kernels/idg/cuda_tasks.h"
-#include "tests/reference/array_rows.h"
-#include "tests/reference/device_rows.h"
+#include "tests/support/array_rows.h"
+#include "tests/support/device_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
-using namespace apsyn::reference;
+using namespace apsyn::support;
 
 namespace {
 

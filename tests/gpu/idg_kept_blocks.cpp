@@ -5,11 +5,12 @@
 #include <cmath>
 #include <cstring>
 
-#include "tests/reference/array_rows.h"
 #include "tests/reference/test_device.h"
+#include "tests/support/array_rows.h"
 
 using namespace apsyn;
-using namespace apsyn::reference;
+using namespace apsyn::support;
+using apsyn::reference::NeedsGpu;
 
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 

@@ -8,10 +8,10 @@
 #include <map>
 
 #include "libcore/core/error.h"
-#include "tests/reference/array_rows.h"
+#include "tests/support/array_rows.h"
 
 using namespace apsyn;
-using namespace apsyn::reference;
+using namespace apsyn::support;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "kernels/idg/cuda_block.h"
 #include "kernels/idg/sub_tables.h"
 
-namespace apsyn::reference {
+namespace apsyn::support {
 
 template <class T>
 std::vector<T> download(const T* from, std::size_t n) {
@@ -30,4 +30,4 @@ struct CutBlock {
   }
 };
 
-}  // namespace apsyn::reference
+}  // namespace apsyn::support

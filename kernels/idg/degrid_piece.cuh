@@ -11,7 +11,7 @@
 #include "kernels/idg/cuda_model.h"
 #include "kernels/idg/degrid_cuda.h"
 #include "kernels/idg/degrid_plan.h"
-#include "kernels/idg/subgrid_fft.h"
+#include "kernels/idg/subgrid_fft.cuh"
 
 namespace apsyn::idg_degrid {
 

@@ -10,7 +10,7 @@
 
 #include "kernels/idg/idg.h"
 
-namespace apsyn::reference {
+namespace apsyn::support {
 
 struct ArrayRows {
   Buffer<double, 2> uvw_m;
@@ -67,4 +67,4 @@ inline ArrayRows observe_array(std::size_t n_station, std::size_t n_time, std::s
   return d;
 }
 
-}  // namespace apsyn::reference
+}  // namespace apsyn::support
