@@ -27,15 +27,16 @@ SubgridPlace place_of(const IdgPlan& plan, const SubgridTask& task) {
 template <class T>
 HostGrids<T>::HostGrids(const IdgPlan& plan, std::size_t n_planes, unsigned n_threads)
     : plan_(plan),
+      n_planes_(n_planes),
       n_threads_(n_threads),
       transform_(plan, n_threads),
-      images_({n_planes, plan.image.n_y, plan.image.n_x}),
       band_tasks_((plan.n_v + band_rows - 1) / band_rows) {}
 
 template <class T>
 void HostGrids<T>::begin_pass(const LayerRange& layers) {
   layers_ = layers;
-  grids_.resize({layers.n, images_.extent(0), plan_.n_v, plan_.n_u});
+  if (images_.size() == 0) images_.resize({n_planes_, plan_.image.n_y, plan_.image.n_x});
+  resize_by_threads(n_threads_, {layers.n, n_planes_, plan_.n_v, plan_.n_u}, grids_);
   row_used_.assign(layers.n, std::vector<std::uint8_t>(plan_.n_v, 0));
 }
 
@@ -92,7 +93,7 @@ void HostGrids<T>::end_pass() {
   for (std::size_t layer = 0; layer < layers_.n; ++layer) {
     const auto& used = row_used_[layer];
     if (std::find(used.begin(), used.end(), 1) == used.end()) continue;
-    for (std::size_t plane = 0; plane < images_.extent(0); ++plane)
+    for (std::size_t plane = 0; plane < n_planes_; ++plane)
       transform_.add(View<const std::complex<T>, 2>(grids_.view()[layer][plane]), used,
                      plan_.layer_w_lambda(layers_.first + layer), images_.view()[plane]);
   }
@@ -101,7 +102,8 @@ void HostGrids<T>::end_pass() {
 
 template <class T>
 Buffer<double, 3> HostGrids<T>::take_images() {
-  for (std::size_t plane = 0; plane < images_.extent(0); ++plane) transform_.correct(images_.view()[plane]);
+  if (images_.size() == 0) images_.resize({n_planes_, plan_.image.n_y, plan_.image.n_x});
+  for (std::size_t plane = 0; plane < n_planes_; ++plane) transform_.correct(images_.view()[plane]);
   return std::move(images_);
 }
 

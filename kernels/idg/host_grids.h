@@ -24,6 +24,7 @@ SubgridPlace place_of(const IdgPlan& plan, const SubgridTask& task);
 template <class T>
 class HostGrids {
  public:
+  /// Memory comes with the first pass.
   HostGrids(const IdgPlan& plan, std::size_t n_planes, unsigned n_threads);
   /// Empty grids for these layers.
   void begin_pass(const LayerRange& layers);
@@ -41,6 +42,7 @@ class HostGrids {
   void add_row(const std::complex<T>* cells, std::complex<T>* row, std::size_t start) const;
 
   IdgPlan plan_;
+  std::size_t n_planes_;
   unsigned n_threads_;
   LayerRange layers_;
   LayerTransform transform_;

@@ -25,7 +25,6 @@ double n_minus_one(double l, double m) {
 LayerTransform::LayerTransform(const IdgPlan& plan, unsigned n_threads)
     : plan_(plan),
       n_threads_(n_threads),
-      work_({plan.n_v, plan.n_u}),
       rows_(plan.n_u, 1, FftSign::minus),
       columns_(plan.n_v, columns_at_once, FftSign::minus) {}
 
@@ -33,6 +32,7 @@ template <class T>
 void LayerTransform::add(View<const std::complex<T>, 2> grid, const std::vector<std::uint8_t>& row_used,
                          double w_lambda, View<double, 2> image) {
   constexpr std::size_t rows_at_once = 16;
+  if (work_.size() == 0) work_.resize_for_overwrite({plan_.n_v, plan_.n_u});
   parallel_for(n_threads_, (plan_.n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
     for (std::size_t v = item * rows_at_once; v < std::min(plan_.n_v, (item + 1) * rows_at_once); ++v) {
       std::complex<double>* row = &work_(v, 0);

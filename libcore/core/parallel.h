@@ -2,6 +2,7 @@
 // Threads over independent work, and a bounded read | compute | write pipeline.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -10,9 +11,12 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "libcore/core/view.h"
 
 namespace apsyn {
 
@@ -20,6 +24,19 @@ namespace apsyn {
 /// and rethrows the first exception. Results must not depend on which thread takes which item.
 void parallel_for(unsigned n_threads, std::size_t n_items,
                   const std::function<void(std::size_t item, unsigned thread)>& work);
+
+/// Buffer::resize() by all threads: first touching the memory of a large array is what takes the time.
+template <class T, std::size_t Rank>
+void resize_by_threads(unsigned n_threads, const typename Buffer<T, Rank>::Shape& shape,
+                       Buffer<T, Rank>& to) {
+  constexpr std::size_t piece = std::size_t{1} << 22;
+  to.resize_for_overwrite(shape);
+  const std::span<T> all = to.view().span();
+  parallel_for(n_threads, (all.size() + piece - 1) / piece, [&](std::size_t item, unsigned) {
+    const auto part = all.subspan(item * piece, std::min(piece, all.size() - item * piece));
+    std::fill(part.begin(), part.end(), T{});
+  });
+}
 
 /// A bounded queue between two threads. close() ends it; a closed queue lets nobody wait.
 template <class T>

@@ -109,6 +109,11 @@ class Buffer {
 
   /// Takes the shape, keeping the memory when it suffices; contents are zero afterwards.
   void resize(const Shape& shape) {
+    resize_for_overwrite(shape);
+    fill(T{});
+  }
+  /// The same without touching the contents.
+  void resize_for_overwrite(const Shape& shape) {
     std::size_t n = 1;
     for (std::size_t extent : shape)
       if (__builtin_mul_overflow(n, extent, &n)) throw std::bad_array_new_length();
@@ -122,7 +127,6 @@ class Buffer {
       capacity_ = n;
     }
     shape_ = shape;
-    fill(T{});
   }
   void fill(const T& value) {
     for (T& element : view()) element = value;

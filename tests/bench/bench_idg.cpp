@@ -3,7 +3,8 @@
 // A-terms, adding; and the layers' transforms apart. One JSON line per case. The error is against a float64
 // DFT of 60 pixels (not with A-terms).
 //   bench_idg [cpu|cuda] [quick]
-//   bench_idg cuda degrid        the degridder's sums, then its whole passes; "passes" instead: these alone
+//   bench_idg cuda degrid [gpu|hybrid|unified]      the degridder: its sums, then its whole passes with the
+//   grids there; "passes" instead: these alone
 // On the CPU one thread, and rates per second of processor time, so that other work on the machine counts
 // little.
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
@@ -203,13 +205,11 @@ int main(int argc, char** argv) {
       return 0;
     }
     const std::string what = argc > 2 ? argv[2] : "";
-#ifdef APSYN_CUDA
     if (what == "degrid") bench::degrid_kernels(device);
     if (what == "degrid" || what == "passes") {
-      bench::degrid_passes(device, n_threads);
+      bench::degrid_passes(device, parse_grid_memory(argc > 3 ? argv[3] : "gpu"), n_threads);
       return 0;
     }
-#endif
     for (std::size_t subgrid : {32, 64, 96})
       for (std::size_t n_planes : {1, 4})
         run({.n_pixels = 2048,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whole passes of the degridder: 52 stations on a LOFAR-like plane, integrations of 1 s, an image of 2730
 // pixels on a grid of 4096. "resident" counts the device's time alone; "whole" the caller's, sorting and
-// transfers included. The error is the relative RMS of 300 visibilities against the float64 sum over sources.
+// transfers included; in hybrid its layers are the CPU's. The error is the relative RMS of 300 visibilities
+// against the float64 sum over sources.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "kernels/idg/degrid_cuda.h"
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/partition.h"
 #include "tests/bench/idg/degrid.h"
 #include "tests/reference/dft_image.h"
@@ -28,7 +30,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-void run(const Case& c, const Device& device, unsigned n_threads) {
+void run(const Case& c, const Device& device, GridMemory grids, unsigned n_threads) {
   constexpr std::size_t n_station = 52, n_planes = 4, n_pixels = 2730;
   const double cell_rad = c.cell_asec * std::numbers::pi / 648000, dec = 0.9;
   std::mt19937_64 random(4);
@@ -78,8 +80,9 @@ void run(const Case& c, const Device& device, unsigned n_threads) {
   settings.subgrid = c.subgrid;
   const IdgPlan plan =
       make_idg_plan({n_pixels, n_pixels, cell_rad}, settings, max_w, static_cast<double>(n_row * c.n_chan));
-  auto degridder = make_cuda_degridder(device, plan, {.n_data_planes = n_planes, .n_threads = n_threads},
-                                       DegridSum::automatic);
+  auto degridder = make_cuda_degridder(
+      device, plan, {.n_data_planes = n_planes, .n_threads = n_threads, .grid_memory = grids},
+      DegridSum::automatic);
   degridder->set_model(model);
   Buffer<std::complex<float>, 3> data({n_row, c.n_chan, n_planes});
   GridBlock block;
@@ -123,14 +126,15 @@ void run(const Case& c, const Device& device, unsigned n_threads) {
   }
   const auto n = static_cast<double>(counts.n_visibilities);
   fmt::print(
-      "{{\"bench\":\"idg_degrid_pass\",\"device\":\"{}\",\"grid\":{},\"field_rad\":{:.3g},\"max_w\":{:.4g},"
+      "{{\"bench\":\"idg_degrid_pass\",\"device\":\"{}\",\"grids\":\"{}\",\"grid\":{},\"field_rad\":{:.3g},"
+      "\"max_w\":{:.4g},"
       "\"subgrid\":{},\"kernel_padding\":{},\"layers\":{},\"half_w\":{:.4g},\"channels\":{},"
       "\"visibilities\":{},\"subgrids\":{},\"tensor_fraction\":{:.3f},\"layers_s\":{:.4g},\"prepare_s\":{:."
       "4g},"
       "\"subgrids_s\":{:.4g},\"sums_s\":{:.4g},\"sort_s\":{:.4g},\"whole_s\":{:.4g},\"sums_GVis_per_s\":{:."
       "3f},"
       "\"resident_GVis_per_s\":{:.3f},\"whole_GVis_per_s\":{:.3f},\"error\":{:.2e}}}\n",
-      device.description, plan.n_u, double(plan.n_u) * cell_rad, max_w, plan.settings.subgrid,
+      device.description, to_text(grids), plan.n_u, double(plan.n_u) * cell_rad, max_w, plan.settings.subgrid,
       plan.settings.kernel_padding, plan.n_layers, plan.half_w_lambda, c.n_chan, counts.n_visibilities,
       counts.n_subgrids, static_cast<double>(least.tensor_visibilities) / n, least.layers, least.prepare,
       least.subgrids, least.sums, sort_s, whole, n / least.sums * 1e-9, n / resident * 1e-9, n / whole * 1e-9,
@@ -139,10 +143,10 @@ void run(const Case& c, const Device& device, unsigned n_threads) {
 
 }  // namespace
 
-void degrid_passes(const Device& device, unsigned n_threads) {
-  for (std::size_t subgrid : {32, 64}) run({subgrid, 16, 512, 20e3, 4}, device, n_threads);
-  run({32, 1, 4096, 20e3, 4}, device, n_threads);
-  run({32, 16, 512, 3e3, 12}, device, n_threads);
+void degrid_passes(const Device& device, GridMemory grids, unsigned n_threads) {
+  for (std::size_t subgrid : {32, 64}) run({subgrid, 16, 512, 20e3, 4}, device, grids, n_threads);
+  run({32, 1, 4096, 20e3, 4}, device, grids, n_threads);
+  run({32, 16, 512, 3e3, 12}, device, grids, n_threads);
 }
 
 }  // namespace apsyn::bench
