@@ -7,10 +7,6 @@
 #include "libcore/core/error.h"
 #include "libcore/core/units.h"
 
-#ifdef APSYN_CUDA
-#include "kernels/common/cuda_check.h"
-#endif
-
 namespace apsyn {
 namespace {
 
@@ -135,30 +131,5 @@ GridPlace place_grids(const DeviceRoom& room, const IdgPlan& plan, const GridDem
   hybrid.reason = what;
   return hybrid;
 }
-
-#ifdef APSYN_CUDA
-
-DeviceRoom device_room(const Device& device) {
-  DeviceRoom room;
-  room.device = device.description;
-  std::size_t free_bytes = 0, total_bytes = 0;
-  int paged = 0;
-  cuda_check(cudaSetDevice(device.index), "choosing the device");
-  cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
-  cuda_check(cudaDeviceGetAttribute(&paged, cudaDevAttrConcurrentManagedAccess, device.index),
-             "asking for managed memory");
-  room.free_bytes = free_bytes;
-  room.total_bytes = total_bytes;
-  room.can_oversubscribe = paged != 0;
-  return room;
-}
-
-#else
-
-DeviceRoom device_room(const Device& device) {
-  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
-}
-
-#endif
 
 }  // namespace apsyn

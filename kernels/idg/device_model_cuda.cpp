@@ -8,7 +8,7 @@
 #include "kernels/common/cuda_fft.h"
 #include "kernels/common/device_transfer.h"
 #include "kernels/idg/cuda_model.h"
-#include "kernels/idg/grid_array.h"
+#include "kernels/idg/grid_array.cuh"
 #include "kernels/idg/layer_transform.h"
 
 namespace apsyn::idg_degrid {

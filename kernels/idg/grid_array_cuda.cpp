@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifdef APSYN_CUDA
-#include "kernels/idg/grid_array.h"
+#include "kernels/idg/grid_array.cuh"
 
 #include "kernels/idg/grid_memory.h"
 #include "libcore/core/error.h"

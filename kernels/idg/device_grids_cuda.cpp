@@ -7,7 +7,7 @@
 #include "kernels/common/cuda_fft.h"
 #include "kernels/idg/cuda_grids.h"
 #include "kernels/idg/cuda_tables.h"
-#include "kernels/idg/grid_array.h"
+#include "kernels/idg/grid_array.cuh"
 #include "kernels/idg/layer_transform.h"
 
 namespace apsyn::idg_cuda {
