@@ -10,6 +10,7 @@
 #include "libcore/core/output.h"
 #include "libcore/io/ms_metadata.h"
 #include "libcore/io/ms_rows.h"
+#include "libcore/io/ms_trial.h"
 #include "libcore/io/ms_update.h"
 
 namespace apsyn {
@@ -18,20 +19,6 @@ namespace {
 using casacore::IPosition;
 using casacore::Slicer;
 using Cells = casacore::Array<casacore::Complex>;
-
-/// Turns casacore's exceptions while writing into ours.
-template <class Work>
-auto with_writing(const std::string& path, Work work) {
-  try {
-    return work();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw FailureError("{}: cannot write: {}: check the free space", path, printable(error.what()));
-  }
-}
 
 casacore::Table open_to_read(const std::string& path) {
   adopt_casacore_log();
@@ -170,6 +157,11 @@ void VisibilityColumnReader::read(const MsRows& rows, const std::vector<std::siz
 
 VisibilityColumnState inspect_visibility_column(const std::string& path, const MsSelection& selection) {
   return with_measurement_set(path, [&]() -> VisibilityColumnState {
+    look_in_trial(path, [&] {
+      const casacore::Table table = open_to_read(path);
+      visibility_bytes(table, path);
+      look_at_history(table);
+    });
     const casacore::Table table = open_to_read(path);
     if (!casacore::Table::isWritable(path))
       throw FailureError("{}: is not writable: change its permissions, or work on a copy", path);
@@ -218,7 +210,7 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
     define_cells(state.column, addresses.cell(), rows.row_number);
     check_cells(state.column, state.tiles, addresses, rows, state.path);
   });
-  with_writing(state.path, [&] {
+  with_writing_set(state.path, [&] {
     for (const ChannelRun& run : addresses.runs) {
       state.cells.resize(addresses.shape(run));
       casacore::Complex* to = state.cells.data();
@@ -232,7 +224,7 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
 
 void VisibilityColumnWriter::commit(const std::vector<std::string>& history) {
   State& state = *state_;
-  with_writing(state.path, [&] {
+  with_writing_set(state.path, [&] {
     flush_column(state.table, state.selection.column);
     add_history(state.table, history);
   });

@@ -8,6 +8,7 @@
 
 #include "libcore/io/casacore_log.h"
 #include "libcore/io/ms_rows.h"
+#include "libcore/io/ms_trial.h"
 
 namespace apsyn {
 namespace {
@@ -74,6 +75,21 @@ struct MeasurementSetReader::State {
     for (auto& [description, wanted] : by_description) batches.push_back(std::move(wanted));
   }
 
+  /// Touches all that reading will trust: the tables, the scalars of all rows and the cells of the first and
+  /// the last one.
+  void look() {
+    constexpr std::size_t n_at_once = 1 << 18;
+    MsRows unused;
+    while (next_row < rows.end_row()) {
+      const bool first = next_row == rows.begin_row();
+      scan(n_at_once);
+      if (batches.empty()) continue;
+      if (first) cells.read(unused, scalars, {batches.front().front()});
+      if (next_row == rows.end_row()) cells.read(unused, scalars, {batches.back().back()});
+      batches.clear();
+    }
+  }
+
   std::vector<std::size_t> take_batch(std::size_t max_rows) {
     std::vector<std::size_t> batch = std::move(batches.front());
     batches.pop_front();
@@ -106,7 +122,10 @@ struct MeasurementSetReader::State {
 };
 
 MeasurementSetReader::MeasurementSetReader(const std::string& path, const MsSelection& selection)
-    : state_(with_measurement_set(path, [&] { return std::make_unique<State>(path, selection); })) {}
+    : state_(with_measurement_set(path, [&] {
+        look_in_trial(path, [&] { State(path, selection).look(); });
+        return std::make_unique<State>(path, selection);
+      })) {}
 MeasurementSetReader::~MeasurementSetReader() = default;
 
 const std::vector<MsSpectralWindow>& MeasurementSetReader::spectral_windows() const {

@@ -11,14 +11,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <new>
 
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
 #include "libcore/core/output.h"
 #include "libcore/io/casacore_log.h"
 #include "libcore/io/measurement_set.h"
+#include "libcore/io/ms_metadata.h"
 #include "libcore/io/ms_subtables.h"
 
 namespace apsyn {
@@ -26,20 +25,6 @@ namespace {
 
 using casacore::IPosition;
 using casacore::MS;
-
-/// Turns casacore's exceptions, a full disk above all, into ours.
-template <class Work>
-auto with_output(const std::string& path, Work work) {
-  try {
-    return work();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {  // casacore's array errors are no AipsErrors
-    throw FailureError("{}: cannot write: {}: check the free space", path, printable(error.what()));
-  }
-}
 
 void check_description(const MsDescription& description, const std::string& path) {
   if (!description.layout.site) throw DataError("{}: the array has no site: give --site LAT,LON,ALT", path);
@@ -211,7 +196,7 @@ MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDesc
     : state_(std::make_unique<State>(path, description, overwrite)) {
   adopt_casacore_log();
   check_description(description, path);
-  with_output(path, [&] {
+  with_writing_set(path, [&] {
     const IPosition cell(2, static_cast<ssize_t>(description.products.size()),
                          static_cast<ssize_t>(description.channel_hz.size()));
     casacore::SetupNewTable setup = set_up(state_->pending.part(), cell);
@@ -240,7 +225,7 @@ void MeasurementSetWriter::write(const MsWriteRows& rows) {
     throw DataError("{}: the rows do not have the shape of the set", state_->pending.target());
   if (n_row == 0) return;
   fold(rows, state_->arrays);
-  with_output(state_->pending.target(), [&] {
+  with_writing_set(state_->pending.target(), [&] {
     casacore::Vector<casacore::Int> ant1(n_row), ant2(n_row);
     for (std::size_t row = 0; row < n_row; ++row) {
       ant1[row] = (*rows.baselines)[row].ant1;
@@ -283,7 +268,7 @@ void MeasurementSetWriter::add_history(const std::vector<std::string>& lines) {
 }
 
 void MeasurementSetWriter::commit() {
-  with_output(state_->pending.target(), [&] {
+  with_writing_set(state_->pending.target(), [&] {
     fill_times_and_history(*state_->ms, state_->description, state_->range);
     state_->ms->flush();  // with its subtables; PendingOutput syncs them
     state_->mark(false);

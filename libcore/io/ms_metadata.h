@@ -47,4 +47,18 @@ auto with_measurement_set(const std::string& path, Work work) {
   }
 }
 
+/// The same for what is written: a full disk above all.
+template <class Work>
+auto with_writing_set(const std::string& path, Work work) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw FailureError("{}: cannot write: {}: check the free space", path, printable(error.what()));
+  }
+}
+
 }  // namespace apsyn

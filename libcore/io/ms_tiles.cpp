@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <casacore/tables/Tables/TableRecord.h>
 
+#include <string_view>
+
 #include "libcore/io/ms_rows.h"
 
 namespace apsyn {
@@ -10,7 +12,7 @@ std::string storage_manager(const casacore::Table& table, const std::string& col
   for (int i = 0; i < static_cast<int>(managers.nfields()); ++i) {
     const casacore::Record& manager = managers.subRecord(casacore::RecordFieldId(i));
     for (const casacore::String& name : manager.asArrayString("COLUMNS"))
-      if (name == column) return manager.asString("TYPE");
+      if (std::string_view(name) == column) return manager.asString("TYPE");
   }
   return "";
 }

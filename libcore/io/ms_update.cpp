@@ -246,6 +246,14 @@ void add_history(const casacore::Table& table, const std::vector<std::string>& l
   if (append_unless_there(pending.part(), lines, time_s)) pending.commit();
 }
 
+void look_at_history(const casacore::Table& table) {
+  const std::string path = table.tableName() + "/HISTORY";
+  if (!fs::is_directory(path)) return;
+  const casacore::Table history(path);
+  const casacore::ScalarColumn<casacore::String> message(history, "MESSAGE");
+  for (casacore::rownr_t row = 0; row < history.nrow(); ++row) message(row);
+}
+
 void flush_column(casacore::Table& table, const std::string& column) {
   // Tiles alone: their header stays as it is, and Table::flush would rewrite it (see keep_open).
   if (storage_manager(table, column).starts_with("Tiled"))

@@ -35,6 +35,9 @@ void define_cells(casacore::ArrayColumn<casacore::Complex>& column, const casaco
 /// the process is killed between the rows and their number.
 void add_history(const casacore::Table& table, const std::vector<std::string>& lines);
 
+/// Reads what add_history() will read.
+void look_at_history(const casacore::Table& table);
+
 /// Brings what was written to a column to its file.
 void flush_column(casacore::Table& table, const std::string& column);
 
