@@ -9,22 +9,12 @@
 #include <cstdint>
 
 #include "kernels/idg/aterm_math.h"
+#include "kernels/idg/cuda_complex.cuh"
 #include "kernels/idg/grid_tiles.cuh"
 
 namespace apsyn::idg_degrid {
 
-template <class T>
-struct ComplexPair;
-template <>
-struct ComplexPair<float> {
-  using Type = float2;
-};
-template <>
-struct ComplexPair<double> {
-  using Type = double2;
-};
-template <class T>
-using ComplexOf = typename ComplexPair<T>::Type;
+using idg_cuda::ComplexOf;
 
 /// What a plan and a setup make of every kernel.
 struct Geometry {

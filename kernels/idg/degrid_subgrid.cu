@@ -7,6 +7,8 @@
 namespace apsyn::idg_degrid {
 namespace {
 
+using idg_cuda::sincos_turns;
+
 constexpr int kShapeThreads = 128;
 
 __device__ __forceinline__ float2 times(float2 a, float2 b) {
@@ -14,12 +16,6 @@ __device__ __forceinline__ float2 times(float2 a, float2 b) {
 }
 __device__ __forceinline__ double2 times(double2 a, double2 b) {
   return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
-}
-__device__ __forceinline__ void sincos_turns(double turns, float& sine, float& cosine) {
-  sincospif(static_cast<float>(2 * (turns - rint(turns))), &sine, &cosine);
-}
-__device__ __forceinline__ void sincos_turns(double turns, double& sine, double& cosine) {
-  sincospi(2 * (turns - rint(turns)), &sine, &cosine);
 }
 
 template <class T>

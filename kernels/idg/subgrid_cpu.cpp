@@ -98,29 +98,16 @@ void SubgridMaker<T>::spread_task(const GridBlock& block, const Partition& parti
       turn_values(batch_.n, group.n_data(), group.n, path.data(), batch_.value.data());
     spread(target_, batch_);
   };
-  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
-    const VisibilityRun& run = partition.runs[i];
-    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
-    const double u = sign * block.uvw_m(run.row, 0), v = sign * block.uvw_m(run.row, 1),
-                 w = sign * block.uvw_m(run.row, 2);
-    for (std::size_t done = 0; done < run.n_channels;) {
-      const std::size_t n = std::min<std::size_t>(run.n_channels - done, spread_batch - batch_.n);
-      const std::size_t chan = run.first_channel + done;
-      const double* k = block.wavenumber.data() + chan;
-      for (std::size_t c = 0; c < n; ++c) {
-        batch_.u.data()[batch_.n + c] = u * k[c];
-        batch_.v.data()[batch_.n + c] = v * k[c];
-        batch_.w.data()[batch_.n + c] = w * k[c];
-      }
-      if (block.path_m.size() != 0)
-        for (std::size_t c = 0; c < n; ++c) path[batch_.n + c] = sign * block.path_m[run.row] * k[c];
-      append(block, group, run.row, chan, n, batch_.value.data() + batch_.n * values);
-      batch_.n += n;
-      done += n;
-      if (batch_.n == spread_batch) flush();
-    }
-  }
-  flush();
+  for_batches(
+      block, partition, task, batch_,
+      [&](std::size_t row, std::size_t chan, std::size_t n) {
+        if (block.path_m.size() != 0) {
+          const double path_m = (block.uvw_m(row, 2) < 0 ? -1 : 1) * block.path_m[row];
+          for (std::size_t c = 0; c < n; ++c) path[batch_.n + c] = path_m * block.wavenumber[chan + c];
+        }
+        append(block, group, row, chan, n, batch_.value.data() + batch_.n * values);
+      },
+      flush);
 }
 
 /// Fine cells -> folded image, along v, then along u.

@@ -225,27 +225,12 @@ template <class Out>
 void SubgridPredictor<T>::interpolate_task(const GridBlock& block, const Partition& partition,
                                            const SubgridTask& task, View<std::complex<Out>, 3> data) {
   if (batch_.term.extent(0) < task_form_.n_terms) batch_.term.resize({task_form_.n_terms, spread_batch});
-  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
-    const VisibilityRun& run = partition.runs[i];
-    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
-    const double u = sign * block.uvw_m(run.row, 0), v = sign * block.uvw_m(run.row, 1),
-                 w = sign * block.uvw_m(run.row, 2);
-    for (std::size_t done = 0; done < run.n_channels;) {
-      const std::size_t n = std::min<std::size_t>(run.n_channels - done, spread_batch - batch_.n);
-      const std::size_t chan = run.first_channel + done;
-      const double* k = block.wavenumber.data() + chan;
-      for (std::size_t c = 0; c < n; ++c) {
-        batch_.u.data()[batch_.n + c] = u * k[c];
-        batch_.v.data()[batch_.n + c] = v * k[c];
-        batch_.w.data()[batch_.n + c] = w * k[c];
-      }
-      pieces_.push_back({run.row, chan, n, batch_.n});
-      batch_.n += n;
-      done += n;
-      if (batch_.n == spread_batch) flush(block, data);
-    }
-  }
-  if (batch_.n > 0) flush(block, data);
+  for_batches(
+      block, partition, task, batch_,
+      [&](std::size_t row, std::size_t chan, std::size_t n) {
+        pieces_.push_back({row, chan, n, batch_.n});
+      },
+      [&] { flush(block, data); });
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 // kernel. The wider of two spread kernels needs fewer cells: which is cheaper depends on the task.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -83,6 +84,34 @@ class SubgridForms {
   Buffer<double, 2> n_offset_;
   Buffer<T, 3> coarse_;
 };
+
+/// Fills the batch with the coordinates of a task's visibilities: take(row, chan, n) adds what else there is
+/// of n channels, at batch.n, and flush() empties a full batch, and the last.
+template <class T, class Take, class Flush>
+void for_batches(const GridBlock& block, const Partition& partition, const SubgridTask& task,
+                 SpreadBatch<T>& batch, Take take, Flush flush) {
+  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
+    const VisibilityRun& run = partition.runs[i];
+    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
+    const double u = sign * block.uvw_m(run.row, 0), v = sign * block.uvw_m(run.row, 1),
+                 w = sign * block.uvw_m(run.row, 2);
+    for (std::size_t done = 0; done < run.n_channels;) {
+      const std::size_t n = std::min<std::size_t>(run.n_channels - done, spread_batch - batch.n);
+      const std::size_t chan = run.first_channel + done;
+      const double* k = block.wavenumber.data() + chan;
+      for (std::size_t c = 0; c < n; ++c) {
+        batch.u.data()[batch.n + c] = u * k[c];
+        batch.v.data()[batch.n + c] = v * k[c];
+        batch.w.data()[batch.n + c] = w * k[c];
+      }
+      take(run.row, chan, n);
+      batch.n += n;
+      done += n;
+      if (batch.n == spread_batch) flush();
+    }
+  }
+  if (batch.n > 0) flush();
+}
 
 /// Largest distance of the task's visibilities from its middle along u (axis 0) or v (axis 1), in uv cells.
 double task_reach(const IdgPlan& plan, const GridBlock& block, const Partition& partition,

@@ -18,12 +18,12 @@ namespace apsyn {
 
 struct ImagingSelection {
   std::string column = "DATA";
-  std::vector<int> fields, spws;  ///< empty = all
+  std::vector<int> fields{}, spws{};  ///< empty = all
   std::int64_t first_interval = 0, n_intervals = -1;
   std::size_t first_channel = 0, n_channels = 0;  ///< per spectral window; 0 = all
-  std::string planes;                             ///< as parse_planes() takes it
+  std::string planes{};                           ///< as parse_planes() takes it
   bool correlations = false;  ///< give XX XY YX YY (correlation_planes) whatever `planes` says: for A-terms
-  std::optional<SkyDirection> centre;
+  std::optional<SkyDirection> centre{};
 };
 
 /// One or several Measurement Sets (folders), or one visibility stream (a file or "-"). A stream that cannot
