@@ -2,7 +2,7 @@
 # Measurement Sets with damaged table files: whatever casacore makes of them, a tool names the set and ends with status 3
 # (or goes on, when the damage is in what it does not need), and takes no memory for it to speak of. Each of these seeds
 # made casacore crash, end the process, or ask for up to 4 GB.
-source "$APSYN_SOURCE/tests/cli/lib.sh"
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 for set in LOFAR-3C48-8st.MS.tgz LWASV-4ant-infs.ms.tar.gz; do tar xzf "$APSYN_SOURCE/tests/data/$set" 2>/dev/null; done
 mv ./*.MS big.ms
 mv ./test_*.ms small.ms
