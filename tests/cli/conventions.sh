@@ -46,6 +46,7 @@ while read -r tool; do
   [ "$tool" = simulate ] && continue
   extra=()
   [ "$tool" = idg-grid ] && extra=(--size 64 --scale 1amin)
+  [ "$tool" = ingest ] && extra=(--from mwa32t --freq 1MHz --start 2024-01-01T00:00:00)
   [ "$tool" = clean ] && extra=(--niter 1)
   [ "$tool" = measure-sources ] && echo 'Format = Name, Type, Ra, Dec, I' >sky.txt && extra=(--sky sky.txt)
   before=$(ls)

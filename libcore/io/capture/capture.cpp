@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/capture/capture.h"
+
+#include <fmt/ranges.h>
+
+#include "libcore/core/error.h"
+#include "libcore/io/capture/mwa32t.h"
+#include "libcore/io/capture/raw.h"
+
+namespace apsyn {
+namespace {
+
+struct Format {
+  const char* name;
+  std::unique_ptr<Capture> (*open)(const CaptureRequest&);
+};
+constexpr Format kFormats[] = {{"mwa32t", open_mwa32t}, {"raw", open_raw}};
+
+}  // namespace
+
+std::vector<std::string> capture_formats() {
+  std::vector<std::string> names;
+  for (const Format& format : kFormats) names.push_back(format.name);
+  return names;
+}
+
+std::unique_ptr<Capture> open_capture(const CaptureRequest& request) {
+  for (const Format& format : kFormats)
+    if (request.format == format.name) return format.open(request);
+  throw UsageError("--from {}: no such format: use {}", request.format, fmt::join(capture_formats(), ", "));
+}
+
+}  // namespace apsyn
