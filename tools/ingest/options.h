@@ -77,8 +77,10 @@ inline void declare_mwa32t(Tool& tool, IngestOptions& o) {
             ->check(CLI::Range(0, 15)),
         app.add_option("--output-bits", mwa.output_bits, "8, 5 (PACK5X5) or 4 (one bit dropped) (default 8)")
             ->type_name("N")
-            ->check(CLI::IsMember({4, 5, 8})),
-        app.add_option("--input-order", o.input_order,
+            ->check(CLI::IsMember({4, 5, 8}))}});
+  o.groups.push_back(
+      {{"mwa32t", "vdif"},
+       {app.add_option("--input-order", o.input_order,
                        "captured inputs from 0 in the order of the output's antennas and polarisations")
             ->type_name("LIST")}});
 }
@@ -91,6 +93,10 @@ inline void declare_raw(Tool& tool, IngestOptions& o) {
                       {app.add_option("--endian", o.endian, "LITTLE or BIG (default LITTLE)")
                            ->type_name("NAME")
                            ->check(CLI::IsMember({"LITTLE", "BIG"}))}});
+  o.groups.push_back({{"vdif", "raw"},
+                      {app.add_option("--pols", facts.n_pol, "polarisations: 1 or 2")
+                           ->type_name("N")
+                           ->check(CLI::Range(1, 2))}});
   o.groups.push_back(
       {{"raw"},
        {app.add_option("--bits", raw.n_bit, "bits of a component: 4, 5, 8, 16 or 32")
@@ -110,9 +116,6 @@ inline void declare_raw(Tool& tool, IngestOptions& o) {
             ->type_name("N")
             ->check(CLI::Range(1, 1 << 20)),
         app.add_option("--channels", facts.n_chan, "channels")->type_name("N")->check(CLI::Range(1, 1 << 24)),
-        app.add_option("--pols", facts.n_pol, "polarisations: 1 or 2")
-            ->type_name("N")
-            ->check(CLI::Range(1, 2)),
         app.add_option_function<std::string>(
                "--skip", [&raw](const std::string& text) { raw.skip_bytes = parse_bytes(text); },
                "bytes to pass over at the beginning of each input, for example 512B")

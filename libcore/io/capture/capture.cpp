@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include "libcore/core/error.h"
+#include "libcore/io/capture/guppi.h"
 #include "libcore/io/capture/mwa32t.h"
 #include "libcore/io/capture/raw.h"
+#include "libcore/io/capture/vdif.h"
 
 namespace apsyn {
 namespace {
@@ -14,7 +16,8 @@ struct Format {
   const char* name;
   std::unique_ptr<Capture> (*open)(const CaptureRequest&);
 };
-constexpr Format kFormats[] = {{"mwa32t", open_mwa32t}, {"raw", open_raw}};
+constexpr Format kFormats[] = {
+    {"mwa32t", open_mwa32t}, {"guppi", open_guppi}, {"vdif", open_vdif}, {"raw", open_raw}};
 
 }  // namespace
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/capture/guppi.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "libcore/core/error.h"
+#include "libcore/io/capture/guppi_header.h"
+#include "libcore/io/capture/input_window.h"
+#include "libcore/io/capture/interleave.h"
+
+namespace apsyn {
+namespace {
+
+constexpr double kMaxGap_s = 600;
+
+/// The blocks of all inputs, one after the other; places are samples.
+class GuppiBlocks final : public PacketSource {
+ public:
+  explicit GuppiBlocks(const std::vector<std::string>& inputs) : inputs_(inputs) {
+    if (!open_next() || !read_header()) throw DataError("{}: byte 0: it is empty", inputs[0]);
+    kind_ = *header_;
+    report_.name = inputs.size() == 1 ? window_->source().name() : inputs[0] + " ...";
+  }
+  const GuppiHeader& kind() const { return *kind_; }
+
+  bool next(PacketRun& run) override {
+    if (held_block_) window_->drop(kind_block_bytes_);
+    held_block_ = false;
+    while (header_ || read_header()) {
+      const GuppiHeader h = *header_;
+      header_.reset();
+      if (!h.same_kind(*kind_))
+        throw DataError("{}: other channels, polarisations, antennas or bits than in the first block",
+                        place_);
+      const std::size_t held = window_->hold(h.block_bytes);
+      const std::size_t n_new = h.n_samples - h.overlap;
+      if (held < h.block_bytes) {  // the input ends inside a block
+        if (!report_.first_trouble) report_.first_trouble = window_->offset();
+        report_.damaged += n_new;
+        window_->drop(held);
+        continue;
+      }
+      block_ = h;
+      held_block_ = true;
+      kind_block_bytes_ = h.block_bytes;
+      run = {h.first_sample(), n_new, 0};
+      return true;
+    }
+    return false;
+  }
+  /// Block [antenna][channel][time][pol] (or [time][antenna][channel][pol]) -> [time][channel][antenna][pol].
+  void decode(std::size_t skip, std::size_t n, std::uint8_t* out) const override {
+    const GuppiHeader& h = *block_;
+    const std::size_t bytes = h.n_pol * 2 * h.n_bit / 8, lines = h.n_ant * h.n_chan;
+    const std::size_t time_stride = h.channels_first ? bytes : bytes * lines;
+    const std::size_t line_stride = h.channels_first ? bytes * h.n_samples : bytes;
+    for (std::size_t ant = 0; ant < h.n_ant; ++ant)
+      for (std::size_t chan = 0; chan < h.n_chan; ++chan) {
+        const std::uint8_t* from =
+            window_->data() + (ant * h.n_chan + chan) * line_stride + skip * time_stride;
+        std::uint8_t* to = out + (chan * h.n_ant + ant) * bytes;
+        for (std::size_t t = 0; t < n; ++t, from += time_stride, to += lines * bytes)
+          std::memcpy(to, from, bytes);
+      }
+  }
+  StreamReport report() const override { return report_; }
+
+ private:
+  bool open_next() {
+    if (next_input_ == inputs_.size()) return false;
+    window_.emplace(std::make_unique<PrefetchSource>(inputs_[next_input_++]));
+    return true;
+  }
+  /// Takes the next block's header; false at the end of all inputs.
+  bool read_header() {
+    while (window_->hold(1) == 0)
+      if (!open_next()) return false;
+    place_ = fmt::format("{}: block at byte {}", window_->source().name(), window_->offset());
+    const std::size_t held = window_->hold(GuppiHeader::kMostCards * GuppiHeader::kCard);
+    const std::string_view bytes(reinterpret_cast<const char*>(window_->data()), held);
+    const auto length = GuppiHeader::cards_length(bytes);
+    if (!length) {
+      if (held == GuppiHeader::kMostCards * GuppiHeader::kCard || !kind_)
+        throw DataError("{}: no card END: it is no GUPPI RAW block", place_);
+      // The recording was cut inside a header.
+      if (!report_.first_trouble) report_.first_trouble = window_->offset();
+      report_.skipped_bytes += held;
+      window_->drop(held);
+      return read_header();
+    }
+    header_.emplace(bytes.substr(0, *length), place_);
+    window_->drop(window_->hold(header_->header_bytes));
+    return true;
+  }
+
+  std::vector<std::string> inputs_;
+  std::size_t next_input_ = 0;
+  std::optional<InputWindow> window_;
+  std::string place_;
+  std::optional<GuppiHeader> header_, kind_, block_;  ///< read and not used yet; the first; the held block's
+  bool held_block_ = false;
+  std::size_t kind_block_bytes_ = 0;
+  StreamReport report_;
+};
+
+class GuppiCapture final : public Capture {
+ public:
+  explicit GuppiCapture(const CaptureRequest& request) {
+    auto blocks = std::make_unique<GuppiBlocks>(request.inputs);
+    const GuppiHeader& h = blocks->kind();
+    describe(h, request.facts);
+    InterleavePlan plan;
+    plan.time_bytes = h.time_bytes();
+    plan.missing_samples = header_.missing_samples;
+    plan.lanes.push_back({0, {{0, plan.time_bytes}}});
+    plan.first = h.first_sample();
+    plan.max_gap = static_cast<std::int64_t>(kMaxGap_s / header_.sample_s);
+    const UtcTime observation = header_.start;
+    if (!request.facts.start) header_.start = sample_time(observation, plan.first, header_.sample_s);
+    memory_ = 3 * h.block_bytes;
+    std::vector<std::unique_ptr<PacketSource>> sources;
+    sources.push_back(std::move(blocks));
+    interleaver_ = std::make_unique<Interleaver>(std::move(sources), std::move(plan));
+    memory_ += interleaver_->memory_bytes() + (PrefetchSource::kPieces + 4) * PrefetchSource::kPieceBytes;
+  }
+  const VoltageHeader& header() const override { return header_; }
+  bool read(std::vector<std::uint8_t>& samples) override { return interleaver_->read(samples); }
+  std::vector<StreamReport> reports() const override { return interleaver_->reports(); }
+  std::optional<std::uint64_t> expected_samples() const override { return std::nullopt; }
+  std::uint64_t memory_bytes() const override { return memory_; }
+
+ private:
+  void describe(const GuppiHeader& h, const CaptureFacts& facts) {
+    header_.telescope = h.text("TELESCOP").empty() ? "unknown" : h.text("TELESCOP");
+    header_.source = h.text("SRC_NAME").empty() ? "unknown" : h.text("SRC_NAME");
+    header_.n_ant = h.n_ant;
+    header_.n_chan = h.n_chan;
+    header_.n_pol = h.n_pol;
+    header_.n_bit = h.n_bit;
+    if (h.text("FD_POLN") == "CIRC") header_.pol_basis = "RL";
+    if (facts.missing_samples > 0) header_.missing_samples = facts.missing_samples;
+    header_.freq_hz = 1e6 * h.number("OBSFREQ").value_or(0);
+    const double width_hz = 1e6 * h.number("CHAN_BW").value_or(0),
+                 band_hz = 1e6 * h.number("OBSBW").value_or(0);
+    const double sample_s = h.number("TBIN").value_or(0), n_chan = static_cast<double>(h.n_chan);
+    const bool told = !std::isnan(facts.bandwidth_hz) && !std::isnan(facts.sample_s);
+    const auto differ = [](double a, double b) { return a != 0 && b != 0 && std::abs(a / b - 1) > 1e-6; };
+    if (!told && (differ(band_hz, width_hz * n_chan) || differ(sample_s * std::abs(width_hz), 1)))
+      throw UsageError(
+          "{}: OBSBW {} MHz, CHAN_BW {} MHz, TBIN {} s of {} channels contradict each other: give "
+          "--bandwidth "
+          "and --sample-rate",
+          header_.source, band_hz / 1e6, width_hz / 1e6, sample_s, h.n_chan);
+    header_.bandwidth_hz = band_hz != 0 ? band_hz : width_hz * n_chan;
+    header_.sample_s = sample_s != 0               ? sample_s
+                       : header_.bandwidth_hz == 0 ? 0
+                                                   : n_chan / std::abs(header_.bandwidth_hz);
+    if (!h.text("STT_IMJD").empty()) {
+      const double fraction_s = h.number("STT_OFFS").value_or(0);
+      const UtcTime second{h.integer("STT_IMJD", 0, 1 << 20),
+                           h.integer("STT_SMJD", 0, 86400, 0) * 1'000'000'000'000};
+      header_.start = add_picoseconds(second, static_cast<__int128>(std::llround(fraction_s * 1e12)));
+    }
+    apply_facts(header_, facts);
+  }
+
+  VoltageHeader header_;
+  std::unique_ptr<Interleaver> interleaver_;
+  std::uint64_t memory_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Capture> open_guppi(const CaptureRequest& request) {
+  return std::make_unique<GuppiCapture>(request);
+}
+
+}  // namespace apsyn

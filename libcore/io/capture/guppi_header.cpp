@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/capture/guppi_header.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "libcore/core/csv.h"
+#include "libcore/core/error.h"
+
+namespace apsyn {
+namespace {
+
+constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 31;
+
+}  // namespace
+
+std::optional<std::size_t> GuppiHeader::cards_length(std::string_view bytes) {
+  for (std::size_t card = 0; card < kMostCards && (card + 1) * kCard <= bytes.size(); ++card)
+    if (trim(bytes.substr(card * kCard, kCard)) == "END") return (card + 1) * kCard;
+  return std::nullopt;
+}
+
+GuppiHeader::GuppiHeader(std::string_view cards, std::string place) : place_(std::move(place)) {
+  for (std::size_t at = 0; at < cards.size(); at += kCard) {
+    const std::string_view card = cards.substr(at, kCard);
+    if (std::any_of(card.begin(), card.end(), [](char c) { return c < ' ' || c > '~'; }))
+      throw DataError("{}: byte {} of the header is no text: it is no GUPPI RAW block", place_, at);
+    const std::size_t equals = card.find('=');
+    if (equals == card.npos) continue;
+    std::string_view value = trim(card.substr(equals + 1));
+    if (value.starts_with('\'')) {
+      value = value.substr(1, std::min(value.find('\'', 1), value.size()) - 1);
+    } else {
+      value = value.substr(0, value.find('/'));
+    }
+    values_.emplace(trim(card.substr(0, equals)), trim(value));
+  }
+  block_bytes = static_cast<std::size_t>(integer("BLOCSIZE", 1, kMostBlockBytes));
+  const bool direct = integer("DIRECTIO", 0, 1, 0) == 1;
+  header_bytes = direct ? (cards.size() + 511) / 512 * 512 : cards.size();
+  n_ant = static_cast<std::size_t>(integer("NANTS", 1, 1 << 20, 1));
+  const auto all_channels = static_cast<std::size_t>(integer("OBSNCHAN", 1, 1 << 24));
+  const std::int64_t products = integer("NPOL", 1, 4);
+  n_pol = products == 1 ? 1 : 2;  // 4 counts the products of two polarisations
+  n_bit = static_cast<unsigned>(integer("NBITS", 1, 32));
+  if (n_bit != 8 && n_bit != 16)
+    throw DataError("{}: NBITS {}: only 8 and 16 bits are supported", place_, n_bit);
+  if (all_channels % n_ant != 0)
+    throw DataError("{}: OBSNCHAN {} is no multiple of NANTS {}", place_, all_channels, n_ant);
+  n_chan = all_channels / n_ant;
+  if (block_bytes % time_bytes() != 0)
+    throw DataError("{}: BLOCSIZE {} is no whole number of samples of {} bytes", place_, block_bytes,
+                    time_bytes());
+  n_samples = block_bytes / time_bytes();
+  overlap = static_cast<std::size_t>(integer("OVERLAP", 0, static_cast<std::int64_t>(n_samples) - 1, 0));
+  channels_first = text("PKTFMT") != "SIMPLE";
+  packet = integer("PKTIDX", 0, INT64_MAX / 4096);
+  // Newer recorders count so many packets in a block, older ones bytes of whole samples.
+  if (const std::int64_t in_block = integer("PIPERBLK", 0, INT64_MAX, 0); in_block > 0) {
+    samples_numerator_ = static_cast<std::int64_t>(n_samples - overlap);
+    samples_denominator_ = in_block;
+  } else {
+    samples_numerator_ = integer("PKTSIZE", 1, 1 << 24);
+    samples_denominator_ = static_cast<std::int64_t>(time_bytes());
+  }
+}
+
+std::string GuppiHeader::text(const std::string& key) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? "" : found->second;
+}
+
+std::optional<double> GuppiHeader::number(const std::string& key) const {
+  const std::string value = text(key);
+  if (value.empty()) return std::nullopt;
+  const auto number = finite_number(value);
+  if (!number) throw DataError("{}: {} {}: is no number", place_, key, value);
+  return number;
+}
+
+std::int64_t GuppiHeader::integer(const std::string& key, std::int64_t least, std::int64_t most,
+                                  std::optional<std::int64_t> otherwise) const {
+  const std::string value = text(key);
+  if (value.empty() && otherwise) return *otherwise;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
+    throw DataError("{}: {} {}: an integer from {} to {} is needed", place_, key,
+                    value.empty() ? "is missing" : value, least, most);
+  return number;
+}
+
+std::int64_t GuppiHeader::first_sample() const {
+  const __int128 samples = static_cast<__int128>(packet) * samples_numerator_ / samples_denominator_;
+  if (samples > INT64_MAX / 2) throw DataError("{}: PKTIDX {}: is too large", place_, packet);
+  return static_cast<std::int64_t>(samples);
+}
+
+bool GuppiHeader::same_kind(const GuppiHeader& other) const {
+  return n_ant == other.n_ant && n_chan == other.n_chan && n_pol == other.n_pol && n_bit == other.n_bit &&
+         channels_first == other.channels_first;
+}
+
+}  // namespace apsyn

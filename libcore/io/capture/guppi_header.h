@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The header of a GUPPI RAW block: cards of 80 characters up to END.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace apsyn {
+
+class GuppiHeader {
+ public:
+  static constexpr std::size_t kCard = 80, kMostCards = 1024;
+
+  /// Length of the cards at `bytes` with END; absent when there is no END within kMostCards.
+  static std::optional<std::size_t> cards_length(std::string_view bytes);
+  /// `place` names file and offset in errors. DataError when a card is no text.
+  GuppiHeader(std::string_view cards, std::string place);
+
+  /// Quotes removed; empty when missing.
+  std::string text(const std::string& key) const;
+  std::optional<double> number(const std::string& key) const;  ///< DataError when it is none
+  /// DataError when it is missing or out of range.
+  std::int64_t integer(const std::string& key, std::int64_t least, std::int64_t most,
+                       std::optional<std::int64_t> otherwise = std::nullopt) const;
+
+  std::size_t block_bytes = 0, header_bytes = 0;  ///< header_bytes: padding included
+  std::size_t n_ant = 1, n_chan = 1, n_pol = 1;   ///< n_chan: of an antenna
+  unsigned n_bit = 8;
+  std::size_t n_samples = 0,
+              overlap = 0;  ///< of a channel in the block; the last of them repeated in the next
+  bool channels_first = true;
+  std::int64_t packet = 0;  ///< PKTIDX, counts packets since the start
+  std::size_t time_bytes() const { return n_ant * n_chan * n_pol * 2 * n_bit / 8; }
+  /// The block's first sample since the start of the observation.
+  std::int64_t first_sample() const;
+  /// What all blocks of a recording have in common.
+  bool same_kind(const GuppiHeader& other) const;
+
+ private:
+  std::string place_;
+  std::map<std::string, std::string> values_;
+  std::int64_t samples_numerator_ = 1, samples_denominator_ = 1;  ///< samples of one count of PKTIDX
+};
+
+}  // namespace apsyn

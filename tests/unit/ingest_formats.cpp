@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// VDIF and GUPPI RAW captures, written here byte by byte: samples exactly, losses counted and missing.
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "libcore/core/error.h"
+#include "libcore/io/capture/capture.h"
+#include "tests/reference/scratch.h"
+
+using namespace apsyn;
+
+namespace {
+
+struct Taken {
+  std::vector<std::uint8_t> bytes;
+  std::vector<StreamReport> reports;
+  VoltageHeader header;
+};
+
+Taken take(const CaptureRequest& request) {
+  const auto capture = open_capture(request);
+  Taken taken;
+  taken.header = capture->header();
+  std::vector<std::uint8_t> samples;
+  while (capture->read(samples)) taken.bytes.insert(taken.bytes.end(), samples.begin(), samples.end());
+  taken.reports = capture->reports();
+  return taken;
+}
+
+std::string little(std::uint32_t word) {
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(word >> (8 * i));
+  return bytes;
+}
+
+struct VdifFormat {
+  unsigned n_bit = 2, log2_chan = 0;
+  bool complex = false, legacy = false;
+  std::uint32_t payload_bytes = 64, extended = 0;
+  std::uint32_t n_samples() const { return payload_bytes * 8 / (n_bit << log2_chan) / (complex ? 2 : 1); }
+};
+
+/// The code of component `part` of a sample: anything, but known.
+std::uint32_t code_of(std::uint32_t thread, std::uint64_t sample, std::uint32_t part, unsigned n_bit) {
+  std::uint64_t hash = (thread * 77 + part + 1) * 0x9E3779B97F4A7C15u + sample * 0xC2B2AE3D27D4EB4Fu;
+  hash ^= hash >> 33;
+  return static_cast<std::uint32_t>(hash & ((1u << n_bit) - 1));
+}
+
+std::string vdif_frame(const VdifFormat& f, std::uint32_t thread, std::uint32_t second, std::uint32_t frame,
+                       std::uint32_t per_second, bool invalid = false) {
+  const std::uint32_t n_parts = (1u << f.log2_chan) * (f.complex ? 2 : 1), header = f.legacy ? 16 : 32;
+  std::string bytes =
+      little((invalid ? 1u << 31 : 0) | (f.legacy ? 1u << 30 : 0) | second) + little(28u << 24 | frame) +
+      little(f.log2_chan << 24 | (f.payload_bytes + header) / 8) +
+      little((f.complex ? 1u << 31 : 0) | (f.n_bit - 1) << 26 | thread << 16 | ('A' | 'p' << 8));
+  if (!f.legacy) bytes += little(f.extended) + little(0) + little(0) + little(0);
+  std::vector<std::uint32_t> words(f.payload_bytes / 4);
+  std::size_t bit = 0;
+  for (std::uint32_t t = 0; t < f.n_samples(); ++t)
+    for (std::uint32_t part = 0; part < n_parts; ++part, bit += f.n_bit) {
+      const std::uint64_t sample = (std::uint64_t{second} * per_second + frame) * f.n_samples() + t;
+      words[bit / 32] |= code_of(thread, sample, part, f.n_bit) << bit % 32;
+    }
+  for (std::uint32_t word : words) bytes += little(word);
+  return bytes;
+}
+
+int level(std::uint32_t code, unsigned n_bit) {
+  if (n_bit == 1) return code == 0 ? -1 : 1;
+  if (n_bit == 2) return code == 0 ? -10 : code == 1 ? -3 : code == 2 ? 3 : 10;
+  return static_cast<int>(code) - (1 << (n_bit - 1));
+}
+
+CaptureRequest vdif_request(const std::vector<std::string>& inputs, const VdifFormat& f,
+                            std::uint32_t per_second) {
+  CaptureRequest request;
+  request.format = "vdif";
+  request.inputs = inputs;
+  request.facts.freq_hz = 1e9;
+  request.facts.n_pol = 2;
+  request.facts.bandwidth_hz = 1e6;
+  request.facts.sample_s = 1.0 / (per_second * f.n_samples());
+  return request;
+}
+
+constexpr std::uint32_t kSecond = 14363767, kPerSecond = 50;
+
+/// Two antennas of two polarisations in threads 0, 3, 5, 9; frames 30 .. 89 of which `lost` are missing.
+std::vector<std::uint8_t> expected_vdif(const VdifFormat& f,
+                                        const std::vector<std::pair<std::size_t, std::uint32_t>>& lost) {
+  const std::uint32_t threads[] = {0, 3, 5, 9}, n_parts = (1u << f.log2_chan) * (f.complex ? 2 : 1);
+  std::vector<std::uint8_t> bytes;
+  for (std::uint32_t frame = 30; frame < 90; ++frame)
+    for (std::uint32_t t = 0; t < f.n_samples(); ++t)
+      for (std::size_t input = 0; input < 4; ++input)
+        for (std::uint32_t part = 0; part < n_parts; ++part) {
+          const bool missing = std::any_of(lost.begin(), lost.end(), [&](const auto& one) {
+            return one.first / 2 == input / 2 && one.second == frame;
+          });
+          const std::uint64_t sample = (std::uint64_t{kSecond} * kPerSecond + frame) * f.n_samples() + t;
+          const int value = missing ? 0 : level(code_of(threads[input], sample, part, f.n_bit), f.n_bit);
+          bytes.push_back(static_cast<std::uint8_t>(value));
+          if (f.n_bit == 16) bytes.push_back(static_cast<std::uint8_t>(value >> 8));
+        }
+  return bytes;
+}
+
+std::vector<std::string> vdif_frames(const VdifFormat& f) {
+  std::vector<std::string> frames;
+  for (std::uint32_t frame = 30; frame < 90; ++frame)
+    for (std::uint32_t thread : {5u, 0u, 9u, 3u})
+      frames.push_back(vdif_frame(f, thread, kSecond + frame / kPerSecond, frame % kPerSecond, kPerSecond));
+  return frames;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  return std::accumulate(parts.begin(), parts.end(), std::string());
+}
+
+// ---- GUPPI RAW
+
+struct GuppiFormat {
+  std::size_t n_ant = 1, n_chan = 4, n_samples = 512, overlap = 32;
+  bool direct = false;
+  std::string extra;
+};
+
+std::int8_t guppi_value(std::size_t ant, std::size_t chan, std::size_t t, std::size_t part) {
+  const auto value = static_cast<int>((ant * 131 + chan * 31 + t * 7 + part * 3) % 251) - 125;
+  return static_cast<std::int8_t>(value == 0 ? 1 : value);
+}
+
+std::string guppi_block(const GuppiFormat& f, std::size_t block) {
+  std::string cards;
+  const auto card = [&](const std::string& key, const std::string& value) {
+    std::string text = key;
+    text.resize(8, ' ');
+    text += "= " + value;
+    text.resize(80, ' ');
+    cards += text;
+  };
+  const std::size_t step = f.n_samples - f.overlap, bytes = f.n_ant * f.n_chan * f.n_samples * 4;
+  card("TELESCOP", "'GBT     '");
+  card("SRC_NAME", "'B0329+54'");
+  card("OBSFREQ", "1500.0");
+  card("OBSBW", "-12.5");
+  card("CHAN_BW", f.extra.empty() ? std::to_string(-12.5 / double(f.n_chan)) : f.extra);
+  card("TBIN", std::to_string(double(f.n_chan) / 12.5) + "E-06 / [s]");
+  card("OBSNCHAN", std::to_string(f.n_chan * f.n_ant));
+  if (f.n_ant > 1) card("NANTS", std::to_string(f.n_ant));
+  card("NPOL", "4");
+  card("NBITS", "8");
+  card("OVERLAP", std::to_string(f.overlap));
+  card("BLOCSIZE", std::to_string(bytes));
+  card("PKTSIZE", std::to_string(f.n_ant * f.n_chan * 4));  // a packet is one sample
+  card("PKTIDX", std::to_string(1000 + block * step));
+  card("STT_IMJD", "58132");
+  card("STT_SMJD", "51093");
+  card("STT_OFFS", "0.25");
+  if (f.direct) card("DIRECTIO", "1");
+  cards += "END";
+  cards.resize((cards.size() + 79) / 80 * 80, ' ');
+  if (f.direct) cards.resize((cards.size() + 511) / 512 * 512, '\0');
+  for (std::size_t ant = 0; ant < f.n_ant; ++ant)
+    for (std::size_t chan = 0; chan < f.n_chan; ++chan)
+      for (std::size_t t = 0; t < f.n_samples; ++t)
+        for (std::size_t part = 0; part < 4; ++part)
+          cards += static_cast<char>(guppi_value(ant, chan, block * step + t, part));
+  return cards;
+}
+
+std::vector<std::uint8_t> expected_guppi(const GuppiFormat& f, std::size_t n_blocks,
+                                         const std::vector<std::size_t>& lost) {
+  std::vector<std::uint8_t> bytes;
+  const std::size_t step = f.n_samples - f.overlap;
+  // Samples that are missing are so in whole spans of 128.
+  std::vector<bool> missing(n_blocks * step + 127);
+  for (std::size_t block : lost) std::fill_n(missing.begin() + static_cast<long>(block * step), step, true);
+  for (std::size_t first = 0; first < n_blocks * step; first += 128) {
+    const auto from = missing.begin() + static_cast<long>(first),
+               to = from + static_cast<long>(std::min<std::size_t>(128, n_blocks * step - first));
+    if (std::find(from, to, true) != to) std::fill(from, to, true);
+  }
+  for (std::size_t t = 0; t < n_blocks * step; ++t)
+    for (std::size_t chan = 0; chan < f.n_chan; ++chan)
+      for (std::size_t ant = 0; ant < f.n_ant; ++ant)
+        for (std::size_t part = 0; part < 4; ++part)
+          bytes.push_back(missing[t] ? 0 : static_cast<std::uint8_t>(guppi_value(ant, chan, t, part)));
+  return bytes;
+}
+
+CaptureRequest guppi_request(const std::vector<std::string>& inputs) {
+  CaptureRequest request;
+  request.format = "guppi";
+  request.inputs = inputs;
+  return request;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(vdif_of_every_kind) {
+  const reference::Scratch scratch;
+  for (const unsigned n_bit : {1u, 2u, 4u, 8u, 16u})
+    for (const bool complex : {false, true})
+      for (const bool legacy : {false, true})
+        for (const unsigned log2_chan : {0u, 2u}) {
+          const VdifFormat f{n_bit, log2_chan, complex, legacy};
+          const Taken taken = take(vdif_request({scratch.file("v", joined(vdif_frames(f)))}, f, kPerSecond));
+          BOOST_TEST((taken.bytes == expected_vdif(f, {})));
+          BOOST_TEST(taken.header.n_ant == 2u);
+          BOOST_TEST(taken.header.n_chan == 1u << log2_chan);
+          BOOST_TEST(taken.header.n_dim == (complex ? 2u : 1u));
+          BOOST_TEST(taken.header.telescope == "Ap");
+          BOOST_TEST(taken.header.missing_samples == f.n_samples());
+          // 2014-01-01 (epoch 28), 166 days 5 h 56 min 7 s later, and 30 frames.
+          BOOST_TEST((taken.header.start == parse_utc("2014-06-16T05:56:07.6")));
+          BOOST_TEST(taken.reports[0].intact == 240u);
+          BOOST_TEST(!taken.reports[0].troubled());
+        }
+}
+
+BOOST_AUTO_TEST_CASE(vdif_out_of_order_lost_invalid_and_damaged) {
+  const reference::Scratch scratch;
+  const VdifFormat f;
+  std::vector<std::string> frames = vdif_frames(f);
+  // Frame 40 of thread 5 comes three frames late, 45 of thread 0 is lost, 50 of thread 9 invalid, 60 of
+  // thread 3 twice; frame 55 of thread 5 is cut, junk stands before frame 70 of thread 0.
+  const auto at = [](std::uint32_t frame, std::size_t place) { return (frame - 30) * 4 + place; };
+  frames[at(60, 3)] += frames[at(60, 3)];
+  frames[at(55, 0)].resize(50);
+  frames[at(70, 1)] = "some junk!!!" + frames[at(70, 1)];
+  frames[at(50, 2)] = vdif_frame(f, 9, kSecond + 1, 0, kPerSecond, true);
+  frames[at(45, 1)].clear();
+  std::swap(frames[at(40, 0)], frames[at(43, 1)]);
+  const Taken taken = take(vdif_request({scratch.file("v", joined(frames))}, f, kPerSecond));
+  // Inputs 0, 1 are threads 0, 3; inputs 2, 3 threads 5, 9.
+  BOOST_TEST((taken.bytes == expected_vdif(f, {{0, 45}, {3, 50}, {2, 55}})));
+  const StreamReport& report = taken.reports[0];
+  BOOST_TEST(report.intact == 237u);
+  BOOST_TEST(report.damaged == 2u);
+  BOOST_TEST(report.lost == 1u);
+  BOOST_TEST(report.repeated == 1u);
+  BOOST_TEST(report.skipped_bytes == 12u);
+
+  // Each thread in a file of its own.
+  std::vector<std::string> names;
+  for (std::uint32_t thread : {0u, 3u, 5u, 9u}) {
+    std::string bytes;
+    for (std::uint32_t frame = 30; frame < 90; ++frame)
+      bytes += vdif_frame(f, thread, kSecond + frame / kPerSecond, frame % kPerSecond, kPerSecond);
+    names.push_back(scratch.file("t" + std::to_string(thread), bytes));
+  }
+  BOOST_TEST((take(vdif_request(names, f, kPerSecond)).bytes == expected_vdif(f, {})));
+}
+
+BOOST_AUTO_TEST_CASE(vdif_counts_leap_seconds) {
+  // 514629935 s after 2000 there had been four: 2016-04-22 08:45:31, not 35. The fourth began 489024003 s
+  // after 2000.
+  const reference::Scratch scratch;
+  const VdifFormat f;
+  for (const auto& [second, utc] : {std::pair{514629935u, "2016-04-22T08:45:31"},
+                                    {489024002u, "2015-06-30T23:59:59"},
+                                    {489024004u, "2015-07-01T00:00:00"}}) {
+    std::string bytes;
+    for (std::uint32_t frame = 0; frame < 4; ++frame) bytes += vdif_frame(f, 0, second, frame, kPerSecond);
+    for (std::size_t at = 7; at < bytes.size(); at += bytes.size() / 4) bytes[at] = 0;  // reference epoch 0
+    CaptureRequest request = vdif_request({scratch.file("v", bytes)}, f, kPerSecond);
+    request.facts.n_pol = 1;
+    BOOST_TEST((take(request).header.start == parse_utc(utc)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(vdif_asks_for_what_it_lacks) {
+  const reference::Scratch scratch;
+  VdifFormat f;
+  // Extended data 3 tell a bandwidth of 6400 kHz: 12.8 million real samples, 50000 frames in a second.
+  f.extended = 3u << 24 | 6400;
+  std::string bytes;
+  for (std::uint32_t frame = 0; frame < 20; ++frame) bytes += vdif_frame(f, 1, kSecond, frame, 50000);
+  CaptureRequest request = vdif_request({scratch.file("v", bytes)}, f, 50000);
+  request.facts.n_pol = 0;  // one thread is one polarisation
+  request.facts.sample_s = request.facts.bandwidth_hz = NAN;
+  const Taken taken = take(request);
+  BOOST_TEST(taken.header.bandwidth_hz == 6.4e6);
+  BOOST_TEST(1 / taken.header.sample_s == 12.8e6, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(taken.header.n_pol == 1u);
+  request.facts.freq_hz = NAN;
+  BOOST_CHECK_THROW(take(request), UsageError);
+  const std::string many = scratch.file("m", joined(vdif_frames({})));
+  request = vdif_request({many}, {}, kPerSecond);
+  request.facts.n_pol = 0;
+  BOOST_CHECK_THROW(take(request), UsageError);
+  request = vdif_request({many}, {}, kPerSecond);
+  request.facts.sample_s *= 1.01;
+  BOOST_CHECK_THROW(take(request), UsageError);
+  for (const std::string& wrong : {std::string(), std::string(20, 'x'), std::string(1000, '\0')})
+    BOOST_CHECK_THROW(take(vdif_request({scratch.file("w", wrong)}, {}, kPerSecond)), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(guppi_blocks) {
+  const reference::Scratch scratch;
+  for (const bool direct : {false, true})
+    for (const std::size_t n_ant : {1, 3})
+      for (const std::size_t overlap : {0, 32}) {
+        const GuppiFormat f{.n_ant = n_ant, .overlap = overlap, .direct = direct};
+        const std::string one = scratch.file("a", guppi_block(f, 0) + guppi_block(f, 1));
+        const std::string two = scratch.file("b", guppi_block(f, 2) + guppi_block(f, 5));
+        const Taken taken = take(guppi_request({one, two}));
+        BOOST_TEST((taken.bytes == expected_guppi(f, 6, {3, 4})));
+        BOOST_TEST(taken.header.n_ant == n_ant);
+        BOOST_TEST(taken.header.telescope == "GBT");
+        BOOST_TEST(taken.header.source == "B0329+54");
+        BOOST_TEST(taken.header.freq_hz == 1500e6);
+        BOOST_TEST(taken.header.bandwidth_hz == -12.5e6);
+        BOOST_TEST(taken.header.sample_s == 0.32e-6, boost::test_tools::tolerance(1e-12));
+        // PKTIDX starts at 1000 packets of one sample: 320 us.
+        BOOST_TEST((taken.header.start == parse_utc("2018-01-14T14:11:33.25032")));
+        const std::size_t step = 512 - overlap;
+        BOOST_TEST(taken.reports[0].intact == 4 * step);
+        BOOST_TEST(taken.reports[0].lost == 2 * step);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(guppi_contradictions_and_cuts) {
+  const reference::Scratch scratch;
+  GuppiFormat odd;
+  odd.extra = "-6.25";
+  CaptureRequest request = guppi_request({scratch.file("a", guppi_block(odd, 0))});
+  BOOST_CHECK_THROW(take(request), UsageError);
+  request.facts.bandwidth_hz = -12.5e6;
+  request.facts.sample_s = 0.32e-6;
+  BOOST_TEST((take(request).bytes == expected_guppi(odd, 1, {})));
+  const std::string whole = guppi_block({}, 0) + guppi_block({}, 1);
+  std::mt19937 random(1);
+  for (int i = 0; i < 100; ++i) {
+    const std::size_t size = random() % whole.size();
+    request = guppi_request({scratch.file("a", whole.substr(0, size))});
+    if (size < guppi_block({}, 0).size() - 512 * 16) {
+      BOOST_CHECK_THROW(take(request), DataError);
+      continue;
+    }
+    const Taken taken = take(request);
+    BOOST_TEST(taken.reports[0].intact == (size < whole.size() / 2 ? 0u : 480u));
+  }
+}
