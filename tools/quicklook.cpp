@@ -49,9 +49,15 @@ void declare(Tool& tool, QuicklookOptions& o) {
       ->type_name("N")
       ->check(CLI::Range(100, 8000))
       ->capture_default_str();
-  app.add_option("--plot", o.plot, "of visibilities: overview, uv, amplitude, spectrum or autos")
+  app.add_option("--plot", o.plot, "of visibilities: overview, uv, amplitude, spectrum, autos, fringes")
       ->type_name("PLOT")
-      ->check(CLI::IsMember({"overview", "uv", "amplitude", "spectrum", "autos"}));
+      ->check(CLI::IsMember({"overview", "uv", "amplitude", "spectrum", "autos", "fringes"}));
+  app.add_option("--baselines", o.baselines,
+                 "of fringes: pairs of antennas, for example 0:5,Tile01:Tile09 (default: eight lengths)")
+      ->type_name("LIST");
+  app.add_option("--channel", o.channel, "of fringes: channel from 0 (default: the middle one)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 24));
   app.add_option("--column", o.column, "column of a Measurement Set")
       ->type_name("NAME")
       ->capture_default_str();

@@ -78,6 +78,12 @@ VisibilitySummariser::VisibilitySummariser(VisibilitySummary about) : summary_(s
   s.n_cross.resize({n_prod, n_chan});
   s.sum_auto.resize({s.antennas.size(), n_prod, n_chan});
   s.n_auto.resize({s.antennas.size(), n_prod, n_chan});
+  for (std::size_t i = 0; i < s.fringes.size(); ++i) {
+    s.fringes[i].values.resize(n_prod);
+    fringe_of_[{s.fringes[i].ant1, s.fringes[i].ant2}] = i;
+  }
+  fringe_step_.assign(s.fringes.size(), 1);
+  fringe_rows_.assign(s.fringes.size(), 0);
 }
 
 void VisibilitySummariser::add_uv(double u, double v) {
@@ -98,6 +104,7 @@ void VisibilitySummariser::add(const VisibilityRows& rows) {
   if (rows.channel_hz == nullptr || rows.channel_hz->size() != n_chan || n_prod != s.products.size() ||
       rows.weight.shape() != rows.data.shape() || rows.uvw_m.extent(0) != n_row || rows.uvw_m.extent(1) != 3)
     throw std::invalid_argument("visibility summary: shapes disagree");
+  if (!s.fringes.empty()) add_fringes(rows);
   std::vector<std::size_t> index;
   for (double hz : *rows.channel_hz) index.push_back(channel_index(s.channel_hz, hz));
   for (std::size_t row = 0; row < n_row; ++row) {

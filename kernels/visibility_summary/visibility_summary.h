@@ -4,6 +4,12 @@
 // products has weight > 0. Sums are double precision in the order of the data.
 #pragma once
 
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "libcore/core/array_layout.h"
 #include "libcore/core/visibility_summary.h"
 
 namespace apsyn {
@@ -20,8 +26,9 @@ struct VisibilityRows {
 
 class VisibilitySummariser {
  public:
-  /// `about` names telescope, times (first and interval), channels, products and antennas; the rest is
-  /// gathered. std::invalid_argument without channels or products.
+  /// `about` names telescope, times (first and interval), channels, products and antennas, and the baselines
+  /// of `fringes` with their channel if any are wanted; the rest is gathered. std::invalid_argument without
+  /// channels or products.
   explicit VisibilitySummariser(VisibilitySummary about);
   /// std::invalid_argument when shapes disagree or a channel was not announced.
   void add(const VisibilityRows& rows);
@@ -29,7 +36,15 @@ class VisibilitySummariser {
 
  private:
   void add_uv(double u, double v);
+  void add_fringes(const VisibilityRows& rows);
   VisibilitySummary summary_;
+  std::map<std::pair<int, int>, std::size_t> fringe_of_;  ///< (ant1, ant2) -> index
+  std::vector<std::size_t> fringe_step_, fringe_rows_;    ///< every so many rows is kept; rows seen
 };
+
+/// Unflagged pairs of antennas whose lengths are spread evenly, the shortest first; at most n.
+std::vector<Fringe> spread_baselines(const ArrayLayout& layout, std::size_t n);
+/// "0:5,Tile01:Tile09" by names or indices; UsageError.
+std::vector<Fringe> parse_baselines(std::string_view list, const ArrayLayout& layout);
 
 }  // namespace apsyn

@@ -24,6 +24,14 @@ struct AmplitudePhase {
   Density log_amplitude, phase_deg;
 };
 
+/// One baseline's visibility in one channel against time.
+struct Fringe {
+  int ant1 = 0, ant2 = 0;
+  double length_m = 0;
+  std::vector<double> time_s;                            ///< as against_time, mid-integration
+  std::vector<std::vector<std::complex<float>>> values;  ///< [product][time], NaN where flagged
+};
+
 struct VisibilitySummary {
   std::string telescope, source;
   double first_time_mjd_s = 0, last_time_mjd_s = 0, interval_s = 0;
@@ -39,6 +47,9 @@ struct VisibilitySummary {
   AmplitudePhase against_time;      ///< x: seconds since first_time_mjd_s less half an interval
   AmplitudePhase against_freq;      ///< x: Hz
   AmplitudePhase against_baseline;  ///< x: wavelengths
+
+  std::vector<Fringe> fringes;  ///< of the baselines that were asked for
+  double fringe_hz = 0;         ///< in this channel
 
   /// Sums over the cross-correlations [product][channel as in channel_hz].
   Buffer<double, 2> sum_amplitude;

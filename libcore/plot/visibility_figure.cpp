@@ -26,6 +26,10 @@ Heading heading_of(const VisibilitySummary& s, const std::string& title) {
   const bool telescope = !s.telescope.empty() && s.telescope != "unknown";
   heading.title = !title.empty() ? title : source ? s.source : telescope ? s.telescope : "Visibilities";
   if (telescope && heading.title != s.telescope) append(heading.subtitle, s.telescope);
+  if (!s.fringes.empty()) {
+    const ScaledUnit unit = hertz_unit(s.fringe_hz);
+    append(heading.subtitle, fmt::format("fringes at {:.7g} {}", s.fringe_hz / unit.factor, unit.name));
+  }
   const ScaledUnit hz = hertz_unit(s.channel_hz.back());
   const double half = s.channel_width_hz / 2;
   append(heading.subtitle,
@@ -85,13 +89,7 @@ void draw_six(Canvas& canvas, const Theme& theme, const VisibilitySummary& s, Re
 }
 
 Canvas draw_autos(const Theme& theme, const VisibilitySummary& s, const VisibilityFigureOptions& o) {
-  std::vector<std::size_t> shown;
-  for (std::size_t p = 0; p < s.products.size(); ++p) {
-    const Product product = s.products[p];
-    const bool parallel = product == Product::XX || product == Product::YY || product == Product::RR ||
-                          product == Product::LL || product == Product::I;
-    if (parallel) shown.push_back(p);
-  }
+  const std::vector<std::size_t> shown = parallel_products(s);
   if (s.n_auto_rows == 0 || shown.empty())
     throw FailureError("no usable data: there are no autocorrelations");
   const double width = 700, height = 800;
@@ -107,6 +105,27 @@ Canvas draw_autos(const Theme& theme, const VisibilitySummary& s, const Visibili
   return canvas;
 }
 
+/// Baselines in rows of four, the amplitudes on one scale.
+Canvas draw_fringes(const Theme& theme, const VisibilitySummary& s, const VisibilityFigureOptions& o) {
+  double most = 0;
+  for (const Fringe& fringe : s.fringes)
+    for (std::size_t p : parallel_products(s))
+      for (const std::complex<float>& value : fringe.values[p])
+        if (std::isfinite(std::abs(value))) most = std::max(most, static_cast<double>(std::abs(value)));
+  if (most == 0) throw FailureError("no usable data: these baselines are flagged in this channel");
+  const std::size_t n_columns = std::min<std::size_t>(4, s.fringes.size()),
+                    n_rows = (s.fringes.size() + 3) / 4;
+  const double width = 390, amplitude = 150, phase = 230, column = width + 160, row = amplitude + phase + 190;
+  Canvas canvas = framed(theme, 160 + static_cast<double>(n_columns) * column - 110,
+                         160 + static_cast<double>(n_rows) * row + kFooter - 70, s, o);
+  for (std::size_t i = 0; i < s.fringes.size(); ++i) {
+    const double x = 160 + static_cast<double>(i % 4) * column, y = 160 + static_cast<double>(i / 4) * row;
+    draw_fringe(canvas, theme, scaled(theme, x, y, width, amplitude),
+                scaled(theme, x, y + amplitude + 22, width, phase), s, s.fringes[i], most);
+  }
+  return canvas;
+}
+
 }  // namespace
 
 VisibilityPlot parse_visibility_plot(std::string_view name) {
@@ -115,12 +134,14 @@ VisibilityPlot parse_visibility_plot(std::string_view name) {
   if (name == "amplitude") return VisibilityPlot::amplitude;
   if (name == "spectrum") return VisibilityPlot::spectrum;
   if (name == "autos") return VisibilityPlot::autos;
-  throw UsageError("--plot {}: no such plot: use overview, uv, amplitude, spectrum or autos", name);
+  if (name == "fringes") return VisibilityPlot::fringes;
+  throw UsageError("--plot {}: no such plot: use overview, uv, amplitude, spectrum, autos or fringes", name);
 }
 
 Canvas draw_visibility_figure(const VisibilitySummary& s, const VisibilityFigureOptions& o) {
   const Theme theme{.unit = static_cast<double>(o.size) / 1000};
   if (o.plot == VisibilityPlot::autos) return draw_autos(theme, s, o);
+  if (o.plot == VisibilityPlot::fringes) return draw_fringes(theme, s, o);
   const bool any = std::any_of(s.n_cross.begin(), s.n_cross.end(), [](std::uint64_t n) { return n > 0; });
   if (!any) throw FailureError("no usable data: every visibility is flagged");
   if (o.plot == VisibilityPlot::uv) {

@@ -27,4 +27,10 @@ void draw_phase_spectrum(Canvas& canvas, const Theme& theme, const Rect& panel,
 Stretch draw_auto_spectra(Canvas& canvas, const Theme& theme, const Rect& panel,
                           const VisibilitySummary& summary, std::size_t product, const ColourMap& map);
 
+/// One baseline's fringes: amplitude (up to `most`) and phase of the parallel products against time.
+void draw_fringe(Canvas& canvas, const Theme& theme, const Rect& amplitude, const Rect& phase,
+                 const VisibilitySummary& summary, const Fringe& fringe, double most);
+/// Products of equal feeds, by number.
+std::vector<std::size_t> parallel_products(const VisibilitySummary& summary);
+
 }  // namespace apsyn

@@ -142,6 +142,15 @@ for plot in uv amplitude spectrum; do
   run quicklook obs.ms --plot $plot --size 300 -o $plot.png
   is_png $plot.png
 done
+run quicklook obs.ms --plot fringes --size 300 -o fringes.png
+is_png fringes.png
+run quicklook obs.ms --plot fringes --baselines 0:1,5:3 --channel 3 --size 300 -o two.png
+for wrong in "--baselines 0" "--baselines 0:0" "--baselines 0:99" "--baselines 0:nobody" "--channel 4"; do
+  expect_exit 2 quicklook obs.ms --plot fringes $wrong -o wrong.png
+  expect_stderr "${wrong% *}"
+done
+expect_exit 2 quicklook obs.ms --baselines 0:1 -o wrong.png
+expect_stderr "--plot fringes"
 expect_exit 1 quicklook obs.ms --plot autos -o wrong.png
 expect_stderr "no usable data"
 expect_exit 2 quicklook obs.ms --plot pie -o wrong.png

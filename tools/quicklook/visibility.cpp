@@ -19,6 +19,24 @@ VisibilityFigureOptions figure_options(const QuicklookOptions& o) {
   return {o.title, parse_visibility_plot(o.plot), o.size};
 }
 
+/// What fringes were asked for.
+void want_fringes(VisibilitySummary& summary, const ArrayLayout& layout, const QuicklookOptions& o) {
+  if (o.plot != "fringes") {
+    if (!o.baselines.empty() || o.channel >= 0)
+      throw UsageError("{}: only for --plot fringes", o.channel >= 0 ? "--channel" : "--baselines");
+    return;
+  }
+  constexpr std::size_t kPanels = 8;
+  const std::size_t n_chan = summary.channel_hz.size();
+  const std::size_t chan = o.channel < 0 ? n_chan / 2 : static_cast<std::size_t>(o.channel);
+  if (chan >= n_chan)
+    throw UsageError("--channel {}: the data have {} channels, counted from 0", chan, n_chan);
+  summary.fringe_hz = summary.channel_hz[chan];
+  summary.fringes =
+      o.baselines.empty() ? spread_baselines(layout, kPanels) : parse_baselines(o.baselines, layout);
+  if (summary.fringes.empty()) throw FailureError("no usable data: one antenna has no baselines");
+}
+
 /// What the set tells before its rows are read.
 VisibilitySummary about(const MeasurementSetReader& reader) {
   VisibilitySummary summary;
@@ -95,7 +113,9 @@ Canvas picture_of_visibility_stream(Tool& tool, const QuicklookOptions& o) {
   VisibilityStreamReader reader(o.inputs[0]);
   const VisibilityHeader& header = reader.header();
   const StreamUvw geometry(header);
-  VisibilitySummariser summariser(about(header));
+  VisibilitySummary start = about(header);
+  want_fringes(start, header.layout, o);
+  VisibilitySummariser summariser(std::move(start));
   const std::size_t n_bl = header.baselines.size();
   Buffer<double, 2> uvw_m({n_bl, 3});
   std::vector<int> ant1, ant2;
@@ -122,6 +142,7 @@ Canvas picture_of_measurement_set(Tool& tool, const QuicklookOptions& o) {
   selection.autos = true;
   MeasurementSetReader reader(o.inputs[0], selection);
   VisibilitySummary start = about(reader);
+  want_fringes(start, reader.layout(), o);
   const std::size_t max_rows = rows_per_block(reader);
   MsRows rows;
   bool more = reader.read(rows, max_rows);
