@@ -9,6 +9,7 @@
 
 #include "kernels/beamform/beam_weights.h"
 #include "kernels/beamform/beamform.h"
+#include "kernels/beamform/norm_rows.h"
 #include "kernels/beamform/tile.h"
 #include "kernels/beamform/validity_runs.h"
 #include "kernels/beamform/work_items.h"
@@ -22,19 +23,14 @@ constexpr std::size_t kRow = kTileSpectra;
 
 /// Memory of one thread, for the beams of one work item.
 struct Scratch {
-  std::vector<float> spectra;   // [input][re row | im row]
-  std::vector<float> beams;     // [beam][pol][re row | im row]
+  std::vector<float> spectra;  // [input][re row | im row]
+  std::vector<float> beams;    // [beam][pol][re row | im row]
+  NormRows norms;
   std::vector<float> norm;      // [beam][XX, YY, XY][row]: coherent beams use X and Y in the first two
   std::vector<float> products;  // [4][row]
   std::vector<float> sums;      // [beam][value][row]
   std::vector<float> counts;    // [beam][row] channels that are valid
   std::vector<float> out;       // [beam][time][channel][value] or [beam][time][value][channel]
-};
-
-/// Spectra of one tile within a block.
-struct Tile {
-  std::size_t begin = 0, n = 0;
-  std::int64_t first = 0;  // of all spectra
 };
 
 BeamformPlan checked(BeamformPlan plan) {
@@ -55,8 +51,6 @@ class CpuBeamformer final : public Beamformer {
   };
 
   bool voltages() const { return plan_.product == BeamProduct::voltage; }
-  void fill_norm(const Item& item, std::size_t channel, const SpectraBlock& block, const Tile& tile,
-                 Scratch& scratch) const;
   void work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out);
   void form(const Item& item, std::size_t channel, Scratch& scratch) const;
   void detect(const Item& item, Scratch& scratch) const;
@@ -114,30 +108,6 @@ void CpuBeamformer::start(std::int64_t first, std::size_t n_spectra, BeamBlock& 
   const std::array<std::size_t, 3> shape{plan_.n_beam, out.n_time, plan_.n_out_channel() * plan_.n_value()};
   if (out.values.shape() != shape) out.values.resize(shape);
   weights_.prepare(first_, next_);
-}
-
-void CpuBeamformer::fill_norm(const Item& item, std::size_t channel, const SpectraBlock& block,
-                              const Tile& tile, Scratch& scratch) const {
-  const std::size_t row = block.valid.extent(0) == 1 ? 0 : channel / plan_.n_fine - block.first_chan;
-  const auto& runs = runs_[row];
-  auto run = std::partition_point(runs.begin(), runs.end(),
-                                  [&](const ValidityRun& r) { return r.end <= tile.begin; });
-  for (; run != runs.end() && run->begin < tile.begin + tile.n; ++run) {
-    const std::size_t from = std::max(run->begin, tile.begin) - tile.begin;
-    const std::size_t to = std::min(run->end, tile.begin + tile.n) - tile.begin;
-    for (std::size_t b = 0; b < item.beams.n; ++b) {
-      float norm[3];
-      weights_.norm(item.beams.first + b, channel, &block.valid(row, 0, run->begin), block.n_spectra, norm);
-      for (std::size_t i = 0; i < 3; ++i)
-        std::fill_n(&scratch.norm[(b * 3 + i) * kRow + from], to - from, norm[i]);
-      float* counts = &scratch.counts[b * kRow];
-      if (norm[0] > 0)
-        for (std::size_t t = from; t < to; ++t) counts[t] += 1;
-    }
-  }
-  if (tile.n < kRow)
-    for (std::size_t i = 0; i < item.beams.n * 3; ++i)
-      std::fill_n(&scratch.norm[i * kRow + tile.n], kRow - tile.n, 0.0f);
 }
 
 void CpuBeamformer::form(const Item& item, std::size_t channel, Scratch& scratch) const {
@@ -206,16 +176,10 @@ void CpuBeamformer::integrate(const Item& item, std::size_t out_chan, const Tile
       const auto left =
           static_cast<std::size_t>((time + 1) * static_cast<std::int64_t>(n_integrate) - spectrum);
       const std::size_t end = std::min(tile.n, t + left);
-      const auto row_sum = [&](const float* row) {
-        if (t == 0 && end == kRow) return static_cast<double>(sum_row(row));
-        float sum = 0;
-        for (std::size_t i = t; i < end; ++i) sum += row[i];
-        return static_cast<double>(sum);
-      };
-      count += row_sum(counts);
+      count += static_cast<double>(sum_segment(counts + t, end - t));
       for (std::size_t value = 0; value < n_value; ++value) {
         double& sum = sums_(item.beams.first + b, item.chan + out_chan, value);
-        sum += row_sum(rows + value * kRow);
+        sum += static_cast<double>(sum_segment(rows + value * kRow + t, end - t));
         if (end - t < left) continue;
         store(static_cast<std::size_t>(time - first_out), value, mean(sum, count));
         sum = 0;
@@ -246,6 +210,8 @@ void CpuBeamformer::flush(const Item& item, const Tile& tile, const Scratch& scr
 }
 
 void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out) {
+  scratch.norms.prepare(plan_, weights_, item.beams, item.chan * plan_.n_average,
+                        item.n_chan * plan_.n_average, block, runs_);
   const std::size_t n_panel = panel_count(plan_.n_input());
   const std::size_t panel_stride = block.planes.extent(2) * 2 * kPanelInputs;
   const auto length =
@@ -267,7 +233,7 @@ void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& s
         source.n_input = plan_.n_input();
         source.n_spectra = tile.n;
         turn_tile(source, scratch.spectra.data());
-        fill_norm(item, channel, block, tile, scratch);
+        scratch.norms.fill(channel, tile, scratch.norm.data(), scratch.counts.data());
         if (plan_.incoherent) {
           for (std::size_t b = 0; b < item.beams.n; ++b) {
             sum_tile_incoherent({scratch.spectra.data(), weights_.of(channel, item.beams.first + b),

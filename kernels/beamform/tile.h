@@ -49,8 +49,8 @@ void sum_tile_incoherent(const TileIncoherent& sum);
 /// sums[value][row] += the product's values, as BeamProduct lists them.
 void add_products(const float* products, BeamProduct product, std::size_t n_pol, bool circular, float* sums);
 
-/// The sum of a whole row.
-float sum_row(const float* row);
+/// The sum of n values.
+float sum_segment(const float* values, std::size_t n);
 
 /// cosine and sine of 2 pi hz delay_s[ant].
 void steer_phases(const double* delay_s, std::size_t n_ant, double hz, float* cosine, float* sine);

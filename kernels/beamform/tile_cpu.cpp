@@ -181,11 +181,15 @@ void add_products_simd(const float* products, BeamProduct product, std::size_t n
   }
 }
 
-float sum_row_simd(const float* row) {
-  const hn::CappedTag<float, kRow> d;
-  auto sum = hn::LoadU(d, row);
-  for (std::size_t t = hn::Lanes(d); t < kRow; t += hn::Lanes(d)) sum = hn::Add(sum, hn::LoadU(d, row + t));
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+float sum_segment_simd(const float* values, std::size_t n) {
+  const hn::CappedTag<float, 8> d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto sum = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) sum = hn::Add(sum, hn::LoadU(d, values + i));
+  float rest = 0;
+  for (; i < n; ++i) rest += values[i];
+  return hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
 }
 
 void steer_phases_simd(const double* delay_s, std::size_t n_ant, double hz, float* cosine, float* sine) {
@@ -211,7 +215,7 @@ HWY_EXPORT(sum_tile_simd);
 HWY_EXPORT(detect_tile_simd);
 HWY_EXPORT(sum_tile_incoherent_simd);
 HWY_EXPORT(add_products_simd);
-HWY_EXPORT(sum_row_simd);
+HWY_EXPORT(sum_segment_simd);
 HWY_EXPORT(steer_phases_simd);
 
 void turn_tile(const TileSource& source, float* out) {
@@ -229,8 +233,8 @@ void sum_tile_incoherent(const TileIncoherent& sum) {
 void add_products(const float* products, BeamProduct product, std::size_t n_pol, bool circular, float* sums) {
   HWY_DYNAMIC_DISPATCH(add_products_simd)(products, product, n_pol, circular, sums);
 }
-float sum_row(const float* row) {
-  return HWY_DYNAMIC_DISPATCH(sum_row_simd)(row);
+float sum_segment(const float* values, std::size_t n) {
+  return HWY_DYNAMIC_DISPATCH(sum_segment_simd)(values, n);
 }
 void steer_phases(const double* delay_s, std::size_t n_ant, double hz, float* cosine, float* sine) {
   HWY_DYNAMIC_DISPATCH(steer_phases_simd)(delay_s, n_ant, hz, cosine, sine);

@@ -23,11 +23,11 @@ Range axis_range(const CsvTable& table, const CsvRow& row, std::string_view colu
   return {index, index + 1};
 }
 
-}  // namespace
+enum class Zero { refused, allowed };
 
-Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std::string& source,
-                                                const ArrayLayout& layout, std::size_t n_pol,
-                                                std::size_t n_chan) {
+Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::string& source,
+                                            const ArrayLayout& layout, std::size_t n_pol, std::size_t n_chan,
+                                            Zero zero) {
   const CsvTable table = parse_csv(text, source);
   for (std::string_view column : table.columns)
     if (column != "antenna" && column != "pol" && column != "channel" && column != "gain_amplitude" &&
@@ -51,7 +51,7 @@ Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std
     const std::size_t ant =
         named != index_of_name.end() ? named->second : table.index(row, *antenna_column, n_ant);
     const double amplitude = table.number(row, *amplitude_column);
-    if (amplitude == 0)
+    if (amplitude == 0 && zero == Zero::refused)
       throw DataError(
           "{}: line {}: gain_amplitude 0: data are divided by the gain; flag the antenna with "
           "--flag-antennas instead",
@@ -66,9 +66,28 @@ Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std
   return gains;
 }
 
+}  // namespace
+
+Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std::string& source,
+                                                const ArrayLayout& layout, std::size_t n_pol,
+                                                std::size_t n_chan) {
+  return parse_table(text, source, layout, n_pol, n_chan, Zero::refused);
+}
+
+Buffer<std::complex<double>, 3> parse_weights_csv(std::string_view text, const std::string& source,
+                                                  const ArrayLayout& layout, std::size_t n_pol,
+                                                  std::size_t n_chan) {
+  return parse_table(text, source, layout, n_pol, n_chan, Zero::allowed);
+}
+
 Buffer<std::complex<double>, 3> read_gains_csv(const std::string& path, const ArrayLayout& layout,
                                                std::size_t n_pol, std::size_t n_chan) {
   return parse_gains_csv(read_text_file(path), path, layout, n_pol, n_chan);
+}
+
+Buffer<std::complex<double>, 3> read_weights_csv(const std::string& path, const ArrayLayout& layout,
+                                                 std::size_t n_pol, std::size_t n_chan) {
+  return parse_weights_csv(read_text_file(path), path, layout, n_pol, n_chan);
 }
 
 }  // namespace apsyn

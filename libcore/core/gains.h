@@ -20,4 +20,11 @@ Buffer<std::complex<double>, 3> parse_gains_csv(std::string_view text, const std
 Buffer<std::complex<double>, 3> read_gains_csv(const std::string& path, const ArrayLayout& layout,
                                                std::size_t n_pol, std::size_t n_chan);
 
+/// Weights that data are multiplied by: the same columns and shape, an amplitude of 0 leaves an input out.
+Buffer<std::complex<double>, 3> parse_weights_csv(std::string_view text, const std::string& source,
+                                                  const ArrayLayout& layout, std::size_t n_pol,
+                                                  std::size_t n_chan);
+Buffer<std::complex<double>, 3> read_weights_csv(const std::string& path, const ArrayLayout& layout,
+                                                 std::size_t n_pol, std::size_t n_chan);
+
 }  // namespace apsyn

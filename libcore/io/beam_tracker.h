@@ -4,23 +4,16 @@
 
 #include <deque>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "libcore/core/array_layout.h"
+#include "libcore/core/beam_table.h"
 #include "libcore/core/delays.h"
 #include "libcore/core/time.h"
 #include "libcore/core/units.h"
 #include "libcore/io/coordinates.h"
 
 namespace apsyn {
-
-/// A direction that is tracked over the sky, or one that stays fixed to the ground.
-struct BeamDirection {
-  std::string id;
-  std::optional<SkyDirection> sky;
-  Vec3 enu{0, 0, 1};  ///< unit vector, when `sky` is absent
-};
 
 /// The reference point of a tied-array beam: the antenna that is nearest to the mean position.
 std::size_t reference_antenna(const ArrayLayout& layout);

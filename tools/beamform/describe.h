@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The plan in words, for --dry-run and -v.
+#pragma once
+
+#include "tools/beamform/plan.h"
+
+namespace apsyn {
+
+inline std::string describe(const BeamDirection& beam) {
+  if (beam.sky)
+    return fmt::format("{} {}, tracked", format_right_ascension(beam.sky->ra_rad, 2),
+                       format_declination(beam.sky->dec_rad, 1));
+  return fmt::format("azimuth {:.4f} deg, elevation {:.4f} deg, fixed", azimuth_of(beam.enu) / kRadPerDeg,
+                     elevation_of(beam.enu) / kRadPerDeg);
+}
+
+inline std::vector<std::string> describe(const BeamformSetup& setup) {
+  const VoltageHeader& header = setup.header;
+  const BeamformPlan& b = setup.b;
+  std::vector<std::string> lines;
+  lines.push_back(
+      fmt::format("input: {} antennas, {} polarisations, {} channels of {} around {}, {} bits, samples of {}",
+                  header.n_ant, header.n_pol, header.n_chan,
+                  format_frequency(std::abs(header.bandwidth_hz) / static_cast<double>(header.n_chan)),
+                  format_frequency(header.freq_hz), header.n_bit, format_duration(header.sample_s)));
+  lines.push_back(fmt::format("spectra: {} fine channels per channel, {} samples, {} each", b.n_fine,
+                              setup.f.n_sample, format_duration(setup.spectrum_s)));
+  lines.push_back(
+      fmt::format("output: {} {} beams, {} channels of {}, {} values each, one every {}, {} bits", b.n_beam,
+                  b.incoherent ? "incoherent" : "coherent", b.n_out_channel(),
+                  format_frequency(std::abs(setup.f.channel_step_hz()) * static_cast<double>(b.n_average)),
+                  b.n_value(), format_duration(setup.output_s()), setup.n_bit));
+  for (std::size_t beam = 0; beam < b.n_beam; ++beam) {
+    if (b.n_beam > 12 && beam == 10) {
+      lines.push_back(fmt::format("... and {} more beams", b.n_beam - beam));
+      break;
+    }
+    std::size_t n = 0;
+    for (std::size_t ant = 0; ant < b.n_ant; ++ant) n += b.member(beam, ant);
+    lines.push_back(fmt::format("beam {}: {}, {} antennas", setup.beams[beam].id,
+                                b.incoherent ? std::string("powers added") : describe(setup.beams[beam]), n));
+  }
+  if (!b.incoherent) {
+    double longest_m = 0;
+    for (const Antenna& antenna : header.layout.antennas)
+      longest_m = std::max(longest_m, std::sqrt(dot(antenna.enu_m, antenna.enu_m)));
+    const double x = kPi * longest_m / kSpeedOfLight_m_s * std::abs(setup.f.channel_step_hz());
+    lines.push_back(
+        fmt::format("delays: {}; a beam near the horizon loses up to {:.2g} of its voltage over a channel",
+                    setup.align() ? "true towards the middle of the beams, phases from there" : "phases",
+                    x < 1e-4 ? x * x / 6 : 1 - std::sin(x) / x));
+    lines.push_back(
+        b.update_spectra == kNeverSteered
+            ? std::string("weights: constant")
+            : fmt::format("weights: new every {}, phases within {:.1g} rad",
+                          format_duration(static_cast<double>(b.update_spectra) * setup.spectrum_s),
+                          kPhaseError_rad));
+  }
+  lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
+                              format_bytes(static_cast<double>(setup.memory_bytes)), setup.gulp_samples,
+                              setup.block_spectra, setup.batch_chan * b.n_fine));
+  return lines;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the headers of beams say.
+#pragma once
+
+#include "libcore/io/filterbank_file.h"
+#include "tools/beamform/plan.h"
+
+namespace apsyn {
+
+VoltageHeader dada_header(const Tool& tool, const BeamformSetup& setup, std::size_t beam);
+FilterbankHeader filterbank_header(const Tool& tool, const BeamformSetup& setup, std::size_t beam);
+
+}  // namespace apsyn

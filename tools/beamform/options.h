@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/beamform/beamform.h"
+#include "kernels/channelise/channelise.h"
+#include "libcore/cli/tool.h"
+#include "libcore/cli/voltage_options.h"
+#include "libcore/core/constants.h"
+
+namespace apsyn {
+
+struct BeamformOptions {
+  std::vector<std::string> inputs;
+  VoltageOptions voltage;
+  std::string beams, centre, weights, subarray, write_beams;
+  double tile_rad = -1, overlap = 0.5;
+  std::string product_name = "power", format;
+  unsigned n_bit = 0;  ///< 0 = the format's own
+  std::size_t n_integrate = 1, n_average = 1, n_fine = 1, n_taps = 0;
+  bool incoherent = false;
+  std::string pattern, element = "none";
+  double field_rad = kPi;
+  std::size_t size = 512;
+
+  BeamProduct product() const {
+    if (product_name == "voltage") return BeamProduct::voltage;
+    if (product_name == "iquv") return BeamProduct::iquv;
+    return product_name == "coherence" ? BeamProduct::coherence : BeamProduct::power;
+  }
+};
+
+inline void declare(Tool& tool, BeamformOptions& options) {
+  tool.add_inputs(options.inputs, "voltage stream, a file or - (default: standard input)");
+  CLI::App& app = tool.app();
+  CLI::Option* beams =
+      app.add_option("--beams", options.beams, "beams (CSV): id,ra,dec or id,az,el or id,l,m[,antennas]")
+          ->type_name("FILE");
+  tool.add_angle("--tile", options.tile_rad, "cover a field of this diameter with beams")->excludes(beams);
+  app.add_option("--centre", options.centre,
+                 "of the field, or of a single beam (default: the stream's phase centre, or zenith)")
+      ->type_name("'RA DEC'|zenith")
+      ->excludes(beams);
+  app.add_option("--overlap", options.overlap, "power at which neighbouring beams meet (default 0.5)")
+      ->type_name("POWER")
+      ->check(CLI::Range(0.01, 0.99));
+  app.add_option("--write-beams", options.write_beams, "write the beams as a table for --beams")
+      ->type_name("PATH|-");
+  app.add_option("--product", options.product_name, "voltage, power, iquv or coherence (default power)")
+      ->type_name("PRODUCT")
+      ->check(CLI::IsMember({"voltage", "power", "iquv", "coherence"}));
+  app.add_flag("--incoherent", options.incoherent, "add the antennas' powers, not their voltages");
+  app.add_option("--format", options.format, "dada or sigproc (default dada for voltage, otherwise sigproc)")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"dada", "sigproc"}));
+  app.add_option("--bits", options.n_bit,
+                 "per value: 8, or 32 for floats (default 8 for dada, 32 for sigproc)")
+      ->type_name("N")
+      ->check(CLI::IsMember({8, 32}));
+  app.add_option("--integrate", options.n_integrate, "average N spectra into one (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
+  app.add_option("--average-channels", options.n_average,
+                 "average N neighbouring channels into one (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
+  app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
+  app.add_option("--pfb-taps", options.n_taps,
+                 "make them by a polyphase filterbank of N taps (default 0: a plain Fourier transform)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{0}, kMaxTaps));
+  app.add_option("--subarray", options.subarray, "antennas to use: names or indices from 0 (default: all)")
+      ->type_name("LIST");
+  app.add_option("--weights", options.weights, "weights (CSV); data are multiplied by them")
+      ->type_name("FILE");
+  CLI::Option* pattern =
+      app.add_option("--pattern", options.pattern, "write the beams' power patterns (FITS) in place of data")
+          ->type_name("PATH");
+  tool.add_angle("--field", options.field_rad,
+                 "of the pattern, about the beam; 180deg, the default: the whole sky about the zenith")
+      ->needs(pattern);
+  app.add_option("--size", options.size, "pixels of the pattern along an axis (default 512)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{2}, std::size_t{16384}))
+      ->needs(pattern);
+  app.add_option("--element", options.element,
+                 "pattern of an antenna: none, dipole:HEIGHT or dish:DIAMETER (default none)")
+      ->type_name("KIND")
+      ->needs(pattern);
+  add_voltage_options(tool, options.voltage);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From options and a stream's header to what each stage does, and what it costs.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "libcore/core/gains.h"
+#include "libcore/io/beam_tracker.h"
+#include "tools/beamform/beams.h"
+
+namespace apsyn {
+
+/// A phase may be this far from the beam's direction before weights are made anew.
+inline constexpr double kPhaseError_rad = 1e-3;
+
+struct BeamformSetup {
+  VoltageHeader header;  ///< with the effective layout
+  std::vector<BeamDirection> beams;
+  ChannelisePlan f;
+  BeamformPlan b;
+  double max_rate = 0;  ///< of delays, s/s
+  double spectrum_s = 0;
+  std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
+  std::size_t gulp_samples = 0, block_spectra = 0, batch_chan = 1;
+  unsigned n_bit = 8;
+  std::uint64_t memory_bytes = 0;
+
+  bool align() const { return f.n_fine > 1 && !b.incoherent; }
+  double output_s() const { return spectrum_s * static_cast<double>(b.n_integrate); }
+};
+
+inline void check_options(const BeamformOptions& options, const VoltageHeader& header) {
+  const bool voltages = options.product() == BeamProduct::voltage;
+  if (!options.pattern.empty() && options.incoherent)
+    throw UsageError("--pattern: an incoherent beam has the pattern of its antennas: leave --incoherent out");
+  if (!(options.field_rad > 0)) throw UsageError("--field: must be positive");
+  if (!options.format.empty() && voltages != (options.format == "dada"))
+    throw UsageError("--format {}: {}", options.format,
+                     voltages ? "voltages are written as dada"
+                              : "detected products are written as sigproc; dada takes --product voltage");
+  if (voltages && (options.n_integrate > 1 || options.n_average > 1))
+    throw UsageError("--product voltage: nothing can be averaged: leave --integrate and --average-channels");
+  if (voltages && options.incoherent)
+    throw UsageError("--product voltage: an incoherent beam has powers only: give another product");
+  if (header.n_pol == 1 &&
+      (options.product() == BeamProduct::iquv || options.product() == BeamProduct::coherence))
+    throw UsageError("--product {}: the stream has one polarisation only: give power or voltage",
+                     options.product_name);
+  if (header.n_chan * options.n_fine % options.n_average != 0)
+    throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average,
+                     header.n_chan * options.n_fine);
+}
+
+/// Members of each beam, and weights that leave each of them something.
+inline void plan_antennas(const BeamformOptions& options, BeamformSetup& setup) {
+  BeamformPlan& b = setup.b;
+  const std::vector<std::uint8_t> all = antennas_of(setup.header.layout, options.subarray);
+  b.member.resize({b.n_beam, b.n_ant});
+  for (std::size_t beam = 0; beam < b.n_beam; ++beam) {
+    const auto of_beam = antennas_of(setup.header.layout, setup.beams[beam].antennas);
+    std::size_t n = 0;
+    for (std::size_t ant = 0; ant < b.n_ant; ++ant) n += b.member(beam, ant) = all[ant] && of_beam[ant];
+    if (n == 0) throw UsageError("beam '{}': no antennas are left in it", setup.beams[beam].id);
+  }
+  if (options.weights.empty()) return;
+  b.weights = read_weights_csv(options.weights, setup.header.layout, b.n_pol, b.n_chan);
+  for (std::size_t beam = 0; beam < b.n_beam; ++beam)
+    for (std::size_t pol = 0; pol < b.n_pol; ++pol) {
+      bool any = false;
+      for (std::size_t ant = 0; ant < b.n_ant; ++ant)
+        for (std::size_t chan = 0; chan < b.n_chan; ++chan)
+          any |= b.member(beam, ant) != 0 && b.weights(ant, pol, chan) != 0.0;
+      if (!any)
+        throw UsageError("--weights {}: beam '{}' has no antenna with weight in polarisation {}",
+                         options.weights, setup.beams[beam].id, pol);
+    }
+}
+
+/// Blocks, batches and memory. Nothing here changes a result.
+inline void plan_memory(BeamformSetup& setup, std::uint64_t max_memory_bytes) {
+  const VoltageHeader& header = setup.header;
+  const BeamformPlan& b = setup.b;
+  const std::uint64_t sample_bytes = std::uint64_t{2} * header.n_chan * header.n_ant * header.n_pol *
+                                     (header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
+  const std::uint64_t time_bytes = std::uint64_t{4} * b.n_beam * b.n_out_channel() * b.n_value();
+  const std::uint64_t chan_bytes =
+      std::uint64_t{b.n_fine} * panel_count(b.n_input()) * 2 * kPanelInputs * sizeof(float);
+  const std::size_t whole = b.n_average / std::gcd(b.n_average, b.n_fine);  // input channels of an average
+  double longest_m = 0;
+  for (const Antenna& antenna : header.layout.antennas)
+    longest_m = std::max(longest_m, std::sqrt(dot(antenna.enu_m, antenna.enu_m)));
+  const double delay_s = setup.align() ? 4 * longest_m / kSpeedOfLight_m_s : 0;
+  if (!(delay_s < 1e9 * header.sample_s))
+    throw UsageError("delays of up to {} are {:.2g} samples: check the antennas' positions",
+                     format_duration(delay_s), delay_s / header.sample_s);
+  const auto reach = 2 * static_cast<std::uint64_t>(delay_s / header.sample_s) + 4 + setup.f.n_span();
+  const std::uint64_t unit = std::max<std::uint64_t>(1, header.missing_samples);
+  for (std::uint64_t cache = 8u << 20;; cache /= 2) {
+    const std::uint64_t out_times_bytes = time_bytes / std::min<std::uint64_t>(b.n_integrate, 1024) + 1;
+    const std::uint64_t spectra = std::min(cache / chan_bytes / whole, 4 * cache / out_times_bytes);
+    setup.block_spectra = static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(spectra / kTileSpectra * kTileSpectra, kTileSpectra, 512));
+    setup.batch_chan = static_cast<std::size_t>(std::clamp<std::uint64_t>(
+        cache / (chan_bytes * setup.block_spectra) / whole * whole, whole, b.n_chan));
+    const std::uint64_t block_samples = setup.block_spectra * setup.f.n_sample;
+    const std::uint64_t gulp = std::max(unit, (block_samples + unit - 1) / unit * unit);
+    setup.gulp_samples = static_cast<std::size_t>(gulp);
+    const std::uint64_t out_bytes =
+        (gulp / block_samples + 2) * (setup.block_spectra / b.n_integrate + 1) * time_bytes;
+    constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
+    const std::uint64_t spectra_bytes = chan_bytes * (setup.block_spectra + 1) * setup.batch_chan;
+    setup.memory_bytes = beamformer_bytes(b) + channeliser_bytes(setup.f) + spectra_bytes +
+                         kItems * (gulp * sample_bytes + out_bytes) + 2 * gulp * sample_bytes +
+                         2 * (gulp + block_samples + reach) * sample_bytes + 2 * out_bytes +
+                         (std::uint64_t{32} << 20);
+    if (setup.n_bit == 8) setup.memory_bytes += kItems * out_bytes / 4 + 256 * time_bytes;
+    if (setup.memory_bytes <= max_memory_bytes) return;
+    if (cache <= 64u << 10)
+      throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer beams or channels",
+                       format_bytes(static_cast<double>(setup.memory_bytes)),
+                       format_bytes(static_cast<double>(max_memory_bytes)));
+  }
+}
+
+inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVoltages& voltages) {
+  const std::string& name = voltages.reader.name();
+  BeamformSetup setup;
+  setup.header = voltages.reader.header();
+  setup.header.layout = voltages.layout;
+  const VoltageHeader& header = setup.header;
+  check_options(options, header);
+  if (!options.incoherent && !voltages.has_positions)
+    throw UsageError("{}: the stream does not say where its antennas stand: give --antennas or --metafits",
+                     name);
+  if (!options.incoherent && !header.layout.site)
+    throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
+  setup.beams = beams_of(options, header);
+  setup.f = plan_channelise(header, options.n_fine, tool.common().threads, {options.n_taps, Window::hann});
+  setup.f.first_sample = options.voltage.first_sample;
+  setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
+  setup.n_samples = options.voltage.n_samples;
+  if (const auto all = voltages.reader.n_samples()) {
+    const std::int64_t left = *all - options.voltage.first_sample;
+    setup.n_samples = setup.n_samples < 0 ? left : std::min(setup.n_samples, left);
+  }
+  BeamformPlan& b = setup.b;
+  b.n_chan = header.n_chan;
+  b.n_fine = options.n_fine;
+  b.n_ant = header.n_ant;
+  b.n_pol = header.n_pol;
+  b.n_beam = setup.beams.size();
+  b.channel_hz = setup.f.channel_hz();
+  b.circular = header.pol_basis == "RL";
+  b.spectrum_s = setup.spectrum_s;
+  b.first_middle_s =
+      (static_cast<double>(setup.f.first_sample) + (static_cast<double>(setup.f.n_sample) - 1) / 2) *
+      header.sample_s;
+  b.product = options.product();
+  b.incoherent = options.incoherent;
+  b.n_integrate = options.n_integrate;
+  b.n_average = options.n_average;
+  b.scale = header.scale;
+  b.n_threads = tool.common().threads;
+  plan_antennas(options, setup);
+  if (voltages.has_gains) {
+    b.calibration.resize(voltages.gains.shape());
+    std::transform(voltages.gains.begin(), voltages.gains.end(), b.calibration.begin(),
+                   [](const std::complex<double>& gain) { return 1.0 / gain; });
+  }
+  if (!options.incoherent) {
+    const BeamTracker tracker(header.layout, header.start, setup.beams, header.phase_centre, setup.align());
+    setup.max_rate = tracker.max_rate();
+    const double highest_hz = *std::max_element(b.channel_hz.begin(), b.channel_hz.end());
+    b.update_spectra = steering_interval(setup.max_rate, highest_hz, setup.spectrum_s, kPhaseError_rad);
+  }
+  setup.n_bit = options.n_bit != 0 ? options.n_bit : b.product == BeamProduct::voltage ? 8 : 32;
+  plan_memory(setup, tool.common().max_memory_bytes);
+  return setup;
+}
+
+}  // namespace apsyn
