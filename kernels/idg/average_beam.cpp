@@ -91,7 +91,7 @@ void AverageBeam::add(const GridBlock& block) {
 
 Buffer<double, 2> AverageBeam::finish() const {
   const std::size_t n_x = plan_.image.n_x, n_y = plan_.image.n_y, side = plan_.settings.subgrid;
-  const Taper taper(plan_.settings.taper, plan_.taper_c);
+  const Taper& taper = plan_.taper;
   auto east = [&](std::size_t x) { return static_cast<double>(n_x / 2) - static_cast<double>(x); };
   auto south = [&](std::size_t y) { return static_cast<double>(n_y / 2) - static_cast<double>(y); };
   const auto along_x = interpolation(n_x, plan_.n_u, side, taper, east);

@@ -13,7 +13,7 @@ namespace apsyn::idg_cuda {
 
 std::vector<double> taper_table(const IdgPlan& plan) {
   const std::size_t side = plan.settings.subgrid, half = side / 2;
-  const Taper window(plan.settings.taper, plan.taper_c);
+  const Taper& window = plan.taper;
   std::vector<double> line, table;
   for (std::size_t i = 0; i < half; ++i)
     line.push_back(window(2 * (static_cast<double>(i) + 0.5) / static_cast<double>(side)));

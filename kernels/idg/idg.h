@@ -48,7 +48,7 @@ struct IdgSettings {
   std::size_t kernel_padding = 0;  ///< cells of the subgrid's side kept free of visibilities
   std::size_t aterm_cells = 0;     ///< of these, how many A-terms need (added when kernel_padding is chosen)
   double padding = 0;              ///< padded field / image
-  TaperKind taper = TaperKind::pswf;
+  TaperKind taper = TaperKind::automatic;  ///< least_misfit on a CPU, pswf on a GPU
   Precision precision = Precision::single;
 };
 
@@ -62,7 +62,7 @@ struct IdgPlan {
   ImageGeometry image;
   IdgSettings settings;          ///< nothing left at 0
   std::size_t n_u = 0, n_v = 0;  ///< uv grid, cells of 1 / (n cell_rad) wavelengths
-  double taper_c = 0;
+  Taper taper;
   WHandling w_handling = WHandling::chebyshev;
   std::size_t n_layers = 1;
   double layer_step_lambda = 0;   ///< between layers

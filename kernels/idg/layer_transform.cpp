@@ -77,7 +77,7 @@ void LayerTransform::correct(View<double, 2> image) const {
 }
 
 void correct_image(const IdgPlan& plan, unsigned n_threads, View<double, 2> image) {
-  const Taper taper(plan.settings.taper, plan.taper_c);
+  const Taper& taper = plan.taper;
   const SemicircleTransform transform(plan.kernel_beta);
   const bool kernel = plan.w_handling == WHandling::kernel;
   const double cell = plan.image.cell_rad;

@@ -13,15 +13,16 @@ namespace apsyn {
 /// Cells of a subgrid that the transforms of A-terms may take up: four on either side.
 inline constexpr std::size_t kAtermCells = 8;
 
-/// `options` has accuracy, subgrid, kernel_padding and padding (0 = not given), taper ("kb" or "pswf") and
-/// precision ("single", "double", or empty: as the accuracy needs it), and aterms (empty = none).
+/// `options` has accuracy, subgrid, kernel_padding and padding (0 = not given), taper ("auto", "lm", "pswf"
+/// or "kb") and precision ("single", "double", or empty: as the accuracy needs it), and aterms (empty =
+/// none).
 template <class Options>
 IdgSettings idg_settings(const Options& options) {
   IdgSettings settings{.accuracy = options.accuracy,
                        .subgrid = options.subgrid,
                        .kernel_padding = options.kernel_padding,
                        .padding = options.padding,
-                       .taper = options.taper == "kb" ? TaperKind::kaiser_bessel : TaperKind::pswf};
+                       .taper = parse_taper(options.taper)};
   if (!options.aterms.empty()) settings.aterm_cells = kAtermCells;
   if (options.precision == "double" || (options.precision.empty() && options.accuracy > 0 &&
                                         precision_for(options.accuracy) == Precision::double_))

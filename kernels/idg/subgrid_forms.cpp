@@ -105,7 +105,7 @@ template <class T>
 void SubgridForms<T>::make_form(double error) {
   const FoldedShape folded = shape(1);
   const auto side = static_cast<double>(plan_.settings.subgrid);
-  const Taper taper(plan_.settings.taper, plan_.taper_c);
+  const Taper& taper = plan_.taper;
   for (const SpreadKernel& kernel : spread_kernels(error, plan_.settings.padding)) {
     SubgridForm<T> form{SpreadTaps<T>(kernel), kernel.oversampling(), {}, {}};
     const double period = kernel.oversampling() * side;

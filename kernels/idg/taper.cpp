@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdint>
 #include <numbers>
+#include <utility>
 
 #include "kernels/common/fft.h"
+#include "libcore/core/error.h"
 #include "libcore/core/view.h"
 
 namespace apsyn {
@@ -40,33 +41,67 @@ std::vector<double> prolate_coefficients(double c) {
   return vector;
 }
 
+/// sum_j coefficients[j] P_2j(x)
+double even_legendre_sum(const std::vector<double>& coefficients, double x) {
+  double previous = 1, current = x, sum = coefficients[0];
+  for (std::size_t j = 1; j < coefficients.size(); ++j) {
+    for (double k : {2.0 * static_cast<double>(j) - 1, 2.0 * static_cast<double>(j)}) {
+      if (k == 1) continue;
+      const double next = ((2 * k - 1) * x * current - (k - 1) * previous) / k;
+      previous = current;
+      current = next;
+    }
+    sum += coefficients[j] * current;
+  }
+  return sum;
+}
+
 double bessel_i0_ratio(double c, double eta) {
   return std::cyl_bessel_i(0.0, c * std::sqrt(std::max(0.0, 1 - eta * eta))) / std::cyl_bessel_i(0.0, c);
 }
 
 }  // namespace
 
-Taper::Taper(TaperKind kind, double c) : kind_(kind), c_(c) {
-  if (kind == TaperKind::pswf) {
-    legendre_ = prolate_coefficients(c);
-    scale_ = 1 / (*this)(0.0);
+const char* taper_name(TaperKind kind) {
+  switch (kind) {
+    case TaperKind::automatic:
+      return "auto";
+    case TaperKind::least_misfit:
+      return "lm";
+    case TaperKind::pswf:
+      return "pswf";
+    case TaperKind::kaiser_bessel:
+      break;
   }
+  return "kb";
+}
+
+TaperKind parse_taper(std::string_view name) {
+  for (TaperKind kind :
+       {TaperKind::automatic, TaperKind::least_misfit, TaperKind::pswf, TaperKind::kaiser_bessel})
+    if (name == taper_name(kind)) return kind;
+  throw UsageError("--taper {}: auto, lm, pswf or kb", name);
+}
+
+Taper::Taper(TaperKind kind, double c) : kind_(kind), c_(c) {
+  if (kind == TaperKind::kaiser_bessel) return;
+  prolate_ = prolate_coefficients(c);
+  for (std::size_t j = 0; j < prolate_.size(); ++j)
+    prolate_[j] *= std::sqrt(2.0 * static_cast<double>(j) + 0.5);
+  scale_ = 1 / (*this)(0.0);
+}
+
+Taper::Taper(double c, std::vector<double> factor) : Taper(TaperKind::pswf, c) {
+  kind_ = TaperKind::least_misfit;
+  factor_ = std::move(factor);
+  scale_ /= (*this)(0.0);
 }
 
 double Taper::operator()(double eta) const {
   if (!(std::abs(eta) <= 1)) return 0;
   if (kind_ == TaperKind::kaiser_bessel) return bessel_i0_ratio(c_, eta);
-  double previous = 1, current = eta, sum = legendre_[0] * std::sqrt(0.5);
-  for (std::size_t j = 1; j < legendre_.size(); ++j) {
-    for (double k : {2.0 * static_cast<double>(j) - 1, 2.0 * static_cast<double>(j)}) {
-      if (k == 1) continue;
-      const double next = ((2 * k - 1) * eta * current - (k - 1) * previous) / k;
-      previous = current;
-      current = next;
-    }
-    sum += legendre_[j] * std::sqrt(2.0 * static_cast<double>(j) + 0.5) * current;
-  }
-  return sum * scale_;
+  const double prolate = even_legendre_sum(prolate_, eta) * scale_;
+  return factor_.empty() ? prolate : prolate * even_legendre_sum(factor_, eta);
 }
 
 double taper_error(const Taper& taper, double support, double padding, const ResidualPhase& phase) {

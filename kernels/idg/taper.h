@@ -9,23 +9,33 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 namespace apsyn {
 
-enum class TaperKind { pswf, kaiser_bessel };
+enum class TaperKind { automatic, least_misfit, pswf, kaiser_bessel };
+
+/// As on a command line: auto, lm, pswf or kb. parse_taper() takes nothing else (UsageError).
+const char* taper_name(TaperKind kind);
+TaperKind parse_taper(std::string_view name);
 
 class Taper {
  public:
+  Taper() = default;
+  /// pswf or kaiser_bessel.
   Taper(TaperKind kind, double c);
+  /// least_misfit: the prolate function times an even polynomial, coefficients of P_0, P_2, P_4 ..
+  Taper(double c, std::vector<double> factor);
   double operator()(double eta) const;  ///< 1 at eta = 0, 0 outside [-1, 1]
   TaperKind kind() const { return kind_; }
   double c() const { return c_; }
 
  private:
-  TaperKind kind_;
-  double c_, scale_ = 1;
-  std::vector<double> legendre_;  ///< coefficients of the normalised Legendre polynomials of even degree
+  TaperKind kind_ = TaperKind::pswf;
+  double c_ = 0, scale_ = 1;
+  std::vector<double> prolate_;  ///< coefficients of Legendre polynomials of even degree
+  std::vector<double> factor_;   ///< likewise; empty = 1
 };
 
 /// What a subgrid has to hold besides the taper: the residual w phase -2 pi half_w (n - n_mid) on the line

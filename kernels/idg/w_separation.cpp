@@ -9,7 +9,7 @@ namespace apsyn {
 
 WSeparation::WSeparation(const IdgPlan& plan) {
   const std::size_t side = plan.settings.subgrid;
-  const Taper window(plan.settings.taper, plan.taper_c);
+  const Taper& window = plan.taper;
   const double middle = (static_cast<double>(side) - 1) / 2;
   taper.resize(side * side);
   n_from_middle.resize(side * side);

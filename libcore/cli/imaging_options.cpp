@@ -147,9 +147,10 @@ void add_gridding_options(Tool& tool, ImagingOptions& options) {
       ->check(CLI::Range(1, 512));
   app.add_option("--padding", options.padding, "padded field over image, for example 1.5")
       ->type_name("FACTOR");
-  app.add_option("--taper", options.taper, "pswf (prolate spheroidal) or kb (Kaiser-Bessel)")
+  app.add_option("--taper", options.taper,
+                 "lm (least misfit), pswf (prolate spheroidal), kb (Kaiser-Bessel) or auto (default)")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"pswf", "kb"}));
+      ->check(CLI::IsMember({"auto", "lm", "pswf", "kb"}));
   app.add_option("--precision", options.precision, "single or double")
       ->type_name("KIND")
       ->check(CLI::IsMember({"single", "double"}));

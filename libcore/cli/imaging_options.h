@@ -34,7 +34,7 @@ struct ImagingOptions {
 
   std::size_t subgrid = 0, kernel_padding = 0;
   double padding = 0, accuracy = 0;
-  std::string taper = "pswf", precision;  ///< precision: single, double or empty
+  std::string taper = "auto", precision;  ///< precision: single, double or empty
   std::string aterms;                     ///< the configuration's path, or empty
   bool adjoint_aterms = false;            ///< --aterm-mode adjoint
   std::string grid_memory = "auto";       ///< auto, gpu, hybrid or unified

@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(every_accuracy_step_holds) {
   const ImageGeometry geometry{300, 255, 90 * asec};
   const auto model = model_image(geometry, 1, 800, 12);
   const auto sources = sources_of(model.view()[0], geometry);
-  for (TaperKind taper : {TaperKind::pswf, TaperKind::kaiser_bessel})
-    for (int exponent = 1; exponent <= 12; exponent += taper == TaperKind::pswf ? 1 : 3) {
+  for (TaperKind taper : {TaperKind::least_misfit, TaperKind::pswf, TaperKind::kaiser_bessel})
+    for (int exponent = 1; exponent <= 12; exponent += taper == TaperKind::kaiser_bessel ? 3 : 1) {
       IdgSettings settings;
       settings.accuracy = std::pow(10, -exponent);
       settings.taper = taper;

@@ -110,6 +110,7 @@ BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot) {
     IdgSettings settings;
     settings.subgrid = 48;
     settings.kernel_padding = 28;
+    settings.aterm_cells = 8;
     settings.precision = precision;
     const IdgPlan plan = make_idg_plan(geometry, settings, c.max_w_lambda, 1800);
     const Aterms aterms(c, plan);

@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(wide_field_at_the_papers_settings) {
 BOOST_AUTO_TEST_CASE(every_accuracy_step_holds) {
   const auto o = observe(600, 3, 1, 1500, field_sky, 2);
   const ImageGeometry geometry{300, 255, 90 * asec};
-  for (TaperKind taper : {TaperKind::pswf, TaperKind::kaiser_bessel})
+  for (TaperKind taper : {TaperKind::least_misfit, TaperKind::pswf, TaperKind::kaiser_bessel})
     for (int exponent = 1; exponent <= 12; ++exponent) {
       IdgSettings settings;
       settings.accuracy = std::pow(10, -exponent);

@@ -20,7 +20,7 @@ IdgPlan plan_of(double field_rad, std::size_t side) {
   plan.n_u = plan.n_v = 1500;
   plan.settings.subgrid = side;
   plan.settings.padding = 1.5;
-  plan.taper_c = 9;
+  plan.taper = Taper(TaperKind::pswf, 9);
   plan.n_middle = (1 + std::sqrt(1 - field_rad * field_rad / 2)) / 2;
   return plan;
 }
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(foretold_errors_are_those_of_the_phases) {
   const IdgPlan plan = plan_of(0.4, 48);
   const WSeparation w(plan);
   std::vector<double> weight(48);
-  const Taper window(plan.settings.taper, plan.taper_c);
+  const Taper& window = plan.taper;
   for (std::size_t i = 0; i < 48; ++i)
     weight[i] = std::min(1.0, window(2 * (double(i) - 23.5) / 48) / window(1 / 1.5));
   for (double half_w : {3.0, 30.0}) {

@@ -61,7 +61,7 @@ void run(const Case& c, const Device& device) {
   plan.settings.subgrid = static_cast<std::size_t>(c.side);
   plan.settings.kernel_padding = 14;
   plan.settings.padding = 1.5;
-  plan.taper_c = 10;
+  plan.taper = Taper(TaperKind::pswf, 10);
   plan.n_u = plan.n_v = 4096;
   plan.image.cell_rad = c.field_rad / 4096;
   plan.n_middle = (1 + std::sqrt(1 - c.field_rad * c.field_rad / 2)) / 2;

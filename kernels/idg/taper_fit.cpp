@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/idg/taper_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <numbers>
+#include <utility>
+
+#include "kernels/common/gauss_legendre.h"
+#include "kernels/common/least_squares.h"
+
+namespace apsyn {
+namespace {
+
+using Complex = std::complex<double>;
+constexpr double pi = std::numbers::pi;
+
+/// Where visibilities stand, in cells from the edge of the square. A subgrid stands on whole cells, half a
+/// cell from the middle at most. For the fit: where least is free on one side, the very edge included,
+/// because what lies between the places is well served but not what lies beyond them; and further in.
+std::vector<double> places_for_fit(double square) {
+  std::vector<double> places;
+  for (const double place : {-0.25, -0.12, 0.05, 0.3, 0.6, 1.0, 2.3, 3.9, 6.4})
+    if (place < square / 2) places.push_back(place);
+  places.push_back(square / 2 + 0.3);
+  return places;
+}
+
+/// For the error: all over the square, the edge included.
+std::vector<double> places_for_error(double square) {
+  std::vector<double> places{-0.25, 0.0};
+  for (int i = 1; i <= 14; ++i) places.push_back(std::fmod(i * std::numbers::phi, 1.0) * square);
+  return places;
+}
+
+constexpr int n_steps = 10;
+/// Of single precision, not of double.
+constexpr double few_digits = 1e-9;
+
+/// P_0, P_2, P_4 .. of degree 2 (n - 1), normalised over [-1, 1].
+void even_legendre(double x, std::size_t n, double* out) {
+  double previous = 1, current = x;
+  out[0] = 1;
+  for (std::size_t j = 1; j < n; ++j)
+    for (const double k : {2.0 * static_cast<double>(j) - 1, 2.0 * static_cast<double>(j)}) {
+      if (k > 1) {
+        const double next = ((2 * k - 1) * x * current - (k - 1) * previous) / k;
+        previous = current;
+        current = next;
+      }
+      out[j] = current;
+    }
+}
+
+/// Everything of a case that does not depend on the taper.
+class Misfit {
+ public:
+  Misfit(const TaperCase& wanted, std::vector<double> from_edge)
+      : subgrid_(wanted.subgrid), padding_(wanted.padding), places_(std::move(from_edge)) {
+    const auto side = static_cast<double>(subgrid_);
+    const std::size_t n_nodes =
+        std::min<std::size_t>(128, 16 + static_cast<std::size_t>(std::min(side, 1.5 * wanted.support)));
+    nodes_ = gauss_legendre(n_nodes);
+    for (double& x : nodes_.x) x /= padding_;
+    for (double& w : nodes_.weight) w /= 2;
+    for (std::size_t i = 0; i < subgrid_; ++i) pixels_.push_back((2 * static_cast<double>(i) + 1) / side - 1);
+    // K(x) = exp(-i pi x / 2) sin(pi L x / 2) / (L sin(pi x / 2))
+    kernel_.resize(n_nodes * subgrid_);
+    for (std::size_t r = 0; r < n_nodes; ++r)
+      for (std::size_t i = 0; i < subgrid_; ++i) {
+        const double half = pi * (nodes_.x[r] - pixels_[i]) / 2, sine = std::sin(half);
+        kernel_[r * subgrid_ + i] = std::abs(sine) < 1e-14 ? 1 : std::sin(side * half) / (side * sine);
+      }
+    for (double& place : places_) place = (side - wanted.support) / 2 - place;
+    phases_.push_back({});
+    for (const ResidualPhase& phase : wanted.phases)
+      if (std::abs(phase.half_w) > 1e-6) phases_.push_back(phase);
+    node_wave_ = waves(nodes_.x);
+    pixel_wave_ = waves(pixels_);
+  }
+
+  const GaussLegendre& nodes() const { return nodes_; }
+  const std::vector<double>& pixels() const { return pixels_; }
+  std::size_t n_phases() const { return phases_.size(); }
+  std::size_t n_places() const { return places_.size(); }
+
+  /// e at the nodes for `n` functions at once: [phase][place][node][function]; the functions' values are
+  /// [node][function] and [pixel][function].
+  std::vector<Complex> of(const std::vector<double>& at_nodes, const std::vector<double>& at_pixels,
+                          std::size_t n) const {
+    const std::size_t n_nodes = nodes_.x.size();
+    std::vector<Complex> result(n_phases() * n_places() * n_nodes * n), turned(subgrid_ * n), sum(n);
+    for (std::size_t c = 0; c < n_phases() * n_places(); ++c) {
+      for (std::size_t i = 0; i < subgrid_; ++i)
+        for (std::size_t j = 0; j < n; ++j)
+          turned[i * n + j] = pixel_wave_[c * subgrid_ + i] * at_pixels[i * n + j];
+      for (std::size_t r = 0; r < n_nodes; ++r) {
+        std::fill(sum.begin(), sum.end(), 0);
+        for (std::size_t i = 0; i < subgrid_; ++i) {
+          const double k = kernel_[r * subgrid_ + i];
+          for (std::size_t j = 0; j < n; ++j) sum[j] += k * turned[i * n + j];
+        }
+        for (std::size_t j = 0; j < n; ++j)
+          result[(c * n_nodes + r) * n + j] = node_wave_[c * n_nodes + r] * at_nodes[r * n + j] - sum[j];
+      }
+    }
+    return result;
+  }
+
+ private:
+  /// D and the half turn of K at the points: [phase][place][point].
+  std::vector<Complex> waves(const std::vector<double>& points) const {
+    std::vector<Complex> result;
+    for (const ResidualPhase& phase : phases_)
+      for (const double place : places_)
+        for (const double eta : points) {
+          const double l = eta * phase.half_width_l;
+          const double n = std::sqrt(std::max(0.0, 1 - l * l - phase.other_axis_max * phase.other_axis_max));
+          result.push_back(std::polar(1.0, pi * (place + 0.5) * eta - 2 * pi * phase.half_w * n));
+        }
+    return result;
+  }
+
+  std::size_t subgrid_;
+  double padding_;
+  GaussLegendre nodes_;         // over the image, weights of a mean
+  std::vector<double> pixels_;  // eta_i
+  std::vector<double> kernel_;  // [node][pixel], without its half turn exp(-i pi x / 2)
+  std::vector<double> places_;  // u
+  std::vector<ResidualPhase> phases_;
+  std::vector<Complex> node_wave_, pixel_wave_;
+};
+
+double mean_square(const std::vector<double>& values) {
+  double sum = 0;
+  for (double value : values) sum += value * value;
+  return sum / static_cast<double>(values.size());
+}
+
+double mean_inverse_square(const GaussLegendre& nodes, const std::vector<double>& t) {
+  double sum = 0;
+  for (std::size_t r = 0; r < t.size(); ++r) sum += nodes.weight[r] / (t[r] * t[r]);
+  return sum;
+}
+
+/// The worst phase's misfit over both axes, and rounding.
+double total_error(const Misfit& misfit, const std::vector<Complex>& e, const std::vector<double>& at_nodes,
+                   const std::vector<double>& at_pixels, double rounding) {
+  const std::size_t n_nodes = at_nodes.size();
+  double worst = 0;
+  for (std::size_t phase = 0; phase < misfit.n_phases(); ++phase) {
+    double sum = 0;
+    for (std::size_t place = 0; place < misfit.n_places(); ++place)
+      for (std::size_t r = 0; r < n_nodes; ++r)
+        sum += misfit.nodes().weight[r] *
+               std::norm(e[(phase * misfit.n_places() + place) * n_nodes + r] / at_nodes[r]);
+    worst = std::max(worst, 2 * sum / static_cast<double>(misfit.n_places()));
+  }
+  const double round = rounding * mean_square(at_pixels) * mean_inverse_square(misfit.nodes(), at_nodes);
+  return std::sqrt(worst + round * round);
+}
+
+/// Cells to either side that the phases take up at the field's edge.
+double cells_of_phase(const TaperCase& wanted) {
+  double most = 0;
+  for (const ResidualPhase& phase : wanted.phases) {
+    const double m2 = phase.other_axis_max * phase.other_axis_max;
+    const double l2 = std::min(phase.half_width_l * phase.half_width_l, 0.99 * (1 - m2));
+    most = std::max(most, 2 * std::abs(phase.half_w) * l2 / std::sqrt(1 - l2 - m2));
+  }
+  return most;
+}
+
+double square_of(const TaperCase& wanted) {
+  return static_cast<double>(wanted.subgrid) - wanted.support;
+}
+
+double error_of(const Taper& taper, const Misfit& misfit, double rounding) {
+  std::vector<double> at_nodes, at_pixels;
+  for (double eta : misfit.nodes().x) at_nodes.push_back(taper(eta));
+  for (double eta : misfit.pixels()) at_pixels.push_back(taper(eta));
+  return total_error(misfit, misfit.of(at_nodes, at_pixels, 1), at_nodes, at_pixels, rounding);
+}
+
+/// Even polynomials times a prolate function, 1 at eta = 0: base, and base (P_2j - P_2j(0)) normalised.
+class Family {
+ public:
+  Family(const Taper& base, const Misfit& misfit, std::size_t n) : base_(base), n_(n), at_zero_(n) {
+    even_legendre(0, n, at_zero_.data());
+    nodes = at(misfit.nodes().x);
+    pixels = at(misfit.pixels());
+  }
+  std::size_t size() const { return n_; }
+  /// sum_j factor[j] f_j at the points of `values`, [point][function].
+  std::vector<double> combine(const std::vector<double>& values, const std::vector<double>& factor) const {
+    std::vector<double> sums(values.size() / n_);
+    for (std::size_t r = 0; r < sums.size(); ++r)
+      for (std::size_t j = 0; j < n_; ++j) sums[r] += factor[j] * values[r * n_ + j];
+    return sums;
+  }
+  Taper taper(const std::vector<double>& factor) const {
+    std::vector<double> series(n_, 0.0);
+    series[0] = 1;
+    for (std::size_t j = 1; j < n_; ++j) {
+      series[j] = factor[j] * norm(j);
+      series[0] -= series[j] * at_zero_[j];
+    }
+    return {base_.c(), series};
+  }
+
+  std::vector<double> nodes, pixels;  ///< [point][function]
+
+ private:
+  static double norm(std::size_t j) { return std::sqrt(4 * static_cast<double>(j) + 1); }
+  std::vector<double> at(const std::vector<double>& points) const {
+    std::vector<double> values(points.size() * n_);
+    for (std::size_t r = 0; r < points.size(); ++r) {
+      double* row = &values[r * n_];
+      even_legendre(points[r], n_, row);
+      const double window = base_(points[r]);
+      row[0] = window;
+      for (std::size_t j = 1; j < n_; ++j) row[j] = window * norm(j) * (row[j] - at_zero_[j]);
+    }
+    return values;
+  }
+
+  const Taper& base_;
+  std::size_t n_;
+  std::vector<double> at_zero_;
+};
+
+/// Whether values at the nodes are positive, and, where rounding leaves many digits, fall from the middle to
+/// the edges: waves in a taper are then made of digits that the sums behind it do not have.
+bool smooth_enough(const std::vector<double>& t, double rounding) {
+  for (std::size_t r = t.size() / 2; r + 1 < t.size(); ++r)
+    if (!(t[r + 1] > 0) || (rounding < few_digits && t[r + 1] > 1.02 * t[r])) return false;
+  return t[t.size() / 2] > 0;
+}
+
+/// One Gauss-Newton step about t: the factors that make |e / t|^2 and rounding least. Rounding is epsilon A B
+/// with A = <t^2>, B = <1 / t^2>; about t its square has the slope of 2 epsilon^2 A B (B <t'^2> + A <(2 / t -
+/// t' / t^2)^2>).
+std::vector<double> step(const Misfit& misfit, const Family& family, const std::vector<Complex>& e,
+                         const std::vector<double>& t, const std::vector<double>& t_pixels, double epsilon) {
+  const std::size_t n = family.size(), n_nodes = t.size(), n_misfits = e.size() / n;
+  const double square = mean_square(t_pixels), inverse = mean_inverse_square(misfit.nodes(), t);
+  const double share = std::sqrt(2 / static_cast<double>(misfit.n_places()));  // both axes, a mean of places
+  LeastSquares system(2 * n_misfits + n_nodes + t_pixels.size(), n - 1);
+  for (std::size_t i = 0; i < n_misfits; ++i) {
+    const std::size_t r = i % n_nodes;
+    const double weight = share * std::sqrt(misfit.nodes().weight[r]) / t[r];
+    for (std::size_t j = 1; j < n; ++j) {
+      system.matrix(2 * i, j - 1) = weight * e[i * n + j].real();
+      system.matrix(2 * i + 1, j - 1) = weight * e[i * n + j].imag();
+    }
+    system.right(2 * i) = -weight * e[i * n].real();
+    system.right(2 * i + 1) = -weight * e[i * n].imag();
+  }
+  for (std::size_t r = 0; r < n_nodes; ++r) {
+    const double weight = epsilon * square * std::sqrt(2 * inverse * misfit.nodes().weight[r]) / t[r];
+    for (std::size_t j = 1; j < n; ++j)
+      system.matrix(2 * n_misfits + r, j - 1) = weight / t[r] * family.nodes[r * n + j];
+    system.right(2 * n_misfits + r) = weight * (2 - family.nodes[r * n] / t[r]);
+  }
+  const double weight = epsilon * inverse * std::sqrt(2 * square / static_cast<double>(t_pixels.size()));
+  for (std::size_t i = 0; i < t_pixels.size(); ++i) {
+    for (std::size_t j = 1; j < n; ++j)
+      system.matrix(2 * n_misfits + n_nodes + i, j - 1) = weight * family.pixels[i * n + j];
+    system.right(2 * n_misfits + n_nodes + i) = -weight * family.pixels[i * n];
+  }
+  std::vector<double> factor = system.solve();
+  factor.insert(factor.begin(), 1.0);
+  return factor;
+}
+
+}  // namespace
+
+double taper_error(const Taper& taper, const TaperCase& of) {
+  return error_of(taper, Misfit(of, places_for_error(square_of(of))), of.rounding);
+}
+
+FittedTaper fit_taper(const TaperCase& wanted) {
+  const Misfit misfit(wanted, places_for_fit(square_of(wanted))),
+      everywhere(wanted, places_for_error(square_of(wanted)));
+  const double room = std::max(3.0, wanted.support - 1.6 * cells_of_phase(wanted));
+  // No steeper than rounding allows: from there the steps find back only slowly.
+  const double steepest = -0.8 * std::log(std::max(wanted.rounding, 1e-16));
+  const Taper base(TaperKind::pswf, std::min(0.75 * pi / 2 * room, steepest));
+  const auto n = static_cast<std::size_t>(std::clamp(2 + 0.65 * wanted.support, 4.0, 16.0));
+  const Family family(base, misfit, n);
+  const std::vector<Complex> e = misfit.of(family.nodes, family.pixels, n);
+
+  FittedTaper best{base, error_of(base, everywhere, wanted.rounding)};
+  auto offer = [&](const Taper& taper) {
+    const double error = error_of(taper, everywhere, wanted.rounding);
+    if (error < best.error) best = {taper, error};
+  };
+  std::vector<double> factor(n, 0.0);
+  factor[0] = 1;
+  std::vector<double> t = family.combine(family.nodes, factor);
+  for (int i = 0; i < n_steps; ++i) {
+    factor = step(misfit, family, e, t, family.combine(family.pixels, factor), wanted.rounding);
+    const std::vector<double> next = family.combine(family.nodes, factor);
+    if (i > 2 && smooth_enough(next, wanted.rounding)) offer(family.taper(factor));
+    for (std::size_t r = 0; r < t.size(); ++r) t[r] *= std::sqrt(std::clamp(next[r] / t[r], 0.3, 3.0));
+  }
+  // Without w the prolate function is hard to beat where many digits are wanted, and it is safer: nothing
+  // outside the image is large.
+  if (misfit.n_phases() == 1) {
+    if (wanted.rounding < few_digits) best.error = INFINITY;
+    for (const double share : {0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05})
+      offer(Taper(TaperKind::pswf, share * pi / 2 * wanted.support));
+    best.error = error_of(best.taper, everywhere, wanted.rounding);
+  }
+  return best;
+}
+
+}  // namespace apsyn
