@@ -51,3 +51,20 @@ expect_near "$found" 49 5 "the satellite over Antananarivo"
 expect_near "$offset" 0 0.3 "its offset in beams"
 read -r _ found _ < <(row conjugate.txt satellite)
 [ "$found" = lost ] || expect_near "$found" 0 25 "the satellite with conjugate gains"
+
+# Beams of the same voltages, over the mean power of an antenna: a sum of 24 leaves 1/24 of noise, which is what empty
+# sky shows (within the sources of a beam this wide), and all of the satellite, 2.7 % of an antenna's power.
+mean_power() {
+  local at=$(($(grep -abo HEADER_END "$1" | head -1 | cut -d: -f1) + 10))
+  od -A n -v -t f4 -j $at "$1" | awk '{ for (i = 1; i <= NF; ++i) sum += $i; n += NF } END { print sum / n }'
+}
+printf 'id,ra,dec\nsatellite,10:45:30,07d13m00s\nempty,12:45:30,07d13m00s\n' >beams.csv
+tart="beamform tart.dada --antennas $data/TART-mgtana-antennas.csv --channels 64 --integrate 1023"
+run $tart --gains "$data/TART-mgtana-gains.csv" --incoherent -o incoherent.fil
+run $tart --gains "$data/TART-mgtana-gains.csv" --beams beams.csv -o 'beam%d.fil'
+run $tart --gains conjugate.csv --beams beams.csv -o 'conjugate%d.fil'
+antenna=$(mean_power incoherent.fil)
+share() { awk -v p="$(mean_power "$1")" -v a="$antenna" 'BEGIN { print p / a }'; }
+expect_near "$(share beam0.fil)" 0.0686 0.003 "the share of the satellite's beam"
+expect_near "$(share beam1.fil)" 0.0417 0.008 "the share of an empty beam"
+expect_near "$(share conjugate0.fil)" 0.0417 0.012 "the share of the satellite's beam with conjugate gains"

@@ -18,8 +18,10 @@ c,-30,80,1
 d,15,-20,2
 END
 printf 'antenna,gain_amplitude,phase_rad\na,1,0.1\nb,1.1,0\nc,0.9,-0.2\nd,1,0\n' >gains.csv
+printf 'id,ra,dec,antennas\none,02:30:00,-26d42m00s,a;b;c\n' >beams.csv
 sim="simulate -q --array array.csv --sky sky.txt --noise 20000Jy"
 cor="correlate -q --channels 16 --integration 5ms"
+beam="beamform -q --channels 16 --centre zenith"
 run $sim --duration 100ms -o in.dada
 run $cor in.dada -o in.vis
 run idg-grid -q in.vis --size 128 --scale 12amin -o in
@@ -30,6 +32,8 @@ declare -A job=(
   [simulate-ms]="$sim --duration 30s --channels 16 -o out.ms"
   [correlate]="$cor ../in.dada -o out.vis"
   [correlate-ms]="$cor ../in.dada -o out.ms"
+  [beamform]="$beam ../in.dada -o out.fil"
+  [beamform-8]="$beam --product voltage ../in.dada -o out.dada"
   [idg-grid]="idg-grid -q ../in.vis --size 128 --scale 12amin -o out"
   [clean]="clean -q ../in-dirty.fits ../in-psf.fits --niter 5000 -o out"
 )
@@ -158,6 +162,8 @@ hurt() {
   done
 }
 hurt in.dada correlate -q bad --channels 16 --integration 5ms -o out
+hurt in.dada beamform -q bad --channels 16 --centre zenith -o out
+hurt beams.csv beamform -q in.dada --beams bad -o out
 hurt in.vis idg-grid -q bad --size 32 --scale 1deg -o out
 hurt in-dirty.fits clean -q bad in-psf.fits --niter 50 -o out
 hurt in-psf.fits clean -q in-dirty.fits bad --niter 50 -o out

@@ -29,7 +29,7 @@ const SkyDirection kSky{0.6, -0.45}, kApplied{0.7, -0.5};
 const Vec3 kFixed{0.3, -0.2, std::sqrt(1 - 0.13)};
 
 std::vector<BeamDirection> two_beams() {
-  return {{"sky", kSky, {}}, {"ground", {}, kFixed}};
+  return {{"sky", kSky, {}, ""}, {"ground", {}, kFixed, ""}};
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(what_is_aligned_and_what_is_left_make_the_whole) {
       }
     }
   // one beam is aligned entirely, as DelayTracker does
-  BeamTracker one(layout, kStart, {{"sky", kSky, {}}}, {}, true);
+  BeamTracker one(layout, kStart, {{"sky", kSky, {}, ""}}, {}, true);
   DelayTracker tracker(layout, kStart, {kSky, {}});
   one.prepare(0, 20);
   one.reference()->prepare(0, 20);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_is_aligned_and_what_is_left_make_the_whole) {
 
 BOOST_AUTO_TEST_CASE(rates_are_bounds) {
   const ArrayLayout layout = layout_of_four();
-  BOOST_TEST(BeamTracker(layout, kStart, {{"ground", {}, kFixed}}, {}, false).max_rate() == 0.0);
+  BOOST_TEST(BeamTracker(layout, kStart, {{"ground", {}, kFixed, ""}}, {}, false).max_rate() == 0.0);
   for (const bool align : {false, true}) {
     BeamTracker tracker(layout, kStart, two_beams(), kApplied, align);
     tracker.prepare(0, 30);
