@@ -30,6 +30,7 @@ struct Scratch {
   std::vector<float> products;  // [4][row]
   std::vector<float> sums;      // [beam][value][row]
   std::vector<float> counts;    // [beam][row] channels that are valid
+  std::vector<float> segment;   // [beam][value], then [beam]
   std::vector<float> out;       // [beam][time][channel][value] or [beam][time][value][channel]
 };
 
@@ -53,7 +54,6 @@ class CpuBeamformer final : public Beamformer {
   bool voltages() const { return plan_.product == BeamProduct::voltage; }
   void work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out);
   void form(const Item& item, std::size_t channel, Scratch& scratch) const;
-  void detect(const Item& item, Scratch& scratch) const;
   void integrate(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch);
   void store_voltages(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch) const;
   void flush(const Item& item, const Tile& tile, const Scratch& scratch, BeamBlock& out) const;
@@ -92,6 +92,7 @@ CpuBeamformer::CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays)
     scratch.norm.resize(items_.n_beam * 3 * kRow);
     scratch.products.resize(4 * kRow);
     scratch.sums.resize(items_.n_beam * plan_.n_value() * kRow);
+    scratch.segment.resize(items_.n_beam * (plan_.n_value() + 1));
     scratch.counts.resize(items_.n_beam * kRow);
     scratch.out.resize(items_.n_beam * kRow * items_.n_chan * plan_.n_value());
   }
@@ -128,15 +129,6 @@ void CpuBeamformer::form(const Item& item, std::size_t channel, Scratch& scratch
   }
 }
 
-void CpuBeamformer::detect(const Item& item, Scratch& scratch) const {
-  for (std::size_t b = 0; b < item.beams.n; ++b) {
-    const float* x = scratch.beams.data() + b * plan_.n_pol * 2 * kRow;
-    detect_tile(x, plan_.n_pol == 2 ? x + 2 * kRow : nullptr, scratch.products.data());
-    add_products(scratch.products.data(), plan_.product, plan_.n_pol, plan_.circular,
-                 &scratch.sums[b * plan_.n_value() * kRow]);
-  }
-}
-
 void CpuBeamformer::store_voltages(const Item& item, std::size_t out_chan, const Tile& tile,
                                    Scratch& scratch) const {
   for (std::size_t b = 0; b < item.beams.n; ++b)
@@ -153,40 +145,44 @@ void CpuBeamformer::store_voltages(const Item& item, std::size_t out_chan, const
 /// Rows of one output channel -> finished times in scratch.out and the sums of the open integration.
 void CpuBeamformer::integrate(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch) {
   const std::size_t n_value = plan_.n_value(), n_integrate = plan_.n_integrate;
-  const auto mean = [](double sum, double count) {
-    return count > 0 ? static_cast<float>(sum / count) : 0.0f;
+  const auto store = [&](std::size_t b, std::size_t time, std::size_t value, float result) {
+    scratch.out[((b * kRow + time) * n_value + value) * item.n_chan + out_chan] = result;
   };
-  const std::int64_t first_out = out_time(tile.first);
-  for (std::size_t b = 0; b < item.beams.n; ++b) {
-    const float* counts = &scratch.counts[b * kRow];
-    const float* rows = &scratch.sums[b * n_value * kRow];
-    const auto store = [&](std::size_t time, std::size_t value, float result) {
-      scratch.out[((b * kRow + time) * n_value + value) * item.n_chan + out_chan] = result;
-    };
-    if (n_integrate == 1) {
-      for (std::size_t value = 0; value < n_value; ++value)
+  if (n_integrate == 1) {
+    for (std::size_t b = 0; b < item.beams.n; ++b) {
+      const float* counts = &scratch.counts[b * kRow];
+      const float* rows = &scratch.sums[b * n_value * kRow];
+      for (std::size_t value = 0; value < n_value; ++value, rows += kRow)
         for (std::size_t t = 0; t < tile.n; ++t)
-          store(t, value, counts[t] > 1 ? rows[value * kRow + t] / counts[t] : rows[value * kRow + t]);
-      continue;
+          store(b, t, value, counts[t] > 1 ? rows[t] / counts[t] : rows[t]);
     }
-    double& count = counts_(item.beams.first + b, item.chan + out_chan);
-    for (std::size_t t = 0; t < tile.n;) {
-      const std::int64_t spectrum = tile.first + static_cast<std::int64_t>(t);
-      const std::int64_t time = out_time(spectrum);
-      const auto left =
-          static_cast<std::size_t>((time + 1) * static_cast<std::int64_t>(n_integrate) - spectrum);
-      const std::size_t end = std::min(tile.n, t + left);
-      count += static_cast<double>(sum_segment(counts + t, end - t));
+    return;
+  }
+  const std::int64_t first_out = out_time(tile.first);
+  for (std::size_t t = 0; t < tile.n;) {
+    const std::int64_t spectrum = tile.first + static_cast<std::int64_t>(t);
+    const std::int64_t time = out_time(spectrum);
+    const auto left =
+        static_cast<std::size_t>((time + 1) * static_cast<std::int64_t>(n_integrate) - spectrum);
+    const std::size_t n = std::min(tile.n - t, left);
+    float* segment = scratch.segment.data();
+    float* segment_counts = segment + item.beams.n * n_value;
+    sum_rows(scratch.sums.data(), item.beams.n * n_value, t, n, segment);
+    sum_rows(scratch.counts.data(), item.beams.n, t, n, segment_counts);
+    for (std::size_t b = 0; b < item.beams.n; ++b) {
+      double& count = counts_(item.beams.first + b, item.chan + out_chan);
+      count += static_cast<double>(segment_counts[b]);
       for (std::size_t value = 0; value < n_value; ++value) {
         double& sum = sums_(item.beams.first + b, item.chan + out_chan, value);
-        sum += static_cast<double>(sum_segment(rows + value * kRow + t, end - t));
-        if (end - t < left) continue;
-        store(static_cast<std::size_t>(time - first_out), value, mean(sum, count));
+        sum += static_cast<double>(segment[b * n_value + value]);
+        if (n < left) continue;
+        store(b, static_cast<std::size_t>(time - first_out), value,
+              count > 0 ? static_cast<float>(sum / count) : 0.0f);
         sum = 0;
       }
-      if (end - t == left) count = 0;
-      t = end;
+      if (n == left) count = 0;
     }
+    t += n;
   }
 }
 
@@ -245,7 +241,9 @@ void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& s
           continue;
         }
         form(item, channel, scratch);
-        if (!voltages()) detect(item, scratch);
+        if (!voltages())
+          detect_tile({scratch.beams.data(), item.beams.n, plan_.n_pol, plan_.product, plan_.circular,
+                       scratch.sums.data()});
       }
       if (voltages())
         store_voltages(item, oc, tile, scratch);

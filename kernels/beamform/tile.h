@@ -32,11 +32,18 @@ struct TileSum {
 };
 void sum_tile(const TileSum& sum);
 
-/// products[XX, YY, Re XY, Im XY][row] of x and y, each [re row | im row]; with y = nullptr only XX.
-void detect_tile(const float* x, const float* y, float* products);
+/// sums[beam][value][row] += the products of beams[beam][pol][re row | im row], as BeamProduct lists them.
+struct TileDetection {
+  const float* beams = nullptr;
+  std::size_t n_beam = 0, n_pol = 1;
+  BeamProduct product = BeamProduct::power;
+  bool circular = false;
+  float* sums = nullptr;
+};
+void detect_tile(const TileDetection& detection);
 
-/// The same, summed over antennas with weights w_x, w_y [ant][pol][re, im]; spectra [ant][pol][re row | im
-/// row]; norm[XX, YY, XY][row].
+/// products[XX, YY, Re XY, Im XY][row], only XX of one polarisation: sums over antennas with weights w_x, w_y
+/// [ant][pol][re, im]; spectra [ant][pol][re row | im row]; norm[XX, YY, XY][row].
 struct TileIncoherent {
   const float* spectra = nullptr;
   const float* weights = nullptr;
@@ -46,11 +53,11 @@ struct TileIncoherent {
 };
 void sum_tile_incoherent(const TileIncoherent& sum);
 
-/// sums[value][row] += the product's values, as BeamProduct lists them.
+/// sums[value][row] += the values of a product made of these.
 void add_products(const float* products, BeamProduct product, std::size_t n_pol, bool circular, float* sums);
 
-/// The sum of n values.
-float sum_segment(const float* values, std::size_t n);
+/// sums[i] = the sum of row i's values first .. first + n - 1.
+void sum_rows(const float* rows, std::size_t n_row, std::size_t first, std::size_t n, float* sums);
 
 /// cosine and sine of 2 pi hz delay_s[ant].
 void steer_phases(const double* delay_s, std::size_t n_ant, double hz, float* cosine, float* sine);

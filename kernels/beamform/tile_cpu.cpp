@@ -104,19 +104,6 @@ void sum_tile_simd(const TileSum& sum) {
   for (; beam < sum.n_beam; ++beam) sum_beams<1>(sum, beam);
 }
 
-void detect_tile_simd(const float* x, const float* y, float* products) {
-  const hn::CappedTag<float, kRow> d;
-  for (std::size_t t = 0; t < kRow; t += hn::Lanes(d)) {
-    const auto x_re = hn::LoadU(d, x + t), x_im = hn::LoadU(d, x + kRow + t);
-    hn::StoreU(hn::MulAdd(x_re, x_re, hn::Mul(x_im, x_im)), d, products + t);
-    if (y == nullptr) continue;
-    const auto y_re = hn::LoadU(d, y + t), y_im = hn::LoadU(d, y + kRow + t);
-    hn::StoreU(hn::MulAdd(y_re, y_re, hn::Mul(y_im, y_im)), d, products + kRow + t);
-    hn::StoreU(hn::MulAdd(x_re, y_re, hn::Mul(x_im, y_im)), d, products + 2 * kRow + t);
-    hn::StoreU(hn::NegMulAdd(x_re, y_im, hn::Mul(x_im, y_re)), d, products + 3 * kRow + t);
-  }
-}
-
 void sum_tile_incoherent_simd(const TileIncoherent& sum) {
   const hn::CappedTag<float, kRow> d;
   const std::size_t lanes = hn::Lanes(d);
@@ -145,51 +132,71 @@ void sum_tile_incoherent_simd(const TileIncoherent& sum) {
   }
 }
 
+/// Adds the values of `product` at t to their rows.
+template <class D>
+HWY_INLINE void add_values(D d, BeamProduct product, bool circular, hn::Vec<D> xx, hn::Vec<D> yy,
+                           hn::Vec<D> re, hn::Vec<D> im, float* sums) {
+  const auto add = [&](std::size_t value, hn::Vec<D> what) HWY_ATTR {
+    float* to = sums + value * kRow;
+    hn::StoreU(hn::Add(hn::LoadU(d, to), what), d, to);
+  };
+  const auto half = hn::Set(d, 0.5f);
+  const auto total = hn::Mul(half, hn::Add(xx, yy)), difference = hn::Mul(half, hn::Sub(xx, yy));
+  if (product == BeamProduct::power) return add(0, total);
+  const bool coherence = product == BeamProduct::coherence;
+  add(0, coherence ? xx : total);
+  add(1, coherence ? yy : circular ? re : difference);
+  add(2, coherence ? re : circular ? im : re);
+  add(3, coherence ? im : circular ? difference : im);
+}
+
 void add_products_simd(const float* products, BeamProduct product, std::size_t n_pol, bool circular,
                        float* sums) {
   const hn::CappedTag<float, kRow> d;
-  const auto half = hn::Set(d, 0.5f);
   for (std::size_t t = 0; t < kRow; t += hn::Lanes(d)) {
-    const auto add = [&](std::size_t value, hn::Vec<decltype(d)> what) HWY_ATTR {
-      float* to = sums + value * kRow + t;
-      hn::StoreU(hn::Add(hn::LoadU(d, to), what), d, to);
-    };
     const auto xx = hn::LoadU(d, products + t);
     if (n_pol == 1) {
-      add(0, xx);
+      hn::StoreU(hn::Add(hn::LoadU(d, sums + t), xx), d, sums + t);
       continue;
     }
-    const auto yy = hn::LoadU(d, products + kRow + t);
-    const auto total = hn::Mul(half, hn::Add(xx, yy));
-    if (product == BeamProduct::power) {
-      add(0, total);
-      continue;
-    }
-    const auto re = hn::LoadU(d, products + 2 * kRow + t), im = hn::LoadU(d, products + 3 * kRow + t);
-    if (product == BeamProduct::coherence) {
-      add(0, xx);
-      add(1, yy);
-      add(2, re);
-      add(3, im);
-      continue;
-    }
-    const auto difference = hn::Mul(half, hn::Sub(xx, yy));
-    add(0, total);
-    add(1, circular ? re : difference);
-    add(2, circular ? im : re);
-    add(3, circular ? difference : im);
+    add_values(d, product, circular, xx, hn::LoadU(d, products + kRow + t),
+               hn::LoadU(d, products + 2 * kRow + t), hn::LoadU(d, products + 3 * kRow + t), sums + t);
   }
 }
 
-float sum_segment_simd(const float* values, std::size_t n) {
+void detect_tile_simd(const TileDetection& detection) {
+  const hn::CappedTag<float, kRow> d;
+  const std::size_t n_value = detection.product == BeamProduct::power ? 1 : 4;
+  for (std::size_t beam = 0; beam < detection.n_beam; ++beam) {
+    const float* x = detection.beams + beam * detection.n_pol * 2 * kRow;
+    float* sums = detection.sums + beam * n_value * kRow;
+    for (std::size_t t = 0; t < kRow; t += hn::Lanes(d)) {
+      const auto x_re = hn::LoadU(d, x + t), x_im = hn::LoadU(d, x + kRow + t);
+      const auto xx = hn::MulAdd(x_re, x_re, hn::Mul(x_im, x_im));
+      if (detection.n_pol == 1) {
+        hn::StoreU(hn::Add(hn::LoadU(d, sums + t), xx), d, sums + t);
+        continue;
+      }
+      const auto y_re = hn::LoadU(d, x + 2 * kRow + t), y_im = hn::LoadU(d, x + 3 * kRow + t);
+      add_values(d, detection.product, detection.circular, xx, hn::MulAdd(y_re, y_re, hn::Mul(y_im, y_im)),
+                 hn::MulAdd(x_re, y_re, hn::Mul(x_im, y_im)), hn::NegMulAdd(x_re, y_im, hn::Mul(x_im, y_re)),
+                 sums + t);
+    }
+  }
+}
+
+void sum_rows_simd(const float* rows, std::size_t n_row, std::size_t first, std::size_t n, float* sums) {
   const hn::CappedTag<float, 8> d;
   const std::size_t lanes = hn::Lanes(d);
-  auto sum = hn::Zero(d);
-  std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) sum = hn::Add(sum, hn::LoadU(d, values + i));
-  float rest = 0;
-  for (; i < n; ++i) rest += values[i];
-  return hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
+  for (std::size_t row = 0; row < n_row; ++row) {
+    const float* values = rows + row * kRow + first;
+    auto sum = hn::Zero(d);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes) sum = hn::Add(sum, hn::LoadU(d, values + i));
+    float rest = 0;
+    for (; i < n; ++i) rest += values[i];
+    sums[row] = hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
+  }
 }
 
 void steer_phases_simd(const double* delay_s, std::size_t n_ant, double hz, float* cosine, float* sine) {
@@ -215,7 +222,7 @@ HWY_EXPORT(sum_tile_simd);
 HWY_EXPORT(detect_tile_simd);
 HWY_EXPORT(sum_tile_incoherent_simd);
 HWY_EXPORT(add_products_simd);
-HWY_EXPORT(sum_segment_simd);
+HWY_EXPORT(sum_rows_simd);
 HWY_EXPORT(steer_phases_simd);
 
 void turn_tile(const TileSource& source, float* out) {
@@ -224,8 +231,8 @@ void turn_tile(const TileSource& source, float* out) {
 void sum_tile(const TileSum& sum) {
   HWY_DYNAMIC_DISPATCH(sum_tile_simd)(sum);
 }
-void detect_tile(const float* x, const float* y, float* products) {
-  HWY_DYNAMIC_DISPATCH(detect_tile_simd)(x, y, products);
+void detect_tile(const TileDetection& detection) {
+  HWY_DYNAMIC_DISPATCH(detect_tile_simd)(detection);
 }
 void sum_tile_incoherent(const TileIncoherent& sum) {
   HWY_DYNAMIC_DISPATCH(sum_tile_incoherent_simd)(sum);
@@ -233,8 +240,8 @@ void sum_tile_incoherent(const TileIncoherent& sum) {
 void add_products(const float* products, BeamProduct product, std::size_t n_pol, bool circular, float* sums) {
   HWY_DYNAMIC_DISPATCH(add_products_simd)(products, product, n_pol, circular, sums);
 }
-float sum_segment(const float* values, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(sum_segment_simd)(values, n);
+void sum_rows(const float* rows, std::size_t n_row, std::size_t first, std::size_t n, float* sums) {
+  HWY_DYNAMIC_DISPATCH(sum_rows_simd)(rows, n_row, first, n, sums);
 }
 void steer_phases(const double* delay_s, std::size_t n_ant, double hz, float* cosine, float* sine) {
   HWY_DYNAMIC_DISPATCH(steer_phases_simd)(delay_s, n_ant, hz, cosine, sine);
