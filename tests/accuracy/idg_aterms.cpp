@@ -204,7 +204,7 @@ IdgPlan plan_for(const ImageGeometry& geometry, Precision precision, double max_
   settings.accuracy = accuracy;
   settings.precision = precision;
   settings.subgrid = 40;
-  settings.kernel_padding = precision == Precision::single ? 20 : 28;
+  settings.kernel_padding = precision == Precision::single ? 20 : 30;
   settings.aterm_cells = 8;
   return make_idg_plan(geometry, settings, max_w_lambda, 5000);
 }

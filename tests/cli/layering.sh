@@ -33,9 +33,9 @@ violations() {
       forbid("^tools/", "^tests/", "a tool depends on libraries only")
       forbid("^tools/", "^(casacore/|fitsio|png\\.h|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
       forbid("^tests/reference/", "^(kernels|libcore/(io|cli)|tools)/", "references share no code with what they test")
-      # kernels/common/cuda_* and device_* are for .cu files, their host side in *_cuda.cpp, and each other.
+      # kernels/common/cuda_* and device_* are for .cu files, their host side in *_cuda.cpp, GPU tests, and each other.
       cuda = "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx|kernels/common/(cuda|device)_)"
-      if ($1 !~ "^(kernels|tests/bench)/(common/(cuda|device)_|.*_cuda\\.cpp$)") forbid("\\.(h|cpp)$", cuda, "CUDA belongs into .cu files")
+      if ($1 !~ "^((kernels|tests/bench)/(common/(cuda|device)_|.*_cuda\\.cpp$)|tests/gpu/)") forbid("\\.(h|cpp)$", cuda, "CUDA belongs into .cu files")
       if ($1 ~ "^tools/" && $2 ~ "^tools/") {
         split($1, from, "[/.]"); split($2, to, "[/.]")
         if (to[2] != from[2]) print $1 " includes " $2 ": a tool shares code with others through libraries only"
@@ -86,6 +86,7 @@ keeps kernels/idg/a.cpp '"kernels/common/fft.h"'
 keeps kernels/idg/a.cu '<cuda_runtime.h>'
 keeps kernels/idg/a.cu '"kernels/common/cuda_check.h"'
 keeps tests/bench/a/a_cuda.cpp '"kernels/common/cuda_fft.h"'
+keeps tests/gpu/a.cpp '"kernels/common/device_transfer.h"'
 keeps kernels/common/cuda_check.h '<cuda_runtime.h>'
 keeps tools/a.cpp '"tools/a/options.h"'
 keeps tools/a/options.cpp '"tools/a/options.h"'
