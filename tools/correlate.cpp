@@ -40,6 +40,8 @@ void run(Tool& tool, CorrelateOptions& options) {
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   CorrelatePlan plan = make_plan(tool, options, voltages, device);
   plan.mean.gains = gains_of(options, plan, voltages);
+  DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
+  choose_arithmetic(options.algorithm, delays.nothing_to_do(), plan);
   for (const std::string& line : describe(plan))
     if (tool.common().dry_run)
       tool.print(line);
@@ -47,8 +49,6 @@ void run(Tool& tool, CorrelateOptions& options) {
       log_verbose("{}", line);
   if (tool.common().dry_run) return;
 
-  DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
-  choose_arithmetic(options.algorithm, delays.nothing_to_do(), plan);
   if (plan.mean.quantisers.recorder)
     log_info("--van-vleck: {}", plan.mean.quantisers.of_samples
                                     ? "exact, from each pair's levels"

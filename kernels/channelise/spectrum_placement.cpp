@@ -65,6 +65,11 @@ void SpectrumPlacement::fill_validity(std::int64_t first, const SampleValidity& 
   }
   parallel_for(plan_.n_threads, plan_.n_ant, [&](std::size_t ant, unsigned) {
     if (plan_.flagged[ant] != 0) return;
+    // Valid as far as any delay reaches: then where the delay puts each spectrum does not matter.
+    if (!per_channel && samples.valid(from - max_shift_, to + max_shift_, ant)) {
+      std::fill_n(&block.valid(0, ant, 0), block.n_spectra, std::uint8_t{1});
+      return;
+    }
     for (std::size_t i = 0; i < block.n_spectra; ++i) {
       const std::int64_t spectrum = first + static_cast<std::int64_t>(i);
       double delay_s;

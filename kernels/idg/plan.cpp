@@ -124,7 +124,7 @@ void settle_taper(Best& best, double max_w) {
   }
   const double limit = 1.2 * taper_limit(plan.settings, best.alone);
   for (int attempt = 0;; ++attempt) {
-    const ChosenTaper chosen = taper_with_w(plan, measure_field(plan));
+    const ChosenTaper chosen = taper_with_w(plan, measure_field(plan), plan.half_w_lambda);
     plan.taper = chosen.taper;
     plan.modelled_error = chosen.error;
     if (chosen.error <= limit || attempt == 10) return;

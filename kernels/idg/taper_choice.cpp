@@ -95,31 +95,22 @@ std::size_t least_kernel_padding(const IdgSettings& settings, double wanted) {
   return std::min(tried.kernel_padding, most);
 }
 
-ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field) {
+ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field, double half_w) {
+  const std::vector<ResidualPhase> phases = phases_of(plan, field, half_w);
   if (fitted(plan.settings)) {
     TaperCase wanted = case_of(plan.settings);
-    wanted.phases = phases_of(plan, field, plan.half_w_lambda);
+    wanted.phases = phases;
     const FittedTaper fit = fit_taper(wanted);
     return {fit.taper, fit.error};
   }
-  const double error = taper_error(
-      plan.taper, static_cast<double>(plan.settings.kernel_padding), plan.settings.padding,
-      {plan.half_w_lambda, std::max(field.half_l, field.half_m), std::min(field.image_l, field.image_m)});
-  return {plan.taper, error};
+  double worst = 0;
+  for (const ResidualPhase& phase : phases)
+    worst = std::max(worst, taper_error(plan.taper, support_of(plan.settings), plan.settings.padding, phase));
+  return {plan.taper, worst};
 }
 
 double largest_half_w(const IdgPlan& plan, const Field& field, double limit, double most) {
-  TaperCase wanted = case_of(plan.settings);
-  auto fits = [&](double half_w) {
-    const std::vector<ResidualPhase> phases = phases_of(plan, field, half_w);
-    if (fitted(plan.settings)) {
-      wanted.phases = phases;
-      return fit_taper(wanted).error <= limit;
-    }
-    return std::all_of(phases.begin(), phases.end(), [&](const ResidualPhase& phase) {
-      return taper_error(plan.taper, wanted.support, plan.settings.padding, phase) <= limit;
-    });
-  };
+  auto fits = [&](double half_w) { return taper_with_w(plan, field, half_w).error <= limit; };
   if (fits(most)) return most;
   double low = 0, high = most;
   for (int i = 0; i < 8; ++i) {

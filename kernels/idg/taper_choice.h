@@ -28,8 +28,9 @@ struct ChosenTaper {
 
 /// For the plan's kernel padding, without w; an error of `wanted` will do. The plan's subgrid may be 0.
 ChosenTaper taper_without_w(const IdgSettings& settings, double wanted);
-/// For the plan's subgrid and the largest distance from a layer, half_w_lambda.
-ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field);
+/// For the plan's subgrid and visibilities as far as half_w from a layer. A taper that is not fitted to w is
+/// the plan's own.
+ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field, double half_w);
 /// Largest |w - w_layer| whose phase still fits into the kernel padding beside the taper with an error of at
 /// most `limit`; up to `most`.
 double largest_half_w(const IdgPlan& plan, const Field& field, double limit, double most);

@@ -57,12 +57,12 @@ void even_legendre(double x, std::size_t n, double* out) {
 class Misfit {
  public:
   Misfit(const TaperCase& wanted, std::vector<double> from_edge)
-      : subgrid_(wanted.subgrid), padding_(wanted.padding), places_(std::move(from_edge)) {
+      : subgrid_(wanted.subgrid), places_(std::move(from_edge)) {
     const auto side = static_cast<double>(subgrid_);
     const std::size_t n_nodes =
         std::min<std::size_t>(128, 16 + static_cast<std::size_t>(std::min(side, 1.5 * wanted.support)));
     nodes_ = gauss_legendre(n_nodes);
-    for (double& x : nodes_.x) x /= padding_;
+    for (double& x : nodes_.x) x /= wanted.padding;
     for (double& w : nodes_.weight) w /= 2;
     for (std::size_t i = 0; i < subgrid_; ++i) pixels_.push_back((2 * static_cast<double>(i) + 1) / side - 1);
     // K(x) = exp(-i pi x / 2) sin(pi L x / 2) / (L sin(pi x / 2))
@@ -123,7 +123,6 @@ class Misfit {
   }
 
   std::size_t subgrid_;
-  double padding_;
   GaussLegendre nodes_;         // over the image, weights of a mean
   std::vector<double> pixels_;  // eta_i
   std::vector<double> kernel_;  // [node][pixel], without its half turn exp(-i pi x / 2)
@@ -230,14 +229,6 @@ class Family {
   std::vector<double> at_zero_;
 };
 
-/// Whether values at the nodes are positive, and, where rounding leaves many digits, fall from the middle to
-/// the edges: waves in a taper are then made of digits that the sums behind it do not have.
-bool smooth_enough(const std::vector<double>& t, double rounding) {
-  for (std::size_t r = t.size() / 2; r + 1 < t.size(); ++r)
-    if (!(t[r + 1] > 0) || (rounding < few_digits && t[r + 1] > 1.02 * t[r])) return false;
-  return t[t.size() / 2] > 0;
-}
-
 /// One Gauss-Newton step about t: the factors that make |e / t|^2 and rounding least. Rounding is epsilon A B
 /// with A = <t^2>, B = <1 / t^2>; about t its square has the slope of 2 epsilon^2 A B (B <t'^2> + A <(2 / t -
 /// t' / t^2)^2>).
@@ -302,7 +293,7 @@ FittedTaper fit_taper(const TaperCase& wanted) {
   for (int i = 0; i < n_steps; ++i) {
     factor = step(misfit, family, e, t, family.combine(family.pixels, factor), wanted.rounding);
     const std::vector<double> next = family.combine(family.nodes, factor);
-    if (i > 2 && smooth_enough(next, wanted.rounding)) offer(family.taper(factor));
+    if (i > 2 && *std::min_element(next.begin(), next.end()) > 0) offer(family.taper(factor));
     for (std::size_t r = 0; r < t.size(); ++r) t[r] *= std::sqrt(std::clamp(next[r] / t[r], 0.3, 3.0));
   }
   // Without w the prolate function is hard to beat where many digits are wanted, and it is safer: nothing

@@ -36,7 +36,7 @@ struct FittedTaper {
   double error = 0;  ///< relative RMS over the image, the worst of the phases (0 included), rounding included
 };
 
-/// By Gauss-Newton steps over an even polynomial times a prolate function; about a millisecond.
+/// By Gauss-Newton steps over an even polynomial times a prolate function; one to ten milliseconds.
 FittedTaper fit_taper(const TaperCase& wanted);
 
 /// The error of any taper, as fit_taper gives it.

@@ -186,11 +186,9 @@ void set_field(SkyComponent& component, Column column, std::string_view value) {
     case Column::name:
       component.name = value;
       break;
-    case Column::ra: {
-      const double ra_rad = std::fmod(parse_right_ascension(value), kTwoPi);
-      component.direction.ra_rad = ra_rad < 0 ? ra_rad + kTwoPi : ra_rad;
+    case Column::ra:
+      component.direction.ra_rad = parse_right_ascension(value);
       break;
-    }
     case Column::dec:
       component.direction.dec_rad = parse_angle(with_colons(value));
       if (std::abs(component.direction.dec_rad) > kPi / 2)

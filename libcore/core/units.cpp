@@ -213,7 +213,8 @@ double parse_angle(std::string_view text) {
   return parse_angle_text(text, kSecondsOfArc);
 }
 double parse_right_ascension(std::string_view text) {
-  return parse_angle_text(text, kSecondsOfTime);
+  const double wrapped = std::fmod(parse_angle_text(text, kSecondsOfTime), kTwoPi);
+  return wrapped < 0 ? wrapped + kTwoPi : wrapped;
 }
 
 double parse_duration(std::string_view text) {
@@ -272,8 +273,6 @@ SkyDirection parse_sky_direction(std::string_view text) {
   SkyDirection direction{parse_right_ascension(text.substr(0, split)), parse_angle(second)};
   if (!(std::abs(direction.dec_rad) <= kPi / 2))
     throw UsageError("'{}': the declination is beyond 90 deg", text);
-  direction.ra_rad = std::fmod(direction.ra_rad, kTwoPi);
-  if (direction.ra_rad < 0) direction.ra_rad += kTwoPi;
   return direction;
 }
 

@@ -97,10 +97,6 @@ void BeamTracker::prepare(double begin_s, double end_s) {
   cover(segments_, begin_s, end_s);
 }
 
-Vec3 BeamTracker::direction(std::size_t beam, double t_s) const {
-  return interpolate(segments_, beam, t_s);
-}
-
 void BeamTracker::delays_s(std::size_t beam, double t_s, std::span<double> delay_s) const {
   Vec3 step = interpolate(segments_, beam, t_s);
   if (align_) step = step - interpolate(segments_, beams_.size(), t_s);

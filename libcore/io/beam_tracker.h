@@ -34,8 +34,6 @@ class BeamTracker final : public BeamDelaySource {
   double max_rate() const { return max_rate_; }
   /// What the F stage aligns, null without `align`.
   DelaySource* reference() { return align_ ? &reference_ : nullptr; }
-  /// s_b - s_applied at a time that prepare() covers.
-  Vec3 direction(std::size_t beam, double t_s) const;
 
  private:
   class Reference final : public DelaySource {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/open_voltages.h"
+#include "libcore/io/load_layout.h"
 
 #include <algorithm>
 
@@ -24,13 +25,6 @@ ArrayLayout override_layout(const ArrayLayout& from_header, const ArrayLayout& t
   return layout;
 }
 
-/// A built-in array of that name, or a file.
-ArrayLayout antennas_of(const std::string& name) {
-  const auto names = builtin_array_names();
-  const bool built_in = std::find(names.begin(), names.end(), name) != names.end();
-  return built_in ? builtin_array(name) : read_antennas_csv(name);
-}
-
 }  // namespace
 
 ArrayLayout effective_layout(const VoltageHeader& header, const VoltageSelection& selection,
@@ -40,7 +34,7 @@ ArrayLayout effective_layout(const VoltageHeader& header, const VoltageSelection
                      selection.metafits);
   ArrayLayout layout = header.layout;
   if (!selection.antennas.empty())
-    layout = override_layout(layout, antennas_of(selection.antennas), selection.antennas, header.n_ant);
+    layout = override_layout(layout, load_layout(selection.antennas), selection.antennas, header.n_ant);
   if (!selection.metafits.empty())
     layout = override_layout(layout, read_metafits(selection.metafits), selection.metafits, header.n_ant);
   has_positions = !layout.antennas.empty();

@@ -12,6 +12,7 @@
 #include "tests/accuracy/grid_memory.h"
 #include "tests/reference/aterm_image.h"
 #include "tests/reference/test_device.h"
+#include "tests/support/grid_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
@@ -26,21 +27,9 @@ const std::vector<std::array<Complex, 4>> stokes{
     {0.5, 0, 0, 0.5}, {0.5, 0, 0, -0.5}, {0, 0.5, 0.5, 0}, {0, Complex(0, -0.5), Complex(0, 0.5), 0}};
 
 /// Stations in all pairs, over and over, of slots of time and of channels.
-struct Observation {
-  Buffer<double, 2> uvw_m;
-  Buffer<double, 1> wavenumber;
-  Buffer<std::complex<float>, 3> data;
-  Buffer<float, 3> weight;
-  Buffer<std::uint32_t, 2> station;
-  Buffer<std::uint32_t, 1> row_slot, chan_slot;
-  Buffer<std::complex<float>, 6> jones;
-  double max_w_lambda = 0;
-
+struct Observation : support::GridRows {
   std::size_t slot(std::size_t row, std::size_t chan) const {
     return row_slot.data()[row] * n_chan_slot + chan_slot.data()[chan];
-  }
-  GridBlock block() const {
-    return {uvw_m, {}, wavenumber, data, weight, station, {row_slot, chan_slot, jones}};
   }
   void sample(const IdgPlan& plan, const AtermFunction& aterm) {
     const std::size_t side = plan.settings.subgrid;

@@ -22,6 +22,7 @@
 #include "tests/accuracy/grid_memory.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/test_device.h"
+#include "tests/support/grid_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
@@ -29,14 +30,7 @@ using namespace apsyn::reference;
 namespace {
 
 /// An array of random stations on rolling ground, observed low in the sky so that w is large.
-struct Observation {
-  Buffer<double, 2> uvw_m;
-  Buffer<double, 1> wavenumber;
-  Buffer<std::complex<float>, 3> data;
-  Buffer<float, 3> weight;
-  double max_w_lambda = 0;
-
-  GridBlock block() const { return {uvw_m, {}, wavenumber, data, weight, {}, {}}; }
+struct Observation : support::GridRows {
   std::vector<DftVisibility> flat(std::size_t plane) const {
     std::vector<DftVisibility> all;
     for (std::size_t r = 0; r < uvw_m.extent(0); ++r)

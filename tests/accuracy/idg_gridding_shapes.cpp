@@ -9,6 +9,7 @@
 
 #include "kernels/idg/idg.h"
 #include "tests/reference/dft_image.h"
+#include "tests/support/grid_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
@@ -17,14 +18,7 @@ namespace {
 
 constexpr double asec = 4.84813681109536e-6;
 
-struct Observation {
-  Buffer<double, 2> uvw_m;
-  Buffer<double, 1> wavenumber;
-  Buffer<std::complex<float>, 3> data;
-  Buffer<float, 3> weight;
-  double max_w_lambda = 0;
-  GridBlock block() const { return {uvw_m, {}, wavenumber, data, weight, {}, {}}; }
-};
+using Observation = support::GridRows;
 
 /// One baseline that turns, or as many as there are rows.
 Observation observe(std::size_t n_row, std::size_t n_chan, std::size_t n_plane, bool one_baseline) {

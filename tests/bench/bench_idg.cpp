@@ -23,6 +23,7 @@
 #include "libcore/core/error.h"
 #include "tests/bench/idg/degrid.h"
 #include "tests/reference/dft_image.h"
+#include "tests/support/grid_rows.h"
 
 using namespace apsyn;
 
@@ -39,27 +40,12 @@ struct Case {
 
 constexpr std::size_t n_stations = 8;
 
-struct Visibilities {
-  Buffer<double, 2> uvw_m;
-  Buffer<double, 1> wavenumber;
-  Buffer<std::complex<float>, 3> data;
-  Buffer<float, 3> weight;
-  Buffer<std::uint32_t, 2> station;
-  Buffer<std::uint32_t, 1> row_slot, chan_slot;
-  Buffer<std::complex<float>, 6> jones;
-  double max_w_lambda = 0;
-
-  GridBlock block() const {
-    return {uvw_m, {}, wavenumber, data, weight, station, {row_slot, chan_slot, jones}};
-  }
-};
-
 /// Baselines one after the other, each a few thousand visibilities along an ellipse.
-Visibilities make_visibilities(const Case& c) {
+support::GridRows make_visibilities(const Case& c) {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> flat(-1, 1);
   const std::size_t n_row = c.n_visibilities / c.n_chan, n_step = std::max<std::size_t>(128, n_row / 128);
-  Visibilities v;
+  support::GridRows v;
   v.uvw_m.resize({n_row, 3});
   v.wavenumber.resize({c.n_chan});
   v.data.resize({n_row, c.n_chan, c.n_planes});
@@ -98,7 +84,7 @@ double now(const Device& device) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double image_error(const Case& c, const IdgPlan& plan, const Visibilities& v,
+double image_error(const Case& c, const IdgPlan& plan, const support::GridRows& v,
                    const Buffer<double, 3>& image) {
   std::mt19937_64 random(5);
   std::vector<reference::DftVisibility> all;
@@ -126,7 +112,7 @@ double image_error(const Case& c, const IdgPlan& plan, const Visibilities& v,
 }
 
 void run(const Case& c, const Device& device, unsigned n_threads) {
-  const Visibilities v = make_visibilities(c);
+  const support::GridRows v = make_visibilities(c);
   IdgSettings settings;
   settings.subgrid = c.subgrid;
   settings.kernel_padding = c.kernel_padding;

@@ -8,6 +8,7 @@
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
 #include "libcore/core/error.h"
+#include "tests/support/grid_rows.h"
 
 using namespace apsyn;
 
@@ -46,24 +47,10 @@ const Case kCases[] = {{"Stokes I"},
                        {"A-terms", 3e-4, 2, Precision::single, true},
                        {"A-terms, double, whole sky", 2.5e-3, 1, Precision::double_, true, 1}};
 
-struct Data {
-  Buffer<double, 2> uvw_m;
-  Buffer<double, 1> wavenumber;
-  Buffer<std::complex<float>, 3> data;
-  Buffer<float, 3> weight;
-  Buffer<std::uint32_t, 2> station;
-  Buffer<std::uint32_t, 1> row_slot, chan_slot;
-  Buffer<std::complex<float>, 6> jones;
-
-  GridBlock block() const {
-    return {uvw_m, {}, wavenumber, data, weight, station, {row_slot, chan_slot, jones}};
-  }
-};
-
-Data observe(const IdgPlan& plan, const IdgSetup& setup) {
+support::GridRows observe(const IdgPlan& plan, const IdgSetup& setup) {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> flat(-1, 1);
-  Data d;
+  support::GridRows d;
   d.uvw_m.resize({n_row, 3});
   d.wavenumber.resize({n_chan});
   d.data.resize({n_row, n_chan, setup.n_data_planes});
@@ -113,7 +100,7 @@ BOOST_AUTO_TEST_CASE(gridders_take_what_they_say) {
   for (const Case& c : kCases) {
     const IdgPlan plan = c.plan();
     const IdgSetup setup = c.setup();
-    const Data data = observe(plan, setup);
+    const support::GridRows data = observe(plan, setup);
     const std::size_t n_layers = std::min<std::size_t>(plan.n_layers, 2);
     const double before = allocated();
     if (before == 0) return;  // a sanitizer's allocator does not tell
@@ -129,7 +116,7 @@ BOOST_AUTO_TEST_CASE(degridders_take_what_they_say) {
   for (const Case& c : kCases) {
     const IdgPlan plan = c.plan();
     const IdgSetup setup = c.setup();
-    Data data = observe(plan, setup);
+    support::GridRows data = observe(plan, setup);
     Buffer<double, 3> model({c.n_planes, plan.image.n_y, plan.image.n_x});
     model.fill(1e-3);
     const std::size_t n_layers = std::min<std::size_t>(plan.n_layers, 2);

@@ -96,6 +96,9 @@ const char* product_name(BeamProduct product, bool circular, std::size_t value) 
   return (circular ? kCircular : kLinear)[value];
 }
 
+/// Bytes of rows that are written at once.
+constexpr std::size_t kWriteBytes = 256 << 10;
+
 class FilterbankSink final : public ScaledSink {
  public:
   FilterbankSink(std::string path, FilterbankHeader header, bool mirrored, BeamProduct product, bool circular,
@@ -133,26 +136,33 @@ class FilterbankSink final : public ScaledSink {
   }
   std::size_t in_order(std::size_t chan) const { return mirrored_ ? header_.n_chan - 1 - chan : chan; }
   void put(const float* values, std::size_t n_time) override {
-    for (std::size_t t = 0; t < n_time; ++t, values += n_value_)
-      if (header_.n_bit == 8) {
-        bytes_.resize(n_value_);
-        quantise_products({values, n_value_}, scales_, bytes_.data());
-        put_row(bytes_.data());
-      } else {
-        put_row(values);
+    const std::size_t row_bytes = n_value_ * header_.n_bit / 8;
+    const std::size_t at_once = std::max<std::size_t>(1, kWriteBytes / row_bytes);
+    for (std::size_t first = 0; first < n_time; first += at_once) {
+      const std::size_t n = std::min(at_once, n_time - first);
+      rows_.resize(n * row_bytes);
+      for (std::size_t t = 0; t < n; ++t) {
+        const float* row = values + (first + t) * n_value_;
+        if (header_.n_bit == 8) {
+          bytes_.resize(n_value_);
+          quantise_products({row, n_value_}, scales_, bytes_.data());
+          put_row(bytes_.data(), rows_.data() + t * row_bytes);
+        } else {
+          put_row(row, rows_.data() + t * row_bytes);
+        }
       }
+      writer_->write(rows_.data(), rows_.size());
+    }
   }
   template <class T>
-  void put_row(const T* row) {
-    row_.resize(n_value_ * sizeof(T));
-    T* to = reinterpret_cast<T*>(row_.data());
+  void put_row(const T* row, std::uint8_t* bytes) const {
+    T* to = reinterpret_cast<T*>(bytes);
     for (std::size_t product = 0; product < header_.n_if;
          ++product, row += header_.n_chan, to += header_.n_chan)
       if (mirrored_)
         std::reverse_copy(row, row + header_.n_chan, to);
       else
         std::copy_n(row, header_.n_chan, to);
-    writer_->write(row_.data(), row_.size());
   }
   void close() override {
     if (scale_table_) scale_table_->commit();
@@ -167,7 +177,7 @@ class FilterbankSink final : public ScaledSink {
   std::vector<LinearScale> scales_;
   std::unique_ptr<OutputFile> scale_table_;
   std::vector<std::uint8_t> bytes_;
-  std::vector<char> row_;
+  std::vector<std::uint8_t> rows_;
   std::unique_ptr<FilterbankWriter> writer_;
 };
 

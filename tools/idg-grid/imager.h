@@ -80,7 +80,8 @@ inline Passes plan_passes(const Imager& imager, const ChannelGroup& group,
     for (const FieldGridder& own : fields) {
       const GridPlace place = place_grids(device_room(imager.device), own.plan, demand);
       demand.wanted = place.where;
-      passes.layers = std::min(passes.layers, place.most_layers);
+      // A field whose layers all fit says nothing of how many fields with more of them may make at once.
+      if (place.most_layers < own.plan.n_layers) passes.layers = std::min(passes.layers, place.most_layers);
       if (!passes.on_gpu) passes.on_gpu = place;
     }
     if (!passes.on_gpu->reason.empty())

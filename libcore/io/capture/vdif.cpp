@@ -150,9 +150,12 @@ class VdifCapture final : public Capture {
  public:
   explicit VdifCapture(const CaptureRequest& request) {
     const CaptureFacts& facts = request.facts;
-    std::vector<std::unique_ptr<VdifFrames>> inputs;
+    // All are read from before any is waited for: one program may fill several pipes by turns.
+    std::vector<std::unique_ptr<PrefetchSource>> read_ahead;
     for (const std::string& input : request.inputs)
-      inputs.push_back(std::make_unique<VdifFrames>(std::make_unique<PrefetchSource>(input)));
+      read_ahead.push_back(std::make_unique<PrefetchSource>(input));
+    std::vector<std::unique_ptr<VdifFrames>> inputs;
+    for (auto& source : read_ahead) inputs.push_back(std::make_unique<VdifFrames>(std::move(source)));
     const VdifHeader& kind = inputs[0]->kind();
     std::size_t n_threads = 0;
     std::uint32_t reference = inputs[0]->first_seconds();
