@@ -22,9 +22,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Never destroyed: the signal watcher may still look at them while the process exits.
-std::mutex& parts_mutex() {
-  static auto* mutex = new std::mutex;
+// Never destroyed: the signal watcher may still look at them while the process exits. Recursive, for a thread
+// that a library ends (std::terminate) while it holds interrupts.
+std::recursive_mutex& parts_mutex() {
+  static auto* mutex = new std::recursive_mutex;
   return *mutex;
 }
 std::vector<std::string>& parts() {
@@ -113,6 +114,10 @@ PendingOutput::~PendingOutput() {
   fs::remove_all(part_, ignored);
 }
 
+std::unique_lock<std::recursive_mutex> PendingOutput::hold_interrupts() const {
+  return std::unique_lock(parts_mutex());
+}
+
 void PendingOutput::commit() {
   sync_tree(part_);
   {
@@ -162,7 +167,10 @@ OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
     return;
   }
   auto pending = std::make_unique<PendingOutput>(path, overwrite);
-  fd_ = ::open(pending->part().c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
+  {
+    const auto hold = pending->hold_interrupts();
+    fd_ = ::open(pending->part().c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
+  }
   if (fd_ < 0) throw FailureError("{}: cannot create: {}", pending->part(), std::strerror(errno));
   pending_ = std::move(pending);
 }

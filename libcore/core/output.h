@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace apsyn {
@@ -28,6 +29,9 @@ class PendingOutput {
   PendingOutput& operator=(PendingOutput&&) = delete;
   const std::string& target() const { return target_; }
   const std::string& part() const { return part_; }
+  /// While held, an interrupt waits. Create the part under it: one that appears just after an interrupt has
+  /// looked for it would stay behind.
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> hold_interrupts() const;
   /// fsyncs the part (every file of a folder), renames it onto the target and fsyncs the parent.
   /// FailureError.
   void commit();

@@ -199,10 +199,13 @@ MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDesc
   with_writing_set(path, [&] {
     const IPosition cell(2, static_cast<ssize_t>(description.products.size()),
                          static_cast<ssize_t>(description.channel_hz.size()));
-    casacore::SetupNewTable setup = set_up(state_->pending.part(), cell);
-    state_->ms = std::make_unique<casacore::MeasurementSet>(
-        setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
-    state_->ms->markForDelete();
+    {
+      const auto hold = state_->pending.hold_interrupts();
+      casacore::SetupNewTable setup = set_up(state_->pending.part(), cell);
+      state_->ms = std::make_unique<casacore::MeasurementSet>(
+          setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
+      state_->ms->markForDelete();
+    }
     create_subtables(*state_->ms);
     state_->mark(true);
     casacore::MSColumns all(*state_->ms);

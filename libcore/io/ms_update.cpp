@@ -242,7 +242,10 @@ void add_history(const casacore::Table& table, const std::vector<std::string>& l
     return;
   }
   PendingOutput pending(path, true);
-  fs::copy(path, pending.part(), fs::copy_options::recursive);
+  {
+    const auto hold = pending.hold_interrupts();
+    fs::copy(path, pending.part(), fs::copy_options::recursive);
+  }
   if (append_unless_there(pending.part(), lines, time_s)) pending.commit();
 }
 

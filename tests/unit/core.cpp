@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -108,6 +111,35 @@ BOOST_AUTO_TEST_CASE(outputs_appear_complete_or_not_at_all) {
   BOOST_CHECK_THROW(check_output(folder / "thesis", true), UsageError);
   BOOST_CHECK_THROW(check_output("/dev/null", true), UsageError);
   fs::remove_all(folder);
+}
+
+// Removal blocks all outputs for good, so a child does it. Without hold_interrupts() in OutputFile's
+// constructor the part would appear after the watcher has looked for it.
+BOOST_AUTO_TEST_CASE(an_interrupt_waits_for_a_part_that_is_being_made) {
+  const std::string target = (fs::temp_directory_path() / fmt::format("apsyn-held-{}", ::getpid())).string();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    PendingOutput pending(target, true);
+    std::atomic<bool> removed = false;
+    bool early = false;
+    std::thread watcher;
+    {
+      const auto hold = pending.hold_interrupts();
+      watcher = std::thread([&] {
+        remove_pending_outputs();
+        removed = true;
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      early = removed;
+      std::ofstream(pending.part()) << "late";
+    }
+    watcher.join();
+    ::_exit(early ? 1 : fs::exists(pending.part()) ? 2 : 0);
+  }
+  int status = -1;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  BOOST_TEST(status == 0);
+  fs::remove(target + ".part");
 }
 
 BOOST_AUTO_TEST_CASE(parallel_for_within_and_beside_others) {
