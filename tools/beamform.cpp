@@ -29,6 +29,10 @@ struct NoDelays final : BeamDelaySource {
 void run(Tool& tool, BeamformOptions& options) {
   tool.device(CudaSupport::none);
   tool.stage("open");
+  if (options.voltage.first_sample > 0 || options.voltage.n_samples >= 0)
+    options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
+      return margin_of(options, header, layout);
+    };
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   BeamformSetup setup = make_setup(tool, options, voltages);
   for (const std::string& line : describe(setup))
@@ -37,7 +41,8 @@ void run(Tool& tool, BeamformOptions& options) {
     else
       log_verbose("{}", line);
   const bool only_beams = !options.write_beams.empty() && tool.common().output.empty();
-  if (!options.write_beams.empty()) write_beams(tool, options.write_beams, setup.beams);
+  if (!options.write_beams.empty())
+    write_beams(tool, options, setup.header.layout, setup.beams, setup.b.member);
   if (!tool.common().dry_run && !options.pattern.empty()) write_patterns(tool, options, setup);
   if (tool.common().dry_run || only_beams || !options.pattern.empty()) return;
 
@@ -79,8 +84,8 @@ void run(Tool& tool, BeamformOptions& options) {
         else
           channeliser.append(item.block);
         item.n_blocks = 0;
-        const auto whole = static_cast<std::int64_t>(setup.block_spectra);
         while (true) {
+          const auto whole = static_cast<std::int64_t>(setup.block_spectra) - beamformer->off_tile(next);
           const std::int64_t n = std::min(channeliser.available() - next, whole);
           if (n <= 0 || (n < whole && !item.last)) break;
           if (item.beams.size() == item.n_blocks) item.beams.emplace_back();

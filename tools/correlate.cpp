@@ -35,7 +35,7 @@ void run(Tool& tool, CorrelateOptions& options) {
   tool.stage("open");
   if (options.voltage.first_sample > 0 || options.voltage.n_samples >= 0)
     options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
-      return range_margin(options, header, layout);
+      return range_margin(header, layout, options.n_fine, options.n_taps);
     };
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   CorrelatePlan plan = make_plan(tool, options, voltages, device);

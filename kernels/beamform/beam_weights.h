@@ -28,7 +28,9 @@ class BeamWeights {
   /// antennas with valid[ant * stride] != 0. All 0 for detected products where either polarisation has none.
   void norm(std::size_t beam, std::size_t channel, const std::uint8_t* valid, std::size_t stride,
             float norm[3]) const;
-  std::int64_t interval_of(std::int64_t spectrum) const { return spectrum / plan_.update_spectra; }
+  std::int64_t interval_of(std::int64_t spectrum) const {
+    return (plan_.first_spectrum + spectrum) / plan_.update_spectra;
+  }
 
  private:
   double amplitude(std::size_t ant, std::size_t pol, std::size_t channel) const;

@@ -19,10 +19,11 @@
 // polarisations is missing where one of them is.
 //
 // Precision: weights are float32 of phases computed in float64, sums over antennas float32, sums over spectra
-// float32 within kTileSpectra and float64 beyond. Tiles are counted from spectrum 0, so the same spectra give
-// the same bytes in whatever pieces they arrive and whatever the number of threads.
+// float32 within kTileSpectra and float64 beyond. Tiles are counted from first_spectrum before spectrum 0, so
+// the same spectra give the same bytes in whatever pieces they arrive, as part of whatever range (when it
+// begins with an integration) and whatever the number of threads.
 //
-// Steering: the delays are those of the middle of every update_spectra spectra, counted from spectrum 0:
+// Steering: the delays are those of the middle of every update_spectra spectra, counted likewise:
 // steering_interval() bounds the phase error between.
 #pragma once
 
@@ -51,10 +52,11 @@ struct BeamformPlan {
   std::size_t n_fine = 1;
   std::size_t n_ant = 1, n_pol = 1;
   std::size_t n_beam = 1;
-  std::vector<double> channel_hz;               ///< [input chan * n_fine + fine]
-  bool circular = false;                        ///< the polarisations are R and L
-  double spectrum_s = 0;                        ///< from spectrum to spectrum
-  double first_middle_s = 0;                    ///< middle of spectrum 0, seconds after the stream's sample 0
+  std::vector<double> channel_hz;   ///< [input chan * n_fine + fine]
+  bool circular = false;            ///< the polarisations are R and L
+  double spectrum_s = 0;            ///< from spectrum to spectrum
+  std::int64_t first_spectrum = 0;  ///< tiles and steering are counted from so many before spectrum 0
+  double first_middle_s = 0;        ///< middle of that one, seconds after the stream's sample 0
   std::int64_t update_spectra = kNeverSteered;  ///< a power of two
   BeamProduct product = BeamProduct::power;
   bool incoherent = false;  ///< not with BeamProduct::voltage
@@ -92,9 +94,11 @@ class Beamformer {
  public:
   virtual ~Beamformer() = default;
   /// Announces the spectra first .. first + n_spectra - 1 that the next add() calls bring, one call for each
-  /// batch of channels, and shapes `out`. Blocks follow each other from spectrum 0 and, but for the last,
-  /// hold a multiple of kTileSpectra. std::logic_error otherwise.
+  /// batch of channels, and shapes `out`. Blocks follow each other from spectrum 0 and, but for the last, end
+  /// with a tile. std::logic_error otherwise.
   virtual void start(std::int64_t first, std::size_t n_spectra, BeamBlock& out) = 0;
+  /// Spectra of the tile of spectrum `first` that come before it.
+  virtual std::int64_t off_tile(std::int64_t first) const = 0;
   /// A whole number of input channels and of averaged channels. std::logic_error for another shape.
   virtual void add(const SpectraBlock& block, BeamBlock& out) = 0;
 };

@@ -43,6 +43,9 @@ class CpuBeamformer final : public Beamformer {
  public:
   CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays);
   void start(std::int64_t first, std::size_t n_spectra, BeamBlock& out) override;
+  std::int64_t off_tile(std::int64_t first) const override {
+    return (plan_.first_spectrum + first) % static_cast<std::int64_t>(kRow);
+  }
   void add(const SpectraBlock& block, BeamBlock& out) override;
 
  private:
@@ -99,7 +102,7 @@ CpuBeamformer::CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays)
 }
 
 void CpuBeamformer::start(std::int64_t first, std::size_t n_spectra, BeamBlock& out) {
-  if (first != next_ || n_spectra == 0 || first % static_cast<std::int64_t>(kRow) != 0)
+  if (first != next_ || n_spectra == 0 || (first != 0 && off_tile(first) != 0))
     throw std::logic_error("Beamformer: spectra that do not follow the last ones");
   first_ = first;
   n_spectra_ = n_spectra;
@@ -212,9 +215,10 @@ void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& s
   const std::size_t panel_stride = block.planes.extent(2) * 2 * kPanelInputs;
   const auto length =
       static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(kRow), plan_.update_spectra));
+  const auto before = static_cast<std::size_t>(off_tile(first_)) % length;
   for (Tile tile{0, 0, first_}; tile.begin < block.n_spectra;
        tile.begin += tile.n, tile.first += static_cast<std::int64_t>(tile.n)) {
-    tile.n = std::min(length, block.n_spectra - tile.begin);
+    tile.n = std::min(length - (tile.begin == 0 ? before : 0), block.n_spectra - tile.begin);
     for (std::size_t oc = 0; oc < item.n_chan; ++oc) {
       std::fill(scratch.sums.begin(), scratch.sums.end(), 0.0f);
       std::fill(scratch.counts.begin(), scratch.counts.end(), 0.0f);

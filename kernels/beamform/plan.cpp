@@ -47,10 +47,10 @@ void check_plan(const BeamformPlan& plan) {
   const bool both = plan.product == BeamProduct::iquv || plan.product == BeamProduct::coherence;
   if (plan.n_beam == 0 || plan.n_input() == 0 || plan.n_channel() == 0 || plan.n_pol > 2 ||
       plan.channel_hz.size() != plan.n_channel() || plan.n_average == 0 || plan.n_integrate == 0 ||
-      plan.update_spectra < 1 || (plan.update_spectra & (plan.update_spectra - 1)) != 0 ||
-      plan.n_channel() % plan.n_average != 0 || plan.member.extent(0) != plan.n_beam ||
-      plan.member.extent(1) != plan.n_ant || !shaped(plan.weights) || !shaped(plan.calibration) ||
-      (both && plan.n_pol != 2) ||
+      plan.first_spectrum < 0 || plan.update_spectra < 1 ||
+      (plan.update_spectra & (plan.update_spectra - 1)) != 0 || plan.n_channel() % plan.n_average != 0 ||
+      plan.member.extent(0) != plan.n_beam || plan.member.extent(1) != plan.n_ant || !shaped(plan.weights) ||
+      !shaped(plan.calibration) || (both && plan.n_pol != 2) ||
       (plan.product == BeamProduct::voltage &&
        (plan.n_average != 1 || plan.n_integrate != 1 || plan.incoherent)))
     throw std::logic_error("Beamformer: a plan that contradicts itself");

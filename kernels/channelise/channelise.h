@@ -33,6 +33,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/channelise/pfb.h"
@@ -75,8 +76,6 @@ struct ChannelisePlan {
   double channel_step_hz() const;
 };
 
-inline constexpr std::size_t kMaxTaps = 64;
-
 /// UsageError for n_fine 0 or unreasonably many channels, for more than kMaxTaps taps, and for taps without
 /// channels to divide into.
 ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, unsigned n_threads,
@@ -84,6 +83,9 @@ ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, 
 
 /// Bytes that a Channeliser of this plan holds besides samples.
 std::uint64_t channeliser_bytes(const ChannelisePlan& plan);
+
+/// The plan in words.
+std::string describe(const ChannelisePlan& plan);
 
 class InputScales;
 class SampleStore;

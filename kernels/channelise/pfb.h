@@ -12,14 +12,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "libcore/core/filterbank.h"
+
 namespace apsyn {
-
-enum class Window { hann, hamming, rect };
-
-struct Filterbank {
-  std::size_t n_taps = 0;  ///< N; 0 = a plain transform
-  Window window = Window::hann;
-};
 
 /// h, [tap][sample], n_taps * n_sample values.
 std::vector<double> pfb_coefficients(std::size_t n_sample, const Filterbank& filterbank);

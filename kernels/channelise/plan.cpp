@@ -4,6 +4,7 @@
 
 #include "kernels/channelise/channelise.h"
 #include "libcore/core/error.h"
+#include "libcore/core/units.h"
 
 namespace apsyn {
 
@@ -71,6 +72,14 @@ ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, 
     plan.bin.push_back(static_cast<std::size_t>((bin % length + length) % length));
   }
   return plan;
+}
+
+std::string describe(const ChannelisePlan& plan) {
+  return fmt::format("spectra: {} fine channels per channel, {} samples, {} each, {}", plan.n_fine,
+                     plan.n_sample, format_duration(static_cast<double>(plan.n_sample) * plan.sample_s),
+                     plan.filterbank.n_taps == 0 ? std::string("plain Fourier transform")
+                                                 : fmt::format("polyphase filterbank of {} taps, {} samples",
+                                                               plan.filterbank.n_taps, plan.n_span()));
 }
 
 }  // namespace apsyn

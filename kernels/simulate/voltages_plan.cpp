@@ -13,8 +13,6 @@
 namespace apsyn::simulate {
 namespace {
 
-constexpr double kEarthRotation_rad_s = 7.2921159e-5;
-
 double farthest_antenna_m(const VoltageSetup& setup) {
   double farthest = 0;
   for (const Vec3& enu : setup.antenna_enu_m) farthest = std::max(farthest, std::sqrt(dot(enu, enu)));

@@ -2,6 +2,7 @@
 #include "libcore/cli/voltage_options.h"
 
 #include <charconv>
+#include <cmath>
 
 namespace apsyn {
 namespace {
@@ -51,6 +52,20 @@ void add_voltage_options(Tool& tool, VoltageOptions& options) {
          },
          "samples to read, counted from 0; FIRST: reads to the end")
       ->type_name("FIRST:COUNT");
+}
+
+std::string describe(const VoltageHeader& header) {
+  return fmt::format(
+      "input: {} antennas, {} polarisations, {} channels of {} around {}, {} bits, samples of {}",
+      header.n_ant, header.n_pol, header.n_chan,
+      format_frequency(std::abs(header.bandwidth_hz) / static_cast<double>(header.n_chan)),
+      format_frequency(header.freq_hz), header.n_bit, format_duration(header.sample_s));
+}
+
+std::string describe_blocks(std::uint64_t memory_bytes, std::size_t gulp_samples, std::size_t block_spectra,
+                            std::size_t n_channel) {
+  return fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
+                     format_bytes(static_cast<double>(memory_bytes)), gulp_samples, block_spectra, n_channel);
 }
 
 }  // namespace apsyn

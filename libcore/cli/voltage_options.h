@@ -20,4 +20,10 @@ void add_voltage_options(Tool& tool, VoltageOptions& options);
 /// add_voltage_options() has it called while the command line is parsed.
 void parse_sample_range(VoltageOptions& options);
 
+/// A stream in words, for --dry-run and -v.
+std::string describe(const VoltageHeader& header);
+/// How its samples go through memory.
+std::string describe_blocks(std::uint64_t memory_bytes, std::size_t gulp_samples, std::size_t block_spectra,
+                            std::size_t n_channel);
+
 }  // namespace apsyn

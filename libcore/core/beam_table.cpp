@@ -55,6 +55,11 @@ double azimuth_of(const Vec3& enu) {
   return azimuth_rad < 0 ? azimuth_rad + kTwoPi : azimuth_rad;
 }
 
+std::string format_azimuth(const Vec3& enu, int decimals) {
+  const std::string text = fmt::format("{:.{}f}", azimuth_of(enu) / kRadPerDeg, decimals);
+  return text.starts_with("360") ? fmt::format("{:.{}f}", 0.0, decimals) : text;
+}
+
 double elevation_of(const Vec3& enu) {
   return std::atan2(enu[2], std::hypot(enu[0], enu[1]));
 }
@@ -106,11 +111,19 @@ std::vector<BeamDirection> read_beams_csv(const std::string& path) {
 
 std::string format_beams_csv(const std::vector<BeamDirection>& beams) {
   const bool sky = !beams.empty() && beams.front().sky.has_value();
-  std::string text = sky ? "id,ra,dec\n" : "id,l,m\n";
-  for (const BeamDirection& beam : beams)
-    text += sky ? fmt::format("{},{:.8f}deg,{:.8f}deg\n", beam.id, beam.sky->ra_rad / kRadPerDeg,
+  const bool antennas = std::any_of(beams.begin(), beams.end(),
+                                    [](const BeamDirection& beam) { return !beam.antennas.empty(); });
+  std::string text = sky ? "id,ra,dec" : "id,az,el";
+  text += antennas ? ",antennas\n" : "\n";
+  for (const BeamDirection& beam : beams) {
+    text += sky ? fmt::format("{},{:.8f}deg,{:.8f}deg", beam.id, beam.sky->ra_rad / kRadPerDeg,
                               beam.sky->dec_rad / kRadPerDeg)
-                : fmt::format("{},{:.12f},{:.12f}\n", beam.id, beam.enu[0], beam.enu[1]);
+                : fmt::format("{},{}deg,{:.12f}deg", beam.id, format_azimuth(beam.enu, 12),
+                              elevation_of(beam.enu) / kRadPerDeg);
+    std::string list = beam.antennas;
+    std::replace(list.begin(), list.end(), ',', ';');
+    text += antennas ? "," + list + "\n" : "\n";
+  }
   return text;
 }
 

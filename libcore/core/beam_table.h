@@ -24,13 +24,15 @@ struct BeamDirection {
 /// Azimuth from north through east.
 Vec3 enu_from_azimuth(double azimuth_rad, double elevation_rad);
 double azimuth_of(const Vec3& enu);  ///< 0 .. 2 pi
+/// In degrees, below 360 rounded too.
+std::string format_azimuth(const Vec3& enu, int decimals);
 double elevation_of(const Vec3& enu);
 
 /// DataError when malformed: unknown or incomplete columns, no rows, an id twice or with blanks, an angle
 /// without a unit, a direction beyond the pole or the horizon.
 std::vector<BeamDirection> parse_beams_csv(std::string_view text, const std::string& source);
 std::vector<BeamDirection> read_beams_csv(const std::string& path);
-/// A table that reads back as these directions within 1e-9 rad; all of one kind.
+/// A table that reads back as these beams, directions within 1e-9 rad; all directions of one kind.
 std::string format_beams_csv(const std::vector<BeamDirection>& beams);
 
 }  // namespace apsyn

@@ -11,5 +11,7 @@ inline constexpr double kSpeedOfLight_m_s = 299792458.0;
 inline constexpr double kRadPerDeg = kPi / 180.0;
 inline constexpr double kRadPerArcsec = kPi / 648000.0;
 inline constexpr double kSecondsPerDay = 86400.0;
+/// The Earth's rotation against the stars (IERS Conventions 2010, table 1.1: 2 pi 1.00273781191135448 a day).
+inline constexpr double kEarthRotation_rad_s = 7.292115146706979e-5;
 
 }  // namespace apsyn

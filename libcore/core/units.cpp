@@ -278,7 +278,14 @@ SkyDirection parse_sky_direction(std::string_view text) {
 
 namespace {
 
-std::string sexagesimal_text(double seconds, int decimals, const char* separators, double wrap, int width) {
+using Separators = std::array<std::string, 3>;
+
+Separators separators_of(const std::string& separator, const std::string& first) {
+  return separator.empty() ? Separators{first, "m", "s"} : Separators{separator, separator, ""};
+}
+
+std::string sexagesimal_text(double seconds, int decimals, const Separators& separators, double wrap,
+                             int width) {
   const double unit = std::pow(10.0, decimals);
   auto ticks = static_cast<std::int64_t>(std::llround(seconds * unit));
   const auto per_minute = static_cast<std::int64_t>(60 * unit);
@@ -302,14 +309,15 @@ std::string with_prefix(double value, std::span<const Prefix> prefixes) {
 
 }  // namespace
 
-std::string format_right_ascension(double ra_rad, int decimals) {
+std::string format_right_ascension(double ra_rad, int decimals, const std::string& separator) {
   double turns = ra_rad / kTwoPi;
-  return sexagesimal_text((turns - std::floor(turns)) * 86400.0, decimals, "hms", 86400.0, 2);
+  return sexagesimal_text((turns - std::floor(turns)) * 86400.0, decimals, separators_of(separator, "h"),
+                          86400.0, 2);
 }
-
-std::string format_declination(double dec_rad, int decimals) {
-  return (std::signbit(dec_rad) ? "-" : "+") +
-         sexagesimal_text(std::abs(dec_rad) / kTwoPi * 1296000.0, decimals, "dms", 0, 2);
+std::string format_declination(double dec_rad, int decimals, const std::string& separator) {
+  return (std::signbit(dec_rad) ? "-" : "+") + sexagesimal_text(std::abs(dec_rad) / kTwoPi * 1296000.0,
+                                                                decimals, separators_of(separator, "d"), 0,
+                                                                2);
 }
 
 std::string format_frequency(double hz) {

@@ -36,9 +36,10 @@ struct SkyDirection {
 /// "12h30m00.5s -30d43m17s", "12:30:00.5 -30:43:17", "187.5deg -30.7deg"; a comma may separate the two.
 SkyDirection parse_sky_direction(std::string_view text);
 
-/// "05h34m31.94s", "+22d00m52.2s" with the given number of decimals in the seconds.
-std::string format_right_ascension(double ra_rad, int decimals);
-std::string format_declination(double dec_rad, int decimals);
+/// "05h34m31.94s", "+22d00m52.2s" with the given number of decimals in the seconds; "05:34:31.94" with a
+/// separator. Right ascensions stay below 24 hours, rounded too.
+std::string format_right_ascension(double ra_rad, int decimals, const std::string& separator = "");
+std::string format_declination(double dec_rad, int decimals, const std::string& separator = "");
 /// A value with an SI prefix or sensible unit for messages: "12.3 MHz", "1.50 GB", "20.0 asec", "4.2 s".
 std::string format_frequency(double hz);
 std::string format_bytes(double bytes);

@@ -2,7 +2,6 @@
 // Where beams look, and the delays of an array's antennas towards them.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -12,16 +11,14 @@
 #include "libcore/core/time.h"
 #include "libcore/core/units.h"
 #include "libcore/io/coordinates.h"
+#include "libcore/io/direction_track.h"
 
 namespace apsyn {
 
-/// The reference point of a tied-array beam: the antenna that is nearest to the mean position.
-std::size_t reference_antenna(const ArrayLayout& layout);
-
-/// tau_bi(t) = r_i . (s_b(t) - s_applied(t)) / c - cable_i, positions relative to the reference antenna.
+/// tau_bi(t) = r_i . (s_b(t) - s_applied(t)) / c - cable_i, positions relative to the reference antenna
+/// (reference_antenna()), which is the beam's phase and time centre.
 /// With `align` on, r_i . (mean of all s_b - s_applied) / c - cable_i is left to the F stage (reference()),
-/// and delays_s() is the rest. Directions are exact at four instants every 10 s and cubic between them, as
-/// in DelayTracker.
+/// and delays_s() is the rest. Directions as in direction_track.h.
 class BeamTracker final : public BeamDelaySource {
  public:
   /// t = 0 is `start`. `layout` needs a site. `applied` is what the stream was tracked to.
@@ -36,6 +33,9 @@ class BeamTracker final : public BeamDelaySource {
   DelaySource* reference() { return align_ ? &reference_ : nullptr; }
 
  private:
+  using Nodes = std::array<Vec3, 4>;                   // of a segment
+  using Segments = TrackSegments<std::vector<Nodes>>;  // [beam, then mean of beams]
+
   class Reference final : public DelaySource {
    public:
     explicit Reference(BeamTracker& tracker) : tracker_(tracker) {}
@@ -45,14 +45,10 @@ class BeamTracker final : public BeamDelaySource {
 
    private:
     BeamTracker& tracker_;
+    Segments segments_;
   };
-  struct Segment {
-    std::int64_t index;                          // begins at index * 10 s
-    std::vector<std::array<Vec3, 4>> direction;  // [beam, then mean of beams] at the four nodes
-  };
-  Segment make_segment(std::int64_t index) const;
-  void cover(std::deque<Segment>& segments, double begin_s, double end_s) const;
-  static Vec3 interpolate(const std::deque<Segment>& segments, std::size_t which, double t_s);
+  std::vector<Nodes> make_segment(std::int64_t index) const;
+  static Vec3 interpolate(const Segments& segments, std::size_t which, double t_s);
 
   SkyFrame frame_;
   UtcTime start_;
@@ -62,7 +58,7 @@ class BeamTracker final : public BeamDelaySource {
   std::vector<Vec3> offset_m_;  // [ant]
   std::vector<double> cable_s_;
   double max_delay_s_ = 0, max_rate_ = 0;
-  std::deque<Segment> segments_, reference_segments_;
+  Segments segments_;
   Reference reference_{*this};
 };
 

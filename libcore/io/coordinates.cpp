@@ -139,7 +139,6 @@ struct SkyFrame::State {
   UtcTime time{-1, 0};  ///< of all the above
 
   explicit State(const Site& site) : enu_from_itrf(enu_rotation(site)), frame(some_frame()) {
-    constexpr double kEarthRotation_rad_s = 7.292115146706979e-5;
     const Vec3 itrf_m = geocentric_from_site(site);
     beta = {-kEarthRotation_rad_s / kSpeedOfLight_m_s * itrf_m[1],
             kEarthRotation_rad_s / kSpeedOfLight_m_s * itrf_m[0], 0};

@@ -11,23 +11,6 @@ namespace apsyn {
 
 namespace {
 
-constexpr double kSegment_s = 10;
-
-double length(const Vec3& v) {
-  return std::sqrt(dot(v, v));
-}
-
-Vec3 reference_position(const ArrayLayout& layout) {
-  Vec3 mean{};
-  for (const Antenna& antenna : layout.antennas)
-    for (std::size_t axis = 0; axis < 3; ++axis)
-      mean[axis] += antenna.enu_m[axis] / static_cast<double>(layout.antennas.size());
-  const auto nearest = std::min_element(
-      layout.antennas.begin(), layout.antennas.end(),
-      [&](const Antenna& a, const Antenna& b) { return length(a.enu_m - mean) < length(b.enu_m - mean); });
-  return nearest == layout.antennas.end() ? Vec3{} : nearest->enu_m;
-}
-
 /// Coefficients of the cubic through values at x = 0, 1/3, 2/3, 1.
 std::array<double, 4> cubic_through(const std::array<double, 4>& y) {
   return {y[0], (-11 * y[0] + 18 * y[1] - 9 * y[2] + 2 * y[3]) / 2,
@@ -38,15 +21,14 @@ std::array<double, 4> cubic_through(const std::array<double, 4>& y) {
 
 DelayTracker::DelayTracker(const ArrayLayout& layout, const UtcTime& start, const DelayTarget& target)
     : frame_(layout.site.value()), start_(start), target_(target) {
-  const Vec3 reference = reference_position(layout);
-  // without a centre the delays are those of the zenith, unless the stream is tracked and stays as it is
-  const double largest_step = target.centre && target.applied ? 2 : 1;
+  if (layout.antennas.empty()) return;
+  const Vec3 reference = layout.antennas[reference_antenna(layout)].enu_m;
   for (const Antenna& antenna : layout.antennas) {
     offset_m_.push_back(antenna.enu_m - reference);
     cable_s_.push_back(antenna.cable_delay_s);
-    max_delay_s_ = std::max(max_delay_s_, length(offset_m_.back()) * largest_step / kSpeedOfLight_m_s +
-                                              std::abs(antenna.cable_delay_s));
   }
+  // without a centre the delays are those of the zenith, unless the stream is tracked and stays as it is
+  max_delay_s_ = delay_bound_s(layout, target.centre && target.applied ? 2 : 1);
 }
 
 bool DelayTracker::nothing_to_do() const {
@@ -58,11 +40,10 @@ bool DelayTracker::nothing_to_do() const {
   return true;
 }
 
-DelayTracker::Segment DelayTracker::make_segment(std::int64_t index) const {
+std::vector<double> DelayTracker::make_segment(std::int64_t index) const {
   std::array<Vec3, 4> step;
   for (std::size_t node = 0; node < 4; ++node) {
-    const double t_s = (static_cast<double>(index) + static_cast<double>(node) / 3) * kSegment_s;
-    const UtcTime time = add_picoseconds(start_, static_cast<__int128>(std::llround(t_s * 1e12)));
+    const UtcTime time = node_time(start_, index, node);
     if (target_.centre)
       step[node] = frame_.enu_from_direction(time, *target_.centre);
     else
@@ -70,33 +51,24 @@ DelayTracker::Segment DelayTracker::make_segment(std::int64_t index) const {
     if (target_.centre && target_.applied)
       step[node] = step[node] - frame_.enu_from_direction(time, *target_.applied);
   }
-  Segment segment;
-  segment.index = index;
+  std::vector<double> coefficients_s;
   for (std::size_t ant = 0; ant < offset_m_.size(); ++ant) {
     std::array<double, 4> delay_s;
     for (std::size_t node = 0; node < 4; ++node)
       delay_s[node] = dot(offset_m_[ant], step[node]) / kSpeedOfLight_m_s - cable_s_[ant];
     const auto coefficients = cubic_through(delay_s);
-    segment.delay_s.insert(segment.delay_s.end(), coefficients.begin(), coefficients.end());
+    coefficients_s.insert(coefficients_s.end(), coefficients.begin(), coefficients.end());
   }
-  return segment;
+  return coefficients_s;
 }
 
 void DelayTracker::prepare(double begin_s, double end_s) {
-  const auto first = static_cast<std::int64_t>(std::floor(begin_s / kSegment_s));
-  const auto last = static_cast<std::int64_t>(std::floor(end_s / kSegment_s));
-  while (!segments_.empty() && segments_.front().index < first) segments_.pop_front();
-  if (segments_.empty()) segments_.push_back(make_segment(first));
-  while (segments_.back().index < last) segments_.push_back(make_segment(segments_.back().index + 1));
+  segments_.cover(begin_s, end_s, [&](std::int64_t index) { return make_segment(index); });
 }
 
 double DelayTracker::delay_s(std::size_t ant, double t_s) const {
-  const double position = t_s / kSegment_s;
-  const auto index = std::clamp(static_cast<std::int64_t>(std::floor(position)), segments_.front().index,
-                                segments_.back().index);
-  const double x = position - static_cast<double>(index);
-  const double* c =
-      segments_[static_cast<std::size_t>(index - segments_.front().index)].delay_s.data() + 4 * ant;
+  double x = 0;
+  const double* c = segments_.at(t_s, x).data() + 4 * ant;
   return c[0] + x * (c[1] + x * (c[2] + x * c[3]));
 }
 

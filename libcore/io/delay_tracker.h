@@ -2,7 +2,6 @@
 // Geometric and cable delays of an array whose phase centre moves over the sky.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "libcore/core/time.h"
 #include "libcore/core/units.h"
 #include "libcore/io/coordinates.h"
+#include "libcore/io/direction_track.h"
 
 namespace apsyn {
 
@@ -22,8 +22,7 @@ struct DelayTarget {
 };
 
 /// tau_i(t) = r_i . (s(t) - s_applied(t)) / c - cable_i, positions relative to the antenna nearest to the
-/// mean position (which changes no visibility). s(t) is exact at four instants every 10 s and cubic between
-/// them: within 2e-16 of the exact direction, (omega h)^4 / 24 with h = 10/3 s.
+/// mean position (which changes no visibility). s(t) as in direction_track.h.
 class DelayTracker final : public DelaySource {
  public:
   /// t = 0 is `start`. `layout` needs a site.
@@ -35,11 +34,7 @@ class DelayTracker final : public DelaySource {
   double max_delay_s() const override { return max_delay_s_; }
 
  private:
-  struct Segment {
-    std::int64_t index;           // begins at index * 10 s
-    std::vector<double> delay_s;  // [ant][4] coefficients of x = (t - begin) / 10 s
-  };
-  Segment make_segment(std::int64_t index) const;
+  std::vector<double> make_segment(std::int64_t index) const;
 
   SkyFrame frame_;
   UtcTime start_;
@@ -47,7 +42,7 @@ class DelayTracker final : public DelaySource {
   std::vector<Vec3> offset_m_;  // [ant]
   std::vector<double> cable_s_;
   double max_delay_s_ = 0;
-  std::deque<Segment> segments_;  // consecutive
+  TrackSegments<std::vector<double>> segments_;  // [ant][4] coefficients of x = (t - begin) / 10 s
 };
 
 }  // namespace apsyn

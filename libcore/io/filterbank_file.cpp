@@ -29,9 +29,10 @@ void append_text(std::string& bytes, const std::string& text) {
 
 }  // namespace
 
-double packed_sexagesimal(double value) {
+double packed_sexagesimal(double value, double turn) {
   // rounded to 1e-6 of a second first, so that no 60 s appear
-  const auto ticks = static_cast<std::int64_t>(std::llround(std::abs(value) * 3600e6));
+  const auto ticks = static_cast<std::int64_t>(std::llround(std::abs(value) * 3600e6)) %
+                     static_cast<std::int64_t>(turn * 3600e6);
   const std::int64_t seconds = ticks / 1000000;
   const double packed = static_cast<double>(seconds / 3600) * 10000 +
                         static_cast<double>(seconds / 60 % 60) * 100 + static_cast<double>(seconds % 60) +
@@ -62,7 +63,7 @@ std::string format_filterbank_header(const FilterbankHeader& header) {
   integer("barycentric", 0);
   integer("pulsarcentric", 0);
   if (header.direction) {
-    number("src_raj", packed_sexagesimal(header.direction->ra_rad / kRadPerDeg / 15));
+    number("src_raj", packed_sexagesimal(header.direction->ra_rad / kRadPerDeg / 15, 24));
     number("src_dej", packed_sexagesimal(header.direction->dec_rad / kRadPerDeg));
   }
   number("az_start", header.azimuth_rad / kRadPerDeg);

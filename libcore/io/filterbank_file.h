@@ -29,8 +29,8 @@ struct FilterbankHeader {
   std::size_t n_beam = 1, beam = 0;              ///< counted from 0; from 1 in the file
 };
 
-/// Degrees, or hours, packed as (d)ddmmss.s: -30d43m17.5s is -304317.5.
-double packed_sexagesimal(double value);
+/// Degrees, or hours with a turn of 24, packed as (d)ddmmss.s below a turn: -30d43m17.5s is -304317.5.
+double packed_sexagesimal(double value, double turn = 360);
 std::string format_filterbank_header(const FilterbankHeader& header);
 
 /// Writes to a file (atomic) or to "-".

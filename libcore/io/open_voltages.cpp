@@ -49,7 +49,7 @@ ArrayLayout effective_layout(const VoltageHeader& header, const VoltageSelection
 }
 
 OpenedVoltages open_voltages(const std::string& path, const VoltageSelection& selection) {
-  OpenedVoltages opened{VoltageReader(path), {}, false, {}, false, selection.n_samples};
+  OpenedVoltages opened{VoltageReader(path), {}, false, {}, false, selection.n_samples, selection.n_samples};
   const VoltageHeader& header = opened.reader.header();
   opened.layout = effective_layout(header, selection, opened.has_positions);
   opened.has_gains = !selection.gains.empty();
@@ -63,6 +63,10 @@ OpenedVoltages open_voltages(const std::string& path, const VoltageSelection& se
   if (n_samples && selection.first_sample > 0 && selection.first_sample >= *n_samples)
     throw UsageError("--samples {}:...: {} has {} samples: start below", selection.first_sample,
                      opened.reader.name(), *n_samples);
+  if (n_samples) {
+    const std::int64_t left = *n_samples - selection.first_sample;
+    opened.n_samples = selection.n_samples < 0 ? left : std::min(selection.n_samples, left);
+  }
   const std::int64_t margin = selection.margin ? selection.margin(header, opened.layout) : 0;
   const std::int64_t begin = std::max<std::int64_t>(0, selection.first_sample - margin);
   if (begin > 0) opened.reader.skip_to(begin);

@@ -20,6 +20,7 @@ struct OpenedVoltages {
   /// [antenna][pol][channel]; all 1 without --gains. Data are divided by them.
   Buffer<std::complex<double>, 3> gains;
   bool has_gains = false;
+  std::int64_t n_samples = -1;     ///< of the asked-for range as far as there is any; -1 = unknown
   std::int64_t samples_left = -1;  ///< of the asked-for range and its margin; -1 = to the end
 
   /// As VoltageReader::read, but not beyond the range that was asked for.

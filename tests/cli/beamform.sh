@@ -194,7 +194,15 @@ run beamform obs.dada --tile 2deg --centre '02h30m00s -26d42m00s' --write-beams 
 sed -n 2p field.csv | grep -q '^b000,37.50000000deg,-26.70000000deg$' || fail "the first beam: $(sed -n 2p field.csv)"
 head -8 field.csv >seven.csv
 run beamform obs.dada --tile 2deg --centre zenith --write-beams -
-expect_stdout "id,l,m"
+expect_stdout "id,az,el"
+# Written beams read back as the same: fixed ones, below the horizon too, sub-arrays, and by those of --subarray.
+printf 'id,az,el,antennas\nup,10deg,50deg,\ndown,200deg,-5deg,Tile05;3\n' >fixed.csv
+for extra in "" "--subarray 0,1,2,3,4,5,6,7"; do
+  run beamform obs.dada --beams fixed.csv $extra --write-beams again.csv --overwrite
+  run beamform obs.dada --beams fixed.csv $extra --bits 32 --product voltage --overwrite -o 'fixed%d.dada'
+  run beamform obs.dada --beams again.csv --bits 32 --product voltage --overwrite -o 'again%d.dada'
+  for beam in 0 1; do expect_same <(tail -c 100000 fixed$beam.dada) <(tail -c 100000 again$beam.dada); done
+done
 run beamform obs.dada --tile 2deg --centre zenith --dry-run
 expect_stdout "32 antennas" "beam b000" "memory"
 
@@ -208,6 +216,22 @@ for product in "--product voltage" "--product iquv --integrate 10 --average-chan
   done
   run bash -c "cat obs.dada | beamform --beams seven.csv $product --max-memory 120MB -o 'piped%d'"
   for beam in 0 1 6; do expect_same <(tail -c 100000 one$beam) <(tail -c 100000 piped$beam); done
+done
+# A range gives its part of the whole, byte for byte, wherever tiles, blocks and steering begin: 16 bytes of voltages
+# and 4 of powers for each channel and time.
+for how in "--product voltage --bits 32|16|1" "--product voltage --bits 32 --channels 4 --pfb-taps 4 --window hamming|16|4" "--integrate 5|4|5" "--channels 2 --integrate 3|4|6"; do
+  IFS='|' read -r how value step <<<"$how"
+  case $how in *voltage*) kind=dada ;; *) kind=fil ;; esac
+  case $how in *channels*) channels=$((16 * $(sed 's/.*--channels \([0-9]*\).*/\1/' <<<"$how"))) ;; *) channels=16 ;; esac
+  size=$((value * channels))
+  run beamform obs.dada --beams seven.csv $how --overwrite -o "whole%d.$kind"
+  for first in $((step * 20)) $((step * 33)); do
+    run beamform obs.dada --beams seven.csv $how --samples $first:$((step * 40)) --overwrite -o "part%d.$kind"
+    for beam in 0 6; do
+      expect_same <(tail -c +$(($(data_of whole$beam.$kind) + first / step * size + 1)) whole$beam.$kind | head -c $((40 * size))) \
+        <(tail -c +$(($(data_of part$beam.$kind) + 1)) part$beam.$kind | head -c $((40 * size)))
+    done
+  done
 done
 # Stream out, stream in: a beam on standard output is a voltage stream with its trailer, and correlates with itself.
 run bash -c "set -o pipefail; beamform obs.dada --centre '02h30m00s -26d42m00s' --product voltage -o - | correlate --integration 40ms --phase-centre none -o beam.vis"

@@ -23,19 +23,24 @@ BOOST_AUTO_TEST_CASE(tables_name_directions) {
   BOOST_TEST(sky[0].sky->ra_rad == M_PI / 2, boost::test_tools::tolerance(1e-15));
   BOOST_TEST(sky[1].sky->dec_rad == sky[0].sky->dec_rad, boost::test_tools::tolerance(1e-15));
   // azimuth 90 deg is east
-  const auto ground = parse_beams_csv("az,el,id,antennas\n90deg,30deg,e,1;Tile3\n0deg,90deg,z,\n", "b.csv");
+  const auto ground = parse_beams_csv(
+      "az,el,id,antennas\n90deg,30deg,e,1;Tile3\n0deg,90deg,z,\n359.9999999999999deg,-12.5deg,below,\n", "b.csv");
   BOOST_TEST(ground[0].enu[0] == std::sqrt(0.75), boost::test_tools::tolerance(1e-15));
   BOOST_TEST(std::abs(ground[0].enu[1]) < 1e-15);
   BOOST_TEST(ground[0].enu[2] == 0.5, boost::test_tools::tolerance(1e-15));
   BOOST_TEST(ground[0].antennas == "1,Tile3");
   BOOST_TEST(azimuth_of(ground[0].enu) == M_PI / 2, boost::test_tools::tolerance(1e-15));
   BOOST_TEST(elevation_of(ground[0].enu) == M_PI / 6, boost::test_tools::tolerance(1e-15));
+  BOOST_TEST(format_azimuth(ground[2].enu, 9) == "0.000000000");
   for (const auto& beams : {sky, ground}) {
     const auto again = parse_beams_csv(format_beams_csv(beams), "again.csv");
     for (std::size_t i = 0; i < beams.size(); ++i) {
       BOOST_TEST(again[i].id == beams[i].id);
       if (beams[i].sky) BOOST_TEST(std::abs(again[i].sky->ra_rad - beams[i].sky->ra_rad) < 1e-9);
-      if (!beams[i].sky) BOOST_TEST(std::abs(again[i].enu[2] - beams[i].enu[2]) < 1e-9);
+      if (!beams[i].sky)
+        for (std::size_t axis = 0; axis < 3; ++axis)
+          BOOST_TEST(std::abs(again[i].enu[axis] - beams[i].enu[axis]) < 1e-9);
+      BOOST_TEST(again[i].antennas == beams[i].antennas);
     }
   }
 }
@@ -120,6 +125,9 @@ BOOST_AUTO_TEST_CASE(sigproc_headers) {
   BOOST_TEST(packed_sexagesimal(-0.5) == -3000.0);
   // no 60 seconds
   BOOST_TEST(packed_sexagesimal(6 - 1e-13) == 60000.0);
+  // a right ascension just short of a turn is no 24 hours
+  BOOST_TEST(packed_sexagesimal(24 - 1e-13, 24) == 0.0);
+  BOOST_TEST(packed_sexagesimal(-90) == -900000.0);
   FilterbankHeader header;
   header.raw_file = std::string(200, 'x');
   header.first_hz = 1.5e9;

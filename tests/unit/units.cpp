@@ -85,5 +85,7 @@ BOOST_AUTO_TEST_CASE(formats_read_back) {
   BOOST_TEST(format_right_ascension(parse_angle("05h34m31.94s"), 2) == "05h34m31.94s");
   BOOST_TEST(format_declination(parse_angle("-00d00m52.2s"), 1) == "-00d00m52.2s");
   BOOST_TEST(format_right_ascension(2 * M_PI - 1e-12, 2) == "00h00m00.00s");
+  BOOST_TEST(format_right_ascension(2 * M_PI - 1e-12, 4, ":") == "00:00:00.0000");
+  BOOST_TEST(format_declination(parse_angle("-30d43m17.49996s"), 4, ":") == "-30:43:17.5000");
   BOOST_TEST(format_frequency(150e6) == "150 MHz");
 }

@@ -80,11 +80,18 @@ inline std::vector<BeamDirection> beams_of(const BeamformOptions& options, const
   return {beam};
 }
 
-/// --write-beams: a table for --beams.
-inline void write_beams(Tool& tool, const std::string& path, const std::vector<BeamDirection>& beams) {
+/// --write-beams: a table for --beams. `member` [beam][ant].
+inline void write_beams(Tool& tool, const BeamformOptions& options, const ArrayLayout& layout,
+                        std::vector<BeamDirection> beams, const View<const std::uint8_t, 2>& member) {
+  for (std::size_t beam = 0; beam < beams.size() && !options.subarray.empty(); ++beam) {
+    beams[beam].antennas.clear();
+    for (std::size_t ant = 0; ant < layout.antennas.size(); ++ant)
+      if (member(beam, ant) != 0)
+        beams[beam].antennas += (beams[beam].antennas.empty() ? "" : ",") + layout.antennas[ant].name;
+  }
   const std::string text = format_beams_csv(beams);
   if (tool.common().dry_run) return;
-  OutputFile out(path, tool.common().overwrite);
+  OutputFile out(options.write_beams, tool.common().overwrite);
   out.write(text.data(), text.size());
   out.commit();
 }

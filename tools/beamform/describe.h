@@ -10,7 +10,7 @@ inline std::string describe(const BeamDirection& beam) {
   if (beam.sky)
     return fmt::format("{} {}, tracked", format_right_ascension(beam.sky->ra_rad, 2),
                        format_declination(beam.sky->dec_rad, 1));
-  return fmt::format("azimuth {:.4f} deg, elevation {:.4f} deg, fixed", azimuth_of(beam.enu) / kRadPerDeg,
+  return fmt::format("azimuth {} deg, elevation {:.4f} deg, fixed", format_azimuth(beam.enu, 4),
                      elevation_of(beam.enu) / kRadPerDeg);
 }
 
@@ -18,13 +18,8 @@ inline std::vector<std::string> describe(const BeamformSetup& setup) {
   const VoltageHeader& header = setup.header;
   const BeamformPlan& b = setup.b;
   std::vector<std::string> lines;
-  lines.push_back(
-      fmt::format("input: {} antennas, {} polarisations, {} channels of {} around {}, {} bits, samples of {}",
-                  header.n_ant, header.n_pol, header.n_chan,
-                  format_frequency(std::abs(header.bandwidth_hz) / static_cast<double>(header.n_chan)),
-                  format_frequency(header.freq_hz), header.n_bit, format_duration(header.sample_s)));
-  lines.push_back(fmt::format("spectra: {} fine channels per channel, {} samples, {} each", b.n_fine,
-                              setup.f.n_sample, format_duration(setup.spectrum_s)));
+  lines.push_back(describe(setup.header));
+  lines.push_back(describe(setup.f));
   lines.push_back(
       fmt::format("output: {} {} beams, {} channels of {}, {} values each, one every {}, {} bits", b.n_beam,
                   b.incoherent ? "incoherent" : "coherent", b.n_out_channel(),
@@ -41,14 +36,11 @@ inline std::vector<std::string> describe(const BeamformSetup& setup) {
                                 b.incoherent ? std::string("powers added") : describe(setup.beams[beam]), n));
   }
   if (!b.incoherent) {
-    double longest_m = 0;
-    for (const Antenna& antenna : header.layout.antennas)
-      longest_m = std::max(longest_m, std::sqrt(dot(antenna.enu_m, antenna.enu_m)));
-    const double x = kPi * longest_m / kSpeedOfLight_m_s * std::abs(setup.f.channel_step_hz());
+    const double farthest_s = longest_baseline_m(header.layout) / 2 / kSpeedOfLight_m_s;
     lines.push_back(
         fmt::format("delays: {}; a beam near the horizon loses up to {:.2g} of its voltage over a channel",
                     setup.align() ? "true towards the middle of the beams, phases from there" : "phases",
-                    x < 1e-4 ? x * x / 6 : 1 - std::sin(x) / x));
+                    winding_loss(farthest_s * std::abs(setup.f.channel_step_hz()))));
     lines.push_back(
         b.update_spectra == kNeverSteered
             ? std::string("weights: constant")
@@ -56,9 +48,12 @@ inline std::vector<std::string> describe(const BeamformSetup& setup) {
                           format_duration(static_cast<double>(b.update_spectra) * setup.spectrum_s),
                           kPhaseError_rad));
   }
-  lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
-                              format_bytes(static_cast<double>(setup.memory_bytes)), setup.gulp_samples,
-                              setup.block_spectra, setup.batch_chan * b.n_fine));
+  if (setup.gulp_samples == 0)
+    lines.push_back(
+        fmt::format("memory: {} for a pattern", format_bytes(static_cast<double>(setup.memory_bytes))));
+  else
+    lines.push_back(describe_blocks(setup.memory_bytes, setup.gulp_samples, setup.block_spectra,
+                                    setup.batch_chan * b.n_fine));
   return lines;
 }
 

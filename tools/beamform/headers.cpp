@@ -20,16 +20,6 @@ void set_key(VoltageHeader& header, const std::string& key, const std::string& v
   if (!value.empty()) header.unknown.emplace_back(key, value);
 }
 
-std::string sexagesimal(double degrees_or_hours, bool sign) {
-  const auto ticks = static_cast<std::int64_t>(std::llround(std::abs(degrees_or_hours) * 3600e4));
-  const std::int64_t seconds = ticks / 10000;
-  return fmt::format("{}{:02}:{:02}:{:02}.{:04}",
-                     degrees_or_hours < 0 ? "-"
-                     : sign               ? "+"
-                                          : "",
-                     seconds / 3600, seconds / 60 % 60, seconds % 60, ticks % 10000);
-}
-
 }  // namespace
 
 VoltageHeader dada_header(const Tool& tool, const BeamformSetup& setup, std::size_t beam) {
@@ -65,12 +55,12 @@ VoltageHeader dada_header(const Tool& tool, const BeamformSetup& setup, std::siz
   set_key(header, "MODE", "PSR");
   set_key(header, "BEAM_ID", direction.id);
   if (direction.sky) {
-    set_key(header, "RA", sexagesimal(direction.sky->ra_rad / kRadPerDeg / 15, false));
-    set_key(header, "DEC", sexagesimal(direction.sky->dec_rad / kRadPerDeg, true));
+    set_key(header, "RA", format_right_ascension(direction.sky->ra_rad, 4, ":"));
+    set_key(header, "DEC", format_declination(direction.sky->dec_rad, 4, ":"));
     set_key(header, "BEAM_RA", fmt::format("{:.9f}", direction.sky->ra_rad / kRadPerDeg));
     set_key(header, "BEAM_DEC", fmt::format("{:.9f}", direction.sky->dec_rad / kRadPerDeg));
   } else {
-    set_key(header, "BEAM_AZ", fmt::format("{:.9f}", azimuth_of(direction.enu) / kRadPerDeg));
+    set_key(header, "BEAM_AZ", format_azimuth(direction.enu, 9));
     set_key(header, "BEAM_EL", fmt::format("{:.9f}", elevation_of(direction.enu) / kRadPerDeg));
   }
   for (const std::string& line : tool.provenance()) header.history.push_back(line);

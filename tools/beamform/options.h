@@ -5,21 +5,21 @@
 #include <vector>
 
 #include "kernels/beamform/beamform.h"
-#include "kernels/channelise/channelise.h"
+#include "libcore/cli/filterbank_options.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
 #include "libcore/core/constants.h"
 
 namespace apsyn {
 
-struct BeamformOptions {
+struct BeamformOptions : FilterbankOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
   std::string beams, centre, weights, subarray, write_beams;
   double tile_rad = -1, overlap = 0.5;
   std::string product_name = "power", format;
   unsigned n_bit = 0;  ///< 0 = the format's own
-  std::size_t n_integrate = 1, n_average = 1, n_fine = 1, n_taps = 0;
+  std::size_t n_integrate = 1;
   bool incoherent = false;
   std::string pattern, element = "none";
   double field_rad = kPi;
@@ -62,17 +62,7 @@ inline void declare(Tool& tool, BeamformOptions& options) {
   app.add_option("--integrate", options.n_integrate, "average N spectra into one (default 1)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-  app.add_option("--average-channels", options.n_average,
-                 "average N neighbouring channels into one (default 1)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
-  app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
-  app.add_option("--pfb-taps", options.n_taps,
-                 "make them by a polyphase filterbank of N taps (default 0: a plain Fourier transform)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{0}, kMaxTaps));
+  add_filterbank_options(tool, options);
   app.add_option("--subarray", options.subarray, "antennas to use: names or indices from 0 (default: all)")
       ->type_name("LIST");
   app.add_option("--weights", options.weights, "weights (CSV); data are multiplied by them")

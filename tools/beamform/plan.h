@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/channelise/channelise.h"
+#include "libcore/core/array_delays.h"
 #include "libcore/core/gains.h"
 #include "libcore/io/beam_tracker.h"
 #include "tools/beamform/beams.h"
@@ -31,6 +33,14 @@ struct BeamformSetup {
   double output_s() const { return spectrum_s * static_cast<double>(b.n_integrate); }
 };
 
+/// What --samples needs besides: nothing when samples are taken as they are.
+inline std::int64_t margin_of(const BeamformOptions& options, const VoltageHeader& header,
+                              const ArrayLayout& layout) {
+  if (options.n_fine == 1 || options.incoherent)
+    return range_margin(header, {}, options.n_fine, options.n_taps);
+  return range_margin(header, layout, options.n_fine, options.n_taps);
+}
+
 inline void check_options(const BeamformOptions& options, const VoltageHeader& header) {
   const bool voltages = options.product() == BeamProduct::voltage;
   if (!options.pattern.empty() && options.incoherent)
@@ -48,9 +58,7 @@ inline void check_options(const BeamformOptions& options, const VoltageHeader& h
       (options.product() == BeamProduct::iquv || options.product() == BeamProduct::coherence))
     throw UsageError("--product {}: the stream has one polarisation only: give power or voltage",
                      options.product_name);
-  if (header.n_chan * options.n_fine % options.n_average != 0)
-    throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average,
-                     header.n_chan * options.n_fine);
+  check_average(options, header.n_chan);
 }
 
 /// Members of each beam, and weights that leave each of them something.
@@ -88,14 +96,8 @@ inline void plan_memory(BeamformSetup& setup, std::uint64_t max_memory_bytes) {
   const std::uint64_t chan_bytes =
       std::uint64_t{b.n_fine} * panel_count(b.n_input()) * 2 * kPanelInputs * sizeof(float);
   const std::size_t whole = b.n_average / std::gcd(b.n_average, b.n_fine);  // input channels of an average
-  double longest_m = 0;
-  for (const Antenna& antenna : header.layout.antennas)
-    longest_m = std::max(longest_m, std::sqrt(dot(antenna.enu_m, antenna.enu_m)));
-  const double delay_s = setup.align() ? 4 * longest_m / kSpeedOfLight_m_s : 0;
-  if (!(delay_s < 1e9 * header.sample_s))
-    throw UsageError("delays of up to {} are {:.2g} samples: check the antennas' positions",
-                     format_duration(delay_s), delay_s / header.sample_s);
-  const auto reach = 2 * static_cast<std::uint64_t>(delay_s / header.sample_s) + 4 + setup.f.n_span();
+  const std::int64_t delays = setup.align() ? delay_reach(header, header.layout) : 4;
+  const auto reach = static_cast<std::uint64_t>(delays) + setup.f.n_span();
   const std::uint64_t unit = std::max<std::uint64_t>(1, header.missing_samples);
   for (std::uint64_t cache = 8u << 20;; cache /= 2) {
     const std::uint64_t out_times_bytes = time_bytes / std::min<std::uint64_t>(b.n_integrate, 1024) + 1;
@@ -124,6 +126,17 @@ inline void plan_memory(BeamformSetup& setup, std::uint64_t max_memory_bytes) {
   }
 }
 
+/// A pattern is made and written as a whole.
+inline void plan_pattern_memory(const BeamformOptions& options, BeamformSetup& setup,
+                                std::uint64_t max_memory_bytes) {
+  setup.memory_bytes = std::uint64_t{options.size} * options.size * (sizeof(double) + sizeof(float)) +
+                       (std::uint64_t{32} << 20);
+  if (setup.memory_bytes > max_memory_bytes)
+    throw UsageError("--size {}: {} of memory needed, {} allowed: raise --max-memory, or make it smaller",
+                     options.size, format_bytes(static_cast<double>(setup.memory_bytes)),
+                     format_bytes(static_cast<double>(max_memory_bytes)));
+}
+
 inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVoltages& voltages) {
   const std::string& name = voltages.reader.name();
   BeamformSetup setup;
@@ -137,14 +150,12 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
   if (!options.incoherent && !header.layout.site)
     throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
   setup.beams = beams_of(options, header);
-  setup.f = plan_channelise(header, options.n_fine, tool.common().threads, {options.n_taps, Window::hann});
+  setup.f = plan_channelise(header, options.n_fine, tool.common().threads, filterbank_of(options));
   setup.f.first_sample = options.voltage.first_sample;
   setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
-  setup.n_samples = options.voltage.n_samples;
-  if (const auto all = voltages.reader.n_samples()) {
-    const std::int64_t left = *all - options.voltage.first_sample;
-    setup.n_samples = setup.n_samples < 0 ? left : std::min(setup.n_samples, left);
-  }
+  setup.n_samples = voltages.n_samples;
+  if (options.voltage.n_samples >= 0)
+    setup.f.n_spectra = options.voltage.n_samples / static_cast<std::int64_t>(setup.f.n_sample);
   BeamformPlan& b = setup.b;
   b.n_chan = header.n_chan;
   b.n_fine = options.n_fine;
@@ -154,8 +165,11 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
   b.channel_hz = setup.f.channel_hz();
   b.circular = header.pol_basis == "RL";
   b.spectrum_s = setup.spectrum_s;
+  // steering counts from the stream's first sample, so that a range is steered as the whole is
+  const auto length = static_cast<std::int64_t>(setup.f.n_sample);
+  b.first_spectrum = setup.f.first_sample / length;
   b.first_middle_s =
-      (static_cast<double>(setup.f.first_sample) + (static_cast<double>(setup.f.n_sample) - 1) / 2) *
+      (static_cast<double>(setup.f.first_sample % length) + (static_cast<double>(length) - 1) / 2) *
       header.sample_s;
   b.product = options.product();
   b.incoherent = options.incoherent;
@@ -176,7 +190,10 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
     b.update_spectra = steering_interval(setup.max_rate, highest_hz, setup.spectrum_s, kPhaseError_rad);
   }
   setup.n_bit = options.n_bit != 0 ? options.n_bit : b.product == BeamProduct::voltage ? 8 : 32;
-  plan_memory(setup, tool.common().max_memory_bytes);
+  if (options.pattern.empty())
+    plan_memory(setup, tool.common().max_memory_bytes);
+  else
+    plan_pattern_memory(options, setup, tool.common().max_memory_bytes);
   return setup;
 }
 

@@ -10,30 +10,12 @@ namespace apsyn {
 inline std::vector<std::string> describe(const CorrelatePlan& plan) {
   const VoltageHeader& header = plan.header;
   const VisibilityHeader& out = plan.visibilities;
-  double longest_m = 0;
-  for (const Antenna& a : header.layout.antennas)
-    for (const Antenna& b : header.layout.antennas)
-      longest_m = std::max(longest_m, std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
-  constexpr double kEarthRotation_rad_s = 7.2921e-5;
-  const auto loss = [](double turns) {
-    const double x = kPi * turns;
-    return x < 1e-4 ? x * x / 6 : 1 - std::sin(x) / x;
-  };
+  const double longest_m = longest_baseline_m(header.layout);
   const double width_hz = std::abs(out.channel_width_hz);
   const double centre_hz = out.channel_hz[out.channel_hz.size() / 2];
   std::vector<std::string> lines;
-  lines.push_back(
-      fmt::format("input: {} antennas, {} polarisations, {} channels of {} around {}, {} bits, samples of {}",
-                  header.n_ant, header.n_pol, header.n_chan,
-                  format_frequency(std::abs(header.bandwidth_hz) / static_cast<double>(header.n_chan)),
-                  format_frequency(header.freq_hz), header.n_bit, format_duration(header.sample_s)));
-  const Filterbank& filterbank = plan.f.filterbank;
-  lines.push_back(fmt::format(
-      "spectra: {} fine channels per channel, {} samples, {} each, {}", plan.f.n_fine, plan.f.n_sample,
-      format_duration(plan.spectrum_s),
-      filterbank.n_taps == 0
-          ? std::string("plain Fourier transform")
-          : fmt::format("polyphase filterbank of {} taps, {} samples", filterbank.n_taps, plan.f.n_span())));
+  lines.push_back(describe(header));
+  lines.push_back(describe(plan.f));
   lines.push_back(
       fmt::format("output: {} baselines, {} channels of {}, {} products, integrations of {} ({} spectra)",
                   out.baselines.size(), out.channel_hz.size(), format_frequency(width_hz),
@@ -48,12 +30,11 @@ inline std::vector<std::string> describe(const CorrelatePlan& plan) {
       fmt::format("longest baseline {:.1f} m: a source 90 deg from the phase centre loses up to {:.2g} over "
                   "a channel; one 1 deg "
                   "from it {:.2g} over an integration",
-                  longest_m, loss(width_hz * longest_m / kSpeedOfLight_m_s),
-                  loss(centre_hz * longest_m / kSpeedOfLight_m_s * kEarthRotation_rad_s * kRadPerDeg *
-                       out.integration_s)));
-  lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
-                              format_bytes(static_cast<double>(plan.memory_bytes)), plan.gulp_samples,
-                              plan.integration.block_spectra, plan.integration.batch_chan * plan.f.n_fine));
+                  longest_m, winding_loss(width_hz * longest_m / kSpeedOfLight_m_s),
+                  winding_loss(centre_hz * longest_m / kSpeedOfLight_m_s * kEarthRotation_rad_s * kRadPerDeg *
+                               out.integration_s)));
+  lines.push_back(describe_blocks(plan.memory_bytes, plan.gulp_samples, plan.integration.block_spectra,
+                                  plan.integration.batch_chan * plan.f.n_fine));
   if (plan.on_gpu) {
     const std::size_t n_spectra = cuda_max_spectra(plan.cuda);
     const std::uint64_t bytes =

@@ -5,18 +5,16 @@
 #include <vector>
 
 #include "kernels/channelise/channelise.h"
+#include "libcore/cli/filterbank_options.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
 #include "libcore/io/open_voltages.h"
 
 namespace apsyn {
 
-struct CorrelateOptions {
+struct CorrelateOptions : FilterbankOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
-  std::size_t n_fine = 1, n_average = 1;
-  std::size_t n_taps = 0;
-  std::string window;  ///< empty = hann
   double integration_s = 1;
   std::string phase_centre;
   bool no_autos = false;
@@ -27,12 +25,6 @@ struct CorrelateOptions {
   bool realtime = false, require_realtime = false;
 };
 
-inline Filterbank filterbank_of(const CorrelateOptions& options) {
-  if (options.window == "hamming") return {options.n_taps, Window::hamming};
-  if (options.window == "rect") return {options.n_taps, Window::rect};
-  return {options.n_taps, Window::hann};
-}
-
 inline Requantisation requantisation_of(const CorrelateOptions& options) {
   if (options.requantise == "none") return {};
   return {options.requantise == "4" ? 4u : 8u, options.dither};
@@ -41,23 +33,9 @@ inline Requantisation requantisation_of(const CorrelateOptions& options) {
 inline void declare(Tool& tool, CorrelateOptions& options) {
   tool.add_inputs(options.inputs, "voltage stream, a file or - (default: standard input)");
   CLI::App& app = tool.app();
-  app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
-  app.add_option("--pfb-taps", options.n_taps,
-                 "make them by a polyphase filterbank of N taps (default 0: a plain Fourier transform)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{0}, kMaxTaps));
-  app.add_option("--window", options.window,
-                 "hann, hamming or rect: what the filterbank's sinc is multiplied by (default hann)")
-      ->type_name("WINDOW")
-      ->check(CLI::IsMember({"hann", "hamming", "rect"}));
+  add_filterbank_options(tool, options);
   tool.add_duration("--integration", options.integration_s,
                     "length of an integration, for example 500ms (default 1s)");
-  app.add_option("--average-channels", options.n_average,
-                 "average N neighbouring channels into one (default 1)")
-      ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
   app.add_option("--phase-centre", options.phase_centre,
                  "'RA DEC' or zenith: track it; none: drift scan (default: the stream's, or zenith)")
       ->type_name("WHERE");

@@ -9,6 +9,7 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/correlate.h"
 #include "kernels/correlate/multiply_codes.h"
+#include "libcore/core/array_delays.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/log.h"
 #include "libcore/io/delay_tracker.h"
@@ -94,28 +95,6 @@ inline VisibilityHeader visibility_header(const Tool& tool, const CorrelatePlan&
   return header;
 }
 
-/// Samples that delays can shift by, in both directions together: geometry of either sign, and cables.
-inline std::int64_t delay_reach(const VoltageHeader& header, const ArrayLayout& layout) {
-  double longest_m = 0, cable_s = 0;
-  for (const Antenna& a : layout.antennas) {
-    cable_s = std::max(cable_s, std::abs(a.cable_delay_s));
-    for (const Antenna& b : layout.antennas)
-      longest_m = std::max(longest_m, std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
-  }
-  const double delay_s = 2 * longest_m / kSpeedOfLight_m_s + cable_s;
-  if (!(delay_s < 1e9 * header.sample_s))
-    throw UsageError("delays of up to {} are {:.2g} samples: check the antennas' positions and cables",
-                     format_duration(delay_s), delay_s / header.sample_s);
-  return 2 * static_cast<std::int64_t>(delay_s / header.sample_s) + 4;
-}
-
-/// What a range of the stream needs besides, so that its spectra are those of the whole stream.
-inline std::int64_t range_margin(const CorrelateOptions& options, const VoltageHeader& header,
-                                 const ArrayLayout& layout) {
-  const std::size_t length = options.n_fine * (header.n_dim == 1 ? 2 : 1);
-  return delay_reach(header, layout) + static_cast<std::int64_t>(length * options.n_taps);
-}
-
 /// Block, gulp and memory. Only what --max-memory forces departs from the best block.
 inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = plan.header;
@@ -185,8 +164,6 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
                      name);
   if (!plan.header.layout.site)
     throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
-  if (options.n_taps == 0 && !options.window.empty())
-    log_warning("--window {}: a plain Fourier transform takes no window: give --pfb-taps", options.window);
   plan.f = plan_channelise(plan.header, options.n_fine, tool.common().threads, filterbank_of(options));
   plan.f.first_sample = options.voltage.first_sample;
   plan.f.requantise = requantisation_of(options);
@@ -196,20 +173,13 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
   plan.x = {plan.header.n_chan, options.n_fine,        plan.header.n_ant,
             plan.header.n_pol,  tool.common().threads, plan.f.codes};
   plan.spectrum_s = static_cast<double>(plan.f.n_sample) * plan.header.sample_s;
-  const std::size_t n_channel = plan.header.n_chan * options.n_fine;
-  if (n_channel % options.n_average != 0)
-    throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average, n_channel);
-  std::int64_t n_samples = options.voltage.n_samples;
-  if (const auto all = voltages.reader.n_samples()) {
-    const std::int64_t left = *all - options.voltage.first_sample;
-    n_samples = n_samples < 0 ? left : std::min(n_samples, left);
-  }
-  plan.n_samples = n_samples;
+  check_average(options, plan.header.n_chan);
+  plan.n_samples = voltages.n_samples;
   if (options.voltage.n_samples >= 0)
     plan.f.n_spectra = options.voltage.n_samples / static_cast<std::int64_t>(plan.f.n_sample);
-  plan.integration.n_spectra =
-      spectra_per_integration(options.integration_s, plan.spectrum_s,
-                              n_samples < 0 ? -1 : n_samples / static_cast<std::int64_t>(plan.f.n_sample));
+  plan.integration.n_spectra = spectra_per_integration(
+      options.integration_s, plan.spectrum_s,
+      plan.n_samples < 0 ? -1 : plan.n_samples / static_cast<std::int64_t>(plan.f.n_sample));
   plan.mean.baselines = all_baselines(plan.header.n_ant, !options.no_autos);
   if (plan.mean.baselines.empty())
     throw UsageError("{}: one antenna has no cross-correlations: leave --no-autos out", name);

@@ -148,13 +148,6 @@ struct Scene {
     for (const Antenna& antenna : layout.antennas) enu_m.push_back(antenna.enu_m);
     return enu_m;
   }
-  double longest_baseline_m() const {
-    double longest = 0;
-    for (const Antenna& a : layout.antennas)
-      for (const Antenna& b : layout.antennas)
-        longest = std::max(longest, dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m));
-    return std::sqrt(longest);
-  }
 };
 
 inline UtcTime parse_start(const SimulateOptions& options) {

@@ -5,6 +5,7 @@
 #include "kernels/simulate/random_ionosphere.h"
 #include "kernels/simulate/visibilities.h"
 #include "kernels/simulate/voltages.h"
+#include "libcore/core/array_delays.h"
 #include "libcore/core/constants.h"
 #include "libcore/io/measurement_set.h"
 #include "libcore/io/voltage_stream.h"
@@ -21,8 +22,9 @@ inline simulate::VoltageSetup voltage_setup(const SimulateOptions& options, cons
   for (const Antenna& antenna : scene.layout.antennas) setup.cable_delay_s.push_back(antenna.cable_delay_s);
   setup.sky = scene.sky;
   const double highest_hz = options.freq_hz + 0.5 * options.bandwidth_hz;
-  setup.emitters = simulate::make_emitters(
-      scene.sky, scene.longest_baseline_m() * highest_hz / kSpeedOfLight_m_s, options.freq_hz, options.sky);
+  setup.emitters =
+      simulate::make_emitters(scene.sky, longest_baseline_m(scene.layout) * highest_hz / kSpeedOfLight_m_s,
+                              options.freq_hz, options.sky);
   setup.sefd_jy = options.sefd_jy;
   setup.seed = options.seed;
   setup.n_bit = options.n_bit;

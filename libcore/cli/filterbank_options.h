@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a tool divides and averages the channels of voltages: --channels, --pfb-taps, --window,
+// --average-channels.
+#pragma once
+
+#include <string>
+
+#include "libcore/cli/tool.h"
+#include "libcore/core/filterbank.h"
+
+namespace apsyn {
+
+struct FilterbankOptions {
+  std::size_t n_fine = 1, n_average = 1, n_taps = 0;
+  std::string window;  ///< empty = hann
+};
+
+void add_filterbank_options(Tool& tool, FilterbankOptions& options);
+/// Warns of a window that has no taps to act on.
+Filterbank filterbank_of(const FilterbankOptions& options);
+/// UsageError when the n_fine channels of each of n_chan do not divide by n_average.
+void check_average(const FilterbankOptions& options, std::size_t n_chan);
+
+}  // namespace apsyn

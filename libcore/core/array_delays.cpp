@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/core/array_delays.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+#include "libcore/core/units.h"
+
+namespace apsyn {
+
+double longest_baseline_m(const ArrayLayout& layout) {
+  double square_m2 = 0;
+  for (const Antenna& a : layout.antennas)
+    for (const Antenna& b : layout.antennas)
+      square_m2 = std::max(square_m2, dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m));
+  return std::sqrt(square_m2);
+}
+
+std::int64_t delay_reach(const VoltageHeader& header, const ArrayLayout& layout) {
+  double cable_s = 0;
+  for (const Antenna& antenna : layout.antennas) cable_s = std::max(cable_s, std::abs(antenna.cable_delay_s));
+  const double delay_s = 2 * longest_baseline_m(layout) / kSpeedOfLight_m_s + cable_s;
+  if (!(delay_s < 1e9 * header.sample_s))
+    throw UsageError("delays of up to {} are {:.2g} samples: check the antennas' positions and cables",
+                     format_duration(delay_s), delay_s / header.sample_s);
+  return 2 * static_cast<std::int64_t>(delay_s / header.sample_s) + 4;
+}
+
+std::int64_t range_margin(const VoltageHeader& header, const ArrayLayout& layout, std::size_t n_fine,
+                          std::size_t n_taps) {
+  const std::size_t length = n_fine * (header.n_dim == 1 ? 2 : 1);
+  return delay_reach(header, layout) + static_cast<std::int64_t>(length * n_taps);
+}
+
+double winding_loss(double turns) {
+  const double x = kPi * turns;
+  return x < 1e-4 ? x * x / 6 : 1 - std::sin(x) / x;
+}
+
+}  // namespace apsyn
