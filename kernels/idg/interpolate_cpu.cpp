@@ -34,15 +34,15 @@ HWY_INLINE void weigh(const SpreadTaps<T>& taps, T q_u, T q_v, T* HWY_RESTRICT t
 
 /// value[c] = turn sum_r term[r] sum[r][c].
 template <std::size_t n_values, class T>
-HWY_INLINE void combine(std::size_t n_terms, const T* HWY_RESTRICT term, const T* HWY_RESTRICT sum, T cosine,
-                        T sine, T* HWY_RESTRICT value) {
+HWY_INLINE void combine(std::size_t n_terms, const T* HWY_RESTRICT term, std::size_t term_stride,
+                        const T* HWY_RESTRICT sum, T cosine, T sine, T* HWY_RESTRICT value) {
   const hn::CappedTag<T, n_values> d;
   const std::size_t lanes = hn::Lanes(d);
   const auto turn = hn::OddEven(hn::Set(d, sine), hn::Set(d, -sine));
   for (std::size_t c = 0; c < n_values; c += lanes) {
     auto total = hn::Mul(hn::Set(d, term[0]), hn::LoadU(d, sum + c));
     for (std::size_t r = 1; r < n_terms; ++r)
-      total = hn::MulAdd(hn::Set(d, term[r * spread_batch]), hn::LoadU(d, sum + r * n_values + c), total);
+      total = hn::MulAdd(hn::Set(d, term[r * term_stride]), hn::LoadU(d, sum + r * n_values + c), total);
     total = hn::MulAdd(total, hn::Set(d, cosine), hn::Mul(hn::Reverse2(d, total), turn));
     hn::StoreU(total, d, value + c);
   }
@@ -50,7 +50,8 @@ HWY_INLINE void combine(std::size_t n_terms, const T* HWY_RESTRICT term, const T
 
 /// Visibilities [i, i + n) of the batch, whose cells are the same: these are loaded once.
 template <std::size_t width, std::size_t n, class T>
-HWY_INLINE void interpolate_together(const Interpolation<T>& from, SpreadBatch<T>& batch, std::size_t i) {
+HWY_INLINE void interpolate_together(const Interpolation<T>& from, const SpreadBatch<T>& batch,
+                                     std::size_t i) {
   const hn::CappedTag<T, 64 / sizeof(T)> d;
   const std::size_t lanes = hn::Lanes(d), row = from.n_u * from.cell_stride, values = 2 * from.n_planes;
   HWY_ALIGN T tap_u[n][most_width], tap_v[n][most_width];
@@ -79,18 +80,19 @@ HWY_INLINE void interpolate_together(const Interpolation<T>& from, SpreadBatch<T
     }
     for (std::size_t k = 0; k < n; ++k) hn::Store(total[k], d, sum[k] + c);
   }
+  const std::size_t stride = batch.term.extent(1);
   for (std::size_t k = 0; k < n; ++k) {
     const T cosine = batch.turn_cos.data()[i + k], sine = -batch.turn_sin.data()[i + k];
     const T* term = &batch.term(0, i + k);
-    T* value = batch.value.data() + (i + k) * values;
-    if (values == 2) combine<2>(from.n_terms, term, sum[k], cosine, sine, value);
-    if (values == 4) combine<4>(from.n_terms, term, sum[k], cosine, sine, value);
-    if (values == 8) combine<8>(from.n_terms, term, sum[k], cosine, sine, value);
+    T* value = from.value + (i + k) * values;
+    if (values == 2) combine<2>(from.n_terms, term, stride, sum[k], cosine, sine, value);
+    if (values == 4) combine<4>(from.n_terms, term, stride, sum[k], cosine, sine, value);
+    if (values == 8) combine<8>(from.n_terms, term, stride, sum[k], cosine, sine, value);
   }
 }
 
 template <std::size_t width, class T>
-void interpolate_width(const Interpolation<T>& from, SpreadBatch<T>& batch) {
+void interpolate_width(const Interpolation<T>& from, const SpreadBatch<T>& batch) {
   // The taps along v stay in registers: two visibilities' in AVX-512's 32.
   constexpr std::size_t together = HWY_TARGET <= HWY_AVX3 && width <= 12 ? 2 : 1;
   for (std::size_t i = 0; i < batch.n;) {
@@ -105,7 +107,7 @@ void interpolate_width(const Interpolation<T>& from, SpreadBatch<T>& batch) {
 }
 
 template <class T>
-void interpolate_of(const Interpolation<T>& from, SpreadBatch<T>& batch) {
+void interpolate_of(const Interpolation<T>& from, const SpreadBatch<T>& batch) {
   switch (from.taps->width) {
     case 3:
       return interpolate_width<3>(from, batch);
@@ -138,10 +140,10 @@ void interpolate_of(const Interpolation<T>& from, SpreadBatch<T>& batch) {
   }
 }
 
-void interpolate_float(const Interpolation<float>& from, SpreadBatch<float>& batch) {
+void interpolate_float(const Interpolation<float>& from, const SpreadBatch<float>& batch) {
   interpolate_of(from, batch);
 }
-void interpolate_double(const Interpolation<double>& from, SpreadBatch<double>& batch) {
+void interpolate_double(const Interpolation<double>& from, const SpreadBatch<double>& batch) {
   interpolate_of(from, batch);
 }
 
@@ -153,10 +155,10 @@ namespace apsyn {
 HWY_EXPORT(interpolate_float);
 HWY_EXPORT(interpolate_double);
 
-void interpolate(const Interpolation<float>& from, SpreadBatch<float>& batch) {
+void interpolate(const Interpolation<float>& from, const SpreadBatch<float>& batch) {
   HWY_DYNAMIC_DISPATCH(interpolate_float)(from, batch);
 }
-void interpolate(const Interpolation<double>& from, SpreadBatch<double>& batch) {
+void interpolate(const Interpolation<double>& from, const SpreadBatch<double>& batch) {
   HWY_DYNAMIC_DISPATCH(interpolate_double)(from, batch);
 }
 }  // namespace apsyn

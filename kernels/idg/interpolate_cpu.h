@@ -11,7 +11,7 @@ namespace apsyn {
 /// Values (terms times planes times two) that a fine cell may have.
 constexpr std::size_t most_cell_values = 256;
 
-/// For a batch that locate_batch() has placed, with `cell` counting v * n_u + u:
+/// For a batch that locate_batch() has placed:
 ///   value[vis][plane] = exp(2 pi i phase) sum_r term[r][vis] sum_vu phi_v phi_u cell[v][u][r][plane].
 template <class T>
 struct Interpolation {
@@ -20,9 +20,10 @@ struct Interpolation {
   const T* cells = nullptr;               ///< [v][u][term][plane][re, im], cells cell_stride apart
   std::size_t n_u = 0;
   std::size_t cell_stride = 0;  ///< rounded up to 64 bytes, at most most_cell_values
+  T* value = nullptr;
 };
 
-void interpolate(const Interpolation<float>& from, SpreadBatch<float>& batch);
-void interpolate(const Interpolation<double>& from, SpreadBatch<double>& batch);
+void interpolate(const Interpolation<float>& from, const SpreadBatch<float>& batch);
+void interpolate(const Interpolation<double>& from, const SpreadBatch<double>& batch);
 
 }  // namespace apsyn

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <stdexcept>
 
+#include "kernels/idg/layer_phase.h"
 #include "kernels/idg/layer_transform.h"
 #include "libcore/core/parallel.h"
 
@@ -22,7 +22,7 @@ LayerModel::LayerModel(const IdgPlan& plan, unsigned n_threads)
     : plan_(plan),
       n_threads_(n_threads),
       work_({plan.n_v, plan.image.n_x}),
-      blocks_(n_threads),
+      scratch_(n_threads),
       rows_(plan.n_u, 1, FftSign::plus),
       columns_(plan.n_v, columns_at_once, FftSign::plus) {}
 
@@ -47,26 +47,36 @@ void LayerModel::transform_columns(std::size_t plane, double w_lambda) {
   const std::size_t n_x = plan_.image.n_x, n_y = plan_.image.n_y;
   const double cell = plan_.image.cell_rad;
   const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
-  parallel_for(
-      n_threads_, (n_x + columns_at_once - 1) / columns_at_once, [&](std::size_t item, unsigned thread) {
-        Buffer<std::complex<double>, 2>& block = blocks_[thread];
-        block.resize({columns_at_once, plan_.n_v});
-        const std::size_t first = item * columns_at_once, last = std::min(n_x, first + columns_at_once);
-        for (std::size_t y = 0; y < n_y; ++y) {
-          const double m = (static_cast<double>(y) - static_cast<double>(n_y / 2)) * cell;
-          const std::size_t index = (y + plan_.n_v - n_y / 2) % plan_.n_v;
-          for (std::size_t x = first; x < last; ++x) {
-            const double pixel = images_(plane, y, x);
-            if (pixel == 0) continue;
-            const double l = (static_cast<double>(n_x / 2) - static_cast<double>(x)) * cell;
-            block(x - first, index) =
-                std::polar(1.0, 2 * std::numbers::pi * w_lambda * (n_minus_one(l, m) + n_shift)) * pixel;
-          }
-        }
-        columns_.execute(block.data());
-        for (std::size_t v = 0; v < plan_.n_v; ++v)
-          for (std::size_t x = first; x < last; ++x) work_(v, x) = block(x - first, v);
-      });
+  auto work = [&](std::size_t item, unsigned thread) {
+    auto& [block, pixel, cosine, sine] = scratch_[thread];
+    block.resize({columns_at_once, plan_.n_v});
+    pixel.resize_for_overwrite({columns_at_once, n_y});
+    cosine.resize_for_overwrite({n_y});
+    sine.resize_for_overwrite({n_y});
+    const std::size_t first = item * columns_at_once, n = std::min(columns_at_once, n_x - first);
+    bool empty[columns_at_once];
+    std::fill_n(empty, n, true);
+    for (std::size_t y = 0; y < n_y; ++y)
+      for (std::size_t x = 0; x < n; ++x) {
+        pixel(x, y) = images_(plane, y, first + x);
+        empty[x] = empty[x] && pixel(x, y) == 0;
+      }
+    for (std::size_t x = 0; x < n; ++x) {
+      if (empty[x]) continue;
+      const double l = (static_cast<double>(n_x / 2) - static_cast<double>(first + x)) * cell;
+      layer_phases({l, -static_cast<double>(n_y / 2), cell, w_lambda, n_shift}, n_y, cosine.data(),
+                   sine.data());
+      for (std::size_t y = 0; y < n_y; ++y) {
+        if (pixel(x, y) == 0) continue;
+        const std::size_t index = y < n_y / 2 ? plan_.n_v - n_y / 2 + y : y - n_y / 2;
+        block(x, index) = {pixel(x, y) * cosine(y), pixel(x, y) * sine(y)};
+      }
+    }
+    columns_.execute(block.data());
+    for (std::size_t v = 0; v < plan_.n_v; ++v)
+      for (std::size_t x = 0; x < n; ++x) work_(v, first + x) = block(x, v);
+  };
+  parallel_for(n_threads_, (n_x + columns_at_once - 1) / columns_at_once, work);
 }
 
 template <class T>
@@ -80,7 +90,7 @@ void LayerModel::transform(double w_lambda, View<std::complex<T>, 3> grid) {
     transform_columns(plane, w_lambda);
     parallel_for(
         n_threads_, (plan_.n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned thread) {
-          Buffer<std::complex<double>, 2>& row = blocks_[thread];
+          Buffer<std::complex<double>, 2>& row = scratch_[thread].block;
           row.resize({1, plan_.n_u});
           for (std::size_t v = item * rows_at_once; v < std::min(plan_.n_v, (item + 1) * rows_at_once); ++v) {
             row.fill(0);

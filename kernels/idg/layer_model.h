@@ -25,14 +25,19 @@ class LayerModel {
   void transform(double w_lambda, View<std::complex<T>, 3> grid);
 
  private:
+  struct Scratch {
+    Buffer<std::complex<double>, 2> block;  ///< [column][v], or one row
+    Buffer<double, 2> pixel;                ///< [column][y]
+    Buffer<double, 1> cosine, sine;         ///< [y]
+  };
   void transform_columns(std::size_t plane, double w_lambda);
 
   IdgPlan plan_;
   unsigned n_threads_;
-  Buffer<double, 3> images_;                             ///< [plane][y][x]
-  std::vector<bool> empty_;                              ///< [plane]
-  Buffer<std::complex<double>, 2> work_;                 ///< [v][x]
-  std::vector<Buffer<std::complex<double>, 2>> blocks_;  ///< one per thread
+  Buffer<double, 3> images_;              ///< [plane][y][x]
+  std::vector<bool> empty_;               ///< [plane]
+  Buffer<std::complex<double>, 2> work_;  ///< [v][x]
+  std::vector<Scratch> scratch_;          ///< one per thread
   ComplexFft<double> rows_, columns_;
 };
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "kernels/idg/layer_phase.h"
 #include "kernels/idg/w_terms.h"
 #include "libcore/core/parallel.h"
 
@@ -25,6 +26,7 @@ double n_minus_one(double l, double m) {
 LayerTransform::LayerTransform(const IdgPlan& plan, unsigned n_threads)
     : plan_(plan),
       n_threads_(n_threads),
+      columns_of_(n_threads),
       rows_(plan.n_u, 1, FftSign::minus),
       columns_(plan.n_v, columns_at_once, FftSign::minus) {}
 
@@ -35,41 +37,48 @@ void LayerTransform::add(View<const std::complex<T>, 2> grid, const std::vector<
   if (work_.size() == 0) work_.resize_for_overwrite({plan_.n_v, plan_.n_u});
   parallel_for(n_threads_, (plan_.n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
     for (std::size_t v = item * rows_at_once; v < std::min(plan_.n_v, (item + 1) * rows_at_once); ++v) {
+      if (!row_used[v]) continue;
       std::complex<double>* row = &work_(v, 0);
-      if (!row_used[v]) {
-        std::fill(row, row + plan_.n_u, 0);
-        continue;
-      }
       for (std::size_t u = 0; u < plan_.n_u; ++u) row[u] = std::complex<double>(grid(v, u));
       rows_.execute(row);
     }
   });
-  transform_columns(w_lambda, image);
+  transform_columns(row_used, w_lambda, image);
 }
 
-void LayerTransform::transform_columns(double w_lambda, View<double, 2> image) {
-  const std::size_t n_x = plan_.image.n_x, n_y = plan_.image.n_y;
+void LayerTransform::transform_columns(const std::vector<std::uint8_t>& row_used, double w_lambda,
+                                       View<double, 2> image) {
+  const std::size_t n_x = plan_.image.n_x, n_y = plan_.image.n_y, n_v = plan_.n_v;
   const double cell = plan_.image.cell_rad;
   const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
-  parallel_for(n_threads_, (n_x + columns_at_once - 1) / columns_at_once, [&](std::size_t item, unsigned) {
-    Buffer<std::complex<double>, 2> block({columns_at_once, plan_.n_v});
-    const std::size_t first = item * columns_at_once, last = std::min(n_x, first + columns_at_once);
+  auto work = [&](std::size_t item, unsigned thread) {
+    auto& [value, turned, cosine, sine] = columns_of_[thread];
+    value.resize({columns_at_once, n_v});
+    turned.resize_for_overwrite({columns_at_once, n_y});
+    cosine.resize_for_overwrite({n_y});
+    sine.resize_for_overwrite({n_y});
+    const std::size_t first = item * columns_at_once, n = std::min(columns_at_once, n_x - first);
     // Pixel x is at l = (n_x/2 - x) cell, which the transform along u puts at index (n_x/2 - x) mod n_u.
-    for (std::size_t v = 0; v < plan_.n_v; ++v)
-      for (std::size_t x = first; x < last; ++x)
-        block(x - first, v) = work_(v, (n_x / 2 + plan_.n_u - x) % plan_.n_u);
-    columns_.execute(block.data());
-    for (std::size_t y = 0; y < n_y; ++y) {
-      const double m = (static_cast<double>(y) - static_cast<double>(n_y / 2)) * cell;
-      const std::size_t index = (y + plan_.n_v - n_y / 2) % plan_.n_v;
-      for (std::size_t x = first; x < last; ++x) {
-        const double l = (static_cast<double>(n_x / 2) - static_cast<double>(x)) * cell;
-        const double phase = -2 * std::numbers::pi * w_lambda * (n_minus_one(l, m) + n_shift);
-        const std::complex<double> value = block(x - first, index);
-        image(y, x) += value.real() * std::cos(phase) - value.imag() * std::sin(phase);
+    std::size_t index[columns_at_once];
+    for (std::size_t x = 0; x < n; ++x) index[x] = (n_x / 2 + plan_.n_u - (first + x)) % plan_.n_u;
+    for (std::size_t v = 0; v < n_v; ++v)
+      for (std::size_t x = 0; x < n && row_used[v]; ++x) value(x, v) = work_(v, index[x]);
+    columns_.execute(value.data());
+    for (std::size_t x = 0; x < n; ++x) {
+      const double l = (static_cast<double>(n_x / 2) - static_cast<double>(first + x)) * cell;
+      layer_phases({l, -static_cast<double>(n_y / 2), cell, w_lambda, n_shift}, n_y, cosine.data(),
+                   sine.data());
+      // Pixel y is at index (y - n_y/2) mod n_v.
+      const std::complex<double>* south = &value(x, n_v - n_y / 2);
+      for (std::size_t y = 0; y < n_y; ++y) {
+        const std::complex<double> field = y < n_y / 2 ? south[y] : value(x, y - n_y / 2);
+        turned(x, y) = field.real() * cosine(y) + field.imag() * sine(y);
       }
     }
-  });
+    for (std::size_t y = 0; y < n_y; ++y)
+      for (std::size_t x = 0; x < n; ++x) image(y, first + x) += turned(x, y);
+  };
+  parallel_for(n_threads_, (n_x + columns_at_once - 1) / columns_at_once, work);
 }
 
 void LayerTransform::correct(View<double, 2> image) const {

@@ -31,11 +31,19 @@ class LayerTransform {
   void correct(View<double, 2> image) const;
 
  private:
-  void transform_columns(double w_lambda, View<double, 2> image);
+  void transform_columns(const std::vector<std::uint8_t>& row_used, double w_lambda, View<double, 2> image);
+
+  /// One thread's.
+  struct Columns {
+    Buffer<std::complex<double>, 2> value;  ///< [column][v]
+    Buffer<double, 2> turned;               ///< [column][y]
+    Buffer<double, 1> cosine, sine;         ///< [y]
+  };
 
   IdgPlan plan_;
   unsigned n_threads_;
-  Buffer<std::complex<double>, 2> work_;  ///< [v][u]
+  Buffer<std::complex<double>, 2> work_;  ///< [v][u], rows that are used
+  std::vector<Columns> columns_of_;       ///< one per thread
   ComplexFft<double> rows_, columns_;
 };
 

@@ -21,23 +21,28 @@ std::uint64_t layer_bytes(const IdgPlan& plan, std::size_t n_planes) {
   return 2 * real_bytes(plan) * plan.n_u * plan.n_v * n_planes;
 }
 
+/// What each thread keeps of a layer's columns: the columns, their pixels, and the phases of one.
+std::uint64_t columns_bytes(const IdgPlan& plan) {
+  constexpr std::uint64_t at_once = 8;
+  return std::max(at_once * plan.n_v, plan.n_u) * sizeof(std::complex<double>) +
+         (at_once + 2) * plan.image.n_y * sizeof(double);
+}
+
 }  // namespace
 
 IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
   const std::size_t n_planes = setup.n_planes();
   const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_u * plan.n_v;
-  return {transform + image_bytes(plan, n_planes) + subgrid_bytes(plan, n_planes, setup.n_threads),
+  return {transform + image_bytes(plan, n_planes) + setup.n_threads * columns_bytes(plan) +
+              subgrid_bytes(plan, n_planes, setup.n_threads),
           layer_bytes(plan, n_planes)};
 }
 
 IdgMemory degridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
-  constexpr std::uint64_t columns_at_once = 8;
   const std::uint64_t n_planes = setup.n_image_planes();
-  // Columns of the layer's transform; of each thread those that it works on.
-  const std::uint64_t transform =
-      sizeof(std::complex<double>) *
-      (plan.n_v * plan.image.n_x + setup.n_threads * std::max(columns_at_once * plan.n_v, plan.n_u));
-  return {transform + image_bytes(plan, n_planes) + setup.n_threads * predictor_bytes(plan, setup),
+  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_v * plan.image.n_x;
+  return {transform + image_bytes(plan, n_planes) +
+              setup.n_threads * (columns_bytes(plan) + predictor_bytes(plan, setup)),
           layer_bytes(plan, padded_planes(n_planes))};
 }
 

@@ -4,6 +4,8 @@
 #include "kernels/idg/spread_cpu.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/idg/spread_cpu.cpp"
@@ -23,18 +25,26 @@ using Wide = hn::CappedTag<T, 64 / sizeof(T)>;
 template <class T>
 constexpr std::size_t lanes_of = hn::MaxLanes(Wide<T>());
 
+/// Visibilities [first, first + n) of the batch's order.
+struct Chunk {
+  std::size_t first, n;
+};
+
 /// The kernel's values for one axis; those of v times each term.
 template <class T>
-void weigh(const SpreadTarget<T>& target, SpreadBatch<T>& batch) {
+void weigh(const SpreadTarget<T>& target, const SpreadBatch<T>& batch, const Chunk& chunk,
+           SpreadScratch<T>& scratch) {
   const hn::CappedTag<T, 8> d;
   const std::size_t lanes = hn::Lanes(d), n_terms = target.terms->n_terms, stride = target.taps->stride;
   const T* HWY_RESTRICT coefficients = target.taps->coefficients.data();
   const std::size_t degree = target.taps->degree;
-  T* HWY_RESTRICT out_u = batch.taps_u.data();
-  T* HWY_RESTRICT out_v = batch.taps_v.data();
-  const std::size_t term_step = spread_batch * stride;
-  for (std::size_t i = 0; i < batch.n; ++i) {
-    const auto q_u = hn::Set(d, batch.q_u.data()[i]), q_v = hn::Set(d, batch.q_v.data()[i]);
+  T* HWY_RESTRICT out_u = scratch.taps_u.data();
+  T* HWY_RESTRICT out_v = scratch.taps_v.data();
+  const std::size_t term_step = spread_chunk * stride;
+  const std::uint16_t* order = scratch.order.data() + chunk.first;
+  for (std::size_t i = 0; i < chunk.n; ++i) {
+    const std::size_t vis = order[i];
+    const auto q_u = hn::Set(d, batch.q_u.data()[vis]), q_v = hn::Set(d, batch.q_v.data()[vis]);
     for (std::size_t tap = 0; tap < stride; tap += lanes) {
       const T* row = coefficients + degree * stride + tap;
       auto u = hn::LoadU(d, row), v = u;
@@ -46,14 +56,15 @@ void weigh(const SpreadTarget<T>& target, SpreadBatch<T>& batch) {
       }
       hn::Store(u, d, out_u + i * stride + tap);
       for (std::size_t r = 0; r < n_terms; ++r)
-        hn::Store(hn::Mul(v, hn::Set(d, batch.term(r, i))), d, out_v + r * term_step + i * stride + tap);
+        hn::Store(hn::Mul(v, hn::Set(d, batch.term(r, vis))), d, out_v + r * term_step + i * stride + tap);
     }
   }
 }
 
 /// row[vis][tap][plane] = tap times the turned value.
 template <std::size_t n_planes, class T>
-void fill_rows(const SpreadTarget<T>& target, SpreadBatch<T>& batch, std::size_t n_vectors) {
+void fill_rows(const SpreadTarget<T>& target, const SpreadBatch<T>& batch, const Chunk& chunk, const T* from,
+               std::size_t n_vectors, SpreadScratch<T>& scratch) {
   const Wide<T> d;
   constexpr std::size_t lanes = lanes_of<T>, values = 2 * n_planes;
   // A vector holds several cells, or a cell takes several vectors.
@@ -70,11 +81,13 @@ void fill_rows(const SpreadTarget<T>& target, SpreadBatch<T>& batch, std::size_t
   const auto pick_value = hn::SetTableIndices(d, value_lane), pick_tap = hn::SetTableIndices(d, tap_lane);
   const auto alternate = hn::Load(d, sign);
   const std::size_t stride = target.taps->stride;
-  T* HWY_RESTRICT out = batch.row.data();
-  for (std::size_t i = 0; i < batch.n; ++i) {
-    const auto cosine = hn::Set(d, batch.turn_cos.data()[i]), sine = hn::Set(d, batch.turn_sin.data()[i]);
-    const T* HWY_RESTRICT taps = batch.taps_u.data() + i * stride;
-    const T* HWY_RESTRICT in = batch.value.data() + i * values;
+  T* HWY_RESTRICT out = scratch.row.data();
+  const std::uint16_t* order = scratch.order.data() + chunk.first;
+  for (std::size_t i = 0; i < chunk.n; ++i) {
+    const std::size_t vis = order[i];
+    const auto cosine = hn::Set(d, batch.turn_cos.data()[vis]), sine = hn::Set(d, batch.turn_sin.data()[vis]);
+    const T* HWY_RESTRICT taps = scratch.taps_u.data() + i * stride;
+    const T* HWY_RESTRICT in = from + vis * values;
     hn::Vec<Wide<T>> value[vectors_each];
     for (std::size_t k = 0; k < vectors_each; ++k) {
       auto raw = hn::LoadU(d, in + k * lanes);
@@ -102,6 +115,7 @@ void fill_rows(const SpreadTarget<T>& target, SpreadBatch<T>& batch, std::size_t
 template <class T>
 struct Tile {
   std::size_t n, row_step, tap_step, row_stride, values;
+  const std::uint16_t* order;
   const std::uint32_t* cell;
   const T* row;   ///< of the tile's first vector
   const T* taps;  ///< of its first row
@@ -115,7 +129,7 @@ void add_tile(const Tile<T>& tile) {
     constexpr std::size_t lanes = lanes_of<T>;
     std::size_t i = 0;
     while (i < tile.n) {
-      const std::uint32_t cell = tile.cell[i];
+      const std::uint32_t cell = tile.cell[tile.order[i]];
       T* HWY_RESTRICT at = tile.cells + cell * tile.values;
       hn::Vec<Wide<T>> sum[n_rows][n_vectors];
       for (std::size_t r = 0; r < n_rows; ++r)
@@ -131,7 +145,7 @@ void add_tile(const Tile<T>& tile) {
           for (std::size_t v = 0; v < n_vectors; ++v) sum[r][v] = hn::MulAdd(value[v], tap, sum[r][v]);
         }
         ++i;
-      } while (i < tile.n && tile.cell[i] == cell);
+      } while (i < tile.n && tile.cell[tile.order[i]] == cell);
       for (std::size_t r = 0; r < n_rows; ++r)
         for (std::size_t v = 0; v < n_vectors; ++v)
           hn::StoreU(sum[r][v], d, at + r * tile.row_stride + v * lanes);
@@ -181,38 +195,50 @@ inline std::size_t piece(std::size_t n, std::size_t most) {
   return (n + pieces - 1) / pieces;
 }
 
-template <class T>
-void spread_of(const SpreadTarget<T>& target, SpreadBatch<T>& batch) {
-  if (batch.n == 0) return;
-  constexpr std::size_t lanes = lanes_of<T>;
-  const std::size_t width = target.taps->width, stride = target.taps->stride, values = 2 * target.n_planes;
+/// Adds a chunk whose taps are made to one group of planes.
+template <std::size_t n_planes, class T>
+void spread_planes(const SpreadTarget<T>& target, const SpreadBatch<T>& batch, const Chunk& chunk,
+                   const SpreadPlanes<T>& planes, SpreadScratch<T>& scratch) {
+  constexpr std::size_t lanes = lanes_of<T>, values = 2 * n_planes;
+  const std::size_t width = target.taps->width, stride = target.taps->stride;
   const std::size_t n_vectors = (width * values + lanes - 1) / lanes;
   const std::size_t vectors = piece(n_vectors, most_vectors);
   const std::size_t rows = piece(width, std::min(most_rows, most_sums / vectors));
-  const std::size_t n_terms = target.terms->n_terms;
-  if (batch.term.extent(0) < n_terms) batch.term.resize({n_terms, spread_batch});
-  if (batch.taps_v.size() < n_terms * spread_batch * stride)
-    batch.taps_v.resize({n_terms, spread_batch, stride});
-  locate_batch(target, batch);
-  weigh(target, batch);
-  if (target.n_planes == 1) fill_rows<1>(target, batch, n_vectors);
-  if (target.n_planes == 2) fill_rows<2>(target, batch, n_vectors);
-  if (target.n_planes == 4) fill_rows<4>(target, batch, n_vectors);
-  for (std::size_t r = 0; r < n_terms; ++r)
+  const std::size_t row_stride = target.n_u * values;
+  fill_rows<n_planes>(target, batch, chunk, planes.value, n_vectors, scratch);
+  for (std::size_t r = 0; r < target.terms->n_terms; ++r)
     for (std::size_t v = 0; v < n_vectors; v += vectors)
       for (std::size_t y = 0; y < width; y += rows)
-        add(Tile<T>{batch.n, n_vectors * lanes, stride, target.row_stride, values, batch.cell.data(),
-                    batch.row.data() + v * lanes, batch.taps_v.data() + r * spread_batch * stride + y,
-                    target.cells + r * target.term_stride + y * target.row_stride + v * lanes},
+        add(Tile<T>{chunk.n, n_vectors * lanes, stride, row_stride, values,
+                    scratch.order.data() + chunk.first, batch.cell.data(), scratch.row.data() + v * lanes,
+                    scratch.taps_v.data() + r * spread_chunk * stride + y,
+                    planes.cells + (r * target.n_v + y) * row_stride + v * lanes},
             std::min(rows, width - y), std::min(vectors, n_vectors - v));
-  batch.n = 0;
 }
 
-void spread_float(const SpreadTarget<float>& target, SpreadBatch<float>& batch) {
-  spread_of(target, batch);
+template <class T>
+void spread_of(const SpreadTarget<T>& target, const SpreadBatch<T>& batch,
+               std::span<const SpreadPlanes<T>> groups, SpreadScratch<T>& scratch) {
+  const std::size_t taps_v = target.terms->n_terms * spread_chunk * target.taps->stride;
+  if (scratch.taps_v.size() < taps_v) scratch.taps_v.resize({taps_v});
+  for (std::size_t first = 0; first < batch.n; first += spread_chunk) {
+    const Chunk chunk{first, std::min(spread_chunk, batch.n - first)};
+    weigh(target, batch, chunk, scratch);
+    for (const SpreadPlanes<T>& planes : groups) {
+      if (planes.n == 1) spread_planes<1>(target, batch, chunk, planes, scratch);
+      if (planes.n == 2) spread_planes<2>(target, batch, chunk, planes, scratch);
+      if (planes.n == 4) spread_planes<4>(target, batch, chunk, planes, scratch);
+    }
+  }
 }
-void spread_double(const SpreadTarget<double>& target, SpreadBatch<double>& batch) {
-  spread_of(target, batch);
+
+void spread_float(const SpreadTarget<float>& target, const SpreadBatch<float>& batch,
+                  std::span<const SpreadPlanes<float>> groups, SpreadScratch<float>& scratch) {
+  spread_of(target, batch, groups, scratch);
+}
+void spread_double(const SpreadTarget<double>& target, const SpreadBatch<double>& batch,
+                   std::span<const SpreadPlanes<double>> groups, SpreadScratch<double>& scratch) {
+  spread_of(target, batch, groups, scratch);
 }
 
 }  // namespace apsyn::HWY_NAMESPACE
@@ -224,23 +250,60 @@ HWY_EXPORT(spread_float);
 HWY_EXPORT(spread_double);
 
 template <class T>
-SpreadBatch<T>::SpreadBatch() {
-  constexpr std::size_t most_taps = 16, most_values = 8, vector = 64 / sizeof(T);
-  for (Buffer<double, 1>* coordinate : {&u, &v, &w}) coordinate->resize({spread_batch});
-  value.resize({spread_batch * most_values + vector});
-  for (Buffer<T, 1>* each : {&turn_cos, &turn_sin, &q_u, &q_v}) each->resize({spread_batch});
-  cell.resize({spread_batch});
-  taps_u.resize({spread_batch + 2, most_taps});
-  row.resize({spread_batch * (most_taps * most_values + vector)});
+SpreadBatch<T>::SpreadBatch(std::size_t most) {
+  for (Buffer<double, 1>* coordinate : {&u, &v, &w}) coordinate->resize({most});
+  for (Buffer<T, 1>* each : {&turn_cos, &turn_sin, &q_u, &q_v}) each->resize({most});
+  cell.resize({most});
 }
 template struct SpreadBatch<float>;
 template struct SpreadBatch<double>;
 
-void spread(const SpreadTarget<float>& target, SpreadBatch<float>& batch) {
-  HWY_DYNAMIC_DISPATCH(spread_float)(target, batch);
+template <class T>
+SpreadScratch<T>::SpreadScratch() {
+  constexpr std::size_t most_taps = 16, most_values = 8, vector = 64 / sizeof(T);
+  taps_u.resize({spread_chunk + 2, most_taps});
+  row.resize({spread_chunk * (most_taps * most_values + vector)});
 }
-void spread(const SpreadTarget<double>& target, SpreadBatch<double>& batch) {
-  HWY_DYNAMIC_DISPATCH(spread_double)(target, batch);
+template struct SpreadScratch<float>;
+template struct SpreadScratch<double>;
+
+namespace {
+
+/// Sorts by two digits of the cell. Visibilities of one cell stay in their order.
+template <class T>
+void order_by_cell(std::size_t n_cells, const SpreadBatch<T>& batch, SpreadScratch<T>& scratch) {
+  const std::uint32_t* cell = batch.cell.data();
+  const std::size_t n = batch.n;
+  scratch.order.resize(n);
+  scratch.half_sorted.resize(n);
+  std::iota(scratch.order.begin(), scratch.order.end(), std::uint16_t{0});
+  std::size_t changes = 0;
+  for (std::size_t i = 1; i < n; ++i) changes += cell[i] != cell[i - 1];
+  if (changes < n / 16) return;
+  const int low_bits = (std::bit_width(n_cells) + 1) / 2;
+  std::vector<std::uint16_t>& begin = scratch.digit_begin;
+  auto by_digit = [&](int shift, const std::uint16_t* from, std::uint16_t* to) {
+    const std::uint32_t mask = (1u << low_bits) - 1;
+    begin.assign(mask + 2, 0);
+    for (std::size_t i = 0; i < n; ++i) ++begin[(cell[from[i]] >> shift & mask) + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    for (std::size_t i = 0; i < n; ++i) to[begin[cell[from[i]] >> shift & mask]++] = from[i];
+  };
+  by_digit(0, scratch.order.data(), scratch.half_sorted.data());
+  by_digit(low_bits, scratch.half_sorted.data(), scratch.order.data());
+}
+
+}  // namespace
+
+void spread(const SpreadTarget<float>& target, const SpreadBatch<float>& batch,
+            std::span<const SpreadPlanes<float>> groups, SpreadScratch<float>& scratch) {
+  order_by_cell(target.n_u * target.n_v, batch, scratch);
+  HWY_DYNAMIC_DISPATCH(spread_float)(target, batch, groups, scratch);
+}
+void spread(const SpreadTarget<double>& target, const SpreadBatch<double>& batch,
+            std::span<const SpreadPlanes<double>> groups, SpreadScratch<double>& scratch) {
+  order_by_cell(target.n_u * target.n_v, batch, scratch);
+  HWY_DYNAMIC_DISPATCH(spread_double)(target, batch, groups, scratch);
 }
 }  // namespace apsyn
 #endif

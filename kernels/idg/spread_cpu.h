@@ -7,8 +7,10 @@
 // kernel's for as many layers.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/idg/spread_kernel.h"
@@ -16,7 +18,10 @@
 
 namespace apsyn {
 
-constexpr std::size_t spread_batch = 128;
+/// Visibilities whose taps are in the caches.
+constexpr std::size_t spread_chunk = 128;
+/// Visibilities that are sorted by their cells: those of a row share few, those of many rows do.
+constexpr std::size_t spread_batch = 8 * spread_chunk;
 /// Cells behind a row's last that a vector may reach (they get zeros), and values behind the last row.
 constexpr std::size_t spread_overrun = 8;
 
@@ -44,40 +49,63 @@ template <class T>
 struct SpreadTarget {
   const SpreadTaps<T>* taps = nullptr;
   const TermPolynomials<T>* terms = nullptr;
-  std::size_t n_planes = 1;  ///< 1, 2 or 4
   /// Place in cells from the first of a row: u * scale_u + origin_u.
   double scale_u = 0, origin_u = 0, scale_v = 0, origin_v = 0;
   double w_middle = 0, w_scale = 0;  ///< t = (w - w_middle) w_scale, clamped to [-1, 1]
   double w_origin = 0, phase_w = 0;  ///< phase = (w - w_origin) phase_w turns
-  T* cells = nullptr;                ///< [term][v][u][plane][re, im]
-  std::size_t row_stride = 0, term_stride = 0;
+  std::size_t n_u = 0, n_v = 0;      ///< cells of a row, and rows
 };
 
-/// Up to spread_batch visibilities.
+/// Planes that lie beside each other in the cells.
+template <class T>
+struct SpreadPlanes {
+  std::size_t n = 1;         ///< 1, 2 or 4
+  const T* value = nullptr;  ///< [vis][plane][re, im], and 64 bytes behind
+  T* cells = nullptr;        ///< [term][v][u][plane][re, im]
+};
+
+/// Visibilities that are placed together.
 template <class T>
 struct SpreadBatch {
-  SpreadBatch();
+  explicit SpreadBatch(std::size_t most);
   std::size_t n = 0;
   Buffer<double, 1> u, v, w;  ///< [vis] wavelengths, folded
-  Buffer<T, 1> value;         ///< [vis][plane][re, im]
 
-  /// Scratch of spread().
+  /// What locate_batch() makes of them.
   Buffer<T, 1> turn_cos, turn_sin, q_u, q_v;  ///< [vis]
-  Buffer<std::uint32_t, 1> cell;              ///< [vis] of the first tap, in cells
+  Buffer<std::uint32_t, 1> cell;              ///< [vis] of the first tap, v * n_u + u
   Buffer<T, 2> term;                          ///< [term][vis]
-  Buffer<T, 2> taps_u;                        ///< [vis][tap]
-  Buffer<T, 3> taps_v;                        ///< [term][vis][tap], times the term
-  Buffer<T, 1> row;                           ///< [vis][tap][plane][re, im]
+
+  std::size_t most() const { return u.size(); }
 };
 
-/// Adds the batch to the cells and empties it.
-void spread(const SpreadTarget<float>& target, SpreadBatch<float>& batch);
-void spread(const SpreadTarget<double>& target, SpreadBatch<double>& batch);
+/// One thread's memory of spread().
+template <class T>
+struct SpreadScratch {
+  SpreadScratch();
+  std::vector<std::uint16_t> order;  ///< the batch's visibilities by their cells
+  std::vector<std::uint16_t> half_sorted, digit_begin;
+  Buffer<T, 2> taps_u;  ///< [vis of a chunk][tap]
+  Buffer<T, 1> taps_v;  ///< [term][vis of a chunk][tap], times the term
+  Buffer<T, 1> row;     ///< [vis of a chunk][tap][plane][re, im]
+};
 
-/// The part of spread() that is done for each visibility before its taps: batch.cell, q_u, q_v, turn_cos,
-/// turn_sin and term.
+/// Adds the batch, which locate_batch() has placed, to the cells.
+void spread(const SpreadTarget<float>& target, const SpreadBatch<float>& batch,
+            std::span<const SpreadPlanes<float>> groups, SpreadScratch<float>& scratch);
+void spread(const SpreadTarget<double>& target, const SpreadBatch<double>& batch,
+            std::span<const SpreadPlanes<double>> groups, SpreadScratch<double>& scratch);
+
+/// Where the batch's visibilities lie, how they turn, and their terms.
 void locate_batch(const SpreadTarget<float>& target, SpreadBatch<float>& batch);
 void locate_batch(const SpreadTarget<double>& target, SpreadBatch<double>& batch);
+
+/// value[i] = data[i] weight[i], the imaginary part times `sign` (1 or -1); 0 where the weight is, whatever
+/// the data are.
+void weigh_values(std::size_t n, const std::complex<float>* data, const float* weight, float sign,
+                  float* value);
+void weigh_values(std::size_t n, const std::complex<float>* data, const float* weight, float sign,
+                  double* value);
 
 /// The first n_turned planes of value [vis][n_planes][re, im] times exp(-2 pi i turns[vis]).
 void turn_values(std::size_t n, std::size_t n_turned, std::size_t n_planes, const double* turns,

@@ -25,9 +25,10 @@ void locate_of(const SpreadTarget<T>& target, SpreadBatch<T>& batch) {
     batch.w.data()[i] = batch.w.data()[i - 1];
   }
   const auto half = hn::Set(d, static_cast<double>(target.taps->width) / 2);
-  const auto row = hn::Set(d, static_cast<double>(target.row_stride / (2 * target.n_planes)));
+  const auto row = hn::Set(d, static_cast<double>(target.n_u));
   const auto one = hn::Set(d, 1.0), two = hn::Set(d, 2.0);
   const TermPolynomials<T>& terms = *target.terms;
+  if (batch.term.extent(0) < terms.n_terms) batch.term.resize({terms.n_terms, batch.most()});
   for (std::size_t i = 0; i < batch.n; i += lanes) {
     auto first = [&](const double* coordinate, double scale, double origin, T* q) {
       const auto begin =
@@ -82,6 +83,29 @@ void turn_values_of(std::size_t n, std::size_t n_turned, std::size_t n_planes, c
   }
 }
 
+/// Values of n visibilities and planes together, floats two by two with their weight.
+void weigh_of(std::size_t n, const float* HWY_RESTRICT data, const float* HWY_RESTRICT weight, float sign,
+              float* HWY_RESTRICT value) {
+  std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<float, 16> d;
+  const hn::Repartition<std::uint64_t, decltype(d)> pair;
+  const hn::Rebind<std::uint32_t, decltype(pair)> half;
+  const std::size_t pairs = hn::Lanes(pair);
+  const auto signs = hn::OddEven(hn::Set(d, sign), hn::Set(d, 1.0f));
+  for (; i + pairs <= n; i += pairs) {
+    const auto low = hn::PromoteTo(pair, hn::LoadU(half, reinterpret_cast<const std::uint32_t*>(weight + i)));
+    const auto twice = hn::BitCast(d, hn::Or(low, hn::ShiftLeft<32>(low)));
+    const auto used = hn::IfThenElseZero(hn::Ne(twice, hn::Zero(d)), hn::LoadU(d, data + 2 * i));
+    hn::StoreU(hn::Mul(hn::Mul(used, twice), signs), d, value + 2 * i);
+  }
+#endif
+  for (; i < n; ++i) {
+    value[2 * i] = weight[i] != 0 ? data[2 * i] * weight[i] : 0;
+    value[2 * i + 1] = weight[i] != 0 ? data[2 * i + 1] * weight[i] * sign : 0;
+  }
+}
+
 void locate_float(const SpreadTarget<float>& target, SpreadBatch<float>& batch) {
   locate_of(target, batch);
 }
@@ -106,12 +130,25 @@ HWY_EXPORT(locate_float);
 HWY_EXPORT(locate_double);
 HWY_EXPORT(turn_float);
 HWY_EXPORT(turn_double);
+HWY_EXPORT(weigh_of);
 
 void locate_batch(const SpreadTarget<float>& target, SpreadBatch<float>& batch) {
   HWY_DYNAMIC_DISPATCH(locate_float)(target, batch);
 }
 void locate_batch(const SpreadTarget<double>& target, SpreadBatch<double>& batch) {
   HWY_DYNAMIC_DISPATCH(locate_double)(target, batch);
+}
+void weigh_values(std::size_t n, const std::complex<float>* data, const float* weight, float sign,
+                  float* value) {
+  HWY_DYNAMIC_DISPATCH(weigh_of)(n, reinterpret_cast<const float*>(data), weight, sign, value);
+}
+void weigh_values(std::size_t n, const std::complex<float>* data, const float* weight, float sign,
+                  double* value) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::complex<double> used = weight[i] != 0 ? std::complex<double>(data[i]) : 0;
+    value[2 * i] = used.real() * static_cast<double>(weight[i]);
+    value[2 * i + 1] = used.imag() * static_cast<double>(weight[i]) * static_cast<double>(sign);
+  }
 }
 void turn_values(std::size_t n, std::size_t n_turned, std::size_t n_planes, const double* turns,
                  float* value) {

@@ -39,6 +39,8 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
     first += size;
   }
   if (psf && apart) groups_.push_back({n_data_planes_, 1, true});
+  planes_.resize(groups_.size());
+  for (PlaneGroup& group : groups_) group.value.resize({spread_batch * 2 * group.n + 64 / sizeof(T)});
   // A folded visibility is V^H: its correlations are conjugates, in the order XX YX XY YY.
   for (const auto& plane : setup.mix)
     for (std::size_t c = 0; c < 4; ++c) {
@@ -66,7 +68,7 @@ void SubgridMaker<T>::append(const GridBlock& block, const PlaneGroup& group, st
   const bool exchange = aterm_mode_ != AtermMode::none && sign < 0;
   if (group.n == n_data_planes_ && group.n == n_weights && !group.psf && !exchange) {
     const std::complex<float>* data = &block.data(row, chan, 0);
-    for (std::size_t i = 0; i < n_chan * group.n; ++i) put(data[i], weights[i], value + 2 * i);
+    weigh_values(n_chan * group.n, data, weights, static_cast<float>(sign), value);
     return;
   }
   for (std::size_t c = 0; c < n_chan; ++c) {
@@ -83,20 +85,24 @@ void SubgridMaker<T>::append(const GridBlock& block, const PlaneGroup& group, st
 }
 
 template <class T>
-void SubgridMaker<T>::spread_task(const GridBlock& block, const Partition& partition, const SubgridTask& task,
-                                  const PlaneGroup& group) {
-  const std::size_t values = 2 * group.n;
-  target_ = forms_.aim(task, task_form_, group.n);
-  target_.row_stride = (2 * task_form_.half_u + spread_overrun) * values;
-  target_.term_stride = 2 * task_form_.half_v * target_.row_stride;
-  cells_.resize({task_form_.n_terms * target_.term_stride + 64 / sizeof(T)});
-  target_.cells = cells_.data();
+void SubgridMaker<T>::spread_task(const GridBlock& block, const Partition& partition,
+                                  const SubgridTask& task) {
+  target_ = forms_.aim(task, task_form_);
+  target_.n_u += spread_overrun;
+  for (PlaneGroup& group : groups_)
+    group.cells.resize({task_form_.n_terms * target_.n_v * target_.n_u * 2 * group.n + 64 / sizeof(T)});
 
   std::array<double, spread_batch> path;
   auto flush = [&] {
-    if (block.path_m.size() != 0 && group.n_data() > 0)
-      turn_values(batch_.n, group.n_data(), group.n, path.data(), batch_.value.data());
-    spread(target_, batch_);
+    locate_batch(target_, batch_);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      PlaneGroup& group = groups_[g];
+      if (block.path_m.size() != 0 && group.n_data() > 0)
+        turn_values(batch_.n, group.n_data(), group.n, path.data(), group.value.data());
+      planes_[g] = {group.n, group.value.data(), group.cells.data()};
+    }
+    spread(target_, batch_, planes_, scratch_);
+    batch_.n = 0;
   };
   for_batches(
       block, partition, task, batch_,
@@ -105,7 +111,8 @@ void SubgridMaker<T>::spread_task(const GridBlock& block, const Partition& parti
           const double path_m = (block.uvw_m(row, 2) < 0 ? -1 : 1) * block.path_m[row];
           for (std::size_t c = 0; c < n; ++c) path[batch_.n + c] = path_m * block.wavenumber[chan + c];
         }
-        append(block, group, row, chan, n, batch_.value.data() + batch_.n * values);
+        for (PlaneGroup& group : groups_)
+          append(block, group, row, chan, n, group.value.data() + batch_.n * 2 * group.n);
       },
       flush);
 }
@@ -120,8 +127,9 @@ void SubgridMaker<T>::images_of_term(const PlaneGroup& group, std::size_t term) 
   const std::size_t columns = (half_u * values + step - 1) / step * step, row = 2 * columns;
   reserve(folded_, 2 * half_v * row);
   reserve(half_image_, 2 * shape.rows * row);
-  fold_cells({group.n, half_u, half_v, target_.row_stride, columns,
-              cells_.data() + term * target_.term_stride, folded_.data()});
+  const std::size_t cells_row = target_.n_u * values;
+  fold_cells({group.n, half_u, half_v, cells_row, columns,
+              group.cells.data() + term * target_.n_v * cells_row, folded_.data()});
   MatrixProduct<T> along_v{.n_rows = shape.rows, .n_cols = row, .n_k = half_v, .group = shape.rows};
   along_v.k_stride = shape.columns;
   along_v.b_stride = along_v.c_stride = row;
@@ -210,10 +218,12 @@ void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, c
                            std::size_t first_layer, std::size_t n_layers, View<std::complex<T>, 4> subgrids) {
   const double reach_u = task_reach(forms_.plan(), block, partition, task, 0),
                reach_v = task_reach(forms_.plan(), block, partition, task, 1);
+  std::size_t n_planes = 0;
+  for (const PlaneGroup& group : groups_) n_planes += group.n;
+  task_form_ = forms_.choose(task, n_planes, reach_u, reach_v);
+  spread_task(block, partition, task);
   for (const PlaneGroup& group : groups_) {
     const FoldedShape shape = forms_.shape(group.n);
-    task_form_ = forms_.choose(task, group.n, reach_u, reach_v);
-    spread_task(block, partition, task, group);
     const bool aterms = aterm_mode_ != AtermMode::none && !group.psf;
     auto finish_output = [&](std::size_t output) {
       if (aterms) undo_aterms(block, task);

@@ -36,10 +36,11 @@ class SubgridMaker {
     std::size_t first = 0, n = 1;
     bool psf = false;  ///< whether its last is the PSF's
     std::size_t n_data() const { return n - (psf ? 1 : 0); }
+    Buffer<T, 1> value{};  ///< [vis of the batch][plane][re, im]
+    Buffer<T, 1> cells{};  ///< [term][v][u][plane][re, im]
   };
 
-  void spread_task(const GridBlock& block, const Partition& partition, const SubgridTask& task,
-                   const PlaneGroup& group);
+  void spread_task(const GridBlock& block, const Partition& partition, const SubgridTask& task);
   void append(const GridBlock& block, const PlaneGroup& group, std::size_t row, std::size_t chan,
               std::size_t n_chan, T* value) const;
   void undo_aterms(const GridBlock& block, const SubgridTask& task);
@@ -56,11 +57,12 @@ class SubgridMaker {
 
   TaskForm task_form_;
   SpreadTarget<T> target_;
-  SpreadBatch<T> batch_;
-  Buffer<T, 1> cells_;        ///< [term][v][u][plane][re, im]
-  Buffer<T, 1> folded_;       ///< [parity v][v][parity u][u][plane][re, im]
-  Buffer<T, 1> half_image_;   ///< [parity y][y][parity u][u][plane][re, im]
-  Buffer<T, 1> image_, sum_;  ///< FoldedShape; half-transformed, and uv cells, at the end
+  SpreadBatch<T> batch_{spread_batch};
+  SpreadScratch<T> scratch_;
+  std::vector<SpreadPlanes<T>> planes_;  ///< of the groups
+  Buffer<T, 1> folded_;                  ///< [parity v][v][parity u][u][plane][re, im]
+  Buffer<T, 1> half_image_;              ///< [parity y][y][parity u][u][plane][re, im]
+  Buffer<T, 1> image_, sum_;             ///< FoldedShape; half-transformed, and uv cells, at the end
   Buffer<T, 2> screen_re_, screen_im_;
 };
 

@@ -58,6 +58,7 @@ SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSet
   const FoldedShape shape = forms.shape(1);
   screen_re_.resize({shape.rows, shape.columns});
   screen_im_.resize({shape.rows, shape.columns});
+  value_.resize({spread_chunk * values_});
 }
 
 /// The cells' rows, folded along v.
@@ -189,20 +190,20 @@ void SubgridPredictor<T>::flush(const GridBlock& block, View<std::complex<Out>, 
   const std::size_t n_planes = values_ / 2;
   locate_batch(target_, batch_);
   interpolate(Interpolation<T>{target_.taps, task_form_.n_terms, n_planes, fine_.data(),
-                               2 * task_form_.half_u, cell_stride_},
+                               2 * task_form_.half_u, cell_stride_, value_.data()},
               batch_);
   if (block.path_m.size() != 0) {
-    std::array<double, spread_batch> turns;
+    std::array<double, spread_chunk> turns;
     for (const Piece& piece : pieces_) {
       const double path_m = block.path_m[piece.row] * (block.uvw_m(piece.row, 2) < 0 ? 1 : -1);
       for (std::size_t i = 0; i < piece.n; ++i)
         turns[piece.first + i] = path_m * block.wavenumber[piece.chan + i];
     }
-    turn_values(batch_.n, n_planes, n_planes, turns.data(), batch_.value.data());
+    turn_values(batch_.n, n_planes, n_planes, turns.data(), value_.data());
   }
   for (const Piece& piece : pieces_) {
     const T sign = block.uvw_m(piece.row, 2) < 0 ? -1 : 1;
-    const T* from = batch_.value.data() + piece.first * values_;
+    const T* from = value_.data() + piece.first * values_;
     std::complex<Out>* to = &data(piece.row, piece.chan, 0);
     const std::size_t n_out = data.extent(2);
     auto add = [&](std::complex<Out>& out, const T* value) {
@@ -224,7 +225,6 @@ template <class T>
 template <class Out>
 void SubgridPredictor<T>::interpolate_task(const GridBlock& block, const Partition& partition,
                                            const SubgridTask& task, View<std::complex<Out>, 3> data) {
-  if (batch_.term.extent(0) < task_form_.n_terms) batch_.term.resize({task_form_.n_terms, spread_batch});
   for_batches(
       block, partition, task, batch_,
       [&](std::size_t row, std::size_t chan, std::size_t n) {
@@ -243,8 +243,7 @@ void SubgridPredictor<T>::predict(const GridBlock& block, const Partition& parti
                              task_reach(plan, block, partition, task, 1));
   cell_stride_ = round_up(task_form_.n_terms * values_, folded_product_columns<T>());
   reserve(expanded_, 4 * half * half * cell_stride_);
-  target_ = forms_.aim(task, task_form_, values_ / 2);
-  target_.row_stride = 2 * task_form_.half_u * values_;
+  target_ = forms_.aim(task, task_form_);
   if (forms_.kernel()) {
     for (std::size_t r = 0; r < task_form_.n_terms; ++r) {
       const std::size_t layer = task.layer + r;

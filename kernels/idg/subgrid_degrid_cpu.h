@@ -64,7 +64,8 @@ class SubgridPredictor {
   TaskForm task_form_;
   std::size_t cell_stride_ = 0;  ///< values of all terms of a fine cell, rounded up to 64 bytes
   SpreadTarget<T> target_;
-  SpreadBatch<T> batch_;
+  SpreadBatch<T> batch_{spread_chunk};
+  Buffer<T, 1> value_;                  ///< [vis of the batch][plane][re, im]
   std::vector<Piece> pieces_;           ///< of the batch
   Buffer<T, 2> rows_;                   ///< two rows of cells and one of zeros
   Buffer<T, 2> even_, odd_;             ///< [k][other axis][model value]

@@ -183,13 +183,13 @@ std::size_t SubgridForms<T>::terms_for(double half_w_lambda) const {
 }
 
 template <class T>
-SpreadTarget<T> SubgridForms<T>::aim(const SubgridTask& task, const TaskForm& task_form,
-                                     std::size_t n_planes) const {
+SpreadTarget<T> SubgridForms<T>::aim(const SubgridTask& task, const TaskForm& task_form) const {
   const SubgridForm<T>& form = forms_[task_form.form];
   SpreadTarget<T> target;
   target.taps = &form.taps;
   target.terms = &nodes(task_form.n_terms).terms;
-  target.n_planes = n_planes;
+  target.n_u = 2 * task_form.half_u;
+  target.n_v = 2 * task_form.half_v;
   target.scale_u = cells_per_lambda(plan_, 0) * form.oversampling;
   target.scale_v = cells_per_lambda(plan_, 1) * form.oversampling;
   target.origin_u =

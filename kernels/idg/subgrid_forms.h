@@ -56,9 +56,8 @@ class SubgridForms {
   /// Chebyshev: the nodes of n terms; kernel: n_terms layers, whatever n.
   const WNodes<T>& nodes(std::size_t n_terms) const { return nodes_[kernel_ ? 0 : n_terms - 1]; }
   FoldedShape shape(std::size_t n_planes) const;
-  /// Where a task's visibilities lie among its fine cells, and their terms and phases: all of the target but
-  /// its cells and strides.
-  SpreadTarget<T> aim(const SubgridTask& task, const TaskForm& task_form, std::size_t n_planes) const;
+  /// Where a task's visibilities lie among its fine cells, and their terms and phases.
+  SpreadTarget<T> aim(const SubgridTask& task, const TaskForm& task_form) const;
 
   bool kernel() const { return kernel_; }
   /// Subgrids per task and plane: 1 (Chebyshev) or the layers of the w kernel.
@@ -96,7 +95,7 @@ void for_batches(const GridBlock& block, const Partition& partition, const Subgr
     const double u = sign * block.uvw_m(run.row, 0), v = sign * block.uvw_m(run.row, 1),
                  w = sign * block.uvw_m(run.row, 2);
     for (std::size_t done = 0; done < run.n_channels;) {
-      const std::size_t n = std::min<std::size_t>(run.n_channels - done, spread_batch - batch.n);
+      const std::size_t n = std::min<std::size_t>(run.n_channels - done, batch.most() - batch.n);
       const std::size_t chan = run.first_channel + done;
       const double* k = block.wavenumber.data() + chan;
       for (std::size_t c = 0; c < n; ++c) {
@@ -107,7 +106,7 @@ void for_batches(const GridBlock& block, const Partition& partition, const Subgr
       take(run.row, chan, n);
       batch.n += n;
       done += n;
-      if (batch.n == spread_batch) flush();
+      if (batch.n == batch.most()) flush();
     }
   }
   if (batch.n > 0) flush();
