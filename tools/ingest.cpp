@@ -35,7 +35,11 @@ void report_streams(const Capture& capture) {
     note(r.repeated, "repeated or late");
     note(r.skipped_bytes, "bytes skipped");
     note(r.blanked, "intact in blocks with missing ones");
-    if (r.first_trouble) parts.push_back(fmt::format("the first trouble at byte {}", *r.first_trouble));
+    if (r.first_trouble && r.troubled())
+      parts.push_back(
+          fmt::format("the first trouble {}at byte {}",
+                      r.first_trouble_frame ? fmt::format("in frame {} ", *r.first_trouble_frame) : "",
+                      *r.first_trouble));
     const std::string line =
         fmt::format("{}: {} intact{}{}", r.name, r.intact, parts.empty() ? "" : ", ", fmt::join(parts, ", "));
     if (r.troubled())

@@ -79,7 +79,7 @@ inline void declare_mwa32t(Tool& tool, IngestOptions& o) {
             ->type_name("N")
             ->check(CLI::IsMember({4, 5, 8}))}});
   o.groups.push_back(
-      {{"mwa32t", "vdif"},
+      {{"mwa32t", "vdif", "tbf", "chips", "tbn", "best2"},
        {app.add_option("--input-order", o.input_order,
                        "captured inputs from 0 in the order of the output's antennas and polarisations")
             ->type_name("LIST")}});
@@ -115,11 +115,28 @@ inline void declare_raw(Tool& tool, IngestOptions& o) {
         app.add_option("--antenna-count", facts.n_ant, "antennas")
             ->type_name("N")
             ->check(CLI::Range(1, 1 << 20)),
-        app.add_option("--channels", facts.n_chan, "channels")->type_name("N")->check(CLI::Range(1, 1 << 24)),
         app.add_option_function<std::string>(
                "--skip", [&raw](const std::string& text) { raw.skip_bytes = parse_bytes(text); },
                "bytes to pass over at the beginning of each input, for example 512B")
             ->type_name("SIZE")}});
+}
+
+inline void declare_channels(Tool& tool, IngestOptions& o) {
+  CLI::App& app = tool.app();
+  CaptureFacts& facts = o.request.facts;
+  o.groups.push_back({{"raw", "tbf", "chips", "best2"},
+                      {app.add_option("--channels", facts.n_chan, "channels")
+                           ->type_name("N")
+                           ->check(CLI::Range(1, 1 << 24))}});
+  o.groups.push_back({{"tbf", "chips", "best2"},
+                      {app.add_option("--first-channel", facts.first_channel,
+                                      "the first channel to take, in the recorder's numbers (default: all)")
+                           ->type_name("N")
+                           ->check(CLI::Range(0, 65535))}});
+  o.groups.push_back({{"drx"},
+                      {app.add_option("--tuning", facts.tuning, "the tuning to take where there are two")
+                           ->type_name("N")
+                           ->check(CLI::Range(1, 7))}});
 }
 
 inline void declare(Tool& tool, IngestOptions& o) {
@@ -131,6 +148,7 @@ inline void declare(Tool& tool, IngestOptions& o) {
   declare_facts(tool, o);
   declare_mwa32t(tool, o);
   declare_raw(tool, o);
+  declare_channels(tool, o);
 }
 
 /// "3,0-2" -> 3, 0, 1, 2

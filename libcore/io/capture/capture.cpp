@@ -4,9 +4,12 @@
 #include <fmt/ranges.h>
 
 #include "libcore/core/error.h"
+#include "libcore/io/capture/best2.h"
 #include "libcore/io/capture/guppi.h"
+#include "libcore/io/capture/lwa_samples.h"
 #include "libcore/io/capture/mwa32t.h"
 #include "libcore/io/capture/raw.h"
+#include "libcore/io/capture/tbf.h"
 #include "libcore/io/capture/vdif.h"
 
 namespace apsyn {
@@ -16,8 +19,9 @@ struct Format {
   const char* name;
   std::unique_ptr<Capture> (*open)(const CaptureRequest&);
 };
-constexpr Format kFormats[] = {
-    {"mwa32t", open_mwa32t}, {"guppi", open_guppi}, {"vdif", open_vdif}, {"raw", open_raw}};
+constexpr Format kFormats[] = {{"guppi", open_guppi}, {"vdif", open_vdif},   {"mwa32t", open_mwa32t},
+                               {"tbf", open_tbf},     {"chips", open_chips}, {"tbn", open_tbn},
+                               {"drx", open_drx},     {"best2", open_best2}, {"raw", open_raw}};
 
 }  // namespace
 

@@ -27,6 +27,8 @@ struct CaptureFacts {
   bool conjugate = false;  ///< SIDEBAND_CONJ 1
   std::size_t n_ant = 0, n_chan = 0, n_pol = 0;
   std::size_t missing_samples = 0;
+  unsigned tuning = 0;              ///< of a DRX recording
+  std::int64_t first_channel = -1;  ///< in the recorder's numbers; -1: its first
   /// Captured inputs in the order of the output's [antenna][pol]; empty: as captured.
   std::vector<std::size_t> input_order;
   VoltageSelection layout;  ///< antennas, metafits, site and flags
@@ -65,8 +67,9 @@ struct StreamReport {
   std::uint64_t intact = 0, damaged = 0, lost = 0;
   std::uint64_t repeated = 0;  ///< or too late; dropped
   std::uint64_t skipped_bytes = 0;
-  std::uint64_t blanked = 0;                   ///< intact, but in a span with missing ones
-  std::optional<std::uint64_t> first_trouble;  ///< byte offset of the first damage or gap
+  std::uint64_t blanked = 0;                         ///< intact, but in a span with missing ones
+  std::optional<std::uint64_t> first_trouble;        ///< byte offset of the first damage or gap
+  std::optional<std::uint64_t> first_trouble_frame;  ///< its number from 0, where frames have one
   bool troubled() const { return damaged + lost + repeated + skipped_bytes > 0; }
 };
 
@@ -90,6 +93,10 @@ std::vector<std::string> capture_formats();
 /// Opens the inputs and reads as far as the header needs. UsageError names the option of a fact that the
 /// capture lacks or that contradicts it; DataError when an input is not of the format; FailureError.
 std::unique_ptr<Capture> open_capture(const CaptureRequest& request);
+
+/// [captured input] -> place in the output's [antenna][pol]; `order` as CaptureFacts::input_order. UsageError
+/// unless it names each of the inputs once.
+std::vector<std::size_t> input_places(const std::vector<std::size_t>& order, std::size_t n_inputs);
 
 /// The options' facts in a header that holds what the capture told. A fact that neither has is a UsageError
 /// that names the option. `header` must have its counts of antennas, channels and polarisations.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+
 #include "libcore/core/error.h"
 #include "libcore/io/capture/capture.h"
 #include "libcore/io/open_voltages.h"
@@ -13,6 +15,20 @@ void settle(double& fact, double given, const char* option, const char* what) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> input_places(const std::vector<std::size_t>& order, std::size_t n_inputs) {
+  std::vector<std::size_t> places(n_inputs);
+  for (std::size_t place = 0; place < n_inputs; ++place) places[place] = place;
+  if (order.empty()) return places;
+  std::vector<bool> seen(n_inputs);
+  for (std::size_t input : order)
+    if (input < n_inputs) seen[input] = true;
+  if (order.size() != n_inputs || std::count(seen.begin(), seen.end(), true) != static_cast<long>(n_inputs))
+    throw UsageError("--input-order: give each of the {} captured inputs, 0 to {}, once", n_inputs,
+                     n_inputs - 1);
+  for (std::size_t place = 0; place < n_inputs; ++place) places[order[place]] = place;
+  return places;
+}
 
 void apply_facts(VoltageHeader& header, const CaptureFacts& facts) {
   settle(header.freq_hz, facts.freq_hz, "--freq", "the centre of its band");

@@ -125,21 +125,6 @@ class ReceiverFrames final : public PacketSource {
   std::vector<std::size_t> places_;
 };
 
-/// [captured input] -> place in the output's [antenna][pol].
-std::vector<std::size_t> input_places(const std::vector<std::size_t>& order, std::size_t n_inputs) {
-  std::vector<std::size_t> places(n_inputs);
-  for (std::size_t place = 0; place < n_inputs; ++place) places[place] = place;
-  if (order.empty()) return places;
-  std::vector<bool> seen(n_inputs);
-  for (std::size_t input : order)
-    if (input < n_inputs) seen[input] = true;
-  if (order.size() != n_inputs || std::count(seen.begin(), seen.end(), true) != static_cast<long>(n_inputs))
-    throw UsageError("--input-order: give each of the {} captured inputs, 0 to {}, once", n_inputs,
-                     n_inputs - 1);
-  for (std::size_t place = 0; place < n_inputs; ++place) places[order[place]] = place;
-  return places;
-}
-
 class Mwa32tCapture final : public Capture {
  public:
   explicit Mwa32tCapture(const CaptureRequest& request) {
