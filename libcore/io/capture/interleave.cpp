@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 
@@ -27,6 +28,12 @@ Interleaver::Interleaver(std::vector<std::unique_ptr<PacketSource>> sources, Int
   capacity_ = block_ + plan_.slack;
   window_.resize(capacity_ * packet_bytes);
   present_.assign(plan_.lanes.size(), std::vector<std::uint8_t>(capacity_));
+  std::map<Lane::Ranges, std::size_t> groups;
+  for (const Lane& lane : plan_.lanes) {
+    const auto [group, is_new] = groups.emplace(lane.blank, groups.size());
+    group_of_.push_back(group->second);
+    if (is_new) groups_.push_back(&lane.blank);
+  }
   for (auto& source : sources) {
     feeds_.emplace_back();
     feeds_.back().source = std::move(source);
@@ -83,15 +90,22 @@ void Interleaver::fill(Feed& feed) {
 void Interleaver::blank_missing(std::size_t n_packets) {
   const std::size_t span = std::max<std::size_t>(1, plan_.missing_samples / plan_.packet_samples);
   const std::size_t packet_bytes = plan_.packet_samples * plan_.time_bytes;
-  for (std::size_t lane = 0; lane < plan_.lanes.size(); ++lane) {
-    const std::vector<std::uint8_t>& present = present_[lane];
-    for (std::size_t first = 0; first < n_packets; first += span) {
-      const std::size_t n = std::min(span, n_packets - first);
-      if (std::memchr(present.data() + first, 0, n) == nullptr) continue;
+  std::vector<std::uint8_t> incomplete(groups_.size());
+  for (std::size_t first = 0; first < n_packets; first += span) {
+    const std::size_t n = std::min(span, n_packets - first);
+    std::fill(incomplete.begin(), incomplete.end(), 0);
+    for (std::size_t lane = 0; lane < plan_.lanes.size(); ++lane)
+      incomplete[group_of_[lane]] |= std::memchr(present_[lane].data() + first, 0, n) != nullptr;
+    for (std::size_t lane = 0; lane < plan_.lanes.size(); ++lane) {
+      if (incomplete[group_of_[lane]] == 0) continue;
+      const std::uint8_t* present = present_[lane].data() + first;
       feeds_[plan_.lanes[lane].source].blanked +=
-          static_cast<std::uint64_t>(std::count(present.data() + first, present.data() + first + n, 1));
+          static_cast<std::uint64_t>(std::count(present, present + n, 1));
+    }
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      if (incomplete[group] == 0) continue;
       for (std::size_t sample = 0; sample < n * plan_.packet_samples; ++sample)
-        for (const auto& [offset, bytes] : plan_.lanes[lane].blank)
+        for (const auto& [offset, bytes] : *groups_[group])
           std::memset(window_.data() + first * packet_bytes + sample * plan_.time_bytes + offset, 0, bytes);
     }
   }

@@ -38,8 +38,9 @@ class PacketSource {
 /// Part of a time sample that one kind of packet fills. When one is missing, the blank ranges are cleared:
 /// all bytes of the antennas that the lane has a part of.
 struct Lane {
+  using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
   std::size_t source = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> blank;  ///< (first byte, bytes) within a time sample
+  Ranges blank;  ///< (first byte, bytes) within a time sample
 };
 
 struct InterleavePlan {
@@ -83,6 +84,8 @@ class Interleaver {
   std::int64_t base_ = 0, end_ = 0;       ///< places: of the first packet held, behind the last one seen
   std::vector<std::uint8_t> window_;      ///< [packet][time sample within it][time_bytes]
   std::vector<std::vector<std::uint8_t>> present_;  ///< [lane][packet]
+  std::vector<const Lane::Ranges*> groups_;         ///< what lanes of the same antennas blank together
+  std::vector<std::size_t> group_of_;               ///< [lane]
 };
 
 }  // namespace apsyn
