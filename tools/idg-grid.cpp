@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-grid: Measurement Sets or a visibility stream -> NAME-dirty.fits and NAME-psf.fits.
+#include "libcore/io/buffered_source.h"
 #include "tools/idg-grid/outputs.h"
 
 using namespace apsyn;
@@ -28,8 +29,13 @@ void run(Tool& tool, const Options& options) {
 
   std::vector<GroupImages> whole_band(fields.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    const auto images = make_images(imager, groups[g], fields, shared_weights.get());
-    if (tool.common().dry_run) continue;
+    PreparedGroup group = prepare_group(imager, groups[g], fields, shared_weights.get());
+    if (tool.common().dry_run) {
+      print_plan(imager, group, fields);
+      continue;
+    }
+    std::vector<GroupImages> images;
+    if (!group.fields.empty()) images = make_images(imager, group, fields, *source);
     if (images.empty() || !(images[0].weight_sum[0] > 0)) {
       if (groups.size() > 1)
         log_warning("{}: no usable data: channel group {} at {} is left out", options.inputs[0], g,

@@ -20,8 +20,7 @@ class BufferedSource final : public ImagingSource {
   const ImagingInfo& info() const override { return source_->info(); }
   void rewind(const ChannelGroup& group) override;
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override;
-  /// Bytes kept now.
-  std::uint64_t bytes() const { return kept_bytes_; }
+  std::uint64_t bytes() const override { return kept_bytes_; }
 
  private:
   void read_ahead(std::uint64_t max_bytes);

@@ -13,8 +13,8 @@ std::size_t bytes_of(const PredictionStore::Data& data) {
 
 }  // namespace
 
-PredictionStore::PredictionStore(bool in_memory) {
-  if (!in_memory) file_.emplace();
+PredictionStore::PredictionStore(bool in_memory, const std::string& folder) {
+  if (!in_memory) file_.emplace(folder);
 }
 
 void PredictionStore::rewind() {
@@ -43,6 +43,16 @@ void PredictionStore::save(Data& data) {
   }
   offset_ += n_bytes;
   n_saved_ = std::max(n_saved_, ++next_);
+}
+
+void PredictionStore::copy(Data& data) {
+  if (file_) {
+    file_->seek(offset_);
+    file_->read(data.data(), bytes_of(data));
+  } else {
+    std::copy(blocks_[next_].begin(), blocks_[next_].end(), data.begin());
+  }
+  skip(data);
 }
 
 void PredictionStore::skip(const Data& data) {

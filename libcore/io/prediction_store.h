@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "libcore/core/view.h"
@@ -15,13 +16,16 @@ namespace apsyn {
 class PredictionStore {
  public:
   using Data = Buffer<std::complex<float>, 3>;
-  explicit PredictionStore(bool in_memory);
+  /// A temporary file is in `folder`; empty = in TMPDIR.
+  explicit PredictionStore(bool in_memory, const std::string& folder = "");
   void rewind();
   /// What was saved of the next block; what is in `data`, which has its shape already, when nothing was.
   /// save() or skip() has to follow.
   void load(Data& data);
   /// Keeps the block for the next pass; `data` holds nothing of use afterwards.
   void save(Data& data);
+  /// Instead of load() and save(): copies the next block, which was saved, into `data`.
+  void copy(Data& data);
   /// For the last pass: the block is done with.
   void skip(const Data& data);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/temporary_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,21 +13,29 @@
 #include "libcore/core/error.h"
 
 namespace apsyn {
-namespace {
 
-[[noreturn]] void fail(const char* what) {
-  throw FailureError("temporary file: {}: {}: set TMPDIR to a folder with space", what, std::strerror(errno));
-}
-
-}  // namespace
-
-TemporaryFile::TemporaryFile() {
+TemporaryFile::TemporaryFile(const std::string& folder) : folder_(folder) {
   std::error_code error;
-  std::string name = std::filesystem::temp_directory_path(error) / "apsyn.XXXXXX";
+  const std::filesystem::path place =
+      folder.empty() ? std::filesystem::temp_directory_path(error) : std::filesystem::path(folder);
+#ifdef O_TMPFILE
+  fd_ = ::open(place.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd_ >= 0) return;
+#endif
+  // Not every file system has files that never had a name.
+  std::string name = place / ".apsyn.XXXXXX";
   fd_ = ::mkstemp(name.data());
   if (fd_ < 0) fail("cannot create");
   ::unlink(name.c_str());
 }
+
+void TemporaryFile::fail(const char* what) const {
+  const char* reason = std::strerror(errno);
+  if (folder_.empty())
+    throw FailureError("temporary file: {}: {}: set TMPDIR to a folder with space", what, reason);
+  throw FailureError("temporary file in {}: {}: {}: it needs space there", folder_, what, reason);
+}
+
 TemporaryFile::~TemporaryFile() {
   ::close(fd_);
 }

@@ -2,100 +2,15 @@
 // Names and files of the images.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "libcore/core/output.h"
 #include "libcore/io/fits_image.h"
-#include "tools/idg-grid/imager.h"
+#include "tools/idg-grid/options.h"
+#include "tools/imaging/images.h"
 
 namespace apsyn::idg_grid {
-
-/// Adds a group's sums to those of the whole band. Returns the memory that this takes, if it is new.
-inline std::uint64_t add_to(GroupImages& sum, const GroupImages& group) {
-  const bool is_new = sum.weight_sum.empty();
-  if (is_new) {
-    sum.pixels.resize(group.pixels.shape());
-    sum.weight_sum.assign(group.weight_sum.size(), 0);
-    sum.beam.resize(group.beam.shape());
-  }
-  for (std::size_t i = 0; i < group.pixels.size(); ++i) sum.pixels.data()[i] += group.pixels.data()[i];
-  for (std::size_t i = 0; i < group.beam.size(); ++i) sum.beam.data()[i] += group.beam.data()[i];
-  for (std::size_t i = 0; i < group.weight_sum.size(); ++i) sum.weight_sum[i] += group.weight_sum[i];
-  return is_new ? (sum.pixels.size() + sum.beam.size()) * sizeof(double) : 0;
-}
-
-/// Width and height of an output.
-struct Extent {
-  std::size_t n_x = 0, n_y = 0;
-};
-
-inline ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
-                         const std::vector<std::string>& stokes) {
-  const ImagingInfo& from = imager.source.info();
-  ImageInfo info;
-  info.centre = field.centre;
-  info.cell_rad = imager.options.imaging.cell_rad;
-  info.freq_hz = group.centre_hz();
-  info.bandwidth_hz = group.width_hz;
-  info.stokes = stokes;
-  info.object = from.object;
-  info.telescope = from.telescope;
-  info.time = from.start;
-  info.history = imager.tool.provenance();
-  return info;
-}
-
-/// Planes [first, first + stokes.size()) over their weights, cut to `extent` around the centre pixel.
-inline Image cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
-                       const std::vector<std::string>& stokes, const ChannelGroup& group,
-                       const Extent& extent) {
-  Image image{info_of(imager, field, group, stokes), {}};
-  image.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
-  image.pixels.resize({stokes.size(), 1, extent.n_y, extent.n_x});
-  const std::size_t skip_y = images.pixels.extent(1) / 2 - extent.n_y / 2;
-  const std::size_t skip_x = images.pixels.extent(2) / 2 - extent.n_x / 2;
-  for (std::size_t p = 0; p < stokes.size(); ++p) {
-    const double weight = images.weight_sum[first + p];
-    if (!(weight > 0))
-      throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
-                         stokes[p]);
-    for (std::size_t y = 0; y < extent.n_y; ++y) {
-      const double* sums = &images.pixels(first + p, skip_y + y, skip_x);
-      std::transform(sums, sums + extent.n_x, &image.pixels(p, 0, y, 0),
-                     [weight](double sum) { return sum / weight; });
-    }
-  }
-  return image;
-}
-
-/// Where the average beam is below this part of its peak, the image is NaN: what is left there is noise.
-constexpr double kLeastBeam = 1e-3;
-
-/// The average beam; divides the dirty image by it.
-inline Image take_beam_out(const Imager& imager, const Field& field, const GroupImages& images,
-                           const ChannelGroup& group, Image& dirty) {
-  const std::size_t n_y = dirty.pixels.extent(2), n_x = dirty.pixels.extent(3);
-  const std::size_t skip_y = images.beam.extent(0) / 2 - n_y / 2,
-                    skip_x = images.beam.extent(1) / 2 - n_x / 2;
-  Image beam{info_of(imager, field, group, {"I"}), {}};
-  beam.info.unit = "";
-  beam.pixels.resize({1, 1, n_y, n_x});
-  double peak = 0;
-  for (std::size_t y = 0; y < n_y; ++y)
-    for (std::size_t x = 0; x < n_x; ++x) {
-      beam.pixels(0, 0, y, x) = images.beam(skip_y + y, skip_x + x) / images.weight_sum[0];
-      peak = std::fmax(peak, beam.pixels(0, 0, y, x));
-    }
-  for (std::size_t p = 0; p < dirty.pixels.extent(0); ++p)
-    for (std::size_t i = 0; i < n_y * n_x; ++i) {
-      const double response = beam.pixels.data()[i];
-      double& pixel = dirty.pixels.data()[p * n_y * n_x + i];
-      pixel = response > kLeastBeam * peak ? pixel / response : NAN;
-    }
-  return beam;
-}
 
 /// NAME, or NAME-0000, NAME-0001, ... NAME-MFS with several channel groups; "-" stays.
 struct OutputNames {
@@ -128,10 +43,6 @@ inline void write_images(const Imager& imager, const std::string& part, const Fi
   }
   if (!names.psf.empty())
     write(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
-}
-
-inline std::string part_name(std::size_t group, std::size_t n_groups) {
-  return n_groups == 1 ? "" : fmt::format("-{:04}", group);
 }
 
 /// Fails before any long work when an output cannot be written.

@@ -14,16 +14,15 @@
 #include "libcore/core/constants.h"
 #include "libcore/core/rephase.h"
 #include "libcore/io/aterm_screens.h"
-#include "libcore/io/buffered_source.h"
-#include "tools/idg-grid/options.h"
+#include "tools/imaging/options.h"
 
-namespace apsyn::idg_grid {
+namespace apsyn::imaging {
 
 /// Everything that stays the same from group to group.
 struct Imager {
   Tool& tool;
   const Options& options;
-  BufferedSource& source;
+  ImagingSource& source;
   std::vector<PlaneRecipe> planes;  ///< of the images, without the PSF's
   Device device;
   std::optional<GridMemory> grid_memory;  ///< absent: to be chosen
@@ -100,4 +99,4 @@ class BlockMover {
   Buffer<double, 2> uvw_m_;
 };
 
-}  // namespace apsyn::idg_grid
+}  // namespace apsyn::imaging

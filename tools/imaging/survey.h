@@ -12,9 +12,9 @@
 
 #include "kernels/weighting/image_weights.h"
 #include "libcore/core/constants.h"
-#include "tools/idg-grid/field.h"
+#include "tools/imaging/field.h"
 
-namespace apsyn::idg_grid {
+namespace apsyn::imaging {
 
 class Survey {
  public:
@@ -96,4 +96,4 @@ inline std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::v
   return weights;
 }
 
-}  // namespace apsyn::idg_grid
+}  // namespace apsyn::imaging

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/visibility_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+namespace apsyn {
+namespace {
+
+std::uint64_t bytes_of(const ImagingBlock& block) {
+  const std::uint64_t row_bytes = 3 * 8 + 8 + 8 + 2 * 4;
+  return block.data.size() * 8 + block.weight.size() * 4 + block.uvw_m.extent(0) * row_bytes;
+}
+
+std::vector<std::size_t> rows_with_weight(const ImagingBlock& block) {
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < block.weight.extent(0); ++row) {
+    const View<const float, 2> weights = block.weight.view()[row];
+    if (std::any_of(weights.begin(), weights.end(), [](float w) { return w != 0; })) rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Channels [first, first + n) of the rows.
+ImagingBlock cut(const ImagingBlock& from, const std::vector<std::size_t>& rows,
+                 const std::vector<std::size_t>& channels) {
+  const std::size_t n_plane = from.data.extent(2), n_chan = channels.size();
+  ImagingBlock to;
+  to.uvw_m.resize({rows.size(), 3});
+  to.path_m.resize({from.path_m.size() == 0 ? 0 : rows.size()});
+  to.channel_hz.resize({n_chan});
+  to.data.resize_for_overwrite({rows.size(), n_chan, n_plane});
+  to.weight.resize_for_overwrite({rows.size(), n_chan, n_plane});
+  to.station.resize({rows.size(), 2});
+  for (std::size_t c = 0; c < n_chan; ++c) to.channel_hz(c) = from.channel_hz(channels[c]);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t row = rows[i];
+    std::copy_n(&from.uvw_m(row, 0), 3, &to.uvw_m(i, 0));
+    if (from.path_m.size() != 0) to.path_m(i) = from.path_m(row);
+    std::copy_n(&from.station(row, 0), 2, &to.station(i, 0));
+    to.time_mjd_s.push_back(from.time_mjd_s[row]);
+    for (std::size_t c = 0; c < n_chan; ++c) {
+      std::copy_n(&from.data(row, channels[c], 0), n_plane, &to.data(i, c, 0));
+      std::copy_n(&from.weight(row, channels[c], 0), n_plane, &to.weight(i, c, 0));
+    }
+  }
+  return to;
+}
+
+bool same(const ChannelGroup& a, const ChannelGroup& b) {
+  return a.low_hz == b.low_hz && a.high_hz == b.high_hz;
+}
+
+}  // namespace
+
+VisibilityStore::VisibilityStore(ImagingSource& source, const std::vector<ChannelGroup>& groups,
+                                 const Limits& limits)
+    : info_(source.info()), limits_(limits) {
+  ChannelGroup all = groups.front();
+  for (const ChannelGroup& group : groups) {
+    kept_.push_back({.group = group, .pieces = {}, .n_values = 0});
+    all.low_hz = std::min(all.low_hz, group.low_hz);
+    all.high_hz = std::max(all.high_hz, group.high_hz);
+  }
+  source.rewind(all);
+  ImagingBlock block;
+  while (source.read(block, limits_.block_bytes)) {
+    const std::vector<std::size_t> rows = rows_with_weight(block);
+    if (rows.empty()) continue;
+    for (Kept& kept : kept_) {
+      std::vector<std::size_t> channels;
+      for (std::size_t c = 0; c < block.channel_hz.size(); ++c)
+        if (block.channel_hz(c) >= kept.group.low_hz && block.channel_hz(c) <= kept.group.high_hz)
+          channels.push_back(c);
+      if (!channels.empty()) keep(kept, cut(block, rows, channels));
+    }
+  }
+}
+
+/// Of a block whose arrays have their sizes.
+template <class Block, class Use>
+void VisibilityStore::for_each_array(Block& block, Use&& use) {
+  auto whole = [&](auto& array) { use(array.data(), array.size() * sizeof(*array.data())); };
+  whole(block.uvw_m);
+  whole(block.path_m);
+  whole(block.channel_hz);
+  whole(block.data);
+  whole(block.weight);
+  whole(block.station);
+  whole(block.time_mjd_s);
+}
+
+void VisibilityStore::keep(Kept& kept, ImagingBlock&& block) {
+  const std::uint64_t n_bytes = bytes_of(block);
+  kept.n_values += block.data.size();
+  Piece& piece = kept.pieces.emplace_back();
+  piece.shape = block.data.shape();
+  piece.with_path = block.path_m.size() != 0;
+  piece.in_file = memory_bytes_ + n_bytes > limits_.memory_bytes;
+  if (!piece.in_file) {
+    memory_bytes_ += n_bytes;
+    piece.block = std::move(block);
+    return;
+  }
+  if (!file_) file_.emplace(limits_.folder);
+  piece.offset = file_bytes_;
+  for_each_array(block, [&](const void* bytes, std::size_t n) {
+    file_->write(bytes, n);
+    file_bytes_ += n;
+  });
+}
+
+std::size_t VisibilityStore::find(const ChannelGroup& group) const {
+  const auto found =
+      std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return same(kept.group, group); });
+  if (found == kept_.end()) throw std::invalid_argument("VisibilityStore: not one of its channel groups");
+  return static_cast<std::size_t>(found - kept_.begin());
+}
+
+std::uint64_t VisibilityStore::n_values(const ChannelGroup& group) const {
+  return kept_[find(group)].n_values;
+}
+
+void VisibilityStore::rewind(const ChannelGroup& group) {
+  current_ = find(group);
+  next_ = 0;
+}
+
+bool VisibilityStore::read(ImagingBlock& block, std::uint64_t) {
+  const std::vector<Piece>& pieces = kept_[current_].pieces;
+  if (next_ == pieces.size()) return false;
+  const Piece& piece = pieces[next_++];
+  const std::size_t n_row = piece.shape[0];
+  block.uvw_m.resize_for_overwrite({n_row, 3});
+  block.path_m.resize_for_overwrite({piece.with_path ? n_row : 0});
+  block.channel_hz.resize_for_overwrite({piece.shape[1]});
+  block.data.resize_for_overwrite(piece.shape);
+  block.weight.resize_for_overwrite(piece.shape);
+  block.station.resize_for_overwrite({n_row, 2});
+  block.time_mjd_s.resize(n_row);
+  if (piece.in_file) {
+    file_->seek(piece.offset);
+    for_each_array(block, [&](void* bytes, std::size_t n) { file_->read(bytes, n); });
+    return true;
+  }
+  std::vector<const void*> from;
+  for_each_array(piece.block, [&](const void* bytes, std::size_t) { from.push_back(bytes); });
+  std::size_t i = 0;
+  for_each_array(block, [&](void* bytes, std::size_t n) {
+    if (n > 0) std::memcpy(bytes, from[i], n);
+    ++i;
+  });
+  return true;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One channel group: survey the data, plan, grid all fields in as many passes as the memory asks for.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tools/imaging/passes.h"
+#include "tools/imaging/survey.h"
+
+namespace apsyn::imaging {
+
+/// One channel group, planned: what stays the same however often it is gridded.
+struct PreparedGroup {
+  ChannelGroup group;
+  Survey found;
+  std::unique_ptr<ImageWeights> own_weights;
+  const ImageWeights* weights = nullptr;  ///< own_weights, or those of the whole band
+  std::vector<FieldGridder> fields;       ///< empty: no usable data
+  std::size_t n_layers = 0;               ///< of the field that has most
+  std::uint64_t other_bytes = 0;          ///< of memory, beside the gridders
+  Passes passes;
+
+  std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
+};
+
+/// Reads the group once. `whole_band`: weights that are made already, or null.
+inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
+                                   const std::vector<Field>& fields, const ImageWeights* whole_band) {
+  const ImagingOptions& wanted = imager.options.imaging;
+  PreparedGroup own{.group = group, .found = Survey(fields.size()), .weights = whole_band};
+  imager.tool.stage("weights");
+  if (whole_band == nullptr) {
+    own.own_weights =
+        std::make_unique<ImageWeights>(weight_settings(wanted), wanted.n_x, wanted.n_y, wanted.cell_rad);
+    own.weights = own.own_weights.get();
+  }
+  own.found = survey(imager, group, fields, own.own_weights.get());
+  if (own.found.n_visibilities == 0) return own;
+  if (own.own_weights) own.own_weights->finish(imager.threads());
+
+  imager.tool.stage("plan");
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const IdgPlan plan =
+        make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
+                      idg_settings(wanted), own.found.workload(f, imager.n_planes(), imager.device));
+    own.n_layers = std::max(own.n_layers, plan.n_layers);
+    own.fields.emplace_back(imager, fields[f], plan,
+                            imager.tool.common().max_memory_bytes / (8 * fields.size()));
+    for (const std::string& line : plan.describe()) log_verbose("{}", line);
+  }
+  own.other_bytes =
+      own.weights->bytes() + 3 * imager.block_bytes + imager.source.bytes() + imager.whole_band_bytes;
+  own.passes = plan_passes(imager, group, own.fields, own.other_bytes);
+  if (own.passes.on_gpu)
+    log_verbose("{}", describe(*own.passes.on_gpu, imager.device, own.passes.layers, own.passes.host));
+  return own;
+}
+
+inline void make_gridders(const Imager& imager, PreparedGroup& own) {
+  for (FieldGridder& field : own.fields)
+    field.gridder = make_gridder(imager.device, field.plan, imager.setup(own.passes.where()));
+}
+
+inline void print_field(Imager& imager, PreparedGroup& prepared, std::size_t f, const Field& field) {
+  FieldGridder& own = prepared.fields[f];
+  const Survey& found = prepared.found;
+  ImagingBlock block;
+  BlockMover move;
+  double n_subgrids = 0;
+  imager.source.rewind(prepared.group);
+  while (imager.source.read(block, imager.block_bytes)) {
+    prepared.weights->apply(block, imager.threads());
+    own.for_each_part(block, move(block, field), [&](const GridBlock& part) {
+      n_subgrids += static_cast<double>(own.gridder->count(part).n_subgrids);
+    });
+  }
+  for (const std::string& line : own.plan.describe()) imager.tool.print(line);
+  const std::size_t layers = prepared.passes.layers;
+  const std::size_t passes = (own.plan.n_layers + layers - 1) / layers;
+  imager.tool.print(fmt::format("{:.0f} visibilities, {:.0f} subgrids of {:.0f} each, {} layers in {} pass{}",
+                                found.n_visibilities, n_subgrids,
+                                found.n_visibilities / std::max(1.0, n_subgrids), own.plan.n_layers, passes,
+                                passes == 1 ? "" : "es"));
+}
+
+inline void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields) {
+  if (own.fields.empty()) {
+    imager.tool.print("no usable data");
+    return;
+  }
+  make_gridders(imager, own);
+  for (std::size_t f = 0; f < fields.size(); ++f) print_field(imager, own, f, fields[f]);
+  const Passes& passes = own.passes;
+  imager.tool.print(fmt::format(
+      "memory {}", format_bytes(static_cast<double>(passes.host.bytes(passes.layers) + own.other_bytes))));
+  if (passes.on_gpu) imager.tool.print(describe(*passes.on_gpu, imager.device, passes.layers, passes.host));
+}
+
+/// Adds the block's weights to those of the images.
+inline void add_weights(const Imager& imager, const ImagingBlock& block, std::vector<double>& sums) {
+  for (std::size_t p = 0; p < sums.size(); ++p) {
+    // With A-terms all planes are made of all correlations, whose weights are the same.
+    const bool first = p >= imager.n_data_planes() || imager.aterms();
+    const std::size_t plane = first ? 0 : p, step = block.weight.extent(2);
+    for (std::size_t i = plane; i < block.weight.size(); i += step)
+      sums[p] += static_cast<double>(block.weight.data()[i]);
+  }
+}
+
+/// The images of one group, a field each, out of the visibilities that `source` gives, which the group's
+/// weights are still to be applied to.
+inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
+                                            const std::vector<Field>& fields, ImagingSource& source) {
+  make_gridders(imager, own);
+  imager.tool.stage("grid");
+  std::vector<GroupImages> images(fields.size());
+  for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
+  const std::size_t layers = own.passes.layers;
+  const bool several = own.n_passes() > 1;
+  Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(own.n_passes()),
+                    "vis");
+  ImagingBlock block;
+  BlockMover move;
+  double done = 0;
+  for (std::size_t first = 0; first < own.n_layers; first += layers) {
+    for (FieldGridder& field : own.fields) {
+      const std::size_t begin = std::min(first, field.plan.n_layers);
+      field.gridder->begin_pass(begin, std::min(layers, field.plan.n_layers - begin));
+    }
+    source.rewind(own.group);
+    std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
+    while (source.read(block, imager.block_bytes)) {
+      own.weights->apply(block, imager.threads());
+      if (first == 0)
+        for (GroupImages& of_field : images) add_weights(imager, block, of_field.weight_sum);
+      if (imager.options.psf_only) block.data.resize({block.data.extent(0), block.data.extent(1), 0});
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        FieldGridder& field = own.fields[f];
+        field.for_each_part(block, move(block, fields[f]), [&](GridBlock part) {
+          part.id = several && !field.screens ? ++id : 0;
+          field.gridder->grid(part);
+          if (first == 0 && field.beam) field.beam->add(part);
+        });
+      }
+      progress.update(done += static_cast<double>(block.weight.size() / block.weight.extent(2)));
+    }
+    imager.tool.stage("layers");
+    for (FieldGridder& field : own.fields) field.gridder->end_pass();
+    imager.tool.stage("grid");
+  }
+  imager.n_gridded +=
+      own.found.n_visibilities * static_cast<double>(imager.n_planes()) * static_cast<double>(fields.size());
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    images[f].pixels = own.fields[f].gridder->take_images();
+    own.fields[f].gridder.reset();
+    if (!own.fields[f].beam) continue;
+    images[f].beam = own.fields[f].beam->finish();
+    for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
+  }
+  return images;
+}
+
+}  // namespace apsyn::imaging

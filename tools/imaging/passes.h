@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What grids each field, and in how many passes over the data the memory allows.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "kernels/idg/average_beam.h"
+#include "tools/imaging/field.h"
+
+namespace apsyn::imaging {
+
+/// What grids one field; the gridder itself comes when all fields are planned.
+struct FieldGridder {
+  IdgPlan plan;
+  std::unique_ptr<Gridder> gridder;
+  std::unique_ptr<AtermScreens> screens;
+  std::unique_ptr<AverageBeam> beam;
+
+  FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned, std::uint64_t aterm_bytes)
+      : plan(planned) {
+    if (!imager.aterms()) return;
+    const AtermGrid grid{field.centre, plan.settings.subgrid, plan.coarse_l_rad(), plan.coarse_m_rad()};
+    screens = std::make_unique<AtermScreens>(imager.options.imaging.aterms, imager.source.info(), grid,
+                                             imager.threads(), aterm_bytes);
+    beam = std::make_unique<AverageBeam>(plan, imager.setup());
+  }
+
+  /// Calls use(block) for the whole block, or for one run of rows after the other as their A-terms come.
+  template <class Use>
+  void for_each_part(const ImagingBlock& from, const GridBlock& block, Use&& use) {
+    if (!screens) return use(block);
+    for (std::size_t first = 0; first < block.uvw_m.extent(0);) {
+      const std::size_t n = screens->prepare(from, first);
+      GridBlock part = rows_of(block, first, n);
+      part.station = screens->station();
+      part.aterms = {screens->row_slot(), screens->chan_slot(), screens->jones()};
+      use(part);
+      first += n;
+    }
+  }
+};
+
+/// Memory of the host for all fields together, beside what the fields share.
+inline IdgMemory memory_of(const Imager& imager, const ChannelGroup& group,
+                           const std::vector<FieldGridder>& fields, const GridPlace* on_gpu) {
+  std::vector<double> channel_hz;
+  for (const double hz : imager.source.info().channel_hz)
+    if (hz >= group.low_hz && hz <= group.high_hz) channel_hz.push_back(hz);
+  IdgMemory sum;
+  for (const FieldGridder& own : fields) {
+    const std::uint64_t image_bytes = sizeof(double) * own.plan.image.n_x * own.plan.image.n_y;
+    IdgMemory memory = gridder_memory(own.plan, imager.setup());
+    if (on_gpu != nullptr)
+      memory = host_memory(memory, on_gpu->where, imager.setup().n_planes() * image_bytes);
+    sum.fixed_bytes += memory.fixed_bytes;
+    sum.layer_bytes += memory.layer_bytes;
+    if (own.screens) sum.fixed_bytes += own.screens->most_bytes(channel_hz) + image_bytes;
+  }
+  return sum;
+}
+
+/// Where the layers' grids go, and how many, of every field, at a time.
+struct Passes {
+  std::optional<GridPlace> on_gpu;
+  IdgMemory host;
+  std::size_t layers = 0;
+  GridMemory where() const { return on_gpu ? on_gpu->where : GridMemory::gpu; }
+};
+inline Passes plan_passes(const Imager& imager, const ChannelGroup& group,
+                          const std::vector<FieldGridder>& fields, std::uint64_t other_bytes) {
+  Passes passes;
+  for (const FieldGridder& own : fields) passes.layers = std::max(passes.layers, own.plan.n_layers);
+  if (imager.device.kind == Device::Kind::cuda) {
+    GridDemand demand{imager.setup().n_planes(), fields.size(), imager.grid_memory};
+    for (const FieldGridder& own : fields) {
+      const GridPlace place = place_grids(device_room(imager.device), own.plan, demand);
+      demand.wanted = place.where;
+      // A field whose layers all fit says nothing of how many fields with more of them may make at once.
+      if (place.most_layers < own.plan.n_layers) passes.layers = std::min(passes.layers, place.most_layers);
+      if (!passes.on_gpu) passes.on_gpu = place;
+    }
+    if (!passes.on_gpu->reason.empty())
+      log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", passes.on_gpu->reason);
+  }
+  passes.host = memory_of(imager, group, fields, passes.on_gpu ? &*passes.on_gpu : nullptr);
+  const std::uint64_t most = imager.tool.common().max_memory_bytes;
+  passes.layers = layers_within(passes.host, most - std::min(most, other_bytes), passes.layers);
+  if (passes.layers == 0)
+    throw UsageError("--max-memory {}: {} at least {}: allow more, or make {} smaller",
+                     format_bytes(static_cast<double>(most)),
+                     fields.size() == 1 ? "this image needs" : "these images need",
+                     format_bytes(static_cast<double>(passes.host.bytes(1) + other_bytes)),
+                     fields.size() == 1 ? "it" : "them");
+  return passes;
+}
+
+}  // namespace apsyn::imaging
