@@ -34,7 +34,16 @@ enum class NegativeComponents {
   stop    ///< search |residual| and end at the first negative peak
 };
 
-enum class CleanStop { iterations, threshold, noise, negative, divergence, nothing_left };
+enum class CleanStop {
+  iterations,
+  threshold,
+  noise,
+  negative,
+  divergence,
+  nothing_left,
+  cycle,     ///< the peak has fallen by the cycle's share: another major cycle
+  auto_mask  ///< clean enough for the automatic mask, which holds from the next cycle on
+};
 
 struct CleanOptions {
   double gain = 0.1;  ///< (0, 1]

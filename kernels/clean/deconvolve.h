@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Deconvolution of a set of images of one field: channel groups and polarisations, joined or one by one, by
+// Hogbom's, Clark's or multi-scale CLEAN, one minor cycle after the other. Between two cycles the caller may
+// make new residual images from the visibilities (Cotton & Schwab: Schwab 1984, AJ 89, 1076) or go on with
+// those of the last cycle.
+//
+// Planes that are searched and cleaned together form a set. Joined channel groups make one set of all groups:
+// the search image is their weighted mean, and a component has a flux in each, measured there and smoothed
+// along frequency by a fit (Offringa & Smirnov 2017, MNRAS 471, 301). Joined polarisations are searched in
+// the root of their summed squares, group by group before that mean.
+//
+// Images are float32: a residual sums rounding errors of about 1e-7 of what is subtracted at its pixel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/clean/clean.h"
+#include "libcore/core/view.h"
+
+namespace apsyn {
+
+enum class CleanAlgorithm {
+  hogbom,     ///< the highest pixel of the whole image, every time
+  clark,      ///< the highest of the pixels that were high at the last full subtraction (Clark 1980)
+  multiscale  ///< tapered quadratics of several widths, by Clark's loop one scale at a time
+};
+
+enum class SpectralFit {
+  none,        ///< each group keeps what is measured there
+  polynomial,  ///< sum over k of c_k (nu / nu_0 - 1)^k
+  logarithmic  ///< nu_0 has c_0; log10 of the ratio to it is sum over k > 0 of c_k log10(nu / nu_0)^k
+};
+
+/// All members have the defaults of the tool.
+struct DeconvolutionSettings {
+  CleanAlgorithm algorithm = CleanAlgorithm::hogbom;
+  double gain = 0.1;      ///< (0, 1] of the peak that a component takes
+  double cycle_gain = 1;  ///< mgain, (0, 1]: a cycle ends when the peak has fallen by this share; 1 = never
+  std::size_t max_iterations = 0;   ///< components per set, all cycles together
+  double threshold_jy = 0;          ///< cleaning ends when the peak is not above it
+  double auto_threshold_sigma = 0;  ///< the same in units of the noise; 0 = not used
+  /// Down to this many times the noise components may lie anywhere; from then on only where some are. 0 = not
+  /// used; above auto_threshold_sigma otherwise.
+  double auto_mask_sigma = 0;
+  /// The noise is measured around each pixel, in a box of this many beams (full width), and peaks are
+  /// weighted by the lowest noise over that of their place. 0 = one noise for the whole image.
+  double local_rms_beams = 0;
+  NegativeComponents negative = NegativeComponents::allow;
+
+  std::vector<double> scales_pixels;  ///< widths, 0 = point; empty = 0 and 4, 8, 16 ... beams
+  std::size_t max_scales = 0;         ///< of those chosen automatically; 0 = all that fit
+  double scale_bias = 0.6;            ///< (0, 1]: lower prefers larger scales
+  double sub_minor_gain = 0.2;        ///< (0, 1): a stay at one scale ends when its peak fell by this share
+
+  bool join_channels = false, join_polarizations = false;
+  SpectralFit spectral_fit = SpectralFit::none;
+  std::size_t n_spectral_terms = 0;
+  /// Groups of neighbours are averaged to this many while components are searched; 0 = as many as there are.
+  std::size_t n_deconvolution_channels = 0;
+
+  unsigned n_threads = 1;
+  std::function<void(std::size_t n_components, double peak_jy)> progress;  ///< now and then; may be empty
+};
+
+/// One channel group of the images.
+struct DeconvolutionGroup {
+  double freq_hz = 0;
+  double weight = 1;  ///< >= 0, of the group in the mean; any unit (the sum of the visibilities' weights)
+};
+
+/// What happened to one set in one cycle.
+struct SetReport {
+  std::size_t first_group = 0, n_groups = 1, first_pol = 0, n_pols = 1;  ///< the planes of the set
+  std::size_t n_components = 0;                                          ///< of this cycle
+  std::size_t n_total = 0;                                               ///< of all cycles
+  double start_peak_jy = 0;  ///< signed (of joined polarisations: positive), at the cycle's beginning
+  double peak_jy = 0;        ///< at its end, before the caller makes a new residual
+  double noise_jy = 0;       ///< at its beginning: robust_sigma of the search image, or the lowest local one
+  double threshold_jy = 0;   ///< that was in force
+  double model_flux_jy = 0;  ///< sum of this cycle's components, mean over groups, first polarisation
+  bool masked = false;       ///< whether the automatic mask was in force
+  CleanStop stop = CleanStop::iterations;
+};
+
+struct CycleReport {
+  std::vector<SetReport> sets;
+  /// Whether a set stopped for CleanStop::cycle or CleanStop::auto_mask: call minor_cycle again, with new
+  /// residuals or with those it left. Sets that are done are not touched any more.
+  bool go_on = false;
+  bool diverged = false;
+  std::size_t n_components = 0;
+};
+
+/// "stopped: threshold of 1.5 mJy reached" and so on, for messages.
+std::string describe_stop(const SetReport& report);
+
+/// A pixel's components of one scale, summed over all cycles.
+struct ModelComponent {
+  std::size_t x = 0, y = 0;
+  double scale_pixels = 0;      ///< width of the tapered quadratic; 0 = point
+  std::vector<double> flux_jy;  ///< [group][pol]; 0 in the planes of other sets
+};
+
+struct PlaneShape {
+  std::size_t n_pol = 1, ny = 0, nx = 0;
+};
+
+class Deconvolver {
+ public:
+  /// `psf` [group][pol, or 1 for all][y][x], finite, peak 1 at (ny/2, nx/2), any size, zero beyond its array;
+  /// it must outlive this object. `n_pol`, `ny`, `nx` of the images. `beam_pixels`: width at half maximum of
+  /// the main lobe (geometric mean), for automatic scales and local noise; may be 0 when neither is used.
+  /// Throws std::invalid_argument on shapes or settings out of range.
+  Deconvolver(const DeconvolutionSettings& settings, View<const float, 4> psf,
+              const std::vector<DeconvolutionGroup>& groups, const PlaneShape& shape, double beam_pixels = 0);
+  Deconvolver(Deconvolver&&) noexcept;
+  ~Deconvolver();
+
+  /// Components lie only where `allowed` [y][x] is not 0. Before the first cycle.
+  void set_mask(View<const std::uint8_t, 2> allowed);
+
+  /// One minor cycle. `residual` [group][pol][y][x]: what is cleaned, NaN where there is no sky; left with
+  /// the components subtracted. `model`, same shape: components are added (NaN is left alone). A group of
+  /// weight 0 is left alone. Same result for any number of threads.
+  CycleReport minor_cycle(View<float, 4> residual, View<float, 4> model);
+
+  /// Everything found so far, by scale, then row, then column.
+  std::vector<ModelComponent> components() const;
+
+  /// Memory that a deconvolver and its cycles need at most, beside PSF, residual and model.
+  static std::uint64_t memory_bytes(const DeconvolutionSettings& settings, std::size_t n_groups,
+                                    const PlaneShape& shape, std::size_t psf_ny, std::size_t psf_nx);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace apsyn
