@@ -40,24 +40,6 @@ void check_planes(const Image& image, const std::string& image_name, const Image
 
 }  // namespace
 
-std::string describe_stop(const PlaneReport& report) {
-  switch (report.stop) {
-    case CleanStop::iterations:
-      return "number of iterations reached";
-    case CleanStop::threshold:
-      return fmt::format("threshold of {:.4g} Jy reached", report.threshold_jy);
-    case CleanStop::noise:
-      return fmt::format("noise threshold of {:.4g} Jy reached", report.threshold_jy);
-    case CleanStop::negative:
-      return "the peak is negative";
-    case CleanStop::divergence:
-      return "diverging: the peak has doubled";
-    case CleanStop::nothing_left:
-      break;
-  }
-  return "nothing left to clean";
-}
-
 void prepare_psf(Image& psf, const std::string& name) {
   for (double& value : psf.pixels)
     if (!std::isfinite(value)) value = 0;
@@ -104,37 +86,79 @@ Image empty_model(const Image& image) {
   return model;
 }
 
-std::vector<PlaneReport> clean_planes(Image& residual, Image& model, const Image& psf, const Image* mask,
-                                      const CleanOptions& options) {
-  std::vector<PlaneReport> reports;
-  const auto& shape = residual.pixels.shape();
-  Buffer<std::uint8_t, 2> searchable({shape[2], shape[3]});
-  for (std::size_t stokes = 0; stokes < shape[0]; ++stokes)
-    for (std::size_t freq = 0; freq < shape[1]; ++freq) {
-      searchable.fill(1);
-      if (mask != nullptr) {
-        const View<const double, 2> allowed = plane_of(*mask, stokes, freq);
-        for (std::size_t i = 0; i < allowed.size(); ++i)
-          searchable.data()[i] = std::isfinite(allowed.data()[i]) && allowed.data()[i] != 0;
+Buffer<float, 4> stack_planes(const std::vector<Image>& images, std::size_t n_freq) {
+  const auto& shape = images[0].pixels.shape();
+  Buffer<float, 4> stack;
+  stack.resize_for_overwrite({images.size() * n_freq, shape[0], shape[2], shape[3]});
+  for (std::size_t part = 0; part < images.size(); ++part)
+    for (std::size_t freq = 0; freq < n_freq; ++freq)
+      for (std::size_t stokes = 0; stokes < shape[0]; ++stokes) {
+        const View<const double, 2> from = plane_of(images[part], stokes, freq);
+        std::transform(from.begin(), from.end(), stack.view()[part * n_freq + freq][stokes].begin(),
+                       [](double value) { return static_cast<float>(value); });
       }
-      const View<double, 2> plane = plane_of(residual, stokes, freq),
-                            components = plane_of(model, stokes, freq);
-      CleanResult result = clean_hogbom(plane, plane_of(psf, stokes, freq), searchable, options);
-      for (const CleanComponent& component : result.components)
-        components(component.y, component.x) += component.flux_jy;
-      PlaneReport report;
-      report.label = residual.info.stokes[stokes];
-      if (shape[1] > 1) report.label += fmt::format(", channel {}", freq);
-      report.n_components = result.components.size();
-      report.stop = result.stop;
-      report.peak_jy = result.peak_jy;
-      report.threshold_jy = result.threshold_jy;
-      report.noise_jy = robust_sigma(plane);
-      for (const double flux : components)
-        if (std::isfinite(flux)) report.model_flux_jy += flux;
-      reports.push_back(report);
+  return stack;
+}
+
+void unstack_planes(View<const float, 4> stack, std::vector<Image>& images) {
+  const std::size_t n_freq = stack.extent(0) / images.size();
+  for (std::size_t part = 0; part < images.size(); ++part)
+    for (std::size_t freq = 0; freq < n_freq; ++freq)
+      for (std::size_t stokes = 0; stokes < stack.extent(1); ++stokes) {
+        const View<const float, 2> from = stack[part * n_freq + freq][stokes];
+        std::copy(from.begin(), from.end(), plane_of(images[part], stokes, freq).begin());
+      }
+}
+
+std::vector<DeconvolutionGroup> groups_of(const std::vector<Image>& images) {
+  std::vector<DeconvolutionGroup> groups;
+  for (const Image& image : images) {
+    double weight = 1;
+    for (const auto& [key, value] : image.info.keywords)
+      if (key == "WSCIMGWG") weight = value;
+    for (std::size_t freq = 0; freq < image.pixels.extent(1); ++freq)
+      groups.push_back({image.info.freq_hz + static_cast<double>(freq) * image.info.bandwidth_hz, weight});
+  }
+  return groups;
+}
+
+Image mean_image(const std::vector<Image>& images) {
+  const std::vector<DeconvolutionGroup> groups = groups_of(images);
+  Image mean;
+  mean.info = images[0].info;
+  const auto& shape = images[0].pixels.shape();
+  mean.pixels.resize({shape[0], 1, shape[2], shape[3]});
+  double weight = 0, low_hz = INFINITY, high_hz = -INFINITY;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const Image& image = images[g / shape[1]];
+    const double half_hz = std::abs(image.info.bandwidth_hz) / 2;
+    low_hz = std::min(low_hz, groups[g].freq_hz - half_hz);
+    high_hz = std::max(high_hz, groups[g].freq_hz + half_hz);
+    weight += groups[g].weight;
+    for (std::size_t stokes = 0; stokes < shape[0]; ++stokes) {
+      const View<const double, 2> from = plane_of(image, stokes, g % shape[1]);
+      double* to = &mean.pixels(stokes, 0, 0, 0);
+      for (std::size_t i = 0; i < from.size(); ++i) to[i] += groups[g].weight * from.data()[i];
     }
-  return reports;
+  }
+  for (double& value : mean.pixels) value /= weight;
+  mean.info.freq_hz = (low_hz + high_hz) / 2;
+  mean.info.bandwidth_hz = high_hz - low_hz;
+  for (auto& [key, value] : mean.info.keywords)
+    if (key == "WSCIMGWG") value = weight;
+  return mean;
+}
+
+Buffer<std::uint8_t, 2> allowed_by(const Image& mask) {
+  Buffer<std::uint8_t, 2> allowed({mask.pixels.extent(2), mask.pixels.extent(3)});
+  for (std::size_t i = 0; i < mask.pixels.size(); ++i)
+    if (const double value = mask.pixels.data()[i]; std::isfinite(value) && value != 0)
+      allowed.data()[i % allowed.size()] = 1;
+  return allowed;
+}
+
+RestoringBeam circular(const RestoringBeam& beam) {
+  return {beam.major_rad, beam.major_rad, 0};
 }
 
 RestoringBeam fit_largest_beam(const Image& psf) {

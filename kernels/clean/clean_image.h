@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// CLEAN of whole images: each Stokes and frequency plane on its own, with the PSF of its frequency.
+// Images as the deconvolver takes them, and what is made of its results.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "kernels/clean/beam.h"
-#include "kernels/clean/clean.h"
+#include "kernels/clean/deconvolve.h"
 #include "libcore/core/image.h"
 
 namespace apsyn {
 
-struct PlaneReport {
-  std::string label;  ///< "I", or "XX, channel 3" in cubes
-  std::size_t n_components = 0;
-  CleanStop stop = CleanStop::iterations;
-  double peak_jy = 0, threshold_jy = 0;
-  double noise_jy = 0;       ///< robust_sigma of the residual
-  double model_flux_jy = 0;  ///< sum of the plane's model, earlier components included
-};
-
-/// "threshold of 1.5 mJy reached", for messages.
-std::string describe_stop(const PlaneReport& report);
-
-/// A PSF made fit for clean_hogbom: pixels that are not finite become 0 (beyond the horizon nothing is
+/// A PSF made fit for a Deconvolver: pixels that are not finite become 0 (beyond the horizon nothing is
 /// known), and every plane is divided by its centre. Throws DataError when the centre is not the highest
 /// pixel.
 void prepare_psf(Image& psf, const std::string& name);
@@ -42,13 +30,23 @@ void check_has_data(const Image& image, const std::string& image_name);
 /// A model of zeros with the coordinates of `image`, in JY/PIXEL.
 Image empty_model(const Image& image);
 
-/// Cleans every plane of `residual` into `model` (same shape; components are added). `mask` may be null:
-/// components may lie where it is finite and not 0.
-std::vector<PlaneReport> clean_planes(Image& residual, Image& model, const Image& psf, const Image* mask,
-                                      const CleanOptions& options);
+/// All planes of several images of one sky, [group][stokes][y][x]: the images one after the other, of each
+/// its frequency planes. An axis of length 1 of an image serves `n_freq` frequencies (the PSF of a cube).
+Buffer<float, 4> stack_planes(const std::vector<Image>& images, std::size_t n_freq);
+/// The other way: every image's planes from the stack.
+void unstack_planes(View<const float, 4> stack, std::vector<Image>& images);
+/// Frequency of every group of the stack, and its weight: the images' WSCIMGWG, 1 where one has none.
+std::vector<DeconvolutionGroup> groups_of(const std::vector<Image>& images);
+/// The weighted mean over the groups, one frequency plane over their whole band; NaN where one is.
+Image mean_image(const std::vector<Image>& images);
+
+/// [y][x]: where a mask is finite and not 0 in any of its planes.
+Buffer<std::uint8_t, 2> allowed_by(const Image& mask);
 
 /// The fitted beam of the largest area over all planes of the PSF: one file has one beam.
 RestoringBeam fit_largest_beam(const Image& psf);
+/// A circle as wide as the major axis.
+RestoringBeam circular(const RestoringBeam& beam);
 
 /// `residual` + model (*) beam in place, labelled JY/BEAM with that beam.
 void restore_planes(Image& residual, const Image& model, const RestoringBeam& beam, unsigned n_threads);

@@ -80,9 +80,11 @@ struct SetReport {
   std::size_t n_total = 0;                                               ///< of all cycles
   double start_peak_jy = 0;  ///< signed (of joined polarisations: positive), at the cycle's beginning
   double peak_jy = 0;        ///< at its end, before the caller makes a new residual
-  double noise_jy = 0;       ///< at its beginning: robust_sigma of the search image, or the lowest local one
+  /// At its end: robust_sigma of the first polarisation's mean over groups; or the lowest local noise, at its
+  /// beginning.
+  double noise_jy = 0;
   double threshold_jy = 0;   ///< that was in force
-  double model_flux_jy = 0;  ///< sum of this cycle's components, mean over groups, first polarisation
+  double model_flux_jy = 0;  ///< of the model, weighted mean over groups, first polarisation
   bool masked = false;       ///< whether the automatic mask was in force
   CleanStop stop = CleanStop::iterations;
 };

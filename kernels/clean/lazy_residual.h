@@ -1,44 +1,50 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A residual image that subtracts components only where it must to tell its highest pixel (clean.h says how).
+// A residual that subtracts components only where it must to tell its highest pixel: Hogbom's choice of
+// pixels at a fraction of his work.
+//
+// The image is divided into tiles; each keeps its highest search value from when it was last brought up to
+// date, plus a bound of what the components that it has not yet subtracted can have added: the sum over them
+// of |flux| max|PSF| over the offsets that lead from the component to the tile, |flux| being the search value
+// of the component's |fluxes| (which no sum of planes can exceed: the mean is linear, the root of squares a
+// norm). Only tiles whose bound reaches the highest value known are brought up to date, and components at the
+// same pixel are merged first. Once bringing tiles up to date costs more than one FFT convolution, everything
+// is subtracted by that.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "kernels/clean/clean.h"
-#include "kernels/clean/tile_ops.h"
+#include "kernels/clean/component_loop.h"
+#include "kernels/clean/psf_subtraction.h"
 
 namespace apsyn {
 
 /// max|PSF| over every tile-sized range of offsets, on a coarse grid of range starts.
 class PsfBounds {
  public:
-  static constexpr std::size_t kTile = 64;  ///< pixels per side; 32 KB of residual stay in the first cache
-  explicit PsfBounds(View<const double, 2> psf);
+  static constexpr std::size_t kTile = 64;  ///< pixels per side; 16 KB of residual stay in the first cache
+  /// The highest over several PSFs of one shape.
+  explicit PsfBounds(const std::vector<View<const float, 2>>& psfs);
   /// Upper bound over the kTile x kTile offsets that begin at PSF pixel (x, y), which may be negative.
-  double over_tile(std::ptrdiff_t x, std::ptrdiff_t y) const;
+  float over_tile(std::ptrdiff_t x, std::ptrdiff_t y) const;
 
  private:
   static constexpr std::size_t kStep = 16;
   std::size_t nx_ = 0, ny_ = 0;  ///< of the PSF
   std::size_t n_column_ = 0;
-  std::vector<double> bounds_;  ///< [start y / kStep][start x / kStep], starts counted from -kTile
+  std::vector<float> bounds_;  ///< [start y / kStep][start x / kStep], starts counted from -kTile
 };
 
-class LazyResidual {
+class LazyResidual final : public PeakSource {
  public:
-  /// The views must outlive this object.
-  LazyResidual(View<double, 2> residual, View<const double, 2> psf, View<const std::uint8_t, 2> searchable,
-               const CleanOptions& options);
-  /// The first (row-major) of the highest searched pixels, signed value; empty when all are zero or none is
-  /// searched.
-  std::optional<CleanComponent> find_peak();
-  void subtract(const CleanComponent& component);
+  /// What `set` views must outlive this object.
+  LazyResidual(const PlaneSet& set, PsfSubtraction& subtraction, const PsfBounds& bounds, unsigned n_threads);
+  std::optional<SetPeak> find_peak() override;
+  void subtract(const SetComponent& component) override;
   /// Brings every tile up to date.
   void flush();
-  std::vector<CleanComponent> take_components() { return std::move(components_); }
-  std::size_t n_components() const { return components_.size(); }
 
  private:
   struct Tile {
@@ -48,23 +54,23 @@ class LazyResidual {
     std::size_t peak_x = 0, peak_y = 0;
     enum class Search { all, some, none } search = Search::all;
   };
-  void build_tiles(View<const std::uint8_t, 2> searchable);
+  void build_tiles();
   bool up_to_date(const Tile& tile) const { return tile.n_applied == components_.size(); }
   /// Whether a's peak is picked rather than b's: higher, or as high and earlier in row-major order.
   static bool comes_before(const Tile& a, const Tile& b);
-  void update(Tile& tile);
+  void update(Tile& tile, unsigned thread);
   void update(const std::vector<Tile*>& tiles);
-  void apply(const Tile& tile, const CleanComponent& component);
-  void measure(Tile& tile);
+  void flush_by_fft();
+  void measure(Tile& tile, unsigned thread);
 
-  View<double, 2> residual_;
-  View<const double, 2> psf_;
-  PsfBounds bounds_;
-  NegativeComponents negative_;
+  PlaneSet set_;
+  PsfSubtraction& subtraction_;
+  const PsfBounds& bounds_;
   unsigned n_threads_;
-  Buffer<double, 2> mask_;  ///< [y][x] all bits set where searched; empty when everything is
   std::vector<Tile> tiles_;
-  std::vector<CleanComponent> components_;
+  std::vector<SetComponent> components_;   ///< since the last flush by FFT
+  std::vector<Buffer<float, 2>> start_;    ///< the planes at that time
+  std::vector<Buffer<float, 1>> scratch_;  ///< [thread] search values of a tile's row
 };
 
 }  // namespace apsyn

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/clean/lazy_residual.h"
-
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
+#include "kernels/clean/lazy_residual.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
 
-PsfBounds::PsfBounds(View<const double, 2> psf) : nx_(psf.extent(1)), ny_(psf.extent(0)) {
+PsfBounds::PsfBounds(const std::vector<View<const float, 2>>& psfs)
+    : nx_(psfs[0].extent(1)), ny_(psfs[0].extent(0)) {
   // Blocks of kStep pixels, then ranges of kTile + kStep - 1 pixels, that is of `reach` blocks.
   constexpr std::size_t reach = kTile / kStep + 1;
   const std::size_t n_row = (ny_ + kTile) / kStep + 1;
   n_column_ = (nx_ + kTile) / kStep + 1;
-  std::vector<double> blocks(n_row * n_column_), rows(n_row * n_column_);
-  for (std::size_t y = 0; y < ny_; ++y)
-    for (std::size_t x = 0; x < nx_; ++x) {
-      double& block = blocks[(y + kTile) / kStep * n_column_ + (x + kTile) / kStep];
-      block = std::max(block, std::abs(psf(y, x)));
-    }
+  std::vector<float> blocks(n_row * n_column_), rows(n_row * n_column_);
+  for (const View<const float, 2>& psf : psfs)
+    for (std::size_t y = 0; y < ny_; ++y)
+      for (std::size_t x = 0; x < nx_; ++x) {
+        float& block = blocks[(y + kTile) / kStep * n_column_ + (x + kTile) / kStep];
+        block = std::max(block, std::abs(psf(y, x)));
+      }
   for (std::size_t i = 0; i < n_row; ++i)
     for (std::size_t j = 0; j < n_column_; ++j)
       for (std::size_t k = j; k < std::min(j + reach, n_column_); ++k)
@@ -31,7 +31,7 @@ PsfBounds::PsfBounds(View<const double, 2> psf) : nx_(psf.extent(1)), ny_(psf.ex
         bounds_[i * n_column_ + j] = std::max(bounds_[i * n_column_ + j], rows[k * n_column_ + j]);
 }
 
-double PsfBounds::over_tile(std::ptrdiff_t x, std::ptrdiff_t y) const {
+float PsfBounds::over_tile(std::ptrdiff_t x, std::ptrdiff_t y) const {
   const auto tile = static_cast<std::ptrdiff_t>(kTile);
   if (x <= -tile || y <= -tile || x >= static_cast<std::ptrdiff_t>(nx_) ||
       y >= static_cast<std::ptrdiff_t>(ny_))
@@ -40,23 +40,26 @@ double PsfBounds::over_tile(std::ptrdiff_t x, std::ptrdiff_t y) const {
                  static_cast<std::size_t>(x + tile) / kStep];
 }
 
-LazyResidual::LazyResidual(View<double, 2> residual, View<const double, 2> psf,
-                           View<const std::uint8_t, 2> searchable, const CleanOptions& options)
-    : residual_(residual),
-      psf_(psf),
-      bounds_(psf),
-      negative_(options.negative),
-      n_threads_(options.n_threads) {
-  build_tiles(searchable);
-  parallel_for(n_threads_, tiles_.size(), [&](std::size_t i, unsigned) { measure(tiles_[i]); });
+LazyResidual::LazyResidual(const PlaneSet& set, PsfSubtraction& subtraction, const PsfBounds& bounds,
+                           unsigned n_threads)
+    : set_(set),
+      subtraction_(subtraction),
+      bounds_(bounds),
+      n_threads_(n_threads),
+      start_(set.n_plane()),
+      scratch_(std::max(1u, n_threads)) {
+  for (std::size_t plane = 0; plane < set_.n_plane(); ++plane) {
+    start_[plane].resize_for_overwrite(set_.residual[plane].shape());
+    std::copy(set_.residual[plane].begin(), set_.residual[plane].end(), start_[plane].begin());
+  }
+  for (Buffer<float, 1>& values : scratch_) values.resize({PsfBounds::kTile});
+  build_tiles();
+  parallel_for(n_threads_, tiles_.size(),
+               [&](std::size_t i, unsigned thread) { measure(tiles_[i], thread); });
 }
 
-void LazyResidual::build_tiles(View<const std::uint8_t, 2> searchable) {
-  const std::size_t ny = residual_.extent(0), nx = residual_.extent(1), side = PsfBounds::kTile;
-  auto searched = [&](std::size_t y, std::size_t x) {
-    return searchable(y, x) != 0 && std::isfinite(residual_(y, x));
-  };
-  bool any_left_out = false;
+void LazyResidual::build_tiles() {
+  const std::size_t ny = set_.ny(), nx = set_.nx(), side = PsfBounds::kTile;
   for (std::size_t y = 0; y < ny; y += side)
     for (std::size_t x = 0; x < nx; x += side) {
       Tile tile;
@@ -64,90 +67,78 @@ void LazyResidual::build_tiles(View<const std::uint8_t, 2> searchable) {
       tile.y = y;
       tile.nx = std::min(side, nx - x);
       tile.ny = std::min(side, ny - y);
-      std::size_t n_searched = 0;
+      bool all_one = true, all_zero = true;
       for (std::size_t j = y; j < y + tile.ny; ++j)
-        for (std::size_t i = x; i < x + tile.nx; ++i) n_searched += searched(j, i);
-      if (n_searched == 0)
-        tile.search = Tile::Search::none;
-      else if (n_searched < tile.nx * tile.ny)
-        tile.search = Tile::Search::some;
-      any_left_out |= tile.search == Tile::Search::some;
+        for (std::size_t i = x; i < x + tile.nx; ++i) {
+          all_one &= set_.search_weight(j, i) == 1;
+          all_zero &= set_.search_weight(j, i) == 0;
+        }
+      tile.search = all_zero ? Tile::Search::none : all_one ? Tile::Search::all : Tile::Search::some;
       tiles_.push_back(tile);
     }
-  if (!any_left_out) return;
-  mask_.resize({ny, nx});
-  const double set = std::bit_cast<double>(~std::uint64_t{0});
-  for (std::size_t y = 0; y < ny; ++y)
-    for (std::size_t x = 0; x < nx; ++x)
-      if (searched(y, x)) mask_(y, x) = set;
 }
 
-void LazyResidual::measure(Tile& tile) {
+void LazyResidual::measure(Tile& tile, unsigned thread) {
   tile.bound = 0;
   if (tile.search == Tile::Search::none) return;
-  const std::size_t stride = residual_.extent(1), first = tile.y * stride + tile.x;
-  const double* mask = tile.search == Tile::Search::some ? mask_.data() + first : nullptr;
-  const Block<const double> block{residual_.data() + first, stride, tile.nx, tile.ny};
-  const bool positive = negative_ == NegativeComponents::skip;
-  const BlockPeak peak = positive ? peak_positive(block, mask) : peak_absolute(block, mask);
-  if (peak.value == 0) return;
-  tile.bound = peak.value;
-  tile.peak_y = tile.y + peak.row;
-  const double* row = block.data + peak.row * stride;
-  const double* mask_row = mask == nullptr ? nullptr : mask + peak.row * stride;
-  for (std::size_t x = 0; x < tile.nx; ++x) {
-    const bool searched = mask_row == nullptr || mask_row[x] != 0;  // all bits set is a NaN
-    if (searched && (positive ? row[x] : std::abs(row[x])) == peak.value) {
-      tile.peak_x = tile.x + x;
-      return;
+  const bool weighted = tile.search == Tile::Search::some;
+  Buffer<float, 1>& values = scratch_[thread];
+  std::vector<const float*> planes(set_.n_plane());
+  for (std::size_t y = tile.y; y < tile.y + tile.ny; ++y) {
+    const float* row = &set_.residual[0](y, tile.x);
+    if (set_.n_plane() > 1) {
+      for (std::size_t plane = 0; plane < planes.size(); ++plane)
+        planes[plane] = &set_.residual[plane](y, tile.x);
+      search_values({values.data(), tile.nx}, planes, set_.weight, set_.n_pol);
+      row = values.data();
     }
+    const float* weight = weighted ? &set_.search_weight(y, tile.x) : nullptr;
+    const float peak = highest_value({row, tile.nx}, weight, set_.sign);
+    if (static_cast<double>(peak) <= tile.bound) continue;
+    tile.bound = static_cast<double>(peak);
+    tile.peak_y = y;
+    tile.peak_x = tile.x + first_at({row, tile.nx}, weight, set_.sign, peak);
   }
 }
 
-void LazyResidual::apply(const Tile& tile, const CleanComponent& component) {
-  // PSF pixel that falls on the tile's first pixel, then the part of the tile that the PSF covers.
-  const auto psf_y = static_cast<std::ptrdiff_t>(tile.y + psf_.extent(0) / 2 - component.y);
-  const auto psf_x = static_cast<std::ptrdiff_t>(tile.x + psf_.extent(1) / 2 - component.x);
-  const auto clip = [](std::ptrdiff_t start, std::size_t n_tile, std::size_t n_psf) {
-    const std::ptrdiff_t first = std::max<std::ptrdiff_t>(0, -start);
-    const std::ptrdiff_t last = std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(n_tile),
-                                                         static_cast<std::ptrdiff_t>(n_psf) - start);
-    return std::pair{first, last};
+void LazyResidual::update(Tile& tile, unsigned thread) {
+  const Rectangle where{tile.x, tile.y, tile.nx, tile.ny};
+  const auto pending = std::span<const SetComponent>(components_).subspan(tile.n_applied);
+  auto apply = [&](const SetComponent& component) {
+    for (std::size_t plane = 0; plane < set_.n_plane(); ++plane)
+      subtract_within(set_.residual[plane], where, set_.psf[plane], component.x, component.y,
+                      component.flux_jy[plane]);
   };
-  const auto [y0, y1] = clip(psf_y, tile.ny, psf_.extent(0));
-  const auto [x0, x1] = clip(psf_x, tile.nx, psf_.extent(1));
-  if (y0 >= y1 || x0 >= x1) return;
-  const std::size_t stride = residual_.extent(1), psf_stride = psf_.extent(1);
-  const Block<double> block{residual_.data() + (tile.y + static_cast<std::size_t>(y0)) * stride + tile.x +
-                                static_cast<std::size_t>(x0),
-                            stride, static_cast<std::size_t>(x1 - x0), static_cast<std::size_t>(y1 - y0)};
-  const double* psf =
-      psf_.data() + static_cast<std::size_t>(psf_y + y0) * psf_stride + static_cast<std::size_t>(psf_x + x0);
-  subtract_psf(block, psf, psf_stride, component.flux_jy);
-}
-
-void LazyResidual::update(Tile& tile) {
-  std::vector<CleanComponent> pending(components_.begin() + static_cast<std::ptrdiff_t>(tile.n_applied),
-                                      components_.end());
-  std::stable_sort(pending.begin(), pending.end(), [](const CleanComponent& a, const CleanComponent& b) {
-    return a.y != b.y ? a.y < b.y : a.x < b.x;
-  });
-  for (std::size_t i = 0; i < pending.size();) {
-    CleanComponent merged = pending[i++];
-    while (i < pending.size() && pending[i].x == merged.x && pending[i].y == merged.y)
-      merged.flux_jy += pending[i++].flux_jy;
-    apply(tile, merged);
-  }
+  if (pending.size() <= 2)
+    for (const SetComponent& component : pending) apply(component);
+  else
+    for (const SetComponent& component : merge_components(pending)) apply(component);
   tile.n_applied = components_.size();
-  measure(tile);
+  measure(tile, thread);
 }
 
 void LazyResidual::update(const std::vector<Tile*>& tiles) {
   std::size_t n_subtractions = 0;
   for (const Tile* tile : tiles) n_subtractions += components_.size() - tile->n_applied;
-  // Starting a thread can take as long as a hundred tiles.
-  const unsigned n_threads = n_subtractions < 512 ? 1 : n_threads_;
-  parallel_for(n_threads, tiles.size(), [&](std::size_t i, unsigned) { update(*tiles[i]); });
+  constexpr double tile_pixels = double(PsfBounds::kTile) * double(PsfBounds::kTile);
+  if (static_cast<double>(n_subtractions) * tile_pixels > subtraction_.break_even()) return flush_by_fft();
+  // Waking a thread takes as long as a few tiles.
+  const unsigned n_threads = n_subtractions * set_.n_plane() < 32 ? 1 : n_threads_;
+  parallel_for(n_threads, tiles.size(), [&](std::size_t i, unsigned thread) { update(*tiles[i], thread); });
+}
+
+void LazyResidual::flush_by_fft() {
+  std::vector<View<float, 2>> start(start_.begin(), start_.end());
+  subtraction_.subtract(start, components_);
+  parallel_for(n_threads_, set_.ny(), [&](std::size_t y, unsigned) {
+    for (std::size_t plane = 0; plane < set_.n_plane(); ++plane)
+      std::copy_n(&start_[plane](y, 0), set_.nx(), &set_.residual[plane](y, 0));
+  });
+  components_.clear();
+  parallel_for(n_threads_, tiles_.size(), [&](std::size_t i, unsigned thread) {
+    tiles_[i].n_applied = 0;
+    measure(tiles_[i], thread);
+  });
 }
 
 bool LazyResidual::comes_before(const Tile& a, const Tile& b) {
@@ -155,7 +146,7 @@ bool LazyResidual::comes_before(const Tile& a, const Tile& b) {
   return a.peak_y != b.peak_y ? a.peak_y < b.peak_y : a.peak_x < b.peak_x;
 }
 
-std::optional<CleanComponent> LazyResidual::find_peak() {
+std::optional<SetPeak> LazyResidual::find_peak() {
   // The one with the highest bound first: it usually holds the peak and shows that most others need no
   // update. Those that then still reach it need one whatever comes, so they are updated together.
   for (std::size_t n_best = 1;; n_best = tiles_.size()) {
@@ -168,12 +159,16 @@ std::optional<CleanComponent> LazyResidual::find_peak() {
       else if (best == nullptr || comes_before(tile, *best))
         best = &tile;
     }
-    // Bounds are sums of many terms: allow for their rounding.
+    // Allow for the rounding of pixels, float32, between which a tie is decided.
     if (best != nullptr)
-      std::erase_if(stale, [&](const Tile* tile) { return tile->bound * (1 + 1e-9) < best->bound; });
+      std::erase_if(stale, [&](const Tile* tile) { return tile->bound * (1 + 1e-5) < best->bound; });
     if (stale.empty()) {
       if (best == nullptr) return std::nullopt;
-      return CleanComponent{best->peak_x, best->peak_y, residual_(best->peak_y, best->peak_x)};
+      SetPeak peak{best->peak_x, best->peak_y, static_cast<float>(best->bound), 0, {}};
+      for (const View<float, 2>& plane : set_.residual)
+        peak.residual.push_back(plane(best->peak_y, best->peak_x));
+      peak.value = search_value(set_, peak.residual);
+      return peak;
     }
     if (n_best < stale.size())
       std::swap(stale[0], *std::max_element(stale.begin(), stale.end(), [](const Tile* a, const Tile* b) {
@@ -184,19 +179,20 @@ std::optional<CleanComponent> LazyResidual::find_peak() {
   }
 }
 
-void LazyResidual::subtract(const CleanComponent& component) {
+void LazyResidual::subtract(const SetComponent& component) {
   components_.push_back(component);
-  const double flux = std::abs(component.flux_jy);
-  const std::size_t center_y = psf_.extent(0) / 2, center_x = psf_.extent(1) / 2;
+  std::vector<float> heights;
+  for (const float flux : component.flux_jy) heights.push_back(std::abs(flux));
+  const double flux = static_cast<double>(search_value(set_, heights)) * (1 + 1e-6);
+  const std::size_t center_y = set_.psf[0].extent(0) / 2, center_x = set_.psf[0].extent(1) / 2;
   for (Tile& tile : tiles_) {
-    const double bound =
-        flux * bounds_.over_tile(static_cast<std::ptrdiff_t>(tile.x + center_x - component.x),
-                                 static_cast<std::ptrdiff_t>(tile.y + center_y - component.y));
+    const float bound = bounds_.over_tile(static_cast<std::ptrdiff_t>(tile.x + center_x - component.x),
+                                          static_cast<std::ptrdiff_t>(tile.y + center_y - component.y));
     // A tile beyond the PSF's reach stays up to date when it was.
     if (bound == 0 && tile.n_applied + 1 == components_.size())
       tile.n_applied = components_.size();
     else
-      tile.bound += bound;
+      tile.bound += flux * static_cast<double>(bound);
   }
 }
 

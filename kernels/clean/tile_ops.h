@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The two inner loops of CLEAN over a rectangle of an image, SIMD chosen at run time.
+// The inner loops of CLEAN over a rectangle of an image, SIMD chosen at run time.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace apsyn {
 
@@ -14,16 +16,22 @@ struct Block {
 };
 
 /// image[y][x] -= flux * psf[y][x]; psf_data has rows of psf_stride.
-void subtract_psf(const Block<double>& image, const double* psf_data, std::size_t psf_stride, double flux);
+void subtract_psf(const Block<float>& image, const float* psf_data, std::size_t psf_stride, float flux);
 
-struct BlockPeak {
-  double value = 0;  ///< of |image| or of positive image; 0 when there is none
-  std::size_t row = 0;
-};
-/// The highest |image| and the first row that has it; `mask` (same stride as image, all bits set or none, or
-/// null for all set) leaves pixels out.
-BlockPeak peak_absolute(const Block<const double>& image, const double* mask);
-/// The highest positive value.
-BlockPeak peak_positive(const Block<const double>& image, const double* mask);
+/// values[i] -= flux * psf[offset[i]].
+void subtract_gathered(std::span<float> values, const float* psf, const std::int32_t* offset, float flux);
+
+/// What is searched: out = sum over groups g of weight[g] v[g], where v[g] is planes[g] itself with one
+/// polarisation and the root of the summed squares of planes[g * n_pol ...] with several.
+void search_values(std::span<float> out, std::span<const float* const> planes, std::span<const float> weight,
+                   std::size_t n_pol);
+
+enum class PeakSign { any, positive };
+
+/// The highest |value| or positive value times its weight, 0 when there is none. `weight` [values.size()],
+/// not negative, may be null for 1 everywhere.
+float highest_value(std::span<const float> values, const float* weight, PeakSign sign);
+/// The first that is `highest`, which highest_value() told.
+std::size_t first_at(std::span<const float> values, const float* weight, PeakSign sign, float highest);
 
 }  // namespace apsyn

@@ -23,6 +23,8 @@ struct Fftw<float> {
   static constexpr auto plan_many_real = fftwf_plan_many_dft_r2c;
   static constexpr auto execute = fftwf_execute_dft;
   static constexpr auto execute_real = fftwf_execute_dft_r2c;
+  static constexpr auto plan_many_inverse = fftwf_plan_many_dft_c2r;
+  static constexpr auto execute_inverse = fftwf_execute_dft_c2r;
   static constexpr auto destroy = fftwf_destroy_plan;
   static constexpr auto alignment = fftwf_alignment_of;
   static constexpr auto allocate = fftwf_malloc;
@@ -36,6 +38,8 @@ struct Fftw<double> {
   static constexpr auto plan_many_real = fftw_plan_many_dft_r2c;
   static constexpr auto execute = fftw_execute_dft;
   static constexpr auto execute_real = fftw_execute_dft_r2c;
+  static constexpr auto plan_many_inverse = fftw_plan_many_dft_c2r;
+  static constexpr auto execute_inverse = fftw_execute_dft_c2r;
   static constexpr auto destroy = fftw_destroy_plan;
   static constexpr auto alignment = fftw_alignment_of;
   static constexpr auto allocate = fftw_malloc;
@@ -129,10 +133,33 @@ void RealFft<T>::execute(const T* in, std::complex<T>* out) const {
                         reinterpret_cast<Complex*>(out));
 }
 
+template <class T>
+InverseRealFft<T>::InverseRealFft(std::size_t length, std::size_t batch) {
+  using Complex = typename Fftw<T>::Complex;
+  const int shape[1] = {checked(length)};
+  const int n_in = shape[0] / 2 + 1;
+  std::lock_guard lock(fftw_planner_mutex());
+  Scratch<T> in(sizeof(Complex) * static_cast<std::size_t>(n_in)), out(sizeof(T) * length);
+  plan_ = own<T>(Fftw<T>::plan_many_inverse(1, shape, checked(batch), static_cast<Complex*>(in.data), nullptr,
+                                            1, n_in, static_cast<T*>(out.data), nullptr, 1, shape[0],
+                                            FFTW_ESTIMATE | FFTW_DESTROY_INPUT));
+}
+
+template <class T>
+void InverseRealFft<T>::execute(std::complex<T>* in, T* out) const {
+  using Complex = typename Fftw<T>::Complex;
+  check_alignment<T>(in);
+  check_alignment<T>(out);
+  Fftw<T>::execute_inverse(static_cast<typename Fftw<T>::Plan>(plan_.get()), reinterpret_cast<Complex*>(in),
+                           out);
+}
+
 template class ComplexFft<float>;
 template class ComplexFft<double>;
 template class RealFft<float>;
 template class RealFft<double>;
+template class InverseRealFft<float>;
+template class InverseRealFft<double>;
 
 std::size_t fast_fft_length(std::size_t n) {
   for (std::size_t even = n < 2 ? 2 : (n + 1) / 2 * 2;; even += 2) {

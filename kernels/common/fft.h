@@ -39,6 +39,17 @@ class RealFft {
   std::shared_ptr<void> plan_;
 };
 
+/// Complex [batch][length / 2 + 1] -> real [batch][length] with exponent +1, unnormalised; `in` is used up.
+template <class T>
+class InverseRealFft {
+ public:
+  InverseRealFft(std::size_t length, std::size_t batch);
+  void execute(std::complex<T>* in, T* out) const;
+
+ private:
+  std::shared_ptr<void> plan_;
+};
+
 /// The least even number >= n whose only prime factors are 2, 3, 5 and 7: a fast transform length.
 std::size_t fast_fft_length(std::size_t n);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/image_set.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "libcore/core/error.h"
@@ -56,6 +57,32 @@ ImageSet find_image_set(const std::vector<std::string>& arguments, const std::st
   set.residual = name + "-residual.fits";
   set.image = name + "-image.fits";
   return set;
+}
+
+ChannelSets find_channel_sets(const std::vector<std::string>& arguments, const std::string& output) {
+  if (arguments.size() != 1 || arguments[0] == "-" || arguments[0].ends_with(kDirty) ||
+      std::filesystem::exists(arguments[0] + std::string(kDirty)))
+    return {{find_image_set(arguments, output)}, {}};
+  const std::filesystem::path name(arguments[0]);
+  const std::filesystem::path folder = name.has_parent_path() ? name.parent_path() : ".";
+  const std::string start = name.filename().string() + "-";
+  std::vector<std::string> numbers;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string file = entry.path().filename().string();
+    if (file.size() < start.size() + 4 + kDirty.size() || !file.starts_with(start) || !file.ends_with(kDirty))
+      continue;
+    const std::string number = file.substr(start.size(), file.size() - start.size() - kDirty.size());
+    if (number.find_first_not_of("0123456789") == std::string::npos) numbers.push_back(number);
+  }
+  if (numbers.empty()) return {{find_image_set(arguments, output)}, {}};
+  std::sort(numbers.begin(), numbers.end());
+  const std::string target = output.empty() ? arguments[0] : output;
+  ChannelSets sets;
+  for (const std::string& number : numbers)
+    sets.parts.push_back(find_image_set({arguments[0] + "-" + number}, target + "-" + number));
+  sets.mean = {"", "", target + "-MFS-model.fits", target + "-MFS-residual.fits", target + "-MFS-image.fits"};
+  return sets;
 }
 
 }  // namespace apsyn

@@ -18,4 +18,14 @@ struct ImageSet {
 /// Measurement Set, FailureError when NAME-dirty.fits or NAME-psf.fits is missing.
 ImageSet find_image_set(const std::vector<std::string>& arguments, const std::string& output);
 
+/// The files of several channel groups: NAME-0000-dirty.fits, NAME-0001-dirty.fits ... in their order, those
+/// of groups without data missing, and the names for the mean over them, NAME-MFS.
+struct ChannelSets {
+  std::vector<ImageSet> parts;  ///< one when there are no groups
+  ImageSet mean;                ///< empty names when there are no groups
+};
+/// find_image_set(), or the groups' when the argument is one NAME and there is no NAME-dirty.fits but one or
+/// more of those.
+ChannelSets find_channel_sets(const std::vector<std::string>& arguments, const std::string& output);
+
 }  // namespace apsyn

@@ -104,7 +104,8 @@ expect_exit 2 clean a --overwrite
 expect_stderr '--niter, --threshold or --auto-threshold'
 mkdir folder obs && : >obs/table.dat
 for arguments in 'obs.ms' 'obs/' 'a-dirty.fits a-psf.fits third' 'a -o -' '-' '- -' 'mask.fits a-psf.fits' \
-  'a --gain 0' 'a --gain 2' 'a --threshold 5' 'a --threshold -1Jy' 'a --algorithm clark' 'a --mgain 0.5' \
+  'a --gain 0' 'a --gain 2' 'a --threshold 5' 'a --threshold -1Jy' 'a --algorithm none' 'a --scales 0,5' \
+  'a --fit-spectral-pol 2' 'a --beam-size 30asec --circular-beam' 'a --auto-threshold 5 --auto-mask 3' \
   'a --no-negative --stop-negative' 'a --niter -5' 'a --niter 1.5'; do
   # shellcheck disable=SC2086
   expect_exit 2 clean $arguments --niter 1 --overwrite

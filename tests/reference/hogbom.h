@@ -17,6 +17,9 @@ struct HogbomStep {
   double flux;
 };
 
+/// image -= flux psf around (at_x, at_y).
+void subtract(HogbomImage& image, const HogbomImage& psf, std::size_t at_x, std::size_t at_y, double flux);
+
 /// Cleans `dirty` in place for at most n_steps or until |peak| <= threshold; the PSF's centre is (nx/2,
 /// ny/2). Pixels that are not finite or whose `allowed` is false are not searched; with positive_only neither
 /// are negative ones.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Clark's sub-minor loop (Clark 1980, A&A 89, 377): only pixels that are high take part, until the highest of
+// them is no more. They are updated with the PSF as it is, not with its core alone, so their values stay
+// exact; what differs from Hogbom's order of components is that pixels left out cannot be picked before the
+// next selection.
+#pragma once
+
+#include "kernels/clean/component_loop.h"
+
+namespace apsyn {
+
+class ActivePixels final : public PeakSource {
+ public:
+  /// Takes the pixels of `set` whose weighted search value is above `cutoff`; `set.psf` must outlive this.
+  ActivePixels(const PlaneSet& set, float cutoff, unsigned n_threads);
+  std::optional<SetPeak> find_peak() override;
+  void subtract(const SetComponent& component) override;
+  std::size_t size() const { return offset_.size(); }
+
+ private:
+  static constexpr std::size_t kChunk = 2048;
+  struct Chunk {
+    float highest = 0;
+  };
+  void measure(std::size_t chunk);
+  void subtract_from(std::size_t first, std::size_t last, std::size_t plane, const SetComponent& component);
+
+  PlaneSet set_;
+  unsigned n_threads_;
+  std::size_t psf_ny_, psf_nx_;
+  bool covered_;                            ///< no two pixels are further apart than the PSF reaches
+  std::vector<std::int32_t> offset_;        ///< [pixel] y psf_nx + x, in row-major order
+  std::vector<std::uint32_t> x_, y_;        ///< [pixel]
+  std::vector<float> search_weight_;        ///< [pixel]
+  std::vector<std::vector<float>> values_;  ///< [plane][pixel]
+  std::vector<float> search_;               ///< [pixel]
+  std::vector<Chunk> chunks_;
+};
+
+/// How many pixels of `set` are above each of n_levels levels, the highest down to zero in equal steps, and
+/// the highest pixel.
+struct Heights {
+  float highest = 0;
+  std::vector<std::size_t> n_above;  ///< [level]: above highest * (n_levels - 1 - level) / n_levels
+};
+Heights measure_heights(const PlaneSet& set, std::size_t n_levels, unsigned n_threads);
+
+}  // namespace apsyn

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/clean/deconvolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/clean/set_cleaner.h"
+
+namespace apsyn {
+namespace {
+
+void check(const DeconvolutionSettings& settings) {
+  auto refuse = [](bool wrong, const char* what) {
+    if (wrong) throw std::invalid_argument(fmt::format("Deconvolver: {}", what));
+  };
+  refuse(!(settings.gain > 0 && settings.gain <= 1), "the gain lies in (0, 1]");
+  refuse(!(settings.cycle_gain > 0 && settings.cycle_gain <= 1), "the cycle gain lies in (0, 1]");
+  refuse(!(settings.sub_minor_gain > 0 && settings.sub_minor_gain < 1), "the sub-minor gain lies in (0, 1)");
+  refuse(!(settings.scale_bias > 0 && settings.scale_bias <= 1), "the scale bias lies in (0, 1]");
+  refuse(!(settings.threshold_jy >= 0) || !(settings.auto_threshold_sigma >= 0) ||
+             !(settings.auto_mask_sigma >= 0) || !(settings.local_rms_beams >= 0),
+         "thresholds are not negative");
+  refuse(settings.auto_mask_sigma > 0 && settings.auto_mask_sigma < settings.auto_threshold_sigma,
+         "the automatic mask's threshold is the higher one");
+  refuse(settings.spectral_fit != SpectralFit::none && settings.n_spectral_terms == 0,
+         "a spectral fit has at least one term");
+  refuse(settings.n_deconvolution_channels != 0 && !settings.join_channels,
+         "only joined channels can be averaged");
+}
+
+}  // namespace
+
+class Deconvolver::Impl {
+ public:
+  Impl(const DeconvolutionSettings& settings, View<const float, 4> psf,
+       const std::vector<DeconvolutionGroup>& groups, const PlaneShape& shape, double beam_pixels)
+      : shape_(shape), n_group_(groups.size()) {
+    std::vector<std::vector<std::size_t>> together(settings.join_channels ? 1 : groups.size());
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      if (groups[g].weight > 0) together[settings.join_channels ? 0 : g].push_back(g);
+    const std::size_t n_pol = settings.join_polarizations ? shape.n_pol : 1;
+    for (const auto& members : together)
+      for (std::size_t p = 0; p < shape.n_pol && !members.empty(); p += n_pol)
+        sets_.emplace_back(settings, psf, groups, SetPlanes{members, p, n_pol}, beam_pixels);
+  }
+
+  void set_mask(View<const std::uint8_t, 2> allowed) {
+    mask_.resize(allowed.shape());
+    std::copy(allowed.begin(), allowed.end(), mask_.begin());
+  }
+
+  CycleReport minor_cycle(View<float, 4> residual, View<float, 4> model) {
+    CycleReport report;
+    for (SetCleaner& set : sets_) {
+      if (set.done()) continue;
+      report.sets.push_back(set.cycle(residual, model, mask_));
+      report.n_components += report.sets.back().n_components;
+      report.go_on |= !set.done();
+      report.diverged |= report.sets.back().stop == CleanStop::divergence;
+    }
+    return report;
+  }
+
+  std::vector<ModelComponent> components() const {
+    std::vector<ModelComponent> all;
+    for (const SetCleaner& set : sets_) set.append_components(all, n_group_, shape_.n_pol);
+    auto place = [](const ModelComponent& c) { return std::tuple(c.scale_pixels, c.y, c.x); };
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const ModelComponent& a, const ModelComponent& b) { return place(a) < place(b); });
+    std::vector<ModelComponent> merged;
+    for (ModelComponent& component : all) {
+      if (merged.empty() || place(merged.back()) != place(component)) {
+        merged.push_back(std::move(component));
+        continue;
+      }
+      for (std::size_t i = 0; i < component.flux_jy.size(); ++i)
+        merged.back().flux_jy[i] += component.flux_jy[i];
+    }
+    return merged;
+  }
+
+  const PlaneShape& shape() const { return shape_; }
+  std::size_t n_group() const { return n_group_; }
+
+ private:
+  PlaneShape shape_;
+  std::size_t n_group_;
+  Buffer<std::uint8_t, 2> mask_;
+  std::vector<SetCleaner> sets_;
+};
+
+Deconvolver::Deconvolver(const DeconvolutionSettings& settings, View<const float, 4> psf,
+                         const std::vector<DeconvolutionGroup>& groups, const PlaneShape& shape,
+                         double beam_pixels) {
+  check(settings);
+  if (shape.n_pol == 0 || shape.ny == 0 || shape.nx == 0 || psf.size() == 0 || groups.empty())
+    throw std::invalid_argument("Deconvolver: images, PSFs and groups must not be empty");
+  if (psf.extent(0) != groups.size() || (psf.extent(1) != 1 && psf.extent(1) != shape.n_pol))
+    throw std::invalid_argument("Deconvolver: a PSF per group, and per polarisation or for all, is needed");
+  for (const float value : psf)
+    if (!std::isfinite(value)) throw std::invalid_argument("Deconvolver: the PSF must be finite");
+  for (const DeconvolutionGroup& group : groups)
+    if (!(group.weight >= 0)) throw std::invalid_argument("Deconvolver: weights are not negative");
+  const bool scales = settings.algorithm == CleanAlgorithm::multiscale && settings.scales_pixels.empty();
+  if ((scales || settings.local_rms_beams > 0) && !(beam_pixels > 0))
+    throw std::invalid_argument("Deconvolver: automatic scales and local noise need the beam's width");
+  impl_ = std::make_unique<Impl>(settings, psf, groups, shape, beam_pixels);
+}
+
+Deconvolver::Deconvolver(Deconvolver&&) noexcept = default;
+Deconvolver::~Deconvolver() = default;
+
+void Deconvolver::set_mask(View<const std::uint8_t, 2> allowed) {
+  if (allowed.extent(0) != impl_->shape().ny || allowed.extent(1) != impl_->shape().nx)
+    throw std::invalid_argument("Deconvolver: the mask must have the images' size");
+  impl_->set_mask(allowed);
+}
+
+CycleReport Deconvolver::minor_cycle(View<float, 4> residual, View<float, 4> model) {
+  const PlaneShape& shape = impl_->shape();
+  const View<float, 4>::Shape wanted{impl_->n_group(), shape.n_pol, shape.ny, shape.nx};
+  if (residual.shape() != wanted || model.shape() != wanted)
+    throw std::invalid_argument("Deconvolver: residual and model must have the shape that was announced");
+  return impl_->minor_cycle(residual, model);
+}
+
+std::vector<ModelComponent> Deconvolver::components() const {
+  return impl_->components();
+}
+
+std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, std::size_t n_groups,
+                                        const PlaneShape& shape, std::size_t psf_ny, std::size_t psf_nx) {
+  const std::uint64_t image = sizeof(float) * shape.ny * shape.nx;
+  const bool averages =
+      settings.n_deconvolution_channels != 0 && settings.n_deconvolution_channels < n_groups;
+  const std::uint64_t joined = settings.join_channels ? n_groups : 1;
+  const std::uint64_t planes = joined * (settings.join_polarizations ? shape.n_pol : 1);
+  const std::uint64_t all_groups = n_groups;
+  const bool multiscale = settings.algorithm == CleanAlgorithm::multiscale;
+  std::uint64_t reach_y = psf_ny / 2, reach_x = psf_nx / 2, n_scales = 1;
+  if (multiscale) {
+    reach_y = shape.ny;
+    reach_x = shape.nx;
+    n_scales = settings.scales_pixels.empty() ? 7 : settings.scales_pixels.size();
+  }
+  const std::uint64_t spectrum = ImageConvolver::spectrum_bytes(shape.ny, shape.nx, reach_y, reach_x);
+  // Copies of the planes (tiles' beginning, or smoothed), weights, noise and masks; spectra of PSFs, scales
+  // and two at work; the PSFs smoothed twice.
+  std::uint64_t bytes = image * (planes + 5 + n_scales) + spectrum * (all_groups + 3);
+  if (multiscale) bytes += spectrum * n_scales + 4 * image * joined + image * planes;
+  if (averages) bytes += planes * image + joined * 4 * psf_ny * psf_nx + spectrum * all_groups;
+  return bytes;
+}
+
+std::string describe_stop(const SetReport& report) {
+  switch (report.stop) {
+    case CleanStop::iterations:
+      return "number of iterations reached";
+    case CleanStop::threshold:
+      return fmt::format("threshold of {:.4g} Jy reached", report.threshold_jy);
+    case CleanStop::noise:
+      return fmt::format("noise threshold of {:.4g} Jy reached", report.threshold_jy);
+    case CleanStop::negative:
+      return "the peak is negative";
+    case CleanStop::divergence:
+      return fmt::format("diverging: the peak has grown from {:.4g} Jy to {:.4g} Jy within {} components",
+                         report.start_peak_jy, report.peak_jy, report.n_components);
+    case CleanStop::cycle:
+      return "time for a major cycle";
+    case CleanStop::auto_mask:
+      return fmt::format("threshold of the automatic mask, {:.4g} Jy, reached", report.threshold_jy);
+    case CleanStop::nothing_left:
+      break;
+  }
+  return "nothing left to clean";
+}
+
+}  // namespace apsyn

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Multi-scale CLEAN (Cornwell 2008, IEEE JSTSP 2, 793) in the form of Offringa & Smirnov (2017, MNRAS 471,
+// 301): the scale whose smoothed residual has the highest biased peak is cleaned by Clark's loop until that
+// peak has fallen by a share, then everything is subtracted and the next scale chosen.
+#pragma once
+
+#include "kernels/clean/clark.h"
+#include "kernels/clean/deconvolve.h"
+
+namespace apsyn {
+
+/// The tapered quadratic of a width: (1 - (r / width)^2) times a Hann window of that width, [y][x] with its
+/// centre in the middle of an odd number of pixels, normalised to a sum of 1. Width 0: a single 1.
+Buffer<float, 2> scale_kernel(double width_pixels);
+
+/// image += flux kernel, the kernel's centre at (x, y), as far as it lies in the image.
+void add_kernel(View<float, 2> image, View<const float, 2> kernel, std::size_t x, std::size_t y, float flux);
+
+/// 0, 4 beams, 8 beams, ... while below half of the image's shorter side, `max_scales` at most (0 = no
+/// limit).
+std::vector<double> automatic_scales(double beam_pixels, std::size_t shorter_side, std::size_t max_scales);
+
+/// 1 for a point, else bias^(-1 - log2(width / (4 beams))) (their equation 4).
+double scale_bias(double width_pixels, double bias, double beam_pixels);
+
+class Multiscale {
+ public:
+  using Masks = std::vector<Buffer<std::uint8_t, 2>>;
+  struct Scale {
+    double width_pixels = 0, bias = 1;
+    Buffer<float, 2> kernel;
+    ImageConvolver::Spectrum spectrum;  ///< empty for a point
+    double psf_peak = 1;                ///< of the mean PSF smoothed twice
+  };
+
+  /// `psf` and `weight` as in PlaneSet; the scales' widths in pixels.
+  Multiscale(const std::vector<double>& widths, const DeconvolutionSettings& settings, double beam_pixels,
+             const PlaneSet& set, PsfSubtraction& subtraction);
+
+  std::size_t n_scale() const { return scales_.size(); }
+  const Scale& scale(std::size_t index) const { return scales_[index]; }
+
+  /// The highest biased peak. `masks` [scale][y][x], where components may lie, or empty.
+  double start_height(const PlaneSet& set, const CleanTask& task, const Masks& masks) const;
+  /// Cleans set.residual in place; limits are in units of biased peaks.
+  LoopStop run(const PlaneSet& set, const CleanTask& task, const Masks& masks);
+
+ private:
+  struct Choice {
+    std::size_t scale = 0;
+    SetPeak peak;               ///< of the smoothed residual, not biased
+    Buffer<float, 2> smoothed;  ///< the search image at that scale
+  };
+  /// [scale] search weights: those of the set within the mask.
+  struct Weights {
+    std::vector<Buffer<float, 2>> masked;
+    std::vector<View<const float, 2>> of_scale;
+  };
+  Weights weights_of(const PlaneSet& set, const Masks& masks) const;
+  Choice choose(const PlaneSet& set, const CleanTask& task, const Weights& weights) const;
+  double biased(const Choice& choice) const;
+  LoopStop clean_scale(const PlaneSet& set, const CleanTask& task, const Choice& choice,
+                       View<const float, 2> weight, LoopLimits limits, std::size_t& n_found);
+  /// The PSFs smoothed twice, for the sub-minor loop; empty where a plane's PSF is that of the plane before.
+  const std::vector<Buffer<float, 2>>& smoothed_psfs(std::size_t scale, const PlaneSet& set,
+                                                     const CleanTask& task);
+
+  std::vector<Scale> scales_;
+  double sub_minor_gain_;
+  std::vector<View<const float, 2>> psf_;
+  std::size_t psf_scale_ = 0;  ///< that smoothed_psf_ is of
+  std::vector<Buffer<float, 2>> smoothed_psf_;
+};
+
+}  // namespace apsyn
