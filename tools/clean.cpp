@@ -3,6 +3,7 @@
 #include "libcore/cli/tool.h"
 #include "tools/clean/deconvolution_options.h"
 #include "tools/clean/image_mode.h"
+#include "tools/clean/visibilities.h"
 
 using namespace apsyn;
 
@@ -11,15 +12,23 @@ namespace {
 struct Options {
   std::vector<std::string> inputs;
   clean::DeconvolutionOptions deconvolution;
+  clean::VisibilityOptions visibilities;
 };
 
 void declare(Tool& tool, Options& options) {
-  tool.add_inputs(options.inputs, "NAME-dirty.fits NAME-psf.fits, or NAME alone", 2);
+  tool.add_inputs(options.inputs, "NAME-dirty.fits NAME-psf.fits, or NAME alone, or Measurement Sets", 0);
   clean::declare_deconvolution(tool, options.deconvolution);
+  clean::declare_visibilities(tool, options.visibilities, options.inputs);
 }
 
 void run(Tool& tool, Options& options) {
   clean::check_deconvolution(tool, options.deconvolution);
+  if (clean::are_visibilities(options.inputs, options.visibilities)) {
+    options.visibilities.imager.inputs = options.inputs;
+    clean::clean_visibilities(tool, options.visibilities, options.deconvolution);
+    return;
+  }
+  clean::refuse_visibility_options(options.visibilities);
   clean::clean_images(tool, options.inputs, options.deconvolution);
 }
 

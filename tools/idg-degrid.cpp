@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-degrid: NAME-model.fits or a sky model, and a Measurement Set -> its model visibilities.
-#include "tools/idg-degrid/prediction.h"
+#include "tools/idg-degrid/options.h"
+#include "tools/imaging/predict_set.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_degrid;
 
 namespace {
-
-/// What is predicted: images of parts of the band, or components.
-struct Model {
-  std::vector<ModelGroup> groups;
-  SkyModel sky;
-  std::size_t n_parts() const { return std::max<std::size_t>(1, groups.size()); }
-};
 
 Model open_model(const Options& options) {
   Model model;
@@ -21,105 +15,6 @@ Model open_model(const Options& options) {
   else
     model.sky = read_sky_model(options.sky);
   return model;
-}
-
-/// Which part each channel takes, and complaints about those that none is made for.
-void report_choices(const Model& model, const PredictionTarget& target) {
-  if (model.groups.size() < 2) return;
-  std::vector<std::size_t> n_channels(model.groups.size(), 0);
-  std::size_t n_outside = 0;
-  for (double hz : target.channel_hz()) {
-    const ModelChoice choice = choose_model(model.groups, hz);
-    ++n_channels[choice.group];
-    n_outside += choice.inside ? 0 : 1;
-  }
-  for (std::size_t g = 0; g < model.groups.size(); ++g)
-    log_verbose("{}: {} of {}: {} channels", target.path(), model.groups[g].planes[0].path,
-                format_frequency(model.groups[g].freq_hz), n_channels[g]);
-  if (n_outside > 0)
-    log_warning("{}: {} channels lie in the range of no model and take the nearest one", target.path(),
-                n_outside);
-}
-
-/// One part of the model, ready to be predicted.
-struct Job {
-  Task task;
-  std::unique_ptr<Predictor> predictor;
-};
-
-Task make_task(const Tool& tool, const Options& options, const Model& model, std::size_t part,
-               PredictionTarget& target) {
-  Task task;
-  task.wanted = [&model, part](double hz) {
-    return model.groups.empty() || choose_model(model.groups, hz).group == part;
-  };
-  task.block_bytes = std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 8, 1'000'000, 512'000'000);
-  const std::size_t n_planes = model.groups.empty() ? 4 : predicted_planes(options, model.groups[part]);
-  task.max_block =
-      task.block_bytes / (sizeof(std::complex<float>) * (n_planes + 3 * target.products().size()));
-  survey(target, model.groups.empty() ? target.phase_centre() : model.groups[part].centre, task);
-  return task;
-}
-
-/// Of those parts that have channels; whatever is wrong shows here, before anything is written.
-std::vector<Job> make_jobs(const Tool& tool, const Options& options, const Device& device, const Model& model,
-                           PredictionTarget& target) {
-  std::vector<Job> jobs;
-  for (std::size_t part = 0; part < model.n_parts(); ++part) {
-    Job job{make_task(tool, options, model, part, target), nullptr};
-    if (job.task.n_visibilities == 0) continue;
-    if (model.groups.empty())
-      job.predictor =
-          std::make_unique<ComponentsPredictor>(model.sky, target.phase_centre(), tool.common().threads);
-    else
-      job.predictor =
-          std::make_unique<ImagePredictor>(tool, options, device, model.groups[part], target, job.task);
-    job.predictor->mix(target);
-    jobs.push_back(std::move(job));
-  }
-  return jobs;
-}
-
-void print_plan(Tool& tool, const Options& options, const PredictionTarget& target,
-                const std::vector<Job>& jobs) {
-  const auto state =
-      inspect_visibility_column(target.path(), selection_of(options, options.written_column()));
-  tool.print(fmt::format("{}: {} rows, {} channels; column {} {}", target.path(), target.n_rows(),
-                         target.channel_hz().size(), options.written_column(),
-                         state.exists
-                             ? "is there"
-                             : "is to be added: " + format_bytes(static_cast<double>(state.bytes_to_add))));
-  for (const Job& job : jobs) {
-    for (const std::string& line : job.predictor->describe()) tool.print(line);
-    tool.print(fmt::format("{:.0f} visibilities, memory {}", job.task.n_visibilities,
-                           format_bytes(static_cast<double>(job.predictor->bytes()))));
-  }
-}
-
-/// Returns the number of visibilities, planes counted.
-double predict_set(Tool& tool, const Options& options, const Device& device, const Model& model,
-                   const std::string& path) {
-  tool.stage("open");
-  PredictionTarget target(path, selection_of(options, ""));
-  inspect_visibility_column(path, selection_of(options, options.written_column()));
-  report_choices(model, target);
-  tool.stage("survey");
-  std::vector<Job> jobs = make_jobs(tool, options, device, model, target);
-  if (tool.common().dry_run) {
-    print_plan(tool, options, target, jobs);
-    return 0;
-  }
-  tool.stage("write");
-  Output output(options, target, tool.common().threads);
-  double n_predicted = 0;
-  for (Job& job : jobs) {
-    for (const std::string& line : job.predictor->describe()) log_verbose("{}", line);
-    n_predicted += predict(tool, target, output, *job.predictor, job.task);
-    job.predictor.reset();  // its grids, before the next one's
-  }
-  tool.stage("write");
-  output.commit(tool.provenance());
-  return n_predicted;
 }
 
 void run(Tool& tool, Options& options) {

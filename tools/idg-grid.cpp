@@ -23,7 +23,10 @@ void run(Tool& tool, const Options& options) {
                 planes_of(options, source->info()),
                 device,
                 wanted_grid_memory(options.imaging, device),
-                std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000)};
+                std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000),
+                0,
+                0,
+                {}};
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size());
   const auto shared_weights = weights_of_all(imager, groups);
 

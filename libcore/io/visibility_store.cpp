@@ -9,6 +9,9 @@
 namespace apsyn {
 namespace {
 
+/// Read at once: little, so that reading ahead overlaps with taking over.
+constexpr std::uint64_t kReadBytes = 32 << 20;
+
 std::uint64_t bytes_of(const ImagingBlock& block) {
   const std::uint64_t row_bytes = 3 * 8 + 8 + 8 + 2 * 4;
   return block.data.size() * 8 + block.weight.size() * 4 + block.uvw_m.extent(0) * row_bytes;
@@ -23,30 +26,23 @@ std::vector<std::size_t> rows_with_weight(const ImagingBlock& block) {
   return rows;
 }
 
-/// Channels [first, first + n) of the rows.
-ImagingBlock cut(const ImagingBlock& from, const std::vector<std::size_t>& rows,
-                 const std::vector<std::size_t>& channels) {
-  const std::size_t n_plane = from.data.extent(2), n_chan = channels.size();
-  ImagingBlock to;
-  to.uvw_m.resize({rows.size(), 3});
-  to.path_m.resize({from.path_m.size() == 0 ? 0 : rows.size()});
-  to.channel_hz.resize({n_chan});
-  to.data.resize_for_overwrite({rows.size(), n_chan, n_plane});
-  to.weight.resize_for_overwrite({rows.size(), n_chan, n_plane});
-  to.station.resize({rows.size(), 2});
-  for (std::size_t c = 0; c < n_chan; ++c) to.channel_hz(c) = from.channel_hz(channels[c]);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::size_t row = rows[i];
-    std::copy_n(&from.uvw_m(row, 0), 3, &to.uvw_m(i, 0));
-    if (from.path_m.size() != 0) to.path_m(i) = from.path_m(row);
-    std::copy_n(&from.station(row, 0), 2, &to.station(i, 0));
-    to.time_mjd_s.push_back(from.time_mjd_s[row]);
-    for (std::size_t c = 0; c < n_chan; ++c) {
-      std::copy_n(&from.data(row, channels[c], 0), n_plane, &to.data(i, c, 0));
-      std::copy_n(&from.weight(row, channels[c], 0), n_plane, &to.weight(i, c, 0));
-    }
-  }
-  return to;
+bool same_channels(const ImagingBlock& open, const ImagingBlock& from,
+                   const std::vector<std::size_t>& channels) {
+  if (open.channel_hz.size() != channels.size()) return false;
+  for (std::size_t c = 0; c < channels.size(); ++c)
+    if (open.channel_hz(c) != from.channel_hz(channels[c])) return false;
+  return true;
+}
+
+/// Memory for so many rows; what is not written to costs nothing.
+void reserve(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, std::size_t n_plane) {
+  block.uvw_m.resize_for_overwrite({n_row, 3});
+  block.path_m.resize_for_overwrite({n_row});
+  block.channel_hz.resize({n_chan});
+  block.data.resize_for_overwrite({n_row, n_chan, n_plane});
+  block.weight.resize_for_overwrite({n_row, n_chan, n_plane});
+  block.station.resize_for_overwrite({n_row, 2});
+  block.time_mjd_s.clear();
 }
 
 bool same(const ChannelGroup& a, const ChannelGroup& b) {
@@ -60,23 +56,62 @@ VisibilityStore::VisibilityStore(ImagingSource& source, const std::vector<Channe
     : info_(source.info()), limits_(limits) {
   ChannelGroup all = groups.front();
   for (const ChannelGroup& group : groups) {
-    kept_.push_back({.group = group, .pieces = {}, .n_values = 0});
+    kept_.emplace_back().group = group;
     all.low_hz = std::min(all.low_hz, group.low_hz);
     all.high_hz = std::max(all.high_hz, group.high_hz);
   }
   source.rewind(all);
   ImagingBlock block;
-  while (source.read(block, limits_.block_bytes)) {
+  while (source.read(block, std::min(limits_.block_bytes, kReadBytes))) {
     const std::vector<std::size_t> rows = rows_with_weight(block);
     if (rows.empty()) continue;
-    for (Kept& kept : kept_) {
-      std::vector<std::size_t> channels;
-      for (std::size_t c = 0; c < block.channel_hz.size(); ++c)
-        if (block.channel_hz(c) >= kept.group.low_hz && block.channel_hz(c) <= kept.group.high_hz)
-          channels.push_back(c);
-      if (!channels.empty()) keep(kept, cut(block, rows, channels));
+    for (Kept& kept : kept_) add(kept, block, rows);
+  }
+  for (Kept& kept : kept_) close(kept);
+}
+
+void VisibilityStore::add(Kept& kept, const ImagingBlock& from, const std::vector<std::size_t>& rows) {
+  std::vector<std::size_t> channels;
+  for (std::size_t c = 0; c < from.channel_hz.size(); ++c)
+    if (from.channel_hz(c) >= kept.group.low_hz && from.channel_hz(c) <= kept.group.high_hz)
+      channels.push_back(c);
+  if (channels.empty()) return;
+  const std::size_t n_plane = from.data.extent(2), n_chan = channels.size();
+  const std::uint64_t row_bytes = n_chan * n_plane * (sizeof(std::complex<float>) + sizeof(float));
+  for (const std::size_t row : rows) {
+    if (kept.n_open_rows == 0 || kept.n_open_rows == kept.open.uvw_m.extent(0) ||
+        !same_channels(kept.open, from, channels)) {
+      close(kept);
+      reserve(kept.open, std::max<std::uint64_t>(1, limits_.block_bytes / row_bytes), n_chan, n_plane);
+      for (std::size_t c = 0; c < n_chan; ++c) kept.open.channel_hz(c) = from.channel_hz(channels[c]);
+    }
+    ImagingBlock& to = kept.open;
+    const std::size_t i = kept.n_open_rows++;
+    std::copy_n(&from.uvw_m(row, 0), 3, &to.uvw_m(i, 0));
+    to.path_m(i) = from.path_m.size() == 0 ? 0 : from.path_m(row);
+    std::copy_n(&from.station(row, 0), 2, &to.station(i, 0));
+    to.time_mjd_s.push_back(from.time_mjd_s[row]);
+    for (std::size_t c = 0; c < n_chan; ++c) {
+      std::copy_n(&from.data(row, channels[c], 0), n_plane, &to.data(i, c, 0));
+      std::copy_n(&from.weight(row, channels[c], 0), n_plane, &to.weight(i, c, 0));
     }
   }
+}
+
+/// The open piece is whole.
+void VisibilityStore::close(Kept& kept) {
+  const std::size_t n_row = std::exchange(kept.n_open_rows, 0);
+  if (n_row == 0) return;
+  ImagingBlock block = std::exchange(kept.open, {});
+  const bool moved =
+      std::any_of(block.path_m.begin(), block.path_m.begin() + n_row, [](double m) { return m != 0; });
+  const auto shape = block.data.shape();
+  block.uvw_m.resize_for_overwrite({n_row, 3});
+  block.path_m.resize_for_overwrite({moved ? n_row : 0});
+  block.data.resize_for_overwrite({n_row, shape[1], shape[2]});
+  block.weight.resize_for_overwrite({n_row, shape[1], shape[2]});
+  block.station.resize_for_overwrite({n_row, 2});
+  keep(kept, std::move(block));
 }
 
 /// Of a block whose arrays have their sizes.
@@ -94,7 +129,6 @@ void VisibilityStore::for_each_array(Block& block, Use&& use) {
 
 void VisibilityStore::keep(Kept& kept, ImagingBlock&& block) {
   const std::uint64_t n_bytes = bytes_of(block);
-  kept.n_values += block.data.size();
   Piece& piece = kept.pieces.emplace_back();
   piece.shape = block.data.shape();
   piece.with_path = block.path_m.size() != 0;
@@ -117,10 +151,6 @@ std::size_t VisibilityStore::find(const ChannelGroup& group) const {
       std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return same(kept.group, group); });
   if (found == kept_.end()) throw std::invalid_argument("VisibilityStore: not one of its channel groups");
   return static_cast<std::size_t>(found - kept_.begin());
-}
-
-std::uint64_t VisibilityStore::n_values(const ChannelGroup& group) const {
-  return kept_[find(group)].n_values;
 }
 
 void VisibilityStore::rewind(const ChannelGroup& group) {

@@ -18,7 +18,7 @@ class VisibilityStore final : public ImagingSource {
  public:
   struct Limits {
     std::uint64_t memory_bytes = 0;  ///< kept in memory at most
-    std::uint64_t block_bytes = 0;   ///< of a block as the source gives it
+    std::uint64_t block_bytes = 0;   ///< data and weights of a block that is given out, about
     std::string folder;              ///< of the file
   };
   /// Reads everything of `groups`, which do not overlap, in one pass over the source. Rows without any weight
@@ -33,8 +33,6 @@ class VisibilityStore final : public ImagingSource {
   std::uint64_t bytes() const override { return memory_bytes_; }
   /// Bytes in the file.
   std::uint64_t file_bytes() const { return file_bytes_; }
-  /// Of data and weights of a group, wherever they are.
-  std::uint64_t n_values(const ChannelGroup& group) const;
 
  private:
   struct Piece {
@@ -47,9 +45,12 @@ class VisibilityStore final : public ImagingSource {
   struct Kept {
     ChannelGroup group;
     std::vector<Piece> pieces;
-    std::uint64_t n_values = 0;
+    ImagingBlock open;  ///< the piece that rows are added to, its arrays of more rows than are there
+    std::size_t n_open_rows = 0;
   };
   std::size_t find(const ChannelGroup& group) const;
+  void add(Kept& kept, const ImagingBlock& from, const std::vector<std::size_t>& rows);
+  void close(Kept& kept);
   void keep(Kept& kept, ImagingBlock&& block);
   template <class Block, class Use>
   static void for_each_array(Block& block, Use&& use);

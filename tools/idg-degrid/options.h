@@ -7,24 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "libcore/cli/imaging_options.h"
-#include "libcore/io/measurement_set.h"
+#include "tools/imaging/prediction_options.h"
 
 namespace apsyn::idg_degrid {
 
-/// What becomes of the predicted visibilities.
-enum class Combine { replace, subtract, add };
+using namespace imaging;
 
-struct Options {
+struct Options : PredictionOptions {
   std::vector<std::string> inputs, models;
-  std::string sky, column = "MODEL_DATA", input_column = "DATA", output_column = "CORRECTED_DATA";
-  bool subtract = false, add = false;
-  ImagingOptions imaging;
+  std::string sky;
   std::vector<CLI::Option*> for_images, for_combining;
   CLI::Option* column_given = nullptr;
-
-  Combine combine() const { return subtract ? Combine::subtract : add ? Combine::add : Combine::replace; }
-  const std::string& written_column() const { return combine() == Combine::replace ? column : output_column; }
 };
 
 inline void declare(Tool& tool, Options& options) {
@@ -55,19 +48,6 @@ inline void declare(Tool& tool, Options& options) {
   for (const char* name : {"--aterms", "--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper",
                            "--precision", "--grid-memory"})
     options.for_images.push_back(app.get_option(name));
-}
-
-inline MsSelection selection_of(const Options& options, const std::string& column) {
-  const ImagingOptions& imaging = options.imaging;
-  MsSelection selection;
-  selection.column = column;
-  selection.fields = imaging.fields;
-  selection.spws = imaging.spws;
-  selection.first_interval = imaging.first_interval;
-  selection.n_intervals = imaging.n_intervals;
-  selection.first_channel = imaging.first_channel;
-  selection.n_channels = imaging.n_channels;
-  return selection;
 }
 
 inline bool is_fits(const std::string& path) {

@@ -16,7 +16,7 @@ namespace apsyn::imaging {
 /// One channel group, planned: what stays the same however often it is gridded.
 struct PreparedGroup {
   ChannelGroup group;
-  Survey found;
+  Survey found{0};
   std::unique_ptr<ImageWeights> own_weights;
   const ImageWeights* weights = nullptr;  ///< own_weights, or those of the whole band
   std::vector<FieldGridder> fields;       ///< empty: no usable data
@@ -31,7 +31,9 @@ struct PreparedGroup {
 inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
                                    const std::vector<Field>& fields, const ImageWeights* whole_band) {
   const ImagingOptions& wanted = imager.options.imaging;
-  PreparedGroup own{.group = group, .found = Survey(fields.size()), .weights = whole_band};
+  PreparedGroup own;
+  own.group = group;
+  own.weights = whole_band;
   imager.tool.stage("weights");
   if (whole_band == nullptr) {
     own.own_weights =
@@ -115,15 +117,15 @@ inline void add_weights(const Imager& imager, const ImagingBlock& block, std::ve
 /// weights are still to be applied to.
 inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
                                             const std::vector<Field>& fields, ImagingSource& source) {
-  make_gridders(imager, own);
   imager.tool.stage("grid");
+  make_gridders(imager, own);
   std::vector<GroupImages> images(fields.size());
   for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
   const std::size_t layers = own.passes.layers;
   const bool several = own.n_passes() > 1;
   Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(own.n_passes()),
                     "vis");
-  ImagingBlock block;
+  ImagingBlock& block = imager.block;
   BlockMover move;
   double done = 0;
   for (std::size_t first = 0; first < own.n_layers; first += layers) {
@@ -134,6 +136,7 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
     source.rewind(own.group);
     std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
     while (source.read(block, imager.block_bytes)) {
+      imager.tool.stage("grid");
       own.weights->apply(block, imager.threads());
       if (first == 0)
         for (GroupImages& of_field : images) add_weights(imager, block, of_field.weight_sum);

@@ -67,7 +67,7 @@ class Survey {
 
 template <class Use>
 void for_each_block(Imager& imager, const ChannelGroup& group, Use use) {
-  ImagingBlock block;
+  ImagingBlock& block = imager.block;
   imager.source.rewind(group);
   while (imager.source.read(block, imager.block_bytes)) use(block);
 }

@@ -9,14 +9,14 @@
 #include "libcore/core/parallel.h"
 #include "libcore/core/stokes.h"
 #include "libcore/io/prediction_store.h"
-#include "tools/idg-degrid/predictors.h"
+#include "tools/imaging/predictors.h"
 
-namespace apsyn::idg_degrid {
+namespace apsyn::imaging {
 
 /// The column that predictions go to, and the one that they are combined with.
 class Output {
  public:
-  Output(const Options& options, const PredictionTarget& target, unsigned n_threads)
+  Output(const PredictionOptions& options, const PredictionTarget& target, unsigned n_threads)
       : combine_(options.combine()), n_threads_(n_threads) {
     if (combine_ != Combine::replace)
       input_.emplace(target.path(), selection_of(options, options.input_column));
@@ -102,4 +102,4 @@ inline double predict(Tool& tool, PredictionTarget& target, Output& output, Pred
   return n_values;
 }
 
-}  // namespace apsyn::idg_degrid
+}  // namespace apsyn::imaging

@@ -15,9 +15,10 @@
 #include "libcore/io/aterm_screens.h"
 #include "libcore/io/model_images.h"
 #include "libcore/io/prediction_target.h"
-#include "tools/idg-degrid/options.h"
+#include "tools/imaging/degrid_passes.h"
+#include "tools/imaging/prediction_options.h"
 
-namespace apsyn::idg_degrid {
+namespace apsyn::imaging {
 
 /// What a prediction is made for: channels by their frequency, and what the rows have of them.
 struct Task {
@@ -28,7 +29,7 @@ struct Task {
 };
 
 /// With A-terms the model's planes become all four correlations.
-inline std::size_t predicted_planes(const Options& options, const ModelGroup& group) {
+inline std::size_t predicted_planes(const PredictionOptions& options, const ModelGroup& group) {
   return options.imaging.aterms.empty() ? group.planes.size() : 4;
 }
 
@@ -78,8 +79,8 @@ class ComponentsPredictor final : public Predictor {
 
 class ImagePredictor final : public Predictor {
  public:
-  ImagePredictor(const Tool& tool, const Options& options, const Device& device, const ModelGroup& group,
-                 const PredictionTarget& target, const Task& task)
+  ImagePredictor(const Tool& tool, const PredictionOptions& options, const Device& device,
+                 const ModelGroup& group, const PredictionTarget& target, const Task& task)
       : group_(group),
         device_(device),
         plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
@@ -101,19 +102,19 @@ class ImagePredictor final : public Predictor {
     lines.push_back(
         fmt::format("{} layers in {} pass{}", plan_.n_layers, n_passes(), n_passes() == 1 ? "" : "es"));
     if (device_.kind == Device::Kind::cuda)
-      lines.push_back(apsyn::describe(place_, device_, layers_, memory_));
+      lines.push_back(apsyn::describe(passes_.place, device_, passes_.layers, passes_.memory));
     return lines;
   }
-  std::size_t n_passes() const override { return (plan_.n_layers + layers_ - 1) / layers_; }
-  std::uint64_t bytes() const override { return memory_.bytes(layers_); }
+  std::size_t n_passes() const override { return passes_.n_passes(plan_); }
+  std::uint64_t bytes() const override { return passes_.memory.bytes(passes_.layers); }
 
   void begin_pass(std::size_t pass) override {
     if (!degridder_) {
-      degridder_ = make_degridder(device_, plan_, setup_);
+      degridder_ = make_degridder(device_, plan_, passes_.setup);
       degridder_->set_model(read_model(group_));
     }
-    const std::size_t first = pass * layers_;
-    degridder_->begin_pass(first, std::min(layers_, plan_.n_layers - first));
+    const std::size_t first = pass * passes_.layers;
+    degridder_->begin_pass(first, std::min(passes_.layers, plan_.n_layers - first));
   }
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override {
     const ImagingBlock& at = block.at;
@@ -153,44 +154,19 @@ class ImagePredictor final : public Predictor {
     std::vector<double> channel_hz = target.channel_hz();
     std::erase_if(channel_hz, [&](double hz) { return !task.wanted(hz); });
     aterm_bytes_ = screens_->most_bytes(channel_hz);
-    const auto correlations = products_of_planes(
-        group_.names(), {Product::XX, Product::XY, Product::YX, Product::YY}, group_.planes[0].path);
-    setup_.n_data_planes = 4;
-    setup_.aterms = AtermMode::adjoint;
-    for (std::size_t plane = 0; plane < n_planes(); ++plane) {
-      auto& mix = setup_.mix.emplace_back();
-      for (std::size_t i = 0; i < 4; ++i) mix[i] = correlations(i, plane);
-    }
+    predict_through_aterms(setup_, group_.names(), group_.planes[0].path);
   }
 
   std::size_t n_planes() const { return group_.planes.size(); }
   void plan_passes(const Tool& tool, const ImagingOptions& imaging, const Task& task) {
     const std::uint64_t images = sizeof(double) * n_planes() * group_.n_x * group_.n_y;
-    memory_ = degridder_memory(plan_, setup_);
-    layers_ = plan_.n_layers;
-    const auto wanted = wanted_grid_memory(imaging, device_);
-    if (device_.kind == Device::Kind::cuda) {
-      place_ = place_grids(device_room(device_), plan_, {n_planes(), 1, wanted});
-      if (!place_.reason.empty())
-        log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", place_.reason);
-      setup_.grid_memory = place_.where;
-      memory_ = host_memory(memory_, place_.where, images);
-      layers_ = place_.most_layers;
-    }
-    memory_.fixed_bytes += aterm_bytes_ + 2 * images;
-    const std::uint64_t most = tool.common().max_memory_bytes;
     // Beside a block stand the lists of what lies in which subgrid.
-    const std::uint64_t blocks = 2 * task.block_bytes;
-    layers_ = layers_within(memory_, most - std::min(most, blocks), layers_);
-    if (layers_ == 0)
-      throw UsageError("--max-memory {}: this model needs at least {}: allow more",
-                       format_bytes(static_cast<double>(most)),
-                       format_bytes(static_cast<double>(memory_.bytes(1) + blocks)));
-    if (memory_.layer_bytes == 0 || setup_.grid_memory == GridMemory::oversubscribed) return;
-    // Another pass over few visibilities costs less than the memory of many layers.
-    const auto worthwhile =
-        std::max<std::uint64_t>(512'000'000, static_cast<std::uint64_t>(200 * task.n_visibilities));
-    layers_ = std::clamp<std::size_t>(worthwhile / memory_.layer_bytes, 1, layers_);
+    passes_ = plan_degrid_passes(device_, plan_, setup_,
+                                 {.grid_memory = wanted_grid_memory(imaging, device_),
+                                  .beside_bytes = aterm_bytes_ + 2 * images,
+                                  .other_bytes = 2 * task.block_bytes,
+                                  .most_bytes = tool.common().max_memory_bytes,
+                                  .n_visibilities = task.n_visibilities});
   }
 
   const ModelGroup& group_;
@@ -198,12 +174,10 @@ class ImagePredictor final : public Predictor {
   IdgPlan plan_;
   IdgSetup setup_;
   std::uint64_t aterm_bytes_ = 0;
-  GridPlace place_;   ///< on a GPU
-  IdgMemory memory_;  ///< on the host, of the degridder, its A-terms and the model as it is read
-  std::size_t layers_ = 1;
+  DegridPasses passes_;
   std::unique_ptr<Degridder> degridder_;
   std::unique_ptr<AtermScreens> screens_;
   Buffer<double, 1> wavenumber_;
 };
 
-}  // namespace apsyn::idg_degrid
+}  // namespace apsyn::imaging

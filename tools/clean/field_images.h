@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The images of one field that major cycles work on, and how the sums of a gridder become them.
+//
+// With A-terms an image is the apparent sky: the true one times the average beam, with the same noise
+// everywhere. Models are cleaned in it, too; what is predicted through the A-terms is the model over the
+// beam.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "tools/imaging/images.h"
+
+namespace apsyn::clean {
+
+using namespace imaging;
+
+struct FieldImages {
+  Buffer<float, 4> psf;                     ///< [group][1][y][x], peak 1 at (ny/2, nx/2)
+  Buffer<float, 4> dirty, residual, model;  ///< [group][plane][y][x], NaN where there is no sky
+  Buffer<double, 3> beam;                   ///< [group][y][x] with A-terms, else empty
+  Buffer<double, 2> weight;                 ///< [group][plane] sum of the visibilities'
+
+  FieldImages(const Imager& imager, std::size_t n_groups) {
+    const std::size_t n_y = imager.options.imaging.n_y, n_x = imager.options.imaging.n_x;
+    psf.resize({n_groups, 1, n_y, n_x});
+    for (auto* image : {&dirty, &residual, &model}) image->resize({n_groups, imager.planes.size(), n_y, n_x});
+    if (imager.aterms()) beam.resize({n_groups, n_y, n_x});
+    weight.resize({n_groups, imager.planes.size()});
+  }
+  static std::uint64_t bytes(const Imager& imager, std::size_t n_groups) {
+    const std::size_t per_pixel =
+        sizeof(float) * (1 + 3 * imager.planes.size()) + (imager.aterms() ? sizeof(double) : 0);
+    return std::uint64_t{n_groups} * imager.options.imaging.n_y * imager.options.imaging.n_x * per_pixel;
+  }
+
+  std::size_t n_groups() const { return psf.extent(0); }
+  std::size_t n_planes() const { return model.extent(1); }
+  std::size_t n_y() const { return psf.extent(2); }
+  std::size_t n_x() const { return psf.extent(3); }
+
+  /// Whether the beam is so strong at a pixel that a model there can be told.
+  bool has_sky(std::size_t group, std::size_t i) const {
+    if (beam.size() == 0) return true;
+    const View<const double, 2> of_group = beam.view()[group];
+    return of_group.data()[i] > kLeastBeam * of_group(n_y() / 2, n_x() / 2);
+  }
+};
+
+/// Takes the residual planes of a group, and all else that `sums` has.
+inline void take_sums(const GroupImages& sums, const Imager& imager, std::size_t group, FieldImages& field) {
+  const std::size_t n = field.n_y() * field.n_x();
+  auto divide = [&](const double* from, double weight, float* to) {
+    for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<float>(from[i] / weight);
+  };
+  for (std::size_t p = 0; p < field.n_planes(); ++p) {
+    field.weight(group, p) = sums.weight_sum[p];
+    if (!(sums.weight_sum[p] > 0))
+      throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
+                         imager.planes[p].name);
+    divide(&sums.pixels(p, 0, 0), sums.weight_sum[p], &field.residual(group, p, 0, 0));
+  }
+  if (sums.pixels.extent(0) > field.n_planes()) {
+    const std::size_t p = field.n_planes();
+    divide(&sums.pixels(p, 0, 0), sums.pixels(p, field.n_y() / 2, field.n_x() / 2),
+           &field.psf(group, 0, 0, 0));
+    for (float& pixel : field.psf.view()[group])
+      if (!std::isfinite(pixel)) pixel = 0;  // beyond the horizon nothing is known
+    if (sums.beam.size() > 0)
+      for (std::size_t i = 0; i < n; ++i)
+        (&field.beam(group, 0, 0))[i] = sums.beam.data()[i] / sums.weight_sum[0];
+  }
+}
+
+/// The model of a group as a degridder takes it: of the true sky.
+inline Buffer<double, 3> true_model(const FieldImages& field, std::size_t group) {
+  Buffer<double, 3> model({field.n_planes(), field.n_y(), field.n_x()});
+  const std::size_t n = field.n_y() * field.n_x();
+  for (std::size_t p = 0; p < field.n_planes(); ++p)
+    for (std::size_t i = 0; i < n; ++i) {
+      const double flux = static_cast<double>((&field.model(group, p, 0, 0))[i]);
+      const double beam = field.beam.size() == 0 ? 1 : (&field.beam(group, 0, 0))[i];
+      model.data()[p * n + i] = flux == 0 ? 0 : flux / beam;
+    }
+  return model;
+}
+
+/// The other way, when the beam is known.
+inline void take_true_model(const Buffer<double, 3>& model, std::size_t group, FieldImages& field) {
+  const std::size_t n = field.n_y() * field.n_x();
+  for (std::size_t i = 0; i < model.size(); ++i) {
+    const double beam = field.beam.size() == 0 ? 1 : (&field.beam(group, 0, 0))[i % n];
+    field.model.view()[group].data()[i] =
+        model.data()[i] == 0 ? 0 : static_cast<float>(model.data()[i] * beam);
+  }
+}
+
+}  // namespace apsyn::clean

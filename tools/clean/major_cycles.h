@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Cotton-Schwab CLEAN (Schwab 1984, AJ 89, 1076): components are found in the residual images with the PSF
+// alone until the peak has fallen by --mgain; then the whole model is predicted, subtracted from the
+// visibilities, and what is left becomes the next residual images.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/clean/deconvolve.h"
+#include "tools/clean/field_images.h"
+#include "tools/imaging/residual_source.h"
+
+namespace apsyn::clean {
+
+/// Everything of one run: groups that have data, and each field's images of them.
+struct Sky {
+  std::vector<PreparedGroup> groups;
+  std::vector<std::size_t> group_numbers;  ///< of those, among all of --channels-out
+  std::vector<Field> fields;
+  std::vector<FieldImages> images;  ///< [field]
+};
+
+/// Where the beam is too weak in any group there are no components.
+inline Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Buffer<std::uint8_t, 2>& mask) {
+  Buffer<std::uint8_t, 2> allowed({field.n_y(), field.n_x()});
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    bool ok = mask.size() == 0 || mask.data()[i] != 0;
+    for (std::size_t g = 0; ok && g < field.n_groups(); ++g) ok = field.has_sky(g, i);
+    allowed.data()[i] = ok ? 1 : 0;
+  }
+  return allowed;
+}
+
+/// Residual images of one group: data less model.
+inline void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data,
+                           const std::string& folder) {
+  std::vector<Buffer<double, 3>> models;
+  for (const FieldImages& field : sky.images) models.push_back(true_model(field, g));
+  imager.tool.stage("predict");
+  ResidualSource residuals(imager, sky.groups[g], sky.fields, data, models, folder);
+  models.clear();
+  const auto sums = make_images(imager, sky.groups[g], sky.fields, residuals);
+  for (std::size_t f = 0; f < sky.fields.size(); ++f) take_sums(sums[f], imager, g, sky.images[f]);
+}
+
+inline double highest(View<const float, 4> image) {
+  float peak = 0;
+  for (const float pixel : image.span()) peak = std::fmax(peak, std::fabs(pixel));
+  return static_cast<double>(peak);
+}
+
+inline double model_flux(const FieldImages& field) {
+  double sum = 0, weights = 0;
+  for (std::size_t g = 0; g < field.n_groups(); ++g) {
+    const double weight = field.weight(g, 0);
+    for (const float flux : field.model.view()[g][0])
+      sum += std::isfinite(flux) ? weight * static_cast<double>(flux) : 0;
+    weights += weight;
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+/// How the loop ended.
+struct LoopReport {
+  std::size_t n_cycles = 0, n_components = 0;
+};
+
+/// `mask` [y][x] of the first field, or empty.
+class MajorCycles {
+ public:
+  MajorCycles(Imager& imager, Sky& sky, ImagingSource& data, const DeconvolutionSettings& settings,
+              const std::vector<double>& beam_pixels, const Buffer<std::uint8_t, 2>& mask,
+              const std::string& folder)
+      : imager_(imager), sky_(sky), data_(data), settings_(settings), folder_(folder) {
+    unfinished_.assign(sky.fields.size(), true);
+    settings_.progress = [this](std::size_t n, double peak_jy) { show(n, peak_jy); };
+    for (std::size_t f = 0; f < sky.fields.size(); ++f) {
+      const FieldImages& field = sky.images[f];
+      std::vector<DeconvolutionGroup>& groups = groups_.emplace_back();
+      for (std::size_t g = 0; g < sky.groups.size(); ++g)
+        groups.push_back({sky.groups[g].group.centre_hz(), field.weight(g, 0)});
+      deconvolvers_.emplace_back(settings_, field.psf, groups,
+                                 PlaneShape{field.n_planes(), field.n_y(), field.n_x()}, beam_pixels[f]);
+      deconvolvers_[f].set_mask(allowed_pixels(field, mask));
+    }
+  }
+
+  LoopReport run(std::size_t most_cycles) {
+    LoopReport report;
+    for (bool go_on = true; go_on && report.n_cycles < most_cycles;) {
+      ++report.n_cycles;
+      go_on = minor_cycles(report);
+      for (std::size_t g = 0; g < sky_.groups.size(); ++g)
+        if (changed_[g]) make_residuals(imager_, sky_, g, data_, folder_);
+      if (go_on && report.n_cycles == most_cycles)
+        log_info("stopped after {} major cycles (--nmiter)", most_cycles);
+    }
+    return report;
+  }
+
+  /// What was found in a field.
+  std::vector<ModelComponent> components(std::size_t f) const { return deconvolvers_[f].components(); }
+  const std::vector<DeconvolutionGroup>& groups(std::size_t f) const { return groups_[f]; }
+
+ private:
+  /// Whether there is more to do.
+  bool minor_cycles(LoopReport& loop) {
+    imager_.tool.stage("clean");
+    changed_.assign(sky_.groups.size(), false);
+    bool go_on = false, diverged = false;
+    // A field whose peak others' sidelobes may reach waits until those are cleaned as deep.
+    double peak = 0;
+    for (std::size_t f = 0; f < sky_.fields.size(); ++f)
+      if (unfinished_[f]) peak = std::max(peak, highest(sky_.images[f].residual));
+    for (std::size_t f = 0; f < sky_.fields.size(); ++f) {
+      FieldImages& field = sky_.images[f];
+      if (!unfinished_[f]) continue;
+      if (highest(field.residual) < (1 - settings_.cycle_gain) * peak) {
+        go_on = true;
+        continue;
+      }
+      const CycleReport report = deconvolvers_[f].minor_cycle(field.residual, field.model);
+      for (const SetReport& set : report.sets) {
+        if (set.n_components == 0) continue;
+        for (std::size_t g = set.first_group; g < set.first_group + set.n_groups; ++g) changed_[g] = true;
+        tell(loop.n_cycles, f, set);
+      }
+      loop.n_components += report.n_components;
+      unfinished_[f] = report.go_on;
+      go_on = go_on || report.go_on;
+      diverged = diverged || report.diverged;
+    }
+    if (diverged) log_warning("CLEAN diverged: use a mask, a lower --gain or --mgain, or fewer iterations");
+    return go_on && !diverged;
+  }
+
+  void tell(std::size_t cycle, std::size_t f, const SetReport& set) const {
+    std::string which = sky_.fields[f].suffix;
+    if (!which.empty()) which = " field " + which.substr(2);
+    if (sky_.groups.size() > 1 && set.n_groups < sky_.groups.size())
+      which += fmt::format(" group {}", sky_.group_numbers[set.first_group]);
+    if (imager_.planes.size() > 1 && set.n_pols < imager_.planes.size())
+      which += " " + imager_.planes[set.first_pol].name;
+    log_info(
+        "cycle {}{}: {} components, peak {:.4g} -> {:.4g} Jy, noise {:.4g} Jy, flux in model {:.6g} Jy; {}",
+        cycle, which, set.n_components, set.start_peak_jy, set.peak_jy, set.noise_jy,
+        model_flux(sky_.images[f]), describe_stop(set));
+  }
+
+  void show(std::size_t, double) {}
+
+  Imager& imager_;
+  Sky& sky_;
+  ImagingSource& data_;
+  DeconvolutionSettings settings_;
+  std::string folder_;
+  std::vector<Deconvolver> deconvolvers_;                ///< [field]
+  std::vector<std::vector<DeconvolutionGroup>> groups_;  ///< [field][group]
+  std::vector<bool> unfinished_;                         ///< [field]
+  std::vector<bool> changed_;                            ///< [group] whether this cycle found components
+};
+
+}  // namespace apsyn::clean

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The Measurement Set mode of clean: visibilities -> images, model and residual, all in one process.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libcore/io/buffered_source.h"
+#include "libcore/io/detect.h"
+#include "libcore/io/visibility_store.h"
+#include "tools/clean/columns.h"
+#include "tools/clean/deconvolution_options.h"
+#include "tools/clean/source_list.h"
+
+namespace apsyn::clean {
+
+/// Read by check_visibilities from the command line, for nothing but Measurement Sets and streams.
+struct VisibilityOptions {
+  imaging::Options imager;
+  std::size_t most_cycles = 20;  ///< --nmiter
+  ColumnOptions columns;
+  std::vector<CLI::Option*> own;  ///< of this mode alone
+};
+
+inline void declare_visibilities(Tool& tool, VisibilityOptions& options, std::vector<std::string>& inputs) {
+  CLI::App& app = tool.app();
+  const auto others = app.get_options();
+  add_imaging_options(tool, options.imager.imaging, inputs);
+  app.add_option("--nmiter", options.most_cycles, "major cycles at most (default 20)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000));
+  auto* update = app.add_flag("--update-model", options.columns.update_model,
+                              "predict the final model into a column of the sets");
+  app.add_option("--model-column", options.columns.model_column, "that column (default MODEL_DATA)")
+      ->type_name("NAME")
+      ->needs(update);
+  app.add_option("--residual-column", options.columns.residual_column,
+                 "write the data less the final model into this column of the sets")
+      ->type_name("NAME");
+  for (CLI::Option* option : app.get_options())
+    if (std::find(others.begin(), others.end(), option) == others.end()) options.own.push_back(option);
+}
+
+/// Whether the inputs are Measurement Sets or a visibility stream, rather than images.
+inline bool are_visibilities(const std::vector<std::string>& inputs, const VisibilityOptions& options) {
+  const std::string& input = inputs[0];
+  if (input == "-") {
+    // The other image may be a pipe: only --size tells.
+    if (inputs.size() > 1 || options.imager.imaging.n_x == 0) return false;
+  } else if (!std::filesystem::exists(input)) {
+    return input.ends_with(".ms") || input.ends_with(".MS");
+  } else if (std::filesystem::is_directory(input)) {
+    return std::filesystem::exists(std::filesystem::path(input) / "table.dat");
+  }
+  return detect_input(input) == InputKind::visibility;
+}
+
+inline void check_visibilities(const Tool& tool, const VisibilityOptions& options) {
+  const ImagingOptions& imaging = options.imager.imaging;
+  if (imaging.n_x == 0 || imaging.n_y == 0) throw UsageError("--size is missing: for example --size 1024");
+  if (!(imaging.cell_rad > 0))
+    throw UsageError("--scale is missing or not positive: for example --scale 10asec");
+  const std::string& output = tool.common().output;
+  if (output.empty() && !tool.common().dry_run)
+    throw UsageError("-o NAME is missing: it becomes NAME-image.fits and so on");
+  if (output == "-") throw UsageError("-o -: these are several images: give a name");
+}
+
+/// Images have no such options.
+inline void refuse_visibility_options(const VisibilityOptions& options) {
+  for (const CLI::Option* option : options.own)
+    if (option->count() > 0)
+      throw UsageError("{}: goes with Measurement Sets, not with images", option->get_name());
+}
+
+/// Of an imager that makes the images of every cycle, and of the one that makes the first, with the PSF.
+inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSource& source,
+                          const Device& device) {
+  return {tool,
+          options,
+          source,
+          planes_of(options, source.info()),
+          device,
+          wanted_grid_memory(options.imaging, device),
+          std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, 512'000'000),
+          0,
+          0,
+          {}};
+}
+
+inline std::string folder_of(const std::string& output) {
+  const std::string folder = std::filesystem::path(output).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+/// PSF and dirty image of one group, or the residual that an earlier run left.
+inline void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data,
+                              const Products& products, const std::string& part) {
+  std::vector<GroupImages> sums;
+  std::vector<Buffer<double, 3>> models;
+  if (products.go_on) {
+    for (const Field& field : sky.fields) models.push_back(read_true_model(products, field, part));
+    ResidualSource residuals(imager, sky.groups[g], sky.fields, data, models, folder_of(products.name));
+    sums = make_images(imager, sky.groups[g], sky.fields, residuals);
+  } else {
+    sums = make_images(imager, sky.groups[g], sky.fields, data);
+  }
+  for (std::size_t f = 0; f < sky.fields.size(); ++f) {
+    FieldImages& field = sky.images[f];
+    take_sums(sums[f], imager, g, field);
+    const View<const float, 3> residual = std::as_const(field.residual).view()[g];
+    std::copy(residual.begin(), residual.end(), field.dirty.view()[g].begin());
+    sky.groups[g].fields[f].beam.reset();  // it is known now
+    if (products.go_on) take_true_model(models[f], g, field);
+  }
+}
+
+inline Buffer<std::uint8_t, 2> read_mask(const std::string& path, const ImagingOptions& wanted) {
+  Buffer<std::uint8_t, 2> mask;
+  if (path.empty()) return mask;
+  const Image image = read_fits_image(path);
+  if (image.pixels.extent(2) != wanted.n_y || image.pixels.extent(3) != wanted.n_x)
+    throw DataError("{}: a mask of {} x {} pixels for images of {} x {}: give one of their size", path,
+                    image.pixels.extent(3), image.pixels.extent(2), wanted.n_x, wanted.n_y);
+  mask.resize({wanted.n_y, wanted.n_x});
+  for (std::size_t i = 0; i < mask.size(); ++i)
+    mask.data()[i] = std::isfinite(image.pixels.data()[i]) && image.pixels.data()[i] != 0;
+  return mask;
+}
+
+/// Geometric mean of the fitted widths of the first group's beam, in pixels; 0 when it has none to fit.
+inline double beam_width_pixels(const FieldImages& field) {
+  Buffer<double, 2> psf({field.n_y(), field.n_x()});
+  const View<const float, 2> first = field.psf.view()[0][0];
+  std::copy(first.begin(), first.end(), psf.begin());
+  try {
+    const RestoringBeam beam = fit_beam(psf, {1, 1});
+    return std::sqrt(beam.major_rad * beam.minor_rad);
+  } catch (const FailureError&) {
+    return 0;
+  }
+}
+
+/// Plans every group; those without data are left out.
+inline Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups,
+                       const ImageWeights* whole_band) {
+  Sky sky;
+  sky.fields = fields_of(imager.options, imager.source.info());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    PreparedGroup group = prepare_group(imager, groups[g], sky.fields, whole_band);
+    if (imager.tool.common().dry_run) print_plan(imager, group, sky.fields);
+    if (group.fields.empty()) {
+      if (groups.size() > 1)
+        log_warning("{}: no usable data: channel group {} at {} is left out", imager.options.inputs[0], g,
+                    format_frequency(groups[g].centre_hz()));
+      continue;
+    }
+    sky.groups.push_back(std::move(group));
+    sky.group_numbers.push_back(g);
+  }
+  return sky;
+}
+
+inline void write_source_lists(const Products& products, const Sky& sky, const MajorCycles& cycles,
+                               const DeconvolutionSettings& settings) {
+  if (!products.source_list) return;
+  for (std::size_t f = 0; f < sky.fields.size(); ++f) {
+    const FieldImages& field = sky.images[f];
+    const ImageInfo info = info_of(products.imager, sky.fields[f], sky.groups[0].group, {"I"});
+    write_source_list(products.source_list_path(sky.fields[f]), cycles.components(f), info,
+                      {field.n_planes(), field.n_y(), field.n_x()}, cycles.groups(f), settings,
+                      products.overwrite);
+  }
+}
+
+inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
+                               const DeconvolutionOptions& how) {
+  check_visibilities(tool, options);
+  const std::uint64_t memory = tool.common().max_memory_bytes;
+  const std::string& name = tool.common().output;
+  tool.stage("open");
+  BufferedSource input(open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging)), 0);
+  const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
+  const Device device = tool.device(CudaSupport::available);
+  const imaging::Options with_psf = options.imager;
+  imaging::Options without_psf = options.imager;
+  without_psf.no_psf = true;
+  Imager planner = make_imager(tool, with_psf, input, device);
+  const Products products{planner,         name,
+                          how.go_on,       tool.common().overwrite || how.go_on,
+                          how.restores(),  how.circular_beam,
+                          given_beam(how), how.source_list};
+  if (!tool.common().dry_run) check_products(products, fields_of(with_psf, input.info()), groups.size());
+  check_columns(options.columns, options.imager);
+  const Buffer<std::uint8_t, 2> mask = read_mask(how.mask, options.imager.imaging);
+
+  tool.stage("read");
+  VisibilityStore store(input, groups, {memory / 2, planner.block_bytes, folder_of(name)});
+  if (store.file_bytes() > 0)
+    log_info("{} of visibilities are kept in memory, {} in a temporary file in {}",
+             format_bytes(static_cast<double>(store.bytes())),
+             format_bytes(static_cast<double>(store.file_bytes())), folder_of(name));
+  Imager first = make_imager(tool, with_psf, store, device),
+         later = make_imager(tool, without_psf, store, device);
+  const std::size_t n_fields = fields_of(with_psf, store.info()).size();
+  const PlaneShape shape{first.planes.size(), with_psf.imaging.n_y, with_psf.imaging.n_x};
+  first.whole_band_bytes =
+      n_fields * (FieldImages::bytes(first, groups.size()) +
+                  Deconvolver::memory_bytes(how.settings, groups.size(), shape, shape.ny, shape.nx));
+  const auto whole_band = weights_of_all(first, groups);
+  Sky sky = prepare_sky(first, groups, whole_band.get());
+  if (tool.common().dry_run) return;
+  if (sky.groups.empty())
+    throw FailureError("{}: no usable data: everything is flagged or outside of the uv range",
+                       options.imager.inputs[0]);
+
+  for (std::size_t f = 0; f < sky.fields.size(); ++f) sky.images.emplace_back(first, sky.groups.size());
+  for (std::size_t g = 0; g < sky.groups.size(); ++g)
+    make_first_images(first, sky, g, store, products, part_name(sky.group_numbers[g], groups.size()));
+
+  std::vector<double> beam_pixels;
+  for (const FieldImages& field : sky.images) beam_pixels.push_back(beam_width_pixels(field));
+  MajorCycles cycles(later, sky, store, how.settings, beam_pixels, mask, folder_of(name));
+  later.block = std::move(first.block);
+  const LoopReport report = cycles.run(options.most_cycles);
+  log_info("{} components in {} major cycles", report.n_components, report.n_cycles);
+
+  write_source_lists(products, sky, cycles, how.settings);
+  write_products(products, sky, groups, split_channels(store.info(), 1)[0]);
+  write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
+  tool.report_rate(first.n_gridded + later.n_gridded, "vis");
+}
+
+}  // namespace apsyn::clean

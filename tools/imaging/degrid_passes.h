@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a model is predicted within the memory: where the layers' grids go, and how many at a time.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/idg/grid_memory.h"
+#include "libcore/core/error.h"
+#include "libcore/core/log.h"
+#include "libcore/core/stokes.h"
+
+namespace apsyn::imaging {
+
+/// Lets a degridder take `planes` and give all four correlations through A-terms. `source`: for messages.
+inline void predict_through_aterms(IdgSetup& setup, const std::vector<std::string>& planes,
+                                   const std::string& source) {
+  const auto correlations =
+      products_of_planes(planes, {Product::XX, Product::XY, Product::YX, Product::YY}, source);
+  setup.n_data_planes = 4;
+  setup.aterms = AtermMode::adjoint;
+  for (std::size_t plane = 0; plane < planes.size(); ++plane) {
+    auto& mix = setup.mix.emplace_back();
+    for (std::size_t i = 0; i < 4; ++i) mix[i] = correlations(i, plane);
+  }
+}
+
+struct DegridPasses {
+  IdgSetup setup;
+  GridPlace place;         ///< on a GPU
+  IdgMemory memory;        ///< on the host
+  std::size_t layers = 1;  ///< of a pass
+  std::size_t n_passes(const IdgPlan& plan) const { return (plan.n_layers + layers - 1) / layers; }
+};
+
+/// What a prediction may take, and what it is for.
+struct DegridDemand {
+  std::optional<GridMemory> grid_memory;  ///< absent: to be chosen
+  std::uint64_t beside_bytes = 0;         ///< of the degridder: the model as it is read, its A-terms
+  std::uint64_t other_bytes = 0;          ///< of everything else
+  std::uint64_t most_bytes = 0;
+  double n_visibilities = 0;
+};
+
+inline DegridPasses plan_degrid_passes(const Device& device, const IdgPlan& plan, const IdgSetup& setup,
+                                       const DegridDemand& demand) {
+  DegridPasses own{setup, {}, degridder_memory(plan, setup), plan.n_layers};
+  if (device.kind == Device::Kind::cuda) {
+    own.place = place_grids(device_room(device), plan, {setup.n_image_planes(), 1, demand.grid_memory});
+    if (!own.place.reason.empty())
+      log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", own.place.reason);
+    own.setup.grid_memory = own.place.where;
+    own.memory = host_memory(own.memory, own.place.where,
+                             sizeof(double) * setup.n_image_planes() * plan.image.n_x * plan.image.n_y);
+    own.layers = own.place.most_layers;
+  }
+  own.memory.fixed_bytes += demand.beside_bytes;
+  const std::uint64_t most = demand.most_bytes;
+  own.layers = layers_within(own.memory, most - std::min(most, demand.other_bytes), own.layers);
+  if (own.layers == 0)
+    throw UsageError("--max-memory {}: this model needs at least {}: allow more",
+                     format_bytes(static_cast<double>(most)),
+                     format_bytes(static_cast<double>(own.memory.bytes(1) + demand.other_bytes)));
+  if (own.memory.layer_bytes == 0 || own.setup.grid_memory == GridMemory::oversubscribed) return own;
+  // Another pass over few visibilities costs less than the memory of many layers.
+  const auto worthwhile =
+      std::max<std::uint64_t>(512'000'000, static_cast<std::uint64_t>(200 * demand.n_visibilities));
+  own.layers = std::clamp<std::size_t>(worthwhile / own.memory.layer_bytes, 1, own.layers);
+  return own;
+}
+
+}  // namespace apsyn::imaging

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a prediction into a Measurement Set is told.
+#pragma once
+
+#include <string>
+
+#include "libcore/cli/imaging_options.h"
+#include "libcore/io/measurement_set.h"
+
+namespace apsyn::imaging {
+
+/// What becomes of the predicted visibilities.
+enum class Combine { replace, subtract, add };
+
+struct PredictionOptions {
+  std::string column = "MODEL_DATA", input_column = "DATA", output_column = "CORRECTED_DATA";
+  bool subtract = false, add = false;
+  ImagingOptions imaging;
+
+  Combine combine() const { return subtract ? Combine::subtract : add ? Combine::add : Combine::replace; }
+  const std::string& written_column() const { return combine() == Combine::replace ? column : output_column; }
+};
+
+inline MsSelection selection_of(const PredictionOptions& options, const std::string& column) {
+  const ImagingOptions& imaging = options.imaging;
+  MsSelection selection;
+  selection.column = column;
+  selection.fields = imaging.fields;
+  selection.spws = imaging.spws;
+  selection.first_interval = imaging.first_interval;
+  selection.n_intervals = imaging.n_intervals;
+  selection.first_channel = imaging.first_channel;
+  selection.n_channels = imaging.n_channels;
+  return selection;
+}
+
+}  // namespace apsyn::imaging

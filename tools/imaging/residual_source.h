@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Visibilities less those of a model, block by block on their way into an image. They are the data less the
+// whole model every time, so that no rounding adds up from one major cycle to the next.
+#pragma once
+
+#include <algorithm>
+#include <complex>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libcore/io/prediction_store.h"
+#include "tools/imaging/degrid_passes.h"
+#include "tools/imaging/imager.h"
+
+namespace apsyn::imaging {
+
+class ResidualSource final : public ImagingSource {
+ public:
+  /// `models` [field]: [plane][y][x] as the group's images, through the A-terms where there are any. Predicts
+  /// while it is read when `own`'s gridders and the degridders have room for all their layers at once; else
+  /// it keeps the residual visibilities, in a file in `folder` when the memory is short of that too.
+  ResidualSource(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields, ImagingSource& data,
+                 const std::vector<Buffer<double, 3>>& models, const std::string& folder)
+      : imager_(imager), own_(own), fields_(fields), data_(data) {
+    const IdgSetup setup = setup_of(imager);
+    if (fits_beside_gridders(setup)) {
+      for (std::size_t f = 0; f < fields_.size(); ++f) {
+        degridders_.push_back(make_degridder(imager_.device, own_.fields[f].plan, setup));
+        set_model(*degridders_[f], models[f]);
+        degridders_[f]->begin_pass(0, own_.fields[f].plan.n_layers);
+      }
+    } else {
+      keep_residuals(setup, models, folder);
+    }
+  }
+
+  const ImagingInfo& info() const override { return data_.info(); }
+  void rewind(const ChannelGroup& group) override {
+    data_.rewind(group);
+    if (kept_) kept_->rewind();
+  }
+  bool read(ImagingBlock& block, std::uint64_t max_bytes) override {
+    imager_.tool.stage("predict");
+    if (!data_.read(block, max_bytes)) return false;
+    if (kept_)
+      kept_->copy(block.data);
+    else
+      for (std::size_t f = 0; f < fields_.size(); ++f) subtract(*degridders_[f], f, block, block.data);
+    return true;
+  }
+
+ private:
+  static IdgSetup setup_of(const Imager& imager) {
+    IdgSetup setup{.n_data_planes = imager.n_data_planes(), .n_threads = imager.threads()};
+    std::vector<std::string> names;
+    for (const PlaneRecipe& plane : imager.planes) names.push_back(plane.name);
+    if (imager.aterms()) predict_through_aterms(setup, names, imager.options.inputs[0]);
+    return setup;
+  }
+
+  bool fits_beside_gridders(const IdgSetup& setup) const {
+    if (imager_.device.kind != Device::Kind::cpu || own_.n_passes() > 1) return false;
+    std::uint64_t needed = own_.other_bytes + own_.passes.host.bytes(own_.n_layers);
+    for (const FieldGridder& field : own_.fields)
+      needed += degridder_memory(field.plan, setup).bytes(field.plan.n_layers);
+    return needed <= imager_.tool.common().max_memory_bytes;
+  }
+
+  /// The negative model, so that predicting subtracts.
+  static void set_model(Degridder& degridder, const Buffer<double, 3>& model) {
+    Buffer<double, 3> negative(model.shape());
+    std::transform(model.begin(), model.end(), negative.begin(), [](double flux) { return -flux; });
+    degridder.set_model(negative);
+  }
+
+  void subtract(Degridder& degridder, std::size_t f, const ImagingBlock& from,
+                Buffer<std::complex<float>, 3>& data) {
+    const std::size_t row_values = data.extent(1) * data.extent(2);
+    std::size_t first = 0;
+    own_.fields[f].for_each_part(from, move_(from, fields_[f]), [&](GridBlock part) {
+      const std::size_t n = part.uvw_m.extent(0);
+      part.data = {};
+      degridder.degrid(part, View<std::complex<float>, 3>(data.data() + first * row_values,
+                                                          {n, data.extent(1), data.extent(2)}));
+      first += n;
+    });
+  }
+
+  /// One field after the other, in as many passes as it needs.
+  void keep_residuals(const IdgSetup& setup, const std::vector<Buffer<double, 3>>& models,
+                      const std::string& folder) {
+    const auto& common = imager_.tool.common();
+    const std::uint64_t image_bytes = models[0].size() * sizeof(double);
+    const std::uint64_t aterm_bytes = imager_.aterms() ? common.max_memory_bytes / (8 * fields_.size()) : 0;
+    std::vector<DegridPasses> passes;
+    std::uint64_t needed = own_.passes.host.bytes(own_.passes.layers);
+    for (const FieldGridder& field : own_.fields) {
+      passes.push_back(plan_degrid_passes(imager_.device, field.plan, setup,
+                                          {.grid_memory = imager_.grid_memory,
+                                           .beside_bytes = 2 * image_bytes + aterm_bytes,
+                                           .other_bytes = own_.other_bytes,
+                                           .most_bytes = common.max_memory_bytes,
+                                           .n_visibilities = own_.found.n_visibilities}));
+      needed = std::max(needed, passes.back().memory.bytes(passes.back().layers));
+    }
+    needed += own_.other_bytes + static_cast<std::uint64_t>(own_.found.n_visibilities) *
+                                     sizeof(std::complex<float>) * setup.n_data_planes;
+    kept_.emplace(needed <= common.max_memory_bytes, folder);
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+      const IdgPlan& plan = own_.fields[f].plan;
+      auto degridder = make_degridder(imager_.device, plan, passes[f].setup);
+      set_model(*degridder, models[f]);
+      for (std::size_t first = 0; first < plan.n_layers; first += passes[f].layers) {
+        degridder->begin_pass(first, std::min(passes[f].layers, plan.n_layers - first));
+        add_pass(*degridder, f);
+      }
+    }
+  }
+
+  void add_pass(Degridder& degridder, std::size_t f) {
+    imager_.tool.stage("predict");
+    ImagingBlock block;
+    data_.rewind(own_.group);
+    kept_->rewind();
+    while (data_.read(block, imager_.block_bytes)) {
+      kept_->load(block.data);
+      subtract(degridder, f, block, block.data);
+      kept_->save(block.data);
+    }
+  }
+
+  Imager& imager_;
+  PreparedGroup& own_;
+  const std::vector<Field>& fields_;
+  ImagingSource& data_;
+  std::vector<std::unique_ptr<Degridder>> degridders_;  ///< [field]; none when residuals are kept
+  std::optional<PredictionStore> kept_;
+  BlockMover move_;
+};
+
+}  // namespace apsyn::imaging
