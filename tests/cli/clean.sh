@@ -115,7 +115,9 @@ for name in nothing folder; do
   expect_stderr "$name-dirty.fits"
 done
 expect_exit 2 clean obs.ms --niter 1
-stderr_matches 'idg-grid.*NAME-dirty.fits NAME-psf.fits'
+expect_stderr '--size'
+expect_exit 2 clean a --niter 1 --overwrite --size 64
+stderr_matches '--size: goes with Measurement Sets'
 expect_exit 4 clean a --niter 1 --overwrite --device cuda:77
 
 # Files that do not fit, are no images or end early.

@@ -57,7 +57,11 @@ inline bool are_visibilities(const std::vector<std::string>& inputs, const Visib
   } else if (std::filesystem::is_directory(input)) {
     return std::filesystem::exists(std::filesystem::path(input) / "table.dat");
   }
-  return detect_input(input) == InputKind::visibility;
+  try {
+    return detect_input(input) == InputKind::visibility;
+  } catch (const DataError&) {
+    return false;  // reading it as an image says what is wrong
+  }
 }
 
 inline void check_visibilities(const Tool& tool, const VisibilityOptions& options) {
