@@ -26,7 +26,8 @@ void run(Tool& tool, const Options& options) {
                 std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000),
                 0,
                 0,
-                {}};
+                {},
+                tool.ranks()};
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size());
   const auto shared_weights = weights_of_all(imager, groups);
 
@@ -45,13 +46,14 @@ void run(Tool& tool, const Options& options) {
                     format_frequency(groups[g].centre_hz()));
       continue;
     }
+    if (!tool.ranks().root()) continue;
     tool.stage("write");
     for (std::size_t f = 0; f < fields.size(); ++f) {
       write_images(imager, part_name(g, groups.size()), fields[f], images[f], groups[g]);
       imager.whole_band_bytes += add_to(whole_band[f], images[f]);
     }
   }
-  if (tool.common().dry_run) return;
+  if (tool.common().dry_run || !tool.ranks().root()) return;
   if (whole_band[0].weight_sum.empty())
     throw FailureError("{}: no usable data: everything is flagged or outside of the uv range",
                        options.inputs[0]);
@@ -67,5 +69,6 @@ int main(int argc, char** argv) {
   Tool tool("idg-grid", "make dirty images and point spread functions from visibilities");
   Options options;
   declare(tool, options);
+  tool.share_among_ranks();
   return tool.run(argc, argv, [&] { run(tool, options); });
 }

@@ -135,7 +135,7 @@ struct GridBlock {
   std::uint64_t id = 0;
 };
 
-/// Rows [first, first + n) of a block; its A-terms stay as they are.
+/// Rows [first, first + n) of a block.
 inline GridBlock rows_of(const GridBlock& block, std::size_t first, std::size_t n) {
   auto part = [&](const auto& view) {
     auto shape = view.shape();
@@ -145,7 +145,8 @@ inline GridBlock rows_of(const GridBlock& block, std::size_t first, std::size_t 
     return std::remove_cvref_t<decltype(view)>(view.data() + first * stride, shape);
   };
   return {part(block.uvw_m),  part(block.path_m),  block.wavenumber, part(block.data),
-          part(block.weight), part(block.station), block.aterms};
+          part(block.weight), part(block.station),
+          {part(block.aterms.row_slot), block.aterms.chan_slot, block.aterms.jones}};
 }
 
 /// Whether the gridder makes a last plane of its own from the weights of plane 0 with V = 1.

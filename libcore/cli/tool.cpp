@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -47,6 +48,12 @@ const char* level_name(LogLevel level) {
   return "error";
 }
 
+/// Launchers bind processes to cores, or leave all cores to each.
+unsigned threads_of_each(unsigned n_processes) {
+  const auto online = static_cast<unsigned>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
+  return std::min(available_threads(), std::max(1u, online / n_processes));
+}
+
 }  // namespace
 
 Tool::Tool(std::string name, std::string summary)
@@ -73,7 +80,8 @@ Tool::Tool(std::string name, std::string summary)
   app_->add_option("--threads", common_.threads, "CPU threads (default: all that this process may use)")
       ->type_name("N")
       ->check(CLI::Range(1u, 4096u));
-  common_.max_memory_bytes = available_memory_bytes() / 10 * 8;
+  ranks_ = launched_ranks();
+  common_.max_memory_bytes = available_memory_bytes() / 10 * 8 / static_cast<unsigned>(ranks_.local_size);
   app_->add_option_function<std::string>(
           "--max-memory", [this](const std::string& text) { common_.max_memory_bytes = parse_bytes(text); },
           "memory to use at most, for example 8GB (default: 80 % of what is there)")
@@ -130,14 +138,34 @@ CLI::Option* Tool::add_tec(const std::string& flags, double& tecu, const std::st
   return add_quantity(*app_, flags, tecu, help, parse_tec, "TEC");
 }
 
+void Tool::write_log(LogLevel level, const std::string& message) const {
+  if (level == LogLevel::verbose && !common_.verbose) return;
+  if (level == LogLevel::info && common_.quiet) return;
+  if (level != LogLevel::error && !ranks_.root()) return;  // the first process says it
+  write_message(fmt::format("{}: {}: {}\n", name_, level_name(level), message));
+}
+
+void Tool::join_ranks() {
+  if (!shares_work_) {
+    if (ranks_.size > 1)
+      log_warning("{} does not share work among processes: one of {} works", name_, ranks_.size);
+    ranks_ = {};
+    return;
+  }
+  ranks_ = apsyn::join_ranks();
+  if (ranks_.size == 1) return;
+  if (inputs_ != nullptr && std::count(inputs_->begin(), inputs_->end(), "-") > 0)
+    throw UsageError("standard input reaches one of {} processes only: give a file", ranks_.size);
+  if (ranks_.root()) return;
+  common_.quiet = true;
+  common_.progress = "off";
+}
+
 int Tool::run(int argc, char** argv, const std::function<void()>& body) {
   install_signal_handling();
   install_terminate_handling();
-  set_log_sink([this](LogLevel level, const std::string& message) {
-    if (level == LogLevel::verbose && !common_.verbose) return;
-    if (level == LogLevel::info && common_.quiet) return;
-    write_message(fmt::format("{}: {}: {}\n", name_, level_name(level), message));
-  });
+  if (!shares_work_ && !ranks_.root()) return 0;
+  set_log_sink([this](LogLevel level, const std::string& message) { write_log(level, message); });
   auto fail = [](ExitStatus status, const std::string& message) {
     log_message(LogLevel::error, message);
     return static_cast<int>(status);
@@ -154,12 +182,13 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
       }
       throw UsageError("{}: see {} --help", error.what(), name_);
     }
-    if (common_.threads == 0) common_.threads = available_threads();
+    if (common_.threads == 0) common_.threads = threads_of_each(static_cast<unsigned>(ranks_.local_size));
     if (inputs_ != nullptr && inputs_->empty()) {
       if (::isatty(STDIN_FILENO))
         throw UsageError("no INPUT, and standard input is a terminal: see {} --help", name_);
       inputs_->push_back("-");
     }
+    join_ranks();
     body();
     if (std::fflush(stdout) != 0) {
       if (errno == EPIPE) throw BrokenPipe();
@@ -167,6 +196,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
     }
     timer_->stop();
     if (common_.verbose) log_verbose("{}", timer_->report());
+    leave_ranks();
     return 0;
   } catch (const Error& error) {
     return fail(error.status(), error.what());
@@ -194,7 +224,11 @@ std::vector<std::string> Tool::provenance() const {
 }
 
 Device Tool::device(CudaSupport support) const {
-  Device device = choose_device(common_.device, support, common_.threads);
+  std::string wanted = common_.device;
+  const int n_devices = ranks_.size > 1 && support == CudaSupport::available ? cuda_device_count() : 0;
+  if (n_devices > 0 && (wanted == "auto" || wanted == "cuda"))
+    wanted = fmt::format("cuda:{}", ranks_.local_rank % n_devices);
+  Device device = choose_device(wanted, support, common_.threads);
   log_info("device: {}", device.description);
   return device;
 }
@@ -207,6 +241,7 @@ void Tool::report_rate(double count, const std::string& unit) {
 }
 
 void Tool::print(const std::string& line) {
+  if (!ranks_.root()) return;
   const std::string text = line + (line.empty() || line.back() != '\n' ? "\n" : "");
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     if (errno == EPIPE) throw BrokenPipe();

@@ -19,6 +19,7 @@
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
+#include "libcore/core/ranks.h"
 #include "libcore/core/units.h"
 
 namespace apsyn {
@@ -58,12 +59,18 @@ class Tool {
   CLI::Option* add_length(const std::string& flags, double& metres, const std::string& help);
   CLI::Option* add_tec(const std::string& flags, double& tecu, const std::string& help);
 
+  /// Processes that mpirun started share the work, as `body` sees to; of other tools only the first one
+  /// works.
+  void share_among_ranks() { shares_work_ = true; }
+  const Ranks& ranks() const { return ranks_; }
+
   /// Parses, runs `body`, and turns every outcome into messages and the contract's exit status.
   int run(int argc, char** argv, const std::function<void()>& body);
 
   /// "name version git_hash" and the non-default command line: two or three lines for HISTORY.
   std::vector<std::string> provenance() const;
-  Device device(CudaSupport support) const;  ///< chooses, and names the choice on stderr
+  /// Chooses, and names the choice on stderr. Ranks of one machine take one GPU after the other.
+  Device device(CudaSupport support) const;
 
   /// Starts counting a stage (ends the former). With -v the times end up in the closing report.
   void stage(const std::string& stage_name);
@@ -73,12 +80,17 @@ class Tool {
   void print(const std::string& line);
 
  private:
+  void join_ranks();
+  void write_log(LogLevel level, const std::string& message) const;
+
   std::string name_;
   std::unique_ptr<CLI::App> app_;
   CommonOptions common_;
   std::vector<std::string> arguments_;
   std::vector<std::string>* inputs_ = nullptr;
   std::unique_ptr<StageTimer> timer_;
+  bool shares_work_ = false;
+  Ranks ranks_;
 };
 
 /// Progress on stderr: percentage (when the total is known), rate and time left. Thread-safe update.

@@ -30,6 +30,7 @@ struct Imager {
   std::uint64_t whole_band_bytes = 0;  ///< kept for the sum over channel groups
   double n_gridded = 0;
   ImagingBlock block;  ///< what is being gridded, so that its memory serves again
+  Ranks ranks{};  ///< that share the gridding
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }
   std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }

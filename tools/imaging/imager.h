@@ -121,17 +121,23 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
   make_gridders(imager, own);
   std::vector<GroupImages> images(fields.size());
   for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
-  const std::size_t layers = own.passes.layers;
-  const bool several = own.n_passes() > 1;
-  Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(own.n_passes()),
-                    "vis");
+  std::vector<RankShare> shares;
+  std::size_t n_layers = 0;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    shares.push_back(own.found.share(imager.ranks, f, own.fields[f].plan));
+    n_layers = std::max(n_layers, shares[f].n_layers);
+  }
+  const std::size_t layers = std::min(n_layers, own.passes.layers);
+  const std::size_t n_passes = (n_layers + layers - 1) / layers;
+  Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(n_passes), "vis");
   ImagingBlock& block = imager.block;
   BlockMover move;
   double done = 0;
-  for (std::size_t first = 0; first < own.n_layers; first += layers) {
-    for (FieldGridder& field : own.fields) {
-      const std::size_t begin = std::min(first, field.plan.n_layers);
-      field.gridder->begin_pass(begin, std::min(layers, field.plan.n_layers - begin));
+  for (std::size_t first = 0; first < n_layers; first += layers) {
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      const std::size_t begin = std::min(first, shares[f].n_layers);
+      own.fields[f].gridder->begin_pass(shares[f].first_layer + begin,
+                                        std::min(layers, shares[f].n_layers - begin));
     }
     source.rewind(own.group);
     std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
@@ -143,10 +149,13 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
       if (imager.options.psf_only) block.data.resize({block.data.extent(0), block.data.extent(1), 0});
       for (std::size_t f = 0; f < fields.size(); ++f) {
         FieldGridder& field = own.fields[f];
+        const RankShare& share = shares[f];
         field.for_each_part(block, move(block, fields[f]), [&](GridBlock part) {
-          part.id = several && !field.screens ? ++id : 0;
+          const std::size_t n_rows = part.uvw_m.extent(0);
+          if (first == 0 && field.beam && imager.ranks.root()) field.beam->add(part);
+          if (share.n_parts > 1) part = rows_of(part, share.first_row(n_rows), share.n_rows(n_rows));
+          part.id = n_passes > 1 && !field.screens ? ++id : 0;
           field.gridder->grid(part);
-          if (first == 0 && field.beam) field.beam->add(part);
         });
       }
       progress.update(done += static_cast<double>(block.weight.size() / block.weight.extent(2)));
@@ -160,7 +169,8 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
   for (std::size_t f = 0; f < fields.size(); ++f) {
     images[f].pixels = own.fields[f].gridder->take_images();
     own.fields[f].gridder.reset();
-    if (!own.fields[f].beam) continue;
+    add_to_root({images[f].pixels.data(), images[f].pixels.size()});
+    if (!own.fields[f].beam || !imager.ranks.root()) continue;
     images[f].beam = own.fields[f].beam->finish();
     for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
   }

@@ -13,12 +13,13 @@
 #include "kernels/weighting/image_weights.h"
 #include "libcore/core/constants.h"
 #include "tools/imaging/field.h"
+#include "tools/imaging/rank_share.h"
 
 namespace apsyn::imaging {
 
 class Survey {
  public:
-  explicit Survey(std::size_t n_fields) : max_w_lambda_(n_fields, 0) {}
+  explicit Survey(std::size_t n_fields) : max_w_lambda_(n_fields, 0), by_w_(n_fields) {}
 
   void add(const ImagingBlock& block, const std::vector<Field>& fields) {
     const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
@@ -28,9 +29,13 @@ class Survey {
       const auto used = std::count_if(weights.begin(), weights.end(), [](float w) { return w != 0; });
       if (used == 0) continue;
       const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
-      for (std::size_t f = 0; f < fields.size(); ++f)
-        max_w_lambda_[f] = std::max(max_w_lambda_[f], std::abs(fields[f].moved(uvw)[2]) * highest);
-      n_visibilities += static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
+      const double n = static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        const double w_m = std::abs(fields[f].moved(uvw)[2]);
+        max_w_lambda_[f] = std::max(max_w_lambda_[f], w_m * highest);
+        by_w_[f].add(w_m * (lowest + highest) / 2, n);
+      }
+      n_visibilities += n;
       follow(block, row, (lowest + highest) / 2, highest - lowest);
     }
   }
@@ -44,6 +49,11 @@ class Survey {
             .time_track_lambda = time_track_ / n,
             .channel_track_lambda = channel_track_ / std::max(1.0, n_rows_),
             .device = device.kind};
+  }
+
+  /// The part of a field's work that falls to this process.
+  RankShare share(const Ranks& ranks, std::size_t field, const IdgPlan& plan) const {
+    return share_of(ranks, layer_work(plan, by_w_[field]));
   }
 
   double n_visibilities = 0;
@@ -61,6 +71,7 @@ class Survey {
   }
 
   std::vector<double> max_w_lambda_;                               ///< of each field
+  std::vector<WHistogram> by_w_;                                   ///< of each field, at the middle frequency
   std::unordered_map<std::uint64_t, std::array<double, 2>> last_;  ///< of each baseline: u, v, metres
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
 };
