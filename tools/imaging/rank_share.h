@@ -84,7 +84,7 @@ class WHistogram {
 /// as three visibilities (tests/bench/README.md).
 inline std::vector<double> layer_work(const IdgPlan& plan, const WHistogram& visibilities) {
   std::vector<double> work = visibilities.per_layer(plan);
-  for (double& layer : work) layer += 3.0 * static_cast<double>(plan.n_u * plan.n_v);
+  for (double& layer : work) layer += 0.25 * static_cast<double>(plan.n_u * plan.n_v);
   return work;
 }
 
