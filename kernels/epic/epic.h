@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Direct imaging: spectra of the antennas -> images of the sky, without visibilities in between (MOFF,
+// Morales 2011, PASP 123, 1265; EPIC, Thyagarajan et al. 2017, MNRAS 467, 715; signs in
+// apsyn-conventions(7)).
+//
+//   E_p(s)  = sum_i g_ip exp(-2 pi i nu tau_i(s)) E_ip,     tau_i(s) = r_i . s / c - d_i
+//   I_pq(s) = sum_t [ E_p(s) conj(E_q(s)) - A_pq ] / W,     A_pq = sum_i g_ip conj(g_iq) E_ip conj(E_iq)
+//   W       = sum_t [ n_t^2 - n_t ]
+//
+// over the spectra t of an accumulation and its channels; s a unit vector, r_i, d_i position and delay of
+// antenna i, g_ip a factor of calibration, n_t the antennas that are valid at t. So a source of flux 1 gives
+// the image 1 at its place, and the image is what gridding the cross-correlations of the same samples with
+// natural weights gives. With autocorrelations kept A = 0 and W = sum n_t^2. Samples without weight are 0 in
+// SpectraBlock and count in no n_t. I_YX = conj(I_XY).
+//
+// Pixel (x, y), from 0, looks at l = (nx / 2 - x) cell, m = (y - ny / 2) cell, n = sqrt(1 - l^2 - m^2) in the
+// axes u, v, w of EpicGeometry (rows of `axes`), so at s = l u + m v + n w. A pixel with l^2 + m^2 >= 1 or
+// below the horizon (s . up <= 0) is NaN.
+//
+// Three ways to the same image:
+//   fft   the antennas are gridded on a plane with kernels of their own, the plane is transformed, and its
+//         power is divided by the kernels' response: MOFF proper. Cheapest for dense arrays of many antennas.
+//   dft   the sums above as they are: any array, any list of directions, exact.
+//   corr  sums over t first, V_ij, then images them: cheapest for few antennas or long accumulations.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "kernels/common/spectra.h"
+#include "libcore/core/array_layout.h"
+#include "libcore/core/view.h"
+
+namespace apsyn {
+
+enum class EpicMethod { fft, dft, corr };
+
+/// What becomes of w, the antennas' distance from the plane on which `fft` grids. dft and corr are exact and
+/// know no other.
+enum class EpicW {
+  zenith,  ///< the horizontal plane; w turns the phase as it does for the zenith, everywhere
+  plane,   ///< the plane that fits the array best; what w is left turns the phase as for the plane's normal
+  kernel,  ///< the same, and each antenna's kernel holds what its w does to all other directions
+  exact,   ///< not with fft
+};
+
+enum class EpicKernel { kaiser_bessel, prolate };
+
+struct EpicPlan {
+  std::size_t n_chan = 1;  ///< input channels
+  std::size_t n_fine = 1;
+  std::size_t n_ant = 1, n_pol = 1;
+  std::vector<double> channel_hz;  ///< [input chan * n_fine + fine]
+  std::size_t n_average = 1;       ///< neighbouring channels that one image adds up
+  /// Which products are accumulated. `second` and `cross` need two polarisations.
+  bool first = true;    ///< XX (or RR)
+  bool second = false;  ///< YY (or LL)
+  bool cross = false;   ///< XY (or RL)
+  bool autos = false;   ///< keep A
+  std::size_t nx = 0, ny = 0;
+  double cell = 0;  ///< of a pixel, as a direction cosine
+  /// > 0: images are of so many directions (EpicGeometry::directions) and have ny = 1, nx = n_direction. Not
+  /// with fft.
+  std::size_t n_direction = 0;
+  /// [ant][pol][input chan or channel]: g, what E is multiplied by; empty = 1.
+  Buffer<std::complex<double>, 3> factor;
+  unsigned n_threads = 1;
+
+  // fft only
+  EpicKernel kernel = EpicKernel::kaiser_bessel;
+  std::size_t kernel_cells = 7;  ///< 1 .. 9 along each axis
+  double padding = 1;            ///< field that is transformed / field of the image, >= 1
+  EpicW w = EpicW::kernel;
+
+  std::size_t n_channel() const { return n_chan * n_fine; }
+  std::size_t n_image_channel() const { return n_channel() / n_average; }
+  /// Planes of EpicImages: XX, YY, Re XY, Im XY, those that are asked for.
+  std::size_t n_plane() const { return (first ? 1u : 0u) + (second ? 1u : 0u) + (cross ? 2u : 0u); }
+  std::size_t width() const { return n_direction > 0 ? n_direction : nx; }
+  std::size_t height() const { return n_direction > 0 ? 1 : ny; }
+};
+
+/// std::logic_error for a plan that contradicts itself (lengths, no product, products without polarisation).
+void check_epic_plan(const EpicPlan& plan);
+
+/// Where everything is during an accumulation: at its middle.
+struct EpicGeometry {
+  std::vector<Vec3> enu_m;      ///< [ant] r about any common point: east, north, up
+  std::vector<double> delay_s;  ///< [ant] d: what cables add, and r . s / c of tracking that was applied
+  Mat3 axes{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};  ///< rows u, v, w of the image in east, north, up
+  std::vector<Vec3> directions;                  ///< [EpicPlan::n_direction] unit vectors east, north, up
+};
+
+/// Unit vector east, north, up of a pixel; all NaN where there is no sky.
+Vec3 epic_direction(const EpicPlan& plan, const EpicGeometry& geometry, std::size_t x, std::size_t y);
+
+struct EpicImages {
+  /// [image channel][plane][y][x], normalised; NaN where there is no sky, and everywhere when weight is 0.
+  Buffer<float, 4> planes;
+  /// [image channel] W over what it would be with all antennas valid at all spectra.
+  std::vector<double> weight;
+  std::int64_t n_spectra = 0;  ///< of the accumulation
+};
+
+class DirectImager {
+ public:
+  virtual ~DirectImager() = default;
+  /// Whether SpectraBlock::codes are taken as well as planes.
+  virtual bool takes_codes() const { return false; }
+  /// Begins an accumulation. A geometry that is equal to the last one costs nothing. std::logic_error for
+  /// other lengths than planned; UsageError when an accumulation of this geometry cannot be imaged as planned
+  /// (an array that does not fit the field's grid).
+  virtual void start(const EpicGeometry& geometry) = 0;
+  /// Spectra of a batch of whole input channels and whole averaged channels. The batches of one accumulation
+  /// bring the same number of spectra for each channel in the end. std::logic_error for another shape.
+  virtual void add(const SpectraBlock& block) = 0;
+  /// Ends the accumulation and shapes `images`.
+  virtual void take(EpicImages& images) = 0;
+};
+
+/// Results do not depend on n_threads.
+std::unique_ptr<DirectImager> make_fft_imager(EpicPlan plan);
+std::unique_ptr<DirectImager> make_dft_imager(EpicPlan plan);
+std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan);
+std::unique_ptr<DirectImager> make_imager(EpicMethod method, EpicPlan plan);
+
+const char* epic_method_name(EpicMethod method);
+/// fft, dft or corr; UsageError for anything else.
+EpicMethod parse_epic_method(std::string_view name);
+
+// The choice (--method auto).
+
+/// Seconds of one core, measured (tests/bench/README.md); ratios between methods matter.
+struct EpicCost {
+  double spectrum_s = 0;    ///< of each spectrum of all channels
+  double image_s = 0;       ///< of each accumulation of all channels
+  std::uint64_t bytes = 0;  ///< held by the imager
+  double of(double n_spectra) const { return spectrum_s * n_spectra + image_s; }
+};
+
+/// `geometry` gives the size of the array.
+EpicCost fft_cost(const EpicPlan& plan, const EpicGeometry& geometry);
+EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry);
+EpicCost corr_cost(const EpicPlan& plan, const EpicGeometry& geometry);
+
+/// The cheapest for accumulations of n_spectra: of all three, without fft for EpicW::exact and directions.
+EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra);
+
+}  // namespace apsyn
