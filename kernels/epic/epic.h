@@ -66,6 +66,7 @@ struct EpicPlan {
   /// > 0: images are of so many directions (EpicGeometry::directions) and have ny = 1, nx = n_direction. Not
   /// with fft.
   std::size_t n_direction = 0;
+  std::vector<std::uint8_t> flagged;  ///< [ant] 1 = never valid, and no part of the array; empty = none
   /// [ant][pol][input chan or channel]: g, what E is multiplied by; empty = 1.
   Buffer<std::complex<double>, 3> factor;
   unsigned n_threads = 1;
@@ -101,7 +102,7 @@ Vec3 epic_direction(const EpicPlan& plan, const EpicGeometry& geometry, std::siz
 struct EpicImages {
   /// [image channel][plane][y][x], normalised; NaN where there is no sky, and everywhere when weight is 0.
   Buffer<float, 4> planes;
-  /// [image channel] W over what it would be with all antennas valid at all spectra.
+  /// [image channel] W over what it would be with all antennas valid at all spectra, flagged ones aside.
   std::vector<double> weight;
   std::int64_t n_spectra = 0;  ///< of the accumulation
 };

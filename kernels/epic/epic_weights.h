@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// W of epic.h: pairs of antennas that are valid, over the spectra and channels of an accumulation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/epic/epic.h"
+
+namespace apsyn {
+
+class EpicWeights {
+ public:
+  explicit EpicWeights(const EpicPlan& plan);
+  void start();
+  void add(const SpectraBlock& block);
+  /// W of an image channel.
+  std::int64_t pairs(std::size_t image_channel) const { return pairs_[image_channel]; }
+  /// W over what it would be with all antennas that are not flagged valid at all spectra; 0 of nothing.
+  double share(std::size_t image_channel) const;
+  /// Spectra of one channel so far.
+  std::int64_t n_spectra() const { return n_channel_spectra_ / n_channel_; }
+
+ private:
+  std::size_t n_fine_, n_average_;
+  bool autos_;
+  std::vector<std::uint8_t> flagged_;
+  std::int64_t n_used_ = 0, n_channel_, n_channel_spectra_ = 0;
+  std::vector<std::int64_t> pairs_, full_;  // [image channel]
+};
+
+}  // namespace apsyn
