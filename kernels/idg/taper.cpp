@@ -8,53 +8,12 @@
 #include <utility>
 
 #include "kernels/common/fft.h"
+#include "kernels/common/prolate.h"
 #include "libcore/core/error.h"
 #include "libcore/core/view.h"
 
 namespace apsyn {
 namespace {
-
-/// Eigenvector of the least eigenvalue of the spheroidal operator in normalised Legendre polynomials of even
-/// degree k = 2 j (Xiao, Rokhlin and Yarvin 2001, eq. 63-64), by inverse iteration.
-std::vector<double> prolate_coefficients(double c) {
-  const auto n = static_cast<std::size_t>(40 + c);
-  std::vector<double> diagonal(n), off(n), vector(n, 0.0), upper(n), rhs(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double k = 2.0 * static_cast<double>(j);
-    diagonal[j] = k * (k + 1) + (2 * k * (k + 1) - 1) / ((2 * k + 3) * (2 * k - 1)) * c * c;
-    off[j] = (k + 2) * (k + 1) / ((2 * k + 3) * std::sqrt((2 * k + 1) * (2 * k + 5))) * c * c;
-  }
-  vector[0] = 1;
-  for (int iteration = 0; iteration < 100; ++iteration) {
-    double pivot = diagonal[0];
-    rhs[0] = vector[0] / pivot;
-    for (std::size_t j = 1; j < n; ++j) {
-      upper[j - 1] = off[j - 1] / pivot;
-      pivot = diagonal[j] - off[j - 1] * upper[j - 1];
-      rhs[j] = (vector[j] - off[j - 1] * rhs[j - 1]) / pivot;
-    }
-    for (std::size_t j = n - 1; j-- > 0;) rhs[j] -= upper[j] * rhs[j + 1];
-    double norm = 0;
-    for (double value : rhs) norm += value * value;
-    for (std::size_t j = 0; j < n; ++j) vector[j] = rhs[j] / std::sqrt(norm);
-  }
-  return vector;
-}
-
-/// sum_j coefficients[j] P_2j(x)
-double even_legendre_sum(const std::vector<double>& coefficients, double x) {
-  double previous = 1, current = x, sum = coefficients[0];
-  for (std::size_t j = 1; j < coefficients.size(); ++j) {
-    for (double k : {2.0 * static_cast<double>(j) - 1, 2.0 * static_cast<double>(j)}) {
-      if (k == 1) continue;
-      const double next = ((2 * k - 1) * x * current - (k - 1) * previous) / k;
-      previous = current;
-      current = next;
-    }
-    sum += coefficients[j] * current;
-  }
-  return sum;
-}
 
 double bessel_i0_ratio(double c, double eta) {
   return std::cyl_bessel_i(0.0, c * std::sqrt(std::max(0.0, 1 - eta * eta))) / std::cyl_bessel_i(0.0, c);
@@ -85,9 +44,7 @@ TaperKind parse_taper(std::string_view name) {
 
 Taper::Taper(TaperKind kind, double c) : kind_(kind), c_(c) {
   if (kind == TaperKind::kaiser_bessel) return;
-  prolate_ = prolate_coefficients(c);
-  for (std::size_t j = 0; j < prolate_.size(); ++j)
-    prolate_[j] *= std::sqrt(2.0 * static_cast<double>(j) + 0.5);
+  prolate_ = prolate_series(c);
   scale_ = 1 / (*this)(0.0);
 }
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/epic.h"
+
+namespace apsyn {
+
+std::unique_ptr<DirectImager> make_imager(EpicMethod method, EpicPlan plan) {
+  switch (method) {
+    case EpicMethod::fft:
+      return make_fft_imager(std::move(plan));
+    case EpicMethod::dft:
+      return make_dft_imager(std::move(plan));
+    case EpicMethod::corr:
+      break;
+  }
+  return make_corr_imager(std::move(plan));
+}
+
+EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra) {
+  EpicMethod best = EpicMethod::dft;
+  double least = dft_cost(plan, geometry).of(n_spectra);
+  const auto consider = [&](EpicMethod method, const EpicCost& cost) {
+    if (cost.of(n_spectra) >= least) return;
+    least = cost.of(n_spectra);
+    best = method;
+  };
+  consider(EpicMethod::corr, corr_cost(plan, geometry));
+  if (plan.w != EpicW::exact && plan.n_direction == 0) consider(EpicMethod::fft, fft_cost(plan, geometry));
+  return best;
+}
+
+}  // namespace apsyn
