@@ -2,31 +2,19 @@
 // The X stage: V_ij = <E_i E_j*> for all pairs of inputs (Wayth et al. 2009, section 4, equation for the
 // cross-multiply; signs in apsyn-conventions(7)).
 //
-// Sums are kept for input pairs i <= j in columns of one panel (16 inputs j) by rows i = 0 .. last of the
-// panel: [chan][panel][row][re 16 | im 16], so that a row is a broadcast and a column a vector load. A thread
-// owns a (channel, panel) at a time. Within a block of spectra products are added in float32 by fused
-// multiply-adds, blocks in float64:
-// - samples of up to 8 bits that no transform has touched: every partial sum is an integer of at most
-//   2 * 128^2 * kMaxBlockSpectra = 2^24, which float32 holds exactly, as float64 does up to 2^38 spectra: the
-//   sums are those of int64 arithmetic, -128 included;
-// - the same as codes of two spectra, where the processor multiplies such (multiply_codes.h): int32 within a
-//   block, and as exact;
-// - otherwise the error relative to the sum of |products| is at most (2 B + 1) 2^-24 for blocks of B spectra,
-//   however long the integration; for noise it is about sqrt(B) 2^-25 of one block's sum, and falls with the
-//   number of blocks.
+// The sums are PairSums (kernels/common/pair_sums.h): exact for integer samples of up to 8 bits.
 // Results do not depend on the number of threads.
 #pragma once
 
 #include <complex>
 #include <cstdint>
 
+#include "kernels/common/pair_counts.h"
+#include "kernels/common/pair_sums.h"
 #include "kernels/common/spectra.h"
 #include "kernels/correlate/mean.h"
-#include "kernels/correlate/pair_counts.h"
 
 namespace apsyn {
-
-inline constexpr std::size_t kMaxBlockSpectra = 512;
 
 /// Bytes that a Correlator of this plan holds.
 std::uint64_t correlator_bytes(const CorrelatorPlan& plan);
@@ -51,14 +39,10 @@ class Correlator final : public CorrelationSums {
   std::int64_t count(std::size_t input_chan, std::size_t ant1, std::size_t ant2) const override;
 
  private:
-  void add_codes(const SpectraBlock& block);
-
   CorrelatorPlan plan_;
-  std::size_t rows_ = 0;    // of all panels of a channel
-  Buffer<double, 2> sums_;  // [channel][see above]
+  PairSums sums_;
   PairCounts counts_;
-  Buffer<float, 2> steps_;             // [chan][input]
-  Buffer<std::int32_t, 2> code_sums_;  // [channel of a block][panel input][re, im]
+  Buffer<float, 2> steps_;  // [chan][input]
 };
 
 /// Drives F and X over whole integrations: blocks start at the integration's start and have a fixed length,

@@ -4,13 +4,9 @@
 
 #include <cstddef>
 
-namespace apsyn {
+#include "kernels/common/chebyshev_phase.h"
 
-/// Least number of terms of exp(-i z t) = sum_r (2 - [r = 0]) (-i)^r J_r(z) T_r(t), |t| <= 1, so that the
-/// rest is below `error` for every |z| <= z_max.
-std::size_t chebyshev_terms(double z_max, double error);
-/// J_r(z), also for negative z.
-double bessel_j(std::size_t order, double z);
+namespace apsyn {
 
 /// phi(t) = exp(beta (sqrt(1 - t^2) - 1)) for |t| < 1, else 0 (Barnett, Magland and af Klinteberg 2019).
 double semicircle_kernel(double beta, double t);

@@ -14,7 +14,7 @@
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/correlate/correlate.h"
-#include "kernels/correlate/multiply_codes.h"
+#include "kernels/common/multiply_codes.h"
 #include "kernels/voltage_summary/sample_counts.h"
 #include "libcore/core/device.h"
 #include "tests/bench/correlate/cuda_cases.h"

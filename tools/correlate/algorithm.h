@@ -2,7 +2,7 @@
 // --algorithm: which X stage, and what it means for the F stage and the means.
 #pragma once
 
-#include "kernels/correlate/multiply_codes.h"
+#include "kernels/common/multiply_codes.h"
 #include "libcore/core/error.h"
 #include "tools/correlate/plan.h"
 

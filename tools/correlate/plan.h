@@ -7,8 +7,8 @@
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/channelise/channelise_cuda.h"
+#include "kernels/common/multiply_codes.h"
 #include "kernels/correlate/correlate.h"
-#include "kernels/correlate/multiply_codes.h"
 #include "libcore/core/array_delays.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/log.h"

@@ -2,10 +2,10 @@
 // Register tile: R rows by one vector of columns, real and imaginary; 4 fused multiply-adds for 2
 // accumulators. With 32 registers (AVX-512) R = 8 keeps 16 independent chains, with 16 (AVX2) R = 4 keeps 8:
 // both hide the latency of 4 at two per cycle. The order of additions of a pair is the same in all.
-#include "kernels/correlate/multiply.h"
+#include "kernels/common/multiply.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/correlate/multiply_cpu.cpp"
+#define HWY_TARGET_INCLUDE "kernels/common/multiply_cpu.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

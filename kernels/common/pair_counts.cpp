@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/correlate/pair_counts.h"
+#include "kernels/common/pair_counts.h"
 
 #include <algorithm>
 #include <bit>

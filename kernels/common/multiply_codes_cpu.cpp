@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Register tile: 8 rows by 16 columns, 16 accumulators; two dot products for each broadcast of a row. Highway
 // 1.0 has no such operation, nor a target with these instructions.
-#include "kernels/correlate/multiply_codes.h"
+#include "kernels/common/multiply_codes.h"
 
 #include <cstring>
 #include <stdexcept>
