@@ -19,25 +19,18 @@ struct ImagedVoltage {
 
 struct ImagedAntenna {
   std::array<double, 3> position_m{};                    ///< east, north, up
-  double delay_s = 0;                                    ///< what is left of the cable's
+  double delay_s = 0;                                    ///< of its cable
   std::array<std::complex<double>, 2> factor{1.0, 1.0};  ///< what its voltages are multiplied by
-  std::array<double, 2> weight{1.0, 1.0};                ///< >= 0: multiplies too, and is divided out
 };
-
-/// sum_a weight_a factor_a v_a exp(-2 pi i nu (r_a . s / c - delay_a)) over the valid antennas, over the sum
-/// of their weights: the field image. 0 without any.
-std::array<std::complex<double>, 2> field_image(const std::vector<ImagedAntenna>& antennas,
-                                                const std::vector<ImagedVoltage>& voltages,
-                                                const std::array<double, 3>& unit, double freq_hz);
 
 struct ImagedProducts {
   std::array<std::array<std::complex<double>, 2>, 2> mean{};  ///< [p][q] = <E_p E_q*>: XX, XY; YX, YY
-  std::array<std::array<double, 2>, 2> weight{};              ///< 0 = no data
+  double pairs = 0;                                           ///< that were added up
 };
 
-/// sum over spectra and pairs of antennas (a, b) of w_ap w_bq E_ap E_bq*, each turned towards the unit
-/// vector, over the sum of w_ap w_bq of the pairs that are valid; a = b only with `autos`. voltages
-/// [spectrum][antenna].
+/// The mean over spectra and pairs (a, b) of valid antennas of E_ap E_bq*, each E = factor v turned by exp(-2
+/// pi i nu (r . s / c - delay)) towards the unit vector s; a = b only with `autos`. 0 without any pair.
+/// voltages [spectrum][antenna].
 ImagedProducts image_products(const std::vector<ImagedAntenna>& antennas,
                               const std::vector<std::vector<ImagedVoltage>>& voltages,
                               const std::array<double, 3>& unit, double freq_hz, bool autos);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Inner loops of `dft` on the CPU: antennas to pixels and detection, without a word of memory in between.
+//
+// Spectra stand in tiles of two rows of 16, [tile][ant][row][re 16 | im 16]: X and Y of 16 spectra, or 32
+// spectra of the only polarisation, so that the products of one spectrum meet in one lane. They carry the
+// factors g already. The register tile is P pixels by both rows: with 32 registers (AVX-512) P = 6 takes 24
+// sums, for 48 fused multiply-adds with 12 broadcast weights and 4 loads; with 16 (AVX2) P = 2 takes 8.
+#pragma once
+
+#include <cstddef>
+
+namespace apsyn {
+
+inline constexpr std::size_t kDftLanes = 16;
+inline constexpr std::size_t kDftAntFloats = 4 * kDftLanes;  ///< of one antenna in a tile
+inline constexpr std::size_t kDftValues = 4;                 ///< XX, YY, Re XY, Im XY
+
+/// weights[pixel][ant][re, im] = exp(-2 pi i hz (u . r_ant - d_ant)); east, north, up, delay [ant] in
+/// seconds, padded with zeros to whole vectors (kDftLanes), as the weights of a pixel are.
+struct DftWeights {
+  const double *east_s = nullptr, *north_s = nullptr, *up_s = nullptr, *delay_s = nullptr;
+  std::size_t n_ant = 0;
+  double hz = 0;
+  const double* unit = nullptr;  ///< [pixel][east, north, up]
+  std::size_t n_pixel = 0;
+  float* weights = nullptr;
+  std::size_t weight_stride = 0;  ///< floats from pixel to pixel
+};
+void turn_weights(const DftWeights& weights);
+
+/// sums[pixel][value][lane] += products of sum_ant weights[pixel][ant] spectra[tile][ant], of all tiles.
+struct DftProduct {
+  const float* spectra = nullptr;
+  std::size_t n_tile = 0, n_ant = 0, n_pol = 1;
+  const float* weights = nullptr;
+  std::size_t weight_stride = 0, n_pixel = 0;
+  float* sums = nullptr;
+};
+void image_tiles(const DftProduct& product);
+
+}  // namespace apsyn

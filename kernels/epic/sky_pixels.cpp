@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/sky_pixels.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+
+SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry) {
+  SkyPixels pixels;
+  std::vector<Vec3> units;
+  for (std::size_t y = 0; y < plan.height(); ++y)
+    for (std::size_t x = 0; x < plan.width(); ++x) {
+      const Vec3 unit = epic_direction(plan, geometry, x, y);
+      if (std::isnan(unit[0])) continue;
+      pixels.index.push_back(static_cast<std::uint32_t>(y * plan.width() + x));
+      units.push_back(unit);
+    }
+  pixels.unit.resize({units.size(), 3});
+  for (std::size_t pixel = 0; pixel < units.size(); ++pixel)
+    for (std::size_t axis = 0; axis < 3; ++axis) pixels.unit(pixel, axis) = units[pixel][axis];
+  return pixels;
+}
+
+bool same_geometry(const EpicGeometry& a, const EpicGeometry& b) {
+  return a.enu_m == b.enu_m && a.delay_s == b.delay_s && a.axes == b.axes && a.directions == b.directions;
+}
+
+void check_epic_geometry(const EpicPlan& plan, const EpicGeometry& geometry) {
+  if (geometry.enu_m.size() != plan.n_ant || geometry.delay_s.size() != plan.n_ant ||
+      geometry.directions.size() != plan.n_direction)
+    throw std::logic_error("DirectImager: a geometry of other lengths than planned");
+}
+
+void finish_images(const EpicPlan& plan, const EpicAccumulation& accumulation, const SkyPixels& pixels,
+                   View<const double, 3> sums, EpicImages& images) {
+  const std::size_t n_channel = plan.n_image_channel();
+  images.planes.resize_for_overwrite({n_channel, plan.n_plane(), plan.height(), plan.width()});
+  images.planes.fill(std::numeric_limits<float>::quiet_NaN());
+  images.weight.resize(n_channel);
+  images.n_spectra = accumulation.n_spectra();
+  for (std::size_t channel = 0; channel < n_channel; ++channel)
+    images.weight[channel] = accumulation.share(channel);
+  const bool wanted[4] = {plan.first, plan.second, plan.cross, plan.cross};
+  parallel_for(plan.n_threads, n_channel, [&](std::size_t channel, unsigned) {
+    const double pairs = accumulation.pairs(channel);
+    if (!(pairs > 0)) return;
+    std::size_t plane = 0;
+    for (std::size_t value = 0; value < 4; ++value) {
+      if (!wanted[value]) continue;
+      float* to = &images.planes(channel, plane++, 0, 0);
+      const double autos = accumulation.autos(channel)[value];
+      for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel)
+        to[pixels.index[pixel]] = static_cast<float>((sums(channel, pixel, value) - autos) / pairs);
+    }
+  });
+}
+
+}  // namespace apsyn

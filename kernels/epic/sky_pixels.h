@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The pixels of an image that look at the sky, and the way from their sums to images.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/epic/accumulation.h"
+#include "kernels/epic/epic.h"
+
+namespace apsyn {
+
+struct SkyPixels {
+  std::vector<std::uint32_t> index;  ///< [pixel] y * width + x, rising
+  Buffer<double, 2> unit;            ///< [pixel][east, north, up]
+  std::size_t size() const { return index.size(); }
+};
+
+SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
+
+bool same_geometry(const EpicGeometry& a, const EpicGeometry& b);
+/// std::logic_error for other lengths than planned.
+void check_epic_geometry(const EpicPlan& plan, const EpicGeometry& geometry);
+
+/// sums [image channel][pixel][XX, YY, Re XY, Im XY] -> (sums - autos) / W, where `autos` are taken off as
+/// `accumulation` holds them (0 when it was made without); NaN without sky, or without any pair.
+void finish_images(const EpicPlan& plan, const EpicAccumulation& accumulation, const SkyPixels& pixels,
+                   View<const double, 3> sums, EpicImages& images);
+
+}  // namespace apsyn
