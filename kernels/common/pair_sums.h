@@ -3,8 +3,8 @@
 //
 // Sums are kept for input pairs i <= j in columns of one panel (16 inputs j) by rows i = 0 .. last of the
 // panel: [chan][panel][row][re 16 | im 16], so that a row is a broadcast and a column a vector load. A thread
-// owns a (channel, panel) at a time. Within a block of spectra products are added in float32 by fused
-// multiply-adds, blocks in float64:
+// owns a (channel, panel) at a time. Within kMaxBlockSpectra spectra of a block products are added in float32
+// by fused multiply-adds, beyond in float64:
 // - samples of up to 8 bits that no transform has touched: every partial sum is an integer of at most
 //   2 * 128^2 * kMaxBlockSpectra = 2^24, which float32 holds exactly, as float64 does up to 2^38 spectra: the
 //   sums are those of int64 arithmetic, -128 included;
@@ -46,7 +46,8 @@ class PairSums {
   }
 
  private:
-  void add_codes(const SpectraBlock& block, unsigned n_threads);
+  void add_codes(const SpectraBlock& block, std::size_t first, std::size_t n, unsigned n_threads);
+  void add_planes(const SpectraBlock& block, std::size_t first, std::size_t n, unsigned n_threads);
   /// Rows of all panels before `panel`: panel p has 16 (p + 1).
   static std::size_t rows_before(std::size_t panel) { return kPanelInputs * panel * (panel + 1) / 2; }
 

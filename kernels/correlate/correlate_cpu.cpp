@@ -22,7 +22,7 @@ Correlator::~Correlator() = default;
 
 void Correlator::add(const SpectraBlock& block) {
   if (block.n_fine != plan_.n_fine || block.first_chan + block.n_chan > plan_.n_chan ||
-      !sums_.accepts(block) || block.valid.extent(1) != plan_.n_ant ||
+      block.n_spectra > kMaxBlockSpectra || !sums_.accepts(block) || block.valid.extent(1) != plan_.n_ant ||
       block.valid.extent(2) != block.n_spectra)
     throw std::logic_error("Correlator: spectra of another shape than planned");
   counts_.add(block, plan_.n_threads);

@@ -7,10 +7,10 @@
 #include <stdexcept>
 
 #include "kernels/epic/accumulation.h"
+#include "kernels/epic/antenna_positions.h"
 #include "kernels/epic/dft_tile.h"
 #include "kernels/epic/factors.h"
 #include "kernels/epic/sky_pixels.h"
-#include "libcore/core/constants.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
@@ -43,7 +43,7 @@ class DftImager final : public DirectImager {
   EpicAccumulation accumulation_;
   EpicGeometry geometry_;
   SkyPixels pixels_;
-  Buffer<double, 2> position_s_;  // [east, north, up, delay][ant, padded]
+  AntennaPositions positions_;
   Buffer<float, 3> turned_;       // [channel][tile][ant][row][re 16 | im 16]
   Buffer<double, 3> sums_;        // [image channel][pixel][value]
   std::vector<Scratch> scratch_;  // [thread]
@@ -57,7 +57,6 @@ EpicPlan checked(EpicPlan plan) {
 DftImager::DftImager(EpicPlan plan)
     : plan_(checked(std::move(plan))), accumulation_(plan_, !plan_.autos), scratch_(plan_.n_threads) {
   const std::size_t padded = (plan_.n_ant + kDftLanes - 1) / kDftLanes * kDftLanes;
-  position_s_.resize({4, padded});
   for (Scratch& scratch : scratch_) {
     scratch.weights.resize({kItemPixels, 2 * padded});
     scratch.sums.resize({kItemPixels, kDftValues, kDftLanes});
@@ -70,11 +69,7 @@ void DftImager::start(const EpicGeometry& geometry) {
   if (pixels_.size() == 0 || !same_geometry(geometry, geometry_)) {
     geometry_ = geometry;
     pixels_ = sky_pixels(plan_, geometry_);
-    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
-      for (std::size_t axis = 0; axis < 3; ++axis)
-        position_s_(axis, ant) = geometry_.enu_m[ant][axis] / kSpeedOfLight_m_s;
-      position_s_(3, ant) = geometry_.delay_s[ant];
-    }
+    positions_ = AntennaPositions(geometry_, kDftLanes);
     sums_.resize_for_overwrite({plan_.n_image_channel(), pixels_.size(), kDftValues});
   }
   sums_.fill(0);
@@ -106,12 +101,7 @@ void DftImager::turn_channel(const SpectraBlock& block, std::size_t row, float* 
 
 void DftImager::image(const SpectraBlock& block, std::size_t first_row, std::size_t row,
                       std::size_t first_pixel, Scratch& scratch) {
-  DftWeights weights;
-  weights.east_s = &position_s_(0, 0);
-  weights.north_s = &position_s_(1, 0);
-  weights.up_s = &position_s_(2, 0);
-  weights.delay_s = &position_s_(3, 0);
-  weights.n_ant = plan_.n_ant;
+  DftWeights weights = positions_.weights();
   weights.unit = &pixels_.unit(first_pixel, 0);
   weights.n_pixel = std::min(kItemPixels, pixels_.size() - first_pixel);
   weights.weights = scratch.weights.data();

@@ -38,4 +38,27 @@ struct DftProduct {
 };
 void image_tiles(const DftProduct& product);
 
+/// The quadratic forms sum_(a < b) Re w_a M_ab w_b* of two Hermitian matrices, or of one, by their upper
+/// triangles: a tile holds 16 columns b of both (rows 0 and 1), or 32 of the one, and the antennas a before
+/// their end; so tile k has pair_tile_ants(k) antennas and begins at pair_tile_begin(k). M_ab = 0 for a >= b.
+struct PairProduct {
+  const float* pairs = nullptr;  ///< [tile][ant][row][re 16 | im 16]
+  std::size_t n_tile = 0, n_ant = 0, n_matrix = 1;
+  const float* weights = nullptr;  ///< [pixel][ant, padded to the tiles' columns][re, im]
+  std::size_t weight_stride = 0, n_pixel = 0;
+  float* sums = nullptr;  ///< [pixel][matrix][lane] +=
+};
+void image_pairs(const PairProduct& product);
+
+inline std::size_t pair_tile_columns(std::size_t n_matrix) {
+  return (3 - n_matrix) * kDftLanes;
+}
+inline std::size_t pair_tile_ants(std::size_t tile, std::size_t n_ant, std::size_t n_matrix) {
+  const std::size_t end = (tile + 1) * pair_tile_columns(n_matrix);
+  return end < n_ant ? end : n_ant;
+}
+inline std::size_t pair_tile_begin(std::size_t tile, std::size_t n_matrix) {
+  return tile * (tile + 1) / 2 * pair_tile_columns(n_matrix) * kDftAntFloats;
+}
+
 }  // namespace apsyn

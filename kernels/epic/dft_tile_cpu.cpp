@@ -32,49 +32,94 @@ void turn_weights_simd(const DftWeights& w) {
   }
 }
 
-template <std::size_t P>
-HWY_INLINE void image_pixels(const DftProduct& product, std::size_t pixel) {
-  const hn::CappedTag<float, kDftLanes> d;
-  using V = hn::Vec<decltype(d)>;
-  const float* weights = product.weights + pixel * product.weight_stride;
-  for (std::size_t tile = 0; tile < product.n_tile; ++tile) {
-    for (std::size_t lane = 0; lane < kDftLanes; lane += hn::Lanes(d)) {
-      const float* from = product.spectra + tile * product.n_ant * kDftAntFloats + lane;
-      V re[P][2], im[P][2];
-      for (std::size_t p = 0; p < P; ++p)
-        for (std::size_t row = 0; row < 2; ++row) re[p][row] = im[p][row] = hn::Zero(d);
-      for (std::size_t ant = 0; ant < product.n_ant; ++ant, from += kDftAntFloats) {
-        V x_re[2], x_im[2];
-        for (std::size_t row = 0; row < 2; ++row) {
-          x_re[row] = hn::LoadU(d, from + 2 * row * kDftLanes);
-          x_im[row] = hn::LoadU(d, from + (2 * row + 1) * kDftLanes);
-        }
-        for (std::size_t p = 0; p < P; ++p) {
-          const float* w = weights + p * product.weight_stride + 2 * ant;
-          const auto w_re = hn::Set(d, w[0]), w_im = hn::Set(d, w[1]);
-          for (std::size_t row = 0; row < 2; ++row) {
-            re[p][row] = hn::NegMulAdd(w_im, x_im[row], hn::MulAdd(w_re, x_re[row], re[p][row]));
-            im[p][row] = hn::MulAdd(w_im, x_re[row], hn::MulAdd(w_re, x_im[row], im[p][row]));
-          }
-        }
-      }
-      for (std::size_t p = 0; p < P; ++p) {
-        float* sums = product.sums + (pixel + p) * kDftValues * kDftLanes + lane;
-        const auto add = [&](std::size_t value, V a, V b, V c, V e) HWY_ATTR {
-          float* to = sums + value * kDftLanes;
-          hn::StoreU(hn::MulAdd(a, b, hn::MulAdd(c, e, hn::LoadU(d, to))), d, to);
-        };
-        add(0, re[p][0], re[p][0], im[p][0], im[p][0]);
-        if (product.n_pol == 1) {
-          add(0, re[p][1], re[p][1], im[p][1], im[p][1]);
-          continue;
-        }
-        add(1, re[p][1], re[p][1], im[p][1], im[p][1]);
-        add(2, re[p][0], re[p][1], im[p][0], im[p][1]);
-        add(3, im[p][0], re[p][1], hn::Neg(re[p][0]), im[p][1]);
+/// P complex sums of two rows.
+template <class D, std::size_t P>
+struct TileSums {
+  hn::Vec<D> re[P][2], im[P][2];
+};
+
+/// sum over n_ant antennas of weights[pixel][ant] from[ant][row].
+template <class D, std::size_t P>
+HWY_INLINE void sum_antennas(D d, const float* from, std::size_t n_ant, const float* weights,
+                             std::size_t weight_stride, TileSums<D, P>& sums) {
+  // local, so that they live in registers
+  hn::Vec<D> re[P][2], im[P][2];
+  for (std::size_t p = 0; p < P; ++p)
+    for (std::size_t row = 0; row < 2; ++row) re[p][row] = im[p][row] = hn::Zero(d);
+  for (std::size_t ant = 0; ant < n_ant; ++ant, from += kDftAntFloats) {
+    hn::Vec<D> x_re[2], x_im[2];
+    for (std::size_t row = 0; row < 2; ++row) {
+      x_re[row] = hn::LoadU(d, from + 2 * row * kDftLanes);
+      x_im[row] = hn::LoadU(d, from + (2 * row + 1) * kDftLanes);
+    }
+    for (std::size_t p = 0; p < P; ++p) {
+      const float* w = weights + p * weight_stride + 2 * ant;
+      const auto w_re = hn::Set(d, w[0]), w_im = hn::Set(d, w[1]);
+      for (std::size_t row = 0; row < 2; ++row) {
+        re[p][row] = hn::NegMulAdd(w_im, x_im[row], hn::MulAdd(w_re, x_re[row], re[p][row]));
+        im[p][row] = hn::MulAdd(w_im, x_re[row], hn::MulAdd(w_re, x_im[row], im[p][row]));
       }
     }
   }
+  for (std::size_t p = 0; p < P; ++p)
+    for (std::size_t row = 0; row < 2; ++row) {
+      sums.re[p][row] = re[p][row];
+      sums.im[p][row] = im[p][row];
+    }
+}
+
+/// to[lane] += a b + c e
+template <class D>
+HWY_INLINE void add_products(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, hn::Vec<D> e, float* to) {
+  hn::StoreU(hn::MulAdd(a, b, hn::MulAdd(c, e, hn::LoadU(d, to))), d, to);
+}
+
+template <std::size_t P>
+HWY_INLINE void image_pixels(const DftProduct& product, std::size_t pixel) {
+  using D = hn::CappedTag<float, kDftLanes>;
+  const D d;
+  const float* weights = product.weights + pixel * product.weight_stride;
+  for (std::size_t tile = 0; tile < product.n_tile; ++tile)
+    for (std::size_t lane = 0; lane < kDftLanes; lane += hn::Lanes(d)) {
+      TileSums<D, P> e;
+      sum_antennas(d, product.spectra + tile * product.n_ant * kDftAntFloats + lane, product.n_ant, weights,
+                   product.weight_stride, e);
+      for (std::size_t p = 0; p < P; ++p) {
+        float* to = product.sums + (pixel + p) * kDftValues * kDftLanes + lane;
+        const auto x_re = e.re[p][0], x_im = e.im[p][0], y_re = e.re[p][1], y_im = e.im[p][1];
+        add_products(d, x_re, x_re, x_im, x_im, to);
+        if (product.n_pol == 1) {
+          add_products(d, y_re, y_re, y_im, y_im, to);
+          continue;
+        }
+        add_products(d, y_re, y_re, y_im, y_im, to + kDftLanes);
+        add_products(d, x_re, y_re, x_im, y_im, to + 2 * kDftLanes);
+        add_products(d, x_im, y_re, hn::Neg(x_re), y_im, to + 3 * kDftLanes);
+      }
+    }
+}
+
+template <std::size_t P>
+HWY_INLINE void pair_pixels(const PairProduct& product, std::size_t pixel) {
+  using D = hn::CappedTag<float, kDftLanes>;
+  const D d;
+  const float* weights = product.weights + pixel * product.weight_stride;
+  const std::size_t n_matrix = product.n_matrix, columns = pair_tile_columns(n_matrix);
+  for (std::size_t tile = 0; tile < product.n_tile; ++tile)
+    for (std::size_t lane = 0; lane < kDftLanes; lane += hn::Lanes(d)) {
+      TileSums<D, P> y;
+      sum_antennas(d, product.pairs + pair_tile_begin(tile, n_matrix) + lane,
+                   pair_tile_ants(tile, product.n_ant, n_matrix), weights, product.weight_stride, y);
+      for (std::size_t p = 0; p < P; ++p)
+        for (std::size_t row = 0; row < 2; ++row) {
+          const std::size_t column = tile * columns + (n_matrix == 1 ? row * kDftLanes : 0) + lane;
+          hn::Vec<D> w_re, w_im;
+          hn::LoadInterleaved2(d, weights + p * product.weight_stride + 2 * column, w_re, w_im);
+          const std::size_t matrix = n_matrix == 1 ? 0 : row;
+          float* to = product.sums + ((pixel + p) * n_matrix + matrix) * kDftLanes + lane;
+          add_products(d, y.re[p][row], w_re, y.im[p][row], w_im, to);
+        }
+    }
 }
 
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64
@@ -89,6 +134,12 @@ void image_tiles_simd(const DftProduct& product) {
   for (; pixel < product.n_pixel; ++pixel) image_pixels<1>(product, pixel);
 }
 
+void image_pairs_simd(const PairProduct& product) {
+  std::size_t pixel = 0;
+  for (; pixel + kPixels <= product.n_pixel; pixel += kPixels) pair_pixels<kPixels>(product, pixel);
+  for (; pixel < product.n_pixel; ++pixel) pair_pixels<1>(product, pixel);
+}
+
 }  // namespace apsyn::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -97,12 +148,16 @@ namespace apsyn {
 
 HWY_EXPORT(turn_weights_simd);
 HWY_EXPORT(image_tiles_simd);
+HWY_EXPORT(image_pairs_simd);
 
 void turn_weights(const DftWeights& weights) {
   HWY_DYNAMIC_DISPATCH(turn_weights_simd)(weights);
 }
 void image_tiles(const DftProduct& product) {
   HWY_DYNAMIC_DISPATCH(image_tiles_simd)(product);
+}
+void image_pairs(const PairProduct& product) {
+  HWY_DYNAMIC_DISPATCH(image_pairs_simd)(product);
 }
 
 }  // namespace apsyn

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/idg/spread_kernel.h"
+#include "kernels/common/spread_kernel.h"
 #include "libcore/core/view.h"
 
 namespace apsyn {

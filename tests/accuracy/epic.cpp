@@ -4,6 +4,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "kernels/epic/pair_imager.h"
 #include "libcore/core/array_layout.h"
 #include "tests/support/epic_recording.h"
 
@@ -22,7 +23,10 @@ std::ostream& operator<<(std::ostream& out, const Method& method) {
   return out << method.name;
 }
 
-const Method kExact[] = {{"dft", make_dft_imager}};
+const Method kExact[] = {
+    {"dft", make_dft_imager},
+    {"corr, direct", [](EpicPlan plan) { return make_corr_imager(std::move(plan), PairForm::direct); }},
+    {"corr, grid", [](EpicPlan plan) { return make_corr_imager(std::move(plan), PairForm::grid); }}};
 
 EpicPlan all_sky(const EpicRecording& recording, std::size_t size) {
   EpicPlan plan = recording.plan();

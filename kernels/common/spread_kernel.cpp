@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/idg/spread_kernel.h"
+#include "kernels/common/spread_kernel.h"
 
 #include <algorithm>
 #include <cmath>

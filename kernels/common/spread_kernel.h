@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The short kernel that puts a visibility on fine cells inside its subgrid on the CPU.
+// The short kernel that puts a visibility on fine cells (inside its subgrid, in image-domain gridding) on the
+// CPU.
 //
 // A subgrid's image at pixel x (|x| < L / 2, the whole padded field) is sum_k V_k exp(-2 pi i du_k x / L).
 // With fine cells j, `oversampling` of them for each uv cell, and phi a Kaiser-Bessel window over

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `corr`: correlates first and images the sums (epic.h). Sums of integer samples are exact.
+#include "kernels/common/multiply_codes.h"
+#include "kernels/common/pair_sums.h"
+#include "kernels/epic/accumulation.h"
+#include "kernels/epic/pair_imager.h"
+#include "kernels/epic/pair_products.h"
+#include "kernels/epic/sky_pixels.h"
+
+namespace apsyn {
+
+namespace {
+
+EpicPlan checked(EpicPlan plan) {
+  check_epic_plan(plan);
+  return plan;
+}
+
+class CorrImager final : public DirectImager {
+ public:
+  CorrImager(EpicPlan plan, PairForm form)
+      : plan_(checked(std::move(plan))),
+        form_(form),
+        accumulation_(plan_, false),
+        pairs_(plan_.n_channel(), plan_.n_ant * plan_.n_pol) {}
+
+  bool takes_codes() const override { return multiplies_codes(); }
+  void start(const EpicGeometry& geometry) override;
+  void add(const SpectraBlock& block) override {
+    accumulation_.add(block);
+    pairs_.add(block, plan_.n_threads);
+  }
+  void take(EpicImages& images) override;
+
+ private:
+  bool direct() const;
+
+  EpicPlan plan_;
+  PairForm form_;
+  EpicAccumulation accumulation_;
+  PairSums pairs_;
+  EpicGeometry geometry_;
+  SkyPixels pixels_;
+  std::unique_ptr<PairImager> imager_;
+  Buffer<double, 3> sums_;  // [image channel][pixel][XX, YY, Re XY, Im XY]
+};
+
+bool CorrImager::direct() const {
+  if (form_ != PairForm::cheapest || plan_.n_direction > 0) return form_ != PairForm::grid;
+  const PairGridShape shape = pair_grid_shape(plan_, geometry_, pixels_);
+  return direct_pairs_s(plan_, pixels_.size()) <= grid_pairs_s(plan_, shape, pixels_.size());
+}
+
+void CorrImager::start(const EpicGeometry& geometry) {
+  check_epic_geometry(plan_, geometry);
+  accumulation_.clear();
+  pairs_.clear();
+  if (imager_ && same_geometry(geometry, geometry_)) return;
+  geometry_ = geometry;
+  pixels_ = sky_pixels(plan_, geometry_);
+  imager_ = direct() ? make_direct_pair_imager(plan_, geometry_, pixels_)
+                     : make_grid_pair_imager(plan_, geometry_, pixels_);
+}
+
+void CorrImager::take(EpicImages& images) {
+  sums_.resize({plan_.n_image_channel(), pixels_.size(), 4});
+  if (plan_.autos)
+    for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel) {
+      const std::array<double, 4> autos = PairProducts(plan_, pairs_, channel).autos();
+      for (std::size_t pixel = 0; pixel < pixels_.size(); ++pixel)
+        for (std::size_t value = 0; value < 4; ++value)
+          sums_(channel / plan_.n_average, pixel, value) += autos[value];
+    }
+  imager_->image(pairs_, sums_);
+  finish_images(plan_, accumulation_, pixels_, sums_, images);
+}
+
+}  // namespace
+
+std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan) {
+  return make_corr_imager(std::move(plan), PairForm::cheapest);
+}
+
+std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan, PairForm form) {
+  return std::make_unique<CorrImager>(std::move(plan), form);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/common/chebyshev_phase.h"
+#include "kernels/common/fft.h"
+#include "kernels/common/spread_kernel.h"
+#include "kernels/epic/pair_imager.h"
+#include "kernels/epic/pair_products.h"
+#include "kernels/epic/pair_spread.h"
+#include "libcore/core/constants.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+
+namespace {
+
+constexpr double kGridError = 3e-6;                        // of the kernel, and of the nodes in n
+constexpr std::size_t kBatchBytes = std::size_t{1} << 26;  // of the channels that are imaged together
+
+struct Depth {
+  double w_s = 0;                   // the largest |w| of a pair, in seconds
+  double n_middle = 0, n_half = 0;  // of the pixels
+};
+
+std::vector<std::array<double, 3>> image_frame_s(const EpicGeometry& geometry) {
+  std::vector<std::array<double, 3>> uvw;
+  for (const Vec3& enu : geometry.enu_m) {
+    const Vec3 at = multiply(geometry.axes, enu);
+    uvw.push_back({at[0] / kSpeedOfLight_m_s, at[1] / kSpeedOfLight_m_s, at[2] / kSpeedOfLight_m_s});
+  }
+  return uvw;
+}
+
+double n_of(const EpicGeometry& geometry, const SkyPixels& pixels, std::size_t pixel) {
+  double n = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) n += geometry.axes[2][axis] * pixels.unit(pixel, axis);
+  return n;
+}
+
+Depth depth_of(const EpicGeometry& geometry, const SkyPixels& pixels) {
+  Depth depth;
+  double w_low = INFINITY, w_high = -INFINITY, n_low = 1, n_high = -1;
+  for (const auto& uvw : image_frame_s(geometry)) {
+    w_low = std::min(w_low, uvw[2]);
+    w_high = std::max(w_high, uvw[2]);
+  }
+  for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
+    const double n = n_of(geometry, pixels, pixel);
+    n_low = std::min(n_low, n);
+    n_high = std::max(n_high, n);
+  }
+  depth.w_s = w_high - w_low;
+  if (n_high < n_low) return depth;
+  depth.n_middle = (n_low + n_high) / 2;
+  depth.n_half = (n_high - n_low) / 2;
+  return depth;
+}
+
+/// The kernel that costs least, and its grid.
+struct Grid {
+  SpreadKernel kernel;
+  PairGridShape shape;
+};
+
+Grid choose_grid(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
+  const Depth depth = depth_of(geometry, pixels);
+  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  PairGridShape shape;
+  shape.n_node = chebyshev_terms(kTwoPi * highest_hz * depth.w_s * depth.n_half, kGridError);
+  const auto cells = [](std::size_t n, const SpreadKernel& kernel) {
+    const double wanted = std::ceil(kernel.oversampling() * static_cast<double>(n));
+    return fast_fft_length(std::max(static_cast<std::size_t>(wanted), kPairTaps));
+  };
+  const std::vector<SpreadKernel> kernels = spread_kernels(kGridError, 1);
+  const SpreadKernel* best = nullptr;
+  double least_s = INFINITY;
+  for (const SpreadKernel& kernel : kernels) {
+    const PairGridShape tried{shape.n_node, cells(plan.nx, kernel), cells(plan.ny, kernel), kernel.width()};
+    const double seconds = grid_pairs_s(plan, tried, pixels.size());
+    if (seconds >= least_s) continue;
+    least_s = seconds;
+    best = &kernel;
+    shape = tried;
+  }
+  return {*best, shape};
+}
+
+class GridPairImager final : public PairImager {
+ public:
+  GridPairImager(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
+  void image(const PairSums& pairs, View<double, 3> sums) override;
+
+ private:
+  struct Scratch {
+    Buffer<double, 2> places;               // [x, y][ant] in cells
+    Buffer<float, 2> phases;                // [ant][re, im]
+    Buffer<float, 2> cells;                 // [line][column][matrix][re, im], with a margin of the kernel
+    Buffer<std::complex<float>, 2> folded;  // [cells_y][cells_x]
+  };
+  void make_factors(const EpicGeometry& geometry);
+  void image_node(std::size_t first_channel, std::size_t node, const float* pairs, Scratch& scratch,
+                  float* image) const;
+  void fold(std::size_t matrix, Scratch& scratch) const;
+
+  const EpicPlan& plan_;
+  const SkyPixels& pixels_;
+  std::vector<std::array<double, 3>> uvw_s_;  // [ant]
+  std::vector<double> delay_s_;
+  Grid grid_;
+  Depth depth_;
+  ComplexFft<float> fft_;
+  std::vector<float> taps_;           // [power][tap]
+  std::vector<double> nodes_;         // n_k
+  Buffer<float, 2> factors_;          // [node][pixel] L_k(n) over the kernel's transform
+  std::vector<std::uint32_t> cells_;  // [pixel] of the transformed grid
+  std::vector<std::size_t> values_;
+  Buffer<float, 3> pairs_;        // [channel][pair a < b][matrix][re, im]
+  Buffer<float, 4> images_;       // [image channel][node][pixel][matrix]
+  std::vector<Scratch> scratch_;  // [thread]
+};
+
+GridPairImager::GridPairImager(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels)
+    : plan_(plan),
+      pixels_(pixels),
+      uvw_s_(image_frame_s(geometry)),
+      delay_s_(geometry.delay_s),
+      grid_(choose_grid(plan, geometry, pixels)),
+      depth_(depth_of(geometry, pixels)),
+      fft_({grid_.shape.cells_y, grid_.shape.cells_x}, 1, FftSign::minus),
+      values_(plane_values(plan)),
+      scratch_(plan.n_threads) {
+  if (plan.n_direction > 0) throw std::logic_error("GridPairImager: directions are not on a grid");
+  const SpreadKernel& kernel = grid_.kernel;
+  taps_.assign((kernel.degree() + 1) * kPairTaps, 0);
+  for (std::size_t power = 0; power <= kernel.degree(); ++power)
+    for (std::size_t tap = 0; tap < kernel.width(); ++tap)
+      taps_[power * kPairTaps + tap] =
+          static_cast<float>(kernel.coefficients()[power * kernel.stride() + tap]);
+  make_factors(geometry);
+  const PairGridShape& shape = grid_.shape;
+  for (Scratch& scratch : scratch_) {
+    scratch.places.resize({2, plan_.n_ant});
+    scratch.phases.resize({plan_.n_ant, 2});
+    scratch.cells.resize(
+        {shape.cells_y + shape.width, (shape.cells_x + shape.width) * 2 * plan_.n_plane() + 16});
+    scratch.folded.resize({shape.cells_y, shape.cells_x});
+  }
+}
+
+void GridPairImager::make_factors(const EpicGeometry& geometry) {
+  const PairGridShape& shape = grid_.shape;
+  const auto n = static_cast<double>(shape.n_node);
+  for (std::size_t node = 0; node < shape.n_node; ++node)
+    nodes_.push_back(depth_.n_middle + depth_.n_half * std::cos(kPi * (static_cast<double>(node) + 0.5) / n));
+  const auto transforms = [&](std::size_t size, std::size_t n_cells) {
+    std::vector<double> of;
+    for (std::size_t i = 0; i < size; ++i)
+      of.push_back(grid_.kernel.transform((static_cast<double>(i) - static_cast<double>(size / 2)) /
+                                          static_cast<double>(n_cells)));
+    return of;
+  };
+  const std::vector<double> of_x = transforms(plan_.nx, shape.cells_x);
+  const std::vector<double> of_y = transforms(plan_.ny, shape.cells_y);
+  factors_.resize({shape.n_node, pixels_.size()});
+  for (std::size_t pixel = 0; pixel < pixels_.size(); ++pixel) {
+    const std::size_t x = pixels_.index[pixel] % plan_.nx, y = pixels_.index[pixel] / plan_.nx;
+    const std::size_t column = (x + shape.cells_x - plan_.nx / 2) % shape.cells_x;
+    const std::size_t line = (y + shape.cells_y - plan_.ny / 2) % shape.cells_y;
+    cells_.push_back(static_cast<std::uint32_t>(line * shape.cells_x + column));
+    const double t =
+        depth_.n_half > 0
+            ? std::clamp((n_of(geometry, pixels_, pixel) - depth_.n_middle) / depth_.n_half, -1.0, 1.0)
+            : 0;
+    for (std::size_t node = 0; node < shape.n_node; ++node) {
+      // the sum of Chebyshev polynomials that is 1 at this node and 0 at the others
+      const double angle = std::acos(t), at = kPi * (static_cast<double>(node) + 0.5) / n;
+      double sum = 1;
+      for (std::size_t k = 1; k < shape.n_node; ++k)
+        sum += 2 * std::cos(static_cast<double>(k) * angle) * std::cos(static_cast<double>(k) * at);
+      // half: the transform adds every pair and its conjugate
+      factors_(node, pixel) = static_cast<float>(0.5 * sum / n / (of_x[x] * of_y[y]));
+    }
+  }
+}
+
+/// The margins back onto the grid, and two Hermitian grids as the real and imaginary part of an image:
+/// G(u) + G(-u)* + i (H(u) + H(-u)*).
+void GridPairImager::fold(std::size_t matrix, Scratch& scratch) const {
+  const PairGridShape& shape = grid_.shape;
+  const std::size_t n_matrix = plan_.n_plane(), half = shape.width / 2;
+  const bool both = matrix + 1 < n_matrix;
+  auto& folded = scratch.folded;
+  folded.fill({});
+  // out(c) takes G and H of cell c, out(-c) their conjugates
+  for (std::size_t line = 0; line < shape.cells_y + shape.width; ++line) {
+    const std::size_t y = (line + shape.cells_y - half) % shape.cells_y;
+    const std::size_t minus_y = (shape.cells_y - y) % shape.cells_y;
+    const float* from = &scratch.cells(line, 2 * matrix);
+    std::complex<float>*plus = &folded(y, 0), *minus = &folded(minus_y, 0);
+    for (std::size_t column = 0; column < shape.cells_x + shape.width; ++column, from += 2 * n_matrix) {
+      const std::size_t x = (column + shape.cells_x - half) % shape.cells_x;
+      const std::complex<float> g(from[0], from[1]);
+      const std::complex<float> h = both ? std::complex<float>(from[2], from[3]) : std::complex<float>(0);
+      plus[x] += std::complex<float>(g.real() - h.imag(), g.imag() + h.real());
+      minus[(shape.cells_x - x) % shape.cells_x] +=
+          std::complex<float>(g.real() + h.imag(), h.real() - g.imag());
+    }
+  }
+}
+
+/// image [pixel][matrix] of one node, of all channels of one image channel.
+void GridPairImager::image_node(std::size_t first_channel, std::size_t node, const float* pairs,
+                                Scratch& scratch, float* image) const {
+  const PairGridShape& shape = grid_.shape;
+  const std::size_t n_matrix = plan_.n_plane(), n_ant = plan_.n_ant;
+  scratch.cells.fill(0);
+  PairSpread spread;
+  spread.taps = taps_.data();
+  spread.n_power = grid_.kernel.degree() + 1;
+  spread.width = shape.width;
+  spread.n_matrix = n_matrix;
+  spread.cells_x = shape.cells_x;
+  spread.cells_y = shape.cells_y;
+  spread.x = &scratch.places(0, 0);
+  spread.y = &scratch.places(1, 0);
+  spread.phase = scratch.phases.data();
+  spread.n_ant = n_ant;
+  spread.cells = scratch.cells.data();
+  spread.row_floats = scratch.cells.extent(1);
+  spread.pairs = pairs;
+  for (std::size_t channel = first_channel; channel < first_channel + plan_.n_average; ++channel) {
+    const double hz = plan_.channel_hz[channel];
+    for (std::size_t ant = 0; ant < n_ant; ++ant) {
+      // l falls with x, m rises with y
+      scratch.places(0, ant) = -hz * uvw_s_[ant][0] * plan_.cell * static_cast<double>(shape.cells_x);
+      scratch.places(1, ant) = hz * uvw_s_[ant][1] * plan_.cell * static_cast<double>(shape.cells_y);
+      const double turns = hz * (delay_s_[ant] - uvw_s_[ant][2] * nodes_[node]);
+      scratch.phases(ant, 0) = static_cast<float>(std::cos(kTwoPi * (turns - std::round(turns))));
+      scratch.phases(ant, 1) = static_cast<float>(std::sin(kTwoPi * (turns - std::round(turns))));
+    }
+    for (spread.a = 0; spread.a < n_ant; ++spread.a) {
+      spread_pairs(spread);
+      spread.pairs += (n_ant - spread.a - 1) * 2 * n_matrix;
+    }
+  }
+  for (std::size_t matrix = 0; matrix < n_matrix; matrix += 2) {
+    fold(matrix, scratch);
+    fft_.execute(scratch.folded.data());
+    for (std::size_t pixel = 0; pixel < pixels_.size(); ++pixel) {
+      const std::complex<float> value = scratch.folded.data()[cells_[pixel]];
+      image[pixel * n_matrix + matrix] = value.real() * factors_(node, pixel);
+      if (matrix + 1 < n_matrix) image[pixel * n_matrix + matrix + 1] = value.imag() * factors_(node, pixel);
+    }
+  }
+}
+
+void GridPairImager::image(const PairSums& pairs, View<double, 3> sums) {
+  const std::size_t n_average = plan_.n_average, n_matrix = plan_.n_plane(), n_node = grid_.shape.n_node;
+  const std::size_t n_pair = plan_.n_ant * (plan_.n_ant - 1) / 2, n_image = plan_.n_image_channel();
+  const std::size_t bytes = (n_pair * 2 * n_average + pixels_.size() * n_node) * n_matrix * sizeof(float);
+  const std::size_t batch = std::clamp<std::size_t>(kBatchBytes / (bytes + 1), 1, n_image);
+  pairs_.resize_for_overwrite({batch * n_average, n_pair, 2 * n_matrix});
+  images_.resize_for_overwrite({batch, n_node, pixels_.size(), n_matrix});
+  for (std::size_t first = 0; first < n_image; first += batch) {
+    const std::size_t n = std::min(batch, n_image - first);
+    parallel_for(plan_.n_threads, n * n_average, [&](std::size_t i, unsigned) {
+      const PairProducts products(plan_, pairs, first * n_average + i);
+      auto* to = reinterpret_cast<std::complex<float>*>(pairs_.data() + i * n_pair * 2 * n_matrix);
+      for (std::size_t a = 0; a < plan_.n_ant; ++a)
+        for (std::size_t b = a + 1; b < plan_.n_ant; ++b, to += n_matrix) products.of(a, b, to);
+    });
+    parallel_for(plan_.n_threads, n * n_node, [&](std::size_t item, unsigned thread) {
+      const std::size_t i = item / n_node, node = item % n_node;
+      image_node((first + i) * n_average, node, pairs_.data() + i * n_average * n_pair * 2 * n_matrix,
+                 scratch_[thread], images_.data() + item * pixels_.size() * n_matrix);
+    });
+    parallel_for(plan_.n_threads, n, [&](std::size_t i, unsigned) {
+      const float* from = images_.data() + i * n_node * pixels_.size() * n_matrix;
+      for (std::size_t node = 0; node < n_node; ++node)
+        for (std::size_t pixel = 0; pixel < pixels_.size(); ++pixel)
+          for (std::size_t matrix = 0; matrix < n_matrix; ++matrix)
+            sums(first + i, pixel, values_[matrix]) += static_cast<double>(*from++);
+    });
+  }
+}
+
+}  // namespace
+
+PairGridShape pair_grid_shape(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
+  return choose_grid(plan, geometry, pixels).shape;
+}
+
+std::unique_ptr<PairImager> make_grid_pair_imager(const EpicPlan& plan, const EpicGeometry& geometry,
+                                                  const SkyPixels& pixels) {
+  return std::make_unique<GridPairImager>(plan, geometry, pixels);
+}
+
+}  // namespace apsyn
