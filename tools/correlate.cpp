@@ -9,7 +9,7 @@
 #include "tools/correlate/gains.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
-#include "tools/correlate/realtime.h"
+#include "libcore/cli/realtime.h"
 #include "tools/correlate/sample_report.h"
 
 namespace apsyn {

@@ -29,6 +29,10 @@ void check_epic_plan(const EpicPlan& plan) {
 
 Vec3 epic_direction(const EpicPlan& plan, const EpicGeometry& geometry, std::size_t x, std::size_t y) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (plan.n_direction > 0) {
+    const Vec3& direction = geometry.directions[x];
+    return direction[2] > 0 ? direction : Vec3{nan, nan, nan};
+  }
   const double l = (static_cast<double>(plan.nx / 2) - static_cast<double>(x)) * plan.cell;
   const double m = (static_cast<double>(y) - static_cast<double>(plan.ny / 2)) * plan.cell;
   const double rest = 1 - l * l - m * m;

@@ -96,7 +96,7 @@ struct EpicGeometry {
   std::vector<Vec3> directions;                  ///< [EpicPlan::n_direction] unit vectors east, north, up
 };
 
-/// Unit vector east, north, up of a pixel; all NaN where there is no sky.
+/// Unit vector east, north, up of a pixel, or of direction x; all NaN where there is no sky.
 Vec3 epic_direction(const EpicPlan& plan, const EpicGeometry& geometry, std::size_t x, std::size_t y);
 
 struct EpicImages {

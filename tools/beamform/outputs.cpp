@@ -184,24 +184,14 @@ class FilterbankSink final : public ScaledSink {
 }  // namespace
 
 std::vector<std::string> output_names(const std::string& pattern, std::size_t n_beam) {
-  const std::size_t percent = pattern.find('%');
-  if (percent == std::string::npos) {
+  if (pattern.find('%') == std::string::npos) {
     if (n_beam > 1)
       throw UsageError("--output {}: {} beams need names of their own: put %03d where the number belongs",
                        pattern, n_beam);
     return {pattern};
   }
-  std::size_t at = percent + 1, width = 0;
-  const bool zeros = at < pattern.size() && pattern[at] == '0';
-  for (; at < pattern.size() && pattern[at] >= '0' && pattern[at] <= '9' && width < 10; ++at)
-    width = width * 10 + static_cast<std::size_t>(pattern[at] - '0');
-  if (at >= pattern.size() || pattern[at] != 'd' || width > 9 || (width > 0 && !zeros) ||
-      pattern.find('%', at) != std::string::npos)
-    throw UsageError("--output {}: the beam's number is written %d or %03d, once", pattern);
   std::vector<std::string> names;
-  for (std::size_t beam = 0; beam < n_beam; ++beam)
-    names.push_back(pattern.substr(0, percent) +
-                    fmt::format("{:0{}}", beam, std::max<std::size_t>(1, width)) + pattern.substr(at + 1));
+  for (std::size_t beam = 0; beam < n_beam; ++beam) names.push_back(numbered_output(pattern, beam));
   return names;
 }
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/fits_cube.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+#include "libcore/core/error.h"
+#include "libcore/io/fits_header.h"
+
+namespace apsyn {
+namespace {
+
+constexpr std::size_t kBlock = 2880, kCard = 80;
+
+std::uint32_t folded(std::uint64_t sum) {
+  while (sum >> 32 != 0) sum = (sum & 0xffffffffu) + (sum >> 32);
+  return static_cast<std::uint32_t>(sum);
+}
+
+/// Sum of a text's big-endian words (FITS standard 4.0, appendix J).
+std::uint64_t word_sum(const std::string& text) {
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at < text.size(); at += 4) {
+    std::uint32_t word;
+    std::memcpy(&word, text.data() + at, 4);
+    sum += std::endian::native == std::endian::little ? __builtin_bswap32(word) : word;
+  }
+  return sum;
+}
+
+/// Writes `value` over the one in the card of `keyword`, as far right as it stands there.
+void replace_value(std::string& header, const std::string& keyword, const std::string& value) {
+  std::string key = keyword;
+  key.resize(8, ' ');
+  for (std::size_t at = 0; at < header.size(); at += kCard)
+    if (header.compare(at, 8, key) == 0) {
+      header.replace(at + 10, value.size(), value);
+      return;
+    }
+  throw std::logic_error("FitsCubeWriter: no card " + keyword);
+}
+
+}  // namespace
+
+FitsCubeWriter::FitsCubeWriter(const std::string& path, ImageInfo info, const FitsCubeShape& shape,
+                               bool overwrite)
+    : path_(path), info_(std::move(info)), shape_(shape), out_(path, overwrite) {
+  if (info_.stokes.size() != shape_.n_stokes)
+    throw std::logic_error("FitsCubeWriter: one label for each Stokes plane");
+  if (out_.is_stdout()) throw UsageError("standard output: a FITS cube needs a file: give --output PATH");
+  const std::string text = header(0);
+  header_bytes_ = text.size();
+  out_.write(text.data(), text.size());
+}
+
+std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
+  std::vector<std::size_t> axes{shape_.nx, shape_.ny, shape_.n_chan, shape_.n_stokes};
+  if (shape_.complex) axes.push_back(2);
+  if (shape_.in_time) axes.push_back(n_written_);
+  FitsBuilder fits(path_, 64u << 10);
+  fits.create_image(FitsPixel::float32, std::vector<long>(axes.size(), 1));
+  write_fits_coordinates(fits, info_, {shape_.nx, shape_.ny}, fits_stokes(path_, info_.stokes));
+  int axis = 4;
+  const auto describe = [&](const std::string& type, double value, double step, const std::string& unit) {
+    ++axis;
+    fits.key(fmt::format("CTYPE{}", axis), type, "");
+    fits.key(fmt::format("CRPIX{}", axis), 1.0, "");
+    fits.key(fmt::format("CRVAL{}", axis), value, "");
+    fits.key(fmt::format("CDELT{}", axis), step, "");
+    if (!unit.empty()) fits.key(fmt::format("CUNIT{}", axis), unit, "");
+  };
+  if (shape_.complex) describe("COMPLEX", 1, 1, "");
+  if (shape_.in_time) {
+    describe("TIME", shape_.step_s / 2, shape_.step_s, "s");
+    if (info_.time) fits.key("DATEREF", format_fits_date(*info_.time), "TIME counts from here");
+  }
+  write_fits_description(fits, info_);
+  const std::string zeros(16, '0');
+  fits.key("DATASUM", fmt::format("{:010}", data_sum), "data unit checksum");
+  fits.key("CHECKSUM", zeros, "HDU checksum");
+  const std::span<const char> bytes = fits.finish();
+  std::string text(bytes.data(), bytes.size());
+  std::size_t end = 0;
+  while (text.compare(end, 8, "END     ") != 0) end += kCard;
+  text.resize((end / kBlock + 1) * kBlock, ' ');
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    replace_value(text, fmt::format("NAXIS{}", i + 1), fmt::format("{:>20}", axes[i]));
+  char encoded[17] = "";
+  fits_encode_chksum(folded(word_sum(text) + data_sum), 1, encoded);
+  replace_value(text, "CHECKSUM", "'" + std::string(encoded));
+  return text;
+}
+
+void FitsCubeWriter::write(std::span<const float> record) {
+  if (record.size() != shape_.n_record() || (!shape_.in_time && n_written_ == 1))
+    throw std::logic_error("FitsCubeWriter: a record of another size than planned");
+  words_.resize(record.size());
+  std::uint64_t sum = sum_;
+  for (std::size_t i = 0; i < record.size(); ++i) {
+    const auto word = std::bit_cast<std::uint32_t>(record[i]);
+    sum += word;
+    words_[i] = std::endian::native == std::endian::little ? __builtin_bswap32(word) : word;
+  }
+  sum_ = folded(sum);
+  out_.write(words_.data(), words_.size() * sizeof(std::uint32_t));
+  ++n_written_;
+}
+
+void FitsCubeWriter::commit() {
+  const std::size_t bytes = n_written_ * shape_.n_record() * sizeof(float);
+  const std::string padding((kBlock - bytes % kBlock) % kBlock, '\0');
+  out_.write(padding.data(), padding.size());
+  const std::string text = header(folded(sum_));
+  if (text.size() != header_bytes_) throw std::logic_error("FitsCubeWriter: the header's size changed");
+  out_.write_at(0, text.data(), text.size());
+  out_.commit();
+}
+
+}  // namespace apsyn

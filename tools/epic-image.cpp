@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// epic-image: voltage stream -> images of the sky, without visibilities in between.
+#include "libcore/cli/realtime.h"
+#include "libcore/core/parallel.h"
+#include "libcore/io/delay_tracker.h"
+#include "tools/epic-image/describe.h"
+#include "tools/epic-image/options.h"
+#include "tools/epic-image/outputs.h"
+#include "tools/epic-image/plan.h"
+
+namespace apsyn {
+namespace {
+
+struct Item {
+  VoltageBlock block;
+  bool last = false;  ///< an empty block behind the stream's end
+  std::vector<TimedImages> images;
+  std::size_t n_images = 0;  ///< used
+
+  TimedImages& place() {
+    if (images.size() == n_images) images.emplace_back();
+    return images[n_images++];
+  }
+};
+
+/// Spectra in, images out.
+class Accumulation {
+ public:
+  Accumulation(const EpicSetup& setup, EpicPlan plan, bool one_centre)
+      : setup_(setup),
+        frame_(setup.header, setup.aligned(), one_centre),
+        delays_(setup.header.layout, setup.header.start, {std::nullopt, setup.header.phase_centre}),
+        channeliser_(setup.f, setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr),
+        imager_(make_imager(setup.method, std::move(plan))) {}
+
+  void append(Item& item) {
+    item.n_images = 0;
+    if (item.last)
+      channeliser_.end_of_stream();
+    else
+      channeliser_.append(item.block);
+    while (true) {
+      const std::int64_t left = end() - next_;
+      const auto wanted = std::min(left, static_cast<std::int64_t>(setup_.block_spectra));
+      const std::int64_t n = std::min(channeliser_.available() - next_, wanted);
+      if (n <= 0 || (n < wanted && !item.last)) break;
+      if (next_ == first_) imager_->start(frame_.at(time_of(first_ + end())));
+      for (std::size_t chan = 0; chan < setup_.epic.n_chan; chan += setup_.batch_chan) {
+        channeliser_.spectra(next_, static_cast<std::size_t>(n), chan,
+                             std::min(setup_.batch_chan, setup_.epic.n_chan - chan), spectra_);
+        imager_->add(spectra_);
+      }
+      next_ += n;
+      channeliser_.release(next_);
+      if (next_ == end()) finish(item.place());
+    }
+    if (item.last && next_ > first_) finish(item.place());
+  }
+  double data_s() const { return static_cast<double>(next_) * setup_.spectrum_s; }
+
+ private:
+  std::int64_t end() const { return first_ + setup_.accumulate_spectra; }
+  /// Of half as many spectra.
+  UtcTime time_of(std::int64_t doubled) const {
+    const UtcTime start = sample_time(setup_.header.start, setup_.f.first_sample, setup_.header.sample_s);
+    return sample_time(start, doubled * static_cast<std::int64_t>(setup_.f.n_sample),
+                       setup_.header.sample_s / 2);
+  }
+  void finish(TimedImages& out) {
+    imager_->take(out.images);
+    out.begin = time_of(2 * first_);
+    out.middle = time_of(first_ + next_);
+    out.length_s = static_cast<double>(next_ - first_) * setup_.spectrum_s;
+    out.centre = frame_.centre();
+    first_ = next_;
+  }
+
+  const EpicSetup& setup_;
+  AccumulationFrame frame_;
+  DelayTracker delays_;
+  Channeliser channeliser_;
+  std::unique_ptr<DirectImager> imager_;
+  SpectraBlock spectra_;
+  std::int64_t first_ = 0, next_ = 0;  // spectra: of the image, and to be added next
+};
+
+void run(Tool& tool, EpicOptions& options) {
+  tool.device(CudaSupport::none);
+  const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
+  tool.stage("open");
+  OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
+  const EpicSetup setup = make_setup(tool, options, voltages);
+  if (options.method == "auto") log_info("--method auto: {}", describe_method(setup));
+  for (const std::string& line : describe(setup))
+    if (tool.common().dry_run)
+      tool.print(line);
+    else
+      log_verbose("{}", line);
+  if (tool.common().dry_run) return;
+  const auto sink = make_image_sink(tool, setup, output);
+  Accumulation accumulation(setup, epic_plan(tool, options, setup, voltages), has_one_centre(output));
+
+  tool.stage("image");
+  bool ended = false, any_data = false;
+  Progress progress(tool, "imaging",
+                    static_cast<double>(std::max<std::int64_t>(0, setup.n_samples)) * setup.header.sample_s,
+                    "s of data");
+  RealtimeMeter realtime(options.inputs.at(0));
+  run_pipeline<Item>(
+      1, [] { return Item(); },
+      [&](Item& item) {
+        if (ended) return false;
+        item.last = ended =
+            !realtime.time_read([&] { return voltages.read(item.block, setup.gulp_samples); });
+        return true;
+      },
+      [&](Item& item) {
+        accumulation.append(item);
+        progress.update(accumulation.data_s());
+        if (options.realtime && progress.on()) realtime.report(accumulation.data_s(), false);
+      },
+      [&](Item& item) {
+        for (std::size_t i = 0; i < item.n_images; ++i) {
+          any_data |= item.images[i].any_data();
+          sink->write(item.images[i]);
+        }
+      });
+  const double work_s = realtime.work_s(), data_s = accumulation.data_s();
+  if (options.realtime || options.require_realtime) realtime.report(data_s, true);
+  tool.stage("close");
+  if (!any_data)
+    throw FailureError(
+        "{}: no usable data: every sample is missing or flagged, or there is less than one "
+        "spectrum, or one antenna without autocorrelations",
+        voltages.reader.name());
+  sink->commit();
+  tool.report_rate(data_s, "s of data");
+  if (options.require_realtime && work_s > data_s)
+    throw FailureError("--require-realtime: {} of data took {}; the output is complete",
+                       format_duration(data_s), format_duration(work_s));
+}
+
+}  // namespace
+}  // namespace apsyn
+
+int main(int argc, char** argv) {
+  apsyn::Tool tool("epic-image", "make images of the sky straight from a voltage stream");
+  apsyn::EpicOptions options;
+  declare(tool, options);
+  return tool.run(argc, argv, [&] { apsyn::run(tool, options); });
+}

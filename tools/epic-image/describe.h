@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The plan in words, for --dry-run and -v.
+#pragma once
+
+#include "tools/epic-image/plan.h"
+
+namespace apsyn {
+
+inline std::string describe_method(const EpicSetup& setup) {
+  switch (setup.method) {
+    case EpicMethod::fft:
+      return fmt::format("fft: grid with kernels of {} cells, transform a field {:.4g} times the image's",
+                         setup.epic.kernel_cells, setup.epic.padding);
+    case EpicMethod::dft:
+      return "dft: direct sums of antennas to pixels";
+    case EpicMethod::corr:
+      break;
+  }
+  return "corr: correlate, then image the sums";
+}
+
+inline std::vector<std::string> describe(const EpicSetup& setup) {
+  const VoltageHeader& header = setup.header;
+  const EpicPlan& epic = setup.epic;
+  std::vector<std::string> lines;
+  lines.push_back(
+      fmt::format("input: {} antennas, {} polarisations, {} channels of {} around {}, {} bits, samples of {}",
+                  header.n_ant, header.n_pol, header.n_chan,
+                  format_frequency(std::abs(header.bandwidth_hz) / static_cast<double>(header.n_chan)),
+                  format_frequency(header.freq_hz), header.n_bit, format_duration(header.sample_s)));
+  if (setup.f.n_sample > 1)
+    lines.push_back(fmt::format("spectra: {} fine channels per channel, {} samples, {} each", setup.f.n_fine,
+                                setup.f.n_sample, format_duration(setup.spectrum_s)));
+  std::string planes;
+  for (const OutputPlane& plane : setup.planes) planes += (planes.empty() ? "" : ",") + plane.name;
+  lines.push_back(
+      fmt::format("output: images of {} ({} spectra), {} x {} pixels of {:.4g} deg, {} channels of {}, {}{}",
+                  format_duration(setup.image_s()), setup.accumulate_spectra, epic.nx, epic.ny,
+                  epic.cell / kRadPerDeg, epic.n_image_channel(),
+                  format_frequency(std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average)),
+                  planes, epic.autos ? "" : ", without autocorrelations"));
+  lines.push_back("method: " + describe_method(setup));
+  double longest_m = 0;
+  for (const Antenna& a : header.layout.antennas)
+    for (const Antenna& b : header.layout.antennas)
+      if (!a.flagged && !b.flagged)
+        longest_m = std::max(longest_m, std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
+  const double turns = std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average) * longest_m /
+                       kSpeedOfLight_m_s;
+  lines.push_back(
+      fmt::format("longest baseline {:.1f} m: {:.3g} pixels to a fringe; over an image's channels it turns "
+                  "{:.2g} times at "
+                  "the horizon",
+                  longest_m,
+                  kSpeedOfLight_m_s / *std::max_element(epic.channel_hz.begin(), epic.channel_hz.end()) /
+                      longest_m / epic.cell,
+                  turns));
+  lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
+                              format_bytes(static_cast<double>(setup.memory_bytes)), setup.gulp_samples,
+                              setup.block_spectra, setup.batch_chan * setup.f.n_fine));
+  return lines;
+}
+
+}  // namespace apsyn

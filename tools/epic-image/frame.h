@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the antennas and the sky are at an image's middle.
+#pragma once
+
+#include <optional>
+
+#include "kernels/epic/epic.h"
+#include "libcore/core/constants.h"
+#include "libcore/core/voltage.h"
+#include "libcore/io/coordinates.h"
+
+namespace apsyn {
+
+class AccumulationFrame {
+ public:
+  /// `aligned`: the F stage has taken out cables and, unless the stream was tracked, the zenith's delays.
+  /// `one_centre`: all images have the centre of the first.
+  AccumulationFrame(const VoltageHeader& header, bool aligned, bool one_centre)
+      : layout_(header.layout),
+        applied_(header.phase_centre),
+        aligned_(aligned),
+        one_centre_(one_centre),
+        sky_(*header.layout.site) {}
+
+  /// At the time of an image's middle; times rise.
+  EpicGeometry at(const UtcTime& middle) {
+    if (!centre_ || !one_centre_) centre_ = sky_.zenith(middle);
+    EpicGeometry geometry;
+    geometry.axes = sky_.uvw_rotation(middle, *centre_);
+    const Vec3 removed =
+        applied_ ? sky_.enu_from_direction(middle, *applied_) : (aligned_ ? Vec3{0, 0, 1} : Vec3{0, 0, 0});
+    for (const Antenna& antenna : layout_.antennas) {
+      geometry.enu_m.push_back(antenna.enu_m);
+      geometry.delay_s.push_back(dot(antenna.enu_m, removed) / kSpeedOfLight_m_s +
+                                 (aligned_ ? 0 : antenna.cable_delay_s));
+    }
+    return geometry;
+  }
+
+  /// Of the last image.
+  SkyDirection centre() const { return centre_.value(); }
+
+ private:
+  ArrayLayout layout_;
+  std::optional<SkyDirection> applied_;
+  bool aligned_, one_centre_;
+  SkyFrame sky_;
+  std::optional<SkyDirection> centre_;
+};
+
+}  // namespace apsyn

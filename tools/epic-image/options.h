@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/channelise/channelise.h"
+#include "kernels/epic/epic.h"
+#include "libcore/cli/tool.h"
+#include "libcore/cli/voltage_options.h"
+#include "libcore/core/constants.h"
+
+namespace apsyn {
+
+struct EpicOptions {
+  std::vector<std::string> inputs;
+  VoltageOptions voltage;
+  std::string method = "auto", products, w = "kernel", shape = "kb", precision = "single";
+  std::size_t size = 128, kernel_cells = 7;
+  double scale_rad = -1, field_rad = kPi, accumulate_s = 0.04;
+  double padding = 0;  ///< 0 = as much as the kernel needs
+  std::size_t n_fine = 1, n_taps = 0, n_average = 1;
+  bool no_autos = false, realtime = false, require_realtime = false;
+};
+
+inline EpicW parse_w(const std::string& name) {
+  if (name == "zenith") return EpicW::zenith;
+  if (name == "plane") return EpicW::plane;
+  return name == "exact" ? EpicW::exact : EpicW::kernel;
+}
+
+inline void declare(Tool& tool, EpicOptions& options) {
+  tool.add_inputs(options.inputs, "voltage stream, a file or - (default: standard input)");
+  CLI::App& app = tool.app();
+  app.add_option("--method", options.method,
+                 "fft (grid and transform), dft (direct sums), corr (correlate, then image) or auto: the one "
+                 "that should be fastest (default auto)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "fft", "dft", "corr"}));
+  app.add_option("--size", options.size, "pixels along an axis (default 128)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{2}, std::size_t{4096}));
+  CLI::Option* scale =
+      tool.add_angle("--scale", options.scale_rad, "of a pixel at the centre, for example 1deg");
+  tool.add_angle("--field", options.field_rad, "of the image, 180deg at most (default 180deg: the whole sky)")
+      ->excludes(scale);
+  tool.add_duration("--accumulate", options.accumulate_s, "time that an image adds up (default 40ms)");
+  app.add_option("--pol", options.products,
+                 "I, Q, U, V, as IQUV, or XX,YY,XY,YX (RR,LL,RL,LR), or some of them (default I, or the one "
+                 "polarisation there is)")
+      ->type_name("LIST");
+  app.add_flag("--no-autos", options.no_autos, "leave out what each antenna has with itself");
+  app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16));
+  app.add_option("--pfb-taps", options.n_taps,
+                 "make them by a polyphase filterbank of N taps (default 0: a plain Fourier transform)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{0}, kMaxTaps));
+  app.add_option("--average-channels", options.n_average,
+                 "add N neighbouring channels into one image (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
+  app.add_option("--kernel", options.kernel_cells, "fft: cells of an antenna's kernel, 1 to 9 (default 7)")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{9}));
+  app.add_option("--kernel-shape", options.shape, "fft: kb (Kaiser-Bessel) or pswf (prolate; default kb)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"kb", "pswf"}));
+  app.add_option(
+         "--padding", options.padding,
+         "fft: field that is transformed over that of the image, 1 to 4 (default: what the kernel needs)")
+      ->type_name("X")
+      ->check(CLI::Range(1.0, 4.0));
+  app.add_option(
+         "--w", options.w,
+         "fft: what becomes of heights: zenith, plane (the one that fits best), kernel (and the rest in "
+         "each antenna's kernel) or exact (never fft; default kernel)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"zenith", "plane", "kernel", "exact"}));
+  app.add_option("--precision", options.precision, "single; half and double are of GPUs (default single)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"half", "single", "double"}));
+  app.add_flag("--realtime", options.realtime, "say how many times faster than recorded the data go through");
+  app.add_flag("--require-realtime", options.require_realtime,
+               "exit with status 1 when that was slower than recorded");
+  add_voltage_options(tool, options.voltage);
+}
+
+}  // namespace apsyn

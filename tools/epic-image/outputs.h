@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Images on their way out: a FITS cube, a FITS file for each image, or a stream.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "libcore/io/fits_cube.h"
+#include "tools/epic-image/plan.h"
+
+namespace apsyn {
+
+struct TimedImages {
+  EpicImages images;
+  UtcTime begin, middle;
+  double length_s = 0;
+  SkyDirection centre;
+
+  bool any_data() const {
+    return std::any_of(images.weight.begin(), images.weight.end(), [](double weight) { return weight > 0; });
+  }
+};
+
+class ImageSink {
+ public:
+  virtual ~ImageSink() = default;
+  virtual void write(const TimedImages& images) = 0;
+  virtual void commit() = 0;
+};
+
+/// Whether an output of this name has one centre for all images.
+bool has_one_centre(const std::string& output);
+
+/// UsageError for names that cannot be written, as check_output.
+std::unique_ptr<ImageSink> make_image_sink(const Tool& tool, const EpicSetup& setup,
+                                           const std::string& output);
+
+}  // namespace apsyn

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From options and a stream's header to what each stage does, and what it costs.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/channelise/channelise.h"
+#include "kernels/epic/fft_grid.h"
+#include "libcore/core/log.h"
+#include "libcore/io/open_voltages.h"
+#include "tools/epic-image/frame.h"
+#include "tools/epic-image/options.h"
+#include "tools/epic-image/products.h"
+
+namespace apsyn {
+
+struct EpicSetup {
+  VoltageHeader header;  ///< with the effective layout
+  ChannelisePlan f;
+  EpicPlan epic;
+  std::vector<OutputPlane> planes;
+  EpicMethod method = EpicMethod::dft;
+  double spectrum_s = 0;
+  std::int64_t accumulate_spectra = 1;
+  std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
+  std::size_t gulp_samples = 0, block_spectra = 0, batch_chan = 1;
+  std::uint64_t memory_bytes = 0;
+
+  /// Whether the F stage aligns the antennas: spectra of many samples need it.
+  bool aligned() const { return f.n_sample > 1; }
+  double image_s() const { return spectrum_s * static_cast<double>(accumulate_spectra); }
+};
+
+/// A whole number of spectra near the wanted time; all of them when there are fewer.
+inline std::int64_t spectra_per_image(double wanted_s, double spectrum_s, std::int64_t n_available) {
+  if (!(wanted_s > 0)) throw UsageError("--accumulate {}: must be positive", format_duration(wanted_s));
+  const double exact = wanted_s / spectrum_s;
+  if (!(exact < 0x1p31)) throw UsageError("--accumulate {}: too long", format_duration(wanted_s));
+  std::int64_t n = std::max<std::int64_t>(1, std::llround(exact));
+  if (n_available > 0 && n > n_available) {
+    n = n_available;
+    log_info("--accumulate {}: the stream has {} only: one image of all of it", format_duration(wanted_s),
+             format_duration(static_cast<double>(n) * spectrum_s));
+  } else if (std::abs(static_cast<double>(n) - exact) > 1e-6 * exact) {
+    log_info("--accumulate {}: taking {} spectra of {}, {}", format_duration(wanted_s), n,
+             format_duration(spectrum_s), format_duration(static_cast<double>(n) * spectrum_s));
+  }
+  return n;
+}
+
+/// The field that is transformed reaches beyond the sky that is shown by so much that kernels of these cells
+/// repeat it elsewhere at no more than about 1e-3.
+inline double default_padding(const EpicPlan& plan) {
+  const double margin = plan.kernel_cells >= 7 ? 1.115 : plan.kernel_cells >= 5 ? 1.25 : 1.5;
+  const double half = std::min(1.0, plan.cell * static_cast<double>(plan.nx) / 2);
+  return std::max(1.0, margin * 2 * half / (plan.cell * static_cast<double>(plan.nx)));
+}
+
+/// What E is multiplied by: one over the gains, and the unit of the samples.
+inline Buffer<std::complex<double>, 3> factors_of(const OpenedVoltages& voltages, double scale) {
+  Buffer<std::complex<double>, 3> factor;
+  if (!voltages.has_gains && scale == 1) return factor;
+  factor.resize(voltages.gains.shape());
+  std::transform(voltages.gains.begin(), voltages.gains.end(), factor.begin(),
+                 [&](const std::complex<double>& gain) { return scale / gain; });
+  return factor;
+}
+
+inline EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
+                          const OpenedVoltages& voltages) {
+  EpicPlan plan;
+  plan.n_chan = setup.header.n_chan;
+  plan.n_fine = options.n_fine;
+  plan.n_ant = setup.header.n_ant;
+  plan.n_pol = setup.header.n_pol;
+  plan.channel_hz = setup.f.channel_hz();
+  plan.n_average = options.n_average;
+  plan.first = needs(setup.planes, 0);
+  plan.second = needs(setup.planes, 1);
+  plan.cross = needs(setup.planes, 2) || needs(setup.planes, 3);
+  plan.autos = !options.no_autos;
+  for (const Antenna& antenna : setup.header.layout.antennas) plan.flagged.push_back(antenna.flagged ? 1 : 0);
+  plan.nx = plan.ny = options.size;
+  plan.cell = options.scale_rad > 0
+                  ? options.scale_rad
+                  : 2 * std::sin(std::min(options.field_rad, kPi) / 2) / static_cast<double>(options.size);
+  plan.n_threads = tool.common().threads;
+  plan.kernel = options.shape == "pswf" ? EpicKernel::prolate : EpicKernel::kaiser_bessel;
+  plan.kernel_cells = options.kernel_cells;
+  plan.padding = options.padding > 0 ? options.padding : default_padding(plan);
+  plan.w = parse_w(options.w);
+  plan.factor = factors_of(voltages, setup.header.scale);
+  return plan;
+}
+
+inline EpicCost cost_of(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry) {
+  if (method == EpicMethod::fft) return fft_cost(plan, geometry);
+  return method == EpicMethod::dft ? dft_cost(plan, geometry) : corr_cost(plan, geometry);
+}
+
+/// Blocks, batches and memory. Only what --max-memory forces departs from the best block.
+inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint64_t max_memory_bytes) {
+  const VoltageHeader& header = setup.header;
+  const EpicPlan& epic = setup.epic;
+  const std::uint64_t sample_bytes = std::uint64_t{2} * header.n_chan * header.n_ant * header.n_pol *
+                                     (header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
+  const std::uint64_t chan_bytes =
+      std::uint64_t{epic.n_fine} * panel_count(epic.n_ant * epic.n_pol) * 2 * kPanelInputs * sizeof(float);
+  const std::uint64_t image_bytes =
+      sizeof(float) * epic.n_image_channel() * epic.nx * epic.ny *
+      (epic.n_plane() + setup.planes.size() * (is_complex(setup.planes) ? 2 : 1));
+  const std::size_t whole = epic.n_average / std::gcd(epic.n_average, epic.n_fine);
+  const std::uint64_t unit = std::max<std::uint64_t>(1, header.missing_samples);
+  for (std::uint64_t cache = 32u << 20;; cache /= 2) {
+    setup.block_spectra = static_cast<std::size_t>(std::clamp<std::uint64_t>(
+        cache / chan_bytes / whole, 16,
+        std::min<std::uint64_t>(512, static_cast<std::uint64_t>(setup.accumulate_spectra))));
+    setup.batch_chan = static_cast<std::size_t>(std::clamp<std::uint64_t>(
+        cache / (chan_bytes * setup.block_spectra) / whole * whole, whole, epic.n_chan));
+    const std::uint64_t block_samples = setup.block_spectra * setup.f.n_sample;
+    const std::uint64_t gulp = std::max(unit, (block_samples + unit - 1) / unit * unit);
+    setup.gulp_samples = static_cast<std::size_t>(gulp);
+    const std::uint64_t images =
+        gulp / (static_cast<std::uint64_t>(setup.accumulate_spectra) * setup.f.n_sample) + 1;
+    constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
+    setup.memory_bytes = imager_bytes + channeliser_bytes(setup.f) +
+                         chan_bytes * (setup.block_spectra + 1) * setup.batch_chan +
+                         kItems * (gulp * sample_bytes + images * image_bytes) +
+                         2 * (2 * gulp + block_samples + setup.f.n_span()) * sample_bytes +
+                         (std::uint64_t{32} << 20);
+    if (setup.memory_bytes <= max_memory_bytes) return;
+    if (cache <= 64u << 10)
+      throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer or smaller images",
+                       format_bytes(static_cast<double>(setup.memory_bytes)),
+                       format_bytes(static_cast<double>(max_memory_bytes)));
+  }
+}
+
+inline void check_options(const EpicOptions& options, const OpenedVoltages& voltages) {
+  const std::string& name = voltages.reader.name();
+  if (!voltages.has_positions)
+    throw UsageError("{}: the stream does not say where its antennas stand: give --antennas or --metafits",
+                     name);
+  if (!voltages.layout.site)
+    throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
+  if (options.precision != "single")
+    throw UsageError("--precision {}: the CPU multiplies float32 only: give single", options.precision);
+  if (!(options.field_rad > 0)) throw UsageError("--field: must be positive");
+  const VoltageHeader& header = voltages.reader.header();
+  const std::size_t n_channel = header.n_chan * options.n_fine;
+  if (n_channel % options.n_average != 0)
+    throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average, n_channel);
+}
+
+inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltages& voltages) {
+  check_options(options, voltages);
+  EpicSetup setup;
+  setup.header = voltages.reader.header();
+  setup.header.layout = voltages.layout;
+  const VoltageHeader& header = setup.header;
+  setup.planes = parse_output_planes(options.products, header.n_pol, header.pol_basis == "RL");
+  setup.f = plan_channelise(header, options.n_fine, tool.common().threads, {options.n_taps, Window::hann});
+  setup.f.first_sample = options.voltage.first_sample;
+  setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
+  setup.n_samples = options.voltage.n_samples;
+  if (const auto all = voltages.reader.n_samples()) {
+    const std::int64_t left = *all - options.voltage.first_sample;
+    setup.n_samples = setup.n_samples < 0 ? left : std::min(setup.n_samples, left);
+  }
+  const std::int64_t n_spectra =
+      setup.n_samples < 0 ? -1 : setup.n_samples / static_cast<std::int64_t>(setup.f.n_sample);
+  setup.accumulate_spectra = spectra_per_image(options.accumulate_s, setup.spectrum_s, n_spectra);
+  setup.epic = epic_plan(tool, options, setup, voltages);
+  AccumulationFrame frame(header, setup.aligned(), false);
+  const EpicGeometry geometry = frame.at(header.start);
+  setup.method = options.method == "auto"
+                     ? choose_epic_method(setup.epic, geometry, static_cast<double>(setup.accumulate_spectra))
+                     : parse_epic_method(options.method);
+  plan_memory(setup, cost_of(setup.method, setup.epic, geometry).bytes, tool.common().max_memory_bytes);
+  return setup;
+}
+
+}  // namespace apsyn
