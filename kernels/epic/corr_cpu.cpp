@@ -2,7 +2,6 @@
 // `corr`: correlates first and images the sums (epic.h). Sums of integer samples are exact.
 #include "kernels/common/multiply_codes.h"
 #include "kernels/common/pair_sums.h"
-#include "kernels/epic/accumulation.h"
 #include "kernels/epic/pair_imager.h"
 #include "kernels/epic/pair_products.h"
 #include "kernels/epic/sky_pixels.h"
@@ -21,13 +20,14 @@ class CorrImager final : public DirectImager {
   CorrImager(EpicPlan plan, PairForm form)
       : plan_(checked(std::move(plan))),
         form_(form),
-        accumulation_(plan_, false),
+        weights_(plan_),
         pairs_(plan_.n_channel(), plan_.n_ant * plan_.n_pol) {}
 
   bool takes_codes() const override { return multiplies_codes(); }
   void start(const EpicGeometry& geometry) override;
   void add(const SpectraBlock& block) override {
-    accumulation_.add(block);
+    check_epic_block(plan_, block);
+    weights_.add(block);
     pairs_.add(block, plan_.n_threads);
   }
   void take(EpicImages& images) override;
@@ -37,7 +37,7 @@ class CorrImager final : public DirectImager {
 
   EpicPlan plan_;
   PairForm form_;
-  EpicAccumulation accumulation_;
+  EpicWeights weights_;
   PairSums pairs_;
   EpicGeometry geometry_;
   SkyPixels pixels_;
@@ -53,7 +53,7 @@ bool CorrImager::direct() const {
 
 void CorrImager::start(const EpicGeometry& geometry) {
   check_epic_geometry(plan_, geometry);
-  accumulation_.clear();
+  weights_.start();
   pairs_.clear();
   if (imager_ && same_geometry(geometry, geometry_)) return;
   geometry_ = geometry;
@@ -64,15 +64,15 @@ void CorrImager::start(const EpicGeometry& geometry) {
 
 void CorrImager::take(EpicImages& images) {
   sums_.resize({plan_.n_image_channel(), pixels_.size(), 4});
-  if (plan_.autos)
-    for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel) {
-      const std::array<double, 4> autos = PairProducts(plan_, pairs_, channel).autos();
-      for (std::size_t pixel = 0; pixel < pixels_.size(); ++pixel)
-        for (std::size_t value = 0; value < 4; ++value)
-          sums_(channel / plan_.n_average, pixel, value) += autos[value];
-    }
+  // what the imager leaves out
+  std::vector<EpicValues> autos(plan_.n_image_channel());
+  for (std::size_t channel = 0; plan_.autos && channel < plan_.n_channel(); ++channel) {
+    const EpicValues own = PairProducts(plan_, pairs_, channel).autos();
+    for (std::size_t value = 0; value < own.size(); ++value)
+      autos[channel / plan_.n_average][value] -= own[value];
+  }
   imager_->image(pairs_, sums_);
-  finish_images(plan_, accumulation_, pixels_, sums_, images);
+  finish_images(plan_, weights_, pixels_, autos, sums_, images);
 }
 
 }  // namespace

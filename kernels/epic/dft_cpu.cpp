@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "kernels/epic/accumulation.h"
 #include "kernels/epic/antenna_positions.h"
 #include "kernels/epic/dft_tile.h"
 #include "kernels/epic/factors.h"
@@ -40,7 +39,8 @@ class DftImager final : public DirectImager {
              Scratch& scratch);
 
   EpicPlan plan_;
-  EpicAccumulation accumulation_;
+  EpicWeights weights_;
+  EpicAutos autos_;
   EpicGeometry geometry_;
   SkyPixels pixels_;
   AntennaPositions positions_;
@@ -55,7 +55,7 @@ EpicPlan checked(EpicPlan plan) {
 }
 
 DftImager::DftImager(EpicPlan plan)
-    : plan_(checked(std::move(plan))), accumulation_(plan_, !plan_.autos), scratch_(plan_.n_threads) {
+    : plan_(checked(std::move(plan))), weights_(plan_), autos_(plan_), scratch_(plan_.n_threads) {
   const std::size_t padded = (plan_.n_ant + kDftLanes - 1) / kDftLanes * kDftLanes;
   for (Scratch& scratch : scratch_) {
     scratch.weights.resize({kItemPixels, 2 * padded});
@@ -65,7 +65,8 @@ DftImager::DftImager(EpicPlan plan)
 
 void DftImager::start(const EpicGeometry& geometry) {
   check_epic_geometry(plan_, geometry);
-  accumulation_.clear();
+  weights_.start();
+  autos_.start();
   if (pixels_.size() == 0 || !same_geometry(geometry, geometry_)) {
     geometry_ = geometry;
     pixels_ = sky_pixels(plan_, geometry_);
@@ -137,7 +138,9 @@ void DftImager::image(const SpectraBlock& block, std::size_t first_row, std::siz
 
 void DftImager::add(const SpectraBlock& block) {
   if (block.coded) throw std::logic_error("DirectImager: dft takes no codes");
-  accumulation_.add(block);
+  check_epic_block(plan_, block);
+  weights_.add(block);
+  if (!plan_.autos) autos_.add(block);
   const std::size_t n_row = block.n_chan * block.n_fine, n_average = plan_.n_average;
   const std::size_t n_tile = (block.n_spectra + tile_spectra() - 1) / tile_spectra();
   const std::size_t tile_floats = plan_.n_ant * kDftAntFloats;
@@ -157,7 +160,7 @@ void DftImager::add(const SpectraBlock& block) {
 }
 
 void DftImager::take(EpicImages& images) {
-  finish_images(plan_, accumulation_, pixels_, sums_, images);
+  finish_images(plan_, weights_, pixels_, autos_.sums(), sums_, images);
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ void PairProducts::of(std::size_t a, std::size_t b, std::complex<float>* matrice
   matrices[1] = std::complex<float>(std::complex<double>(difference.imag(), -difference.real()));
 }
 
-std::array<double, 4> PairProducts::autos() const {
-  std::array<double, 4> autos{};
+EpicValues PairProducts::autos() const {
+  EpicValues autos{};
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
     autos[0] += value(ant, 0, ant, 0).real();
     if (plan_.n_pol == 1) continue;

@@ -6,12 +6,12 @@
 // real part. Autocorrelations do not depend on the direction.
 #pragma once
 
-#include <array>
 #include <complex>
 #include <vector>
 
 #include "kernels/common/pair_sums.h"
 #include "kernels/epic/epic.h"
+#include "kernels/epic/epic_autos.h"
 
 namespace apsyn {
 
@@ -22,7 +22,7 @@ class PairProducts {
   /// The matrices that the plan asks for: XX, YY, Re XY, Im XY, of n_matrix() = EpicPlan::n_plane().
   void of(std::size_t a, std::size_t b, std::complex<float>* matrices) const;
   /// sum over antennas of V_aa: XX, YY, Re XY, Im XY.
-  std::array<double, 4> autos() const;
+  EpicValues autos() const;
 
  private:
   std::complex<double> value(std::size_t a, std::size_t p, std::size_t b, std::size_t q) const {

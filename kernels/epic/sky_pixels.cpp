@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/sky_pixels.h"
 
-#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -14,8 +13,8 @@ SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry) {
   std::vector<Vec3> units;
   for (std::size_t y = 0; y < plan.height(); ++y)
     for (std::size_t x = 0; x < plan.width(); ++x) {
-      const Vec3 unit = epic_direction(plan, geometry, x, y);
-      if (std::isnan(unit[0])) continue;
+      const Vec3 unit = plan.n_direction > 0 ? geometry.directions[x] : epic_direction(plan, geometry, x, y);
+      if (!(unit[2] > 0)) continue;
       pixels.index.push_back(static_cast<std::uint32_t>(y * plan.width() + x));
       units.push_back(unit);
     }
@@ -35,26 +34,26 @@ void check_epic_geometry(const EpicPlan& plan, const EpicGeometry& geometry) {
     throw std::logic_error("DirectImager: a geometry of other lengths than planned");
 }
 
-void finish_images(const EpicPlan& plan, const EpicAccumulation& accumulation, const SkyPixels& pixels,
-                   View<const double, 3> sums, EpicImages& images) {
+void finish_images(const EpicPlan& plan, const EpicWeights& weights, const SkyPixels& pixels,
+                   const std::vector<EpicValues>& autos, View<const double, 3> sums, EpicImages& images) {
   const std::size_t n_channel = plan.n_image_channel();
   images.planes.resize_for_overwrite({n_channel, plan.n_plane(), plan.height(), plan.width()});
   images.planes.fill(std::numeric_limits<float>::quiet_NaN());
   images.weight.resize(n_channel);
-  images.n_spectra = accumulation.n_spectra();
+  images.n_spectra = weights.n_spectra();
   for (std::size_t channel = 0; channel < n_channel; ++channel)
-    images.weight[channel] = accumulation.share(channel);
+    images.weight[channel] = weights.share(channel);
   const bool wanted[4] = {plan.first, plan.second, plan.cross, plan.cross};
   parallel_for(plan.n_threads, n_channel, [&](std::size_t channel, unsigned) {
-    const double pairs = accumulation.pairs(channel);
+    const auto pairs = static_cast<double>(weights.pairs(channel));
     if (!(pairs > 0)) return;
     std::size_t plane = 0;
     for (std::size_t value = 0; value < 4; ++value) {
       if (!wanted[value]) continue;
       float* to = &images.planes(channel, plane++, 0, 0);
-      const double autos = accumulation.autos(channel)[value];
       for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel)
-        to[pixels.index[pixel]] = static_cast<float>((sums(channel, pixel, value) - autos) / pairs);
+        to[pixels.index[pixel]] =
+            static_cast<float>((sums(channel, pixel, value) - autos[channel][value]) / pairs);
     }
   });
 }

@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/epic/accumulation.h"
 #include "kernels/epic/epic.h"
+#include "kernels/epic/epic_autos.h"
+#include "kernels/epic/epic_weights.h"
 
 namespace apsyn {
 
@@ -23,9 +24,9 @@ bool same_geometry(const EpicGeometry& a, const EpicGeometry& b);
 /// std::logic_error for other lengths than planned.
 void check_epic_geometry(const EpicPlan& plan, const EpicGeometry& geometry);
 
-/// sums [image channel][pixel][XX, YY, Re XY, Im XY] -> (sums - autos) / W, where `autos` are taken off as
-/// `accumulation` holds them (0 when it was made without); NaN without sky, or without any pair.
-void finish_images(const EpicPlan& plan, const EpicAccumulation& accumulation, const SkyPixels& pixels,
-                   View<const double, 3> sums, EpicImages& images);
+/// (sums - autos) / W of sums [image channel][pixel][XX, YY, Re XY, Im XY] and autos [image channel]; NaN
+/// without sky, or without any pair.
+void finish_images(const EpicPlan& plan, const EpicWeights& weights, const SkyPixels& pixels,
+                   const std::vector<EpicValues>& autos, View<const double, 3> sums, EpicImages& images);
 
 }  // namespace apsyn

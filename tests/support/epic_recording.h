@@ -55,6 +55,9 @@ struct EpicRecording {
   /// Spectra first .. first + n - 1 of some channels; what nobody may read is NaN.
   SpectraBlock block(std::size_t first, std::size_t n, std::size_t first_chan, std::size_t n_chan,
                      bool coded = false) const;
+  Vec3 direction(const EpicPlan& plan, std::size_t x, std::size_t y) const {
+    return plan.n_direction > 0 ? geometry.directions[x] : epic_direction(plan, geometry, x, y);
+  }
   /// All of it, in pieces of `piece` spectra and `batch` channels.
   EpicImages image(DirectImager& imager, std::size_t piece, std::size_t batch, bool coded = false) const;
   /// The truth at a direction, over channels first_chan .. first_chan + n_average - 1.

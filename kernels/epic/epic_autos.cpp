@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/epic/accumulation.h"
+#include "kernels/epic/epic_autos.h"
 
 #include <algorithm>
 #include <complex>
@@ -64,70 +64,21 @@ PanelPowers panel_powers(const std::int8_t* codes, std::size_t n_spectra, bool c
 
 }  // namespace
 
-EpicAccumulation::EpicAccumulation(const EpicPlan& plan, bool with_autos)
-    : plan_(plan),
-      with_autos_(with_autos),
-      n_spectra_(plan.n_image_channel()),
-      pairs_(plan.n_image_channel()),
-      autos_(plan.n_image_channel()) {}
-
-void EpicAccumulation::clear() {
-  std::fill(n_spectra_.begin(), n_spectra_.end(), 0);
-  std::fill(pairs_.begin(), pairs_.end(), 0.0);
-  std::fill(autos_.begin(), autos_.end(), std::array<double, 4>{});
-}
-
-double EpicAccumulation::share(std::size_t image_channel) const {
-  const auto n = static_cast<double>(plan_.n_ant);
-  const double all = (plan_.autos ? n * n : n * n - n) * static_cast<double>(plan_.n_average) *
-                     static_cast<double>(n_spectra_[image_channel]);
-  return all > 0 ? pairs_[image_channel] / all : 0;
-}
-
-void EpicAccumulation::add(const SpectraBlock& block) {
-  const std::size_t n_panel = panel_count(plan_.n_ant * plan_.n_pol), n_row = block.n_chan * block.n_fine;
-  const auto holds = [&](const auto& array, std::size_t n) {
-    return array.extent(0) >= n_row && array.extent(1) == n_panel && array.extent(2) >= n;
-  };
-  if (block.n_fine != plan_.n_fine || block.first_chan + block.n_chan > plan_.n_chan ||
-      block.n_spectra == 0 || n_row % plan_.n_average != 0 ||
-      block.first_chan * block.n_fine % plan_.n_average != 0 ||
-      !(block.coded ? holds(block.codes, (block.n_spectra + 1) / 2) : holds(block.planes, block.n_spectra)) ||
-      block.valid.extent(1) != plan_.n_ant || block.valid.extent(2) != block.n_spectra ||
-      (block.valid.extent(0) != 1 && block.valid.extent(0) < block.n_chan))
-    throw std::logic_error("DirectImager: spectra of another shape than planned");
-  add_pairs(block);
-  if (!with_autos_) return;
+void EpicAutos::add(const SpectraBlock& block) {
   const std::size_t first = block.first_chan * plan_.n_fine / plan_.n_average;
-  parallel_for(plan_.n_threads, n_row / plan_.n_average, [&](std::size_t item, unsigned) {
-    for (std::size_t i = 0; i < plan_.n_average; ++i) {
-      const auto autos = channel_autos(block, item * plan_.n_average + i);
-      for (std::size_t k = 0; k < 4; ++k) autos_[first + item][k] += autos[k];
-    }
-  });
+  parallel_for(plan_.n_threads, block.n_chan * block.n_fine / plan_.n_average,
+               [&](std::size_t item, unsigned) {
+                 for (std::size_t i = 0; i < plan_.n_average; ++i) {
+                   const EpicValues autos = of_channel(block, item * plan_.n_average + i);
+                   for (std::size_t value = 0; value < autos.size(); ++value)
+                     sums_[first + item][value] += autos[value];
+                 }
+               });
 }
 
-void EpicAccumulation::add_pairs(const SpectraBlock& block) {
-  const std::size_t n_row = block.valid.extent(0);
-  std::vector<double> pairs(n_row);
-  for (std::size_t row = 0; row < n_row; ++row) {
-    std::vector<std::uint32_t> n_valid(block.n_spectra);
-    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
-      for (std::size_t t = 0; t < block.n_spectra; ++t) n_valid[t] += block.valid(row, ant, t) != 0;
-    for (const double n : n_valid) pairs[row] += plan_.autos ? n * n : n * n - n;
-  }
-  const std::size_t first = block.first_chan * plan_.n_fine;
-  for (std::size_t row = 0; row < block.n_chan * block.n_fine; ++row) {
-    const std::size_t image_channel = (first + row) / plan_.n_average;
-    pairs_[image_channel] += pairs[n_row == 1 ? 0 : row / plan_.n_fine];
-    if ((first + row) % plan_.n_average == 0)
-      n_spectra_[image_channel] += static_cast<std::int64_t>(block.n_spectra);
-  }
-}
-
-std::array<double, 4> EpicAccumulation::channel_autos(const SpectraBlock& block, std::size_t row) const {
+EpicValues EpicAutos::of_channel(const SpectraBlock& block, std::size_t row) const {
   const std::size_t channel = block.first_chan * plan_.n_fine + row, n_pol = plan_.n_pol;
-  std::array<double, 4> autos{};
+  EpicValues autos{};
   for (std::size_t panel = 0; panel < panel_count(plan_.n_ant * n_pol); ++panel) {
     const PanelPowers powers =
         block.coded ? panel_powers(&block.codes(row, panel, 0, 0), block.n_spectra, plan_.cross)
@@ -146,6 +97,21 @@ std::array<double, 4> EpicAccumulation::channel_autos(const SpectraBlock& block,
     }
   }
   return autos;
+}
+
+void check_epic_block(const EpicPlan& plan, const SpectraBlock& block) {
+  const std::size_t n_row = block.n_chan * block.n_fine;
+  const auto holds = [&](const auto& array, std::size_t n) {
+    return array.extent(0) >= n_row && array.extent(1) == panel_count(plan.n_ant * plan.n_pol) &&
+           array.extent(2) >= n;
+  };
+  if (block.n_fine != plan.n_fine || block.first_chan + block.n_chan > plan.n_chan || block.n_spectra == 0 ||
+      n_row % plan.n_average != 0 || block.first_chan * block.n_fine % plan.n_average != 0 ||
+      !(block.coded ? holds(block.codes, (block.n_spectra + 1) / 2) : holds(block.planes, block.n_spectra)) ||
+      block.steps.size() != 0 || block.valid.extent(1) != plan.n_ant ||
+      block.valid.extent(2) != block.n_spectra ||
+      (block.valid.extent(0) != 1 && block.valid.extent(0) < block.n_chan))
+    throw std::logic_error("DirectImager: spectra of another shape than planned");
 }
 
 }  // namespace apsyn
