@@ -16,7 +16,7 @@ namespace apsyn {
 
 namespace {
 
-constexpr double kGridError = 3e-6;                        // of the kernel, and of the nodes in n
+constexpr double kGridError = 6e-6;                        // of the kernel, and of the nodes in n
 constexpr std::size_t kBatchBytes = std::size_t{1} << 26;  // of the channels that are imaged together
 
 struct Depth {
@@ -73,7 +73,8 @@ Grid choose_grid(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPi
     const double wanted = std::ceil(kernel.oversampling() * static_cast<double>(n));
     return fast_fft_length(std::max(static_cast<std::size_t>(wanted), kPairTaps));
   };
-  const std::vector<SpreadKernel> kernels = spread_kernels(kGridError, 1);
+  std::vector<SpreadKernel> kernels = spread_kernels(kGridError, 1);
+  std::erase_if(kernels, [](const SpreadKernel& kernel) { return kernel.width() > kPairTaps; });
   const SpreadKernel* best = nullptr;
   double least_s = INFINITY;
   for (const SpreadKernel& kernel : kernels) {
@@ -96,11 +97,12 @@ class GridPairImager final : public PairImager {
   struct Scratch {
     Buffer<double, 2> places;               // [x, y][ant] in cells
     Buffer<float, 2> phases;                // [ant][re, im]
-    Buffer<float, 2> cells;                 // [line][column][matrix][re, im], with a margin of the kernel
+    Buffer<float, 1> cells;                 // [line][column][matrix][re, im], with a margin (pair_spread.h)
     Buffer<std::complex<float>, 2> folded;  // [cells_y][cells_x]
   };
   void make_factors(const EpicGeometry& geometry);
-  void image_node(std::size_t first_channel, std::size_t node, const float* pairs, Scratch& scratch,
+  void prepare(const PairSums& pairs, std::size_t channel, std::size_t at, Scratch& scratch);
+  void image_node(std::size_t first_channel, std::size_t node, std::size_t at, Scratch& scratch,
                   float* image) const;
   void fold(std::size_t matrix, Scratch& scratch) const;
 
@@ -116,9 +118,12 @@ class GridPairImager final : public PairImager {
   Buffer<float, 2> factors_;          // [node][pixel] L_k(n) over the kernel's transform
   std::vector<std::uint32_t> cells_;  // [pixel] of the transformed grid
   std::vector<std::size_t> values_;
-  Buffer<float, 3> pairs_;        // [channel][pair a < b][matrix][re, im]
-  Buffer<float, 4> images_;       // [image channel][node][pixel][matrix]
-  std::vector<Scratch> scratch_;  // [thread]
+  // of the channels that are imaged together
+  Buffer<float, 3> pairs_;           // [channel][pair a < b][matrix][re, im]
+  Buffer<float, 3> pair_taps_;       // [channel][pair][x, y][tap]
+  Buffer<std::uint32_t, 2> places_;  // [channel][pair] first cell
+  Buffer<float, 4> images_;          // [image channel][node][pixel][matrix]
+  std::vector<Scratch> scratch_;     // [thread]
 };
 
 GridPairImager::GridPairImager(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels)
@@ -144,7 +149,7 @@ GridPairImager::GridPairImager(const EpicPlan& plan, const EpicGeometry& geometr
     scratch.places.resize({2, plan_.n_ant});
     scratch.phases.resize({plan_.n_ant, 2});
     scratch.cells.resize(
-        {shape.cells_y + shape.width, (shape.cells_x + shape.width) * 2 * plan_.n_plane() + 16});
+        {(shape.cells_y + kPairTaps) * (shape.cells_x + kPairTaps) * 2 * plan_.n_plane() + 8});
     scratch.folded.resize({shape.cells_y, shape.cells_x});
   }
 }
@@ -194,12 +199,13 @@ void GridPairImager::fold(std::size_t matrix, Scratch& scratch) const {
   auto& folded = scratch.folded;
   folded.fill({});
   // out(c) takes G and H of cell c, out(-c) their conjugates
-  for (std::size_t line = 0; line < shape.cells_y + shape.width; ++line) {
+  const std::size_t lines = shape.cells_y + kPairTaps, columns = shape.cells_x + kPairTaps;
+  for (std::size_t line = 0; line < lines; ++line) {
     const std::size_t y = (line + shape.cells_y - half) % shape.cells_y;
     const std::size_t minus_y = (shape.cells_y - y) % shape.cells_y;
-    const float* from = &scratch.cells(line, 2 * matrix);
+    const float* from = &scratch.cells((line * columns * n_matrix + matrix) * 2);
     std::complex<float>*plus = &folded(y, 0), *minus = &folded(minus_y, 0);
-    for (std::size_t column = 0; column < shape.cells_x + shape.width; ++column, from += 2 * n_matrix) {
+    for (std::size_t column = 0; column < columns; ++column, from += 2 * n_matrix) {
       const std::size_t x = (column + shape.cells_x - half) % shape.cells_x;
       const std::complex<float> g(from[0], from[1]);
       const std::complex<float> h = both ? std::complex<float>(from[2], from[3]) : std::complex<float>(0);
@@ -210,39 +216,63 @@ void GridPairImager::fold(std::size_t matrix, Scratch& scratch) const {
   }
 }
 
-/// image [pixel][matrix] of one node, of all channels of one image channel.
-void GridPairImager::image_node(std::size_t first_channel, std::size_t node, const float* pairs,
-                                Scratch& scratch, float* image) const {
+/// A channel's pairs, and where they go.
+void GridPairImager::prepare(const PairSums& pairs, std::size_t channel, std::size_t at, Scratch& scratch) {
   const PairGridShape& shape = grid_.shape;
+  const std::size_t n_ant = plan_.n_ant;
+  const PairProducts products(plan_, pairs, channel);
+  const double hz = plan_.channel_hz[channel];
+  for (std::size_t ant = 0; ant < n_ant; ++ant) {
+    // l falls with x, m rises with y
+    scratch.places(0, ant) = -hz * uvw_s_[ant][0] * plan_.cell * static_cast<double>(shape.cells_x);
+    scratch.places(1, ant) = hz * uvw_s_[ant][1] * plan_.cell * static_cast<double>(shape.cells_y);
+  }
+  PairLocation location;
+  location.taps = taps_.data();
+  location.n_power = grid_.kernel.degree() + 1;
+  location.width = shape.width;
+  location.cells_x = shape.cells_x;
+  location.cells_y = shape.cells_y;
+  location.x = &scratch.places(0, 0);
+  location.y = &scratch.places(1, 0);
+  location.n_ant = n_ant;
+  std::size_t pair = 0;
+  for (std::size_t a = 0; a + 1 < n_ant; ++a) {
+    location.a = a;
+    location.cell = &places_(at, pair);
+    location.pair_taps = &pair_taps_(at, pair, 0);
+    locate_pairs(location);
+    for (std::size_t b = a + 1; b < n_ant; ++b, ++pair)
+      products.of(a, b, reinterpret_cast<std::complex<float>*>(&pairs_(at, pair, 0)));
+  }
+}
+
+/// image [pixel][matrix] of one node, of all channels of one image channel; prepared at `at`.
+void GridPairImager::image_node(std::size_t first_channel, std::size_t node, std::size_t at, Scratch& scratch,
+                                float* image) const {
   const std::size_t n_matrix = plan_.n_plane(), n_ant = plan_.n_ant;
   scratch.cells.fill(0);
   PairSpread spread;
-  spread.taps = taps_.data();
-  spread.n_power = grid_.kernel.degree() + 1;
-  spread.width = shape.width;
+  spread.width = grid_.shape.width;
   spread.n_matrix = n_matrix;
-  spread.cells_x = shape.cells_x;
-  spread.cells_y = shape.cells_y;
-  spread.x = &scratch.places(0, 0);
-  spread.y = &scratch.places(1, 0);
   spread.phase = scratch.phases.data();
   spread.n_ant = n_ant;
   spread.cells = scratch.cells.data();
-  spread.row_floats = scratch.cells.extent(1);
-  spread.pairs = pairs;
-  for (std::size_t channel = first_channel; channel < first_channel + plan_.n_average; ++channel) {
-    const double hz = plan_.channel_hz[channel];
+  spread.line_cells = grid_.shape.cells_x + kPairTaps;
+  for (std::size_t i = 0; i < plan_.n_average; ++i) {
     for (std::size_t ant = 0; ant < n_ant; ++ant) {
-      // l falls with x, m rises with y
-      scratch.places(0, ant) = -hz * uvw_s_[ant][0] * plan_.cell * static_cast<double>(shape.cells_x);
-      scratch.places(1, ant) = hz * uvw_s_[ant][1] * plan_.cell * static_cast<double>(shape.cells_y);
-      const double turns = hz * (delay_s_[ant] - uvw_s_[ant][2] * nodes_[node]);
+      const double turns =
+          plan_.channel_hz[first_channel + i] * (delay_s_[ant] - uvw_s_[ant][2] * nodes_[node]);
       scratch.phases(ant, 0) = static_cast<float>(std::cos(kTwoPi * (turns - std::round(turns))));
       scratch.phases(ant, 1) = static_cast<float>(std::sin(kTwoPi * (turns - std::round(turns))));
     }
-    for (spread.a = 0; spread.a < n_ant; ++spread.a) {
+    std::size_t pair = 0;
+    for (spread.a = 0; spread.a + 1 < n_ant; ++spread.a) {
+      spread.cell = &places_(at + i, pair);
+      spread.pair_taps = &pair_taps_(at + i, pair, 0);
+      spread.pairs = &pairs_(at + i, pair, 0);
       spread_pairs(spread);
-      spread.pairs += (n_ant - spread.a - 1) * 2 * n_matrix;
+      pair += n_ant - spread.a - 1;
     }
   }
   for (std::size_t matrix = 0; matrix < n_matrix; matrix += 2) {
@@ -259,22 +289,23 @@ void GridPairImager::image_node(std::size_t first_channel, std::size_t node, con
 void GridPairImager::image(const PairSums& pairs, View<double, 3> sums) {
   const std::size_t n_average = plan_.n_average, n_matrix = plan_.n_plane(), n_node = grid_.shape.n_node;
   const std::size_t n_pair = plan_.n_ant * (plan_.n_ant - 1) / 2, n_image = plan_.n_image_channel();
-  const std::size_t bytes = (n_pair * 2 * n_average + pixels_.size() * n_node) * n_matrix * sizeof(float);
-  const std::size_t batch = std::clamp<std::size_t>(kBatchBytes / (bytes + 1), 1, n_image);
+  const std::size_t channel_bytes = n_pair * (2 * n_matrix + 2 * kPairTaps + 1) * sizeof(float);
+  const std::size_t image_bytes = pixels_.size() * n_node * n_matrix * sizeof(float);
+  const std::size_t batch =
+      std::clamp<std::size_t>(kBatchBytes / (channel_bytes * n_average + image_bytes + 1), 1, n_image);
   pairs_.resize_for_overwrite({batch * n_average, n_pair, 2 * n_matrix});
+  pair_taps_.resize_for_overwrite({batch * n_average, n_pair, 2 * kPairTaps});
+  places_.resize_for_overwrite({batch * n_average, n_pair});
   images_.resize_for_overwrite({batch, n_node, pixels_.size(), n_matrix});
   for (std::size_t first = 0; first < n_image; first += batch) {
     const std::size_t n = std::min(batch, n_image - first);
-    parallel_for(plan_.n_threads, n * n_average, [&](std::size_t i, unsigned) {
-      const PairProducts products(plan_, pairs, first * n_average + i);
-      auto* to = reinterpret_cast<std::complex<float>*>(pairs_.data() + i * n_pair * 2 * n_matrix);
-      for (std::size_t a = 0; a < plan_.n_ant; ++a)
-        for (std::size_t b = a + 1; b < plan_.n_ant; ++b, to += n_matrix) products.of(a, b, to);
+    parallel_for(plan_.n_threads, n * n_average, [&](std::size_t i, unsigned thread) {
+      prepare(pairs, first * n_average + i, i, scratch_[thread]);
     });
     parallel_for(plan_.n_threads, n * n_node, [&](std::size_t item, unsigned thread) {
-      const std::size_t i = item / n_node, node = item % n_node;
-      image_node((first + i) * n_average, node, pairs_.data() + i * n_average * n_pair * 2 * n_matrix,
-                 scratch_[thread], images_.data() + item * pixels_.size() * n_matrix);
+      const std::size_t i = item / n_node;
+      image_node((first + i) * n_average, item % n_node, i * n_average, scratch_[thread],
+                 images_.data() + item * pixels_.size() * n_matrix);
     });
     parallel_for(plan_.n_threads, n, [&](std::size_t i, unsigned) {
       const float* from = images_.data() + i * n_node * pixels_.size() * n_matrix;

@@ -1,29 +1,40 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Pairs of one antenna with others onto fine cells, by the polynomials of a SpreadKernel:
 //   cells[v][u][matrix] += phi(s_v - v) phi(s_u - u) p_a p_b* M_ab[matrix].
+// Where a pair goes is the same for all nodes in n (pair_imager.h), so it is worked out once.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace apsyn {
 
 /// Kernels are at most so wide.
-inline constexpr std::size_t kPairTaps = 16;
+inline constexpr std::size_t kPairTaps = 8;
 
-struct PairSpread {
+/// The grid repeats every cells_x by cells_y cells; it is kept with a margin of kPairTaps cells: the first
+/// cell, [cells_y + kPairTaps][cells_x + kPairTaps], stands width / 2 before the grid's.
+struct PairLocation {
   /// Of the kernel: [power][tap], kPairTaps of each, zeros behind the last.
   const float* taps = nullptr;
   std::size_t n_power = 0, width = 0;
-  std::size_t n_matrix = 1;
-  /// The grid repeats every cells_x by cells_y cells.
   std::size_t cells_x = 0, cells_y = 0;
-  /// Antennas, in cells: [ant]; their phases [ant][re, im].
-  const double *x = nullptr, *y = nullptr;
-  const float* phase = nullptr;
-  std::size_t a = 0, n_ant = 0;  ///< pairs (a, b), a < b < n_ant
+  const double *x = nullptr, *y = nullptr;  ///< antennas in cells: [ant]
+  std::size_t a = 0, n_ant = 0;             ///< pairs (a, b), a < b < n_ant
+  std::uint32_t* cell = nullptr;  ///< [b - a - 1] of the first tap, line (cells_x + kPairTaps) + column
+  float* pair_taps = nullptr;     ///< [b - a - 1][x, y][tap]
+};
+void locate_pairs(const PairLocation& location);
+
+struct PairSpread {
+  std::size_t width = 0, n_matrix = 1;
+  const float* phase = nullptr;  ///< [ant][re, im]
+  std::size_t a = 0, n_ant = 0;
+  const std::uint32_t* cell = nullptr;
+  const float* pair_taps = nullptr;
   const float* pairs = nullptr;  ///< [b - a - 1][matrix][re, im]
-  float* cells = nullptr;        ///< [cells_y + width][row of row_floats]: cell c stands at c + width / 2
-  std::size_t row_floats = 0;    ///< >= (cells_x + width) 2 n_matrix + 16
+  float* cells = nullptr;        ///< [line][column][matrix][re, im], and 8 floats more
+  std::size_t line_cells = 0;    ///< cells_x + kPairTaps
 };
 void spread_pairs(const PairSpread& spread);
 

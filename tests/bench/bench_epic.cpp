@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// bench_epic [--threads N] [CASE...]: direct images of integer samples in memory, one JSON line per case and
+// method: seconds of each spectrum and of each accumulation, for one channel, and the error against float64.
+// Cases: lwa-sv (256 antennas, the published imager's case, a slice of its 132 channels), kernels (the same
+// with fft's kernels of 1 to 9 cells), core-128, random-512, random-1024, best-2, and crossover (arrays of 16
+// to 1024 antennas of one density, what plot_epic draws).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "kernels/common/multiply_codes.h"
+#include "kernels/epic/epic.h"
+#include "libcore/core/array_layout.h"
+#include "libcore/core/constants.h"
+#include "libcore/core/device.h"
+#include "libcore/core/error.h"
+
+using namespace apsyn;
+
+namespace {
+
+struct Case {
+  std::string name;
+  std::vector<Vec3> enu_m;
+  std::size_t n_pol = 2, n_chan = 2, n_spectra = 1000, size = 128;
+  double freq_hz = 50e6, spectrum_s = 40e-6;
+  std::size_t all_channels = 132;  ///< of the whole instrument
+  double cell = 0;                 ///< 0 = the whole hemisphere
+};
+
+std::vector<Vec3> builtin_positions(const char* name) {
+  std::vector<Vec3> enu;
+  for (const Antenna& antenna : builtin_array(name).antennas) enu.push_back(antenna.enu_m);
+  return enu;
+}
+
+/// 1 antenna in 25 m^2, on level ground but for 0.3 m.
+std::vector<Vec3> random_positions(std::size_t n) {
+  std::mt19937 random(static_cast<unsigned>(n));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const double radius_m = std::sqrt(25 * static_cast<double>(n) / kPi);
+  std::vector<Vec3> enu;
+  while (enu.size() < n) {
+    const double e = uniform(random), north = uniform(random);
+    if (e * e + north * north <= 1) enu.push_back({radius_m * e, radius_m * north, 0.3 * uniform(random)});
+  }
+  return enu;
+}
+
+/// 4-bit samples of noise and one source, [chan][spectrum][input][re, im].
+struct Recording {
+  Buffer<std::int8_t, 4> samples;
+  SpectraBlock planes, codes;
+};
+
+Recording make_recording(const Case& c) {
+  Recording recording;
+  const std::size_t n_input = c.enu_m.size() * c.n_pol, n_panel = panel_count(n_input);
+  recording.samples.resize({c.n_chan, c.n_spectra, n_input, 2});
+  for (SpectraBlock* block : {&recording.planes, &recording.codes}) {
+    block->n_chan = c.n_chan;
+    block->n_spectra = c.n_spectra;
+    block->valid.resize({1, c.enu_m.size(), c.n_spectra});
+    block->valid.fill(1);
+    block->all_valid = true;
+  }
+  recording.codes.coded = true;
+  recording.planes.planes.resize({c.n_chan, n_panel, c.n_spectra, 2 * kPanelInputs});
+  recording.codes.codes.resize({c.n_chan, n_panel, (c.n_spectra + 1) / 2, kCodeBytes});
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, 2);
+  std::vector<float> noise(1 << 16);
+  for (float& value : noise) value = normal(random);
+  const Vec3 source{0.3, -0.4, std::sqrt(0.75)};
+  for (std::size_t chan = 0; chan < c.n_chan; ++chan) {
+    std::vector<std::complex<float>> turn;
+    for (const Vec3& enu : c.enu_m)
+      turn.emplace_back(std::polar(1.0, kTwoPi * (c.freq_hz + 25e3 * static_cast<double>(chan)) *
+                                            dot(enu, source) / kSpeedOfLight_m_s));
+    for (std::size_t t = 0; t < c.n_spectra; ++t) {
+      const std::complex<float> s(noise[random() % noise.size()], noise[random() % noise.size()]);
+      for (std::size_t input = 0; input < n_input; ++input) {
+        const std::complex<float> e = s * turn[input / c.n_pol] * 0.5f;
+        for (std::size_t part = 0; part < 2; ++part) {
+          const float value = (part == 0 ? e.real() : e.imag()) + noise[random() % noise.size()];
+          const float level = std::clamp(std::round(value), -8.0f, 7.0f);
+          recording.samples(chan, t, input, part) = static_cast<std::int8_t>(level);
+          const std::size_t panel = input / kPanelInputs, lane = input % kPanelInputs;
+          recording.planes.planes(chan, panel, t, part * kPanelInputs + lane) = level;
+          recording.codes.codes(chan, panel, t / 2, 4 * lane + t % 2 * 2 + part) =
+              static_cast<std::int8_t>(level);
+        }
+      }
+    }
+  }
+  return recording;
+}
+
+EpicPlan plan_of(const Case& c, unsigned n_threads) {
+  EpicPlan plan;
+  plan.n_chan = c.n_chan;
+  plan.n_ant = c.enu_m.size();
+  plan.n_pol = c.n_pol;
+  for (std::size_t chan = 0; chan < c.n_chan; ++chan)
+    plan.channel_hz.push_back(c.freq_hz + 25e3 * static_cast<double>(chan));
+  plan.second = plan.cross = c.n_pol == 2;
+  plan.nx = plan.ny = c.size;
+  plan.cell = c.cell > 0 ? c.cell : 2.0 / static_cast<double>(c.size);
+  plan.n_threads = n_threads;
+  return plan;
+}
+
+/// The largest deviation of a few pixels of channel 0 from float64, over the largest of these pixels.
+double error_of(const Case& c, const Recording& recording, const EpicPlan& plan, const EpicGeometry& geometry,
+                const EpicImages& images) {
+  double worst = 0, peak = 0;
+  const std::size_t n_ant = plan.n_ant, n_pol = plan.n_pol;
+  const std::size_t stride = std::max<std::size_t>(1, plan.nx * plan.ny / 12 | 1);
+  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += stride) {
+    const Vec3 unit = epic_direction(plan, geometry, i % plan.nx, i / plan.nx);
+    if (!(unit[2] > 0)) continue;
+    std::vector<std::complex<double>> turn;
+    for (const Vec3& enu : geometry.enu_m)
+      turn.push_back(std::polar(1.0, -kTwoPi * plan.channel_hz[0] * dot(enu, unit) / kSpeedOfLight_m_s));
+    double sums[4] = {};
+    for (std::size_t t = 0; t < c.n_spectra; ++t) {
+      std::complex<double> e[2], own[3];
+      for (std::size_t ant = 0; ant < n_ant; ++ant) {
+        std::complex<double> x[2];
+        for (std::size_t pol = 0; pol < n_pol; ++pol) {
+          const std::int8_t* at = &recording.samples(0, t, ant * n_pol + pol, 0);
+          x[pol] = {static_cast<double>(at[0]), static_cast<double>(at[1])};
+          e[pol] += x[pol] * turn[ant];
+        }
+        own[0] += std::norm(x[0]);
+        own[1] += std::norm(x[1]);
+        own[2] += x[0] * std::conj(x[1]);
+      }
+      sums[0] += std::norm(e[0]) - own[0].real();
+      sums[1] += std::norm(e[1]) - own[1].real();
+      const std::complex<double> xy = e[0] * std::conj(e[1]) - own[2];
+      sums[2] += xy.real();
+      sums[3] += xy.imag();
+    }
+    for (std::size_t plane = 0; plane < plan.n_plane(); ++plane) {
+      const double wanted = sums[plane] / static_cast<double>(n_ant * (n_ant - 1) * c.n_spectra);
+      worst = std::max(worst, std::abs(wanted - double(images.planes(0, plane, i / plan.nx, i % plan.nx))));
+      if (plane < 2) peak = std::max(peak, std::abs(wanted));
+    }
+  }
+  return worst / peak;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void run(const Case& c, const Recording& recording, EpicMethod method, std::size_t kernel_cells,
+         double padding, unsigned n_threads) {
+  const auto plan = [&] {
+    EpicPlan one = plan_of(c, n_threads);
+    one.kernel_cells = kernel_cells;
+    one.padding = padding;
+    return one;
+  };
+  EpicGeometry geometry;
+  geometry.enu_m = c.enu_m;
+  geometry.delay_s.assign(c.enu_m.size(), 0.0);
+  EpicImages images;
+  double add_s = INFINITY, take_s = INFINITY, start_s = 0;
+  bool coded = false;
+  try {
+    const auto imager = make_imager(method, plan());
+    coded = imager->takes_codes();
+    const auto begin = std::chrono::steady_clock::now();
+    imager->start(geometry);
+    start_s = seconds_since(begin);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      imager->start(geometry);
+      const auto t0 = std::chrono::steady_clock::now();
+      imager->add(coded ? recording.codes : recording.planes);
+      add_s = std::min(add_s, seconds_since(t0));
+      const auto t1 = std::chrono::steady_clock::now();
+      imager->take(images);
+      take_s = std::min(take_s, seconds_since(t1));
+    }
+  } catch (const Error& error) {
+    fmt::print(stderr, "bench_epic: {}, {}: {}\n", c.name, epic_method_name(method), error.what());
+    return;
+  }
+  const double channels = static_cast<double>(c.n_chan), spectra = static_cast<double>(c.n_spectra);
+  const double data_s = spectra * c.spectrum_s;
+  const double total_s = (add_s + take_s) / channels * static_cast<double>(c.all_channels);
+  fmt::print(
+      "{{\"bench\":\"epic\",\"case\":\"{}\",\"method\":\"{}\",\"device\":\"cpu\",\"threads\":{},\"antennas\":"
+      "{},"
+      "\"polarisations\":{},\"channels\":{},\"spectra\":{},\"size\":{},\"kernel\":{},\"padding\":{},"
+      "\"codes\":{},"
+      "\"start_s\":{:.4g},\"us_per_spectrum\":{:.4g},\"ms_per_image\":{:.4g},\"of_channels\":{},"
+      "\"times_real_time\":{:.4g},\"error\":{:.2g}}}\n",
+      c.name, epic_method_name(method), n_threads, c.enu_m.size(), c.n_pol, c.n_chan, c.n_spectra, c.size,
+      method == EpicMethod::fft ? kernel_cells : 0, method == EpicMethod::fft ? padding : 1, coded, start_s,
+      1e6 * add_s / spectra / channels, 1e3 * take_s / channels, c.all_channels, data_s / total_s,
+      error_of(c, recording, plan(), geometry, images));
+  std::fflush(stdout);
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const std::size_t size : {64, 128}) {
+    Case c;
+    c.name = "lwa-sv";
+    c.enu_m = builtin_positions("lwa-sv");
+    c.size = size;
+    cases.push_back(c);
+    c.name = "kernels";
+    c.n_spectra = 200;
+    cases.push_back(c);
+    c.name = "core-128";
+    c.enu_m = random_positions(128);
+    cases.push_back(c);
+  }
+  for (const std::size_t n_ant : {512, 1024}) {
+    Case c;
+    c.name = fmt::format("random-{}", n_ant);
+    c.enu_m = random_positions(n_ant);
+    c.n_chan = 1;
+    c.n_spectra = 256;
+    cases.push_back(c);
+  }
+  Case best;
+  best.name = "best-2";
+  best.enu_m = builtin_positions("best-2");
+  best.n_pol = 1;
+  best.n_chan = 64;
+  best.size = 32;
+  best.freq_hz = 408e6;
+  best.spectrum_s = 1024 / 20e6;
+  best.n_spectra = 512;
+  best.all_channels = 64;
+  cases.push_back(best);
+  for (const std::size_t n_ant : {16, 32, 64, 128, 256, 512, 1024}) {
+    Case c;
+    c.name = "crossover";
+    c.enu_m = random_positions(n_ant);
+    c.n_spectra = n_ant > 256 ? 128 : 512;
+    cases.push_back(c);
+  }
+  return cases;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  unsigned n_threads = available_threads();
+  std::vector<std::string> names;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string(argv[i]) == "--threads" && i + 1 < argc)
+      n_threads = static_cast<unsigned>(std::atoi(argv[++i]));
+    else
+      names.emplace_back(argv[i]);
+  }
+  for (const Case& c : all_cases()) {
+    if (!names.empty() && std::find(names.begin(), names.end(), c.name) == names.end()) continue;
+    const Recording recording = make_recording(c);
+    if (c.name != "kernels") {
+      run(c, recording, EpicMethod::dft, 0, 1, n_threads);
+      run(c, recording, EpicMethod::corr, 0, 1, n_threads);
+      run(c, recording, EpicMethod::fft, 7, 1, n_threads);
+      continue;
+    }
+    for (std::size_t cells = 1; cells <= 9; ++cells) run(c, recording, EpicMethod::fft, cells, 1, n_threads);
+    run(c, recording, EpicMethod::fft, 7, 1.25, n_threads);
+  }
+}
