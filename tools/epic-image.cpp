@@ -30,8 +30,9 @@ class Accumulation {
       : setup_(setup),
         frame_(setup.header, setup.aligned(), one_centre),
         delays_(setup.header.layout, setup.header.start, {std::nullopt, setup.header.phase_centre}),
-        channeliser_(setup.f, setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr),
-        imager_(make_imager(setup.method, std::move(plan))) {}
+        imager_(make_imager(setup.method, std::move(plan))),
+        channeliser_(spectra_of(setup, *imager_),
+                     setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr) {}
 
   void append(Item& item) {
     item.n_images = 0;
@@ -59,6 +60,11 @@ class Accumulation {
   double data_s() const { return static_cast<double>(next_) * setup_.spectrum_s; }
 
  private:
+  static ChannelisePlan spectra_of(const EpicSetup& setup, const DirectImager& imager) {
+    ChannelisePlan f = setup.f;
+    f.codes = imager.takes_codes();
+    return f;
+  }
   std::int64_t end() const { return first_ + setup_.accumulate_spectra; }
   /// Of half as many spectra.
   UtcTime time_of(std::int64_t doubled) const {
@@ -78,8 +84,8 @@ class Accumulation {
   const EpicSetup& setup_;
   AccumulationFrame frame_;
   DelayTracker delays_;
-  Channeliser channeliser_;
   std::unique_ptr<DirectImager> imager_;
+  Channeliser channeliser_;
   SpectraBlock spectra_;
   std::int64_t first_ = 0, next_ = 0;  // spectra: of the image, and to be added next
 };

@@ -44,6 +44,10 @@ void replace_value(std::string& header, const std::string& keyword, const std::s
 
 }  // namespace
 
+void check_fits_stokes(const std::string& path, const std::vector<std::string>& stokes) {
+  fits_stokes(path, stokes);
+}
+
 FitsCubeWriter::FitsCubeWriter(const std::string& path, ImageInfo info, const FitsCubeShape& shape,
                                bool overwrite)
     : path_(path), info_(std::move(info)), shape_(shape), out_(path, overwrite) {

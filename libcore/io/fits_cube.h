@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "libcore/core/image.h"
 #include "libcore/core/output.h"
@@ -23,6 +24,9 @@ struct FitsCubeShape {
   /// Floats of one image.
   std::size_t n_record() const { return n_part() * n_stokes * n_chan * ny * nx; }
 };
+
+/// UsageError, beginning with `path`, for labels that one STOKES axis cannot hold in this order.
+void check_fits_stokes(const std::string& path, const std::vector<std::string>& stokes);
 
 class FitsCubeWriter {
  public:

@@ -34,6 +34,7 @@ declare -A job=(
   [correlate-ms]="$cor ../in.dada -o out.ms"
   [beamform]="$beam ../in.dada -o out.fil"
   [beamform-8]="$beam --product voltage ../in.dada -o out.dada"
+  [epic-image]="epic-image -q --channels 4 --size 32 --accumulate 5ms ../in.dada -o out.fits"
   [idg-grid]="idg-grid -q ../in.vis --size 128 --scale 12amin -o out"
   [clean]="clean -q ../in-dirty.fits ../in-psf.fits --niter 5000 -o out"
 )

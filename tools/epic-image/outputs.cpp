@@ -203,6 +203,9 @@ bool has_one_centre(const std::string& output) {
 std::unique_ptr<ImageSink> make_image_sink(const Tool& tool, const EpicSetup& setup,
                                            const std::string& output) {
   if (output == "-") return std::make_unique<StreamSink>(tool, setup);
+  std::vector<std::string> names;
+  for (const OutputPlane& plane : setup.planes) names.push_back(plane.name);
+  check_fits_stokes(output, names);
   if (has_one_centre(output)) return std::make_unique<CubeSink>(tool, setup, output);
   return std::make_unique<SeriesSink>(tool, setup, output);
 }

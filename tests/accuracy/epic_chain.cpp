@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// epic-image as a whole: real voltages of TART against correlate and idg-grid, and where simulated sources
+// come out in images of LWA-SV, which stands on a slope.
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "libcore/core/error.h"
+#include "libcore/core/projection.h"
+#include "libcore/io/fits_image.h"
+#include "tests/reference/scratch.h"
+
+using namespace apsyn;
+
+namespace {
+
+const std::string kData = APSYN_TEST_DATA;
+
+std::string tool(const std::string& name) {
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  return (self.parent_path().parent_path() / "bin" / name).string();
+}
+void run(const std::string& command) {
+  BOOST_TEST_REQUIRE(std::system((command + " 2>/dev/null").c_str()) == 0, command);
+}
+
+struct Difference {
+  double worst = 0, peak = 0;
+  bool same_place = false;  ///< of the peaks
+};
+
+Difference compare(const Image& a, const Image& b) {
+  Difference out;
+  std::size_t peak_a = 0, peak_b = 0;
+  for (std::size_t i = 0; i < a.pixels.size(); ++i) {
+    const double x = a.pixels.data()[i], y = b.pixels.data()[i];
+    BOOST_TEST_REQUIRE(std::isnan(x) == std::isnan(y));
+    if (std::isnan(x)) continue;
+    out.worst = std::max(out.worst, std::abs(x - y));
+    if (!(x <= a.pixels.data()[peak_a])) peak_a = i;
+    if (!(y <= b.pixels.data()[peak_b])) peak_b = i;
+  }
+  out.peak = a.pixels.data()[peak_a];
+  out.same_place = peak_a == peak_b;
+  return out;
+}
+
+/// Where the brightest peak is, as direction cosines, from a parabola through the logarithms of its
+/// neighbours.
+std::array<double, 2> peak_of(const Image& image) {
+  const std::size_t nx = image.pixels.extent(3), ny = image.pixels.extent(2);
+  std::size_t px = 1, py = 1;
+  const auto at = [&](std::size_t x, std::size_t y) { return image.pixels(0, 0, y, x); };
+  for (std::size_t y = 1; y + 1 < ny; ++y)
+    for (std::size_t x = 1; x + 1 < nx; ++x)
+      if (!(at(x, y) <= at(px, py)) && !std::isnan(at(x, y))) px = x, py = y;
+  const auto off = [&](double low, double middle, double high) {
+    return (std::log(low) - std::log(high)) / 2 / (std::log(low) - 2 * std::log(middle) + std::log(high));
+  };
+  const double x = static_cast<double>(px) + off(at(px - 1, py), at(px, py), at(px + 1, py));
+  const double y = static_cast<double>(py) + off(at(px, py - 1), at(px, py), at(px, py + 1));
+  return {(static_cast<double>(nx / 2) - x) * image.info.cell_rad,
+          (y - static_cast<double>(ny / 2)) * image.info.cell_rad};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(real_satellites_stand_where_the_correlator_sees_them) {
+  const reference::Scratch scratch;
+  const std::string stream = scratch.path("tart.dada");
+  if (std::system(("zstd -dqo '" + stream + "' '" + kData + "/TART-mgtana-16ms.dada.zst'").c_str()) != 0)
+    std::exit(77);
+  const std::string input = " '" + stream + "' --antennas '" + kData +
+                            "/TART-mgtana-antennas.csv' --gains '" + kData +
+                            "/TART-mgtana-gains.csv' --channels 16 --no-autos -o '" + scratch.path("");
+  run(tool("correlate") + input + "obs.ms' --integration 1s");
+  run(tool("idg-grid") + " '" + scratch.path("obs.ms") + "' -o '" + scratch.path("obs") +
+      "' --size 128 --scale 0.9deg --weight natural --accuracy 1e-6 --no-psf");
+  const Image wanted = read_fits_image(scratch.path("obs-dirty.fits"));
+  for (const char* method : {"fft --padding 1.25 --kernel 8", "dft", "corr"}) {
+    const std::string name = scratch.path("epic-0.fits");
+    run(tool("epic-image") + input +
+        "epic-%d.fits' --size 128 --scale 0.9deg --accumulate 1s "
+        "--average-channels 16 --overwrite --method " +
+        method);
+    const Image image = read_fits_image(name);
+    const Difference difference = compare(wanted, image);
+    BOOST_TEST_MESSAGE(method << ": " << difference.worst / difference.peak << " of the peak");
+    BOOST_TEST(difference.worst <= 1e-4 * difference.peak);  // 5e-6
+    BOOST_TEST(difference.same_place);
+    BOOST_TEST(separation_rad(wanted.info.centre, image.info.centre) < 1e-10);
+    BOOST_TEST(wanted.info.freq_hz == image.info.freq_hz);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sources_stand_where_they_are_down_to_20_degrees) {
+  const reference::Scratch scratch;
+  const std::string stream = scratch.path("lwa.dada"), sky = scratch.path("sky.txt");
+  // Overhead at the start, 12:00 UTC on 2024-01-01: right ascension 173.44 deg, declination 34.48 deg.
+  struct Place {
+    double ra_deg, dec_deg;
+  };
+  for (const Place& place : {Place{173, 34}, Place{215, 50}, Place{120, 10}, Place{245.5, 30}}) {
+    const auto ra_s = place.ra_deg * 240;
+    scratch.file("sky.txt",
+                 fmt::format("Format = Name, Type, Ra, Dec, I\na, POINT, {}:{}:{}, +{:.4f}deg, 1\n",
+                             static_cast<int>(ra_s) / 3600, static_cast<int>(ra_s) / 60 % 60,
+                             std::fmod(ra_s, 60.0), place.dec_deg));
+    run(tool("simulate") + " --array lwa-sv --sky '" + sky +
+        "' --freq 70MHz --bandwidth 25kHz --bits 32 --duration 2ms --overwrite -o '" + stream + "'");
+    run(tool("epic-image") + " '" + stream + "' --method fft --size 360 --accumulate 1s --overwrite -o '" +
+        scratch.path("image-%d.fits'"));
+    const Image image = read_fits_image(scratch.path("image-0.fits"));
+    const DirectionCosines true_place =
+        project(image.info.centre, {place.ra_deg * kRadPerDeg, place.dec_deg * kRadPerDeg});
+    const auto found = peak_of(image);
+    const double off = std::hypot(found[0] - true_place.l, found[1] - true_place.m);
+    BOOST_TEST_MESSAGE("elevation " << std::asin(true_place.n) / kRadPerDeg << " deg: " << off / kRadPerDeg
+                                    << " pixels of a degree");
+    BOOST_TEST(off <= 0.02 * kRadPerDeg);
+  }
+}

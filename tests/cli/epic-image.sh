@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# epic-image as a user runs it: exact values, forms of output, errors and exit statuses, pipes, reproducibility.
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
+
+# header FILE_SIZE [KEY VALUE]...: a stream of three antennas, 8 bits, on standard output; VALUE - leaves the key out.
+header() {
+  local size=$1 key
+  shift
+  {
+    printf 'HDR_VERSION 1.0\nHDR_SIZE 4096\nUTC_START 2024-01-01-12:00:00\nTELESCOPE test\nINSTRUMENT apsyn\nSOURCE none\n'
+    printf 'NDIM 2\nNANT 3\nORDER TFAP\nSITE_LAT -26.7\nSITE_LON 116.67\nSITE_ALT 377\nANT_FRAME ENU\n'
+    local -A keys=([FREQ]=100 [BW]=0.1 [TSAMP]=10 [NBIT]=8 [NPOL]=2 [NCHAN]=2 [ENCODING]=TWOSCOMPLEMENT [ANT_000]=a,0,0,0,0,0 [ANT_001]=b,2,1,0,0,0 [ANT_002]=c,-3,4,0,0,0 [FILE_SIZE]=$size)
+    while [ $# -gt 0 ]; do keys[$1]=$2 && shift 2; done
+    for key in "${!keys[@]}"; do [ "${keys[$key]}" = - ] || echo "$key ${keys[$key]}"; done
+  } >header.txt
+  cat header.txt
+  head -c $((4096 - $(stat -c %s header.txt))) /dev/zero
+}
+# 1024 samples of 2 channels, 3 antennas, 2 polarisations: X = 3 + 4i everywhere, Y = i X: a source at the zenith.
+for ((i = 0; i < 1024 * 6; ++i)); do printf '\x03\x04\xfc\x03'; done >samples.bin
+{ header 24576 && cat samples.bin; } >tiny.dada
+
+# floats FILE OFFSET N: big-endian, as in FITS.
+floats() { od -A n -v -t f4 --endian="${4:-big}" -j "$2" -N $((4 * $3)) -w4 "$1" | tr -d ' '; }
+# card FILE KEYWORD: its value.
+card() { head -c 20000 "$1" | fold -w 80 | grep -a "^$(printf '%-8s' "$2")=" | head -1 | cut -c 11-30 | tr -d " '"; }
+data_at() { echo $((($(head -c 40000 "$1" | fold -w 80 | grep -an '^END  ' | head -1 | cut -d: -f1) * 80 + 2879) / 2880 * 2880)); }
+# pixel FILE PLANE X Y: of 16 x 16.
+pixel() { floats "$1" $(($(data_at "$1") + 4 * (($2 * 16 + $4) * 16 + $3))) 1; }
+
+# The source has the power 25 in X and in Y, XY = -25i, with autocorrelations and without, by every method.
+for method in fft dft corr auto; do
+  for autos in '' --no-autos; do
+    run epic-image tiny.dada --size 16 --accumulate 10.24ms --pol XX,YY,XY,YX --method $method $autos -o 'a%02d.fits' --overwrite
+    expect_file a00.fits
+    expect_no_file a01.fits
+    wanted=(25 25 25 25 0 0 0 0 0 0 0 0 -25 -25 25 25) # [re, im][XX, YY, XY, YX][channel]
+    for plane in "${!wanted[@]}"; do
+      expect_near "$(pixel a00.fits "$plane" 8 8)" "${wanted[$plane]}" 0.03 "$method $autos plane $plane"
+    done
+    [ "$(pixel a00.fits 0 0 0)" = nan ] || fail "a corner below the horizon is $(pixel a00.fits 0 0 0)"
+  done
+done
+for pair in "NAXIS 5" "NAXIS1 16" "NAXIS3 2" "NAXIS4 4" "NAXIS5 2" "CTYPE1 RA---SIN" "CTYPE2 DEC--SIN" "CTYPE3 FREQ" \
+  "CTYPE4 STOKES" "CRVAL4 -5.0" "CDELT4 -1.0" "CTYPE5 COMPLEX" "CRPIX1 9.0" "BUNIT JY/BEAM" "DATE-OBS 2024-01-01T12:00:00"; do
+  got=$(card a00.fits "${pair% *}")
+  [[ $got == "${pair#* }"* ]] || fail "${pair% *} is $got, not ${pair#* }"
+done
+fold -w 80 a00.fits | head -200 | grep -aq '^HISTORY.*--no-autos' || fail "no command line in HISTORY"
+run epic-image tiny.dada --size 16 --accumulate 1s --pol IQUV --average-channels 2 -o 'a%02d.fits' --overwrite
+wanted=(25 0 0 -25)
+for plane in "${!wanted[@]}"; do expect_near "$(pixel a00.fits "$plane" 8 8)" "${wanted[$plane]}" 0.03 "Stokes plane $plane"; done
+[ "$(card a00.fits NAXIS3)" = 1 ] && [ "$(card a00.fits NAXIS4)" = 4 ] || fail "not one channel and four Stokes parameters"
+
+# A cube, and the stream of the same numbers; the last image is of a quarter.
+run epic-image tiny.dada --size 16 --accumulate 3.2ms --method dft -o cube.fits
+[ "$(card cube.fits NAXIS5)" = 4 ] && [ "$(card cube.fits CTYPE5)" = TIME ] || fail "no four times in the cube"
+expect_near "$(card cube.fits CDELT5)" 0.0032 1e-12 "step of the cube"
+expect_near "$(card cube.fits CRVAL5)" 0.0016 1e-12 "first time of the cube"
+run epic-image tiny.dada --size 16 --accumulate 3.2ms --method dft
+cp "$(stdout_file)" stream
+for line in 'INSTRUMENT +apsyn-image' 'NX +16' 'NY +16' 'NCHAN +2' 'PRODUCTS +I' 'TSAMP +3200.*' 'TRAILER +1' 'NDIM +1'; do
+  head -c 4096 stream | grep -aqE "^$line\$" || fail "no line $line in the stream"
+done
+size=$(head -c 4096 stream | grep -a '^HDR_SIZE' | tr -dc 0-9)
+cmp <(floats stream "$size" 2048 little) <(floats cube.fits "$(data_at cube.fits)" 2048) || fail "stream and cube differ"
+
+# From a pipe, with other numbers of threads and blocks of memory, the bytes are the same.
+epic-image --size 16 --accumulate 3.2ms --method dft -q <tiny.dada >piped 2>piped.err || fail "no image from a pipe"
+cmp <(tail -c +$((size + 1)) stream | head -c 8192) <(tail -c +$((size + 1)) piped | head -c 8192) || fail "a pipe gives other bytes"
+for method in fft dft corr; do
+  for threads in 1 2 5; do
+    run epic-image tiny.dada --size 16 --accumulate 3.2ms --method $method --threads $threads -o "t$threads-%d.fits" --overwrite
+    cmp <(tail -c 4096 t1-0.fits) <(tail -c 4096 t$threads-0.fits) || fail "$method: $threads threads give other bytes"
+  done
+done
+
+# Missing data: an antenna that is zero counts in no pair; nothing left is an error.
+for ((i = 0; i < 2048; ++i)); do printf '\x03\x04\xfc\x03\x03\x04\xfc\x03\0\0\0\0'; done >two.bin
+{ header 24576 && cat two.bin; } >two.dada
+run epic-image two.dada --size 16 --accumulate 1s --no-autos -o 'two%d.fits'
+expect_near "$(pixel two0.fits 0 8 8)" 25 0.03 "two antennas of three"
+run epic-image tiny.dada --size 16 --accumulate 1s --no-autos --flag-antennas 2 -o 'two%d.fits' --overwrite
+expect_near "$(pixel two0.fits 0 8 8)" 25 0.03 "one antenna flagged"
+expect_exit 1 epic-image tiny.dada --size 16 --no-autos --flag-antennas 1,2 -o none.fits
+expect_stderr "no usable data"
+expect_no_file none.fits
+
+# Plans, real time, and what goes wrong.
+run epic-image tiny.dada --dry-run
+expect_stdout "3 antennas" "128 x 128 pixels" "method:" "memory:"
+run epic-image tiny.dada --size 16 --method fft -o r.fits --realtime
+expect_stderr "times as fast as recorded"
+expect_exit 2 epic-image tiny.dada --pol XX,YY,YX -o x.fits --size 16 --method dft
+expect_stderr "equally spaced"
+for bad in '--pol RR' '--pol I,I' '--accumulate 0s' '--average-channels 3' '--precision half' '--scale 5' '--kernel 10' '--padding 0.5' \
+  '--method fft --w exact' '--field 0deg' '--samples 5000:'; do
+  # shellcheck disable=SC2086
+  expect_exit 2 epic-image tiny.dada $bad -o x.fits
+done
+expect_exit 2 epic-image tiny.dada -o 'x%d-%d.fits'
+expect_exit 2 epic-image tiny.dada -o cube.fits
+expect_stderr "--overwrite"
+expect_no_file x.fits
+{ header 24576 ANT_000 - ANT_001 - ANT_002 - && cat samples.bin; } >nowhere.dada
+expect_exit 2 epic-image nowhere.dada -o x.fits
+expect_stderr "--antennas"
+head -c 20000 tiny.dada >short.dada
+expect_exit 3 epic-image short.dada -o x.fits
+expect_no_file x.fits
