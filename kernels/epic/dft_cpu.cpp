@@ -165,6 +165,13 @@ void DftImager::take(EpicImages& images) {
 
 }  // namespace
 
+std::uint64_t dft_working_bytes(const EpicPlan& plan) {
+  // spectra of one image channel at least, in blocks of a thousand
+  const std::uint64_t channel = std::uint64_t{1024} * plan.n_ant * plan.n_pol * 2 * sizeof(float);
+  const std::uint64_t weights = std::uint64_t{kItemPixels} * (plan.n_ant + kDftLanes) * 2 * sizeof(float);
+  return std::max<std::uint64_t>(kTurnedBytes, channel * plan.n_average) + plan.n_threads * weights;
+}
+
 std::unique_ptr<DirectImager> make_dft_imager(EpicPlan plan) {
   return std::make_unique<DftImager>(std::move(plan));
 }

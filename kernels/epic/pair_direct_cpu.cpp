@@ -11,8 +11,7 @@ namespace apsyn {
 
 namespace {
 
-constexpr std::size_t kItemPixels = 48;                   // of a work item
-constexpr std::size_t kPairBytes = std::size_t{1} << 26;  // of the channels that are imaged together
+constexpr std::size_t kItemPixels = 48;  // of a work item
 
 class DirectPairImager final : public PairImager {
  public:
@@ -115,7 +114,7 @@ void DirectPairImager::image_channel(std::size_t channel, const float* tiles, st
 void DirectPairImager::image(const PairSums& pairs, View<double, 3> sums) {
   const std::size_t n_average = plan_.n_average, n_channel = plan_.n_channel();
   const std::size_t n_piece = (pixels_.size() + kItemPixels - 1) / kItemPixels;
-  const std::size_t fitting = kPairBytes / (pass_begin_.back() * sizeof(float) * n_average);
+  const std::size_t fitting = kPairBatchBytes / (pass_begin_.back() * sizeof(float) * n_average);
   const std::size_t batch = n_average * std::clamp<std::size_t>(fitting, 1, n_channel / n_average);
   tiles_.resize_for_overwrite({batch, pass_begin_.back()});
   for (std::size_t first = 0; first < n_channel; first += batch) {

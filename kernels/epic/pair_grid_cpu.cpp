@@ -16,8 +16,7 @@ namespace apsyn {
 
 namespace {
 
-constexpr double kGridError = 6e-6;                        // of the kernel, and of the nodes in n
-constexpr std::size_t kBatchBytes = std::size_t{1} << 26;  // of the channels that are imaged together
+constexpr double kGridError = 6e-6;  // of the kernel, and of the nodes in n
 
 struct Depth {
   double w_s = 0;                   // the largest |w| of a pair, in seconds
@@ -292,7 +291,7 @@ void GridPairImager::image(const PairSums& pairs, View<double, 3> sums) {
   const std::size_t channel_bytes = n_pair * (2 * n_matrix + 2 * kPairTaps + 1) * sizeof(float);
   const std::size_t image_bytes = pixels_.size() * n_node * n_matrix * sizeof(float);
   const std::size_t batch =
-      std::clamp<std::size_t>(kBatchBytes / (channel_bytes * n_average + image_bytes + 1), 1, n_image);
+      std::clamp<std::size_t>(kPairBatchBytes / (channel_bytes * n_average + image_bytes + 1), 1, n_image);
   pairs_.resize_for_overwrite({batch * n_average, n_pair, 2 * n_matrix});
   pair_taps_.resize_for_overwrite({batch * n_average, n_pair, 2 * kPairTaps});
   places_.resize_for_overwrite({batch * n_average, n_pair});

@@ -50,6 +50,10 @@ double direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel);
 double grid_pairs_s(const EpicPlan& plan, const PairGridShape& shape, std::size_t n_pixel);
 PairGridShape pair_grid_shape(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 
+/// Beside the sums: what is held of the channels that are imaged together.
+std::uint64_t pair_imager_bytes(const EpicPlan& plan, std::size_t n_pixel);
+inline constexpr std::size_t kPairBatchBytes = std::size_t{1} << 26;  ///< or one image channel
+
 /// Where EpicPlan's planes stand among XX, YY, Re XY, Im XY.
 std::vector<std::size_t> plane_values(const EpicPlan& plan);
 

@@ -20,6 +20,9 @@ struct SkyPixels {
 
 SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
 
+/// What `dft` holds beside its sums.
+std::uint64_t dft_working_bytes(const EpicPlan& plan);
+
 bool same_geometry(const EpicGeometry& a, const EpicGeometry& b);
 /// std::logic_error for other lengths than planned.
 void check_epic_geometry(const EpicPlan& plan, const EpicGeometry& geometry);
