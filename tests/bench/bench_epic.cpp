@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// bench_epic [--threads N] [CASE...]: direct images of integer samples in memory, one JSON line per case and
-// method: seconds of each spectrum and of each accumulation, for one channel, and the error against float64.
-// Cases: lwa-sv (256 antennas, the published imager's case, a slice of its 132 channels), kernels (the same
-// with fft's kernels of 1 to 9 cells), core-128, random-512, random-1024, best-2, and crossover (arrays of 16
-// to 1024 antennas of one density, what plot_epic draws).
+// bench_epic [--threads N] [--planes] [CASE...]: direct images of integer samples in memory, one JSON line
+// per case and method: seconds of each spectrum and of each accumulation, for one channel, and the error
+// against float64. Cases: lwa-sv (256 antennas, the published imager's case, a slice of its 132 channels),
+// kernels (the same with fft's kernels of 1 to 9 cells), core-128, random-512, random-1024, best-2, and
+// crossover (arrays of 16 to 1024 antennas of one density, what plot_epic draws).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 #include <string>
 
@@ -23,6 +24,8 @@
 using namespace apsyn;
 
 namespace {
+
+const Vec3 kSource{0.3, -0.4, std::sqrt(0.75)};
 
 struct Case {
   std::string name;
@@ -76,12 +79,11 @@ Recording make_recording(const Case& c) {
   std::normal_distribution<float> normal(0, 2);
   std::vector<float> noise(1 << 16);
   for (float& value : noise) value = normal(random);
-  const Vec3 source{0.3, -0.4, std::sqrt(0.75)};
   for (std::size_t chan = 0; chan < c.n_chan; ++chan) {
     std::vector<std::complex<float>> turn;
     for (const Vec3& enu : c.enu_m)
       turn.emplace_back(std::polar(1.0, kTwoPi * (c.freq_hz + 25e3 * static_cast<double>(chan)) *
-                                            dot(enu, source) / kSpeedOfLight_m_s));
+                                            dot(enu, kSource) / kSpeedOfLight_m_s));
     for (std::size_t t = 0; t < c.n_spectra; ++t) {
       const std::complex<float> s(noise[random() % noise.size()], noise[random() % noise.size()]);
       for (std::size_t input = 0; input < n_input; ++input) {
@@ -115,13 +117,19 @@ EpicPlan plan_of(const Case& c, unsigned n_threads) {
   return plan;
 }
 
-/// The largest deviation of a few pixels of channel 0 from float64, over the largest of these pixels.
+/// The largest deviation from float64 of a few pixels of channel 0, over the largest of them, the source.
 double error_of(const Case& c, const Recording& recording, const EpicPlan& plan, const EpicGeometry& geometry,
                 const EpicImages& images) {
   double worst = 0, peak = 0;
   const std::size_t n_ant = plan.n_ant, n_pol = plan.n_pol;
-  const std::size_t stride = std::max<std::size_t>(1, plan.nx * plan.ny / 12 | 1);
-  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += stride) {
+  const auto x =
+      static_cast<std::size_t>(std::lround(static_cast<double>(plan.nx / 2) - kSource[0] / plan.cell));
+  const auto y =
+      static_cast<std::size_t>(std::lround(static_cast<double>(plan.ny / 2) + kSource[1] / plan.cell));
+  std::vector<std::size_t> sampled{y * plan.nx + x};
+  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += plan.nx * plan.ny / 12 + 1)
+    sampled.push_back(i);
+  for (const std::size_t i : sampled) {
     const Vec3 unit = epic_direction(plan, geometry, i % plan.nx, i / plan.nx);
     if (!(unit[2] > 0)) continue;
     std::vector<std::complex<double>> turn;
@@ -156,14 +164,30 @@ double error_of(const Case& c, const Recording& recording, const EpicPlan& plan,
   return worst / peak;
 }
 
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
+/// Wall and processor time of something, the least of several runs of each.
+struct Timing {
+  double wall_s = INFINITY, cpu_s = INFINITY;
+  template <class Work>
+  void measure(Work work) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t cpu_begin = std::clock();
+    work();
+    wall_s =
+        std::min(wall_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    cpu_s = std::min(cpu_s, static_cast<double>(std::clock() - cpu_begin) / CLOCKS_PER_SEC);
+  }
+};
+
+struct Options {
+  unsigned n_threads = available_threads();
+  bool planes = false;  ///< never codes
+  std::vector<std::string> names;
+};
 
 void run(const Case& c, const Recording& recording, EpicMethod method, std::size_t kernel_cells,
-         double padding, unsigned n_threads) {
+         double padding, const Options& options) {
   const auto plan = [&] {
-    EpicPlan one = plan_of(c, n_threads);
+    EpicPlan one = plan_of(c, options.n_threads);
     one.kernel_cells = kernel_cells;
     one.padding = padding;
     return one;
@@ -172,22 +196,16 @@ void run(const Case& c, const Recording& recording, EpicMethod method, std::size
   geometry.enu_m = c.enu_m;
   geometry.delay_s.assign(c.enu_m.size(), 0.0);
   EpicImages images;
-  double add_s = INFINITY, take_s = INFINITY, start_s = 0;
+  Timing start, add, take;
   bool coded = false;
   try {
     const auto imager = make_imager(method, plan());
-    coded = imager->takes_codes();
-    const auto begin = std::chrono::steady_clock::now();
-    imager->start(geometry);
-    start_s = seconds_since(begin);
+    coded = imager->takes_codes() && !options.planes;
+    start.measure([&] { imager->start(geometry); });
     for (int repeat = 0; repeat < 3; ++repeat) {
       imager->start(geometry);
-      const auto t0 = std::chrono::steady_clock::now();
-      imager->add(coded ? recording.codes : recording.planes);
-      add_s = std::min(add_s, seconds_since(t0));
-      const auto t1 = std::chrono::steady_clock::now();
-      imager->take(images);
-      take_s = std::min(take_s, seconds_since(t1));
+      add.measure([&] { imager->add(coded ? recording.codes : recording.planes); });
+      take.measure([&] { imager->take(images); });
     }
   } catch (const Error& error) {
     fmt::print(stderr, "bench_epic: {}, {}: {}\n", c.name, epic_method_name(method), error.what());
@@ -195,17 +213,19 @@ void run(const Case& c, const Recording& recording, EpicMethod method, std::size
   }
   const double channels = static_cast<double>(c.n_chan), spectra = static_cast<double>(c.n_spectra);
   const double data_s = spectra * c.spectrum_s;
-  const double total_s = (add_s + take_s) / channels * static_cast<double>(c.all_channels);
+  const double total_s = (add.wall_s + take.wall_s) / channels * static_cast<double>(c.all_channels);
   fmt::print(
       "{{\"bench\":\"epic\",\"case\":\"{}\",\"method\":\"{}\",\"device\":\"cpu\",\"threads\":{},\"antennas\":"
       "{},"
       "\"polarisations\":{},\"channels\":{},\"spectra\":{},\"size\":{},\"kernel\":{},\"padding\":{},"
       "\"codes\":{},"
-      "\"start_s\":{:.4g},\"us_per_spectrum\":{:.4g},\"ms_per_image\":{:.4g},\"of_channels\":{},"
+      "\"start_s\":{:.4g},\"us_per_spectrum\":{:.4g},\"ms_per_image\":{:.4g},\"cpu_us_per_spectrum\":{:.4g},"
+      "\"cpu_ms_per_image\":{:.4g},\"of_channels\":{},"
       "\"times_real_time\":{:.4g},\"error\":{:.2g}}}\n",
-      c.name, epic_method_name(method), n_threads, c.enu_m.size(), c.n_pol, c.n_chan, c.n_spectra, c.size,
-      method == EpicMethod::fft ? kernel_cells : 0, method == EpicMethod::fft ? padding : 1, coded, start_s,
-      1e6 * add_s / spectra / channels, 1e3 * take_s / channels, c.all_channels, data_s / total_s,
+      c.name, epic_method_name(method), options.n_threads, c.enu_m.size(), c.n_pol, c.n_chan, c.n_spectra,
+      c.size, method == EpicMethod::fft ? kernel_cells : 0, method == EpicMethod::fft ? padding : 1, coded,
+      start.wall_s, 1e6 * add.wall_s / spectra / channels, 1e3 * take.wall_s / channels,
+      1e6 * add.cpu_s / spectra / channels, 1e3 * take.cpu_s / channels, c.all_channels, data_s / total_s,
       error_of(c, recording, plan(), geometry, images));
   std::fflush(stdout);
 }
@@ -257,24 +277,27 @@ std::vector<Case> all_cases() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  unsigned n_threads = available_threads();
-  std::vector<std::string> names;
+  Options options;
   for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "--threads" && i + 1 < argc)
-      n_threads = static_cast<unsigned>(std::atoi(argv[++i]));
+    const std::string argument = argv[i];
+    if (argument == "--threads" && i + 1 < argc)
+      options.n_threads = static_cast<unsigned>(std::atoi(argv[++i]));
+    else if (argument == "--planes")
+      options.planes = true;
     else
-      names.emplace_back(argv[i]);
+      options.names.push_back(argument);
   }
+  const auto& names = options.names;
   for (const Case& c : all_cases()) {
     if (!names.empty() && std::find(names.begin(), names.end(), c.name) == names.end()) continue;
     const Recording recording = make_recording(c);
     if (c.name != "kernels") {
-      run(c, recording, EpicMethod::dft, 0, 1, n_threads);
-      run(c, recording, EpicMethod::corr, 0, 1, n_threads);
-      run(c, recording, EpicMethod::fft, 7, 1, n_threads);
+      run(c, recording, EpicMethod::dft, 0, 1, options);
+      run(c, recording, EpicMethod::corr, 0, 1, options);
+      run(c, recording, EpicMethod::fft, 7, 1, options);
       continue;
     }
-    for (std::size_t cells = 1; cells <= 9; ++cells) run(c, recording, EpicMethod::fft, cells, 1, n_threads);
-    run(c, recording, EpicMethod::fft, 7, 1.25, n_threads);
+    for (std::size_t cells = 1; cells <= 9; ++cells) run(c, recording, EpicMethod::fft, cells, 1, options);
+    run(c, recording, EpicMethod::fft, 7, 1.25, options);
   }
 }
