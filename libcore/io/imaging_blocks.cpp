@@ -13,6 +13,41 @@ namespace {
 /// Directions closer than this are the same phase centre: 0.2 micro-arcseconds.
 constexpr double same_direction_rad = 1e-12;
 
+/// One row, planes of at most n products.
+template <std::size_t n>
+void fill_planes(View<const std::complex<float>, 2> data, View<const float, 2> weight,
+                 const std::vector<std::size_t>& channels, const std::vector<PlaneRecipe>& planes,
+                 View<std::complex<float>, 2> out, View<float, 2> out_weight) {
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    // Recipes of fewer products take their first one more often, times 0.
+    std::size_t index[n];
+    double by_re[n] = {}, by_im[n] = {};
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool own = i < planes[p].index.size();
+      index[i] = planes[p].index[own ? i : 0];
+      if (!own) continue;
+      by_re[i] = planes[p].coefficient[i].real();
+      by_im[i] = planes[p].coefficient[i].imag();
+    }
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      const std::complex<float>* products = &data(channels[c], 0);
+      const float* weights = &weight(channels[c], 0);
+      float least = weights[index[0]];
+      double re = 0, im = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        // By hand: the operator of complex numbers looks for infinities.
+        const double x = products[index[i]].real(), y = products[index[i]].imag();
+        least = std::min(least, weights[index[i]]);
+        re += by_re[i] * x - by_im[i] * y;
+        im += by_re[i] * y + by_im[i] * x;
+      }
+      const bool used = least > 0;
+      out(c, p) = used ? std::complex<float>(static_cast<float>(re), static_cast<float>(im)) : 0;
+      out_weight(c, p) = used ? least : 0;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::size_t> channels_in(const std::vector<double>& channel_hz, const ChannelGroup& group) {
@@ -25,25 +60,14 @@ std::vector<std::size_t> channels_in(const std::vector<double>& channel_hz, cons
 void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> weight,
                  const std::vector<std::size_t>& channels, const std::vector<PlaneRecipe>& planes,
                  ImagingBlock& block) {
-  const std::size_t n_row = data.extent(0);
-  block.data.resize({n_row, channels.size(), planes.size()});
-  block.weight.resize({n_row, channels.size(), planes.size()});
+  const std::size_t n_row = data.extent(0), n_chan = channels.size(), n_planes = planes.size();
+  block.data.resize_for_overwrite({n_row, n_chan, n_planes});
+  block.weight.resize_for_overwrite({n_row, n_chan, n_planes});
+  std::size_t most = 1;
+  for (const PlaneRecipe& plane : planes) most = std::max(most, plane.index.size());
+  const auto fill = most == 1 ? fill_planes<1> : most == 2 ? fill_planes<2> : fill_planes<4>;
   for (std::size_t row = 0; row < n_row; ++row)
-    for (std::size_t c = 0; c < channels.size(); ++c) {
-      const std::complex<float>* products = &data(row, channels[c], 0);
-      const float* weights = &weight(row, channels[c], 0);
-      for (std::size_t p = 0; p < planes.size(); ++p) {
-        const PlaneRecipe& plane = planes[p];
-        float least = weights[plane.index[0]];
-        for (std::size_t i : plane.index) least = std::min(least, weights[i]);
-        if (!(least > 0)) continue;
-        std::complex<double> sum = 0;
-        for (std::size_t i = 0; i < plane.index.size(); ++i)
-          sum += plane.coefficient[i] * std::complex<double>(products[plane.index[i]]);
-        block.data(row, c, p) = std::complex<float>(sum);
-        block.weight(row, c, p) = least;
-      }
-    }
+    fill(data[row], weight[row], channels, planes, block.data.view()[row], block.weight.view()[row]);
 }
 
 std::vector<std::size_t> move_to_centre(const MsRows& rows, const std::vector<MsField>& fields,
