@@ -36,8 +36,8 @@ template <class T>
 void HostGrids<T>::begin_pass(const LayerRange& layers) {
   layers_ = layers;
   if (images_.size() == 0) images_.resize({n_planes_, plan_.image.n_y, plan_.image.n_x});
-  resize_by_threads(n_threads_, {layers.n, n_planes_, plan_.n_v, plan_.n_u}, grids_);
-  row_used_.assign(layers.n, std::vector<std::uint8_t>(plan_.n_v, 0));
+  grids_.resize_for_overwrite({layers.n, n_planes_, plan_.n_v, plan_.n_u});
+  row_used_.assign(layers.n * n_planes_, std::vector<std::uint8_t>(plan_.n_v, 0));
 }
 
 template <class T>
@@ -74,8 +74,11 @@ void HostGrids<T>::add(std::span<const SubgridPlace> places, View<const std::com
           const std::size_t layer = places[i].layer + output;
           if (layer < layers_.first || layer >= layers_.first + layers_.n) continue;
           const std::size_t own = layer - layers_.first;
-          if (plane == 0) row_used_[own][row] = 1;
-          add_row(&subgrids(i, plane, output, v, 0), &grids_(own, plane, row, 0), places[i].start_u);
+          std::complex<T>* cells = &grids_(own, plane, row, 0);
+          std::uint8_t& used = row_used_[own * n_planes_ + plane][row];
+          if (!used) std::fill(cells, cells + plan_.n_u, 0);
+          used = 1;
+          add_row(&subgrids(i, plane, output, v, 0), cells, places[i].start_u);
         }
       }
   });
@@ -90,13 +93,13 @@ void HostGrids<T>::add_row(const std::complex<T>* cells, std::complex<T>* row, s
 
 template <class T>
 void HostGrids<T>::end_pass() {
-  for (std::size_t layer = 0; layer < layers_.n; ++layer) {
-    const auto& used = row_used_[layer];
-    if (std::find(used.begin(), used.end(), 1) == used.end()) continue;
-    for (std::size_t plane = 0; plane < n_planes_; ++plane)
+  for (std::size_t layer = 0; layer < layers_.n; ++layer)
+    for (std::size_t plane = 0; plane < n_planes_; ++plane) {
+      const auto& used = row_used_[layer * n_planes_ + plane];
+      if (std::find(used.begin(), used.end(), 1) == used.end()) continue;
       transform_.add(View<const std::complex<T>, 2>(grids_.view()[layer][plane]), used,
                      plan_.layer_w_lambda(layers_.first + layer), images_.view()[plane]);
-  }
+    }
   layers_.n = 0;
 }
 

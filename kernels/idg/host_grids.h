@@ -46,8 +46,9 @@ class HostGrids {
   unsigned n_threads_;
   LayerRange layers_;
   LayerTransform transform_;
-  Buffer<std::complex<T>, 4> grids_;                    ///< [layer][plane][v][u], cell k at index k mod n
-  std::vector<std::vector<std::uint8_t>> row_used_;     ///< [layer][v]
+  /// [layer][plane][v][u], cell k at index k mod n; rows that nothing has been added to hold anything.
+  Buffer<std::complex<T>, 4> grids_;
+  std::vector<std::vector<std::uint8_t>> row_used_;     ///< [layer and plane][v]
   Buffer<double, 3> images_;                            ///< [plane][y][x]
   std::vector<std::vector<std::uint32_t>> band_tasks_;  ///< [band]
 };

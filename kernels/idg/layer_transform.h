@@ -23,7 +23,7 @@ class LayerTransform {
   LayerTransform(const IdgPlan& plan, unsigned n_threads);
   /// image[y][x] += Re of the layer's field times exp(-2 pi i w (n - 1)) (or (n - n_middle) for the w kernel,
   /// whose other part the visibilities carry). `grid` [v][u] in FFT order: cell k at index k mod n. Rows of
-  /// the grid where row_used is 0 are zero.
+  /// the grid where row_used is 0 count as zero, whatever they hold.
   template <class T>
   void add(View<const std::complex<T>, 2> grid, const std::vector<std::uint8_t>& row_used, double w_lambda,
            View<double, 2> image);
