@@ -60,6 +60,13 @@ struct Part {
   double weight = 0;  ///< of plane 0
 };
 
+inline RestoringBeam restoring_beam(const Products& products, const Buffer<double, 3>& psf) {
+  if (products.given_beam) return *products.given_beam;
+  const double cell_rad = products.imager.options.imaging.cell_rad;
+  const RestoringBeam beam = fit_beam(psf.view()[0], {cell_rad, cell_rad});
+  return products.circular ? circular(beam) : beam;
+}
+
 /// The mean over groups [first, first + n), by their weights.
 inline Part mean_of_groups(const FieldImages& field, std::size_t first, std::size_t n) {
   Part part;
@@ -103,17 +110,30 @@ inline Buffer<double, 3> over_beam(const Buffer<double, 3>& image, const Buffer<
   return result;
 }
 
+/// Says what the images will be restored with. FailureError for a PSF without a beam to fit, before long
+/// work.
+inline void report_beams(const Products& products, const Sky& sky) {
+  if (!products.restores) return;
+  for (std::size_t f = 0; f < sky.fields.size(); ++f)
+    for (std::size_t g = 0; g < sky.groups.size(); ++g) {
+      Buffer<double, 3> psf({1, sky.images[f].n_y(), sky.images[f].n_x()});
+      const View<const float, 3> from = sky.images[f].psf.view()[g];
+      std::copy(from.begin(), from.end(), psf.begin());
+      const RestoringBeam beam = restoring_beam(products, psf);
+      log_info("{}{} beam: {} x {}, position angle {:.2f} deg",
+               sky.groups.size() == 1 ? "" : fmt::format("group {}: ", sky.group_numbers[g]),
+               products.given_beam ? "given" : "fitted", format_angle(beam.major_rad),
+               format_angle(beam.minor_rad), beam.position_angle_rad / kRadPerDeg);
+    }
+}
+
 inline void write_part(const Products& products, const Field& field, const std::string& name,
                        const ChannelGroup& group, Part&& part) {
   const Imager& imager = products.imager;
   std::vector<std::string> planes;
   for (const PlaneRecipe& plane : imager.planes) planes.push_back(plane.name);
   const CellSize cell{imager.options.imaging.cell_rad, imager.options.imaging.cell_rad};
-  RestoringBeam beam;
-  if (products.restores) {
-    beam = products.given_beam ? *products.given_beam : fit_beam(std::as_const(part.psf).view()[0], cell);
-    if (products.circular) beam = circular(beam);
-  }
+  const RestoringBeam beam = products.restores ? restoring_beam(products, part.psf) : RestoringBeam{};
   auto write = [&](const std::string& kind, const std::string& unit, const std::vector<std::string>& stokes,
                    const Buffer<double, 3>& pixels) {
     Image image{info_of(imager, field, group, stokes), {}};

@@ -227,6 +227,8 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   for (std::size_t g = 0; g < sky.groups.size(); ++g)
     make_first_images(first, sky, g, store, products, part_name(sky.group_numbers[g], groups.size()));
 
+  report_beams(products, sky);
+
   std::vector<double> beam_pixels;
   for (const FieldImages& field : sky.images) beam_pixels.push_back(beam_width_pixels(field));
   MajorCycles cycles(later, sky, store, how.settings, beam_pixels, mask, folder_of(name));

@@ -108,7 +108,10 @@ class ResidualSource final : public ImagingSource {
     }
     needed += own_.other_bytes + static_cast<std::uint64_t>(own_.found.n_visibilities) *
                                      sizeof(std::complex<float>) * setup.n_data_planes;
-    kept_.emplace(needed <= common.max_memory_bytes, folder);
+    const bool in_memory = needed <= common.max_memory_bytes;
+    log_verbose("residual visibilities are kept {}: gridding and predicting at once takes more memory",
+                in_memory ? "in memory" : "in a temporary file in " + folder);
+    kept_.emplace(in_memory, folder);
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       const IdgPlan& plan = own_.fields[f].plan;
       auto degridder = make_degridder(imager_.device, plan, passes[f].setup);
