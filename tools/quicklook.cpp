@@ -25,6 +25,9 @@ void declare_image(CLI::App& app, QuicklookOptions& o) {
   app.add_option("--stretch", o.stretch, "linear, sqrt, log or asinh")->type_name("NAME");
   app.add_option("--mark", o.mark, "circle the components of a sky model")->type_name("SKY");
   app.add_option("--plane", o.plane, "plane number from 0, or Stokes name[,channel]")->type_name("PLANE");
+  app.add_option("--frame", o.frame,
+                 "of a cube of several times (and real and imaginary parts): which, from 0")
+      ->type_name("N");
   app.add_option("--crop", o.crop, "show only these pixels (lower left corner from 0, size)")
       ->type_name("X,Y,W,H");
   app.add_option("--zoom", o.zoom, "show only the central 1/F of the image")

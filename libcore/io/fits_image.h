@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,15 @@ namespace apsyn {
 
 enum class FitsPixel { float32 = -32, float64 = -64 };
 
-/// Reads the image of the primary HDU from a file or from standard input ("-"): 2 to 4 axes RA---SIN,
-/// DEC--SIN, and FREQ and STOKES in either order or missing; any BITPIX, BSCALE, BZERO and BLANK. Pixels are
+/// Reads the image of the primary HDU from a file or from standard input ("-"): axes RA---SIN, DEC--SIN, FREQ
+/// and STOKES in either order or missing, then COMPLEX and TIME where there are more. Each time, and its real
+/// or imaginary part, is a frame: the frame'th from 0 in the file's order is read; DataError when there are
+/// several and none is asked for. Any BITPIX, BSCALE, BZERO and BLANK. Pixels are
 /// mirrored where needed, so that east is always towards smaller x and north towards larger y. Header and
 /// size are checked before CFITSIO sees a byte. Numeric keywords without a member in ImageInfo arrive in
 /// `keywords`. FailureError when it cannot be opened or read, DataError (with the byte offset where there is
 /// one) when malformed, truncated, rotated, of another projection or no celestial image.
-Image read_fits_image(const std::string& path);
+Image read_fits_image(const std::string& path, std::optional<std::size_t> frame = {});
 
 /// NAXIS1, NAXIS2, ... of a file, its header checked, its pixels not read. Throws as read_fits_image.
 std::vector<std::size_t> read_fits_shape(const std::string& path);

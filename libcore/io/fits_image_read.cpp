@@ -55,6 +55,7 @@ void read_description(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo& 
 struct PlaneOrder {
   std::size_t n_stokes = 1, n_freq = 1;
   bool stokes_first = false;  ///< STOKES varies faster than FREQ in the file
+  std::size_t frame = 0, n_frame = 1;
   bool mirror_x = false, mirror_y = false;
 };
 
@@ -69,7 +70,8 @@ void read_pixels(const MemoryFits& memory, const FitsPrimary& fits, const PlaneO
     const std::size_t freq = order.stokes_first ? plane / order.n_stokes : plane % order.n_freq;
     const View<double, 2> pixels = image.pixels.view()[stokes][freq];
     int status = 0, any_blank = 0;
-    memory.check(fits_read_img(memory.get(), TDOUBLE, static_cast<LONGLONG>(plane * nx * ny) + 1,
+    const std::size_t in_file = order.frame * order.n_stokes * order.n_freq + plane;
+    memory.check(fits_read_img(memory.get(), TDOUBLE, static_cast<LONGLONG>(in_file * nx * ny) + 1,
                                static_cast<LONGLONG>(nx * ny), null_value, pixels.data(), &any_blank,
                                &status));
     if (order.mirror_x)
@@ -87,7 +89,7 @@ std::vector<std::size_t> read_fits_shape(const std::string& path) {
   return {fits.axes.begin(), fits.axes.end()};
 }
 
-Image read_fits_image(const std::string& path) {
+Image read_fits_image(const std::string& path, std::optional<std::size_t> frame) {
   FitsPrimary fits = read_fits_primary(path);
   const MemoryFits memory(fits);
   const FitsKeys keys(memory.get(), fits.name);
@@ -99,6 +101,8 @@ Image read_fits_image(const std::string& path) {
   order.mirror_x = x.step > 0;
   order.mirror_y = y.step < 0;
   image.info.freq_hz = 0;
+  order.frame = frame.value_or(0);
+  double after_s = 0;  // the frame's time, after DATE-OBS
   bool has_freq = false, has_stokes = false;
   for (int number = 3; number <= static_cast<int>(fits.axes.size()); ++number) {
     const FitsAxis axis = read_fits_axis(keys, fits, number);
@@ -112,12 +116,25 @@ Image read_fits_image(const std::string& path) {
       image.info.freq_hz = axis.first();
       image.info.bandwidth_hz = axis.step;
       order.n_freq = axis.length;
+    } else if (axis.type == "TIME" || axis.type == "COMPLEX") {
+      if (axis.type == "TIME")
+        after_s = axis.first() + static_cast<double>(order.frame / order.n_frame % axis.length) * axis.step;
+      order.n_frame *= axis.length;
     } else if (axis.length > 1) {
       throw DataError("{}: axis {} is '{}' of length {}: FREQ or STOKES is needed", fits.name, number,
                       axis.type, axis.length);
     }
+    if (order.n_frame > 1 && (axis.type == "STOKES" || axis.type.starts_with("FREQ")) && axis.length > 1)
+      throw DataError("{}: axis {} is '{}' behind TIME or COMPLEX: it must come before", fits.name, number,
+                      axis.type);
   }
+  if (order.n_frame > 1 && !frame)
+    throw DataError("{}: {} times or parts: give one of them a file of its own", fits.name, order.n_frame);
+  if (order.frame >= order.n_frame)
+    throw UsageError("{}: frame {}: the file has frames 0 to {}", fits.name, order.frame, order.n_frame - 1);
   read_description(keys, fits, image.info);
+  if (image.info.time)
+    image.info.time = add_picoseconds(*image.info.time, static_cast<__int128>(std::llround(after_s * 1e12)));
   read_pixels(memory, fits, order, image);
   return image;
 }

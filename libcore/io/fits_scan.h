@@ -21,7 +21,7 @@ struct FitsPrimary {
   std::string_view card(std::size_t index) const { return {bytes.data() + 80 * index, 80}; }
 };
 
-inline constexpr long kMaxImageAxes = 4;
+inline constexpr long kMaxImageAxes = 6;
 
 /// The checked header alone, of a file; DataError when it has more than max_axes axes.
 FitsPrimary read_fits_header(const std::string& path, long max_axes = kMaxImageAxes);

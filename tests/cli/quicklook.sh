@@ -181,3 +181,16 @@ run quicklook rec.vis --plot autos -o autos.png
 is_png autos.png
 expect_exit 3 bash -c 'head -c 20000 rec.vis | quicklook -o wrong.png'
 expect_no_file wrong.png
+
+# Frames of a cube: real and imaginary parts of two times.
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:28:00, -26.42.00, 100\n' >zenith.txt
+run simulate --array mwa-32t --sky zenith.txt --channels 1 --bandwidth 10kHz --duration 40ms -o cube.dada
+run epic-image -q cube.dada --size 32 --accumulate 20ms --pol XX,XY -o cube.fits
+for frame in 0 1 2 3; do
+  run quicklook cube.fits --frame $frame -o frame$frame.png
+  is_png frame$frame.png
+done
+cmp -s frame0.png frame1.png && fail "real and imaginary parts look alike"
+cmp -s frame0.png frame2.png && fail "two times look alike"
+expect_exit 2 quicklook cube.fits --frame 4 -o frame4.png
+expect_stderr "frames 0 to 3"

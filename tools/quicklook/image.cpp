@@ -95,7 +95,7 @@ double image_memory_bytes(const std::string& input) {
 Canvas picture_of_image(Tool& tool, const QuicklookOptions& o) {
   ImageFigureOptions figure = image_options(o);
   tool.stage("read");
-  const Image image = read_fits_image(o.inputs[0]);
+  const Image image = read_fits_image(o.inputs[0], o.frame);
   if (!o.plane.empty()) choose_plane(o.plane, image, figure);
   if (o.zoom > 0) zoom_in(o.zoom, image, figure);
   tool.stage("draw");

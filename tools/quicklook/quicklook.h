@@ -18,6 +18,7 @@ struct QuicklookOptions {
   // images
   std::string range, plane, crop, stretch, mark, reduce = "mean", grid = "auto", colour_map = "ember";
   double percentile = 0, zoom = 0;
+  std::size_t frame = 0;
   // visibilities
   std::string plot = "overview", column = "DATA", baselines;
   int channel = -1;  ///< of fringes; -1: the middle one
