@@ -10,6 +10,9 @@
 namespace apsyn {
 namespace {
 
+/// Plans of this accuracy and more are for tensor cores, as the CUDA gridder has it.
+constexpr double kTensorAccuracy = 8e-6;
+
 /// How often the uv plane is cut: every baseline's path along time and along frequency, by squares.
 double estimate_subgrids(const IdgPlan& plan, const IdgWorkload& work) {
   const auto bucket = static_cast<double>(plan.bucket());
@@ -42,13 +45,14 @@ double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
   const double outputs = plan.w_handling == WHandling::kernel ? terms : 1;
   double visibility_ns, pixel_ns, cell_ns;
   if (gpu) {
-    visibility_ns = side2 * planes * (single && outputs == 1 ? 6e-5 : 2e-4 * terms);
+    const bool tensor = single && outputs == 1 && plan.settings.accuracy >= kTensorAccuracy;
+    visibility_ns = side2 * planes * (tensor ? 6e-5 : 2e-4 * terms);
     pixel_ns = 0.033;
     cell_ns = 0.04;
   } else {
-    visibility_ns = (single ? 2 + 1.75 * planes : 5 + 12 * planes) * terms;
-    pixel_ns = single ? 10 : 30;
-    cell_ns = 65;
+    visibility_ns = single ? 12 + planes * (2.5 + 2 * terms) : (5 + 12 * planes) * terms;
+    pixel_ns = (single ? 1 : 3) * (5 + 2.5 * terms / outputs);
+    cell_ns = 8;
   }
   return 1e-9 * (work.n_visibilities * visibility_ns +
                  estimate_subgrids(plan, work) * side2 * planes * outputs * pixel_ns +
