@@ -4,17 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/rounding.h"
+
 namespace apsyn {
-
-namespace {
-
-/// To nearest, ties to even, by pushing the fraction out of the mantissa; needs |x| < 2^22.
-int rounded(float x) {
-  constexpr float shift = 0x1.8p23f;
-  return static_cast<int>((x + shift) - shift);
-}
-
-}  // namespace
 
 std::size_t voltage_scale_times(std::size_t values_per_time) {
   return std::max<std::size_t>(32, (4096 + values_per_time - 1) / values_per_time);
@@ -35,7 +27,7 @@ float voltage_step(std::span<const float> values) {
 void quantise_voltages(std::span<const float> values, float step, std::int8_t* out) {
   const float scale = 1 / step;
   for (std::size_t i = 0; i < values.size(); ++i)
-    out[i] = static_cast<std::int8_t>(rounded(std::clamp(values[i] * scale, -127.0f, 127.0f)));
+    out[i] = static_cast<std::int8_t>(round_clipped(values[i] * scale, -127, 127));
 }
 
 std::vector<LinearScale> product_scales(std::span<const float> values, std::size_t n) {
@@ -65,7 +57,7 @@ void quantise_products(std::span<const float> values, std::span<const LinearScal
                        std::uint8_t* out) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float level = (values[i] - scales[i].offset) / scales[i].step;
-    out[i] = values[i] == 0 ? 0 : static_cast<std::uint8_t>(rounded(std::clamp(level, 1.0f, 255.0f)));
+    out[i] = values[i] == 0 ? 0 : static_cast<std::uint8_t>(round_clipped(level, 1, 255));
   }
 }
 

@@ -7,14 +7,10 @@
 #include <numbers>
 #include <stdexcept>
 
+#include "kernels/common/rounding.h"
+
 namespace apsyn::simulate {
 namespace {
-
-/// Rounds to nearest even by pushing the fraction out of a float's mantissa; needs |x| < 2^22.
-inline int round_clipped(float x, float low, float high) {
-  constexpr float shift = 0x1.8p23f;
-  return static_cast<int>((std::clamp(x, low, high) + shift) - shift);
-}
 
 template <std::size_t Bytes>
 void interleave(View<const std::uint8_t, 3> planes, std::size_t first_time, std::size_t n_time,
