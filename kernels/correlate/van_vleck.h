@@ -61,8 +61,6 @@ class QuantiserCurve {
   /// The same from half the difference of E q_1 q_2 at rho and -rho, as Im V is: even terms cancel.
   double product_of_difference(const Level& level1, const Level& level2, double quantised) const;
 
-  const Quantiser& quantiser() const { return quantiser_; }
-
  private:
   class Products;
   double solve(Products& products, const Level& level1, const Level& level2, double quantised) const;

@@ -12,16 +12,11 @@ namespace {
 
 constexpr std::size_t band_rows = 32;
 
-std::size_t wrap(std::int64_t index, std::size_t n) {
-  const auto size = static_cast<std::int64_t>(n);
-  return static_cast<std::size_t>((index % size + size) % size);
-}
-
 }  // namespace
 
 SubgridPlace place_of(const IdgPlan& plan, const SubgridTask& task) {
   const auto half = static_cast<std::int64_t>(plan.settings.subgrid / 2);
-  return {task.layer, wrap(task.centre_v - half, plan.n_v), wrap(task.centre_u - half, plan.n_u)};
+  return {task.layer, grid_index(task.centre_v - half, plan.n_v), grid_index(task.centre_u - half, plan.n_u)};
 }
 
 template <class T>

@@ -144,8 +144,12 @@ inline GridBlock rows_of(const GridBlock& block, std::size_t first, std::size_t 
     shape[0] = n;
     return std::remove_cvref_t<decltype(view)>(view.data() + first * stride, shape);
   };
-  return {part(block.uvw_m),  part(block.path_m),  block.wavenumber, part(block.data),
-          part(block.weight), part(block.station),
+  return {part(block.uvw_m),
+          part(block.path_m),
+          block.wavenumber,
+          part(block.data),
+          part(block.weight),
+          part(block.station),
           {part(block.aterms.row_slot), block.aterms.chan_slot, block.aterms.jones}};
 }
 

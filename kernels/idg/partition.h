@@ -47,6 +47,13 @@ struct LayerRange {
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
                     unsigned n_threads);
 
+/// Where uv cell k is in a grid of n cells, k mod n: at pixel centres exp(-2 pi i u l) does not change when u
+/// grows by 1 / cell.
+inline std::size_t grid_index(std::int64_t cell, std::size_t n) {
+  const auto size = static_cast<std::int64_t>(n);
+  return static_cast<std::size_t>((cell % size + size) % size);
+}
+
 /// std::invalid_argument when the block's arrays differ in shape or are not what the setup says.
 void check_block(const GridBlock& block, const IdgSetup& setup);
 

@@ -16,11 +16,6 @@ std::size_t round_up(std::size_t n, std::size_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-std::size_t wrap(std::int64_t index, std::size_t n) {
-  const auto size = static_cast<std::int64_t>(n);
-  return static_cast<std::size_t>((index % size + size) % size);
-}
-
 template <class T>
 void reserve(Buffer<T, 1>& buffer, std::size_t n) {
   if (buffer.size() < n) buffer.resize({n});
@@ -66,10 +61,10 @@ template <class T>
 void SubgridPredictor<T>::load_rows(const SubgridTask& task, View<const std::complex<T>, 3> grid) {
   const IdgPlan& plan = forms_.plan();
   const std::size_t side = plan.settings.subgrid, half = side / 2, stride = rows_.extent(1);
-  const std::size_t start = wrap(task.centre_u - static_cast<std::int64_t>(half), plan.n_u);
+  const std::size_t start = grid_index(task.centre_u - static_cast<std::int64_t>(half), plan.n_u);
   const std::size_t before = std::min(side, plan.n_u - start) * model_values_;
   auto load = [&](std::int64_t v, T* row) {
-    const T* from = reinterpret_cast<const T*>(&grid(wrap(task.centre_v + v, plan.n_v), 0, 0));
+    const T* from = reinterpret_cast<const T*>(&grid(grid_index(task.centre_v + v, plan.n_v), 0, 0));
     std::copy_n(from + start * model_values_, before, row);
     std::copy_n(from, side * model_values_ - before, row + before);
   };
