@@ -140,13 +140,17 @@ void add_zeros(casacore::Table& table, const std::string& name, const std::vecto
     column.setShape(row, shapes[static_cast<std::size_t>(description[row])]);
 }
 
-/// False when the table ends with the lines already, or is malformed.
-bool append_unless_there(const std::string& path, const std::vector<std::string>& lines, double time_s) {
+/// Appends to the copy of a HISTORY table. False when it ends with the lines already, or is malformed.
+bool append_unless_there(const PendingOutput& copy, const std::string& path,
+                         const std::vector<std::string>& lines, double time_s) {
   casacore::MSHistory history;
   try {
-    history = casacore::MSHistory(path, casacore::Table::Update);
+    history = casacore::MSHistory(copy.part(), casacore::Table::Update);
   } catch (const std::exception& error) {
-    log_warning("{}: {}: this run is not recorded there", path, printable(error.what()));
+    std::string why = printable(error.what());
+    for (std::size_t at; (at = why.find(copy.part())) != std::string::npos;)
+      why.replace(at, copy.part().size(), path);
+    log_warning("{}: {}: this run is not recorded there", path, why);
     return false;
   }
   const casacore::ScalarColumn<casacore::String> message(history, "MESSAGE");
@@ -246,7 +250,7 @@ void add_history(const casacore::Table& table, const std::vector<std::string>& l
     const auto hold = pending.hold_interrupts();
     fs::copy(path, pending.part(), fs::copy_options::recursive);
   }
-  if (append_unless_there(pending.part(), lines, time_s)) pending.commit();
+  if (append_unless_there(pending, path, lines, time_s)) pending.commit();
 }
 
 void look_at_history(const casacore::Table& table) {
