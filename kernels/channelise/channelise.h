@@ -119,7 +119,7 @@ class Channeliser final : public SpectrumSource {
 
   ChannelisePlan plan_;
   bool ended_ = false;
-  std::int64_t n_made_ = 0;  // spectra times channels
+  std::vector<std::int64_t> n_made_;  // [chan] spectra times fine channels
   std::unique_ptr<SpectrumPlacement> placement_;
   std::unique_ptr<SampleStore> store_;
   std::unique_ptr<InputScales> scales_;            // when requantising

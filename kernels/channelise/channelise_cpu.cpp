@@ -52,7 +52,7 @@ struct Channeliser::Scratch {
   std::vector<float> offset_hz;  // [fine]
   PanelRotation rotation;
   PanelRounding rounding;
-  std::vector<std::int64_t> clipped;  // [input]
+  std::vector<std::int64_t> clipped;  // [chan][input]
   Placement placement[kChunkSpectra];
 };
 
@@ -72,12 +72,13 @@ Channeliser::Channeliser(const ChannelisePlan& plan, DelaySource* delays)
     : plan_(plan),
       placement_(std::make_unique<SpectrumPlacement>(plan_, delays)),
       store_(std::make_unique<SampleStore>(plan.n_chan, plan.n_ant, plan.n_pol)) {
+  n_made_.assign(plan_.n_chan, 0);
   const std::size_t n_input = plan_.n_ant * plan_.n_pol;
   for (unsigned thread = 0; thread < plan_.n_threads; ++thread) {
     auto scratch = std::make_unique<Scratch>(plan_);
     scratch->transformed.resize({kPanelInputs, series_stride(plan_)});
     scratch->offset_hz.assign(plan_.offset_hz.begin(), plan_.offset_hz.end());
-    scratch->clipped.assign(n_input, 0);
+    scratch->clipped.assign(plan_.n_chan * n_input, 0);
     scratch_.push_back(std::move(scratch));
   }
   if (plan_.requantise.n_bit > 0)
@@ -127,14 +128,18 @@ void Channeliser::release(std::int64_t spectrum) {
 }
 
 double Channeliser::clipped_share() const {
-  if (!scales_ || n_made_ == 0) return 0;
-  std::int64_t most = 0;
-  for (std::size_t input = 0; input < plan_.n_ant * plan_.n_pol; ++input) {
-    std::int64_t sum = 0;
-    for (const auto& scratch : scratch_) sum += scratch->clipped[input];
-    most = std::max(most, sum);
+  if (!scales_) return 0;
+  double most = 0;
+  const std::size_t n_input = plan_.n_ant * plan_.n_pol;
+  for (std::size_t chan = 0; chan < plan_.n_chan; ++chan) {
+    if (n_made_[chan] == 0) continue;
+    for (std::size_t input = 0; input < n_input; ++input) {
+      std::int64_t sum = 0;
+      for (const auto& scratch : scratch_) sum += scratch->clipped[chan * n_input + input];
+      most = std::max(most, static_cast<double>(sum) / (2 * static_cast<double>(n_made_[chan])));
+    }
   }
-  return static_cast<double>(most) / (2 * static_cast<double>(n_made_));
+  return most;
 }
 
 void Channeliser::locate(std::int64_t spectrum, std::size_t panel, Placement& placement) const {
@@ -228,8 +233,10 @@ void Channeliser::transform(std::int64_t first, std::size_t spectrum, std::size_
       }
       rotate_panel(task, rotation);
     }
+    const std::size_t first_input =
+        (block.first_chan + chan) * plan_.n_ant * plan_.n_pol + panel * kPanelInputs;
     for (std::size_t input = 0; scales_ && input < n_used; ++input) {
-      scratch.clipped[panel * kPanelInputs + input] += rounding.clipped[input];
+      scratch.clipped[first_input + input] += rounding.clipped[input];
       rounding.clipped[input] = 0;
     }
   }
@@ -251,7 +258,8 @@ void Channeliser::spectra(std::int64_t first, std::size_t n_spectra, std::size_t
   const bool unchanged = plan_.n_sample == 1 && !placement_->aligns() && !scales_;
   block.coded = plan_.codes && (scales_ || (unchanged && store_->integer()));
   const std::size_t n_row = n_chan * plan_.n_fine;
-  n_made_ += static_cast<std::int64_t>(n_row * n_spectra);
+  for (std::size_t chan = first_chan; chan < first_chan + n_chan; ++chan)
+    n_made_[chan] += static_cast<std::int64_t>(plan_.n_fine * n_spectra);
   // an odd number of spectra keeps the rows of different channels out of each other's cache sets
   const std::size_t room = n_spectra | 1;
   const auto lacks = [&](const auto& array, std::size_t n) {

@@ -52,7 +52,7 @@ class SpectrumSource {
   virtual std::int64_t available() const = 0;
   /// The samples of spectra before `spectrum` may be forgotten.
   virtual void release(std::int64_t spectrum) = 0;
-  /// Of the input that lost most, the share of components that requantising clipped.
+  /// Of the input and input channel that lost most, the share of components that requantising clipped.
   virtual double clipped_share() const { return 0; }
   /// Spectra first .. first + n_spectra - 1 of input channels first_chan .. first_chan + n_chan - 1.
   virtual void spectra(std::int64_t first, std::size_t n_spectra, std::size_t first_chan, std::size_t n_chan,

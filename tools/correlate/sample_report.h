@@ -51,10 +51,11 @@ inline void warn_of_samples(const SampleCounts& counts, const VoltageHeader& hea
 
 /// What requantising clipped at worst; warns when it is more than noise alone has.
 inline void report_clipped(double share, unsigned n_bit, bool on_gpu) {
-  if (n_bit > 0) log_verbose("requantised spectra: {:.2g} % of an input's are clipped", 100 * share);
+  if (n_bit > 0)
+    log_verbose("requantised spectra: {:.2g} % of an input's are clipped, in its worst channel", 100 * share);
   constexpr double kUsual8 = 1e-4, kUsual4 = 0.03;
   if (share > (n_bit == 4 ? kUsual4 : kUsual8))
-    log_warning("{:.2g} % of an input's spectra did not fit {} bits: {} keeps them", 100 * share,
+    log_warning("{:.2g} % of an input's spectra in a channel did not fit {} bits: {} keeps them", 100 * share,
                 n_bit == 4 ? 4 : 8, on_gpu ? "--device cpu" : "--requantise none");
 }
 
