@@ -15,7 +15,8 @@ namespace apsyn {
 namespace {
 
 constexpr std::size_t kLookFrames = 256;  // at the beginning, to see the threads
-constexpr std::size_t kLookBytes = 8u << 20;
+/// Less than is read ahead of each input: one producer may feed several by turns.
+constexpr std::size_t kLookBytes = PrefetchSource::kPieces * PrefetchSource::kPieceBytes / 2;
 constexpr std::size_t kSlackFrames = 32;  // of one thread, by which frames may be out of order
 constexpr double kMaxGap_s = 600;
 
