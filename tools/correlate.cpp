@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
+#include <limits>
+
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/visibility_sink.h"
@@ -56,7 +58,9 @@ void run(Tool& tool, CorrelateOptions& options) {
   const auto engine = make_engine(device, plan, delays.nothing_to_do() ? nullptr : &delays);
   const auto sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);
 
-  SampleCounter counter(plan.header);
+  const std::int64_t first_wanted = options.voltage.first_sample, n_wanted = options.voltage.n_samples;
+  SampleCounter counter(plan.header, first_wanted,
+                        n_wanted < 0 ? std::numeric_limits<std::int64_t>::max() : first_wanted + n_wanted);
 
   tool.stage("correlate");
   bool ended = false, any_data = false;

@@ -25,7 +25,8 @@ double usual_saturated_share(unsigned n_bit) {
   return n_bit <= 4 ? 0.1 : n_bit == 5 ? 0.03 : 0.01;
 }
 
-SampleCounter::SampleCounter(const VoltageHeader& header) : n_input_(header.n_ant * header.n_pol) {
+SampleCounter::SampleCounter(const VoltageHeader& header, std::int64_t first, std::int64_t end)
+    : first_(first), end_(end), n_input_(header.n_ant * header.n_pol) {
   counts_.n_chan = header.n_chan;
   counts_.n_pol = header.n_pol;
   counts_.saturated.assign(n_input_, 0);
@@ -38,20 +39,28 @@ SampleCounter::SampleCounter(const VoltageHeader& header) : n_input_(header.n_an
 }
 
 void SampleCounter::add(const VoltageBlock& block) {
-  const std::size_t n_ant = counts_.missing.size(), n_rows = block.n_time * counts_.n_chan;
-  counts_.n_time += static_cast<std::int64_t>(block.n_time);
+  const auto block_end = block.first_sample + static_cast<std::int64_t>(block.n_time);
+  const std::int64_t begin = std::max(first_, block.first_sample), end = std::min(end_, block_end);
+  if (begin >= end) return;
+  const auto skip = static_cast<std::size_t>(begin - block.first_sample),
+             n_time = static_cast<std::size_t>(end - begin);
+  const std::size_t n_ant = counts_.missing.size(), n_rows = n_time * counts_.n_chan,
+                    first_row = skip * counts_.n_chan;
+  counts_.n_time += end - begin;
   if (block.integer && high_ > 0)
-    count_extremes(block.samples_i8.data(), n_rows, n_input_, low_, high_, counts_.saturated.data());
+    count_extremes(block.samples_i8.data() + first_row * n_input_ * 2, n_rows, n_input_, low_, high_,
+                   counts_.saturated.data());
   if (!block.integer && high_ > 0) {
     const auto low = static_cast<float>(low_), high = static_cast<float>(high_);
-    const float* at = block.samples_f32.data();
+    const float* at = block.samples_f32.data() + first_row * n_input_ * 2;
     for (std::size_t row = 0; row < n_rows; ++row)
       for (std::size_t input = 0; input < n_input_; ++input, at += 2)
         counts_.saturated[input] += (at[0] <= low) | (at[0] >= high) | (at[1] <= low) | (at[1] >= high);
   }
-  std::size_t first = 0, offset = block.first_valid_row_offset;
-  for (std::size_t row = 0; first < block.n_time; ++row) {
-    const std::size_t n = std::min(block.missing_samples - offset, block.n_time - first);
+  std::size_t first = 0, offset = (block.first_valid_row_offset + skip) % block.missing_samples;
+  for (std::size_t row = (block.first_valid_row_offset + skip) / block.missing_samples; first < n_time;
+       ++row) {
+    const std::size_t n = std::min(block.missing_samples - offset, n_time - first);
     for (std::size_t ant = 0; ant < n_ant; ++ant)
       if (block.valid(row, ant) == 0) counts_.missing[ant] += static_cast<std::int64_t>(n);
     first += n;
@@ -60,7 +69,7 @@ void SampleCounter::add(const VoltageBlock& block) {
   if (block.not_finite.size() == 0) return;
   for (std::size_t row = 0; row < n_rows; ++row)
     for (std::size_t ant = 0; ant < n_ant; ++ant)
-      counts_.not_finite[ant] += block.not_finite.data()[row * n_ant + ant] != 0;
+      counts_.not_finite[ant] += block.not_finite.data()[(first_row + row) * n_ant + ant] != 0;
 }
 
 }  // namespace apsyn

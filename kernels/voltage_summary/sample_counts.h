@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,15 @@ struct SampleCounts {
 
 class SampleCounter {
  public:
-  explicit SampleCounter(const VoltageHeader& header);
+  /// Counts samples [first, end) of the stream alone.
+  explicit SampleCounter(const VoltageHeader& header, std::int64_t first = 0,
+                         std::int64_t end = std::numeric_limits<std::int64_t>::max());
   void add(const VoltageBlock& block);
   const SampleCounts& counts() const { return counts_; }
 
  private:
   SampleCounts counts_;
+  std::int64_t first_, end_;
   std::size_t n_input_;
   int low_ = 0, high_ = 0;  // extremes; 0 and 0: floats have none
 };

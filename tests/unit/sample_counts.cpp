@@ -47,6 +47,35 @@ BOOST_AUTO_TEST_CASE(extremes_are_counted_in_streams_of_any_width) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_range_is_counted_alone) {
+  std::mt19937 random(18);
+  auto header = voltage_header(2, 3, 2, 2e6, 150e6);
+  header.n_bit = 4;
+  Recording recording(header, 300);
+  recording.integer = true;
+  std::uniform_int_distribution<int> uniform(-8, 7);
+  for (auto& sample : recording.samples)
+    sample = {static_cast<float>(uniform(random)), static_cast<float>(uniform(random))};
+  for (auto& valid : recording.valid) valid = random() % 3 != 0;
+  for (const auto& [first, end] : {std::pair{0, 300}, {37, 250}, {130, 131}, {128, 256}, {290, 400}}) {
+    SampleCounter counter(header, first, end);
+    std::vector<std::int64_t> saturated(6), missing(3);
+    for (const auto& [begin, n] : {std::pair{0, 100}, {100, 28}, {128, 172}}) {
+      counter.add(recording.block(begin, n));
+      // The same range, sample by sample.
+      for (std::size_t t = std::max(begin, first); t < std::min<std::size_t>(begin + n, end); ++t) {
+        SampleCounter one(header);
+        one.add(recording.block(static_cast<std::int64_t>(t), 1));
+        for (std::size_t i = 0; i < 6; ++i) saturated[i] += one.counts().saturated[i];
+        for (std::size_t i = 0; i < 3; ++i) missing[i] += one.counts().missing[i];
+      }
+    }
+    BOOST_TEST(counter.counts().n_time == std::min(end, 300) - first);
+    BOOST_TEST(counter.counts().saturated == saturated);
+    BOOST_TEST(counter.counts().missing == missing);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(counters_do_not_overflow) {
   // one input: 256 rows at a time, more than 32767 times
   std::vector<std::int8_t> samples(2 * 256 * 33000, -8);
