@@ -7,8 +7,8 @@
 #include <numbers>
 #include <utility>
 
-#include "kernels/common/gauss_legendre.h"
 #include "kernels/common/least_squares.h"
+#include "kernels/idg/taper_misfit.h"
 
 namespace apsyn {
 namespace {
@@ -52,84 +52,6 @@ void even_legendre(double x, std::size_t n, double* out) {
       out[j] = current;
     }
 }
-
-/// Everything of a case that does not depend on the taper.
-class Misfit {
- public:
-  Misfit(const TaperCase& wanted, std::vector<double> from_edge)
-      : subgrid_(wanted.subgrid), places_(std::move(from_edge)) {
-    const auto side = static_cast<double>(subgrid_);
-    const std::size_t n_nodes =
-        std::min<std::size_t>(128, 16 + static_cast<std::size_t>(std::min(side, 1.5 * wanted.support)));
-    nodes_ = gauss_legendre(n_nodes);
-    for (double& x : nodes_.x) x /= wanted.padding;
-    for (double& w : nodes_.weight) w /= 2;
-    for (std::size_t i = 0; i < subgrid_; ++i) pixels_.push_back((2 * static_cast<double>(i) + 1) / side - 1);
-    // K(x) = exp(-i pi x / 2) sin(pi L x / 2) / (L sin(pi x / 2))
-    kernel_.resize(n_nodes * subgrid_);
-    for (std::size_t r = 0; r < n_nodes; ++r)
-      for (std::size_t i = 0; i < subgrid_; ++i) {
-        const double half = pi * (nodes_.x[r] - pixels_[i]) / 2, sine = std::sin(half);
-        kernel_[r * subgrid_ + i] = std::abs(sine) < 1e-14 ? 1 : std::sin(side * half) / (side * sine);
-      }
-    for (double& place : places_) place = (side - wanted.support) / 2 - place;
-    phases_.push_back({});
-    for (const ResidualPhase& phase : wanted.phases)
-      if (std::abs(phase.half_w) > 1e-6) phases_.push_back(phase);
-    node_wave_ = waves(nodes_.x);
-    pixel_wave_ = waves(pixels_);
-  }
-
-  const GaussLegendre& nodes() const { return nodes_; }
-  const std::vector<double>& pixels() const { return pixels_; }
-  std::size_t n_phases() const { return phases_.size(); }
-  std::size_t n_places() const { return places_.size(); }
-
-  /// e at the nodes for `n` functions at once: [phase][place][node][function]; the functions' values are
-  /// [node][function] and [pixel][function].
-  std::vector<Complex> of(const std::vector<double>& at_nodes, const std::vector<double>& at_pixels,
-                          std::size_t n) const {
-    const std::size_t n_nodes = nodes_.x.size();
-    std::vector<Complex> result(n_phases() * n_places() * n_nodes * n), turned(subgrid_ * n), sum(n);
-    for (std::size_t c = 0; c < n_phases() * n_places(); ++c) {
-      for (std::size_t i = 0; i < subgrid_; ++i)
-        for (std::size_t j = 0; j < n; ++j)
-          turned[i * n + j] = pixel_wave_[c * subgrid_ + i] * at_pixels[i * n + j];
-      for (std::size_t r = 0; r < n_nodes; ++r) {
-        std::fill(sum.begin(), sum.end(), 0);
-        for (std::size_t i = 0; i < subgrid_; ++i) {
-          const double k = kernel_[r * subgrid_ + i];
-          for (std::size_t j = 0; j < n; ++j) sum[j] += k * turned[i * n + j];
-        }
-        for (std::size_t j = 0; j < n; ++j)
-          result[(c * n_nodes + r) * n + j] = node_wave_[c * n_nodes + r] * at_nodes[r * n + j] - sum[j];
-      }
-    }
-    return result;
-  }
-
- private:
-  /// D and the half turn of K at the points: [phase][place][point].
-  std::vector<Complex> waves(const std::vector<double>& points) const {
-    std::vector<Complex> result;
-    for (const ResidualPhase& phase : phases_)
-      for (const double place : places_)
-        for (const double eta : points) {
-          const double l = eta * phase.half_width_l;
-          const double n = std::sqrt(std::max(0.0, 1 - l * l - phase.other_axis_max * phase.other_axis_max));
-          result.push_back(std::polar(1.0, pi * (place + 0.5) * eta - 2 * pi * phase.half_w * n));
-        }
-    return result;
-  }
-
-  std::size_t subgrid_;
-  GaussLegendre nodes_;         // over the image, weights of a mean
-  std::vector<double> pixels_;  // eta_i
-  std::vector<double> kernel_;  // [node][pixel], without its half turn exp(-i pi x / 2)
-  std::vector<double> places_;  // u
-  std::vector<ResidualPhase> phases_;
-  std::vector<Complex> node_wave_, pixel_wave_;
-};
 
 double mean_square(const std::vector<double>& values) {
   double sum = 0;
