@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/parallel.h"
@@ -22,6 +23,13 @@ double rise(double x, double width) {
   const double root =
       std::sin(std::numbers::pi / 2 * x / width);  // keeps its digits where 1 - cos loses them
   return root * root;
+}
+
+std::vector<double> wavelengths_m(const ImagingBlock& block) {
+  std::vector<double> result;
+  for (std::size_t c = 0; c < block.channel_hz.size(); ++c)
+    result.push_back(kSpeedOfLight_m_s / block.channel_hz(c));
+  return result;
 }
 
 }  // namespace
@@ -55,11 +63,12 @@ void ImageWeights::add(double u, double v, double weight) {
 }
 
 void ImageWeights::add(const ImagingBlock& block) {
+  const std::vector<double> wavelength_m = wavelengths_m(block);
   for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row)
-    for (std::size_t c = 0; c < block.channel_hz.size(); ++c) {
-      const double wavelength_m = kSpeedOfLight_m_s / block.channel_hz(c);
+    for (std::size_t c = 0; c < wavelength_m.size(); ++c) {
       const double weight = block.weight(row, c, 0);
-      if (weight != 0) add(block.uvw_m(row, 0) / wavelength_m, block.uvw_m(row, 1) / wavelength_m, weight);
+      if (weight != 0)
+        add(block.uvw_m(row, 0) / wavelength_m[c], block.uvw_m(row, 1) / wavelength_m[c], weight);
     }
 }
 
@@ -137,16 +146,17 @@ double ImageWeights::at(double u, double v) const {
   return cell(u, v, x, y) ? grid_(y, x) : 0.0;
 }
 
-void ImageWeights::apply(ImagingBlock& block, unsigned n_threads) const {
+void ImageWeights::apply(const ImagingBlock& block, unsigned n_threads, Buffer<float, 3>& weight) const {
   constexpr std::size_t rows_at_once = 1024;
-  const std::size_t n_row = block.uvw_m.extent(0);
+  const std::size_t n_row = block.uvw_m.extent(0), n_planes = block.weight.extent(2);
+  const std::vector<double> wavelength_m = wavelengths_m(block);
+  weight.resize_for_overwrite(block.weight.shape());
   parallel_for(n_threads, (n_row + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
     for (std::size_t row = item * rows_at_once; row < std::min(n_row, (item + 1) * rows_at_once); ++row)
-      for (std::size_t c = 0; c < block.channel_hz.size(); ++c) {
-        const double wavelength_m = kSpeedOfLight_m_s / block.channel_hz(c);
-        const double factor = at(block.uvw_m(row, 0) / wavelength_m, block.uvw_m(row, 1) / wavelength_m);
-        for (std::size_t p = 0; p < block.weight.extent(2); ++p)
-          block.weight(row, c, p) *= static_cast<float>(factor);
+      for (std::size_t c = 0; c < wavelength_m.size(); ++c) {
+        const auto factor = static_cast<float>(
+            at(block.uvw_m(row, 0) / wavelength_m[c], block.uvw_m(row, 1) / wavelength_m[c]));
+        for (std::size_t p = 0; p < n_planes; ++p) weight(row, c, p) = block.weight(row, c, p) * factor;
       }
   });
 }

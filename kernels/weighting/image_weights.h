@@ -45,8 +45,8 @@ class ImageWeights {
   void finish(unsigned n_threads);
   /// The factor for a visibility's own weight; after finish().
   double at(double u, double v) const;
-  /// Multiplies the weights of all planes, on n_threads.
-  void apply(ImagingBlock& block, unsigned n_threads) const;
+  /// The block's weights of all planes times the factors, [row][chan][plane], on n_threads.
+  void apply(const ImagingBlock& block, unsigned n_threads, Buffer<float, 3>& weight) const;
   View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
   /// What finish() needs at most.
   std::uint64_t bytes() const { return 4 * grid_.size() * sizeof(double); }

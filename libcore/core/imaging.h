@@ -59,8 +59,15 @@ class ImagingSource {
   virtual void rewind(const ChannelGroup& group) = 0;
   /// The next rows, block.data and block.weight together at most about max_bytes; false at the end.
   virtual bool read(ImagingBlock& block, std::uint64_t max_bytes) = 0;
+  /// The same, lent until the next call; null at the end. What a source keeps anyway is not copied.
+  virtual const ImagingBlock* next(std::uint64_t max_bytes) {
+    return read(read_, max_bytes) ? &read_ : nullptr;
+  }
   /// Bytes of visibilities kept in memory now.
   virtual std::uint64_t bytes() const { return 0; }
+
+ private:
+  ImagingBlock read_;
 };
 
 /// `n_groups` groups of rising frequency, as equal in number of channels as can be. UsageError when there are

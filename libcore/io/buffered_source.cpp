@@ -14,7 +14,7 @@ std::uint64_t bytes_of(const ImagingBlock& block) {
 
 template <class T, std::size_t Rank>
 void copy(const Buffer<T, Rank>& from, Buffer<T, Rank>& to) {
-  to.resize(from.shape());
+  to.resize_for_overwrite(from.shape());
   std::copy(from.begin(), from.end(), to.begin());
 }
 
@@ -59,38 +59,42 @@ void BufferedSource::rewind(const ChannelGroup& group) {
 }
 
 bool BufferedSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
-  if (complete_) {
-    if (next_kept_ == kept_.size()) return false;
-    copy(kept_[next_kept_++], block);
-    return true;
-  }
+  const ImagingBlock* lent = next(max_bytes);
+  if (lent == nullptr) return false;
+  if (lent == &lent_)
+    std::swap(block, lent_);
+  else
+    copy(*lent, block);
+  return true;
+}
+
+const ImagingBlock* BufferedSource::next(std::uint64_t max_bytes) {
+  if (complete_) return next_kept_ == kept_.size() ? nullptr : &kept_[next_kept_++];
   if (!pending_.valid()) read_ahead(max_bytes);
   const bool found = pending_.get();
   if (!found) {
     complete_ = keeping_;
     next_kept_ = kept_.size();
-    return false;
+    return nullptr;
   }
-  std::swap(block, ahead_);
+  std::swap(lent_, ahead_);
+  const ImagingBlock* block = keeping_ ? keep() : &lent_;
   read_ahead(max_bytes);
-  if (keeping_) keep(block);
-  return true;
+  return block;
 }
 
 void BufferedSource::read_ahead(std::uint64_t max_bytes) {
   pending_ = std::async(std::launch::async, [this, max_bytes] { return source_->read(ahead_, max_bytes); });
 }
 
-void BufferedSource::keep(const ImagingBlock& block) {
-  kept_bytes_ += bytes_of(block);
-  if (kept_bytes_ <= max_bytes_) {
-    copy(block, kept_.emplace_back());
-    return;
-  }
+const ImagingBlock* BufferedSource::keep() {
+  kept_bytes_ += bytes_of(lent_);
+  if (kept_bytes_ <= max_bytes_) return &kept_.emplace_back(std::move(lent_));
   keeping_ = false;
   kept_.clear();
   kept_.shrink_to_fit();
   kept_bytes_ = 0;
+  return &lent_;
 }
 
 }  // namespace apsyn

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <future>
 #include <memory>
-#include <vector>
 
 #include "libcore/core/imaging.h"
 
@@ -20,19 +20,20 @@ class BufferedSource final : public ImagingSource {
   const ImagingInfo& info() const override { return source_->info(); }
   void rewind(const ChannelGroup& group) override;
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override;
+  const ImagingBlock* next(std::uint64_t max_bytes) override;
   std::uint64_t bytes() const override { return kept_bytes_; }
 
  private:
   void read_ahead(std::uint64_t max_bytes);
-  void keep(const ImagingBlock& block);
+  const ImagingBlock* keep();
 
   std::unique_ptr<ImagingSource> source_;
   std::uint64_t max_bytes_, kept_bytes_ = 0;
   ChannelGroup group_;
-  std::vector<ImagingBlock> kept_;
+  std::deque<ImagingBlock> kept_;
   bool keeping_ = false, complete_ = false;  ///< complete: `kept_` is the whole group
   std::size_t next_kept_ = 0;
-  ImagingBlock ahead_;
+  ImagingBlock lent_, ahead_;
   std::future<bool> pending_;  ///< whether `ahead_` holds a block
 };
 

@@ -99,9 +99,10 @@ BOOST_AUTO_TEST_CASE(blocks_in_wavelengths_of_each_channel) {
   weights.finish(1);
   BOOST_CHECK_EQUAL(weights.at(30, -12), 0.25);
   BOOST_CHECK_EQUAL(weights.at(-60, 24), 0.2);
-  weights.apply(block, 2);
-  BOOST_CHECK_EQUAL(block.weight(0, 0, 0), 1);
-  BOOST_CHECK_EQUAL(block.weight(0, 0, 1), 0.75);
-  BOOST_CHECK_EQUAL(block.weight(0, 1, 0), 1);
-  BOOST_CHECK_EQUAL(block.weight(0, 1, 1), 0);
+  Buffer<float, 3> weighted;
+  weights.apply(block, 2, weighted);
+  BOOST_CHECK_EQUAL(weighted(0, 0, 0), 1);
+  BOOST_CHECK_EQUAL(weighted(0, 0, 1), 0.75);
+  BOOST_CHECK_EQUAL(weighted(0, 1, 0), 1);
+  BOOST_CHECK_EQUAL(weighted(0, 1, 1), 0);
 }

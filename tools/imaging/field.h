@@ -29,8 +29,8 @@ struct Imager {
   std::uint64_t block_bytes;
   std::uint64_t whole_band_bytes = 0;  ///< kept for the sum over channel groups
   double n_gridded = 0;
-  ImagingBlock block;  ///< what is being gridded, so that its memory serves again
-  Ranks ranks{};  ///< that share the gridding
+  Buffer<float, 3> weighted;  ///< weights of what is being gridded, so that their memory serves again
+  Ranks ranks{};              ///< that share the gridding
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }
   std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }
@@ -76,11 +76,11 @@ inline std::vector<Field> fields_of(const Options& options, const ImagingInfo& i
 /// A block as the gridder takes it; the arrays keep their memory from block to block.
 class BlockMover {
  public:
-  GridBlock operator()(const ImagingBlock& block, const Field& field) {
+  GridBlock operator()(const ImagingBlock& block, View<const float, 3> weight, const Field& field) {
     wavenumber_.resize({block.channel_hz.size()});
     for (std::size_t c = 0; c < wavenumber_.size(); ++c)
       wavenumber_(c) = block.channel_hz(c) / kSpeedOfLight_m_s;
-    GridBlock result{block.uvw_m, block.path_m, wavenumber_, block.data, block.weight, block.station, {}};
+    GridBlock result{block.uvw_m, block.path_m, wavenumber_, block.data, weight, block.station, {}};
     if (!field.rephasing) return result;
     const std::size_t n_row = block.uvw_m.extent(0);
     uvw_m_.resize({n_row, 3});

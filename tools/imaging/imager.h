@@ -70,16 +70,14 @@ inline void make_gridders(const Imager& imager, PreparedGroup& own) {
 inline void print_field(Imager& imager, PreparedGroup& prepared, std::size_t f, const Field& field) {
   FieldGridder& own = prepared.fields[f];
   const Survey& found = prepared.found;
-  ImagingBlock block;
   BlockMover move;
   double n_subgrids = 0;
-  imager.source.rewind(prepared.group);
-  while (imager.source.read(block, imager.block_bytes)) {
-    prepared.weights->apply(block, imager.threads());
-    own.for_each_part(block, move(block, field), [&](const GridBlock& part) {
+  for_each_block(imager, prepared.group, [&](const ImagingBlock& block) {
+    prepared.weights->apply(block, imager.threads(), imager.weighted);
+    own.for_each_part(block, move(block, imager.weighted, field), [&](const GridBlock& part) {
       n_subgrids += static_cast<double>(own.gridder->count(part).n_subgrids);
     });
-  }
+  });
   for (const std::string& line : own.plan.describe()) imager.tool.print(line);
   const std::size_t layers = prepared.passes.layers;
   const std::size_t passes = (own.plan.n_layers + layers - 1) / layers;
@@ -102,14 +100,14 @@ inline void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Fie
   if (passes.on_gpu) imager.tool.print(describe(*passes.on_gpu, imager.device, passes.layers, passes.host));
 }
 
-/// Adds the block's weights to those of the images.
-inline void add_weights(const Imager& imager, const ImagingBlock& block, std::vector<double>& sums) {
+/// Adds weights [row][chan][plane] to those of the images.
+inline void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums) {
   for (std::size_t p = 0; p < sums.size(); ++p) {
     // With A-terms all planes are made of all correlations, whose weights are the same.
     const bool first = p >= imager.n_data_planes() || imager.aterms();
-    const std::size_t plane = first ? 0 : p, step = block.weight.extent(2);
-    for (std::size_t i = plane; i < block.weight.size(); i += step)
-      sums[p] += static_cast<double>(block.weight.data()[i]);
+    const std::size_t plane = first ? 0 : p, step = weight.extent(2);
+    for (std::size_t i = plane; i < weight.size(); i += step)
+      sums[p] += static_cast<double>(weight.data()[i]);
   }
 }
 
@@ -130,7 +128,7 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
   const std::size_t layers = std::min(n_layers, own.passes.layers);
   const std::size_t n_passes = (n_layers + layers - 1) / layers;
   Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(n_passes), "vis");
-  ImagingBlock& block = imager.block;
+  Buffer<float, 3>& weighted = imager.weighted;
   BlockMover move;
   double done = 0;
   for (std::size_t first = 0; first < n_layers; first += layers) {
@@ -141,16 +139,17 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
     }
     source.rewind(own.group);
     std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
-    while (source.read(block, imager.block_bytes)) {
+    while (const ImagingBlock* block = source.next(imager.block_bytes)) {
       imager.tool.stage("grid");
-      own.weights->apply(block, imager.threads());
+      own.weights->apply(*block, imager.threads(), weighted);
       if (first == 0)
-        for (GroupImages& of_field : images) add_weights(imager, block, of_field.weight_sum);
-      if (imager.options.psf_only) block.data.resize({block.data.extent(0), block.data.extent(1), 0});
+        for (GroupImages& of_field : images) add_weights(imager, weighted, of_field.weight_sum);
       for (std::size_t f = 0; f < fields.size(); ++f) {
         FieldGridder& field = own.fields[f];
         const RankShare& share = shares[f];
-        field.for_each_part(block, move(block, fields[f]), [&](GridBlock part) {
+        GridBlock whole = move(*block, weighted, fields[f]);
+        if (imager.options.psf_only) whole.data = {};
+        field.for_each_part(*block, whole, [&](GridBlock part) {
           const std::size_t n_rows = part.uvw_m.extent(0);
           if (first == 0 && field.beam && imager.ranks.root()) field.beam->add(part);
           if (share.n_parts > 1) part = rows_of(part, share.first_row(n_rows), share.n_rows(n_rows));
@@ -158,7 +157,7 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
           field.gridder->grid(part);
         });
       }
-      progress.update(done += static_cast<double>(block.weight.size() / block.weight.extent(2)));
+      progress.update(done += static_cast<double>(weighted.size() / weighted.extent(2)));
     }
     imager.tool.stage("layers");
     for (FieldGridder& field : own.fields) field.gridder->end_pass();

@@ -80,7 +80,7 @@ class ResidualSource final : public ImagingSource {
                 Buffer<std::complex<float>, 3>& data) {
     const std::size_t row_values = data.extent(1) * data.extent(2);
     std::size_t first = 0;
-    own_.fields[f].for_each_part(from, move_(from, fields_[f]), [&](GridBlock part) {
+    own_.fields[f].for_each_part(from, move_(from, from.weight, fields_[f]), [&](GridBlock part) {
       const std::size_t n = part.uvw_m.extent(0);
       part.data = {};
       degridder.degrid(part, View<std::complex<float>, 3>(data.data() + first * row_values,

@@ -78,9 +78,8 @@ class Survey {
 
 template <class Use>
 void for_each_block(Imager& imager, const ChannelGroup& group, Use use) {
-  ImagingBlock& block = imager.block;
   imager.source.rewind(group);
-  while (imager.source.read(block, imager.block_bytes)) use(block);
+  while (const ImagingBlock* block = imager.source.next(imager.block_bytes)) use(*block);
 }
 
 /// What there is of a group's visibilities, which are added to the weights unless those are null.
