@@ -48,7 +48,7 @@ void run(Tool& tool, BeamformOptions& options) {
 
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   std::vector<std::unique_ptr<BeamSink>> sinks;
-  for (const std::string& name : output_names(output, setup.b.n_beam)) {
+  for (const std::string& name : output_names("--output", output, setup.b.n_beam)) {
     check_output(name, tool.common().overwrite);
     sinks.push_back(make_beam_sink(tool, setup, sinks.size(), name));
   }

@@ -90,7 +90,7 @@ void check_output(const std::string& path, bool overwrite) {
     throw FailureError("{}: cannot write in {}: {}", path, folder, std::strerror(errno));
 }
 
-std::string numbered_output(const std::string& pattern, std::size_t number) {
+std::string numbered_output(const std::string& option, const std::string& pattern, std::size_t number) {
   const std::size_t percent = std::min(pattern.find('%'), pattern.size());
   std::size_t at = percent + 1, width = 0;
   const bool zeros = at < pattern.size() && pattern[at] == '0';
@@ -98,7 +98,7 @@ std::string numbered_output(const std::string& pattern, std::size_t number) {
     width = width * 10 + static_cast<std::size_t>(pattern[at] - '0');
   if (at >= pattern.size() || pattern[at] != 'd' || width > 9 || (width > 0 && !zeros) ||
       pattern.find('%', at) != std::string::npos)
-    throw UsageError("--output {}: a number is written %d or %03d, once", pattern);
+    throw UsageError("{} {}: a number is written %d or %03d, once", option, pattern);
   return pattern.substr(0, percent) + fmt::format("{:0{}}", number, std::max<std::size_t>(1, width)) +
          pattern.substr(at + 1);
 }

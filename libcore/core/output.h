@@ -16,8 +16,8 @@ namespace apsyn {
 void check_output(const std::string& path, bool overwrite);
 
 /// `pattern` with `number` in the place of %d, or of %03d with as many digits at least. UsageError unless one
-/// of them stands there, once.
-std::string numbered_output(const std::string& pattern, std::size_t number);
+/// of them stands there, once, which names `option`.
+std::string numbered_output(const std::string& option, const std::string& pattern, std::size_t number);
 
 /// fsyncs a file, or a folder with everything in it. FailureError.
 void sync_tree(const std::string& path);

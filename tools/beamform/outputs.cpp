@@ -183,15 +183,16 @@ class FilterbankSink final : public ScaledSink {
 
 }  // namespace
 
-std::vector<std::string> output_names(const std::string& pattern, std::size_t n_beam) {
+std::vector<std::string> output_names(const std::string& option, const std::string& pattern,
+                                      std::size_t n_beam) {
   if (pattern.find('%') == std::string::npos) {
     if (n_beam > 1)
-      throw UsageError("--output {}: {} beams need names of their own: put %03d where the number belongs",
+      throw UsageError("{} {}: {} beams need names of their own: put %03d where the number belongs", option,
                        pattern, n_beam);
     return {pattern};
   }
   std::vector<std::string> names;
-  for (std::size_t beam = 0; beam < n_beam; ++beam) names.push_back(numbered_output(pattern, beam));
+  for (std::size_t beam = 0; beam < n_beam; ++beam) names.push_back(numbered_output(option, pattern, beam));
   return names;
 }
 

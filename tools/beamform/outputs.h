@@ -11,8 +11,9 @@
 namespace apsyn {
 
 /// The names of all outputs from a pattern with one %d or %0Nd, which becomes the beam's number; a name
-/// without serves a single beam. UsageError.
-std::vector<std::string> output_names(const std::string& pattern, std::size_t n_beam);
+/// without serves a single beam. UsageError, which names `option`.
+std::vector<std::string> output_names(const std::string& option, const std::string& pattern,
+                                      std::size_t n_beam);
 
 /// Takes a beam's values as they come and writes its file. With 8 bits the first values are held back until
 /// they tell the scale.

@@ -65,7 +65,7 @@ inline Image pattern_of(const Tool& tool, const BeamformOptions& options, const 
 }
 
 inline void write_patterns(Tool& tool, const BeamformOptions& options, const BeamformSetup& setup) {
-  const std::vector<std::string> names = output_names(options.pattern, setup.beams.size());
+  const std::vector<std::string> names = output_names("--pattern", options.pattern, setup.beams.size());
   for (const std::string& name : names) check_output(name, tool.common().overwrite);
   for (std::size_t beam = 0; beam < names.size(); ++beam)
     write_fits_image(names[beam], pattern_of(tool, options, setup, beam), FitsPixel::float32,

@@ -89,10 +89,10 @@ class SeriesSink final : public ImageSink {
  public:
   SeriesSink(const Tool& tool, const EpicSetup& setup, std::string pattern)
       : tool_(tool), setup_(setup), pattern_(std::move(pattern)), record_(setup) {
-    check_output(numbered_output(pattern_, 0), tool.common().overwrite);
+    check_output(numbered_output("--output", pattern_, 0), tool.common().overwrite);
   }
   void write(const TimedImages& images) override {
-    const std::string name = numbered_output(pattern_, number_++);
+    const std::string name = numbered_output("--output", pattern_, number_++);
     if (!images.any_data()) {
       ++n_empty_;
       return;
