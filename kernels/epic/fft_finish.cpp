@@ -72,6 +72,7 @@ FftFinish::FftFinish(const EpicPlan& plan, const EpicGeometry& geometry, const F
     to_fine_ =
         std::make_shared<ComplexFft<double>>(std::array<std::size_t, 2>{2 * n_x, 2 * n_y}, 1, FftSign::minus);
     plan_pixels(plan, geometry);
+    index_columns(n_x);
     return;
   }
   for (std::size_t y = 0; y < plan.ny; ++y) {
@@ -98,6 +99,13 @@ FftFinish::FftFinish(const EpicPlan& plan, const EpicGeometry& geometry, const F
     frequency_x_.push_back(bin);
     pixels_.columns.push_back(column);
   }
+  index_columns(n_x);
+}
+
+void FftFinish::index_columns(std::size_t n) {
+  pixels_.column_at.assign(n, static_cast<std::uint32_t>(pixels_.columns.size()));
+  for (std::size_t i = 0; i < pixels_.columns.size(); ++i)
+    pixels_.column_at[pixels_.columns[i].place] = static_cast<std::uint32_t>(i);
 }
 
 void FftFinish::aim(const EpicPlan& plan, const EpicGeometry& geometry) {

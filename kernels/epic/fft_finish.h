@@ -38,6 +38,7 @@ class FftFinish {
     double factor = 0;                  ///< 1 / response^2
   };
   using Packed = Buffer<std::complex<double>, 2>;  // [column][row]
+  void index_columns(std::size_t n);
   void plan_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
   void unpack(const double* sums, std::size_t pack, Packed& to) const;
   void subtract_lags(const PackedLags& lags, std::size_t pack, Packed& from) const;

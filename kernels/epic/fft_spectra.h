@@ -15,7 +15,7 @@
 
 namespace apsyn {
 
-/// A transform of exponent -1 in place, its results in another order.
+/// A transform of exponent -1, its results in another order.
 struct LaneFft {
   explicit LaneFft(std::size_t length);
   struct Stage {
@@ -24,6 +24,11 @@ struct LaneFft {
     /// [k 0 .. length / radix - 1][j 1 .. radix - 1]: exp(-2 pi i j k / length)
     std::vector<std::complex<float>> turns;
   };
+  /// How many of the first places are read when only n_used of them are not 0: all, or half.
+  std::size_t reads(std::size_t n_used) const {
+    return !stages.empty() && stages[0].radix == 4 && 2 * n_used <= length ? length / 2 : length;
+  }
+
   std::size_t length = 0;
   std::vector<Stage> stages;
   std::vector<std::uint32_t> place;  ///< [frequency] where it ends up
@@ -36,6 +41,8 @@ struct LanePixels {
     std::uint32_t begin = 0, end = 0;  ///< rows that are wanted
   };
   std::vector<Column> columns;
+  std::vector<std::uint32_t>
+      column_at;  ///< [place] of the row transform's results: its column, or their number
   std::vector<std::uint32_t> row_place;  ///< [row] in the column transform's results
   /// Of sums: a multiple of 4 rows.
   std::size_t n_row() const { return (row_place.size() + 3) / 4 * 4; }

@@ -86,13 +86,14 @@ void load_samples(const LaneSpectra& spectra, std::size_t first, std::size_t n_u
   }
 }
 
-/// cells [used pol][column][re, im][lane] of one row; the others are 0.
+/// cells [used pol][column][re, im][lane] of one row, the first n_read of each polarisation's.
 template <std::size_t kUsed, bool kReal>
 void gather_row(const GridLists& lists, std::size_t row, const float* samples, std::size_t n_column,
-                float* cells) {
+                std::size_t n_read, float* cells) {
   const Lanes d;
   const std::size_t step = 2 * hn::Lanes(d);
-  std::fill_n(cells, kUsed * n_column * step, 0.0f);
+  for (std::size_t used = 0; used < kUsed; ++used)
+    std::fill_n(cells + used * n_column * step, n_read * step, 0.0f);
   for (std::size_t i = lists.row_begin[row]; i < lists.row_begin[row + 1]; ++i) {
     const GridCell& cell = lists.cells[i];
     const std::size_t end = lists.cells[i + 1].begin;
@@ -129,9 +130,9 @@ void gather_row(const GridLists& lists, std::size_t row, const float* samples, s
 
 template <std::size_t kUsed>
 void gather(const GridLists& lists, std::size_t row, const float* samples, std::size_t n_column,
-            float* cells) {
-  lists.real ? gather_row<kUsed, true>(lists, row, samples, n_column, cells)
-             : gather_row<kUsed, false>(lists, row, samples, n_column, cells);
+            std::size_t n_read, float* cells) {
+  lists.real ? gather_row<kUsed, true>(lists, row, samples, n_column, n_read, cells)
+             : gather_row<kUsed, false>(lists, row, samples, n_column, n_read, cells);
 }
 
 /// sums [row][value] += products of the columns x and y, transformed.
@@ -172,30 +173,33 @@ void add_spectra(const LaneSpectra& spectra, const GridLists& lists, const LaneF
                  double* powers) {
   const Lanes d;
   const std::size_t n = hn::Lanes(d), step = 2 * n;
-  const std::size_t n_row = lists.rows.size(), row_room = n_row | 1;
+  const std::size_t read_x = fft_x.reads(lists.n_column), read_y = fft_y.reads(lists.n_row);
+  const std::size_t row_room = read_y | 1;  // out of step with caches
+  const std::size_t n_column = pixels.columns.size();
   float* samples = scratch.samples.data();
   float* cells = scratch.cells.data();
-  float* rows = scratch.rows.data();  // [column][used pol][row][re, im][lane]
+  // [column, and one for those that nobody wants][used pol][row][re, im][lane]; rows that no antenna reaches
+  // stay 0
+  float* rows = scratch.rows.data();
+  std::fill_n(rows, (n_column + 1) * kUsed * row_room * step, 0.0f);
   for (std::size_t first = 0; first < spectra.n_spectra; first += n) {
     load_samples(spectra, first, kUsed, samples, powers);
-    for (std::size_t row = 0; row < n_row; ++row) {
-      gather<kUsed>(lists, row, samples, fft_x.length, cells);
+    for (std::size_t row = 0; row < lists.rows.size(); ++row) {
+      gather<kUsed>(lists, row, samples, fft_x.length, read_x, cells);
       for (std::size_t used = 0; used < kUsed; ++used) {
-        float* data = cells + used * fft_x.length * step;
-        lane_fft_detail::run(d, data, fft_x);
-        for (std::size_t i = 0; i < pixels.columns.size(); ++i)
-          store(d, load(d, data + pixels.columns[i].place * step),
-                rows + ((i * kUsed + used) * row_room + row) * step);
+        const lane_fft_detail::InOrder data{cells + used * fft_x.length * step, step};
+        float* to = rows + (used * row_room + lists.rows[row]) * step;
+        const auto by_column = [&](std::size_t place) HWY_ATTR {
+          return to + pixels.column_at[place] * kUsed * row_room * step;
+        };
+        lane_fft_detail::run(d, data, data, by_column, fft_x, lists.n_column);
       }
     }
-    for (std::size_t i = 0; i < pixels.columns.size(); ++i) {
+    for (std::size_t i = 0; i < n_column; ++i) {
       for (std::size_t used = 0; used < kUsed; ++used) {
-        float* data = cells + used * fft_y.length * step;
-        std::fill_n(data, fft_y.length * step, 0.0f);
-        const float* from = rows + (i * kUsed + used) * row_room * step;
-        for (std::size_t row = 0; row < n_row; ++row)
-          store(d, load(d, from + row * step), data + lists.rows[row] * step);
-        lane_fft_detail::run(d, data, fft_y);
+        const lane_fft_detail::InOrder from{rows + (i * kUsed + used) * row_room * step, step};
+        const lane_fft_detail::InOrder data{cells + used * fft_y.length * step, step};
+        lane_fft_detail::run(d, from, data, data, fft_y, lists.n_row);
       }
       multiply_column<kValue>(pixels, pixels.columns[i], cells, cells + (kUsed - 1) * fft_y.length * step,
                               sums + i * pixels.n_row() * kValue);
@@ -270,14 +274,14 @@ void add_lane_spectra(const LaneSpectra& spectra, const GridLists& lists, const 
   const std::size_t step = 2 * HWY_DYNAMIC_DISPATCH(lanes_simd)(), n_used = spectra.n_value == 1 ? 1 : 2;
   make_room(scratch.samples, spectra.n_ant * n_used * step);
   make_room(scratch.cells, std::max(fft_x.length, fft_y.length) * n_used * step);
-  make_room(scratch.rows, pixels.columns.size() * n_used * (lists.rows.size() | 1) * step);
+  make_room(scratch.rows, (pixels.columns.size() + 1) * n_used * (fft_y.reads(lists.n_row) | 1) * step);
   HWY_DYNAMIC_DISPATCH(add_lane_spectra_simd)
   (spectra, lists, fft_x, fft_y, pixels, scratch, sums, powers);
 }
 
 std::uint64_t lane_scratch_bytes(std::size_t n_ant, std::size_t n_pol, const FftGrid& grid) {
   constexpr std::uint64_t step = 2 * 16 * sizeof(float);
-  return step * n_pol * (n_ant + std::max(grid.x.n, grid.y.n) + grid.x.n * (grid.y.n + 1));
+  return step * n_pol * (n_ant + std::max(grid.x.n, grid.y.n) + (grid.x.n + 1) * (grid.y.n + 1));
 }
 
 }  // namespace apsyn

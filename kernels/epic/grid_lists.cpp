@@ -2,6 +2,7 @@
 #include "kernels/epic/grid_lists.h"
 
 #include <algorithm>
+#include <array>
 
 #include "libcore/core/constants.h"
 
@@ -46,18 +47,28 @@ GridLists make_grid_lists(const EpicPlan& plan, const EpicGeometry& geometry, co
   GridLists lists;
   std::vector<std::complex<double>> c(k * k);
   std::vector<Placed> placed;
+  const auto used = [&](std::size_t ant) { return plan.flagged.empty() || plan.flagged[ant] == 0; };
+  const auto cells_of = [&](std::size_t ant) {
+    const Vec3 place = grid.place(geometry.enu_m[ant]);
+    return std::array{place[0] * per_m / grid.x.spacing(), place[1] * per_m / grid.y.spacing()};
+  };
+  std::int64_t lowest_x = INT64_MAX, lowest_y = INT64_MAX;
+  for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
+    if (!used(ant)) continue;
+    lowest_x = std::min(lowest_x, kernel.first(cells_of(ant)[0]));
+    lowest_y = std::min(lowest_y, kernel.first(cells_of(ant)[1]));
+  }
   if (!plan.autos) lists.lags.resize({plan.n_ant, k, 2 * k - 1});
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-    if (!plan.flagged.empty() && plan.flagged[ant] != 0) continue;
-    const Vec3 place = grid.place(geometry.enu_m[ant]);
-    const double u = place[0] * per_m / grid.x.spacing(), v = place[1] * per_m / grid.y.spacing();
-    const double w = plan.w == EpicW::kernel ? place[2] * per_m : 0;
+    if (!used(ant)) continue;
+    const auto [u, v] = cells_of(ant);
+    const double w = plan.w == EpicW::kernel ? grid.place(geometry.enu_m[ant])[2] * per_m : 0;
     if (std::abs(w) > 1e-6) lists.real = false;
     kernel.weights(u, v, std::abs(w) > 1e-6 ? w : 0, c);
     for (std::size_t y = 0; y < k; ++y)
       for (std::size_t x = 0; x < k; ++x)
-        placed.push_back({wrapped(kernel.first(v) + static_cast<std::int64_t>(y), grid.y.n),
-                          wrapped(kernel.first(u) + static_cast<std::int64_t>(x), grid.x.n),
+        placed.push_back({wrapped(kernel.first(v) - lowest_y + static_cast<std::int64_t>(y), grid.y.n),
+                          wrapped(kernel.first(u) - lowest_x + static_cast<std::int64_t>(x), grid.x.n),
                           {static_cast<std::uint32_t>(ant), static_cast<float>(c[y * k + x].real()),
                            static_cast<float>(c[y * k + x].imag())}});
     if (!plan.autos) {
@@ -79,6 +90,8 @@ GridLists make_grid_lists(const EpicPlan& plan, const EpicGeometry& geometry, co
     if (new_row || placed[i].column != placed[i - 1].column)
       lists.cells.push_back({placed[i].column, static_cast<std::uint32_t>(i)});
     lists.entries.push_back(placed[i].entry);
+    lists.n_row = std::max<std::size_t>(lists.n_row, placed[i].row + 1);
+    lists.n_column = std::max<std::size_t>(lists.n_column, placed[i].column + 1);
   }
   lists.row_begin.push_back(static_cast<std::uint32_t>(lists.cells.size()));
   lists.cells.push_back({0, static_cast<std::uint32_t>(placed.size())});

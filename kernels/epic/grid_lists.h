@@ -22,8 +22,9 @@ struct GridCell {
 };
 
 /// Only rows and cells that an antenna reaches. Cell j of the plane is at j modulo n: at the pixels the
-/// transform is the same.
+/// transform is the same. The array is moved so that it begins at cell 0, which turns all antennas alike.
 struct GridLists {
+  std::size_t n_row = 0, n_column = 0;   ///< all rows and columns that are reached are below
   bool real = true;                      ///< every c is real
   std::vector<std::uint32_t> rows;       ///< [row] 0 .. GridAxis::n - 1, rising
   std::vector<std::uint32_t> row_begin;  ///< [row + 1] its first cell
