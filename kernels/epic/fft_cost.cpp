@@ -8,15 +8,15 @@
 namespace apsyn {
 namespace {
 
-// Of one Zen 5 core with AVX-512, for each spectrum of a channel and polarisation.
-constexpr double kButterfly_s = 0.15e-9;  ///< of a transform of N, times N log2 N
-constexpr double kMove_s = 0.25e-9;       ///< a cell from a row to a column
-constexpr double kGather_s = 0.09e-9;     ///< an antenna's voltage on a cell
-constexpr double kLoad_s = 1.5e-9;        ///< an antenna's voltage
-constexpr double kProduct_s = 0.15e-9;    ///< of a pixel
-// Of an accumulation and channel.
-constexpr double kFinish_s = 20e-9;   ///< a pixel of the transform
-constexpr double kRefine_s = 500e-9;  ///< the same, resampled
+// Of one Zen 4 core with AVX-512, for each spectrum of a channel and polarisation.
+constexpr double kButterfly_s = 0.075e-9;  ///< of a transform of N, times N log2 N
+constexpr double kMove_s = 0.05e-9;        ///< a cell from a row to a column
+constexpr double kGather_s = 0.065e-9;     ///< an antenna's voltage on a cell, times 2 with w
+constexpr double kLoad_s = 2e-9;           ///< an antenna's voltage
+constexpr double kProduct_s = 0.045e-9;    ///< of a pixel
+// Of an accumulation and channel, for each pixel of the transform.
+constexpr double kFinish_s = 10e-9;
+constexpr double kRefine_s = 200e-9;
 
 /// Rows of cells that the antennas reach.
 double occupied(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid, double freq_hz) {
@@ -47,7 +47,8 @@ EpicCost fft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   EpicCost cost;
   cost.spectrum_s = n_channel * n_pol *
                     (transforms * kButterfly_s + rows * columns * kMove_s +
-                     n_ant * (k * k * kGather_s + kLoad_s) + columns * n_y * values * kProduct_s);
+                     n_ant * (k * k * kGather_s * (plan.w == EpicW::kernel ? 2 : 1) + kLoad_s) +
+                     columns * n_y * values * kProduct_s);
   cost.image_s = n_channel / static_cast<double>(plan.n_average) * static_cast<double>(plan.n_plane()) * n_x *
                  n_y * (grid.resampled ? kRefine_s : kFinish_s);
   const double sums = columns * n_y * values * n_pol * static_cast<double>(plan.n_image_channel()) *

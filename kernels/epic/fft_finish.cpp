@@ -10,7 +10,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kTaps = 12;
+constexpr std::size_t kTaps = 8;                     // 3e-8 of the image
 constexpr double kBeta = 0.97 * kPi * kTaps * 0.75;  ///< for twice as many samples as needed
 
 std::size_t wrapped(std::int64_t bin, std::size_t n) {

@@ -45,8 +45,9 @@ void factorise(std::vector<double>& matrix, std::size_t n) {
 
 KernelResponse::KernelResponse(EpicKernel kind, std::size_t cells, double edge)
     : cells_(static_cast<double>(cells)) {
-  // The window's transform falls to its first zero where the edge of the sky repeats.
-  beta_ = kPi * cells_ * std::max(0.0, 1 - edge);
+  // Near where the window's transform falls to its first zero as the edge of the sky repeats: 0.96 of it had
+  // the least errors for 5 to 9 cells.
+  beta_ = 0.96 * kPi * cells_ * std::max(0.0, 1 - edge);
   if (kind == EpicKernel::prolate) {
     const ProlateWindow window(beta_);
     const GaussLegendre rule = gauss_legendre(kNodes);
