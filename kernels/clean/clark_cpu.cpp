@@ -10,10 +10,11 @@ namespace apsyn {
 namespace {
 
 constexpr std::size_t kLevels = 256;
-// Down to this share of the peak pixels are selected, and not more than so many: beyond, a component costs
-// more than the full subtractions that it saves.
-constexpr float kLeastShare = 0.15f;
-constexpr std::size_t kMostPixels = 40000;
+// Down to this share of the peak pixels are selected, and not more than so many. Processor time for 40,000
+// components on an image of 2048 pixels: 8.6 s with 1,000 pixels, 4.2 s with 3,000, 3.2 s with 10,000, 6.9 s
+// with 40,000; bringing tiles of pixels up to date only when they can hold the peak: 5.7 s with 10,000.
+constexpr float kLeastShare = 0.05f;
+constexpr std::size_t kMostPixels = 10000;
 
 /// The lowest level that selects few enough pixels.
 float choose_cutoff(const Heights& heights, double level_jy) {

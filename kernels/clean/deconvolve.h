@@ -38,7 +38,7 @@ enum class SpectralFit {
 
 /// All members have the defaults of the tool.
 struct DeconvolutionSettings {
-  CleanAlgorithm algorithm = CleanAlgorithm::hogbom;
+  CleanAlgorithm algorithm = CleanAlgorithm::clark;
   double gain = 0.1;      ///< (0, 1] of the peak that a component takes
   double cycle_gain = 1;  ///< mgain, (0, 1]: a cycle ends when the peak has fallen by this share; 1 = never
   std::size_t max_iterations = 0;   ///< components per set, all cycles together

@@ -103,7 +103,8 @@ Deconvolver::Deconvolver(const DeconvolutionSettings& settings, View<const float
   for (const float value : psf)
     if (!std::isfinite(value)) throw std::invalid_argument("Deconvolver: the PSF must be finite");
   for (const DeconvolutionGroup& group : groups)
-    if (!(group.weight >= 0)) throw std::invalid_argument("Deconvolver: weights are not negative");
+    if (!(group.weight >= 0) || (settings.spectral_fit != SpectralFit::none && !(group.freq_hz > 0)))
+      throw std::invalid_argument("Deconvolver: weights are not negative, frequencies of fits positive");
   const bool scales = settings.algorithm == CleanAlgorithm::multiscale && settings.scales_pixels.empty();
   if ((scales || settings.local_rms_beams > 0) && !(beam_pixels > 0))
     throw std::invalid_argument("Deconvolver: automatic scales and local noise need the beam's width");

@@ -4,11 +4,10 @@
 //
 // The image is divided into tiles; each keeps its highest search value from when it was last brought up to
 // date, plus a bound of what the components that it has not yet subtracted can have added: the sum over them
-// of |flux| max|PSF| over the offsets that lead from the component to the tile, |flux| being the search value
-// of the component's |fluxes| (which no sum of planes can exceed: the mean is linear, the root of squares a
-// norm). Only tiles whose bound reaches the highest value known are brought up to date, and components at the
-// same pixel are merged first. Once bringing tiles up to date costs more than one FFT convolution, everything
-// is subtracted by that.
+// of |flux| max|PSF| over the offsets that lead from the component to the tile (psf_bounds.h). Only tiles
+// whose bound reaches the highest value known are brought up to date, and components at the same pixel are
+// merged first. Once bringing tiles up to date costs more than one FFT convolution, everything is subtracted
+// by that.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +16,10 @@
 #include <vector>
 
 #include "kernels/clean/component_loop.h"
+#include "kernels/clean/psf_bounds.h"
 #include "kernels/clean/psf_subtraction.h"
 
 namespace apsyn {
-
-/// max|PSF| over every tile-sized range of offsets, on a coarse grid of range starts.
-class PsfBounds {
- public:
-  static constexpr std::size_t kTile = 64;  ///< pixels per side; 16 KB of residual stay in the first cache
-  /// The highest over several PSFs of one shape.
-  explicit PsfBounds(const std::vector<View<const float, 2>>& psfs);
-  /// Upper bound over the kTile x kTile offsets that begin at PSF pixel (x, y), which may be negative.
-  float over_tile(std::ptrdiff_t x, std::ptrdiff_t y) const;
-
- private:
-  static constexpr std::size_t kStep = 16;
-  std::size_t nx_ = 0, ny_ = 0;  ///< of the PSF
-  std::size_t n_column_ = 0;
-  std::vector<float> bounds_;  ///< [start y / kStep][start x / kStep], starts counted from -kTile
-};
 
 class LazyResidual final : public PeakSource {
  public:

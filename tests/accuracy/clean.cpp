@@ -104,6 +104,7 @@ std::size_t compare(const Scene& scene, const DeconvolutionSettings& settings) {
 
 BOOST_AUTO_TEST_CASE(same_components_as_the_literal_loop) {
   DeconvolutionSettings options;
+  options.algorithm = CleanAlgorithm::hogbom;
   options.max_iterations = 1500;
   for (const auto& [nx, ny, psf_nx, psf_ny] : {std::array<std::size_t, 4>{200, 200, 400, 400},
                                                {200, 150, 200, 150},
@@ -120,6 +121,7 @@ BOOST_AUTO_TEST_CASE(same_components_as_the_literal_loop) {
 BOOST_AUTO_TEST_CASE(same_with_options) {
   Scene scene = make_scene(170, 140, 340, 280);
   DeconvolutionSettings options;
+  options.algorithm = CleanAlgorithm::hogbom;
   options.max_iterations = 100000;
   options.gain = 0.37;
   options.threshold_jy = 0.1;

@@ -2,12 +2,13 @@
 # clean as a user runs it: names, errors, exit codes, complete outputs or none, going on, masks, blanks.
 source "$APSYN_SOURCE/tests/cli/lib.sh"
 
-# make_fits FILE N 'FORMULA of x, y from the centre': a square image with cells of 10 arcsec.
+# make_fits FILE N 'FORMULA of x, y from the centre' [MHZ]: a square image with cells of 10 arcsec.
 make_fits() {
-  awk -v n="$2" '
+  awk -v n="$2" -v mhz="${4:-0}" '
     function card(text) { printf "%-80s", text; cards++ }
     BEGIN {
-      card("SIMPLE  = T"); card("BITPIX  = 16"); card("NAXIS   = 2"); card("NAXIS1  = " n); card("NAXIS2  = " n)
+      card("SIMPLE  = T"); card("BITPIX  = 16"); card("NAXIS   = " (mhz > 0 ? 3 : 2)); card("NAXIS1  = " n); card("NAXIS2  = " n)
+      if (mhz > 0) { card("NAXIS3  = 1"); card("CTYPE3  = '\''FREQ'\''"); card("CRVAL3  = " mhz "E6"); card("CDELT3  = 1E6") }
       card("BSCALE  = 0.0001"); card("BLANK   = -32768"); card("BUNIT   = '\''JY/BEAM'\''")
       card("CTYPE1  = '\''RA---SIN'\''"); card("CRVAL1  = 10"); card("CDELT1  = -2.777777777777778E-3")
       card("CTYPE2  = '\''DEC--SIN'\''"); card("CRVAL2  = -30"); card("CDELT2  = 2.777777777777778E-3")
@@ -145,3 +146,57 @@ expect_stdout 'plan-image.fits'
 ls plan* 2>/dev/null && fail "a dry run wrote"
 expect_exit 1 clean a-dirty.fits a-psf.fits -o bad --niter 1 --max-memory 100kB
 expect_stderr 'max-memory'
+
+# Algorithms and beams.
+for algorithm in hogbom clark multiscale; do
+  expect_exit 0 clean a -o "by-$algorithm" --algorithm $algorithm --niter 2000 --threshold 10mJy
+  stderr_matches 'flux in model (2\.9[0-9]*|3|3\.0[0-9]*)'
+done
+expect_exit 0 clean a -o round --niter 100 --circular-beam
+expect_exit 0 clean a -o bare --niter 100 --beam-size none
+expect_file bare-model.fits
+[ ! -e bare-image.fits ] || fail "an image without a beam"
+expect_exit 0 clean a -o masked --niter 1000 --auto-mask 5 --auto-threshold 1 --local-rms 10
+make_fits empty.fits 64 '0'
+expect_exit 0 clean a -o unmasked --niter 100 --mask empty.fits
+expect_stderr 'nothing left to clean'
+make_fits small-psf.fits 24 'gauss(x, y)'
+expect_exit 0 clean a-dirty.fits small-psf.fits -o small --niter 300
+stderr_matches 'flux in model (2\.9[0-9]*|3|3\.0[0-9]*)'
+make_fits point-psf.fits 64 'x == 0 && y == 0 ? 1 : 0'
+expect_exit 1 clean a-dirty.fits point-psf.fits -o point --niter 10
+expect_stderr 'smaller cells or give the beam'
+expect_exit 0 clean a-dirty.fits point-psf.fits -o point --niter 10 --beam-size 30asec
+# A PSF that is too low next to its peak leaves more than it takes.
+make_fits wrong-psf.fits 128 'x == 0 && y == 0 ? 1 : y == 0 && x * x == 1 ? -0.95 : 0'
+expect_exit 0 clean a-dirty.fits wrong-psf.fits -o wrong --niter 5000 --beam-size 30asec
+stderr_matches 'diverging: the peak has grown from .* to .* within'
+
+# The list of components.
+expect_exit 0 clean a -o list --niter 300 --save-source-list
+expect_file list-sources.txt
+awk -F, 'NR == 1 && !/^Format = Name, Type, Ra, Dec, I/ { exit 1 }
+         NR > 1 { sum += $5 } END { exit !(sum > 2.9 && sum < 3.1) }' list-sources.txt || fail "the list of components"
+
+# Channel groups.
+for group in 0000 0001 0003; do
+  make_fits "g-$group-dirty.fits" 64 '2 * gauss(x - 7, y - 5) + gauss(x + 12, y + 9)' "1$((10#$group))0"
+  cp a-psf.fits "g-$group-psf.fits"
+done
+expect_exit 0 clean g --join-channels --niter 300 --fit-spectral-pol 2 --save-source-list
+expect_stderr '3 joined channels'
+for part in 0000 0001 0003 MFS; do
+  for kind in model residual image; do expect_file g-$part-$kind.fits; done
+done
+expect_file g-sources.txt
+grep -q '],false,114333333.3,' g-sources.txt || fail "no spectrum in the list: $(sed -n 2p g-sources.txt)"
+expect_exit 0 clean g -o joined --join-channels --niter 300 --fit-spectral-log-pol 2 --deconvolution-channels 2
+expect_exit 0 clean g --join-channels --niter 100 --continue
+for group in 0000 0001; do
+  cp a-dirty.fits "no-$group-dirty.fits"
+  cp a-psf.fits "no-$group-psf.fits"
+done
+expect_exit 3 clean no --join-channels --niter 10 --fit-spectral-pol 2
+expect_stderr 'no-0000-dirty.fits: no frequency'
+expect_exit 2 clean g --join-channels --niter 100
+expect_stderr 'g-0000-model.fits'

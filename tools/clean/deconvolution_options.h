@@ -14,7 +14,7 @@ namespace apsyn::clean {
 
 struct DeconvolutionOptions {
   DeconvolutionSettings settings;
-  std::string algorithm = "hogbom";
+  std::string algorithm = "clark";
   std::string mask, beam_size;
   std::vector<double> scales;
   std::size_t spectral_pol = 0, spectral_log_pol = 0;
@@ -63,7 +63,7 @@ inline void declare_stops(Tool& tool, DeconvolutionOptions& options) {
 inline void declare_algorithms(Tool& tool, DeconvolutionOptions& options) {
   CLI::App& app = tool.app();
   DeconvolutionSettings& settings = options.settings;
-  app.add_option("--algorithm", options.algorithm, "hogbom, clark or multiscale (default hogbom)")
+  app.add_option("--algorithm", options.algorithm, "hogbom, clark or multiscale (default clark)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"hogbom", "clark", "multiscale"}));
   app.add_option("--scales", options.scales,
@@ -126,7 +126,7 @@ inline void check_deconvolution(const Tool& tool, DeconvolutionOptions& options)
                      settings.auto_mask_sigma, settings.auto_threshold_sigma);
   const bool multiscale = options.algorithm == "multiscale";
   if (multiscale) settings.algorithm = CleanAlgorithm::multiscale;
-  if (options.algorithm == "clark") settings.algorithm = CleanAlgorithm::clark;
+  if (options.algorithm == "hogbom") settings.algorithm = CleanAlgorithm::hogbom;
   if (!multiscale && (!options.scales.empty() || settings.max_scales > 0))
     throw UsageError("--scales and --max-scales need --algorithm multiscale");
   settings.scales_pixels = options.scales;

@@ -93,7 +93,7 @@ inline ImagePlan plan_images(Tool& tool, const std::vector<std::string>& inputs,
       outputs += " " + path;
     }
   if (options.source_list) {
-    const std::string& model = plan.outputs().back().model;
+    const std::string model = plan.outputs().back().model;
     const std::string name = model.substr(0, model.size() - std::string("-model.fits").size());
     plan.source_list =
         (plan.files.mean.model.empty() ? name : name.substr(0, name.size() - 4)) + "-sources.txt";
@@ -128,6 +128,8 @@ inline CleanImages read_images(Tool& tool, const ImagePlan& plan, const Deconvol
                       plan.files.parts[0].psf);
     any_data |= std::any_of(residual.pixels.begin(), residual.pixels.end(),
                             [](double value) { return std::isfinite(value); });
+    if (!(residual.info.freq_hz > 0) && options.settings.spectral_fit != SpectralFit::none)
+      throw DataError("{}: no frequency: spectra cannot be fitted", plan.start[part]);
     check_psf_fits(residual, plan.start[part], psf, files.psf);
     prepare_psf(psf, files.psf);
     Image model = options.go_on ? read_fits_image(files.model) : empty_model(residual);

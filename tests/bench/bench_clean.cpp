@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Components per second of a minor cycle, by algorithm, image size, PSF size, channel groups and threads.
+// bench_clean [--full]: image sizes to 4096 instead of to 2048.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "kernels/clean/deconvolve.h"
+#include "libcore/core/device.h"
+#include "tests/bench/clean/scene.h"
+
+using namespace apsyn;
+
+namespace {
+
+struct Case {
+  CleanAlgorithm algorithm;
+  const char* name;
+  std::size_t n, psf_n, n_group, n_component;
+};
+
+void run(const Case& c, const bench::CleanScene& scene, unsigned n_threads) {
+  DeconvolutionSettings settings;
+  settings.algorithm = c.algorithm;
+  settings.max_iterations = c.n_component;
+  settings.n_threads = n_threads;
+  settings.join_channels = true;
+  std::vector<DeconvolutionGroup> groups;
+  for (std::size_t g = 0; g < c.n_group; ++g) groups.push_back({1.4e8 + 1e6 * static_cast<double>(g), 1});
+  Buffer<float, 4> residual(scene.dirty.shape()), model(scene.dirty.shape());
+  std::copy(scene.dirty.begin(), scene.dirty.end(), residual.begin());
+  const auto start = std::chrono::steady_clock::now();
+  Deconvolver deconvolver(settings, scene.psf, groups, {1, c.n, c.n}, 4);
+  const CycleReport report = deconvolver.minor_cycle(residual, model);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print(
+      "{{\"bench\": \"clean\", \"algorithm\": \"{}\", \"image\": {}, \"psf\": {}, \"groups\": {}, "
+      "\"threads\": "
+      "{}, \"components\": {}, \"seconds\": {:.3f}, \"components_per_s\": {:.0f}, \"start_peak_jy\": {:.4g}, "
+      "\"peak_jy\": {:.4g}, \"noise_jy\": {:.4g}, \"model_jy\": {:.6g}}}\n",
+      c.name, c.n, c.psf_n, c.n_group, n_threads, report.n_components, seconds,
+      static_cast<double>(report.n_components) / seconds, report.sets[0].start_peak_jy,
+      report.sets[0].peak_jy, report.sets[0].noise_jy, report.sets[0].model_flux_jy);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool full = argc > 1 && std::string(argv[1]) == "--full";
+  const auto hogbom = CleanAlgorithm::hogbom, clark = CleanAlgorithm::clark,
+             multiscale = CleanAlgorithm::multiscale;
+  std::vector<Case> cases{
+      {hogbom, "hogbom", 1024, 2048, 1, 10000},       {clark, "clark", 1024, 2048, 1, 10000},
+      {hogbom, "hogbom", 2048, 2048, 1, 10000},       {clark, "clark", 2048, 2048, 1, 10000},
+      {hogbom, "hogbom", 2048, 4096, 1, 10000},       {clark, "clark", 2048, 4096, 1, 10000},
+      {clark, "clark", 2048, 4096, 1, 100000},        {hogbom, "hogbom", 1024, 2048, 4, 10000},
+      {clark, "clark", 1024, 2048, 4, 10000},         {multiscale, "multiscale", 1024, 2048, 1, 3000},
+      {multiscale, "multiscale", 2048, 4096, 1, 3000}};
+  if (full) {
+    cases.push_back({hogbom, "hogbom", 4096, 8192, 1, 10000});
+    cases.push_back({clark, "clark", 4096, 8192, 1, 10000});
+    cases.push_back({multiscale, "multiscale", 4096, 8192, 1, 3000});
+  }
+  bench::CleanScene scene;
+  std::array<std::size_t, 3> made{};
+  for (const Case& c : cases) {
+    if (std::exchange(made, {c.n, c.psf_n, c.n_group}) != std::array{c.n, c.psf_n, c.n_group})
+      scene = bench::make_clean_scene({c.n, c.psf_n, c.n_group});
+    for (unsigned n_threads = 1; n_threads <= available_threads(); n_threads *= 2) run(c, scene, n_threads);
+  }
+}
