@@ -37,7 +37,7 @@ bool Progress::on() const {
   return state_->on;
 }
 
-void Progress::update(double done) {
+void Progress::update(double done, const std::string& more) {
   if (!state_->on) return;
   std::lock_guard lock(state_->mutex);
   const auto now = State::Clock::now();
@@ -50,6 +50,7 @@ void Progress::update(double done) {
   line += fmt::format(", {:.4g} {}/s", rate, state_->unit);
   if (state_->total > 0 && rate > 0)
     line += fmt::format(", {} left", format_duration(std::max(0.0, state_->total - done) / rate));
+  if (!more.empty()) line += ", " + more;
   show_progress_line(line);
 }
 

@@ -98,7 +98,8 @@ class Progress {
  public:
   Progress(Tool& tool, std::string what, double total, std::string unit);
   ~Progress();
-  void update(double done);
+  /// `more` ends the line.
+  void update(double done, const std::string& more = {});
   bool on() const;  ///< whether anything is shown
 
  private:

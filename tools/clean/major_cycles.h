@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,7 @@ class MajorCycles {
   /// Whether there is more to do.
   bool minor_cycles(LoopReport& loop) {
     imager_.tool.stage("clean");
+    progress_.emplace(imager_.tool, fmt::format("cycle {}", loop.n_cycles), 0, "components");
     changed_.assign(sky_.groups.size(), false);
     bool go_on = false, diverged = false;
     // A field whose peak others' sidelobes may reach waits until those are cleaned as deep.
@@ -133,6 +135,7 @@ class MajorCycles {
       go_on = go_on || report.go_on;
       diverged = diverged || report.diverged;
     }
+    progress_.reset();
     if (diverged) log_warning("CLEAN diverged: use a mask, a lower --gain or --mgain, or fewer iterations");
     return go_on && !diverged;
   }
@@ -150,7 +153,11 @@ class MajorCycles {
         model_flux(sky_.images[f]), describe_stop(set));
   }
 
-  void show(std::size_t, double) {}
+  void show(std::size_t n_components, double peak_jy) {
+    if (progress_ && progress_->on())
+      progress_->update(static_cast<double>(n_components),
+                        fmt::format("{} components, peak {:.4g} Jy", n_components, peak_jy));
+  }
 
   Imager& imager_;
   Sky& sky_;
@@ -159,6 +166,7 @@ class MajorCycles {
   std::string folder_;
   std::vector<Deconvolver> deconvolvers_;                ///< [field]
   std::vector<std::vector<DeconvolutionGroup>> groups_;  ///< [field][group]
+  std::optional<Progress> progress_;                     ///< of a minor cycle
   std::vector<bool> unfinished_;                         ///< [field]
   std::vector<bool> changed_;                            ///< [group] whether this cycle found components
 };
