@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ingest: recordings in other formats -> a voltage stream.
+// ingest: recordings in other formats -> a voltage stream; UVFITS -> a Measurement Set.
 #include <fmt/ranges.h>
 
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/voltage_stream.h"
 #include "tools/ingest/options.h"
+#include "tools/ingest/uvfits.h"
 
 namespace apsyn {
 namespace {
@@ -51,6 +52,7 @@ void report_streams(const Capture& capture) {
 
 void run(Tool& tool, IngestOptions& o) {
   complete(o);
+  if (o.request.format == "uvfits") return run_uvfits(tool, o);
   CommonOptions& common = tool.common();
   if (common.output.empty()) common.output = "-";
   if (!common.dry_run) check_output(common.output, common.overwrite);
@@ -91,7 +93,7 @@ void run(Tool& tool, IngestOptions& o) {
 
 int main(int argc, char** argv) {
   using namespace apsyn;
-  Tool tool("ingest", "recordings in other formats as a voltage stream");
+  Tool tool("ingest", "recordings in other formats as a voltage stream, UVFITS as a Measurement Set");
   IngestOptions options;
   declare(tool, options);
   return tool.run(argc, argv, [&] { run(tool, options); });

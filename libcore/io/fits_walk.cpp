@@ -21,6 +21,7 @@ constexpr std::uint64_t kBlock = 2880, kCard = 80, kMaxHeader = 4096 * kBlock;
 struct Unit {
   std::int64_t bitpix = 8, n_axis = 0, pcount = 0, gcount = 1;
   std::array<std::int64_t, 16> axes{};
+  bool groups = false;  ///< random groups (section 6): NAXIS1 is 0 and counts as nothing
 };
 
 struct Walk {
@@ -44,6 +45,7 @@ struct Walk {
     if (keyword == "NAXIS") unit.n_axis = integer(keyword, card, 0, 16);
     if (keyword == "PCOUNT") unit.pcount = integer(keyword, card, 0, kHuge);
     if (keyword == "GCOUNT") unit.gcount = integer(keyword, card, 1, kHuge);
+    if (keyword == "GROUPS") unit.groups = trim(card.substr(10, card.find('/', 10) - 10)) == "T";
     if (keyword == "ZIMAGE" || keyword == "ZTABLE")
       throw DataError("{}: {}: compressed HDUs are not read: unpack the file with funpack", source.name(),
                       keyword);
@@ -80,7 +82,8 @@ struct Walk {
   void skip_data(const Unit& unit) {
     std::uint64_t elements = unit.n_axis > 0 ? 1 : 0;
     bool overflow = false;
-    for (std::int64_t axis = 0; axis < unit.n_axis; ++axis)
+    const bool groups = unit.groups && unit.axes[0] == 0;
+    for (std::int64_t axis = groups ? 1 : 0; axis < unit.n_axis; ++axis)
       overflow |= __builtin_mul_overflow(
           elements, static_cast<std::uint64_t>(unit.axes[static_cast<std::size_t>(axis)]), &elements);
     overflow |= __builtin_add_overflow(elements, static_cast<std::uint64_t>(unit.pcount), &elements);

@@ -79,6 +79,9 @@ struct MsDescription {
   double channel_width_hz = 0;  ///< > 0
   std::vector<Product> products;
   std::vector<std::string> history;
+  /// Further spectral windows, with as many channels as the first, and fields besides the source.
+  std::vector<MsSpectralWindow> more_windows;
+  std::vector<MsField> more_fields;
 };
 
 struct MsWriteRows {
@@ -87,6 +90,11 @@ struct MsWriteRows {
   const std::vector<Baseline>* baselines = nullptr;
   View<const std::complex<float>, 3> data;  ///< [baseline][chan][product]
   View<const float, 3> weight;              ///< 0 = flagged
+  int window = 0;                           ///< 0: the first, then more_windows
+  /// Where rows differ: a value for each. Times are those of the middle, exposure_s serves as interval_s,
+  /// too.
+  std::vector<double> row_time_mjd_s, row_exposure_s;
+  std::vector<int> row_field;  ///< 0: the source, then more_fields; empty: all 0
 };
 
 class MeasurementSetWriter {

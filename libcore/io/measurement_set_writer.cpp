@@ -32,6 +32,11 @@ void check_description(const MsDescription& description, const std::string& path
     throw DataError("{}: no antennas, channels or products to write", path);
   if (!(description.channel_width_hz > 0))
     throw DataError("{}: channel width {} Hz: it must be above 0", path, description.channel_width_hz);
+  for (const MsSpectralWindow& window : description.more_windows)
+    if (window.channel_hz.size() != description.channel_hz.size() ||
+        window.width_hz.size() != description.channel_hz.size())
+      throw DataError("{}: {} channels in one spectral window, {} in another: write a set for each", path,
+                      window.channel_hz.size(), description.channel_hz.size());
 }
 
 /// About a mebibyte of `bytes_per_row` rows, a whole number of rows.
@@ -107,6 +112,12 @@ void put_rows(casacore::ArrayColumn<T> column, casacore::rownr_t first, const ca
   column.putColumnRange(casacore::Slicer(IPosition(1, static_cast<ssize_t>(first)), IPosition(1, n)), values);
 }
 
+/// The rows' own values, or the one of all.
+template <class T>
+casacore::Vector<T> values_of(const std::vector<T>& own, T common, std::size_t n) {
+  return own.empty() ? casacore::Vector<T>(n, common) : casacore::Vector<T>(own);
+}
+
 /// What the tables hold of one call's visibilities; casacore's order, fastest axis first.
 struct MainArrays {
   casacore::Cube<casacore::Complex> data;           ///< (product, chan, row)
@@ -170,6 +181,15 @@ struct MeasurementSetWriter::State {
   State(const std::string& path, const MsDescription& wanted, bool overwrite)
       : description(wanted), pending(path, overwrite) {}
 
+  void widen(const casacore::Vector<double>& time_s, const casacore::Vector<double>& interval_s) {
+    for (std::size_t row = 0; row < time_s.size(); ++row) {
+      const double begin_s = time_s[row] - interval_s[row] / 2, end_s = time_s[row] + interval_s[row] / 2;
+      const bool is_first = range.last_s == 0;
+      range.first_s = is_first ? begin_s : std::min(range.first_s, begin_s);
+      range.last_s = is_first ? end_s : std::max(range.last_s, end_s);
+    }
+  }
+
   /// Tables that are marked for deletion write nothing when they are destroyed: a destructor that meets a
   /// full disk would end the process.
   void mark(bool for_deletion) {
@@ -224,7 +244,11 @@ void MeasurementSetWriter::write(const MsWriteRows& rows) {
       rows.weight.shape() != rows.data.shape() ||
       rows.uvw_m.shape() != std::array<std::size_t, 2>{n_row, 3} ||
       rows.data.extent(1) != state_->description.channel_hz.size() ||
-      rows.data.extent(2) != state_->description.products.size())
+      rows.data.extent(2) != state_->description.products.size() ||
+      (!rows.row_time_mjd_s.empty() && rows.row_time_mjd_s.size() != n_row) ||
+      (!rows.row_exposure_s.empty() && rows.row_exposure_s.size() != n_row) ||
+      (!rows.row_field.empty() && rows.row_field.size() != n_row) || rows.window < 0 ||
+      static_cast<std::size_t>(rows.window) > state_->description.more_windows.size())
     throw DataError("{}: the rows do not have the shape of the set", state_->pending.target());
   if (n_row == 0) return;
   fold(rows, state_->arrays);
@@ -239,13 +263,18 @@ void MeasurementSetWriter::write(const MsWriteRows& rows) {
     state_->ms->addRow(n_row);
     put_rows(columns.antenna1(), first, ant1);
     put_rows(columns.antenna2(), first, ant2);
-    put_rows(columns.time(), first, n_row, rows.time_mjd_s);
-    put_rows(columns.timeCentroid(), first, n_row, rows.time_mjd_s);
-    put_rows(columns.interval(), first, n_row, rows.interval_s);
-    put_rows(columns.exposure(), first, n_row, rows.exposure_s);
-    for (auto* column :
-         {&columns.arrayId(), &columns.dataDescId(), &columns.feed1(), &columns.feed2(), &columns.fieldId(),
-          &columns.observationId(), &columns.processorId(), &columns.stateId()})
+    const casacore::Vector<double> time = values_of(rows.row_time_mjd_s, rows.time_mjd_s, n_row),
+                                   interval = values_of(rows.row_exposure_s, rows.interval_s, n_row),
+                                   exposure = values_of(rows.row_exposure_s, rows.exposure_s, n_row);
+    put_rows(columns.time(), first, time);
+    put_rows(columns.timeCentroid(), first, time);
+    put_rows(columns.interval(), first, interval);
+    put_rows(columns.exposure(), first, exposure);
+    put_rows(columns.dataDescId(), first, n_row, rows.window);
+    put_rows(columns.fieldId(), first, values_of(rows.row_field, 0, n_row));
+    state_->widen(time, interval);
+    for (auto* column : {&columns.arrayId(), &columns.feed1(), &columns.feed2(), &columns.observationId(),
+                         &columns.processorId(), &columns.stateId()})
       put_rows(*column, first, n_row, 0);
     put_rows(columns.scanNumber(), first, n_row, 1);
     put_rows(columns.flagRow(), first, state_->arrays.flag_row);
@@ -258,11 +287,6 @@ void MeasurementSetWriter::write(const MsWriteRows& rows) {
     put_rows(columns.weight(), first, state_->arrays.weight);
     put_rows(columns.sigma(), first, state_->arrays.sigma);
   });
-  const double begin_s = rows.time_mjd_s - rows.interval_s / 2, end_s = rows.time_mjd_s + rows.interval_s / 2;
-  MsTimeRange& range = state_->range;
-  const bool is_first = range.last_s == 0;
-  range.first_s = is_first ? begin_s : std::min(range.first_s, begin_s);
-  range.last_s = is_first ? end_s : std::max(range.last_s, end_s);
 }
 
 void MeasurementSetWriter::add_history(const std::vector<std::string>& lines) {

@@ -4,18 +4,14 @@
 // Length, "EL_x" for an electrical length of x m or a plain physical length.
 #include "libcore/io/metafits.h"
 
-#include <fitsio.h>
-
 #include <cmath>
 #include <map>
-#include <memory>
 #include <string_view>
-#include <vector>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/csv.h"
 #include "libcore/core/error.h"
-#include "libcore/io/fits_walk.h"
+#include "libcore/io/fits_table.h"
 
 namespace apsyn {
 namespace {
@@ -26,66 +22,6 @@ constexpr double kMwaLat_deg = -26.703319405555554, kMwaLon_deg = 116.6708152361
 constexpr double kCableVelocityFactor = 1.204;
 constexpr long kMaxRows = 1 << 20;
 
-struct Close {
-  void operator()(fitsfile* file) const {
-    int status = 0;
-    fits_close_file(file, &status);
-  }
-};
-
-struct TileTable {
-  std::string path;
-  std::unique_ptr<fitsfile, Close> file;
-  long n_rows = 0;
-
-  void check(int status, std::string_view what) const {
-    if (status == 0) return;
-    char text[FLEN_STATUS] = {};
-    fits_get_errstatus(status, text);
-    fits_clear_errmsg();
-    throw DataError("{}: {}: {}: an MWA metafits is needed", path, what, text);
-  }
-
-  int column(const char* name) const {
-    int number = 0, status = 0;
-    fits_get_colnum(file.get(), CASEINSEN, const_cast<char*>(name), &number, &status);
-    check(status, fmt::format("column {} of TILEDATA", name));
-    return number;
-  }
-
-  /// `repeat` values of each row.
-  template <class T>
-  std::vector<T> read(const char* name, int type, long repeat = 1) const {
-    std::vector<T> values(static_cast<std::size_t>(n_rows * repeat));
-    int status = 0, any_null = 0;
-    fits_read_col(file.get(), type, column(name), 1, 1, n_rows * repeat, nullptr, values.data(), &any_null,
-                  &status);
-    check(status, fmt::format("column {} of TILEDATA", name));
-    return values;
-  }
-
-  std::vector<std::string> read_text(const char* name) const {
-    const int number = column(name);
-    int type = 0, status = 0;
-    long repeat = 0, width = 0;
-    fits_get_coltype(file.get(), number, &type, &repeat, &width, &status);
-    check(status, fmt::format("column {} of TILEDATA", name));
-    if (type != TSTRING || repeat < 1 || repeat > 1024)
-      throw DataError(
-          "{}: column {} of TILEDATA is no text of 1 to 1024 characters: an MWA metafits is needed", path,
-          name);
-    std::vector<std::string> values;
-    std::vector<char> cell(static_cast<std::size_t>(repeat) + 1);
-    char* pointer = cell.data();
-    for (long row = 1; row <= n_rows; ++row) {
-      fits_read_col_str(file.get(), number, row, 1, 1, const_cast<char*>(""), &pointer, nullptr, &status);
-      check(status, fmt::format("column {} of TILEDATA", name));
-      values.emplace_back(trim(cell.data()));
-    }
-    return values;
-  }
-};
-
 double cable_delay_s(const std::string& path, std::string_view length) {
   const bool electrical = length.starts_with("EL_");
   const auto metres = finite_number(electrical ? length.substr(3) : length);
@@ -93,31 +29,18 @@ double cable_delay_s(const std::string& path, std::string_view length) {
   return *metres * (electrical ? 1.0 : kCableVelocityFactor) / kSpeedOfLight_m_s;
 }
 
-TileTable open_table(const std::string& path) {
-  check_fits_structure(path);
-  TileTable table{path, nullptr, 0};
-  fitsfile* file = nullptr;
-  int status = 0;
-  fits_open_diskfile(&file, path.c_str(), READONLY, &status);
-  table.file.reset(file);
-  table.check(status, "cannot open");
-  fits_movnam_hdu(file, BINARY_TBL, const_cast<char*>("TILEDATA"), 0, &status);
-  table.check(status, "table TILEDATA");
-  fits_get_num_rows(file, &table.n_rows, &status);
-  table.check(status, "table TILEDATA");
-  if (table.n_rows < 1 || table.n_rows > kMaxRows)
-    throw DataError("{}: TILEDATA has {} rows: 1 to {} are needed", path, table.n_rows, kMaxRows);
-  return table;
+FitsTable open_table(const std::string& path) {
+  return FitsTable(path, "TILEDATA", kMaxRows, "an MWA metafits is needed");
 }
 
 }  // namespace
 
 ArrayLayout read_metafits(const std::string& path) {
-  const TileTable table = open_table(path);
-  const auto number = table.read<int>("Antenna", TINT), flag = table.read<int>("Flag", TINT);
-  const auto east_m = table.read<double>("East", TDOUBLE), north_m = table.read<double>("North", TDOUBLE),
-             height_m = table.read<double>("Height", TDOUBLE);
-  const auto name = table.read_text("TileName"), length = table.read_text("Length");
+  const FitsTable table = open_table(path);
+  const auto number = table.integers("Antenna"), flag = table.integers("Flag");
+  const auto east_m = table.numbers("East"), north_m = table.numbers("North"),
+             height_m = table.numbers("Height");
+  const auto name = table.texts("TileName"), length = table.texts("Length");
 
   std::map<int, Antenna> tiles;
   for (std::size_t row = 0; row < number.size(); ++row) {
@@ -148,16 +71,13 @@ ArrayLayout read_metafits(const std::string& path) {
 }
 
 std::map<std::string, std::array<MwaDelays, 2>> read_metafits_delays(const std::string& path) {
-  const TileTable table = open_table(path);
-  int type = 0, status = 0;
-  long repeat = 0, width = 0;
-  fits_get_coltype(table.file.get(), table.column("Delays"), &type, &repeat, &width, &status);
-  table.check(status, "column Delays of TILEDATA");
+  const FitsTable table = open_table(path);
+  const long repeat = table.repeat("Delays");
   if (repeat != static_cast<long>(kMwaDipoles))
     throw DataError("{}: column Delays of TILEDATA has {} values a row: {} are needed", path, repeat,
                     kMwaDipoles);
-  const auto name = table.read_text("TileName"), polarisation = table.read_text("Pol");
-  const auto delays = table.read<int>("Delays", TINT, repeat);
+  const auto name = table.texts("TileName"), polarisation = table.texts("Pol");
+  const auto delays = table.integers("Delays", repeat);
   MwaDelays unknown;
   unknown.fill(-1);
   std::map<std::string, std::array<MwaDelays, 2>> tiles;

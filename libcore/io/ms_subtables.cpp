@@ -80,44 +80,59 @@ void fill_feeds(casacore::MSFeed& table, std::size_t n_ant, const std::vector<Pr
   }
 }
 
-void fill_field(casacore::MSField& table, const MsDescription& description) {
+void fill_fields(casacore::MSField& table, const MsDescription& description) {
+  std::vector<MsField> fields{{description.source, description.phase_centre}};
+  fields.insert(fields.end(), description.more_fields.begin(), description.more_fields.end());
   casacore::MSFieldColumns columns(table);
-  table.addRow();
+  table.addRow(fields.size());
   Matrix<double> direction(2, 1);
-  direction(0, 0) = description.phase_centre.ra_rad;
-  direction(1, 0) = description.phase_centre.dec_rad;
-  columns.name().put(0, description.source);
-  columns.code().put(0, "");
-  columns.time().put(0, 0.0);
-  columns.numPoly().put(0, 0);
-  columns.delayDir().put(0, direction);
-  columns.phaseDir().put(0, direction);
-  columns.referenceDir().put(0, direction);
-  columns.sourceId().put(0, -1);
-  columns.flagRow().put(0, false);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    direction(0, 0) = fields[i].phase_centre.ra_rad;
+    direction(1, 0) = fields[i].phase_centre.dec_rad;
+    columns.name().put(i, fields[i].name);
+    columns.code().put(i, "");
+    columns.time().put(i, 0.0);
+    columns.numPoly().put(i, 0);
+    columns.delayDir().put(i, direction);
+    columns.phaseDir().put(i, direction);
+    columns.referenceDir().put(i, direction);
+    columns.sourceId().put(i, -1);
+    columns.flagRow().put(i, false);
+  }
 }
 
-void fill_spectral_window(casacore::MSSpectralWindow& table, const MsDescription& description) {
+void fill_spectral_windows(casacore::MSSpectralWindow& table, const MsDescription& description) {
+  const std::size_t n_chan = description.channel_hz.size();
+  std::vector<MsSpectralWindow> windows{
+      {description.channel_hz, std::vector<double>(n_chan, description.channel_width_hz), ""}};
+  windows.insert(windows.end(), description.more_windows.begin(), description.more_windows.end());
   casacore::MSSpWindowColumns columns(table);
-  table.addRow();
-  const std::vector<double>& channel_hz = description.channel_hz;
-  const double width_hz = description.channel_width_hz;
-  const bool descending = channel_hz.size() > 1 && channel_hz[1] < channel_hz[0];
-  const Vector<double> widths(channel_hz.size(), width_hz);
-  columns.numChan().put(0, static_cast<int>(channel_hz.size()));
-  columns.name().put(0, "band0");
-  columns.refFrequency().put(0, channel_hz.front());
-  columns.chanFreq().put(0, vector_of(channel_hz));
-  columns.chanWidth().put(0, Vector<double>(channel_hz.size(), descending ? -width_hz : width_hz));
-  columns.effectiveBW().put(0, widths);
-  columns.resolution().put(0, widths);
-  columns.totalBandwidth().put(0, width_hz * static_cast<double>(channel_hz.size()));
-  columns.measFreqRef().put(0, casacore::MFrequency::TOPO);
-  columns.netSideband().put(0, descending ? -1 : 1);
-  columns.ifConvChain().put(0, 0);
-  columns.freqGroup().put(0, 0);
-  columns.freqGroupName().put(0, "");
-  columns.flagRow().put(0, false);
+  table.addRow(windows.size());
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const std::vector<double>& channel_hz = windows[i].channel_hz;
+    const bool descending = n_chan > 1 && channel_hz[1] < channel_hz[0];
+    const Vector<double> widths = vector_of(windows[i].width_hz);
+    Vector<double> signed_widths(widths.copy());
+    double total_hz = 0;
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      total_hz += widths[chan];
+      if (descending) signed_widths[chan] = -widths[chan];
+    }
+    columns.numChan().put(i, static_cast<int>(n_chan));
+    columns.name().put(i, windows[i].name.empty() ? "band" + std::to_string(i) : windows[i].name);
+    columns.refFrequency().put(i, channel_hz.front());
+    columns.chanFreq().put(i, vector_of(channel_hz));
+    columns.chanWidth().put(i, signed_widths);
+    columns.effectiveBW().put(i, widths);
+    columns.resolution().put(i, widths);
+    columns.totalBandwidth().put(i, total_hz);
+    columns.measFreqRef().put(i, casacore::MFrequency::TOPO);
+    columns.netSideband().put(i, descending ? -1 : 1);
+    columns.ifConvChain().put(i, 0);
+    columns.freqGroup().put(i, 0);
+    columns.freqGroupName().put(i, "");
+    columns.flagRow().put(i, false);
+  }
 }
 
 /// Which receptor (0 or 1) a product takes from the first and the second antenna.
@@ -153,11 +168,14 @@ void fill_polarization(casacore::MSPolarization& table, const std::vector<Produc
 }
 
 void fill_small_tables(casacore::MeasurementSet& ms, const MsDescription& description) {
-  ms.dataDescription().addRow();
+  const std::size_t n_window = 1 + description.more_windows.size();
+  ms.dataDescription().addRow(n_window);
   casacore::MSDataDescColumns data_description(ms.dataDescription());
-  data_description.spectralWindowId().put(0, 0);
-  data_description.polarizationId().put(0, 0);
-  data_description.flagRow().put(0, false);
+  for (std::size_t i = 0; i < n_window; ++i) {
+    data_description.spectralWindowId().put(i, static_cast<int>(i));
+    data_description.polarizationId().put(i, 0);
+    data_description.flagRow().put(i, false);
+  }
 
   ms.processor().addRow();
   casacore::MSProcessorColumns processor(ms.processor());
@@ -241,8 +259,8 @@ void create_subtables(casacore::MeasurementSet& ms) {
 void fill_subtables(casacore::MeasurementSet& ms, const MsDescription& description) {
   fill_antennas(ms.antenna(), description.layout);
   fill_feeds(ms.feed(), description.layout.antennas.size(), description.products);
-  fill_field(ms.field(), description);
-  fill_spectral_window(ms.spectralWindow(), description);
+  fill_fields(ms.field(), description);
+  fill_spectral_windows(ms.spectralWindow(), description);
   fill_polarization(ms.polarization(), description.products);
   fill_small_tables(ms, description);
 }
@@ -253,7 +271,8 @@ void fill_times_and_history(casacore::MeasurementSet& ms, const MsDescription& d
   span[0] = range.first_s;
   span[1] = range.last_s;
   casacore::MSObservationColumns(ms.observation()).timeRange().put(0, span);
-  casacore::MSFieldColumns(ms.field()).time().put(0, range.first_s);
+  for (casacore::rownr_t row = 0; row < ms.field().nrow(); ++row)
+    casacore::MSFieldColumns(ms.field()).time().put(row, range.first_s);
 
   append_history(ms.history(), description.history, range.last_s);
 }

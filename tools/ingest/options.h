@@ -22,40 +22,61 @@ struct IngestOptions {
   CaptureRequest request;
   std::string start, input_order, endian = "LITTLE";
   double sample_rate_hz = NAN;
-  bool real = false;
+  bool real = false, absolute_weights = false;
   std::vector<FormatOptions> groups;
 };
+
+/// Recorders' formats, and visibilities.
+inline std::vector<std::string> ingest_formats() {
+  std::vector<std::string> names = capture_formats();
+  names.push_back("uvfits");
+  return names;
+}
 
 inline void declare_facts(Tool& tool, IngestOptions& o) {
   CLI::App& app = tool.app();
   CaptureFacts& facts = o.request.facts;
-  tool.add_frequency("--freq", facts.freq_hz, "centre of the band");
-  tool.add_frequency("--bandwidth", facts.bandwidth_hz, "width of the band; negative: channels descend");
+  const auto voltages = [&](CLI::Option* option) {
+    o.groups.push_back({capture_formats(), {option}});
+    return option;
+  };
+  voltages(tool.add_frequency("--freq", facts.freq_hz, "centre of the band"));
+  voltages(
+      tool.add_frequency("--bandwidth", facts.bandwidth_hz, "width of the band; negative: channels descend"));
   CLI::Option* tsamp = tool.add_duration("--tsamp", facts.sample_s, "time between the samples of a channel");
-  tool.add_frequency("--sample-rate", o.sample_rate_hz, "samples of a channel in a second")->excludes(tsamp);
-  app.add_option("--start", o.start, "UTC of the first sample")->type_name("UTC");
-  app.add_option("--telescope", facts.telescope, "name of the telescope")->type_name("TEXT");
-  app.add_option("--source", facts.source, "what was observed")->type_name("TEXT");
-  app.add_option("--pol-basis", facts.pol_basis, "XY or RL")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"XY", "RL"}));
-  app.add_option("--scale", facts.scale, "what a step of the samples is worth (default 1)")
-      ->type_name("NUMBER");
-  app.add_flag("--conjugate", facts.conjugate, "the samples are conjugates of those of a rising band");
-  CLI::Option* antennas =
+  voltages(tool.add_frequency("--sample-rate", o.sample_rate_hz, "samples of a channel in a second"))
+      ->excludes(tsamp);
+  voltages(app.add_option("--start", o.start, "UTC of the first sample")->type_name("UTC"));
+  voltages(app.add_option("--telescope", facts.telescope, "name of the telescope")->type_name("TEXT"));
+  voltages(app.add_option("--source", facts.source, "what was observed")->type_name("TEXT"));
+  voltages(app.add_option("--pol-basis", facts.pol_basis, "XY or RL")
+               ->type_name("NAME")
+               ->check(CLI::IsMember({"XY", "RL"})));
+  voltages(app.add_option("--scale", facts.scale, "what a step of the samples is worth (default 1)")
+               ->type_name("NUMBER"));
+  voltages(
+      app.add_flag("--conjugate", facts.conjugate, "the samples are conjugates of those of a rising band"));
+  CLI::Option* antennas = voltages(
       app.add_option("--antennas", facts.layout.antennas, "antenna positions: CSV or a built-in array")
-          ->type_name("FILE");
-  app.add_option("--metafits", facts.layout.metafits, "antenna positions: MWA metafits")
-      ->type_name("FILE")
+          ->type_name("FILE"));
+  voltages(app.add_option("--metafits", facts.layout.metafits, "antenna positions: MWA metafits")
+               ->type_name("FILE"))
       ->excludes(antennas);
-  app.add_option("--site", facts.layout.site, "site of the array: degrees, degrees, metres")
-      ->type_name("LAT,LON,ALT");
-  app.add_option("--flag-antennas", facts.layout.flag_antennas, "bad antennas: names or indices from 0")
-      ->type_name("LIST");
-  app.add_option("--missing-block", facts.missing_samples,
-                 "samples that are missing together where some are (default: the format's)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1 << 24));
+  voltages(app.add_option("--site", facts.layout.site, "site of the array: degrees, degrees, metres")
+               ->type_name("LAT,LON,ALT"));
+  voltages(
+      app.add_option("--flag-antennas", facts.layout.flag_antennas, "bad antennas: names or indices from 0")
+          ->type_name("LIST"));
+  voltages(app.add_option("--missing-block", facts.missing_samples,
+                          "samples that are missing together where some are (default: the format's)")
+               ->type_name("N")
+               ->check(CLI::Range(1, 1 << 24)));
+}
+
+inline void declare_uvfits(Tool& tool, IngestOptions& o) {
+  o.groups.push_back({{"uvfits"},
+                      {tool.app().add_flag("--absolute-weights", o.absolute_weights,
+                                           "the sign of a weight flags nothing")}});
 }
 
 inline void declare_mwa32t(Tool& tool, IngestOptions& o) {
@@ -144,11 +165,12 @@ inline void declare(Tool& tool, IngestOptions& o) {
   tool.app()
       .add_option("--from", o.request.format, "format of the captures")
       ->type_name("NAME")
-      ->check(CLI::IsMember(capture_formats()));
+      ->check(CLI::IsMember(ingest_formats()));
   declare_facts(tool, o);
   declare_mwa32t(tool, o);
   declare_raw(tool, o);
   declare_channels(tool, o);
+  declare_uvfits(tool, o);
 }
 
 /// "3,0-2" -> 3, 0, 1, 2
@@ -177,14 +199,16 @@ inline void complete(IngestOptions& o) {
   CaptureRequest& request = o.request;
   if (request.format.empty())
     throw UsageError("--from: missing: name the format of the captures: {}",
-                     fmt::join(capture_formats(), ", "));
+                     fmt::join(ingest_formats(), ", "));
   for (const FormatOptions& group : o.groups) {
     if (std::find(group.formats.begin(), group.formats.end(), request.format) != group.formats.end())
       continue;
     for (const CLI::Option* option : group.options)
       if (option->count() > 0)
         throw UsageError("{}: --from {}: that option is for {}", option->get_name(), request.format,
-                         fmt::join(group.formats, " and "));
+                         group.formats == capture_formats()
+                             ? "voltages"
+                             : fmt::format("{}", fmt::join(group.formats, " and ")));
   }
   if (std::count(request.inputs.begin(), request.inputs.end(), "-") > 1)
     throw UsageError("-: standard input can be read once: name files or named pipes");
