@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/visibility_store.h"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <stdexcept>
+
+using namespace apsyn;
+
+namespace {
+
+constexpr std::size_t kRows = 100, kChannels = 6, kPlanes = 2;
+
+/// Values that tell where they are from: every fifth row is flagged, rows from 60 on are of another centre.
+class MadeUpSource final : public ImagingSource {
+ public:
+  MadeUpSource() {
+    info_.planes = {"XX", "YY"};
+    for (std::size_t c = 0; c < kChannels; ++c)
+      info_.channel_hz.push_back(1e8 + 1e6 * static_cast<double>(c));
+  }
+  const ImagingInfo& info() const override { return info_; }
+  void rewind(const ChannelGroup& group) override {
+    BOOST_TEST(group.low_hz == info_.channel_hz.front());
+    BOOST_TEST(group.high_hz == info_.channel_hz.back());
+    ++n_passes;
+    row_ = 0;
+  }
+  bool read(ImagingBlock& block, std::uint64_t) override {
+    if (row_ == kRows) return false;
+    const std::size_t n = std::min<std::size_t>(7, kRows - row_);
+    const bool moved = row_ >= 60;
+    block.uvw_m.resize({n, 3});
+    block.path_m.resize({moved ? n : 0});
+    block.channel_hz.resize({kChannels});
+    block.data.resize({n, kChannels, kPlanes});
+    block.weight.resize({n, kChannels, kPlanes});
+    block.station.resize({n, 2});
+    block.time_mjd_s.resize(n);
+    for (std::size_t c = 0; c < kChannels; ++c) block.channel_hz(c) = info_.channel_hz[c];
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto row = static_cast<double>(row_ + i);
+      for (std::size_t k = 0; k < 3; ++k) block.uvw_m(i, k) = row + 0.1 * static_cast<double>(k);
+      if (moved) block.path_m(i) = -row;
+      block.station(i, 0) = static_cast<std::uint32_t>(row_ + i);
+      block.station(i, 1) = 7;
+      block.time_mjd_s[i] = 10 * row;
+      for (std::size_t c = 0; c < kChannels; ++c)
+        for (std::size_t p = 0; p < kPlanes; ++p) {
+          block.data(i, c, p) = {static_cast<float>(row), static_cast<float>(10 * c + p)};
+          block.weight(i, c, p) = (row_ + i) % 5 == 0 ? 0.0f : static_cast<float>(1 + c);
+        }
+    }
+    row_ += n;
+    return true;
+  }
+  int n_passes = 0;
+
+ private:
+  ImagingInfo info_;
+  std::size_t row_ = 0;
+};
+
+std::vector<ChannelGroup> two_groups(const ImagingInfo& info) {
+  return split_channels(info, 2);
+}
+
+/// Reads a group and compares everything with what the source gave.
+void check_group(VisibilityStore& store, const ChannelGroup& group, std::size_t first_channel) {
+  store.rewind(group);
+  ImagingBlock block;
+  std::size_t source_row = 0, n_rows = 0;
+  while (store.read(block, 1)) {
+    BOOST_TEST(block.channel_hz.size() == kChannels / 2);
+    for (std::size_t i = 0; i < block.uvw_m.extent(0); ++i, ++n_rows, ++source_row) {
+      if (source_row % 5 == 0) ++source_row;
+      const auto row = static_cast<double>(source_row);
+      BOOST_TEST(block.uvw_m(i, 2) == row + 0.2);
+      BOOST_TEST((block.path_m.size() == 0 ? 0 : block.path_m(i)) == (source_row >= 63 ? -row : 0));
+      BOOST_TEST(block.station(i, 0) == source_row);
+      BOOST_TEST(block.time_mjd_s[i] == 10 * row);
+      for (std::size_t c = 0; c < kChannels / 2; ++c)
+        for (std::size_t p = 0; p < kPlanes; ++p) {
+          BOOST_TEST(block.data(i, c, p).real() == row);
+          BOOST_TEST(block.data(i, c, p).imag() == 10 * (first_channel + c) + p);
+          BOOST_TEST(block.weight(i, c, p) == 1 + first_channel + c);
+        }
+    }
+  }
+  BOOST_TEST(n_rows == kRows * 4 / 5);
+}
+
+void check_store(std::uint64_t memory_bytes, bool some_in_memory, bool some_in_file) {
+  MadeUpSource source;
+  const auto groups = two_groups(source.info());
+  const auto folder = std::filesystem::temp_directory_path() / ("apsyn-store-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  {
+    VisibilityStore store(source, groups, {memory_bytes, 2000, folder});
+    BOOST_TEST(source.n_passes == 1);
+    BOOST_TEST((store.bytes() > 0) == some_in_memory);
+    BOOST_TEST(store.bytes() <= memory_bytes);
+    BOOST_TEST((store.file_bytes() > 0) == some_in_file);
+    BOOST_TEST(std::filesystem::is_empty(folder));
+    for (int pass = 0; pass < 2; ++pass) {
+      check_group(store, groups[0], 0);
+      check_group(store, groups[1], kChannels / 2);
+    }
+    BOOST_CHECK_THROW(store.rewind({}), std::invalid_argument);
+  }
+  std::filesystem::remove(folder);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(in_memory) {
+  check_store(1'000'000, true, false);
+}
+
+BOOST_AUTO_TEST_CASE(in_a_file) {
+  check_store(0, false, true);
+}
+
+BOOST_AUTO_TEST_CASE(partly_in_a_file) {
+  check_store(9'000, true, true);
+}
