@@ -28,7 +28,7 @@ class Accumulation {
  public:
   Accumulation(const EpicSetup& setup, EpicPlan plan, bool one_centre)
       : setup_(setup),
-        frame_(setup.header, setup.aligned(), one_centre),
+        frame_(setup.header, setup.aligned(), one_centre, setup.directions),
         delays_(setup.header.layout, setup.header.start, {std::nullopt, setup.header.phase_centre}),
         imager_(make_imager(setup.method, std::move(plan))),
         channeliser_(spectra_of(setup, *imager_),

@@ -46,7 +46,7 @@ for pair in "NAXIS 5" "NAXIS1 16" "NAXIS3 2" "NAXIS4 4" "NAXIS5 2" "CTYPE1 RA---
   got=$(card a00.fits "${pair% *}")
   [[ $got == "${pair#* }"* ]] || fail "${pair% *} is $got, not ${pair#* }"
 done
-fold -w 80 a00.fits | head -200 | grep -aq '^HISTORY.*--no-autos' || fail "no command line in HISTORY"
+fold -w 80 a00.fits | head -200 | grep -aq '^HISTORY epic-image --method auto' || fail "no command line in HISTORY"
 run epic-image tiny.dada --size 16 --accumulate 1s --pol IQUV --average-channels 2 -o 'a%02d.fits' --overwrite
 wanted=(25 0 0 -25)
 for plane in "${!wanted[@]}"; do expect_near "$(pixel a00.fits "$plane" 8 8)" "${wanted[$plane]}" 0.03 "Stokes plane $plane"; done
@@ -85,6 +85,21 @@ expect_near "$(pixel two0.fits 0 8 8)" 25 0.03 "one antenna flagged"
 expect_exit 1 epic-image tiny.dada --size 16 --no-autos --flag-antennas 1,2 -o none.fits
 expect_stderr "no usable data"
 expect_no_file none.fits
+
+# Light curves: the source at the zenith, and a direction below the horizon.
+printf 'id,az,el\nup,0deg,90deg\nside,30deg,40deg\n' >pixels.csv
+for method in dft corr auto; do
+  run epic-image tiny.dada --pixels pixels.csv --accumulate 5.12ms --average-channels 2 --pol XX,XY --no-autos --method $method -o curve.csv --overwrite
+  [ "$(head -1 curve.csv)" = time_utc,id,freq_hz,XX,XY_re,XY_im ] || fail "a light curve begins with $(head -1 curve.csv)"
+  [ "$(wc -l <curve.csv)" -eq 5 ] || fail "$(wc -l <curve.csv) lines in the light curves"
+  IFS=, read -r time id _ xx re im < <(sed -n 4p curve.csv)
+  [ "$time,$id" = 2024-01-01T12:00:00.007680000,up ] || fail "the second time of the first direction is $time,$id"
+  expect_near "$xx" 25 1e-3 "$method XX"
+  expect_near "$re" 0 1e-3 "$method Re XY"
+  expect_near "$im" -25 1e-3 "$method Im XY"
+done
+expect_exit 2 epic-image tiny.dada --pixels pixels.csv --method fft -o x.csv
+expect_exit 1 epic-image tiny.dada --pixels nothere.csv -o x.csv
 
 # Plans, real time, and what goes wrong.
 run epic-image tiny.dada --dry-run

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "kernels/epic/epic.h"
+#include "libcore/core/beam_table.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/voltage.h"
 #include "libcore/io/coordinates.h"
@@ -14,12 +17,14 @@ namespace apsyn {
 class AccumulationFrame {
  public:
   /// `aligned`: the F stage has taken out cables and, unless the stream was tracked, the zenith's delays.
-  /// `one_centre`: all images have the centre of the first.
-  AccumulationFrame(const VoltageHeader& header, bool aligned, bool one_centre)
+  /// `one_centre`: all images have the centre of the first. `directions`: of light curves.
+  AccumulationFrame(const VoltageHeader& header, bool aligned, bool one_centre,
+                    std::vector<BeamDirection> directions)
       : layout_(header.layout),
         applied_(header.phase_centre),
         aligned_(aligned),
         one_centre_(one_centre),
+        directions_(std::move(directions)),
         sky_(*header.layout.site) {}
 
   /// At the time of an image's middle; times rise.
@@ -34,6 +39,9 @@ class AccumulationFrame {
       geometry.delay_s.push_back(dot(antenna.enu_m, removed) / kSpeedOfLight_m_s +
                                  (aligned_ ? 0 : antenna.cable_delay_s));
     }
+    for (const BeamDirection& direction : directions_)
+      geometry.directions.push_back(direction.sky ? sky_.enu_from_direction(middle, *direction.sky)
+                                                  : direction.enu);
     return geometry;
   }
 
@@ -44,6 +52,7 @@ class AccumulationFrame {
   ArrayLayout layout_;
   std::optional<SkyDirection> applied_;
   bool aligned_, one_centre_;
+  std::vector<BeamDirection> directions_;
   SkyFrame sky_;
   std::optional<SkyDirection> centre_;
 };

@@ -15,7 +15,7 @@ namespace apsyn {
 struct EpicOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
-  std::string method = "auto", products, w = "kernel", shape = "kb", precision = "single";
+  std::string method = "auto", products, pixels, w = "kernel", shape = "kb", precision = "single";
   std::size_t size = 128, kernel_cells = 7;
   double scale_rad = -1, field_rad = kPi, accumulate_s = 0.04;
   double padding = 0;  ///< 0 = as much as the kernel needs
@@ -49,6 +49,10 @@ inline void declare(Tool& tool, EpicOptions& options) {
                  "I, Q, U, V, as IQUV, or XX,YY,XY,YX (RR,LL,RL,LR), or some of them (default I, or the one "
                  "polarisation there is)")
       ->type_name("LIST");
+  app.add_option(
+         "--pixels", options.pixels,
+         "write light curves (CSV) of these directions in place of images: id,ra,dec or id,az,el or id,l,m")
+      ->type_name("FILE");
   app.add_flag("--no-autos", options.no_autos, "leave out what each antenna has with itself");
   app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
       ->type_name("N")

@@ -12,8 +12,8 @@ namespace {
 
 FitsCubeShape shape_of(const EpicSetup& setup, bool in_time) {
   FitsCubeShape shape;
-  shape.nx = setup.epic.nx;
-  shape.ny = setup.epic.ny;
+  shape.nx = setup.epic.width();
+  shape.ny = setup.epic.height();
   shape.n_chan = setup.epic.n_image_channel();
   shape.n_stokes = setup.planes.size();
   shape.complex = is_complex(setup.planes);
@@ -194,6 +194,48 @@ class StreamSink final : public ImageSink {
   std::unique_ptr<StreamOutput> out_;
 };
 
+/// A line for each time, direction and channel.
+class CurveSink final : public ImageSink {
+ public:
+  CurveSink(const Tool& tool, const EpicSetup& setup, const std::string& path)
+      : setup_(setup), record_(setup), shape_(shape_of(setup, true)), out_(path, tool.common().overwrite) {
+    std::string head = "time_utc,id,freq_hz";
+    for (const OutputPlane& plane : setup.planes)
+      head +=
+          plane.imaginary == ProductMix{} ? "," + plane.name : "," + plane.name + "_re," + plane.name + "_im";
+    put(head + "\n");
+  }
+  void write(const TimedImages& images) override {
+    const std::span<const float> record = record_.make(images.images);
+    const EpicPlan& epic = setup_.epic;
+    const std::string time = format_fits_utc(images.middle, 9);
+    std::string text;
+    for (std::size_t i = 0; i < shape_.nx; ++i)
+      for (std::size_t chan = 0; chan < shape_.n_chan; ++chan) {
+        const double freq_hz =
+            (epic.channel_hz[chan * epic.n_average] + epic.channel_hz[(chan + 1) * epic.n_average - 1]) / 2;
+        text += fmt::format("{},{},{:.3f}", time, setup_.directions[i].id, freq_hz);
+        for (std::size_t plane = 0; plane < shape_.n_stokes; ++plane)
+          for (std::size_t part = 0; part < shape_.n_part(); ++part)
+            if (part == 0 || setup_.planes[plane].imaginary != ProductMix{})
+              text += fmt::format(
+                  ",{:.7g}",
+                  record[((part * shape_.n_stokes + plane) * shape_.n_chan + chan) * shape_.nx + i]);
+        text += "\n";
+      }
+    put(text);
+  }
+  void commit() override { out_.commit(); }
+
+ private:
+  void put(const std::string& text) { out_.write(text.data(), text.size()); }
+
+  const EpicSetup& setup_;
+  Record record_;
+  FitsCubeShape shape_;
+  OutputFile out_;
+};
+
 }  // namespace
 
 bool has_one_centre(const std::string& output) {
@@ -202,6 +244,7 @@ bool has_one_centre(const std::string& output) {
 
 std::unique_ptr<ImageSink> make_image_sink(const Tool& tool, const EpicSetup& setup,
                                            const std::string& output) {
+  if (!setup.directions.empty()) return std::make_unique<CurveSink>(tool, setup, output);
   if (output == "-") return std::make_unique<StreamSink>(tool, setup);
   std::vector<std::string> names;
   for (const OutputPlane& plane : setup.planes) names.push_back(plane.name);

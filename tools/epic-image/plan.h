@@ -21,6 +21,7 @@ struct EpicSetup {
   ChannelisePlan f;
   EpicPlan epic;
   std::vector<OutputPlane> planes;
+  std::vector<BeamDirection> directions;  ///< of light curves; empty: images
   EpicMethod method = EpicMethod::dft;
   double spectrum_s = 0;
   std::int64_t accumulate_spectra = 1;
@@ -83,6 +84,7 @@ inline EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const Ep
   plan.autos = !options.no_autos;
   for (const Antenna& antenna : setup.header.layout.antennas) plan.flagged.push_back(antenna.flagged ? 1 : 0);
   plan.nx = plan.ny = options.size;
+  plan.n_direction = setup.directions.size();
   plan.cell = options.scale_rad > 0
                   ? options.scale_rad
                   : 2 * std::sin(std::min(options.field_rad, kPi) / 2) / static_cast<double>(options.size);
@@ -109,7 +111,7 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
   const std::uint64_t chan_bytes =
       std::uint64_t{epic.n_fine} * panel_count(epic.n_ant * epic.n_pol) * 2 * kPanelInputs * sizeof(float);
   const std::uint64_t image_bytes =
-      sizeof(float) * epic.n_image_channel() * epic.nx * epic.ny *
+      sizeof(float) * epic.n_image_channel() * epic.width() * epic.height() *
       (epic.n_plane() + setup.planes.size() * (is_complex(setup.planes) ? 2 : 1));
   const std::size_t whole = epic.n_average / std::gcd(epic.n_average, epic.n_fine);
   const std::uint64_t unit = std::max<std::uint64_t>(1, header.missing_samples);
@@ -147,6 +149,8 @@ inline void check_options(const EpicOptions& options, const OpenedVoltages& volt
     throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
   if (options.precision != "single")
     throw UsageError("--precision {}: the CPU multiplies float32 only: give single", options.precision);
+  if (options.method == "fft" && !options.pixels.empty())
+    throw UsageError("--pixels: --method fft makes whole images: give dft, corr or auto");
   if (!(options.field_rad > 0)) throw UsageError("--field: must be positive");
   const VoltageHeader& header = voltages.reader.header();
   const std::size_t n_channel = header.n_chan * options.n_fine;
@@ -161,6 +165,11 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
   setup.header.layout = voltages.layout;
   const VoltageHeader& header = setup.header;
   setup.planes = parse_output_planes(options.products, header.n_pol, header.pol_basis == "RL");
+  if (!options.pixels.empty()) setup.directions = read_beams_csv(options.pixels);
+  for (const BeamDirection& direction : setup.directions)
+    if (!direction.antennas.empty())
+      throw UsageError("--pixels {}: '{}' names antennas: all are used: leave the column out", options.pixels,
+                       direction.id);
   setup.f = plan_channelise(header, options.n_fine, tool.common().threads, {options.n_taps, Window::hann});
   setup.f.first_sample = options.voltage.first_sample;
   setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
@@ -173,7 +182,7 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
       setup.n_samples < 0 ? -1 : setup.n_samples / static_cast<std::int64_t>(setup.f.n_sample);
   setup.accumulate_spectra = spectra_per_image(options.accumulate_s, setup.spectrum_s, n_spectra);
   setup.epic = epic_plan(tool, options, setup, voltages);
-  AccumulationFrame frame(header, setup.aligned(), false);
+  AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
   setup.method = options.method == "auto"
                      ? choose_epic_method(setup.epic, geometry, static_cast<double>(setup.accumulate_spectra))
