@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "kernels/channelise/channelise.h"
@@ -52,10 +53,12 @@ inline std::int64_t spectra_per_image(double wanted_s, double spectrum_s, std::i
 }
 
 /// The field that is transformed reaches beyond the sky that is shown by so much that kernels of these cells
-/// repeat it elsewhere at no more than about 1e-3.
+/// repeat it elsewhere at no more than about 1e-3. Where the image's corners are sky, both axes' responses
+/// fall together, and dividing by them would raise float32's rounding to percents without a wider margin.
 inline double default_padding(const EpicPlan& plan) {
-  const double margin = plan.kernel_cells >= 7 ? 1.115 : plan.kernel_cells >= 5 ? 1.25 : 1.5;
   const double half = std::min(1.0, plan.cell * static_cast<double>(plan.nx) / 2);
+  const bool corners = half * std::numbers::sqrt2 < 1;
+  const double margin = corners || plan.kernel_cells < 5 ? 1.5 : plan.kernel_cells < 7 ? 1.25 : 1.115;
   return std::max(1.0, margin * 2 * half / (plan.cell * static_cast<double>(plan.nx)));
 }
 
