@@ -48,7 +48,7 @@ class CorrImager final : public DirectImager {
 bool CorrImager::direct() const {
   if (form_ != PairForm::cheapest || plan_.n_direction > 0) return form_ != PairForm::grid;
   const PairGridShape shape = pair_grid_shape(plan_, geometry_, pixels_);
-  return direct_pairs_s(plan_, pixels_.size()) <= grid_pairs_s(plan_, shape, pixels_.size());
+  return direct_pairs_s(plan_, pixels_.size()) <= grid_pairs_s(plan_, shape);
 }
 
 void CorrImager::start(const EpicGeometry& geometry) {

@@ -98,8 +98,8 @@ void DftCodeForm::sum_powers(const SpectraBlock& block, std::size_t row, std::si
 void DftCodeForm::image(const DftItem& item, const SkyPixels& pixels, const AntennaPositions& positions) {
   Scratch& scratch = scratch_[item.thread];
   const std::size_t padded = positions.padded(), n_pol = plan_.n_pol;
-  scratch.weights.resize_for_overwrite({kDftItemPixels, 2 * padded});
-  scratch.words.resize_for_overwrite({n_pol, kDftItemPixels, padded});
+  scratch.weights.resize_for_overwrite({item.n_pixel, 2 * padded});
+  scratch.words.resize_for_overwrite({n_pol, item.n_pixel, padded});
   scratch.sums.resize({item.n_pixel, kDftValues, kDftLanes});
   DftWeights weights = positions.weights();
   weights.hz = plan_.channel_hz[item.channel];

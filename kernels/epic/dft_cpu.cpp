@@ -72,7 +72,8 @@ void DftImager::add(const SpectraBlock& block) {
   const std::size_t n_tile = (block.n_spectra + dft_tile_spectra(plan_) - 1) / dft_tile_spectra(plan_);
   const std::size_t fitting = kTurnedBytes / (n_average * n_tile * form.tile_bytes());
   const std::size_t batch = n_average * std::clamp<std::size_t>(fitting, 1, n_row / n_average);
-  const std::size_t n_piece = (pixels_.size() + kDftItemPixels - 1) / kDftItemPixels;
+  const std::size_t item_pixels = dft_item_pixels(plan_);
+  const std::size_t n_piece = (pixels_.size() + item_pixels - 1) / item_pixels;
   form.reserve(std::min(batch, n_row), n_tile);
   for (std::size_t first = 0; first < n_row; first += batch) {
     const std::size_t n = std::min(batch, n_row - first);
@@ -81,8 +82,8 @@ void DftImager::add(const SpectraBlock& block) {
     parallel_for(plan_.n_threads, n / n_average * n_piece, [&](std::size_t index, unsigned thread) {
       DftItem item;
       item.thread = thread;
-      item.first_pixel = index % n_piece * kDftItemPixels;
-      item.n_pixel = std::min(kDftItemPixels, pixels_.size() - item.first_pixel);
+      item.first_pixel = index % n_piece * item_pixels;
+      item.n_pixel = std::min(item_pixels, pixels_.size() - item.first_pixel);
       for (std::size_t i = 0; i < n_average; ++i) {
         item.slot = index / n_piece * n_average + i;
         item.channel = block.first_chan * plan_.n_fine + first + item.slot;
@@ -98,7 +99,8 @@ void DftImager::add(const SpectraBlock& block) {
 std::uint64_t dft_working_bytes(const EpicPlan& plan) {
   // spectra of one image channel at least, in blocks of a thousand
   const std::uint64_t channel = std::uint64_t{1024} * plan.n_ant * plan.n_pol * 2 * sizeof(float);
-  const std::uint64_t weights = std::uint64_t{kDftItemPixels} * (plan.n_ant + kDftLanes) * 6 * sizeof(float);
+  const std::uint64_t weights =
+      std::uint64_t{dft_item_pixels(plan)} * (plan.n_ant + kDftLanes) * 6 * sizeof(float);
   return std::max<std::uint64_t>(kTurnedBytes, channel * plan.n_average) + plan.n_threads * weights;
 }
 

@@ -51,7 +51,7 @@ void DftFloatForm::turn(const SpectraBlock& block, std::size_t row, std::size_t 
 
 void DftFloatForm::image(const DftItem& item, const SkyPixels& pixels, const AntennaPositions& positions) {
   Scratch& scratch = scratch_[item.thread];
-  scratch.weights.resize_for_overwrite({kDftItemPixels, 2 * positions.padded()});
+  scratch.weights.resize_for_overwrite({item.n_pixel, 2 * positions.padded()});
   scratch.sums.resize({item.n_pixel, kDftValues, kDftLanes});
   DftWeights weights = positions.weights();
   weights.hz = plan_.channel_hz[item.channel];

@@ -3,6 +3,7 @@
 // codes.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "kernels/epic/antenna_positions.h"
@@ -11,7 +12,11 @@
 
 namespace apsyn {
 
-inline constexpr std::size_t kDftItemPixels = 48;  ///< that a thread images at a time
+/// Pixels that a thread images at a time: the weights of as many stay in the second-level cache.
+inline std::size_t dft_item_pixels(const EpicPlan& plan) {
+  constexpr std::size_t kMost = 48, kTile = 6, kWeightBytes = std::size_t{1} << 18;
+  return std::clamp(kWeightBytes / (plan.n_ant * plan.n_pol * sizeof(double)) / kTile * kTile, kTile, kMost);
+}
 
 /// Spectra of a tile.
 inline std::size_t dft_tile_spectra(const EpicPlan& plan) {

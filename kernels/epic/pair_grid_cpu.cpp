@@ -78,7 +78,7 @@ Grid choose_grid(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPi
   double least_s = INFINITY;
   for (const SpreadKernel& kernel : kernels) {
     const PairGridShape tried{shape.n_node, cells(plan.nx, kernel), cells(plan.ny, kernel), kernel.width()};
-    const double seconds = grid_pairs_s(plan, tried, pixels.size());
+    const double seconds = grid_pairs_s(plan, tried);
     if (seconds >= least_s) continue;
     least_s = seconds;
     best = &kernel;

@@ -47,7 +47,7 @@ struct PairGridShape {
 };
 /// Measured seconds of one core for one image channel.
 double direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel);
-double grid_pairs_s(const EpicPlan& plan, const PairGridShape& shape, std::size_t n_pixel);
+double grid_pairs_s(const EpicPlan& plan, const PairGridShape& shape);
 PairGridShape pair_grid_shape(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 
 /// Beside the sums: what is held of the channels that are imaged together.
