@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Draws, and lists, which method of direct imaging takes least time, by antennas and by spectra of an
+// accumulation, from what `bench_epic crossover` prints: seconds are those of a spectrum times so many, and
+// of an image.
+//   bench_epic --threads 1 crossover | plot_epic crossover.png
+//   plot_epic crossover.png bench_epic.jsonl
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <vector>
+
+#include "libcore/core/error.h"
+#include "libcore/io/png.h"
+#include "libcore/plot/layout.h"
+#include "tests/bench/projection/json_lines.h"
+
+using namespace apsyn;
+
+namespace {
+
+constexpr std::size_t kMethods = 3;
+const char* const kNames[kMethods] = {"dft", "corr", "fft"};
+const Colour kColours[kMethods] = {from_oklch(0.83, 0.09, 4.4), from_oklch(0.86, 0.10, 1.4),
+                                   from_oklch(0.80, 0.10, 0.6)};
+
+struct Cost {
+  double spectrum_us = INFINITY, image_us = INFINITY;
+  double of(double n_spectra) const { return image_us + n_spectra * spectrum_us; }
+};
+using Costs = std::array<Cost, kMethods>;
+
+/// [antennas]
+std::map<double, Costs> read_lines(std::istream& in) {
+  std::map<double, Costs> costs;
+  for (std::string text; std::getline(in, text);) {
+    const JsonLine line(text);
+    if (line.text("bench") != "epic" || line.text("case") != "crossover") continue;
+    for (std::size_t method = 0; method < kMethods; ++method)
+      if (line.text("method") == kNames[method])
+        costs[line.number("antennas")][method] = {line.number("cpu_us_per_spectrum"),
+                                                  1e3 * line.number("cpu_ms_per_image")};
+  }
+  if (costs.size() < 2) throw DataError("plot_epic: fewer than two arrays of bench_epic crossover");
+  return costs;
+}
+
+std::size_t cheapest(const Costs& costs, double n_spectra) {
+  std::size_t best = 0;
+  for (std::size_t method = 1; method < kMethods; ++method)
+    if (costs[method].of(n_spectra) < costs[best].of(n_spectra)) best = method;
+  return best;
+}
+
+/// Between two arrays, as straight lines in the logarithms.
+Costs at_antennas(const std::map<double, Costs>& costs, double antennas) {
+  auto high = costs.lower_bound(antennas);
+  if (high == costs.begin()) ++high;
+  if (high == costs.end()) --high;
+  const auto low = std::prev(high);
+  const double t = std::log(antennas / low->first) / std::log(high->first / low->first);
+  const auto between = [&](double a, double b) { return std::exp((1 - t) * std::log(a) + t * std::log(b)); };
+  Costs result;
+  for (std::size_t method = 0; method < kMethods; ++method) {
+    const Cost &a = low->second[method], &b = high->second[method];
+    if (std::isinf(a.image_us) || std::isinf(b.image_us)) continue;
+    result[method] = {between(a.spectrum_us, b.spectrum_us), between(a.image_us, b.image_us)};
+  }
+  return result;
+}
+
+/// Spectra at which the cheapest method changes, up to 10^6.
+void print_table(const std::map<double, Costs>& costs) {
+  fmt::print("| antennas | cheapest method, by spectra of an accumulation |\n|---|---|\n");
+  for (const auto& [antennas, of] : costs) {
+    std::string row = fmt::format("| {:.0f} | {}", antennas, kNames[cheapest(of, 1)]);
+    for (double n = 1; n < 1e6; n *= 1.02)
+      if (cheapest(of, n) != cheapest(of, n * 1.02))
+        row += fmt::format(", from {:.2g} {}", n * 1.02, kNames[cheapest(of, n * 1.02)]);
+    fmt::print("{} |\n", row);
+  }
+}
+
+void draw(const std::map<double, Costs>& costs, const std::string& path) {
+  const Theme theme{.unit = 0.9};
+  const Rect panel{std::round(theme.px(140)), std::round(theme.px(150)), std::round(theme.px(1040)),
+                   std::round(theme.px(850))};
+  Canvas canvas(static_cast<std::size_t>(theme.px(1100)), static_cast<std::size_t>(theme.px(980)));
+  draw_heading(canvas, theme, theme.px(60), theme.px(980),
+               {"The cheapest method of direct imaging",
+                "128 x 128 pixels of the hemisphere, XX YY XY, 4-bit samples, one core"});
+  const double low = std::log10(costs.begin()->first), high = std::log10(costs.rbegin()->first);
+  Axis x{low, high, {}, "Antennas"};
+  for (const auto& [antennas, of] : costs)
+    x.ticks.push_back({std::log10(antennas), fmt::format("{:.0f}", antennas)});
+  const Plot plot{panel, x, log_axis(0, 5, "Spectra of an accumulation", 6)};
+  draw_plot_background(canvas, theme, plot);
+  std::array<std::array<double, 3>, kMethods> middle{};  // sum of x, of y, and pixels of each region
+  for (long at_y = long(panel.y0); at_y < long(panel.y1); ++at_y)
+    for (long at_x = long(panel.x0); at_x < long(panel.x1); ++at_x) {
+      const double antennas =
+          std::pow(10, low + (high - low) * (double(at_x) + 0.5 - panel.x0) / panel.width());
+      const double n = std::pow(10, 5 * (panel.y1 - double(at_y) - 0.5) / panel.height());
+      const std::size_t method = cheapest(at_antennas(costs, antennas), n);
+      canvas.blend(at_x, at_y, kColours[method], 0.85);
+      middle[method][0] += double(at_x);
+      middle[method][1] += double(at_y);
+      middle[method][2] += 1;
+    }
+  for (std::size_t method = 0; method < kMethods; ++method) {
+    if (middle[method][2] < 400) continue;
+    TextStyle style = theme.text(34);
+    style.align_x = AlignX::centre;
+    style.align_y = AlignY::middle;
+    draw_text(canvas, kNames[method],
+              {middle[method][0] / middle[method][2], middle[method][1] / middle[method][2]}, style);
+  }
+  draw_plot_frame(canvas, theme, plot);
+  write_png(path, canvas.to_rgb8(), {{"Title", "The cheapest method of direct imaging"}}, true);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc < 2 || argc > 3) throw UsageError("usage: plot_epic PICTURE.png [JSON_LINES]");
+    std::map<double, Costs> costs;
+    if (argc == 3) {
+      std::ifstream file(argv[2]);
+      if (!file) throw FailureError("{}: cannot be read", argv[2]);
+      costs = read_lines(file);
+    } else {
+      costs = read_lines(std::cin);
+    }
+    print_table(costs);
+    draw(costs, argv[1]);
+  } catch (const Error& error) {
+    fmt::print(stderr, "plot_epic: error: {}\n", error.what());
+    return static_cast<int>(error.status());
+  }
+  return 0;
+}
