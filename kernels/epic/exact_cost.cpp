@@ -14,6 +14,8 @@ namespace {
 // Of one Zen 4 core with AVX-512 (bench_epic).
 constexpr double kWeighedCodes_s = 4e-11;  ///< dft: an input of a spectrum times its weight, codes
 constexpr double kWeighed_s = 7.4e-11;     ///< dft: the same, floats
+constexpr double kWeight_s = 2.5e-9;       ///< dft: an antenna's weight for a pixel, once an accumulation
+constexpr double kWeightCodes_s = 4e-9;    ///< dft: the same, rounded for both polarisations
 constexpr double kTurned_s = 3e-9;         ///< dft: an input of a spectrum
 constexpr double kPairCodes_s = 2e-11;     ///< corr: a product of two inputs, codes
 constexpr double kPair_s = 8e-11;          ///< corr: the same, floats
@@ -32,9 +34,12 @@ std::uint64_t sums_bytes(const EpicPlan& plan, std::size_t n_pixel) {
 EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const std::size_t n_pixel = sky_pixels(plan, geometry).size();
   const double inputs = static_cast<double>(plan.n_channel() * plan.n_ant * plan.n_pol);
-  const double weighed_s = coded(plan) && dft_takes_codes(plan) ? kWeighedCodes_s : kWeighed_s;
+  const bool integers = coded(plan) && dft_takes_codes(plan);
+  const double weighed_s = integers ? kWeighedCodes_s : kWeighed_s;
   EpicCost cost;
   cost.spectrum_s = inputs * (kTurned_s + weighed_s * static_cast<double>(n_pixel));
+  cost.image_s =
+      static_cast<double>(plan.n_channel() * plan.n_ant * n_pixel) * (integers ? kWeightCodes_s : kWeight_s);
   cost.bytes = sums_bytes(plan, n_pixel) + dft_working_bytes(plan);
   return cost;
 }

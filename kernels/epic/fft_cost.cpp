@@ -16,7 +16,7 @@ constexpr double kLoad_s = 2e-9;           ///< an antenna's voltage
 constexpr double kProduct_s = 0.045e-9;    ///< of a pixel
 // Of an accumulation and channel, for each pixel of the transform.
 constexpr double kFinish_s = 10e-9;
-constexpr double kRefine_s = 200e-9;
+constexpr double kRefine_s = 120e-9;
 
 /// Rows of cells that the antennas reach.
 double occupied(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid, double freq_hz) {
