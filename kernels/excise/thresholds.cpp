@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "kernels/excise/excise.h"
+#include "libcore/core/median.h"
+
+namespace apsyn {
+namespace {
+
+/// Channels on either side that the bandpass is the median of.
+constexpr std::size_t kBandpassReach = 16;
+
+/// Takes out channels whose value is more than `threshold` spreads off the running median of the good ones. The
+/// spread is the robust one of all, at least `least`.
+void cut_outliers(const std::vector<double>& value, double threshold, double least, bool against_neighbours,
+                  std::vector<std::uint8_t>& good) {
+  const std::size_t n = value.size();
+  std::vector<double> residual(n), of_good, window;
+  std::vector<double> all;
+  for (std::size_t chan = 0; chan < n; ++chan)
+    if (good[chan]) all.push_back(value[chan]);
+  if (all.size() < 4) return;
+  const double middle = median_of(all);
+  for (std::size_t chan = 0; chan < n; ++chan) {
+    if (!good[chan]) continue;
+    double expected = middle;
+    if (against_neighbours) {
+      window.clear();
+      for (std::size_t i = chan > kBandpassReach ? chan - kBandpassReach : 0;
+           i < std::min(n, chan + kBandpassReach + 1); ++i)
+        if (good[i]) window.push_back(value[i]);
+      expected = median_of(window);
+    }
+    residual[chan] = value[chan] - expected;
+    of_good.push_back(residual[chan]);
+  }
+  const double limit = threshold * std::max(least, robust_spread(of_good, 0.0));
+  for (std::size_t chan = 0; chan < n; ++chan)
+    if (good[chan] && std::abs(residual[chan]) > limit) good[chan] = 0;
+}
+
+}  // namespace
+
+void find_bad_channels(double rfi_sigma, BlockStatistics& s) {
+  if (rfi_sigma <= 0) return;
+  const std::size_t n = s.level.size();
+  const double n_time = static_cast<double>(s.n_time);
+  std::vector<double> value(n);
+  // medians of 16 scatter 1.25 times as much as means
+  for (std::size_t chan = 0; chan < n; ++chan) value[chan] = s.good[chan] ? std::log(s.noise[chan]) : 0;
+  cut_outliers(value, rfi_sigma, 1.25 / std::sqrt(2 * n_time), true, s.good);
+  double typical = 0;
+  {
+    std::vector<float> noise;
+    for (std::size_t chan = 0; chan < n; ++chan)
+      if (s.good[chan]) noise.push_back(s.noise[chan]);
+    typical = static_cast<double>(median_of(noise));
+  }
+  for (std::size_t chan = 0; chan < n; ++chan) value[chan] = static_cast<double>(s.level[chan]);
+  cut_outliers(value, rfi_sigma, 1.25 * typical / std::sqrt(n_time), true, s.good);
+  for (std::size_t chan = 0; chan < n; ++chan) value[chan] = static_cast<double>(s.drift[chan]);
+  cut_outliers(value, rfi_sigma, std::sqrt(2.0 / (kStatisticPieces - 1)), false, s.good);
+}
+
+void find_bad_times(double rfi_sigma, View<const float, 2> groups, std::span<std::uint8_t> good_time) {
+  const std::size_t n_group = groups.extent(0), n_time = good_time.size();
+  constexpr std::size_t kFewestGroups = 4;
+  if (rfi_sigma <= 0 || n_group < kFewestGroups) return;
+  std::vector<float> middle(n_time), of_good, at(n_group);
+  // each group in units of its own spread
+  std::vector<float> scale(n_group);
+  for (std::size_t group = 0; group < n_group; ++group) {
+    std::vector<float> values(groups[group].begin(), groups[group].begin() + static_cast<std::ptrdiff_t>(n_time));
+    const float spread = robust_spread(std::move(values), 0.0f);
+    scale[group] = spread > 0 ? 1 / spread : 0;
+  }
+  for (std::size_t t = 0; t < n_time; ++t) {
+    for (std::size_t group = 0; group < n_group; ++group) at[group] = groups(group, t) * scale[group];
+    middle[t] = median_of(at);
+    if (good_time[t]) of_good.push_back(middle[t]);
+  }
+  const float centre = median_of(of_good);
+  const float limit = static_cast<float>(rfi_sigma) * robust_spread(of_good, centre);
+  if (!(limit > 0)) return;
+  for (std::size_t t = 0; t < n_time; ++t)
+    if (std::abs(middle[t] - centre) > limit) good_time[t] = 0;
+}
+
+}  // namespace apsyn

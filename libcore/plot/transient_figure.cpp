@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/plot/transient_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "libcore/plot/density_plot.h"
+
+namespace apsyn {
+namespace {
+
+constexpr std::size_t kMostDetails = 3;
+
+Rect scaled(const Theme& theme, double x0, double y0, double width, double height) {
+  return {std::round(theme.px(x0)), std::round(theme.px(y0)), std::round(theme.px(x0 + width)),
+          std::round(theme.px(y0 + height))};
+}
+
+double highest_sn(const TransientFigure& f) {
+  double most = f.threshold * 1.2;
+  for (const TransientPoint& point : f.candidates) most = std::max(most, point.sn);
+  return most;
+}
+
+Axis dm_axis(const TransientFigure& f, const std::string& label) {
+  const double margin = std::max(0.03 * (f.dm_high - f.dm_low), 0.5);
+  return linear_axis(std::max(0.0, f.dm_low - margin), f.dm_high + margin, label);
+}
+
+/// Area grows with the signal-to-noise ratio above the threshold.
+double bubble_radius(const Theme& theme, const TransientFigure& f, double sn) {
+  const double share = (sn - f.threshold) / (highest_sn(f) - f.threshold);
+  return theme.px(5 + 17 * std::sqrt(std::clamp(share, 0.0, 1.0)));
+}
+
+void draw_bubbles(Canvas& canvas, const Theme& theme, const Plot& plot, const TransientFigure& f, auto x_of) {
+  draw_plot_background(canvas, theme, plot);
+  canvas.clip(plot.panel);
+  std::vector<const TransientPoint*> order;
+  for (const TransientPoint& point : f.candidates) order.push_back(&point);
+  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->sn > b->sn; });
+  const double alpha = order.size() > 500 ? 0.35 : 0.6;
+  for (const TransientPoint* point : order) {
+    const Path circle = ellipse_path(plot.at(x_of(*point), point->dm), bubble_radius(theme, f, point->sn),
+                                     bubble_radius(theme, f, point->sn));
+    canvas.fill({circle}, theme.accent, alpha);
+    canvas.stroke({circle}, {theme.ink, theme.px(1.2), 0.7});
+  }
+  for (std::size_t i = 0; i < std::min(kMostDetails, f.best.size()); ++i) {
+    const TransientPoint& point = f.best[i].point;
+    TextStyle style = theme.text(22);
+    style.halo_width = theme.px(4);
+    const Point at = plot.at(x_of(point), point.dm);
+    const double radius = bubble_radius(theme, f, point.sn);
+    const bool left = at.x + radius + theme.px(40) > plot.panel.x1;
+    style.align_x = left ? AlignX::right : AlignX::left;
+    style.align_y = AlignY::middle;
+    draw_text(canvas, fmt::format("{}", i + 1), {at.x + (left ? -1 : 1) * (radius + theme.px(6)), at.y}, style);
+  }
+  canvas.unclip();
+  draw_plot_frame(canvas, theme, plot);
+}
+
+void draw_overview(Canvas& canvas, const Theme& theme, const TransientFigure& f) {
+  const ScaledUnit unit = seconds_unit(f.duration_s);
+  const Plot time{scaled(theme, 130, 160, 1120, 470),
+                  linear_axis(0, std::max(f.duration_s, 1e-9) / unit.factor, fmt::format("Time ({})", unit.name), 8),
+                  dm_axis(f, "DM (pc cm^{-3})")};
+  draw_bubbles(canvas, theme, time, f, [&](const TransientPoint& p) { return p.time_s / unit.factor; });
+  const double low = std::log10(f.threshold) - 0.02, high = std::log10(highest_sn(f)) + 0.06;
+  const Plot sn{scaled(theme, 1390, 160, 450, 470), log_axis(low, high, "S/N", 4), dm_axis(f, "DM (pc cm^{-3})")};
+  draw_bubbles(canvas, theme, sn, f, [](const TransientPoint& p) { return std::log10(p.sn); });
+}
+
+void draw_profile(Canvas& canvas, const Theme& theme, const Rect& panel, const TransientDetail& detail,
+                  const Axis& time, double unit) {
+  double low = 0, high = 1;
+  Series line;
+  line.colour = theme.accent;
+  const PulseCutout& cutout = detail.cutout;
+  for (std::size_t i = 0; i < cutout.profile.size(); ++i) {
+    // bins as steps
+    const double left = (cutout.first_s + static_cast<double>(i) * cutout.step_s) / unit,
+                 right = left + cutout.step_s / unit;
+    line.x.insert(line.x.end(), {left, right});
+    line.y.insert(line.y.end(), {cutout.profile(i), cutout.profile(i)});
+    if (!std::isfinite(cutout.profile(i))) continue;
+    low = std::min(low, cutout.profile(i)), high = std::max(high, cutout.profile(i));
+  }
+  Axis x = time;
+  x.label.clear();
+  for (Tick& tick : x.ticks) tick.label.clear();
+  const double margin = 0.08 * (high - low);
+  const Plot plot{panel, x, linear_axis(low - margin, high + margin, "S/N", 3)};
+  draw_plot_background(canvas, theme, plot);
+  draw_lines(canvas, theme, plot, {line});
+  draw_plot_frame(canvas, theme, plot);
+}
+
+void draw_spectrum(Canvas& canvas, const Theme& theme, const Rect& panel, const PulseCutout& cutout,
+                   const Axis& time) {
+  const std::size_t n_band = cutout.spectrum.extent(0), n_time = cutout.spectrum.extent(1);
+  const ScaledUnit unit = hertz_unit(cutout.high_hz);
+  const Plot plot{panel, time,
+                  linear_axis(cutout.low_hz / unit.factor, cutout.high_hz / unit.factor,
+                              fmt::format("Frequency ({})", unit.name), 4)};
+  const Rect range{-0.5, -0.5, static_cast<double>(n_time) - 0.5, static_cast<double>(n_band) - 0.5};
+  const auto [low, high] = percentile_range(cutout.spectrum, 99.5);
+  const Stretch stretch{StretchKind::linear, std::min(low, -2.0), std::max(high, 3.0), 1};
+  draw_raster(canvas, panel, {cutout.spectrum, range, Reduction::mean}, ColourMap("ember"), stretch);
+  draw_plot_frame(canvas, theme, plot);
+}
+
+void draw_curve(Canvas& canvas, const Theme& theme, const Rect& panel, const TransientFigure& f,
+                const TransientDetail& detail) {
+  const double reach = std::max({detail.dm.back() - detail.point.dm, detail.point.dm - detail.dm.front(),
+                                 0.002 * (f.dm_high - f.dm_low), 0.05});
+  const Plot plot{panel,
+                  linear_axis(detail.point.dm - 1.1 * reach, detail.point.dm + 1.1 * reach, "DM (pc cm^{-3})", 4),
+                  linear_axis(0, 1.12 * detail.point.sn, "S/N", 3)};
+  draw_plot_background(canvas, theme, plot);
+  const Series series{detail.dm, detail.sn, theme.accent, ""};
+  draw_lines(canvas, theme, plot, {series});
+  draw_dots(canvas, theme, plot, {series});
+  draw_plot_frame(canvas, theme, plot);
+}
+
+void draw_detail(Canvas& canvas, const Theme& theme, const TransientFigure& f, std::size_t index) {
+  const TransientDetail& detail = f.best[index];
+  const PulseCutout& cutout = detail.cutout;
+  const double x = 130 + 620 * static_cast<double>(index);
+  const double end = cutout.first_s + static_cast<double>(cutout.profile.size()) * cutout.step_s;
+  const ScaledUnit unit = seconds_unit(std::max(end, 1e-6));
+  const Axis time =
+      linear_axis(cutout.first_s / unit.factor, end / unit.factor, fmt::format("Time after the pulse ({})", unit.name));
+  const TextStyle style = theme.text(22);
+  draw_text(canvas,
+            fitted(fmt::format("{}  {} s, DM {}, S/N {}", index + 1, short_number(detail.point.time_s, 7),
+                               short_number(detail.point.dm, 5), short_number(detail.point.sn)),
+                   style, theme.px(540)),
+            {theme.px(x), theme.px(762)}, style);
+  draw_profile(canvas, theme, scaled(theme, x, 780, 470, 150), detail, time, unit.factor);
+  draw_spectrum(canvas, theme, scaled(theme, x, 940, 470, 300), cutout, time);
+  if (!detail.dm.empty()) draw_curve(canvas, theme, scaled(theme, x, 1360, 470, 170), f, detail);
+}
+
+}  // namespace
+
+Canvas draw_transient_figure(const TransientFigure& f, std::size_t size) {
+  const Theme theme{.unit = static_cast<double>(size) / 1000};
+  const double height = f.best.empty() ? 800 : 1690;
+  Canvas canvas(static_cast<std::size_t>(theme.px(1900)), static_cast<std::size_t>(theme.px(height)));
+  draw_heading(canvas, theme, theme.px(60), theme.px(1800), {f.title, f.subtitle});
+  draw_overview(canvas, theme, f);
+  for (std::size_t i = 0; i < std::min(kMostDetails, f.best.size()); ++i) draw_detail(canvas, theme, f, i);
+  const TextStyle style = theme.small_text(20);
+  draw_text(canvas, fitted(f.footer, style, theme.px(1800)), {theme.px(60), theme.px(height - 24)}, style);
+  return canvas;
+}
+
+}  // namespace apsyn

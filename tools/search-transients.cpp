@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// search-transients: filterbank file -> table (and picture) of dispersed pulses.
+#include <chrono>
+
+#include "libcore/core/output.h"
+#include "libcore/core/parallel.h"
+#include "libcore/io/png.h"
+#include "tools/search-transients/results.h"
+
+using namespace apsyn;
+
+namespace {
+
+/// Cuts the input into blocks; a rest shorter than half a block joins the last one.
+class BlockReader {
+ public:
+  BlockReader(FilterbankReader& reader, std::size_t block) : reader_(reader), block_(block) {
+    next_.n_time = reader_.read(block_, next_.bytes);
+    if (next_.n_time < 2 * kStatisticPieces)
+      throw FailureError("{}: no usable data: {} samples, at least {} are needed", reader_.name(), next_.n_time,
+                         2 * kStatisticPieces);
+  }
+  bool read(RawBlock& block) {
+    if (next_.n_time == 0) return false;
+    std::swap(block, next_);
+    next_.n_time = block.n_time < block_ ? 0 : reader_.read(block_, next_.bytes);
+    if (2 * next_.n_time < block_) {
+      block.bytes.insert(block.bytes.end(), next_.bytes.begin(),
+                         next_.bytes.begin() + static_cast<std::ptrdiff_t>(
+                                                   next_.n_time * reader_.input().bytes_per_sample()));
+      block.n_time += next_.n_time;
+      next_.n_time = 0;
+    }
+    block.last = next_.n_time == 0;
+    return true;
+  }
+
+ private:
+  FilterbankReader& reader_;
+  std::size_t block_;
+  RawBlock next_;
+};
+
+void report(const Tool& tool, const TransientSearch& search, const SearchPlan& plan, double data_s,
+            double work_s, std::size_t n_candidate) {
+  const ExciseReport& r = search.report();
+  const auto percent = [](std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  log_info("taken out: {:.3g} % of channels, {:.3g} % of times; {:.3g} % of values clipped, {:.3g} % not finite",
+           percent(r.n_bad_channel_blocks, r.n_channel_blocks), percent(r.n_bad_time, r.n_time),
+           percent(r.n_clipped, r.n_value), percent(r.n_not_finite, r.n_value));
+  log_info("{} candidate{} above {} in {} of data", n_candidate, n_candidate == 1 ? "" : "s", plan.threshold,
+           format_duration(data_s));
+  log_verbose("{} trials, {:.4g} million trial samples/s, {:.3g} times as fast as recorded, {} threads",
+              plan.dm.size(), search.trial_samples() / std::max(work_s, 1e-9) * 1e-6,
+              data_s / std::max(work_s, 1e-9), tool.common().threads);
+}
+
+void run(Tool& tool, const SearchOptions& options) {
+  const CommonOptions& common = tool.common();
+  const std::string output = common.output.empty() ? "-" : common.output;
+  if (output != "-") check_output(output, common.overwrite);
+  if (!options.plot.empty()) check_output(options.plot, common.overwrite);
+  if (options.plot == "-" && output == "-")
+    throw UsageError("--plot -: standard output has the candidates: give them a file with -o");
+  tool.device(CudaSupport::none);
+
+  tool.stage("plan");
+  FilterbankReader reader(options.inputs.at(0));
+  const FilterbankHeader& header = reader.header();
+  const SearchPlan plan = make_plan(tool, options, reader);
+  for (const std::string& line : describe(plan, reader))
+    if (common.dry_run)
+      tool.print(line);
+    else
+      log_verbose("{}", line);
+  if (common.dry_run) return;
+
+  tool.stage("search");
+  const auto begin = std::chrono::steady_clock::now();
+  BlockReader blocks(reader, plan.block);
+  TransientSearch search(plan, reader.input(), common.threads, !options.plot.empty());
+  CandidateTable table(tool, output);
+  CandidateGallery gallery;
+  std::size_t n_candidate = 0;
+  const auto n_known = reader.n_samples().value_or(0);
+  Progress progress(tool, "searching", static_cast<double>(n_known) * header.sample_s, "s of data");
+  run_pipeline<RawBlock>(
+      1, [] { return RawBlock(); }, [&](RawBlock& block) { return blocks.read(block); },
+      [&](RawBlock& block) {
+        search.push(std::move(block));
+        progress.update(static_cast<double>(search.samples_cleaned()) * header.sample_s);
+        for (FoundCandidate& found : search.take()) {
+          table.write(plan, header, found.candidate);
+          ++n_candidate;
+          if (!options.plot.empty()) gallery.add(plan, header.sample_s, std::move(found));
+        }
+        table.flush();
+      },
+      [](RawBlock&) {});
+  const double data_s = static_cast<double>(reader.samples_read()) * header.sample_s;
+  const double work_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (search.report().n_bad_channel_blocks == search.report().n_channel_blocks)
+    throw FailureError("{}: no usable data: every channel is constant, not finite or taken out", reader.name());
+
+  tool.stage("write");
+  if (!options.plot.empty()) {
+    const std::vector<std::string> provenance = tool.provenance();
+    write_png(options.plot, draw_transient_figure(gallery.figure(plan, reader, data_s)).to_rgb8().view(),
+              {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, common.overwrite);
+  }
+  table.commit();
+  report(tool, search, plan, data_s, work_s, n_candidate);
+  tool.report_rate(data_s, "s of data");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Tool tool("search-transients", "find dispersed pulses in a filterbank file");
+  SearchOptions options;
+  declare(tool, options);
+  return tool.run(argc, argv, [&] { run(tool, options); });
+}

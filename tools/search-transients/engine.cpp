@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/search-transients/engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+namespace {
+
+/// Raw samples of a file as the cleaner wants them.
+class RawSamples final : public BlockSamples {
+ public:
+  RawSamples(const FilterbankInput& input, IntensityKind kind, const RawBlock& block)
+      : input_(input), kind_(kind), block_(block) {}
+  std::size_t n_time() const override { return block_.n_time; }
+  void channels(std::size_t first, View<float, 2> out) const override {
+    decode_filterbank_channels(input_, block_.bytes, kind_, first, out);
+  }
+
+ private:
+  const FilterbankInput& input_;
+  IntensityKind kind_;
+  const RawBlock& block_;
+};
+
+}  // namespace
+
+TransientSearch::TransientSearch(const SearchPlan& plan, const FilterbankInput& input, unsigned n_threads,
+                                 bool cutouts)
+    : plan_(plan),
+      input_(input),
+      n_threads_(n_threads),
+      cutouts_(cutouts),
+      history_(plan.dedispersion, plan.history(), n_threads),
+      weights_(plan.dedispersion),
+      clusters_(static_cast<std::uint32_t>(plan.dm.size()),
+                static_cast<std::int64_t>(plan.longest_width() + plan.coarsest()),
+                static_cast<std::int64_t>(plan.coarsest())),
+      series_(plan.dm.size()),
+      work_(n_threads) {}
+
+void TransientSearch::push(RawBlock block) {
+  const bool last = block.last;
+  Measured next{std::move(block), {}};
+  next.statistics = measure_block(plan_.excise, RawSamples(input_, plan_.intensity, next.raw));
+  if (pending_) {
+    clean(*pending_, &next.statistics);
+    before_ = std::move(pending_->statistics);
+  }
+  pending_ = std::move(next);
+  if (last) {
+    clean(*pending_, nullptr);
+    const std::int64_t end = history_.end();
+    // what arrives after the end is missing, so that the last pulses are searched in the part of the band that is there
+    while (searched_ < end) {
+      const std::size_t n = std::min<std::size_t>(plan_.gulp, static_cast<std::size_t>(end - searched_));
+      const std::int64_t needed = searched_ + static_cast<std::int64_t>(n + plan_.dedispersion.max_delay_samples());
+      if (history_.end() < needed) history_.append_missing(static_cast<std::size_t>(needed - history_.end()));
+      search(n, searched_ + static_cast<std::int64_t>(n) == end);
+    }
+    return;
+  }
+  search_ready();
+}
+
+void TransientSearch::clean(const Measured& block, const BlockStatistics* after) {
+  const std::size_t n_time = block.raw.n_time;
+  clean_.resize_for_overwrite({plan_.excise.n_chan, n_time});
+  good_time_.resize(n_time);
+  clean_block(plan_.excise, RawSamples(input_, plan_.intensity, block.raw), before_ ? &*before_ : nullptr,
+              block.statistics, after, clean_.data(), n_time, good_time_, report_);
+  history_.append(clean_.data(), n_time, n_time);
+  weights_.append(block.statistics.good, good_time_);
+}
+
+void TransientSearch::search_ready() {
+  const auto needed = static_cast<std::int64_t>(plan_.gulp + plan_.dedispersion.max_delay_samples());
+  while (history_.end() - searched_ >= needed) search(plan_.gulp, false);
+}
+
+void TransientSearch::search(std::size_t n_time, bool ends) {
+  const std::size_t n_batch = plan_.dedispersion.batches.size();
+  std::vector<std::vector<Hit>> hits(n_batch);
+  parallel_for(n_threads_, n_batch, [&](std::size_t batch, unsigned thread) {
+    hits[batch] = search_batch(batch, n_time, ends, thread);
+  });
+  for (const DedispersionBatch& batch : plan_.dedispersion.batches)
+    trial_samples_ += static_cast<double>(batch.dm.size() * n_time) /
+                      static_cast<double>(plan_.dedispersion.levels[batch.level].factor);
+  std::vector<Hit> all;
+  for (const auto& of_batch : hits) all.insert(all.end(), of_batch.begin(), of_batch.end());
+  searched_ += static_cast<std::int64_t>(n_time);
+  const auto block = static_cast<std::int64_t>(plan_.block);
+  clusters_.add(std::move(all), ends ? searched_ : searched_ - block);
+  for (Candidate& candidate : clusters_.take(ends)) {
+    FoundCandidate& found = found_.emplace_back();
+    if (cutouts_) found.cutout = cut_out(candidate.best);
+    found.candidate = std::move(candidate);
+  }
+  history_.release(searched_ - 3 * block);
+  weights_.release(searched_ - 3 * block);
+}
+
+std::vector<Hit> TransientSearch::search_batch(std::size_t index, std::size_t n_time, bool ends,
+                                               unsigned thread) {
+  ThreadWork& work = work_[thread];
+  const DedispersionBatch& batch = plan_.dedispersion.batches[index];
+  const std::size_t factor = plan_.dedispersion.levels[batch.level].factor;
+  const std::size_t n = (n_time + factor - 1) / factor, n_trial = batch.dm.size();
+  work.sums.resize_for_overwrite({n_trial, n});
+  dedisperse(plan_.dedispersion, batch, history_.rows(batch.level, searched_), n, work.dedispersion, work.sums);
+  std::vector<Hit> hits;
+  for (std::size_t trial = 0; trial < n_trial; ++trial) {
+    const std::size_t number = batch.first_trial + trial;
+    SeriesState& state = series_[number];
+    work.weights.resize(state.kept.size() + n);
+    const bool one_weight = weights_.weights(batch, trial, state.begin, work.weights);
+    const std::span<const float> weights =
+        one_weight ? std::span<const float>() : std::span<const float>(work.weights);
+    work.hits.clear();
+    search_series(plan_.series[batch.level], state, {&work.sums(trial, 0), n}, weights, work.weights[0], ends,
+                  work.series, work.hits);
+    for (const SeriesHit& hit : work.hits)
+      hits.push_back({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(factor),
+                      hit.begin * static_cast<std::int64_t>(factor),
+                      static_cast<std::int64_t>(hit.width) * static_cast<std::int64_t>(factor), hit.sn});
+  }
+  return hits;
+}
+
+std::vector<FoundCandidate> TransientSearch::take() { return std::exchange(found_, {}); }
+
+}  // namespace apsyn

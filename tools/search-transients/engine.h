@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Blocks of raw samples in, candidates out. A block is cleaned when the next one is there, and searched when all the
+// delays behind it are. Nothing but time and memory depends on how much is searched together.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernels/dedisperse/weights.h"
+#include "kernels/search/cluster.h"
+#include "libcore/core/pulse_cutout.h"
+#include "tools/search-transients/history.h"
+#include "tools/search-transients/plan.h"
+
+namespace apsyn {
+
+/// Whole samples as they are in the file.
+struct RawBlock {
+  std::vector<std::uint8_t> bytes;
+  std::size_t n_time = 0;
+  bool last = false;
+};
+
+struct FoundCandidate {
+  Candidate candidate;
+  std::optional<PulseCutout> cutout;  ///< when asked for
+};
+
+class TransientSearch {
+ public:
+  TransientSearch(const SearchPlan& plan, const FilterbankInput& input, unsigned n_threads, bool cutouts);
+  /// In order; the last one ends the search.
+  void push(RawBlock block);
+  /// Candidates that are complete since the last call, in order of time.
+  std::vector<FoundCandidate> take();
+  const ExciseReport& report() const { return report_; }
+  double trial_samples() const { return trial_samples_; }  ///< dedispersed so far
+  std::int64_t samples_cleaned() const { return history_.end(); }
+
+ private:
+  struct Measured {
+    RawBlock raw;
+    BlockStatistics statistics;
+  };
+  void clean(const Measured& block, const BlockStatistics* after);
+  void search_ready();
+  void search(std::size_t n_time, bool ends);
+  std::vector<Hit> search_batch(std::size_t batch, std::size_t n_time, bool ends, unsigned thread);
+  PulseCutout cut_out(const Hit& hit) const;
+
+  const SearchPlan& plan_;
+  const FilterbankInput& input_;
+  unsigned n_threads_;
+  bool cutouts_;
+  SampleHistory history_;
+  DedispersedWeights weights_;
+  HitClusters clusters_;
+  std::optional<Measured> pending_;
+  std::optional<BlockStatistics> before_;
+  Buffer<std::int8_t, 2> clean_;  ///< of a block, [chan][time]
+  std::vector<std::uint8_t> good_time_;
+  std::vector<SeriesState> series_;  ///< of each trial
+  struct ThreadWork {
+    DedispersionScratch dedispersion;
+    Buffer<float, 2> sums;
+    std::vector<float> weights;
+    SeriesScratch series;
+    std::vector<SeriesHit> hits;
+  };
+  std::vector<ThreadWork> work_;
+  std::vector<FoundCandidate> found_;
+  std::int64_t searched_ = 0;  ///< input samples whose dedispersed series are made
+  double trial_samples_ = 0;
+  ExciseReport report_;
+};
+
+}  // namespace apsyn

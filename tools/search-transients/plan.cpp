@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/search-transients/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "kernels/search/boxcar.h"
+#include "libcore/core/csv.h"
+
+namespace apsyn {
+namespace {
+
+constexpr std::size_t kLeastBlock = 4096, kMostFactor = 16, kLeastSegment = 1024;
+constexpr std::size_t kMostGulp = 65536;
+/// Raw blocks that are under way between reading and searching.
+constexpr double kRawBlocks = 7;
+constexpr double kFixedBytes = 60e6;
+
+std::size_t parse_width(std::string_view text, double sample_s, const std::string& all) {
+  double samples = 0;
+  if (const auto number = finite_number(text))
+    samples = *number == std::floor(*number) ? *number : 0;
+  else
+    samples = std::round(parse_duration(text) / sample_s);
+  if (!(samples >= 1 && samples <= 1048576))
+    throw UsageError("--widths {}: '{}' is not 1 to 1048576 whole samples: write for example 1:256 or 1ms:50ms",
+                     all, text);
+  return static_cast<std::size_t>(samples);
+}
+
+/// Widths of a level: in its samples, at least one.
+std::vector<std::size_t> level_widths(const std::vector<std::size_t>& widths, std::size_t factor) {
+  std::vector<std::size_t> result;
+  for (std::size_t width : widths) {
+    const std::size_t w = std::max<std::size_t>(1, (width + factor / 2) / factor);
+    if (result.empty() || result.back() < w) result.push_back(w);
+  }
+  return result;
+}
+
+double memory_of(const SearchPlan& plan, const FilterbankInput& input, unsigned n_threads) {
+  const double n_chan = static_cast<double>(plan.excise.n_chan), block = static_cast<double>(plan.block);
+  double bytes = kFixedBytes;
+  bytes += kRawBlocks * 1.5 * block * static_cast<double>(input.bytes_per_sample());
+  bytes += n_chan * 1.5 * block;  // a clean block
+  double longest_out = 0;
+  for (std::size_t level = 0; level < plan.dedispersion.levels.size(); ++level) {
+    const TrialLevel& l = plan.dedispersion.levels[level];
+    const double factor = static_cast<double>(l.factor);
+    bytes += n_chan * static_cast<double>(plan.history()) / factor;
+    // what a series keeps, twice for the vector's growth
+    bytes += static_cast<double>(l.dm.size()) * (2 * block + static_cast<double>(plan.gulp)) / factor * 4;
+  }
+  for (const DedispersionBatch& batch : plan.dedispersion.batches) {
+    longest_out = std::max(longest_out, static_cast<double>(batch.dm.size() * plan.gulp) /
+                                            static_cast<double>(plan.dedispersion.levels[batch.level].factor));
+    bytes += static_cast<double>(batch.uses.size() * sizeof(PartialUse));
+    for (const PartialSum& sum : batch.sums) bytes += 64 + 4 * static_cast<double>(sum.offset.size());
+  }
+  const double per_thread = 1.5 * longest_out * 4 + static_cast<double>(plan.dedispersion.scratch_bytes()) +
+                            64 * 1.5 * block * 4 + 6 * static_cast<double>(plan.gulp + 2 * plan.block) * 4;
+  return bytes + static_cast<double>(n_threads) * per_thread;
+}
+
+}  // namespace
+
+std::vector<std::size_t> parse_widths(const std::string& text, double sample_s) {
+  std::vector<std::size_t> widths;
+  if (const auto colon = text.find(':'); colon != std::string::npos) {
+    const std::size_t low = parse_width(trim(std::string_view(text).substr(0, colon)), sample_s, text),
+                      high = parse_width(trim(std::string_view(text).substr(colon + 1)), sample_s, text);
+    if (high < low) throw UsageError("--widths {}: the range is empty", text);
+    for (std::size_t width : default_widths(high))
+      if (width >= low) widths.push_back(width);
+    if (widths.empty()) widths.push_back(high);
+  } else {
+    for (std::string_view part : split(text, ',')) widths.push_back(parse_width(part, sample_s, text));
+    std::sort(widths.begin(), widths.end());
+    widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+  }
+  return widths;
+}
+
+DmRange parse_dm_range(const std::string& text) {
+  const auto colon = text.find(':');
+  const auto low = finite_number(std::string_view(text).substr(0, colon));
+  const auto high = colon == std::string::npos ? low : finite_number(std::string_view(text).substr(colon + 1));
+  if (!low || !high || *low < 0 || *high < *low || *high > 1e6)
+    throw UsageError("--dm-range {}: write LOW:HIGH in pc cm^-3, 0 <= LOW <= HIGH, for example 0:1000", text);
+  return {*low, *high};
+}
+
+SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const FilterbankReader& reader) {
+  const FilterbankHeader& header = reader.header();
+  SearchPlan plan;
+  plan.intensity = parse_intensity(options.intensity, header.n_if);
+  plan.widths = parse_widths(options.widths, header.sample_s);
+  plan.threshold = options.threshold;
+  plan.excise = {header.n_chan, options.rfi_sigma, options.zero_dm, tool.common().threads};
+
+  const DispersionBand band{header.first_hz, header.step_hz, header.n_chan, header.sample_s};
+  TrialSettings settings;
+  const DmRange range = parse_dm_range(options.dm_range);
+  settings.dm_low = range.low, settings.dm_high = range.high;
+  settings.max_factor = kMostFactor;
+  if (options.dm_step != "auto") {
+    const auto step = finite_number(options.dm_step);
+    if (!step || !(*step > 0))
+      throw UsageError("--dm-step {}: write auto or a step above 0 in pc cm^-3", options.dm_step);
+    settings.dm_step = *step;
+    if ((range.high - range.low) / *step > 1e6)
+      throw UsageError("--dm-step {}: that makes more than a million trials", options.dm_step);
+  }
+  if (header.n_chan > (std::size_t{1} << 17))
+    throw UsageError("{}: {} channels, at most 131072 can be dedispersed", reader.name(), header.n_chan);
+  std::vector<TrialLevel> levels;
+  try {
+    levels = plan_trials(band, settings);
+  } catch (const std::length_error&) {
+    throw UsageError("--dm-range {}: that needs more than a million trials: narrow the range or give --dm-step",
+                     options.dm_range);
+  }
+  plan.dedispersion = plan_dedispersion(band, levels);
+  for (const TrialLevel& level : levels) plan.dm.insert(plan.dm.end(), level.dm.begin(), level.dm.end());
+  plan.block = std::max({kLeastBlock, std::bit_ceil(16 * plan.longest_width()), kLeastSegment * plan.coarsest()});
+  for (const TrialLevel& level : levels)
+    plan.series.push_back(plan_series(plan.block / level.factor, level_widths(plan.widths, level.factor),
+                                      plan.threshold));
+
+  std::size_t n_block = std::max<std::size_t>(1, kMostGulp / plan.block);
+  if (reader.n_samples())
+    n_block = std::min<std::size_t>(n_block, *reader.n_samples() / plan.block + 1);
+  for (;; n_block /= 2) {
+    plan.gulp = n_block * plan.block;
+    plan.memory_bytes = memory_of(plan, reader.input(), tool.common().threads);
+    if (plan.memory_bytes <= static_cast<double>(tool.common().max_memory_bytes)) return plan;
+    if (n_block == 1)
+      throw FailureError(
+          "{}: searching --dm-range {} needs {} of memory: narrow the range, raise --max-memory or lower --threads",
+          reader.name(), options.dm_range, format_bytes(plan.memory_bytes));
+  }
+}
+
+std::vector<std::string> describe(const SearchPlan& plan, const FilterbankReader& reader) {
+  const FilterbankHeader& header = reader.header();
+  std::vector<std::string> lines;
+  const double last_hz = reader.input().channel_hz(header.n_chan - 1);
+  lines.push_back(fmt::format(
+      "input: {}, {} channels from {:.6g} to {:.6g} MHz, {} bits, {} IF, samples of {}{}", header.source,
+      header.n_chan, header.first_hz * 1e-6, last_hz * 1e-6, header.n_bit, header.n_if,
+      format_duration(header.sample_s),
+      reader.n_samples() ? fmt::format(", {} of them: {}", *reader.n_samples(),
+                                       format_duration(static_cast<double>(*reader.n_samples()) * header.sample_s))
+                         : std::string()));
+  for (const TrialLevel& level : plan.dedispersion.levels)
+    lines.push_back(fmt::format("trials: {} from DM {:.6g} to {:.6g}, {} sample{} averaged", level.dm.size(),
+                                level.dm.front(), level.dm.back(), level.factor, level.factor == 1 ? "" : "s"));
+  lines.push_back(fmt::format(
+      "dedispersion: {} trials, {} sub-bands, delays up to {}", plan.dm.size(), plan.dedispersion.n_subband(),
+      format_duration(static_cast<double>(plan.dedispersion.max_delay_samples()) * header.sample_s)));
+  lines.push_back(fmt::format("filters: {} widths from {} to {}", plan.widths.size(),
+                              format_duration(static_cast<double>(plan.widths.front()) * header.sample_s),
+                              format_duration(static_cast<double>(plan.widths.back()) * header.sample_s)));
+  lines.push_back(fmt::format("memory: {}, {} cleaned and {} searched at a time", format_bytes(plan.memory_bytes),
+                              format_duration(static_cast<double>(plan.block) * header.sample_s),
+                              format_duration(static_cast<double>(plan.gulp) * header.sample_s)));
+  return lines;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From the options and the header to what is searched, and the memory it takes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/dedisperse/dedisperse.h"
+#include "kernels/excise/excise.h"
+#include "kernels/search/series.h"
+#include "libcore/io/filterbank_channels.h"
+#include "libcore/io/filterbank_reader.h"
+#include "tools/search-transients/options.h"
+
+namespace apsyn {
+
+struct SearchPlan {
+  DedispersionPlan dedispersion;
+  ExciseSettings excise;
+  IntensityKind intensity = IntensityKind::first;
+  std::vector<std::size_t> widths;  ///< samples of the input
+  std::vector<SeriesPlan> series;   ///< of each level
+  std::vector<double> dm;           ///< of each trial
+  std::size_t block = 0;            ///< input samples that are cleaned together; a segment of series
+  std::size_t gulp = 0;             ///< input samples that are searched together, whole blocks
+  double threshold = 8;
+  double memory_bytes = 0;
+  std::size_t longest_width() const { return widths.back(); }
+  std::size_t coarsest() const { return dedispersion.levels.back().factor; }
+  /// What the samples' history holds: a gulp, the delays behind it and two blocks before it.
+  std::size_t history() const { return gulp + dedispersion.max_delay_samples() + 4 * block; }
+};
+
+/// UsageError for options that make no sense, FailureError when the memory does not suffice.
+SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const FilterbankReader& reader);
+/// In words, for --dry-run and -v.
+std::vector<std::string> describe(const SearchPlan& plan, const FilterbankReader& reader);
+
+/// "1:256", "1,2,5", "0.5ms:20ms": samples, ascending.
+std::vector<std::size_t> parse_widths(const std::string& text, double sample_s);
+struct DmRange {
+  double low = 0, high = 0;
+};
+DmRange parse_dm_range(const std::string& text);
+
+}  // namespace apsyn

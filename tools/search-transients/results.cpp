@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/search-transients/results.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "libcore/core/time.h"
+
+namespace apsyn {
+namespace {
+
+constexpr std::size_t kMostPoints = 50000, kMostDetails = 3;
+
+/// Days with 12 decimals, 0.1 us, which a double does not hold.
+std::string format_mjd(const UtcTime& time) {
+  const std::int64_t fraction = time.picoseconds / 86400;  // of a day, in 1e-12
+  return fmt::format("{}.{:012}", time.mjd, fraction);
+}
+
+double middle_s(const Hit& hit, double sample_s) {
+  return (static_cast<double>(hit.begin) + static_cast<double>(hit.width) / 2) * sample_s;
+}
+
+}  // namespace
+
+CandidateTable::CandidateTable(Tool& tool, const std::string& path) : tool_(tool) {
+  if (path != "-") file_ = std::make_unique<OutputFile>(path, tool.common().overwrite);
+  line("time_s,mjd,dm,sn,width_s,n_hits,dm_low,dm_high,begin_s,end_s");
+}
+
+void CandidateTable::line(const std::string& text) {
+  if (!file_) return tool_.print(text);
+  file_->write(text.data(), text.size());
+  file_->write("\n", 1);
+}
+
+void CandidateTable::write(const SearchPlan& plan, const FilterbankHeader& header, const Candidate& c) {
+  const double sample_s = header.sample_s, middle = middle_s(c.best, sample_s);
+  const UtcTime half = sample_time(header.start, 2 * c.best.begin + c.best.width, sample_s / 2);
+  line(fmt::format("{:.7f},{},{:.4f},{:.2f},{:.7f},{},{:.4f},{:.4f},{:.7f},{:.7f}", middle, format_mjd(half),
+                   plan.dm[c.best.trial], c.best.sn, static_cast<double>(c.best.width) * sample_s, c.n_hits,
+                   plan.dm[c.first_trial], plan.dm[c.last_trial], static_cast<double>(c.begin) * sample_s,
+                   static_cast<double>(c.end) * sample_s));
+}
+
+void CandidateTable::flush() {
+  if (file_ == nullptr) std::fflush(stdout);
+}
+
+void CandidateTable::commit() {
+  if (file_) file_->commit();
+}
+
+void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandidate found) {
+  const Candidate& c = found.candidate;
+  const TransientPoint point{middle_s(c.best, sample_s), plan.dm[c.best.trial], static_cast<double>(c.best.sn),
+                             static_cast<double>(c.best.width) * sample_s};
+  const auto stronger = [](const auto& a, const auto& b) { return a.sn > b.sn; };
+  ++n_all_;
+  points_.push_back(point);
+  if (points_.size() >= 2 * kMostPoints) {
+    std::stable_sort(points_.begin(), points_.end(), stronger);
+    points_.resize(kMostPoints);
+  }
+  if (best_.size() == kMostDetails && point.sn <= best_.back().point.sn) return;
+  TransientDetail detail{point, std::move(*found.cutout), {}, {}};
+  for (const TrialPeak& peak : c.trials) {
+    detail.dm.push_back(plan.dm[peak.trial]);
+    detail.sn.push_back(static_cast<double>(peak.sn));
+  }
+  best_.push_back(std::move(detail));
+  for (std::size_t i = best_.size() - 1; i > 0 && best_[i].point.sn > best_[i - 1].point.sn; --i)
+    std::swap(best_[i], best_[i - 1]);
+  if (best_.size() > kMostDetails) best_.pop_back();
+}
+
+TransientFigure CandidateGallery::figure(const SearchPlan& plan, const FilterbankReader& reader,
+                                         double duration_s) const {
+  const FilterbankHeader& header = reader.header();
+  TransientFigure figure;
+  figure.title = header.source.empty() || header.source == "unknown" ? reader.name() : header.source;
+  std::string start = format_fits_utc(header.start, 0);
+  if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
+  figure.subtitle = fmt::format("{} candidate{} above {} \u03c3  \u00b7  {} channels, {:.6g} MHz  \u00b7  {} UTC", n_all_,
+                                n_all_ == 1 ? "" : "s", plan.threshold, header.n_chan,
+                                header.first_hz * 1e-6 + static_cast<double>(header.n_chan - 1) / 2 *
+                                                             header.step_hz * 1e-6,
+                                start);
+  figure.footer = fmt::format("{} trials of DM, {} filters of {} to {}", plan.dm.size(), plan.widths.size(),
+                              format_duration(static_cast<double>(plan.widths.front()) * header.sample_s),
+                              format_duration(static_cast<double>(plan.widths.back()) * header.sample_s));
+  figure.duration_s = duration_s, figure.threshold = plan.threshold;
+  figure.dm_low = plan.dm.front(), figure.dm_high = plan.dm.back();
+  figure.candidates = points_;
+  for (const TransientDetail& detail : best_) {
+    TransientDetail& copy = figure.best.emplace_back();
+    copy.point = detail.point, copy.dm = detail.dm, copy.sn = detail.sn;
+    copy.cutout.first_s = detail.cutout.first_s, copy.cutout.step_s = detail.cutout.step_s;
+    copy.cutout.low_hz = detail.cutout.low_hz, copy.cutout.high_hz = detail.cutout.high_hz;
+    copy.cutout.spectrum.resize(detail.cutout.spectrum.shape());
+    std::copy(detail.cutout.spectrum.begin(), detail.cutout.spectrum.end(), copy.cutout.spectrum.begin());
+    copy.cutout.profile.resize(detail.cutout.profile.shape());
+    std::copy(detail.cutout.profile.begin(), detail.cutout.profile.end(), copy.cutout.profile.begin());
+  }
+  return figure;
+}
+
+}  // namespace apsyn
