@@ -20,11 +20,6 @@ bool earlier(const Hit& a, const Hit& b) {
   return std::tie(a.trial, a.begin, a.width) < std::tie(b.trial, b.begin, b.width);
 }
 
-bool friends(const Hit& a, const Hit& b) {
-  const std::int64_t gap = std::max(a.begin, b.begin) - std::min(a.end(), b.end());
-  return gap <= std::max(a.width, b.width) / 2 + 2 * static_cast<std::int64_t>(std::max(a.factor, b.factor));
-}
-
 std::vector<TrialPeak> merge(const std::vector<TrialPeak>& a, const std::vector<TrialPeak>& b) {
   std::vector<TrialPeak> all;
   auto x = a.begin(), y = b.begin();
@@ -43,8 +38,16 @@ std::vector<TrialPeak> merge(const std::vector<TrialPeak>& a, const std::vector<
 
 }  // namespace
 
-HitClusters::HitClusters(std::uint32_t n_trial, std::int64_t longest, std::int64_t factor)
-    : recent_(n_trial), reach_(longest / 2 + 2 * factor) {}
+HitClusters::HitClusters(std::vector<double> delay, std::int64_t longest, std::int64_t factor)
+    : recent_(delay.size()), delay_(std::move(delay)), longest_(longest), reach_(longest / 2 + 2 * factor) {}
+
+bool HitClusters::friends(const Hit& a, const Hit& b) const {
+  const std::int64_t gap = std::max(a.begin, b.begin) - std::min(a.end(), b.end());
+  const std::int64_t width = std::max(a.width, b.width);
+  if (gap > width / 2 + 2 * static_cast<std::int64_t>(std::max(a.factor, b.factor))) return false;
+  const auto [low, high] = std::minmax(a.trial, b.trial);
+  return high - low <= kTrialReach || delay_[high] - delay_[low] < static_cast<double>(width);
+}
 
 std::uint32_t HitClusters::root(std::uint32_t cluster) {
   while (parent_[cluster] != cluster) cluster = parent_[cluster] = parent_[parent_[cluster]];
@@ -87,11 +90,16 @@ void HitClusters::add(std::vector<Hit> hits, std::int64_t until) {
     recent_[hit.trial].push_back({hit, cluster});
     from = std::min(from, hit.begin);
   }
+  std::vector<std::uint32_t> seen;  // trials with hits
+  for (std::uint32_t trial = 0; trial < recent_.size(); ++trial)
+    if (!recent_[trial].empty()) seen.push_back(trial);
   if (!hits.empty())
-    for (std::uint32_t trial = 0; trial < recent_.size(); ++trial)
-      for (std::uint32_t other = trial;
-           other < std::min<std::size_t>(recent_.size(), std::size_t{trial} + kTrialReach + 1); ++other)
-        if (!recent_[trial].empty() && !recent_[other].empty()) link(trial, other, from);
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      for (std::size_t j = i; j < seen.size(); ++j) {
+        const bool far = delay_[seen[j]] - delay_[seen[i]] >= static_cast<double>(longest_);
+        if (far && seen[j] - seen[i] > kTrialReach) break;
+        link(seen[i], seen[j], from);
+      }
   until_ = until;
 }
 

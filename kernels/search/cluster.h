@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Friends-of-friends clustering of hits into candidates, while they come in. Two hits are friends when their trials
-// are at most 2 apart and the gap between their windows is at most half of the longer window and two samples of the
-// coarser resolution. A cluster ends when no later hit can join it; so candidates do not depend on how hits are handed
-// over.
+// Friends-of-friends clustering of hits into candidates, while they come in. Two hits are friends when
+// - the gap between their windows is at most half of the longer window and two samples of the coarser resolution, and
+// - their trials are at most 2 apart, or so close in dispersion measure that the delays over the band differ by less
+//   than the longer window, which is how far a pulse is seen.
+// A cluster ends when no later hit can join it; so candidates do not depend on how hits are handed over.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,9 @@ struct Candidate {
 
 class HitClusters {
  public:
-  /// No window is longer than `longest`, no resolution coarser than `factor`.
-  HitClusters(std::uint32_t n_trial, std::int64_t longest, std::int64_t factor);
+  /// `delay`: of each trial over the band, samples, ascending. No window is longer than `longest`, no resolution
+  /// coarser than `factor`.
+  HitClusters(std::vector<double> delay, std::int64_t longest, std::int64_t factor);
   /// Hits whose windows begin before `until`; later hits begin at `until` or later.
   void add(std::vector<Hit> hits, std::int64_t until);
   /// The candidates that are complete, by time of their best window; ends with those that are left when `ends`.
@@ -50,6 +52,7 @@ class HitClusters {
   };
   std::uint32_t root(std::uint32_t cluster);
   void join(std::uint32_t a, std::uint32_t b);
+  bool friends(const Hit& a, const Hit& b) const;
   void link(std::uint32_t trial, std::uint32_t other, std::int64_t from);
   /// Drops what no later hit can join, and numbers the clusters that are left from 0 on.
   void forget();
@@ -58,7 +61,8 @@ class HitClusters {
   std::vector<Candidate> clusters_;         ///< by number; joined ones are empty
   std::vector<std::uint32_t> parent_;
   std::vector<Candidate> complete_;  ///< waiting for their turn
-  std::int64_t reach_, until_ = 0;
+  std::vector<double> delay_;
+  std::int64_t longest_, reach_, until_ = 0;
 };
 
 }  // namespace apsyn

@@ -26,6 +26,15 @@ class RawSamples final : public BlockSamples {
   const RawBlock& block_;
 };
 
+/// Of each trial over the band, in samples.
+std::vector<double> band_delays(const SearchPlan& plan) {
+  const DispersionBand& band = plan.dedispersion.band;
+  const double per_dm = std::max(band.delay_per_dm(0), band.delay_per_dm(band.n_chan - 1));
+  std::vector<double> delays;
+  for (double dm : plan.dm) delays.push_back(dm * per_dm);
+  return delays;
+}
+
 }  // namespace
 
 TransientSearch::TransientSearch(const SearchPlan& plan, const FilterbankInput& input, unsigned n_threads,
@@ -36,8 +45,7 @@ TransientSearch::TransientSearch(const SearchPlan& plan, const FilterbankInput& 
       cutouts_(cutouts),
       history_(plan.dedispersion, plan.history(), n_threads),
       weights_(plan.dedispersion),
-      clusters_(static_cast<std::uint32_t>(plan.dm.size()),
-                static_cast<std::int64_t>(plan.longest_width() + plan.coarsest()),
+      clusters_(band_delays(plan), static_cast<std::int64_t>(plan.longest_width() + plan.coarsest()),
                 static_cast<std::int64_t>(plan.coarsest())),
       series_(plan.dm.size()),
       work_(n_threads) {}
