@@ -17,8 +17,8 @@ class BlockReader {
   BlockReader(FilterbankReader& reader, std::size_t block) : reader_(reader), block_(block) {
     next_.n_time = reader_.read(block_, next_.bytes);
     if (next_.n_time < 2 * kStatisticPieces)
-      throw FailureError("{}: no usable data: {} samples, at least {} are needed", reader_.name(), next_.n_time,
-                         2 * kStatisticPieces);
+      throw FailureError("{}: no usable data: {} samples, at least {} are needed", reader_.name(),
+                         next_.n_time, 2 * kStatisticPieces);
   }
   bool read(RawBlock& block) {
     if (next_.n_time == 0) return false;
@@ -26,8 +26,8 @@ class BlockReader {
     next_.n_time = block.n_time < block_ ? 0 : reader_.read(block_, next_.bytes);
     if (2 * next_.n_time < block_) {
       block.bytes.insert(block.bytes.end(), next_.bytes.begin(),
-                         next_.bytes.begin() + static_cast<std::ptrdiff_t>(
-                                                   next_.n_time * reader_.input().bytes_per_sample()));
+                         next_.bytes.begin() +
+                             static_cast<std::ptrdiff_t>(next_.n_time * reader_.input().bytes_per_sample()));
       block.n_time += next_.n_time;
       next_.n_time = 0;
     }
@@ -47,9 +47,10 @@ void report(const Tool& tool, const TransientSearch& search, const SearchPlan& p
   const auto percent = [](std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   };
-  log_info("taken out: {:.3g} % of channels, {:.3g} % of times; {:.3g} % of values clipped, {:.3g} % not finite",
-           percent(r.n_bad_channel_blocks, r.n_channel_blocks), percent(r.n_bad_time, r.n_time),
-           percent(r.n_clipped, r.n_value), percent(r.n_not_finite, r.n_value));
+  log_info(
+      "taken out: {:.3g} % of channels, {:.3g} % of times; {:.3g} % of values clipped, {:.3g} % not finite",
+      percent(r.n_bad_channel_blocks, r.n_channel_blocks), percent(r.n_bad_time, r.n_time),
+      percent(r.n_clipped, r.n_value), percent(r.n_not_finite, r.n_value));
   log_info("{} candidate{} above {} in {} of data", n_candidate, n_candidate == 1 ? "" : "s", plan.threshold,
            format_duration(data_s));
   log_verbose("{} trials, {:.4g} million trial samples/s, {:.3g} times as fast as recorded, {} threads",
@@ -102,7 +103,8 @@ void run(Tool& tool, const SearchOptions& options) {
   const double data_s = static_cast<double>(reader.samples_read()) * header.sample_s;
   const double work_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (search.report().n_bad_channel_blocks == search.report().n_channel_blocks)
-    throw FailureError("{}: no usable data: every channel is constant, not finite or taken out", reader.name());
+    throw FailureError("{}: no usable data: every channel is constant, not finite or taken out",
+                       reader.name());
 
   tool.stage("write");
   if (!options.plot.empty()) {

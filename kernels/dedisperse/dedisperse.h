@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Incoherent dedispersion over many trials by partial sums over sub-bands (Taylor 1974, A&AS 15, 367, for the idea of
-// sharing sums between trials; two stages as in Magro et al. 2011, MNRAS 417, 2642). With x[c][t] the samples of
-// channel c and k_c the delay of the channel per unit of dispersion measure, the exact sum is
+// Incoherent dedispersion over many trials by partial sums over sub-bands (Taylor 1974, A&AS 15, 367, for the
+// idea of sharing sums between trials; two stages as in Magro et al. 2011, MNRAS 417, 2642). With x[c][t] the
+// samples of channel c and k_c the delay of the channel per unit of dispersion measure, the exact sum is
 //   y_d[t] = sum_c x[c][t + round(k_c d)].                                                                (1)
 // Channels are grouped into sub-bands s with a middle delay k_s. For each s a few partial sums
 //   r_{s,g,q}[t] = sum_{c in s} x[c][t + round((k_c - k_s) g + q/Q)]                                      (2)
-// are made, for dispersion measures g so dense that the ends of a sub-band are within 1/4 sample, and Q = 2 phases of
-// the delay: rounding k_s d alone, with Q = 1, would cost a pulse of one sample 7 %. Then
+// are made, for dispersion measures g so dense that the ends of a sub-band are within 1/4 sample, and Q = 2
+// phases of the delay: rounding k_s d alone, with Q = 1, would cost a pulse of one sample 7 %. Then
 //   y_d[t] = sum_s r_{s,g,q}[t + i],   i + q/Q nearest to k_s d.                                          (3)
 // trials.h bounds what that loses. Partial sums with the same offsets are made once.
 //
-// All is integer: samples are int8, partial sums int16, sums float with exact integers below 2^24; so the result does
-// not depend on how time is cut, on threads or on the instruction set.
+// All is integer: samples are int8, partial sums int16, sums float with exact integers below 2^24; so the
+// result does not depend on how time is cut, on threads or on the instruction set.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ enum class DedispersionMethod { partial, exact };
 /// One partial sum.
 struct PartialSum {
   std::size_t subband = 0;
-  std::vector<std::uint32_t> offset;        ///< of each channel of the sub-band, samples; the smallest is 0
+  std::vector<std::uint32_t> offset;  ///< of each channel of the sub-band, samples; the smallest is 0
   std::uint32_t first_shift = 0, last_shift = 0;  ///< that trials of the batch read it with
 };
 
@@ -78,7 +78,8 @@ class DedispersionScratch {
 };
 
 /// Writes out[trial][0 .. n_time-1] of one batch; `rows` are those of the batch's level and hold
-/// n_time + max_delay samples from output 0 on. `out` has a row for each trial of the batch, at least n_time long.
+/// n_time + max_delay samples from output 0 on. `out` has a row for each trial of the batch, at least n_time
+/// long.
 void dedisperse(const DedispersionPlan& plan, const DedispersionBatch& batch, const SampleRows& rows,
                 std::size_t n_time, DedispersionScratch& scratch, View<float, 2> out);
 

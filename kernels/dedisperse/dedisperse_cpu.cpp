@@ -102,7 +102,8 @@ void dedisperse(const DedispersionPlan& plan, const DedispersionBatch& batch, co
     throw std::length_error("dedisperse: the output is smaller than the batch");
   const std::size_t n_sub = plan.n_subband();
   std::size_t widest = 1;
-  for (std::size_t s = 0; s < n_sub; ++s) widest = std::max(widest, plan.first_chan[s + 1] - plan.first_chan[s]);
+  for (std::size_t s = 0; s < n_sub; ++s)
+    widest = std::max(widest, plan.first_chan[s + 1] - plan.first_chan[s]);
   const std::size_t exact = kMaxSubbandChannels / widest;
   scratch.sums.resize(tile_samples(batch));
   std::vector<const std::int8_t*> samples(widest);

@@ -103,8 +103,8 @@ class BatchBuilder {
   std::map<std::pair<std::size_t, std::vector<std::uint32_t>>, std::uint32_t> by_offsets_;
 };
 
-/// Additions for an output sample of a trial are about 1.2 Q n_ch + n_chan / n_ch (1.2: trials are about 1.65 samples
-/// of delay apart over the band, a partial sum's dispersion measures 1 sample over a sub-band).
+/// Additions for an output sample of a trial are about 1.2 Q n_ch + n_chan / n_ch (1.2: trials are about 1.65
+/// samples of delay apart over the band, a partial sum's dispersion measures 1 sample over a sub-band).
 std::size_t cheapest_subband(std::size_t n_chan) {
   const double best = std::sqrt(static_cast<double>(n_chan) / (1.2 * kDelayPhases));
   return std::clamp<std::size_t>(std::bit_ceil(static_cast<std::size_t>(best * 0.75) + 1), 1,
@@ -149,8 +149,8 @@ DedispersionPlan plan_dedispersion(const DispersionBand& band, const std::vector
                       dm.begin() + static_cast<std::ptrdiff_t>(std::min(dm.size(), first + kBatchTrials)));
       BatchBuilder(plan, delays, method, batch).build();
       for (const PartialSum& sum : batch.sums)
-        most = std::max<std::size_t>(most, sum.last_shift +
-                                               *std::max_element(sum.offset.begin(), sum.offset.end()));
+        most = std::max<std::size_t>(
+            most, sum.last_shift + *std::max_element(sum.offset.begin(), sum.offset.end()));
     }
     plan.max_delay.push_back(most);
     plan.n_trial += dm.size();

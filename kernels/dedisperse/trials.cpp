@@ -96,8 +96,8 @@ std::vector<TrialLevel> plan_trials(const DispersionBand& band, const TrialSetti
     // the last trial stands on the end of the range, unless the one before covers it
     if (settings.dm_step > 0 && step > to_end * (1 + 1e-9)) return levels;
     if (settings.dm_step == 0 && step / 2 >= to_end) return levels;
-    dm = std::min(settings.dm_high, settings.dm_step > 0 ? settings.dm_low + static_cast<double>(n) * step
-                                                         : dm + step);
+    dm = std::min(settings.dm_high,
+                  settings.dm_step > 0 ? settings.dm_low + static_cast<double>(n) * step : dm + step);
   }
 }
 

@@ -3,12 +3,15 @@
 //
 // A pulse as short as one sample has, in one channel, the variance of its profile
 //   v = (1 + 1 + 1) t^2/12 + s^2/12,                                                                    (1)
-// a sample's own length, the integration over a sample and the rounding of delays to samples, all of length t, and
-// the dispersion s within the channel. What an approximation adds, va, costs the fraction 1 - F of the signal-to-noise
-// ratio of its matched filter, which goes with the square root of the profile's height:
+// a sample's own length, the integration over a sample and the rounding of delays to samples, all of length
+// t, and the dispersion s within the channel. What an approximation adds, va, costs the fraction 1 - F of the
+// signal-to-noise ratio of its matched filter, which goes with the square root of the profile's height:
 //   F = sqrt( mean (v + va)^(-1/2) / mean v^(-1/2) ),   means over channels.                            (2)
-// Two approximations get a share of loss each: the distance to the nearest trial, and everything else (averaged samples
-// and partial sums over sub-bands, see dedisperse.h). Longer pulses lose less.
+// Two approximations get a share of loss each: the distance to the nearest trial, and everything else
+// (averaged samples and partial sums over sub-bands, see dedisperse.h). With the default shares of 5 %,
+// pulses anywhere between trials and samples keep on average 96 % of what brute force at their own dispersion
+// measure finds, at worst 85 % when they are one sample long and 90 % from two samples on
+// (tests/unit/dedisperse.cpp).
 #pragma once
 
 #include <cstddef>
@@ -31,8 +34,8 @@ struct DispersionBand {
 
 struct TrialSettings {
   double dm_low = 0, dm_high = 1000;
-  double dm_step = 0;         ///< 0: as large as trial_loss allows
-  double trial_loss = 0.05;   ///< 1 - F half way between two trials
+  double dm_step = 0;          ///< 0: as large as trial_loss allows
+  double trial_loss = 0.05;    ///< 1 - F half way between two trials
   double partial_loss = 0.05;  ///< 1 - F of averaging samples and of partial sums
   std::size_t max_factor = 64;
 };

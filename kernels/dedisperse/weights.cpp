@@ -11,7 +11,8 @@ DedispersedWeights::DedispersedWeights(const DedispersionPlan& plan)
 
 void DedispersedWeights::append(std::span<const std::uint8_t> good_channel,
                                 std::span<const std::uint8_t> good_time) {
-  if (good_channel.size() != plan_.band.n_chan) throw std::length_error("DedispersedWeights: channels differ");
+  if (good_channel.size() != plan_.band.n_chan)
+    throw std::length_error("DedispersedWeights: channels differ");
   std::vector<float> count(plan_.n_subband());
   for (std::size_t s = 0; s < count.size(); ++s)
     for (std::size_t chan = plan_.first_chan[s]; chan < plan_.first_chan[s + 1]; ++chan)

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Takes the bandpass and interference out of a dynamic spectrum, block by block: samples become int8 in units of
-// 1/8 of their channel's noise.
+// Takes the bandpass and interference out of a dynamic spectrum, block by block: samples become int8 in units
+// of 1/8 of their channel's noise.
 //
-// Each channel of a block is cut into 16 pieces; the medians of the pieces' means and variances are its level m_c and
-// noise s_c, which short bursts do not reach. The level in between is a line from the middle of each block to that of
-// the next. Then three thresholds of `rfi_sigma`, each in units of the robust spread of what it tests:
-// 1. Channels: m_c and log s_c against the bandpass, a running median over 33 channels, and the scatter of the 16
-//    means against what noise of s_c gives. Dead channels and those with more than 1 % of values not finite go too.
-// 2. Times: the median of up to 16 groups of channels at one sample. A burst that is not dispersed is in all groups;
+// Each channel of a block is cut into 16 pieces; the medians of the pieces' means and variances are its level
+// m_c and noise s_c, which short bursts do not reach. The level in between is a line from the middle of each
+// block to that of the next. Then three thresholds of `rfi_sigma`, each in units of the robust spread of what
+// it tests:
+// 1. Channels: m_c and log s_c against the bandpass, a running median over 33 channels, and the scatter of
+// the 16
+//    means against what noise of s_c gives. Dead channels and those with more than 1 % of values not finite
+//    go too.
+// 2. Times: the median of up to 16 groups of channels at one sample. A burst that is not dispersed is in all
+// groups;
 //    a dispersed pulse is not in half of them at once, unless it crosses half of the band within its width.
 // 3. Single values are clipped at 127/8 = 15.9 s_c.
 // What was taken out is zero and reported, so that sums can count it as missing.
@@ -28,8 +32,8 @@ inline constexpr std::size_t kStatisticPieces = 16;
 
 struct ExciseSettings {
   std::size_t n_chan = 1;
-  double rfi_sigma = 5;   ///< 0: nothing is taken out but dead channels
-  bool zero_dm = false;   ///< take the mean over channels away at each time (Eatough, Keane & Lyne 2009)
+  double rfi_sigma = 5;  ///< 0: nothing is taken out but dead channels
+  bool zero_dm = false;  ///< take the mean over channels away at each time (Eatough, Keane & Lyne 2009)
   unsigned n_threads = 1;
 };
 
@@ -44,9 +48,9 @@ class BlockSamples {
 
 struct BlockStatistics {
   std::size_t n_time = 0;
-  std::vector<float> level, noise;   ///< [chan]
-  std::vector<float> drift;          ///< [chan] scatter of the pieces' means over that of noise, 1 expected
-  std::vector<std::uint8_t> good;    ///< [chan] not taken out
+  std::vector<float> level, noise;  ///< [chan]
+  std::vector<float> drift;         ///< [chan] scatter of the pieces' means over that of noise, 1 expected
+  std::vector<std::uint8_t> good;   ///< [chan] not taken out
   std::uint64_t n_not_finite = 0;
 };
 
@@ -59,11 +63,11 @@ struct ExciseReport {
 /// Levels, noise and good channels of a block.
 BlockStatistics measure_block(const ExciseSettings& settings, const BlockSamples& samples);
 
-/// Writes out[chan * stride + time] and good_time[time] (1: not taken out). `before` and `after` are the neighbours,
-/// or null at the ends.
+/// Writes out[chan * stride + time] and good_time[time] (1: not taken out). `before` and `after` are the
+/// neighbours, or null at the ends.
 void clean_block(const ExciseSettings& settings, const BlockSamples& samples, const BlockStatistics* before,
-                 const BlockStatistics& now, const BlockStatistics* after, std::int8_t* out, std::size_t stride,
-                 std::span<std::uint8_t> good_time, ExciseReport& report);
+                 const BlockStatistics& now, const BlockStatistics* after, std::int8_t* out,
+                 std::size_t stride, std::span<std::uint8_t> good_time, ExciseReport& report);
 
 /// Marks bad channels in statistics.good. Threshold 1 above.
 void find_bad_channels(double rfi_sigma, BlockStatistics& statistics);

@@ -45,7 +45,8 @@ void measure_channel(const float* samples, std::size_t chan, BlockStatistics& s,
   std::size_t n_finite = 0;
   double n_piece = 0;
   for (std::size_t piece = 0; piece < kStatisticPieces; ++piece) {
-    const std::size_t from = piece * s.n_time / kStatisticPieces, to = (piece + 1) * s.n_time / kStatisticPieces;
+    const std::size_t from = piece * s.n_time / kStatisticPieces,
+                      to = (piece + 1) * s.n_time / kStatisticPieces;
     const PieceSums sums = sum_piece(samples + from, to - from, about);
     n_finite += sums.n;
     if (2 * sums.n < to - from || sums.n < 2) continue;
@@ -103,8 +104,8 @@ std::uint64_t normalise_block(const ExciseSettings& settings, const BlockSamples
       const float middle = static_cast<float>(n_time) / 2;
       const float scale = kStepsPerSigma / now.noise[chan];
       const NormaliseRun head{now.level[chan], slopes.rising, scale, 0.5f - middle, common};
-      const NormaliseRun tail{now.level[chan], slopes.leaving, scale, static_cast<float>(half) + 0.5f - middle,
-                              common ? common + half : nullptr};
+      const NormaliseRun tail{now.level[chan], slopes.leaving, scale,
+                              static_cast<float>(half) + 0.5f - middle, common ? common + half : nullptr};
       clipped += normalise(&tile(i, 0), half, head, row);
       clipped += normalise(&tile(i, half), n_time - half, tail, row + half);
     }
@@ -114,8 +115,8 @@ std::uint64_t normalise_block(const ExciseSettings& settings, const BlockSamples
 }
 
 /// Sums of up to 16 groups of neighbouring good channels, [group][time].
-Buffer<float, 2> group_sums(const ExciseSettings& settings, const BlockStatistics& now, const std::int8_t* out,
-                            std::size_t stride) {
+Buffer<float, 2> group_sums(const ExciseSettings& settings, const BlockStatistics& now,
+                            const std::int8_t* out, std::size_t stride) {
   std::vector<std::size_t> good;
   for (std::size_t chan = 0; chan < settings.n_chan; ++chan)
     if (now.good[chan]) good.push_back(chan);
@@ -151,15 +152,14 @@ BlockStatistics measure_block(const ExciseSettings& settings, const BlockSamples
 }
 
 void clean_block(const ExciseSettings& settings, const BlockSamples& samples, const BlockStatistics* before,
-                 const BlockStatistics& now, const BlockStatistics* after, std::int8_t* out, std::size_t stride,
-                 std::span<std::uint8_t> good_time, ExciseReport& report) {
+                 const BlockStatistics& now, const BlockStatistics* after, std::int8_t* out,
+                 std::size_t stride, std::span<std::uint8_t> good_time, ExciseReport& report) {
   if (good_time.size() != now.n_time || stride < now.n_time)
     throw std::length_error("clean_block: the output is shorter than the block");
   std::uint64_t n_clipped = normalise_block(settings, samples, before, now, after, nullptr, out, stride);
   std::fill(good_time.begin(), good_time.end(), std::uint8_t{1});
   const Buffer<float, 2> groups = group_sums(settings, now, out, stride);
-  const auto n_good =
-      static_cast<std::size_t>(std::count(now.good.begin(), now.good.end(), std::uint8_t{1}));
+  const auto n_good = static_cast<std::size_t>(std::count(now.good.begin(), now.good.end(), std::uint8_t{1}));
   find_bad_times(settings.rfi_sigma, groups, good_time);
   if (settings.zero_dm && n_good > 0) {
     std::vector<float> common(now.n_time, 0.0f);

@@ -19,7 +19,8 @@ std::size_t normalise_simd(const float* samples, std::size_t n, const NormaliseR
   const auto piece = [&](auto d, std::size_t t) HWY_ATTR {
     const hn::RebindToSigned<decltype(d)> di;
     const hn::Rebind<std::int8_t, decltype(d)> d8;
-    const auto time = hn::Add(hn::Set(d, run.first), hn::ConvertTo(d, hn::Iota(di, static_cast<std::int32_t>(t))));
+    const auto time =
+        hn::Add(hn::Set(d, run.first), hn::ConvertTo(d, hn::Iota(di, static_cast<std::int32_t>(t))));
     const auto x = hn::LoadU(d, samples + t);
     // separate products and sums, so that every instruction set rounds alike
     auto value = hn::Sub(hn::Sub(x, hn::Set(d, run.level)), hn::Mul(hn::Set(d, run.slope), time));

@@ -12,8 +12,8 @@ namespace {
 /// Channels on either side that the bandpass is the median of.
 constexpr std::size_t kBandpassReach = 16;
 
-/// Takes out channels whose value is more than `threshold` spreads off the running median of the good ones. The
-/// spread is the robust one of all, at least `least`.
+/// Takes out channels whose value is more than `threshold` spreads off the running median of the good ones.
+/// The spread is the robust one of all, at least `least`.
 void cut_outliers(const std::vector<double>& value, double threshold, double least, bool against_neighbours,
                   std::vector<std::uint8_t>& good) {
   const std::size_t n = value.size();
@@ -72,7 +72,8 @@ void find_bad_times(double rfi_sigma, View<const float, 2> groups, std::span<std
   // each group in units of its own spread
   std::vector<float> scale(n_group);
   for (std::size_t group = 0; group < n_group; ++group) {
-    std::vector<float> values(groups[group].begin(), groups[group].begin() + static_cast<std::ptrdiff_t>(n_time));
+    std::vector<float> values(groups[group].begin(),
+                              groups[group].begin() + static_cast<std::ptrdiff_t>(n_time));
     const float spread = robust_spread(std::move(values), 0.0f);
     scale[group] = spread > 0 ? 1 / spread : 0;
   }

@@ -14,8 +14,8 @@ struct BoxcarStep {
   std::size_t first = 0, second = 0;  ///< earlier steps
 };
 
-/// The shortest way through `widths` (ascending, not empty; std::invalid_argument), intermediate widths added.
-/// Step 0 is width 1, the values themselves.
+/// The shortest way through `widths` (ascending, not empty; std::invalid_argument), intermediate widths
+/// added. Step 0 is width 1, the values themselves.
 struct BoxcarProgram {
   std::vector<BoxcarStep> steps;
   std::vector<std::size_t> wanted;  ///< the step of each asked width
@@ -30,6 +30,10 @@ std::vector<std::size_t> default_widths(std::size_t longest);
 void add_windows(const float* a, const float* b, std::size_t n, float* out);
 /// The largest of n values; n > 0.
 float largest_of(const float* values, std::size_t n);
+struct Range {
+  float low = 0, high = 0;
+};
+Range range_of(const float* values, std::size_t n);
 /// Replaces sums by sums / sqrt(weight), 0 where the weight is below `least`.
 void divide_by_root(float* sums, const float* weights, float least, std::size_t n);
 

@@ -36,11 +36,28 @@ float largest_of_simd(const float* values, std::size_t n) {
   std::size_t t = 0;
   if (n >= hn::Lanes(d)) {
     auto most = hn::LoadU(d, values);
-    for (t = hn::Lanes(d); t + hn::Lanes(d) <= n; t += hn::Lanes(d)) most = hn::Max(most, hn::LoadU(d, values + t));
+    for (t = hn::Lanes(d); t + hn::Lanes(d) <= n; t += hn::Lanes(d))
+      most = hn::Max(most, hn::LoadU(d, values + t));
     best = hn::GetLane(hn::MaxOfLanes(d, most));
   }
   for (; t < n; ++t) best = std::max(best, values[t]);
   return best;
+}
+
+Range range_of_simd(const float* values, std::size_t n) {
+  const hn::ScalableTag<float> d;
+  Range range{values[0], values[0]};
+  std::size_t t = 0;
+  if (n >= hn::Lanes(d)) {
+    auto low = hn::LoadU(d, values), high = low;
+    for (t = hn::Lanes(d); t + hn::Lanes(d) <= n; t += hn::Lanes(d)) {
+      const auto value = hn::LoadU(d, values + t);
+      low = hn::Min(low, value), high = hn::Max(high, value);
+    }
+    range = {hn::GetLane(hn::MinOfLanes(d, low)), hn::GetLane(hn::MaxOfLanes(d, high))};
+  }
+  for (; t < n; ++t) range = {std::min(range.low, values[t]), std::max(range.high, values[t])};
+  return range;
 }
 
 void divide_by_root_simd(float* sums, const float* weights, float least, std::size_t n) {
@@ -100,6 +117,7 @@ namespace apsyn {
 
 HWY_EXPORT(add_windows_simd);
 HWY_EXPORT(largest_of_simd);
+HWY_EXPORT(range_of_simd);
 HWY_EXPORT(divide_by_root_simd);
 HWY_EXPORT(detrend_simd);
 HWY_EXPORT(sum_series_simd);
@@ -109,6 +127,9 @@ void add_windows(const float* a, const float* b, std::size_t n, float* out) {
 }
 float largest_of(const float* values, std::size_t n) {
   return HWY_DYNAMIC_DISPATCH(largest_of_simd)(values, n);
+}
+Range range_of(const float* values, std::size_t n) {
+  return HWY_DYNAMIC_DISPATCH(range_of_simd)(values, n);
 }
 void divide_by_root(float* sums, const float* weights, float least, std::size_t n) {
   HWY_DYNAMIC_DISPATCH(divide_by_root_simd)(sums, weights, least, n);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Friends-of-friends clustering of hits into candidates, while they come in. Two hits are friends when
-// - the gap between their windows is at most half of the longer window and two samples of the coarser resolution, and
-// - their trials are at most 2 apart, or so close in dispersion measure that the delays over the band differ by less
+// - the gap between their windows is at most half of the longer window and two samples of the coarser
+// resolution, and
+// - their trials are at most 2 apart, or so close in dispersion measure that the delays over the band differ
+// by less
 //   than the longer window, which is how far a pulse is seen.
 // A cluster ends when no later hit can join it; so candidates do not depend on how hits are handed over.
 #pragma once
@@ -37,12 +39,13 @@ struct Candidate {
 
 class HitClusters {
  public:
-  /// `delay`: of each trial over the band, samples, ascending. No window is longer than `longest`, no resolution
-  /// coarser than `factor`.
+  /// `delay`: of each trial over the band, samples, ascending. No window is longer than `longest`, no
+  /// resolution coarser than `factor`.
   HitClusters(std::vector<double> delay, std::int64_t longest, std::int64_t factor);
   /// Hits whose windows begin before `until`; later hits begin at `until` or later.
   void add(std::vector<Hit> hits, std::int64_t until);
-  /// The candidates that are complete, by time of their best window; ends with those that are left when `ends`.
+  /// The candidates that are complete, by time of their best window; ends with those that are left when
+  /// `ends`.
   std::vector<Candidate> take(bool ends);
 
  private:

@@ -17,6 +17,8 @@ constexpr std::size_t kTile = 2048;
 constexpr std::size_t kMostHits = 64;
 /// Of the largest weight; windows with less are left out.
 constexpr float kLeastWeight = 0.25f;
+/// Weights of a tile that differ by less than 1 % count as the largest: S/N is then at most 0.5 % too low.
+constexpr float kEvenWeight = 0.99f;
 
 /// The detrended series around one segment.
 class SegmentSearch {
@@ -24,9 +26,10 @@ class SegmentSearch {
   SegmentSearch(const SeriesPlan& plan, SeriesScratch& scratch, std::vector<SeriesHit>& hits)
       : plan_(plan), scratch_(scratch), hits_(hits) {}
 
-  /// Windows that begin in [from, to) of the detrended series; `origin` is the sample of index 0, `slow` as in
-  /// SegmentStatistics.
-  void search(std::size_t from, std::size_t to, std::int64_t origin, double slow, bool one_weight, float most) {
+  /// Windows that begin in [from, to) of the detrended series; `origin` is the sample of index 0, `slow` as
+  /// in SegmentStatistics, `most` the largest weight.
+  void search(std::size_t from, std::size_t to, std::int64_t origin, double slow, bool one_weight,
+              float most) {
     for (std::size_t begin = from; begin < to; begin += kTile)
       search_tile(begin, std::min(begin + kTile, to), origin, slow, one_weight, most);
   }
@@ -36,8 +39,11 @@ class SegmentSearch {
                    float most) {
     const std::size_t n_value =
         std::min(end + plan_.program.longest() - 1, scratch_.detrended.size()) - begin;
+    const Range weight = one_weight ? Range{most, most} : range_of(scratch_.weights.data() + begin, n_value);
+    if (weight.high < kLeastWeight * most) return;
+    const bool even = weight.low >= kEvenWeight * weight.high;
     run_program(scratch_.detrended.data() + begin, n_value, scratch_.sums);
-    if (!one_weight) run_program(scratch_.weights.data() + begin, n_value, scratch_.weight_sums);
+    if (!even) run_program(scratch_.weights.data() + begin, n_value, scratch_.weight_sums);
     scratch_.above.clear();
     for (std::size_t i = 0; i < plan_.widths.size(); ++i) {
       const std::size_t width = plan_.widths[i];
@@ -46,8 +52,8 @@ class SegmentSearch {
       float* sums = row(scratch_.sums, plan_.program.wanted[i], n_value);
       const double w = static_cast<double>(width);
       float scale = static_cast<float>(1 / std::sqrt(1 + slow * w));
-      if (one_weight)
-        scale *= static_cast<float>(1 / std::sqrt(w));
+      if (even)
+        scale *= static_cast<float>(1 / std::sqrt(w * static_cast<double>(weight.high)));
       else
         divide_windows(sums, plan_.program.wanted[i], width, n, n_value, most);
       if (!(largest_of(sums, n) * scale > static_cast<float>(plan_.threshold))) continue;
@@ -118,9 +124,8 @@ struct SeriesBuffer {
 void detrend_segments(const SeriesPlan& plan, const SeriesState& state, const SeriesBuffer& buffer,
                       SeriesScratch& scratch) {
   const auto& statistics = scratch.statistics;
-  const auto gain = [&](const SegmentStatistics& s) {
-    if (!(s.variance > 0)) return 0.0;
-    return 1 / std::sqrt(s.variance * (buffer.weights.empty() ? static_cast<double>(buffer.weight) : 1));
+  const auto gain = [](const SegmentStatistics& s) {
+    return s.variance > 0 ? 1 / std::sqrt(s.variance) : 0.0;
   };
   // one half of segment i, towards a neighbour whose middle is `distance` samples away
   const auto half = [&](std::size_t i, std::size_t from, std::size_t to, const SegmentStatistics* other,
@@ -199,8 +204,8 @@ SegmentStatistics measure_segment(std::span<const float> values, std::span<const
   length /= static_cast<double>(pieces.size());
   result.level = median_of(level);
   for (const SeriesSums& s : pieces)
-    variance.push_back((s.square - 2 * result.level * s.value + result.level * result.level * s.weight_square) /
-                       s.weight);
+    variance.push_back(
+        (s.square - 2 * result.level * s.value + result.level * result.level * s.weight_square) / s.weight);
   result.variance = std::max(0.0, median_of(variance) / chi_squared_median(length));
   if (!(result.variance > 0)) return {};
   for (const SeriesSums& s : pieces)
@@ -223,7 +228,7 @@ void search_series(const SeriesPlan& plan, SeriesState& state, std::span<const f
   float most = weight;
   if (!one_weight) {
     scratch.weights.assign(weights.begin(), weights.end());
-    most = largest_of(scratch.weights.data(), scratch.weights.size());
+    most = range_of(scratch.weights.data(), scratch.weights.size()).high;
   }
   scratch.statistics.clear();
   for (std::size_t i = 0; i < buffer.ends.size(); ++i)
@@ -231,16 +236,19 @@ void search_series(const SeriesPlan& plan, SeriesState& state, std::span<const f
         measure_segment(buffer.values.subspan(buffer.begin(i), buffer.length(i)),
                         one_weight ? weights : weights.subspan(buffer.begin(i), buffer.length(i)), weight));
   detrend_segments(plan, state, buffer, scratch);
-  const std::size_t n_search = ends ? buffer.ends.size() : buffer.ends.size() - std::min<std::size_t>(1, buffer.ends.size());
+  const std::size_t n_search =
+      ends ? buffer.ends.size() : buffer.ends.size() - std::min<std::size_t>(1, buffer.ends.size());
   SegmentSearch search(plan, scratch, hits);
   for (std::size_t i = 0; i < n_search; ++i)
     if (scratch.statistics[i].variance > 0)
-      search.search(buffer.begin(i), buffer.ends[i], state.begin, scratch.statistics[i].slow, one_weight, most);
+      search.search(buffer.begin(i), buffer.ends[i], state.begin, scratch.statistics[i].slow, one_weight,
+                    most);
   if (n_search == 0) return;
   state.before = scratch.statistics[n_search - 1];
   state.has_before = true;
   state.begin += static_cast<std::int64_t>(buffer.ends[n_search - 1]);
-  state.kept.erase(state.kept.begin(), state.kept.begin() + static_cast<std::ptrdiff_t>(buffer.ends[n_search - 1]));
+  state.kept.erase(state.kept.begin(),
+                   state.kept.begin() + static_cast<std::ptrdiff_t>(buffer.ends[n_search - 1]));
 }
 
 }  // namespace apsyn

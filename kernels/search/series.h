@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Searches one dedispersed series for pulses. The series is cut into segments. In each, medians over up to 64 pieces
-// give the level b per unit of weight and the variance v; a line from the middle of one segment to the next is taken
-// away (a running median, then detrending), and windows of several widths W are compared with their noise:
-//   S/N(t, W) = sum (y - b w) / sqrt( v (1 + e W) sum w ),   sums over t .. t + W - 1.                      (1)
-// w counts the channels in y[t]. e is 0 for white noise; where pieces scatter more than their samples say by more than
-// chance allows, it makes the noise of a window grow as a slow random process does, so that drifts do not become
-// candidates.
+// Searches one dedispersed series for pulses. The series is cut into segments. In each, medians over up to 64
+// pieces give the level b per unit of weight and the variance v; a line from the middle of one segment to the
+// next is taken away (a running median, then detrending), and windows of several widths W are compared with
+// their noise:
+//   S/N(t, W) = sum (y - b w) / sqrt( v (1 + e W) sum w ),   sums over t .. t + W - 1. (1)
+// w counts the channels in y[t]. e is 0 for white noise; where pieces scatter more than their samples say by
+// more than chance allows, it makes the noise of a window grow as a slow random process does, so that drifts
+// do not become candidates.
 //
-// Of windows above the threshold that overlap, the best is a hit. Results depend on the segments, not on how the
-// series arrives.
+// Of windows above the threshold that overlap, the best is a hit. Results depend on the segments, not on how
+// the series arrives.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,10 @@
 namespace apsyn {
 
 struct SeriesPlan {
-  std::size_t segment = 4096;        ///< samples; at least 16 times the longest window
-  std::vector<std::size_t> widths;   ///< samples, ascending
+  std::size_t segment = 4096;       ///< samples; at least 16 times the longest window
+  std::vector<std::size_t> widths;  ///< samples, ascending
   double threshold = 8;
-  BoxcarProgram program;             ///< of `widths`
+  BoxcarProgram program;  ///< of `widths`
 };
 SeriesPlan plan_series(std::size_t segment, std::vector<std::size_t> widths, double threshold);
 
@@ -38,7 +39,8 @@ struct SegmentStatistics {
   double slow = 0;                 ///< e of (1)
 };
 /// `weights` empty: all are `weight`.
-SegmentStatistics measure_segment(std::span<const float> values, std::span<const float> weights, float weight);
+SegmentStatistics measure_segment(std::span<const float> values, std::span<const float> weights,
+                                  float weight);
 
 /// What a series carries from one call to the next.
 struct SeriesState {
@@ -55,13 +57,14 @@ class SeriesScratch {
   std::vector<SeriesHit> above;
 };
 
-/// Segments of a series of n samples that starts at a segment's beginning: whole ones, and at its end the rest, which
-/// joins the one before when it is shorter than half of a segment. Unless the series ends, only whole ones count.
+/// Segments of a series of n samples that starts at a segment's beginning: whole ones, and at its end the
+/// rest, which joins the one before when it is shorter than half of a segment. Unless the series ends, only
+/// whole ones count.
 std::vector<std::size_t> segment_ends(std::size_t n, std::size_t segment, bool ends);
 
-/// Appends state.kept and `values` and searches all segments but the last, which is kept; all if the series `ends`.
-/// `values` is a multiple of a segment unless it ends. `weights` are those of state.kept and of `values`; empty: all
-/// are `weight`.
+/// Appends state.kept and `values` and searches all segments but the last, which is kept; all if the series
+/// `ends`. `values` is a multiple of a segment unless it ends. `weights` are those of state.kept and of
+/// `values`; empty: all are `weight`.
 void search_series(const SeriesPlan& plan, SeriesState& state, std::span<const float> values,
                    std::span<const float> weights, float weight, bool ends, SeriesScratch& scratch,
                    std::vector<SeriesHit>& hits);

@@ -5,8 +5,8 @@
 namespace apsyn {
 
 /// Delay in seconds at a frequency f_hz of one unit (pc cm^-3) of dispersion measure, times f_hz^2. Pulsar
-/// astronomy's convention 1 / 2.41e-4 MHz^2 s (Manchester & Taylor 1972), in which DMs are published, rather than
-/// the constants of physics (4.1488e3), which differ by 1.4e-4.
+/// astronomy's convention 1 / 2.41e-4 MHz^2 s (Manchester & Taylor 1972), in which DMs are published, rather
+/// than the constants of physics (4.1488e3), which differ by 1.4e-4.
 inline constexpr double kDispersionDelay_s_hz2 = 1e12 / 2.41e-4;
 
 /// How much later than at infinite frequency a signal arrives.

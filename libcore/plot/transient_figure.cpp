@@ -57,7 +57,8 @@ void draw_bubbles(Canvas& canvas, const Theme& theme, const Plot& plot, const Tr
     const bool left = at.x + radius + theme.px(40) > plot.panel.x1;
     style.align_x = left ? AlignX::right : AlignX::left;
     style.align_y = AlignY::middle;
-    draw_text(canvas, fmt::format("{}", i + 1), {at.x + (left ? -1 : 1) * (radius + theme.px(6)), at.y}, style);
+    draw_text(canvas, fmt::format("{}", i + 1), {at.x + (left ? -1 : 1) * (radius + theme.px(6)), at.y},
+              style);
   }
   canvas.unclip();
   draw_plot_frame(canvas, theme, plot);
@@ -65,12 +66,14 @@ void draw_bubbles(Canvas& canvas, const Theme& theme, const Plot& plot, const Tr
 
 void draw_overview(Canvas& canvas, const Theme& theme, const TransientFigure& f) {
   const ScaledUnit unit = seconds_unit(f.duration_s);
-  const Plot time{scaled(theme, 130, 160, 1120, 470),
-                  linear_axis(0, std::max(f.duration_s, 1e-9) / unit.factor, fmt::format("Time ({})", unit.name), 8),
-                  dm_axis(f, "DM (pc cm^{-3})")};
+  const Plot time{
+      scaled(theme, 130, 160, 1120, 470),
+      linear_axis(0, std::max(f.duration_s, 1e-9) / unit.factor, fmt::format("Time ({})", unit.name), 8),
+      dm_axis(f, "DM (pc cm^{-3})")};
   draw_bubbles(canvas, theme, time, f, [&](const TransientPoint& p) { return p.time_s / unit.factor; });
   const double low = std::log10(f.threshold) - 0.02, high = std::log10(highest_sn(f)) + 0.06;
-  const Plot sn{scaled(theme, 1390, 160, 450, 470), log_axis(low, high, "S/N", 4), dm_axis(f, "DM (pc cm^{-3})")};
+  const Plot sn{scaled(theme, 1390, 160, 450, 470), log_axis(low, high, "S/N", 4),
+                dm_axis(f, "DM (pc cm^{-3})")};
   draw_bubbles(canvas, theme, sn, f, [](const TransientPoint& p) { return std::log10(p.sn); });
 }
 
@@ -117,9 +120,9 @@ void draw_curve(Canvas& canvas, const Theme& theme, const Rect& panel, const Tra
                 const TransientDetail& detail) {
   const double reach = std::max({detail.dm.back() - detail.point.dm, detail.point.dm - detail.dm.front(),
                                  0.002 * (f.dm_high - f.dm_low), 0.05});
-  const Plot plot{panel,
-                  linear_axis(detail.point.dm - 1.1 * reach, detail.point.dm + 1.1 * reach, "DM (pc cm^{-3})", 4),
-                  linear_axis(0, 1.12 * detail.point.sn, "S/N", 3)};
+  const Plot plot{
+      panel, linear_axis(detail.point.dm - 1.1 * reach, detail.point.dm + 1.1 * reach, "DM (pc cm^{-3})", 4),
+      linear_axis(0, 1.12 * detail.point.sn, "S/N", 3)};
   draw_plot_background(canvas, theme, plot);
   const Series series{detail.dm, detail.sn, theme.accent, ""};
   draw_lines(canvas, theme, plot, {series});
@@ -133,8 +136,8 @@ void draw_detail(Canvas& canvas, const Theme& theme, const TransientFigure& f, s
   const double x = 130 + 620 * static_cast<double>(index);
   const double end = cutout.first_s + static_cast<double>(cutout.profile.size()) * cutout.step_s;
   const ScaledUnit unit = seconds_unit(std::max(end, 1e-6));
-  const Axis time =
-      linear_axis(cutout.first_s / unit.factor, end / unit.factor, fmt::format("Time after the pulse ({})", unit.name));
+  const Axis time = linear_axis(cutout.first_s / unit.factor, end / unit.factor,
+                                fmt::format("Time after the pulse ({})", unit.name));
   const TextStyle style = theme.text(22);
   draw_text(canvas,
             fitted(fmt::format("{}  {} s, DM {}, S/N {}", index + 1, short_number(detail.point.time_s, 7),

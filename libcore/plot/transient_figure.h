@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The candidates of a search for dispersed pulses: all of them in time and dispersion measure, and the best ones closely.
+// The candidates of a search for dispersed pulses: all of them in time and dispersion measure, and the best
+// ones closely.
 #pragma once
 
 #include <string>

@@ -36,12 +36,14 @@ PulseCutout TransientSearch::cut_out(const Hit& hit) const {
   const std::int64_t held_from = history_.begin() / factor, held_to = history_.end() / factor;
   for (std::size_t chan = 0; chan < n_chan; ++chan) {
     const std::size_t band = (plan.band.step_hz > 0 ? chan : n_chan - 1 - chan) * n_band / n_chan;
-    const std::int64_t from =
-        first + std::llround(plan.band.delay_per_dm(chan) * plan_.dm[hit.trial] / static_cast<double>(factor));
+    const std::int64_t from = first + std::llround(plan.band.delay_per_dm(chan) * plan_.dm[hit.trial] /
+                                                   static_cast<double>(factor));
     const std::int8_t* row = rows.first + chan * rows.stride;
     const std::int64_t begin = std::max(from, held_from), end = std::min(from + kTimeBins * bin, held_to);
     // channels that were taken out, and times beyond the end, are zero throughout
-    if (begin >= end || std::all_of(row + (begin - held_from), row + (end - held_from), [](std::int8_t x) { return x == 0; })) continue;
+    if (begin >= end ||
+        std::all_of(row + (begin - held_from), row + (end - held_from), [](std::int8_t x) { return x == 0; }))
+      continue;
     for (std::int64_t t = begin; t < end; ++t) {
       const auto column = static_cast<std::size_t>((t - from) / bin);
       cutout.spectrum(band, column) += row[t - held_from] / static_cast<double>(kStepsPerSigma);

@@ -62,10 +62,12 @@ void TransientSearch::push(RawBlock block) {
   if (last) {
     clean(*pending_, nullptr);
     const std::int64_t end = history_.end();
-    // what arrives after the end is missing, so that the last pulses are searched in the part of the band that is there
+    // what arrives after the end is missing, so that the last pulses are searched in the part of the band
+    // that is there
     while (searched_ < end) {
       const std::size_t n = std::min<std::size_t>(plan_.gulp, static_cast<std::size_t>(end - searched_));
-      const std::int64_t needed = searched_ + static_cast<std::int64_t>(n + plan_.dedispersion.max_delay_samples());
+      const std::int64_t needed =
+          searched_ + static_cast<std::int64_t>(n + plan_.dedispersion.max_delay_samples());
       if (history_.end() < needed) history_.append_missing(static_cast<std::size_t>(needed - history_.end()));
       search(n, searched_ + static_cast<std::int64_t>(n) == end);
     }
@@ -119,7 +121,8 @@ std::vector<Hit> TransientSearch::search_batch(std::size_t index, std::size_t n_
   const std::size_t factor = plan_.dedispersion.levels[batch.level].factor;
   const std::size_t n = (n_time + factor - 1) / factor, n_trial = batch.dm.size();
   work.sums.resize_for_overwrite({n_trial, n});
-  dedisperse(plan_.dedispersion, batch, history_.rows(batch.level, searched_), n, work.dedispersion, work.sums);
+  dedisperse(plan_.dedispersion, batch, history_.rows(batch.level, searched_), n, work.dedispersion,
+             work.sums);
   std::vector<Hit> hits;
   for (std::size_t trial = 0; trial < n_trial; ++trial) {
     const std::size_t number = batch.first_trial + trial;
@@ -139,6 +142,8 @@ std::vector<Hit> TransientSearch::search_batch(std::size_t index, std::size_t n_
   return hits;
 }
 
-std::vector<FoundCandidate> TransientSearch::take() { return std::exchange(found_, {}); }
+std::vector<FoundCandidate> TransientSearch::take() {
+  return std::exchange(found_, {});
+}
 
 }  // namespace apsyn

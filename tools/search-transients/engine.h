@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Blocks of raw samples in, candidates out. A block is cleaned when the next one is there, and searched when all the
-// delays behind it are. Nothing but time and memory depends on how much is searched together.
+// Blocks of raw samples in, candidates out. A block is cleaned when the next one is there, and searched when
+// all the delays behind it are. Nothing but time and memory depends on how much is searched together.
 #pragma once
 
 #include <cstdint>

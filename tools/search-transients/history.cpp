@@ -66,19 +66,22 @@ void SampleHistory::append_missing(std::size_t n_time) {
   for (std::size_t level = 0; level < rows_.size(); ++level) {
     const auto factor = static_cast<std::int64_t>(plan_.levels[level].factor);
     const auto from = static_cast<std::size_t>((end_ - origin_ + factor - 1) / factor);
-    const auto to = static_cast<std::size_t>(
-        (end_ + static_cast<std::int64_t>(n_time) - origin_ + factor - 1) / factor);
+    const auto to =
+        static_cast<std::size_t>((end_ + static_cast<std::int64_t>(n_time) - origin_ + factor - 1) / factor);
     for (std::size_t chan = 0; chan < plan_.band.n_chan; ++chan)
       std::memset(&rows_[level](chan, 0) + from, 0, to - from);
   }
   end_ += static_cast<std::int64_t>(n_time);
 }
 
-void SampleHistory::release(std::int64_t sample) { begin_ = std::max(begin_, std::min(sample, end_)); }
+void SampleHistory::release(std::int64_t sample) {
+  begin_ = std::max(begin_, std::min(sample, end_));
+}
 
 SampleRows SampleHistory::rows(std::size_t level, std::int64_t from) const {
   const Buffer<std::int8_t, 2>& rows = rows_[level];
-  return {rows.data() + (from - origin_) / static_cast<std::int64_t>(plan_.levels[level].factor), rows.extent(1)};
+  return {rows.data() + (from - origin_) / static_cast<std::int64_t>(plan_.levels[level].factor),
+          rows.extent(1)};
 }
 
 }  // namespace apsyn

@@ -30,7 +30,7 @@ class SampleHistory {
   const DedispersionPlan& plan_;
   std::size_t capacity_;
   unsigned n_threads_;
-  std::int64_t origin_ = 0;             ///< input sample of the rows' first value
+  std::int64_t origin_ = 0;  ///< input sample of the rows' first value
   std::int64_t begin_ = 0, end_ = 0;
   std::vector<Buffer<std::int8_t, 2>> rows_;  ///< of each level, [chan][time]
 };

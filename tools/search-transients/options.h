@@ -25,7 +25,8 @@ inline void declare(Tool& tool, SearchOptions& o) {
   app.add_option("--threshold", o.threshold, "signal-to-noise ratio of candidates (default: 8)")
       ->type_name("SN")
       ->check(CLI::Range(3.0, 1e6));
-  app.add_option("--widths", o.widths, "of the filters, samples or with a unit: FROM:TO or a list (default: 1:256)")
+  app.add_option("--widths", o.widths,
+                 "of the filters, samples or with a unit: FROM:TO or a list (default: 1:256)")
       ->type_name("WIDTHS");
   app.add_option("--rfi-sigma", o.rfi_sigma,
                  "take out channels and times that deviate by more; 0: none (default: 5)")

@@ -24,8 +24,9 @@ std::size_t parse_width(std::string_view text, double sample_s, const std::strin
   else
     samples = std::round(parse_duration(text) / sample_s);
   if (!(samples >= 1 && samples <= 1048576))
-    throw UsageError("--widths {}: '{}' is not 1 to 1048576 whole samples: write for example 1:256 or 1ms:50ms",
-                     all, text);
+    throw UsageError(
+        "--widths {}: '{}' is not 1 to 1048576 whole samples: write for example 1:256 or 1ms:50ms", all,
+        text);
   return static_cast<std::size_t>(samples);
 }
 
@@ -53,8 +54,9 @@ double memory_of(const SearchPlan& plan, const FilterbankInput& input, unsigned 
     bytes += static_cast<double>(l.dm.size()) * (2 * block + static_cast<double>(plan.gulp)) / factor * 4;
   }
   for (const DedispersionBatch& batch : plan.dedispersion.batches) {
-    longest_out = std::max(longest_out, static_cast<double>(batch.dm.size() * plan.gulp) /
-                                            static_cast<double>(plan.dedispersion.levels[batch.level].factor));
+    longest_out =
+        std::max(longest_out, static_cast<double>(batch.dm.size() * plan.gulp) /
+                                  static_cast<double>(plan.dedispersion.levels[batch.level].factor));
     bytes += static_cast<double>(batch.uses.size() * sizeof(PartialUse));
     for (const PartialSum& sum : batch.sums) bytes += 64 + 4 * static_cast<double>(sum.offset.size());
   }
@@ -85,7 +87,8 @@ std::vector<std::size_t> parse_widths(const std::string& text, double sample_s) 
 DmRange parse_dm_range(const std::string& text) {
   const auto colon = text.find(':');
   const auto low = finite_number(std::string_view(text).substr(0, colon));
-  const auto high = colon == std::string::npos ? low : finite_number(std::string_view(text).substr(colon + 1));
+  const auto high =
+      colon == std::string::npos ? low : finite_number(std::string_view(text).substr(colon + 1));
   if (!low || !high || *low < 0 || *high < *low || *high > 1e6)
     throw UsageError("--dm-range {}: write LOW:HIGH in pc cm^-3, 0 <= LOW <= HIGH, for example 0:1000", text);
   return {*low, *high};
@@ -118,26 +121,28 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
   try {
     levels = plan_trials(band, settings);
   } catch (const std::length_error&) {
-    throw UsageError("--dm-range {}: that needs more than a million trials: narrow the range or give --dm-step",
-                     options.dm_range);
+    throw UsageError(
+        "--dm-range {}: that needs more than a million trials: narrow the range or give --dm-step",
+        options.dm_range);
   }
   plan.dedispersion = plan_dedispersion(band, levels);
   for (const TrialLevel& level : levels) plan.dm.insert(plan.dm.end(), level.dm.begin(), level.dm.end());
-  plan.block = std::max({kLeastBlock, std::bit_ceil(16 * plan.longest_width()), kLeastSegment * plan.coarsest()});
+  plan.block =
+      std::max({kLeastBlock, std::bit_ceil(16 * plan.longest_width()), kLeastSegment * plan.coarsest()});
   for (const TrialLevel& level : levels)
-    plan.series.push_back(plan_series(plan.block / level.factor, level_widths(plan.widths, level.factor),
-                                      plan.threshold));
+    plan.series.push_back(
+        plan_series(plan.block / level.factor, level_widths(plan.widths, level.factor), plan.threshold));
 
   std::size_t n_block = std::max<std::size_t>(1, kMostGulp / plan.block);
-  if (reader.n_samples())
-    n_block = std::min<std::size_t>(n_block, *reader.n_samples() / plan.block + 1);
+  if (reader.n_samples()) n_block = std::min<std::size_t>(n_block, *reader.n_samples() / plan.block + 1);
   for (;; n_block /= 2) {
     plan.gulp = n_block * plan.block;
     plan.memory_bytes = memory_of(plan, reader.input(), tool.common().threads);
     if (plan.memory_bytes <= static_cast<double>(tool.common().max_memory_bytes)) return plan;
     if (n_block == 1)
       throw FailureError(
-          "{}: searching --dm-range {} needs {} of memory: narrow the range, raise --max-memory or lower --threads",
+          "{}: searching --dm-range {} needs {} of memory: narrow the range, raise --max-memory or lower "
+          "--threads",
           reader.name(), options.dm_range, format_bytes(plan.memory_bytes));
   }
 }
@@ -150,19 +155,22 @@ std::vector<std::string> describe(const SearchPlan& plan, const FilterbankReader
       "input: {}, {} channels from {:.6g} to {:.6g} MHz, {} bits, {} IF, samples of {}{}", header.source,
       header.n_chan, header.first_hz * 1e-6, last_hz * 1e-6, header.n_bit, header.n_if,
       format_duration(header.sample_s),
-      reader.n_samples() ? fmt::format(", {} of them: {}", *reader.n_samples(),
-                                       format_duration(static_cast<double>(*reader.n_samples()) * header.sample_s))
-                         : std::string()));
+      reader.n_samples()
+          ? fmt::format(", {} of them: {}", *reader.n_samples(),
+                        format_duration(static_cast<double>(*reader.n_samples()) * header.sample_s))
+          : std::string()));
   for (const TrialLevel& level : plan.dedispersion.levels)
     lines.push_back(fmt::format("trials: {} from DM {:.6g} to {:.6g}, {} sample{} averaged", level.dm.size(),
-                                level.dm.front(), level.dm.back(), level.factor, level.factor == 1 ? "" : "s"));
+                                level.dm.front(), level.dm.back(), level.factor,
+                                level.factor == 1 ? "" : "s"));
   lines.push_back(fmt::format(
       "dedispersion: {} trials, {} sub-bands, delays up to {}", plan.dm.size(), plan.dedispersion.n_subband(),
       format_duration(static_cast<double>(plan.dedispersion.max_delay_samples()) * header.sample_s)));
   lines.push_back(fmt::format("filters: {} widths from {} to {}", plan.widths.size(),
                               format_duration(static_cast<double>(plan.widths.front()) * header.sample_s),
                               format_duration(static_cast<double>(plan.widths.back()) * header.sample_s)));
-  lines.push_back(fmt::format("memory: {}, {} cleaned and {} searched at a time", format_bytes(plan.memory_bytes),
+  lines.push_back(fmt::format("memory: {}, {} cleaned and {} searched at a time",
+                              format_bytes(plan.memory_bytes),
                               format_duration(static_cast<double>(plan.block) * header.sample_s),
                               format_duration(static_cast<double>(plan.gulp) * header.sample_s)));
   return lines;

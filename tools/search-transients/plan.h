@@ -27,8 +27,9 @@ struct SearchPlan {
   double memory_bytes = 0;
   std::size_t longest_width() const { return widths.back(); }
   std::size_t coarsest() const { return dedispersion.levels.back().factor; }
-  /// What the samples' history holds: a gulp, the delays behind it and two blocks before it.
-  std::size_t history() const { return gulp + dedispersion.max_delay_samples() + 4 * block; }
+  /// What the samples' history holds: a gulp, the delays behind it, three blocks before it, which candidates
+  /// that end now may be in, and the one and a half that come last.
+  std::size_t history() const { return gulp + dedispersion.max_delay_samples() + 5 * block; }
 };
 
 /// UsageError for options that make no sense, FailureError when the memory does not suffice.

@@ -53,8 +53,8 @@ void CandidateTable::commit() {
 
 void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandidate found) {
   const Candidate& c = found.candidate;
-  const TransientPoint point{middle_s(c.best, sample_s), plan.dm[c.best.trial], static_cast<double>(c.best.sn),
-                             static_cast<double>(c.best.width) * sample_s};
+  const TransientPoint point{middle_s(c.best, sample_s), plan.dm[c.best.trial],
+                             static_cast<double>(c.best.sn), static_cast<double>(c.best.width) * sample_s};
   const auto stronger = [](const auto& a, const auto& b) { return a.sn > b.sn; };
   ++n_all_;
   points_.push_back(point);
@@ -81,11 +81,10 @@ TransientFigure CandidateGallery::figure(const SearchPlan& plan, const Filterban
   figure.title = header.source.empty() || header.source == "unknown" ? reader.name() : header.source;
   std::string start = format_fits_utc(header.start, 0);
   if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
-  figure.subtitle = fmt::format("{} candidate{} above {} \u03c3  \u00b7  {} channels, {:.6g} MHz  \u00b7  {} UTC", n_all_,
-                                n_all_ == 1 ? "" : "s", plan.threshold, header.n_chan,
-                                header.first_hz * 1e-6 + static_cast<double>(header.n_chan - 1) / 2 *
-                                                             header.step_hz * 1e-6,
-                                start);
+  figure.subtitle = fmt::format(
+      "{} candidate{} above {} \u03c3  \u00b7  {} channels, {:.6g} MHz  \u00b7  {} UTC", n_all_,
+      n_all_ == 1 ? "" : "s", plan.threshold, header.n_chan,
+      header.first_hz * 1e-6 + static_cast<double>(header.n_chan - 1) / 2 * header.step_hz * 1e-6, start);
   figure.footer = fmt::format("{} trials of DM, {} filters of {} to {}", plan.dm.size(), plan.widths.size(),
                               format_duration(static_cast<double>(plan.widths.front()) * header.sample_s),
                               format_duration(static_cast<double>(plan.widths.back()) * header.sample_s));
