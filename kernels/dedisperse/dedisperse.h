@@ -22,7 +22,6 @@
 
 namespace apsyn {
 
-inline constexpr std::size_t kDelayPhases = 2;
 /// int16 holds the sum of this many int8 samples.
 inline constexpr std::size_t kMaxSubbandChannels = 258;
 

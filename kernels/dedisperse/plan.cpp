@@ -30,8 +30,7 @@ class LevelDelays {
   }
   double channel(std::size_t chan) const { return per_dm_[chan]; }
   double middle(std::size_t s) const { return middle_[s]; }
-  /// Dispersion measures of partial sums are this far apart: one sample from end to end of the sub-band.
-  double coarse_step(std::size_t s) const { return width_[s] > 0 ? 1 / width_[s] : 1e30; }
+  double width(std::size_t s) const { return width_[s]; }  ///< from end to end of a sub-band
 
  private:
   std::vector<double> per_dm_, middle_, width_;
@@ -42,7 +41,11 @@ class BatchBuilder {
  public:
   BatchBuilder(const DedispersionPlan& plan, const LevelDelays& delays, DedispersionMethod method,
                DedispersionBatch& batch)
-      : plan_(plan), delays_(delays), method_(method), batch_(batch) {}
+      : plan_(plan),
+        delays_(delays),
+        method_(method),
+        batch_(batch),
+        steps_(partial_steps(plan.band, batch.dm.front(), plan.levels[batch.level].factor)) {}
 
   void build() {
     batch_.uses.resize({batch_.dm.size(), plan_.n_subband()});
@@ -63,13 +66,14 @@ class BatchBuilder {
   PartialUse partial(double dm, std::size_t s) {
     const double at = delays_.middle(s) * dm;
     auto whole = static_cast<std::int64_t>(std::floor(at));
-    auto phase = std::lround((at - std::floor(at)) * static_cast<double>(kDelayPhases));
-    if (phase == static_cast<long>(kDelayPhases)) ++whole, phase = 0;
-    const auto coarse = std::llround(dm / delays_.coarse_step(s));
+    auto phase = std::lround((at - std::floor(at)) * static_cast<double>(steps_.phases));
+    if (phase == static_cast<long>(steps_.phases)) ++whole, phase = 0;
+    const double step = delays_.width(s) > 0 ? steps_.spread / delays_.width(s) : 1e30;
+    const auto coarse = std::llround(dm / step);
     const auto [known, is_new] = by_key_.try_emplace({s, coarse, phase});
     if (is_new)
-      known->second = row(s, static_cast<double>(coarse) * delays_.coarse_step(s), delays_.middle(s),
-                          static_cast<double>(phase) / static_cast<double>(kDelayPhases));
+      known->second = row(s, static_cast<double>(coarse) * step, delays_.middle(s),
+                          static_cast<double>(phase) / static_cast<double>(steps_.phases));
     return {known->second.row,
             static_cast<std::uint32_t>(std::max<std::int64_t>(0, whole + known->second.base))};
   }
@@ -99,14 +103,16 @@ class BatchBuilder {
   const LevelDelays& delays_;
   DedispersionMethod method_;
   DedispersionBatch& batch_;
+  PartialSteps steps_;
   std::map<std::tuple<std::size_t, long long, long>, Row> by_key_;
   std::map<std::pair<std::size_t, std::vector<std::uint32_t>>, std::uint32_t> by_offsets_;
 };
 
-/// Additions for an output sample of a trial are about 1.2 Q n_ch + n_chan / n_ch (1.2: trials are about 1.65
-/// samples of delay apart over the band, a partial sum's dispersion measures 1 sample over a sub-band).
+/// Additions for an output sample of a trial are about 1.2 Q n_ch of int8 and n_chan / n_ch of int16 (1.2:
+/// trials are about 1.65 samples of delay apart over the band, a partial sum's dispersion measures 1 sample
+/// over a sub-band); one of the latter takes as long as 2.8 of the former, measured.
 std::size_t cheapest_subband(std::size_t n_chan) {
-  const double best = std::sqrt(static_cast<double>(n_chan) / (1.2 * kDelayPhases));
+  const double best = std::sqrt(static_cast<double>(n_chan) * 2.8 / 2.4);
   return std::clamp<std::size_t>(std::bit_ceil(static_cast<std::size_t>(best * 0.75) + 1), 1,
                                  std::min<std::size_t>(n_chan, 256));
 }

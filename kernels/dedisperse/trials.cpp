@@ -5,7 +5,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "kernels/dedisperse/dedisperse.h"
 #include "libcore/core/dispersion.h"
 
 namespace apsyn {
@@ -64,11 +63,18 @@ double signal_left(const DispersionBand& band, double dm, double added_variance)
   return std::sqrt(with / without);
 }
 
-double partial_variance(std::size_t factor) {
-  const double f = static_cast<double>(factor);
+PartialSteps partial_steps(const DispersionBand& band, double dm, std::size_t factor) {
+  const double smear = dm * std::min(band.smear_per_dm(0), band.smear_per_dm(band.n_chan - 1));
+  const double length = std::sqrt((3 + smear * smear) / 3) / static_cast<double>(factor);
+  return {std::max(1.0, length), length < 2 ? std::size_t{2} : std::size_t{1}};
+}
+
+double partial_variance(const DispersionBand& band, double dm, std::size_t factor) {
+  const PartialSteps steps = partial_steps(band, dm, factor);
+  const double f = static_cast<double>(factor), phases = static_cast<double>(steps.phases);
   const double averaging = 2 * (f * f - 1);  // of samples, and of delays rounded to them
-  const double phase = f * f / static_cast<double>(kDelayPhases * kDelayPhases);
-  const double mismatch = f * f / 4;  // at worst +-1/4 sample from end to end of a sub-band
+  const double phase = f * f / (phases * phases);
+  const double mismatch = f * f * steps.spread * steps.spread / 4;  // at worst +-1/4 of the spread
   return (averaging + phase + mismatch) / 12;
 }
 
@@ -80,7 +86,8 @@ std::vector<TrialLevel> plan_trials(const DispersionBand& band, const TrialSetti
   std::size_t n = 0;
   for (double dm = settings.dm_low;;) {
     while (levels.back().factor * 2 <= settings.max_factor &&
-           signal_left(band, dm, partial_variance(levels.back().factor * 2)) >= 1 - settings.partial_loss) {
+           signal_left(band, dm, partial_variance(band, dm, levels.back().factor * 2)) >=
+               1 - settings.partial_loss) {
       if (levels.back().dm.empty())
         levels.back().factor *= 2;
       else

@@ -52,7 +52,15 @@ std::vector<TrialLevel> plan_trials(const DispersionBand& band, const TrialSetti
 
 /// F of (2) for an added variance in squared samples.
 double signal_left(const DispersionBand& band, double dm, double added_variance);
+/// How a level's partial sums approximate delays at a dispersion measure.
+struct PartialSteps {
+  double spread = 1;       ///< samples from end to end of a sub-band between their dispersion measures
+  std::size_t phases = 2;  ///< of the sub-band's delay in a sample
+};
+/// The longer the shortest pulse, by dispersion within the highest channel, the coarser: the share of its
+/// variance (1) that they add stays what it is for one sample, spread 1 and two phases.
+PartialSteps partial_steps(const DispersionBand& band, double dm, std::size_t factor);
 /// What averaging `factor` samples and the partial sums of dedisperse.h add, in squared samples.
-double partial_variance(std::size_t factor);
+double partial_variance(const DispersionBand& band, double dm, std::size_t factor);
 
 }  // namespace apsyn

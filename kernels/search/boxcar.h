@@ -43,9 +43,10 @@ struct DetrendRun {
 };
 void detrend(const float* sums, const float* weights, std::size_t n, const DetrendRun& run, float* out);
 
-/// Sums over a piece of a series, always in the same order; `weights` null: weight sums are 0.
+/// Sums over a piece of a series, always in the same order; `weights` null: sums with weights
+/// are 0.
 struct SeriesSums {
-  double value = 0, square = 0, weight = 0, weight_square = 0;
+  double value = 0, square = 0, weight = 0, weight_square = 0, product = 0;  ///< product: of value and weight
 };
 SeriesSums sum_series(const float* values, const float* weights, std::size_t n);
 

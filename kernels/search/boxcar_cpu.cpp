@@ -83,7 +83,8 @@ void detrend_simd(const float* sums, const float* weights, std::size_t n, const 
 /// Sixteen sums at a time, whatever the vectors' length.
 SeriesSums sum_series_simd(const float* values, const float* weights, std::size_t n) {
   constexpr std::size_t kLanes = 16;
-  float value[kLanes] = {}, square[kLanes] = {}, weight[kLanes] = {}, weight_square[kLanes] = {};
+  float value[kLanes] = {}, square[kLanes] = {}, weight[kLanes] = {}, weight_square[kLanes] = {},
+        product[kLanes] = {};
   std::size_t t = 0;
   for (; t + kLanes <= n; t += kLanes)
     for (std::size_t i = 0; i < kLanes; ++i) {
@@ -95,16 +96,19 @@ SeriesSums sum_series_simd(const float* values, const float* weights, std::size_
       for (std::size_t i = 0; i < kLanes; ++i) {
         weight[i] += weights[from + i];
         weight_square[i] += weights[from + i] * weights[from + i];
+        product[i] += values[from + i] * weights[from + i];
       }
   SeriesSums sums;
   for (std::size_t i = 0; i < kLanes; ++i) {
     sums.value += static_cast<double>(value[i]), sums.square += static_cast<double>(square[i]);
     sums.weight += static_cast<double>(weight[i]);
     sums.weight_square += static_cast<double>(weight_square[i]);
+    sums.product += static_cast<double>(product[i]);
   }
   for (; t < n; ++t) {
     const double x = static_cast<double>(values[t]), w = weights ? static_cast<double>(weights[t]) : 0;
-    sums.value += x, sums.square += x * x, sums.weight += w, sums.weight_square += w * w;
+    sums.value += x, sums.square += x * x, sums.weight += w, sums.weight_square += w * w,
+        sums.product += x * w;
   }
   return sums;
 }

@@ -193,6 +193,7 @@ SegmentStatistics measure_segment(std::span<const float> values, std::span<const
     if (weights.empty()) {
       sums.weight = static_cast<double>(weight) * static_cast<double>(n);
       sums.weight_square = static_cast<double>(weight) * sums.weight;
+      sums.product = static_cast<double>(weight) * sums.value;
     }
     if (!(sums.weight > 0)) continue;
     level.push_back(sums.value / sums.weight);
@@ -205,7 +206,7 @@ SegmentStatistics measure_segment(std::span<const float> values, std::span<const
   result.level = median_of(level);
   for (const SeriesSums& s : pieces)
     variance.push_back(
-        (s.square - 2 * result.level * s.value + result.level * result.level * s.weight_square) / s.weight);
+        (s.square - 2 * result.level * s.product + result.level * result.level * s.weight_square) / s.weight);
   result.variance = std::max(0.0, median_of(variance) / chi_squared_median(length));
   if (!(result.variance > 0)) return {};
   for (const SeriesSums& s : pieces)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# search-transients on small files written here: pulses, interference, sample formats, pipes, and what it refuses.
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
+need perl
+
+# filterbank NAME BITS NIFS FOFF [PULSES] [MAKE_RFI]: 20000 samples of 1 ms, 32 channels from 400 MHz down (or up to it)
+# in steps of 1 MHz, noise of 12 around 100 (IF 0), pulses "time_s:dm:samples:height" with the height in units of noise.
+filterbank() {
+  perl -e '
+    my ($name, $bits, $nifs, $foff, $pulses, $rfi) = (@ARGV, "", "");
+    my ($n, $nchan, $tsamp) = (20000, 32, 1e-3);
+    my $fch1 = $foff < 0 ? 400 : 400 - 31 * $foff;
+    sub text { pack("V/a*", $_[0]) }
+    open(my $out, ">:raw", $name);
+    print $out text("HEADER_START"), text("source_name"), text("fake");
+    my %ints = (nchans => $nchan, nbits => $bits, nifs => $nifs, data_type => 1);
+    print $out text($_), pack("l<", $ints{$_}) for sort keys %ints;
+    my %numbers = (fch1 => $fch1, foff => $foff, tsamp => $tsamp, tstart => 59000.5);
+    print $out text($_), pack("d<", $numbers{$_}) for sort keys %numbers;
+    print $out text("HEADER_END");
+    srand(4);
+    my @noise = map { my $s = 0; $s += rand() for 1 .. 12; $s - 6 } 1 .. 65536;
+    my @add;
+    for my $pulse (split /,/, $pulses) {
+      my ($t, $dm, $w, $h) = split /:/, $pulse;
+      for my $c (0 .. $nchan - 1) {
+        my $f = $fch1 + $c * $foff;
+        my $first = int($t / $tsamp + $dm / 2.41e-4 * ($f ** -2 - 400 ** -2) / $tsamp - $w / 2 + 0.5);
+        $add[$_ * $nchan + $c] += $h for $first .. $first + $w - 1;
+      }
+    }
+    my %packing = (8 => "C*", 16 => "v*", 32 => "f<*");
+    for my $t (0 .. $n - 1) {
+      my @row = map {
+        my $x = $noise[int(rand(65536))] + ($add[$t * $nchan + $_] // 0);
+        $x += 30 if $rfi && $t % 2500 == 1700;             # broad-band bursts of one sample
+        $x = 6 * $noise[int(rand(65536))] if $rfi && $_ == 20;   # a noisy channel
+        my $value = 100 + 12 * $x;
+        $bits == 32 ? $value : int($value < 0 ? 0 : $bits == 8 && $value > 255 ? 255 : $value + 0.5)
+      } 0 .. $nchan - 1;
+      push @row, (7) x ($nchan * ($nifs - 1)) if $nifs > 1;
+      print $out pack($packing{$bits}, @row);
+    }' "$@"
+}
+# the columns of the only candidate
+candidate() { IFS=, read -r time_s mjd dm sn width_s n_hits dm_low dm_high begin_s end_s < <(sed -n 2p "$1"); }
+expect_candidates() { [ "$(($(wc -l <"$2") - 1))" -eq "$1" ] || fail "$2 has not $1 candidates: $(cat "$2")"; }
+header=time_s,mjd,dm,sn,width_s,n_hits,dm_low,dm_high,begin_s,end_s
+
+# 4 samples of 1.2 in 32 channels: S/N 13.6 before smearing (0.4 samples) and trials
+filterbank pulse.fil 8 1 -1 12.5:30:4:1.2
+run search-transients pulse.fil --dm-range 0:100 -o pulse.csv --plot pulse.png
+expect_no_stdout
+expect_stderr "1 candidate above 8 in 20 s of data" "taken out:"
+expect_file pulse.csv pulse.png
+[ "$(head -1 pulse.csv)" = "$header" ] || fail "the header line is $(head -1 pulse.csv)"
+expect_candidates 1 pulse.csv
+candidate pulse.csv
+expect_near "$time_s" 12.5 0.003 "the time"
+expect_near "$dm" 30 1.5 "the DM"
+expect_near "$sn" 13 2.5 "S/N"
+expect_near "$width_s" 0.004 0.0021 "the width"
+expect_near "${mjd#59000.}" "$(awk 'BEGIN { printf "%.0f", (0.5 + 12.5 / 86400) * 1e12 }')" 40000 "the day's fraction"
+awk -v a="$dm_low" -v b="$dm" -v c="$dm_high" 'BEGIN { exit !(a <= b && b <= c && a > 20 && c < 40) }' ||
+  fail "DMs $dm_low $dm $dm_high"
+head -c 8 pulse.png | cmp -s - <(printf '\x89PNG\r\n\x1a\n') || fail "pulse.png is no PNG"
+
+# the same whatever the number of threads, the memory, and through a pipe
+run search-transients pulse.fil --dm-range 0:100 --threads 1 -o one.csv
+expect_same pulse.csv one.csv
+run search-transients pulse.fil --dm-range 0:100 --max-memory 76MB -o small.csv
+expect_same pulse.csv small.csv
+run bash -c 'cat pulse.fil | search-transients -q --dm-range 0:100 >pipe.csv'
+expect_same pulse.csv pipe.csv
+
+# other sample formats, IFs and orders of channels
+for format in "16 1 -1" "32 1 1" "8 4 1"; do
+  # shellcheck disable=SC2086
+  filterbank format.fil $format 12.5:30:4:1.2
+  run search-transients format.fil --dm-range 0:100 --overwrite -o format.csv
+  expect_candidates 1 format.csv
+  candidate format.csv
+  expect_near "$time_s" 12.5 0.003 "the time ($format)"
+  expect_near "$dm" 30 1.5 "the DM ($format)"
+done
+
+# interference is taken out and counted; without that there are candidates
+filterbank rfi.fil 8 1 -1 12.5:30:4:1.4 rfi
+run search-transients rfi.fil --dm-range 5:100 -o rfi.csv
+expect_candidates 1 rfi.csv
+expect_stderr "taken out: 3.12 % of channels, 0.04 % of times"
+run search-transients rfi.fil --dm-range 5:100 --rfi-sigma 0 --overwrite -o rfi.csv
+[ "$(wc -l <rfi.csv)" -ge 6 ] || fail "bursts are no candidates with --rfi-sigma 0: $(cat rfi.csv)"
+run search-transients rfi.fil --dm-range 5:100 --rfi-sigma 0 --zero-dm --overwrite -o rfi.csv
+candidate rfi.csv
+expect_near "$time_s" 12.5 0.01 "the time with --zero-dm"
+
+# noise alone: a header, and success
+filterbank noise.fil 8 1 -1
+run search-transients noise.fil --dm-range 0:50 --plot none.png
+[ "$(cat "$(stdout_file)")" = "$header" ] || fail "noise gives $(cat "$(stdout_file)")"
+expect_file none.png
+run search-transients pulse.fil --dry-run --dm-range 0:50 --widths 1ms,5ms --dm-step 10
+expect_stdout "4 from DM 0 to 30" "2 from DM 40 to 50" "2 widths from 1 ms to 5 ms" "memory: "
+run search-transients -v pulse.fil --dm-range 30
+expect_stderr "1 trials" "trial samples/s" "times as fast as recorded"
+
+expect_exit 2 search-transients pulse.fil -o pulse.csv
+expect_stderr "search-transients: error: " pulse.csv
+expect_exit 2 search-transients pulse.fil --dm-range 50:10
+expect_stderr "--dm-range 50:10"
+expect_exit 2 search-transients pulse.fil --dm-step 0
+expect_exit 2 search-transients pulse.fil --widths 0
+expect_exit 2 search-transients pulse.fil --widths 5parsec
+expect_exit 2 search-transients pulse.fil --intensity sum
+expect_exit 2 search-transients pulse.fil --plot -
+expect_exit 2 search-transients pulse.fil --dm-range 0:100000 --dm-step 0.01
+expect_exit 1 search-transients pulse.fil --dm-range 0:100000 --max-memory 80MB -o none.csv
+expect_stderr "of memory"
+expect_exit 1 search-transients none.fil -o none.csv
+expect_exit 3 search-transients pulse.csv -o none.csv
+expect_stderr "pulse.csv: byte 0: HEADER_START is missing"
+head -c 300001 pulse.fil >cut.fil
+expect_exit 3 search-transients cut.fil -o none.csv
+expect_stderr "cut.fil: ends at byte 300001"
+head -c 100 pulse.fil >cut.fil
+expect_exit 3 search-transients cut.fil -o none.csv
+expect_stderr "cut.fil: byte 100"
+perl -e 'open(my $f, "<:raw", "pulse.fil"); read($f, my $b, 100000); my $h = index($b, "HEADER_END") + 10; open(my $o, ">:raw", "flat.fil"); print $o substr($b, 0, $h), "d" x 320000; open($o, ">:raw", "short.fil"); print $o substr($b, 0, $h), "d" x 320;'
+expect_exit 1 search-transients flat.fil --dm-range 0:50 -o none.csv
+expect_stderr "no usable data"
+expect_exit 1 search-transients short.fil -o none.csv
+expect_stderr "no usable data"
+expect_no_file none.csv

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Matched filters on series, clusters of their hits, and the cleaning of samples before.
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "kernels/excise/excise.h"
+#include "kernels/search/cluster.h"
+#include "kernels/search/series.h"
+#include "tests/reference/dispersion.h"
+
+using namespace apsyn;
+
+namespace {
+
+std::vector<float> noise(std::size_t n, unsigned seed, double sigma) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal(0, sigma);
+  std::vector<float> values(n);
+  for (float& value : values) value = static_cast<float>(normal(random));
+  return values;
+}
+
+/// Hits of a series that arrives in pieces of `gulp` samples.
+std::vector<SeriesHit> search(const SeriesPlan& plan, const std::vector<float>& values,
+                              const std::vector<float>& weights, std::size_t gulp) {
+  SeriesState state;
+  SeriesScratch scratch;
+  std::vector<SeriesHit> hits;
+  for (std::size_t begin = 0; begin < values.size(); begin += gulp) {
+    const std::size_t end = std::min(values.size(), begin + gulp);
+    const auto kept = static_cast<std::size_t>(state.begin);
+    std::vector<float> part;
+    if (!weights.empty())
+      part.assign(weights.begin() + static_cast<long>(kept), weights.begin() + static_cast<long>(end));
+    search_series(plan, state, {values.data() + begin, end - begin}, part, 1, end == values.size(), scratch,
+                  hits);
+  }
+  std::sort(hits.begin(), hits.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
+  return hits;
+}
+
+class Samples final : public BlockSamples {
+ public:
+  Buffer<float, 2> values;  ///< [chan][time]
+  std::size_t n_time() const override { return values.extent(1); }
+  void channels(std::size_t first, View<float, 2> out) const override {
+    for (std::size_t i = 0; i < out.extent(0); ++i)
+      std::copy_n(&values(first + i, 0), values.extent(1), &out(i, 0));
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(boxcars_are_sums) {
+  for (const std::vector<std::size_t>& widths :
+       {default_widths(300), std::vector<std::size_t>{1}, {7}, {5, 23, 24, 190}, {3, 100}}) {
+    const BoxcarProgram program = plan_boxcars(widths);
+    BOOST_REQUIRE(program.wanted.size() == widths.size());
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      BOOST_TEST(program.steps[program.wanted[i]].width == widths[i]);
+    for (std::size_t i = 1; i < program.steps.size(); ++i) {
+      const BoxcarStep& step = program.steps[i];
+      BOOST_TEST(step.first < i);
+      BOOST_TEST(step.second < i);
+      BOOST_TEST(program.steps[step.first].width + program.steps[step.second].width == step.width);
+    }
+  }
+  BOOST_CHECK_THROW(plan_boxcars(std::vector<std::size_t>{}), std::invalid_argument);
+  BOOST_CHECK_THROW(plan_boxcars(std::vector<std::size_t>{4, 2}), std::invalid_argument);
+}
+
+// A series with a level, a slope and a noise of its own; pulses of known S/N, one of them near the end.
+BOOST_AUTO_TEST_CASE(pulses_come_out_with_their_sn) {
+  const SeriesPlan plan = plan_series(4096, default_widths(64), 7);
+  std::vector<float> values = noise(4 * 4096 + 1000, 2, 25);
+  const auto add = [&](std::size_t begin, std::size_t width, double sn) {
+    for (std::size_t t = begin; t < begin + width; ++t)
+      values[t] += static_cast<float>(sn * 25 / std::sqrt(double(width)));
+  };
+  add(3000, 1, 14), add(8100, 8, 20), add(13000, 64, 17), add(values.size() - 20, 16, 15);
+  for (std::size_t t = 0; t < values.size(); ++t) values[t] += static_cast<float>(900 + 0.002 * double(t));
+  const auto hits = search(plan, values, {}, 2 * 4096);
+  BOOST_REQUIRE_EQUAL(hits.size(), 4u);
+  const std::int64_t begin[] = {3000, 8100, 13000, static_cast<std::int64_t>(values.size()) - 20};
+  const double sn[] = {14, 20, 17, 15};
+  for (std::size_t i = 0; i < 4; ++i) {
+    BOOST_TEST(std::abs(hits[i].begin - begin[i]) <= 8);
+    BOOST_TEST(std::abs(double(hits[i].sn) - sn[i]) < 2.6);  // +-1 of noise, and its best window
+  }
+  for (std::size_t gulp : {4096ul, 3 * 4096ul, values.size()}) {
+    const auto again = search(plan, values, {}, gulp);
+    BOOST_REQUIRE_EQUAL(again.size(), hits.size());
+    for (std::size_t i = 0; i < hits.size(); ++i) {
+      BOOST_TEST(again[i].begin == hits[i].begin);
+      BOOST_TEST(again[i].sn == hits[i].sn);
+    }
+  }
+}
+
+// Half of the channels for half of the time: noise falls with the root of the weight, a pulse with the
+// weight.
+BOOST_AUTO_TEST_CASE(weights_scale_noise) {
+  const SeriesPlan plan = plan_series(4096, {1, 4, 16}, 6);
+  std::vector<float> values = noise(3 * 4096, 9, 1), weights(values.size());
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    weights[t] = t % 700 < 350 ? 100.f : 50.f;
+    if (t % 1000 == 500) weights[t] = 0;
+    values[t] *= std::sqrt(weights[t]);
+    if (t >= 5000 && t < 5016) values[t] += weights[t] * 0.3f;
+    values[t] += 20 * weights[t];  // a level per channel
+  }
+  double signal = 0, square = 0;
+  for (std::size_t t = 5000; t < 5016; ++t) signal += 0.3 * double(weights[t]), square += double(weights[t]);
+  const auto hits = search(plan, values, weights, 4096);
+  BOOST_REQUIRE_EQUAL(hits.size(), 1u);
+  BOOST_TEST(hits[0].width == 16u);
+  BOOST_TEST(std::abs(double(hits[0].sn) - signal / std::sqrt(square)) < 2.5);
+}
+
+// A random walk must not become candidates, and must not hide a short pulse.
+BOOST_AUTO_TEST_CASE(drifts_are_no_pulses) {
+  const SeriesPlan plan = plan_series(4096, default_widths(256), 7);
+  std::vector<float> values = noise(8 * 4096, 4, 1);
+  const std::vector<float> steps = noise(values.size(), 5, 0.02);
+  double walk = 0;
+  for (std::size_t t = 0; t < values.size(); ++t) values[t] += static_cast<float>(walk += double(steps[t]));
+  values[20000] += 12;
+  const auto hits = search(plan, values, {}, 4096);
+  BOOST_REQUIRE_EQUAL(hits.size(), 1u);
+  BOOST_TEST(hits[0].begin == 20000);
+  BOOST_TEST(hits[0].width == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_found_in_nothing) {
+  const SeriesPlan plan = plan_series(4096, {1, 4}, 3);
+  BOOST_TEST(search(plan, std::vector<float>(9000, 7.f), {}, 4096).empty());
+  BOOST_TEST(search(plan, std::vector<float>(9000, 0.f), std::vector<float>(9000, 0.f), 4096).empty());
+  BOOST_TEST(search(plan, std::vector<float>(3, 1.f), {}, 4096).empty());
+  BOOST_CHECK_THROW(plan_series(1000, {100}, 8), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(friends_of_friends_are_one_candidate) {
+  std::vector<double> delay(100);
+  std::iota(delay.begin(), delay.end(), 0.0);
+  // a pulse over neighbouring trials, one wide hit far away in trials but not in delay, and a lone one
+  const std::vector<Hit> pulse = {{10, 1, 1000, 4, 8}, {11, 1, 1001, 4, 12}, {13, 1, 1003, 8, 9}},
+                         wide = {{30, 1, 990, 32, 7}}, lone = {{80, 1, 1000, 4, 10}, {12, 1, 1400, 4, 11}};
+  for (int pieces : {1, 2}) {
+    HitClusters clusters(delay, 64, 1);
+    std::vector<Hit> all = pulse;
+    all.insert(all.end(), wide.begin(), wide.end());
+    all.insert(all.end(), lone.begin(), lone.end());
+    std::vector<Candidate> found;
+    const auto take = [&](bool ends) {
+      for (Candidate& c : clusters.take(ends)) found.push_back(std::move(c));
+    };
+    if (pieces == 1) {
+      clusters.add(all, 2000);
+    } else {
+      std::vector<Hit> first, second;
+      for (const Hit& hit : all) (hit.begin < 1001 ? first : second).push_back(hit);
+      clusters.add(first, 1001);
+      take(false);
+      BOOST_TEST(found.empty());
+      clusters.add(second, 2000);
+    }
+    take(false);
+    BOOST_REQUIRE_EQUAL(found.size(), 3u);
+    BOOST_TEST(found[0].best.trial == 80u);
+    BOOST_TEST(found[1].best.sn == 12.f);
+    BOOST_TEST(found[1].n_hits == 4u);
+    BOOST_TEST(found[1].first_trial == 10u);
+    BOOST_TEST(found[1].last_trial == 30u);
+    BOOST_TEST(found[1].begin == 990);
+    BOOST_TEST(found[1].end == 1022);
+    BOOST_TEST(found[1].trials.size() == 4u);
+    BOOST_TEST(found[2].best.begin == 1400);
+    take(true);
+    BOOST_TEST(found.size() == 3u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(interference_is_taken_out) {
+  constexpr std::size_t n_chan = 96, n_time = 4096;
+  Samples samples;
+  samples.values.resize({n_chan, n_time});
+  for (std::size_t chan = 0; chan < n_chan; ++chan) {
+    const double gain = 1 + 0.5 * std::sin(0.1 * double(chan));
+    const std::vector<float> x = noise(n_time, unsigned(chan), 3 * gain);
+    for (std::size_t t = 0; t < n_time; ++t) samples.values(chan, t) = static_cast<float>(40 * gain) + x[t];
+  }
+  for (std::size_t t = 0; t < n_time; ++t) {
+    samples.values(10, t) *= 2;                           // noisy
+    samples.values(20, t) = 5;                            // dead
+    samples.values(30, t) += t % 1024 < 500 ? 4.f : 0.f;  // comes and goes
+    if (t % 50 == 0) samples.values(40, t) = NAN;
+  }
+  for (std::size_t chan = 0; chan < n_chan; ++chan) samples.values(chan, 777) += 20;
+  // dispersed: a quarter of the channels at a time
+  for (std::size_t chan = 0; chan < n_chan; ++chan) samples.values(chan, 2000 + chan / 24) += 20;
+  samples.values(50, 3000) += 120;
+  samples.values(60, 3100) = INFINITY;
+
+  ExciseSettings settings{n_chan, 5, false, 2};
+  const BlockStatistics s = measure_block(settings, samples);
+  for (std::size_t chan = 0; chan < n_chan; ++chan)
+    BOOST_TEST(bool(s.good[chan]) == !(chan == 10 || chan == 20 || chan == 30 || chan == 40),
+               "channel " << chan);
+  BOOST_TEST(s.n_not_finite == n_time / 50 + 2);
+  Buffer<std::int8_t, 2> out({n_chan, n_time});
+  out.fill(99);
+  std::vector<std::uint8_t> good_time(n_time, 9);
+  ExciseReport report;
+  clean_block(settings, samples, nullptr, s, nullptr, out.data(), n_time, good_time, report);
+  BOOST_TEST(report.n_bad_channel_blocks == 4u);
+  BOOST_TEST(report.n_bad_time == 1u);
+  BOOST_TEST(report.n_clipped >= 1u);
+  BOOST_TEST(good_time[777] == 0);
+  BOOST_TEST(int(out(50, 3000)) == 127);
+  BOOST_TEST(int(out(60, 3100)) == 0);
+  double square = 0, n = 0;
+  for (std::size_t chan = 0; chan < n_chan; ++chan)
+    for (std::size_t t = 0; t < n_time; ++t) {
+      if (!s.good[chan] || t == 777) {
+        BOOST_REQUIRE_EQUAL(int(out(chan, t)), 0);
+        continue;
+      }
+      square += double(out(chan, t)) * double(out(chan, t)), n += 1;
+    }
+  BOOST_TEST(std::abs(std::sqrt(square / n) / kStepsPerSigma - 1) < 0.02);
+
+  settings.zero_dm = true;
+  clean_block(settings, samples, nullptr, s, nullptr, out.data(), n_time, good_time, report);
+  double worst = 0;
+  for (std::size_t t = 0; t < n_time; ++t) {
+    double sum = 0;
+    for (std::size_t chan = 0; chan < n_chan; ++chan) sum += double(out(chan, t));
+    if (t != 3000) worst = std::max(worst, std::abs(sum));
+  }
+  BOOST_TEST(worst < 5 * std::sqrt(double(n_chan) / 6));  // rounding, of the samples and of their mean
+  Samples few;
+  few.values.resize({n_chan, 31});
+  BOOST_CHECK_THROW(measure_block(settings, few), std::invalid_argument);
+}
