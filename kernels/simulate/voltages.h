@@ -2,7 +2,8 @@
 // Voltages of a sky through an array (apsyn-conventions(7): E_i carries exp(+2 pi i nu r_i.s / c)).
 //
 // Each emitter s is white complex Gaussian noise over each channel, shaped by the square root of its
-// spectrum. Antenna i receives, at every radio frequency nu within the channel,
+// spectrum; a pulsar's is modulated and dispersed (pulsar.h). Antenna i receives, at every radio frequency nu
+// within the channel,
 //   E_i(t) = sum_s int X_s(nu) exp(2 pi i nu (t + tau_si(t)) + i phi_si(nu, t)) dnu,
 //   tau_si = r_i . s(t) / c - cable_i,   phi_si the phase that the ionosphere adds.
 // Method: blocks of `hop` samples, each from one Fourier transform of n_fft = hop + 2 guard samples. Within a
@@ -26,11 +27,13 @@
 #include <complex>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/simulate/emitters.h"
+#include "kernels/simulate/pulsar.h"
 #include "libcore/core/array_layout.h"
 #include "libcore/core/sky_model.h"
 #include "libcore/core/view.h"
@@ -46,6 +49,7 @@ struct VoltageSetup {
   std::vector<double> cable_delay_s;
   SkyModel sky;
   std::vector<Emitter> emitters;
+  std::optional<PulsarSignal> pulsar;
   double ionosphere_rate_rad_s = 0;  ///< the fastest change of a phase that the ionosphere makes
   double sefd_jy = 0;                ///< of each input; 0 = no receiver noise
   std::uint64_t seed = 0;
@@ -68,8 +72,8 @@ struct VoltagePlan {
   double channel_freq_hz(const VoltageSetup& setup, std::size_t chan) const;
 };
 
-/// Throws UsageError when the array is too large for the channel width (no block length is accurate), or when
-/// there is neither sky nor noise.
+/// Throws UsageError when the array is too large for the channel width, or dispersion in a channel too long
+/// (no block length is accurate), or when there is neither sky nor noise.
 VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads);
 
 /// Directions (unit vectors east, north, up) of every emitter at the start of a block and `hop` samples

@@ -56,6 +56,7 @@ struct Workspace {
   Buffer<Complex, 1> samples;  ///< [time], hop
   DelaySumInput delays;
   std::vector<RayDelay> rays;
+  std::vector<float> envelope;  ///< [time] of a pulsar, n_fft
 };
 
 }  // namespace
@@ -104,11 +105,19 @@ void VoltageSimulator::State::make_spectrum(std::int64_t first, std::size_t chan
   const Emitter& emitter = setup.emitters[index];
   const SkyComponent& component = setup.sky.components[emitter.component];
   const double centre_hz = plan.channel_freq_hz(setup, chan);
+  const bool pulsar = setup.pulsar && setup.pulsar->component == emitter.component;
+  if (pulsar) {
+    work.envelope.resize(plan.n_fft);
+    pulse_envelope(*setup.pulsar, centre_hz, 1 / plan.sample_rate_hz,
+                   first - static_cast<std::int64_t>(plan.guard), work.envelope);
+  }
   for (std::uint8_t pol = 0; pol < 2; ++pol) {
     const NoiseStream stream{NoiseKind::source, static_cast<std::uint32_t>(index),
                              static_cast<std::uint16_t>(chan), pol};
     gaussian_noise(setup.seed, stream, first - static_cast<std::int64_t>(plan.guard),
                    work.noise.view()[pol].span());
+    if (pulsar)
+      for (std::size_t n = 0; n < plan.n_fft; ++n) work.noise(pol, n) *= work.envelope[n];
     fft.forward(work.noise.view()[pol].data(), work.sums.view()[pol][0].data());
   }
   auto stokes = flux_at(component, centre_hz);
@@ -124,7 +133,10 @@ void VoltageSimulator::State::make_spectrum(std::int64_t first, std::size_t chan
                             : flux_at(component, centre_hz + bin_offset_hz(bin))[0];
     const double gain = std::sqrt(std::max(0.0, flux / centre_flux)) / static_cast<double>(plan.n_fft);
     const std::complex<double> x(gx[bin]), y(gy[bin]);
-    const std::complex<double> feed_x = gain * mixing.xx * x, feed_y = gain * (mixing.yx * x + mixing.yy * y);
+    const std::complex<double> factor =
+        gain * (pulsar ? dispersion_factor(*setup.pulsar, centre_hz, bin_offset_hz(bin)) : 1.0);
+    const std::complex<double> feed_x = factor * mixing.xx * x,
+                               feed_y = factor * (mixing.yx * x + mixing.yy * y);
     out(0, 0, bin) = static_cast<float>(feed_x.real());
     out(0, 1, bin) = static_cast<float>(feed_x.imag());
     out(1, 0, bin) = static_cast<float>(feed_y.real());

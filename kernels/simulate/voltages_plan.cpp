@@ -41,7 +41,10 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads) {
   const double farthest_m = farthest_antenna_m(setup);
   double longest_cable_s = 0;
   for (double delay_s : setup.cable_delay_s) longest_cable_s = std::max(longest_cable_s, std::abs(delay_s));
-  const double max_delay_s = farthest_m / kSpeedOfLight_m_s + longest_cable_s;
+  const double dispersed_s =
+      setup.pulsar ? dispersion_reach_s(*setup.pulsar, plan.channel_freq_hz(setup, 0), plan.sample_rate_hz)
+                   : 0;
+  const double max_delay_s = farthest_m / kSpeedOfLight_m_s + longest_cable_s + dispersed_s;
   const double max_phase_rate_rad_s = kTwoPi * (setup.freq_hz + 0.5 * setup.bandwidth_hz) * farthest_m /
                                           kSpeedOfLight_m_s * kEarthRotation_rad_s +
                                       setup.ionosphere_rate_rad_s;
@@ -60,6 +63,10 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads) {
     plan.n_fft = n_fft, plan.guard = guard, plan.hop = hop, plan.order = *order;
     found = true;
   }
+  if (!found && dispersed_s > farthest_m / kSpeedOfLight_m_s)
+    throw UsageError(
+        "--pulsar: dispersion spreads a channel of {} over {}: take more --channels, or a smaller DM",
+        format_frequency(plan.sample_rate_hz), format_duration(2 * dispersed_s));
   if (!found)
     throw UsageError(
         "antennas up to {:.0f} m from the site, channels of {}: no block length follows the delays to "

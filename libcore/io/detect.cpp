@@ -85,10 +85,10 @@ InputKind detect_seekable(int fd, const std::string& name) {
 }  // namespace
 
 InputKind parse_input_kind(std::string_view name) {
-  for (InputKind kind :
-       {InputKind::image, InputKind::measurement_set, InputKind::visibility, InputKind::voltage})
+  for (InputKind kind : {InputKind::image, InputKind::measurement_set, InputKind::visibility,
+                         InputKind::voltage, InputKind::filterbank})
     if (name == input_kind_name(kind)) return kind;
-  throw UsageError("--kind {}: no such kind: use image, ms, visibility or voltage", name);
+  throw UsageError("--kind {}: no such kind: use image, ms, visibility, voltage or filterbank", name);
 }
 
 std::string input_kind_name(InputKind kind) {
@@ -99,6 +99,8 @@ std::string input_kind_name(InputKind kind) {
       return "ms";
     case InputKind::visibility:
       return "visibility";
+    case InputKind::filterbank:
+      return "filterbank";
     default:
       return "voltage";
   }
@@ -108,13 +110,15 @@ std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, cons
   const bool complete = at_end || bytes.size() >= kLook;
   if (bytes.empty() && at_end) throw DataError("{}: it is empty: give a file with data", name);
   if (bytes.substr(0, 8) == "SIMPLE  ") return InputKind::image;
+  if (bytes.substr(0, 16) == std::string_view("\x0c\0\0\0HEADER_START", 16)) return InputKind::filterbank;
   if (const auto instrument = dada_value(bytes, "INSTRUMENT"))
     return *instrument == "apsyn-vis" ? InputKind::visibility : InputKind::voltage;
   if (!complete) return std::nullopt;
   if (dada_value(bytes, "HDR_SIZE")) return InputKind::voltage;
   throw DataError(
-      "{}: neither FITS image, Measurement Set, visibility nor voltage stream: convert it with ingest, or "
-      "give --kind",
+      "{}: neither FITS image, Measurement Set, visibility nor voltage stream nor SIGPROC filterbank: "
+      "convert "
+      "it with ingest, or give --kind",
       name);
 }
 

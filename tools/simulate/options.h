@@ -37,8 +37,8 @@ struct OptionGroup {
 };
 
 struct SimulateOptions {
-  std::string array, sky, site, ionosphere, start = "2024-01-01T12:00:00", phase_centre = "zenith",
-                                            products = "XX,XY,YX,YY";
+  std::string array, sky, site, ionosphere, pulsar, start = "2024-01-01T12:00:00", phase_centre = "zenith",
+                                                    products = "XX,XY,YX,YY";
   double freq_hz = 150e6, bandwidth_hz = 1.28e6, duration_s = 1, integration_s = 1, sefd_jy = 0, drop = 0;
   std::size_t n_chan = 1;
   unsigned n_bit = 8;
@@ -77,6 +77,11 @@ inline void declare(Tool& tool, SimulateOptions& options) {
       app.add_option("--bits", options.n_bit, "bits per component of the voltages: 4, 8 or 32 (default 8)")
           ->type_name("N")
           ->check(CLI::IsMember({4, 8, 32})),
+      app.add_option(
+             "--pulsar", options.pulsar,
+             "the sky's component NAME (default: its first) pulses: period, DM in pc/cm^3, width of a pulse "
+             "in periods")
+          ->type_name("P,DM,DUTY[,NAME]"),
       app.add_option("--drop", options.drop, "fraction of the packets of voltages to lose (default 0)")
           ->type_name("FRACTION")
           ->check(CLI::Range(0.0, 1.0)),

@@ -7,11 +7,40 @@
 #include "kernels/simulate/voltages.h"
 #include "libcore/core/array_delays.h"
 #include "libcore/core/constants.h"
+#include "libcore/core/csv.h"
 #include "libcore/io/measurement_set.h"
 #include "libcore/io/voltage_stream.h"
 #include "tools/simulate/options.h"
 
 namespace apsyn {
+
+/// --pulsar P,DM,DUTY[,NAME]. A plain P is in seconds, as pulsar tables give it.
+inline simulate::PulsarSignal parse_pulsar(const std::string& text, const SkyModel& sky) {
+  const std::vector<std::string_view> pieces = split(text, ',');
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("--pulsar {}: {}: write for example 714.52ms,26.76,0.02", text, why);
+  };
+  if (pieces.size() != 3 && pieces.size() != 4) refuse("give period, dispersion measure and duty cycle");
+  simulate::PulsarSignal pulsar;
+  const auto number = [&](std::string_view piece) {
+    const std::optional<double> value = finite_number(piece);
+    if (!value) refuse(fmt::format("'{}' is no number", piece));
+    return *value;
+  };
+  pulsar.period_s = finite_number(pieces[0]) ? number(pieces[0]) : parse_duration(pieces[0]);
+  pulsar.dm_pc_cm3 = number(pieces[1]);
+  pulsar.duty = number(pieces[2]);
+  if (!(pulsar.period_s > 0)) refuse("the period must be positive");
+  if (!(std::abs(pulsar.dm_pc_cm3) <= 1e5)) refuse("a dispersion measure is at most 100000");
+  if (!(pulsar.duty > 0 && pulsar.duty <= 0.5)) refuse("a duty cycle is above 0 and at most 0.5");
+  if (sky.components.empty()) refuse("there is no sky model with a source that could pulse");
+  if (pieces.size() == 3) return pulsar;
+  const auto named = std::find_if(sky.components.begin(), sky.components.end(),
+                                  [&](const SkyComponent& component) { return component.name == pieces[3]; });
+  if (named == sky.components.end()) refuse(fmt::format("the sky model has no component '{}'", pieces[3]));
+  pulsar.component = static_cast<std::size_t>(named - sky.components.begin());
+  return pulsar;
+}
 
 inline simulate::VoltageSetup voltage_setup(const SimulateOptions& options, const Scene& scene) {
   simulate::VoltageSetup setup;
@@ -25,6 +54,7 @@ inline simulate::VoltageSetup voltage_setup(const SimulateOptions& options, cons
   setup.emitters =
       simulate::make_emitters(scene.sky, longest_baseline_m(scene.layout) * highest_hz / kSpeedOfLight_m_s,
                               options.freq_hz, options.sky);
+  if (!options.pulsar.empty()) setup.pulsar = parse_pulsar(options.pulsar, scene.sky);
   setup.sefd_jy = options.sefd_jy;
   setup.seed = options.seed;
   setup.n_bit = options.n_bit;

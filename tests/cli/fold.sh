@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# fold as a user runs it: a simulated pulsar from voltages to its profile, against what theory says, formats, errors.
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
+
+# value NAME: what the last fold printed.
+value() { awk -v name="$1" '$1 == name { print $2 }' "$(stdout_file)"; }
+
+cat >sky.txt <<'END'
+Format = Name, Type, Ra, Dec, I
+other, POINT, 03:30:00, 54.00.00, 0.001
+B0329+54, POINT, 03:32:59.4, 54.34.43.3, 20
+END
+cat >four.csv <<'END'
+# site 44.5235 11.6460 0
+name,east_m,north_m,up_m
+a,0,0,0
+b,6,0,0
+c,0,10,0
+d,6,10,0
+END
+run simulate --array four.csv --sky sky.txt --pulsar 0.7145,26.76,0.03,B0329+54 --noise 4000Jy --start 2024-01-01T19:00:00 \
+  --freq 408MHz --bandwidth 312.5kHz --channels 16 --duration 10s -o psr.dada
+run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --integrate 16 -o psr.fil
+
+# The peak is at phase 0 by --pulsar's definition. The matched filter's S/N is (S / T) sqrt(n_pol B t (<g^2> - 1)): S = 20
+# Jy the mean flux, T the noise, 4000 / 4 Jy and the pulses' own, <g^2> = sqrt(2 ln 2 / pi) / duty of Gaussian pulses.
+run fold psr.fil --period 0.7145 --dm 26.76 -o psr.csv --plot psr.png
+expect_file psr.csv psr.png
+read -r wanted t < <(awk 'BEGIN {
+  g2 = sqrt(2 * log(2) / 3.14159265) / 0.03; noise = 1000; s = 20
+  t = sqrt(noise ^ 2 + 2 * noise * s + s ^ 2 * g2)
+  print s / t * sqrt(2 * 312500 * 10 * (g2 - 1)), t }')
+snr=$(value snr)
+awk -v x="$snr" -v y="$wanted" 'BEGIN { exit !(x >= 0.95 * y && x < 1.05 * y) }' || fail "S/N $snr, matched $wanted"
+phase=$(value peak_phase_turns)
+expect_near "$(awk -v x="$phase" 'BEGIN { print (x > 0.5 ? x - 1 : x) }')" 0 "$(awk 'BEGIN { print 1 / 256 }')" "the peak's phase"
+expect_near "$(value width_turns)" 0.03 0.003 "the pulse's width"
+expect_near "$(value peak_power)" "$(awk 'BEGIN { print 20 / 0.03 / sqrt(3.14159265 / 4 / log(2)) }')" 40 "the pulse's height"
+[ "$(grep -vc '^#' psr.csv)" -eq 257 ] || fail "$(grep -vc '^#' psr.csv) lines of profile"
+grep -q '^phase,power,samples$' psr.csv || fail "no head of columns"
+
+# Another dispersion measure or period smears it; a search finds the period back.
+run fold psr.fil --period 0.7145 --dm 1026.76
+awk -v x="$(value snr)" -v y="$snr" 'BEGIN { exit !(x < 0.9 * y) }' || fail "S/N $(value snr) at a wrong DM"
+run fold psr.fil --period 721ms --dm 26.76
+awk -v x="$(value snr)" -v y="$snr" 'BEGIN { exit !(x < 0.7 * y) }' || fail "S/N $(value snr) at a wrong period"
+run fold psr.fil --period 721ms --dm 26.76 --search
+expect_near "$(value period_s)" 0.7145 1e-4 "the period found"
+awk -v x="$(value snr)" -v y="$snr" 'BEGIN { exit !(x > 0.9 * y) }' || fail "S/N $(value snr) after the search"
+
+# Voltages of the beam, 8-bit powers, pipes and threads.
+run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --product voltage -o beam.dada
+run fold beam.dada --period 0.7145 --dm 26.76
+expect_near "$(value snr)" "$snr" 3 "S/N of voltages"
+run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --integrate 16 --bits 8 -o eight.fil
+run fold eight.fil --period 0.7145 --dm 26.76
+expect_near "$(value snr)" "$snr" 3 "S/N of 8 bits"
+run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --integrate 16 --product coherence -o four.fil
+run fold four.fil --period 0.7145 --dm 26.76 --ifs 0,1
+expect_near "$(value snr)" "$snr" 0.5 "S/N of two products"
+run fold psr.fil --period 0.7145 --dm 26.76 --threads 1 -o one.csv
+run fold psr.fil --period 0.7145 --dm 26.76 --threads 3 -o three.csv
+expect_same <(grep -v '^#' one.csv) <(grep -v '^#' three.csv)
+expect_same <(grep -v '^#' one.csv) <(grep -v '^#' psr.csv)
+run bash -c "cat psr.fil | fold --period 0.7145 --dm 26.76 -o -"
+expect_stdout "phase,power,samples"
+expect_stderr "snr"
+run fold psr.fil --period 0.7145 --dm 26.76 --dry-run
+expect_stdout "16 channels" "256 bins" "memory"
+run fold psr.fil --period 0.7145,1e-3 --dm 26.76
+
+# Wrong usage, other inputs, damaged ones.
+for options in "" "--period 0" "--period abc" "--period 1s,x" "--period 1s --bins 2" "--period 1s --dm x" "--period 1s --ifs 1" \
+  "--period 1us" "--period 1s --max-memory 1MB"; do
+  expect_exit 2 fold psr.fil $options
+done
+expect_exit 2 fold psr.fil --period 1s -o psr.csv
+expect_stderr "psr.csv" "--overwrite"
+expect_exit 2 fold psr.dada --period 1s
+expect_stderr "beamform"
+expect_exit 1 fold nowhere.fil --period 1s
+expect_exit 3 fold sky.txt --period 1s
+head -c 100 psr.fil >short.fil
+expect_exit 3 fold short.fil --period 1s -o x.csv
+expect_no_file x.csv
+header=$(($(grep -abo HEADER_END psr.fil | head -1 | cut -d: -f1) + 10))
+{ head -c $header psr.fil && head -c 64000 /dev/zero; } >silent.fil
+expect_exit 1 fold silent.fil --period 10ms -o x.csv
+expect_stderr "no usable data"
+head -c $header psr.fil >empty.fil
+expect_exit 1 fold empty.fil --period 10ms -o x.csv
+expect_exit 4 fold psr.fil --period 1s --device cuda
+
+# simulate --pulsar refuses what it cannot make.
+sim="simulate --array four.csv --sky sky.txt --start 2024-01-01T19:00:00 --freq 408MHz --bandwidth 1MHz --channels 4 --duration 10ms"
+for pulsar in 1s,10 1s,10,0 1s,10,0.9 -1s,10,0.1 1s,x,0.1 1s,10,0.1,nobody 1s,1e4,0.1; do
+  expect_exit 2 $sim --pulsar $pulsar -o x.dada
+  expect_stderr "--pulsar"
+done
+expect_exit 2 simulate --array four.csv --noise 1Jy --pulsar 1s,10,0.1 --duration 10ms -o x.dada
+expect_exit 2 simulate --array four.csv --sky sky.txt --pulsar 1s,10,0.1 --duration 10s -o x.ms
