@@ -85,7 +85,9 @@ void run(Tool& tool, BeamformOptions& options) {
           channeliser.append(item.block);
         item.n_blocks = 0;
         while (true) {
-          const auto whole = static_cast<std::int64_t>(setup.block_spectra) - beamformer->off_tile(next);
+          const std::int64_t off_tile = beamformer->off_tile(next);  // a range may begin within a tile
+          const auto whole =
+              static_cast<std::int64_t>(off_tile > 0 ? kTileSpectra : setup.block_spectra) - off_tile;
           const std::int64_t n = std::min(channeliser.available() - next, whole);
           if (n <= 0 || (n < whole && !item.last)) break;
           if (item.beams.size() == item.n_blocks) item.beams.emplace_back();

@@ -56,6 +56,7 @@ class CpuBeamformer final : public Beamformer {
 
   bool voltages() const { return plan_.product == BeamProduct::voltage; }
   void work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out);
+  void turn(const SpectraBlock& block, std::size_t row, const Tile& tile, Scratch& scratch) const;
   void form(const Item& item, std::size_t channel, Scratch& scratch) const;
   void integrate(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch);
   void store_voltages(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch) const;
@@ -172,6 +173,17 @@ void CpuBeamformer::integrate(const Item& item, std::size_t out_chan, const Tile
     float* segment_counts = segment + item.beams.n * n_value;
     sum_rows(scratch.sums.data(), item.beams.n * n_value, t, n, segment);
     sum_rows(scratch.counts.data(), item.beams.n, t, n, segment_counts);
+    if (n == n_integrate) {  // all of it is here
+      for (std::size_t b = 0; b < item.beams.n; ++b) {
+        const auto count = static_cast<double>(segment_counts[b]);
+        for (std::size_t value = 0; value < n_value; ++value)
+          store(b, static_cast<std::size_t>(time - first_out), value,
+                count > 0 ? static_cast<float>(static_cast<double>(segment[b * n_value + value]) / count)
+                          : 0.0f);
+      }
+      t += n;
+      continue;
+    }
     for (std::size_t b = 0; b < item.beams.n; ++b) {
       double& count = counts_(item.beams.first + b, item.chan + out_chan);
       count += static_cast<double>(segment_counts[b]);
@@ -208,11 +220,29 @@ void CpuBeamformer::flush(const Item& item, const Tile& tile, const Scratch& scr
     }
 }
 
+void CpuBeamformer::turn(const SpectraBlock& block, std::size_t row, const Tile& tile,
+                         Scratch& scratch) const {
+  if (block.coded) {
+    CodedTileSource source;
+    source.panel_stride = block.codes.extent(2) * kCodeBytes;
+    source.first = block.codes.data() + row * block.codes.extent(1) * source.panel_stride;
+    source.begin = tile.begin;
+    source.n_input = plan_.n_input();
+    source.n_spectra = tile.n;
+    return turn_coded_tile(source, scratch.spectra.data());
+  }
+  TileSource source;
+  source.panel_stride = block.planes.extent(2) * 2 * kPanelInputs;
+  source.first = block.planes.data() + row * block.planes.extent(1) * source.panel_stride +
+                 tile.begin * 2 * kPanelInputs;
+  source.n_input = plan_.n_input();
+  source.n_spectra = tile.n;
+  turn_tile(source, scratch.spectra.data());
+}
+
 void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out) {
   scratch.norms.prepare(plan_, weights_, item.beams, item.chan * plan_.n_average,
                         item.n_chan * plan_.n_average, block, runs_);
-  const std::size_t n_panel = panel_count(plan_.n_input());
-  const std::size_t panel_stride = block.planes.extent(2) * 2 * kPanelInputs;
   const auto length =
       static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(kRow), plan_.update_spectra));
   const auto before = static_cast<std::size_t>(off_tile(first_)) % length;
@@ -226,13 +256,7 @@ void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& s
         const std::size_t channel = (item.chan + oc) * plan_.n_average + m;
         const std::size_t in_block = channel - block.first_chan * plan_.n_fine;
         weights_.steer(item.beams, channel, tile.first);
-        TileSource source;
-        source.first =
-            block.planes.data() + in_block * n_panel * panel_stride + tile.begin * 2 * kPanelInputs;
-        source.panel_stride = panel_stride;
-        source.n_input = plan_.n_input();
-        source.n_spectra = tile.n;
-        turn_tile(source, scratch.spectra.data());
+        turn(block, in_block, tile, scratch);
         scratch.norms.fill(channel, tile, scratch.norm.data(), scratch.counts.data());
         if (plan_.incoherent) {
           for (std::size_t b = 0; b < item.beams.n; ++b) {
@@ -259,10 +283,13 @@ void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& s
 }
 
 void CpuBeamformer::add(const SpectraBlock& block, BeamBlock& out) {
-  const std::size_t n_panel = panel_count(plan_.n_input());
+  const auto holds = [&](const auto& array, std::size_t n) {
+    return array.extent(1) == panel_count(plan_.n_input()) &&
+           array.extent(0) >= block.n_chan * block.n_fine && array.extent(2) >= n;
+  };
   if (block.n_fine != plan_.n_fine || block.first_chan + block.n_chan > plan_.n_chan ||
-      block.n_spectra != n_spectra_ || block.planes.extent(1) != n_panel ||
-      block.planes.extent(0) < block.n_chan * block.n_fine || block.planes.extent(2) < block.n_spectra ||
+      block.n_spectra != n_spectra_ ||
+      !(block.coded ? holds(block.codes, (block.n_spectra + 1) / 2) : holds(block.planes, block.n_spectra)) ||
       block.valid.extent(1) != plan_.n_ant || block.valid.extent(2) != block.n_spectra ||
       block.n_chan * block.n_fine % plan_.n_average != 0 ||
       block.first_chan * block.n_fine % plan_.n_average != 0)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/beamform/beamform.h"
 
@@ -17,6 +18,16 @@ struct TileSource {
   std::size_t n_input = 0, n_spectra = 0;
 };
 void turn_tile(const TileSource& source, float* out);
+
+/// The same from SpectraBlock::codes.
+struct CodedTileSource {
+  const std::int8_t* first =
+      nullptr;                   ///< panel 0 of the block: [panel][pair of spectra][input][re, im, re, im]
+  std::size_t panel_stride = 0;  ///< bytes from panel to panel
+  std::size_t begin = 0;         ///< the tile's first spectrum; even ones go fast
+  std::size_t n_input = 0, n_spectra = 0;
+};
+void turn_coded_tile(const CodedTileSource& source, float* out);
 
 /// beams[b][re row | im row] = norm[b][row] sum_ant weights[b][ant][re, im] spectra[ant][re row | im row].
 struct TileSum {

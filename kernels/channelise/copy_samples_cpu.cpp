@@ -14,9 +14,16 @@ namespace {
 
 /// codes[input][re, im, re, im] of n inputs from two time samples [input][re, im]; a null `second` is 0.
 void pack_codes(const std::int8_t* first, const std::int8_t* second, std::size_t n, std::int8_t* codes) {
-  std::uint16_t one[kPanelInputs] = {}, other[kPanelInputs] = {};
-  std::memcpy(one, first, 2 * n);
-  if (second != nullptr) std::memcpy(other, second, 2 * n);
+  std::uint16_t one[kPanelInputs], other[kPanelInputs];
+  if (n == kPanelInputs && second != nullptr) {  // of known size: stays in registers
+    std::memcpy(one, first, sizeof(one));
+    std::memcpy(other, second, sizeof(other));
+  } else {
+    std::fill_n(one, kPanelInputs, std::uint16_t{0});
+    std::fill_n(other, kPanelInputs, std::uint16_t{0});
+    std::memcpy(one, first, 2 * n);
+    if (second != nullptr) std::memcpy(other, second, 2 * n);
+  }
   std::uint32_t words[kPanelInputs];
   for (std::size_t i = 0; i < kPanelInputs; ++i)
     words[i] = static_cast<std::uint32_t>(one[i]) | static_cast<std::uint32_t>(other[i]) << 16;

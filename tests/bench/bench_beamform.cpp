@@ -68,8 +68,12 @@ double error_of(const SpectraBlock& block, const BeamformPlan& plan, const Delay
         for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
           const std::size_t input = ant * plan.n_pol;
           const std::size_t at = channel - block.first_chan * block.n_fine;
-          const std::complex<double> x(block.planes(at, input / 16, t, input % 16),
-                                       block.planes(at, input / 16, t, 16 + input % 16));
+          const std::int8_t* code =
+              block.coded ? &block.codes(at, input / 16, t / 2, 4 * (input % 16) + 2 * (t % 2)) : nullptr;
+          const std::complex<double> x =
+              code != nullptr ? std::complex<double>(code[0], code[1])
+                              : std::complex<double>(block.planes(at, input / 16, t, input % 16),
+                                                     block.planes(at, input / 16, t, 16 + input % 16));
           truth +=
               x * std::polar(1.0, -kTwoPi * plan.channel_hz[channel] * delay_s[ant]) / double(plan.n_ant);
         }
@@ -90,7 +94,8 @@ void run(const Case& c, unsigned n_threads) {
   header.sample_s = c.sample_s;
   header.bandwidth_hz = static_cast<double>(c.n_chan) / c.sample_s;
   header.freq_hz = 408e6;
-  const ChannelisePlan f_plan = plan_channelise(header, c.n_fine, n_threads);
+  ChannelisePlan f_plan = plan_channelise(header, c.n_fine, n_threads);
+  f_plan.codes = true;
   Channeliser channeliser(f_plan, nullptr);
   Delays delays(c.rate);
   BeamformPlan plan;

@@ -365,3 +365,50 @@ BOOST_AUTO_TEST_CASE(contradictions_are_refused) {
   BeamBlock out;
   BOOST_CHECK_THROW(beamformer->start(32, 32, out), std::logic_error);
 }
+
+BOOST_AUTO_TEST_CASE(integer_samples_give_the_same_beams_as_floats) {
+  // 21 inputs fill no panel and no four; tiles of one spectrum begin at odd ones
+  for (const std::int64_t update : {kNeverSteered, std::int64_t{1}})
+    for (const std::size_t n_ant : {7ul, 21ul, 32ul}) {
+      const std::size_t n_pol = n_ant == 32 ? 1 : 2, n_time = 331, n_chan = 3;
+      Case c{n_chan, n_ant, n_pol, 5, BeamProduct::power, false, 5};
+      VoltageHeader header = test::voltage_header(n_chan, n_ant, n_pol, 1e6, 150e6);
+      header.missing_samples = 8;
+      VoltageBlock block;
+      block.n_time = n_time;
+      block.missing_samples = 8;
+      block.samples_i8.resize({n_time, n_chan, n_ant, n_pol, 2});
+      block.valid.resize({(n_time + 7) / 8, n_ant});
+      std::mt19937 random(11);
+      for (auto& sample : block.samples_i8.view())
+        sample = static_cast<std::int8_t>(static_cast<int>(random() % 256) - 128);
+      for (auto& valid : block.valid.view()) valid = random() % 5 != 0;
+      std::vector<float> wanted;
+      for (const bool codes : {false, true}) {
+        BeamformPlan plan = plan_of(c, header);
+        plan.update_spectra = update;
+        LinearDelays delays;
+        delays.rate = 1e-9;
+        ChannelisePlan f = plan_channelise(header, 1, 2);
+        f.codes = codes;
+        Channeliser channeliser(f, nullptr);
+        channeliser.append(block);
+        channeliser.end_of_stream();
+        const auto beamformer = make_cpu_beamformer(std::move(plan), delays);
+        SpectraBlock spectra;
+        std::vector<float> found;
+        for (std::size_t first = 0; first < n_time; first += 96) {
+          const std::size_t n = std::min<std::size_t>(96, n_time - first);
+          BeamBlock out;
+          beamformer->start(static_cast<std::int64_t>(first), n, out);
+          channeliser.spectra(static_cast<std::int64_t>(first), n, 0, n_chan, spectra);
+          BOOST_TEST(spectra.coded == codes);
+          beamformer->add(spectra, out);
+          found.insert(found.end(), out.values.begin(), out.values.end());
+        }
+        BOOST_TEST(found.size() == 5 * 66 * n_chan);
+        if (codes) BOOST_CHECK(found == wanted);
+        wanted = std::move(found);
+      }
+    }
+}

@@ -152,6 +152,7 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
   setup.beams = beams_of(options, header);
   setup.f = plan_channelise(header, options.n_fine, tool.common().threads, filterbank_of(options));
   setup.f.first_sample = options.voltage.first_sample;
+  setup.f.codes = true;
   setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
   setup.n_samples = voltages.n_samples;
   if (options.voltage.n_samples >= 0)
