@@ -4,9 +4,9 @@
 #include "kernels/fold/pulse_fit.h"
 #include "libcore/core/output.h"
 #include "libcore/io/png.h"
+#include "libcore/io/power_source.h"
 #include "libcore/plot/fold_figure.h"
 #include "tools/fold/options.h"
-#include "tools/fold/power_source.h"
 
 using namespace apsyn;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quicklook: a picture (PNG) of an image, a Measurement Set, a visibility or a voltage stream.
+// quicklook: a picture (PNG) of an image, a Measurement Set, a visibility or a voltage stream, a filterbank.
 #include <filesystem>
 
 #include "libcore/core/output.h"
@@ -44,8 +44,10 @@ void declare_image(CLI::App& app, QuicklookOptions& o) {
 
 void declare(Tool& tool, QuicklookOptions& o) {
   CLI::App& app = tool.app();
-  tool.add_inputs(o.inputs, "FITS image, Measurement Set, visibility or voltage stream (-: stdin)");
-  app.add_option("--kind", o.kind, "what INPUT is, instead of looking: image, ms, visibility, voltage")
+  tool.add_inputs(o.inputs,
+                  "FITS image, Measurement Set, visibility or voltage stream, filterbanks (-: stdin)", 0);
+  app.add_option("--kind", o.kind,
+                 "what INPUT is, instead of looking: image, ms, visibility, voltage, filterbank")
       ->type_name("KIND");
   app.add_option("--title", o.title, "heading, instead of the object's name")->type_name("TEXT");
   app.add_option("--size", o.size, "pixels of the data area's longer side")
@@ -76,6 +78,8 @@ Canvas make_picture(Tool& tool, const QuicklookOptions& o, InputKind kind) {
       return picture_of_measurement_set(tool, o);
     case InputKind::visibility:
       return picture_of_visibility_stream(tool, o);
+    case InputKind::filterbank:
+      return picture_of_filterbank(tool, o);
     default:
       return picture_of_voltages(tool, o);
   }
@@ -95,6 +99,10 @@ void run(Tool& tool, const QuicklookOptions& o) {
   const std::string output = output_path(common.output, input);
   check_output(output, common.overwrite);
   const InputKind kind = o.kind.empty() ? detect_input(input) : parse_input_kind(o.kind);
+  if (o.inputs.size() > 1)
+    for (const std::string& other : o.inputs)
+      if (kind != InputKind::filterbank || (o.kind.empty() && detect_input(other) != kind))
+        throw UsageError("{}: only filterbanks are drawn together: give one INPUT", other);
   const double memory = 100e6 + (kind == InputKind::image ? image_memory_bytes(input) : 100e6);
   if (common.dry_run) {
     tool.print(fmt::format("input: {} ({})\noutput: {}\nmemory: {}", input, input_kind_name(kind), output,
@@ -116,7 +124,7 @@ void run(Tool& tool, const QuicklookOptions& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Tool tool("quicklook", "draw a picture (PNG) of an image of the sky, visibilities or voltages");
+  Tool tool("quicklook", "draw a picture (PNG) of an image of the sky, visibilities, voltages or powers");
   QuicklookOptions options;
   declare(tool, options);
   return tool.run(argc, argv, [&] { run(tool, options); });

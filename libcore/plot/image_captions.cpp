@@ -92,8 +92,9 @@ std::vector<std::string> image_footer(const ImageInfo& info, const SkyView& view
   const Point peak{view.pixels.x0 + 0.5 + static_cast<double>(s.x_max),
                    view.pixels.y0 + 0.5 + static_cast<double>(s.y_max)};
   if (const auto at = view.projection.direction(peak)) first += " at " + position_label(*at, info.cell_rad);
-  append(first, fmt::format("noise {} {} (from the median deviation)",
-                            short_number(s.noise * noise_unit.factor), noise_unit.label));
+  if (info.unit != "dB")
+    append(first, fmt::format("noise {} {} (from the median deviation)",
+                              short_number(s.noise * noise_unit.factor), noise_unit.label));
   std::string second;
   if (info.beam)
     append(second, fmt::format("beam {} \u00d7 {}, PA {:.0f}\u00b0", angle_label(info.beam->major_rad),

@@ -130,6 +130,7 @@ run beamform tiny.dada --beams sky.csv --pattern 'pattern%d.fits' --size 32
 expect_file pattern0.fits pattern1.fits
 run beamform tiny.dada $up --pattern near.fits --size 32 --field 10deg --element dish:3m
 run quicklook near.fits -o near.png
+run quicklook near.fits --range -20:0 --title here -o near20.png
 expect_exit 2 beamform tiny.dada $up --pattern near.fits --size 32
 expect_exit 2 beamform tiny.dada $up --size 32 -o x.fil
 expect_exit 2 beamform tiny.dada $up --pattern x.fits --element horn:3m

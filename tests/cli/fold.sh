@@ -69,6 +69,12 @@ run fold psr.fil --period 0.7145 --dm 26.76 --dry-run
 expect_stdout "16 channels" "256 bins" "memory"
 run fold psr.fil --period 0.7145,1e-3 --dm 26.76
 
+# A look at the powers themselves, from a file and a pipe.
+run quicklook psr.fil -o dynamic.png
+expect_file dynamic.png
+run bash -c "cat psr.fil | quicklook --kind filterbank -o piped.png"
+expect_same <(tail -c 50000 dynamic.png) <(tail -c 50000 piped.png)
+
 # Wrong usage, other inputs, damaged ones.
 for options in "" "--period 0" "--period abc" "--period 1s,x" "--period 1s --bins 2" "--period 1s --dm x" "--period 1s --ifs 1" \
   "--period 1us" "--period 1s --max-memory 1MB"; do
@@ -87,6 +93,8 @@ header=$(($(grep -abo HEADER_END psr.fil | head -1 | cut -d: -f1) + 10))
 { head -c $header psr.fil && head -c 64000 /dev/zero; } >silent.fil
 expect_exit 1 fold silent.fil --period 10ms -o x.csv
 expect_stderr "no usable data"
+expect_exit 1 quicklook silent.fil -o x.png
+expect_exit 3 quicklook short.fil -o x.png
 head -c $header psr.fil >empty.fil
 expect_exit 1 fold empty.fil --period 10ms -o x.csv
 expect_exit 4 fold psr.fil --period 1s --device cuda

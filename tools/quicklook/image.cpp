@@ -84,6 +84,16 @@ void zoom_in(double zoom, const Image& image, ImageFigureOptions& figure) {
   figure.x0 = nx / 2 - figure.width / 2, figure.y0 = ny / 2 - figure.height / 2;
 }
 
+/// A beam's power pattern spans many decades: decibels, of which the upper 50 show the sidelobes.
+void show_pattern(const QuicklookOptions& o, Image& image, ImageFigureOptions& figure) {
+  for (double& power : image.pixels.view().span())
+    if (std::isfinite(power)) power = 10 * std::log10(std::max(power, 1e-20));
+  image.info.unit = "dB";
+  if (o.range.empty() && o.percentile <= 0) figure.range = {-50, 0};
+  if (o.stretch.empty()) figure.stretch = StretchKind::linear;
+  if (o.title.empty()) figure.title = "Pattern of beam " + image.info.object;
+}
+
 }  // namespace
 
 double image_memory_bytes(const std::string& input) {
@@ -95,7 +105,8 @@ double image_memory_bytes(const std::string& input) {
 Canvas picture_of_image(Tool& tool, const QuicklookOptions& o) {
   ImageFigureOptions figure = image_options(o);
   tool.stage("read");
-  const Image image = read_fits_image(o.inputs[0], o.frame);
+  Image image = read_fits_image(o.inputs[0], o.frame);
+  if (image.info.unit == "POWER") show_pattern(o, image, figure);
   if (!o.plane.empty()) choose_plane(o.plane, image, figure);
   if (o.zoom > 0) zoom_in(o.zoom, image, figure);
   tool.stage("draw");

@@ -32,6 +32,7 @@ Canvas picture_of_image(Tool& tool, const QuicklookOptions& options);
 Canvas picture_of_measurement_set(Tool& tool, const QuicklookOptions& options);
 Canvas picture_of_visibility_stream(Tool& tool, const QuicklookOptions& options);
 
+Canvas picture_of_filterbank(Tool& tool, const QuicklookOptions& options);
 Canvas picture_of_voltages(Tool& tool, const QuicklookOptions& options);
 
 }  // namespace apsyn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tools/fold/power_source.h"
+#include "libcore/io/power_source.h"
 
 #include <algorithm>
 #include <cmath>
@@ -114,9 +114,13 @@ class VoltagePowers final : public PowerSource {
 
 }  // namespace
 
+std::unique_ptr<PowerSource> open_filterbank_powers(const std::string& path, const std::string& ifs) {
+  return std::make_unique<FilterbankPowers>(path, ifs);
+}
+
 std::unique_ptr<PowerSource> open_powers(const std::string& path, const std::string& ifs) {
   const InputKind kind = detect_input(path);
-  if (kind == InputKind::filterbank) return std::make_unique<FilterbankPowers>(path, ifs);
+  if (kind == InputKind::filterbank) return open_filterbank_powers(path, ifs);
   if (kind != InputKind::voltage)
     throw DataError("{}: a {}: give a SIGPROC filterbank or a voltage stream", path, input_kind_name(kind));
   if (!ifs.empty()) throw UsageError("--ifs {}: {}: voltages have no products", ifs, path);

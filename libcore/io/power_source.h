@@ -29,5 +29,7 @@ class PowerSource {
 /// otherwise the first), or a voltage stream of one antenna, whose polarisations' powers are averaged.
 /// Missing are samples that are not finite, zeros of floating values, and times that are 0 throughout.
 std::unique_ptr<PowerSource> open_powers(const std::string& path, const std::string& ifs);
+/// The same without looking what it is.
+std::unique_ptr<PowerSource> open_filterbank_powers(const std::string& path, const std::string& ifs);
 
 }  // namespace apsyn
