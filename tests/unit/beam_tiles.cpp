@@ -24,7 +24,8 @@ BOOST_AUTO_TEST_CASE(tables_name_directions) {
   BOOST_TEST(sky[1].sky->dec_rad == sky[0].sky->dec_rad, boost::test_tools::tolerance(1e-15));
   // azimuth 90 deg is east
   const auto ground = parse_beams_csv(
-      "az,el,id,antennas\n90deg,30deg,e,1;Tile3\n0deg,90deg,z,\n359.9999999999999deg,-12.5deg,below,\n", "b.csv");
+      "az,el,id,antennas\n90deg,30deg,e,1;Tile3\n0deg,90deg,z,\n359.9999999999999deg,-12.5deg,below,\n",
+      "b.csv");
   BOOST_TEST(ground[0].enu[0] == std::sqrt(0.75), boost::test_tools::tolerance(1e-15));
   BOOST_TEST(std::abs(ground[0].enu[1]) < 1e-15);
   BOOST_TEST(ground[0].enu[2] == 0.5, boost::test_tools::tolerance(1e-15));
