@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# fold as a user runs it: a simulated pulsar from voltages to its profile, against what theory says, formats, errors.
+# fold-pulsar as a user runs it: a simulated pulsar from voltages to its profile, against what theory says, formats, errors.
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 
-# value NAME: what the last fold printed.
+# value NAME: what the last fold-pulsar printed.
 value() { awk -v name="$1" '$1 == name { print $2 }' "$(stdout_file)"; }
 
 cat >sky.txt <<'END'
@@ -24,7 +24,7 @@ run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --integrate 16 -o psr.fil
 
 # The peak is at phase 0 by --pulsar's definition. The matched filter's S/N is (S / T) sqrt(n_pol B t (<g^2> - 1)): S = 20
 # Jy the mean flux, T the noise, 4000 / 4 Jy and the pulses' own, <g^2> = sqrt(2 ln 2 / pi) / duty of Gaussian pulses.
-run fold psr.fil --period 0.7145 --dm 26.76 -o psr.csv --plot psr.png
+run fold-pulsar psr.fil --period 0.7145 --dm 26.76 -o psr.csv --plot psr.png
 expect_file psr.csv psr.png
 read -r wanted t < <(awk 'BEGIN {
   g2 = sqrt(2 * log(2) / 3.14159265) / 0.03; noise = 1000; s = 20
@@ -40,34 +40,34 @@ expect_near "$(value peak_power)" "$(awk 'BEGIN { print 20 / 0.03 / sqrt(3.14159
 grep -q '^phase,power,samples$' psr.csv || fail "no head of columns"
 
 # Another dispersion measure or period smears it; a search finds the period back.
-run fold psr.fil --period 0.7145 --dm 1026.76
+run fold-pulsar psr.fil --period 0.7145 --dm 1026.76
 awk -v x="$(value snr)" -v y="$snr" 'BEGIN { exit !(x < 0.9 * y) }' || fail "S/N $(value snr) at a wrong DM"
-run fold psr.fil --period 721ms --dm 26.76
+run fold-pulsar psr.fil --period 721ms --dm 26.76
 awk -v x="$(value snr)" -v y="$snr" 'BEGIN { exit !(x < 0.7 * y) }' || fail "S/N $(value snr) at a wrong period"
-run fold psr.fil --period 721ms --dm 26.76 --search
+run fold-pulsar psr.fil --period 721ms --dm 26.76 --search
 expect_near "$(value period_s)" 0.7145 1e-4 "the period found"
 awk -v x="$(value snr)" -v y="$snr" 'BEGIN { exit !(x > 0.9 * y) }' || fail "S/N $(value snr) after the search"
 
 # Voltages of the beam, 8-bit powers, pipes and threads.
 run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --product voltage -o beam.dada
-run fold beam.dada --period 0.7145 --dm 26.76
+run fold-pulsar beam.dada --period 0.7145 --dm 26.76
 expect_near "$(value snr)" "$snr" 3 "S/N of voltages"
 run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --integrate 16 --bits 8 -o eight.fil
-run fold eight.fil --period 0.7145 --dm 26.76
+run fold-pulsar eight.fil --period 0.7145 --dm 26.76
 expect_near "$(value snr)" "$snr" 3 "S/N of 8 bits"
 run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --integrate 16 --product coherence -o four.fil
-run fold four.fil --period 0.7145 --dm 26.76 --ifs 0,1
+run fold-pulsar four.fil --period 0.7145 --dm 26.76 --ifs 0,1
 expect_near "$(value snr)" "$snr" 0.5 "S/N of two products"
-run fold psr.fil --period 0.7145 --dm 26.76 --threads 1 -o one.csv
-run fold psr.fil --period 0.7145 --dm 26.76 --threads 3 -o three.csv
+run fold-pulsar psr.fil --period 0.7145 --dm 26.76 --threads 1 -o one.csv
+run fold-pulsar psr.fil --period 0.7145 --dm 26.76 --threads 3 -o three.csv
 expect_same <(grep -v '^#' one.csv) <(grep -v '^#' three.csv)
 expect_same <(grep -v '^#' one.csv) <(grep -v '^#' psr.csv)
-run bash -c "cat psr.fil | fold --period 0.7145 --dm 26.76 -o -"
+run bash -c "cat psr.fil | fold-pulsar --period 0.7145 --dm 26.76 -o -"
 expect_stdout "phase,power,samples"
 expect_stderr "snr"
-run fold psr.fil --period 0.7145 --dm 26.76 --dry-run
+run fold-pulsar psr.fil --period 0.7145 --dm 26.76 --dry-run
 expect_stdout "16 channels" "256 bins" "memory"
-run fold psr.fil --period 0.7145,1e-3 --dm 26.76
+run fold-pulsar psr.fil --period 0.7145,1e-3 --dm 26.76
 
 # A look at the powers themselves, from a file and a pipe.
 run quicklook psr.fil -o dynamic.png
@@ -78,26 +78,26 @@ expect_same <(tail -c 50000 dynamic.png) <(tail -c 50000 piped.png)
 # Wrong usage, other inputs, damaged ones.
 for options in "" "--period 0" "--period abc" "--period 1s,x" "--period 1s --bins 2" "--period 1s --dm x" "--period 1s --ifs 1" \
   "--period 1us" "--period 1s --max-memory 1MB"; do
-  expect_exit 2 fold psr.fil $options
+  expect_exit 2 fold-pulsar psr.fil $options
 done
-expect_exit 2 fold psr.fil --period 1s -o psr.csv
+expect_exit 2 fold-pulsar psr.fil --period 1s -o psr.csv
 expect_stderr "psr.csv" "--overwrite"
-expect_exit 2 fold psr.dada --period 1s
+expect_exit 2 fold-pulsar psr.dada --period 1s
 expect_stderr "beamform"
-expect_exit 1 fold nowhere.fil --period 1s
-expect_exit 3 fold sky.txt --period 1s
+expect_exit 1 fold-pulsar nowhere.fil --period 1s
+expect_exit 3 fold-pulsar sky.txt --period 1s
 head -c 100 psr.fil >short.fil
-expect_exit 3 fold short.fil --period 1s -o x.csv
+expect_exit 3 fold-pulsar short.fil --period 1s -o x.csv
 expect_no_file x.csv
 header=$(($(grep -abo HEADER_END psr.fil | head -1 | cut -d: -f1) + 10))
 { head -c $header psr.fil && head -c 64000 /dev/zero; } >silent.fil
-expect_exit 1 fold silent.fil --period 10ms -o x.csv
+expect_exit 1 fold-pulsar silent.fil --period 10ms -o x.csv
 expect_stderr "no usable data"
 expect_exit 1 quicklook silent.fil -o x.png
 expect_exit 3 quicklook short.fil -o x.png
 head -c $header psr.fil >empty.fil
-expect_exit 1 fold empty.fil --period 10ms -o x.csv
-expect_exit 4 fold psr.fil --period 1s --device cuda
+expect_exit 1 fold-pulsar empty.fil --period 10ms -o x.csv
+expect_exit 4 fold-pulsar psr.fil --period 1s --device cuda
 
 # simulate --pulsar refuses what it cannot make.
 sim="simulate --array four.csv --sky sky.txt --start 2024-01-01T19:00:00 --freq 408MHz --bandwidth 1MHz --channels 4 --duration 10ms"

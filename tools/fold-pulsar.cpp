@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// fold: powers of a beam -> a pulsar's mean profile, how strong it is, and a picture of it.
+// fold-pulsar: powers of a beam -> a pulsar's mean profile, how strong it is, and a picture of it.
 #include "kernels/fold/fold.h"
 #include "kernels/fold/pulse_fit.h"
 #include "libcore/core/output.h"
 #include "libcore/io/png.h"
 #include "libcore/io/power_source.h"
 #include "libcore/plot/fold_figure.h"
-#include "tools/fold/options.h"
+#include "tools/fold-pulsar/options.h"
 
 using namespace apsyn;
 
@@ -138,7 +138,7 @@ void run(Tool& tool, const FoldOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Tool tool("fold", "average a beam's powers at the period of a pulsar");
+  Tool tool("fold-pulsar", "average a beam's powers at the period of a pulsar");
   FoldOptions options;
   declare(tool, options);
   return tool.run(argc, argv, [&] { run(tool, options); });
