@@ -101,7 +101,7 @@ run search-transients noise.fil --dm-range 0:50 --plot none.png
 [ "$(cat "$(stdout_file)")" = "$header" ] || fail "noise gives $(cat "$(stdout_file)")"
 expect_file none.png
 run search-transients pulse.fil --dry-run --dm-range 0:50 --widths 1ms,5ms --dm-step 10
-expect_stdout "4 from DM 0 to 30" "2 from DM 40 to 50" "2 widths from 1 ms to 5 ms" "memory: "
+expect_stdout "5 from DM 0 to 40" "1 from DM 50 to 50" "2 widths from 1 ms to 5 ms" "memory: "
 run search-transients -v pulse.fil --dm-range 30
 expect_stderr "1 trials" "trial samples/s" "times as fast as recorded"
 
