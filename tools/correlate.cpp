@@ -2,6 +2,7 @@
 // correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
 #include <limits>
 
+#include "libcore/cli/realtime.h"
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/visibility_sink.h"
@@ -11,7 +12,6 @@
 #include "tools/correlate/gains.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
-#include "libcore/cli/realtime.h"
 #include "tools/correlate/sample_report.h"
 
 namespace apsyn {
