@@ -140,7 +140,7 @@ struct UvfitsReader::State {
 
   Group parse() const {
     Group group;
-    // Groups hold the way from the first antenna to the second and the conjugate phase.
+    // Coordinates and phases go together in both formats, so both are taken as they are.
     group.uvw_m = {parameter(layout.u) * kSpeedOfLight_m_s, parameter(layout.v) * kSpeedOfLight_m_s,
                    parameter(layout.w) * kSpeedOfLight_m_s};
     group.time_mjd_s = parameter(layout.date, kMjdOfJd0) * 86400 + layout.utc_offset_s;
