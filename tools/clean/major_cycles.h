@@ -77,6 +77,7 @@ class MajorCycles {
               const std::string& folder)
       : imager_(imager), sky_(sky), data_(data), settings_(settings), folder_(folder) {
     unfinished_.assign(sky.fields.size(), true);
+    lowest_.assign(sky.fields.size(), 0);
     settings_.progress = [this](std::size_t n, double peak_jy) { show(n, peak_jy); };
     for (std::size_t f = 0; f < sky.fields.size(); ++f) {
       const FieldImages& field = sky.images[f];
@@ -120,7 +121,13 @@ class MajorCycles {
     for (std::size_t f = 0; f < sky_.fields.size(); ++f) {
       FieldImages& field = sky_.images[f];
       if (!unfinished_[f]) continue;
-      if (highest(field.residual) < (1 - settings_.cycle_gain) * peak) {
+      const double start = highest(field.residual);
+      if (lowest_[f] > 0 && start > 2 * lowest_[f]) {
+        diverged = true;
+        continue;
+      }
+      lowest_[f] = lowest_[f] > 0 ? std::min(lowest_[f], start) : start;
+      if (start < (1 - settings_.cycle_gain) * peak) {
         go_on = true;
         continue;
       }
@@ -167,6 +174,7 @@ class MajorCycles {
   std::vector<Deconvolver> deconvolvers_;                ///< [field]
   std::vector<std::vector<DeconvolutionGroup>> groups_;  ///< [field][group]
   std::optional<Progress> progress_;                     ///< of a minor cycle
+  std::vector<double> lowest_;                           ///< [field] peak that a cycle began with; 0 = none
   std::vector<bool> unfinished_;                         ///< [field]
   std::vector<bool> changed_;                            ///< [group] whether this cycle found components
 };
