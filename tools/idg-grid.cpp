@@ -23,11 +23,8 @@ void run(Tool& tool, const Options& options) {
                 planes_of(options, source->info()),
                 device,
                 wanted_grid_memory(options.imaging, device),
-                std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000),
-                0,
-                0,
-                {},
-                tool.ranks()};
+                std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000)};
+  imager.ranks = tool.ranks();
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size());
   const auto shared_weights = weights_of_all(imager, groups);
 

@@ -91,10 +91,7 @@ inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSo
           planes_of(options, source.info()),
           device,
           wanted_grid_memory(options.imaging, device),
-          std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, 512'000'000),
-          0,
-          0,
-          {}};
+          std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, 512'000'000)};
 }
 
 inline std::string folder_of(const std::string& output) {
@@ -232,7 +229,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   std::vector<double> beam_pixels;
   for (const FieldImages& field : sky.images) beam_pixels.push_back(beam_width_pixels(field));
   MajorCycles cycles(later, sky, store, how.settings, beam_pixels, mask, folder_of(name));
-  later.block = std::move(first.block);
+  later.weighted = std::move(first.weighted);
   const LoopReport report = cycles.run(options.most_cycles);
   log_info("{} components in {} major cycles", report.n_components, report.n_cycles);
 

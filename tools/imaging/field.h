@@ -29,8 +29,9 @@ struct Imager {
   std::uint64_t block_bytes;
   std::uint64_t whole_band_bytes = 0;  ///< kept for the sum over channel groups
   double n_gridded = 0;
-  Buffer<float, 3> weighted;  ///< weights of what is being gridded, so that their memory serves again
-  Ranks ranks{};              ///< that share the gridding
+  ImagingBlock block{};         ///< residuals on their way to the gridders, and
+  Buffer<float, 3> weighted{};  ///< weights of what is being gridded, so that their memory serves again
+  Ranks ranks{};                ///< that share the gridding
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }
   std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }

@@ -51,6 +51,9 @@ class ResidualSource final : public ImagingSource {
       for (std::size_t f = 0; f < fields_.size(); ++f) subtract(*degridders_[f], f, block, block.data);
     return true;
   }
+  const ImagingBlock* next(std::uint64_t max_bytes) override {
+    return read(imager_.block, max_bytes) ? &imager_.block : nullptr;
+  }
 
  private:
   static IdgSetup setup_of(const Imager& imager) {
