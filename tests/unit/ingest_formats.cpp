@@ -127,7 +127,7 @@ std::string joined(const std::vector<std::string>& parts) {
 struct GuppiFormat {
   std::size_t n_ant = 1, n_chan = 4, n_samples = 512, overlap = 32;
   bool direct = false;
-  std::string extra;
+  std::string extra{};
 };
 
 std::int8_t guppi_value(std::size_t ant, std::size_t chan, std::size_t t, std::size_t part) {
