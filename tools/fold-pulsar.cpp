@@ -73,9 +73,9 @@ void run(Tool& tool, const FoldOptions& options) {
   tool.stage("open");
   const std::unique_ptr<PowerSource> powers = open_powers(options.inputs.at(0), options.ifs);
   const FoldPlan plan = make_plan(tool, options, *powers);
-  const std::size_t n_block =
-      std::max<std::size_t>(16, kBlockBytes / (plan.channel_hz.size() * sizeof(float)));
-  const auto memory = static_cast<double>(folder_bytes(plan) * 2 + 6 * kBlockBytes + (32u << 20));
+  const std::size_t time_bytes = powers->values_per_sample * sizeof(float);
+  const std::size_t n_block = std::max<std::size_t>(16, kBlockBytes / time_bytes);
+  const auto memory = static_cast<double>(folder_bytes(plan) * 2 + 6 * n_block * time_bytes + (32u << 20));
   if (tool.common().dry_run) {
     tool.print(fmt::format(
         "input: {}: {} channels around {}, samples of {}", powers->name, plan.channel_hz.size(),

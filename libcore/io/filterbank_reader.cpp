@@ -66,6 +66,9 @@ FilterbankReader::FilterbankReader(const std::string& path)
     : source_(path), input_(parse_filterbank_header(source_)) {
   if (!source_.size()) return;
   n_samples_ = (*source_.size() - source_.offset()) / input_.bytes_per_sample();
+  if (const auto rest = (*source_.size() - source_.offset()) % input_.bytes_per_sample(); rest != 0)
+    throw DataError("{}: ends at byte {}, {} bytes inside sample {}: the file is cut short", name(),
+                    *source_.size(), rest, *n_samples_);
   if (input_.stated_samples && *input_.stated_samples > *n_samples_)
     log_warning("{}: the header says {} samples, and the file has {}", name(), *input_.stated_samples,
                 *n_samples_);

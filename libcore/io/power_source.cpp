@@ -39,6 +39,7 @@ class FilterbankPowers final : public PowerSource {
     source = input.header.source;
     start = input.header.start;
     sample_s = input.header.sample_s;
+    values_per_sample = input.header.n_if * input.header.n_chan;
     n_samples = reader_.n_samples();
     for (std::size_t chan = 0; chan < input.header.n_chan; ++chan)
       channel_hz.push_back(input.channel_hz(chan));
@@ -81,6 +82,7 @@ class VoltagePowers final : public PowerSource {
     source = header.source;
     start = header.start;
     sample_s = header.sample_s;
+    values_per_sample = header.n_chan * header.n_pol * 2;
     if (voltages_.n_samples >= 0) n_samples = static_cast<std::uint64_t>(voltages_.n_samples);
     for (std::size_t chan = 0; chan < header.n_chan; ++chan)
       channel_hz.push_back(header.channel_freq_hz(chan));

@@ -21,6 +21,7 @@ class PowerSource {
   std::string name, source;
   UtcTime start;
   double sample_s = 0;
+  std::size_t values_per_sample = 1;  ///< that reading a time takes: channels, times products or components
   std::vector<double> channel_hz;
   std::optional<std::uint64_t> n_samples;
 };

@@ -167,6 +167,11 @@ struct UvfitsReader::State {
 
   void copy_cells(UvfitsRows& rows, std::size_t row, bool turn) {
     const std::uint8_t* values = bytes.data() + layout.n_parameters * value_bytes();
+    if (turn)
+      for (const std::size_t product : layout.product_of)
+        if (turned_product[product] >= layout.description.products.size())
+          fail(fmt::format("antennas in falling order, and {} without its counterpart",
+                           product_name(layout.description.products[product])));
     const auto number = [&](std::size_t at) {
       return layout.zero + layout.scale * stored_number(values + at * value_bytes(), layout.bitpix);
     };

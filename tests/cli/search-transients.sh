@@ -132,3 +132,15 @@ expect_stderr "no usable data"
 expect_exit 1 search-transients short.fil -o none.csv
 expect_stderr "no usable data"
 expect_no_file none.csv
+
+# Files of any length end well, whatever is left over behind the last whole block.
+head -c 2400000 /dev/urandom >noise.bin
+perl -e '
+  sub text { pack("V/a*", $_[0]) }
+  my %ints = (nchans => 16, nbits => 8, nifs => 1, data_type => 1);
+  my %numbers = (fch1 => 1400, foff => -1, tsamp => 1e-3, tstart => 59000.5);
+  print text("HEADER_START"), (map { text($_), pack("l<", $ints{$_}) } keys %ints),
+    (map { text($_), pack("d<", $numbers{$_}) } keys %numbers), text("HEADER_END")' >header.bin
+for n_samples in 65537 100000 131073 135000 141264 147400 150000; do
+  run bash -c "cat header.bin <(head -c $((n_samples * 16)) noise.bin) | search-transients -q --dm-range 0:100 -o end.csv --overwrite -"
+done

@@ -42,7 +42,8 @@ inline void write_rows(MeasurementSetWriter& writer, const UvfitsRows& rows) {
 }
 
 inline void run_uvfits(Tool& tool, const IngestOptions& o) {
-  constexpr std::size_t kRows = 4096;
+  constexpr std::size_t kMostRows = 4096;
+  constexpr std::uint64_t kEnoughBytes = 256u << 20;
   const CommonOptions& common = tool.common();
   if (o.request.inputs.size() != 1 || o.request.inputs[0] == "-")
     throw UsageError("--from uvfits: give one file: its tables stand behind its visibilities");
@@ -58,9 +59,12 @@ inline void run_uvfits(Tool& tool, const IngestOptions& o) {
     log_warning("{}: table {} is not applied: the visibilities are taken as they are", o.request.inputs[0],
                 table);
   if (common.dry_run) return print_plan(tool, reader);
-  if (reader.memory_bytes(kRows) > common.max_memory_bytes)
+  std::size_t n_rows = std::clamp<std::size_t>(static_cast<std::size_t>(reader.n_groups()), 1, kMostRows);
+  while (n_rows > 1 && reader.memory_bytes(n_rows) > std::min(common.max_memory_bytes, kEnoughBytes))
+    n_rows /= 2;
+  if (reader.memory_bytes(n_rows) > common.max_memory_bytes)
     throw UsageError("{} of memory needed, {} allowed: raise --max-memory",
-                     format_bytes(double(reader.memory_bytes(kRows))),
+                     format_bytes(double(reader.memory_bytes(n_rows))),
                      format_bytes(double(common.max_memory_bytes)));
   MsDescription description = reader.description();
   description.history = tool.provenance();
@@ -69,7 +73,7 @@ inline void run_uvfits(Tool& tool, const IngestOptions& o) {
   Progress progress(tool, "reading", static_cast<double>(reader.n_groups()), "groups");
   UvfitsRows rows;
   double n_done = 0;
-  while (reader.read(rows, kRows)) {
+  while (reader.read(rows, n_rows)) {
     write_rows(writer, rows);
     n_done += static_cast<double>(rows.baselines.size());
     progress.update(n_done);

@@ -60,6 +60,7 @@ void TransientSearch::push(RawBlock block) {
   }
   pending_ = std::move(next);
   if (last) {
+    search_ready();  // the history has room for one block more than a gulp and its delays
     clean(*pending_, nullptr);
     const std::int64_t end = history_.end();
     // what arrives after the end is missing, so that the last pulses are searched in the part of the band

@@ -125,6 +125,18 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
         "--dm-range {}: that needs more than a million trials: narrow the range or give --dm-step",
         options.dm_range);
   }
+  // Delays are kept as 32-bit numbers of samples.
+  constexpr double kMostDelay = 2e9;
+  double most_delay = 0;
+  for (const TrialLevel& level : levels)
+    if (!level.dm.empty())
+      most_delay =
+          std::max(most_delay, level.dm.back() * std::max(std::abs(band.delay_per_dm(0)),
+                                                          std::abs(band.delay_per_dm(band.n_chan - 1))));
+  if (!(most_delay < kMostDelay))
+    throw UsageError(
+        "--dm-range {}: delays of {:.3g} samples, at most {:.3g} can be followed: narrow the range",
+        options.dm_range, most_delay, kMostDelay);
   plan.dedispersion = plan_dedispersion(band, levels);
   for (const TrialLevel& level : levels) plan.dm.insert(plan.dm.end(), level.dm.begin(), level.dm.end());
   plan.block =

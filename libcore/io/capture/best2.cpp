@@ -51,11 +51,16 @@ std::unique_ptr<Capture> open_best2(const CaptureRequest& request) {
   auto format = std::make_unique<Best2Format>(input_places(facts.input_order, kAntennas));
   const PacketSurvey survey = survey_packets(inputs, *format);
   std::uint32_t first = survey.keys.begin()->first;
-  std::size_t n_chan = survey.keys.rbegin()->first - first + 1;
+  const std::uint32_t end = survey.keys.rbegin()->first + 1;
   if (facts.first_channel >= 0) first = static_cast<std::uint32_t>(facts.first_channel);
-  if (facts.n_chan > 0) n_chan = facts.n_chan;
-  if (first + n_chan > kChannels)
+  const std::size_t n_chan = facts.n_chan > 0 ? facts.n_chan : end - std::min(end, first);
+  if (n_chan == 0 || first + n_chan > kChannels)
     throw UsageError("--first-channel {}, --channels {}: there are {}", first, n_chan, kChannels);
+  for (std::uint32_t chan = first; chan < first + n_chan; ++chan)
+    if (survey.keys.count(chan) == 0)
+      throw UsageError(
+          "channel {}: the capture has no packets of it: choose others by --first-channel and --channels",
+          chan);
   VoltageHeader header;
   header.telescope = "BEST-2";
   header.n_ant = kAntennas;

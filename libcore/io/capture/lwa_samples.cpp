@@ -180,8 +180,15 @@ std::unique_ptr<Capture> open_drx(const CaptureRequest& request) {
     else
       plan.ignored.push_back(key);
   }
-  const double freq_hz =
-      drx_frequency_hz(*inputs[0], *format, DrxFormat::key(beams.begin()->first, tuning, 0));
+  double freq_hz = 0;
+  for (const auto& [key, input] : survey.keys) {
+    if (DrxFormat::tuning(key) != tuning) continue;
+    const double hz = drx_frequency_hz(*inputs[input], *format, key);
+    if (freq_hz != 0 && hz != 0 && hz != freq_hz)
+      throw UsageError("--tuning {}: beams are at {} and at {}: ingest each by itself", tuning,
+                       format_frequency(freq_hz), format_frequency(hz));
+    if (hz != 0) freq_hz = hz;
+  }
   const VoltageHeader header = describe(facts, survey, beams.size(), 4, freq_hz, decimation, kDrxSamples);
   for (const auto& [beam, antenna] : beams)
     for (std::uint32_t pol = 0; pol < 2; ++pol)

@@ -50,14 +50,17 @@ std::size_t PacketStream::find(std::size_t from) {
   return std::max(from, held - std::min(held, format_.header_bytes - 1));
 }
 
-/// Its time is far from the last packet's, and the next two do not confirm it.
+/// Its time is far from the last packet's, and the next two, or the only one that is left, do not confirm it.
 bool PacketStream::is_astray(const Placed& packet) {
   if (std::abs(packet.at - last_) <= plan_.slack) return false;
+  bool confirmed = false;
   for (std::size_t next : {format_.packet_bytes, 2 * format_.packet_bytes}) {
+    if (window_->hold(next + format_.header_bytes) < next + format_.header_bytes) break;
     const auto behind = good_header(next);
     if (!behind || std::abs(behind->at - packet.at) > plan_.slack) return true;
+    confirmed = true;
   }
-  return false;
+  return !confirmed;
 }
 
 void PacketStream::drop_damaged(std::size_t n_bytes) {
