@@ -38,5 +38,6 @@ int main(int argc, char** argv) {
   Tool tool("clean", "deconvolve a dirty image with its point spread function");
   Options options;
   declare(tool, options);
+  tool.use_ranks(Tool::RankUse::first);
   return tool.run(argc, argv, [&] { run(tool, options); });
 }

@@ -66,6 +66,6 @@ int main(int argc, char** argv) {
   Tool tool("idg-grid", "make dirty images and point spread functions from visibilities");
   Options options;
   declare(tool, options);
-  tool.share_among_ranks();
+  tool.use_ranks(Tool::RankUse::shared);
   return tool.run(argc, argv, [&] { run(tool, options); });
 }

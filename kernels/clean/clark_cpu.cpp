@@ -48,6 +48,8 @@ LoopStop run_clark(const PlaneSet& set, const CleanTask& task) {
     if (highest <= task.limits.level_jy) return LoopStop::level;
     if (!(highest <= limits.divergence_jy)) return LoopStop::divergence;
     const float cutoff = choose_cutoff(heights, task.limits.level_jy);
+    // The level can lie above the peak when it is rounded to a float.
+    if (!(cutoff < heights.highest)) return LoopStop::level;
     ActivePixels active(set, cutoff, task.n_threads);
     limits.level_jy = static_cast<double>(cutoff);
     std::vector<SetComponent> components;

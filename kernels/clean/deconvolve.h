@@ -116,7 +116,7 @@ class Deconvolver {
  public:
   /// `psf` [group][pol, or 1 for all][y][x], finite, peak 1 at (ny/2, nx/2), any size, zero beyond its array;
   /// it must outlive this object. `n_pol`, `ny`, `nx` of the images. `beam_pixels`: width at half maximum of
-  /// the main lobe (geometric mean), for automatic scales and local noise; may be 0 when neither is used.
+  /// the main lobe (geometric mean), for scales and local noise; may be 0 when neither is used.
   /// Throws std::invalid_argument on shapes or settings out of range.
   Deconvolver(const DeconvolutionSettings& settings, View<const float, 4> psf,
               const std::vector<DeconvolutionGroup>& groups, const PlaneShape& shape, double beam_pixels = 0);

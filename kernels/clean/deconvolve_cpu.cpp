@@ -105,9 +105,9 @@ Deconvolver::Deconvolver(const DeconvolutionSettings& settings, View<const float
   for (const DeconvolutionGroup& group : groups)
     if (!(group.weight >= 0) || (settings.spectral_fit != SpectralFit::none && !(group.freq_hz > 0)))
       throw std::invalid_argument("Deconvolver: weights are not negative, frequencies of fits positive");
-  const bool scales = settings.algorithm == CleanAlgorithm::multiscale && settings.scales_pixels.empty();
+  const bool scales = settings.algorithm == CleanAlgorithm::multiscale;
   if ((scales || settings.local_rms_beams > 0) && !(beam_pixels > 0))
-    throw std::invalid_argument("Deconvolver: automatic scales and local noise need the beam's width");
+    throw std::invalid_argument("Deconvolver: scales and local noise need the beam's width");
   impl_ = std::make_unique<Impl>(settings, psf, groups, shape, beam_pixels);
 }
 

@@ -185,6 +185,8 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   if (report.stop == CleanStop::noise &&
       now<kWorthwhile * report.threshold_jy&& static_cast<double>(end.height)> now)
     report.stop = CleanStop::cycle;
+  // Nothing would be different in the next cycle.
+  if (report.stop == CleanStop::cycle && report.n_components == 0) report.stop = CleanStop::nothing_left;
   const bool low = report.stop == CleanStop::noise || report.stop == CleanStop::threshold;
   apply(found, own);
   extend_masks(found, own.model);

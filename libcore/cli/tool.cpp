@@ -81,7 +81,7 @@ Tool::Tool(std::string name, std::string summary)
       ->type_name("N")
       ->check(CLI::Range(1u, 4096u));
   ranks_ = launched_ranks();
-  common_.max_memory_bytes = available_memory_bytes() / 10 * 8 / static_cast<unsigned>(ranks_.local_size);
+  common_.max_memory_bytes = available_memory_bytes() / 10 * 8;
   app_->add_option_function<std::string>(
           "--max-memory", [this](const std::string& text) { common_.max_memory_bytes = parse_bytes(text); },
           "memory to use at most, for example 8GB (default: 80 % of what is there)")
@@ -141,17 +141,19 @@ CLI::Option* Tool::add_tec(const std::string& flags, double& tecu, const std::st
 void Tool::write_log(LogLevel level, const std::string& message) const {
   if (level == LogLevel::verbose && !common_.verbose) return;
   if (level == LogLevel::info && common_.quiet) return;
-  if (level != LogLevel::error && !ranks_.root()) return;  // the first process says it
+  if (rank_use_ != RankUse::each && level != LogLevel::error && !ranks_.root())
+    return;  // the first process says it
   write_message(fmt::format("{}: {}: {}\n", name_, level_name(level), message));
 }
 
 void Tool::join_ranks() {
-  if (!shares_work_) {
-    if (ranks_.size > 1)
-      log_warning("{} does not share work among processes: one of {} works", name_, ranks_.size);
-    ranks_ = {};
-    return;
-  }
+  if (rank_use_ == RankUse::first && ranks_.size > 1)
+    log_warning(
+        "{} does not share its work among processes yet: the first of {} does all (APSYN_RANKS=off: each "
+        "works "
+        "by itself)",
+        name_, ranks_.size);
+  if (rank_use_ != RankUse::shared) return;
   ranks_ = apsyn::join_ranks();
   if (ranks_.size == 1) return;
   if (inputs_ != nullptr && std::count(inputs_->begin(), inputs_->end(), "-") > 0)
@@ -164,7 +166,6 @@ void Tool::join_ranks() {
 int Tool::run(int argc, char** argv, const std::function<void()>& body) {
   install_signal_handling();
   install_terminate_handling();
-  if (!shares_work_ && !ranks_.root()) return 0;
   set_log_sink([this](LogLevel level, const std::string& message) { write_log(level, message); });
   auto fail = [](ExitStatus status, const std::string& message) {
     log_message(LogLevel::error, message);
@@ -182,13 +183,17 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
       }
       throw UsageError("{}: see {} --help", error.what(), name_);
     }
-    if (common_.threads == 0) common_.threads = threads_of_each(static_cast<unsigned>(ranks_.local_size));
+    const unsigned n_sharing =
+        rank_use_ == RankUse::first ? 1 : static_cast<unsigned>(std::max(1, ranks_.local_size));
+    if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
+    if (app_->get_option("--max-memory")->count() == 0) common_.max_memory_bytes /= n_sharing;
     if (inputs_ != nullptr && inputs_->empty()) {
       if (::isatty(STDIN_FILENO))
         throw UsageError("no INPUT, and standard input is a terminal: see {} --help", name_);
       inputs_->push_back("-");
     }
     join_ranks();
+    if (rank_use_ == RankUse::first && !ranks_.root()) return 0;
     body();
     if (std::fflush(stdout) != 0) {
       if (errno == EPIPE) throw BrokenPipe();
@@ -225,7 +230,9 @@ std::vector<std::string> Tool::provenance() const {
 
 Device Tool::device(CudaSupport support) const {
   std::string wanted = common_.device;
-  const int n_devices = ranks_.size > 1 && support == CudaSupport::available ? cuda_device_count() : 0;
+  const int n_devices = rank_use_ == RankUse::shared && ranks_.size > 1 && support == CudaSupport::available
+                            ? cuda_device_count()
+                            : 0;
   if (n_devices > 0 && (wanted == "auto" || wanted == "cuda"))
     wanted = fmt::format("cuda:{}", ranks_.local_rank % n_devices);
   Device device = choose_device(wanted, support, common_.threads);
@@ -241,7 +248,7 @@ void Tool::report_rate(double count, const std::string& unit) {
 }
 
 void Tool::print(const std::string& line) {
-  if (!ranks_.root()) return;
+  if (rank_use_ != RankUse::each && !ranks_.root()) return;
   const std::string text = line + (line.empty() || line.back() != '\n' ? "\n" : "");
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     if (errno == EPIPE) throw BrokenPipe();

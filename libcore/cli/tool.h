@@ -59,9 +59,10 @@ class Tool {
   CLI::Option* add_length(const std::string& flags, double& metres, const std::string& help);
   CLI::Option* add_tec(const std::string& flags, double& tecu, const std::string& help);
 
-  /// Processes that mpirun started share the work, as `body` sees to; of other tools only the first one
-  /// works.
-  void share_among_ranks() { shares_work_ = true; }
+  /// What several processes that mpirun started do: work each by itself (as a farm of tasks), leave it to the
+  /// first one, or share it, as `body` sees to.
+  enum class RankUse { each, first, shared };
+  void use_ranks(RankUse use) { rank_use_ = use; }
   const Ranks& ranks() const { return ranks_; }
 
   /// Parses, runs `body`, and turns every outcome into messages and the contract's exit status.
@@ -89,7 +90,7 @@ class Tool {
   std::vector<std::string> arguments_;
   std::vector<std::string>* inputs_ = nullptr;
   std::unique_ptr<StageTimer> timer_;
-  bool shares_work_ = false;
+  RankUse rank_use_ = RankUse::each;
   Ranks ranks_;
 };
 

@@ -57,6 +57,7 @@ Ranks join() {
 
 Ranks launched_ranks() {
   Ranks ranks;
+  if (const char* use = std::getenv("APSYN_RANKS"); use != nullptr && std::string(use) == "off") return ranks;
   // Open MPI, then MPICH and its like, then srun with PMIx
   ranks.size = number_of({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"},
                          std::getenv("PMIX_RANK") != nullptr ? number_of({"SLURM_STEP_NUM_TASKS"}, 1) : 1);

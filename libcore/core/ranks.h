@@ -13,7 +13,7 @@ struct Ranks {
   bool root() const { return rank == 0; }
 };
 
-/// What the launcher's environment says, without starting MPI.
+/// What the launcher's environment says, without starting MPI; one process where APSYN_RANKS=off.
 Ranks launched_ranks();
 
 /// Starts MPI where a launcher started several processes. Later calls return the same. FailureError in a

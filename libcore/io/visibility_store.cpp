@@ -82,7 +82,10 @@ void VisibilityStore::add(Kept& kept, const ImagingBlock& from, const std::vecto
     if (kept.n_open_rows == 0 || kept.n_open_rows == kept.open.uvw_m.extent(0) ||
         !same_channels(kept.open, from, channels)) {
       close(kept);
-      reserve(kept.open, std::max<std::uint64_t>(1, limits_.block_bytes / row_bytes), n_chan, n_plane);
+      // every group has an open piece
+      const std::uint64_t piece_bytes = std::min(
+          limits_.block_bytes, std::max<std::uint64_t>(1'000'000, limits_.memory_bytes / (4 * kept_.size())));
+      reserve(kept.open, std::max<std::uint64_t>(1, piece_bytes / row_bytes), n_chan, n_plane);
       for (std::size_t c = 0; c < n_chan; ++c) kept.open.channel_hz(c) = from.channel_hz(channels[c]);
     }
     ImagingBlock& to = kept.open;

@@ -310,3 +310,22 @@ BOOST_AUTO_TEST_CASE(spectra_are_fitted) {
   BOOST_TEST_MESSAGE("largest error of a term " << worst);
   BOOST_TEST(worst < 1e-8);
 }
+
+// A peak that is the threshold rounded to float32, above it in float64, has nothing to select.
+BOOST_AUTO_TEST_CASE(a_peak_at_the_threshold_ends_every_algorithm) {
+  const std::size_t n = 16;
+  Buffer<float, 4> psf({1, 1, n, n});
+  psf(0, 0, n / 2, n / 2) = 1;
+  for (const CleanAlgorithm algorithm : {CleanAlgorithm::hogbom, CleanAlgorithm::clark}) {
+    DeconvolutionSettings settings;
+    settings.algorithm = algorithm;
+    settings.max_iterations = 100;
+    settings.threshold_jy = 0.1;
+    Buffer<float, 4> residual({1, 1, n, n}), model({1, 1, n, n});
+    residual(0, 0, 3, 5) = 0.1f;
+    Deconvolver deconvolver(settings, psf, {DeconvolutionGroup{}}, PlaneShape{1, n, n});
+    const CycleReport report = deconvolver.minor_cycle(residual, model);
+    BOOST_TEST(!report.go_on);
+    BOOST_TEST(report.n_components <= 1u);
+  }
+}

@@ -62,6 +62,12 @@ expect_stderr "exists"
 expect_exit 2 mpirun -n 2 idg-grid -q $small -o nothing -
 expect_stderr "give a file"
 expect_no_file nothing-dirty.fits nothing-psf.fits
-run mpirun -n 2 simulate --array mwa-32t --sky sky.txt --duration 1ms -o once.dada
-expect_stderr "does not share work"
-expect_file once.dada
+run mpirun -n 2 clean one-small-dirty.fits one-small-psf.fits --niter 10 -o once
+expect_stderr "does not share its work"
+expect_file once-model.fits
+# a farm of tasks
+run mpirun -n 2 bash -c 'simulate -q --array mwa-32t --sky sky.txt --duration 1ms -o task$OMPI_COMM_WORLD_RANK.dada'
+expect_file task0.dada task1.dada
+run env APSYN_RANKS=off mpirun -n 2 bash -c \
+  'clean -q one-small-dirty.fits one-small-psf.fits --niter 10 -o task$OMPI_COMM_WORLD_RANK'
+expect_same task0-model.fits task1-model.fits

@@ -30,6 +30,8 @@ inline void check_columns(const ColumnOptions& columns, const imaging::Options& 
   std::vector<std::string> names;
   if (columns.update_model) names.push_back(columns.model_column);
   if (!columns.residual_column.empty()) names.push_back(columns.residual_column);
+  if (names.size() == 2 && names[0] == names[1])
+    throw UsageError("--residual-column and --model-column are both {}: name two", names[0]);
   for (const std::string& column : names) {
     if (column == imaging.column || column == "DATA")
       throw UsageError("column {} holds the observation: name another one", column);

@@ -189,10 +189,12 @@ inline std::size_t deconvolve(Tool& tool, const ImagePlan& plan, DeconvolutionOp
   const std::vector<DeconvolutionGroup> groups = groups_of(images.residual);
   const ImageInfo& info = images.residual[0].info;
   const PlaneShape shape{residual.extent(1), residual.extent(2), residual.extent(3)};
-  const double beam_pixels =
-      images.beam.empty() ? 0
-                          : std::sqrt(images.beam[0].major_rad * images.beam[0].minor_rad) / info.cell_rad;
   DeconvolutionSettings& settings = options.settings;
+  double beam_pixels = 0;
+  if (settings.algorithm == CleanAlgorithm::multiscale || settings.local_rms_beams > 0) {
+    const RestoringBeam beam = images.beam.empty() ? fit_largest_beam(images.psf[0]) : images.beam[0];
+    beam_pixels = std::sqrt(beam.major_rad * beam.minor_rad) / info.cell_rad;
+  }
   Progress progress(tool, "clean", static_cast<double>(settings.max_iterations), "components");
   settings.progress = [&](std::size_t n, double) { progress.update(static_cast<double>(n)); };
   // Cycles serve to measure the noise again: the residual needs no correction between them.

@@ -86,7 +86,8 @@ class MajorCycles {
         groups.push_back({sky.groups[g].group.centre_hz(), field.weight(g, 0)});
       deconvolvers_.emplace_back(settings_, field.psf, groups,
                                  PlaneShape{field.n_planes(), field.n_y(), field.n_x()}, beam_pixels[f]);
-      deconvolvers_[f].set_mask(allowed_pixels(field, mask));
+      static const Buffer<std::uint8_t, 2> no_mask;  // `mask` is of the first field
+      deconvolvers_[f].set_mask(allowed_pixels(field, f == 0 ? mask : no_mask));
     }
   }
 

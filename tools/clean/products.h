@@ -111,7 +111,7 @@ inline Buffer<double, 3> over_beam(const Buffer<double, 3>& image, const Buffer<
 }
 
 /// Says what the images will be restored with. FailureError for a PSF without a beam to fit, before long
-/// work.
+/// work: that of the whole band, too.
 inline void report_beams(const Products& products, const Sky& sky) {
   if (!products.restores) return;
   for (std::size_t f = 0; f < sky.fields.size(); ++f)
@@ -125,6 +125,9 @@ inline void report_beams(const Products& products, const Sky& sky) {
                products.given_beam ? "given" : "fitted", format_angle(beam.major_rad),
                format_angle(beam.minor_rad), beam.position_angle_rad / kRadPerDeg);
     }
+  if (sky.groups.size() > 1)
+    for (const FieldImages& field : sky.images)
+      restoring_beam(products, mean_of_groups(field, 0, sky.groups.size()).psf);
 }
 
 inline void write_part(const Products& products, const Field& field, const std::string& name,

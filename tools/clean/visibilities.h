@@ -128,10 +128,7 @@ inline Buffer<std::uint8_t, 2> read_mask(const std::string& path, const ImagingO
   if (image.pixels.extent(2) != wanted.n_y || image.pixels.extent(3) != wanted.n_x)
     throw DataError("{}: a mask of {} x {} pixels for images of {} x {}: give one of their size", path,
                     image.pixels.extent(3), image.pixels.extent(2), wanted.n_x, wanted.n_y);
-  mask.resize({wanted.n_y, wanted.n_x});
-  for (std::size_t i = 0; i < mask.size(); ++i)
-    mask.data()[i] = std::isfinite(image.pixels.data()[i]) && image.pixels.data()[i] != 0;
-  return mask;
+  return allowed_by(image);
 }
 
 /// Geometric mean of the fitted widths of the first group's beam, in pixels; 0 when it has none to fit.
@@ -147,6 +144,17 @@ inline double beam_width_pixels(const FieldImages& field) {
   }
 }
 
+/// Whether anything is left within the range of uv.
+inline bool has_weight(Imager& imager, const PreparedGroup& group) {
+  bool any = false;
+  for_each_block(imager, group.group, [&](const ImagingBlock& block) {
+    if (any) return;
+    group.weights->apply(block, imager.threads(), imager.weighted);
+    any = std::any_of(imager.weighted.begin(), imager.weighted.end(), [](float w) { return w > 0; });
+  });
+  return any;
+}
+
 /// Plans every group; those without data are left out.
 inline Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups,
                        const ImageWeights* whole_band) {
@@ -154,6 +162,7 @@ inline Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups,
   sky.fields = fields_of(imager.options, imager.source.info());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     PreparedGroup group = prepare_group(imager, groups[g], sky.fields, whole_band);
+    if (!group.fields.empty() && !has_weight(imager, group)) group.fields.clear();
     if (imager.tool.common().dry_run) print_plan(imager, group, sky.fields);
     if (group.fields.empty()) {
       if (groups.size() > 1)
@@ -173,7 +182,13 @@ inline void write_source_lists(const Products& products, const Sky& sky, const M
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     const FieldImages& field = sky.images[f];
     const ImageInfo info = info_of(products.imager, sky.fields[f], sky.groups[0].group, {"I"});
-    write_source_list(products.source_list_path(sky.fields[f]), cycles.components(f), info,
+    // Of the true sky, as images are of the one that the beam lets through.
+    std::vector<ModelComponent> components = cycles.components(f);
+    if (field.beam.size() > 0)
+      for (ModelComponent& component : components)
+        for (std::size_t i = 0; i < component.flux_jy.size(); ++i)
+          component.flux_jy[i] /= field.beam(i / field.n_planes(), component.y, component.x);
+    write_source_list(products.source_list_path(sky.fields[f]), components, info,
                       {field.n_planes(), field.n_y(), field.n_x()}, cycles.groups(f), settings,
                       products.overwrite);
   }
@@ -201,18 +216,20 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   const Buffer<std::uint8_t, 2> mask = read_mask(how.mask, options.imager.imaging);
 
   tool.stage("read");
-  VisibilityStore store(input, groups, {memory / 2, planner.block_bytes, folder_of(name)});
+  const PlaneShape shape{planner.planes.size(), with_psf.imaging.n_y, with_psf.imaging.n_x};
+  const std::size_t n_fields = fields_of(with_psf, input.info()).size();
+  const std::uint64_t image_bytes =
+      n_fields * (FieldImages::bytes(planner, groups.size()) +
+                  Deconvolver::memory_bytes(how.settings, groups.size(), shape, shape.ny, shape.nx));
+  VisibilityStore store(input, groups,
+                        {(memory - std::min(memory, image_bytes)) / 2, planner.block_bytes, folder_of(name)});
   if (store.file_bytes() > 0)
     log_info("{} of visibilities are kept in memory, {} in a temporary file in {}",
              format_bytes(static_cast<double>(store.bytes())),
              format_bytes(static_cast<double>(store.file_bytes())), folder_of(name));
   Imager first = make_imager(tool, with_psf, store, device),
          later = make_imager(tool, without_psf, store, device);
-  const std::size_t n_fields = fields_of(with_psf, store.info()).size();
-  const PlaneShape shape{first.planes.size(), with_psf.imaging.n_y, with_psf.imaging.n_x};
-  first.whole_band_bytes =
-      n_fields * (FieldImages::bytes(first, groups.size()) +
-                  Deconvolver::memory_bytes(how.settings, groups.size(), shape, shape.ny, shape.nx));
+  first.whole_band_bytes = image_bytes;
   const auto whole_band = weights_of_all(first, groups);
   Sky sky = prepare_sky(first, groups, whole_band.get());
   if (tool.common().dry_run) return;
@@ -227,7 +244,10 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   report_beams(products, sky);
 
   std::vector<double> beam_pixels;
-  for (const FieldImages& field : sky.images) beam_pixels.push_back(beam_width_pixels(field));
+  const auto given = given_beam(how);
+  for (const FieldImages& field : sky.images)
+    beam_pixels.push_back(given ? std::sqrt(given->major_rad * given->minor_rad) / with_psf.imaging.cell_rad
+                                : beam_width_pixels(field));
   MajorCycles cycles(later, sky, store, how.settings, beam_pixels, mask, folder_of(name));
   later.weighted = std::move(first.weighted);
   const LoopReport report = cycles.run(options.most_cycles);
