@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/epic.h"
+#include "kernels/epic/fft_grid.h"
 
 namespace apsyn {
 
@@ -24,7 +25,8 @@ EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry
     best = method;
   };
   consider(EpicMethod::corr, corr_cost(plan, geometry));
-  if (plan.w != EpicW::exact && plan.n_direction == 0) consider(EpicMethod::fft, fft_cost(plan, geometry));
+  if (plan.w != EpicW::exact && plan.n_direction == 0 && fits_fft_grid(plan, geometry))
+    consider(EpicMethod::fft, fft_cost(plan, geometry));
   return best;
 }
 

@@ -148,7 +148,8 @@ EpicCost fft_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 EpicCost corr_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 
-/// The cheapest for accumulations of n_spectra: of all three, without fft for EpicW::exact and directions.
+/// The cheapest for accumulations of n_spectra: of all three, without fft for EpicW::exact, for directions,
+/// and where the array or the image need a larger grid than fft can have.
 EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra);
 
 }  // namespace apsyn

@@ -103,28 +103,21 @@ std::array<double, 2> field_of(const EpicPlan& plan, const EpicGeometry& geometr
   return half;
 }
 
-std::size_t checked_length(double cells) {
-  if (!(cells <= kMaxCells))
-    throw UsageError(
-        "--method fft: a grid of {:.0f} cells is needed, {} are the most: flag outlying antennas, make the "
-        "image smaller, or give --method dft or corr",
-        cells, kMaxCells);
-  return smooth_length(static_cast<std::size_t>(std::ceil(cells)));
-}
-
-}  // namespace
-
-std::size_t smooth_length(std::size_t n) {
-  for (std::size_t length = std::max<std::size_t>(n, 1);; ++length) {
-    std::size_t rest = length;
-    for (std::size_t prime : {2, 3, 5})
-      while (rest % prime == 0) rest /= prime;
-    if (rest == 1) return length;
-  }
-}
-
-FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
+/// A grid, and the cells that its longer axis needs: it is usable when they are no more than kMaxCells.
+struct SizedGrid {
   FftGrid grid;
+  double cells = 0;
+
+  std::size_t length(double axis_cells) {
+    if (!(axis_cells <= cells)) cells = axis_cells;
+    return smooth_length(
+        static_cast<std::size_t>(std::ceil(std::min(static_cast<double>(kMaxCells), axis_cells))));
+  }
+};
+
+SizedGrid size_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
+  SizedGrid sized;
+  FftGrid& grid = sized.grid;
   grid.origin_m = mean_position(plan, geometry);
   const Vec3 up{0, 0, 1};
   const Vec3 normal = plan.w == EpicW::zenith ? up : fitted_normal(plan, geometry, grid.origin_m);
@@ -134,9 +127,9 @@ FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
   if (!grid.resampled) {
     grid.axes = geometry.axes;
     const auto half = field_of(plan, geometry, grid);
-    grid.x = {checked_length(plan.padding * nx), plan.cell, half[0]};
-    grid.y = {checked_length(plan.padding * ny), plan.cell, half[1]};
-    return grid;
+    grid.x = {sized.length(plan.padding * nx), plan.cell, half[0]};
+    grid.y = {sized.length(plan.padding * ny), plan.cell, half[1]};
+    return sized;
   }
   grid.axes = tilted({{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, normal);
   auto half = field_of(plan, geometry, grid);
@@ -150,14 +143,39 @@ FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
     const double cells =
         extent_m * highest_hz / kSpeedOfLight_m_s * field + static_cast<double>(plan.kernel_cells) + 1;
     GridAxis out;
-    out.n = checked_length(std::max({plan.padding * n_image, 2 * cells, kLeastCells}));
+    out.n = sized.length(std::max({plan.padding * n_image, 2 * cells, kLeastCells}));
     out.cell = field / static_cast<double>(out.n);
     out.half = half_width;
     return out;
   };
   grid.x = axis(nx, half[0], extent.u_m);
   grid.y = axis(ny, half[1], extent.v_m);
-  return grid;
+  return sized;
+}
+
+}  // namespace
+
+std::size_t smooth_length(std::size_t n) {
+  for (std::size_t length = std::max<std::size_t>(n, 1);; ++length) {
+    std::size_t rest = length;
+    for (std::size_t prime : {2, 3, 5})
+      while (rest % prime == 0) rest /= prime;
+    if (rest == 1) return length;
+  }
+}
+
+bool fits_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
+  return size_grid(plan, geometry).cells <= kMaxCells;
+}
+
+FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
+  const SizedGrid sized = size_grid(plan, geometry);
+  if (!(sized.cells <= kMaxCells))
+    throw UsageError(
+        "--method fft: a grid of {:.0f} cells is needed, {} are the most: flag outlying antennas, make the "
+        "image smaller, or give --method dft or corr",
+        sized.cells, kMaxCells);
+  return sized.grid;
 }
 
 bool serves(const FftGrid& grid, const EpicPlan& plan, const EpicGeometry& planned_for,

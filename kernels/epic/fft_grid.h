@@ -34,6 +34,8 @@ struct FftGrid {
 
 /// UsageError when the array needs a larger grid than can be transformed.
 FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry);
+/// Whether it does not.
+bool fits_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry);
 
 /// Whether a grid planned for another geometry still serves: the same array, and axes that move no pixel by
 /// more than a thousandth of one.

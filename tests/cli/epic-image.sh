@@ -46,7 +46,7 @@ for pair in "NAXIS 5" "NAXIS1 16" "NAXIS3 2" "NAXIS4 4" "NAXIS5 2" "CTYPE1 RA---
   got=$(card a00.fits "${pair% *}")
   [[ $got == "${pair#* }"* ]] || fail "${pair% *} is $got, not ${pair#* }"
 done
-fold -w 80 a00.fits | head -200 | grep -aq '^HISTORY epic-image --method auto' || fail "no command line in HISTORY"
+head -c 16000 a00.fits | fold -w 80 | grep -a '^HISTORY epic-image --method auto' >/dev/null || fail "no command line in HISTORY"
 run epic-image tiny.dada --size 16 --accumulate 1s --pol IQUV --average-channels 2 -o 'a%02d.fits' --overwrite
 wanted=(25 0 0 -25)
 for plane in "${!wanted[@]}"; do expect_near "$(pixel a00.fits "$plane" 8 8)" "${wanted[$plane]}" 0.03 "Stokes plane $plane"; done
@@ -101,6 +101,14 @@ done
 expect_exit 2 epic-image tiny.dada --pixels pixels.csv --method fft -o x.csv
 expect_exit 1 epic-image tiny.dada --pixels nothere.csv -o x.csv
 
+# An array too wide for a transform is imaged by another method, unless it is asked for.
+wide=(ANT_002 c,-30000,4,3000,0,0)
+{ header 24576 "${wide[@]}" && cat samples.bin; } >wide.dada
+run epic-image wide.dada --size 16 -o wide.fits
+expect_file wide.fits
+expect_exit 2 epic-image wide.dada --size 16 --method fft -o x.fits
+expect_stderr "4096 are the most"
+
 # Plans, real time, and what goes wrong.
 run epic-image tiny.dada --dry-run
 expect_stdout "3 antennas" "128 x 128 pixels" "method:" "memory:"
@@ -108,7 +116,7 @@ run epic-image tiny.dada --size 16 --method fft -o r.fits --realtime
 expect_stderr "times as fast as recorded"
 expect_exit 2 epic-image tiny.dada --pol XX,YY,YX -o x.fits --size 16 --method dft
 expect_stderr "equally spaced"
-for bad in '--pol RR' '--pol I,I' '--accumulate 0s' '--average-channels 3' '--precision half' '--scale 5' '--kernel 10' '--padding 0.5' \
+for bad in '--pol RR' '--pol I,I' '--pol ,' '--pol I,,Q' '--accumulate 0s' '--average-channels 3' '--precision half' '--scale 5' '--kernel 10' '--padding 0.5' \
   '--method fft --w exact' '--field 0deg' '--samples 5000:'; do
   # shellcheck disable=SC2086
   expect_exit 2 epic-image tiny.dada $bad -o x.fits

@@ -62,6 +62,7 @@ inline std::vector<OutputPlane> parse_output_planes(const std::string& text, std
     names.push_back(n_pol == 2 ? "I" : known[0].name);
   } else {
     for (std::string_view part : split(text, ',')) {
+      if (part.empty()) throw UsageError("--pol {}: an empty name", text);
       const bool letters = part.find_first_not_of("IQUV") == std::string_view::npos;
       if (letters)
         for (char letter : part) names.emplace_back(1, letter);
