@@ -45,7 +45,10 @@ class Accumulation {
       const auto wanted = std::min(left, static_cast<std::int64_t>(setup_.block_spectra));
       const std::int64_t n = std::min(channeliser_.available() - next_, wanted);
       if (n <= 0 || (n < wanted && !item.last)) break;
-      if (next_ == first_) imager_->start(frame_.at(time_of(first_ + end())));
+      if (next_ == first_) {
+        aimed_ = first_ + (setup_.n_spectra < 0 ? end() : std::min(end(), setup_.n_spectra));
+        imager_->start(frame_.at(time_of(aimed_)));
+      }
       for (std::size_t chan = 0; chan < setup_.epic.n_chan; chan += setup_.batch_chan) {
         channeliser_.spectra(next_, static_cast<std::size_t>(n), chan,
                              std::min(setup_.batch_chan, setup_.epic.n_chan - chan), spectra_);
@@ -76,9 +79,23 @@ class Accumulation {
     imager_->take(out.images);
     out.begin = time_of(2 * first_);
     out.middle = time_of(first_ + next_);
+    if (first_ + next_ != aimed_ && !frame_.move_to(out.middle)) warn_of_middle(out.middle);
     out.length_s = static_cast<double>(next_ - first_) * setup_.spectrum_s;
     out.centre = frame_.centre();
     first_ = next_;
+  }
+
+  /// A stream of unknown length ended earlier than its last image was planned to.
+  void warn_of_middle(const UtcTime& middle) const {
+    constexpr double kTurn_rad_s = kTwoPi / 86164.1;  // of the sky
+    const double off_s = static_cast<double>(aimed_ - first_ - next_) / 2 * setup_.spectrum_s;
+    const double off_rad = off_s * kTurn_rad_s;
+    if (off_rad < 0.1 * (setup_.directions.empty() ? setup_.epic.cell : fringe_rad(setup_))) return;
+    log_warning(
+        "the stream ends within the last image, whose middle is {}: it is aimed at the sky of {}, {} later, "
+        "when that has moved by up to {:.2g} deg",
+        format_fits_utc(middle, 3), format_fits_utc(time_of(aimed_), 3), format_duration(off_s),
+        off_rad / kRadPerDeg);
   }
 
   const EpicSetup& setup_;
@@ -88,6 +105,7 @@ class Accumulation {
   Channeliser channeliser_;
   SpectraBlock spectra_;
   std::int64_t first_ = 0, next_ = 0;  // spectra: of the image, and to be added next
+  std::int64_t aimed_ = 0;             // twice the spectrum whose sky the image shows
 };
 
 void run(Tool& tool, EpicOptions& options) {

@@ -81,6 +81,7 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
     if (info_.time) fits.key("DATEREF", format_fits_date(*info_.time), "TIME counts from here");
   }
   write_fits_description(fits, info_);
+  if (shape_.in_time) fits.key("XPOSLAST", last_s_, "s, length of the last image");
   const std::string zeros(16, '0');
   fits.key("DATASUM", fmt::format("{:010}", data_sum), "data unit checksum");
   fits.key("CHECKSUM", zeros, "HDU checksum");
@@ -97,7 +98,7 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
   return text;
 }
 
-void FitsCubeWriter::write(std::span<const float> record) {
+void FitsCubeWriter::write(std::span<const float> record, double length_s) {
   if (record.size() != shape_.n_record() || (!shape_.in_time && n_written_ == 1))
     throw std::logic_error("FitsCubeWriter: a record of another size than planned");
   words_.resize(record.size());
@@ -110,6 +111,7 @@ void FitsCubeWriter::write(std::span<const float> record) {
   sum_ = folded(sum);
   out_.write(words_.data(), words_.size() * sizeof(std::uint32_t));
   ++n_written_;
+  last_s_ = length_s;
 }
 
 void FitsCubeWriter::commit() {

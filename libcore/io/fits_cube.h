@@ -31,10 +31,11 @@ void check_fits_stokes(const std::string& path, const std::vector<std::string>& 
 class FitsCubeWriter {
  public:
   /// `info.time` is the beginning of the first image; a TIME axis counts from it, to the middle of each
-  /// image. float32, atomically, with DATASUM and CHECKSUM; not to a pipe. Throws as write_fits_image.
+  /// image, the last one taken as long as the others; XPOSLAST is its length. float32, atomically, with
+  /// DATASUM and CHECKSUM; not to a pipe. Throws as write_fits_image.
   FitsCubeWriter(const std::string& path, ImageInfo info, const FitsCubeShape& shape, bool overwrite);
-  /// [part][stokes][freq][y][x]
-  void write(std::span<const float> record);
+  /// [part][stokes][freq][y][x], of so much time: step_s, of the last image perhaps less.
+  void write(std::span<const float> record, double length_s);
   std::size_t n_written() const { return n_written_; }
   void commit();
 
@@ -46,6 +47,7 @@ class FitsCubeWriter {
   FitsCubeShape shape_;
   OutputFile out_;
   std::size_t n_written_ = 0, header_bytes_ = 0;
+  double last_s_ = 0;      // length of the last image
   std::uint64_t sum_ = 0;  // of the data as big-endian words, carries added back
   std::vector<std::uint32_t> words_;
 };

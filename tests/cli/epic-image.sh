@@ -75,6 +75,33 @@ for method in fft dft corr; do
   done
 done
 
+# Slow samples, 10 s each: the last image of a file is that of its samples alone, and so is one fixed to the ground
+# from a pipe that does not say how long it is; what follows the sky there is aimed at what was planned, with a warning.
+slow=(TSAMP 1e7 BW 2e-7)
+{ header 24576 "${slow[@]}" && cat samples.bin; } >slow.dada
+{ header - "${slow[@]}" FILE_SIZE - && cat samples.bin; } >endless.dada
+run epic-image slow.dada --size 16 --method dft --samples 800: --accumulate 8000s -o 'alone%d.fits'
+run epic-image slow.dada --size 16 --method dft --accumulate 8000s -o 'known%d.fits'
+cat endless.dada | epic-image - --size 16 --method dft --accumulate 8000s -o 'piped%d.fits' 2>pipe.err || fail "no series from a pipe"
+for name in known piped; do
+  for key in CRVAL1 CRVAL2; do expect_near "$(card ${name}1.fits $key)" "$(card alone0.fits $key)" 1e-9 "$name: $key"; done
+  for key in DATE-OBS DATE-AVG XPOSURE; do
+    [ "$(card ${name}1.fits $key)" = "$(card alone0.fits $key)" ] || fail "$name: $key is $(card ${name}1.fits $key), not $(card alone0.fits $key)"
+  done
+  # 1.7e-3: J2000 north at the zenith turns by 0.03 deg in 48 minutes
+  expect_near "$(pixel ${name}1.fits 0 5 9)" "$(pixel alone0.fits 0 5 9)" 3e-3 "$name: a pixel aside"
+done
+! grep -q 'aimed at' pipe.err || fail "a warning about an image that is right"
+cat endless.dada | epic-image - --size 16 --method dft --accumulate 8000s -o late.fits 2>pipe.err || fail "no cube from a pipe"
+grep -q 'aimed at the sky of 2024-01-01T15:20:00.000' pipe.err || fail "no warning of another sky: $(cat pipe.err)"
+expect_near "$(card late.fits CRVAL5)" 4000 1e-9 "first time of two images"
+expect_near "$(card late.fits XPOSLAST)" 2240 1e-9 "length of the last image"
+cat endless.dada | epic-image - --size 16 --method dft --accumulate 80000s -o short.fits 2>pipe.err || fail "no short cube"
+expect_near "$(card short.fits CRVAL5)" 5120 1e-9 "time of a short image"
+expect_near "$(card short.fits CDELT5)" 10240 1e-9 "step of a short image"
+cat endless.dada | epic-image - --size 16 --method dft --accumulate 80000s -q >short.stream 2>pipe.err || fail "no short stream"
+head -c 4096 short.stream | grep -a '^TSAMP' | grep -aq '1024000*\(\.0*\)\?$' || fail "$(head -c 4096 short.stream | grep -a '^TSAMP') in the short stream"
+
 # Missing data: an antenna that is zero counts in no pair; nothing left is an error.
 for ((i = 0; i < 2048; ++i)); do printf '\x03\x04\xfc\x03\x03\x04\xfc\x03\0\0\0\0'; done >two.bin
 { header 24576 && cat two.bin; } >two.dada
@@ -117,7 +144,7 @@ expect_stderr "times as fast as recorded"
 expect_exit 2 epic-image tiny.dada --pol XX,YY,YX -o x.fits --size 16 --method dft
 expect_stderr "equally spaced"
 for bad in '--pol RR' '--pol I,I' '--pol ,' '--pol I,,Q' '--accumulate 0s' '--average-channels 3' '--precision half' '--scale 5' '--kernel 10' '--padding 0.5' \
-  '--method fft --w exact' '--field 0deg' '--samples 5000:'; do
+  '--method fft --w exact' '--field 0deg' '--field 181deg' '--scale 0deg' '--scale -1deg' '--samples 5000:'; do
   # shellcheck disable=SC2086
   expect_exit 2 epic-image tiny.dada $bad -o x.fits
 done

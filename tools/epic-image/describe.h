@@ -19,6 +19,22 @@ inline std::string describe_method(const EpicSetup& setup) {
   return "corr: correlate, then image the sums";
 }
 
+inline double longest_baseline_m(const ArrayLayout& layout) {
+  double longest_m = 0;
+  for (const Antenna& a : layout.antennas)
+    for (const Antenna& b : layout.antennas)
+      if (!a.flagged && !b.flagged)
+        longest_m = std::max(longest_m, std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
+  return longest_m;
+}
+
+/// The finest that the image holds.
+inline double fringe_rad(const EpicSetup& setup) {
+  const std::vector<double>& channel_hz = setup.epic.channel_hz;
+  return kSpeedOfLight_m_s / *std::max_element(channel_hz.begin(), channel_hz.end()) /
+         longest_baseline_m(setup.header.layout);
+}
+
 inline std::vector<std::string> describe(const EpicSetup& setup) {
   const VoltageHeader& header = setup.header;
   const EpicPlan& epic = setup.epic;
@@ -40,21 +56,14 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
                   format_frequency(std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average)),
                   planes, epic.autos ? "" : ", without autocorrelations"));
   lines.push_back("method: " + describe_method(setup));
-  double longest_m = 0;
-  for (const Antenna& a : header.layout.antennas)
-    for (const Antenna& b : header.layout.antennas)
-      if (!a.flagged && !b.flagged)
-        longest_m = std::max(longest_m, std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
+  const double longest_m = longest_baseline_m(header.layout);
   const double turns = std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average) * longest_m /
                        kSpeedOfLight_m_s;
   lines.push_back(
       fmt::format("longest baseline {:.1f} m: {:.3g} pixels to a fringe; over an image's channels it turns "
                   "{:.2g} times at "
                   "the horizon",
-                  longest_m,
-                  kSpeedOfLight_m_s / *std::max_element(epic.channel_hz.begin(), epic.channel_hz.end()) /
-                      longest_m / epic.cell,
-                  turns));
+                  longest_m, fringe_rad(setup) / epic.cell, turns));
   lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
                               format_bytes(static_cast<double>(setup.memory_bytes)), setup.gulp_samples,
                               setup.block_spectra, setup.batch_chan * setup.f.n_fine));

@@ -2,6 +2,7 @@
 // Where the antennas and the sky are at an image's middle.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -29,7 +30,8 @@ class AccumulationFrame {
 
   /// At the time of an image's middle; times rise.
   EpicGeometry at(const UtcTime& middle) {
-    if (!centre_ || !one_centre_) centre_ = sky_.zenith(middle);
+    inherited_ = centre_ && one_centre_;
+    if (!inherited_) centre_ = sky_.zenith(middle);
     EpicGeometry geometry;
     geometry.axes = sky_.uvw_rotation(middle, *centre_);
     const Vec3 removed =
@@ -45,6 +47,17 @@ class AccumulationFrame {
     return geometry;
   }
 
+  /// Takes what was made for the last image as that of another middle. An image that is fixed to the ground
+  /// shows the zenith of whatever time; false, and nothing changed, when something in it follows the sky: the
+  /// centre of the images before, a tracking that was undone, directions.
+  bool move_to(const UtcTime& middle) {
+    if (inherited_ || applied_ ||
+        std::any_of(directions_.begin(), directions_.end(), [](const auto& d) { return d.sky.has_value(); }))
+      return false;
+    centre_ = sky_.zenith(middle);
+    return true;
+  }
+
   /// Of the last image.
   SkyDirection centre() const { return centre_.value(); }
 
@@ -55,6 +68,7 @@ class AccumulationFrame {
   std::vector<BeamDirection> directions_;
   SkyFrame sky_;
   std::optional<SkyDirection> centre_;
+  bool inherited_ = false;
 };
 
 }  // namespace apsyn

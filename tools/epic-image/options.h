@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct EpicOptions {
   VoltageOptions voltage;
   std::string method = "auto", products, pixels, w = "kernel", shape = "kb", precision = "single";
   std::size_t size = 128, kernel_cells = 7;
-  double scale_rad = -1, field_rad = kPi, accumulate_s = 0.04;
+  double scale_rad = std::numeric_limits<double>::quiet_NaN();  ///< NaN: of the field
+  double field_rad = kPi, accumulate_s = 0.04;
   double padding = 0;  ///< 0 = as much as the kernel needs
   std::size_t n_fine = 1, n_taps = 0, n_average = 1;
   bool no_autos = false, realtime = false, require_realtime = false;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "libcore/core/ascii_header.h"
 #include "libcore/io/stream_output.h"
@@ -10,22 +11,24 @@
 namespace apsyn {
 namespace {
 
-FitsCubeShape shape_of(const EpicSetup& setup, bool in_time) {
+/// `step_s`: from image to image. Of a stream that ends within its first image that image's length, not what
+/// was asked for.
+FitsCubeShape shape_of(const EpicSetup& setup, std::optional<double> step_s) {
   FitsCubeShape shape;
   shape.nx = setup.epic.width();
   shape.ny = setup.epic.height();
   shape.n_chan = setup.epic.n_image_channel();
   shape.n_stokes = setup.planes.size();
   shape.complex = is_complex(setup.planes);
-  shape.in_time = in_time;
-  shape.step_s = setup.image_s();
+  shape.in_time = step_s.has_value();
+  shape.step_s = step_s.value_or(0);
   return shape;
 }
 
 /// [part][stokes][freq][y][x] out of the products that were made.
 class Record {
  public:
-  Record(const EpicSetup& setup) : setup_(setup), shape_(shape_of(setup, false)) {}
+  Record(const EpicSetup& setup) : setup_(setup), shape_(shape_of(setup, std::nullopt)) {}
 
   std::span<const float> make(const EpicImages& images) {
     const EpicPlan& epic = setup_.epic;
@@ -99,8 +102,8 @@ class SeriesSink final : public ImageSink {
     }
     ImageInfo info = info_of(tool_, setup_, images);
     info.middle = images.middle;
-    FitsCubeWriter writer(name, info, shape_of(setup_, false), tool_.common().overwrite);
-    writer.write(record_.make(images.images));
+    FitsCubeWriter writer(name, info, shape_of(setup_, std::nullopt), tool_.common().overwrite);
+    writer.write(record_.make(images.images), images.length_s);
     writer.commit();
   }
   void commit() override {
@@ -125,8 +128,8 @@ class CubeSink final : public ImageSink {
   void write(const TimedImages& images) override {
     if (!writer_)
       writer_ = std::make_unique<FitsCubeWriter>(path_, info_of(tool_, setup_, images),
-                                                 shape_of(setup_, true), tool_.common().overwrite);
-    writer_->write(record_.make(images.images));
+                                                 shape_of(setup_, images.length_s), tool_.common().overwrite);
+    writer_->write(record_.make(images.images), images.length_s);
   }
   void commit() override { writer_->commit(); }
 
@@ -147,8 +150,10 @@ class StreamSink final : public ImageSink {
   void write(const TimedImages& images) override {
     if (!out_) {
       const ImageInfo info = info_of(tool_, setup_, images);
+      const FitsCubeShape shape = shape_of(setup_, images.length_s);
       out_ = std::make_unique<StreamOutput>(
-          "-", [this, info](const StreamEnd& end) { return header(info, end); }, tool_.common().overwrite);
+          "-", [this, info, shape](const StreamEnd& end) { return header(info, shape, end); },
+          tool_.common().overwrite);
     }
     const std::span<const float> record = record_.make(images.images);
     out_->write(record.data(), record.size_bytes());
@@ -156,8 +161,7 @@ class StreamSink final : public ImageSink {
   void commit() override { out_->commit(); }
 
  private:
-  std::string header(const ImageInfo& info, const StreamEnd& end) const {
-    const FitsCubeShape shape = shape_of(setup_, true);
+  static std::string header(const ImageInfo& info, const FitsCubeShape& shape, const StreamEnd& end) {
     HeaderWriter keys;
     keys.token("INSTRUMENT", "apsyn-image");
     keys.token("TELESCOPE", info.telescope);
@@ -198,7 +202,10 @@ class StreamSink final : public ImageSink {
 class CurveSink final : public ImageSink {
  public:
   CurveSink(const Tool& tool, const EpicSetup& setup, const std::string& path)
-      : setup_(setup), record_(setup), shape_(shape_of(setup, true)), out_(path, tool.common().overwrite) {
+      : setup_(setup),
+        record_(setup),
+        shape_(shape_of(setup, std::nullopt)),
+        out_(path, tool.common().overwrite) {
     std::string head = "time_utc,id,freq_hz";
     for (const OutputPlane& plane : setup.planes)
       head +=

@@ -27,6 +27,7 @@ struct EpicSetup {
   double spectrum_s = 0;
   std::int64_t accumulate_spectra = 1;
   std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
+  std::int64_t n_spectra = -1;  ///< of them; -1 = as many as come
   std::size_t gulp_samples = 0, block_spectra = 0, batch_chan = 1;
   std::uint64_t memory_bytes = 0;
 
@@ -88,9 +89,9 @@ inline EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const Ep
   for (const Antenna& antenna : setup.header.layout.antennas) plan.flagged.push_back(antenna.flagged ? 1 : 0);
   plan.nx = plan.ny = options.size;
   plan.n_direction = setup.directions.size();
-  plan.cell = options.scale_rad > 0
-                  ? options.scale_rad
-                  : 2 * std::sin(std::min(options.field_rad, kPi) / 2) / static_cast<double>(options.size);
+  plan.cell = std::isnan(options.scale_rad)
+                  ? 2 * std::sin(options.field_rad / 2) / static_cast<double>(options.size)
+                  : options.scale_rad;
   plan.n_threads = tool.common().threads;
   plan.kernel = options.shape == "pswf" ? EpicKernel::prolate : EpicKernel::kaiser_bessel;
   plan.kernel_cells = options.kernel_cells;
@@ -154,7 +155,12 @@ inline void check_options(const EpicOptions& options, const OpenedVoltages& volt
     throw UsageError("--precision {}: the CPU multiplies float32 only: give single", options.precision);
   if (options.method == "fft" && !options.pixels.empty())
     throw UsageError("--pixels: --method fft makes whole images: give dft, corr or auto");
-  if (!(options.field_rad > 0)) throw UsageError("--field: must be positive");
+  if (options.scale_rad <= 0)
+    throw UsageError("--scale {:.6g}deg: must be positive", options.scale_rad / kRadPerDeg);
+  constexpr double kRounding = 1e-12;
+  if (!(options.field_rad > 0 && options.field_rad <= kPi * (1 + kRounding)))
+    throw UsageError("--field {:.6g}deg: must be positive, and 180deg, the whole sky, at most",
+                     options.field_rad / kRadPerDeg);
   const VoltageHeader& header = voltages.reader.header();
   const std::size_t n_channel = header.n_chan * options.n_fine;
   if (n_channel % options.n_average != 0)
@@ -181,9 +187,8 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
     const std::int64_t left = *all - options.voltage.first_sample;
     setup.n_samples = setup.n_samples < 0 ? left : std::min(setup.n_samples, left);
   }
-  const std::int64_t n_spectra =
-      setup.n_samples < 0 ? -1 : setup.n_samples / static_cast<std::int64_t>(setup.f.n_sample);
-  setup.accumulate_spectra = spectra_per_image(options.accumulate_s, setup.spectrum_s, n_spectra);
+  if (setup.n_samples >= 0) setup.n_spectra = setup.n_samples / static_cast<std::int64_t>(setup.f.n_sample);
+  setup.accumulate_spectra = spectra_per_image(options.accumulate_s, setup.spectrum_s, setup.n_spectra);
   setup.epic = epic_plan(tool, options, setup, voltages);
   AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
