@@ -16,12 +16,14 @@ std::unique_ptr<DirectImager> make_imager(EpicMethod method, EpicPlan plan) {
   return make_corr_imager(std::move(plan));
 }
 
-EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra) {
+EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
+                              std::uint64_t max_bytes) {
   EpicMethod best = EpicMethod::dft;
-  double least = dft_cost(plan, geometry).of(n_spectra);
+  EpicCost least = dft_cost(plan, geometry);
   const auto consider = [&](EpicMethod method, const EpicCost& cost) {
-    if (cost.of(n_spectra) >= least) return;
-    least = cost.of(n_spectra);
+    const bool fits = cost.bytes <= max_bytes, least_fits = least.bytes <= max_bytes;
+    if (fits != least_fits ? least_fits : cost.of(n_spectra) >= least.of(n_spectra)) return;
+    least = cost;
     best = method;
   };
   consider(EpicMethod::corr, corr_cost(plan, geometry));

@@ -148,8 +148,10 @@ EpicCost fft_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 EpicCost corr_cost(const EpicPlan& plan, const EpicGeometry& geometry);
 
-/// The cheapest for accumulations of n_spectra: of all three, without fft for EpicW::exact, for directions,
-/// and where the array or the image need a larger grid than fft can have.
-EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra);
+/// The cheapest for accumulations of n_spectra among those that hold no more than max_bytes, or of all when
+/// none does; without fft for EpicW::exact, for directions, and where the array or the image need a larger
+/// grid than fft can have.
+EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
+                              std::uint64_t max_bytes);
 
 }  // namespace apsyn

@@ -136,6 +136,13 @@ expect_file wide.fits
 expect_exit 2 epic-image wide.dada --size 16 --method fft -o x.fits
 expect_stderr "4096 are the most"
 
+# Images of one spectrum each, and of one pixel: the zenith.
+run epic-image tiny.dada --size 16 --method dft --accumulate 10us --samples 0:40 -o each.fits
+[ "$(card each.fits NAXIS5)" = 40 ] || fail "$(card each.fits NAXIS5) images of 40 spectra"
+expect_near "$(pixel each.fits 79 8 8)" 25 0.03 "the last of 40 images"
+run epic-image tiny.dada --size 1 --accumulate 1s -o one.fits
+expect_near "$(floats one.fits "$(data_at one.fits)" 1)" 25 0.03 "one pixel"
+
 # Plans, real time, and what goes wrong.
 run epic-image tiny.dada --dry-run
 expect_stdout "3 antennas" "128 x 128 pixels" "method:" "memory:"

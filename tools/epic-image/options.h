@@ -39,9 +39,9 @@ inline void declare(Tool& tool, EpicOptions& options) {
                  "that should be fastest (default auto)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "fft", "dft", "corr"}));
-  app.add_option("--size", options.size, "pixels along an axis (default 128)")
+  app.add_option("--size", options.size, "pixels along an axis, 1 to 4096 (default 128)")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{2}, std::size_t{4096}));
+      ->check(CLI::Range(std::size_t{1}, std::size_t{4096}));
   CLI::Option* scale =
       tool.add_angle("--scale", options.scale_rad, "of a pixel at the centre, for example 1deg");
   tool.add_angle("--field", options.field_rad, "of the image, 180deg at most (default 180deg: the whole sky)")

@@ -120,16 +120,21 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
   const std::size_t whole = epic.n_average / std::gcd(epic.n_average, epic.n_fine);
   const std::uint64_t unit = std::max<std::uint64_t>(1, header.missing_samples);
   for (std::uint64_t cache = 32u << 20;; cache /= 2) {
-    setup.block_spectra = static_cast<std::size_t>(std::clamp<std::uint64_t>(
-        cache / chan_bytes / whole, 16,
-        std::min<std::uint64_t>(512, static_cast<std::uint64_t>(setup.accumulate_spectra))));
+    const auto image_spectra = static_cast<std::uint64_t>(setup.accumulate_spectra);
+    setup.block_spectra = static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(cache / chan_bytes / whole, std::min<std::uint64_t>(16, image_spectra),
+                                  std::min<std::uint64_t>(512, image_spectra)));
     setup.batch_chan = static_cast<std::size_t>(std::clamp<std::uint64_t>(
         cache / (chan_bytes * setup.block_spectra) / whole * whole, whole, epic.n_chan));
     const std::uint64_t block_samples = setup.block_spectra * setup.f.n_sample;
-    const std::uint64_t gulp = std::max(unit, (block_samples + unit - 1) / unit * unit);
+    // Small images of few spectra are read and written several at a time.
+    const std::uint64_t together = std::clamp<std::uint64_t>(cache / image_bytes, 1, 16);
+    const std::uint64_t read_samples =
+        std::max<std::uint64_t>(setup.block_spectra, std::min<std::uint64_t>(16, together * image_spectra)) *
+        setup.f.n_sample;
+    const std::uint64_t gulp = std::max(unit, (read_samples + unit - 1) / unit * unit);
     setup.gulp_samples = static_cast<std::size_t>(gulp);
-    const std::uint64_t images =
-        gulp / (static_cast<std::uint64_t>(setup.accumulate_spectra) * setup.f.n_sample) + 1;
+    const std::uint64_t images = gulp / (image_spectra * setup.f.n_sample) + 1;
     constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
     setup.memory_bytes = imager_bytes + channeliser_bytes(setup.f) +
                          chan_bytes * (setup.block_spectra + 1) * setup.batch_chan +
@@ -193,7 +198,8 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
   AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
   setup.method = options.method == "auto"
-                     ? choose_epic_method(setup.epic, geometry, static_cast<double>(setup.accumulate_spectra))
+                     ? choose_epic_method(setup.epic, geometry, static_cast<double>(setup.accumulate_spectra),
+                                          tool.common().max_memory_bytes)
                      : parse_epic_method(options.method);
   plan_memory(setup, cost_of(setup.method, setup.epic, geometry).bytes, tool.common().max_memory_bytes);
   return setup;
