@@ -2,7 +2,6 @@
 // correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
 #include <limits>
 
-#include "libcore/cli/realtime.h"
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/visibility_sink.h"
@@ -91,7 +90,7 @@ void run(Tool& tool, CorrelateOptions& options) {
           any_data |= item.results[item.n_results].any_data;
         data_s = static_cast<double>(engine->spectra_done()) * plan.spectrum_s;
         progress.update(data_s);
-        if (options.realtime && progress.on()) realtime.report(data_s, false);
+        if (options.realtime.report && progress.on()) realtime.report(data_s, false);
       },
       [&](Item& item) {
         for (std::size_t i = 0; i < item.n_results; ++i)
@@ -99,7 +98,7 @@ void run(Tool& tool, CorrelateOptions& options) {
                       static_cast<double>(item.results[i].n_spectra) * plan.spectrum_s);
       });
   const double work_s = realtime.work_s();
-  if (options.realtime || options.require_realtime) realtime.report(data_s, true);
+  if (options.realtime.report || options.realtime.require) realtime.report(data_s, true);
   tool.stage("close");
   const std::vector<std::string> sample_lines = report_samples(counter.counts(), plan.header);
   if (!any_data)
@@ -110,9 +109,7 @@ void run(Tool& tool, CorrelateOptions& options) {
   sink->add_history(sample_lines);
   sink->commit();
   tool.report_rate(data_s, "s of data");
-  if (options.require_realtime && work_s > data_s)
-    throw FailureError("--require-realtime: {} of data took {}; the output is complete",
-                       format_duration(data_s), format_duration(work_s));
+  check_realtime(options.realtime, work_s, data_s);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // epic-image: voltage stream -> images of the sky, without visibilities in between.
-#include "libcore/cli/realtime.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/delay_tracker.h"
 #include "tools/epic-image/describe.h"
@@ -141,7 +140,7 @@ void run(Tool& tool, EpicOptions& options) {
       [&](Item& item) {
         accumulation.append(item);
         progress.update(accumulation.data_s());
-        if (options.realtime && progress.on()) realtime.report(accumulation.data_s(), false);
+        if (options.realtime.report && progress.on()) realtime.report(accumulation.data_s(), false);
       },
       [&](Item& item) {
         for (std::size_t i = 0; i < item.n_images; ++i) {
@@ -150,7 +149,7 @@ void run(Tool& tool, EpicOptions& options) {
         }
       });
   const double work_s = realtime.work_s(), data_s = accumulation.data_s();
-  if (options.realtime || options.require_realtime) realtime.report(data_s, true);
+  if (options.realtime.report || options.realtime.require) realtime.report(data_s, true);
   tool.stage("close");
   if (!any_data)
     throw FailureError(
@@ -159,9 +158,7 @@ void run(Tool& tool, EpicOptions& options) {
         voltages.reader.name());
   sink->commit();
   tool.report_rate(data_s, "s of data");
-  if (options.require_realtime && work_s > data_s)
-    throw FailureError("--require-realtime: {} of data took {}; the output is complete",
-                       format_duration(data_s), format_duration(work_s));
+  check_realtime(options.realtime, work_s, data_s);
 }
 
 }  // namespace

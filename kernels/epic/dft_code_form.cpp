@@ -120,13 +120,7 @@ void DftCodeForm::image(const DftItem& item, const SkyPixels& pixels, const Ante
   product.word_stride = padded;
   product.n_pixel = item.n_pixel;
   product.sums = scratch.sums.data();
-  const std::size_t n_tile = turned_.extent(1),
-                    together = std::max<std::size_t>(1, kDftCacheBytes / tile_bytes());
-  for (std::size_t tile = 0; tile < n_tile; tile += together) {
-    product.spectra = &turned_(item.slot, tile, 0);
-    product.n_tile = std::min(together, n_tile - tile);
-    image_code_tiles(product);
-  }
+  for_tiles_in_cache(turned_.view()[item.slot], tile_bytes(), product, image_code_tiles);
   const double scale = scales_[item.slot] * scales_[item.slot];
   for (std::size_t pixel = 0; pixel < item.n_pixel; ++pixel) {
     double autos[kDftValues] = {};

@@ -67,13 +67,7 @@ void DftFloatForm::image(const DftItem& item, const SkyPixels& pixels, const Ant
   product.weight_stride = weights.weight_stride;
   product.n_pixel = item.n_pixel;
   product.sums = scratch.sums.data();
-  const std::size_t n_tile = turned_.extent(1),
-                    together = std::max<std::size_t>(1, kDftCacheBytes / tile_bytes());
-  for (std::size_t tile = 0; tile < n_tile; tile += together) {
-    product.spectra = &turned_(item.slot, tile, 0);
-    product.n_tile = std::min(together, n_tile - tile);
-    image_tiles(product);
-  }
+  for_tiles_in_cache(turned_.view()[item.slot], tile_bytes(), product, image_tiles);
   for (std::size_t i = 0; i < item.n_pixel * kDftValues; ++i)
     for (std::size_t lane = 0; lane < kDftLanes; ++lane)
       item.sums[i] += static_cast<double>(product.sums[i * kDftLanes + lane]);

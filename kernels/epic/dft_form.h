@@ -52,4 +52,16 @@ bool dft_takes_codes(const EpicPlan& plan);
 /// One tile's spectra of this many bytes stay in the second-level cache beside weights.
 inline constexpr std::size_t kDftCacheBytes = std::size_t{1} << 19;
 
+/// Calls image(product) for as many tiles of a slot at a time as stay in the cache. turned [tile][...].
+template <class T, class Product>
+void for_tiles_in_cache(const View<T, 2>& turned, std::size_t tile_bytes, Product& product,
+                        void (*image)(const Product&)) {
+  const std::size_t together = std::max<std::size_t>(1, kDftCacheBytes / tile_bytes);
+  for (std::size_t tile = 0; tile < turned.extent(0); tile += together) {
+    product.spectra = &turned(tile, 0);
+    product.n_tile = std::min(together, turned.extent(0) - tile);
+    image(product);
+  }
+}
+
 }  // namespace apsyn

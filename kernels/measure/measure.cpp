@@ -7,6 +7,9 @@
 #include <limits>
 #include <numbers>
 #include <stdexcept>
+#include <utility>
+
+#include "libcore/core/median.h"
 
 namespace apsyn {
 namespace {
@@ -173,14 +176,8 @@ double robust_rms(View<const double, 2> image) {
   for (double value : image)
     if (std::isfinite(value)) values.push_back(value);
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
-  auto median = [&] {
-    auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-  };
-  const double centre = median();
-  for (double& value : values) value = std::abs(value - centre);
-  return 1.4826 * median();
+  const double centre = median_of(values);
+  return robust_spread(std::move(values), centre);
 }
 
 }  // namespace apsyn

@@ -10,10 +10,29 @@
 #include <filesystem>
 #include <string>
 
-#include "libcore/core/log.h"
+#include "libcore/cli/tool.h"
 #include "libcore/core/units.h"
 
 namespace apsyn {
+
+struct RealtimeOptions {
+  bool report = false, require = false;
+};
+
+/// --realtime and --require-realtime.
+inline void add_realtime_options(Tool& tool, RealtimeOptions& options) {
+  tool.app().add_flag("--realtime", options.report,
+                      "say how many times faster than recorded the data go through");
+  tool.app().add_flag("--require-realtime", options.require,
+                      "exit with status 1 when that was slower than recorded");
+}
+
+/// When the output is complete. FailureError when it came later than --require-realtime allows.
+inline void check_realtime(const RealtimeOptions& options, double work_s, double data_s) {
+  if (options.require && work_s > data_s)
+    throw FailureError("--require-realtime: {} of data took {}; the output is complete",
+                       format_duration(data_s), format_duration(work_s));
+}
 
 /// Time counts from the arrival of the first samples. Waiting for a pipe to deliver does not count: a
 /// recorder that sends at its own rate is kept up with when there is time left to wait.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "libcore/core/constants.h"
+#include "libcore/core/median.h"
 #include "libcore/core/time.h"
 
 namespace apsyn {
@@ -86,13 +87,6 @@ std::vector<double> frequencies(const VisibilitySummary& s, double unit) {
   std::vector<double> x;
   for (double hz : s.channel_hz) x.push_back(hz / unit);
   return x;
-}
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return NAN;
-  const auto middle = values.begin() + static_cast<long>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace

@@ -10,26 +10,12 @@
 #include "libcore/core/error.h"
 #include "libcore/io/capture/capture.h"
 #include "tests/reference/scratch.h"
+#include "tests/support/captured.h"
 
 using namespace apsyn;
+using support::Taken, support::take;
 
 namespace {
-
-struct Taken {
-  std::vector<std::uint8_t> bytes;
-  std::vector<StreamReport> reports;
-  VoltageHeader header;
-};
-
-Taken take(const CaptureRequest& request) {
-  const auto capture = open_capture(request);
-  Taken taken;
-  taken.header = capture->header();
-  std::vector<std::uint8_t> samples;
-  while (capture->read(samples)) taken.bytes.insert(taken.bytes.end(), samples.begin(), samples.end());
-  taken.reports = capture->reports();
-  return taken;
-}
 
 std::string little(std::uint32_t word) {
   std::string bytes;

@@ -9,11 +9,13 @@
 #include "libcore/io/capture/capture.h"
 #include "tests/reference/mwa32t_frames.h"
 #include "tests/reference/scratch.h"
+#include "tests/support/captured.h"
 
 using namespace apsyn;
 using reference::FrameFate;
 using reference::Mwa32tFormat;
 using reference::Mwa32tStream;
+using support::Taken, support::take;
 
 namespace {
 
@@ -31,22 +33,6 @@ CaptureRequest request_for(const std::vector<std::string>& inputs, const Mwa32tF
   request.mwa32t.imag_bit = static_cast<int>(format.imag_bit);
   request.mwa32t.byte_order = format.big ? ByteOrder::big : ByteOrder::little;
   return request;
-}
-
-struct Taken {
-  std::vector<std::uint8_t> bytes;
-  std::vector<StreamReport> reports;
-  VoltageHeader header;
-};
-
-Taken take(const CaptureRequest& request) {
-  const auto capture = open_capture(request);
-  Taken taken;
-  taken.header = capture->header();
-  std::vector<std::uint8_t> samples(77, 0xA5);
-  while (capture->read(samples)) taken.bytes.insert(taken.bytes.end(), samples.begin(), samples.end());
-  taken.reports = capture->reports();
-  return taken;
 }
 
 /// Noise whose values a hash of stream, frame and input gives; quiet streams have small values and silent

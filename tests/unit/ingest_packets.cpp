@@ -11,27 +11,13 @@
 #include "libcore/io/capture/capture.h"
 #include "tests/reference/packet_recordings.h"
 #include "tests/reference/scratch.h"
+#include "tests/support/captured.h"
 
 using namespace apsyn;
 using reference::PacketRecording;
+using support::Taken, support::take;
 
 namespace {
-
-struct Taken {
-  std::vector<std::uint8_t> bytes;
-  std::vector<StreamReport> reports;
-  VoltageHeader header;
-};
-
-Taken take(const CaptureRequest& request) {
-  const auto capture = open_capture(request);
-  Taken taken;
-  taken.header = capture->header();
-  std::vector<std::uint8_t> samples(33, 0xA5);
-  while (capture->read(samples)) taken.bytes.insert(taken.bytes.end(), samples.begin(), samples.end());
-  taken.reports = capture->reports();
-  return taken;
-}
 
 CaptureRequest request_for(const PacketRecording& r, const std::vector<std::string>& inputs) {
   CaptureRequest request;

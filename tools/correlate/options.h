@@ -6,6 +6,7 @@
 
 #include "kernels/channelise/channelise.h"
 #include "libcore/cli/filterbank_options.h"
+#include "libcore/cli/realtime.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
 #include "libcore/io/open_voltages.h"
@@ -22,7 +23,7 @@ struct CorrelateOptions : FilterbankOptions {
   std::string bandpass;
   std::string requantise = "none", algorithm = "auto";
   bool dither = false;
-  bool realtime = false, require_realtime = false;
+  RealtimeOptions realtime;
 };
 
 inline Requantisation requantisation_of(const CorrelateOptions& options) {
@@ -53,9 +54,7 @@ inline void declare(Tool& tool, CorrelateOptions& options) {
       ->type_name("NAME")
       ->check(
           CLI::IsMember({"auto", "tensor", "register", "pair", "group2", "group4", "hybrid2", "hybrid4"}));
-  app.add_flag("--realtime", options.realtime, "say how many times faster than recorded the data go through");
-  app.add_flag("--require-realtime", options.require_realtime,
-               "exit with status 1 when that was slower than recorded");
+  add_realtime_options(tool, options.realtime);
   app.add_option("--bandpass", options.bandpass,
                  "gains as of --gains, their channels counting fine ones; data are divided by both")
       ->type_name("PATH");

@@ -7,6 +7,7 @@
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/epic/epic.h"
+#include "libcore/cli/realtime.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
 #include "libcore/core/constants.h"
@@ -22,7 +23,8 @@ struct EpicOptions {
   double field_rad = kPi, accumulate_s = 0.04;
   double padding = 0;  ///< 0 = as much as the kernel needs
   std::size_t n_fine = 1, n_taps = 0, n_average = 1;
-  bool no_autos = false, realtime = false, require_realtime = false;
+  bool no_autos = false;
+  RealtimeOptions realtime;
 };
 
 inline EpicW parse_w(const std::string& name) {
@@ -87,9 +89,7 @@ inline void declare(Tool& tool, EpicOptions& options) {
   app.add_option("--precision", options.precision, "single; half and double are of GPUs (default single)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"half", "single", "double"}));
-  app.add_flag("--realtime", options.realtime, "say how many times faster than recorded the data go through");
-  app.add_flag("--require-realtime", options.require_realtime,
-               "exit with status 1 when that was slower than recorded");
+  add_realtime_options(tool, options.realtime);
   add_voltage_options(tool, options.voltage);
 }
 
