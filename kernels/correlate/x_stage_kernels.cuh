@@ -54,4 +54,15 @@ __host__ __device__ inline int pair_index(int row, int column, int n) {
   return row == column ? n_off + row : row * n - row * (row + 1) / 2 + column - row - 1;
 }
 
+/// The channel and tile pair that a block of threads takes as the launch's item-th. Pairs turn from one round
+/// of blocks to the next, so that none gets only those off the diagonal, which cost more.
+struct Item {
+  int chan, pair;
+};
+__host__ __device__ inline Item item_of(int item, int n_pairs, int n_thread_blocks) {
+  const int chan = item / n_pairs;
+  const int round = static_cast<int>(static_cast<long long>(chan) * n_pairs / n_thread_blocks);
+  return {chan, static_cast<int>((item % n_pairs + static_cast<long long>(round)) % n_pairs)};
+}
+
 }  // namespace apsyn::x_stage

@@ -90,8 +90,9 @@ __device__ __forceinline__ void copy_blocks(const Task& task, std::uint32_t ring
   using S = Stage<kBits>;
   Ring<S::kStages> ring;
   for (int item = blockIdx.x; item < task.n_pairs * task.n_chan; item += gridDim.x) {
-    const TilePair pair = task.pairs[item % task.n_pairs];
-    const std::int8_t* block = task.samples + task.chan_stride * (item / task.n_pairs);
+    const Item taken = item_of(item, task.n_pairs, gridDim.x);
+    const TilePair pair = task.pairs[taken.pair];
+    const std::int8_t* block = task.samples + task.chan_stride * taken.chan;
     const bool diagonal = pair.row == pair.column;
     for (int b = 0; b < task.n_blocks; ++b, block += task.block_stride, ring.advance()) {
       barrier_wait(barriers.empty + 8 * ring.stage, ring.phase ^ 1);
@@ -217,8 +218,9 @@ __global__ void __launch_bounds__(kThreads, 1) cross_128(Task task) {
   const RowFragments<kBits> rows(first_row, lane);
   std::uint32_t n = 0;
   for (int item = blockIdx.x; item < n_items; item += gridDim.x, ++n) {
-    const TilePair pair = task.pairs[item % task.n_pairs];
-    int2* tile = task.sums + std::size_t(item) * kTile * kTile;
+    const Item taken = item_of(item, task.n_pairs, gridDim.x);
+    const TilePair pair = task.pairs[taken.pair];
+    int2* tile = task.sums + (std::size_t(taken.chan) * task.n_pairs + taken.pair) * kTile * kTile;
     const bool diagonal = pair.row == pair.column;
     if (diagonal && warpgroup == 2)
       take_tile<kSums, kTile / 2>(rows, ring_base, S::kB, task.n_blocks, barriers, ring, n, column_sums[0],
