@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "kernels/correlate/correlate.h"
+#include "kernels/correlate/float_stage_cuda.h"
 
 namespace apsyn {
 
@@ -40,12 +42,14 @@ class FxEngine {
 std::unique_ptr<FxEngine> make_fx_engine(std::shared_ptr<SpectrumSource> source, const CorrelatorPlan& plan,
                                          const IntegrationPlan& integration, const MeanPlan& mean);
 
-/// On the device of `source` (make_cuda_channeliser): integer sums on its tensor cores, exact for the spectra
-/// as they were requantised; of samples that need no F stage, exact altogether. Copies of the next gulp to
-/// the device and of means from it overlap with the sums. `mean` must outlive the engine.
+/// On the device of `source` (make_cuda_channeliser). Without `floats` integer sums on its tensor cores,
+/// exact for the spectra as they were requantised; of samples that need no F stage, exact altogether. With
+/// `floats` float32 spectra by that algorithm (float_stage_cuda.h); the source must not requantise. Copies of
+/// the next gulp to the device and of means from it overlap with the sums. `mean` must outlive the engine.
 std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSource> source,
                                               const CorrelatorPlan& plan, const IntegrationPlan& integration,
-                                              const MeanPlan& mean, int device_index);
+                                              const MeanPlan& mean, int device_index,
+                                              std::optional<FloatAlgorithm> floats = {});
 
 /// Device memory of the sums, one batch of spectra and the means.
 std::uint64_t cuda_fx_device_bytes(const CorrelatorPlan& plan, const MeanPlan& mean, std::size_t max_spectra);

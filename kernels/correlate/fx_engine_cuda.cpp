@@ -12,6 +12,7 @@
 
 #include "kernels/common/device_spectra.cuh"
 #include "kernels/common/device_transfer.h"
+#include "kernels/correlate/float_stage.cuh"
 #include "kernels/correlate/x_stage_device.cuh"
 #endif
 
@@ -31,16 +32,17 @@ namespace {
 
 /// One integration's sums on the host: of the steps that spectra were requantised to where that is to be
 /// taken out of them, otherwise in units of the samples.
+template <class Value>
 class HostSums final : public CorrelationSums {
  public:
-  HostSums(const std::int64_t* sums, const PairCounts& counts, const std::vector<float>& scales,
+  HostSums(const Value* sums, const PairCounts& counts, const std::vector<float>& scales,
            const CorrelatorPlan& plan, bool of_steps)
       : sums_(sums), counts_(counts), scales_(scales), plan_(plan), of_steps_(of_steps) {}
 
   std::complex<double> sum(std::size_t channel, std::size_t i, std::size_t j) const override {
     if (i > j) return std::conj(sum(channel, j, i));
     const std::size_t n = plan_.n_input(), n_pair = n * (n + 1) / 2;
-    const std::int64_t* at = sums_ + 2 * (channel * n_pair + i * n - i * (i + 1) / 2 + j);
+    const Value* at = sums_ + 2 * (channel * n_pair + i * n - i * (i + 1) / 2 + j);
     const std::complex<double> steps(static_cast<double>(at[0]), static_cast<double>(at[1]));
     if (scales_.empty() || of_steps_) return steps;
     const std::size_t row = channel / plan_.n_fine * n;
@@ -55,7 +57,7 @@ class HostSums final : public CorrelationSums {
   }
 
  private:
-  const std::int64_t* sums_;  // [channel][pair][re, im]
+  const Value* sums_;  // [channel][pair][re, im]
   const PairCounts& counts_;
   const std::vector<float>& scales_;  // [chan][input]
   const CorrelatorPlan& plan_;
@@ -65,23 +67,33 @@ class HostSums final : public CorrelationSums {
 class CudaFxEngine final : public FxEngine {
  public:
   CudaFxEngine(std::shared_ptr<DeviceSpectrumSource> source, const CorrelatorPlan& plan,
-               const IntegrationPlan& integration, const MeanPlan& mean, int device_index)
+               const IntegrationPlan& integration, const MeanPlan& mean, int device_index,
+               std::optional<FloatAlgorithm> floats)
       : source_(std::move(source)),
         plan_(plan),
         integration_(integration),
         mean_(mean),
         device_(device_index),
-        stage_({plan.n_chan * plan.n_fine, plan.n_input(), source_->max_spectra()}, device_index),
-        layout_(stage_.layout(source_->max_spectra())),
-        samples_(stage_.allocate(layout_)),
         counts_(plan.n_chan, plan.n_ant) {
+    if (floats) {
+      floats_.emplace(FloatStageShape{n_channel(), plan.n_input(), *floats}, device_index);
+      spectra_ = DeviceArray<float2>(n_channel() * source_->max_spectra() * plan.n_input());
+    } else {
+      integers_.emplace(XStageShape{n_channel(), plan.n_input(), source_->max_spectra()}, device_index);
+      layout_ = integers_->layout(source_->max_spectra());
+      samples_ = integers_->allocate(layout_);
+    }
     with_autos_ = mean.baselines.empty() || mean.baselines[0].ant1 == mean.baselines[0].ant2;
     const std::size_t expected = plan.n_ant * (plan.n_ant + 1) / 2 - (with_autos_ ? 0 : plan.n_ant);
     if (mean.baselines.size() != expected) throw std::logic_error("CudaFxEngine: not all baselines");
     host_means_ = mean.quantisers.recorder || mean.quantisers.requantiser;
     for (Slot& slot : slots_) {
       if (host_means_) {
-        slot.sums = pinned<std::int64_t>(2 * n_channel() * stage_.n_pairs());
+        const std::size_t n_sums = n_channel() * plan.n_input() * (plan.n_input() + 1);
+        if (floats)
+          slot.float_sums = pinned<double>(n_sums);
+        else
+          slot.sums = pinned<std::int64_t>(n_sums);
         slot.counts.emplace(plan.n_chan, plan.n_ant);
         continue;
       }
@@ -139,6 +151,7 @@ class CudaFxEngine final : public FxEngine {
     std::unique_ptr<float[], FreePinned> weight;
     // ... or what they are made of, on the host
     std::unique_ptr<std::int64_t[], FreePinned> sums;
+    std::unique_ptr<double[], FreePinned> float_sums;
     std::optional<PairCounts> counts;
     std::vector<float> scales;
     std::unique_ptr<std::uint8_t[], FreePinned> tables;
@@ -171,6 +184,13 @@ class CudaFxEngine final : public FxEngine {
 
   void add(std::size_t n) {
     validity_.n_spectra = n;
+    if (floats_) {
+      const std::size_t stride = source_->max_spectra() * plan_.n_input();
+      source_->spectra(next_, validity_, stride, spectra_.data(), stream_.get());
+      floats_->add(spectra_.data(), stride, n, stream_.get());
+      counts_.add(validity_, plan_.n_threads);
+      return;
+    }
     if (source_->untouched()) {
       const DeviceSamples samples = source_->samples(next_, validity_, stream_.get());
       x_stage::PackTask task;
@@ -179,12 +199,12 @@ class CudaFxEngine final : public FxEngine {
       task.n_time = static_cast<int>(n);
       task.n_pol = static_cast<int>(plan_.n_pol);
       if (!validity_.all_valid) task.valid = upload_mask();
-      stage_.pack(task, layout_, samples_.data(), stream_.get());
+      integers_->pack(task, layout_, samples_.data(), stream_.get());
       source_->used(stream_.get());
     } else {
       source_->spectra(next_, validity_, layout_, samples_.data(), stream_.get());
     }
-    stage_.add(samples_.data(), layout_, n, stream_.get());
+    integers_->add(samples_.data(), layout_, n, stream_.get());
     counts_.add(validity_, plan_.n_threads);
   }
 
@@ -210,7 +230,10 @@ class CudaFxEngine final : public FxEngine {
       const View<const float, 2> scales = source_->scales(index_);
       slot.scales.assign(scales.begin(), scales.end());
       std::swap(*slot.counts, counts_);
-      stage_.finish_sums(slot.sums.get(), stream_.get());
+      if (floats_)
+        floats_->finish_sums(slot.float_sums.get(), stream_.get());
+      else
+        integers_->finish_sums(slot.sums.get(), stream_.get());
     } else {
       queue_means(slot);
     }
@@ -232,7 +255,11 @@ class CudaFxEngine final : public FxEngine {
     task.scale = mean_.scale;
     task.full = static_cast<double>(mean_.n_spectra) * static_cast<double>(mean_.n_average);
     upload_tables(slot, task);
-    stage_.finish_means(task, {slot.data.get(), slot.weight.get()}, stream_.get());
+    const MeanOutput output{slot.data.get(), slot.weight.get()};
+    if (floats_)
+      floats_->finish_means(task, output, stream_.get());
+    else
+      integers_->finish_means(task, output, stream_.get());
   }
 
   /// Counts and 1 / (gain * scale), where they are needed.
@@ -290,12 +317,18 @@ class CudaFxEngine final : public FxEngine {
     result.record.index = slot.index;
     result.n_spectra = slot.n_spectra;
     if (host_means_)
-      result.any_data = mean_of(HostSums(slot.sums.get(), *slot.counts, slot.scales, plan_,
-                                         mean_.quantisers.requantiser != nullptr),
-                                plan_, mean_, result.record);
+      result.any_data = floats_ ? mean_on_host(slot, slot.float_sums.get(), result.record)
+                                : mean_on_host(slot, slot.sums.get(), result.record);
     else
       copy_means(slot, result);
     done_.push_back(std::move(result));
+  }
+
+  template <class Value>
+  bool mean_on_host(const Slot& slot, const Value* sums, VisibilityRecord& record) const {
+    const HostSums<Value> host(sums, *slot.counts, slot.scales, plan_,
+                               mean_.quantisers.requantiser != nullptr);
+    return mean_of(host, plan_, mean_, record);
   }
 
   void copy_means(const Slot& slot, FxResult& result) const {
@@ -317,9 +350,11 @@ class CudaFxEngine final : public FxEngine {
   IntegrationPlan integration_;
   const MeanPlan& mean_;
   int device_;
-  DeviceXStage stage_;
+  std::optional<DeviceXStage> integers_;
   x_layout::Layout layout_;
   DeviceArray<std::int8_t> samples_;  // of one batch, layout_
+  std::optional<DeviceFloatStage> floats_;
+  DeviceArray<float2> spectra_;  // of one batch, [channel][max_spectra of the source][input]
   PairCounts counts_;
   SpectraBlock validity_;
   bool with_autos_ = true, host_means_ = false;
@@ -339,12 +374,14 @@ class CudaFxEngine final : public FxEngine {
 
 std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSource> source,
                                               const CorrelatorPlan& plan, const IntegrationPlan& integration,
-                                              const MeanPlan& mean, int device_index) {
-  return std::make_unique<CudaFxEngine>(std::move(source), plan, integration, mean, device_index);
+                                              const MeanPlan& mean, int device_index,
+                                              std::optional<FloatAlgorithm> floats) {
+  return std::make_unique<CudaFxEngine>(std::move(source), plan, integration, mean, device_index, floats);
 }
 #else
 std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSource>, const CorrelatorPlan&,
-                                              const IntegrationPlan&, const MeanPlan&, int device_index) {
+                                              const IntegrationPlan&, const MeanPlan&, int device_index,
+                                              std::optional<FloatAlgorithm>) {
   throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
 }
 #endif

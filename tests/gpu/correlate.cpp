@@ -25,6 +25,7 @@ struct Setup {
   Run run;
   MeanPlan mean;
   bool four_bit = false;
+  std::optional<FloatAlgorithm> floats{};
 };
 
 Setup setup(const Recording& recording, const Run& run, std::size_t n_average = 1, bool autos = true) {
@@ -52,9 +53,10 @@ std::vector<FxResult> correlate_on(On on, const Recording& recording, const Setu
     cuda.n_spectra = s.run.n_spectra;
     cuda.integer = recording.integer;
     cuda.four_bit = s.four_bit;
-    if (!cuda.untouched(s.run.delays != nullptr)) cuda.requantisation.n_bit = 8;
+    if (!s.floats && !cuda.untouched(s.run.delays != nullptr)) cuda.requantisation.n_bit = 8;
     cuda.gulp_samples = cuda_gulp_samples(cuda, 1 << 20);
-    engine = make_cuda_fx_engine(make_cuda_channeliser(cuda, s.run.delays, 0), plan, integration, s.mean, 0);
+    engine = make_cuda_fx_engine(make_cuda_channeliser(cuda, s.run.delays, 0), plan, integration, s.mean, 0,
+                                 s.floats);
   }
   std::vector<FxResult> results;
   const auto drain = [&] {
@@ -225,6 +227,33 @@ BOOST_AUTO_TEST_CASE(requantised_spectra_differ_by_their_noise) {
           BOOST_TEST(std::abs(bias / count - 1.45e-4) < 5 * std::sqrt(bias_variance) / count);
         }
       }
+}
+
+BOOST_AUTO_TEST_CASE(float_spectra_agree_with_the_cpu) {
+  for (const FloatAlgorithm algorithm :
+       {FloatAlgorithm::register_tiles, FloatAlgorithm::pair, FloatAlgorithm::group4})
+    for (const std::size_t n_fine : {1, 64, 20}) {
+      auto recording = noise(voltage_header(2, 9, 2, 2e6, 150e6), 20000, 12, 0.3, 11);
+      drop_some(recording);
+      std::vector<double> tau_s;
+      for (int ant = 0; ant < 9; ++ant) tau_s.push_back(1.3e-6 * std::sin(ant));
+      StaticDelays delays(tau_s);
+      Setup s = setup(recording, {.n_fine = n_fine, .n_spectra = 170, .n_threads = 2, .delays = &delays});
+      s.floats = algorithm;
+      const auto cpu = correlate_on(On::cpu, recording, s), gpu = correlate_on(On::gpu, recording, s);
+      BOOST_REQUIRE(cpu.size() == gpu.size());
+      double squares = 0, power = 0;
+      long wrong_weights = 0;
+      for (std::size_t i = 0; i < cpu.size(); ++i)
+        for (std::size_t k = 0; k < cpu[i].record.data.size(); ++k) {
+          const std::complex<double> a(cpu[i].record.data.data()[k]), b(gpu[i].record.data.data()[k]);
+          squares += std::norm(a - b);
+          power += std::norm(a);
+          wrong_weights += cpu[i].record.weight.data()[k] != gpu[i].record.weight.data()[k];
+        }
+      BOOST_TEST(wrong_weights == 0);
+      BOOST_TEST(std::sqrt(squares / power) < 1e-6);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(closure_phase_of_a_point_source) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/common/multiply_codes.h"
+#include "kernels/correlate/float_stage_cuda.h"
 #include "libcore/core/error.h"
 #include "tools/correlate/plan.h"
 
@@ -26,13 +27,27 @@ inline bool cpu_takes_codes(const std::string& algorithm, const CorrelatePlan& p
   return true;
 }
 
+/// The GPU's X stage on floats of that name; none for integers.
+inline std::optional<FloatAlgorithm> float_algorithm(const std::string& name) {
+  if (name == "register") return FloatAlgorithm::register_tiles;
+  if (name == "pair") return FloatAlgorithm::pair;
+  if (name == "group2") return FloatAlgorithm::group2;
+  if (name == "group4") return FloatAlgorithm::group4;
+  if (name == "hybrid2") return FloatAlgorithm::hybrid2;
+  if (name == "hybrid4") return FloatAlgorithm::hybrid4;
+  return {};
+}
+
 /// Settles what depends on whether anything is to be aligned.
 inline void choose_arithmetic(const std::string& algorithm, bool nothing_to_align, CorrelatePlan& plan) {
   QuantiserPlan& quantisers = plan.mean.quantisers;
   if (plan.on_gpu) {
-    if (algorithm != "auto" && algorithm != "tensor")
-      throw UsageError("--algorithm {}: visibilities on a GPU are made by auto and tensor", algorithm);
     quantisers.of_samples = plan.cuda.untouched(!nothing_to_align);
+    plan.cuda_floats = float_algorithm(algorithm);
+    if (plan.cuda_floats && plan.f.requantise.n_bit > 0)
+      throw UsageError(
+          "--algorithm {}: multiplies floats: leave --requantise out, or give --algorithm tensor", algorithm);
+    if (plan.cuda_floats || quantisers.of_samples) plan.cuda.requantisation = {};
     if (quantisers.of_samples) quantisers.requantiser.reset();
     return;
   }

@@ -14,10 +14,8 @@ inline std::unique_ptr<FxEngine> make_engine(const Device& device, const Correla
                                              DelaySource* delays) {
   if (device.kind == Device::Kind::cpu)
     return make_fx_engine(std::make_shared<Channeliser>(plan.f, delays), plan.x, plan.integration, plan.mean);
-  CudaChannelisePlan f = plan.cuda;
-  if (f.untouched(delays != nullptr)) f.requantisation = {};
-  return make_cuda_fx_engine(make_cuda_channeliser(f, delays, device.index), plan.x, plan.integration,
-                             plan.mean, device.index);
+  return make_cuda_fx_engine(make_cuda_channeliser(plan.cuda, delays, device.index), plan.x, plan.integration,
+                             plan.mean, device.index, plan.cuda_floats);
 }
 
 /// Gives a block room for a gulp of samples where the engine takes them fastest from.

@@ -9,6 +9,7 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/common/multiply_codes.h"
 #include "kernels/correlate/correlate.h"
+#include "kernels/correlate/float_stage_cuda.h"
 #include "libcore/core/array_delays.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/log.h"
@@ -20,7 +21,8 @@ namespace apsyn {
 struct CorrelatePlan {
   VoltageHeader header;  ///< with the effective layout
   ChannelisePlan f;
-  CudaChannelisePlan cuda;  ///< f on a GPU
+  CudaChannelisePlan cuda;                    ///< f on a GPU
+  std::optional<FloatAlgorithm> cuda_floats;  ///< X stage on floats there; none = on integers
   bool on_gpu = false;
   CorrelatorPlan x;
   IntegrationPlan integration;
