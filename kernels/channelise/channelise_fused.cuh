@@ -394,11 +394,13 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
       __syncthreads();
     }
     // Write the round: an item is two bins of one input, 8 spectra of which are 8 bytes of four rows.
+    // Neighbouring threads write neighbouring inputs: channels lie megabytes apart, and as many page
+    // translations would be needed.
     const int used = task.n_spectra - first_spectrum - round * kRound;
     for (int i = threadIdx.x; i < S::kInputs * S::kFine / 2; i += S::kThreads) {
-      const int input_of_block = i / (S::kFine / 2), pair = i % (S::kFine / 2);
+      const int input_of_block = i % S::kInputs, pair = i / S::kInputs;
       const int input = (kReal ? 2 : 1) * first_stream + input_of_block;
-      if (input >= window.n_input) break;
+      if (input >= window.n_input) continue;
       unsigned word[kRound];
 #pragma unroll
       for (int u = 0; u < kRound; ++u)
