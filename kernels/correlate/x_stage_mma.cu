@@ -3,7 +3,7 @@
 // stages.
 #include "kernels/common/cuda_check.h"
 #include "kernels/correlate/x_stage_kernels.cuh"
-#include "kernels/correlate/x_stage_ptx.cuh"
+#include "kernels/common/int8_ptx.cuh"
 
 namespace apsyn::x_stage {
 namespace {

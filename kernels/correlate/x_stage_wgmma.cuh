@@ -3,35 +3,13 @@
 // registers. For sm_90a only.
 #pragma once
 
+#include "kernels/common/int8_ptx.cuh"
+#include "kernels/common/wgmma_ring.cuh"
 #include "kernels/correlate/x_stage_kernels.cuh"
-#include "kernels/correlate/x_stage_ptx.cuh"
 
 namespace apsyn::x_stage {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-// wgmma wants to know that a warp's number is the same in all its lanes.
-__device__ __forceinline__ int uniform(int value) {
-  return __shfl_sync(~0u, value, 0);
-}
-
-/// The 128-byte swizzle repeats every 1024 B: where tiles start.
-__device__ __forceinline__ std::uint8_t* aligned_tiles(std::uint8_t* shared) {
-  return reinterpret_cast<std::uint8_t*>((reinterpret_cast<std::uintptr_t>(shared) + 1023) &
-                                         ~std::uintptr_t(1023));
-}
-
-template <int kCount>
-struct Ring {
-  int stage = 0;
-  std::uint32_t phase = 0;
-  __device__ void advance() {
-    if (++stage == kCount) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-};
 
 /// A lane's accumulators and the cells of a tile that they stand for: rows row and row + 8, columns in pairs.
 template <int kColumns>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The few PTX instructions of the X stage. The wgmma part assembles for sm_90a only.
+// Products of int8 on tensor cores, and what brings their operands. The wgmma part assembles for sm_90a only.
 #pragma once
 
 #include <cstdint>
@@ -93,6 +93,18 @@ __device__ __forceinline__ void wgmma_s8(int (&d)[32], std::uint64_t a, std::uin
       "27,%28,"
       "%29,%30,%31}, %32, %33, 1;"
       : APSYN_R32(d, 0)
+      : "l"(a), "l"(b));
+}
+/// The same for B 128 x 32.
+__device__ __forceinline__ void wgmma_s8(int (&d)[64], std::uint64_t a, std::uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
+      "27,%28,"
+      "%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%"
+      "54,%55,"
+      "%56,%57,%58,%59,%60,%61,%62,%63}, %64, %65, 1;"
+      : APSYN_R32(d, 0), APSYN_R32(d, 32)
       : "l"(a), "l"(b));
 }
 #undef APSYN_R32

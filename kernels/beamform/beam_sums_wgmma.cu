@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// beam_sums.cuh for Hopper. A block of threads owns the weights of 4 groups of 32 beams (64 beams with both
+// polarisations), which stay in shared memory while all spectra of a channel pass by: one warp copies, two
+// consumer warpgroups multiply, each two accumulators of 64 rows by 128 spectra. The two consumers drift
+// apart by up to the ring's length, so that one detects while the other keeps the tensor cores busy. A block
+// of antennas of the next item's weights is copied as soon as the last tile has used the present one's.
+//
+// With more antennas than shared memory holds, the weights travel with the samples.
+#include <algorithm>
+#include <stdexcept>
+
+#include "kernels/beamform/beam_sums.cuh"
+#include "kernels/common/cuda_check.h"
+#include "kernels/common/int8_ptx.cuh"
+#include "kernels/common/wgmma_ring.cuh"
+
+namespace apsyn::beam_sums {
+namespace {
+
+constexpr int kConsumers = 2, kThreads = 128 * kConsumers + 32;
+constexpr int kMostShared = 227 * 1024 - 2048;  // barriers and alignment apart
+constexpr int kMostSlots = 8, kMostStages = 12;
+
+/// A consumer has two accumulators: of two groups of beams, or of one group's two polarisations.
+template <Product kProduct>
+struct Shape {
+  static constexpr bool kBoth = kProduct == Product::coherence;
+  static constexpr int kGroups = kBoth ? kConsumers : 2 * kConsumers;  // of a block of threads
+  static constexpr int kWeightBytes = kGroups * kGroupBytes;           // of a block of antennas
+};
+
+enum class Weights { resident, streamed };
+
+/// What a launch works through: items of (channel, polarisation or both, kGroups groups of beams).
+struct Work {
+  Task task;
+  int n_stages, n_slots;  // slots: (polarisation of an item, block of antennas)
+  int n_pol_items, n_beam_items;
+  __host__ __device__ int n_items() const { return task.layout.n_chan * n_pol_items * n_beam_items; }
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+using namespace ptx;
+
+struct Item {
+  int chan, pol, first_group;
+  __device__ Item(const Work& work, int index, int n_groups) {
+    // neighbouring blocks of threads read the same samples
+    first_group = index % work.n_beam_items * n_groups;
+    pol = index / work.n_beam_items % work.n_pol_items;
+    chan = index / work.n_beam_items / work.n_pol_items;
+  }
+};
+
+struct Barriers {
+  std::uint32_t full, empty, weights_full, weights_empty;
+};
+
+template <Product kProduct, Weights kWeights>
+__device__ __forceinline__ void copy_operands(const Work& work, std::uint32_t weights,
+                                              std::uint32_t ring_base, const Barriers& barriers) {
+  using S = Shape<kProduct>;
+  constexpr bool kStreamed = kWeights == Weights::streamed;
+  constexpr int kStageBytes = kTileBytes + (kStreamed ? S::kWeightBytes : 0);
+  const Layout& layout = work.task.layout;
+  const int n_blocks = layout.n_ant_blocks();
+  const auto copy_weights = [&](const Item& item, int slot, std::uint32_t to, std::uint32_t barrier) {
+    for (int g = 0; g < S::kGroups; ++g)
+      bulk_copy(to + g * kGroupBytes,
+                work.task.weights + layout.group(item.chan, item.pol + slot / n_blocks, item.first_group + g,
+                                                 slot % n_blocks),
+                kGroupBytes, barrier);
+  };
+  int stage = 0;
+  std::uint32_t phase = 0, turn = 0;
+  for (int index = blockIdx.x; index < work.n_items(); index += gridDim.x, ++turn) {
+    const Item item(work, index, S::kGroups);
+    for (int tile = 0; tile < layout.n_tiles(); ++tile)
+      for (int slot = 0; slot < work.n_slots; ++slot) {
+        if (!kStreamed && tile == 0) {
+          barrier_wait(barriers.weights_empty + 8 * slot, (turn & 1) ^ 1);
+          barrier_expect(barriers.weights_full + 8 * slot, S::kWeightBytes);
+          copy_weights(item, slot, weights + slot * S::kWeightBytes, barriers.weights_full + 8 * slot);
+        }
+        const std::uint32_t full = barriers.full + 8 * stage, to = ring_base + stage * kStageBytes;
+        barrier_wait(barriers.empty + 8 * stage, phase ^ 1);
+        barrier_expect(full, kStageBytes);
+        bulk_copy(
+            to, work.task.samples + layout.tile(item.chan, item.pol + slot / n_blocks, slot % n_blocks, tile),
+            kTileBytes, full);
+        if (kStreamed) copy_weights(item, slot, to + kTileBytes, full);
+        if (++stage == work.n_stages) stage = 0, phase ^= 1;
+      }
+  }
+}
+
+/// A lane's sums of one group: re of column 8 j + 2 (lane % 4) + c in [4 j + c], im in [4 j + 2 + c].
+using Sums = int[64];
+
+__device__ __forceinline__ void multiply(Sums& sums, std::uint64_t rows, std::uint64_t columns) {
+#pragma unroll
+  for (int quarter = 0; quarter < 4; ++quarter) wgmma_s8(sums, rows + 2 * quarter, columns + 2 * quarter);
+}
+
+/// Sums value(j, c) over the segments of a tile; the first lane of each four stores, none where `out` is
+/// null.
+template <int kSegment, class Value>
+__device__ __forceinline__ void store_segments(float* out, float scale, int lane, Value value) {
+  constexpr int kPerSegment = kSegment / 8;
+#pragma unroll
+  for (int s = 0; s < 16 / kPerSegment; ++s) {
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < kPerSegment; ++k)
+      sum += value(s * kPerSegment + k, 0) + value(s * kPerSegment + k, 1);
+    sum += __shfl_xor_sync(~0u, sum, 1);
+    sum += __shfl_xor_sync(~0u, sum, 2);
+    if (out != nullptr && lane % 4 == 0) out[s] = sum * scale;
+  }
+}
+template <class Value>
+__device__ __forceinline__ void store_spectra(float* out, float scale, int lane, Value value) {
+  if (out == nullptr) return;
+#pragma unroll
+  for (int j = 0; j < 16; ++j)
+    reinterpret_cast<float2*>(out)[4 * j + lane % 4] = make_float2(value(j, 0) * scale, value(j, 1) * scale);
+}
+template <int kSegment, class Value>
+__device__ __forceinline__ void store_products(float* out, float scale, int lane, Value value) {
+  if constexpr (kSegment == 1)
+    store_spectra(out, scale, lane, value);
+  else
+    store_segments<kSegment>(out, scale, lane, value);
+}
+
+/// Detects and stores one tile; `beam` is this lane's.
+template <Product kProduct, int kSegment>
+__device__ __forceinline__ void finish_tile(const Task& task, const Item& item, int tile, int beam, int lane,
+                                            const Sums& x, const Sums& y) {
+  const Layout& layout = task.layout;
+  const auto scale_of = [&](int pol) {
+    return beam < layout.n_beam ? task.scale[(item.chan * layout.n_pol + pol) * layout.n_beam + beam] : 0;
+  };
+  const std::size_t row = std::size_t(item.chan) * layout.n_beam + beam;
+  const bool wanted = beam < layout.n_beam;
+  if constexpr (kProduct == Product::voltage) {
+    if (!wanted) return;
+    const float scale = scale_of(item.pol);
+    auto* out = reinterpret_cast<float4*>(task.out) +
+                ((row * layout.n_pol + item.pol) * layout.n_tiles() + tile) * (kTileSpectra / 2);
+#pragma unroll
+    for (int j = 0; j < 16; ++j)
+      out[4 * j + lane % 4] =
+          make_float4(x[4 * j] * scale, x[4 * j + 2] * scale, x[4 * j + 1] * scale, x[4 * j + 3] * scale);
+  } else {
+    constexpr int kPerTile = kTileSpectra / kSegment;
+    const std::size_t n_segments = std::size_t(layout.n_tiles()) * kPerTile;
+    const float scale_x = scale_of(item.pol);
+    const auto square = [](const Sums& sums, int j, int c) {
+      const float re = sums[4 * j + c], im = sums[4 * j + 2 + c];
+      return re * re + im * im;
+    };
+    // lanes of beams that only fill up take part in the shuffles
+    const auto place = [&](int value, int n_value) {
+      return wanted ? task.out + (row * n_value + value) * n_segments + std::size_t(tile) * kPerTile
+                    : nullptr;
+    };
+    if constexpr (kProduct == Product::power) {
+      store_products<kSegment>(place(0, 1), scale_x * scale_x, lane,
+                               [&](int j, int c) { return square(x, j, c); });
+    } else {
+      const float scale_y = scale_of(1);
+      store_products<kSegment>(place(0, 4), scale_x * scale_x, lane,
+                               [&](int j, int c) { return square(x, j, c); });
+      store_products<kSegment>(place(1, 4), scale_y * scale_y, lane,
+                               [&](int j, int c) { return square(y, j, c); });
+      store_products<kSegment>(place(2, 4), scale_x * scale_y, lane, [&](int j, int c) {
+        return float(x[4 * j + c]) * float(y[4 * j + c]) + float(x[4 * j + 2 + c]) * float(y[4 * j + 2 + c]);
+      });
+      store_products<kSegment>(place(3, 4), scale_x * scale_y, lane, [&](int j, int c) {
+        return float(x[4 * j + 2 + c]) * float(y[4 * j + c]) - float(x[4 * j + c]) * float(y[4 * j + 2 + c]);
+      });
+    }
+  }
+}
+
+template <Product kProduct, int kSegment, Weights kWeights>
+__device__ __forceinline__ void consume(const Work& work, std::uint32_t weights, std::uint32_t ring_base,
+                                        const Barriers& barriers) {
+  using S = Shape<kProduct>;
+  constexpr bool kStreamed = kWeights == Weights::streamed;
+  constexpr int kStageBytes = kTileBytes + (kStreamed ? S::kWeightBytes : 0);
+  const Layout& layout = work.task.layout;
+  const int warp = uniform(threadIdx.x >> 5), lane = threadIdx.x & 31, consumer = warp >> 2;
+  const int n_blocks = layout.n_ant_blocks();
+  int stage = 0;
+  std::uint32_t phase = 0, turn = 0;
+  for (int index = blockIdx.x; index < work.n_items(); index += gridDim.x, ++turn) {
+    const Item item(work, index, S::kGroups);
+    for (int tile = 0; tile < layout.n_tiles(); ++tile) {
+      const bool last_tile = tile + 1 == layout.n_tiles();
+      Sums first, second;
+#pragma unroll
+      for (int i = 0; i < 64; ++i) first[i] = second[i] = 0;
+      int used_stage = -1, used_slot = 0;
+      const auto release = [&] {
+        if (used_stage < 0) return;
+        barrier_arrive(barriers.empty + 8 * used_stage);
+        if (!kStreamed && last_tile) barrier_arrive(barriers.weights_empty + 8 * used_slot);
+      };
+      const auto take = [&](int slot, auto multiply_slot) {
+        if (!kStreamed && tile == 0) barrier_wait(barriers.weights_full + 8 * slot, turn & 1);
+        barrier_wait(barriers.full + 8 * stage, phase);
+        const std::uint32_t columns = ring_base + stage * kStageBytes;
+        const std::uint32_t rows = kStreamed ? columns + kTileBytes : weights + slot * S::kWeightBytes;
+        wgmma_fence();
+        multiply_slot(rows, wgmma_descriptor(columns));
+        wgmma_commit();
+        wgmma_wait<1>();
+        release();
+        used_stage = stage, used_slot = slot;
+        if (++stage == work.n_stages) stage = 0, phase ^= 1;
+      };
+      if constexpr (S::kBoth) {
+        for (int slot = 0; slot < n_blocks; ++slot)
+          take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
+            multiply(first, wgmma_descriptor(rows + consumer * kGroupBytes), columns);
+          });
+        wgmma_wait<0>();  // two accumulators in flight over a loop's end would serialise wgmma
+        for (int slot = n_blocks; slot < 2 * n_blocks; ++slot)
+          take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
+            multiply(second, wgmma_descriptor(rows + consumer * kGroupBytes), columns);
+          });
+      } else {
+        for (int slot = 0; slot < n_blocks; ++slot)
+          take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
+            multiply(first, wgmma_descriptor(rows + 2 * consumer * kGroupBytes), columns);
+            multiply(second, wgmma_descriptor(rows + (2 * consumer + 1) * kGroupBytes), columns);
+          });
+      }
+      wgmma_wait<0>();
+      release();
+      const int in_group = (warp & 3) * 8 + (lane >> 2);
+      const int group = item.first_group + consumer * (S::kBoth ? 1 : 2);
+      const int beam = group * kGroupBeams + in_group;
+      finish_tile<kProduct, kSegment>(work.task, item, tile, beam, lane, first, second);
+      if constexpr (!S::kBoth)
+        finish_tile<kProduct, kSegment>(work.task, item, tile, beam + kGroupBeams, lane, second, second);
+    }
+  }
+}
+#endif
+
+template <Product kProduct, int kSegment, Weights kWeights>
+__global__ void __launch_bounds__(kThreads, 1) sum_beams(Work work) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ std::uint8_t dynamic_shared[];
+  __shared__ alignas(8) std::uint64_t full[kMostStages], empty[kMostStages], weights_full[kMostSlots],
+      weights_empty[kMostSlots];
+  const Barriers barriers{shared_address(full), shared_address(empty), shared_address(weights_full),
+                          shared_address(weights_empty)};
+  const std::uint32_t weights = shared_address(aligned_tiles(dynamic_shared));
+  const std::uint32_t ring_base =
+      weights + (kWeights == Weights::resident ? work.n_slots * Shape<kProduct>::kWeightBytes : 0);
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < work.n_stages; ++s) {
+      barrier_init(barriers.full + 8 * s, 1);
+      barrier_init(barriers.empty + 8 * s, 128 * kConsumers);
+    }
+    for (int s = 0; s < kMostSlots; ++s) {
+      barrier_init(barriers.weights_full + 8 * s, 1);
+      barrier_init(barriers.weights_empty + 8 * s, 128 * kConsumers);
+    }
+    barrier_fence_init();
+  }
+  __syncthreads();
+  if (uniform(threadIdx.x >> 5) == 4 * kConsumers) {
+    if ((threadIdx.x & 31) == 0) copy_operands<kProduct, kWeights>(work, weights, ring_base, barriers);
+  } else {
+    consume<kProduct, kSegment, kWeights>(work, weights, ring_base, barriers);
+  }
+#endif
+}
+
+template <Product kProduct, int kSegment, Weights kWeights>
+void launch(Work work, int n_sm, cudaStream_t stream) {
+  using S = Shape<kProduct>;
+  constexpr bool kStreamed = kWeights == Weights::streamed;
+  const int stage_bytes = kTileBytes + (kStreamed ? S::kWeightBytes : 0);
+  const int resident_bytes = kStreamed ? 0 : work.n_slots * S::kWeightBytes;
+  work.n_stages = std::min(kMostStages, (kMostShared - resident_bytes) / stage_bytes);
+  const int shared_bytes = resident_bytes + work.n_stages * stage_bytes + 1024;
+  const auto kernel = sum_beams<kProduct, kSegment, kWeights>;
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+             "asking for shared memory");
+  kernel<<<std::min(n_sm, work.n_items()), kThreads, shared_bytes, stream>>>(work);
+  cuda_check(cudaGetLastError(), "launching the sums of beams (wgmma)");
+}
+
+template <Product kProduct, int kSegment>
+void launch(const Task& task, int n_sm, cudaStream_t stream) {
+  using S = Shape<kProduct>;
+  Work work{};
+  work.task = task;
+  work.n_pol_items = S::kBoth ? 1 : task.layout.n_pol;
+  work.n_slots = (S::kBoth ? 2 : 1) * task.layout.n_ant_blocks();
+  work.n_beam_items = task.layout.n_groups() / S::kGroups;
+  // three stages at least
+  const bool fits =
+      work.n_slots <= kMostSlots && work.n_slots * S::kWeightBytes + 3 * kTileBytes <= kMostShared;
+  if (fits)
+    launch<kProduct, kSegment, Weights::resident>(work, n_sm, stream);
+  else
+    launch<kProduct, kSegment, Weights::streamed>(work, n_sm, stream);
+}
+
+template <Product kProduct>
+void launch(const Task& task, int n_sm, cudaStream_t stream) {
+  switch (task.segment) {
+    case 1:
+      return launch<kProduct, 1>(task, n_sm, stream);
+    case 8:
+      return launch<kProduct, 8>(task, n_sm, stream);
+    case 32:
+      return launch<kProduct, 32>(task, n_sm, stream);
+    case 128:
+      return launch<kProduct, 128>(task, n_sm, stream);
+    default:
+      throw std::logic_error("sums of beams: segments of 1, 8, 32 or 128 spectra");
+  }
+}
+
+}  // namespace
+
+void launch_wgmma(const Task& task, Product product, int n_sm, cudaStream_t stream) {
+  switch (product) {
+    case Product::voltage:
+      return launch<Product::voltage, 1>(task, n_sm, stream);
+    case Product::power:
+      return launch<Product::power>(task, n_sm, stream);
+    case Product::coherence:
+      return launch<Product::coherence>(task, n_sm, stream);
+  }
+}
+
+}  // namespace apsyn::beam_sums
