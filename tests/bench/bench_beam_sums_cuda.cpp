@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/beamform/beam_sums.cuh"
+#include "kernels/common/beam_sums.cuh"
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/device_array.h"
 
@@ -29,8 +29,12 @@ DeviceArray<T> filled(std::size_t n, unsigned seed) {
 }
 
 void run(int n_beam, int n_pol, int n_sm) {
-  const Layout layout{
-      .n_chan = 132, .n_pol = n_pol, .n_ant = 256 / n_pol, .n_beam = n_beam, .n_spectra = 1024};
+  const Layout layout{.n_chan = 132,
+                      .n_pol = n_pol,
+                      .n_ant = 256 / n_pol,
+                      .n_beam = n_beam,
+                      .n_spectra = 1024,
+                      .n_weight_pol = n_pol};
   const auto samples = filled<std::int8_t>(layout.sample_bytes(), 1);
   const auto weights = filled<std::int8_t>(layout.weight_bytes(), 2);
   const auto scale = filled<float>(std::size_t(layout.n_chan) * n_pol * n_beam, 3);

@@ -50,11 +50,12 @@ std::vector<float> on_device(const BeamOperands& operands, Product product, int 
 
 std::complex<double> beam_of(const BeamOperands& operands, int chan, int pol, int beam, int t) {
   std::int64_t re = 0, im = 0;
+  const int weight_pol = operands.layout.n_weight_pol == 1 ? 0 : pol;
   for (int ant = 0; ant < operands.layout.n_ant; ++ant) {
     const std::int64_t xr = operands.samples(chan, pol, t, ant, 0),
                        xi = operands.samples(chan, pol, t, ant, 1);
-    const std::int64_t wr = operands.weights(chan, pol, beam, ant, 0),
-                       wi = operands.weights(chan, pol, beam, ant, 1);
+    const std::int64_t wr = operands.weights(chan, weight_pol, beam, ant, 0),
+                       wi = operands.weights(chan, weight_pol, beam, ant, 1);
     re += wr * xr - wi * xi;
     im += wi * xr + wr * xi;
   }
@@ -131,18 +132,30 @@ void check_products(const Layout& layout, int segment) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(voltages_are_exact) {
-  check_voltages({.n_chan = 3, .n_pol = 2, .n_ant = 64, .n_beam = 128, .n_spectra = 256});
-  check_voltages({.n_chan = 2, .n_pol = 1, .n_ant = 32, .n_beam = 5, .n_spectra = 100});
-  check_voltages({.n_chan = 150, .n_pol = 1, .n_ant = 200, .n_beam = 130, .n_spectra = 130});
+  check_voltages({.n_chan = 3, .n_pol = 2, .n_ant = 64, .n_beam = 128, .n_spectra = 256, .n_weight_pol = 2});
+  check_voltages({.n_chan = 2, .n_pol = 1, .n_ant = 32, .n_beam = 5, .n_spectra = 100, .n_weight_pol = 1});
   check_voltages(
-      {.n_chan = 1, .n_pol = 2, .n_ant = 500, .n_beam = 33, .n_spectra = 300});  // streamed weights
+      {.n_chan = 150, .n_pol = 1, .n_ant = 200, .n_beam = 130, .n_spectra = 130, .n_weight_pol = 1});
+  check_voltages({.n_chan = 1,
+                  .n_pol = 2,
+                  .n_ant = 500,
+                  .n_beam = 33,
+                  .n_spectra = 300,
+                  .n_weight_pol = 2});  // streamed weights
 }
 
 BOOST_AUTO_TEST_CASE(products_are_sums_over_segments) {
   for (int segment : {1, 8, 32, 128})
     for (int n_pol : {1, 2}) {
-      check_products({.n_chan = 2, .n_pol = n_pol, .n_ant = 96, .n_beam = 70, .n_spectra = 290}, segment);
-      check_products({.n_chan = 1, .n_pol = n_pol, .n_ant = 400, .n_beam = 40, .n_spectra = 128}, segment);
+      check_products(
+          {.n_chan = 2, .n_pol = n_pol, .n_ant = 96, .n_beam = 70, .n_spectra = 290, .n_weight_pol = n_pol},
+          segment);
+      check_products(
+          {.n_chan = 1, .n_pol = n_pol, .n_ant = 400, .n_beam = 40, .n_spectra = 128, .n_weight_pol = 1},
+          segment);
+      check_products(
+          {.n_chan = 3, .n_pol = n_pol, .n_ant = 70, .n_beam = 9, .n_spectra = 500, .n_weight_pol = 1},
+          segment);
     }
 }
 #else

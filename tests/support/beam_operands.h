@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/beamform/beam_sums.cuh"
+#include "kernels/common/beam_sums.cuh"
 #include "libcore/core/view.h"
 
 namespace apsyn::support {
@@ -14,14 +14,14 @@ namespace apsyn::support {
 struct BeamOperands {
   beam_sums::Layout layout;
   Buffer<std::int8_t, 5> samples;  ///< [chan][pol][spectrum][ant][re, im], -128..127
-  Buffer<std::int8_t, 5> weights;  ///< [chan][pol][beam][ant][re, im], -127..127
+  Buffer<std::int8_t, 5> weights;  ///< [chan][weight pol][beam][ant][re, im], -127..127
 };
 
 inline BeamOperands random_operands(const beam_sums::Layout& layout, unsigned seed) {
   const auto n = [](int count) { return static_cast<std::size_t>(count); };
   BeamOperands operands{layout, {}, {}};
   operands.samples.resize({n(layout.n_chan), n(layout.n_pol), n(layout.n_spectra), n(layout.n_ant), 2});
-  operands.weights.resize({n(layout.n_chan), n(layout.n_pol), n(layout.n_beam), n(layout.n_ant), 2});
+  operands.weights.resize({n(layout.n_chan), n(layout.n_weight_pol), n(layout.n_beam), n(layout.n_ant), 2});
   std::mt19937 random(seed);
   std::uniform_int_distribution<int> sample(-128, 127), weight(-127, 127);
   for (std::int8_t& value : operands.samples) value = static_cast<std::int8_t>(sample(random));
@@ -57,7 +57,7 @@ inline std::vector<std::int8_t> weight_rows(const BeamOperands& operands) {
   const Layout& layout = operands.layout;
   std::vector<std::int8_t> rows(layout.weight_bytes(), 0);
   for (int chan = 0; chan < layout.n_chan; ++chan)
-    for (int pol = 0; pol < layout.n_pol; ++pol)
+    for (int pol = 0; pol < layout.n_weight_pol; ++pol)
       for (int beam = 0; beam < layout.n_beam; ++beam)
         for (int ant = 0; ant < layout.n_ant; ++ant) {
           const int re = operands.weights(chan, pol, beam, ant, 0),

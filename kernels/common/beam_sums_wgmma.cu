@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "kernels/beamform/beam_sums.cuh"
+#include "kernels/common/beam_sums.cuh"
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/int8_ptx.cuh"
 #include "kernels/common/wgmma_ring.cuh"
@@ -21,12 +21,19 @@ constexpr int kConsumers = 2, kThreads = 128 * kConsumers + 32;
 constexpr int kMostShared = 227 * 1024 - 2048;  // barriers and alignment apart
 constexpr int kMostSlots = 8, kMostStages = 12;
 
-/// A consumer has two accumulators: of two groups of beams, or of one group's two polarisations.
-template <Product kProduct>
+/// Which tiles of spectra and groups of beams a block of threads works on at a time.
+///   wide    four groups: two for each consumer
+///   both    two groups, one for each consumer, of both polarisations
+///   narrow  one group; the consumers take turns at tiles. Memory bounds it.
+enum class Form { wide, both, narrow };
+
+template <Product kProduct, Form kForm>
 struct Shape {
-  static constexpr bool kBoth = kProduct == Product::coherence;
-  static constexpr int kGroups = kBoth ? kConsumers : 2 * kConsumers;  // of a block of threads
-  static constexpr int kWeightBytes = kGroups * kGroupBytes;           // of a block of antennas
+  static constexpr bool kCoherence = kProduct == Product::coherence;
+  static constexpr bool kTurns = kForm == Form::narrow;
+  static constexpr int kGroups = kForm == Form::wide ? 4 : kForm == Form::both ? 2 : 1;  // of an item
+  static constexpr int kWeightBytes = kGroups * kGroupBytes;  // of a block of antennas
+  static constexpr int kReaders = kTurns ? 1 : kConsumers;    // of a stage
 };
 
 enum class Weights { resident, streamed };
@@ -34,7 +41,9 @@ enum class Weights { resident, streamed };
 /// What a launch works through: items of (channel, polarisation or both, kGroups groups of beams).
 struct Work {
   Task task;
-  int n_stages, n_slots;  // slots: (polarisation of an item, block of antennas)
+  int n_stages;
+  int n_slots;         // (polarisation of an item, block of antennas)
+  int n_weight_slots;  // the same, or blocks of antennas where polarisations share weights
   int n_pol_items, n_beam_items;
   __host__ __device__ int n_items() const { return task.layout.n_chan * n_pol_items * n_beam_items; }
 };
@@ -56,10 +65,16 @@ struct Barriers {
   std::uint32_t full, empty, weights_full, weights_empty;
 };
 
-template <Product kProduct, Weights kWeights>
+/// Stages are numbered through all items of a block of threads.
+struct Position {
+  std::uint32_t stage, phase;
+  __device__ Position(std::uint32_t number, int n_stages)
+      : stage(number % n_stages), phase((number / n_stages) & 1) {}
+};
+
+template <class S, Weights kWeights>
 __device__ __forceinline__ void copy_operands(const Work& work, std::uint32_t weights,
                                               std::uint32_t ring_base, const Barriers& barriers) {
-  using S = Shape<kProduct>;
   constexpr bool kStreamed = kWeights == Weights::streamed;
   constexpr int kStageBytes = kTileBytes + (kStreamed ? S::kWeightBytes : 0);
   const Layout& layout = work.task.layout;
@@ -71,25 +86,24 @@ __device__ __forceinline__ void copy_operands(const Work& work, std::uint32_t we
                                                  slot % n_blocks),
                 kGroupBytes, barrier);
   };
-  int stage = 0;
-  std::uint32_t phase = 0, turn = 0;
+  std::uint32_t number = 0, turn = 0;
   for (int index = blockIdx.x; index < work.n_items(); index += gridDim.x, ++turn) {
     const Item item(work, index, S::kGroups);
     for (int tile = 0; tile < layout.n_tiles(); ++tile)
-      for (int slot = 0; slot < work.n_slots; ++slot) {
-        if (!kStreamed && tile == 0) {
+      for (int slot = 0; slot < work.n_slots; ++slot, ++number) {
+        if (!kStreamed && tile == 0 && slot < work.n_weight_slots) {
           barrier_wait(barriers.weights_empty + 8 * slot, (turn & 1) ^ 1);
           barrier_expect(barriers.weights_full + 8 * slot, S::kWeightBytes);
           copy_weights(item, slot, weights + slot * S::kWeightBytes, barriers.weights_full + 8 * slot);
         }
-        const std::uint32_t full = barriers.full + 8 * stage, to = ring_base + stage * kStageBytes;
-        barrier_wait(barriers.empty + 8 * stage, phase ^ 1);
+        const Position at(number, work.n_stages);
+        const std::uint32_t full = barriers.full + 8 * at.stage, to = ring_base + at.stage * kStageBytes;
+        barrier_wait(barriers.empty + 8 * at.stage, at.phase ^ 1);
         barrier_expect(full, kStageBytes);
         bulk_copy(
             to, work.task.samples + layout.tile(item.chan, item.pol + slot / n_blocks, slot % n_blocks, tile),
             kTileBytes, full);
         if (kStreamed) copy_weights(item, slot, to + kTileBytes, full);
-        if (++stage == work.n_stages) stage = 0, phase ^= 1;
       }
   }
 }
@@ -184,21 +198,30 @@ __device__ __forceinline__ void finish_tile(const Task& task, const Item& item, 
   }
 }
 
-template <Product kProduct, int kSegment, Weights kWeights>
+template <Product kProduct, Form kForm, int kSegment, Weights kWeights>
 __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights, std::uint32_t ring_base,
                                         const Barriers& barriers) {
-  using S = Shape<kProduct>;
+  using S = Shape<kProduct, kForm>;
   constexpr bool kStreamed = kWeights == Weights::streamed;
   constexpr int kStageBytes = kTileBytes + (kStreamed ? S::kWeightBytes : 0);
   const Layout& layout = work.task.layout;
   const int warp = uniform(threadIdx.x >> 5), lane = threadIdx.x & 31, consumer = warp >> 2;
-  const int n_blocks = layout.n_ant_blocks();
-  int stage = 0;
-  std::uint32_t phase = 0, turn = 0;
-  for (int index = blockIdx.x; index < work.n_items(); index += gridDim.x, ++turn) {
+  const int n_blocks = layout.n_ant_blocks(), n_tiles = layout.n_tiles();
+  // groups of the item that the accumulators stand for
+  const int first_row = S::kTurns ? 0 : kForm == Form::both ? consumer : 2 * consumer;
+  std::uint32_t item_number = 0, turn = 0;
+  for (int index = blockIdx.x; index < work.n_items();
+       index += gridDim.x, ++turn, item_number += n_tiles * work.n_slots) {
     const Item item(work, index, S::kGroups);
-    for (int tile = 0; tile < layout.n_tiles(); ++tile) {
-      const bool last_tile = tile + 1 == layout.n_tiles();
+    if (!kStreamed && S::kTurns && consumer >= n_tiles)  // no tile for this consumer
+      for (int slot = 0; slot < work.n_weight_slots; ++slot) {
+        barrier_wait(barriers.weights_full + 8 * slot, turn & 1);
+        barrier_arrive(barriers.weights_empty + 8 * slot);
+      }
+    constexpr int kStep = S::kTurns ? kConsumers : 1;
+    const int first_tile = S::kTurns ? consumer : 0;
+    for (int tile = first_tile; tile < n_tiles; tile += kStep) {
+      const bool last_tile = tile + kStep >= n_tiles;
       Sums first, second;
 #pragma unroll
       for (int i = 0; i < 64; ++i) first[i] = second[i] = 0;
@@ -206,54 +229,55 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
       const auto release = [&] {
         if (used_stage < 0) return;
         barrier_arrive(barriers.empty + 8 * used_stage);
-        if (!kStreamed && last_tile) barrier_arrive(barriers.weights_empty + 8 * used_slot);
+        // a slot's last use: with shared weights that of the second polarisation
+        const int weight_slot = used_slot - (work.n_slots - work.n_weight_slots);
+        if (!kStreamed && last_tile && weight_slot >= 0)
+          barrier_arrive(barriers.weights_empty + 8 * weight_slot);
       };
       const auto take = [&](int slot, auto multiply_slot) {
-        if (!kStreamed && tile == 0) barrier_wait(barriers.weights_full + 8 * slot, turn & 1);
-        barrier_wait(barriers.full + 8 * stage, phase);
-        const std::uint32_t columns = ring_base + stage * kStageBytes;
-        const std::uint32_t rows = kStreamed ? columns + kTileBytes : weights + slot * S::kWeightBytes;
+        const int weight_slot = slot < work.n_weight_slots ? slot : slot - n_blocks;
+        if (!kStreamed && tile == first_tile && slot < work.n_weight_slots)
+          barrier_wait(barriers.weights_full + 8 * slot, turn & 1);
+        const Position at(item_number + tile * work.n_slots + slot, work.n_stages);
+        barrier_wait(barriers.full + 8 * at.stage, at.phase);
+        const std::uint32_t columns = ring_base + at.stage * kStageBytes;
+        const std::uint32_t rows =
+            (kStreamed ? columns + kTileBytes : weights + weight_slot * S::kWeightBytes) +
+            first_row * kGroupBytes;
         wgmma_fence();
         multiply_slot(rows, wgmma_descriptor(columns));
         wgmma_commit();
         wgmma_wait<1>();
         release();
-        used_stage = stage, used_slot = slot;
-        if (++stage == work.n_stages) stage = 0, phase ^= 1;
+        used_stage = static_cast<int>(at.stage), used_slot = slot;
       };
-      if constexpr (S::kBoth) {
-        for (int slot = 0; slot < n_blocks; ++slot)
-          take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
-            multiply(first, wgmma_descriptor(rows + consumer * kGroupBytes), columns);
-          });
+      for (int slot = 0; slot < n_blocks; ++slot)
+        take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
+          multiply(first, wgmma_descriptor(rows), columns);
+          if constexpr (kForm == Form::wide) multiply(second, wgmma_descriptor(rows + kGroupBytes), columns);
+        });
+      if constexpr (S::kCoherence) {
         wgmma_wait<0>();  // two accumulators in flight over a loop's end would serialise wgmma
         for (int slot = n_blocks; slot < 2 * n_blocks; ++slot)
           take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
-            multiply(second, wgmma_descriptor(rows + consumer * kGroupBytes), columns);
-          });
-      } else {
-        for (int slot = 0; slot < n_blocks; ++slot)
-          take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
-            multiply(first, wgmma_descriptor(rows + 2 * consumer * kGroupBytes), columns);
-            multiply(second, wgmma_descriptor(rows + (2 * consumer + 1) * kGroupBytes), columns);
+            multiply(second, wgmma_descriptor(rows), columns);
           });
       }
       wgmma_wait<0>();
       release();
-      const int in_group = (warp & 3) * 8 + (lane >> 2);
-      const int group = item.first_group + consumer * (S::kBoth ? 1 : 2);
-      const int beam = group * kGroupBeams + in_group;
+      const int beam = (item.first_group + first_row) * kGroupBeams + (warp & 3) * 8 + (lane >> 2);
       finish_tile<kProduct, kSegment>(work.task, item, tile, beam, lane, first, second);
-      if constexpr (!S::kBoth)
+      if constexpr (kForm == Form::wide)
         finish_tile<kProduct, kSegment>(work.task, item, tile, beam + kGroupBeams, lane, second, second);
     }
   }
 }
 #endif
 
-template <Product kProduct, int kSegment, Weights kWeights>
+template <Product kProduct, Form kForm, int kSegment, Weights kWeights>
 __global__ void __launch_bounds__(kThreads, 1) sum_beams(Work work) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  using S = Shape<kProduct, kForm>;
   extern __shared__ std::uint8_t dynamic_shared[];
   __shared__ alignas(8) std::uint64_t full[kMostStages], empty[kMostStages], weights_full[kMostSlots],
       weights_empty[kMostSlots];
@@ -261,11 +285,11 @@ __global__ void __launch_bounds__(kThreads, 1) sum_beams(Work work) {
                           shared_address(weights_empty)};
   const std::uint32_t weights = shared_address(aligned_tiles(dynamic_shared));
   const std::uint32_t ring_base =
-      weights + (kWeights == Weights::resident ? work.n_slots * Shape<kProduct>::kWeightBytes : 0);
+      weights + (kWeights == Weights::resident ? work.n_weight_slots * S::kWeightBytes : 0);
   if (threadIdx.x == 0) {
     for (int s = 0; s < work.n_stages; ++s) {
       barrier_init(barriers.full + 8 * s, 1);
-      barrier_init(barriers.empty + 8 * s, 128 * kConsumers);
+      barrier_init(barriers.empty + 8 * s, 128 * S::kReaders);
     }
     for (int s = 0; s < kMostSlots; ++s) {
       barrier_init(barriers.weights_full + 8 * s, 1);
@@ -275,59 +299,73 @@ __global__ void __launch_bounds__(kThreads, 1) sum_beams(Work work) {
   }
   __syncthreads();
   if (uniform(threadIdx.x >> 5) == 4 * kConsumers) {
-    if ((threadIdx.x & 31) == 0) copy_operands<kProduct, kWeights>(work, weights, ring_base, barriers);
+    if ((threadIdx.x & 31) == 0) copy_operands<S, kWeights>(work, weights, ring_base, barriers);
   } else {
-    consume<kProduct, kSegment, kWeights>(work, weights, ring_base, barriers);
+    consume<kProduct, kForm, kSegment, kWeights>(work, weights, ring_base, barriers);
   }
 #endif
 }
 
-template <Product kProduct, int kSegment, Weights kWeights>
+template <Product kProduct, Form kForm, int kSegment, Weights kWeights>
 void launch(Work work, int n_sm, cudaStream_t stream) {
-  using S = Shape<kProduct>;
+  using S = Shape<kProduct, kForm>;
   constexpr bool kStreamed = kWeights == Weights::streamed;
   const int stage_bytes = kTileBytes + (kStreamed ? S::kWeightBytes : 0);
-  const int resident_bytes = kStreamed ? 0 : work.n_slots * S::kWeightBytes;
+  const int resident_bytes = kStreamed ? 0 : work.n_weight_slots * S::kWeightBytes;
   work.n_stages = std::min(kMostStages, (kMostShared - resident_bytes) / stage_bytes);
   const int shared_bytes = resident_bytes + work.n_stages * stage_bytes + 1024;
-  const auto kernel = sum_beams<kProduct, kSegment, kWeights>;
+  const auto kernel = sum_beams<kProduct, kForm, kSegment, kWeights>;
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
              "asking for shared memory");
   kernel<<<std::min(n_sm, work.n_items()), kThreads, shared_bytes, stream>>>(work);
   cuda_check(cudaGetLastError(), "launching the sums of beams (wgmma)");
 }
 
-template <Product kProduct, int kSegment>
+template <Product kProduct, Form kForm, int kSegment>
 void launch(const Task& task, int n_sm, cudaStream_t stream) {
-  using S = Shape<kProduct>;
+  using S = Shape<kProduct, kForm>;
+  const Layout& layout = task.layout;
   Work work{};
   work.task = task;
-  work.n_pol_items = S::kBoth ? 1 : task.layout.n_pol;
-  work.n_slots = (S::kBoth ? 2 : 1) * task.layout.n_ant_blocks();
-  work.n_beam_items = task.layout.n_groups() / S::kGroups;
-  // three stages at least
-  const bool fits =
-      work.n_slots <= kMostSlots && work.n_slots * S::kWeightBytes + 3 * kTileBytes <= kMostShared;
+  work.n_pol_items = S::kCoherence ? 1 : layout.n_pol;
+  work.n_slots = (S::kCoherence ? 2 : 1) * layout.n_ant_blocks();
+  work.n_weight_slots = S::kCoherence ? layout.n_weight_pol * layout.n_ant_blocks() : work.n_slots;
+  work.n_beam_items = (layout.n_beam + S::kGroups * kGroupBeams - 1) / (S::kGroups * kGroupBeams);
+  constexpr int kFewestStages = 3;
+  const bool fits = work.n_weight_slots <= kMostSlots &&
+                    work.n_weight_slots * S::kWeightBytes + kFewestStages * kTileBytes <= kMostShared;
   if (fits)
-    launch<kProduct, kSegment, Weights::resident>(work, n_sm, stream);
+    launch<kProduct, kForm, kSegment, Weights::resident>(work, n_sm, stream);
   else
-    launch<kProduct, kSegment, Weights::streamed>(work, n_sm, stream);
+    launch<kProduct, kForm, kSegment, Weights::streamed>(work, n_sm, stream);
 }
 
-template <Product kProduct>
-void launch(const Task& task, int n_sm, cudaStream_t stream) {
-  switch (task.segment) {
-    case 1:
-      return launch<kProduct, 1>(task, n_sm, stream);
-    case 8:
-      return launch<kProduct, 8>(task, n_sm, stream);
-    case 32:
-      return launch<kProduct, 32>(task, n_sm, stream);
-    case 128:
-      return launch<kProduct, 128>(task, n_sm, stream);
-    default:
-      throw std::logic_error("sums of beams: segments of 1, 8, 32 or 128 spectra");
+template <Product kProduct, Form kForm>
+void launch_segments(const Task& task, int n_sm, cudaStream_t stream) {
+  if constexpr (kProduct == Product::voltage) {
+    launch<kProduct, kForm, 1>(task, n_sm, stream);
+  } else {
+    switch (task.segment) {
+      case 1:
+        return launch<kProduct, kForm, 1>(task, n_sm, stream);
+      case 8:
+        return launch<kProduct, kForm, 8>(task, n_sm, stream);
+      case 32:
+        return launch<kProduct, kForm, 32>(task, n_sm, stream);
+      case 128:
+        return launch<kProduct, kForm, 128>(task, n_sm, stream);
+      default:
+        throw std::logic_error("sums of beams: segments of 1, 8, 32 or 128 spectra");
+    }
   }
+}
+
+template <Product kProduct, Form kUsual>
+void launch_form(const Task& task, int n_sm, cudaStream_t stream) {
+  if (task.layout.n_beam <= kGroupBeams)
+    launch_segments<kProduct, Form::narrow>(task, n_sm, stream);
+  else
+    launch_segments<kProduct, kUsual>(task, n_sm, stream);
 }
 
 }  // namespace
@@ -335,11 +373,11 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
 void launch_wgmma(const Task& task, Product product, int n_sm, cudaStream_t stream) {
   switch (product) {
     case Product::voltage:
-      return launch<Product::voltage, 1>(task, n_sm, stream);
+      return launch_form<Product::voltage, Form::wide>(task, n_sm, stream);
     case Product::power:
-      return launch<Product::power>(task, n_sm, stream);
+      return launch_form<Product::power, Form::wide>(task, n_sm, stream);
     case Product::coherence:
-      return launch<Product::coherence>(task, n_sm, stream);
+      return launch_form<Product::coherence, Form::both>(task, n_sm, stream);
   }
 }
 
