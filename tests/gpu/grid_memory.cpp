@@ -111,9 +111,9 @@ void compare(const char* what, const IdgPlan& plan, const Buffer<T, 3>& on_gpu, 
   BOOST_CHECK_EQUAL(std::memcmp(on_gpu.data(), unified.data(), on_gpu.size() * sizeof(T)), 0);
   const double apart = difference(on_gpu, hybrid);
   std::printf("%s, %zu layers: hybrid and gpu differ by %.1e\n", what, plan.n_layers, apart);
-  // float64's rounding, divided by the taper: 5.5e-13 measured, 4.8e-15 in single precision, whose taper
-  // falls less.
-  BOOST_CHECK_LE(apart, 2e-12);
+  // float64's rounding, divided by the taper: up to 2.9e-12 measured for a taper of 1e-11, 4.2e-15 in single
+  // precision, whose taper falls less.
+  BOOST_CHECK_LE(apart, plan.settings.precision == Precision::single ? 2e-14 : 1e-11);
 }
 
 void compare_kinds(std::size_t n_row, const ImageGeometry& geometry, double scale) {
