@@ -5,14 +5,6 @@
 
 namespace apsyn::f_stage {
 
-namespace {
-
-/// Blocks that share a row of 64 spectra. They run at the same time, so that the sectors of which each writes
-/// a quarter are whole before they leave the cache.
-constexpr int kParts = 8;
-
-}  // namespace
-
 bool has_fused(int length, int n_taps, SampleFormat format) {
   const bool power_of_two = (length & (length - 1)) == 0;
   return power_of_two && length >= 16 && length <= 2048 && (n_taps == 1 || n_taps == 4) &&
@@ -40,7 +32,7 @@ void fused_twiddles(int length, float2* twiddles) {
 }
 
 void launch_fused(const Task& task, const IntegerOutput& out, const float2* twiddles, cudaStream_t stream) {
-  const FusedLaunch launch{task, out, twiddles, stream, kParts};
+  const FusedLaunch launch{task, out, twiddles, stream};
   if (task.samples.real) return task.n_taps == 4 ? launch_fused_real_4(launch) : launch_fused_real_1(launch);
   return task.n_taps == 4 ? launch_fused_complex_4(launch) : launch_fused_complex_1(launch);
 }

@@ -12,7 +12,6 @@ struct FusedLaunch {
   IntegerOutput out;
   const float2* twiddles;
   cudaStream_t stream;
-  int n_parts;
 };
 
 template <int kLength, int kTaps, bool kReal>
@@ -28,8 +27,9 @@ void launch_one(const FusedLaunch& launch) {
                        reinterpret_cast<std::uintptr_t>(window.data) % chunk_bytes == 0;
   const int n_groups = (window.n_input + S::kInputs - 1) / S::kInputs;
   const int n_blocks = (task.n_spectra + kBlockSpectra - 1) / kBlockSpectra;
-  kernel<<<dim3(n_groups * n_blocks * launch.n_parts, window.n_chan), S::kThreads, S::kSharedBytes,
-           launch.stream>>>(task, launch.out, launch.twiddles, n_groups, launch.n_parts, aligned);
+  const int n_grid = n_blocks * n_groups * (kBlockSpectra / S::kSpan);
+  kernel<<<dim3(n_grid, window.n_chan), S::kThreads, S::kSharedBytes, launch.stream>>>(
+      task, launch.out, launch.twiddles, n_groups, aligned);
   cuda_check(cudaGetLastError(), "launching the fused F stage");
 }
 
