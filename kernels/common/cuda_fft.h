@@ -15,6 +15,11 @@ inline void cufft_check(cufftResult status, const char* what) {
   if (status != CUFFT_SUCCESS) throw DeviceError("cufft: {}: error {}", what, static_cast<int>(status));
 }
 
+template <class T>
+constexpr cufftType fft_type() {
+  return sizeof(T) == sizeof(float) ? CUFFT_C2C : CUFFT_Z2Z;
+}
+
 /// Complex transforms in place of [batch][shape 0][shape 1], unnormalised. direction: CUFFT_FORWARD is
 /// exponent -1.
 class CudaFft2d {

@@ -5,16 +5,10 @@
 #include <numbers>
 
 #include "kernels/idg/grid_tensor.cuh"
+#include "kernels/idg/plan_cost.h"
 #include "kernels/idg/w_terms.h"
 
 namespace apsyn::idg_cuda {
-namespace {
-
-/// Subgrids from the tensor cores err by 3e-6, images by 6e-6 at most as measured.
-constexpr double kTensorAccuracy = 8e-6;
-
-}  // namespace
-
 Ways make_ways(const IdgPlan& plan, bool has_tensor_cores) {
   Ways ways;
   if (plan.w_handling == WHandling::kernel) {
@@ -23,8 +17,7 @@ Ways make_ways(const IdgPlan& plan, bool has_tensor_cores) {
     return ways;
   }
   const double turns = 2 * std::numbers::pi * plan.n_half_range, most_half_w = plan.most_task_half_w_lambda;
-  ways.tensor = has_tensor_cores && plan.settings.precision == Precision::single &&
-                plan.settings.accuracy >= kTensorAccuracy &&
+  ways.tensor = has_tensor_cores && is_fast_on_gpu(plan) &&
                 turns * most_half_w <= most_phi(TensorTerms::four) * (kMostBins - 1);
   if (ways.tensor) {
     for (TensorTerms terms : {TensorTerms::three, TensorTerms::four})

@@ -75,16 +75,18 @@ template <class T>
 void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream);
 
 /// work [v][u] = model exp(+2 pi i w (n - 1 + n_shift)), pixels where the transform wants them.
+template <class W>
 struct ModelTask {
   Geometry geometry;
   const double* model;  ///< [y][x] divided by the taper, finite
-  double2* work;
+  ComplexOf<W>* work;   ///< in the type of the layers' transforms
   double w_lambda, n_shift;
 };
-void launch_model(const ModelTask& task, cudaStream_t stream);
+template <class W>
+void launch_model(const ModelTask<W>& task, cudaStream_t stream);
 /// A plane of a layer's grid, grid_tiles.cuh, = work in T.
-template <class T>
-void launch_narrow(const double2* work, ComplexOf<T>* grid, int n_u, int n_v, cudaStream_t stream);
+template <class T, class W>
+void launch_narrow(const ComplexOf<W>* work, ComplexOf<T>* grid, int n_u, int n_v, cudaStream_t stream);
 
 /// Cuts the tasks' cells out of the layers' grids; subgrids [task][image plane][output][v][u] in FFT order.
 template <class T>

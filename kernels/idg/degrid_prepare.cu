@@ -51,30 +51,32 @@ __global__ void prepare(PrepareTask<T> task) {
   }
 }
 
-__global__ void place_model(ModelTask task) {
+template <class W>
+__global__ void place_model(ModelTask<W> task) {
   const Geometry& g = task.geometry;
   const int u = blockIdx.x * blockDim.x + threadIdx.x, v = blockIdx.y;
   if (u >= g.n_u) return;
   // Pixel x is at l = (n_x/2 - x) cell, which the transform along u wants at index (n_x/2 - x) mod n_u.
   const int il = u <= g.n_x / 2 ? u : u - g.n_u, im = v < g.n_y - g.n_y / 2 ? v : v - g.n_v;
   const int x = g.n_x / 2 - il, y = g.n_y / 2 + im;
-  double2 value{0, 0};
+  ComplexOf<W> value{0, 0};
   if (x >= 0 && x < g.n_x && y >= 0 && y < g.n_y) {
     const double l = il * g.cell_rad, m = im * g.cell_rad, r2 = l * l + m * m;
     const double flux = task.model[std::size_t(y) * g.n_x + x];
     if (r2 < 1 && flux != 0) {
       const double turns = task.w_lambda * (task.n_shift - r2 / (1 + sqrt(1 - r2)));
-      double sine, cosine;
-      sincospi(2 * (turns - rint(turns)), &sine, &cosine);
-      value = {flux * cosine, flux * sine};
+      W sine, cosine;
+      idg_cuda::sincos_turns(turns, sine, cosine);
+      value = {W(flux) * cosine, W(flux) * sine};
     }
   }
   task.work[std::size_t(v) * g.n_u + u] = value;
 }
 
 /// A block owns a tile.
-template <class T>
-__global__ void __launch_bounds__(256) narrow(const double2* work, ComplexOf<T>* grid, int n_u, int n_v) {
+template <class T, class W>
+__global__ void __launch_bounds__(256)
+    narrow(const ComplexOf<W>* work, ComplexOf<T>* grid, int n_u, int n_v) {
   const int tiles_u = int(grid_tiles(n_u)), first_v = int(blockIdx.x) / tiles_u * kGridTile,
             u = int(blockIdx.x) % tiles_u * kGridTile + threadIdx.x % kGridTile;
   if (u >= n_u) return;
@@ -82,7 +84,7 @@ __global__ void __launch_bounds__(256) narrow(const double2* work, ComplexOf<T>*
   for (int i = threadIdx.x; i < kGridTile * kGridTile; i += blockDim.x) {
     const int v = first_v + i / kGridTile;
     if (v >= n_v) continue;
-    const double2 value = work[std::size_t(v) * n_u + u];
+    const ComplexOf<W> value = work[std::size_t(v) * n_u + u];
     tile[i] = {static_cast<T>(value.x), static_cast<T>(value.y)};
   }
 }
@@ -96,21 +98,25 @@ void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream) {
   cuda_check(cudaGetLastError(), "launching the degridder's preparation");
 }
 
-void launch_model(const ModelTask& task, cudaStream_t stream) {
-  place_model<<<dim3((task.geometry.n_u + 127) / 128, task.geometry.n_v), 128, 0, stream>>>(task);
+template <class W>
+void launch_model(const ModelTask<W>& task, cudaStream_t stream) {
+  place_model<W><<<dim3((task.geometry.n_u + 127) / 128, task.geometry.n_v), 128, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching a layer's w screen");
 }
 
-template <class T>
-void launch_narrow(const double2* work, ComplexOf<T>* grid, int n_u, int n_v, cudaStream_t stream) {
+template <class T, class W>
+void launch_narrow(const ComplexOf<W>* work, ComplexOf<T>* grid, int n_u, int n_v, cudaStream_t stream) {
   const std::size_t n_tiles = grid_tiles(n_u) * grid_tiles(n_v);
-  narrow<T><<<static_cast<unsigned>(n_tiles), 256, 0, stream>>>(work, grid, n_u, n_v);
+  narrow<T, W><<<static_cast<unsigned>(n_tiles), 256, 0, stream>>>(work, grid, n_u, n_v);
   cuda_check(cudaGetLastError(), "launching the conversion of a grid");
 }
 
 template void launch_prepare(const PrepareTask<float>&, cudaStream_t);
 template void launch_prepare(const PrepareTask<double>&, cudaStream_t);
-template void launch_narrow<float>(const double2*, float2*, int, int, cudaStream_t);
-template void launch_narrow<double>(const double2*, double2*, int, int, cudaStream_t);
+template void launch_model(const ModelTask<float>&, cudaStream_t);
+template void launch_model(const ModelTask<double>&, cudaStream_t);
+template void launch_narrow<float, float>(const float2*, float2*, int, int, cudaStream_t);
+template void launch_narrow<float, double>(const double2*, float2*, int, int, cudaStream_t);
+template void launch_narrow<double, double>(const double2*, double2*, int, int, cudaStream_t);
 
 }  // namespace apsyn::idg_degrid

@@ -9,6 +9,7 @@
 #include "kernels/idg/cuda_tables.h"
 #include "kernels/idg/grid_array.cuh"
 #include "kernels/idg/layer_transform.h"
+#include "kernels/idg/plan_cost.h"
 
 namespace apsyn::idg_cuda {
 namespace {
@@ -63,24 +64,10 @@ class DeviceGrids final : public CudaGrids<T> {
   }
 
   void end_pass() override {
-    const std::size_t plane_cells = tiled_cells(plan_.n_u, plan_.n_v);
-    DeviceArray<double2> work(plan_.n_v * plan_.n_u);
-    CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, CUFFT_Z2Z);
-    fft.use(stream_);
-    const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
-    for (std::size_t layer = 0; layer < layers_.n; ++layer) {
-      if (!layer_used_[layer]) continue;
-      for (std::size_t plane = 0; plane < n_planes_; ++plane) {
-        launch_widen<T>(grids_.data() + (layer * n_planes_ + plane) * plane_cells, work.data(),
-                        int(plan_.n_u), int(plan_.n_v), stream_);
-        fft.execute(work.data(), CUFFT_FORWARD);
-        launch_screen({work.data(), images_.data() + plane * plan_.image.n_y * plan_.image.n_x,
-                       int(plan_.image.n_x), int(plan_.image.n_y), int(plan_.n_u), int(plan_.n_v),
-                       plan_.image.cell_rad, plan_.layer_w_lambda(layers_.first + layer), n_shift},
-                      stream_);
-      }
-    }
-    cuda_check(cudaStreamSynchronize(stream_), "gridding");
+    if (is_fast_on_gpu(plan_))
+      transform_layers<T>();
+    else
+      transform_layers<double>();
   }
 
   Buffer<double, 3> take_images() override {
@@ -94,6 +81,29 @@ class DeviceGrids final : public CudaGrids<T> {
   }
 
  private:
+  /// Layers to images, transformed in W.
+  template <class W>
+  void transform_layers() {
+    const std::size_t plane_cells = tiled_cells(plan_.n_u, plan_.n_v);
+    DeviceArray<ComplexOf<W>> work(plan_.n_v * plan_.n_u);
+    CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, fft_type<W>());
+    fft.use(stream_);
+    const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
+    for (std::size_t layer = 0; layer < layers_.n; ++layer) {
+      if (!layer_used_[layer]) continue;
+      for (std::size_t plane = 0; plane < n_planes_; ++plane) {
+        launch_widen<T, W>(grids_.data() + (layer * n_planes_ + plane) * plane_cells, work.data(),
+                           int(plan_.n_u), int(plan_.n_v), stream_);
+        fft.execute(work.data(), CUFFT_FORWARD);
+        launch_screen<W>({work.data(), images_.data() + plane * plan_.image.n_y * plan_.image.n_x,
+                          int(plan_.image.n_x), int(plan_.image.n_y), int(plan_.n_u), int(plan_.n_v),
+                          plan_.image.cell_rad, plan_.layer_w_lambda(layers_.first + layer), n_shift},
+                         stream_);
+      }
+    }
+    cuda_check(cudaStreamSynchronize(stream_), "transforming layers");  // before the memory goes
+  }
+
   IdgPlan plan_;
   unsigned n_threads_;
   std::size_t n_planes_, n_outputs_;

@@ -10,6 +10,7 @@
 #include "kernels/idg/cuda_model.h"
 #include "kernels/idg/grid_array.cuh"
 #include "kernels/idg/layer_transform.h"
+#include "kernels/idg/plan_cost.h"
 
 namespace apsyn::idg_degrid {
 namespace {
@@ -33,25 +34,9 @@ class DeviceModel final : public CudaModel<T> {
 
   double begin_pass(const Geometry& geometry, const LayerRange& layers) override {
     if (n_planes_ == 0) throw std::logic_error("degridder: a pass without a model");
-    const std::size_t plane_cells = tiled_cells(plan_.n_u, plan_.n_v);
-    grids_.reserve(layers.n * n_planes_ * plane_cells);
-    const DeviceArray<double2> work(plan_.n_v * plan_.n_u);
-    const CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, CUFFT_Z2Z);
-    const double n_shift = geometry.w_kernel ? 1 - plan_.n_middle : 0;
-    Event begin, end;
-    begin.record(nullptr);
-    for (std::size_t layer = 0; layer < layers.n; ++layer)
-      for (std::size_t plane = 0; plane < n_planes_; ++plane) {
-        launch_model({geometry, model_.data() + plane * plan_.image.n_y * plan_.image.n_x, work.data(),
-                      plan_.layer_w_lambda(layers.first + layer), n_shift},
-                     nullptr);
-        fft.execute(work.data(), CUFFT_INVERSE);  // exponent +1
-        launch_narrow<T>(work.data(), grids_.data() + (layer * n_planes_ + plane) * plane_cells, geometry.n_u,
-                         geometry.n_v, nullptr);
-      }
-    end.record(nullptr);
-    end.wait();
-    return end.seconds_since(begin);
+    grids_.reserve(layers.n * n_planes_ * tiled_cells(plan_.n_u, plan_.n_v));
+    return is_fast_on_gpu(plan_) ? make_layers<T>(geometry, layers)
+                                 : make_layers<double>(geometry, layers);
   }
 
   void cut(CutTask<T> cut) override {
@@ -60,6 +45,29 @@ class DeviceModel final : public CudaModel<T> {
   }
 
  private:
+  /// The model to layers, transformed in W. Seconds.
+  template <class W>
+  double make_layers(const Geometry& geometry, const LayerRange& layers) {
+    const std::size_t plane_cells = tiled_cells(plan_.n_u, plan_.n_v);
+    const DeviceArray<ComplexOf<W>> work(plan_.n_v * plan_.n_u);
+    const CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, fft_type<W>());
+    const double n_shift = geometry.w_kernel ? 1 - plan_.n_middle : 0;
+    Event begin, end;
+    begin.record(nullptr);
+    for (std::size_t layer = 0; layer < layers.n; ++layer)
+      for (std::size_t plane = 0; plane < n_planes_; ++plane) {
+        launch_model<W>({geometry, model_.data() + plane * plan_.image.n_y * plan_.image.n_x, work.data(),
+                         plan_.layer_w_lambda(layers.first + layer), n_shift},
+                        nullptr);
+        fft.execute(work.data(), CUFFT_INVERSE);  // exponent +1
+        launch_narrow<T, W>(work.data(), grids_.data() + (layer * n_planes_ + plane) * plane_cells,
+                            geometry.n_u, geometry.n_v, nullptr);
+      }
+    end.record(nullptr);
+    end.wait();
+    return end.seconds_since(begin);
+  }
+
   IdgPlan plan_;
   unsigned n_threads_;
   std::size_t n_planes_ = 0;

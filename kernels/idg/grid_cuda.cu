@@ -99,19 +99,20 @@ __global__ void __launch_bounds__(256) reorder(ReorderTask<T> task) {
 }
 
 /// A block owns a tile.
-template <class T>
-__global__ void __launch_bounds__(256) widen(const ComplexOf<T>* grid, double2* work, int n_u, int n_v) {
+template <class T, class W>
+__global__ void __launch_bounds__(256) widen(const ComplexOf<T>* grid, ComplexOf<W>* work, int n_u, int n_v) {
   const int tiles_u = int(grid_tiles(n_u)), first_v = int(blockIdx.x) / tiles_u * kGridTile,
             u = int(blockIdx.x) % tiles_u * kGridTile + threadIdx.x % kGridTile;
   if (u >= n_u) return;
   const ComplexOf<T>* tile = grid + std::size_t(blockIdx.x) * kGridTile * kGridTile;
   for (int i = threadIdx.x; i < kGridTile * kGridTile; i += blockDim.x) {
     const int v = first_v + i / kGridTile;
-    if (v < n_v) work[std::size_t(v) * n_u + u] = make_double2(tile[i].x, tile[i].y);
+    if (v < n_v) work[std::size_t(v) * n_u + u] = {W(tile[i].x), W(tile[i].y)};
   }
 }
 
-__global__ void screen(ScreenTask task) {
+template <class W>
+__global__ void screen(ScreenTask<W> task) {
   const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
   if (x >= task.n_x) return;
   // Pixel x is at l = (n_x/2 - x) cell, which the transform along u puts at index (n_x/2 - x) mod n_u.
@@ -120,10 +121,9 @@ __global__ void screen(ScreenTask task) {
   if (r2 >= 1) return;  // below the horizon: the image is NaN there in the end
   const double n_minus_one = -r2 / (1 + sqrt(1 - r2));
   const int u = (task.n_x / 2 - x + task.n_u) % task.n_u, v = (y - task.n_y / 2 + task.n_v) % task.n_v;
-  double sine, cosine;
-  const double turns = -task.w_lambda * (n_minus_one + task.n_shift);
-  sincospi(2 * (turns - rint(turns)), &sine, &cosine);
-  const double2 value = task.work[std::size_t(v) * task.n_u + u];
+  W sine, cosine;
+  sincos_turns(-task.w_lambda * (n_minus_one + task.n_shift), sine, cosine);
+  const ComplexOf<W> value = task.work[std::size_t(v) * task.n_u + u];
   task.image[std::size_t(y) * task.n_x + x] += value.x * cosine - value.y * sine;
 }
 
@@ -141,15 +141,16 @@ void launch_reorder(const ReorderTask<T>& task, cudaStream_t stream) {
   cuda_check(cudaGetLastError(), "launching the order of subgrids");
 }
 
-template <class T>
-void launch_widen(const ComplexOf<T>* grid, double2* work, int n_u, int n_v, cudaStream_t stream) {
+template <class T, class W>
+void launch_widen(const ComplexOf<T>* grid, ComplexOf<W>* work, int n_u, int n_v, cudaStream_t stream) {
   const std::size_t n_tiles = grid_tiles(n_u) * grid_tiles(n_v);
-  widen<T><<<static_cast<unsigned>(n_tiles), 256, 0, stream>>>(grid, work, n_u, n_v);
+  widen<T, W><<<static_cast<unsigned>(n_tiles), 256, 0, stream>>>(grid, work, n_u, n_v);
   cuda_check(cudaGetLastError(), "launching the conversion of a grid");
 }
 
-void launch_screen(const ScreenTask& task, cudaStream_t stream) {
-  screen<<<dim3((task.n_x + 127) / 128, task.n_y), 128, 0, stream>>>(task);
+template <class W>
+void launch_screen(const ScreenTask<W>& task, cudaStream_t stream) {
+  screen<W><<<dim3((task.n_x + 127) / 128, task.n_y), 128, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the w screen");
 }
 
@@ -157,7 +158,10 @@ template void launch_add(const AddTask<float>&, cudaStream_t);
 template void launch_add(const AddTask<double>&, cudaStream_t);
 template void launch_reorder(const ReorderTask<float>&, cudaStream_t);
 template void launch_reorder(const ReorderTask<double>&, cudaStream_t);
-template void launch_widen<float>(const float2*, double2*, int, int, cudaStream_t);
-template void launch_widen<double>(const double2*, double2*, int, int, cudaStream_t);
+template void launch_widen<float, float>(const float2*, float2*, int, int, cudaStream_t);
+template void launch_widen<float, double>(const float2*, double2*, int, int, cudaStream_t);
+template void launch_widen<double, double>(const double2*, double2*, int, int, cudaStream_t);
+template void launch_screen(const ScreenTask<float>&, cudaStream_t);
+template void launch_screen(const ScreenTask<double>&, cudaStream_t);
 
 }  // namespace apsyn::idg_cuda

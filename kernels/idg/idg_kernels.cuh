@@ -105,17 +105,19 @@ struct ReorderTask {
 template <class T>
 void launch_reorder(const ReorderTask<T>& task, cudaStream_t stream);
 
-/// work [v][u] = a plane of a layer's grid, grid_tiles.cuh, in float64.
-template <class T>
-void launch_widen(const ComplexOf<T>* grid, double2* work, int n_u, int n_v, cudaStream_t stream);
+/// work [v][u] = a plane of a layer's grid, grid_tiles.cuh, in W, that of the layers' transforms.
+template <class T, class W>
+void launch_widen(const ComplexOf<T>* grid, ComplexOf<W>* work, int n_u, int n_v, cudaStream_t stream);
 
 /// image [y][x] += Re(work exp(-2 pi i w (n - n_shift))), the pixel taken from its place in the transform.
+template <class W>
 struct ScreenTask {
-  const double2* work;  ///< [v][u] transformed
+  const ComplexOf<W>* work;  ///< [v][u] transformed
   double* image;
   int n_x, n_y, n_u, n_v;
   double cell_rad, w_lambda, n_shift;
 };
-void launch_screen(const ScreenTask& task, cudaStream_t stream);
+template <class W>
+void launch_screen(const ScreenTask<W>& task, cudaStream_t stream);
 
 }  // namespace apsyn::idg_cuda

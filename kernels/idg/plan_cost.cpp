@@ -10,9 +10,6 @@
 namespace apsyn {
 namespace {
 
-/// Plans of this accuracy and more are for tensor cores, as the CUDA gridder has it.
-constexpr double kTensorAccuracy = 8e-6;
-
 /// How often the uv plane is cut: every baseline's path along time and along frequency, by squares.
 double estimate_subgrids(const IdgPlan& plan, const IdgWorkload& work) {
   const auto bucket = static_cast<double>(plan.bucket());
@@ -45,10 +42,10 @@ double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
   const double outputs = plan.w_handling == WHandling::kernel ? terms : 1;
   double visibility_ns, pixel_ns, cell_ns;
   if (gpu) {
-    const bool tensor = single && outputs == 1 && plan.settings.accuracy >= kTensorAccuracy;
+    const bool tensor = outputs == 1 && is_fast_on_gpu(plan);
     visibility_ns = side2 * planes * (tensor ? 6e-5 : 2e-4 * terms);
     pixel_ns = 0.033;
-    cell_ns = 0.04;
+    cell_ns = is_fast_on_gpu(plan) ? 0.02 : 0.04;
   } else {
     visibility_ns = single ? 12 + planes * (2.5 + 2 * terms) : (5 + 12 * planes) * terms;
     pixel_ns = (single ? 1 : 3) * (5 + 2.5 * terms / outputs);

@@ -18,8 +18,7 @@ class SubgridFft {
   SubgridFft(std::size_t side, std::size_t n_subgrids)
       : task_cells_(side * side * n_subgrids),
         at_once_(std::max<std::size_t>(1, kBytes / (task_cells_ * 2 * sizeof(T)))),
-        fft_(int(side), int(side), int(at_once_ * n_subgrids),
-             std::is_same_v<T, float> ? CUFFT_C2C : CUFFT_Z2Z) {}
+        fft_(int(side), int(side), int(at_once_ * n_subgrids), fft_type<T>()) {}
 
   void use(cudaStream_t stream) { fft_.use(stream); }
   /// How many tasks' cells must be there, and finite, to transform these.
