@@ -49,6 +49,7 @@ void declare(Tool& tool, QuicklookOptions& o) {
   app.add_option("--kind", o.kind,
                  "what INPUT is, instead of looking: image, ms, visibility, voltage, filterbank")
       ->type_name("KIND");
+  app.add_flag("--stats", o.stats, "print what scripts want to know as JSON; a picture only with -o");
   app.add_option("--title", o.title, "heading, instead of the object's name")->type_name("TEXT");
   app.add_option("--size", o.size, "pixels of the data area's longer side")
       ->type_name("N")
@@ -70,18 +71,18 @@ void declare(Tool& tool, QuicklookOptions& o) {
   add_voltage_options(tool, o.voltage);
 }
 
-Canvas make_picture(Tool& tool, const QuicklookOptions& o, InputKind kind) {
+Look look_at(Tool& tool, const QuicklookOptions& o, InputKind kind) {
   switch (kind) {
     case InputKind::image:
-      return picture_of_image(tool, o);
+      return look_at_image(tool, o);
     case InputKind::measurement_set:
-      return picture_of_measurement_set(tool, o);
+      return look_at_measurement_set(tool, o);
     case InputKind::visibility:
-      return picture_of_visibility_stream(tool, o);
+      return look_at_visibility_stream(tool, o);
     case InputKind::filterbank:
-      return picture_of_filterbank(tool, o);
+      return look_at_filterbanks(tool, o);
     default:
-      return picture_of_voltages(tool, o);
+      return look_at_voltages(tool, o);
   }
 }
 
@@ -93,11 +94,21 @@ std::string output_path(const std::string& asked, const std::string& input) {
   return path.replace_extension(".png");
 }
 
-void run(Tool& tool, const QuicklookOptions& o) {
+void write_picture(const Tool& tool, const std::string& output, const Canvas& canvas) {
+  const std::vector<std::string> provenance = tool.provenance();
+  write_png(output, canvas.to_rgb8().view(),
+            {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, tool.common().overwrite);
+  if (output != "-") log_info("wrote {} ({} x {} pixels)", output, canvas.width(), canvas.height());
+}
+
+void run(Tool& tool, QuicklookOptions& o) {
   const std::string& input = o.inputs[0];
   const CommonOptions& common = tool.common();
-  const std::string output = output_path(common.output, input);
-  check_output(output, common.overwrite);
+  o.picture = !o.stats || !common.output.empty();
+  const std::string output = o.picture ? output_path(common.output, input) : "none";
+  if (o.stats && output == "-")
+    throw UsageError("--stats: standard output is theirs: give the picture a file with -o, or leave it out");
+  if (o.picture) check_output(output, common.overwrite);
   const InputKind kind = o.kind.empty() ? detect_input(input) : parse_input_kind(o.kind);
   if (o.inputs.size() > 1)
     for (const std::string& other : o.inputs)
@@ -113,12 +124,10 @@ void run(Tool& tool, const QuicklookOptions& o) {
     throw FailureError("{}: needs {} of memory: raise --max-memory", input, format_bytes(memory));
   tool.device(CudaSupport::none);
 
-  const Canvas canvas = make_picture(tool, o, kind);
+  const Look look = look_at(tool, o, kind);
   tool.stage("write");
-  const std::vector<std::string> provenance = tool.provenance();
-  write_png(output, canvas.to_rgb8().view(),
-            {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, common.overwrite);
-  if (output != "-") log_info("wrote {} ({} x {} pixels)", output, canvas.width(), canvas.height());
+  if (look.picture) write_picture(tool, output, *look.picture);
+  if (o.stats) tool.print(look.stats.document());
 }
 
 }  // namespace

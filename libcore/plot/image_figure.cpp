@@ -63,25 +63,6 @@ Rect shown_pixels(const Image& image, const ImageFigureOptions& o, const SinProj
   return o.width == 0 ? within_horizon(asked, sky) : asked;
 }
 
-/// The plane, cut out; values off the sky become NaN.
-Buffer<double, 2> cut_plane(const Image& image, const ImageFigureOptions& o, const SkyView& view) {
-  if (o.stokes >= image.pixels.extent(0) || o.channel >= image.pixels.extent(1))
-    throw UsageError("--plane: Stokes plane {}, channel {}: the image has {} and {}", o.stokes, o.channel,
-                     image.pixels.extent(0), image.pixels.extent(1));
-  const auto width = static_cast<std::size_t>(view.pixels.width());
-  const auto height = static_cast<std::size_t>(view.pixels.height());
-  const auto x0 = static_cast<std::size_t>(view.pixels.x0 + 0.5),
-             y0 = static_cast<std::size_t>(view.pixels.y0 + 0.5);
-  Buffer<double, 2> plane({height, width});
-  for (std::size_t y = 0; y < height; ++y)
-    for (std::size_t x = 0; x < width; ++x) {
-      const Point pixel{static_cast<double>(x + x0), static_cast<double>(y + y0)};
-      const double value = image.pixels(o.stokes, o.channel, y + y0, x + x0);
-      plane(y, x) = std::isfinite(value) && view.projection.direction(pixel) ? value : NAN;
-    }
-  return plane;
-}
-
 /// A pixel that the horizon cuts may have its centre below it: what is above shows the inner neighbour's
 /// value.
 void extend_to_horizon(Buffer<double, 2>& plane, const SkyView& view) {
@@ -138,12 +119,30 @@ SkyView image_figure_view(const Image& image, const ImageFigureOptions& options)
   return view;
 }
 
+Buffer<double, 2> image_figure_plane(const Image& image, const ImageFigureOptions& o, const SkyView& view) {
+  if (o.stokes >= image.pixels.extent(0) || o.channel >= image.pixels.extent(1))
+    throw UsageError("--plane: Stokes plane {}, channel {}: the image has {} and {}", o.stokes, o.channel,
+                     image.pixels.extent(0), image.pixels.extent(1));
+  const auto width = static_cast<std::size_t>(view.pixels.width());
+  const auto height = static_cast<std::size_t>(view.pixels.height());
+  const auto x0 = static_cast<std::size_t>(view.pixels.x0 + 0.5),
+             y0 = static_cast<std::size_t>(view.pixels.y0 + 0.5);
+  Buffer<double, 2> plane({height, width});
+  for (std::size_t y = 0; y < height; ++y)
+    for (std::size_t x = 0; x < width; ++x) {
+      const Point pixel{static_cast<double>(x + x0), static_cast<double>(y + y0)};
+      const double value = image.pixels(o.stokes, o.channel, y + y0, x + x0);
+      plane(y, x) = std::isfinite(value) && view.projection.direction(pixel) ? value : NAN;
+    }
+  return plane;
+}
+
 Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) {
   const Theme theme = figure_theme(options);
   const SkyView view = image_figure_view(image, options);
   const bool wide = is_wide(view);
   const Margins m = margins(theme, wide);
-  Buffer<double, 2> plane = cut_plane(image, options, view);
+  Buffer<double, 2> plane = image_figure_plane(image, options, view);
   const PlaneStatistics statistics = plane_statistics(plane);
   if (statistics.n_finite == 0) throw FailureError("no usable data: every pixel of the plane is blank");
   Stretch stretch = choose_stretch(options, plane, statistics);

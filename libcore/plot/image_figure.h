@@ -35,5 +35,8 @@ Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options);
 
 /// The view that the figure uses, for callers that need to know where pixels are drawn.
 SkyView image_figure_view(const Image& image, const ImageFigureOptions& options);
+/// The pixels of that view, [y][x]; NaN off the sky and where the image is blank.
+Buffer<double, 2> image_figure_plane(const Image& image, const ImageFigureOptions& options,
+                                     const SkyView& view);
 
 }  // namespace apsyn

@@ -194,3 +194,55 @@ cmp -s frame0.png frame1.png && fail "real and imaginary parts look alike"
 cmp -s frame0.png frame2.png && fail "two times look alike"
 expect_exit 2 quicklook cube.fits --frame 4 -o frame4.png
 expect_stderr "frames 0 to 3"
+
+# --stats: JSON for scripts, of every kind of input; a picture only with -o. Perl's parser stands for theirs.
+need perl
+# member NAME...: the value of that path in the JSON on stdout, list items by number; "null" and booleans as such.
+member() {
+  perl -MJSON::PP -0777 -ne 'BEGIN { @path = splice @ARGV } $v = decode_json($_);
+    $v = ref $v eq "ARRAY" ? $v->[$_] : $v->{$_} for @path;
+    print defined $v ? $v : "null"' "$@" <"$(stdout_file)"
+}
+run quicklook sky.fits --stats
+expect_no_file stats.png
+expect_near "$(member width)" 64 0 "the width"
+expect_near "$(member maximum)" 96 0 "the largest pixel, 33 + 63"
+expect_near "$(member maximum_x)" 63 0 "its column"
+expect_near "$(member minimum)" 33 0 "the smallest pixel"
+expect_near "$(member mean)" 64.5 1e-9 "the mean"
+expect_near "$(member sum)" 198144 0 "the sum, 64.5 * 64 * 48"
+expect_near "$(member rms)" 67.0933 1e-4 "the rms" # sqrt(64.5^2 + (64^2 - 1) / 12)
+expect_near "$(member noise)" 23.7216 1e-9 "the noise, 1.4826 * 16"
+expect_near "$(member centre_ra_deg)" 187.5 1e-12 "the right ascension"
+[ "$(member kind)" = image ] || fail "an image is of kind $(member kind)"
+run quicklook sky.fits --stats --crop 3,4,20,10
+expect_near "$(member maximum)" 55 0 "the largest pixel of the part, 33 + 22"
+run quicklook sky.fits --stats -o both.png
+is_png both.png
+expect_stdout '"maximum": 96'
+expect_exit 2 quicklook sky.fits --stats -o -
+expect_stderr --stats
+run quicklook blank.fits --stats
+expect_near "$(member blank_pixels)" 4 0 "the blank pixels"
+run bash -c 'quicklook --stats <sky.fits'
+expect_stdout '"maximum": 96'
+expect_exit 1 bash -c 'quicklook sky.fits --stats >/dev/full'
+
+run quicklook obs.ms --stats
+[ "$(member kind)" = visibility ] || fail "a set is of kind $(member kind)"
+expect_near "$(member rows)" 1488 0 "the rows, 496 baselines in 3 s"
+expect_near "$(member flagged_fraction)" 0 0 "the flagged fraction"
+expect_near "$(member products 0 mean_amplitude)" 1 1e-6 "the mean amplitude of the one source that is up, 1 Jy"
+[ "$(member products 0 mean_autocorrelation)" = null ] || fail "there are no autocorrelations, but $(member products 0 mean_autocorrelation)"
+run quicklook rec.dada --stats
+expect_near "$(member inputs 63 antenna)" 31 0 "the last input's antenna"
+missing=$(for i in {0..63}; do member inputs $i missing_fraction && echo; done | awk '{ sum += $1 } END { print sum / NR }')
+expect_near "$missing" 0.1 0.08 "the missing fraction of --drop 0.1"
+run quicklook rec.vis --stats
+expect_near "$(member flagged_fraction)" 0.19 0.08 "the flagged fraction, 1 - 0.9^2"
+run beamform rec.dada --centre zenith --integrate 16 -q -o beam.fil
+run quicklook beam.fil --stats
+expect_near "$(member bands)" 32 0 "the bands of the filterbank"
+first=$(member mean_power)
+run quicklook beam.fil beam.fil --stats
+expect_near "$(member beams 1 mean_power)" "$first" "$(awk -v x="$first" 'BEGIN { print 1e-6 * x }')" "the mean power"

@@ -4,6 +4,7 @@
 #include "libcore/io/power_source.h"
 #include "libcore/plot/beam_powers_figure.h"
 #include "tools/quicklook/quicklook.h"
+#include "tools/quicklook/stats.h"
 
 namespace apsyn {
 
@@ -30,21 +31,25 @@ DynamicSpectrum read_spectrum(Tool& tool, const std::string& input, std::size_t 
 
 }  // namespace
 
-Canvas picture_of_filterbank(Tool& tool, const QuicklookOptions& o) {
+Look look_at_filterbanks(Tool& tool, const QuicklookOptions& o) {
   constexpr std::size_t kMostBands = 512;
   const DynamicSpectrumOptions options{o.title, o.colour_map, o.size};
+  const bool alone = o.inputs.size() == 1;
   tool.stage("read");
-  if (o.inputs.size() == 1) {
-    const DynamicSpectrum spectrum = read_spectrum(tool, o.inputs[0], kMostBands);
-    tool.report_rate(static_cast<double>(spectrum.n_time), "samples");
-    tool.stage("draw");
-    return draw_dynamic_spectrum(spectrum, options);
-  }
   std::vector<BeamPower> beams;
-  for (const std::string& input : o.inputs)
-    beams.push_back({std::filesystem::path(input).stem().string(), read_spectrum(tool, input, 1)});
+  std::vector<JsonObject> stats;
+  for (const std::string& input : o.inputs) {
+    const std::string name = std::filesystem::path(input).stem().string();
+    beams.push_back({name, read_spectrum(tool, input, alone ? kMostBands : 1)});
+    stats.push_back(stats_of(beams.back().spectrum));
+    if (!alone) stats.back().add("name", name);
+  }
+  tool.report_rate(static_cast<double>(beams[0].spectrum.n_time), "samples");
+  Look look{alone ? stats[0] : JsonObject().add("beams", stats), {}};
+  if (!o.picture) return look;
   tool.stage("draw");
-  return draw_beam_powers(beams, options);
+  look.picture = alone ? draw_dynamic_spectrum(beams[0].spectrum, options) : draw_beam_powers(beams, options);
+  return look;
 }
 
 }  // namespace apsyn

@@ -6,6 +6,7 @@
 #include "libcore/io/fits_image.h"
 #include "libcore/plot/image_figure.h"
 #include "tools/quicklook/quicklook.h"
+#include "tools/quicklook/stats.h"
 
 namespace apsyn {
 namespace {
@@ -102,15 +103,19 @@ double image_memory_bytes(const std::string& input) {
   return error ? 0 : 3.0 * static_cast<double>(size);
 }
 
-Canvas picture_of_image(Tool& tool, const QuicklookOptions& o) {
+Look look_at_image(Tool& tool, const QuicklookOptions& o) {
   ImageFigureOptions figure = image_options(o);
   tool.stage("read");
   Image image = read_fits_image(o.inputs[0], o.frame);
-  if (image.info.unit == "POWER") show_pattern(o, image, figure);
   if (!o.plane.empty()) choose_plane(o.plane, image, figure);
   if (o.zoom > 0) zoom_in(o.zoom, image, figure);
+  Look look;
+  if (o.stats) look.stats = stats_of(image, figure);
+  if (!o.picture) return look;
+  if (image.info.unit == "POWER") show_pattern(o, image, figure);
   tool.stage("draw");
-  return draw_image_figure(image, figure);
+  look.picture = draw_image_figure(image, figure);
+  return look;
 }
 
 }  // namespace apsyn

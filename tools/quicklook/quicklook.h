@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The parts of quicklook: one function for each kind of input, from the options to the finished picture.
+// The parts of quicklook: one function for each kind of input, from the options to the picture and the
+// figures in JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
+#include "libcore/core/json.h"
 #include "libcore/plot/canvas.h"
 
 namespace apsyn {
@@ -15,6 +18,8 @@ struct QuicklookOptions {
   std::vector<std::string> inputs;
   std::string kind, title;
   std::size_t size = 1000;
+  bool stats = false;   ///< print them
+  bool picture = true;  ///< draw one
   // images
   std::string range, plane, crop, stretch, mark, reduce = "mean", grid = "auto", colour_map = "ember";
   double percentile = 0, zoom = 0;
@@ -25,14 +30,20 @@ struct QuicklookOptions {
   VoltageOptions voltage;
 };
 
+/// What an input looks like.
+struct Look {
+  JsonObject stats;
+  std::optional<Canvas> picture;  ///< when asked for
+};
+
 /// What reading the image needs: its pixels as doubles beside the bytes of the file.
 double image_memory_bytes(const std::string& input);
-Canvas picture_of_image(Tool& tool, const QuicklookOptions& options);
+Look look_at_image(Tool& tool, const QuicklookOptions& options);
 
-Canvas picture_of_measurement_set(Tool& tool, const QuicklookOptions& options);
-Canvas picture_of_visibility_stream(Tool& tool, const QuicklookOptions& options);
+Look look_at_measurement_set(Tool& tool, const QuicklookOptions& options);
+Look look_at_visibility_stream(Tool& tool, const QuicklookOptions& options);
 
-Canvas picture_of_filterbank(Tool& tool, const QuicklookOptions& options);
-Canvas picture_of_voltages(Tool& tool, const QuicklookOptions& options);
+Look look_at_filterbanks(Tool& tool, const QuicklookOptions& options);
+Look look_at_voltages(Tool& tool, const QuicklookOptions& options);
 
 }  // namespace apsyn

@@ -9,14 +9,20 @@
 #include "libcore/io/visibility_stream.h"
 #include "libcore/plot/visibility_figure.h"
 #include "tools/quicklook/quicklook.h"
+#include "tools/quicklook/stats.h"
 
 namespace apsyn {
 namespace {
 
 constexpr std::size_t kBlockBytes = 32u << 20;
 
-VisibilityFigureOptions figure_options(const QuicklookOptions& o) {
-  return {o.title, parse_visibility_plot(o.plot), o.size};
+Look finish(Tool& tool, const QuicklookOptions& o, const VisibilitySummary& summary) {
+  tool.report_rate(static_cast<double>(summary.n_samples), "vis");
+  Look look{stats_of(summary), {}};
+  if (!o.picture) return look;
+  tool.stage("draw");
+  look.picture = draw_visibility_figure(summary, {o.title, parse_visibility_plot(o.plot), o.size});
+  return look;
 }
 
 /// What fringes were asked for.
@@ -107,8 +113,7 @@ class StreamUvw {
 
 }  // namespace
 
-Canvas picture_of_visibility_stream(Tool& tool, const QuicklookOptions& o) {
-  const VisibilityFigureOptions figure = figure_options(o);
+Look look_at_visibility_stream(Tool& tool, const QuicklookOptions& o) {
   tool.stage("read");
   VisibilityStreamReader reader(o.inputs[0]);
   const VisibilityHeader& header = reader.header();
@@ -129,13 +134,10 @@ Canvas picture_of_visibility_stream(Tool& tool, const QuicklookOptions& o) {
     summariser.add(
         {uvw_m, times.data(), ant1.data(), ant2.data(), &header.channel_hz, record.data, record.weight});
   }
-  tool.report_rate(static_cast<double>(summariser.summary().n_samples), "vis");
-  tool.stage("draw");
-  return draw_visibility_figure(summariser.summary(), figure);
+  return finish(tool, o, summariser.summary());
 }
 
-Canvas picture_of_measurement_set(Tool& tool, const QuicklookOptions& o) {
-  const VisibilityFigureOptions figure = figure_options(o);
+Look look_at_measurement_set(Tool& tool, const QuicklookOptions& o) {
   tool.stage("open");
   MsSelection selection;
   selection.column = o.column;
@@ -156,9 +158,7 @@ Canvas picture_of_measurement_set(Tool& tool, const QuicklookOptions& o) {
                     &window.channel_hz, rows.data, rows.weight});
     progress.update(static_cast<double>(summariser.summary().n_rows));
   }
-  tool.report_rate(static_cast<double>(summariser.summary().n_samples), "vis");
-  tool.stage("draw");
-  return draw_visibility_figure(summariser.summary(), figure);
+  return finish(tool, o, summariser.summary());
 }
 
 }  // namespace apsyn

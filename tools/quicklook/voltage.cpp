@@ -6,6 +6,7 @@
 #include "libcore/io/open_voltages.h"
 #include "libcore/plot/voltage_figure.h"
 #include "tools/quicklook/quicklook.h"
+#include "tools/quicklook/stats.h"
 
 namespace apsyn {
 namespace {
@@ -21,7 +22,7 @@ std::size_t samples_per_block(const VoltageHeader& header, std::size_t segment) 
 
 }  // namespace
 
-Canvas picture_of_voltages(Tool& tool, const QuicklookOptions& o) {
+Look look_at_voltages(Tool& tool, const QuicklookOptions& o) {
   tool.stage("read");
   OpenedVoltages voltages = open_voltages(o.inputs[0], o.voltage);
   const VoltageHeader& header = voltages.reader.header();
@@ -34,8 +35,11 @@ Canvas picture_of_voltages(Tool& tool, const QuicklookOptions& o) {
     progress.update(static_cast<double>(summariser.summary().n_time));
   }
   tool.report_rate(static_cast<double>(summariser.summary().n_time), "samples");
+  Look look{stats_of(summariser.summary()), {}};
+  if (!o.picture) return look;
   tool.stage("draw");
-  return draw_voltage_figure(summariser.summary(), {o.title, o.colour_map, o.size});
+  look.picture = draw_voltage_figure(summariser.summary(), {o.title, o.colour_map, o.size});
+  return look;
 }
 
 }  // namespace apsyn
