@@ -24,7 +24,13 @@ void declare_image(CLI::App& app, QuicklookOptions& o) {
       ->excludes("--range");
   app.add_option("--stretch", o.stretch, "linear, sqrt, log or asinh")->type_name("NAME");
   app.add_option("--mark", o.mark, "circle the components of a sky model")->type_name("SKY");
-  app.add_option("--plane", o.plane, "plane number from 0, or Stokes name[,channel]")->type_name("PLANE");
+  app.add_option("--contours", o.contours, "lines at these values; 5%: of the maximum, 3s: of the noise")
+      ->type_name("LIST");
+  app.add_option("--light-curve", o.light_curve,
+                 "of images of several times: the brightness of the components of a sky model")
+      ->type_name("SKY");
+  app.add_option("--plane", o.plane, "plane number from 0, or Stokes name[,channel]; all: side by side")
+      ->type_name("PLANE");
   app.add_option("--frame", o.frame,
                  "of a cube of several times (and real and imaginary parts): which, from 0")
       ->type_name("N");
@@ -45,7 +51,7 @@ void declare_image(CLI::App& app, QuicklookOptions& o) {
 void declare(Tool& tool, QuicklookOptions& o) {
   CLI::App& app = tool.app();
   tool.add_inputs(o.inputs,
-                  "FITS image, Measurement Set, visibility or voltage stream, filterbanks (-: stdin)", 0);
+                  "FITS images, Measurement Set, visibility or voltage stream, filterbanks (-: stdin)", 0);
   app.add_option("--kind", o.kind,
                  "what INPUT is, instead of looking: image, ms, visibility, voltage, filterbank")
       ->type_name("KIND");
@@ -74,7 +80,8 @@ void declare(Tool& tool, QuicklookOptions& o) {
 Look look_at(Tool& tool, const QuicklookOptions& o, InputKind kind) {
   switch (kind) {
     case InputKind::image:
-      return look_at_image(tool, o);
+      if (!o.light_curve.empty()) return look_at_light_curves(tool, o);
+      return o.inputs.size() > 1 || o.plane == "all" ? look_at_images(tool, o) : look_at_image(tool, o);
     case InputKind::measurement_set:
       return look_at_measurement_set(tool, o);
     case InputKind::visibility:
@@ -112,8 +119,11 @@ void run(Tool& tool, QuicklookOptions& o) {
   const InputKind kind = o.kind.empty() ? detect_input(input) : parse_input_kind(o.kind);
   if (o.inputs.size() > 1)
     for (const std::string& other : o.inputs)
-      if (kind != InputKind::filterbank || (o.kind.empty() && detect_input(other) != kind))
-        throw UsageError("{}: only filterbanks are drawn together: give one INPUT", other);
+      if ((kind != InputKind::filterbank && kind != InputKind::image) ||
+          (o.kind.empty() && detect_input(other) != kind))
+        throw UsageError("{}: only images are drawn together, and filterbanks: give one INPUT", other);
+  if (!o.light_curve.empty() && kind != InputKind::image)
+    throw UsageError("--light-curve: {} is no image but of the kind {}", input, input_kind_name(kind));
   const double memory = 100e6 + (kind == InputKind::image ? image_memory_bytes(input) : 100e6);
   if (common.dry_run) {
     tool.print(fmt::format("input: {} ({})\noutput: {}\nmemory: {}", input, input_kind_name(kind), output,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ enum class FitsPixel { float32 = -32, float64 = -64 };
 /// `keywords`. FailureError when it cannot be opened or read, DataError (with the byte offset where there is
 /// one) when malformed, truncated, rotated, of another projection or no celestial image.
 Image read_fits_image(const std::string& path, std::optional<std::size_t> frame = {});
+
+/// Every time of a file in turn, real parts alone; the file is read once. `use` must not read FITS files
+/// itself. Throws as read_fits_image.
+void for_each_fits_frame(const std::string& path, const std::function<void(const Image&)>& use);
 
 /// NAXIS1, NAXIS2, ... of a file, its header checked, its pixels not read. Throws as read_fits_image.
 std::vector<std::size_t> read_fits_shape(const std::string& path);

@@ -51,13 +51,70 @@ void read_description(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo& 
   info.keywords = other_numeric_keywords(fits);
 }
 
-/// Reads plane by plane into [stokes][freq][y][x], whatever the order of the file's last two axes.
+/// Where the planes of a frame lie, whatever the order of the file's axes.
 struct PlaneOrder {
   std::size_t n_stokes = 1, n_freq = 1;
   bool stokes_first = false;  ///< STOKES varies faster than FREQ in the file
   std::size_t frame = 0, n_frame = 1;
   bool mirror_x = false, mirror_y = false;
 };
+
+/// The axes that count frames: frame / inner % length is the index along them.
+struct FrameAxis {
+  std::size_t inner = 1, length = 1;
+  double first = 0, step = 0;
+  std::size_t index(std::size_t frame) const { return frame / inner % length; }
+};
+
+struct ImageLayout {
+  PlaneOrder order;
+  FrameAxis time, part;  ///< of length 1 when the file has none
+};
+
+/// Fills what the axes tell of the image, too.
+ImageLayout read_layout(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo& info) {
+  ImageLayout layout;
+  PlaneOrder& order = layout.order;
+  FitsAxis x = read_fits_axis(keys, fits, 1), y = read_fits_axis(keys, fits, 2);
+  read_fits_celestial(keys, fits, x, y, info);
+  order.mirror_x = x.step > 0;
+  order.mirror_y = y.step < 0;
+  info.freq_hz = 0;
+  bool has_freq = false, has_stokes = false;
+  for (int number = 3; number <= static_cast<int>(fits.axes.size()); ++number) {
+    const FitsAxis axis = read_fits_axis(keys, fits, number);
+    if (axis.type == "STOKES" && !has_stokes) {
+      has_stokes = true;
+      read_stokes(fits, axis, info);
+      order.n_stokes = axis.length;
+      order.stokes_first = !has_freq;
+    } else if (axis.type.starts_with("FREQ") && !has_freq) {
+      has_freq = true;
+      info.freq_hz = axis.first();
+      info.bandwidth_hz = axis.step;
+      order.n_freq = axis.length;
+    } else if (axis.type == "TIME" || axis.type == "COMPLEX") {
+      (axis.type == "TIME" ? layout.time : layout.part) = {order.n_frame, axis.length, axis.first(),
+                                                           axis.step};
+      order.n_frame *= axis.length;
+    } else if (axis.length > 1) {
+      throw DataError("{}: axis {} is '{}' of length {}: FREQ or STOKES is needed", fits.name, number,
+                      axis.type, axis.length);
+    }
+    if (order.n_frame > 1 && (axis.type == "STOKES" || axis.type.starts_with("FREQ")) && axis.length > 1)
+      throw DataError("{}: axis {} is '{}' behind TIME or COMPLEX: it must come before", fits.name, number,
+                      axis.type);
+  }
+  return layout;
+}
+
+/// DATE-OBS, or that of a frame.
+void add_frame_time(const ImageLayout& layout, ImageInfo& info) {
+  if (!info.time || layout.time.length == 0) return;
+  const double after_s =
+      layout.time.first + static_cast<double>(layout.time.index(layout.order.frame)) * layout.time.step;
+  info.time = add_picoseconds(*info.time, static_cast<__int128>(std::llround(after_s * 1e12)));
+}
 
 void read_pixels(const MemoryFits& memory, const FitsPrimary& fits, const PlaneOrder& order, Image& image) {
   const auto nx = static_cast<std::size_t>(fits.axes[0]), ny = static_cast<std::size_t>(fits.axes[1]);
@@ -94,49 +151,35 @@ Image read_fits_image(const std::string& path, std::optional<std::size_t> frame)
   const MemoryFits memory(fits);
   const FitsKeys keys(memory.get(), fits.name);
   Image image;
-  FitsAxis x = read_fits_axis(keys, fits, 1), y = read_fits_axis(keys, fits, 2);
-  read_fits_celestial(keys, fits, x, y, image.info);
-
-  PlaneOrder order;
-  order.mirror_x = x.step > 0;
-  order.mirror_y = y.step < 0;
-  image.info.freq_hz = 0;
+  ImageLayout layout = read_layout(keys, fits, image.info);
+  PlaneOrder& order = layout.order;
   order.frame = frame.value_or(0);
-  double after_s = 0;  // the frame's time, after DATE-OBS
-  bool has_freq = false, has_stokes = false;
-  for (int number = 3; number <= static_cast<int>(fits.axes.size()); ++number) {
-    const FitsAxis axis = read_fits_axis(keys, fits, number);
-    if (axis.type == "STOKES" && !has_stokes) {
-      has_stokes = true;
-      read_stokes(fits, axis, image.info);
-      order.n_stokes = axis.length;
-      order.stokes_first = !has_freq;
-    } else if (axis.type.starts_with("FREQ") && !has_freq) {
-      has_freq = true;
-      image.info.freq_hz = axis.first();
-      image.info.bandwidth_hz = axis.step;
-      order.n_freq = axis.length;
-    } else if (axis.type == "TIME" || axis.type == "COMPLEX") {
-      if (axis.type == "TIME")
-        after_s = axis.first() + static_cast<double>(order.frame / order.n_frame % axis.length) * axis.step;
-      order.n_frame *= axis.length;
-    } else if (axis.length > 1) {
-      throw DataError("{}: axis {} is '{}' of length {}: FREQ or STOKES is needed", fits.name, number,
-                      axis.type, axis.length);
-    }
-    if (order.n_frame > 1 && (axis.type == "STOKES" || axis.type.starts_with("FREQ")) && axis.length > 1)
-      throw DataError("{}: axis {} is '{}' behind TIME or COMPLEX: it must come before", fits.name, number,
-                      axis.type);
-  }
   if (order.n_frame > 1 && !frame)
     throw DataError("{}: {} times or parts: give one of them a file of its own", fits.name, order.n_frame);
   if (order.frame >= order.n_frame)
     throw UsageError("{}: frame {}: the file has frames 0 to {}", fits.name, order.frame, order.n_frame - 1);
   read_description(keys, fits, image.info);
-  if (image.info.time)
-    image.info.time = add_picoseconds(*image.info.time, static_cast<__int128>(std::llround(after_s * 1e12)));
+  add_frame_time(layout, image.info);
   read_pixels(memory, fits, order, image);
   return image;
+}
+
+void for_each_fits_frame(const std::string& path, const std::function<void(const Image&)>& use) {
+  FitsPrimary fits = read_fits_primary(path);
+  const MemoryFits memory(fits);
+  const FitsKeys keys(memory.get(), fits.name);
+  Image image;
+  ImageLayout layout = read_layout(keys, fits, image.info);
+  read_description(keys, fits, image.info);
+  const std::optional<UtcTime> start = image.info.time;
+  for (std::size_t frame = 0; frame < layout.order.n_frame; ++frame) {
+    if (layout.part.index(frame) != 0) continue;  // an imaginary part
+    layout.order.frame = frame;
+    image.info.time = start;
+    add_frame_time(layout, image.info);
+    read_pixels(memory, fits, layout.order, image);
+    use(image);
+  }
 }
 
 }  // namespace apsyn

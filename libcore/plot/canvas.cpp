@@ -102,6 +102,12 @@ Colour Canvas::pixel(std::size_t x, std::size_t y) const {
   return pixels_.at(y * width_ + x);
 }
 
+void Canvas::paste(const Canvas& other, std::size_t x, std::size_t y) {
+  for (std::size_t row = 0; row < other.height_ && y + row < height_ && x < width_; ++row)
+    std::copy_n(&other.pixels_[row * other.width_], std::min(other.width_, width_ - x),
+                &pixels_[(y + row) * width_ + x]);
+}
+
 void Canvas::stroke(const Paths& paths, const Pen& pen) {
   const double half_width = std::max(pen.width, 1.0) / 2;
   const Rect box = bounding_box(paths, half_width + 1);

@@ -49,6 +49,8 @@ class Canvas {
   /// Mixes `colour` into a pixel; outside the clip nothing happens.
   void blend(long x, long y, Colour colour, double alpha = 1);
   Colour pixel(std::size_t x, std::size_t y) const;
+  /// Copies another picture with its upper left corner to pixel (x, y), as much of it as fits.
+  void paste(const Canvas& other, std::size_t x, std::size_t y);
 
   /// Lines with round ends and joints. All paths of one call are one shape: crossings do not darken.
   void stroke(const Paths& paths, const Pen& pen);

@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "libcore/core/csv.h"
 #include "libcore/core/error.h"
+#include "libcore/plot/contours.h"
 #include "libcore/plot/image_captions.h"
 #include "libcore/plot/sky_furniture.h"
 
 namespace apsyn {
 namespace {
+
+constexpr Colour kContour{0.45f, 0.95f, 0.90f};  // light, and opposite to the hues of the default map
 
 struct Margins {
   double left, right, top, bottom;
@@ -107,7 +111,61 @@ void scale_values(Buffer<double, 2>& plane, Stretch& stretch, double factor) {
   stretch.low *= factor, stretch.high *= factor, stretch.soft *= factor;
 }
 
+double level_of(const ContourLevel& contour, const PlaneStatistics& s) {
+  if (contour.of == ContourLevel::Of::unit) return contour.value;
+  return contour.value * (contour.of == ContourLevel::Of::peak ? s.maximum / 100 : s.noise);
+}
+
+/// Lines through the image's own pixels, or through what is left of them when many become one.
+void draw_contours(Canvas& canvas, const Theme& theme, const Rect& panel, const Raster& raster,
+                   const std::vector<double>& levels) {
+  const bool many = raster.range.width() > panel.width();
+  Buffer<double, 2> reduced;
+  if (many) {
+    reduced = reduce_raster(raster, static_cast<std::size_t>(panel.width()),
+                            static_cast<std::size_t>(panel.height()));
+    for (std::size_t y = 0; 2 * y + 1 < reduced.extent(0); ++y)  // upwards, as the image
+      std::swap_ranges(&reduced(y, 0), &reduced(y, 0) + reduced.extent(1),
+                       &reduced(reduced.extent(0) - 1 - y, 0));
+  }
+  const View<const double, 2> values = many ? reduced.view() : raster.values;
+  const double step_x = panel.width() / static_cast<double>(values.extent(1));
+  const double step_y = panel.height() / static_cast<double>(values.extent(0));
+  for (double level : levels) {
+    Paths lines;
+    for (Path& path : contour_lines(values, level)) {
+      for (Point& at : path) at = {panel.x0 + (at.x + 0.5) * step_x, panel.y1 - (at.y + 0.5) * step_y};
+      if (level >= 0) {
+        lines.push_back(std::move(path));
+        continue;
+      }
+      const Paths dashes = dashed(path, theme.px(7), theme.px(5));
+      lines.insert(lines.end(), dashes.begin(), dashes.end());
+    }
+    canvas.stroke(lines, {kBlack, theme.px(3.6), 0.45});
+    canvas.stroke(lines, {kContour, theme.px(1.6), 1});
+  }
+}
+
 }  // namespace
+
+std::vector<ContourLevel> parse_contours(const std::string& list) {
+  std::vector<ContourLevel> levels;
+  for (std::string_view text : split(list, ',')) {
+    ContourLevel level;
+    if (text.ends_with('%')) level.of = ContourLevel::Of::peak;
+    if (text.ends_with('s')) level.of = ContourLevel::Of::noise;
+    if (level.of != ContourLevel::Of::unit) text.remove_suffix(1);
+    try {
+      level.value = parse_number(text);
+    } catch (const UsageError&) {
+      throw UsageError("--contours {}: give numbers, with % of the maximum or with s of the noise: -3s,3s,6s",
+                       list);
+    }
+    levels.push_back(level);
+  }
+  return levels;
+}
 
 SkyView image_figure_view(const Image& image, const ImageFigureOptions& options) {
   SkyView view;
@@ -163,6 +221,10 @@ Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) 
 
   TakenSpace taken;
   canvas.clip(panel);
+  std::vector<double> levels;
+  for (const ContourLevel& contour : options.contours)
+    levels.push_back(level_of(contour, statistics) * unit.factor);
+  draw_contours(canvas, theme, panel, {plane, range, options.reduction}, levels);
   if (image.info.beam) draw_beam(canvas, theme, view, *image.info.beam, taken);
   canvas.unclip();
   draw_sky_coordinates(canvas, theme, view, options.grid, taken);

@@ -15,6 +15,16 @@ namespace apsyn {
 
 enum class GridLines { automatic, on, off };
 
+/// A line of equal value, dashed below zero.
+struct ContourLevel {
+  enum class Of { unit, peak, noise };  ///< of the image's unit, of the maximum, of the noise
+  double value = 0;
+  Of of = Of::unit;
+};
+/// "0.5,1,2", "5%,50%" or "-3s,3s,6s": in the image's unit, of the maximum, in standard deviations of the
+/// noise. UsageError.
+std::vector<ContourLevel> parse_contours(const std::string& list);
+
 struct ImageFigureOptions {
   std::string title;                               ///< empty: from the image's header
   std::size_t stokes = 0, channel = 0;             ///< the plane
@@ -27,6 +37,7 @@ struct ImageFigureOptions {
   std::size_t x0 = 0, y0 = 0, width = 0, height = 0;  ///< cut-out in pixels, width 0 = all
   std::size_t size = 1000;                            ///< longer side of the data area, canvas pixels
   SkyModel marks;
+  std::vector<ContourLevel> contours;
 };
 
 /// Throws FailureError when the plane has no finite pixel, UsageError for a plane or a cut-out outside the

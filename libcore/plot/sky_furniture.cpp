@@ -80,13 +80,26 @@ void draw_edge_labels(Canvas& canvas, const Theme& theme, const SkyView& view, d
   draw_text(canvas, "Declination (J2000)", {left - theme.px(8), (p.y0 + p.y1) / 2}, style);
 }
 
+/// Whether parallels bend by over a hundredth of the frame's height, so that ticks on it mislead further in.
+bool is_curved(const SkyView& view) {
+  const double middle_x = (view.pixels.x0 + view.pixels.x1) / 2, y = (view.pixels.y0 + view.pixels.y1) / 2;
+  const auto centre = view.projection.direction({middle_x, y});
+  for (const double x : {view.pixels.x0, view.pixels.x1}) {
+    const auto side = view.projection.direction({x, y});
+    if (!centre || !side) return true;
+    if (std::abs(side->dec_rad - centre->dec_rad) > 0.01 * edge_span(view, Edge::left, SkyAxis::declination))
+      return true;
+  }
+  return false;
+}
+
 void draw_frame_coordinates(Canvas& canvas, const Theme& theme, const SkyView& view, GridLines grid) {
   const double aspect = view.panel.width() / theme.px(1000), aspect_y = view.panel.height() / theme.px(1000);
   const double ra_span = edge_span(view, Edge::bottom, SkyAxis::right_ascension);
   const double dec_span = edge_span(view, Edge::left, SkyAxis::declination);
   const double ra_step = right_ascension_step(ra_span, std::max(2, static_cast<int>(6 * aspect)));
   const double dec_step = declination_step(dec_span, std::max(2, static_cast<int>(7 * aspect_y)));
-  if (grid == GridLines::on) {
+  if (grid == GridLines::on || (grid == GridLines::automatic && is_curved(view))) {
     canvas.clip(view.panel);
     for (const Path& path : graticule(view, ra_step, dec_step))
       canvas.stroke({path}, {kWhite, theme.px(1.2), 0.3});
@@ -170,8 +183,9 @@ void draw_wide_coordinates(Canvas& canvas, const Theme& theme, const SkyView& vi
   }
   const Path horizon = horizon_path(view);
   canvas.unclip();
+  // an image of just 180 degrees leaves half a pixel of the horizon out
+  const double slack = std::max(2.0, view.panel.width() / view.pixels.width());
   const bool whole = std::all_of(horizon.begin(), horizon.end(), [&](Point at) {
-    const double slack = 2;
     return at.x > view.panel.x0 - slack && at.x < view.panel.x1 + slack && at.y > view.panel.y0 - slack &&
            at.y < view.panel.y1 + slack;
   });

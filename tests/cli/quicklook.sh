@@ -67,7 +67,7 @@ elsewhere, POINT, 02:30:00, 30.00.00, 1
 SKY
 n=0
 for options in '--title Heading' '--size 500' '--colour-map grey' '--range 50:60' '--percentile 90' '--stretch log' \
-  '--stretch sqrt' '--stretch asinh' '--mark sky.txt' '--crop 3,4,20,10' '--zoom 2' '--grid on' '--kind image'; do
+  '--stretch sqrt' '--stretch asinh' '--contours 40,60' '--contours=-1s,1s' '--mark sky.txt' '--crop 3,4,20,10' '--zoom 2' '--grid on' '--kind image'; do
   n=$((n + 1))
   # shellcheck disable=SC2086
   run quicklook sky.fits $options -o option$n.png
@@ -87,7 +87,7 @@ pixels() { tail -c +400 "$1" | cksum; }
 # Wrong options: status 2, the option in the message, no file.
 for options in '--range 5' '--range 5:1' '--range a:b' '--percentile 20' '--percentile 101' '--stretch cubic' '--crop 1,2,3' \
   '--crop 0,0,0,1' '--crop 60,0,10,1' '--crop 1.5,0,2,2' '--zoom 0.1' '--plane 1' '--plane V' '--plane I,9' '--size 1' \
-  '--size 1000000' '--colour-map rainbow' '--kind movie' '--grid maybe' '--reduce sum' '--range 1:2 --percentile 90'; do
+  '--size 1000000' '--colour-map rainbow' '--kind movie' '--grid maybe' '--reduce sum' '--range 1:2 --percentile 90' '--contours 3x' '--contours 1,,2'; do
   # shellcheck disable=SC2086
   expect_exit 2 quicklook sky.fits $options -o wrong.png
   expect_stderr 'quicklook: error: ' "${options%% *}"
@@ -246,3 +246,34 @@ expect_near "$(member bands)" 32 0 "the bands of the filterbank"
 first=$(member mean_power)
 run quicklook beam.fil beam.fil --stats
 expect_near "$(member beams 1 mean_power)" "$first" "$(awk -v x="$first" 'BEGIN { print 1e-6 * x }')" "the mean power"
+
+# Light curves: a source of 100 Jy at the zenith in two times of a cube, at its place, and one that never rises.
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:28:00, -26.42.00, 100\nnever, POINT, 02:28:00, 80.00.00, 1\n' >curve.txt
+run epic-image -q cube.dada --size 64 --field 8deg --accumulate 20ms --pol XX,XY -o narrow.fits
+run quicklook narrow.fits --light-curve curve.txt --stats
+expect_near "$(member images)" 2 0 "the times of the cube, real parts alone"
+expect_near "$(member time_s 1)" 0.02 1e-9 "the second time"
+expect_near "$(member sources 0 mean)" 100 10 "the source's mean" # 5 % of its own noise
+[ "$(member sources 1 values 0)" = null ] || fail "a source below the horizon has $(member sources 1 values 0)"
+second=$(member sources 0 values 1)
+run epic-image -q cube.dada --size 64 --field 8deg --accumulate 20ms --pol XX -o time%d.fits
+run quicklook time0.fits time1.fits --light-curve curve.txt --stats -o curve.png
+is_png curve.png 1260 960
+expect_near "$(member sources 0 values 1)" "$second" 0.1 "the second value from files, whose centres follow the zenith,"
+expect_exit 2 quicklook time1.fits time0.fits --light-curve curve.txt -o wrong.png
+expect_stderr "earlier"
+expect_exit 2 quicklook rec.dada --light-curve curve.txt -o wrong.png
+expect_exit 3 quicklook sky.fits --light-curve curve.txt -o wrong.png
+expect_stderr DATE-OBS
+
+# Several images, and all planes of one, side by side.
+run quicklook sky.fits sky.fits large.fits --size 300 -o panels.png
+is_png panels.png
+run quicklook cube.fits --plane all --frame 0 --size 300 -o planes.png
+run quicklook cube.fits --plane 0 --frame 0 --size 300 -o plane0.png
+[ "$(stat -c %s planes.png)" -gt "$(stat -c %s plane0.png)" ] || fail "all planes are no more than one"
+run quicklook cube.fits --plane all --frame 0 --stats
+[ "$(member images 1 stokes)" = XY ] || fail "the second plane is $(member images 1 stokes)"
+expect_exit 2 quicklook sky.fits rec.dada -o wrong.png
+expect_stderr "rec.dada"
+expect_no_file wrong.png

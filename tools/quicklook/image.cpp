@@ -72,6 +72,7 @@ ImageFigureOptions image_options(const QuicklookOptions& o) {
     figure.width = whole("--crop", crop[2]), figure.height = whole("--crop", crop[3]);
     if (figure.width == 0 || figure.height == 0) throw UsageError("--crop {}: it holds no pixel", o.crop);
   }
+  if (!o.contours.empty()) figure.contours = parse_contours(o.contours);
   if (!o.mark.empty()) figure.marks = read_sky_model(o.mark);
   return figure;
 }
@@ -95,6 +96,29 @@ void show_pattern(const QuicklookOptions& o, Image& image, ImageFigureOptions& f
   if (o.title.empty()) figure.title = "Pattern of beam " + image.info.object;
 }
 
+constexpr std::size_t kMostPanels = 64;
+
+std::size_t columns_of(std::size_t n_panel) {
+  return static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(n_panel))));
+}
+
+/// Letters shrink with the panels: not below what can be read.
+std::size_t panel_size(std::size_t size, std::size_t n_panel) {
+  return n_panel == 1 ? size : std::max<std::size_t>(size * 5 / (4 * columns_of(n_panel)), size * 2 / 5);
+}
+
+/// Row by row, each in a cell of the largest one's size.
+Canvas side_by_side(const std::vector<Canvas>& panels) {
+  std::size_t width = 0, height = 0;
+  for (const Canvas& panel : panels)
+    width = std::max(width, panel.width()), height = std::max(height, panel.height());
+  const std::size_t n_column = columns_of(panels.size()), n_row = (panels.size() + n_column - 1) / n_column;
+  Canvas sheet(width * n_column, height * n_row);
+  for (std::size_t i = 0; i < panels.size(); ++i)
+    sheet.paste(panels[i], i % n_column * width, i / n_column * height);
+  return sheet;
+}
+
 }  // namespace
 
 double image_memory_bytes(const std::string& input) {
@@ -103,18 +127,56 @@ double image_memory_bytes(const std::string& input) {
   return error ? 0 : 3.0 * static_cast<double>(size);
 }
 
-Look look_at_image(Tool& tool, const QuicklookOptions& o) {
+ImageFigureOptions plane_options(const QuicklookOptions& o, const Image& image) {
   ImageFigureOptions figure = image_options(o);
+  if (!o.plane.empty() && o.plane != "all") choose_plane(o.plane, image, figure);
+  if (o.zoom > 0) zoom_in(o.zoom, image, figure);
+  return figure;
+}
+
+Look look_at_image(Tool& tool, const QuicklookOptions& o) {
+  image_options(o);  // whatever is wrong with them, before a long file is read
   tool.stage("read");
   Image image = read_fits_image(o.inputs[0], o.frame);
-  if (!o.plane.empty()) choose_plane(o.plane, image, figure);
-  if (o.zoom > 0) zoom_in(o.zoom, image, figure);
+  ImageFigureOptions figure = plane_options(o, image);
   Look look;
   if (o.stats) look.stats = stats_of(image, figure);
   if (!o.picture) return look;
   if (image.info.unit == "POWER") show_pattern(o, image, figure);
   tool.stage("draw");
   look.picture = draw_image_figure(image, figure);
+  return look;
+}
+
+Look look_at_images(Tool& tool, const QuicklookOptions& o) {
+  image_options(o);
+  std::vector<Canvas> panels;
+  std::vector<JsonObject> stats;
+  for (const std::string& input : o.inputs) {
+    tool.stage("read");
+    Image image = read_fits_image(input, o.frame);
+    ImageFigureOptions figure = plane_options(o, image);
+    const bool all = o.plane == "all";
+    const std::size_t n_chan = image.pixels.extent(1), n_plane = all ? image.pixels.extent(0) * n_chan : 1;
+    const std::size_t n_panel = n_plane * o.inputs.size();
+    if (n_panel > kMostPanels)
+      throw UsageError("{}: {} panels: at most {} fit a picture: choose a plane with --plane", input, n_panel,
+                       kMostPanels);
+    figure.size = panel_size(o.size, n_panel);
+    const auto each_plane = [&](const auto& use) {
+      for (std::size_t plane = 0; plane < n_plane; ++plane) {
+        if (all) figure.stokes = plane / n_chan, figure.channel = plane % n_chan;
+        use();
+      }
+    };
+    if (o.stats) each_plane([&] { stats.push_back(stats_of(image, figure).add("file", input)); });
+    if (!o.picture) continue;
+    tool.stage("draw");
+    if (image.info.unit == "POWER") show_pattern(o, image, figure);
+    each_plane([&] { panels.push_back(draw_image_figure(image, figure)); });
+  }
+  Look look{JsonObject().add("images", stats), {}};
+  if (o.picture) look.picture = side_by_side(panels);
   return look;
 }
 

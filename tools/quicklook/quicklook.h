@@ -11,6 +11,7 @@
 #include "libcore/cli/voltage_options.h"
 #include "libcore/core/json.h"
 #include "libcore/plot/canvas.h"
+#include "libcore/plot/image_figure.h"
 
 namespace apsyn {
 
@@ -21,7 +22,8 @@ struct QuicklookOptions {
   bool stats = false;   ///< print them
   bool picture = true;  ///< draw one
   // images
-  std::string range, plane, crop, stretch, mark, reduce = "mean", grid = "auto", colour_map = "ember";
+  std::string range, plane, crop, stretch, mark, contours, light_curve, reduce = "mean", grid = "auto",
+                                                                        colour_map = "ember";
   double percentile = 0, zoom = 0;
   std::size_t frame = 0;
   // visibilities
@@ -39,6 +41,12 @@ struct Look {
 /// What reading the image needs: its pixels as doubles beside the bytes of the file.
 double image_memory_bytes(const std::string& input);
 Look look_at_image(Tool& tool, const QuicklookOptions& options);
+/// Several images side by side, or all planes of one.
+Look look_at_images(Tool& tool, const QuicklookOptions& options);
+/// Brightness of sources in images of several times.
+Look look_at_light_curves(Tool& tool, const QuicklookOptions& options);
+/// What --plane, --crop and --zoom choose of an image, and how it is to be drawn.
+ImageFigureOptions plane_options(const QuicklookOptions& options, const Image& image);
 
 Look look_at_measurement_set(Tool& tool, const QuicklookOptions& options);
 Look look_at_visibility_stream(Tool& tool, const QuicklookOptions& options);
