@@ -42,6 +42,9 @@ class Multiscale {
 
   /// The highest biased peak. `masks` [scale][y][x], where components may lie, or empty.
   double start_height(const PlaneSet& set, const CleanTask& task, const Masks& masks) const;
+  /// [scale][y][x] where a component's whole width lies within `used` [y][x] not 0, as far as that is in the
+  /// image: every place that the components which made an earlier model can have had.
+  Masks within(View<const std::uint8_t, 2> used, const ImageConvolver& convolver) const;
   /// Cleans set.residual in place; limits are in units of biased peaks.
   LoopStop run(const PlaneSet& set, const CleanTask& task, const Masks& masks);
 

@@ -202,6 +202,34 @@ double Multiscale::start_height(const PlaneSet& set, const CleanTask& task, cons
   return biased(choose(set, task, weights_of(set, masks)));
 }
 
+Multiscale::Masks Multiscale::within(View<const std::uint8_t, 2> used,
+                                     const ImageConvolver& convolver) const {
+  Masks masks(scales_.size());
+  Buffer<float, 2> image(used.shape()), covered(used.shape()), possible(used.shape());
+  std::copy(used.begin(), used.end(), image.begin());
+  const ImageConvolver::Spectrum of_used = convolver.transform(image);
+  image.fill(1);
+  const ImageConvolver::Spectrum of_all = convolver.transform(image);
+  for (std::size_t s = 0; s < scales_.size(); ++s) {
+    masks[s].resize(used.shape());
+    if (scales_[s].width_pixels <= 0) {
+      std::copy(used.begin(), used.end(), masks[s].begin());
+      continue;
+    }
+    // Of a kernel's pixels counts the number, not the weights: the rim's are less than the transforms'
+    // rounding.
+    Buffer<float, 2> footprint(scales_[s].kernel.shape());
+    for (std::size_t i = 0; i < footprint.size(); ++i)
+      footprint.data()[i] = scales_[s].kernel.data()[i] != 0 ? 1.0f : 0.0f;
+    const ImageConvolver::Spectrum spectrum = convolver.transform_kernel(footprint);
+    convolver.invert_product(of_used, spectrum, covered);
+    convolver.invert_product(of_all, spectrum, possible);
+    for (std::size_t i = 0; i < covered.size(); ++i)
+      masks[s].data()[i] = covered.data()[i] > possible.data()[i] - 0.5f ? 1 : 0;
+  }
+  return masks;
+}
+
 LoopStop Multiscale::run(const PlaneSet& set, const CleanTask& task, const Masks& masks) {
   const Weights weights = weights_of(set, masks);
   LoopLimits limits = task.limits;

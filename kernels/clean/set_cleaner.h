@@ -54,7 +54,9 @@ class SetCleaner {
   void apply(const Found& found, const OwnPlanes& own);
   std::vector<double> own_group_fluxes(const std::vector<double>& flux) const;
   double mean_flux(const std::vector<View<float, 2>>& model) const;
-  void extend_masks(const Found& found, const std::vector<View<float, 2>>& model);
+  /// The automatic mask before the first cycle: that of an earlier model.
+  void begin_masks(const std::vector<View<float, 2>>& model);
+  void extend_masks(const Found& found);
 
   DeconvolutionSettings settings_;
   std::vector<DeconvolutionGroup> groups_;  ///< all of the images

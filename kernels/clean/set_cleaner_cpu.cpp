@@ -152,6 +152,7 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   const OwnPlanes own(planes_, residual, model, blank_);
   PlaneSet set = search_set(own);
   prepare(set);
+  begin_masks(own.model);
   make_search_weight(set, allowed);
   set.search_weight = search_weight_;
   const double start_noise_jy = measure_noise(set);
@@ -189,7 +190,7 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   if (report.stop == CleanStop::cycle && report.n_components == 0) report.stop = CleanStop::nothing_left;
   const bool low = report.stop == CleanStop::noise || report.stop == CleanStop::threshold;
   apply(found, own);
-  extend_masks(found, own.model);
+  extend_masks(found);
   report.model_flux_jy = mean_flux(own.model);
   // A mask of nothing would end it all: then the peak is noise.
   if (low && settings_.auto_mask_sigma > 0 && !mask_in_force_ && !mask_is_empty()) {

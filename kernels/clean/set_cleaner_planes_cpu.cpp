@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a set is made of, and what becomes of its components.
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/clean/own_planes.h"
 #include "kernels/clean/set_cleaner.h"
@@ -121,16 +122,28 @@ double SetCleaner::mean_flux(const std::vector<View<float, 2>>& model) const {
   return sum / weight;
 }
 
-void SetCleaner::extend_masks(const Found& found, const std::vector<View<float, 2>>& model) {
-  if (settings_.auto_mask_sigma == 0) return;
-  for (Buffer<std::uint8_t, 2>& mask : auto_mask_)
-    if (mask.size() == 0) mask.resize(model[0].shape());
-  for (const auto& [key, flux] : found) auto_mask_[std::get<0>(key)](std::get<1>(key), std::get<2>(key)) = 1;
-  if (multiscale_) return;
-  // An earlier model counts too.
+void SetCleaner::begin_masks(const std::vector<View<float, 2>>& model) {
+  if (settings_.auto_mask_sigma == 0 || auto_mask_[0].size() > 0) return;
+  Buffer<std::uint8_t, 2> used(model[0].shape());
+  bool any = false;
   for (const View<float, 2>& plane : model)
     for (std::size_t i = 0; i < plane.size(); ++i)
-      if (plane.data()[i] != 0) auto_mask_[0].data()[i] = 1;
+      if (std::isfinite(plane.data()[i]) && plane.data()[i] != 0) {
+        used.data()[i] = 1;
+        any = true;
+      }
+  if (any && multiscale_) {
+    auto_mask_ = multiscale_->within(used, subtraction_->convolver());
+  } else if (any) {
+    auto_mask_[0] = std::move(used);
+  } else {
+    for (Buffer<std::uint8_t, 2>& mask : auto_mask_) mask.resize(model[0].shape());
+  }
+}
+
+void SetCleaner::extend_masks(const Found& found) {
+  if (settings_.auto_mask_sigma == 0) return;
+  for (const auto& [key, flux] : found) auto_mask_[std::get<0>(key)](std::get<1>(key), std::get<2>(key)) = 1;
 }
 
 std::vector<double> SetCleaner::own_group_fluxes(const std::vector<double>& flux) const {

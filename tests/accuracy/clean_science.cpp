@@ -1,110 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What CLEAN is for: fluxes, positions, spectra, polarisation and extended emission of a known sky with
-// noise.
+// What CLEAN is for: fluxes, positions, polarisation and extended emission of a known sky with noise.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
 
 #include "kernels/clean/beam.h"
-#include "kernels/clean/deconvolve.h"
-#include "kernels/clean/spectral_fitter.h"
-#include "libcore/core/constants.h"
-#include "tests/reference/synthetic_array.h"
+#include "tests/support/clean_field.h"
 
 using namespace apsyn;
-using reference::PointSource;
-using reference::UvSample;
+using namespace apsyn::test;
 
 namespace {
-
-/// Dirty images of several groups and polarisations over one sky, and their PSFs.
-struct Field {
-  std::size_t n = 0;
-  Buffer<float, 4> dirty, psf, noise, model;
-  std::vector<DeconvolutionGroup> groups;
-};
-
-std::vector<UvSample> stretched(std::vector<UvSample> coverage, double factor) {
-  for (UvSample& uv : coverage) {
-    uv.u *= factor;
-    uv.v *= factor;
-  }
-  return coverage;
-}
-
-/// Noise as visibilities have it, of unit RMS in the image.
-std::vector<double> image_noise(const std::vector<UvSample>& coverage, std::size_t n, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::uniform_real_distribution<double> uniform;
-  std::normal_distribution<double> normal;
-  std::vector<double> noise(n * n);
-  const double scale = 1 / std::sqrt(static_cast<double>(coverage.size()));
-  std::vector<double> cos_x(n), sin_x(n);
-  for (const UvSample& uv : coverage) {
-    const double re = scale * normal(random), im = scale * normal(random);
-    for (std::size_t x = 0; x < n; ++x) {
-      cos_x[x] = std::cos(kTwoPi * uv.u * double(x));
-      sin_x[x] = std::sin(kTwoPi * uv.u * double(x));
-    }
-    for (std::size_t y = 0; y < n; ++y) {
-      const double c = std::cos(kTwoPi * uv.v * double(y)), s = std::sin(kTwoPi * uv.v * double(y));
-      const double a = re * c - im * s, b = re * s + im * c;
-      for (std::size_t x = 0; x < n; ++x) noise[y * n + x] += a * cos_x[x] - b * sin_x[x];
-    }
-  }
-  return noise;
-}
-
-/// `flux(source, group, pol)` Jy; the coverage grows with frequency.
-template <class Flux>
-Field make_field(std::size_t n, const std::vector<PointSource>& sources, const std::vector<double>& freq_hz,
-                 std::size_t n_pol, double noise_jy, Flux flux) {
-  Field field{n, {}, {}, {}, {}, {}};
-  const std::size_t n_group = freq_hz.size();
-  field.dirty.resize({n_group, n_pol, n, n});
-  field.noise.resize({n_group, n_pol, n, n});
-  field.model.resize({n_group, n_pol, n, n});
-  field.psf.resize({n_group, 1, 2 * n, 2 * n});
-  for (std::size_t g = 0; g < n_group; ++g) {
-    field.groups.push_back({freq_hz[g], 1});
-    const auto coverage = stretched(reference::make_coverage(200, 11), 0.8 * freq_hz[g] / freq_hz.back());
-    const auto psf = reference::dirty_image(coverage, {{double(n), double(n), 1}}, 2 * n, 2 * n);
-    std::copy(psf.begin(), psf.end(), field.psf.view()[g][0].begin());
-    for (std::size_t p = 0; p < n_pol; ++p) {
-      std::vector<PointSource> seen = sources;
-      for (std::size_t i = 0; i < seen.size(); ++i) seen[i].flux = flux(i, g, p);
-      const auto clean = reference::dirty_image(coverage, seen, n, n);
-      const auto noise = image_noise(coverage, n, 100 + g * n_pol + p);
-      for (std::size_t i = 0; i < clean.size(); ++i) {
-        field.noise.view()[g][p].data()[i] = static_cast<float>(noise_jy * noise[i]);
-        field.dirty.view()[g][p].data()[i] = static_cast<float>(clean[i] + noise_jy * noise[i]);
-      }
-    }
-  }
-  return field;
-}
-
-CycleReport clean(Field& field, const DeconvolutionSettings& settings, double beam_pixels = 5) {
-  Deconvolver deconvolver(settings, field.psf, field.groups, {field.dirty.extent(1), field.n, field.n},
-                          beam_pixels);
-  CycleReport report = deconvolver.minor_cycle(field.dirty, field.model);
-  while (report.go_on) report = deconvolver.minor_cycle(field.dirty, field.model);
-  return report;
-}
-
-double rms(View<const float, 2> image) {
-  double sum = 0;
-  for (const float value : image) sum += double(value) * double(value);
-  return std::sqrt(sum / double(image.size()));
-}
-
-double flux_around(View<const float, 2> model, double x, double y, double radius) {
-  double sum = 0;
-  for (std::size_t j = 0; j < model.extent(0); ++j)
-    for (std::size_t i = 0; i < model.extent(1); ++i)
-      if (std::hypot(double(i) - x, double(j) - y) <= radius) sum += double(model(j, i));
-  return sum;
-}
 
 /// Peak and position of a restored source: a parabola through the logarithms of 3 x 3 pixels, exact for a
 /// Gaussian.
@@ -206,63 +112,6 @@ BOOST_AUTO_TEST_CASE(extended_gaussian_by_multiscale) {
   BOOST_TEST(residual < 1.2);
 }
 
-BOOST_AUTO_TEST_CASE(spectral_index_by_joined_channels) {
-  const std::vector<PointSource> sources{{40, 50, 1}, {101, 32, 0.6}, {70.3, 95.6, 0.8}, {110, 110, 0.4}};
-  const std::vector<double> index{-0.8, 0.4, -1.5, 0}, freq_hz{1.2e8, 1.4e8, 1.6e8, 1.8e8, 2.0e8, 2.2e8};
-  auto flux = [&](std::size_t i, std::size_t g, std::size_t) {
-    return sources[i].flux * std::pow(freq_hz[g] / 1.7e8, index[i]);
-  };
-  for (const SpectralFit fit : {SpectralFit::polynomial, SpectralFit::logarithmic})
-    for (const std::size_t n_deconvolution : {0u, 3u})
-      for (const CleanAlgorithm algorithm :
-           {CleanAlgorithm::hogbom, CleanAlgorithm::clark, CleanAlgorithm::multiscale}) {
-        const std::size_t n = 140;
-        static const Field made = make_field(n, sources, freq_hz, 1, 2e-4, flux);
-        Field field{n,
-                    Buffer<float, 4>(made.dirty.shape()),
-                    Buffer<float, 4>(made.psf.shape()),
-                    Buffer<float, 4>(made.noise.shape()),
-                    Buffer<float, 4>(made.model.shape()),
-                    made.groups};
-        std::copy(made.dirty.begin(), made.dirty.end(), field.dirty.begin());
-        std::copy(made.psf.begin(), made.psf.end(), field.psf.begin());
-        DeconvolutionSettings settings;
-        settings.algorithm = algorithm;
-        settings.max_iterations = 5000;
-        settings.auto_threshold_sigma = 1.5;
-        settings.cycle_gain = 0.8;
-        settings.join_channels = true;
-        settings.spectral_fit = fit;
-        settings.n_spectral_terms = fit == SpectralFit::polynomial ? 3 : 2;
-        settings.n_deconvolution_channels = n_deconvolution;
-        settings.n_threads = 2;
-        const CycleReport report = clean(field, settings);
-        double worst = 0, worst_flux = 0;
-        for (std::size_t i = 0; i < sources.size(); ++i) {
-          // The slope of log flux against log frequency over the model images.
-          double sx = 0, sy = 0, sxx = 0, sxy = 0;
-          for (std::size_t g = 0; g < freq_hz.size(); ++g) {
-            const View<const float, 2> model(&field.model(g, 0, 0, 0), {n, n});
-            const double x = std::log(freq_hz[g] / 1.7e8),
-                         y = std::log(flux_around(model, sources[i].x, sources[i].y, 6));
-            sx += x;
-            sy += y;
-            sxx += x * x;
-            sxy += x * y;
-          }
-          const double m = double(freq_hz.size()), slope = (m * sxy - sx * sy) / (m * sxx - sx * sx);
-          worst = std::max(worst, std::abs(slope - index[i]));
-          worst_flux = std::max(worst_flux, std::abs(std::exp((sy - slope * sx) / m) / sources[i].flux - 1));
-        }
-        BOOST_TEST_MESSAGE("algorithm " << int(algorithm) << ", fit " << int(fit) << ", "
-                                        << report.sets[0].n_total << " components: index " << worst
-                                        << ", flux " << worst_flux);
-        BOOST_TEST(report.sets.size() == 1u);
-        BOOST_TEST(worst < 0.05);       // measured 0.028
-        BOOST_TEST(worst_flux < 0.02);  // the sum over pixels of a source between them; measured 0.015
-      }
-}
-
 BOOST_AUTO_TEST_CASE(polarised_fluxes_by_joined_polarisations) {
   const std::vector<PointSource> sources{{40, 50, 1}, {101, 32, 0.6}, {70, 95, 0.8}};
   const double stokes[3][4] = {{1, 0.1, -0.05, 0.02}, {0.6, 0, 0.3, 0}, {0.8, -0.2, 0.1, -0.1}};
@@ -285,30 +134,6 @@ BOOST_AUTO_TEST_CASE(polarised_fluxes_by_joined_polarisations) {
     }
   BOOST_TEST_MESSAGE(report.sets[0].n_total << " components: largest error " << worst << " of Stokes I");
   BOOST_TEST(worst < 0.01);
-}
-
-BOOST_AUTO_TEST_CASE(spectra_are_fitted) {
-  std::vector<DeconvolutionGroup> groups;
-  for (int g = 0; g < 5; ++g) groups.push_back({1e8 + 2e7 * g, 1.0 + g});
-  const SpectralFitter polynomial(SpectralFit::polynomial, 3, groups),
-      logarithmic(SpectralFit::logarithmic, 3, groups);
-  const double reference_hz = polynomial.reference_hz();
-  std::vector<double> quadratic, curved;
-  for (const DeconvolutionGroup& group : groups) {
-    const double x = group.freq_hz / reference_hz - 1, y = std::log10(group.freq_hz / reference_hz);
-    quadratic.push_back(2 - 0.5 * x + 3 * x * x);
-    curved.push_back(-0.7 * std::pow(10, -0.9 * y + 0.4 * y * y));
-  }
-  double worst = 0;
-  const double terms_polynomial[3] = {2, -0.5, 3}, terms_logarithmic[3] = {-0.7, -0.9, 0.4};
-  for (std::size_t k = 0; k < 3; ++k) {
-    worst = std::max(worst, std::abs(polynomial.fit(quadratic)[k] - terms_polynomial[k]));
-    worst = std::max(worst, std::abs(logarithmic.fit(curved)[k] - terms_logarithmic[k]));
-  }
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    worst = std::max(worst, std::abs(polynomial.smooth(quadratic)[g] - quadratic[g]));
-  BOOST_TEST_MESSAGE("largest error of a term " << worst);
-  BOOST_TEST(worst < 1e-8);
 }
 
 // A peak that is the threshold rounded to float32, above it in float64, has nothing to select.
