@@ -160,6 +160,10 @@ RestoringBeam fit_beam(View<const double, 2> psf, const CellSize& cell) {
     throw FailureError(
         "the PSF's main lobe is not resolved by the cells: use smaller cells or give the beam's "
         "size");
+  // A lobe that hardly falls off along one axis leaves that width open.
+  if (beam.major_rad > std::hypot(static_cast<double>(psf.extent(1)) * cell.x_rad,
+                                  static_cast<double>(psf.extent(0)) * cell.y_rad))
+    throw FailureError("the PSF's main lobe is wider than its image: give the beam's size");
   return beam;
 }
 

@@ -40,13 +40,26 @@ void check_planes(const Image& image, const std::string& image_name, const Image
 
 }  // namespace
 
-void prepare_psf(Image& psf, const std::string& name) {
+bool has_data(const Image& image, std::size_t freq) {
+  for (std::size_t stokes = 0; stokes < image.pixels.extent(0); ++stokes) {
+    const View<const double, 2> plane = plane_of(image, stokes, freq);
+    if (std::any_of(plane.begin(), plane.end(), [](double value) { return std::isfinite(value); }))
+      return true;
+  }
+  return false;
+}
+
+void prepare_psf(Image& psf, const std::string& name, const Image& image) {
   for (double& value : psf.pixels)
     if (!std::isfinite(value)) value = 0;
   const std::size_t cy = psf.pixels.extent(2) / 2, cx = psf.pixels.extent(3) / 2;
   for (std::size_t stokes = 0; stokes < psf.pixels.extent(0); ++stokes)
     for (std::size_t freq = 0; freq < psf.pixels.extent(1); ++freq) {
       const View<double, 2> plane = plane_of(psf, stokes, freq);
+      if (psf.pixels.extent(1) > 1 && !has_data(image, freq)) {
+        std::fill(plane.begin(), plane.end(), 0.0);
+        continue;
+      }
       const double center = plane(cy, cx), highest = *std::max_element(plane.begin(), plane.end());
       if (!(center > 0) || highest > center * (1 + 1e-5))
         throw DataError("{}: {:.6g} at pixel ({}, {}) and a maximum of {:.6g}: a PSF has its peak there",
@@ -69,12 +82,6 @@ void check_same_sky(const Image& image, const std::string& image_name, const Ima
 void check_psf_fits(const Image& image, const std::string& image_name, const Image& psf,
                     const std::string& psf_name) {
   check_planes(image, image_name, psf, psf_name);
-}
-
-void check_has_data(const Image& image, const std::string& image_name) {
-  if (std::none_of(image.pixels.begin(), image.pixels.end(),
-                   [](double value) { return std::isfinite(value); }))
-    throw FailureError("{}: no usable data: every pixel is blank", image_name);
 }
 
 Image empty_model(const Image& image) {
@@ -117,26 +124,28 @@ std::vector<DeconvolutionGroup> groups_of(const std::vector<Image>& images) {
     for (const auto& [key, value] : image.info.keywords)
       if (key == "WSCIMGWG") weight = value;
     for (std::size_t freq = 0; freq < image.pixels.extent(1); ++freq)
-      groups.push_back({image.info.freq_hz + static_cast<double>(freq) * image.info.bandwidth_hz, weight});
+      groups.push_back({image.info.freq_hz + static_cast<double>(freq) * image.info.bandwidth_hz,
+                        has_data(image, freq) ? weight : 0});
   }
   return groups;
 }
 
-Image mean_image(const std::vector<Image>& images) {
-  const std::vector<DeconvolutionGroup> groups = groups_of(images);
+Image mean_image(const std::vector<Image>& images, const std::vector<DeconvolutionGroup>& groups) {
   Image mean;
   mean.info = images[0].info;
   const auto& shape = images[0].pixels.shape();
   mean.pixels.resize({shape[0], 1, shape[2], shape[3]});
+  const std::size_t n_freq = groups.size() / images.size();
   double weight = 0, low_hz = INFINITY, high_hz = -INFINITY;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    const Image& image = images[g / shape[1]];
+    const Image& image = images[g / n_freq];
+    if (groups[g].weight == 0) continue;
     const double half_hz = std::abs(image.info.bandwidth_hz) / 2;
     low_hz = std::min(low_hz, groups[g].freq_hz - half_hz);
     high_hz = std::max(high_hz, groups[g].freq_hz + half_hz);
     weight += groups[g].weight;
     for (std::size_t stokes = 0; stokes < shape[0]; ++stokes) {
-      const View<const double, 2> from = plane_of(image, stokes, g % shape[1]);
+      const View<const double, 2> from = plane_of(image, stokes, g % n_freq);
       double* to = &mean.pixels(stokes, 0, 0, 0);
       for (std::size_t i = 0; i < from.size(); ++i) to[i] += groups[g].weight * from.data()[i];
     }
@@ -165,7 +174,9 @@ RestoringBeam fit_largest_beam(const Image& psf) {
   RestoringBeam largest;
   for (std::size_t stokes = 0; stokes < psf.pixels.extent(0); ++stokes)
     for (std::size_t freq = 0; freq < psf.pixels.extent(1); ++freq) {
-      const RestoringBeam beam = fit_beam(plane_of(psf, stokes, freq), cell_of(psf));
+      const View<const double, 2> plane = plane_of(psf, stokes, freq);
+      if (std::all_of(plane.begin(), plane.end(), [](double value) { return value == 0; })) continue;
+      const RestoringBeam beam = fit_beam(plane, cell_of(psf));
       if (beam.major_rad * beam.minor_rad > largest.major_rad * largest.minor_rad) largest = beam;
     }
   return largest;

@@ -11,10 +11,13 @@
 
 namespace apsyn {
 
+/// Whether any polarisation of a frequency plane has a finite pixel. Those that have none take no part.
+bool has_data(const Image& image, std::size_t freq);
+
 /// A PSF made fit for a Deconvolver: pixels that are not finite become 0 (beyond the horizon nothing is
-/// known), and every plane is divided by its centre. Throws DataError when the centre is not the highest
-/// pixel.
-void prepare_psf(Image& psf, const std::string& name);
+/// known), and every plane is divided by its centre; planes for which `image` has no data become 0. Throws
+/// DataError when the centre is not the highest pixel.
+void prepare_psf(Image& psf, const std::string& name, const Image& image);
 
 /// DataError with both names when `other` has other x and y axes than `image`, or a number of planes on
 /// the Stokes or frequency axis that is neither the same nor 1.
@@ -24,9 +27,6 @@ void check_same_sky(const Image& image, const std::string& image_name, const Ima
 void check_psf_fits(const Image& image, const std::string& image_name, const Image& psf,
                     const std::string& psf_name);
 
-/// FailureError "no usable data" when no pixel is finite.
-void check_has_data(const Image& image, const std::string& image_name);
-
 /// A model of zeros with the coordinates of `image`, in JY/PIXEL.
 Image empty_model(const Image& image);
 
@@ -35,15 +35,17 @@ Image empty_model(const Image& image);
 Buffer<float, 4> stack_planes(const std::vector<Image>& images, std::size_t n_freq);
 /// The other way: every image's planes from the stack.
 void unstack_planes(View<const float, 4> stack, std::vector<Image>& images);
-/// Frequency of every group of the stack, and its weight: the images' WSCIMGWG, 1 where one has none.
+/// Frequency of every group of the stack, and its weight: the images' WSCIMGWG, 1 where one has none; 0
+/// without data.
 std::vector<DeconvolutionGroup> groups_of(const std::vector<Image>& images);
-/// The weighted mean over the groups, one frequency plane over their whole band; NaN where one is.
-Image mean_image(const std::vector<Image>& images);
+/// The weighted mean over the groups that have data, one frequency plane over their whole band; NaN where one
+/// of them is.
+Image mean_image(const std::vector<Image>& images, const std::vector<DeconvolutionGroup>& groups);
 
 /// [y][x]: where a mask is finite and not 0 in any of its planes.
 Buffer<std::uint8_t, 2> allowed_by(const Image& mask);
 
-/// The fitted beam of the largest area over all planes of the PSF: one file has one beam.
+/// The fitted beam of the largest area over all planes of the PSF but those of 0: one file has one beam.
 RestoringBeam fit_largest_beam(const Image& psf);
 /// A circle as wide as the major axis.
 RestoringBeam circular(const RestoringBeam& beam);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libcore/core/image.h"
@@ -32,6 +33,10 @@ void for_each_fits_frame(const std::string& path, const std::function<void(const
 
 /// NAXIS1, NAXIS2, ... of a file, its header checked, its pixels not read. Throws as read_fits_image.
 std::vector<std::size_t> read_fits_shape(const std::string& path);
+
+/// The numeric keywords of a file that read_fits_image gives as `keywords`, without the pixels. Throws the
+/// same.
+std::vector<std::pair<std::string, double>> read_fits_keywords(const std::string& path);
 
 /// Writes [stokes][freq][y][x] as four axes, atomically, with DATASUM and CHECKSUM; "-" is standard output.
 /// The same image gives the same bytes (no date of writing). UsageError when the Stokes planes are no

@@ -146,6 +146,10 @@ std::vector<std::size_t> read_fits_shape(const std::string& path) {
   return {fits.axes.begin(), fits.axes.end()};
 }
 
+std::vector<std::pair<std::string, double>> read_fits_keywords(const std::string& path) {
+  return other_numeric_keywords(read_fits_header(path));
+}
+
 Image read_fits_image(const std::string& path, std::optional<std::size_t> frame) {
   FitsPrimary fits = read_fits_primary(path);
   const MemoryFits memory(fits);

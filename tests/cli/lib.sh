@@ -119,3 +119,42 @@ expect_near() {
     exit !(d <= t + 0)
   }' || fail "$4 is $1, not $2 within $3"
 }
+
+# make_fits FILE N 'FORMULA of x, y from the centre' [MHZ]: a square image with cells of 10 arcsec.
+make_fits() {
+  awk -v n="$2" -v mhz="${4:-0}" '
+    function card(text) { printf "%-80s", text; cards++ }
+    BEGIN {
+      card("SIMPLE  = T"); card("BITPIX  = 16"); card("NAXIS   = " (mhz > 0 ? 3 : 2)); card("NAXIS1  = " n); card("NAXIS2  = " n)
+      if (mhz > 0) { card("NAXIS3  = 1"); card("CTYPE3  = '\''FREQ'\''"); card("CRVAL3  = " mhz "E6"); card("CDELT3  = 1E6") }
+      card("BSCALE  = 0.0001"); card("BLANK   = -32768"); card("BUNIT   = '\''JY/BEAM'\''")
+      card("CTYPE1  = '\''RA---SIN'\''"); card("CRVAL1  = 10"); card("CDELT1  = -2.777777777777778E-3")
+      card("CTYPE2  = '\''DEC--SIN'\''"); card("CRVAL2  = -30"); card("CDELT2  = 2.777777777777778E-3")
+      card("CRPIX1  = " int(n / 2) + 1); card("CRPIX2  = " int(n / 2) + 1); card("OBJECT  = '\''made up'\''")
+      card("END")
+      while (cards % 36) card("")
+    }' </dev/null >"$1"
+  awk -v n="$2" '
+    function gauss(x, y) { return exp(-(x * x + y * y) / 8) * (1 + 0.1 * cos(x) * cos(y)) / 1.1 }
+    BEGIN {
+      for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) {
+          x = i - int(n / 2); y = j - int(n / 2)
+          v = '"$3"'
+          v = v == "blank" ? -32768 : sprintf("%.0f", v * 10000)
+          if (v < 0) v += 65536
+          printf "\\x%02x\\x%02x", int(v / 256), v % 256
+        }
+    }' </dev/null >bytes.txt
+  printf '%b' "$(cat bytes.txt)" >>"$1"
+  local size
+  size=$(stat -c %s "$1")
+  head -c $(((2880 - size % 2880) % 2880)) /dev/zero >>"$1"
+}
+
+# stderr_matches REGEX: the last command said so.
+stderr_matches() {
+  grep -qE -- "$1" "$(stderr_file)" && return
+  fail "nothing like '$1' on stderr"
+  sed 's/^/    /' "$(stderr_file)" >&2
+}

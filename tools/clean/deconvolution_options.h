@@ -15,7 +15,7 @@ namespace apsyn::clean {
 struct DeconvolutionOptions {
   DeconvolutionSettings settings;
   std::string algorithm = "clark";
-  std::string mask, beam_size;
+  std::string mask, beam_size, primary_beam;
   std::vector<double> scales;
   std::size_t spectral_pol = 0, spectral_log_pol = 0;
   bool no_negative = false, stop_negative = false, go_on = false;
@@ -99,6 +99,10 @@ inline void declare_restoring(Tool& tool, DeconvolutionOptions& options) {
                  "restoring beam instead of the fitted one: FWHM, or MAJOR,MINOR,ANGLE, or none")
       ->type_name("ANGLE");
   app.add_flag("--circular-beam", options.circular_beam, "restore with a circle of the fitted major axis");
+  app.add_option(
+         "--primary-beam", options.primary_beam,
+         "images: also write -image-pb, over this FITS image (default NAME-beam.fits if there is one)")
+      ->type_name("PATH");
   app.add_flag("--save-source-list", options.source_list, "write the components to NAME-sources.txt");
   app.add_flag("--continue", options.go_on,
                "go on from NAME-model.fits and NAME-residual.fits, replacing them");

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tools/clean/primary_beam.h"
 #include "tools/imaging/images.h"
 
 namespace apsyn::clean {
@@ -39,12 +40,9 @@ struct FieldImages {
   std::size_t n_y() const { return psf.extent(2); }
   std::size_t n_x() const { return psf.extent(3); }
 
-  /// Whether the beam is so strong at a pixel that a model there can be told.
-  bool has_sky(std::size_t group, std::size_t i) const {
-    if (beam.size() == 0) return true;
-    const View<const double, 2> of_group = beam.view()[group];
-    return of_group.data()[i] > kLeastBeam * of_group(n_y() / 2, n_x() / 2);
-  }
+  /// What the beam of a group must be above for a model to be told there: a share of its peak, wherever that
+  /// lies.
+  double least_beam(std::size_t group) const { return kLeastBeam * beam_peak(beam.view()[group]); }
 };
 
 /// Takes the residual planes of a group, and all else that `sums` has.

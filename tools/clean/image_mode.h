@@ -2,138 +2,85 @@
 // Images in, model, residual and restored images out: of one image, or of all channel groups together.
 #pragma once
 
-#include <numeric>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/clean/clean_image.h"
-#include "libcore/cli/tool.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/output.h"
-#include "libcore/io/fits_image.h"
-#include "libcore/io/image_set.h"
-#include "tools/clean/deconvolution_options.h"
+#include "tools/clean/image_plan.h"
+#include "tools/clean/primary_beam.h"
+#include "tools/clean/restoring_beams.h"
 #include "tools/clean/source_list.h"
 
 namespace apsyn::clean {
 
-struct ImagePlan {
-  ChannelSets files;
-  std::vector<std::string> start;  ///< [part] the image that cleaning begins with
-  std::string source_list;         ///< empty: none
-  bool overwrite = false;
-
-  /// The parts and, when there are several, their mean.
-  std::vector<ImageSet> outputs() const {
-    std::vector<ImageSet> all = files.parts;
-    if (!files.mean.model.empty()) all.push_back(files.mean);
-    return all;
-  }
-};
-
 /// Everything in memory.
 struct CleanImages {
-  std::vector<Image> residual, model, psf;  ///< [part]
-  std::vector<RestoringBeam> beam;          ///< [part]
+  std::vector<Image> residual, model, psf, beam;  ///< [part]; beams of the stations, if any
+  std::vector<std::string> names;                 ///< [part] of the files of `residual`
+  std::vector<DeconvolutionGroup> groups;         ///< [part * its frequencies]
+  BandBeams restoring;
 };
 
-inline std::vector<std::string> output_files(const ImageSet& set, const DeconvolutionOptions& options) {
-  std::vector<std::string> paths{set.model, set.residual};
-  if (options.restores()) paths.push_back(set.image);
-  return paths;
+inline bool any_data(const Image& image) {
+  for (std::size_t freq = 0; freq < image.pixels.extent(1); ++freq)
+    if (has_data(image, freq)) return true;
+  return false;
 }
 
-/// Memory for the stacks, the files' own arrays and the deconvolver.
-inline std::uint64_t needed_bytes(const ImagePlan& plan, const DeconvolutionOptions& options,
-                                  std::string& shapes) {
-  std::uint64_t bytes = 0;
-  PlaneShape shape;
-  std::size_t n_group = 0, psf_ny = 0, psf_nx = 0;
-  for (std::size_t part = 0; part < plan.start.size(); ++part) {
-    std::uint64_t n_pixels[2] = {0, 0};
-    const std::string* paths[2] = {&plan.start[part], &plan.files.parts[part].psf};
-    for (int i = 0; i < 2; ++i) {
-      std::string text = "of unknown size";
-      if (*paths[i] != "-") {
-        std::vector<std::size_t> axes = read_fits_shape(*paths[i]);
-        n_pixels[i] = std::accumulate(axes.begin(), axes.end(), std::uint64_t{1}, std::multiplies<>());
-        text = fmt::format("{} pixels", fmt::join(axes, " x "));
-        axes.resize(4, 1);
-        if (i == 0) {
-          shape = {1, axes[1], axes[0]};
-          n_group += axes[2] * axes[3];
-        } else {
-          psf_ny = axes[1];
-          psf_nx = axes[0];
-        }
-      }
-      shapes +=
-          fmt::format("{}{}: {}, {}", shapes.empty() ? "" : "\n", i == 0 ? "image" : "psf", *paths[i], text);
-    }
-    // Residual and model in float64 and float32, the mean of the parts and a file's bytes; the PSF the same.
-    bytes += n_pixels[0] * 32 + n_pixels[1] * 16;
+/// Planes that are searched together must all have data.
+inline void check_joined_planes(const Image& image, const std::string& name) {
+  for (std::size_t stokes = 0; stokes < image.pixels.extent(0); ++stokes) {
+    const View<const double, 3> planes = image.pixels.view()[stokes];
+    if (std::none_of(planes.begin(), planes.end(), [](double value) { return std::isfinite(value); }))
+      throw DataError("{}: every pixel of {} is blank: it cannot be joined with the others", name,
+                      image.info.stokes[stokes]);
   }
-  if (psf_ny > 0 && shape.ny > 0)
-    bytes +=
-        Deconvolver::memory_bytes(options.settings, std::max<std::size_t>(1, n_group), shape, psf_ny, psf_nx);
-  return bytes;
 }
 
-inline ImagePlan plan_images(Tool& tool, const std::vector<std::string>& inputs,
-                             const DeconvolutionOptions& options) {
-  ImagePlan plan;
-  plan.files = find_channel_sets(inputs, tool.common().output);
-  plan.overwrite = tool.common().overwrite || options.go_on;
-  for (const ImageSet& set : plan.files.parts) plan.start.push_back(options.go_on ? set.residual : set.dirty);
-  std::string outputs;
-  for (const ImageSet& set : plan.outputs())
-    for (const std::string& path : output_files(set, options)) {
-      check_output(path, plan.overwrite);
-      outputs += " " + path;
-    }
-  if (options.source_list) {
-    const std::string model = plan.outputs().back().model;
-    const std::string name = model.substr(0, model.size() - std::string("-model.fits").size());
-    plan.source_list =
-        (plan.files.mean.model.empty() ? name : name.substr(0, name.size() - 4)) + "-sources.txt";
-    check_output(plan.source_list, plan.overwrite);
-    outputs += " " + plan.source_list;
-  }
-  std::string shapes;
-  const std::uint64_t bytes = needed_bytes(plan, options, shapes);
-  if (tool.common().dry_run) {
-    tool.print(shapes);
-    tool.print("outputs:" + outputs);
-    tool.print(fmt::format("{} with gain {}, {} components at most", options.algorithm, options.settings.gain,
-                           options.settings.max_iterations));
-    tool.print(fmt::format("memory: {}", format_bytes(static_cast<double>(bytes))));
-  } else if (bytes > tool.common().max_memory_bytes) {
-    throw FailureError("{}: needs {} of memory, {} are allowed: raise --max-memory", plan.start[0],
-                       format_bytes(static_cast<double>(bytes)),
-                       format_bytes(static_cast<double>(tool.common().max_memory_bytes)));
-  }
-  return plan;
+inline Image read_primary_beam(const std::string& path, const Image& image, const std::string& name) {
+  for (const auto& [key, value] : image.info.keywords)
+    if (key == "PBCOR" && value != 0)
+      throw UsageError("{}: is over the primary beam already (PBCOR): leave out --primary-beam", name);
+  Image beam = read_fits_image(path);
+  check_same_sky(image, name, beam, path);
+  if (beam.pixels.extent(0) > 1)
+    throw DataError("{}: {} Stokes planes: a beam has one", path, beam.pixels.extent(0));
+  if (!(beam_peak(View<const double, 2>(beam.pixels.data(), {beam.pixels.size(), 1})) > 0))
+    throw DataError("{}: no pixel is above 0: not a beam", path);
+  return beam;
 }
 
-inline CleanImages read_images(Tool& tool, const ImagePlan& plan, const DeconvolutionOptions& options) {
+/// Parts without data are left out of `plan`.
+inline CleanImages read_images(Tool& tool, ImagePlan& plan, const DeconvolutionOptions& options) {
   CleanImages images;
-  bool any_data = false;
+  ImagePlan used = plan;
+  for (auto* list : {&used.start, &used.beam}) list->clear();
+  used.files.parts.clear();
   for (std::size_t part = 0; part < plan.start.size(); ++part) {
     const ImageSet& files = plan.files.parts[part];
-    Image residual = read_fits_image(plan.start[part]), psf = read_fits_image(files.psf);
-    if (part > 0) check_same_sky(images.residual[0], plan.start[0], residual, plan.start[part]);
-    if (part > 0 && psf.pixels.shape() != images.psf[0].pixels.shape())
+    const std::string& name = plan.start[part];
+    Image residual = read_fits_image(name);
+    if (!any_data(residual)) {
+      if (plan.start.size() > 1) log_warning("{}: no usable data: left out", name);
+      continue;
+    }
+    if (options.settings.join_polarizations) check_joined_planes(residual, name);
+    Image psf = read_fits_image(files.psf);
+    const bool first = images.residual.empty();
+    if (!first) check_same_sky(images.residual[0], images.names[0], residual, name);
+    if (!first && psf.pixels.shape() != images.psf[0].pixels.shape())
       throw DataError("{}: has another shape than {}: joined PSFs have one", files.psf,
-                      plan.files.parts[0].psf);
-    any_data |= std::any_of(residual.pixels.begin(), residual.pixels.end(),
-                            [](double value) { return std::isfinite(value); });
+                      used.files.parts[0].psf);
     if (!(residual.info.freq_hz > 0) && options.settings.spectral_fit != SpectralFit::none)
-      throw DataError("{}: no frequency: spectra cannot be fitted", plan.start[part]);
-    check_psf_fits(residual, plan.start[part], psf, files.psf);
-    prepare_psf(psf, files.psf);
+      throw DataError("{}: no frequency: spectra cannot be fitted", name);
+    check_psf_fits(residual, name, psf, files.psf);
+    prepare_psf(psf, files.psf, residual);
     Image model = options.go_on ? read_fits_image(files.model) : empty_model(residual);
-    if (options.go_on) check_same_sky(residual, plan.start[part], model, files.model);
+    if (options.go_on) check_same_sky(residual, name, model, files.model);
+    if (!plan.beam.empty()) {
+      images.beam.push_back(read_primary_beam(plan.beam[part], residual, name));
+      used.beam.push_back(plan.beam[part]);
+    }
     for (const std::string& line : tool.provenance()) {
       residual.info.history.push_back(line);
       model.info.history.push_back(line);
@@ -141,22 +88,33 @@ inline CleanImages read_images(Tool& tool, const ImagePlan& plan, const Deconvol
     images.residual.push_back(std::move(residual));
     images.model.push_back(std::move(model));
     images.psf.push_back(std::move(psf));
+    images.names.push_back(name);
+    used.start.push_back(name);
+    used.files.parts.push_back(files);
   }
-  if (!any_data) throw FailureError("{}: no usable data: every pixel is blank", plan.start[0]);
+  if (images.residual.empty()) throw FailureError("{}: no usable data: every pixel is blank", plan.start[0]);
+  images.groups = groups_of(images.residual);
+  if (std::none_of(images.groups.begin(), images.groups.end(),
+                   [](const DeconvolutionGroup& group) { return group.weight > 0; }))
+    throw FailureError("{}: no usable data: its weight (WSCIMGWG) is 0", plan.start[0]);
+  plan = std::move(used);
   return images;
 }
 
 inline void find_beams(CleanImages& images, const DeconvolutionOptions& options) {
   const auto given = given_beam(options);
-  for (std::size_t part = 0; part < images.psf.size(); ++part) {
-    RestoringBeam beam = given ? *given : fit_largest_beam(images.psf[part]);
-    if (options.circular_beam) beam = circular(beam);
-    log_info("{}{} beam: {} x {}, position angle {:.2f} deg",
-             images.psf.size() == 1 ? "" : fmt::format("group {}: ", part), given ? "given" : "fitted",
-             format_angle(beam.major_rad), format_angle(beam.minor_rad),
-             beam.position_angle_rad / kRadPerDeg);
-    images.beam.push_back(beam);
-  }
+  auto fit_to_psf = [&](std::size_t part) {
+    return part < images.psf.size() ? fit_largest_beam(images.psf[part])
+                                    : fit_largest_beam(mean_image(images.psf, images.groups));
+  };
+  auto fit = [&](std::size_t part) {
+    if (given) return *given;
+    return options.circular_beam ? circular(fit_to_psf(part)) : fit_to_psf(part);
+  };
+  images.restoring = fit_band(images.psf.size(), fit, [&](std::size_t part) { return images.names[part]; });
+  for (std::size_t part = 0; part < images.psf.size(); ++part)
+    report_beam(images.psf.size() == 1 ? "" : fmt::format("group {}", part), images.restoring.parts[part],
+                given.has_value());
 }
 
 /// "I", "XX, channel 3", "joined I Q U V", "I, 4 joined channels".
@@ -186,13 +144,14 @@ inline std::size_t deconvolve(Tool& tool, const ImagePlan& plan, DeconvolutionOp
   const Buffer<float, 4> psf = stack_planes(images.psf, n_freq);
   Buffer<float, 4> residual = stack_planes(images.residual, n_freq),
                    model = stack_planes(images.model, n_freq);
-  const std::vector<DeconvolutionGroup> groups = groups_of(images.residual);
+  const std::vector<DeconvolutionGroup>& groups = images.groups;
   const ImageInfo& info = images.residual[0].info;
   const PlaneShape shape{residual.extent(1), residual.extent(2), residual.extent(3)};
   DeconvolutionSettings& settings = options.settings;
   double beam_pixels = 0;
   if (settings.algorithm == CleanAlgorithm::multiscale || settings.local_rms_beams > 0) {
-    const RestoringBeam beam = images.beam.empty() ? fit_largest_beam(images.psf[0]) : images.beam[0];
+    const RestoringBeam beam =
+        images.restoring.parts.empty() ? fit_largest_beam(images.psf[0]) : images.restoring.parts[0];
     beam_pixels = std::sqrt(beam.major_rad * beam.minor_rad) / info.cell_rad;
   }
   Progress progress(tool, "clean", static_cast<double>(settings.max_iterations), "components");
@@ -221,22 +180,64 @@ inline std::size_t deconvolve(Tool& tool, const ImagePlan& plan, DeconvolutionOp
   return n_components;
 }
 
-inline void write_images(Tool& tool, const ImageSet& files, Image& residual, const Image& model,
-                         const RestoringBeam& beam, const DeconvolutionOptions& options, bool overwrite) {
+/// Over the beam of the stations, plane by plane.
+template <class Divide>
+Image corrected_image(const Image& image, const Image& beam, Divide divide) {
+  Image result{image.info, Buffer<double, 4>(image.pixels.shape())};
+  const std::size_t n_freq = image.pixels.extent(1);
+  for (std::size_t plane = 0; plane < image.pixels.extent(0) * n_freq; ++plane) {
+    const std::size_t stokes = plane / n_freq, freq = plane % n_freq;
+    const View<const double, 2> from = image.pixels.view()[stokes][freq];
+    const Buffer<double, 3> to =
+        divide(View<const double, 3>(from.data(), {1, from.extent(0), from.extent(1)}),
+               beam.pixels.view()[0][std::min(freq, beam.pixels.extent(1) - 1)]);
+    std::copy(to.begin(), to.end(), result.pixels.view()[stokes][freq].begin());
+  }
+  result.info.keywords.emplace_back("PBCOR", 1);
+  return result;
+}
+
+/// What one part, or the mean of all, is written from. `beam` of the stations, or null.
+struct PartImages {
+  Image& residual;  ///< becomes the restored image
+  const Image& model;
+  const Image* beam;
+  RestoringBeam restoring;
+};
+
+inline void write_images(Tool& tool, const ImageSet& files, const PartImages& part,
+                         const DeconvolutionOptions& options, bool overwrite) {
   tool.stage("write");
-  residual.info.beam.reset();
-  if (options.restores()) residual.info.beam = beam;
-  write_fits_image(files.model, model, FitsPixel::float32, overwrite);
-  write_fits_image(files.residual, residual, FitsPixel::float32, overwrite);
+  auto write = [&](const std::string& path, const Image& image) {
+    write_fits_image(path, image, FitsPixel::float32, overwrite);
+  };
+  part.residual.info.beam.reset();
+  if (options.restores()) part.residual.info.beam = part.restoring;
+  write(files.model, part.model);
+  write(files.residual, part.residual);
+  if (part.beam != nullptr)
+    write(beam_corrected(files.model), corrected_image(part.model, *part.beam, model_over_beam));
   if (!options.restores()) return;
   tool.stage("restore");
-  restore_planes(residual, model, beam, tool.common().threads);
+  restore_planes(part.residual, part.model, part.restoring, tool.common().threads);
   tool.stage("write");
-  write_fits_image(files.image, residual, FitsPixel::float32, overwrite);
+  write(files.image, part.residual);
+  if (part.beam != nullptr)
+    write(beam_corrected(files.image), corrected_image(part.residual, *part.beam, over_beam));
+}
+
+inline void write_mean(Tool& tool, const ImagePlan& plan, const DeconvolutionOptions& options,
+                       const CleanImages& images) {
+  Image residual = mean_image(images.residual, images.groups), beam;
+  const Image model = mean_image(images.model, images.groups);
+  if (!images.beam.empty()) beam = mean_image(images.beam, images.groups);
+  write_images(tool, plan.files.mean,
+               {residual, model, images.beam.empty() ? nullptr : &beam, images.restoring.mean}, options,
+               plan.overwrite);
 }
 
 inline void clean_images(Tool& tool, const std::vector<std::string>& inputs, DeconvolutionOptions& options) {
-  const ImagePlan plan = plan_images(tool, inputs, options);
+  ImagePlan plan = plan_images(tool, inputs, options);
   if (tool.common().dry_run) return;
   tool.device(CudaSupport::none);
   tool.stage("read");
@@ -246,20 +247,16 @@ inline void clean_images(Tool& tool, const std::vector<std::string>& inputs, Dec
   tool.stage("clean");
   tool.report_rate(static_cast<double>(deconvolve(tool, plan, options, images)), "components");
 
-  RestoringBeam mean_beam;
-  if (!plan.files.mean.model.empty()) {
-    Image residual = mean_image(images.residual), model = mean_image(images.model);
-    if (options.restores())
-      mean_beam = given_beam(options).value_or(fit_largest_beam(mean_image(images.psf)));
-    if (options.circular_beam) mean_beam = circular(mean_beam);
-    write_images(tool, plan.files.mean, residual, model, mean_beam, options, plan.overwrite);
-  }
+  if (!plan.files.mean.model.empty()) write_mean(tool, plan, options, images);
   for (std::size_t part = 0; part < images.residual.size(); ++part)
-    write_images(tool, plan.files.parts[part], images.residual[part], images.model[part],
-                 options.restores() ? images.beam[part] : mean_beam, options, plan.overwrite);
+    write_images(
+        tool, plan.files.parts[part],
+        {images.residual[part], images.model[part], images.beam.empty() ? nullptr : &images.beam[part],
+         options.restores() ? images.restoring.parts[part] : RestoringBeam{}},
+        options, plan.overwrite);
   std::string written;
   for (const ImageSet& set : plan.outputs())
-    for (const std::string& path : output_files(set, options)) written += " " + path;
+    for (const std::string& path : output_files(set, plan, options)) written += " " + path;
   log_info("wrote{}", written);
 }
 

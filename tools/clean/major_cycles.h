@@ -27,10 +27,13 @@ struct Sky {
 /// Where the beam is too weak in any group there are no components.
 inline Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Buffer<std::uint8_t, 2>& mask) {
   Buffer<std::uint8_t, 2> allowed({field.n_y(), field.n_x()});
-  for (std::size_t i = 0; i < allowed.size(); ++i) {
-    bool ok = mask.size() == 0 || mask.data()[i] != 0;
-    for (std::size_t g = 0; ok && g < field.n_groups(); ++g) ok = field.has_sky(g, i);
-    allowed.data()[i] = ok ? 1 : 0;
+  for (std::size_t i = 0; i < allowed.size(); ++i)
+    allowed.data()[i] = mask.size() == 0 || mask.data()[i] != 0 ? 1 : 0;
+  for (std::size_t g = 0; field.beam.size() > 0 && g < field.n_groups(); ++g) {
+    const View<const double, 2> beam = field.beam.view()[g];
+    const double least = field.least_beam(g);
+    for (std::size_t i = 0; i < allowed.size(); ++i)
+      if (!(beam.data()[i] > least)) allowed.data()[i] = 0;
   }
   return allowed;
 }

@@ -15,6 +15,8 @@
 #include "libcore/core/output.h"
 #include "libcore/io/fits_image.h"
 #include "tools/clean/major_cycles.h"
+#include "tools/clean/primary_beam.h"
+#include "tools/clean/restoring_beams.h"
 
 namespace apsyn::clean {
 
@@ -60,11 +62,29 @@ struct Part {
   double weight = 0;  ///< of plane 0
 };
 
-inline RestoringBeam restoring_beam(const Products& products, const Buffer<double, 3>& psf) {
+inline RestoringBeam restoring_beam(const Products& products, View<const double, 2> psf) {
   if (products.given_beam) return *products.given_beam;
   const double cell_rad = products.imager.options.imaging.cell_rad;
-  const RestoringBeam beam = fit_beam(psf.view()[0], {cell_rad, cell_rad});
+  const RestoringBeam beam = fit_beam(psf, {cell_rad, cell_rad});
   return products.circular ? circular(beam) : beam;
+}
+
+/// to += the mean of a plane over groups [first, first + n), by the plane's weights.
+inline void add_mean(const FieldImages& field, const Buffer<float, 4>& from, std::size_t plane,
+                     std::size_t first, std::size_t n, View<double, 2> to) {
+  double weights = 0;
+  for (std::size_t g = first; g < first + n; ++g) weights += field.weight(g, plane);
+  for (std::size_t g = first; g < first + n; ++g) {
+    const double factor = field.weight(g, plane) / weights;
+    const float* in = &from(g, plane, 0, 0);
+    for (std::size_t i = 0; i < to.size(); ++i) to.data()[i] += factor * static_cast<double>(in[i]);
+  }
+}
+
+inline Buffer<double, 2> mean_psf(const FieldImages& field, std::size_t first, std::size_t n) {
+  Buffer<double, 2> mean({field.n_y(), field.n_x()});
+  add_mean(field, field.psf, 0, first, n, mean);
+  return mean;
 }
 
 /// The mean over groups [first, first + n), by their weights.
@@ -74,22 +94,11 @@ inline Part mean_of_groups(const FieldImages& field, std::size_t first, std::siz
   part.psf.resize({1, n_y, n_x});
   for (auto* image : {&part.dirty, &part.residual, &part.model}) image->resize({n_plane, n_y, n_x});
   if (field.beam.size() > 0) part.beam.resize({n_y, n_x});
-  auto sum_up = [&](const Buffer<float, 4>& from, std::size_t plane, std::size_t weight_plane,
-                    Buffer<double, 3>& to) {
-    double weights = 0;
-    for (std::size_t g = first; g < first + n; ++g) weights += field.weight(g, weight_plane);
-    for (std::size_t g = first; g < first + n; ++g) {
-      const double factor = field.weight(g, weight_plane) / weights;
-      const float* in = &from(g, plane, 0, 0);
-      double* out = &to(plane, 0, 0);
-      for (std::size_t i = 0; i < n_y * n_x; ++i) out[i] += factor * static_cast<double>(in[i]);
-    }
-  };
-  sum_up(field.psf, 0, 0, part.psf);
+  add_mean(field, field.psf, 0, first, n, part.psf.view()[0]);
   for (std::size_t p = 0; p < n_plane; ++p) {
-    sum_up(field.dirty, p, p, part.dirty);
-    sum_up(field.residual, p, p, part.residual);
-    sum_up(field.model, p, p, part.model);
+    add_mean(field, field.dirty, p, first, n, part.dirty.view()[p]);
+    add_mean(field, field.residual, p, first, n, part.residual.view()[p]);
+    add_mean(field, field.model, p, first, n, part.model.view()[p]);
   }
   for (std::size_t g = first; g < first + n; ++g) part.weight += field.weight(g, 0);
   if (part.beam.size() > 0)
@@ -99,44 +108,31 @@ inline Part mean_of_groups(const FieldImages& field, std::size_t first, std::siz
   return part;
 }
 
-/// The image over the beam; NaN where that is too weak.
-inline Buffer<double, 3> over_beam(const Buffer<double, 3>& image, const Buffer<double, 2>& beam) {
-  Buffer<double, 3> result(image.shape());
-  const double peak = beam(beam.extent(0) / 2, beam.extent(1) / 2);
-  for (std::size_t i = 0; i < image.size(); ++i) {
-    const double response = beam.data()[i % beam.size()];
-    result.data()[i] = response > kLeastBeam * peak ? image.data()[i] / response : NAN;
+/// What the images of each field will be restored with, and says so. FailureError when no group has a PSF
+/// that a beam can be fitted to, before long work.
+inline std::vector<BandBeams> find_beams(const Products& products, const Sky& sky) {
+  auto name_of = [&](std::size_t g) {
+    return sky.groups.size() == 1 ? "" : fmt::format("group {}", sky.group_numbers[g]);
+  };
+  std::vector<BandBeams> beams;
+  for (const FieldImages& field : sky.images) {
+    auto fit = [&](std::size_t g) {
+      const std::size_t n = sky.groups.size();
+      return restoring_beam(products, g == n ? mean_psf(field, 0, n) : mean_psf(field, g, 1));
+    };
+    beams.push_back(fit_band(sky.groups.size(), fit, name_of));
+    for (std::size_t g = 0; g < sky.groups.size(); ++g)
+      report_beam(name_of(g), beams.back().parts[g], products.given_beam.has_value());
   }
-  return result;
-}
-
-/// Says what the images will be restored with. FailureError for a PSF without a beam to fit, before long
-/// work: that of the whole band, too.
-inline void report_beams(const Products& products, const Sky& sky) {
-  if (!products.restores) return;
-  for (std::size_t f = 0; f < sky.fields.size(); ++f)
-    for (std::size_t g = 0; g < sky.groups.size(); ++g) {
-      Buffer<double, 3> psf({1, sky.images[f].n_y(), sky.images[f].n_x()});
-      const View<const float, 3> from = sky.images[f].psf.view()[g];
-      std::copy(from.begin(), from.end(), psf.begin());
-      const RestoringBeam beam = restoring_beam(products, psf);
-      log_info("{}{} beam: {} x {}, position angle {:.2f} deg",
-               sky.groups.size() == 1 ? "" : fmt::format("group {}: ", sky.group_numbers[g]),
-               products.given_beam ? "given" : "fitted", format_angle(beam.major_rad),
-               format_angle(beam.minor_rad), beam.position_angle_rad / kRadPerDeg);
-    }
-  if (sky.groups.size() > 1)
-    for (const FieldImages& field : sky.images)
-      restoring_beam(products, mean_of_groups(field, 0, sky.groups.size()).psf);
+  return beams;
 }
 
 inline void write_part(const Products& products, const Field& field, const std::string& name,
-                       const ChannelGroup& group, Part&& part) {
+                       const ChannelGroup& group, const RestoringBeam& beam, Part&& part) {
   const Imager& imager = products.imager;
   std::vector<std::string> planes;
   for (const PlaneRecipe& plane : imager.planes) planes.push_back(plane.name);
   const CellSize cell{imager.options.imaging.cell_rad, imager.options.imaging.cell_rad};
-  const RestoringBeam beam = products.restores ? restoring_beam(products, part.psf) : RestoringBeam{};
   auto write = [&](const std::string& kind, const std::string& unit, const std::vector<std::string>& stokes,
                    const Buffer<double, 3>& pixels) {
     Image image{info_of(imager, field, group, stokes), {}};
@@ -166,23 +162,21 @@ inline void write_part(const Products& products, const Field& field, const std::
   Buffer<double, 3> beam_plane({1, part.beam.extent(0), part.beam.extent(1)});
   std::copy(part.beam.begin(), part.beam.end(), beam_plane.begin());
   write("beam", "", {"I"}, beam_plane);
-  // Where the beam is too weak there are no components.
-  Buffer<double, 3> true_sky = over_beam(part.model, part.beam);
-  for (double& flux : true_sky)
-    if (!std::isfinite(flux)) flux = 0;
-  write("model-pb", "JY/PIXEL", planes, true_sky);
+  write("model-pb", "JY/PIXEL", planes, model_over_beam(part.model, part.beam));
 }
 
-inline void write_products(const Products& products, const Sky& sky, const std::vector<ChannelGroup>& groups,
-                           const ChannelGroup& whole_band) {
+/// `beams` [field], or empty when nothing is restored.
+inline void write_products(const Products& products, const Sky& sky, const std::vector<BandBeams>& beams,
+                           const std::vector<ChannelGroup>& groups, const ChannelGroup& whole_band) {
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
+    const BandBeams of_field = beams.empty() ? BandBeams{} : beams[f];
     for (std::size_t g = 0; g < sky.groups.size(); ++g) {
       const std::size_t number = sky.group_numbers[g];
       write_part(products, sky.fields[f], part_name(number, groups.size()), groups[number],
-                 mean_of_groups(sky.images[f], g, 1));
+                 beams.empty() ? RestoringBeam{} : of_field.parts[g], mean_of_groups(sky.images[f], g, 1));
     }
     if (groups.size() > 1)
-      write_part(products, sky.fields[f], "-MFS", whole_band,
+      write_part(products, sky.fields[f], "-MFS", whole_band, of_field.mean,
                  mean_of_groups(sky.images[f], 0, sky.groups.size()));
   }
 }

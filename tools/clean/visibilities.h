@@ -131,28 +131,40 @@ inline Buffer<std::uint8_t, 2> read_mask(const std::string& path, const ImagingO
   return allowed_by(image);
 }
 
-/// Geometric mean of the fitted widths of the first group's beam, in pixels; 0 when it has none to fit.
-inline double beam_width_pixels(const FieldImages& field) {
-  Buffer<double, 2> psf({field.n_y(), field.n_x()});
-  const View<const float, 2> first = field.psf.view()[0][0];
-  std::copy(first.begin(), first.end(), psf.begin());
-  try {
-    const RestoringBeam beam = fit_beam(psf, {1, 1});
-    return std::sqrt(beam.major_rad * beam.minor_rad);
-  } catch (const FailureError&) {
-    return 0;
+/// Geometric mean of a beam's widths, in pixels, of every field; 0 when scales and local noise do not need
+/// it.
+inline std::vector<double> beam_widths_pixels(const Products& products, const Sky& sky,
+                                              const std::vector<BandBeams>& beams,
+                                              const DeconvolutionSettings& settings) {
+  const bool needed = settings.algorithm == CleanAlgorithm::multiscale || settings.local_rms_beams > 0;
+  std::vector<double> widths(sky.fields.size(), 0);
+  for (std::size_t f = 0; needed && f < widths.size(); ++f) {
+    const RestoringBeam beam =
+        products.restores ? beams[f].parts[0] : restoring_beam(products, mean_psf(sky.images[f], 0, 1));
+    widths[f] = std::sqrt(beam.major_rad * beam.minor_rad) / products.imager.options.imaging.cell_rad;
   }
+  return widths;
 }
 
-/// Whether anything is left within the range of uv.
-inline bool has_weight(Imager& imager, const PreparedGroup& group) {
-  bool any = false;
-  for_each_block(imager, group.group, [&](const ImagingBlock& block) {
-    if (any) return;
-    group.weights->apply(block, imager.threads(), imager.weighted);
-    any = std::any_of(imager.weighted.begin(), imager.weighted.end(), [](float w) { return w > 0; });
-  });
-  return any;
+/// The first plane of which nothing is left within the range of uv, or no text.
+inline std::string plane_without_weight(Imager& imager, const PreparedGroup& group) {
+  // With A-terms every plane is made of all products, whose weights are the same.
+  const std::size_t n = imager.aterms() ? 1 : imager.planes.size();
+  std::size_t n_missing = n;
+  std::vector<bool> missing(n, true);
+  imager.source.rewind(group.group);
+  while (const ImagingBlock* block = n_missing > 0 ? imager.source.next(imager.block_bytes) : nullptr) {
+    group.weights->apply(*block, imager.threads(), imager.weighted);
+    const std::size_t step = imager.weighted.extent(2);
+    for (std::size_t p = 0; p < n; ++p)
+      for (std::size_t i = p; missing[p] && i < imager.weighted.size(); i += step)
+        if (imager.weighted.data()[i] > 0) {
+          missing[p] = false;
+          --n_missing;
+        }
+  }
+  const auto first = std::find(missing.begin(), missing.end(), true);
+  return first == missing.end() ? "" : imager.planes[static_cast<std::size_t>(first - missing.begin())].name;
 }
 
 /// Plans every group; those without data are left out.
@@ -162,12 +174,17 @@ inline Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups,
   sky.fields = fields_of(imager.options, imager.source.info());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     PreparedGroup group = prepare_group(imager, groups[g], sky.fields, whole_band);
-    if (!group.fields.empty() && !has_weight(imager, group)) group.fields.clear();
+    std::string missing;
+    if (!group.fields.empty()) missing = plane_without_weight(imager, group);
+    if (!missing.empty()) group.fields.clear();
     if (imager.tool.common().dry_run) print_plan(imager, group, sky.fields);
     if (group.fields.empty()) {
-      if (groups.size() > 1)
-        log_warning("{}: no usable data: channel group {} at {} is left out", imager.options.inputs[0], g,
-                    format_frequency(groups[g].centre_hz()));
+      const std::string of_plane = imager.planes.size() > 1 && !missing.empty() ? " for " + missing : "";
+      if (groups.size() == 1 && !imager.tool.common().dry_run)
+        throw FailureError("{}: no usable data{}: everything is flagged or outside of the uv range",
+                           imager.options.inputs[0], of_plane);
+      log_warning("{}: no usable data{}: channel group {} at {} is left out", imager.options.inputs[0],
+                  of_plane, g, format_frequency(groups[g].centre_hz()));
       continue;
     }
     sky.groups.push_back(std::move(group));
@@ -241,20 +258,15 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   for (std::size_t g = 0; g < sky.groups.size(); ++g)
     make_first_images(first, sky, g, store, products, part_name(sky.group_numbers[g], groups.size()));
 
-  report_beams(products, sky);
-
-  std::vector<double> beam_pixels;
-  const auto given = given_beam(how);
-  for (const FieldImages& field : sky.images)
-    beam_pixels.push_back(given ? std::sqrt(given->major_rad * given->minor_rad) / with_psf.imaging.cell_rad
-                                : beam_width_pixels(field));
-  MajorCycles cycles(later, sky, store, how.settings, beam_pixels, mask, folder_of(name));
+  const auto beams = products.restores ? find_beams(products, sky) : std::vector<BandBeams>();
+  MajorCycles cycles(later, sky, store, how.settings, beam_widths_pixels(products, sky, beams, how.settings),
+                     mask, folder_of(name));
   later.weighted = std::move(first.weighted);
   const LoopReport report = cycles.run(options.most_cycles);
   log_info("{} components in {} major cycles", report.n_components, report.n_cycles);
 
   write_source_lists(products, sky, cycles, how.settings);
-  write_products(products, sky, groups, split_channels(store.info(), 1)[0]);
+  write_products(products, sky, beams, groups, split_channels(store.info(), 1)[0]);
   write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
   tool.report_rate(first.n_gridded + later.n_gridded, "vis");
 }

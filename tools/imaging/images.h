@@ -93,6 +93,7 @@ inline Image take_beam_out(const Imager& imager, const Field& field, const Group
       double& pixel = dirty.pixels.data()[p * n_y * n_x + i];
       pixel = response > kLeastBeam * peak ? pixel / response : NAN;
     }
+  dirty.info.keywords.emplace_back("PBCOR", 1);  // for those who would divide by the beam again
   return beam;
 }
 
