@@ -2,8 +2,8 @@
 // The F stage in three steps, for what the fused kernel does not do: any length, any number of taps, floats
 // in and out. Between the steps stand float32 complex values in device memory, and cuFFT.
 #include "kernels/channelise/channelise_device.cuh"
-#include "kernels/channelise/radix.cuh"
 #include "kernels/common/cuda_check.h"
+#include "kernels/common/radix.cuh"
 
 namespace apsyn::f_stage {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernels/channelise/channelise_kernels.cuh"
 #include "kernels/channelise/fused_shape.cuh"
-#include "kernels/channelise/radix.cuh"
+#include "kernels/common/radix.cuh"
 
 namespace apsyn::f_stage {
 

@@ -24,6 +24,9 @@ class FftFinish {
   /// Looks at the sky of another geometry that the grid serves.
   void aim(const EpicPlan& plan, const EpicGeometry& geometry);
   const LanePixels& pixels() const { return pixels_; }
+  /// Bins of the transform: of each of pixels().columns, and of each row.
+  const std::vector<std::size_t>& bins_x() const { return frequency_x_; }
+  const std::vector<std::size_t>& bins_y() const { return frequency_y_; }
   std::size_t n_pack() const { return n_value_ == 4 ? 2 : 1; }
   /// sums [column][row][value] as add_lane_spectra makes them, less `lags` (empty: nothing), times scale ->
   /// planes [plane][y][x]. Safe from several threads.

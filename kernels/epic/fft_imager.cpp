@@ -8,9 +8,7 @@
 #include <stdexcept>
 
 #include "kernels/epic/epic_weights.h"
-#include "kernels/epic/fft_finish.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "kernels/epic/fft_setup.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
@@ -19,41 +17,15 @@ namespace {
 constexpr std::size_t kChunk = 128;
 constexpr std::size_t kItems = 8;  ///< least pieces of work, for threads to share
 
-std::size_t values_of(const EpicPlan& plan) {
-  if (plan.cross) return 4;
-  return plan.first && plan.second ? 2 : 1;
-}
-
 std::size_t turns_of(const EpicPlan& plan) {
   return std::max<std::size_t>(1, kItems / plan.n_image_channel());
 }
-
-/// What is made anew when the antennas move on the grid.
-struct Gridded {
-  Gridded(const EpicPlan& plan, const EpicGeometry& geometry)
-      : grid(plan_fft_grid(plan, geometry)),
-        kernel(plan, grid),
-        fft_x(grid.x.n),
-        fft_y(grid.y.n),
-        finish(plan, geometry, grid, kernel, fft_x, fft_y, values_of(plan)),
-        lists(plan.n_channel()) {
-    parallel_for(plan.n_threads, plan.n_channel(), [&](std::size_t channel, unsigned) {
-      lists[channel] = make_grid_lists(plan, geometry, grid, kernel, plan.channel_hz[channel]);
-    });
-  }
-
-  FftGrid grid;
-  KernelFit kernel;
-  LaneFft fft_x, fft_y;
-  FftFinish finish;
-  std::vector<GridLists> lists;  // [channel]
-};
 
 class FftImager final : public DirectImager {
  public:
   explicit FftImager(EpicPlan plan)
       : plan_(std::move(plan)),
-        n_value_(values_of(plan_)),
+        n_value_(fft_values(plan_)),
         n_turn_(turns_of(plan_)),
         weights_(plan_),
         scratch_(plan_.n_threads),
@@ -64,14 +36,13 @@ class FftImager final : public DirectImager {
   void take(EpicImages& images) override;
 
  private:
-  void prepare_factors();
   void add_channel(const SpectraBlock& block, std::size_t channel, std::size_t turn, unsigned thread);
-  PackedLags autos_of(std::size_t image) const;
+  Buffer<double, 2> powers() const;
 
   EpicPlan plan_;
   std::size_t n_value_, n_turn_;
   EpicGeometry planned_for_, geometry_;
-  std::optional<Gridded> gridded_;
+  std::optional<FftGridded> gridded_;
   Buffer<std::complex<float>, 2> factor_;  // [channel][ant * n_pol + pol]
   Buffer<double, 3> sums_;                 // [image channel][turn][column][row][value], the last three as one
   Buffer<double, 3> powers_;               // [channel][turn][ant][value], the last two as one
@@ -93,7 +64,7 @@ void FftImager::start(const EpicGeometry& geometry) {
   }
   const bool same_delays = geometry.delay_s == geometry_.delay_s;
   geometry_ = geometry;
-  if (!same_delays || factor_.size() == 0) prepare_factors();
+  if (!same_delays || factor_.size() == 0) factor_ = fft_factors(plan_, geometry_, gridded_->grid);
   const LanePixels& pixels = gridded_->finish.pixels();
   sums_.resize({plan_.n_image_channel(), n_turn_, pixels.columns.size() * pixels.n_row() * n_value_});
   powers_.resize({plan_.n_channel(), n_turn_, plan_.autos ? 0 : plan_.n_ant * n_value_});
@@ -101,33 +72,15 @@ void FftImager::start(const EpicGeometry& geometry) {
   next_chunk_ = 0;
 }
 
-/// Calibration, delays, and the part of w that is the same for all directions.
-void FftImager::prepare_factors() {
-  factor_.resize({plan_.n_channel(), plan_.n_ant * plan_.n_pol});
-  const auto& given = plan_.factor;
-  for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
-    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
-      const double w_s = gridded_->grid.place(geometry_.enu_m[ant])[2] / kSpeedOfLight_m_s;
-      const double turns = plan_.channel_hz[channel] * (geometry_.delay_s[ant] - w_s);
-      const auto phase = std::polar(1.0, kTwoPi * (turns - std::nearbyint(turns)));
-      for (std::size_t pol = 0; pol < plan_.n_pol; ++pol) {
-        std::complex<double> g = 1;
-        if (given.size() > 0)
-          g = given(ant, pol, given.extent(2) == plan_.n_channel() ? channel : channel / plan_.n_fine);
-        factor_(channel, ant * plan_.n_pol + pol) = std::complex<float>(g * phase);
-      }
-    }
-}
-
 void FftImager::add_channel(const SpectraBlock& block, std::size_t channel, std::size_t turn,
                             unsigned thread) {
-  const Gridded& gridded = *gridded_;
+  const FftGridded& gridded = *gridded_;
   const std::size_t here = channel - block.first_chan * plan_.n_fine;
   LaneSpectra spectra;
   spectra.panel_stride = block.planes.extent(2) * block.planes.extent(3);
   spectra.n_ant = plan_.n_ant;
   spectra.n_pol = plan_.n_pol;
-  spectra.first_pol = n_value_ == 1 && !plan_.first ? 1 : 0;
+  spectra.first_pol = fft_first_pol(plan_);
   spectra.n_value = n_value_;
   spectra.factor = &factor_(channel, 0);
   Buffer<float, 1>& chunk = chunk_sums_[thread];
@@ -162,56 +115,35 @@ void FftImager::add(const SpectraBlock& block) {
   if (block.first_chan + block.n_chan == plan_.n_chan) next_chunk_ += (block.n_spectra + kChunk - 1) / kChunk;
 }
 
-/// Of an image channel: what each antenna left of itself.
-PackedLags FftImager::autos_of(std::size_t image) const {
-  PackedLags lags;
-  if (plan_.autos) return lags;
-  const std::size_t k = plan_.kernel_cells, n_pack = gridded_->finish.n_pack();
-  lags.resize({n_pack, 2 * k - 1, 2 * k - 1});
-  for (std::size_t channel = image * plan_.n_average; channel < (image + 1) * plan_.n_average; ++channel)
-    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
-      double power[4] = {};
-      for (std::size_t turn = 0; turn < n_turn_; ++turn)
-        for (std::size_t value = 0; value < n_value_; ++value)
-          power[value] += powers_(channel, turn, ant * n_value_ + value);
-      for (std::size_t pack = 0; pack < n_pack; ++pack) {
-        const std::complex<double> of_pack{power[2 * pack], power[2 * pack + 1]};
-        if (of_pack == 0.0) continue;
-        const auto own = gridded_->lists[channel].lags.view()[ant];
-        for (std::size_t dy = 0; dy < k; ++dy)
-          for (std::size_t dx = 0; dx < 2 * k - 1; ++dx) {
-            lags(pack, k - 1 + dy, dx) += of_pack * own(dy, dx);
-            if (dy > 0) lags(pack, k - 1 - dy, 2 * k - 2 - dx) += of_pack * std::conj(own(dy, dx));
-          }
-      }
-    }
-  return lags;
+/// [channel][ant * n_value + value], of all turns.
+Buffer<double, 2> FftImager::powers() const {
+  Buffer<double, 2> sums({powers_.extent(0), powers_.extent(2)});
+  for (std::size_t channel = 0; channel < powers_.extent(0); ++channel)
+    for (std::size_t turn = 0; turn < n_turn_; ++turn)
+      for (std::size_t i = 0; i < powers_.extent(2); ++i) sums(channel, i) += powers_(channel, turn, i);
+  return sums;
 }
 
 void FftImager::take(EpicImages& images) {
   images.planes.resize({plan_.n_image_channel(), plan_.n_plane(), plan_.ny, plan_.nx});
   images.weight.resize(plan_.n_image_channel());
   images.n_spectra = weights_.n_spectra();
+  const Buffer<double, 2> powers_of_antennas = powers();
   parallel_for(plan_.n_threads, plan_.n_image_channel(), [&](std::size_t image, unsigned) {
     images.weight[image] = weights_.share(image);
     const auto pairs = static_cast<double>(weights_.pairs(image));
     double* sums = &sums_(image, 0, 0);
     for (std::size_t turn = 1; turn < n_turn_; ++turn)
       for (std::size_t k = 0; k < sums_.extent(2); ++k) sums[k] += sums_(image, turn, k);
-    gridded_->finish.run(sums, autos_of(image), pairs > 0 ? 1 / pairs : std::nan(""),
-                         images.planes.view()[image]);
+    gridded_->finish.run(sums, fft_auto_lags(plan_, *gridded_, powers_of_antennas.view(), image),
+                         pairs > 0 ? 1 / pairs : std::nan(""), images.planes.view()[image]);
   });
 }
 
 }  // namespace
 
 std::unique_ptr<DirectImager> make_fft_imager(EpicPlan plan) {
-  check_epic_plan(plan);
-  if (plan.n_direction > 0) throw UsageError("--method fft: images pixels only: give --method dft or corr");
-  if (plan.w == EpicW::exact)
-    throw UsageError("--w exact: --method fft knows zenith, plane and kernel; dft and corr are exact");
-  if (plan.kernel_cells < 1 || plan.kernel_cells > 9 || !(plan.padding >= 1))
-    throw std::logic_error("EpicPlan: kernels of 1 to 9 cells, padding of at least 1");
+  check_fft_plan(plan);
   return std::make_unique<FftImager>(std::move(plan));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Discrete Fourier transforms of 2, 4, 8 and 16 values in registers: y(q) = sum_r x(r) exp(-2 pi i q r / R).
+// Discrete Fourier transforms of 2, 3, 4, 5, 8 and 16 values in registers: y(q) = sum_r x(r) exp(-2 pi i q r
+// / R).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -63,8 +64,41 @@ struct Transform<2> {
 };
 
 template <>
+struct Transform<3> {
+  __device__ __forceinline__ static void run(float2* x) {
+    constexpr float kSin3 = 0.86602540378443865f;
+    const float2 sum = add(x[1], x[2]), off = times_minus_i(subtract(x[1], x[2]));
+    const float2 middle = make_float2(fmaf(-0.5f, sum.x, x[0].x), fmaf(-0.5f, sum.y, x[0].y));
+    x[0] = add(x[0], sum);
+    x[1] = make_float2(fmaf(kSin3, off.x, middle.x), fmaf(kSin3, off.y, middle.y));
+    x[2] = make_float2(fmaf(-kSin3, off.x, middle.x), fmaf(-kSin3, off.y, middle.y));
+  }
+};
+
+template <>
 struct Transform<4> {
   __device__ __forceinline__ static void run(float2* x) { transform_4(x[0], x[1], x[2], x[3]); }
+};
+
+template <>
+struct Transform<5> {
+  __device__ __forceinline__ static void run(float2* x) {
+    constexpr float kCos = 0.30901699437494742f, kCos2 = -0.80901699437494742f;  // of 1/5 and 2/5 of a turn
+    constexpr float kSin = 0.95105651629515357f, kSin2 = 0.58778525229247313f;
+    const float2 a = add(x[1], x[4]), b = add(x[2], x[3]);
+    const float2 c = times_minus_i(subtract(x[1], x[4])), d = times_minus_i(subtract(x[2], x[3]));
+    const float2 even1 =
+        make_float2(fmaf(kCos, a.x, fmaf(kCos2, b.x, x[0].x)), fmaf(kCos, a.y, fmaf(kCos2, b.y, x[0].y)));
+    const float2 even2 =
+        make_float2(fmaf(kCos2, a.x, fmaf(kCos, b.x, x[0].x)), fmaf(kCos2, a.y, fmaf(kCos, b.y, x[0].y)));
+    const float2 odd1 = make_float2(fmaf(kSin, c.x, kSin2 * d.x), fmaf(kSin, c.y, kSin2 * d.y));
+    const float2 odd2 = make_float2(fmaf(kSin2, c.x, -kSin * d.x), fmaf(kSin2, c.y, -kSin * d.y));
+    x[0] = add(x[0], add(a, b));
+    x[1] = add(even1, odd1);
+    x[2] = add(even2, odd2);
+    x[3] = subtract(even2, odd2);
+    x[4] = subtract(even1, odd1);
+  }
 };
 
 template <>

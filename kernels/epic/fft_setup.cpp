@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/fft_setup.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn {
+
+std::size_t fft_values(const EpicPlan& plan) {
+  if (plan.cross) return 4;
+  return plan.first && plan.second ? 2 : 1;
+}
+
+void check_fft_plan(const EpicPlan& plan) {
+  check_epic_plan(plan);
+  if (plan.n_direction > 0) throw UsageError("--method fft: images pixels only: give --method dft or corr");
+  if (plan.w == EpicW::exact)
+    throw UsageError("--w exact: --method fft knows zenith, plane and kernel; dft and corr are exact");
+  if (plan.kernel_cells < 1 || plan.kernel_cells > 9 || !(plan.padding >= 1))
+    throw std::logic_error("EpicPlan: kernels of 1 to 9 cells, padding of at least 1");
+}
+
+FftGridded::FftGridded(const EpicPlan& plan, const EpicGeometry& geometry)
+    : grid(plan_fft_grid(plan, geometry)),
+      kernel(plan, grid),
+      fft_x(grid.x.n),
+      fft_y(grid.y.n),
+      finish(plan, geometry, grid, kernel, fft_x, fft_y, fft_values(plan)),
+      lists(plan.n_channel()) {
+  parallel_for(plan.n_threads, plan.n_channel(), [&](std::size_t channel, unsigned) {
+    lists[channel] = make_grid_lists(plan, geometry, grid, kernel, plan.channel_hz[channel]);
+  });
+}
+
+Buffer<std::complex<float>, 2> fft_factors(const EpicPlan& plan, const EpicGeometry& geometry,
+                                           const FftGrid& grid) {
+  Buffer<std::complex<float>, 2> factors({plan.n_channel(), plan.n_ant * plan.n_pol});
+  const auto& given = plan.factor;
+  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+    for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
+      const double w_s = grid.place(geometry.enu_m[ant])[2] / kSpeedOfLight_m_s;
+      const double turns = plan.channel_hz[channel] * (geometry.delay_s[ant] - w_s);
+      const auto phase = std::polar(1.0, kTwoPi * (turns - std::nearbyint(turns)));
+      for (std::size_t pol = 0; pol < plan.n_pol; ++pol) {
+        std::complex<double> g = 1;
+        if (given.size() > 0)
+          g = given(ant, pol, given.extent(2) == plan.n_channel() ? channel : channel / plan.n_fine);
+        factors(channel, ant * plan.n_pol + pol) = std::complex<float>(g * phase);
+      }
+    }
+  return factors;
+}
+
+PackedLags fft_auto_lags(const EpicPlan& plan, const FftGridded& gridded, View<const double, 2> powers,
+                         std::size_t image) {
+  PackedLags lags;
+  if (plan.autos) return lags;
+  const std::size_t k = plan.kernel_cells, n_pack = gridded.finish.n_pack(), n_value = fft_values(plan);
+  lags.resize({n_pack, 2 * k - 1, 2 * k - 1});
+  for (std::size_t channel = image * plan.n_average; channel < (image + 1) * plan.n_average; ++channel)
+    for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
+      double power[4] = {};
+      for (std::size_t value = 0; value < n_value; ++value)
+        power[value] = powers(channel, ant * n_value + value);
+      for (std::size_t pack = 0; pack < n_pack; ++pack) {
+        const std::complex<double> of_pack{power[2 * pack], power[2 * pack + 1]};
+        if (of_pack == 0.0) continue;
+        const auto own = gridded.lists[channel].lags.view()[ant];
+        for (std::size_t dy = 0; dy < k; ++dy)
+          for (std::size_t dx = 0; dx < 2 * k - 1; ++dx) {
+            lags(pack, k - 1 + dy, dx) += of_pack * own(dy, dx);
+            if (dy > 0) lags(pack, k - 1 - dy, 2 * k - 2 - dx) += of_pack * std::conj(own(dy, dx));
+          }
+      }
+    }
+  return lags;
+}
+
+}  // namespace apsyn
