@@ -62,6 +62,19 @@ PanelPowers panel_powers(const std::int8_t* codes, std::size_t n_spectra, bool c
   return sums;
 }
 
+/// autos += g_p conj(g_q) P_pq of an antenna.
+void add_autos(const EpicPlan& plan, std::size_t channel, std::size_t ant, const double* powers,
+               EpicValues& autos) {
+  const std::complex<double> x = epic_factor(plan, ant, 0, channel);
+  autos[0] += std::norm(x) * powers[0];
+  if (plan.n_pol == 1) return;
+  const std::complex<double> y = epic_factor(plan, ant, 1, channel);
+  autos[1] += std::norm(y) * powers[1];
+  const std::complex<double> xy = x * std::conj(y) * std::complex<double>(powers[2], powers[3]);
+  autos[2] += xy.real();
+  autos[3] += xy.imag();
+}
+
 }  // namespace
 
 void EpicAutos::add(const SpectraBlock& block) {
@@ -85,17 +98,19 @@ EpicValues EpicAutos::of_channel(const SpectraBlock& block, std::size_t row) con
                     : panel_powers(&block.planes(row, panel, 0, 0), block.n_spectra, plan_.cross);
     const std::size_t n_input = std::min(kPanelInputs, plan_.n_ant * n_pol - panel * kPanelInputs);
     for (std::size_t i = 0; i < n_input; i += n_pol) {
-      const std::size_t ant = (panel * kPanelInputs + i) / n_pol;
-      const std::complex<double> x = epic_factor(plan_, ant, 0, channel);
-      autos[0] += std::norm(x) * powers.power[i];
-      if (n_pol == 1) continue;
-      const std::complex<double> y = epic_factor(plan_, ant, 1, channel);
-      autos[1] += std::norm(y) * powers.power[i + 1];
-      const std::complex<double> xy = x * std::conj(y) * std::complex<double>(powers.re[i], powers.im[i]);
-      autos[2] += xy.real();
-      autos[3] += xy.imag();
+      const double own[4] = {powers.power[i], n_pol == 2 ? powers.power[i + 1] : 0, powers.re[i],
+                             powers.im[i]};
+      add_autos(plan_, channel, (panel * kPanelInputs + i) / n_pol, own, autos);
     }
   }
+  return autos;
+}
+
+std::vector<EpicValues> autos_of_powers(const EpicPlan& plan, View<const double, 3> powers) {
+  std::vector<EpicValues> autos(plan.n_image_channel());
+  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+    for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
+      add_autos(plan, channel, ant, &powers(channel, ant, 0), autos[channel / plan.n_average]);
   return autos;
 }
 

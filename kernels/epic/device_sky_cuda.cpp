@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef APSYN_CUDA
+#include "kernels/epic/device_sky.cuh"
+
+#include "kernels/epic/factors.h"
+#include "libcore/core/constants.h"
+
+namespace apsyn::epic_cuda {
+
+DeviceSky::DeviceSky(const EpicPlan& plan) : plan_(plan) {
+  hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
+}
+
+bool DeviceSky::move_to(const EpicGeometry& geometry) {
+  if (placed_ && same_geometry(geometry, geometry_)) return false;
+  placed_ = true;
+  geometry_ = geometry;
+  pixels_ = sky_pixels(plan_, geometry_);
+  unit_.copy(pixels_.unit.data(), pixels_.unit.size());
+  Buffer<double, 2> seconds({4, plan_.n_ant});
+  for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      seconds(axis, ant) = geometry_.enu_m[ant][axis] / kSpeedOfLight_m_s;
+    seconds(3, ant) = geometry_.delay_s[ant];
+  }
+  seconds_.copy(seconds.data(), seconds.size());
+  sums_.reserve(n_sums());
+  return true;
+}
+
+WeightTask DeviceSky::weights(int first_channel, int n_channel) const {
+  WeightTask task;
+  task.seconds = seconds_.data();
+  task.unit = unit_.data();
+  task.hz = hz_.data() + first_channel;
+  task.n_ant = static_cast<int>(plan_.n_ant);
+  task.n_pixel = n_pixel();
+  task.n_channel = n_channel;
+  task.n_pixel_tiles = static_cast<int>(n_stride() / kTilePixels);
+  return task;
+}
+
+void DeviceSky::clear(cudaStream_t stream) {
+  cuda_check(cudaMemsetAsync(sums_.data(), 0, n_sums() * sizeof(double), stream), "clearing images");
+}
+
+View<const double, 3> DeviceSky::collect(cudaStream_t stream) {
+  const std::size_t n_image = plan_.n_image_channel(), n = n_stride() * 4;
+  if (plan_.n_average > 1)
+    launch_average(sums_.data(), n, static_cast<int>(n_image), static_cast<int>(plan_.n_average), stream);
+  if (host_size_ < n_image * n) {
+    host_ = pinned<double>(n_image * n);
+    host_size_ = n_image * n;
+  }
+  cuda_check(cudaMemcpyAsync(host_.get(), sums_.data(), n_image * n * sizeof(double), cudaMemcpyDeviceToHost,
+                             stream),
+             "copying images");
+  cuda_check(cudaStreamSynchronize(stream), "imaging");
+  return {host_.get(), {n_image, n_stride(), 4}};
+}
+
+std::vector<float2> factors_over(const EpicPlan& plan, const std::vector<double>& unit) {
+  std::vector<float2> factors;
+  if (plan.factor.size() == 0 && plan.flagged.empty() && unit.empty()) return factors;
+  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+    for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
+      for (std::size_t pol = 0; pol < plan.n_pol; ++pol) {
+        const std::complex<double> g =
+            epic_factor(plan, ant, pol, channel) / (unit.empty() ? 1.0 : unit[channel]);
+        factors.push_back({static_cast<float>(g.real()), static_cast<float>(g.imag())});
+      }
+  return factors;
+}
+
+}  // namespace apsyn::epic_cuda
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Direct imaging with CUDA. Definitions and units are those of epic.h, and so are images and what is thrown;
+// besides DeviceError in a build without CUDA, without the device or where its memory does not suffice.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "kernels/epic/epic.h"
+
+namespace apsyn {
+
+class DevicePairSums;
+class DeviceSpectrumSource;
+
+/// A DirectImager that takes spectra which are on its device already as well.
+class DeviceImager : public DirectImager {
+ public:
+  /// Spectra first .. first + n_spectra - 1 of all channels. Returns before they are imaged.
+  virtual void add_from(DeviceSpectrumSource& source, std::int64_t first, std::size_t n_spectra) = 0;
+};
+
+enum class EpicPrecision {
+  /// `dft` of integer samples: weights are rounded to int8, sums of them are exact. 3e-4 of the RMS image, at
+  /// most 2e-4 of the peak of a point source. For compute capability 9.0; other devices, and spectra that an
+  /// F stage made, are imaged as for `single`.
+  half,
+  /// 3e-5 of the peak at most: float32, or weights of two int8 limbs where they suffice for that.
+  single,
+};
+
+std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index);
+
+/// Makes sums of pairs of n_input inputs in n_channel channels on a device.
+using MakePairSums = std::function<std::shared_ptr<DevicePairSums>(std::size_t n_channel, std::size_t n_input,
+                                                                   int device_index)>;
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index);
+
+/// Seconds of a GPU, measured on an H200 (tests/bench/README.md); ratios between methods matter. `bytes` are
+/// those of the host.
+EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
+                        EpicPrecision precision);
+/// The cheapest for accumulations of n_spectra, of those that are there: dft and corr.
+EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
+                                   EpicPrecision precision);
+
+}  // namespace apsyn
