@@ -3,38 +3,84 @@
 // / R).
 #pragma once
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
+
+#include <type_traits>
 
 namespace apsyn::radix {
 
-__device__ __forceinline__ float2 add(float2 a, float2 b) {
-  return make_float2(a.x + b.x, a.y + b.y);
+/// Two complex numbers: their real and their imaginary parts.
+struct __align__(8) HalfPair {
+  __half2 x, y;
+};
+
+__device__ __forceinline__ float fused(float a, float b, float c) {
+  return fmaf(a, b, c);
 }
-__device__ __forceinline__ float2 subtract(float2 a, float2 b) {
-  return make_float2(a.x - b.x, a.y - b.y);
+__device__ __forceinline__ __half2 fused(__half2 a, __half2 b, __half2 c) {
+  return __hfma2(a, b, c);
 }
-__device__ __forceinline__ float2 multiply(float2 a, float2 b) {
-  return make_float2(fmaf(a.x, b.x, -a.y * b.y), fmaf(a.x, b.y, a.y * b.x));
-}
-/// -i a
-__device__ __forceinline__ float2 times_minus_i(float2 a) {
-  return make_float2(a.y, -a.x);
+/// A constant for each component.
+template <class C>
+__device__ __forceinline__ auto constant(float value) {
+  if constexpr (std::is_same_v<C, HalfPair>)
+    return __float2half2_rn(value);
+  else
+    return value;
 }
 
-__device__ __forceinline__ void butterfly(float2& a, float2& b) {
-  const float2 sum = add(a, b);
+/// A twiddle factor for values of type C.
+template <class C>
+__device__ __forceinline__ C turn_of(float2 turn) {
+  return {constant<C>(turn.x), constant<C>(turn.y)};
+}
+
+template <class C>
+__device__ __forceinline__ C add(C a, C b) {
+  return {a.x + b.x, a.y + b.y};
+}
+template <class C>
+__device__ __forceinline__ C subtract(C a, C b) {
+  return {a.x - b.x, a.y - b.y};
+}
+template <class C>
+__device__ __forceinline__ C multiply(C a, C b) {
+  return {fused(a.x, b.x, -a.y * b.y), fused(a.x, b.y, a.y * b.x)};
+}
+/// -i a
+template <class C>
+__device__ __forceinline__ C times_minus_i(C a) {
+  return {a.y, -a.x};
+}
+/// a + f b
+template <class C>
+__device__ __forceinline__ C add_scaled(C a, float f, C b) {
+  const auto factor = constant<C>(f);
+  return {fused(factor, b.x, a.x), fused(factor, b.y, a.y)};
+}
+template <class C>
+__device__ __forceinline__ C scaled(float f, C a) {
+  const auto factor = constant<C>(f);
+  return {factor * a.x, factor * a.y};
+}
+
+template <class C>
+__device__ __forceinline__ void butterfly(C& a, C& b) {
+  const C sum = add(a, b);
   b = subtract(a, b);
   a = sum;
 }
 
 /// In place, natural order in and out.
-__device__ __forceinline__ void transform_4(float2& a, float2& b, float2& c, float2& d) {
+template <class C>
+__device__ __forceinline__ void transform_4(C& a, C& b, C& c, C& d) {
   butterfly(a, c);
   butterfly(b, d);
   d = times_minus_i(d);
   butterfly(a, b);  // a = y0, b = y2
   butterfly(c, d);  // c = y1, d = y3
-  const float2 y2 = b;
+  const C y2 = b;
   b = c;
   c = y2;
 }
@@ -44,15 +90,16 @@ constexpr float kSin16 = 0.38268343236508977f;
 constexpr float kCos8 = 0.70710678118654752f;
 
 /// x times exp(-2 pi i n / 16), n a constant.
-template <int n>
-__device__ __forceinline__ float2 turn_16(float2 x) {
+template <int n, class C>
+__device__ __forceinline__ C turn_16(C x) {
+  const auto turned = [&](float re, float im) { return multiply(x, C{constant<C>(re), constant<C>(im)}); };
   if constexpr (n == 0) return x;
-  if constexpr (n == 1) return multiply(x, make_float2(kCos16, -kSin16));
-  if constexpr (n == 2) return make_float2(kCos8 * (x.x + x.y), kCos8 * (x.y - x.x));
-  if constexpr (n == 3) return multiply(x, make_float2(kSin16, -kCos16));
+  if constexpr (n == 1) return turned(kCos16, -kSin16);
+  if constexpr (n == 2) return scaled(kCos8, C{x.x + x.y, x.y - x.x});
+  if constexpr (n == 3) return turned(kSin16, -kCos16);
   if constexpr (n == 4) return times_minus_i(x);
-  if constexpr (n == 6) return make_float2(kCos8 * (x.y - x.x), -kCos8 * (x.x + x.y));
-  if constexpr (n == 9) return multiply(x, make_float2(-kCos16, kSin16));
+  if constexpr (n == 6) return scaled(kCos8, C{x.y - x.x, -(x.x + x.y)});
+  if constexpr (n == 9) return turned(-kCos16, kSin16);
 }
 
 template <int kRadix>
@@ -60,39 +107,45 @@ struct Transform;
 
 template <>
 struct Transform<2> {
-  __device__ __forceinline__ static void run(float2* x) { butterfly(x[0], x[1]); }
+  template <class C>
+  __device__ __forceinline__ static void run(C* x) {
+    butterfly(x[0], x[1]);
+  }
 };
 
 template <>
 struct Transform<3> {
-  __device__ __forceinline__ static void run(float2* x) {
+  template <class C>
+  __device__ __forceinline__ static void run(C* x) {
     constexpr float kSin3 = 0.86602540378443865f;
-    const float2 sum = add(x[1], x[2]), off = times_minus_i(subtract(x[1], x[2]));
-    const float2 middle = make_float2(fmaf(-0.5f, sum.x, x[0].x), fmaf(-0.5f, sum.y, x[0].y));
+    const C sum = add(x[1], x[2]), off = times_minus_i(subtract(x[1], x[2]));
+    const C middle = add_scaled(x[0], -0.5f, sum);
     x[0] = add(x[0], sum);
-    x[1] = make_float2(fmaf(kSin3, off.x, middle.x), fmaf(kSin3, off.y, middle.y));
-    x[2] = make_float2(fmaf(-kSin3, off.x, middle.x), fmaf(-kSin3, off.y, middle.y));
+    x[1] = add_scaled(middle, kSin3, off);
+    x[2] = add_scaled(middle, -kSin3, off);
   }
 };
 
 template <>
 struct Transform<4> {
-  __device__ __forceinline__ static void run(float2* x) { transform_4(x[0], x[1], x[2], x[3]); }
+  template <class C>
+  __device__ __forceinline__ static void run(C* x) {
+    transform_4(x[0], x[1], x[2], x[3]);
+  }
 };
 
 template <>
 struct Transform<5> {
-  __device__ __forceinline__ static void run(float2* x) {
+  template <class C>
+  __device__ __forceinline__ static void run(C* x) {
     constexpr float kCos = 0.30901699437494742f, kCos2 = -0.80901699437494742f;  // of 1/5 and 2/5 of a turn
     constexpr float kSin = 0.95105651629515357f, kSin2 = 0.58778525229247313f;
-    const float2 a = add(x[1], x[4]), b = add(x[2], x[3]);
-    const float2 c = times_minus_i(subtract(x[1], x[4])), d = times_minus_i(subtract(x[2], x[3]));
-    const float2 even1 =
-        make_float2(fmaf(kCos, a.x, fmaf(kCos2, b.x, x[0].x)), fmaf(kCos, a.y, fmaf(kCos2, b.y, x[0].y)));
-    const float2 even2 =
-        make_float2(fmaf(kCos2, a.x, fmaf(kCos, b.x, x[0].x)), fmaf(kCos2, a.y, fmaf(kCos, b.y, x[0].y)));
-    const float2 odd1 = make_float2(fmaf(kSin, c.x, kSin2 * d.x), fmaf(kSin, c.y, kSin2 * d.y));
-    const float2 odd2 = make_float2(fmaf(kSin2, c.x, -kSin * d.x), fmaf(kSin2, c.y, -kSin * d.y));
+    const C a = add(x[1], x[4]), b = add(x[2], x[3]);
+    const C c = times_minus_i(subtract(x[1], x[4])), d = times_minus_i(subtract(x[2], x[3]));
+    const C even1 = add_scaled(add_scaled(x[0], kCos2, b), kCos, a);
+    const C even2 = add_scaled(add_scaled(x[0], kCos, b), kCos2, a);
+    const C odd1 = add_scaled(scaled(kSin2, d), kSin, c);
+    const C odd2 = add_scaled(scaled(-kSin, d), kSin2, c);
     x[0] = add(x[0], add(a, b));
     x[1] = add(even1, odd1);
     x[2] = add(even2, odd2);
@@ -104,13 +157,14 @@ struct Transform<5> {
 template <>
 struct Transform<8> {
   // r = 2 a + b: two transforms of 4 over a, turned by b q / 8, then one of 2 over b.
-  __device__ __forceinline__ static void run(float2* x) {
+  template <class C>
+  __device__ __forceinline__ static void run(C* x) {
     transform_4(x[0], x[2], x[4], x[6]);
     transform_4(x[1], x[3], x[5], x[7]);
     x[3] = turn_16<2>(x[3]);
     x[5] = turn_16<4>(x[5]);
     x[7] = turn_16<6>(x[7]);
-    float2 y[8];
+    C y[8];
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
       y[q] = add(x[2 * q], x[2 * q + 1]);
@@ -124,7 +178,8 @@ struct Transform<8> {
 template <>
 struct Transform<16> {
   // r = 4 a + b: four transforms of 4 over a (values q), turned by b q / 16, then four of 4 over b.
-  __device__ __forceinline__ static void run(float2* x) {
+  template <class C>
+  __device__ __forceinline__ static void run(C* x) {
 #pragma unroll
     for (int b = 0; b < 4; ++b) transform_4(x[b], x[4 + b], x[8 + b], x[12 + b]);
     x[5] = turn_16<1>(x[5]);
@@ -136,7 +191,7 @@ struct Transform<16> {
     x[13] = turn_16<3>(x[13]);
     x[14] = turn_16<6>(x[14]);
     x[15] = turn_16<9>(x[15]);
-    float2 y[16];
+    C y[16];
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
       transform_4(x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]);

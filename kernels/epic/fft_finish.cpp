@@ -10,7 +10,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kTaps = 8;                     // 3e-8 of the image
+constexpr std::size_t kTaps = FftFinish::kTaps;
 constexpr double kBeta = 0.97 * kPi * kTaps * 0.75;  ///< for twice as many samples as needed
 
 std::size_t wrapped(std::int64_t bin, std::size_t n) {
@@ -129,8 +129,8 @@ void FftFinish::plan_pixels(const EpicPlan& plan, const EpicGeometry& geometry) 
       const double l = dot(s, grid_.axes[0]), m = dot(s, grid_.axes[1]);
       const double response =
           kernel_.response_x()(l * grid_.x.spacing()) * kernel_.response_y()(m * grid_.y.spacing());
-      Pixel pixel{static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), 0, 0,
-                  1 / (response * response)};
+      FinishPixel pixel{static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), 0, 0,
+                        1 / (response * response)};
       pixel.column = add_taps(2 * l / grid_.x.cell, 2 * grid_.x.n);
       pixel.row = add_taps(2 * m / grid_.y.cell, 2 * grid_.y.n);
       sky_.push_back(pixel);
@@ -206,7 +206,7 @@ void FftFinish::run(const double* sums, const PackedLags& lags, double scale, Vi
                            n_value_ > 1 && (pack == 0 ? second_ : cross_)};
     const std::size_t base = pack == 0 ? 0 : (first_ ? 1u : 0u) + (second_ ? 1u : 0u);
     for (std::size_t i = 0; i < sky_.size(); ++i) {
-      const Pixel& pixel = sky_[i];
+      const FinishPixel& pixel = sky_[i];
       std::complex<double> value = 0;
       if (grid_.resampled) {
         const double* tap_x = taps_.data() + i * 2 * kTaps;

@@ -17,8 +17,16 @@ namespace apsyn {
 /// Sums travel two real planes in a complex one: XX + i YY, and XY. Lags of autocorrelations likewise.
 using PackedLags = Buffer<std::complex<double>, 3>;  ///< [pack][dy][dx], 2 cells - 1 each, from the lowest
 
+/// A pixel that looks at the sky.
+struct FinishPixel {
+  std::uint32_t x = 0, y = 0;         ///< of the image
+  std::uint32_t column = 0, row = 0;  ///< of the transform, or the first tap of its refined image
+  double factor = 0;                  ///< 1 / response^2
+};
+
 class FftFinish {
  public:
+  static constexpr std::size_t kTaps = 8;  ///< of the window, 3e-8 of the image
   FftFinish(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid, const KernelFit& kernel,
             const LaneFft& fft_x, const LaneFft& fft_y, std::size_t n_value);
   /// Looks at the sky of another geometry that the grid serves.
@@ -27,6 +35,12 @@ class FftFinish {
   /// Bins of the transform: of each of pixels().columns, and of each row.
   const std::vector<std::size_t>& bins_x() const { return frequency_x_; }
   const std::vector<std::size_t>& bins_y() const { return frequency_y_; }
+  /// For a run() elsewhere: pixels with sky; [pixel][x taps, y taps]; [bin] factors of lags along each axis.
+  /// The latter two are empty when the transform's pixels are the image's.
+  const std::vector<FinishPixel>& sky() const { return sky_; }
+  const std::vector<double>& taps() const { return taps_; }
+  const std::vector<double>& correction_x() const { return correction_x_; }
+  const std::vector<double>& correction_y() const { return correction_y_; }
   std::size_t n_pack() const { return n_value_ == 4 ? 2 : 1; }
   /// sums [column][row][value] as add_lane_spectra makes them, less `lags` (empty: nothing), times scale ->
   /// planes [plane][y][x]. Safe from several threads.
@@ -35,11 +49,6 @@ class FftFinish {
   static std::uint64_t scratch_bytes(const EpicPlan& plan, const FftGrid& grid);
 
  private:
-  struct Pixel {
-    std::uint32_t x = 0, y = 0;         ///< of the image
-    std::uint32_t column = 0, row = 0;  ///< of the transform, or the first tap of its refined image
-    double factor = 0;                  ///< 1 / response^2
-  };
   using Packed = Buffer<std::complex<double>, 2>;  // [column][row]
   void index_columns(std::size_t n);
   void plan_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
@@ -54,7 +63,7 @@ class FftFinish {
   LanePixels pixels_;
   std::vector<std::size_t> frequency_x_;  // [column] bin of the transform
   std::vector<std::size_t> frequency_y_;  // [row]
-  std::vector<Pixel> sky_;
+  std::vector<FinishPixel> sky_;
   std::vector<double> taps_;  // [pixel][x taps, y taps]
   // resampled only
   std::vector<double> correction_x_, correction_y_;  // [lag bin]

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Images by gridding and transforming voltages against the sums of their definition in float64. The error is
 // the RMS over the pixels above the horizon, over the RMS of the image with autocorrelations: what a source
-// leaves where nothing is, next to what is there.
+// leaves where nothing is, next to what is there. tests/gpu/epic_fft.cpp runs the same tests on a GPU.
 #include <boost/test/unit_test.hpp>
 
+#include "kernels/epic/fft_cuda.h"
 #include "libcore/core/array_layout.h"
+#include "tests/reference/test_device.h"
 #include "tests/support/epic_recording.h"
 
 using namespace apsyn;
@@ -66,9 +68,15 @@ struct Fft {
   }
 };
 
+std::unique_ptr<DirectImager> make_fft(EpicPlan plan) {
+  const Device device = reference::test_device();
+  if (device.kind == Device::Kind::cuda) return make_fft_imager_cuda(std::move(plan), device.index);
+  return make_fft_imager(std::move(plan));
+}
+
 Error fft_error(const EpicRecording& recording, const Fft& fft, const std::string& what,
                 std::size_t stride = 23) {
-  const auto imager = make_fft_imager(fft.plan(recording));
+  const auto imager = make_fft(fft.plan(recording));
   const EpicImages images = recording.image(*imager, 50, 64);
   const Error error = error_of(recording, fft.plan(recording), images, stride);
   BOOST_TEST_MESSAGE(what << ": " << fft.cells << " cells, padding " << fft.padding << ": " << error.rms
@@ -182,7 +190,7 @@ BOOST_AUTO_TEST_CASE(sources_of_lwa_sv_down_to_20_degrees) {
       Fft fft;
       fft.size = 512;
       fft.cell = kRadPerDeg / 4;
-      const auto imager = make_fft_imager(fft.plan(recording));
+      const auto imager = make_fft(fft.plan(recording));
       const EpicImages images = recording.image(*imager, 16, 1);
       const double x = 256 - c.sources[0][0] / fft.cell, y = 256 + c.sources[0][1] / fft.cell;
       const auto px = static_cast<std::size_t>(std::lround(x)), py = static_cast<std::size_t>(std::lround(y));
@@ -225,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_lone_antenna_images_to_zero) {
     for (const bool autos : {false, true}) {
       Fft fft;
       fft.autos = autos;
-      const auto imager = make_fft_imager(fft.plan(recording));
+      const auto imager = make_fft(fft.plan(recording));
       const EpicImages images = recording.image(*imager, 50, 64);
       for (const float value : images.planes)
         if (!std::isnan(value)) worst[autos] = std::max(worst[autos], std::abs(static_cast<double>(value)));

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The `fft` method with CUDA. The semantics of DirectImager (epic.h); what it accumulates differs from the
+// CPU's by float32 rounding only. Planes that fit on chip are gridded, transformed and multiplied by one
+// kernel (fft_fused.cuh), larger ones in three stages with cuFFT.
+#pragma once
+
+#include <memory>
+
+#include "kernels/epic/epic_cuda.h"
+
+namespace apsyn {
+
+/// How planes are made; `automatic` takes one kernel where it can.
+enum class FftForm { automatic, staged };
+
+/// Errors as make_fft_imager(); DeviceError in a build without CUDA or without the device. Takes codes.
+/// EpicPrecision::half: integer samples of two polarisations are transformed in half precision, sums are
+/// float32 and more; what else there is, and planes that take three stages, are imaged as for `single`.
+std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan plan, int device_index,
+                                                   EpicPrecision precision = EpicPrecision::single,
+                                                   FftForm form = FftForm::automatic);
+
+}  // namespace apsyn

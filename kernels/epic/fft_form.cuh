@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A way in which the CUDA `fft` imager sums products. For host code with CUDA only.
+#pragma once
+
+#include <memory>
+
+#include "kernels/epic/fft_cuda.h"
+#include "kernels/epic/fft_setup.h"
+
+namespace apsyn::epic_fft {
+
+/// g E on the device, [channel][spectrum][ant][pol that is used].
+struct PreparedSpectra {
+  const float2* samples = nullptr;
+  int first_channel = 0, n_channel = 0, n_spectra = 0;
+  double largest = 0;  ///< |E|, without g, of integers; 0 = unknown
+};
+
+class Form {
+ public:
+  virtual ~Form() = default;
+  /// Begins an accumulation.
+  virtual void start(cudaStream_t stream) = 0;
+  /// Queues the products of some spectra.
+  virtual void add(const PreparedSpectra& spectra, cudaStream_t stream) = 0;
+  /// Queues sums [image channel][column][row, LanePixels::n_row()][value] -> device memory, good until the
+  /// next call.
+  virtual const double* collect(cudaStream_t stream) = 0;
+};
+
+/// Null when one kernel cannot image these planes. Half precision takes integers only.
+std::unique_ptr<Form> make_fused_form(const EpicPlan& plan, const FftGridded& gridded,
+                                      EpicPrecision precision, int device_index);
+std::unique_ptr<Form> make_staged_form(const EpicPlan& plan, const FftGridded& gridded);
+
+}  // namespace apsyn::epic_fft

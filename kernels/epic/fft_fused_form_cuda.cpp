@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef APSYN_CUDA
+#include <algorithm>
+
+#include "kernels/common/device_transfer.h"
+#include "kernels/epic/fft_form.cuh"
+#include "kernels/epic/fft_fused_plan.h"
+#include "kernels/epic/fft_steps.cuh"
+#include "libcore/core/parallel.h"
+
+namespace apsyn::epic_fft {
+namespace {
+
+constexpr double kLargestHalf = 60000;
+
+int attribute(cudaDeviceAttr what, int device_index) {
+  int value = 0;
+  cuda_check(cudaDeviceGetAttribute(&value, what, device_index), "asking the device");
+  return value;
+}
+
+void launch(const FusedTask& task, int last_radix, int n_value, cudaStream_t stream) {
+  switch (last_radix) {
+    case 3:
+      return launch_last_3(task, n_value, stream);
+    case 4:
+      return launch_last_4(task, n_value, stream);
+    case 5:
+      return launch_last_5(task, n_value, stream);
+    default:
+      return launch_last_8(task, n_value, stream);
+  }
+}
+
+class FusedForm final : public Form {
+ public:
+  FusedForm(const EpicPlan& plan, const FftGridded& gridded, FusedPlan fused);
+  void start(cudaStream_t stream) override {
+    cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
+  }
+  void add(const PreparedSpectra& spectra, cudaStream_t stream) override;
+  const double* collect(cudaStream_t stream) override;
+
+ private:
+  bool half() const { return fused_.shape.n_layer < fused_.shape.n_pol; }
+  void upload_lists(const EpicPlan& plan, const FftGridded& gridded);
+  void upload_pixels(const FftGridded& gridded);
+
+  FusedPlan fused_;
+  std::size_t n_channel_, n_average_, n_pixel_ = 0;
+  Upload<float2> turns_;
+  Upload<std::uint16_t> columns_, positions_, antennas_;
+  Upload<std::uint32_t> slices_, pixels_;
+  Upload<float4> weights_;
+  Upload<HalfWeights> half_weights_;
+  DeviceArray<double> sums_, collected_;
+};
+
+FusedForm::FusedForm(const EpicPlan& plan, const FftGridded& gridded, FusedPlan fused)
+    : fused_(std::move(fused)),
+      n_channel_(plan.n_channel()),
+      n_average_(plan.n_average),
+      sums_(plan.n_channel() * fused_.channel_sums()) {
+  turns_.copy(fused_.turns.data(), fused_.turns.size());
+  columns_.copy(fused_.columns.data(), fused_.columns.size());
+  upload_lists(plan, gridded);
+  upload_pixels(gridded);
+  collected_ =
+      DeviceArray<double>(n_channel_ / n_average_ * n_pixel_ * static_cast<std::size_t>(fused_.n_value));
+}
+
+void FusedForm::upload_lists(const EpicPlan& plan, const FftGridded& gridded) {
+  const auto n_class = static_cast<std::size_t>(fused_.shape.n_class);
+  std::vector<FusedLists> lists(n_channel_ * n_class);
+  parallel_for(plan.n_threads, lists.size(), [&](std::size_t i, unsigned) {
+    lists[i] = make_fused_lists(gridded.lists[i / n_class], fused_.shape, static_cast<int>(i % n_class));
+  });
+  std::vector<std::uint32_t> slices;
+  std::vector<std::uint16_t> positions, antennas;
+  std::vector<float4> weights;
+  for (const FusedLists& list : lists) {
+    const auto before = static_cast<std::uint32_t>(weights.size() / 32);
+    for (const std::uint32_t begin : list.slices) slices.push_back(before + begin);
+    positions.insert(positions.end(), list.positions.begin(), list.positions.end());
+    antennas.insert(antennas.end(), list.antennas.begin(), list.antennas.end());
+    weights.insert(weights.end(), list.weights.begin(), list.weights.end());
+  }
+  slices_.copy(slices.data(), slices.size());
+  positions_.copy(positions.data(), positions.size());
+  antennas_.copy(antennas.data(), antennas.size());
+  if (!half()) {
+    weights_.copy(weights.data(), weights.size());
+    return;
+  }
+  std::vector<HalfWeights> rounded;
+  for (const float4& w : weights)
+    rounded.push_back({__floats2half2_rn(w.x, w.y), __floats2half2_rn(w.z, w.w)});
+  half_weights_.copy(rounded.data(), rounded.size());
+}
+
+void FusedForm::upload_pixels(const FftGridded& gridded) {
+  const FftFinish& finish = gridded.finish;
+  const std::size_t n_row = finish.pixels().n_row();
+  const auto n_value = static_cast<std::size_t>(fused_.n_value);
+  n_pixel_ = finish.bins_x().size() * n_row;
+  std::vector<std::uint32_t> pixels(n_pixel_ * n_value, 0);  // rows that fill up are never looked at
+  for (std::size_t column = 0; column < finish.bins_x().size(); ++column)
+    for (std::size_t row = 0; row < finish.bins_y().size(); ++row)
+      for (std::size_t value = 0; value < n_value; ++value) {
+        const std::size_t bin_x = finish.bins_x()[column];
+        const std::size_t which = bin_x % static_cast<std::size_t>(fused_.shape.n_class);
+        pixels[(column * n_row + row) * n_value + value] =
+            static_cast<std::uint32_t>(which * fused_.class_sums() +
+                                       fused_.place_of(bin_x, finish.bins_y()[row], static_cast<int>(value)));
+      }
+  pixels_.copy(pixels.data(), pixels.size());
+}
+
+void FusedForm::add(const PreparedSpectra& spectra, cudaStream_t stream) {
+  FusedTask task;
+  if (half()) task.scale = static_cast<float>(kLargestHalf / (spectra.largest * fused_.gain));
+  task.shape = fused_.shape;
+  task.n_spectra = spectra.n_spectra;
+  task.first_channel = spectra.first_channel;
+  task.n_channel = spectra.n_channel;
+  task.samples = spectra.samples;
+  task.channel_stride = static_cast<std::size_t>(spectra.n_spectra) *
+                        static_cast<std::size_t>(task.shape.n_ant * task.shape.n_pol);
+  task.turns = turns_.data();
+  task.columns = columns_.data();
+  task.slices = slices_.data();
+  task.positions = positions_.data();
+  task.weights = weights_.data();
+  if (half()) task.weights = half_weights_.data();
+  task.antennas = antennas_.data();
+  task.sums = sums_.data();
+  launch(task, fused_.last_radix, fused_.n_value, stream);
+}
+
+const double* FusedForm::collect(cudaStream_t stream) {
+  CollectTask task;
+  task.sums = sums_.data();
+  task.pixels = pixels_.data();
+  task.n_image = static_cast<int>(n_channel_ / n_average_);
+  task.n_average = static_cast<int>(n_average_);
+  task.n_class = fused_.shape.n_class;
+  task.n_part = fused_.shape.n_part;
+  task.n_value = fused_.n_value;
+  task.n_pixel = n_pixel_;
+  task.part_sums = fused_.class_sums();
+  task.out = collected_.data();
+  launch_collect(task, stream);
+  return collected_.data();
+}
+
+}  // namespace
+
+std::unique_ptr<Form> make_fused_form(const EpicPlan& plan, const FftGridded& gridded,
+                                      EpicPrecision precision, int device_index) {
+  FusedLimits limits;
+  limits.shared_bytes =
+      static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index));
+  limits.precision = precision;
+  auto fused = plan_fused(plan, gridded, limits);
+  if (!fused) return nullptr;
+  // Few channels: blocks share the spectra, as many for any number of them that come.
+  const int n_sm = attribute(cudaDevAttrMultiProcessorCount, device_index);
+  const int n_list = static_cast<int>(plan.n_channel()) * fused->shape.n_class;
+  fused->shape.n_part = std::max(1, n_sm / n_list);
+  return std::make_unique<FusedForm>(plan, gridded, std::move(*fused));
+}
+
+}  // namespace apsyn::epic_fft
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef APSYN_CUDA
+#include <algorithm>
+#include <optional>
+
+#include "kernels/common/cuda_fft.h"
+#include "kernels/common/device_transfer.h"
+#include "kernels/epic/fft_form.cuh"
+#include "kernels/epic/fft_steps.cuh"
+
+namespace apsyn::epic_fft {
+namespace {
+
+constexpr std::size_t kPlaneBytes = std::size_t{256} << 20;  ///< of planes that are transformed together
+
+class StagedForm final : public Form {
+ public:
+  StagedForm(const EpicPlan& plan, const FftGridded& gridded);
+  void start(cudaStream_t stream) override {
+    cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
+  }
+  void add(const PreparedSpectra& spectra, cudaStream_t stream) override;
+  const double* collect(cudaStream_t stream) override;
+
+ private:
+  struct Channel {
+    std::size_t first_cell = 0, n_cell = 0;
+  };
+  void upload_lists(const FftGridded& gridded);
+  void upload_pixels(const FftGridded& gridded);
+  void add_channel(StagedTask task, cudaStream_t stream);
+
+  std::size_t n_channel_, n_average_;
+  StagedTask shape_;
+  std::vector<Channel> channels_;
+  std::size_t at_once_ = 1;  ///< spectra
+  Upload<StagedCell> cells_;
+  Upload<StagedEntry> entries_;
+  Upload<std::uint32_t> positions_, places_;
+  std::optional<CudaFft2d> fft_;
+  DeviceArray<float2> planes_;
+  DeviceArray<double> sums_, collected_;  // sums_ [channel][value][pixel]
+};
+
+StagedForm::StagedForm(const EpicPlan& plan, const FftGridded& gridded)
+    : n_channel_(plan.n_channel()), n_average_(plan.n_average) {
+  shape_.n_value = static_cast<int>(fft_values(plan));
+  shape_.n_pol = shape_.n_value == 1 ? 1 : 2;
+  shape_.n_ant = static_cast<int>(plan.n_ant);
+  shape_.plane_size = gridded.grid.x.n * gridded.grid.y.n;
+  const auto n_pol = static_cast<std::size_t>(shape_.n_pol);
+  at_once_ = std::clamp<std::size_t>(kPlaneBytes / (shape_.plane_size * n_pol * sizeof(float2)), 1, 512);
+  fft_.emplace(static_cast<int>(gridded.grid.y.n), static_cast<int>(gridded.grid.x.n),
+               static_cast<int>(at_once_ * n_pol), CUFFT_C2C);
+  planes_ = DeviceArray<float2>(at_once_ * n_pol * shape_.plane_size);
+  upload_lists(gridded);
+  upload_pixels(gridded);
+  const std::size_t n_sum = shape_.n_pixel * static_cast<std::size_t>(shape_.n_value);
+  sums_ = DeviceArray<double>(n_channel_ * n_sum);
+  collected_ = DeviceArray<double>(n_channel_ / n_average_ * n_sum);
+}
+
+void StagedForm::upload_lists(const FftGridded& gridded) {
+  std::vector<StagedCell> cells;
+  std::vector<StagedEntry> entries;
+  for (const GridLists& lists : gridded.lists) {
+    channels_.push_back({cells.size(), lists.cells.size() - 1});
+    const auto before = static_cast<std::uint32_t>(entries.size());
+    for (std::size_t row = 0; row < lists.rows.size(); ++row)
+      for (std::size_t i = lists.row_begin[row]; i < lists.row_begin[row + 1]; ++i)
+        cells.push_back(
+            {static_cast<std::uint32_t>(lists.rows[row] * gridded.grid.x.n + lists.cells[i].column),
+             before + lists.cells[i].begin});
+    cells.push_back({0, before + lists.cells.back().begin});
+    for (const GridEntry& entry : lists.entries) entries.push_back({entry.ant, {entry.re, entry.im}});
+  }
+  shape_.cells = cells_.copy(cells.data(), cells.size());
+  shape_.entries = entries_.copy(entries.data(), entries.size());
+}
+
+void StagedForm::upload_pixels(const FftGridded& gridded) {
+  const FftFinish& finish = gridded.finish;
+  const std::size_t n_row = finish.pixels().n_row();
+  std::vector<std::uint32_t> positions;
+  for (const std::size_t bin_x : finish.bins_x())
+    for (std::size_t row = 0; row < n_row; ++row) {
+      // rows that fill up are never looked at
+      const std::size_t bin_y = row < finish.bins_y().size() ? finish.bins_y()[row] : 0;
+      positions.push_back(static_cast<std::uint32_t>(bin_y * gridded.grid.x.n + bin_x));
+    }
+  shape_.n_pixel = positions.size();
+  shape_.pixels = positions_.copy(positions.data(), positions.size());
+  // the order of collect(): [pixel][value]
+  std::vector<std::uint32_t> places;
+  for (std::size_t pixel = 0; pixel < shape_.n_pixel; ++pixel)
+    for (std::size_t value = 0; value < static_cast<std::size_t>(shape_.n_value); ++value)
+      places.push_back(static_cast<std::uint32_t>(value * shape_.n_pixel + pixel));
+  places_.copy(places.data(), places.size());
+}
+
+void StagedForm::add(const PreparedSpectra& spectra, cudaStream_t stream) {
+  fft_->use(stream);
+  const std::size_t spectrum = static_cast<std::size_t>(shape_.n_ant * shape_.n_pol);
+  const auto n_spectra = static_cast<std::size_t>(spectra.n_spectra);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(spectra.n_channel); ++i) {
+    const std::size_t channel = static_cast<std::size_t>(spectra.first_channel) + i;
+    StagedTask task = shape_;
+    task.cells += channels_[channel].first_cell;
+    task.n_cell = static_cast<int>(channels_[channel].n_cell);
+    task.planes = planes_.data();
+    task.sums = sums_.data() + channel * shape_.n_pixel * static_cast<std::size_t>(shape_.n_value);
+    for (std::size_t first = 0; first < n_spectra; first += at_once_) {
+      task.samples = spectra.samples + (i * n_spectra + first) * spectrum;
+      task.n_spectra = static_cast<int>(std::min(at_once_, n_spectra - first));
+      add_channel(task, stream);
+    }
+  }
+}
+
+void StagedForm::add_channel(StagedTask task, cudaStream_t stream) {
+  cuda_check(cudaMemsetAsync(planes_.data(), 0, planes_.size() * sizeof(float2), stream), "clearing planes");
+  launch_staged_gather(task, stream);
+  fft_->execute(planes_.data(), CUFFT_FORWARD);
+  launch_staged_products(task, stream);
+}
+
+const double* StagedForm::collect(cudaStream_t stream) {
+  CollectTask task;
+  task.sums = sums_.data();
+  task.pixels = places_.data();
+  task.n_image = static_cast<int>(n_channel_ / n_average_);
+  task.n_average = static_cast<int>(n_average_);
+  task.n_value = shape_.n_value;
+  task.n_pixel = shape_.n_pixel;
+  task.part_sums = shape_.n_pixel * static_cast<std::size_t>(shape_.n_value);
+  task.out = collected_.data();
+  launch_collect(task, stream);
+  return collected_.data();
+}
+
+}  // namespace
+
+std::unique_ptr<Form> make_staged_form(const EpicPlan& plan, const FftGridded& gridded) {
+  return std::make_unique<StagedForm>(plan, gridded);
+}
+
+}  // namespace apsyn::epic_fft
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The tests of tests/accuracy/epic_fft.cpp on a GPU, and what only its imagers have: other products, shapes
+// and pieces against the CPU's images, which those tests hold against float64.
+#define APSYN_TEST_CUDA
+#include "tests/accuracy/epic_fft.cpp"
+
+using apsyn::reference::NeedsGpu;
+BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+
+namespace {
+
+struct Deviation {
+  double worst = 0;  ///< over the peak
+  std::size_t at = 0;
+  float got = 0, wanted = 0;
+};
+
+Deviation deviation(const EpicImages& got, const EpicImages& wanted) {
+  BOOST_TEST_REQUIRE(got.planes.size() == wanted.planes.size());
+  BOOST_TEST(got.weight == wanted.weight);
+  BOOST_TEST(got.n_spectra == wanted.n_spectra);
+  Deviation result;
+  double peak = 0;
+  for (std::size_t i = 0; i < got.planes.size(); ++i) {
+    const float a = got.planes.data()[i], b = wanted.planes.data()[i];
+    BOOST_TEST_REQUIRE(std::isnan(a) == std::isnan(b), "pixel " << i << ": " << a << ", wanted " << b);
+    if (std::isnan(a)) continue;
+    peak = std::max(peak, std::abs(double(b)));
+    if (std::abs(double(a) - double(b)) <= result.worst) continue;
+    result = {std::abs(double(a) - double(b)), i, a, b};
+  }
+  result.worst /= peak;
+  return result;
+}
+
+constexpr FftForm kForms[] = {FftForm::automatic, FftForm::staged};
+const char* name_of(FftForm form) {
+  return form == FftForm::staged ? "staged" : "fused";
+}
+
+void check_against_cpu(const EpicRecording& recording, const EpicPlan& shape, const char* what,
+                       std::size_t piece, std::size_t batch, bool coded = false) {
+  const auto plan = [&] {
+    EpicPlan copy = recording.plan();
+    copy.nx = shape.nx, copy.ny = shape.ny, copy.cell = shape.cell;
+    copy.kernel_cells = shape.kernel_cells, copy.padding = shape.padding;
+    copy.first = shape.first, copy.second = shape.second, copy.cross = shape.cross, copy.autos = shape.autos;
+    copy.n_average = shape.n_average, copy.flagged = shape.flagged;
+    return copy;
+  };
+  const auto cpu = make_fft_imager(plan());
+  const EpicImages wanted = recording.image(*cpu, 64, recording.shape.n_chan);
+  for (const FftForm form : kForms) {
+    const auto imager = make_fft_imager_cuda(plan(), 0, EpicPrecision::single, form);
+    recording.image(*imager, 31, recording.shape.n_chan);  // what was before leaves no trace
+    const Deviation off = deviation(recording.image(*imager, piece, batch, coded), wanted);
+    BOOST_TEST_MESSAGE(what << ", " << name_of(form) << ": " << off.worst << " of the peak at " << off.at
+                            << ": " << off.got << ", wanted " << off.wanted);
+    BOOST_TEST(off.worst <= 1e-5);
+  }
+}
+
+EpicPlan field(std::size_t nx, std::size_t ny, double cell) {
+  EpicPlan plan;
+  plan.nx = nx, plan.ny = ny, plan.cell = cell;
+  plan.second = plan.cross = true;
+  plan.padding = nx % 25 == 0 ? 1.28 : 1.25;  // without, float32's rounding over the response is all there is
+  return plan;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(sizes_and_kernels) {
+  EpicCase c = flat_array();
+  c.n_spectra = 33;
+  const EpicRecording recording(c);
+  // transforms of 32, 64, 128, 256; 40, 60, 80, 90, 100, 150, 160
+  for (const std::size_t size : {25, 50, 100, 200, 32, 48, 64, 72, 80, 120, 128}) {
+    EpicPlan plan = field(size, size, 1.6 / static_cast<double>(size));
+    plan.kernel_cells = 1 + size / 8 % 9;
+    check_against_cpu(recording, plan, ("size " + std::to_string(size)).c_str(), 33, 1);
+  }
+  check_against_cpu(recording, field(50, 72, 0.02), "50 x 72", 33, 1);
+}
+
+BOOST_AUTO_TEST_CASE(products_that_are_asked_for) {
+  for (const std::size_t n_pol : {1, 2}) {
+    EpicCase c = flat_array();
+    c.n_pol = n_pol;
+    c.n_spectra = 35;
+    c.n_chan = 3;
+    const EpicRecording recording(c);
+    for (const unsigned wanted : {1u, 2u, 3u, 5u, 7u}) {
+      if (n_pol == 1 && wanted != 1) continue;
+      EpicPlan plan = field(64, 64, 0.025);
+      plan.first = wanted & 1;
+      plan.second = wanted & 2;
+      plan.cross = wanted & 4;
+      check_against_cpu(recording, plan, ("products " + std::to_string(wanted)).c_str(), 35, 3);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(missing_samples_in_pieces) {
+  EpicCase c = flat_array();
+  c.enu_m = random_array(40, 45, 0.3, 0.02, 5);
+  c.n_chan = 6;
+  c.n_spectra = 90;
+  c.missing = 0.3;
+  c.integers = true;
+  EpicRecording recording(c);
+  for (const bool autos : {false, true}) {
+    EpicPlan plan = field(64, 64, 0.03);
+    plan.n_average = 3;
+    plan.autos = autos;
+    plan.flagged.assign(40, 0);
+    plan.flagged[7] = 1;
+    check_against_cpu(recording, plan, "missing", 90, 6);
+    check_against_cpu(recording, plan, "missing, pieces", 13, 3);
+    check_against_cpu(recording, plan, "missing, codes", 40, 3, true);
+  }
+}
+
+// More spectra than sums of float32 hold, and enough channels that each block takes all of one.
+BOOST_AUTO_TEST_CASE(long_accumulations) {
+  EpicCase c = flat_array();
+  c.enu_m = random_array(12, 30, 0, 0, 5);
+  c.n_spectra = 1100;
+  const EpicRecording one(c);
+  check_against_cpu(one, field(64, 64, 0.025), "1100 spectra", 1100, 1);
+  c.n_spectra = 9;
+  c.n_chan = 140;
+  const EpicRecording many(c);
+  check_against_cpu(many, field(100, 100, 0.016), "140 channels", 9, 140);
+}
+
+BOOST_AUTO_TEST_CASE(three_stages_against_float64) {
+  const EpicRecording recording(flat_array());
+  Fft fft;
+  fft.padding = 1.25;
+  const auto imager = make_fft_imager_cuda(fft.plan(recording), 0, EpicPrecision::single, FftForm::staged);
+  const Error error = error_of(recording, fft.plan(recording), recording.image(*imager, 50, 64), 23);
+  BOOST_TEST_MESSAGE("three stages: " << error.rms << ", worst " << error.worst);
+  BOOST_TEST(error.rms <= 2e-5);
+}
+
+BOOST_AUTO_TEST_CASE(half_precision_against_float64) {
+  EpicCase c = flat_array();
+  c.integers = true;
+  c.gains = false;
+  c.n_spectra = 300;
+  c.missing = 0.1;
+  const EpicRecording recording(c);
+  for (const std::size_t size : {64, 128})
+    for (const bool autos : {false, true}) {
+      Fft fft;
+      fft.size = size;
+      fft.cell = 1.8 / static_cast<double>(size);
+      fft.padding = 1.25;
+      fft.autos = autos;
+      const auto imager = make_fft_imager_cuda(fft.plan(recording), 0, EpicPrecision::half);
+      const EpicImages images = recording.image(*imager, 150, 64, true);
+      const Error error = error_of(recording, fft.plan(recording), images, 23);
+      BOOST_TEST_MESSAGE("half precision, " << size << ": " << error.rms << ", worst " << error.worst);
+      BOOST_TEST(error.rms <= 5e-4);
+      // spectra that are no integers are imaged as ever
+      const Error single = error_of(recording, fft.plan(recording), recording.image(*imager, 150, 64), 23);
+      BOOST_TEST(single.rms <= 2e-5);
+    }
+}
