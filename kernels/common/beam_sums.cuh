@@ -9,10 +9,13 @@
 // Samples are rows of 64 antennas, [re 64 B | im 64 B], that stand as
 //   [chan][pol][block of 64 antennas][spectrum, padded to kTileSpectra][128 B]
 // and weights are rows of a beam's real or imaginary part,
-//   [chan][weight pol][group of 32 beams][block of 64 antennas][64 rows][128 B]
+//   [chan][weight pol][group of 32 beams][limb][block of 64 antennas][64 rows][128 B]
 // of which row 16 (b / 8) + b % 8 is [wr 64 B | -wi 64 B] of beam b and the row 8 further [wi | wr]: both
 // parts of a beam then meet in one thread. Chunks of 16 B are swizzled as wgmma reads them (chunk ^ row % 8),
 // so that flat bulk copies bring whole tiles. Antennas and beams that only fill up have weight 0.
+//
+// Weights of two limbs are w = 2^shift w_0 + w_1, up to 16 bits for twice the work; sums are exact while
+// antennas times |w| |x| stay below 2^31.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,8 +33,10 @@ constexpr int kGroupBytes = 2 * kGroupBeams * kRowBytes, kTileBytes = kTileSpect
 struct Layout {
   int n_chan = 0, n_pol = 1, n_ant = 0, n_beam = 0, n_spectra = 0;
   int n_weight_pol = 0;  ///< n_pol, or 1: both polarisations have the same weights
+  int n_limb = 1;        ///< of a weight: 1 or 2
 
   APSYN_HOST_DEVICE int n_ant_blocks() const { return (n_ant + kBlockAntennas - 1) / kBlockAntennas; }
+  APSYN_HOST_DEVICE int n_weight_blocks() const { return n_limb * n_ant_blocks(); }
   APSYN_HOST_DEVICE int n_tiles() const { return (n_spectra + kTileSpectra - 1) / kTileSpectra; }
   /// Of 32 beams, filled up to whole blocks of threads.
   APSYN_HOST_DEVICE int n_groups() const { return (n_beam + 4 * kGroupBeams - 1) / (4 * kGroupBeams) * 4; }
@@ -39,14 +44,15 @@ struct Layout {
     return std::size_t(n_chan) * n_pol * n_ant_blocks() * n_tiles() * kTileBytes;
   }
   APSYN_HOST_DEVICE std::size_t weight_bytes() const {
-    return std::size_t(n_chan) * n_weight_pol * n_groups() * n_ant_blocks() * kGroupBytes;
+    return std::size_t(n_chan) * n_weight_pol * n_groups() * n_weight_blocks() * kGroupBytes;
   }
   APSYN_HOST_DEVICE std::size_t tile(int chan, int pol, int block, int tile) const {
     return ((std::size_t(chan * n_pol + pol) * n_ant_blocks() + block) * n_tiles() + tile) * kTileBytes;
   }
+  /// block = limb * n_ant_blocks() + block of antennas
   APSYN_HOST_DEVICE std::size_t group(int chan, int pol, int group, int block) const {
     return ((std::size_t(chan * n_weight_pol + (n_weight_pol == 1 ? 0 : pol)) * n_groups() + group) *
-                n_ant_blocks() +
+                n_weight_blocks() +
             block) *
            kGroupBytes;
   }
@@ -75,6 +81,7 @@ struct Task {
   /// 0.
   int segment = kTileSpectra;
   float* out = nullptr;
+  int shift = 0;  ///< of the first of two limbs
 
   int n_segments() const { return layout.n_tiles() * (kTileSpectra / segment); }
 };

@@ -42,7 +42,7 @@ enum class Weights { resident, streamed };
 struct Work {
   Task task;
   int n_stages;
-  int n_slots;         // (polarisation of an item, block of antennas)
+  int n_slots;         // (polarisation of an item, limb, block of antennas)
   int n_weight_slots;  // the same, or blocks of antennas where polarisations share weights
   int n_pol_items, n_beam_items;
   __host__ __device__ int n_items() const { return task.layout.n_chan * n_pol_items * n_beam_items; }
@@ -78,7 +78,7 @@ __device__ __forceinline__ void copy_operands(const Work& work, std::uint32_t we
   constexpr bool kStreamed = kWeights == Weights::streamed;
   constexpr int kStageBytes = kTileBytes + (kStreamed ? S::kWeightBytes : 0);
   const Layout& layout = work.task.layout;
-  const int n_blocks = layout.n_ant_blocks();
+  const int n_blocks = layout.n_weight_blocks(), n_ant_blocks = layout.n_ant_blocks();
   const auto copy_weights = [&](const Item& item, int slot, std::uint32_t to, std::uint32_t barrier) {
     for (int g = 0; g < S::kGroups; ++g)
       bulk_copy(to + g * kGroupBytes,
@@ -101,7 +101,8 @@ __device__ __forceinline__ void copy_operands(const Work& work, std::uint32_t we
         barrier_wait(barriers.empty + 8 * at.stage, at.phase ^ 1);
         barrier_expect(full, kStageBytes);
         bulk_copy(
-            to, work.task.samples + layout.tile(item.chan, item.pol + slot / n_blocks, slot % n_blocks, tile),
+            to,
+            work.task.samples + layout.tile(item.chan, item.pol + slot / n_blocks, slot % n_ant_blocks, tile),
             kTileBytes, full);
         if (kStreamed) copy_weights(item, slot, to + kTileBytes, full);
       }
@@ -114,6 +115,12 @@ using Sums = int[64];
 __device__ __forceinline__ void multiply(Sums& sums, std::uint64_t rows, std::uint64_t columns) {
 #pragma unroll
   for (int quarter = 0; quarter < 4; ++quarter) wgmma_s8(sums, rows + 2 * quarter, columns + 2 * quarter);
+}
+
+/// Before sums of the second limb join those of the first.
+__device__ __forceinline__ void shift_limb(Sums& sums, int shift) {
+#pragma unroll
+  for (int i = 0; i < 64; ++i) sums[i] <<= shift;
 }
 
 /// Sums value(j, c) over the segments of a tile; the first lane of each four stores, none where `out` is
@@ -206,7 +213,8 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
   constexpr int kStageBytes = kTileBytes + (kStreamed ? S::kWeightBytes : 0);
   const Layout& layout = work.task.layout;
   const int warp = uniform(threadIdx.x >> 5), lane = threadIdx.x & 31, consumer = warp >> 2;
-  const int n_blocks = layout.n_ant_blocks(), n_tiles = layout.n_tiles();
+  const int n_blocks = layout.n_weight_blocks(), n_ant_blocks = layout.n_ant_blocks();
+  const int n_tiles = layout.n_tiles();
   // groups of the item that the accumulators stand for
   const int first_row = S::kTurns ? 0 : kForm == Form::both ? consumer : 2 * consumer;
   std::uint32_t item_number = 0, turn = 0;
@@ -251,17 +259,28 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
         release();
         used_stage = static_cast<int>(at.stage), used_slot = slot;
       };
-      for (int slot = 0; slot < n_blocks; ++slot)
+      for (int slot = 0; slot < n_blocks; ++slot) {
+        if (slot == n_ant_blocks) {
+          wgmma_wait<0>();
+          shift_limb(first, work.task.shift);
+          if constexpr (kForm == Form::wide) shift_limb(second, work.task.shift);
+        }
         take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
           multiply(first, wgmma_descriptor(rows), columns);
           if constexpr (kForm == Form::wide) multiply(second, wgmma_descriptor(rows + kGroupBytes), columns);
         });
+      }
       if constexpr (S::kCoherence) {
         wgmma_wait<0>();  // two accumulators in flight over a loop's end would serialise wgmma
-        for (int slot = n_blocks; slot < 2 * n_blocks; ++slot)
+        for (int slot = n_blocks; slot < 2 * n_blocks; ++slot) {
+          if (slot == n_blocks + n_ant_blocks) {
+            wgmma_wait<0>();
+            shift_limb(second, work.task.shift);
+          }
           take(slot, [&](std::uint32_t rows, std::uint64_t columns) {
             multiply(second, wgmma_descriptor(rows), columns);
           });
+        }
       }
       wgmma_wait<0>();
       release();
@@ -328,8 +347,8 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
   Work work{};
   work.task = task;
   work.n_pol_items = S::kCoherence ? 1 : layout.n_pol;
-  work.n_slots = (S::kCoherence ? 2 : 1) * layout.n_ant_blocks();
-  work.n_weight_slots = S::kCoherence ? layout.n_weight_pol * layout.n_ant_blocks() : work.n_slots;
+  work.n_slots = (S::kCoherence ? 2 : 1) * layout.n_weight_blocks();
+  work.n_weight_slots = S::kCoherence ? layout.n_weight_pol * layout.n_weight_blocks() : work.n_slots;
   work.n_beam_items = (layout.n_beam + S::kGroups * kGroupBeams - 1) / (S::kGroups * kGroupBeams);
   constexpr int kFewestStages = 3;
   const bool fits = work.n_weight_slots <= kMostSlots &&
