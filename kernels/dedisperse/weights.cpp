@@ -50,13 +50,11 @@ void DedispersedWeights::release(std::int64_t sample) {
   }
 }
 
-bool DedispersedWeights::weights(const DedispersionBatch& batch, std::size_t trial, std::int64_t first,
-                                 std::span<float> out) const {
-  const auto n = static_cast<std::int64_t>(out.size());
+DedispersedWeights::Changes DedispersedWeights::changes(const DedispersionBatch& batch, std::size_t trial,
+                                                        std::int64_t first, std::int64_t n) const {
   const auto factor = static_cast<std::int64_t>(plan_.levels[batch.level].factor);
   const std::int64_t end = (end_ + factor - 1) / factor;
-  std::fill(out.begin(), out.end(), 0.0f);
-  bool constant = true;
+  Changes changes;
   for (std::size_t s = 0; s < plan_.n_subband(); ++s) {
     const PartialUse& use = batch.uses(trial, s);
     const auto& offset = batch.sums[use.row].offset;
@@ -66,20 +64,27 @@ bool DedispersedWeights::weights(const DedispersionBatch& batch, std::size_t tri
                                      [&](const Step& x) { return x.time - shift <= first; });
     float weight = step == steps.begin() ? 0 : step[-1].weight;
     if (first + shift >= end) weight = 0;
-    if (n > 0) out[0] += weight;
+    changes.first += weight;
     const auto change = [&](std::int64_t at, float to) {
       if (at >= n || to == weight) return;
-      out[static_cast<std::size_t>(at)] += to - weight;
+      changes.later.push_back({at, to - weight});
       weight = to;
-      constant = false;
     };
     for (; step != steps.end() && step->time - shift < first + n; ++step)
       change(step->time - shift - first, step->weight);
     if (end - shift > first) change(end - shift - first, 0);
   }
-  float sum = 0;
+  return changes;
+}
+
+bool DedispersedWeights::weights(const DedispersionBatch& batch, std::size_t trial, std::int64_t first,
+                                 std::span<float> out) const {
+  const Changes all = changes(batch, trial, first, static_cast<std::int64_t>(out.size()));
+  std::fill(out.begin(), out.end(), 0.0f);
+  for (const auto& [at, step] : all.later) out[static_cast<std::size_t>(at)] += step;
+  float sum = all.first;
   for (float& value : out) value = sum += value;
-  return constant;
+  return all.later.empty();
 }
 
 }  // namespace apsyn

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/dedisperse/dedisperse.h"
@@ -24,6 +25,13 @@ class DedispersedWeights {
   /// Returns whether all are the same.
   bool weights(const DedispersionBatch& batch, std::size_t trial, std::int64_t first,
                std::span<float> out) const;
+  /// The same n weights as the first, and what is added at later samples. Several may be at one sample.
+  struct Changes {
+    float first = 0;
+    std::vector<std::pair<std::int64_t, float>> later;  ///< sample after `first`, above 0 and below n
+  };
+  Changes changes(const DedispersionBatch& batch, std::size_t trial, std::int64_t first,
+                  std::int64_t n) const;
 
  private:
   struct Step {

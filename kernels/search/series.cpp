@@ -11,10 +11,6 @@ namespace apsyn {
 namespace {
 
 constexpr std::size_t kMostPieces = 64, kFewestPieces = 4, kPieceSamples = 16;
-/// Windows that are looked at together.
-constexpr std::size_t kTile = 2048;
-/// Of one series in one tile: a storm of interference must not fill the memory.
-constexpr std::size_t kMostHits = 64;
 /// Of the largest weight; windows with less are left out.
 constexpr float kLeastWeight = 0.25f;
 /// Weights of a tile that differ by less than 1 % count as the largest: S/N is then at most 0.5 % too low.
@@ -30,8 +26,8 @@ class SegmentSearch {
   /// in SegmentStatistics, `most` the largest weight.
   void search(std::size_t from, std::size_t to, std::int64_t origin, double slow, bool one_weight,
               float most) {
-    for (std::size_t begin = from; begin < to; begin += kTile)
-      search_tile(begin, std::min(begin + kTile, to), origin, slow, one_weight, most);
+    for (std::size_t begin = from; begin < to; begin += kSearchTile)
+      search_tile(begin, std::min(begin + kSearchTile, to), origin, slow, one_weight, most);
   }
 
  private:
@@ -102,7 +98,7 @@ class SegmentSearch {
             return hit.begin >= taken.begin + taken.width || hit.begin + hit.width <= taken.begin;
           });
       if (apart) hits_.push_back(hit);
-      if (hits_.size() - first == kMostHits) break;
+      if (hits_.size() - first == kMostTileHits) break;
     }
   }
 

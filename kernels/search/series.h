@@ -50,6 +50,11 @@ struct SeriesState {
   bool has_before = false;
 };
 
+/// Windows that begin in this many samples of a segment are looked at together; of those that overlap the
+/// best is a hit, and no more than so many: a storm of interference must not fill the memory.
+inline constexpr std::size_t kSearchTile = 2048;
+inline constexpr std::size_t kMostTileHits = 64;
+
 class SeriesScratch {
  public:
   std::vector<float> values, weights, detrended, sums, weight_sums;

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// bench_search [THREADS]: dedispersion and matched filters on samples in memory, one JSON line per case:
-// sub-bands against brute force with the same loops, rates in trial samples (of the input's resolution) a
-// second, and what the sub-bands lose. The first case is one beam of BEST-2 as in Magro et al. 2014: 1024
-// channels, 20 MHz, 864 trials up to DM 86.4.
+// bench_search [THREADS|cuda[:N]]: dedispersion and matched filters on samples in memory, one JSON line per
+// case: on the CPU, sub-bands against brute force with the same loops, rates in trial samples (of the input's
+// resolution) a second, and what the sub-bands lose; on a GPU, samples on their way there, trials, and trials
+// with their filters. The first case is one beam of BEST-2 as in Magro et al. 2014: 1024 channels, 20 MHz,
+// 864 trials up to DM 86.4.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <random>
+#include <string_view>
 
 #include "kernels/dedisperse/dedisperse.h"
 #include "kernels/search/series.h"
 #include "libcore/core/device.h"
 #include "libcore/core/parallel.h"
+#include "tests/bench/search/device_case.h"
 
 using namespace apsyn;
 
@@ -22,12 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kGulp = 32768;
 
-struct Case {
-  const char* name;
-  double first_mhz, step_mhz;
-  std::size_t n_chan;
-  double sample_s, dm_high, dm_step;  ///< step 0: auto
-};
+using Case = bench::SearchCase;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -80,7 +78,7 @@ Timing run(const DedispersionPlan& plan, const std::vector<Buffer<std::int8_t, 2
   return timing;
 }
 
-void bench(const Case& c, unsigned n_threads) {
+void run_case(const Case& c, unsigned n_threads) {
   const DispersionBand band{c.first_mhz * 1e6, c.step_mhz * 1e6, c.n_chan, c.sample_s};
   TrialSettings settings;
   settings.dm_high = c.dm_high, settings.dm_step = c.dm_step, settings.max_factor = 1;
@@ -128,9 +126,22 @@ void bench(const Case& c, unsigned n_threads) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  constexpr Case kBest2{"BEST-2", 408, -20.0 / 1024, 1024, 51.2e-6, 86.4, 0.1};
+  constexpr Case kBest2Auto{"BEST-2, auto step", 408, -20.0 / 1024, 1024, 51.2e-6, 86.4, 0};
+  constexpr Case kSurvey{"1.4 GHz survey", 1582, -0.390625, 1024, 64e-6, 1000, 0};
+  const std::string_view device = argc > 1 ? argv[1] : "";
+  if (device.substr(0, 4) == "cuda") {
+    const int index = device.size() > 5 ? std::atoi(device.data() + 5) : 0;
+    bench::bench_on_device(kBest2, 65536, index);
+    bench::bench_on_device(kBest2Auto, 65536, index);
+    bench::bench_on_device(kSurvey, 65536, index);
+    bench::bench_on_device({"4096 channels, 2000 trials", 1500, -0.0732421875, 4096, 64e-6, 1000, 0.5002},
+                           65536, index);
+    return 0;
+  }
   const unsigned n_threads = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : available_threads();
-  bench({"BEST-2", 408, -20.0 / 1024, 1024, 51.2e-6, 86.4, 0.1}, n_threads);
-  bench({"BEST-2, auto step", 408, -20.0 / 1024, 1024, 51.2e-6, 86.4, 0}, n_threads);
-  bench({"1.4 GHz survey", 1582, -0.390625, 1024, 64e-6, 1000, 0}, n_threads);
-  bench({"1.4 GHz, 64 channels", 1500, -4, 64, 256e-6, 1000, 0}, n_threads);
+  run_case(kBest2, n_threads);
+  run_case(kBest2Auto, n_threads);
+  run_case(kSurvey, n_threads);
+  run_case({"1.4 GHz, 64 channels", 1500, -4, 64, 256e-6, 1000, 0}, n_threads);
 }
