@@ -65,12 +65,12 @@ void run(Tool& tool, const SearchOptions& options) {
   if (!options.plot.empty()) check_output(options.plot, common.overwrite);
   if (options.plot == "-" && output == "-")
     throw UsageError("--plot -: standard output has the candidates: give them a file with -o");
-  tool.device(CudaSupport::none);
+  const Device device = tool.device(CudaSupport::available);
 
   tool.stage("plan");
   FilterbankReader reader(options.inputs.at(0));
   const FilterbankHeader& header = reader.header();
-  const SearchPlan plan = make_plan(tool, options, reader);
+  const SearchPlan plan = make_plan(tool, options, reader, device);
   for (const std::string& line : describe(plan, reader))
     if (common.dry_run)
       tool.print(line);
@@ -81,7 +81,7 @@ void run(Tool& tool, const SearchOptions& options) {
   tool.stage("search");
   const auto begin = std::chrono::steady_clock::now();
   BlockReader blocks(reader, plan.block);
-  TransientSearch search(plan, reader.input(), common.threads, !options.plot.empty());
+  TransientSearch search(plan, reader.input(), device, common.threads, !options.plot.empty());
   CandidateTable table(tool, output);
   CandidateGallery gallery;
   std::size_t n_candidate = 0;

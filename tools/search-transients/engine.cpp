@@ -37,8 +37,8 @@ std::vector<double> band_delays(const SearchPlan& plan) {
 
 }  // namespace
 
-TransientSearch::TransientSearch(const SearchPlan& plan, const FilterbankInput& input, unsigned n_threads,
-                                 bool cutouts)
+TransientSearch::TransientSearch(const SearchPlan& plan, const FilterbankInput& input, const Device& device,
+                                 unsigned n_threads, bool cutouts)
     : plan_(plan),
       input_(input),
       n_threads_(n_threads),
@@ -48,7 +48,9 @@ TransientSearch::TransientSearch(const SearchPlan& plan, const FilterbankInput& 
       clusters_(band_delays(plan), static_cast<std::int64_t>(plan.longest_width() + plan.coarsest()),
                 static_cast<std::int64_t>(plan.coarsest())),
       series_(plan.dm.size()),
-      work_(n_threads) {}
+      work_(n_threads) {
+  if (device.kind == Device::Kind::cuda) device_search_ = std::make_unique<DeviceSearch>(plan, device.index);
+}
 
 void TransientSearch::push(RawBlock block) {
   const bool last = block.last;
@@ -69,7 +71,7 @@ void TransientSearch::push(RawBlock block) {
       const std::size_t n = std::min<std::size_t>(plan_.gulp, static_cast<std::size_t>(end - searched_));
       const std::int64_t needed =
           searched_ + static_cast<std::int64_t>(n + plan_.dedispersion.max_delay_samples());
-      if (history_.end() < needed) history_.append_missing(static_cast<std::size_t>(needed - history_.end()));
+      if (history_.end() < needed) append_missing(static_cast<std::size_t>(needed - history_.end()));
       search(n, searched_ + static_cast<std::int64_t>(n) == end);
     }
     return;
@@ -84,7 +86,13 @@ void TransientSearch::clean(const Measured& block, const BlockStatistics* after)
   clean_block(plan_.excise, RawSamples(input_, plan_.intensity, block.raw), before_ ? &*before_ : nullptr,
               block.statistics, after, clean_.data(), n_time, good_time_, report_);
   history_.append(clean_.data(), n_time, n_time);
+  if (device_search_) device_search_->append(clean_.data(), n_time, n_time);
   weights_.append(block.statistics.good, good_time_);
+}
+
+void TransientSearch::append_missing(std::size_t n_time) {
+  history_.append_missing(n_time);
+  if (device_search_) device_search_->append_missing(n_time);
 }
 
 void TransientSearch::search_ready() {
@@ -92,17 +100,23 @@ void TransientSearch::search_ready() {
   while (history_.end() - searched_ >= needed) search(plan_.gulp, false);
 }
 
-void TransientSearch::search(std::size_t n_time, bool ends) {
+std::vector<Hit> TransientSearch::search_on_cpu(std::size_t n_time, bool ends) {
   const std::size_t n_batch = plan_.dedispersion.batches.size();
   std::vector<std::vector<Hit>> hits(n_batch);
   parallel_for(n_threads_, n_batch, [&](std::size_t batch, unsigned thread) {
     hits[batch] = search_batch(batch, n_time, ends, thread);
   });
+  std::vector<Hit> all;
+  for (const auto& of_batch : hits) all.insert(all.end(), of_batch.begin(), of_batch.end());
+  return all;
+}
+
+void TransientSearch::search(std::size_t n_time, bool ends) {
+  std::vector<Hit> all = device_search_ ? device_search_->search(searched_, n_time, ends, weights_)
+                                        : search_on_cpu(n_time, ends);
   for (const DedispersionBatch& batch : plan_.dedispersion.batches)
     trial_samples_ += static_cast<double>(batch.dm.size() * n_time) /
                       static_cast<double>(plan_.dedispersion.levels[batch.level].factor);
-  std::vector<Hit> all;
-  for (const auto& of_batch : hits) all.insert(all.end(), of_batch.begin(), of_batch.end());
   searched_ += static_cast<std::int64_t>(n_time);
   const auto block = static_cast<std::int64_t>(plan_.block);
   clusters_.add(std::move(all), ends ? searched_ : searched_ - block);

@@ -10,7 +10,9 @@
 
 #include "kernels/dedisperse/weights.h"
 #include "kernels/search/cluster.h"
+#include "libcore/core/device.h"
 #include "libcore/core/pulse_cutout.h"
+#include "tools/search-transients/device_search.h"
 #include "tools/search-transients/history.h"
 #include "tools/search-transients/plan.h"
 
@@ -30,7 +32,8 @@ struct FoundCandidate {
 
 class TransientSearch {
  public:
-  TransientSearch(const SearchPlan& plan, const FilterbankInput& input, unsigned n_threads, bool cutouts);
+  TransientSearch(const SearchPlan& plan, const FilterbankInput& input, const Device& device,
+                  unsigned n_threads, bool cutouts);
   /// In order; the last one ends the search.
   void push(RawBlock block);
   /// Candidates that are complete since the last call, in order of time.
@@ -46,7 +49,9 @@ class TransientSearch {
   };
   void clean(const Measured& block, const BlockStatistics* after);
   void search_ready();
+  void append_missing(std::size_t n_time);
   void search(std::size_t n_time, bool ends);
+  std::vector<Hit> search_on_cpu(std::size_t n_time, bool ends);
   std::vector<Hit> search_batch(std::size_t batch, std::size_t n_time, bool ends, unsigned thread);
   PulseCutout cut_out(const Hit& hit) const;
 
@@ -61,7 +66,8 @@ class TransientSearch {
   std::optional<BlockStatistics> before_;
   Buffer<std::int8_t, 2> clean_;  ///< of a block, [chan][time]
   std::vector<std::uint8_t> good_time_;
-  std::vector<SeriesState> series_;  ///< of each trial
+  std::unique_ptr<DeviceSearch> device_search_;  ///< absent on the CPU
+  std::vector<SeriesState> series_;              ///< of each trial, on the CPU
   struct ThreadWork {
     DedispersionScratch dedispersion;
     Buffer<float, 2> sums;

@@ -5,8 +5,11 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/common/device_memory.h"
 #include "kernels/search/boxcar.h"
 #include "libcore/core/csv.h"
+#include "libcore/core/device.h"
+#include "tools/search-transients/device_search.h"
 
 namespace apsyn {
 namespace {
@@ -94,7 +97,8 @@ DmRange parse_dm_range(const std::string& text) {
   return {*low, *high};
 }
 
-SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const FilterbankReader& reader) {
+SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const FilterbankReader& reader,
+                     const Device& device) {
   const FilterbankHeader& header = reader.header();
   SearchPlan plan;
   plan.intensity = parse_intensity(options.intensity, header.n_if);
@@ -150,7 +154,17 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
   for (;; n_block /= 2) {
     plan.gulp = n_block * plan.block;
     plan.memory_bytes = memory_of(plan, reader.input(), tool.common().threads);
-    if (plan.memory_bytes <= static_cast<double>(tool.common().max_memory_bytes)) return plan;
+    const bool on_device = device.kind == Device::Kind::cuda;
+    plan.device_bytes = on_device ? static_cast<double>(device_search_bytes(plan)) : 0;
+    const bool device_suffices =
+        !on_device || plan.device_bytes <= 0.9 * static_cast<double>(cuda_free_memory_bytes(device.index));
+    if (device_suffices && plan.memory_bytes <= static_cast<double>(tool.common().max_memory_bytes))
+      return plan;
+    if (n_block == 1 && !device_suffices)
+      throw DeviceError(
+          "{}: searching --dm-range {} needs {} of the device's memory: narrow the range or "
+          "the --widths, or use --device cpu",
+          reader.name(), options.dm_range, format_bytes(plan.device_bytes));
     if (n_block == 1)
       throw FailureError(
           "{}: searching --dm-range {} needs {} of memory: narrow the range, raise --max-memory or lower "
@@ -185,6 +199,8 @@ std::vector<std::string> describe(const SearchPlan& plan, const FilterbankReader
                               format_bytes(plan.memory_bytes),
                               format_duration(static_cast<double>(plan.block) * header.sample_s),
                               format_duration(static_cast<double>(plan.gulp) * header.sample_s)));
+  if (plan.device_bytes > 0)
+    lines.push_back(fmt::format("device memory: {}", format_bytes(plan.device_bytes)));
   return lines;
 }
 

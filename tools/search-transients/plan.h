@@ -24,7 +24,7 @@ struct SearchPlan {
   std::size_t block = 0;            ///< input samples that are cleaned together; a segment of series
   std::size_t gulp = 0;             ///< input samples that are searched together, whole blocks
   double threshold = 8;
-  double memory_bytes = 0;
+  double memory_bytes = 0, device_bytes = 0;
   std::size_t longest_width() const { return widths.back(); }
   std::size_t coarsest() const { return dedispersion.levels.back().factor; }
   /// What the samples' history holds: a gulp, the delays behind it, three blocks before it, which candidates
@@ -33,7 +33,8 @@ struct SearchPlan {
 };
 
 /// UsageError for options that make no sense, FailureError when the memory does not suffice.
-SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const FilterbankReader& reader);
+SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const FilterbankReader& reader,
+                     const Device& device);
 /// In words, for --dry-run and -v.
 std::vector<std::string> describe(const SearchPlan& plan, const FilterbankReader& reader);
 
