@@ -7,6 +7,14 @@
 
 namespace apsyn {
 
+double steering_middle_s(const BeamformPlan& plan, std::int64_t interval) {
+  // beams that never move are steered for their first spectrum
+  const double length = static_cast<double>(plan.update_spectra);
+  const double spectrum =
+      plan.update_spectra == kNeverSteered ? 0 : (static_cast<double>(interval) + 0.5) * length - 0.5;
+  return plan.first_middle_s + spectrum * plan.spectrum_s;
+}
+
 BeamWeights::BeamWeights(const BeamformPlan& plan, BeamDelaySource& delays, std::size_t n_beam_group)
     : plan_(plan),
       delays_(delays),
@@ -18,13 +26,7 @@ BeamWeights::BeamWeights(const BeamformPlan& plan, BeamDelaySource& delays, std:
 void BeamWeights::prepare(std::int64_t first, std::int64_t end) {
   first_interval_ = interval_of(first);
   const std::int64_t last = interval_of(end - 1);
-  const auto middle_s = [&](std::int64_t interval) {
-    // beams that never move are steered for their first spectrum
-    const double length = static_cast<double>(plan_.update_spectra);
-    const double spectrum =
-        plan_.update_spectra == kNeverSteered ? 0 : (static_cast<double>(interval) + 0.5) * length - 0.5;
-    return plan_.first_middle_s + spectrum * plan_.spectrum_s;
-  };
+  const auto middle_s = [&](std::int64_t interval) { return steering_middle_s(plan_, interval); };
   delays_.prepare(middle_s(first_interval_), middle_s(last));
   const std::array<std::size_t, 3> shape{static_cast<std::size_t>(last - first_interval_ + 1), plan_.n_beam,
                                          padded_ant_};

@@ -14,6 +14,13 @@ struct BeamRange {
   std::size_t group = 0;
 };
 
+/// Stretch of update_spectra that a spectrum is in, and the middle of one, seconds after the stream's sample
+/// 0.
+inline std::int64_t steering_interval_of(const BeamformPlan& plan, std::int64_t spectrum) {
+  return (plan.first_spectrum + spectrum) / plan.update_spectra;
+}
+double steering_middle_s(const BeamformPlan& plan, std::int64_t interval);
+
 class BeamWeights {
  public:
   BeamWeights(const BeamformPlan& plan, BeamDelaySource& delays, std::size_t n_beam_group);
@@ -28,9 +35,7 @@ class BeamWeights {
   /// antennas with valid[ant * stride] != 0. All 0 for detected products where either polarisation has none.
   void norm(std::size_t beam, std::size_t channel, const std::uint8_t* valid, std::size_t stride,
             float norm[3]) const;
-  std::int64_t interval_of(std::int64_t spectrum) const {
-    return (plan_.first_spectrum + spectrum) / plan_.update_spectra;
-  }
+  std::int64_t interval_of(std::int64_t spectrum) const { return steering_interval_of(plan_, spectrum); }
 
  private:
   double amplitude(std::size_t ant, std::size_t pol, std::size_t channel) const;

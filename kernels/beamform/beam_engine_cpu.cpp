@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+
+#include "kernels/beamform/beam_engine.h"
+
+namespace apsyn {
+
+namespace {
+
+class CpuBeamEngine final : public BeamEngine {
+ public:
+  CpuBeamEngine(std::shared_ptr<SpectrumSource> source, BeamformPlan plan, BeamDelaySource& delays,
+                std::size_t block_spectra, std::size_t batch_chan)
+      : source_(std::move(source)),
+        n_chan_(plan.n_chan),
+        block_spectra_(block_spectra),
+        batch_chan_(batch_chan),
+        beamformer_(make_cpu_beamformer(std::move(plan), delays)) {}
+
+  void append(const VoltageBlock& block) override { source_->append(block); }
+  void end_of_stream() override {
+    source_->end_of_stream();
+    ended_ = true;
+  }
+
+  bool next(BeamBlock& beams) override {
+    const std::int64_t off_tile = beamformer_->off_tile(next_);  // a range may begin within a tile
+    const auto whole = static_cast<std::int64_t>(off_tile > 0 ? kTileSpectra : block_spectra_) - off_tile;
+    const std::int64_t n = std::min(source_->available() - next_, whole);
+    if (n <= 0 || (n < whole && !ended_)) {
+      source_->release(next_);
+      return false;
+    }
+    beamformer_->start(next_, static_cast<std::size_t>(n), beams);
+    for (std::size_t chan = 0; chan < n_chan_; chan += batch_chan_) {
+      source_->spectra(next_, static_cast<std::size_t>(n), chan, std::min(batch_chan_, n_chan_ - chan),
+                       spectra_);
+      beamformer_->add(spectra_, beams);
+    }
+    next_ += n;
+    return true;
+  }
+
+  std::int64_t spectra_done() const override { return next_; }
+
+ private:
+  std::shared_ptr<SpectrumSource> source_;
+  std::size_t n_chan_, block_spectra_, batch_chan_;
+  std::unique_ptr<Beamformer> beamformer_;
+  SpectraBlock spectra_;
+  std::int64_t next_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<BeamEngine> make_beam_engine(std::shared_ptr<SpectrumSource> source, BeamformPlan plan,
+                                             BeamDelaySource& delays, std::size_t block_spectra,
+                                             std::size_t batch_chan) {
+  return std::make_unique<CpuBeamEngine>(std::move(source), std::move(plan), delays, block_spectra,
+                                         batch_chan);
+}
+
+}  // namespace apsyn
