@@ -9,9 +9,14 @@
 
 namespace apsyn {
 
+class DeviceSpectrumSource;
+
 class BeamEngine {
  public:
   virtual ~BeamEngine() = default;
+  /// Prepares memory that blocks will live in, so that append() takes them faster; the handle must be given
+  /// up before the memory. Null where there is nothing to prepare.
+  virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
   /// Takes a block that follows those before it; works on what can be worked on.
   virtual void append(const VoltageBlock& block) = 0;
   /// What does not fill an integration is left out.
@@ -20,6 +25,8 @@ class BeamEngine {
   virtual bool next(BeamBlock& beams) = 0;
   /// Spectra that have gone into beams.
   virtual std::int64_t spectra_done() const = 0;
+  /// Of the input and input channel that lost most, the share of components that requantising clipped.
+  virtual double clipped_share() const { return 0; }
 };
 
 /// On the CPU, `block_spectra` (whole tiles) and `batch_chan` input channels (whole averages) at a time.
@@ -27,5 +34,39 @@ class BeamEngine {
 std::unique_ptr<BeamEngine> make_beam_engine(std::shared_ptr<SpectrumSource> source, BeamformPlan plan,
                                              BeamDelaySource& delays, std::size_t block_spectra,
                                              std::size_t batch_chan);
+
+enum class BeamPrecision {
+  /// int8 weights on Hopper's tensor cores, of integer spectra: sums over antennas are exact, and a weight is
+  /// rounded to a 127th of the largest modulus among its beam's antennas (per channel and
+  /// polarisation). Its error is 1.0e-5 of that squared, -50 dB: a beam of N like antennas errs by 0.0032 /
+  /// sqrt(N) RMS in voltage on its source, and takes 1.0e-5 / N of the power that an antenna receives.
+  half,
+  single,  ///< float32 throughout
+};
+
+struct CudaBeamPlan {
+  BeamPrecision precision = BeamPrecision::single;
+  std::size_t batch_spectra = 1;   ///< at most at a time
+  std::int64_t scale_spectra = 0;  ///< that the source's scales are for (CudaChannelisePlan::n_spectra)
+};
+
+/// On the device of `source` (make_cuda_channeliser): for `half` untouched integers, or requantised to 8
+/// bits, for `single` not requantised. Copies to and from the device overlap with the sums; weights are made
+/// on the device, of delays in float64, when beams have moved. `delays` must outlive the engine. DeviceError
+/// for `half` on a device other than Hopper or in a build without CUDA; std::logic_error for `half` of
+/// floating spectra or of incoherent beams.
+std::unique_ptr<BeamEngine> make_cuda_beam_engine(std::shared_ptr<DeviceSpectrumSource> source,
+                                                  BeamformPlan plan, BeamDelaySource& delays,
+                                                  int device_index, const CudaBeamPlan& cuda);
+
+/// Whether the device has the tensor cores that BeamPrecision::half takes.
+bool cuda_beams_of_int8(int device_index);
+
+/// Spectra of a batch: at most `most`, and no more than give about `out_bytes` of beams.
+std::size_t cuda_beam_batch(const BeamformPlan& plan, std::size_t most, std::uint64_t out_bytes);
+/// Of batches that give beams, on their way to the host.
+std::uint64_t cuda_beam_host_bytes(const BeamformPlan& plan, std::size_t batch_spectra);
+/// Of `source_spectra` the F stage makes at once, weights and what stands between the steps.
+std::uint64_t cuda_beam_device_bytes(const BeamformPlan& plan, const CudaBeamPlan& cuda);
 
 }  // namespace apsyn
