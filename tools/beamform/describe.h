@@ -54,6 +54,12 @@ inline std::vector<std::string> describe(const BeamformSetup& setup) {
   else
     lines.push_back(describe_blocks(setup.memory_bytes, setup.gulp_samples, setup.block_spectra,
                                     setup.batch_chan * b.n_fine));
+  if (setup.on_gpu)
+    lines.push_back(
+        fmt::format("on the GPU: {}, weights of {}",
+                    format_bytes(static_cast<double>(cuda_channeliser_device_bytes(setup.cuda) +
+                                                     cuda_beam_device_bytes(b, setup.beams_on_gpu))),
+                    setup.beams_on_gpu.precision == BeamPrecision::half ? "8 bits" : "32 bits"));
   return lines;
 }
 

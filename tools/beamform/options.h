@@ -21,6 +21,7 @@ struct BeamformOptions : FilterbankOptions {
   unsigned n_bit = 0;  ///< 0 = the format's own
   std::size_t n_integrate = 1;
   bool incoherent = false;
+  std::string precision = "auto";
   std::string pattern, element = "none";
   double field_rad = kPi;
   std::size_t size = 512;
@@ -67,6 +68,10 @@ inline void declare(Tool& tool, BeamformOptions& options) {
       ->type_name("LIST");
   app.add_option("--weights", options.weights, "weights (CSV); data are multiplied by them")
       ->type_name("FILE");
+  app.add_option("--precision", options.precision,
+                 "of weights: single, or half, 8 bits on a GPU (default auto: half where that can be)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "half", "single"}));
   CLI::Option* pattern =
       app.add_option("--pattern", options.pattern, "write the beams' power patterns (FITS) in place of data")
           ->type_name("PATH");

@@ -6,32 +6,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/channelise/channelise.h"
 #include "libcore/core/array_delays.h"
 #include "libcore/core/gains.h"
 #include "libcore/io/beam_tracker.h"
 #include "tools/beamform/beams.h"
+#include "tools/beamform/gpu_plan.h"
 
 namespace apsyn {
-
-/// A phase may be this far from the beam's direction before weights are made anew.
-inline constexpr double kPhaseError_rad = 1e-3;
-
-struct BeamformSetup {
-  VoltageHeader header;  ///< with the effective layout
-  std::vector<BeamDirection> beams;
-  ChannelisePlan f;
-  BeamformPlan b;
-  double max_rate = 0;  ///< of delays, s/s
-  double spectrum_s = 0;
-  std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
-  std::size_t gulp_samples = 0, block_spectra = 0, batch_chan = 1;
-  unsigned n_bit = 8;
-  std::uint64_t memory_bytes = 0;
-
-  bool align() const { return f.n_fine > 1 && !b.incoherent; }
-  double output_s() const { return spectrum_s * static_cast<double>(b.n_integrate); }
-};
 
 /// What --samples needs besides: nothing when samples are taken as they are.
 inline std::int64_t margin_of(const BeamformOptions& options, const VoltageHeader& header,
@@ -137,7 +118,8 @@ inline void plan_pattern_memory(const BeamformOptions& options, BeamformSetup& s
                      format_bytes(static_cast<double>(max_memory_bytes)));
 }
 
-inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVoltages& voltages) {
+inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVoltages& voltages,
+                                const Device& device) {
   const std::string& name = voltages.reader.name();
   BeamformSetup setup;
   setup.header = voltages.reader.header();
@@ -191,7 +173,12 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
     b.update_spectra = steering_interval(setup.max_rate, highest_hz, setup.spectrum_s, kPhaseError_rad);
   }
   setup.n_bit = options.n_bit != 0 ? options.n_bit : b.product == BeamProduct::voltage ? 8 : 32;
-  if (options.pattern.empty())
+  setup.on_gpu = device.kind == Device::Kind::cuda;
+  if (!setup.on_gpu && options.precision == "half")
+    throw UsageError("--precision half: weights of 8 bits are of a GPU: give --device cuda, or leave it out");
+  if (setup.on_gpu)
+    plan_gpu(options, device, setup, tool.common().max_memory_bytes);
+  else if (options.pattern.empty())
     plan_memory(setup, tool.common().max_memory_bytes);
   else
     plan_pattern_memory(options, setup, tool.common().max_memory_bytes);

@@ -5,6 +5,7 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/fx_engine.h"
 #include "libcore/core/device.h"
+#include "libcore/core/voltage_room.h"
 #include "tools/correlate/plan.h"
 
 namespace apsyn {
@@ -21,14 +22,8 @@ inline std::unique_ptr<FxEngine> make_engine(const Device& device, const Correla
 /// Gives a block room for a gulp of samples where the engine takes them fastest from.
 inline std::shared_ptr<void> pin_samples(FxEngine& engine, const CorrelatePlan& plan, VoltageBlock& block) {
   if (!plan.on_gpu) return nullptr;
-  const VoltageHeader& header = plan.header;
-  const std::array<std::size_t, 5> shape{plan.gulp_samples, header.n_chan, header.n_ant, header.n_pol, 2};
-  if (header.n_bit > 8) {
-    block.samples_f32.resize(shape);
-    return engine.pin(block.samples_f32.data(), block.samples_f32.size() * sizeof(float));
-  }
-  block.samples_i8.resize(shape);
-  return engine.pin(block.samples_i8.data(), block.samples_i8.size());
+  const std::span<std::byte> room = make_room(plan.header, plan.gulp_samples, block);
+  return engine.pin(room.data(), room.size());
 }
 
 }  // namespace apsyn
