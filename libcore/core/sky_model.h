@@ -30,6 +30,9 @@ struct SkyModel {
 /// x = nu/nu0 - 1 (WSClean's convention; the terms then hold for Stokes I and Q, U, V keep their ratio to I).
 std::array<double, 4> flux_at(const SkyComponent& component, double freq_hz);
 
+/// As parse_angle, and "-26.42.00.5", degrees, minutes and seconds, as these models and region files have it.
+double parse_declination(std::string_view text);
+
 /// "Format = Name, Type, Ra, Dec, I, ..." in any order of columns, with defaults
 /// ("ReferenceFrequency='1.5e8'"),
 /// '#' comments, patches (lines without type) skipped, types POINT and GAUSSIAN. Also "# (Name, ...) =

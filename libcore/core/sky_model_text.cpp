@@ -145,14 +145,6 @@ Format parse_format(std::string_view text) {
   return format;
 }
 
-/// BBS writes declinations as "d.m.s": two or more points separate the parts.
-std::string with_colons(std::string_view text) {
-  std::string result(text);
-  if (std::count(result.begin(), result.end(), '.') < 2) return result;
-  for (int n = 0; n < 2; ++n) result[result.find('.')] = ':';
-  return result;
-}
-
 bool is_plain_number(std::string_view text) {
   return text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
 }
@@ -190,7 +182,7 @@ void set_field(SkyComponent& component, Column column, std::string_view value) {
       component.direction.ra_rad = parse_right_ascension(value);
       break;
     case Column::dec:
-      component.direction.dec_rad = parse_angle(with_colons(value));
+      component.direction.dec_rad = parse_declination(value);
       if (std::abs(component.direction.dec_rad) > kPi / 2)
         throw Malformed{fmt::format("declination '{}' is beyond the pole", value)};
       break;
@@ -273,6 +265,14 @@ std::optional<SkyComponent> parse_component(std::string_view line, const Format&
 }
 
 }  // namespace
+
+double parse_declination(std::string_view text) {
+  // Two or more points separate parts.
+  std::string parts(text);
+  if (std::count(parts.begin(), parts.end(), '.') >= 2)
+    for (int n = 0; n < 2; ++n) parts[parts.find('.')] = ':';
+  return parse_angle(parts);
+}
 
 SkyModel parse_sky_model(std::string_view text, const std::string& source) {
   SkyModel model;

@@ -43,6 +43,15 @@ expect_stderr 'stopped: '
 make_fits mask.fits 64 'x > 0 ? 1 : 0'
 expect_exit 0 clean a --niter 200 --mask mask.fits --overwrite
 stderr_matches 'flux in model (1\.9|2|2\.0)'
+printf '#CRTFv0\ncircle[[39pix, 37pix], 8pix]\n' >mask.crtf
+expect_exit 0 clean a --niter 200 --mask mask.crtf --overwrite
+stderr_matches 'flux in model (1\.9|2|2\.0)'
+printf '#CRTFv0\ncircle[[00h39m54s, -29.59.10], 80arcsec], coord=J2000\n' >mask.crtf
+expect_exit 0 clean a --niter 200 --mask mask.crtf --overwrite
+stderr_matches 'flux in model (1\.9|2|2\.0)'
+printf '#CRTFv0\ncircle[[39pix, 37deg], 8pix]\n' >mask.crtf
+expect_exit 3 clean a --niter 200 --mask mask.crtf --overwrite
+expect_stderr 'mask.crtf: line 2: '
 make_fits h-dirty.fits 64 'x * x + y * y > 600 ? "blank" : 2 * gauss(x - 7, y - 5)'
 cp a-psf.fits h-psf.fits
 expect_exit 0 clean h --niter 200

@@ -54,7 +54,8 @@ inline void declare_stops(Tool& tool, DeconvolutionOptions& options) {
                  "measure the noise around each pixel, in a box of this many beams")
       ->type_name("BEAMS")
       ->check(CLI::Range(1.0, 1e6));
-  app.add_option("--mask", options.mask, "put components only where this FITS image is not 0")
+  app.add_option("--mask", options.mask,
+                 "put components only where this FITS image is not 0, or in the regions of this CASA text")
       ->type_name("PATH");
   app.add_flag("--no-negative", options.no_negative, "no negative components");
   app.add_flag("--stop-negative", options.stop_negative, "stop at the first negative component");

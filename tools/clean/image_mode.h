@@ -8,6 +8,7 @@
 #include "kernels/clean/clean_image.h"
 #include "tools/clean/image_plan.h"
 #include "tools/clean/primary_beam.h"
+#include "tools/clean/region_mask.h"
 #include "tools/clean/restoring_beams.h"
 #include "tools/clean/source_list.h"
 
@@ -160,9 +161,14 @@ inline std::size_t deconvolve(Tool& tool, const ImagePlan& plan, DeconvolutionOp
   if (settings.auto_threshold_sigma == 0 && settings.auto_mask_sigma == 0) settings.cycle_gain = 1;
   Deconvolver deconvolver(settings, psf, groups, shape, beam_pixels);
   if (!options.mask.empty()) {
-    const Image mask = read_fits_image(options.mask);
-    check_same_sky(images.residual[0], plan.start[0], mask, options.mask);
-    deconvolver.set_mask(allowed_by(mask));
+    auto read_image_mask = [&] {
+      const Image mask = read_fits_image(options.mask);
+      check_same_sky(images.residual[0], plan.start[0], mask, options.mask);
+      return allowed_by(mask);
+    };
+    deconvolver.set_mask(is_region_text(options.mask)
+                             ? read_region_mask(options.mask, info, shape.nx, shape.ny)
+                             : read_image_mask());
   }
   std::size_t n_components = 0;
   bool go_on = true;

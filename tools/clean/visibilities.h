@@ -15,6 +15,7 @@
 #include "libcore/io/visibility_store.h"
 #include "tools/clean/columns.h"
 #include "tools/clean/deconvolution_options.h"
+#include "tools/clean/region_mask.h"
 #include "tools/clean/source_list.h"
 
 namespace apsyn::clean {
@@ -121,9 +122,17 @@ inline void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSo
   }
 }
 
-inline Buffer<std::uint8_t, 2> read_mask(const std::string& path, const ImagingOptions& wanted) {
+/// Of an image around `centre`.
+inline Buffer<std::uint8_t, 2> read_mask(const std::string& path, const ImagingOptions& wanted,
+                                         const SkyDirection& centre) {
   Buffer<std::uint8_t, 2> mask;
   if (path.empty()) return mask;
+  if (is_region_text(path)) {
+    ImageInfo info;
+    info.centre = centre;
+    info.cell_rad = wanted.cell_rad;
+    return read_region_mask(path, info, wanted.n_x, wanted.n_y);
+  }
   const Image image = read_fits_image(path);
   if (image.pixels.extent(2) != wanted.n_y || image.pixels.extent(3) != wanted.n_x)
     throw DataError("{}: a mask of {} x {} pixels for images of {} x {}: give one of their size", path,
@@ -230,7 +239,8 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
                           given_beam(how), how.source_list};
   if (!tool.common().dry_run) check_products(products, fields_of(with_psf, input.info()), groups.size());
   check_columns(options.columns, options.imager);
-  const Buffer<std::uint8_t, 2> mask = read_mask(how.mask, options.imager.imaging);
+  const Buffer<std::uint8_t, 2> mask =
+      read_mask(how.mask, options.imager.imaging, fields_of(with_psf, input.info())[0].centre);
 
   tool.stage("read");
   const PlaneShape shape{planner.planes.size(), with_psf.imaging.n_y, with_psf.imaging.n_x};
