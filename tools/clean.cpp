@@ -29,7 +29,7 @@ void run(Tool& tool, Options& options) {
     return;
   }
   clean::refuse_visibility_options(options.visibilities);
-  clean::clean_images(tool, options.inputs, options.deconvolution);
+  if (tool.works_alone()) clean::clean_images(tool, options.inputs, options.deconvolution);
 }
 
 }  // namespace
@@ -38,6 +38,6 @@ int main(int argc, char** argv) {
   Tool tool("clean", "deconvolve a dirty image with its point spread function");
   Options options;
   declare(tool, options);
-  tool.use_ranks(Tool::RankUse::first);
+  tool.use_ranks(Tool::RankUse::shared);
   return tool.run(argc, argv, [&] { run(tool, options); });
 }

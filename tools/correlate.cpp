@@ -119,6 +119,8 @@ int main(int argc, char** argv) {
   apsyn::Tool tool("correlate", "cross-multiply the antennas of a voltage stream into visibilities");
   apsyn::CorrelateOptions options;
   declare(tool, options);
-  tool.use_ranks(apsyn::Tool::RankUse::first);
-  return tool.run(argc, argv, [&] { apsyn::run(tool, options); });
+  tool.use_ranks(apsyn::Tool::RankUse::shared);
+  return tool.run(argc, argv, [&] {
+    if (tool.works_alone()) apsyn::run(tool, options);
+  });
 }

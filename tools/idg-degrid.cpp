@@ -34,6 +34,6 @@ int main(int argc, char** argv) {
   Tool tool("idg-degrid", "predict model visibilities into a Measurement Set");
   Options options;
   declare(tool, options);
-  tool.use_ranks(Tool::RankUse::first);
+  tool.use_ranks(Tool::RankUse::shared);
   return tool.run(argc, argv, [&] { run(tool, options); });
 }

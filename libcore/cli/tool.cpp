@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "libcore/cli/signals.h"
 #include "libcore/cli/stage_timer.h"
@@ -146,16 +148,28 @@ void Tool::write_log(LogLevel level, const std::string& message) const {
   write_message(fmt::format("{}: {}: {}\n", name_, level_name(level), message));
 }
 
-void Tool::join_ranks() {
-  if (rank_use_ == RankUse::first && ranks_.size > 1)
+/// What fails in one process often fails in all of them: a file is missing. The first that ends makes the
+/// launcher end the others, so that the error shows once when those wait.
+void Tool::let_others_fail() const {
+  if (rank_use_ != RankUse::shared || ranks_.root()) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500 + 500 * std::min(ranks_.rank, 10)));
+}
+
+bool Tool::works_alone() const {
+  if (ranks_.root() && ranks_.size > 1)
     log_warning(
-        "{} does not share its work among processes yet: the first of {} does all (APSYN_RANKS=off: each "
-        "works "
-        "by itself)",
+        "{}: this work is not shared: the first of {} processes does all (APSYN_RANKS=off: each works by "
+        "itself)",
         name_, ranks_.size);
+  return ranks_.root();
+}
+
+void Tool::join_ranks() {
   if (rank_use_ != RankUse::shared) return;
   ranks_ = apsyn::join_ranks();
   if (ranks_.size == 1) return;
+  // Whatever is cut into blocks by the memory there is, is cut alike.
+  common_.max_memory_bytes = least_of_ranks(common_.max_memory_bytes);
   if (inputs_ != nullptr && std::count(inputs_->begin(), inputs_->end(), "-") > 0)
     throw UsageError("standard input reaches one of {} processes only: give a file", ranks_.size);
   if (ranks_.root()) return;
@@ -167,7 +181,8 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
   install_signal_handling();
   install_terminate_handling();
   set_log_sink([this](LogLevel level, const std::string& message) { write_log(level, message); });
-  auto fail = [](ExitStatus status, const std::string& message) {
+  auto fail = [this](ExitStatus status, const std::string& message) {
+    let_others_fail();
     log_message(LogLevel::error, message);
     return static_cast<int>(status);
   };
@@ -183,8 +198,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
       }
       throw UsageError("{}: see {} --help", error.what(), name_);
     }
-    const unsigned n_sharing =
-        rank_use_ == RankUse::first ? 1 : static_cast<unsigned>(std::max(1, ranks_.local_size));
+    const auto n_sharing = static_cast<unsigned>(std::max(1, ranks_.local_size));
     if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
     if (app_->get_option("--max-memory")->count() == 0) common_.max_memory_bytes /= n_sharing;
     if (inputs_ != nullptr && inputs_->empty()) {
@@ -193,7 +207,6 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
       inputs_->push_back("-");
     }
     join_ranks();
-    if (rank_use_ == RankUse::first && !ranks_.root()) return 0;
     body();
     if (std::fflush(stdout) != 0) {
       if (errno == EPIPE) throw BrokenPipe();

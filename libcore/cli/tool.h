@@ -59,11 +59,13 @@ class Tool {
   CLI::Option* add_length(const std::string& flags, double& metres, const std::string& help);
   CLI::Option* add_tec(const std::string& flags, double& tecu, const std::string& help);
 
-  /// What several processes that mpirun started do: work each by itself (as a farm of tasks), leave it to the
-  /// first one, or share it, as `body` sees to.
-  enum class RankUse { each, first, shared };
+  /// What several processes that mpirun started do: work each by itself (as a farm of tasks), or share the
+  /// work, as `body` sees to.
+  enum class RankUse { each, shared };
   void use_ranks(RankUse use) { rank_use_ = use; }
   const Ranks& ranks() const { return ranks_; }
+  /// For work that is not shared: the first process does it, and warns; the others do not.
+  bool works_alone() const;
 
   /// Parses, runs `body`, and turns every outcome into messages and the contract's exit status.
   int run(int argc, char** argv, const std::function<void()>& body);
@@ -82,6 +84,7 @@ class Tool {
 
  private:
   void join_ranks();
+  void let_others_fail() const;
   void write_log(LogLevel level, const std::string& message) const;
 
   std::string name_;

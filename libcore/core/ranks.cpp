@@ -7,6 +7,8 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 #endif
 
@@ -28,6 +30,43 @@ bool mpi_is_on() {
   MPI_Initialized(&started);
   MPI_Finalized(&ended);
   return started != 0 && ended == 0;
+}
+
+/// Of one message at most: counts are int.
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
+/// Until the request is done. The library's own waiting keeps a core busy, which other threads can use while
+/// one rank works alone; so whoever waits longer than messages take sleeps in between.
+void wait_for(MPI_Request& request) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), done == 0;)
+    if (Clock::now() - begin > std::chrono::milliseconds(1))
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    else
+      std::this_thread::yield();
+}
+
+/// Of two ranks: from here on both are there, so that what follows takes no longer than its bytes.
+constexpr int kMeeting = 1, kBytes = 0;
+void meet_root() {
+  MPI_Request request;
+  MPI_Issend(nullptr, 0, MPI_BYTE, 0, kMeeting, MPI_COMM_WORLD, &request);
+  wait_for(request);
+}
+void meet_rank(int rank) {
+  MPI_Request request;
+  MPI_Irecv(nullptr, 0, MPI_BYTE, rank, kMeeting, MPI_COMM_WORLD, &request);
+  wait_for(request);
+}
+
+/// use(part, count) for parts of `bytes` that one message can hold.
+template <class Byte, class Use>
+void in_parts(std::span<Byte> bytes, Use use) {
+  for (std::size_t first = 0; first < bytes.size(); first += kMostBytes) {
+    const std::size_t n = std::min(kMostBytes, bytes.size() - first);
+    use(bytes.data() + first, static_cast<int>(n));
+  }
 }
 #endif
 
@@ -79,8 +118,23 @@ void leave_ranks() {
   if (mpi_is_on()) MPI_Finalize();
 }
 
+void meet_ranks() {
+  if (!mpi_is_on()) return;
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  wait_for(request);
+}
+
+std::uint64_t least_of_ranks(std::uint64_t value) {
+  if (!mpi_is_on()) return value;
+  meet_ranks();
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+  return value;
+}
+
 void add_to_root(std::span<double> values) {
   if (!mpi_is_on()) return;
+  meet_ranks();
   const Ranks& ranks = join_ranks();
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   std::vector<double> received;
@@ -88,16 +142,44 @@ void add_to_root(std::span<double> values) {
     for (std::size_t first = 0; first < values.size(); first += kChunk) {
       const std::span<double> chunk = values.subspan(first, std::min(kChunk, values.size() - first));
       const int n = static_cast<int>(chunk.size());
-      if (ranks.rank == from) MPI_Send(chunk.data(), n, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+      if (ranks.rank == from) MPI_Send(chunk.data(), n, MPI_DOUBLE, 0, kBytes, MPI_COMM_WORLD);
       if (!ranks.root()) continue;
       received.resize(chunk.size());
-      MPI_Recv(received.data(), n, MPI_DOUBLE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Recv(received.data(), n, MPI_DOUBLE, from, kBytes, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] += received[i];
     }
 }
+
+void broadcast_bytes(std::span<std::byte> bytes) {
+  if (!mpi_is_on()) return;
+  meet_ranks();
+  in_parts(bytes, [](std::byte* part, int n) { MPI_Bcast(part, n, MPI_BYTE, 0, MPI_COMM_WORLD); });
+}
+
+void send_bytes_to_root(std::span<const std::byte> bytes) {
+  if (!mpi_is_on()) return;
+  meet_root();
+  in_parts(bytes,
+           [](const std::byte* part, int n) { MPI_Send(part, n, MPI_BYTE, 0, kBytes, MPI_COMM_WORLD); });
+}
+
+void receive_bytes(int from_rank, std::span<std::byte> bytes) {
+  if (!mpi_is_on()) return;
+  meet_rank(from_rank);
+  in_parts(bytes, [from_rank](std::byte* part, int n) {
+    MPI_Recv(part, n, MPI_BYTE, from_rank, kBytes, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  });
+}
 #else
 void leave_ranks() {}
+void meet_ranks() {}
+std::uint64_t least_of_ranks(std::uint64_t value) {
+  return value;
+}
 void add_to_root(std::span<double>) {}
+void broadcast_bytes(std::span<std::byte>) {}
+void send_bytes_to_root(std::span<const std::byte>) {}
+void receive_bytes(int, std::span<std::byte>) {}
 #endif
 
 }  // namespace apsyn

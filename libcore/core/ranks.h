@@ -3,7 +3,10 @@
 // launcher, and in builds without MPI: there is then one process, of rank 0.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace apsyn {
 
@@ -24,8 +27,43 @@ const Ranks& join_ranks();
 /// others.
 void leave_ranks();
 
+// What follows does nothing where there is one process. All ranks make the same calls in the same order, but
+// for send_to_root() and receive(), which pair up. Who waits for another sleeps.
+
+/// Returns when all ranks have come here.
+void meet_ranks();
+
+/// The least of all ranks' values.
+std::uint64_t least_of_ranks(std::uint64_t value);
+
 /// Adds the values of all ranks to those of rank 0, one rank after the other: the same to the last bit from
-/// run to run. Other ranks keep theirs. All ranks give as many.
+/// run to run. Other ranks' are then of no use. All ranks give as many.
 void add_to_root(std::span<double> values);
+
+/// What rank 0 has replaces what the others have.
+void broadcast_bytes(std::span<std::byte> bytes);
+template <class T>
+void broadcast(std::span<T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  broadcast_bytes(std::as_writable_bytes(values));
+}
+template <class T>
+void broadcast(T& value) {
+  broadcast(std::span(&value, 1));
+}
+
+/// From one rank to rank 0, which receives as many bytes: those of a rank in the order that it sent them.
+void send_bytes_to_root(std::span<const std::byte> bytes);
+void receive_bytes(int from_rank, std::span<std::byte> bytes);
+template <class T>
+void send_to_root(std::span<const T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  send_bytes_to_root(std::as_bytes(values));
+}
+template <class T>
+void receive(int from_rank, std::span<T> values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  receive_bytes(from_rank, std::as_writable_bytes(values));
+}
 
 }  // namespace apsyn

@@ -158,3 +158,33 @@ stderr_matches() {
   fail "nothing like '$1' on stderr"
   sed 's/^/    /' "$(stderr_file)" >&2
 }
+
+# need_mpi: skips the test unless tools can be started by mpirun; machines with fewer cores, and root, are fine then.
+need_mpi() {
+  need mpirun
+  [[ $(ldd "$APSYN_BIN/idg-grid") = *libmpi* ]] || skip "built without MPI"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
+    OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_mpi_yield_when_idle=1
+}
+
+# float_pixels FILE: those of a float32 FITS image, one per line.
+float_pixels() {
+  local cards
+  cards=$(head -c 57600 "$1" | fold -w 80 | grep -an '^END ' | head -1 | cut -d: -f1)
+  tail -c +$(((cards + 35) / 36 * 2880 + 1)) "$1" | od -An -v -t f4 --endian=big -w4
+}
+# expect_near_numbers A B TOLERANCE WHAT: files of as many numbers, everywhere within TOLERANCE of A's highest |number|; NaN
+# at the same places.
+expect_near_numbers() {
+  local difference
+  difference=$(paste "$1" "$2" | awk -v t="$3" '
+    function size(x) { return x < 0 ? -x : x }
+    { if (NF != 2 || ($1 ~ /nan/) != ($2 ~ /nan/)) bad = 1
+      if ($1 ~ /nan/) next
+      if (size($1) > peak) peak = size($1)
+      if (size($1 - $2) > worst) worst = size($1 - $2) }
+    END { printf "%g of the peak", (peak > 0 ? worst / peak : -1); exit bad || !(peak > 0) || worst > t * peak }')
+  [ $? -eq 0 ] || fail "$4 differs: $difference"
+}
+# expect_near_image A B TOLERANCE: the same for FITS images.
+expect_near_image() { expect_near_numbers <(float_pixels "$1") <(float_pixels "$2") "$3" "$2 from $1"; }

@@ -1,31 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Several processes on one piece of work: the same images as one process within rounding, the same bytes from run to
-# run; tools that do not share work run once; what goes wrong in one process ends all and leaves nothing.
+# Several processes on one image: the same as one process within rounding, the same bytes from run to run; work that
+# is not shared is done once; what goes wrong in one process ends all and leaves nothing.
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
-need mpirun
-"$APSYN_BIN/idg-grid" --version >/dev/null && ldd "$APSYN_BIN/idg-grid" | grep -q libmpi || skip "built without MPI"
-
-# Machines with fewer cores, and root, are fine.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 \
-  OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_mpi_yield_when_idle=1
-
-# values FILE: the pixels, one per line.
-values() {
-  local cards
-  cards=$(head -c 57600 "$1" | fold -w 80 | grep -an '^END ' | head -1 | cut -d: -f1)
-  tail -c +$(((cards + 35) / 36 * 2880 + 1)) "$1" | od -An -v -t f4 --endian=big -w4
-}
-# expect_near_image A B TOLERANCE: everywhere within TOLERANCE of A's highest |pixel|; NaN at the same places.
-expect_near_image() {
-  paste <(values "$1") <(values "$2") | awk -v t="$3" '
-    function size(x) { return x < 0 ? -x : x }
-    { if (($1 ~ /nan/) != ($2 ~ /nan/)) bad = 1
-      if ($1 ~ /nan/) next
-      if (size($1) > peak) peak = size($1)
-      if (size($1 - $2) > worst) worst = size($1 - $2) }
-    END { printf "%g of the peak\n", worst / peak; exit bad || !(peak > 0) || worst > t * peak }' \
-    >difference || fail "$2 differs from $1: $(cat difference)"
-}
+need_mpi
 
 printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 100\nb, POINT, 02:20:00, -24.42.00, 50\n' >sky.txt
 run simulate -q --array mwa-32t --sky sky.txt --channels 4 --duration 16s --phase-centre '02h28m00s -26d42m00s' -o obs.ms
@@ -67,13 +44,14 @@ run mpirun -n 2 idg-grid --dry-run ${options[wide]} -o nothing
 
 # what fails
 expect_exit 3 mpirun -n 2 idg-grid -q --size 64 --scale 1amin -o nothing sky.txt
-expect_exit 2 mpirun -n 2 idg-grid -q ${options[small]} -o one-small
+expect_exit 2 mpirun -n 3 idg-grid -q ${options[small]} -o one-small
 expect_stderr "exists"
+[ "$(grep -c 'error:' "$(stderr_file)")" = 1 ] || fail "the error is told other than once"
 expect_exit 2 mpirun -n 2 idg-grid -q --size 64 --scale 1amin -o nothing -
 expect_stderr "give a file"
 expect_no_file nothing-dirty.fits nothing-psf.fits
 run mpirun -n 2 clean one-small-dirty.fits one-small-psf.fits --niter 10 -o once
-expect_stderr "does not share its work"
+expect_stderr "is not shared"
 expect_file once-model.fits
 # a farm of tasks
 run mpirun -n 2 bash -c 'simulate -q --array mwa-32t --sky sky.txt --duration 1ms -o task$OMPI_COMM_WORLD_RANK.dada'

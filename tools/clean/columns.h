@@ -48,6 +48,7 @@ inline void write_columns(Tool& tool, const Device& device, const ColumnOptions&
                           const imaging::Options& imager, const Products& products, const Sky& sky,
                           std::size_t n_groups) {
   if (!columns.update_model && columns.residual_column.empty()) return;
+  meet_ranks();  // the models have been written
   for (const std::string& path : imager.inputs)
     for (std::size_t f = 0; f < sky.fields.size(); ++f) {
       std::vector<std::string> models;

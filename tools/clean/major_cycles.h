@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Cotton-Schwab CLEAN (Schwab 1984, AJ 89, 1076): components are found in the residual images with the PSF
 // alone until the peak has fallen by --mgain; then the whole model is predicted, subtracted from the
-// visibilities, and what is left becomes the next residual images.
+// visibilities, and what is left becomes the next residual images. Where processes share the work, the first
+// one finds the components, and all predict and grid.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,17 +41,37 @@ inline Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Bu
   return allowed;
 }
 
-/// Residual images of one group: data less model.
+/// Residual images of one group: data less the model that the first process has, and where it has them.
 inline void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data,
                            const std::string& folder) {
   std::vector<Buffer<double, 3>> models;
-  for (const FieldImages& field : sky.images) models.push_back(true_model(field, g));
+  for (std::size_t f = 0; f < sky.fields.size(); ++f) {
+    if (imager.ranks.root())
+      models.push_back(true_model(sky.images[f], g));
+    else
+      models.emplace_back(
+          std::array{imager.planes.size(), imager.options.imaging.n_y, imager.options.imaging.n_x});
+    broadcast(std::span(models[f].data(), models[f].size()));
+  }
   imager.tool.stage("predict");
   ResidualSource residuals(imager, sky.groups[g], sky.fields, data, models, folder);
   models.clear();
   const auto sums = make_images(imager, sky.groups[g], sky.fields, residuals);
+  if (!imager.ranks.root()) return;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) take_sums(sums[f], imager, g, sky.images[f]);
 }
+
+/// What the first process tells the others to do next.
+struct CycleOrder {
+  std::vector<std::uint8_t> changed;  ///< [group] whether its residuals are to be made
+  bool ended = false;
+
+  explicit CycleOrder(std::size_t n_groups) : changed(n_groups, 0) {}
+  void share() {
+    broadcast(ended);
+    broadcast(std::span(changed));
+  }
+};
 
 inline double highest(View<const float, 4> image) {
   float peak = 0;
@@ -78,7 +101,12 @@ class MajorCycles {
   MajorCycles(Imager& imager, Sky& sky, ImagingSource& data, const DeconvolutionSettings& settings,
               const std::vector<double>& beam_pixels, const Buffer<std::uint8_t, 2>& mask,
               const std::string& folder)
-      : imager_(imager), sky_(sky), data_(data), settings_(settings), folder_(folder) {
+      : imager_(imager),
+        sky_(sky),
+        data_(data),
+        settings_(settings),
+        folder_(folder),
+        order_(sky.groups.size()) {
     unfinished_.assign(sky.fields.size(), true);
     lowest_.assign(sky.fields.size(), 0);
     settings_.progress = [this](std::size_t n, double peak_jy) { show(n, peak_jy); };
@@ -99,11 +127,14 @@ class MajorCycles {
     for (bool go_on = true; go_on && report.n_cycles < most_cycles;) {
       ++report.n_cycles;
       go_on = minor_cycles(report);
+      order_.share();
       for (std::size_t g = 0; g < sky_.groups.size(); ++g)
-        if (changed_[g]) make_residuals(imager_, sky_, g, data_, folder_);
+        if (order_.changed[g]) make_residuals(imager_, sky_, g, data_, folder_);
       if (go_on && report.n_cycles == most_cycles)
         log_info("stopped after {} major cycles (--nmiter)", most_cycles);
     }
+    order_.ended = true;
+    order_.share();
     return report;
   }
 
@@ -116,7 +147,7 @@ class MajorCycles {
   bool minor_cycles(LoopReport& loop) {
     imager_.tool.stage("clean");
     progress_.emplace(imager_.tool, fmt::format("cycle {}", loop.n_cycles), 0, "components");
-    changed_.assign(sky_.groups.size(), false);
+    std::fill(order_.changed.begin(), order_.changed.end(), std::uint8_t{0});
     bool go_on = false, diverged = false;
     // A field whose peak others' sidelobes may reach waits until those are cleaned as deep.
     double peak = 0;
@@ -138,7 +169,7 @@ class MajorCycles {
       const CycleReport report = deconvolvers_[f].minor_cycle(field.residual, field.model);
       for (const SetReport& set : report.sets) {
         if (set.n_components == 0) continue;
-        for (std::size_t g = set.first_group; g < set.first_group + set.n_groups; ++g) changed_[g] = true;
+        for (std::size_t g = set.first_group; g < set.first_group + set.n_groups; ++g) order_.changed[g] = 1;
         tell(loop.n_cycles, f, set);
       }
       loop.n_components += report.n_components;
@@ -180,7 +211,17 @@ class MajorCycles {
   std::optional<Progress> progress_;                     ///< of a minor cycle
   std::vector<double> lowest_;                           ///< [field] peak that a cycle began with; 0 = none
   std::vector<bool> unfinished_;                         ///< [field]
-  std::vector<bool> changed_;                            ///< [group] whether this cycle found components
+  CycleOrder order_;                                     ///< of this cycle
 };
+
+/// The other processes' part of the loop: they predict and grid their shares as the first one asks for them.
+inline void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, const std::string& folder) {
+  for (CycleOrder order(sky.groups.size());;) {
+    order.share();
+    if (order.ended) return;
+    for (std::size_t g = 0; g < sky.groups.size(); ++g)
+      if (order.changed[g]) make_residuals(imager, sky, g, data, folder);
+  }
+}
 
 }  // namespace apsyn::clean

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The Measurement Set mode of clean: visibilities -> images, model and residual, all in one process.
+// The Measurement Set mode of clean: visibilities -> images, model and residual, in one run.
 #pragma once
 
 #include <algorithm>
@@ -86,13 +86,15 @@ inline void refuse_visibility_options(const VisibilityOptions& options) {
 /// Of an imager that makes the images of every cycle, and of the one that makes the first, with the PSF.
 inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSource& source,
                           const Device& device) {
-  return {tool,
-          options,
-          source,
-          planes_of(options, source.info()),
-          device,
-          wanted_grid_memory(options.imaging, device),
-          std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, 512'000'000)};
+  Imager imager{tool,
+                options,
+                source,
+                planes_of(options, source.info()),
+                device,
+                wanted_grid_memory(options.imaging, device),
+                std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, 512'000'000)};
+  imager.ranks = tool.ranks();
+  return imager;
 }
 
 inline std::string folder_of(const std::string& output) {
@@ -112,6 +114,7 @@ inline void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSo
   } else {
     sums = make_images(imager, sky.groups[g], sky.fields, data);
   }
+  if (!imager.ranks.root()) return;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     FieldImages& field = sky.images[f];
     take_sums(sums[f], imager, g, field);
@@ -264,14 +267,20 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
     throw FailureError("{}: no usable data: everything is flagged or outside of the uv range",
                        options.imager.inputs[0]);
 
-  for (std::size_t f = 0; f < sky.fields.size(); ++f) sky.images.emplace_back(first, sky.groups.size());
+  if (tool.ranks().root())
+    for (std::size_t f = 0; f < sky.fields.size(); ++f) sky.images.emplace_back(first, sky.groups.size());
   for (std::size_t g = 0; g < sky.groups.size(); ++g)
     make_first_images(first, sky, g, store, products, part_name(sky.group_numbers[g], groups.size()));
 
+  later.weighted = std::move(first.weighted);
+  if (!tool.ranks().root()) {
+    follow_major_cycles(later, sky, store, folder_of(name));
+    write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
+    return;
+  }
   const auto beams = products.restores ? find_beams(products, sky) : std::vector<BandBeams>();
   MajorCycles cycles(later, sky, store, how.settings, beam_widths_pixels(products, sky, beams, how.settings),
                      mask, folder_of(name));
-  later.weighted = std::move(first.weighted);
   const LoopReport report = cycles.run(options.most_cycles);
   log_info("{} components in {} major cycles", report.n_components, report.n_cycles);
 

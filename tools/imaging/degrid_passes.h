@@ -32,7 +32,6 @@ struct DegridPasses {
   GridPlace place;         ///< on a GPU
   IdgMemory memory;        ///< on the host
   std::size_t layers = 1;  ///< of a pass
-  std::size_t n_passes(const IdgPlan& plan) const { return (plan.n_layers + layers - 1) / layers; }
 };
 
 /// What a prediction may take, and what it is for.

@@ -20,7 +20,8 @@ struct PreparedGroup {
   std::unique_ptr<ImageWeights> own_weights;
   const ImageWeights* weights = nullptr;  ///< own_weights, or those of the whole band
   std::vector<FieldGridder> fields;       ///< empty: no usable data
-  std::size_t n_layers = 0;               ///< of the field that has most
+  std::vector<RankShare> shares;          ///< of each field, what this process does
+  std::size_t n_layers = 0;               ///< of the share that has most
   std::uint64_t other_bytes = 0;          ///< of memory, beside the gridders
   Passes passes;
 
@@ -49,7 +50,8 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
     const IdgPlan plan =
         make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
                       idg_settings(wanted), own.found.workload(f, imager.n_planes(), imager.device));
-    own.n_layers = std::max(own.n_layers, plan.n_layers);
+    own.shares.push_back(own.found.share(imager.ranks, f, plan));
+    own.n_layers = std::max(own.n_layers, own.shares[f].n_layers);
     own.fields.emplace_back(imager, fields[f], plan,
                             imager.tool.common().max_memory_bytes / (8 * fields.size()));
     for (const std::string& line : plan.describe()) log_verbose("{}", line);
@@ -112,21 +114,17 @@ inline void add_weights(const Imager& imager, View<const float, 3> weight, std::
 }
 
 /// The images of one group, a field each, out of the visibilities that `source` gives, which the group's
-/// weights are still to be applied to.
+/// weights are still to be applied to. Where processes share the work, the first has them; those of the
+/// others are of no use.
 inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
                                             const std::vector<Field>& fields, ImagingSource& source) {
   imager.tool.stage("grid");
   make_gridders(imager, own);
   std::vector<GroupImages> images(fields.size());
   for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
-  std::vector<RankShare> shares;
-  std::size_t n_layers = 0;
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    shares.push_back(own.found.share(imager.ranks, f, own.fields[f].plan));
-    n_layers = std::max(n_layers, shares[f].n_layers);
-  }
-  const std::size_t layers = std::min(n_layers, own.passes.layers);
-  const std::size_t n_passes = (n_layers + layers - 1) / layers;
+  const std::vector<RankShare>& shares = own.shares;
+  const std::size_t n_layers = own.n_layers, layers = std::min(n_layers, own.passes.layers);
+  const std::size_t n_passes = own.n_passes();
   Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(n_passes), "vis");
   Buffer<float, 3>& weighted = imager.weighted;
   BlockMover move;

@@ -63,8 +63,7 @@ inline std::vector<Job> make_jobs(const Tool& tool, const PredictionOptions& opt
     Job job{make_task(tool, options, model, part, target), nullptr};
     if (job.task.n_visibilities == 0) continue;
     if (model.groups.empty())
-      job.predictor =
-          std::make_unique<ComponentsPredictor>(model.sky, target.phase_centre(), tool.common().threads);
+      job.predictor = std::make_unique<ComponentsPredictor>(model.sky, target.phase_centre(), tool);
     else
       job.predictor =
           std::make_unique<ImagePredictor>(tool, options, device, model.groups[part], target, job.task);
@@ -90,10 +89,11 @@ inline void print_plan(Tool& tool, const PredictionOptions& options, const Predi
   }
 }
 
-/// Returns the number of visibilities, planes counted.
+/// Returns the number of visibilities, planes counted. All processes come here together.
 inline double predict_set(Tool& tool, const PredictionOptions& options, const Device& device,
                           const Model& model, const std::string& path) {
   tool.stage("open");
+  meet_ranks();  // who opens a set while another changes its tables may find half of it
   PredictionTarget target(path, selection_of(options, ""));
   inspect_visibility_column(path, selection_of(options, options.written_column()));
   report_choices(model, target);
@@ -104,7 +104,9 @@ inline double predict_set(Tool& tool, const PredictionOptions& options, const De
     return 0;
   }
   tool.stage("write");
-  Output output(options, target, tool.common().threads);
+  meet_ranks();
+  std::optional<Output> output;
+  if (tool.ranks().root()) output.emplace(options, target, tool.common().threads);
   double n_predicted = 0;
   for (Job& job : jobs) {
     for (const std::string& line : job.predictor->describe()) log_verbose("{}", line);
@@ -112,7 +114,7 @@ inline double predict_set(Tool& tool, const PredictionOptions& options, const De
     job.predictor.reset();  // its grids, before the next one's
   }
   tool.stage("write");
-  output.commit(tool.provenance());
+  if (output) output->commit(tool.provenance());
   return n_predicted;
 }
 

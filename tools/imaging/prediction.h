@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One set: its rows in blocks through a predictor, in as many passes as that needs, into a column.
+// One set: its rows in blocks through a predictor, in as many passes as that needs, into a column. Processes
+// that share the work each go through all rows by themselves; the first adds up what the others predict of a
+// block, and writes.
 #pragma once
 
 #include <optional>
@@ -10,6 +12,7 @@
 #include "libcore/core/stokes.h"
 #include "libcore/io/prediction_store.h"
 #include "tools/imaging/predictors.h"
+#include "tools/imaging/rank_rows.h"
 
 namespace apsyn::imaging {
 
@@ -57,17 +60,21 @@ inline void survey(PredictionTarget& target, const SkyDirection& centre, Task& t
   PredictionBlock block;
   target.rewind(task.wanted, centre);
   while (target.read(block, task.max_block)) {
-    const double highest =
-        *std::max_element(block.at.channel_hz.begin(), block.at.channel_hz.end()) / kSpeedOfLight_m_s;
-    for (std::size_t row = 0; row < block.at.uvw_m.extent(0); ++row)
-      task.max_w_lambda = std::max(task.max_w_lambda, std::abs(block.at.uvw_m(row, 2)) * highest);
+    const auto [low, high] = std::minmax_element(block.at.channel_hz.begin(), block.at.channel_hz.end());
+    const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
+    for (std::size_t row = 0; row < block.at.uvw_m.extent(0); ++row) {
+      const double w_m = std::abs(block.at.uvw_m(row, 2));
+      task.max_w_lambda = std::max(task.max_w_lambda, w_m * highest);
+      task.by_w.add(w_m * (lowest + highest) / 2, static_cast<double>(block.channels.size()));
+    }
     task.n_visibilities += static_cast<double>(block.rows.row_number.size() * block.channels.size());
   }
 }
 
-/// All the task's rows and channels. Returns the number of visibilities, planes counted.
-inline double predict(Tool& tool, PredictionTarget& target, Output& output, Predictor& predictor,
-                      const Task& task) {
+/// All the task's rows and channels into `output`, which the first process alone has. Returns the number of
+/// visibilities, planes counted.
+inline double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& output,
+                      Predictor& predictor, const Task& task) {
   const std::vector<std::string> planes = predictor.planes();
   const auto mix = predictor.mix(target);
   const double n_values = task.n_visibilities * static_cast<double>(planes.size());
@@ -91,7 +98,12 @@ inline double predict(Tool& tool, PredictionTarget& target, Output& output, Pred
       predictor.predict(block, data);
       tool.stage("write");
       if (pass + 1 == n_passes) {
-        output.write(block, mix, data);
+        if (output) {
+          for (int rank = 1; rank < tool.ranks().size; ++rank) add_rows_of(rank, data);
+          output->write(block, mix, data);
+        } else {
+          send_rows_to_root(data);
+        }
         store.skip(data);
       } else {
         store.save(data);

@@ -17,6 +17,7 @@
 #include "libcore/io/prediction_target.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/prediction_options.h"
+#include "tools/imaging/rank_share.h"
 
 namespace apsyn::imaging {
 
@@ -24,6 +25,7 @@ namespace apsyn::imaging {
 struct Task {
   std::function<bool(double freq_hz)> wanted;
   double n_visibilities = 0, max_w_lambda = 0;
+  WHistogram by_w;
   std::size_t max_block = 0;      ///< visibilities in memory at once
   std::uint64_t block_bytes = 0;  ///< what these take
 };
@@ -33,13 +35,16 @@ inline std::size_t predicted_planes(const PredictionOptions& options, const Mode
   return options.imaging.aterms.empty() ? group.planes.size() : 4;
 }
 
+/// Of a process, whose part of the work share() says: its w layers, and its rows of every block.
 class Predictor {
  public:
+  explicit Predictor(const RankShare& share) : share_(share) {}
   virtual ~Predictor() = default;
+  const RankShare& share() const { return share_; }
   virtual std::vector<std::string> planes() const = 0;
   virtual SkyDirection centre() const = 0;
   virtual std::vector<std::string> describe() const { return {}; }
-  /// Passes over the data; each adds its part to `data` [row][chan][plane].
+  /// Passes over the data; each adds what its layers give to the share's rows of `data` [row][chan][plane].
   virtual std::size_t n_passes() const { return 1; }
   virtual void begin_pass(std::size_t) {}
   virtual void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) = 0;
@@ -49,12 +54,24 @@ class Predictor {
   virtual Buffer<std::complex<double>, 2> mix(const PredictionTarget& target) const {
     return products_of_planes(planes(), target.products(), target.path());
   }
+
+ protected:
+  RankShare share_;
 };
+
+/// Rows [first, first + n) of a block's data.
+inline View<std::complex<float>, 3> rows_of(View<std::complex<float>, 3> data, std::size_t first,
+                                            std::size_t n) {
+  return {data.data() + first * data.extent(1) * data.extent(2), {n, data.extent(1), data.extent(2)}};
+}
 
 class ComponentsPredictor final : public Predictor {
  public:
-  ComponentsPredictor(const SkyModel& sky, const SkyDirection& centre, unsigned n_threads)
-      : sky_(sky), centre_(centre), n_threads_(n_threads) {}
+  ComponentsPredictor(const SkyModel& sky, const SkyDirection& centre, const Tool& tool)
+      : Predictor(share_rows(tool.ranks(), 1)),
+        sky_(sky),
+        centre_(centre),
+        n_threads_(tool.common().threads) {}
   std::vector<std::string> planes() const override { return simulate::stokes_of(sky_); }
   SkyDirection centre() const override { return centre_; }
   std::vector<std::string> describe() const override {
@@ -66,7 +83,10 @@ class ComponentsPredictor final : public Predictor {
       sum_ = std::make_unique<simulate::ComponentPredictor>(sky_, centre_, channel_hz);
       channel_hz_ = channel_hz;
     }
-    sum_->predict(block.at.uvw_m, block.at.path_m, n_threads_, data);
+    const std::size_t first = share_.first_row(data.extent(0)), n = share_.n_rows(data.extent(0));
+    const GridBlock own =
+        apsyn::rows_of(GridBlock{block.at.uvw_m, block.at.path_m, {}, {}, {}, {}, {}}, first, n);
+    if (n > 0) sum_->predict(own.uvw_m, own.path_m, n_threads_, rows_of(data, first, n));
   }
 
  private:
@@ -81,7 +101,8 @@ class ImagePredictor final : public Predictor {
  public:
   ImagePredictor(const Tool& tool, const PredictionOptions& options, const Device& device,
                  const ModelGroup& group, const PredictionTarget& target, const Task& task)
-      : group_(group),
+      : Predictor({}),
+        group_(group),
         device_(device),
         plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
                             {.max_w_lambda = task.max_w_lambda,
@@ -90,6 +111,7 @@ class ImagePredictor final : public Predictor {
                              .device = device.kind})),
         setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
     if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool, task);
+    share_ = share_of(tool.ranks(), layer_work(plan_, task.by_w));
     plan_passes(tool, options.imaging, task);
   }
   std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }
@@ -105,7 +127,7 @@ class ImagePredictor final : public Predictor {
       lines.push_back(apsyn::describe(passes_.place, device_, passes_.layers, passes_.memory));
     return lines;
   }
-  std::size_t n_passes() const override { return passes_.n_passes(plan_); }
+  std::size_t n_passes() const override { return (share_.n_layers + passes_.layers - 1) / passes_.layers; }
   std::uint64_t bytes() const override { return passes_.memory.bytes(passes_.layers); }
 
   void begin_pass(std::size_t pass) override {
@@ -114,7 +136,7 @@ class ImagePredictor final : public Predictor {
       degridder_->set_model(read_model(group_));
     }
     const std::size_t first = pass * passes_.layers;
-    degridder_->begin_pass(first, std::min(passes_.layers, plan_.n_layers - first));
+    degridder_->begin_pass(share_.first_layer + first, std::min(passes_.layers, share_.n_layers - first));
   }
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override {
     const ImagingBlock& at = block.at;
@@ -122,19 +144,21 @@ class ImagePredictor final : public Predictor {
     for (std::size_t c = 0; c < wavenumber_.size(); ++c)
       wavenumber_(c) = at.channel_hz(c) / kSpeedOfLight_m_s;
     const GridBlock whole{at.uvw_m, at.path_m, wavenumber_, {}, {}, at.station, {}};
-    if (!screens_) {
-      degridder_->degrid(whole, data);
-      return;
-    }
-    const std::size_t row_values = data.extent(1) * data.extent(2);
-    for (std::size_t first = 0; first < data.extent(0);) {
-      const std::size_t n = screens_->prepare(at, first);
-      GridBlock part = rows_of(whole, first, n);
-      part.station = screens_->station();
-      part.aterms = {screens_->row_slot(), screens_->chan_slot(), screens_->jones()};
-      degridder_->degrid(part, View<std::complex<float>, 3>(data.data() + first * row_values,
-                                                            {n, data.extent(1), data.extent(2)}));
-      first += n;
+    const std::size_t begin = share_.first_row(data.extent(0)), end = begin + share_.n_rows(data.extent(0));
+    for (std::size_t first = begin, n = 0; first < end; first += n) {
+      GridBlock part;
+      if (screens_) {
+        const std::size_t n_prepared = screens_->prepare(at, first);
+        n = std::min(n_prepared, end - first);
+        part = apsyn::rows_of(whole, first, n_prepared);
+        part.station = screens_->station();
+        part.aterms = {screens_->row_slot(), screens_->chan_slot(), screens_->jones()};
+        part = apsyn::rows_of(part, 0, n);
+      } else {
+        n = end - first;
+        part = apsyn::rows_of(whole, first, n);
+      }
+      degridder_->degrid(part, rows_of(data, first, n));
     }
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How processes share the gridding of a field: each has w layers of its own, so that every layer is
-// transformed once, and only images travel (Hodgson 2025, section 5.6, finds that transforming all layers
-// everywhere ends the scaling). Where there are fewer layers than processes, those of one layer share its
-// rows.
+// How processes share the gridding or the prediction of a field: each has w layers of its own, so that every
+// layer is transformed once, and only images or visibilities travel (Hodgson 2025, section 5.6, finds that
+// transforming all layers everywhere ends the scaling). Where there are fewer layers than processes, those of
+// one layer share its rows.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,11 @@ struct RankShare {
   std::size_t first_row(std::size_t n) const { return n * part / n_parts; }
   std::size_t n_rows(std::size_t n) const { return n * (part + 1) / n_parts - first_row(n); }
 };
+
+/// The rows alone.
+inline RankShare share_rows(const Ranks& ranks, std::size_t n_layers) {
+  return {0, n_layers, static_cast<std::size_t>(ranks.rank), static_cast<std::size_t>(ranks.size)};
+}
 
 /// Shares of about the same work. `layer_work` [layer], any unit.
 inline RankShare share_of(const Ranks& ranks, const std::vector<double>& layer_work) {

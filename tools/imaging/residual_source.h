@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Visibilities less those of a model, block by block on their way into an image. They are the data less the
 // whole model every time, so that no rounding adds up from one major cycle to the next.
+//
+// Processes that share the work need no visibilities of each other: whoever grids some w layers predicts the
+// same ones. Others' visibilities keep some of the model here, but are not gridded here either.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/idg/partition.h"
 #include "libcore/io/prediction_store.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/imager.h"
@@ -30,7 +34,8 @@ class ResidualSource final : public ImagingSource {
       for (std::size_t f = 0; f < fields_.size(); ++f) {
         degridders_.push_back(make_degridder(imager_.device, own_.fields[f].plan, setup));
         set_model(*degridders_[f], models[f]);
-        degridders_[f]->begin_pass(0, own_.fields[f].plan.n_layers);
+        const LayerRange layers = predicted_layers(f);
+        degridders_[f]->begin_pass(layers.first, layers.n);
       }
     } else {
       keep_residuals(setup, models, folder);
@@ -67,9 +72,28 @@ class ResidualSource final : public ImagingSource {
   bool fits_beside_gridders(const IdgSetup& setup) const {
     if (imager_.device.kind != Device::Kind::cpu || own_.n_passes() > 1) return false;
     std::uint64_t needed = own_.other_bytes + own_.passes.host.bytes(own_.n_layers);
-    for (const FieldGridder& field : own_.fields)
-      needed += degridder_memory(field.plan, setup).bytes(field.plan.n_layers);
+    for (std::size_t f = 0; f < fields_.size(); ++f)
+      needed += degridder_memory(own_.fields[f].plan, setup).bytes(predicted_layers(f).n);
     return needed <= imager_.tool.common().max_memory_bytes;
+  }
+
+  /// All that the visibilities of the share's layers reach. They are cut into the same subgrids as when they
+  /// are gridded, but for a GPU, which may cut blocks at other rows: subgrids next to a layer's border may
+  /// then be of the neighbour.
+  LayerRange predicted_layers(std::size_t f) const {
+    const IdgPlan& plan = own_.fields[f].plan;
+    const RankShare& share = own_.shares[f];
+    const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
+    const std::size_t beyond = reach - 1 + (imager_.device.kind == Device::Kind::cuda ? 1 : 0);
+    const std::size_t first = share.first_layer - std::min(beyond, share.first_layer);
+    return {first, std::min(plan.n_layers, share.first_layer + share.n_layers + beyond) - first};
+  }
+
+  /// Those that the block will be gridded with, where it matters that both cut it alike.
+  View<const float, 3> weights_of(const ImagingBlock& block) {
+    if (imager_.ranks.size == 1) return block.weight;
+    own_.weights->apply(block, imager_.threads(), imager_.weighted);
+    return imager_.weighted;
   }
 
   /// The negative model, so that predicting subtracts.
@@ -82,13 +106,16 @@ class ResidualSource final : public ImagingSource {
   void subtract(Degridder& degridder, std::size_t f, const ImagingBlock& from,
                 Buffer<std::complex<float>, 3>& data) {
     const std::size_t row_values = data.extent(1) * data.extent(2);
+    const RankShare& share = own_.shares[f];
     std::size_t first = 0;
-    own_.fields[f].for_each_part(from, move_(from, from.weight, fields_[f]), [&](GridBlock part) {
-      const std::size_t n = part.uvw_m.extent(0);
+    own_.fields[f].for_each_part(from, move_(from, weights_of(from), fields_[f]), [&](GridBlock part) {
+      const std::size_t n_rows = part.uvw_m.extent(0), skip = share.first_row(n_rows),
+                        n = share.n_rows(n_rows);
       part.data = {};
-      degridder.degrid(part, View<std::complex<float>, 3>(data.data() + first * row_values,
+      if (n < n_rows) part = rows_of(part, skip, n);
+      degridder.degrid(part, View<std::complex<float>, 3>(data.data() + (first + skip) * row_values,
                                                           {n, data.extent(1), data.extent(2)}));
-      first += n;
+      first += n_rows;
     });
   }
 
@@ -116,11 +143,11 @@ class ResidualSource final : public ImagingSource {
                 in_memory ? "in memory" : "in a temporary file in " + folder);
     kept_.emplace(in_memory, folder);
     for (std::size_t f = 0; f < fields_.size(); ++f) {
-      const IdgPlan& plan = own_.fields[f].plan;
-      auto degridder = make_degridder(imager_.device, plan, passes[f].setup);
+      auto degridder = make_degridder(imager_.device, own_.fields[f].plan, passes[f].setup);
       set_model(*degridder, models[f]);
-      for (std::size_t first = 0; first < plan.n_layers; first += passes[f].layers) {
-        degridder->begin_pass(first, std::min(passes[f].layers, plan.n_layers - first));
+      const LayerRange layers = predicted_layers(f);
+      for (std::size_t done = 0; done < layers.n; done += passes[f].layers) {
+        degridder->begin_pass(layers.first + done, std::min(passes[f].layers, layers.n - done));
         add_pass(*degridder, f);
       }
     }
