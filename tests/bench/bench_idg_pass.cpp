@@ -2,8 +2,9 @@
 // Whole passes of the gridder over an observation of earth-rotation synthesis: cutting into subgrids,
 // transfers, sums, transforms, adding, layers. Streamed: every block comes from host memory. Resident: the
 // device has kept the blocks of a pass before, and how they are cut. One JSON line each; the error is that of
-// random pixels of plane 0 against a float64 sum.
-//   bench_idg_pass [cpu|cuda] [STEPS] [gpu|hybrid|unified] [lofar|ska]
+// random pixels of plane 0 against a float64 sum. Under mpirun processes share the w layers, or the rows of
+// every block, and the times are from the moment when all begin to the one when all are done.
+//   [mpirun -n N] bench_idg_pass [cpu|cuda] [STEPS] [gpu|hybrid|unified] [lofar|ska] [layers|rows]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -20,7 +21,9 @@
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
+#include "libcore/core/ranks.h"
 #include "tests/bench/nvml_energy.h"
+#include "tools/imaging/rank_share.h"
 
 using namespace apsyn;
 
@@ -162,7 +165,18 @@ double image_error(const Blocks& b, const IdgPlan& plan, const View<const double
   return std::sqrt(error / power);
 }
 
-void run(const Observation& o, const Device& device, GridMemory where, unsigned n_threads) {
+/// What a process does of a plan.
+imaging::RankShare share_of(const Blocks& b, const IdgPlan& plan, bool rows) {
+  const Ranks& ranks = join_ranks();
+  if (rows) return imaging::share_rows(ranks, plan.n_layers);
+  imaging::WHistogram by_w;
+  const double middle = b.wavenumber(kChannels / 2);
+  for (std::size_t row = 0; row < b.uvw_m.extent(0); ++row)
+    by_w.add(std::abs(b.uvw_m(row, 2)) * middle, kChannels);
+  return imaging::share_of(ranks, imaging::layer_work(plan, by_w));
+}
+
+void run(const Observation& o, const Device& device, GridMemory where, unsigned n_threads, bool by_rows) {
   Blocks b;
   const std::size_t n_base = o.n_baselines(),
                     steps_at_once = std::max<std::size_t>(1, 6'000'000 / (n_base * kChannels));
@@ -209,30 +223,45 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
                                      settings, workload(o, b, max_w, device));
   const NvmlEnergy energy;
   const IdgSetup setup{.n_data_planes = kPlanes, .n_threads = n_threads, .grid_memory = where};
-  std::size_t at_once = plan.n_layers;
+  const imaging::RankShare share = share_of(b, plan, by_rows);
+  std::size_t at_once = share.n_layers;
   if (device.kind == Device::Kind::cuda)
-    at_once = place_grids(device_room(device), plan, {.n_planes = kPlanes, .wanted = where}).most_layers;
+    at_once = std::min(
+        at_once, place_grids(device_room(device), plan, {.n_planes = kPlanes, .wanted = where}).most_layers);
   auto gridder = make_gridder(device, plan, setup);
   std::uint64_t n_subgrids = 0;
   double layers_s = 0, joules = 0;
   auto pass = [&](bool keep) {
     n_subgrids = 0;
+    meet_ranks();
     joules = energy.joules();
     const auto begin = std::chrono::steady_clock::now();
     layers_s = 0;
-    for (std::size_t layer = 0; layer < plan.n_layers; layer += at_once) {
-      gridder->begin_pass(layer, std::min(at_once, plan.n_layers - layer));
-      for (std::size_t i = 0; i < b.n_blocks; ++i) n_subgrids += gridder->grid(b.block(i, keep)).n_subgrids;
+    for (std::size_t layer = 0; layer < share.n_layers; layer += at_once) {
+      gridder->begin_pass(share.first_layer + layer, std::min(at_once, share.n_layers - layer));
+      for (std::size_t i = 0; i < b.n_blocks; ++i) {
+        GridBlock block = b.block(i, keep);
+        if (share.n_parts > 1) {
+          const std::uint64_t id = block.id;
+          block = rows_of(block, share.first_row(b.rows), share.n_rows(b.rows));
+          block.id = id;
+        }
+        n_subgrids += gridder->grid(block).n_subgrids;
+      }
       const double before = seconds_since(begin);
       gridder->end_pass();
       layers_s += seconds_since(begin) - before;
     }
+    meet_ranks();
     joules = energy.joules() - joules;
     return seconds_since(begin);
   };
+  const Ranks& ranks = join_ranks();
   auto report = [&](const char* what, double seconds, double error) {
+    if (!ranks.root()) return;
     fmt::print(
-        "{{\"bench\":\"idg_grid_pass\",\"device\":\"{}\",\"grids\":\"{}\",\"observation\":\"{}\",\"blocks\":"
+        "{{\"bench\":\"idg_grid_pass\",\"processes\":{},\"share\":\"{}\",\"device\":\"{}\",\"grids\":\"{}\","
+        "\"observation\":\"{}\",\"blocks\":"
         "\"{}\",\"grid\":{}"
         ","
         "\"field_rad\":{:.3g},\"subgrid\":32,\"kernel_padding\":{},\"layers\":{},\"layers_at_once\":{},"
@@ -240,14 +269,26 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
         "\"subgrids\":{},"
         "\"seconds\":{:.4g},\"wait_and_layers_s\":{:.3g},\"GVis_per_s\":{:.3f},\"nJ_per_visibility\":{:.3g},"
         "\"error\":{:.2e}}}\n",
-        device.description, to_text(where), o.name, what, plan.n_u, padded_field,
-        plan.settings.kernel_padding, plan.n_layers, at_once, n_visibilities, n_subgrids, seconds, layers_s,
-        n_visibilities / seconds * 1e-9, joules / n_visibilities * 1e9, error);
+        ranks.size, by_rows ? "rows" : "layers", device.description, to_text(where), o.name, what, plan.n_u,
+        padded_field, plan.settings.kernel_padding, plan.n_layers, at_once, n_visibilities, n_subgrids,
+        seconds, layers_s, n_visibilities / seconds * 1e-9, joules / n_visibilities * 1e9, error);
     std::fflush(stdout);
   };
   const double first = pass(false);
+  meet_ranks();
+  const auto taking = std::chrono::steady_clock::now();
   auto image = gridder->take_images();
-  report("streamed, the first", first, image_error(b, plan, image.view()[0], n_threads));
+  meet_ranks();
+  const auto adding = std::chrono::steady_clock::now();
+  const double take_s = std::chrono::duration<double>(adding - taking).count();
+  add_to_root({image.data(), image.size()});
+  const double add_s = seconds_since(adding);
+  report("streamed, the first", first, ranks.root() ? image_error(b, plan, image.view()[0], n_threads) : 0);
+  if (ranks.root())
+    fmt::print(
+        "{{\"bench\":\"idg_grid_pass\",\"observation\":\"{}\",\"images_from_device_s\":{:.3g},"
+        "\"images_added_s\":{:.3g},\"image_GB\":{:.3g}}}\n",
+        o.name, take_s, add_s, static_cast<double>(image.size() * sizeof(double)) * 1e-9);
   gridder = make_gridder(device, plan, setup);
   pass(true);
   const double resident = std::min(pass(true), pass(true));
@@ -256,8 +297,9 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
   const auto begin = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < b.n_blocks; ++i) gridder->count(b.block(i, true));
   survey = seconds_since(begin);
-  fmt::print("{{\"bench\":\"idg_grid_pass\",\"observation\":\"{}\",\"cutting_by_the_host_s\":{:.4g}}}\n",
-             o.name, survey);
+  if (ranks.root())
+    fmt::print("{{\"bench\":\"idg_grid_pass\",\"observation\":\"{}\",\"cutting_by_the_host_s\":{:.4g}}}\n",
+               o.name, survey);
   gridder = make_gridder(device, plan, setup);
   pass(false);
   report("streamed", pass(false), NAN);
@@ -267,13 +309,18 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
 
 int main(int argc, char** argv) {
   try {
-    const unsigned n_threads = available_threads();
-    const Device device = choose_device(argc > 1 ? argv[1] : "auto", CudaSupport::available, n_threads);
+    const Ranks& ranks = join_ranks();
+    const unsigned n_threads = std::max(1u, available_threads() / static_cast<unsigned>(ranks.local_size));
+    std::string on = argc > 1 ? argv[1] : "auto";
+    if (on == "cuda") on += ":" + std::to_string(ranks.local_rank % std::max(1, cuda_device_count()));
+    const Device device = choose_device(on, CudaSupport::available, n_threads);
     const std::size_t n_steps = argc > 2 ? std::stoul(argv[2]) : 4096;
     const GridMemory where = argc > 3 ? parse_grid_memory(argv[3]) : GridMemory::gpu;
     const std::string only = argc > 4 ? argv[4] : "";
-    if (only != "ska") run(lofar(n_steps), device, where, n_threads);
-    if (only != "lofar") run(ska(n_steps / 4), device, where, n_threads);
+    const bool by_rows = argc > 5 && std::string(argv[5]) == "rows";
+    if (only != "ska") run(lofar(n_steps), device, where, n_threads, by_rows);
+    if (only != "lofar") run(ska(n_steps / 4), device, where, n_threads, by_rows);
+    leave_ranks();
   } catch (const Error& error) {
     fmt::print(stderr, "bench_idg_pass: error: {}\n", error.what());
     return static_cast<int>(error.status());
