@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/common/device_series.h"
+#include "kernels/common/series_on_device.h"
 #include "kernels/dedisperse/dedisperse.h"
 
 namespace apsyn {

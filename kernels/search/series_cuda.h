@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/common/device_series.h"
+#include "kernels/common/series_on_device.h"
 #include "kernels/search/series.h"
 
 namespace apsyn {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels/common/device_memory.h"
+#include "kernels/common/free_memory.h"
 #include "kernels/search/boxcar.h"
 #include "libcore/core/csv.h"
 #include "libcore/core/device.h"

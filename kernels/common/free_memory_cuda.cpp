@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/common/device_memory.h"
+#include "kernels/common/free_memory.h"
 
 #ifdef APSYN_CUDA
 #include "kernels/common/cuda_check.h"
