@@ -1,43 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
-#include <limits>
+#include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "libcore/core/output.h"
-#include "libcore/core/parallel.h"
 #include "libcore/io/visibility_sink.h"
 #include "tools/correlate/algorithm.h"
 #include "tools/correlate/describe.h"
-#include "tools/correlate/engine.h"
 #include "tools/correlate/gains.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
 #include "tools/correlate/sample_report.h"
+#include "tools/correlate/stream.h"
+#include "tools/correlate/stream_parts.h"
 
 namespace apsyn {
 namespace {
-
-struct Item {
-  VoltageBlock block;
-  std::shared_ptr<void> pinned;  ///< its memory
-  bool last = false;             ///< an empty block behind the stream's end
-  std::vector<FxResult> results;
-  std::size_t n_results = 0;  ///< used
-
-  FxResult& place() {
-    if (results.size() == n_results) results.emplace_back();
-    return results[n_results];
-  }
-};
 
 void run(Tool& tool, CorrelateOptions& options) {
   const Device device = tool.device(CudaSupport::available);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   if (!tool.common().dry_run) check_output(output, tool.common().overwrite);
+  bool shared = can_be_shared(options.inputs.at(0));
+  if (!shared && !tool.works_alone()) return;
   tool.stage("open");
-  if (options.voltage.first_sample > 0 || options.voltage.n_samples >= 0)
-    options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
-      return range_margin(header, layout, options.n_fine, options.n_taps);
-    };
+  options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
+    return range_margin(header, layout, options.n_fine, options.n_taps);
+  };
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   CorrelatePlan plan = make_plan(tool, options, voltages, device);
   plan.mean.gains = gains_of(options, plan, voltages);
@@ -54,58 +44,80 @@ void run(Tool& tool, CorrelateOptions& options) {
     log_info("--van-vleck: {}", plan.mean.quantisers.of_samples
                                     ? "exact, from each pair's levels"
                                     : "approximate, by each input's gain: spectra do not know the lags");
-  const auto engine = make_engine(device, plan, delays.nothing_to_do() ? nullptr : &delays);
-  const auto sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);
-
-  const std::int64_t first_wanted = options.voltage.first_sample, n_wanted = options.voltage.n_samples;
-  SampleCounter counter(plan.header, first_wanted,
-                        n_wanted < 0 ? std::numeric_limits<std::int64_t>::max() : first_wanted + n_wanted);
+  if (shared && plan.n_samples < 0) {  // its length is unknown
+    if (!tool.works_alone()) return;
+    shared = false;
+  }
+  const Ranks ranks = shared ? tool.ranks() : Ranks{};
+  const auto parts = parts_of(plan, options.voltage, ranks.size, tool.common().max_memory_bytes / 8);
+  const auto sink =
+      ranks.root() ? make_visibility_sink(output, plan.visibilities, tool.common().overwrite) : nullptr;
 
   tool.stage("correlate");
-  bool ended = false, any_data = false;
-  double data_s = 0;
+  bool any_data = false;
+  double data_s = 0, clipped_s = 0;  // of parts, the share of each that was clipped
+  SampleCounts counts = SampleCounter(plan.header).counts();
   Progress progress(tool, "correlating",
                     static_cast<double>(std::max<std::int64_t>(0, plan.n_samples)) * plan.header.sample_s,
                     "s of data");
   RealtimeMeter realtime(options.inputs.at(0));
-  run_pipeline<Item>(
-      1,
-      [&] {
-        Item item;
-        item.pinned = pin_samples(*engine, plan, item.block);
-        return item;
-      },
-      [&](Item& item) {
-        if (ended) return false;
-        item.last = ended = !realtime.time_read([&] { return voltages.read(item.block, plan.gulp_samples); });
-        if (!item.last) counter.add(item.block);
+  const auto write = [&](const FxResult& result) {
+    any_data |= result.any_data;
+    sink->write(result.record, static_cast<double>(result.n_spectra) * plan.spectrum_s);
+  };
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const StreamPart& part = parts[i];
+    const int rank = static_cast<int>(i % static_cast<std::size_t>(ranks.size));
+    if (rank == ranks.rank) {
+      std::optional<OpenedVoltages> own;
+      OpenedVoltages& from = parts.size() > 1
+                                 ? own.emplace(open_voltages(options.inputs.at(0), part.of(options.voltage)))
+                                 : voltages;
+      plan_part(part, plan);
+      const auto engine = make_engine(device, plan, delays.nothing_to_do() ? nullptr : &delays);
+      SampleCounter counter(plan.header, part.first_sample, part.end_sample());
+      const double before_s = data_s;
+      std::vector<FxResult> results;  // of another process than the first
+      const auto read = [&](VoltageBlock& block) {
+        if (!realtime.time_read([&] { return from.read(block, plan.gulp_samples); })) return false;
+        counter.add(block);
         return true;
-      },
-      [&](Item& item) {
-        if (item.last)
-          engine->end_of_stream();
-        else
-          engine->append(item.block);
-        for (item.n_results = 0; engine->next(item.place()); ++item.n_results)
-          any_data |= item.results[item.n_results].any_data;
-        data_s = static_cast<double>(engine->spectra_done()) * plan.spectrum_s;
+      };
+      const auto advance = [&] {
+        data_s = before_s + static_cast<double>(engine->spectra_done()) * plan.spectrum_s;
         progress.update(data_s);
         if (options.realtime.report && progress.on()) realtime.report(data_s, false);
-      },
-      [&](Item& item) {
-        for (std::size_t i = 0; i < item.n_results; ++i)
-          sink->write(item.results[i].record,
-                      static_cast<double>(item.results[i].n_spectra) * plan.spectrum_s);
+      };
+      const auto keep = [&](FxResult& result) {
+        result.record.index += part.first_record;
+        if (ranks.root())
+          write(result);
+        else
+          results.push_back(std::exchange(result, {}));
+      };
+      correlate_stream(plan, *engine, {read, advance, keep});
+      clipped_s += engine->clipped_share() * (data_s - before_s);
+      add_counts(counter.counts(), counts);
+      if (!ranks.root()) send_results(results);
+    } else if (ranks.root()) {
+      receive_results(rank, plan.visibilities, [&](const FxResult& result) {
+        data_s += static_cast<double>(result.n_spectra) * plan.spectrum_s;
+        write(result);
       });
+      progress.update(data_s);
+    }
+  }
+  add_to_first(ranks, counts, clipped_s);
+  if (!ranks.root()) return;
   const double work_s = realtime.work_s();
   if (options.realtime.report || options.realtime.require) realtime.report(data_s, true);
   tool.stage("close");
-  const std::vector<std::string> sample_lines = report_samples(counter.counts(), plan.header);
+  const std::vector<std::string> sample_lines = report_samples(counts, plan.header);
   if (!any_data)
     throw FailureError(
         "{}: no usable data: every sample is missing or flagged, or there is less than one spectrum",
         voltages.reader.name());
-  report_clipped(engine->clipped_share(), plan.f.requantise.n_bit, plan.on_gpu);
+  report_clipped(data_s > 0 ? clipped_s / data_s : 0, plan.f.requantise.n_bit, plan.on_gpu);
   sink->add_history(sample_lines);
   sink->commit();
   tool.report_rate(data_s, "s of data");
@@ -120,7 +132,5 @@ int main(int argc, char** argv) {
   apsyn::CorrelateOptions options;
   declare(tool, options);
   tool.use_ranks(apsyn::Tool::RankUse::shared);
-  return tool.run(argc, argv, [&] {
-    if (tool.works_alone()) apsyn::run(tool, options);
-  });
+  return tool.run(argc, argv, [&] { apsyn::run(tool, options); });
 }
