@@ -91,9 +91,8 @@ struct MsWriteRows {
   View<const std::complex<float>, 3> data;  ///< [baseline][chan][product]
   View<const float, 3> weight;              ///< 0 = flagged
   int window = 0;                           ///< 0: the first, then more_windows
-  /// Where rows differ: a value for each. Times are those of the middle, exposure_s serves as interval_s,
-  /// too.
-  std::vector<double> row_time_mjd_s{}, row_exposure_s{};
+  /// Where rows differ: a value for each. Times are those of the middle.
+  std::vector<double> row_time_mjd_s{}, row_interval_s{}, row_exposure_s{};
   std::vector<int> row_field{};  ///< 0: the source, then more_fields; empty: all 0
 };
 

@@ -247,6 +247,7 @@ void MeasurementSetWriter::write(const MsWriteRows& rows) {
       rows.data.extent(2) != state_->description.products.size() ||
       (!rows.row_time_mjd_s.empty() && rows.row_time_mjd_s.size() != n_row) ||
       (!rows.row_exposure_s.empty() && rows.row_exposure_s.size() != n_row) ||
+      (!rows.row_interval_s.empty() && rows.row_interval_s.size() != n_row) ||
       (!rows.row_field.empty() && rows.row_field.size() != n_row) || rows.window < 0 ||
       static_cast<std::size_t>(rows.window) > state_->description.more_windows.size())
     throw DataError("{}: the rows do not have the shape of the set", state_->pending.target());
@@ -264,7 +265,7 @@ void MeasurementSetWriter::write(const MsWriteRows& rows) {
     put_rows(columns.antenna1(), first, ant1);
     put_rows(columns.antenna2(), first, ant2);
     const casacore::Vector<double> time = values_of(rows.row_time_mjd_s, rows.time_mjd_s, n_row),
-                                   interval = values_of(rows.row_exposure_s, rows.interval_s, n_row),
+                                   interval = values_of(rows.row_interval_s, rows.interval_s, n_row),
                                    exposure = values_of(rows.row_exposure_s, rows.exposure_s, n_row);
     put_rows(columns.time(), first, time);
     put_rows(columns.timeCentroid(), first, time);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <numeric>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
@@ -65,7 +66,8 @@ class MeasurementSetSink final : public VisibilitySink {
     }
     MsWriteRows rows;
     rows.time_mjd_s = middle.mjd_seconds();
-    rows.interval_s = rows.exposure_s = covered_s;
+    rows.interval_s = covered_s;
+    rows.row_exposure_s = valid_s(record, covered_s);
     rows.uvw_m = uvw_m_.view();
     rows.baselines = &header_.baselines;
     rows.weight = record.weight.view();
@@ -76,6 +78,17 @@ class MeasurementSetSink final : public VisibilitySink {
   void commit() override { writer_.commit(); }
 
  private:
+  /// Weights are fractions of a whole integration: of each baseline the mean over channels and products.
+  std::vector<double> valid_s(const VisibilityRecord& record, double covered_s) const {
+    std::vector<double> seconds(record.weight.extent(0));
+    const std::size_t n = record.weight.extent(1) * record.weight.extent(2);
+    for (std::size_t b = 0; b < seconds.size(); ++b) {
+      const float* weights = &record.weight(b, 0, 0);
+      const double mean = std::accumulate(weights, weights + n, 0.0) / static_cast<double>(n);
+      seconds[b] = std::min(covered_s, mean * header_.integration_s);
+    }
+    return seconds;
+  }
   Vec3 offset_m(std::size_t b) const {
     const auto& antennas = header_.layout.antennas;
     return antennas[static_cast<std::size_t>(header_.baselines[b].ant1)].enu_m -

@@ -424,7 +424,7 @@ BOOST_AUTO_TEST_CASE(a_measurement_set_of_several_windows_and_fields) {
     out.uvw_m = View<const double, 2>(taken.rows.uvw_m.data(), {6, 3});
     out.baselines = &taken.rows.baselines;
     out.row_time_mjd_s = taken.rows.time_mjd_s;
-    out.row_exposure_s = taken.rows.exposure_s;
+    out.row_interval_s = out.row_exposure_s = taken.rows.exposure_s;
     out.row_field = taken.rows.field;
     for (std::size_t i = 0; i < 2; ++i) {
       out.window = static_cast<int>(i);

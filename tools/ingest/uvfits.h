@@ -30,7 +30,7 @@ inline void write_rows(MeasurementSetWriter& writer, const UvfitsRows& rows) {
   out.uvw_m = View<const double, 2>(rows.uvw_m.data(), {n_rows, 3});
   out.baselines = &rows.baselines;
   out.row_time_mjd_s = rows.time_mjd_s;
-  out.row_exposure_s = rows.exposure_s;
+  out.row_interval_s = out.row_exposure_s = rows.exposure_s;
   out.row_field = rows.field;
   for (std::size_t i = 0; i < n_if; ++i) {
     out.window = static_cast<int>(rows.setup * n_if + i);
