@@ -14,11 +14,13 @@
 #include <thread>
 
 #include "libcore/core/error.h"
+#include "libcore/io/recognise.h"
 
 namespace apsyn {
 namespace {
 
 constexpr std::size_t kLook = 4096;  // a PSRDADA header says what it is within these
+constexpr std::size_t kLookFile = kRecogniseBytes;
 
 /// A file descriptor that closes itself.
 struct Descriptor {
@@ -74,7 +76,7 @@ InputKind detect_pipe(int fd, const std::string& name) {
 }
 
 InputKind detect_seekable(int fd, const std::string& name) {
-  std::string bytes(kLook, '\0');
+  std::string bytes(kLookFile, '\0');
   const off_t offset = std::max<off_t>(0, ::lseek(fd, 0, SEEK_CUR));
   const ssize_t n = ::pread(fd, bytes.data(), bytes.size(), offset);
   if (n < 0) throw FailureError("{}: cannot read: {}", name, std::strerror(errno));
@@ -115,11 +117,10 @@ std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, cons
     return *instrument == "apsyn-vis" ? InputKind::visibility : InputKind::voltage;
   if (!complete) return std::nullopt;
   if (dada_value(bytes, "HDR_SIZE")) return InputKind::voltage;
+  const std::string hint = foreign_hint(bytes, "");
   throw DataError(
-      "{}: neither FITS image, Measurement Set, visibility nor voltage stream nor SIGPROC filterbank: "
-      "convert "
-      "it with ingest, or give --kind",
-      name);
+      "{}: neither FITS image, Measurement Set, visibility nor voltage stream nor SIGPROC filterbank{}", name,
+      hint.empty() ? ": convert it with ingest, or give --kind" : hint);
 }
 
 InputKind detect_input(const std::string& path) {

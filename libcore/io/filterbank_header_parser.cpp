@@ -9,6 +9,7 @@
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
 #include "libcore/io/filterbank_reader.h"
+#include "libcore/io/recognise.h"
 
 namespace apsyn {
 namespace {
@@ -43,7 +44,8 @@ class HeaderParser {
 
   FilterbankInput parse() {
     const std::string first = start();
-    if (first != "HEADER_START") fail(0, "HEADER_START is missing: no SIGPROC filterbank file");
+    if (first != "HEADER_START")
+      fail(0, "HEADER_START is missing: no SIGPROC filterbank file" + foreign_hint(beginning_, "filterbank"));
     while (true) {
       key_at_ = source_.offset();
       const std::string key = text(kMaxNameBytes, 1, "the length of a key");
@@ -88,6 +90,11 @@ class HeaderParser {
     const std::size_t n = source_.read(raw, sizeof(raw));
     constexpr std::string_view little("\x0c\0\0\0", 4), big("\0\0\0\x0c", 4);
     const std::string_view have(raw, n);
+    if (n == sizeof(raw) && !have.starts_with(little)) {  // nothing of it will be read
+      beginning_.assign(have);
+      beginning_.resize(kRecogniseBytes);
+      beginning_.resize(n + source_.read(beginning_.data() + n, beginning_.size() - n));
+    }
     if (have.starts_with(big) && have.substr(4) == "HEADER_START")
       fail(0, "the header is big-endian: convert the file to little-endian first");
     if (n == 0) fail(0, "the input is empty: no SIGPROC filterbank file");
@@ -232,6 +239,7 @@ class HeaderParser {
   }
 
   ByteSource& source_;
+  std::string beginning_;  ///< of an input that is no filterbank
   FilterbankInput out_;
   std::uint64_t key_at_ = 0;
   std::size_t n_table_ = 0;

@@ -7,6 +7,7 @@
 
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
+#include "libcore/io/recognise.h"
 
 namespace apsyn {
 namespace {
@@ -23,10 +24,22 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
+}  // namespace
+
+bool is_end_card(std::string_view card) {
+  return card.starts_with("END") && trim(card) == "END";
+}
+
+bool resembles_end_card(std::string_view card) {
+  return !is_end_card(card) && (trim(card) == "END" || trim(card.substr(0, 8)) == "END");
+}
+
+namespace {
+
 /// The value of a mandatory card as text, without its comment.
 std::string_view mandatory_value(const FitsPrimary& fits, std::size_t index, std::string_view keyword) {
   const std::string_view card = fits.card(index);
-  if (trim(card.substr(0, 8)) != keyword || card.substr(8, 2) != "= ")
+  if (trim(card.substr(0, 8)) != keyword || card[0] == ' ' || card.substr(8, 2) != "= ")
     throw DataError("{}: byte {}: card '{}' where {} must stand: not a standard FITS image", fits.name,
                     index * kCard, trim(card), keyword);
   std::string_view value = card.substr(10);
@@ -50,7 +63,10 @@ bool scan_block(FitsPrimary& fits, std::size_t first_card) {
       if (card[i] < 0x20 || card[i] > 0x7e)
         throw DataError("{}: byte {}: value {:#04x} in the header, which holds text only: not a FITS header",
                         fits.name, index * kCard + i, static_cast<unsigned char>(card[i]));
-    if (trim(card) == "END") return true;
+    if (is_end_card(card)) return true;
+    if (resembles_end_card(card))
+      throw DataError("{}: byte {}: card '{}': END stands at a card's beginning and alone: not a FITS header",
+                      fits.name, index * kCard, trim(card));
   }
   return false;
 }
@@ -63,8 +79,8 @@ void read_header(ByteSource& source, FitsPrimary& fits) {
     const std::size_t n = source.read(fits.bytes.data() + fits.header_bytes, kBlock);
     if (fits.header_bytes == 0 &&
         (n < 9 || std::string_view(fits.bytes.data(), std::min<std::size_t>(n, 9)) != "SIMPLE  ="))
-      throw DataError("{}: does not begin with 'SIMPLE  =' ({} bytes read): not a plain FITS file", fits.name,
-                      n);
+      throw DataError("{}: does not begin with 'SIMPLE  =' ({} bytes read): not a plain FITS file{}",
+                      fits.name, n, foreign_hint({fits.bytes.data(), n}, "fits"));
     if (n < kBlock)
       throw DataError("{}: ends at byte {}, inside the header: the file is truncated", fits.name,
                       fits.header_bytes + n);

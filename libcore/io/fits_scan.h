@@ -30,4 +30,9 @@ FitsPrimary read_fits_header(const std::string& path, long max_axes = kMaxImageA
 /// it cannot be read. Standard input ("-") is read to its end.
 FitsPrimary read_fits_primary(const std::string& path);
 
+/// The card of 80 characters that ends a header as CFITSIO sees it; what only looks like it would end it for
+/// one reader and not for the other.
+bool is_end_card(std::string_view card);
+bool resembles_end_card(std::string_view card);
+
 }  // namespace apsyn

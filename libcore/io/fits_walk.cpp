@@ -12,6 +12,8 @@
 #include "libcore/core/csv.h"
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
+#include "libcore/io/fits_scan.h"
+#include "libcore/io/recognise.h"
 
 namespace apsyn {
 namespace {
@@ -21,6 +23,7 @@ constexpr std::uint64_t kBlock = 2880, kCard = 80, kMaxHeader = 4096 * kBlock;
 struct Unit {
   std::int64_t bitpix = 8, n_axis = 0, pcount = 0, gcount = 1;
   std::array<std::int64_t, 16> axes{};
+  bool table = false;
   bool groups = false;  ///< random groups (section 6): NAXIS1 is 0 and counts as nothing
 };
 
@@ -38,6 +41,26 @@ struct Walk {
     return value;
   }
 
+  /// The keyword that must stand in the card of this number: CFITSIO looks at some of them in their places
+  /// only and goes on with what it had in its memory where they are missing.
+  static std::string mandatory_keyword(const Unit& unit, std::uint64_t index) {
+    const auto n_axis = static_cast<std::uint64_t>(unit.n_axis);
+    if (index == 1) return "BITPIX";
+    if (index == 2) return "NAXIS";
+    if (index > 2 && index < 3 + n_axis) return fmt::format("NAXIS{}", index - 2);
+    constexpr std::array kTable{"PCOUNT", "GCOUNT", "TFIELDS"};
+    if (unit.table && index >= 3 + n_axis && index < 3 + n_axis + kTable.size())
+      return kTable[index - 3 - n_axis];
+    return "";
+  }
+  void check_mandatory(const Unit& unit, std::uint64_t index, std::string_view card,
+                       std::uint64_t header_byte) const {
+    const std::string keyword = mandatory_keyword(unit, index);
+    if (keyword.empty() || card.substr(0, 10) == fmt::format("{:<8}= ", keyword)) return;
+    throw DataError("{}: byte {}: card '{}' where {} must stand: not a standard FITS file", source.name(),
+                    header_byte + index * kCard, trim(card.substr(0, 8)), keyword);
+  }
+
   void take_card(Unit& unit, std::string_view card) const {
     const std::string_view keyword = trim(card.substr(0, 8));
     constexpr std::int64_t kHuge = std::int64_t{1} << 48;
@@ -45,6 +68,7 @@ struct Walk {
     if (keyword == "NAXIS") unit.n_axis = integer(keyword, card, 0, 16);
     if (keyword == "PCOUNT") unit.pcount = integer(keyword, card, 0, kHuge);
     if (keyword == "GCOUNT") unit.gcount = integer(keyword, card, 1, kHuge);
+    if (keyword == "TFIELDS") integer(keyword, card, 0, 999);  // CFITSIO allocates what is promised
     if (keyword == "GROUPS") unit.groups = trim(card.substr(10, card.find('/', 10) - 10)) == "T";
     if (keyword == "ZIMAGE" || keyword == "ZTABLE")
       throw DataError("{}: {}: compressed HDUs are not read: unpack the file with funpack", source.name(),
@@ -69,11 +93,18 @@ struct Walk {
                         source.name(), source.offset());
       const std::string_view first(block.data(), kCard);
       if (read == 0 && !first.starts_with(primary ? "SIMPLE  =" : "XTENSION="))
-        throw DataError("{}: byte {}: '{}' does not start an HDU: not a FITS file", source.name(),
-                        source.offset() - kBlock, trim(first.substr(0, 8)));
+        throw DataError("{}: byte {}: '{}' does not start an HDU: not a FITS file{}", source.name(),
+                        source.offset() - kBlock, trim(first.substr(0, 8)),
+                        primary ? foreign_hint({block.data(), n}, "fits") : "");
+      if (read == 0) unit.table = !primary && first.find("TABLE") != first.npos;
       for (std::uint64_t at = 0; at < kBlock; at += kCard) {
         const std::string_view card(block.data() + at, kCard);
-        if (trim(card) == "END") return unit;
+        check_mandatory(unit, (read + at) / kCard, card, source.offset() - kBlock - read);
+        if (is_end_card(card)) return unit;
+        if (resembles_end_card(card))
+          throw DataError(
+              "{}: byte {}: card '{}': END stands at a card's beginning and alone: not a FITS file",
+              source.name(), source.offset() - kBlock + at, trim(card));
         if (card.substr(8, 2) == "= ") take_card(unit, card);
       }
     }

@@ -70,6 +70,37 @@ ArrayLayout read_metafits(const std::string& path) {
   return layout;
 }
 
+std::vector<MwaInput> read_metafits_inputs(const std::string& path) {
+  const FitsTable table = open_table(path);
+  const bool told = table.has("VCSOrder");
+  const auto antenna = table.integers("Antenna"), order = table.integers(told ? "VCSOrder" : "Input");
+  const auto polarisation = table.texts("Pol");
+  std::map<int, std::size_t> ranks;
+  for (int number : antenna) ranks.emplace(number, 0);
+  std::size_t rank = 0;
+  for (auto& [number, place] : ranks) place = rank++;
+  std::vector<MwaInput> inputs;
+  std::vector<bool> seen(antenna.size());
+  std::vector<int> signals(antenna.size());
+  for (std::size_t row = 0; row < antenna.size(); ++row) {
+    if (polarisation[row] != "X" && polarisation[row] != "Y")
+      throw DataError("{}: TILEDATA row {}: Pol '{}': X or Y is needed", path, row + 1, polarisation[row]);
+    auto place = static_cast<std::size_t>(order[row]);
+    // The polyphase filterbanks' order: bits 5 and 4 of the input's number change places with bits 3 to 0.
+    if (!told && place < 256) place = (place & 0xC0) | (place & 0x30) >> 4 | (place & 0x0F) << 2;
+    if (place >= seen.size() || seen[place])
+      throw DataError("{}: TILEDATA row {}: {} {}: each of 0 to {} is needed once", path, row + 1,
+                      told ? "VCSOrder" : "Input", order[row], seen.size() - 1);
+    seen[place] = true;
+    inputs.push_back({ranks[antenna[row]], polarisation[row] == "Y" ? 1u : 0u, place});
+    if (const std::size_t signal = 2 * inputs.back().antenna + inputs.back().pol;
+        signal >= signals.size() || signals[signal]++ > 0)
+      throw DataError("{}: TILEDATA row {}: antenna {} {}: each has X once and Y once", path, row + 1,
+                      antenna[row], polarisation[row]);
+  }
+  return inputs;
+}
+
 std::map<std::string, std::array<MwaDelays, 2>> read_metafits_delays(const std::string& path) {
   const FitsTable table = open_table(path);
   const long repeat = table.repeat("Delays");

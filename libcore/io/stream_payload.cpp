@@ -6,6 +6,7 @@
 #include "libcore/core/ascii_header.h"
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
+#include "libcore/io/recognise.h"
 
 namespace apsyn {
 
@@ -16,9 +17,25 @@ std::string format_trailer(std::uint64_t data_bytes, std::uint32_t crc32c) {
   return trailer;
 }
 
+namespace {
+
+/// Tells what the input is instead of a stream, when that can be seen.
+void refuse_foreign(ByteSource& source, std::string bytes) {
+  const std::string_view seen = recognise(bytes).format;
+  if (bytes.size() == kHeaderUnit && (seen.empty() || seen == "lwa")) {  // some show it further on
+    bytes.resize(kRecogniseBytes);
+    bytes.resize(kHeaderUnit + source.read(bytes.data() + kHeaderUnit, kRecogniseBytes - kHeaderUnit));
+  }
+  if (const std::string hint = foreign_hint(bytes, ""); !hint.empty())
+    throw DataError("{}: byte 0: no voltage or visibility stream{}", source.name(), hint);
+}
+
+}  // namespace
+
 std::string read_stream_header(ByteSource& source) {
   std::string header(kHeaderUnit, '\0');
   const std::size_t n = source.read(header.data(), header.size());
+  if (header.substr(0, n).find("HDR_SIZE") == header.npos) refuse_foreign(source, header.substr(0, n));
   if (n < header.size())
     throw DataError("{}: byte {}: the input ends inside the header of at least {} bytes: it is truncated",
                     source.name(), n, kHeaderUnit);

@@ -8,6 +8,7 @@
 
 #include "libcore/core/error.h"
 #include "libcore/core/sample_decoder.h"
+#include "libcore/io/recognise.h"
 #include "libcore/io/stream_output.h"
 #include "libcore/io/stream_payload.h"
 
@@ -147,7 +148,10 @@ struct VoltageReader::State {
 VoltageReader::VoltageReader(const std::string& path) {
   auto source = std::make_unique<ByteSource>(path);
   name_ = source->name();
-  header_ = parse_voltage_header(read_stream_header(*source), name_);
+  const std::string header = read_stream_header(*source);
+  if (const Recognised what = recognise(header); what.format == "mwax" || what.format == "visibility")
+    throw DataError("{}: byte 0: no voltage stream: {}", name_, what.hint);
+  header_ = parse_voltage_header(header, name_);
   state_ = std::make_unique<State>(path, std::move(source), header_);
 }
 

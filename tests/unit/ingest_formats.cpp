@@ -334,3 +334,50 @@ BOOST_AUTO_TEST_CASE(guppi_contradictions_and_cuts) {
     BOOST_TEST(taken.reports[0].intact == (size < whole.size() / 2 ? 0u : 480u));
   }
 }
+
+BOOST_AUTO_TEST_CASE(vdif_times_far_away) {
+  const reference::Scratch scratch;
+  const VdifFormat f;
+  const std::vector<std::string> frames = vdif_frames(f);
+  // One frame with a damaged time is damaged.
+  std::vector<std::string> damaged = frames;
+  damaged[80][2] = static_cast<char>(damaged[80][2] ^ 0x40);
+  const Taken taken = take(vdif_request({scratch.file("v", joined(damaged))}, f, kPerSecond));
+  BOOST_TEST((taken.bytes == expected_vdif(f, {{2, 50}})));
+  BOOST_TEST(taken.reports[0].damaged == 1u);
+  BOOST_TEST(*taken.reports[0].first_trouble_frame == 80u);
+  // A recording that goes on after 1000 s: told, or filled when asked for.
+  std::string paused = joined(frames);
+  for (std::uint32_t frame = 0; frame < 10; ++frame)
+    for (std::uint32_t thread : {5u, 0u, 9u, 3u})
+      paused += vdif_frame(f, thread, kSecond + 1001, frame, kPerSecond);
+  CaptureRequest request = vdif_request({scratch.file("p", paused)}, f, kPerSecond);
+  BOOST_CHECK_EXCEPTION(take(request), DataError, [&](const DataError& error) {
+    return std::string(error.what()).find("frame 240 at byte 23040") != std::string::npos;
+  });
+  request.facts.max_gap_s = 1100;
+  BOOST_TEST(take(request).reports[0].intact == 280u);
+  BOOST_TEST(take(request).bytes.size() == (1001 * 50 + 10 - 30) * 4u * f.n_samples());
+  // Junk before the first frame.
+  const Taken late =
+      take(vdif_request({scratch.file("j", std::string(1234, 'j') + joined(frames))}, f, kPerSecond));
+  BOOST_TEST((late.bytes == expected_vdif(f, {})));
+  BOOST_TEST(late.reports[0].skipped_bytes == 1234u);
+}
+
+BOOST_AUTO_TEST_CASE(guppi_pauses_and_other_recordings) {
+  const reference::Scratch scratch;
+  // A block is 480 new samples of 0.32 us; the 20th stands 2.6 ms behind the second.
+  const std::string a = scratch.file("a", guppi_block({}, 0) + guppi_block({}, 1)),
+                    b = scratch.file("b", guppi_block({}, 19));
+  CaptureRequest request = guppi_request({a, b});
+  BOOST_TEST(take(request).reports[0].lost == 17 * 480u);
+  request.facts.max_gap_s = 1e-3;
+  BOOST_CHECK_EXCEPTION(take(request), DataError, [&](const DataError& error) {
+    return std::string(error.what()).find("b: block at byte 0") != std::string::npos;
+  });
+  std::string other = guppi_block({}, 2);
+  other.replace(other.find("51093"), 5, "51094");
+  request = guppi_request({a, scratch.file("c", other)});
+  BOOST_CHECK_THROW(take(request), DataError);
+}

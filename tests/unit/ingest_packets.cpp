@@ -309,3 +309,41 @@ BOOST_AUTO_TEST_CASE(parts_of_a_recording) {
   request.facts.sample_s = 2e-5;
   BOOST_CHECK_THROW(take(request), UsageError);
 }
+
+BOOST_AUTO_TEST_CASE(pauses_are_filled_or_told) {
+  const reference::Scratch scratch;
+  for (const PacketRecording& r : reference::packet_recordings()) {
+    BOOST_TEST_CONTEXT(r.format) {
+      // A pause of 50 packets after the sixth.
+      const std::string head = joined(packets_of(r, 6));
+      std::string bytes = head;
+      Missing missing;
+      for (std::size_t time = 6; time < 60; ++time)
+        for (std::size_t lane = 0; lane < r.n_lanes; ++lane) {
+          if (time < 56)
+            missing.insert({lane, time});
+          else
+            bytes += r.packet(lane, time);
+        }
+      const double packet_s = r.sample_s * static_cast<double>(r.packet_samples);
+      CaptureRequest request = request_for(r, {scratch.file("a", bytes)});
+      BOOST_TEST((take(request).bytes == expected_bytes(r, 60, missing)));
+      request.facts.max_gap_s = 40 * packet_s;
+      const std::string at =
+          "frame " + std::to_string(6 * r.n_lanes) + " at byte " + std::to_string(head.size());
+      BOOST_CHECK_EXCEPTION(take(request), DataError, [&](const DataError& error) {
+        const std::string text = error.what();
+        return text.find(at) != text.npos && text.find("--max-gap") != text.npos;
+      });
+      // The clock goes back by a hundred packets.
+      std::string later;
+      for (std::size_t time = 100; time < 106; ++time)
+        for (std::size_t lane = 0; lane < r.n_lanes; ++lane) later += r.packet(lane, time);
+      request.inputs = {scratch.file("b", later + head)};
+      BOOST_CHECK_EXCEPTION(take(request), DataError, [&](const DataError& error) {
+        const std::string text = error.what();
+        return text.find("byte") != text.npos;
+      });
+    }
+  }
+}

@@ -67,6 +67,8 @@ inline void declare_facts(Tool& tool, IngestOptions& o) {
   voltages(
       app.add_option("--flag-antennas", facts.layout.flag_antennas, "bad antennas: names or indices from 0")
           ->type_name("LIST"));
+  voltages(tool.add_duration("--max-gap", facts.max_gap_s,
+                             "the longest pause that is filled with missing data (default 600s)"));
   voltages(app.add_option("--missing-block", facts.missing_samples,
                           "samples that are missing together where some are (default: the format's)")
                ->type_name("N")
@@ -90,17 +92,20 @@ inline void declare_mwa32t(Tool& tool, IngestOptions& o) {
         app.add_option("--word-bits", mwa.word_bits, "16: samples of 5+5 bits; 8: of 4+4 (default 16)")
             ->type_name("N")
             ->check(CLI::IsMember({8, 16})),
-        app.add_option("--real-bit", mwa.real_bit, "lowest bit of the real part (default 5, or 4 of 8)")
-            ->type_name("N")
-            ->check(CLI::Range(0, 15)),
-        app.add_option("--imag-bit", mwa.imag_bit, "lowest bit of the imaginary part (default 0)")
-            ->type_name("N")
-            ->check(CLI::Range(0, 15)),
         app.add_option("--output-bits", mwa.output_bits, "8, 5 (PACK5X5) or 4 (one bit dropped) (default 8)")
             ->type_name("N")
             ->check(CLI::IsMember({4, 5, 8}))}});
   o.groups.push_back(
-      {{"mwa32t", "vdif", "tbf", "chips", "tbn", "best2"},
+      {{"mwa32t", "mwa-vcs"},
+       {app.add_option("--real-bit", mwa.real_bit,
+                       "lowest bit of the real part (default 5, or 4 of 8; mwa-vcs: 0)")
+            ->type_name("N")
+            ->check(CLI::Range(0, 15)),
+        app.add_option("--imag-bit", mwa.imag_bit, "lowest bit of the imaginary part (default 0; mwa-vcs: 4)")
+            ->type_name("N")
+            ->check(CLI::Range(0, 15))}});
+  o.groups.push_back(
+      {{"mwa32t", "mwa-vcs", "vdif", "tbf", "chips", "tbn", "best2"},
        {app.add_option("--input-order", o.input_order,
                        "captured inputs from 0 in the order of the output's antennas and polarisations")
             ->type_name("LIST")}});
@@ -114,6 +119,12 @@ inline void declare_raw(Tool& tool, IngestOptions& o) {
                       {app.add_option("--endian", o.endian, "LITTLE or BIG (default LITTLE)")
                            ->type_name("NAME")
                            ->check(CLI::IsMember({"LITTLE", "BIG"}))}});
+  o.groups.push_back(
+      {{"vdif", "raw"},
+       {app.add_option("--encoding", facts.encoding,
+                       "TWOSCOMPLEMENT (default of raw), OFFSETBINARY (of vdif); raw: FLOAT, PACK5X5")
+            ->type_name("NAME")
+            ->check(CLI::IsMember({"TWOSCOMPLEMENT", "OFFSETBINARY", "FLOAT", "PACK5X5"}))}});
   o.groups.push_back({{"vdif", "raw"},
                       {app.add_option("--pols", facts.n_pol, "polarisations: 1 or 2")
                            ->type_name("N")
@@ -124,10 +135,6 @@ inline void declare_raw(Tool& tool, IngestOptions& o) {
             ->type_name("N")
             ->check(CLI::IsMember({4, 5, 8, 16, 32})),
         app.add_flag("--real", o.real, "real samples (default: complex)"),
-        app.add_option("--encoding", raw.encoding,
-                       "TWOSCOMPLEMENT, OFFSETBINARY, FLOAT or PACK5X5 (default TWOSCOMPLEMENT)")
-            ->type_name("NAME")
-            ->check(CLI::IsMember({"TWOSCOMPLEMENT", "OFFSETBINARY", "FLOAT", "PACK5X5"})),
         app.add_option("--order", raw.order, "axes T F A P, the slowest first (default TFAP)")
             ->type_name("ORDER"),
         app.add_option("--heap", raw.block_samples, "samples of a heap where T is not the slowest axis")
@@ -225,6 +232,9 @@ inline void complete(IngestOptions& o) {
     }
   }
   facts.input_order = parse_input_order(o.input_order);
+  if (request.format == "vdif" && (facts.encoding == "FLOAT" || facts.encoding == "PACK5X5"))
+    throw UsageError("--encoding {}: samples of VDIF are OFFSETBINARY or TWOSCOMPLEMENT", facts.encoding);
+  request.mwa_vcs = {request.mwa32t.real_bit, request.mwa32t.imag_bit};
   request.raw.n_dim = o.real ? 1 : 2;
   request.raw.byte_order = request.mwa32t.byte_order = o.endian == "BIG" ? ByteOrder::big : ByteOrder::little;
 }

@@ -74,6 +74,7 @@ std::unique_ptr<Capture> open_best2(const CaptureRequest& request) {
   PacketPlan plan;
   plan.first_tick = survey.first_tick;
   plan.slack = kSlackHeaps;
+  plan.max_gap_s = facts.max_gap_s;
   for (std::uint32_t chan = 0; chan < kChannels; ++chan) {
     if (chan < first || chan >= first + n_chan)
       plan.ignored.push_back(chan);

@@ -8,6 +8,8 @@
 #include "libcore/io/capture/guppi.h"
 #include "libcore/io/capture/lwa_samples.h"
 #include "libcore/io/capture/mwa32t.h"
+#include "libcore/io/capture/mwa_vcs.h"
+#include "libcore/io/capture/mwax.h"
 #include "libcore/io/capture/raw.h"
 #include "libcore/io/capture/tbf.h"
 #include "libcore/io/capture/vdif.h"
@@ -19,9 +21,10 @@ struct Format {
   const char* name;
   std::unique_ptr<Capture> (*open)(const CaptureRequest&);
 };
-constexpr Format kFormats[] = {{"guppi", open_guppi}, {"vdif", open_vdif},   {"mwa32t", open_mwa32t},
-                               {"tbf", open_tbf},     {"chips", open_chips}, {"tbn", open_tbn},
-                               {"drx", open_drx},     {"best2", open_best2}, {"raw", open_raw}};
+constexpr Format kFormats[] = {{"guppi", open_guppi},     {"vdif", open_vdif},     {"mwax", open_mwax},
+                               {"mwa-vcs", open_mwa_vcs}, {"mwa32t", open_mwa32t}, {"tbf", open_tbf},
+                               {"chips", open_chips},     {"tbn", open_tbn},       {"drx", open_drx},
+                               {"best2", open_best2},     {"raw", open_raw}};
 
 }  // namespace
 

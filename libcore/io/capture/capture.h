@@ -24,9 +24,11 @@ struct CaptureFacts {
   double freq_hz = NAN, bandwidth_hz = NAN, sample_s = NAN, scale = NAN;
   std::optional<UtcTime> start;  ///< of the output's first sample
   std::string telescope, source, pol_basis;
+  std::string encoding;    ///< as the key ENCODING
   bool conjugate = false;  ///< SIDEBAND_CONJ 1
   std::size_t n_ant = 0, n_chan = 0, n_pol = 0;
   std::size_t missing_samples = 0;
+  double max_gap_s = 600;           ///< longer pauses are no part of a recording
   unsigned tuning = 0;              ///< of a DRX recording
   std::int64_t first_channel = -1;  ///< in the recorder's numbers; -1: its first
   /// Captured inputs in the order of the output's [antenna][pol]; empty: as captured.
@@ -43,9 +45,14 @@ struct Mwa32tOptions {
   unsigned output_bits = 8;  ///< 8; 5 = PACK5X5; 4 = rounded
 };
 
+/// Samples of the MWA's legacy voltage capture, 4+4 bits.
+struct MwaVcsOptions {
+  int real_bit = -1, imag_bit = -1;  ///< lowest bits, 0 and 4 or 4 and 0; -1: 0 and 4
+};
+
 /// Samples without any header.
 struct RawOptions {
-  std::string order = "TFAP", encoding = "TWOSCOMPLEMENT";
+  std::string order = "TFAP";
   unsigned n_bit = 0, n_dim = 2;
   std::size_t block_samples = 1;
   ByteOrder byte_order = ByteOrder::little;
@@ -57,6 +64,7 @@ struct CaptureRequest {
   std::vector<std::string> inputs;
   CaptureFacts facts;
   Mwa32tOptions mwa32t;
+  MwaVcsOptions mwa_vcs;
   RawOptions raw;
 };
 

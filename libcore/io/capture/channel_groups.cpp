@@ -96,6 +96,7 @@ std::unique_ptr<Capture> open_channel_groups(const CaptureRequest& request, Pack
   PacketPlan plan;
   plan.first_tick = survey.first_tick;
   plan.packet_ticks = packet_ticks;
+  plan.max_gap_s = request.facts.max_gap_s;
   for (std::uint32_t chan0 : groups)
     for (std::size_t group = 0; group < n_input_groups; ++group) {
       const auto key = ChannelGroupFormat::key(chan0, static_cast<std::uint32_t>(group));

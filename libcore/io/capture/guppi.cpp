@@ -6,14 +6,13 @@
 #include <cstring>
 
 #include "libcore/core/error.h"
+#include "libcore/io/capture/gap.h"
 #include "libcore/io/capture/guppi_header.h"
 #include "libcore/io/capture/input_window.h"
 #include "libcore/io/capture/interleave.h"
 
 namespace apsyn {
 namespace {
-
-constexpr double kMaxGap_s = 600;
 
 /// The blocks of all inputs, one after the other; places are samples.
 class GuppiBlocks final : public PacketSource {
@@ -24,6 +23,11 @@ class GuppiBlocks final : public PacketSource {
     report_.name = inputs.size() == 1 ? window_->source().name() : inputs[0] + " ...";
   }
   const GuppiHeader& kind() const { return *kind_; }
+  /// What lies further apart in time is an error.
+  void settle(double sample_s, double max_gap_s) {
+    sample_s_ = sample_s;
+    max_gap_s_ = max_gap_s;
+  }
 
   bool next(PacketRun& run) override {
     if (held_block_) window_->drop(kind_block_bytes_);
@@ -32,8 +36,10 @@ class GuppiBlocks final : public PacketSource {
       const GuppiHeader h = *header_;
       header_.reset();
       if (!h.same_kind(*kind_))
-        throw DataError("{}: other channels, polarisations, antennas or bits than in the first block",
-                        place_);
+        throw DataError(
+            "{}: other channels, polarisations, antennas, bits or start (STT_*) than in the first block: "
+            "another recording begins: ingest it by itself",
+            place_);
       const std::size_t held = window_->hold(h.block_bytes);
       const std::size_t n_new = h.n_samples - h.overlap;
       if (held < h.block_bytes) {  // the input ends inside a block
@@ -42,10 +48,16 @@ class GuppiBlocks final : public PacketSource {
         window_->drop(held);
         continue;
       }
+      const std::int64_t first = h.first_sample();
+      const double gap_s = end_ ? static_cast<double>(first - *end_) * sample_s_ : 0;
+      if (std::abs(gap_s) > max_gap_s_)
+        throw_gap({window_->source().name(), fmt::format("block at byte {}", block_at_), block_at_, gap_s,
+                   max_gap_s_});
+      end_ = first + static_cast<std::int64_t>(n_new);
       block_ = h;
       held_block_ = true;
       kind_block_bytes_ = h.block_bytes;
-      run = {h.first_sample(), n_new, 0};
+      run = {first, n_new, 0};
       return true;
     }
     return false;
@@ -77,13 +89,15 @@ class GuppiBlocks final : public PacketSource {
   bool read_header() {
     while (window_->hold(1) == 0)
       if (!open_next()) return false;
-    place_ = fmt::format("{}: block at byte {}", window_->source().name(), window_->offset());
+    block_at_ = window_->offset();
+    place_ = fmt::format("{}: block at byte {}", window_->source().name(), block_at_);
     const std::size_t held = window_->hold(GuppiHeader::kMostCards * GuppiHeader::kCard);
     const std::string_view bytes(reinterpret_cast<const char*>(window_->data()), held);
     const auto length = GuppiHeader::cards_length(bytes);
     if (!length) {
       if (held == GuppiHeader::kMostCards * GuppiHeader::kCard || !kind_)
-        throw DataError("{}: no card END: it is no GUPPI RAW block", place_);
+        throw DataError("{}: no card END: it is no GUPPI RAW block{}", place_,
+                        foreign_hint(window_->beginning(), "guppi"));
       // The recording was cut inside a header.
       if (!report_.first_trouble) report_.first_trouble = window_->offset();
       report_.skipped_bytes += held;
@@ -99,6 +113,9 @@ class GuppiBlocks final : public PacketSource {
   std::size_t next_input_ = 0;
   std::optional<InputWindow> window_;
   std::string place_;
+  std::uint64_t block_at_ = 0;
+  std::optional<std::int64_t> end_;  ///< sample behind the last block
+  double sample_s_ = 0, max_gap_s_ = 0;
   std::optional<GuppiHeader> header_, kind_, block_;  ///< read and not used yet; the first; the held block's
   bool held_block_ = false;
   std::size_t kind_block_bytes_ = 0;
@@ -110,13 +127,13 @@ class GuppiCapture final : public Capture {
   explicit GuppiCapture(const CaptureRequest& request) {
     auto blocks = std::make_unique<GuppiBlocks>(request.inputs);
     const GuppiHeader& h = blocks->kind();
-    describe(h, request.facts);
+    describe(h, request.inputs[0], request.facts);
     InterleavePlan plan;
     plan.time_bytes = h.time_bytes();
     plan.missing_samples = header_.missing_samples;
     plan.lanes.push_back({0, {{0, plan.time_bytes}}});
     plan.first = h.first_sample();
-    plan.max_gap = static_cast<std::int64_t>(kMaxGap_s / header_.sample_s);
+    blocks->settle(header_.sample_s, request.facts.max_gap_s);
     const UtcTime observation = header_.start;
     if (!request.facts.start) header_.start = sample_time(observation, plan.first, header_.sample_s);
     memory_ = 3 * h.block_bytes;
@@ -132,7 +149,7 @@ class GuppiCapture final : public Capture {
   std::uint64_t memory_bytes() const override { return memory_; }
 
  private:
-  void describe(const GuppiHeader& h, const CaptureFacts& facts) {
+  void describe(const GuppiHeader& h, const std::string& input, const CaptureFacts& facts) {
     header_.telescope = h.text("TELESCOP").empty() ? "unknown" : h.text("TELESCOP");
     header_.source = h.text("SRC_NAME").empty() ? "unknown" : h.text("SRC_NAME");
     header_.n_ant = h.n_ant;
@@ -149,10 +166,10 @@ class GuppiCapture final : public Capture {
     const auto differ = [](double a, double b) { return a != 0 && b != 0 && std::abs(a / b - 1) > 1e-6; };
     if (!told && (differ(band_hz, width_hz * n_chan) || differ(sample_s * std::abs(width_hz), 1)))
       throw UsageError(
-          "{}: OBSBW {} MHz, CHAN_BW {} MHz, TBIN {} s of {} channels contradict each other: give "
-          "--bandwidth "
-          "and --sample-rate",
-          header_.source, band_hz / 1e6, width_hz / 1e6, sample_s, h.n_chan);
+          "{}: block at byte 0: OBSBW {} MHz, CHAN_BW {} MHz, TBIN {} s of {} channels contradict each "
+          "other: "
+          "give --bandwidth and --sample-rate",
+          input, band_hz / 1e6, width_hz / 1e6, sample_s, h.n_chan);
     header_.bandwidth_hz = band_hz != 0 ? band_hz : width_hz * n_chan;
     header_.sample_s = sample_s != 0               ? sample_s
                        : header_.bandwidth_hz == 0 ? 0

@@ -12,6 +12,7 @@ namespace apsyn {
 namespace {
 
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 31;
+constexpr std::size_t kMostTimeBytes = 2u << 20;  // 128 of them are held
 
 }  // namespace
 
@@ -49,6 +50,10 @@ GuppiHeader::GuppiHeader(std::string_view cards, std::string place) : place_(std
   if (all_channels % n_ant != 0)
     throw DataError("{}: OBSNCHAN {} is no multiple of NANTS {}", place_, all_channels, n_ant);
   n_chan = all_channels / n_ant;
+  if (time_bytes() > kMostTimeBytes)
+    throw DataError(
+        "{}: OBSNCHAN {}, NPOL {}, NBITS {}: a sample of all channels has {} bytes: at most {} are read",
+        place_, all_channels, n_pol, n_bit, time_bytes(), kMostTimeBytes);
   if (block_bytes % time_bytes() != 0)
     throw DataError("{}: BLOCSIZE {} is no whole number of samples of {} bytes", place_, block_bytes,
                     time_bytes());
@@ -99,7 +104,8 @@ std::int64_t GuppiHeader::first_sample() const {
 
 bool GuppiHeader::same_kind(const GuppiHeader& other) const {
   return n_ant == other.n_ant && n_chan == other.n_chan && n_pol == other.n_pol && n_bit == other.n_bit &&
-         channels_first == other.channels_first;
+         channels_first == other.channels_first && text("STT_IMJD") == other.text("STT_IMJD") &&
+         text("STT_SMJD") == other.text("STT_SMJD") && text("STT_OFFS") == other.text("STT_OFFS");
 }
 
 }  // namespace apsyn

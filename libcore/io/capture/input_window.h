@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "libcore/io/prefetch_source.h"
+#include "libcore/io/recognise.h"
 
 namespace apsyn {
 
@@ -16,7 +18,10 @@ class InputWindow {
   explicit InputWindow(std::unique_ptr<PrefetchSource> source) : source_(std::move(source)) {}
   /// Holds n bytes from the front, or all that are left; returns how many of the n are there.
   std::size_t hold(std::size_t n) {
-    while (bytes_.size() - front_ < n && !ended_) ended_ = !source_->append_to(bytes_);
+    while (bytes_.size() - front_ < n && !ended_) {
+      ended_ = !source_->append_to(bytes_);
+      if (beginning_.empty()) beginning_.assign(bytes_.begin(), bytes_.begin() + look(bytes_.size()));
+    }
     return std::min(n, bytes_.size() - front_);
   }
   /// Valid until the next call of hold or drop.
@@ -31,11 +36,18 @@ class InputWindow {
   }
   std::uint64_t offset() const { return offset_; }  ///< of the front in the input
   const PrefetchSource& source() const { return *source_; }
+  /// The input's first bytes, dropped or not, to tell what else it may be; empty before the first hold.
+  std::string_view beginning() const {
+    return {reinterpret_cast<const char*>(beginning_.data()), beginning_.size()};
+  }
 
  private:
+  static std::ptrdiff_t look(std::size_t n) {
+    return static_cast<std::ptrdiff_t>(std::min(n, kRecogniseBytes));
+  }
   static constexpr std::size_t kSpareBytes = 256u << 10;
   std::unique_ptr<PrefetchSource> source_;
-  std::vector<std::uint8_t> bytes_;
+  std::vector<std::uint8_t> bytes_, beginning_;
   std::size_t front_ = 0;
   std::uint64_t offset_ = 0;
   bool ended_ = false;

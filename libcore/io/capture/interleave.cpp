@@ -7,8 +7,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "libcore/core/error.h"
-
 namespace apsyn {
 namespace {
 
@@ -79,9 +77,6 @@ void Interleaver::fill(Feed& feed) {
       continue;
     }
     const std::int64_t at = feed.run.first + static_cast<std::int64_t>(feed.taken);
-    if (at - std::max(end_, base_) > plan_.max_gap)
-      throw DataError("{}: packet {} comes {} packets after the last one: too far for a gap: it is damaged",
-                      feed.source->report().name, at, at - end_);
     if (at >= base_ + static_cast<std::int64_t>(capacity_)) return;
     place(feed);
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,8 +50,6 @@ struct InterleavePlan {
   std::size_t slack = 0;  ///< packets by which a source's runs may be out of order
   std::vector<Lane> lanes;
   std::int64_t first = 0;  ///< place of the output's first packet
-  /// A longer gap is taken for damage: DataError.
-  std::int64_t max_gap = std::numeric_limits<std::int64_t>::max();
 };
 
 class Interleaver {

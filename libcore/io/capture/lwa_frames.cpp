@@ -12,9 +12,10 @@ UtcTime lwa_time(std::int64_t tick) {
   return add_picoseconds(UtcTime{kUnixEpochMjd, 0}, (ps + 24) / 49);
 }
 
-void throw_no_lwa_frames(const InputWindow& input, const char* what) {
-  throw DataError("{}: byte {}: no {} frames up to here: each begins with 0xDEC0DE5C and the next follows it",
-                  input.source().name(), input.offset(), what);
+void throw_no_lwa_frames(const InputWindow& input, const char* what, std::string_view format) {
+  throw DataError(
+      "{}: byte {}: no {} frames up to here: each begins with 0xDEC0DE5C and the next follows it{}",
+      input.source().name(), input.offset(), what, foreign_hint(input.beginning(), format));
 }
 
 }  // namespace apsyn

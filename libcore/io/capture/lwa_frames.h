@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "libcore/io/capture/packets.h"
 
@@ -28,13 +29,13 @@ inline bool is_lwa_frame(const std::uint8_t* header) {
 UtcTime lwa_time(std::int64_t tick);
 
 /// Throws what find_lwa_frames does.
-[[noreturn]] void throw_no_lwa_frames(const InputWindow& input, const char* what);
+[[noreturn]] void throw_no_lwa_frames(const InputWindow& input, const char* what, std::string_view format);
 
 /// Drops what lies before the first sync word that another follows after `frame_bytes(header)`, of at most
 /// 1 MiB; a header has at least 32 bytes. `frame_bytes` gives 0 for what is no frame. DataError, which says
-/// that `what` were expected, when there is none.
+/// that `what` of --from `format` were expected, when there is none.
 template <class FrameBytes>
-void find_lwa_frames(InputWindow& input, const char* what, FrameBytes frame_bytes) {
+void find_lwa_frames(InputWindow& input, const char* what, std::string_view format, FrameBytes frame_bytes) {
   constexpr std::size_t kMost = 1u << 20, kHeader = 32;
   for (std::size_t dropped = 0; dropped < kMost && input.hold(kHeader) == kHeader; ++dropped, input.drop(1)) {
     if (!is_lwa_frame(input.data())) continue;
@@ -43,7 +44,7 @@ void find_lwa_frames(InputWindow& input, const char* what, FrameBytes frame_byte
     const std::size_t held = input.hold(n + 4);
     if (held == n || (held == n + 4 && is_lwa_frame(input.data() + n))) return;
   }
-  throw_no_lwa_frames(input, what);
+  throw_no_lwa_frames(input, what, format);
 }
 
 }  // namespace apsyn

@@ -139,7 +139,7 @@ std::unique_ptr<Capture> open_tbn(const CaptureRequest& request) {
   const CaptureFacts& facts = request.facts;
   PacketInputs inputs = open_packet_inputs(request.inputs);
   auto format = std::make_unique<TbnFormat>();
-  find_lwa_frames(*inputs[0], "TBN",
+  find_lwa_frames(*inputs[0], "TBN", "tbn",
                   [&](const std::uint8_t* header) { return format->tag(header) ? format->packet_bytes : 0; });
   const std::uint64_t word = big_endian(inputs[0]->data() + 8, 4);
   const PacketSurvey survey = survey_packets(inputs, *format);
@@ -154,6 +154,7 @@ std::unique_ptr<Capture> open_tbn(const CaptureRequest& request) {
   PacketPlan plan;
   plan.first_tick = survey.first_tick;
   plan.packet_ticks = decimation * static_cast<std::int64_t>(kTbnSamples);
+  plan.max_gap_s = facts.max_gap_s;
   for (std::uint32_t input = 0; input < 2 * n_ant; ++input)
     plan.lanes.push_back({input, 2 * places[input], {{places[input] / 2 * 4, 4}}});
   return make_packet_capture(header, plan, survey, std::move(inputs), std::move(format));
@@ -162,7 +163,7 @@ std::unique_ptr<Capture> open_tbn(const CaptureRequest& request) {
 std::unique_ptr<Capture> open_drx(const CaptureRequest& request) {
   const CaptureFacts& facts = request.facts;
   PacketInputs inputs = open_packet_inputs(request.inputs);
-  find_lwa_frames(*inputs[0], "DRX", [](const std::uint8_t* header) {
+  find_lwa_frames(*inputs[0], "DRX", "drx", [](const std::uint8_t* header) {
     const DrxFormat format(DrxFormat::decimation(header));
     return format.tag(header) && DrxFormat::decimation(header) > 0 ? format.packet_bytes : 0;
   });
@@ -173,6 +174,7 @@ std::unique_ptr<Capture> open_drx(const CaptureRequest& request) {
   PacketPlan plan;
   plan.first_tick = survey.first_tick;
   plan.packet_ticks = decimation * static_cast<std::int64_t>(kDrxSamples);
+  plan.max_gap_s = facts.max_gap_s;
   std::map<std::uint32_t, std::size_t> beams;  // -> antenna of the output
   for (const auto& [key, input] : survey.keys) {
     if (DrxFormat::tuning(key) == tuning)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "libcore/core/error.h"
+#include "libcore/io/recognise.h"
 
 namespace apsyn {
 namespace {
@@ -44,6 +45,10 @@ MarkedFrames::MarkedFrames(std::unique_ptr<PrefetchSource> source, const MarkerP
       frame_bytes_(frame_bytes),
       big_(byte_order == ByteOrder::big) {
   report_.name = source_->name();
+  hold(1);
+  if (recognise(beginning()).certain)
+    throw DataError("{}: byte 0: no frames of mwa32t{}", source_->name(),
+                    foreign_hint(beginning(), "mwa32t"));
   for (;; at_ += frame_bytes_) {
     hold(at_ + (kStart + 2) * frame_bytes_);
     const std::size_t in_all = bytes_.size() / frame_bytes_;
@@ -57,11 +62,16 @@ MarkedFrames::MarkedFrames(std::unique_ptr<PrefetchSource> source, const MarkerP
     if (at_ > kSearchBytes || at_ + frame_bytes_ > bytes_.size())
       throw DataError(
           "{}: byte {}: no two markers follow each other at {} bytes: is it --from mwa32t? check --marker, "
-          "--word-bits and --endian",
-          source_->name(), at_, frame_bytes_);
+          "--word-bits and --endian{}",
+          source_->name(), at_, frame_bytes_, foreign_hint(beginning(), "mwa32t"));
   }
   marker_at(at_, first_count_);
   expected_ = first_count_;
+}
+
+/// Before any frame is dropped.
+std::string_view MarkedFrames::beginning() const {
+  return {reinterpret_cast<const char*>(bytes_.data()), std::min(bytes_.size(), kRecogniseBytes)};
 }
 
 /// Has n_bytes from the beginning of bytes_ on, or all that there is.

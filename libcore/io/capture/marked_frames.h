@@ -63,6 +63,7 @@ class MarkedFrames {
     std::size_t at = 0, support = 0;  ///< support: markers that count on from the one there
   };
   bool hold(std::size_t n_bytes);
+  std::string_view beginning() const;
   bool marker_at(std::size_t at, std::uint32_t& count) const;
   bool counts_on(std::size_t at, std::uint32_t count) const;
   std::size_t support(std::size_t at, std::uint32_t count) const;

@@ -5,7 +5,15 @@
 #include <cstdlib>
 #include <utility>
 
+#include "libcore/core/error.h"
+#include "libcore/io/capture/gap.h"
+
 namespace apsyn {
+namespace {
+
+constexpr std::int64_t kFarthest = std::int64_t{1} << 60;  // places can be subtracted from each other
+
+}  // namespace
 
 PacketStream::PacketStream(std::unique_ptr<InputWindow> window, const PacketFormat& format,
                            const StreamPlan& plan)
@@ -19,8 +27,8 @@ void PacketStream::trouble() {
   report_.first_trouble_frame = frames_;
 }
 
-/// Where the packet whose header is so many bytes behind the front belongs, if it does.
-std::optional<PacketStream::Placed> PacketStream::good_header(std::size_t at) {
+/// Where the packet whose header is so many bytes behind the front belongs, whenever that is.
+std::optional<PacketStream::Placed> PacketStream::known_header(std::size_t at) {
   if (window_->hold(at + format_.header_bytes) < at + format_.header_bytes) return std::nullopt;
   const auto tag = format_.tag(window_->data() + at);
   if (!tag) return std::nullopt;
@@ -32,8 +40,28 @@ std::optional<PacketStream::Placed> PacketStream::good_header(std::size_t at) {
   if (__builtin_sub_overflow(tag->tick, plan_.first_tick, &ticks) || ticks % plan_.packet_ticks != 0)
     return std::nullopt;
   const std::int64_t place = ticks / plan_.packet_ticks;
-  if (place < last_ - plan_.max_gap || place > last_ + plan_.max_gap) return std::nullopt;
+  if (std::abs(place) > kFarthest) return std::nullopt;
   return Placed{place, &*lane};
+}
+
+/// The same, if its time is possible.
+std::optional<PacketStream::Placed> PacketStream::good_header(std::size_t at) {
+  const auto packet = known_header(at);
+  if (!packet || packet->at < last_ - plan_.max_gap || packet->at > last_ + plan_.max_gap)
+    return std::nullopt;
+  return packet;
+}
+
+/// Three packets that agree with each other and not with the last one's time: the recording paused.
+void PacketStream::check_gap() {
+  const auto packet = known_header(0);
+  for (std::size_t next : {std::size_t{0}, format_.packet_bytes, 2 * format_.packet_bytes}) {
+    const auto other = known_header(next);
+    if (!packet || !other || std::abs(other->at - packet->at) > plan_.slack) return;
+  }
+  const double packets = static_cast<double>(packet->at) - static_cast<double>(last_);
+  throw_gap({report_.name, fmt::format("frame {} at byte {}", frames_, window_->offset()), window_->offset(),
+             packets * plan_.packet_s, plan_.max_gap_s});
 }
 
 /// A good header, or the input's end, so many bytes behind the front.
@@ -92,6 +120,7 @@ bool PacketStream::next(PacketRun& run) {
       return false;
     }
     if (!packet) {
+      check_gap();
       // The format may still know it, and another follow: a packet whose time or contents are impossible.
       if (format_.tag(window_->data()) && good_header(packet_bytes))
         drop_damaged(packet_bytes);

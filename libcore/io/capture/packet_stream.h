@@ -18,6 +18,7 @@ struct StreamPlan {
   };
   std::int64_t first_tick = 0, packet_ticks = 1;
   std::int64_t slack = 0, max_gap = 0;  ///< in packets
+  double packet_s = 0, max_gap_s = 0;
   std::size_t time_bytes = 0;
   std::vector<Lane> lanes;  ///< rising keys
 };
@@ -34,10 +35,12 @@ class PacketStream final : public PacketSource {
     std::int64_t at = 0;
     const StreamPlan::Lane* lane = nullptr;
   };
+  std::optional<Placed> known_header(std::size_t at);
   std::optional<Placed> good_header(std::size_t at);
   bool follows(std::size_t at);
   std::size_t find(std::size_t from);
   bool is_astray(const Placed& packet);
+  void check_gap();
   void drop_damaged(std::size_t n_bytes);
   void resynchronise();
   void trouble();

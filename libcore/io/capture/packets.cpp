@@ -12,8 +12,7 @@ namespace apsyn {
 namespace {
 
 constexpr std::size_t kLookBytes = 8u << 20;  // at the beginning, to see what there is
-constexpr double kMaxGap_s = 600;
-constexpr std::int64_t kReachSteps = 32;  // by which neighbours in a recording may be apart in time
+constexpr std::int64_t kReachSteps = 32;      // by which neighbours in a recording may be apart in time
 
 /// Of two times, without overflow.
 std::int64_t distance(const PacketTag& a, const PacketTag& b) {
@@ -26,6 +25,9 @@ std::int64_t distance(const PacketTag& a, const PacketTag& b) {
 /// Tags of the packets at the beginning of one input.
 std::vector<PacketTag> first_tags(InputWindow& input, const PacketFormat& format) {
   const std::size_t held = input.hold(std::max(kLookBytes, 4 * format.packet_bytes));
+  // Without a sync word anything may pass for packets.
+  if (format.reach_ticks > 0 && recognise(input.beginning()).certain)
+    throw DataError("{}: byte 0: no packets{}", input.source().name(), foreign_hint(input.beginning(), ""));
   std::vector<PacketTag> tags;
   const auto tag_at = [&](std::size_t at) {
     return at + format.header_bytes <= held ? format.tag(input.data() + at) : std::nullopt;
@@ -91,10 +93,11 @@ class PacketCapture final : public Capture {
                        packets.packet_ticks,
                        static_cast<std::int64_t>(packets.slack),
                        0,
+                       header_.sample_s * static_cast<double>(packet),
+                       packets.max_gap_s,
                        plan.time_bytes,
                        {}};
-    streams.max_gap =
-        static_cast<std::int64_t>(kMaxGap_s / (header_.sample_s * static_cast<double>(packet))) + 1;
+    streams.max_gap = static_cast<std::int64_t>(std::min(1e15, packets.max_gap_s / streams.packet_s)) + 1;
     for (const PacketLane& lane : packets.lanes) {
       const auto seen = survey.keys.find(lane.key);
       const std::size_t source = seen == survey.keys.end() ? 0 : seen->second;
@@ -150,8 +153,8 @@ PacketSurvey survey_packets(const PacketInputs& inputs, const PacketFormat& form
     const std::vector<PacketTag> tags = first_tags(*inputs[i], format);
     const std::string& name = inputs[i]->source().name();
     if (tags.empty())
-      throw DataError("{}: byte 0: no whole frame of {} bytes of the kind of the first input", name,
-                      format.packet_bytes);
+      throw DataError("{}: byte 0: no whole frame of {} bytes of the kind of the first input{}", name,
+                      format.packet_bytes, foreign_hint(inputs[i]->beginning(), ""));
     std::map<std::uint32_t, std::size_t> counts;
     for (const PacketTag& tag : tags) ++counts[tag.key];
     std::size_t most = 0;

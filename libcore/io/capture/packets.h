@@ -70,6 +70,7 @@ struct PacketPlan {
   std::vector<PacketLane> lanes;       ///< of keys without packets, too: they are lost
   std::vector<std::uint32_t> ignored;  ///< keys of intact packets that nobody wants
   std::int64_t first_tick = 0, packet_ticks = 1;
+  double max_gap_s = 600;  ///< as CaptureFacts::max_gap_s
   std::size_t slack = 32;  ///< packets of a key by which they may be out of order
 };
 

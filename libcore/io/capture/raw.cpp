@@ -32,7 +32,7 @@ class RawCapture final : public Capture {
     header_.n_pol = facts.n_pol;
     header_.order = raw.order;
     header_.block_samples = raw.block_samples;
-    header_.encoding = encoding_of(raw.encoding);
+    header_.encoding = encoding_of(facts.encoding);
     header_.byte_order = raw.byte_order;
     if (facts.missing_samples > 0) header_.missing_samples = facts.missing_samples;
     for (const auto& [option, value] : {std::pair{"--bits", std::size_t{raw.n_bit}},

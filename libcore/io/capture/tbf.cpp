@@ -84,7 +84,7 @@ class ChipsFormat final : public ChannelGroupFormat {
 
 std::unique_ptr<Capture> open_tbf(const CaptureRequest& request) {
   PacketInputs inputs = open_packet_inputs(request.inputs);
-  find_lwa_frames(*inputs[0], "TBF or TBX", [](const std::uint8_t* header) {
+  find_lwa_frames(*inputs[0], "TBF or TBX", "tbf", [](const std::uint8_t* header) {
     const auto kind = frame_kind(header);
     return kind ? kind->frame_bytes() : 0;
   });
@@ -104,8 +104,8 @@ std::unique_ptr<Capture> open_chips(const CaptureRequest& request) {
                            : input.hold(next) == next;
   if (kind.n_chan == 0 || kind.n_board == 0 || !follows)
     throw DataError(
-        "{}: byte 0: no CHIPS packets: {} channels from {} boards do not go with the packet at byte {}",
-        input.source().name(), kind.n_chan, kind.n_board, next);
+        "{}: byte 0: no CHIPS packets: {} channels from {} boards do not go with the packet at byte {}{}",
+        input.source().name(), kind.n_chan, kind.n_board, next, foreign_hint(input.beginning(), "chips"));
   auto format = std::make_unique<ChipsFormat>(kind);
   return open_channel_groups(request, std::move(inputs), std::move(format), kind.n_board, 1, nullptr);
 }

@@ -3,149 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
 #include <utility>
 
 #include "libcore/core/error.h"
-#include "libcore/io/capture/input_window.h"
-#include "libcore/io/capture/interleave.h"
-#include "libcore/io/capture/vdif_frame.h"
+#include "libcore/io/capture/vdif_frames.h"
 
 namespace apsyn {
 namespace {
-
-constexpr std::size_t kLookFrames = 256;  // at the beginning, to see the threads
-/// Less than is read ahead of each input: one producer may feed several by turns.
-constexpr std::size_t kLookBytes = PrefetchSource::kPieces * PrefetchSource::kPieceBytes / 2;
-constexpr std::size_t kSlackFrames = 32;  // of one thread, by which frames may be out of order
-constexpr double kMaxGap_s = 600;
-
-/// One input's frames.
-class VdifFrames final : public PacketSource {
- public:
-  explicit VdifFrames(std::unique_ptr<PrefetchSource> input) : window_(std::move(input)) {
-    report_.name = window_.source().name();
-    std::uint8_t header[32] = {};
-    const std::size_t got = window_.hold(sizeof header);
-    std::copy_n(window_.data(), got, header);
-    kind_ = parse_vdif_header(header);
-    if (got < sizeof header || kind_.n_samples() == 0)
-      throw DataError(
-          "{}: byte 0: no VDIF frame: {} bytes with samples of {} bits in {} channels do not go together",
-          report_.name, kind_.frame_bytes, kind_.n_bit, kind_.n_chan);
-    const std::size_t look =
-        std::min(kLookFrames * kind_.frame_bytes, std::max(kLookBytes, 2 * kind_.frame_bytes));
-    const std::size_t held = window_.hold(look);
-    first_seconds_ = kind_.seconds;
-    for (std::size_t at = 0; at + kind_.frame_bytes <= held; at += kind_.frame_bytes) {
-      const VdifHeader h = parse_vdif_header(window_.data() + at);
-      if (!h.same_kind(kind_)) break;
-      threads_.emplace(h.thread, 0);
-      first_seconds_ = std::min(first_seconds_, h.seconds);
-    }
-  }
-  const VdifHeader& kind() const { return kind_; }
-  std::map<std::uint32_t, std::size_t>& threads() { return threads_; }  ///< thread -> lane
-  std::uint32_t first_seconds() const { return first_seconds_; }
-  /// The least frame number within the first seconds, of all threads.
-  std::int64_t first_frame() {
-    const std::size_t held = window_.hold(std::min(kLookFrames * kind_.frame_bytes, kLookBytes));
-    std::int64_t least = kind_.frame + std::int64_t{kind_.seconds - first_seconds_} * frames_per_second_;
-    for (std::size_t at = 0; at + kind_.frame_bytes <= held; at += kind_.frame_bytes) {
-      const VdifHeader h = parse_vdif_header(window_.data() + at);
-      if (!h.same_kind(kind_)) break;
-      least = std::min(least, place_of(h));
-    }
-    return least;
-  }
-  void settle(std::uint32_t reference_seconds, std::int64_t frames_per_second, std::size_t time_bytes,
-              std::vector<std::size_t> places) {
-    first_seconds_ = reference_seconds;
-    frames_per_second_ = frames_per_second;
-    time_bytes_ = time_bytes;
-    places_ = std::move(places);
-  }
-
-  bool next(PacketRun& run) override {
-    window_.drop(std::exchange(taken_, 0));
-    for (;;) {
-      const std::size_t held = window_.hold(kind_.frame_bytes);
-      if (held == 0) return false;
-      if (held < kind_.frame_bytes) {  // the input ends inside a frame
-        trouble();
-        ++report_.damaged;
-        window_.drop(held);
-        return false;
-      }
-      const VdifHeader h = parse_vdif_header(window_.data());
-      if (!h.same_kind(kind_) || h.frame >= frames_per_second_) {
-        resynchronise();
-        continue;
-      }
-      const auto lane = threads_.find(h.thread);
-      if (h.invalid || lane == threads_.end()) {
-        trouble();
-        ++report_.damaged;
-        window_.drop(kind_.frame_bytes);
-        continue;
-      }
-      // A header within its own frame, where behind it there is none, means that bytes are missing.
-      if (!header_at(kind_.frame_bytes)) {
-        if (const std::size_t cut = find_header(1); cut < kind_.frame_bytes) {
-          trouble();
-          ++report_.damaged;
-          window_.drop(cut);
-          continue;
-        }
-      }
-      taken_ = kind_.frame_bytes;
-      run = {place_of(h), 1, lane->second};
-      lane_ = lane->second;
-      return true;
-    }
-  }
-  void decode(std::size_t, std::size_t, std::uint8_t* out) const override {
-    decode_vdif(kind_, window_.data() + kind_.header_bytes(), out + places_[lane_], time_bytes_);
-  }
-  StreamReport report() const override { return report_; }
-
- private:
-  std::int64_t place_of(const VdifHeader& h) const {
-    return (std::int64_t{h.seconds} - first_seconds_) * frames_per_second_ + h.frame;
-  }
-  void trouble() {
-    if (!report_.first_trouble) report_.first_trouble = window_.offset();
-  }
-  /// Whether a header of this kind, or the input's end, is so many bytes behind the front.
-  bool header_at(std::size_t at) {
-    if (window_.hold(at + 32) < at + 32) return true;
-    return parse_vdif_header(window_.data() + at).same_kind(kind_);
-  }
-  /// The first place from `from` on where a header of this kind is followed by another; two frames further at
-  /// most.
-  std::size_t find_header(std::size_t from) {
-    const std::size_t held = window_.hold(2 * kind_.frame_bytes + 32);
-    for (std::size_t at = from; at + 32 <= held; ++at)
-      if (parse_vdif_header(window_.data() + at).same_kind(kind_) && header_at(at + kind_.frame_bytes))
-        return at;
-    return held;
-  }
-  void resynchronise() {
-    trouble();
-    const std::size_t at = find_header(1);
-    report_.skipped_bytes += at;
-    window_.drop(at);
-  }
-
-  InputWindow window_;
-  VdifHeader kind_;
-  std::map<std::uint32_t, std::size_t> threads_;
-  std::uint32_t first_seconds_ = 0;
-  std::int64_t frames_per_second_ = 1 << 24;
-  std::size_t time_bytes_ = 0, lane_ = 0, taken_ = 0;
-  std::vector<std::size_t> places_;  ///< [lane] -> byte within a time sample
-  StreamReport report_;
-};
 
 class VdifCapture final : public Capture {
  public:
@@ -181,19 +46,20 @@ class VdifCapture final : public Capture {
     plan.time_bytes = n_threads * sample_bytes;
     plan.packet_samples = kind.n_samples();
     plan.missing_samples = header_.missing_samples;
-    plan.slack = kSlackFrames;
-    plan.max_gap = static_cast<std::int64_t>(kMaxGap_s * per_second) + 1;
+    plan.slack = VdifFrames::kSlack;
     for (std::size_t lane = 0; lane < n_threads; ++lane) {
       const std::size_t place = place_of(facts, lane, n_threads), ant = place / header_.n_pol;
       place_bytes_.push_back(place * sample_bytes);
       plan.lanes.push_back({0, {{ant * header_.n_pol * sample_bytes, header_.n_pol * sample_bytes}}});
     }
-    std::vector<std::unique_ptr<PacketSource>> sources;
     plan.first = std::numeric_limits<std::int64_t>::max();
+    for (const auto& input : inputs)
+      plan.first = std::min(plan.first, input->first_place(reference, frames_per_second));
+    std::vector<std::unique_ptr<PacketSource>> sources;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       for (const auto& [thread, lane] : inputs[i]->threads()) plan.lanes[lane].source = i;
-      inputs[i]->settle(reference, frames_per_second, plan.time_bytes, place_bytes_);
-      plan.first = std::min(plan.first, inputs[i]->first_frame());
+      inputs[i]->settle({reference, frames_per_second, plan.first, facts.max_gap_s,
+                         facts.encoding == "TWOSCOMPLEMENT", plan.time_bytes, place_bytes_});
       sources.push_back(std::move(inputs[i]));
     }
     if (!facts.start) {
@@ -202,8 +68,7 @@ class VdifCapture final : public Capture {
     }
     interleaver_ = std::make_unique<Interleaver>(std::move(sources), std::move(plan));
     memory_ = interleaver_->memory_bytes() +
-              request.inputs.size() *
-                  ((PrefetchSource::kPieces + 4) * PrefetchSource::kPieceBytes + 2 * kLookBytes);
+              request.inputs.size() * (2 * PrefetchSource::kPieces + 4) * PrefetchSource::kPieceBytes;
   }
   const VoltageHeader& header() const override { return header_; }
   bool read(std::vector<std::uint8_t>& samples) override { return interleaver_->read(samples); }

@@ -78,10 +78,11 @@ VdifHeader parse_vdif_header(const std::uint8_t* bytes) {
 void decode_vdif(const VdifHeader& h, const std::uint8_t* payload, std::uint8_t* out, std::size_t stride) {
   const std::size_t n_parts = h.n_chan * (h.complex ? 2 : 1), n_samples = h.n_samples();
   const std::uint32_t mask = (1u << h.n_bit) - 1;
+  const std::uint32_t turned = h.twos_complement ? 1u << (h.n_bit - 1) : 0;
   std::size_t bit = 0;
   for (std::size_t t = 0; t < n_samples; ++t, out += stride)
     for (std::size_t part = 0; part < n_parts; ++part, bit += h.n_bit) {
-      const std::uint32_t code = word_at(payload, bit / 32) >> (bit % 32) & mask;
+      const std::uint32_t code = (word_at(payload, bit / 32) >> (bit % 32) & mask) ^ turned;
       const int value = level(code, h.n_bit);
       if (h.n_bit < 16) {
         out[part] = static_cast<std::uint8_t>(value);

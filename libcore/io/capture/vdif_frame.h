@@ -15,6 +15,7 @@ struct VdifHeader {
   std::uint32_t seconds = 0, epoch = 0, frame = 0, thread = 0, station = 0;
   std::size_t n_chan = 1, frame_bytes = 0;
   unsigned n_bit = 2;                  ///< of a component
+  bool twos_complement = false;        ///< not told by the header; the specification has offset binary
   std::optional<double> bandwidth_hz;  ///< of a channel, from extended user data 1 and 3
 
   std::size_t header_bytes() const { return legacy ? 16 : 32; }
