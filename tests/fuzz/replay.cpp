@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Stored malformed inputs, and good ones cut at every byte of their headers, through every parser: each ends
+// with an error of ours or with data, within a second, and memory stays bounded. Usage: fuzz-replay CASES
+// [TARGET].
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "libcore/core/device.h"
+#include "tests/fuzz/targets.h"
+
+namespace fs = std::filesystem;
+using apsyn::fuzz::Target;
+
+namespace {
+
+constexpr double kMost_s = 1;
+constexpr std::size_t kMostBytes = 512u << 20;
+constexpr std::size_t kHeaderBytes = 6000;  // of the good ones, longer than what readers decide by
+constexpr std::size_t kLeastCases = 200;
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Tally {
+  std::size_t n_cases = 0, n_cuts = 0;
+  double longest_s = 0;
+  std::vector<std::string> failures;
+};
+
+bool run_case(const Target& target, const std::string& bytes, const std::string& name, Tally& tally) {
+  bool good = false;
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    good = target.run(bytes);
+  } catch (const std::exception& error) {
+    tally.failures.push_back(fmt::format("{}: {}", name, error.what()));
+  }
+  const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (took_s > kMost_s) tally.failures.push_back(fmt::format("{}: took {:.2f} s", name, took_s));
+  tally.longest_s = std::max(tally.longest_s, took_s);
+  return good;
+}
+
+/// Good inputs are named good*; the others are malformed.
+void run_target(const Target& target, const fs::path& folder, Tally& tally) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::size_t n_good = 0;
+  for (const fs::path& file : files) {
+    const std::string bytes = bytes_of(file);
+    const bool good = run_case(target, bytes, file.string(), tally);
+    ++tally.n_cases;
+    if (!file.filename().string().starts_with("good")) continue;
+    if (!good) tally.failures.push_back(fmt::format("{}: is refused", file.string()));
+    ++n_good;
+    for (std::size_t cut = 0; cut < std::min(bytes.size(), kHeaderBytes); ++cut, ++tally.n_cuts)
+      run_case(target, bytes.substr(0, cut), fmt::format("{} cut at {}", file.string(), cut), tally);
+  }
+  if (n_good == 0) tally.failures.push_back(fmt::format("{}: no good input to cut", folder.string()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs("usage: fuzz-replay CASES [TARGET]\n", stderr);
+    return 2;
+  }
+  Tally tally;
+  for (const Target& target : apsyn::fuzz::targets())
+    if (argc < 3 || target.name == argv[2]) run_target(target, fs::path(argv[1]) / target.name, tally);
+  if (argc < 3 && tally.n_cases < kLeastCases)
+    tally.failures.push_back(fmt::format("{} cases: {} are wanted", tally.n_cases, kLeastCases));
+#if !defined(__SANITIZE_ADDRESS__)
+  if (apsyn::peak_memory_bytes() > kMostBytes)
+    tally.failures.push_back(fmt::format("{} bytes of memory at most", apsyn::peak_memory_bytes()));
+#endif
+  fmt::print("{} cases, {} cuts, the longest {:.3f} s, {:.0f} MiB\n", tally.n_cases, tally.n_cuts,
+             tally.longest_s, static_cast<double>(apsyn::peak_memory_bytes()) / (1 << 20));
+  for (const std::string& failure : tally.failures) fmt::print(stderr, "{}\n", failure);
+  return tally.failures.empty() ? 0 : 1;
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/fuzz/targets.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+#include "libcore/core/array_layout.h"
+#include "libcore/core/beam_table.h"
+#include "libcore/core/error.h"
+#include "libcore/core/gains.h"
+#include "libcore/core/sky_model.h"
+#include "libcore/core/time.h"
+#include "libcore/core/units.h"
+#include "libcore/io/aterm_config.h"
+#include "libcore/io/capture/capture.h"
+#include "libcore/io/filterbank_reader.h"
+#include "libcore/io/fits_image.h"
+#include "libcore/io/ionosphere_fits.h"
+#include "libcore/io/metafits.h"
+#include "libcore/io/recognise.h"
+#include "libcore/io/uvfits.h"
+#include "libcore/io/visibility_stream.h"
+#include "libcore/io/voltage_stream.h"
+
+namespace apsyn::fuzz {
+namespace {
+
+/// A file in memory that holds the bytes while it lives.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {
+    for (std::size_t at = 0; at < bytes.size();) {
+      const ssize_t n = ::write(fd_, bytes.data() + at, bytes.size() - at);
+      if (n <= 0) throw std::runtime_error("cannot write a file in memory");
+      at += static_cast<std::size_t>(n);
+    }
+  }
+  ~MemoryFile() { ::close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+ private:
+  int fd_;
+};
+
+/// Bad input is answered by an error of ours. Whether it was good.
+template <class Body>
+bool answer(const Body& body) {
+  try {
+    body();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+template <class Read>
+bool as_file(std::string_view bytes, const Read& read) {
+  const MemoryFile file(bytes);
+  return answer([&] { read(file.path()); });
+}
+
+/// Reads to the end, or as much as tells that a recording with long pauses goes on and on.
+void drain(const CaptureRequest& request) {
+  constexpr std::size_t kEnough = 8u << 20;
+  const auto capture = open_capture(request);
+  std::vector<std::uint8_t> samples;
+  for (std::size_t n = 0; n < kEnough && capture->read(samples);) n += samples.size();
+  capture->reports();
+}
+
+bool capture(const char* format, std::string_view bytes, bool tells_start, bool tells_band) {
+  return as_file(bytes, [&](const std::string& path) {
+    CaptureRequest request;
+    request.format = format;
+    request.inputs = {path};
+    CaptureFacts& facts = request.facts;
+    facts.freq_hz = 1e9;
+    facts.n_pol = 1;
+    facts.max_gap_s = 1;
+    if (!tells_start) facts.start = parse_utc("2020-01-01T00:00:00");
+    if (!tells_band) {
+      facts.bandwidth_hz = 1e6;
+      facts.sample_s = 1e-6;
+    }
+    if (request.format == "mwa-vcs") facts.input_order = {0, 1, 3, 2};
+    if (request.format == "drx") facts.tuning = 1;
+    drain(request);
+  });
+}
+
+bool voltage_stream(std::string_view bytes) {
+  return as_file(bytes, [](const std::string& path) {
+    constexpr std::size_t kBlocks = 64;
+    VoltageReader reader(path);
+    VoltageBlock block;
+    for (std::size_t i = 0; i < kBlocks && reader.read(block, 64); ++i) {
+    }
+  });
+}
+
+bool visibility_stream(std::string_view bytes) {
+  return as_file(bytes, [](const std::string& path) {
+    VisibilityStreamReader reader(path);
+    VisibilityRecord record;
+    while (reader.read(record)) {
+    }
+  });
+}
+
+bool filterbank(std::string_view bytes) {
+  return as_file(bytes, [](const std::string& path) {
+    FilterbankReader reader(path);
+    Buffer<float, 3> samples;
+    while (reader.read(16, samples) > 0) {
+    }
+  });
+}
+
+bool uvfits(std::string_view bytes) {
+  return as_file(bytes, [](const std::string& path) {
+    UvfitsOptions options;
+    options.integration_s = 1;
+    UvfitsReader reader(path, options);
+    UvfitsRows rows;
+    while (reader.read(rows, 16)) {
+    }
+  });
+}
+
+bool fits_image(std::string_view bytes) {
+  return as_file(bytes, [](const std::string& path) {
+    read_fits_shape(path);
+    read_fits_image(path);
+  });
+}
+
+bool metafits(std::string_view bytes) {
+  const bool antennas = as_file(bytes, [](const std::string& path) { read_metafits(path); });
+  const bool inputs = as_file(bytes, [](const std::string& path) { read_metafits_inputs(path); });
+  const bool delays = as_file(bytes, [](const std::string& path) { read_metafits_delays(path); });
+  return antennas && inputs && delays;
+}
+
+/// Three antennas, two polarisations, four channels.
+bool gains(std::string_view bytes) {
+  const ArrayLayout layout =
+      parse_antennas_csv("name,east_m,north_m,up_m\na,1,2,3\nb,4,5,6\nc,7,8,9\n", "layout");
+  const bool good = answer([&] { parse_gains_csv(bytes, "gains", layout, 2, 4); });
+  answer([&] { parse_weights_csv(bytes, "weights", layout, 2, 4); });
+  return good;
+}
+
+/// What may stand in an option; good when it is any of these.
+bool quantities(std::string_view text) {
+  const bool results[] = {answer([&] { parse_utc(text); }),          answer([&] { parse_site(text); }),
+                          answer([&] { parse_angle(text); }),        answer([&] { parse_frequency(text); }),
+                          answer([&] { parse_duration(text); }),     answer([&] { parse_bytes(text); }),
+                          answer([&] { parse_sky_direction(text); })};
+  return std::find(std::begin(results), std::end(results), true) != std::end(results);
+}
+
+constexpr Target kTargets[] = {
+    {"guppi", [](std::string_view b) { return capture("guppi", b, true, true); }},
+    {"vdif", [](std::string_view b) { return capture("vdif", b, true, true); }},
+    {"mwax", [](std::string_view b) { return capture("mwax", b, true, true); }},
+    {"mwa-vcs", [](std::string_view b) { return capture("mwa-vcs", b, false, true); }},
+    {"mwa32t", [](std::string_view b) { return capture("mwa32t", b, false, true); }},
+    {"tbf", [](std::string_view b) { return capture("tbf", b, true, true); }},
+    {"chips", [](std::string_view b) { return capture("chips", b, false, true); }},
+    {"tbn", [](std::string_view b) { return capture("tbn", b, true, true); }},
+    {"drx", [](std::string_view b) { return capture("drx", b, true, true); }},
+    {"best2", [](std::string_view b) { return capture("best2", b, false, true); }},
+    {"dada", voltage_stream},
+    {"visibility", visibility_stream},
+    {"sigproc", filterbank},
+    {"uvfits", uvfits},
+    {"fits-image", fits_image},
+    {"ionosphere",
+     [](std::string_view b) { return as_file(b, [](const std::string& p) { read_ionosphere(p); }); }},
+    {"metafits", metafits},
+    {"sky-model", [](std::string_view b) { return answer([&] { parse_sky_model(b, "sky"); }); }},
+    {"aterm-config", [](std::string_view b) { return answer([&] { parse_aterm_config(b, "aterms"); }); }},
+    {"antennas", [](std::string_view b) { return answer([&] { parse_antennas_csv(b, "antennas"); }); }},
+    {"beams", [](std::string_view b) { return answer([&] { parse_beams_csv(b, "beams"); }); }},
+    {"gains", gains},
+    {"quantities", quantities},
+    {"recognise", [](std::string_view b) { return !recognise(b).format.empty(); }},
+};
+
+}  // namespace
+
+std::span<const Target> targets() {
+  return kTargets;
+}
+
+const Target* find_target(std::string_view name) {
+  for (const Target& target : kTargets)
+    if (target.name == name) return &target;
+  return nullptr;
+}
+
+}  // namespace apsyn::fuzz
