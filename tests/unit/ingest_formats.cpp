@@ -381,3 +381,27 @@ BOOST_AUTO_TEST_CASE(guppi_pauses_and_other_recordings) {
   request = guppi_request({a, scratch.file("c", other)});
   BOOST_CHECK_THROW(take(request), DataError);
 }
+
+BOOST_AUTO_TEST_CASE(vdif_inputs_are_aligned) {
+  const reference::Scratch scratch;
+  const VdifFormat f;
+  std::vector<std::string> names;
+  std::vector<std::pair<std::size_t, std::uint32_t>> lost;
+  // Thread 3 begins five frames late, thread 9 ends two early.
+  for (std::uint32_t thread : {0u, 3u, 5u, 9u}) {
+    std::string bytes;
+    for (std::uint32_t frame = 30; frame < 90; ++frame) {
+      if ((thread == 3 && frame < 35) || (thread == 9 && frame >= 88))
+        lost.emplace_back(thread == 3 ? 1 : 3, frame);
+      else
+        bytes += vdif_frame(f, thread, kSecond + frame / kPerSecond, frame % kPerSecond, kPerSecond);
+    }
+    names.push_back(scratch.file("t" + std::to_string(thread), bytes));
+  }
+  const Taken taken = take(vdif_request(names, f, kPerSecond));
+  BOOST_TEST((taken.bytes == expected_vdif(f, lost)));
+  BOOST_TEST((taken.header.start == parse_utc("2014-06-16T05:56:07.6")));
+  BOOST_TEST(taken.reports[1].lost == 5u);
+  BOOST_TEST(taken.reports[3].lost == 2u);
+  BOOST_TEST(!taken.reports[2].troubled());
+}
