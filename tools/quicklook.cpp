@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quicklook: a picture (PNG) of an image, a Measurement Set, a visibility or a voltage stream, a filterbank.
+// quicklook: a picture (PNG) of images, a Measurement Set, a visibility or a voltage stream, filterbanks, a
+// pulsar's profile; or what they hold as JSON.
 #include <filesystem>
 
 #include "libcore/core/output.h"
@@ -50,10 +51,11 @@ void declare_image(CLI::App& app, QuicklookOptions& o) {
 
 void declare(Tool& tool, QuicklookOptions& o) {
   CLI::App& app = tool.app();
-  tool.add_inputs(o.inputs,
-                  "FITS images, Measurement Set, visibility or voltage stream, filterbanks (-: stdin)", 0);
+  tool.add_inputs(
+      o.inputs, "FITS images, Measurement Set, visibility or voltage stream, filterbanks, profile (-: stdin)",
+      0);
   app.add_option("--kind", o.kind,
-                 "what INPUT is, instead of looking: image, ms, visibility, voltage, filterbank")
+                 "what INPUT is, instead of looking: image, ms, visibility, voltage, filterbank, profile")
       ->type_name("KIND");
   app.add_flag("--stats", o.stats, "print what scripts want to know as JSON; a picture only with -o");
   app.add_option("--title", o.title, "heading, instead of the object's name")->type_name("TEXT");
@@ -61,11 +63,12 @@ void declare(Tool& tool, QuicklookOptions& o) {
       ->type_name("N")
       ->check(CLI::Range(100, 8000))
       ->capture_default_str();
-  app.add_option("--plot", o.plot, "of visibilities: overview, uv, amplitude, spectrum, autos, fringes")
+  app.add_option("--plot", o.plot,
+                 "of visibilities: overview, uv, amplitude, spectrum, waterfall, autos, fringes")
       ->type_name("PLOT")
-      ->check(CLI::IsMember({"overview", "uv", "amplitude", "spectrum", "autos", "fringes"}));
+      ->check(CLI::IsMember({"overview", "uv", "amplitude", "spectrum", "waterfall", "autos", "fringes"}));
   app.add_option("--baselines", o.baselines,
-                 "of fringes: pairs of antennas, for example 0:5,Tile01:Tile09 (default: eight lengths)")
+                 "of fringes and waterfall: pairs of antennas, for example 0:5,Tile01:Tile09")
       ->type_name("LIST");
   app.add_option("--channel", o.channel, "of fringes: channel from 0 (default: the middle one)")
       ->type_name("N")
@@ -88,6 +91,8 @@ Look look_at(Tool& tool, const QuicklookOptions& o, InputKind kind) {
       return look_at_visibility_stream(tool, o);
     case InputKind::filterbank:
       return look_at_filterbanks(tool, o);
+    case InputKind::profile:
+      return look_at_profile(tool, o);
     default:
       return look_at_voltages(tool, o);
   }

@@ -15,6 +15,7 @@ constexpr std::size_t kBins = 512;
 constexpr double kLogLow = -12, kLogHigh = 12;  // decades of amplitude, ends take what lies beyond
 constexpr std::size_t kLogBins = 1920;          // 3 % a bin
 constexpr std::size_t kPhaseBins = 180;         // 2 degrees
+constexpr std::size_t kMostBands = 512;
 
 AmplitudePhase amplitude_phase(const GrowingAxis& x) {
   return {Density(x, kLogLow, kLogHigh, kLogBins), Density(x, -180, 180, kPhaseBins)};
@@ -43,6 +44,15 @@ void widen(UvCounts& uv) {
       wide(kUvCells / 4 + v / 2, kUvCells / 4 + u / 2) += uv.counts(v, u);
   uv.counts = std::move(wide);
   uv.half_width *= 2;
+}
+
+/// Twice as wide bins: neighbours are added.
+template <class T>
+void fold_bins(Buffer<T, 3>& values) {
+  for (std::size_t p = 0; p < values.extent(0); ++p)
+    for (std::size_t band = 0; band < values.extent(1); ++band)
+      for (std::size_t i = 0, n = values.extent(2); i < n; ++i)
+        values(p, band, i) = 2 * i < n ? values(p, band, 2 * i) + values(p, band, 2 * i + 1) : T{};
 }
 
 /// Index of a frequency in the rising list.
@@ -78,6 +88,14 @@ VisibilitySummariser::VisibilitySummariser(VisibilitySummary about) : summary_(s
   s.n_cross.resize({n_prod, n_chan});
   s.sum_auto.resize({s.antennas.size(), n_prod, n_chan});
   s.n_auto.resize({s.antennas.size(), n_prod, n_chan});
+  if (s.waterfall.wanted) {
+    Waterfall& w = s.waterfall;
+    w.time = {0, interval, kBins};
+    w.n_band = std::min(n_chan, kMostBands);
+    w.sum_amplitude.resize({n_prod, w.n_band, w.time.n});
+    w.sum_visibility.resize({n_prod, w.n_band, w.time.n});
+    w.n.resize({n_prod, w.n_band, w.time.n});
+  }
   for (std::size_t i = 0; i < s.fringes.size(); ++i) {
     s.fringes[i].values.resize(n_prod);
     fringe_of_[{s.fringes[i].ant1, s.fringes[i].ant2}] = i;
@@ -98,6 +116,33 @@ void VisibilitySummariser::add_uv(double u, double v) {
   }
 }
 
+void VisibilitySummariser::add_waterfall(const VisibilityRows& rows, const std::vector<std::size_t>& index) {
+  Waterfall& w = summary_.waterfall;
+  for (std::size_t row = 0; row < rows.data.extent(0); ++row) {
+    const std::pair<int, int> baseline = std::minmax(rows.ant1[row], rows.ant2[row]);
+    if (baseline.first == baseline.second) continue;
+    if (!w.baselines.empty() &&
+        std::find(w.baselines.begin(), w.baselines.end(), baseline) == w.baselines.end())
+      continue;
+    const double time_s = rows.time_mjd_s[row] - summary_.first_time_mjd_s + summary_.interval_s / 2;
+    while (!w.time.holds(time_s)) {
+      fold_bins(w.sum_amplitude), fold_bins(w.sum_visibility), fold_bins(w.n);
+      w.time.width *= 2;
+    }
+    const std::size_t bin = w.time.bin(time_s);
+    for (std::size_t chan = 0; chan < index.size(); ++chan) {
+      const std::size_t band = w.band_of(index[chan], summary_.channel_hz.size());
+      for (std::size_t p = 0; p < summary_.products.size(); ++p) {
+        const std::complex<double> value = rows.data(row, chan, p);
+        if (!(rows.weight(row, chan, p) > 0) || !std::isfinite(std::abs(value))) continue;
+        w.sum_amplitude(p, band, bin) += std::abs(value);
+        w.sum_visibility(p, band, bin) += value;
+        ++w.n(p, band, bin);
+      }
+    }
+  }
+}
+
 void VisibilitySummariser::add(const VisibilityRows& rows) {
   VisibilitySummary& s = summary_;
   const std::size_t n_row = rows.data.extent(0), n_chan = rows.data.extent(1), n_prod = rows.data.extent(2);
@@ -107,6 +152,7 @@ void VisibilitySummariser::add(const VisibilityRows& rows) {
   if (!s.fringes.empty()) add_fringes(rows);
   std::vector<std::size_t> index;
   for (double hz : *rows.channel_hz) index.push_back(channel_index(s.channel_hz, hz));
+  if (s.waterfall.wanted) add_waterfall(rows, index);
   for (std::size_t row = 0; row < n_row; ++row) {
     const auto ant1 = static_cast<std::size_t>(rows.ant1[row]),
                ant2 = static_cast<std::size_t>(rows.ant2[row]);

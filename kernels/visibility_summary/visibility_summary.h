@@ -27,8 +27,8 @@ struct VisibilityRows {
 class VisibilitySummariser {
  public:
   /// `about` names telescope, times (first and interval), channels, products and antennas, and the baselines
-  /// of `fringes` with their channel if any are wanted; the rest is gathered. std::invalid_argument without
-  /// channels or products.
+  /// of `fringes` with their channel and the `waterfall` if they are wanted; the rest is gathered.
+  /// std::invalid_argument without channels or products.
   explicit VisibilitySummariser(VisibilitySummary about);
   /// std::invalid_argument when shapes disagree or a channel was not announced.
   void add(const VisibilityRows& rows);
@@ -37,6 +37,8 @@ class VisibilitySummariser {
  private:
   void add_uv(double u, double v);
   void add_fringes(const VisibilityRows& rows);
+  /// index[chan]: of a channel of the rows among all.
+  void add_waterfall(const VisibilityRows& rows, const std::vector<std::size_t>& index);
   VisibilitySummary summary_;
   std::map<std::pair<int, int>, std::size_t> fringe_of_;  ///< (ant1, ant2) -> index
   std::vector<std::size_t> fringe_step_, fringe_rows_;    ///< every so many rows is kept; rows seen

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libcore/core/density.h"
@@ -32,6 +33,18 @@ struct Fringe {
   std::vector<std::vector<std::complex<float>>> values;  ///< [product][time], NaN where flagged
 };
 
+/// Sums against time and frequency over the cross-correlations, of those `baselines` alone if there are any.
+struct Waterfall {
+  bool wanted = false;
+  std::vector<std::pair<int, int>> baselines;  ///< ant1 <= ant2
+  GrowingAxis time{0, 1, 512};                 ///< x as against_time
+  std::size_t n_band = 0;                      ///< of equally many channels, about
+  Buffer<double, 3> sum_amplitude;             ///< [product][band][time bin]
+  Buffer<std::complex<double>, 3> sum_visibility;
+  Buffer<std::uint64_t, 3> n;
+  std::size_t band_of(std::size_t chan, std::size_t n_chan) const { return chan * n_band / n_chan; }
+};
+
 struct VisibilitySummary {
   std::string telescope, source;
   double first_time_mjd_s = 0, last_time_mjd_s = 0, interval_s = 0;
@@ -50,6 +63,7 @@ struct VisibilitySummary {
 
   std::vector<Fringe> fringes;  ///< of the baselines that were asked for
   double fringe_hz = 0;         ///< in this channel
+  Waterfall waterfall;
 
   /// Sums over the cross-correlations [product][channel as in channel_hz].
   Buffer<double, 2> sum_amplitude;

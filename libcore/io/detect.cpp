@@ -88,9 +88,10 @@ InputKind detect_seekable(int fd, const std::string& name) {
 
 InputKind parse_input_kind(std::string_view name) {
   for (InputKind kind : {InputKind::image, InputKind::measurement_set, InputKind::visibility,
-                         InputKind::voltage, InputKind::filterbank})
+                         InputKind::voltage, InputKind::filterbank, InputKind::profile})
     if (name == input_kind_name(kind)) return kind;
-  throw UsageError("--kind {}: no such kind: use image, ms, visibility, voltage or filterbank", name);
+  throw UsageError("--kind {}: no such kind: use image, ms, visibility, voltage, filterbank or profile",
+                   name);
 }
 
 std::string input_kind_name(InputKind kind) {
@@ -103,6 +104,8 @@ std::string input_kind_name(InputKind kind) {
       return "visibility";
     case InputKind::filterbank:
       return "filterbank";
+    case InputKind::profile:
+      return "profile";
     default:
       return "voltage";
   }
@@ -117,10 +120,12 @@ std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, cons
     return *instrument == "apsyn-vis" ? InputKind::visibility : InputKind::voltage;
   if (!complete) return std::nullopt;
   if (dada_value(bytes, "HDR_SIZE")) return InputKind::voltage;
+  if (bytes.find("\nphase,power,samples\n") != bytes.npos) return InputKind::profile;
   const std::string hint = foreign_hint(bytes, "");
   throw DataError(
-      "{}: neither FITS image, Measurement Set, visibility nor voltage stream nor SIGPROC filterbank{}", name,
-      hint.empty() ? ": convert it with ingest, or give --kind" : hint);
+      "{}: neither FITS image, Measurement Set, visibility nor voltage stream, SIGPROC filterbank nor "
+      "profile{}",
+      name, hint.empty() ? ": convert it with ingest, or give --kind" : hint);
 }
 
 InputKind detect_input(const std::string& path) {

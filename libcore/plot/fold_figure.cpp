@@ -16,7 +16,8 @@ Rect scaled(const Theme& theme, double x0, double y0, double width, double heigh
           std::round(theme.px(y0 + height))};
 }
 
-void draw_profile(Canvas& canvas, const Theme& theme, const Rect& panel, const FoldedPulses& folded) {
+void draw_profile(Canvas& canvas, const Theme& theme, const Rect& panel, const FoldedPulses& folded,
+                  bool labels) {
   const std::size_t n = folded.n_bin();
   Series series{{}, {}, theme.accent, ""};
   for (std::size_t i = 0; i < 2 * n; ++i) {
@@ -25,8 +26,9 @@ void draw_profile(Canvas& canvas, const Theme& theme, const Rect& panel, const F
   }
   const auto [low, high] = std::minmax_element(series.y.begin(), series.y.end());
   const double margin = *high > *low ? 0.08 * (*high - *low) : 1;
-  Axis x = linear_axis(0, 2, "", 8);
-  for (Tick& tick : x.ticks) tick.label.clear();
+  Axis x = linear_axis(0, 2, labels ? "Phase (turns)" : "", 8);
+  if (!labels)
+    for (Tick& tick : x.ticks) tick.label.clear();
   const Plot plot{panel, x, linear_axis(*low - margin, *high + margin, "Power", 4)};
   draw_plot_background(canvas, theme, plot);
   draw_lines(canvas, theme, plot, {series});
@@ -99,9 +101,13 @@ std::string footer_of(const FoldedPulses& folded) {
 Canvas draw_fold_figure(const FoldedPulses& folded, const FoldFigureOptions& options) {
   const Theme theme{.unit = static_cast<double>(options.size) / 1000};
   const ColourMap map(options.colour_map);
-  Canvas canvas(static_cast<std::size_t>(theme.px(1020)), static_cast<std::size_t>(theme.px(1490)));
+  const bool profile_alone = folded.sum.extent(0) * folded.sum.extent(1) == 1;
+  const double height = profile_alone ? 640 : 1490;
+  Canvas canvas(static_cast<std::size_t>(theme.px(1020)), static_cast<std::size_t>(theme.px(height)));
   draw_heading(canvas, theme, theme.px(50), theme.px(920), heading_of(folded, options.title));
-  draw_profile(canvas, theme, scaled(theme, 140, 160, 680, 320), folded);
+  draw_profile(canvas, theme, scaled(theme, 140, 160, 680, 320), folded, profile_alone);
+  draw_text(canvas, footer_of(folded), {theme.px(50), theme.px(height - 24)}, theme.small_text(20));
+  if (profile_alone) return canvas;
   const ScaledUnit time = seconds_unit(folded.length_s);
   const double span_s = static_cast<double>(folded.sum.extent(0)) * folded.subint_s;
   draw_heat(canvas, theme, scaled(theme, 140, 540, 680, 380), rows_of(folded, true),
@@ -120,7 +126,6 @@ Canvas draw_fold_figure(const FoldedPulses& folded, const FoldFigureOptions& opt
             linear_axis((hz.front() - half) / frequency.factor, (hz.back() + half) / frequency.factor,
                         fmt::format("Frequency ({})", frequency.name)),
             "Frequency", map, true);
-  draw_text(canvas, footer_of(folded), {theme.px(50), theme.px(1466)}, theme.small_text(20));
   return canvas;
 }
 

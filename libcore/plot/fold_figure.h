@@ -15,6 +15,7 @@ struct FoldFigureOptions {
   std::size_t size = 1000;
 };
 
+/// Of one sub-integration of one band the profile alone.
 Canvas draw_fold_figure(const FoldedPulses& folded, const FoldFigureOptions& options);
 
 }  // namespace apsyn

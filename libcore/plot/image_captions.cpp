@@ -36,8 +36,9 @@ bool same_letters(const std::string& a, const std::string& b) {
 /// With the digits that a pixel's size warrants.
 std::string position_label(const SkyDirection& at, double cell_rad) {
   const double second = kTwoPi / 86400, arcsec = cell_rad / kRadPerArcsec;
-  const double ra_s = arcsec > 300 ? 60 : arcsec > 10 ? 1 : arcsec > 1 ? 0.1 : 0.01;
-  const double dec_s = arcsec > 300 ? 60 : arcsec > 1 ? 1 : 0.1;
+  const double decade = arcsec > 0 ? std::pow(10, std::floor(std::log10(arcsec))) : 1;
+  const double ra_s = arcsec > 300 ? 60 : arcsec > 10 ? 1 : arcsec > 1 ? 0.1 : decade / 10;
+  const double dec_s = arcsec > 300 ? 60 : arcsec > 1 ? 1 : decade;
   // the label functions count in steps, so round to them first
   const double ra = std::round(at.ra_rad / (ra_s * second)) * ra_s * second;
   const double dec = std::round(at.dec_rad / (dec_s * kRadPerArcsec)) * dec_s * kRadPerArcsec;

@@ -172,7 +172,10 @@ SkyView image_figure_view(const Image& image, const ImageFigureOptions& options)
   view.projection = sin_projection(image.info, image.pixels.extent(3), image.pixels.extent(2));
   view.pixels = shown_pixels(image, options, view.projection);
   view.panel = place_panel(options, view.projection, view.pixels, {0, 0, 0, 0});
-  const Margins m = margins(figure_theme(options), is_wide(view));
+  const Theme theme = figure_theme(options);
+  const bool wide = is_wide(view);
+  Margins m = margins(theme, wide);
+  if (!wide) m.left = std::max(m.left, declination_labels_width(theme, view) + theme.px(70));
   view.panel = place_panel(options, view.projection, view.pixels, m);
   return view;
 }

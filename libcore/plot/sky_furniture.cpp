@@ -93,12 +93,17 @@ bool is_curved(const SkyView& view) {
   return false;
 }
 
+double frame_dec_step(const Theme& theme, const SkyView& view) {
+  const double aspect_y = view.panel.height() / theme.px(1000);
+  const double span = edge_span(view, Edge::left, SkyAxis::declination);
+  return declination_step(span, std::max(2, static_cast<int>(7 * aspect_y)));
+}
+
 void draw_frame_coordinates(Canvas& canvas, const Theme& theme, const SkyView& view, GridLines grid) {
-  const double aspect = view.panel.width() / theme.px(1000), aspect_y = view.panel.height() / theme.px(1000);
+  const double aspect = view.panel.width() / theme.px(1000);
   const double ra_span = edge_span(view, Edge::bottom, SkyAxis::right_ascension);
-  const double dec_span = edge_span(view, Edge::left, SkyAxis::declination);
   const double ra_step = right_ascension_step(ra_span, std::max(2, static_cast<int>(6 * aspect)));
-  const double dec_step = declination_step(dec_span, std::max(2, static_cast<int>(7 * aspect_y)));
+  const double dec_step = frame_dec_step(theme, view);
   if (grid == GridLines::on || (grid == GridLines::automatic && is_curved(view))) {
     canvas.clip(view.panel);
     for (const Path& path : graticule(view, ra_step, dec_step))
@@ -201,6 +206,16 @@ void draw_wide_coordinates(Canvas& canvas, const Theme& theme, const SkyView& vi
 }
 
 }  // namespace
+
+double declination_labels_width(const Theme& theme, const SkyView& view) {
+  const double step = frame_dec_step(theme, view);
+  double widest = 0;
+  for (const SkyTick& tick : edge_ticks(view, Edge::left, SkyAxis::declination, step)) {
+    const Rect box = text_box(declination_label(tick.value_rad, step), {0, 0}, theme.text(23));
+    widest = std::max(widest, box.width());
+  }
+  return widest;
+}
 
 void blank_off_sky(Canvas& canvas, const SkyView& view) {
   const Rect& p = view.panel;

@@ -12,6 +12,8 @@
 
 namespace apsyn {
 
+/// Of the numbers left of a frame that is not wide.
+double declination_labels_width(const Theme& theme, const SkyView& view);
 /// Turns canvas pixels beyond the horizon back to paper.
 void blank_off_sky(Canvas& canvas, const SkyView& view);
 /// Ticks and numbers on the frame; for wide fields a labelled grid, the horizon and N E S W instead.

@@ -105,6 +105,31 @@ Canvas draw_autos(const Theme& theme, const VisibilitySummary& s, const Visibili
   return canvas;
 }
 
+/// A column for each product: amplitudes over phases.
+Canvas draw_waterfalls(const Theme& theme, const VisibilitySummary& s, const VisibilityFigureOptions& o) {
+  const std::vector<std::size_t> shown = parallel_products(s);
+  const Waterfall& w = s.waterfall;
+  if (shown.empty() || std::all_of(w.n.begin(), w.n.end(), [](std::uint64_t n) { return n == 0; }))
+    throw FailureError("no usable data: every visibility is flagged");
+  const double width = 800, height = 420, column = width + 340, row = height + 130;
+  Canvas canvas =
+      framed(theme, 160 + static_cast<double>(shown.size()) * column, 160 + 2 * row + kFooter, s, o);
+  const ColourMap ember("ember"), wheel("phase");
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const double x = 170 + static_cast<double>(i) * column;
+    const auto bar = [&](const Rect& panel, const ColourMap& map, const Stretch& stretch, const char* label) {
+      draw_colour_bar(canvas, theme, {panel.x1 + theme.px(20), panel.y0, panel.x1 + theme.px(44), panel.y1},
+                      map, stretch, label);
+    };
+    const Rect upper = scaled(theme, x, 160, width, height),
+               lower = scaled(theme, x, 160 + row, width, height);
+    bar(upper, ember, draw_waterfall_amplitude(canvas, theme, upper, s, shown[i], ember),
+        "dB above the median");
+    bar(lower, wheel, draw_waterfall_phase(canvas, theme, lower, s, shown[i], wheel), "degrees");
+  }
+  return canvas;
+}
+
 /// Baselines in rows of four, the amplitudes on one scale.
 Canvas draw_fringes(const Theme& theme, const VisibilitySummary& s, const VisibilityFigureOptions& o) {
   double most = 0;
@@ -133,15 +158,20 @@ VisibilityPlot parse_visibility_plot(std::string_view name) {
   if (name == "uv") return VisibilityPlot::uv;
   if (name == "amplitude") return VisibilityPlot::amplitude;
   if (name == "spectrum") return VisibilityPlot::spectrum;
+  if (name == "waterfall") return VisibilityPlot::waterfall;
   if (name == "autos") return VisibilityPlot::autos;
   if (name == "fringes") return VisibilityPlot::fringes;
-  throw UsageError("--plot {}: no such plot: use overview, uv, amplitude, spectrum, autos or fringes", name);
+  throw UsageError(
+      "--plot {}: no such plot: use overview, uv, amplitude, spectrum, waterfall, autos or "
+      "fringes",
+      name);
 }
 
 Canvas draw_visibility_figure(const VisibilitySummary& s, const VisibilityFigureOptions& o) {
   const Theme theme{.unit = static_cast<double>(o.size) / 1000};
   if (o.plot == VisibilityPlot::autos) return draw_autos(theme, s, o);
   if (o.plot == VisibilityPlot::fringes) return draw_fringes(theme, s, o);
+  if (o.plot == VisibilityPlot::waterfall) return draw_waterfalls(theme, s, o);
   const bool any = std::any_of(s.n_cross.begin(), s.n_cross.end(), [](std::uint64_t n) { return n > 0; });
   if (!any) throw FailureError("no usable data: every visibility is flagged");
   if (o.plot == VisibilityPlot::uv) {

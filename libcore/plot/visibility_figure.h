@@ -10,7 +10,7 @@
 
 namespace apsyn {
 
-enum class VisibilityPlot { overview, uv, amplitude, spectrum, autos, fringes };
+enum class VisibilityPlot { overview, uv, amplitude, spectrum, waterfall, autos, fringes };
 /// UsageError for another name.
 VisibilityPlot parse_visibility_plot(std::string_view name);
 

@@ -91,6 +91,14 @@ std::vector<double> frequencies(const VisibilitySummary& s, double unit) {
 
 }  // namespace
 
+std::pair<Axis, double> time_axis(const VisibilitySummary& s) {
+  return x_axis(s, Against::time);
+}
+
+std::pair<Axis, double> frequency_axis(const VisibilitySummary& s) {
+  return x_axis(s, Against::frequency);
+}
+
 void draw_uv_coverage(Canvas& canvas, const Theme& theme, const Rect& panel, const VisibilitySummary& s) {
   double reach = 0;
   const std::size_t n = s.uv.counts.extent(0);

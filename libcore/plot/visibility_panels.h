@@ -2,6 +2,9 @@
 // The panels that figures of visibilities are put together from.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "libcore/core/visibility_summary.h"
 #include "libcore/plot/density_plot.h"
 
@@ -27,9 +30,19 @@ void draw_phase_spectrum(Canvas& canvas, const Theme& theme, const Rect& panel,
 Stretch draw_auto_spectra(Canvas& canvas, const Theme& theme, const Rect& panel,
                           const VisibilitySummary& summary, std::size_t product, const ColourMap& map);
 
+/// Mean amplitude of one product in dB above its median, frequency up and time right; phase of the mean. The
+/// stretch is for a colour bar.
+Stretch draw_waterfall_amplitude(Canvas& canvas, const Theme& theme, const Rect& panel,
+                                 const VisibilitySummary& summary, std::size_t product, const ColourMap& map);
+Stretch draw_waterfall_phase(Canvas& canvas, const Theme& theme, const Rect& panel,
+                             const VisibilitySummary& summary, std::size_t product, const ColourMap& map);
+
 /// One baseline's fringes: amplitude (up to `most`) and phase of the parallel products against time.
 void draw_fringe(Canvas& canvas, const Theme& theme, const Rect& amplitude, const Rect& phase,
                  const VisibilitySummary& summary, const Fringe& fringe, double most);
+/// The time axis, and seconds per its unit.
+std::pair<Axis, double> time_axis(const VisibilitySummary& summary);
+std::pair<Axis, double> frequency_axis(const VisibilitySummary& summary);
 /// Products of equal feeds, by number.
 std::vector<std::size_t> parallel_products(const VisibilitySummary& summary);
 

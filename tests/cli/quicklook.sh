@@ -138,12 +138,14 @@ simulate --array mwa-32t --sky sky.txt --freq 150MHz --bandwidth 1.28MHz --chann
 run quicklook obs.ms
 is_png obs.png 2180 1160
 run quicklook obs.ms/ -o slash.png
-for plot in uv amplitude spectrum; do
+for plot in uv amplitude spectrum waterfall; do
   run quicklook obs.ms --plot $plot --size 300 -o $plot.png
   is_png $plot.png
 done
 run quicklook obs.ms --plot fringes --size 300 -o fringes.png
 is_png fringes.png
+run quicklook obs.ms --plot waterfall --baselines 0:1 --size 300 -o waterfall1.png
+cmp -s waterfall.png waterfall1.png && fail "--baselines changes no waterfall"
 run quicklook obs.ms --plot fringes --baselines 0:1,5:3 --channel 3 --size 300 -o two.png
 for wrong in "--baselines 0" "--baselines 0:0" "--baselines 0:99" "--baselines 0:nobody" "--channel 4"; do
   expect_exit 2 quicklook obs.ms --plot fringes $wrong -o wrong.png
@@ -276,4 +278,21 @@ run quicklook cube.fits --plane all --frame 0 --stats
 [ "$(member images 1 stokes)" = XY ] || fail "the second plane is $(member images 1 stokes)"
 expect_exit 2 quicklook sky.fits rec.dada -o wrong.png
 expect_stderr "rec.dada"
+expect_no_file wrong.png
+
+# A folded profile, as fold-pulsar writes it.
+{
+  printf '# fold-pulsar 0.1.0\n# source B0329+54, 10 s from 2024-01-01T19:58:00.000 on\n# period_s 0.5\n# dm_pc_cm3 26.76\n'
+  printf '# snr 12.5\n# turns 20\nphase,power,samples\n0.125,0,100\n0.375,8,100\n0.625,1,100\n0.875,-1,100\n'
+} >profile.csv
+run quicklook profile.csv
+is_png profile.png 1020 640
+run bash -c 'quicklook --stats <profile.csv'
+[ "$(member object)" = B0329+54 ] || fail "the profile is of $(member object)"
+expect_near "$(member snr)" 12.5 0 "its S/N"
+expect_near "$(member length_s)" 10 1e-12 "its length"
+expect_near "$(member profile 1)" 8 0 "its second bin"
+sed 's/8,100/8/' profile.csv >torn.csv
+expect_exit 3 quicklook torn.csv -o wrong.png
+expect_stderr torn.csv
 expect_no_file wrong.png

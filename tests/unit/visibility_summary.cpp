@@ -118,6 +118,40 @@ BOOST_AUTO_TEST_CASE(every_good_sample_is_counted_once) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_waterfall_adds_its_baselines_by_time_and_channel) {
+  // 3000 integrations of 2 s: 512 bins fold three times, to 16 s
+  const Data d = random_rows(4, 3000, {152e6, 151e6, 150e6}, 5);
+  for (const bool one : {false, true}) {
+    VisibilitySummary start = about(d, 4);
+    start.waterfall.wanted = true;
+    if (one) start.waterfall.baselines = {{1, 3}};
+    VisibilitySummariser summariser(std::move(start));
+    summariser.add(d.rows());
+    const Waterfall& w = summariser.summary().waterfall;
+    BOOST_REQUIRE_EQUAL(w.time.width, 16);
+    BOOST_REQUIRE_EQUAL(w.n_band, 3u);
+    Buffer<double, 3> amplitude({4, 3, 512});
+    Buffer<std::complex<double>, 3> sum({4, 3, 512});
+    Buffer<std::uint64_t, 3> n({4, 3, 512});
+    for (std::size_t i = 0; i < d.time.size(); ++i) {
+      if (d.ant1[i] == d.ant2[i] || (one && !(d.ant1[i] == 1 && d.ant2[i] == 3))) continue;
+      const auto bin = static_cast<std::size_t>((d.time[i] - 5e9 + 1) / 16);
+      for (std::size_t c = 0; c < 3; ++c)
+        for (std::size_t p = 0; p < 4; ++p) {
+          const std::complex<double> v = d.data(i, c, p);
+          if (d.weight(i, c, p) == 0 || !std::isfinite(v.real()) || !std::isfinite(v.imag())) continue;
+          amplitude(p, 2 - c, bin) += std::abs(v), sum(p, 2 - c, bin) += v, ++n(p, 2 - c, bin);
+        }
+    }
+    BOOST_CHECK_EQUAL_COLLECTIONS(w.n.begin(), w.n.end(), n.begin(), n.end());
+    for (std::size_t i = 0; i < n.size(); ++i) {
+      // at most 48 terms of at most 1.5 in another order
+      BOOST_REQUIRE_SMALL(w.sum_amplitude.data()[i] - amplitude.data()[i], 1e-12);
+      BOOST_REQUIRE_SMALL(std::abs(w.sum_visibility.data()[i] - sum.data()[i]), 1e-12);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(uv_points_fall_into_their_cell_and_its_mirror) {
   Data d = random_rows(2, 1, {300e6}, 2);
   d.weight.fill(0);
@@ -166,12 +200,17 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_matter) {
 
 BOOST_AUTO_TEST_CASE(every_figure_is_drawn_and_empty_data_is_refused) {
   const Data d = random_rows(5, 10, {100e6, 101e6, 105e6}, 4);
-  VisibilitySummariser some(about(d, 5)), none(about(d, 5));
+  const auto with_waterfall = [&] {
+    VisibilitySummary start = about(d, 5);
+    start.waterfall.wanted = true;
+    return start;
+  };
+  VisibilitySummariser some(with_waterfall()), none(with_waterfall());
   some.add(d.rows());
   Data blank = random_rows(5, 10, d.channel_hz, 4);
   blank.weight.fill(0);
   none.add(blank.rows());
-  for (const char* name : {"overview", "uv", "amplitude", "spectrum", "autos"}) {
+  for (const char* name : {"overview", "uv", "amplitude", "spectrum", "waterfall", "autos"}) {
     const VisibilityFigureOptions options{"", parse_visibility_plot(name), 150};
     BOOST_CHECK_NO_THROW(draw_visibility_figure(some.summary(), options));
     if (options.plot != VisibilityPlot::autos)

@@ -52,6 +52,8 @@ Look look_at_measurement_set(Tool& tool, const QuicklookOptions& options);
 Look look_at_visibility_stream(Tool& tool, const QuicklookOptions& options);
 
 Look look_at_filterbanks(Tool& tool, const QuicklookOptions& options);
+/// A table of fold-pulsar.
+Look look_at_profile(Tool& tool, const QuicklookOptions& options);
 Look look_at_voltages(Tool& tool, const QuicklookOptions& options);
 
 }  // namespace apsyn

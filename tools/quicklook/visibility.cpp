@@ -25,11 +25,18 @@ Look finish(Tool& tool, const QuicklookOptions& o, const VisibilitySummary& summ
   return look;
 }
 
-/// What fringes were asked for.
-void want_fringes(VisibilitySummary& summary, const ArrayLayout& layout, const QuicklookOptions& o) {
+/// What waterfall and which fringes were asked for.
+void want_baselines(VisibilitySummary& summary, const ArrayLayout& layout, const QuicklookOptions& o) {
+  if (o.plot != "fringes" && o.channel >= 0) throw UsageError("--channel: only for --plot fringes");
+  if (o.plot == "waterfall") {
+    summary.waterfall.wanted = true;
+    if (!o.baselines.empty())
+      for (const Fringe& pair : parse_baselines(o.baselines, layout))
+        summary.waterfall.baselines.emplace_back(pair.ant1, pair.ant2);
+    return;
+  }
   if (o.plot != "fringes") {
-    if (!o.baselines.empty() || o.channel >= 0)
-      throw UsageError("{}: only for --plot fringes", o.channel >= 0 ? "--channel" : "--baselines");
+    if (!o.baselines.empty()) throw UsageError("--baselines: only for --plot fringes and waterfall");
     return;
   }
   constexpr std::size_t kPanels = 8;
@@ -119,7 +126,7 @@ Look look_at_visibility_stream(Tool& tool, const QuicklookOptions& o) {
   const VisibilityHeader& header = reader.header();
   const StreamUvw geometry(header);
   VisibilitySummary start = about(header);
-  want_fringes(start, header.layout, o);
+  want_baselines(start, header.layout, o);
   VisibilitySummariser summariser(std::move(start));
   const std::size_t n_bl = header.baselines.size();
   Buffer<double, 2> uvw_m({n_bl, 3});
@@ -144,7 +151,7 @@ Look look_at_measurement_set(Tool& tool, const QuicklookOptions& o) {
   selection.autos = true;
   MeasurementSetReader reader(o.inputs[0], selection);
   VisibilitySummary start = about(reader);
-  want_fringes(start, reader.layout(), o);
+  want_baselines(start, reader.layout(), o);
   const std::size_t max_rows = rows_per_block(reader);
   MsRows rows;
   bool more = reader.read(rows, max_rows);
