@@ -15,7 +15,9 @@ enum class FftForm { automatic, staged };
 
 /// Errors as make_fft_imager(); DeviceError in a build without CUDA or without the device. Takes codes.
 /// EpicPrecision::half: integer samples of two polarisations are transformed in half precision, sums are
-/// float32 and more; what else there is, and planes that take three stages, are imaged as for `single`.
+/// float32 and more: 5e-4 to 2e-3 of the RMS image with a padding of 1.25, and wrong by more than the image
+/// near the horizon without padding, where little response is left. For comparison, and where that suffices.
+/// What else there is, and planes that take three stages, are imaged as for `single`.
 std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan plan, int device_index,
                                                    EpicPrecision precision = EpicPrecision::single,
                                                    FftForm form = FftForm::automatic);

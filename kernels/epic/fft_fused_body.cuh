@@ -135,22 +135,14 @@ struct FusedBody {
     const Weights* weights = static_cast<const Weights*>(task.weights);
     for (int slice = thread / 32; slice < shape.n_slice; slice += kFusedThreads / 32) {
       CellPair pairs[kAtOnce];
-      const std::uint32_t begin = begins[slice], end = begins[slice + 1];
-      Weights weight{};
-      int antenna = 0;
-      const auto load = [&](std::uint32_t entry) {
+      const std::uint32_t end = begins[slice + 1];
+#pragma unroll 4
+      for (std::uint32_t entry = begins[slice]; entry < end; ++entry) {
         const std::size_t at = std::size_t(entry) * 32 + lane;
-        weight = weights[at];
-        antenna = task.antennas[at];
-      };
-      if (begin < end) load(begin);
-#pragma unroll(kHalf ? 4 : 1)
-      for (std::uint32_t entry = begin; entry < end; ++entry) {
-        const Weights now = weight;
-        const Value* from = samples() + antenna * kLayers;
-        load(min(entry + 1, end - 1));
+        const Weights weight = weights[at];
+        const Value* from = samples() + task.antennas[at] * kLayers;
 #pragma unroll
-        for (int t = 0; t < kAtOnce; ++t) pairs[t].add(now, from + t * n);
+        for (int t = 0; t < kAtOnce; ++t) pairs[t].add(weight, from + t * n);
       }
       const int position = positions[slice * 32 + lane];
       if (position == kNowhere) continue;
@@ -190,7 +182,7 @@ struct FusedBody {
       for (int q = 0; q < kRadix; ++q) x[q] = at[q * step];
       radix::Transform<kRadix>::run(x);
       if (last) {
-        Value* to = plane() + (row * kLayers + layer) * shape.column_stride;
+        Value* to = plane() + row * shape.row_pitch + layer * shape.column_stride;
 #pragma unroll
         for (int q = 0; q < kRadix; ++q) {
           const int column = places()[part + q];
@@ -207,14 +199,14 @@ struct FusedBody {
   __device__ __forceinline__ void column_pass(const Pass& pass, int n_read) const {
     const Divider& columns = shape.column_divider[which];
     const int n_item = kLayers * static_cast<int>(pass.items.divisor) * static_cast<int>(columns.divisor);
-    const int span = static_cast<int>(pass.span.divisor), step = span * kLayers * shape.column_stride;
+    const int span = static_cast<int>(pass.span.divisor), step = span * shape.row_pitch;
 #pragma unroll 1
     for (int item = thread; item < n_item; item += kFusedThreads) {
       int column = item;
       int k = divide(column, columns);
       const int layer = kLayers == 1 ? 0 : divide(k, pass.items);
       const int part = divide(k, pass.span) * pass.part;
-      Value* at = plane() + ((part + k) * kLayers + layer) * shape.column_stride + column;
+      Value* at = plane() + (part + k) * shape.row_pitch + layer * shape.column_stride + column;
       Value x[kRadix];
 #pragma unroll
       for (int q = 0; q < kRadix; ++q) x[q] = part + k + q * span < n_read ? at[q * step] : Value{};
@@ -226,8 +218,7 @@ struct FusedBody {
   /// The last pass along the columns, and the products of what it makes.
   __device__ __forceinline__ void multiply(float* sums) const {
     const Divider& columns = shape.column_divider[which];
-    const int n_item = shape.length_y / kLast * static_cast<int>(columns.divisor),
-              step = kLayers * shape.column_stride;
+    const int n_item = shape.length_y / kLast * static_cast<int>(columns.divisor), step = shape.row_pitch;
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       int column = i * kFusedThreads + thread;

@@ -6,6 +6,7 @@
 #include <array>
 #include <complex>
 #include <numeric>
+#include <span>
 
 #include "kernels/epic/factors.h"
 #include "libcore/core/constants.h"
@@ -65,8 +66,8 @@ std::size_t aligned(std::size_t bytes) {
 /// Shared memory: the plane, whose rows that no antenna reaches hold the first spectrum's cells before.
 bool place_shared(FusedShape& shape, const FusedLimits& limits) {
   const auto bytes_of = [](int n) { return static_cast<std::size_t>(n) * sizeof(float2); };
-  const std::size_t plane = aligned(bytes_of(shape.length_y * shape.n_layer * shape.column_stride));
-  const std::size_t reached = aligned(bytes_of(shape.n_row * shape.n_layer * shape.column_stride));
+  const std::size_t plane = aligned(bytes_of(shape.length_y * shape.row_pitch));
+  const std::size_t reached = aligned(bytes_of(shape.n_row * shape.row_pitch));
   const std::size_t cells = aligned(bytes_of(shape.length_x * shape.n_row * shape.n_layer));
   for (const int at_once : {4, 2, 1}) {
     if (at_once == 4 && shape.n_layer == shape.n_pol) continue;
@@ -119,7 +120,6 @@ std::optional<FusedPlan> plan_classes(const EpicPlan& plan, const FftGridded& gr
   shape.n_layer = limits.precision == EpicPrecision::half ? 1 : shape.n_pol;
   shape.n_ant = static_cast<int>(plan.n_ant);
   shape.n_class = static_cast<int>(n_class);
-  shape.n_part = limits.n_part;
   shape.length_x = static_cast<int>(length);
   shape.length_y = static_cast<int>(n_y);
   for (const GridLists& lists : gridded.lists)
@@ -145,7 +145,8 @@ std::optional<FusedPlan> plan_classes(const EpicPlan& plan, const FftGridded& gr
     shape.column_divider[which] = divider(static_cast<std::size_t>(std::max(1, shape.n_column[which])));
     most = std::max(most, shape.n_column[which]);
   }
-  shape.column_stride = most | 1;
+  shape.column_stride = most;
+  shape.row_pitch = shape.n_layer * most | 1;
   if (shape.length_y / last * most > items_per_thread(last, fused.n_value) * kFusedThreads) return {};
   if (!place_shared(shape, limits)) return {};
   return fused;
@@ -205,15 +206,47 @@ std::size_t FusedPlan::place_of(std::size_t bin_x, std::size_t bin_y, int value)
   return sum * kFusedThreads + item % kFusedThreads;
 }
 
+namespace {
+
+/// An antenna's part in two cells of a column.
+struct PairEntry {
+  std::uint32_t ant;
+  std::complex<double> weight[2];
+};
+using PairEntries = std::vector<PairEntry>;
+
+/// Orders the entries of 32 lanes' pairs so that in each step lanes that shared memory serves together,
+/// n_bank of them, find their antennas in different banks or are the same antenna's.
+void spread_over_banks(std::span<PairEntries*> lanes, std::size_t n_step, std::uint32_t n_bank) {
+  std::vector<std::uint32_t> taken;
+  for (std::size_t step = 0; step < n_step; ++step)
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+      if (lane % n_bank == 0) taken.clear();
+      PairEntries& entries = *lanes[lane];
+      if (step >= entries.size()) continue;
+      const auto conflicts = [&](std::uint32_t ant) {
+        if (std::find(taken.begin(), taken.end(), ant) != taken.end()) return std::ptrdiff_t{0};
+        return std::count_if(taken.begin(), taken.end(),
+                             [&](std::uint32_t other) { return other % n_bank == ant % n_bank; });
+      };
+      std::size_t best = step;
+      std::ptrdiff_t least = conflicts(entries[step].ant);
+      for (std::size_t e = step + 1; least > 0 && e < entries.size(); ++e) {
+        const std::ptrdiff_t n = conflicts(entries[e].ant);
+        if (n < least) best = e, least = n;
+      }
+      std::swap(entries[step], entries[best]);
+      taken.push_back(entries[step].ant);
+    }
+}
+
+}  // namespace
+
 FusedLists make_fused_lists(const GridLists& lists, const FusedShape& shape, int which) {
   // Two cells of a column share their antennas: [pair of cells] entries, each antenna once.
-  struct Entry {
-    std::uint32_t ant;
-    std::complex<double> weight[2];
-  };
   const auto n_row = static_cast<std::size_t>(shape.n_row), length = static_cast<std::size_t>(shape.length_x);
   const double n_x = static_cast<double>(length) * shape.n_class;
-  std::vector<std::vector<Entry>> pairs(length * n_row / 2);
+  std::vector<PairEntries> pairs(length * n_row / 2);
   for (std::size_t row = 0; row < lists.rows.size(); ++row)
     for (std::size_t i = lists.row_begin[row]; i < lists.row_begin[row + 1]; ++i) {
       const GridCell& cell = lists.cells[i];
@@ -222,7 +255,7 @@ FusedLists make_fused_lists(const GridLists& lists, const FusedShape& shape, int
       for (std::size_t e = cell.begin; e < lists.cells[i + 1].begin; ++e) {
         const GridEntry& from = lists.entries[e];
         auto entry =
-            std::find_if(pair.begin(), pair.end(), [&](const Entry& one) { return one.ant == from.ant; });
+            std::find_if(pair.begin(), pair.end(), [&](const PairEntry& one) { return one.ant == from.ant; });
         if (entry == pair.end()) entry = pair.insert(entry, {from.ant, {}});
         entry->weight[lists.rows[row] % 2] += turn * std::complex<double>(from.re, from.im);
       }
@@ -241,6 +274,9 @@ FusedLists make_fused_lists(const GridLists& lists, const FusedShape& shape, int
     const std::size_t n = first < end ? pairs[order[first]].size() : 0;
     out.weights.resize((n_entry + n) * 32);
     out.antennas.resize((n_entry + n) * 32);
+    std::vector<PairEntries*> lanes;
+    for (std::size_t i = first; i < end; ++i) lanes.push_back(&pairs[order[i]]);
+    spread_over_banks(lanes, n, static_cast<std::uint32_t>(16 / shape.n_layer));
     for (std::size_t i = first; i < end; ++i) {
       out.positions[i] = static_cast<std::uint16_t>(2 * order[i]);
       const auto& pair = pairs[order[i]];

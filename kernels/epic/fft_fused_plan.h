@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How one kernel images a plane: what fft_fused.cuh needs, made on the host. Needs CUDA's headers.
+// How one kernel images a plane: what fft_fused.cuh needs, made on the host. For host code with CUDA only.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,6 @@ std::optional<RadixPlan> plan_radices(std::size_t length, int last, int largest)
 
 struct FusedLimits {
   std::size_t shared_bytes = 0;                     ///< that a block may have
-  int n_part = 1;                                   ///< blocks that share the spectra of a channel and class
   EpicPrecision precision = EpicPrecision::single;  ///< half: needs two polarisations
 };
 

@@ -155,14 +155,14 @@ BOOST_AUTO_TEST_CASE(half_precision_against_float64) {
     for (const bool autos : {false, true}) {
       Fft fft;
       fft.size = size;
-      fft.cell = 1.8 / static_cast<double>(size);
+      fft.cell = 128 * kRadPerDeg / static_cast<double>(size);
       fft.padding = 1.25;
       fft.autos = autos;
       const auto imager = make_fft_imager_cuda(fft.plan(recording), 0, EpicPrecision::half);
       const EpicImages images = recording.image(*imager, 150, 64, true);
       const Error error = error_of(recording, fft.plan(recording), images, 23);
       BOOST_TEST_MESSAGE("half precision, " << size << ": " << error.rms << ", worst " << error.worst);
-      BOOST_TEST(error.rms <= 5e-4);
+      BOOST_TEST(error.rms <= 1e-3);  // 4.8e-4 and 7.2e-4 where the sky fills the image
       // spectra that are no integers are imaged as ever
       const Error single = error_of(recording, fft.plan(recording), recording.image(*imager, 150, 64), 23);
       BOOST_TEST(single.rms <= 2e-5);
