@@ -71,7 +71,17 @@ enum class Product {
   voltage,    ///< out [chan][beam][pol][spectrum][re, im]
   power,      ///< of the only polarisation: out [chan][beam][segment]
   coherence,  ///< of both: out [chan][beam][XX, YY, Re XY*, Im XY*][segment]
+  /// Quadratic forms of four matrices X: polarisations are the limbs of X = 2^8 X_0 + X_1, and a tile of
+  /// spectra are columns b of all matrices m (quadratic_column). out [chan][beam][m][tile] = sum_b Re B_bm
+  /// conj(c_b) over the tile's antennas, c the coefficients, without scale.
+  quadratic,
 };
+
+constexpr int kTileColumnAntennas = 32, kMatrices = 4;
+/// Place in its tile of the column of antenna 0..31 of the tile: runs of antennas for each thread.
+APSYN_HOST_DEVICE int quadratic_column(int antenna, int matrix) {
+  return 8 * (antenna % 16) + 4 * (antenna / 16) + matrix;
+}
 
 struct Task {
   Layout layout;
@@ -82,6 +92,9 @@ struct Task {
   int segment = kTileSpectra;
   float* out = nullptr;
   int shift = 0;  ///< of the first of two limbs
+  /// Of quadratic forms: [chan][beam][antenna, padded to n_coefficient, whole tiles][re, im]
+  const short2* coefficients = nullptr;
+  int n_coefficient = 0;
 
   int n_segments() const { return layout.n_tiles() * (kTileSpectra / segment); }
 };

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "kernels/common/beam_sums.cuh"
+#include "kernels/common/beam_sums_detect.cuh"
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/int8_ptx.cuh"
 #include "kernels/common/wgmma_ring.cuh"
@@ -29,7 +29,7 @@ enum class Form { wide, both, narrow };
 
 template <Product kProduct, Form kForm>
 struct Shape {
-  static constexpr bool kCoherence = kProduct == Product::coherence;
+  static constexpr bool kBoth = kProduct == Product::coherence || kProduct == Product::quadratic;
   static constexpr bool kTurns = kForm == Form::narrow;
   static constexpr int kGroups = kForm == Form::wide ? 4 : kForm == Form::both ? 2 : 1;  // of an item
   static constexpr int kWeightBytes = kGroups * kGroupBytes;  // of a block of antennas
@@ -109,9 +109,6 @@ __device__ __forceinline__ void copy_operands(const Work& work, std::uint32_t we
   }
 }
 
-/// A lane's sums of one group: re of column 8 j + 2 (lane % 4) + c in [4 j + c], im in [4 j + 2 + c].
-using Sums = int[64];
-
 __device__ __forceinline__ void multiply(Sums& sums, std::uint64_t rows, std::uint64_t columns) {
 #pragma unroll
   for (int quarter = 0; quarter < 4; ++quarter) wgmma_s8(sums, rows + 2 * quarter, columns + 2 * quarter);
@@ -121,88 +118,6 @@ __device__ __forceinline__ void multiply(Sums& sums, std::uint64_t rows, std::ui
 __device__ __forceinline__ void shift_limb(Sums& sums, int shift) {
 #pragma unroll
   for (int i = 0; i < 64; ++i) sums[i] <<= shift;
-}
-
-/// Sums value(j, c) over the segments of a tile; the first lane of each four stores, none where `out` is
-/// null.
-template <int kSegment, class Value>
-__device__ __forceinline__ void store_segments(float* out, float scale, int lane, Value value) {
-  constexpr int kPerSegment = kSegment / 8;
-#pragma unroll
-  for (int s = 0; s < 16 / kPerSegment; ++s) {
-    float sum = 0;
-#pragma unroll
-    for (int k = 0; k < kPerSegment; ++k)
-      sum += value(s * kPerSegment + k, 0) + value(s * kPerSegment + k, 1);
-    sum += __shfl_xor_sync(~0u, sum, 1);
-    sum += __shfl_xor_sync(~0u, sum, 2);
-    if (out != nullptr && lane % 4 == 0) out[s] = sum * scale;
-  }
-}
-template <class Value>
-__device__ __forceinline__ void store_spectra(float* out, float scale, int lane, Value value) {
-  if (out == nullptr) return;
-#pragma unroll
-  for (int j = 0; j < 16; ++j)
-    reinterpret_cast<float2*>(out)[4 * j + lane % 4] = make_float2(value(j, 0) * scale, value(j, 1) * scale);
-}
-template <int kSegment, class Value>
-__device__ __forceinline__ void store_products(float* out, float scale, int lane, Value value) {
-  if constexpr (kSegment == 1)
-    store_spectra(out, scale, lane, value);
-  else
-    store_segments<kSegment>(out, scale, lane, value);
-}
-
-/// Detects and stores one tile; `beam` is this lane's.
-template <Product kProduct, int kSegment>
-__device__ __forceinline__ void finish_tile(const Task& task, const Item& item, int tile, int beam, int lane,
-                                            const Sums& x, const Sums& y) {
-  const Layout& layout = task.layout;
-  const auto scale_of = [&](int pol) {
-    return beam < layout.n_beam ? task.scale[(item.chan * layout.n_pol + pol) * layout.n_beam + beam] : 0;
-  };
-  const std::size_t row = std::size_t(item.chan) * layout.n_beam + beam;
-  const bool wanted = beam < layout.n_beam;
-  if constexpr (kProduct == Product::voltage) {
-    if (!wanted) return;
-    const float scale = scale_of(item.pol);
-    auto* out = reinterpret_cast<float4*>(task.out) +
-                ((row * layout.n_pol + item.pol) * layout.n_tiles() + tile) * (kTileSpectra / 2);
-#pragma unroll
-    for (int j = 0; j < 16; ++j)
-      out[4 * j + lane % 4] =
-          make_float4(x[4 * j] * scale, x[4 * j + 2] * scale, x[4 * j + 1] * scale, x[4 * j + 3] * scale);
-  } else {
-    constexpr int kPerTile = kTileSpectra / kSegment;
-    const std::size_t n_segments = std::size_t(layout.n_tiles()) * kPerTile;
-    const float scale_x = scale_of(item.pol);
-    const auto square = [](const Sums& sums, int j, int c) {
-      const float re = sums[4 * j + c], im = sums[4 * j + 2 + c];
-      return re * re + im * im;
-    };
-    // lanes of beams that only fill up take part in the shuffles
-    const auto place = [&](int value, int n_value) {
-      return wanted ? task.out + (row * n_value + value) * n_segments + std::size_t(tile) * kPerTile
-                    : nullptr;
-    };
-    if constexpr (kProduct == Product::power) {
-      store_products<kSegment>(place(0, 1), scale_x * scale_x, lane,
-                               [&](int j, int c) { return square(x, j, c); });
-    } else {
-      const float scale_y = scale_of(1);
-      store_products<kSegment>(place(0, 4), scale_x * scale_x, lane,
-                               [&](int j, int c) { return square(x, j, c); });
-      store_products<kSegment>(place(1, 4), scale_y * scale_y, lane,
-                               [&](int j, int c) { return square(y, j, c); });
-      store_products<kSegment>(place(2, 4), scale_x * scale_y, lane, [&](int j, int c) {
-        return float(x[4 * j + c]) * float(y[4 * j + c]) + float(x[4 * j + 2 + c]) * float(y[4 * j + 2 + c]);
-      });
-      store_products<kSegment>(place(3, 4), scale_x * scale_y, lane, [&](int j, int c) {
-        return float(x[4 * j + 2 + c]) * float(y[4 * j + c]) - float(x[4 * j + c]) * float(y[4 * j + 2 + c]);
-      });
-    }
-  }
 }
 
 template <Product kProduct, Form kForm, int kSegment, Weights kWeights>
@@ -217,7 +132,8 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
   const int n_tiles = layout.n_tiles();
   // groups of the item that the accumulators stand for
   const int first_row = S::kTurns ? 0 : kForm == Form::both ? consumer : 2 * consumer;
-  std::uint32_t item_number = 0, turn = 0;
+  const auto wait_full = [&](const Position& at) { barrier_wait(barriers.full + 8 * at.stage, at.phase); };
+  std::uint32_t item_number = 0, turn = 0, seen = 0;
   for (int index = blockIdx.x; index < work.n_items();
        index += gridDim.x, ++turn, item_number += n_tiles * work.n_slots) {
     const Item item(work, index, S::kGroups);
@@ -246,8 +162,13 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
         const int weight_slot = slot < work.n_weight_slots ? slot : slot - n_blocks;
         if (!kStreamed && tile == first_tile && slot < work.n_weight_slots)
           barrier_wait(barriers.weights_full + 8 * slot, turn & 1);
-        const Position at(item_number + tile * work.n_slots + slot, work.n_stages);
-        barrier_wait(barriers.full + 8 * at.stage, at.phase);
+        const std::uint32_t number = item_number + tile * work.n_slots + slot;
+        const Position at(number, work.n_stages);
+        // a barrier knows the last two phases apart only: see those of the other's tiles pass, too
+        if constexpr (S::kTurns)
+          for (; seen < number; ++seen) wait_full(Position(seen, work.n_stages));
+        wait_full(at);
+        ++seen;
         const std::uint32_t columns = ring_base + at.stage * kStageBytes;
         const std::uint32_t rows =
             (kStreamed ? columns + kTileBytes : weights + weight_slot * S::kWeightBytes) +
@@ -270,7 +191,7 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
           if constexpr (kForm == Form::wide) multiply(second, wgmma_descriptor(rows + kGroupBytes), columns);
         });
       }
-      if constexpr (S::kCoherence) {
+      if constexpr (S::kBoth) {
         wgmma_wait<0>();  // two accumulators in flight over a loop's end would serialise wgmma
         for (int slot = n_blocks; slot < 2 * n_blocks; ++slot) {
           if (slot == n_blocks + n_ant_blocks) {
@@ -285,9 +206,10 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
       wgmma_wait<0>();
       release();
       const int beam = (item.first_group + first_row) * kGroupBeams + (warp & 3) * 8 + (lane >> 2);
-      finish_tile<kProduct, kSegment>(work.task, item, tile, beam, lane, first, second);
+      finish_tile<kProduct, kSegment>(work.task, item.chan, item.pol, tile, beam, lane, first, second);
       if constexpr (kForm == Form::wide)
-        finish_tile<kProduct, kSegment>(work.task, item, tile, beam + kGroupBeams, lane, second, second);
+        finish_tile<kProduct, kSegment>(work.task, item.chan, item.pol, tile, beam + kGroupBeams, lane,
+                                        second, second);
     }
   }
 }
@@ -346,9 +268,9 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
   const Layout& layout = task.layout;
   Work work{};
   work.task = task;
-  work.n_pol_items = S::kCoherence ? 1 : layout.n_pol;
-  work.n_slots = (S::kCoherence ? 2 : 1) * layout.n_weight_blocks();
-  work.n_weight_slots = S::kCoherence ? layout.n_weight_pol * layout.n_weight_blocks() : work.n_slots;
+  work.n_pol_items = S::kBoth ? 1 : layout.n_pol;
+  work.n_slots = (S::kBoth ? 2 : 1) * layout.n_weight_blocks();
+  work.n_weight_slots = S::kBoth ? layout.n_weight_pol * layout.n_weight_blocks() : work.n_slots;
   work.n_beam_items = (layout.n_beam + S::kGroups * kGroupBeams - 1) / (S::kGroups * kGroupBeams);
   constexpr int kFewestStages = 3;
   const bool fits = work.n_weight_slots <= kMostSlots &&
@@ -363,6 +285,8 @@ template <Product kProduct, Form kForm>
 void launch_segments(const Task& task, int n_sm, cudaStream_t stream) {
   if constexpr (kProduct == Product::voltage) {
     launch<kProduct, kForm, 1>(task, n_sm, stream);
+  } else if constexpr (kProduct == Product::quadratic) {
+    launch<kProduct, kForm, kTileSpectra>(task, n_sm, stream);
   } else {
     switch (task.segment) {
       case 1:
@@ -381,10 +305,9 @@ void launch_segments(const Task& task, int n_sm, cudaStream_t stream) {
 
 template <Product kProduct, Form kUsual>
 void launch_form(const Task& task, int n_sm, cudaStream_t stream) {
-  if (task.layout.n_beam <= kGroupBeams)
-    launch_segments<kProduct, Form::narrow>(task, n_sm, stream);
-  else
-    launch_segments<kProduct, kUsual>(task, n_sm, stream);
+  if constexpr (kProduct != Product::quadratic)
+    if (task.layout.n_beam <= kGroupBeams) return launch_segments<kProduct, Form::narrow>(task, n_sm, stream);
+  launch_segments<kProduct, kUsual>(task, n_sm, stream);
 }
 
 }  // namespace
@@ -397,6 +320,8 @@ void launch_wgmma(const Task& task, Product product, int n_sm, cudaStream_t stre
       return launch_form<Product::power, Form::wide>(task, n_sm, stream);
     case Product::coherence:
       return launch_form<Product::coherence, Form::both>(task, n_sm, stream);
+    case Product::quadratic:
+      return launch_form<Product::quadratic, Form::both>(task, n_sm, stream);
   }
 }
 

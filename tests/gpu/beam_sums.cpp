@@ -129,7 +129,66 @@ void check_products(const Layout& layout, int segment) {
   }
 }
 
+/// Rows of weights of two limbs: those of each limb, blocks of antennas side by side.
+std::vector<std::int8_t> limb_rows(const BeamOperands& high, const BeamOperands& low) {
+  const std::vector<std::int8_t> rows[2] = {weight_rows(high), weight_rows(low)};
+  const std::size_t run = std::size_t(high.layout.n_ant_blocks()) * beam_sums::kGroupBytes;
+  std::vector<std::int8_t> both;
+  for (std::size_t at = 0; at < rows[0].size(); at += run)
+    for (const auto& limb : rows) both.insert(both.end(), limb.begin() + at, limb.begin() + at + run);
+  return both;
+}
+
+void check_limbs(Layout layout) {
+  const BeamOperands high = random_operands(layout, 7), low = random_operands(layout, 9);
+  BeamOperands low_weights = random_operands(layout, 7);
+  std::copy(low.weights.begin(), low.weights.end(), low_weights.weights.begin());
+  constexpr int kShift = 3;
+  const auto samples = upload(sample_rows(high)), weights = upload(limb_rows(high, low_weights));
+  const auto scales =
+      upload(std::vector<float>(std::size_t(layout.n_chan) * layout.n_pol * layout.n_beam, 1));
+  const int n_segments = layout.n_tiles();
+  const std::size_t n_out = std::size_t(layout.n_chan) * layout.n_beam * 4 * n_segments;
+  const auto out = upload(std::vector<float>(n_out, std::numeric_limits<float>::quiet_NaN()));
+  layout.n_limb = 2;
+  beam_sums::Task task{layout, samples.data(), weights.data(), scales.data()};
+  task.out = out.data();
+  task.shift = kShift;
+  beam_sums::launch_wgmma(task, Product::coherence, multiprocessors(), nullptr);
+  std::vector<float> got(n_out);
+  cuda_check(cudaMemcpy(got.data(), out.data(), n_out * sizeof(float), cudaMemcpyDeviceToHost), "copying");
+  double worst = 0;
+  for (int chan = 0; chan < layout.n_chan; ++chan)
+    for (int beam = 0; beam < layout.n_beam; ++beam)
+      for (int s = 0; s < n_segments; ++s) {
+        double power = 1e-30, expected = 0;
+        for (int t = 128 * s; t < std::min(128 * (s + 1), layout.n_spectra); ++t) {
+          std::complex<double> e[2];
+          for (int pol = 0; pol < 2; ++pol)
+            e[pol] = double(1 << kShift) * beam_of(high, chan, pol, beam, t) +
+                     beam_of(low_weights, chan, pol, beam, t);
+          power += std::norm(e[0]) + std::norm(e[1]);
+          expected += (e[0] * std::conj(e[1])).imag();
+        }
+        const float imag = got[((std::size_t(chan) * layout.n_beam + beam) * 4 + 3) * n_segments + s];
+        worst = std::max(worst, std::isfinite(imag) ? std::abs(imag - expected) / power : 1e9);
+      }
+  BOOST_TEST_MESSAGE("error of two limbs: " << worst);
+  BOOST_TEST(worst < 128 * 6e-8);
+}
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(two_limbs_are_one_weight) {
+  for (const int n_weight_pol : {1, 2})
+    for (const int n_ant : {70, 256, 400})  // 400: streamed weights
+      check_limbs({.n_chan = 2,
+                   .n_pol = 2,
+                   .n_ant = n_ant,
+                   .n_beam = 70,
+                   .n_spectra = 290,
+                   .n_weight_pol = n_weight_pol});
+}
 
 BOOST_AUTO_TEST_CASE(voltages_are_exact) {
   check_voltages({.n_chan = 3, .n_pol = 2, .n_ant = 64, .n_beam = 128, .n_spectra = 256, .n_weight_pol = 2});
