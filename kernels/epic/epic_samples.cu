@@ -30,33 +30,38 @@ __global__ void columns_of(Samples samples, const float2* factor, int n_ant_padd
   to[kTileColumns + column] = e.y;
 }
 
-/// A thread for each antenna of a channel: neighbours read neighbouring samples.
+constexpr int kPowerAnts = 32, kPowerSlices = 8;  // of a block of threads
+
+/// A thread sums an antenna's products over a slice of the spectra: neighbours read neighbouring samples.
 template <SampleFormat kFormat>
 __global__ void powers_of(Samples samples, double* powers) {
-  const std::size_t at = this_thread();
-  if (at >= std::size_t(samples.n_channel) * samples.n_ant) return;
-  const int channel = static_cast<int>(at / samples.n_ant), ant = static_cast<int>(at % samples.n_ant);
-  constexpr int kPiece = 32;  // float32 holds sums of so many, of integers exactly
+  const int channel = blockIdx.y, ant = blockIdx.x * kPowerAnts + threadIdx.x, slice = threadIdx.y;
+  constexpr int kPiece = 8;  // loads in flight
+  using Value = decltype(sample<kFormat>(samples, 0, 0, 0, 0).x);
   double sums[4] = {};
-  for (int first = 0; first < samples.n_spectra; first += kPiece) {
-    using Value = decltype(sample<kFormat>(samples, 0, 0, 0, 0).x);
+  for (int first = slice * kPiece; ant < samples.n_ant && first < samples.n_spectra;
+       first += kPiece * kPowerSlices) {
     Value part[4] = {};
-#pragma unroll 8
+#pragma unroll
     for (int i = 0; i < kPiece; ++i) {
-      const int t = first + i;
-      if (t >= samples.n_spectra) break;
+      const int t = min(first + i, samples.n_spectra - 1);
+      const Value inside = first + i < samples.n_spectra ? 1 : 0;
       const auto x = sample<kFormat>(samples, channel, t, ant, 0);
-      part[0] += x.x * x.x + x.y * x.y;
-      if (samples.n_pol == 1) continue;
-      const auto y = sample<kFormat>(samples, channel, t, ant, 1);
-      part[1] += y.x * y.x + y.y * y.y;
-      part[2] += x.x * y.x + x.y * y.y;
-      part[3] += x.y * y.x - x.x * y.y;
+      const auto y = sample<kFormat>(samples, channel, t, ant, samples.n_pol - 1);
+      part[0] += inside * (x.x * x.x + x.y * x.y);
+      part[1] += inside * (y.x * y.x + y.y * y.y);
+      part[2] += inside * (x.x * y.x + x.y * y.y);
+      part[3] += inside * (x.y * y.x - x.x * y.y);
     }
     for (int value = 0; value < 4; ++value) sums[value] += static_cast<double>(part[value]);
   }
-  double* to = powers + (std::size_t(samples.first_channel + channel) * samples.n_ant + ant) * 4;
-  for (int value = 0; value < 4; ++value) to[value] += sums[value];
+  __shared__ double of_slice[kPowerSlices][4][kPowerAnts];
+  for (int value = 0; value < 4; ++value) of_slice[slice][value][threadIdx.x] = sums[value];
+  __syncthreads();
+  if (slice >= 4 || ant >= samples.n_ant || (samples.n_pol == 1 && slice > 0)) return;
+  double sum = 0;  // of value `slice`
+  for (int i = 0; i < kPowerSlices; ++i) sum += of_slice[i][slice][threadIdx.x];
+  powers[(std::size_t(samples.first_channel + channel) * samples.n_ant + ant) * 4 + slice] += sum;
 }
 
 __global__ void from_codes(PanelTask task, char2* samples) {
@@ -97,9 +102,9 @@ void launch_columns(const Samples& samples, const float2* factor, int n_ant_padd
 }
 
 void launch_powers(const Samples& samples, double* powers, cudaStream_t stream) {
-  const std::size_t n = std::size_t(samples.n_channel) * samples.n_ant;
+  const dim3 grid((samples.n_ant + kPowerAnts - 1) / kPowerAnts, samples.n_channel);
   with_format(samples.format, [&](auto format) {
-    powers_of<format><<<blocks_of(n), kThreads, 0, stream>>>(samples, powers);
+    powers_of<format><<<grid, dim3(kPowerAnts, kPowerSlices), 0, stream>>>(samples, powers);
   });
   launched("summing powers");
 }

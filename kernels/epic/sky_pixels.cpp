@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/sky_pixels.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "libcore/core/parallel.h"
 
@@ -38,22 +41,29 @@ void finish_images(const EpicPlan& plan, const EpicWeights& weights, const SkyPi
                    const std::vector<EpicValues>& autos, View<const double, 3> sums, EpicImages& images) {
   const std::size_t n_channel = plan.n_image_channel();
   images.planes.resize_for_overwrite({n_channel, plan.n_plane(), plan.height(), plan.width()});
-  images.planes.fill(std::numeric_limits<float>::quiet_NaN());
   images.weight.resize(n_channel);
   images.n_spectra = weights.n_spectra();
   for (std::size_t channel = 0; channel < n_channel; ++channel)
     images.weight[channel] = weights.share(channel);
   const bool wanted[4] = {plan.first, plan.second, plan.cross, plan.cross};
   parallel_for(plan.n_threads, n_channel, [&](std::size_t channel, unsigned) {
+    const View<float, 3> planes = images.planes.view()[channel];
+    std::fill(planes.begin(), planes.end(), std::numeric_limits<float>::quiet_NaN());
     const auto pairs = static_cast<double>(weights.pairs(channel));
     if (!(pairs > 0)) return;
-    std::size_t plane = 0;
-    for (std::size_t value = 0; value < 4; ++value) {
-      if (!wanted[value]) continue;
-      float* to = &images.planes(channel, plane++, 0, 0);
-      for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel)
-        to[pixels.index[pixel]] =
-            static_cast<float>((sums(channel, pixel, value) - autos[channel][value]) / pairs);
+    std::size_t n_plane = 0;
+    std::array<std::pair<std::size_t, float*>, 4> made;  // value and plane
+    for (std::size_t value = 0; value < 4; ++value)
+      if (wanted[value]) {
+        made[n_plane] = {value, &planes(n_plane, 0, 0)};
+        ++n_plane;
+      }
+    for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
+      const double* from = &sums(channel, pixel, 0);
+      for (std::size_t plane = 0; plane < n_plane; ++plane) {
+        const auto& [value, to] = made[plane];
+        to[pixels.index[pixel]] = static_cast<float>((from[value] - autos[channel][value]) / pairs);
+      }
     }
   });
 }

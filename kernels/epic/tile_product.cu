@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kBlockThreads, 2) multiply_tiles(TileProduct p
       __syncthreads();
       fetcher.next(product);
       const Stage& stage = stages[number % kStages];
-#pragma unroll 2
+#pragma unroll 1
       for (int a = 0; a < kStepAnts; ++a) {
         float w_re[kPixelsEach], w_im[kPixelsEach], x_re[8], x_im[8];
         load4(w_re, &stage.weights[a][0][pixel]);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `dft` with CUDA: every antenna to every pixel (epic.h).
+#include "kernels/epic/epic_cuda.h"
+
+#ifdef APSYN_CUDA
+#include <stdexcept>
+
+#include "kernels/epic/dft_device_form.cuh"
+#include "kernels/epic/epic_input.cuh"
+#else
+#include "libcore/core/error.h"
+#endif
+
+namespace apsyn {
+#ifdef APSYN_CUDA
+namespace {
+
+using namespace epic_cuda;
+
+EpicPlan checked(EpicPlan plan) {
+  check_epic_plan(plan);
+  return plan;
+}
+
+class CudaDftImager final : public DeviceImager {
+ public:
+  CudaDftImager(EpicPlan plan, EpicPrecision precision, int device_index)
+      : device_(device_index),
+        chosen_(device_index),
+        plan_(checked(std::move(plan))),
+        weights_(plan_),
+        sky_(plan_),
+        input_(plan_),
+        floats_(make_float_form(plan_, sky_)) {
+    const bool half = precision == EpicPrecision::half;
+    if (multiplies_int8(device_index) && (half || two_limbs_suffice(plan_)))
+      integers_ = make_int8_form(plan_, sky_, half ? 1 : 2, device_index);
+    powers_.reserve(n_power());
+  }
+
+  bool takes_codes() const override { return true; }
+
+  void start(const EpicGeometry& geometry) override {
+    check_epic_geometry(plan_, geometry);
+    choose_device();
+    weights_.start();
+    if (sky_.move_to(geometry)) {
+      floats_->move();
+      if (integers_) integers_->move();
+    }
+    settle_copies();
+    sky_.clear(stream_.get());
+    cuda_check(cudaMemsetAsync(powers_.data(), 0, n_power() * sizeof(double), stream_.get()),
+               "clearing powers");
+  }
+
+  void add(const SpectraBlock& block) override {
+    check_epic_block(plan_, block);
+    choose_device();
+    weights_.add(block);
+    image(input_.from(block, stream_.get()));
+  }
+
+  void add_from(DeviceSpectrumSource& source, std::int64_t first, std::size_t n_spectra) override {
+    choose_device();
+    validity_.n_spectra = n_spectra;
+    const Samples samples = input_.from(source, first, validity_, stream_.get());
+    weights_.add(validity_);
+    image(samples);
+    input_.done(source, stream_.get());
+  }
+
+  void take(EpicImages& images) override {
+    choose_device();
+    const View<const double, 3> sums = sky_.collect(stream_.get());
+    finish_images(plan_, weights_, sky_.pixels(), autos(), sums, images);
+  }
+
+ private:
+  /// Before anything is asked of the device.
+  struct ChosenDevice {
+    explicit ChosenDevice(int index) { cuda_check(cudaSetDevice(index), "choosing the device"); }
+  };
+  void choose_device() const { ChosenDevice{device_}; }
+  std::size_t n_power() const { return plan_.n_channel() * plan_.n_ant * 4; }
+
+  void image(const Samples& samples) {
+    if (sky_.n_pixel() == 0) return;
+    const bool integers = integers_ && samples.format != SampleFormat::float32;
+    DeviceDftForm& form = integers ? *integers_ : *floats_;
+    form.image(samples, stream_.get());
+    if (!plan_.autos && !form.removes_autos()) launch_powers(samples, powers_.data(), stream_.get());
+  }
+
+  std::vector<EpicValues> autos() const {
+    if (plan_.autos) return std::vector<EpicValues>(plan_.n_image_channel());
+    std::vector<double> powers(n_power());
+    cuda_check(cudaMemcpy(powers.data(), powers_.data(), n_power() * sizeof(double), cudaMemcpyDeviceToHost),
+               "copying powers");
+    return autos_of_powers(plan_, {powers.data(), {plan_.n_channel(), plan_.n_ant, 4}});
+  }
+
+  int device_;
+  ChosenDevice chosen_;
+  EpicPlan plan_;
+  EpicWeights weights_;
+  DeviceSky sky_;
+  EpicInput input_;
+  std::unique_ptr<DeviceDftForm> floats_, integers_;
+  Upload<double> powers_;  // [channel][ant][value], of what float32 imaged
+  SpectraBlock validity_;
+  CopyStream stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index) {
+  return std::make_unique<CudaDftImager>(std::move(plan), precision, device_index);
+}
+#else
+std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan, EpicPrecision, int device_index) {
+  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
+}
+#endif
+
+}  // namespace apsyn

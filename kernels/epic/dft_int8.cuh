@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `dft` of integer samples as sums of beams (kernels/common/beam_sums.cuh): pixels are beams, weights are
+// g exp(-2 pi i nu tau) rounded to one limb of int8, in units of the channel's largest |g| over 127, or to
+// two, in units smaller by 2^shift.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "kernels/common/beam_sums.cuh"
+#include "kernels/epic/epic_samples.cuh"
+#include "kernels/epic/tile_product.cuh"
+
+namespace apsyn::epic_cuda {
+
+/// Integer samples as beam_sums takes them, all channels of `samples`; what fills spectra up is 0.
+void launch_beam_samples(const Samples& samples, const beam_sums::Layout& layout, std::int8_t* out,
+                         cudaStream_t stream);
+
+/// Of a part of a weight, in its units.
+APSYN_HOST_DEVICE int largest_weight(int shift) {
+  return 127 << shift;
+}
+
+/// Weights of n_beam pixels from first_pixel on. factor: g over the unit, [channel][ant][pol]; null = the
+/// largest.
+struct BeamWeightTask {
+  WeightTask sky;
+  const float2* factor = nullptr;
+  int n_pol = 1, first_pixel = 0;
+  int shift = 0;  ///< of the first of two limbs
+  beam_sums::Layout layout;
+};
+void launch_beam_weights(const BeamWeightTask& task, std::int8_t* weights, cudaStream_t stream);
+
+/// sums [channel][pixel, n_stride][value] += unit^2 (products of all tiles - autos of the rounded weights).
+struct FoldTask {
+  beam_sums::Layout layout;              ///< its beams are those of this launch
+  const float* products = nullptr;       ///< [channel][beam][value][tile]
+  const std::int8_t* weights = nullptr;  ///< of these channels and beams
+  const double* powers = nullptr;        ///< [channel][ant][XX, YY, Re XY, Im XY]; null: autos are kept
+  const double* unit = nullptr;          ///< [channel]
+  int shift = 0;                         ///< of the first of two limbs
+  double* sums = nullptr;
+  std::size_t n_stride = 0;
+};
+void launch_fold(const FoldTask& task, cudaStream_t stream);
+
+}  // namespace apsyn::epic_cuda
