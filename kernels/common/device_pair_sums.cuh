@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sums of E_i E_j* over spectra that are on a device: what an X stage offers to others. For host code with
+// CUDA only.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/common/device_spectra.cuh"
+
+namespace apsyn {
+
+class DevicePairSums {
+ public:
+  virtual ~DevicePairSums() = default;
+
+  /// All queue on `stream`. Integers [spectrum][channel][input]; valid [spectrum][ant of n_pol inputs]: 0 =
+  /// taken for 0; null = none is.
+  virtual void add(const DeviceSamples& samples, const std::uint8_t* valid, std::size_t n_pol,
+                   std::size_t n_spectra, cudaStream_t stream) = 0;
+  /// Floats [channel][spectrum][input], channels channel_stride values apart.
+  virtual void add(const float2* samples, std::size_t channel_stride, std::size_t n_spectra,
+                   cudaStream_t stream) = 0;
+  /// sums [channel][pair i <= j, row-major] on the device += all that was added, which is forgotten. Sums of
+  /// integers are exact.
+  virtual void finish(double2* sums, cudaStream_t stream) = 0;
+};
+
+}  // namespace apsyn

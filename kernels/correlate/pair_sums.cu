@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/common/device_launch.cuh"
+#include "kernels/correlate/pair_sums_device.cuh"
+
+namespace apsyn::x_stage {
+namespace {
+
+template <class Value>
+__global__ void add_sums(double2* sums, const Value* values, std::size_t n) {
+  const std::size_t at = this_thread();
+  if (at >= n) return;
+  sums[at].x += static_cast<double>(values[2 * at]);
+  sums[at].y += static_cast<double>(values[2 * at + 1]);
+}
+
+template <class Value>
+void launch(double2* sums, const Value* values, std::size_t n, cudaStream_t stream) {
+  if (n == 0) return;
+  add_sums<<<blocks_of(n), kThreads, 0, stream>>>(sums, values, n);
+  launched("adding sums of pairs");
+}
+
+}  // namespace
+
+void launch_add_sums(double2* sums, const std::int64_t* values, std::size_t n, cudaStream_t stream) {
+  launch(sums, values, n, stream);
+}
+void launch_add_sums(double2* sums, const double* values, std::size_t n, cudaStream_t stream) {
+  launch(sums, values, n, stream);
+}
+
+}  // namespace apsyn::x_stage

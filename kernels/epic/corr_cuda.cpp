@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `corr` with CUDA: correlates first and images the sums (epic.h). Sums of integer samples are exact.
+#include "kernels/epic/epic_cuda.h"
+
+#ifdef APSYN_CUDA
+#include <map>
+
+#include "kernels/common/device_pair_sums.cuh"
+#include "kernels/epic/dft_device_form.cuh"
+#include "kernels/epic/epic_input.cuh"
+#include "kernels/epic/factors.h"
+#include "kernels/epic/pair_form.cuh"
+#else
+#include "libcore/core/error.h"
+#endif
+
+namespace apsyn {
+#ifdef APSYN_CUDA
+namespace {
+
+using namespace epic_cuda;
+
+constexpr std::size_t kFewestInt8 = 64;  // antennas for which 8 bits stay far below 3e-5
+
+class CudaCorrImager final : public DeviceImager {
+ public:
+  CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index)
+      : device_(device_index),
+        plan_((choose_device(), check_epic_plan(plan), std::move(plan))),
+        make_sums_(std::move(make_sums)),
+        weights_(plan_),
+        sky_(plan_),
+        input_(plan_),
+        form_(plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && multiplies_int8(device_index)
+                  ? make_int8_pair_form(plan_, sky_, device_index)
+                  : make_float_pair_form(plan_, sky_)),
+        sums_(plan_.n_channel() * n_pair()) {
+    std::vector<double2> factors;
+    for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
+      for (std::size_t input = 0; input < plan_.n_ant * plan_.n_pol; ++input) {
+        const std::complex<double> g = epic_factor(plan_, input / plan_.n_pol, input % plan_.n_pol, channel);
+        factors.push_back({g.real(), g.imag()});
+      }
+    factors_.copy(factors.data(), factors.size());
+  }
+
+  bool takes_codes() const override { return true; }
+
+  void start(const EpicGeometry& geometry) override {
+    check_epic_geometry(plan_, geometry);
+    choose_device();
+    weights_.start();
+    sky_.move_to(geometry);
+    settle_copies();
+    sky_.clear(stream_.get());
+    collect_sums();  // of an accumulation that was not taken
+    cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double2), stream_.get()),
+               "clearing sums");
+  }
+
+  void add(const SpectraBlock& block) override {
+    check_epic_block(plan_, block);
+    choose_device();
+    weights_.add(block);
+    add(input_.from(block, stream_.get()));
+  }
+
+  void add_from(DeviceSpectrumSource& source, std::int64_t first, std::size_t n_spectra) override {
+    choose_device();
+    validity_.n_spectra = n_spectra;
+    const Samples samples = input_.from(source, first, validity_, stream_.get());
+    weights_.add(validity_);
+    add(samples);
+    input_.done(source, stream_.get());
+  }
+
+  void take(EpicImages& images) override;
+
+ private:
+  void choose_device() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }
+  std::size_t n_pair() const {
+    const std::size_t n_input = plan_.n_ant * plan_.n_pol;
+    return n_input * (n_input + 1) / 2;
+  }
+  PairTask task(int first_channel, int n_channel) const {
+    PairTask task;
+    task.sums = sums_.data() + first_channel * n_pair();
+    task.factor = factors_.data() + first_channel * plan_.n_ant * plan_.n_pol;
+    task.n_channel = n_channel;
+    task.n_ant = static_cast<int>(plan_.n_ant);
+    task.n_pol = static_cast<int>(plan_.n_pol);
+    return task;
+  }
+
+  void add(const Samples& samples) {
+    // batches of channels have sums of their own, until the accumulation ends
+    auto& stage = stages_[{samples.first_channel, samples.n_channel}];
+    const auto n_spectra = static_cast<std::size_t>(samples.n_spectra);
+    if (!stage)
+      stage = make_sums_(static_cast<std::size_t>(samples.n_channel), plan_.n_ant * plan_.n_pol, device_);
+    if (samples.format == SampleFormat::float32)
+      stage->add(static_cast<const float2*>(samples.data), samples.channel_stride, n_spectra, stream_.get());
+    else
+      stage->add({static_cast<const std::uint8_t*>(samples.data), samples.format == SampleFormat::int4},
+                 samples.valid, plan_.n_pol, n_spectra, stream_.get());
+  }
+
+  void collect_sums() {
+    for (const auto& [channels, stage] : stages_)
+      stage->finish(sums_.data() + channels.first * n_pair(), stream_.get());
+  }
+  std::vector<EpicValues> kept_autos();
+
+  int device_;
+  EpicPlan plan_;
+  MakePairSums make_sums_;
+  EpicWeights weights_;
+  DeviceSky sky_;
+  EpicInput input_;
+  std::unique_ptr<DevicePairForm> form_;
+  std::map<std::pair<int, int>, std::shared_ptr<DevicePairSums>> stages_;  // of (first channel, channels)
+  DeviceArray<double2> sums_;                                              // [channel][pair]
+  Upload<double2> factors_;
+  Upload<double> powers_;
+  SpectraBlock validity_;
+  CopyStream stream_;
+};
+
+/// What the sums over pairs leave out, as finish_images() subtracts it.
+std::vector<EpicValues> CudaCorrImager::kept_autos() {
+  if (!plan_.autos) return std::vector<EpicValues>(plan_.n_image_channel());
+  std::vector<double> powers(plan_.n_channel() * plan_.n_ant * 4);
+  launch_own_sums(task(0, static_cast<int>(plan_.n_channel())), powers_.reserve(powers.size()),
+                  stream_.get());
+  cuda_check(cudaMemcpyAsync(powers.data(), powers_.data(), powers.size() * sizeof(double),
+                             cudaMemcpyDeviceToHost, stream_.get()),
+             "copying autocorrelations");
+  cuda_check(cudaStreamSynchronize(stream_.get()), "correlating");
+  auto autos = autos_of_powers(plan_, {powers.data(), {plan_.n_channel(), plan_.n_ant, 4}});
+  for (EpicValues& values : autos)
+    for (double& value : values) value = -value;
+  return autos;
+}
+
+void CudaCorrImager::take(EpicImages& images) {
+  choose_device();
+  collect_sums();
+  const std::vector<EpicValues> autos = kept_autos();
+  form_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
+               stream_.get());
+  finish_images(plan_, weights_, sky_.pixels(), autos, sky_.collect(stream_.get()), images);
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index) {
+  return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index);
+}
+#else
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan, MakePairSums, int device_index) {
+  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
+}
+#endif
+
+}  // namespace apsyn

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The arithmetic of `corr` on the device: quadratic forms in float32 on any (tile_product.cuh), or in int8 on
+// tensor cores (pair_int8.cuh).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "kernels/epic/device_sky.cuh"
+#include "kernels/epic/pair_columns.cuh"
+
+namespace apsyn::epic_cuda {
+
+/// The sums of n_channel channels from first_channel on.
+using PairsOf = std::function<PairTask(int first_channel, int n_channel)>;
+
+class DevicePairForm {
+ public:
+  virtual ~DevicePairForm() = default;
+  /// sums of the sky += those of pairs a < b and b > a, of all channels.
+  virtual void image(const PairsOf& pairs, cudaStream_t stream) = 0;
+};
+
+/// `plan` and `sky` must outlive the form.
+std::unique_ptr<DevicePairForm> make_float_pair_form(const EpicPlan& plan, DeviceSky& sky);
+/// Of two polarisations.
+std::unique_ptr<DevicePairForm> make_int8_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index);
+
+}  // namespace apsyn::epic_cuda
