@@ -6,6 +6,7 @@
 #include "tools/epic-image/options.h"
 #include "tools/epic-image/outputs.h"
 #include "tools/epic-image/plan.h"
+#include "tools/epic-image/spectra_feed.h"
 
 namespace apsyn {
 namespace {
@@ -29,43 +30,39 @@ class Accumulation {
       : setup_(setup),
         frame_(setup.header, setup.aligned(), one_centre, setup.directions),
         delays_(setup.header.layout, setup.header.start, {std::nullopt, setup.header.phase_centre}),
-        imager_(make_imager(setup.method, std::move(plan))),
-        channeliser_(spectra_of(setup, *imager_),
-                     setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr) {}
+        feed_(make_feed(setup, std::move(plan),
+                        setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr)) {}
 
   void append(Item& item) {
     item.n_images = 0;
-    if (item.last)
-      channeliser_.end_of_stream();
-    else
-      channeliser_.append(item.block);
-    while (true) {
-      const std::int64_t left = end() - next_;
-      const auto wanted = std::min(left, static_cast<std::int64_t>(setup_.block_spectra));
-      const std::int64_t n = std::min(channeliser_.available() - next_, wanted);
-      if (n <= 0 || (n < wanted && !item.last)) break;
-      if (next_ == first_) {
-        aimed_ = first_ + (setup_.n_spectra < 0 ? end() : std::min(end(), setup_.n_spectra));
-        imager_->start(frame_.at(time_of(aimed_)));
-      }
-      for (std::size_t chan = 0; chan < setup_.epic.n_chan; chan += setup_.batch_chan) {
-        channeliser_.spectra(next_, static_cast<std::size_t>(n), chan,
-                             std::min(setup_.batch_chan, setup_.epic.n_chan - chan), spectra_);
-        imager_->add(spectra_);
-      }
-      next_ += n;
-      channeliser_.release(next_);
-      if (next_ == end()) finish(item.place());
+    if (item.last) {
+      feed_->end_of_stream();
+      advance(item);
+      if (next_ > first_) finish(item.place());
+      return;
     }
-    if (item.last && next_ > first_) finish(item.place());
+    for (std::size_t first = 0; first < item.block.n_time;) {
+      first += feed_->append(item.block, first);
+      advance(item);
+    }
+    feed_->settle();
   }
   double data_s() const { return static_cast<double>(next_) * setup_.spectrum_s; }
 
  private:
-  static ChannelisePlan spectra_of(const EpicSetup& setup, const DirectImager& imager) {
-    ChannelisePlan f = setup.f;
-    f.codes = imager.takes_codes();
-    return f;
+  void advance(Item& item) {
+    for (;;) {
+      const std::int64_t n = feed_->ready(next_, end() - next_, item.last);
+      if (n <= 0) return;
+      if (next_ == first_) {
+        aimed_ = first_ + (setup_.n_spectra < 0 ? end() : std::min(end(), setup_.n_spectra));
+        feed_->imager().start(frame_.at(time_of(aimed_)));
+      }
+      feed_->add(next_, static_cast<std::size_t>(n));
+      next_ += n;
+      feed_->release(next_);
+      if (next_ == end()) finish(item.place());
+    }
   }
   std::int64_t end() const { return first_ + setup_.accumulate_spectra; }
   /// Of half as many spectra.
@@ -75,7 +72,7 @@ class Accumulation {
                        setup_.header.sample_s / 2);
   }
   void finish(TimedImages& out) {
-    imager_->take(out.images);
+    feed_->imager().take(out.images);
     out.begin = time_of(2 * first_);
     out.middle = time_of(first_ + next_);
     if (first_ + next_ != aimed_ && !frame_.move_to(out.middle)) warn_of_middle(out.middle);
@@ -100,19 +97,17 @@ class Accumulation {
   const EpicSetup& setup_;
   AccumulationFrame frame_;
   DelayTracker delays_;
-  std::unique_ptr<DirectImager> imager_;
-  Channeliser channeliser_;
-  SpectraBlock spectra_;
+  std::unique_ptr<SpectraFeed> feed_;
   std::int64_t first_ = 0, next_ = 0;  // spectra: of the image, and to be added next
   std::int64_t aimed_ = 0;             // twice the spectrum whose sky the image shows
 };
 
 void run(Tool& tool, EpicOptions& options) {
-  tool.device(CudaSupport::none);
+  const Device device = tool.device(options.method == "fft" ? CudaSupport::none : CudaSupport::available);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   tool.stage("open");
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
-  const EpicSetup setup = make_setup(tool, options, voltages);
+  const EpicSetup setup = make_setup(tool, options, voltages, device);
   if (options.method == "auto") log_info("--method auto: {}", describe_method(setup));
   for (const std::string& line : describe(setup))
     if (tool.common().dry_run)

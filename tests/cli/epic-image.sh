@@ -150,11 +150,12 @@ run epic-image tiny.dada --size 16 --method fft -o r.fits --realtime
 expect_stderr "times as fast as recorded"
 expect_exit 2 epic-image tiny.dada --pol XX,YY,YX -o x.fits --size 16 --method dft
 expect_stderr "equally spaced"
-for bad in '--pol RR' '--pol I,I' '--pol ,' '--pol I,,Q' '--accumulate 0s' '--average-channels 3' '--precision half' '--scale 5' '--kernel 10' '--padding 0.5' \
+for bad in '--pol RR' '--pol I,I' '--pol ,' '--pol I,,Q' '--accumulate 0s' '--average-channels 3' '--precision half --device cpu' '--precision double' '--scale 5' '--kernel 10' '--padding 0.5' \
   '--method fft --w exact' '--field 0deg' '--field 181deg' '--scale 0deg' '--scale -1deg' '--samples 5000:'; do
   # shellcheck disable=SC2086
   expect_exit 2 epic-image tiny.dada $bad -o x.fits
 done
+expect_exit 4 epic-image tiny.dada --size 16 --device cuda:77 -o x.fits
 expect_exit 2 epic-image tiny.dada -o 'x%d-%d.fits'
 expect_exit 2 epic-image tiny.dada -o cube.fits
 expect_stderr "--overwrite"

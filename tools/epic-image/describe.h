@@ -67,6 +67,12 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
   lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
                               format_bytes(static_cast<double>(setup.memory_bytes)), setup.gulp_samples,
                               setup.block_spectra, setup.batch_chan * setup.f.n_fine));
+  if (setup.on_gpu())
+    lines.push_back(fmt::format("on the GPU: {} samples and up to {} spectra at a time{}",
+                                setup.cuda.gulp_samples, cuda_max_spectra(setup.cuda),
+                                setup.method == EpicMethod::dft && setup.precision == EpicPrecision::half
+                                    ? ", weights of 8 bits"
+                                    : ""));
   return lines;
 }
 

@@ -17,7 +17,7 @@ namespace apsyn {
 struct EpicOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
-  std::string method = "auto", products, pixels, w = "kernel", shape = "kb", precision = "single";
+  std::string method = "auto", products, pixels, w = "kernel", shape = "kb", precision;
   std::size_t size = 128, kernel_cells = 7;
   double scale_rad = std::numeric_limits<double>::quiet_NaN();  ///< NaN: of the field
   double field_rad = kPi, accumulate_s = 0.04;
@@ -86,7 +86,8 @@ inline void declare(Tool& tool, EpicOptions& options) {
          "each antenna's kernel) or exact (never fft; default kernel)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"zenith", "plane", "kernel", "exact"}));
-  app.add_option("--precision", options.precision, "single; half and double are of GPUs (default single)")
+  app.add_option("--precision", options.precision,
+                 "dft on a GPU: half (weights of 8 bits) or single (default there half, otherwise single)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"half", "single", "double"}));
   add_realtime_options(tool, options.realtime);

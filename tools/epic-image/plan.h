@@ -7,8 +7,10 @@
 #include <numbers>
 #include <numeric>
 
-#include "kernels/channelise/channelise.h"
+#include "kernels/channelise/channelise_cuda.h"
+#include "kernels/epic/epic_cuda.h"
 #include "kernels/epic/fft_grid.h"
+#include "libcore/core/device.h"
 #include "libcore/core/log.h"
 #include "libcore/io/open_voltages.h"
 #include "tools/epic-image/frame.h"
@@ -24,6 +26,9 @@ struct EpicSetup {
   std::vector<OutputPlane> planes;
   std::vector<BeamDirection> directions;  ///< of light curves; empty: images
   EpicMethod method = EpicMethod::dft;
+  Device device;
+  EpicPrecision precision = EpicPrecision::single;  ///< on a GPU
+  CudaChannelisePlan cuda;                          ///< f on a GPU
   double spectrum_s = 0;
   std::int64_t accumulate_spectra = 1;
   std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
@@ -33,6 +38,7 @@ struct EpicSetup {
 
   /// Whether the F stage aligns the antennas: spectra of many samples need it.
   bool aligned() const { return f.n_sample > 1; }
+  bool on_gpu() const { return device.kind == Device::Kind::cuda; }
   double image_s() const { return spectrum_s * static_cast<double>(accumulate_spectra); }
 };
 
@@ -101,7 +107,10 @@ inline EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const Ep
   return plan;
 }
 
-inline EpicCost cost_of(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry) {
+inline EpicCost cost_of(const EpicSetup& setup, const EpicGeometry& geometry) {
+  const EpicMethod method = setup.method;
+  const EpicPlan& plan = setup.epic;
+  if (setup.on_gpu()) return cuda_epic_cost(method, plan, geometry, setup.precision);
   if (method == EpicMethod::fft) return fft_cost(plan, geometry);
   return method == EpicMethod::dft ? dft_cost(plan, geometry) : corr_cost(plan, geometry);
 }
@@ -149,6 +158,32 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
   }
 }
 
+/// What a GPU takes of the host's memory, besides: gulps in pinned memory.
+inline void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes) {
+  setup.cuda.f = setup.f;
+  setup.cuda.n_spectra = setup.accumulate_spectra;
+  setup.cuda.integer = setup.header.n_bit <= 8;
+  const std::uint64_t others = setup.memory_bytes;
+  for (std::uint64_t bytes = 64u << 20; bytes >= 64u << 10; bytes /= 2) {
+    setup.cuda.gulp_samples = cuda_gulp_samples(setup.cuda, bytes);
+    setup.memory_bytes = others + cuda_channeliser_host_bytes(setup.cuda);
+    if (setup.memory_bytes <= max_memory_bytes) return;
+  }
+  throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer or smaller images",
+                   format_bytes(static_cast<double>(setup.memory_bytes)),
+                   format_bytes(static_cast<double>(max_memory_bytes)));
+}
+
+/// Without a wish, what is fastest: half on a GPU.
+inline EpicPrecision parse_precision(const std::string& name, const Device& device) {
+  const bool on_gpu = device.kind == Device::Kind::cuda;
+  if (name == "single" || (name.empty() && !on_gpu)) return EpicPrecision::single;
+  if (!on_gpu) throw UsageError("--precision {}: the CPU multiplies float32 only: give single", name);
+  if (name == "double")
+    throw UsageError("--precision double: a GPU images in int8 or float32: give half or single");
+  return EpicPrecision::half;
+}
+
 inline void check_options(const EpicOptions& options, const OpenedVoltages& voltages) {
   const std::string& name = voltages.reader.name();
   if (!voltages.has_positions)
@@ -156,8 +191,6 @@ inline void check_options(const EpicOptions& options, const OpenedVoltages& volt
                      name);
   if (!voltages.layout.site)
     throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
-  if (options.precision != "single")
-    throw UsageError("--precision {}: the CPU multiplies float32 only: give single", options.precision);
   if (options.method == "fft" && !options.pixels.empty())
     throw UsageError("--pixels: --method fft makes whole images: give dft, corr or auto");
   if (options.scale_rad <= 0)
@@ -172,9 +205,20 @@ inline void check_options(const EpicOptions& options, const OpenedVoltages& volt
     throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average, n_channel);
 }
 
-inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltages& voltages) {
+inline EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
+                                const EpicGeometry& geometry) {
+  if (options.method != "auto") return parse_epic_method(options.method);
+  const auto n_spectra = static_cast<double>(setup.accumulate_spectra);
+  if (setup.on_gpu()) return choose_cuda_epic_method(setup.epic, geometry, n_spectra, setup.precision);
+  return choose_epic_method(setup.epic, geometry, n_spectra, tool.common().max_memory_bytes);
+}
+
+inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltages& voltages,
+                            const Device& device) {
   check_options(options, voltages);
   EpicSetup setup;
+  setup.device = device;
+  setup.precision = parse_precision(options.precision, device);
   setup.header = voltages.reader.header();
   setup.header.layout = voltages.layout;
   const VoltageHeader& header = setup.header;
@@ -197,11 +241,9 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
   setup.epic = epic_plan(tool, options, setup, voltages);
   AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
-  setup.method = options.method == "auto"
-                     ? choose_epic_method(setup.epic, geometry, static_cast<double>(setup.accumulate_spectra),
-                                          tool.common().max_memory_bytes)
-                     : parse_epic_method(options.method);
-  plan_memory(setup, cost_of(setup.method, setup.epic, geometry).bytes, tool.common().max_memory_bytes);
+  setup.method = choose_method(tool, options, setup, geometry);
+  plan_memory(setup, cost_of(setup, geometry).bytes, tool.common().max_memory_bytes);
+  if (setup.on_gpu()) plan_gpu(setup, tool.common().max_memory_bytes);
   return setup;
 }
 

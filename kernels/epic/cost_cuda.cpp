@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/sky_pixels.h"
+
+namespace apsyn {
+
+namespace {
+
+// Of one H200 (bench_epic_cuda).
+constexpr double kInt8_s = 1.2e-14;      ///< dft: an input of a spectrum times its weight, half
+constexpr double kTwoLimbs_s = 2.2e-14;  ///< dft: the same, single, integers
+constexpr double kFloat_s = 1.6e-13;     ///< dft: the same, floats
+constexpr double kWeight_s = 4e-12;      ///< dft: an antenna's weight for a pixel, floats, for every block
+constexpr double kPair_s = 2.8e-14;      ///< corr: a product of two inputs, integers
+constexpr double kFloatPair_s = 2e-13;   ///< corr: the same, floats
+constexpr double kImaged_s = 4.8e-13;    ///< corr: a pair of antennas for a pixel, all products
+
+}  // namespace
+
+EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
+                        EpicPrecision precision) {
+  const std::size_t n_pixel = sky_pixels(plan, geometry).size();
+  const auto n_channel = static_cast<double>(plan.n_channel()), pixels = static_cast<double>(n_pixel);
+  const auto n_ant = static_cast<double>(plan.n_ant), n_input = n_ant * static_cast<double>(plan.n_pol);
+  const bool integers = plan.n_fine == 1;
+  EpicCost cost;
+  cost.bytes = std::uint64_t{plan.n_image_channel()} * n_pixel * 4 * sizeof(double);
+  if (method == EpicMethod::corr) {
+    cost.spectrum_s = n_channel * n_input * n_input / 2 * (integers ? kPair_s : kFloatPair_s);
+    cost.image_s = n_channel * pixels * n_ant * n_ant / 2 * kImaged_s;
+    return cost;
+  }
+  const double weighed_s = !integers ? kFloat_s : precision == EpicPrecision::half ? kInt8_s : kTwoLimbs_s;
+  cost.spectrum_s = n_channel * n_input * pixels * weighed_s;
+  cost.image_s = integers ? 0 : n_channel * n_ant * pixels * kWeight_s;
+  return cost;
+}
+
+EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
+                                   EpicPrecision precision) {
+  const auto seconds = [&](EpicMethod method) {
+    return cuda_epic_cost(method, plan, geometry, precision).of(n_spectra);
+  };
+  return seconds(EpicMethod::corr) < seconds(EpicMethod::dft) ? EpicMethod::corr : EpicMethod::dft;
+}
+
+}  // namespace apsyn
