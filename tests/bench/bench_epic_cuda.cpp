@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// bench_epic_cuda [--channels N] [--spectra N] [--seconds S] [--method NAME] [CASE...]: direct images of
+// 4-bit samples that are on the device, one JSON line per case and method: milliseconds to add one
+// accumulation's spectra and to take its images, medians of as many accumulations as S seconds hold, and the
+// error against float64. Cases: lwa-sv-64, lwa-sv-128 (256 antennas, the published imager's: 132 channels x
+// 1000 spectra, 40 ms), core-128, random-512, random-1024. Methods: dft-half, dft-single, corr.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "kernels/correlate/pair_sums_cuda.h"
+#include "kernels/epic/epic_cuda.h"
+#include "libcore/core/array_layout.h"
+#include "libcore/core/constants.h"
+#include "libcore/core/device.h"
+#include "libcore/core/error.h"
+#include "tests/bench/epic_cuda/resident_source.h"
+
+using namespace apsyn;
+using namespace apsyn::bench;
+
+namespace {
+
+const Vec3 kSource{0.3, -0.4, std::sqrt(0.75)};
+constexpr double kFirst_hz = 50e6, kStep_hz = 25e3, kSpectrum_s = 40e-6;
+
+struct Case {
+  std::string name;
+  std::vector<Vec3> enu_m;
+  std::size_t size = 128;
+};
+
+struct Options {
+  std::size_t n_chan = 132, n_spectra = 1000;
+  double seconds = 1;
+  std::string method;
+  std::vector<std::string> names;
+};
+
+/// 1 antenna in 25 m^2, on level ground but for 0.3 m.
+std::vector<Vec3> random_positions(std::size_t n) {
+  std::mt19937 random(static_cast<unsigned>(n));
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const double radius_m = std::sqrt(25 * static_cast<double>(n) / kPi);
+  std::vector<Vec3> enu;
+  while (enu.size() < n) {
+    const double e = uniform(random), north = uniform(random);
+    if (e * e + north * north <= 1) enu.push_back({radius_m * e, radius_m * north, 0.3 * uniform(random)});
+  }
+  return enu;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Vec3> station;
+  for (const Antenna& antenna : builtin_array("lwa-sv").antennas) station.push_back(antenna.enu_m);
+  return {{"lwa-sv-64", station, 64},
+          {"lwa-sv-128", station, 128},
+          {"core-128", random_positions(128), 128},
+          {"random-512", random_positions(512), 128},
+          {"random-1024", random_positions(1024), 128}};
+}
+
+EpicPlan plan_of(const Case& c, const Options& options) {
+  EpicPlan plan;
+  plan.n_chan = options.n_chan;
+  plan.n_ant = c.enu_m.size();
+  plan.n_pol = 2;
+  for (std::size_t chan = 0; chan < options.n_chan; ++chan)
+    plan.channel_hz.push_back(kFirst_hz + kStep_hz * static_cast<double>(chan));
+  plan.second = plan.cross = true;
+  plan.nx = plan.ny = c.size;
+  plan.cell = 2.0 / static_cast<double>(c.size);
+  plan.n_threads = available_threads();
+  return plan;
+}
+
+/// Noise and one source, [time][chan][input], re in the high nibble.
+Buffer<std::uint8_t, 3> make_samples(const EpicPlan& plan, const Case& c, std::size_t n_spectra) {
+  Buffer<std::uint8_t, 3> samples({n_spectra, plan.n_chan, plan.n_ant * 2});
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal(0, 2);
+  std::vector<float> noise(1 << 16);
+  for (float& value : noise) value = normal(random);
+  std::vector<std::complex<float>> turns;
+  for (const double hz : plan.channel_hz)
+    for (const Vec3& enu : c.enu_m)
+      turns.emplace_back(std::polar(1.0, kTwoPi * hz * dot(enu, kSource) / kSpeedOfLight_m_s));
+  std::uint32_t state = 12345;
+  const auto next = [&] {
+    state = state * 1664525u + 1013904223u;
+    return noise[state >> 16];
+  };
+  const auto level = [](float value) {
+    return static_cast<int>(std::clamp(std::nearbyint(value), -8.0f, 7.0f));
+  };
+  std::uint8_t* to = samples.data();
+  for (std::size_t t = 0; t < n_spectra; ++t)
+    for (std::size_t chan = 0; chan < plan.n_chan; ++chan) {
+      const std::complex<float> s(0.5f * next(), 0.5f * next());
+      for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
+        const std::complex<float> e = s * turns[chan * plan.n_ant + ant];
+        for (std::size_t pol = 0; pol < 2; ++pol)
+          *to++ = static_cast<std::uint8_t>(level(e.real() + next()) << 4 | (level(e.imag() + next()) & 15));
+      }
+    }
+  return samples;
+}
+
+/// The largest deviation from float64 of a few pixels of one channel, over the largest of them, the source,
+/// and the RMS of deviations over that of the pixels.
+struct Deviation {
+  double of_peak = 0, rms = 0;
+};
+Deviation deviation(const Buffer<std::uint8_t, 3>& samples, const EpicPlan& plan,
+                    const EpicGeometry& geometry, const EpicImages& images, std::size_t chan) {
+  double worst = 0, peak = 0, square = 0, all = 0;
+  const std::size_t n_ant = plan.n_ant, n_spectra = samples.extent(0);
+  const auto x = static_cast<std::size_t>(std::lround(double(plan.nx) / 2 - kSource[0] / plan.cell));
+  const auto y = static_cast<std::size_t>(std::lround(double(plan.ny) / 2 + kSource[1] / plan.cell));
+  std::vector<std::size_t> sampled{y * plan.nx + x};
+  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += plan.nx * plan.ny / 24 + 1)
+    sampled.push_back(i);
+  for (const std::size_t i : sampled) {
+    const Vec3 unit = epic_direction(plan, geometry, i % plan.nx, i / plan.nx);
+    if (!(unit[2] > 0)) continue;
+    std::vector<std::complex<double>> turn;
+    for (const Vec3& enu : geometry.enu_m)
+      turn.push_back(std::polar(1.0, -kTwoPi * plan.channel_hz[chan] * dot(enu, unit) / kSpeedOfLight_m_s));
+    double sums[4] = {};
+    for (std::size_t t = 0; t < n_spectra; ++t) {
+      std::complex<double> e[2], own[3];
+      for (std::size_t ant = 0; ant < n_ant; ++ant) {
+        std::complex<double> v[2];
+        for (std::size_t pol = 0; pol < 2; ++pol) {
+          const auto both = static_cast<std::int8_t>(samples(t, chan, 2 * ant + pol));
+          v[pol] = {double(both >> 4), double(static_cast<std::int8_t>(both << 4) >> 4)};
+          e[pol] += v[pol] * turn[ant];
+        }
+        own[0] += std::norm(v[0]);
+        own[1] += std::norm(v[1]);
+        own[2] += v[0] * std::conj(v[1]);
+      }
+      sums[0] += std::norm(e[0]) - own[0].real();
+      sums[1] += std::norm(e[1]) - own[1].real();
+      const std::complex<double> xy = e[0] * std::conj(e[1]) - own[2];
+      sums[2] += xy.real();
+      sums[3] += xy.imag();
+    }
+    for (std::size_t plane = 0; plane < 4; ++plane) {
+      const double wanted = sums[plane] / static_cast<double>(n_ant * (n_ant - 1) * n_spectra);
+      const double off = wanted - static_cast<double>(images.planes(chan, plane, i / plan.nx, i % plan.nx));
+      worst = std::max(worst, std::isfinite(off) ? std::abs(off) : 1e30);
+      square += off * off;
+      all += wanted * wanted;
+      if (plane < 2) peak = std::max(peak, std::abs(wanted));
+    }
+  }
+  return {worst / peak, std::sqrt(square / all)};
+}
+
+struct Method {
+  const char* name;
+  std::unique_ptr<DeviceImager> (*make)(EpicPlan);
+};
+const Method kMethods[] = {
+    {"dft-half", [](EpicPlan plan) { return make_dft_imager_cuda(std::move(plan), EpicPrecision::half, 0); }},
+    {"dft-single",
+     [](EpicPlan plan) { return make_dft_imager_cuda(std::move(plan), EpicPrecision::single, 0); }},
+    {"corr", [](EpicPlan plan) { return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0); }}};
+
+double median(std::vector<double>& values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+void run(const Case& c, const Method& method, const Options& options, ResidentSource& source,
+         const Buffer<std::uint8_t, 3>& samples) {
+  const EpicPlan shape = plan_of(c, options);
+  EpicGeometry geometry;
+  geometry.enu_m = c.enu_m;
+  geometry.delay_s.assign(c.enu_m.size(), 0.0);
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto ms = [](auto begin, auto end) {
+    return std::chrono::duration<double, std::milli>(end - begin).count();
+  };
+  const auto imager = method.make(plan_of(c, options));
+  EpicImages images;
+  std::vector<double> add_ms, take_ms;
+  double first_ms = 0;
+  const auto begin = now();
+  for (int i = 0; i < 3 || ms(begin, now()) < 1e3 * options.seconds; ++i) {
+    const auto t0 = now();
+    imager->start(geometry);
+    imager->add_from(source, 0, options.n_spectra);
+    source.wait();
+    const auto t1 = now();
+    imager->take(images);
+    const auto t2 = now();
+    if (i == 0) {
+      first_ms = ms(t0, t2);
+      continue;
+    }
+    add_ms.push_back(ms(t0, t1));
+    take_ms.push_back(ms(t1, t2));
+  }
+  const double data_ms = 1e3 * static_cast<double>(options.n_spectra) * kSpectrum_s;
+  const double add = median(add_ms), take = median(take_ms);
+  const Deviation first = deviation(samples, shape, geometry, images, 0);
+  const Deviation last = deviation(samples, shape, geometry, images, shape.n_chan - 1);
+  fmt::print(
+      "{{\"bench\":\"epic_cuda\",\"case\":\"{}\",\"method\":\"{}\",\"device\":\"{}\",\"antennas\":{},"
+      "\"channels\":{},\"spectra\":{},\"size\":{},\"repeats\":{},\"first_ms\":{:.4g},\"add_ms\":{:.4g},"
+      "\"take_ms\":{:.4g},\"data_ms\":{:.4g},\"times_real_time\":{:.4g},\"add_times_real_time\":{:.4g},"
+      "\"error_of_peak\":{:.3g},\"error_rms\":{:.3g}}}\n",
+      c.name, method.name, cuda_device_name(0), shape.n_ant, shape.n_chan, options.n_spectra, c.size,
+      add_ms.size(), first_ms, add, take, data_ms, data_ms / (add + take), data_ms / add,
+      std::max(first.of_peak, last.of_peak), std::max(first.rms, last.rms));
+  std::fflush(stdout);
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    const auto value = [&] { return i + 1 < argc ? argv[++i] : throw UsageError("{}: no value", name); };
+    if (name == "--channels")
+      options.n_chan = std::stoul(value());
+    else if (name == "--spectra")
+      options.n_spectra = std::stoul(value());
+    else if (name == "--seconds")
+      options.seconds = std::stod(value());
+    else if (name == "--method")
+      options.method = value();
+    else
+      options.names.push_back(name);
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const Options options = parse(argc, argv);
+  if (cuda_device_count() == 0) return 77;
+  for (const Case& c : all_cases()) {
+    if (!options.names.empty() &&
+        std::find(options.names.begin(), options.names.end(), c.name) == options.names.end())
+      continue;
+    const EpicPlan plan = plan_of(c, options);
+    const Buffer<std::uint8_t, 3> samples = make_samples(plan, c, options.n_spectra);
+    const auto source = make_resident_source(samples.view(), plan.n_ant);
+    for (const Method& method : kMethods) {
+      if (!options.method.empty() && options.method != method.name) continue;
+      try {
+        run(c, method, options, *source, samples);
+      } catch (const Error& error) {
+        fmt::print(stderr, "bench_epic_cuda: {}, {}: {}\n", c.name, method.name, error.what());
+      }
+    }
+  }
+} catch (const std::exception& error) {
+  fmt::print(stderr, "bench_epic_cuda: {}\n", error.what());
+  return 1;
+}
