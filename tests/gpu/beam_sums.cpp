@@ -182,12 +182,13 @@ void check_limbs(Layout layout) {
 BOOST_AUTO_TEST_CASE(two_limbs_are_one_weight) {
   for (const int n_weight_pol : {1, 2})
     for (const int n_ant : {70, 256, 400})  // 400: streamed weights
-      check_limbs({.n_chan = 2,
-                   .n_pol = 2,
-                   .n_ant = n_ant,
-                   .n_beam = 70,
-                   .n_spectra = 290,
-                   .n_weight_pol = n_weight_pol});
+      for (const int n_beam : {9, 70})      // 9: more slots to a tile than stages to the ring
+        check_limbs({.n_chan = 2,
+                     .n_pol = 2,
+                     .n_ant = n_ant,
+                     .n_beam = n_beam,
+                     .n_spectra = 600,
+                     .n_weight_pol = n_weight_pol});
 }
 
 BOOST_AUTO_TEST_CASE(voltages_are_exact) {
