@@ -68,7 +68,11 @@ class Dedisperser final : public CudaDedisperser {
       rings_.push_back({memory_.back().data(), n - 1});
       cuda_check(cudaMemset(memory_.back().data(), 0, memory_.back().size()), "clearing device memory");
     }
-    for (unsigned lane = 0; lane < n_lane; ++lane) sums_.emplace_back(sums_of(plan, n_time));
+    for (unsigned lane = 0; lane < n_lane; ++lane) {
+      sums_.emplace_back(sums_of(plan, n_time) + kReadBeyond);
+      cuda_check(cudaMemset(sums_.back().data(), 0, sums_.back().size() * sizeof(std::int16_t)),
+                 "clearing device memory");
+    }
     for (const DedispersionBatch& batch : plan.batches) upload(batch);
     cuda_check(cudaDeviceSynchronize(), "waiting for the device");
   }
@@ -110,7 +114,7 @@ class Dedisperser final : public CudaDedisperser {
     const DeviceBatch& on_device = batches_[index];
     const std::size_t stride = row_samples(batch, out.n_time);
     if (out.n_series != batch.dm.size() || out.lane >= sums_.size() ||
-        stride * batch.sums.size() > sums_[out.lane].size())
+        stride * batch.sums.size() + kReadBeyond > sums_[out.lane].size())
       throw std::length_error("CudaDedisperser: other series than were announced");
     cuda_check(cudaSetDevice(device_), "choosing the device");
     const auto at = static_cast<std::uint64_t>(first) / plan_.levels[batch.level].factor;

@@ -15,6 +15,8 @@ constexpr int kTrials = 8;       ///< of a block
 constexpr int kSharedUses = 64;  ///< sub-bands whose uses are fetched together
 constexpr int kMostChannels = 258;
 
+static_assert(kReadBeyond >= 2 * kWords * kBlock + 4);
+
 __global__ void append_kernel(AppendTask task) {
   const std::size_t t = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x, chan = blockIdx.y;
   const std::size_t n_out = (task.n_time + task.factor - 1) / task.factor;
@@ -45,12 +47,22 @@ __global__ void __launch_bounds__(kBlock) partial_kernel(PartialTask task) {
   for (std::uint32_t chan = 0; chan < row.n_chan; ++chan) {
     const std::uint64_t at = task.first + row.first_shift + offsets[chan] + tile;
     const unsigned bits = 8 * static_cast<unsigned>(at & 3);
-    const std::uint64_t word = (at >> 2) + threadIdx.x;
+    const auto word = static_cast<std::uint32_t>((at >> 2) & words);
+    const std::uint32_t* own = samples + word + threadIdx.x;
+    std::uint32_t low[kWords], high[kWords];
+    if (word + kWords * kBlock + 1 <= words) {
+#pragma unroll
+      for (int k = 0; k < kWords; ++k) low[k] = own[k * kBlock], high[k] = own[k * kBlock + 1];
+    } else {  // the tile goes round the ring's end
+#pragma unroll
+      for (int k = 0; k < kWords; ++k) {
+        low[k] = samples[(word + threadIdx.x + k * kBlock) & words];
+        high[k] = samples[(word + threadIdx.x + k * kBlock + 1) & words];
+      }
+    }
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
-      const std::uint32_t low = samples[(word + k * kBlock) & words];
-      const std::uint32_t high = samples[(word + k * kBlock + 1) & words];
-      const int four = static_cast<int>(__funnelshift_r(low, high, bits));
+      const int four = static_cast<int>(__funnelshift_r(low[k], high[k], bits));
 #pragma unroll
       for (int i = 0; i < 4; ++i) sum[k][i] = __dp4a(four, 1 << (8 * i), sum[k][i]);
     }
@@ -70,11 +82,10 @@ __global__ void __launch_bounds__(kBlock) partial_kernel(PartialTask task) {
 
 /// A block makes 2 kWords kBlock neighbouring samples of kTrials trials; a thread 2 in each of kWords words.
 __global__ void __launch_bounds__(kBlock) trial_kernel(TrialTask task) {
-  __shared__ RowUse uses[kTrials][kSharedUses];
+  __shared__ std::uint64_t uses[kTrials][kSharedUses];  // samples after the first row's beginning
   const std::size_t tile = std::size_t(blockIdx.x) * (2 * kWords * kBlock);
   const std::size_t first_trial = std::size_t(blockIdx.y) * kTrials;
-  const auto* sums = reinterpret_cast<const std::uint32_t*>(task.sums);
-  const std::size_t last_word = task.sum_stride / 2 - 1;
+  const auto* sums = reinterpret_cast<const std::uint32_t*>(task.sums) + threadIdx.x;
   int sum[kTrials][kWords][2] = {};
   for (std::size_t begin = 0; begin < task.n_subband; begin += kSharedUses) {
     const int n = static_cast<int>(min(task.n_subband - begin, std::size_t(kSharedUses)));
@@ -82,21 +93,20 @@ __global__ void __launch_bounds__(kBlock) trial_kernel(TrialTask task) {
     for (int i = threadIdx.x; i < kTrials * n; i += kBlock) {
       // trials beyond the last do the last one's work again
       const std::size_t trial = min(first_trial + i / n, task.n_trial - 1);
-      uses[i / n][i % n] = task.uses[trial * task.n_subband + begin + i % n];
+      const RowUse use = task.uses[trial * task.n_subband + begin + i % n];
+      uses[i / n][i % n] = use.row * task.sum_stride + use.shift + tile;
     }
     __syncthreads();
     for (int s = 0; s < n; ++s)
 #pragma unroll
       for (int trial = 0; trial < kTrials; ++trial) {
-        const RowUse use = uses[trial][s];
-        const std::size_t at = use.shift + tile;
+        const std::uint64_t at = uses[trial][s];
         const unsigned bits = 16 * static_cast<unsigned>(at & 1);
-        const std::uint32_t* row = sums + use.row * (task.sum_stride / 2);
+        const std::uint32_t* own = sums + (at >> 1);
 #pragma unroll
         for (int k = 0; k < kWords; ++k) {
-          const std::size_t word = (at >> 1) + threadIdx.x + k * kBlock;
           // what lies beyond the row's end is beyond the output's, too
-          const std::uint32_t low = row[min(word, last_word)], high = row[min(word + 1, last_word)];
+          const std::uint32_t low = own[k * kBlock], high = own[k * kBlock + 1];
           const int two = static_cast<int>(__funnelshift_r(low, high, bits));
           sum[trial][k][0] = __dp2a_lo(two, 0x01, sum[trial][k][0]);
           sum[trial][k][1] = __dp2a_lo(two, 0x0100, sum[trial][k][1]);

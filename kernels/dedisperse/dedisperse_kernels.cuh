@@ -47,8 +47,10 @@ void launch_partial_sums(const PartialTask& task, cudaStream_t stream);
 struct RowUse {
   std::uint32_t row = 0, shift = 0;
 };
+/// Samples behind the last row that are read, and not used.
+constexpr std::size_t kReadBeyond = 1024 + 4;
 struct TrialTask {
-  const std::int16_t* sums = nullptr;  ///< of PartialTask
+  const std::int16_t* sums = nullptr;  ///< of PartialTask, and kReadBeyond more
   std::size_t sum_stride = 0;
   const RowUse* uses = nullptr;  ///< [trial][sub-band]
   std::size_t n_trial = 0, n_subband = 0, n_time = 0;

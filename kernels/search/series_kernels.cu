@@ -16,7 +16,8 @@ constexpr int kMostPieces = 64, kFewestPieces = 4, kPieceSamples = 16;
 constexpr float kLeastWeight = 0.25f, kEvenWeight = 0.99f;
 
 constexpr int kStatisticsBlock = 512, kScanBlock = 512, kWindowBlock = 256;
-constexpr int kScanItems = 8;  ///< of a thread at a time
+constexpr int kSharedWidths = 64;  ///< filters that are prepared together
+constexpr int kScanItems = 8;      ///< of a thread at a time
 
 struct Bounds {
   int begin, end;
@@ -241,6 +242,11 @@ __global__ void __launch_bounds__(kScanBlock) detrend_kernel(SearchTask task) {
 struct Taken {
   int begin, end;
 };
+struct Filter {
+  int width;
+  float scale;   ///< S/N of a sum
+  double least;  ///< sum that is worth a look
+};
 
 __global__ void __launch_bounds__(kWindowBlock) windows_kernel(SearchTask task) {
   using Largest = cub::BlockReduce<unsigned long long, kWindowBlock>;
@@ -252,6 +258,7 @@ __global__ void __launch_bounds__(kWindowBlock) windows_kernel(SearchTask task) 
   __shared__ unsigned long long best_key;
   __shared__ float low, high;
   __shared__ Taken taken[kMostHits];
+  __shared__ Filter filters[kSharedWidths];
   const Tile tile = task.tiles[blockIdx.x];
   const int series = blockIdx.y, n_time = task.segments.n_time;
   const Statistics statistics = task.statistics[std::size_t(series) * task.segments.n_segment + tile.segment];
@@ -280,28 +287,38 @@ __global__ void __launch_bounds__(kWindowBlock) windows_kernel(SearchTask task) 
   const float even_weight = high;
   for (int rank = 0; rank < kMostHits; ++rank) {
     unsigned long long best = 0;
-    for (int i = 0; i < task.n_width; ++i) {
-      const int width = task.widths[i];
-      if (width > n_value) break;
-      const int n = min(tile.end - tile.begin, n_value - width + 1);
-      float scale = rsqrtf(1 + float(statistics.slow) * float(width));
-      if (weight_sums == nullptr) scale *= rsqrtf(float(width) * even_weight);
-      const float least = kLeastWeight * w.most * float(width);
-      for (int t = threadIdx.x; t < n; t += kWindowBlock) {
-        float sum = float(sums[t + width] - sums[t]);
-        if (weight_sums != nullptr) {
-          const float weight = float(weight_sums[t + width] - weight_sums[t]);
-          sum = weight >= least ? sum * rsqrtf(weight) : 0;
+    for (int first = 0; first < task.n_width; first += kSharedWidths) {
+      const int n_width = min(kSharedWidths, task.n_width - first);
+      __syncthreads();
+      if (int(threadIdx.x) < n_width) {
+        const int width = task.widths[first + threadIdx.x];
+        float scale = rsqrtf(1 + float(statistics.slow) * float(width));
+        if (weight_sums == nullptr) scale *= rsqrtf(float(width) * even_weight);
+        // a little less: what is above it is looked at again in float32
+        filters[threadIdx.x] = {width, scale, double(__fdividef(task.threshold, scale)) * (1 - 1e-5)};
+      }
+      __syncthreads();
+      for (int t = threadIdx.x; t < tile.end - tile.begin; t += kWindowBlock) {
+        const double before = sums[t];
+        for (int i = 0; i < n_width; ++i) {
+          const Filter filter = filters[i];
+          if (t + filter.width > n_value) break;
+          double sum = sums[t + filter.width] - before;
+          if (weight_sums != nullptr) {
+            const auto weight = float(weight_sums[t + filter.width] - weight_sums[t]);
+            sum = weight >= kLeastWeight * w.most * float(filter.width) ? sum * double(rsqrtf(weight)) : 0;
+          }
+          if (!(sum > filter.least)) continue;
+          const float sn = float(sum) * filter.scale;
+          if (!(sn > task.threshold)) continue;
+          bool apart = true;
+          for (int k = 0; k < rank; ++k) apart &= t >= taken[k].end || t + filter.width <= taken[k].begin;
+          if (!apart) continue;
+          // the highest, then the earliest, then the shortest
+          const unsigned long long key = (unsigned long long)(__float_as_uint(sn)) << 32 |
+                                         (0xffffu - unsigned(t)) << 16 | (0xffffu - unsigned(first + i));
+          best = max(best, key);
         }
-        const float sn = sum * scale;
-        if (!(sn > task.threshold)) continue;
-        bool apart = true;
-        for (int k = 0; k < rank; ++k) apart &= t >= taken[k].end || t + width <= taken[k].begin;
-        if (!apart) continue;
-        // the highest, then the earliest, then the shortest
-        const unsigned long long key = (unsigned long long)(__float_as_uint(sn)) << 32 |
-                                       (0xffffu - unsigned(t)) << 16 | (0xffffu - unsigned(i));
-        best = max(best, key);
       }
     }
     best = Largest(scratch.largest).Reduce(best, [](unsigned long long a, unsigned long long b) {
