@@ -102,6 +102,8 @@ run search-transients noise.fil --dm-range 0:50 --plot none.png
 expect_file none.png
 run search-transients pulse.fil --dry-run --dm-range 0:50 --widths 1ms,5ms --dm-step 10
 expect_stdout "5 from DM 0 to 40" "1 from DM 50 to 50" "2 widths from 1 ms to 5 ms" "memory: "
+run search-transients pulse.fil --dry-run --dm-range 0:50 --widths 1:16 --baseline 1s
+expect_stdout "baseline: medians of 512 ms"
 run search-transients -v pulse.fil --dm-range 30
 expect_stderr "1 trials" "trial samples/s" "times as fast as recorded"
 
@@ -113,6 +115,9 @@ expect_exit 2 search-transients pulse.fil --dm-step 0
 expect_exit 2 search-transients pulse.fil --widths 0
 expect_exit 2 search-transients pulse.fil --widths 5parsec
 expect_exit 2 search-transients pulse.fil --intensity sum
+expect_exit 2 search-transients pulse.fil --baseline 1s
+expect_stderr "--baseline 1s" "--widths"
+expect_exit 4 search-transients pulse.fil --device cuda:77
 expect_exit 2 search-transients pulse.fil --plot -
 expect_exit 2 search-transients pulse.fil --dm-range 0:100000 --dm-step 0.01
 expect_exit 1 search-transients pulse.fil --dm-range 0:100000 --max-memory 80MB -o none.csv

@@ -10,7 +10,8 @@ namespace apsyn {
 
 struct SearchOptions {
   std::vector<std::string> inputs;
-  std::string dm_range = "0:1000", dm_step = "auto", widths = "1:256", intensity = "auto", plot;
+  std::string dm_range = "0:1000", dm_step = "auto", widths = "1:256", intensity = "auto", baseline = "auto",
+              plot;
   double threshold = 8, rfi_sigma = 5;
   bool zero_dm = false;
 };
@@ -28,6 +29,9 @@ inline void declare(Tool& tool, SearchOptions& o) {
   app.add_option("--widths", o.widths,
                  "of the filters, samples or with a unit: FROM:TO or a list (default: 1:256)")
       ->type_name("WIDTHS");
+  app.add_option("--baseline", o.baseline,
+                 "length of the medians that are taken off series (default auto: 4096 samples or more)")
+      ->type_name("auto|TIME");
   app.add_option("--rfi-sigma", o.rfi_sigma,
                  "take out channels and times that deviate by more; 0: none (default: 5)")
       ->type_name("SIGMAS")

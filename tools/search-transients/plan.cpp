@@ -14,7 +14,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kLeastBlock = 4096, kMostFactor = 16, kLeastSegment = 1024;
+constexpr std::size_t kLeastBlock = 4096, kMostFactor = 16, kLeastSegment = 512;
 constexpr std::size_t kMostGulp = 65536;
 /// Raw blocks that are under way between reading and searching.
 constexpr double kRawBlocks = 7;
@@ -31,6 +31,25 @@ std::size_t parse_width(std::string_view text, double sample_s, const std::strin
         "--widths {}: '{}' is not 1 to 1048576 whole samples: write for example 1:256 or 1ms:50ms", all,
         text);
   return static_cast<std::size_t>(samples);
+}
+
+/// Samples that medians need: as many as tell the noise to 4 %, and 16 times the longest filter.
+std::size_t least_segment(const std::vector<std::size_t>& widths) {
+  return std::max(kLeastSegment, std::bit_ceil(16 * widths.back()));
+}
+
+/// Input samples of a segment: a power of two.
+std::size_t segment_samples(const std::string& baseline, double sample_s, std::size_t least,
+                            std::size_t automatic) {
+  if (baseline == "auto") return automatic;
+  const double seconds = parse_duration(baseline), samples = std::floor(seconds / sample_s);
+  if (!(samples >= static_cast<double>(least)))
+    throw UsageError(
+        "--baseline {}: medians need 512 samples and 16 times the longest filter, {} here: give shorter "
+        "--widths or a longer baseline",
+        baseline, format_duration(static_cast<double>(least) * sample_s));
+  constexpr double kMostSegment = 1 << 26;
+  return std::bit_floor(static_cast<std::size_t>(std::min(samples, kMostSegment)));
 }
 
 /// Widths of a level: in its samples, at least one.
@@ -143,11 +162,17 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
         options.dm_range, most_delay, kMostDelay);
   plan.dedispersion = plan_dedispersion(band, levels);
   for (const TrialLevel& level : levels) plan.dm.insert(plan.dm.end(), level.dm.begin(), level.dm.end());
-  plan.block =
-      std::max({kLeastBlock, std::bit_ceil(16 * plan.longest_width()), kLeastSegment * plan.coarsest()});
-  for (const TrialLevel& level : levels)
-    plan.series.push_back(
-        plan_series(plan.block / level.factor, level_widths(plan.widths, level.factor), plan.threshold));
+  const std::size_t finest = levels.front().factor;
+  const std::size_t automatic =
+      std::max({kLeastBlock, std::bit_ceil(16 * plan.longest_width()), 2 * kLeastSegment * plan.coarsest()});
+  plan.segment = segment_samples(options.baseline, header.sample_s,
+                                 finest * least_segment(level_widths(plan.widths, finest)), automatic);
+  plan.block = std::max(plan.segment, automatic);
+  for (const TrialLevel& level : levels) {
+    const std::vector<std::size_t> widths = level_widths(plan.widths, level.factor);
+    const std::size_t segment = std::max(plan.segment / level.factor, least_segment(widths));
+    plan.series.push_back(plan_series(std::min(segment, plan.block / level.factor), widths, plan.threshold));
+  }
 
   std::size_t n_block = std::max<std::size_t>(1, kMostGulp / plan.block);
   if (reader.n_samples()) n_block = std::min<std::size_t>(n_block, *reader.n_samples() / plan.block + 1);
@@ -195,6 +220,8 @@ std::vector<std::string> describe(const SearchPlan& plan, const FilterbankReader
   lines.push_back(fmt::format("filters: {} widths from {} to {}", plan.widths.size(),
                               format_duration(static_cast<double>(plan.widths.front()) * header.sample_s),
                               format_duration(static_cast<double>(plan.widths.back()) * header.sample_s)));
+  lines.push_back(fmt::format("baseline: medians of {}",
+                              format_duration(static_cast<double>(plan.segment) * header.sample_s)));
   lines.push_back(fmt::format("memory: {}, {} cleaned and {} searched at a time",
                               format_bytes(plan.memory_bytes),
                               format_duration(static_cast<double>(plan.block) * header.sample_s),

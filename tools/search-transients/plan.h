@@ -21,7 +21,8 @@ struct SearchPlan {
   std::vector<std::size_t> widths;  ///< samples of the input
   std::vector<SeriesPlan> series;   ///< of each level
   std::vector<double> dm;           ///< of each trial
-  std::size_t block = 0;            ///< input samples that are cleaned together; a segment of series
+  std::size_t block = 0;            ///< input samples that are cleaned together, whole segments
+  std::size_t segment = 0;          ///< of series, input samples; where they are averaged it can be longer
   std::size_t gulp = 0;             ///< input samples that are searched together, whole blocks
   double threshold = 8;
   double memory_bytes = 0, device_bytes = 0;
