@@ -10,7 +10,6 @@ namespace apsyn {
 
 /// What an algorithm is given beside the planes.
 struct CleanTask {
-  PsfSubtraction& subtraction;
   LoopLimits limits;
   /// The component for a peak; its fluxes are to be multiplied by `gain`.
   std::function<SetComponent(const SetPeak&, double gain)> component_of;
@@ -21,7 +20,7 @@ struct CleanTask {
 };
 
 /// Cleans set.residual in place.
-LoopStop run_hogbom(const PlaneSet& set, const CleanTask& task);
-LoopStop run_clark(const PlaneSet& set, const CleanTask& task);
+LoopStop run_hogbom(const PlaneSet& set, PsfSubtraction& subtraction, const CleanTask& task);
+LoopStop run_clark(const PlaneSet& set, PsfSubtraction& subtraction, const CleanTask& task);
 
 }  // namespace apsyn

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "kernels/clean/clean.h"
+#include "libcore/core/device.h"
 #include "libcore/core/view.h"
 
 namespace apsyn {
@@ -64,6 +65,7 @@ struct DeconvolutionSettings {
   std::size_t n_deconvolution_channels = 0;
 
   unsigned n_threads = 1;
+  Device device;  ///< of the minor cycles' loops and convolutions
   std::function<void(std::size_t n_components, double peak_jy)> progress;  ///< now and then; may be empty
 };
 
@@ -128,7 +130,7 @@ class Deconvolver {
 
   /// One minor cycle. `residual` [group][pol][y][x]: what is cleaned, NaN where there is no sky; left with
   /// the components subtracted. `model`, same shape: components are added (NaN is left alone). A group of
-  /// weight 0 is left alone. Same result for any number of threads.
+  /// weight 0 is left alone. Same result for any number of threads; with CUDA, the same but for rounding.
   CycleReport minor_cycle(View<float, 4> residual, View<float, 4> model);
 
   /// Everything found so far, by scale, then row, then column.

@@ -12,10 +12,6 @@ namespace {
 using Complex = std::complex<float>;
 constexpr std::size_t kColumns = 8;  // at a time: one cache line of every row
 
-std::size_t padded(std::size_t n, std::size_t reach) {
-  return fast_fft_length(n + std::min(reach, n - 1));
-}
-
 /// a b by parts: operator* would look for infinities.
 Complex product(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
@@ -51,6 +47,10 @@ ImageConvolver::ImageConvolver(std::size_t ny, std::size_t nx, std::size_t reach
       row_back_(width_, 1),
       column_(height_, 1, FftSign::minus),
       column_back_(height_, 1, FftSign::plus) {}
+
+std::size_t ImageConvolver::padded(std::size_t n, std::size_t reach) {
+  return fast_fft_length(n + std::min(reach, n - 1));
+}
 
 std::uint64_t ImageConvolver::spectrum_bytes(std::size_t ny, std::size_t nx, std::size_t reach_y,
                                              std::size_t reach_x) {

@@ -30,6 +30,8 @@ class ImageConvolver {
   /// The same, centred as a kernel: out(y, x) is the value at offset (y - extent / 2, x - extent / 2).
   void invert_kernel_product(const Spectrum& a, const Spectrum& b, View<float, 2> out) const;
 
+  /// Length along an axis that nothing wraps around in.
+  static std::size_t padded(std::size_t n, std::size_t reach);
   static std::uint64_t spectrum_bytes(std::size_t ny, std::size_t nx, std::size_t reach_y,
                                       std::size_t reach_x);
 

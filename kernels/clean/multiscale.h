@@ -23,32 +23,42 @@ std::vector<double> automatic_scales(double beam_pixels, std::size_t shorter_sid
 /// 1 for a point, else bias^(-1 - log2(width / (4 beams))) (their equation 4).
 double scale_bias(double width_pixels, double bias, double beam_pixels);
 
+struct CleanScale {
+  double width_pixels = 0, bias = 1;
+  Buffer<float, 2> kernel;
+};
+/// [scale][y][x], where components may lie.
+using ScaleMasks = std::vector<Buffer<std::uint8_t, 2>>;
+
+/// Of these widths, or of automatic ones when there are none.
+std::vector<CleanScale> make_scales(const DeconvolutionSettings& settings, double beam_pixels,
+                                    std::size_t shorter_side);
+
+/// Pixels by which they smooth at most.
+std::size_t scale_reach(const std::vector<CleanScale>& scales);
+
+/// Where a component's whole width lies within `used` [y][x] not 0, as far as that is in the image: every
+/// place that the components which made an earlier model can have had.
+ScaleMasks masks_within(const std::vector<CleanScale>& scales, View<const std::uint8_t, 2> used,
+                        unsigned n_threads);
+
 class Multiscale {
  public:
-  using Masks = std::vector<Buffer<std::uint8_t, 2>>;
+  /// `psf` and `weight` as in PlaneSet. The scales and the subtraction must outlive this.
+  Multiscale(const std::vector<CleanScale>& scales, const DeconvolutionSettings& settings,
+             const PlaneSet& set, PsfSubtraction& subtraction);
+
+  /// The highest biased peak. `masks` may be empty.
+  double start_height(const PlaneSet& set, const CleanTask& task, const ScaleMasks& masks) const;
+  /// Cleans set.residual in place; limits are in units of biased peaks.
+  LoopStop run(const PlaneSet& set, const CleanTask& task, const ScaleMasks& masks);
+
+ private:
   struct Scale {
-    double width_pixels = 0, bias = 1;
-    Buffer<float, 2> kernel;
+    const CleanScale& shape;
     ImageConvolver::Spectrum spectrum;  ///< empty for a point
     double psf_peak = 1;                ///< of the mean PSF smoothed twice
   };
-
-  /// `psf` and `weight` as in PlaneSet; the scales' widths in pixels.
-  Multiscale(const std::vector<double>& widths, const DeconvolutionSettings& settings, double beam_pixels,
-             const PlaneSet& set, PsfSubtraction& subtraction);
-
-  std::size_t n_scale() const { return scales_.size(); }
-  const Scale& scale(std::size_t index) const { return scales_[index]; }
-
-  /// The highest biased peak. `masks` [scale][y][x], where components may lie, or empty.
-  double start_height(const PlaneSet& set, const CleanTask& task, const Masks& masks) const;
-  /// [scale][y][x] where a component's whole width lies within `used` [y][x] not 0, as far as that is in the
-  /// image: every place that the components which made an earlier model can have had.
-  Masks within(View<const std::uint8_t, 2> used, const ImageConvolver& convolver) const;
-  /// Cleans set.residual in place; limits are in units of biased peaks.
-  LoopStop run(const PlaneSet& set, const CleanTask& task, const Masks& masks);
-
- private:
   struct Choice {
     std::size_t scale = 0;
     SetPeak peak;               ///< of the smoothed residual, not biased
@@ -59,7 +69,7 @@ class Multiscale {
     std::vector<Buffer<float, 2>> masked;
     std::vector<View<const float, 2>> of_scale;
   };
-  Weights weights_of(const PlaneSet& set, const Masks& masks) const;
+  Weights weights_of(const PlaneSet& set, const ScaleMasks& masks) const;
   Choice choose(const PlaneSet& set, const CleanTask& task, const Weights& weights) const;
   double biased(const Choice& choice) const;
   LoopStop clean_scale(const PlaneSet& set, const CleanTask& task, const Choice& choice,
@@ -68,6 +78,7 @@ class Multiscale {
   const std::vector<Buffer<float, 2>>& smoothed_psfs(std::size_t scale, const PlaneSet& set,
                                                      const CleanTask& task);
 
+  PsfSubtraction& subtraction_;
   std::vector<Scale> scales_;
   double sub_minor_gain_;
   std::vector<View<const float, 2>> psf_;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/clean/active_pixels.h"
+#include "kernels/clean/clark_loop.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/parallel.h"
 
@@ -63,17 +63,64 @@ double scale_bias(double width_pixels, double bias, double beam_pixels) {
   return width_pixels <= 0 ? 1 : std::pow(bias, -1 - std::log2(width_pixels / (4 * beam_pixels)));
 }
 
-Multiscale::Multiscale(const std::vector<double>& widths, const DeconvolutionSettings& settings,
-                       double beam_pixels, const PlaneSet& set, PsfSubtraction& subtraction)
-    : sub_minor_gain_(settings.sub_minor_gain), psf_(set.psf) {
+std::vector<CleanScale> make_scales(const DeconvolutionSettings& settings, double beam_pixels,
+                                    std::size_t shorter_side) {
+  std::vector<double> widths = settings.scales_pixels;
+  if (widths.empty()) widths = automatic_scales(beam_pixels, shorter_side, settings.max_scales);
+  std::vector<CleanScale> scales;
+  for (const double width : widths)
+    scales.push_back({width, scale_bias(width, settings.scale_bias, beam_pixels), scale_kernel(width)});
+  return scales;
+}
+
+std::size_t scale_reach(const std::vector<CleanScale>& scales) {
+  std::size_t reach = 0;
+  for (const CleanScale& scale : scales)
+    reach = std::max(reach, static_cast<std::size_t>(scale.width_pixels / 2) + 1);
+  return reach;
+}
+
+ScaleMasks masks_within(const std::vector<CleanScale>& scales, View<const std::uint8_t, 2> used,
+                        unsigned n_threads) {
+  const std::size_t reach = scale_reach(scales);
+  const ImageConvolver convolver(used.extent(0), used.extent(1), reach, reach, n_threads);
+  ScaleMasks masks(scales.size());
+  Buffer<float, 2> image(used.shape()), covered(used.shape()), possible(used.shape());
+  std::copy(used.begin(), used.end(), image.begin());
+  const ImageConvolver::Spectrum of_used = convolver.transform(image);
+  image.fill(1);
+  const ImageConvolver::Spectrum of_all = convolver.transform(image);
+  for (std::size_t s = 0; s < scales.size(); ++s) {
+    masks[s].resize(used.shape());
+    if (scales[s].width_pixels <= 0) {
+      std::copy(used.begin(), used.end(), masks[s].begin());
+      continue;
+    }
+    // Of a kernel's pixels counts the number, not the weights: the rim's are less than the transforms'
+    // rounding.
+    Buffer<float, 2> footprint(scales[s].kernel.shape());
+    for (std::size_t i = 0; i < footprint.size(); ++i)
+      footprint.data()[i] = scales[s].kernel.data()[i] != 0 ? 1.0f : 0.0f;
+    const ImageConvolver::Spectrum spectrum = convolver.transform_kernel(footprint);
+    convolver.invert_product(of_used, spectrum, covered);
+    convolver.invert_product(of_all, spectrum, possible);
+    for (std::size_t i = 0; i < covered.size(); ++i)
+      masks[s].data()[i] = covered.data()[i] > possible.data()[i] - 0.5f ? 1 : 0;
+  }
+  return masks;
+}
+
+Multiscale::Multiscale(const std::vector<CleanScale>& scales, const DeconvolutionSettings& settings,
+                       const PlaneSet& set, PsfSubtraction& subtraction)
+    : subtraction_(subtraction), sub_minor_gain_(settings.sub_minor_gain), psf_(set.psf) {
   const ImageConvolver& convolver = subtraction.convolver();
-  for (const double width : widths) {
-    Scale scale{width, scale_bias(width, settings.scale_bias, beam_pixels), scale_kernel(width), {}, 1};
-    if (width > 0) {
-      scale.spectrum = convolver.transform_kernel(scale.kernel);
+  for (const CleanScale& shape : scales) {
+    Scale scale{shape, {}, 1};
+    if (shape.width_pixels > 0) {
+      scale.spectrum = convolver.transform_kernel(shape.kernel);
       Buffer<float, 2> center({1, 1});
       scale.psf_peak = 0;
-      ImageConvolver::Spectrum squared = convolver.transform_kernel(scale.kernel);
+      ImageConvolver::Spectrum squared = convolver.transform_kernel(shape.kernel);
       multiply(squared, scale.spectrum, settings.n_threads);
       for (std::size_t g = 0; g < set.n_group; ++g) {
         convolver.invert_kernel_product(subtraction.spectrum(g * set.n_pol), squared, center);
@@ -92,16 +139,16 @@ Multiscale::Choice Multiscale::choose(const PlaneSet& set, const CleanTask& task
     search_row(set, y, {&search(y, 0), set.nx()});
   });
   ImageConvolver::Spectrum spectrum;
-  if (scales_.size() > 1 || scales_[0].width_pixels > 0)
-    spectrum = task.subtraction.convolver().transform(search);
+  if (scales_.size() > 1 || scales_[0].shape.width_pixels > 0)
+    spectrum = subtraction_.convolver().transform(search);
   Choice best;
   for (std::size_t s = 0; s < scales_.size(); ++s) {
     // A scale whose PSF has no response left cannot be cleaned.
     if (!(scales_[s].psf_peak > 0)) continue;
     Buffer<float, 2> smoothed;
     smoothed.resize_for_overwrite(search.shape());
-    if (scales_[s].width_pixels > 0)
-      task.subtraction.convolver().invert_product(spectrum, scales_[s].spectrum, smoothed);
+    if (scales_[s].shape.width_pixels > 0)
+      subtraction_.convolver().invert_product(spectrum, scales_[s].spectrum, smoothed);
     else
       std::copy(search.begin(), search.end(), smoothed.begin());
     PlaneSet one{1, 1, {smoothed}, {}, {1.0f}, weights.of_scale[s], set.sign};
@@ -112,7 +159,7 @@ Multiscale::Choice Multiscale::choose(const PlaneSet& set, const CleanTask& task
 }
 
 double Multiscale::biased(const Choice& choice) const {
-  return static_cast<double>(choice.peak.height) * scales_[choice.scale].bias;
+  return static_cast<double>(choice.peak.height) * scales_[choice.scale].shape.bias;
 }
 
 const std::vector<Buffer<float, 2>>& Multiscale::smoothed_psfs(std::size_t scale, const PlaneSet& set,
@@ -121,13 +168,13 @@ const std::vector<Buffer<float, 2>>& Multiscale::smoothed_psfs(std::size_t scale
   const Scale& own = scales_[scale];
   psf_scale_ = scale;
   smoothed_psf_.resize(psf_.size());
-  ImageConvolver::Spectrum squared = task.subtraction.convolver().transform_kernel(own.kernel);
+  ImageConvolver::Spectrum squared = subtraction_.convolver().transform_kernel(own.shape.kernel);
   multiply(squared, own.spectrum, task.n_threads);
   for (std::size_t plane = 0; plane < psf_.size(); ++plane) {
     if (plane > 0 && psf_[plane].data() == psf_[plane - 1].data()) continue;
     smoothed_psf_[plane].resize_for_overwrite({2 * set.ny() - 1, 2 * set.nx() - 1});
-    task.subtraction.convolver().invert_kernel_product(task.subtraction.spectrum(plane), squared,
-                                                       smoothed_psf_[plane]);
+    subtraction_.convolver().invert_kernel_product(subtraction_.spectrum(plane), squared,
+                                                   smoothed_psf_[plane]);
   }
   return smoothed_psf_;
 }
@@ -135,8 +182,8 @@ const std::vector<Buffer<float, 2>>& Multiscale::smoothed_psfs(std::size_t scale
 LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, const Choice& choice,
                                  View<const float, 2> weight, LoopLimits limits, std::size_t& n_found) {
   const Scale& scale = scales_[choice.scale];
-  const bool point = scale.width_pixels <= 0;
-  const ImageConvolver& convolver = task.subtraction.convolver();
+  const bool point = scale.shape.width_pixels <= 0;
+  const ImageConvolver& convolver = subtraction_.convolver();
   PlaneSet smoothed = set;
   smoothed.search_weight = weight;
   std::vector<Buffer<float, 2>> planes;
@@ -158,8 +205,8 @@ LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, con
   // The limits of a scale are those of its peaks without the bias. Planes smoothed one by one can have a
   // lower norm than the smoothed norm that the scale was chosen by.
   const double highest = static_cast<double>(find_set_peak(smoothed, task.n_threads).height);
-  const double level = std::max(limits.level_jy / scale.bias, (1 - sub_minor_gain_) * highest);
-  limits.divergence_jy /= scale.bias;
+  const double level = std::max(limits.level_jy / scale.shape.bias, (1 - sub_minor_gain_) * highest);
+  limits.divergence_jy /= scale.shape.bias;
   limits.level_jy = level;
   ActivePixels active(smoothed, static_cast<float>(level), task.n_threads);
   std::vector<SetComponent> components;
@@ -168,11 +215,11 @@ LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, con
       [&](const SetPeak& peak) { return task.component_of(peak, task.gain / scale.psf_peak); },
       [&](const SetComponent& component, const SetPeak& peak) {
         components.push_back(component);
-        task.found(choice.scale, component, static_cast<double>(peak.height) * scale.bias);
+        task.found(choice.scale, component, static_cast<double>(peak.height) * scale.shape.bias);
       });
   n_found = components.size();
   if (point) {
-    task.subtraction.subtract(set.residual, components);
+    subtraction_.subtract(set.residual, components);
     return end.stop;
   }
   Buffer<float, 2> model({set.ny(), set.nx()});
@@ -181,12 +228,12 @@ LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, con
     for (const SetComponent& component : merged) model(component.y, component.x) = component.flux_jy[plane];
     ImageConvolver::Spectrum spectrum = convolver.transform(model);
     multiply(spectrum, scale.spectrum, task.n_threads);
-    task.subtraction.subtract(plane, set.residual[plane], spectrum);
+    subtraction_.subtract(plane, set.residual[plane], spectrum);
   }
   return end.stop;
 }
 
-Multiscale::Weights Multiscale::weights_of(const PlaneSet& set, const Masks& masks) const {
+Multiscale::Weights Multiscale::weights_of(const PlaneSet& set, const ScaleMasks& masks) const {
   Weights weights{std::vector<Buffer<float, 2>>(masks.size()), {scales_.size(), set.search_weight}};
   for (std::size_t s = 0; s < masks.size(); ++s) {
     Buffer<float, 2>& masked = weights.masked[s];
@@ -198,53 +245,18 @@ Multiscale::Weights Multiscale::weights_of(const PlaneSet& set, const Masks& mas
   return weights;
 }
 
-double Multiscale::start_height(const PlaneSet& set, const CleanTask& task, const Masks& masks) const {
+double Multiscale::start_height(const PlaneSet& set, const CleanTask& task, const ScaleMasks& masks) const {
   return biased(choose(set, task, weights_of(set, masks)));
 }
 
-Multiscale::Masks Multiscale::within(View<const std::uint8_t, 2> used,
-                                     const ImageConvolver& convolver) const {
-  Masks masks(scales_.size());
-  Buffer<float, 2> image(used.shape()), covered(used.shape()), possible(used.shape());
-  std::copy(used.begin(), used.end(), image.begin());
-  const ImageConvolver::Spectrum of_used = convolver.transform(image);
-  image.fill(1);
-  const ImageConvolver::Spectrum of_all = convolver.transform(image);
-  for (std::size_t s = 0; s < scales_.size(); ++s) {
-    masks[s].resize(used.shape());
-    if (scales_[s].width_pixels <= 0) {
-      std::copy(used.begin(), used.end(), masks[s].begin());
-      continue;
-    }
-    // Of a kernel's pixels counts the number, not the weights: the rim's are less than the transforms'
-    // rounding.
-    Buffer<float, 2> footprint(scales_[s].kernel.shape());
-    for (std::size_t i = 0; i < footprint.size(); ++i)
-      footprint.data()[i] = scales_[s].kernel.data()[i] != 0 ? 1.0f : 0.0f;
-    const ImageConvolver::Spectrum spectrum = convolver.transform_kernel(footprint);
-    convolver.invert_product(of_used, spectrum, covered);
-    convolver.invert_product(of_all, spectrum, possible);
-    for (std::size_t i = 0; i < covered.size(); ++i)
-      masks[s].data()[i] = covered.data()[i] > possible.data()[i] - 0.5f ? 1 : 0;
-  }
-  return masks;
-}
-
-LoopStop Multiscale::run(const PlaneSet& set, const CleanTask& task, const Masks& masks) {
+LoopStop Multiscale::run(const PlaneSet& set, const CleanTask& task, const ScaleMasks& masks) {
   const Weights weights = weights_of(set, masks);
-  LoopLimits limits = task.limits;
-  while (true) {
-    const Choice choice = choose(set, task, weights);
-    const double height = biased(choice);
-    if (height == 0) return LoopStop::nothing_left;
-    if (height <= limits.level_jy) return LoopStop::level;
-    if (!(height <= limits.divergence_jy)) return LoopStop::divergence;
-    std::size_t n_found = 0;
-    const LoopStop stop = clean_scale(set, task, choice, weights.of_scale[choice.scale], limits, n_found);
-    limits.max_components -= n_found;
-    if (stop != LoopStop::level && stop != LoopStop::nothing_left) return stop;
-    if (n_found == 0) return LoopStop::level;
-  }
+  return run_scale_loop(
+      task.limits, [&] { return choose(set, task, weights); },
+      [&](const Choice& choice) { return biased(choice); },
+      [&](const Choice& choice, const LoopLimits& limits, std::size_t& n_found) {
+        return clean_scale(set, task, choice, weights.of_scale[choice.scale], limits, n_found);
+      });
 }
 
 }  // namespace apsyn

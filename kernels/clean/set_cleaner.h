@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "kernels/clean/clark.h"
+#include "kernels/clean/cleaner_cuda.h"
 #include "kernels/clean/deconvolve.h"
 #include "kernels/clean/multiscale.h"
 #include "kernels/clean/spectral_fitter.h"
@@ -46,9 +47,11 @@ class SetCleaner {
   void weight_by_noise(double lowest_jy);
   double threshold(double noise_jy) const;
   bool mask_is_empty() const;
-  const Multiscale::Masks& masks() const;
+  const ScaleMasks& masks() const;
   SetComponent component_of(const PlaneSet& set, const SetPeak& peak, double gain) const;
   LoopStop clean(const PlaneSet& set, const CleanTask& task);
+  bool on_device() const { return settings_.device.kind == Device::Kind::cuda; }
+  std::unique_ptr<CudaCleaner> cuda_cleaner(const PlaneSet& set) const;
   CleanStop stop_of(LoopStop stop, const SetReport& report, bool at_cycle_level) const;
   /// What the cycle found, to the model and (when groups are averaged) off the residual.
   void apply(const Found& found, const OwnPlanes& own);
@@ -69,10 +72,12 @@ class SetCleaner {
   std::vector<Buffer<float, 2>> averaged_;      ///< residuals, the same
   std::vector<View<const float, 2>> search_psf_;
   SpectralFitter fitter_;
-  std::unique_ptr<PsfSubtraction> subtraction_;         ///< of the search groups
+  bool prepared_ = false;
+  std::vector<CleanScale> scales_;                      ///< of multi-scale CLEAN
+  std::unique_ptr<PsfSubtraction> subtraction_;         ///< of the search groups, on the CPU
   std::unique_ptr<PsfSubtraction> output_subtraction_;  ///< of the own groups, when they are averaged
   std::unique_ptr<Multiscale> multiscale_;
-  Multiscale::Masks auto_mask_;  ///< [scale], once components were found
+  ScaleMasks auto_mask_;  ///< [scale], once components were found
   Buffer<float, 2> search_weight_, noise_map_;
   Buffer<std::uint8_t, 2> blank_;
   bool mask_in_force_ = false, done_ = false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/clean/local_noise.h"
 #include "kernels/clean/own_planes.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kProgressStep = 256;
 
 void SetCleaner::make_search_weight(const PlaneSet& set, View<const std::uint8_t, 2> allowed) {
   search_weight_.resize_for_overwrite({set.ny(), set.nx()});
-  const bool automatic = mask_in_force_ && !multiscale_;
+  const bool automatic = mask_in_force_ && scales_.empty();
   for (std::size_t i = 0; i < search_weight_.size(); ++i) {
     const bool searched = blank_.data()[i] == 0 && (allowed.size() == 0 || allowed.data()[i] != 0) &&
                           (!automatic || auto_mask_[0].data()[i] != 0);
@@ -69,14 +70,23 @@ bool SetCleaner::mask_is_empty() const {
   });
 }
 
-const Multiscale::Masks& SetCleaner::masks() const {
-  static const Multiscale::Masks none;
+const ScaleMasks& SetCleaner::masks() const {
+  static const ScaleMasks none;
   return mask_in_force_ ? auto_mask_ : none;
 }
 
 LoopStop SetCleaner::clean(const PlaneSet& set, const CleanTask& task) {
-  if (settings_.algorithm == CleanAlgorithm::multiscale) return multiscale_->run(set, task, masks());
-  return settings_.algorithm == CleanAlgorithm::clark ? run_clark(set, task) : run_hogbom(set, task);
+  if (multiscale_) return multiscale_->run(set, task, masks());
+  return settings_.algorithm == CleanAlgorithm::clark ? run_clark(set, *subtraction_, task)
+                                                      : run_hogbom(set, *subtraction_, task);
+}
+
+/// Made for each cycle, so that only the set at work takes the device's memory.
+std::unique_ptr<CudaCleaner> SetCleaner::cuda_cleaner(const PlaneSet& set) const {
+  if (!on_device()) return nullptr;
+  CudaCleanSetup setup{settings_.algorithm, scales_, settings_.sub_minor_gain, &fitter_,
+                       settings_.device.index};
+  return make_cuda_cleaner(set, setup, masks());
 }
 
 PlaneSet SetCleaner::search_set(const OwnPlanes& own) {
@@ -94,21 +104,17 @@ PlaneSet SetCleaner::search_set(const OwnPlanes& own) {
 }
 
 void SetCleaner::prepare(const PlaneSet& set) {
-  if (subtraction_) return;
+  if (std::exchange(prepared_, true)) return;
   const std::size_t ny = set.ny(), nx = set.nx();
-  std::size_t reach = 0;
-  std::vector<double> widths;
-  if (settings_.algorithm == CleanAlgorithm::multiscale) {
-    widths = settings_.scales_pixels;
-    if (widths.empty()) widths = automatic_scales(beam_pixels_, std::min(ny, nx), settings_.max_scales);
-    for (const double width : widths) reach = std::max(reach, static_cast<std::size_t>(width / 2) + 1);
-  }
-  subtraction_ = std::make_unique<PsfSubtraction>(search_psf_, ny, nx, reach, settings_.n_threads);
+  if (settings_.algorithm == CleanAlgorithm::multiscale)
+    scales_ = make_scales(settings_, beam_pixels_, std::min(ny, nx));
+  auto_mask_.resize(std::max<std::size_t>(1, scales_.size()));
   if (averages())
     output_subtraction_ = std::make_unique<PsfSubtraction>(psf_, ny, nx, 0, settings_.n_threads);
-  if (!widths.empty())
-    multiscale_ = std::make_unique<Multiscale>(widths, settings_, beam_pixels_, set, *subtraction_);
-  auto_mask_.resize(widths.empty() ? 1 : widths.size());
+  if (on_device()) return;
+  subtraction_ =
+      std::make_unique<PsfSubtraction>(search_psf_, ny, nx, scale_reach(scales_), settings_.n_threads);
+  if (!scales_.empty()) multiscale_ = std::make_unique<Multiscale>(scales_, settings_, set, *subtraction_);
 }
 
 SetComponent SetCleaner::component_of(const PlaneSet& set, const SetPeak& peak, double gain) const {
@@ -161,9 +167,11 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   const SetPeak start = find_set_peak(set, settings_.n_threads);
   report.start_peak_jy = static_cast<double>(start.value);
   Found found;
-  CleanTask task{*subtraction_, {}, {}, {}, settings_.gain, settings_.n_threads};
-  const double height =
-      multiscale_ ? multiscale_->start_height(set, task, masks()) : static_cast<double>(start.height);
+  CleanTask task{{}, {}, {}, settings_.gain, settings_.n_threads};
+  const std::unique_ptr<CudaCleaner> device = cuda_cleaner(set);
+  auto height = static_cast<double>(start.height);
+  if (!scales_.empty())
+    height = device ? device->start_height() : multiscale_->start_height(set, task, masks());
   const double cycle_level = (1 - settings_.cycle_gain) * height;
   task.limits = {std::max(report.threshold_jy, cycle_level), kDivergence * height,
                  settings_.max_iterations - n_total_, settings_.negative == NegativeComponents::stop};
@@ -176,7 +184,8 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
       settings_.progress(n_total_ + report.n_components, height_jy);
     ++report.n_components;
   };
-  report.stop = stop_of(clean(set, task), report, cycle_level > report.threshold_jy);
+  report.stop =
+      stop_of(device ? device->run(task) : clean(set, task), report, cycle_level > report.threshold_jy);
   report.n_total = n_total_ += report.n_components;
   const SetPeak end = find_set_peak(set, settings_.n_threads);
   report.peak_jy = static_cast<double>(end.value);

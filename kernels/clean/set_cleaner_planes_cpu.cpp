@@ -97,9 +97,9 @@ void SetCleaner::apply(const Found& found, const OwnPlanes& own) {
     for (std::size_t i = 0; i < own_flux.size(); ++i) {
       total[i] += own_flux[i];
       const float jy = static_cast<float>(own_flux[i]);
-      if (multiscale_) {
-        add_kernel(own.model[i], multiscale_->scale(scale).kernel, x, y, jy);
-        if (averages()) add_kernel(increments[i], multiscale_->scale(scale).kernel, x, y, jy);
+      if (!scales_.empty()) {
+        add_kernel(own.model[i], scales_[scale].kernel, x, y, jy);
+        if (averages()) add_kernel(increments[i], scales_[scale].kernel, x, y, jy);
       } else {
         own.model[i](y, x) += jy;
         if (averages()) increments[i](y, x) += jy;
@@ -132,8 +132,8 @@ void SetCleaner::begin_masks(const std::vector<View<float, 2>>& model) {
         used.data()[i] = 1;
         any = true;
       }
-  if (any && multiscale_) {
-    auto_mask_ = multiscale_->within(used, subtraction_->convolver());
+  if (any && !scales_.empty()) {
+    auto_mask_ = masks_within(scales_, used, settings_.n_threads);
   } else if (any) {
     auto_mask_[0] = std::move(used);
   } else {
@@ -163,7 +163,7 @@ void SetCleaner::append_components(std::vector<ModelComponent>& to, std::size_t 
                                    std::size_t n_pol) const {
   for (const auto& [key, flux] : all_found_) {
     const auto& [scale, y, x] = key;
-    ModelComponent component{x, y, multiscale_ ? multiscale_->scale(scale).width_pixels : 0,
+    ModelComponent component{x, y, scales_.empty() ? 0 : scales_[scale].width_pixels,
                              std::vector<double>(n_group * n_pol)};
     for (std::size_t own = 0; own < planes_.groups.size(); ++own)
       for (std::size_t p = 0; p < planes_.n_pol; ++p)

@@ -20,6 +20,11 @@ class SpectralFitter {
   /// evaluate(fit(values)) at the groups' own frequencies.
   std::vector<double> smooth(const std::vector<double>& values) const;
 
+  /// Whether smooth() is a product with a matrix: projection() [group][group], empty for SpectralFit::none,
+  /// which leaves values as they are.
+  bool is_linear() const { return fit_ != SpectralFit::logarithmic; }
+  const std::vector<std::vector<double>>& projection() const { return projection_; }
+
   /// nu_0: the weighted mean of the frequencies.
   double reference_hz() const { return reference_hz_; }
 

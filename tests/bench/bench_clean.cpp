@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Components per second of a minor cycle, by algorithm, image size, PSF size, channel groups and threads.
-// bench_clean [--full]: image sizes to 4096 instead of to 2048.
+// bench_clean [--full] [cuda[:N]]: image sizes to 4096 instead of to 2048; on a GPU instead of the CPU, with
+// images on their way there and back.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -23,11 +24,11 @@ struct Case {
   std::size_t n, psf_n, n_group, n_component;
 };
 
-void run(const Case& c, const bench::CleanScene& scene, unsigned n_threads) {
+void run(const Case& c, const bench::CleanScene& scene, const Device& device, unsigned n_threads) {
   DeconvolutionSettings settings;
   settings.algorithm = c.algorithm;
   settings.max_iterations = c.n_component;
-  settings.n_threads = n_threads;
+  settings.n_threads = n_threads, settings.device = device;
   settings.join_channels = true;
   std::vector<DeconvolutionGroup> groups;
   for (std::size_t g = 0; g < c.n_group; ++g) groups.push_back({1.4e8 + 1e6 * static_cast<double>(g), 1});
@@ -39,19 +40,27 @@ void run(const Case& c, const bench::CleanScene& scene, unsigned n_threads) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print(
       "{{\"bench\": \"clean\", \"algorithm\": \"{}\", \"image\": {}, \"psf\": {}, \"groups\": {}, "
-      "\"threads\": "
-      "{}, \"components\": {}, \"seconds\": {:.3f}, \"components_per_s\": {:.0f}, \"start_peak_jy\": {:.4g}, "
+      "\"device\": \"{}\", \"threads\": {}, \"components\": {}, \"seconds\": {:.3f}, \"components_per_s\": "
+      "{:.0f}, \"start_peak_jy\": {:.4g}, "
       "\"peak_jy\": {:.4g}, \"noise_jy\": {:.4g}, \"model_jy\": {:.6g}}}\n",
-      c.name, c.n, c.psf_n, c.n_group, n_threads, report.n_components, seconds,
-      static_cast<double>(report.n_components) / seconds, report.sets[0].start_peak_jy,
-      report.sets[0].peak_jy, report.sets[0].noise_jy, report.sets[0].model_flux_jy);
+      c.name, c.n, c.psf_n, c.n_group, device.kind == Device::Kind::cuda ? device.description : "cpu",
+      n_threads, report.n_components, seconds, static_cast<double>(report.n_components) / seconds,
+      report.sets[0].start_peak_jy, report.sets[0].peak_jy, report.sets[0].noise_jy,
+      report.sets[0].model_flux_jy);
   std::fflush(stdout);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool full = argc > 1 && std::string(argv[1]) == "--full";
+  bool full = false;
+  Device device;
+  for (int i = 1; i < argc; ++i)
+    if (std::string(argv[i]) == "--full")
+      full = true;
+    else
+      device = choose_device(argv[i], CudaSupport::available, available_threads());
+  const bool on_device = device.kind == Device::Kind::cuda;
   const auto hogbom = CleanAlgorithm::hogbom, clark = CleanAlgorithm::clark,
              multiscale = CleanAlgorithm::multiscale;
   std::vector<Case> cases{
@@ -71,6 +80,9 @@ int main(int argc, char** argv) {
   for (const Case& c : cases) {
     if (std::exchange(made, {c.n, c.psf_n, c.n_group}) != std::array{c.n, c.psf_n, c.n_group})
       scene = bench::make_clean_scene({c.n, c.psf_n, c.n_group});
-    for (unsigned n_threads = 1; n_threads <= available_threads(); n_threads *= 2) run(c, scene, n_threads);
+    if (on_device) run(c, scene, device, available_threads());  // warms up
+    for (unsigned n_threads = on_device ? available_threads() : 1; n_threads <= available_threads();
+         n_threads *= 2)
+      run(c, scene, device, n_threads);
   }
 }

@@ -245,7 +245,7 @@ inline void write_mean(Tool& tool, const ImagePlan& plan, const DeconvolutionOpt
 inline void clean_images(Tool& tool, const std::vector<std::string>& inputs, DeconvolutionOptions& options) {
   ImagePlan plan = plan_images(tool, inputs, options);
   if (tool.common().dry_run) return;
-  tool.device(CudaSupport::none);
+  options.settings.device = tool.device(CudaSupport::available);
   tool.stage("read");
   CleanImages images = read_images(tool, plan, options);
   tool.stage("beam");

@@ -279,7 +279,9 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
     return;
   }
   const auto beams = products.restores ? find_beams(products, sky) : std::vector<BandBeams>();
-  MajorCycles cycles(later, sky, store, how.settings, beam_widths_pixels(products, sky, beams, how.settings),
+  DeconvolutionSettings settings = how.settings;
+  settings.device = device;
+  MajorCycles cycles(later, sky, store, settings, beam_widths_pixels(products, sky, beams, how.settings),
                      mask, folder_of(name));
   const LoopReport report = cycles.run(options.most_cycles);
   log_info("{} components in {} major cycles", report.n_components, report.n_cycles);

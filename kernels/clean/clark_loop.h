@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The outer loops of Clark's and of multi-scale CLEAN, whatever processor the inner ones run on.
+#pragma once
+
+#include "kernels/clean/active_pixels.h"
+
+namespace apsyn {
+
+/// Steps between the highest pixel and zero that Clark's cutoff is chosen from.
+inline constexpr std::size_t kHeightLevels = 256;
+/// The lowest level that selects few enough pixels to clean among, at least `level_jy`.
+float choose_cutoff(const Heights& heights, double level_jy);
+
+/// `measure()`: Heights in kHeightLevels levels. `clean(cutoff, limits, n_found)`: the loop among the pixels
+/// above the cutoff, all that it found subtracted everywhere.
+template <class Measure, class Clean>
+LoopStop run_clark_loop(LoopLimits limits, Measure&& measure, Clean&& clean) {
+  const double level_jy = limits.level_jy;
+  while (true) {
+    const Heights heights = measure();
+    const auto highest = static_cast<double>(heights.highest);
+    if (highest == 0) return LoopStop::nothing_left;
+    if (highest <= level_jy) return LoopStop::level;
+    if (!(highest <= limits.divergence_jy)) return LoopStop::divergence;
+    const float cutoff = choose_cutoff(heights, level_jy);
+    // The level can lie above the peak when it is rounded to a float.
+    if (!(cutoff < heights.highest)) return LoopStop::level;
+    limits.level_jy = static_cast<double>(cutoff);
+    std::size_t n_found = 0;
+    const LoopStop stop = clean(cutoff, limits, n_found);
+    limits.max_components -= n_found;
+    if (stop != LoopStop::level && stop != LoopStop::nothing_left) return stop;
+  }
+}
+
+/// `choose()`: the scale with the highest biased peak; `height_of(choice)`: that peak. `clean(choice, limits,
+/// n_found)`: a stay at that scale.
+template <class Choose, class HeightOf, class Clean>
+LoopStop run_scale_loop(LoopLimits limits, Choose&& choose, HeightOf&& height_of, Clean&& clean) {
+  while (true) {
+    const auto choice = choose();
+    const double height = height_of(choice);
+    if (height == 0) return LoopStop::nothing_left;
+    if (height <= limits.level_jy) return LoopStop::level;
+    if (!(height <= limits.divergence_jy)) return LoopStop::divergence;
+    std::size_t n_found = 0;
+    const LoopStop stop = clean(choice, limits, n_found);
+    limits.max_components -= n_found;
+    if (stop != LoopStop::level && stop != LoopStop::nothing_left) return stop;
+    if (n_found == 0) return LoopStop::level;
+  }
+}
+
+}  // namespace apsyn

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// run_hogbom(), run_clark() and Multiscale::run() on a GPU: residuals, PSFs and their transforms stay there
+// for a minor cycle, and a loop over components is one kernel that runs on all multiprocessors until a limit.
+// What is chosen is what the CPU chooses, but for rounding: float32 sums in the same order, other FFTs.
+// Hogbom's pixels are all brought up to date for each component, which gives the CPU's without its
+// bookkeeping.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/clean/clark.h"
+#include "kernels/clean/multiscale.h"
+#include "kernels/clean/spectral_fitter.h"
+
+namespace apsyn {
+
+struct CudaCleanSetup {
+  CleanAlgorithm algorithm = CleanAlgorithm::clark;
+  const std::vector<CleanScale>& scales;  ///< of multi-scale CLEAN
+  double sub_minor_gain = 0.2;
+  /// That task.component_of smooths spectra with. Other fits than linear ones cost a round trip to the host
+  /// for each component.
+  const SpectralFitter* fitter = nullptr;
+  int device_index = 0;
+};
+
+class CudaCleaner {
+ public:
+  virtual ~CudaCleaner() = default;
+  /// Multiscale::start_height().
+  virtual double start_height() = 0;
+  /// Cleans set.residual in place.
+  virtual LoopStop run(const CleanTask& task) = 0;
+};
+
+/// What `set` views, the scales and the masks must outlive it. DeviceError in a build without CUDA, without
+/// the device, or when its memory does not suffice.
+std::unique_ptr<CudaCleaner> make_cuda_cleaner(const PlaneSet& set, const CudaCleanSetup& setup,
+                                               const ScaleMasks& masks);
+
+}  // namespace apsyn
