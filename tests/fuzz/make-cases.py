@@ -84,6 +84,7 @@ def make_vdif():
     binary("vdif", good, [(at, "<I", WORDS) for at in (0, 4, 8, 12, 16)] + [(96 * 4, "<I", WORDS)])
     put("vdif", "good-complex", vdif(4, 1, 6, 64, 1 << 31))
     put("vdif", "one-frame", good[:96])
+    put("vdif", "highest-rate", vdif(2, 1, 4, 64, 0, 3 << 24 | 0xFFFFFF))
     put("vdif", "longest-frame", struct.pack("<8I", 1, 28 << 24, 0xFFFFFF, 4 << 26, 0, 0, 0, 0) + noise(64))
 
 

@@ -55,7 +55,8 @@ std::int64_t usual_step(const std::vector<PacketTag>& tags) {
   std::map<std::int64_t, std::size_t> steps;
   for (const PacketTag& tag : tags) {
     const auto [seen, is_new] = last.emplace(tag.key, tag.tick);
-    if (!is_new && tag.tick > seen->second) ++steps[tag.tick - seen->second];
+    std::int64_t step = 0;
+    if (!is_new && !__builtin_sub_overflow(tag.tick, seen->second, &step) && step > 0) ++steps[step];
     seen->second = tag.tick;
   }
   const auto most = std::max_element(steps.begin(), steps.end(),
@@ -65,7 +66,8 @@ std::int64_t usual_step(const std::vector<PacketTag>& tags) {
 
 /// The earliest time; one that neither neighbour confirms is damage.
 std::int64_t earliest_tick(const std::vector<PacketTag>& tags, std::int64_t step) {
-  const std::int64_t reach = kReachSteps * std::max<std::int64_t>(step, 1);
+  const std::int64_t reach =
+      kReachSteps * std::clamp<std::int64_t>(step, 1, std::numeric_limits<std::int64_t>::max() / kReachSteps);
   std::optional<std::int64_t> earliest;
   for (std::size_t i = 0; i < tags.size(); ++i) {
     const bool before = i > 0 && distance(tags[i], tags[i - 1]) <= reach;

@@ -12,6 +12,8 @@
 namespace apsyn {
 namespace {
 
+constexpr double kMostFrames = 1 << 24;  // in a second
+
 class VdifCapture final : public Capture {
  public:
   explicit VdifCapture(const CaptureRequest& request) {
@@ -36,6 +38,10 @@ class VdifCapture final : public Capture {
     }
     describe(kind, n_threads, facts);
     const double per_second = 1 / header_.sample_s / static_cast<double>(kind.n_samples());
+    if (!(per_second <= kMostFrames))
+      throw UsageError(
+          "--sample-rate: {} samples in a second are {} frames of {}: their numbers have 24 bits",
+          1 / header_.sample_s, per_second, kind.n_samples());
     const std::int64_t frames_per_second = std::llround(per_second);
     if (frames_per_second < 1 || std::abs(per_second / static_cast<double>(frames_per_second) - 1) > 1e-9)
       throw UsageError("--sample-rate: {} samples in a second are {} frames of {}, no whole number",
