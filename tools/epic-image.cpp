@@ -103,7 +103,7 @@ class Accumulation {
 };
 
 void run(Tool& tool, EpicOptions& options) {
-  const Device device = tool.device(options.method == "fft" ? CudaSupport::none : CudaSupport::available);
+  const Device device = tool.device(CudaSupport::available);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   tool.stage("open");
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+
 #include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/fft_grid.h"
 #include "kernels/epic/sky_pixels.h"
 
 namespace apsyn {
@@ -14,11 +17,31 @@ constexpr double kWeight_s = 4e-12;      ///< dft: an antenna's weight for a pix
 constexpr double kPair_s = 2.8e-14;      ///< corr: a product of two inputs, integers
 constexpr double kFloatPair_s = 2e-13;   ///< corr: the same, floats
 constexpr double kImaged_s = 4.8e-13;    ///< corr: a pair of antennas for a pixel, all products
+constexpr double kGathered_s = 1.2e-12;  ///< fft: an input's voltage on a cell
+constexpr double kCell_s = 3.5e-12;      ///< fft: a cell of the transform and its products
+constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
+constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
+constexpr std::size_t kMostFused = 256;  ///< fft: cells along an axis of a plane that fits
+
+EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
+  const FftGrid grid = plan_fft_grid(plan, geometry);
+  const auto cells = static_cast<double>(grid.x.n) * static_cast<double>(grid.y.n);
+  const auto k = static_cast<double>(plan.kernel_cells), n_channel = static_cast<double>(plan.n_channel());
+  const double n_pol = plan.cross || (plan.first && plan.second) ? 2 : 1;
+  const bool fused = std::max(grid.x.n, grid.y.n) <= kMostFused;
+  EpicCost cost;
+  cost.spectrum_s = n_channel * n_pol * (fused ? 1 : kStaged) *
+                    (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
+  cost.image_s = static_cast<double>(plan.n_image_channel()) * cells * kFinished_s;
+  cost.bytes = std::uint64_t{plan.n_image_channel()} * grid.x.n * grid.y.n * 4 * sizeof(double);
+  return cost;
+}
 
 }  // namespace
 
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
                         EpicPrecision precision) {
+  if (method == EpicMethod::fft) return fft_cost_on_gpu(plan, geometry);
   const std::size_t n_pixel = sky_pixels(plan, geometry).size();
   const auto n_channel = static_cast<double>(plan.n_channel()), pixels = static_cast<double>(n_pixel);
   const auto n_ant = static_cast<double>(plan.n_ant), n_input = n_ant * static_cast<double>(plan.n_pol);
@@ -41,7 +64,11 @@ EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geo
   const auto seconds = [&](EpicMethod method) {
     return cuda_epic_cost(method, plan, geometry, precision).of(n_spectra);
   };
-  return seconds(EpicMethod::corr) < seconds(EpicMethod::dft) ? EpicMethod::corr : EpicMethod::dft;
+  EpicMethod best = seconds(EpicMethod::corr) < seconds(EpicMethod::dft) ? EpicMethod::corr : EpicMethod::dft;
+  if (plan.w != EpicW::exact && plan.n_direction == 0 && fits_fft_grid(plan, geometry) &&
+      seconds(EpicMethod::fft) < seconds(best))
+    best = EpicMethod::fft;
+  return best;
 }
 
 }  // namespace apsyn

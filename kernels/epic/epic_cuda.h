@@ -41,7 +41,7 @@ std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums 
 /// those of the host.
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
                         EpicPrecision precision);
-/// The cheapest for accumulations of n_spectra, of those that are there: dft and corr.
+/// The cheapest for accumulations of n_spectra.
 EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
                                    EpicPrecision precision);
 
