@@ -70,6 +70,8 @@ class DeviceBeams {
   beam_stage::Products products_of(const Launch& launch);
   void sum_codes(const Launch& launch, const std::int8_t* rows, const beam_stage::Products& products,
                  cudaStream_t stream);
+  void sum_floats(const Launch& launch, const beam_stage::Spectra& spectra,
+                  const beam_stage::Products& products, cudaStream_t stream);
   /// sum(launch, products) for some channels after the others, and what comes before and behind it.
   template <class Sum>
   void run(std::int64_t first, const SpectraBlock& validity, float* out, cudaStream_t stream, const Sum& sum);
@@ -91,7 +93,7 @@ class DeviceBeams {
   Upload<std::int8_t> weights_;  // float2 or rows of beam_sums.cuh
   Upload<float> step_, scale_, norm_, products_, counts_;
   Upload<std::int8_t> rows_;
-  Upload<float2> voltages_;
+  Upload<float2> voltages_, unpacked_;
   DeviceArray<double> open_[2];  // [beam][out channel][value.., count]
   unsigned open_turn_ = 0;
 };

@@ -70,7 +70,8 @@ class CudaBeamEngine final : public BeamEngine {
         beams_(plan_, delays, device_index, cuda.precision) {
     if (half_ ? (scale_spectra_ > 0) == source_->untouched() : scale_spectra_ > 0)
       throw std::logic_error("CudaBeamEngine: integer spectra and no others take int8 weights");
-    if (!half_) spectra_ = DeviceArray<float2>(plan_.n_channel() * most_ * plan_.n_input());
+    if (!half_ && !source_->untouched())
+      spectra_ = DeviceArray<float2>(plan_.n_channel() * most_ * plan_.n_input());
     if (scale_spectra_ > 0) {
       layout_ = {x_layout::Bits::eight, static_cast<int>(plan_.n_channel()),
                  static_cast<int>((most_ + x_layout::kBlockSpectra - 1) / x_layout::kBlockSpectra),
@@ -159,7 +160,7 @@ class CudaBeamEngine final : public BeamEngine {
       source_->spectra(next_, validity_, layout_, codes_.data(), stream_.get());
       if (next_ % scale_spectra_ == 0) beams_.set_scales(source_->scales(next_ / scale_spectra_));
       beams_.of_codes(next_, validity_, codes_.data(), layout_, slot.device.data(), stream_.get());
-    } else if (half_) {
+    } else if (source_->untouched()) {
       const DeviceSamples samples = source_->samples(next_, validity_, stream_.get());
       beams_.of_samples(next_, validity_, samples, slot.device.data(), stream_.get());
       source_->used(stream_.get());

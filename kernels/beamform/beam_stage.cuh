@@ -99,14 +99,18 @@ struct Packing {
 void launch_pack(const Batch& batch, const Packing& packing, const beam_sums::Layout& layout,
                  std::int8_t* rows, cudaStream_t stream);
 
+/// The same to float32, [channel of the launch][spectrum][input].
+void launch_unpack(const Batch& batch, const Packing& packing, float2* spectra, cudaStream_t stream);
+
 /// Requantised spectra of all channels, as an F stage leaves them, to the same rows.
 void launch_repack(const Batch& batch, const std::int8_t* spectra, const x_layout::Layout& from,
                    const beam_sums::Layout& layout, std::int8_t* rows, cudaStream_t stream);
 
-/// Spectra [channel of all][spectrum][input], channels `channel_stride` values apart.
+/// Spectra [channel][spectrum][input], channels `channel_stride` values apart.
 struct Spectra {
   const float2* data = nullptr;
   std::size_t channel_stride = 0;
+  int first_channel = 0;  ///< of all
 };
 /// Sums over antennas in float32: voltages[row][beam][pol][stride].
 void launch_sums(const Batch& batch, const Spectra& spectra, const float2* weights, float2* voltages,

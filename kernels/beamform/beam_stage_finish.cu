@@ -88,19 +88,23 @@ __device__ __forceinline__ double value_of(Values values, int n_pol, int value, 
   }
 }
 
-/// A thread owns one integration of an output channel and beam.
+/// A thread owns one integration of an output channel and beam; a warp kTimes integrations, whose segments
+/// are neighbours, by 32 / kTimes channels.
+template <int kTimes>
 __global__ void integrate(Batch batch, Products products, Integration integration) {
   const Sections& sections = batch.sections;
   const int n_section = sections.count(), segment = products.segment, n_open = products.n_value + 1;
   const int n_out = batch.n_channel / integration.n_average;
   const std::int64_t n_begun =
       (integration.before + sections.n_spectra + integration.n_integrate - 1) / integration.n_integrate;
-  std::size_t index = this_thread();
-  const int out_channel = static_cast<int>(index % n_out);
-  index /= n_out;
-  const int time = static_cast<int>(index % n_begun);
-  const std::size_t beam = index / n_begun;
-  if (beam >= std::size_t(batch.n_beam)) return;
+  constexpr int kChannels = kLanes / kTimes;
+  const int lane = threadIdx.x % kLanes, n_channel_tile = (n_out + kChannels - 1) / kChannels;
+  const int n_time_tile = static_cast<int>((n_begun + kTimes - 1) / kTimes);
+  const std::size_t tile = this_thread() / kLanes;
+  const int time = static_cast<int>(tile % n_time_tile) * kTimes + lane % kTimes;
+  const int out_channel = static_cast<int>(tile / n_time_tile % n_channel_tile) * kChannels + lane / kTimes;
+  const std::size_t beam = tile / n_time_tile / n_channel_tile;
+  if (beam >= std::size_t(batch.n_beam) || time >= n_begun || out_channel >= n_out) return;
   const std::int64_t from = time * integration.n_integrate - integration.before;
   const std::int64_t to = from + integration.n_integrate;
   const int begin = static_cast<int>(from < 0 ? 0 : from);
@@ -165,9 +169,18 @@ void launch_finish(const Batch& batch, const Products& products, const Integrati
                    cudaStream_t stream) {
   const std::int64_t n_begun =
       (integration.before + batch.sections.n_spectra + integration.n_integrate - 1) / integration.n_integrate;
-  const std::size_t n =
-      std::size_t(batch.n_channel / integration.n_average) * static_cast<std::size_t>(n_begun) * batch.n_beam;
-  integrate<<<blocks_of(n), kThreads, 0, stream>>>(batch, products, integration);
+  const int n_out = batch.n_channel / integration.n_average;
+  const auto launch = [&](auto kernel, int n_times) {
+    const std::size_t n_tile = std::size_t((n_begun + n_times - 1) / n_times) *
+                               ((n_out + kLanes / n_times - 1) / (kLanes / n_times));
+    kernel<<<blocks_of(n_tile * batch.n_beam * kLanes), kThreads, 0, stream>>>(batch, products, integration);
+  };
+  if (n_begun >= 8)
+    launch(integrate<8>, 8);
+  else if (n_begun >= 2)
+    launch(integrate<2>, 2);
+  else
+    launch(integrate<1>, 1);
   launched("launching the means of beams");
 }
 

@@ -24,8 +24,10 @@ __global__ void __launch_bounds__(kRows* kColumns)
   const int first_beam = blockIdx.y * kTileBeams, pol = blockIdx.z;
   if (first >= n) return;
   const int n_input = batch.n_ant * batch.n_pol;
-  const float2* from = spectra.data + std::size_t(batch.first_channel + channel) * spectra.channel_stride +
-                       std::size_t(sections.begin(section)) * n_input + pol;
+  const float2* from =
+      spectra.data +
+      std::size_t(batch.first_channel - spectra.first_channel + channel) * spectra.channel_stride +
+      std::size_t(sections.begin(section)) * n_input + pol;
   const float2* weight = weights + (std::size_t(row) * batch.n_pol + pol) * batch.n_beam * batch.n_ant;
   const int column = threadIdx.x % kColumns, beam_row = threadIdx.x / kColumns;
   float2 sum[kBeams][kSpectra];
@@ -102,8 +104,10 @@ __global__ void __launch_bounds__(kLanes* kWarps)
   if (first >= n) return;
   const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes, beam = blockIdx.y * kWarps + warp;
   const int n_input = batch.n_ant * batch.n_pol, n_pol = batch.n_pol;
-  const float2* from = spectra.data + std::size_t(batch.first_channel + channel) * spectra.channel_stride +
-                       std::size_t(sections.begin(section) + first) * n_input;
+  const float2* from =
+      spectra.data +
+      std::size_t(batch.first_channel - spectra.first_channel + channel) * spectra.channel_stride +
+      std::size_t(sections.begin(section) + first) * n_input;
   float xx = 0, yy = 0, re = 0, im = 0;
   for (int input = 0; input < n_input; input += kLanes) {
     __syncthreads();
@@ -146,7 +150,7 @@ void launch_sums(const Batch& batch, const Spectra& spectra, const float2* weigh
   else if (batch.n_beam <= 32)
     launch<4, 4, 8, 16>(batch, spectra, weights, voltages, stream);
   else
-    launch<4, 4, 16, 16>(batch, spectra, weights, voltages, stream);
+    launch<8, 4, 8, 16>(batch, spectra, weights, voltages, stream);
 }
 
 void launch_incoherent(const Batch& batch, const Spectra& spectra, const float2* weights,
