@@ -93,6 +93,7 @@ void run(Tool& tool, BeamformOptions& options) {
     throw FailureError(
         "{}: no usable data: every sample is missing or flagged, or there is less than one integration",
         voltages.reader.name());
+  warn_of_clipped(engine);
   for (const auto& sink : sinks) sink->commit();
   tool.report_rate(static_cast<double>(engine.spectra_done()) * setup.spectrum_s, "s of data");
 }

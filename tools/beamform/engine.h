@@ -35,6 +35,16 @@ struct BeamMaker {
   }
 };
 
+/// More than noise alone has.
+inline void warn_of_clipped(const BeamEngine& engine) {
+  constexpr double kUsual = 1e-4;
+  const double share = engine.clipped_share();
+  if (share > kUsual)
+    log_warning(
+        "{:.2g} % of an input's spectra in a channel did not fit 8 bits: --precision single keeps them",
+        100 * share);
+}
+
 /// Gives a block room for a gulp of samples where a GPU takes them fastest from.
 inline std::shared_ptr<void> pin_samples(BeamEngine& engine, const BeamformSetup& setup,
                                          VoltageBlock& block) {

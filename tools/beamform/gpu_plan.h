@@ -10,16 +10,14 @@
 
 namespace apsyn {
 
-/// Weights of 8 bits where samples are integers already.
+/// Weights of 8 bits by default where samples are integers already; spectra are made integers on request.
 inline BeamPrecision precision_of(const BeamformOptions& options, const Device& device,
                                   const BeamformSetup& setup) {
-  const bool codes = setup.cuda.untouched(setup.align()) && !options.incoherent;
-  if (options.precision == "half" && !codes)
-    throw UsageError(
-        "--precision half: weights of 8 bits are for coherent beams of complex integers without "
-        "--channels: leave it out");
-  if (options.precision == "half" ||
-      (options.precision == "auto" && codes && cuda_beams_of_int8(device.index)))
+  const bool half = options.precision == "half";
+  if (half && options.incoherent)
+    throw UsageError("--precision half: incoherent beams take no weights of 8 bits: leave it out");
+  if (half || (options.precision == "auto" && setup.cuda.untouched(setup.align()) && !options.incoherent &&
+               cuda_beams_of_int8(device.index)))
     return BeamPrecision::half;
   return BeamPrecision::single;
 }
@@ -31,6 +29,12 @@ inline void plan_gpu(const BeamformOptions& options, const Device& device, Beamf
   setup.cuda.f = setup.f;
   setup.cuda.integer = header.n_bit <= 8;
   setup.beams_on_gpu.precision = precision_of(options, device, setup);
+  if (setup.beams_on_gpu.precision == BeamPrecision::half && !setup.cuda.untouched(setup.align())) {
+    constexpr double kScales_s = 1;  // new ones so often, counted in whole tiles of the sums
+    const auto tiles = static_cast<std::int64_t>(kScales_s / setup.spectrum_s / 128);
+    setup.cuda.requantisation.n_bit = 8;
+    setup.cuda.n_spectra = setup.beams_on_gpu.scale_spectra = 128 * std::max<std::int64_t>(1, tiles);
+  }
   setup.batch_chan = b.n_chan;
   const std::uint64_t sample_bytes = std::uint64_t{2} * header.n_chan * header.n_ant * header.n_pol *
                                      (header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
