@@ -30,10 +30,10 @@ enum class Form { wide, both, narrow };
 template <Product kProduct, Form kForm>
 struct Shape {
   static constexpr bool kBoth = kProduct == Product::coherence || kProduct == Product::quadratic;
-  static constexpr bool kTurns = kForm == Form::narrow;
+  [[maybe_unused]] static constexpr bool kTurns = kForm == Form::narrow;
   static constexpr int kGroups = kForm == Form::wide ? 4 : kForm == Form::both ? 2 : 1;  // of an item
-  static constexpr int kWeightBytes = kGroups * kGroupBytes;  // of a block of antennas
-  static constexpr int kReaders = kTurns ? 1 : kConsumers;    // of a stage
+  static constexpr int kWeightBytes = kGroups * kGroupBytes;                 // of a block of antennas
+  [[maybe_unused]] static constexpr int kReaders = kTurns ? 1 : kConsumers;  // of a stage
 };
 
 enum class Weights { resident, streamed };
