@@ -54,7 +54,8 @@ class DeviceComponentLoop {
   Upload<LoopState> state_;
   Upload<float> pending_flux_, peak_values_, found_flux_;
   Upload<FoundComponent> found_;
-  Upload<BlockPeak> block_peaks_;
+  Upload<PeakKey> block_peaks_;
+  Upload<float> block_values_;
   std::vector<FoundComponent> host_found_;
   std::vector<float> host_flux_;
 };

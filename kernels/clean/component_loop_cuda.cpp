@@ -49,6 +49,7 @@ LoopTask DeviceComponentLoop::task_of(const Pixels& pixels, const LoopLimits& li
   loop.pending_flux = pending_flux_.reserve(n_plane_), loop.peak_values = peak_values_.reserve(n_plane_);
   loop.found = found_.reserve(kCapacity), loop.found_flux = found_flux_.reserve(kCapacity * n_plane_);
   loop.block_peaks = block_peaks_.reserve(2 * kMostLoopBlocks);
+  loop.block_values = block_values_.reserve(2 * kMostLoopBlocks * n_plane_);
   return loop;
 }
 

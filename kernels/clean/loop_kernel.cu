@@ -2,8 +2,8 @@
 // All blocks stay for the whole loop. In each iteration a block takes the last component off its own pixels,
 // finds its highest one meanwhile, and tells the others through memory; after one barrier over all blocks
 // every one of them knows the peak and makes the same component of it. Two sets of messages alternate, so
-// that one barrier an iteration is enough. A pixel is only ever touched by its own thread, except that the
-// peak's values are read by all, past the first-level cache.
+// that one barrier an iteration is enough. A pixel is only ever touched by its own block: others read the
+// peak's values from its messages, as its block may have gone on.
 #include <algorithm>
 
 #include "kernels/clean/loop_kernel.cuh"
@@ -132,7 +132,7 @@ enum class Pixels { list, image, single_image };
 template <Pixels pixels>
 __global__ void __launch_bounds__(kBlock) loop_kernel(LoopTask task) {
   __shared__ Best warps[kWarps];
-  __shared__ Best peak;
+  __shared__ Best own, peak;  // `at` of the peak is its block
   __shared__ PlaneParts parts;
   __shared__ float values[kSharedPlanes];
   __shared__ float search;
@@ -156,19 +156,25 @@ __global__ void __launch_bounds__(kBlock) loop_kernel(LoopTask task) {
     best = warp_best(best);
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = best;
     __syncthreads();
-    BlockPeak* messages = task.block_peaks + (n % 2) * kMostLoopBlocks;
+    PeakKey* messages = task.block_peaks + (n % 2) * kMostLoopBlocks;
     if (threadIdx.x < 32) {
       best = warp_best(threadIdx.x < kWarps ? warps[threadIdx.x] : Best{0, 0});
       if (threadIdx.x == 0) {
-        __stcg(&messages[blockIdx.x].key, best.key);
-        __stcg(&messages[blockIdx.x].at, best.at);
+        __stcg(messages + blockIdx.x, best.key);
+        own = best;
       }
     }
+    __syncthreads();
+    float* block_values = task.block_values + std::size_t(n % 2) * kMostLoopBlocks * n_plane;
+    if (own.key != 0)
+      for (int p = threadIdx.x; p < n_plane; p += kBlock)
+        __stcg(block_values + std::size_t(blockIdx.x) * n_plane + p,
+               task.planes.values[p * task.planes.stride + own.at]);
     grid_barrier(task.state, target);
     if (threadIdx.x < 32) {
       Best all{0, 0};
       for (unsigned block = threadIdx.x; block < gridDim.x; block += 32)
-        all = better(all, {__ldcg(&messages[block].key), __ldcg(&messages[block].at)});
+        all = better(all, {__ldcg(messages + block), block});
       all = warp_best(all);
       if (threadIdx.x == 0) peak = all;
     }
@@ -178,7 +184,7 @@ __global__ void __launch_bounds__(kBlock) loop_kernel(LoopTask task) {
     const float height = __uint_as_float(static_cast<std::uint32_t>(key >> 32));
     if (key != 0)
       for (int p = threadIdx.x; p < n_plane; p += kBlock)
-        values[p] = __ldcg(task.planes.values + p * task.planes.stride + peak.at);
+        values[p] = __ldcg(block_values + std::size_t(peak.at) * n_plane + p);
     __syncthreads();
     if (threadIdx.x == 0) {
       SearchPlanes one = task.planes;

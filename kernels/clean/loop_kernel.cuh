@@ -9,12 +9,6 @@ namespace apsyn::clean_cuda {
 /// Why the kernel returned; the first are those of LoopStop.
 enum class LoopExit : int { level, iterations, negative, divergence, nothing_left, pause };
 
-/// What blocks tell each other: the best of a block, and where it is.
-struct BlockPeak {
-  PeakKey key = 0;
-  std::uint32_t at = 0, unused = 0;  ///< position among the loop's pixels
-};
-
 /// In device memory; 0 before the first launch.
 struct LoopState {
   std::uint32_t arrived = 0;  ///< at the barrier
@@ -49,11 +43,13 @@ struct LoopTask {
   bool stop_at_negative = false;
 
   LoopState* state = nullptr;
-  float* pending_flux = nullptr;     ///< [plane]
-  float* peak_values = nullptr;      ///< [plane], of the peak when the loop ended
-  FoundComponent* found = nullptr;   ///< [capacity]
-  float* found_flux = nullptr;       ///< [capacity][plane]
-  BlockPeak* block_peaks = nullptr;  ///< [2][kMostLoopBlocks]
+  float* pending_flux = nullptr;    ///< [plane]
+  float* peak_values = nullptr;     ///< [plane], of the peak when the loop ended
+  FoundComponent* found = nullptr;  ///< [capacity]
+  float* found_flux = nullptr;      ///< [capacity][plane]
+  // What blocks tell each other: the highest peak of each, and its values.
+  PeakKey* block_peaks = nullptr;  ///< [2][kMostLoopBlocks]
+  float* block_values = nullptr;   ///< [2][kMostLoopBlocks][plane]
 };
 
 constexpr unsigned kMostLoopBlocks = 512;

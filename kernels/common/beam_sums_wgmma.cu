@@ -24,16 +24,17 @@ constexpr int kMostSlots = 8, kMostStages = 12;
 /// Which tiles of spectra and groups of beams a block of threads works on at a time.
 ///   wide    four groups: two for each consumer
 ///   both    two groups, one for each consumer, of both polarisations
-///   narrow  one group; the consumers take turns at tiles. Memory bounds it.
+///   narrow  one group; the consumers take turns at tiles: one multiplies while the other detects. Memory
+///           bounds it.
 enum class Form { wide, both, narrow };
 
 template <Product kProduct, Form kForm>
 struct Shape {
   static constexpr bool kBoth = kProduct == Product::coherence || kProduct == Product::quadratic;
-  [[maybe_unused]] static constexpr bool kTurns = kForm == Form::narrow;
+  static constexpr bool kTurns = kForm == Form::narrow;
   static constexpr int kGroups = kForm == Form::wide ? 4 : kForm == Form::both ? 2 : 1;  // of an item
-  static constexpr int kWeightBytes = kGroups * kGroupBytes;                 // of a block of antennas
-  [[maybe_unused]] static constexpr int kReaders = kTurns ? 1 : kConsumers;  // of a stage
+  static constexpr int kWeightBytes = kGroups * kGroupBytes;  // of a block of antennas
+  static constexpr int kReaders = kTurns ? 1 : kConsumers;    // of a stage
 };
 
 enum class Weights { resident, streamed };
@@ -63,6 +64,7 @@ struct Item {
 
 struct Barriers {
   std::uint32_t full, empty, weights_full, weights_empty;
+  std::uint32_t order;  ///< of consumers that take turns: phase n ends when the n-th tile has seen its stages
 };
 
 /// Stages are numbered through all items of a block of threads.
@@ -133,22 +135,26 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
   // groups of the item that the accumulators stand for
   const int first_row = S::kTurns ? 0 : kForm == Form::both ? consumer : 2 * consumer;
   const auto wait_full = [&](const Position& at) { barrier_wait(barriers.full + 8 * at.stage, at.phase); };
-  std::uint32_t item_number = 0, turn = 0, seen = 0;
+  std::uint32_t item_number = 0, turn = 0, tiles_before = 0;
   for (int index = blockIdx.x; index < work.n_items();
-       index += gridDim.x, ++turn, item_number += n_tiles * work.n_slots) {
+       index += gridDim.x, ++turn, item_number += n_tiles * work.n_slots, tiles_before += n_tiles) {
     const Item item(work, index, S::kGroups);
-    if (!kStreamed && S::kTurns && consumer >= n_tiles)  // no tile for this consumer
+    constexpr int kStep = S::kTurns ? kConsumers : 1;
+    const int first_tile = S::kTurns ? int((consumer + tiles_before) % kConsumers) : 0;
+    if (!kStreamed && S::kTurns && first_tile >= n_tiles)  // no tile for this consumer
       for (int slot = 0; slot < work.n_weight_slots; ++slot) {
         barrier_wait(barriers.weights_full + 8 * slot, turn & 1);
         barrier_arrive(barriers.weights_empty + 8 * slot);
       }
-    constexpr int kStep = S::kTurns ? kConsumers : 1;
-    const int first_tile = S::kTurns ? consumer : 0;
     for (int tile = first_tile; tile < n_tiles; tile += kStep) {
       const bool last_tile = tile + kStep >= n_tiles;
       Sums first, second;
 #pragma unroll
       for (int i = 0; i < 64; ++i) first[i] = second[i] = 0;
+      // A barrier knows its last two phases apart only. So a tile begins when the one before, the other
+      // consumer's, has seen all of its stages: a stage can then be behind by no more than one.
+      const std::uint32_t tile_number = tiles_before + tile;
+      if constexpr (S::kTurns) barrier_wait(barriers.order, (tile_number & 1) ^ 1);
       int used_stage = -1, used_slot = 0;
       const auto release = [&] {
         if (used_stage < 0) return;
@@ -164,11 +170,7 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
           barrier_wait(barriers.weights_full + 8 * slot, turn & 1);
         const std::uint32_t number = item_number + tile * work.n_slots + slot;
         const Position at(number, work.n_stages);
-        // a barrier knows the last two phases apart only: see those of the other's tiles pass, too
-        if constexpr (S::kTurns)
-          for (; seen < number; ++seen) wait_full(Position(seen, work.n_stages));
         wait_full(at);
-        ++seen;
         const std::uint32_t columns = ring_base + at.stage * kStageBytes;
         const std::uint32_t rows =
             (kStreamed ? columns + kTileBytes : weights + weight_slot * S::kWeightBytes) +
@@ -203,6 +205,7 @@ __device__ __forceinline__ void consume(const Work& work, std::uint32_t weights,
           });
         }
       }
+      if constexpr (S::kTurns) barrier_arrive(barriers.order);
       wgmma_wait<0>();
       release();
       const int beam = (item.first_group + first_row) * kGroupBeams + (warp & 3) * 8 + (lane >> 2);
@@ -221,9 +224,9 @@ __global__ void __launch_bounds__(kThreads, 1) sum_beams(Work work) {
   using S = Shape<kProduct, kForm>;
   extern __shared__ std::uint8_t dynamic_shared[];
   __shared__ alignas(8) std::uint64_t full[kMostStages], empty[kMostStages], weights_full[kMostSlots],
-      weights_empty[kMostSlots];
+      weights_empty[kMostSlots], order;
   const Barriers barriers{shared_address(full), shared_address(empty), shared_address(weights_full),
-                          shared_address(weights_empty)};
+                          shared_address(weights_empty), shared_address(&order)};
   const std::uint32_t weights = shared_address(aligned_tiles(dynamic_shared));
   const std::uint32_t ring_base =
       weights + (kWeights == Weights::resident ? work.n_weight_slots * S::kWeightBytes : 0);
@@ -236,6 +239,7 @@ __global__ void __launch_bounds__(kThreads, 1) sum_beams(Work work) {
       barrier_init(barriers.weights_full + 8 * s, 1);
       barrier_init(barriers.weights_empty + 8 * s, 128 * kConsumers);
     }
+    barrier_init(barriers.order, 128);
     barrier_fence_init();
   }
   __syncthreads();
