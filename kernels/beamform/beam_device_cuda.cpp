@@ -14,11 +14,12 @@ using namespace beam_stage;
 
 DeviceBeams::DeviceBeams(const BeamformPlan& plan, BeamDelaySource& delays, int device_index,
                          BeamPrecision precision)
-    : plan_(plan), delays_(delays), precision_(precision) {
+    : plan_((cuda_check(cudaSetDevice(device_index), "choosing the device"), plan)),
+      delays_(delays),
+      precision_(precision) {
   check_plan(plan_);
   if (plan_.n_beam > 32767)
     throw UsageError("beamform: {} beams: at most 32767 on a GPU at a time", plan_.n_beam);
-  cuda_check(cudaSetDevice(device_index), "choosing the device");
   if (half() && plan_.incoherent) throw std::logic_error("DeviceBeams: incoherent beams of int8 weights");
   if (half() && !cuda_beams_of_int8(device_index))
     throw DeviceError("cuda:{}: --precision half takes compute capability 9.0: use single", device_index);

@@ -107,6 +107,7 @@ class CudaBeamEngine final : public BeamEngine {
     source_->end_of_stream();
     advance(true);
     for (std::size_t i = 0; i < 2; ++i) collect(slots_[turn_++ % 2]);
+    cuda_check(cudaStreamSynchronize(stream_.get()), "forming beams");  // a batch that completed nothing
   }
 
   bool next(BeamBlock& beams) override {

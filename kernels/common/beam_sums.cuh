@@ -86,7 +86,7 @@ APSYN_HOST_DEVICE int quadratic_column(int antenna, int matrix) {
 struct Task {
   Layout layout;
   const std::int8_t *samples = nullptr, *weights = nullptr;
-  const float* scale = nullptr;  ///< [chan][pol][beam]
+  const float* scale = nullptr;  ///< [chan][pol][beam]; null: 1
   /// Products are summed over segments of so many spectra: 1, 8, 32 or 128. Spectra beyond n_spectra must be
   /// 0.
   int segment = kTileSpectra;

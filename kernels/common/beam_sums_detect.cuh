@@ -118,7 +118,8 @@ __device__ __forceinline__ void finish_tile(const Task& task, int chan, int pol,
                                             const Sums& x, const Sums& y) {
   const Layout& layout = task.layout;
   const auto scale_of = [&](int of_pol) {
-    return beam < layout.n_beam ? task.scale[(chan * layout.n_pol + of_pol) * layout.n_beam + beam] : 0;
+    if (beam >= layout.n_beam) return 0.0f;
+    return task.scale == nullptr ? 1.0f : task.scale[(chan * layout.n_pol + of_pol) * layout.n_beam + beam];
   };
   const std::size_t row = std::size_t(chan) * layout.n_beam + beam;
   const bool wanted = beam < layout.n_beam;

@@ -167,6 +167,7 @@ class Dedisperser final : public CudaDedisperser {
 std::unique_ptr<CudaDedisperser> make_cuda_dedisperser(const DedispersionPlan& plan, std::size_t capacity,
                                                        std::size_t n_time, unsigned n_lane,
                                                        int device_index) {
+  cuda_check(cudaSetDevice(device_index), "choosing the device");  // before there are streams
   return std::make_unique<Dedisperser>(plan, capacity, n_time, n_lane, device_index);
 }
 

@@ -31,7 +31,8 @@ class CudaCorrImager final : public DeviceImager {
         weights_(plan_),
         sky_(plan_),
         input_(plan_),
-        form_(plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && multiplies_int8(device_index)
+        form_(plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && two_limbs_suffice(plan_) &&
+                      multiplies_int8(device_index)
                   ? make_int8_pair_form(plan_, sky_, device_index)
                   : make_float_pair_form(plan_, sky_)),
         sums_(plan_.n_channel() * n_pair()) {

@@ -22,7 +22,7 @@ class Int8Form final : public DeviceDftForm {
   Int8Form(const EpicPlan& plan, DeviceSky& sky, int n_limb, int device_index);
   bool removes_autos() const override { return true; }
   void move() override;
-  void image(const Samples& samples, cudaStream_t stream) override;
+  void image(const Samples& all, cudaStream_t stream) override;
 
  private:
   Layout layout(int n_channel, int n_pixel, int n_spectra) const {
@@ -35,6 +35,7 @@ class Int8Form final : public DeviceDftForm {
             .n_limb = n_limb_};
   }
   void weigh(int first_channel, int first_pixel, const Layout& layout, cudaStream_t stream);
+  void image_stretch(const Samples& samples, cudaStream_t stream);
   void image_part(const std::int8_t* samples, int first_channel, int first_pixel, const Layout& layout,
                   const std::int8_t* weights, cudaStream_t stream);
 
@@ -47,7 +48,7 @@ class Int8Form final : public DeviceDftForm {
   int n_chunk_channel_ = 1, n_chunk_pixel_ = 1;  // of weights that do not stay
   Upload<float2> factors_;
   Upload<double> units_, powers_;
-  Upload<float> scales_, products_;
+  Upload<float> products_;
   Upload<std::int8_t> samples_;
   DeviceArray<std::int8_t> weights_;  // Layout::weight_bytes() of a chunk
 };
@@ -96,8 +97,6 @@ void Int8Form::move() {
     weights_ = DeviceArray<std::int8_t>();  // give back before asking for more
     weights_ = DeviceArray<std::int8_t>(bytes);
   }
-  const std::vector<float> ones(std::size_t(n_chunk_channel_) * plan_.n_pol * n_chunk_pixel_, 1.0f);
-  scales_.copy(ones.data(), ones.size());
 }
 
 void Int8Form::weigh(int first_channel, int first_pixel, const Layout& layout, cudaStream_t stream) {
@@ -112,8 +111,17 @@ void Int8Form::weigh(int first_channel, int first_pixel, const Layout& layout, c
   launch_beam_weights(task, weights_.data(), stream);
 }
 
-void Int8Form::image(const Samples& samples, cudaStream_t stream) {
+void Int8Form::image(const Samples& all, cudaStream_t stream) {
   if (sky_.n_pixel() == 0) return;
+  // in stretches whose products of one channel's pixels stay within kChunkBytes
+  const std::size_t tile_bytes = std::size_t(n_chunk_pixel_) * 4 * sizeof(float);
+  const int most =
+      beam_sums::kTileSpectra * static_cast<int>(std::clamp<std::size_t>(kChunkBytes / tile_bytes, 1, 1024));
+  for (int first = 0; first < all.n_spectra; first += most)
+    image_stretch(some_spectra(all, first, std::min(most, all.n_spectra - first)), stream);
+}
+
+void Int8Form::image_stretch(const Samples& samples, cudaStream_t stream) {
   const int n_channel = static_cast<int>(plan_.n_channel()), n_pixel = sky_.n_pixel();
   if (resident_ && !weighed_) weigh(0, 0, layout(n_channel, n_pixel, 1), stream);
   weighed_ = true;
@@ -150,7 +158,6 @@ void Int8Form::image_part(const std::int8_t* samples, int first_channel, int fir
   task.layout = layout;
   task.samples = samples;
   task.weights = weights;
-  task.scale = scales_.data();
   task.shift = shift_;
   task.out =
       products_.reserve(std::size_t(layout.n_chan) * layout.n_beam * (both ? 4 : 1) * layout.n_tiles());

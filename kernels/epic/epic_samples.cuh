@@ -22,14 +22,23 @@ struct Samples {
   int n_channel = 0, n_spectra = 0, n_ant = 0, n_pol = 1;
 };
 
-/// Channels of the plan from first_channel on.
-inline Samples some_channels(const Samples& samples, int first_channel, int n_channel) {
-  const std::size_t bytes = samples.format == SampleFormat::float32 ? sizeof(float2)
-                            : samples.format == SampleFormat::int8  ? sizeof(char2)
-                                                                    : 1;
+inline std::size_t sample_bytes(SampleFormat format) {
+  return format == SampleFormat::float32 ? sizeof(float2) : format == SampleFormat::int8 ? sizeof(char2) : 1;
+}
+/// Spectra from `first` on.
+inline Samples some_spectra(const Samples& samples, int first, int n_spectra) {
   Samples some = samples;
   some.data = static_cast<const std::uint8_t*>(samples.data) +
-              (first_channel - samples.first_channel) * samples.channel_stride * bytes;
+              first * samples.spectrum_stride * sample_bytes(samples.format);
+  if (samples.valid != nullptr) some.valid = samples.valid + std::size_t(first) * samples.n_ant;
+  some.n_spectra = n_spectra;
+  return some;
+}
+/// Channels of the plan from first_channel on.
+inline Samples some_channels(const Samples& samples, int first_channel, int n_channel) {
+  Samples some = samples;
+  some.data = static_cast<const std::uint8_t*>(samples.data) +
+              (first_channel - samples.first_channel) * samples.channel_stride * sample_bytes(samples.format);
   some.first_channel = first_channel;
   some.n_channel = n_channel;
   return some;

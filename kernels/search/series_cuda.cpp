@@ -280,6 +280,7 @@ class SeriesSearch final : public CudaSeriesSearch {
 
 std::unique_ptr<CudaSeriesSearch> make_cuda_series_search(const std::vector<CudaSeriesGroup>& groups,
                                                           unsigned n_lane, int device_index) {
+  cuda_check(cudaSetDevice(device_index), "choosing the device");  // before there are streams
   return std::make_unique<SeriesSearch>(groups, n_lane, device_index);
 }
 

@@ -160,6 +160,10 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
 
 /// What a GPU takes of the host's memory, besides: gulps in pinned memory.
 inline void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes) {
+  constexpr std::size_t kMostChannels = 65535;  // along an axis of a launch
+  if (setup.epic.n_channel() > kMostChannels)
+    throw UsageError("--channels {}: {} channels in all: a GPU images {} at most: give --device cpu",
+                     setup.epic.n_fine, setup.epic.n_channel(), kMostChannels);
   setup.cuda.f = setup.f;
   setup.cuda.n_spectra = setup.accumulate_spectra;
   setup.cuda.integer = setup.header.n_bit <= 8;
