@@ -3,6 +3,8 @@
 // several coarse channels, with files missing and cut; times against the metafits' own.
 #include <boost/test/unit_test.hpp>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
 #include "libcore/core/error.h"
@@ -108,6 +110,24 @@ BOOST_AUTO_TEST_CASE(sub_files_of_one_channel) {
   reference::with_stdin(sub_file(109, 0) + sub_file(109, 1) + sub_file(109, 4),
                         [&] { piped = take(mwax_request({"-"})); });
   BOOST_TEST((piped.bytes == taken.bytes));
+}
+
+BOOST_AUTO_TEST_CASE(more_sub_files_than_descriptors) {
+  const reference::Scratch scratch;
+  std::vector<std::string> names;
+  std::vector<std::int64_t> seconds;
+  for (std::int64_t second = 0; second < 60; ++second) {
+    seconds.push_back(second);
+    names.push_back(scratch.file("s" + std::to_string(second), sub_file(109, second)));
+  }
+  rlimit before{};
+  BOOST_REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{40, before.rlim_max};
+  BOOST_REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  Taken taken;
+  BOOST_CHECK_NO_THROW(taken = take(mwax_request(names)));
+  setrlimit(RLIMIT_NOFILE, &before);
+  BOOST_TEST((taken.bytes == expected_blocks(1, seconds)));
 }
 
 BOOST_AUTO_TEST_CASE(sub_files_of_two_channels) {

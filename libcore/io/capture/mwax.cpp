@@ -190,16 +190,21 @@ class CoarseChannel final : public PacketSource {
   StreamReport report_;
 };
 
+std::unique_ptr<InputWindow> open_input(const std::string& path) {
+  return std::make_unique<InputWindow>(std::make_unique<PrefetchSource>(path));
+}
+
+/// Pipes of one program may be filled by turns: all are read at once. Files, of which there may be more than
+/// descriptors, are open one at a time.
 std::map<std::int64_t, std::vector<SubInput>> open_inputs(const std::vector<std::string>& paths) {
+  std::vector<std::unique_ptr<InputWindow>> pipes(paths.size());
+  std::error_code error;
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    if (!std::filesystem::is_regular_file(paths[i], error)) pipes[i] = open_input(paths[i]);
   std::map<std::int64_t, std::vector<SubInput>> channels;
-  std::vector<std::unique_ptr<InputWindow>> windows;  // pipes of one program may be filled by turns
-  for (const std::string& path : paths)
-    windows.push_back(std::make_unique<InputWindow>(std::make_unique<PrefetchSource>(path)));
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    SubInput input{paths[i], *take_sub_header(*windows[i]), nullptr};
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(paths[i], error)) input.window = std::move(windows[i]);
-    windows[i].reset();
+    SubInput input{paths[i], {}, std::move(pipes[i])};
+    input.first = *take_sub_header(input.window ? *input.window : *open_input(paths[i]));
     channels[input.first.channel].push_back(std::move(input));
   }
   return channels;
