@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "libcore/io/capture/vdif_frame.h"
 
@@ -19,13 +20,11 @@ struct Magic {
 };
 
 constexpr Magic kMagic[] = {
-    {0, "\x1f\x8b\x08"sv, {"gzip", "this is compressed: pipe it through gzip -dc", true}},
     {0, "\x28\xb5\x2f\xfd"sv, {"zstd", "this is compressed: pipe it through zstd -dc", true}},
     {0,
      "\xfd"
      "7zXZ\0"sv,
      {"xz", "this is compressed: pipe it through xz -dc", true}},
-    {0, "BZh"sv, {"bzip2", "this is compressed: pipe it through bzip2 -dc", true}},
     {257, "ustar"sv, {"tar", "this is a tar archive: unpack it with tar -xf", true}},
     {0, "\x89HDF\r\n\x1a\n"sv, {"hdf5", "this is HDF5, which no tool here reads", true}},
     {0,
@@ -44,6 +43,17 @@ constexpr Recognised kDrx{"drx", "these are DRX frames: pipe them through ingest
 constexpr Recognised kLwa{
     "lwa", "these are frames of an LWA station: pipe them through ingest --from tbf, tbn or drx", true};
 
+/// Those whose magic is too short to be no accident: of gzip the upper flags must be clear (RFC 1952, section
+/// 2.3.1), of bzip2 the first block, or the end of an empty stream, begins behind the level.
+Recognised compressed_kind(std::string_view bytes) {
+  if (bytes.starts_with("\x1f\x8b\x08"sv) && bytes.size() > 3 && static_cast<unsigned char>(bytes[3]) < 0x20)
+    return {"gzip", "this is compressed: pipe it through gzip -dc", true};
+  if (bytes.starts_with("BZh") && bytes.size() >= 10 &&
+      (bytes.substr(4, 6) == "1AY&SY" || bytes.substr(4, 6) == "\x17\x72\x45\x38\x50\x90"sv))
+    return {"bzip2", "this is compressed: pipe it through bzip2 -dc", true};
+  return {};
+}
+
 /// Frames of a length that the next sync word tells.
 Recognised lwa_kind(std::string_view bytes) {
   constexpr std::string_view kSync = "\xde\xc0\xde\x5c"sv;
@@ -57,15 +67,21 @@ Recognised lwa_kind(std::string_view bytes) {
   return kLwa;
 }
 
-/// A line "KEY value" of a PSRDADA header.
-bool has_key(std::string_view header, std::string_view key) {
+/// The first word after the key in a line "KEY value" of a PSRDADA header.
+std::optional<std::string_view> value_of(std::string_view header, std::string_view key) {
   for (std::size_t at = header.find(key); at != header.npos; at = header.find(key, at + 1)) {
     const std::size_t end = at + key.size();
-    if ((at == 0 || header[at - 1] == '\n') && end < header.size() &&
-        (header[end] == ' ' || header[end] == '\t'))
-      return true;
+    if ((at > 0 && header[at - 1] != '\n') || end >= header.size() ||
+        (header[end] != ' ' && header[end] != '\t'))
+      continue;
+    const std::size_t begin = std::min(header.find_first_not_of(" \t", end), header.size());
+    return header.substr(begin, std::min(header.find_first_of(" \t\r\n", begin), header.size()) - begin);
   }
-  return false;
+  return std::nullopt;
+}
+
+bool has_key(std::string_view header, std::string_view key) {
+  return value_of(header, key).has_value();
 }
 
 Recognised dada_kind(std::string_view bytes) {
@@ -73,7 +89,7 @@ Recognised dada_kind(std::string_view bytes) {
   if (!has_key(header, "HDR_SIZE")) return {};
   if (has_key(header, "SUBOBS_ID") && has_key(header, "NTIMESAMPLES"))
     return {"mwax", "this is an MWAX sub-file: pipe it through ingest --from mwax", true};
-  if (header.find("apsyn-vis") != header.npos)
+  if (value_of(header, "INSTRUMENT") == "apsyn-vis")
     return {"visibility", "this is a visibility stream: give it to idg-grid, clean or quicklook", true};
   return {"dada", "this is a PSRDADA voltage stream, which the tools read as it is, without ingest", true};
 }
@@ -118,7 +134,7 @@ Recognised recognise(std::string_view bytes) {
     if (bytes.size() >= magic.at + magic.bytes.size() &&
         bytes.substr(magic.at, magic.bytes.size()) == magic.bytes)
       return magic.what;
-  for (const auto kind : {lwa_kind, card_kind, dada_kind, vdif_kind})
+  for (const auto kind : {compressed_kind, lwa_kind, card_kind, dada_kind, vdif_kind})
     if (const Recognised what = kind(bytes); !what.format.empty()) return what;
   return {};
 }

@@ -51,10 +51,19 @@ BOOST_AUTO_TEST_CASE(made_up_beginnings) {
   const std::string dada = "HDR_VERSION 1.0\nHDR_SIZE 4096\nINSTRUMENT apsyn\n";
   BOOST_TEST(recognise(dada).format == "dada");
   BOOST_TEST(recognise("HDR_SIZE 4096\nINSTRUMENT apsyn-vis\n").format == "visibility");
+  BOOST_TEST(recognise("HDR_SIZE 4096\nINSTRUMENT\t apsyn-vis # of apsyn\n").format == "visibility");
+  BOOST_TEST(recognise(dada + "HISTORY_0 apsyn-vis\nMY_INSTRUMENT apsyn-vis\n").format == "dada");
+  BOOST_TEST(recognise("HDR_SIZE 4096\nINSTRUMENT apsyn-visual\n").format == "dada");
+  BOOST_TEST(recognise("HDR_SIZE 4096\nINSTRUMENT ").format == "dada");
   BOOST_TEST(recognise("HDR_SIZE 4096\nSUBOBS_ID 1342177288\nNTIMESAMPLES 64000\n").format == "mwax");
   BOOST_TEST(recognise("MY_HDR_SIZE 4096\n").format == "");
   BOOST_TEST(recognise("\x0c\0\0\0HEADER_START"s).format == "filterbank");
-  BOOST_TEST(recognise("\x1f\x8b\x08").format == "gzip");
+  BOOST_TEST(recognise("\x1f\x8b\x08\x08"s).format == "gzip");
+  BOOST_TEST(recognise("\x1f\x8b\x08\0"s).format == "gzip");
+  BOOST_TEST(recognise("\x1f\x8b\x08\x20"s).format == "");
+  BOOST_TEST(recognise("BZh91AY&SY"s).format == "bzip2");
+  BOOST_TEST(recognise("BZh9\x17\x72\x45\x38\x50\x90"s).format == "bzip2");  // of nothing
+  BOOST_TEST(recognise("BZh9 samples"s).format == "");
   BOOST_TEST(recognise(std::string(257, ' ') + "ustar").format == "tar");
   // A sync word alone is some frame of an LWA station.
   BOOST_TEST(recognise("\xde\xc0\xde\x5c").format == "lwa");
