@@ -21,6 +21,30 @@ BOOST_AUTO_TEST_CASE(values) {
   BOOST_TEST(Json(std::vector<std::string>{}).text() == "[]");
 }
 
+// What is well formed: the table of RFC 3629, section 4.
+BOOST_AUTO_TEST_CASE(bytes_that_are_no_utf8) {
+  const auto inside = [](std::string_view text) {
+    const std::string quoted = Json(text).text();
+    return quoted.substr(1, quoted.size() - 2);
+  };
+  for (const char* good : {"\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+                           "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+    BOOST_TEST(inside(good) == good);
+  const std::string one = "\\ufffd", two = one + one, three = two + one, four = three + one;
+  BOOST_TEST(inside("\x80") == one);
+  BOOST_TEST(inside("caf\xe9 5") == "caf" + one + " 5");
+  BOOST_TEST(inside("\xc1\xbf") == two);
+  BOOST_TEST(inside("\xe0\x9f\xbf") == three);
+  BOOST_TEST(inside("\xed\xa0\x80") == three);
+  BOOST_TEST(inside("\xe2\x82") == two);
+  BOOST_TEST(inside("\xe2\x82x") == two + "x");
+  BOOST_TEST(inside("\xc3\xc3\xa9") == one + "\xc3\xa9");
+  BOOST_TEST(inside("\xf0\x8f\xbf\xbf") == four);
+  BOOST_TEST(inside("\xf4\x90\x80\x80") == four);
+  BOOST_TEST(inside("\xf5\x80\x80\x80") == four);
+  BOOST_TEST(inside("\xff\"") == one + "\\\"");
+}
+
 BOOST_AUTO_TEST_CASE(objects) {
   JsonObject inner, outer;
   inner.add("x", 1).add("name", "a");
