@@ -40,7 +40,7 @@ std::optional<PacketStream::Placed> PacketStream::known_header(std::size_t at) {
   if (__builtin_sub_overflow(tag->tick, plan_.first_tick, &ticks) || ticks % plan_.packet_ticks != 0)
     return std::nullopt;
   const std::int64_t place = ticks / plan_.packet_ticks;
-  if (std::abs(place) > kFarthest) return std::nullopt;
+  if (place > kFarthest || place < -kFarthest) return std::nullopt;
   return Placed{place, &*lane};
 }
 
