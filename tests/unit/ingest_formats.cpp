@@ -358,11 +358,26 @@ BOOST_AUTO_TEST_CASE(vdif_times_far_away) {
   request.facts.max_gap_s = 1100;
   BOOST_TEST(take(request).reports[0].intact == 280u);
   BOOST_TEST(take(request).bytes.size() == (1001 * 50 + 10 - 30) * 4u * f.n_samples());
+  // Invalid frames may tell any time: three that agree are damage, and no pause.
+  std::vector<std::string> invalid = frames;
+  for (std::size_t i : {80, 81, 82}) invalid[i] = vdif_frame(f, 9, kSecond + 5000, 0, kPerSecond, true);
+  const Taken marked = take(vdif_request({scratch.file("i", joined(invalid))}, f, kPerSecond));
+  BOOST_TEST(marked.reports[0].damaged == 3u);
+  BOOST_TEST(marked.reports[0].intact == 237u);
   // Junk before the first frame.
   const Taken late =
       take(vdif_request({scratch.file("j", std::string(1234, 'j') + joined(frames))}, f, kPerSecond));
   BOOST_TEST((late.bytes == expected_vdif(f, {})));
   BOOST_TEST(late.reports[0].skipped_bytes == 1234u);
+  // Junk that tells of long frames, and has another header where the first would end.
+  VdifFormat longer;
+  longer.payload_bytes = 2u << 20;
+  longer.legacy = true;
+  const std::string tells = vdif_frame(longer, 0, kSecond, 0, kPerSecond).substr(0, 16);
+  std::string between = joined(frames);
+  between.resize(longer.payload_bytes, 'j');
+  const Taken found = take(vdif_request({scratch.file("l", "j" + tells + between + tells)}, f, kPerSecond));
+  BOOST_TEST((found.bytes == expected_vdif(f, {})));
 }
 
 BOOST_AUTO_TEST_CASE(guppi_pauses_and_other_recordings) {

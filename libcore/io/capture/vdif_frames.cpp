@@ -39,6 +39,7 @@ void VdifFrames::find_first() {
   for (; at < kSearchBytes && window_.hold(at + kHeader) == at + kHeader; ++at) {
     kind_ = parse_vdif_header(window_.data() + at);
     if (kind_.n_samples() == 0) continue;
+    if (at > 0 && kind_.frame_bytes > kSearchBytes) continue;  // junk may tell any length, up to 128 MiB
     // One that is alone must fill the input.
     const std::size_t behind = at + kind_.frame_bytes, held = window_.hold(behind + kHeader);
     const bool follows = held == behind + kHeader && header_at(behind);
@@ -186,7 +187,8 @@ bool VdifFrames::next(PacketRun& run) {
     }
     const VdifHeader h = parse_vdif_header(window_.data());
     const auto lane = threads_.find(h.thread);
-    if (is_astray(*place) || h.invalid || lane == threads_.end()) {
+    // The time of one that says it is invalid proves no pause.
+    if (h.invalid || lane == threads_.end() || is_astray(*place)) {
       drop_damaged(kind_.frame_bytes);
       continue;
     }

@@ -31,7 +31,7 @@ struct VdifClock {
 class VdifFrames final : public PacketSource {
  public:
   static constexpr std::size_t kSlack = 32;  ///< frames of one thread by which they may be out of order
-  /// Finds the first frame, of at most 1 MiB, and looks at the beginning to see the threads. DataError.
+  /// Finds the first frame, within 1 MiB, and looks at the beginning to see the threads. DataError.
   explicit VdifFrames(std::unique_ptr<PrefetchSource> input);
   const VdifHeader& kind() const { return kind_; }
   std::map<std::uint32_t, std::size_t>& threads() { return threads_; }  ///< thread -> lane
