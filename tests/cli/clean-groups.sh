@@ -31,6 +31,11 @@ for options in '--join-channels' '' '--join-channels --fit-spectral-pol 2'; do
   expect_no_file g-0001-image.fits
   expect_near "$(pixel g-MFS-image.fits 39 37)" 2 0.02 "Jy/beam of the brighter source"
 done
+# Going on leaves it out again, rather than to ask for the files that it never had.
+run clean g --niter 400 --continue --join-channels
+expect_stderr 'g-0001-dirty.fits: no usable data: left out'
+run clean -q h --niter 400 --continue --join-channels
+cmp -s <(tail -c 16384 g-MFS-image.fits) <(tail -c 16384 h-MFS-image.fits) || fail "another image after --continue"
 for group in 0000 0002; do make_fits "g-$group-dirty.fits" 64 '"blank"' 100; done
 expect_exit 1 clean g -o none --join-channels --niter 10
 expect_stderr 'no usable data'

@@ -105,7 +105,12 @@ inline ImagePlan plan_images(Tool& tool, const std::vector<std::string>& inputs,
   plan.files = find_channel_sets(inputs, tool.common().output);
   plan.overwrite = tool.common().overwrite || options.go_on;
   plan.beam = find_primary_beams(plan.files, options);
-  for (const ImageSet& set : plan.files.parts) plan.start.push_back(options.go_on ? set.residual : set.dirty);
+  for (const ImageSet& set : plan.files.parts) {
+    // An earlier run leaves a blank group out, without residual and model: so it will be again.
+    const bool left_out = plan.files.parts.size() > 1 && !std::filesystem::exists(set.residual) &&
+                          !std::filesystem::exists(set.model);
+    plan.start.push_back(options.go_on && !left_out ? set.residual : set.dirty);
+  }
   std::string outputs;
   for (const ImageSet& set : plan.outputs())
     for (const std::string& path : output_files(set, plan, options)) {
