@@ -376,7 +376,8 @@ BOOST_AUTO_TEST_CASE(vdif_times_far_away) {
   const std::string tells = vdif_frame(longer, 0, kSecond, 0, kPerSecond).substr(0, 16);
   std::string between = joined(frames);
   between.resize(longer.payload_bytes, 'j');
-  const Taken found = take(vdif_request({scratch.file("l", "j" + tells + between + tells)}, f, kPerSecond));
+  const Taken found =
+      take(vdif_request({scratch.file("l", "j" + tells + between + tells + between)}, f, kPerSecond));
   BOOST_TEST((found.bytes == expected_vdif(f, {})));
 }
 
