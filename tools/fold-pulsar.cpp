@@ -57,7 +57,7 @@ void write_profile(const Tool& tool, const std::string& path, const FoldedPulses
   std::string text;
   for (const std::string& line : tool.provenance()) text += "# " + line + "\n";
   text += fmt::format("# source {}, {} from {} on\n", folded.source, format_duration(folded.length_s),
-                      format_fits_utc(folded.start));
+                      format_fits_utc(*folded.start));
   for (const std::string& line : describe(folded)) text += "# " + line + "\n";
   text += "phase,power,samples\n";
   for (std::size_t bin = 0; bin < folded.n_bin(); ++bin)

@@ -2,6 +2,7 @@
 // A pulsar's signal, averaged over many periods.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct Pulse {
 /// data's own.
 struct FoldedPulses {
   std::string source;
-  UtcTime start;
+  std::optional<UtcTime> start;  ///< a table may lack it
   double length_s = 0;
   double period_s = 0, period_dot = 0, dm_pc_cm3 = 0;
   double subint_s = 0;

@@ -89,11 +89,14 @@ Heading heading_of(const FoldedPulses& folded, const std::string& title) {
 }
 
 std::string footer_of(const FoldedPulses& folded) {
-  std::string start = format_fits_utc(folded.start, 0);
-  if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
+  std::string start;
+  if (folded.start) {
+    start = " from " + format_fits_utc(*folded.start, 0) + " UTC";
+    if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
+  }
   const ScaledUnit unit = seconds_unit(folded.length_s);
-  return fmt::format("{} {} from {} UTC  \u00b7  {} bins", short_number(folded.length_s / unit.factor),
-                     unit.name, start, folded.n_bin());
+  return fmt::format("{} {}{}  \u00b7  {} bins", short_number(folded.length_s / unit.factor), unit.name,
+                     start, folded.n_bin());
 }
 
 }  // namespace

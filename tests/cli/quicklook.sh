@@ -262,6 +262,9 @@ run epic-image -q cube.dada --size 64 --field 8deg --accumulate 20ms --pol XX -o
 run quicklook time0.fits time1.fits --light-curve curve.txt --stats -o curve.png
 is_png curve.png 1260 960
 expect_near "$(member sources 0 values 1)" "$second" 0.1 "the second value from files, whose centres follow the zenith,"
+run quicklook time0.fits time0.fits --light-curve curve.txt --stats -o one-time.png
+expect_near "$(member time_s 1)" 0 0 "the time of the same image again"
+is_png one-time.png
 expect_exit 2 quicklook time1.fits time0.fits --light-curve curve.txt -o wrong.png
 expect_stderr "earlier"
 expect_exit 2 quicklook rec.dada --light-curve curve.txt -o wrong.png
@@ -292,6 +295,10 @@ run bash -c 'quicklook --stats <profile.csv'
 expect_near "$(member snr)" 12.5 0 "its S/N"
 expect_near "$(member length_s)" 10 1e-12 "its length"
 expect_near "$(member profile 1)" 8 0 "its second bin"
+[ "$(member start_utc)" = 2024-01-01T19:58:00.000 ] || fail "the profile begins at $(member start_utc)"
+grep -v '^# source' profile.csv >timeless.csv
+run quicklook timeless.csv --stats -o timeless.png
+[ "$(member start_utc)" = null ] || fail "a profile without a time begins at $(member start_utc)"
 sed 's/8,100/8/' profile.csv >torn.csv
 expect_exit 3 quicklook torn.csv -o wrong.png
 expect_stderr torn.csv

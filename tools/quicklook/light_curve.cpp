@@ -105,7 +105,8 @@ Canvas draw(const QuicklookOptions& o, const LightCurves& curves) {
   for (TimeSeries& curve : scaled)
     for (double& value : curve.value) value *= unit.factor;
   const std::vector<double>& times = curves.sources[0].time_s;
-  const double step_s = times.size() > 1 ? times.back() / static_cast<double>(times.size() - 1) : 1;
+  // images may all be of one time
+  const double step_s = times.back() > 0 ? times.back() / static_cast<double>(times.size() - 1) : 1;
   for (TimeSeries& curve : scaled)
     for (double& time_s : curve.time_s) time_s += step_s / 2;
   figure.end_s = times.back() + step_s;

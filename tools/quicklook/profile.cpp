@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <cmath>
+
 #include "libcore/core/csv.h"
 #include "libcore/core/input.h"
 #include "libcore/plot/fold_figure.h"
@@ -53,7 +55,8 @@ FoldedPulses read_profile(const std::string& path) {
 
 JsonObject stats_of(const FoldedPulses& folded) {
   JsonObject stats;
-  stats.add("kind", "profile").add("object", folded.source).add("start_utc", format_fits_utc(folded.start));
+  stats.add("kind", "profile").add("object", folded.source);
+  stats.add("start_utc", folded.start ? Json(format_fits_utc(*folded.start)) : Json(NAN));
   stats.add("length_s", folded.length_s).add("bins", folded.n_bin());
   stats.add("period_s", folded.period_s).add("dm_pc_cm3", folded.dm_pc_cm3);
   stats.add("snr", folded.pulse.snr).add("peak_phase_turns", folded.pulse.phase_turns);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kernels/visibility_summary/visibility_summary.h"
+#include "libcore/core/error.h"
 #include "libcore/io/coordinates.h"
 #include "libcore/io/measurement_set.h"
 #include "libcore/io/visibility_stream.h"
@@ -50,8 +51,22 @@ void want_baselines(VisibilitySummary& summary, const ArrayLayout& layout, const
   if (summary.fringes.empty()) throw FailureError("no usable data: one antenna has no baselines");
 }
 
+constexpr double kMostInterval_s = 1e9, kMostTime_s = 1e12;  // times have to be written as dates
+
+/// What is no length of an integration counts as unknown.
+double plausible_interval(double interval_s) {
+  return interval_s >= 0 && interval_s < kMostInterval_s ? interval_s : 0;
+}
+
+double require_time(double time_mjd_s, const std::string& path) {
+  if (!(std::abs(time_mjd_s) < kMostTime_s))
+    throw DataError("{}: TIME {} s: no date that anyone could observe at: the set is damaged", path,
+                    time_mjd_s);
+  return time_mjd_s;
+}
+
 /// What the set tells before its rows are read.
-VisibilitySummary about(const MeasurementSetReader& reader) {
+VisibilitySummary about(const MeasurementSetReader& reader, const std::string& path) {
   VisibilitySummary summary;
   summary.telescope = reader.telescope();
   if (reader.fields().size() == 1) summary.source = reader.fields()[0].name;
@@ -61,7 +76,8 @@ VisibilitySummary about(const MeasurementSetReader& reader) {
   }
   summary.products = reader.products();
   for (const Antenna& antenna : reader.layout().antennas) summary.antennas.push_back(antenna.name);
-  summary.first_time_mjd_s = reader.first_time_mjd_s();
+  summary.first_time_mjd_s = require_time(reader.first_time_mjd_s(), path);
+  require_time(reader.last_time_mjd_s(), path);
   return summary;
 }
 
@@ -81,8 +97,8 @@ VisibilitySummary about(const VisibilityHeader& header) {
   summary.channel_width_hz = std::abs(header.channel_width_hz);
   summary.products = header.products;
   for (const Antenna& antenna : header.layout.antennas) summary.antennas.push_back(antenna.name);
-  summary.interval_s = header.integration_s;
-  summary.first_time_mjd_s = header.start.mjd_seconds() + header.integration_s / 2;
+  summary.interval_s = plausible_interval(header.integration_s);
+  summary.first_time_mjd_s = header.start.mjd_seconds() + summary.interval_s / 2;
   return summary;
 }
 
@@ -150,12 +166,12 @@ Look look_at_measurement_set(Tool& tool, const QuicklookOptions& o) {
   selection.column = o.column;
   selection.autos = true;
   MeasurementSetReader reader(o.inputs[0], selection);
-  VisibilitySummary start = about(reader);
+  VisibilitySummary start = about(reader, o.inputs[0]);
   want_baselines(start, reader.layout(), o);
   const std::size_t max_rows = rows_per_block(reader);
   MsRows rows;
   bool more = reader.read(rows, max_rows);
-  if (more && !rows.interval_s.empty()) start.interval_s = rows.interval_s[0];
+  if (more && !rows.interval_s.empty()) start.interval_s = plausible_interval(rows.interval_s[0]);
   VisibilitySummariser summariser(std::move(start));
   Progress progress(tool, "reading", static_cast<double>(reader.n_rows()), "rows");
   tool.stage("read");
