@@ -157,6 +157,8 @@ expect_stderr "--input-order"
 expect_exit 2 $one --antennas mwa-32t words.0 -o x.dada
 expect_stderr "32 antennas" "NANT 8"
 expect_exit 2 $one --sample-rate 0Hz words.0 -o x.dada
+expect_exit 2 $one --max-gap=-1s words.0 -o x.dada
+expect_stderr --max-gap
 expect_exit 2 $one --max-memory 1MB words.0 -o x.dada
 expect_stderr "--max-memory"
 expect_exit 2 $one - - -o x.dada <words.0

@@ -224,6 +224,8 @@ inline void complete(IngestOptions& o) {
     if (!(o.sample_rate_hz > 0)) throw UsageError("--sample-rate: {} Hz: must be positive", o.sample_rate_hz);
     facts.sample_s = 1 / o.sample_rate_hz;
   }
+  if (!(facts.max_gap_s >= 0))
+    throw UsageError("--max-gap: {} s: a pause lasts 0 s or longer", facts.max_gap_s);
   if (!o.start.empty()) {
     try {
       facts.start = parse_utc(o.start);
