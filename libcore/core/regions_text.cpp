@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/csv.h"
@@ -163,6 +164,9 @@ bool is_annotation(std::string_view line) {
 }  // namespace
 
 bool is_region_text(const std::string& path) {
+  // What is read of a pipe is gone.
+  std::error_code error;
+  if (path == "-" || !std::filesystem::is_regular_file(path, error)) return false;
   ByteSource source(path);
   std::string start(kFirstLine.size(), '\0');
   return source.read(start.data(), start.size()) == start.size() && start == kFirstLine;
