@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "libcore/core/error.h"
 #include "libcore/core/log.h"
 #include "libcore/core/projection.h"
 
@@ -100,16 +101,26 @@ bool contains(const Region& region, double east, double north) {
   }
 }
 
-std::optional<Shape> around_centre(const Region& region, const Grid& grid) {
+/// Nothing where sizes in pixels are about a place that the image has no pixel for, or angles about a pixel
+/// that has no direction.
+std::optional<Shape> around_centre(const Region& region, const Grid& grid, const Pixel& image_size) {
   const auto middle = grid.pixel(region.points[0]);
-  if (!middle) return std::nullopt;
-  Offset offset = [at = *middle](double x, double y) { return std::array{at.x - x, y - at.y}; };
-  double reach = std::hypot(region.sizes[0], region.sizes[1]);
-  if (!region.sizes_in_pixels) {
+  Shape shape{{0, 0}, image_size, {}};  // a region around a centre behind the horizon may reach before it
+  if (middle) {
+    // The projection shortens angles, never the other way.
+    const double unit = region.sizes_in_pixels ? 1 : grid.cell_rad();
+    const double reach = std::hypot(region.sizes[0], region.sizes[1]) / unit + 1;
+    shape.low = {middle->x - reach, middle->y - reach};
+    shape.high = {middle->x + reach, middle->y + reach};
+  }
+  Offset offset;
+  if (region.sizes_in_pixels) {
+    if (!middle) return std::nullopt;
+    offset = [at = *middle](double x, double y) { return std::array{at.x - x, y - at.y}; };
+  } else {
     const auto centre = region.points[0].in_pixels ? grid.direction(middle->x, middle->y)
                                                    : SkyDirection{region.points[0].x, region.points[0].y};
     if (!centre) return std::nullopt;
-    reach /= grid.cell_rad();  // the projection shortens angles, never the other way
     offset = [&grid, from = *centre](double x, double y) -> std::optional<std::array<double, 2>> {
       const auto direction = grid.direction(x, y);
       if (!direction) return std::nullopt;
@@ -119,13 +130,11 @@ std::optional<Shape> around_centre(const Region& region, const Grid& grid) {
       return std::array{c.l * stretch, c.m * stretch};
     };
   }
-  ++reach;
-  return Shape{{middle->x - reach, middle->y - reach},
-               {middle->x + reach, middle->y + reach},
-               [&region, offset](double x, double y) {
-                 const auto at = offset(x, y);
-                 return at && contains(region, (*at)[0], (*at)[1]);
-               }};
+  shape.contains = [&region, offset](double x, double y) {
+    const auto at = offset(x, y);
+    return at && contains(region, (*at)[0], (*at)[1]);
+  };
+  return shape;
 }
 
 std::size_t first_of(double low, std::size_t n) {
@@ -144,7 +153,12 @@ Buffer<std::uint8_t, 2> region_mask(const std::vector<Region>& regions, const Im
   const Grid grid(info, nx, ny);
   for (const Region& region : regions) {
     const bool by_corners = region.shape == RegionShape::box || region.shape == RegionShape::polygon;
-    const auto shape = by_corners ? corners(region, grid) : around_centre(region, grid);
+    const auto shape = by_corners
+                           ? corners(region, grid)
+                           : around_centre(region, grid, {static_cast<double>(nx), static_cast<double>(ny)});
+    if (by_corners && !shape)
+      throw DataError("{}: line {}: a corner lies behind the image's horizon: move it inside", source,
+                      region.line);
     std::size_t n_pixels = 0;
     for (std::size_t y = shape ? first_of(shape->low.y, ny) : ny; shape && y < end_of(shape->high.y, ny); ++y)
       for (std::size_t x = first_of(shape->low.x, nx); x < end_of(shape->high.x, nx); ++x)

@@ -38,7 +38,8 @@ struct Region {
   std::size_t line = 0;  ///< of the file, from 1
 };
 
-/// Whether a file begins as region text does, "#CRTF". FailureError when it cannot be read.
+/// Whether a file begins as region text does, "#CRTF". False, and nothing is read, of what is no ordinary
+/// file. FailureError when it cannot be read.
 bool is_region_text(const std::string& path);
 /// The regions of a text that begins with "#CRTF", without its annotations. DataError with `source`, the line
 /// and the cure.
@@ -46,7 +47,8 @@ std::vector<Region> parse_regions(std::string_view text, const std::string& sour
 
 /// [y][x] 1 where a pixel's centre lies in the regions. Sizes in angles are angles on the sky, in every
 /// direction from the centre, and angles count from north there; sizes in pixels are along the image's axes.
-/// A region without a pixel is a warning with `source` and its line.
+/// A region without a pixel is a warning with `source` and its line; a box or polygon with a corner that the
+/// image's projection does not show, 90 degrees or more from its centre, a DataError with these.
 Buffer<std::uint8_t, 2> region_mask(const std::vector<Region>& regions, const ImageInfo& info, std::size_t nx,
                                     std::size_t ny, const std::string& source);
 

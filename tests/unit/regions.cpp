@@ -2,6 +2,8 @@
 // Region text files: every shape against the pixels that its definition names, and errors with their line.
 #include "libcore/core/regions.h"
 
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -132,6 +134,45 @@ BOOST_AUTO_TEST_CASE(lines_together) {
   // Outside of the image, behind the sky: nothing.
   BOOST_TEST(n_wrong(mask_of("circle[[200pix, 20pix], 5pix]\ncircle[[210deg, 40deg], 5deg]"),
                      [](double, double) { return false; }) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(behind_the_horizon) {
+  // Half of the sphere: the horizon is at a radius of 25.3 pixels.
+  ImageInfo info = image_at(30, -40, 1);
+  info.cell_rad = 1 / 25.3;
+  // 100 degrees north of the image's centre.
+  const Vector from = vector_of(30 * kRadPerDeg, 60 * kRadPerDeg);
+  const auto on_sky = [&](double x, double y) {
+    return std::hypot(x - kNx / 2, y - kNy / 2) <= 25.3;
+  };
+  std::size_t n_inside = 0;
+  const auto mask = mask_of("circle[[30deg, 60deg], 40.3deg]", info);
+  for (const std::uint8_t pixel : mask) n_inside += pixel;
+  BOOST_TEST(n_inside > 50u);
+  BOOST_TEST(n_wrong(mask, [&](double x, double y) {
+               return on_sky(x, y) && std::acos(dot(from, towards(info, x, y))) <= 40.3 * kRadPerDeg;
+             }) == 0u);
+  for (const char* line :
+       {"poly[[30deg, -40deg], [40deg, -40deg], [30deg, 60deg]]", "box[[40deg, -50deg], [30deg, 60deg]]"})
+    try {
+      mask_of(std::string("# a line\n") + line, info);
+      BOOST_ERROR(line << " was taken");
+    } catch (const DataError& error) {
+      BOOST_TEST(std::string(error.what()) ==
+                 "t.crtf: line 3: a corner lies behind the image's horizon: move it inside");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(pipes_are_not_touched) {
+  int ends[2];
+  BOOST_REQUIRE(::pipe(ends) == 0);
+  BOOST_REQUIRE(::write(ends[1], "#CRTFv0\n", 8) == 8);
+  BOOST_TEST(!is_region_text("-"));
+  BOOST_TEST(!is_region_text(fmt::format("/dev/fd/{}", ends[0])));
+  ::close(ends[1]);
+  char text[16];
+  BOOST_TEST(::read(ends[0], text, sizeof text) == 8);
+  ::close(ends[0]);
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_the_line) {
