@@ -74,10 +74,16 @@ Ranks join() {
   Ranks ranks = launched_ranks();
   if (ranks.size == 1) return ranks;
 #ifdef APSYN_MPI
+  const int n_launched = ranks.size;
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);
+  if (ranks.size != n_launched)
+    throw FailureError(
+        "started as {} processes, but MPI joins {}: use the launcher of the MPI that apsyn was built with, "
+        "or APSYN_RANKS=off",
+        n_launched, ranks.size);
   MPI_Comm local;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.rank, MPI_INFO_NULL, &local);
   MPI_Comm_rank(local, &ranks.local_rank);
@@ -138,7 +144,9 @@ void add_to_root(std::span<double> values) {
   const Ranks& ranks = join_ranks();
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   std::vector<double> received;
-  for (int from = 1; from < ranks.size; ++from)
+  for (int from = 1; from < ranks.size; ++from) {
+    if (ranks.rank == from) meet_root();
+    if (ranks.root()) meet_rank(from);
     for (std::size_t first = 0; first < values.size(); first += kChunk) {
       const std::span<double> chunk = values.subspan(first, std::min(kChunk, values.size() - first));
       const int n = static_cast<int>(chunk.size());
