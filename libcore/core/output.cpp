@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -64,6 +65,11 @@ void check_replaceable(const std::string& path) {
                      path);
 }
 
+/// Open MPI gives every process a terminal of its own, out of which it copies what becomes standard output.
+bool stdout_is_terminal() {
+  return ::isatty(STDOUT_FILENO) != 0 && std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr;
+}
+
 }  // namespace
 
 void sync_tree(const std::string& path) {
@@ -76,7 +82,7 @@ void sync_tree(const std::string& path) {
 void check_output(const std::string& path, bool overwrite) {
   if (path.empty()) throw UsageError("the output has no name: give --output PATH");
   if (path == "-") {
-    if (::isatty(STDOUT_FILENO))
+    if (stdout_is_terminal())
       throw UsageError("standard output is a terminal: redirect it, or give --output PATH");
     return;
   }

@@ -23,6 +23,11 @@ for what in plain taps range short; do
     expect_same $what-1.vis $what-$n.vis
   done
 done
+# Standard output of a launcher's processes, which may be a terminal in between, into a pipe.
+correlate -q ${options[plain]} rec.dada -o - 2>/dev/null >one-piped.vis
+mpirun -n 2 correlate -q ${options[plain]} rec.dada -o - 2>piped.err | cat >piped.vis
+[ "${PIPESTATUS[0]}" = 0 ] || fail "cannot write to standard output: $(cat piped.err)"
+expect_same one-piped.vis piped.vis
 # What the samples were like is of all parts.
 run correlate -q ${options[plain]} rec.dada -o one.ms
 run mpirun -n 3 correlate -v ${options[plain]} rec.dada -o many.ms
@@ -45,3 +50,8 @@ head -c 1500000 rec.dada >cut.dada
 expect_exit 3 mpirun -n 3 correlate -q ${options[plain]} cut.dada -o nothing.vis
 [ "$(grep -c 'error:' "$(stderr_file)")" = 1 ] || fail "the error is told other than once"
 expect_no_file nothing.vis
+# A launcher of another MPI, whose processes do not find each other.
+expect_exit 1 env PMI_SIZE=2 PMI_RANK=0 correlate -q ${options[plain]} rec.dada -o nothing.vis
+expect_stderr "started as 2 processes, but MPI joins 1"
+run env PMI_SIZE=2 PMI_RANK=0 APSYN_RANKS=off correlate -q ${options[plain]} rec.dada -o alone.vis
+expect_same plain-1.vis alone.vis
