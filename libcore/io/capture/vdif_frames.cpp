@@ -188,7 +188,7 @@ bool VdifFrames::next(PacketRun& run) {
     const VdifHeader h = parse_vdif_header(window_.data());
     const auto lane = threads_.find(h.thread);
     // The time of one that says it is invalid proves no pause.
-    if (h.invalid || lane == threads_.end() || is_astray(*place)) {
+    if (h.invalid || is_astray(*place) || lane == threads_.end()) {
       drop_damaged(kind_.frame_bytes);
       continue;
     }
