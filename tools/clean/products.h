@@ -139,6 +139,7 @@ inline void write_part(const Products& products, const Field& field, const std::
     image.info.unit = unit;
     if (unit == "JY/BEAM" && kind != "dirty" && products.restores) image.info.beam = beam;
     image.info.keywords.emplace_back("WSCIMGWG", part.weight);
+    if (kind.ends_with("-pb")) image.info.keywords.emplace_back("PBCOR", 1);
     image.pixels.resize({pixels.extent(0), 1, pixels.extent(1), pixels.extent(2)});
     std::copy(pixels.begin(), pixels.end(), image.pixels.begin());
     write_fits_image(products.path(field, name, kind), image, FitsPixel::float32, products.overwrite);
