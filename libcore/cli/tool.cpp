@@ -170,6 +170,16 @@ void Tool::join_ranks() {
   if (ranks_.size == 1) return;
   // Whatever is cut into blocks by the memory there is, is cut alike.
   common_.max_memory_bytes = least_of_ranks(common_.max_memory_bytes);
+  // And plans are made for a kind of device.
+  const bool uses_cuda = common_.device != "cpu" && cuda_device_count() > 0;
+  if (least_of_ranks(uses_cuda ? 1 : 0) == 0) {
+    if (uses_cuda && common_.device != "auto")
+      throw DeviceError(
+          "--device {}: others of {} processes have no such device, or are told another (APSYN_DEVICE): give "
+          "all the same, for example --device cpu",
+          common_.device, ranks_.size);
+    if (common_.device == "auto") common_.device = "cpu";
+  }
   if (inputs_ != nullptr && std::count(inputs_->begin(), inputs_->end(), "-") > 0)
     throw UsageError("standard input reaches one of {} processes only: give a file", ranks_.size);
   if (ranks_.root()) return;
