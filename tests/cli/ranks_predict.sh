@@ -46,6 +46,27 @@ for field in rows layers spread; do
     done <pairs
   done
 done
+# Fields with a source each: of each the whole model is taken out of the same visibilities, whatever w layers these have
+# in it; with A-terms, whatever rows it cuts them into.
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:04:00, -12.00.00, 100\nb, POINT, 03:12:00, -48.42.00, 90\n' >two.txt
+run simulate -q --array mwa-32t --sky two.txt --channels 4 --duration 16s --phase-centre '02h28m00s -26d42m00s' -o two.ms
+cp -r obs.ms dishes.ms
+two=(--size 48 --scale 100amin --niter 40 --nmiter 3 --beam-size 300amin --shift '02h00m00s -10d00m00s'
+  --shift '03h20m00s -50d00m00s')
+dishes=(--size 48 --scale 15amin --aterms dish.conf --niter 40 --nmiter 3 --beam-size 45amin --shift '02h28m00s -26d42m00s'
+  --shift '02h10m00s -25d00m00s')
+for what in two dishes; do
+  declare -n fields=$what
+  run clean -q "${fields[@]}" -o $what-1 $what.ms
+  for n in $([ $what = two ] && echo "2 3" || echo 3); do
+    run mpirun -n $n clean -q "${fields[@]}" -o $what-$n $what.ms
+    for f in f0 f1; do
+      for part in dirty model residual; do  # measured: 2.3e-6 at most
+        expect_near_image $what-1-$f-$part.fits $what-$n-$f-$part.fits $([ $part = residual ] && echo 2e-5 || echo 5e-6)
+      done
+    done
+  done
+done
 mkdir first && mv rows-3* first && cp -r obs.ms rows-3.ms
 run mpirun -n 3 clean -q ${options[rows]} -o rows-3 rows-3.ms
 for part in psf model residual image; do expect_same first/rows-3-$part.fits rows-3-$part.fits; done

@@ -94,6 +94,7 @@ inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSo
                 wanted_grid_memory(options.imaging, device),
                 std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, 512'000'000)};
   imager.ranks = tool.ranks();
+  imager.cleans = true;
   return imager;
 }
 

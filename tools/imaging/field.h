@@ -32,6 +32,9 @@ struct Imager {
   ImagingBlock block{};         ///< residuals on their way to the gridders, and
   Buffer<float, 3> weighted{};  ///< weights of what is being gridded, so that their memory serves again
   Ranks ranks{};                ///< that share the gridding
+  /// Whether models of all fields will be taken out of the visibilities that each field is made of, so that
+  /// processes must have the same visibilities in every field.
+  bool cleans = false;
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }
   std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }

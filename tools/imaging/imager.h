@@ -50,7 +50,8 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
     const IdgPlan plan =
         make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
                       idg_settings(wanted), own.found.workload(f, imager.n_planes(), imager.device));
-    own.shares.push_back(own.found.share(imager.ranks, f, plan));
+    own.shares.push_back(imager.cleans && fields.size() > 1 ? share_rows(imager.ranks, plan.n_layers)
+                                                            : own.found.share(imager.ranks, f, plan));
     own.n_layers = std::max(own.n_layers, own.shares[f].n_layers);
     own.fields.emplace_back(imager, fields[f], plan,
                             imager.tool.common().max_memory_bytes / (8 * fields.size()));
@@ -147,10 +148,14 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
         const RankShare& share = shares[f];
         GridBlock whole = move(*block, weighted, fields[f]);
         if (imager.options.psf_only) whole.data = {};
+        std::size_t first_row = 0;  // of the part
         field.for_each_part(*block, whole, [&](GridBlock part) {
           const std::size_t n_rows = part.uvw_m.extent(0);
           if (first == 0 && field.beam && imager.ranks.root()) field.beam->add(part);
-          if (share.n_parts > 1) part = rows_of(part, share.first_row(n_rows), share.n_rows(n_rows));
+          const RankShare::Rows own_rows = share.rows_of_part(first_row, n_rows, whole.uvw_m.extent(0));
+          first_row += n_rows;
+          if (own_rows.n == 0) return;
+          if (own_rows.n < n_rows) part = rows_of(part, own_rows.skip, own_rows.n);
           part.id = n_passes > 1 && !field.screens ? ++id : 0;
           field.gridder->grid(part);
         });

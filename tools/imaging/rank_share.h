@@ -21,6 +21,18 @@ struct RankShare {
   /// Of n rows those of this share: [first, first + n).
   std::size_t first_row(std::size_t n) const { return n * part / n_parts; }
   std::size_t n_rows(std::size_t n) const { return n * (part + 1) / n_parts - first_row(n); }
+
+  struct Rows {
+    std::size_t skip = 0, n = 0;
+  };
+  /// Of rows [first, first + n) of a block of n_block those of this share: n after so many of them. Blocks
+  /// are the same for every field, what a field cuts them into is not.
+  Rows rows_of_part(std::size_t first, std::size_t n, std::size_t n_block) const {
+    const std::size_t own_first = first_row(n_block), own_end = own_first + n_rows(n_block);
+    const std::size_t begin = std::clamp(own_first, first, first + n),
+                      end = std::clamp(own_end, begin, first + n);
+    return {begin - first, end - begin};
+  }
 };
 
 /// The rows alone.

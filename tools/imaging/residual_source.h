@@ -2,8 +2,9 @@
 // Visibilities less those of a model, block by block on their way into an image. They are the data less the
 // whole model every time, so that no rounding adds up from one major cycle to the next.
 //
-// Processes that share the work need no visibilities of each other: whoever grids some w layers predicts the
-// same ones. Others' visibilities keep some of the model here, but are not gridded here either.
+// Processes that share the work need no visibilities of each other: whoever grids some w layers of one field
+// predicts the same ones; of several fields, whose layers hold other visibilities each, whoever grids some
+// rows predicts these. Others' visibilities keep some of the model here, but are not gridded here either.
 #pragma once
 
 #include <algorithm>
@@ -109,13 +110,15 @@ class ResidualSource final : public ImagingSource {
     const RankShare& share = own_.shares[f];
     std::size_t first = 0;
     own_.fields[f].for_each_part(from, move_(from, weights_of(from), fields_[f]), [&](GridBlock part) {
-      const std::size_t n_rows = part.uvw_m.extent(0), skip = share.first_row(n_rows),
-                        n = share.n_rows(n_rows);
+      const std::size_t n_rows = part.uvw_m.extent(0);
+      const auto [skip, n] = share.rows_of_part(first, n_rows, data.extent(0));
+      const std::size_t begin = first + skip;
+      first += n_rows;
+      if (n == 0) return;
       part.data = {};
       if (n < n_rows) part = rows_of(part, skip, n);
-      degridder.degrid(part, View<std::complex<float>, 3>(data.data() + (first + skip) * row_values,
+      degridder.degrid(part, View<std::complex<float>, 3>(data.data() + begin * row_values,
                                                           {n, data.extent(1), data.extent(2)}));
-      first += n_rows;
     });
   }
 
