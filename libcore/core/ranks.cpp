@@ -156,6 +156,7 @@ void add_to_root(std::span<double> values) {
       MPI_Recv(received.data(), n, MPI_DOUBLE, from, kBytes, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] += received[i];
     }
+  }
 }
 
 void broadcast_bytes(std::span<std::byte> bytes) {

@@ -99,10 +99,13 @@ expect_stderr "exists"
 # Interrupted, or one of them killed: no image, and a set that serves as before.
 cp -r far.ms killed.ms
 for signal in INT KILL; do
-  timeout 60 mpirun -n 2 clean -q --size 256 --scale 30amin --niter 100 --nmiter 50 --beam-size 60amin --update-model \
-    -o killed killed.ms 2>/dev/null >&2 &
+  timeout 60 mpirun -n 2 clean --size 256 --scale 30amin --niter 100 --nmiter 50 --beam-size 60amin --update-model \
+    -o killed killed.ms >killed.out 2>&1 &
   launcher=$!
-  sleep 1
+  for ((i = 0; i < 600; ++i)); do
+    grep -q 'cycle 1' killed.out && break
+    sleep 0.05
+  done
   mpirun=$(pgrep -P $launcher) || fail "ended too early to be killed"
   case $signal in INT) kill -INT "$mpirun" ;; KILL) kill -KILL "$(pgrep -P "$mpirun" | tail -1)" ;; esac
   wait $launcher && fail "status 0 after $signal"
