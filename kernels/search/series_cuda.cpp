@@ -235,6 +235,8 @@ class SeriesSearch final : public CudaSeriesSearch {
     task.n_hit = lane.n_hit.data();
     const cudaStream_t stream = lane.stream.get();
     cuda_check(cudaMemsetAsync(task.n_hit, 0, sizeof(unsigned), stream), "clearing device memory");
+    // the first ones are fetched whether they are there or not
+    cuda_check(cudaMemsetAsync(task.hits, 0, kHitsAtOnce * sizeof(Hit), stream), "clearing device memory");
     if (task.weights != nullptr) launch_weights(task, stream);
     launch_statistics(task, stream);
     launch_detrend(task, stream);
