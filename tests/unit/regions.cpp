@@ -142,9 +142,7 @@ BOOST_AUTO_TEST_CASE(behind_the_horizon) {
   info.cell_rad = 1 / 25.3;
   // 100 degrees north of the image's centre.
   const Vector from = vector_of(30 * kRadPerDeg, 60 * kRadPerDeg);
-  const auto on_sky = [&](double x, double y) {
-    return std::hypot(x - kNx / 2, y - kNy / 2) <= 25.3;
-  };
+  const auto on_sky = [&](double x, double y) { return std::hypot(x - kNx / 2, y - kNy / 2) <= 25.3; };
   std::size_t n_inside = 0;
   const auto mask = mask_of("circle[[30deg, 60deg], 40.3deg]", info);
   for (const std::uint8_t pixel : mask) n_inside += pixel;
