@@ -122,7 +122,7 @@ class GuppiBlocks final : public PacketSource {
   StreamReport report_;
 };
 
-class GuppiCapture final : public Capture {
+class GuppiCapture final : public InterleavedCapture {
  public:
   explicit GuppiCapture(const CaptureRequest& request) {
     auto blocks = std::make_unique<GuppiBlocks>(request.inputs);
@@ -142,11 +142,6 @@ class GuppiCapture final : public Capture {
     interleaver_ = std::make_unique<Interleaver>(std::move(sources), std::move(plan));
     memory_ += interleaver_->memory_bytes() + (PrefetchSource::kPieces + 4) * PrefetchSource::kPieceBytes;
   }
-  const VoltageHeader& header() const override { return header_; }
-  bool read(std::vector<std::uint8_t>& samples) override { return interleaver_->read(samples); }
-  std::vector<StreamReport> reports() const override { return interleaver_->reports(); }
-  std::optional<std::uint64_t> expected_samples() const override { return std::nullopt; }
-  std::uint64_t memory_bytes() const override { return memory_; }
 
  private:
   void describe(const GuppiHeader& h, const std::string& input, const CaptureFacts& facts) {
@@ -182,10 +177,6 @@ class GuppiCapture final : public Capture {
     }
     apply_facts(header_, facts);
   }
-
-  VoltageHeader header_;
-  std::unique_ptr<Interleaver> interleaver_;
-  std::uint64_t memory_ = 0;
 };
 
 }  // namespace

@@ -85,4 +85,19 @@ class Interleaver {
   std::vector<std::size_t> group_of_;               ///< [lane]
 };
 
+/// A capture whose constructor describes the stream and plans its places; the interleaver does the rest.
+class InterleavedCapture : public Capture {
+ public:
+  const VoltageHeader& header() const override { return header_; }
+  bool read(std::vector<std::uint8_t>& samples) override { return interleaver_->read(samples); }
+  std::vector<StreamReport> reports() const override { return interleaver_->reports(); }
+  std::optional<std::uint64_t> expected_samples() const override { return std::nullopt; }
+  std::uint64_t memory_bytes() const override { return memory_; }
+
+ protected:
+  VoltageHeader header_;
+  std::unique_ptr<Interleaver> interleaver_;
+  std::uint64_t memory_ = 0;
+};
+
 }  // namespace apsyn

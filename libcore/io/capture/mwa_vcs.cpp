@@ -156,7 +156,7 @@ std::vector<std::size_t> vcs_places(const CaptureFacts& facts) {
   return places;
 }
 
-class MwaVcsCapture final : public Capture {
+class MwaVcsCapture final : public InterleavedCapture {
  public:
   explicit MwaVcsCapture(const CaptureRequest& request) {
     const CaptureFacts& facts = request.facts;
@@ -199,11 +199,6 @@ class MwaVcsCapture final : public Capture {
     interleaver_ = std::make_unique<Interleaver>(std::move(sources), std::move(plan));
     memory_ += interleaver_->memory_bytes();
   }
-  const VoltageHeader& header() const override { return header_; }
-  bool read(std::vector<std::uint8_t>& samples) override { return interleaver_->read(samples); }
-  std::vector<StreamReport> reports() const override { return interleaver_->reports(); }
-  std::optional<std::uint64_t> expected_samples() const override { return std::nullopt; }
-  std::uint64_t memory_bytes() const override { return memory_; }
 
  private:
   void describe(std::size_t n_inputs, std::int64_t channel, std::size_t n_channels, std::int64_t gps_s,
@@ -223,10 +218,6 @@ class MwaVcsCapture final : public Capture {
     }
     apply_facts(header_, facts);
   }
-
-  VoltageHeader header_;
-  std::unique_ptr<Interleaver> interleaver_;
-  std::uint64_t memory_ = 0;
 };
 
 }  // namespace

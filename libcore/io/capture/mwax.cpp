@@ -210,7 +210,7 @@ std::map<std::int64_t, std::vector<SubInput>> open_inputs(const std::vector<std:
   return channels;
 }
 
-class MwaxCapture final : public Capture {
+class MwaxCapture final : public InterleavedCapture {
  public:
   explicit MwaxCapture(const CaptureRequest& request) {
     auto channels = open_inputs(request.inputs);
@@ -243,11 +243,6 @@ class MwaxCapture final : public Capture {
               channels.size() *
                   (2 * kind.block_bytes() + (PrefetchSource::kPieces + 4) * PrefetchSource::kPieceBytes);
   }
-  const VoltageHeader& header() const override { return header_; }
-  bool read(std::vector<std::uint8_t>& samples) override { return interleaver_->read(samples); }
-  std::vector<StreamReport> reports() const override { return interleaver_->reports(); }
-  std::optional<std::uint64_t> expected_samples() const override { return std::nullopt; }
-  std::uint64_t memory_bytes() const override { return memory_; }
 
  private:
   void describe(const SubHeader& kind, std::int64_t channel, std::size_t n_channels, std::int64_t gps_s,
@@ -276,10 +271,6 @@ class MwaxCapture final : public Capture {
     header_.start = mwa_time(gps_s);
     apply_facts(header_, facts);
   }
-
-  VoltageHeader header_;
-  std::unique_ptr<Interleaver> interleaver_;
-  std::uint64_t memory_ = 0;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMostFrames = 1 << 24;  // in a second
 
-class VdifCapture final : public Capture {
+class VdifCapture final : public InterleavedCapture {
  public:
   explicit VdifCapture(const CaptureRequest& request) {
     const CaptureFacts& facts = request.facts;
@@ -76,11 +76,6 @@ class VdifCapture final : public Capture {
     memory_ = interleaver_->memory_bytes() +
               request.inputs.size() * (2 * PrefetchSource::kPieces + 4) * PrefetchSource::kPieceBytes;
   }
-  const VoltageHeader& header() const override { return header_; }
-  bool read(std::vector<std::uint8_t>& samples) override { return interleaver_->read(samples); }
-  std::vector<StreamReport> reports() const override { return interleaver_->reports(); }
-  std::optional<std::uint64_t> expected_samples() const override { return std::nullopt; }
-  std::uint64_t memory_bytes() const override { return memory_; }
 
  private:
   static std::size_t place_of(const CaptureFacts& facts, std::size_t lane, std::size_t n_threads) {
@@ -125,12 +120,9 @@ class VdifCapture final : public Capture {
     apply_facts(header_, facts);
   }
 
-  VoltageHeader header_;
   UtcTime kind_epoch_;
   std::size_t kind_samples_ = 1;
   std::vector<std::size_t> place_bytes_;
-  std::unique_ptr<Interleaver> interleaver_;
-  std::uint64_t memory_ = 0;
 };
 
 }  // namespace
