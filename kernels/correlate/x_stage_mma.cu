@@ -2,8 +2,8 @@
 // The X stage for Ampere and newer: mma.sync on 64x64 tiles, four warps of 32x32 each, cp.async in four
 // stages.
 #include "kernels/common/cuda_check.h"
-#include "kernels/correlate/x_stage_kernels.cuh"
 #include "kernels/common/int8_ptx.cuh"
+#include "kernels/correlate/x_stage_kernels.cuh"
 
 namespace apsyn::x_stage {
 namespace {

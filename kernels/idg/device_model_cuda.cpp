@@ -35,8 +35,7 @@ class DeviceModel final : public CudaModel<T> {
   double begin_pass(const Geometry& geometry, const LayerRange& layers) override {
     if (n_planes_ == 0) throw std::logic_error("degridder: a pass without a model");
     grids_.reserve(layers.n * n_planes_ * tiled_cells(plan_.n_u, plan_.n_v));
-    return is_fast_on_gpu(plan_) ? make_layers<T>(geometry, layers)
-                                 : make_layers<double>(geometry, layers);
+    return is_fast_on_gpu(plan_) ? make_layers<T>(geometry, layers) : make_layers<double>(geometry, layers);
   }
 
   void cut(CutTask<T> cut) override {
