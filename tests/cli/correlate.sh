@@ -72,7 +72,7 @@ expect_exit 2 correlate tiny.dada --max-memory 1MB -o x.vis
 expect_stderr "--max-memory"
 expect_exit 2 correlate tiny.dada -o tiny.vis
 expect_stderr "tiny.vis" "--overwrite"
-expect_exit 4 correlate tiny.dada --device cuda -o x.vis
+expect_exit 4 correlate tiny.dada --device cuda:77 -o x.vis
 expect_exit 1 correlate nowhere.dada -o x.vis
 expect_stderr "nowhere.dada"
 expect_exit 1 correlate tiny.dada -o missing/x.vis

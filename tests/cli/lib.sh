@@ -6,7 +6,7 @@
 set -uo pipefail
 : "${APSYN_BIN:?the folder of the built tools}" "${APSYN_SOURCE:?the source folder}" "${APSYN_BUILD:?the build folder}"
 export PATH="$APSYN_BIN:$PATH" LC_ALL=C
-unset APSYN_DEVICE
+export APSYN_DEVICE=cpu  # the tests of GPUs are programs of their own
 TIME_LIMIT=${TIME_LIMIT:-120}
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/apsyn-test.XXXXXX")
 STATE=$(mktemp -d "${TMPDIR:-/tmp}/apsyn-test.XXXXXX") # stdout and stderr of the last command, list of failures
