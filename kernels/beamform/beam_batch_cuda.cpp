@@ -15,14 +15,6 @@ using namespace beam_stage;
 
 namespace {
 
-template <class T>
-DeviceArray<T> uploaded(const std::vector<T>& values) {
-  DeviceArray<T> array(values.size());
-  cuda_check(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
-             "copying tables");
-  return array;
-}
-
 constexpr std::int64_t kLongInterval = 128;  // spectra from which on a batch holds whole ones only
 constexpr std::uint64_t kMostDelayBytes = 64u << 20;
 

@@ -105,14 +105,14 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     clipped_ = DeviceArray<unsigned long long>(f_.n_chan * n_input);
     cuda_check(cudaMemset(clipped_.data(), 0, clipped_.size() * sizeof(unsigned long long)),
                "clearing counts");
-    mixed_hz_ = upload(f_.mixed_hz);
-    taps_ = upload(taps());
+    mixed_hz_ = uploaded(f_.mixed_hz);
+    taps_ = uploaded(taps());
     const int length = static_cast<int>(f_.n_sample);
     fused_ = plan_.requantisation.n_bit == 8 && f_stage::has_fused(length, n_taps(), format());
     if (fused_) {
       std::vector<float2> twiddles(f_stage::fused_twiddle_count(length));
       f_stage::fused_twiddles(length, twiddles.data());
-      twiddles_ = upload(twiddles);
+      twiddles_ = uploaded(twiddles);
     }
     for (Slot& slot : slots_) {
       slot.host = pinned<std::uint8_t>(slot_bytes());
@@ -211,14 +211,6 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     Event sent;
     bool busy = false;
   };
-
-  template <class T>
-  static DeviceArray<T> upload(const std::vector<T>& values) {
-    DeviceArray<T> array(values.size());
-    cuda_check(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
-               "copying tables");
-    return array;
-  }
 
   SampleFormat format() const {
     if (!plan_.integer) return SampleFormat::float32;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "kernels/common/cuda_check.h"
 
@@ -31,5 +32,13 @@ class DeviceArray {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+template <class T>
+DeviceArray<T> uploaded(const std::vector<T>& values) {
+  DeviceArray<T> array(values.size());
+  cuda_check(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+             "copying to the device");
+  return array;
+}
 
 }  // namespace apsyn

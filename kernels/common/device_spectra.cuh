@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cuda_runtime.h>
+#include <algorithm>
 
 #include <cstdint>
 
@@ -57,5 +58,14 @@ class DeviceSpectrumSource {
   /// [chan][input] components that were clipped so far, of the work that is over.
   virtual std::vector<std::uint64_t> clipped() const = 0;
 };
+
+/// Of the input and input channel that lost most, the share of components of `n_spectra` spectra of n_fine
+/// channels that were clipped.
+inline double highest_share(const std::vector<std::uint64_t>& clipped, std::size_t n_fine,
+                            std::int64_t n_spectra) {
+  if (clipped.empty() || n_spectra == 0) return 0;
+  return static_cast<double>(*std::max_element(clipped.begin(), clipped.end())) /
+         (2 * static_cast<double>(n_fine) * static_cast<double>(n_spectra));
+}
 
 }  // namespace apsyn

@@ -20,6 +20,16 @@ std::unique_ptr<T[], FreePinned> pinned(std::size_t size) {
   return std::unique_ptr<T[], FreePinned>(static_cast<T*>(memory));
 }
 
+/// Memory that transfers straight for as long as the result lives; null where it cannot be pinned, and copies
+/// go through pinned memory instead.
+inline std::shared_ptr<void> pin_memory(void* memory, std::size_t bytes) {
+  if (bytes == 0 || cudaHostRegister(memory, bytes, cudaHostRegisterDefault) != cudaSuccess) {
+    cudaGetLastError();  // not to be taken for a later call's
+    return nullptr;
+  }
+  return {memory, [](void* pinned) { cudaHostUnregister(pinned); }};
+}
+
 /// An array on the device that grows when it must.
 template <class T>
 class Upload {

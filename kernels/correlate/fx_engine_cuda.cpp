@@ -102,13 +102,7 @@ class CudaFxEngine final : public FxEngine {
     }
   }
 
-  std::shared_ptr<void> pin(void* memory, std::size_t bytes) override {
-    if (bytes == 0 || cudaHostRegister(memory, bytes, cudaHostRegisterDefault) != cudaSuccess) {
-      cudaGetLastError();  // copies go through pinned memory instead
-      return nullptr;
-    }
-    return {memory, [](void* pinned) { cudaHostUnregister(pinned); }};
-  }
+  std::shared_ptr<void> pin(void* memory, std::size_t bytes) override { return pin_memory(memory, bytes); }
 
   void append(const VoltageBlock& block) override {
     cuda_check(cudaSetDevice(device_), "choosing the device");
@@ -137,12 +131,7 @@ class CudaFxEngine final : public FxEngine {
 
   std::int64_t spectra_done() const override { return next_; }
 
-  double clipped_share() const override {
-    const std::vector<std::uint64_t> counts = source_->clipped();
-    if (counts.empty() || next_ == 0) return 0;
-    return static_cast<double>(*std::max_element(counts.begin(), counts.end())) /
-           (2 * static_cast<double>(plan_.n_fine) * static_cast<double>(next_));
-  }
+  double clipped_share() const override { return highest_share(source_->clipped(), plan_.n_fine, next_); }
 
  private:
   /// Means on their way to the host, and what they are made with.

@@ -36,7 +36,6 @@ class FitsCubeWriter {
   FitsCubeWriter(const std::string& path, ImageInfo info, const FitsCubeShape& shape, bool overwrite);
   /// [part][stokes][freq][y][x], of so much time: step_s, of the last image perhaps less.
   void write(std::span<const float> record, double length_s);
-  std::size_t n_written() const { return n_written_; }
   void commit();
 
  private:

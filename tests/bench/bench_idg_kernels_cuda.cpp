@@ -61,14 +61,6 @@ class Timer {
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
-template <class T>
-DeviceArray<T> to_device(const std::vector<T>& host) {
-  DeviceArray<T> array(host.size());
-  cuda_check(cudaMemcpy(array.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
-             "copying");
-  return array;
-}
-
 /// Tasks at random places of the uv plane, each filled by one baseline at random.
 struct Problem {
   Case c;
@@ -209,14 +201,14 @@ void run(const Case& c, int n_sm, const char* name, const std::vector<std::compl
          const std::vector<float>& weight, const DeviceArray<std::complex<float>>& data_device,
          const DeviceArray<float>& weight_device) {
   const Problem p(c);
-  const auto uvw = to_device(p.uvw_m);
-  const auto wavenumber = to_device(p.wavenumber);
-  const auto runs = to_device(p.runs);
-  const auto tasks = to_device(p.tasks);
+  const auto uvw = uploaded(p.uvw_m);
+  const auto wavenumber = uploaded(p.wavenumber);
+  const auto runs = uploaded(p.runs);
+  const auto tasks = uploaded(p.tasks);
   std::vector<std::uint32_t> selected_host;
   for (int i = 0; i < c.n_tasks; ++i) selected_host.push_back(i);
-  const auto selected = to_device(selected_host);
-  const auto coefficient = to_device(p.coefficients());
+  const auto selected = uploaded(selected_host);
+  const auto coefficient = uploaded(p.coefficients());
   const BlockArrays block{
       uvw.data(),           nullptr,  wavenumber.data(), reinterpret_cast<const float2*>(data_device.data()),
       weight_device.data(), c.n_chan, c.n_planes,        c.n_planes};
@@ -282,8 +274,8 @@ int main(int argc, char** argv) {
       v = {float(int(random() >> 8) - (1 << 23)) * 0x1p-23f,
            float(int(random() >> 8) - (1 << 23)) * 0x1p-23f};
     for (auto& w : weight) w = 0.5f + float(random() >> 8) * 0x1p-24f;
-    const auto data_device = to_device(data);
-    const auto weight_device = to_device(weight);
+    const auto data_device = uploaded(data);
+    const auto weight_device = uploaded(weight);
     auto go = [&](const Case& c) {
       run(c, properties.multiProcessorCount, properties.name, data, weight, data_device, weight_device);
     };

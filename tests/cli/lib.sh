@@ -167,6 +167,16 @@ need_mpi() {
     OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_mpi_yield_when_idle=1
 }
 
+# make_shared_sets: what processes share. Far from the zenith (far.ms) w is large: many layers, which they share; in obs.ms
+# a single one, whose rows are shared. dish.conf: A-terms.
+make_shared_sets() {
+  printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 100\nb, POINT, 02:20:00, -24.42.00, 50\n' >sky.txt
+  run simulate -q --array mwa-32t --sky sky.txt --channels 4 --duration 16s --phase-centre '02h28m00s -26d42m00s' -o obs.ms
+  run simulate -q --array mwa-128t --sky sky.txt --channels 2 --duration 4s --integration 4s --start 2024-01-01T16:00:00 \
+    --phase-centre '02h28m00s -26d42m00s' -o far.ms
+  printf 'aterms = [ beam ]\nbeam.model = airy\nbeam.diameter = 4m\n' >dish.conf
+}
+
 # float_pixels FILE: those of a float32 FITS image, one per line.
 float_pixels() {
   local cards

@@ -4,14 +4,8 @@
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 need_mpi
 
-printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 100\nb, POINT, 02:20:00, -24.42.00, 50\n' >sky.txt
-run simulate -q --array mwa-32t --sky sky.txt --channels 4 --duration 16s --phase-centre '02h28m00s -26d42m00s' -o obs.ms
-# Far from the zenith w is large: many layers, which processes share; in the other set a single one, whose rows are
-# shared.
-run simulate -q --array mwa-128t --sky sky.txt --channels 2 --duration 4s --integration 4s --start 2024-01-01T16:00:00 \
-  --phase-centre '02h28m00s -26d42m00s' -o far.ms
+make_shared_sets
 # With A-terms, too, whose average beam counts every row once.
-printf 'aterms = [ beam ]\nbeam.model = airy\nbeam.diameter = 4m\n' >dish.conf
 declare -A options=(
   [wide]="--size 256 --scale 5amin --pol IQUV --subgrid 24 far.ms"
   [wide_dish]="--size 128 --scale 10amin --subgrid 32 --aterms dish.conf far.ms"

@@ -4,12 +4,7 @@
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 need_mpi
 
-printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 100\nb, POINT, 02:20:00, -24.42.00, 50\n' >sky.txt
-# Far from the zenith w is large: layers, which processes share; in the other set a single one, whose rows are shared.
-run simulate -q --array mwa-32t --sky sky.txt --channels 4 --duration 16s --phase-centre '02h28m00s -26d42m00s' -o obs.ms
-run simulate -q --array mwa-128t --sky sky.txt --channels 2 --duration 4s --integration 4s --start 2024-01-01T16:00:00 \
-  --phase-centre '02h28m00s -26d42m00s' -o far.ms
-printf 'aterms = [ beam ]\nbeam.model = airy\nbeam.diameter = 4m\n' >dish.conf
+make_shared_sets
 # A new column is stored by itself, as float32 in tiles, in the last of the set's files.
 columns() { ls -v "$1"/table.f*_TSM0 | tail -"$2"; }
 numbers() { od -An -v -t f4 -w4 "$1"; }

@@ -21,14 +21,6 @@ namespace {
 using namespace apsyn::support;
 using beam_sums::Layout, beam_sums::Product;
 
-template <class T>
-DeviceArray<T> upload(const std::vector<T>& values) {
-  DeviceArray<T> array(values.size());
-  cuda_check(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
-             "copying");
-  return array;
-}
-
 int multiprocessors() {
   int n = 0;
   cuda_check(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, 0), "asking the device");
@@ -37,9 +29,9 @@ int multiprocessors() {
 
 std::vector<float> on_device(const BeamOperands& operands, Product product, int segment,
                              const std::vector<float>& scale, std::size_t n_out) {
-  const auto samples = upload(sample_rows(operands)), weights = upload(weight_rows(operands));
-  const auto scales = upload(scale);
-  const auto out = upload(std::vector<float>(n_out, std::numeric_limits<float>::quiet_NaN()));
+  const auto samples = uploaded(sample_rows(operands)), weights = uploaded(weight_rows(operands));
+  const auto scales = uploaded(scale);
+  const auto out = uploaded(std::vector<float>(n_out, std::numeric_limits<float>::quiet_NaN()));
   beam_sums::launch_wgmma(
       {operands.layout, samples.data(), weights.data(), scales.data(), segment, out.data()}, product,
       multiprocessors(), nullptr);
@@ -144,12 +136,12 @@ void check_limbs(Layout layout) {
   BeamOperands low_weights = random_operands(layout, 7);
   std::copy(low.weights.begin(), low.weights.end(), low_weights.weights.begin());
   constexpr int kShift = 3;
-  const auto samples = upload(sample_rows(high)), weights = upload(limb_rows(high, low_weights));
+  const auto samples = uploaded(sample_rows(high)), weights = uploaded(limb_rows(high, low_weights));
   const auto scales =
-      upload(std::vector<float>(std::size_t(layout.n_chan) * layout.n_pol * layout.n_beam, 1));
+      uploaded(std::vector<float>(std::size_t(layout.n_chan) * layout.n_pol * layout.n_beam, 1));
   const int n_segments = layout.n_tiles();
   const std::size_t n_out = std::size_t(layout.n_chan) * layout.n_beam * 4 * n_segments;
-  const auto out = upload(std::vector<float>(n_out, std::numeric_limits<float>::quiet_NaN()));
+  const auto out = uploaded(std::vector<float>(n_out, std::numeric_limits<float>::quiet_NaN()));
   layout.n_limb = 2;
   beam_sums::Task task{layout, samples.data(), weights.data(), scales.data()};
   task.out = out.data();

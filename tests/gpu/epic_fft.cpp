@@ -56,7 +56,7 @@ void check_against_cpu(const EpicRecording& recording, const EpicPlan& shape, co
     const Deviation off = deviation(recording.image(*imager, piece, batch, coded), wanted);
     BOOST_TEST_MESSAGE(what << ", " << name_of(form) << ": " << off.worst << " of the peak at " << off.at
                             << ": " << off.got << ", wanted " << off.wanted);
-    BOOST_TEST(off.worst <= 1e-5);
+    BOOST_TEST(off.worst <= 1e-5);  // measured: 1.2e-6
   }
 }
 

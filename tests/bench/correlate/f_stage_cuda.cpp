@@ -29,14 +29,6 @@ struct Case {
   bool delays = false;
 };
 
-template <class T>
-DeviceArray<T> upload(const std::vector<T>& values) {
-  DeviceArray<T> array(values.size());
-  cuda_check(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
-             "copying");
-  return array;
-}
-
 template <class Work>
 std::pair<double, double> seconds_of(cudaStream_t stream, const Work& work) {
   std::vector<double> seconds;
@@ -76,7 +68,7 @@ void run(const Case& c) {
   for (std::size_t i = kPattern; i < raw.size(); i += kPattern)
     std::copy_n(raw.begin(), std::min(kPattern, raw.size() - i),
                 raw.begin() + static_cast<std::ptrdiff_t>(i));
-  const auto samples = upload(raw);
+  const auto samples = uploaded(raw);
   const double sample_s = 1e-6;
   std::vector<Placement> placements(static_cast<std::size_t>(c.n_input) *
                                     static_cast<std::size_t>(n_spectra));
@@ -89,16 +81,16 @@ void run(const Case& c) {
       at.delay_s = sample_s * (0.3 * std::sin(ant) + 1e-6 * s);
       at.slope_s = static_cast<float>(at.delay_s);
     }
-  const auto placed = upload(placements);
-  const auto mixed = upload(std::vector<double>{150e6});
+  const auto placed = uploaded(placements);
+  const auto mixed = uploaded(std::vector<double>{150e6});
   std::vector<float> h =
       pfb_weights(static_cast<std::size_t>(length), {static_cast<std::size_t>(c.n_taps), Window::hann}, 1);
   if (h.empty()) h.assign(static_cast<std::size_t>(length), 1 / std::sqrt(static_cast<float>(length)));
-  const auto taps = upload(h);
-  const auto scales = upload(std::vector<float>(static_cast<std::size_t>(c.n_input), 1.0f));
+  const auto taps = uploaded(h);
+  const auto scales = uploaded(std::vector<float>(static_cast<std::size_t>(c.n_input), 1.0f));
   std::vector<float2> factors(fused_twiddle_count(length));
   fused_twiddles(length, factors.data());
-  const auto twiddles = upload(factors);
+  const auto twiddles = uploaded(factors);
   DeviceArray<unsigned long long> clipped(static_cast<std::size_t>(c.n_input));
 
   Task task{};

@@ -29,14 +29,6 @@ struct Case {
   Sum sum;
 };
 
-template <class T>
-DeviceArray<T> to_device(const std::vector<T>& host) {
-  DeviceArray<T> device(host.size());
-  cuda_check(cudaMemcpy(device.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
-             "copying to the device");
-  return device;
-}
-
 std::complex<double> exact(const Case& c, const WSeparation& w, double half_w, const Prepared<float>& p,
                            const float2* pixels) {
   std::complex<double> sum = 0;
@@ -89,14 +81,14 @@ void run(const Case& c, const Device& device) {
       units.push_back({static_cast<std::uint32_t>(task), static_cast<std::uint32_t>(task * per_task + k),
                        static_cast<std::uint32_t>(std::min(at_once, per_task - k))});
 
-  const auto d_pixels = to_device(pixels);
-  const auto d_prepared = to_device(prepared);
-  const auto d_tasks = to_device(tasks);
-  const auto d_units = to_device(units);
-  const auto d_scale = to_device(scale);
-  const auto d_n = to_device(separation.n_from_middle);
-  const auto d_x = to_device(separation.n_of_x), d_y = to_device(separation.n_of_y),
-             d_residual = to_device(separation.residual);
+  const auto d_pixels = uploaded(pixels);
+  const auto d_prepared = uploaded(prepared);
+  const auto d_tasks = uploaded(tasks);
+  const auto d_units = uploaded(units);
+  const auto d_scale = uploaded(scale);
+  const auto d_n = uploaded(separation.n_from_middle);
+  const auto d_x = uploaded(separation.n_of_x), d_y = uploaded(separation.n_of_y),
+             d_residual = uploaded(separation.residual);
   DeviceArray<float2> out(n * n_planes);
   cuda_check(cudaMemset(out.data(), 0xff, n * n_planes * sizeof(float2)), "poisoning");
   SumTask<float> task{};
