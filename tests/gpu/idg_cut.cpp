@@ -56,6 +56,13 @@ void compare(OnDevice& device, const IdgPlan& plan, const GridBlock& block, cons
   BOOST_CHECK_EQUAL(wrong, 0u);
 }
 
+double longest_w(const ArrayRows& d) {
+  double longest = 0;
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
+    longest = std::max(longest, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+  return longest;
+}
+
 /// Whether cells start .. start + side - 1 (mod n) touch a tile that begins at `tile`.
 bool overlaps(int start, int side, int n, int tile) {
   for (int i = 0; i < side; ++i)
@@ -148,14 +155,21 @@ void check_lists(OnDevice& device, const IdgPlan& plan, const Ways& ways, const 
 
 }  // namespace
 
+/// For compute-sanitizer, which takes a thousand times as long: --run_test=small.
+BOOST_AUTO_TEST_CASE(small) {
+  OnDevice device;
+  const ArrayRows d = observe_array(5, 3, 4);
+  const IdgPlan plan = make_idg_plan({100, 80, 2e-4}, {.accuracy = 1e-5}, longest_w(d), 1e5);
+  compare(device, plan, d.block(false), {0, plan.n_layers});
+  check_lists(device, plan, make_ways(plan, true), {0, plan.n_layers}, 7);
+}
+
 BOOST_AUTO_TEST_CASE(the_hosts_subgrids_to_the_last_bit) {
   OnDevice device;
   for (const auto& [n_time, n_chan] :
        std::vector<std::array<std::size_t, 2>>{{1, 1}, {3, 70}, {60, 16}, {700, 4}}) {
     const ArrayRows d = observe_array(12, n_time, n_chan);
-    double max_w = 0;
-    for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
-      max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+    const double max_w = longest_w(d);
     for (const double cell_rad : {1e-4, 2e-2}) {  // a small field and the whole sky
       const IdgPlan plan = make_idg_plan(
           {cell_rad < 1e-3 ? 1000u : 100u, cell_rad < 1e-3 ? 800u : 100u, cell_rad}, {}, max_w, 1e5);
@@ -176,9 +190,7 @@ BOOST_AUTO_TEST_CASE(the_hosts_subgrids_to_the_last_bit) {
 BOOST_AUTO_TEST_CASE(tiles_pull_what_overlaps_them) {
   OnDevice device;
   const ArrayRows d = observe_array(12, 60, 16);
-  double max_w = 0;
-  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+  const double max_w = longest_w(d);
   for (const double cell_rad : {2e-4, 2e-2}) {
     const IdgPlan plan =
         make_idg_plan({cell_rad < 1e-3 ? 500u : 100u, cell_rad < 1e-3 ? 400u : 100u, cell_rad},
