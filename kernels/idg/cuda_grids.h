@@ -15,7 +15,8 @@ namespace apsyn::idg_cuda {
 /// The subgrids of a range of tasks, once the stream gets there.
 template <class T>
 struct SubgridRange {
-  const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed, FFT order
+  const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed
+  bool finished;                 ///< in rising order, times uv_phases(); else in FFT order
   const DeviceTasks& tasks;
   const RangeWork& work;
 };

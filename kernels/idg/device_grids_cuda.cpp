@@ -2,6 +2,7 @@
 // Layers in device or managed memory: the device adds subgrids and transforms layers.
 #ifdef APSYN_CUDA
 #include <complex>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/common/cuda_fft.h"
@@ -23,6 +24,8 @@ class DeviceGrids final : public CudaGrids<T> {
         n_planes_(setup.n_planes()),
         n_outputs_(n_outputs),
         stream_(stream),
+        in_place_(setup.grid_memory == GridMemory::gpu && (sizeof(T) == 8 || is_fast_on_gpu(plan))),
+        shape_{int(plan.n_u), int(plan.n_v), in_place_},
         grids_(setup.grid_memory),
         images_(n_planes_ * plan.image.n_y * plan.image.n_x) {
     std::vector<std::complex<T>> phases;
@@ -33,7 +36,7 @@ class DeviceGrids final : public CudaGrids<T> {
 
   void begin_pass(const LayerRange& layers) override {
     layers_ = layers;
-    const std::size_t size = layers.n * n_planes_ * tiled_cells(plan_.n_u, plan_.n_v);
+    const std::size_t size = layers.n * n_planes_ * shape_.cells();
     cuda_check(cudaMemsetAsync(grids_.reserve(size), 0, size * sizeof(ComplexOf<T>), stream_),
                "clearing the grids");
     layer_used_.assign(layers.n, false);
@@ -49,7 +52,7 @@ class DeviceGrids final : public CudaGrids<T> {
       if (range.tasks.layer_used[layer]) layer_used_[layer] = true;
     AddTask<T> add{};
     add.subgrids = range.subgrids;
-    add.uv_phase = uv_phase_.data();
+    add.uv_phase = range.finished ? nullptr : uv_phase_.data();
     add.placements = range.tasks.placements.data() + range.work.first;
     add.entries = range.tasks.entries.data();
     add.tiles = range.tasks.tiles.data() + range.work.first_tile;
@@ -57,8 +60,7 @@ class DeviceGrids final : public CudaGrids<T> {
     add.n_planes = int(n_planes_);
     add.n_outputs = int(n_outputs_);
     add.side = int(plan_.settings.subgrid);
-    add.n_u = int(plan_.n_u);
-    add.n_v = int(plan_.n_v);
+    add.grid = shape_;
     add.grids = grids_.data();
     if (add.n_tiles > 0) launch_add(add, stream_);
   }
@@ -84,19 +86,22 @@ class DeviceGrids final : public CudaGrids<T> {
   /// Layers to images, transformed in W.
   template <class W>
   void transform_layers() {
-    const std::size_t plane_cells = tiled_cells(plan_.n_u, plan_.n_v);
-    DeviceArray<ComplexOf<W>> work(plan_.n_v * plan_.n_u);
-    CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, fft_type<W>());
+    DeviceArray<ComplexOf<W>> work;
+    if (!in_place_) work = DeviceArray<ComplexOf<W>>(plan_.n_v * plan_.n_u);
+    CudaFft2d fft(shape_.n_v, shape_.n_u, 1, fft_type<W>());
     fft.use(stream_);
     const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
     for (std::size_t layer = 0; layer < layers_.n; ++layer) {
       if (!layer_used_[layer]) continue;
       for (std::size_t plane = 0; plane < n_planes_; ++plane) {
-        launch_widen<T, W>(grids_.data() + (layer * n_planes_ + plane) * plane_cells, work.data(),
-                           int(plan_.n_u), int(plan_.n_v), stream_);
-        fft.execute(work.data(), CUFFT_FORWARD);
-        launch_screen<W>({work.data(), images_.data() + plane * plan_.image.n_y * plan_.image.n_x,
-                          int(plan_.image.n_x), int(plan_.image.n_y), int(plan_.n_u), int(plan_.n_v),
+        ComplexOf<T>* grid = grids_.data() + (layer * n_planes_ + plane) * shape_.cells();
+        ComplexOf<W>* cells = work.data();
+        if constexpr (std::is_same_v<T, W>)
+          if (in_place_) cells = grid;
+        if (!in_place_) launch_widen<T, W>(grid, cells, shape_.n_u, shape_.n_v, stream_);
+        fft.execute(cells, CUFFT_FORWARD);
+        launch_screen<W>({cells, images_.data() + plane * plan_.image.n_y * plan_.image.n_x,
+                          int(plan_.image.n_x), int(plan_.image.n_y), shape_.n_u, shape_.n_v,
                           plan_.image.cell_rad, plan_.layer_w_lambda(layers_.first + layer), n_shift},
                          stream_);
       }
@@ -108,10 +113,12 @@ class DeviceGrids final : public CudaGrids<T> {
   unsigned n_threads_;
   std::size_t n_planes_, n_outputs_;
   cudaStream_t stream_;
+  bool in_place_;  ///< the transform needs no memory beside the grids
+  GridShape shape_;
   LayerRange layers_;
   std::vector<bool> layer_used_;
   DeviceArray<ComplexOf<T>> uv_phase_;
-  GridArray<ComplexOf<T>> grids_;  ///< [layer][plane], grid_tiles.cuh
+  GridArray<ComplexOf<T>> grids_;  ///< [layer][plane] of shape_
   DeviceArray<double> images_;     ///< [plane][y][x]
 };
 

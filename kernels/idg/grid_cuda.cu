@@ -10,42 +10,63 @@ constexpr int kAddThreads = 256, kRowsEach = kGridTile * kGridTile / kAddThreads
 /// Entries of a tile that a block looks up at once.
 constexpr int kEntriesAtOnce = 64;
 constexpr int kMostSide = 512;
+/// Subgrids whose cells a thread waits for together.
+constexpr int kSubgridsAtOnce = 2;
 
-/// A block owns 32 x 32 cells of one layer and plane, a thread four rows of one column. While it adds one
-/// subgrid's cells, those of the next are on their way.
-template <class T>
+/// A block owns 32 x 32 cells of one layer and plane, a thread four rows of one column.
+template <class T, bool kFinished>
 __global__ void __launch_bounds__(kAddThreads, sizeof(T) == 4 ? 4 : 2) add(AddTask<T> task) {
-  __shared__ ComplexOf<T> phase[kMostSide];
+  __shared__ ComplexOf<T> phase[kFinished ? 1 : kMostSide];
   __shared__ Placement starts[kEntriesAtOnce];
   __shared__ std::uint32_t which[kEntriesAtOnce];  // subgrid
   const GridTile tile = task.tiles[blockIdx.x];
   const int plane = blockIdx.y, side = task.side, half = side / 2;
   const int u = tile.u + threadIdx.x % kGridTile, first_v = tile.v + threadIdx.x / kGridTile * kRowsEach;
-  // Cells beyond the grid's last fill up the tile: what they get is never looked at.
-  ComplexOf<T>* grid = task.grids +
-                       (std::size_t(tile.layer) * task.n_planes + plane) * tiled_cells(task.n_u, task.n_v) +
-                       tiled_cell(task.n_u, first_v, u);
+  const GridShape shape = task.grid;
+  ComplexOf<T>* grid =
+      task.grids + (std::size_t(tile.layer) * task.n_planes + plane) * shape.cells() + shape.at(first_v, u);
+  auto exists = [&](int i) { return u < shape.n_u && first_v + i < shape.n_v; };
   ComplexOf<T> sum[kRowsEach];
 #pragma unroll
-  for (int i = 0; i < kRowsEach; ++i) sum[i] = grid[i * kGridTile];
-  for (int i = threadIdx.x; i < side; i += kAddThreads) phase[i] = task.uv_phase[i];
+  for (int i = 0; i < kRowsEach; ++i)
+    if (exists(i)) sum[i] = grid[std::size_t(i) * shape.pitch()];
+  if constexpr (!kFinished)
+    for (int i = threadIdx.x; i < side; i += kAddThreads) phase[i] = task.uv_phase[i];
 
+  // Cells of a subgrid here: 0 .. side - 1 are its own.
   auto cell_u = [&](int e) {
     const int su = u - starts[e].start_u;
-    return su < 0 ? su + task.n_u : su;
+    return su < 0 ? su + shape.n_u : su;
   };
   auto cell_v = [&](int e, int i) {
     const int sv = first_v + i - starts[e].start_v;
-    return sv < 0 ? sv + task.n_v : sv;
+    return sv < 0 ? sv + shape.n_v : sv;
   };
+  auto place = [&](int cell) { return kFinished ? cell : cell < half ? cell + half : cell - half; };
   auto load = [&](int e, ComplexOf<T>* cells) {
     const int su = cell_u(e);
-    const ComplexOf<T>* column = task.subgrids + std::size_t(which[e]) * side * side +
-                                 (su < half ? su + half : su - half);  // FFT order
+    const ComplexOf<T>* column = task.subgrids + std::size_t(which[e]) * side * side + place(su);
 #pragma unroll
     for (int i = 0; i < kRowsEach; ++i) {
       const int sv = cell_v(e, i);
-      if (su < side && sv < side) cells[i] = column[(sv < half ? sv + half : sv - half) * side];
+      cells[i] = {0, 0};
+      if (su < side && sv < side) cells[i] = __ldg(column + place(sv) * side);
+    }
+  };
+  auto add_cells = [&](int e, const ComplexOf<T>* cells) {
+    const int su = cell_u(e);
+    if (su >= side) return;
+#pragma unroll
+    for (int i = 0; i < kRowsEach; ++i) {
+      if constexpr (kFinished) {
+        sum[i].x += cells[i].x;
+        sum[i].y += cells[i].y;
+      } else if (const int sv = cell_v(e, i); sv < side) {
+        const T pr = phase[sv].x * phase[su].x - phase[sv].y * phase[su].y;
+        const T pi = phase[sv].x * phase[su].y + phase[sv].y * phase[su].x;
+        sum[i].x += cells[i].x * pr - cells[i].y * pi;
+        sum[i].y += cells[i].x * pi + cells[i].y * pr;
+      }
     }
   };
   for (std::uint32_t first = 0; first < tile.n_entries; first += kEntriesAtOnce) {
@@ -58,27 +79,24 @@ __global__ void __launch_bounds__(kAddThreads, sizeof(T) == 4 ? 4 : 2) add(AddTa
       which[threadIdx.x] = (own * task.n_planes + plane) * task.n_outputs + entry % task.n_outputs;
     }
     __syncthreads();
-    ComplexOf<T> cells[kRowsEach]{}, next[kRowsEach]{};
-    load(0, next);
-    for (int e = 0; e < n; ++e) {
+    // Several subgrids' cells are on their way at once, and added in the order of the entries.
+    int e = 0;
+    for (; e + kSubgridsAtOnce <= n; e += kSubgridsAtOnce) {
+      ComplexOf<T> cells[kSubgridsAtOnce][kRowsEach];
 #pragma unroll
-      for (int i = 0; i < kRowsEach; ++i) cells[i] = next[i];
-      if (e + 1 < n) load(e + 1, next);
-      const int su = cell_u(e);
-      if (su >= side) continue;
+      for (int k = 0; k < kSubgridsAtOnce; ++k) load(e + k, cells[k]);
 #pragma unroll
-      for (int i = 0; i < kRowsEach; ++i) {
-        const int sv = cell_v(e, i);
-        if (sv >= side) continue;
-        const T pr = phase[sv].x * phase[su].x - phase[sv].y * phase[su].y;
-        const T pi = phase[sv].x * phase[su].y + phase[sv].y * phase[su].x;
-        sum[i].x += cells[i].x * pr - cells[i].y * pi;
-        sum[i].y += cells[i].x * pi + cells[i].y * pr;
-      }
+      for (int k = 0; k < kSubgridsAtOnce; ++k) add_cells(e + k, cells[k]);
+    }
+    for (; e < n; ++e) {
+      ComplexOf<T> cells[kRowsEach];
+      load(e, cells);
+      add_cells(e, cells);
     }
   }
 #pragma unroll
-  for (int i = 0; i < kRowsEach; ++i) grid[i * kGridTile] = sum[i];
+  for (int i = 0; i < kRowsEach; ++i)
+    if (exists(i)) grid[std::size_t(i) * shape.pitch()] = sum[i];
 }
 
 /// A block owns a subgrid.
@@ -131,7 +149,11 @@ __global__ void screen(ScreenTask<W> task) {
 
 template <class T>
 void launch_add(const AddTask<T>& task, cudaStream_t stream) {
-  add<<<dim3(task.n_tiles, task.n_planes), kAddThreads, 0, stream>>>(task);
+  const dim3 blocks(task.n_tiles, task.n_planes);
+  if (task.uv_phase == nullptr)
+    add<T, true><<<blocks, kAddThreads, 0, stream>>>(task);
+  else
+    add<T, false><<<blocks, kAddThreads, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the adder");
 }
 

@@ -45,8 +45,13 @@ class HybridGrids final : public CudaGrids<T> {
     // Its last contents have been added: those of the range before the pending one.
     const std::size_t slot = pending_.slot ^ 1, n = range.work.n;
     ComplexOf<T>* ordered = ordered_[slot].reserve(n * task_cells());
-    launch_reorder<T>({range.subgrids, uv_phase_.data(), n * n_planes_ * n_outputs_, int(side_), ordered},
-                      stream_);
+    if (range.finished)
+      cuda_check(cudaMemcpyAsync(ordered, range.subgrids, n * task_cells() * sizeof(ComplexOf<T>),
+                                 cudaMemcpyDeviceToDevice, stream_),
+                 "keeping subgrids");
+    else
+      launch_reorder<T>({range.subgrids, uv_phase_.data(), n * n_planes_ * n_outputs_, int(side_), ordered},
+                        stream_);
     ready_[slot].record(stream_);
     Pending next{slot, {}};
     for (std::size_t i = range.work.first; i < range.work.first + n; ++i) {

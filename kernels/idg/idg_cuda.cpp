@@ -9,6 +9,7 @@
 #ifdef APSYN_CUDA
 #include <algorithm>
 #include <array>
+#include <complex>
 #include <future>
 #include <map>
 #include <stdexcept>
@@ -49,6 +50,9 @@ class CudaGridder final : public Gridder {
     n_planes_ = setup.n_planes();
     n_outputs_ = sums_.ways().w_kernel ? plan.n_terms : 1;
     to_device(n_from_middle_, n_table(plan_, plan_.settings.subgrid / 2));
+    std::vector<std::complex<T>> phases;
+    for (const std::complex<double>& phase : uv_phases(plan)) phases.emplace_back(phase);
+    to_device(uv_phase_, phases);
     grids_ = make_cuda_grids<T>(plan, setup, n_outputs_, stream_.get());
 
     range_bytes_ = range_bytes(total_memory());
@@ -187,9 +191,14 @@ class CudaGridder final : public Gridder {
           image.mix[s][c] = {setup_.mix[s][c].real(), setup_.mix[s][c].imag()};
     }
     image.images = subgrids_.data();
-    launch_images(image, stream_.get());
-    fft_.execute(subgrids_.data(), work.n, CUFFT_INVERSE);  // exponent +1
-    grids_->add({subgrids_.data(), from.tasks, work});
+    const bool finished = has_cells<T>(side_, image_planes(image), image.n_outputs);
+    if (finished) {
+      launch_cells(image, uv_phase_.data(), stream_.get());
+    } else {
+      launch_images(image, stream_.get());
+      fft_.execute(subgrids_.data(), work.n, CUFFT_INVERSE);  // exponent +1
+    }
+    grids_->add({subgrids_.data(), finished, from.tasks, work});
   }
 
   int device_;
@@ -211,7 +220,7 @@ class CudaGridder final : public Gridder {
   std::map<std::uint64_t, std::unique_ptr<DeviceBlock>> kept_;  ///< [block id]
   std::size_t next_block_ = 0;
   DeviceArray<double> n_from_middle_;
-  DeviceArray<ComplexOf<T>> subgrids_;
+  DeviceArray<ComplexOf<T>> subgrids_, uv_phase_;
   std::unique_ptr<CudaGrids<T>> grids_;
 };
 

@@ -83,12 +83,15 @@ struct GridTile {
 template <class T>
 struct AddTask {
   const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed, FFT order
-  const ComplexOf<T>* uv_phase;  ///< [side] exp(-i pi k (L - 1) / L) / L, cells in rising order
+  /// [side] exp(-i pi k (L - 1) / L) / L, cells in rising order. null: subgrids are in rising order and times
+  /// these phases already.
+  const ComplexOf<T>* uv_phase;
   const Placement* placements;   ///< [task]
   const std::uint32_t* entries;  ///< task * n_outputs + output
   const GridTile* tiles;
-  int n_tiles, n_planes, n_outputs, side, n_u, n_v;
-  ComplexOf<T>* grids;  ///< [layer][plane], grid_tiles.cuh
+  int n_tiles, n_planes, n_outputs, side;
+  GridShape grid;
+  ComplexOf<T>* grids;  ///< [layer][plane] of GridShape
 };
 template <class T>
 void launch_add(const AddTask<T>& task, cudaStream_t stream);

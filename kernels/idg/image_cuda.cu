@@ -1,133 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/common/cuda_check.h"
-#include "kernels/idg/aterm_math.h"
-#include "kernels/idg/image_cuda.cuh"
+#include "kernels/idg/image_pixels.cuh"
 
 namespace apsyn::idg_cuda {
 namespace {
 
-template <class T>
-using Value = AtermValue<T>;
-
-/// The four pixels (+-y, +-x) of one plane: [y < 0][x < 0].
-template <class T>
-struct Quad {
-  Value<T> at[2][2];
-};
-
-/// sum V exp(-i (x theta_u + y theta_v)) for the four signs of x and y, times the terms' coefficients.
-template <class T>
-__device__ __forceinline__ Quad<T> unfold(const ImageTask<T>& task, int own, int plane, int first_term,
-                                          int last_term, int y, int x) {
-  const FoldedShape& shape = task.shape;
-  const int half = task.side / 2;
-  const std::size_t part = std::size_t(shape.n_rows) * shape.row_values;
-  Quad<T> sum{};
-  for (int r = first_term; r < last_term; ++r) {
-    const T* c = task.sums + own * shape.task_values + std::size_t(r * shape.n_planes + plane) * 4 * part +
-                 std::size_t(y) * shape.row_values + x;
-    const T rcc = c[0], rcs = c[shape.sine_values], rsc = c[part], rss = c[part + shape.sine_values];
-    const T icc = c[2 * part], ics = c[2 * part + shape.sine_values], isc = c[3 * part],
-            iss = c[3 * part + shape.sine_values];
-    const int which = task.n_outputs > 1 ? 0 : r;
-    const T factor = task.coefficient[(std::size_t(which) * half + y) * half + x];
-    auto add = [&](Value<T>& pixel, T re, T im) {
-      const Value<T> turned = (which & 3) == 0   ? Value<T>{re, im}  // (-i)^r
-                              : (which & 3) == 1 ? Value<T>{im, -re}
-                              : (which & 3) == 2 ? Value<T>{-re, -im}
-                                                 : Value<T>{-im, re};
-      pixel.re += factor * turned.re;
-      pixel.im += factor * turned.im;
-    };
-    add(sum.at[0][0], (rcc - rss) + (isc + ics), (icc - iss) - (rsc + rcs));
-    add(sum.at[0][1], (rcc + rss) + (isc - ics), (icc + iss) - (rsc - rcs));
-    add(sum.at[1][0], (rcc + rss) - (isc - ics), (icc + iss) + (rsc - rcs));
-    add(sum.at[1][1], (rcc - rss) - (isc + ics), (icc - iss) + (rsc + rcs));
-  }
-  return sum;
-}
-
-template <class T>
-__device__ __forceinline__ void store(const ImageTask<T>& task, int own, int n_image_planes, int plane,
-                                      int output, int y, int x, const Value<T>& value,
-                                      const Value<T>& screen) {
-  ComplexOf<T>* image =
-      task.images +
-      ((std::size_t(own) * n_image_planes + plane) * task.n_outputs + output) * task.side * task.side;
-  const Value<T> turned = value * screen;
-  image[y * task.side + x].x = turned.re;
-  image[y * task.side + x].y = turned.im;
-}
-
-template <class T>
-__device__ __forceinline__ AtermMatrix<T> load_jones(const float2* jones) {
-  auto at = [&](int i) { return Value<T>{T(jones[i].x), T(jones[i].y)}; };
-  return {at(0), at(1), at(2), at(3)};
-}
-
-/// A thread owns four pixels of a task; y grows north and x east, as l does.
-template <class T>
+/// A thread owns four pixels of a task.
+template <bool kAterms, class T>
 __global__ void __launch_bounds__(128) make_images(ImageTask<T> task) {
   const int half = task.side / 2, pixel = blockIdx.x * blockDim.x + threadIdx.x, own = blockIdx.y;
   if (pixel >= half * half) return;
-  const int y = pixel / half, x = pixel % half;
-  Value<T> screen{1, 0};
-  if (task.n_from_middle != nullptr) {
-    T sine, cosine;
-    sincos_turns(-task.screen_lambda[own] * task.n_from_middle[pixel], sine, cosine);
-    screen = {cosine, sine};
-  }
-  const int n_planes = task.shape.n_planes;
-  auto place = [&](int negative, int i) { return negative ? half - 1 - i : half + i; };
-  auto store_plain = [&](int plane, int image_plane, int n_image_planes) {
-    for (int output = 0; output < task.n_outputs; ++output) {
-      const bool apart = task.n_outputs > 1;
-      const Quad<T> quad =
-          unfold(task, own, plane, apart ? output : 0, apart ? output + 1 : task.shape.n_terms, y, x);
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        store(task, own, n_image_planes, image_plane, output, place(i >> 1, y), place(i & 1, x),
-              quad.at[i >> 1][i & 1], screen);
-    }
-  };
-  if (task.aterms == DeviceAterms::none) {
-    for (int plane = 0; plane < n_planes; ++plane) store_plain(plane, plane, n_planes);
-    return;
-  }
-  const int n_image_planes = task.n_image_planes + n_planes - 4;
-  const AtermKey key = task.keys[own];
-  const std::size_t pixels = std::size_t(task.side) * task.side,
-                    slot = (std::size_t(key.row_slot) * task.n_chan_slots + key.chan_slot) * task.n_stations;
-  for (int output = 0; output < task.n_outputs; ++output) {
-    const bool apart = task.n_outputs > 1;
-    const int first = apart ? output : 0, last = apart ? output + 1 : task.shape.n_terms;
-    const Quad<T> xx = unfold(task, own, 0, first, last, y, x), yy = unfold(task, own, 3, first, last, y, x);
-    // A folded visibility is V^H: its conjugate is in the planes already.
-    const Quad<T> xy = unfold(task, own, key.folded ? 2 : 1, first, last, y, x),
-                  yx = unfold(task, own, key.folded ? 1 : 2, first, last, y, x);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int at_y = place(i >> 1, y), at_x = place(i & 1, x);
-      const std::size_t jones_pixel = std::size_t(at_y) * task.side + (task.side - 1 - at_x);
-      const AtermMatrix<T> p = load_jones<T>(
-          task.jones + ((slot + (key.folded ? key.station_q : key.station_p)) * pixels + jones_pixel) * 4);
-      const AtermMatrix<T> q = load_jones<T>(
-          task.jones + ((slot + (key.folded ? key.station_p : key.station_q)) * pixels + jones_pixel) * 4);
-      const AtermMatrix<T> seen{xx.at[i >> 1][i & 1], xy.at[i >> 1][i & 1], yx.at[i >> 1][i & 1],
-                                yy.at[i >> 1][i & 1]};
-      const AtermMatrix<T> sky =
-          task.aterms == DeviceAterms::normalised ? aterm_normalised(p, seen, q) : aterm_adjoint(p, seen, q);
-      const Value<T> values[4] = {sky.xx, sky.xy, sky.yx, sky.yy};
-      for (int s = 0; s < task.n_image_planes; ++s) {
-        Value<T> mixed{0, 0};
-#pragma unroll
-        for (int c = 0; c < 4; ++c)
-          mixed = mixed + Value<T>{T(task.mix[s][c].x), T(task.mix[s][c].y)} * values[c];
-        store(task, own, n_image_planes, s, output, at_y, at_x, mixed, screen);
-      }
-    }
-  }
-  if (n_planes > 4) store_plain(4, n_image_planes - 1, n_image_planes);
+  const int n_planes = image_planes(task);
+  for_each_pixel<kAterms>(
+      task, own, pixel, [&](int plane, int output, int y, int x, const AtermValue<T>& value) {
+        ComplexOf<T>* image =
+            task.images +
+            ((std::size_t(own) * n_planes + plane) * task.n_outputs + output) * task.side * task.side;
+        image[y * task.side + x].x = value.re;
+        image[y * task.side + x].y = value.im;
+      });
 }
 
 }  // namespace
@@ -135,7 +26,11 @@ __global__ void __launch_bounds__(128) make_images(ImageTask<T> task) {
 template <class T>
 void launch_images(const ImageTask<T>& task, cudaStream_t stream) {
   const int half = task.side / 2;
-  make_images<T><<<dim3((half * half + 127) / 128, task.n_tasks), 128, 0, stream>>>(task);
+  const dim3 blocks((half * half + 127) / 128, task.n_tasks);
+  if (task.aterms == DeviceAterms::none)
+    make_images<false><<<blocks, 128, 0, stream>>>(task);
+  else
+    make_images<true><<<blocks, 128, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the subgrids' images");
 }
 

@@ -44,7 +44,21 @@ struct ImageTask {
   double2 mix[kMostMixed][4];
   ComplexOf<T>* images;  ///< [task][image plane][output][y][x]
 };
+/// With the PSF's.
+template <class T>
+__host__ __device__ inline int image_planes(const ImageTask<T>& task) {
+  return task.aterms == DeviceAterms::none ? task.shape.n_planes
+                                           : task.n_image_planes + task.shape.n_planes - 4;
+}
 template <class T>
 void launch_images(const ImageTask<T>& task, cudaStream_t stream);
+
+/// Sides whose subgrids, of one output each, launch_cells() makes, in single precision.
+template <class T>
+bool has_cells(int side, int n_image_planes, int n_outputs);
+/// The images transformed on the spot: [task][image plane][v][u] in `task.images`, cells in rising order,
+/// times the phases that AddTask explains.
+template <class T>
+void launch_cells(const ImageTask<T>& task, const ComplexOf<T>* uv_phase, cudaStream_t stream);
 
 }  // namespace apsyn::idg_cuda
