@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(spectra_agree_with_the_definition_in_float64) {
             ReferenceCase c{voltage_header(2, 2, 1, falling ? -2e6 : 2e6, 150e6), n_fine, {n_taps, window}};
             if (real) make_real(c.header);
             const double worst = worst_error(c);
-            BOOST_TEST(worst < 4e-6);  // float32 of values near 1; phases of 1000 turns reduced in float64
+            BOOST_TEST(worst < 4e-6);  // float32 of values near 1, phases reduced in float64; measured 6e-7
             BOOST_TEST(worst > 0);
             largest = std::max(largest, worst);
           }
@@ -144,8 +144,9 @@ BOOST_AUTO_TEST_CASE(channel_response_is_that_of_a_windowed_sinc) {
   };
   const Filterbank hann4{4, Window::hann};
   const double peak = response_db(hann4, 0);
-  BOOST_TEST(std::abs(peak - 1.10) <= 0.01);  // sum(h)^2 / L: noise-normalised, narrower than a channel
+  BOOST_TEST(std::abs(peak - 1.10) <= 0.01);  // sum(h)^2 / L: narrower than a channel; measured 1.0993
   for (const double sign : {-1.0, 1.0}) {
+    // measured 0.0004 and 0.003 dB off
     BOOST_TEST(std::abs(response_db(hann4, sign * 0.25) - peak + 0.97) <= 0.01);
     BOOST_TEST(std::abs(response_db(hann4, sign * 0.5) - peak + 6.12) <= 0.02);
   }
@@ -157,9 +158,10 @@ BOOST_AUTO_TEST_CASE(channel_response_is_that_of_a_windowed_sinc) {
       if (off > 1.499) from_1_5 = std::max(from_1_5, db);
     }
   BOOST_TEST_MESSAGE("peak " << peak << " dB, from 1.0 channels " << from_1 << " dB, from 1.5 " << from_1_5);
-  BOOST_TEST(from_1 <= -44);
-  BOOST_TEST(from_1_5 <= -63);
+  BOOST_TEST(from_1 <= -44);    // measured -44.38
+  BOOST_TEST(from_1_5 <= -63);  // measured -63.38
   // the other windows at 8 taps: flat within, and known without
+  // measured 0.029, -63.96 and 0.003 off
   BOOST_TEST(std::abs(response_db({8, Window::hamming}, 0.25) - response_db({8, Window::hamming}, 0)) < 0.05);
   BOOST_TEST(response_db({8, Window::hamming}, 1) - response_db({8, Window::hamming}, 0) < -63.5);
   BOOST_TEST(std::abs(response_db({8, Window::rect}, 1) - response_db({8, Window::rect}, 0) + 35.15) < 0.1);
@@ -187,8 +189,8 @@ BOOST_AUTO_TEST_CASE(noise_keeps_its_power_in_every_channel) {
                     farthest = std::max(farthest, std::abs(power - 1));
                   }
                   // 32000 values per channel scatter by 0.6 % (bin 0 of real input by 0.8 %), all by 0.1 %
-                  BOOST_TEST(std::abs(mean - 1) < 0.005);
-                  BOOST_TEST(farthest < 0.035);
+                  BOOST_TEST(std::abs(mean - 1) < 0.005);  // measured 0.0008
+                  BOOST_TEST(farthest < 0.035);            // measured 0.015
                 });
     }
 }
@@ -211,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_spectrum_is_about_the_middle_of_its_own_samples) {
     };
     BOOST_TEST(power(10, 0) > 10 * power(9, 0));
     for (std::size_t spectrum = 7; spectrum <= 13; ++spectrum)
-      BOOST_TEST(std::abs(power(spectrum, 0) - power(20 - spectrum, 1)) < 1e-7);
+      BOOST_TEST(std::abs(power(spectrum, 0) - power(20 - spectrum, 1)) < 1e-7);  // measured 3e-9
   }
 }
 
@@ -259,8 +261,8 @@ BOOST_AUTO_TEST_CASE(a_tracked_source_keeps_phase_zero_and_its_triangles_close) 
                   }
                 });
     BOOST_TEST_MESSAGE(n_taps << " taps: residual phase " << worst << ", closure " << closure << " rad");
-    BOOST_TEST(worst <= 1e-6);  // measured 5e-8
-    BOOST_TEST(closure <= 1e-5);
+    BOOST_TEST(worst <= 1e-6);    // measured 5e-8
+    BOOST_TEST(closure <= 1e-5);  // measured 1e-10
     BOOST_TEST(untracked > 0.5);
   }
 }

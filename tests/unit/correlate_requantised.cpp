@@ -154,9 +154,9 @@ BOOST_AUTO_TEST_CASE(means_keep_what_the_spectra_had) {
     BOOST_TEST_MESSAGE(n_bit << " bits, dither " << dither << ": crosses off by " << cross
                              << " of the power, autos " << self << ", on average " << bias);
     // 4.5 sigma of an autocorrelation: 2 sqrt(e / 40000), e the rounding errors over the power
-    BOOST_TEST(cross < left);
-    BOOST_TEST(self < left);
-    BOOST_TEST(std::abs(bias) < left / 10);
+    BOOST_TEST(cross < left);                // measured 0.38 to 0.48 of it
+    BOOST_TEST(self < left);                 // 0.51 to 0.75
+    BOOST_TEST(std::abs(bias) < left / 10);  // 0.07 to 0.1
   }
 }
 

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(spectra_agree_with_float64_transforms) {
                                                block.planes(chan * n_fine + fine, 0, 1, 16 + input));
               worst = std::max(worst, std::abs(value - truth));
             }
-        BOOST_TEST(worst < 3e-6);  // float32 of values near 1; phase of 345 turns reduced in float64
+        BOOST_TEST(worst < 3e-6);  // float32 of values near 1, phases reduced in float64; measured 2.6e-7
         BOOST_TEST(worst > 0);
       }
 }
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(autos_keep_the_power_and_are_real) {
           BOOST_REQUIRE(value.imag() == 0.0f);
           mean += value.real() / static_cast<double>(n_fine);
         }
-        BOOST_TEST(std::abs(mean / power - 1) <= 5e-6);
+        BOOST_TEST(std::abs(mean / power - 1) <= 5e-6);  // measured 9e-8
       }
     });
   }
@@ -178,6 +178,7 @@ BOOST_AUTO_TEST_CASE(noise_follows_the_radiometer_equation) {
   const double sigma_cross = std::sqrt(cross_sum / static_cast<double>(n_cross));
   BOOST_TEST_MESSAGE("sigma(auto)/P " << sigma_auto << " of " << n_auto << ", sigma(Re cross)/P "
                                       << sigma_cross << " of " << n_cross);
+  // both are known to 0.2 %; measured 0.16 % and 0.05 % off
   BOOST_TEST(sigma_auto == 0.01, boost::test_tools::tolerance(0.005));
   BOOST_TEST(sigma_cross == 0.0070711, boost::test_tools::tolerance(0.005));
 }
@@ -218,8 +219,8 @@ BOOST_AUTO_TEST_CASE(closure_phases_of_a_point_source_vanish) {
                       wrong, degrees_off(v(0, 1) * std::polar(1.0, kTwoPi * std::fmod(sky * delay[1], 1.0))));
                 }
                 BOOST_TEST_MESSAGE("closure phase " << worst << " rad");
-                BOOST_TEST(worst <= 1e-5);
-                BOOST_TEST(wrong <= 1e-5);
+                BOOST_TEST(worst <= 1e-5);  // measured 2.0e-6
+                BOOST_TEST(wrong <= 1e-5);  // measured 7e-7
               });
 }
 
@@ -259,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_tracked_source_keeps_phase_zero) {
                     }
                 });
     BOOST_TEST_MESSAGE(length_m << " m: residual phase " << worst << " rad, least amplitude " << least);
-    BOOST_TEST(worst <= 1e-3);
+    BOOST_TEST(worst <= 1e-3);  // measured 1.0e-5 and 6.6e-4
     BOOST_TEST(least > 0.998);  // the Doppler shift of 110 Hz in 10 kHz leaks between the tones
     BOOST_TEST(untracked > 0.5);
   }
@@ -291,6 +292,7 @@ BOOST_AUTO_TEST_CASE(bandwidth_loss_is_a_sinc) {
       loss += (1 - std::abs(std::complex<double>(record.data(1, out, 0)))) * n_average / n_fine;
     const double x = kPi * 1e4 * tau;
     BOOST_TEST_MESSAGE("loss " << loss << ", 1 - sinc " << 1 - std::sin(x) / x);
+    // measured 2.24e-4, 0.1 % below
     BOOST_TEST(loss == 1 - std::sin(x) / x, boost::test_tools::tolerance(0.02));
     BOOST_TEST(loss == 2.24e-4, boost::test_tools::tolerance(0.02));
   });
@@ -310,6 +312,7 @@ BOOST_AUTO_TEST_CASE(channel_response_is_that_of_a_plain_transform) {
     });
     return 10 * std::log10(power);
   };
+  // measured 3e-7, 0.0022 and 0.0003 dB off
   BOOST_TEST(std::abs(response_db(0)) < 1e-4);
   BOOST_TEST(std::abs(response_db(0.5) + 3.92) <= 0.05);
   BOOST_TEST(std::abs(response_db(-0.5) + 3.92) <= 0.05);

@@ -32,6 +32,7 @@ BOOST_AUTO_TEST_CASE(efficiencies_are_the_published_ones) {
           value * value * (std::erfc(low / rms / std::sqrt(2.0)) - std::erfc(high / rms / std::sqrt(2.0)));
     best2 = std::max(best2, gain * gain / power);
   }
+  // the published figures have four or five digits: measured 5e-5, 4e-5, 1e-5 and 8e-6 off
   BOOST_TEST(std::abs(best2 - 0.8812) <= 0.002);
   BOOST_TEST(std::abs(efficiency(4, 2.95) - 0.9881) <= 0.002);
   BOOST_TEST(efficiency(4, 2.95) > efficiency(4, 2.75));
@@ -48,6 +49,7 @@ BOOST_AUTO_TEST_CASE(powers_are_those_of_the_density) {
         if (rms > 4 * (quantiser.high + 1)) continue;
         quantiser.dither = dither;
         const double truth = reference::quantised_square(quantiser.low, quantiser.high, dither, rms);
+        // measured 1.5e-10 and, of rounding with dither by tables, 1.8e-3; levels 3e-9 and 1.8e-3
         BOOST_TEST(quantised_power(quantiser, rms) == truth,
                    boost::test_tools::tolerance(dither ? 4e-3 : 1e-8));
         const auto level = QuantiserCurve(quantiser).level(truth);
@@ -77,13 +79,14 @@ BOOST_AUTO_TEST_CASE(products_are_inverted_for_all_bits_levels_and_correlations)
           const double error = std::abs(found - rho) / std::max(0.01, std::abs(rho));
           BOOST_TEST_CONTEXT(n_bit << " bits, dither " << dither << ", RMS " << rms1 << " " << rms2
                                    << ", rho " << rho << ", found " << found)
-          // at 1, levels that differ leave hardly any slope to invert
+          // at 1, levels that differ leave hardly any slope to invert: measured 1.3e-3, elsewhere 6.8e-4
           BOOST_TEST(error < (rho == 1.0 && rms1 != rms2 ? 3e-3 : 1e-3));
           worst = std::max(worst, error);
           if (dither || std::abs(rho) == 0.01) continue;
           const double opposite =
               reference::quantised_product(quantiser.low, quantiser.high, dither, rms1, rms2, -rho);
           const double odd = curve.product_of_difference(level1, level2, (q - opposite) / 2) / rms1 / rms2;
+          // measured 1.1e-3, elsewhere 5.9e-4
           BOOST_TEST(std::abs(odd - rho) <
                      (std::abs(rho) == 1.0 && rms1 != rms2 ? 4e-3 : 1e-3) * std::max(0.01, std::abs(rho)));
         }
