@@ -1,48 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/fits_cube.h"
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
 #include <stdexcept>
 
 #include "libcore/core/error.h"
 #include "libcore/io/fits_header.h"
+#include "libcore/io/fits_stream.h"
 
 namespace apsyn {
-namespace {
-
-constexpr std::size_t kBlock = 2880, kCard = 80;
-
-std::uint32_t folded(std::uint64_t sum) {
-  while (sum >> 32 != 0) sum = (sum & 0xffffffffu) + (sum >> 32);
-  return static_cast<std::uint32_t>(sum);
-}
-
-/// Sum of a text's big-endian words (FITS standard 4.0, appendix J).
-std::uint64_t word_sum(const std::string& text) {
-  std::uint64_t sum = 0;
-  for (std::size_t at = 0; at < text.size(); at += 4) {
-    std::uint32_t word;
-    std::memcpy(&word, text.data() + at, 4);
-    sum += std::endian::native == std::endian::little ? __builtin_bswap32(word) : word;
-  }
-  return sum;
-}
-
-/// Writes `value` over the one in the card of `keyword`, as far right as it stands there.
-void replace_value(std::string& header, const std::string& keyword, const std::string& value) {
-  std::string key = keyword;
-  key.resize(8, ' ');
-  for (std::size_t at = 0; at < header.size(); at += kCard)
-    if (header.compare(at, 8, key) == 0) {
-      header.replace(at + 10, value.size(), value);
-      return;
-    }
-  throw std::logic_error("FitsCubeWriter: no card " + keyword);
-}
-
-}  // namespace
 
 void check_fits_stokes(const std::string& path, const std::vector<std::string>& stokes) {
   fits_stokes(path, stokes);
@@ -82,33 +47,14 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
   }
   write_fits_description(fits, info_);
   if (shape_.in_time) fits.key("XPOSLAST", last_s_, "s, length of the last image");
-  const std::string zeros(16, '0');
-  fits.key("DATASUM", fmt::format("{:010}", data_sum), "data unit checksum");
-  fits.key("CHECKSUM", zeros, "HDU checksum");
-  const std::span<const char> bytes = fits.finish();
-  std::string text(bytes.data(), bytes.size());
-  std::size_t end = 0;
-  while (text.compare(end, 8, "END     ") != 0) end += kCard;
-  text.resize((end / kBlock + 1) * kBlock, ' ');
-  for (std::size_t i = 0; i < axes.size(); ++i)
-    replace_value(text, fmt::format("NAXIS{}", i + 1), fmt::format("{:>20}", axes[i]));
-  char encoded[17] = "";
-  fits_encode_chksum(folded(word_sum(text) + data_sum), 1, encoded);
-  replace_value(text, "CHECKSUM", "'" + std::string(encoded));
-  return text;
+  return checked_header(fits, axes, data_sum);
 }
 
 void FitsCubeWriter::write(std::span<const float> record, double length_s) {
   if (record.size() != shape_.n_record() || (!shape_.in_time && n_written_ == 1))
     throw std::logic_error("FitsCubeWriter: a record of another size than planned");
   words_.resize(record.size());
-  std::uint64_t sum = sum_;
-  for (std::size_t i = 0; i < record.size(); ++i) {
-    const auto word = std::bit_cast<std::uint32_t>(record[i]);
-    sum += word;
-    words_[i] = std::endian::native == std::endian::little ? __builtin_bswap32(word) : word;
-  }
-  sum_ = folded(sum);
+  sum_ = folded_sum(sum_ + to_fits_words(record, words_.data()));
   out_.write(words_.data(), words_.size() * sizeof(std::uint32_t));
   ++n_written_;
   last_s_ = length_s;
@@ -116,9 +62,9 @@ void FitsCubeWriter::write(std::span<const float> record, double length_s) {
 
 void FitsCubeWriter::commit() {
   const std::size_t bytes = n_written_ * shape_.n_record() * sizeof(float);
-  const std::string padding((kBlock - bytes % kBlock) % kBlock, '\0');
+  const std::string padding((kFitsBlock - bytes % kFitsBlock) % kFitsBlock, '\0');
   out_.write(padding.data(), padding.size());
-  const std::string text = header(folded(sum_));
+  const std::string text = header(folded_sum(sum_));
   if (text.size() != header_bytes_) throw std::logic_error("FitsCubeWriter: the header's size changed");
   out_.write_at(0, text.data(), text.size());
   out_.commit();

@@ -42,6 +42,7 @@ std::vector<std::pair<std::string, double>> read_fits_keywords(const std::string
 /// The same image gives the same bytes (no date of writing). UsageError when the Stokes planes are no
 /// arithmetic sequence in FITS' numbering (I Q U V 1..4, RR LL RL LR -1..-4, XX YY XY YX -5..-8) or the
 /// output exists; FailureError when it cannot be written.
-void write_fits_image(const std::string& path, const Image& image, FitsPixel pixel, bool overwrite);
+void write_fits_image(const std::string& path, const Image& image, FitsPixel pixel, bool overwrite,
+                      unsigned n_threads = 1);
 
 }  // namespace apsyn

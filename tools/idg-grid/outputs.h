@@ -34,7 +34,7 @@ inline void write_images(const Imager& imager, const std::string& part, const Fi
   const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
   auto write = [&](const std::string& path, const Image& image) {
     write_fits_image(path, image, options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32,
-                     imager.tool.common().overwrite);
+                     imager.tool.common().overwrite, imager.threads());
   };
   if (!names.dirty.empty()) {
     Image image = cut_image(imager, field, images, 0, planes, group, dirty);
