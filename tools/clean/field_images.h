@@ -6,9 +6,11 @@
 // beam.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "libcore/core/parallel.h"
 #include "tools/clean/primary_beam.h"
 #include "tools/imaging/images.h"
 
@@ -24,8 +26,10 @@ struct FieldImages {
 
   FieldImages(const Imager& imager, std::size_t n_groups) {
     const std::size_t n_y = imager.options.imaging.n_y, n_x = imager.options.imaging.n_x;
-    psf.resize({n_groups, 1, n_y, n_x});
-    for (auto* image : {&dirty, &residual, &model}) image->resize({n_groups, imager.planes.size(), n_y, n_x});
+    psf.resize_for_overwrite({n_groups, 1, n_y, n_x});
+    for (auto* image : {&dirty, &residual})
+      image->resize_for_overwrite({n_groups, imager.planes.size(), n_y, n_x});
+    resize_by_threads<float, 4>(imager.threads(), residual.shape(), model);
     if (imager.aterms()) beam.resize({n_groups, n_y, n_x});
     weight.resize({n_groups, imager.planes.size()});
   }
@@ -45,25 +49,37 @@ struct FieldImages {
   double least_beam(std::size_t group) const { return kLeastBeam * beam_peak(beam.view()[group]); }
 };
 
+/// Calls use(first, last) for parts of n pixels, on threads.
+template <class Use>
+void for_pixels(unsigned n_threads, std::size_t n, Use&& use) {
+  constexpr std::size_t kPart = std::size_t{1} << 18;
+  parallel_for(n_threads, (n + kPart - 1) / kPart,
+               [&](std::size_t part, unsigned) { use(part * kPart, std::min(n, (part + 1) * kPart)); });
+}
+
 /// Takes the residual planes of a group, and all else that `sums` has.
 inline void take_sums(const GroupImages& sums, const Imager& imager, std::size_t group, FieldImages& field) {
   const std::size_t n = field.n_y() * field.n_x();
-  auto divide = [&](const double* from, double weight, float* to) {
-    for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<float>(from[i] / weight);
+  auto divide = [&](const double* from, double weight, float* to, float blank) {
+    for_pixels(imager.threads(), n, [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) {
+        const auto value = static_cast<float>(from[i] / weight);
+        to[i] = std::isfinite(value) ? value : blank;
+      }
+    });
   };
   for (std::size_t p = 0; p < field.n_planes(); ++p) {
     field.weight(group, p) = sums.weight_sum[p];
     if (!(sums.weight_sum[p] > 0))
       throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
                          imager.planes[p].name);
-    divide(&sums.pixels(p, 0, 0), sums.weight_sum[p], &field.residual(group, p, 0, 0));
+    divide(&sums.pixels(p, 0, 0), sums.weight_sum[p], &field.residual(group, p, 0, 0), NAN);
   }
   if (sums.pixels.extent(0) > field.n_planes()) {
     const std::size_t p = field.n_planes();
+    // Beyond the horizon nothing is known.
     divide(&sums.pixels(p, 0, 0), sums.pixels(p, field.n_y() / 2, field.n_x() / 2),
-           &field.psf(group, 0, 0, 0));
-    for (float& pixel : field.psf.view()[group])
-      if (!std::isfinite(pixel)) pixel = 0;  // beyond the horizon nothing is known
+           &field.psf(group, 0, 0, 0), 0);
     if (sums.beam.size() > 0)
       for (std::size_t i = 0; i < n; ++i)
         (&field.beam(group, 0, 0))[i] = sums.beam.data()[i] / sums.weight_sum[0];
@@ -71,15 +87,17 @@ inline void take_sums(const GroupImages& sums, const Imager& imager, std::size_t
 }
 
 /// The model of a group as a degridder takes it: of the true sky.
-inline Buffer<double, 3> true_model(const FieldImages& field, std::size_t group) {
-  Buffer<double, 3> model({field.n_planes(), field.n_y(), field.n_x()});
-  const std::size_t n = field.n_y() * field.n_x();
+inline Buffer<double, 3> true_model(const FieldImages& field, std::size_t group, unsigned n_threads) {
+  Buffer<double, 3> model;
+  model.resize_for_overwrite({field.n_planes(), field.n_y(), field.n_x()});
   for (std::size_t p = 0; p < field.n_planes(); ++p)
-    for (std::size_t i = 0; i < n; ++i) {
-      const double flux = static_cast<double>((&field.model(group, p, 0, 0))[i]);
-      const double beam = field.beam.size() == 0 ? 1 : (&field.beam(group, 0, 0))[i];
-      model.data()[p * n + i] = flux == 0 ? 0 : flux / beam;
-    }
+    for_pixels(n_threads, field.n_y() * field.n_x(), [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) {
+        const double flux = static_cast<double>((&field.model(group, p, 0, 0))[i]);
+        const double beam = field.beam.size() == 0 ? 1 : (&field.beam(group, 0, 0))[i];
+        (&model(p, 0, 0))[i] = flux == 0 ? 0 : flux / beam;
+      }
+    });
   return model;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,7 +48,7 @@ inline void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSourc
   std::vector<Buffer<double, 3>> models;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     if (imager.ranks.root())
-      models.push_back(true_model(sky.images[f], g));
+      models.push_back(true_model(sky.images[f], g, imager.threads()));
     else
       models.emplace_back(
           std::array{imager.planes.size(), imager.options.imaging.n_y, imager.options.imaging.n_x});
@@ -73,19 +74,27 @@ struct CycleOrder {
   }
 };
 
-inline double highest(View<const float, 4> image) {
-  float peak = 0;
-  for (const float pixel : image.span()) peak = std::fmax(peak, std::fabs(pixel));
-  return static_cast<double>(peak);
+inline double highest(View<const float, 4> image, unsigned n_threads) {
+  std::vector<float> peaks(image.size() / image.extent(3));
+  parallel_for(n_threads, peaks.size(), [&](std::size_t row, unsigned) {
+    const float* pixels = image.data() + row * image.extent(3);
+    for (std::size_t x = 0; x < image.extent(3); ++x)
+      peaks[row] = std::max(peaks[row], std::abs(pixels[x]));  // NaN compares false and is passed over
+  });
+  return static_cast<double>(*std::max_element(peaks.begin(), peaks.end()));
 }
 
-inline double model_flux(const FieldImages& field) {
+inline double model_flux(const FieldImages& field, unsigned n_threads) {
   double sum = 0, weights = 0;
+  std::vector<double> rows(field.n_y());
   for (std::size_t g = 0; g < field.n_groups(); ++g) {
-    const double weight = field.weight(g, 0);
-    for (const float flux : field.model.view()[g][0])
-      sum += std::isfinite(flux) ? weight * static_cast<double>(flux) : 0;
-    weights += weight;
+    parallel_for(n_threads, rows.size(), [&](std::size_t y, unsigned) {
+      rows[y] = 0;
+      for (const float flux : field.model.view()[g][0][y])
+        rows[y] += std::isfinite(flux) ? static_cast<double>(flux) : 0;
+    });
+    sum += field.weight(g, 0) * std::accumulate(rows.begin(), rows.end(), 0.0);
+    weights += field.weight(g, 0);
   }
   return weights > 0 ? sum / weights : 0;
 }
@@ -152,11 +161,11 @@ class MajorCycles {
     // A field whose peak others' sidelobes may reach waits until those are cleaned as deep.
     double peak = 0;
     for (std::size_t f = 0; f < sky_.fields.size(); ++f)
-      if (unfinished_[f]) peak = std::max(peak, highest(sky_.images[f].residual));
+      if (unfinished_[f]) peak = std::max(peak, highest(sky_.images[f].residual, imager_.threads()));
     for (std::size_t f = 0; f < sky_.fields.size(); ++f) {
       FieldImages& field = sky_.images[f];
       if (!unfinished_[f]) continue;
-      const double start = highest(field.residual);
+      const double start = highest(field.residual, imager_.threads());
       if (lowest_[f] > 0 && start > 2 * lowest_[f]) {
         diverged = true;
         continue;
@@ -192,7 +201,7 @@ class MajorCycles {
     log_info(
         "cycle {}{}: {} components, peak {:.4g} -> {:.4g} Jy, noise {:.4g} Jy, flux in model {:.6g} Jy; {}",
         cycle, which, set.n_components, set.start_peak_jy, set.peak_jy, set.noise_jy,
-        model_flux(sky_.images[f]), describe_stop(set));
+        model_flux(sky_.images[f], imager_.threads()), describe_stop(set));
   }
 
   void show(std::size_t n_components, double peak_jy) {

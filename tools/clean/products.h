@@ -13,6 +13,7 @@
 
 #include "kernels/clean/beam.h"
 #include "libcore/core/output.h"
+#include "libcore/core/parallel.h"
 #include "libcore/io/fits_image.h"
 #include "tools/clean/major_cycles.h"
 #include "tools/clean/primary_beam.h"
@@ -55,13 +56,6 @@ inline void check_products(const Products& products, const std::vector<Field>& f
   }
 }
 
-/// The planes of one part of the band, in float64.
-struct Part {
-  Buffer<double, 3> psf, dirty, residual, model;  ///< [plane][y][x]
-  Buffer<double, 2> beam;
-  double weight = 0;  ///< of plane 0
-};
-
 inline RestoringBeam restoring_beam(const Products& products, View<const double, 2> psf) {
   if (products.given_beam) return *products.given_beam;
   const double cell_rad = products.imager.options.imaging.cell_rad;
@@ -69,43 +63,53 @@ inline RestoringBeam restoring_beam(const Products& products, View<const double,
   return products.circular ? circular(beam) : beam;
 }
 
-/// to += the mean of a plane over groups [first, first + n), by the plane's weights.
-inline void add_mean(const FieldImages& field, const Buffer<float, 4>& from, std::size_t plane,
-                     std::size_t first, std::size_t n, View<double, 2> to) {
-  double weights = 0;
-  for (std::size_t g = first; g < first + n; ++g) weights += field.weight(g, plane);
-  for (std::size_t g = first; g < first + n; ++g) {
-    const double factor = field.weight(g, plane) / weights;
-    const float* in = &from(g, plane, 0, 0);
-    for (std::size_t i = 0; i < to.size(); ++i) to.data()[i] += factor * static_cast<double>(in[i]);
+/// A part of the band: groups [first, first + n).
+struct Part {
+  std::string name;  ///< in the files' names
+  ChannelGroup group;
+  std::size_t first = 0, n = 1;
+  RestoringBeam beam;
+};
+
+/// The mean of `from` over the part's groups, by the planes' weights: [plane][1][y][x].
+inline void take_mean(const FieldImages& field, const Buffer<float, 4>& from, const Part& part,
+                      unsigned n_threads, Buffer<double, 4>& to) {
+  to.resize_for_overwrite({from.extent(1), 1, field.n_y(), field.n_x()});
+  for (std::size_t plane = 0; plane < from.extent(1); ++plane) {
+    double weights = 0;
+    for (std::size_t g = part.first; g < part.first + part.n; ++g) weights += field.weight(g, plane);
+    parallel_for(n_threads, field.n_y(), [&](std::size_t y, unsigned) {
+      double* row = &to(plane, 0, y, 0);
+      std::fill_n(row, field.n_x(), 0.0);
+      for (std::size_t g = part.first; g < part.first + part.n; ++g) {
+        const double factor = field.weight(g, plane) / weights;
+        const float* in = &from(g, plane, y, 0);
+        for (std::size_t x = 0; x < field.n_x(); ++x) row[x] += factor * static_cast<double>(in[x]);
+      }
+    });
   }
 }
 
-inline Buffer<double, 2> mean_psf(const FieldImages& field, std::size_t first, std::size_t n) {
-  Buffer<double, 2> mean({field.n_y(), field.n_x()});
-  add_mean(field, field.psf, 0, first, n, mean);
+/// The average beam, [y][x], and what the group's images weigh.
+inline double weight_of(const FieldImages& field, const Part& part) {
+  double weight = 0;
+  for (std::size_t g = part.first; g < part.first + part.n; ++g) weight += field.weight(g, 0);
+  return weight;
+}
+inline Buffer<double, 2> mean_beam(const FieldImages& field, const Part& part) {
+  Buffer<double, 2> beam({field.n_y(), field.n_x()});
+  const double weight = weight_of(field, part);
+  for (std::size_t g = part.first; g < part.first + part.n; ++g)
+    for (std::size_t i = 0; i < beam.size(); ++i)
+      beam.data()[i] += field.weight(g, 0) / weight * (&field.beam(g, 0, 0))[i];
+  return beam;
+}
+
+inline Buffer<double, 4> mean_psf(const FieldImages& field, std::size_t first, std::size_t n,
+                                  unsigned n_threads) {
+  Buffer<double, 4> mean;
+  take_mean(field, field.psf, {"", {}, first, n, {}}, n_threads, mean);
   return mean;
-}
-
-/// The mean over groups [first, first + n), by their weights.
-inline Part mean_of_groups(const FieldImages& field, std::size_t first, std::size_t n) {
-  Part part;
-  const std::size_t n_plane = field.n_planes(), n_y = field.n_y(), n_x = field.n_x();
-  part.psf.resize({1, n_y, n_x});
-  for (auto* image : {&part.dirty, &part.residual, &part.model}) image->resize({n_plane, n_y, n_x});
-  if (field.beam.size() > 0) part.beam.resize({n_y, n_x});
-  add_mean(field, field.psf, 0, first, n, part.psf.view()[0]);
-  for (std::size_t p = 0; p < n_plane; ++p) {
-    add_mean(field, field.dirty, p, first, n, part.dirty.view()[p]);
-    add_mean(field, field.residual, p, first, n, part.residual.view()[p]);
-    add_mean(field, field.model, p, first, n, part.model.view()[p]);
-  }
-  for (std::size_t g = first; g < first + n; ++g) part.weight += field.weight(g, 0);
-  if (part.beam.size() > 0)
-    for (std::size_t g = first; g < first + n; ++g)
-      for (std::size_t i = 0; i < n_y * n_x; ++i)
-        part.beam.data()[i] += field.weight(g, 0) / part.weight * (&field.beam(g, 0, 0))[i];
-  return part;
 }
 
 /// What the images of each field will be restored with, and says so. FailureError when no group has a PSF
@@ -118,7 +122,10 @@ inline std::vector<BandBeams> find_beams(const Products& products, const Sky& sk
   for (const FieldImages& field : sky.images) {
     auto fit = [&](std::size_t g) {
       const std::size_t n = sky.groups.size();
-      return restoring_beam(products, g == n ? mean_psf(field, 0, n) : mean_psf(field, g, 1));
+      const unsigned n_threads = products.imager.threads();
+      return restoring_beam(
+          products,
+          (g == n ? mean_psf(field, 0, n, n_threads) : mean_psf(field, g, 1, n_threads)).view()[0][0]);
     };
     beams.push_back(fit_band(sky.groups.size(), fit, name_of));
     for (std::size_t g = 0; g < sky.groups.size(); ++g)
@@ -127,58 +134,100 @@ inline std::vector<BandBeams> find_beams(const Products& products, const Sky& sk
   return beams;
 }
 
-inline void write_part(const Products& products, const Field& field, const std::string& name,
-                       const ChannelGroup& group, const RestoringBeam& beam, Part&& part) {
-  const Imager& imager = products.imager;
-  std::vector<std::string> planes;
-  for (const PlaneRecipe& plane : imager.planes) planes.push_back(plane.name);
-  const CellSize cell{imager.options.imaging.cell_rad, imager.options.imaging.cell_rad};
-  auto write = [&](const std::string& kind, const std::string& unit, const std::vector<std::string>& stokes,
-                   const Buffer<double, 3>& pixels) {
-    Image image{info_of(imager, field, group, stokes), {}};
-    image.info.unit = unit;
-    if (unit == "JY/BEAM" && kind != "dirty" && products.restores) image.info.beam = beam;
-    image.info.keywords.emplace_back("WSCIMGWG", part.weight);
-    if (kind.ends_with("-pb")) image.info.keywords.emplace_back("PBCOR", 1);
-    image.pixels.resize({pixels.extent(0), 1, pixels.extent(1), pixels.extent(2)});
+/// One product after the other, in memory that serves all of them.
+class ProductWriter {
+ public:
+  ProductWriter(const Products& products, const Field& field, const FieldImages& images)
+      : products_(products), imager_(products.imager), field_(field), images_(images) {
+    for (const PlaneRecipe& plane : imager_.planes) planes_.push_back(plane.name);
+  }
+
+  void write(const Part& part) {
+    imager_.tool.stage("write");
+    if (!products_.go_on) {
+      write_mean(part, "dirty", images_.dirty, planes_);
+      write_mean(part, "psf", images_.psf, {planes_[0]});
+    }
+    write_mean(part, "model", images_.model, planes_);
+    if (images_.beam.size() > 0) {
+      beam_ = mean_beam(images_, part);
+      write_pixels(part, "model-pb", planes_, model_over_beam(planes_of(image_), beam_));
+    }
+    std::swap(image_.pixels, model_);
+    write_mean(part, "residual", images_.residual, planes_);
+    if (products_.restores) write_restored(part);
+    if (images_.beam.size() == 0) return;
+    Buffer<double, 3> beam_plane({1, beam_.extent(0), beam_.extent(1)});
+    std::copy(beam_.begin(), beam_.end(), beam_plane.begin());
+    write_pixels(part, "beam", {"I"}, std::move(beam_plane));
+  }
+
+ private:
+  static View<const double, 3> planes_of(const Image& image) {
+    return {image.pixels.data(), {image.pixels.extent(0), image.pixels.extent(2), image.pixels.extent(3)}};
+  }
+
+  void write_mean(const Part& part, const std::string& kind, const Buffer<float, 4>& from,
+                  const std::vector<std::string>& stokes) {
+    take_mean(images_, from, part, imager_.threads(), image_.pixels);
+    write_file(part, kind, stokes, image_);
+  }
+
+  /// The residual, which is in image_, and the model.
+  void write_restored(const Part& part) {
+    imager_.tool.stage("restore");
+    const CellSize cell{imager_.options.imaging.cell_rad, imager_.options.imaging.cell_rad};
+    for (std::size_t p = 0; p < planes_.size(); ++p)
+      restore(image_.pixels.view()[p][0], std::as_const(model_).view()[p][0], part.beam, cell,
+              imager_.threads());
+    imager_.tool.stage("write");
+    write_file(part, "image", planes_, image_);
+    if (beam_.size() > 0) write_pixels(part, "image-pb", planes_, over_beam(planes_of(image_), beam_));
+  }
+
+  void write_pixels(const Part& part, const std::string& kind, const std::vector<std::string>& stokes,
+                    Buffer<double, 3>&& pixels) {
+    Image image;
+    image.pixels.resize_for_overwrite({pixels.extent(0), 1, pixels.extent(1), pixels.extent(2)});
     std::copy(pixels.begin(), pixels.end(), image.pixels.begin());
-    write_fits_image(products.path(field, name, kind), image, FitsPixel::float32, products.overwrite);
-  };
-  imager.tool.stage("write");
-  if (!products.go_on) {
-    write("dirty", "JY/BEAM", planes, part.dirty);
-    write("psf", "JY/BEAM", {planes[0]}, part.psf);
+    write_file(part, kind, stokes, image);
   }
-  write("model", "JY/PIXEL", planes, part.model);
-  write("residual", "JY/BEAM", planes, part.residual);
-  if (products.restores) {
-    imager.tool.stage("restore");
-    for (std::size_t p = 0; p < planes.size(); ++p)
-      restore(part.residual.view()[p], std::as_const(part.model).view()[p], beam, cell, imager.threads());
-    imager.tool.stage("write");
-    write("image", "JY/BEAM", planes, part.residual);
-    if (part.beam.size() > 0) write("image-pb", "JY/BEAM", planes, over_beam(part.residual, part.beam));
+
+  void write_file(const Part& part, const std::string& kind, const std::vector<std::string>& stokes,
+                  Image& image) {
+    image.info = info_of(imager_, field_, part.group, stokes);
+    const bool model = kind.starts_with("model");
+    image.info.unit = kind == "beam" ? "" : model ? "JY/PIXEL" : "JY/BEAM";
+    if (kind != "beam" && !model && kind != "dirty" && products_.restores) image.info.beam = part.beam;
+    image.info.keywords.emplace_back("WSCIMGWG", weight_of(images_, part));
+    if (kind.ends_with("-pb")) image.info.keywords.emplace_back("PBCOR", 1);
+    write_fits_image(products_.path(field_, part.name, kind), image, FitsPixel::float32, products_.overwrite,
+                     imager_.threads());
   }
-  if (part.beam.size() == 0) return;
-  Buffer<double, 3> beam_plane({1, part.beam.extent(0), part.beam.extent(1)});
-  std::copy(part.beam.begin(), part.beam.end(), beam_plane.begin());
-  write("beam", "", {"I"}, beam_plane);
-  write("model-pb", "JY/PIXEL", planes, model_over_beam(part.model, part.beam));
-}
+
+  const Products& products_;
+  Imager& imager_;
+  const Field& field_;
+  const FieldImages& images_;
+  std::vector<std::string> planes_;
+  Image image_;              ///< what is being written
+  Buffer<double, 4> model_;  ///< of the part at work
+  Buffer<double, 2> beam_;   ///< the same, with A-terms
+};
 
 /// `beams` [field], or empty when nothing is restored.
 inline void write_products(const Products& products, const Sky& sky, const std::vector<BandBeams>& beams,
                            const std::vector<ChannelGroup>& groups, const ChannelGroup& whole_band) {
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
-    const BandBeams of_field = beams.empty() ? BandBeams{} : beams[f];
+    ProductWriter writer(products, sky.fields[f], sky.images[f]);
     for (std::size_t g = 0; g < sky.groups.size(); ++g) {
       const std::size_t number = sky.group_numbers[g];
-      write_part(products, sky.fields[f], part_name(number, groups.size()), groups[number],
-                 beams.empty() ? RestoringBeam{} : of_field.parts[g], mean_of_groups(sky.images[f], g, 1));
+      writer.write({part_name(number, groups.size()), groups[number], g, 1,
+                    beams.empty() ? RestoringBeam{} : beams[f].parts[g]});
     }
     if (groups.size() > 1)
-      write_part(products, sky.fields[f], "-MFS", whole_band, of_field.mean,
-                 mean_of_groups(sky.images[f], 0, sky.groups.size()));
+      writer.write(
+          {"-MFS", whole_band, 0, sky.groups.size(), beams.empty() ? RestoringBeam{} : beams[f].mean});
   }
 }
 

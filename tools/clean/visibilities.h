@@ -120,7 +120,10 @@ inline void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSo
     FieldImages& field = sky.images[f];
     take_sums(sums[f], imager, g, field);
     const View<const float, 3> residual = std::as_const(field.residual).view()[g];
-    std::copy(residual.begin(), residual.end(), field.dirty.view()[g].begin());
+    float* dirty = &field.dirty(g, 0, 0, 0);
+    for_pixels(imager.threads(), residual.size(), [&](std::size_t first, std::size_t last) {
+      std::copy(residual.data() + first, residual.data() + last, dirty + first);
+    });
     sky.groups[g].fields[f].beam.reset();  // it is known now
     if (products.go_on) take_true_model(models[f], g, field);
   }
@@ -153,7 +156,9 @@ inline std::vector<double> beam_widths_pixels(const Products& products, const Sk
   std::vector<double> widths(sky.fields.size(), 0);
   for (std::size_t f = 0; needed && f < widths.size(); ++f) {
     const RestoringBeam beam =
-        products.restores ? beams[f].parts[0] : restoring_beam(products, mean_psf(sky.images[f], 0, 1));
+        products.restores
+            ? beams[f].parts[0]
+            : restoring_beam(products, mean_psf(sky.images[f], 0, 1, products.imager.threads()).view()[0][0]);
     widths[f] = std::sqrt(beam.major_rad * beam.minor_rad) / products.imager.options.imaging.cell_rad;
   }
   return widths;
