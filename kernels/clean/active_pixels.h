@@ -5,17 +5,30 @@
 // next selection.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "kernels/clean/component_loop.h"
 
 namespace apsyn {
 
+struct PixelPlace {
+  std::uint32_t x = 0, y = 0;
+};
+
+/// The pixels of `set` whose weighted search value is above `cutoff`, in row-major order.
+std::vector<PixelPlace> pixels_above(const PlaneSet& set, float cutoff, unsigned n_threads);
+
 class ActivePixels final : public PeakSource {
  public:
-  /// Takes the pixels of `set` whose weighted search value is above `cutoff`; `set.psf` must outlive this.
-  ActivePixels(const PlaneSet& set, float cutoff, unsigned n_threads);
+  /// `places` in row-major order; `set.psf` must outlive this.
+  ActivePixels(const PlaneSet& set, std::span<const PixelPlace> places, unsigned n_threads);
   std::optional<SetPeak> find_peak() override;
   void subtract(const SetComponent& component) override;
   std::size_t size() const { return offset_.size(); }
+  PixelPlace place(std::size_t i) const { return {x_[i], y_[i]}; }
+  float value(std::size_t plane, std::size_t i) const { return values_[plane][i]; }
 
  private:
   static constexpr std::size_t kChunk = 2048;

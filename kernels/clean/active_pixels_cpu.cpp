@@ -56,34 +56,38 @@ Heights measure_heights(const PlaneSet& set, std::size_t n_levels, unsigned n_th
   return heights;
 }
 
-ActivePixels::ActivePixels(const PlaneSet& set, float cutoff, unsigned n_threads)
-    : set_(set), n_threads_(n_threads), psf_ny_(set.psf[0].extent(0)), psf_nx_(set.psf[0].extent(1)) {
-  if (set.ny() * psf_nx_ > std::size_t{std::numeric_limits<std::int32_t>::max()})
-    throw std::length_error("ActivePixels: the image and PSF are too large for 32-bit offsets");
-  struct Pixel {
-    std::uint32_t x;
-    float value;
-  };
-  std::vector<std::vector<Pixel>> rows(set.ny());
+std::vector<PixelPlace> pixels_above(const PlaneSet& set, float cutoff, unsigned n_threads) {
+  std::vector<std::vector<PixelPlace>> rows(set.ny());
   for_each_row(set, n_threads, [&](std::size_t y, const std::vector<float>& values) {
     for (std::size_t x = 0; x < values.size(); ++x)
       if (height_of(set, values[x] * set.search_weight(y, x)) > cutoff)
-        rows[y].push_back({static_cast<std::uint32_t>(x), values[x]});
+        rows[y].push_back({static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)});
   });
+  std::vector<PixelPlace> places;
+  for (const auto& row : rows) places.insert(places.end(), row.begin(), row.end());
+  return places;
+}
+
+ActivePixels::ActivePixels(const PlaneSet& set, std::span<const PixelPlace> places, unsigned n_threads)
+    : set_(set),
+      n_threads_(n_threads),
+      psf_ny_(set.psf[0].extent(0)),
+      psf_nx_(set.psf[0].extent(1)),
+      values_(set.n_plane()),
+      search_(places.size()) {
+  if (set.ny() * psf_nx_ > std::size_t{std::numeric_limits<std::int32_t>::max()})
+    throw std::length_error("ActivePixels: the image and PSF are too large for 32-bit offsets");
   std::uint32_t low_x = std::numeric_limits<std::uint32_t>::max(), high_x = 0;
-  values_.resize(set.n_plane());
-  for (std::size_t y = 0; y < rows.size(); ++y)
-    for (const Pixel& pixel : rows[y]) {
-      x_.push_back(pixel.x);
-      y_.push_back(static_cast<std::uint32_t>(y));
-      offset_.push_back(static_cast<std::int32_t>(y * psf_nx_ + pixel.x));
-      search_weight_.push_back(set.search_weight(y, pixel.x));
-      search_.push_back(pixel.value);
-      low_x = std::min(low_x, pixel.x);
-      high_x = std::max(high_x, pixel.x);
-      for (std::size_t plane = 0; plane < set.n_plane(); ++plane)
-        values_[plane].push_back(set.residual[plane](y, pixel.x));
-    }
+  for (const PixelPlace& at : places) {
+    x_.push_back(at.x);
+    y_.push_back(at.y);
+    offset_.push_back(static_cast<std::int32_t>(at.y * psf_nx_ + at.x));
+    search_weight_.push_back(set.search_weight(at.y, at.x));
+    low_x = std::min(low_x, at.x);
+    high_x = std::max(high_x, at.x);
+    for (std::size_t plane = 0; plane < set.n_plane(); ++plane)
+      values_[plane].push_back(set.residual[plane](at.y, at.x));
+  }
   auto reaches = [](std::size_t distance, std::size_t n_psf) {
     return distance <= n_psf / 2 && distance + n_psf / 2 < n_psf;
   };

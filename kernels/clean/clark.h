@@ -5,6 +5,7 @@
 
 #include "kernels/clean/component_loop.h"
 #include "kernels/clean/psf_subtraction.h"
+#include "kernels/clean/sub_images.h"
 
 namespace apsyn {
 
@@ -21,6 +22,7 @@ struct CleanTask {
 
 /// Cleans set.residual in place.
 LoopStop run_hogbom(const PlaneSet& set, PsfSubtraction& subtraction, const CleanTask& task);
-LoopStop run_clark(const PlaneSet& set, PsfSubtraction& subtraction, const CleanTask& task);
+LoopStop run_clark(const PlaneSet& set, PsfSubtraction& subtraction, const SubImages& sub_images,
+                   const CleanTask& task);
 
 }  // namespace apsyn

@@ -37,18 +37,28 @@ LoopStop run_hogbom(const PlaneSet& set, PsfSubtraction& subtraction, const Clea
   return end.stop;
 }
 
-LoopStop run_clark(const PlaneSet& set, PsfSubtraction& subtraction, const CleanTask& task) {
+LoopStop run_clark(const PlaneSet& set, PsfSubtraction& subtraction, const SubImages& sub_images,
+                   const CleanTask& task) {
+  Heights heights;
   return run_clark_loop(
-      task.limits, [&] { return measure_heights(set, kHeightLevels, task.n_threads); },
-      [&](float cutoff, const LoopLimits& limits, std::size_t& n_found) {
-        ActivePixels active(set, cutoff, task.n_threads);
+      task.limits,
+      [&] {
+        heights = measure_heights(set, kHeightLevels, task.n_threads);
+        return heights;
+      },
+      [&](float cutoff, LoopLimits limits, std::size_t& n_found) {
+        const auto apart = sub_images.lowest_cutoff(set, heights, task.limits.level_jy);
+        const bool divided = apart && *apart <= cutoff;
+        if (divided) limits.level_jy = static_cast<double>(*apart);
+        const PartsEnd end = clean_high_pixels(
+            set, limits, [&](const SetPeak& peak) { return task.component_of(peak, task.gain); },
+            divided ? &sub_images : nullptr, limits.level_jy / static_cast<double>(heights.highest),
+            task.n_threads);
         std::vector<SetComponent> components;
-        const LoopEnd end = run_component_loop(
-            active, limits, [&](const SetPeak& peak) { return task.component_of(peak, task.gain); },
-            [&](const SetComponent& component, const SetPeak& peak) {
-              components.push_back(component);
-              task.found(0, component, static_cast<double>(peak.height));
-            });
+        for (const FoundComponent& found : end.found) {
+          components.push_back(found.component);
+          task.found(0, found.component, found.height_jy);
+        }
         subtraction.subtract(set.residual, components);
         n_found = components.size();
         return end.stop;

@@ -64,6 +64,10 @@ struct DeconvolutionSettings {
   /// Groups of neighbours are averaged to this many while components are searched; 0 = as many as there are.
   std::size_t n_deconvolution_channels = 0;
 
+  /// Side of sub-images that Clark's loop and the multi-scale one clean at the same time on the CPU, where
+  /// they can (sub_images.h); 0 = the image is one.
+  std::size_t sub_image_pixels = 0;
+
   unsigned n_threads = 1;
   Device device;  ///< of the minor cycles' loops and convolutions
   std::function<void(std::size_t n_components, double peak_jy)> progress;  ///< now and then; may be empty

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "kernels/clean/set_cleaner.h"
+#include "libcore/core/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -100,8 +101,14 @@ Deconvolver::Deconvolver(const DeconvolutionSettings& settings, View<const float
     throw std::invalid_argument("Deconvolver: images, PSFs and groups must not be empty");
   if (psf.extent(0) != groups.size() || (psf.extent(1) != 1 && psf.extent(1) != shape.n_pol))
     throw std::invalid_argument("Deconvolver: a PSF per group, and per polarisation or for all, is needed");
-  for (const float value : psf)
-    if (!std::isfinite(value)) throw std::invalid_argument("Deconvolver: the PSF must be finite");
+  std::vector<std::uint8_t> finite(psf.size() / psf.extent(3));
+  parallel_for(settings.n_threads, finite.size(), [&](std::size_t row, unsigned) {
+    const float* pixels = psf.data() + row * psf.extent(3);
+    finite[row] =
+        std::all_of(pixels, pixels + psf.extent(3), [](float value) { return std::isfinite(value); });
+  });
+  if (std::find(finite.begin(), finite.end(), 0) != finite.end())
+    throw std::invalid_argument("Deconvolver: the PSF must be finite");
   for (const DeconvolutionGroup& group : groups)
     if (!(group.weight >= 0) || (settings.spectral_fit != SpectralFit::none && !(group.freq_hz > 0)))
       throw std::invalid_argument("Deconvolver: weights are not negative, frequencies of fits positive");

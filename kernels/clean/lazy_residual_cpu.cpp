@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/clean/lazy_residual.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/clean/lazy_residual.h"
+#include "kernels/clean/clark_loop.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
@@ -21,8 +23,7 @@ LazyResidual::LazyResidual(const PlaneSet& set, PsfSubtraction& subtraction, con
   }
   for (Buffer<float, 1>& values : scratch_) values.resize({PsfBounds::kTile});
   build_tiles();
-  parallel_for(n_threads_, tiles_.size(),
-               [&](std::size_t i, unsigned thread) { measure(tiles_[i], thread); });
+  choose_high_pixels();
 }
 
 void LazyResidual::build_tiles() {
@@ -45,13 +46,31 @@ void LazyResidual::build_tiles() {
     }
 }
 
+void LazyResidual::choose_high_pixels() {
+  flush();
+  const Heights heights = measure_heights(set_, kHeightLevels, n_threads_);
+  const float cutoff = heights.highest == 0 ? 0 : choose_cutoff(heights, 0);
+  high_.emplace(set_, pixels_above(set_, cutoff, n_threads_), n_threads_);
+  for (Tile& tile : tiles_) {
+    tile.high.clear();
+    tile.bound = static_cast<double>(cutoff);
+  }
+  const std::size_t n_column = (set_.nx() + PsfBounds::kTile - 1) / PsfBounds::kTile;
+  for (std::size_t i = 0; i < high_->size(); ++i) {
+    const PixelPlace at = high_->place(i);
+    tiles_[at.y / PsfBounds::kTile * n_column + at.x / PsfBounds::kTile].high.push_back(
+        static_cast<std::uint32_t>(i));
+  }
+}
+
 void LazyResidual::measure(Tile& tile, unsigned thread) {
+  for (std::size_t plane = 0; plane < set_.n_plane(); ++plane)
+    for (const std::uint32_t i : tile.high) set_.residual[plane](high_->place(i).y, high_->place(i).x) = 0;
   tile.bound = 0;
-  if (tile.search == Tile::Search::none) return;
   const bool weighted = tile.search == Tile::Search::some;
   Buffer<float, 1>& values = scratch_[thread];
   std::vector<const float*> planes(set_.n_plane());
-  for (std::size_t y = tile.y; y < tile.y + tile.ny; ++y) {
+  for (std::size_t y = tile.y; y < tile.y + tile.ny && tile.search != Tile::Search::none; ++y) {
     const float* row = &set_.residual[0](y, tile.x);
     if (set_.n_plane() > 1) {
       for (std::size_t plane = 0; plane < planes.size(); ++plane)
@@ -60,12 +79,11 @@ void LazyResidual::measure(Tile& tile, unsigned thread) {
       row = values.data();
     }
     const float* weight = weighted ? &set_.search_weight(y, tile.x) : nullptr;
-    const float peak = highest_value({row, tile.nx}, weight, set_.sign);
-    if (static_cast<double>(peak) <= tile.bound) continue;
-    tile.bound = static_cast<double>(peak);
-    tile.peak_y = y;
-    tile.peak_x = tile.x + first_at({row, tile.nx}, weight, set_.sign, peak);
+    tile.bound = std::max(tile.bound, static_cast<double>(highest_value({row, tile.nx}, weight, set_.sign)));
   }
+  for (std::size_t plane = 0; plane < set_.n_plane(); ++plane)
+    for (const std::uint32_t i : tile.high)
+      set_.residual[plane](high_->place(i).y, high_->place(i).x) = high_->value(plane, i);
 }
 
 void LazyResidual::update(Tile& tile, unsigned thread) {
@@ -108,45 +126,31 @@ void LazyResidual::flush_by_fft() {
   });
 }
 
-bool LazyResidual::comes_before(const Tile& a, const Tile& b) {
-  if (a.bound != b.bound) return a.bound > b.bound;
-  return a.peak_y != b.peak_y ? a.peak_y < b.peak_y : a.peak_x < b.peak_x;
-}
-
 std::optional<SetPeak> LazyResidual::find_peak() {
-  // The one with the highest bound first: it usually holds the peak and shows that most others need no
-  // update. Those that then still reach it need one whatever comes, so they are updated together.
-  for (std::size_t n_best = 1;; n_best = tiles_.size()) {
-    const Tile* best = nullptr;
+  while (true) {
+    const std::optional<SetPeak> peak = high_->find_peak();
+    const double height = peak ? static_cast<double>(peak->height) : 0;
     std::vector<Tile*> stale;
+    bool reached = false;  // by a pixel that is not among the high ones
     for (Tile& tile : tiles_) {
-      if (tile.search == Tile::Search::none || tile.bound == 0) continue;
-      if (!up_to_date(tile))
+      // Allow for the rounding of pixels, float32, between which a tie is decided.
+      if (tile.search == Tile::Search::none || tile.bound == 0 || tile.bound * (1 + 1e-5) < height) continue;
+      if (up_to_date(tile))
+        reached = true;
+      else
         stale.push_back(&tile);
-      else if (best == nullptr || comes_before(tile, *best))
-        best = &tile;
     }
-    // Allow for the rounding of pixels, float32, between which a tie is decided.
-    if (best != nullptr)
-      std::erase_if(stale, [&](const Tile* tile) { return tile->bound * (1 + 1e-5) < best->bound; });
-    if (stale.empty()) {
-      if (best == nullptr) return std::nullopt;
-      SetPeak peak{best->peak_x, best->peak_y, static_cast<float>(best->bound), 0, {}};
-      for (const View<float, 2>& plane : set_.residual)
-        peak.residual.push_back(plane(best->peak_y, best->peak_x));
-      peak.value = search_value(set_, peak.residual);
+    if (reached)
+      choose_high_pixels();
+    else if (!stale.empty())
+      update(stale);
+    else
       return peak;
-    }
-    if (n_best < stale.size())
-      std::swap(stale[0], *std::max_element(stale.begin(), stale.end(), [](const Tile* a, const Tile* b) {
-                  return a->bound < b->bound;
-                }));
-    stale.resize(std::min(n_best, stale.size()));
-    update(stale);
   }
 }
 
 void LazyResidual::subtract(const SetComponent& component) {
+  high_->subtract(component);
   components_.push_back(component);
   const double flux = greatest_height(set_, component);
   const std::size_t center_y = set_.psf[0].extent(0) / 2, center_x = set_.psf[0].extent(1) / 2;

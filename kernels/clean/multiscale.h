@@ -81,6 +81,8 @@ class Multiscale {
   PsfSubtraction& subtraction_;
   std::vector<Scale> scales_;
   double sub_minor_gain_;
+  std::size_t sub_image_pixels_;
+  std::vector<std::optional<SubImages>> sub_images_;  ///< [scale], made when first asked for
   std::vector<View<const float, 2>> psf_;
   std::size_t psf_scale_ = 0;  ///< that smoothed_psf_ is of
   std::vector<Buffer<float, 2>> smoothed_psf_;

@@ -145,7 +145,11 @@ ScaleMasks masks_within(const std::vector<CleanScale>& scales, View<const std::u
 
 Multiscale::Multiscale(const std::vector<CleanScale>& scales, const DeconvolutionSettings& settings,
                        const PlaneSet& set, PsfSubtraction& subtraction)
-    : subtraction_(subtraction), sub_minor_gain_(settings.sub_minor_gain), psf_(set.psf) {
+    : subtraction_(subtraction),
+      sub_minor_gain_(settings.sub_minor_gain),
+      sub_image_pixels_(settings.sub_image_pixels),
+      sub_images_(scales.size()),
+      psf_(set.psf) {
   const ImageConvolver& convolver = subtraction.convolver();
   for (const CleanScale& shape : scales) {
     Scale scale{shape, {}, 1};
@@ -241,15 +245,23 @@ LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, con
   const double level = std::max(limits.level_jy / scale.shape.bias, (1 - sub_minor_gain_) * highest);
   limits.divergence_jy /= scale.shape.bias;
   limits.level_jy = level;
-  ActivePixels active(smoothed, static_cast<float>(level), task.n_threads);
+  const SubImages* sub_images = nullptr;
+  if (sub_image_pixels_ > 0) {
+    std::optional<SubImages>& of_scale = sub_images_[choice.scale];
+    if (!of_scale) of_scale.emplace(sub_image_pixels_, smoothed.psf, task.n_threads);
+    const auto apart =
+        of_scale->lowest_cutoff(smoothed, measure_heights(smoothed, kHeightLevels, task.n_threads), level);
+    if (apart && static_cast<double>(*apart) <= level) sub_images = &*of_scale;
+  }
+  const PartsEnd end = clean_high_pixels(
+      smoothed, limits,
+      [&](const SetPeak& peak) { return task.component_of(peak, task.gain / scale.psf_peak); }, sub_images,
+      level / highest, task.n_threads);
   std::vector<SetComponent> components;
-  const LoopEnd end = run_component_loop(
-      active, limits,
-      [&](const SetPeak& peak) { return task.component_of(peak, task.gain / scale.psf_peak); },
-      [&](const SetComponent& component, const SetPeak& peak) {
-        components.push_back(component);
-        task.found(choice.scale, component, static_cast<double>(peak.height) * scale.shape.bias);
-      });
+  for (const FoundComponent& found : end.found) {
+    components.push_back(found.component);
+    task.found(choice.scale, found.component, found.height_jy * scale.shape.bias);
+  }
   n_found = components.size();
   if (point) {
     subtraction_.subtract(set.residual, components);

@@ -76,6 +76,7 @@ class SetCleaner {
   std::vector<CleanScale> scales_;                      ///< of multi-scale CLEAN
   std::unique_ptr<PsfSubtraction> subtraction_;         ///< of the search groups, on the CPU
   std::unique_ptr<PsfSubtraction> output_subtraction_;  ///< of the own groups, when they are averaged
+  std::unique_ptr<SubImages> sub_images_;
   std::unique_ptr<Multiscale> multiscale_;
   ScaleMasks auto_mask_;  ///< [scale], once components were found
   Buffer<float, 2> search_weight_, noise_map_;

@@ -20,13 +20,16 @@ constexpr std::size_t kProgressStep = 256;
 }  // namespace
 
 void SetCleaner::make_search_weight(const PlaneSet& set, View<const std::uint8_t, 2> allowed) {
-  search_weight_.resize_for_overwrite({set.ny(), set.nx()});
+  const std::size_t ny = set.ny(), nx = set.nx();
+  search_weight_.resize_for_overwrite({ny, nx});
   const bool automatic = mask_in_force_ && scales_.empty();
-  for (std::size_t i = 0; i < search_weight_.size(); ++i) {
-    const bool searched = blank_.data()[i] == 0 && (allowed.size() == 0 || allowed.data()[i] != 0) &&
-                          (!automatic || auto_mask_[0].data()[i] != 0);
-    search_weight_.data()[i] = searched ? 1 : 0;
-  }
+  parallel_for(settings_.n_threads, ny, [&](std::size_t y, unsigned) {
+    for (std::size_t x = 0; x < nx; ++x) {
+      const bool searched = blank_(y, x) == 0 && (allowed.size() == 0 || allowed(y, x) != 0) &&
+                            (!automatic || auto_mask_[0](y, x) != 0);
+      search_weight_(y, x) = searched ? 1 : 0;
+    }
+  });
 }
 
 double SetCleaner::measure_noise(const PlaneSet& set) {
@@ -77,7 +80,7 @@ const ScaleMasks& SetCleaner::masks() const {
 
 LoopStop SetCleaner::clean(const PlaneSet& set, const CleanTask& task) {
   if (multiscale_) return multiscale_->run(set, task, masks());
-  return settings_.algorithm == CleanAlgorithm::clark ? run_clark(set, *subtraction_, task)
+  return settings_.algorithm == CleanAlgorithm::clark ? run_clark(set, *subtraction_, *sub_images_, task)
                                                       : run_hogbom(set, *subtraction_, task);
 }
 
@@ -114,6 +117,8 @@ void SetCleaner::prepare(const PlaneSet& set) {
   if (on_device()) return;
   subtraction_ =
       std::make_unique<PsfSubtraction>(search_psf_, ny, nx, scale_reach(scales_), settings_.n_threads);
+  sub_images_ = std::make_unique<SubImages>(scales_.empty() ? settings_.sub_image_pixels : 0, search_psf_,
+                                            settings_.n_threads);
   if (!scales_.empty()) multiscale_ = std::make_unique<Multiscale>(scales_, settings_, set, *subtraction_);
 }
 
@@ -155,7 +160,7 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   report.first_pol = planes_.first_pol;
   report.n_pols = planes_.n_pol;
   report.masked = mask_in_force_;
-  const OwnPlanes own(planes_, residual, model, blank_);
+  const OwnPlanes own(planes_, residual, model, blank_, settings_.n_threads);
   PlaneSet set = search_set(own);
   prepare(set);
   begin_masks(own.model);

@@ -2,9 +2,11 @@
 // What a set is made of, and what becomes of its components.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/clean/own_planes.h"
 #include "kernels/clean/set_cleaner.h"
+#include "libcore/core/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -113,10 +115,13 @@ void SetCleaner::apply(const Found& found, const OwnPlanes& own) {
 double SetCleaner::mean_flux(const std::vector<View<float, 2>>& model) const {
   double sum = 0, weight = 0;
   for (std::size_t g = 0; g < planes_.groups.size(); ++g) {
-    double flux = 0;
-    for (const float value : model[g * planes_.n_pol])
-      if (std::isfinite(value)) flux += static_cast<double>(value);
-    sum += groups_[planes_.groups[g]].weight * flux;
+    const View<float, 2> plane = model[g * planes_.n_pol];
+    std::vector<double> rows(plane.extent(0));
+    parallel_for(settings_.n_threads, rows.size(), [&](std::size_t y, unsigned) {
+      for (const float value : plane[y])
+        if (std::isfinite(value)) rows[y] += static_cast<double>(value);
+    });
+    sum += groups_[planes_.groups[g]].weight * std::accumulate(rows.begin(), rows.end(), 0.0);
     weight += groups_[planes_.groups[g]].weight;
   }
   return sum / weight;

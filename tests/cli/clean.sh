@@ -62,6 +62,15 @@ expect_exit 1 clean n --niter 200
 expect_stderr 'no usable data'
 [ ! -e n-model.fits ] || fail "outputs of an image without data"
 
+# Sub-images, whatever the number of threads; a single loop when one holds it all.
+make_fits wide-dirty.fits 160 'gauss(x - 60, y - 50) + 0.8 * gauss(x + 62, y + 59) + 0.6 * gauss(x + 1, y)'
+make_fits wide-psf.fits 320 'gauss(x, y)'
+for threads in 1 2; do
+  expect_exit 0 clean wide --threshold 10mJy --parallel-deconvolution 80 --threads $threads -o wide$threads
+  stderr_matches 'flux in model 2\.[34]'
+done
+cmp -s <(tail -c +5761 wide1-model.fits) <(tail -c +5761 wide2-model.fits) || fail "sub-images depend on threads"
+
 # Beams.
 expect_exit 0 clean a --niter 1 --beam-size 30asec --overwrite
 stderr_matches 'given beam: 30.* asec x 30.* asec'
@@ -77,7 +86,8 @@ mkdir folder obs && : >obs/table.dat
 for arguments in 'obs.ms' 'obs/' 'a-dirty.fits a-psf.fits third' 'a -o -' '-' '- -' 'mask.fits a-psf.fits' \
   'a --gain 0' 'a --gain 2' 'a --threshold 5' 'a --threshold -1Jy' 'a --algorithm none' 'a --scales 0,5' \
   'a --fit-spectral-pol 2' 'a --beam-size 30asec --circular-beam' 'a --auto-threshold 5 --auto-mask 3' \
-  'a --no-negative --stop-negative' 'a --niter -5' 'a --niter 1.5'; do
+  'a --no-negative --stop-negative' 'a --niter -5' 'a --niter 1.5' \
+  'a --niter 1 --algorithm hogbom --parallel-deconvolution 64' 'a --niter 1 --parallel-deconvolution 3'; do
   # shellcheck disable=SC2086
   expect_exit 2 clean $arguments --niter 1 --overwrite
 done

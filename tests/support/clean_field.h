@@ -54,10 +54,10 @@ inline std::vector<double> image_noise(const std::vector<UvSample>& coverage, st
   return noise;
 }
 
-/// `flux(source, group, pol)` Jy; the coverage grows with frequency.
+/// `flux(source, group, pol)` Jy; the coverage, of `n_uv` points, grows with frequency.
 template <class Flux>
 Field make_field(std::size_t n, const std::vector<PointSource>& sources, const std::vector<double>& freq_hz,
-                 std::size_t n_pol, double noise_jy, Flux flux) {
+                 std::size_t n_pol, double noise_jy, Flux flux, std::size_t n_uv = 200) {
   Field field{n, {}, {}, {}, {}, {}};
   const std::size_t n_group = freq_hz.size();
   field.dirty.resize({n_group, n_pol, n, n});
@@ -66,7 +66,7 @@ Field make_field(std::size_t n, const std::vector<PointSource>& sources, const s
   field.psf.resize({n_group, 1, 2 * n, 2 * n});
   for (std::size_t g = 0; g < n_group; ++g) {
     field.groups.push_back({freq_hz[g], 1});
-    const auto coverage = stretched(reference::make_coverage(200, 11), 0.8 * freq_hz[g] / freq_hz.back());
+    const auto coverage = stretched(reference::make_coverage(n_uv, 11), 0.8 * freq_hz[g] / freq_hz.back());
     const auto psf = reference::dirty_image(coverage, {{double(n), double(n), 1}}, 2 * n, 2 * n);
     std::copy(psf.begin(), psf.end(), field.psf.view()[g][0].begin());
     for (std::size_t p = 0; p < n_pol; ++p) {

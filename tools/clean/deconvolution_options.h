@@ -94,6 +94,14 @@ inline void declare_algorithms(Tool& tool, DeconvolutionOptions& options) {
       ->type_name("N");
 }
 
+inline void declare_parallel(Tool& tool, DeconvolutionOptions& options) {
+  tool.app()
+      .add_option("--parallel-deconvolution", options.settings.sub_image_pixels,
+                  "clark, multiscale: clean sub-images of about N x N pixels at the same time")
+      ->type_name("N")
+      ->check(CLI::Range(64, 1000000));
+}
+
 inline void declare_restoring(Tool& tool, DeconvolutionOptions& options) {
   CLI::App& app = tool.app();
   app.add_option("--beam-size", options.beam_size,
@@ -112,6 +120,7 @@ inline void declare_restoring(Tool& tool, DeconvolutionOptions& options) {
 inline void declare_deconvolution(Tool& tool, DeconvolutionOptions& options) {
   declare_stops(tool, options);
   declare_algorithms(tool, options);
+  declare_parallel(tool, options);
   declare_restoring(tool, options);
 }
 
@@ -134,6 +143,8 @@ inline void check_deconvolution(const Tool& tool, DeconvolutionOptions& options)
   if (options.algorithm == "hogbom") settings.algorithm = CleanAlgorithm::hogbom;
   if (!multiscale && (!options.scales.empty() || settings.max_scales > 0))
     throw UsageError("--scales and --max-scales need --algorithm multiscale");
+  if (options.algorithm == "hogbom" && settings.sub_image_pixels > 0)
+    throw UsageError("--parallel-deconvolution with --algorithm hogbom: sub-images need clark or multiscale");
   settings.scales_pixels = options.scales;
   if (options.spectral_pol > 0 && options.spectral_log_pol > 0)
     throw UsageError("--fit-spectral-pol with --fit-spectral-log-pol: give one of them");

@@ -215,7 +215,7 @@ inline void write_images(Tool& tool, const ImageSet& files, const PartImages& pa
                          const DeconvolutionOptions& options, bool overwrite) {
   tool.stage("write");
   auto write = [&](const std::string& path, const Image& image) {
-    write_fits_image(path, image, FitsPixel::float32, overwrite);
+    write_fits_image(path, image, FitsPixel::float32, overwrite, tool.common().threads);
   };
   part.residual.info.beam.reset();
   if (options.restores()) part.residual.info.beam = part.restoring;
