@@ -52,6 +52,7 @@ struct DeconvolutionSettings {
   /// weighted by the lowest noise over that of their place. 0 = one noise for the whole image.
   double local_rms_beams = 0;
   NegativeComponents negative = NegativeComponents::allow;
+  double border_percent = 0;  ///< [0, 50): of the width and height, at every edge: no components there
 
   std::vector<double> scales_pixels;  ///< widths, 0 = point; empty = 0 and 4, 8, 16 ... beams
   std::size_t max_scales = 0;         ///< of those chosen automatically; 0 = all that fit

@@ -24,6 +24,7 @@ void check(const DeconvolutionSettings& settings) {
   refuse(!(settings.threshold_jy >= 0) || !(settings.auto_threshold_sigma >= 0) ||
              !(settings.auto_mask_sigma >= 0) || !(settings.local_rms_beams >= 0),
          "thresholds are not negative");
+  refuse(!(settings.border_percent >= 0 && settings.border_percent < 50), "the border lies in [0, 50) %");
   refuse(settings.auto_mask_sigma > 0 && settings.auto_mask_sigma < settings.auto_threshold_sigma,
          "the automatic mask's threshold is the higher one");
   refuse(settings.spectral_fit != SpectralFit::none && settings.n_spectral_terms == 0,

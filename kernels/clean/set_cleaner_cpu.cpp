@@ -17,15 +17,24 @@ constexpr double kDivergence = 2;  // times the cycle's first peak
 constexpr double kWorthwhile = 0.95;
 constexpr std::size_t kProgressStep = 256;
 
+/// Of the pixels along an axis, those at either end where no components lie.
+std::size_t border_pixels(std::size_t n, double percent) {
+  return static_cast<std::size_t>(std::llround(static_cast<double>(n) * percent / 100));
+}
+
 }  // namespace
 
 void SetCleaner::make_search_weight(const PlaneSet& set, View<const std::uint8_t, 2> allowed) {
   const std::size_t ny = set.ny(), nx = set.nx();
   search_weight_.resize_for_overwrite({ny, nx});
   const bool automatic = mask_in_force_ && scales_.empty();
+  const std::size_t border_y = border_pixels(ny, settings_.border_percent),
+                    border_x = border_pixels(nx, settings_.border_percent);
   parallel_for(settings_.n_threads, ny, [&](std::size_t y, unsigned) {
+    const bool inside = y >= border_y && y < ny - border_y;
     for (std::size_t x = 0; x < nx; ++x) {
-      const bool searched = blank_(y, x) == 0 && (allowed.size() == 0 || allowed(y, x) != 0) &&
+      const bool searched = inside && x >= border_x && x < nx - border_x && blank_(y, x) == 0 &&
+                            (allowed.size() == 0 || allowed(y, x) != 0) &&
                             (!automatic || auto_mask_[0](y, x) != 0);
       search_weight_(y, x) = searched ? 1 : 0;
     }

@@ -62,6 +62,21 @@ expect_exit 1 clean n --niter 200
 expect_stderr 'no usable data'
 [ ! -e n-model.fits ] || fail "outputs of an image without data"
 
+# Nothing is taken at the edges of an image whose PSF is no larger, unless asked for; nor within a border that is given.
+make_fits edge-dirty.fits 64 'gauss(x - 30, y) + 0.5 * gauss(x, y)'
+cp a-psf.fits edge-psf.fits
+expect_exit 0 clean edge --threshold 10mJy
+stderr_matches 'flux in model 1\.[45]'
+expect_exit 0 clean edge --threshold 10mJy --clean-border 10 --overwrite
+stderr_matches 'flux in model 0\.5'
+make_fits edge-psf.fits 64 'gauss(x, y)'
+expect_exit 0 clean edge --threshold 10mJy --overwrite
+stderr_matches 'warning: edge-psf.fits: a PSF of 64 x 64 pixels for an image of 64 x 64: .*--psf-size'
+stderr_matches 'flux in model 1\.0' # of what reaches over the border
+expect_exit 0 clean edge --threshold 10mJy --clean-border 0 --overwrite
+stderr_matches 'flux in model 1\.[45]'
+! grep -q warning "$(stderr_file)" || fail "a warning where --clean-border was given"
+
 # Sub-images, whatever the number of threads; a single loop when one holds it all.
 make_fits wide-dirty.fits 160 'gauss(x - 60, y - 50) + 0.8 * gauss(x + 62, y + 59) + 0.6 * gauss(x + 1, y)'
 make_fits wide-psf.fits 320 'gauss(x, y)'
@@ -86,7 +101,7 @@ mkdir folder obs && : >obs/table.dat
 for arguments in 'obs.ms' 'obs/' 'a-dirty.fits a-psf.fits third' 'a -o -' '-' '- -' 'mask.fits a-psf.fits' \
   'a --gain 0' 'a --gain 2' 'a --threshold 5' 'a --threshold -1Jy' 'a --algorithm none' 'a --scales 0,5' \
   'a --fit-spectral-pol 2' 'a --beam-size 30asec --circular-beam' 'a --auto-threshold 5 --auto-mask 3' \
-  'a --no-negative --stop-negative' 'a --niter -5' 'a --niter 1.5' \
+  'a --no-negative --stop-negative' 'a --niter -5' 'a --niter 1.5' 'a --niter 1 --clean-border 50' \
   'a --niter 1 --algorithm hogbom --parallel-deconvolution 64' 'a --niter 1 --parallel-deconvolution 3'; do
   # shellcheck disable=SC2086
   expect_exit 2 clean $arguments --niter 1 --overwrite

@@ -20,7 +20,7 @@ struct DeconvolutionOptions {
   std::size_t spectral_pol = 0, spectral_log_pol = 0;
   bool no_negative = false, stop_negative = false, go_on = false;
   bool circular_beam = false, source_list = false;
-  CLI::Option *n_iter = nullptr, *cycle_gain = nullptr;
+  CLI::Option *n_iter = nullptr, *cycle_gain = nullptr, *border = nullptr;
 
   bool restores() const { return beam_size != "none"; }
 };
@@ -57,6 +57,10 @@ inline void declare_stops(Tool& tool, DeconvolutionOptions& options) {
   app.add_option("--mask", options.mask,
                  "put components only where this FITS image is not 0, or in the regions of this CASA text")
       ->type_name("PATH");
+  options.border = app.add_option("--clean-border", settings.border_percent,
+                                  "no components nearer to an edge than P percent of width and height")
+                       ->type_name("P")
+                       ->check(CLI::Range(0.0, 49.9));
   app.add_flag("--no-negative", options.no_negative, "no negative components");
   app.add_flag("--stop-negative", options.stop_negative, "stop at the first negative component");
 }
