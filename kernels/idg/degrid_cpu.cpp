@@ -35,6 +35,7 @@ class CpuDegridder final : public Degridder {
     grids_.resize({n_layers, plan_.n_v, plan_.n_u, padded_planes(model_.n_planes())});
     for (std::size_t layer = 0; layer < n_layers; ++layer)
       model_.transform(plan_.layer_w_lambda(first_layer + layer), grids_.view()[layer]);
+    model_.release_work();
   }
 
   GridCounts degrid(const GridBlock& block, View<std::complex<float>, 3> data) override {

@@ -21,7 +21,6 @@ constexpr std::size_t rows_at_once = 16;
 LayerModel::LayerModel(const IdgPlan& plan, unsigned n_threads)
     : plan_(plan),
       n_threads_(n_threads),
-      work_({plan.n_v, plan.image.n_x}),
       scratch_(n_threads),
       rows_(plan.n_u, 1, FftSign::plus),
       columns_(plan.n_v, columns_at_once, FftSign::plus) {}
@@ -82,6 +81,7 @@ void LayerModel::transform_columns(std::size_t plane, double w_lambda) {
 template <class T>
 void LayerModel::transform(double w_lambda, View<std::complex<T>, 3> grid) {
   const std::size_t n_x = plan_.image.n_x;
+  if (work_.size() == 0) work_.resize_for_overwrite({plan_.n_v, n_x});
   for (std::size_t plane = 0; plane < n_planes(); ++plane) {
     if (empty_[plane]) {
       for (std::size_t i = plane; i < grid.size(); i += grid.extent(2)) grid.data()[i] = 0;

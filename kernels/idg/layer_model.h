@@ -23,6 +23,8 @@ class LayerModel {
   /// planes of the grid beyond the model's are left alone.
   template <class T>
   void transform(double w_lambda, View<std::complex<T>, 3> grid);
+  /// Frees what transform() works in until it is called again.
+  void release_work() { work_ = {}; }
 
  private:
   struct Scratch {

@@ -11,11 +11,13 @@
 #include <complex>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/idg/partition.h"
+#include "libcore/core/parallel.h"
 #include "libcore/io/prediction_store.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/imager.h"
@@ -45,12 +47,17 @@ class ResidualSource final : public ImagingSource {
 
   const ImagingInfo& info() const override { return data_.info(); }
   void rewind(const ChannelGroup& group) override {
+    if (read_) throw std::logic_error("ResidualSource: a second pass over visibilities that are predicted once");
+    read_ = !kept_;
     data_.rewind(group);
     if (kept_) kept_->rewind();
   }
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override {
     imager_.tool.stage("predict");
-    if (!data_.read(block, max_bytes)) return false;
+    if (!data_.read(block, max_bytes)) {
+      degridders_.clear();  // their layers make room for the images
+      return false;
+    }
     if (kept_)
       kept_->copy(block.data);
     else
@@ -98,9 +105,14 @@ class ResidualSource final : public ImagingSource {
   }
 
   /// The negative model, so that predicting subtracts.
-  static void set_model(Degridder& degridder, const Buffer<double, 3>& model) {
-    Buffer<double, 3> negative(model.shape());
-    std::transform(model.begin(), model.end(), negative.begin(), [](double flux) { return -flux; });
+  void set_model(Degridder& degridder, const Buffer<double, 3>& model) const {
+    Buffer<double, 3> negative;
+    negative.resize_for_overwrite(model.shape());
+    const std::size_t n_x = model.extent(2);
+    parallel_for(imager_.threads(), model.size() / n_x, [&](std::size_t row, unsigned) {
+      const double* from = model.data() + row * n_x;
+      std::transform(from, from + n_x, negative.data() + row * n_x, [](double flux) { return -flux; });
+    });
     degridder.set_model(negative);
   }
 
@@ -174,6 +186,7 @@ class ResidualSource final : public ImagingSource {
   ImagingSource& data_;
   std::vector<std::unique_ptr<Degridder>> degridders_;  ///< [field]; none when residuals are kept
   std::optional<PredictionStore> kept_;
+  bool read_ = false;  ///< or being read, while they are predicted
   BlockMover move_;
 };
 
