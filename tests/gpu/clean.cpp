@@ -196,6 +196,30 @@ DeconvolutionSettings settings_of(CleanAlgorithm algorithm) {
 
 }  // namespace
 
+// Every kernel once, little of each: what a sanitizer can follow in seconds (--run_test=small).
+BOOST_AUTO_TEST_CASE(small) {
+  FieldSize size;
+  size.nx = 72, size.ny = 60, size.psf_nx = 144, size.psf_ny = 120;
+  auto settings = [](CleanAlgorithm algorithm) {
+    DeconvolutionSettings few = settings_of(algorithm);
+    few.max_iterations = 24;
+    return few;
+  };
+  const Field one = make_field(size);
+  compare("small, hogbom", one, settings(CleanAlgorithm::hogbom));
+  compare("small, clark, masked", one, settings(CleanAlgorithm::clark), true);
+  size.n_group = 2, size.n_pol = 2;
+  const Field joined = make_field(size);
+  DeconvolutionSettings several = settings(CleanAlgorithm::clark);
+  several.join_polarizations = true;
+  several.spectral_fit = SpectralFit::polynomial, several.n_spectral_terms = 2;
+  compare("small, joined", joined, several);
+  several = settings(CleanAlgorithm::multiscale);
+  several.scales_pixels = {0, 8};
+  several.spectral_fit = SpectralFit::logarithmic, several.n_spectral_terms = 2;
+  compare("small, multi-scale", joined, several);
+}
+
 BOOST_AUTO_TEST_CASE(one_plane) {
   const Field field = make_field({});
   compare("hogbom", field, settings_of(CleanAlgorithm::hogbom));
