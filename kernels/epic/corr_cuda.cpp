@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `corr` with CUDA: correlates first and images the sums (epic.h). Sums of integer samples are exact.
-#include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/corr_cuda.h"
 
 #ifdef APSYN_CUDA
 #include <map>
@@ -10,6 +10,7 @@
 #include "kernels/epic/epic_input.cuh"
 #include "kernels/epic/factors.h"
 #include "kernels/epic/pair_form.cuh"
+#include "kernels/epic/pair_grid.cuh"
 #else
 #include "libcore/core/error.h"
 #endif
@@ -24,17 +25,14 @@ constexpr std::size_t kFewestInt8 = 64;  // antennas for which 8 bits stay far b
 
 class CudaCorrImager final : public DeviceImager {
  public:
-  CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index)
+  CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index, PairForm form)
       : device_(device_index),
+        wanted_(form),
         plan_((choose_device(), check_epic_plan(plan), std::move(plan))),
         make_sums_(std::move(make_sums)),
         weights_(plan_),
         sky_(plan_),
         input_(plan_),
-        form_(plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && two_limbs_suffice(plan_) &&
-                      multiplies_int8(device_index)
-                  ? make_int8_pair_form(plan_, sky_, device_index)
-                  : make_float_pair_form(plan_, sky_)),
         sums_(plan_.n_channel() * n_pair()) {
     std::vector<double2> factors;
     for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
@@ -51,10 +49,11 @@ class CudaCorrImager final : public DeviceImager {
     check_epic_geometry(plan_, geometry);
     choose_device();
     weights_.start();
-    sky_.move_to(geometry);
+    if (sky_.move_to(geometry)) move(geometry);
     settle_copies();
     sky_.clear(stream_.get());
-    collect_sums();  // of an accumulation that was not taken
+    if (untaken_) collect_sums();
+    untaken_ = false;
     cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double2), stream_.get()),
                "clearing sums");
   }
@@ -93,7 +92,27 @@ class CudaCorrImager final : public DeviceImager {
     return task;
   }
 
+  bool on_grid(const EpicGeometry& geometry) const {
+    if (wanted_ != PairForm::cheapest) return wanted_ == PairForm::grid;
+    if (plan_.n_direction > 0 || plan_.n_ant > kMostGridAnts) return false;
+    return cuda_grid_pairs_s(plan_, geometry, sky_.pixels()) <
+           cuda_direct_pairs_s(plan_, sky_.pixels().size());
+  }
+  void move(const EpicGeometry& geometry) {
+    const bool grid = on_grid(geometry);
+    auto& form = grid ? grid_ : direct_;
+    if (!form && grid) form = make_grid_pair_form(plan_, sky_, device_);
+    if (!form)
+      form = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && two_limbs_suffice(plan_) &&
+                     multiplies_int8(device_)
+                 ? make_int8_pair_form(plan_, sky_, device_)
+                 : make_float_pair_form(plan_, sky_);
+    form_ = form.get();
+    form_->move(geometry);
+  }
+
   void add(const Samples& samples) {
+    untaken_ = true;
     // batches of channels have sums of their own, until the accumulation ends
     auto& stage = stages_[{samples.first_channel, samples.n_channel}];
     const auto n_spectra = static_cast<std::size_t>(samples.n_spectra);
@@ -113,14 +132,17 @@ class CudaCorrImager final : public DeviceImager {
   std::vector<EpicValues> kept_autos();
 
   int device_;
+  PairForm wanted_;
   EpicPlan plan_;
   MakePairSums make_sums_;
   EpicWeights weights_;
   DeviceSky sky_;
   EpicInput input_;
-  std::unique_ptr<DevicePairForm> form_;
+  std::unique_ptr<DevicePairForm> grid_, direct_;
+  DevicePairForm* form_ = nullptr;                                         // of the two, for this geometry
   std::map<std::pair<int, int>, std::shared_ptr<DevicePairSums>> stages_;  // of (first channel, channels)
   DeviceArray<double2> sums_;                                              // [channel][pair]
+  bool untaken_ = false;                                                   // stages hold something
   Upload<double2> factors_;
   Upload<double> powers_;
   SpectraBlock validity_;
@@ -146,6 +168,7 @@ std::vector<EpicValues> CudaCorrImager::kept_autos() {
 void CudaCorrImager::take(EpicImages& images) {
   choose_device();
   collect_sums();
+  untaken_ = false;
   const std::vector<EpicValues> autos = kept_autos();
   form_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
                stream_.get());
@@ -154,13 +177,18 @@ void CudaCorrImager::take(EpicImages& images) {
 
 }  // namespace
 
-std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index) {
-  return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index);
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
+                                                    PairForm form) {
+  return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index, form);
 }
 #else
-std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan, MakePairSums, int device_index) {
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan, MakePairSums, int device_index, PairForm) {
   throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
 }
 #endif
+
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index) {
+  return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, PairForm::cheapest);
+}
 
 }  // namespace apsyn

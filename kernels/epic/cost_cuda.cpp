@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 
-#include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/corr_cuda.h"
 #include "kernels/epic/fft_grid.h"
+#include "kernels/epic/pair_orders.h"
 #include "kernels/epic/sky_pixels.h"
 
 namespace apsyn {
@@ -16,7 +17,9 @@ constexpr double kFloat_s = 1.6e-13;     ///< dft: the same, floats
 constexpr double kWeight_s = 4e-12;      ///< dft: an antenna's weight for a pixel, floats, for every block
 constexpr double kPair_s = 2.8e-14;      ///< corr: a product of two inputs, integers
 constexpr double kFloatPair_s = 2e-13;   ///< corr: the same, floats
-constexpr double kImaged_s = 4.8e-13;    ///< corr: a pair of antennas for a pixel, all products
+constexpr double kImaged_s = 4.8e-13;    ///< corr: a pair of antennas for a pixel, all products, directly
+constexpr double kSpread_s = 1.6e-10;    ///< corr: a pair of antennas onto a grid, all products
+constexpr double kOrder_s = 1.5e-11;     ///< corr: a cell of the grid of an order, all products
 constexpr double kGathered_s = 1.2e-12;  ///< fft: an input's voltage on a cell
 constexpr double kCell_s = 3.5e-12;      ///< fft: a cell of the transform and its products
 constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
@@ -39,10 +42,23 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
 
 }  // namespace
 
+double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel) {
+  const auto n_ant = static_cast<double>(plan.n_ant);
+  return static_cast<double>(plan.n_channel() * n_pixel) * n_ant * n_ant / 2 * kImaged_s;
+}
+
+double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
+  const auto n_ant = static_cast<double>(plan.n_ant), n_channel = static_cast<double>(plan.n_channel());
+  const PairCells cells = pair_cells(plan, geometry, depth_of(geometry, pixels));
+  return n_channel * (n_ant * n_ant / 2 * kSpread_s +
+                      static_cast<double>(cells.n_order * cells.n_x * cells.n_y) * kOrder_s);
+}
+
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
                         EpicPrecision precision) {
   if (method == EpicMethod::fft) return fft_cost_on_gpu(plan, geometry);
-  const std::size_t n_pixel = sky_pixels(plan, geometry).size();
+  const SkyPixels sky = sky_pixels(plan, geometry);
+  const std::size_t n_pixel = sky.size();
   const auto n_channel = static_cast<double>(plan.n_channel()), pixels = static_cast<double>(n_pixel);
   const auto n_ant = static_cast<double>(plan.n_ant), n_input = n_ant * static_cast<double>(plan.n_pol);
   const bool integers = plan.n_fine == 1;
@@ -50,7 +66,8 @@ EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeome
   cost.bytes = std::uint64_t{plan.n_image_channel()} * n_pixel * 4 * sizeof(double);
   if (method == EpicMethod::corr) {
     cost.spectrum_s = n_channel * n_input * n_input / 2 * (integers ? kPair_s : kFloatPair_s);
-    cost.image_s = n_channel * pixels * n_ant * n_ant / 2 * kImaged_s;
+    cost.image_s = cuda_direct_pairs_s(plan, n_pixel);
+    if (plan.n_direction == 0) cost.image_s = std::min(cost.image_s, cuda_grid_pairs_s(plan, geometry, sky));
     return cost;
   }
   const double weighed_s = !integers ? kFloat_s : precision == EpicPrecision::half ? kInt8_s : kTwoLimbs_s;

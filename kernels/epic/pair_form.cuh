@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The arithmetic of `corr` on the device: quadratic forms in float32 on any (tile_product.cuh), or in int8 on
-// tensor cores (pair_int8.cuh).
+// The arithmetic of `corr` on the device: on a grid (pair_grid.cuh), or quadratic forms in float32 on any
+// device (tile_product.cuh), or in int8 on tensor cores (pair_int8.cuh).
 #pragma once
 
 #include <functional>
@@ -17,12 +17,17 @@ using PairsOf = std::function<PairTask(int first_channel, int n_channel)>;
 class DevicePairForm {
  public:
   virtual ~DevicePairForm() = default;
+  /// The sky has moved to another geometry.
+  virtual void move(const EpicGeometry&) {}
   /// sums of the sky += those of pairs a < b and b > a, of all channels.
   virtual void image(const PairsOf& pairs, cudaStream_t stream) = 0;
 };
 
 /// `plan` and `sky` must outlive the form.
 std::unique_ptr<DevicePairForm> make_float_pair_form(const EpicPlan& plan, DeviceSky& sky);
+/// On a grid (pair_grid.cuh), not for lists of directions. What depends on geometry alone stays on the
+/// device.
+std::unique_ptr<DevicePairForm> make_grid_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index);
 /// Of two polarisations.
 std::unique_ptr<DevicePairForm> make_int8_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index);
 

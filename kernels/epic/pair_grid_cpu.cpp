@@ -6,6 +6,7 @@
 #include "kernels/common/chebyshev_phase.h"
 #include "kernels/common/fft.h"
 #include "kernels/common/spread_kernel.h"
+#include "kernels/epic/pair_depth.h"
 #include "kernels/epic/pair_imager.h"
 #include "kernels/epic/pair_products.h"
 #include "kernels/epic/pair_spread.h"
@@ -18,45 +19,6 @@ namespace {
 
 constexpr double kGridError = 6e-6;  // of the kernel, and of the nodes in n
 
-struct Depth {
-  double w_s = 0;                   // the largest |w| of a pair, in seconds
-  double n_middle = 0, n_half = 0;  // of the pixels
-};
-
-std::vector<std::array<double, 3>> image_frame_s(const EpicGeometry& geometry) {
-  std::vector<std::array<double, 3>> uvw;
-  for (const Vec3& enu : geometry.enu_m) {
-    const Vec3 at = multiply(geometry.axes, enu);
-    uvw.push_back({at[0] / kSpeedOfLight_m_s, at[1] / kSpeedOfLight_m_s, at[2] / kSpeedOfLight_m_s});
-  }
-  return uvw;
-}
-
-double n_of(const EpicGeometry& geometry, const SkyPixels& pixels, std::size_t pixel) {
-  double n = 0;
-  for (std::size_t axis = 0; axis < 3; ++axis) n += geometry.axes[2][axis] * pixels.unit(pixel, axis);
-  return n;
-}
-
-Depth depth_of(const EpicGeometry& geometry, const SkyPixels& pixels) {
-  Depth depth;
-  double w_low = INFINITY, w_high = -INFINITY, n_low = 1, n_high = -1;
-  for (const auto& uvw : image_frame_s(geometry)) {
-    w_low = std::min(w_low, uvw[2]);
-    w_high = std::max(w_high, uvw[2]);
-  }
-  for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
-    const double n = n_of(geometry, pixels, pixel);
-    n_low = std::min(n_low, n);
-    n_high = std::max(n_high, n);
-  }
-  depth.w_s = w_high - w_low;
-  if (n_high < n_low) return depth;
-  depth.n_middle = (n_low + n_high) / 2;
-  depth.n_half = (n_high - n_low) / 2;
-  return depth;
-}
-
 /// The kernel that costs least, and its grid.
 struct Grid {
   SpreadKernel kernel;
@@ -64,7 +26,7 @@ struct Grid {
 };
 
 Grid choose_grid(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
-  const Depth depth = depth_of(geometry, pixels);
+  const PairDepth depth = depth_of(geometry, pixels);
   const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
   PairGridShape shape;
   shape.n_node = chebyshev_terms(kTwoPi * highest_hz * depth.w_s * depth.n_half, kGridError);
@@ -110,7 +72,7 @@ class GridPairImager final : public PairImager {
   std::vector<std::array<double, 3>> uvw_s_;  // [ant]
   std::vector<double> delay_s_;
   Grid grid_;
-  Depth depth_;
+  PairDepth depth_;
   ComplexFft<float> fft_;
   std::vector<float> taps_;           // [power][tap]
   std::vector<double> nodes_;         // n_k

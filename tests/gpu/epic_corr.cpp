@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // corr with CUDA against the sums of its definition in float64.
 #include "kernels/correlate/pair_sums_cuda.h"
-#include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/corr_cuda.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_comparison.h"
 
@@ -11,14 +11,19 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 namespace apsyn::test {
 namespace {
 
+std::unique_ptr<DeviceImager> imager(EpicPlan plan, PairForm form) {
+  return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, form);
+}
+
 const Method kExact[] = {
-    {"corr, cuda",
-     [](EpicPlan plan) { return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0); }, true}};
+    {"corr, cuda, directly", [](EpicPlan plan) { return imager(std::move(plan), PairForm::direct); }, true},
+    {"corr, cuda, on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, true,
+     true}};
 
 #ifdef APSYN_CUDA
 const DeviceMethod kDevice[] = {
-    {"corr", [](EpicPlan plan) { return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0); },
-     3e-5}};
+    {"corr directly", [](EpicPlan plan) { return imager(std::move(plan), PairForm::direct); }, 3e-5},
+    {"corr on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, 3e-5}};
 #endif
 
 }  // namespace

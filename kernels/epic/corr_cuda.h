@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The `corr` method with CUDA, and how pairs become pixels there.
+#pragma once
+
+#include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/pair_imager.h"
+
+namespace apsyn {
+
+/// make_corr_imager_cuda() with one of the two forms; `grid` not for lists of directions.
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
+                                                    PairForm form);
+
+/// Measured seconds of an H200 for the pairs of all channels, once they are correlated.
+double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel);
+double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
+
+}  // namespace apsyn

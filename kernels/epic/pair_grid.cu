@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/pair_grid.cuh"
+
+#include "kernels/common/device_launch.cuh"
+#include "kernels/epic/pair_values.cuh"
+
+namespace apsyn::epic_cuda {
+namespace {
+
+/// Calls to(tile, mirrored) once for each tile that a pair touches as (a, b), and as (b, a).
+template <class To>
+__device__ __forceinline__ void for_each_tile(const CellShape& shape, PairPlace place, const To& to) {
+  for (int mirrored = 0; mirrored < 2; ++mirrored) {
+    int last_x = -1;
+    for (int i = 0; i < shape.width; ++i) {
+      const int cell_x = (place.x + i) % shape.n_x;
+      const int x = mirrored ? (shape.n_x - cell_x) % shape.n_x : cell_x;
+      if (x >= shape.n_column() || x / kCellTileX == last_x) continue;
+      last_x = x / kCellTileX;
+      int last_y = -1;
+      for (int j = 0; j < shape.width; ++j) {
+        const int cell_y = (place.y + j) % shape.n_y;
+        const int y = mirrored ? (shape.n_y - cell_y) % shape.n_y : cell_y;
+        if (y / kCellTileY == last_y) continue;
+        last_y = y / kCellTileY;
+        to(last_y * shape.n_tile_x() + last_x, mirrored);
+      }
+    }
+  }
+}
+
+/// First cell of a place, and the kernel's values there.
+__device__ __forceinline__ int locate(const PlaceTask& task, double place, int n, float* taps) {
+  const double left = place - n * floor(place / n) - 0.5 * task.shape.width, first = ceil(left);
+  const auto q = static_cast<float>(2 * (first - left) - 1);
+  for (int tap = 0; tap < kPairTaps; ++tap) {
+    float value = 0;
+    for (int power = task.n_power; power-- > 0;) value = fmaf(value, q, task.taps[power * kPairTaps + tap]);
+    taps[tap] = value;
+  }
+  return (static_cast<int>(first) + n) % n;
+}
+
+/// orders[k] = c_k J_k(z), n_order of them, by Miller's recurrence downwards; how many are above the error.
+__device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, int n_order, float* orders) {
+  const double size = fabs(z);
+  std::uint32_t n = 1;
+  const auto put = [&](int k, double value) {
+    if (k >= n_order) return;
+    value *= k == 0 ? 1 : z < 0 && k % 2 == 1 ? -2 : 2;
+    orders[k] = static_cast<float>(value);
+    if (fabs(value) > error) n = max(n, static_cast<std::uint32_t>(k + 1));
+  };
+  if (size < 1e-2) {  // the next term is 3e-11
+    const double series[4] = {1 - size * size / 4, size / 2 * (1 - size * size / 8), size * size / 8,
+                              size * size * size / 48};
+    for (int k = 0; k < n_order; ++k) put(k, k < 4 ? series[k] : 0);
+    return n;
+  }
+  const int top = (max(n_order, static_cast<int>(size)) + 24) / 2 * 2;
+  double sum = 0;
+  const auto recur = [&](const auto& use) {
+    double above = 0, here = 1e-280;
+    for (int k = top; k >= 0; --k) {
+      use(k, here);
+      const double below = 2 * k / size * here - above;
+      above = here;
+      here = below;
+    }
+  };
+  recur([&](int k, double value) { sum += k == 0 ? value : k % 2 == 0 ? 2 * value : 0; });
+  recur([&](int k, double value) { put(k, value / sum); });
+  return n;
+}
+
+__device__ __forceinline__ std::size_t row_of(int n_ant, int a) {
+  return std::size_t(a) * n_ant - std::size_t(a) * (a + 1) / 2;
+}
+
+/// A thread for each pair of antennas blockIdx.y and those behind it.
+__global__ void place_pairs(PlaceTask task) {
+  const CellShape& shape = task.shape;
+  const int a = blockIdx.y, b = a + 1 + static_cast<int>(this_thread()), channel = blockIdx.z;
+  if (b >= shape.n_ant) return;
+  const std::size_t pair = channel * shape.n_pair() + row_of(shape.n_ant, a) + (b - a - 1);
+  const double hz = task.hz[channel], *of_a = task.uvw_s + 3 * a, *of_b = task.uvw_s + 3 * b;
+  PairTapsXY taps;
+  PairPlace place;
+  // l falls with x, m rises with y
+  place.x = static_cast<std::uint16_t>(
+      locate(task, hz * (of_a[0] - of_b[0]) * task.cell * shape.n_x, shape.n_x, taps.x));
+  place.y = static_cast<std::uint16_t>(
+      locate(task, -hz * (of_a[1] - of_b[1]) * task.cell * shape.n_y, shape.n_y, taps.y));
+  constexpr double kTurn = 6.283185307179586;
+  float* orders = task.orders + pair * shape.order_stride();
+  place.n_order =
+      bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order, orders);
+  for (int k = shape.n_order; k < shape.order_stride(); ++k) orders[k] = 0;
+  task.places[pair] = place;
+  task.pair_taps[pair] = taps;
+  std::uint32_t count = 0;
+  for_each_tile(shape, place, [&](int, int) { ++count; });
+  task.counts[pair] = count;
+}
+
+__global__ void list_keys_of(ListTask task) {
+  const CellShape& shape = task.shape;
+  const std::size_t pair = this_thread();
+  if (pair >= shape.n_pair()) return;
+  const std::size_t channel = blockIdx.y, at = channel * shape.n_pair() + pair;
+  const PairPlace place = task.places[at];
+  std::uint64_t* to = task.keys + (at == 0 ? 0 : task.ends[at - 1]);
+  // from its first cell, or back to it, to the tile's
+  const auto tap = [](int cell, int first, int n, int mirrored) {
+    const int off = (mirrored ? n - cell : cell) - first;
+    return 2 * off > n ? off - n : 2 * off < -n ? off + n : off;
+  };
+  for_each_tile(shape, place, [&](int tile, int mirrored) {
+    const std::uint64_t list = channel * shape.n_tile() + tile;
+    const int tap_x = tap(tile % shape.n_tile_x() * kCellTileX, place.x, shape.n_x, mirrored);
+    const int tap_y = tap(tile / shape.n_tile_x() * kCellTileY, place.y, shape.n_y, mirrored);
+    const auto code = PairCode::of(static_cast<std::uint32_t>(pair), mirrored != 0, tap_x, tap_y);
+    *to++ = std::uint64_t(code.bits) << 32 | (list * (shape.n_order + 1) + (shape.n_order - place.n_order));
+  });
+}
+
+__global__ void lists_of(ListTask task) {
+  const std::size_t entry = this_thread();
+  if (entry > task.n_entry) return;
+  const std::uint32_t n_list = task.n_channel * task.shape.n_tile(), step = task.shape.n_order + 1;
+  const auto list = [&](std::size_t i) { return static_cast<std::uint32_t>(task.keys[i]) / step; };
+  const std::uint32_t here = entry < task.n_entry ? list(entry) : n_list;
+  for (std::uint32_t i = entry == 0 ? 0 : list(entry - 1) + 1; i <= here; ++i)
+    task.begins[i] = static_cast<std::uint32_t>(entry);
+  if (entry == task.n_entry) return;
+  task.codes[entry] = static_cast<std::uint32_t>(task.keys[entry] >> 32);
+  task.counts[entry] =
+      static_cast<std::uint8_t>(task.shape.n_order - static_cast<std::uint32_t>(task.keys[entry]) % step);
+}
+
+/// A thread for each pair of antennas blockIdx.y and those behind it.
+__global__ void pair_values(PairTask task, float2* values, std::uint32_t* largest) {
+  const int a = blockIdx.y, b = a + 1 + static_cast<int>(this_thread());
+  const std::size_t channel = blockIdx.z;
+  float most = 0;
+  if (b < task.n_ant) {
+    const PairValues of(task, channel);
+    float2 made[4] = {};
+    for (int m = 0; m < (task.n_pol == 2 ? 4 : 1); ++m) {
+      const double2 value = of.matrix(a, b, m);
+      made[m] = make_float2(static_cast<float>(value.x), static_cast<float>(value.y));
+      most = fmaxf(most, fmaxf(fabsf(made[m].x), fabsf(made[m].y)));
+    }
+    const std::size_t n_pair = std::size_t(task.n_ant) * (task.n_ant - 1) / 2;
+    const std::size_t pair = channel * n_pair + row_of(task.n_ant, a) + (b - a - 1);
+    auto* to = reinterpret_cast<float4*>(values + 4 * pair);
+    to[0] = make_float4(made[0].x, made[0].y, made[1].x, made[1].y);
+    to[1] = make_float4(made[2].x, made[2].y, made[3].x, made[3].y);
+  }
+  // floats that are not negative have the order of their bits
+  const std::uint32_t bits = __reduce_max_sync(~0u, __float_as_uint(most));
+  if (threadIdx.x % 32 == 0 && bits > 0) atomicMax(largest + channel, bits);
+}
+
+__global__ void sum_orders(OrderTask task) {
+  const CellShape& shape = task.shape;
+  const std::size_t pixel = this_thread(), channel = blockIdx.y;
+  if (pixel >= std::size_t(task.n_pixel)) return;
+  const std::size_t plane = std::size_t(shape.n_x) * shape.n_y;
+  const float* from = task.images + channel * shape.n_order * shape.n_product * plane + task.cells[pixel];
+  float sums[4] = {};
+  for (int order = 0; order < shape.n_order; ++order) {
+    const float factor = task.factors[std::size_t(order) * task.n_pixel + pixel];
+#pragma unroll
+    for (int product = 0; product < 4; ++product)
+      if (product < shape.n_product)
+        sums[product] =
+            fmaf(factor, from[(std::size_t(order) * shape.n_product + product) * plane], sums[product]);
+  }
+  double* to = task.sums + (channel * task.n_stride + pixel) * 4;
+  for (int product = 0; product < shape.n_product; ++product)
+    to[product] += static_cast<double>(sums[product]);
+}
+
+dim3 pairs_of(int n_ant, int n_channel) {
+  return dim3(blocks_of(static_cast<std::size_t>(n_ant)), static_cast<unsigned>(n_ant),
+              static_cast<unsigned>(n_channel));
+}
+
+}  // namespace
+
+void launch_place_pairs(const PlaceTask& task, cudaStream_t stream) {
+  place_pairs<<<pairs_of(task.shape.n_ant, task.n_channel), kThreads, 0, stream>>>(task);
+  launched("placing pairs");
+}
+
+void launch_list_keys(const ListTask& task, cudaStream_t stream) {
+  const dim3 grid(blocks_of(task.shape.n_pair()), static_cast<unsigned>(task.n_channel));
+  list_keys_of<<<grid, kThreads, 0, stream>>>(task);
+  launched("listing pairs");
+}
+
+void launch_lists(const ListTask& task, cudaStream_t stream) {
+  lists_of<<<blocks_of(std::size_t(task.n_entry) + 1), kThreads, 0, stream>>>(task);
+  launched("listing pairs");
+}
+
+void launch_pair_values(const PairTask& task, float2* values, std::uint32_t* largest, cudaStream_t stream) {
+  cuda_check(
+      cudaMemsetAsync(largest, 0, static_cast<std::size_t>(task.n_channel) * sizeof(std::uint32_t), stream),
+      "clearing");
+  pair_values<<<pairs_of(task.n_ant, task.n_channel), kThreads, 0, stream>>>(task, values, largest);
+  launched("turning pairs");
+}
+
+void launch_sum_orders(const OrderTask& task, cudaStream_t stream) {
+  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_channel));
+  sum_orders<<<grid, kThreads, 0, stream>>>(task);
+  launched("adding up orders");
+}
+
+}  // namespace apsyn::epic_cuda

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef APSYN_CUDA
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "kernels/common/cuda_fft.h"
+#include "kernels/common/device_sort.cuh"
+#include "kernels/common/free_memory.h"
+#include "kernels/epic/factors.h"
+#include "kernels/epic/pair_form.cuh"
+#include "kernels/epic/pair_grid.cuh"
+#include "kernels/epic/pair_orders.h"
+#include "kernels/epic/pair_transform_plan.cuh"
+#include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+
+namespace apsyn::epic_cuda {
+
+namespace {
+
+constexpr std::size_t kGridBytes = std::size_t{1} << 29;  ///< of grids that are transformed together
+
+/// C2R transforms of [batch][rows][columns / 2 + 1], exponent +1.
+class RealFft2d {
+ public:
+  RealFft2d(int rows, int columns, int batch) {
+    int shape[2] = {rows, columns};
+    cufft_check(cufftPlanMany(&plan_, 2, shape, nullptr, 1, 0, nullptr, 1, 0, CUFFT_C2R, batch), "planning");
+  }
+  RealFft2d(const RealFft2d&) = delete;
+  RealFft2d& operator=(const RealFft2d&) = delete;
+  ~RealFft2d() { cufftDestroy(plan_); }
+  void execute(float2* cells, float* images, cudaStream_t stream) const {
+    cufft_check(cufftSetStream(plan_, stream), "choosing a stream");
+    cufft_check(cufftExecC2R(plan_, cells, images), "transforming");
+  }
+
+ private:
+  cufftHandle plan_ = 0;
+};
+
+class GridPairForm final : public DevicePairForm {
+ public:
+  GridPairForm(const EpicPlan& plan, DeviceSky& sky, int device_index)
+      : plan_(plan), sky_(sky), table_bytes_(cuda_free_memory_bytes(device_index) / 4) {
+    cuda_check(cudaDeviceGetAttribute(&shared_bytes_, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index),
+               "asking the device");
+    hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
+  }
+  void move(const EpicGeometry& geometry) override;
+  void image(const PairsOf& pairs, cudaStream_t stream) override;
+
+ private:
+  struct Tables {
+    int first_channel = 0, n_channel = 0;
+  };
+  void plan_batches();
+  void make_tables(int first_channel, int n_channel, cudaStream_t stream);
+  void image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream);
+  const double2* turned_factors(const EpicGeometry& geometry);
+
+  const EpicPlan& plan_;
+  DeviceSky& sky_;
+  std::size_t table_bytes_;
+  int shared_bytes_ = 0;
+  CellShape shape_;
+  std::optional<PairOrders> orders_;
+  int n_power_ = 0;
+  std::optional<Tables> tables_;      // made, for these channels
+  int n_table_ = 1, n_together_ = 1;  // channels that have tables at a time, that are transformed at a time
+  std::optional<TransformTask> transform_;  // where one kernel can
+  std::optional<RealFft2d> fft_;            // and where not
+  Upload<double> hz_, uvw_s_;
+  Upload<double2> factors_;  // g exp(2 pi i nu (d - w n_middle))
+  Upload<float> taps_, pixel_factors_;
+  Upload<std::uint32_t> pixel_cells_;
+  Upload<float2> turns_;
+  Upload<std::uint16_t> row_of_place_;
+  Upload<PairPlace> places_;
+  Upload<PairTapsXY> pair_taps_;
+  Upload<float> pair_orders_;
+  Upload<std::uint32_t> ends_, codes_, begins_, largest_;
+  Upload<std::uint8_t> counts_;
+  Upload<float2> values_, cells_;
+  Upload<float> images_;
+};
+
+void GridPairForm::move(const EpicGeometry& geometry) {
+  orders_.emplace(plan_pair_orders(plan_, geometry, sky_.pixels()));
+  shape_.n_x = static_cast<int>(orders_->shape.n_x);
+  shape_.n_y = static_cast<int>(orders_->shape.n_y);
+  shape_.width = static_cast<int>(orders_->kernel.width());
+  shape_.n_order = static_cast<int>(orders_->shape.n_order);
+  shape_.n_ant = static_cast<int>(plan_.n_ant);
+  shape_.n_product = plan_.n_pol == 2 ? 4 : 1;
+  n_power_ = static_cast<int>(orders_->kernel.degree() + 1);
+  const auto uvw = image_frame_s(geometry);
+  uvw_s_.copy(uvw.data(), 3 * uvw.size());
+  taps_.copy(orders_->taps.data(), orders_->taps.size());
+  transform_.reset();
+  const auto fused = plan_transform(plan_, *orders_, sky_.pixels(), static_cast<std::size_t>(shared_bytes_));
+  if (fused) {
+    TransformTask& task = transform_.emplace();
+    task.cells_shape = shape_;
+    task.shape = fused->shape;
+    task.turns = turns_.copy(fused->turns.data(), fused->turns.size());
+    task.row_of_place = row_of_place_.copy(fused->row_of_place.data(), fused->row_of_place.size());
+    task.factors = pixel_factors_.copy(fused->factors.data(), fused->factors.size());
+    task.pixels = pixel_cells_.copy(fused->pixels.data(), fused->pixels.size());
+    task.n_stride = sky_.n_stride();
+  } else {
+    pixel_factors_.copy(orders_->factors.data(), orders_->factors.size());
+    pixel_cells_.copy(orders_->places.data(), orders_->places.size());
+  }
+  std::vector<double2> factors;
+  for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
+    for (std::size_t input = 0; input < plan_.n_ant * plan_.n_pol; ++input) {
+      const std::size_t ant = input / plan_.n_pol;
+      const double turns =
+          plan_.channel_hz[channel] * (geometry.delay_s[ant] - uvw[ant][2] * orders_->depth.n_middle);
+      const std::complex<double> g = epic_factor(plan_, ant, input % plan_.n_pol, channel) *
+                                     std::polar(1.0, kTwoPi * (turns - std::round(turns)));
+      factors.push_back({g.real(), g.imag()});
+    }
+  factors_.copy(factors.data(), factors.size());
+  tables_.reset();
+  plan_batches();
+}
+
+void GridPairForm::plan_batches() {
+  const std::size_t cells = shape_.n_cell(), n_channel = plan_.n_channel();
+  const std::size_t image =
+      std::size_t(shape_.n_order) * shape_.n_product * orders_->shape.n_x * orders_->shape.n_y;
+  const auto evenly = [&](std::size_t most, std::size_t n) {
+    const std::size_t parts = (n + most - 1) / most;
+    return static_cast<int>((n + parts - 1) / parts);
+  };
+  // a pair is in six lists at most, in three for the mean, which are sorted with as much again beside them
+  const std::size_t pair = sizeof(PairPlace) + sizeof(PairTapsXY) + 4 * sizeof(float2) +
+                           static_cast<std::size_t>(shape_.order_stride()) * sizeof(float) + 6 * 28;
+  n_table_ =
+      evenly(std::clamp<std::size_t>(table_bytes_ / (shape_.n_pair() * pair + 1), 1, n_channel), n_channel);
+  n_together_ = evenly(std::clamp<std::size_t>(kGridBytes / (cells * sizeof(float2) + image * sizeof(float)),
+                                               1, static_cast<std::size_t>(n_table_)),
+                       static_cast<std::size_t>(n_table_));
+  const auto n_together = static_cast<std::size_t>(n_together_);
+  fft_.reset();
+  cells_.reserve(n_together * cells);
+  if (transform_) return;
+  fft_.emplace(shape_.n_y, shape_.n_x, n_together_ * shape_.n_order * shape_.n_product);
+  images_.reserve(n_together * image);
+}
+
+/// Where pairs go, what they weigh, and lists of them, of some channels.
+void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t stream) {
+  const std::size_t n = shape_.n_pair() * static_cast<std::size_t>(n_channel);
+  PlaceTask place;
+  place.shape = shape_;
+  place.n_channel = n_channel;
+  place.hz = hz_.data() + first_channel;
+  place.uvw_s = uvw_s_.data();
+  place.cell = plan_.cell;
+  place.n_half = orders_->depth.n_half;
+  place.taps = taps_.data();
+  place.n_power = n_power_;
+  place.error = PairOrders::kError;
+  place.places = places_.reserve(n);
+  place.pair_taps = pair_taps_.reserve(n);
+  place.orders = pair_orders_.reserve(n * static_cast<std::size_t>(shape_.order_stride()));
+  place.counts = ends_.reserve(n);
+  launch_place_pairs(place, stream);
+  DeviceSort sort(stream);
+  sort.inclusive_sum(ends_.data(), ends_.data(), static_cast<std::uint32_t>(n));
+  ListTask list;
+  list.shape = shape_;
+  list.n_channel = n_channel;
+  list.places = places_.data();
+  list.ends = ends_.data();
+  cuda_check(cudaMemcpyAsync(&list.n_entry, ends_.data() + n - 1, sizeof(list.n_entry),
+                             cudaMemcpyDeviceToHost, stream),
+             "counting pairs");
+  cuda_check(cudaStreamSynchronize(stream), "counting pairs");
+  list.keys = sort.keys(list.n_entry);
+  list.codes = codes_.reserve(list.n_entry);
+  list.counts = counts_.reserve(list.n_entry);
+  list.begins = begins_.reserve(static_cast<std::size_t>(n_channel * shape_.n_tile()) + 1);
+  sort.begin(list.n_entry);
+  launch_list_keys(list, stream);
+  sort.by_keys(list.n_entry, bits_of(list_keys(shape_, n_channel)));
+  list.keys = const_cast<std::uint64_t*>(sort.sorted_keys());
+  launch_lists(list, stream);
+  cuda_check(cudaStreamSynchronize(stream), "listing pairs");  // before what they were sorted in goes
+  tables_ = {first_channel, n_channel};
+}
+
+void GridPairForm::image(const PairsOf& pairs, cudaStream_t stream) {
+  if (sky_.n_pixel() == 0 || plan_.n_ant < 2) return;
+  const int n_channel = static_cast<int>(plan_.n_channel());
+  for (int first = 0; first < n_channel; first += n_table_) {
+    const int n = std::min(n_table_, n_channel - first);
+    if (!tables_ || tables_->first_channel != first || tables_->n_channel != n) make_tables(first, n, stream);
+    PairTask task = pairs(first, n);
+    task.factor = factors_.data() + static_cast<std::size_t>(first) * plan_.n_ant * plan_.n_pol;
+    const auto n_here = static_cast<std::size_t>(n);
+    launch_pair_values(task, values_.reserve(n_here * shape_.n_pair() * 4), largest_.reserve(n_here), stream);
+    for (int channel = 0; channel < n; channel += n_together_)
+      image_channels(channel, std::min(n_together_, n - channel), first, stream);
+  }
+}
+
+void GridPairForm::image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream) {
+  GatherTask gather;
+  gather.shape = shape_;
+  gather.first_channel = first_channel;
+  gather.n_channel = n_channel;
+  gather.begins = begins_.data();
+  gather.codes = codes_.data();
+  gather.counts = counts_.data();
+  gather.pair_taps = pair_taps_.data();
+  gather.orders = pair_orders_.data();
+  gather.values = values_.data();
+  gather.largest = largest_.data();
+  gather.cells = cells_.data();
+  launch_gather_pairs(gather, stream);
+  if (transform_) {
+    TransformTask transform = *transform_;
+    transform.n_channel = n_channel;
+    transform.cells = cells_.data();
+    transform.sums = sky_.sums(first_table + first_channel);
+    return launch_transform(transform, stream);
+  }
+  fft_->execute(cells_.data(), images_.data(), stream);
+  OrderTask sum;
+  sum.shape = shape_;
+  sum.n_channel = n_channel;
+  sum.n_pixel = sky_.n_pixel();
+  sum.images = images_.data();
+  sum.factors = pixel_factors_.data();
+  sum.cells = pixel_cells_.data();
+  sum.sums = sky_.sums(first_table + first_channel);
+  sum.n_stride = sky_.n_stride();
+  launch_sum_orders(sum, stream);
+}
+
+}  // namespace
+
+std::unique_ptr<DevicePairForm> make_grid_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index) {
+  return std::make_unique<GridPairForm>(plan, sky, device_index);
+}
+
+}  // namespace apsyn::epic_cuda
+#endif

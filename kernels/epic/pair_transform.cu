@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/pair_transform.cuh"
+
+#include "kernels/common/device_launch.cuh"
+#include "kernels/common/radix.cuh"
+
+namespace apsyn::epic_cuda {
+namespace {
+
+template <class Run>
+__device__ __forceinline__ void with_radix(int radix, const Run& run) {
+  switch (radix) {
+    case 2:
+      return run.template operator()<2>();
+    case 3:
+      return run.template operator()<3>();
+    case 4:
+      return run.template operator()<4>();
+    case 5:
+      return run.template operator()<5>();
+    case 8:
+      return run.template operator()<8>();
+  }
+}
+
+struct Transformer {
+  const TransformTask& task;
+  const TransformShape& shape;
+  const CellShape& cells_shape;
+  float2 *turns, *chunk, *rows;
+  int thread;
+
+  template <int kRadix>
+  __device__ __forceinline__ void turn(float2* x, const TransformPass& pass, int k) const {
+    const float2* by = turns + pass.turns + k * (kRadix - 1);
+#pragma unroll
+    for (int q = 1; q < kRadix; ++q) x[q] = radix::multiply(x[q], by[q - 1]);
+  }
+
+  /// Where value x of a pair of rows is: first row 0 .. n_x / 2, then the second one backwards; when the two
+  /// are one transform, its first half and then the rest.
+  __device__ __forceinline__ int slot(int x) const {
+    return x + (2 * x > cells_shape.n_x ? 1 : 0);
+  }
+
+  /// chunk [row][column] from the grid, or in place, or to the rows that are wanted.
+  template <int kRadix>
+  __device__ __forceinline__ void column_pass(int i, const float2* grid, int first_column,
+                                              int n_column) const {
+    const TransformPass& pass = shape.pass_y[i];
+    const bool first = i == 0, last = i + 1 == shape.n_pass_y;
+    const int span = pass.part / kRadix, n_item = cells_shape.n_y / kRadix * n_column;
+    for (int item = thread; item < n_item; item += kTransformThreads) {
+      const int column = item % n_column, butterfly = item / n_column;
+      const int k = butterfly % span, row = butterfly / span * pass.part + k;
+      float2 x[kRadix];
+#pragma unroll
+      for (int q = 0; q < kRadix; ++q) {
+        if (first) {
+          const float2 value =
+              grid[std::size_t(row + q * span) * cells_shape.n_column() + first_column + column];
+          x[q] = make_float2(value.y, value.x);
+        } else {
+          x[q] = chunk[(row + q * span) * n_column + column];
+        }
+      }
+      radix::Transform<kRadix>::run(x);
+      if (!last) {
+        turn<kRadix>(x, pass, k);
+#pragma unroll
+        for (int q = 0; q < kRadix; ++q) chunk[(row + q * span) * n_column + column] = x[q];
+        continue;
+      }
+      const int at = first_column + column;
+#pragma unroll
+      for (int q = 0; q < kRadix; ++q) {
+        const int to = task.row_of_place[row + q];  // span 1
+        if (to != 0xFFFF) rows[(to % 2 == 0 ? at : cells_shape.n_x + 1 - at) * shape.pitch() + to / 2] = x[q];
+      }
+    }
+  }
+
+  /// Half spectra of two rows A and B to the spectrum of A + i B.
+  __device__ __forceinline__ void combine() const {
+    const int n_item = cells_shape.n_column() * shape.n_pair, n_x = cells_shape.n_x;
+    for (int item = thread; item < n_item; item += kTransformThreads) {
+      const int pair = item % shape.n_pair, x = item / shape.n_pair;
+      float2 *front = rows + x * shape.pitch() + pair, *back = rows + (n_x + 1 - x) * shape.pitch() + pair;
+      const float2 a = *front, b = *back;
+      *front = make_float2(a.x + b.y, a.y - b.x);
+      if (x > 0 && 2 * x < n_x) *back = make_float2(b.y - a.x, a.y + b.x);
+    }
+  }
+
+  template <int kRadix>
+  __device__ __forceinline__ void row_pass(const TransformPass& pass) const {
+    const int span = pass.part / kRadix, n_item = cells_shape.n_x / kRadix * shape.n_pair;
+    for (int item = thread; item < n_item; item += kTransformThreads) {
+      const int pair = item % shape.n_pair, butterfly = item / shape.n_pair;
+      const int k = butterfly % span, column = butterfly / span * pass.part + k;
+      float2 x[kRadix];
+#pragma unroll
+      for (int q = 0; q < kRadix; ++q) x[q] = rows[slot(column + q * span) * shape.pitch() + pair];
+      radix::Transform<kRadix>::run(x);
+      turn<kRadix>(x, pass, k);
+#pragma unroll
+      for (int q = 0; q < kRadix; ++q) rows[slot(column + q * span) * shape.pitch() + pair] = x[q];
+    }
+  }
+
+  /// The last pass, and what it adds to the image.
+  __device__ __forceinline__ void add(const float* factors, float* sums) const {
+    const int n_item = cells_shape.n_x / kLastRadix * shape.n_pair;
+#pragma unroll
+    for (int i = 0; i < kTransformItems; ++i) {
+      const int item = i * kTransformThreads + thread;
+      if (item >= n_item) break;
+      const int pair = item % shape.n_pair, column = item / shape.n_pair * kLastRadix;
+      float2 x[kLastRadix];
+#pragma unroll
+      for (int q = 0; q < kLastRadix; ++q) x[q] = rows[slot(column + q) * shape.pitch() + pair];
+      radix::Transform<kLastRadix>::run(x);
+#pragma unroll
+      for (int q = 0; q < kLastRadix; ++q) {
+        const int sum = (i * kLastRadix + q) * 2;
+        sums[sum] = fmaf(factors[sum * kTransformThreads + thread], x[q].y, sums[sum]);
+        sums[sum + 1] = fmaf(factors[(sum + 1) * kTransformThreads + thread], x[q].x, sums[sum + 1]);
+      }
+    }
+  }
+};
+
+__global__ __launch_bounds__(kTransformThreads,
+                             1) void transform_orders(const __grid_constant__ TransformTask task) {
+  extern __shared__ __align__(16) char shared[];
+  const TransformShape& shape = task.shape;
+  const CellShape& cells_shape = task.cells_shape;
+  const int product = blockIdx.x, channel = blockIdx.y, n_column = cells_shape.n_column();
+  Transformer to{task, shape, cells_shape};
+  to.turns = reinterpret_cast<float2*>(shared);
+  to.rows = to.turns + shape.n_turn;
+  to.chunk = to.rows + (cells_shape.n_x + 2) * shape.pitch();
+  to.thread = threadIdx.x;
+  for (int i = threadIdx.x; i < shape.n_turn; i += kTransformThreads) to.turns[i] = task.turns[i];
+  __syncthreads();
+  float sums[kTransformSums] = {};
+  const std::size_t plane = std::size_t(cells_shape.n_y) * n_column;
+  for (int order = 0; order < cells_shape.n_order; ++order) {
+    const float2* grid =
+        task.cells +
+        ((std::size_t(channel) * cells_shape.n_order + order) * cells_shape.n_product + product) * plane;
+    for (int first = 0; first < n_column; first += shape.n_chunk_column) {
+      const int n_here = min(shape.n_chunk_column, n_column - first);
+      for (int i = 0; i < shape.n_pass_y; ++i) {
+        with_radix(shape.pass_y[i].radix,
+                   [&]<int kRadix>() { to.template column_pass<kRadix>(i, grid, first, n_here); });
+        __syncthreads();
+      }
+    }
+    to.combine();
+    __syncthreads();
+    for (int i = 0; i + 1 < shape.n_pass_x; ++i) {
+      with_radix(shape.pass_x[i].radix, [&]<int kRadix>() { to.template row_pass<kRadix>(shape.pass_x[i]); });
+      __syncthreads();
+    }
+    to.add(task.factors + std::size_t(order) * kTransformSums * kTransformThreads, sums);
+  }
+#pragma unroll
+  for (int sum = 0; sum < kTransformSums; ++sum) {
+    const std::uint32_t pixel = task.pixels[sum * kTransformThreads + threadIdx.x];
+    if (pixel != kNoPixel)
+      task.sums[(std::size_t(channel) * task.n_stride + pixel) * 4 + product] +=
+          static_cast<double>(sums[sum]);
+  }
+}
+
+}  // namespace
+
+void launch_transform(const TransformTask& task, cudaStream_t stream) {
+  cuda_check(cudaFuncSetAttribute(transform_orders, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  task.shape.shared_bytes),
+             "transforming: shared memory");
+  const dim3 grid(static_cast<unsigned>(task.cells_shape.n_product), static_cast<unsigned>(task.n_channel));
+  transform_orders<<<grid, kTransformThreads, static_cast<std::size_t>(task.shape.shared_bytes), stream>>>(
+      task);
+  launched("transforming pairs");
+}
+
+}  // namespace apsyn::epic_cuda
