@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // epic-image: voltage stream -> images of the sky, without visibilities in between.
+#include <optional>
+#include <span>
+#include <utility>
+
 #include "libcore/core/parallel.h"
+#include "libcore/core/voltage_room.h"
 #include "libcore/io/delay_tracker.h"
 #include "tools/epic-image/describe.h"
 #include "tools/epic-image/options.h"
@@ -13,7 +18,8 @@ namespace {
 
 struct Item {
   VoltageBlock block;
-  bool last = false;  ///< an empty block behind the stream's end
+  std::shared_ptr<void> pinned;  ///< its memory
+  bool last = false;             ///< an empty block behind the stream's end
   std::vector<TimedImages> images;
   std::size_t n_images = 0;  ///< used
 
@@ -35,17 +41,27 @@ class Accumulation {
 
   void append(Item& item) {
     item.n_images = 0;
+    const bool any_coming = coming_.has_value();
+    const std::int64_t before = first_;
     if (item.last) {
       feed_->end_of_stream();
       advance(item);
-      if (next_ > first_) finish(item.place());
+      if (next_ > first_) finish(item);
+      settle(item);
       return;
     }
     for (std::size_t first = 0; first < item.block.n_time;) {
       first += feed_->append(item.block, first);
       advance(item);
     }
+    if (any_coming && first_ == before) settle(item);  // else the last image is younger
     feed_->settle();
+  }
+  /// Gives a block room for a gulp of samples where the imager takes them fastest from.
+  std::shared_ptr<void> pin(VoltageBlock& block) const {
+    if (!setup_.on_gpu()) return nullptr;
+    const std::span<std::byte> room = make_room(setup_.header, setup_.gulp_samples, block);
+    return feed_->pin(room.data(), room.size());
   }
   double data_s() const { return static_cast<double>(next_) * setup_.spectrum_s; }
 
@@ -61,7 +77,7 @@ class Accumulation {
       feed_->add(next_, static_cast<std::size_t>(n));
       next_ += n;
       feed_->release(next_);
-      if (next_ == end()) finish(item.place());
+      if (next_ == end()) finish(item);
     }
   }
   std::int64_t end() const { return first_ + setup_.accumulate_spectra; }
@@ -71,14 +87,25 @@ class Accumulation {
     return sample_time(start, doubled * static_cast<std::int64_t>(setup_.f.n_sample),
                        setup_.header.sample_s / 2);
   }
-  void finish(TimedImages& out) {
-    feed_->imager().take(out.images);
+  /// Images are on their way while the next ones are made.
+  void finish(Item& item) {
+    settle(item);
+    TimedImages& out = coming_.emplace(std::move(spare_));
+    const bool there = !feed_->imager().take_later(out.images);
     out.begin = time_of(2 * first_);
     out.middle = time_of(first_ + next_);
     if (first_ + next_ != aimed_ && !frame_.move_to(out.middle)) warn_of_middle(out.middle);
     out.length_s = static_cast<double>(next_ - first_) * setup_.spectrum_s;
     out.centre = frame_.centre();
     first_ = next_;
+    if (there) settle(item);
+  }
+
+  void settle(Item& item) {
+    if (!coming_) return;
+    feed_->imager().settle();
+    spare_ = std::exchange(item.place(), std::move(*coming_));  // whose memory serves again
+    coming_.reset();
   }
 
   /// A stream of unknown length ended earlier than its last image was planned to.
@@ -99,7 +126,9 @@ class Accumulation {
   DelayTracker delays_;
   std::unique_ptr<SpectraFeed> feed_;
   std::int64_t first_ = 0, next_ = 0;  // spectra: of the image, and to be added next
-  std::int64_t aimed_ = 0;             // twice the spectrum whose sky the image shows
+  std::optional<TimedImages> coming_;  // taken, but not there yet
+  TimedImages spare_;
+  std::int64_t aimed_ = 0;  // twice the spectrum whose sky the image shows
 };
 
 void run(Tool& tool, EpicOptions& options) {
@@ -125,7 +154,12 @@ void run(Tool& tool, EpicOptions& options) {
                     "s of data");
   RealtimeMeter realtime(options.inputs.at(0));
   run_pipeline<Item>(
-      1, [] { return Item(); },
+      1,
+      [&] {
+        Item item;
+        item.pinned = accumulation.pin(item.block);
+        return item;
+      },
       [&](Item& item) {
         if (ended) return false;
         item.last = ended =

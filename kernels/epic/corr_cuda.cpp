@@ -6,6 +6,7 @@
 #include <map>
 
 #include "kernels/common/device_pair_sums.cuh"
+#include "kernels/epic/device_images.cuh"
 #include "kernels/epic/dft_device_form.cuh"
 #include "kernels/epic/epic_input.cuh"
 #include "kernels/epic/factors.h"
@@ -33,6 +34,7 @@ class CudaCorrImager final : public DeviceImager {
         weights_(plan_),
         sky_(plan_),
         input_(plan_),
+        autos_(plan_),
         sums_(plan_.n_channel() * n_pair()) {
     std::vector<double2> factors;
     for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
@@ -74,7 +76,8 @@ class CudaCorrImager final : public DeviceImager {
     input_.done(source, stream_.get());
   }
 
-  void take(EpicImages& images) override;
+  bool take_later(EpicImages& images) override;
+  void settle() override { copy_.settle(); }
 
  private:
   void choose_device() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }
@@ -129,7 +132,6 @@ class CudaCorrImager final : public DeviceImager {
     for (const auto& [channels, stage] : stages_)
       stage->finish(sums_.data() + channels.first * n_pair(), stream_.get());
   }
-  std::vector<EpicValues> kept_autos();
 
   int device_;
   PairForm wanted_;
@@ -138,41 +140,34 @@ class CudaCorrImager final : public DeviceImager {
   EpicWeights weights_;
   DeviceSky sky_;
   EpicInput input_;
+  DeviceAutos autos_;
+  PlaneCopy copy_;
   std::unique_ptr<DevicePairForm> grid_, direct_;
   DevicePairForm* form_ = nullptr;                                         // of the two, for this geometry
   std::map<std::pair<int, int>, std::shared_ptr<DevicePairSums>> stages_;  // of (first channel, channels)
   DeviceArray<double2> sums_;                                              // [channel][pair]
-  bool untaken_ = false;                                                   // stages hold something
+  bool untaken_ = false;  // stages hold something
   Upload<double2> factors_;
   Upload<double> powers_;
   SpectraBlock validity_;
   CopyStream stream_;
 };
 
-/// What the sums over pairs leave out, as finish_images() subtracts it.
-std::vector<EpicValues> CudaCorrImager::kept_autos() {
-  if (!plan_.autos) return std::vector<EpicValues>(plan_.n_image_channel());
-  std::vector<double> powers(plan_.n_channel() * plan_.n_ant * 4);
-  launch_own_sums(task(0, static_cast<int>(plan_.n_channel())), powers_.reserve(powers.size()),
-                  stream_.get());
-  cuda_check(cudaMemcpyAsync(powers.data(), powers_.data(), powers.size() * sizeof(double),
-                             cudaMemcpyDeviceToHost, stream_.get()),
-             "copying autocorrelations");
-  cuda_check(cudaStreamSynchronize(stream_.get()), "correlating");
-  auto autos = autos_of_powers(plan_, {powers.data(), {plan_.n_channel(), plan_.n_ant, 4}});
-  for (EpicValues& values : autos)
-    for (double& value : values) value = -value;
-  return autos;
-}
-
-void CudaCorrImager::take(EpicImages& images) {
+bool CudaCorrImager::take_later(EpicImages& images) {
   choose_device();
   collect_sums();
   untaken_ = false;
-  const std::vector<EpicValues> autos = kept_autos();
   form_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
                stream_.get());
-  finish_images(plan_, weights_, sky_.pixels(), autos, sky_.collect(stream_.get()), images);
+  // sums over pairs leave them out
+  const double* autos = nullptr;
+  if (plan_.autos) {
+    double* powers = powers_.reserve(plan_.n_channel() * plan_.n_ant * 4);
+    launch_own_sums(task(0, static_cast<int>(plan_.n_channel())), powers, stream_.get());
+    autos = autos_.of(powers, stream_.get());
+  }
+  finish_planes(plan_, weights_, sky_, autos, 1, copy_, images, stream_.get());
+  return true;
 }
 
 }  // namespace

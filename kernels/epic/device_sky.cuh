@@ -29,8 +29,10 @@ class DeviceSky {
   double* sums() const { return sums_.data(); }
   double* sums(int first_channel) const { return sums_.data() + first_channel * n_stride() * 4; }
   void clear(cudaStream_t stream);
-  /// Adds up averaged channels and waits: [image channel][n_stride()][value].
-  View<const double, 3> collect(cudaStream_t stream);
+  /// Adds up averaged channels: [image channel][n_stride()][value].
+  const double* averaged(cudaStream_t stream);
+  /// [pixel] SkyPixels::index
+  const std::uint32_t* index() const { return index_.data(); }
 
  private:
   std::size_t n_sums() const { return plan_.n_channel() * n_stride() * 4; }
@@ -40,8 +42,7 @@ class DeviceSky {
   bool placed_ = false;
   SkyPixels pixels_;
   Upload<double> unit_, seconds_, hz_, sums_;
-  std::unique_ptr<double[], FreePinned> host_;
-  std::size_t host_size_ = 0;
+  Upload<std::uint32_t> index_;
 };
 
 /// Waits for copies on the default stream, which other streams do not wait for.

@@ -13,10 +13,13 @@ DeviceSky::DeviceSky(const EpicPlan& plan) : plan_(plan) {
 
 bool DeviceSky::move_to(const EpicGeometry& geometry) {
   if (placed_ && same_geometry(geometry, geometry_)) return false;
+  // the last accumulation may still be imaged
+  cuda_check(cudaDeviceSynchronize(), "imaging");
   placed_ = true;
   geometry_ = geometry;
   pixels_ = sky_pixels(plan_, geometry_);
   unit_.copy(pixels_.unit.data(), pixels_.unit.size());
+  index_.copy(pixels_.index.data(), pixels_.index.size());
   Buffer<double, 2> seconds({4, plan_.n_ant});
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -44,19 +47,11 @@ void DeviceSky::clear(cudaStream_t stream) {
   cuda_check(cudaMemsetAsync(sums_.data(), 0, n_sums() * sizeof(double), stream), "clearing images");
 }
 
-View<const double, 3> DeviceSky::collect(cudaStream_t stream) {
-  const std::size_t n_image = plan_.n_image_channel(), n = n_stride() * 4;
+const double* DeviceSky::averaged(cudaStream_t stream) {
   if (plan_.n_average > 1)
-    launch_average(sums_.data(), n, static_cast<int>(n_image), static_cast<int>(plan_.n_average), stream);
-  if (host_size_ < n_image * n) {
-    host_ = pinned<double>(n_image * n);
-    host_size_ = n_image * n;
-  }
-  cuda_check(cudaMemcpyAsync(host_.get(), sums_.data(), n_image * n * sizeof(double), cudaMemcpyDeviceToHost,
-                             stream),
-             "copying images");
-  cuda_check(cudaStreamSynchronize(stream), "imaging");
-  return {host_.get(), {n_image, n_stride(), 4}};
+    launch_average(sums_.data(), n_stride() * 4, static_cast<int>(plan_.n_image_channel()),
+                   static_cast<int>(plan_.n_average), stream);
+  return sums_.data();
 }
 
 std::vector<float2> factors_over(const EpicPlan& plan, const std::vector<double>& unit) {

@@ -5,6 +5,7 @@
 #ifdef APSYN_CUDA
 #include <stdexcept>
 
+#include "kernels/epic/device_images.cuh"
 #include "kernels/epic/dft_device_form.cuh"
 #include "kernels/epic/epic_input.cuh"
 #else
@@ -31,6 +32,7 @@ class CudaDftImager final : public DeviceImager {
         weights_(plan_),
         sky_(plan_),
         input_(plan_),
+        autos_(plan_),
         floats_(make_float_form(plan_, sky_)) {
     const bool half = precision == EpicPrecision::half;
     if (multiplies_int8(device_index) && (half || two_limbs_suffice(plan_)))
@@ -70,11 +72,13 @@ class CudaDftImager final : public DeviceImager {
     input_.done(source, stream_.get());
   }
 
-  void take(EpicImages& images) override {
+  bool take_later(EpicImages& images) override {
     choose_device();
-    const View<const double, 3> sums = sky_.collect(stream_.get());
-    finish_images(plan_, weights_, sky_.pixels(), autos(), sums, images);
+    finish_planes(plan_, weights_, sky_, plan_.autos ? nullptr : autos_.of(powers_.data(), stream_.get()), -1,
+                  copy_, images, stream_.get());
+    return true;
   }
+  void settle() override { copy_.settle(); }
 
  private:
   /// Before anything is asked of the device.
@@ -92,20 +96,14 @@ class CudaDftImager final : public DeviceImager {
     if (!plan_.autos && !form.removes_autos()) launch_powers(samples, powers_.data(), stream_.get());
   }
 
-  std::vector<EpicValues> autos() const {
-    if (plan_.autos) return std::vector<EpicValues>(plan_.n_image_channel());
-    std::vector<double> powers(n_power());
-    cuda_check(cudaMemcpy(powers.data(), powers_.data(), n_power() * sizeof(double), cudaMemcpyDeviceToHost),
-               "copying powers");
-    return autos_of_powers(plan_, {powers.data(), {plan_.n_channel(), plan_.n_ant, 4}});
-  }
-
   int device_;
   ChosenDevice chosen_;
   EpicPlan plan_;
   EpicWeights weights_;
   DeviceSky sky_;
   EpicInput input_;
+  DeviceAutos autos_;
+  PlaneCopy copy_;
   std::unique_ptr<DeviceDftForm> floats_, integers_;
   Upload<double> powers_;  // [channel][ant][value], of what float32 imaged
   SpectraBlock validity_;

@@ -121,6 +121,13 @@ class DirectImager {
   virtual void add(const SpectraBlock& block) = 0;
   /// Ends the accumulation and shapes `images`.
   virtual void take(EpicImages& images) = 0;
+  /// The same, but returns true where the planes of `images`, which must stay where they are, are there only
+  /// after settle(); the next accumulation can begin before that, and end after it.
+  virtual bool take_later(EpicImages& images) {
+    take(images);
+    return false;
+  }
+  virtual void settle() {}
 };
 
 /// Results do not depend on n_threads.

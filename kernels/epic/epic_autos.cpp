@@ -106,14 +106,6 @@ EpicValues EpicAutos::of_channel(const SpectraBlock& block, std::size_t row) con
   return autos;
 }
 
-std::vector<EpicValues> autos_of_powers(const EpicPlan& plan, View<const double, 3> powers) {
-  std::vector<EpicValues> autos(plan.n_image_channel());
-  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
-    for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
-      add_autos(plan, channel, ant, &powers(channel, ant, 0), autos[channel / plan.n_average]);
-  return autos;
-}
-
 void check_epic_block(const EpicPlan& plan, const SpectraBlock& block) {
   const std::size_t n_row = block.n_chan * block.n_fine;
   const auto holds = [&](const auto& array, std::size_t n) {

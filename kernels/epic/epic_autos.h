@@ -28,9 +28,6 @@ class EpicAutos {
   std::vector<EpicValues> sums_;
 };
 
-/// A of powers [channel][ant][XX, YY, Re XY, Im XY], sums of an antenna's products without g.
-std::vector<EpicValues> autos_of_powers(const EpicPlan& plan, View<const double, 3> powers);
-
 /// std::logic_error for a block that is not of whole input and averaged channels of the plan, or whose arrays
 /// hold too little.
 void check_epic_block(const EpicPlan& plan, const SpectraBlock& block);

@@ -10,12 +10,14 @@
 #include <optional>
 #include <stdexcept>
 
+#include "kernels/epic/device_images.cuh"
 #include "kernels/epic/epic_autos.h"
 #include "kernels/epic/epic_input.cuh"
 #include "kernels/epic/epic_weights.h"
 #include "kernels/epic/fft_finisher.cuh"
 #include "kernels/epic/fft_form.cuh"
 #include "kernels/epic/fft_steps.cuh"
+#include "kernels/epic/sky_pixels.h"
 #include "libcore/core/device.h"
 #endif
 
@@ -44,7 +46,8 @@ class FftCudaImager final : public DeviceImager {
   void start(const EpicGeometry& geometry) override;
   void add(const SpectraBlock& block) override;
   void add_from(DeviceSpectrumSource& source, std::int64_t first, std::size_t n_spectra) override;
-  void take(EpicImages& images) override;
+  bool take_later(EpicImages& images) override;
+  void settle() override { copy_.settle(); }
 
  private:
   void select() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }
@@ -59,6 +62,7 @@ class FftCudaImager final : public DeviceImager {
   CopyStream stream_;
   EpicWeights weights_;
   epic_cuda::EpicInput input_;
+  epic_cuda::PlaneCopy copy_;
   EpicGeometry planned_for_, geometry_;
   std::optional<FftGridded> gridded_;
   std::unique_ptr<Form> forms_[2];  // for integers, and for the rest
@@ -74,6 +78,9 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
   if (geometry.enu_m.size() != plan_.n_ant || geometry.delay_s.size() != plan_.n_ant)
     throw std::logic_error("DirectImager: one position and delay for each antenna");
   select();
+  // the last accumulation may still be imaged
+  if (gridded_ && !same_geometry(geometry, geometry_))
+    cuda_check(cudaStreamSynchronize(stream_.get()), "imaging");
   if (!gridded_ || !serves(gridded_->grid, plan_, planned_for_, geometry)) {
     finisher_.reset();
     for (auto& form : forms_) form.reset();
@@ -173,20 +180,16 @@ void FftCudaImager::add_samples(const epic_cuda::Samples& samples) {
   }
 }
 
-void FftCudaImager::take(EpicImages& images) {
+bool FftCudaImager::take_later(EpicImages& images) {
   if (!gridded_) throw std::logic_error("DirectImager: take() before start()");
   select();
-  images.planes.resize({plan_.n_image_channel(), plan_.n_plane(), plan_.ny, plan_.nx});
-  images.weight.resize(plan_.n_image_channel());
-  images.n_spectra = weights_.n_spectra();
-  std::vector<double> scale;
-  for (std::size_t image = 0; image < plan_.n_image_channel(); ++image) {
-    images.weight[image] = weights_.share(image);
-    const auto pairs = static_cast<double>(weights_.pairs(image));
-    scale.push_back(pairs > 0 ? 1 / pairs : std::nan(""));
-  }
   if (form_ == nullptr) choose_form(false);  // of nothing
-  finisher_->run(form_->collect(stream_.get()), powers_.data(), scale, images.planes.data(), stream_.get());
+  const double* scales = copy_.scales(plan_, weights_, stream_.get());
+  float* planes =
+      copy_.planes(plan_.n_image_channel() * plan_.n_plane() * plan_.ny * plan_.nx, stream_.get());
+  finisher_->run(form_->collect(stream_.get()), powers_.data(), scales, planes, stream_.get());
+  copy_.send(plan_, weights_, images, stream_.get());
+  return true;
 }
 
 }  // namespace

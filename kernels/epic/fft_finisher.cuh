@@ -18,8 +18,8 @@ class Finisher {
   /// After FftFinish::aim().
   void aim(const FftFinish& finish);
   /// sums as Form::collect() makes them, powers [channel][ant][4] without g (null = autocorrelations stay),
-  /// scale [image] -> planes [image][plane][y][x] on the host.
-  void run(const double* sums, const double* powers, const std::vector<double>& scale, float* planes,
+  /// scales [image] -> planes [image][plane][y][x], all on the device.
+  void run(const double* sums, const double* powers, const double* scales, float* planes,
            cudaStream_t stream);
 
  private:
@@ -31,11 +31,10 @@ class Finisher {
   LagTask lag_task_;
   ImageTask image_task_;
   bool resampled_;
-  Upload<double> gains_, scale_, correction_x_, correction_y_, taps_;
+  Upload<double> gains_, correction_x_, correction_y_, taps_;
   Upload<double2> own_, lags_, coarse_, fine_;
   Upload<std::uint32_t> bins_x_, bins_y_;
   Upload<ImagePixel> pixels_;
-  Upload<float> planes_;
   std::optional<CudaFft2d> to_lags_, to_fine_;
 };
 

@@ -103,7 +103,7 @@ void Finisher::aim(const FftFinish& finish) {
   image_task_.taps = taps_.copy(finish.taps().data(), finish.taps().size());
 }
 
-void Finisher::run(const double* sums, const double* powers, const std::vector<double>& scale, float* planes,
+void Finisher::run(const double* sums, const double* powers, const double* scales, float* planes,
                    cudaStream_t stream) {
   ImageTask task = image_task_;
   if (lag_task_.own != nullptr) {
@@ -111,21 +111,15 @@ void Finisher::run(const double* sums, const double* powers, const std::vector<d
     launch_lags(lag_task_, stream);
   }
   task.sums = sums;
-  double* scales = scale_.reserve(n_image_);
-  cuda_check(cudaMemcpyAsync(scales, scale.data(), n_image_ * sizeof(double), cudaMemcpyHostToDevice, stream),
-             "copying weights");
   task.scale = scales;
   const std::size_t n = n_image_ * static_cast<std::size_t>(task.n_plane) * task.image_size;
-  task.planes = planes_.reserve(n);
+  task.planes = planes;
   launch_clear_planes(task.planes, n, stream);
   for (std::size_t first = 0; first < n_image_; first += at_once_) {
     task.first = static_cast<int>(first);
     task.n = static_cast<int>(std::min(at_once_, n_image_ - first));
     finish(task, stream);
   }
-  cuda_check(cudaMemcpyAsync(planes, task.planes, n * sizeof(float), cudaMemcpyDeviceToHost, stream),
-             "copying images");
-  cuda_check(cudaStreamSynchronize(stream), "imaging");
 }
 
 void Finisher::finish(ImageTask& task, cudaStream_t stream) {

@@ -24,6 +24,9 @@ class SpectraFeed {
   virtual void add(std::int64_t first, std::size_t n_spectra) = 0;
   /// Spectra before `spectrum` are not asked for again.
   virtual void release(std::int64_t spectrum) = 0;
+  /// Blocks of samples in this memory are taken fastest for as long as the result lives; null where it makes
+  /// no difference.
+  virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
 };
 
 /// Spectra stay on the device. DeviceError in a build without CUDA.

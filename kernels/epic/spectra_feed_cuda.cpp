@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "kernels/common/device_spectra.cuh"
+#include "kernels/common/device_transfer.h"
 #endif
 
 namespace apsyn {
@@ -35,6 +36,7 @@ class DeviceFeed final : public SpectraFeed {
     imager_->add_from(*source_, first, n_spectra);
   }
   void release(std::int64_t spectrum) override { source_->release(spectrum); }
+  std::shared_ptr<void> pin(void* memory, std::size_t bytes) override { return pin_memory(memory, bytes); }
 
  private:
   std::shared_ptr<DeviceSpectrumSource> source_;

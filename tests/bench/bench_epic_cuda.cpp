@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // bench_epic_cuda [--channels N] [--spectra N] [--seconds S] [--method NAME] [CASE...]: direct images of
 // 4-bit samples that are on the device, one JSON line per case and method: milliseconds to add one
-// accumulation's spectra and to take its images, medians of as many accumulations as S seconds hold, and the
-// error against float64. Cases: lwa-sv-64, lwa-sv-128 (256 antennas, the published imager's: 132 channels x
-// 1000 spectra, 40 ms), core-128, random-512, random-1024. Methods: dft-half, dft-single, corr.
+// accumulation's spectra and to take its images, medians of as many accumulations as S seconds hold; those of
+// an accumulation when images leave while the next one is made ("sustained"), and when samples of 8 bits come
+// from pinned memory as well ("stream"); and the error against float64. Cases: lwa-sv-64, lwa-sv-128 (256
+// antennas, the published imager's: 132 channels x 1000 spectra, 40 ms), core-128, random-512, random-1024.
+// Methods: dft-half, dft-single, corr, corr-direct, fft.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +14,11 @@
 #include <random>
 #include <string>
 
+#include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/pair_sums_cuda.h"
-#include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/corr_cuda.h"
+#include "kernels/epic/fft_cuda.h"
+#include "kernels/epic/spectra_feed.h"
 #include "libcore/core/array_layout.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/device.h"
@@ -170,11 +175,81 @@ const Method kMethods[] = {
     {"dft-half", [](EpicPlan plan) { return make_dft_imager_cuda(std::move(plan), EpicPrecision::half, 0); }},
     {"dft-single",
      [](EpicPlan plan) { return make_dft_imager_cuda(std::move(plan), EpicPrecision::single, 0); }},
-    {"corr", [](EpicPlan plan) { return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0); }}};
+    {"corr", [](EpicPlan plan) { return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0); }},
+    {"corr-direct",
+     [](EpicPlan plan) {
+       return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, PairForm::direct);
+     }},
+    {"fft", [](EpicPlan plan) { return make_fft_imager_cuda(std::move(plan), 0); }}};
 
 double median(std::vector<double>& values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
   return values[values.size() / 2];
+}
+
+using Clock = std::chrono::steady_clock;
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// Milliseconds of each turn, of as many as S seconds hold; the images of each are settled in the next.
+template <class Turn>
+double ms_of_turn(double seconds, DirectImager& imager, const Turn& turn) {
+  constexpr int kWarm = 3;
+  EpicImages images[2];
+  Clock::time_point begin;
+  int n = 0;
+  for (; n < 2 * kWarm || ms_since(begin) < 1e3 * seconds; ++n) {
+    if (n == kWarm) begin = Clock::now();
+    turn();
+    imager.settle();
+    imager.take_later(images[n % 2]);
+  }
+  imager.settle();
+  return ms_since(begin) / (n - kWarm);
+}
+
+double sustained_ms(const EpicGeometry& geometry, const Options& options, ResidentSource& source,
+                    DeviceImager& imager) {
+  return ms_of_turn(options.seconds, imager, [&] {
+    imager.start(geometry);
+    imager.add_from(source, 0, options.n_spectra);
+  });
+}
+
+double stream_ms(const EpicPlan& plan, const EpicGeometry& geometry, const Options& options,
+                 std::unique_ptr<DeviceImager> imager) {
+  VoltageHeader header;
+  header.n_chan = plan.n_chan;
+  header.n_ant = plan.n_ant;
+  header.n_pol = plan.n_pol;
+  header.sample_s = kSpectrum_s;
+  header.bandwidth_hz = kStep_hz * static_cast<double>(plan.n_chan);
+  header.freq_hz = kFirst_hz;
+  CudaChannelisePlan f;
+  f.f = plan_channelise(header, 1, plan.n_threads);
+  f.gulp_samples = f.n_spectra = options.n_spectra;
+  VoltageBlock block;
+  block.n_time = options.n_spectra;
+  block.samples_i8.resize({options.n_spectra, plan.n_chan, plan.n_ant, plan.n_pol, 2});
+  block.valid.resize({(options.n_spectra + 127) / 128, plan.n_ant});
+  block.valid.fill(1);
+  std::uint32_t state = 1;
+  for (auto& value : block.samples_i8.view())
+    value = static_cast<std::int8_t>(static_cast<int>((state = state * 1664525u + 1013904223u) >> 28) - 8);
+  DirectImager& images = *imager;
+  const auto feed = make_device_feed(make_cuda_channeliser(f, nullptr, 0), std::move(imager));
+  const auto pinned = feed->pin(block.samples_i8.data(), block.samples_i8.size());
+  std::int64_t next = 0;
+  return ms_of_turn(options.seconds, images, [&] {
+    feed->append(block, 0);
+    block.first_sample += static_cast<std::int64_t>(block.n_time);
+    images.start(geometry);
+    feed->add(next, options.n_spectra);
+    next += static_cast<std::int64_t>(options.n_spectra);
+    feed->release(next);
+    feed->settle();
+  });
 }
 
 void run(const Case& c, const Method& method, const Options& options, ResidentSource& source,
@@ -183,30 +258,28 @@ void run(const Case& c, const Method& method, const Options& options, ResidentSo
   EpicGeometry geometry;
   geometry.enu_m = c.enu_m;
   geometry.delay_s.assign(c.enu_m.size(), 0.0);
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  const auto ms = [](auto begin, auto end) {
-    return std::chrono::duration<double, std::milli>(end - begin).count();
-  };
   const auto imager = method.make(plan_of(c, options));
   EpicImages images;
   std::vector<double> add_ms, take_ms;
   double first_ms = 0;
-  const auto begin = now();
-  for (int i = 0; i < 3 || ms(begin, now()) < 1e3 * options.seconds; ++i) {
-    const auto t0 = now();
+  const auto begin = Clock::now();
+  for (int i = 0; i < 3 || ms_since(begin) < 1e3 * options.seconds; ++i) {
+    const auto t0 = Clock::now();
     imager->start(geometry);
     imager->add_from(source, 0, options.n_spectra);
     source.wait();
-    const auto t1 = now();
+    const double added = ms_since(t0);
     imager->take(images);
-    const auto t2 = now();
+    const double all = ms_since(t0);
     if (i == 0) {
-      first_ms = ms(t0, t2);
+      first_ms = all;
       continue;
     }
-    add_ms.push_back(ms(t0, t1));
-    take_ms.push_back(ms(t1, t2));
+    add_ms.push_back(added);
+    take_ms.push_back(all - added);
   }
+  const double sustained = sustained_ms(geometry, options, source, *imager);
+  const double stream = stream_ms(shape, geometry, options, method.make(plan_of(c, options)));
   const double data_ms = 1e3 * static_cast<double>(options.n_spectra) * kSpectrum_s;
   const double add = median(add_ms), take = median(take_ms);
   const Deviation first = deviation(samples, shape, geometry, images, 0);
@@ -214,10 +287,11 @@ void run(const Case& c, const Method& method, const Options& options, ResidentSo
   fmt::print(
       "{{\"bench\":\"epic_cuda\",\"case\":\"{}\",\"method\":\"{}\",\"device\":\"{}\",\"antennas\":{},"
       "\"channels\":{},\"spectra\":{},\"size\":{},\"repeats\":{},\"first_ms\":{:.4g},\"add_ms\":{:.4g},"
-      "\"take_ms\":{:.4g},\"data_ms\":{:.4g},\"times_real_time\":{:.4g},\"add_times_real_time\":{:.4g},"
+      "\"take_ms\":{:.4g},\"sustained_ms\":{:.4g},\"stream_ms\":{:.4g},\"data_ms\":{:.4g},"
+      "\"sustained_times_real_time\":{:.4g},\"stream_times_real_time\":{:.4g},"
       "\"error_of_peak\":{:.3g},\"error_rms\":{:.3g}}}\n",
       c.name, method.name, cuda_device_name(0), shape.n_ant, shape.n_chan, options.n_spectra, c.size,
-      add_ms.size(), first_ms, add, take, data_ms, data_ms / (add + take), data_ms / add,
+      add_ms.size(), first_ms, add, take, sustained, stream, data_ms, data_ms / sustained, data_ms / stream,
       std::max(first.of_peak, last.of_peak), std::max(first.rms, last.rms));
   std::fflush(stdout);
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Images on their way from sums on the device to the host, while the next accumulation is made.
+#pragma once
+
+#include <vector>
+
+#include "kernels/common/device_transfer.h"
+#include "kernels/epic/device_sky.cuh"
+#include "kernels/epic/epic_weights.h"
+#include "kernels/epic/plane_tasks.cuh"
+
+namespace apsyn::epic_cuda {
+
+/// Planes [image channel][plane][y][x] of one accumulation at a time.
+class PlaneCopy {
+ public:
+  /// Where to make n floats on the stream, once the last ones have left.
+  float* planes(std::size_t n, cudaStream_t stream);
+  /// Shapes `images` and sends what the stream makes; they are there after settle(), and must be until then.
+  void send(const EpicPlan& plan, const EpicWeights& weights, EpicImages& images, cudaStream_t stream);
+  void settle();
+  /// 1 / W of each image channel, NaN where there is none.
+  const double* scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream);
+
+ private:
+  Upload<float> planes_;
+  Upload<double> scales_;
+  std::unique_ptr<float[], FreePinned> host_;
+  std::size_t host_size_ = 0;
+  EpicImages* images_ = nullptr;  // under way
+  unsigned n_threads_ = 1;
+  CopyStream stream_;
+  Event made_, sent_;
+};
+
+/// Autocorrelations of powers [channel][ant][XX, YY, Re XY, Im XY] without g, as A of epic.h.
+class DeviceAutos {
+ public:
+  explicit DeviceAutos(const EpicPlan& plan);
+  /// [image channel][XX, YY, Re XY, Im XY]
+  const double* of(const double* powers, cudaStream_t stream);
+
+ private:
+  int n_image_, n_average_, n_ant_;
+  Upload<double> gains_;  // [channel][ant][|g_x|^2, |g_y|^2, Re g_x g_y*, Im]
+  Upload<double> autos_;
+};
+
+/// (sums + sign autos) / W of all pixels; autos may be null.
+void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, const double* autos,
+                   double sign, PlaneCopy& copy, EpicImages& images, cudaStream_t stream);
+
+}  // namespace apsyn::epic_cuda

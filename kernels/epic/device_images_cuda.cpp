@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef APSYN_CUDA
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "kernels/epic/device_images.cuh"
+#include "kernels/epic/factors.h"
+#include "kernels/epic/pair_imager.h"
+#include "libcore/core/parallel.h"
+
+namespace apsyn::epic_cuda {
+
+float* PlaneCopy::planes(std::size_t n, cudaStream_t stream) {
+  if (images_ != nullptr) throw std::logic_error("DirectImager: images that nobody has settled");
+  sent_.hold(stream);
+  return planes_.reserve(n);
+}
+
+const double* PlaneCopy::scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream) {
+  std::vector<double> scales;
+  for (std::size_t image = 0; image < plan.n_image_channel(); ++image) {
+    const auto pairs = static_cast<double>(weights.pairs(image));
+    scales.push_back(pairs > 0 ? 1 / pairs : std::numeric_limits<double>::quiet_NaN());
+  }
+  double* to = scales_.reserve(scales.size());
+  cuda_check(
+      cudaMemcpyAsync(to, scales.data(), scales.size() * sizeof(double), cudaMemcpyHostToDevice, stream),
+      "copying weights");
+  return to;
+}
+
+void PlaneCopy::send(const EpicPlan& plan, const EpicWeights& weights, EpicImages& images,
+                     cudaStream_t stream) {
+  images.planes.resize_for_overwrite({plan.n_image_channel(), plan.n_plane(), plan.height(), plan.width()});
+  images.weight.resize(plan.n_image_channel());
+  images.n_spectra = weights.n_spectra();
+  for (std::size_t image = 0; image < plan.n_image_channel(); ++image)
+    images.weight[image] = weights.share(image);
+  const std::size_t n = images.planes.size();
+  if (host_size_ < n) {
+    host_ = pinned<float>(n);
+    host_size_ = n;
+  }
+  made_.record(stream);
+  made_.hold(stream_.get());
+  cuda_check(
+      cudaMemcpyAsync(host_.get(), planes_.data(), n * sizeof(float), cudaMemcpyDeviceToHost, stream_.get()),
+      "copying images");
+  sent_.record(stream_.get());
+  images_ = &images;
+  n_threads_ = plan.n_threads;
+}
+
+void PlaneCopy::settle() {
+  if (images_ == nullptr) return;
+  EpicImages& images = *std::exchange(images_, nullptr);
+  sent_.wait();
+  constexpr std::size_t kPiece = std::size_t{1} << 18;
+  const std::size_t n = images.planes.size();
+  float* to = images.planes.data();
+  parallel_for(n_threads_, (n + kPiece - 1) / kPiece, [&](std::size_t piece, unsigned) {
+    const std::size_t first = piece * kPiece;
+    std::copy_n(host_.get() + first, std::min(kPiece, n - first), to + first);
+  });
+}
+
+DeviceAutos::DeviceAutos(const EpicPlan& plan)
+    : n_image_(static_cast<int>(plan.n_image_channel())),
+      n_average_(static_cast<int>(plan.n_average)),
+      n_ant_(static_cast<int>(plan.n_ant)) {
+  std::vector<double> gains;
+  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+    for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
+      const std::complex<double> x = epic_factor(plan, ant, 0, channel);
+      const std::complex<double> y = plan.n_pol == 2 ? epic_factor(plan, ant, 1, channel) : 0.0;
+      const std::complex<double> xy = x * std::conj(y);
+      gains.insert(gains.end(), {std::norm(x), std::norm(y), xy.real(), xy.imag()});
+    }
+  gains_.copy(gains.data(), gains.size());
+  autos_.reserve(plan.n_image_channel() * 4);
+}
+
+const double* DeviceAutos::of(const double* powers, cudaStream_t stream) {
+  AutosTask task;
+  task.powers = powers;
+  task.gains = gains_.data();
+  task.n_image = n_image_;
+  task.n_average = n_average_;
+  task.n_ant = n_ant_;
+  task.autos = autos_.data();
+  launch_autos(task, stream);
+  return autos_.data();
+}
+
+void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, const double* autos,
+                   double sign, PlaneCopy& copy, EpicImages& images, cudaStream_t stream) {
+  PlaneTask task;
+  task.sums = sky.averaged(stream);
+  task.autos = autos;
+  task.sign = sign;
+  task.index = sky.index();
+  task.n_image = static_cast<int>(plan.n_image_channel());
+  task.n_pixel = sky.n_pixel();
+  task.n_stride = sky.n_stride();
+  task.plane_size = plan.height() * plan.width();
+  for (const std::size_t value : plane_values(plan)) task.value_of[task.n_plane++] = static_cast<int>(value);
+  task.planes = copy.planes(plan.n_image_channel() * plan.n_plane() * task.plane_size, stream);
+  task.scales = copy.scales(plan, weights, stream);
+  launch_planes(task, stream);
+  copy.send(plan, weights, images, stream);
+}
+
+}  // namespace apsyn::epic_cuda
+#endif

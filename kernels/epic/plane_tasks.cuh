@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From sums over pixels to images, and autocorrelations to be taken off.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace apsyn::epic_cuda {
+
+struct AutosTask {
+  const double *powers = nullptr, *gains = nullptr;  ///< [channel][ant][4]
+  int n_image = 0, n_average = 1, n_ant = 0;
+  double* autos = nullptr;  ///< [image channel][4]
+};
+void launch_autos(const AutosTask& task, cudaStream_t stream);
+
+struct PlaneTask {
+  const double* sums = nullptr;   ///< [image channel][n_stride][4]
+  const double* autos = nullptr;  ///< [image channel][4] or null
+  double sign = 1;
+  const double* scales = nullptr;        ///< [image channel]
+  const std::uint32_t* index = nullptr;  ///< [pixel] of the image
+  int n_image = 0, n_pixel = 0, n_plane = 0;
+  std::size_t n_stride = 0, plane_size = 0;
+  int value_of[4] = {};     ///< [plane] among the four sums
+  float* planes = nullptr;  ///< NaN without sky
+};
+void launch_planes(const PlaneTask& task, cudaStream_t stream);
+
+}  // namespace apsyn::epic_cuda
