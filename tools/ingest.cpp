@@ -36,6 +36,7 @@ void report_streams(const Capture& capture) {
     note(r.repeated, "repeated or late");
     note(r.skipped_bytes, "bytes skipped");
     note(r.blanked, "intact in blocks with missing ones");
+    note(r.lost_packets, "packets that never reached the recorder");
     if (r.first_trouble && r.troubled())
       parts.push_back(
           fmt::format("the first trouble {}at byte {}",

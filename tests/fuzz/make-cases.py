@@ -167,6 +167,13 @@ def make_mwa():
                            "SAMPLE_RATE", "TRANSFER_SIZE"))
     put("mwax", "two", good + good.replace(b"1342177288", b"1342177289"))
     put("mwax", "back", good.replace(b"1342177288", b"1342177289") + good)
+    mapped = (head.replace("NTIMESAMPLES 64", "NTIMESAMPLES 2048").replace("SAMPLE_RATE 128", "SAMPLE_RATE 2048").replace("TRANSFER_SIZE 768\n", "")
+              + "MWAX_SUB_VER 2\nIDX_PACKET_MAP 8+2\nIDX_DELAY_TABLE 0+8\nIDX_MARGIN_DATA 16+99\n")
+    blocks = struct.pack("<HhHh", 6, -3, 7, 2047).ljust(8192, b"\x80") + noise(8192)
+    put("mwax", "good-map", mapped.encode().ljust(4096, b"\0") + blocks)
+    for i, (old, new) in enumerate((("8+2", "8190+3"), ("8+2", "-1+2"), ("8+2", "0+200860892"), ("8+2", "18446744073709551615+2"), ("8+2", "+"), ("0+8", "8191+8"),
+                                    ("0+8", "1+7"), ("16+99", "0+18446744073709551615"))):
+        put("mwax", f"map-{i}", mapped.replace(old, new).encode().ljust(4096, b"\0") + blocks[:9000])
     put("mwa-vcs", "good", noise(128 * 4 * 3))
     put("mwa-vcs", "cut", noise(128 * 4 * 2 + 77))
     put("mwa-vcs", "empty", b"")

@@ -76,9 +76,10 @@ struct StreamReport {
   std::uint64_t repeated = 0;  ///< or too late; dropped
   std::uint64_t skipped_bytes = 0;
   std::uint64_t blanked = 0;                         ///< intact, but in a span with missing ones
+  std::uint64_t lost_packets = 0;                    ///< parts of intact frames that the recorder missed
   std::optional<std::uint64_t> first_trouble;        ///< byte offset of the first damage or gap
   std::optional<std::uint64_t> first_trouble_frame;  ///< its number from 0, where frames have one
-  bool troubled() const { return damaged + lost + repeated + skipped_bytes > 0; }
+  bool troubled() const { return damaged + lost + repeated + skipped_bytes + lost_packets > 0; }
 };
 
 class Capture {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A sub-file holds a sub-observation (8 s) of one coarse channel: a PSRDADA header of 4096 bytes, a block of
-// metadata, and blocks of samples, [input][NTIMESAMPLES][re, im] in int8, all of one length. NINPUTS counts
-// polarisations; inputs are in the order of the metafits' antennas, X before Y. SUBOBS_ID is the GPS second
-// at which it begins. UTC_START and OBS_OFFSET are those of the observation, the latter in seconds.
+// metadata, and blocks of samples, [input][NTIMESAMPLES][re, im] in int8, all of one length. The metadata
+// tell which packets are missing (mwax_packet_map.h). NINPUTS counts polarisations; inputs are in the order
+// of the metafits' antennas, X before Y. SUBOBS_ID is the GPS second at which it begins. UTC_START and
+// OBS_OFFSET are those of the observation, the latter in seconds.
 //
 // The output keeps the blocks as heaps, [channel][antenna][pol][time].
 #include "libcore/io/capture/mwax.h"
@@ -16,9 +17,11 @@
 
 #include "libcore/core/ascii_header.h"
 #include "libcore/core/error.h"
+#include "libcore/core/log.h"
 #include "libcore/io/capture/input_window.h"
 #include "libcore/io/capture/interleave.h"
 #include "libcore/io/capture/mwa_time.h"
+#include "libcore/io/capture/mwax_packet_map.h"
 
 namespace apsyn {
 namespace {
@@ -26,12 +29,12 @@ namespace {
 constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 28;  // of 512 tiles they have half of that
 
 struct SubHeader {
-  std::size_t header_bytes = kHeaderUnit, n_inputs = 0, block_samples = 0, n_blocks = 0;
+  std::size_t header_bytes = kHeaderUnit;
+  MwaxShape shape;
+  MwaxIndex index;
   std::int64_t channel = 0, gps_s = 0, sample_rate_hz = 0;
-  std::size_t block_bytes() const { return 2 * n_inputs * block_samples; }
   bool same_kind(const SubHeader& other) const {
-    return n_inputs == other.n_inputs && block_samples == other.block_samples && n_blocks == other.n_blocks &&
-           sample_rate_hz == other.sample_rate_hz;
+    return shape == other.shape && sample_rate_hz == other.sample_rate_hz;
   }
 };
 
@@ -41,25 +44,26 @@ SubHeader parse_sub_header(std::string_view bytes, const std::string& place) {
   HeaderReader reader(bytes, place);
   h.header_bytes = bytes.size();
   reader.require_integer("NBIT", 8, 8);
-  h.n_inputs = static_cast<std::size_t>(reader.require_integer("NINPUTS", 2, 8192));
-  h.block_samples = static_cast<std::size_t>(reader.require_integer("NTIMESAMPLES", 1, 1 << 24));
+  h.shape.n_inputs = static_cast<std::size_t>(reader.require_integer("NINPUTS", 2, 8192));
+  h.shape.block_samples = static_cast<std::size_t>(reader.require_integer("NTIMESAMPLES", 1, 1 << 24));
   h.sample_rate_hz = reader.integer_or("SAMPLE_RATE", 1, 1 << 30, 1280000);
   h.channel = reader.require_integer("COARSE_CHANNEL", 0, kMwaChannels - 1);
   h.gps_s = reader.require_integer("SUBOBS_ID", kGpsOf2000_s, kMostGps_s);
   const std::int64_t samples = reader.integer_or("SECS_PER_SUBOBS", 1, 3600, 8) * h.sample_rate_hz;
-  const auto block_samples = static_cast<std::int64_t>(h.block_samples);
-  if (h.n_inputs % 2 != 0 || samples % block_samples != 0 ||
-      static_cast<std::int64_t>(h.block_bytes()) > kMostBlockBytes)
+  const auto block_samples = static_cast<std::int64_t>(h.shape.block_samples);
+  if (h.shape.n_inputs % 2 != 0 || samples % block_samples != 0 ||
+      static_cast<std::int64_t>(h.shape.block_bytes()) > kMostBlockBytes)
     throw DataError(
         "{}: NINPUTS {}, NTIMESAMPLES {}, SAMPLE_RATE {}: pairs of inputs in whole blocks of at most {} "
         "bytes "
         "are needed",
-        place, h.n_inputs, h.block_samples, h.sample_rate_hz, kMostBlockBytes);
-  h.n_blocks = static_cast<std::size_t>(samples / block_samples);
-  const auto whole = static_cast<std::int64_t>((h.n_blocks + 1) * h.block_bytes());
+        place, h.shape.n_inputs, h.shape.block_samples, h.sample_rate_hz, kMostBlockBytes);
+  h.shape.n_blocks = static_cast<std::size_t>(samples / block_samples);
+  const auto whole = static_cast<std::int64_t>((h.shape.n_blocks + 1) * h.shape.block_bytes());
   if (const auto told = reader.integer("TRANSFER_SIZE", 0, INT64_MAX); told && *told != whole)
     throw DataError("{}: TRANSFER_SIZE {}: {} blocks of {} bytes and one of metadata are {}", place, *told,
-                    h.n_blocks, h.block_bytes(), whole);
+                    h.shape.n_blocks, h.shape.block_bytes(), whole);
+  h.index = mwax_index(reader, h.shape);
   return h;
 }
 
@@ -99,16 +103,17 @@ class CoarseChannel final : public PacketSource {
     kind_ = inputs_[0].first;
     report_.name = inputs_[0].path + (inputs_.size() > 1 ? " ..." : "");
   }
-  void settle(std::int64_t first_gps_s, double max_gap_s) {
+  void settle(std::int64_t first_gps_s, double max_gap_s, std::size_t missing_samples) {
     first_gps_s_ = first_gps_s;
     max_gap_s_ = max_gap_s;
+    missing_samples_ = missing_samples;
   }
 
   bool next(PacketRun& run) override {
     if (window_) window_->drop(std::exchange(taken_, 0));
     while (left_ == 0)
       if (!begin_sub_file()) return false;
-    const std::size_t bytes = kind_.block_bytes(), held = window_->hold(bytes);
+    const std::size_t bytes = kind_.shape.block_bytes(), held = window_->hold(bytes);
     if (held < bytes) {  // the input ends inside a sub-file
       trouble();
       report_.damaged += held > 0;
@@ -122,7 +127,9 @@ class CoarseChannel final : public PacketSource {
     return true;
   }
   void decode(std::size_t, std::size_t, std::uint8_t* out) const override {
-    std::memcpy(out + lane_ * kind_.block_bytes(), window_->data(), kind_.block_bytes());
+    std::uint8_t* const block = out + lane_ * kind_.shape.block_bytes();
+    std::memcpy(block, window_->data(), kind_.shape.block_bytes());
+    packets_.blank(kind_.shape.n_blocks - left_ - 1, block);
   }
   StreamReport report() const override { return report_; }
 
@@ -149,7 +156,7 @@ class CoarseChannel final : public PacketSource {
       throw DataError("{}: sub-file before byte {}: other inputs, blocks or channel than in {}", name,
                       window_->offset(), inputs_[0].path);
     const std::int64_t samples = (header->gps_s - first_gps_s_) * kind_.sample_rate_hz,
-                       block = static_cast<std::int64_t>(kind_.block_samples);
+                       block = static_cast<std::int64_t>(kind_.shape.block_samples);
     if (samples % block != 0)
       throw DataError("{}: SUBOBS_ID {}: is no whole number of blocks after {}", name, header->gps_s,
                       first_gps_s_);
@@ -167,26 +174,33 @@ class CoarseChannel final : public PacketSource {
     if (gap > 0) trouble();
     begun_ = true;
     place_ = samples / block;
-    left_ = kind_.n_blocks;
-    skip_metadata();
+    left_ = kind_.shape.n_blocks;
+    take_metadata(header->index);
     return true;
   }
-  void skip_metadata() {
-    for (std::size_t rest = kind_.block_bytes(); rest > 0;) {
-      const std::size_t n = window_->hold(std::min<std::size_t>(rest, PrefetchSource::kPieceBytes));
-      if (n == 0) return;
-      window_->drop(n);
-      rest -= n;
-    }
+  void take_metadata(const MwaxIndex& index) {
+    const std::size_t bytes = kind_.shape.block_bytes(), held = window_->hold(bytes);
+    packets_ = MwaxPacketMap();
+    if (held == bytes) packets_ = MwaxPacketMap(kind_.shape, index, window_->data(), missing_samples_);
+    if (packets_.lost_packets() > 0) trouble();
+    report_.lost_packets += packets_.lost_packets();
+    window_->drop(held);
+    if (index.unusable.empty() || std::exchange(told_, true)) return;
+    log_warning(
+        "{}: IDX_PACKET_MAP {}: no map of the packets of {} inputs: those that the recorder lost are taken "
+        "as zeros",
+        window_->source().name(), index.unusable, kind_.shape.n_inputs);
   }
 
   std::vector<SubInput> inputs_;
   std::size_t lane_, next_input_ = 0, left_ = 0, taken_ = 0;
   SubHeader kind_;
   std::unique_ptr<InputWindow> window_;
+  MwaxPacketMap packets_;  ///< of the current sub-file
   std::int64_t first_gps_s_ = 0, place_ = 0;
+  std::size_t missing_samples_ = 1;
   double max_gap_s_ = 0;
-  bool begun_ = false;
+  bool begun_ = false, told_ = false;
   StreamReport report_;
 };
 
@@ -228,20 +242,20 @@ class MwaxCapture final : public InterleavedCapture {
     }
     describe(kind, first, channels.size(), first_gps_s, request.facts);
     InterleavePlan plan;
-    plan.time_bytes = channels.size() * 2 * kind.n_inputs;
-    plan.packet_samples = kind.block_samples;
+    plan.time_bytes = channels.size() * 2 * kind.shape.n_inputs;
+    plan.packet_samples = kind.shape.block_samples;
     plan.missing_samples = header_.missing_samples;
     std::vector<std::unique_ptr<PacketSource>> sources;
     for (auto& [channel, inputs] : channels) {
       auto source = std::make_unique<CoarseChannel>(std::move(inputs), sources.size());
-      source->settle(first_gps_s, request.facts.max_gap_s);
+      source->settle(first_gps_s, request.facts.max_gap_s, header_.missing_samples);
       plan.lanes.push_back({sources.size(), {{0, plan.time_bytes}}});
       sources.push_back(std::move(source));
     }
     interleaver_ = std::make_unique<Interleaver>(std::move(sources), std::move(plan));
     memory_ = interleaver_->memory_bytes() +
-              channels.size() *
-                  (2 * kind.block_bytes() + (PrefetchSource::kPieces + 4) * PrefetchSource::kPieceBytes);
+              channels.size() * (2 * kind.shape.block_bytes() +
+                                 (PrefetchSource::kPieces + 4) * PrefetchSource::kPieceBytes);
   }
 
  private:
@@ -249,15 +263,16 @@ class MwaxCapture final : public InterleavedCapture {
                 const CaptureFacts& facts) {
     header_.telescope = "MWA";
     header_.n_chan = n_channels;
-    header_.n_ant = kind.n_inputs / 2;
+    header_.n_ant = kind.shape.n_inputs / 2;
     header_.n_pol = 2;
     header_.order = "FAPT";
-    header_.block_samples = kind.block_samples;
-    header_.missing_samples =
-        facts.missing_samples > 0 ? facts.missing_samples : std::gcd(std::size_t{128}, kind.block_samples);
-    if (kind.block_samples % header_.missing_samples != 0)
+    header_.block_samples = kind.shape.block_samples;
+    header_.missing_samples = facts.missing_samples > 0
+                                  ? facts.missing_samples
+                                  : std::gcd(std::size_t{128}, kind.shape.block_samples);
+    if (kind.shape.block_samples % header_.missing_samples != 0)
       throw UsageError("--missing-block {}: give a divisor of the {} samples of a block",
-                       header_.missing_samples, kind.block_samples);
+                       header_.missing_samples, kind.shape.block_samples);
     const auto rate_hz = static_cast<double>(kind.sample_rate_hz);
     if (n_channels > 1 && rate_hz != kMwaCoarse_hz)
       throw UsageError(
