@@ -330,6 +330,16 @@ def make_texts():
     text("gains", "antenna,pol,channel,gain_amplitude,phase_rad\na,0,0,1.0,0\nb,1,3,0.5,-3\n2,1,1,1,1\n",
          [("antenna,", ""), ("pol,channel", "channel,pol"), ("phase_rad", "phase_deg"), ("1.0", "0"), ("1.0", "nan"), ("1.0", "-1"), ("b,1,3", "b,2,3"),
           ("b,1,3", "b,1,4"), ("b,1,3", "z,1,3"), ("b,1,3", "b,-1,3"), ("2,1,1", "2,2,1"), ("a,0,0,1.0,0", "a,0,0"), ("1.0,0", "1e999,0")])
+    text("regions", "#CRTFv0 CASA Region Text Format version 0\nglobal coord=J2000, color=blue\ncircle[[10h00m, -20.00.00], 2arcmin], linewidth=1\n"
+         "-box[[2pix, 3pix], [9pix, 8pix]] range=[1chan, 2chan]\n+ rotbox[[9h59m50s, -20d00m], [10arcmin, 300arcsec], 30deg]\n"
+         "annulus[[10:00:00, -20.01.00], [1arcmin, 3arcmin]]\nellipse[[12pix, 10pix], [4pix, 2pix], 1rad]\n"
+         "poly[[1pix, 1pix], [9pix, 2pix], [5pix, 9.5pix]]\nann circle[[1, 2], 3]\nsymbol[[1pix, 2pix], .]\n",
+         [("#CRTF", "#CRT"), ("J2000", "GALACTIC"), ("circle[[10h00m, -20.00.00], 2arcmin]", "circle[[10h00m, -20.00.00]"), ("2arcmin", "-2arcmin"),
+          ("2arcmin", "1e999deg"), ("2arcmin", "nandeg"), ("2pix, 3pix", "1e300pix, -1e300pix"), ("2pix, 3pix", "2pix, 10h"), ("-box", "-"), ("-box", "shape"),
+          ("[[2pix, 3pix], [9pix, 8pix]]", "[[22h00m, 20.00.00], [10h, -91.00.00]]"), ("-20d00m", "+89d59m59s"), ("30deg", "1e308deg"), ("30deg", "[30deg]"),
+          ("[1arcmin, 3arcmin]", "[3arcmin, 1arcmin]"), ("4pix, 2pix", "4pix, 0pix"), ("[9pix, 2pix], [5pix, 9.5pix]", "[9pix, 2pix]"),
+          ("[5pix, 9.5pix]", "[5pix, 9.5pix]" + ", [1pix, 1e9pix]" * 300), ("poly[[", "poly[[[[[["), ("poly[[", "poly" + "[" * 3000), ("]]\nann", "]\nann"),
+          ("10:00:00, -20.01.00", "22:00:00, 20.01.00"), ("annulus[[", "annulus[,["), ("range=[1chan", "range==[[1chan")])
     for i, good in enumerate(("2020-01-01T00:00:00.123456789012", "-26d42m11s", "12h30m00.5s", "150.123456MHz", "-26.7,116.67,377", "8GB", "10:20:30 -40d50m59s")):
         put("quantities", f"good-{i}", good)
     for i, bad in enumerate(("2020-13-01T00:00:00", "9999999999-01-01T00:00:00", "2020-01-01T24:00:61", "2020-01-01T00:00:00." + "9" * 400, "1e999deg", "nan deg",

@@ -13,6 +13,7 @@
 #include "libcore/core/beam_table.h"
 #include "libcore/core/error.h"
 #include "libcore/core/gains.h"
+#include "libcore/core/regions.h"
 #include "libcore/core/sky_model.h"
 #include "libcore/core/time.h"
 #include "libcore/core/units.h"
@@ -156,6 +157,19 @@ bool gains(std::string_view bytes) {
   return good;
 }
 
+/// On images around 10h -20deg: a small one, and one that shows the whole hemisphere.
+bool regions(std::string_view bytes) {
+  return answer([&] {
+    const std::vector<Region> parsed = parse_regions(bytes, "regions");
+    for (const double cell_rad : {1e-3, 0.1}) {
+      ImageInfo info;
+      info.centre = {2.6, -0.35};
+      info.cell_rad = cell_rad;
+      region_mask(parsed, info, 24, 20, "regions");
+    }
+  });
+}
+
 /// What may stand in an option; good when it is any of these.
 bool quantities(std::string_view text) {
   const bool results[] = {answer([&] { parse_utc(text); }),          answer([&] { parse_site(text); }),
@@ -189,6 +203,7 @@ constexpr Target kTargets[] = {
     {"antennas", [](std::string_view b) { return answer([&] { parse_antennas_csv(b, "antennas"); }); }},
     {"beams", [](std::string_view b) { return answer([&] { parse_beams_csv(b, "beams"); }); }},
     {"gains", gains},
+    {"regions", regions},
     {"quantities", quantities},
     {"recognise", [](std::string_view b) { return !recognise(b).format.empty(); }},
 };
