@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The man pages: each tool has one, its options are those of --help (both ways), the formatter has nothing to complain
-# about, and the EXAMPLES run in order in an empty folder.
+# The man pages: each tool has one, its options are those of --help (both ways), and the formatter has nothing to complain
+# about. man_examples.sh runs their EXAMPLES.
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
-TIME_LIMIT=300
 pages=$APSYN_BUILD/man
 
 # section NAME PAGE.scd: the lines of one section.
@@ -49,17 +48,4 @@ for source in "$APSYN_SOURCE"/man/*.scd; do
   done < <(section "SEE ALSO" "$source" | grep -oE '\*[-a-z0-9]+\*\([157]\)' | sed 's/[*()]/ /g' | awk '{ print $1 "." $2 }')
 done
 
-# run_examples PAGE.scd: the literal blocks of EXAMPLES as one script, in an empty folder.
-run_examples() {
-  local folder
-  folder=examples-$(basename "$1" .scd)
-  section EXAMPLES "$1" | awk '/^[ \t]*```/ { inside = !inside; next } inside' | sed 's/^[ \t]*//; s/^\$ //' >"$folder.sh"
-  [ -s "$folder.sh" ] || return 0
-  mkdir "$folder"
-  (cd "$folder" && expect_exit 0 bash -eu -o pipefail -x "../$folder.sh") || true
-}
-for source in "$APSYN_SOURCE"/man/*.scd; do run_examples "$source"; done
-while read -r tool; do
-  [ -e "$APSYN_SOURCE/man/$tool.1.scd" ] && [ ! -s "examples-$tool.1.sh" ] && fail "$tool.1 has no literal block in EXAMPLES"
-done < <(all_tools)
 command -v mandoc >/dev/null && command -v groff >/dev/null || skip "mandoc or groff is not installed"
