@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Fills the disk under tools: tests/robustness/full-disk.sh [CASES [JOB...]], of all jobs of jobs.sh by default, with 400 cases
+# each. The disk is a tmpfs (in a name space of its own) whose free space is swept around the exact fit, a page at a time: half
+# of the cases closely around it, the others from nothing to twice of it. A tool never ends with status 0 and an
+# incomplete output, and leaves nothing half-written. tests/robustness/run.sh sets what it needs.
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
+source "$APSYN_SOURCE/tests/robustness/jobs.sh" || exit 1
+if [ -z "${APSYN_DISK:-}" ]; then
+  unshare -rm true 2>/dev/null || skip "no name space of its own to mount a disk in"
+  APSYN_DISK=1 unshare -rm bash "$0" "$@"
+  exit
+fi
+cases=${1:-400} page=4096
+shift $(($# < 1 ? $# : 1))
+make_inputs
+[ $# -gt 0 ] || set -- $(printf '%s\n' "${!job[@]}" | sort)
+run_whole "$@"
+
+# pages FOLDER: that its files take of a disk.
+pages() { find "$1" -type f -printf '%s\n' | awk -v p=$page '{ n += int(($1 + p - 1) / p) } END { print n + 0 }'; }
+mkdir try
+mount -t tmpfs -o size=64m none try || skip "no tmpfs can be mounted"
+for name in "$@"; do
+  mount -o remount,size=64m try
+  begin try "$name"
+  fit=$(($(pages "whole-$name") - $(pages try)))
+  went_well=0
+  for ((i = 0; i < cases; ++i)); do
+    if ((i % 2)); then free=$((fit + i / 2 - cases / 4)); else free=$((2 * fit * i / cases)); fi
+    ((free >= 0)) || free=0
+    mount -o remount,size=64m try
+    begin try "$name"
+    head -c 1 /dev/zero >try/filler # a disk of size 0 would have no bounds
+    mount -o remount,size=$((($(pages try) + free) * page)) try
+    (cd try && exec timeout 60 ${job[$name]} >/dev/null 2>"$STATE/stderr")
+    case $? in
+      0)
+        went_well=$((went_well + 1))
+        for path in "whole-$name"/out*; do expect_file "try/${path#"whole-$name"/}"; done
+        ;;
+      1) [ -s "$STATE/stderr" ] || fail "$name failed without a word, $free pages free" ;;
+      *) fail "$name: exit status $?, $free pages free: $(tail -1 "$STATE/stderr")" ;;
+    esac
+    expect_whole_or_absent "$name"
+    expect_no_part "$name"
+  done
+  echo "$name: $cases cases around $fit pages, $went_well went well"
+done
+umount try
