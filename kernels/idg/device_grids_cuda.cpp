@@ -2,7 +2,6 @@
 // Layers in device or managed memory: the device adds subgrids and transforms layers.
 #ifdef APSYN_CUDA
 #include <complex>
-#include <type_traits>
 #include <vector>
 
 #include "kernels/common/cuda_fft.h"
@@ -24,8 +23,8 @@ class DeviceGrids final : public CudaGrids<T> {
         n_planes_(setup.n_planes()),
         n_outputs_(n_outputs),
         stream_(stream),
-        in_place_(setup.grid_memory == GridMemory::gpu && (sizeof(T) == 8 || is_fast_on_gpu(plan))),
-        shape_{int(plan.n_u), int(plan.n_v), in_place_},
+        shape_{int(plan.n_u), int(plan.n_v),
+               setup.grid_memory == GridMemory::gpu && (sizeof(T) == sizeof(double) || is_fast_on_gpu(plan))},
         grids_(setup.grid_memory),
         images_(n_planes_ * plan.image.n_y * plan.image.n_x) {
     std::vector<std::complex<T>> phases;
@@ -66,10 +65,12 @@ class DeviceGrids final : public CudaGrids<T> {
   }
 
   void end_pass() override {
-    if (is_fast_on_gpu(plan_))
-      transform_layers<T>();
+    if (shape_.rows)
+      transform_in_place();
+    else if (is_fast_on_gpu(plan_))
+      transform_copies<T>();
     else
-      transform_layers<double>();
+      transform_copies<double>();
   }
 
   Buffer<double, 3> take_images() override {
@@ -83,29 +84,60 @@ class DeviceGrids final : public CudaGrids<T> {
   }
 
  private:
-  /// Layers to images, transformed in W.
   template <class W>
-  void transform_layers() {
-    DeviceArray<ComplexOf<W>> work;
-    if (!in_place_) work = DeviceArray<ComplexOf<W>>(plan_.n_v * plan_.n_u);
+  ScreenTask<W> screen_task(double* image, int n_planes) const {
+    ScreenTask<W> task{};
+    task.image = image;
+    task.n_planes = n_planes;
+    task.n_x = int(plan_.image.n_x);
+    task.n_y = int(plan_.image.n_y);
+    task.n_u = shape_.n_u;
+    task.n_v = shape_.n_v;
+    task.cell_rad = plan_.image.cell_rad;
+    task.n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
+    return task;
+  }
+  std::vector<std::size_t> used_layers() const {
+    std::vector<std::size_t> used;
+    for (std::size_t layer = 0; layer < layers_.n; ++layer)
+      if (layer_used_[layer]) used.push_back(layer);
+    return used;
+  }
+  /// All layers are transformed where they are, then summed up at every pixel.
+  void transform_in_place() {
+    CudaFft2d fft(shape_.n_v, shape_.n_u, 1, fft_type<T>());
+    fft.use(stream_);
+    ScreenTask<T> task = screen_task<T>(images_.data(), int(n_planes_));
+    auto finish = [&] {
+      if (task.n_layers > 0) launch_screen(task, stream_);
+      task.n_layers = 0;
+    };
+    for (const std::size_t layer : used_layers()) {
+      ComplexOf<T>* grids = grids_.data() + layer * n_planes_ * shape_.cells();
+      for (std::size_t plane = 0; plane < n_planes_; ++plane)
+        fft.execute(grids + plane * shape_.cells(), CUFFT_FORWARD);
+      task.layers[task.n_layers++] = {grids, plan_.layer_w_lambda(layers_.first + layer)};
+      if (task.n_layers == task.kMostLayers) finish();
+    }
+    finish();
+    cuda_check(cudaStreamSynchronize(stream_), "transforming layers");  // before the scratch memory goes
+  }
+
+  /// One layer's plane after the other, in W.
+  template <class W>
+  void transform_copies() {
+    DeviceArray<ComplexOf<W>> work(plan_.n_v * plan_.n_u);
     CudaFft2d fft(shape_.n_v, shape_.n_u, 1, fft_type<W>());
     fft.use(stream_);
-    const double n_shift = plan_.w_handling == WHandling::kernel ? 1 - plan_.n_middle : 0;
-    for (std::size_t layer = 0; layer < layers_.n; ++layer) {
-      if (!layer_used_[layer]) continue;
+    for (const std::size_t layer : used_layers())
       for (std::size_t plane = 0; plane < n_planes_; ++plane) {
-        ComplexOf<T>* grid = grids_.data() + (layer * n_planes_ + plane) * shape_.cells();
-        ComplexOf<W>* cells = work.data();
-        if constexpr (std::is_same_v<T, W>)
-          if (in_place_) cells = grid;
-        if (!in_place_) launch_widen<T, W>(grid, cells, shape_.n_u, shape_.n_v, stream_);
-        fft.execute(cells, CUFFT_FORWARD);
-        launch_screen<W>({cells, images_.data() + plane * plan_.image.n_y * plan_.image.n_x,
-                          int(plan_.image.n_x), int(plan_.image.n_y), shape_.n_u, shape_.n_v,
-                          plan_.image.cell_rad, plan_.layer_w_lambda(layers_.first + layer), n_shift},
-                         stream_);
+        launch_widen<T, W>(grids_.data() + (layer * n_planes_ + plane) * shape_.cells(), work.data(),
+                           shape_.n_u, shape_.n_v, stream_);
+        fft.execute(work.data(), CUFFT_FORWARD);
+        ScreenTask<W> task = screen_task<W>(images_.data() + plane * plan_.image.n_y * plan_.image.n_x, 1);
+        task.layers[task.n_layers++] = {work.data(), plan_.layer_w_lambda(layers_.first + layer)};
+        launch_screen(task, stream_);
       }
-    }
     cuda_check(cudaStreamSynchronize(stream_), "transforming layers");  // before the memory goes
   }
 
@@ -113,8 +145,7 @@ class DeviceGrids final : public CudaGrids<T> {
   unsigned n_threads_;
   std::size_t n_planes_, n_outputs_;
   cudaStream_t stream_;
-  bool in_place_;  ///< the transform needs no memory beside the grids
-  GridShape shape_;
+  GridShape shape_;  ///< in rows where layers are transformed in their own precision
   LayerRange layers_;
   std::vector<bool> layer_used_;
   DeviceArray<ComplexOf<T>> uv_phase_;

@@ -129,9 +129,10 @@ __global__ void __launch_bounds__(256) widen(const ComplexOf<T>* grid, ComplexOf
   }
 }
 
+/// A thread owns a pixel of a plane.
 template <class W>
 __global__ void screen(ScreenTask<W> task) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y, plane = blockIdx.z;
   if (x >= task.n_x) return;
   // Pixel x is at l = (n_x/2 - x) cell, which the transform along u puts at index (n_x/2 - x) mod n_u.
   const double l = (task.n_x / 2 - x) * task.cell_rad, m = (y - task.n_y / 2) * task.cell_rad;
@@ -139,10 +140,16 @@ __global__ void screen(ScreenTask<W> task) {
   if (r2 >= 1) return;  // below the horizon: the image is NaN there in the end
   const double n_minus_one = -r2 / (1 + sqrt(1 - r2));
   const int u = (task.n_x / 2 - x + task.n_u) % task.n_u, v = (y - task.n_y / 2 + task.n_v) % task.n_v;
-  W sine, cosine;
-  sincos_turns(-task.w_lambda * (n_minus_one + task.n_shift), sine, cosine);
-  const ComplexOf<W> value = task.work[std::size_t(v) * task.n_u + u];
-  task.image[std::size_t(y) * task.n_x + x] += value.x * cosine - value.y * sine;
+  const std::size_t cell = (std::size_t(plane) * task.n_v + v) * task.n_u + u;
+  double* pixel = task.image + (std::size_t(plane) * task.n_y + y) * task.n_x + x;
+  double sum = *pixel;
+  for (int layer = 0; layer < task.n_layers; ++layer) {
+    W sine, cosine;
+    sincos_turns(-task.layers[layer].w_lambda * (n_minus_one + task.n_shift), sine, cosine);
+    const ComplexOf<W> value = task.layers[layer].cells[cell];
+    sum += value.x * cosine - value.y * sine;
+  }
+  *pixel = sum;
 }
 
 }  // namespace
@@ -172,7 +179,7 @@ void launch_widen(const ComplexOf<T>* grid, ComplexOf<W>* work, int n_u, int n_v
 
 template <class W>
 void launch_screen(const ScreenTask<W>& task, cudaStream_t stream) {
-  screen<W><<<dim3((task.n_x + 127) / 128, task.n_y), 128, 0, stream>>>(task);
+  screen<W><<<dim3((task.n_x + 127) / 128, task.n_y, task.n_planes), 128, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the w screen");
 }
 

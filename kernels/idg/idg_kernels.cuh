@@ -112,13 +112,19 @@ void launch_reorder(const ReorderTask<T>& task, cudaStream_t stream);
 template <class T, class W>
 void launch_widen(const ComplexOf<T>* grid, ComplexOf<W>* work, int n_u, int n_v, cudaStream_t stream);
 
-/// image [y][x] += Re(work exp(-2 pi i w (n - n_shift))), the pixel taken from its place in the transform.
+/// image [plane][y][x] += sum over layers of Re(cells exp(-2 pi i w (n - n_shift))), the pixel taken from its
+/// place in the transform.
 template <class W>
 struct ScreenTask {
-  const ComplexOf<W>* work;  ///< [v][u] transformed
+  static constexpr int kMostLayers = 16;
+  struct Layer {
+    const ComplexOf<W>* cells;  ///< [plane][v][u] transformed
+    double w_lambda;
+  };
+  Layer layers[kMostLayers];
   double* image;
-  int n_x, n_y, n_u, n_v;
-  double cell_rad, w_lambda, n_shift;
+  int n_layers, n_planes, n_x, n_y, n_u, n_v;
+  double cell_rad, n_shift;
 };
 template <class W>
 void launch_screen(const ScreenTask<W>& task, cudaStream_t stream);
