@@ -110,20 +110,4 @@ APSYN_HOST_DEVICE AtermMatrix<T> aterm_normalised(const AtermMatrix<T>& p, const
   return {result.xx * turn, result.xy * turn, result.yx * turn, result.yy * turn};
 }
 
-/// 1 / N: what a source of brightness 1 becomes in the normalised image.
-template <class T>
-APSYN_HOST_DEVICE T aterm_normalised_response(const AtermMatrix<T>& p, const AtermMatrix<T>& q) {
-  const T norm2 = power(times_adjoint(adjugate(p), adjugate(q)));
-  if (!(norm2 > 0)) return 0;
-  return std::sqrt(T(2) * power(determinant(p)) * power(determinant(q)) / norm2);
-}
-
-/// Stokes I of A_p^H (A_p A_q^H) A_q: what an unpolarised source of brightness 1 becomes in the adjoint's
-/// image.
-template <class T>
-APSYN_HOST_DEVICE T aterm_adjoint_response(const AtermMatrix<T>& p, const AtermMatrix<T>& q) {
-  const AtermMatrix<T> result = aterm_adjoint(p, times_adjoint(p, q), q);
-  return (result.xx.re + result.yy.re) / 2;
-}
-
 }  // namespace apsyn

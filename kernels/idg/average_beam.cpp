@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/idg/aterm_math.h"
+#include "kernels/idg/beam_response.h"
 #include "kernels/idg/partition.h"
 #include "libcore/core/parallel.h"
 
@@ -34,11 +34,6 @@ std::vector<std::pair<BaselineSlots, double>> sum_weights(const GridBlock& block
         sums[{block.aterms.row_slot[row], chan_slot, block.station(row, 0), block.station(row, 1)}] += sum;
     }
   return {sums.begin(), sums.end()};
-}
-
-AtermMatrix<double> load(const std::complex<float>* jones) {
-  auto value = [&](int i) { return AtermValue<double>{jones[i].real(), jones[i].imag()}; };
-  return {value(0), value(1), value(2), value(3)};
 }
 
 /// weight[pixel][coarse]: the real part of the Fourier series through coarse samples, and the tapers. Samples
@@ -74,17 +69,18 @@ void AverageBeam::add(const GridBlock& block) {
   const auto weights = sum_weights(block);
   for (const auto& [slots, weight] : weights) weight_sum_ += weight;
   const std::size_t side = plan_.settings.subgrid;
-  const bool normalised = setup_.aterms == AtermMode::normalised;
+  const BeamResponse response =
+      setup_.aterms == AtermMode::normalised ? BeamResponse::normalised : BeamResponse::adjoint;
+  const auto& jones = block.aterms.jones;
   parallel_for(setup_.n_threads, side, [&](std::size_t y, unsigned) {
+    StationBeams beams(response, side);
+    const BaselineSlots* before = nullptr;
     for (const auto& [slots, weight] : weights) {
-      const auto& jones = block.aterms.jones;
-      const std::complex<float>* p = &jones(slots[0], slots[1], slots[2], y, 0, 0);
-      const std::complex<float>* q = &jones(slots[0], slots[1], slots[3], y, 0, 0);
-      for (std::size_t x = 0; x < side; ++x) {
-        const AtermMatrix<double> jones_p = load(p + 4 * x), jones_q = load(q + 4 * x);
-        sum_(y, x) += weight * (normalised ? aterm_normalised_response(jones_p, jones_q)
-                                           : aterm_adjoint_response(jones_p, jones_q));
-      }
+      if (before == nullptr || slots[0] != (*before)[0] || slots[1] != (*before)[1])
+        for (std::size_t station = 0; station < jones.extent(2); ++station)
+          beams.set(station, &jones(slots[0], slots[1], station, y, 0, 0));
+      before = &slots;
+      beams.add(slots[2], slots[3], weight, &sum_(y, 0));
     }
   });
 }
