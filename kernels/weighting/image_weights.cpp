@@ -57,7 +57,13 @@ bool ImageWeights::cell(double u, double v, std::size_t& x, std::size_t& y) cons
 
 void ImageWeights::add(double u, double v, double weight) {
   std::size_t x, y;
-  if (!cell(u, v, x, y)) return;
+  ++beyond_.n_visibilities;
+  if (!cell(u, v, x, y)) {
+    if (std::hypot(u, v) > settings_.max_uv_lambda) return;
+    ++beyond_.n_beyond;
+    beyond_.most_lambda = std::max({beyond_.most_lambda, std::abs(u), std::abs(v)});
+    return;
+  }
   grid_(y, x) += weight;
   sum_ += weight;
 }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include "libcore/core/imaging.h"
@@ -35,6 +36,13 @@ struct WeightSettings {
   double inner_tukey_lambda = 0, outer_tukey_lambda = 0;  ///< widths; 0 = none
 };
 
+/// What of the visibilities the grid has no cell for, --max-uv aside.
+struct BeyondGrid {
+  std::uint64_t n_visibilities = 0;  ///< with data
+  std::uint64_t n_beyond = 0;        ///< of these
+  double most_lambda = 0;            ///< largest |u| or |v| of these
+};
+
 class ImageWeights {
  public:
   ImageWeights(const WeightSettings& settings, std::size_t n_x, std::size_t n_y, double cell_rad);
@@ -47,6 +55,8 @@ class ImageWeights {
   double at(double u, double v) const;
   /// The block's weights of all planes times the factors, [row][chan][plane], on n_threads.
   void apply(const ImagingBlock& block, unsigned n_threads, Buffer<float, 3>& weight) const;
+  /// Of what was added.
+  const BeyondGrid& beyond() const { return beyond_; }
   View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
   /// What finish() needs at most.
   std::uint64_t bytes() const { return 4 * grid_.size() * sizeof(double); }
@@ -59,6 +69,7 @@ class ImageWeights {
   WeightSettings settings_;
   std::size_t n_u_, n_v_;  ///< of the whole plane, n_v_ / 2 rows are kept
   double cell_rad_, sum_ = 0;
+  BeyondGrid beyond_;
   Buffer<double, 2> grid_;
 };
 

@@ -68,6 +68,13 @@ run idg-grid $small --shift '1h37m00s 33d00m' --no-psf -o second "$set"
 # Equal but for the plan (w differs) and the weights' frame: within the accuracy of 2e-6 RMS, of 73 Jy.
 expect_near "$(differences second-dirty.fits two-f1-dirty.fits)" 0 2e-2 "the largest difference of a second field"
 
+# Baselines that the pixels are too large for are counted, whatever the weights and however quiet; those that
+# --maxuv-l leaves out are not missed.
+run idg-grid -q --size 64 --scale 30asec --no-psf -o coarse "$set"
+expect_stderr "idg-grid: warning: " "448 of 928 visibilities" "are left out" "--scale 9.41361 asec"
+run idg-grid -q --size 64 --scale 30asec --maxuv-l 3437 --no-psf -o short "$set"
+[ ! -s "$(stderr_file)" ] || fail "a warning of what --maxuv-l leaves out"
+
 # Ranges take two numbers, and what follows is an input.
 run idg-grid $small --no-psf --interval 0 1 --channel-range 0 1 "$set" -o ranges
 expect_file ranges-dirty.fits

@@ -106,3 +106,15 @@ BOOST_AUTO_TEST_CASE(blocks_in_wavelengths_of_each_channel) {
   BOOST_CHECK_EQUAL(weighted(0, 1, 0), 1);
   BOOST_CHECK_EQUAL(weighted(0, 1, 1), 0);
 }
+
+BOOST_AUTO_TEST_CASE(visibilities_beyond_the_grid_are_counted) {
+  // The grid ends at 500 wavelengths.
+  for (const double max_uv : {1e9, 600.0}) {
+    ImageWeights weights({.max_uv_lambda = max_uv}, n_x, n_y, cell_rad);
+    for (const double u : {10.0, 499.0, -550.0, 5000.0}) weights.add(u, 3, 1);
+    weights.add(1, -7000, 1);
+    BOOST_CHECK_EQUAL(weights.beyond().n_visibilities, 5);
+    BOOST_CHECK_EQUAL(weights.beyond().n_beyond, max_uv == 600 ? 1 : 3);
+    BOOST_CHECK_EQUAL(weights.beyond().most_lambda, max_uv == 600 ? 550 : 7000);
+  }
+}

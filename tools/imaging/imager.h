@@ -43,7 +43,10 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
   }
   own.found = survey(imager, group, fields, own.own_weights.get());
   if (own.found.n_visibilities == 0) return own;
-  if (own.own_weights) own.own_weights->finish(imager.threads());
+  if (own.own_weights) {
+    warn_of_beyond(imager, *own.own_weights);
+    own.own_weights->finish(imager.threads());
+  }
 
   imager.tool.stage("plan");
   for (std::size_t f = 0; f < fields.size(); ++f) {

@@ -93,6 +93,20 @@ inline Survey survey(Imager& imager, const ChannelGroup& group, const std::vecto
   return result;
 }
 
+/// Says how many of the visibilities that were added to the weights will not be in the image.
+inline void warn_of_beyond(const Imager& imager, const ImageWeights& weights) {
+  const BeyondGrid& beyond = weights.beyond();
+  if (beyond.n_beyond == 0) return;
+  const double cell_rad = imager.options.imaging.cell_rad;
+  log_warning(
+      "{}: {} of {} visibilities ({:.2g} %) are of baselines too long for pixels of {}, whose uv grid ends "
+      "at {:.6g} wavelengths, and are left out: take --scale {} or less to have them, or --maxuv-l {:.6g} "
+      "to do without",
+      imager.options.inputs[0], beyond.n_beyond, beyond.n_visibilities,
+      100 * static_cast<double>(beyond.n_beyond) / static_cast<double>(beyond.n_visibilities),
+      format_angle(cell_rad), 0.5 / cell_rad, format_angle(0.5 / beyond.most_lambda), 0.5 / cell_rad);
+}
+
 /// With --mf-weighting the weights of all groups together, else nothing.
 inline std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<ChannelGroup>& groups) {
   const ImagingOptions& wanted = imager.options.imaging;
@@ -102,6 +116,7 @@ inline std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::v
       std::make_unique<ImageWeights>(weight_settings(wanted), wanted.n_x, wanted.n_y, wanted.cell_rad);
   for (const ChannelGroup& group : groups)
     for_each_block(imager, group, [&](const ImagingBlock& block) { weights->add(block); });
+  warn_of_beyond(imager, *weights);
   weights->finish(imager.threads());
   return weights;
 }
