@@ -35,17 +35,17 @@ class Window {
 /// which for every beta take the same cosines.
 class Aliases {
  public:
-  Aliases(std::size_t width, double oversampling, double padding) {
-    for (int i = 0; i < n_pixels; ++i)
-      for (int alias : {0, -1, 1}) {
-        const double frequency = i / (n_pixels - 1.0) / padding / (2 * oversampling) + alias;
-        // t = sin(angle) takes the root out of the kernel's ends.
-        for (int node = 0; node < n_nodes; ++node)
-          cosine_.push_back(std::cos(pi * static_cast<double>(width) * frequency *
-                                     std::sin(pi / 2 * (node + 0.5) / n_nodes)));
-      }
+  Aliases(std::size_t width, double oversampling, double padding, const PaddingShare& share) {
+    for (int i = 0; i < n_pixels; ++i) {
+      // The trapezoid rule: errors rise steeply towards the edge of the image.
+      const double weight = (i == 0 || i == n_pixels - 1 ? 0.5 : 1) / (n_pixels - 1);
+      add(i / (n_pixels - 1.0) / padding, weight, width, oversampling);
+    }
+    for (int i = 0; i < n_pixels && share && padding > 1; ++i) {
+      const double eta = 1 / padding + (i + 0.5) / n_pixels * (1 - 1 / padding), counts = share(eta);
+      add(eta, counts * counts * (padding - 1) / n_pixels, width, oversampling);
+    }
   }
-
   double error(double beta) const {
     const Window window(beta);
     double value[n_nodes], sum = 0;
@@ -53,23 +53,30 @@ class Aliases {
       const double cosine = std::cos(pi / 2 * (node + 0.5) / n_nodes);
       value[node] = window(cosine * cosine) * cosine;
     }
-    for (int i = 0; i < n_pixels; ++i) {
+    for (std::size_t i = 0; i < weight_.size(); ++i) {
       double transform[3] = {};
-      for (int alias = 0; alias < 3; ++alias)
-        for (int node = 0; node < n_nodes; ++node)
-          transform[alias] +=
-              value[node] * cosine_[static_cast<std::size_t>((3 * i + alias) * n_nodes + node)];
-      // The trapezoid rule: errors rise steeply towards the edge of the image.
-      const double weight = i == 0 || i == n_pixels - 1 ? 0.5 : 1;
-      sum += weight * (transform[1] * transform[1] + transform[2] * transform[2]) /
+      for (std::size_t alias = 0; alias < 3; ++alias)
+        for (std::size_t node = 0; node < n_nodes; ++node)
+          transform[alias] += value[node] * cosine_[(3 * i + alias) * n_nodes + node];
+      sum += weight_[i] * (transform[1] * transform[1] + transform[2] * transform[2]) /
              (transform[0] * transform[0]);
     }
-    return std::sqrt(2 * sum / (n_pixels - 1));
+    return std::sqrt(2 * sum);
   }
 
  private:
   static constexpr int n_pixels = 13, n_nodes = 48;
-  std::vector<double> cosine_;
+
+  void add(double eta, double weight, std::size_t width, double oversampling) {
+    weight_.push_back(weight);
+    for (int alias : {0, -1, 1})
+      // t = sin(angle) takes the root out of the kernel's ends.
+      for (int node = 0; node < n_nodes; ++node)
+        cosine_.push_back(std::cos(pi * static_cast<double>(width) * (eta / (2 * oversampling) + alias) *
+                                   std::sin(pi / 2 * (node + 0.5) / n_nodes)));
+  }
+
+  std::vector<double> weight_, cosine_;
 };
 
 struct Shape {
@@ -78,9 +85,9 @@ struct Shape {
 
 /// Near pi width (1 - 1 / (2 oversampling)), where the window's transform falls to its first zero at the
 /// alias of the field's edge.
-Shape best_beta(std::size_t width, double oversampling, double padding) {
+Shape best_beta(std::size_t width, double oversampling, double padding, const PaddingShare& share) {
   const double natural = pi * static_cast<double>(width) * (1 - 0.5 / (oversampling * padding));
-  const Aliases aliases(width, oversampling, padding);
+  const Aliases aliases(width, oversampling, padding, share);
   Shape best;
   for (double factor : {0.96, 0.98, 1.0, 1.02, 1.04}) {
     const double error = aliases.error(natural * factor);
@@ -91,19 +98,20 @@ Shape best_beta(std::size_t width, double oversampling, double padding) {
 
 }  // namespace
 
-double spread_error(std::size_t width, double oversampling, double beta, double padding) {
-  return Aliases(width, oversampling, padding).error(beta);
+double spread_error(std::size_t width, double oversampling, double beta, double padding,
+                    const PaddingShare& share) {
+  return Aliases(width, oversampling, padding, share).error(beta);
 }
 
-std::vector<SpreadKernel> spread_kernels(double error, double padding) {
+std::vector<SpreadKernel> spread_kernels(double error, double padding, const PaddingShare& share) {
   std::vector<SpreadKernel> kernels;
   for (std::size_t width = 3; width <= widest && kernels.size() < most_kernels; ++width) {
-    Shape shape = best_beta(width, most_oversampling, padding);
+    Shape shape = best_beta(width, most_oversampling, padding, share);
     if (shape.error > error && width < widest) continue;
     double low = least_oversampling, high = most_oversampling;
     for (int i = 0; i < 5; ++i) {
       const double middle = (low + high) / 2;
-      const Shape tried = best_beta(width, middle, padding);
+      const Shape tried = best_beta(width, middle, padding, share);
       if (tried.error <= error) {
         high = middle;
         shape = tried;

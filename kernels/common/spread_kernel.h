@@ -10,11 +10,12 @@
 //                           sum_j phi(s - j) exp(-2 pi i j x / (oversampling L)),    s = oversampling du,
 //
 // so that a visibility costs width^2 cells instead of L^2 pixels. What the sum leaves out repeats the image
-// `oversampling` fields away. Only errors over the image count, not those over the padding around it: a field
-// padded by 1.5 is worth half as much oversampling again.
+// `oversampling` fields away. Errors over the image count, and those over the padding around it as much as
+// they come back from there: a field padded by 1.5 is worth nearly half as much oversampling again.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 namespace apsyn {
@@ -42,11 +43,16 @@ class SpreadKernel {
   std::vector<double> coefficients_;
 };
 
+/// What an error at eta, 1 / padding to 1 of the padded field's half side, counts in the image; none:
+/// nothing.
+using PaddingShare = std::function<double(double eta)>;
+
 /// Relative RMS error of the sum over a field of 1 / padding of the padded one, both axes together.
-double spread_error(std::size_t width, double oversampling, double beta, double padding);
+double spread_error(std::size_t width, double oversampling, double beta, double padding,
+                    const PaddingShare& share = {});
 
 /// The narrowest kernel whose error is at most `error` and some wider ones that need fewer cells, each with
 /// the least oversampling that serves.
-std::vector<SpreadKernel> spread_kernels(double error, double padding);
+std::vector<SpreadKernel> spread_kernels(double error, double padding, const PaddingShare& share = {});
 
 }  // namespace apsyn

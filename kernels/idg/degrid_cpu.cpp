@@ -17,7 +17,7 @@ template <class T>
 class CpuDegridder final : public Degridder {
  public:
   CpuDegridder(const IdgPlan& plan, const IdgSetup& setup)
-      : plan_(plan), setup_(setup), forms_(plan, 0.1), model_(plan, setup.n_threads) {
+      : plan_(plan), setup_(setup), forms_(plan, 0.3), model_(plan, setup.n_threads) {
     for (unsigned i = 0; i < setup.n_threads; ++i) predictors_.emplace_back(forms_, setup_);
   }
 

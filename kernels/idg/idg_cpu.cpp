@@ -22,7 +22,7 @@ class CpuGridder final : public Gridder {
       : plan_(plan),
         setup_(setup),
         n_threads_(setup.n_threads),
-        forms_(plan, 0.2),
+        forms_(plan, 0.4),
         grids_(plan, setup.n_planes(), setup.n_threads) {
     for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(forms_, setup);
     const std::size_t side = plan.settings.subgrid, n_planes = setup.n_planes();

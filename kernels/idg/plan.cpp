@@ -162,7 +162,7 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
   plan.image = image;
   plan.settings = settings;
   if (plan.settings.accuracy == 0)
-    plan.settings.accuracy = settings.precision == Precision::single ? 2e-6 : 2e-11;
+    plan.settings.accuracy = settings.precision == Precision::single ? 2e-6 : 1e-11;
   // A taper that leaves errors below 1e-10 falls so low at the edge of a field padded by 1.5 that rounding in
   // float64, divided by it, is what remains.
   if (plan.settings.padding == 0) plan.settings.padding = plan.settings.accuracy < 2e-10 ? 2.0 : 1.5;

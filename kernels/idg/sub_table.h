@@ -67,7 +67,8 @@ static_assert(sizeof(SubTable) == sizeof(UvwBox) + 8 * sizeof(std::uint32_t) + s
 /// The limits of a subgrid under a plan, and the layers of a pass.
 struct CutLimits {
   double per_u, per_v;  ///< uv cells per wavelength
-  double most_cells, most_w_extent, layer_step, layer_slack, last_layer;
+  double most_cells;    ///< from the cell below the visibilities to the one above them
+  double most_w_extent, layer_step, layer_slack, last_layer;
   bool w_kernel;
   std::uint32_t reach;  ///< layers that a subgrid touches
   std::uint32_t first_layer, n_layers;
@@ -86,9 +87,9 @@ struct CutLimits {
   }
   APSYN_CUT bool holds(const UvwBox& box, std::uint32_t layer) const {
     const double low = layer * layer_step, high = low + layer_step * (1 + 1e-9);
-    return box.most_u - box.least_u <= most_cells && box.most_v - box.least_v <= most_cells &&
-           box.most_w - box.least_w <= most_w_extent && box.least_w >= low - layer_slack &&
-           box.most_w <= high + layer_slack;
+    return ceil(box.most_u) - floor(box.least_u) <= most_cells &&
+           ceil(box.most_v) - floor(box.least_v) <= most_cells && box.most_w - box.least_w <= most_w_extent &&
+           box.least_w >= low - layer_slack && box.most_w <= high + layer_slack;
   }
   /// Whether a subgrid whose first layer is `layer` touches the pass.
   APSYN_CUT bool in_pass(std::uint32_t layer) const {
@@ -100,13 +101,17 @@ struct CutLimits {
   }
 };
 
-/// A subgrid stands on the middle of its visibilities: there they have the most room on all sides.
+/// A subgrid of L cells, -L/2 .. L/2 - 1 from its centre, stands on the middle of the cells between which its
+/// visibilities lie: then as many cells are free on all sides, at least half the kernel padding.
 struct SubTableCentre {
   std::int64_t u, v;  ///< uv cells
   double w_lambda, half_w_lambda;
 };
+APSYN_CUT std::int64_t centre_cell(double least, double most) {
+  return static_cast<std::int64_t>(floor((floor(least) + ceil(most) + 1) / 2));
+}
 APSYN_CUT SubTableCentre centre_of(const UvwBox& box) {
-  return {llround((box.least_u + box.most_u) / 2), llround((box.least_v + box.most_v) / 2),
+  return {centre_cell(box.least_u, box.most_u), centre_cell(box.least_v, box.most_v),
           (box.least_w + box.most_w) / 2, (box.most_w - box.least_w) / 2};
 }
 

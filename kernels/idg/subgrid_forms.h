@@ -45,9 +45,8 @@ struct TaskForm {
 template <class T>
 class SubgridForms {
  public:
-  /// `kernel_share` of the wanted accuracy is the spread kernel's RMS error over the image. What a kernel
-  /// errs beyond the image comes back through the subgrid's edges, which images average away and predicted
-  /// visibilities do not.
+  /// `kernel_share` of the wanted accuracy is the spread kernel's RMS error over the image, what comes back
+  /// from its padding included. Images average it away more than predicted visibilities do.
   SubgridForms(const IdgPlan& plan, double kernel_share);
 
   /// The cheapest for a task whose visibilities lie within the reaches (uv cells) of its middle.

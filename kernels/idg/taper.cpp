@@ -83,7 +83,7 @@ double taper_error(const Taper& taper, double support, double padding, const Res
     forward.execute(function.data());
     for (std::size_t k = 0; k < n; ++k) {
       const double cell = static_cast<double>(k) - (k < n / 2 ? 0.0 : double(n));
-      if (std::abs(cell - fraction) < support / 2) function.data()[k] = 0;
+      if (std::abs(cell - fraction) < std::floor(support / 2) + 1) function.data()[k] = 0;
     }
     backward.execute(function.data());
     for (std::size_t i = 0; i < n; ++i) {
@@ -97,7 +97,7 @@ double taper_error(const Taper& taper, double support, double padding, const Res
 }
 
 double choose_taper_c(TaperKind kind, double support, double padding, double wanted) {
-  const double natural = std::numbers::pi * support / 2;
+  const double natural = std::numbers::pi * (std::floor(support / 2) + 1);
   double best_c = natural, best_error = INFINITY;
   auto try_c = [&](double c) {
     const double error = taper_error(Taper(kind, c), support, padding, {});
@@ -107,7 +107,7 @@ double choose_taper_c(TaperKind kind, double support, double padding, double wan
     }
     return error;
   };
-  for (double c = std::max(1.0, 0.2 * natural); c <= 1.15 * natural + 1; c += 0.5)
+  for (double c = std::max(1.0, 0.2 * natural); c <= 1.1 * natural; c += 0.5)
     if (try_c(c) <= wanted) return c;
   for (double step : {0.25, 0.125}) {
     const double middle = best_c;

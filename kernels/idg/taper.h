@@ -47,7 +47,7 @@ struct ResidualPhase {
 };
 
 /// Relative RMS error over the image (|eta| <= 1 / padding) of a visibility at the edge of the region that a
-/// subgrid serves, when `support` cells of the subgrid are kept free around it (kernel padding).
+/// subgrid serves, when half of `support` cells are free beyond the two cells that it lies between.
 double taper_error(const Taper& taper, double support, double padding, const ResidualPhase& phase);
 
 /// The least c whose error is at most `wanted`, or the c of least error: a flat taper loses fewer digits.

@@ -16,27 +16,35 @@ namespace {
 using Complex = std::complex<double>;
 constexpr double pi = std::numbers::pi;
 
-/// Where visibilities stand, in cells from the edge of the square. A subgrid stands on whole cells, half a
-/// cell from the middle at most. For the fit: where least is free on one side, the very edge included,
-/// because what lies between the places is well served but not what lies beyond them; and further in.
-std::vector<double> places_for_fit(double square) {
-  std::vector<double> places;
-  for (const double place : {-0.25, -0.12, 0.05, 0.3, 0.6, 1.0, 2.3, 3.9, 6.4})
-    if (place < square / 2) places.push_back(place);
-  places.push_back(square / 2 + 0.3);
+/// Where visibilities stand, from the edge of the square to its middle; both halves are alike. Close together
+/// at the edge, where least is free on one side, and in all parts of a cell.
+std::vector<VisibilityPlace> places_of(double square, double first_step, double growth) {
+  std::vector<VisibilityPlace> places;
+  double step = first_step;
+  for (double from_edge = 0; from_edge < square / 2; from_edge += step, step *= growth)
+    places.push_back({from_edge, 0});
+  places.push_back({square / 2, 0});
+  // The trapezoid rule over the square, and a little more for the edge, where few visibilities may be all.
+  constexpr double for_each = 0.15;
+  const std::size_t n = places.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const double spacing =
+        (places[std::min(i + 1, n - 1)].from_edge - places[i == 0 ? 0 : i - 1].from_edge) / 2;
+    places[i].weight = (spacing / (square / 2) + for_each / static_cast<double>(n)) / (1 + for_each);
+  }
   return places;
 }
 
-/// For the error: all over the square, the edge included.
-std::vector<double> places_for_error(double square) {
-  std::vector<double> places{-0.25, 0.0};
-  for (int i = 1; i <= 14; ++i) places.push_back(std::fmod(i * std::numbers::phi, 1.0) * square);
-  return places;
+std::vector<VisibilityPlace> places_for_fit(double square) {
+  return places_of(square, 0.12, 1.3);
+}
+
+/// Others than the fit's, and more of them.
+std::vector<VisibilityPlace> places_for_error(double square) {
+  return places_of(square, 0.1, 1.2);
 }
 
 constexpr int n_steps = 10;
-/// Of single precision, not of double.
-constexpr double few_digits = 1e-9;
 
 /// P_0, P_2, P_4 .. of degree 2 (n - 1), normalised over [-1, 1].
 void even_legendre(double x, std::size_t n, double* out) {
@@ -74,9 +82,9 @@ double total_error(const Misfit& misfit, const std::vector<Complex>& e, const st
     double sum = 0;
     for (std::size_t place = 0; place < misfit.n_places(); ++place)
       for (std::size_t r = 0; r < n_nodes; ++r)
-        sum += misfit.nodes().weight[r] *
+        sum += misfit.places()[place].weight * misfit.nodes().weight[r] *
                std::norm(e[(phase * misfit.n_places() + place) * n_nodes + r] / at_nodes[r]);
-    worst = std::max(worst, 2 * sum / static_cast<double>(misfit.n_places()));
+    worst = std::max(worst, 2 * sum);
   }
   const double round = rounding * mean_square(at_pixels) * mean_inverse_square(misfit.nodes(), at_nodes);
   return std::sqrt(worst + round * round);
@@ -93,8 +101,9 @@ double cells_of_phase(const TaperCase& wanted) {
   return most;
 }
 
+/// Cells from the first to the last that visibilities lie between.
 double square_of(const TaperCase& wanted) {
-  return static_cast<double>(wanted.subgrid) - wanted.support;
+  return std::max(1.0, static_cast<double>(wanted.subgrid) - 1 - 2 * std::floor(wanted.support / 2));
 }
 
 double error_of(const Taper& taper, const Misfit& misfit, double rounding) {
@@ -158,11 +167,11 @@ std::vector<double> step(const Misfit& misfit, const Family& family, const std::
                          const std::vector<double>& t, const std::vector<double>& t_pixels, double epsilon) {
   const std::size_t n = family.size(), n_nodes = t.size(), n_misfits = e.size() / n;
   const double square = mean_square(t_pixels), inverse = mean_inverse_square(misfit.nodes(), t);
-  const double share = std::sqrt(2 / static_cast<double>(misfit.n_places()));  // both axes, a mean of places
   LeastSquares system(2 * n_misfits + n_nodes + t_pixels.size(), n - 1);
   for (std::size_t i = 0; i < n_misfits; ++i) {
     const std::size_t r = i % n_nodes;
-    const double weight = share * std::sqrt(misfit.nodes().weight[r]) / t[r];
+    const double share = misfit.places()[i / n_nodes % misfit.n_places()].weight;
+    const double weight = std::sqrt(2 * share * misfit.nodes().weight[r]) / t[r];  // both axes
     for (std::size_t j = 1; j < n; ++j) {
       system.matrix(2 * i, j - 1) = weight * e[i * n + j].real();
       system.matrix(2 * i + 1, j - 1) = weight * e[i * n + j].imag();
@@ -199,8 +208,8 @@ FittedTaper fit_taper(const TaperCase& wanted) {
   const double room = std::max(3.0, wanted.support - 1.6 * cells_of_phase(wanted));
   // No steeper than rounding allows: from there the steps find back only slowly.
   const double steepest = -0.8 * std::log(std::max(wanted.rounding, 1e-16));
-  const Taper base(TaperKind::pswf, std::min(0.75 * pi / 2 * room, steepest));
-  const auto n = static_cast<std::size_t>(std::clamp(2 + 0.65 * wanted.support, 4.0, 16.0));
+  const Taper base(TaperKind::pswf, std::min(0.8 * pi / 2 * room, steepest));
+  const auto n = static_cast<std::size_t>(std::clamp(2 + wanted.support, 4.0, 16.0));
   const Family family(base, misfit, n);
   const std::vector<Complex> e = misfit.of(family.nodes, family.pixels, n);
 
@@ -218,14 +227,10 @@ FittedTaper fit_taper(const TaperCase& wanted) {
     if (i > 2 && *std::min_element(next.begin(), next.end()) > 0) offer(family.taper(factor));
     for (std::size_t r = 0; r < t.size(); ++r) t[r] *= std::sqrt(std::clamp(next[r] / t[r], 0.3, 3.0));
   }
-  // Without w the prolate function is hard to beat where many digits are wanted, and it is safer: nothing
-  // outside the image is large.
-  if (misfit.n_phases() == 1) {
-    if (wanted.rounding < few_digits) best.error = INFINITY;
-    for (const double share : {0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05})
+  // Without w prolate functions of the right bandwidth are good as well.
+  if (misfit.n_phases() == 1)
+    for (double share = 0.75; share < 1.2; share += 0.025)
       offer(Taper(TaperKind::pswf, share * pi / 2 * wanted.support));
-    best.error = error_of(best.taper, everywhere, wanted.rounding);
-  }
   return best;
 }
 

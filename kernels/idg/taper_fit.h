@@ -25,7 +25,7 @@ namespace apsyn {
 /// What a taper is for.
 struct TaperCase {
   std::size_t subgrid = 0;            ///< L, even
-  double support = 0;                 ///< cells of it that stay free of visibilities
+  double support = 0;                 ///< cells of it beyond those next to visibilities, both sides together
   double padding = 1.5;               ///< padded field / image
   std::vector<ResidualPhase> phases;  ///< of the visibilities farthest from a layer, for each axis
   double rounding = 0;                ///< epsilon of the uv grid's numbers

@@ -14,8 +14,8 @@ constexpr double pi = std::numbers::pi;
 
 }  // namespace
 
-Misfit::Misfit(const TaperCase& wanted, std::vector<double> from_edge)
-    : subgrid_(wanted.subgrid), places_(std::move(from_edge)) {
+Misfit::Misfit(const TaperCase& wanted, std::vector<VisibilityPlace> places)
+    : subgrid_(wanted.subgrid), places_(std::move(places)) {
   const auto side = static_cast<double>(subgrid_);
   const std::size_t n_nodes =
       std::min<std::size_t>(128, 16 + static_cast<std::size_t>(std::min(side, 1.5 * wanted.support)));
@@ -30,7 +30,8 @@ Misfit::Misfit(const TaperCase& wanted, std::vector<double> from_edge)
       const double half = pi * (nodes_.x[r] - pixels_[i]) / 2, sine = std::sin(half);
       kernel_[r * subgrid_ + i] = std::abs(sine) < 1e-14 ? 1 : std::sin(side * half) / (side * sine);
     }
-  for (double& place : places_) place = (side - wanted.support) / 2 - place;
+  // Cells -L/2 .. L/2 - 1: their middle is half a cell below 0, and both edges are alike.
+  edge_ = (side - 1) / 2 - std::floor(wanted.support / 2);
   phases_.push_back({});
   for (const ResidualPhase& phase : wanted.phases)
     if (std::abs(phase.half_w) > 1e-6) phases_.push_back(phase);
@@ -63,11 +64,11 @@ std::vector<Misfit::Complex> Misfit::of(const std::vector<double>& at_nodes,
 std::vector<Misfit::Complex> Misfit::waves(const std::vector<double>& points) const {
   std::vector<Complex> result;
   for (const ResidualPhase& phase : phases_)
-    for (const double place : places_)
+    for (const VisibilityPlace& place : places_)
       for (const double eta : points) {
         const double l = eta * phase.half_width_l;
         const double n = std::sqrt(std::max(0.0, 1 - l * l - phase.other_axis_max * phase.other_axis_max));
-        result.push_back(std::polar(1.0, pi * (place + 0.5) * eta - 2 * pi * phase.half_w * n));
+        result.push_back(std::polar(1.0, pi * (edge_ - place.from_edge) * eta - 2 * pi * phase.half_w * n));
       }
   return result;
 }

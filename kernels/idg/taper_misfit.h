@@ -11,18 +11,23 @@
 
 namespace apsyn {
 
+struct VisibilityPlace {
+  double from_edge = 0;  ///< cells from the edge of the square that visibilities lie in
+  double weight = 0;     ///< of a mean over places
+};
+
 /// Everything of a case that does not depend on the taper.
 class Misfit {
  public:
   using Complex = std::complex<double>;
 
-  /// `from_edge`: where visibilities stand, in cells from the edge of the square.
-  Misfit(const TaperCase& wanted, std::vector<double> from_edge);
+  Misfit(const TaperCase& wanted, std::vector<VisibilityPlace> places);
 
   const GaussLegendre& nodes() const { return nodes_; }  ///< over the image, weights of a mean
   const std::vector<double>& pixels() const { return pixels_; }
   std::size_t n_phases() const { return phases_.size(); }
   std::size_t n_places() const { return places_.size(); }
+  const std::vector<VisibilityPlace>& places() const { return places_; }
 
   /// e at the nodes for `n` functions at once: [phase][place][node][function]; the functions' values are
   /// [node][function] and [pixel][function].
@@ -36,7 +41,8 @@ class Misfit {
   GaussLegendre nodes_;
   std::vector<double> pixels_;  // eta_i
   std::vector<double> kernel_;  // [node][pixel], without its half turn exp(-i pi x / 2)
-  std::vector<double> places_;  // u
+  std::vector<VisibilityPlace> places_;
+  double edge_ = 0;  // of the square, cells from the middle of the subgrid
   std::vector<ResidualPhase> phases_;
   std::vector<Complex> node_wave_, pixel_wave_;
 };

@@ -145,7 +145,8 @@ BOOST_AUTO_TEST_CASE(wide_field_at_the_papers_settings) {
     auto image = grid_image(o, plan, PsfPlane::none, 2);
     const double error = image_error(image.view()[0], geometry, o.flat(0), 1200);
     std::printf("error %.2e, largest w %.0f wavelengths\n", error, o.max_w_lambda);
-    BOOST_CHECK_LE(error, precision == Precision::single ? 5e-6 : 1e-10);
+    // 4.2e-7 and 1.7e-12.
+    BOOST_CHECK_LE(error, precision == Precision::single ? 5e-6 : 1e-11);
   }
 }
 

@@ -21,7 +21,13 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
   const Partition parts = partition(plan, block, layers, 2);
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> seen;
   const bool all = layers.n == plan.n_layers;
-  const double reach = static_cast<double>(plan.bucket()) / 2 + 0.5 + 1e-6;
+  // Half of the free cells are below the cell before each visibility and above the one behind it.
+  const auto half = static_cast<double>(plan.settings.subgrid / 2);
+  const auto free = static_cast<double>(plan.settings.free_cells() / 2);
+  auto outside = [&](double cells, std::int64_t centre) {
+    const double from = cells - static_cast<double>(centre);
+    return std::floor(from + 1e-9) < -half + free || std::ceil(from - 1e-9) > half - 1 - free;
+  };
   const double per_u = static_cast<double>(plan.n_u) * plan.image.cell_rad;
   const double per_v = static_cast<double>(plan.n_v) * plan.image.cell_rad;
   std::uint64_t total = 0;
@@ -36,8 +42,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
         const double k = d.wavenumber(c), sign = d.uvw_m(run.row, 2) < 0 ? -1 : 1;
         const double u = d.uvw_m(run.row, 0) * k * sign, v = d.uvw_m(run.row, 1) * k * sign,
                      w = d.uvw_m(run.row, 2) * k * sign;
-        wrong += std::abs(u * per_u - static_cast<double>(task.centre_u)) > reach;
-        wrong += std::abs(v * per_v - static_cast<double>(task.centre_v)) > reach;
+        wrong += outside(u * per_u, task.centre_u) + outside(v * per_v, task.centre_v);
         wrong += std::abs(w - task.w_lambda) > task.half_w_lambda * (1 + 1e-9) + 1e-9;
         if (plan.w_handling == WHandling::kernel)
           wrong += task.layer != static_cast<std::size_t>(std::floor(w / plan.layer_step_lambda));

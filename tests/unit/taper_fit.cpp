@@ -33,7 +33,7 @@ double literal_error(const Taper& taper, const TaperCase& c, double half_w) {
   double error = 0;
   int n = 0;
   for (int place = 0; place < 40; ++place) {
-    const double u = flat(random) * (side - c.support);
+    const double u = flat(random) * (side - 1 - c.support) - 0.5;
     std::vector<Complex> cells(c.subgrid);
     for (std::size_t k = 0; k < c.subgrid; ++k)
       for (std::size_t i = 0; i < c.subgrid; ++i) {
@@ -82,21 +82,22 @@ BOOST_AUTO_TEST_CASE(errors_are_those_of_subgrids) {
     const double prolate = best_prolate_error(c);
     std::printf("subgrid %d, support %d, phase %g rad: model %.2e, literally %.2e, prolate %.2e\n", subgrid,
                 support, phase, fit.error, worst, prolate);
-    // Other places than the model's, and no rounding. Measured: 4.9e-6, 4.4e-6, 6.9e-6 and 4.3e-6
-    // against 3.5e-6, 5.2e-6, 9.9e-6 and 4.5e-6 of the model; prolate functions 7.5e-6, 1.0e-4, 5.8e-4
-    // and 2.5e-4.
+    // Other places than the model's, and no rounding. Measured: 5.7e-7, 9.9e-7, 2.0e-6 and 9.2e-7 against
+    // 5.8e-7, 1.4e-6, 3.0e-6 and 1.3e-6 of the model; prolate functions 2.7e-6, 8.5e-6, 1.1e-4 and 7.6e-5.
     BOOST_TEST(worst < 1.5 * fit.error);
     BOOST_TEST(worst > 0.1 * fit.error);
-    BOOST_TEST(fit.error < prolate / (phase == 0 ? 2 : 15));
+    BOOST_TEST(fit.error < prolate / (phase < 5 ? 4 : 30));
   }
 }
 
-BOOST_AUTO_TEST_CASE(double_precision_without_w_keeps_the_prolate_function) {
-  TaperCase c = small_field(96, 18, 0);
-  c.rounding = 2e-15;
+BOOST_AUTO_TEST_CASE(double_precision_at_the_papers_settings) {
+  // Hodgson 2025: kernel padding 18, to which double precision adds 2. 5.2e-12 measured.
+  TaperCase c = small_field(96, 20, 0);
+  c.rounding = 1e-15;
   const FittedTaper fit = fit_taper(c);
-  BOOST_TEST(fit.error < 1.2 * best_prolate_error(c));
-  BOOST_TEST(fit.error < 5e-10);
+  std::printf("paper's settings: %.2e, prolate %.2e\n", fit.error, best_prolate_error(c));
+  BOOST_TEST(fit.error < 7e-12);
+  BOOST_TEST(fit.error < best_prolate_error(c));
 }
 
 BOOST_AUTO_TEST_CASE(a_support_too_small_for_the_phase_still_gives_a_taper) {
