@@ -5,6 +5,22 @@
 #include <cmath>
 
 namespace apsyn {
+namespace {
+
+/// Eight sums at a time: one alone would wait for each addition.
+double dot_product(const double* a, const double* b, std::size_t n) {
+  constexpr std::size_t at_once = 8;
+  double part[at_once] = {};
+  std::size_t i = 0;
+  for (; i + at_once <= n; i += at_once)
+    for (std::size_t k = 0; k < at_once; ++k) part[k] += a[i + k] * b[i + k];
+  double sum = 0;
+  for (; i < n; ++i) sum += a[i] * b[i];
+  for (double each : part) sum += each;
+  return sum;
+}
+
+}  // namespace
 
 std::vector<double> LeastSquares::solve() {
   const std::size_t n = std::min(n_rows_, n_columns_);
@@ -13,9 +29,7 @@ std::vector<double> LeastSquares::solve() {
   double largest = 0;
   for (std::size_t j = 0; j < n; ++j) {
     double* v = column(j);
-    double norm = 0;
-    for (std::size_t i = j; i < n_rows_; ++i) norm += v[i] * v[i];
-    norm = std::sqrt(norm);
+    const double norm = std::sqrt(dot_product(v + j, v + j, n_rows_ - j));
     largest = std::max(largest, norm);
     if (norm <= largest * 1e-15) continue;
     diagonal[j] = v[j] > 0 ? -norm : norm;
@@ -23,9 +37,7 @@ std::vector<double> LeastSquares::solve() {
     const double scale = -1 / (v[j] * diagonal[j]);  // 2 / v.v
     for (std::size_t k = j + 1; k <= n_columns_; ++k) {
       double* other = column(k);
-      double dot = 0;
-      for (std::size_t i = j; i < n_rows_; ++i) dot += v[i] * other[i];
-      dot *= scale;
+      const double dot = scale * dot_product(v + j, other + j, n_rows_ - j);
       for (std::size_t i = j; i < n_rows_; ++i) other[i] -= dot * v[i];
     }
   }

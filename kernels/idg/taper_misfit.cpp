@@ -6,11 +6,17 @@
 #include <numbers>
 #include <utility>
 
+#include "kernels/common/matrix_product.h"
+
 namespace apsyn {
 
 namespace {
 
 constexpr double pi = std::numbers::pi;
+
+std::size_t round_up(std::size_t n, std::size_t step) {
+  return (n + step - 1) / step * step;
+}
 
 }  // namespace
 
@@ -24,7 +30,7 @@ Misfit::Misfit(const TaperCase& wanted, std::vector<VisibilityPlace> places)
   for (double& w : nodes_.weight) w /= 2;
   for (std::size_t i = 0; i < subgrid_; ++i) pixels_.push_back((2 * static_cast<double>(i) + 1) / side - 1);
   // K(x) = exp(-i pi x / 2) sin(pi L x / 2) / (L sin(pi x / 2))
-  kernel_.resize(n_nodes * subgrid_);
+  kernel_.resize(round_up(n_nodes, matrix_product_rows) * subgrid_);
   for (std::size_t r = 0; r < n_nodes; ++r)
     for (std::size_t i = 0; i < subgrid_; ++i) {
       const double half = pi * (nodes_.x[r] - pixels_[i]) / 2, sine = std::sin(half);
@@ -41,21 +47,41 @@ Misfit::Misfit(const TaperCase& wanted, std::vector<VisibilityPlace> places)
 
 std::vector<Misfit::Complex> Misfit::of(const std::vector<double>& at_nodes,
                                         const std::vector<double>& at_pixels, std::size_t n) const {
-  const std::size_t n_nodes = nodes_.x.size();
-  std::vector<Complex> result(n_phases() * n_places() * n_nodes * n), turned(subgrid_ * n), sum(n);
-  for (std::size_t c = 0; c < n_phases() * n_places(); ++c) {
+  constexpr std::size_t columns_at_once = 64 / sizeof(double);
+  const std::size_t n_nodes = nodes_.x.size(), n_cases = n_phases() * n_places();
+  // Few functions: several cases side by side.
+  const std::size_t together = std::max<std::size_t>(1, columns_at_once / (2 * n));
+  const std::size_t columns = round_up(together * 2 * n, columns_at_once);
+  std::vector<double> turned(subgrid_ * columns), sum(round_up(n_nodes, matrix_product_rows) * columns);
+  MatrixProduct<double> product{
+      .n_rows = round_up(n_nodes, matrix_product_rows), .n_cols = columns, .n_k = subgrid_};
+  product.a = kernel_.data();
+  product.group_stride = subgrid_;
+  product.k_stride = 1;
+  product.b = turned.data();
+  product.c = sum.data();
+  product.b_stride = product.c_stride = columns;
+  std::vector<Complex> result(n_cases * n_nodes * n);
+  for (std::size_t first = 0; first < n_cases; first += together) {
+    const std::size_t n_now = std::min(together, n_cases - first);
     for (std::size_t i = 0; i < subgrid_; ++i)
-      for (std::size_t j = 0; j < n; ++j)
-        turned[i * n + j] = pixel_wave_[c * subgrid_ + i] * at_pixels[i * n + j];
-    for (std::size_t r = 0; r < n_nodes; ++r) {
-      std::fill(sum.begin(), sum.end(), 0);
-      for (std::size_t i = 0; i < subgrid_; ++i) {
-        const double k = kernel_[r * subgrid_ + i];
-        for (std::size_t j = 0; j < n; ++j) sum[j] += k * turned[i * n + j];
+      for (std::size_t c = 0; c < n_now; ++c) {
+        const Complex wave = pixel_wave_[(first + c) * subgrid_ + i];
+        double* out = &turned[i * columns + c * 2 * n];
+        for (std::size_t j = 0; j < n; ++j) {
+          out[2 * j] = wave.real() * at_pixels[i * n + j];
+          out[2 * j + 1] = wave.imag() * at_pixels[i * n + j];
+        }
       }
-      for (std::size_t j = 0; j < n; ++j)
-        result[(c * n_nodes + r) * n + j] = node_wave_[c * n_nodes + r] * at_nodes[r * n + j] - sum[j];
-    }
+    matrix_product(product);
+    for (std::size_t c = 0; c < n_now; ++c)
+      for (std::size_t r = 0; r < n_nodes; ++r) {
+        const Complex wave = node_wave_[(first + c) * n_nodes + r];
+        const double* in = &sum[r * columns + c * 2 * n];
+        for (std::size_t j = 0; j < n; ++j)
+          result[((first + c) * n_nodes + r) * n + j] =
+              wave * at_nodes[r * n + j] - Complex(in[2 * j], in[2 * j + 1]);
+      }
   }
   return result;
 }

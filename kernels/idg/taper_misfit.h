@@ -40,7 +40,8 @@ class Misfit {
   std::size_t subgrid_;
   GaussLegendre nodes_;
   std::vector<double> pixels_;  // eta_i
-  std::vector<double> kernel_;  // [node][pixel], without its half turn exp(-i pi x / 2)
+  std::vector<double>
+      kernel_;  // [node][pixel], without its half turn exp(-i pi x / 2); 0 behind the last node
   std::vector<VisibilityPlace> places_;
   double edge_ = 0;  // of the square, cells from the middle of the subgrid
   std::vector<ResidualPhase> phases_;
