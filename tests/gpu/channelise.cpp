@@ -290,6 +290,20 @@ void check(const Case& c, std::size_t n_checks = 400) {
 
 }  // namespace
 
+/// Every kernel once, for compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small) {
+  for (const bool real : {false, true}) {
+    const Case c{.n_ant = 5, .n_pol = 1, .n_fine = 64, .n_taps = 4, .real = real, .reach = 3, .rate = 1e-5};
+    check(c, 40);
+    Case other = c;
+    other.n_fine = 16;
+    check(other, 40);
+    other.n_fine = 12;
+    check(other, 40);
+  }
+  check({.n_ant = 5, .n_pol = 1, .n_fine = 128, .four_bit = true, .drop = true}, 40);
+}
+
 BOOST_AUTO_TEST_CASE(powers_of_two_are_fused) {
   for (const bool real : {false, true})
     for (std::size_t length = 16; length <= 2048; length *= 2)

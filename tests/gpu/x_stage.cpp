@@ -39,6 +39,16 @@ void check_exact(const XStageShape& shape, std::size_t n_time, Values values, XS
 
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
+/// Every kernel once, for compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small) {
+  for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma}) {
+    check_exact({1, 70, 70}, 70, Values::full_range, kernel);
+    check_exact({1, 70, 70, 4}, 70, Values::four_bit, kernel);
+    check_exact({1, 3, 70}, 70, Values::full_range, kernel);
+    check_exact({1, 130, 70}, 70, Values::full_range, kernel);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(sums_equal_int64_for_any_number_of_inputs) {
   for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma})
     for (std::size_t n_input : {1, 2, 31, 64, 65, 128, 129, 200, 300})

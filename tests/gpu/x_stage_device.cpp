@@ -168,6 +168,13 @@ void check_float_means(FloatAlgorithm algorithm) {
 
 }  // namespace
 
+/// For compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small) {
+  check_sums(6, XStageKernel::wgmma, 8);
+  check_sums(6, XStageKernel::mma, 4);
+  check_means({});
+}
+
 BOOST_AUTO_TEST_CASE(adds_of_any_length_on_a_stream_are_exact) {
   for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma})
     for (std::size_t n_input : {1, 6, 64, 130})

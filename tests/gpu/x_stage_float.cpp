@@ -85,6 +85,11 @@ double error_on_noise(const Shape& s, Algorithm algorithm) {
 
 }  // namespace
 
+/// For compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small) {
+  for (Algorithm algorithm : kAll) check_exact({2, 66, 7}, algorithm);
+}
+
 BOOST_AUTO_TEST_CASE(small_integers_are_exact) {
   for (Algorithm algorithm : kAll)
     for (std::size_t n_input : {1, 2, 3, 5, 63, 66})
