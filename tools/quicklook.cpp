@@ -54,8 +54,9 @@ void declare(Tool& tool, QuicklookOptions& o) {
   tool.add_inputs(
       o.inputs, "FITS images, Measurement Set, visibility or voltage stream, filterbanks, profile (-: stdin)",
       0);
-  app.add_option("--kind", o.kind,
-                 "what INPUT is, instead of looking: image, ms, visibility, voltage, filterbank, profile")
+  app.add_option(
+         "--kind", o.kind,
+         "what INPUT is, instead of looking: image, images, ms, visibility, voltage, filterbank, profile")
       ->type_name("KIND");
   app.add_flag("--stats", o.stats, "print what scripts want to know as JSON; a picture only with -o");
   app.add_option("--title", o.title, "heading, instead of the object's name")->type_name("TEXT");
@@ -80,11 +81,15 @@ void declare(Tool& tool, QuicklookOptions& o) {
   add_voltage_options(tool, o.voltage);
 }
 
-Look look_at(Tool& tool, const QuicklookOptions& o, InputKind kind) {
+/// `show` takes what is drawn before the last picture.
+Look look_at(Tool& tool, const QuicklookOptions& o, InputKind kind,
+             const std::function<void(const Canvas&)>& show) {
   switch (kind) {
     case InputKind::image:
       if (!o.light_curve.empty()) return look_at_light_curves(tool, o);
       return o.inputs.size() > 1 || o.plane == "all" ? look_at_images(tool, o) : look_at_image(tool, o);
+    case InputKind::image_stream:
+      return look_at_image_stream(tool, o, show);
     case InputKind::measurement_set:
       return look_at_measurement_set(tool, o);
     case InputKind::visibility:
@@ -106,11 +111,10 @@ std::string output_path(const std::string& asked, const std::string& input) {
   return path.replace_extension(".png");
 }
 
-void write_picture(const Tool& tool, const std::string& output, const Canvas& canvas) {
+void write_picture(const Tool& tool, const std::string& output, const Canvas& canvas, bool overwrite) {
   const std::vector<std::string> provenance = tool.provenance();
   write_png(output, canvas.to_rgb8().view(),
-            {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, tool.common().overwrite);
-  if (output != "-") log_info("wrote {} ({} x {} pixels)", output, canvas.width(), canvas.height());
+            {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, overwrite);
 }
 
 void run(Tool& tool, QuicklookOptions& o) {
@@ -139,9 +143,16 @@ void run(Tool& tool, QuicklookOptions& o) {
     throw FailureError("{}: needs {} of memory: raise --max-memory", input, format_bytes(memory));
   tool.device(CudaSupport::none);
 
-  const Look look = look_at(tool, o, kind);
+  bool shown = false;
+  const Look look = look_at(tool, o, kind, [&](const Canvas& canvas) {
+    if (output == "-") return;
+    write_picture(tool, output, canvas, common.overwrite || shown);
+    shown = true;
+  });
   tool.stage("write");
-  if (look.picture) write_picture(tool, output, *look.picture);
+  if (look.picture) write_picture(tool, output, *look.picture, common.overwrite || shown);
+  if (look.picture && output != "-")
+    log_info("wrote {} ({} x {} pixels)", output, look.picture->width(), look.picture->height());
   if (o.stats) tool.print(look.stats.document());
 }
 

@@ -87,17 +87,20 @@ InputKind detect_seekable(int fd, const std::string& name) {
 }  // namespace
 
 InputKind parse_input_kind(std::string_view name) {
-  for (InputKind kind : {InputKind::image, InputKind::measurement_set, InputKind::visibility,
-                         InputKind::voltage, InputKind::filterbank, InputKind::profile})
+  for (InputKind kind :
+       {InputKind::image, InputKind::image_stream, InputKind::measurement_set, InputKind::visibility,
+        InputKind::voltage, InputKind::filterbank, InputKind::profile})
     if (name == input_kind_name(kind)) return kind;
-  throw UsageError("--kind {}: no such kind: use image, ms, visibility, voltage, filterbank or profile",
-                   name);
+  throw UsageError(
+      "--kind {}: no such kind: use image, images, ms, visibility, voltage, filterbank or profile", name);
 }
 
 std::string input_kind_name(InputKind kind) {
   switch (kind) {
     case InputKind::image:
       return "image";
+    case InputKind::image_stream:
+      return "images";
     case InputKind::measurement_set:
       return "ms";
     case InputKind::visibility:
@@ -117,7 +120,9 @@ std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, cons
   if (bytes.substr(0, 8) == "SIMPLE  ") return InputKind::image;
   if (bytes.substr(0, 16) == std::string_view("\x0c\0\0\0HEADER_START", 16)) return InputKind::filterbank;
   if (const auto instrument = dada_value(bytes, "INSTRUMENT"))
-    return *instrument == "apsyn-vis" ? InputKind::visibility : InputKind::voltage;
+    return *instrument == "apsyn-image" ? InputKind::image_stream
+           : *instrument == "apsyn-vis" ? InputKind::visibility
+                                        : InputKind::voltage;
   if (!complete) return std::nullopt;
   if (dada_value(bytes, "HDR_SIZE")) return InputKind::voltage;
   if (bytes.find("\nphase,power,samples\n") != bytes.npos) return InputKind::profile;

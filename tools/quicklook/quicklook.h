@@ -3,6 +3,7 @@
 // figures in JSON.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,10 @@ struct Look {
 /// What reading the image needs: its pixels as doubles beside the bytes of the file.
 double image_memory_bytes(const std::string& input);
 Look look_at_image(Tool& tool, const QuicklookOptions& options);
+/// Images that epic-image writes to a pipe, the newest one whenever there is one; each picture is shown, the
+/// last one is returned.
+Look look_at_image_stream(Tool& tool, const QuicklookOptions& options,
+                          const std::function<void(const Canvas&)>& show);
 /// Several images side by side, or all planes of one.
 Look look_at_images(Tool& tool, const QuicklookOptions& options);
 /// Brightness of sources in images of several times.

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/io/image_stream.h"
+
+#include <algorithm>
+
+#include "libcore/core/ascii_header.h"
+#include "libcore/core/csv.h"
+#include "libcore/core/error.h"
+#include "libcore/core/input.h"
+
+namespace apsyn {
+
+ImageStreamReader::ImageStreamReader(const std::string& path) {
+  auto source = std::make_unique<ByteSource>(path);
+  HeaderReader keys(read_stream_header(*source), source->name());
+  const auto require_word = [&](const char* key, const char* word) {
+    if (const std::string found = keys.require_text(key); found != word)
+      throw DataError("{}: {} {}: {} is needed: not a stream of images", source->name(), key, found, word);
+  };
+  require_word("INSTRUMENT", "apsyn-image");
+  require_word("ORDER", "TDPFYX");
+  require_word("ENCODING", "FLOAT");
+  const auto size = [&](const char* key, std::int64_t most) {
+    return static_cast<std::size_t>(keys.require_integer(key, 1, most));
+  };
+  nx_ = size("NX", 65535);
+  ny_ = size("NY", 65535);
+  n_chan_ = size("NCHAN", 1 << 24);
+  n_part_ = size("NDIM", 2);
+  info_.stokes.clear();
+  for (const std::string_view name : split(keys.require_text("PRODUCTS"), ','))
+    info_.stokes.emplace_back(name);
+  info_.cell_rad = keys.angle("CELL").value_or(0);
+  const auto centre = keys.phase_centre();
+  if (!(info_.cell_rad > 0) || !centre)
+    throw DataError("{}: CELL, PHASE_RA and PHASE_DEC are needed: not a stream of images", source->name());
+  info_.centre = *centre;
+  const double bandwidth_hz = keys.require_number("BW", 6);
+  info_.bandwidth_hz = bandwidth_hz / static_cast<double>(n_chan_);
+  info_.freq_hz = keys.require_number("FREQ", 6) - (bandwidth_hz - info_.bandwidth_hz) / 2;
+  info_.telescope = keys.text_or("TELESCOPE", "unknown");
+  info_.object = keys.text_or("SOURCE", "unknown");
+  info_.time = keys.start_time();
+  step_s_ = keys.require_number("TSAMP", -6);
+  if (!(step_s_ > 0)) throw DataError("{}: TSAMP {}: must be positive", source->name(), step_s_ * 1e6);
+  n_value_ = nx_ * ny_ * info_.stokes.size();
+  if (__builtin_mul_overflow(n_value_, n_chan_, &n_value_) || n_value_ > (std::size_t{1} << 40))
+    throw DataError("{}: NX, NY, NCHAN: no image is so large", source->name());
+  PayloadRules rules;
+  const std::int64_t file_size = keys.integer_or("FILE_SIZE", 0, INT64_MAX, 0);
+  if (file_size > 0) rules.file_size = static_cast<std::uint64_t>(file_size);
+  rules.trailer = keys.integer_or("TRAILER", 0, 1, 0) == 1;
+  rules.unit_bytes = rules.resolution_bytes = record_bytes();
+  payload_ = std::make_unique<StreamPayload>(path, std::move(source), rules);
+}
+
+bool ImageStreamReader::read(Image& image) {
+  // in pieces, so that a false header costs no memory before its data come
+  const std::size_t n_float = n_part_ * n_value_;
+  constexpr std::size_t kPiece = std::size_t{1} << 24;
+  for (std::size_t done = 0; done < n_float;) {
+    const std::size_t n = std::min(kPiece, n_float - done);
+    if (record_.size() < done + n) record_.resize(done + n);
+    if (payload_->read(record_.data() + done, n * sizeof(float)) < n * sizeof(float)) return false;
+    done += n;
+  }
+  image.info = info_;
+  const double after_s = static_cast<double>(next_++) * step_s_;
+  image.info.time = add_picoseconds(*info_.time, static_cast<__int128>(after_s * 1e12));
+  image.pixels.resize_for_overwrite({info_.stokes.size(), n_chan_, ny_, nx_});
+  std::copy_n(record_.begin(), n_value_, image.pixels.begin());
+  return true;
+}
+
+}  // namespace apsyn
