@@ -7,6 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "kernels/beamform/beam_integration.h"
 #include "kernels/beamform/beam_weights.h"
 #include "kernels/beamform/beamform.h"
 #include "kernels/beamform/norm_rows.h"
@@ -58,19 +59,14 @@ class CpuBeamformer final : public Beamformer {
   void work(const Item& item, const SpectraBlock& block, Scratch& scratch, BeamBlock& out);
   void turn(const SpectraBlock& block, std::size_t row, const Tile& tile, Scratch& scratch) const;
   void form(const Item& item, std::size_t channel, Scratch& scratch) const;
-  void integrate(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch);
   void store_voltages(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch) const;
   void flush(const Item& item, const Tile& tile, const Scratch& scratch, BeamBlock& out) const;
-  std::int64_t out_time(std::int64_t spectrum) const {
-    return spectrum / static_cast<std::int64_t>(plan_.n_integrate);
-  }
 
   BeamformPlan plan_;
   WorkItems items_;
   BeamWeights weights_;
+  BeamIntegration integration_;
   std::vector<std::uint8_t> used_;  // [ant] in any beam
-  Buffer<double, 3> sums_;          // [beam][out channel][value], of the open integration
-  Buffer<double, 2> counts_;        // [beam][out channel]
   std::vector<Scratch> scratch_;    // [thread]
   std::int64_t next_ = 0;           // spectrum that start() must bring
   std::int64_t first_ = 0;          // of the block
@@ -81,14 +77,11 @@ class CpuBeamformer final : public Beamformer {
 CpuBeamformer::CpuBeamformer(BeamformPlan plan, BeamDelaySource& delays)
     : plan_(checked(std::move(plan))),
       items_(work_items(plan_)),
-      weights_(plan_, delays, items_.n_beam_group) {
+      weights_(plan_, delays, items_.n_beam_group),
+      integration_(plan_) {
   used_.assign(plan_.n_ant, 0);
   for (std::size_t beam = 0; beam < plan_.n_beam; ++beam)
     for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) used_[ant] |= plan_.member(beam, ant);
-  if (plan_.n_integrate > 1) {
-    sums_.resize({plan_.n_beam, plan_.n_out_channel(), plan_.n_value()});
-    counts_.resize({plan_.n_beam, plan_.n_out_channel()});
-  }
   scratch_.resize(plan_.n_threads);
   for (Scratch& scratch : scratch_) {
     scratch.spectra.resize((plan_.n_input() + 3) / 4 * 4 * 2 * kRow);
@@ -108,8 +101,8 @@ void CpuBeamformer::start(std::int64_t first, std::size_t n_spectra, BeamBlock& 
   first_ = first;
   n_spectra_ = n_spectra;
   next_ = first + static_cast<std::int64_t>(n_spectra);
-  out.first = out_time(first);
-  out.n_time = static_cast<std::size_t>(out_time(next_) - out.first);
+  out.first = integration_.time_of(first);
+  out.n_time = static_cast<std::size_t>(integration_.time_of(next_) - out.first);
   const std::array<std::size_t, 3> shape{plan_.n_beam, out.n_time, plan_.n_out_channel() * plan_.n_value()};
   if (out.values.shape() != shape) out.values.resize(shape);
   weights_.prepare(first_, next_);
@@ -146,66 +139,11 @@ void CpuBeamformer::store_voltages(const Item& item, std::size_t out_chan, const
     }
 }
 
-/// Rows of one output channel -> finished times in scratch.out and the sums of the open integration.
-void CpuBeamformer::integrate(const Item& item, std::size_t out_chan, const Tile& tile, Scratch& scratch) {
-  const std::size_t n_value = plan_.n_value(), n_integrate = plan_.n_integrate;
-  const auto store = [&](std::size_t b, std::size_t time, std::size_t value, float result) {
-    scratch.out[((b * kRow + time) * n_value + value) * item.n_chan + out_chan] = result;
-  };
-  if (n_integrate == 1) {
-    for (std::size_t b = 0; b < item.beams.n; ++b) {
-      const float* counts = &scratch.counts[b * kRow];
-      const float* rows = &scratch.sums[b * n_value * kRow];
-      for (std::size_t value = 0; value < n_value; ++value, rows += kRow)
-        for (std::size_t t = 0; t < tile.n; ++t)
-          store(b, t, value, counts[t] > 1 ? rows[t] / counts[t] : rows[t]);
-    }
-    return;
-  }
-  const std::int64_t first_out = out_time(tile.first);
-  for (std::size_t t = 0; t < tile.n;) {
-    const std::int64_t spectrum = tile.first + static_cast<std::int64_t>(t);
-    const std::int64_t time = out_time(spectrum);
-    const auto left =
-        static_cast<std::size_t>((time + 1) * static_cast<std::int64_t>(n_integrate) - spectrum);
-    const std::size_t n = std::min(tile.n - t, left);
-    float* segment = scratch.segment.data();
-    float* segment_counts = segment + item.beams.n * n_value;
-    sum_rows(scratch.sums.data(), item.beams.n * n_value, t, n, segment);
-    sum_rows(scratch.counts.data(), item.beams.n, t, n, segment_counts);
-    if (n == n_integrate) {  // all of it is here
-      for (std::size_t b = 0; b < item.beams.n; ++b) {
-        const auto count = static_cast<double>(segment_counts[b]);
-        for (std::size_t value = 0; value < n_value; ++value)
-          store(b, static_cast<std::size_t>(time - first_out), value,
-                count > 0 ? static_cast<float>(static_cast<double>(segment[b * n_value + value]) / count)
-                          : 0.0f);
-      }
-      t += n;
-      continue;
-    }
-    for (std::size_t b = 0; b < item.beams.n; ++b) {
-      double& count = counts_(item.beams.first + b, item.chan + out_chan);
-      count += static_cast<double>(segment_counts[b]);
-      for (std::size_t value = 0; value < n_value; ++value) {
-        double& sum = sums_(item.beams.first + b, item.chan + out_chan, value);
-        sum += static_cast<double>(segment[b * n_value + value]);
-        if (n < left) continue;
-        store(b, static_cast<std::size_t>(time - first_out), value,
-              count > 0 ? static_cast<float>(sum / count) : 0.0f);
-        sum = 0;
-      }
-      if (n == left) count = 0;
-    }
-    t += n;
-  }
-}
-
 void CpuBeamformer::flush(const Item& item, const Tile& tile, const Scratch& scratch, BeamBlock& out) const {
   const std::size_t n_value = plan_.n_value();
-  const std::int64_t first = out_time(tile.first);
+  const std::int64_t first = integration_.time_of(tile.first);
   const auto n_time =
-      static_cast<std::size_t>(out_time(tile.first + static_cast<std::int64_t>(tile.n)) - first);
+      static_cast<std::size_t>(integration_.time_of(tile.first + static_cast<std::int64_t>(tile.n)) - first);
   const auto at = static_cast<std::size_t>(first - out.first);
   for (std::size_t b = 0; b < item.beams.n; ++b)
     for (std::size_t t = 0; t < n_time; ++t) {
@@ -276,7 +214,9 @@ void CpuBeamformer::work(const Item& item, const SpectraBlock& block, Scratch& s
       if (voltages())
         store_voltages(item, oc, tile, scratch);
       else
-        integrate(item, oc, tile, scratch);
+        integration_.add({item.beams, item.chan + oc, scratch.sums.data(), scratch.counts.data(),
+                          scratch.segment.data(), scratch.out.data() + oc, item.n_chan},
+                         tile);
     }
     flush(item, tile, scratch, out);
   }

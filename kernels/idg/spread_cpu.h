@@ -90,6 +90,10 @@ struct SpreadScratch {
   Buffer<T, 1> row;     ///< [vis of a chunk][tap][plane][re, im]
 };
 
+/// Fills scratch.order: the batch's visibilities by their cells, those of one cell in their order.
+template <class T>
+void order_by_cell(std::size_t n_cells, const SpreadBatch<T>& batch, SpreadScratch<T>& scratch);
+
 /// Adds the batch, which locate_batch() has placed, to the cells.
 void spread(const SpreadTarget<float>& target, const SpreadBatch<float>& batch,
             std::span<const SpreadPlanes<float>> groups, SpreadScratch<float>& scratch);

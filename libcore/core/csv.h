@@ -35,6 +35,8 @@ struct CsvTable {
 CsvTable parse_csv(std::string_view text, const std::string& source);
 
 std::string_view trim(std::string_view text);
+/// ASCII letters only.
+std::string lower(std::string_view text);
 /// The pieces between separators, blanks around them removed; an empty text has one empty piece.
 std::vector<std::string_view> split(std::string_view text, char separator);
 /// A finite decimal number and nothing else; absent otherwise.

@@ -21,12 +21,6 @@ struct Malformed {
   std::string text;
 };
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 /// "name[[x, y], r] key=value ...": the list's entries, each of one or more texts, and what follows.
 struct Parts {
   std::string name;

@@ -2,148 +2,19 @@
 #include "libcore/core/sky_model.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <optional>
 
 #include "libcore/core/constants.h"
+#include "libcore/core/csv.h"
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
+#include "libcore/core/sky_model_format.h"
 
 namespace apsyn {
 namespace {
 
-/// Thrown by the parts that know no line; parse_sky_model adds the place.
-struct Malformed {
-  std::string text;
-};
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-std::string_view unquoted(std::string_view text) {
-  if (text.size() >= 2 && (text.front() == '\'' || text.front() == '"') && text.back() == text.front())
-    return trimmed(text.substr(1, text.size() - 2));
-  return text;
-}
-
-/// Fields between commas; brackets and quotes keep commas.
-std::vector<std::string_view> split_fields(std::string_view line) {
-  std::vector<std::string_view> fields;
-  std::size_t start = 0;
-  int depth = 0;
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '[') {
-      ++depth;
-    } else if (c == ']') {
-      if (--depth < 0) throw Malformed{"']' without '['"};
-    } else if (c == ',' && depth == 0) {
-      fields.push_back(trimmed(line.substr(start, i - start)));
-      start = i + 1;
-    }
-  }
-  if (depth != 0 || quote != 0) throw Malformed{"a bracket or quote that does not end"};
-  fields.push_back(trimmed(line.substr(start)));
-  return fields;
-}
-
-enum class Column {
-  name,
-  type,
-  patch,
-  ra,
-  dec,
-  i,
-  q,
-  u,
-  v,
-  spectral_index,
-  logarithmic_si,
-  reference_frequency,
-  major_axis,
-  minor_axis,
-  orientation,
-  category
-};
-constexpr std::pair<std::string_view, Column> kColumns[] = {
-    {"name", Column::name},
-    {"type", Column::type},
-    {"patch", Column::patch},
-    {"ra", Column::ra},
-    {"dec", Column::dec},
-    {"i", Column::i},
-    {"q", Column::q},
-    {"u", Column::u},
-    {"v", Column::v},
-    {"spectralindex", Column::spectral_index},
-    {"logarithmicsi", Column::logarithmic_si},
-    {"referencefrequency", Column::reference_frequency},
-    {"majoraxis", Column::major_axis},
-    {"minoraxis", Column::minor_axis},
-    {"orientation", Column::orientation},
-    {"category", Column::category}};
-
-struct Format {
-  std::vector<Column> columns;
-  std::vector<std::string> defaults;  ///< as columns, "" = none
-};
-
-/// The column list of "Format = ..." or "(...) = format", with or without '#'; nothing for other lines.
-std::optional<std::string_view> format_columns(std::string_view line) {
-  line = trimmed(line);
-  while (!line.empty() && line.front() == '#') line = trimmed(line.substr(1));
-  const std::size_t first = line.find('='), last = line.rfind('=');
-  if (first == std::string_view::npos) return std::nullopt;
-  std::string_view columns;
-  if (lower(trimmed(line.substr(0, first))) == "format")
-    columns = trimmed(line.substr(first + 1));
-  else if (lower(trimmed(line.substr(last + 1))) == "format")
-    columns = trimmed(line.substr(0, last));
-  else
-    return std::nullopt;
-  if (!columns.empty() && columns.front() == '(' && columns.back() == ')')
-    columns = columns.substr(1, columns.size() - 2);
-  return columns;
-}
-
-Format parse_format(std::string_view text) {
-  Format format;
-  for (std::string_view field : split_fields(text)) {
-    const std::size_t equals = field.find('=');
-    const std::string key = lower(trimmed(field.substr(0, equals)));
-    const auto known = std::find_if(std::begin(kColumns), std::end(kColumns),
-                                    [&](const auto& column) { return column.first == key; });
-    if (known == std::end(kColumns))
-      throw Malformed{fmt::format("column '{}' is not known: remove it", trimmed(field.substr(0, equals)))};
-    if (std::count(format.columns.begin(), format.columns.end(), known->second) != 0)
-      throw Malformed{fmt::format("column '{}' comes twice", known->first)};
-    format.columns.push_back(known->second);
-    format.defaults.emplace_back(
-        equals == std::string_view::npos ? "" : unquoted(trimmed(field.substr(equals + 1))));
-  }
-  for (auto [needed, name] :
-       {std::pair{Column::type, "Type"}, {Column::ra, "Ra"}, {Column::dec, "Dec"}, {Column::i, "I"}})
-    if (std::count(format.columns.begin(), format.columns.end(), needed) == 0)
-      throw Malformed{fmt::format("the format has no column {}", name)};
-  return format;
-}
+using namespace sky_text;
 
 bool is_plain_number(std::string_view text) {
   return text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
@@ -159,7 +30,7 @@ std::vector<double> parse_terms(std::string_view text) {
   std::vector<double> terms;
   if (text.front() == '[') {
     if (text.back() != ']') throw Malformed{fmt::format("spectral terms '{}': write [a, b]", text)};
-    text = trimmed(text.substr(1, text.size() - 2));
+    text = trim(text.substr(1, text.size() - 2));
   }
   if (text.empty()) return terms;
   for (std::string_view term : split_fields(text)) terms.push_back(parse_number(term));
@@ -281,7 +152,7 @@ SkyModel parse_sky_model(std::string_view text, const std::string& source) {
   while (!text.empty()) {
     ++line_number;
     const std::size_t end = text.find('\n');
-    const std::string_view line = trimmed(text.substr(0, end));
+    const std::string_view line = trim(text.substr(0, end));
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
     try {
       if (!format) {

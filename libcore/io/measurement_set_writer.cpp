@@ -4,10 +4,6 @@
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/ms/MeasurementSets/MSColumns.h>
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>
-#include <casacore/tables/DataMan/IncrementalStMan.h>
-#include <casacore/tables/DataMan/StandardStMan.h>
-#include <casacore/tables/DataMan/TiledColumnStMan.h>
-#include <casacore/tables/Tables/SetupNewTab.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +13,7 @@
 #include "libcore/core/output.h"
 #include "libcore/io/casacore_log.h"
 #include "libcore/io/measurement_set.h"
+#include "libcore/io/ms_main_table.h"
 #include "libcore/io/ms_metadata.h"
 #include "libcore/io/ms_subtables.h"
 
@@ -24,7 +21,6 @@ namespace apsyn {
 namespace {
 
 using casacore::IPosition;
-using casacore::MS;
 
 void check_description(const MsDescription& description, const std::string& path) {
   if (!description.layout.site) throw DataError("{}: the array has no site: give --site LAT,LON,ALT", path);
@@ -37,63 +33,6 @@ void check_description(const MsDescription& description, const std::string& path
         window.width_hz.size() != description.channel_hz.size())
       throw DataError("{}: {} channels in one spectral window, {} in another: write a set for each", path,
                       window.channel_hz.size(), description.channel_hz.size());
-}
-
-/// About a mebibyte of `bytes_per_row` rows, a whole number of rows.
-std::size_t rows_per_tile(std::size_t bytes_per_row) {
-  return std::clamp<std::size_t>((std::size_t{1} << 20) / bytes_per_row, 1, 4096);
-}
-
-casacore::TableDesc describe_main(const IPosition& cell) {
-  casacore::TableDesc desc = MS::requiredTableDesc();
-  MS::addColumnToDesc(desc, MS::DATA, cell, casacore::ColumnDesc::FixedShape);
-  MS::addColumnToDesc(desc, MS::WEIGHT_SPECTRUM, cell, casacore::ColumnDesc::FixedShape);
-  const std::pair<MS::PredefinedColumns, IPosition> fixed[] = {{MS::FLAG, cell},
-                                                               {MS::WEIGHT, IPosition(1, cell[0])},
-                                                               {MS::SIGMA, IPosition(1, cell[0])},
-                                                               {MS::UVW, IPosition(1, 3)}};
-  for (const auto& [column, shape] : fixed) {
-    casacore::ColumnDesc& description = desc.rwColumnDesc(MS::columnName(column));
-    description.setOptions(0);
-    description.setShape(shape);
-    description.setOptions(casacore::ColumnDesc::FixedShape);
-  }
-  return desc;
-}
-
-/// Binds `column` to its own tiled file and defines the hypercolumn it needs.
-void bind_tiled(casacore::TableDesc& desc, std::vector<std::pair<MS::PredefinedColumns, IPosition>>& tiles,
-                MS::PredefinedColumns column, const IPosition& cell, double bytes_per_element) {
-  const auto bytes = static_cast<std::size_t>(static_cast<double>(cell.product()) * bytes_per_element);
-  IPosition tile = cell;
-  tile.append(IPosition(1, static_cast<ssize_t>(rows_per_tile(std::max<std::size_t>(bytes, 1)))));
-  desc.defineHypercolumn("Tiled" + MS::columnName(column), tile.size(),
-                         casacore::Vector<casacore::String>(1, MS::columnName(column)));
-  tiles.emplace_back(column, tile);
-}
-
-/// Visibilities, flags, weights and coordinates in tiles of whole rows; what hardly changes from row to row
-/// incrementally; the rest in the standard manager.
-casacore::SetupNewTable set_up(const std::string& part, const IPosition& cell) {
-  casacore::TableDesc desc = describe_main(cell);
-  std::vector<std::pair<MS::PredefinedColumns, IPosition>> tiles;
-  bind_tiled(desc, tiles, MS::DATA, cell, 8);
-  bind_tiled(desc, tiles, MS::FLAG, cell, 0.125);
-  bind_tiled(desc, tiles, MS::WEIGHT_SPECTRUM, cell, 4);
-  bind_tiled(desc, tiles, MS::WEIGHT, IPosition(1, cell[0]), 4);
-  bind_tiled(desc, tiles, MS::SIGMA, IPosition(1, cell[0]), 4);
-  bind_tiled(desc, tiles, MS::UVW, IPosition(1, 3), 8);
-  casacore::SetupNewTable setup(part, desc, casacore::Table::New);
-  setup.bindAll(casacore::StandardStMan("Standard", 32768));
-  const casacore::IncrementalStMan incremental("Incremental");
-  for (MS::PredefinedColumns column : {MS::TIME, MS::TIME_CENTROID, MS::INTERVAL, MS::EXPOSURE, MS::ARRAY_ID,
-                                       MS::DATA_DESC_ID, MS::FEED1, MS::FEED2, MS::FIELD_ID, MS::FLAG_ROW,
-                                       MS::OBSERVATION_ID, MS::PROCESSOR_ID, MS::SCAN_NUMBER, MS::STATE_ID})
-    setup.bindColumn(MS::columnName(column), incremental);
-  for (const auto& [column, tile] : tiles)
-    setup.bindColumn(MS::columnName(column),
-                     casacore::TiledColumnStMan("Tiled" + MS::columnName(column), tile));
-  return setup;
 }
 
 template <class T>
@@ -221,7 +160,7 @@ MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDesc
                          static_cast<ssize_t>(description.channel_hz.size()));
     {
       const auto hold = state_->pending.hold_interrupts();
-      casacore::SetupNewTable setup = set_up(state_->pending.part(), cell);
+      casacore::SetupNewTable setup = set_up_main_table(state_->pending.part(), cell);
       state_->ms = std::make_unique<casacore::MeasurementSet>(
           setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
       state_->ms->markForDelete();

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How the main table of a Measurement Set is stored. Inside libcore/io only.
+#pragma once
+
+#include <casacore/casa/Arrays/IPosition.h>
+#include <casacore/tables/Tables/SetupNewTab.h>
+
+#include <string>
+
+namespace apsyn {
+
+/// A new table at `path` with the required columns, DATA and WEIGHT_SPECTRUM; `cell`: products, channels.
+/// Visibilities, flags, weights and coordinates in tiles of whole rows; what hardly changes from row to row
+/// incrementally; the rest in the standard manager.
+casacore::SetupNewTable set_up_main_table(const std::string& path, const casacore::IPosition& cell);
+
+}  // namespace apsyn
