@@ -23,7 +23,6 @@ struct WindowPlan {
   unsigned n_threads = 1;
 
   std::size_t row_bytes() const;  ///< of one time sample
-  std::uint64_t host_bytes() const { return 2 * gulp_samples * row_bytes(); }
   std::uint64_t device_bytes() const { return 2 * (gulp_samples + rest_samples) * row_bytes(); }
 };
 

@@ -98,11 +98,6 @@ Shape best_beta(std::size_t width, double oversampling, double padding, const Pa
 
 }  // namespace
 
-double spread_error(std::size_t width, double oversampling, double beta, double padding,
-                    const PaddingShare& share) {
-  return Aliases(width, oversampling, padding, share).error(beta);
-}
-
 std::vector<SpreadKernel> spread_kernels(double error, double padding, const PaddingShare& share) {
   std::vector<SpreadKernel> kernels;
   for (std::size_t width = 3; width <= widest && kernels.size() < most_kernels; ++width) {

@@ -47,10 +47,6 @@ class SpreadKernel {
 /// nothing.
 using PaddingShare = std::function<double(double eta)>;
 
-/// Relative RMS error of the sum over a field of 1 / padding of the padded one, both axes together.
-double spread_error(std::size_t width, double oversampling, double beta, double padding,
-                    const PaddingShare& share = {});
-
 /// The narrowest kernel whose error is at most `error` and some wider ones that need fewer cells, each with
 /// the least oversampling that serves.
 std::vector<SpreadKernel> spread_kernels(double error, double padding, const PaddingShare& share = {});

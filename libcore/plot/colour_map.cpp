@@ -16,9 +16,6 @@ constexpr std::size_t kColours = 1024;
 double to_srgb(double linear) {
   return linear <= 0.0031308 ? 12.92 * linear : 1.055 * std::pow(linear, 1 / 2.4) - 0.055;
 }
-double to_linear(double srgb) {
-  return srgb <= 0.04045 ? srgb / 12.92 : std::pow((srgb + 0.055) / 1.055, 2.4);
-}
 
 /// Linear-light red, green, blue; may lie outside 0..1.
 std::array<double, 3> linear_from_oklch(double lightness, double chroma, double hue_rad) {
@@ -70,14 +67,6 @@ Colour from_oklch(double lightness, double chroma, double hue_rad) {
     return static_cast<float>(to_srgb(std::clamp(rgb[static_cast<std::size_t>(i)], 0.0, 1.0)));
   };
   return {component(0), component(1), component(2)};
-}
-
-double oklab_lightness(Colour colour) {
-  const double r = to_linear(colour.red), g = to_linear(colour.green), b = to_linear(colour.blue);
-  const double l = std::cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
-  const double m = std::cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
-  const double s = std::cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
-  return 0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s;
 }
 
 std::vector<std::string> ColourMap::names() {

@@ -31,7 +31,5 @@ class ColourMap {
 /// sRGB of an OKLab colour given as lightness, chroma and hue; components outside sRGB are cut by lowering
 /// the chroma, so lightness and hue stay.
 Colour from_oklch(double lightness, double chroma, double hue_rad);
-/// OKLab's lightness of an sRGB colour, 0..1.
-double oklab_lightness(Colour colour);
 
 }  // namespace apsyn

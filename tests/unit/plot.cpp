@@ -30,6 +30,18 @@ double ink(const Canvas& canvas) {
   return sum;
 }
 
+/// OKLab's lightness of an sRGB colour, 0..1.
+double oklab_lightness(Colour colour) {
+  const auto linear = [](double srgb) {
+    return srgb <= 0.04045 ? srgb / 12.92 : std::pow((srgb + 0.055) / 1.055, 2.4);
+  };
+  const double r = linear(colour.red), g = linear(colour.green), b = linear(colour.blue);
+  const double l = std::cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+  const double m = std::cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+  const double s = std::cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+  return 0.2104542553 * l + 0.7936177850 * m - 0.0040720468 * s;
+}
+
 /// What is drawn, as bytes, to tell shapes apart.
 std::string shape(const Canvas& canvas) {
   const auto rgb = canvas.to_rgb8();
