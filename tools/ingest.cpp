@@ -15,7 +15,7 @@ void print_plan(Tool& tool, const Capture& capture) {
   const VoltageHeader& h = capture.header();
   tool.print(fmt::format("{} antennas, {} polarisations, {} channels, {} bits {}, order {}", h.n_ant, h.n_pol,
                          h.n_chan, h.n_bit, h.n_dim == 2 ? "complex" : "real", h.order));
-  tool.print(fmt::format("{} of band at {}, {} samples in a second, from {}",
+  tool.print(fmt::format("{} of band at {}, {:.10g} samples in a second, from {}",
                          format_frequency(h.bandwidth_hz), format_frequency(h.freq_hz), 1 / h.sample_s,
                          format_fits_utc(h.start)));
   if (const auto n = capture.expected_samples())

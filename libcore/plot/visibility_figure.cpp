@@ -52,9 +52,9 @@ std::string footer_of(const VisibilitySummary& s) {
   append(line, fmt::format("longest baseline {} m, {} {}", short_number(s.longest_m),
                            short_number(s.longest_wavelengths / unit.factor), unit.name));
   const double span = s.last_time_mjd_s - s.first_time_mjd_s + s.interval_s;
-  const ScaledUnit seconds = seconds_unit(span);
-  append(line, fmt::format("{} {} in steps of {} s", short_number(span / seconds.factor), seconds.name,
-                           short_number(s.interval_s)));
+  const ScaledUnit whole = seconds_unit(span), step = seconds_unit(s.interval_s);
+  append(line, fmt::format("{} {} in steps of {} {}", short_number(span / whole.factor), whole.name,
+                           short_number(s.interval_s / step.factor), step.name));
   append(line,
          fmt::format("{:.3g} % flagged", 100.0 * static_cast<double>(s.n_flagged) /
                                              static_cast<double>(std::max<std::uint64_t>(1, s.n_samples))));

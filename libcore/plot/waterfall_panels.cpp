@@ -10,8 +10,8 @@ namespace apsyn {
 namespace {
 
 std::size_t used_bins(const VisibilitySummary& s) {
-  const double span_s = s.last_time_mjd_s - s.first_time_mjd_s + s.interval_s;
-  const double bins = std::ceil(span_s / s.waterfall.time.width - 1e-6);
+  const double last_s = s.last_time_mjd_s - s.first_time_mjd_s + s.interval_s / 2;
+  const double bins = std::floor(last_s / s.waterfall.time.width) + 1;
   return static_cast<std::size_t>(std::clamp(bins, 1.0, static_cast<double>(s.waterfall.time.n)));
 }
 
