@@ -29,7 +29,7 @@ std::string printable(std::string text) {
 }  // namespace
 
 FitsBuilder::FitsBuilder(std::string name, std::size_t n_bytes) : name_(std::move(name)), capacity_(n_bytes) {
-  buffer_ = std::malloc(capacity_);
+  buffer_ = std::calloc(capacity_, 1);  // CFITSIO looks what stands there before it fills up blocks
   if (buffer_ == nullptr) throw std::bad_alloc();
   fits_create_memfile(&fits_, &buffer_, &capacity_, kGrowth_bytes, std::realloc, &status_);
   check();
