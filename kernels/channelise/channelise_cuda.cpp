@@ -106,13 +106,12 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     cuda_check(cudaMemset(clipped_.data(), 0, clipped_.size() * sizeof(unsigned long long)),
                "clearing counts");
     mixed_hz_ = uploaded(f_.mixed_hz);
-    taps_ = uploaded(taps());
+    const std::vector<float> h = taps();
+    taps_ = uploaded(h);
     const int length = static_cast<int>(f_.n_sample);
     fused_ = plan_.requantisation.n_bit == 8 && f_stage::has_fused(length, n_taps(), format());
     if (fused_) {
-      std::vector<float2> twiddles(f_stage::fused_twiddle_count(length));
-      f_stage::fused_twiddles(length, twiddles.data());
-      twiddles_ = uploaded(twiddles);
+      factors_ = uploaded(f_stage::fused_factors(f_.real_input, length, h));
     }
     for (Slot& slot : slots_) {
       slot.host = pinned<std::uint8_t>(slot_bytes());
@@ -173,7 +172,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     output.first_number = sample / length;
     output.dither = plan_.requantisation.dither;
     if (fused_)
-      f_stage::launch_fused(task, output, twiddles_.data(), stream);
+      f_stage::launch_fused(task, output, factors_.data(), stream);
     else
       in_steps(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
         f_stage::launch_finish(task, batch, values, output, stream);
@@ -350,7 +349,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
   DeviceArray<unsigned long long> clipped_;  // [chan][input]
   DeviceArray<double> mixed_hz_;
   DeviceArray<float> taps_;
-  DeviceArray<float2> twiddles_;
+  DeviceArray<std::uint8_t> factors_;  // of fused_factors
   Slot slots_[2];
   unsigned turn_ = 0;
   Upload<float2> values_;          // of in_steps

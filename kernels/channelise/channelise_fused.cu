@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cmath>
+#include <cstring>
 
 #include "kernels/channelise/channelise_fused_launch.cuh"
+#include "kernels/channelise/mma_factors.h"
 
 namespace apsyn::f_stage {
 
@@ -11,28 +13,43 @@ bool has_fused(int length, int n_taps, SampleFormat format) {
          format != SampleFormat::float32;
 }
 
-std::size_t fused_twiddle_count(int length) {
-  const Passes passes = passes_of(length);
-  const auto [a, b, c] = passes.radix;
-  return static_cast<std::size_t>(a * (b - 1) + a * b * (c - 1));
+namespace {
+
+/// Lengths that are made on tensor cores.
+bool has_mma(bool real, int length) {
+  return length == 128 || length == (real ? 256 : 64);
 }
 
-void fused_twiddles(int length, float2* twiddles) {
+/// Factors of all passes but the first, [pass][r - 1][k], exp(-2 pi i k r / (before radix)).
+std::vector<float2> pass_factors(int length) {
   const Passes passes = passes_of(length);
+  std::vector<float2> factors;
   int before = passes.radix[0];
   for (int pass = 1; pass < 3; ++pass) {
     const int radix = passes.radix[pass];
     for (int r = 1; r < radix; ++r)
       for (int k = 0; k < before; ++k) {
         const double turn = -2 * 3.14159265358979323846 * k * r / (before * radix);
-        *twiddles++ = make_float2(static_cast<float>(std::cos(turn)), static_cast<float>(std::sin(turn)));
+        factors.push_back(
+            make_float2(static_cast<float>(std::cos(turn)), static_cast<float>(std::sin(turn))));
       }
     before *= radix;
   }
+  return factors;
 }
 
-void launch_fused(const Task& task, const IntegerOutput& out, const float2* twiddles, cudaStream_t stream) {
-  const FusedLaunch launch{task, out, twiddles, stream};
+}  // namespace
+
+std::vector<std::uint8_t> fused_factors(bool real, int length, std::span<const float> taps) {
+  if (has_mma(real, length)) return mma_factors(real, length, taps);
+  const std::vector<float2> factors = pass_factors(length);
+  std::vector<std::uint8_t> bytes(factors.size() * sizeof(float2));
+  if (!bytes.empty()) std::memcpy(bytes.data(), factors.data(), bytes.size());
+  return bytes;
+}
+
+void launch_fused(const Task& task, const IntegerOutput& out, const void* factors, cudaStream_t stream) {
+  const FusedLaunch launch{task, out, factors, stream};
   if (task.samples.real) return task.n_taps == 4 ? launch_fused_real_4(launch) : launch_fused_real_1(launch);
   return task.n_taps == 4 ? launch_fused_complex_4(launch) : launch_fused_complex_1(launch);
 }

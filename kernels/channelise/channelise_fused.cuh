@@ -8,22 +8,14 @@
 //   fold       a thread owns samples n of four neighbouring streams (8 bytes) and keeps the raw bytes of the
 //              last N - 1 taps in registers, as spectrum s + 1 needs all of spectrum s but its oldest tap
 //   transform  16 values per thread (fused_transform.cuh)
-//   finish     real inputs part; turn, scale, round and clip; bytes to shared memory
-// Turns within a thread go from bin to bin by a product with a constant phasor, restarted every 8 bins.
+//   finish     real inputs part; turn, scale, round and clip; bytes to shared memory (fused_finish.cuh)
 #pragma once
 
+#include "kernels/channelise/fused_finish.cuh"
 #include "kernels/channelise/fused_fold.cuh"
-#include "kernels/channelise/fused_integers.cuh"
 #include "kernels/channelise/fused_transform.cuh"
 
 namespace apsyn::f_stage {
-
-/// What a block is about.
-struct BlockPlace {
-  int chan, block;
-  int first_stream;    ///< of the window
-  int first_spectrum;  ///< of the task
-};
 
 /// This thread's share of the fold: samples of kItems chunks, sliding from spectrum to spectrum.
 template <int kLength, int kTaps, bool kReal>
@@ -43,13 +35,13 @@ struct Folder {
     return i % 16 + i / (16 * S::kChunks) * 16;
   }
   __device__ __forceinline__ static int first_of_run(int item) {
-    return chunk_of(item) / S::kStreamChunks * kRun;
+    return chunk_of(item) / S::kStreamChunks * S::kRun;
   }
   __device__ __forceinline__ int start(int item, int u) const {
     return starts[first_of_run(item) + u][chunk_of(item) % S::kStreamChunks];
   }
   __device__ __forceinline__ int first_stream(int item) const {
-    return place_of_block.first_stream + chunk_of(item) % S::kStreamChunks * kChunk;
+    return place_of_block.first_input / (kReal ? 2 : 1) + chunk_of(item) % S::kStreamChunks * kChunk;
   }
   __device__ __forceinline__ uint2 load(int item, std::int64_t time) const {
     const SampleWindow& window = task.samples;
@@ -121,125 +113,25 @@ __device__ __forceinline__ void exchange_mirror(float2* row, int j, const float2
   }
 }
 
-/// Of the values x(f) of two real inputs a + i b: a = (x(f) + x(-f)*) / 2, b = (x(f) - x(-f)*) / 2i.
-__device__ __forceinline__ void part_pair(float2& x, float2& mirror) {
-  const float2 a = make_float2(0.5f * (x.x + mirror.x), 0.5f * (x.y - mirror.y));
-  mirror = make_float2(0.5f * (x.y + mirror.y), 0.5f * (mirror.x - x.x));
-  x = a;
-}
-
-__device__ __forceinline__ void count_clipped(const Task& task, const IntegerOutput& out, int chan, int input,
-                                              unsigned n) {
-  if (n > 0)
-    atomicAdd(out.clipped + std::size_t(chan) * task.samples.n_input + input,
-              static_cast<unsigned long long>(n));
-}
-
-/// Turns, scales and rounds one input's bins j + k kPerStream of a spectrum, and leaves their bytes in the
-/// tile.
+/// Ends one input's bins j + (kGroup group + k) kPerStream of a spectrum.
 template <int kLength, bool kReal>
-__device__ __forceinline__ void finish(const Task& task, const IntegerOutput& out, int chan, int input,
-                                       int spectrum, int j, const float2* values, unsigned short* bytes) {
-  using S = Shape<kLength, kReal>;
-  constexpr int kBins = kReal ? kElements / 2 : kElements;
-  const int n_input = task.samples.n_input;
-  const bool exists = input < n_input && spectrum < task.n_spectra;
-  const Turn turn = exists ? turn_of(task, chan, input / task.n_pol, spectrum) : Turn{};
-  if (!turn.used) {
+__device__ __forceinline__ void finish_bins(const Task& task, const IntegerOutput& out, int chan, int input,
+                                            int spectrum, int j, const float2* values,
+                                            unsigned short* bytes) {
+  constexpr int kStride = Shape<kLength, kReal>::kPerStream, kGroup = 8;
+  const Ending ending = ending_of<kStride>(task, chan, input, spectrum, 1);
 #pragma unroll
-    for (int k = 0; k < kBins; ++k) bytes[k * S::kPerStream] = kZeroPair;
-    return;
-  }
-  const float scale = task.scale == nullptr ? 1 : __ldg(task.scale + chan * n_input + input);
-  const float sign = kReal && task.mirrored ? -1.0f : 1.0f;
-  float2 step = make_float2(1, 0);
-  if (task.turns) step = phasor(sign * turn.step * S::kPerStream);
-  unsigned n_clipped = 0;
-  constexpr int kGroup = 8;  // bins that are rounded together: few, for the registers
-  float2 phase = make_float2(1, 0);
+  for (int group = 0; group < (kReal ? 1 : 2); ++group) {
+    float2 some[kGroup];
 #pragma unroll
-  for (int group = 0; group < kBins; group += kGroup) {
-    const int bin = j + group * S::kPerStream;
-    if (task.turns && group % 8 == 0)
-      phase = phasor(turn.phase + sign * turn.step * (group == 0 ? bin : bin - kLength));
-    float re[kGroup], im[kGroup];
-    unsigned seen = kShiftBits;
-#pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
-      float2 value = values[group + k];
-      if constexpr (kReal) value.y *= sign;
-      if (task.turns) {
-        value = radix::multiply(value, phase);
-        phase = radix::multiply(phase, step);
-      }
-      if (!out.dither) {
-        re[k] = fmaf(value.x, scale, kShift);
-        im[k] = fmaf(value.y, scale, kShift);
-      } else {
-        float dither_re, dither_im;
-        const int channel = chan * task.n_fine + Grid(task).fine(bin + k * S::kPerStream);
-        const std::int64_t number = out.first_number + spectrum;
-        requantise_dither(requantise_key(channel, input, number), static_cast<std::uint32_t>(number),
-                          dither_re, dither_im);
-        re[k] = fmaf(value.x, scale, dither_re) + kShift;
-        im[k] = fmaf(value.y, scale, dither_im) + kShift;
-      }
-      seen |= __float_as_uint(re[k]) | __float_as_uint(im[k]);
-    }
-    if ((seen & 0xFFFFFF00u) != kShiftBits)
-#pragma unroll
-      for (int k = 0; k < kGroup; ++k) n_clipped += clip(re[k]) + clip(im[k]);
-#pragma unroll
-    for (int k = 0; k < kGroup; ++k)
-      bytes[(group + k) * S::kPerStream] = static_cast<unsigned short>(pair_of(re[k], im[k]));
-  }
-  count_clipped(task, out, chan, input, n_clipped);
-}
-
-/// Writes the tile: an item is two bins of one input in one run, 8 bytes of four rows. Neighbouring threads
-/// write the runs of a sector, and then neighbouring inputs: channels lie megabytes apart, and as many page
-/// translations would be needed.
-template <int kLength, bool kReal>
-__device__ __forceinline__ void write_tile(const Task& task, const IntegerOutput& out, const BlockPlace& at,
-                                           const unsigned short* tile) {
-  using S = Shape<kLength, kReal>;
-  const Grid grid(task);
-  for (int i = threadIdx.x; i < S::kRuns * S::kInputs * S::kFine / 2; i += S::kThreads) {
-    const int run = i % S::kRuns, input_of_block = i / S::kRuns % S::kInputs,
-              pair = i / (S::kRuns * S::kInputs);
-    const int input = (kReal ? 2 : 1) * at.first_stream + input_of_block;
-    if (input >= task.samples.n_input) continue;
-    const int first = at.first_spectrum + run * kRun, used = task.n_spectra - first;
-    unsigned word[kRun];
-#pragma unroll
-    for (int u = 0; u < kRun; ++u)
-      word[u] = u < used
-                    ? reinterpret_cast<const unsigned*>(tile + run * S::kTileRun +
-                                                        (u * S::kInputs + input_of_block) * S::kTileRow)[pair]
-                    : kZeroPair | kZeroPair << 16;
-    unsigned n_clipped = 0;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int channel = at.chan * task.n_fine + grid.fine(2 * pair + half);
-#pragma unroll
-      for (int part = 0; part < 2; ++part) {
-        const unsigned byte = 2 * half + part;
-        unsigned packed[2];
-#pragma unroll
-        for (int quad = 0; quad < 2; ++quad) {
-          const unsigned select = byte | (byte + 4) << 4;
-          const unsigned ab = __byte_perm(word[4 * quad], word[4 * quad + 1], select);
-          const unsigned cd = __byte_perm(word[4 * quad + 2], word[4 * quad + 3], select);
-          packed[quad] = __byte_perm(ab, cd, 0x5410);
-          n_clipped += clip_bytes(packed[quad]);
-          packed[quad] ^= 0x80808080u;
-        }
-        std::int8_t* to = out.data + out.layout.row(channel, at.block, input) +
-                          x_layout::offset_8bit(input, part, first % kBlockSpectra);
-        *reinterpret_cast<uint2*>(to) = make_uint2(packed[0], packed[1]);
-      }
-    }
-    count_clipped(task, out, at.chan, input, n_clipped);
+    for (int k = 0; k < kGroup; ++k) some[k] = values[group * kGroup + k];
+    const int bin = j + group * kGroup * kStride;
+    const int index = group == 0 ? bin : bin - kLength;
+    unsigned short* to = bytes + group * kGroup * kStride;
+    if (out.dither)
+      finish<kGroup, kStride, kReal, true>(task, out, chan, input, spectrum, ending, bin, index, some, to);
+    else
+      finish<kGroup, kStride, kReal, false>(task, out, chan, input, spectrum, ending, bin, index, some, to);
   }
 }
 
@@ -257,7 +149,7 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
   constexpr int kBlocksOfRow = kBlockSpectra / S::kSpan;
   const int part_of_row = blockIdx.x % kBlocksOfRow, group = blockIdx.x / kBlocksOfRow % n_groups,
             block = blockIdx.x / kBlocksOfRow / n_groups;
-  const BlockPlace at{int(blockIdx.y), block, group * S::kStreams,
+  const BlockPlace at{int(blockIdx.y), block, group * S::kInputs,
                       block * kBlockSpectra + part_of_row * S::kSpan};
   const int row_of_block = threadIdx.x / S::kPerStream, j = threadIdx.x % S::kPerStream;
   const int run = row_of_block / S::kStreams, stream = row_of_block % S::kStreams;
@@ -265,21 +157,21 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
 
   for (int i = threadIdx.x; i < S::kSpan * S::kStreamChunks; i += S::kThreads) {
     const int chunk = i % S::kStreamChunks, s = i / S::kStreamChunks;
-    starts[s][chunk] =
-        start_of_chunk(task, 2 * (at.first_stream + chunk * kChunk), at.first_spectrum + s, aligned);
+    starts[s][chunk] = start_of_chunk(task, 2 * (at.first_input / (kReal ? 2 : 1) + chunk * kChunk),
+                                      at.first_spectrum + s, aligned);
   }
   __syncthreads();
 
   Folder<kLength, kTaps, kReal> folder{task, at, starts};
   folder.fetch(0);
-  for (int u = 0; u < kRun; ++u) {
+  for (int u = 0; u < S::kRun; ++u) {
     if (at.first_spectrum + u >= task.n_spectra) break;  // the first run's, so everybody's
     folder.run(u, exchange);
-    if (u + 1 < kRun) folder.fetch(u + 1);
+    if (u + 1 < S::kRun) folder.fetch(u + 1);
     __syncthreads();
     float2 x[kElements];
     transform<kLength>(row, j, twiddles, x);
-    const int spectrum = at.first_spectrum + run * kRun + u;
+    const int spectrum = at.first_spectrum + run * S::kRun + u;
     auto bytes_of = [&](int input_of_block) {
       return tile + run * S::kTileRun + (u * S::kInputs + input_of_block) * S::kTileRow + j;
     };
@@ -288,15 +180,17 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
       exchange_mirror<kLength>(row, j, x, mirror);
 #pragma unroll
       for (int k = 0; k < kElements / 2; ++k) part_pair(x[k], mirror[k]);
-      const int input = 2 * (at.first_stream + stream);
-      finish<kLength, kReal>(task, out, at.chan, input, spectrum, j, x, bytes_of(2 * stream));
-      finish<kLength, kReal>(task, out, at.chan, input + 1, spectrum, j, mirror, bytes_of(2 * stream + 1));
+      const int input = at.first_input + 2 * stream;
+      finish_bins<kLength, kReal>(task, out, at.chan, input, spectrum, j, x, bytes_of(2 * stream));
+      finish_bins<kLength, kReal>(task, out, at.chan, input + 1, spectrum, j, mirror,
+                                  bytes_of(2 * stream + 1));
     } else {
-      finish<kLength, kReal>(task, out, at.chan, at.first_stream + stream, spectrum, j, x, bytes_of(stream));
+      finish_bins<kLength, kReal>(task, out, at.chan, at.first_input + stream, spectrum, j, x,
+                                  bytes_of(stream));
     }
     __syncthreads();
   }
-  write_tile<kLength, kReal>(task, out, at, tile);
+  write_tile<S>(task, out, at, tile);
 }
 
 }  // namespace apsyn::f_stage

@@ -10,9 +10,13 @@ namespace apsyn::f_stage {
 struct FusedLaunch {
   Task task;
   IntegerOutput out;
-  const float2* twiddles;
+  const void* factors;
   cudaStream_t stream;
 };
+
+/// On tensor cores (channelise_mma.cuh), without taps and with four.
+void launch_mma_1(const FusedLaunch& launch);
+void launch_mma_4(const FusedLaunch& launch);
 
 template <int kLength, int kTaps, bool kReal>
 void launch_one(const FusedLaunch& launch) {
@@ -29,7 +33,7 @@ void launch_one(const FusedLaunch& launch) {
   const int n_blocks = (task.n_spectra + kBlockSpectra - 1) / kBlockSpectra;
   const int n_grid = n_blocks * n_groups * (kBlockSpectra / S::kSpan);
   kernel<<<dim3(n_grid, window.n_chan), S::kThreads, S::kSharedBytes, launch.stream>>>(
-      task, launch.out, launch.twiddles, n_groups, aligned);
+      task, launch.out, static_cast<const float2*>(launch.factors), n_groups, aligned);
   cuda_check(cudaGetLastError(), "launching the fused F stage");
 }
 
@@ -41,11 +45,13 @@ void launch_length(const FusedLaunch& launch) {
     case 32:
       return launch_one<32, kTaps, kReal>(launch);
     case 64:
-      return launch_one<64, kTaps, kReal>(launch);
+      if constexpr (kReal) return launch_one<64, kTaps, kReal>(launch);
+      return kTaps == 4 ? launch_mma_4(launch) : launch_mma_1(launch);
     case 128:
-      return launch_one<128, kTaps, kReal>(launch);
+      return kTaps == 4 ? launch_mma_4(launch) : launch_mma_1(launch);
     case 256:
-      return launch_one<256, kTaps, kReal>(launch);
+      if constexpr (!kReal) return launch_one<256, kTaps, kReal>(launch);
+      return kTaps == 4 ? launch_mma_4(launch) : launch_mma_1(launch);
     case 512:
       return launch_one<512, kTaps, kReal>(launch);
     case 1024:

@@ -8,6 +8,8 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "kernels/channelise/placement.h"
 #include "kernels/common/x_layout.cuh"
@@ -82,10 +84,10 @@ __host__ __device__ constexpr Passes passes_of(int length) {
 /// Whether launch_fused does this length and these taps; otherwise fold, a batch of transforms and finish do
 /// the same in three steps.
 bool has_fused(int length, int n_taps, SampleFormat format);
-/// The fused kernel: samples to integers in one pass. `twiddles` are those of fused_twiddles.
-void launch_fused(const Task& task, const IntegerOutput& out, const float2* twiddles, cudaStream_t stream);
-std::size_t fused_twiddle_count(int length);
-void fused_twiddles(int length, float2* twiddles);
+/// The fused kernel: samples to integers in one pass. `factors` are those of fused_factors, on the device.
+void launch_fused(const Task& task, const IntegerOutput& out, const void* factors, cudaStream_t stream);
+/// `taps` [tap][sample].
+std::vector<std::uint8_t> fused_factors(bool real, int length, std::span<const float> taps);
 
 /// Sums over the taps: folded[chan of the batch][spectrum][stream][sample] of first_chan ..+ n_chan and of
 /// spectra first ..+ n.

@@ -6,14 +6,13 @@
 
 namespace apsyn::f_stage {
 
-/// Adding 1.5 2^23 + 128 rounds a value to even and leaves value + 128 in the lowest byte.
-constexpr float kShift = 12582912.0f + 128.0f;
-constexpr unsigned kShiftBits = 0x4B400000u;  // of the upper 24 bits, for values -128 .. 127
-constexpr unsigned kZeroPair = 0x8080u;
+/// Adding 1.5 2^23 rounds a value to even and leaves it in the lowest byte, if that holds it.
+constexpr float kShift = 12582912.0f;
+constexpr float kRoundsInRange = 127.499f;  // values up to here need no clipping
 
 /// Lowest bytes of two shifted values.
-__device__ __forceinline__ unsigned pair_of(float re, float im) {
-  return __byte_perm(__float_as_uint(re), __float_as_uint(im), 0x7740) & 0xFFFFu;
+__device__ __forceinline__ unsigned short pair_of(float re, float im) {
+  return static_cast<unsigned short>(__byte_perm(__float_as_uint(re), __float_as_uint(im), 0x7740));
 }
 /// Brings a shifted value into range; 1 when it was not.
 __device__ __forceinline__ unsigned clip(float& shifted) {
@@ -21,17 +20,16 @@ __device__ __forceinline__ unsigned clip(float& shifted) {
   shifted = fminf(fmaxf(shifted, kShift - 127), kShift + 127);
   return shifted != before;
 }
-/// The same for the four bytes (value + 128) of a word, of which only -128 can be out of range.
-__device__ __forceinline__ unsigned clip_bytes(unsigned& word) {
-  if (((word - 0x01010101u) & ~word & 0x80808080u) == 0) return 0;
-  unsigned n = 0;
-#pragma unroll
-  for (int k = 0; k < 4; ++k)
-    if ((word >> (8 * k) & 255u) == 0) {
-      word |= 1u << (8 * k);
-      ++n;
-    }
-  return n;
+/// Bytes k of four words, in their order, for k = 0 .. 3.
+__device__ __forceinline__ void transpose_bytes(unsigned (&word)[4]) {
+  const unsigned ab_low = __byte_perm(word[0], word[1], 0x5140),
+                 ab_high = __byte_perm(word[0], word[1], 0x7362);
+  const unsigned cd_low = __byte_perm(word[2], word[3], 0x5140),
+                 cd_high = __byte_perm(word[2], word[3], 0x7362);
+  word[0] = __byte_perm(ab_low, cd_low, 0x5410);
+  word[1] = __byte_perm(ab_low, cd_low, 0x7632);
+  word[2] = __byte_perm(ab_high, cd_high, 0x5410);
+  word[3] = __byte_perm(ab_high, cd_high, 0x7632);
 }
 
 }  // namespace apsyn::f_stage

@@ -5,11 +5,11 @@
 namespace apsyn::f_stage {
 
 constexpr int kElements = 16;  // values of a transform in each thread
-constexpr int kRun = 8;        // spectra that follow each other in a row of the exchange
 constexpr int kChunk = 4;      // streams whose samples a thread folds
 
 template <int kLength, bool kReal>
 struct Shape {
+  static constexpr int kRun = 8;  // spectra that follow each other in a row of the exchange
   /// Rows of the exchange: transforms that are made at the same time.
   static constexpr int kRows = kLength >= 1024 ? 4 : kLength <= 128 ? 32 : 4096 / kLength;
   /// Runs of spectra side by side. Four make the 32 bytes that a sector of memory holds of one input's bin.

@@ -88,9 +88,7 @@ void run(const Case& c) {
   if (h.empty()) h.assign(static_cast<std::size_t>(length), 1 / std::sqrt(static_cast<float>(length)));
   const auto taps = uploaded(h);
   const auto scales = uploaded(std::vector<float>(static_cast<std::size_t>(c.n_input), 1.0f));
-  std::vector<float2> factors(fused_twiddle_count(length));
-  fused_twiddles(length, factors.data());
-  const auto twiddles = uploaded(factors);
+  const auto factors = uploaded(fused_factors(c.real, length, h));
   DeviceArray<unsigned long long> clipped(static_cast<std::size_t>(c.n_input));
 
   Task task{};
@@ -125,7 +123,7 @@ void run(const Case& c) {
   CopyStream stream;
   const auto [fused_min, fused_median] = seconds_of(stream.get(), [&] {
     out.data = fused.data();
-    launch_fused(task, out, twiddles.data(), stream.get());
+    launch_fused(task, out, factors.data(), stream.get());
   });
   const int n_stream = c.real ? (c.n_input + 1) / 2 : c.n_input;
   const int batch_spectra =
