@@ -35,7 +35,9 @@ struct VoltageHeader {
   SampleEncoding encoding = SampleEncoding::twos_complement;
   ByteOrder byte_order = ByteOrder::little;  ///< ENDIAN
   double scale = 1;                          ///< SCALE
-  bool sideband_conj = false;                ///< the samples are conjugated; readers undo it
+  double scale_gain =
+      1;  ///< SCALE_GAIN: the part of an amplitude that quantising leaves, which SCALE makes up for
+  bool sideband_conj = false;  ///< the samples are conjugated; readers undo it
   std::string pol_basis = "XY";
   std::size_t missing_samples = 128;       ///< MISSING_NSAMP
   std::optional<std::uint64_t> file_size;  ///< payload bytes; absent when FILE_SIZE is 0 or missing

@@ -38,6 +38,7 @@ VoltageHeader dada_header(const Tool& tool, const BeamformSetup& setup, std::siz
   header.encoding = setup.n_bit == 32 ? SampleEncoding::floating : SampleEncoding::twos_complement;
   header.byte_order = ByteOrder::little;
   header.scale = 1;
+  header.scale_gain = 1;
   header.sideband_conj = false;
   header.missing_samples = missing_spectra(setup);
   header.file_size.reset();

@@ -196,6 +196,7 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
     if (plan.header.n_bit > 8)
       throw UsageError("{}: --van-vleck: samples of {} bits are not coarse enough to correct", name,
                        plan.header.n_bit);
+    plan.mean.scale *= plan.header.scale_gain;  // which the correction makes up for
     plan.mean.quantisers.recorder = std::make_shared<QuantiserCurve>(twos_complement(plan.header.n_bit));
     plan.mean.quantisers.real_samples = plan.f.real_input;
   }

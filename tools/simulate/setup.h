@@ -78,6 +78,7 @@ inline VoltageHeader voltage_header(const Tool& tool, const SimulateOptions& opt
   header.n_pol = 2;
   header.encoding = options.n_bit == 32 ? SampleEncoding::floating : SampleEncoding::twos_complement;
   header.scale = plan.scale;
+  header.scale_gain = plan.step / plan.scale;
   header.layout = scene.layout;
   header.history = tool.provenance();
   return header;
