@@ -26,9 +26,11 @@ constexpr std::size_t kFewestInt8 = 64;  // antennas for which 8 bits stay far b
 
 class CudaCorrImager final : public DeviceImager {
  public:
-  CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index, PairForm form)
+  CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index, PairForm form,
+                 std::size_t table_bytes)
       : device_(device_index),
         wanted_(form),
+        table_bytes_(table_bytes),
         plan_((choose_device(), check_epic_plan(plan), std::move(plan))),
         make_sums_(std::move(make_sums)),
         weights_(plan_),
@@ -54,8 +56,7 @@ class CudaCorrImager final : public DeviceImager {
     if (sky_.move_to(geometry)) move(geometry);
     settle_copies();
     sky_.clear(stream_.get());
-    if (untaken_) collect_sums();
-    untaken_ = false;
+    collect_sums();  // of an accumulation that was not taken
     cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double2), stream_.get()),
                "clearing sums");
   }
@@ -104,7 +105,7 @@ class CudaCorrImager final : public DeviceImager {
   void move(const EpicGeometry& geometry) {
     const bool grid = on_grid(geometry);
     auto& form = grid ? grid_ : direct_;
-    if (!form && grid) form = make_grid_pair_form(plan_, sky_, device_);
+    if (!form && grid) form = make_grid_pair_form(plan_, sky_, device_, table_bytes_);
     if (!form)
       form = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && two_limbs_suffice(plan_) &&
                      multiplies_int8(device_)
@@ -115,7 +116,6 @@ class CudaCorrImager final : public DeviceImager {
   }
 
   void add(const Samples& samples) {
-    untaken_ = true;
     // batches of channels have sums of their own, until the accumulation ends
     auto& stage = stages_[{samples.first_channel, samples.n_channel}];
     const auto n_spectra = static_cast<std::size_t>(samples.n_spectra);
@@ -135,6 +135,7 @@ class CudaCorrImager final : public DeviceImager {
 
   int device_;
   PairForm wanted_;
+  std::size_t table_bytes_;
   EpicPlan plan_;
   MakePairSums make_sums_;
   EpicWeights weights_;
@@ -146,7 +147,6 @@ class CudaCorrImager final : public DeviceImager {
   DevicePairForm* form_ = nullptr;                                         // of the two, for this geometry
   std::map<std::pair<int, int>, std::shared_ptr<DevicePairSums>> stages_;  // of (first channel, channels)
   DeviceArray<double2> sums_;                                              // [channel][pair]
-  bool untaken_ = false;  // stages hold something
   Upload<double2> factors_;
   Upload<double> powers_;
   SpectraBlock validity_;
@@ -156,7 +156,6 @@ class CudaCorrImager final : public DeviceImager {
 bool CudaCorrImager::take_later(EpicImages& images) {
   choose_device();
   collect_sums();
-  untaken_ = false;
   form_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
                stream_.get());
   // sums over pairs leave them out
@@ -173,11 +172,13 @@ bool CudaCorrImager::take_later(EpicImages& images) {
 }  // namespace
 
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
-                                                    PairForm form) {
-  return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index, form);
+                                                    PairForm form, std::size_t table_bytes) {
+  return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index, form,
+                                          table_bytes);
 }
 #else
-std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan, MakePairSums, int device_index, PairForm) {
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan, MakePairSums, int device_index, PairForm,
+                                                    std::size_t) {
   throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
 }
 #endif

@@ -7,9 +7,10 @@
 
 namespace apsyn {
 
-/// make_corr_imager_cuda() with one of the two forms; `grid` not for lists of directions.
+/// make_corr_imager_cuda() with one of the two forms; `grid` not for lists of directions. It keeps what
+/// depends on geometry alone for as many channels as table_bytes hold; 0 = a quarter of what is free.
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
-                                                    PairForm form);
+                                                    PairForm form, std::size_t table_bytes = 0);
 
 /// Measured seconds of an H200 for the pairs of all channels, once they are correlated.
 double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel);

@@ -13,11 +13,11 @@ DeviceSky::DeviceSky(const EpicPlan& plan) : plan_(plan) {
 
 bool DeviceSky::move_to(const EpicGeometry& geometry) {
   if (placed_ && same_geometry(geometry, geometry_)) return false;
-  // the last accumulation may still be imaged
-  cuda_check(cudaDeviceSynchronize(), "imaging");
   placed_ = true;
   geometry_ = geometry;
   pixels_ = sky_pixels(plan_, geometry_);
+  // the last accumulation may still be imaged
+  cuda_check(cudaDeviceSynchronize(), "imaging");
   unit_.copy(pixels_.unit.data(), pixels_.unit.size());
   index_.copy(pixels_.index.data(), pixels_.index.size());
   Buffer<double, 2> seconds({4, plan_.n_ant});

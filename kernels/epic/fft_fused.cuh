@@ -29,6 +29,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/divider.cuh"
+
 namespace apsyn::epic_fft {
 
 constexpr int kFusedThreads = 512, kFlush = 256;
@@ -37,11 +39,6 @@ constexpr int kLargestRadixX = 8, kLargestRadixY = 16;
 constexpr int kSumsPerThread = 64;
 constexpr int kSliceCells = 64;  ///< cells, two of a column for each lane of a warp
 constexpr std::uint16_t kNowhere = 0xFFFF;
-
-/// n / d for n < 65536, d < 4096.
-struct Divider {
-  std::uint32_t divisor = 1, factor = 0x80000001u;
-};
 
 /// (re, im) of two cells.
 struct __align__(8) HalfWeights {

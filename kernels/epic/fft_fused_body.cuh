@@ -7,14 +7,6 @@
 
 namespace apsyn::epic_fft {
 
-__device__ __forceinline__ int quotient(int n, const Divider& by) {
-  return static_cast<int>(__umulhi(2u * static_cast<unsigned>(n), by.factor));
-}
-__device__ __forceinline__ int divide(int& n, const Divider& by) {
-  const int q = quotient(n, by);
-  n -= q * static_cast<int>(by.divisor);
-  return q;
-}
 /// n, which the compiler takes for another number: addresses are computed again instead of kept in registers.
 __device__ __forceinline__ int anew(int n) {
   asm volatile("" : "+r"(n));

@@ -17,10 +17,6 @@ namespace {
 constexpr std::array kRadices{16, 8, 5, 4, 3, 2};
 constexpr std::array kLastRadices{8, 5, 4, 3};
 
-Divider divider(std::size_t n) {
-  return {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>((std::uint64_t{1} << 31) / n + 1)};
-}
-
 /// The radices of fewest passes, and of the least sum among them.
 void split(std::size_t rest, int largest, std::vector<int>& now, std::vector<int>& best) {
   if (!best.empty() && now.size() > best.size()) return;

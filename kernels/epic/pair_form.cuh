@@ -25,9 +25,10 @@ class DevicePairForm {
 
 /// `plan` and `sky` must outlive the form.
 std::unique_ptr<DevicePairForm> make_float_pair_form(const EpicPlan& plan, DeviceSky& sky);
-/// On a grid (pair_grid.cuh), not for lists of directions. What depends on geometry alone stays on the
-/// device.
-std::unique_ptr<DevicePairForm> make_grid_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index);
+/// On a grid (pair_grid.cuh), not for lists of directions. What depends on geometry alone stays on the device
+/// where table_bytes hold it for all channels (0 = a quarter of what is free), and is made anew where not.
+std::unique_ptr<DevicePairForm> make_grid_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index,
+                                                    std::size_t table_bytes);
 /// Of two polarisations.
 std::unique_ptr<DevicePairForm> make_int8_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index);
 

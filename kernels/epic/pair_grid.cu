@@ -58,12 +58,13 @@ __device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, i
     return n;
   }
   const int top = (max(n_order, static_cast<int>(size)) + 24) / 2 * 2;
+  const double twice = 2 / size;
   double sum = 0;
   const auto recur = [&](const auto& use) {
     double above = 0, here = 1e-280;
     for (int k = top; k >= 0; --k) {
       use(k, here);
-      const double below = 2 * k / size * here - above;
+      const double below = k * twice * here - above;
       above = here;
       here = below;
     }

@@ -19,7 +19,7 @@ namespace apsyn::epic_cuda {
 
 namespace {
 
-constexpr std::size_t kGridBytes = std::size_t{1} << 29;  ///< of grids that are transformed together
+constexpr std::size_t kGridBytes = std::size_t{1} << 31;  ///< of grids that are transformed together
 
 /// C2R transforms of [batch][rows][columns / 2 + 1], exponent +1.
 class RealFft2d {
@@ -42,8 +42,10 @@ class RealFft2d {
 
 class GridPairForm final : public DevicePairForm {
  public:
-  GridPairForm(const EpicPlan& plan, DeviceSky& sky, int device_index)
-      : plan_(plan), sky_(sky), table_bytes_(cuda_free_memory_bytes(device_index) / 4) {
+  GridPairForm(const EpicPlan& plan, DeviceSky& sky, int device_index, std::size_t table_bytes)
+      : plan_(plan),
+        sky_(sky),
+        table_bytes_(table_bytes > 0 ? table_bytes : cuda_free_memory_bytes(device_index) / 4) {
     cuda_check(cudaDeviceGetAttribute(&shared_bytes_, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index),
                "asking the device");
     hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
@@ -55,10 +57,10 @@ class GridPairForm final : public DevicePairForm {
   struct Tables {
     int first_channel = 0, n_channel = 0;
   };
+  void plan(const EpicGeometry& geometry);
   void plan_batches();
   void make_tables(int first_channel, int n_channel, cudaStream_t stream);
   void image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream);
-  const double2* turned_factors(const EpicGeometry& geometry);
 
   const EpicPlan& plan_;
   DeviceSky& sky_;
@@ -67,6 +69,7 @@ class GridPairForm final : public DevicePairForm {
   CellShape shape_;
   std::optional<PairOrders> orders_;
   int n_power_ = 0;
+  std::optional<DeviceSort> sort_;
   std::optional<Tables> tables_;      // made, for these channels
   int n_table_ = 1, n_together_ = 1;  // channels that have tables at a time, that are transformed at a time
   std::optional<TransformTask> transform_;  // where one kernel can
@@ -87,6 +90,27 @@ class GridPairForm final : public DevicePairForm {
 };
 
 void GridPairForm::move(const EpicGeometry& geometry) {
+  if (!orders_ || !serves(*orders_, geometry, sky_.pixels())) plan(geometry);
+  const auto uvw = image_frame_s(geometry);
+  uvw_s_.copy(uvw.data(), 3 * uvw.size());
+  std::vector<double2> factors;
+  factors.reserve(plan_.n_channel() * plan_.n_ant * plan_.n_pol);
+  for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
+    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
+      const double turns =
+          plan_.channel_hz[channel] * (geometry.delay_s[ant] - uvw[ant][2] * orders_->depth.n_middle);
+      const std::complex<double> turn = std::polar(1.0, kTwoPi * (turns - std::round(turns)));
+      for (std::size_t pol = 0; pol < plan_.n_pol; ++pol) {
+        const std::complex<double> g = epic_factor(plan_, ant, pol, channel) * turn;
+        factors.push_back({g.real(), g.imag()});
+      }
+    }
+  factors_.copy(factors.data(), factors.size());
+  tables_.reset();
+}
+
+/// For all geometries that the same orders serve.
+void GridPairForm::plan(const EpicGeometry& geometry) {
   orders_.emplace(plan_pair_orders(plan_, geometry, sky_.pixels()));
   shape_.n_x = static_cast<int>(orders_->shape.n_x);
   shape_.n_y = static_cast<int>(orders_->shape.n_y);
@@ -95,8 +119,6 @@ void GridPairForm::move(const EpicGeometry& geometry) {
   shape_.n_ant = static_cast<int>(plan_.n_ant);
   shape_.n_product = plan_.n_pol == 2 ? 4 : 1;
   n_power_ = static_cast<int>(orders_->kernel.degree() + 1);
-  const auto uvw = image_frame_s(geometry);
-  uvw_s_.copy(uvw.data(), 3 * uvw.size());
   taps_.copy(orders_->taps.data(), orders_->taps.size());
   transform_.reset();
   const auto fused = plan_transform(plan_, *orders_, sky_.pixels(), static_cast<std::size_t>(shared_bytes_));
@@ -113,18 +135,6 @@ void GridPairForm::move(const EpicGeometry& geometry) {
     pixel_factors_.copy(orders_->factors.data(), orders_->factors.size());
     pixel_cells_.copy(orders_->places.data(), orders_->places.size());
   }
-  std::vector<double2> factors;
-  for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
-    for (std::size_t input = 0; input < plan_.n_ant * plan_.n_pol; ++input) {
-      const std::size_t ant = input / plan_.n_pol;
-      const double turns =
-          plan_.channel_hz[channel] * (geometry.delay_s[ant] - uvw[ant][2] * orders_->depth.n_middle);
-      const std::complex<double> g = epic_factor(plan_, ant, input % plan_.n_pol, channel) *
-                                     std::polar(1.0, kTwoPi * (turns - std::round(turns)));
-      factors.push_back({g.real(), g.imag()});
-    }
-  factors_.copy(factors.data(), factors.size());
-  tables_.reset();
   plan_batches();
 }
 
@@ -141,8 +151,9 @@ void GridPairForm::plan_batches() {
                            static_cast<std::size_t>(shape_.order_stride()) * sizeof(float) + 6 * 28;
   n_table_ =
       evenly(std::clamp<std::size_t>(table_bytes_ / (shape_.n_pair() * pair + 1), 1, n_channel), n_channel);
-  n_together_ = evenly(std::clamp<std::size_t>(kGridBytes / (cells * sizeof(float2) + image * sizeof(float)),
-                                               1, static_cast<std::size_t>(n_table_)),
+  const std::size_t together = cells * sizeof(float2) + (transform_ ? 0 : image * sizeof(float));
+  n_together_ = evenly(std::clamp<std::size_t>(std::min(kGridBytes, table_bytes_ / 2) / together, 1,
+                                               static_cast<std::size_t>(n_table_)),
                        static_cast<std::size_t>(n_table_));
   const auto n_together = static_cast<std::size_t>(n_together_);
   fft_.reset();
@@ -167,10 +178,12 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
   place.error = PairOrders::kError;
   place.places = places_.reserve(n);
   place.pair_taps = pair_taps_.reserve(n);
-  place.orders = pair_orders_.reserve(n * static_cast<std::size_t>(shape_.order_stride()));
+  // groups of orders are read whole
+  place.orders = pair_orders_.reserve(n * static_cast<std::size_t>(shape_.order_stride()) + kOrderGroup);
   place.counts = ends_.reserve(n);
   launch_place_pairs(place, stream);
-  DeviceSort sort(stream);
+  if (!sort_) sort_.emplace(stream);
+  DeviceSort& sort = *sort_;
   sort.inclusive_sum(ends_.data(), ends_.data(), static_cast<std::uint32_t>(n));
   ListTask list;
   list.shape = shape_;
@@ -190,7 +203,6 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
   sort.by_keys(list.n_entry, bits_of(list_keys(shape_, n_channel)));
   list.keys = const_cast<std::uint64_t*>(sort.sorted_keys());
   launch_lists(list, stream);
-  cuda_check(cudaStreamSynchronize(stream), "listing pairs");  // before what they were sorted in goes
   tables_ = {first_channel, n_channel};
 }
 
@@ -245,8 +257,9 @@ void GridPairForm::image_channels(int first_channel, int n_channel, int first_ta
 
 }  // namespace
 
-std::unique_ptr<DevicePairForm> make_grid_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index) {
-  return std::make_unique<GridPairForm>(plan, sky, device_index);
+std::unique_ptr<DevicePairForm> make_grid_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index,
+                                                    std::size_t table_bytes) {
+  return std::make_unique<GridPairForm>(plan, sky, device_index, table_bytes);
 }
 
 }  // namespace apsyn::epic_cuda

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/common/chebyshev_phase.h"
 #include "libcore/core/constants.h"
@@ -24,12 +25,17 @@ std::size_t cells_of(const SpreadKernel& kernel, std::size_t n) {
 }
 
 /// A grid of few cells costs more than narrow kernels gain: tensor cores spread over kTaps anyway.
-SpreadKernel choose_kernel() {
+SpreadKernel find_kernel() {
   std::vector<SpreadKernel> kernels = spread_kernels(PairOrders::kError, 1);
   std::erase_if(kernels, [](const SpreadKernel& kernel) { return kernel.width() > PairOrders::kTaps; });
   return *std::min_element(kernels.begin(), kernels.end(), [](const SpreadKernel& a, const SpreadKernel& b) {
     return a.oversampling() < b.oversampling();
   });
+}
+
+const SpreadKernel& choose_kernel() {
+  static const SpreadKernel kernel = find_kernel();
+  return kernel;
 }
 
 void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
@@ -54,15 +60,18 @@ void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyP
         depth.n_half > 0
             ? std::clamp((n_of(geometry, pixels, pixel) - depth.n_middle) / depth.n_half, -1.0, 1.0)
             : 0;
-    for (std::size_t order = 0; order < orders.shape.n_order; ++order)
-      orders.factors[order * pixels.size() + pixel] =
-          static_cast<float>(std::cos(static_cast<double>(order) * std::acos(t)) / (of_x[x] * of_y[y]));
+    const double scale = 1 / (of_x[x] * of_y[y]);
+    double polynomial = 1, next = t;  // T_k, T_(k + 1)
+    for (std::size_t order = 0; order < orders.shape.n_order; ++order) {
+      orders.factors[order * pixels.size() + pixel] = static_cast<float>(polynomial * scale);
+      polynomial = std::exchange(next, 2 * t * next - polynomial);
+    }
   }
 }
 
 std::size_t count_orders(const EpicPlan& plan, const EpicGeometry& geometry, const PairDepth& depth) {
-  // a few antennas far above others need more orders than all the rest, and count for little: the mean of
-  // what is left out decides, over pairs in classes of |w|
+  // a few antennas far above others need more orders than all the rest, and count for little: the RMS of what
+  // is left out decides, over pairs in classes of |w|
   constexpr std::size_t kClasses = 256;
   const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
   const auto uvw = image_frame_s(geometry);
@@ -76,14 +85,16 @@ std::size_t count_orders(const EpicPlan& plan, const EpicGeometry& geometry, con
   const double z_max = kTwoPi * highest_hz * depth.w_s * depth.n_half;
   const std::size_t most = chebyshev_terms(z_max, PairOrders::kError);
   for (std::size_t n = most; n > 1; --n) {
-    double left_out = 0;
+    double squares = 0;
     for (std::size_t i = 1; i <= kClasses; ++i) {
       const double z = z_max * static_cast<double>(i) / kClasses;
       if (share[i] == 0) continue;
-      // 4 |J| bounds what follows once orders are beyond z, before that nothing is bounded but by 1
-      left_out += share[i] * (static_cast<double>(n - 1) > z ? 4 * std::abs(bessel_j(n - 1, z)) : 2);
+      // twice the first that is left out is what all leave out once orders are beyond z; before that, all of
+      // it
+      const double left_out = static_cast<double>(n - 1) > z ? 2 * std::abs(bessel_j(n - 1, z)) : 1;
+      squares += share[i] * left_out * left_out;
     }
-    if (left_out > PairOrders::kError * n_pair) return n;
+    if (std::sqrt(squares / n_pair) > PairOrders::kError) return n;
   }
   return 1;
 }
@@ -91,12 +102,17 @@ std::size_t count_orders(const EpicPlan& plan, const EpicGeometry& geometry, con
 }  // namespace
 
 PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const PairDepth& depth) {
-  const SpreadKernel kernel = choose_kernel();
+  const SpreadKernel& kernel = choose_kernel();
   return {cells_of(kernel, plan.nx), cells_of(kernel, plan.ny), count_orders(plan, geometry, depth)};
 }
 
+bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
+  constexpr double kSlack = 1.01;  // of w: the first order that is left out grows by a fifth
+  return pixels.index == orders.index && depth_of(geometry, pixels).w_s <= kSlack * orders.depth.w_s;
+}
+
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
-  PairOrders orders{choose_kernel(), depth_of(geometry, pixels), {}, {}, {}, {}};
+  PairOrders orders{choose_kernel(), depth_of(geometry, pixels), {}, {}, {}, pixels.index, {}};
   const SpreadKernel& kernel = orders.kernel;
   orders.shape = pair_cells(plan, geometry, orders.depth);
   orders.taps.assign((kernel.degree() + 1) * PairOrders::kTaps, 0);

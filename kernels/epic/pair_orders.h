@@ -34,9 +34,12 @@ struct PairOrders {
   PairCells shape;
   std::vector<float> taps;            ///< [power][tap]: SpreadKernel::coefficients()
   std::vector<float> factors;         ///< [order][pixel] T_k(t) over the kernel's transform
+  std::vector<std::uint32_t> index;   ///< [pixel] SkyPixels::index that this is for
   std::vector<std::uint32_t> places;  ///< [pixel] y n_x + x of the transformed grid
 };
 
+/// Whether they are good for another geometry of the same plan. n of a pixel is that of its place.
+bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels);
 /// Not for lists of directions.
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 

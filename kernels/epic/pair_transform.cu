@@ -46,13 +46,15 @@ struct Transformer {
   /// chunk [row][column] from the grid, or in place, or to the rows that are wanted.
   template <int kRadix>
   __device__ __forceinline__ void column_pass(int i, const float2* grid, int first_column,
-                                              int n_column) const {
+                                              const Divider& columns) const {
     const TransformPass& pass = shape.pass_y[i];
     const bool first = i == 0, last = i + 1 == shape.n_pass_y;
-    const int span = pass.part / kRadix, n_item = cells_shape.n_y / kRadix * n_column;
+    const int span = static_cast<int>(pass.span.divisor), n_column = static_cast<int>(columns.divisor);
+    const int n_item = cells_shape.n_y / kRadix * n_column;
     for (int item = thread; item < n_item; item += kTransformThreads) {
-      const int column = item % n_column, butterfly = item / n_column;
-      const int k = butterfly % span, row = butterfly / span * pass.part + k;
+      int column = item;
+      int k = divide(column, columns);
+      const int part = divide(k, pass.span), row = part * pass.part + k;
       float2 x[kRadix];
 #pragma unroll
       for (int q = 0; q < kRadix; ++q) {
@@ -84,7 +86,8 @@ struct Transformer {
   __device__ __forceinline__ void combine() const {
     const int n_item = cells_shape.n_column() * shape.n_pair, n_x = cells_shape.n_x;
     for (int item = thread; item < n_item; item += kTransformThreads) {
-      const int pair = item % shape.n_pair, x = item / shape.n_pair;
+      int pair = item;
+      const int x = divide(pair, shape.pair);
       float2 *front = rows + x * shape.pitch() + pair, *back = rows + (n_x + 1 - x) * shape.pitch() + pair;
       const float2 a = *front, b = *back;
       *front = make_float2(a.x + b.y, a.y - b.x);
@@ -94,10 +97,11 @@ struct Transformer {
 
   template <int kRadix>
   __device__ __forceinline__ void row_pass(const TransformPass& pass) const {
-    const int span = pass.part / kRadix, n_item = cells_shape.n_x / kRadix * shape.n_pair;
+    const int span = static_cast<int>(pass.span.divisor), n_item = cells_shape.n_x / kRadix * shape.n_pair;
     for (int item = thread; item < n_item; item += kTransformThreads) {
-      const int pair = item % shape.n_pair, butterfly = item / shape.n_pair;
-      const int k = butterfly % span, column = butterfly / span * pass.part + k;
+      int pair = item;
+      int k = divide(pair, shape.pair);
+      const int part = divide(k, pass.span), column = part * pass.part + k;
       float2 x[kRadix];
 #pragma unroll
       for (int q = 0; q < kRadix; ++q) x[q] = rows[slot(column + q * span) * shape.pitch() + pair];
@@ -115,7 +119,8 @@ struct Transformer {
     for (int i = 0; i < kTransformItems; ++i) {
       const int item = i * kTransformThreads + thread;
       if (item >= n_item) break;
-      const int pair = item % shape.n_pair, column = item / shape.n_pair * kLastRadix;
+      int pair = item;
+      const int column = divide(pair, shape.pair) * kLastRadix;
       float2 x[kLastRadix];
 #pragma unroll
       for (int q = 0; q < kLastRadix; ++q) x[q] = rows[slot(column + q) * shape.pitch() + pair];
@@ -150,10 +155,11 @@ __global__ __launch_bounds__(kTransformThreads,
         task.cells +
         ((std::size_t(channel) * cells_shape.n_order + order) * cells_shape.n_product + product) * plane;
     for (int first = 0; first < n_column; first += shape.n_chunk_column) {
-      const int n_here = min(shape.n_chunk_column, n_column - first);
+      const Divider& columns =
+          first + shape.n_chunk_column < n_column ? shape.chunk_column : shape.last_column;
       for (int i = 0; i < shape.n_pass_y; ++i) {
         with_radix(shape.pass_y[i].radix,
-                   [&]<int kRadix>() { to.template column_pass<kRadix>(i, grid, first, n_here); });
+                   [&]<int kRadix>() { to.template column_pass<kRadix>(i, grid, first, columns); });
         __syncthreads();
       }
     }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "kernels/common/divider.cuh"
 #include "kernels/epic/pair_grid.cuh"
 
 namespace apsyn::epic_cuda {
@@ -24,14 +25,16 @@ constexpr std::uint32_t kNoPixel = 0xFFFFFFFF;
 struct TransformPass {
   int radix = 1, part = 1;
   int turns = 0;  ///< where exp(-2 pi i k q / part) are: [k][q - 1]
+  Divider span;   ///< part / radix
 };
 
 struct TransformShape {
   int n_pass_y = 0, n_pass_x = 0;
   TransformPass pass_y[kMostTransformPasses], pass_x[kMostTransformPasses];
   int n_turn = 0;
-  int n_pair = 0;          ///< of rows
-  int n_chunk_column = 0;  ///< columns that are transformed at a time
+  int n_pair = 0;                           ///< of rows
+  int n_chunk_column = 0;                   ///< columns that are transformed at a time
+  Divider pair, chunk_column, last_column;  ///< by them, and by the columns of the last time
   int shared_bytes = 0;
   __host__ __device__ int pitch() const { return n_pair | 1; }
 };

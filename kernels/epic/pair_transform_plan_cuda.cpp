@@ -18,7 +18,8 @@ int append_passes(const epic_fft::RadixPlan& radices, std::size_t length, Transf
                   std::vector<float2>& turns) {
   int n = 0, part = static_cast<int>(length);
   for (const int radix : radices.radices) {
-    passes[n++] = {radix, part, static_cast<int>(turns.size())};
+    passes[n++] = {radix, part, static_cast<int>(turns.size()),
+                   divider(static_cast<std::size_t>(part / radix))};
     for (int k = 0; k < part / radix; ++k)
       for (int q = 1; q < radix; ++q) {
         const double angle = -kTwoPi * k * q / part;
@@ -63,8 +64,12 @@ std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrde
   const std::size_t most = (shared_bytes - fixed) / (n_y * sizeof(float2));
   const std::size_t n_chunk = (n_column + most - 1) / most;
   shape.n_chunk_column = static_cast<int>((n_column + n_chunk - 1) / n_chunk);
-  shape.shared_bytes =
-      static_cast<int>(fixed + static_cast<std::size_t>(shape.n_chunk_column) * n_y * sizeof(float2));
+  const auto n_chunk_column = static_cast<std::size_t>(shape.n_chunk_column);
+  const std::size_t n_last = (n_column - 1) % n_chunk_column + 1;
+  shape.pair = divider(n_pair);
+  shape.chunk_column = divider(n_chunk_column);
+  shape.last_column = divider(n_last);
+  shape.shared_bytes = static_cast<int>(fixed + n_chunk_column * n_y * sizeof(float2));
 
   made.row_of_place.assign(n_y, kNotWanted);
   for (std::size_t i = 0; i < rows.size(); ++i)

@@ -11,8 +11,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 namespace apsyn::test {
 namespace {
 
-std::unique_ptr<DeviceImager> imager(EpicPlan plan, PairForm form) {
-  return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, form);
+std::unique_ptr<DeviceImager> imager(EpicPlan plan, PairForm form, std::size_t table_bytes = 0) {
+  return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, form, table_bytes);
 }
 
 const Method kExact[] = {
@@ -33,3 +33,58 @@ const DeviceMethod kDevice[] = {
 #ifdef APSYN_CUDA
 #include "tests/support/epic_resident_cases.h"
 #endif
+
+namespace apsyn::test {
+
+// Images that cuFFT transforms, odd ones, and tables that are made anew for each channel.
+BOOST_AUTO_TEST_CASE(large_and_odd_images) {
+  EpicCase c;
+  c.enu_m = random_array(12, 60, 5, 0.2, 9);
+  c.n_chan = 3;
+  c.step_hz = 4e6;
+  c.n_spectra = 16;
+  const EpicRecording recording(c);
+  struct Size {
+    std::size_t nx, ny, table_bytes;
+  };
+  for (const Size& size : {Size{200, 168, 0}, Size{200, 168, 1}, Size{45, 63, 0}, Size{45, 63, 1}}) {
+    const auto plan = [&] {
+      EpicPlan odd = all_sky(recording, size.nx);
+      odd.ny = size.ny;
+      return odd;
+    };
+    const auto grid = imager(plan(), PairForm::grid, size.table_bytes);
+    const Comparison result = compare(recording, plan(), recording.image(*grid, 16, 3), 97);
+    BOOST_TEST_MESSAGE(size.nx << " x " << size.ny << ": " << result.error << " of the peak, " << result.n
+                               << " pixels");
+    BOOST_TEST(result.error <= kWanted);
+  }
+}
+
+// Images that are settled when the next ones have begun, of a field that turns.
+BOOST_AUTO_TEST_CASE(images_that_leave_later) {
+  EpicCase c;
+  c.enu_m = random_array(14, 40, 5, 0.2, 9);
+  c.n_spectra = 24;
+  EpicRecording recording(c);
+  const auto corr = imager(all_sky(recording, 40), PairForm::grid);
+  EpicImages images[3];
+  EpicGeometry geometries[3];
+  for (int i = 0; i < 3; ++i) {
+    const double angle = 0.3 * i;
+    geometries[i] = recording.geometry;
+    geometries[i].axes[0] = {std::cos(angle), std::sin(angle), 0};
+    geometries[i].axes[1] = {-std::sin(angle), std::cos(angle), 0};
+    corr->start(geometries[i]);
+    for (std::size_t first = 0; first < c.n_spectra; first += 12) corr->add(recording.block(first, 12, 0, 1));
+    corr->settle();
+    BOOST_TEST(corr->take_later(images[i]));
+  }
+  corr->settle();
+  for (int i = 0; i < 3; ++i) {
+    recording.geometry = geometries[i];
+    BOOST_TEST(compare(recording, all_sky(recording, 40), images[i], 7).error <= kWanted);
+  }
+}
+
+}  // namespace apsyn::test
