@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cuda_fp16.h>
 
+#include <algorithm>
+
 #include "kernels/common/device_launch.cuh"
 #include "kernels/epic/pair_grid.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
 
-constexpr int kGatherWarps = 2;
-constexpr int kPairsAtOnce = 16;
+constexpr int kGatherWarps = 4;  ///< of a tile: they take its batches of pairs in turn
+constexpr int kBatchPairs = 16;
+constexpr int kStages = 3;      ///< batches in shared memory: one that is added, and those on their way
+constexpr int kPairChunks = 9;  ///< of 16 bytes: kernel along x, along y, values, orders of a group
+constexpr int kPairFloats = 4 * kPairChunks;
+constexpr int kValuesAt = 16, kOrdersAt = 24;  ///< in a pair's floats
+constexpr int kLaneChunks = (kBatchPairs * kPairChunks + 31) / 32;
+constexpr int kTileSums = 2 * kOrderGroup * 4;  ///< of a lane
+constexpr int kStageFloats = kBatchPairs * kPairFloats;
+/// Stages of all warps, or sums of all warps but the first.
+constexpr int kSharedFloats =
+    std::max(kGatherWarps * kStages * kStageFloats, (kGatherWarps - 1) * kTileSums * 32);
 
 /// Two numbers in 22 bits each: high + low.
 struct Halves {
@@ -25,64 +37,84 @@ struct Halves {
 /// sum[16 x 8] += a[16 x 16] b[16 x 8] of halves.
 __device__ __forceinline__ void multiply_add(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                              std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
+      "{%4,%5,%6,%7}, {%8,%9}, "
       "{%0,%1,%2,%3};"
       : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Of 8 x 4 cells; lane 4 g + t has rows of column g in its left operands, part g of the four products in its
-/// right ones, and of the sums column g, product t. Four pairs of each 16 are its own: 2 t, 2 t + 1, 2 t + 8,
-/// 2 t + 9.
+__device__ __forceinline__ void copy_chunk(float* to, const float* from) {
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ __forceinline__ void end_of_stage() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/// Until no more than so many stages are on their way.
+template <int kLeft>
+__device__ __forceinline__ void wait_for_stage() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+
+/// Of 8 x 4 cells; lane 4 g + t has rows of column g in its left operands, part
+/// g of the four products in its right ones, and of the sums column g, product
+/// t. Four pairs of each batch are its own: 2 t, 2 t + 1, 2 t + 8, 2 t + 9.
 struct Gather {
   const GatherTask& task;
   const CellShape& shape;
-  const PairTapsXY* taps;  // of the channel
-  const float *orders, *values;
+  const float *taps, *orders,
+      *values;  // of the channel, orders from the group's first on
   float scale;
   int x, y;  // the lane's column, the tile's first row
-  int g, t;
+  int lane, g, t;
+  std::uint32_t end;
   float sums[2][kOrderGroup][4] = {};
 
-  struct Codes {
-    PairCode of[4];
-    unsigned there;  // a bit for each
-  };
-  __device__ __forceinline__ Codes codes(std::uint32_t begin, std::uint32_t end) const {
-    Codes codes{{}, 0};
-#pragma unroll
-    for (int q = 0; q < 4; ++q) {
-      const std::uint32_t entry = begin + 2 * t + q % 2 + q / 2 * 8;
-      codes.of[q].bits = task.codes[min(entry, end - 1)];
-      codes.there |= (entry < end ? 1u : 0u) << q;
-    }
-    return codes;
+  /// The code of pair lane % 16 of a batch; one past the end is any.
+  __device__ __forceinline__ std::uint32_t code(std::uint32_t begin) const {
+    return task.codes[min(begin + lane % kBatchPairs, end - 1)];
   }
 
-  /// Loaded whether wanted or not, so that no load waits for another.
+  /// Pairs of a batch on their way to [pair][kPairFloats].
+  __device__ __forceinline__ void fetch(std::uint32_t code, float* stage) const {
+#pragma unroll
+    for (int i = 0; i < kLaneChunks; ++i) {
+      const int at = lane + 32 * i, which = at / kPairChunks, chunk = at % kPairChunks;
+      const std::uint32_t pair = PairCode{__shfl_sync(~0u, code, which % kBatchPairs)}.pair();
+      if (which >= kBatchPairs) continue;
+      const float* from = chunk < 4   ? taps + std::size_t(pair) * 16 + 4 * chunk
+                          : chunk < 6 ? values + std::size_t(pair) * 8 + 4 * (chunk - 4)
+                                      : orders + std::size_t(pair) * shape.order_stride() + 4 * (chunk - 6);
+      copy_chunk(stage + which * kPairFloats + 4 * chunk, from);
+    }
+  }
+
   __device__ __forceinline__ static float tap(const float* taps, int at) {
     const float value = taps[at & (kPairTaps - 1)];
     return static_cast<unsigned>(at) < unsigned{kPairTaps} ? value : 0.0f;
   }
 
-  __device__ __forceinline__ void add(const Codes& codes, int first_order, int n_here) {
+  __device__ __forceinline__ void add(std::uint32_t begin, std::uint32_t codes, const float* stage,
+                                      int n_here) {
     float of_x[4], of_y[4][4], even[4], odd[4];
     const float* of_pair[4];
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
-      const PairCode code = codes.of[q];
-      const std::uint32_t pair = code.pair();
+      const int which = 2 * t + q % 2 + q / 2 * 8;
+      const PairCode code{__shfl_sync(~0u, codes, which)};
       const bool mirrored = code.mirrored();
       const int step = mirrored ? -1 : 1, tap_y = code.tap_y();
-      const float value_x = tap(taps[pair].x, code.tap_x() + step * g);
-      of_x[q] = codes.there >> q & 1 ? value_x : 0.0f;
+      const float* pair = stage + which * kPairFloats;
+      const float value_x = tap(pair, code.tap_x() + step * g);
+      of_x[q] = begin + which < end ? value_x : 0.0f;
 #pragma unroll
-      for (int row = 0; row < 4; ++row) of_y[q][row] = tap(taps[pair].y, tap_y + step * row);
+      for (int row = 0; row < 4; ++row) of_y[q][row] = tap(pair + kPairTaps, tap_y + step * row);
       // (b, a) has the conjugate, and the opposite w: odd orders change sign
-      const float value = scale * values[std::size_t(pair) * 8 + g];
+      const float value = scale * pair[kValuesAt + g];
       even[q] = mirrored && g % 2 == 1 ? -value : value;
       odd[q] = mirrored ? -even[q] : even[q];
-      of_pair[q] = orders + std::size_t(pair) * shape.order_stride() + first_order;
+      of_pair[q] = pair + kOrdersAt;
     }
     std::uint32_t high[2][4], low[2][4];
 #pragma unroll
@@ -154,43 +186,80 @@ struct Gather {
   }
 };
 
-/// A warp for each tile; blockIdx.y counts groups of orders.
-__global__ __launch_bounds__(32 * kGatherWarps) void gather_pairs(const __grid_constant__ GatherTask task) {
+/// A block for each tile; blockIdx.y counts groups of orders.
+__global__ __launch_bounds__(32 * kGatherWarps,
+                             3) void gather_pairs(const __grid_constant__ GatherTask task) {
+  __shared__ __align__(16) float shared[kSharedFloats];
   const CellShape& shape = task.shape;
-  const int tile = blockIdx.x * kGatherWarps + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (tile >= shape.n_tile()) return;
-  const std::size_t channel = task.first_channel + blockIdx.z;
+  const int tile = blockIdx.x, warp = threadIdx.x / 32;
+  const std::size_t channel = task.first_channel + blockIdx.z, first_pair = channel * shape.n_pair();
   const int first_order = blockIdx.y * kOrderGroup;
   const float unit = __uint_as_float(task.largest[channel]);
-  const std::size_t first_pair = channel * shape.n_pair();
   Gather gather{task,
                 shape,
-                task.pair_taps + first_pair,
-                task.orders + first_pair * shape.order_stride(),
+                reinterpret_cast<const float*>(task.pair_taps + first_pair),
+                task.orders + first_pair * shape.order_stride() + first_order,
                 reinterpret_cast<const float*>(task.values + 4 * first_pair),
                 unit > 0 ? 1 / unit : 0.0f};
-  gather.g = lane / 4;
-  gather.t = lane % 4;
+  gather.lane = threadIdx.x % 32;
+  gather.g = gather.lane / 4;
+  gather.t = gather.lane % 4;
   gather.x = tile % shape.n_tile_x() * kCellTileX + gather.g;
   gather.y = tile / shape.n_tile_x() * kCellTileY;
   const std::uint32_t* begins = task.begins + channel * shape.n_tile() + tile;
-  std::uint32_t begin = begins[0];
-  const std::uint32_t end = begins[1];
-  if (begin < end) {
-    // the first of them has the most orders
-    Gather::Codes codes = gather.codes(begin, end);
-    int n_here = task.counts[begin] - first_order;
-    while (n_here > 0) {
-      const Gather::Codes now = codes;
-      const int n_now = n_here;
-      begin += kPairsAtOnce;
-      n_here = 0;
-      if (begin < end) {  // on their way while these are added
-        codes = gather.codes(begin, end);
-        n_here = task.counts[begin] - first_order;
-      }
-      gather.add(now, first_order, n_now);
+  gather.end = begins[1];
+  float* stages = shared + warp * kStages * kStageFloats;
+  constexpr std::uint32_t kStep = kGatherWarps * kBatchPairs;
+  std::uint32_t begin = begins[0] + warp * kBatchPairs;
+  // orders of a batch are those of its first pair, which has the most; 0 behind the last
+  const auto orders_at = [&](std::uint32_t at) {
+    return at < gather.end ? task.counts[at] - first_order : 0;
+  };
+  std::uint32_t codes[kStages] = {};
+  int n_orders[kStages] = {};
+#pragma unroll
+  for (int i = 0; i + 1 < kStages; ++i) {
+    n_orders[i] = orders_at(begin + i * kStep);
+    if (n_orders[i] > 0) {
+      codes[i] = gather.code(begin + i * kStep);
+      gather.fetch(codes[i], stages + i * kStageFloats);
     }
+    end_of_stage();
+  }
+  for (int stage = 0; n_orders[0] > 0; begin += kStep) {
+    wait_for_stage<kStages - 2>();
+    __syncwarp();
+    const int next = stage == 0 ? kStages - 1 : stage - 1;
+    n_orders[kStages - 1] = orders_at(begin + (kStages - 1) * kStep);
+    if (n_orders[kStages - 1] > 0) {
+      codes[kStages - 1] = gather.code(begin + (kStages - 1) * kStep);
+      gather.fetch(codes[kStages - 1], stages + next * kStageFloats);
+    }
+    end_of_stage();
+    gather.add(begin, codes[0], stages + stage * kStageFloats, n_orders[0]);
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i + 1 < kStages; ++i) {
+      codes[i] = codes[i + 1];
+      n_orders[i] = n_orders[i + 1];
+    }
+    stage = stage + 1 == kStages ? 0 : stage + 1;
+  }
+  wait_for_stage<0>();
+  // sums of the other warps, always in one order
+  __syncthreads();
+  float* parts = shared;
+  float* own = &gather.sums[0][0][0];
+  if (warp > 0) {
+#pragma unroll
+    for (int i = 0; i < kTileSums; ++i) parts[((warp - 1) * kTileSums + i) * 32 + gather.lane] = own[i];
+  }
+  __syncthreads();
+  if (warp > 0) return;
+#pragma unroll 1
+  for (int other = 0; other + 1 < kGatherWarps; ++other) {
+#pragma unroll
+    for (int i = 0; i < kTileSums; ++i) own[i] += parts[(other * kTileSums + i) * 32 + gather.lane];
   }
   gather.store(first_order, unit, task.cells + blockIdx.z * shape.n_cell());
 }
@@ -198,7 +267,7 @@ __global__ __launch_bounds__(32 * kGatherWarps) void gather_pairs(const __grid_c
 }  // namespace
 
 void launch_gather_pairs(const GatherTask& task, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>((task.shape.n_tile() + kGatherWarps - 1) / kGatherWarps),
+  const dim3 grid(static_cast<unsigned>(task.shape.n_tile()),
                   static_cast<unsigned>((task.shape.n_order + kOrderGroup - 1) / kOrderGroup),
                   static_cast<unsigned>(task.n_channel));
   gather_pairs<<<grid, 32 * kGatherWarps, 0, stream>>>(task);
