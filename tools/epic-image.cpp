@@ -169,6 +169,7 @@ void run(Tool& tool, EpicOptions& options) {
       [&](Item& item) {
         accumulation.append(item);
         progress.update(accumulation.data_s());
+        if (options.realtime.report) realtime.note_gulp(accumulation.data_s());
         if (options.realtime.report && progress.on()) realtime.report(accumulation.data_s(), false);
       },
       [&](Item& item) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "libcore/cli/tool.h"
+#include "libcore/core/log.h"
 #include "libcore/core/units.h"
 
 namespace apsyn {
@@ -66,20 +67,36 @@ class RealtimeMeter {
     return std::chrono::duration<double>(Clock::now() - begin_).count() - waited_s_;
   }
 
+  /// After each gulp of data, `data_s` being all that is done: with --verbose how late it is, one by one.
+  void note_gulp(double data_s) {
+    const double late_s = work_s() - data_s;
+    ++n_gulps_;
+    if (late_s > latest_s_) {
+      latest_s_ = late_s;
+      latest_gulp_ = n_gulps_;
+    }
+    log_verbose("gulp {}: {} of data in {}, {}", n_gulps_, format_duration(data_s), format_duration(work_s()),
+                lateness(late_s));
+  }
+
   /// At most once a second when not forced: "3.2 times as fast as recorded" and how late that is.
   void report(double data_s, bool forced) {
     const Clock::time_point now = Clock::now();
     if (!forced && now - last_ < std::chrono::seconds(1)) return;
     last_ = now;
     const double work = std::max(1e-9, work_s());
-    log_info(
-        "{:.3g} times as fast as recorded: {} of data in {}, {}", data_s / work, format_duration(data_s),
-        format_duration(work),
-        work > data_s ? fmt::format("{} late", format_duration(work - data_s)) : std::string("not late"));
+    log_info("{:.3g} times as fast as recorded: {} of data in {}, {}{}", data_s / work,
+             format_duration(data_s), format_duration(work), lateness(work - data_s),
+             forced && latest_gulp_ > 0 ? fmt::format("; of {} gulps number {} was the latest, {}", n_gulps_,
+                                                      latest_gulp_, lateness(latest_s_))
+                                        : std::string());
   }
 
  private:
   using Clock = std::chrono::steady_clock;
+  static std::string lateness(double late_s) {
+    return late_s > 0 ? fmt::format("{} late", format_duration(late_s)) : std::string("not late");
+  }
   static double thread_cpu_s() {
     std::timespec time{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -90,6 +107,8 @@ class RealtimeMeter {
   std::atomic<bool> begun_ = false;
   std::atomic<double> waited_s_ = 0;
   Clock::time_point begin_, last_ = Clock::now();
+  std::size_t n_gulps_ = 0, latest_gulp_ = 0;
+  double latest_s_ = 0;  ///< of the latest gulp
 };
 
 }  // namespace apsyn
