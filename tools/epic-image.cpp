@@ -132,7 +132,9 @@ class Accumulation {
 };
 
 void run(Tool& tool, EpicOptions& options) {
-  const Device device = tool.device(CudaSupport::available);
+  // Antennas that hear differently, and fields, are imaged by the CPU only.
+  const bool cpu_only = !options.apertures.empty() || options.electric_field;
+  const Device device = tool.device(cpu_only ? CudaSupport::none : CudaSupport::available);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   tool.stage("open");
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);

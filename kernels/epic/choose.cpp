@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/epic.h"
-#include "kernels/epic/fft_grid.h"
+#include "kernels/epic/fft_setup.h"
+#include "libcore/core/error.h"
 
 namespace apsyn {
 
 std::unique_ptr<DirectImager> make_imager(EpicMethod method, EpicPlan plan) {
+  if (plan.field) {
+    if (method == EpicMethod::fft) return make_field_fft_imager(std::move(plan));
+    if (method == EpicMethod::dft) return make_field_dft_imager(std::move(plan));
+    throw UsageError("--electric-field: --method corr knows products only: give fft or dft");
+  }
   switch (method) {
     case EpicMethod::fft:
       return make_fft_imager(std::move(plan));
@@ -26,8 +32,9 @@ EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry
     least = cost;
     best = method;
   };
-  consider(EpicMethod::corr, corr_cost(plan, geometry));
-  if (plan.w != EpicW::exact && plan.n_direction == 0 && fits_fft_grid(plan, geometry))
+  if (!plan.field) consider(EpicMethod::corr, corr_cost(plan, geometry));
+  if (plan.w != EpicW::exact && plan.n_direction == 0 && fits_fft_grid(plan, geometry) &&
+      aperture_misfit(plan, geometry) <= kMostMisfit)
     consider(EpicMethod::fft, fft_cost(plan, geometry));
   return best;
 }

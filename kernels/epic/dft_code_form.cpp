@@ -142,7 +142,7 @@ std::unique_ptr<DftForm> make_dft_code_form(const EpicPlan& plan) {
 }
 
 bool dft_takes_codes(const EpicPlan& plan) {
-  if (!multiplies_codes()) return false;
+  if (!multiplies_codes() || !plan.apertures.empty()) return false;
   for (std::size_t channel = 0; channel < plan.n_channel(); ++channel) {
     const double largest = largest_factor(plan, channel);
     double square = 0;

@@ -26,21 +26,25 @@ class DftImager final : public DirectImager {
       : plan_(checked(std::move(plan))),
         weights_(plan_),
         autos_(plan_),
+        apertures_(plan_, !plan_.autos),
         takes_codes_(dft_takes_codes(plan_)),
-        floats_(make_dft_float_form(plan_)),
+        floats_(make_dft_float_form(plan_, apertures_)),
         integers_(make_dft_code_form(plan_)) {}
 
   bool takes_codes() const override { return takes_codes_; }
   void start(const EpicGeometry& geometry) override;
   void add(const SpectraBlock& block) override;
   void take(EpicImages& images) override {
+    apertures_.add_autos(-1, sums_);
     finish_images(plan_, weights_, pixels_, autos_.sums(), sums_, images);
+    apertures_.scale(weights_, pixels_, images);
   }
 
  private:
   EpicPlan plan_;
   EpicWeights weights_;
-  EpicAutos autos_;
+  EpicAutos autos_;  // without apertures
+  ApertureWeights apertures_;
   bool takes_codes_;
   std::unique_ptr<DftForm> floats_, integers_;
   EpicGeometry geometry_;
@@ -53,11 +57,13 @@ void DftImager::start(const EpicGeometry& geometry) {
   check_epic_geometry(plan_, geometry);
   weights_.start();
   autos_.start();
+  apertures_.start();
   if (pixels_.size() == 0 || !same_geometry(geometry, geometry_)) {
     geometry_ = geometry;
     pixels_ = sky_pixels(plan_, geometry_);
     positions_ = AntennaPositions(geometry_, kDftLanes);
     sums_.resize_for_overwrite({plan_.n_image_channel(), pixels_.size(), kDftValues});
+    apertures_.look(pixels_);
   }
   sums_.fill(0);
 }
@@ -66,7 +72,8 @@ void DftImager::add(const SpectraBlock& block) {
   check_epic_block(plan_, block);
   if (block.coded && !takes_codes_) throw std::logic_error("DirectImager: this plan takes no codes");
   weights_.add(block);
-  if (!plan_.autos && !block.coded) autos_.add(block);
+  apertures_.add(block);
+  if (!plan_.autos && !block.coded && !apertures_.any()) autos_.add(block);
   DftForm& form = block.coded ? *integers_ : *floats_;
   const std::size_t n_row = block.n_chan * block.n_fine, n_average = plan_.n_average;
   const std::size_t n_tile = (block.n_spectra + dft_tile_spectra(plan_) - 1) / dft_tile_spectra(plan_);

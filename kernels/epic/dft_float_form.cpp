@@ -10,7 +10,8 @@ namespace {
 
 class DftFloatForm final : public DftForm {
  public:
-  explicit DftFloatForm(const EpicPlan& plan) : plan_(plan), scratch_(plan.n_threads) {}
+  DftFloatForm(const EpicPlan& plan, const ApertureWeights& apertures)
+      : plan_(plan), apertures_(apertures), scratch_(plan.n_threads) {}
   std::size_t tile_bytes() const override { return plan_.n_ant * kDftAntFloats * sizeof(float); }
   void reserve(std::size_t n_slot, std::size_t n_tile) override {
     turned_.resize_for_overwrite({n_slot, n_tile, plan_.n_ant * kDftAntFloats});
@@ -24,6 +25,7 @@ class DftFloatForm final : public DftForm {
     Buffer<float, 3> sums;     // [pixel][value][lane]
   };
   const EpicPlan& plan_;
+  const ApertureWeights& apertures_;
   Buffer<float, 3> turned_;       // [slot][tile][ant][row][re 16 | im 16]
   std::vector<Scratch> scratch_;  // [thread]
 };
@@ -60,6 +62,7 @@ void DftFloatForm::image(const DftItem& item, const SkyPixels& pixels, const Ant
   weights.weights = scratch.weights.data();
   weights.weight_stride = scratch.weights.extent(1);
   turn_weights(weights);
+  apertures_.weigh(item.channel, item.first_pixel, item.n_pixel, weights.weights, weights.weight_stride);
   DftProduct product;
   product.n_ant = plan_.n_ant;
   product.n_pol = plan_.n_pol;
@@ -75,8 +78,8 @@ void DftFloatForm::image(const DftItem& item, const SkyPixels& pixels, const Ant
 
 }  // namespace
 
-std::unique_ptr<DftForm> make_dft_float_form(const EpicPlan& plan) {
-  return std::make_unique<DftFloatForm>(plan);
+std::unique_ptr<DftForm> make_dft_float_form(const EpicPlan& plan, const ApertureWeights& apertures) {
+  return std::make_unique<DftFloatForm>(plan, apertures);
 }
 
 }  // namespace apsyn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/epic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -24,7 +25,13 @@ void check_epic_plan(const EpicPlan& plan) {
               (plan.factor.extent(0) == plan.n_ant && plan.factor.extent(1) == plan.n_pol &&
                (plan.factor.extent(2) == plan.n_chan || plan.factor.extent(2) == plan.n_channel())),
           "factors of another shape");
+  require(!plan.field || (!plan.cross && plan.n_average == 1 && plan.apertures.empty()),
+          "a field of averaged channels, of products or with apertures");
   require(plan.n_threads > 0, "no threads");
+  require(plan.apertures.empty() ||
+              (plan.aperture.size() == plan.n_ant &&
+               *std::max_element(plan.aperture.begin(), plan.aperture.end()) < plan.apertures.size()),
+          "one aperture for each antenna");
 }
 
 Vec3 epic_direction(const EpicPlan& plan, const EpicGeometry& geometry, std::size_t x, std::size_t y) {

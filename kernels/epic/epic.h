@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "kernels/common/spectra.h"
+#include "libcore/core/aperture.h"
 #include "libcore/core/array_layout.h"
 #include "libcore/core/view.h"
 
@@ -61,6 +62,9 @@ struct EpicPlan {
   bool second = false;  ///< YY (or LL)
   bool cross = false;   ///< XY (or RL)
   bool autos = false;   ///< keep A
+  /// Images of the field E_p(s) / n_t of single spectra in place of its products: the planes are Re and Im of
+  /// X (first) and of Y (second); not `cross`. CPU only, `fft` and `dft`, n_average = 1, without apertures.
+  bool field = false;
   std::size_t nx = 0, ny = 0;
   double cell = 0;  ///< of a pixel, as a direction cosine
   /// > 0: images are of so many directions (EpicGeometry::directions) and have ny = 1, nx = n_direction. Not
@@ -69,6 +73,12 @@ struct EpicPlan {
   std::vector<std::uint8_t> flagged;  ///< [ant] 1 = never valid, and no part of the array; empty = none
   /// [ant][pol][input chan or channel]: g, what E is multiplied by; empty = 1.
   Buffer<std::complex<double>, 3> factor;
+  /// CPU only. Empty: all antennas hear all directions alike. Otherwise E_i is weighted by conj(a_i(s)), as
+  /// gridding with the aperture's own illumination does, and W and A take its power b_i = |a_i|^2 along:
+  ///   W = sum_t [ (sum_i b_i)^2 - sum_i b_i^2 ],   A_pq = sum_i b_i g_ip conj(g_iq) E_ip conj(E_iq),
+  /// so that a source of flux 1 still gives 1; NaN where W is less than kLeastApertureResponse of all pairs.
+  std::vector<std::shared_ptr<const Aperture>> apertures;
+  std::vector<std::uint32_t> aperture;  ///< [ant] which of them
   unsigned n_threads = 1;
 
   // fft only
@@ -79,11 +89,15 @@ struct EpicPlan {
 
   std::size_t n_channel() const { return n_chan * n_fine; }
   std::size_t n_image_channel() const { return n_channel() / n_average; }
-  /// Planes of EpicImages: XX, YY, Re XY, Im XY, those that are asked for.
-  std::size_t n_plane() const { return (first ? 1u : 0u) + (second ? 1u : 0u) + (cross ? 2u : 0u); }
+  /// Planes of EpicImages: XX, YY, Re XY, Im XY, those that are asked for; of a field Re X, Im X, Re Y, Im Y.
+  std::size_t n_plane() const {
+    return ((first ? 1u : 0u) + (second ? 1u : 0u)) * (field ? 2u : 1u) + (cross ? 2u : 0u);
+  }
   std::size_t width() const { return n_direction > 0 ? n_direction : nx; }
   std::size_t height() const { return n_direction > 0 ? 1 : ny; }
 };
+
+inline constexpr double kLeastApertureResponse = 1e-6;
 
 /// std::logic_error for a plan that contradicts itself (lengths, no product, products without polarisation).
 void check_epic_plan(const EpicPlan& plan);
@@ -134,6 +148,11 @@ class DirectImager {
 std::unique_ptr<DirectImager> make_fft_imager(EpicPlan plan);
 std::unique_ptr<DirectImager> make_dft_imager(EpicPlan plan);
 std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan);
+/// EpicPlan::field: accumulations hold one spectrum. A source whose field is 1 where east = north = up = 0
+/// gives 1.
+std::unique_ptr<DirectImager> make_field_dft_imager(EpicPlan plan);
+std::unique_ptr<DirectImager> make_field_fft_imager(EpicPlan plan);
+/// Whichever the plan asks for. UsageError for a field by corr.
 std::unique_ptr<DirectImager> make_imager(EpicMethod method, EpicPlan plan);
 
 const char* epic_method_name(EpicMethod method);

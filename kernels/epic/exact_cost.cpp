@@ -3,6 +3,7 @@
 
 #include "kernels/common/multiply_codes.h"
 #include "kernels/common/pair_sums.h"
+#include "kernels/epic/aperture.h"
 #include "kernels/epic/dft_form.h"
 #include "kernels/epic/pair_imager.h"
 #include "kernels/epic/sky_pixels.h"
@@ -25,11 +26,16 @@ bool coded(const EpicPlan& plan) {
   return plan.n_fine == 1 && multiplies_codes();
 }
 
+/// And pixels, twice while they are made.
 std::uint64_t sums_bytes(const EpicPlan& plan, std::size_t n_pixel) {
-  return std::uint64_t{plan.n_image_channel()} * n_pixel * kDftValues * sizeof(double);
+  return n_pixel * (plan.n_image_channel() * kDftValues * sizeof(double) + 2 * sizeof(Vec3) + 4);
 }
 
 }  // namespace
+
+std::uint64_t field_bytes(const EpicPlan& plan, std::size_t n_pixel) {
+  return plan.field ? std::uint64_t{3} * plan.n_channel() * n_pixel * sizeof(std::complex<float>) : 0;
+}
 
 EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const std::size_t n_pixel = sky_pixels(plan, geometry).size();
@@ -40,7 +46,8 @@ EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   cost.spectrum_s = inputs * (kTurned_s + weighed_s * static_cast<double>(n_pixel));
   cost.image_s =
       static_cast<double>(plan.n_channel() * plan.n_ant * n_pixel) * (integers ? kWeightCodes_s : kWeight_s);
-  cost.bytes = sums_bytes(plan, n_pixel) + dft_working_bytes(plan);
+  cost.bytes = field_bytes(plan, n_pixel) + sums_bytes(plan, n_pixel) + dft_working_bytes(plan) +
+               ApertureWeights::bytes(plan, n_pixel);
   return cost;
 }
 
@@ -49,13 +56,13 @@ EpicCost corr_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const auto n_input = static_cast<double>(plan.n_ant * plan.n_pol);
   const double pair_s = coded(plan) ? kPairCodes_s : kPair_s;
   double image_s = direct_pairs_s(plan, pixels.size());
-  if (plan.n_direction == 0)
+  if (plan.n_direction == 0 && plan.apertures.empty())
     image_s = std::min(image_s, grid_pairs_s(plan, pair_grid_shape(plan, geometry, pixels)));
   EpicCost cost;
   cost.spectrum_s = static_cast<double>(plan.n_channel()) * n_input * n_input / 2 * pair_s;
   cost.image_s = static_cast<double>(plan.n_image_channel()) * image_s;
   cost.bytes = sums_bytes(plan, pixels.size()) + PairSums::bytes(plan.n_channel(), plan.n_ant * plan.n_pol) +
-               pair_imager_bytes(plan, pixels.size());
+               pair_imager_bytes(plan, pixels.size()) + ApertureWeights::bytes(plan, pixels.size());
   return cost;
 }
 

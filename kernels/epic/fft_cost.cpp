@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/epic/aperture.h"
 #include "kernels/epic/fft_finish.h"
 #include "libcore/core/constants.h"
 
@@ -54,7 +55,8 @@ EpicCost fft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const double sums = columns * n_y * values * n_pol * static_cast<double>(plan.n_image_channel()) *
                       static_cast<double>(sizeof(double)) *
                       std::max(1.0, 8 / static_cast<double>(plan.n_image_channel()));
-  cost.bytes = static_cast<std::uint64_t>(sums) + plan.n_channel() * grid_lists_bytes(plan) +
+  cost.bytes = static_cast<std::uint64_t>(sums) + field_bytes(plan, plan.nx * plan.ny) +
+               ApertureWeights::bytes(plan, plan.nx * plan.ny) + plan.n_channel() * grid_lists_bytes(plan) +
                plan.n_threads *
                    (lane_scratch_bytes(plan.n_ant, plan.n_pol, grid) + FftFinish::scratch_bytes(plan, grid));
   return cost;

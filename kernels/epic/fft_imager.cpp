@@ -7,8 +7,10 @@
 #include <optional>
 #include <stdexcept>
 
+#include "kernels/epic/aperture.h"
 #include "kernels/epic/epic_weights.h"
 #include "kernels/epic/fft_setup.h"
+#include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
@@ -28,6 +30,7 @@ class FftImager final : public DirectImager {
         n_value_(fft_values(plan_)),
         n_turn_(turns_of(plan_)),
         weights_(plan_),
+        apertures_(plan_, false),
         scratch_(plan_.n_threads),
         chunk_sums_(plan_.n_threads) {}
 
@@ -47,6 +50,8 @@ class FftImager final : public DirectImager {
   Buffer<double, 3> sums_;                 // [image channel][turn][column][row][value], the last three as one
   Buffer<double, 3> powers_;               // [channel][turn][ant][value], the last two as one
   EpicWeights weights_;
+  ApertureWeights apertures_;
+  SkyPixels sky_;  // of apertures
   std::size_t next_chunk_ = 0;
   std::vector<LaneScratch> scratch_;
   std::vector<Buffer<float, 1>> chunk_sums_;
@@ -56,6 +61,12 @@ void FftImager::start(const EpicGeometry& geometry) {
   if (geometry.enu_m.size() != plan_.n_ant || geometry.delay_s.size() != plan_.n_ant)
     throw std::logic_error("DirectImager: one position and delay for each antenna");
   if (!gridded_ || !serves(gridded_->grid, plan_, planned_for_, geometry)) {
+    if (const double misfit = aperture_misfit(plan_, geometry); misfit > kMostMisfit)
+      throw UsageError(
+          "--apertures: kernels of {} cells miss {:.2g} of what antennas hear: raise --kernel, make the "
+          "field "
+          "smaller, or give --method dft or corr",
+          plan_.kernel_cells, misfit);
     gridded_.emplace(plan_, geometry);
     planned_for_ = geometry;
     factor_ = {};
@@ -69,6 +80,11 @@ void FftImager::start(const EpicGeometry& geometry) {
   sums_.resize({plan_.n_image_channel(), n_turn_, pixels.columns.size() * pixels.n_row() * n_value_});
   powers_.resize({plan_.n_channel(), n_turn_, plan_.autos ? 0 : plan_.n_ant * n_value_});
   weights_.start();
+  apertures_.start();
+  if (apertures_.any()) {
+    sky_ = sky_pixels(plan_, geometry_);
+    apertures_.look(sky_);
+  }
   next_chunk_ = 0;
 }
 
@@ -106,6 +122,7 @@ void FftImager::add(const SpectraBlock& block) {
       block.planes.extent(0) < n_channel || block.planes.extent(2) < block.n_spectra)
     throw std::logic_error("DirectImager: spectra of another shape than planned");
   weights_.add(block);
+  apertures_.add(block);
   const std::size_t n_image = n_channel / plan_.n_average;
   parallel_for(plan_.n_threads, n_image * n_turn_, [&](std::size_t item, unsigned thread) {
     const std::size_t channel = first + item / n_turn_ * plan_.n_average;
@@ -138,6 +155,7 @@ void FftImager::take(EpicImages& images) {
     gridded_->finish.run(sums, fft_auto_lags(plan_, *gridded_, powers_of_antennas.view(), image),
                          pairs > 0 ? 1 / pairs : std::nan(""), images.planes.view()[image]);
   });
+  apertures_.scale(weights_, sky_, images);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/fft_setup.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -22,6 +23,18 @@ void check_fft_plan(const EpicPlan& plan) {
     throw UsageError("--w exact: --method fft knows zenith, plane and kernel; dft and corr are exact");
   if (plan.kernel_cells < 1 || plan.kernel_cells > 9 || !(plan.padding >= 1))
     throw std::logic_error("EpicPlan: kernels of 1 to 9 cells, padding of at least 1");
+}
+
+double aperture_misfit(const EpicPlan& plan, const EpicGeometry& geometry) {
+  if (plan.apertures.empty()) return 0;
+  const FftGrid grid = plan_fft_grid(plan, geometry);
+  const KernelFit kernel(plan, grid);
+  std::vector<std::complex<double>> c(plan.kernel_cells * plan.kernel_cells);
+  double worst = 0;
+  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  for (const auto& heard : aperture_nodes(plan, grid, kernel, highest_hz))
+    for (const double off : {0.0, 0.5}) worst = std::max(worst, kernel.weights(off, off, 0, heard, c));
+  return worst;
 }
 
 FftGridded::FftGridded(const EpicPlan& plan, const EpicGeometry& geometry)

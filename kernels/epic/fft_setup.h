@@ -19,6 +19,11 @@ inline std::size_t fft_first_pol(const EpicPlan& plan) {
 /// UsageError for what `fft` cannot image; std::logic_error for a plan that contradicts itself.
 void check_fft_plan(const EpicPlan& plan);
 
+/// What kernels of the plan's cells leave of the apertures at the highest channel, RMS over RMS, of the worst
+/// kind; 0 without apertures.
+double aperture_misfit(const EpicPlan& plan, const EpicGeometry& geometry);
+inline constexpr double kMostMisfit = 0.01;
+
 /// What is made anew when the antennas move on the grid.
 struct FftGridded {
   FftGridded(const EpicPlan& plan, const EpicGeometry& geometry);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "kernels/epic/aperture.h"
 #include "libcore/core/constants.h"
 
 namespace apsyn {
@@ -34,6 +36,21 @@ void autocorrelate(std::span<const std::complex<double>> c, std::size_t n, std::
 
 }  // namespace
 
+std::vector<std::vector<std::complex<double>>> aperture_nodes(const EpicPlan& plan, const FftGrid& grid,
+                                                              const KernelFit& kernel, double freq_hz) {
+  std::vector<std::vector<std::complex<double>>> heard(plan.apertures.size());
+  for (std::size_t kind = 0; kind < heard.size(); ++kind)
+    for (const auto& [x, y] : kernel.nodes()) {
+      const double l = x / grid.x.spacing(), m = y / grid.y.spacing();
+      const double n = std::sqrt(1 - l * l - m * m);
+      const auto along = [&](std::size_t axis) {
+        return l * grid.axes[0][axis] + m * grid.axes[1][axis] + n * grid.axes[2][axis];
+      };
+      heard[kind].push_back(std::conj(aperture_response(*plan.apertures[kind], freq_hz, along(0), along(1))));
+    }
+  return heard;
+}
+
 std::uint64_t grid_lists_bytes(const EpicPlan& plan) {
   const std::uint64_t k = plan.kernel_cells;
   return plan.n_ant * (k * k * (sizeof(GridEntry) + sizeof(GridCell)) +
@@ -58,13 +75,19 @@ GridLists make_grid_lists(const EpicPlan& plan, const EpicGeometry& geometry, co
     lowest_x = std::min(lowest_x, kernel.first(cells_of(ant)[0]));
     lowest_y = std::min(lowest_y, kernel.first(cells_of(ant)[1]));
   }
+  lists.first_column = lowest_x;
+  lists.first_row = lowest_y;
   if (!plan.autos) lists.lags.resize({plan.n_ant, k, 2 * k - 1});
+  const auto heard = aperture_nodes(plan, grid, kernel, freq_hz);
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
     if (!used(ant)) continue;
     const auto [u, v] = cells_of(ant);
     const double w = plan.w == EpicW::kernel ? grid.place(geometry.enu_m[ant])[2] * per_m : 0;
-    if (std::abs(w) > 1e-6) lists.real = false;
-    kernel.weights(u, v, std::abs(w) > 1e-6 ? w : 0, c);
+    if (std::abs(w) > 1e-6 || !heard.empty()) lists.real = false;
+    if (plan.apertures.empty())
+      kernel.weights(u, v, std::abs(w) > 1e-6 ? w : 0, c);
+    else
+      kernel.weights(u, v, w, heard[plan.aperture[ant]], c);
     for (std::size_t y = 0; y < k; ++y)
       for (std::size_t x = 0; x < k; ++x)
         placed.push_back({wrapped(kernel.first(v) - lowest_y + static_cast<std::int64_t>(y), grid.y.n),

@@ -144,4 +144,43 @@ void KernelFit::weights(double u, double v, double w, std::span<std::complex<dou
   solve(factor_, c);
 }
 
+std::vector<std::array<double, 2>> KernelFit::nodes() const {
+  std::vector<std::array<double, 2>> nodes;
+  for (const double sign_y : {1.0, -1.0})
+    for (const double sign_x : {1.0, -1.0})
+      for (std::size_t i = 0; i < response_.size(); ++i)
+        if (response_[i] != 0) nodes.push_back({sign_x * x_[i % n_side_], sign_y * y_[i / n_side_]});
+  return nodes;
+}
+
+double KernelFit::weights(double u, double v, double w, const std::vector<std::complex<double>>& own,
+                          std::span<std::complex<double>> c) const {
+  const double from_u = static_cast<double>(first(u)) - u, from_v = static_cast<double>(first(v)) - v;
+  std::fill(c.begin(), c.end(), 0.0);
+  double power = 0;
+  std::vector<std::complex<double>> turn_x(cells_), turn_y(cells_);
+  auto heard = own.begin();
+  for (const double sign_y : {1.0, -1.0})
+    for (const double sign_x : {1.0, -1.0})
+      for (std::size_t i = 0; i < response_.size(); ++i) {
+        if (response_[i] == 0) continue;
+        const std::complex<double> f = *heard++ * std::polar(1.0, -kTwoPi * w * n_minus_1_[i]);
+        // a quarter of the sum over all four, as factor_ is
+        power += std::norm(f) / 4;
+        for (std::size_t a = 0; a < cells_; ++a) {
+          turn_x[a] = std::polar(1.0, kTwoPi * sign_x * (from_u + static_cast<double>(a)) * x_[i % n_side_]);
+          turn_y[a] = std::polar(1.0, kTwoPi * sign_y * (from_v + static_cast<double>(a)) * y_[i / n_side_]);
+        }
+        for (std::size_t b = 0; b < cells_; ++b) {
+          const std::complex<double> row = f / response_[i] / 4.0 * turn_y[b];
+          for (std::size_t a = 0; a < cells_; ++a) c[b * cells_ + a] += row * turn_x[a];
+        }
+      }
+  const std::vector<std::complex<double>> seen(c.begin(), c.end());
+  solve(factor_, c);
+  double fitted = 0;
+  for (std::size_t j = 0; j < c.size(); ++j) fitted += (std::conj(seen[j]) * c[j]).real();
+  return std::sqrt(std::max(0.0, 1 - fitted / power));
+}
+
 }  // namespace apsyn

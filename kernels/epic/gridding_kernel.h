@@ -5,13 +5,14 @@
 // so that at xi = (l, m) du, turns per cell, the transform shows sum_j c_j exp(-2 pi i j.xi) in the place of
 // T(xi) F(xi) exp(-2 pi i u.xi). T is the response that all antennas share and that the image is divided by,
 // the transform of a Kaiser-Bessel or prolate window of as many cells; F(xi) = exp(-2 pi i w (n - 1)), or 1,
-// is the antenna's own. The c_j of an antenna make
+// times conj(a(xi)) of its aperture (EpicPlan::apertures), is the antenna's own. The c_j of an antenna make
 //
 //   integral over the sky that is looked at of | sum_j c_j exp(-2 pi i (j - u).xi) / T - F |^2
 //
 // least: without w they come close to the window's own samples, with w no samples do as well.
 #pragma once
 
+#include <array>
 #include <complex>
 #include <span>
 #include <vector>
@@ -43,6 +44,12 @@ class KernelFit {
   std::int64_t first(double u) const;
   /// c [y][x] of an antenna at (u, v) cells; `w` in wavelengths, 0 for F = 1.
   void weights(double u, double v, double w, std::span<std::complex<double>> c) const;
+  /// The same for an antenna of its own response conj(a) at nodes(). What it leaves of F is returned, RMS
+  /// over RMS.
+  double weights(double u, double v, double w, const std::vector<std::complex<double>>& own,
+                 std::span<std::complex<double>> c) const;
+  /// [node] xi of the sky that weights() looks at: all four quarters.
+  std::vector<std::array<double, 2>> nodes() const;
 
  private:
   std::size_t cells_, n_side_;

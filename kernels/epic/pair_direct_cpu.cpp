@@ -15,7 +15,8 @@ constexpr std::size_t kItemPixels = 48;  // of a work item
 
 class DirectPairImager final : public PairImager {
  public:
-  DirectPairImager(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
+  DirectPairImager(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
+                   const ApertureWeights& apertures);
   void image(const PairSums& pairs, View<double, 3> sums) override;
 
  private:
@@ -38,6 +39,7 @@ class DirectPairImager final : public PairImager {
 
   const EpicPlan& plan_;
   const SkyPixels& pixels_;
+  const ApertureWeights& apertures_;
   AntennaPositions positions_;
   std::vector<std::size_t> values_;
   std::vector<std::size_t> pass_begin_;  // floats of a channel before each pass, and all of them
@@ -46,9 +48,10 @@ class DirectPairImager final : public PairImager {
 };
 
 DirectPairImager::DirectPairImager(const EpicPlan& plan, const EpicGeometry& geometry,
-                                   const SkyPixels& pixels)
+                                   const SkyPixels& pixels, const ApertureWeights& apertures)
     : plan_(plan),
       pixels_(pixels),
+      apertures_(apertures),
       positions_(geometry, 2 * kDftLanes),
       values_(plane_values(plan)),
       pass_begin_{0},
@@ -89,6 +92,7 @@ void DirectPairImager::image_channel(std::size_t channel, const float* tiles, st
   weights.weights = scratch.weights.data();
   weights.weight_stride = scratch.weights.extent(1);
   turn_weights(weights);
+  apertures_.weigh(channel, first_pixel, weights.n_pixel, weights.weights, weights.weight_stride);
   for (std::size_t pass = 0; pass < n_pass(); ++pass) {
     PairProduct product;
     product.pairs = tiles + pass_begin_[pass];
@@ -141,8 +145,9 @@ std::vector<std::size_t> plane_values(const EpicPlan& plan) {
 }
 
 std::unique_ptr<PairImager> make_direct_pair_imager(const EpicPlan& plan, const EpicGeometry& geometry,
-                                                    const SkyPixels& pixels) {
-  return std::make_unique<DirectPairImager>(plan, geometry, pixels);
+                                                    const SkyPixels& pixels,
+                                                    const ApertureWeights& apertures) {
+  return std::make_unique<DirectPairImager>(plan, geometry, pixels, apertures);
 }
 
 }  // namespace apsyn

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/common/pair_sums.h"
+#include "kernels/epic/aperture.h"
 #include "kernels/epic/epic.h"
 #include "kernels/epic/sky_pixels.h"
 #include "libcore/core/view.h"
@@ -26,13 +27,15 @@ class PairImager {
 ///
 /// sum_a w_a (sum_b M_ab w_b*) for each pixel: half of A^2 complex products of each matrix (dft_tile.h).
 std::unique_ptr<PairImager> make_direct_pair_imager(const EpicPlan& plan, const EpicGeometry& geometry,
-                                                    const SkyPixels& pixels);
+                                                    const SkyPixels& pixels,
+                                                    const ApertureWeights& apertures);
 
 /// Pairs onto a grid of fine cells, and a transform. The pixels are a lattice in l and m, so that places on
 /// the grid may wrap; what w adds to the phase, -2 pi w n, is interpolated in n between Chebyshev nodes n_k:
 ///   exp(-2 pi i w n) = sum_k L_k(n) exp(-2 pi i w n_k),
 /// so that a node is a phase of each antenna on the one side, a real factor of each pixel on the other, and
-/// all images stay real: two of them share one complex transform. Not for lists of directions.
+/// all images stay real: two of them share one complex transform. Not for lists of directions,
+/// nor for apertures.
 std::unique_ptr<PairImager> make_grid_pair_imager(const EpicPlan& plan, const EpicGeometry& geometry,
                                                   const SkyPixels& pixels);
 

@@ -20,6 +20,9 @@ struct SkyPixels {
 
 SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
 
+/// What images of a field hold.
+std::uint64_t field_bytes(const EpicPlan& plan, std::size_t n_pixel);
+
 /// What `dft` holds beside its sums.
 std::uint64_t dft_working_bytes(const EpicPlan& plan);
 

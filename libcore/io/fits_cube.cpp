@@ -45,7 +45,7 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
     describe("TIME", shape_.step_s / 2, shape_.step_s, "s");
     if (info_.time) fits.key("DATEREF", format_fits_date(*info_.time), "TIME counts from here");
   }
-  write_fits_description(fits, info_);
+  write_fits_description(fits, info_, shape_.quantity);
   if (shape_.in_time) fits.key("XPOSLAST", last_s_, "s, length of the last image");
   return checked_header(fits, axes, data_sum);
 }

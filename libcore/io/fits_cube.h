@@ -16,9 +16,10 @@ namespace apsyn {
 
 struct FitsCubeShape {
   std::size_t nx = 0, ny = 0, n_chan = 1, n_stokes = 1;
-  bool complex = false;  ///< an axis of real and imaginary parts
-  bool in_time = false;  ///< an axis TIME; without it there is one image
-  double step_s = 0;     ///< from image to image
+  bool complex = false;                ///< an axis of real and imaginary parts
+  bool in_time = false;                ///< an axis TIME; without it there is one image
+  double step_s = 0;                   ///< from image to image
+  std::string quantity = "Intensity";  ///< BTYPE
 
   std::size_t n_part() const { return complex ? 2 : 1; }
   /// Floats of one image.

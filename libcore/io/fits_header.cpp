@@ -19,14 +19,19 @@ std::string format_fits_date(const UtcTime& time) {
 
 FitsStokes fits_stokes(const std::string& path, const std::vector<std::string>& stokes) {
   std::vector<int> numbers;
+  FitsStokes axis;
+  if (feed_number(stokes.front()) > 0) axis.type = "FEED";
   for (const std::string& label : stokes) {
+    if (axis.type == "FEED" && feed_number(label) > 0) {
+      numbers.push_back(feed_number(label));
+      continue;
+    }
     const auto& table = stokes_numbers();
     const auto entry =
         std::find_if(table.begin(), table.end(), [&](const auto& known) { return known.second == label; });
     if (entry == table.end()) throw UsageError("{}: Stokes '{}': FITS has no number for it", path, label);
     numbers.push_back(entry->first);
   }
-  FitsStokes axis;
   axis.first = numbers.front();
   if (numbers.size() > 1)
     axis.step = numbers[1] - numbers[0];
@@ -59,7 +64,7 @@ void write_fits_coordinates(FitsBuilder& fits, const ImageInfo& info, const std:
   axis(1, "RA---SIN", {ra_deg, -info.cell_rad / kRadPerDeg, pixel[0] + 1}, "deg");
   axis(2, "DEC--SIN", {dec_deg, cell_y_rad / kRadPerDeg, pixel[1] + 1}, "deg");
   axis(3, "FREQ", {info.freq_hz, info.bandwidth_hz != 0 ? info.bandwidth_hz : 1.0, 1}, "Hz");
-  axis(4, "STOKES", {double(stokes.first), double(stokes.step), 1}, "");
+  axis(4, stokes.type.c_str(), {double(stokes.first), double(stokes.step), 1}, "");
   fits.key("LONPOLE", 180.0, "native longitude of the celestial pole");
   fits.key("LATPOLE", dec_deg, "native latitude of the celestial pole");
   fits.key("RADESYS", std::string("ICRS"), "");
@@ -68,11 +73,11 @@ void write_fits_coordinates(FitsBuilder& fits, const ImageInfo& info, const std:
   if (info.freq_hz > 0) fits.key("RESTFRQ", info.freq_hz, "Hz");
 }
 
-void write_fits_description(FitsBuilder& fits, const ImageInfo& info) {
+void write_fits_description(FitsBuilder& fits, const ImageInfo& info, const std::string& quantity) {
   fits.key("ORIGIN", std::string("apsyn"), "");
   fits.key("OBJECT", info.object, "");
   fits.key("TELESCOP", info.telescope, "");
-  fits.key("BTYPE", std::string("Intensity"), "");
+  fits.key("BTYPE", quantity, "");
   if (!info.unit.empty()) fits.key("BUNIT", info.unit, "");
   if (info.beam) {
     fits.key("BMAJ", info.beam->major_rad / kRadPerDeg, "deg, FWHM of the beam's major axis");

@@ -11,8 +11,9 @@
 
 namespace apsyn {
 
-/// The STOKES axis in FITS' numbering.
+/// The STOKES axis in FITS' numbering, or FEED for X, Y, R, L, polarisations of a field: 1 to 4.
 struct FitsStokes {
+  std::string type = "STOKES";
   int first = 1, step = 1;
 };
 
@@ -22,8 +23,9 @@ FitsStokes fits_stokes(const std::string& path, const std::vector<std::string>& 
 /// Axes 1 to 4 of an image of {nx, ny} pixels, and the celestial system.
 void write_fits_coordinates(FitsBuilder& fits, const ImageInfo& info, const std::array<std::size_t, 2>& size,
                             const FitsStokes& stokes);
-/// What it is an image of, DATE-OBS, other keywords and HISTORY.
-void write_fits_description(FitsBuilder& fits, const ImageInfo& info);
+/// What it is an image of (BTYPE `quantity`), DATE-OBS, other keywords and HISTORY.
+void write_fits_description(FitsBuilder& fits, const ImageInfo& info,
+                            const std::string& quantity = "Intensity");
 
 /// As many decimals, in threes, as the time needs.
 std::string format_fits_date(const UtcTime& time);

@@ -18,11 +18,15 @@ void read_stokes(const FitsPrimary& fits, const FitsAxis& axis, ImageInfo& info)
   info.stokes.clear();
   for (std::size_t i = 0; i < axis.length; ++i) {
     const double value = axis.first() + static_cast<double>(i) * axis.step;
+    if (axis.type == "FEED" && !feed_label(value).empty()) {
+      info.stokes.push_back(feed_label(value));
+      continue;
+    }
     const auto& table = stokes_numbers();
     const auto entry = std::find_if(table.begin(), table.end(),
                                     [&](const auto& known) { return std::abs(known.first - value) < 0.01; });
     if (entry == table.end())
-      throw DataError("{}: STOKES = {} in plane {}: no known polarisation", fits.name, value, i + 1);
+      throw DataError("{}: {} = {} in plane {}: no known polarisation", fits.name, axis.type, value, i + 1);
     info.stokes.push_back(entry->second);
   }
 }
@@ -83,7 +87,8 @@ ImageLayout read_layout(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo
   bool has_freq = false, has_stokes = false;
   for (int number = 3; number <= static_cast<int>(fits.axes.size()); ++number) {
     const FitsAxis axis = read_fits_axis(keys, fits, number);
-    if (axis.type == "STOKES" && !has_stokes) {
+    const bool is_stokes = axis.type == "STOKES" || axis.type == "FEED";
+    if (is_stokes && !has_stokes) {
       has_stokes = true;
       read_stokes(fits, axis, info);
       order.n_stokes = axis.length;
@@ -101,7 +106,7 @@ ImageLayout read_layout(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo
       throw DataError("{}: axis {} is '{}' of length {}: FREQ or STOKES is needed", fits.name, number,
                       axis.type, axis.length);
     }
-    if (order.n_frame > 1 && (axis.type == "STOKES" || axis.type.starts_with("FREQ")) && axis.length > 1)
+    if (order.n_frame > 1 && (is_stokes || axis.type.starts_with("FREQ")) && axis.length > 1)
       throw DataError("{}: axis {} is '{}' behind TIME or COMPLEX: it must come before", fits.name, number,
                       axis.type);
   }

@@ -62,6 +62,17 @@ const std::vector<std::pair<int, std::string>>& stokes_numbers() {
   return table;
 }
 
+int feed_number(std::string_view label) {
+  const std::size_t at = std::string_view("XYRL").find(label);
+  return label.size() == 1 && at != label.npos ? static_cast<int>(at) + 1 : 0;
+}
+
+std::string feed_label(double number) {
+  for (const char* label : {"X", "Y", "R", "L"})
+    if (std::abs(feed_number(label) - number) < 0.01) return label;
+  return {};
+}
+
 bool FitsKeys::found(const std::string& keyword, int status) const {
   if (status == 0) return true;
   const std::string text = fits_error_text(status);

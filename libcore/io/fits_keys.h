@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,10 @@ std::string fits_error_text(int status);
 
 /// FITS' numbers of the Stokes and correlation products: {1, "I"}, ...
 const std::vector<std::pair<int, std::string>>& stokes_numbers();
+/// Of X, Y, R, L on an axis FEED, which is our own: 1 to 4; 0 for anything else.
+int feed_number(std::string_view label);
+/// 1 to 4, or empty.
+std::string feed_label(double number);
 
 /// Keywords of an open header. Malformed values throw DataError.
 class FitsKeys {

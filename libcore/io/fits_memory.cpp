@@ -57,4 +57,15 @@ FitsAxis read_fits_axis(const FitsKeys& keys, const FitsPrimary& fits, int numbe
   return out;
 }
 
+FitsAxis read_fits_axis(const FitsKeys& keys, const FitsPrimary& fits, int number, const std::string& type,
+                        const std::string& unit, const std::string& what) {
+  const FitsAxis axis = read_fits_axis(keys, fits, number);
+  if (axis.type != type)
+    throw DataError("{}: CTYPE{} = '{}': {} is needed: not {}", fits.name, number, axis.type, type, what);
+  const std::string keyword = fmt::format("CUNIT{}", number);
+  if (const std::string found = keys.text(keyword).value_or(unit); found != unit)
+    throw DataError("{}: {} = '{}': {} is needed", fits.name, keyword, found, unit);
+  return axis;
+}
+
 }  // namespace apsyn

@@ -43,5 +43,8 @@ struct FitsAxis {
 
 /// Axis `number` (from 1); DataError when it is rotated against the others.
 FitsAxis read_fits_axis(const FitsKeys& keys, const FitsPrimary& fits, int number);
+/// One that has to be of this type, and of this unit where the file tells; `what`: "an ionospheric screen".
+FitsAxis read_fits_axis(const FitsKeys& keys, const FitsPrimary& fits, int number, const std::string& type,
+                        const std::string& unit, const std::string& what);
 
 }  // namespace apsyn

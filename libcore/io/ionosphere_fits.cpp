@@ -19,14 +19,7 @@ constexpr std::array<std::pair<const char*, const char*>, 3> kAxes{
 
 FitsAxis read_axis(const FitsKeys& keys, const FitsPrimary& fits, int number) {
   const auto [type, unit] = kAxes[static_cast<std::size_t>(number - 1)];
-  const FitsAxis axis = read_fits_axis(keys, fits, number);
-  if (axis.type != type)
-    throw DataError("{}: CTYPE{} = '{}': {} is needed: not an ionospheric screen", fits.name, number,
-                    axis.type, type);
-  const std::string keyword = fmt::format("CUNIT{}", number);
-  if (const std::string found = keys.text(keyword).value_or(unit); found != unit)
-    throw DataError("{}: {} = '{}': {} is needed", fits.name, keyword, found, unit);
-  return axis;
+  return read_fits_axis(keys, fits, number, type, unit, "an ionospheric screen");
 }
 
 }  // namespace

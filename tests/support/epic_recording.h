@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct EpicCase {
   bool integers = false;                                    ///< 4 bits
   bool gains = false, delays = false;
   double missing = 0;  ///< share of blocks of 8 spectra
+  /// What an antenna hears of a source: of its number, the frequency and the source's direction; empty: 1.
+  std::function<std::complex<double>(std::size_t, double, const Vec3&)> heard;
   unsigned seed = 1;
 };
 
@@ -103,7 +106,9 @@ inline EpicRecording::EpicRecording(const EpicCase& c) : integers(c.integers) {
           std::complex<double> e = std::sqrt(c.noise) * noise();
           for (std::size_t i = 0; i < signals.size(); ++i) {
             const double tau = dot(c.enu_m[ant], c.sources[i]) / kSpeedOfLight_m_s - geometry.delay_s[ant];
-            e += signals[i][pol] * std::polar(1.0, kTwoPi * shape.channel_hz[chan] * tau);
+            std::complex<double> turned = std::polar(1.0, kTwoPi * shape.channel_hz[chan] * tau);
+            if (c.heard) turned *= c.heard(ant, shape.channel_hz[chan], c.sources[i]);
+            e += signals[i][pol] * turned;
           }
           e /= antennas[ant].factor[pol];
           if (c.integers)

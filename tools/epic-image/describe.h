@@ -50,12 +50,14 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
   std::string planes;
   for (const OutputPlane& plane : setup.planes) planes += (planes.empty() ? "" : ",") + plane.name;
   lines.push_back(
-      fmt::format("output: images of {} ({} spectra), {} x {} pixels of {:.4g} deg, {} channels of {}, {}{}",
-                  format_duration(setup.image_s()), setup.accumulate_spectra, epic.nx, epic.ny,
-                  epic.cell / kRadPerDeg, epic.n_image_channel(),
+      fmt::format("output: {} of {} ({} spectra), {} x {} pixels of {:.4g} deg, {} channels of {}, {}{}",
+                  epic.field ? "fields" : "images", format_duration(setup.image_s()),
+                  setup.accumulate_spectra, epic.nx, epic.ny, epic.cell / kRadPerDeg, epic.n_image_channel(),
                   format_frequency(std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average)),
-                  planes, epic.autos ? "" : ", without autocorrelations"));
+                  planes, epic.autos || epic.field ? "" : ", without autocorrelations"));
   lines.push_back("method: " + describe_method(setup));
+  if (!epic.apertures.empty())
+    lines.push_back(fmt::format("antennas of {} kinds of apertures", epic.apertures.size()));
   const double longest_m = longest_baseline_m(header.layout);
   const double turns = std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average) * longest_m /
                        kSpeedOfLight_m_s;

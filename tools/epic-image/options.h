@@ -17,13 +17,13 @@ namespace apsyn {
 struct EpicOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
-  std::string method = "auto", products, pixels, w = "kernel", shape = "kb", precision;
+  std::string method = "auto", products, pixels, regions, apertures, w = "kernel", shape = "kb", precision;
   std::size_t size = 128, kernel_cells = 7;
   double scale_rad = std::numeric_limits<double>::quiet_NaN();  ///< NaN: of the field
   double field_rad = kPi, accumulate_s = 0.04;
   double padding = 0;  ///< 0 = as much as the kernel needs
   std::size_t n_fine = 1, n_taps = 0, n_average = 1;
-  bool no_autos = false;
+  bool no_autos = false, electric_field = false;
   RealtimeOptions realtime;
 };
 
@@ -41,9 +41,9 @@ inline void declare(Tool& tool, EpicOptions& options) {
                  "that should be fastest (default auto)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "fft", "dft", "corr"}));
-  app.add_option("--size", options.size, "pixels along an axis, 1 to 4096 (default 128)")
+  app.add_option("--size", options.size, "pixels along an axis, 1 to 65535 (default 128)")
       ->type_name("N")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{4096}));
+      ->check(CLI::Range(std::size_t{1}, std::size_t{65535}));
   CLI::Option* scale =
       tool.add_angle("--scale", options.scale_rad, "of a pixel at the centre, for example 1deg");
   tool.add_angle("--field", options.field_rad, "of the image, 180deg at most (default 180deg: the whole sky)")
@@ -57,6 +57,15 @@ inline void declare(Tool& tool, EpicOptions& options) {
          "--pixels", options.pixels,
          "write light curves (CSV) of these directions in place of images: id,ra,dec or id,az,el or id,l,m")
       ->type_name("FILE");
+  app.add_option("--regions", options.regions,
+                 "write light curves (CSV) of these regions of the images in their place: CASA region text")
+      ->type_name("FILE")
+      ->excludes("--pixels");
+  app.add_option("--apertures", options.apertures,
+                 "what antennas' apertures are illuminated by: a FITS image, or a table antenna,file")
+      ->type_name("FILE");
+  app.add_flag("--electric-field", options.electric_field,
+               "complex images of the field of each spectrum in place of its power; --pol X,Y");
   app.add_flag("--no-autos", options.no_autos, "leave out what each antenna has with itself");
   app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
       ->type_name("N")

@@ -28,6 +28,11 @@ class ImageSink {
   virtual void commit() = 0;
 };
 
+/// Light curves of setup.directions, or of setup.regions of the images.
+std::unique_ptr<ImageSink> make_curve_sink(const Tool& tool, const EpicSetup& setup, const std::string& path);
+std::unique_ptr<ImageSink> make_region_sink(const Tool& tool, const EpicSetup& setup,
+                                            const std::string& path);
+
 /// Whether an output of this name has one centre for all images.
 bool has_one_centre(const std::string& output);
 

@@ -12,7 +12,10 @@
 #include "kernels/epic/fft_grid.h"
 #include "libcore/core/device.h"
 #include "libcore/core/log.h"
+#include "libcore/core/regions.h"
+#include "libcore/io/aperture_fits.h"
 #include "libcore/io/open_voltages.h"
+#include "tools/epic-image/checks.h"
 #include "tools/epic-image/frame.h"
 #include "tools/epic-image/options.h"
 #include "tools/epic-image/products.h"
@@ -25,6 +28,9 @@ struct EpicSetup {
   EpicPlan epic;
   std::vector<OutputPlane> planes;
   std::vector<BeamDirection> directions;  ///< of light curves; empty: images
+  std::vector<Region> regions;            ///< of light curves of images
+  std::string regions_path;
+  ApertureTable apertures;  ///< none: all antennas hear alike
   EpicMethod method = EpicMethod::dft;
   Device device;
   EpicPrecision precision = EpicPrecision::single;  ///< on a GPU
@@ -88,9 +94,10 @@ inline EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const Ep
   plan.n_pol = setup.header.n_pol;
   plan.channel_hz = setup.f.channel_hz();
   plan.n_average = options.n_average;
+  plan.field = options.electric_field;
   plan.first = needs(setup.planes, 0);
-  plan.second = needs(setup.planes, 1);
-  plan.cross = needs(setup.planes, 2) || needs(setup.planes, 3);
+  plan.second = needs(setup.planes, plan.field ? 2 : 1);
+  plan.cross = !plan.field && (needs(setup.planes, 2) || needs(setup.planes, 3));
   plan.autos = !options.no_autos;
   for (const Antenna& antenna : setup.header.layout.antennas) plan.flagged.push_back(antenna.flagged ? 1 : 0);
   plan.nx = plan.ny = options.size;
@@ -98,6 +105,8 @@ inline EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const Ep
   plan.cell = std::isnan(options.scale_rad)
                   ? 2 * std::sin(options.field_rad / 2) / static_cast<double>(options.size)
                   : options.scale_rad;
+  plan.apertures = setup.apertures.kinds;
+  plan.aperture = setup.apertures.of_antenna;
   plan.n_threads = tool.common().threads;
   plan.kernel = options.shape == "pswf" ? EpicKernel::prolate : EpicKernel::kaiser_bessel;
   plan.kernel_cells = options.kernel_cells;
@@ -115,6 +124,11 @@ inline EpicCost cost_of(const EpicSetup& setup, const EpicGeometry& geometry) {
   return method == EpicMethod::dft ? dft_cost(plan, geometry) : corr_cost(plan, geometry);
 }
 
+[[noreturn]] inline void refuse_memory(double bytes, std::uint64_t max_memory_bytes) {
+  throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer or smaller images",
+                   format_bytes(bytes), format_bytes(static_cast<double>(max_memory_bytes)));
+}
+
 /// Blocks, batches and memory. Only what --max-memory forces departs from the best block.
 inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = setup.header;
@@ -123,11 +137,12 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
                                      (header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
   const std::uint64_t chan_bytes =
       std::uint64_t{epic.n_fine} * panel_count(epic.n_ant * epic.n_pol) * 2 * kPanelInputs * sizeof(float);
-  const std::uint64_t image_bytes =
-      sizeof(float) * epic.n_image_channel() * epic.width() * epic.height() *
-      (epic.n_plane() + setup.planes.size() * (is_complex(setup.planes) ? 2 : 1));
+  const std::uint64_t plane_bytes = sizeof(float) * epic.n_image_channel() * epic.width() * epic.height();
+  const std::uint64_t image_bytes = plane_bytes * epic.n_plane();
+  // as outputs hold them, and as they are written
+  const std::uint64_t record_bytes =
+      2 * plane_bytes * setup.planes.size() * (is_complex(setup.planes) ? 2 : 1);
   const std::size_t whole = epic.n_average / std::gcd(epic.n_average, epic.n_fine);
-  const std::uint64_t unit = std::max<std::uint64_t>(1, header.missing_samples);
   for (std::uint64_t cache = 32u << 20;; cache /= 2) {
     const auto image_spectra = static_cast<std::uint64_t>(setup.accumulate_spectra);
     setup.block_spectra = static_cast<std::size_t>(
@@ -141,21 +156,31 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
     const std::uint64_t read_samples =
         std::max<std::uint64_t>(setup.block_spectra, std::min<std::uint64_t>(16, together * image_spectra)) *
         setup.f.n_sample;
+    // Whole spans of missing samples are read fastest, but not many large images of theirs held at once.
+    const std::uint64_t span = std::max<std::uint64_t>(1, header.missing_samples);
+    const std::uint64_t unit = span * image_bytes > image_spectra * setup.f.n_sample * cache ? 1 : span;
     const std::uint64_t gulp = std::max(unit, (read_samples + unit - 1) / unit * unit);
     setup.gulp_samples = static_cast<std::size_t>(gulp);
-    const std::uint64_t images = gulp / (image_spectra * setup.f.n_sample) + 1;
+    const std::uint64_t image_samples = image_spectra * setup.f.n_sample;
+    const std::uint64_t images = (gulp + image_samples - 1) / image_samples;
     constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
     setup.memory_bytes = imager_bytes + channeliser_bytes(setup.f) +
                          chan_bytes * (setup.block_spectra + 1) * setup.batch_chan +
-                         kItems * (gulp * sample_bytes + images * image_bytes) +
+                         kItems * (gulp * sample_bytes + images * image_bytes) + record_bytes +
                          2 * (2 * gulp + block_samples + setup.f.n_span()) * sample_bytes +
                          (std::uint64_t{32} << 20);
     if (setup.memory_bytes <= max_memory_bytes) return;
-    if (cache <= 64u << 10)
-      throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer or smaller images",
-                       format_bytes(static_cast<double>(setup.memory_bytes)),
-                       format_bytes(static_cast<double>(max_memory_bytes)));
+    if (cache <= 64u << 10) refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);
   }
+}
+
+/// Before every pixel is looked at: images alone, and their pixels.
+inline void check_size(const EpicSetup& setup, std::uint64_t max_memory_bytes) {
+  const EpicPlan& epic = setup.epic;
+  const double bytes =
+      static_cast<double>(epic.width()) * static_cast<double>(epic.height()) *
+      static_cast<double>(epic.n_image_channel() * epic.n_plane() * sizeof(float) + sizeof(Vec3));
+  if (bytes > static_cast<double>(max_memory_bytes)) refuse_memory(bytes, max_memory_bytes);
 }
 
 /// What a GPU takes of the host's memory, besides: gulps in pinned memory.
@@ -173,40 +198,7 @@ inline void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes) {
     setup.memory_bytes = others + cuda_channeliser_host_bytes(setup.cuda);
     if (setup.memory_bytes <= max_memory_bytes) return;
   }
-  throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer or smaller images",
-                   format_bytes(static_cast<double>(setup.memory_bytes)),
-                   format_bytes(static_cast<double>(max_memory_bytes)));
-}
-
-/// Without a wish, what is fastest: half on a GPU.
-inline EpicPrecision parse_precision(const std::string& name, const Device& device) {
-  const bool on_gpu = device.kind == Device::Kind::cuda;
-  if (name == "single" || (name.empty() && !on_gpu)) return EpicPrecision::single;
-  if (!on_gpu) throw UsageError("--precision {}: the CPU multiplies float32 only: give single", name);
-  if (name == "double")
-    throw UsageError("--precision double: a GPU images in int8 or float32: give half or single");
-  return EpicPrecision::half;
-}
-
-inline void check_options(const EpicOptions& options, const OpenedVoltages& voltages) {
-  const std::string& name = voltages.reader.name();
-  if (!voltages.has_positions)
-    throw UsageError("{}: the stream does not say where its antennas stand: give --antennas or --metafits",
-                     name);
-  if (!voltages.layout.site)
-    throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
-  if (options.method == "fft" && !options.pixels.empty())
-    throw UsageError("--pixels: --method fft makes whole images: give dft, corr or auto");
-  if (options.scale_rad <= 0)
-    throw UsageError("--scale {:.6g}deg: must be positive", options.scale_rad / kRadPerDeg);
-  constexpr double kRounding = 1e-12;
-  if (!(options.field_rad > 0 && options.field_rad <= kPi * (1 + kRounding)))
-    throw UsageError("--field {:.6g}deg: must be positive, and 180deg, the whole sky, at most",
-                     options.field_rad / kRadPerDeg);
-  const VoltageHeader& header = voltages.reader.header();
-  const std::size_t n_channel = header.n_chan * options.n_fine;
-  if (n_channel % options.n_average != 0)
-    throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average, n_channel);
+  refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);
 }
 
 inline EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
@@ -220,18 +212,23 @@ inline EpicMethod choose_method(const Tool& tool, const EpicOptions& options, co
 inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltages& voltages,
                             const Device& device) {
   check_options(options, voltages);
+  check_field(options);
   EpicSetup setup;
   setup.device = device;
   setup.precision = parse_precision(options.precision, device);
   setup.header = voltages.reader.header();
   setup.header.layout = voltages.layout;
   const VoltageHeader& header = setup.header;
-  setup.planes = parse_output_planes(options.products, header.n_pol, header.pol_basis == "RL");
+  setup.planes = (options.electric_field ? field_planes : parse_output_planes)(options.products, header.n_pol,
+                                                                               header.pol_basis == "RL");
   if (!options.pixels.empty()) setup.directions = read_beams_csv(options.pixels);
+  setup.regions_path = options.regions;
+  if (!options.regions.empty()) setup.regions = read_regions(options.regions);
   for (const BeamDirection& direction : setup.directions)
     if (!direction.antennas.empty())
       throw UsageError("--pixels {}: '{}' names antennas: all are used: leave the column out", options.pixels,
                        direction.id);
+  if (!options.apertures.empty()) setup.apertures = read_apertures(options.apertures, setup.header.layout);
   setup.f = plan_channelise(header, options.n_fine, tool.common().threads, {options.n_taps, Window::hann});
   setup.f.first_sample = options.voltage.first_sample;
   setup.spectrum_s = static_cast<double>(setup.f.n_sample) * header.sample_s;
@@ -241,8 +238,10 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
     setup.n_samples = setup.n_samples < 0 ? left : std::min(setup.n_samples, left);
   }
   if (setup.n_samples >= 0) setup.n_spectra = setup.n_samples / static_cast<std::int64_t>(setup.f.n_sample);
-  setup.accumulate_spectra = spectra_per_image(options.accumulate_s, setup.spectrum_s, setup.n_spectra);
+  setup.accumulate_spectra =
+      options.electric_field ? 1 : spectra_per_image(options.accumulate_s, setup.spectrum_s, setup.n_spectra);
   setup.epic = epic_plan(tool, options, setup, voltages);
+  check_size(setup, tool.common().max_memory_bytes);
   AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
   setup.method = choose_method(tool, options, setup, geometry);

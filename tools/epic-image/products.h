@@ -53,6 +53,18 @@ inline std::vector<OutputPlane> known_planes(bool circular) {
           {"V", {0, 0, 0, 1}}};
 }
 
+/// Of Re X, Im X, Re Y and Im Y, or R and L: --electric-field.
+inline std::vector<OutputPlane> field_planes(const std::string& text, std::size_t n_pol, bool circular) {
+  const std::vector<OutputPlane> known = {{circular ? "R" : "X", {1, 0, 0, 0}, {0, 1, 0, 0}},
+                                          {circular ? "L" : "Y", {0, 0, 1, 0}, {0, 0, 0, 1}}};
+  const std::string both = known[0].name + "," + known[1].name;
+  const std::string wanted = !text.empty() ? text : n_pol == 2 ? both : known[0].name;
+  if (n_pol == 2 && wanted == both) return known;
+  if (wanted == known[0].name) return {known[0]};
+  if (n_pol == 2 && wanted == known[1].name) return {known[1]};
+  throw UsageError("--pol {}: --electric-field has the planes {}", text, n_pol == 2 ? both : known[0].name);
+}
+
 /// `text` as "I,V", "IQUV" or "XX,YY,XY,YX"; empty = I, or the only product of one polarisation. UsageError.
 inline std::vector<OutputPlane> parse_output_planes(const std::string& text, std::size_t n_pol,
                                                     bool circular) {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Antennas of measured apertures (EpicPlan::apertures): what each kind hears from each pixel, and the weights
+// that keep a source of flux 1 at 1.
+#pragma once
+
+#include <complex>
+#include <vector>
+
+#include "kernels/epic/epic_autos.h"
+#include "kernels/epic/epic_weights.h"
+#include "kernels/epic/sky_pixels.h"
+
+namespace apsyn {
+
+/// a (libcore/core/aperture.h) towards east and north, direction cosines.
+std::complex<double> aperture_response(const Aperture& aperture, double freq_hz, double east, double north);
+
+/// Without apertures it does nothing at all.
+class ApertureWeights {
+ public:
+  /// `plan` must outlive it. `autos`: add() keeps what the antennas of each kind have with themselves.
+  ApertureWeights(const EpicPlan& plan, bool autos);
+  bool any() const { return !plan_.apertures.empty(); }
+  void start();
+  void add(const SpectraBlock& block);
+  /// Makes the responses at these pixels anew where the last ones are off by more than 1e-5.
+  void look(const SkyPixels& pixels);
+  /// weights [pixel][ant][re, im] *= conj(a) of pixels first ..; `stride` floats from pixel to pixel.
+  void weigh(std::size_t channel, std::size_t first, std::size_t n_pixel, float* weights,
+             std::size_t stride) const;
+  /// sums [image channel][pixel][XX, YY, Re XY, Im XY] += factor A.
+  void add_autos(double factor, View<double, 3> sums) const;
+  /// Images that were divided by pairs are divided by W.
+  void scale(const EpicWeights& weights, const SkyPixels& pixels, EpicImages& images) const;
+  static std::uint64_t bytes(const EpicPlan& plan, std::size_t n_pixel);
+
+ private:
+  std::size_t n_kind() const { return plan_.apertures.size(); }
+  /// W of a channel at a pixel.
+  double weight(std::size_t channel, std::size_t pixel) const;
+
+  const EpicPlan& plan_;
+  std::vector<EpicPlan> of_kind_;         // of single channels, in which only one kind's antennas are there
+  std::vector<EpicAutos> autos_;          // [kind]
+  std::vector<EpicWeights> pairs_;        // [kind k][kind l >= k]: of antennas of both kinds
+  std::vector<EpicWeights> cross_;        // [kind] without an antenna's pair with itself
+  double reach_m_ = 0;                    // of the widest aperture
+  Buffer<double, 2> unit_;                // [pixel][east, north, up] of the responses
+  Buffer<std::complex<float>, 3> heard_;  // [channel][kind][pixel] a
+};
+
+}  // namespace apsyn

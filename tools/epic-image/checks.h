@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Options that contradict each other or the stream.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "kernels/epic/epic_cuda.h"
+#include "libcore/core/device.h"
+#include "libcore/core/input.h"
+#include "libcore/core/regions.h"
+#include "libcore/io/open_voltages.h"
+#include "tools/epic-image/options.h"
+
+namespace apsyn {
+
+/// Without a wish, what is fastest: half on a GPU.
+inline EpicPrecision parse_precision(const std::string& name, const Device& device) {
+  const bool on_gpu = device.kind == Device::Kind::cuda;
+  if (name == "single" || (name.empty() && !on_gpu)) return EpicPrecision::single;
+  if (!on_gpu) throw UsageError("--precision {}: the CPU multiplies float32 only: give single", name);
+  if (name == "double")
+    throw UsageError("--precision double: a GPU images in int8 or float32: give half or single");
+  return EpicPrecision::half;
+}
+
+inline void check_options(const EpicOptions& options, const OpenedVoltages& voltages) {
+  const std::string& name = voltages.reader.name();
+  if (!voltages.has_positions)
+    throw UsageError("{}: the stream does not say where its antennas stand: give --antennas or --metafits",
+                     name);
+  if (!voltages.layout.site)
+    throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
+  if (options.method == "fft" && !options.pixels.empty())
+    throw UsageError("--pixels: --method fft makes whole images: give dft, corr or auto");
+  if (options.scale_rad <= 0)
+    throw UsageError("--scale {:.6g}deg: must be positive", options.scale_rad / kRadPerDeg);
+  constexpr double kRounding = 1e-12;
+  if (!(options.field_rad > 0 && options.field_rad <= kPi * (1 + kRounding)))
+    throw UsageError("--field {:.6g}deg: must be positive, and 180deg, the whole sky, at most",
+                     options.field_rad / kRadPerDeg);
+  const VoltageHeader& header = voltages.reader.header();
+  const std::size_t n_channel = header.n_chan * options.n_fine;
+  if (n_channel % options.n_average != 0)
+    throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average, n_channel);
+}
+
+inline std::vector<Region> read_regions(const std::string& path) {
+  constexpr std::size_t kMostBytes = 16 << 20;
+  std::vector<Region> regions = parse_regions(read_text_file(path, kMostBytes), path);
+  if (std::all_of(regions.begin(), regions.end(), [](const Region& region) { return region.exclude; }))
+    throw UsageError("--regions {}: no region to look at", path);
+  return regions;
+}
+
+/// The field is that of one spectrum and one channel, with all antennas alike, and it has no power to leave
+/// out.
+inline void check_field(const EpicOptions& options) {
+  if (!options.electric_field) return;
+  const auto refuse = [](bool given, const char* option, const char* cure) {
+    if (given) throw UsageError("--electric-field: {}: {}", option, cure);
+  };
+  refuse(options.n_average > 1, "--average-channels", "fields of channels do not add up: leave it out");
+  refuse(options.no_autos, "--no-autos", "a field has no autocorrelations: leave it out");
+  refuse(!options.apertures.empty(), "--apertures", "fields are those of equal antennas: leave it out");
+  refuse(options.method == "corr", "--method corr", "it knows products only: give fft or dft");
+}
+
+}  // namespace apsyn
