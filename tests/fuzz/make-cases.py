@@ -203,6 +203,11 @@ def make_streams():
             "PHASE_DEC -20\n")
     good = head.encode().ljust(4096, b"\0") + noise(216)
     headers("visibility", good, ("HDR_SIZE", "FILE_SIZE", "FREQ", "BW", "TSAMP", "NBIT", "NCHAN", "NANT", "NBL", "ORDER", "PRODUCTS", "ANT_001"))
+    head = ("HEADER DADA\nHDR_VERSION 1.0\nHDR_SIZE 4096\nINSTRUMENT apsyn-image\nTELESCOPE T\nSOURCE S\nUTC_START 2020-01-01-00:00:00\n"
+            "PICOSECONDS 0\nOBS_OFFSET 0\nFILE_SIZE 384\nTRAILER 0\nFREQ 150\nBW 1\nTSAMP 40000\nNBIT 32\nNDIM 2\nNCHAN 2\nNX 3\nNY 2\n"
+            "CELL 1.5\nPRODUCTS XX,XY\nORDER TDPFYX\nENCODING FLOAT\nENDIAN LITTLE\nRESOLUTION 192\nPHASE_RA 10\nPHASE_DEC -20\n")
+    good = head.encode().ljust(4096, b"\0") + noise(384)
+    headers("images", good, ("HDR_SIZE", "FILE_SIZE", "FREQ", "BW", "TSAMP", "NDIM", "NCHAN", "NX", "NY", "CELL", "PRODUCTS", "ORDER", "PHASE_DEC"))
 
 
 def make_sigproc():
@@ -267,6 +272,9 @@ def make_fits():
               ("HEIGHT", "300000")]
     fits_cases("ionosphere", lambda p: hdu(p, struct.pack(">12d", *range(12))), screen,
                [("NAXIS1", "0"), ("NAXIS1", "99999999999"), ("NAXIS3", "1"), ("CDELT1", "0"), ("CRVAL3", "NaN"), ("BUNIT", "'K'"), ("HEIGHT", "0")])
+    aperture = screen[:5] + [("NAXIS3", "2")] + screen[6:16] + [("CTYPE3", "'COMPLEX'")]
+    fits_cases("aperture", lambda p: hdu(p, struct.pack(">12d", *range(12))), aperture,
+               [("NAXIS1", "0"), ("NAXIS1", "99999999999"), ("NAXIS3", "1"), ("CDELT1", "0"), ("CDELT2", "-1"), ("CRVAL1", "NaN"), ("CTYPE1", "'RA'"), ("CTYPE3", "'TIME'")])
     primary = [("SIMPLE", "T"), ("BITPIX", "8"), ("NAXIS", "0"), ("EXTEND", "T")]
     columns = [("Input", "I"), ("Antenna", "I"), ("TileName", "8A"), ("Pol", "A"), ("Flag", "I"), ("Length", "14A"), ("North", "E"), ("East", "E"),
                ("Height", "E"), ("Delays", "16I"), ("VCSOrder", "I")]

@@ -17,10 +17,12 @@
 #include "libcore/core/sky_model.h"
 #include "libcore/core/time.h"
 #include "libcore/core/units.h"
+#include "libcore/io/aperture_fits.h"
 #include "libcore/io/aterm_config.h"
 #include "libcore/io/capture/capture.h"
 #include "libcore/io/filterbank_reader.h"
 #include "libcore/io/fits_image.h"
+#include "libcore/io/image_stream.h"
 #include "libcore/io/ionosphere_fits.h"
 #include "libcore/io/metafits.h"
 #include "libcore/io/recognise.h"
@@ -114,6 +116,15 @@ bool visibility_stream(std::string_view bytes) {
   });
 }
 
+bool image_stream(std::string_view bytes) {
+  return as_file(bytes, [](const std::string& path) {
+    ImageStreamReader reader(path);
+    Image image;
+    while (reader.read(image)) {
+    }
+  });
+}
+
 bool filterbank(std::string_view bytes) {
   return as_file(bytes, [](const std::string& path) {
     FilterbankReader reader(path);
@@ -192,11 +203,14 @@ constexpr Target kTargets[] = {
     {"best2", [](std::string_view b) { return capture("best2", b, false, true); }},
     {"dada", voltage_stream},
     {"visibility", visibility_stream},
+    {"images", image_stream},
     {"sigproc", filterbank},
     {"uvfits", uvfits},
     {"fits-image", fits_image},
     {"ionosphere",
      [](std::string_view b) { return as_file(b, [](const std::string& p) { read_ionosphere(p); }); }},
+    {"aperture",
+     [](std::string_view b) { return as_file(b, [](const std::string& p) { read_aperture(p); }); }},
     {"metafits", metafits},
     {"sky-model", [](std::string_view b) { return answer([&] { parse_sky_model(b, "sky"); }); }},
     {"aterm-config", [](std::string_view b) { return answer([&] { parse_aterm_config(b, "aterms"); }); }},
