@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Draws, and lists, which method of direct imaging takes least time, by antennas and by spectra of an
-// accumulation, from what `bench_epic crossover` prints: seconds are those of a spectrum times so many, and
-// of an image.
+// accumulation, from what `bench_epic crossover` prints for one core (seconds are those of a spectrum times
+// so many, and of an image), `bench_epic_cuda` for a GPU, or both, one beside the other. A GPU's seconds are
+// those of a straight line through runs of different --spectra, two at least for each array.
 //   bench_epic --threads 1 crossover | plot_epic crossover.png
-//   plot_epic crossover.png bench_epic.jsonl
+//   for n in 100 1000; do bench_epic_cuda --spectra $n core-128 random-512 random-1024; done | plot_epic
+//   gpu.png plot_epic crossover.png bench_epic.jsonl
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,18 +36,44 @@ struct Cost {
 using Costs = std::array<Cost, kMethods>;
 
 /// [antennas]
-std::map<double, Costs> read_lines(std::istream& in) {
-  std::map<double, Costs> costs;
+using Arrays = std::map<double, Costs>;
+
+struct Measured {
+  Arrays cpu, gpu;
+  std::string gpu_name;
+};
+
+/// The straight line through milliseconds of accumulations of so many spectra.
+Cost line_through(const std::map<double, double>& ms) {
+  if (ms.size() < 2) return {};
+  const auto [few, few_ms] = *ms.begin();
+  const auto [many, many_ms] = *ms.rbegin();
+  const double spectrum_us = 1e3 * (many_ms - few_ms) / (many - few);
+  return {spectrum_us, std::max(1e-3, 1e3 * few_ms - few * spectrum_us)};
+}
+
+Measured read_lines(std::istream& in) {
+  Measured measured;
+  std::map<std::pair<double, std::size_t>, std::map<double, double>> gpu_ms;  // [antennas, method][spectra]
   for (std::string text; std::getline(in, text);) {
     const JsonLine line(text);
-    if (line.text("bench") != "epic" || line.text("case") != "crossover") continue;
-    for (std::size_t method = 0; method < kMethods; ++method)
-      if (line.text("method") == kNames[method])
-        costs[line.number("antennas")][method] = {line.number("cpu_us_per_spectrum"),
-                                                  1e3 * line.number("cpu_ms_per_image")};
+    for (std::size_t method = 0; method < kMethods; ++method) {
+      const std::string name = line.text("method");
+      if (line.text("bench") == "epic" && line.text("case") == "crossover" && name == kNames[method])
+        measured.cpu[line.number("antennas")][method] = {line.number("cpu_us_per_spectrum"),
+                                                         1e3 * line.number("cpu_ms_per_image")};
+      if (line.text("bench") != "epic_cuda" ||
+          (name != kNames[method] && name != kNames[method] + std::string("-half")))
+        continue;
+      measured.gpu_name = line.text("device");
+      gpu_ms[{line.number("antennas"), method}][line.number("spectra")] =
+          line.number("add_ms") + line.number("take_ms");
+    }
   }
-  if (costs.size() < 2) throw DataError("plot_epic: fewer than two arrays of bench_epic crossover");
-  return costs;
+  for (const auto& [at, ms] : gpu_ms) measured.gpu[at.first][at.second] = line_through(ms);
+  if (measured.cpu.size() < 2 && measured.gpu.size() < 2)
+    throw DataError("plot_epic: fewer than two arrays of bench_epic crossover or bench_epic_cuda");
+  return measured;
 }
 
 std::size_t cheapest(const Costs& costs, double n_spectra) {
@@ -56,7 +84,7 @@ std::size_t cheapest(const Costs& costs, double n_spectra) {
 }
 
 /// Between two arrays, as straight lines in the logarithms.
-Costs at_antennas(const std::map<double, Costs>& costs, double antennas) {
+Costs at_antennas(const Arrays& costs, double antennas) {
   auto high = costs.lower_bound(antennas);
   if (high == costs.begin()) ++high;
   if (high == costs.end()) --high;
@@ -73,7 +101,7 @@ Costs at_antennas(const std::map<double, Costs>& costs, double antennas) {
 }
 
 /// Spectra at which the cheapest method changes, up to 10^6.
-void print_table(const std::map<double, Costs>& costs) {
+void print_table(const Arrays& costs) {
   fmt::print("| antennas | cheapest method, by spectra of an accumulation |\n|---|---|\n");
   for (const auto& [antennas, of] : costs) {
     std::string row = fmt::format("| {:.0f} | {}", antennas, kNames[cheapest(of, 1)]);
@@ -84,16 +112,10 @@ void print_table(const std::map<double, Costs>& costs) {
   }
 }
 
-void draw(const std::map<double, Costs>& costs, const std::string& path) {
-  const Theme theme{.unit = 0.9};
-  const Rect panel{std::round(theme.px(140)), std::round(theme.px(150)), std::round(theme.px(1040)),
-                   std::round(theme.px(850))};
-  Canvas canvas(static_cast<std::size_t>(theme.px(1100)), static_cast<std::size_t>(theme.px(980)));
-  draw_heading(canvas, theme, theme.px(60), theme.px(980),
-               {"The cheapest method of direct imaging",
-                "128 x 128 pixels of the hemisphere, XX YY XY, 4-bit samples, one core"});
+void draw_panel(Canvas& canvas, const Theme& theme, const Rect& panel, const Arrays& costs,
+                const std::string& what) {
   const double low = std::log10(costs.begin()->first), high = std::log10(costs.rbegin()->first);
-  Axis x{low, high, {}, "Antennas"};
+  Axis x{low, high, {}, "Antennas, " + what};
   for (const auto& [antennas, of] : costs)
     x.ticks.push_back({std::log10(antennas), fmt::format("{:.0f}", antennas)});
   const Plot plot{panel, x, log_axis(0, 5, "Spectra of an accumulation", 6)};
@@ -119,6 +141,26 @@ void draw(const std::map<double, Costs>& costs, const std::string& path) {
               {middle[method][0] / middle[method][2], middle[method][1] / middle[method][2]}, style);
   }
   draw_plot_frame(canvas, theme, plot);
+}
+
+void draw(const Measured& measured, const std::string& path) {
+  const Theme theme{.unit = 0.9};
+  std::vector<std::pair<const Arrays*, std::string>> panels;
+  if (measured.cpu.size() > 1) panels.emplace_back(&measured.cpu, "one core");
+  if (measured.gpu.size() > 1) panels.emplace_back(&measured.gpu, measured.gpu_name);
+  const double step = 1040;
+  const double width = 60 + step * static_cast<double>(panels.size());
+  Canvas canvas(static_cast<std::size_t>(theme.px(width)), static_cast<std::size_t>(theme.px(980)));
+  draw_heading(canvas, theme, theme.px(60), theme.px(width - 120),
+               {"The cheapest method of direct imaging",
+                "128 x 128 pixels of the hemisphere, XX YY XY, 4-bit samples"});
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const double left = 140 + step * static_cast<double>(i);
+    draw_panel(canvas, theme,
+               {std::round(theme.px(left)), std::round(theme.px(150)), std::round(theme.px(left + 900)),
+                std::round(theme.px(850))},
+               *panels[i].first, panels[i].second);
+  }
   write_png(path, canvas.to_rgb8(), {{"Title", "The cheapest method of direct imaging"}}, true);
 }
 
@@ -127,16 +169,17 @@ void draw(const std::map<double, Costs>& costs, const std::string& path) {
 int main(int argc, char** argv) {
   try {
     if (argc < 2 || argc > 3) throw UsageError("usage: plot_epic PICTURE.png [JSON_LINES]");
-    std::map<double, Costs> costs;
+    Measured measured;
     if (argc == 3) {
       std::ifstream file(argv[2]);
       if (!file) throw FailureError("{}: cannot be read", argv[2]);
-      costs = read_lines(file);
+      measured = read_lines(file);
     } else {
-      costs = read_lines(std::cin);
+      measured = read_lines(std::cin);
     }
-    print_table(costs);
-    draw(costs, argv[1]);
+    for (const Arrays* costs : {&measured.cpu, &measured.gpu})
+      if (costs->size() > 1) print_table(*costs);
+    draw(measured, argv[1]);
   } catch (const Error& error) {
     fmt::print(stderr, "plot_epic: error: {}\n", error.what());
     return static_cast<int>(error.status());
