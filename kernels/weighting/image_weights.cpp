@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 #include "libcore/core/constants.h"
@@ -79,58 +81,80 @@ void ImageWeights::add(const ImagingBlock& block) {
 }
 
 void ImageWeights::finish(unsigned n_threads) {
+  const auto for_rows = [&](auto&& use) {
+    parallel_for(n_threads, n_v_ / 2, [&](std::size_t y, unsigned) { use(y, grid_.view()[y]); });
+  };
   switch (settings_.mode) {
     case WeightMode::natural:
-      for (double& value : grid_)
-        if (value != 0) value = 1;
+      for_rows([](std::size_t, View<double, 1> row) {
+        for (double& value : row)
+          if (value != 0) value = 1;
+      });
       break;
     case WeightMode::uniform:
-      for (double& value : grid_)
-        if (value != 0) value = 1 / value;
+      for_rows([](std::size_t, View<double, 1> row) {
+        for (double& value : row)
+          if (value != 0) value = 1 / value;
+      });
       break;
     case WeightMode::briggs: {
-      double square_sum = 0;
-      for (double value : grid_) square_sum += value * value;
+      std::vector<double> of_row(n_v_ / 2);
+      for_rows([&](std::size_t y, View<double, 1> row) {
+        for (const double value : row) of_row[y] += value * value;
+      });
+      const double square_sum = std::accumulate(of_row.begin(), of_row.end(), 0.0);
       const double factor = 5 * std::exp(-std::numbers::ln10 * settings_.robustness);
       const double s2 = sum_ > 0 ? factor * factor / (square_sum / sum_) : 0;
       // Empty cells become 1 and so take part in the means of the rank filter, as in WSClean.
-      for (double& value : grid_) value = 1 / (1 + value * s2);
+      for_rows([&](std::size_t, View<double, 1> row) {
+        for (double& value : row) value = 1 / (1 + value * s2);
+      });
       break;
     }
   }
   if (settings_.rank_filter_level > 0) rank_filter(n_threads);
-  taper_and_limit();
+  taper_and_limit(n_threads);
 }
 
 void ImageWeights::rank_filter(unsigned n_threads) {
   const std::size_t half = settings_.rank_filter_size / 2, n_rows = n_v_ / 2;
   // Box sums as sums of row sums: with Briggs weights every cell is filled.
-  Buffer<double, 2> row_sum({n_rows, n_u_}), row_filled({n_rows, n_u_}), filtered({n_rows, n_u_});
-  parallel_for(n_threads, n_rows, [&](std::size_t y, unsigned) {
-    for (std::size_t x = 0; x < n_u_; ++x)
-      for (std::size_t xi = x <= half ? 0 : x - half; xi < std::min(n_u_, x + half); ++xi) {
-        row_sum(y, x) += grid_(y, xi);
-        row_filled(y, x) += grid_(y, xi) != 0 ? 1 : 0;
-      }
-  });
+  Buffer<double, 2> row_sum, filtered;
+  Buffer<std::uint32_t, 2> row_filled;
+  row_sum.resize_for_overwrite({n_rows, n_u_});
+  row_filled.resize_for_overwrite({n_rows, n_u_});
+  filtered.resize_for_overwrite({n_rows, n_u_});
   parallel_for(n_threads, n_rows, [&](std::size_t y, unsigned) {
     for (std::size_t x = 0; x < n_u_; ++x) {
-      double sum = 0, n_filled = 0;
-      for (std::size_t yi = y <= half ? 0 : y - half; yi < std::min(n_rows, y + half); ++yi) {
-        sum += row_sum(yi, x);
-        n_filled += row_filled(yi, x);
+      double sum = 0;
+      std::uint32_t n_filled = 0;
+      for (std::size_t xi = x <= half ? 0 : x - half; xi < std::min(n_u_, x + half); ++xi) {
+        sum += grid_(y, xi);
+        n_filled += grid_(y, xi) != 0 ? 1 : 0;
       }
-      const double value = grid_(y, x), limit = sum / n_filled * settings_.rank_filter_level;
+      row_sum(y, x) = sum;
+      row_filled(y, x) = n_filled;
+    }
+  });
+  parallel_for(n_threads, n_rows, [&](std::size_t y, unsigned) {
+    std::vector<double> sum(n_u_), n_filled(n_u_);
+    for (std::size_t yi = y <= half ? 0 : y - half; yi < std::min(n_rows, y + half); ++yi)
+      for (std::size_t x = 0; x < n_u_; ++x) {
+        sum[x] += row_sum(yi, x);
+        n_filled[x] += row_filled(yi, x);
+      }
+    for (std::size_t x = 0; x < n_u_; ++x) {
+      const double value = grid_(y, x), limit = sum[x] / n_filled[x] * settings_.rank_filter_level;
       filtered(y, x) = value != 0 && value > limit ? limit : value;
     }
   });
   grid_ = std::move(filtered);
 }
 
-void ImageWeights::taper_and_limit() {
+void ImageWeights::taper_and_limit(unsigned n_threads) {
   const double inverse_sigma =
       2 * std::numbers::pi * settings_.taper_gaussian_rad / std::sqrt(8 * std::numbers::ln2);
-  for (std::size_t y = 0; y < n_v_ / 2; ++y)
+  parallel_for(n_threads, n_v_ / 2, [&](std::size_t y, unsigned) {
     for (std::size_t x = 0; x < n_u_; ++x) {
       const double u =
           (static_cast<double>(x) - static_cast<double>(n_u_ / 2)) / (static_cast<double>(n_u_) * cell_rad_);
@@ -145,6 +169,7 @@ void ImageWeights::taper_and_limit() {
           distance2 > settings_.max_uv_lambda * settings_.max_uv_lambda)
         value = 0;
     }
+  });
 }
 
 double ImageWeights::at(double u, double v) const {

@@ -64,7 +64,7 @@ class ImageWeights {
  private:
   bool cell(double u, double v, std::size_t& x, std::size_t& y) const;
   void rank_filter(unsigned n_threads);
-  void taper_and_limit();
+  void taper_and_limit(unsigned n_threads);
 
   WeightSettings settings_;
   std::size_t n_u_, n_v_;  ///< of the whole plane, n_v_ / 2 rows are kept
