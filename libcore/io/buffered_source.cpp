@@ -35,10 +35,19 @@ bool same(const ChannelGroup& a, const ChannelGroup& b) {
 }  // namespace
 
 BufferedSource::BufferedSource(std::unique_ptr<ImagingSource> source, std::uint64_t max_bytes)
-    : source_(std::move(source)), max_bytes_(max_bytes) {}
+    : source_(std::move(source)), info_(source_->info()), max_bytes_(max_bytes) {}
 
 BufferedSource::~BufferedSource() {
   if (pending_.valid()) pending_.wait();
+}
+
+void BufferedSource::close() {
+  if (pending_.valid()) pending_.get();
+  source_.reset();
+  kept_.clear();
+  kept_bytes_ = 0;
+  lent_ = {};
+  ahead_ = {};
 }
 
 void BufferedSource::rewind(const ChannelGroup& group) {

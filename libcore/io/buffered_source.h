@@ -17,17 +17,20 @@ class BufferedSource final : public ImagingSource {
   /// Keeps the blocks of a group of channels when all of them take at most max_bytes.
   BufferedSource(std::unique_ptr<ImagingSource> source, std::uint64_t max_bytes);
   ~BufferedSource() override;
-  const ImagingInfo& info() const override { return source_->info(); }
+  const ImagingInfo& info() const override { return info_; }
   void rewind(const ChannelGroup& group) override;
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override;
   const ImagingBlock* next(std::uint64_t max_bytes) override;
   std::uint64_t bytes() const override { return kept_bytes_; }
+  /// Frees all but info(), once everything has been read: nothing can be any more.
+  void close();
 
  private:
   void read_ahead(std::uint64_t max_bytes);
   const ImagingBlock* keep();
 
   std::unique_ptr<ImagingSource> source_;
+  ImagingInfo info_;
   std::uint64_t max_bytes_, kept_bytes_ = 0;
   ChannelGroup group_;
   std::deque<ImagingBlock> kept_;

@@ -86,13 +86,15 @@ inline void refuse_visibility_options(const VisibilityOptions& options) {
 /// Of an imager that makes the images of every cycle, and of the one that makes the first, with the PSF.
 inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSource& source,
                           const Device& device) {
+  // A block in work takes several times its bytes. A GPU wants more at a time.
+  const std::uint64_t most_block_bytes = device.kind == Device::Kind::cuda ? 512'000'000 : 64'000'000;
   Imager imager{tool,
                 options,
                 source,
                 planes_of(options, source.info()),
                 device,
                 wanted_grid_memory(options.imaging, device),
-                std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, 512'000'000)};
+                std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, most_block_bytes)};
   imager.ranks = tool.ranks();
   imager.cleans = true;
   return imager;
@@ -259,6 +261,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
                   Deconvolver::memory_bytes(how.settings, groups.size(), shape, shape.ny, shape.nx));
   VisibilityStore store(input, groups,
                         {(memory - std::min(memory, image_bytes)) / 2, planner.block_bytes, folder_of(name)});
+  input.close();
   if (store.file_bytes() > 0)
     log_info("{} of visibilities are kept in memory, {} in a temporary file in {}",
              format_bytes(static_cast<double>(store.bytes())),
