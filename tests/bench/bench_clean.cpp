@@ -21,13 +21,14 @@ namespace {
 struct Case {
   CleanAlgorithm algorithm;
   const char* name;
-  std::size_t n, psf_n, n_group, n_component;
+  std::size_t n, psf_n, n_group, n_component, sub_image = 0;
 };
 
 void run(const Case& c, const bench::CleanScene& scene, const Device& device, unsigned n_threads) {
   DeconvolutionSettings settings;
   settings.algorithm = c.algorithm;
   settings.max_iterations = c.n_component;
+  settings.sub_image_pixels = c.sub_image;
   settings.n_threads = n_threads, settings.device = device;
   settings.join_channels = true;
   std::vector<DeconvolutionGroup> groups;
@@ -39,14 +40,15 @@ void run(const Case& c, const bench::CleanScene& scene, const Device& device, un
   const CycleReport report = deconvolver.minor_cycle(residual, model);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print(
-      "{{\"bench\": \"clean\", \"algorithm\": \"{}\", \"image\": {}, \"psf\": {}, \"groups\": {}, "
+      "{{\"bench\": \"clean\", \"algorithm\": \"{}\", \"image\": {}, \"psf\": {}, \"sub_image\": {}, "
+      "\"groups\": {}, "
       "\"device\": \"{}\", \"threads\": {}, \"components\": {}, \"seconds\": {:.3f}, \"components_per_s\": "
       "{:.0f}, \"start_peak_jy\": {:.4g}, "
       "\"peak_jy\": {:.4g}, \"noise_jy\": {:.4g}, \"model_jy\": {:.6g}}}\n",
-      c.name, c.n, c.psf_n, c.n_group, device.kind == Device::Kind::cuda ? device.description : "cpu",
-      n_threads, report.n_components, seconds, static_cast<double>(report.n_components) / seconds,
-      report.sets[0].start_peak_jy, report.sets[0].peak_jy, report.sets[0].noise_jy,
-      report.sets[0].model_flux_jy);
+      c.name, c.n, c.psf_n, c.sub_image, c.n_group,
+      device.kind == Device::Kind::cuda ? device.description : "cpu", n_threads, report.n_components, seconds,
+      static_cast<double>(report.n_components) / seconds, report.sets[0].start_peak_jy,
+      report.sets[0].peak_jy, report.sets[0].noise_jy, report.sets[0].model_flux_jy);
   std::fflush(stdout);
 }
 
@@ -63,13 +65,19 @@ int main(int argc, char** argv) {
   const bool on_device = device.kind == Device::Kind::cuda;
   const auto hogbom = CleanAlgorithm::hogbom, clark = CleanAlgorithm::clark,
              multiscale = CleanAlgorithm::multiscale;
-  std::vector<Case> cases{
-      {hogbom, "hogbom", 1024, 2048, 1, 10000},       {clark, "clark", 1024, 2048, 1, 10000},
-      {hogbom, "hogbom", 2048, 2048, 1, 10000},       {clark, "clark", 2048, 2048, 1, 10000},
-      {hogbom, "hogbom", 2048, 4096, 1, 10000},       {clark, "clark", 2048, 4096, 1, 10000},
-      {clark, "clark", 2048, 4096, 1, 100000},        {hogbom, "hogbom", 1024, 2048, 4, 10000},
-      {clark, "clark", 1024, 2048, 4, 10000},         {multiscale, "multiscale", 1024, 2048, 1, 3000},
-      {multiscale, "multiscale", 2048, 4096, 1, 3000}};
+  std::vector<Case> cases{{hogbom, "hogbom", 1024, 2048, 1, 10000},
+                          {clark, "clark", 1024, 2048, 1, 10000},
+                          {hogbom, "hogbom", 2048, 2048, 1, 10000},
+                          {clark, "clark", 2048, 2048, 1, 10000},
+                          {hogbom, "hogbom", 2048, 4096, 1, 10000},
+                          {clark, "clark", 2048, 4096, 1, 10000},
+                          {clark, "clark", 2048, 4096, 1, 100000},
+                          {clark, "clark", 2048, 4096, 1, 100000, 512},
+                          {hogbom, "hogbom", 1024, 2048, 4, 10000},
+                          {clark, "clark", 1024, 2048, 4, 10000},
+                          {multiscale, "multiscale", 1024, 2048, 1, 3000},
+                          {multiscale, "multiscale", 2048, 4096, 1, 3000},
+                          {multiscale, "multiscale", 2048, 4096, 1, 3000, 512}};
   if (full) {
     cases.push_back({hogbom, "hogbom", 4096, 8192, 1, 10000});
     cases.push_back({clark, "clark", 4096, 8192, 1, 10000});
