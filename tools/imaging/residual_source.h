@@ -47,7 +47,8 @@ class ResidualSource final : public ImagingSource {
 
   const ImagingInfo& info() const override { return data_.info(); }
   void rewind(const ChannelGroup& group) override {
-    if (read_) throw std::logic_error("ResidualSource: a second pass over visibilities that are predicted once");
+    if (read_)
+      throw std::logic_error("ResidualSource: a second pass over visibilities that are predicted once");
     read_ = !kept_;
     data_.rewind(group);
     if (kept_) kept_->rewind();
