@@ -131,24 +131,6 @@ inline void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSo
   }
 }
 
-/// Of an image around `centre`.
-inline Buffer<std::uint8_t, 2> read_mask(const std::string& path, const ImagingOptions& wanted,
-                                         const SkyDirection& centre) {
-  Buffer<std::uint8_t, 2> mask;
-  if (path.empty()) return mask;
-  if (is_region_text(path)) {
-    ImageInfo info;
-    info.centre = centre;
-    info.cell_rad = wanted.cell_rad;
-    return read_region_mask(path, info, wanted.n_x, wanted.n_y);
-  }
-  const Image image = read_fits_image(path);
-  if (image.pixels.extent(2) != wanted.n_y || image.pixels.extent(3) != wanted.n_x)
-    throw DataError("{}: a mask of {} x {} pixels for images of {} x {}: give one of their size", path,
-                    image.pixels.extent(3), image.pixels.extent(2), wanted.n_x, wanted.n_y);
-  return allowed_by(image);
-}
-
 /// Geometric mean of a beam's widths, in pixels, of every field; 0 when scales and local noise do not need
 /// it.
 inline std::vector<double> beam_widths_pixels(const Products& products, const Sky& sky,
