@@ -18,6 +18,9 @@ constexpr double kSidelobeShare = 0.5;
 // The cutoff is at least this many times the RMS of all others' sidelobes.
 constexpr double kSigmas = 4;
 constexpr std::size_t kMostPixels = 10000;  // of a sub-image, on average: see clark_cpu.cpp
+// High pixels for each cell of the grid that joins them, on average: with more, all would become one part,
+// and a loop among all these pixels takes longer than one among fewer after the other.
+constexpr double kMostPerCell = 0.25;
 // Below this height a lobe is no longer the main one.
 constexpr float kLobe = 0.3f;
 // Iterations that are fewer than this for each part are counted out in one loop.
@@ -126,8 +129,13 @@ std::optional<float> SubImages::lowest_cutoff(const PlaneSet& set, const Heights
     const std::size_t n = heights.n_above[level] - (level == 0 ? 0 : heights.n_above[level - 1]);
     const double top = cutoff + static_cast<double>(heights.highest) / double(kHeightLevels);
     squares += static_cast<double>(n) * top * top;
-    const double sidelobes = reach_->rms_beyond(distance(share)) * std::sqrt(squares / reach_->lobe_pixels());
-    if (heights.n_above[level] > n_sub_image * kMostPixels || kSigmas * sidelobes > cutoff) break;
+    const std::size_t side = distance(share);
+    const double per_cell = static_cast<double>(heights.n_above[level]) * static_cast<double>(side * side) /
+                            static_cast<double>(set.ny() * set.nx());
+    const double sidelobes = reach_->rms_beyond(side) * std::sqrt(squares / reach_->lobe_pixels());
+    if (heights.n_above[level] > n_sub_image * kMostPixels || per_cell > kMostPerCell ||
+        kSigmas * sidelobes > cutoff)
+      break;
     lowest = static_cast<float>(cutoff);
     if (cutoff == level_jy) break;
   }
