@@ -24,7 +24,7 @@ for power in 31 32 40; do
   begin=$(((1 << power) - 20000)) && begin=$((begin - begin % 5000))
   stream long.dada $((2 * (begin + 40000))) 2024-01-01-12:00:00
   perl -e 'open(my $out, "+<", "long.dada") or die; seek($out, 4096 + 2 * $ARGV[0], 0); local $/;
-    open(my $in, "<", "samples"); print $out <$in>' $begin
+    open(my $in, "<", "samples"); print {$out} <$in>' $begin
   stream short.dada 80000 "$(utc $begin)"
   cat samples >>short.dada
   for tool in correlate beamform; do
