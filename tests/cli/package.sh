@@ -14,5 +14,9 @@ for tool in $(all_tools); do
   [ ! -e /bin/$tool ] || dpkg-query -S /bin/$tool /usr/bin/$tool 2>/dev/null | grep -qE '^apsyn:' ||
     fail "$tool is also a program of another package"
 done
+# The version is that of the commit, as the tools tell it.
+hash=$(root/usr/bin/simulate --version | sed -n 's/.*(\([0-9a-f]*\).*/\1/p')
+[[ $(dpkg-deb --field "$package" Version) = *"+"*".g$hash"* ]] || [ -z "$hash" ] ||
+  fail "version $(dpkg-deb --field "$package" Version) of commit $hash"
 run dpkg-deb --field "$package" Depends
 expect_stdout libcasa libcfitsio libfftw3 casacore-data-tai-utc
