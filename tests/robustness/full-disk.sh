@@ -8,7 +8,7 @@ source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 source "$APSYN_SOURCE/tests/robustness/jobs.sh" || exit 1
 if [ -z "${APSYN_DISK:-}" ]; then
   unshare -rm true 2>/dev/null || skip "no name space of its own to mount a disk in"
-  APSYN_DISK=1 unshare -rm bash "$0" "$@"
+  APSYN_DISK=1 unshare -rm bash "$APSYN_SOURCE/tests/robustness/full-disk.sh" "$@"
   exit
 fi
 cases=${1:-400} page=4096
