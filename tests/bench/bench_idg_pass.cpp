@@ -30,6 +30,8 @@ using namespace apsyn;
 namespace {
 
 constexpr std::size_t kChannels = 16, kPlanes = 4;
+/// Of data and weights: the largest that idg-grid takes.
+constexpr std::size_t kBlockBytes = 512'000'000;
 
 struct Observation {
   const char* name;
@@ -178,8 +180,8 @@ imaging::RankShare share_of(const Blocks& b, const IdgPlan& plan, bool rows) {
 
 void run(const Observation& o, const Device& device, GridMemory where, unsigned n_threads, bool by_rows) {
   Blocks b;
-  const std::size_t n_base = o.n_baselines(),
-                    steps_at_once = std::max<std::size_t>(1, 6'000'000 / (n_base * kChannels));
+  const std::size_t n_base = o.n_baselines(), row_bytes = kChannels * kPlanes * 3 * sizeof(float),
+                    steps_at_once = std::max<std::size_t>(1, kBlockBytes / (n_base * row_bytes));
   b.n_blocks = o.n_steps / steps_at_once;
   b.rows = steps_at_once * n_base;
   b.uvw_m.resize({b.n_blocks * b.rows, 3});
