@@ -2,8 +2,9 @@
 // The F stage with CUDA. Definitions are those of channelise.h, and of requantise.h for integers.
 //
 // Power-of-two transforms of 16 to 2048 samples with 4 taps or none, of samples of up to 8 bits, into
-// integers take one fused kernel (channelise_fused.cuh); all else takes three steps with cuFFT between them
-// (channelise_steps.cu): any length, up to 64 taps, floating samples, floating spectra.
+// integers take one fused kernel (channelise_fused.cuh, or for spectra of 64 and 128 channels
+// channelise_mma.cuh); all else takes three steps with cuFFT between them (channelise_steps.cu): any length,
+// up to 64 taps, floating samples, floating spectra.
 //
 // Delays are evaluated on the host and uploaded with each batch of spectra (spectrum_placement.h: linear
 // within 64 spectra where that changes the phase by less than 1e-9 turns). Errors against float64: spectra

@@ -276,12 +276,12 @@ void check(const Case& c, std::size_t n_checks = 400) {
     const Errors integers = compare(c, recording, run(c, recording, source, true), source, true, n_checks);
     BOOST_TEST(integers.wrong == 0u);
     BOOST_TEST(integers.n > n_checks / 8);
-    // float32 before rounding: 3e-7 of 24 steps RMS, 5 sigma
+    // float32 before rounding: 3e-7 of 24 steps RMS, 5 sigma; measured 0, in one case of 94 2e-6
     BOOST_TEST(integers.beyond_half < 5e-5);
     const Errors floats = compare(c, recording, run(c, recording, source, false), source, false, n_checks);
     BOOST_TEST(floats.wrong == 0u);
-    BOOST_TEST(floats.rms < 1e-6);
-    BOOST_TEST(floats.worst < 4e-6);
+    BOOST_TEST(floats.rms < 1e-6);    // measured 2.2e-7
+    BOOST_TEST(floats.worst < 4e-6);  // measured 7e-7
     BOOST_TEST_MESSAGE("fine " << c.n_fine << " taps " << c.n_taps << " real " << c.real << ": beyond 1/2 "
                                << integers.beyond_half << ", floats rms " << floats.rms << " worst "
                                << floats.worst);
