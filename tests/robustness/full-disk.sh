@@ -21,6 +21,7 @@ run_whole "$@"
 pages() { find "$1" -type f -printf '%s\n' | awk -v p=$page '{ n += int(($1 + p - 1) / p) } END { print n + 0 }'; }
 mkdir try
 mount -t tmpfs -o size=64m none try || skip "no tmpfs can be mounted"
+trap 'status=$?; umount "$SCRATCH/try"; (exit $status); finish' EXIT
 for name in "$@"; do
   mount -o remount,size=64m try
   begin try "$name"
@@ -47,4 +48,3 @@ for name in "$@"; do
   done
   echo "$name: $cases cases around $fit pages, $went_well went well"
 done
-umount try
