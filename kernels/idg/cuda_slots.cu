@@ -5,7 +5,7 @@
 namespace apsyn::idg_cuda {
 namespace {
 
-constexpr int kOrderThreads = 128;
+constexpr int kOrderThreads = 128, kPrepareThreads = 128;
 
 /// Calls visit(cell, bin) for the visibilities of this thread's runs.
 template <class Visit>
@@ -50,19 +50,23 @@ __global__ void __launch_bounds__(kOrderThreads) order(OrderTask task) {
   __syncthreads();
   if (threadIdx.x == 0) {
     const double bin_width = 2 * own.half_w_lambda / own.n_bins;
-    std::uint32_t start = 0, n_chunks = 0;
+    auto slots_of_bin = [&](std::uint32_t bin) {
+      return (bin_size[bin] + kSlotGroup - 1) / kSlotGroup * kSlotGroup;
+    };
+    std::uint32_t start = 0, n_chunks = 0, n_slots = 0;
+    for (std::uint32_t bin = 0; bin < own.n_bins; ++bin) n_slots += slots_of_bin(bin);
     for (std::uint32_t bin = 0; bin < own.n_bins; ++bin) {
       bin_start[bin] = start;
-      const std::uint32_t n = (bin_size[bin] + kSlotGroup - 1) / kSlotGroup * kSlotGroup;
+      const std::uint32_t n = slots_of_bin(bin);
       const auto offset = static_cast<float>((bin + 0.5) * bin_width - own.half_w_lambda);
       for (std::uint32_t first = 0; first < n; first += kChunkSlots)
         task.chunks[own.first_chunk + n_chunks++] = {blockIdx.x, own.first_slot + start + first,
-                                                     min(n - first, std::uint32_t(kChunkSlots)), offset};
+                                                     min(n - first, std::uint32_t(kChunkSlots)), offset,
+                                                     n_slots - start - first};
       start += n;
     }
     for (; n_chunks < own.n_chunks; ++n_chunks)
-      task.chunks[own.first_chunk + n_chunks] = {blockIdx.x, own.first_slot, 0, 0.0f};
-    task.largest[blockIdx.x] = 0;
+      task.chunks[own.first_chunk + n_chunks] = {blockIdx.x, own.first_slot, 0, 0.0f, 0};
   }
   __syncthreads();
   std::uint32_t* cell = task.cell + own.first_slot;
@@ -76,20 +80,24 @@ __global__ void __launch_bounds__(kOrderThreads) order(OrderTask task) {
   }
 }
 
-/// A block owns one chunk, a thread one slot.
+/// A block owns a task.
 template <class T>
-__global__ void __launch_bounds__(kChunkSlots, 4) prepare_slots(PrepareSlots<T> task) {
-  const Chunk chunk = task.chunks[blockIdx.x];
-  const SlotTask& own = task.tasks[chunk.task];
-  const std::size_t slot = chunk.first_slot + threadIdx.x;
-  const bool exists = threadIdx.x < chunk.n_slots;
-  const std::uint32_t cell = exists ? task.cell[slot] : kEmptySlot;
-  ComplexOf<T>* value = task.out.value + slot * task.n_planes;
+__global__ void __launch_bounds__(kPrepareThreads) prepare_slots(PrepareSlots<T> task) {
+  const SlotTask& own = task.tasks[blockIdx.x];
+  const Chunk* chunk = task.chunks + own.first_chunk;
+  const std::uint32_t first_slot = chunk->first_slot, n_slots = chunk->n_left;
+  std::uint32_t chunk_end = chunk->n_slots;  // counted from first_slot
   float largest = 0;
-  if (exists && cell == kEmptySlot) {
-    task.out.du[slot] = task.out.dv[slot] = task.out.t[slot] = 0;
-    for (int plane = 0; plane < task.n_planes; ++plane) value[plane] = {0, 0};
-  } else if (exists) {
+  for (std::uint32_t i = threadIdx.x; i < n_slots; i += kPrepareThreads) {
+    while (i >= chunk_end) chunk_end += (++chunk)->n_slots;
+    const std::size_t slot = first_slot + i;
+    const std::uint32_t cell = task.cell[slot];
+    ComplexOf<T>* value = task.out.value + slot * task.n_planes;
+    if (cell == kEmptySlot) {
+      task.out.du[slot] = task.out.dv[slot] = task.out.t[slot] = 0;
+      for (int plane = 0; plane < task.n_planes; ++plane) value[plane] = {0, 0};
+      continue;
+    }
     const BlockArrays& block = task.block;
     const std::size_t row = cell / block.n_chan;
     const double wavenumber = block.wavenumber[cell % block.n_chan];
@@ -99,7 +107,8 @@ __global__ void __launch_bounds__(kChunkSlots, 4) prepare_slots(PrepareSlots<T> 
     const double u = block.uvw_m[3 * row] * folded, v = block.uvw_m[3 * row + 1] * folded, w = w_m * folded;
     task.out.du[slot] = static_cast<T>((u * task.per_u - own.centre_u) / task.side);
     task.out.dv[slot] = static_cast<T>((v * task.per_v - own.centre_v) / task.side);
-    task.out.t[slot] = static_cast<T>((w - own.w_lambda - double(chunk.w_offset_lambda)) / own.w_unit_lambda);
+    task.out.t[slot] =
+        static_cast<T>((w - own.w_lambda - double(chunk->w_offset_lambda)) / own.w_unit_lambda);
     const double w_turns = -(w - own.layer_w_lambda) * (task.n_middle - 1);
     const double path_turns = block.path_m == nullptr ? 0.0 : -block.path_m[row] * wavenumber;
     T sine, cosine, psf_sine, psf_cosine;
@@ -125,8 +134,13 @@ __global__ void __launch_bounds__(kChunkSlots, 4) prepare_slots(PrepareSlots<T> 
       value[plane] = out;
     }
   }
+  __shared__ float of_warps[kPrepareThreads / 32];
   for (int step = 16; step > 0; step /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));
-  if (threadIdx.x % 32 == 0 && largest > 0) atomicMax(task.largest + chunk.task, __float_as_uint(largest));
+  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = largest;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (const float other : of_warps) largest = fmaxf(largest, other);
+  task.largest[blockIdx.x] = __float_as_uint(largest);
 }
 
 }  // namespace
@@ -138,7 +152,7 @@ void launch_order(const OrderTask& task, cudaStream_t stream) {
 
 template <class T>
 void launch_prepare_slots(const PrepareSlots<T>& task, cudaStream_t stream) {
-  prepare_slots<<<task.n_chunks, kChunkSlots, 0, stream>>>(task);
+  prepare_slots<<<task.n_tasks, kPrepareThreads, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the gridder's preparation");
 }
 

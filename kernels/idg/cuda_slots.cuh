@@ -40,6 +40,7 @@ struct Chunk {
   std::uint32_t task, first_slot;
   std::uint32_t n_slots;  ///< a multiple of 16; 0: the task has no more
   float w_offset_lambda;  ///< of the bin's middle from the task's w
+  std::uint32_t n_left;   ///< slots of the task from first_slot on: chunks stand one after the other
 };
 
 /// A block of rows.
@@ -57,9 +58,8 @@ struct OrderTask {
   const VisibilityRun* runs;
   BlockArrays block;
   int n_tasks;
-  std::uint32_t* cell;     ///< [slot] row * n_chan + chan, or kEmptySlot
-  Chunk* chunks;           ///< [chunk]
-  std::uint32_t* largest;  ///< [task] set to 0, for PrepareSlots
+  std::uint32_t* cell;  ///< [slot] row * n_chan + chan, or kEmptySlot
+  Chunk* chunks;        ///< [chunk]
 };
 void launch_order(const OrderTask& task, cudaStream_t stream);
 
@@ -78,7 +78,7 @@ struct PrepareSlots {
   const Chunk* chunks;
   const std::uint32_t* cell;
   BlockArrays block;
-  int n_chunks, n_planes;  ///< planes from n_data_planes on are the PSF's: V = 1 with the weights of plane 0
+  int n_tasks, n_planes;  ///< planes from n_data_planes on are the PSF's: V = 1 with the weights of plane 0
   int side;
   double per_u, per_v;  ///< uv cells per wavelength
   double n_middle;

@@ -48,9 +48,8 @@ void TaskSums<T>::prepare(const DeviceTasks& tasks, const VisibilityRun* runs, c
   slots_ = {du_.reserve(tasks.n_slots), dv_.reserve(tasks.n_slots), t_.reserve(tasks.n_slots),
             value_.reserve(std::size_t(tasks.n_slots) * n_planes_)};
   const double cell_rad = plan_.image.cell_rad;
-  launch_order({tasks.tasks.data(), runs, block, static_cast<int>(tasks.n_tasks), cell, chunks, largest},
-               stream);
-  launch_prepare_slots<T>({tasks.tasks.data(), chunks, cell, block, static_cast<int>(tasks.n_chunks),
+  launch_order({tasks.tasks.data(), runs, block, static_cast<int>(tasks.n_tasks), cell, chunks}, stream);
+  launch_prepare_slots<T>({tasks.tasks.data(), chunks, cell, block, static_cast<int>(tasks.n_tasks),
                            n_planes_, side_, static_cast<double>(plan_.n_u) * cell_rad,
                            static_cast<double>(plan_.n_v) * cell_rad, plan_.n_middle, slots_, largest},
                           stream);
@@ -76,13 +75,21 @@ template <>
 FoldedShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work,
                                                  cudaStream_t stream) {
   const int half = tensor_half(side_);
-  for (std::size_t way = 0; way < 2; ++way)
+  auto sum = [&](std::size_t way, cudaStream_t in) {
     launch_tensor_grid(
         {tasks.tasks.data() + work.first, tasks.selected.data() + work.first_selected[way], chunks_.data(),
          largest_.data(), slots_, static_cast<int>(work.n_selected[way]), n_planes_, side_,
          tensor_coefficient_[way].data(),
          static_cast<float>(2 * std::numbers::pi * ways_.ways[way].w_unit_lambda), sums_.data()},
-        way == 0 ? TensorTerms::three : TensorTerms::four, n_sm_, stream);
+        way == 0 ? TensorTerms::three : TensorTerms::four, n_sm_, in);
+  };
+  const std::size_t longer = work.n_selected[0] > work.n_selected[1] ? 0 : 1;
+  ready_.record(stream);
+  ready_.hold(other_way_.get());
+  sum(longer, stream);
+  sum(1 - longer, other_way_.get());
+  summed_.record(other_way_.get());
+  summed_.hold(stream);
   return {1, n_planes_, half, 2 * half, half, std::size_t(n_planes_) * 8 * half * half};
 }
 

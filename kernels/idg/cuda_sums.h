@@ -56,6 +56,8 @@ class TaskSums {
   Upload<T> du_, dv_, t_, phasors_u_, phasors_v_;
   Upload<ComplexOf<T>> value_, terms_;
   Slots<T> slots_{};
+  CopyStream other_way_;  ///< the shorter of two sums for tensor cores fills what the other leaves idle
+  Event ready_, summed_;
   DeviceArray<T> sums_;
 };
 

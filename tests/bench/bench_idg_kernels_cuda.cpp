@@ -222,11 +222,10 @@ void run(const Case& c, int n_sm, const char* name, const std::vector<std::compl
   const Slots<float> slots{du.data(), dv.data(), t.data(), value.data()};
   Timer timer;
   const double order_s = timer.seconds(3, [&] {
-    launch_order({tasks.data(), runs.data(), block, c.n_tasks, cell.data(), chunks.data(), largest.data()},
-                 nullptr);
+    launch_order({tasks.data(), runs.data(), block, c.n_tasks, cell.data(), chunks.data()}, nullptr);
   });
   const double prepare_s = timer.seconds(3, [&] {
-    launch_prepare_slots<float>({tasks.data(), chunks.data(), cell.data(), block, int(p.n_chunks), c.n_planes,
+    launch_prepare_slots<float>({tasks.data(), chunks.data(), cell.data(), block, c.n_tasks, c.n_planes,
                                  c.side, p.per_lambda, p.per_lambda, p.n_middle, slots, largest.data()},
                                 nullptr);
   });
