@@ -3,6 +3,7 @@
 #include "kernels/idg/cuda_download.cuh"
 
 #include <algorithm>
+#include <cstring>
 
 #include "libcore/core/parallel.h"
 
@@ -13,23 +14,36 @@ Downloader::Downloader(unsigned n_threads)
   cuda_check(cudaGetDevice(&device_), "asking for the device");
 }
 
-template <class T, class Out>
-void Downloader::add(const void* device, std::complex<Out>* to, std::size_t n) {
-  constexpr std::size_t at_once = kPieceBytes / sizeof(std::complex<T>);
-  parallel_for(n_threads_, (n + at_once - 1) / at_once, [&](std::size_t i, unsigned) {
+template <class Use>
+void Downloader::for_each_piece(const void* device, std::size_t bytes, Use use) {
+  parallel_for(n_threads_, (bytes + kPieceBytes - 1) / kPieceBytes, [&](std::size_t i, unsigned) {
     cuda_check(cudaSetDevice(device_), "choosing the device");
-    const std::size_t first = i * at_once, size = std::min(at_once, n - first);
+    const std::size_t first = i * kPieceBytes, size = std::min(kPieceBytes, bytes - first);
     Piece& piece = pieces_[i % kPieces];
     std::byte* buffer = buffer_.get() + i % kPieces * kPieceBytes;
     std::lock_guard lock(piece.in_use);
-    cuda_check(cudaMemcpyAsync(buffer, static_cast<const std::complex<T>*>(device) + first,
-                               size * sizeof(std::complex<T>), cudaMemcpyDeviceToHost, stream_.get()),
-               "copying visibilities back");
+    cuda_check(cudaMemcpyAsync(buffer, static_cast<const std::byte*>(device) + first, size,
+                               cudaMemcpyDeviceToHost, stream_.get()),
+               "copying from the device");
     piece.arrived.record(stream_.get());
     piece.arrived.wait();
-    const T* from = reinterpret_cast<const T*>(buffer);
-    Out* sum = reinterpret_cast<Out*>(to + first);
-    for (std::size_t k = 0; k < 2 * size; ++k) sum[k] += static_cast<Out>(from[k]);
+    use(buffer, first, size);
+  });
+}
+
+template <class T, class Out>
+void Downloader::add(const void* device, std::complex<Out>* to, std::size_t n) {
+  for_each_piece(device, n * sizeof(std::complex<T>),
+                 [&](const std::byte* buffer, std::size_t first, std::size_t size) {
+                   const T* from = reinterpret_cast<const T*>(buffer);
+                   Out* sum = reinterpret_cast<Out*>(to + first / sizeof(std::complex<T>));
+                   for (std::size_t k = 0; k < size / sizeof(T); ++k) sum[k] += static_cast<Out>(from[k]);
+                 });
+}
+
+void Downloader::copy(const void* device, void* to, std::size_t bytes) {
+  for_each_piece(device, bytes, [&](const std::byte* buffer, std::size_t first, std::size_t size) {
+    std::memcpy(static_cast<std::byte*>(to) + first, buffer, size);
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Visibilities of the device added to the host's. For host code with CUDA only.
+// Arrays of the device to the host's memory. For host code with CUDA only.
 #pragma once
 
 #include <array>
@@ -12,7 +12,10 @@
 
 namespace apsyn::idg_cuda {
 
-/// Copies by way of a ring of pinned pieces: every thread fetches one and adds it, while others travel.
+/// From so many bytes on a copy is worth the ring's allocation, 20 ms.
+constexpr std::size_t kWorthPinnedBytes = std::size_t{256} << 20;
+
+/// Copies by way of a ring of pinned pieces: every thread fetches one and uses it, while others travel.
 class Downloader {
  public:
   /// For the current device.
@@ -22,8 +25,13 @@ class Downloader {
   /// to[i] += device[i]; returns when all are added.
   template <class T, class Out>
   void add(const void* device, std::complex<Out>* to, std::size_t n);
+  void copy(const void* device, void* to, std::size_t bytes);
 
  private:
+  /// Calls use(what came, how far from the first byte, bytes) for all pieces, by all threads.
+  template <class Use>
+  void for_each_piece(const void* device, std::size_t bytes, Use use);
+
   static constexpr std::size_t kPieceBytes = std::size_t{2} << 20, kPieces = 32;
   struct Piece {
     std::mutex in_use;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/common/cuda_fft.h"
+#include "kernels/idg/cuda_download.cuh"
 #include "kernels/idg/cuda_grids.h"
 #include "kernels/idg/cuda_tables.h"
 #include "kernels/idg/grid_array.cuh"
@@ -74,10 +75,14 @@ class DeviceGrids final : public CudaGrids<T> {
   }
 
   Buffer<double, 3> take_images() override {
-    Buffer<double, 3> images({n_planes_, plan_.image.n_y, plan_.image.n_x});
-    cuda_check(
-        cudaMemcpy(images.data(), images_.data(), images.size() * sizeof(double), cudaMemcpyDeviceToHost),
-        "copying images back");
+    Buffer<double, 3> images;
+    images.resize_for_overwrite({n_planes_, plan_.image.n_y, plan_.image.n_x});
+    const std::size_t bytes = images.size() * sizeof(double);
+    if (bytes >= kWorthPinnedBytes)
+      Downloader(n_threads_).copy(images_.data(), images.data(), bytes);
+    else
+      cuda_check(cudaMemcpy(images.data(), images_.data(), bytes, cudaMemcpyDeviceToHost),
+                 "copying images back");
     for (std::size_t plane = 0; plane < n_planes_; ++plane)
       correct_image(plan_, n_threads_, images.view()[plane]);
     return images;

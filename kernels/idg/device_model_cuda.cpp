@@ -3,6 +3,7 @@
 #ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <stdexcept>
 
 #include "kernels/common/cuda_fft.h"
@@ -11,6 +12,7 @@
 #include "kernels/idg/grid_array.cuh"
 #include "kernels/idg/layer_transform.h"
 #include "kernels/idg/plan_cost.h"
+#include "libcore/core/parallel.h"
 
 namespace apsyn::idg_degrid {
 namespace {
@@ -22,13 +24,19 @@ class DeviceModel final : public CudaModel<T> {
       : plan_(plan), n_threads_(setup.n_threads), grids_(setup.grid_memory) {}
 
   void set(View<const double, 3> images) override {
-    Buffer<double, 3> corrected(images.shape());
-    std::copy(images.begin(), images.end(), corrected.begin());
+    Buffer<double, 3> corrected;
+    corrected.resize_for_overwrite(images.shape());
     n_planes_ = images.extent(0);
+    const std::size_t n_rows = n_planes_ * plan_.image.n_y, n_x = plan_.image.n_x;
+    parallel_for(n_threads_, n_rows, [&](std::size_t row, unsigned) {
+      std::copy_n(images.data() + row * n_x, n_x, corrected.data() + row * n_x);
+    });
     for (std::size_t plane = 0; plane < n_planes_; ++plane)
       correct_image(plan_, n_threads_, corrected.view()[plane]);
-    for (double& pixel : corrected)
-      if (std::isnan(pixel)) pixel = 0;
+    parallel_for(n_threads_, n_rows, [&](std::size_t row, unsigned) {
+      for (double& pixel : std::span(corrected.data() + row * n_x, n_x))
+        if (std::isnan(pixel)) pixel = 0;
+    });
     model_.copy(corrected.data(), corrected.size());
   }
 
