@@ -42,6 +42,7 @@ __device__ __forceinline__ int locate(const PlaceTask& task, double place, int n
 }
 
 /// orders[k] = c_k J_k(z), n_order of them, by Miller's recurrence downwards; how many are above the error.
+/// It begins where J_k has fallen far below the error, not at n_order: from there it would outgrow float64.
 __device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, int n_order, float* orders) {
   const double size = fabs(z);
   std::uint32_t n = 1;
@@ -57,7 +58,8 @@ __device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, i
     for (int k = 0; k < n_order; ++k) put(k, k < 4 ? series[k] : 0);
     return n;
   }
-  const int top = (max(n_order, static_cast<int>(size)) + 24) / 2 * 2;
+  const int top = (static_cast<int>(size + 6 * cbrt(size)) + 44) / 2 * 2;
+  for (int k = top + 1; k < n_order; ++k) put(k, 0);
   const double twice = 2 / size;
   double sum = 0;
   const auto recur = [&](const auto& use) {
@@ -136,7 +138,7 @@ __global__ void lists_of(ListTask task) {
   if (entry == task.n_entry) return;
   task.codes[entry] = static_cast<std::uint32_t>(task.keys[entry] >> 32);
   task.counts[entry] =
-      static_cast<std::uint8_t>(task.shape.n_order - static_cast<std::uint32_t>(task.keys[entry]) % step);
+      static_cast<std::uint16_t>(task.shape.n_order - static_cast<std::uint32_t>(task.keys[entry]) % step);
 }
 
 /// A thread for each pair of antennas blockIdx.y and those behind it.

@@ -87,7 +87,7 @@ struct ListTask {
   std::uint64_t* keys = nullptr;        ///< [entry] to be sorted by their lower half
   std::uint32_t n_entry = 0;
   std::uint32_t* codes = nullptr;   ///< [entry] PairCode of the sorted keys
-  std::uint8_t* counts = nullptr;   ///< [entry] orders
+  std::uint16_t* counts = nullptr;  ///< [entry] orders
   std::uint32_t* begins = nullptr;  ///< [channel][tile], and the end
 };
 /// Bits of keys that count.
@@ -105,7 +105,7 @@ struct GatherTask {
   CellShape shape;
   int first_channel = 0, n_channel = 0;  ///< of those that have lists and values
   const std::uint32_t *begins = nullptr, *codes = nullptr;
-  const std::uint8_t* counts = nullptr;
+  const std::uint16_t* counts = nullptr;
   const PairTapsXY* pair_taps = nullptr;
   const float* orders = nullptr;
   const float2* values = nullptr;  ///< [channel][pair][4]

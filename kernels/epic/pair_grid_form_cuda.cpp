@@ -84,7 +84,7 @@ class GridPairForm final : public DevicePairForm {
   Upload<PairTapsXY> pair_taps_;
   Upload<float> pair_orders_;
   Upload<std::uint32_t> ends_, codes_, begins_, largest_;
-  Upload<std::uint8_t> counts_;
+  Upload<std::uint16_t> counts_;
   Upload<float2> values_, cells_;
   Upload<float> images_;
 };
@@ -146,11 +146,13 @@ void GridPairForm::plan_batches() {
     const std::size_t parts = (n + most - 1) / most;
     return static_cast<int>((n + parts - 1) / parts);
   };
-  // a pair is in six lists at most, in three for the mean, which are sorted with as much again beside them
+  // a pair is in twelve lists at most, in three for the mean, which are sorted with as much again beside them
   const std::size_t pair = sizeof(PairPlace) + sizeof(PairTapsXY) + 4 * sizeof(float2) +
                            static_cast<std::size_t>(shape_.order_stride()) * sizeof(float) + 6 * 28;
+  const std::size_t channel = shape_.n_pair() * pair + static_cast<std::size_t>(shape_.n_tile()) * 4;
+  const std::size_t with_keys = UINT32_MAX / list_keys(shape_, 1);  // keys of lists are 32 bits
   n_table_ =
-      evenly(std::clamp<std::size_t>(table_bytes_ / (shape_.n_pair() * pair + 1), 1, n_channel), n_channel);
+      evenly(std::clamp<std::size_t>(std::min(table_bytes_ / channel, with_keys), 1, n_channel), n_channel);
   const std::size_t together = cells * sizeof(float2) + (transform_ ? 0 : image * sizeof(float));
   n_together_ = evenly(std::clamp<std::size_t>(std::min(kGridBytes, table_bytes_ / 2) / together, 1,
                                                static_cast<std::size_t>(n_table_)),
@@ -197,7 +199,8 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
   list.keys = sort.keys(list.n_entry);
   list.codes = codes_.reserve(list.n_entry);
   list.counts = counts_.reserve(list.n_entry);
-  list.begins = begins_.reserve(static_cast<std::size_t>(n_channel * shape_.n_tile()) + 1);
+  list.begins =
+      begins_.reserve(static_cast<std::size_t>(n_channel) * static_cast<std::size_t>(shape_.n_tile()) + 1);
   sort.begin(list.n_entry);
   launch_list_keys(list, stream);
   sort.by_keys(list.n_entry, bits_of(list_keys(shape_, n_channel)));
