@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/epic/corr_cuda.h"
-#include "kernels/epic/fft_grid.h"
+#include "kernels/epic/fft_finish.h"
 #include "kernels/epic/pair_orders.h"
 #include "kernels/epic/sky_pixels.h"
 
@@ -26,6 +26,30 @@ constexpr double kStaged = 10;           ///< fft: so many times that where a pl
 constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
 constexpr std::size_t kMostFused = 256;  ///< fft: cells along an axis of a plane that fits
 
+/// Images on their way to where they are wanted: sums stay on the device.
+std::uint64_t plane_bytes(const EpicPlan& plan) {
+  return std::uint64_t{plan.n_image_channel()} * plan.n_plane() * plan.width() * plan.height() *
+         sizeof(float);
+}
+
+/// With pixels, twice while those of another geometry are made.
+std::uint64_t sky_bytes(const EpicPlan& plan, std::size_t n_pixel) {
+  return plane_bytes(plan) + std::uint64_t{2} * n_pixel * (sizeof(Vec3) + sizeof(std::uint32_t));
+}
+
+/// PairOrders, and a copy of them that is uploaded or replaces them.
+std::uint64_t order_bytes(const PairCells& cells, std::size_t n_pixel) {
+  return std::uint64_t{2} * n_pixel * (cells.n_order * sizeof(float) + 2 * sizeof(std::uint32_t));
+}
+
+/// Pixels and a copy that is uploaded, taps of refined images, and lists of the grid.
+std::uint64_t fft_bytes(const EpicPlan& plan, const FftGrid& grid) {
+  const std::size_t pixel =
+      2 * sizeof(FinishPixel) + (grid.resampled ? 2 * FftFinish::kTaps * sizeof(double) : 0);
+  return plane_bytes(plan) + std::uint64_t{plan.nx} * plan.ny * pixel +
+         plan.n_channel() * grid_lists_bytes(plan);
+}
+
 EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
   const FftGrid grid = plan_fft_grid(plan, geometry);
   const auto cells = static_cast<double>(grid.x.n) * static_cast<double>(grid.y.n);
@@ -36,7 +60,7 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
   cost.spectrum_s = n_channel * n_pol * (fused ? 1 : kStaged) *
                     (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
   cost.image_s = static_cast<double>(plan.n_image_channel()) * cells * kFinished_s;
-  cost.bytes = std::uint64_t{plan.n_image_channel()} * grid.x.n * grid.y.n * 4 * sizeof(double);
+  cost.bytes = fft_bytes(plan, grid);
   return cost;
 }
 
@@ -63,11 +87,15 @@ EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeome
   const auto n_ant = static_cast<double>(plan.n_ant), n_input = n_ant * static_cast<double>(plan.n_pol);
   const bool integers = plan.n_fine == 1;
   EpicCost cost;
-  cost.bytes = std::uint64_t{plan.n_image_channel()} * n_pixel * 4 * sizeof(double);
+  cost.bytes = sky_bytes(plan, n_pixel);
   if (method == EpicMethod::corr) {
     cost.spectrum_s = n_channel * n_input * n_input / 2 * (integers ? kPair_s : kFloatPair_s);
     cost.image_s = cuda_direct_pairs_s(plan, n_pixel);
-    if (plan.n_direction == 0) cost.image_s = std::min(cost.image_s, cuda_grid_pairs_s(plan, geometry, sky));
+    if (plan.n_direction > 0) return cost;
+    const double grid_s = cuda_grid_pairs_s(plan, geometry, sky);
+    if (!(grid_s < cost.image_s)) return cost;
+    cost.image_s = grid_s;
+    cost.bytes += order_bytes(pair_cells(plan, geometry, depth_of(geometry, sky)), n_pixel);
     return cost;
   }
   const double weighed_s = !integers ? kFloat_s : precision == EpicPrecision::half ? kInt8_s : kTwoLimbs_s;

@@ -13,7 +13,7 @@
 namespace apsyn::epic_cuda {
 
 float* PlaneCopy::planes(std::size_t n, cudaStream_t stream) {
-  if (images_ != nullptr) throw std::logic_error("DirectImager: images that nobody has settled");
+  if (images_ != nullptr) throw std::logic_error("PlaneCopy: images that nobody has settled");
   sent_.hold(stream);
   return planes_.reserve(n);
 }

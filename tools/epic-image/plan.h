@@ -163,11 +163,12 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
     setup.gulp_samples = static_cast<std::size_t>(gulp);
     const std::uint64_t image_samples = image_spectra * setup.f.n_sample;
     const std::uint64_t images = (gulp + image_samples - 1) / image_samples;
-    constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
+    constexpr std::uint64_t kItems = 5;     // of run_pipeline with a depth of 1
+    constexpr std::uint64_t kOnTheWay = 2;  // images between the imager and an item
     setup.memory_bytes = imager_bytes + channeliser_bytes(setup.f) +
                          chan_bytes * (setup.block_spectra + 1) * setup.batch_chan +
-                         kItems * (gulp * sample_bytes + images * image_bytes) + record_bytes +
-                         2 * (2 * gulp + block_samples + setup.f.n_span()) * sample_bytes +
+                         kItems * gulp * sample_bytes + (kItems * images + kOnTheWay) * image_bytes +
+                         record_bytes + 2 * (2 * gulp + block_samples + setup.f.n_span()) * sample_bytes +
                          (std::uint64_t{32} << 20);
     if (setup.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10) refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);
