@@ -150,7 +150,8 @@ void run(Tool& tool, EpicOptions& options) {
       log_verbose("{}", line);
   if (tool.common().dry_run) return;
   const auto sink = make_image_sink(tool, setup, output);
-  Accumulation accumulation(setup, epic_plan(tool, options, setup, voltages), has_one_centre(output));
+  const bool one_centre = !setup.regions.empty() || has_one_centre(output);
+  Accumulation accumulation(setup, epic_plan(tool, options, setup, voltages), one_centre);
 
   tool.stage("image");
   bool ended = false, any_data = false;

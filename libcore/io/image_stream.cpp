@@ -2,6 +2,9 @@
 #include "libcore/io/image_stream.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
 
 #include "libcore/core/ascii_header.h"
 #include "libcore/core/csv.h"
@@ -9,6 +12,16 @@
 #include "libcore/core/input.h"
 
 namespace apsyn {
+
+namespace {
+
+/// Fields and products of two polarisations; the rest have no imaginary part, but a sign.
+bool is_complex(std::string_view product) {
+  constexpr std::array<std::string_view, 8> kComplex{"XY", "YX", "RL", "LR", "X", "Y", "R", "L"};
+  return std::find(kComplex.begin(), kComplex.end(), product) != kComplex.end();
+}
+
+}  // namespace
 
 ImageStreamReader::ImageStreamReader(const std::string& path) {
   auto source = std::make_unique<ByteSource>(path);
@@ -69,6 +82,14 @@ bool ImageStreamReader::read(Image& image) {
   image.info.time = add_picoseconds(*info_.time, static_cast<__int128>(after_s * 1e12));
   image.pixels.resize_for_overwrite({info_.stokes.size(), n_chan_, ny_, nx_});
   std::copy_n(record_.begin(), n_value_, image.pixels.begin());
+  const std::size_t n = n_value_ / info_.stokes.size();
+  for (std::size_t stokes = 0; stokes < info_.stokes.size(); ++stokes) {
+    if (n_part_ == 1 || !is_complex(info_.stokes[stokes])) continue;
+    const auto imaginary = record_.begin() + static_cast<std::ptrdiff_t>(n_value_ + stokes * n);
+    const auto pixels = image.pixels.begin() + static_cast<std::ptrdiff_t>(stokes * n);
+    std::transform(pixels, pixels + static_cast<std::ptrdiff_t>(n), imaginary, pixels,
+                   [](double re, float im) { return std::hypot(re, static_cast<double>(im)); });
+  }
   return true;
 }
 

@@ -16,7 +16,8 @@ class ImageStreamReader {
   /// `path` may be "-". DataError when the header is none of an image stream's; FailureError when it cannot
   /// be read.
   explicit ImageStreamReader(const std::string& path);
-  /// The real parts of the next image and its time; false at the end, which has then been checked.
+  /// The next image, of complex planes (XY, YX, X, Y, and of R and L) the amplitudes, and its time; false at
+  /// the end, which has then been checked.
   bool read(Image& image);
   /// Of an image as it is read.
   std::uint64_t record_bytes() const { return n_part_ * n_value_ * sizeof(float); }

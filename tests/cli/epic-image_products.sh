@@ -3,11 +3,11 @@
 # gulps one by one, and a picture that is always of the newest image.
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 
-# Three antennas, 8 bits; X = 3 + 4i everywhere, Y = i X: a source at the zenith.
+# header [TSAMP BW]: three antennas, 8 bits; X = 3 + 4i everywhere, Y = i X: a source at the zenith.
 header() {
   {
     printf 'HDR_VERSION 1.0\nHDR_SIZE 4096\nUTC_START 2024-01-01-12:00:00\nTELESCOPE test\nINSTRUMENT apsyn\nSOURCE none\n'
-    printf 'FREQ 100\nBW 0.1\nTSAMP 10\nNBIT 8\nNDIM 2\nNPOL 2\nNCHAN 2\nNANT 3\nORDER TFAP\nENCODING TWOSCOMPLEMENT\n'
+    printf 'FREQ 100\nBW %s\nTSAMP %s\nNBIT 8\nNDIM 2\nNPOL 2\nNCHAN 2\nNANT 3\nORDER TFAP\nENCODING TWOSCOMPLEMENT\n' "${2:-0.1}" "${1:-10}"
     printf 'SITE_LAT -26.7\nSITE_LON 116.67\nSITE_ALT 377\nANT_FRAME ENU\nFILE_SIZE 24576\n'
     printf 'ANT_000 a,0,0,0,0,0\nANT_001 b,2,1,0,0,0\nANT_002 c,-3,4,0,0,0\n'
   } >header.txt
@@ -44,10 +44,11 @@ expect_stdout '"stokes": "Y"' '"unit": "sqrt(Jy)"'
 printf 'id,az,el\nup,0deg,90deg\n' >pixels.csv
 run epic-image tiny.dada --electric-field --pixels pixels.csv --samples 0:2 --pol Y -o field.csv
 [ "$(sed -n 5p field.csv)" = 2024-01-01T12:00:00.000015000,up,100025000.000,-4,3 ] || fail "the field towards the zenith: $(sed -n 5p field.csv)"
-for bad in '--no-autos' '--average-channels 2' '--method corr' '--pol XX'; do
+for bad in '--no-autos' '--average-channels 2' '--method corr' '--pol XX' '--accumulate 40ms'; do
   # shellcheck disable=SC2086
   expect_exit 2 epic-image tiny.dada --electric-field $bad -o x.fits
 done
+expect_stderr "--accumulate" "leave it out"
 
 # Regions of the images: the source, its surroundings without it, and one that is below the horizon.
 cat >regions.crtf <<'END'
@@ -65,6 +66,12 @@ run epic-image tiny.dada --size 16 --regions regions.crtf --accumulate 5.12ms --
 IFS=, read -r _ _ _ n mean largest re im < <(sed -n 3p curve.csv)
 [ "$n" = 1 ] || fail "$n pixels of the source"
 for pair in "$mean 25" "$largest 25" "$re 0" "$im -25"; do expect_near "${pair% *}" "${pair#* }" 1e-3 "curve of a region"; done
+# All images have one centre, whatever the table is called: the source, fixed to the ground, leaves its place there.
+{ header 1e7 2e-7 && tail -c +4097 tiny.dada; } >slow.dada
+for name in 'slow%d' slow; do
+  run epic-image slow.dada --size 16 --regions regions.crtf --accumulate 5120s --average-channels 2 --method dft -o "$name.csv"
+done
+cmp -s 'slow%d.csv' slow.csv || fail "a % in its name changes the curve: $(cat 'slow%d.csv')"
 printf '#CRTFv0\n-circle[[8pix, 8pix], 2pix]\n' >none.crtf
 expect_exit 2 epic-image tiny.dada --size 16 --regions none.crtf -o x.csv
 expect_exit 2 epic-image tiny.dada --size 16 --regions regions.crtf --pixels pixels.csv -o x.csv
@@ -129,6 +136,14 @@ expect_file live.png
 run quicklook cube.fits --frame 10 --stats
 for key in maximum mean rms blank_pixels; do
   [ "$(grep "\"$key\"" live.json)" = "$(grep "\"$key\"" "$(stdout_file)")" ] || fail "$key: $(grep "\"$key\"" live.json) in the stream"
+done
+# Of complex images the amplitudes: |-25i|, |3 + 4i|; V is real, and keeps its sign.
+epic-image tiny.dada --size 16 --method dft --pol XY,V -q >complex.dada
+epic-image tiny.dada --size 16 --method dft --samples 0:3 --electric-field -q >field.dada
+for pair in 'complex.dada XY maximum 25' 'complex.dada V minimum -25' 'field.dada X maximum 5' 'field.dada Y maximum 5'; do
+  read -r name plane key wanted <<<"$pair"
+  run quicklook "$name" --plane "$plane" --stats
+  expect_near "$(sed -n "s/.*\"$key\": \([-0-9.e+]*\).*/\1/p" "$(stdout_file)")" "$wanted" 0.01 "$pair"
 done
 epic-image tiny.dada --size 16 -q >images.dada
 run quicklook images.dada -o images.png

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ inline void check_field(const EpicOptions& options) {
   const auto refuse = [](bool given, const char* option, const char* cure) {
     if (given) throw UsageError("--electric-field: {}: {}", option, cure);
   };
+  refuse(!std::isnan(options.accumulate_s), "--accumulate", "an image is of one spectrum: leave it out");
   refuse(options.n_average > 1, "--average-channels", "fields of channels do not add up: leave it out");
   refuse(options.no_autos, "--no-autos", "a field has no autocorrelations: leave it out");
   refuse(!options.apertures.empty(), "--apertures", "fields are those of equal antennas: leave it out");

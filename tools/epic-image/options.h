@@ -14,14 +14,17 @@
 
 namespace apsyn {
 
+inline constexpr double kAccumulate_s = 0.04;  ///< that images add up without a wish
+
 struct EpicOptions {
   std::vector<std::string> inputs;
   VoltageOptions voltage;
   std::string method = "auto", products, pixels, regions, apertures, w = "kernel", shape = "kb", precision;
   std::size_t size = 128, kernel_cells = 7;
   double scale_rad = std::numeric_limits<double>::quiet_NaN();  ///< NaN: of the field
-  double field_rad = kPi, accumulate_s = 0.04;
-  double padding = 0;  ///< 0 = as much as the kernel needs
+  double field_rad = kPi;
+  double accumulate_s = std::numeric_limits<double>::quiet_NaN();  ///< NaN: kAccumulate_s
+  double padding = 0;                                              ///< 0 = as much as the kernel needs
   std::size_t n_fine = 1, n_taps = 0, n_average = 1;
   bool no_autos = false, electric_field = false;
   RealtimeOptions realtime;

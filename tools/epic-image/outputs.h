@@ -33,7 +33,7 @@ std::unique_ptr<ImageSink> make_curve_sink(const Tool& tool, const EpicSetup& se
 std::unique_ptr<ImageSink> make_region_sink(const Tool& tool, const EpicSetup& setup,
                                             const std::string& path);
 
-/// Whether an output of this name has one centre for all images.
+/// Whether an output of images of this name has one centre for all of them.
 bool has_one_centre(const std::string& output);
 
 /// UsageError for names that cannot be written, as check_output.

@@ -239,8 +239,9 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
     setup.n_samples = setup.n_samples < 0 ? left : std::min(setup.n_samples, left);
   }
   if (setup.n_samples >= 0) setup.n_spectra = setup.n_samples / static_cast<std::int64_t>(setup.f.n_sample);
+  const double accumulate_s = std::isnan(options.accumulate_s) ? kAccumulate_s : options.accumulate_s;
   setup.accumulate_spectra =
-      options.electric_field ? 1 : spectra_per_image(options.accumulate_s, setup.spectrum_s, setup.n_spectra);
+      options.electric_field ? 1 : spectra_per_image(accumulate_s, setup.spectrum_s, setup.n_spectra);
   setup.epic = epic_plan(tool, options, setup, voltages);
   check_size(setup, tool.common().max_memory_bytes);
   AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
