@@ -55,7 +55,9 @@ ImageStreamReader::ImageStreamReader(const std::string& path) {
   info_.object = keys.text_or("SOURCE", "unknown");
   info_.time = keys.start_time();
   step_s_ = keys.require_number("TSAMP", -6);
-  if (!(step_s_ > 0)) throw DataError("{}: TSAMP {}: must be positive", source->name(), step_s_ * 1e6);
+  // a day is a long time for an image, and its picoseconds are counted exactly by a double
+  if (!(step_s_ > 0 && step_s_ <= 86400))
+    throw DataError("{}: TSAMP {}: must be positive and at most a day", source->name(), step_s_ * 1e6);
   n_value_ = nx_ * ny_ * info_.stokes.size();
   if (__builtin_mul_overflow(n_value_, n_chan_, &n_value_) || n_value_ > (std::size_t{1} << 40))
     throw DataError("{}: NX, NY, NCHAN: no image is so large", source->name());
@@ -78,8 +80,7 @@ bool ImageStreamReader::read(Image& image) {
     done += n;
   }
   image.info = info_;
-  const double after_s = static_cast<double>(next_++) * step_s_;
-  image.info.time = add_picoseconds(*info_.time, static_cast<__int128>(after_s * 1e12));
+  image.info.time = sample_time(*info_.time, next_++, step_s_);
   image.pixels.resize_for_overwrite({info_.stokes.size(), n_chan_, ny_, nx_});
   std::copy_n(record_.begin(), n_value_, image.pixels.begin());
   const std::size_t n = n_value_ / info_.stokes.size();
