@@ -149,11 +149,9 @@ void label_grid(Canvas& canvas, const Theme& theme, const SkyView& view, double 
   const double ra_middle = (std::floor(centre.ra_rad / ra_step) + 0.5) * ra_step;
   double dec_middle = (std::floor(centre.dec_rad / dec_step) + 0.5) * dec_step;
   dec_middle = std::clamp(dec_middle, -kPi / 2 + 1.5 * dec_step, kPi / 2 - 1.5 * dec_step);
-  const int n_dec = static_cast<int>(std::ceil(kPi / 2 / dec_step - 1e-9)) - 1;
-  for (int i = -n_dec; i <= n_dec; ++i)
-    put(declination_label(i * dec_step, dec_step), {ra_middle, i * dec_step});
-  const int n_ra = static_cast<int>(std::lround(kTwoPi / ra_step));
-  for (int i = 0; i < n_ra; ++i) put(right_ascension_label(i * ra_step, ra_step), {i * ra_step, dec_middle});
+  const SkyRange range = sky_range(view);
+  for (const double dec : parallels(range, dec_step)) put(declination_label(dec, dec_step), {ra_middle, dec});
+  for (const double ra : meridians(range, ra_step)) put(right_ascension_label(ra, ra_step), {ra, dec_middle});
 }
 
 void draw_compass(Canvas& canvas, const Theme& theme, const SkyView& view) {

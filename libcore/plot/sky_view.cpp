@@ -39,6 +39,17 @@ std::optional<double> edge_value(const SkyView& view, Edge edge, SkyAxis axis, d
   return near + std::remainder(direction->ra_rad - near, kTwoPi);
 }
 
+bool edge_on_sky(const SkyView& view, Edge edge) {
+  for (int i = 0; i <= kEdgeSamples; ++i)
+    if (!edge_value(view, edge, SkyAxis::declination, static_cast<double>(i) / kEdgeSamples, 0)) return false;
+  return true;
+}
+
+bool pole_in_view(const SkyView& view, double pole_rad) {
+  const auto at = view.to_canvas(SkyDirection{0, pole_rad});
+  return at && view.panel.contains(*at);
+}
+
 /// The t in [low, high] where the coordinate is `wanted`, by bisection.
 double find_crossing(const SkyView& view, Edge edge, SkyAxis axis, double wanted, double low, double high) {
   const double sign = *edge_value(view, edge, axis, high, wanted) > wanted ? 1 : -1;
@@ -64,6 +75,16 @@ void trace(const SkyView& view, int n, Direction direction, Paths& paths) {
     if (inside) paths.back().push_back(*at);
     drawing = inside;
   }
+}
+
+/// Multiples of `step` from `low` to `high`, or, when they were over 360, of a multiple of it.
+std::vector<double> multiples(double low, double high, double step) {
+  constexpr double kMost = 360;
+  const double coarser = step * std::max(1.0, std::ceil((high - low) / step / kMost));
+  std::vector<double> values;
+  const double first = std::ceil(low / coarser), last = std::floor(high / coarser);
+  for (int i = 0; first + i <= last && i <= kMost; ++i) values.push_back((first + i) * coarser);
+  return values;
 }
 
 }  // namespace
@@ -136,27 +157,58 @@ double edge_span(const SkyView& view, Edge edge, SkyAxis axis) {
   return high - low;
 }
 
+SkyRange sky_range(const SkyView& view) {
+  const SkyRange whole{0, kTwoPi, -kPi / 2, kPi / 2, true};
+  const bool south = pole_in_view(view, -kPi / 2), north = pole_in_view(view, kPi / 2);
+  const double near = view.projection.centre.ra_rad;
+  SkyRange range{near, near, kPi / 2, -kPi / 2, south || north};
+  for (Edge edge : {Edge::bottom, Edge::top, Edge::left, Edge::right})
+    for (int i = 0; i <= kEdgeSamples; ++i) {
+      const double t = static_cast<double>(i) / kEdgeSamples;
+      const auto ra = edge_value(view, edge, SkyAxis::right_ascension, t, near);
+      const auto dec = edge_value(view, edge, SkyAxis::declination, t, 0);
+      if (!ra || !dec) return whole;
+      const bool first = edge == Edge::bottom && i == 0;
+      range.ra_low_rad = first ? *ra : std::min(range.ra_low_rad, *ra);
+      range.ra_high_rad = first ? *ra : std::max(range.ra_high_rad, *ra);
+      range.dec_low_rad = std::min(range.dec_low_rad, *dec);
+      range.dec_high_rad = std::max(range.dec_high_rad, *dec);
+    }
+  if (south) range.dec_low_rad = -kPi / 2;
+  if (north) range.dec_high_rad = kPi / 2;
+  if (range.all_around) range.ra_low_rad = 0, range.ra_high_rad = kTwoPi;
+  return range;
+}
+
+std::vector<double> meridians(const SkyRange& range, double step_rad) {
+  return multiples(range.ra_low_rad, range.ra_high_rad - (range.all_around ? step_rad / 2 : 0), step_rad);
+}
+
+std::vector<double> parallels(const SkyRange& range, double step_rad) {
+  const double last = kPi / 2 - step_rad / 2;  // a pole is no line
+  return multiples(std::max(-last, range.dec_low_rad), std::min(last, range.dec_high_rad), step_rad);
+}
+
 Paths graticule(const SkyView& view, double ra_step_rad, double dec_step_rad) {
   Paths paths;
-  const int n_ra = static_cast<int>(std::lround(kTwoPi / ra_step_rad));
+  const SkyRange range = sky_range(view);
   const double last_parallel = dec_step_rad * (std::ceil(kPi / 2 / dec_step_rad - 1e-9) - 1);
-  for (int i = 0; i < n_ra; ++i) {
-    const double ra = i * ra_step_rad;
-    const bool to_pole = (4 * i) % n_ra == 0;
+  for (const double ra : meridians(range, ra_step_rad)) {
+    const bool to_pole = std::abs(std::remainder(ra, kPi / 2)) < 1e-9;
     const double end = to_pole ? kPi / 2 : last_parallel;
+    const double low = std::max(-end, range.dec_low_rad), high = std::min(end, range.dec_high_rad);
     trace(
         view, 720,
         [&](double t) {
-          return SkyDirection{ra, -end + 2 * end * t};
+          return SkyDirection{ra, low + (high - low) * t};
         },
         paths);
   }
-  const int n_dec = static_cast<int>(std::lround(last_parallel / dec_step_rad));
-  for (int i = -n_dec; i <= n_dec; ++i)
+  for (const double dec : parallels(range, dec_step_rad))
     trace(
         view, 1440,
         [&](double t) {
-          return SkyDirection{kTwoPi * t, i * dec_step_rad};
+          return SkyDirection{range.ra_low_rad + (range.ra_high_rad - range.ra_low_rad) * t, dec};
         },
         paths);
   return paths;
@@ -179,12 +231,8 @@ bool is_wide(const SkyView& view) {
   const double width = view.pixels.width() * p.cell_x_rad, height = view.pixels.height() * p.cell_y_rad;
   if (std::max(width, height) > 40 * kRadPerDeg) return true;
   for (Edge edge : {Edge::bottom, Edge::top, Edge::left, Edge::right})
-    if (!(edge_span(view, edge, SkyAxis::declination) > 0)) return true;
-  for (double pole : {-kPi / 2, kPi / 2}) {
-    const auto at = view.to_canvas(SkyDirection{0, pole});
-    if (at && view.panel.contains(*at)) return true;
-  }
-  return false;
+    if (!edge_on_sky(view, edge)) return true;
+  return pole_in_view(view, -kPi / 2) || pole_in_view(view, kPi / 2);
 }
 
 }  // namespace apsyn

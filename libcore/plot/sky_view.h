@@ -46,8 +46,20 @@ struct SkyTick {
 
 /// Where the lines at multiples of `step_rad` cross an edge of the panel, exact to 1e-6 pixels.
 std::vector<SkyTick> edge_ticks(const SkyView& view, Edge edge, SkyAxis axis, double step_rad);
-/// How far the coordinate runs along an edge, radians; 0 when part of the edge is off the sky.
+/// How far the coordinate runs along an edge, radians; 0 when part of the edge is off the sky, or the edge
+/// too short for a double to tell.
 double edge_span(const SkyView& view, Edge edge, SkyAxis axis);
+
+/// What a view shows of the sky; right ascensions run on beyond 0 and 2 pi.
+struct SkyRange {
+  double ra_low_rad = 0, ra_high_rad = 0, dec_low_rad = 0, dec_high_rad = 0;
+  bool all_around = false;  ///< a pole or the horizon is in view: right ascensions are 0 to 2 pi
+};
+SkyRange sky_range(const SkyView& view);
+/// Multiples of the step in the range; of a multiple of the step when they were over 360. Poles are no
+/// parallels.
+std::vector<double> meridians(const SkyRange& range, double step_rad);
+std::vector<double> parallels(const SkyRange& range, double step_rad);
 
 /// Meridians and parallels at multiples of the steps, as far as they are in the panel and on the near
 /// hemisphere. Meridians other than those of 0, 6, 12, 18 h stop at the last parallel before a pole.

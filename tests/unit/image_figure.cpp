@@ -116,6 +116,29 @@ BOOST_AUTO_TEST_CASE(right_ascension_rises_to_the_left_across_midnight) {
   BOOST_CHECK_SMALL(ticks[2].at.x - (view.panel.x0 + 100.5 * scale), 1e-5);
 }
 
+BOOST_AUTO_TEST_CASE(an_image_of_microarcseconds_is_drawn) {
+  // of 2 uas, and so small that a double knows one direction only; declination 0 has straight parallels
+  for (double cell_deg : {5.6e-10, 1e-20})
+    for (double dec_deg : {0.0, 12.4, -90.0}) {
+      Image image = blank_image(64, 64, 187.7, dec_deg, cell_deg);
+      image.pixels(0, 0, 32, 32) = 1;
+      const SkyView view = image_figure_view(image, {});
+      if (cell_deg > 1e-15) BOOST_TEST(is_wide(view) == (dec_deg == -90));
+      BOOST_TEST(graticule(view, 1e-10, 1e-10).size() < 1000u);
+      for (GridLines grid : {GridLines::automatic, GridLines::on}) {
+        ImageFigureOptions options;
+        options.size = 200;
+        options.grid = grid;
+        BOOST_TEST(draw_image_figure(image, options).width() >= 200u);
+      }
+    }
+  // A grid that is asked for has its lines in the panel, however narrow the field.
+  const SkyView view = image_figure_view(blank_image(64, 64, 187.7, 12.4, 1e-5), {});
+  const double step = 1e-4 * kRadPerDeg;
+  BOOST_TEST(parallels(sky_range(view), step).size() == 7u);  // from -3.25 to 3.15 about 124,000 of them
+  BOOST_TEST(graticule(view, step, step).size() >= 12u);
+}
+
 BOOST_AUTO_TEST_CASE(poles_and_horizons_make_a_field_wide) {
   auto wide = [](const Field& f) {
     return is_wide(image_figure_view(blank_image(f.nx, f.ny, f.ra_deg, f.dec_deg, f.cell_deg), {}));
