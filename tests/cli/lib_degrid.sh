@@ -37,8 +37,8 @@ points() {
 # A new column is stored by itself, as float32 in tiles, in the last of the set's files.
 last_column() { ls -v "$1"/table.f*_TSM0 | tail -1; }
 power() { od -An -v -t f4 -w4 "$1" | awk '{ sum += $1 * $1 } END { printf "%.9g", sum + 0 }'; }
-# expect_agreement SET MODEL TOLERANCE: the RMS of what is left of the column MODEL, last in the set, when the points
-# of $1 are taken away from it.
+# expect_agreement SET SKY TOLERANCE: the RMS of what is left of the column MODEL_DATA, last in the set, when the points of
+# SKY are taken away from it, relative to the column's own.
 expect_agreement() {
   local set=$1 sky=$2 tolerance=$3 total
   total=$(power "$(last_column "$set")")

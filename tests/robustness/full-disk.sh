@@ -22,18 +22,20 @@ pages() { find "$1" -type f -printf '%s\n' | awk -v p=$page '{ n += int(($1 + p 
 mkdir try
 mount -t tmpfs -o size=64m none try || skip "no tmpfs can be mounted"
 trap 'status=$?; umount "$SCRATCH/try"; (exit $status); finish' EXIT
+# resize SIZE: of the disk; without it a case would test nothing.
+resize() { mount -o "remount,size=$1" try || fail "the disk cannot be made $1 large"; }
 for name in "$@"; do
-  mount -o remount,size=64m try
+  resize 64m
   begin try "$name"
   fit=$(($(pages "whole-$name") - $(pages try)))
   went_well=0
   for ((i = 0; i < cases; ++i)); do
     if ((i % 2)); then free=$((fit + i / 2 - cases / 4)); else free=$((2 * fit * i / cases)); fi
     ((free >= 0)) || free=0
-    mount -o remount,size=64m try
+    resize 64m
     begin try "$name"
     head -c 1 /dev/zero >try/filler # a disk of size 0 would have no bounds
-    mount -o remount,size=$((($(pages try) + free) * page)) try
+    resize $((($(pages try) + free) * page))
     (cd try && exec timeout 60 ${job[$name]} >/dev/null 2>"$STATE/stderr")
     case $? in
       0)
@@ -46,5 +48,6 @@ for name in "$@"; do
     expect_whole_or_absent "$name"
     expect_no_part "$name"
   done
+  ((went_well < cases)) || fail "$name: the disk was never full in $cases cases"
   echo "$name: $cases cases around $fit pages, $went_well went well"
 done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A small job for every tool that writes files: sourced after lib.sh, it makes the inputs in the scratch folder, and runs
-# each job once, undisturbed, in folder whole-JOB: what the others must give. A job runs in a folder of its own beside the
+# A small job for every tool that writes files: sourced after lib.sh, it makes the inputs in the scratch folder (make_inputs), and
+# runs the jobs that are named once, undisturbed, in folders whole-JOB (run_whole): what the others must give. A job runs in a folder of its own beside the
 # inputs, and its outputs are named out*. ${job[NAME]}: the command; ${took_ms[NAME]}: how long it took.
 declare -A job took_ms
 
@@ -62,7 +62,7 @@ begin() {
   [ "$2" != idg-degrid ] || cp -r in.ms "$1/out.ms"
 }
 
-# run_whole NAME...: all of them without names.
+# run_whole NAME...: runs these jobs, undisturbed.
 run_whole() {
   local name start
   for name in "$@"; do

@@ -1,7 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# tests/robustness/run.sh [BUILD] SCRIPT [ARGUMENTS...], from the top of the source: runs killed.sh or full-disk.sh with the tools
-# of build/dev, or of another build folder. They take too long for every day; tests/cli/robustness.sh does a little of both.
-build=build/dev
-[ ! -d "$1" ] || { build=$1 && shift; }
-APSYN_SOURCE=$PWD APSYN_BUILD=$PWD/$build APSYN_BIN=$PWD/$build/bin exec bash "tests/robustness/$1" "${@:2}"
+# tests/robustness/run.sh [BUILD] SCRIPT [ARGUMENTS...]: runs damaged-sets.sh, full-disk.sh or killed.sh with the tools of build/dev,
+# or of another build folder. They take too long for every day; tests/cli/robustness.sh, robustness_full.sh and
+# robustness_stopped.sh do a little of them.
+source=$(realpath "$(dirname "$0")/../..")
+build=$source/build/dev
+[ ! -d "${1:-}" ] || { build=$(realpath "$1") && shift; }
+if [ ! -f "$source/tests/robustness/${1:-run.sh}" ] || [ "${1:-run.sh}" = run.sh ]; then
+  echo "usage: tests/robustness/run.sh [BUILD] SCRIPT [ARGUMENTS...]" >&2
+  exit 2
+fi
+cd "$source" || exit 1
+APSYN_SOURCE=$source APSYN_BUILD=$build APSYN_BIN=$build/bin exec bash "tests/robustness/$1" "${@:2}"
