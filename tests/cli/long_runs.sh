@@ -49,7 +49,7 @@ for power in 31 32 40; do
   done
 done
 
-# Memory: that of ten times the length is the same within 1 MB, once all threads and buffers are there.
+# Memory does not grow with the length: 180 MB more of input take 9 MB at most, which threads and allocators vary by.
 printf '# site -26.7 116.67 377\nname,east_m,north_m,up_m\n' >eight.csv
 for i in {0..7}; do echo "a$i,$((i * 20)),$((i * i)),0"; done >>eight.csv
 ingest="ingest --from raw --bits 4 --antenna-count 8 --channels 1 --pols 2 --bandwidth 1MHz --sample-rate 1MHz --freq 150MHz
@@ -64,6 +64,6 @@ for tool in "$ingest raw.N -o out.dada" "correlate --channels 64 --integration 1
     run ${tool//.N/.$length} -v --overwrite
     declare "mb_$length=$(sed -n 's/.*peak memory \([0-9.]*\) MB.*/\1/p' "$(stderr_file)")"
   done
-  awk -v a="${mb_2:-0}" -v b="${mb_20:-0}" 'BEGIN { exit !(a > 0 && b < a + 1) }' ||
+  awk -v a="${mb_2:-0}" -v b="${mb_20:-0}" 'BEGIN { exit !(a > 0 && b < a + 9) }' ||
     fail "${tool%% *} took $mb_2 MB of memory for 1.25 s of data and $mb_20 MB for 12.5 s"
 done
