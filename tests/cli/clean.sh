@@ -62,19 +62,20 @@ expect_exit 1 clean n --niter 200
 expect_stderr 'no usable data'
 [ ! -e n-model.fits ] || fail "outputs of an image without data"
 
-# Nothing is taken at the edges of an image whose PSF is no larger, unless asked for; nor within a border that is given.
+# Components lie up to the edges unless a border is given; a PSF no larger than the image warns of them.
 make_fits edge-dirty.fits 64 'gauss(x - 30, y) + 0.5 * gauss(x, y)'
 cp a-psf.fits edge-psf.fits
 expect_exit 0 clean edge --threshold 10mJy
 stderr_matches 'flux in model 1\.[45]'
+! grep -q warning "$(stderr_file)" || fail "a warning where the PSF is larger"
 expect_exit 0 clean edge --threshold 10mJy --clean-border 10 --overwrite
 stderr_matches 'flux in model 0\.5'
 make_fits edge-psf.fits 64 'gauss(x, y)'
 expect_exit 0 clean edge --threshold 10mJy --overwrite
-stderr_matches 'warning: edge-psf.fits: a PSF of 64 x 64 pixels for an image of 64 x 64: .*--psf-size'
-stderr_matches 'flux in model 1\.0' # of what reaches over the border
-expect_exit 0 clean edge --threshold 10mJy --clean-border 0 --overwrite
+stderr_matches 'warning: edge-psf.fits: a PSF of 64 x 64 pixels for an image of 64 x 64: .*--psf-size.*--clean-border 5'
 stderr_matches 'flux in model 1\.[45]'
+expect_exit 0 clean edge --threshold 10mJy --clean-border 5 --overwrite
+stderr_matches 'flux in model 1\.0' # of what reaches over the border
 ! grep -q warning "$(stderr_file)" || fail "a warning where --clean-border was given"
 
 # Sub-images, whatever the number of threads; a single loop when one holds it all.

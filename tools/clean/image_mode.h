@@ -139,17 +139,20 @@ inline void report_set(const SetReport& set, const std::string& name) {
 }
 
 /// A PSF no larger than the image leaves sidelobes on the far side, and a component there removes what it
-/// explains on its own half alone: at an edge they would feed on each other without an end.
-inline void leave_border(const PlaneShape& image, View<const float, 4> psf, const std::string& name,
-                         const DeconvolutionOptions& options, DeconvolutionSettings& settings) {
-  constexpr double kBorderPercent = 5;
-  if (options.border->count() > 0 || (psf.extent(2) > image.ny && psf.extent(3) > image.nx)) return;
-  settings.border_percent = kBorderPercent;
+/// explains on its own half alone: at an edge they can feed on each other without an end.
+inline void warn_of_small_psf(const PlaneShape& image, View<const float, 4> psf, const std::string& name,
+                              const DeconvolutionOptions& options) {
+  const bool wider = psf.extent(3) > image.nx, higher = psf.extent(2) > image.ny;
+  if (options.border->count() > 0 || (wider && higher)) return;
   log_warning(
-      "{}: a PSF of {} x {} pixels for an image of {} x {}: it reaches half an image away, and {:g} % at the "
-      "edges are not cleaned: make it of twice the image's size (idg-grid --psf-size), or give "
-      "--clean-border",
-      name, psf.extent(3), psf.extent(2), image.nx, image.ny, kBorderPercent);
+      "{}: a PSF of {} x {} pixels for an image of {} x {}: in {} it reaches half an image away, and the "
+      "edges "
+      "may diverge: make it of twice the image's size (idg-grid --psf-size), or leave the edges out "
+      "(--clean-border 5)",
+      name, psf.extent(3), psf.extent(2), image.nx, image.ny,
+      wider    ? "height"
+      : higher ? "width"
+               : "both axes");
 }
 
 /// Cycle after cycle until every set of planes is done. Returns the number of components.
@@ -173,7 +176,7 @@ inline std::size_t deconvolve(Tool& tool, const ImagePlan& plan, DeconvolutionOp
   settings.progress = [&](std::size_t n, double) { progress.update(static_cast<double>(n)); };
   // Cycles serve to measure the noise again: the residual needs no correction between them.
   if (settings.auto_threshold_sigma == 0 && settings.auto_mask_sigma == 0) settings.cycle_gain = 1;
-  leave_border(shape, psf, plan.files.parts[0].psf, options, settings);
+  warn_of_small_psf(shape, psf, plan.files.parts[0].psf, options);
   Deconvolver deconvolver(settings, psf, groups, shape, beam_pixels);
   if (!options.mask.empty()) {
     auto read_image_mask = [&] {
