@@ -188,7 +188,8 @@ LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, con
     if (!of_scale) of_scale.emplace(sub_image_pixels_, smoothed.psf, task.n_threads);
     const auto apart =
         of_scale->lowest_cutoff(smoothed, measure_heights(smoothed, kHeightLevels, task.n_threads), level);
-    if (apart && static_cast<double>(*apart) <= level) sub_images = &*of_scale;
+    // The cutoff is a float: when it is the level, that one's rounding must not count.
+    if (apart && *apart <= static_cast<float>(level)) sub_images = &*of_scale;
   }
   const PartsEnd end = clean_high_pixels(
       smoothed, limits,
