@@ -26,7 +26,7 @@ class ActivePixels final : public PeakSource {
   ActivePixels(const PlaneSet& set, std::span<const PixelPlace> places, unsigned n_threads);
   std::optional<SetPeak> find_peak() override;
   void subtract(const SetComponent& component) override;
-  std::size_t size() const { return offset_.size(); }
+  std::size_t size() const { return x_.size(); }
   PixelPlace place(std::size_t i) const { return {x_[i], y_[i]}; }
   float value(std::size_t plane, std::size_t i) const { return values_[plane][i]; }
 
@@ -41,10 +41,10 @@ class ActivePixels final : public PeakSource {
   PlaneSet set_;
   unsigned n_threads_;
   std::size_t psf_ny_, psf_nx_;
-  bool covered_;                            ///< no two pixels are further apart than the PSF reaches
-  std::vector<std::int32_t> offset_;        ///< [pixel] y psf_nx + x, in row-major order
-  std::vector<std::uint32_t> x_, y_;        ///< [pixel]
-  std::vector<float> search_weight_;        ///< [pixel]
+  bool covered_;                      ///< no two pixels are further apart than the PSF reaches
+  std::vector<std::int32_t> offset_;  ///< [pixel] y psf_nx + x, in row-major order; empty if not covered_
+  std::vector<std::uint32_t> x_, y_;  ///< [pixel]
+  std::vector<float> search_weight_;  ///< [pixel]
   std::vector<std::vector<float>> values_;  ///< [plane][pixel]
   std::vector<float> search_;               ///< [pixel]
   std::vector<Chunk> chunks_;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 
 #include "libcore/core/parallel.h"
 
@@ -40,14 +39,14 @@ Heights measure_heights(const PlaneSet& set, std::size_t n_levels, unsigned n_th
   heights.n_above.assign(n_levels, 0);
   if (heights.highest == 0) return heights;
   std::vector<std::vector<std::uint32_t>> counts(set.ny());
+  // Infinite below 1e-36, which leaves all at the top; so does a product that is no number.
   const float to_level = static_cast<float>(n_levels) / heights.highest;
+  const float top = static_cast<float>(n_levels - 1);
   for_each_row(set, n_threads, [&](std::size_t y, const std::vector<float>& values) {
     counts[y].assign(n_levels, 0);
     for (std::size_t x = 0; x < values.size(); ++x) {
       const float height = height_of(set, values[x] * set.search_weight(y, x));
-      if (height > 0)
-        ++counts[y][n_levels - 1 -
-                    std::min<std::size_t>(n_levels - 1, static_cast<std::size_t>(height * to_level))];
+      if (height > 0) ++counts[y][n_levels - 1 - static_cast<std::size_t>(std::min(top, height * to_level))];
     }
   });
   for (const auto& row : counts)
@@ -75,13 +74,10 @@ ActivePixels::ActivePixels(const PlaneSet& set, std::span<const PixelPlace> plac
       psf_nx_(set.psf[0].extent(1)),
       values_(set.n_plane()),
       search_(places.size()) {
-  if (set.ny() * psf_nx_ > std::size_t{std::numeric_limits<std::int32_t>::max()})
-    throw std::length_error("ActivePixels: the image and PSF are too large for 32-bit offsets");
   std::uint32_t low_x = std::numeric_limits<std::uint32_t>::max(), high_x = 0;
   for (const PixelPlace& at : places) {
     x_.push_back(at.x);
     y_.push_back(at.y);
-    offset_.push_back(static_cast<std::int32_t>(at.y * psf_nx_ + at.x));
     search_weight_.push_back(set.search_weight(at.y, at.x));
     low_x = std::min(low_x, at.x);
     high_x = std::max(high_x, at.x);
@@ -91,8 +87,12 @@ ActivePixels::ActivePixels(const PlaneSet& set, std::span<const PixelPlace> plac
   auto reaches = [](std::size_t distance, std::size_t n_psf) {
     return distance <= n_psf / 2 && distance + n_psf / 2 < n_psf;
   };
-  covered_ =
-      offset_.empty() || (reaches(high_x - low_x, psf_nx_) && reaches(y_.back() - y_.front(), psf_ny_));
+  // Offsets into the PSF have 32 bits, as SIMD gathers them; beyond that pixels are subtracted one by one.
+  const bool has_offsets = set.ny() * psf_nx_ <= std::size_t{std::numeric_limits<std::int32_t>::max()};
+  covered_ = has_offsets && (places.empty() ||
+                             (reaches(high_x - low_x, psf_nx_) && reaches(y_.back() - y_.front(), psf_ny_)));
+  for (std::size_t i = 0; covered_ && i < places.size(); ++i)
+    offset_.push_back(static_cast<std::int32_t>(places[i].y * psf_nx_ + places[i].x));
   chunks_.resize((size() + kChunk - 1) / kChunk);
   for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) measure(chunk);
 }

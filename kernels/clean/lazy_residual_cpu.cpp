@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/clean/clark_loop.h"
 #include "libcore/core/parallel.h"
@@ -49,8 +50,16 @@ void LazyResidual::build_tiles() {
 void LazyResidual::choose_high_pixels() {
   flush();
   const Heights heights = measure_heights(set_, kHeightLevels, n_threads_);
-  const float cutoff = heights.highest == 0 ? 0 : choose_cutoff(heights, 0);
-  high_.emplace(set_, pixels_above(set_, cutoff, n_threads_), n_threads_);
+  // An infinite height is above it too, and stops the loop as divergence.
+  float cutoff =
+      heights.highest == 0 ? 0 : std::min(choose_cutoff(heights, 0), std::numeric_limits<float>::max());
+  std::vector<PixelPlace> places;
+  // Of denormal heights the cutoff can be rounded to the highest itself: then nothing is left.
+  if (cutoff < heights.highest)
+    places = pixels_above(set_, cutoff, n_threads_);
+  else
+    cutoff = 0;
+  high_.emplace(set_, places, n_threads_);
   for (Tile& tile : tiles_) {
     tile.high.clear();
     tile.bound = static_cast<double>(cutoff);

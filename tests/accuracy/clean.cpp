@@ -142,6 +142,22 @@ BOOST_AUTO_TEST_CASE(same_with_options) {
   compare(scene, options);
 }
 
+BOOST_AUTO_TEST_CASE(denormal_heights_end) {
+  // More pixels than are chosen at a time, all as high: the cutoff below them is rounded to their height.
+  const Scene scene = make_scene(128, 128, 255, 255);
+  const Buffer<float, 4> psf = to_float(scene.psf, scene.psf_ny, scene.psf_nx);
+  for (const CleanAlgorithm algorithm :
+       {CleanAlgorithm::hogbom, CleanAlgorithm::clark, CleanAlgorithm::multiscale}) {
+    DeconvolutionSettings settings;
+    settings.algorithm = algorithm;
+    settings.max_iterations = 100;
+    Buffer<float, 4> residual({1, 1, 128, 128}), model({1, 1, 128, 128});
+    std::fill(residual.begin(), residual.end(), 1e-44f);
+    Deconvolver deconvolver(settings, psf, {{1.5e8, 1}}, scene.shape(), 5);
+    BOOST_TEST(deconvolver.minor_cycle(residual, model).n_components <= 100u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(result_does_not_depend_on_threads) {
   const Scene scene = make_scene(260, 210, 519, 419);
   const Buffer<float, 4> psf = to_float(scene.psf, scene.psf_ny, scene.psf_nx);
