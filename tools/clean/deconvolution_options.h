@@ -165,6 +165,12 @@ inline void check_deconvolution(const Tool& tool, DeconvolutionOptions& options)
   settings.n_threads = tool.common().threads;
 }
 
+inline void warn_of_sub_images(const DeconvolutionOptions& options, const Device& device) {
+  if (device.kind == Device::Kind::cuda && options.settings.sub_image_pixels > 0)
+    log_warning("--parallel-deconvolution {}: a GPU cleans the image as one: --device cpu divides it",
+                options.settings.sub_image_pixels);
+}
+
 /// The beam that --beam-size gives, if it does.
 inline std::optional<RestoringBeam> given_beam(const DeconvolutionOptions& options) {
   if (options.beam_size.empty() || !options.restores()) return std::nullopt;

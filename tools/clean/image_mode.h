@@ -264,6 +264,7 @@ inline void clean_images(Tool& tool, const std::vector<std::string>& inputs, Dec
   ImagePlan plan = plan_images(tool, inputs, options);
   if (tool.common().dry_run) return;
   options.settings.device = tool.device(CudaSupport::available);
+  warn_of_sub_images(options, options.settings.device);
   tool.stage("read");
   CleanImages images = read_images(tool, plan, options);
   tool.stage("beam");

@@ -222,6 +222,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   BufferedSource input(open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging)), 0);
   const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
   const Device device = tool.device(CudaSupport::available);
+  warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;
   imaging::Options without_psf = options.imager;
   without_psf.no_psf = true;
