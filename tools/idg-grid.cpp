@@ -31,6 +31,7 @@ void run(Tool& tool, const Options& options) {
   std::vector<GroupImages> whole_band(fields.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     PreparedGroup group = prepare_group(imager, groups[g], fields, shared_weights.get());
+    if (g + 1 == groups.size()) warn_of_beyond(imager, imager.beyond);
     if (tool.common().dry_run) {
       print_plan(imager, group, fields);
       continue;

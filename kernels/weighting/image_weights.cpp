@@ -59,11 +59,13 @@ bool ImageWeights::cell(double u, double v, std::size_t& x, std::size_t& y) cons
 
 void ImageWeights::add(double u, double v, double weight) {
   std::size_t x, y;
-  ++beyond_.n_visibilities;
+  const bool wanted = !(u * u + v * v > settings_.max_uv_lambda * settings_.max_uv_lambda);
+  if (wanted) ++beyond_.n_visibilities;
   if (!cell(u, v, x, y)) {
-    if (std::hypot(u, v) > settings_.max_uv_lambda) return;
+    if (!wanted) return;
     ++beyond_.n_beyond;
-    beyond_.most_lambda = std::max({beyond_.most_lambda, std::abs(u), std::abs(v)});
+    for (const double length : {std::abs(u), std::abs(v)})
+      if (std::isfinite(length)) beyond_.most_lambda = std::max(beyond_.most_lambda, length);
     return;
   }
   grid_(y, x) += weight;

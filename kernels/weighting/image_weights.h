@@ -36,11 +36,17 @@ struct WeightSettings {
   double inner_tukey_lambda = 0, outer_tukey_lambda = 0;  ///< widths; 0 = none
 };
 
-/// What of the visibilities the grid has no cell for, --max-uv aside.
+/// What of the visibilities the grid has no cell for, without those that --maxuv-l leaves out.
 struct BeyondGrid {
   std::uint64_t n_visibilities = 0;  ///< with data
   std::uint64_t n_beyond = 0;        ///< of these
-  double most_lambda = 0;            ///< largest |u| or |v| of these
+  double most_lambda = 0;            ///< largest finite |u| or |v| of these; 0 = none is finite
+
+  void add(const BeyondGrid& other) {
+    n_visibilities += other.n_visibilities;
+    n_beyond += other.n_beyond;
+    most_lambda = most_lambda < other.most_lambda ? other.most_lambda : most_lambda;
+  }
 };
 
 class ImageWeights {

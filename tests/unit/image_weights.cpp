@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "libcore/core/constants.h"
@@ -113,8 +114,13 @@ BOOST_AUTO_TEST_CASE(visibilities_beyond_the_grid_are_counted) {
     ImageWeights weights({.max_uv_lambda = max_uv}, n_x, n_y, cell_rad);
     for (const double u : {10.0, 499.0, -550.0, 5000.0}) weights.add(u, 3, 1);
     weights.add(1, -7000, 1);
-    BOOST_CHECK_EQUAL(weights.beyond().n_visibilities, 5);
+    BOOST_CHECK_EQUAL(weights.beyond().n_visibilities, max_uv == 600 ? 3 : 5);
     BOOST_CHECK_EQUAL(weights.beyond().n_beyond, max_uv == 600 ? 1 : 3);
     BOOST_CHECK_EQUAL(weights.beyond().most_lambda, max_uv == 600 ? 550 : 7000);
+    const BeyondGrid before = weights.beyond();
+    weights.add(std::nan(""), 3, 1);
+    weights.add(std::numeric_limits<double>::infinity(), std::nan(""), 1);
+    BOOST_CHECK_EQUAL(weights.beyond().n_beyond, before.n_beyond + 2);
+    BOOST_CHECK_EQUAL(weights.beyond().most_lambda, before.most_lambda);
   }
 }

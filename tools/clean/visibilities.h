@@ -176,6 +176,7 @@ inline Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups,
   sky.fields = fields_of(imager.options, imager.source.info());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     PreparedGroup group = prepare_group(imager, groups[g], sky.fields, whole_band);
+    if (g + 1 == groups.size()) warn_of_beyond(imager, imager.beyond);
     std::string missing;
     if (!group.fields.empty()) missing = plane_without_weight(imager, group);
     if (!missing.empty()) group.fields.clear();

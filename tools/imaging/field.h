@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/idg/grid_memory.h"
+#include "kernels/weighting/image_weights.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/rephase.h"
 #include "libcore/io/aterm_screens.h"
@@ -29,6 +30,7 @@ struct Imager {
   std::uint64_t block_bytes;
   std::uint64_t whole_band_bytes = 0;  ///< kept for the sum over channel groups
   double n_gridded = 0;
+  BeyondGrid beyond{};          ///< of the groups that were prepared so far, with weights of their own
   ImagingBlock block{};         ///< residuals on their way to the gridders, and
   Buffer<float, 3> weighted{};  ///< weights of what is being gridded, so that their memory serves again
   Ranks ranks{};                ///< that share the gridding

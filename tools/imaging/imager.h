@@ -28,7 +28,8 @@ struct PreparedGroup {
   std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
 };
 
-/// Reads the group once. `whole_band`: weights that are made already, or null.
+/// Reads the group once. `whole_band`: weights that are made already, or null; else what the group's own grid
+/// has no cell for is added to imager.beyond.
 inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
                                    const std::vector<Field>& fields, const ImageWeights* whole_band) {
   const ImagingOptions& wanted = imager.options.imaging;
@@ -44,7 +45,7 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
   own.found = survey(imager, group, fields, own.own_weights.get());
   if (own.found.n_visibilities == 0) return own;
   if (own.own_weights) {
-    warn_of_beyond(imager, *own.own_weights);
+    imager.beyond.add(own.own_weights->beyond());
     own.own_weights->finish(imager.threads());
   }
 

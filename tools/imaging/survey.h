@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -93,18 +94,29 @@ inline Survey survey(Imager& imager, const ChannelGroup& group, const std::vecto
   return result;
 }
 
-/// Says how many of the visibilities that were added to the weights will not be in the image.
-inline void warn_of_beyond(const Imager& imager, const ImageWeights& weights) {
-  const BeyondGrid& beyond = weights.beyond();
+/// The largest --scale, to three digits, whose uv grid has a cell for so long a baseline, for the command
+/// line.
+inline std::string scale_for(double most_lambda) {
+  const double asec = 0.99 * 0.5 / most_lambda / kRadPerArcsec;  // its own limit has no cell
+  const double step = std::pow(10, std::floor(std::log10(asec)) - 2);
+  return fmt::format("{:.6g}asec", std::floor(asec / step) * step);
+}
+
+/// Says how many of the visibilities that were added to weights will not be in the image.
+inline void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
   if (beyond.n_beyond == 0) return;
+  const std::string& input = imager.options.inputs[0];
+  if (beyond.most_lambda == 0)
+    return log_warning("{}: u or v of {} of {} visibilities is no finite number: they are left out", input,
+                       beyond.n_beyond, beyond.n_visibilities);
   const double cell_rad = imager.options.imaging.cell_rad;
   log_warning(
       "{}: {} of {} visibilities ({:.2g} %) are of baselines too long for pixels of {}, whose uv grid ends "
       "at {:.6g} wavelengths, and are left out: take --scale {} or less to have them, or --maxuv-l {:.6g} "
       "to do without",
-      imager.options.inputs[0], beyond.n_beyond, beyond.n_visibilities,
+      input, beyond.n_beyond, beyond.n_visibilities,
       100 * static_cast<double>(beyond.n_beyond) / static_cast<double>(beyond.n_visibilities),
-      format_angle(cell_rad), 0.5 / cell_rad, format_angle(0.5 / beyond.most_lambda), 0.5 / cell_rad);
+      format_angle(cell_rad), 0.5 / cell_rad, scale_for(beyond.most_lambda), 0.5 / cell_rad);
 }
 
 /// With --mf-weighting the weights of all groups together, else nothing.
@@ -116,7 +128,7 @@ inline std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::v
       std::make_unique<ImageWeights>(weight_settings(wanted), wanted.n_x, wanted.n_y, wanted.cell_rad);
   for (const ChannelGroup& group : groups)
     for_each_block(imager, group, [&](const ImagingBlock& block) { weights->add(block); });
-  warn_of_beyond(imager, *weights);
+  warn_of_beyond(imager, weights->beyond());
   weights->finish(imager.threads());
   return weights;
 }
