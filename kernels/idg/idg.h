@@ -45,7 +45,7 @@ struct ImageGeometry {
 struct IdgSettings {
   double accuracy = 0;      ///< wanted relative RMS error of the image; 0 = 2e-6 in single, 1e-11 in double
   std::size_t subgrid = 0;  ///< L, uv cells and coarse pixels per side
-  std::size_t kernel_padding = 0;  ///< cells of the subgrid's side kept free at least
+  std::size_t kernel_padding = 0;  ///< cells of the subgrid's side kept free at least, but for two
   std::size_t aterm_cells = 0;     ///< of these, how many A-terms need (added when kernel_padding is chosen)
   double padding = 0;              ///< padded field / image
   TaperKind taper = TaperKind::automatic;  ///< least_misfit on a CPU, pswf on a GPU
@@ -53,12 +53,11 @@ struct IdgSettings {
 
   /// Cells of the subgrid's side that are kept free: kernel_padding, and in double precision one more on
   /// either side. With a field padded by 1.5 a taper that leaves 1e-11 in fewer falls so low at the edge of
-  /// the image that rounding, divided by it, is more than that.
+  /// the image that rounding, divided by it, is more than that. A visibility lies between two cells, which
+  /// are never free.
   std::size_t free_cells() const {
-    constexpr std::size_t more = 2;
-    if (precision == Precision::single || (subgrid != 0 && kernel_padding + more >= subgrid))
-      return kernel_padding;
-    return kernel_padding + more;
+    const std::size_t wanted = kernel_padding + (precision == Precision::single ? 0 : 2);
+    return subgrid == 0 || wanted + 2 <= subgrid ? wanted : subgrid - 2;
   }
 };
 
@@ -86,7 +85,7 @@ struct IdgPlan {
   double n_half_range = 0;             ///< |n - n_middle| over the image at most (kernel) or the padded field
   double modelled_error = 0;
 
-  /// Cells of a side that visibilities lie in.
+  /// Cells of a side that visibilities lie in, at least 2.
   std::size_t bucket() const { return settings.subgrid - settings.free_cells(); }
   /// Between the coarse pixels of a subgrid, which covers the padded field.
   double coarse_l_rad() const {

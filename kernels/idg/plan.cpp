@@ -215,9 +215,11 @@ std::vector<std::string> IdgPlan::describe() const {
   return {
       fmt::format("image {} x {} pixels of {}, uv grid {} x {}", image.n_x, image.n_y,
                   format_angle(image.cell_rad), n_u, n_v),
-      fmt::format("subgrid {}, kernel padding {}, padding {}, taper {} (c = {:.2f}), {} precision",
-                  settings.subgrid, settings.kernel_padding, settings.padding, taper_name(settings.taper),
-                  taper.c(), settings.precision == Precision::single ? "single" : "double"),
+      fmt::format(
+          "subgrid {}, kernel padding {} ({} cells free), padding {}, taper {} (c = {:.2f}), {} precision",
+          settings.subgrid, settings.kernel_padding, settings.free_cells(), settings.padding,
+          taper_name(settings.taper), taper.c(),
+          settings.precision == Precision::single ? "single" : "double"),
       fmt::format("w: {} layers every {:.6g} wavelengths, {} {}", n_layers, layer_step_lambda, n_terms,
                   kernel ? "layers per visibility" : "Chebyshev terms"),
       fmt::format("modelled error {:.1e}",

@@ -40,7 +40,7 @@ CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers) {
   CutLimits limits{};
   limits.per_u = static_cast<double>(plan.n_u) * plan.image.cell_rad;
   limits.per_v = static_cast<double>(plan.n_v) * plan.image.cell_rad;
-  limits.most_cells = static_cast<double>(std::max<std::size_t>(plan.bucket(), 2) - 1);
+  limits.most_cells = static_cast<double>(plan.bucket() - 1);
   limits.most_w_extent = kernel ? plan.layer_step_lambda : 2 * plan.most_task_half_w_lambda;
   limits.layer_step = plan.layer_step_lambda;
   limits.layer_slack = plan.layer_slack_lambda;

@@ -106,3 +106,15 @@ BOOST_AUTO_TEST_CASE(w_beyond_the_plan_is_refused) {
   const IdgPlan plan = make_idg_plan({500, 500, 1e-4}, {}, 1, 1e5);
   BOOST_CHECK_THROW(partition(plan, d.block(false), {0, plan.n_layers}, 1), DataError);
 }
+
+BOOST_AUTO_TEST_CASE(free_cells_grow_with_the_kernel_padding) {
+  for (const Precision precision : {Precision::single, Precision::double_}) {
+    std::size_t before = 0;
+    for (std::size_t kernel_padding = 1; kernel_padding < 32; ++kernel_padding) {
+      const IdgSettings settings{.subgrid = 32, .kernel_padding = kernel_padding, .precision = precision};
+      BOOST_TEST(settings.free_cells() >= std::max(before, std::min<std::size_t>(kernel_padding, 30)));
+      BOOST_TEST(settings.free_cells() <= 30u);  // a visibility lies between two cells
+      before = settings.free_cells();
+    }
+  }
+}
