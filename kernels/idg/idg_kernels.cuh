@@ -82,7 +82,7 @@ struct GridTile {
 /// Each tile pulls the subgrids that overlap it, in a fixed order: no atomics, the same bits every time.
 template <class T>
 struct AddTask {
-  const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed, FFT order
+  const ComplexOf<T>* subgrids;  ///< [task][plane][output][v][u] transformed; FFT order with uv_phase
   /// [side] exp(-i pi k (L - 1) / L) / L, cells in rising order. null: subgrids are in rising order and times
   /// these phases already.
   const ComplexOf<T>* uv_phase;

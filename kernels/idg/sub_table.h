@@ -102,7 +102,8 @@ struct CutLimits {
 };
 
 /// A subgrid of L cells, -L/2 .. L/2 - 1 from its centre, stands on the middle of the cells between which its
-/// visibilities lie: then as many cells are free on all sides, at least half the kernel padding.
+/// visibilities lie: then as many cells are free on either side, or one less above where the number of these
+/// cells is odd, at least half the kernel padding.
 struct SubTableCentre {
   std::int64_t u, v;  ///< uv cells
   double w_lambda, half_w_lambda;

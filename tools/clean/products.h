@@ -90,12 +90,13 @@ inline void take_mean(const FieldImages& field, const Buffer<float, 4>& from, co
   }
 }
 
-/// The average beam, [y][x], and what the group's images weigh.
+/// What the part's images weigh.
 inline double weight_of(const FieldImages& field, const Part& part) {
   double weight = 0;
   for (std::size_t g = part.first; g < part.first + part.n; ++g) weight += field.weight(g, 0);
   return weight;
 }
+/// The part's average beam, [y][x].
 inline Buffer<double, 2> mean_beam(const FieldImages& field, const Part& part) {
   Buffer<double, 2> beam({field.n_y(), field.n_x()});
   const double weight = weight_of(field, part);
