@@ -2,6 +2,7 @@
 #include "libcore/core/input.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,10 +41,18 @@ ByteSource::~ByteSource() {
   if (own_ && fd_ >= 0) ::close(fd_);
 }
 
+void ByteSource::wait_for_data() const {
+  pollfd states[] = {{fd_, POLLIN, 0}, {stop_fd_, POLLIN, 0}};
+  while (::poll(states, 2, -1) < 0)
+    if (errno != EINTR) throw FailureError("{}: cannot wait for data: {}", name_, std::strerror(errno));
+  if (states[1].revents != 0) throw FailureError("{}: reading was stopped at byte {}", name_, offset_);
+}
+
 std::size_t ByteSource::read(void* bytes, std::size_t n_bytes) {
   auto* at = static_cast<char*>(bytes);
   std::size_t n_done = 0;
   while (n_done < n_bytes) {
+    if (stop_fd_ >= 0) wait_for_data();
     const ssize_t n = ::read(fd_, at + n_done, n_bytes - n_done);
     if (n == 0) break;
     if (n < 0) {

@@ -16,6 +16,8 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   /// Reads until n_bytes are there or the input ends; returns the bytes read. FailureError on an I/O error.
   std::size_t read(void* bytes, std::size_t n_bytes);
+  /// From now on read() throws FailureError instead of waiting once the descriptor `fd` can be read.
+  void stop_when_readable(int fd) { stop_fd_ = fd; }
   /// Moves forward; seeks when it can.
   void skip(std::uint64_t n_bytes);
   std::uint64_t offset() const { return offset_; }
@@ -24,8 +26,10 @@ class ByteSource {
   const std::string& name() const { return name_; }  ///< the path, or "standard input"
 
  private:
+  void wait_for_data() const;
+
   std::string name_;
-  int fd_ = -1;
+  int fd_ = -1, stop_fd_ = -1;
   bool own_ = false;
   std::uint64_t offset_ = 0;
   std::optional<std::uint64_t> size_;

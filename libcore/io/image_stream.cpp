@@ -23,8 +23,9 @@ bool is_complex(std::string_view product) {
 
 }  // namespace
 
-ImageStreamReader::ImageStreamReader(const std::string& path) {
+ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd) {
   auto source = std::make_unique<ByteSource>(path);
+  source->stop_when_readable(stop_fd);
   HeaderReader keys(read_stream_header(*source), source->name());
   const auto require_word = [&](const char* key, const char* word) {
     if (const std::string found = keys.require_text(key); found != word)

@@ -14,8 +14,8 @@ namespace apsyn {
 class ImageStreamReader {
  public:
   /// `path` may be "-". DataError when the header is none of an image stream's; FailureError when it cannot
-  /// be read.
-  explicit ImageStreamReader(const std::string& path);
+  /// be read, and when the descriptor `stop_fd` (-1: none) can be read while the reader waits for its input.
+  explicit ImageStreamReader(const std::string& path, int stop_fd = -1);
   /// The next image, of complex planes (XY, YX, X, Y, and of R and L) the amplitudes, and its time; false at
   /// the end, which has then been checked.
   bool read(Image& image);

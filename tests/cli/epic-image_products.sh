@@ -135,7 +135,8 @@ epic-image tiny.dada --size 16 --method dft --accumulate 1ms --average-channels 
 expect_file live.png
 run quicklook cube.fits --frame 10 --stats
 for key in maximum mean rms blank_pixels; do
-  [ "$(grep "\"$key\"" live.json)" = "$(grep "\"$key\"" "$(stdout_file)")" ] || fail "$key: $(grep "\"$key\"" live.json) in the stream"
+  wanted=$(grep "\"$key\"" "$(stdout_file)") || fail "no $key of a frame"
+  [ "$(grep "\"$key\"" live.json)" = "$wanted" ] || fail "$key: $(grep "\"$key\"" live.json) in the stream"
 done
 # Of complex images the amplitudes: |-25i|, |3 + 4i|; V is real, and keeps its sign.
 epic-image tiny.dada --size 16 --method dft --pol XY,V -q >complex.dada
@@ -149,4 +150,20 @@ epic-image tiny.dada --size 16 -q >images.dada
 run quicklook images.dada -o images.png
 head -c 5000 images.dada >cut.dada
 expect_exit 3 quicklook cut.dada -o cut.png
+expect_no_file cut.png
+
+# What goes wrong in drawing ends quicklook, though the sender is silent; options and memory are checked before.
+slowly() { cat images.dada && sleep 20; }
+start=$SECONDS
+expect_exit 2 quicklook - --plane 99 -o cut.png < <(slowly)
+expect_exit 2 quicklook - --range 5:1 -o cut.png < <(slowly)
+[ $((SECONDS - start)) -lt 15 ] || fail "an error in drawing waits for the sender"
+expect_exit 2 quicklook images.dada --plane all -o cut.png
+expect_exit 2 quicklook images.dada --frame 1 -o cut.png
+perl -e 'read(STDIN, my $header, 4090); $header =~ s/\n(N[XY] +)16\b/\n${1}20000/g; print $header' <images.dada >large.dada
+expect_exit 1 quicklook --max-memory 1GB - -o cut.png < <(cat large.dada)
+expect_stderr --max-memory
+sed -i 's/^TSAMP .*/TSAMP 1e290/' images.dada
+expect_exit 3 quicklook - -o cut.png <images.dada
+expect_stderr TSAMP
 expect_no_file cut.png

@@ -127,6 +127,10 @@ double image_memory_bytes(const std::string& input) {
   return error ? 0 : 3.0 * static_cast<double>(size);
 }
 
+void check_image_options(const QuicklookOptions& o) {
+  image_options(o);
+}
+
 ImageFigureOptions plane_options(const QuicklookOptions& o, const Image& image) {
   ImageFigureOptions figure = image_options(o);
   if (!o.plane.empty() && o.plane != "all") choose_plane(o.plane, image, figure);
@@ -135,7 +139,7 @@ ImageFigureOptions plane_options(const QuicklookOptions& o, const Image& image) 
 }
 
 Look look_at_image(Tool& tool, const QuicklookOptions& o) {
-  image_options(o);  // whatever is wrong with them, before a long file is read
+  check_image_options(o);  // before a long file is read
   tool.stage("read");
   Image image = read_fits_image(o.inputs[0], o.frame);
   ImageFigureOptions figure = plane_options(o, image);
@@ -149,7 +153,7 @@ Look look_at_image(Tool& tool, const QuicklookOptions& o) {
 }
 
 Look look_at_images(Tool& tool, const QuicklookOptions& o) {
-  image_options(o);
+  check_image_options(o);
   std::vector<Canvas> panels;
   std::vector<JsonObject> stats;
   for (const std::string& input : o.inputs) {

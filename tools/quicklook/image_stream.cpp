@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A stream of images, drawn as they come.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
+#include "libcore/core/units.h"
 #include "libcore/io/image_stream.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"
@@ -15,11 +21,34 @@
 namespace apsyn {
 namespace {
 
+/// Tells a thread that waits for input to stop: `fd` can be read from then on.
+class StopSignal {
+ public:
+  StopSignal() : fd_(::eventfd(0, EFD_CLOEXEC)) {
+    if (fd_ < 0) throw FailureError("eventfd: {}", std::strerror(errno));
+  }
+  ~StopSignal() { ::close(fd_); }
+  StopSignal(const StopSignal&) = delete;
+  int fd() const { return fd_; }
+  void send() { ::eventfd_write(fd_, 1); }
+
+ private:
+  int fd_;
+};
+
 /// Reads ahead and keeps the newest image only, so that whoever sends is never held up by drawing.
 class NewestImage {
  public:
-  explicit NewestImage(const std::string& input)
-      : reader_(input), thread_([this](const std::stop_token& stop) { read(stop); }) {}
+  NewestImage(const std::string& input, std::uint64_t max_memory_bytes) : reader_(input, stop_.fd()) {
+    // a record, and as doubles the image that is read, the newest, the one to draw and the last one drawn
+    const double memory =
+        static_cast<double>(reader_.record_bytes()) * (1 + 4 * sizeof(double) / sizeof(float));
+    if (memory > static_cast<double>(max_memory_bytes))
+      throw FailureError("{}: its images need {} of memory: raise --max-memory", input, format_bytes(memory));
+    thread_ = std::jthread([this](const std::stop_token& stop) { read(stop); });
+  }
+  /// Does not wait for the sender, which may be silent for long.
+  ~NewestImage() { stop_.send(); }
 
   /// Waits for an image that is newer than the last; false behind the end. Throws what reading threw.
   bool next(Image& image) {
@@ -51,6 +80,7 @@ class NewestImage {
     arrived_.notify_one();
   }
 
+  StopSignal stop_;
   ImageStreamReader reader_;
   std::mutex mutex_;
   std::condition_variable arrived_;
@@ -69,8 +99,13 @@ bool any_finite(const Image& image) {
 
 Look look_at_image_stream(Tool& tool, const QuicklookOptions& o,
                           const std::function<void(const Canvas&)>& show) {
+  if (o.plane == "all")
+    throw UsageError("--plane all: a stream of images is drawn plane by plane: choose one");
+  if (o.frame > 0)
+    throw UsageError("--frame {}: a stream of images shows the newest one: leave it out", o.frame);
+  check_image_options(o);
   tool.stage("draw");
-  NewestImage newest(o.inputs[0]);
+  NewestImage newest(o.inputs[0], tool.common().max_memory_bytes);
   Image image, drawn;
   std::size_t n_drawn = 0;
   while (newest.next(image)) {

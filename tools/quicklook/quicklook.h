@@ -50,6 +50,8 @@ Look look_at_image_stream(Tool& tool, const QuicklookOptions& options,
 Look look_at_images(Tool& tool, const QuicklookOptions& options);
 /// Brightness of sources in images of several times.
 Look look_at_light_curves(Tool& tool, const QuicklookOptions& options);
+/// UsageError and others for what is wrong with the options of images before one is read.
+void check_image_options(const QuicklookOptions& options);
 /// What --plane, --crop and --zoom choose of an image, and how it is to be drawn.
 ImageFigureOptions plane_options(const QuicklookOptions& options, const Image& image);
 
