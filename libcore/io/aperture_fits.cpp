@@ -17,16 +17,26 @@
 namespace apsyn {
 namespace {
 
+constexpr double kFarthest_m = 1e6;  ///< no aperture is larger
 constexpr const char* kWhat = "an aperture's illumination";
 
 FitsAxis read_place(const FitsKeys& keys, const FitsPrimary& fits, int number, const char* type) {
   const FitsAxis axis = read_fits_axis(keys, fits, number, type, "m", kWhat);
-  if (!(axis.step > 0) || !std::isfinite(axis.first()))
+  if (!(axis.step > 0))
     throw DataError("{}: CDELT{} = {}: metres that rise are needed", fits.name, number, axis.step);
+  const double first_m = axis.first(), last_m = first_m + axis.step * static_cast<double>(axis.length - 1);
+  if (!(std::max(std::abs(first_m), std::abs(last_m)) < kFarthest_m))  // nor NaN
+    throw DataError("{}: axis {} runs from {} to {} m: within {} m of the antenna is needed", fits.name,
+                    number, first_m, last_m, kFarthest_m);
   return axis;
 }
 
+/// A table or an image is opened again once it is known which: what a pipe gave would be lost.
 bool is_fits(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw FailureError("{}: is no regular file: antennas' apertures are read from files only", path);
   ByteSource source(path);
   char magic[6] = {};
   return source.read(magic, sizeof magic) == sizeof magic && std::string_view(magic, 6) == "SIMPLE";

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <numeric>
+#include <functional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
