@@ -180,8 +180,10 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
   place.error = PairOrders::kError;
   place.places = places_.reserve(n);
   place.pair_taps = pair_taps_.reserve(n);
-  // groups of orders are read whole
-  place.orders = pair_orders_.reserve(n * static_cast<std::size_t>(shape_.order_stride()) + kOrderGroup);
+  // groups of orders are read whole, those of the last pair beyond its end
+  const std::size_t n_orders = n * static_cast<std::size_t>(shape_.order_stride());
+  place.orders = pair_orders_.reserve(n_orders + kOrderGroup);
+  cuda_check(cudaMemsetAsync(place.orders + n_orders, 0, kOrderGroup * sizeof(float), stream), "clearing");
   place.counts = ends_.reserve(n);
   launch_place_pairs(place, stream);
   if (!sort_) sort_.emplace(stream);
