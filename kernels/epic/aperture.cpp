@@ -19,8 +19,8 @@ std::vector<std::complex<double>> turns(double per_m, double first_m, double ste
   return out;
 }
 
-/// The plan of single channels in which only antennas of kinds k and l are there.
-EpicPlan only(const EpicPlan& plan, std::size_t k, std::size_t l, bool autos) {
+/// The plan of single channels in which only antennas of one kind are there.
+EpicPlan only(const EpicPlan& plan, std::size_t kind) {
   EpicPlan some;
   some.n_chan = plan.n_chan;
   some.n_fine = plan.n_fine;
@@ -30,13 +30,12 @@ EpicPlan only(const EpicPlan& plan, std::size_t k, std::size_t l, bool autos) {
   some.first = plan.first;
   some.second = plan.second;
   some.cross = plan.cross;
-  some.autos = autos;
   some.factor.resize_for_overwrite(plan.factor.shape());
   std::copy(plan.factor.begin(), plan.factor.end(), some.factor.begin());
   some.n_threads = plan.n_threads;
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
     const bool flagged = !plan.flagged.empty() && plan.flagged[ant] != 0;
-    some.flagged.push_back(flagged || (plan.aperture[ant] != k && plan.aperture[ant] != l) ? 1 : 0);
+    some.flagged.push_back(flagged || plan.aperture[ant] != kind ? 1 : 0);
   }
   return some;
 }
@@ -68,12 +67,11 @@ std::complex<double> aperture_response(const Aperture& aperture, double freq_hz,
   return sum / zenith;
 }
 
-ApertureWeights::ApertureWeights(const EpicPlan& plan, bool autos) : plan_(plan) {
-  for (std::size_t k = 0; k < n_kind(); ++k) {
-    for (std::size_t l = k; l < n_kind(); ++l) pairs_.emplace_back(only(plan, k, l, true));
-    cross_.emplace_back(only(plan, k, k, false));
-    of_kind_.push_back(only(plan, k, k, false));
-    reach_m_ = std::max(reach_m_, reach_of(*plan.apertures[k]));
+ApertureWeights::ApertureWeights(const EpicPlan& plan, bool autos)
+    : plan_(plan), pairs_({plan.n_channel(), n_kind(), n_kind()}), antennas_({plan.n_channel(), n_kind()}) {
+  for (std::size_t kind = 0; kind < n_kind(); ++kind) {
+    of_kind_.push_back(only(plan, kind));
+    reach_m_ = std::max(reach_m_, reach_of(*plan.apertures[kind]));
   }
   for (const EpicPlan& own : of_kind_)
     if (autos) autos_.emplace_back(own);
@@ -81,14 +79,39 @@ ApertureWeights::ApertureWeights(const EpicPlan& plan, bool autos) : plan_(plan)
 
 void ApertureWeights::start() {
   for (EpicAutos& autos : autos_) autos.start();
-  for (EpicWeights& pairs : pairs_) pairs.start();
-  for (EpicWeights& cross : cross_) cross.start();
+  pairs_.fill(0);
+  antennas_.fill(0);
 }
 
 void ApertureWeights::add(const SpectraBlock& block) {
   for (EpicAutos& autos : autos_) autos.add(block);
-  for (EpicWeights& pairs : pairs_) pairs.add(block);
-  for (EpicWeights& cross : cross_) cross.add(block);
+  if (any()) count(block);
+}
+
+void ApertureWeights::count(const SpectraBlock& block) {
+  std::vector<std::int64_t> there(n_kind());
+  const std::size_t n_row = block.all_valid ? 1 : block.valid.extent(0);
+  Buffer<std::int64_t, 3> pairs({n_row, n_kind(), n_kind()});
+  Buffer<std::int64_t, 2> antennas({n_row, n_kind()});
+  for (std::size_t row = 0; row < n_row; ++row)
+    for (std::size_t t = 0; t < block.n_spectra; ++t) {
+      std::fill(there.begin(), there.end(), 0);
+      for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
+        if ((plan_.flagged.empty() || plan_.flagged[ant] == 0) &&
+            (block.all_valid || block.valid(row, ant, t) != 0))
+          ++there[plan_.aperture[ant]];
+      for (std::size_t k = 0; k < n_kind(); ++k) {
+        antennas(row, k) += there[k];
+        for (std::size_t l = 0; l < n_kind(); ++l) pairs(row, k, l) += there[k] * there[l];
+      }
+    }
+  for (std::size_t i = 0; i < block.n_chan * plan_.n_fine; ++i) {
+    const std::size_t channel = block.first_chan * plan_.n_fine + i, row = n_row == 1 ? 0 : i / plan_.n_fine;
+    for (std::size_t k = 0; k < n_kind(); ++k) {
+      antennas_(channel, k) += antennas(row, k);
+      for (std::size_t l = 0; l < n_kind(); ++l) pairs_(channel, k, l) += pairs(row, k, l);
+    }
+  }
 }
 
 void ApertureWeights::look(const SkyPixels& pixels) {
@@ -143,14 +166,11 @@ double ApertureWeights::weight(std::size_t channel, std::size_t pixel) const {
   const auto power = [&](std::size_t kind) {
     return std::norm(std::complex<double>(heard_(channel, kind, pixel)));
   };
-  const auto pairs = [&](std::size_t k, std::size_t l) {
-    return static_cast<double>(pairs_[k * n_kind() - k * (k + 1) / 2 + l].pairs(channel));
-  };
   for (std::size_t k = 0; k < n_kind(); ++k) {
-    const double b = power(k), own = pairs(k, k);
-    sum += (plan_.autos ? own : static_cast<double>(cross_[k].pairs(channel))) * b * b;
-    // of the antennas of both: (n_k + n_l)^2 = n_k^2 + n_l^2 + 2 n_k n_l
-    for (std::size_t l = k + 1; l < n_kind(); ++l) sum += (pairs(k, l) - own - pairs(l, l)) * b * power(l);
+    const double b = power(k);
+    for (std::size_t l = 0; l < n_kind(); ++l)
+      sum += static_cast<double>(pairs_(channel, k, l)) * b * power(l);
+    if (!plan_.autos) sum -= static_cast<double>(antennas_(channel, k)) * b * b;
   }
   return sum;
 }

@@ -36,14 +36,16 @@ class ApertureWeights {
 
  private:
   std::size_t n_kind() const { return plan_.apertures.size(); }
-  /// W of a channel at a pixel.
+  /// Antennas of each kind that are there.
+  void count(const SpectraBlock& block);
+  /// W of a channel at a pixel: sum_t [ (sum_k n_k b_k)^2 - sum_k n_k b_k^2 ].
   double weight(std::size_t channel, std::size_t pixel) const;
 
   const EpicPlan& plan_;
   std::vector<EpicPlan> of_kind_;         // of single channels, in which only one kind's antennas are there
   std::vector<EpicAutos> autos_;          // [kind]
-  std::vector<EpicWeights> pairs_;        // [kind k][kind l >= k]: of antennas of both kinds
-  std::vector<EpicWeights> cross_;        // [kind] without an antenna's pair with itself
+  Buffer<std::int64_t, 3> pairs_;         // [channel][kind k][kind l] sum_t n_k n_l
+  Buffer<std::int64_t, 2> antennas_;      // [channel][kind k] sum_t n_k
   double reach_m_ = 0;                    // of the widest aperture
   Buffer<double, 2> unit_;                // [pixel][east, north, up] of the responses
   Buffer<std::complex<float>, 3> heard_;  // [channel][kind][pixel] a
