@@ -21,14 +21,7 @@ BOOST_AUTO_TEST_CASE(spectral_index_by_joined_channels) {
            {CleanAlgorithm::hogbom, CleanAlgorithm::clark, CleanAlgorithm::multiscale}) {
         const std::size_t n = 140;
         static const Field made = make_field(n, sources, freq_hz, 1, 2e-4, flux);
-        Field field{n,
-                    Buffer<float, 4>(made.dirty.shape()),
-                    Buffer<float, 4>(made.psf.shape()),
-                    Buffer<float, 4>(made.noise.shape()),
-                    Buffer<float, 4>(made.model.shape()),
-                    made.groups};
-        std::copy(made.dirty.begin(), made.dirty.end(), field.dirty.begin());
-        std::copy(made.psf.begin(), made.psf.end(), field.psf.begin());
+        Field field = copy_of(made);
         DeconvolutionSettings settings;
         settings.algorithm = algorithm;
         settings.max_iterations = 5000;

@@ -34,19 +34,6 @@ std::vector<PointSource> sources() {
   return sources;
 }
 
-Field copy_of(const Field& made) {
-  Field field{made.n,
-              Buffer<float, 4>(made.dirty.shape()),
-              Buffer<float, 4>(made.psf.shape()),
-              Buffer<float, 4>(made.noise.shape()),
-              Buffer<float, 4>(made.model.shape()),
-              made.groups};
-  std::copy(made.dirty.begin(), made.dirty.end(), field.dirty.begin());
-  std::copy(made.psf.begin(), made.psf.end(), field.psf.begin());
-  std::copy(made.noise.begin(), made.noise.end(), field.noise.begin());
-  return field;
-}
-
 bool same(const Buffer<float, 4>& a, const Buffer<float, 4>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -104,10 +91,10 @@ BOOST_AUTO_TEST_CASE(sub_images_find_the_same_sky) {
                                       << " and " << worst_whole << ", wide source " << wide << " and "
                                       << wide_whole << ", residual " << residual << " and "
                                       << residual_whole);
-      BOOST_TEST(worst < 0.001);  // the threshold is 0.05 % of the weakest source
-      BOOST_TEST(std::abs(wide / wide_whole - 1) < 0.01);
-      BOOST_TEST(residual < 1.05 * residual_whole);
-      BOOST_TEST(!same(field.model, whole.model));  // they were cleaned apart
+      BOOST_TEST(worst < 0.001);  // the threshold is 0.05 % of the weakest source; measured 5.7e-4
+      BOOST_TEST(std::abs(wide / wide_whole - 1) < 0.001);  // 8e-5
+      BOOST_TEST(residual < 1.05 * residual_whole);         // 1.003
+      BOOST_TEST(!same(field.model, whole.model));          // they were cleaned apart
       first = std::move(field);
     }
   }

@@ -111,7 +111,9 @@ BOOST_AUTO_TEST_CASE(single_directions) {
     return list;
   };
   const auto imager = make_field_dft_imager(plan());
-  BOOST_TEST(error_of(recording, *imager, plan()) <= 3e-6);
+  const double error = error_of(recording, *imager, plan());
+  BOOST_TEST_MESSAGE("directions: " << error);
+  BOOST_TEST(error <= 1e-6);  // 6e-8
   BOOST_CHECK_THROW(make_field_fft_imager(plan()), UsageError);
 }
 
@@ -140,7 +142,8 @@ BOOST_AUTO_TEST_CASE(its_square_is_the_image) {
       worst = std::max(worst, std::abs(square - static_cast<double>(images.planes(1, 1, y, x))));
       peak = std::max(peak, square);
     }
-  BOOST_TEST(worst <= 3e-6 * peak);
+  BOOST_TEST_MESSAGE("square: " << worst / peak);
+  BOOST_TEST(worst <= 1e-6 * peak);  // 1.4e-7
 }
 
 BOOST_AUTO_TEST_CASE(what_has_no_field) {

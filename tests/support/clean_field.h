@@ -22,6 +22,19 @@ struct Field {
   std::vector<DeconvolutionGroup> groups;
 };
 
+inline Field copy_of(const Field& made) {
+  Field field{made.n,
+              Buffer<float, 4>(made.dirty.shape()),
+              Buffer<float, 4>(made.psf.shape()),
+              Buffer<float, 4>(made.noise.shape()),
+              Buffer<float, 4>(made.model.shape()),
+              made.groups};
+  std::copy(made.dirty.begin(), made.dirty.end(), field.dirty.begin());
+  std::copy(made.psf.begin(), made.psf.end(), field.psf.begin());
+  std::copy(made.noise.begin(), made.noise.end(), field.noise.begin());
+  return field;
+}
+
 inline std::vector<UvSample> stretched(std::vector<UvSample> coverage, double factor) {
   for (UvSample& uv : coverage) {
     uv.u *= factor;
