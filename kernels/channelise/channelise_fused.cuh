@@ -145,12 +145,7 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
   auto* tile = reinterpret_cast<unsigned short*>(shared + S::kExchangeBytes);
   __shared__ int starts[S::kSpan][S::kStreamChunks];
 
-  // Blocks that share a row of 64 spectra run at the same time, and so do those that share samples.
-  constexpr int kBlocksOfRow = kBlockSpectra / S::kSpan;
-  const int part_of_row = blockIdx.x % kBlocksOfRow, group = blockIdx.x / kBlocksOfRow % n_groups,
-            block = blockIdx.x / kBlocksOfRow / n_groups;
-  const BlockPlace at{int(blockIdx.y), block, group * S::kInputs,
-                      block * kBlockSpectra + part_of_row * S::kSpan};
+  const BlockPlace at = place_of_block<S>(n_groups);
   const int row_of_block = threadIdx.x / S::kPerStream, j = threadIdx.x % S::kPerStream;
   const int run = row_of_block / S::kStreams, stream = row_of_block % S::kStreams;
   float2* row = exchange + row_of_block * S::kRow;

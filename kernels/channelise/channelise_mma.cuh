@@ -82,12 +82,7 @@ __global__ void __launch_bounds__(256, kDither ? 1 : 2)
   auto* tile = reinterpret_cast<unsigned short*>(shared + S::kExchangeBytes);
   __shared__ int starts[S::kSpan][S::kInputs];
 
-  // Blocks that share a row of 64 spectra run at the same time, and so do those that share samples.
-  constexpr int kBlocksOfRow = kBlockSpectra / S::kSpan;
-  const int part_of_row = blockIdx.x % kBlocksOfRow, group = blockIdx.x / kBlocksOfRow % n_groups,
-            block = blockIdx.x / kBlocksOfRow / n_groups;
-  const BlockPlace at{int(blockIdx.y), block, group * S::kInputs,
-                      block * kBlockSpectra + part_of_row * S::kSpan};
+  const BlockPlace at = place_of_block<S>(n_groups);
   static_assert(S::kSpan * S::kInputs == S::kThreads);
   {
     const int s = threadIdx.x / S::kInputs, input = at.first_input + int(threadIdx.x) % S::kInputs;

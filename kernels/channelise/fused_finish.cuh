@@ -16,6 +16,14 @@ struct BlockPlace {
   int first_input;
   int first_spectrum;  ///< of the task
 };
+/// Blocks that share a row of 64 spectra run at the same time, and so do those that share samples.
+template <class S>
+__device__ __forceinline__ BlockPlace place_of_block(int n_groups) {
+  constexpr int kBlocksOfRow = kBlockSpectra / S::kSpan;
+  const int part_of_row = blockIdx.x % kBlocksOfRow, group = blockIdx.x / kBlocksOfRow % n_groups,
+            block = blockIdx.x / kBlocksOfRow / n_groups;
+  return {int(blockIdx.y), block, group * S::kInputs, block * kBlockSpectra + part_of_row * S::kSpan};
+}
 
 /// Of the values x(f) of two real inputs a + i b: a = (x(f) + x(-f)*) / 2, b = (x(f) - x(-f)*) / 2i.
 __device__ __forceinline__ void part_pair(float2& x, float2& mirror) {

@@ -203,4 +203,23 @@ struct Transform<16> {
   }
 };
 
+/// run<radix>() for the radix of a pass.
+template <int kLargest, class Run>
+__device__ __forceinline__ void with_radix(int radix, const Run& run) {
+  switch (radix) {
+    case 2:
+      return run.template operator()<2>();
+    case 3:
+      return run.template operator()<3>();
+    case 4:
+      return run.template operator()<4>();
+    case 5:
+      return run.template operator()<5>();
+    case 8:
+      return run.template operator()<8>();
+    case 16:
+      if constexpr (kLargest == 16) return run.template operator()<16>();
+  }
+}
+
 }  // namespace apsyn::radix

@@ -70,15 +70,8 @@ DeviceAutos::DeviceAutos(const EpicPlan& plan)
     : n_image_(static_cast<int>(plan.n_image_channel())),
       n_average_(static_cast<int>(plan.n_average)),
       n_ant_(static_cast<int>(plan.n_ant)) {
-  std::vector<double> gains;
-  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
-    for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-      const std::complex<double> x = epic_factor(plan, ant, 0, channel);
-      const std::complex<double> y = plan.n_pol == 2 ? epic_factor(plan, ant, 1, channel) : 0.0;
-      const std::complex<double> xy = x * std::conj(y);
-      gains.insert(gains.end(), {std::norm(x), std::norm(y), xy.real(), xy.imag()});
-    }
-  gains_.copy(gains.data(), gains.size());
+  const auto gains = auto_gains(plan);
+  gains_.copy(gains.data()->data(), 4 * gains.size());
   autos_.reserve(plan.n_image_channel() * 4);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <array>
 #include <complex>
+#include <vector>
 
 #include "kernels/epic/epic.h"
 
@@ -13,6 +15,20 @@ inline std::complex<double> epic_factor(const EpicPlan& plan, std::size_t ant, s
   if (!plan.flagged.empty() && plan.flagged[ant] != 0) return 0;
   if (plan.factor.size() == 0) return 1;
   return plan.factor(ant, pol, plan.factor.extent(2) == plan.n_chan ? channel / plan.n_fine : channel);
+}
+
+/// What autocorrelations are multiplied by in an image: |g_x|^2, |g_y|^2, and g_x conj(g_y)'s parts.
+/// [channel][ant]
+inline std::vector<std::array<double, 4>> auto_gains(const EpicPlan& plan) {
+  std::vector<std::array<double, 4>> gains;
+  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+    for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
+      const std::complex<double> x = epic_factor(plan, ant, 0, channel);
+      const std::complex<double> y = plan.n_pol == 2 ? epic_factor(plan, ant, 1, channel) : 0.0;
+      const std::complex<double> xy = x * std::conj(y);
+      gains.push_back({std::norm(x), std::norm(y), xy.real(), xy.imag()});
+    }
+  return gains;
 }
 
 }  // namespace apsyn

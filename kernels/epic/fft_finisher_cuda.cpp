@@ -50,15 +50,8 @@ void Finisher::upload_autos(const EpicPlan& plan, const FftGridded& gridded) {
   task.n_value = image_task_.n_value;
   task.first_pol = static_cast<int>(fft_first_pol(plan));
   task.n_lag = image_task_.n_lag = static_cast<int>(2 * plan.kernel_cells - 1);
-  std::vector<double> gains;
-  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
-    for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-      const std::complex<double> x = epic_factor(plan, ant, 0, channel);
-      const std::complex<double> y = plan.n_pol == 2 ? epic_factor(plan, ant, 1, channel) : 0.0;
-      const std::complex<double> xy = x * std::conj(y);
-      gains.insert(gains.end(), {std::norm(x), std::norm(y), xy.real(), xy.imag()});
-    }
-  task.gains = gains_.copy(gains.data(), gains.size());
+  const auto gains = auto_gains(plan);
+  task.gains = gains_.copy(gains.data()->data(), 4 * gains.size());
   const std::size_t n_own = gridded.lists[0].lags.size();
   double2* own = own_.reserve(n_own * gridded.lists.size());
   for (std::size_t channel = 0; channel < gridded.lists.size(); ++channel)

@@ -7,25 +7,6 @@
 
 namespace apsyn::epic_fft {
 
-/// run<radix>() for the radix of a pass.
-template <int kLargest, class Run>
-__device__ __forceinline__ void with_radix(int radix, const Run& run) {
-  switch (radix) {
-    case 2:
-      return run.template operator()<2>();
-    case 3:
-      return run.template operator()<3>();
-    case 4:
-      return run.template operator()<4>();
-    case 5:
-      return run.template operator()<5>();
-    case 8:
-      return run.template operator()<8>();
-    case 16:
-      if constexpr (kLargest == 16) return run.template operator()<16>();
-  }
-}
-
 template <int kLast, int kValues, class Value>
 __global__ __launch_bounds__(kFusedThreads, 1) void image_spectra(const __grid_constant__ FusedTask task) {
   extern __shared__ __align__(16) char shared[];
@@ -52,13 +33,13 @@ __global__ __launch_bounds__(kFusedThreads, 1) void image_spectra(const __grid_c
     const int n_here = min(shape.at_once, end - first);
     for (int t = 0; t < n_here; ++t) {
       for (int i = 0; i < shape.n_pass_x; ++i) {
-        with_radix<kLargestRadixX>(shape.pass_x[i].radix, [&]<int kRadix>() {
+        radix::with_radix<kLargestRadixX>(shape.pass_x[i].radix, [&]<int kRadix>() {
           body.template row_pass<kRadix>(t, shape.pass_x[i], i + 1 == shape.n_pass_x);
         });
         __syncthreads();
       }
       for (int i = 0; i + 1 < shape.n_pass_y; ++i) {
-        with_radix<kLargestRadixY>(shape.pass_y[i].radix, [&]<int kRadix>() {
+        radix::with_radix<kLargestRadixY>(shape.pass_y[i].radix, [&]<int kRadix>() {
           body.template column_pass<kRadix>(shape.pass_y[i], i == 0 ? shape.n_row : shape.length_y);
         });
         __syncthreads();

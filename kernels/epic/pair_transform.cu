@@ -7,22 +7,6 @@
 namespace apsyn::epic_cuda {
 namespace {
 
-template <class Run>
-__device__ __forceinline__ void with_radix(int radix, const Run& run) {
-  switch (radix) {
-    case 2:
-      return run.template operator()<2>();
-    case 3:
-      return run.template operator()<3>();
-    case 4:
-      return run.template operator()<4>();
-    case 5:
-      return run.template operator()<5>();
-    case 8:
-      return run.template operator()<8>();
-  }
-}
-
 struct Transformer {
   const TransformTask& task;
   const TransformShape& shape;
@@ -158,15 +142,16 @@ __global__ __launch_bounds__(kTransformThreads,
       const Divider& columns =
           first + shape.n_chunk_column < n_column ? shape.chunk_column : shape.last_column;
       for (int i = 0; i < shape.n_pass_y; ++i) {
-        with_radix(shape.pass_y[i].radix,
-                   [&]<int kRadix>() { to.template column_pass<kRadix>(i, grid, first, columns); });
+        radix::with_radix<8>(shape.pass_y[i].radix,
+                             [&]<int kRadix>() { to.template column_pass<kRadix>(i, grid, first, columns); });
         __syncthreads();
       }
     }
     to.combine();
     __syncthreads();
     for (int i = 0; i + 1 < shape.n_pass_x; ++i) {
-      with_radix(shape.pass_x[i].radix, [&]<int kRadix>() { to.template row_pass<kRadix>(shape.pass_x[i]); });
+      radix::with_radix<8>(shape.pass_x[i].radix,
+                           [&]<int kRadix>() { to.template row_pass<kRadix>(shape.pass_x[i]); });
       __syncthreads();
     }
     to.add(task.factors + std::size_t(order) * kTransformSums * kTransformThreads, sums);

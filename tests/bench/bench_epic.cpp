@@ -20,6 +20,7 @@
 #include "libcore/core/constants.h"
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
+#include "tests/bench/epic_truth.h"
 
 using namespace apsyn;
 
@@ -121,42 +122,16 @@ EpicPlan plan_of(const Case& c, unsigned n_threads) {
 double error_of(const Case& c, const Recording& recording, const EpicPlan& plan, const EpicGeometry& geometry,
                 const EpicImages& images) {
   double worst = 0, peak = 0;
-  const std::size_t n_ant = plan.n_ant, n_pol = plan.n_pol;
-  const auto x =
-      static_cast<std::size_t>(std::lround(static_cast<double>(plan.nx / 2) - kSource[0] / plan.cell));
-  const auto y =
-      static_cast<std::size_t>(std::lround(static_cast<double>(plan.ny / 2) + kSource[1] / plan.cell));
-  std::vector<std::size_t> sampled{y * plan.nx + x};
-  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += plan.nx * plan.ny / 12 + 1)
-    sampled.push_back(i);
-  for (const std::size_t i : sampled) {
+  const auto voltage = [&](std::size_t t, std::size_t ant, std::size_t pol) {
+    const std::int8_t* at = &recording.samples(0, t, ant * plan.n_pol + pol, 0);
+    return std::complex<double>(at[0], at[1]);
+  };
+  for (const std::size_t i : bench::sampled_pixels(plan, kSource, 12)) {
     const Vec3 unit = epic_direction(plan, geometry, i % plan.nx, i / plan.nx);
     if (!(unit[2] > 0)) continue;
-    std::vector<std::complex<double>> turn;
-    for (const Vec3& enu : geometry.enu_m)
-      turn.push_back(std::polar(1.0, -kTwoPi * plan.channel_hz[0] * dot(enu, unit) / kSpeedOfLight_m_s));
-    double sums[4] = {};
-    for (std::size_t t = 0; t < c.n_spectra; ++t) {
-      std::complex<double> e[2], own[3];
-      for (std::size_t ant = 0; ant < n_ant; ++ant) {
-        std::complex<double> x[2];
-        for (std::size_t pol = 0; pol < n_pol; ++pol) {
-          const std::int8_t* at = &recording.samples(0, t, ant * n_pol + pol, 0);
-          x[pol] = {static_cast<double>(at[0]), static_cast<double>(at[1])};
-          e[pol] += x[pol] * turn[ant];
-        }
-        own[0] += std::norm(x[0]);
-        own[1] += std::norm(x[1]);
-        own[2] += x[0] * std::conj(x[1]);
-      }
-      sums[0] += std::norm(e[0]) - own[0].real();
-      sums[1] += std::norm(e[1]) - own[1].real();
-      const std::complex<double> xy = e[0] * std::conj(e[1]) - own[2];
-      sums[2] += xy.real();
-      sums[3] += xy.imag();
-    }
+    const auto products = bench::pixel_products(plan, geometry, 0, unit, c.n_spectra, voltage);
     for (std::size_t plane = 0; plane < plan.n_plane(); ++plane) {
-      const double wanted = sums[plane] / static_cast<double>(n_ant * (n_ant - 1) * c.n_spectra);
+      const double wanted = products[plane];
       worst = std::max(worst, std::abs(wanted - double(images.planes(0, plane, i / plan.nx, i % plan.nx))));
       if (plane < 2) peak = std::max(peak, std::abs(wanted));
     }

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "libcore/core/constants.h"
+#include "tests/bench/epic_truth.h"
 
 namespace apsyn::bench {
 
@@ -51,40 +52,16 @@ Buffer<std::uint8_t, 3> make_samples(const EpicPlan& plan, const std::vector<Vec
 Deviation deviation(const Buffer<std::uint8_t, 3>& samples, const EpicPlan& plan,
                     const EpicGeometry& geometry, const EpicImages& images, std::size_t chan) {
   double worst = 0, peak = 0, square = 0, all = 0;
-  const std::size_t n_ant = plan.n_ant, n_spectra = samples.extent(0);
-  const auto x = static_cast<std::size_t>(std::lround(double(plan.nx) / 2 - kSource[0] / plan.cell));
-  const auto y = static_cast<std::size_t>(std::lround(double(plan.ny) / 2 + kSource[1] / plan.cell));
-  std::vector<std::size_t> sampled{y * plan.nx + x};
-  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += plan.nx * plan.ny / 24 + 1)
-    sampled.push_back(i);
-  for (const std::size_t i : sampled) {
+  const auto voltage = [&](std::size_t t, std::size_t ant, std::size_t pol) {
+    const auto both = static_cast<std::int8_t>(samples(t, chan, 2 * ant + pol));
+    return std::complex<double>(both >> 4, static_cast<std::int8_t>(both << 4) >> 4);
+  };
+  for (const std::size_t i : sampled_pixels(plan, kSource, 24)) {
     const Vec3 unit = epic_direction(plan, geometry, i % plan.nx, i / plan.nx);
     if (!(unit[2] > 0)) continue;
-    std::vector<std::complex<double>> turn;
-    for (const Vec3& enu : geometry.enu_m)
-      turn.push_back(std::polar(1.0, -kTwoPi * plan.channel_hz[chan] * dot(enu, unit) / kSpeedOfLight_m_s));
-    double sums[4] = {};
-    for (std::size_t t = 0; t < n_spectra; ++t) {
-      std::complex<double> e[2], own[3];
-      for (std::size_t ant = 0; ant < n_ant; ++ant) {
-        std::complex<double> v[2];
-        for (std::size_t pol = 0; pol < 2; ++pol) {
-          const auto both = static_cast<std::int8_t>(samples(t, chan, 2 * ant + pol));
-          v[pol] = {double(both >> 4), double(static_cast<std::int8_t>(both << 4) >> 4)};
-          e[pol] += v[pol] * turn[ant];
-        }
-        own[0] += std::norm(v[0]);
-        own[1] += std::norm(v[1]);
-        own[2] += v[0] * std::conj(v[1]);
-      }
-      sums[0] += std::norm(e[0]) - own[0].real();
-      sums[1] += std::norm(e[1]) - own[1].real();
-      const std::complex<double> xy = e[0] * std::conj(e[1]) - own[2];
-      sums[2] += xy.real();
-      sums[3] += xy.imag();
-    }
+    const auto products = pixel_products(plan, geometry, chan, unit, samples.extent(0), voltage);
     for (std::size_t plane = 0; plane < 4; ++plane) {
-      const double wanted = sums[plane] / static_cast<double>(n_ant * (n_ant - 1) * n_spectra);
+      const double wanted = products[plane];
       const double off = wanted - static_cast<double>(images.planes(chan, plane, i / plan.nx, i % plan.nx));
       worst = std::max(worst, std::isfinite(off) ? std::abs(off) : 1e30);
       square += off * off;
