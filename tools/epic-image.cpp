@@ -132,12 +132,10 @@ class Accumulation {
 };
 
 void run(Tool& tool, EpicOptions& options) {
-  // Antennas that hear differently, and fields, are imaged by the CPU only.
-  const bool cpu_only = !options.apertures.empty() || options.electric_field;
-  const Device device = tool.device(cpu_only ? CudaSupport::none : CudaSupport::available);
-  if (cpu_only && tool.common().device == "auto" && cuda_device_count() > 0)
-    log_info("{}: on the CPU, which alone knows how",
-             options.electric_field ? "--electric-field" : "--apertures");
+  const char* const cpu_only = only_on_cpu(options);
+  const Device device = tool.device(cpu_only != nullptr ? CudaSupport::none : CudaSupport::available);
+  if (cpu_only != nullptr && tool.common().device == "auto" && cuda_device_count() > 0)
+    log_info("{}: on the CPU, which alone knows how", cpu_only);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   tool.stage("open");
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);

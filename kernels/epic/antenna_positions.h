@@ -23,8 +23,9 @@ class AntennaPositions {
   }
   std::size_t padded() const { return seconds_.extent(1); }
   /// Without frequency, pixels and weights. Weights of padding are 1.
-  DftWeights weights() const {
-    DftWeights weights;
+  template <class T = float>
+  DftWeights<T> weights() const {
+    DftWeights<T> weights;
     weights.east_s = &seconds_(0, 0);
     weights.north_s = &seconds_(1, 0);
     weights.up_s = &seconds_(2, 0);

@@ -137,17 +137,21 @@ void ApertureWeights::look(const SkyPixels& pixels) {
   });
 }
 
-void ApertureWeights::weigh(std::size_t channel, std::size_t first, std::size_t n_pixel, float* weights,
+template <class T>
+void ApertureWeights::weigh(std::size_t channel, std::size_t first, std::size_t n_pixel, T* weights,
                             std::size_t stride) const {
   for (std::size_t pixel = 0; pixel < n_pixel && any(); ++pixel)
     for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
-      float* weight = weights + pixel * stride + 2 * ant;
-      const std::complex<float> heard = heard_(channel, plan_.aperture[ant], first + pixel);
-      const float re = weight[0] * heard.real() + weight[1] * heard.imag();
+      T* weight = weights + pixel * stride + 2 * ant;
+      const std::complex<T> heard = heard_(channel, plan_.aperture[ant], first + pixel);
+      const T re = weight[0] * heard.real() + weight[1] * heard.imag();
       weight[1] = weight[1] * heard.real() - weight[0] * heard.imag();
       weight[0] = re;
     }
 }
+
+template void ApertureWeights::weigh(std::size_t, std::size_t, std::size_t, float*, std::size_t) const;
+template void ApertureWeights::weigh(std::size_t, std::size_t, std::size_t, double*, std::size_t) const;
 
 void ApertureWeights::add_autos(double factor, View<double, 3> sums) const {
   parallel_for(plan_.n_threads, autos_.empty() ? 0 : sums.extent(0), [&](std::size_t image, unsigned) {

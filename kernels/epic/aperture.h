@@ -25,8 +25,9 @@ class ApertureWeights {
   void add(const SpectraBlock& block);
   /// Makes the responses at these pixels anew where the last ones are off by more than 1e-5.
   void look(const SkyPixels& pixels);
-  /// weights [pixel][ant][re, im] *= conj(a) of pixels first ..; `stride` floats from pixel to pixel.
-  void weigh(std::size_t channel, std::size_t first, std::size_t n_pixel, float* weights,
+  /// weights [pixel][ant][re, im] *= conj(a) of pixels first ..; `stride` numbers from pixel to pixel.
+  template <class T>
+  void weigh(std::size_t channel, std::size_t first, std::size_t n_pixel, T* weights,
              std::size_t stride) const;
   /// sums [image channel][pixel][XX, YY, Re XY, Im XY] += factor A.
   void add_autos(double factor, View<double, 3> sums) const;

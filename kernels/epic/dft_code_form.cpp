@@ -101,7 +101,7 @@ void DftCodeForm::image(const DftItem& item, const SkyPixels& pixels, const Ante
   scratch.weights.resize_for_overwrite({item.n_pixel, 2 * padded});
   scratch.words.resize_for_overwrite({n_pol, item.n_pixel, padded});
   scratch.sums.resize({item.n_pixel, kDftValues, kDftLanes});
-  DftWeights weights = positions.weights();
+  DftWeights<float> weights = positions.weights();
   weights.hz = plan_.channel_hz[item.channel];
   weights.unit = &pixels.unit(item.first_pixel, 0);
   weights.n_pixel = item.n_pixel;
@@ -142,7 +142,7 @@ std::unique_ptr<DftForm> make_dft_code_form(const EpicPlan& plan) {
 }
 
 bool dft_takes_codes(const EpicPlan& plan) {
-  if (!multiplies_codes() || !plan.apertures.empty()) return false;
+  if (!multiplies_codes() || !plan.apertures.empty() || plan.float64) return false;
   for (std::size_t channel = 0; channel < plan.n_channel(); ++channel) {
     const double largest = largest_factor(plan, channel);
     double square = 0;

@@ -105,9 +105,9 @@ void DftImager::add(const SpectraBlock& block) {
 
 std::uint64_t dft_working_bytes(const EpicPlan& plan) {
   // spectra of one image channel at least, in blocks of a thousand
-  const std::uint64_t channel = std::uint64_t{1024} * plan.n_ant * plan.n_pol * 2 * sizeof(float);
-  const std::uint64_t weights =
-      std::uint64_t{dft_item_pixels(plan)} * (plan.n_ant + kDftLanes) * 6 * sizeof(float);
+  const std::uint64_t number = plan.float64 ? sizeof(double) : sizeof(float);
+  const std::uint64_t channel = std::uint64_t{1024} * plan.n_ant * plan.n_pol * 2 * number;
+  const std::uint64_t weights = std::uint64_t{dft_item_pixels(plan)} * (plan.n_ant + kDftLanes) * 6 * number;
   return std::max<std::uint64_t>(kTurnedBytes, channel * plan.n_average) + plan.n_threads * weights;
 }
 

@@ -42,12 +42,13 @@ class DftForm {
   virtual void image(const DftItem& item, const SkyPixels& pixels, const AntennaPositions& positions) = 0;
 };
 
-/// `plan` and `apertures` must outlive the form. Planes, factors g in the samples.
+/// `plan` and `apertures` must outlive the form. Planes, factors g in the samples; float64 where the plan
+/// says so.
 std::unique_ptr<DftForm> make_dft_float_form(const EpicPlan& plan, const ApertureWeights& apertures);
 /// Codes, factors g in the weights; takes autocorrelations off unless the plan keeps them.
 std::unique_ptr<DftForm> make_dft_code_form(const EpicPlan& plan);
 /// Whether this processor has the instructions, and antennas are many (64, of even factors g) for their
-/// weights' 16 bits; not with apertures.
+/// weights' 16 bits; not with apertures, nor for float64.
 bool dft_takes_codes(const EpicPlan& plan);
 
 /// One tile's spectra of this many bytes stay in the second-level cache beside weights.

@@ -13,31 +13,37 @@
 namespace apsyn {
 
 inline constexpr std::size_t kDftLanes = 16;
-inline constexpr std::size_t kDftAntFloats = 4 * kDftLanes;  ///< of one antenna in a tile
-inline constexpr std::size_t kDftValues = 4;                 ///< XX, YY, Re XY, Im XY
+inline constexpr std::size_t kDftAntNumbers = 4 * kDftLanes;  ///< of one antenna in a tile
+inline constexpr std::size_t kDftValues = 4;                  ///< XX, YY, Re XY, Im XY
 
 /// weights[pixel][ant][re, im] = exp(-2 pi i hz (u . r_ant - d_ant)); east, north, up, delay [ant] in
-/// seconds, padded with zeros to whole vectors (kDftLanes), as the weights of a pixel are.
+/// seconds, padded with zeros to whole vectors (kDftLanes), as the weights of a pixel are. T: float or
+/// double.
+template <class T>
 struct DftWeights {
   const double *east_s = nullptr, *north_s = nullptr, *up_s = nullptr, *delay_s = nullptr;
   std::size_t n_ant = 0;
   double hz = 0;
   const double* unit = nullptr;  ///< [pixel][east, north, up]
   std::size_t n_pixel = 0;
-  float* weights = nullptr;
-  std::size_t weight_stride = 0;  ///< floats from pixel to pixel
+  T* weights = nullptr;
+  std::size_t weight_stride = 0;  ///< numbers from pixel to pixel
 };
-void turn_weights(const DftWeights& weights);
+template <class T>
+void turn_weights(const DftWeights<T>& weights);
 
 /// sums[pixel][value][lane] += products of sum_ant weights[pixel][ant] spectra[tile][ant], of all tiles.
+/// T: float or double.
+template <class T>
 struct DftProduct {
-  const float* spectra = nullptr;
+  const T* spectra = nullptr;
   std::size_t n_tile = 0, n_ant = 0, n_pol = 1;
-  const float* weights = nullptr;
+  const T* weights = nullptr;
   std::size_t weight_stride = 0, n_pixel = 0;
-  float* sums = nullptr;
+  T* sums = nullptr;
 };
-void image_tiles(const DftProduct& product);
+template <class T>
+void image_tiles(const DftProduct<T>& product);
 
 /// The quadratic forms sum_(a < b) Re w_a M_ab w_b* of two Hermitian matrices, or of one, by their upper
 /// triangles: a tile holds 16 columns b of both (rows 0 and 1), or 32 of the one, and the antennas a before
@@ -59,7 +65,7 @@ inline std::size_t pair_tile_ants(std::size_t tile, std::size_t n_ant, std::size
   return end < n_ant ? end : n_ant;
 }
 inline std::size_t pair_tile_begin(std::size_t tile, std::size_t n_matrix) {
-  return tile * (tile + 1) / 2 * pair_tile_columns(n_matrix) * kDftAntFloats;
+  return tile * (tile + 1) / 2 * pair_tile_columns(n_matrix) * kDftAntNumbers;
 }
 
 }  // namespace apsyn

@@ -80,6 +80,7 @@ struct EpicPlan {
   std::vector<std::shared_ptr<const Aperture>> apertures;
   std::vector<std::uint32_t> aperture;  ///< [ant] which of them
   unsigned n_threads = 1;
+  bool float64 = false;  ///< CPU, dft: sums over antennas in float64, and no codes
 
   // fft only
   EpicKernel kernel = EpicKernel::kaiser_bessel;

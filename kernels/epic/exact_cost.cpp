@@ -41,11 +41,13 @@ EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const std::size_t n_pixel = sky_pixels(plan, geometry).size();
   const double inputs = static_cast<double>(plan.n_channel() * plan.n_ant * plan.n_pol);
   const bool integers = coded(plan) && dft_takes_codes(plan);
-  const double weighed_s = integers ? kWeighedCodes_s : kWeighed_s;
+  // float64: half as many numbers in a vector
+  const double floats = plan.float64 ? 2 : 1;
+  const double weighed_s = integers ? kWeighedCodes_s : floats * kWeighed_s;
   EpicCost cost;
   cost.spectrum_s = inputs * (kTurned_s + weighed_s * static_cast<double>(n_pixel));
   cost.image_s =
-      static_cast<double>(plan.n_channel() * plan.n_ant * n_pixel) * (integers ? kWeightCodes_s : kWeight_s);
+      static_cast<double>(plan.n_channel() * plan.n_ant * n_pixel) * (integers ? kWeightCodes_s : floats * kWeight_s);
   cost.bytes = field_bytes(plan, n_pixel) + sums_bytes(plan, n_pixel) + dft_working_bytes(plan) +
                ApertureWeights::bytes(plan, n_pixel);
   return cost;

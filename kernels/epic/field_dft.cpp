@@ -17,8 +17,8 @@ class FieldDft final : public FieldImager {
   void image(std::size_t channel, std::size_t, const std::vector<std::complex<double>>& voltages,
              View<std::complex<float>, 1> field) override {
     const std::size_t stride = 2 * positions_.padded();
-    Buffer<float, 2> turns({kPiece, stride});
-    DftWeights weights = positions_.weights();
+    Buffer<double, 2> turns({kPiece, stride});
+    DftWeights<double> weights = positions_.weights<double>();
     weights.hz = plan().channel_hz[channel];
     weights.weights = turns.data();
     weights.weight_stride = stride;

@@ -76,7 +76,7 @@ void DirectPairImager::lay_out(const PairSums& pairs, std::size_t channel, float
         const std::size_t pass = i / 2, columns = pair_tile_columns(n_matrix(pass));
         const std::size_t row = n_matrix(pass) == 2 ? i % 2 : b % columns / kDftLanes;
         float* to = tiles + pass_begin_[pass] + pair_tile_begin(b / columns, n_matrix(pass)) +
-                    a * kDftAntFloats + 2 * row * kDftLanes + b % kDftLanes;
+                    a * kDftAntNumbers + 2 * row * kDftLanes + b % kDftLanes;
         to[0] = matrix[i].real();
         to[kDftLanes] = matrix[i].imag();
       }
@@ -85,7 +85,7 @@ void DirectPairImager::lay_out(const PairSums& pairs, std::size_t channel, float
 
 void DirectPairImager::image_channel(std::size_t channel, const float* tiles, std::size_t first_pixel,
                                      Scratch& scratch, View<double, 3> sums) const {
-  DftWeights weights = positions_.weights();
+  DftWeights<float> weights = positions_.weights();
   weights.hz = plan_.channel_hz[channel];
   weights.unit = &pixels_.unit(first_pixel, 0);
   weights.n_pixel = std::min(kItemPixels, pixels_.size() - first_pixel);

@@ -46,6 +46,11 @@ for pair in "NAXIS 5" "NAXIS1 16" "NAXIS3 2" "NAXIS4 4" "NAXIS5 2" "CTYPE1 RA---
   got=$(card a00.fits "${pair% *}")
   [[ $got == "${pair#* }"* ]] || fail "${pair% *} is $got, not ${pair#* }"
 done
+run epic-image tiny.dada --size 16 --accumulate 10.24ms --precision double -o double.fits
+expect_stderr "dft: direct sums of antennas to pixels in float64"
+expect_near "$(pixel double.fits 0 8 8)" 25 0.000002 "double precision"
+run epic-image tiny.dada --size 16 --accumulate 10.24ms --precision half --device cpu -o half.fits
+expect_stderr "single precision"
 head -c 16000 a00.fits | fold -w 80 | grep -a '^HISTORY epic-image --method auto' >/dev/null || fail "no command line in HISTORY"
 run epic-image tiny.dada --size 16 --accumulate 1s --pol IQUV --average-channels 2 -o 'a%02d.fits' --overwrite
 wanted=(25 0 0 -25)
@@ -150,7 +155,7 @@ run epic-image tiny.dada --size 16 --method fft -o r.fits --realtime
 expect_stderr "times as fast as recorded"
 expect_exit 2 epic-image tiny.dada --pol XX,YY,YX -o x.fits --size 16 --method dft
 expect_stderr "equally spaced"
-for bad in '--pol RR' '--pol I,I' '--pol ,' '--pol I,,Q' '--accumulate 0s' '--average-channels 3' '--precision half --device cpu' '--precision double' '--scale 5' '--kernel 10' '--padding 0.5' \
+for bad in '--pol RR' '--pol I,I' '--pol ,' '--pol I,,Q' '--accumulate 0s' '--average-channels 3' '--precision double --method corr' '--scale 5' '--kernel 10' '--padding 0.5' \
   '--method fft --w exact' '--field 0deg' '--field 181deg' '--scale 0deg' '--scale -1deg' '--samples 5000:'; do
   # shellcheck disable=SC2086
   expect_exit 2 epic-image tiny.dada $bad -o x.fits

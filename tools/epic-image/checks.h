@@ -10,20 +10,18 @@
 #include "kernels/epic/epic_cuda.h"
 #include "libcore/core/device.h"
 #include "libcore/core/input.h"
+#include "libcore/core/log.h"
 #include "libcore/core/regions.h"
 #include "libcore/io/open_voltages.h"
 #include "tools/epic-image/options.h"
 
 namespace apsyn {
 
-/// Without a wish, what is fastest: half on a GPU.
+/// What a GPU makes; without a wish, what is fastest: half on a GPU. A CPU makes nothing less than single.
 inline EpicPrecision parse_precision(const std::string& name, const Device& device) {
   const bool on_gpu = device.kind == Device::Kind::cuda;
-  if (name == "single" || (name.empty() && !on_gpu)) return EpicPrecision::single;
-  if (!on_gpu) throw UsageError("--precision {}: the CPU multiplies float32 only: give single", name);
-  if (name == "double")
-    throw UsageError("--precision double: a GPU images in int8 or float32: give half or single");
-  return EpicPrecision::half;
+  if (name == "half" && !on_gpu) log_info("--precision half: a CPU images in single precision");
+  return on_gpu && (name == "half" || name.empty()) ? EpicPrecision::half : EpicPrecision::single;
 }
 
 inline void check_options(const EpicOptions& options, const OpenedVoltages& voltages) {
@@ -35,6 +33,8 @@ inline void check_options(const EpicOptions& options, const OpenedVoltages& volt
     throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
   if (options.method == "fft" && !options.pixels.empty())
     throw UsageError("--pixels: --method fft makes whole images: give dft, corr or auto");
+  if (options.precision == "double" && (options.method == "fft" || options.method == "corr"))
+    throw UsageError("--precision double: the sums of dft can be made in it: give --method dft or auto");
   if (options.scale_rad <= 0)
     throw UsageError("--scale {:.6g}deg: must be positive", options.scale_rad / kRadPerDeg);
   constexpr double kRounding = 1e-12;

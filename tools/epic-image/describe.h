@@ -12,7 +12,7 @@ inline std::string describe_method(const EpicSetup& setup) {
       return fmt::format("fft: grid with kernels of {} cells, transform a field {:.4g} times the image's",
                          setup.epic.kernel_cells, setup.epic.padding);
     case EpicMethod::dft:
-      return "dft: direct sums of antennas to pixels";
+      return fmt::format("dft: direct sums of antennas to pixels{}", setup.epic.float64 ? " in float64" : "");
     case EpicMethod::corr:
       break;
   }

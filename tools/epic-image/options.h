@@ -30,6 +30,13 @@ struct EpicOptions {
   RealtimeOptions realtime;
 };
 
+/// The option that a CPU alone can do, or null.
+inline const char* only_on_cpu(const EpicOptions& options) {
+  if (options.electric_field) return "--electric-field";
+  if (options.precision == "double") return "--precision double";
+  return options.apertures.empty() ? nullptr : "--apertures";
+}
+
 inline EpicW parse_w(const std::string& name) {
   if (name == "zenith") return EpicW::zenith;
   if (name == "plane") return EpicW::plane;
@@ -99,7 +106,8 @@ inline void declare(Tool& tool, EpicOptions& options) {
       ->type_name("NAME")
       ->check(CLI::IsMember({"zenith", "plane", "kernel", "exact"}));
   app.add_option("--precision", options.precision,
-                 "dft on a GPU: half (weights of 8 bits) or single (default there half, otherwise single)")
+                 "dft: half (on a GPU, weights of 8 bits), single or double (on a CPU; default half on a "
+                 "GPU, otherwise single)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"half", "single", "double"}));
   add_realtime_options(tool, options.realtime);

@@ -108,6 +108,7 @@ inline EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const Ep
   plan.apertures = setup.apertures.kinds;
   plan.aperture = setup.apertures.of_antenna;
   plan.n_threads = tool.common().threads;
+  plan.float64 = options.precision == "double";
   plan.kernel = options.shape == "pswf" ? EpicKernel::prolate : EpicKernel::kaiser_bessel;
   plan.kernel_cells = options.kernel_cells;
   plan.padding = options.padding > 0 ? options.padding : default_padding(plan);
@@ -205,6 +206,7 @@ inline void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes) {
 inline EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
                                 const EpicGeometry& geometry) {
   if (options.method != "auto") return parse_epic_method(options.method);
+  if (setup.epic.float64) return EpicMethod::dft;
   const auto n_spectra = static_cast<double>(setup.accumulate_spectra);
   if (setup.on_gpu()) return choose_cuda_epic_method(setup.epic, geometry, n_spectra, setup.precision);
   return choose_epic_method(setup.epic, geometry, n_spectra, tool.common().max_memory_bytes);
