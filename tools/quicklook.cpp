@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // quicklook: a picture (PNG) of images, a Measurement Set, a visibility or a voltage stream, filterbanks, a
 // pulsar's profile; or what they hold as JSON.
+#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "libcore/core/output.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/cli/filterbank_options.h"
 
+#include <CLI/CLI.hpp>
 namespace apsyn {
 
 void add_filterbank_options(Tool& tool, FilterbankOptions& options) {

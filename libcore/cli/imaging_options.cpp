@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/cli/imaging_options.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 
 namespace apsyn {

@@ -2,6 +2,7 @@
 // How fast the data go through, against the rate at which they were recorded.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <ctime>
 
 #include <algorithm>

@@ -4,12 +4,10 @@
 //   int main(int argc, char** argv) {
 //     Tool tool("correlate", "cross-multiply the antennas of a voltage stream");
 //     Options options;
-//     declare(tool, options);                       // tool.app() is a CLI::App
+//     declare(tool, options);                       // tool.app() is a CLI::App of <CLI/CLI.hpp>
 //     return tool.run(argc, argv, [&] { run(tool, options); });
 //   }
 #pragma once
-
-#include <CLI/CLI.hpp>
 
 #include <functional>
 #include <memory>
@@ -21,6 +19,12 @@
 #include "libcore/core/log.h"
 #include "libcore/core/ranks.h"
 #include "libcore/core/units.h"
+
+// <CLI/CLI.hpp> takes seconds to compile: for those that declare options.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace apsyn {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/cli/voltage_options.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 

@@ -2,6 +2,7 @@
 // Options that say how to deconvolve and restore, the same for images and for Measurement Sets.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>

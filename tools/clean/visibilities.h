@@ -2,6 +2,7 @@
 // The Measurement Set mode of clean: visibilities -> images, model and residual, in one run.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -2,6 +2,7 @@
 // The command line of idg-degrid.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>

@@ -2,6 +2,8 @@
 // The command line of idg-grid.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include "tools/imaging/options.h"
 
 namespace apsyn::idg_grid {

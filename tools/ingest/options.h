@@ -2,6 +2,7 @@
 // The command line of ingest: what the formats share, and what each of them asks for.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <string>
 #include <vector>

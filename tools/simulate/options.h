@@ -2,6 +2,7 @@
 // The command line of simulate, and what it names: the array, the sky, the ionosphere and the time.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
