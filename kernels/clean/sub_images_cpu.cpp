@@ -149,8 +149,8 @@ std::vector<std::vector<PixelPlace>> SubImages::divide(const PlaneSet& set,
   const std::size_t side = distance(share);
   const std::size_t n_row = (set.ny() + side - 1) / side, n_column = (set.nx() + side - 1) / side;
   const std::size_t n_across = (set.nx() + size_ - 1) / size_;
-  constexpr std::uint32_t empty = 0, unknown = 1, first_label = 2;
-  Buffer<std::uint32_t, 2> label({n_row, n_column});
+  constexpr std::uint32_t unknown = 1, first_label = 2;
+  Buffer<std::uint32_t, 2> label({n_row, n_column});  // 0: no high pixel
   for (const PixelPlace& at : places) label(at.y / side, at.x / side) = unknown;
   std::map<std::size_t, std::vector<PixelPlace>> of_sub_image;
   std::vector<std::size_t> home;  // [label - first_label] number of the sub-image
@@ -175,7 +175,6 @@ std::vector<std::vector<PixelPlace>> SubImages::divide(const PlaneSet& set,
     }
     of_sub_image[home[label(at.y / side, at.x / side) - first_label]].push_back(at);
   }
-  static_assert(empty == 0);  // what a Buffer holds at first
   std::vector<std::vector<PixelPlace>> parts;
   for (auto& [number, part] : of_sub_image) parts.push_back(std::move(part));
   return parts;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 
 #include "libcore/core/ascii_header.h"
 #include "libcore/core/error.h"
@@ -229,14 +228,6 @@ std::string format_voltage_header(const VoltageHeader& header) {
   for (const auto& [key, value] : header.unknown) keys.verbatim(key, value);
   keys.history(header.history);
   return keys.finish();
-}
-
-void pack_4bit(std::span<const std::int8_t> components, std::span<std::uint8_t> packed) {
-  if (components.size() != 2 * packed.size())
-    throw std::length_error("pack_4bit: two components fill one byte");
-  const std::int8_t* from = components.data();
-  for (std::size_t i = 0; i < packed.size(); ++i)
-    packed[i] = static_cast<std::uint8_t>((from[2 * i] << 4) | (from[2 * i + 1] & 0xF));
 }
 
 }  // namespace apsyn

@@ -107,8 +107,4 @@ struct VoltageBlock {
   }
 };
 
-/// Packs [.., re, im] int8 pairs in -8..7 to 4+4 bits, real in the high nibble; std::length_error unless
-/// components holds twice as many as packed.
-void pack_4bit(std::span<const std::int8_t> components, std::span<std::uint8_t> packed);
-
 }  // namespace apsyn

@@ -11,6 +11,7 @@
 #include "libcore/core/csv.h"
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
+#include "libcore/io/detect.h"
 #include "libcore/io/fits_keys.h"
 #include "libcore/io/fits_memory.h"
 
@@ -29,17 +30,6 @@ FitsAxis read_place(const FitsKeys& keys, const FitsPrimary& fits, int number, c
     throw DataError("{}: axis {} runs from {} to {} m: within {} m of the antenna is needed", fits.name,
                     number, first_m, last_m, kFarthest_m);
   return axis;
-}
-
-/// A table or an image is opened again once it is known which: what a pipe gave would be lost.
-bool is_fits(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    throw FailureError("{}: is no regular file: antennas' apertures are read from files only", path);
-  ByteSource source(path);
-  char magic[6] = {};
-  return source.read(magic, sizeof magic) == sizeof magic && std::string_view(magic, 6) == "SIMPLE";
 }
 
 std::size_t antenna_of(const CsvTable& table, const CsvRow& row, std::size_t column,
@@ -93,7 +83,7 @@ Aperture read_aperture(const std::string& path) {
 ApertureTable read_apertures(const std::string& path, const ArrayLayout& layout) {
   const std::size_t n_ant = layout.antennas.size();
   ApertureTable apertures;
-  if (is_fits(path)) {
+  if (is_fits_file(path)) {
     apertures.kinds.push_back(std::make_shared<const Aperture>(read_aperture(path)));
     apertures.of_antenna.assign(n_ant, 0);
     return apertures;

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "libcore/core/error.h"
+#include "libcore/core/input.h"
 #include "libcore/io/recognise.h"
 
 namespace apsyn {
@@ -117,7 +118,7 @@ std::string input_kind_name(InputKind kind) {
 std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, const std::string& name) {
   const bool complete = at_end || bytes.size() >= kLook;
   if (bytes.empty() && at_end) throw DataError("{}: it is empty: give a file with data", name);
-  if (bytes.substr(0, 8) == "SIMPLE  ") return InputKind::image;
+  if (bytes.starts_with(kFitsMagic)) return InputKind::image;
   if (bytes.substr(0, 16) == std::string_view("\x0c\0\0\0HEADER_START", 16)) return InputKind::filterbank;
   if (const auto instrument = dada_value(bytes, "INSTRUMENT"))
     return *instrument == "apsyn-image" ? InputKind::image_stream
@@ -153,6 +154,17 @@ InputKind detect_input(const std::string& path) {
   if (S_ISREG(status.st_mode)) return detect_seekable(fd, name);
   if (S_ISFIFO(status.st_mode) && standard_input) return detect_pipe(fd, name);
   throw UsageError("{}: neither a file nor a pipe, so its kind cannot be seen: give --kind", name);
+}
+
+bool is_fits_file(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw FailureError("{}: is no regular file, and a pipe cannot be looked at first: give a file", path);
+  ByteSource source(path);
+  char magic[kFitsMagic.size()];
+  const std::size_t n = source.read(magic, sizeof magic);
+  return std::string_view(magic, n) == kFitsMagic;
 }
 
 }  // namespace apsyn

@@ -24,4 +24,8 @@ InputKind detect_input(const std::string& path);
 /// `name` is for the DataError.
 std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, const std::string& name);
 
+/// Whether a file begins as FITS does. Who reads it opens it again, so FailureError for what is no regular
+/// file: a pipe would have lost its beginning. FailureError also when it cannot be opened.
+bool is_fits_file(const std::string& path);
+
 }  // namespace apsyn

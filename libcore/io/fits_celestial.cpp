@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/fits_celestial.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <string>
 
 #include "libcore/core/constants.h"
+#include "libcore/core/csv.h"
 #include "libcore/core/error.h"
 
 namespace apsyn {
@@ -26,8 +25,7 @@ void read_fits_celestial(const FitsKeys& keys, const FitsPrimary& fits, FitsAxis
   int number = 1;
   for (FitsAxis* axis : {&x, &y}) {
     const std::string keyword = fmt::format("CUNIT{}", number++);
-    std::string unit = keys.text(keyword).value_or("deg");
-    std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string unit = lower(keys.text(keyword).value_or("deg"));
     double to_rad = kRadPerDeg;
     if (unit == "rad")
       to_rad = 1;

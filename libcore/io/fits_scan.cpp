@@ -77,10 +77,9 @@ void read_header(ByteSource& source, FitsPrimary& fits) {
       throw DataError("{}: no END card in the first {} bytes: not a FITS header", fits.name, kMaxHeader);
     fits.bytes.resize(fits.header_bytes + kBlock);
     const std::size_t n = source.read(fits.bytes.data() + fits.header_bytes, kBlock);
-    if (fits.header_bytes == 0 &&
-        (n < 9 || std::string_view(fits.bytes.data(), std::min<std::size_t>(n, 9)) != "SIMPLE  ="))
-      throw DataError("{}: does not begin with 'SIMPLE  =' ({} bytes read): not a plain FITS file{}",
-                      fits.name, n, foreign_hint({fits.bytes.data(), n}, "fits"));
+    if (fits.header_bytes == 0 && !std::string_view(fits.bytes.data(), n).starts_with(kFitsMagic))
+      throw DataError("{}: does not begin with '{}' ({} bytes read): not a plain FITS file{}", fits.name,
+                      kFitsMagic, n, foreign_hint({fits.bytes.data(), n}, "fits"));
     if (n < kBlock)
       throw DataError("{}: ends at byte {}, inside the header: the file is truncated", fits.name,
                       fits.header_bytes + n);

@@ -92,7 +92,7 @@ struct Walk {
         throw DataError("{}: byte {}: the file ends inside a header: it is truncated or no FITS file",
                         source.name(), source.offset());
       const std::string_view first(block.data(), kCard);
-      if (read == 0 && !first.starts_with(primary ? "SIMPLE  =" : "XTENSION="))
+      if (read == 0 && !first.starts_with(primary ? kFitsMagic : "XTENSION="))
         throw DataError("{}: byte {}: '{}' does not start an HDU: not a FITS file{}", source.name(),
                         source.offset() - kBlock, trim(first.substr(0, 8)),
                         primary ? foreign_hint({block.data(), n}, "fits") : "");

@@ -96,7 +96,7 @@ Recognised dada_kind(std::string_view bytes) {
 
 /// Cards of 80 characters: FITS, or GUPPI RAW, which has no SIMPLE.
 Recognised card_kind(std::string_view bytes) {
-  if (bytes.starts_with("SIMPLE  =")) {
+  if (bytes.starts_with(kFitsMagic)) {
     bool groups = false;
     for (std::size_t at = 0; at + 80 <= bytes.size() && bytes.substr(at, 8) != "END     "; at += 80)
       groups |= bytes.substr(at, 9) == "GROUPS  =" && bytes.substr(at + 10, 20).find('T') != bytes.npos;

@@ -12,6 +12,9 @@ namespace apsyn {
 /// Bytes at the beginning that tell everything that is known here: two VDIF frames of usual length.
 inline constexpr std::size_t kRecogniseBytes = 64u << 10;
 
+/// How every FITS file begins.
+inline constexpr std::string_view kFitsMagic = "SIMPLE  =";
+
 struct Recognised {
   std::string_view format;  ///< as ingest --from names it where it reads it: "vdif"; empty: unknown
   std::string_view hint;    ///< "this is VDIF: pipe it through ingest --from vdif"

@@ -2,11 +2,11 @@
 #include "libcore/io/visibility_sink.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <numeric>
 
 #include "libcore/core/constants.h"
+#include "libcore/core/csv.h"
 #include "libcore/core/error.h"
 #include "libcore/io/coordinates.h"
 #include "libcore/io/measurement_set.h"
@@ -122,8 +122,7 @@ class MeasurementSetSink final : public VisibilitySink {
 
 bool is_measurement_set_name(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  std::transform(path.begin(), path.end(), path.begin(), [](unsigned char c) { return std::tolower(c); });
-  return path.ends_with(".ms");
+  return lower(path).ends_with(".ms");
 }
 
 }  // namespace

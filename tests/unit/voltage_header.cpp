@@ -306,18 +306,6 @@ BOOST_AUTO_TEST_CASE(foreign_lines) {
   BOOST_CHECK_THROW(header_size("HDR_SIZE 68719476736\n", "a"), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(four_bit_packing) {
-  std::vector<std::int8_t> components;
-  for (int re = -8; re < 8; ++re)
-    for (int im = -8; im < 8; ++im)
-      components.insert(components.end(), {static_cast<std::int8_t>(re), static_cast<std::int8_t>(im)});
-  std::vector<std::uint8_t> packed(256, 0xAA);
-  pack_4bit(components, packed);
-  for (std::size_t i = 0; i < 256; ++i)
-    BOOST_REQUIRE(packed[i] == ((components[2 * i] & 0xF) << 4 | (components[2 * i + 1] & 0xF)));
-  BOOST_CHECK_THROW(pack_4bit(components, std::span(packed).first(255)), std::length_error);
-}
-
 BOOST_AUTO_TEST_CASE(random_bytes_never_crash) {
   std::mt19937 random(5);
   const std::string good =

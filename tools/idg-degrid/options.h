@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "libcore/io/detect.h"
 #include "tools/imaging/prediction_options.h"
 
 namespace apsyn::idg_degrid {
@@ -51,12 +51,6 @@ inline void declare(Tool& tool, Options& options) {
     options.for_images.push_back(app.get_option(name));
 }
 
-inline bool is_fits(const std::string& path) {
-  char start[6] = {};
-  std::ifstream(path, std::ios::binary).read(start, sizeof start);
-  return std::string(start, sizeof start) == "SIMPLE";
-}
-
 /// "--model NAME-*-model.fits obs.ms": what the shell makes of it beyond the first file comes as an input. A
 /// model that is text is a sky model.
 inline void sort_inputs(Options& options) {
@@ -67,7 +61,7 @@ inline void sort_inputs(Options& options) {
     return is_model;
   });
   if (options.models.size() == 1 && options.sky.empty() && std::filesystem::exists(options.models[0]) &&
-      !is_fits(options.models[0])) {
+      !is_fits_file(options.models[0])) {
     options.sky = options.models[0];
     options.models.clear();
   }
