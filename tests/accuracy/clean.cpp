@@ -52,16 +52,16 @@ int n_same = 0;
 /// Runs both and compares models and residuals; returns the number of components.
 std::size_t compare(const Scene& scene, const DeconvolutionSettings& settings) {
   // Both begin with the same numbers.
-  std::vector<double> dirty(scene.dirty.size()), psf(scene.psf.size());
+  std::vector<double> dirty(scene.dirty.size());
+  reference::HogbomImage psf{scene.psf_nx, scene.psf_ny, std::vector<double>(scene.psf.size())};
   Buffer<float, 4> residual = to_float(scene.dirty, scene.ny, scene.nx),
                    float_psf = to_float(scene.psf, scene.psf_ny, scene.psf_nx);
   std::copy(residual.begin(), residual.end(), dirty.begin());
-  std::copy(float_psf.begin(), float_psf.end(), psf.begin());
+  std::copy(float_psf.begin(), float_psf.end(), psf.pixels.begin());
   reference::HogbomImage expected{scene.nx, scene.ny, dirty};
   std::vector<bool> allowed(scene.searchable.begin(), scene.searchable.end());
-  const auto steps = reference::hogbom(expected, {scene.psf_nx, scene.psf_ny, psf}, allowed, settings.gain,
-                                       settings.max_iterations, settings.threshold_jy,
-                                       settings.negative == NegativeComponents::skip);
+  const auto steps = reference::hogbom(expected, psf, allowed, settings.gain, settings.max_iterations,
+                                       settings.threshold_jy, settings.negative == NegativeComponents::skip);
   Deconvolver deconvolver(settings, float_psf, {{1.5e8, 1}}, scene.shape());
   deconvolver.set_mask({scene.searchable.data(), {scene.ny, scene.nx}});
   Buffer<float, 4> model({1, 1, scene.ny, scene.nx});
@@ -81,7 +81,7 @@ std::size_t compare(const Scene& scene, const DeconvolutionSettings& settings) {
   reference::HogbomImage explained{scene.nx, scene.ny, dirty};
   for (std::size_t i = 0; i < residual.size(); ++i)
     if (const double flux = double(model.data()[i]); flux != 0)
-      reference::subtract(explained, {scene.psf_nx, scene.psf_ny, psf}, i % scene.nx, i / scene.nx, flux);
+      reference::subtract(explained, psf, i % scene.nx, i / scene.nx, flux);
   double worst_explained = 0;
   for (std::size_t i = 0; i < residual.size(); ++i)
     if (std::isfinite(explained.pixels[i]))
