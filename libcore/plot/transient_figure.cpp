@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "libcore/core/constants.h"
 #include "libcore/plot/density_plot.h"
 
 namespace apsyn {
@@ -29,10 +31,78 @@ Axis dm_axis(const TransientFigure& f, const std::string& label) {
   return linear_axis(std::max(0.0, f.dm_low - margin), f.dm_high + margin, label);
 }
 
+struct Disc {
+  Point centre;
+  double radius = 0;
+};
+
+bool overlap(const Disc& a, const Disc& b) {
+  return std::hypot(a.centre.x - b.centre.x, a.centre.y - b.centre.y) < a.radius + b.radius;
+}
+
+/// Beside its bubble, where a label covers least: other labels above all, then bubbles; rather a little away.
+Disc label_place(const Theme& theme, const Rect& panel, const Disc& own, const std::vector<Disc>& bubbles,
+                 const std::vector<Disc>& labels) {
+  constexpr int n_rings = 4, n_directions = 8;
+  const double size = theme.px(11);
+  Disc best;
+  double least = std::numeric_limits<double>::infinity();
+  for (int ring = 0; ring < n_rings; ++ring)
+    for (int direction : {0, 4, 2, 6, 1, 7, 3, 5}) {  // right, left, above, below, and between
+      const double distance = own.radius + theme.px(5) + size + ring * theme.px(20),
+                   angle = direction * 2 * kPi / n_directions;
+      const Disc label{{own.centre.x + distance * std::cos(angle), own.centre.y - distance * std::sin(angle)},
+                       size};
+      auto covered = [&](const std::vector<Disc>& others) {
+        return static_cast<double>(std::count_if(others.begin(), others.end(),
+                                                 [&](const Disc& disc) { return overlap(disc, label); }));
+      };
+      const bool outside = label.centre.x - size < panel.x0 || label.centre.x + size > panel.x1 ||
+                           label.centre.y - size < panel.y0 || label.centre.y + size > panel.y1;
+      const double cost = (outside ? 1e6 : 0) + 1e3 * covered(labels) + covered(bubbles) + 0.4 * ring;
+      if (cost >= least) continue;
+      least = cost;
+      best = label;
+    }
+  return best;
+}
+
 /// Area grows with the signal-to-noise ratio above the threshold.
-double bubble_radius(const Theme& theme, const TransientFigure& f, double sn) {
-  const double share = (sn - f.threshold) / (highest_sn(f) - f.threshold);
-  return theme.px(5 + 17 * std::sqrt(std::clamp(share, 0.0, 1.0)));
+class Radius {
+ public:
+  Radius(const Theme& theme, const TransientFigure& f)
+      : theme_(theme), threshold_(f.threshold), range_(highest_sn(f) - f.threshold) {}
+  double operator()(const TransientPoint& point) const {
+    return theme_.px(5 + 17 * std::sqrt(std::clamp((point.sn - threshold_) / range_, 0.0, 1.0)));
+  }
+
+ private:
+  const Theme& theme_;
+  double threshold_, range_;
+};
+
+/// The numbers of the details, joined to their bubble where they are farther from it.
+void draw_ranks(Canvas& canvas, const Theme& theme, const Plot& plot, const TransientFigure& f,
+                const std::vector<Disc>& bubbles, auto x_of) {
+  TextStyle style = theme.text(22);
+  style.halo_width = theme.px(4);
+  style.align_x = AlignX::centre;
+  style.align_y = AlignY::middle;
+  const Radius radius(theme, f);
+  std::vector<Disc> labels;
+  for (std::size_t i = 0; i < std::min(kMostDetails, f.best.size()); ++i) {
+    const TransientPoint& point = f.best[i].point;
+    const Disc own{plot.at(x_of(point), point.dm), radius(point)};
+    const Disc label = label_place(theme, plot.panel, own, bubbles, labels);
+    const double x = label.centre.x - own.centre.x, y = label.centre.y - own.centre.y,
+                 distance = std::hypot(x, y), begin = own.radius / distance,
+                 end = 1 - label.radius / distance;
+    if ((end - begin) * distance > label.radius)
+      canvas.line({own.centre.x + begin * x, own.centre.y + begin * y},
+                  {own.centre.x + end * x, own.centre.y + end * y}, {theme.ink, theme.px(1.2), 0.7});
+    draw_text(canvas, fmt::format("{}", i + 1), label.centre, style);
+    labels.push_back(label);
+  }
 }
 
 void draw_bubbles(Canvas& canvas, const Theme& theme, const Plot& plot, const TransientFigure& f, auto x_of) {
@@ -42,24 +112,15 @@ void draw_bubbles(Canvas& canvas, const Theme& theme, const Plot& plot, const Tr
   for (const TransientPoint& point : f.candidates) order.push_back(&point);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->sn > b->sn; });
   const double alpha = order.size() > 500 ? 0.35 : 0.6;
+  const Radius radius(theme, f);
+  std::vector<Disc> bubbles;
   for (const TransientPoint* point : order) {
-    const Path circle = ellipse_path(plot.at(x_of(*point), point->dm), bubble_radius(theme, f, point->sn),
-                                     bubble_radius(theme, f, point->sn));
+    const Disc& own = bubbles.emplace_back(Disc{plot.at(x_of(*point), point->dm), radius(*point)});
+    const Path circle = ellipse_path(own.centre, own.radius, own.radius);
     canvas.fill({circle}, theme.accent, alpha);
     canvas.stroke({circle}, {theme.ink, theme.px(1.2), 0.7});
   }
-  for (std::size_t i = 0; i < std::min(kMostDetails, f.best.size()); ++i) {
-    const TransientPoint& point = f.best[i].point;
-    TextStyle style = theme.text(22);
-    style.halo_width = theme.px(4);
-    const Point at = plot.at(x_of(point), point.dm);
-    const double radius = bubble_radius(theme, f, point.sn);
-    const bool left = at.x + radius + theme.px(40) > plot.panel.x1;
-    style.align_x = left ? AlignX::right : AlignX::left;
-    style.align_y = AlignY::middle;
-    draw_text(canvas, fmt::format("{}", i + 1), {at.x + (left ? -1 : 1) * (radius + theme.px(6)), at.y},
-              style);
-  }
+  draw_ranks(canvas, theme, plot, f, bubbles, x_of);
   canvas.unclip();
   draw_plot_frame(canvas, theme, plot);
 }
@@ -71,8 +132,9 @@ void draw_overview(Canvas& canvas, const Theme& theme, const TransientFigure& f)
       linear_axis(0, std::max(f.duration_s, 1e-9) / unit.factor, fmt::format("Time ({})", unit.name), 8),
       dm_axis(f, "DM (pc cm^{-3})")};
   draw_bubbles(canvas, theme, time, f, [&](const TransientPoint& p) { return p.time_s / unit.factor; });
-  const double low = std::log10(f.threshold) - 0.02, high = std::log10(highest_sn(f)) + 0.06;
-  const Plot sn{scaled(theme, 1390, 160, 450, 470), log_axis(low, high, "S/N", 4),
+  // Half the largest bubble is a twentieth of the panel.
+  const double low = std::log10(f.threshold), high = std::log10(highest_sn(f)), margin = 0.06 * (high - low);
+  const Plot sn{scaled(theme, 1390, 160, 450, 470), log_axis(low - margin, high + margin, "S/N", 4),
                 dm_axis(f, "DM (pc cm^{-3})")};
   draw_bubbles(canvas, theme, sn, f, [](const TransientPoint& p) { return std::log10(p.sn); });
 }
