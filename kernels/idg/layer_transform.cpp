@@ -87,8 +87,9 @@ void LayerTransform::correct(View<double, 2> image) const {
 
 void correct_image(const IdgPlan& plan, unsigned n_threads, View<double, 2> image) {
   const Taper& taper = plan.taper;
-  const SemicircleTransform transform(plan.kernel_beta);
   const bool kernel = plan.w_handling == WHandling::kernel;
+  const double phase = 2 * std::numbers::pi * plan.half_w_lambda;
+  const SemicircleTransform transform(plan.kernel_beta, kernel ? phase * plan.n_half_range : 1);
   const double cell = plan.image.cell_rad;
   std::vector<double> taper_x(plan.image.n_x);
   for (std::size_t x = 0; x < taper_x.size(); ++x)
@@ -103,9 +104,7 @@ void correct_image(const IdgPlan& plan, unsigned n_threads, View<double, 2> imag
       double divisor = taper_x[x] * taper_y;
       if (kernel) {
         // Sum over layers -> integral: phi's transform at n - n_middle, in units of the layer step.
-        const double half = plan.half_w_lambda;
-        divisor *=
-            half / plan.layer_step_lambda * transform(2 * std::numbers::pi * half * (n - plan.n_middle));
+        divisor *= plan.half_w_lambda / plan.layer_step_lambda * transform(phase * (n - plan.n_middle));
       }
       image(y, x) = l * l + m * m < 1 ? image(y, x) / divisor : std::numeric_limits<double>::quiet_NaN();
     }

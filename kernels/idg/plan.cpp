@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 
 #include "kernels/common/fft.h"
 #include "kernels/idg/idg.h"
@@ -76,7 +77,7 @@ bool use_chebyshev(IdgPlan& plan, const Field& field, double max_w, double large
 
 /// Layers that every visibility is spread over by a kernel in w.
 void use_kernel(IdgPlan& plan, const Field& field, double max_w) {
-  const double half_range = (1 - field.n_least_image) / 2;
+  const double half_range = std::max(1 - field.n_least_image, 1e-9) / 2;  // 0 for a single pixel
   const SemicircleShape shape = semicircle_shape(plan.settings.accuracy / 4);
   const double step = 1 / (4 * half_range);
   plan.w_handling = WHandling::kernel;
@@ -96,33 +97,33 @@ void use_kernel(IdgPlan& plan, const Field& field, double max_w) {
 /// Takes over `plan` when it is the cheapest yet.
 struct Best {
   IdgPlan plan;
-  ChosenTaper alone;  ///< for the kernel padding, without w
+  double taper_error = 0;  ///< that may be, of a kernel's taper, or is, of the kernel padding's without w
   double seconds = std::numeric_limits<double>::infinity();
 
-  void offer(const IdgPlan& candidate, const ChosenTaper& taper, const IdgWorkload& work) {
+  void offer(const IdgPlan& candidate, double error, const IdgWorkload& work) {
     const double cost = modelled_seconds(candidate, work);
     if (cost >= seconds) return;
     seconds = cost;
     plan = candidate;
-    alone = taper;
+    taper_error = error;
   }
 };
 
 /// What the taper may err by with w; a kernel padding too small for the accuracy sets its own standard.
-double taper_limit(const IdgSettings& settings, const ChosenTaper& alone) {
-  return std::max(allowed_taper_error(settings, true), 1.3 * alone.error);
+double taper_limit(const IdgSettings& settings, double error_without_w) {
+  return std::max(allowed_taper_error(settings, true), 1.3 * error_without_w);
 }
 
 /// The taper for the plan as it has become; more layers should its error be more than was thought.
 void settle_taper(Best& best, double max_w) {
   IdgPlan& plan = best.plan;
   if (plan.w_handling == WHandling::kernel) {
-    const ChosenTaper chosen = taper_without_w(plan.settings, best.alone.error);
+    const ChosenTaper chosen = taper_without_w(plan.settings, best.taper_error);
     plan.taper = chosen.taper;
     plan.modelled_error = chosen.error;
     return;
   }
-  const double limit = 1.2 * taper_limit(plan.settings, best.alone);
+  const double limit = 1.2 * taper_limit(plan.settings, best.taper_error);
   for (int attempt = 0;; ++attempt) {
     const ChosenTaper chosen = taper_with_w(plan, measure_field(plan), plan.half_w_lambda);
     plan.taper = chosen.taper;
@@ -178,8 +179,8 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
   for (const std::size_t kernel_padding : kernel_paddings(asked, wanted, w_phase)) {
     plan.settings.kernel_padding = kernel_padding;
     plan.settings.subgrid = asked.subgrid;
-    const ChosenTaper alone = taper_without_w(plan.settings, wanted);
-    plan.taper = alone.taper;
+    const IdgSettings of_padding = plan.settings;
+    std::optional<ChosenTaper> alone;  // without w: fitted when it matters, never for the whole sky
     double largest = -1;
     for (const std::size_t subgrid : subgrid_sizes(asked, kernel_padding)) {
       if (kernel_padding >= subgrid)
@@ -194,16 +195,18 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
       const Field field = measure_field(plan);
       IdgPlan by_kernel = plan;
       use_kernel(by_kernel, field, work.max_w_lambda);
-      best.offer(by_kernel, alone, work);
+      best.offer(by_kernel, wanted, work);
       IdgPlan one_layer = plan;
       one_layer.w_handling = WHandling::chebyshev;
       one_layer.n_layers = 1;
       // Close to the horizon the slope of n has no bound, and with it the phase's extent in uv.
       if (field.n_least_padded <= 0.4 || modelled_seconds(one_layer, work) >= best.seconds) continue;
+      if (!alone) alone = taper_without_w(of_padding, wanted);
+      plan.taper = alone->taper;
       // A fitted taper depends little on the size of the subgrid.
       if (largest < 0 || asked.taper != TaperKind::least_misfit)
-        largest = largest_half_w(plan, field, taper_limit(plan.settings, alone), most_half_w);
-      if (use_chebyshev(plan, field, work.max_w_lambda, largest)) best.offer(plan, alone, work);
+        largest = largest_half_w(plan, field, taper_limit(plan.settings, alone->error), most_half_w);
+      if (use_chebyshev(plan, field, work.max_w_lambda, largest)) best.offer(plan, alone->error, work);
     }
   }
   settle_taper(best, work.max_w_lambda);

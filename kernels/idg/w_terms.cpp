@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/common/gauss_legendre.h"
+
 namespace apsyn {
 
 double semicircle_kernel(double beta, double t) {
@@ -11,32 +13,39 @@ double semicircle_kernel(double beta, double t) {
   return rest > 0 ? std::exp(beta * (std::sqrt(rest) - 1)) : 0.0;
 }
 
-SemicircleTransform::SemicircleTransform(double beta) {
-  // Gauss-Legendre nodes by Newton's method; substituting t = sin(pi s / 2) removes the root at the ends.
-  for (std::size_t i = 0; i < n_nodes; ++i) {
-    double x = std::cos(std::numbers::pi * (static_cast<double>(i) + 0.75) / (n_nodes + 0.5)), slope = 1;
-    for (int iteration = 0; iteration < 20; ++iteration) {
-      double previous = 1, current = x;
-      for (std::size_t k = 2; k <= n_nodes; ++k) {
-        const double kd = static_cast<double>(k);
-        const double next = ((2 * kd - 1) * x * current - (kd - 1) * previous) / kd;
-        previous = current;
-        current = next;
-      }
-      slope = n_nodes * (x * current - previous) / (x * x - 1);
-      x -= current / slope;
+SemicircleTransform::SemicircleTransform(double beta, double most_x) : most_x_(most_x) {
+  // Substituting t = sin(pi s / 2) removes the root at the ends.
+  const GaussLegendre rule = gauss_legendre(64);
+  auto integral = [&](double x) {
+    double sum = 0;
+    for (std::size_t i = 0; i < rule.x.size(); ++i) {
+      const double angle = std::numbers::pi / 2 * rule.x[i], t = std::sin(angle);
+      sum += rule.weight[i] * std::numbers::pi / 2 * std::cos(angle) * semicircle_kernel(beta, t) *
+             std::cos(x * t);
     }
-    const double t = std::sin(std::numbers::pi / 2 * x);
-    node_[i] = t;
-    weight_[i] = 2 / ((1 - x * x) * slope * slope) * std::numbers::pi / 2 *
-                 std::cos(std::numbers::pi / 2 * x) * semicircle_kernel(beta, t);
+    return sum;
+  };
+  // cos(x t) has the coefficients 2 J_2k(most_x t), which fall faster than exponentially beyond 2 k = most_x.
+  const auto n = static_cast<std::size_t>(std::ceil(most_x / 2)) + 14;
+  factor_.assign(n, 0);
+  for (std::size_t j = 0; j < n; ++j) {
+    // T_2k(x) = T_k(2 x^2 - 1): the nodes are those of y = 2 x^2 - 1.
+    const double angle = std::numbers::pi * (static_cast<double>(j) + 0.5) / static_cast<double>(n);
+    const double value = integral(most_x * std::cos(angle / 2)) * 2 / static_cast<double>(n);
+    for (std::size_t k = 0; k < n; ++k) factor_[k] += value * std::cos(static_cast<double>(k) * angle);
   }
+  factor_[0] /= 2;
 }
 
 double SemicircleTransform::operator()(double x) const {
-  double sum = 0;
-  for (std::size_t i = 0; i < n_nodes; ++i) sum += weight_[i] * std::cos(x * node_[i]);
-  return sum;
+  const double share = x / most_x_, y = 2 * share * share - 1;
+  double last = 0, before = 0;  // Clenshaw
+  for (std::size_t k = factor_.size() - 1; k > 0; --k) {
+    const double next = 2 * y * last - before + factor_[k];
+    before = last;
+    last = next;
+  }
+  return y * last - before + factor_[0];
 }
 
 SemicircleShape semicircle_shape(double error) {
