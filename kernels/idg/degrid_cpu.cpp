@@ -32,7 +32,7 @@ class CpuDegridder final : public Degridder {
     if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
     if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
     first_layer_ = first_layer;
-    grids_.resize({n_layers, plan_.n_v, plan_.n_u, padded_planes(model_.n_planes())});
+    grids_.resize({n_layers, plan_.n_v_held(), plan_.n_u_held(), padded_planes(model_.n_planes())});
     for (std::size_t layer = 0; layer < n_layers; ++layer)
       model_.transform(plan_.layer_w_lambda(first_layer + layer), grids_.view()[layer]);
     model_.release_work();
@@ -64,7 +64,7 @@ class CpuDegridder final : public Degridder {
   SubgridForms<T> forms_;
   LayerModel model_;
   std::vector<SubgridPredictor<T>> predictors_;  ///< one per thread
-  Buffer<std::complex<T>, 4> grids_;             ///< [layer][v][u][padded plane], cell k at index k mod n
+  Buffer<std::complex<T>, 4> grids_;             ///< [layer][v held][u held][padded plane]
   std::size_t first_layer_ = 0;
 };
 
@@ -78,7 +78,7 @@ void check_setup(const IdgSetup& setup) {
 
 std::unique_ptr<Degridder> make_degridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
   check_setup(setup);
-  if (device.kind == Device::Kind::cuda) return make_cuda_degridder(device, plan, setup);
+  if (device.kind == Device::Kind::cuda) return make_cuda_degridder(device, plan.with_whole_grids(), setup);
   if (plan.settings.precision == Precision::single) return std::make_unique<CpuDegridder<float>>(plan, setup);
   return std::make_unique<CpuDegridder<double>>(plan, setup);
 }

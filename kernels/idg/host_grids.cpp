@@ -16,7 +16,8 @@ constexpr std::size_t band_rows = 32;
 
 SubgridPlace place_of(const IdgPlan& plan, const SubgridTask& task) {
   const auto half = static_cast<std::int64_t>(plan.settings.subgrid / 2);
-  return {task.layer, grid_index(task.centre_v - half, plan.n_v), grid_index(task.centre_u - half, plan.n_u)};
+  return {task.layer, grid_index(task.centre_v - half, plan.n_v_held()),
+          grid_index(task.centre_u - half, plan.n_u_held())};
 }
 
 template <class T>
@@ -24,15 +25,17 @@ HostGrids<T>::HostGrids(const IdgPlan& plan, std::size_t n_planes, unsigned n_th
     : plan_(plan),
       n_planes_(n_planes),
       n_threads_(n_threads),
+      n_u_(plan.n_u_held()),
+      n_v_(plan.n_v_held()),
       transform_(plan, n_threads),
-      band_tasks_((plan.n_v + band_rows - 1) / band_rows) {}
+      band_tasks_((n_v_ + band_rows - 1) / band_rows) {}
 
 template <class T>
 void HostGrids<T>::begin_pass(const LayerRange& layers) {
   layers_ = layers;
   if (images_.size() == 0) images_.resize({n_planes_, plan_.image.n_y, plan_.image.n_x});
-  grids_.resize_for_overwrite({layers.n, n_planes_, plan_.n_v, plan_.n_u});
-  row_used_.assign(layers.n * n_planes_, std::vector<std::uint8_t>(plan_.n_v, 0));
+  grids_.resize_for_overwrite({layers.n, n_planes_, n_v_, n_u_});
+  row_used_.assign(layers.n * n_planes_, std::vector<std::uint8_t>(n_v_, 0));
 }
 
 template <class T>
@@ -46,8 +49,8 @@ void HostGrids<T>::list_bands(std::span<const SubgridPlace> places) {
         if (band_tasks_[band].empty() || band_tasks_[band].back() != i)
           band_tasks_[band].push_back(static_cast<std::uint32_t>(i));
     };
-    list(start, std::min(end, plan_.n_v));
-    if (end > plan_.n_v) list(0, end - plan_.n_v);
+    list(start, std::min(end, n_v_));
+    if (end > n_v_) list(0, end - n_v_);
   }
 }
 
@@ -58,12 +61,12 @@ void HostGrids<T>::add(std::span<const SubgridPlace> places, View<const std::com
                     n_outputs = subgrids.extent(2);
   parallel_for(n_threads_, band_tasks_.size() * n_planes, [&](std::size_t item, unsigned) {
     const std::size_t band = item / n_planes, plane = item % n_planes;
-    const std::size_t first = band * band_rows, last = std::min(plan_.n_v, first + band_rows);
+    const std::size_t first = band * band_rows, last = std::min(n_v_, first + band_rows);
     for (const std::uint32_t i : band_tasks_[band])
       for (std::size_t row = first; row < last; ++row) {
         // The uv plane is periodic: at pixel centres exp(-2 pi i u l) does not change when u grows by 1 /
         // cell.
-        const std::size_t start = places[i].start_v, v = row >= start ? row - start : row + plan_.n_v - start;
+        const std::size_t start = places[i].start_v, v = row >= start ? row - start : row + n_v_ - start;
         if (v >= side) continue;
         for (std::size_t output = 0; output < n_outputs; ++output) {
           const std::size_t layer = places[i].layer + output;
@@ -71,7 +74,7 @@ void HostGrids<T>::add(std::span<const SubgridPlace> places, View<const std::com
           const std::size_t own = layer - layers_.first;
           std::complex<T>* cells = &grids_(own, plane, row, 0);
           std::uint8_t& used = row_used_[own * n_planes_ + plane][row];
-          if (!used) std::fill(cells, cells + plan_.n_u, 0);
+          if (!used) std::fill(cells, cells + n_u_, 0);
           used = 1;
           add_row(&subgrids(i, plane, output, v, 0), cells, places[i].start_u);
         }
@@ -81,7 +84,7 @@ void HostGrids<T>::add(std::span<const SubgridPlace> places, View<const std::com
 
 template <class T>
 void HostGrids<T>::add_row(const std::complex<T>* cells, std::complex<T>* row, std::size_t start) const {
-  const std::size_t side = plan_.settings.subgrid, first_part = std::min(side, plan_.n_u - start);
+  const std::size_t side = plan_.settings.subgrid, first_part = std::min(side, n_u_ - start);
   for (std::size_t u = 0; u < first_part; ++u) row[start + u] += cells[u];
   for (std::size_t u = first_part; u < side; ++u) row[u - first_part] += cells[u];
 }

@@ -44,9 +44,11 @@ class HostGrids {
   IdgPlan plan_;
   std::size_t n_planes_;
   unsigned n_threads_;
+  std::size_t n_u_, n_v_;  ///< cells that are held
   LayerRange layers_;
   LayerTransform transform_;
-  /// [layer][plane][v][u], cell k at index k mod n; rows that nothing has been added to hold anything.
+  /// [layer][plane][v][u], cell k at index k mod n_v_ or n_u_; rows that nothing has been added to hold
+  /// anything.
   Buffer<std::complex<T>, 4> grids_;
   std::vector<std::vector<std::uint8_t>> row_used_;     ///< [layer and plane][v]
   Buffer<double, 3> images_;                            ///< [plane][y][x]

@@ -15,9 +15,11 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -84,6 +86,9 @@ struct IdgPlan {
   double n_middle = 1;                 ///< n about which w phases are expanded
   double n_half_range = 0;             ///< |n - n_middle| over the image at most (kernel) or the padded field
   double modelled_error = 0;
+  double most_u_lambda = kNoBound, most_v_lambda = kNoBound;  ///< largest |u|, |v|; CPU
+
+  static constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
   /// Cells of a side that visibilities lie in, at least 2.
   std::size_t bucket() const { return settings.subgrid - settings.free_cells(); }
@@ -94,15 +99,36 @@ struct IdgPlan {
   double coarse_m_rad() const {
     return static_cast<double>(n_v) * image.cell_rad / static_cast<double>(settings.subgrid);
   }
+  /// Cells of the uv grid that a host keeps of a layer along u and v, cell k at index k mod n_held: those
+  /// that subgrids can reach, which for pixels of a third of the beam is a third of n_u, or all.
+  std::size_t n_u_held() const { return held(n_u, most_u_lambda); }
+  std::size_t n_v_held() const { return held(n_v, most_v_lambda); }
+  /// The same with all cells held.
+  IdgPlan with_whole_grids() const {
+    IdgPlan all = *this;
+    all.most_u_lambda = all.most_v_lambda = kNoBound;
+    return all;
+  }
   double layer_w_lambda(std::size_t layer) const {
     return first_layer_lambda + static_cast<double>(layer) * layer_step_lambda;
   }
   std::vector<std::string> describe() const;  ///< lines for people
+
+ private:
+  /// A subgrid's centre is at most half of it from the visibilities, and its border another half.
+  std::size_t held(std::size_t n, double most_lambda) const {
+    const double reach = std::ceil(most_lambda * static_cast<double>(n) * image.cell_rad) +
+                         static_cast<double>(settings.subgrid) + 1;
+    return 2 * reach < static_cast<double>(n) ? 2 * static_cast<std::size_t>(reach) : n;
+  }
 };
 
-/// What a plan is made for. Only max_w_lambda must be right; the rest is for the cost model.
+/// What a plan is made for. Only max_w_lambda, and max_u_lambda and max_v_lambda if they are given, must be
+/// right; the rest is for the cost model.
 struct IdgWorkload {
   double max_w_lambda = 0;  ///< largest |w|
+  /// Largest |u| and |v|, so that a CPU keeps no more of the uv grids than these reach.
+  double max_u_lambda = IdgPlan::kNoBound, max_v_lambda = IdgPlan::kNoBound;
   double n_visibilities = 0;
   std::size_t n_planes = 1;
   double n_baselines = 0;  ///< 0 = unknown: subgrids are then taken to hold a thousand visibilities each

@@ -76,7 +76,7 @@ class CpuGridder final : public Gridder {
 }  // namespace
 
 std::unique_ptr<Gridder> make_gridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup) {
-  if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan, setup);
+  if (device.kind == Device::Kind::cuda) return make_cuda_gridder(device, plan.with_whole_grids(), setup);
   const bool aterms = setup.aterms != AtermMode::none;
   if (aterms == setup.mix.empty() || setup.mix.size() > 4 || (aterms && setup.n_data_planes != 4))
     throw std::invalid_argument(

@@ -72,34 +72,36 @@ void LayerModel::transform_columns(std::size_t plane, double w_lambda) {
       }
     }
     columns_.execute(block.data());
-    for (std::size_t v = 0; v < plan_.n_v; ++v)
-      for (std::size_t x = 0; x < n; ++x) work_(v, first + x) = block(x, v);
+    for (std::size_t row = 0; row < work_.extent(0); ++row) {
+      const std::size_t v = index_in_all(row, work_.extent(0), plan_.n_v);
+      for (std::size_t x = 0; x < n; ++x) work_(row, first + x) = block(x, v);
+    }
   };
   parallel_for(n_threads_, (n_x + columns_at_once - 1) / columns_at_once, work);
 }
 
 template <class T>
 void LayerModel::transform(double w_lambda, View<std::complex<T>, 3> grid) {
-  const std::size_t n_x = plan_.image.n_x;
-  if (work_.size() == 0) work_.resize_for_overwrite({plan_.n_v, n_x});
+  const std::size_t n_x = plan_.image.n_x, n_u = plan_.n_u_held(), n_v = plan_.n_v_held();
+  if (work_.size() == 0) work_.resize_for_overwrite({n_v, n_x});
   for (std::size_t plane = 0; plane < n_planes(); ++plane) {
     if (empty_[plane]) {
       for (std::size_t i = plane; i < grid.size(); i += grid.extent(2)) grid.data()[i] = 0;
       continue;
     }
     transform_columns(plane, w_lambda);
-    parallel_for(
-        n_threads_, (plan_.n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned thread) {
-          Buffer<std::complex<double>, 2>& row = scratch_[thread].block;
-          row.resize({1, plan_.n_u});
-          for (std::size_t v = item * rows_at_once; v < std::min(plan_.n_v, (item + 1) * rows_at_once); ++v) {
-            row.fill(0);
-            // Pixel x is at l = (n_x/2 - x) cell: index (n_x/2 - x) mod n_u of the transform along u.
-            for (std::size_t x = 0; x < n_x; ++x) row(0, (n_x / 2 + plan_.n_u - x) % plan_.n_u) = work_(v, x);
-            rows_.execute(row.data());
-            for (std::size_t u = 0; u < plan_.n_u; ++u) grid(v, u, plane) = std::complex<T>(row(0, u));
-          }
-        });
+    parallel_for(n_threads_, (n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned thread) {
+      Buffer<std::complex<double>, 2>& row = scratch_[thread].block;
+      row.resize({1, plan_.n_u});
+      for (std::size_t v = item * rows_at_once; v < std::min(n_v, (item + 1) * rows_at_once); ++v) {
+        row.fill(0);
+        // Pixel x is at l = (n_x/2 - x) cell: index (n_x/2 - x) mod n_u of the transform along u.
+        for (std::size_t x = 0; x < n_x; ++x) row(0, (n_x / 2 + plan_.n_u - x) % plan_.n_u) = work_(v, x);
+        rows_.execute(row.data());
+        for (std::size_t u = 0; u < n_u; ++u)
+          grid(v, u, plane) = std::complex<T>(row(0, index_in_all(u, n_u, plan_.n_u)));
+      }
+    });
   }
 }
 

@@ -19,8 +19,8 @@ class LayerModel {
   void set(View<const double, 3> images);
   std::size_t n_planes() const { return images_.extent(0); }
   /// The padded FFT of every plane times exp(+2 pi i w (n - 1)) (or (n - n_middle) for the w kernel, whose
-  /// other part the visibilities carry): grid [v][u][plane] in FFT order, cell k at index k mod n;
-  /// planes of the grid beyond the model's are left alone.
+  /// other part the visibilities carry): grid [v][u][plane] of the cells that are held, cell k at index k mod
+  /// their number; planes of the grid beyond the model's are left alone.
   template <class T>
   void transform(double w_lambda, View<std::complex<T>, 3> grid);
   /// Frees what transform() works in until it is called again.
@@ -38,7 +38,7 @@ class LayerModel {
   unsigned n_threads_;
   Buffer<double, 3> images_;              ///< [plane][y][x]
   std::vector<bool> empty_;               ///< [plane]
-  Buffer<std::complex<double>, 2> work_;  ///< [v][x]
+  Buffer<std::complex<double>, 2> work_;  ///< [v held][x]
   std::vector<Scratch> scratch_;          ///< one per thread
   ComplexFft<double> rows_, columns_;
 };

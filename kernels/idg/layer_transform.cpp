@@ -34,12 +34,16 @@ template <class T>
 void LayerTransform::add(View<const std::complex<T>, 2> grid, const std::vector<std::uint8_t>& row_used,
                          double w_lambda, View<double, 2> image) {
   constexpr std::size_t rows_at_once = 16;
-  if (work_.size() == 0) work_.resize_for_overwrite({plan_.n_v, plan_.n_u});
-  parallel_for(n_threads_, (plan_.n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
-    for (std::size_t v = item * rows_at_once; v < std::min(plan_.n_v, (item + 1) * rows_at_once); ++v) {
+  const std::size_t n_v = grid.extent(0), n_u = grid.extent(1), positive = (n_u + 1) / 2;
+  if (work_.size() == 0) work_.resize_for_overwrite({n_v, plan_.n_u});
+  parallel_for(n_threads_, (n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
+    for (std::size_t v = item * rows_at_once; v < std::min(n_v, (item + 1) * rows_at_once); ++v) {
       if (!row_used[v]) continue;
       std::complex<double>* row = &work_(v, 0);
-      for (std::size_t u = 0; u < plan_.n_u; ++u) row[u] = std::complex<double>(grid(v, u));
+      for (std::size_t u = 0; u < positive; ++u) row[u] = std::complex<double>(grid(v, u));
+      std::fill(row + positive, row + plan_.n_u - (n_u - positive), 0);
+      for (std::size_t u = positive; u < n_u; ++u)
+        row[plan_.n_u - n_u + u] = std::complex<double>(grid(v, u));
       rows_.execute(row);
     }
   });
@@ -61,8 +65,10 @@ void LayerTransform::transform_columns(const std::vector<std::uint8_t>& row_used
     // Pixel x is at l = (n_x/2 - x) cell, which the transform along u puts at index (n_x/2 - x) mod n_u.
     std::size_t index[columns_at_once];
     for (std::size_t x = 0; x < n; ++x) index[x] = (n_x / 2 + plan_.n_u - (first + x)) % plan_.n_u;
-    for (std::size_t v = 0; v < n_v; ++v)
-      for (std::size_t x = 0; x < n && row_used[v]; ++x) value(x, v) = work_(v, index[x]);
+    for (std::size_t row = 0; row < row_used.size(); ++row) {
+      const std::size_t v = index_in_all(row, row_used.size(), n_v);
+      for (std::size_t x = 0; x < n && row_used[row]; ++x) value(x, v) = work_(row, index[x]);
+    }
     columns_.execute(value.data());
     for (std::size_t x = 0; x < n; ++x) {
       const double l = (static_cast<double>(n_x / 2) - static_cast<double>(first + x)) * cell;

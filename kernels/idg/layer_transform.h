@@ -16,14 +16,19 @@ double n_minus_one(double l, double m);
 /// image[y][x] divided by the taper and the w kernel's transform; NaN where l^2 + m^2 >= 1.
 void correct_image(const IdgPlan& plan, unsigned n_threads, View<double, 2> image);
 
+/// The index among all n cells of a row or column of which n_held are held.
+inline std::size_t index_in_all(std::size_t index, std::size_t n_held, std::size_t n) {
+  return index < (n_held + 1) / 2 ? index : n - n_held + index;
+}
+
 /// Always in float64, whatever the grid's precision: the division by the taper would magnify an FFT's
 /// rounding.
 class LayerTransform {
  public:
   LayerTransform(const IdgPlan& plan, unsigned n_threads);
   /// image[y][x] += Re of the layer's field times exp(-2 pi i w (n - 1)) (or (n - n_middle) for the w kernel,
-  /// whose other part the visibilities carry). `grid` [v][u] in FFT order: cell k at index k mod n. Rows of
-  /// the grid where row_used is 0 count as zero, whatever they hold.
+  /// whose other part the visibilities carry). `grid` [v][u] of the cells that are held, cell k at index k
+  /// mod their number. Rows of the grid where row_used is 0 count as zero, whatever they hold.
   template <class T>
   void add(View<const std::complex<T>, 2> grid, const std::vector<std::uint8_t>& row_used, double w_lambda,
            View<double, 2> image);
@@ -42,7 +47,7 @@ class LayerTransform {
 
   IdgPlan plan_;
   unsigned n_threads_;
-  Buffer<std::complex<double>, 2> work_;  ///< [v][u], rows that are used
+  Buffer<std::complex<double>, 2> work_;  ///< [v held][u], rows that are used
   std::vector<Columns> columns_of_;       ///< one per thread
   ComplexFft<double> rows_, columns_;
 };

@@ -18,7 +18,7 @@ std::uint64_t image_bytes(const IdgPlan& plan, std::size_t n_planes) {
 }
 
 std::uint64_t layer_bytes(const IdgPlan& plan, std::size_t n_planes) {
-  return 2 * real_bytes(plan) * plan.n_u * plan.n_v * n_planes;
+  return 2 * real_bytes(plan) * plan.n_u_held() * plan.n_v_held() * n_planes;
 }
 
 /// What each thread keeps of a layer's columns: the columns, their pixels, and the phases of one.
@@ -32,7 +32,7 @@ std::uint64_t columns_bytes(const IdgPlan& plan) {
 
 IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
   const std::size_t n_planes = setup.n_planes();
-  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_u * plan.n_v;
+  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_u * plan.n_v_held();
   return {transform + image_bytes(plan, n_planes) + setup.n_threads * columns_bytes(plan) +
               subgrid_bytes(plan, n_planes, setup.n_threads),
           layer_bytes(plan, n_planes)};
@@ -40,7 +40,7 @@ IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
 
 IdgMemory degridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
   const std::uint64_t n_planes = setup.n_image_planes();
-  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_v * plan.image.n_x;
+  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_v_held() * plan.image.n_x;
   return {transform + image_bytes(plan, n_planes) +
               setup.n_threads * (columns_bytes(plan) + predictor_bytes(plan, setup)),
           layer_bytes(plan, padded_planes(n_planes))};

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
 #include "kernels/idg/parallel_sort.h"
 #include "kernels/idg/sub_tables.h"
+#include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
@@ -92,6 +94,17 @@ idg::SubTables join(std::vector<idg::SubTables>& pieces, unsigned n_threads) {
   return all;
 }
 
+/// All cells of the subgrids must be held.
+void check_reach(const IdgPlan& plan, const SubgridTask& task) {
+  const auto half = static_cast<std::int64_t>(plan.settings.subgrid / 2);
+  auto holds = [&](std::int64_t centre, std::size_t n, std::size_t n_held) {
+    return n_held == n || std::abs(centre) + half <= static_cast<std::int64_t>(n_held / 2);
+  };
+  if (!holds(task.centre_u, plan.n_u, plan.n_u_held()) || !holds(task.centre_v, plan.n_v, plan.n_v_held()))
+    throw DataError("uvw: {}, {} uv cells are beyond the planned {:g}, {:g} wavelengths", task.centre_u,
+                    task.centre_v, plan.most_u_lambda, plan.most_v_lambda);
+}
+
 }  // namespace
 
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
@@ -131,7 +144,10 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
   Partition result;
   result.tasks.resize(order.size());
   for_each_piece(n_threads, order.size(), [&](std::size_t i) { result.tasks[i] = tasks[order[i].index]; });
-  for (const SubgridTask& task : result.tasks) result.n_visibilities += task.n_visibilities;
+  for (const SubgridTask& task : result.tasks) {
+    check_reach(plan, task);
+    result.n_visibilities += task.n_visibilities;
+  }
   result.runs = std::move(tables.runs);
   return result;
 }

@@ -42,8 +42,8 @@ struct LayerRange {
   std::size_t first = 0, n = 0;
 };
 
-/// Only the tasks that touch the layers. DataError when a visibility's w exceeds what the plan was made for,
-/// or u, v are beyond all bounds. The same for any number of threads.
+/// Only the tasks that touch the layers. DataError when a visibility's u, v or w exceeds what the plan was
+/// made for, or u, v are beyond all bounds. The same for any number of threads.
 Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
                     unsigned n_threads);
 

@@ -210,6 +210,10 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
     }
   }
   settle_taper(best, work.max_w_lambda);
+  if (work.device == Device::Kind::cpu) {
+    best.plan.most_u_lambda = work.max_u_lambda;
+    best.plan.most_v_lambda = work.max_v_lambda;
+  }
   return best.plan;
 }
 

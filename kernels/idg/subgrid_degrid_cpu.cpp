@@ -61,10 +61,11 @@ template <class T>
 void SubgridPredictor<T>::load_rows(const SubgridTask& task, View<const std::complex<T>, 3> grid) {
   const IdgPlan& plan = forms_.plan();
   const std::size_t side = plan.settings.subgrid, half = side / 2, stride = rows_.extent(1);
-  const std::size_t start = grid_index(task.centre_u - static_cast<std::int64_t>(half), plan.n_u);
-  const std::size_t before = std::min(side, plan.n_u - start) * model_values_;
+  const std::size_t n_u = grid.extent(1), n_v = grid.extent(0);
+  const std::size_t start = grid_index(task.centre_u - static_cast<std::int64_t>(half), n_u);
+  const std::size_t before = std::min(side, n_u - start) * model_values_;
   auto load = [&](std::int64_t v, T* row) {
-    const T* from = reinterpret_cast<const T*>(&grid(grid_index(task.centre_v + v, plan.n_v), 0, 0));
+    const T* from = reinterpret_cast<const T*>(&grid(grid_index(task.centre_v + v, n_v), 0, 0));
     std::copy_n(from + start * model_values_, before, row);
     std::copy_n(from, side * model_values_ - before, row + before);
   };

@@ -55,7 +55,7 @@ class Output {
   Buffer<std::complex<float>, 3> values_;  ///< [row][chan][product]
 };
 
-/// First look: how many visibilities, how large |w|, about `centre`.
+/// First look: how many visibilities, how large |u|, |v| and |w|, about `centre`.
 inline void survey(PredictionTarget& target, const SkyDirection& centre, Task& task) {
   PredictionBlock block;
   target.rewind(task.wanted, centre);
@@ -63,9 +63,10 @@ inline void survey(PredictionTarget& target, const SkyDirection& centre, Task& t
     const auto [low, high] = std::minmax_element(block.at.channel_hz.begin(), block.at.channel_hz.end());
     const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
     for (std::size_t row = 0; row < block.at.uvw_m.extent(0); ++row) {
-      const double w_m = std::abs(block.at.uvw_m(row, 2));
-      task.max_w_lambda = std::max(task.max_w_lambda, w_m * highest);
-      task.by_w.add(w_m * (lowest + highest) / 2, static_cast<double>(block.channels.size()));
+      for (std::size_t i = 0; i < 3; ++i)
+        task.max_lambda[i] = std::max(task.max_lambda[i], std::abs(block.at.uvw_m(row, i)) * highest);
+      task.by_w.add(std::abs(block.at.uvw_m(row, 2)) * (lowest + highest) / 2,
+                    static_cast<double>(block.channels.size()));
     }
     task.n_visibilities += static_cast<double>(block.rows.row_number.size() * block.channels.size());
   }

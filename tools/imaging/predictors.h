@@ -24,7 +24,8 @@ namespace apsyn::imaging {
 /// What a prediction is made for: channels by their frequency, and what the rows have of them.
 struct Task {
   std::function<bool(double freq_hz)> wanted;
-  double n_visibilities = 0, max_w_lambda = 0;
+  double n_visibilities = 0;
+  Vec3 max_lambda{};  ///< |u|, |v|, |w|
   WHistogram by_w;
   std::size_t max_block = 0;      ///< visibilities in memory at once
   std::uint64_t block_bytes = 0;  ///< what these take
@@ -105,7 +106,9 @@ class ImagePredictor final : public Predictor {
         group_(group),
         device_(device),
         plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
-                            {.max_w_lambda = task.max_w_lambda,
+                            {.max_w_lambda = task.max_lambda[2],
+                             .max_u_lambda = task.max_lambda[0],
+                             .max_v_lambda = task.max_lambda[1],
                              .n_visibilities = task.n_visibilities,
                              .n_planes = predicted_planes(options, group),
                              .device = device.kind})),

@@ -20,7 +20,7 @@ namespace apsyn::imaging {
 
 class Survey {
  public:
-  explicit Survey(std::size_t n_fields) : max_w_lambda_(n_fields, 0), by_w_(n_fields) {}
+  explicit Survey(std::size_t n_fields) : max_lambda_(n_fields), by_w_(n_fields) {}
 
   void add(const ImagingBlock& block, const std::vector<Field>& fields) {
     const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
@@ -32,9 +32,10 @@ class Survey {
       const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
       const double n = static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
       for (std::size_t f = 0; f < fields.size(); ++f) {
-        const double w_m = std::abs(fields[f].moved(uvw)[2]);
-        max_w_lambda_[f] = std::max(max_w_lambda_[f], w_m * highest);
-        by_w_[f].add(w_m * (lowest + highest) / 2, n);
+        const Vec3 there = fields[f].moved(uvw);
+        for (std::size_t i = 0; i < 3; ++i)
+          max_lambda_[f][i] = std::max(max_lambda_[f][i], std::abs(there[i]) * highest);
+        by_w_[f].add(std::abs(there[2]) * (lowest + highest) / 2, n);
       }
       n_visibilities += n;
       follow(block, row, (lowest + highest) / 2, highest - lowest);
@@ -43,7 +44,9 @@ class Survey {
 
   IdgWorkload workload(std::size_t field, std::size_t n_planes, const Device& device) const {
     const auto n = static_cast<double>(std::max<std::size_t>(1, last_.size()));
-    return {.max_w_lambda = max_w_lambda_[field],
+    return {.max_w_lambda = max_lambda_[field][2],
+            .max_u_lambda = max_lambda_[field][0],
+            .max_v_lambda = max_lambda_[field][1],
             .n_visibilities = n_visibilities,
             .n_planes = n_planes,
             .n_baselines = static_cast<double>(last_.size()),
@@ -71,7 +74,7 @@ class Survey {
     n_rows_ += 1;
   }
 
-  std::vector<double> max_w_lambda_;                               ///< of each field
+  std::vector<Vec3> max_lambda_;                                   ///< of each field: |u|, |v|, |w|
   std::vector<WHistogram> by_w_;                                   ///< of each field, at the middle frequency
   std::unordered_map<std::uint64_t, std::array<double, 2>> last_;  ///< of each baseline: u, v, metres
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
