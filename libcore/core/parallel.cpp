@@ -10,8 +10,9 @@ namespace {
 /// Threads that stay: starting sixteen for a millisecond's work would take longer than the work.
 class Team {
  public:
-  /// Calls run(1) .. run(n) beside the caller's own run(0). False, with nothing done, while others use the
-  /// team, a caller within a call among them.
+  /// Calls run(1) .. run(n), or fewer, beside the caller's own run(0), which does all that others have not
+  /// begun: on a busy machine some wake only when nothing is left, and nobody waits for these. False, with
+  /// nothing done, while others use the team, a caller within a call among them.
   bool try_run(unsigned n, const std::function<void(unsigned thread)>& run) {
     if (in_use_.test_and_set()) return false;
     try {
@@ -19,7 +20,7 @@ class Team {
       for (; n_threads_ < n; ++n_threads_)
         std::thread([this, index = n_threads_ + 1] { serve(index); }).detach();
       run_ = &run;
-      n_called_ = n_left_ = n;
+      n_called_ = n;
       ++call_;
     } catch (...) {
       in_use_.clear();
@@ -29,7 +30,8 @@ class Team {
     run(0);
     {
       std::unique_lock lock(mutex_);
-      end_.wait(lock, [&] { return n_left_ == 0; });
+      n_called_ = 0;
+      end_.wait(lock, [&] { return n_running_ == 0; });
     }
     in_use_.clear();
     return true;
@@ -43,10 +45,11 @@ class Team {
       begin_.wait(lock, [&] { return call_ != served && index <= n_called_; });
       served = call_;
       const auto& run = *run_;
+      ++n_running_;
       lock.unlock();
       run(index);
       lock.lock();
-      if (--n_left_ == 0) end_.notify_one();
+      if (--n_running_ == 0) end_.notify_one();
     }
   }
 
@@ -55,7 +58,7 @@ class Team {
   std::condition_variable begin_, end_;
   const std::function<void(unsigned thread)>* run_ = nullptr;
   std::uint64_t call_ = 0;
-  unsigned n_threads_ = 0, n_called_ = 0, n_left_ = 0;
+  unsigned n_threads_ = 0, n_called_ = 0, n_running_ = 0;
 };
 
 }  // namespace
