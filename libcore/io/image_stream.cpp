@@ -42,7 +42,8 @@ ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd) {
   n_chan_ = size("NCHAN", 1 << 24);
   n_part_ = size("NDIM", 2);
   info_.stokes.clear();
-  for (const std::string_view name : split(keys.require_text("PRODUCTS"), ','))
+  const std::string products = keys.require_text("PRODUCTS");  // outlives the views
+  for (const std::string_view name : split(products, ','))
     info_.stokes.emplace_back(name);
   info_.cell_rad = keys.angle("CELL").value_or(0);
   const auto centre = keys.phase_centre();
