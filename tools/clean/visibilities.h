@@ -2,6 +2,8 @@
 // The Measurement Set mode of clean: visibilities -> images, model and residual, in one run.
 #pragma once
 
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -215,9 +217,18 @@ inline void write_source_lists(const Products& products, const Sky& sky, const M
   }
 }
 
+/// Grids, images and blocks go back to the system when they are freed. By default malloc() keeps memory of up
+/// to 32 MB that was freed once for the next of that size, and one stage's is of no use to another.
+inline void return_freed_memory() {
+  constexpr int large = 8 << 20, most_kept = 16 << 20;
+  mallopt(M_MMAP_THRESHOLD, large);
+  mallopt(M_TRIM_THRESHOLD, most_kept);
+}
+
 inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
                                const DeconvolutionOptions& how) {
   check_visibilities(tool, options);
+  return_freed_memory();
   const std::uint64_t memory = tool.common().max_memory_bytes;
   const std::string& name = tool.common().output;
   tool.stage("open");
