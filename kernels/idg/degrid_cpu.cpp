@@ -32,7 +32,9 @@ class CpuDegridder final : public Degridder {
     if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
     if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
     first_layer_ = first_layer;
-    grids_.resize({n_layers, plan_.n_v_held(), plan_.n_u_held(), padded_planes(model_.n_planes())});
+    const std::size_t n_planes = padded_planes(model_.n_planes());
+    grids_.resize_for_overwrite({n_layers, plan_.n_v_held(), plan_.n_u_held(), n_planes});
+    if (n_planes != model_.n_planes()) grids_.fill(0);  // the padding
     for (std::size_t layer = 0; layer < n_layers; ++layer)
       model_.transform(plan_.layer_w_lambda(first_layer + layer), grids_.view()[layer]);
     model_.release_work();
