@@ -27,7 +27,8 @@ class CpuGridder final : public Gridder {
     for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(forms_, setup);
     const std::size_t side = plan.settings.subgrid, n_planes = setup.n_planes();
     // Outputs outside of a pass's layers are neither made nor added.
-    chunk_.resize_for_overwrite({subgrids_per_chunk(plan, n_planes), n_planes, forms_.n_outputs(), side, side});
+    chunk_.resize_for_overwrite(
+        {subgrids_per_chunk(plan, n_planes), n_planes, forms_.n_outputs(), side, side});
   }
 
   void begin_pass(std::size_t first_layer, std::size_t n_layers) override {

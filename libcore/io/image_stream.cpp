@@ -43,8 +43,7 @@ ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd) {
   n_part_ = size("NDIM", 2);
   info_.stokes.clear();
   const std::string products = keys.require_text("PRODUCTS");  // outlives the views
-  for (const std::string_view name : split(products, ','))
-    info_.stokes.emplace_back(name);
+  for (const std::string_view name : split(products, ',')) info_.stokes.emplace_back(name);
   info_.cell_rad = keys.angle("CELL").value_or(0);
   const auto centre = keys.phase_centre();
   if (!(info_.cell_rad > 0) || !centre)
