@@ -28,8 +28,6 @@ namespace {
 
 using namespace epic_fft;
 
-constexpr std::size_t kPreparedBytes = std::size_t{256} << 20;  ///< of samples between kernels
-
 class FftCudaImager final : public DeviceImager {
  public:
   FftCudaImager(EpicPlan plan, int device_index, EpicPrecision precision, FftForm form)
@@ -70,7 +68,6 @@ class FftCudaImager final : public DeviceImager {
   std::optional<Finisher> finisher_;
   bool factors_made_ = false;
   Upload<float2> factor_;       // [channel][ant][pol]
-  Upload<float2> prepared_;     // [channel][spectrum][ant][pol that is used]
   DeviceArray<double> powers_;  // [channel][ant][4], without g
 };
 
@@ -129,11 +126,12 @@ void FftCudaImager::add_from(DeviceSpectrumSource& source, std::int64_t first, s
 
 void FftCudaImager::choose_form(bool integers) {
   const EpicPrecision precision = integers ? precision_ : EpicPrecision::single;
-  auto& form = forms_[precision == EpicPrecision::half ? 0 : 1];
+  auto& form = forms_[integers ? 0 : 1];
   if (form_ != nullptr && form_ != form.get())
     throw std::logic_error("DirectImager: integers and other spectra in an accumulation");
   if (!form && form_kind_ == FftForm::automatic) {
-    form = make_fused_form(plan_, *gridded_, precision, device_);
+    if (integers) form = make_matrix_form(plan_, *gridded_, precision, device_);
+    if (!form) form = make_fused_form(plan_, *gridded_, precision, device_);
     // what half precision cannot
     if (!form && precision == EpicPrecision::half)
       form = make_fused_form(plan_, *gridded_, EpicPrecision::single, device_);
@@ -162,22 +160,9 @@ void FftCudaImager::add_samples(const epic_cuda::Samples& samples) {
   const double largest = largest_of(samples.format);
   choose_form(largest > 0);
   if (powers_.size() > 0) epic_cuda::launch_powers(samples, powers_.data(), stream_.get());
-  const std::size_t spectrum = static_cast<std::size_t>(samples.n_channel) * plan_.n_ant * n_pol_;
-  const auto n_spectra = static_cast<std::size_t>(samples.n_spectra);
-  const std::size_t most = std::max<std::size_t>(1, kPreparedBytes / (spectrum * sizeof(float2)));
-  const std::size_t n_piece = (n_spectra + most - 1) / most, piece = (n_spectra + n_piece - 1) / n_piece;
-  PrepareTask task;
-  task.samples = samples;
-  task.factor = factor_.data();
-  task.first_pol = static_cast<int>(fft_first_pol(plan_));
-  task.n_pol = static_cast<int>(n_pol_);
-  task.out = prepared_.reserve(piece * spectrum);
-  for (std::size_t first = 0; first < n_spectra; first += piece) {
-    task.first = static_cast<int>(first);
-    task.n = static_cast<int>(std::min(piece, n_spectra - first));
-    launch_prepare(task, stream_.get());
-    form_->add({task.out, samples.first_channel, samples.n_channel, task.n, largest}, stream_.get());
-  }
+  form_->add(
+      {samples, factor_.data(), static_cast<int>(fft_first_pol(plan_)), static_cast<int>(n_pol_), largest},
+      stream_.get());
 }
 
 bool FftCudaImager::take_later(EpicImages& images) {

@@ -32,16 +32,16 @@ void launch(const FusedTask& task, int last_radix, int n_value, cudaStream_t str
   }
 }
 
-class FusedForm final : public Form {
+class FusedForm final : public PreparedForm {
  public:
   FusedForm(const EpicPlan& plan, const FftGridded& gridded, FusedPlan fused);
   void start(cudaStream_t stream) override {
     cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
   }
-  void add(const PreparedSpectra& spectra, cudaStream_t stream) override;
   const double* collect(cudaStream_t stream) override;
 
  private:
+  void add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) override;
   bool half() const { return fused_.shape.n_layer < fused_.shape.n_pol; }
   void upload_lists(const EpicPlan& plan, const FftGridded& gridded);
   void upload_pixels(const FftGridded& gridded);
@@ -116,7 +116,7 @@ void FusedForm::upload_pixels(const FftGridded& gridded) {
   pixels_.copy(pixels.data(), pixels.size());
 }
 
-void FusedForm::add(const PreparedSpectra& spectra, cudaStream_t stream) {
+void FusedForm::add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) {
   FusedTask task;
   if (half()) task.scale = static_cast<float>(kLargestHalf / (spectra.largest * fused_.gain));
   task.shape = fused_.shape;

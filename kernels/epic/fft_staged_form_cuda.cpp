@@ -13,16 +13,16 @@ namespace {
 
 constexpr std::size_t kPlaneBytes = std::size_t{256} << 20;  ///< of planes that are transformed together
 
-class StagedForm final : public Form {
+class StagedForm final : public PreparedForm {
  public:
   StagedForm(const EpicPlan& plan, const FftGridded& gridded);
   void start(cudaStream_t stream) override {
     cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
   }
-  void add(const PreparedSpectra& spectra, cudaStream_t stream) override;
   const double* collect(cudaStream_t stream) override;
 
  private:
+  void add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) override;
   struct Channel {
     std::size_t first_cell = 0, n_cell = 0;
   };
@@ -98,7 +98,7 @@ void StagedForm::upload_pixels(const FftGridded& gridded) {
   places_.copy(places.data(), places.size());
 }
 
-void StagedForm::add(const PreparedSpectra& spectra, cudaStream_t stream) {
+void StagedForm::add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) {
   fft_->use(stream);
   const std::size_t spectrum = static_cast<std::size_t>(shape_.n_ant * shape_.n_pol);
   const auto n_spectra = static_cast<std::size_t>(spectra.n_spectra);

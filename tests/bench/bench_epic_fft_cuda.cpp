@@ -254,7 +254,7 @@ int main(int argc, char** argv) {
     for (const std::size_t size : {64, 128}) {
       c.size = size;
       if (wanted(c.name.c_str()))
-        for (const double padding : {1.0, 1.25})
+        for (const double padding : {1.0, 1.115, 1.25})
           for (const EpicPrecision precision : {EpicPrecision::half, EpicPrecision::single})
             run(c, samples, 7, padding, FftForm::automatic, precision);
       if (!level) continue;

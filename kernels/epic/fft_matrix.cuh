@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The `fft` method as products of matrices on tensor cores: spectra of a channel -> sums of products at the
+// pixels of the transform (epic.h; MOFF, Morales 2011), for arrays that reach few of the plane's cells.
+//
+// With cells x, y counted from the middle of those that antennas reach (halves: 1/2, 3/2, ...) and pixels
+// l, m from the middle of those that are wanted, the transform of cells G of a spectrum is
+//
+//   E(l, m) = sum_(x > 0) [F(x, m) + F(-x, m)] cos(2 pi x l / n_x) - i [F(x, m) - F(-x, m)] sin(2 pi x l /
+//   n_x),
+//
+// and F(x, m) likewise a sum over y > 0 of G: folded twice, a quarter of the cells' and pixels' pairs. What
+// moving the origins turns cells by is in the kernels' weights; what it turns pixels by, no power holds.
+//
+// grid_cells: a warp makes 16 cells and their three mirror images, of eight spectra at a time. Weights times
+// samples are products of matrices, too: a tile of 8 x 2 cells lists the antennas that reach it. The four
+// tiles are folded in float32 and written as the right operand of the next product.
+//
+// image_grids: a block owns a channel and 32 x 32 kN quarter pixels with their mirror images, that is 2 x 32
+// by 2 x 32 kN pixels. For each spectrum it transforms columns of cells to F in shared memory, which are left
+// operands already, and rows of F to E in registers, which are multiplied into sums that stay there: float32
+// for the spectra of a launch, then float64 in memory.
+//
+// Operands are halves (kParts 1), or pairs of them, high + low, whose products leave out low times low
+// (kParts 2: 22 bits). Products of matrices are summed up in float32 either way.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/common/host_device.h"
+#include "kernels/epic/epic_samples.cuh"
+
+namespace apsyn::epic_fft {
+
+constexpr int kMatrixThreads = 256, kMatrixWarps = kMatrixThreads / 32;
+constexpr int kMatrixRows = 32;        ///< m > 0 of a block
+constexpr int kMatrixWarpColumns = 4;  ///< warps along l
+constexpr int kGroupSpectra = 8;       ///< that a warp grids at a time
+constexpr int kMatrixSpectra = 256;    ///< of a launch: summed in float32
+constexpr int kTileY = 8, kTileX = 2;  ///< cells of a tile
+constexpr int kMostSteps = 3;          ///< of 16 cells, x > 0 or y > 0
+
+/// Lengths that kernels are made for.
+struct MatrixSize {
+  int steps_y = 2;  ///< of 16 cells y > 0
+  int steps_x = 2;  ///< of 16 cells x > 0
+  int n = 1;        ///< kN: pixels l > 0 of a warp, of 8
+  int n_part = 1;   ///< kParts
+};
+/// Of a spectrum's folded cells, [part][y even, odd][x even, odd][pol][re, im][x / 8][y / 8][x % 8][y % 4] of
+/// pairs (y, y + 4).
+APSYN_HOST_DEVICE constexpr int grid_words(const MatrixSize& size) {
+  return size.n_part * 2048 * size.steps_x * size.steps_y;
+}
+/// Of a spectrum's F.
+APSYN_HOST_DEVICE constexpr int column_words(const MatrixSize& size) {
+  return size.n_part * 4096 * size.steps_x;
+}
+/// Of a block's cos and sin(2 pi y m / n_y).
+APSYN_HOST_DEVICE constexpr int row_table_words(const MatrixSize& size) {
+  return size.n_part * 512 * size.steps_y;
+}
+/// Of cos and sin(2 pi x l / n_x) for kMatrixWarpColumns warps.
+APSYN_HOST_DEVICE constexpr int column_table_words(const MatrixSize& size) {
+  return size.n_part * kMatrixWarpColumns * 128 * size.steps_x * size.n;
+}
+/// Whether the latter are too many for a warp's registers.
+APSYN_HOST_DEVICE constexpr bool column_table_shared(const MatrixSize& size) {
+  return size.n_part * size.steps_x * size.n > 4;
+}
+/// n_buffer 2: the columns of the next spectrum are made beside the products of this one.
+constexpr std::size_t matrix_shared_bytes(const MatrixSize& size, int n_buffer) {
+  return std::size_t{4} *
+         static_cast<std::size_t>(n_buffer * (grid_words(size) + column_words(size)) + row_table_words(size) +
+                                  (column_table_shared(size) ? column_table_words(size) : 0));
+}
+/// Two of halves where they fit.
+constexpr int matrix_buffers(const MatrixSize& size, std::size_t limit_bytes) {
+  return size.n_part == 1 && matrix_shared_bytes(size, 2) <= limit_bytes ? 2 : 1;
+}
+APSYN_HOST_DEVICE constexpr int matrix_sums(const MatrixSize& size) {
+  return 64 * size.n;  // of a thread
+}
+
+struct GridCellsTask {
+  epic_cuda::Samples samples;               ///< whose cells are made
+  const float2* factor = nullptr;           ///< g, [channel of the plan][ant][pol]
+  float scale = 1;                          ///< of g E
+  int n_group = 1;                          ///< of spectra, for a block
+  int quads_y = 0, quads_x = 0;             ///< of 8 x 2 cells y, x > 0
+  const std::uint32_t* steps = nullptr;     ///< [channel][quad][tile + 1] of 16 antennas each
+  const uint4* weights = nullptr;           ///< [step, and one more][part][re, im][lane]
+  const std::uint16_t* antennas = nullptr;  ///< [step, and one more][16]
+  std::uint32_t* grids = nullptr;           ///< [channel of the launch][spectrum][grid_words()]
+};
+void launch_grid_cells(const GridCellsTask& task, const MatrixSize& size, cudaStream_t stream);
+std::size_t grid_cells_shared_bytes(const MatrixSize& size, int n_ant, int n_group);
+
+struct ImageGridsTask {
+  int n_channel = 0, first_channel = 0, n_spectra = 0;
+  int n_part = 1;                  ///< blocks that share the spectra
+  int n_buffer = 1;                ///< matrix_buffers()
+  int pieces_y = 1, pieces_x = 1;  ///< blocks of a plane
+  double factor = 1;               ///< of sums
+  const std::uint32_t* grids = nullptr;
+  const uint4* row_table = nullptr;     ///< [piece of y][row_table_words() / 4]
+  const uint2* column_table = nullptr;  ///< [piece of x][column_table_words() / 2]
+  double* sums = nullptr;               ///< [channel][piece of y][piece of x][part][matrix_sums()][thread]
+};
+/// A source file for each number of steps along y.
+void launch_image_grids_1(const ImageGridsTask& task, const MatrixSize& size, cudaStream_t stream);
+void launch_image_grids_2(const ImageGridsTask& task, const MatrixSize& size, cudaStream_t stream);
+void launch_image_grids_3(const ImageGridsTask& task, const MatrixSize& size, cudaStream_t stream);
+
+}  // namespace apsyn::epic_fft

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef APSYN_CUDA
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/common/device_transfer.h"
+#include "kernels/epic/fft_form.cuh"
+#include "kernels/epic/fft_matrix_plan.h"
+#include "kernels/epic/fft_steps.cuh"
+#include "libcore/core/parallel.h"
+
+namespace apsyn::epic_fft {
+namespace {
+
+constexpr double kLargestHalf = 60000;
+constexpr std::size_t kGridBytes = std::size_t{1} << 30;  ///< of cells between the kernels
+
+int attribute(cudaDeviceAttr what, int device_index) {
+  int value = 0;
+  cuda_check(cudaDeviceGetAttribute(&value, what, device_index), "asking the device");
+  return value;
+}
+
+struct Launch {
+  int n_buffer = 1;  ///< for columns
+  int n_group = 1;   ///< of spectra that a block grids
+  int n_part = 1;    ///< blocks that share the spectra
+};
+
+class MatrixForm final : public Form {
+ public:
+  MatrixForm(const EpicPlan& plan, const FftGridded& gridded, MatrixPlan matrix, Launch launch);
+  void start(cudaStream_t stream) override {
+    cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
+  }
+  void add(const FormSpectra& spectra, cudaStream_t stream) override;
+  const double* collect(cudaStream_t stream) override;
+
+ private:
+  std::size_t n_piece() const { return static_cast<std::size_t>(matrix_.pieces_x * matrix_.pieces_y); }
+  void upload_lists(const EpicPlan& plan, const FftGridded& gridded);
+  void upload_pixels(const FftGridded& gridded);
+  void launch_images(const ImageGridsTask& task, cudaStream_t stream) const;
+
+  MatrixPlan matrix_;
+  Launch launch_;
+  std::size_t n_channel_, n_average_, n_value_, n_ant_, n_pixel_ = 0;
+  Upload<uint4> weights_, row_table_;
+  Upload<uint2> column_table_;
+  Upload<std::uint16_t> antennas_;
+  Upload<std::uint32_t> steps_, pixels_;
+  DeviceArray<std::uint32_t> grids_;
+  DeviceArray<double> sums_, collected_;
+};
+
+MatrixForm::MatrixForm(const EpicPlan& plan, const FftGridded& gridded, MatrixPlan matrix, Launch launch)
+    : matrix_(std::move(matrix)),
+      launch_(launch),
+      n_channel_(plan.n_channel()),
+      n_average_(plan.n_average),
+      n_value_(fft_values(plan)),
+      n_ant_(plan.n_ant),
+      sums_(plan.n_channel() * n_piece() * static_cast<std::size_t>(launch.n_part) * matrix_.piece_sums()) {
+  row_table_.copy(matrix_.row_table.data(), matrix_.row_table.size());
+  column_table_.copy(matrix_.column_table.data(), matrix_.column_table.size());
+  upload_lists(plan, gridded);
+  upload_pixels(gridded);
+  collected_ = DeviceArray<double>(n_channel_ / n_average_ * n_pixel_ * n_value_);
+}
+
+void MatrixForm::upload_lists(const EpicPlan& plan, const FftGridded& gridded) {
+  std::vector<TileLists> lists(n_channel_);
+  parallel_for(plan.n_threads, lists.size(), [&](std::size_t i, unsigned) {
+    lists[i] = make_tile_lists(gridded.lists[i], matrix_, n_ant_);
+  });
+  std::vector<std::uint32_t> steps;
+  std::vector<std::uint16_t> antennas;
+  std::vector<uint4> weights;
+  for (const TileLists& list : lists) {
+    const auto before = static_cast<std::uint32_t>(antennas.size() / 16);
+    for (const std::uint32_t step : list.steps) steps.push_back(before + step);
+    antennas.insert(antennas.end(), list.antennas.begin(), list.antennas.end());
+    weights.insert(weights.end(), list.weights.begin(), list.weights.end());
+  }
+  steps.push_back(static_cast<std::uint32_t>(antennas.size() / 16));
+  // what is read ahead of the last step
+  antennas.resize(antennas.size() + 16, 0);
+  weights.resize(weights.size() + static_cast<std::size_t>(matrix_.size.n_part) * 64, uint4{});
+  steps_.copy(steps.data(), steps.size());
+  antennas_.copy(antennas.data(), antennas.size());
+  weights_.copy(weights.data(), weights.size());
+}
+
+void MatrixForm::upload_pixels(const FftGridded& gridded) {
+  const FftFinish& finish = gridded.finish;
+  const std::size_t n_row = finish.pixels().n_row();
+  n_pixel_ = finish.bins_x().size() * n_row;
+  std::vector<std::uint32_t> pixels(n_pixel_ * n_value_, 0);  // rows that fill up are never looked at
+  for (std::size_t column = 0; column < finish.bins_x().size(); ++column)
+    for (std::size_t row = 0; row < finish.bins_y().size(); ++row)
+      for (std::size_t value = 0; value < n_value_; ++value)
+        pixels[(column * n_row + row) * n_value_ + value] = static_cast<std::uint32_t>(
+            matrix_.place_of(finish.bins_x()[column], finish.bins_y()[row], value));
+  pixels_.copy(pixels.data(), pixels.size());
+}
+
+void MatrixForm::launch_images(const ImageGridsTask& task, cudaStream_t stream) const {
+  switch (matrix_.size.steps_y) {
+    case 1:
+      return launch_image_grids_1(task, matrix_.size, stream);
+    case 2:
+      return launch_image_grids_2(task, matrix_.size, stream);
+    default:
+      return launch_image_grids_3(task, matrix_.size, stream);
+  }
+}
+
+void MatrixForm::add(const FormSpectra& spectra, cudaStream_t stream) {
+  const epic_cuda::Samples& samples = spectra.samples;
+  const std::size_t words = static_cast<std::size_t>(samples.n_channel * grid_words(matrix_.size));
+  const std::size_t most = std::clamp<std::size_t>(kGridBytes / (words * 4), 1, kMatrixSpectra);
+  const auto n_spectra = static_cast<std::size_t>(samples.n_spectra);
+  const std::size_t n_launch = (n_spectra + most - 1) / most, each = (n_spectra + n_launch - 1) / n_launch;
+  if (grids_.size() < each * words) {
+    cuda_check(cudaStreamSynchronize(stream), "imaging");
+    grids_ = DeviceArray<std::uint32_t>();  // give back before asking for more
+    grids_ = DeviceArray<std::uint32_t>(each * words);
+    // cells that no antenna reaches are never written
+    cuda_check(cudaMemsetAsync(grids_.data(), 0, grids_.size() * 4, stream), "clearing cells");
+  }
+  GridCellsTask cells;
+  cells.factor = spectra.factor;
+  cells.n_group = launch_.n_group;
+  cells.quads_x = matrix_.quads_x;
+  cells.quads_y = matrix_.quads_y;
+  // a power of 2, so that codes stay what they are: rounded, they would turn all images brighter or fainter
+  cells.scale =
+      std::exp2(std::floor(static_cast<float>(std::log2(kLargestHalf / (spectra.largest * matrix_.gain)))));
+  cells.steps = steps_.data();
+  cells.weights = weights_.data();
+  cells.antennas = antennas_.data();
+  cells.grids = grids_.data();
+  ImageGridsTask images;
+  images.n_channel = samples.n_channel;
+  images.first_channel = samples.first_channel;
+  images.n_part = launch_.n_part;
+  images.n_buffer = launch_.n_buffer;
+  images.pieces_x = matrix_.pieces_x;
+  images.pieces_y = matrix_.pieces_y;
+  const double scale = static_cast<double>(cells.scale) * static_cast<double>(matrix_.weight_scale);
+  images.factor = 1 / (scale * scale);
+  images.grids = grids_.data();
+  images.row_table = row_table_.data();
+  images.column_table = column_table_.data();
+  images.sums = sums_.data();
+  for (std::size_t first = 0; first < n_spectra; first += each) {
+    images.n_spectra = static_cast<int>(std::min(each, n_spectra - first));
+    cells.samples = some_spectra(samples, static_cast<int>(first), images.n_spectra);
+    launch_grid_cells(cells, matrix_.size, stream);
+    launch_images(images, stream);
+  }
+}
+
+const double* MatrixForm::collect(cudaStream_t stream) {
+  CollectTask task;
+  task.sums = sums_.data();
+  task.pixels = pixels_.data();
+  task.n_image = static_cast<int>(n_channel_ / n_average_);
+  task.n_average = static_cast<int>(n_average_);
+  task.n_class = static_cast<int>(n_piece());
+  task.n_part = launch_.n_part;
+  task.n_value = static_cast<int>(n_value_);
+  task.n_pixel = n_pixel_;
+  task.part_sums = matrix_.piece_sums();
+  task.out = collected_.data();
+  launch_collect(task, stream);
+  return collected_.data();
+}
+
+}  // namespace
+
+std::unique_ptr<Form> make_matrix_form(const EpicPlan& plan, const FftGridded& gridded,
+                                       EpicPrecision precision, int device_index) {
+  if (attribute(cudaDevAttrComputeCapabilityMajor, device_index) < 8) return nullptr;
+  auto matrix = plan_matrix(plan, gridded, precision == EpicPrecision::half ? 1 : 2);
+  if (!matrix) return nullptr;
+  const auto most =
+      static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index));
+  Launch launch;
+  launch.n_buffer = matrix_buffers(matrix->size, most);
+  if (matrix_shared_bytes(matrix->size, launch.n_buffer) > most) return nullptr;
+  const auto group_bytes = grid_cells_shared_bytes(matrix->size, static_cast<int>(plan.n_ant), 1);
+  if (group_bytes > most) return nullptr;
+  launch.n_group = group_bytes <= most / 6 ? 2 : 1;
+  // Few channels: blocks share the spectra, as many for any number of them that come.
+  const int n_sm = attribute(cudaDevAttrMultiProcessorCount, device_index);
+  launch.n_part =
+      std::max(1, n_sm / (static_cast<int>(plan.n_channel()) * matrix->pieces_x * matrix->pieces_y));
+  return std::make_unique<MatrixForm>(plan, gridded, std::move(*matrix), launch);
+}
+
+}  // namespace apsyn::epic_fft
+#endif
