@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // epic-image: voltage stream -> images of the sky, without visibilities in between.
-#include <optional>
+#include <deque>
 #include <span>
 #include <utility>
 
@@ -41,7 +41,7 @@ class Accumulation {
 
   void append(Item& item) {
     item.n_images = 0;
-    const bool any_coming = coming_.has_value();
+    const bool any_coming = !coming_.empty();
     const std::int64_t before = first_;
     if (item.last) {
       feed_->end_of_stream();
@@ -89,8 +89,7 @@ class Accumulation {
   }
   /// Images are on their way while the next ones are made.
   void finish(Item& item) {
-    settle(item);
-    TimedImages& out = coming_.emplace(std::move(spare_));
+    TimedImages& out = coming_.emplace_back(std::move(spare_));
     const bool there = !feed_->imager().take_later(out.images);
     out.begin = time_of(2 * first_);
     out.middle = time_of(first_ + next_);
@@ -98,14 +97,14 @@ class Accumulation {
     out.length_s = static_cast<double>(next_ - first_) * setup_.spectrum_s;
     out.centre = frame_.centre();
     first_ = next_;
-    if (there) settle(item);
+    if (there || coming_.size() > 1) settle(item);
   }
 
   void settle(Item& item) {
-    if (!coming_) return;
+    if (coming_.empty()) return;
     feed_->imager().settle();
-    spare_ = std::exchange(item.place(), std::move(*coming_));  // whose memory serves again
-    coming_.reset();
+    spare_ = std::exchange(item.place(), std::move(coming_.front()));  // whose memory serves again
+    coming_.pop_front();
   }
 
   /// A stream of unknown length ended earlier than its last image was planned to.
@@ -126,7 +125,7 @@ class Accumulation {
   DelayTracker delays_;
   std::unique_ptr<SpectraFeed> feed_;
   std::int64_t first_ = 0, next_ = 0;  // spectra: of the image, and to be added next
-  std::optional<TimedImages> coming_;  // taken, but not there yet
+  std::deque<TimedImages> coming_;     // taken, but not there yet
   TimedImages spare_;
   std::int64_t aimed_ = 0;  // twice the spectrum whose sky the image shows
 };

@@ -26,9 +26,9 @@ constexpr double kStaged = 10;           ///< fft: so many times that where a pl
 constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
 constexpr std::size_t kMostFused = 256;  ///< fft: cells along an axis of a plane that fits
 
-/// Images on their way to where they are wanted: sums stay on the device.
+/// Images of two accumulations on their way to where they are wanted: sums stay on the device.
 std::uint64_t plane_bytes(const EpicPlan& plan) {
-  return std::uint64_t{plan.n_image_channel()} * plan.n_plane() * plan.width() * plan.height() *
+  return std::uint64_t{2} * plan.n_image_channel() * plan.n_plane() * plan.width() * plan.height() *
          sizeof(float);
 }
 

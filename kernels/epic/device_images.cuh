@@ -11,26 +11,32 @@
 
 namespace apsyn::epic_cuda {
 
-/// Planes [image channel][plane][y][x] of one accumulation at a time.
+/// Planes [image channel][plane][y][x] of two accumulations at a time.
 class PlaneCopy {
  public:
-  /// Where to make n floats on the stream, once the last ones have left.
+  /// Where to make n floats on the stream, once those before the last have left.
   float* planes(std::size_t n, cudaStream_t stream);
   /// Shapes `images` and sends what the stream makes; they are there after settle(), and must be until then.
   void send(const EpicPlan& plan, const EpicWeights& weights, EpicImages& images, cudaStream_t stream);
+  /// The older ones of those under way.
   void settle();
   /// 1 / W of each image channel, NaN where there is none.
   const double* scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream);
 
  private:
-  Upload<float> planes_;
+  struct Way {
+    Upload<float> planes;
+    std::unique_ptr<float[], FreePinned> host;
+    std::size_t host_size = 0;
+    EpicImages* images = nullptr;  // under way
+    Event made, sent;
+  };
+
+  Way ways_[2];
+  int next_ = 0;
   Upload<double> scales_;
-  std::unique_ptr<float[], FreePinned> host_;
-  std::size_t host_size_ = 0;
-  EpicImages* images_ = nullptr;  // under way
   unsigned n_threads_ = 1;
   CopyStream stream_;
-  Event made_, sent_;
 };
 
 /// Autocorrelations of powers [channel][ant][XX, YY, Re XY, Im XY] without g, as A of epic.h.

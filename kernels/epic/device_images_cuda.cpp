@@ -13,9 +13,10 @@
 namespace apsyn::epic_cuda {
 
 float* PlaneCopy::planes(std::size_t n, cudaStream_t stream) {
-  if (images_ != nullptr) throw std::logic_error("PlaneCopy: images that nobody has settled");
-  sent_.hold(stream);
-  return planes_.reserve(n);
+  Way& way = ways_[next_];
+  if (way.images != nullptr) throw std::logic_error("PlaneCopy: images that nobody has settled");
+  way.sent.hold(stream);
+  return way.planes.reserve(n);
 }
 
 const double* PlaneCopy::scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream) {
@@ -39,30 +40,33 @@ void PlaneCopy::send(const EpicPlan& plan, const EpicWeights& weights, EpicImage
   for (std::size_t image = 0; image < plan.n_image_channel(); ++image)
     images.weight[image] = weights.share(image);
   const std::size_t n = images.planes.size();
-  if (host_size_ < n) {
-    host_ = pinned<float>(n);
-    host_size_ = n;
+  Way& way = ways_[next_];
+  next_ = 1 - next_;
+  if (way.host_size < n) {
+    way.host = pinned<float>(n);
+    way.host_size = n;
   }
-  made_.record(stream);
-  made_.hold(stream_.get());
-  cuda_check(
-      cudaMemcpyAsync(host_.get(), planes_.data(), n * sizeof(float), cudaMemcpyDeviceToHost, stream_.get()),
-      "copying images");
-  sent_.record(stream_.get());
-  images_ = &images;
+  way.made.record(stream);
+  way.made.hold(stream_.get());
+  cuda_check(cudaMemcpyAsync(way.host.get(), way.planes.data(), n * sizeof(float), cudaMemcpyDeviceToHost,
+                             stream_.get()),
+             "copying images");
+  way.sent.record(stream_.get());
+  way.images = &images;
   n_threads_ = plan.n_threads;
 }
 
 void PlaneCopy::settle() {
-  if (images_ == nullptr) return;
-  EpicImages& images = *std::exchange(images_, nullptr);
-  sent_.wait();
+  Way& way = ways_[next_].images != nullptr ? ways_[next_] : ways_[1 - next_];
+  if (way.images == nullptr) return;
+  EpicImages& images = *std::exchange(way.images, nullptr);
+  way.sent.wait();
   constexpr std::size_t kPiece = std::size_t{1} << 18;
   const std::size_t n = images.planes.size();
   float* to = images.planes.data();
   parallel_for(n_threads_, (n + kPiece - 1) / kPiece, [&](std::size_t piece, unsigned) {
     const std::size_t first = piece * kPiece;
-    std::copy_n(host_.get() + first, std::min(kPiece, n - first), to + first);
+    std::copy_n(way.host.get() + first, std::min(kPiece, n - first), to + first);
   });
 }
 

@@ -137,11 +137,12 @@ class DirectImager {
   /// Ends the accumulation and shapes `images`.
   virtual void take(EpicImages& images) = 0;
   /// The same, but returns true where the planes of `images`, which must stay where they are, are there only
-  /// after settle(); the next accumulation can begin before that, and end after it.
+  /// after settle(); the next accumulation can begin and end before that, the one after it can begin only.
   virtual bool take_later(EpicImages& images) {
     take(images);
     return false;
   }
+  /// Settles the oldest images that are not there yet.
   virtual void settle() {}
 };
 

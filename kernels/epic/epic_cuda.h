@@ -20,6 +20,7 @@ class DeviceImager : public DirectImager {
   /// Spectra first .. first + n_spectra - 1 of all channels. Returns before they are imaged.
   virtual void add_from(DeviceSpectrumSource& source, std::int64_t first, std::size_t n_spectra) = 0;
   void take(EpicImages& images) final {
+    settle();
     take_later(images);
     settle();
   }

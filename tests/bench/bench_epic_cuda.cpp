@@ -116,8 +116,8 @@ double ms_of_turn(double seconds, DirectImager& imager, const Turn& turn) {
   for (; n < 2 * kWarm || ms_since(begin) < 1e3 * seconds; ++n) {
     if (n == kWarm) begin = Clock::now();
     turn();
-    imager.settle();
     imager.take_later(images[n % 2]);
+    if (n > 0) imager.settle();
   }
   imager.settle();
   return ms_since(begin) / (n - kWarm);
