@@ -23,9 +23,9 @@ class DevicePairSums {
   /// Floats [channel][spectrum][input], channels channel_stride values apart.
   virtual void add(const float2* samples, std::size_t channel_stride, std::size_t n_spectra,
                    cudaStream_t stream) = 0;
-  /// sums [channel][pair i <= j, row-major] on the device += all that was added, which is forgotten. Sums of
-  /// integers are exact.
-  virtual void finish(double2* sums, cudaStream_t stream) = 0;
+  /// sums [channel][pair i <= j, row-major] on the device = or, where `add`, += all that was added, which is
+  /// forgotten. Sums of integers are exact.
+  virtual void finish(double2* sums, bool add, cudaStream_t stream) = 0;
 };
 
 }  // namespace apsyn

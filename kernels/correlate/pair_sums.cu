@@ -5,28 +5,19 @@
 namespace apsyn::x_stage {
 namespace {
 
-template <class Value>
-__global__ void add_sums(double2* sums, const Value* values, std::size_t n) {
+__global__ void add_sums(double2* sums, const double* values, std::size_t n) {
   const std::size_t at = this_thread();
   if (at >= n) return;
-  sums[at].x += static_cast<double>(values[2 * at]);
-  sums[at].y += static_cast<double>(values[2 * at + 1]);
-}
-
-template <class Value>
-void launch(double2* sums, const Value* values, std::size_t n, cudaStream_t stream) {
-  if (n == 0) return;
-  add_sums<<<blocks_of(n), kThreads, 0, stream>>>(sums, values, n);
-  launched("adding sums of pairs");
+  sums[at].x += values[2 * at];
+  sums[at].y += values[2 * at + 1];
 }
 
 }  // namespace
 
-void launch_add_sums(double2* sums, const std::int64_t* values, std::size_t n, cudaStream_t stream) {
-  launch(sums, values, n, stream);
-}
 void launch_add_sums(double2* sums, const double* values, std::size_t n, cudaStream_t stream) {
-  launch(sums, values, n, stream);
+  if (n == 0) return;
+  add_sums<<<blocks_of(n), kThreads, 0, stream>>>(sums, values, n);
+  launched("adding sums of pairs");
 }
 
 }  // namespace apsyn::x_stage

@@ -51,12 +51,12 @@ class PairSumsOfStages final : public DevicePairSums {
     any_floats_ = true;
   }
 
-  void finish(double2* sums, cudaStream_t stream) override {
+  void finish(double2* sums, bool add, cudaStream_t stream) override {
     const std::size_t n = n_channel_ * n_input_ * (n_input_ + 1) / 2;
-    if (any_integers_) {
-      integers_->finish_sums(integer_sums_.reserve(2 * n), stream);
-      x_stage::launch_add_sums(sums, integer_sums_.data(), n, stream);
-    }
+    if (any_integers_)
+      integers_->finish_sums(sums, add, stream);
+    else if (!add)
+      cuda_check(cudaMemsetAsync(sums, 0, n * sizeof(double2), stream), "clearing sums of pairs");
     if (any_floats_) {
       floats_->finish_sums(float_sums_.reserve(2 * n), stream);
       x_stage::launch_add_sums(sums, float_sums_.data(), n, stream);
@@ -73,7 +73,6 @@ class PairSumsOfStages final : public DevicePairSums {
   std::size_t room_ = 0;             // spectra of layout_
   std::optional<DeviceFloatStage> floats_;
   bool any_integers_ = false, any_floats_ = false;
-  Upload<std::int64_t> integer_sums_;
   Upload<double> float_sums_;
 };
 

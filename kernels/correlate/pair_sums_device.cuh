@@ -9,7 +9,6 @@
 namespace apsyn::x_stage {
 
 /// sums [n] += values [n][re, im].
-void launch_add_sums(double2* sums, const std::int64_t* values, std::size_t n, cudaStream_t stream);
 void launch_add_sums(double2* sums, const double* values, std::size_t n, cudaStream_t stream);
 
 }  // namespace apsyn::x_stage

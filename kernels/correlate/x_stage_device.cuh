@@ -36,6 +36,8 @@ class DeviceXStage {
 
   /// Writes sums [chan][pair i <= j, row-major][re, im] to pinned or device memory and starts anew.
   void finish_sums(std::int64_t* sums, cudaStream_t stream);
+  /// The same sums = or, where `add`, += those, as float64 on the device.
+  void finish_sums(double2* sums, bool add, cudaStream_t stream);
   /// Writes means and weights and starts anew. `task` tells all but n_chan, data and weight; its counts and
   /// gains are on the device.
   void finish_means(x_stage::MeanTask task, const MeanOutput& output, cudaStream_t stream);

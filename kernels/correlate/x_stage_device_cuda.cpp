@@ -160,6 +160,12 @@ void DeviceXStage::finish_sums(std::int64_t* sums, cudaStream_t stream) {
   discard();
 }
 
+void DeviceXStage::finish_sums(double2* sums, bool add, cudaStream_t stream) {
+  cuda_check(cudaSetDevice(device_), "choosing the device");
+  launch_collect(this->sums(), static_cast<int>(shape_.n_chan), sums, add, stream);
+  discard();
+}
+
 void DeviceXStage::finish_means(MeanTask task, const MeanOutput& output, cudaStream_t stream) {
   task.n_chan = static_cast<int>(shape_.n_chan);
   cuda_check(cudaSetDevice(device_), "choosing the device");

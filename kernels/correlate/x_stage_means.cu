@@ -106,17 +106,25 @@ __global__ void __launch_bounds__(kSide* kSide) means(Sums sums, MeanTask task) 
 __device__ __forceinline__ void total_of(const TileSums& sums, int chan, int i, int j, longlong2& total) {
   total = integer_sum(sums, chan, i, j);
 }
-__device__ __forceinline__ void total_of(const PairSums& sums, int chan, int i, int j, double2& total) {
+template <class Sums>
+__device__ __forceinline__ void total_of(const Sums& sums, int chan, int i, int j, double2& total) {
   total = sum_of(sums, chan, i, j);
 }
 
 /// A block owns row i of one channel: pairs (i, j >= i).
-template <class Sums, class Total>
+template <bool kAdd, class Sums, class Total>
 __global__ void collect(Sums sums, Total* total) {
   const int i = blockIdx.x, chan = blockIdx.y;
   const std::size_t n_pairs = pair_of(sums.n_input - 1, sums.n_input - 1, sums.n_input) + 1;
-  for (int j = i + threadIdx.x; j < sums.n_input; j += blockDim.x)
-    total_of(sums, chan, i, j, total[chan * n_pairs + pair_of(i, j, sums.n_input)]);
+  for (int j = i + threadIdx.x; j < sums.n_input; j += blockDim.x) {
+    Total value, &to = total[chan * n_pairs + pair_of(i, j, sums.n_input)];
+    total_of(sums, chan, i, j, value);
+    if constexpr (kAdd) {
+      value.x += to.x;
+      value.y += to.y;
+    }
+    to = value;
+  }
 }
 
 template <class Sums>
@@ -130,11 +138,19 @@ void launch(const Sums& sums, const MeanTask& task, cudaStream_t stream) {
 }  // namespace
 
 void launch_collect(const TileSums& sums, int n_chan, longlong2* total, cudaStream_t stream) {
-  collect<<<dim3(sums.n_input, n_chan), 128, 0, stream>>>(sums, total);
+  collect<false><<<dim3(sums.n_input, n_chan), 128, 0, stream>>>(sums, total);
   cuda_check(cudaGetLastError(), "launching the X stage's sums to int64");
 }
+void launch_collect(const TileSums& sums, int n_chan, double2* total, bool add, cudaStream_t stream) {
+  const dim3 grid(sums.n_input, n_chan);
+  if (add)
+    collect<true><<<grid, 128, 0, stream>>>(sums, total);
+  else
+    collect<false><<<grid, 128, 0, stream>>>(sums, total);
+  cuda_check(cudaGetLastError(), "launching the X stage's sums to float64");
+}
 void launch_collect(const PairSums& sums, int n_chan, double2* total, cudaStream_t stream) {
-  collect<<<dim3(sums.n_input, n_chan), 128, 0, stream>>>(sums, total);
+  collect<false><<<dim3(sums.n_input, n_chan), 128, 0, stream>>>(sums, total);
   cuda_check(cudaGetLastError(), "launching the X stage's collection of sums");
 }
 

@@ -25,6 +25,8 @@ struct PairSums {
 
 /// total [chan][pair] = all of `sums`; it may be sums.total.
 void launch_collect(const TileSums& sums, int n_chan, longlong2* total, cudaStream_t stream);
+/// total = all of `sums`, or += where `add`; it is not sums.total.
+void launch_collect(const TileSums& sums, int n_chan, double2* total, bool add, cudaStream_t stream);
 /// The same for floating sums.
 void launch_collect(const PairSums& sums, int n_chan, double2* total, cudaStream_t stream);
 

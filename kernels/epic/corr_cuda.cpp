@@ -56,9 +56,7 @@ class CudaCorrImager final : public DeviceImager {
     if (sky_.move_to(geometry)) move(geometry);
     settle_copies();
     sky_.clear(stream_.get());
-    collect_sums();  // of an accumulation that was not taken
-    cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double2), stream_.get()),
-               "clearing sums");
+    if (any_added_) collect_sums();  // of an accumulation that was not taken
   }
 
   void add(const SpectraBlock& block) override {
@@ -117,6 +115,7 @@ class CudaCorrImager final : public DeviceImager {
 
   void add(const Samples& samples) {
     // batches of channels have sums of their own, until the accumulation ends
+    any_added_ = true;
     auto& stage = stages_[{samples.first_channel, samples.n_channel}];
     const auto n_spectra = static_cast<std::size_t>(samples.n_spectra);
     if (!stage)
@@ -128,9 +127,23 @@ class CudaCorrImager final : public DeviceImager {
                  samples.valid, plan_.n_pol, n_spectra, stream_.get());
   }
 
+  /// Whether each channel is in one batch.
+  bool batches_are_whole() const {
+    int next = 0;
+    for (const auto& [channels, stage] : stages_) {
+      if (channels.first != next) return false;
+      next += channels.second;
+    }
+    return next == static_cast<int>(plan_.n_channel());
+  }
   void collect_sums() {
+    const bool add = !batches_are_whole();
+    if (add)
+      cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double2), stream_.get()),
+                 "clearing sums");
     for (const auto& [channels, stage] : stages_)
-      stage->finish(sums_.data() + channels.first * n_pair(), stream_.get());
+      stage->finish(sums_.data() + channels.first * n_pair(), add, stream_.get());
+    any_added_ = false;
   }
 
   int device_;
@@ -146,6 +159,7 @@ class CudaCorrImager final : public DeviceImager {
   std::unique_ptr<DevicePairForm> grid_, direct_;
   DevicePairForm* form_ = nullptr;                                         // of the two, for this geometry
   std::map<std::pair<int, int>, std::shared_ptr<DevicePairSums>> stages_;  // of (first channel, channels)
+  bool any_added_ = false;                                                 // to them
   DeviceArray<double2> sums_;                                              // [channel][pair]
   Upload<double2> factors_;
   Upload<double> powers_;
