@@ -30,8 +30,12 @@ __global__ void autos_of(AutosTask task) {
   if (threadIdx.x < 4) task.autos[std::size_t(blockIdx.x) * 4 + threadIdx.x] = of[0][threadIdx.x];
 }
 
+constexpr int kCleared = 8;  // floats of a thread
 __global__ void clear(float* planes, std::size_t n) {
-  if (this_thread() < n) planes[this_thread()] = nanf("");
+  const std::size_t first = std::size_t(blockIdx.x) * kCleared * kThreads + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < kCleared; ++i)
+    if (first + i * kThreads < n) planes[first + i * kThreads] = nanf("");
 }
 
 __global__ void planes_of(PlaneTask task) {
@@ -55,7 +59,7 @@ void launch_autos(const AutosTask& task, cudaStream_t stream) {
 
 void launch_planes(const PlaneTask& task, cudaStream_t stream) {
   const std::size_t n = std::size_t(task.n_image) * task.n_plane * task.plane_size;
-  clear<<<blocks_of(n), kThreads, 0, stream>>>(task.planes, n);
+  clear<<<blocks_of((n + kCleared - 1) / kCleared), kThreads, 0, stream>>>(task.planes, n);
   launched("clearing images");
   if (task.n_pixel == 0) return;
   const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
