@@ -101,6 +101,7 @@ class CudaCorrImager final : public DeviceImager {
            cuda_direct_pairs_s(plan_, sky_.pixels().size());
   }
   void move(const EpicGeometry& geometry) {
+    if (form_ != nullptr && form_->serves(geometry)) return form_->move(geometry);
     const bool grid = on_grid(geometry);
     auto& form = grid ? grid_ : direct_;
     if (!form && grid) form = make_grid_pair_form(plan_, sky_, device_, table_bytes_);

@@ -19,7 +19,6 @@ constexpr double kPair_s = 2.8e-14;      ///< corr: a product of two inputs, int
 constexpr double kFloatPair_s = 2e-13;   ///< corr: the same, floats
 constexpr double kImaged_s = 4.8e-13;    ///< corr: a pair of antennas for a pixel, all products, directly
 constexpr double kSpread_s = 8e-10;      ///< corr: a pair of antennas onto a grid, all products
-constexpr double kOrder_s = 2.1e-11;     ///< corr: a cell of the grid of an order, all products
 constexpr double kGathered_s = 1.2e-12;  ///< fft: an input's voltage on a cell
 constexpr double kCell_s = 3.5e-12;      ///< fft: a cell of the transform and its products
 constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
@@ -73,9 +72,10 @@ double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel) {
 
 double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
   const auto n_ant = static_cast<double>(plan.n_ant), n_channel = static_cast<double>(plan.n_channel());
-  const PairCells cells = pair_cells(plan, geometry, depth_of(geometry, pixels));
+  const PairCells cells = pair_cells(plan, geometry, pixels);
   return n_channel * (n_ant * n_ant / 2 * kSpread_s +
-                      static_cast<double>(cells.n_order * cells.n_x * cells.n_y) * kOrder_s);
+                      static_cast<double>(cells.n_order * cells.n_x * cells.n_y) * kPairOrder_s +
+                      static_cast<double>(cells.n_apart_pair() * pixels.size()) * kPairPixel_s);
 }
 
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
@@ -95,7 +95,7 @@ EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeome
     const double grid_s = cuda_grid_pairs_s(plan, geometry, sky);
     if (!(grid_s < cost.image_s)) return cost;
     cost.image_s = grid_s;
-    cost.bytes += order_bytes(pair_cells(plan, geometry, depth_of(geometry, sky)), n_pixel);
+    cost.bytes += order_bytes(pair_cells(plan, geometry, sky), n_pixel);
     return cost;
   }
   const double weighed_s = !integers ? kFloat_s : precision == EpicPrecision::half ? kInt8_s : kTwoLimbs_s;

@@ -17,6 +17,8 @@ using PairsOf = std::function<PairTask(int first_channel, int n_channel)>;
 class DevicePairForm {
  public:
   virtual ~DevicePairForm() = default;
+  /// Whether nothing is planned anew for another geometry.
+  virtual bool serves(const EpicGeometry&) const { return false; }
   /// The sky has moved to another geometry.
   virtual void move(const EpicGeometry&) {}
   /// sums of the sky += those of pairs a < b and b > a, of all channels.

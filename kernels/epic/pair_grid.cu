@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/pair_grid.cuh"
 
+#include <cuda_fp16.h>
+
 #include "kernels/common/device_launch.cuh"
 #include "kernels/epic/pair_values.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
 
+/// Of 0 .. 2 n - 1.
+__device__ __forceinline__ int wrapped(int cell, int n) {
+  return cell >= n ? cell - n : cell;
+}
+
 /// Calls to(tile, mirrored) once for each tile that a pair touches as (a, b), and as (b, a).
 template <class To>
 __device__ __forceinline__ void for_each_tile(const CellShape& shape, PairPlace place, const To& to) {
+  if (place.n_order == 0) return;
   for (int mirrored = 0; mirrored < 2; ++mirrored) {
     int last_x = -1;
     for (int i = 0; i < shape.width; ++i) {
-      const int cell_x = (place.x + i) % shape.n_x;
-      const int x = mirrored ? (shape.n_x - cell_x) % shape.n_x : cell_x;
-      if (x >= shape.n_column() || x / kCellTileX == last_x) continue;
+      const int cell_x = wrapped(place.x + i, shape.n_x);
+      const int x = mirrored ? wrapped(shape.n_x - cell_x, shape.n_x) : cell_x;
+      if (x >= shape.n_column || x / kCellTileX == last_x) continue;
       last_x = x / kCellTileX;
       int last_y = -1;
       for (int j = 0; j < shape.width; ++j) {
-        const int cell_y = (place.y + j) % shape.n_y;
-        const int y = mirrored ? (shape.n_y - cell_y) % shape.n_y : cell_y;
+        const int cell_y = wrapped(place.y + j, shape.n_y);
+        const int y = mirrored ? wrapped(shape.n_y - cell_y, shape.n_y) : cell_y;
         if (y / kCellTileY == last_y) continue;
         last_y = y / kCellTileY;
         to(last_y * shape.n_tile_x() + last_x, mirrored);
@@ -29,27 +37,35 @@ __device__ __forceinline__ void for_each_tile(const CellShape& shape, PairPlace 
   }
 }
 
+/// high | low << 16
+__device__ __forceinline__ std::uint32_t halves_of(double value) {
+  const __half high = __double2half(value);
+  const __half low = __double2half(value - static_cast<double>(__half2float(high)));
+  return __half_as_ushort(high) | static_cast<std::uint32_t>(__half_as_ushort(low)) << 16;
+}
+
 /// First cell of a place, and the kernel's values there.
-__device__ __forceinline__ int locate(const PlaceTask& task, double place, int n, float* taps) {
+__device__ __forceinline__ int locate(const PlaceTask& task, double place, int n, std::uint32_t* taps) {
   const double left = place - n * floor(place / n) - 0.5 * task.shape.width, first = ceil(left);
   const auto q = static_cast<float>(2 * (first - left) - 1);
   for (int tap = 0; tap < kPairTaps; ++tap) {
     float value = 0;
     for (int power = task.n_power; power-- > 0;) value = fmaf(value, q, task.taps[power * kPairTaps + tap]);
-    taps[tap] = value;
+    taps[tap] = halves_of(static_cast<double>(value));
   }
-  return (static_cast<int>(first) + n) % n;
+  return wrapped(static_cast<int>(first) + n, n);
 }
 
 /// orders[k] = c_k J_k(z), n_order of them, by Miller's recurrence downwards; how many are above the error.
 /// It begins where J_k has fallen far below the error, not at n_order: from there it would outgrow float64.
-__device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, int n_order, float* orders) {
+__device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, int n_order,
+                                                       std::uint32_t* orders) {
   const double size = fabs(z);
   std::uint32_t n = 1;
   const auto put = [&](int k, double value) {
     if (k >= n_order) return;
     value *= k == 0 ? 1 : z < 0 && k % 2 == 1 ? -2 : 2;
-    orders[k] = static_cast<float>(value);
+    orders[k] = halves_of(value);
     if (fabs(value) > error) n = max(n, static_cast<std::uint32_t>(k + 1));
   };
   if (size < 1e-2) {  // the next term is 3e-11
@@ -76,31 +92,26 @@ __device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, i
   return n;
 }
 
-__device__ __forceinline__ std::size_t row_of(int n_ant, int a) {
-  return std::size_t(a) * n_ant - std::size_t(a) * (a + 1) / 2;
-}
-
 /// A thread for each pair of antennas blockIdx.y and those behind it.
 __global__ void place_pairs(PlaceTask task) {
   const CellShape& shape = task.shape;
   const int a = blockIdx.y, b = a + 1 + static_cast<int>(this_thread()), channel = blockIdx.z;
   if (b >= shape.n_ant) return;
-  const std::size_t pair = channel * shape.n_pair() + row_of(shape.n_ant, a) + (b - a - 1);
+  const std::size_t pair = channel * shape.n_pair() + pair_row(shape.n_ant, a) + (b - a - 1);
   const double hz = task.hz[channel], *of_a = task.uvw_s + 3 * a, *of_b = task.uvw_s + 3 * b;
-  PairTapsXY taps;
+  std::uint32_t* record = task.records + pair * shape.record_words();
   PairPlace place;
   // l falls with x, m rises with y
   place.x = static_cast<std::uint16_t>(
-      locate(task, hz * (of_a[0] - of_b[0]) * task.cell * shape.n_x, shape.n_x, taps.x));
+      locate(task, hz * (of_a[0] - of_b[0]) * task.cell * shape.n_x, shape.n_x, record + kTapsXAt));
   place.y = static_cast<std::uint16_t>(
-      locate(task, -hz * (of_a[1] - of_b[1]) * task.cell * shape.n_y, shape.n_y, taps.y));
+      locate(task, -hz * (of_a[1] - of_b[1]) * task.cell * shape.n_y, shape.n_y, record + kTapsYAt));
   constexpr double kTurn = 6.283185307179586;
-  float* orders = task.orders + pair * shape.order_stride();
-  place.n_order =
-      bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order, orders);
-  for (int k = shape.n_order; k < shape.order_stride(); ++k) orders[k] = 0;
+  place.n_order = bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order,
+                                record + kOrdersAt);
+  for (int at = kOrdersAt + shape.n_order; at < shape.record_words(); ++at) record[at] = 0;
+  if (task.apart[a] != 0 || task.apart[b] != 0) place.n_order = 0;
   task.places[pair] = place;
-  task.pair_taps[pair] = taps;
   std::uint32_t count = 0;
   for_each_tile(shape, place, [&](int, int) { ++count; });
   task.counts[pair] = count;
@@ -141,6 +152,16 @@ __global__ void lists_of(ListTask task) {
       static_cast<std::uint16_t>(task.shape.n_order - static_cast<std::uint32_t>(task.keys[entry]) % step);
 }
 
+__global__ void turn_factors(TurnTask task) {
+  const int input = static_cast<int>(this_thread());
+  if (input >= task.n_ant * task.n_pol) return;
+  const double turns = task.hz[blockIdx.y] * task.delays_s[input / task.n_pol];
+  double2 turn;
+  sincospi(2 * (turns - rint(turns)), &turn.y, &turn.x);
+  const std::size_t at = std::size_t(blockIdx.y) * task.n_ant * task.n_pol + input;
+  task.factors[at] = times(task.gains[at], turn);
+}
+
 /// A thread for each pair of antennas blockIdx.y and those behind it.
 __global__ void pair_values(PairTask task, float2* values, std::uint32_t* largest) {
   const int a = blockIdx.y, b = a + 1 + static_cast<int>(this_thread());
@@ -155,7 +176,7 @@ __global__ void pair_values(PairTask task, float2* values, std::uint32_t* larges
       most = fmaxf(most, fmaxf(fabsf(made[m].x), fabsf(made[m].y)));
     }
     const std::size_t n_pair = std::size_t(task.n_ant) * (task.n_ant - 1) / 2;
-    const std::size_t pair = channel * n_pair + row_of(task.n_ant, a) + (b - a - 1);
+    const std::size_t pair = channel * n_pair + pair_row(task.n_ant, a) + (b - a - 1);
     auto* to = reinterpret_cast<float4*>(values + 4 * pair);
     to[0] = make_float4(made[0].x, made[0].y, made[1].x, made[1].y);
     to[1] = make_float4(made[2].x, made[2].y, made[3].x, made[3].y);
@@ -206,6 +227,12 @@ void launch_list_keys(const ListTask& task, cudaStream_t stream) {
 void launch_lists(const ListTask& task, cudaStream_t stream) {
   lists_of<<<blocks_of(std::size_t(task.n_entry) + 1), kThreads, 0, stream>>>(task);
   launched("listing pairs");
+}
+
+void launch_turn_factors(const TurnTask& task, cudaStream_t stream) {
+  const dim3 grid(blocks_of(std::size_t(task.n_ant) * task.n_pol), static_cast<unsigned>(task.n_channel));
+  turn_factors<<<grid, kThreads, 0, stream>>>(task);
+  launched("turning antennas");
 }
 
 void launch_pair_values(const PairTask& task, float2* values, std::uint32_t* largest, cudaStream_t stream) {

@@ -3,8 +3,8 @@
 // into tiles of 8 x 4 cells, and each tile has a list of the pairs (a, b) and (b, a) that touch it: nothing
 // is written twice, and sums have an order. A list is sorted by orders, the most first. For a tile,
 //   cells[y, x][order, product] = sum over pairs (phi_y phi_x) (c_k J_k V)
-// is a product of matrices [32 cells x pairs] and [pairs x 8 n_order], both made in registers, in two halves
-// of 16 bits each: 22 bits of the largest pair.
+// is a product of matrices [32 cells x pairs] and [pairs x 8 n_order], both made in registers of halves of 16
+// bits: a number is high + low, of 22 bits.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,46 +17,43 @@ namespace apsyn::epic_cuda {
 
 constexpr int kPairTaps = 8;                   ///< PairOrders::kTaps
 constexpr int kCellTileX = 8, kCellTileY = 4;  ///< cells of a tile
-constexpr int kOrderGroup = 12;                ///< orders that are summed at a time
+constexpr int kOrderGroup = 8;                 ///< orders that are summed at a time
+/// What a tile reads of a pair's place, in words of halves high | low << 16: values of the kernel along x and
+/// y, and c_k J_k, whole groups of orders.
+constexpr int kTapsXAt = 0, kTapsYAt = kPairTaps, kOrdersAt = 2 * kPairTaps;
 
 struct CellShape {
   int n_x = 0, n_y = 0, width = 0, n_order = 1;
   int n_ant = 0, n_product = 1;
-  __host__ __device__ int n_column() const { return n_x / 2 + 1; }
-  __host__ __device__ int n_tile_x() const { return (n_column() + kCellTileX - 1) / kCellTileX; }
+  int n_column = 0;  ///< columns 0 .. n_column - 1 of half a plane, behind which no pair reaches
+  __host__ __device__ int n_tile_x() const { return (n_column + kCellTileX - 1) / kCellTileX; }
   __host__ __device__ int n_tile() const { return n_tile_x() * ((n_y + kCellTileY - 1) / kCellTileY); }
   __host__ __device__ std::size_t n_pair() const { return std::size_t(n_ant) * (n_ant - 1) / 2; }
-  /// Floats of a pair's orders.
-  __host__ __device__ int order_stride() const { return (n_order + 3) / 4 * 4; }
+  __host__ __device__ int n_group() const { return (n_order + kOrderGroup - 1) / kOrderGroup; }
+  __host__ __device__ int record_words() const { return kOrdersAt + kOrderGroup * n_group(); }
   /// Of a channel: [order][product][row][column].
-  __host__ __device__ std::size_t n_cell() const {
-    return std::size_t(n_order) * n_product * n_y * n_column();
-  }
+  __host__ __device__ std::size_t n_cell() const { return std::size_t(n_order) * n_product * n_y * n_column; }
 };
 
 struct __align__(8) PairPlace {
-  std::uint16_t x, y;  ///< first cell
-  std::uint32_t n_order;
-};
-
-struct __align__(16) PairTapsXY {
-  float x[kPairTaps], y[kPairTaps];
+  std::uint16_t x, y;     ///< first cell
+  std::uint32_t n_order;  ///< 0 = on no grid
 };
 
 /// Of n_channel channels; pairs a < b, row-major.
 struct PlaceTask {
   CellShape shape;
   int n_channel = 0;
-  const double* hz = nullptr;     ///< [channel]
-  const double* uvw_s = nullptr;  ///< [ant][3]
-  double cell = 0, n_half = 0;    ///< of pixels, as direction cosines
-  const float* taps = nullptr;    ///< [power][tap]
+  const double* hz = nullptr;           ///< [channel]
+  const double* uvw_s = nullptr;        ///< [ant][3]
+  const std::uint8_t* apart = nullptr;  ///< [ant] 1 = its pairs are on no grid
+  double cell = 0, n_half = 0;          ///< of pixels, as direction cosines
+  const float* taps = nullptr;          ///< [power][tap]
   int n_power = 0;
-  double error = 0;                 ///< of the orders that a pair leaves out
-  PairPlace* places = nullptr;      ///< [channel][pair]
-  PairTapsXY* pair_taps = nullptr;  ///< [channel][pair]
-  float* orders = nullptr;          ///< [channel][pair][order_stride()] c_k J_k
-  std::uint32_t* counts = nullptr;  ///< [channel][pair] tiles that it touches, twice if as (a, b) and (b, a)
+  double error = 0;                  ///< of the orders that a pair leaves out
+  PairPlace* places = nullptr;       ///< [channel][pair]
+  std::uint32_t* records = nullptr;  ///< [channel][pair][record_words()]
+  std::uint32_t* counts = nullptr;   ///< [channel][pair] tiles that it touches, twice if as (a, b) and (b, a)
 };
 void launch_place_pairs(const PlaceTask& task, cudaStream_t stream);
 
@@ -68,6 +65,10 @@ struct PairCode {
     return {pair << 9 | (mirrored ? 256u : 0u) |
             static_cast<std::uint32_t>((tap_y + shift_y) << 4 | (tap_x + shift_x))};
   }
+  /// The pair, where it touches no cell.
+  __device__ __forceinline__ static std::uint32_t none(std::uint32_t bits) {
+    return of(PairCode{bits}.pair(), false, kPairTaps, 0).bits;
+  }
   __device__ __forceinline__ std::uint32_t pair() const { return bits >> 9; }
   __device__ __forceinline__ bool mirrored() const { return (bits & 256) != 0; }
   __device__ __forceinline__ int tap_x() const {
@@ -77,6 +78,11 @@ struct PairCode {
     return static_cast<int>(bits >> 4 & 15) - (mirrored() ? 0 : kCellTileY - 1);
   }
 };
+/// First pair of antenna a.
+__host__ __device__ constexpr std::size_t pair_row(int n_ant, int a) {
+  return std::size_t(a) * n_ant - std::size_t(a) * (a + 1) / 2;
+}
+
 constexpr std::size_t kMostGridAnts = 4096;  ///< whose pairs PairCode numbers
 
 struct ListTask {
@@ -97,6 +103,15 @@ inline std::uint64_t list_keys(const CellShape& shape, int n_channel) {
 void launch_list_keys(const ListTask& task, cudaStream_t stream);
 void launch_lists(const ListTask& task, cudaStream_t stream);
 
+/// factors [channel][input] = gains exp(2 pi i hz delay).
+struct TurnTask {
+  const double *hz = nullptr, *delays_s = nullptr;  ///< [channel]; [ant]
+  const double2* gains = nullptr;                   ///< [channel][input]
+  int n_channel = 0, n_ant = 0, n_pol = 1;
+  double2* factors = nullptr;
+};
+void launch_turn_factors(const TurnTask& task, cudaStream_t stream);
+
 /// values [channel][pair][XX, YY, (XY + YX) / 2, (XY - YX) / 2i] of one or two polarisations, largest
 /// [channel] = bits of the largest part; zeroes it first.
 void launch_pair_values(const PairTask& task, float2* values, std::uint32_t* largest, cudaStream_t stream);
@@ -106,8 +121,7 @@ struct GatherTask {
   int first_channel = 0, n_channel = 0;  ///< of those that have lists and values
   const std::uint32_t *begins = nullptr, *codes = nullptr;
   const std::uint16_t* counts = nullptr;
-  const PairTapsXY* pair_taps = nullptr;
-  const float* orders = nullptr;
+  const std::uint32_t* records = nullptr;
   const float2* values = nullptr;  ///< [channel][pair][4]
   const std::uint32_t* largest = nullptr;
   float2* cells = nullptr;  ///< [channel of these][n_cell()]

@@ -8,6 +8,7 @@
 #include "kernels/common/device_sort.cuh"
 #include "kernels/common/free_memory.h"
 #include "kernels/epic/factors.h"
+#include "kernels/epic/pair_apart.cuh"
 #include "kernels/epic/pair_form.cuh"
 #include "kernels/epic/pair_grid.cuh"
 #include "kernels/epic/pair_orders.h"
@@ -49,6 +50,16 @@ class GridPairForm final : public DevicePairForm {
     cuda_check(cudaDeviceGetAttribute(&shared_bytes_, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index),
                "asking the device");
     hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
+    std::vector<double2> gains;
+    for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+      for (std::size_t input = 0; input < plan.n_ant * plan.n_pol; ++input) {
+        const std::complex<double> g = epic_factor(plan, input / plan.n_pol, input % plan.n_pol, channel);
+        gains.push_back({g.real(), g.imag()});
+      }
+    gains_.copy(gains.data(), gains.size());
+  }
+  bool serves(const EpicGeometry& geometry) const override {
+    return orders_ && apsyn::serves(*orders_, geometry, sky_.pixels());
   }
   void move(const EpicGeometry& geometry) override;
   void image(const PairsOf& pairs, cudaStream_t stream) override;
@@ -58,8 +69,10 @@ class GridPairForm final : public DevicePairForm {
     int first_channel = 0, n_channel = 0;
   };
   void plan(const EpicGeometry& geometry);
+  void plan_apart(const EpicGeometry& geometry);
   void plan_batches();
   void make_tables(int first_channel, int n_channel, cudaStream_t stream);
+  void sum_apart(int first_channel, int n_channel, cudaStream_t stream);
   void image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream);
 
   const EpicPlan& plan_;
@@ -68,45 +81,40 @@ class GridPairForm final : public DevicePairForm {
   int shared_bytes_ = 0;
   CellShape shape_;
   std::optional<PairOrders> orders_;
-  int n_power_ = 0;
+  int n_power_ = 0, n_apart_pair_ = 0;
   std::optional<DeviceSort> sort_;
   std::optional<Tables> tables_;      // made, for these channels
   int n_table_ = 1, n_together_ = 1;  // channels that have tables at a time, that are transformed at a time
   std::optional<TransformTask> transform_;  // where one kernel can
   std::optional<RealFft2d> fft_;            // and where not
   Upload<double> hz_, uvw_s_;
-  Upload<double2> factors_;  // g exp(2 pi i nu (d - w n_middle))
+  Upload<double2> gains_, factors_;  // g; g exp(2 pi i nu (d - w n_middle))
+  Upload<double> delays_s_;          // d - w n_middle
+  bool turned_ = false;              // factors_, by them
   Upload<float> taps_, pixel_factors_;
   Upload<std::uint32_t> pixel_cells_;
   Upload<float2> turns_;
   Upload<std::uint16_t> row_of_place_;
+  Upload<std::uint8_t> apart_;
+  Upload<uint2> apart_pairs_;
+  Upload<ApartPixel> apart_pixels_;
   Upload<PairPlace> places_;
-  Upload<PairTapsXY> pair_taps_;
-  Upload<float> pair_orders_;
-  Upload<std::uint32_t> ends_, codes_, begins_, largest_;
+  Upload<std::uint32_t> records_, ends_, codes_, begins_, largest_;
   Upload<std::uint16_t> counts_;
   Upload<float2> values_, cells_;
   Upload<float> images_;
 };
 
 void GridPairForm::move(const EpicGeometry& geometry) {
-  if (!orders_ || !serves(*orders_, geometry, sky_.pixels())) plan(geometry);
+  if (!serves(geometry)) plan(geometry);
   const auto uvw = image_frame_s(geometry);
   uvw_s_.copy(uvw.data(), 3 * uvw.size());
-  std::vector<double2> factors;
-  factors.reserve(plan_.n_channel() * plan_.n_ant * plan_.n_pol);
-  for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
-    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
-      const double turns =
-          plan_.channel_hz[channel] * (geometry.delay_s[ant] - uvw[ant][2] * orders_->depth.n_middle);
-      const std::complex<double> turn = std::polar(1.0, kTwoPi * (turns - std::round(turns)));
-      for (std::size_t pol = 0; pol < plan_.n_pol; ++pol) {
-        const std::complex<double> g = epic_factor(plan_, ant, pol, channel) * turn;
-        factors.push_back({g.real(), g.imag()});
-      }
-    }
-  factors_.copy(factors.data(), factors.size());
+  std::vector<double> delays_s;
+  for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
+    delays_s.push_back(geometry.delay_s[ant] - uvw[ant][2] * orders_->shape.depth.n_middle);
+  delays_s_.copy(delays_s.data(), delays_s.size());
   tables_.reset();
+  turned_ = false;
 }
 
 /// For all geometries that the same orders serve.
@@ -116,6 +124,7 @@ void GridPairForm::plan(const EpicGeometry& geometry) {
   shape_.n_y = static_cast<int>(orders_->shape.n_y);
   shape_.width = static_cast<int>(orders_->kernel.width());
   shape_.n_order = static_cast<int>(orders_->shape.n_order);
+  shape_.n_column = static_cast<int>(orders_->shape.n_column);
   shape_.n_ant = static_cast<int>(plan_.n_ant);
   shape_.n_product = plan_.n_pol == 2 ? 4 : 1;
   n_power_ = static_cast<int>(orders_->kernel.degree() + 1);
@@ -132,10 +141,36 @@ void GridPairForm::plan(const EpicGeometry& geometry) {
     task.pixels = pixel_cells_.copy(fused->pixels.data(), fused->pixels.size());
     task.n_stride = sky_.n_stride();
   } else {
+    shape_.n_column = shape_.n_x / 2 + 1;
     pixel_factors_.copy(orders_->factors.data(), orders_->factors.size());
     pixel_cells_.copy(orders_->places.data(), orders_->places.size());
   }
+  plan_apart(geometry);
   plan_batches();
+}
+
+void GridPairForm::plan_apart(const EpicGeometry& geometry) {
+  std::vector<std::uint8_t> apart(plan_.n_ant, 0);
+  for (const std::size_t ant : orders_->shape.apart) apart[ant] = 1;
+  apart_.copy(apart.data(), apart.size());
+  std::vector<uint2> pairs;
+  for (std::uint32_t a = 0; a < plan_.n_ant; ++a)
+    for (std::uint32_t b = a + 1; b < plan_.n_ant; ++b)
+      if (apart[a] != 0 || apart[b] != 0) pairs.push_back({a, b});
+  n_apart_pair_ = static_cast<int>(pairs.size());
+  if (pairs.empty()) return;
+  apart_pairs_.copy(pairs.data(), pairs.size());
+  const SkyPixels& sky = sky_.pixels();
+  std::vector<ApartPixel> pixels;
+  for (std::size_t pixel = 0; pixel < sky.size(); ++pixel) {
+    const auto middle = [](std::size_t n) { return static_cast<std::int64_t>(n / 2); };
+    const auto x = static_cast<std::int64_t>(sky.index[pixel] % plan_.nx) - middle(plan_.nx);
+    const auto y = static_cast<std::int64_t>(sky.index[pixel] / plan_.nx) - middle(plan_.ny);
+    const double n = n_of(geometry, sky, pixel) - orders_->shape.depth.n_middle + 1;
+    pixels.push_back({static_cast<std::int16_t>(x), static_cast<std::int16_t>(y),
+                      static_cast<std::uint32_t>(std::llround(n * kApartN))});
+  }
+  apart_pixels_.copy(pixels.data(), pixels.size());
 }
 
 void GridPairForm::plan_batches() {
@@ -147,8 +182,8 @@ void GridPairForm::plan_batches() {
     return static_cast<int>((n + parts - 1) / parts);
   };
   // a pair is in twelve lists at most, in three for the mean, which are sorted with as much again beside them
-  const std::size_t pair = sizeof(PairPlace) + sizeof(PairTapsXY) + 4 * sizeof(float2) +
-                           static_cast<std::size_t>(shape_.order_stride()) * sizeof(float) + 6 * 28;
+  const std::size_t pair = sizeof(PairPlace) + 4 * sizeof(float2) +
+                           static_cast<std::size_t>(shape_.record_words()) * sizeof(std::uint32_t) + 6 * 28;
   const std::size_t channel = shape_.n_pair() * pair + static_cast<std::size_t>(shape_.n_tile()) * 4;
   const std::size_t with_keys = UINT32_MAX / list_keys(shape_, 1);  // keys of lists are 32 bits
   n_table_ =
@@ -173,17 +208,14 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
   place.n_channel = n_channel;
   place.hz = hz_.data() + first_channel;
   place.uvw_s = uvw_s_.data();
+  place.apart = apart_.data();
   place.cell = plan_.cell;
-  place.n_half = orders_->depth.n_half;
+  place.n_half = orders_->shape.depth.n_half;
   place.taps = taps_.data();
   place.n_power = n_power_;
   place.error = PairOrders::kError;
   place.places = places_.reserve(n);
-  place.pair_taps = pair_taps_.reserve(n);
-  // groups of orders are read whole, those of the last pair beyond its end
-  const std::size_t n_orders = n * static_cast<std::size_t>(shape_.order_stride());
-  place.orders = pair_orders_.reserve(n_orders + kOrderGroup);
-  cuda_check(cudaMemsetAsync(place.orders + n_orders, 0, kOrderGroup * sizeof(float), stream), "clearing");
+  place.records = records_.reserve(n * static_cast<std::size_t>(shape_.record_words()));
   place.counts = ends_.reserve(n);
   launch_place_pairs(place, stream);
   if (!sort_) sort_.emplace(stream);
@@ -214,6 +246,15 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
 void GridPairForm::image(const PairsOf& pairs, cudaStream_t stream) {
   if (sky_.n_pixel() == 0 || plan_.n_ant < 2) return;
   const int n_channel = static_cast<int>(plan_.n_channel());
+  if (!turned_) {
+    TurnTask turn{hz_.data(), delays_s_.data(), gains_.data()};
+    turn.n_channel = n_channel;
+    turn.n_ant = shape_.n_ant;
+    turn.n_pol = static_cast<int>(plan_.n_pol);
+    turn.factors = factors_.reserve(plan_.n_channel() * plan_.n_ant * plan_.n_pol);
+    launch_turn_factors(turn, stream);
+    turned_ = true;
+  }
   for (int first = 0; first < n_channel; first += n_table_) {
     const int n = std::min(n_table_, n_channel - first);
     if (!tables_ || tables_->first_channel != first || tables_->n_channel != n) make_tables(first, n, stream);
@@ -221,9 +262,27 @@ void GridPairForm::image(const PairsOf& pairs, cudaStream_t stream) {
     task.factor = factors_.data() + static_cast<std::size_t>(first) * plan_.n_ant * plan_.n_pol;
     const auto n_here = static_cast<std::size_t>(n);
     launch_pair_values(task, values_.reserve(n_here * shape_.n_pair() * 4), largest_.reserve(n_here), stream);
+    if (n_apart_pair_ > 0) sum_apart(first, n, stream);
     for (int channel = 0; channel < n; channel += n_together_)
       image_channels(channel, std::min(n_together_, n - channel), first, stream);
   }
+}
+
+void GridPairForm::sum_apart(int first_channel, int n_channel, cudaStream_t stream) {
+  ApartTask task;
+  task.shape = shape_;
+  task.n_channel = n_channel;
+  task.n_pixel = sky_.n_pixel();
+  task.n_pair = n_apart_pair_;
+  task.hz = hz_.data() + first_channel;
+  task.uvw_s = uvw_s_.data();
+  task.cell = plan_.cell;
+  task.pairs = apart_pairs_.data();
+  task.pixels = apart_pixels_.data();
+  task.values = values_.data();
+  task.sums = sky_.sums(first_channel);
+  task.n_stride = sky_.n_stride();
+  launch_sum_apart(task, stream);
 }
 
 void GridPairForm::image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream) {
@@ -234,8 +293,7 @@ void GridPairForm::image_channels(int first_channel, int n_channel, int first_ta
   gather.begins = begins_.data();
   gather.codes = codes_.data();
   gather.counts = counts_.data();
-  gather.pair_taps = pair_taps_.data();
-  gather.orders = pair_orders_.data();
+  gather.records = records_.data();
   gather.values = values_.data();
   gather.largest = largest_.data();
   gather.cells = cells_.data();

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include "kernels/common/chebyshev_phase.h"
@@ -49,7 +52,7 @@ void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyP
   };
   const std::vector<double> of_x = transforms(plan.nx, orders.shape.n_x);
   const std::vector<double> of_y = transforms(plan.ny, orders.shape.n_y);
-  const PairDepth& depth = orders.depth;
+  const PairDepth& depth = orders.shape.depth;
   orders.factors.resize(orders.shape.n_order * pixels.size());
   for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
     const std::size_t x = pixels.index[pixel] % plan.nx, y = pixels.index[pixel] / plan.nx;
@@ -69,20 +72,18 @@ void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyP
   }
 }
 
-std::size_t count_orders(const EpicPlan& plan, const EpicGeometry& geometry, const PairDepth& depth) {
-  // a few antennas far above others need more orders than all the rest, and count for little: the RMS of what
-  // is left out decides, over pairs in classes of |w|
+/// w_s: of antennas in rising order. A few far above others need more orders than all the rest, and count for
+/// little: the RMS of what is left out decides, over pairs in classes of |w|.
+std::size_t count_orders(std::span<const double> w_s, double highest_hz, double n_half) {
   constexpr std::size_t kClasses = 256;
-  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
-  const auto uvw = image_frame_s(geometry);
+  const double span_s = w_s.back() - w_s.front();
+  if (!(span_s > 0)) return 1;
   std::vector<double> share(kClasses + 1, 0.0);
   double n_pair = 0;
-  for (std::size_t a = 0; a < uvw.size(); ++a)
-    for (std::size_t b = a + 1; b < uvw.size(); ++b, ++n_pair)
-      if (depth.w_s > 0)
-        ++share[static_cast<std::size_t>(
-            std::ceil(std::abs(uvw[a][2] - uvw[b][2]) / depth.w_s * kClasses * (1 - 1e-12)))];
-  const double z_max = kTwoPi * highest_hz * depth.w_s * depth.n_half;
+  for (std::size_t a = 0; a < w_s.size(); ++a)
+    for (std::size_t b = a + 1; b < w_s.size(); ++b, ++n_pair)
+      ++share[static_cast<std::size_t>(std::ceil((w_s[b] - w_s[a]) / span_s * kClasses * (1 - 1e-12)))];
+  const double z_max = kTwoPi * highest_hz * span_s * n_half;
   const std::size_t most = chebyshev_terms(z_max, PairOrders::kError);
   for (std::size_t n = most; n > 1; --n) {
     double squares = 0;
@@ -99,22 +100,92 @@ std::size_t count_orders(const EpicPlan& plan, const EpicGeometry& geometry, con
   return 1;
 }
 
+std::size_t n_apart_pair(std::size_t n_apart, std::size_t n_ant) {
+  return n_apart * (n_ant - n_apart) + n_apart * (n_apart - 1) / 2;
+}
+
+/// Largest |u| and |w| of pairs on the grid.
+std::pair<double, double> extent_s(const std::vector<std::array<double, 3>>& uvw,
+                                   const std::vector<std::size_t>& apart) {
+  double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+  for (std::size_t ant = 0; ant < uvw.size(); ++ant) {
+    if (std::find(apart.begin(), apart.end(), ant) != apart.end()) continue;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      low[axis] = std::min(low[axis], uvw[ant][axis]);
+      high[axis] = std::max(high[axis], uvw[ant][axis]);
+    }
+  }
+  return {high[0] - low[0], high[2] - low[2]};
+}
+
+constexpr double kSlack = 1.01;  // of w: the first order that is left out grows by a fifth
+
+constexpr std::size_t kMostApart = 8;  // one antenna of so many
+
+/// Antennas from both ends of w for as long as that pays.
+void set_apart(const std::vector<std::array<double, 3>>& uvw, double highest_hz, std::size_t n_pixel,
+               PairCells& cells) {
+  std::vector<std::size_t> order(uvw.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return uvw[a][2] < uvw[b][2]; });
+  std::vector<double> w_s;
+  for (const std::size_t ant : order) w_s.push_back(uvw[ant][2]);
+  const double order_s = static_cast<double>(cells.n_x * cells.n_y) * kPairOrder_s;
+  double least_s = INFINITY;
+  for (std::size_t low = 0, high = uvw.size(); high - low >= 2;) {
+    const std::size_t n_apart = uvw.size() - (high - low);
+    const double apart_s = static_cast<double>(n_apart_pair(n_apart, uvw.size()) * n_pixel) * kPairPixel_s;
+    if (apart_s + order_s >= least_s || n_apart * kMostApart > uvw.size()) break;
+    const std::size_t n =
+        count_orders(std::span(w_s).subspan(low, high - low), highest_hz, cells.depth.n_half);
+    const double all_s = apart_s + static_cast<double>(n) * order_s;
+    if (all_s < least_s) {
+      least_s = all_s;
+      cells.n_order = n;
+      cells.apart.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(low));
+      cells.apart.insert(cells.apart.end(), order.begin() + static_cast<std::ptrdiff_t>(high), order.end());
+    }
+    const double middle_s = w_s[(low + high) / 2];
+    if (middle_s - w_s[low] > w_s[high - 1] - middle_s)
+      ++low;
+    else
+      --high;
+  }
+}
+
 }  // namespace
 
-PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const PairDepth& depth) {
+std::size_t PairCells::n_apart_pair() const {
+  return apsyn::n_apart_pair(apart.size(), n_ant);
+}
+
+PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
   const SpreadKernel& kernel = choose_kernel();
-  return {cells_of(kernel, plan.nx), cells_of(kernel, plan.ny), count_orders(plan, geometry, depth)};
+  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  PairCells cells;
+  cells.n_ant = plan.n_ant;
+  cells.n_x = cells_of(kernel, plan.nx);
+  cells.n_y = cells_of(kernel, plan.ny);
+  cells.depth = depth_of(geometry, pixels);
+  const auto uvw = image_frame_s(geometry);
+  set_apart(uvw, highest_hz, pixels.size(), cells);
+  std::tie(cells.u_s, cells.depth.w_s) = extent_s(uvw, cells.apart);
+  const double reach = kSlack * cells.u_s * highest_hz * plan.cell * static_cast<double>(cells.n_x);
+  cells.n_column = static_cast<std::size_t>(
+      std::min(static_cast<double>(cells.n_x / 2 + 1), std::ceil(reach) + kernel.width()));
+  return cells;
 }
 
 bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
-  constexpr double kSlack = 1.01;  // of w: the first order that is left out grows by a fifth
-  return pixels.index == orders.index && depth_of(geometry, pixels).w_s <= kSlack * orders.depth.w_s;
+  if (pixels.index != orders.index) return false;
+  const auto [u_s, w_s] = extent_s(image_frame_s(geometry), orders.shape.apart);
+  return u_s <= kSlack * orders.shape.u_s && w_s <= kSlack * orders.shape.depth.w_s;
 }
 
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
-  PairOrders orders{choose_kernel(), depth_of(geometry, pixels), {}, {}, {}, pixels.index, {}};
+  PairOrders orders{choose_kernel(), pair_cells(plan, geometry, pixels), {}, {}, pixels.index, {}};
   const SpreadKernel& kernel = orders.kernel;
-  orders.shape = pair_cells(plan, geometry, orders.depth);
   orders.taps.assign((kernel.degree() + 1) * PairOrders::kTaps, 0);
   for (std::size_t power = 0; power <= kernel.degree(); ++power)
     for (std::size_t tap = 0; tap < kernel.width(); ++tap)

@@ -7,6 +7,8 @@
 namespace apsyn::epic_cuda {
 namespace {
 
+constexpr std::size_t kLineCells = 128 / sizeof(float2);  ///< of a line of the cache
+
 struct Transformer {
   const TransformTask& task;
   const TransformShape& shape;
@@ -44,7 +46,7 @@ struct Transformer {
       for (int q = 0; q < kRadix; ++q) {
         if (first) {
           const float2 value =
-              grid[std::size_t(row + q * span) * cells_shape.n_column() + first_column + column];
+              grid[std::size_t(row + q * span) * cells_shape.n_column + first_column + column];
           x[q] = make_float2(value.y, value.x);
         } else {
           x[q] = chunk[(row + q * span) * n_column + column];
@@ -66,13 +68,17 @@ struct Transformer {
     }
   }
 
-  /// Half spectra of two rows A and B to the spectrum of A + i B.
+  /// Half spectra of two rows A and B to the spectrum of A + i B, zeros behind the columns that there are.
   __device__ __forceinline__ void combine() const {
-    const int n_item = cells_shape.n_column() * shape.n_pair, n_x = cells_shape.n_x;
+    const int n_x = cells_shape.n_x, n_item = (n_x / 2 + 1) * shape.n_pair;
     for (int item = thread; item < n_item; item += kTransformThreads) {
       int pair = item;
       const int x = divide(pair, shape.pair);
       float2 *front = rows + x * shape.pitch() + pair, *back = rows + (n_x + 1 - x) * shape.pitch() + pair;
+      if (x >= cells_shape.n_column) {
+        *front = *back = float2{};
+        continue;
+      }
       const float2 a = *front, b = *back;
       *front = make_float2(a.x + b.y, a.y - b.x);
       if (x > 0 && 2 * x < n_x) *back = make_float2(b.y - a.x, a.y + b.x);
@@ -124,7 +130,7 @@ __global__ __launch_bounds__(kTransformThreads,
   extern __shared__ __align__(16) char shared[];
   const TransformShape& shape = task.shape;
   const CellShape& cells_shape = task.cells_shape;
-  const int product = blockIdx.x, channel = blockIdx.y, n_column = cells_shape.n_column();
+  const int product = blockIdx.x, channel = blockIdx.y, n_column = cells_shape.n_column;
   Transformer to{task, shape, cells_shape};
   to.turns = reinterpret_cast<float2*>(shared);
   to.rows = to.turns + shape.n_turn;
@@ -138,6 +144,10 @@ __global__ __launch_bounds__(kTransformThreads,
     const float2* grid =
         task.cells +
         ((std::size_t(channel) * cells_shape.n_order + order) * cells_shape.n_product + product) * plane;
+    // the next grid on its way from memory
+    if (order + 1 < cells_shape.n_order)
+      for (std::size_t at = threadIdx.x * kLineCells; at < plane; at += kTransformThreads * kLineCells)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(grid + cells_shape.n_product * plane + at));
     for (int first = 0; first < n_column; first += shape.n_chunk_column) {
       const Divider& columns =
           first + shape.n_chunk_column < n_column ? shape.chunk_column : shape.last_column;

@@ -45,7 +45,7 @@ struct TransformTask {
   int n_channel = 0;
   const float2* turns = nullptr;
   const std::uint16_t* row_of_place = nullptr;  ///< [place along a column] 2 pair + half, 0xFFFF = not wanted
-  const float2* cells = nullptr;                ///< [channel][order][product][n_y][n_x / 2 + 1]
+  const float2* cells = nullptr;                ///< [channel][order][product][n_y][n_column]
   const float* factors = nullptr;               ///< [order][slot]: T_k over the kernel's transform
   const std::uint32_t* pixels = nullptr;        ///< [slot] pixel; slot = sum of a thread, thread
   double* sums = nullptr;                       ///< [channel][n_stride][4] +=

@@ -57,7 +57,7 @@ std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrde
   shape.n_pair = static_cast<int>(n_pair);
   if (n_pair * (n_x / kLastRadix) > std::size_t{kTransformItems} * kTransformThreads) return {};
 
-  const std::size_t n_column = n_x / 2 + 1;
+  const std::size_t n_column = orders.shape.n_column;
   const std::size_t fixed =
       (made.turns.size() + (n_x + 2) * static_cast<std::size_t>(shape.pitch())) * sizeof(float2);
   if (fixed + n_y * sizeof(float2) > shared_bytes) return {};

@@ -75,6 +75,34 @@ BOOST_AUTO_TEST_CASE(hundreds_of_orders) {
   BOOST_TEST(result.error <= kWanted);
 }
 
+// One antenna far above all others, which stands apart from the grid; spectra of all channels, and of some.
+BOOST_AUTO_TEST_CASE(an_outrigger_and_overlapping_batches) {
+  EpicCase c;
+  c.enu_m = random_array(24, 30, 0.3, 0.02, 5);
+  c.enu_m[7] = {-140, 60, 13};
+  c.n_chan = 3;
+  c.step_hz = 2e6;
+  c.n_spectra = 24;
+  c.integers = true;
+  c.gains = c.delays = true;
+  const EpicRecording recording(c);
+  for (const std::size_t size : {40, 168}) {
+    const auto grid = imager(all_sky(recording, size), PairForm::grid);
+    EpicImages images;
+    for (int turn = 0; turn < 2; ++turn) {
+      grid->start(recording.geometry);
+      grid->add(recording.block(0, 8, 0, 3));
+      grid->add(recording.block(8, 16, 0, 2));
+      if (turn == 0) continue;  // nobody takes it
+      grid->add(recording.block(8, 16, 2, 1));
+      grid->take(images);
+    }
+    const Comparison result = compare(recording, all_sky(recording, size), images, 97);
+    BOOST_TEST_MESSAGE("an outrigger, " << size << " pixels: " << result.error << " of the peak");
+    BOOST_TEST(result.error <= kWanted);
+  }
+}
+
 // Images that are settled when the next ones have begun, of a field that turns.
 BOOST_AUTO_TEST_CASE(images_that_leave_later) {
   EpicCase c;

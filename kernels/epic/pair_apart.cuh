@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Pairs of the few antennas that stand apart from the grid (pair_orders.h), summed directly:
+//   sums += 2 Re(V exp(2 pi i nu (u x c - v y c - w (n - n_middle)))),
+// pixel (x, y) of a lattice of c, counted from the middle. Phases are integers, of 2^32 to a turn, and exact.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/epic/pair_grid.cuh"
+
+namespace apsyn::epic_cuda {
+
+/// Of the lattice, and n - n_middle + 1 in units of 2^-30.
+struct __align__(8) ApartPixel {
+  std::int16_t x, y;
+  std::uint32_t n;
+};
+constexpr double kApartN = 1 << 30;
+
+struct ApartTask {
+  CellShape shape;
+  int n_channel = 0, n_pixel = 0, n_pair = 0;
+  const double *hz = nullptr, *uvw_s = nullptr;  ///< as PlaceTask
+  double cell = 0;                               ///< of pixels, as direction cosines
+  const uint2* pairs = nullptr;                  ///< antennas a < b
+  const ApartPixel* pixels = nullptr;
+  const float2* values = nullptr;  ///< [channel][pair][4]
+  double* sums = nullptr;          ///< [channel][n_stride][4] +=
+  std::size_t n_stride = 0;
+};
+void launch_sum_apart(const ApartTask& task, cudaStream_t stream);
+
+}  // namespace apsyn::epic_cuda

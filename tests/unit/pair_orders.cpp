@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What pairs on a grid need on a GPU: orders, columns, and the antennas that stand apart. No GPU is needed.
+#include "kernels/epic/pair_orders.h"
+
+#include <boost/test/unit_test.hpp>
+
+#include "libcore/core/array_layout.h"
+#include "libcore/core/constants.h"
+
+using namespace apsyn;
+
+namespace {
+
+EpicPlan plan_of(std::size_t n_ant, std::size_t size, double hz) {
+  EpicPlan plan;
+  plan.n_chan = 1;
+  plan.n_ant = n_ant;
+  plan.n_pol = 2;
+  plan.channel_hz = {hz};
+  plan.second = plan.cross = true;
+  plan.nx = plan.ny = size;
+  plan.cell = 2.0 / static_cast<double>(size);
+  return plan;
+}
+
+EpicGeometry geometry_of(std::vector<Vec3> enu_m) {
+  EpicGeometry geometry;
+  geometry.enu_m = std::move(enu_m);
+  geometry.delay_s.assign(geometry.enu_m.size(), 0.0);
+  return geometry;
+}
+
+PairCells cells_of(const EpicPlan& plan, const EpicGeometry& geometry) {
+  return pair_cells(plan, geometry, sky_pixels(plan, geometry));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_outrigger_stands_apart) {
+  std::vector<Vec3> station;
+  for (const Antenna& antenna : builtin_array("lwa-sv").antennas) station.push_back(antenna.enu_m);
+  std::size_t highest = 0;
+  for (std::size_t ant = 0; ant < station.size(); ++ant)
+    if (station[ant][2] > station[highest][2]) highest = ant;
+  const EpicPlan plan = plan_of(station.size(), 128, 53.3e6);
+  const PairCells cells = cells_of(plan, geometry_of(station));
+  BOOST_TEST_REQUIRE(cells.apart.size() == 1U);
+  BOOST_TEST(cells.apart[0] == highest);
+  BOOST_TEST(cells.n_apart_pair() == station.size() - 1);
+  BOOST_TEST(cells.n_order == 8U);  // all antennas: 14
+  // without it the array is less than 4 m high, with it 11
+  BOOST_TEST(cells.depth.w_s * kSpeedOfLight_m_s < 4);
+  // 293 m to the east it would reach all columns
+  BOOST_TEST(cells.n_column < cells.n_x / 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_level_array_stays_together) {
+  std::vector<Vec3> line;
+  for (int ant = 0; ant < 64; ++ant) line.push_back({0.7 * ant, 0.3 * ant, 0});
+  const double hz = 50e6;
+  const EpicPlan plan = plan_of(line.size(), 64, hz);
+  const PairCells cells = cells_of(plan, geometry_of(line));
+  BOOST_TEST(cells.apart.empty());
+  BOOST_TEST(cells.n_order == 1U);
+  const double reach = 0.7 * 63 / kSpeedOfLight_m_s * hz * plan.cell * static_cast<double>(cells.n_x);
+  BOOST_TEST(static_cast<double>(cells.n_column) > reach + 4);  // half of a kernel of 8 cells
+  BOOST_TEST(cells.n_column <= cells.n_x / 2 + 1);
+}
+
+BOOST_AUTO_TEST_CASE(plans_serve_what_they_reach) {
+  std::vector<Vec3> enu_m;
+  for (int ant = 0; ant < 40; ++ant) enu_m.push_back({1.0 * ant, 0.2 * ant, 0.01 * (ant % 7)});
+  const EpicPlan plan = plan_of(enu_m.size(), 64, 50e6);
+  EpicGeometry geometry = geometry_of(enu_m);
+  const SkyPixels pixels = sky_pixels(plan, geometry);
+  const PairOrders orders = plan_pair_orders(plan, geometry, pixels);
+  BOOST_TEST(serves(orders, geometry, pixels));
+  EpicGeometry other = geometry;
+  other.enu_m.back()[0] += 0.1;
+  BOOST_TEST(serves(orders, other, pixels));
+  other.enu_m.back()[0] += 1;
+  BOOST_TEST(!serves(orders, other, pixels));
+  other = geometry;
+  other.enu_m.back()[2] += 0.1;
+  BOOST_TEST(!serves(orders, other, pixels));
+}
