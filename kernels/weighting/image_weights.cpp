@@ -2,6 +2,7 @@
 #include "kernels/weighting/image_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -33,6 +34,38 @@ std::vector<double> wavelengths_m(const ImagingBlock& block) {
     result.push_back(kSpeedOfLight_m_s / block.channel_hz(c));
   return result;
 }
+
+constexpr std::size_t kBandRows = 128;
+
+/// Sums over the cells x - half .. x + half - 1 of rows, and how many of these are not 0.
+struct RowSums {
+  Buffer<double, 2> sum;
+  Buffer<std::uint32_t, 2> n_filled;
+
+  void resize(std::size_t n_rows, std::size_t n_u) {
+    sum.resize_for_overwrite({n_rows, n_u});
+    n_filled.resize_for_overwrite({n_rows, n_u});
+  }
+  void set(std::size_t row, View<const double, 1> cells, std::size_t half) {
+    const std::size_t n_u = cells.size();
+    for (std::size_t x = 0; x < n_u; ++x) {
+      double own = 0;
+      std::uint32_t n = 0;
+      for (std::size_t xi = x - std::min(x, half); xi < std::min(n_u, x + half); ++xi) {
+        own += cells(xi);
+        n += cells(xi) != 0 ? 1 : 0;
+      }
+      sum(row, x) = own;
+      n_filled(row, x) = n;
+    }
+  }
+  void copy(std::size_t row, const RowSums& from, std::size_t from_row) {
+    for (std::size_t x = 0; x < sum.extent(1); ++x) {
+      sum(row, x) = from.sum(from_row, x);
+      n_filled(row, x) = from.n_filled(from_row, x);
+    }
+  }
+};
 
 }  // namespace
 
@@ -120,40 +153,59 @@ void ImageWeights::finish(unsigned n_threads) {
 
 void ImageWeights::rank_filter(unsigned n_threads) {
   const std::size_t half = settings_.rank_filter_size / 2, n_rows = n_v_ / 2;
-  // Box sums as sums of row sums: with Briggs weights every cell is filled.
-  Buffer<double, 2> row_sum, filtered;
-  Buffer<std::uint32_t, 2> row_filled;
-  row_sum.resize_for_overwrite({n_rows, n_u_});
-  row_filled.resize_for_overwrite({n_rows, n_u_});
-  filtered.resize_for_overwrite({n_rows, n_u_});
-  parallel_for(n_threads, n_rows, [&](std::size_t y, unsigned) {
-    for (std::size_t x = 0; x < n_u_; ++x) {
-      double sum = 0;
-      std::uint32_t n_filled = 0;
-      for (std::size_t xi = x <= half ? 0 : x - half; xi < std::min(n_u_, x + half); ++xi) {
-        sum += grid_(y, xi);
-        n_filled += grid_(y, xi) != 0 ? 1 : 0;
-      }
-      row_sum(y, x) = sum;
-      row_filled(y, x) = n_filled;
-    }
+  if (half == 0) return;
+  // Box sums as sums of row sums: with Briggs weights every cell is filled. Bands of rows are filtered in
+  // place: what they need of rows of their neighbours is summed up before.
+  const std::size_t n_bands = (n_rows + kBandRows - 1) / kBandRows;
+  const auto band = [&](std::size_t i) {
+    const std::size_t begin = i * kBandRows, end = std::min(n_rows, begin + kBandRows);
+    return std::array<std::size_t, 4>{begin - std::min(begin, half), begin, end,
+                                      std::min(n_rows, end + half - 1)};
+  };
+  std::vector<RowSums> borders(n_bands);
+  parallel_for(n_threads, n_bands, [&](std::size_t i, unsigned) {
+    const auto [first, begin, end, last] = band(i);
+    borders[i].resize(begin - first + last - end, n_u_);
+    for (std::size_t y = first; y < begin; ++y) borders[i].set(y - first, grid_.view()[y], half);
+    for (std::size_t y = end; y < last; ++y) borders[i].set(begin - first + y - end, grid_.view()[y], half);
   });
-  parallel_for(n_threads, n_rows, [&](std::size_t y, unsigned) {
+  parallel_for(n_threads, n_bands, [&](std::size_t i, unsigned) {
+    const auto [first, begin, end, last] = band(i);
+    RowSums ring;
+    ring.resize(2 * half, n_u_);
     std::vector<double> sum(n_u_), n_filled(n_u_);
-    for (std::size_t yi = y <= half ? 0 : y - half; yi < std::min(n_rows, y + half); ++yi)
-      for (std::size_t x = 0; x < n_u_; ++x) {
-        sum[x] += row_sum(yi, x);
-        n_filled[x] += row_filled(yi, x);
+    std::size_t next = first;
+    for (std::size_t y = begin; y < end; ++y) {
+      for (; next < std::min(n_rows, y + half); ++next) {
+        if (next >= begin && next < end)
+          ring.set(next % (2 * half), grid_.view()[next], half);
+        else
+          ring.copy(next % (2 * half), borders[i], next < begin ? next - first : begin - first + next - end);
       }
-    for (std::size_t x = 0; x < n_u_; ++x) {
-      const double value = grid_(y, x), limit = sum[x] / n_filled[x] * settings_.rank_filter_level;
-      filtered(y, x) = value != 0 && value > limit ? limit : value;
+      std::fill(sum.begin(), sum.end(), 0.0);
+      std::fill(n_filled.begin(), n_filled.end(), 0.0);
+      for (std::size_t yi = y - std::min(y, half); yi < next; ++yi) {
+        const double* row_sum = &ring.sum(yi % (2 * half), 0);
+        const std::uint32_t* row_filled = &ring.n_filled(yi % (2 * half), 0);
+        for (std::size_t x = 0; x < n_u_; ++x) {
+          sum[x] += row_sum[x];
+          n_filled[x] += row_filled[x];
+        }
+      }
+      for (std::size_t x = 0; x < n_u_; ++x) {
+        double& value = grid_(y, x);
+        const double limit = sum[x] / n_filled[x] * settings_.rank_filter_level;
+        if (value != 0 && value > limit) value = limit;
+      }
     }
   });
-  grid_ = std::move(filtered);
 }
 
 void ImageWeights::taper_and_limit(unsigned n_threads) {
+  if (settings_.taper_gaussian_rad == 0 && settings_.min_uv_lambda == 0 &&
+      std::isinf(settings_.max_uv_lambda) && settings_.inner_tukey_lambda == 0 &&
+      settings_.outer_tukey_lambda == 0)
+    return;
   const double inverse_sigma =
       2 * std::numbers::pi * settings_.taper_gaussian_rad / std::sqrt(8 * std::numbers::ln2);
   parallel_for(n_threads, n_v_ / 2, [&](std::size_t y, unsigned) {

@@ -65,7 +65,7 @@ class ImageWeights {
   const BeyondGrid& beyond() const { return beyond_; }
   View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
   /// What finish() needs at most.
-  std::uint64_t bytes() const { return 4 * grid_.size() * sizeof(double); }
+  std::uint64_t bytes() const { return 2 * grid_.size() * sizeof(double); }
 
  private:
   bool cell(double u, double v, std::size_t& x, std::size_t& y) const;

@@ -31,12 +31,12 @@ std::vector<WeighedVisibility> visibilities() {
   return all;
 }
 
-void compare(const WeightSettings& settings, const WeightRecipe& recipe) {
+void compare(const WeightSettings& settings, const WeightRecipe& recipe, std::size_t n_rows = n_y) {
   const auto all = visibilities();
-  ImageWeights weights(settings, n_x, n_y, cell_rad);
+  ImageWeights weights(settings, n_x, n_rows, cell_rad);
   for (const auto& vis : all) weights.add(vis.u, vis.v, vis.weight);
   weights.finish(2);
-  const auto want = reference::imaging_weights(all, recipe, n_x, n_y, cell_rad);
+  const auto want = reference::imaging_weights(all, recipe, n_x, n_rows, cell_rad);
   std::size_t n_zero = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const double got = weights.at(all[i].u, all[i].v);
@@ -66,6 +66,10 @@ BOOST_AUTO_TEST_CASE(uniform_with_and_without_rank_filter) {
   compare({.mode = WeightMode::uniform, .rank_filter_level = 0}, {.mode = 'u'});
   compare({.mode = WeightMode::uniform}, {.mode = 'u', .rank_level = 3});
   compare({.mode = WeightMode::uniform, .rank_filter_level = 1.2}, {.mode = 'u', .rank_level = 1.2});
+  // Filtered in bands of 128 rows: here 132 and 414 of them.
+  for (const std::size_t n_rows : {220, 690})
+    compare({.mode = WeightMode::uniform, .rank_filter_level = 1.2}, {.mode = 'u', .rank_level = 1.2},
+            n_rows);
 }
 
 BOOST_AUTO_TEST_CASE(briggs) {
