@@ -51,10 +51,14 @@ __global__ void prepare(PrepareTask<T> task) {
   }
 }
 
+/// Cells of a row by blocks next to each other; there may be more than 65535 rows.
+constexpr int kModelThreads = 128;
+
 template <class W>
-__global__ void place_model(ModelTask<W> task) {
+__global__ void __launch_bounds__(kModelThreads) place_model(ModelTask<W> task) {
   const Geometry& g = task.geometry;
-  const int u = blockIdx.x * blockDim.x + threadIdx.x, v = blockIdx.y;
+  const int blocks_a_row = (g.n_u + kModelThreads - 1) / kModelThreads;
+  const int u = blockIdx.x % blocks_a_row * kModelThreads + threadIdx.x, v = blockIdx.x / blocks_a_row;
   if (u >= g.n_u) return;
   // Pixel x is at l = (n_x/2 - x) cell, which the transform along u wants at index (n_x/2 - x) mod n_u.
   const int il = u <= g.n_x / 2 ? u : u - g.n_u, im = v < g.n_y - g.n_y / 2 ? v : v - g.n_v;
@@ -100,7 +104,8 @@ void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream) {
 
 template <class W>
 void launch_model(const ModelTask<W>& task, cudaStream_t stream) {
-  place_model<W><<<dim3((task.geometry.n_u + 127) / 128, task.geometry.n_v), 128, 0, stream>>>(task);
+  const unsigned blocks_a_row = (task.geometry.n_u + kModelThreads - 1) / kModelThreads;
+  place_model<W><<<blocks_a_row * task.geometry.n_v, kModelThreads, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching a layer's w screen");
 }
 

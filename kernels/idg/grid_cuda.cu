@@ -129,10 +129,15 @@ __global__ void __launch_bounds__(256) widen(const ComplexOf<T>* grid, ComplexOf
   }
 }
 
-/// A thread owns a pixel of a plane.
+constexpr int kScreenThreads = 128;
+
+/// A thread owns a pixel of a plane. Rows have no dimension of the launch to themselves: there may be more
+/// than 65535.
 template <class W>
-__global__ void screen(ScreenTask<W> task) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y, plane = blockIdx.z;
+__global__ void __launch_bounds__(kScreenThreads) screen(ScreenTask<W> task) {
+  const int blocks_a_row = (task.n_x + kScreenThreads - 1) / kScreenThreads;
+  const int x = blockIdx.x % blocks_a_row * kScreenThreads + threadIdx.x, y = blockIdx.x / blocks_a_row,
+            plane = blockIdx.y;
   if (x >= task.n_x) return;
   // Pixel x is at l = (n_x/2 - x) cell, which the transform along u puts at index (n_x/2 - x) mod n_u.
   const double l = (task.n_x / 2 - x) * task.cell_rad, m = (y - task.n_y / 2) * task.cell_rad;
@@ -179,7 +184,8 @@ void launch_widen(const ComplexOf<T>* grid, ComplexOf<W>* work, int n_u, int n_v
 
 template <class W>
 void launch_screen(const ScreenTask<W>& task, cudaStream_t stream) {
-  screen<W><<<dim3((task.n_x + 127) / 128, task.n_y, task.n_planes), 128, 0, stream>>>(task);
+  const unsigned blocks_a_row = (task.n_x + kScreenThreads - 1) / kScreenThreads;
+  screen<W><<<dim3(blocks_a_row * task.n_y, task.n_planes), kScreenThreads, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the w screen");
 }
 
