@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -12,7 +14,8 @@
 
 namespace apsyn::idg_cuda {
 
-/// Copies by way of a ring of pinned pieces: every thread fills one and sends it.
+/// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last part of
+/// a piece sends it.
 class Uploader {
  public:
   /// For the current device.
@@ -26,19 +29,29 @@ class Uploader {
   void hold(cudaStream_t stream);
 
  private:
-  /// Large enough that the calls to the driver count little.
-  static constexpr std::size_t kPieceBytes = std::size_t{2} << 20, kPieces = 32;
+  /// Pieces are large enough that what a transfer costs besides counts little, parts small enough that all
+  /// threads work on a piece.
+  static constexpr std::size_t kPartBytes = std::size_t{512} << 10, kParts = 16, kPieces = 16,
+                               kPieceBytes = kPartBytes * kParts;
+  /// Piece::n_sent once a transfer has failed: nobody waits any more.
+  static constexpr std::size_t kFailed = std::numeric_limits<std::size_t>::max() / 2;
   struct Piece {
-    std::mutex filling;
+    std::atomic<std::size_t> n_filled{0};  ///< parts
+    std::atomic<std::size_t> n_sent{0};    ///< times
+    std::atomic<std::size_t> n_free{0};    ///< times that it could be filled: the first at once
     Event sent;
+    std::mutex waiting;  ///< for `sent`
   };
+  /// Until the device has read what the piece held in its turns before this one.
+  static void wait_until_free(Piece& piece, std::size_t turn);
+
   unsigned n_threads_;
   int device_ = 0;
   CopyStream stream_;
   std::unique_ptr<std::byte[], FreePinned> buffer_;
   std::array<Piece, kPieces> pieces_;
   Event all_;
-  std::size_t next_ = 0;
+  std::size_t next_ = 0;  ///< piece, counted from the first ever
 };
 
 }  // namespace apsyn::idg_cuda
