@@ -129,9 +129,10 @@ void FftCudaImager::choose_form(bool integers) {
   auto& form = forms_[integers ? 0 : 1];
   if (form_ != nullptr && form_ != form.get())
     throw std::logic_error("DirectImager: integers and other spectra in an accumulation");
-  if (!form && form_kind_ == FftForm::automatic) {
-    if (integers) form = make_matrix_form(plan_, *gridded_, precision, device_);
-    if (!form) form = make_fused_form(plan_, *gridded_, precision, device_);
+  if (form_kind_ == FftForm::automatic && integers && !form)
+    form = make_matrix_form(plan_, *gridded_, precision, device_);
+  if (form_kind_ != FftForm::staged && !form) {
+    form = make_fused_form(plan_, *gridded_, precision, device_);
     // what half precision cannot
     if (!form && precision == EpicPrecision::half)
       form = make_fused_form(plan_, *gridded_, EpicPrecision::single, device_);

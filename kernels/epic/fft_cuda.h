@@ -11,8 +11,9 @@
 
 namespace apsyn {
 
-/// How planes are made; `automatic` takes matrices where it can, then one kernel.
-enum class FftForm { automatic, staged };
+/// How planes are made; `automatic` takes matrices where it can, then one kernel, and those that are asked
+/// for make way for three stages alike.
+enum class FftForm { automatic, fused, staged };
 
 /// Errors as make_fft_imager(); DeviceError in a build without CUDA or without the device. Takes codes.
 /// EpicPrecision::half: integer samples of two polarisations are transformed in half precision, sums are

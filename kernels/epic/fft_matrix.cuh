@@ -15,13 +15,15 @@
 // samples are products of matrices, too: a tile of 8 x 2 cells lists the antennas that reach it. The four
 // tiles are folded in float32 and written as the right operand of the next product.
 //
-// image_grids: a block owns a channel and 32 x 32 kN quarter pixels with their mirror images, that is 2 x 32
-// by 2 x 32 kN pixels. For each spectrum it transforms columns of cells to F in shared memory, which are left
-// operands already, and rows of F to E in registers, which are multiplied into sums that stay there: float32
-// for the spectra of a launch, then float64 in memory.
+// image_grids: a block owns a channel and 16 kRows x 64 kN / kRows pixels m, l > 0 with their mirror images.
+// For each spectrum it transforms columns of cells to F in shared memory, which are left operands already,
+// and rows of F to E in registers, which are multiplied into sums that stay there: float32 for the spectra of
+// a launch, then float64 in memory.
 //
 // Operands are halves (kParts 1), or pairs of them, high + low, whose products leave out low times low
 // (kParts 2: 22 bits). Products of matrices are summed up in float32 either way.
+//
+// Threads of two operands (kN 2) keep up to 17 words in local memory, which they seldom look at.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -36,8 +38,6 @@
 namespace apsyn::epic_fft {
 
 constexpr int kMatrixThreads = 256, kMatrixWarps = kMatrixThreads / 32;
-constexpr int kMatrixRows = 32;        ///< m > 0 of a block
-constexpr int kMatrixWarpColumns = 4;  ///< warps along l
 constexpr int kGroupSpectra = 8;       ///< that a warp grids at a time
 constexpr int kMatrixSpectra = 256;    ///< of a launch: summed in float32
 constexpr int kTileY = 8, kTileX = 2;  ///< cells of a tile
@@ -47,6 +47,7 @@ constexpr int kMostSteps = 3;          ///< of 16 cells, x > 0 or y > 0
 struct MatrixSize {
   int steps_y = 2;  ///< of 16 cells y > 0
   int steps_x = 2;  ///< of 16 cells x > 0
+  int rows = 2;     ///< kRows: of 16 pixels m > 0, of a block; its warps stand in so many rows
   int n = 1;        ///< kN: pixels l > 0 of a warp, of 8
   int n_part = 1;   ///< kParts
 };
@@ -57,19 +58,23 @@ APSYN_HOST_DEVICE constexpr int grid_words(const MatrixSize& size) {
 }
 /// Of a spectrum's F.
 APSYN_HOST_DEVICE constexpr int column_words(const MatrixSize& size) {
-  return size.n_part * 4096 * size.steps_x;
+  return size.n_part * 2048 * size.rows * size.steps_x;
 }
 /// Of a block's cos and sin(2 pi y m / n_y).
 APSYN_HOST_DEVICE constexpr int row_table_words(const MatrixSize& size) {
-  return size.n_part * 512 * size.steps_y;
+  return size.n_part * 256 * size.rows * size.steps_y;
 }
-/// Of cos and sin(2 pi x l / n_x) for kMatrixWarpColumns warps.
+/// Warps along l.
+APSYN_HOST_DEVICE constexpr int warp_columns(const MatrixSize& size) {
+  return kMatrixWarps / size.rows;
+}
+/// Of cos and sin(2 pi x l / n_x) for all warps along l.
 APSYN_HOST_DEVICE constexpr int column_table_words(const MatrixSize& size) {
-  return size.n_part * kMatrixWarpColumns * 128 * size.steps_x * size.n;
+  return size.n_part * warp_columns(size) * 128 * size.steps_x * size.n;
 }
 /// Whether the latter are too many for a warp's registers.
 APSYN_HOST_DEVICE constexpr bool column_table_shared(const MatrixSize& size) {
-  return size.n_part * size.steps_x * size.n > 4;
+  return size.n_part == 2 || size.steps_x * size.n > 4;
 }
 /// n_buffer 2: the columns of the next spectrum are made beside the products of this one.
 constexpr std::size_t matrix_shared_bytes(const MatrixSize& size, int n_buffer) {
@@ -88,7 +93,8 @@ APSYN_HOST_DEVICE constexpr int matrix_sums(const MatrixSize& size) {
 struct GridCellsTask {
   epic_cuda::Samples samples;               ///< whose cells are made
   const float2* factor = nullptr;           ///< g, [channel of the plan][ant][pol]
-  float scale = 1;                          ///< of g E
+  float scale = 1;                          ///< of g E, times that of its channel
+  const float* channel_scale = nullptr;     ///< [channel of the plan]
   int n_group = 1;                          ///< of spectra, for a block
   int quads_y = 0, quads_x = 0;             ///< of 8 x 2 cells y, x > 0
   const std::uint32_t* steps = nullptr;     ///< [channel][quad][tile + 1] of 16 antennas each
@@ -101,10 +107,12 @@ std::size_t grid_cells_shared_bytes(const MatrixSize& size, int n_ant, int n_gro
 
 struct ImageGridsTask {
   int n_channel = 0, first_channel = 0, n_spectra = 0;
-  int n_part = 1;                  ///< blocks that share the spectra
-  int n_buffer = 1;                ///< matrix_buffers()
-  int pieces_y = 1, pieces_x = 1;  ///< blocks of a plane
-  double factor = 1;               ///< of sums
+  int n_part = 1;                        ///< blocks that share the spectra
+  int n_buffer = 1;                      ///< matrix_buffers()
+  int pieces_y = 1, pieces_x = 1;        ///< blocks of a plane
+  int pairs_x = 0;                       ///< pixels l > 0 that are wanted
+  float scale = 1;                       ///< of E, times that of its channel
+  const float* channel_scale = nullptr;  ///< [channel of the plan]
   const std::uint32_t* grids = nullptr;
   const uint4* row_table = nullptr;     ///< [piece of y][row_table_words() / 4]
   const uint2* column_table = nullptr;  ///< [piece of x][column_table_words() / 2]

@@ -26,6 +26,7 @@ __device__ void load_samples(const GridCellsTask& task, int channel, int first, 
   const int n_ant = samples.n_ant, n = task.n_group * n_ant * kOperands;
   const float4* factor =
       reinterpret_cast<const float4*>(task.factor) + std::size_t(samples.first_channel + channel) * n_ant;
+  const float scale = task.scale * task.channel_scale[samples.first_channel + channel];
   for (int item = threadIdx.x; item < n; item += kMatrixThreads) {
     const int ant = item % n_ant, operand = item / n_ant % kOperands, group = item / n_ant / kOperands;
     const float4 g = factor[ant];
@@ -38,8 +39,7 @@ __device__ void load_samples(const GridCellsTask& task, int channel, int first, 
 #pragma unroll
         for (int pol = 0; pol < 2; ++pol) {
           const auto value = epic_cuda::sample<kFormat>(samples, channel, spectrum, ant, pol);
-          e[pol] =
-              make_float2(task.scale * static_cast<float>(value.x), task.scale * static_cast<float>(value.y));
+          e[pol] = make_float2(scale * static_cast<float>(value.x), scale * static_cast<float>(value.y));
         }
       }
       const float2 x = make_float2(g.x * e[0].x - g.y * e[0].y, g.x * e[0].y + g.y * e[0].x);

@@ -12,7 +12,6 @@
 namespace apsyn::epic_fft {
 namespace {
 
-constexpr double kLargestHalf = 60000;
 constexpr std::size_t kGridBytes = std::size_t{1} << 30;  ///< of cells between the kernels
 
 int attribute(cudaDeviceAttr what, int device_index) {
@@ -47,6 +46,7 @@ class MatrixForm final : public Form {
   std::size_t n_channel_, n_average_, n_value_, n_ant_, n_pixel_ = 0;
   Upload<uint4> weights_, row_table_;
   Upload<uint2> column_table_;
+  Upload<float> channel_scale_;
   Upload<std::uint16_t> antennas_;
   Upload<std::uint32_t> steps_, pixels_;
   DeviceArray<std::uint32_t> grids_;
@@ -63,6 +63,7 @@ MatrixForm::MatrixForm(const EpicPlan& plan, const FftGridded& gridded, MatrixPl
       sums_(plan.n_channel() * n_piece() * static_cast<std::size_t>(launch.n_part) * matrix_.piece_sums()) {
   row_table_.copy(matrix_.row_table.data(), matrix_.row_table.size());
   column_table_.copy(matrix_.column_table.data(), matrix_.column_table.size());
+  channel_scale_.copy(matrix_.channel_scale.data(), matrix_.channel_scale.size());
   upload_lists(plan, gridded);
   upload_pixels(gridded);
   collected_ = DeviceArray<double>(n_channel_ / n_average_ * n_pixel_ * n_value_);
@@ -128,27 +129,26 @@ void MatrixForm::add(const FormSpectra& spectra, cudaStream_t stream) {
     // cells that no antenna reaches are never written
     cuda_check(cudaMemsetAsync(grids_.data(), 0, grids_.size() * 4, stream), "clearing cells");
   }
+  ImageGridsTask images;
   GridCellsTask cells;
   cells.factor = spectra.factor;
   cells.n_group = launch_.n_group;
   cells.quads_x = matrix_.quads_x;
   cells.quads_y = matrix_.quads_y;
-  // a power of 2, so that codes stay what they are: rounded, they would turn all images brighter or fainter
-  cells.scale =
-      std::exp2(std::floor(static_cast<float>(std::log2(kLargestHalf / (spectra.largest * matrix_.gain)))));
+  cells.scale = std::exp2(-std::ceil(static_cast<float>(std::log2(spectra.largest))));
+  cells.channel_scale = images.channel_scale = channel_scale_.data();
   cells.steps = steps_.data();
   cells.weights = weights_.data();
   cells.antennas = antennas_.data();
   cells.grids = grids_.data();
-  ImageGridsTask images;
   images.n_channel = samples.n_channel;
   images.first_channel = samples.first_channel;
   images.n_part = launch_.n_part;
   images.n_buffer = launch_.n_buffer;
   images.pieces_x = matrix_.pieces_x;
+  images.pairs_x = static_cast<int>(matrix_.bins_x.pairs);
   images.pieces_y = matrix_.pieces_y;
-  const double scale = static_cast<double>(cells.scale) * static_cast<double>(matrix_.weight_scale);
-  images.factor = 1 / (scale * scale);
+  images.scale = cells.scale * matrix_.weight_scale;
   images.grids = grids_.data();
   images.row_table = row_table_.data();
   images.column_table = column_table_.data();

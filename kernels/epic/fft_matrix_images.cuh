@@ -3,237 +3,16 @@
 #pragma once
 
 #include "kernels/common/device_launch.cuh"
-#include "kernels/common/half_ptx.cuh"
-#include "kernels/common/halves.cuh"
-#include "kernels/epic/fft_matrix.cuh"
+#include "kernels/epic/fft_matrix_imager.cuh"
 
 namespace apsyn::epic_fft {
 
-/// sum (or, of the first, nothing) + a b, of high and low parts all but low times low.
-template <int kParts>
-__device__ __forceinline__ void add_product(float (&sum)[4], bool first, const std::uint32_t (&a)[kParts][4],
-                                            uint2 high, uint2 low) {
-  if (first)
-    ptx::mma_f16_alone(sum, a[0], high.x, high.y);
-  else
-    ptx::mma_f16(sum, a[0], high.x, high.y);
-  if constexpr (kParts == 2) {
-    ptx::mma_f16(sum, a[1], high.x, high.y);
-    ptx::mma_f16(sum, a[0], low.x, low.y);
-  }
-}
-
-template <int kStepsY, int kStepsX, int kN, int kParts, int kBuffers>
-struct GridImager {
-  static constexpr MatrixSize kSize{kStepsY, kStepsX, kN, kParts};
-  static constexpr int kGridWords = grid_words(kSize), kColumnWords = column_words(kSize);
-  static constexpr int kTableWords = column_table_words(kSize) / kMatrixWarpColumns;
-  static constexpr bool kTableShared = column_table_shared(kSize);
-  static constexpr int kPlaneWords = 128 * kStepsX * kStepsY;
-
-  const ImageGridsTask& task;
-  char* shared;
-  int warp, lane;
-
-  __device__ __forceinline__ std::uint32_t* grid(int t) const {
-    return reinterpret_cast<std::uint32_t*>(shared) + t % kBuffers * kGridWords;
-  }
-  __device__ __forceinline__ uint4* row_table() const {
-    return reinterpret_cast<uint4*>(grid(0) + kBuffers * kGridWords);
-  }
-  __device__ __forceinline__ uint4* columns(int t) const {
-    return row_table() + row_table_words(kSize) / 4 + t % kBuffers * (kColumnWords / 4);
-  }
-  /// [part][m > 0, m < 0][16 rows m][pol][x even, odd][16 columns x][re, im] left operands
-  __device__ __forceinline__ static int column_operand(int part, int sign, int row, int pol, int odd,
-                                                       int step, int component) {
-    return ((((((part * 2 + sign) * 2 + row) * 2 + pol) * 2 + odd) * kStepsX + step) * 2 + component) * 32;
-  }
-
-  __device__ __forceinline__ void load_row_table(const uint4* from) const {
-#pragma unroll 1
-    for (int i = threadIdx.x; i < row_table_words(kSize) / 4; i += kMatrixThreads) row_table()[i] = from[i];
-  }
-  __device__ __forceinline__ void load_grid(const std::uint32_t* from, int t) const {
-#pragma unroll 2
-    for (int i = threadIdx.x; i < kGridWords / 4; i += kMatrixThreads)
-      ptx::copy_chunk(grid(t) + 4 * i, from + 4 * i);
-  }
-
-  __device__ __forceinline__ static void to_array(uint4 from, std::uint32_t (&to)[4]) {
-    to[0] = from.x, to[1] = from.y, to[2] = from.z, to[3] = from.w;
-  }
-
-  /// Columns of cells of spectrum t -> F. A warp takes 16 columns x at a time, and both 16 rows m where that
-  /// deals as well.
-  __device__ __forceinline__ void transform_columns(int t) const {
-    constexpr int kRows = kStepsX % 2 == 0 ? 2 : 1;
-#pragma unroll 1
-    for (int item = warp; item < 8 / kRows * kStepsX; item += kMatrixWarps) {
-      const int first_row = kRows == 2 ? 0 : item % 2, column = kRows == 2 ? item : item / 2;
-      const int pol = column % 2, odd = column / 2 % 2, step_x = column / 4;
-      float sums[kRows][2][2][2][4];  // y even, odd; re, im; 8 columns x each
-#pragma unroll
-      for (int odd_y = 0; odd_y < 2; ++odd_y)
-#pragma unroll
-        for (int step = 0; step < kStepsY; ++step) {
-          std::uint32_t a[kRows][kParts][4];
-#pragma unroll
-          for (int row = 0; row < kRows; ++row)
-#pragma unroll
-            for (int part = 0; part < kParts; ++part)
-              to_array(row_table()[(((part * 2 + odd_y) * 2 + first_row + row) * kStepsY + step) * 32 + lane],
-                       a[row][part]);
-#pragma unroll
-          for (int component = 0; component < 2; ++component)
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-              uint2 b[kParts];
-#pragma unroll
-              for (int part = 0; part < kParts; ++part) {
-                const std::uint32_t* from =
-                    grid(t) + ((((part * 2 + odd_y) * 2 + odd) * 2 + pol) * 2 + component) * kPlaneWords +
-                    ((2 * step_x + half) * 2 * kStepsY + 2 * step) * 32 + lane;
-                b[part] = make_uint2(from[0], from[32]);
-              }
-#pragma unroll
-              for (int row = 0; row < kRows; ++row)
-                add_product<kParts>(sums[row][odd_y][component][half], step == 0, a[row], b[0],
-                                    b[kParts - 1]);
-            }
-        }
-#pragma unroll
-      for (int row = 0; row < kRows; ++row)
-        store_columns(t, sums[row], [&](int part, int sign, int component) {
-          return column_operand(part, sign, first_row + row, pol, odd, step_x, component);
-        });
-    }
-  }
-
-  /// sums [y even, odd][re, im][8 columns x each] -> F of m > 0, even - i odd, and of m < 0, even + i odd.
-  template <class Place>
-  __device__ __forceinline__ void store_columns(int t, const float (&sums)[2][2][2][4],
-                                                const Place& place) const {
-#pragma unroll
-    for (int sign = 0; sign < 2; ++sign)
-#pragma unroll
-      for (int component = 0; component < 2; ++component) {
-        std::uint32_t out[kParts][4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float value[2];
-#pragma unroll
-          for (int j = 0; j < 2; ++j) {
-            const int at = i % 2 * 2 + j;
-            const float even = sums[0][component][i / 2][at], of_odd = sums[1][1 - component][i / 2][at];
-            value[j] = (component == 0) == (sign == 0) ? even + of_odd : even - of_odd;
-          }
-          const Halves<kParts> rounded(value[0], value[1]);
-#pragma unroll
-          for (int part = 0; part < kParts; ++part) out[part][i] = rounded.part[part];
-        }
-#pragma unroll
-        for (int part = 0; part < kParts; ++part)
-          columns(t)[place(part, sign, component) + lane] =
-              make_uint4(out[part][0], out[part][1], out[part][2], out[part][3]);
-      }
-  }
-
-  /// Right operands of a warp: kept in its registers, or in shared memory where they are too many.
-  struct ColumnTable {
-    uint2 kept[kTableShared ? 1 : kTableWords / 64];
-  };
-  /// Of all warps.
-  __device__ __forceinline__ uint2* shared_table() const {
-    return reinterpret_cast<uint2*>(columns(0) + kBuffers * (kColumnWords / 4));
-  }
-  /// The lane's first one of its warp.
-  __device__ __forceinline__ int first_operand() const {
-    return warp % kMatrixWarpColumns * (kTableWords / 2) + lane;
-  }
-  __device__ __forceinline__ ColumnTable load_column_table(const uint2* from) const {
-    ColumnTable table{};
-    if constexpr (kTableShared) {
-#pragma unroll 1
-      for (int i = threadIdx.x; i < column_table_words(kSize) / 2; i += kMatrixThreads)
-        shared_table()[i] = from[i];
-    } else {
-#pragma unroll
-      for (int i = 0; i < kTableWords / 64; ++i) table.kept[i] = from[first_operand() + i * 32];
-    }
-    return table;
-  }
-  __device__ __forceinline__ uint2 operand(const ColumnTable& table, int part, int odd, int step,
-                                           int n) const {
-    const int which = ((part * 2 + odd) * kStepsX + step) * kN + n;
-    if constexpr (kTableShared)
-      return shared_table()[first_operand() + which * 32];
-    else
-      return table.kept[which];
-  }
-
-  __device__ __forceinline__ static void add_products(float* to, float2 x, float2 y) {
-    to[0] = fmaf(x.x, x.x, fmaf(x.y, x.y, to[0]));
-    to[1] = fmaf(y.x, y.x, fmaf(y.y, y.y, to[1]));
-    to[2] = fmaf(x.x, y.x, fmaf(x.y, y.y, to[2]));
-    to[3] = fmaf(x.y, y.x, fmaf(-x.x, y.y, to[3]));
-  }
-
-  /// Rows of F of spectrum t -> products of E.
-  __device__ __forceinline__ void multiply(int t, const ColumnTable& table, float* sums) const {
-    const int row = warp / kMatrixWarpColumns;
-#pragma unroll
-    for (int sign = 0; sign < 2; ++sign) {
-      float field[2][2][2][kN][4];  // pol; x even, odd; re, im
-#pragma unroll
-      for (int odd = 0; odd < 2; ++odd)
-#pragma unroll
-        for (int step = 0; step < kStepsX; ++step) {
-          uint2 b[kParts][kN];
-#pragma unroll
-          for (int part = 0; part < kParts; ++part)
-#pragma unroll
-            for (int n = 0; n < kN; ++n) b[part][n] = operand(table, part, odd, step, n);
-#pragma unroll
-          for (int pol = 0; pol < 2; ++pol)
-#pragma unroll
-            for (int component = 0; component < 2; ++component) {
-              std::uint32_t a[kParts][4];
-#pragma unroll
-              for (int part = 0; part < kParts; ++part)
-                to_array(columns(t)[column_operand(part, sign, row, pol, odd, step, component) + lane],
-                         a[part]);
-#pragma unroll
-              for (int n = 0; n < kN; ++n)
-                add_product<kParts>(field[pol][odd][component][n], step == 0, a, b[0][n], b[kParts - 1][n]);
-            }
-        }
-#pragma unroll
-      for (int n = 0; n < kN; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float2 e[2][2];  // l > 0, l < 0; pol
-#pragma unroll
-          for (int pol = 0; pol < 2; ++pol) {
-            const float2 even{field[pol][0][0][n][i], field[pol][0][1][n][i]};
-            const float2 odd{field[pol][1][0][n][i], field[pol][1][1][n][i]};
-            e[0][pol] = make_float2(even.x + odd.y, even.y - odd.x);
-            e[1][pol] = make_float2(even.x - odd.y, even.y + odd.x);
-          }
-#pragma unroll
-          for (int side = 0; side < 2; ++side)
-            add_products(sums + (((sign * 2 + side) * kN + n) * 4 + i) * 4, e[side][0], e[side][1]);
-        }
-    }
-  }
-};
-
 /// Blocks: (channel and piece, part).
-template <int kStepsY, int kStepsX, int kN, int kParts, int kBuffers>
+template <int kStepsY, int kStepsX, int kRows, int kN, int kParts, int kBuffers>
 __global__ __launch_bounds__(kMatrixThreads,
                              1) void image_grids(const __grid_constant__ ImageGridsTask task) {
   extern __shared__ __align__(128) char shared[];
-  using Imager = GridImager<kStepsY, kStepsX, kN, kParts, kBuffers>;
+  using Imager = GridImager<kStepsY, kStepsX, kRows, kN, kParts, kBuffers>;
   constexpr int kSums = matrix_sums(Imager::kSize);
   const int n_piece = task.pieces_y * task.pieces_x;
   const int channel = blockIdx.x / n_piece, piece = blockIdx.x % n_piece, part = blockIdx.y;
@@ -257,6 +36,10 @@ __global__ __launch_bounds__(kMatrixThreads,
     load(1);
     imager.transform_columns(0);
   }
+  // the last piece's pixels may end before its warps do
+  const bool busy =
+      (piece % task.pieces_x * Imager::kWarpColumns + imager.warp % Imager::kWarpColumns) * 8 * kN <
+      task.pairs_x;
   int t = 0;
 #pragma unroll 1
   do {
@@ -268,32 +51,35 @@ __global__ __launch_bounds__(kMatrixThreads,
       // bound by shared memory, the other by arithmetic.
       const bool late = imager.warp >= kMatrixWarps / 2;
 #pragma unroll 1
-      for (int step = 0; step < 2; ++step)
-        if ((step == 0) == late)
-          imager.multiply(t, table, sums);
-        else if (t + 1 < n)
+      for (int step = 0; step < 2; ++step) {
+        if ((step == 0) == late) {
+          if (busy) imager.multiply(t, table, sums);
+        } else if (t + 1 < n) {
           imager.transform_columns(t + 1);
+        }
+      }
     } else {
       imager.transform_columns(t);
       __syncthreads();
       load(t + 1);
-      imager.multiply(t, table, sums);
+      if (busy) imager.multiply(t, table, sums);
     }
   } while (++t < n);
   double* to = task.sums +
                ((std::size_t(task.first_channel + channel) * n_piece + piece) * task.n_part + part) *
                    (kSums * kMatrixThreads) +
                threadIdx.x;
+  const double scale = static_cast<double>(task.scale) * task.channel_scale[task.first_channel + channel];
+  const double factor = 1 / (scale * scale);
   // added in memory, where no other thread adds: loads would take registers
 #pragma unroll
-  for (int i = 0; i < kSums; ++i)
-    atomicAdd(to + i * kMatrixThreads, task.factor * static_cast<double>(sums[i]));
+  for (int i = 0; i < kSums; ++i) atomicAdd(to + i * kMatrixThreads, factor * static_cast<double>(sums[i]));
 }
 
-template <int kStepsY, int kStepsX, int kN, int kParts, int kBuffers>
+template <int kStepsY, int kStepsX, int kRows, int kN, int kParts, int kBuffers>
 void launch_images(const ImageGridsTask& task, cudaStream_t stream) {
-  const auto kernel = image_grids<kStepsY, kStepsX, kN, kParts, kBuffers>;
-  const std::size_t bytes = matrix_shared_bytes({kStepsY, kStepsX, kN, kParts}, kBuffers);
+  const auto kernel = image_grids<kStepsY, kStepsX, kRows, kN, kParts, kBuffers>;
+  const std::size_t bytes = matrix_shared_bytes({kStepsY, kStepsX, kRows, kN, kParts}, kBuffers);
   cuda_check(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
       "imaging: shared memory");
@@ -303,28 +89,30 @@ void launch_images(const ImageGridsTask& task, cudaStream_t stream) {
   launched("imaging grids");
 }
 
+template <int kStepsY, int kStepsX, int kRows, int kN>
+void launch_parts(const ImageGridsTask& task, const MatrixSize& size, cudaStream_t stream) {
+  if (size.n_part == 2) {
+    if constexpr (kStepsX < 3 || kN == 1) launch_images<kStepsY, kStepsX, kRows, kN, 2, 1>(task, stream);
+  } else if (task.n_buffer == 2) {
+    launch_images<kStepsY, kStepsX, kRows, kN, 1, 2>(task, stream);
+  } else {
+    launch_images<kStepsY, kStepsX, kRows, kN, 1, 1>(task, stream);
+  }
+}
+
+/// The shapes of kMatrixShapes.
+template <int kStepsY, int kStepsX>
+void launch_shape(const ImageGridsTask& task, const MatrixSize& size, cudaStream_t stream) {
+  if (size.rows == 1) return launch_parts<kStepsY, kStepsX, 1, 2>(task, size, stream);
+  if (size.n == 2) return launch_parts<kStepsY, kStepsX, 2, 2>(task, size, stream);
+  launch_parts<kStepsY, kStepsX, 2, 1>(task, size, stream);
+}
+
 template <int kStepsY>
 void launch_steps_y(const ImageGridsTask& task, const MatrixSize& size, cudaStream_t stream) {
-  const auto with_n = [&]<int kStepsX, int kN>() {
-    if (size.n_part == 2) {
-      if constexpr (kStepsX < 3 || kN == 1) launch_images<kStepsY, kStepsX, kN, 2, 1>(task, stream);
-    } else if (task.n_buffer == 2)
-      launch_images<kStepsY, kStepsX, kN, 1, 2>(task, stream);
-    else
-      launch_images<kStepsY, kStepsX, kN, 1, 1>(task, stream);
-  };
-  const auto with_steps = [&]<int kStepsX>() {
-    if (size.n == 2)
-      with_n.template operator()<kStepsX, 2>();
-    else
-      with_n.template operator()<kStepsX, 1>();
-  };
-  if (size.steps_x == 1)
-    with_steps.template operator()<1>();
-  else if (size.steps_x == 2)
-    with_steps.template operator()<2>();
-  else
-    with_steps.template operator()<3>();
+  if (size.steps_x == 1) return launch_shape<kStepsY, 1>(task, size, stream);
+  if (size.steps_x == 2) return launch_shape<kStepsY, 2>(task, size, stream);
+  launch_shape<kStepsY, 3>(task, size, stream);
 }
 
 }  // namespace apsyn::epic_fft

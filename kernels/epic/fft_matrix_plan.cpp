@@ -15,6 +15,13 @@
 namespace apsyn::epic_fft {
 namespace {
 
+/// Of blocks, and what a spectrum costs one.
+struct MatrixShape {
+  int rows, n;
+  double cost;
+};
+constexpr std::array kMatrixShapes{MatrixShape{2, 1, 9}, MatrixShape{2, 2, 12}, MatrixShape{1, 2, 8}};
+constexpr double kLargestHalf = 60000;
 constexpr std::uint32_t kNoAntenna = 0x10000;
 constexpr std::size_t kCells = 16;  ///< of a step, and rows of a left operand
 
@@ -64,20 +71,21 @@ std::size_t cell_of_row(std::size_t step, std::size_t k) {
 }
 
 void fill_row_table(MatrixPlan& plan) {
+  const auto rows = static_cast<std::size_t>(plan.size.rows);
   for (int piece = 0; piece < plan.pieces_y; ++piece)
     for (int part = 0; part < plan.size.n_part; ++part)
       for (const bool odd : {false, true})
-        for (std::size_t row = 0; row < 2; ++row)
+        for (std::size_t row = 0; row < rows; ++row)
           for (int step = 0; step < plan.size.steps_y; ++step)
             for (unsigned lane = 0; lane < 32; ++lane)
               plan.row_table.push_back(left_operand(lane, part, [&](std::size_t m, std::size_t k) {
                 return wave(odd, cell_of_row(static_cast<std::size_t>(step), k),
-                            static_cast<std::size_t>(piece) * kMatrixRows + row * kCells + m, plan.bins_y.n);
+                            (static_cast<std::size_t>(piece) * rows + row) * kCells + m, plan.bins_y.n);
               }));
 }
 
 void fill_column_table(MatrixPlan& plan) {
-  for (int tile = 0; tile < plan.pieces_x * kMatrixWarpColumns; ++tile)
+  for (int tile = 0; tile < plan.pieces_x * warp_columns(plan.size); ++tile)
     for (int part = 0; part < plan.size.n_part; ++part)
       for (const bool odd : {false, true})
         for (int step = 0; step < plan.size.steps_x; ++step)
@@ -90,19 +98,20 @@ void fill_column_table(MatrixPlan& plan) {
 }
 
 /// Antennas in phase: the sum of all that their kernels and factors make of samples of 1.
-double largest_gain(const EpicPlan& plan, const FftGridded& gridded) {
-  double largest = 0;
-  for (std::size_t channel = 0; channel < gridded.lists.size(); ++channel) {
-    double gain = 0;
-    for (const GridEntry& entry : gridded.lists[channel].entries) {
-      double g = 0;
-      for (std::size_t pol = 0; pol < plan.n_pol; ++pol)
-        g = std::max(g, std::abs(epic_factor(plan, entry.ant, pol, channel)));
-      gain += g * std::hypot(entry.re, entry.im);
-    }
-    largest = std::max(largest, gain);
+double gain_of(const EpicPlan& plan, const GridLists& lists, std::size_t channel) {
+  double gain = 0;
+  for (const GridEntry& entry : lists.entries) {
+    double g = 0;
+    for (std::size_t pol = 0; pol < plan.n_pol; ++pol)
+      g = std::max(g, std::abs(epic_factor(plan, entry.ant, pol, channel)));
+    gain += g * std::hypot(entry.re, entry.im);
   }
-  return largest;
+  return gain;
+}
+
+/// A power of 2, so that codes stay what they are: rounded, they would turn all images brighter or fainter.
+float scale_below(double largest) {
+  return static_cast<float>(std::exp2(std::floor(std::log2(largest))));
 }
 
 float scale_of_weights(const FftGridded& gridded) {
@@ -188,9 +197,10 @@ std::size_t MatrixPlan::place_of(std::size_t bin_x, std::size_t bin_y, std::size
   const auto [x, below_x] = bins_x.place(bin_x);
   const auto [y, below_y] = bins_y.place(bin_y);
   const auto kn = static_cast<std::size_t>(size.n), of_warp = 8 * kn;
-  const std::size_t of_piece = of_warp * kMatrixWarpColumns;
-  const std::size_t piece = y / kMatrixRows * static_cast<std::size_t>(pieces_x) + x / of_piece;
-  const std::size_t warp = y % kMatrixRows / kCells * kMatrixWarpColumns + x % of_piece / of_warp;
+  const auto across = static_cast<std::size_t>(warp_columns(size)), of_piece = of_warp * across;
+  const auto rows = static_cast<std::size_t>(size.rows);
+  const std::size_t piece = y / (rows * kCells) * static_cast<std::size_t>(pieces_x) + x / of_piece;
+  const std::size_t warp = y / kCells % rows * across + x % of_piece / of_warp;
   const std::size_t row = y % kCells, column = x % 8;
   const std::size_t thread = warp * 32 + row % 8 * 4 + column / 2;
   const std::size_t element = row / 8 * 2 + column % 2;
@@ -214,14 +224,25 @@ std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gr
   out.size.steps_x = static_cast<int>(over(columns, kCells));
   out.quads_y = static_cast<int>(over(rows, kTileY));
   out.quads_x = static_cast<int>(over(columns, kTileX));
-  // A spectrum's columns cost half of what 8 pixels of each warp do.
-  const auto pieces = [&](std::size_t n) { return over(out.bins_x.pairs, 8 * kMatrixWarpColumns * n); };
-  const bool fits = n_part * out.size.steps_x <= 4;  // in a thread's registers
-  out.size.n = fits && 5 * pieces(2) <= 3 * pieces(1) ? 2 : 1;
-  out.pieces_x = static_cast<int>(pieces(static_cast<std::size_t>(out.size.n)));
-  out.pieces_y = static_cast<int>(over(out.bins_y.pairs, kMatrixRows));
+  double least = 0;
+  for (const MatrixShape& shape : kMatrixShapes) {
+    if (shape.n == 2 && n_part * out.size.steps_x > 4) continue;  // more than a thread's registers
+    const auto rows = static_cast<std::size_t>(shape.rows), n = static_cast<std::size_t>(shape.n);
+    const std::size_t pieces_y = over(out.bins_y.pairs, rows * kCells);
+    const std::size_t pieces_x = over(out.bins_x.pairs, kMatrixWarps / rows * 8 * n);
+    const double cost = static_cast<double>(pieces_y * pieces_x) * shape.cost;
+    if (least > 0 && !(cost < least)) continue;
+    least = cost;
+    out.size.rows = shape.rows;
+    out.size.n = shape.n;
+    out.pieces_y = static_cast<int>(pieces_y);
+    out.pieces_x = static_cast<int>(pieces_x);
+  }
   out.weight_scale = scale_of_weights(gridded);
-  out.gain = largest_gain(plan, gridded) * out.weight_scale;
+  for (std::size_t channel = 0; channel < gridded.lists.size(); ++channel) {
+    const double gain = gain_of(plan, gridded.lists[channel], channel) * out.weight_scale;
+    out.channel_scale.push_back(gain > 0 ? scale_below(kLargestHalf / gain) : 1.0f);
+  }
   fill_row_table(out);
   fill_column_table(out);
   return out;

@@ -32,10 +32,10 @@ struct MatrixPlan {
   MatrixSize size;
   int pieces_x = 1, pieces_y = 1;
   int quads_x = 1, quads_y = 1;
-  float weight_scale = 1;           ///< of the kernels' weights, a power of 2
-  double gain = 1;                  ///< no cell's or column's value exceeds that of the samples so many times
-  std::vector<uint4> row_table;     ///< [piece of y][part][y even, odd][16 m][step][lane]
-  std::vector<uint2> column_table;  ///< [piece of x][warp][part][x even, odd][step][8 l][lane]
+  float weight_scale = 1;            ///< of the kernels' weights, a power of 2
+  std::vector<float> channel_scale;  ///< of samples up to 1: powers of 2, so that no sum exceeds a half
+  std::vector<uint4> row_table;      ///< [piece of y][part][y even, odd][16 m][step][lane]
+  std::vector<uint2> column_table;   ///< [piece of x][warp][part][x even, odd][step][8 l][lane]
 
   std::size_t piece_sums() const { return static_cast<std::size_t>(matrix_sums(size)) * kMatrixThreads; }
   /// Where the sum `value` of a pixel is among those of a channel whose blocks all have one part.

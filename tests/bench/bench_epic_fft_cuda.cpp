@@ -230,7 +230,10 @@ void run(const Case& c, const Samples& samples, std::size_t cells, double paddin
       "\"size\":{},\"grid\":[{},{}],\"kernel\":{},\"padding\":{},\"ms\":{:.4g},\"ms_sustained\":{:.4g},"
       "\"times_real_time\":{:.3g},\"fp32_share\":{:.3f},\"start_s\":{:.3g},\"take_ms\":{:.4g},\"error\":{:."
       "2g}}}\n",
-      c.name, form == FftForm::staged ? "staged" : "fused",
+      c.name,
+      form == FftForm::staged  ? "staged"
+      : form == FftForm::fused ? "fused"
+                               : "automatic",
       precision == EpicPrecision::half ? "half" : "single", plan.n_ant, c.size, grid.x.n, grid.y.n, cells,
       padding, 1e3 * median_s, 1e3 * sustained_s, kData_s / sustained_s,
       operations_of(c, plan, geometry) / sustained_s / kPeakFlops, start_s, 1e3 * take_s, error);

@@ -35,9 +35,9 @@ Deviation deviation(const EpicImages& got, const EpicImages& wanted) {
   return result;
 }
 
-constexpr FftForm kForms[] = {FftForm::automatic, FftForm::staged};
+constexpr FftForm kForms[] = {FftForm::automatic, FftForm::fused, FftForm::staged};
 const char* name_of(FftForm form) {
-  return form == FftForm::staged ? "staged" : "fused";
+  return form == FftForm::staged ? "staged" : form == FftForm::fused ? "fused" : "automatic";
 }
 
 void check_against_cpu(const EpicRecording& recording, const EpicPlan& shape, const char* what,
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(sizes_and_kernels) {
 BOOST_AUTO_TEST_CASE(extents_of_arrays) {
   for (const double wide_m : {25, 50, 95})
     for (const double high_m : {22, 55, 100})
-      for (const std::size_t size : {48, 128}) {
+      for (const std::size_t size : {48, 128, 160}) {
         EpicCase c;
         c.enu_m = random_array(20, 1, 0, 0, 5);
         for (Vec3& place : c.enu_m) place = {wide_m * place[0], high_m * place[1], 0};
