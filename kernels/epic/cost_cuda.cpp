@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <optional>
 
 #include "kernels/epic/corr_cuda.h"
 #include "kernels/epic/fft_finish.h"
@@ -21,6 +22,10 @@ constexpr double kImaged_s = 4.8e-13;    ///< corr: a pair of antennas for a pix
 constexpr double kSpread_s = 8e-10;      ///< corr: a pair of antennas onto a grid, all products
 constexpr double kGathered_s = 1.2e-12;  ///< fft: an input's voltage on a cell
 constexpr double kCell_s = 3.5e-12;      ///< fft: a cell of the transform and its products
+constexpr double kReached_s = 1.06e-11;  ///< fft by matrices, single: a cell that antennas reach
+constexpr double kPixel_s = 4e-12;       ///< fft by matrices, single: a pixel of the transform, all products
+constexpr double kHalf = 0.55;           ///< fft by matrices: so many times that in half precision
+constexpr double kMostReached = 96;      ///< cells along an axis for which there are matrices
 constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
 constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
 constexpr std::size_t kMostFused = 256;  ///< fft: cells along an axis of a plane that fits
@@ -49,15 +54,31 @@ std::uint64_t fft_bytes(const EpicPlan& plan, const FftGrid& grid) {
          plan.n_channel() * grid_lists_bytes(plan);
 }
 
-EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
+/// Of a spectrum and channel by products of matrices, where they can be.
+std::optional<double> matrix_spectrum_s(const EpicPlan& plan, const EpicGeometry& geometry,
+                                        const FftGrid& grid, EpicPrecision precision) {
+  if (plan.n_fine > 1 || !(plan.cross || (plan.first && plan.second))) return {};
+  double reached = 1;
+  for (const double span : spanned_cells(plan, geometry, grid, plan.channel_hz.back())) {
+    const double cells = span + static_cast<double>(plan.kernel_cells);
+    if (cells > kMostReached) return {};
+    reached *= cells;
+  }
+  const std::size_t n_pixel = grid.resampled ? grid.x.n * grid.y.n : plan.nx * plan.ny;
+  return (precision == EpicPrecision::half ? kHalf : 1) *
+         (reached * kReached_s + static_cast<double>(n_pixel) * kPixel_s);
+}
+
+EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry, EpicPrecision precision) {
   const FftGrid grid = plan_fft_grid(plan, geometry);
   const auto cells = static_cast<double>(grid.x.n) * static_cast<double>(grid.y.n);
   const auto k = static_cast<double>(plan.kernel_cells), n_channel = static_cast<double>(plan.n_channel());
   const double n_pol = plan.cross || (plan.first && plan.second) ? 2 : 1;
   const bool fused = std::max(grid.x.n, grid.y.n) <= kMostFused;
   EpicCost cost;
-  cost.spectrum_s = n_channel * n_pol * (fused ? 1 : kStaged) *
-                    (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
+  const double others_s = n_pol * (fused ? 1 : kStaged) *
+                          (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
+  cost.spectrum_s = n_channel * matrix_spectrum_s(plan, geometry, grid, precision).value_or(others_s);
   cost.image_s = static_cast<double>(plan.n_image_channel()) * cells * kFinished_s;
   cost.bytes = fft_bytes(plan, grid);
   return cost;
@@ -80,7 +101,7 @@ double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, con
 
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
                         EpicPrecision precision) {
-  if (method == EpicMethod::fft) return fft_cost_on_gpu(plan, geometry);
+  if (method == EpicMethod::fft) return fft_cost_on_gpu(plan, geometry, precision);
   const SkyPixels sky = sky_pixels(plan, geometry);
   const std::size_t n_pixel = sky.size();
   const auto n_channel = static_cast<double>(plan.n_channel()), pixels = static_cast<double>(n_pixel);
@@ -105,8 +126,9 @@ EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeome
 }
 
 EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
-                                   EpicPrecision precision) {
+                                   EpicPrecision dft_precision, EpicPrecision fft_precision) {
   const auto seconds = [&](EpicMethod method) {
+    const EpicPrecision precision = method == EpicMethod::fft ? fft_precision : dft_precision;
     return cuda_epic_cost(method, plan, geometry, precision).of(n_spectra);
   };
   EpicMethod best = seconds(EpicMethod::corr) < seconds(EpicMethod::dft) ? EpicMethod::corr : EpicMethod::dft;

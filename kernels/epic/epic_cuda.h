@@ -46,8 +46,8 @@ std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums 
 /// those of the host.
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
                         EpicPrecision precision);
-/// The cheapest for accumulations of n_spectra.
+/// The cheapest for accumulations of n_spectra, at the precisions that dft and fft would have.
 EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geometry, double n_spectra,
-                                   EpicPrecision precision);
+                                   EpicPrecision dft_precision, EpicPrecision fft_precision);
 
 }  // namespace apsyn

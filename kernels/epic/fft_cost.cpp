@@ -4,7 +4,6 @@
 
 #include "kernels/epic/aperture.h"
 #include "kernels/epic/fft_finish.h"
-#include "libcore/core/constants.h"
 
 namespace apsyn {
 namespace {
@@ -19,26 +18,14 @@ constexpr double kProduct_s = 0.045e-9;    ///< of a pixel
 constexpr double kFinish_s = 10e-9;
 constexpr double kRefine_s = 120e-9;
 
-/// Rows of cells that the antennas reach.
-double occupied(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid, double freq_hz) {
-  double low = 0, high = 0;
-  for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-    if (!plan.flagged.empty() && plan.flagged[ant] != 0) continue;
-    const double v = grid.place(geometry.enu_m[ant])[1];
-    low = std::min(low, v);
-    high = std::max(high, v);
-  }
-  const double cells = (high - low) * freq_hz / kSpeedOfLight_m_s / grid.y.spacing();
-  return std::min(static_cast<double>(grid.y.n), cells + static_cast<double>(plan.kernel_cells));
-}
-
 }  // namespace
 
 EpicCost fft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const FftGrid grid = plan_fft_grid(plan, geometry);
   const double middle_hz = plan.channel_hz[plan.n_channel() / 2];
-  const double rows = occupied(plan, geometry, grid, middle_hz);
   const double n_x = static_cast<double>(grid.x.n), n_y = static_cast<double>(grid.y.n);
+  const double rows = std::min(
+      n_y, spanned_cells(plan, geometry, grid, middle_hz)[1] + static_cast<double>(plan.kernel_cells));
   const double columns = grid.resampled ? n_x : static_cast<double>(plan.nx);
   const double n_ant = static_cast<double>(plan.n_ant), n_channel = static_cast<double>(plan.n_channel());
   const double n_pol = plan.cross || (plan.first && plan.second) ? 2 : 1;

@@ -178,6 +178,13 @@ FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
   return sized.grid;
 }
 
+std::array<double, 2> spanned_cells(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid,
+                                    double freq_hz) {
+  const Extent extent = extent_of(plan, geometry, grid);
+  const double per_m = freq_hz / kSpeedOfLight_m_s;
+  return {extent.u_m * per_m / grid.x.spacing(), extent.v_m * per_m / grid.y.spacing()};
+}
+
 bool serves(const FftGrid& grid, const EpicPlan& plan, const EpicGeometry& planned_for,
             const EpicGeometry& geometry) {
   if (planned_for.enu_m != geometry.enu_m) return false;

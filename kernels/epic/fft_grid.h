@@ -8,6 +8,8 @@
 // the sky in a projection about its own normal, which resample.h turns into the image's.
 #pragma once
 
+#include <array>
+
 #include "kernels/epic/epic.h"
 
 namespace apsyn {
@@ -36,6 +38,10 @@ struct FftGrid {
 FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry);
 /// Whether it does not.
 bool fits_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry);
+
+/// From end to end of the antennas that are used, in cells along x and y at a frequency.
+std::array<double, 2> spanned_cells(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid,
+                                    double freq_hz);
 
 /// Whether a grid planned for another geometry still serves: the same array, and axes that move no pixel by
 /// more than a thousandth of one.

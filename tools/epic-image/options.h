@@ -106,9 +106,10 @@ inline void declare(Tool& tool, EpicOptions& options) {
          "each antenna's kernel) or exact (never fft; default kernel)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"zenith", "plane", "kernel", "exact"}));
-  app.add_option("--precision", options.precision,
-                 "dft: half (on a GPU, weights of 8 bits), single or double (on a CPU; default half on a "
-                 "GPU, otherwise single)")
+  app.add_option(
+         "--precision", options.precision,
+         "half (dft and fft on a GPU), single or double (dft on a CPU; default half for dft on a GPU, "
+         "otherwise single)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"half", "single", "double"}));
   add_realtime_options(tool, options.realtime);

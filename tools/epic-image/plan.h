@@ -33,8 +33,9 @@ struct EpicSetup {
   ApertureTable apertures;  ///< none: all antennas hear alike
   EpicMethod method = EpicMethod::dft;
   Device device;
-  EpicPrecision precision = EpicPrecision::single;  ///< on a GPU
-  CudaChannelisePlan cuda;                          ///< f on a GPU
+  /// On a GPU, of dft and of fft.
+  EpicPrecision precision = EpicPrecision::single, fft_precision = EpicPrecision::single;
+  CudaChannelisePlan cuda;  ///< f on a GPU
   double spectrum_s = 0;
   std::int64_t accumulate_spectra = 1;
   std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
@@ -120,7 +121,9 @@ inline EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const Ep
 inline EpicCost cost_of(const EpicSetup& setup, const EpicGeometry& geometry) {
   const EpicMethod method = setup.method;
   const EpicPlan& plan = setup.epic;
-  if (setup.on_gpu()) return cuda_epic_cost(method, plan, geometry, setup.precision);
+  if (setup.on_gpu())
+    return cuda_epic_cost(method, plan, geometry,
+                          method == EpicMethod::fft ? setup.fft_precision : setup.precision);
   if (method == EpicMethod::fft) return fft_cost(plan, geometry);
   return method == EpicMethod::dft ? dft_cost(plan, geometry) : corr_cost(plan, geometry);
 }
@@ -208,7 +211,8 @@ inline EpicMethod choose_method(const Tool& tool, const EpicOptions& options, co
   if (options.method != "auto") return parse_epic_method(options.method);
   if (setup.epic.float64) return EpicMethod::dft;
   const auto n_spectra = static_cast<double>(setup.accumulate_spectra);
-  if (setup.on_gpu()) return choose_cuda_epic_method(setup.epic, geometry, n_spectra, setup.precision);
+  if (setup.on_gpu())
+    return choose_cuda_epic_method(setup.epic, geometry, n_spectra, setup.precision, setup.fft_precision);
   return choose_epic_method(setup.epic, geometry, n_spectra, tool.common().max_memory_bytes);
 }
 
@@ -219,6 +223,8 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
   EpicSetup setup;
   setup.device = device;
   setup.precision = parse_precision(options.precision, device);
+  // only when it is asked for: without padding half precision fails near the horizon
+  if (options.precision == "half") setup.fft_precision = setup.precision;
   setup.header = voltages.reader.header();
   setup.header.layout = voltages.layout;
   const VoltageHeader& header = setup.header;

@@ -56,8 +56,8 @@ class HostFeed final : public SpectraFeed {
 };
 
 inline std::unique_ptr<DeviceImager> make_device_imager(const EpicSetup& setup, EpicPlan plan) {
-  // In float32 whatever --precision says: half precision fails near the horizon without padding.
-  if (setup.method == EpicMethod::fft) return make_fft_imager_cuda(std::move(plan), setup.device.index);
+  if (setup.method == EpicMethod::fft)
+    return make_fft_imager_cuda(std::move(plan), setup.device.index, setup.fft_precision);
   if (setup.method == EpicMethod::dft)
     return make_dft_imager_cuda(std::move(plan), setup.precision, setup.device.index);
   return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, setup.device.index);
