@@ -121,11 +121,12 @@ class CudaChanneliser final : public DeviceSpectrumSource {
   }
 
   std::size_t append(const VoltageBlock& block, std::size_t first) override {
+    const std::size_t n = window_.append(block, first);  // first, so that the bus does not wait for the rest
     if (first == 0) {
       validity_.append(block);
       if (scales_) scales_->append(block);
     }
-    return window_.append(block, first);
+    return n;
   }
 
   void settle() override { window_.settle(); }
@@ -271,7 +272,6 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     if (slot.busy) slot.sent.wait();
     const std::size_t n = validity.n_spectra;
     f_stage::Task task{};
-    task.samples = window_.use(stream);
     std::size_t bytes = 0;
     const auto place = [&](std::size_t size) {
       const std::size_t at = bytes;
@@ -297,6 +297,8 @@ class CudaChanneliser final : public DeviceSpectrumSource {
                "copying delays");
     slot.sent.record(stream);
     slot.busy = true;
+    // only now does the stream wait for the samples: the copy above must not queue behind the next gulp's
+    task.samples = window_.use(stream);
     task.placement_stride = static_cast<int>(n);
     task.n_spectra = static_cast<int>(n);
     task.n_pol = static_cast<int>(f_.n_pol);

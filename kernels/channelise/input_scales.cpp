@@ -54,9 +54,13 @@ void InputScales::open_window(std::int64_t sample) {
 void InputScales::add(const VoltageBlock& block, std::size_t first, std::size_t n) {
   const std::vector<std::int64_t>& known = integrations_.back().first_usable;
   const std::size_t n_ant = plan_.n_ant, n_pol = plan_.n_pol;
-  parallel_for(plan_.n_threads, plan_.n_chan, [&](std::size_t chan, unsigned) {
+  constexpr std::size_t kAnts = 16;  // of an item; whoever adds them adds samples in order
+  const std::size_t n_parts = (n_ant + kAnts - 1) / kAnts;
+  parallel_for(plan_.n_threads, plan_.n_chan * n_parts, [&](std::size_t item, unsigned) {
+    const std::size_t chan = item / n_parts, first_ant = item % n_parts * kAnts;
+    const std::size_t last_ant = std::min(first_ant + kAnts, n_ant);
     for (std::size_t time = first; time < first + n; ++time)
-      for (std::size_t ant = 0; ant < n_ant; ++ant) {
+      for (std::size_t ant = first_ant; ant < last_ant; ++ant) {
         if (known[ant] != kNever || plan_.flagged[ant] != 0 || !block.is_valid(time, ant)) continue;
         if (block.not_finite.size() != 0 && block.not_finite(time, chan, ant) != 0) continue;
         ++count_(chan, ant);

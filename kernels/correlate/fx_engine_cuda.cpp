@@ -5,8 +5,9 @@
 
 #ifdef APSYN_CUDA
 #include <algorithm>
-#include <cstring>
+#include <chrono>
 #include <deque>
+#include <future>
 #include <optional>
 #include <stdexcept>
 
@@ -14,6 +15,7 @@
 #include "kernels/common/device_transfer.h"
 #include "kernels/correlate/float_stage.cuh"
 #include "kernels/correlate/x_stage_device.cuh"
+#include "libcore/core/parallel.h"
 #endif
 
 namespace apsyn {
@@ -122,6 +124,13 @@ class CudaFxEngine final : public FxEngine {
   }
 
   bool next(FxResult& result) override {
+    for (std::size_t i = 0; i < 2; ++i) {  // the older first
+      Slot& slot = slots_[(turn_ + i) % 2];
+      if (slot.result.valid() && slot.result.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+        collect(slot);
+      else if (slot.result.valid())
+        break;
+    }
     if (done_.empty()) return false;
     std::swap(result, done_.front());
     spare_.push_back(std::move(done_.front()));
@@ -147,8 +156,7 @@ class CudaFxEngine final : public FxEngine {
     std::size_t table_bytes = 0;
     Upload<std::uint8_t> device_tables;
     Event arrived;
-    bool busy = false;
-    std::int64_t index = 0, n_spectra = 0;
+    std::future<FxResult> result;  // valid while it is being made; destroyed first, which waits for it
   };
 
   std::size_t n_channel() const { return plan_.n_chan * plan_.n_fine; }
@@ -226,10 +234,21 @@ class CudaFxEngine final : public FxEngine {
     } else {
       queue_means(slot);
     }
-    slot.arrived.record(stream_.get());
-    slot.busy = true;
-    slot.index = index_;
-    slot.n_spectra = next_ - index_ * integration_.n_spectra;
+    slot.arrived.record(host_means_ ? stream_.get() : mean_copies_.get());
+    FxResult result;
+    if (!spare_.empty()) {
+      result = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    result.record.index = index_;
+    result.n_spectra = next_ - index_ * integration_.n_spectra;
+    // by other threads: the next gulps must not wait for hundreds of megabytes to be copied
+    slot.result = std::async(std::launch::async, [this, &slot, result = std::move(result)]() mutable {
+      cuda_check(cudaSetDevice(device_), "choosing the device");
+      slot.arrived.wait();
+      fill(slot, result);
+      return std::move(result);
+    });
     counts_.clear();
     ++index_;
   }
@@ -244,7 +263,7 @@ class CudaFxEngine final : public FxEngine {
     task.scale = mean_.scale;
     task.full = static_cast<double>(mean_.n_spectra) * static_cast<double>(mean_.n_average);
     upload_tables(slot, task);
-    const MeanOutput output{slot.data.get(), slot.weight.get()};
+    const MeanOutput output{slot.data.get(), slot.weight.get(), mean_copies_.get()};
     if (floats_)
       floats_->finish_means(task, output, stream_.get());
     else
@@ -293,24 +312,18 @@ class CudaFxEngine final : public FxEngine {
     return inverse;
   }
 
-  /// Waits for a slot's means and keeps them.
+  /// Waits for a slot's result and keeps it.
   void collect(Slot& slot) {
-    if (!slot.busy) return;
-    slot.arrived.wait();
-    slot.busy = false;
-    FxResult result;
-    if (!spare_.empty()) {
-      result = std::move(spare_.back());
-      spare_.pop_back();
-    }
-    result.record.index = slot.index;
-    result.n_spectra = slot.n_spectra;
+    if (slot.result.valid()) done_.push_back(slot.result.get());
+  }
+
+  /// Of sums or means that have arrived.
+  void fill(const Slot& slot, FxResult& result) const {
     if (host_means_)
       result.any_data = floats_ ? mean_on_host(slot, slot.float_sums.get(), result.record)
                                 : mean_on_host(slot, slot.sums.get(), result.record);
     else
       copy_means(slot, result);
-    done_.push_back(std::move(result));
   }
 
   template <class Value>
@@ -324,14 +337,22 @@ class CudaFxEngine final : public FxEngine {
     const std::array<std::size_t, 3> shape{mean_.baselines.size(), n_channel() / mean_.n_average,
                                            plan_.n_pol * plan_.n_pol};
     if (result.record.data.shape() != shape) {
-      result.record.data.resize(shape);
-      result.record.weight.resize(shape);
+      resize_by_threads(plan_.n_threads, shape, result.record.data);
+      resize_by_threads(plan_.n_threads, shape, result.record.weight);
     }
-    std::memcpy(static_cast<void*>(result.record.data.data()), slot.data.get(),
-                mean_size() * sizeof(std::complex<float>));
-    std::memcpy(result.record.weight.data(), slot.weight.get(), mean_size() * sizeof(float));
+    copy_by_threads(slot.data.get(), result.record.data.data());
+    copy_by_threads(slot.weight.get(), result.record.weight.data());
     result.any_data = std::any_of(result.record.weight.begin(), result.record.weight.end(),
                                   [](float weight) { return weight > 0; });
+  }
+
+  template <class T>
+  void copy_by_threads(const T* from, T* to) const {
+    constexpr std::size_t kPiece = std::size_t{1} << 19;
+    const std::size_t size = mean_size();
+    parallel_for(plan_.n_threads, (size + kPiece - 1) / kPiece, [&](std::size_t piece, unsigned) {
+      std::copy_n(from + piece * kPiece, std::min(kPiece, size - piece * kPiece), to + piece * kPiece);
+    });
   }
 
   std::shared_ptr<DeviceSpectrumSource> source_;
@@ -351,12 +372,12 @@ class CudaFxEngine final : public FxEngine {
   Upload<std::uint8_t> device_mask_;
   Event mask_event_;
   bool mask_sent_ = false;
+  CopyStream stream_, mean_copies_;
   Slot slots_[2];
   unsigned turn_ = 0;
   std::int64_t next_ = 0, index_ = 0;
   std::deque<FxResult> done_;
   std::vector<FxResult> spare_;
-  CopyStream stream_;
 };
 
 }  // namespace

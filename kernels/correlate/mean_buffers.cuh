@@ -3,8 +3,9 @@
 #pragma once
 
 #include <complex>
+#include <optional>
 
-#include "kernels/common/device_array.h"
+#include "kernels/common/device_transfer.h"
 #include "kernels/correlate/x_stage_means.cuh"
 
 namespace apsyn {
@@ -14,6 +15,8 @@ namespace apsyn {
 struct MeanOutput {
   std::complex<float>* data = nullptr;
   float* weight = nullptr;
+  /// That copies; otherwise the sums' own. Sums need not wait for the copies of another.
+  std::optional<cudaStream_t> stream;
 };
 
 class MeanBuffers {
@@ -25,6 +28,7 @@ class MeanBuffers {
     x_stage::MeanTask to_buffers = task;
     const std::size_t size = reserve(sums.n_input, to_buffers);
     if (size == 0) return;
+    if (copied_) copied_->hold(stream);  // what was made before has left the buffers
     launch_means(sums, to_buffers, stream);
     copy(size, output, stream);
   }
@@ -35,6 +39,7 @@ class MeanBuffers {
 
   DeviceArray<float2> data_;
   DeviceArray<float> weight_;
+  std::optional<Event> made_, copied_;
 };
 
 }  // namespace apsyn

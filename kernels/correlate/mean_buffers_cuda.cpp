@@ -25,10 +25,18 @@ std::size_t MeanBuffers::reserve(int n_input, x_stage::MeanTask& task) {
 }
 
 void MeanBuffers::copy(std::size_t size, const MeanOutput& output, cudaStream_t stream) {
-  cuda_check(cudaMemcpyAsync(output.data, data_.data(), size * sizeof(float2), cudaMemcpyDefault, stream),
+  const cudaStream_t copies = output.stream.value_or(stream);
+  if (!made_) {
+    made_.emplace();
+    copied_.emplace();
+  }
+  made_->record(stream);
+  made_->hold(copies);
+  cuda_check(cudaMemcpyAsync(output.data, data_.data(), size * sizeof(float2), cudaMemcpyDefault, copies),
              "copying visibilities");
-  cuda_check(cudaMemcpyAsync(output.weight, weight_.data(), size * sizeof(float), cudaMemcpyDefault, stream),
+  cuda_check(cudaMemcpyAsync(output.weight, weight_.data(), size * sizeof(float), cudaMemcpyDefault, copies),
              "copying weights");
+  copied_->record(copies);
 }
 
 }  // namespace apsyn
