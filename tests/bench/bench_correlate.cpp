@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // bench_correlate [THREADS [CASE]]: the correlator's F and X stages on data in memory, one JSON line per
 // case. The first case is the MWA 32-tile prototype: 64 inputs, 1.28 MHz, 128 channels.
-// bench_correlate cuda [THREADS]: the same on a GPU, and its F stage alone.
+// bench_correlate cuda [THREADS [f|fx|streams]]: the same on a GPU (fx), and its F stage alone (f).
+// `streams` in place of a case: from a file and from a pipe.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "kernels/voltage_summary/sample_counts.h"
 #include "libcore/core/device.h"
 #include "tests/bench/correlate/cuda_cases.h"
+#include "tests/bench/correlate/streams.h"
 
 using namespace apsyn;
 
@@ -175,8 +177,11 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "bench_correlate: no CUDA device\n");
       return 4;
     }
-    bench::f_stage_cuda();
-    bench::end_to_end_cuda(argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : available_threads());
+    const std::string_view only = argc > 3 ? argv[3] : "";
+    const unsigned n_threads = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : available_threads();
+    if (only.empty() || only == "f") bench::f_stage_cuda();
+    if (only.empty() || only == "fx") bench::end_to_end_cuda(n_threads);
+    if (only.empty() || only == "streams") bench::end_to_end_streams(n_threads, true);
     return 0;
   }
   const unsigned n_threads = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : available_threads();
@@ -197,4 +202,5 @@ int main(int argc, char** argv) {
         Case{"tart", 1, 24, 1, 64, 64 * 2048, 1 / 4.092e6, true}})
     if (std::string(c.name).starts_with(only)) run(c, n_threads);
   if (only.empty()) count_samples();
+  if (only.empty() || only == "streams") bench::end_to_end_streams(n_threads, false);
 }
