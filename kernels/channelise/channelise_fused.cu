@@ -4,6 +4,7 @@
 
 #include "kernels/channelise/channelise_fused_launch.cuh"
 #include "kernels/channelise/mma_factors.h"
+#include "kernels/channelise/mma_shape.cuh"
 
 namespace apsyn::f_stage {
 
@@ -15,10 +16,29 @@ bool has_fused(int length, int n_taps, SampleFormat format) {
 
 namespace {
 
-/// Lengths that are made on tensor cores.
-bool has_mma(bool real, int length) {
-  return length == 128 || length == (real ? 256 : 64);
+int current_device(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  cuda_check(cudaGetDevice(&device), "asking for the device");
+  cuda_check(cudaDeviceGetAttribute(&value, attribute, device), "asking for what the device has");
+  return value;
 }
+
+}  // namespace
+
+int shared_bytes_of_block() {
+  return current_device(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
+int n_multiprocessors() {
+  return current_device(cudaDevAttrMultiProcessorCount);
+}
+
+bool has_mma(bool real, int length) {
+  const int behind = length / (real ? 16 : 8);
+  // of 16, shared memory is the same for all kinds of samples
+  return behind == 8 || (behind == 16 && shared_bytes_of_block() >= MmaShape<128, 4, false, 2>::kSharedBytes);
+}
+
+namespace {
 
 /// Factors of all passes but the first, [pass][r - 1][k], exp(-2 pi i k r / (before radix)).
 std::vector<float2> pass_factors(int length) {

@@ -128,10 +128,11 @@ __device__ __forceinline__ void finish_bins(const Task& task, const IntegerOutpu
     const int bin = j + group * kGroup * kStride;
     const int index = group == 0 ? bin : bin - kLength;
     unsigned short* to = bytes + group * kGroup * kStride;
+    const float2 phase = phase_at(task, ending, index);
     if (out.dither)
-      finish<kGroup, kStride, kReal, true>(task, out, chan, input, spectrum, ending, bin, index, some, to);
+      finish<kGroup, kStride, kReal, true>(task, out, chan, input, spectrum, ending, phase, bin, some, to);
     else
-      finish<kGroup, kStride, kReal, false>(task, out, chan, input, spectrum, ending, bin, index, some, to);
+      finish<kGroup, kStride, kReal, false>(task, out, chan, input, spectrum, ending, phase, bin, some, to);
   }
 }
 
@@ -145,7 +146,7 @@ __global__ void __launch_bounds__(Shape<kLength, kReal>::kThreads, Shape<kLength
   auto* tile = reinterpret_cast<unsigned short*>(shared + S::kExchangeBytes);
   __shared__ int starts[S::kSpan][S::kStreamChunks];
 
-  const BlockPlace at = place_of_block<S>(n_groups);
+  const BlockPlace at = place_of<S>(blockIdx.y, blockIdx.x, n_groups);
   const int row_of_block = threadIdx.x / S::kPerStream, j = threadIdx.x % S::kPerStream;
   const int run = row_of_block / S::kStreams, stream = row_of_block % S::kStreams;
   float2* row = exchange + row_of_block * S::kRow;

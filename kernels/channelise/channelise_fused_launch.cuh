@@ -14,7 +14,12 @@ struct FusedLaunch {
   cudaStream_t stream;
 };
 
-/// On tensor cores (channelise_mma.cuh), without taps and with four.
+/// Of the current device: shared memory that a block may have, and multiprocessors.
+int shared_bytes_of_block();
+int n_multiprocessors();
+/// Whether the current device makes this length on tensor cores (channelise_mma.cuh).
+bool has_mma(bool real, int length);
+/// Without taps and with four.
 void launch_mma_1(const FusedLaunch& launch);
 void launch_mma_4(const FusedLaunch& launch);
 
@@ -39,6 +44,7 @@ void launch_one(const FusedLaunch& launch) {
 
 template <int kTaps, bool kReal>
 void launch_length(const FusedLaunch& launch) {
+  if (has_mma(kReal, launch.task.length)) return kTaps == 4 ? launch_mma_4(launch) : launch_mma_1(launch);
   switch (launch.task.length) {
     case 16:
       return launch_one<16, kTaps, kReal>(launch);
@@ -46,12 +52,12 @@ void launch_length(const FusedLaunch& launch) {
       return launch_one<32, kTaps, kReal>(launch);
     case 64:
       if constexpr (kReal) return launch_one<64, kTaps, kReal>(launch);
-      return kTaps == 4 ? launch_mma_4(launch) : launch_mma_1(launch);
+      return;  // on tensor cores
     case 128:
-      return kTaps == 4 ? launch_mma_4(launch) : launch_mma_1(launch);
+      if constexpr (!kReal) return launch_one<128, kTaps, kReal>(launch);
+      return;
     case 256:
-      if constexpr (!kReal) return launch_one<256, kTaps, kReal>(launch);
-      return kTaps == 4 ? launch_mma_4(launch) : launch_mma_1(launch);
+      return launch_one<256, kTaps, kReal>(launch);
     case 512:
       return launch_one<512, kTaps, kReal>(launch);
     case 1024:

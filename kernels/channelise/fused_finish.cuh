@@ -18,11 +18,11 @@ struct BlockPlace {
 };
 /// Blocks that share a row of 64 spectra run at the same time, and so do those that share samples.
 template <class S>
-__device__ __forceinline__ BlockPlace place_of_block(int n_groups) {
+__device__ __forceinline__ BlockPlace place_of(int chan, int item_of_chan, int n_groups) {
   constexpr int kBlocksOfRow = kBlockSpectra / S::kSpan;
-  const int part_of_row = blockIdx.x % kBlocksOfRow, group = blockIdx.x / kBlocksOfRow % n_groups,
-            block = blockIdx.x / kBlocksOfRow / n_groups;
-  return {int(blockIdx.y), block, group * S::kInputs, block * kBlockSpectra + part_of_row * S::kSpan};
+  const int part_of_row = item_of_chan % kBlocksOfRow, group = item_of_chan / kBlocksOfRow % n_groups,
+            block = item_of_chan / kBlocksOfRow / n_groups;
+  return {chan, block, group * S::kInputs, block * kBlockSpectra + part_of_row * S::kSpan};
 }
 
 /// Of the values x(f) of two real inputs a + i b: a = (x(f) + x(-f)*) / 2, b = (x(f) - x(-f)*) / 2i.
@@ -56,6 +56,11 @@ __device__ __forceinline__ Ending ending_of(const Task& task, int chan, int inpu
   if (task.mirrored) ending.turn.step = -ending.turn.step;  // index from here on is the bin
   if (task.turns && ending.turn.used) ending.step = phasor(ending.turn.step * kStride);
   return ending;
+}
+
+/// What turns the value at a grid index.
+__device__ __forceinline__ float2 phase_at(const Task& task, const Ending& ending, int index) {
+  return task.turns ? phasor(ending.turn.phase + ending.turn.step * index) : make_float2(1, 0);
 }
 
 /// Rounds values of one input, kStride bins from each other, and leaves their bytes in the tile. Those
@@ -93,11 +98,11 @@ __device__ __forceinline__ void round_values(const Task& task, const IntegerOutp
   for (int k = 0; k < kCount; ++k) bytes[k * kStride] = pair_of(re[k], im[k]);
 }
 
-/// Turns, scales and rounds kCount <= 8 values of one input, bins `bin` + k kStride at grid index `index` +
-/// k kStride, and leaves their bytes in the tile.
+/// Turns, scales and rounds kCount <= 8 values of one input, bins `bin` + k kStride, the first by `phase`,
+/// and leaves their bytes in the tile.
 template <int kCount, int kStride, bool kReal, bool kDither>
 __device__ __forceinline__ void finish(const Task& task, const IntegerOutput& out, int chan, int input,
-                                       int spectrum, const Ending& ending, int bin, int index,
+                                       int spectrum, const Ending& ending, float2 phase, int bin,
                                        float2 (&values)[kCount], unsigned short* bytes) {
   if (!ending.turn.used) {
 #pragma unroll
@@ -108,7 +113,6 @@ __device__ __forceinline__ void finish(const Task& task, const IntegerOutput& ou
 #pragma unroll
     for (int k = 0; k < kCount; ++k) values[k].y = -values[k].y;
   if (task.turns) {
-    float2 phase = phasor(ending.turn.phase + ending.turn.step * index);
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       values[k] = radix::multiply(values[k], phase);
@@ -133,7 +137,7 @@ __device__ __forceinline__ void write_tile(const Task& task, const IntegerOutput
     if (input >= task.samples.n_input) continue;
     const int first = at.first_spectrum + run * S::kRun, used = task.n_spectra - first;
     const unsigned* from =
-        reinterpret_cast<const unsigned*>(tile + run * S::kTileRun + i / S::kRuns * S::kTileRow);
+        reinterpret_cast<const unsigned*>(tile + run * S::kTileRun + S::tile_input(i / S::kRuns));
     std::int8_t* to = out.data + out.layout.row(at.chan * task.n_fine, at.block, input);
     const int offset[2] = {x_layout::offset_8bit(input, 0, first % kBlockSpectra),
                            x_layout::offset_8bit(input, 1, first % kBlockSpectra)};
@@ -141,7 +145,7 @@ __device__ __forceinline__ void write_tile(const Task& task, const IntegerOutput
       unsigned quad[2][4];
 #pragma unroll
       for (int u = 0; u < S::kRun; ++u)
-        quad[u / 4][u % 4] = u < used ? from[u * (S::kInputs * S::kTileRow / 2) + pair] : 0;
+        quad[u / 4][u % 4] = u < used ? from[u * (S::kTileSpectrum / 2) + pair] : 0;
       transpose_bytes(quad[0]);
       transpose_bytes(quad[1]);
 #pragma unroll

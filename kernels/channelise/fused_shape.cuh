@@ -30,6 +30,8 @@ struct Shape {
   static constexpr int kReadInputs = kInputs < 32 / kRuns ? kInputs : 32 / kRuns;
   static constexpr int kTileRow = kFine + 2 * (32 / kReadInputs);
   static constexpr int kTileRun = kRun * kInputs * kTileRow + 2 * (32 / kReadInputs / kRuns);
+  static constexpr int kTileSpectrum = kInputs * kTileRow;
+  __host__ __device__ static constexpr int tile_input(int input) { return input * kTileRow; }
   static constexpr int kExchangeBytes = kRows * kRow * 8;
   static constexpr int kSharedBytes = kExchangeBytes + kRuns * kTileRun * 2;
   static constexpr int kMinBlocks = kThreads >= 512      ? 1

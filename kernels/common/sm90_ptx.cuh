@@ -17,18 +17,27 @@ __device__ __forceinline__ void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+/// Until the phase of this parity is over.
+__device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_t parity) {
+#if __CUDA_ARCH__ >= 900
+#define APSYN_WAIT "try_wait"  // sleeps for a while
+#else
+#define APSYN_WAIT "test_wait"
+#endif
+  asm volatile(
+      "{\n.reg .pred done;\n"
+      "again_%=:\nmbarrier." APSYN_WAIT
+      ".parity.shared::cta.b64 done, [%0], %1;\n"
+      "@done bra ready_%=;\nbra again_%=;\nready_%=:\n}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+#undef APSYN_WAIT
+}
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 __device__ __forceinline__ void barrier_fence_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-__device__ __forceinline__ void barrier_wait(std::uint32_t barrier, std::uint32_t parity) {
-  asm volatile(
-      "{\n.reg .pred done;\n"
-      "again_%=:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra ready_%=;\nbra again_%=;\nready_%=:\n}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
 }
 /// Ordinary stores to shared memory before it are seen by wgmma after it and a barrier.
 __device__ __forceinline__ void async_proxy_fence() {

@@ -300,6 +300,9 @@ BOOST_AUTO_TEST_CASE(small) {
     check(other, 40);
     other.n_fine = 12;
     check(other, 40);
+    other.n_fine = 128;
+    other.n_pol = 2;
+    check(other, 40);
   }
   check({.n_ant = 5, .n_pol = 1, .n_fine = 128, .four_bit = true, .drop = true}, 40);
 }
@@ -324,6 +327,20 @@ BOOST_AUTO_TEST_CASE(powers_of_two_are_fused) {
         c.n_chan = 2;
         check(c);
       }
+}
+
+/// More than a device has multiprocessors, the last of them short.
+BOOST_AUTO_TEST_CASE(many_items_of_a_block) {
+  for (const bool real : {false, true})
+    check({.n_chan = 24,
+           .n_ant = 19,
+           .n_fine = 128,
+           .n_taps = 4,
+           .real = real,
+           .reach = 3,
+           .rate = 1e-5,
+           .n_spectra = 68},
+          2000);
 }
 
 BOOST_AUTO_TEST_CASE(packed_samples) {
@@ -363,7 +380,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_antennas) {
         check({.n_chan = 1 + n_ant % 2,
                .n_ant = n_ant,
                .n_pol = n_pol,
-               .n_fine = 32,
+               .n_fine = n_ant % 3 == 0 ? 128u : 32u,
                .n_taps = 4,
                .real = real,
                .drop = true,
@@ -372,7 +389,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_antennas) {
 }
 
 BOOST_AUTO_TEST_CASE(racing_delays) {
-  for (const std::size_t n_fine : {32, 24})
+  for (const std::size_t n_fine : {32, 24, 64, 128})
     check({.n_ant = 4, .n_fine = n_fine, .n_taps = 4, .reach = 9.4, .rate = 0.11, .n_spectra = 200});
 }
 

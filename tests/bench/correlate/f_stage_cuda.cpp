@@ -27,6 +27,7 @@ struct Case {
   bool real = false, four_bit = false;
   int n_input = 64, n_fine = 128, n_taps = 4;
   bool delays = false;
+  bool apart = false;  ///< delays of whole samples, which differ from input to input
 };
 
 template <class Work>
@@ -76,7 +77,7 @@ void run(const Case& c) {
     for (int s = 0; s < n_spectra; ++s) {
       Placement& at = placements[static_cast<std::size_t>(ant) * static_cast<std::size_t>(n_spectra) +
                                  static_cast<std::size_t>(s)];
-      at.start = s * length;
+      at.start = s * length + (c.apart ? ant % 5 : 0);
       if (!c.delays) continue;
       at.delay_s = sample_s * (0.3 * std::sin(ant) + 1e-6 * s);
       at.slope_s = static_cast<float>(at.delay_s);
@@ -87,7 +88,9 @@ void run(const Case& c) {
       pfb_weights(static_cast<std::size_t>(length), {static_cast<std::size_t>(c.n_taps), Window::hann}, 1);
   if (h.empty()) h.assign(static_cast<std::size_t>(length), 1 / std::sqrt(static_cast<float>(length)));
   const auto taps = uploaded(h);
-  const auto scales = uploaded(std::vector<float>(static_cast<std::size_t>(c.n_input), 1.0f));
+  // packed samples count 16 times their value
+  const auto scales =
+      uploaded(std::vector<float>(static_cast<std::size_t>(c.n_input), c.four_bit ? 0.25f : 1));
   const auto factors = uploaded(fused_factors(c.real, length, h));
   DeviceArray<unsigned long long> clipped(static_cast<std::size_t>(c.n_input));
 
@@ -155,12 +158,13 @@ void run(const Case& c) {
   fmt::print(
       "{{\"bench\":\"f_stage\",\"device\":\"{}\",\"input\":\"{}{}\",\"inputs\":{},\"channels\":{},\"taps\":{}"
       ","
-      "\"delays\":{},\"spectra\":{},\"seconds_min\":{:.4g},\"seconds_median\":{:.4g},\"gsamples_per_s\":{:."
+      "\"delays\":{},\"apart\":{},\"spectra\":{},\"seconds_min\":{:.4g},\"seconds_median\":{:.4g},\"gsamples_"
+      "per_s\":{:."
       "1f},"
       "\"unfused_gsamples_per_s\":{:.1f},\"rms_steps\":{:.2f},\"differ_by_1\":{:.2g},\"differ_by_more\":{}}}"
       "\n",
       cuda_device_name(0), c.four_bit ? "int4" : "int8", c.real ? " real" : " complex", c.n_input, c.n_fine,
-      c.n_taps, c.delays, n_spectra, fused_min, fused_median, n / fused_median * 1e-9,
+      c.n_taps, c.delays, c.apart, n_spectra, fused_min, fused_median, n / fused_median * 1e-9,
       n / steps_median * 1e-9, std::sqrt(power / static_cast<double>(a.size())),
       static_cast<double>(different) / static_cast<double>(a.size()), far);
   std::fflush(stdout);
@@ -176,6 +180,7 @@ void f_stage_cuda() {
     for (const int n_fine : {64, 128}) run({.real = real, .n_fine = n_fine});
   run({.four_bit = true, .n_fine = 128, .delays = true});
   run({.n_fine = 128, .n_taps = 0, .delays = true});
+  for (const bool real : {false, true}) run({.real = real, .delays = true, .apart = true});
 }
 
 }  // namespace apsyn::bench
