@@ -34,6 +34,8 @@ ByteSource::ByteSource(const std::string& path) : name_(path == "-" ? "standard 
       const off_t at = ::lseek(fd_, 0, SEEK_CUR);
       size_ = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size - std::max<off_t>(0, at)));
     }
+    // The writer goes on while the reader works: room for as much as anybody may ask for, where it is given.
+    if (S_ISFIFO(status.st_mode)) ::fcntl(fd_, F_SETPIPE_SZ, 1 << 20);
   }
 }
 
