@@ -17,6 +17,9 @@ namespace {
 
 // A pipe does not tell its length: the buffer grows with what comes, so that a false header costs no memory.
 constexpr std::size_t kPieceBytes = 16u << 20;
+// Decoded as they come: while one piece is decoded a pipe's writer fills it with the next, and what was read
+// is still in the cache.
+constexpr std::size_t kDecodedBytes = 256u << 10;
 
 // Sets row `row`[ant] to 1 where any of n_time samples [time][line][ant][width] differs from zero.
 template <class T>
@@ -101,6 +104,25 @@ struct VoltageReader::State {
   template <class T>
   void decode(std::uint64_t first, std::size_t n_time, T* out) const {
     decoder.decode(raw.data(), static_cast<std::size_t>(first - raw_first * unit_samples), n_time, out);
+  }
+
+  std::uint64_t piece_samples() const {
+    return std::max<std::uint64_t>(1, kDecodedBytes / unit_bytes) * unit_samples;
+  }
+
+  // Reads and decodes the samples from `next` on to `end`, piece by piece, and keeps the raw ones from
+  // `hold_from` on. `out` has room for all.
+  template <class T>
+  void read_in_pieces(std::uint64_t hold_from, std::uint64_t end, T* out) {
+    for (std::uint64_t at = next; at < end;) {
+      const std::uint64_t wanted = std::min(end, at + piece_samples());
+      hold(hold_from, wanted);
+      const std::uint64_t held = std::min(wanted, raw_end_sample());
+      if (held > at)
+        decode(at, static_cast<std::size_t>(held - at), out + (at - next) * n_lines_per_time * n_ant * width);
+      if (held < wanted) return;
+      at = held;
+    }
   }
 
   // Judges what of span `row` lies in [first, end) but outside the block.
@@ -188,6 +210,24 @@ bool VoltageReader::read(VoltageBlock& block, std::size_t n_time) {
   const std::uint64_t hold_from = first_row_known ? state.next : state.next / state.missing * state.missing;
   const std::uint64_t wanted_end = state.next + n_time;
   const std::uint64_t span_end = (wanted_end + state.missing - 1) / state.missing * state.missing;
+  const auto shape_of = [&](std::size_t n) {
+    return std::array<std::size_t, 5>{n, header_.n_chan, header_.n_ant, header_.n_pol, 2};
+  };
+  // room for more than that is taken once it is known to be needed
+  const bool in_pieces = n_time / state.unit_samples * state.unit_bytes <= kPieceBytes;
+  if (in_pieces) {
+    state.hold(hold_from, std::min(wanted_end, state.next + state.piece_samples()));
+    if (state.raw_end_sample() <= state.next) return false;
+    if (state.decoder.integer()) {
+      if (block.samples_i8.shape() != shape_of(n_time))
+        block.samples_i8.resize_for_overwrite(shape_of(n_time));
+      state.read_in_pieces(hold_from, wanted_end, block.samples_i8.data());
+    } else {
+      if (block.samples_f32.shape() != shape_of(n_time))
+        block.samples_f32.resize_for_overwrite(shape_of(n_time));
+      state.read_in_pieces(hold_from, wanted_end, block.samples_f32.data());
+    }
+  }
   state.hold(hold_from, span_end);
   const std::uint64_t held_end = state.raw_end_sample();
   if (held_end <= state.next) return false;
@@ -198,15 +238,15 @@ bool VoltageReader::read(VoltageBlock& block, std::size_t n_time) {
   block.missing_samples = state.missing;
   block.first_valid_row_offset = static_cast<std::size_t>(state.next % state.missing);
   block.not_finite.resize({0, 0, 0});
-  const std::array<std::size_t, 5> shape{block.n_time, header_.n_chan, header_.n_ant, header_.n_pol, 2};
+  const std::array<std::size_t, 5> shape = shape_of(block.n_time);
   const std::uint64_t span = std::min(held_end, span_end);
   if (block.integer) {
-    if (block.samples_i8.shape() != shape) block.samples_i8.resize(shape);
-    state.decode(state.next, block.n_time, block.samples_i8.data());
+    if (block.samples_i8.shape() != shape) block.samples_i8.resize_for_overwrite(shape);
+    if (!in_pieces) state.decode(state.next, block.n_time, block.samples_i8.data());
     state.judge(block, block.samples_i8.data(), span);
   } else {
-    if (block.samples_f32.shape() != shape) block.samples_f32.resize(shape);
-    state.decode(state.next, block.n_time, block.samples_f32.data());
+    if (block.samples_f32.shape() != shape) block.samples_f32.resize_for_overwrite(shape);
+    if (!in_pieces) state.decode(state.next, block.n_time, block.samples_f32.data());
     clear_not_finite(block.samples_f32.view(), block.not_finite);
     state.judge(block, block.samples_f32.data(), span);
   }
