@@ -30,6 +30,15 @@ __device__ __forceinline__ void store_shared(std::uint32_t address, int4 v) {
                : "memory");
 }
 
+/// d += A B: A 16 x 32, B 32 x 8.
+__device__ __forceinline__ void mma_s8(int* d, const std::uint32_t (&a)[4], std::uint32_t b0,
+                                       std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
 /// Sum of the four int8 in each of four words.
 __device__ __forceinline__ int add_bytes(int4 v, int sum) {
   sum = __dp4a(v.x, 0x01010101, sum);
@@ -130,6 +139,15 @@ __device__ __forceinline__ void wgmma_s8(int (&d)[64], std::uint64_t a, std::uin
       "%56,%57,%58,%59,%60,%61,%62,%63}, %64, %65, 1;"
       : APSYN_R32(d, 0), APSYN_R32(d, 32)
       : "l"(a), "l"(b));
+}
+/// d[kFirst..] += A B^T: A 64 x 32 from registers, B 32 x 32 from shared memory.
+template <int kFirst>
+__device__ __forceinline__ void wgmma_s8_narrow(int (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.s8 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, 1;"
+      : APSYN_R8(d, kFirst), APSYN_R8(d, kFirst + 8)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 #undef APSYN_R32
 #undef APSYN_R8
