@@ -20,11 +20,14 @@ DeviceBeams::DeviceBeams(const BeamformPlan& plan, BeamDelaySource& delays, int 
   check_plan(plan_);
   if (plan_.n_beam > 32767)
     throw UsageError("beamform: {} beams: at most 32767 on a GPU at a time", plan_.n_beam);
-  if (half() && plan_.incoherent) throw std::logic_error("DeviceBeams: incoherent beams of int8 weights");
-  if (half() && !cuda_beams_of_int8(device_index))
-    throw DeviceError("cuda:{}: --precision half takes compute capability 9.0: use single", device_index);
+  if (integers() && plan_.incoherent)
+    throw std::logic_error("DeviceBeams: incoherent beams of integer weights");
+  if (integers() && !cuda_beams_of_int8(device_index))
+    throw DeviceError("cuda:{}: weights of 8 or 16 bits take compute capability 8.0: use --precision single",
+                      device_index);
   cuda_check(cudaDeviceGetAttribute(&n_sm_, cudaDevAttrMultiProcessorCount, device_index),
              "asking for the device's properties");
+  if (precision_ == BeamPrecision::int16) shift_ = beam_products::second_limb_bits(plan_.n_ant);
   make_tables();
   cuda_check(cudaStreamSynchronize(nullptr), "preparing the beams");
 }
@@ -34,20 +37,24 @@ int DeviceBeams::n_detected() const {
 }
 
 int DeviceBeams::tile() const {
-  return half() ? beam_sums::kTileSpectra : 32;
+  return integers() ? beam_products::kTileSpectra : 32;
 }
 
-beam_sums::Layout DeviceBeams::layout(const Batch& batch) const {
-  return {.n_chan = batch.n_row(),
-          .n_pol = batch.n_pol,
+beam_products::RowLayout DeviceBeams::row_layout(const Batch& batch) const {
+  return {
+      .n_row = batch.n_row(), .n_pol = batch.n_pol, .n_ant = batch.n_ant, .n_spectra = batch.sections.stride};
+}
+
+beam_products::WeightLayout DeviceBeams::weight_layout(const Batch& batch) const {
+  return {.n_row = batch.n_row(),
+          .n_pol = shared_weights_ ? 1 : batch.n_pol,
           .n_ant = batch.n_ant,
           .n_beam = batch.n_beam,
-          .n_spectra = batch.sections.stride,
-          .n_weight_pol = batch.n_pol};
+          .n_limb = precision_ == BeamPrecision::int16 ? 2 : 1};
 }
 
 std::uint64_t DeviceBeams::weight_bytes(const Batch& batch) const {
-  if (half()) return layout(batch).weight_bytes();
+  if (integers()) return weight_layout(batch).bytes();
   return std::uint64_t{sizeof(float2)} * static_cast<std::uint64_t>(batch.n_row()) * plan_.n_beam *
          plan_.n_input();
 }
@@ -56,14 +63,14 @@ std::size_t DeviceBeams::channels_at_once(const Launch& launch) const {
   const Batch& batch = launch.batch;
   const auto n_section = static_cast<std::uint64_t>(batch.sections.count());
   const auto stride = static_cast<std::uint64_t>(batch.sections.stride);
-  std::uint64_t row = half() ? layout(batch).sample_bytes() / static_cast<std::uint64_t>(batch.n_row()) : 0;
+  std::uint64_t row = integers() ? row_layout(batch).bytes() / static_cast<std::uint64_t>(batch.n_row()) : 0;
   if (!launch.fused && !plan_.incoherent) row += plan_.n_beam * plan_.n_pol * stride * sizeof(float2);
   row += plan_.n_beam * static_cast<std::uint64_t>(n_detected() + 1) * sizeof(float) * stride /
          static_cast<std::uint64_t>(launch.segment);
   if (!launch.keep) row += weight_bytes(batch) / static_cast<std::uint64_t>(batch.n_row());
   std::uint64_t channel =
       n_section * row + static_cast<std::uint64_t>(batch.n_run) * plan_.n_beam * 3 * sizeof(float);
-  if (!half())  // unpacked
+  if (!integers())  // unpacked
     channel += static_cast<std::uint64_t>(batch.sections.n_spectra) * plan_.n_input() * sizeof(float2);
   const std::size_t n = static_cast<std::size_t>(kScratchBytes / channel) / plan_.n_average * plan_.n_average;
   return std::clamp(n, plan_.n_average, plan_.n_channel());
@@ -73,10 +80,12 @@ std::size_t DeviceBeams::channels_at_once(const Launch& launch) const {
 void DeviceBeams::make_weights(const Launch& launch, cudaStream_t stream) {
   const Batch& batch = launch.batch;
   std::int8_t* weights = weights_.reserve(weight_bytes(batch));
-  if (!half()) return launch_steer(batch, launch.steering, reinterpret_cast<float2*>(weights), stream);
-  float* step =
-      step_.reserve(static_cast<std::size_t>(batch.n_row()) * plan_.n_input() / plan_.n_ant * plan_.n_beam);
-  launch_steer(batch, launch.steering, layout(batch), weights, step, stream);
+  if (!integers()) return launch_steer(batch, launch.steering, reinterpret_cast<float2*>(weights), stream);
+  const bool all = batch.n_channel == static_cast<int>(plan_.n_channel());
+  float* step = step_.reserve(static_cast<std::size_t>(batch.n_channel) * plan_.n_pol * plan_.n_beam);
+  if (!all || !kept_steps_) launch_steps(batch, launch.steering, step, stream);
+  kept_steps_ = all;
+  launch_steer(batch, launch.steering, weight_layout(batch), weights, step, stream);
 }
 
 Products DeviceBeams::products_of(const Launch& launch) {
@@ -88,7 +97,7 @@ Products DeviceBeams::products_of(const Launch& launch) {
   products.segment = launch.segment;
   products.n_value = n_detected();
   const auto n_value = static_cast<std::size_t>(products.n_value);
-  // power has a row of beams for each polarisation, as beam_sums writes it
+  // each value of power has a row of beams
   const bool by_value = plan_.product == BeamProduct::power;
   products.beam_stride = by_value ? n_segment : n_value * n_segment;
   products.value_stride = by_value ? n_beam * n_segment : n_segment;
@@ -129,9 +138,11 @@ void DeviceBeams::run(std::int64_t first, const SpectraBlock& validity, float* o
     const auto n_norm = static_cast<std::size_t>(batch.norm_of_channels ? batch.n_channel : 1) *
                         static_cast<std::size_t>(batch.n_run) * plan_.n_beam * 3;
     batch.norm = norm_.reserve(n_norm);
-    launch_norms(batch, norms, stream);
-    const Products products = products_of(launch);
+    if (batch.n_channel < n_all) kept_scales_ = false;
+    if (!kept_scales_) launch_norms(batch, norms, stream);
+    const Products products = launch.direct ? Products{} : products_of(launch);
     sum(launch, products);
+    if (launch.direct) continue;
     if (voltages())
       launch_finish_voltages(batch, voltages_.data(), n_all, reinterpret_cast<float2*>(out), stream);
     else
@@ -139,35 +150,58 @@ void DeviceBeams::run(std::int64_t first, const SpectraBlock& validity, float* o
   }
 }
 
-void DeviceBeams::sum_codes(const Launch& launch, const std::int8_t* rows, const Products& products,
-                            cudaStream_t stream) {
+void DeviceBeams::sum_codes(const Launch& launch, const beam_products::Source& source,
+                            const Products& products, float* out, cudaStream_t stream) {
   const Batch& batch = launch.batch;
-  const std::size_t first_row = launch.keep ? static_cast<std::size_t>(batch.first_channel) *
-                                                  static_cast<std::size_t>(batch.sections.count())
-                                            : 0;
-  const std::size_t n_scale = plan_.n_pol * plan_.n_beam;
-  beam_sums::Task task;
-  task.layout = layout(batch);
-  task.samples = rows;
-  task.weights = weights_.data() + task.layout.group(static_cast<int>(first_row), 0, 0, 0);
-  task.scale = step_.data() + first_row * n_scale;
+  const auto first_row = launch.keep ? batch.first_channel * batch.sections.count() : 0;
+  beam_products::Task task;
+  task.n_channel = batch.n_channel;
+  task.n_pol = batch.n_pol;
+  task.sections = batch.sections;
+  task.layout = weight_layout(batch);
+  task.weights = weights_.data() + task.layout.group(first_row, 0, 0, 0);
+  task.shift = shift_;
+  task.source = source;
+  const float* step = step_.data() + static_cast<std::size_t>(launch.keep ? batch.first_channel : 0) *
+                                         plan_.n_pol * plan_.n_beam;
   if (!launch.fused) {
-    task.out = reinterpret_cast<float*>(voltages_.reserve(static_cast<std::size_t>(batch.n_row()) * n_scale *
-                                                          static_cast<std::size_t>(batch.sections.stride)));
-    beam_sums::launch_wgmma(task, beam_sums::Product::voltage, n_sm_, stream);
+    task.scale = step;
+    task.product = beam_products::Product::voltage;
+    task.out = reinterpret_cast<float*>(
+        voltages_.reserve(static_cast<std::size_t>(batch.n_row()) * plan_.n_pol * plan_.n_beam *
+                          static_cast<std::size_t>(batch.sections.stride)));
+    beam_products::launch(task, n_sm_, stream);
     if (!voltages()) launch_detect(batch, voltages_.data(), products, stream);
     return;
   }
-  float* scale = scale_.reserve(static_cast<std::size_t>(batch.n_row()) * n_scale);
-  launch_normalise(batch, task.scale, scale, stream);
+  float* scale = scale_.reserve(static_cast<std::size_t>(batch.n_channel) * plan_.n_pol * plan_.n_beam);
+  if (!kept_scales_) launch_normalise(batch, step, scale, stream);
+  kept_scales_ = batch.n_channel == static_cast<int>(plan_.n_channel());
   task.scale = scale;
+  const bool power = plan_.product == BeamProduct::power;
+  task.product = power ? beam_products::Product::power : beam_products::Product::coherence;
   task.segment = launch.segment;
-  task.out = products.values;
-  if (plan_.product != BeamProduct::power)
-    return beam_sums::launch_wgmma(task, beam_sums::Product::coherence, n_sm_, stream);
-  task.layout.n_chan *= task.layout.n_pol;  // of one polarisation each
-  task.layout.n_pol = task.layout.n_weight_pol = 1;
-  beam_sums::launch_wgmma(task, beam_sums::Product::power, n_sm_, stream);
+  if (!launch.direct) {
+    task.out = products.values;
+    task.row_stride = products.row_stride;
+    task.beam_stride = products.beam_stride;
+    task.value_stride = products.value_stride;
+    return beam_products::launch(task, n_sm_, stream);
+  }
+  using beam_products::Values;
+  if (power && plan_.n_pol == 2) task.values = Values::total;
+  if (plan_.product == BeamProduct::iquv)
+    task.values = plan_.circular ? Values::circular_iquv : Values::linear_iquv;
+  task.factor = 1 / static_cast<float>(launch.segment);
+  const std::size_t n_channel = plan_.n_channel();
+  task.joined = true;
+  task.out = out + batch.first_channel;
+  task.row_stride = 1;
+  task.value_stride = n_channel;
+  task.segment_stride = plan_.n_value() * n_channel;
+  task.beam_stride =
+      static_cast<std::size_t>(batch.sections.n_spectra / launch.segment) * task.segment_stride;
+  beam_products::launch(task, n_sm_, stream);
 }
 
 void DeviceBeams::sum_floats(const Launch& launch, const Spectra& spectra, const Products& products,
@@ -184,30 +218,51 @@ void DeviceBeams::sum_floats(const Launch& launch, const Spectra& spectra, const
   if (!voltages()) launch_detect(batch, sums, products, stream);
 }
 
+bool DeviceBeams::takes(const Launch& launch, const Packing& packing) const {
+  using Form = beam_products::Source::Form;
+  const int unit = beam_products::unit_antennas(packing.four_bit ? Form::int4 : Form::int8);
+  return integers() && launch.batch.n_run == 1 && launch.batch.n_ant % unit == 0 &&
+         reinterpret_cast<std::uintptr_t>(packing.samples) % 16 == 0;
+}
+
 void DeviceBeams::of_samples(std::int64_t first, const SpectraBlock& validity, const DeviceSamples& samples,
                              float* out, cudaStream_t stream) {
   const Packing packing{samples.data, samples.four_bit, static_cast<int>(plan_.n_channel())};
   run(first, validity, out, stream, [&](const Launch& launch, const Products& products) {
-    if (half()) {
-      const beam_sums::Layout to = layout(launch.batch);
-      std::int8_t* rows = rows_.reserve(to.sample_bytes());
-      launch_pack(launch.batch, packing, to, rows, stream);
-      return sum_codes(launch, rows, products, stream);
+    const Batch& batch = launch.batch;
+    if (takes(launch, packing)) {
+      beam_products::Source source;
+      using Form = beam_products::Source::Form;
+      source.form = packing.four_bit ? Form::int4 : Form::int8;
+      source.data = packing.samples;
+      source.channel_stride = plan_.n_input() * (packing.four_bit ? 1 : 2);
+      source.spectrum_stride = source.channel_stride * plan_.n_channel();
+      if (!launch.all_good) source.valid = batch.valid;
+      source.n_valid_row = batch.n_valid_row;
+      source.n_fine = batch.n_fine;
+      source.first_channel = batch.first_channel;
+      return sum_codes(launch, source, products, out, stream);
+    }
+    if (integers()) {
+      const beam_products::RowLayout to = row_layout(batch);
+      std::int8_t* rows = rows_.reserve(to.bytes());
+      launch_pack(batch, packing, to, rows, stream);
+      return sum_codes(launch, {.data = rows}, products, out, stream);
     }
     const std::size_t stride = validity.n_spectra * plan_.n_input();
-    float2* spectra = unpacked_.reserve(static_cast<std::size_t>(launch.batch.n_channel) * stride);
-    launch_unpack(launch.batch, packing, spectra, stream);
-    sum_floats(launch, {spectra, stride, launch.batch.first_channel}, products, stream);
+    float2* spectra = unpacked_.reserve(static_cast<std::size_t>(batch.n_channel) * stride);
+    launch_unpack(batch, packing, spectra, stream);
+    sum_floats(launch, {spectra, stride, batch.first_channel}, products, stream);
   });
 }
 
 void DeviceBeams::of_codes(std::int64_t first, const SpectraBlock& validity, const std::int8_t* spectra,
                            const x_layout::Layout& from, float* out, cudaStream_t stream) {
   run(first, validity, out, stream, [&](const Launch& launch, const Products& products) {
-    const beam_sums::Layout to = layout(launch.batch);
-    std::int8_t* rows = rows_.reserve(to.sample_bytes());
+    const beam_products::RowLayout to = row_layout(launch.batch);
+    std::int8_t* rows = rows_.reserve(to.bytes());
     launch_repack(launch.batch, spectra, from, to, rows, stream);
-    sum_codes(launch, rows, products, stream);
+    sum_codes(launch, {.data = rows}, products, out, stream);
   });
 }
 

@@ -36,11 +36,14 @@ std::unique_ptr<BeamEngine> make_beam_engine(std::shared_ptr<SpectrumSource> sou
                                              std::size_t batch_chan);
 
 enum class BeamPrecision {
-  /// int8 weights on Hopper's tensor cores, of integer spectra: sums over antennas are exact, and a weight is
-  /// rounded to a 127th of the largest modulus among its beam's antennas (per channel and
+  /// int8 weights on tensor cores (Ampere or newer), of integer spectra: sums over antennas are exact, and a
+  /// weight is rounded to a 127th of the largest modulus among its beam's antennas (per channel and
   /// polarisation). Its error is 1.0e-5 of that squared, -50 dB: a beam of N like antennas errs by 0.0032 /
   /// sqrt(N) RMS in voltage on its source, and takes 1.0e-5 / N of the power that an antenna receives.
   half,
+  /// The same with weights of up to 16 bits, for twice the work: rounded to a 32512th, or to a larger step
+  /// for more than 362 antennas, so that sums stay exact.
+  int16,
   single,  ///< float32 throughout
 };
 
@@ -50,16 +53,16 @@ struct CudaBeamPlan {
   std::int64_t scale_spectra = 0;  ///< that the source's scales are for (CudaChannelisePlan::n_spectra)
 };
 
-/// On the device of `source` (make_cuda_channeliser): for `half` untouched integers, or requantised to 8
-/// bits, for `single` not requantised. Copies to and from the device overlap with the sums; weights are made
-/// on the device, of delays in float64, when beams have moved. `delays` must outlive the engine. DeviceError
-/// for `half` on a device other than Hopper or in a build without CUDA; std::logic_error for `half` of
-/// floating spectra or of incoherent beams.
+/// On the device of `source` (make_cuda_channeliser): for integer weights untouched integers, or requantised
+/// to 8 bits, for `single` not requantised. Copies to and from the device overlap with the sums; weights are
+/// made on the device, of delays in float64, when beams have moved. `delays` must outlive the engine.
+/// DeviceError for integer weights on a device older than Ampere or in a build without CUDA; std::logic_error
+/// for those of floating spectra or of incoherent beams.
 std::unique_ptr<BeamEngine> make_cuda_beam_engine(std::shared_ptr<DeviceSpectrumSource> source,
                                                   BeamformPlan plan, BeamDelaySource& delays,
                                                   int device_index, const CudaBeamPlan& cuda);
 
-/// Whether the device has the tensor cores that BeamPrecision::half takes.
+/// Whether the device has the tensor cores that integer weights take.
 bool cuda_beams_of_int8(int device_index);
 
 /// Spectra of a batch: at most `most`, and no more than give about `out_bytes` of beams.

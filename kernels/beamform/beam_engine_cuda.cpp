@@ -49,10 +49,7 @@ std::uint64_t cuda_beam_device_bytes(const BeamformPlan& plan, const CudaBeamPla
 }
 
 bool cuda_beams_of_int8(int device_index) {
-  int major = 0;
-  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_index),
-             "asking for the device's properties");
-  return major == 9;
+  return beam_products::supported(device_index);
 }
 
 namespace {
@@ -64,13 +61,13 @@ class CudaBeamEngine final : public BeamEngine {
       : source_(std::move(source)),
         plan_(std::move(plan)),
         device_(device_index),
-        half_(cuda.precision == BeamPrecision::half),
+        integers_(cuda.precision != BeamPrecision::single),
         most_(std::min(cuda.batch_spectra, source_->max_spectra())),
         scale_spectra_(cuda.scale_spectra),
         beams_(plan_, delays, device_index, cuda.precision) {
-    if (half_ ? (scale_spectra_ > 0) == source_->untouched() : scale_spectra_ > 0)
-      throw std::logic_error("CudaBeamEngine: integer spectra and no others take int8 weights");
-    if (!half_ && !source_->untouched())
+    if (integers_ ? (scale_spectra_ > 0) == source_->untouched() : scale_spectra_ > 0)
+      throw std::logic_error("CudaBeamEngine: integer spectra and no others take integer weights");
+    if (!integers_ && !source_->untouched())
       spectra_ = DeviceArray<float2>(plan_.n_channel() * most_ * plan_.n_input());
     if (scale_spectra_ > 0) {
       layout_ = {x_layout::Bits::eight, static_cast<int>(plan_.n_channel()),
@@ -195,7 +192,7 @@ class CudaBeamEngine final : public BeamEngine {
   std::shared_ptr<DeviceSpectrumSource> source_;
   BeamformPlan plan_;
   int device_;
-  bool half_;
+  bool integers_;
   std::size_t most_;
   std::int64_t scale_spectra_;
   DeviceBeams beams_;

@@ -2,9 +2,10 @@
 // The steps of the CUDA beamformer (beam_engine.h), each a launch over some channels of one batch of spectra:
 // steer -> (pack) -> sums -> (detect) -> finish. Definitions are those of beamform.h.
 //
-// A batch is cut into sections, within which weights stay the same. Between the steps a section of a channel
-// counts as a channel of its own, "row" = channel of the launch * n_section + section, of `stride` spectra of
-// which those behind the section's end are 0 or not looked at.
+// A batch is cut into sections, within which weights stay the same; their room is whole tiles of 32, or of
+// beam_products::kTileSpectra. Between the steps a section of a channel counts as a channel of its own, "row"
+// = channel of the launch * n_section + section, of `stride` spectra of which those behind the section's end
+// are 0 or not looked at.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,31 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/common/beam_sums.cuh"
+#include "kernels/common/beam_products.cuh"
 #include "kernels/common/host_device.h"
+#include "kernels/common/spectrum_sections.h"
 #include "kernels/common/x_layout.cuh"
 
 namespace apsyn::beam_stage {
-
-struct Sections {
-  int n_spectra = 0;     ///< of the batch
-  int first_length = 0;  ///< spectra of section 0
-  int length = 1;        ///< of all others; the last may be shorter
-  int stride = 0;        ///< room of each: whole tiles of 32, or of beam_sums::kTileSpectra
-  APSYN_HOST_DEVICE int count() const {
-    return n_spectra <= first_length ? 1 : 1 + (n_spectra - first_length + length - 1) / length;
-  }
-  APSYN_HOST_DEVICE int of(int spectrum) const {
-    return spectrum < first_length ? 0 : 1 + (spectrum - first_length) / length;
-  }
-  APSYN_HOST_DEVICE int begin(int section) const {
-    return section == 0 ? 0 : first_length + (section - 1) * length;
-  }
-  APSYN_HOST_DEVICE int size(int section) const {
-    const int from = begin(section), whole = section == 0 ? first_length : length;
-    return n_spectra - from < whole ? n_spectra - from : whole;
-  }
-};
 
 /// What all steps know. Arrays are on the device.
 struct Batch {
@@ -46,7 +28,7 @@ struct Batch {
   const std::uint8_t* member = nullptr;  ///< [beam][ant]
   /// Runs of spectra with the same valid antennas, for each input channel or for all (n_valid_row = 1).
   int n_valid_row = 1, n_run = 1;
-  const int* run = nullptr;             ///< [valid row][spectrum]
+  const int* run = nullptr;             ///< [valid row][spectrum], where there are several
   const std::uint8_t* valid = nullptr;  ///< [valid row][run][ant]
   /// One over the sums of weights: [channel of the launch, or 1][run][beam][XX, YY, XY].
   float* norm = nullptr;
@@ -61,23 +43,30 @@ struct Batch {
   }
   /// Run of a spectrum of the batch.
   APSYN_HOST_DEVICE int run_of(int channel, int spectrum) const {
-    return run[std::size_t(valid_row(channel)) * sections.n_spectra + spectrum];
+    return n_run == 1 ? 0 : run[std::size_t(valid_row(channel)) * sections.n_spectra + spectrum];
   }
 };
 
 /// Weights exp(-2 pi i nu tau) times `factor`, of members.
 struct Steering {
-  const double* delay_s = nullptr;     ///< [section][beam][ant]; null = 0
+  /// [section][beam][ant]; null = 0. With `slope_s` [beam][ant], of a time from which sections are `steps`
+  /// and on away.
+  const double *delay_s = nullptr, *slope_s = nullptr;
+  double steps = 0;
   const double* channel_hz = nullptr;  ///< of all channels
+  bool even = false;                   ///< they are evenly spaced
   const float2* factor = nullptr;      ///< [channel or input channel][input]
   bool factor_of_channels = false;     ///< one for each fine channel
+  int shift = 0;                       ///< of the first of two limbs of integer weights
 };
 /// weights[row][pol][beam][ant].
 void launch_steer(const Batch& batch, const Steering& steering, float2* weights, cudaStream_t stream);
-/// As rows of beam_sums.cuh, `layout` of n_row channels; step[row][pol][beam]: weights are step times the
-/// integers.
-void launch_steer(const Batch& batch, const Steering& steering, const beam_sums::Layout& layout,
-                  std::int8_t* weights, float* step, cudaStream_t stream);
+/// As beam_products.cuh has them; with weights of one polarisation they are X's. `step` as launch_steps()
+/// makes it.
+void launch_steer(const Batch& batch, const Steering& steering, const beam_products::WeightLayout& layout,
+                  std::int8_t* weights, const float* step, cudaStream_t stream);
+/// step[channel of the launch][pol][beam]: weights are step times the integers, wherever beams look.
+void launch_steps(const Batch& batch, const Steering& steering, float* step, cudaStream_t stream);
 
 struct Norms {
   const double* amplitude = nullptr;  ///< [channel or input channel][input] |u|; null = 1
@@ -87,16 +76,16 @@ struct Norms {
 };
 /// Fills batch.norm.
 void launch_norms(const Batch& batch, const Norms& norms, cudaStream_t stream);
-/// scale[row][pol][beam] = step times the norm of the only run.
+/// scale[channel of the launch][pol][beam] = step times the norm of the only run.
 void launch_normalise(const Batch& batch, const float* step, float* scale, cudaStream_t stream);
 
-/// Untouched samples, [spectrum][channel][input], to rows of beam_sums.cuh; without weight they become 0.
+/// Untouched samples, [spectrum][channel][input], to rows of beam_products.cuh; without weight they become 0.
 struct Packing {
   const std::uint8_t* samples = nullptr;
   bool four_bit = false;  ///< a byte each, re in the high nibble; otherwise int8 re, im
   int n_channel = 0;      ///< of the samples
 };
-void launch_pack(const Batch& batch, const Packing& packing, const beam_sums::Layout& layout,
+void launch_pack(const Batch& batch, const Packing& packing, const beam_products::RowLayout& layout,
                  std::int8_t* rows, cudaStream_t stream);
 
 /// The same to float32, [channel of the launch][spectrum][input].
@@ -104,7 +93,7 @@ void launch_unpack(const Batch& batch, const Packing& packing, float2* spectra, 
 
 /// Requantised spectra of all channels, as an F stage leaves them, to the same rows.
 void launch_repack(const Batch& batch, const std::int8_t* spectra, const x_layout::Layout& from,
-                   const beam_sums::Layout& layout, std::int8_t* rows, cudaStream_t stream);
+                   const beam_products::RowLayout& layout, std::int8_t* rows, cudaStream_t stream);
 
 /// Spectra [channel][spectrum][input], channels `channel_stride` values apart.
 struct Spectra {

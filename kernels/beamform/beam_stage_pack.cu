@@ -24,8 +24,8 @@ __device__ __forceinline__ unsigned load(const std::uint8_t* samples, std::size_
 }
 
 template <bool kFourBit>
-__global__ void pack(Batch batch, Packing packing, beam_sums::Layout layout, std::int8_t* rows) {
-  using namespace beam_sums;
+__global__ void pack(Batch batch, Packing packing, beam_products::RowLayout layout, std::int8_t* rows) {
+  using namespace beam_products;
   constexpr int kQuads = kBlockAntennas / kQuad;
   const Sections& sections = batch.sections;
   std::size_t index = this_thread();
@@ -33,8 +33,8 @@ __global__ void pack(Batch batch, Packing packing, beam_sums::Layout layout, std
   index /= kQuads;
   const int t = static_cast<int>(index % sections.stride);
   index /= sections.stride;
-  const int block = static_cast<int>(index % layout.n_ant_blocks());
-  const std::size_t row = index / layout.n_ant_blocks();
+  const int block = static_cast<int>(index % layout.n_blocks());
+  const std::size_t row = index / layout.n_blocks();
   if (row >= std::size_t(batch.n_row())) return;
   const int n_section = sections.count(), section = static_cast<int>(row % n_section);
   const int channel = static_cast<int>(row / n_section);
@@ -130,8 +130,9 @@ constexpr int kPackThreads = 256, kChunkAntennas = 16;
 
 template <bool kFourBit, int kPols>
 __global__ void __launch_bounds__(kPackThreads)
-    pack_words(Batch batch, Packing packing, beam_sums::Layout layout, std::int8_t* rows, int n_piece) {
-  using namespace beam_sums;
+    pack_words(Batch batch, Packing packing, beam_products::RowLayout layout, std::int8_t* rows,
+               int n_piece) {
+  using namespace beam_products;
   constexpr int kChunks = kBlockAntennas / kChunkAntennas, kPiece = kPackThreads / kChunks;
   const Sections& sections = batch.sections;
   const int n_section = sections.count(), row = blockIdx.x / n_piece, block = blockIdx.y;
@@ -188,9 +189,9 @@ constexpr int kRepackThreads = 128, kWords = 32;  // of a row
 
 /// A block owns a block of 64 spectra of a channel, and 64 antennas of a polarisation.
 __global__ void __launch_bounds__(kRepackThreads)
-    repack(Batch batch, const std::int8_t* spectra, x_layout::Layout from, beam_sums::Layout layout,
+    repack(Batch batch, const std::int8_t* spectra, x_layout::Layout from, beam_products::RowLayout layout,
            std::int8_t* rows, int n_block) {
-  using namespace beam_sums;
+  using namespace beam_products;
   constexpr int kChunks = 8, kQuads = kBlockAntennas / kQuad;
   __shared__ unsigned words[kBlockAntennas][kWords + 1];  // [antenna][re of 64 spectra, im]
   const Sections& sections = batch.sections;
@@ -230,12 +231,12 @@ __global__ void __launch_bounds__(kRepackThreads)
 }  // namespace
 
 void launch_repack(const Batch& batch, const std::int8_t* spectra, const x_layout::Layout& from,
-                   const beam_sums::Layout& layout, std::int8_t* rows, cudaStream_t stream) {
+                   const beam_products::RowLayout& layout, std::int8_t* rows, cudaStream_t stream) {
   const Sections& sections = batch.sections;
   if (sections.n_spectra < sections.count() * sections.stride)  // what only fills up must be 0
-    cuda_check(cudaMemsetAsync(rows, 0, layout.sample_bytes(), stream), "clearing rows");
+    cuda_check(cudaMemsetAsync(rows, 0, layout.bytes(), stream), "clearing rows");
   const int n_block = (sections.n_spectra + x_layout::kBlockSpectra - 1) / x_layout::kBlockSpectra;
-  const dim3 grid(static_cast<unsigned>(batch.n_channel) * n_block, layout.n_ant_blocks() * batch.n_pol);
+  const dim3 grid(static_cast<unsigned>(batch.n_channel) * n_block, layout.n_blocks() * batch.n_pol);
   repack<<<grid, kRepackThreads, 0, stream>>>(batch, spectra, from, layout, rows, n_block);
   launched("launching the packing of spectra for beams");
 }
@@ -243,17 +244,17 @@ void launch_repack(const Batch& batch, const std::int8_t* spectra, const x_layou
 namespace {
 
 template <bool kFourBit, int kPols>
-void launch_words(const Batch& batch, const Packing& packing, const beam_sums::Layout& layout,
+void launch_words(const Batch& batch, const Packing& packing, const beam_products::RowLayout& layout,
                   std::int8_t* rows, cudaStream_t stream) {
-  constexpr int kPiece = kPackThreads * kChunkAntennas / beam_sums::kBlockAntennas;
+  constexpr int kPiece = kPackThreads * kChunkAntennas / beam_products::kBlockAntennas;
   const int n_piece = (batch.sections.stride + kPiece - 1) / kPiece;
-  const dim3 grid(static_cast<unsigned>(batch.n_row()) * n_piece, layout.n_ant_blocks());
+  const dim3 grid(static_cast<unsigned>(batch.n_row()) * n_piece, layout.n_blocks());
   pack_words<kFourBit, kPols><<<grid, kPackThreads, 0, stream>>>(batch, packing, layout, rows, n_piece);
 }
 
 }  // namespace
 
-void launch_pack(const Batch& batch, const Packing& packing, const beam_sums::Layout& layout,
+void launch_pack(const Batch& batch, const Packing& packing, const beam_products::RowLayout& layout,
                  std::int8_t* rows, cudaStream_t stream) {
   const auto aligned = [](const void* pointer, std::size_t to) {
     return reinterpret_cast<std::uintptr_t>(pointer) % to == 0;
@@ -266,8 +267,8 @@ void launch_pack(const Batch& batch, const Packing& packing, const beam_sums::La
       (packing.four_bit ? launch_words<true, 2> : launch_words<false, 2>)(batch, packing, layout, rows,
                                                                           stream);
   } else {
-    const std::size_t n = std::size_t(batch.n_row()) * layout.n_ant_blocks() * batch.sections.stride *
-                          (beam_sums::kBlockAntennas / kQuad);
+    const std::size_t n = std::size_t(batch.n_row()) * layout.n_blocks() * batch.sections.stride *
+                          (beam_products::kBlockAntennas / kQuad);
     const auto kernel = packing.four_bit ? pack<true> : pack<false>;
     kernel<<<blocks_of(n), kThreads, 0, stream>>>(batch, packing, layout, rows);
   }

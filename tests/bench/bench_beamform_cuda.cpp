@@ -200,9 +200,11 @@ void run(const Case& c) {
       "\"device_tops\": {:.1f}, \"stream_ms\": {:.3f}, \"stream_tops\": {:.1f}, \"stream_times_real_time\": "
       "{:.1f}, \"error\": {:.2g}}}\n",
       c.name, c.n_ant * c.n_pol, c.n_pol, c.n_chan, c.n_beam, c.n_spectra,
-      c.precision == BeamPrecision::half ? "int8" : "float32", result.device_s * 1e3,
-      operations / result.device_s * 1e-12, result.stream_s * 1e3, operations / result.stream_s * 1e-12,
-      data_s / result.stream_s, result.error);
+      c.precision == BeamPrecision::half    ? "int8"
+      : c.precision == BeamPrecision::int16 ? "int16"
+                                            : "float32",
+      result.device_s * 1e3, operations / result.device_s * 1e-12, result.stream_s * 1e3,
+      operations / result.stream_s * 1e-12, data_s / result.stream_s, result.error);
   std::fflush(stdout);
 }
 
@@ -217,6 +219,7 @@ int main(int argc, char** argv) {
     run({"int8", 132, 256, 1, n_beam, 1024, half});
     run({"int8, two polarisations", 132, 128, 2, n_beam, 1024, half});
     run({"4 bits", 132, 256, 1, n_beam, 1024, half, true});
+    run({"16-bit weights", 132, 256, 1, n_beam, 1024, int16});
     if (n_beam <= 512) run({"float32", 132, 256, 1, n_beam, 1024, single});
   }
   run({"new weights every 512 spectra", 132, 256, 1, beams.back(), 1024, half, false, 1e-6, 1.1e-9});

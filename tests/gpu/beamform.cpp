@@ -34,7 +34,7 @@ Beams run(const Recording& recording, const BeamformPlan& plan, BeamDelaySource&
   cuda.four_bit = way.four_bit;
   cuda.gulp_samples = way.gulp;
   CudaBeamPlan beam_plan{way.precision, way.batch};
-  if (way.precision == BeamPrecision::half && plan.n_fine > 1) {
+  if (way.precision != BeamPrecision::single && plan.n_fine > 1) {
     cuda.requantisation.n_bit = 8;
     beam_plan.scale_spectra = cuda.n_spectra = 640 / static_cast<std::int64_t>(plan.n_fine);
   }
@@ -55,7 +55,7 @@ Recording integers_of(const Case& c, std::size_t n_time, int low, int high) {
 
 /// RMS that rounding weights to a 127th of their largest gives beams of noise, over the beams' RMS: each part
 /// of a weight is off by up to half of that, a third of it squared.
-double rounding_of(const BeamformPlan& plan) {
+double rounding_of(const BeamformPlan& plan, double most = 127) {
   double error = 0, signal = 0;
   for (std::size_t beam = 0; beam < plan.n_beam; ++beam)
     for (std::size_t chan = 0; chan < plan.n_chan; ++chan)
@@ -71,7 +71,7 @@ double rounding_of(const BeamformPlan& plan) {
           n += 1;
         }
         signal += square / (total * total);
-        error += n * largest * largest / 127 / 127 / 6 / (total * total);
+        error += n * largest * largest / most / most / 6 / (total * total);
       }
   return std::sqrt(error / signal);
 }
@@ -160,6 +160,19 @@ BOOST_AUTO_TEST_CASE(weights_of_8_bits_err_by_their_rounding) {
       BOOST_TEST(error.rms < (c.product == voltage ? 2 : 3) * expected, describe(c) << " " << error.rms);
       if (c.product == voltage && c.n_ant > 4) BOOST_TEST(error.rms > 0.5 * expected, describe(c));
     }
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_16_bits_err_by_their_rounding) {
+  for (const Case& c : kCases) {
+    const Recording recording = integers_of(c, 261, -128, 127);
+    const BeamformPlan plan = plan_of(c, recording.header);
+    LinearDelays delays;
+    const BeamError error =
+        errors_of(recording, plan, delays, run(recording, plan, delays, {BeamPrecision::int16}));
+    const double expected = rounding_of(plan, 127 * 256);
+    BOOST_TEST_MESSAGE("int16: " << describe(c) << ": rms " << error.rms << ", of rounding " << expected);
+    BOOST_TEST(error.rms < 3 * expected + 1e-6, describe(c) << " " << error.rms);  // and of float32
+  }
 }
 
 BOOST_AUTO_TEST_CASE(pieces_change_nothing_but_rounding) {

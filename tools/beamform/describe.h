@@ -59,7 +59,9 @@ inline std::vector<std::string> describe(const BeamformSetup& setup) {
         fmt::format("on the GPU: {}, weights of {}",
                     format_bytes(static_cast<double>(cuda_channeliser_device_bytes(setup.cuda) +
                                                      cuda_beam_device_bytes(b, setup.beams_on_gpu))),
-                    setup.beams_on_gpu.precision == BeamPrecision::half ? "8 bits" : "32 bits"));
+                    setup.beams_on_gpu.precision == BeamPrecision::half    ? "8 bits"
+                    : setup.beams_on_gpu.precision == BeamPrecision::int16 ? "16 bits"
+                                                                           : "32 bits"));
   return lines;
 }
 

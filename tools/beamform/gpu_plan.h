@@ -13,9 +13,11 @@ namespace apsyn {
 /// Weights of 8 bits by default where samples are integers already; spectra are made integers on request.
 inline BeamPrecision precision_of(const BeamformOptions& options, const Device& device,
                                   const BeamformSetup& setup) {
-  const bool half = options.precision == "half";
-  if (half && options.incoherent)
-    throw UsageError("--precision half: incoherent beams take no weights of 8 bits: leave it out");
+  const bool half = options.precision == "half", int16 = options.precision == "int16";
+  if ((half || int16) && options.incoherent)
+    throw UsageError("--precision {}: incoherent beams take no integer weights: leave it out",
+                     options.precision);
+  if (int16) return BeamPrecision::int16;
   if (half || (options.precision == "auto" && setup.cuda.untouched(setup.align()) && !options.incoherent &&
                cuda_beams_of_int8(device.index)))
     return BeamPrecision::half;
@@ -29,7 +31,7 @@ inline void plan_gpu(const BeamformOptions& options, const Device& device, Beamf
   setup.cuda.f = setup.f;
   setup.cuda.integer = header.n_bit <= 8;
   setup.beams_on_gpu.precision = precision_of(options, device, setup);
-  if (setup.beams_on_gpu.precision == BeamPrecision::half && !setup.cuda.untouched(setup.align())) {
+  if (setup.beams_on_gpu.precision != BeamPrecision::single && !setup.cuda.untouched(setup.align())) {
     constexpr double kScales_s = 1;  // new ones so often, counted in whole tiles of the sums
     const auto tiles = static_cast<std::int64_t>(kScales_s / setup.spectrum_s / 128);
     setup.cuda.requantisation.n_bit = 8;

@@ -69,10 +69,11 @@ inline void declare(Tool& tool, BeamformOptions& options) {
       ->type_name("LIST");
   app.add_option("--weights", options.weights, "weights (CSV); data are multiplied by them")
       ->type_name("FILE");
-  app.add_option("--precision", options.precision,
-                 "of weights: single, or half, 8 bits on a GPU (default auto: half where that can be)")
+  app.add_option(
+         "--precision", options.precision,
+         "of weights: single, or half (8 bits) or int16 on a GPU (default auto: half where that can be)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "half", "single"}));
+      ->check(CLI::IsMember({"auto", "half", "int16", "single"}));
   CLI::Option* pattern =
       app.add_option("--pattern", options.pattern, "write the beams' power patterns (FITS) in place of data")
           ->type_name("PATH");

@@ -174,8 +174,9 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
   }
   setup.n_bit = options.n_bit != 0 ? options.n_bit : b.product == BeamProduct::voltage ? 8 : 32;
   setup.on_gpu = device.kind == Device::Kind::cuda;
-  if (!setup.on_gpu && options.precision == "half")
-    throw UsageError("--precision half: weights of 8 bits are of a GPU: give --device cuda, or leave it out");
+  if (!setup.on_gpu && (options.precision == "half" || options.precision == "int16"))
+    throw UsageError("--precision {}: integer weights are of a GPU: give --device cuda, or leave it out",
+                     options.precision);
   if (setup.on_gpu)
     plan_gpu(options, device, setup, tool.common().max_memory_bytes);
   else if (options.pattern.empty())
