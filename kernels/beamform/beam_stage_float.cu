@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sums over antennas on the CUDA cores, in float32. A block owns a tile of beams by spectra of one row and
-// polarisation; weights and spectra of 16 antennas at a time pass through shared memory, and each thread
-// keeps the sums of a few beams by a few spectra in registers. Few beams take a tile of few.
+// polarisation; weights and spectra of 16 antennas at a time pass through shared memory, those of the next 16
+// on their way, and each thread keeps the sums of a few beams by a few spectra in registers. Few beams take a
+// tile of few.
 #include "kernels/beamform/beam_stage.cuh"
 #include "kernels/beamform/beam_stage_detect.cuh"
 #include "kernels/common/device_launch.cuh"
@@ -11,12 +12,15 @@ namespace {
 
 constexpr int kChunk = 16;  // antennas at a time
 
-/// kBeams by kSpectra sums of a thread, of kRows by kColumns threads.
+/// kBeams by kSpectra sums of a thread, of kRows by kColumns threads. Pairs of beams and of spectra stand
+/// side by side, so that 16 bytes are read at a time.
 template <int kBeams, int kSpectra, int kRows, int kColumns>
 __global__ void __launch_bounds__(kRows* kColumns)
     sum_antennas(Batch batch, Spectra spectra, const float2* weights, float2* voltages, int n_tile) {
+  static_assert(kBeams % 2 == 0 && kSpectra % 2 == 0);
   constexpr int kTileBeams = kBeams * kRows, kTile = kSpectra * kColumns, kThreads = kRows * kColumns;
-  __shared__ float2 w[kChunk][kTileBeams + 1], x[kChunk][kTile + 1];
+  constexpr int kTakenX = kTile * kChunk / kThreads, kTakenW = kTileBeams * kChunk / kThreads;
+  __shared__ alignas(16) float2 w[2][kChunk][kTileBeams + 2], x[2][kChunk][kTile + 2];
   const Sections& sections = batch.sections;
   const int n_section = sections.count();
   const int row = blockIdx.x / n_tile, first = blockIdx.x % n_tile * kTile;
@@ -30,51 +34,74 @@ __global__ void __launch_bounds__(kRows* kColumns)
       std::size_t(sections.begin(section)) * n_input + pol;
   const float2* weight = weights + (std::size_t(row) * batch.n_pol + pol) * batch.n_beam * batch.n_ant;
   const int column = threadIdx.x % kColumns, beam_row = threadIdx.x / kColumns;
+  float2 next_x[kTakenX], next_w[kTakenW];
+  const auto take = [&](int chunk) {
+    const float2 nothing = make_float2(0, 0);
+    const int ant = chunk + threadIdx.x % kChunk, at = threadIdx.x / kChunk;
+#pragma unroll
+    for (int i = 0; i < kTakenX; ++i) {
+      const int t = first + at + i * (kThreads / kChunk);
+      next_x[i] =
+          ant < batch.n_ant && t < n ? __ldg(from + std::size_t(t) * n_input + ant * batch.n_pol) : nothing;
+    }
+#pragma unroll
+    for (int i = 0; i < kTakenW; ++i) {
+      const int beam = first_beam + at + i * (kThreads / kChunk);
+      next_w[i] = ant < batch.n_ant && beam < batch.n_beam
+                      ? __ldg(weight + std::size_t(beam) * batch.n_ant + ant)
+                      : nothing;
+    }
+  };
+  const auto put = [&](int half) {
+    const int ant = threadIdx.x % kChunk, at = threadIdx.x / kChunk;
+#pragma unroll
+    for (int i = 0; i < kTakenX; ++i) x[half][ant][at + i * (kThreads / kChunk)] = next_x[i];
+#pragma unroll
+    for (int i = 0; i < kTakenW; ++i) w[half][ant][at + i * (kThreads / kChunk)] = next_w[i];
+  };
   float2 sum[kBeams][kSpectra];
 #pragma unroll
   for (int b = 0; b < kBeams; ++b)
 #pragma unroll
     for (int t = 0; t < kSpectra; ++t) sum[b][t] = make_float2(0, 0);
-  for (int chunk = 0; chunk < batch.n_ant; chunk += kChunk) {
-    const float2 nothing = make_float2(0, 0);
-    for (int i = threadIdx.x; i < kTile * kChunk; i += kThreads) {
-      const int ant = chunk + i % kChunk, t = first + i / kChunk;
-      x[i % kChunk][i / kChunk] =
-          ant < batch.n_ant && t < n ? __ldg(from + std::size_t(t) * n_input + ant * batch.n_pol) : nothing;
-    }
-    for (int i = threadIdx.x; i < kTileBeams * kChunk; i += kThreads) {
-      const int ant = chunk + i % kChunk, beam = first_beam + i / kChunk;
-      w[i % kChunk][i / kChunk] = ant < batch.n_ant && beam < batch.n_beam
-                                      ? __ldg(weight + std::size_t(beam) * batch.n_ant + ant)
-                                      : nothing;
-    }
+  take(0);
+  put(0);
+  for (int chunk = 0, half = 0; chunk < batch.n_ant; chunk += kChunk, half ^= 1) {
     __syncthreads();
+    const bool more = chunk + kChunk < batch.n_ant;
+    if (more) take(chunk + kChunk);
 #pragma unroll
     for (int k = 0; k < kChunk; ++k) {
-      float2 a[kBeams], c[kSpectra];
+      float4 a[kBeams / 2], c[kSpectra / 2];
 #pragma unroll
-      for (int b = 0; b < kBeams; ++b) a[b] = w[k][beam_row + b * kRows];
+      for (int b = 0; b < kBeams / 2; ++b)
+        a[b] = *reinterpret_cast<const float4*>(&w[half][k][2 * (beam_row + b * kRows)]);
 #pragma unroll
-      for (int t = 0; t < kSpectra; ++t) c[t] = x[k][column + t * kColumns];
+      for (int t = 0; t < kSpectra / 2; ++t)
+        c[t] = *reinterpret_cast<const float4*>(&x[half][k][2 * (column + t * kColumns)]);
 #pragma unroll
       for (int b = 0; b < kBeams; ++b)
 #pragma unroll
         for (int t = 0; t < kSpectra; ++t) {
-          sum[b][t].x = fmaf(a[b].x, c[t].x, fmaf(-a[b].y, c[t].y, sum[b][t].x));
-          sum[b][t].y = fmaf(a[b].x, c[t].y, fmaf(a[b].y, c[t].x, sum[b][t].y));
+          const float wr = b % 2 == 0 ? a[b / 2].x : a[b / 2].z, wi = b % 2 == 0 ? a[b / 2].y : a[b / 2].w;
+          const float xr = t % 2 == 0 ? c[t / 2].x : c[t / 2].z, xi = t % 2 == 0 ? c[t / 2].y : c[t / 2].w;
+          sum[b][t].x = fmaf(wr, xr, fmaf(-wi, xi, sum[b][t].x));
+          sum[b][t].y = fmaf(wr, xi, fmaf(wi, xr, sum[b][t].y));
         }
     }
-    __syncthreads();
+    if (more) put(half ^ 1);
   }
 #pragma unroll
   for (int b = 0; b < kBeams; ++b) {
-    const int beam = first_beam + beam_row + b * kRows;
+    const int beam = first_beam + 2 * (beam_row + b / 2 * kRows) + b % 2;
     if (beam >= batch.n_beam) continue;
     float2* to =
         voltages + ((std::size_t(row) * batch.n_beam + beam) * batch.n_pol + pol) * sections.stride + first;
 #pragma unroll
-    for (int t = 0; t < kSpectra; ++t)
-      if (first + column + t * kColumns < n) to[column + t * kColumns] = sum[b][t];
+    for (int t = 0; t < kSpectra; ++t) {
+      const int spectrum = 2 * (column + t / 2 * kColumns) + t % 2;
+      if (first + spectrum < n) to[spectrum] = sum[b][t];
+    }
   }
 }
 
