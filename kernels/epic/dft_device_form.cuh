@@ -27,8 +27,6 @@ std::unique_ptr<DeviceDftForm> make_int8_form(const EpicPlan& plan, DeviceSky& s
                                               int device_index);
 /// Whether a device has what int8 takes.
 bool multiplies_int8(int device_index);
-/// Bits of the second limb, such that int32 holds sums of any samples of 8 bits.
-int int8_shift(std::size_t n_ant);
 /// Whether roundings of two limbs stay below 3e-5 of the peak: antennas are many, of even factors g.
 bool two_limbs_suffice(const EpicPlan& plan);
 

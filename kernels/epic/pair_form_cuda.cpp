@@ -44,9 +44,13 @@ class Int8PairForm final : public DevicePairForm {
 
  private:
   static constexpr std::size_t kWeightBytes = std::size_t{1} << 31;
-  static constexpr int kPixelStep = 4 * beam_sums::kGroupBeams;  // that Layout fills up to
+  static constexpr int kPixelStep = 4 * beam_products::kGroupBeams;  // that WeightLayout fills up to
 
-  void image_part(int channel, int first_pixel, const beam_sums::Layout& layout, cudaStream_t stream);
+  beam_products::WeightLayout weights_of(int n_channel, int n_pixel) const {
+    return {.n_row = n_channel, .n_ant = n_ant_, .n_beam = n_pixel};
+  }
+  void image_part(int channel, int first_pixel, const beam_products::RowLayout& rows,
+                  const beam_products::WeightLayout& layout, cudaStream_t stream);
 
   int n_ant_, n_channel_, n_sm_ = 0;
   DeviceSky& sky_;
@@ -60,8 +64,7 @@ void Int8PairForm::image(const PairsOf& pairs, cudaStream_t stream) {
   const int n_pixel = sky_.n_pixel();
   if (n_pixel == 0) return;
   const auto bytes = [&](int n_channel, int pixels) {
-    const beam_sums::Layout layout = pair_layout(n_channel, n_ant_, pixels);
-    return 2 * layout.weight_bytes() + layout.sample_bytes();
+    return 4 * weights_of(n_channel, pixels).bytes() + pair_rows_of(n_channel, n_ant_).bytes();
   };
   const auto steps = static_cast<int>(std::max<std::size_t>(1, kWeightBytes / bytes(1, kPixelStep)));
   const int most_pixels = std::min(n_pixel, steps * kPixelStep);
@@ -72,40 +75,45 @@ void Int8PairForm::image(const PairsOf& pairs, cudaStream_t stream) {
   for (int first = 0; first < n_channel_; first += most_channels) {
     const int n = std::min(most_channels, n_channel_ - first);
     const PairTask task = pairs(first, n);
-    const beam_sums::Layout all = pair_layout(n, n_ant_, most_pixels);
+    const beam_products::RowLayout all = pair_rows_of(n, n_ant_);
     launch_pair_units(task, units_.data(), folds_.data(), stream);
-    launch_pair_rows(task, units_.data(), all, rows_.reserve(all.sample_bytes()), stream);
+    launch_pair_rows(task, units_.data(), all, rows_.reserve(all.bytes()), stream);
     for (int pixel = 0; pixel < n_pixel; pixel += most_pixels)
-      image_part(first, pixel, pair_layout(n, n_ant_, std::min(most_pixels, n_pixel - pixel)), stream);
+      image_part(first, pixel, all, weights_of(n, std::min(most_pixels, n_pixel - pixel)), stream);
   }
 }
 
-void Int8PairForm::image_part(int channel, int first_pixel, const beam_sums::Layout& layout,
-                              cudaStream_t stream) {
+void Int8PairForm::image_part(int channel, int first_pixel, const beam_products::RowLayout& rows,
+                              const beam_products::WeightLayout& layout, cudaStream_t stream) {
   BeamWeightTask weights;
-  weights.sky = sky_.weights(channel, layout.n_chan);
+  weights.sky = sky_.weights(channel, layout.n_row);
   weights.n_pol = 2;
   weights.first_pixel = first_pixel;
   weights.layout = layout;
-  launch_beam_weights(weights, weights_.reserve(layout.weight_bytes()), stream);
+  launch_beam_weights(weights, weights_.reserve(layout.bytes()), stream);
+  const std::size_t n_beam = std::size_t(layout.n_row) * layout.n_beam;
   CoefficientTask coefficients;
   coefficients.sky = weights.sky;
   coefficients.first_pixel = first_pixel;
   coefficients.n_pixel = layout.n_beam;
-  coefficients.n_coefficient = layout.n_tiles() * beam_sums::kTileColumnAntennas;
-  launch_coefficients(
-      coefficients,
-      coefficients_.reserve(std::size_t(layout.n_chan) * layout.n_beam * coefficients.n_coefficient), stream);
-  beam_sums::Task task;
+  coefficients.n_coefficient = rows.n_tiles() * beam_products::kTileColumnAntennas;
+  launch_coefficients(coefficients, coefficients_.reserve(n_beam * coefficients.n_coefficient), stream);
+  beam_products::Task task;
+  task.n_channel = layout.n_row;
+  task.n_pol = 2;
+  task.sections = {rows.n_spectra, rows.n_spectra, rows.n_spectra, rows.n_spectra};
   task.layout = layout;
-  task.samples = rows_.data();
   task.weights = weights_.data();
+  task.source.data = rows_.data();
+  task.product = beam_products::Product::quadratic;
   task.coefficients = coefficients_.data();
   task.n_coefficient = coefficients.n_coefficient;
-  task.out = products_.reserve(std::size_t(layout.n_chan) * layout.n_beam * 4 * layout.n_tiles());
-  beam_sums::launch_wgmma(task, beam_sums::Product::quadratic, n_sm_, stream);
+  task.out = products_.reserve(n_beam * beam_products::kMatrices * rows.n_tiles());
+  beam_products::launch(task, n_sm_, stream);
   FoldTask fold;
   fold.layout = layout;
+  fold.n_pol = 2;
+  fold.n_segment = rows.n_tiles();
   fold.products = products_.data();
   fold.weights = weights_.data();
   fold.unit = folds_.data();

@@ -9,7 +9,7 @@
 namespace apsyn::epic_cuda {
 namespace {
 
-using namespace beam_sums;
+using namespace beam_products;
 
 constexpr int kLargest = 127 << 8;  // of a part of M in its units
 constexpr int kUnitThreads = 256;
@@ -38,10 +38,10 @@ __global__ void pair_units(PairTask task, double* unit, double* fold) {
 }
 
 /// A thread packs 16 antennas a of one column.
-__global__ void pair_rows(PairTask task, const double* unit, Layout layout, std::int8_t* rows) {
+__global__ void pair_rows(PairTask task, const double* unit, RowLayout layout, std::int8_t* rows) {
   const std::size_t at = this_thread();
-  const int n_chunks = layout.n_ant_blocks() * kBlockChunks, n_columns = layout.n_tiles() * kTileSpectra;
-  if (at >= std::size_t(layout.n_chan) * n_columns * n_chunks) return;
+  const int n_chunks = layout.n_blocks() * kBlockChunks, n_columns = layout.n_tiles() * kTileSpectra;
+  if (at >= std::size_t(layout.n_row) * n_columns * n_chunks) return;
   const int chunk = at % n_chunks, tile = at / n_chunks % n_columns / kTileSpectra;
   const int in_tile = at / n_chunks % kTileSpectra, matrix = in_tile % kMatrices;
   const int antenna = in_tile / kMatrices, b = tile * kTileColumnAntennas + antenna;
@@ -92,14 +92,9 @@ __global__ void coefficients_of(CoefficientTask task, short2* coefficients) {
 
 }  // namespace
 
-Layout pair_layout(int n_channel, int n_ant, int n_pixel) {
+RowLayout pair_rows_of(int n_channel, int n_ant) {
   const int n_tiles = (n_ant + kTileColumnAntennas - 1) / kTileColumnAntennas;
-  return {.n_chan = n_channel,
-          .n_pol = 2,
-          .n_ant = n_ant,
-          .n_beam = n_pixel,
-          .n_spectra = n_tiles * kTileSpectra,
-          .n_weight_pol = 1};
+  return {.n_row = n_channel, .n_pol = 2, .n_ant = n_ant, .n_spectra = n_tiles * kTileSpectra};
 }
 
 void launch_pair_units(const PairTask& task, double* unit, double* fold, cudaStream_t stream) {
@@ -107,10 +102,10 @@ void launch_pair_units(const PairTask& task, double* unit, double* fold, cudaStr
   launched("looking for the largest pair");
 }
 
-void launch_pair_rows(const PairTask& task, const double* unit, const Layout& layout, std::int8_t* rows,
+void launch_pair_rows(const PairTask& task, const double* unit, const RowLayout& layout, std::int8_t* rows,
                       cudaStream_t stream) {
   const std::size_t n =
-      std::size_t(layout.n_chan) * layout.n_tiles() * kTileSpectra * layout.n_ant_blocks() * kBlockChunks;
+      std::size_t(layout.n_row) * layout.n_tiles() * kTileSpectra * layout.n_blocks() * kBlockChunks;
   pair_rows<<<blocks_of(n), kThreads, 0, stream>>>(task, unit, layout, rows);
   launched("packing pairs");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Imaging of sums of pairs on tensor cores, as quadratic forms of beam_sums.cuh:
+// Imaging of sums of pairs on tensor cores, as quadratic forms of beam_products.cuh:
 //
 //   I_m(s) = Re sum_ab w_a M_ab conj(w_b),    M Hermitian, M_aa = 0, m = XX, YY, Re XY, Im XY
 //
@@ -12,20 +12,20 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/common/beam_sums.cuh"
+#include "kernels/common/beam_products.cuh"
 #include "kernels/epic/pair_columns.cuh"
 #include "kernels/epic/tile_product.cuh"
 
 namespace apsyn::epic_cuda {
 
 /// Columns' layout: polarisations are limbs, spectra columns.
-beam_sums::Layout pair_layout(int n_channel, int n_ant, int n_pixel);
+beam_products::RowLayout pair_rows_of(int n_channel, int n_ant);
 
 /// unit [channel] = the largest part of M over 2^15 or so; factor [channel] = the square root of what a sum
 /// of products is in units of M, for launch_fold().
 void launch_pair_units(const PairTask& task, double* unit, double* fold, cudaStream_t stream);
 /// M of two polarisations over `unit`.
-void launch_pair_rows(const PairTask& task, const double* unit, const beam_sums::Layout& layout,
+void launch_pair_rows(const PairTask& task, const double* unit, const beam_products::RowLayout& layout,
                       std::int8_t* rows, cudaStream_t stream);
 /// 2 w - v in 1/32000, [channel][pixel from first_pixel on][n_coefficient]; what fills up is 0.
 struct CoefficientTask {
