@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "kernels/epic/factors.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
@@ -52,18 +53,14 @@ FftGridded::FftGridded(const EpicPlan& plan, const EpicGeometry& geometry)
 Buffer<std::complex<float>, 2> fft_factors(const EpicPlan& plan, const EpicGeometry& geometry,
                                            const FftGrid& grid) {
   Buffer<std::complex<float>, 2> factors({plan.n_channel(), plan.n_ant * plan.n_pol});
-  const auto& given = plan.factor;
   for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
     for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
       const double w_s = grid.place(geometry.enu_m[ant])[2] / kSpeedOfLight_m_s;
       const double turns = plan.channel_hz[channel] * (geometry.delay_s[ant] - w_s);
       const auto phase = std::polar(1.0, kTwoPi * (turns - std::nearbyint(turns)));
-      for (std::size_t pol = 0; pol < plan.n_pol; ++pol) {
-        std::complex<double> g = 1;
-        if (given.size() > 0)
-          g = given(ant, pol, given.extent(2) == plan.n_channel() ? channel : channel / plan.n_fine);
-        factors(channel, ant * plan.n_pol + pol) = std::complex<float>(g * phase);
-      }
+      for (std::size_t pol = 0; pol < plan.n_pol; ++pol)
+        factors(channel, ant * plan.n_pol + pol) =
+            std::complex<float>(epic_factor(plan, ant, pol, channel) * phase);
     }
   return factors;
 }

@@ -35,7 +35,8 @@ struct FftGridded {
   std::vector<GridLists> lists;  ///< [channel]
 };
 
-/// [channel][ant * n_pol + pol]: calibration, delays, and the part of w that is the same for all directions.
+/// [channel][ant * n_pol + pol]: calibration, delays, and the part of w that is the same for all directions;
+/// 0 for flagged antennas.
 Buffer<std::complex<float>, 2> fft_factors(const EpicPlan& plan, const EpicGeometry& geometry,
                                            const FftGrid& grid);
 

@@ -48,6 +48,10 @@ void check_against_cpu(const EpicRecording& recording, const EpicPlan& shape, co
     copy.kernel_cells = shape.kernel_cells, copy.padding = shape.padding;
     copy.first = shape.first, copy.second = shape.second, copy.cross = shape.cross, copy.autos = shape.autos;
     copy.n_average = shape.n_average, copy.flagged = shape.flagged, copy.w = shape.w;
+    for (std::size_t ant = 0; ant < shape.flagged.size(); ++ant)
+      for (std::size_t pol = 0; pol < copy.n_pol && shape.flagged[ant] != 0; ++pol)
+        for (std::size_t chan = 0; chan < copy.n_chan; ++chan)
+          copy.factor(ant, pol, chan) = 1e20;  // no matter
     return copy;
   };
   const auto cpu = make_fft_imager(plan());
