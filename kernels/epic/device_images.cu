@@ -57,10 +57,14 @@ void launch_autos(const AutosTask& task, cudaStream_t stream) {
   launched("summing autocorrelations");
 }
 
+void launch_clear_planes(float* planes, std::size_t n, cudaStream_t stream) {
+  clear<<<blocks_of((n + kCleared - 1) / kCleared), kThreads, 0, stream>>>(planes, n);
+  launched("clearing images");
+}
+
 void launch_planes(const PlaneTask& task, cudaStream_t stream) {
   const std::size_t n = std::size_t(task.n_image) * task.n_plane * task.plane_size;
-  clear<<<blocks_of((n + kCleared - 1) / kCleared), kThreads, 0, stream>>>(task.planes, n);
-  launched("clearing images");
+  launch_clear_planes(task.planes, n, stream);
   if (task.n_pixel == 0) return;
   const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_image));
   planes_of<<<grid, kThreads, 0, stream>>>(task);

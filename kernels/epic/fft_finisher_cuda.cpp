@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/epic/factors.h"
+#include "kernels/epic/plane_tasks.cuh"
 
 namespace apsyn::epic_fft {
 namespace {
@@ -107,7 +108,7 @@ void Finisher::run(const double* sums, const double* powers, const double* scale
   task.scale = scales;
   const std::size_t n = n_image_ * static_cast<std::size_t>(task.n_plane) * task.image_size;
   task.planes = planes;
-  launch_clear_planes(task.planes, n, stream);
+  epic_cuda::launch_clear_planes(task.planes, n, stream);
   for (std::size_t first = 0; first < n_image_; first += at_once_) {
     task.first = static_cast<int>(first);
     task.n = static_cast<int>(std::min(at_once_, n_image_ - first));

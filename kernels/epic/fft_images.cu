@@ -45,10 +45,6 @@ __global__ void lags_of(LagTask task) {
   if (dy > 0) lags[(k - 1 - dy) * task.n_lag + task.n_lag - 1 - dx] = mirrored;
 }
 
-__global__ void clear_planes(float* planes, std::size_t n) {
-  if (this_thread() < n) planes[this_thread()] = nanf("");
-}
-
 __device__ __forceinline__ double2 sum_of(const ImageTask& task, int image, int pack, int column, int row) {
   const double* from = task.sums +
                        ((std::size_t(image) * task.n_column + column) * task.n_row + row) * task.n_value +
@@ -185,11 +181,6 @@ void launch_lags(const LagTask& task, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(task.n_image), static_cast<unsigned>(task.n_pack));
   lags_of<<<grid, static_cast<unsigned>((task.n_lag + 1) / 2 * task.n_lag), 0, stream>>>(task);
   launched("summing lags");
-}
-
-void launch_clear_planes(float* planes, std::size_t n, cudaStream_t stream) {
-  clear_planes<<<blocks_of(n), kThreads, 0, stream>>>(planes, n);
-  launched("clearing images");
 }
 
 void launch_images(const ImageTask& task, cudaStream_t stream) {

@@ -56,8 +56,6 @@ struct ImageTask {
   const double* taps = nullptr;  ///< [pixel][x taps, y taps]
 };
 
-/// NaN everywhere.
-void launch_clear_planes(float* planes, std::size_t n, cudaStream_t stream);
 /// The transform's pixels are the image's.
 void launch_images(const ImageTask& task, cudaStream_t stream);
 

@@ -28,5 +28,7 @@ struct PlaneTask {
   float* planes = nullptr;  ///< NaN without sky
 };
 void launch_planes(const PlaneTask& task, cudaStream_t stream);
+/// n floats = NaN.
+void launch_clear_planes(float* planes, std::size_t n, cudaStream_t stream);
 
 }  // namespace apsyn::epic_cuda
