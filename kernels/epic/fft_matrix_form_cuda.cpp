@@ -44,7 +44,8 @@ class MatrixForm final : public Form {
   MatrixPlan matrix_;
   Launch launch_;
   std::size_t n_channel_, n_average_, n_value_, n_ant_, n_pixel_ = 0;
-  Upload<uint4> weights_, row_table_;
+  DeviceArray<uint4> weights_;
+  Upload<uint4> row_table_;
   Upload<uint2> column_table_;
   Upload<float> channel_scale_;
   Upload<std::uint16_t> antennas_;
@@ -74,22 +75,26 @@ void MatrixForm::upload_lists(const EpicPlan& plan, const FftGridded& gridded) {
   parallel_for(plan.n_threads, lists.size(), [&](std::size_t i, unsigned) {
     lists[i] = make_tile_lists(gridded.lists[i], matrix_, n_ant_);
   });
+  std::size_t n_step = 1;  // what is read ahead of the last one
+  for (const TileLists& list : lists) n_step += list.antennas.size() / 16;
+  const std::size_t of_step = static_cast<std::size_t>(matrix_.size.n_part) * 64;
+  weights_ = DeviceArray<uint4>(n_step * of_step);
   std::vector<std::uint32_t> steps;
   std::vector<std::uint16_t> antennas;
-  std::vector<uint4> weights;
   for (const TileLists& list : lists) {
-    const auto before = static_cast<std::uint32_t>(antennas.size() / 16);
-    for (const std::uint32_t step : list.steps) steps.push_back(before + step);
+    const std::size_t before = antennas.size() / 16;
+    for (const std::uint32_t step : list.steps) steps.push_back(static_cast<std::uint32_t>(before) + step);
     antennas.insert(antennas.end(), list.antennas.begin(), list.antennas.end());
-    weights.insert(weights.end(), list.weights.begin(), list.weights.end());
+    cuda_check(cudaMemcpy(weights_.data() + before * of_step, list.weights.data(),
+                          list.weights.size() * sizeof(uint4), cudaMemcpyHostToDevice),
+               "copying weights");
   }
-  steps.push_back(static_cast<std::uint32_t>(antennas.size() / 16));
-  // what is read ahead of the last step
-  antennas.resize(antennas.size() + 16, 0);
-  weights.resize(weights.size() + static_cast<std::size_t>(matrix_.size.n_part) * 64, uint4{});
+  steps.push_back(static_cast<std::uint32_t>(n_step - 1));
+  cuda_check(cudaMemset(weights_.data() + (n_step - 1) * of_step, 0, of_step * sizeof(uint4)),
+             "clearing weights");
+  antennas.resize(n_step * 16, 0);
   steps_.copy(steps.data(), steps.size());
   antennas_.copy(antennas.data(), antennas.size());
-  weights_.copy(weights.data(), weights.size());
 }
 
 void MatrixForm::upload_pixels(const FftGridded& gridded) {

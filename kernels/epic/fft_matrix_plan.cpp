@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <complex>
+#include <cstdint>
 #include <map>
 
 #include "kernels/common/halves.cuh"
@@ -238,6 +239,8 @@ std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gr
     out.pieces_y = static_cast<int>(pieces_y);
     out.pieces_x = static_cast<int>(pieces_x);
   }
+  const auto n_piece = static_cast<std::size_t>(out.pieces_x) * static_cast<std::size_t>(out.pieces_y);
+  if (n_piece * out.piece_sums() > UINT32_MAX) return {};  // place_of() goes to the device in 32 bits
   out.weight_scale = scale_of_weights(gridded);
   for (std::size_t channel = 0; channel < gridded.lists.size(); ++channel) {
     const double gain = gain_of(plan, gridded.lists[channel], channel) * out.weight_scale;

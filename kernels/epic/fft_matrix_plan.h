@@ -42,7 +42,8 @@ struct MatrixPlan {
   std::size_t place_of(std::size_t bin_x, std::size_t bin_y, std::size_t value) const;
 };
 
-/// None for arrays that reach too many cells, and where a single power is wanted.
+/// None for arrays that reach too many cells, images of 2^30 pixels and more, and where a single power is
+/// wanted.
 std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gridded, int n_part);
 
 /// The antennas of each tile of cells, for one channel.

@@ -207,6 +207,42 @@ BOOST_AUTO_TEST_CASE(long_accumulations) {
   }
 }
 
+// A channel at the edge of the band that is divided by hardly anything costs the others no bits.
+BOOST_AUTO_TEST_CASE(channels_of_different_gains) {
+  EpicCase c = flat_array();
+  c.n_chan = 3;
+  c.n_spectra = 20;
+  c.integers = true;
+  const EpicRecording recording(c);
+  const auto plan = [&] {
+    EpicPlan plan = recording.plan();
+    plan.nx = plan.ny = 48;
+    plan.cell = 1.6 / 48;
+    plan.padding = 1.25;
+    for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
+      for (std::size_t pol = 0; pol < plan.n_pol; ++pol)
+        plan.factor(ant, pol, 1) *= 1e-5, plan.factor(ant, pol, 2) *= 1e4;
+    return plan;
+  };
+  const auto cpu = make_fft_imager(plan());
+  const auto gpu = make_fft_imager_cuda(plan(), 0);
+  const EpicImages wanted = recording.image(*cpu, 20, 3), got = recording.image(*gpu, 20, 3, true);
+  BOOST_TEST_REQUIRE(got.planes.size() == wanted.planes.size());
+  const std::size_t n = wanted.planes.size() / 3;
+  for (std::size_t chan = 0; chan < 3; ++chan) {
+    double peak = 0, worst = 0;
+    for (std::size_t i = chan * n; i < (chan + 1) * n; ++i) {
+      const double a = got.planes.data()[i], b = wanted.planes.data()[i];
+      BOOST_TEST_REQUIRE(std::isnan(a) == std::isnan(b));
+      if (std::isnan(b)) continue;
+      peak = std::max(peak, std::abs(b));
+      worst = std::max(worst, std::abs(a - b));
+    }
+    BOOST_TEST_MESSAGE("channel " << chan << ": " << worst / peak << " of its peak");
+    BOOST_TEST(worst <= 1e-5 * peak);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(three_stages_against_float64) {
   const EpicRecording recording(flat_array());
   Fft fft;
