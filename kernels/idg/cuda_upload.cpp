@@ -23,11 +23,11 @@ void Uploader::copy(void* device, const void* host, std::size_t bytes) {
     Piece& piece = pieces_[(first + index) % kPieces];
     std::byte* buffer = buffer_.get() + (first + index) % kPieces * kPieceBytes;
     try {
+      cuda_check(cudaSetDevice(device_), "choosing the device");
       wait_until_free(piece, turn);
       std::memcpy(buffer + (at - begin), static_cast<const std::byte*>(host) + at,
                   std::min(kPartBytes, bytes - at));
       if (piece.n_filled.fetch_add(1) + 1 < (end - begin + kPartBytes - 1) / kPartBytes) return;
-      cuda_check(cudaSetDevice(device_), "choosing the device");
       cuda_check(cudaMemcpyAsync(static_cast<std::byte*>(device) + begin, buffer, end - begin,
                                  cudaMemcpyHostToDevice, stream_.get()),
                  "copying to the device");
