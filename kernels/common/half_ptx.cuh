@@ -35,9 +35,8 @@ __device__ __forceinline__ void load_matrices_turned(std::uint32_t (&r)[4], std:
 }
 
 /// 16 bytes to shared memory, past the first-level cache.
-__device__ __forceinline__ void copy_chunk(void* to, const void* from) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+__device__ __forceinline__ void copy_chunk(std::uint32_t to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 __device__ __forceinline__ void end_of_stage() {
   asm volatile("cp.async.commit_group;" ::: "memory");

@@ -4,6 +4,7 @@
 
 #include "kernels/common/half_ptx.cuh"
 #include "kernels/common/halves.cuh"
+#include "kernels/common/sm90_ptx.cuh"
 #include "kernels/epic/fft_matrix.cuh"
 
 namespace apsyn::epic_fft {
@@ -58,7 +59,7 @@ struct GridImager {
   __device__ __forceinline__ void load_grid(const std::uint32_t* from, int t) const {
 #pragma unroll 2
     for (int i = threadIdx.x; i < kGridWords / 4; i += kMatrixThreads)
-      ptx::copy_chunk(grid(t) + 4 * i, from + 4 * i);
+      ptx::copy_chunk(ptx::shared_address(grid(t) + 4 * i), from + 4 * i);
   }
 
   __device__ __forceinline__ static void to_array(uint4 from, std::uint32_t (&to)[4]) {

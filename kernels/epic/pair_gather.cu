@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "kernels/common/device_launch.cuh"
+#include "kernels/common/half_ptx.cuh"
+#include "kernels/common/sm90_ptx.cuh"
 #include "kernels/epic/pair_grid.cuh"
 
 namespace apsyn::epic_cuda {
@@ -59,31 +61,13 @@ struct Halves {
 /// sum[16 x 8] += a[16 x 16] b[16 x 8] of halves.
 __device__ __forceinline__ void multiply_add(float (&sum)[4], const std::uint32_t (&a)[4], __half2 b0,
                                              __half2 b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
-      "{%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(bits_of(b0)), "r"(bits_of(b1)));
+  ptx::mma_f16(sum, a, bits_of(b0), bits_of(b1));
 }
 
-__device__ __forceinline__ std::uint32_t shared_address(const std::uint32_t* at) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
-}
 __device__ __forceinline__ std::uint32_t shared_word(std::uint32_t address) {
   std::uint32_t word;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
   return word;
-}
-__device__ __forceinline__ void copy_chunk(std::uint32_t address, const char* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-}
-__device__ __forceinline__ void end_of_stage() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-/// Until no more than so many stages are on their way.
-template <int kLeft>
-__device__ __forceinline__ void wait_for_stage() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 
 /// Where a pair's values begin for the first cell of a tile, and how far that of the next cell is: addresses
@@ -130,11 +114,11 @@ struct Gather {
     for (int i = 0; i < kCopies; ++i) {
       constexpr int kAtOnce = 32 / kPairChunks;
       const std::uint32_t which = __shfl_sync(~0u, pair, i * kAtOnce + lane / kPairChunks);
-      copy_chunk(to + i * kAtOnce * kSharedRecord * 4, chunks + std::uint64_t{which} * chunk_bytes);
+      ptx::copy_chunk(to + i * kAtOnce * kSharedRecord * 4, chunks + std::uint64_t{which} * chunk_bytes);
     }
     if (lane >= kBatchPairs) return;
     std::uint32_t* record = stages + stage * kStageWords + lane * kSharedRecord;
-    const std::uint32_t address = shared_address(record);
+    const std::uint32_t address = ptx::shared_address(record);
     *reinterpret_cast<TilePlace*>(record + kSharedPlace) = {
         address + 4 * (kSharedTapsX + code.tap_x()), address + 4 * (kSharedTapsY + code.tap_y()),
         code.mirrored() ? -4 : 4, code.mirrored() ? 0x80008000u : 0u};
@@ -272,10 +256,10 @@ __global__ __launch_bounds__(32 * kGatherWarps,
                                       (chunk < 4 ? 4 * chunk : kOrdersAt + first_order + 4 * (chunk - 6)));
     gather.chunk_bytes = shape.record_words() * 4;
   }
-  gather.copies = shared_address(stages + lane / kPairChunks * kSharedRecord +
-                                 (chunk < 2   ? kSharedTapsX + 4 * chunk
-                                  : chunk < 4 ? kSharedTapsY + 4 * (chunk - 2)
-                                              : kSharedValues + 4 * (chunk - 4)));
+  gather.copies = ptx::shared_address(stages + lane / kPairChunks * kSharedRecord +
+                                      (chunk < 2   ? kSharedTapsX + 4 * chunk
+                                       : chunk < 4 ? kSharedTapsY + 4 * (chunk - 2)
+                                                   : kSharedValues + 4 * (chunk - 4)));
   gather.scale = largest > 0 ? kLargestHalf / largest : 0.0f;
   gather.first_order = first_order;
   gather.lane = lane;
@@ -296,14 +280,14 @@ __global__ __launch_bounds__(32 * kGatherWarps,
 #pragma unroll
   for (int i = 0; i + 1 < kStages; ++i) {
     if (batches[i].n_order > 0) gather.fetch(batches[i].code, stages, i);
-    end_of_stage();
+    ptx::end_of_stage();
   }
   for (int stage = 0; batches[0].n_order > 0; begin += kStep) {
-    wait_for_stage<kStages - 2>();
+    ptx::wait_for_stage<kStages - 2>();
     __syncwarp();
     if (batches[kStages - 1].n_order > 0)
       gather.fetch(batches[kStages - 1].code, stages, stage == 0 ? kStages - 1 : stage - 1);
-    end_of_stage();
+    ptx::end_of_stage();
     batches[kStages] = gather.batch(begin + kStages * kStep);
     gather.add(batches[0].n_order, stages + stage * kStageWords);
     __syncwarp();
@@ -311,7 +295,7 @@ __global__ __launch_bounds__(32 * kGatherWarps,
     for (int i = 0; i < kStages; ++i) batches[i] = batches[i + 1];
     stage = stage + 1 == kStages ? 0 : stage + 1;
   }
-  wait_for_stage<0>();
+  ptx::wait_for_stage<0>();
   __syncthreads();
   gather.store(reinterpret_cast<float4*>(shared), tile, largest / kLargestHalf,
                task.cells + blockIdx.z * shape.n_cell());
