@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "kernels/common/device_transfer.h"
+#include "kernels/idg/grid_memory.h"
 
 namespace apsyn::idg_cuda {
 
@@ -33,6 +34,7 @@ class Downloader {
   void for_each_piece(const void* device, std::size_t bytes, Use use);
 
   static constexpr std::size_t kPieceBytes = std::size_t{2} << 20, kPieces = 32;
+  static_assert(kPieceBytes * kPieces == kDownloadHostBytes);
   struct Piece {
     std::mutex in_use;
     Event arrived;

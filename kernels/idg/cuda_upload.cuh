@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/common/device_transfer.h"
+#include "kernels/idg/grid_memory.h"
 
 namespace apsyn::idg_cuda {
 
@@ -33,6 +34,7 @@ class Uploader {
   /// threads work on a piece.
   static constexpr std::size_t kPartBytes = std::size_t{512} << 10, kParts = 16, kPieces = 16,
                                kPieceBytes = kPartBytes * kParts;
+  static_assert(kPieceBytes * kPieces == kUploadHostBytes);
   /// Piece::n_sent once a transfer has failed: nobody waits any more.
   static constexpr std::size_t kFailed = std::numeric_limits<std::size_t>::max() / 2;
   struct Piece {

@@ -79,13 +79,14 @@ std::uint64_t range_bytes(std::uint64_t device_bytes) {
 }
 
 IdgMemory host_memory(const IdgMemory& on_cpu, GridMemory where, std::uint64_t image_bytes) {
+  constexpr std::uint64_t rings = kUploadHostBytes + kDownloadHostBytes;
   switch (where) {
     case GridMemory::hybrid:
-      return {on_cpu.fixed_bytes + kHybridHostBytes, on_cpu.layer_bytes};
+      return {on_cpu.fixed_bytes + kHybridHostBytes + rings, on_cpu.layer_bytes};
     case GridMemory::oversubscribed:  // all pages may be there at one time or another
-      return {image_bytes, on_cpu.layer_bytes};
+      return {image_bytes + rings, on_cpu.layer_bytes};
     default:
-      return {image_bytes, 0};
+      return {image_bytes + rings, 0};
   }
 }
 

@@ -51,7 +51,9 @@ std::size_t layers_within(const IdgMemory& needed, std::uint64_t most_bytes, std
 std::string describe(const GridPlace& place, const Device& device, std::size_t n_layers,
                      const IdgMemory& host);
 
-/// Pinned memory of a hybrid gridder or degridder.
+/// Pinned memory that blocks travel to the device through, and that what comes back does.
+inline constexpr std::uint64_t kUploadHostBytes = 128u << 20, kDownloadHostBytes = 64u << 20;
+/// Pinned memory of a hybrid gridder or degridder, besides.
 inline constexpr std::uint64_t kHybridHostBytes = 300'000'000;
 
 /// Scratch for sums, and for subgrids, of one range of tasks.

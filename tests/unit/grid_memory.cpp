@@ -65,13 +65,15 @@ BOOST_AUTO_TEST_CASE(hybrid_beyond) {
   BOOST_CHECK_EQUAL(place.device.layer_bytes, 0u);
   BOOST_CHECK_LE(place.device.fixed_bytes, 140 * GB);
   // The host's memory then says how many layers.
+  constexpr std::uint64_t rings = kUploadHostBytes + kDownloadHostBytes;
   const IdgMemory on_cpu{GB, 4 * GB}, host = host_memory(on_cpu, place.where, GB / 2);
-  BOOST_CHECK_EQUAL(host.fixed_bytes, GB + kHybridHostBytes);
+  BOOST_CHECK_EQUAL(host.fixed_bytes, GB + kHybridHostBytes + rings);
   BOOST_CHECK_EQUAL(layers_within(host, host.bytes(2), 3), 2u);
   BOOST_CHECK_EQUAL(layers_within(host, host.bytes(1) - 1, 3), 0u);
   BOOST_CHECK_EQUAL(layers_within(host, host.bytes(50), 3), 3u);
-  BOOST_CHECK_EQUAL(host_memory(on_cpu, GridMemory::gpu, GB / 2).bytes(7), GB / 2);
-  BOOST_CHECK_EQUAL(host_memory(on_cpu, GridMemory::oversubscribed, GB / 2).bytes(2), GB / 2 + 8 * GB);
+  BOOST_CHECK_EQUAL(host_memory(on_cpu, GridMemory::gpu, GB / 2).bytes(7), GB / 2 + rings);
+  BOOST_CHECK_EQUAL(host_memory(on_cpu, GridMemory::oversubscribed, GB / 2).bytes(2),
+                    GB / 2 + rings + 8 * GB);
   // On a GPU just below the size that one layer needs, and on one that suffices.
   const IdgPlan small = plan_of(4096, 5);
   DeviceRoom tight = room(40 * GB);
