@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "kernels/epic/corr_cuda.h"
 #include "kernels/epic/fft_finish.h"
 #include "kernels/epic/pair_orders.h"
 #include "kernels/epic/sky_pixels.h"
+#include "libcore/core/constants.h"
 
 namespace apsyn {
 
@@ -46,12 +48,42 @@ std::uint64_t order_bytes(const PairCells& cells, std::size_t n_pixel) {
   return std::uint64_t{2} * n_pixel * (cells.n_order * sizeof(float) + 2 * sizeof(std::uint32_t));
 }
 
+/// Cells that the array reaches along an axis, 0 or 1, at the highest frequency.
+std::size_t reached_cells(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid,
+                          std::size_t axis) {
+  double low = INFINITY, high = -INFINITY;
+  for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
+    if (!plan.flagged.empty() && plan.flagged[ant] != 0) continue;
+    const double at = grid.place(geometry.enu_m[ant])[axis];
+    low = std::min(low, at);
+    high = std::max(high, at);
+  }
+  if (high < low) return 0;
+  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  const double spacing = (axis == 0 ? grid.x : grid.y).spacing();
+  return plan.kernel_cells + 1 +
+         static_cast<std::size_t>((high - low) * highest_hz / kSpeedOfLight_m_s / spacing);
+}
+
+/// TileLists of a channel (fft_matrix_plan.h), for integers in single precision: 2 KB for each 16 antennas of
+/// a tile of 8 x 2 cells, and one that is not full for each tile.
+std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
+  constexpr std::size_t kMostCells = 96;
+  const std::size_t n_x = reached_cells(plan, geometry, grid, 0),
+                    n_y = reached_cells(plan, geometry, grid, 1);
+  if (plan.n_fine > 1 || std::max(n_x, n_y) > kMostCells) return 0;
+  const std::size_t n_tile = 4 * (n_y / 16 + 1) * (n_x / 4 + 1), k = plan.kernel_cells;
+  // an antenna's kernel touches so many, and those on both sides of the middle
+  const std::size_t of_kernel = ((k + 6) / 8 + 2) * (k / 2 + 2);
+  return std::uint64_t{2048} * (plan.n_ant * of_kernel / 16 + std::min(n_tile, plan.n_ant * of_kernel));
+}
+
 /// Pixels and a copy that is uploaded, taps of refined images, and lists of the grid.
-std::uint64_t fft_bytes(const EpicPlan& plan, const FftGrid& grid) {
+std::uint64_t fft_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
   const std::size_t pixel =
       2 * sizeof(FinishPixel) + (grid.resampled ? 2 * FftFinish::kTaps * sizeof(double) : 0);
   return plane_bytes(plan) + std::uint64_t{plan.nx} * plan.ny * pixel +
-         plan.n_channel() * grid_lists_bytes(plan);
+         plan.n_channel() * (grid_lists_bytes(plan) + tile_list_bytes(plan, geometry, grid));
 }
 
 /// Of a spectrum and channel by products of matrices, where they can be.
@@ -80,7 +112,7 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry, Epi
                           (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
   cost.spectrum_s = n_channel * matrix_spectrum_s(plan, geometry, grid, precision).value_or(others_s);
   cost.image_s = static_cast<double>(plan.n_image_channel()) * cells * kFinished_s;
-  cost.bytes = fft_bytes(plan, grid);
+  cost.bytes = fft_bytes(plan, geometry, grid);
   return cost;
 }
 
