@@ -87,6 +87,12 @@ struct WeightFeed {
   __device__ void poll() {
     if (!ended() && barrier_passed(shared.weights_empty, (turn & 1) ^ 1)) bring();
   }
+  /// Until a stage is free. Whoever is to free it may need further weights first.
+  __device__ void poll_until(std::uint32_t empty, std::uint32_t parity) {
+    do {
+      poll();
+    } while (!barrier_passed(empty, parity));
+  }
   __device__ void finish() {
     while (!ended()) {
       barrier_wait(shared.weights_empty, (turn & 1) ^ 1);
@@ -115,8 +121,7 @@ __device__ __forceinline__ void copy_rows(const Work& work, const Shared& shared
       for (int repeat = 0; repeat < repeats; ++repeat) {
         const std::int8_t* block_from = tile_from;
         for (int block = 0; block < n_blocks; ++block, block_from += block_bytes) {
-          weights.poll();
-          barrier_wait(shared.empty + 8 * ring.stage, ring.phase ^ 1);
+          weights.poll_until(shared.empty + 8 * ring.stage, ring.phase ^ 1);
           const std::uint32_t full = shared.full + 8 * ring.stage;
           barrier_expect(full, kStageBytes);
 #pragma unroll
@@ -150,11 +155,18 @@ __device__ __forceinline__ void bring_samples(const Work& work, const Shared& sh
   WeightFeed<kGroups, kPols, kOwn, kStreamed> weights(work, shared);
   Walk<Form> walk(work.items, units, kStreamed ? work.items.task.layout.n_limb : 1);
   Ring ring(work.n_stages), filled = ring;
+  // Where all multiply every stage of an item, and there are two at least, once for a pair is enough.
+  constexpr bool kPollRooms = kStreamed || kGroups == 1;
   const auto poll = [&] {
-    if (thread == 0) weights.poll();
+    if (!kPollRooms && thread == 0) weights.poll();
     __syncwarp();
   };
-  const auto wait_for_room = [&] { barrier_wait(shared.empty + 8 * ring.stage, ring.phase ^ 1); };
+  const auto wait_for_room = [&] {
+    const std::uint32_t empty = shared.empty + 8 * ring.stage, parity = ring.phase ^ 1;
+    if (kPollRooms && thread == 0) weights.poll_until(empty, parity);
+    if (kPollRooms) __syncwarp();
+    barrier_wait(empty, parity);
+  };
   if constexpr (Form::kUntouched) {
     int n_open = 0, n_last = 0;
     while (!walk.ended()) {
