@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <optional>
 
 #include "kernels/epic/corr_cuda.h"
@@ -48,30 +48,15 @@ std::uint64_t order_bytes(const PairCells& cells, std::size_t n_pixel) {
   return std::uint64_t{2} * n_pixel * (cells.n_order * sizeof(float) + 2 * sizeof(std::uint32_t));
 }
 
-/// Cells that the array reaches along an axis, 0 or 1, at the highest frequency.
-std::size_t reached_cells(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid,
-                          std::size_t axis) {
-  double low = INFINITY, high = -INFINITY;
-  for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-    if (!plan.flagged.empty() && plan.flagged[ant] != 0) continue;
-    const double at = grid.place(geometry.enu_m[ant])[axis];
-    low = std::min(low, at);
-    high = std::max(high, at);
-  }
-  if (high < low) return 0;
-  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
-  const double spacing = (axis == 0 ? grid.x : grid.y).spacing();
-  return plan.kernel_cells + 1 +
-         static_cast<std::size_t>((high - low) * highest_hz / kSpeedOfLight_m_s / spacing);
-}
-
 /// TileLists of a channel (fft_matrix_plan.h), for integers in single precision: 2 KB for each 16 antennas of
 /// a tile of 8 x 2 cells, and one that is not full for each tile.
 std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
-  constexpr std::size_t kMostCells = 96;
-  const std::size_t n_x = reached_cells(plan, geometry, grid, 0),
-                    n_y = reached_cells(plan, geometry, grid, 1);
-  if (plan.n_fine > 1 || std::max(n_x, n_y) > kMostCells) return 0;
+  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  const std::array<double, 2> span = spanned_cells(plan, geometry, grid, highest_hz);
+  if (plan.n_fine > 1 || std::max(span[0], span[1]) + static_cast<double>(plan.kernel_cells) > kMostReached)
+    return 0;
+  const std::size_t n_x = plan.kernel_cells + 1 + static_cast<std::size_t>(span[0]),
+                    n_y = plan.kernel_cells + 1 + static_cast<std::size_t>(span[1]);
   const std::size_t n_tile = 4 * (n_y / 16 + 1) * (n_x / 4 + 1), k = plan.kernel_cells;
   // an antenna's kernel touches so many, and those on both sides of the middle
   const std::size_t of_kernel = ((k + 6) / 8 + 2) * (k / 2 + 2);
