@@ -3,14 +3,13 @@
 #include <boost/test/unit_test.hpp>
 #include <complex>
 #include <limits>
-#include <random>
 #include <string>
 
 #include "libcore/core/device.h"
 #include "tests/reference/test_device.h"
 #ifdef APSYN_CUDA
 #include "kernels/common/device_array.h"
-#include "tests/support/sample_rows.h"
+#include "tests/support/beam_operands.h"
 #endif
 
 using namespace apsyn;
@@ -29,132 +28,10 @@ int multiprocessors() {
   return n;
 }
 
-struct Case {
-  int n_channel = 1, n_pol = 1, n_weight_pol = 1, n_ant = 64, n_beam = 32, n_limb = 1;
-  Sections sections;
-  Source::Form form = Source::Form::rows;
-  bool flagged = false, joined = false;
-  Values values = Values::products;
-};
-
 bool by_mma = false;  ///< as devices other than Hopper do
 
-std::string describe(const Case& c) {
-  const char* forms[] = {"rows", "int8", "int4"};
-  return std::to_string(c.n_channel) + " channels, " + std::to_string(c.n_pol) + " pol, " +
-         std::to_string(c.n_weight_pol) + " weight pol, " + std::to_string(c.n_ant) + " ant, " +
-         std::to_string(c.n_beam) + " beams, " + std::to_string(c.n_limb) + " limbs, " +
-         std::to_string(c.sections.count()) + " sections of " + std::to_string(c.sections.n_spectra) +
-         " spectra, " + forms[static_cast<int>(c.form)] + (c.flagged ? ", flagged" : "") +
-         (c.joined ? ", joined" : "");
-}
-
-/// Whole batches of samples and weights; samples [spectrum][channel][ant][pol][2].
-struct Operands {
-  Case c;
-  int shift = 3;
-  std::vector<std::int8_t> samples;
-  std::vector<int> weights;  ///< [row][weight pol][beam][ant][2], limbs joined
-  std::vector<std::uint8_t> valid;
-  std::vector<float> scale;
-
-  explicit Operands(const Case& which) : c(which) {
-    std::mt19937 random(5);
-    const int low = c.form == Source::Form::int4 ? -8 : -128, high = -low - 1;
-    std::uniform_int_distribution<int> sample(low, high), weight(-127, 127), limb(-4, 3), flag(0, 4);
-    samples.resize(std::size_t(c.sections.n_spectra) * c.n_channel * c.n_ant * c.n_pol * 2);
-    for (std::int8_t& value : samples) value = static_cast<std::int8_t>(sample(random));
-    const std::size_t n_row = std::size_t(c.n_channel) * c.sections.count();
-    weights.resize(n_row * c.n_weight_pol * c.n_beam * c.n_ant * 2);
-    for (int& value : weights)
-      value = c.n_limb == 1 ? weight(random) : (weight(random) << shift) + limb(random);
-    valid.resize(std::size_t(c.n_channel) * c.n_ant, 1);
-    if (c.flagged)
-      for (std::uint8_t& value : valid) value = flag(random) != 0;
-    scale.resize(std::size_t(c.n_channel) * c.n_pol * c.n_beam);
-    for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = 1.0f / static_cast<float>(1 << (i % 5));
-  }
-
-  std::complex<double> beam_of(int row, int pol, int beam, int t) const {
-    const int section = row % c.sections.count(), channel = row / c.sections.count();
-    if (t >= c.sections.size(section)) return 0;
-    const int weight_pol = c.n_weight_pol == 1 ? 0 : pol;
-    const std::int8_t* x =
-        samples.data() +
-        (std::size_t(c.sections.begin(section) + t) * c.n_channel + channel) * c.n_ant * c.n_pol * 2;
-    const int* w =
-        weights.data() + ((std::size_t(row) * c.n_weight_pol + weight_pol) * c.n_beam + beam) * c.n_ant * 2;
-    std::int64_t re = 0, im = 0;
-    for (int ant = 0; ant < c.n_ant; ++ant) {
-      if (valid[std::size_t(channel) * c.n_ant + ant] == 0) continue;
-      const std::int64_t xr = x[2 * (ant * c.n_pol + pol)], xi = x[2 * (ant * c.n_pol + pol) + 1];
-      const std::int64_t wr = w[2 * ant], wi = w[2 * ant + 1];
-      re += wr * xr - wi * xi;
-      im += wi * xr + wr * xi;
-    }
-    const double factor = double(scale[(std::size_t(channel) * c.n_pol + pol) * c.n_beam + beam]);
-    return {factor * static_cast<double>(re), factor * static_cast<double>(im)};
-  }
-
-  WeightLayout layout() const {
-    return {.n_row = c.n_channel * c.sections.count(),
-            .n_pol = c.n_weight_pol,
-            .n_ant = c.n_ant,
-            .n_beam = c.n_beam,
-            .n_limb = c.n_limb};
-  }
-
-  std::vector<std::int8_t> weight_bytes() const {
-    const WeightLayout to = layout();
-    std::vector<std::int8_t> bytes(to.bytes(), 0);
-    std::size_t at = 0;
-    for (int row = 0; row < to.n_row; ++row)
-      for (int pol = 0; pol < to.n_pol; ++pol)
-        for (int beam = 0; beam < to.n_beam; ++beam)
-          for (int ant = 0; ant < to.n_ant; ++ant)
-            for (int part = 0; part < 2; ++part, ++at) {
-              const Limbs limbs(weights[at], c.n_limb == 1 ? 0 : shift);
-              const std::int8_t values[2] = {limbs.high, limbs.low};
-              for (int limb = 0; limb < to.n_limb; ++limb)
-                bytes[to.group(row, pol, beam / kGroupBeams, limb * to.n_blocks() + ant / kBlockAntennas) +
-                      weight_offset(beam % kGroupBeams, part, ant % kBlockAntennas)] = values[limb];
-            }
-    return bytes;
-  }
-
-  /// As the device takes them.
-  std::vector<std::int8_t> sample_bytes() const {
-    if (c.form == Source::Form::int8) return samples;
-    std::vector<std::int8_t> bytes;
-    if (c.form == Source::Form::int4) {
-      for (std::size_t i = 0; i < samples.size(); i += 2)
-        bytes.push_back(static_cast<std::int8_t>((samples[i] << 4) | (samples[i + 1] & 15)));
-      return bytes;
-    }
-    const RowLayout to{.n_row = c.n_channel * c.sections.count(),
-                       .n_pol = c.n_pol,
-                       .n_ant = c.n_ant,
-                       .n_spectra = c.sections.stride};
-    const auto n = [](int count) { return static_cast<std::size_t>(count); };
-    RowSamples rows({n(to.n_row), n(c.n_pol), n(c.sections.stride), n(c.n_ant), std::size_t{2}});
-    rows.fill(0);
-    for (int row = 0; row < to.n_row; ++row) {
-      const int section = row % c.sections.count(), channel = row / c.sections.count();
-      for (int t = 0; t < c.sections.size(section); ++t)
-        for (int ant = 0; ant < c.n_ant; ++ant)
-          for (int i = 0; i < 2 * c.n_pol; ++i)
-            rows(row, i / 2, t, ant, i % 2) =
-                samples[((std::size_t(c.sections.begin(section) + t) * c.n_channel + channel) * c.n_ant +
-                         ant) *
-                            c.n_pol * 2 +
-                        i];
-    }
-    return sample_rows(to, rows);
-  }
-};
-
-std::vector<float> on_device(const Operands& operands, Task& task, std::size_t n_out) {
-  const Case& c = operands.c;
+std::vector<float> on_device(const BeamOperands& operands, Task& task, std::size_t n_out) {
+  const BeamCase& c = operands.c;
   const auto samples = uploaded(operands.sample_bytes());
   const auto weights = uploaded(operands.weight_bytes());
   const auto scale = uploaded(operands.scale);
@@ -182,8 +59,8 @@ std::vector<float> on_device(const Operands& operands, Task& task, std::size_t n
   return host;
 }
 
-void check_voltages(const Case& c) {
-  const Operands operands(c);
+void check_voltages(const BeamCase& c) {
+  const BeamOperands operands(c);
   const int n_row = c.n_channel * c.sections.count(), room = c.sections.stride;
   Task task;
   task.product = Product::voltage;
@@ -206,8 +83,8 @@ void check_voltages(const Case& c) {
   BOOST_TEST(n_wrong == 0, "voltages: " << describe(c) << ": " << n_wrong << " wrong, first " << first);
 }
 
-void check_products(const Case& c, bool coherence, int segment) {
-  const Operands operands(c);
+void check_products(const BeamCase& c, bool coherence, int segment) {
+  const BeamOperands operands(c);
   const int n_row = c.n_channel * c.sections.count(), n_section = c.sections.count();
   const int n_value = coherence ? 4 : c.values == Values::total ? 1 : c.n_pol;
   const int n_segment = (c.joined ? c.sections.n_spectra + segment - 1 : c.sections.stride) / segment;
@@ -300,7 +177,7 @@ void check_segments() {
 }
 
 void check_values() {
-  Case c{3, 2, 2, 64, 40, 1, {768, 256, 256, 256}, Source::Form::int8, true, true};
+  BeamCase c{3, 2, 2, 64, 40, 1, {768, 256, 256, 256}, Source::Form::int8, true, true};
   for (const Values values : {Values::products, Values::linear_iquv, Values::circular_iquv}) {
     c.values = values;
     check_products(c, true, 128);
@@ -326,6 +203,8 @@ void check_many_items() {
   check_products({7, 1, 1, 128, 300, 1, whole(1024), Source::Form::int4}, false, 128);
   check_products({7, 2, 1, 128, 300, 1, whole(256), Source::Form::int8}, true, 128);
   check_products({3, 1, 1, 1024, 150, 1, whole(256), Source::Form::int8}, false, 128);
+  // an odd number of blocks of antennas whose weights come with the samples, over more stages than there are
+  check_products({140, 1, 1, 576, 4, 1, whole(384), Source::Form::int8}, false, 128);
   check_products({2, 2, 2, 640, 20, 1, whole(512), Source::Form::int4}, true, 128);
 }
 
