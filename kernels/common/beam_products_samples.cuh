@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How samples come to be columns in shared memory, 128 B for 64 antennas with chunks of 16 B swizzled as
 // wgmma reads them (chunk ^ column % 8): 64 spectra, or 32 of X and 32 of Y behind them. The order within a
-// column follows from how samples come, and weights follow it (make_fragment):
+// column follows from how samples come, and weights follow it (load_fragment):
 //
 //   Form::rows                 [re of 64 antennas | im]
 //   Form::int8                 [re, im] of antenna after antenna: one polarisation needs no work at all

@@ -151,6 +151,7 @@ expect_exit 2 beamform tiny.dada --beams beams.csv --product voltage -o 'beam%02
 expect_stderr "beam00.dada" "--overwrite"
 expect_exit 4 beamform tiny.dada $up --device cuda:77 -o x.fil
 expect_exit 2 beamform tiny.dada $up --precision half --device cpu -o x.fil
+expect_exit 2 beamform tiny.dada $up --precision int16 --device cpu -o x.fil
 expect_exit 1 beamform nowhere.dada $up -o x.fil
 { header 4096 ANT_000 - ANT_001 - && cat samples.bin; } >homeless.dada
 expect_exit 2 beamform homeless.dada $up -o x.fil
