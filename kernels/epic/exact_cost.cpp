@@ -46,8 +46,8 @@ EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const double weighed_s = integers ? kWeighedCodes_s : floats * kWeighed_s;
   EpicCost cost;
   cost.spectrum_s = inputs * (kTurned_s + weighed_s * static_cast<double>(n_pixel));
-  cost.image_s =
-      static_cast<double>(plan.n_channel() * plan.n_ant * n_pixel) * (integers ? kWeightCodes_s : floats * kWeight_s);
+  cost.image_s = static_cast<double>(plan.n_channel() * plan.n_ant * n_pixel) *
+                 (integers ? kWeightCodes_s : floats * kWeight_s);
   cost.bytes = field_bytes(plan, n_pixel) + sums_bytes(plan, n_pixel) + dft_working_bytes(plan) +
                ApertureWeights::bytes(plan, n_pixel);
   return cost;
