@@ -25,6 +25,9 @@ struct Work {
   int n_stages, weight_bytes;
   bool own_spectra;  ///< of a consumer; otherwise own beams
   int run_tiles;     ///< with own spectra, how many tiles a turn takes
+  /// Whether a stage may wait for weights that have not been brought: where they come with the samples, or a
+  /// consumer can pass by an item.
+  bool poll_rooms;
 };
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -155,16 +158,18 @@ __device__ __forceinline__ void bring_samples(const Work& work, const Shared& sh
   WeightFeed<kGroups, kPols, kOwn, kStreamed> weights(work, shared);
   Walk<Form> walk(work.items, units, kStreamed ? work.items.task.layout.n_limb : 1);
   Ring ring(work.n_stages), filled = ring;
-  // Where all multiply every stage of an item, and there are two at least, once for a pair is enough.
-  constexpr bool kPollRooms = kStreamed || kGroups == 1;
   const auto poll = [&] {
-    if (!kPollRooms && thread == 0) weights.poll();
+    if (thread == 0) weights.poll();
     __syncwarp();
   };
+  // Elsewhere all multiply stages of every item, and once for a pair is enough.
+  const bool poll_rooms = (kStreamed || kGroups == 1) && work.poll_rooms;
   const auto wait_for_room = [&] {
     const std::uint32_t empty = shared.empty + 8 * ring.stage, parity = ring.phase ^ 1;
-    if (kPollRooms && thread == 0) weights.poll_until(empty, parity);
-    if (kPollRooms) __syncwarp();
+    if (poll_rooms) {
+      if (thread == 0 && !barrier_passed(empty, parity)) weights.poll_until(empty, parity);
+      __syncwarp();
+    }
     barrier_wait(empty, parity);
   };
   if constexpr (Form::kUntouched) {

@@ -17,9 +17,11 @@ struct Items {
   int n_section, count;
 };
 
-/// Whole runs of 128 spectra for each part, and as few parts as keep `n_busy` blocks busy.
+constexpr int kRun = 128;  // spectra
+
+/// Whole runs for each part, and as few parts as keep `n_busy` blocks busy.
 inline Items items_of(const Task& task, int groups, int tile_spectra, int n_busy) {
-  constexpr int kRun = 128, kMostParts = 8;
+  constexpr int kMostParts = 8;
   Items items{task, groups};
   const int item_beams = groups * kGroupBeams, n_runs = task.sections.stride / kRun;
   items.n_beam_items = (task.layout.n_beam + item_beams - 1) / item_beams;
@@ -41,6 +43,16 @@ inline Items items_of(const Task& task, int groups, int tile_spectra, int n_busy
   return items;
 }
 
+/// Whether an item has one run only.
+inline bool have_lone_runs(const Items& items, int tile_spectra) {
+  const int part = items.part_tiles / (kRun / tile_spectra);
+  for (int section = 0; section < items.n_section; ++section) {
+    const int n_runs = (items.task.sections.size(section) + kRun - 1) / kRun;
+    if (n_runs > 0 && (part == 1 || n_runs % part == 1)) return true;
+  }
+  return false;
+}
+
 #ifdef __CUDACC__
 
 struct Item {
@@ -51,7 +63,7 @@ struct Item {
     const int part = index / items.n_beam_items % items.n_parts;
     row = index / items.n_beam_items / items.n_parts;
     const Sections& sections = items.task.sections;
-    const int n = (sections.size(row % items.n_section) + 127) / 128 * 128 / tile_spectra;
+    const int n = (sections.size(row % items.n_section) + kRun - 1) / kRun * kRun / tile_spectra;
     first_tile = min(n, part * items.part_tiles);
     end_tile = min(n, first_tile + items.part_tiles);
   }

@@ -238,7 +238,8 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
   Work work{};
   work.own_spectra = task.layout.n_groups() == 1;
   work.items = items_of(task, (work.own_spectra ? 1 : kConsumers) * kGroups, kSpectra, n_sm);
-  work.run_tiles = 128 / kSpectra;
+  work.run_tiles = kRun / kSpectra;
+  work.poll_rooms = kStreamed || (work.own_spectra && have_lone_runs(work.items, kSpectra));
   work.n_chunks = (task.layout.n_limb * task.layout.n_blocks() + kSteps - 1) / kSteps;
   work.weight_bytes = work.items.groups * (kOwn ? 2 : 1) * kSteps * kGroupBytes;
   using enum Source::Form;
