@@ -116,7 +116,8 @@ void draw(const Lines& lines, const std::string& path) {
   std::map<std::string, std::map<double, double>> scan;
   double most_threads = 0, fewest_threads = 1e9;
   for (const auto& [accumulators, row] : lines.scan) {
-    scan[fmt::format("{:2.0f} accumulators", accumulators)] = row;
+    const bool last = accumulators == lines.scan.rbegin()->first;  // names the others, too
+    scan[fmt::format("{:2.0f}{}", accumulators, last ? " accumulators" : "")] = row;
     fewest_threads = std::min(fewest_threads, row.begin()->first);
     most_threads = std::max(most_threads, row.rbegin()->first);
   }
