@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "kernels/beamform/work_items.h"
+#include "kernels/common/device_attribute.h"
 #include "libcore/core/error.h"
 
 namespace apsyn {
@@ -25,8 +26,7 @@ DeviceBeams::DeviceBeams(const BeamformPlan& plan, BeamDelaySource& delays, int 
   if (integers() && !cuda_beams_of_int8(device_index))
     throw DeviceError("cuda:{}: weights of 8 or 16 bits take compute capability 8.0: use --precision single",
                       device_index);
-  cuda_check(cudaDeviceGetAttribute(&n_sm_, cudaDevAttrMultiProcessorCount, device_index),
-             "asking for the device's properties");
+  n_sm_ = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
   if (precision_ == BeamPrecision::int16) shift_ = beam_products::second_limb_bits(plan_.n_ant);
   make_tables();
   cuda_check(cudaStreamSynchronize(nullptr), "preparing the beams");

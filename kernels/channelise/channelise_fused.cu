@@ -5,6 +5,7 @@
 #include "kernels/channelise/channelise_fused_launch.cuh"
 #include "kernels/channelise/mma_factors.h"
 #include "kernels/channelise/mma_shape.cuh"
+#include "kernels/common/device_attribute.h"
 
 namespace apsyn::f_stage {
 
@@ -17,10 +18,9 @@ bool has_fused(int length, int n_taps, SampleFormat format) {
 namespace {
 
 int current_device(cudaDeviceAttr attribute) {
-  int device = 0, value = 0;
+  int device = 0;
   cuda_check(cudaGetDevice(&device), "asking for the device");
-  cuda_check(cudaDeviceGetAttribute(&value, attribute, device), "asking for what the device has");
-  return value;
+  return device_attribute(attribute, device);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "kernels/clean/loop_kernel.cuh"
 #include "kernels/clean/search_values.cuh"
+#include "kernels/common/device_attribute.h"
 #include "kernels/common/device_launch.cuh"
 
 namespace apsyn::clean_cuda {
@@ -240,9 +241,8 @@ void launch_loop(const LoopTask& task, int device_index, cudaStream_t stream) {
   auto* kernel = task.index != nullptr ? loop_kernel<Pixels::list>
                  : single              ? loop_kernel<Pixels::single_image>
                                        : loop_kernel<Pixels::image>;
-  int n_sm = 0, per_sm = 0;
-  cuda_check(cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, device_index),
-             "asking for the device's properties");
+  const int n_sm = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
+  int per_sm = 0;
   cuda_check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, kBlock, 0),
              "asking for the device's properties");
   const std::size_t wanted = (std::size_t(task.planes.n_pixel) + kBlock - 1) / kBlock;

@@ -2,16 +2,14 @@
 #include "kernels/common/beam_products.cuh"
 
 #include "kernels/common/beam_products_kernel.cuh"
+#include "kernels/common/device_attribute.h"
 
 namespace apsyn::beam_products {
 
 namespace {
 
 int generation(int device_index) {
-  int major = 0;
-  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_index),
-             "asking for the device's properties");
-  return major;
+  return device_attribute(cudaDevAttrComputeCapabilityMajor, device_index);
 }
 
 }  // namespace

@@ -2,12 +2,19 @@
 #ifdef APSYN_CUDA
 #include "kernels/common/cuda_check.h"
 
+#include "kernels/common/device_attribute.h"
 #include "libcore/core/error.h"
 
 namespace apsyn {
 
 void cuda_check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) throw DeviceError("cuda: {}: {}", what, cudaGetErrorString(status));
+}
+
+int device_attribute(cudaDeviceAttr what, int device_index) {
+  int value = 0;
+  cuda_check(cudaDeviceGetAttribute(&value, what, device_index), "asking for the device's properties");
+  return value;
 }
 
 }  // namespace apsyn

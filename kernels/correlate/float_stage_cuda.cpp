@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/correlate/float_stage_cuda.h"
+#include "kernels/common/device_attribute.h"
 
 #include "libcore/core/error.h"
 
@@ -53,9 +54,7 @@ DeviceFloatStage::DeviceFloatStage(const FloatStageShape& shape, int device_inde
         "algorithm",
         shape.n_chan, shape.n_input, most);
   cuda_check(cudaSetDevice(device_), "choosing the device");
-  int n_sm = 0;
-  cuda_check(cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, device_),
-             "asking for the device's properties");
+  const int n_sm = device_attribute(cudaDevAttrMultiProcessorCount, device_);
   task_ = {};
   task_.n_chan = static_cast<int>(shape.n_chan);
   task_.n_input = static_cast<int>(shape.n_input);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/device_attribute.h"
 #include "kernels/epic/dft_device_form.cuh"
 #include "kernels/epic/dft_int8.cuh"
 #include "kernels/epic/factors.h"
@@ -57,8 +58,7 @@ Int8Form::Int8Form(const EpicPlan& plan, DeviceSky& sky, int n_limb, int device_
       sky_(sky),
       n_limb_(n_limb),
       shift_(n_limb == 2 ? beam_products::second_limb_bits(plan.n_ant) : 0) {
-  cuda_check(cudaDeviceGetAttribute(&n_sm_, cudaDevAttrMultiProcessorCount, device_index),
-             "asking the device");
+  n_sm_ = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
   std::size_t free = 0, all = 0;
   cuda_check(cudaMemGetInfo(&free, &all), "asking for memory");
   most_bytes_ = free / 2;

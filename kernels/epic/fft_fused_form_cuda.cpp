@@ -2,6 +2,7 @@
 #ifdef APSYN_CUDA
 #include <algorithm>
 
+#include "kernels/common/device_attribute.h"
 #include "kernels/common/device_transfer.h"
 #include "kernels/epic/fft_form.cuh"
 #include "kernels/epic/fft_fused_plan.h"
@@ -12,12 +13,6 @@ namespace apsyn::epic_fft {
 namespace {
 
 constexpr double kLargestHalf = 60000;
-
-int attribute(cudaDeviceAttr what, int device_index) {
-  int value = 0;
-  cuda_check(cudaDeviceGetAttribute(&value, what, device_index), "asking the device");
-  return value;
-}
 
 void launch(const FusedTask& task, int last_radix, int n_value, cudaStream_t stream) {
   switch (last_radix) {
@@ -159,12 +154,12 @@ std::unique_ptr<Form> make_fused_form(const EpicPlan& plan, const FftGridded& gr
                                       EpicPrecision precision, int device_index) {
   FusedLimits limits;
   limits.shared_bytes =
-      static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index));
+      static_cast<std::size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index));
   limits.precision = precision;
   auto fused = plan_fused(plan, gridded, limits);
   if (!fused) return nullptr;
   // Few channels: blocks share the spectra, as many for any number of them that come.
-  const int n_sm = attribute(cudaDevAttrMultiProcessorCount, device_index);
+  const int n_sm = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
   const int n_list = static_cast<int>(plan.n_channel()) * fused->shape.n_class;
   fused->shape.n_part = std::max(1, n_sm / n_list);
   return std::make_unique<FusedForm>(plan, gridded, std::move(*fused));

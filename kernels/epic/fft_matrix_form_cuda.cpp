@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/common/device_attribute.h"
 #include "kernels/common/device_transfer.h"
 #include "kernels/epic/fft_form.cuh"
 #include "kernels/epic/fft_matrix_plan.h"
@@ -13,12 +14,6 @@ namespace apsyn::epic_fft {
 namespace {
 
 constexpr std::size_t kGridBytes = std::size_t{1} << 30;  ///< of cells between the kernels
-
-int attribute(cudaDeviceAttr what, int device_index) {
-  int value = 0;
-  cuda_check(cudaDeviceGetAttribute(&value, what, device_index), "asking the device");
-  return value;
-}
 
 struct Launch {
   int n_buffer = 1;  ///< for columns
@@ -186,11 +181,11 @@ const double* MatrixForm::collect(cudaStream_t stream) {
 
 std::unique_ptr<Form> make_matrix_form(const EpicPlan& plan, const FftGridded& gridded,
                                        EpicPrecision precision, int device_index) {
-  if (attribute(cudaDevAttrComputeCapabilityMajor, device_index) < 8) return nullptr;
+  if (device_attribute(cudaDevAttrComputeCapabilityMajor, device_index) < 8) return nullptr;
   auto matrix = plan_matrix(plan, gridded, precision == EpicPrecision::half ? 1 : 2);
   if (!matrix) return nullptr;
   const auto most =
-      static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index));
+      static_cast<std::size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index));
   Launch launch;
   launch.n_buffer = matrix_buffers(matrix->size, most);
   if (matrix_shared_bytes(matrix->size, launch.n_buffer) > most) return nullptr;
@@ -198,7 +193,7 @@ std::unique_ptr<Form> make_matrix_form(const EpicPlan& plan, const FftGridded& g
   if (group_bytes > most) return nullptr;
   launch.n_group = group_bytes <= most / 6 ? 2 : 1;
   // Few channels: blocks share the spectra, as many for any number of them that come.
-  const int n_sm = attribute(cudaDevAttrMultiProcessorCount, device_index);
+  const int n_sm = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
   launch.n_part =
       std::max(1, n_sm / (static_cast<int>(plan.n_channel()) * matrix->pieces_x * matrix->pieces_y));
   return std::make_unique<MatrixForm>(plan, gridded, std::move(*matrix), launch);

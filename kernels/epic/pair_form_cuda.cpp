@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/device_attribute.h"
 #include "kernels/epic/dft_int8.cuh"
 #include "kernels/epic/pair_int8.cuh"
 #include "kernels/epic/tile_imager.cuh"
@@ -37,8 +38,7 @@ class Int8PairForm final : public DevicePairForm {
  public:
   Int8PairForm(const EpicPlan& plan, DeviceSky& sky, int device_index)
       : n_ant_(static_cast<int>(plan.n_ant)), n_channel_(static_cast<int>(plan.n_channel())), sky_(sky) {
-    cuda_check(cudaDeviceGetAttribute(&n_sm_, cudaDevAttrMultiProcessorCount, device_index),
-               "asking the device");
+    n_sm_ = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
   }
   void image(const PairsOf& pairs, cudaStream_t stream) override;
 

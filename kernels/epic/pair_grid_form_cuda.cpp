@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernels/common/cuda_fft.h"
+#include "kernels/common/device_attribute.h"
 #include "kernels/common/device_sort.cuh"
 #include "kernels/common/free_memory.h"
 #include "kernels/epic/factors.h"
@@ -47,8 +48,7 @@ class GridPairForm final : public DevicePairForm {
       : plan_(plan),
         sky_(sky),
         table_bytes_(table_bytes > 0 ? table_bytes : cuda_free_memory_bytes(device_index) / 4) {
-    cuda_check(cudaDeviceGetAttribute(&shared_bytes_, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index),
-               "asking the device");
+    shared_bytes_ = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index);
     hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
     std::vector<double2> gains;
     for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)

@@ -3,7 +3,7 @@
 #include "libcore/core/error.h"
 
 #ifdef APSYN_CUDA
-#include "kernels/common/cuda_check.h"
+#include "kernels/common/device_attribute.h"
 #endif
 
 namespace apsyn {
@@ -14,14 +14,11 @@ DeviceRoom device_room(const Device& device) {
   DeviceRoom room;
   room.device = device.description;
   std::size_t free_bytes = 0, total_bytes = 0;
-  int paged = 0;
   cuda_check(cudaSetDevice(device.index), "choosing the device");
   cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
-  cuda_check(cudaDeviceGetAttribute(&paged, cudaDevAttrConcurrentManagedAccess, device.index),
-             "asking for managed memory");
   room.free_bytes = free_bytes;
   room.total_bytes = total_bytes;
-  room.can_oversubscribe = paged != 0;
+  room.can_oversubscribe = device_attribute(cudaDevAttrConcurrentManagedAccess, device.index) != 0;
   return room;
 }
 

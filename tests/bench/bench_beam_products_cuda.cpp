@@ -13,6 +13,7 @@
 #include "kernels/common/beam_products.cuh"
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/device_array.h"
+#include "kernels/common/device_attribute.h"
 
 using namespace apsyn;
 using namespace apsyn::beam_products;
@@ -85,8 +86,7 @@ void run(int n_beam, int n_pol, int n_weight_pol, Source::Form form, int n_sm) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int n_sm = 0;
-  cuda_check(cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, 0), "asking the device");
+  const int n_sm = device_attribute(cudaDevAttrMultiProcessorCount, 0);
   std::vector<int> beams;
   for (int i = 1; i < argc; ++i) beams.push_back(std::stoi(argv[i]));
   if (beams.empty()) beams = {16, 32, 128, 512, 4096};

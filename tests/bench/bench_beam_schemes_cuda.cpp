@@ -14,6 +14,7 @@
 
 #include "kernels/common/beam_products.cuh"
 #include "kernels/common/device_array.h"
+#include "kernels/common/device_attribute.h"
 #include "tests/bench/beams/accumulators.cuh"
 
 using namespace apsyn;
@@ -116,8 +117,7 @@ double difference(const DeviceArray<float>& a, const DeviceArray<float>& b, int 
 }  // namespace
 
 int main() {
-  int n_sm = 0;
-  cuda_check(cudaDeviceGetAttribute(&n_sm, cudaDevAttrMultiProcessorCount, 0), "asking the device");
+  const int n_sm = device_attribute(cudaDevAttrMultiProcessorCount, 0);
   const Samples samples = make_samples();
   int best[2] = {16, 128};
   for (int n_beam : {32, 8, 16, 64, 128, 256}) {

@@ -9,6 +9,7 @@
 #include "tests/reference/test_device.h"
 #ifdef APSYN_CUDA
 #include "kernels/common/device_array.h"
+#include "kernels/common/device_attribute.h"
 #include "tests/support/beam_operands.h"
 #endif
 
@@ -23,9 +24,7 @@ using namespace apsyn::support;
 using namespace apsyn::beam_products;
 
 int multiprocessors() {
-  int n = 0;
-  cuda_check(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, 0), "asking the device");
-  return n;
+  return device_attribute(cudaDevAttrMultiProcessorCount, 0);
 }
 
 bool by_mma = false;  ///< as devices other than Hopper do
