@@ -26,17 +26,18 @@ class CpuDegridder final : public Degridder {
       throw std::invalid_argument("degridder: the model's planes are not the setup's");
     model_.set(images);
     grids_.resize({0, 0, 0, 0});
+    layers_ = {};
   }
 
-  void begin_pass(std::size_t first_layer, std::size_t n_layers) override {
-    if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
+  void begin_pass(const LayerRange& layers) override {
+    if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
     if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
-    first_layer_ = first_layer;
+    layers_ = layers;
     const std::size_t n_planes = padded_planes(model_.n_planes());
-    grids_.resize_for_overwrite({n_layers, plan_.n_v_held(), plan_.n_u_held(), n_planes});
+    grids_.resize_for_overwrite({layers.n, plan_.n_v_held(), plan_.n_u_held(), n_planes});
     if (n_planes != model_.n_planes()) grids_.fill(0);  // the padding
-    for (std::size_t layer = 0; layer < n_layers; ++layer)
-      model_.transform(plan_.layer_w_lambda(first_layer + layer), grids_.view()[layer]);
+    for (std::size_t layer = 0; layer < layers.n; ++layer)
+      model_.transform(plan_.layer_w_lambda(layers.first + layer), grids_.view()[layer]);
     model_.release_work();
   }
 
@@ -54,9 +55,9 @@ class CpuDegridder final : public Degridder {
     if (data.extent(0) != block.uvw_m.extent(0) || data.extent(1) != block.wavenumber.size() ||
         data.extent(2) != setup_.n_data_planes)
       throw std::invalid_argument("degridder: the data's shape is not the block's");
-    const Partition parts = partition(plan_, block, {first_layer_, grids_.extent(0)}, setup_.n_threads);
+    const Partition parts = partition(plan_, block, layers_, setup_.n_threads);
     parallel_for(setup_.n_threads, parts.tasks.size(), [&](std::size_t i, unsigned thread) {
-      predictors_[thread].predict(block, parts, parts.tasks[i], {grids_, first_layer_}, data);
+      predictors_[thread].predict(block, parts, parts.tasks[i], {grids_, layers_.first}, data);
     });
     return {parts.n_visibilities, parts.tasks.size()};
   }
@@ -67,7 +68,7 @@ class CpuDegridder final : public Degridder {
   LayerModel model_;
   std::vector<SubgridPredictor<T>> predictors_;  ///< one per thread
   Buffer<std::complex<T>, 4> grids_;             ///< [layer][v held][u held][padded plane]
-  std::size_t first_layer_ = 0;
+  LayerRange layers_;
 };
 
 void check_setup(const IdgSetup& setup) {

@@ -47,10 +47,10 @@ class Implementation final : public CudaDegridder {
     predictor_.set_model(images);
   }
 
-  void begin_pass(std::size_t first_layer, std::size_t n_layers) override {
-    if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
+  void begin_pass(const LayerRange& layers) override {
+    if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
     select_device();
-    seconds_.layers += predictor_.begin_pass({first_layer, n_layers});
+    seconds_.layers += predictor_.begin_pass(layers);
   }
 
   GridCounts degrid(const GridBlock& block, View<std::complex<float>, 3> data) override {

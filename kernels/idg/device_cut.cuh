@@ -26,9 +26,9 @@ struct DeviceCutInput {
 
 /// A block's subgrids: Partition's tasks, and their runs.
 struct DeviceTables {
-  Upload<SubTable> tables;     ///< by layer, then v, then u
-  Upload<VisibilityRun> runs;  ///< each table's together
-  std::uint32_t n_tables = 0, n_runs = 0;
+  Upload<SubTable> tables;                 ///< by layer, then v, then u
+  Upload<VisibilityRun> runs;              ///< each table's together; of others, too
+  std::uint32_t n_tables = 0, n_runs = 0;  ///< n_runs: of the tables
   std::uint64_t n_visibilities = 0;
 };
 
@@ -38,7 +38,7 @@ struct CutItem {
   ChannelRange range;
 };
 struct CutCounters {
-  std::uint32_t n, n_too, refused;
+  std::uint32_t n, n_too, refused, n_tables, n_runs;
   unsigned long long n_visibilities;
 };
 

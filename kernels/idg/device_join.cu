@@ -97,20 +97,33 @@ __global__ void copy_runs(const SubTable* tables, const std::uint32_t* order, st
     to[first + k] = from[table.first_run + k];
 }
 
-__global__ void order_keys(const SubTable* tables, const std::uint32_t* order, std::uint32_t n, bool by_u,
-                           std::uint64_t* keys, CutCounters* counters) {
+__device__ __forceinline__ std::uint32_t warp_sum(std::uint32_t value) {
+  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+  return value;
+}
+
+/// What the pass does not take comes last.
+__global__ void order_keys(CutLimits limits, const SubTable* tables, const std::uint32_t* order,
+                           std::uint32_t n, bool by_u, int layer_bits, std::uint64_t* keys,
+                           CutCounters* counters) {
   const std::size_t i = this_thread();
-  std::uint32_t n_visibilities = 0;
+  std::uint32_t n_visibilities = 0, n_runs = 0, taken = 0;
   if (i < n) {
     const SubTable& table = tables[order[i]];
     const SubTableCentre centre = centre_of(table.box);
-    n_visibilities = table.n_visibilities;
-    keys[i] = by_u ? ordered(static_cast<std::int32_t>(centre.u))
-                   : std::uint64_t(table.layer) << 32 | ordered(static_cast<std::int32_t>(centre.v));
+    if (limits.takes(table.box)) n_visibilities = table.n_visibilities, n_runs = table.n_runs, taken = 1;
+    if (by_u)
+      keys[i] = ordered(static_cast<std::int32_t>(centre.u));
+    else
+      keys[i] = taken == 0 ? std::uint64_t{1} << (32 + layer_bits)
+                           : std::uint64_t(table.layer) << 32 | ordered(static_cast<std::int32_t>(centre.v));
   }
-  for (int step = 16; step > 0; step /= 2) n_visibilities += __shfl_xor_sync(~0u, n_visibilities, step);
-  if (by_u && threadIdx.x % 32 == 0)
-    atomicAdd(&counters->n_visibilities, static_cast<unsigned long long>(n_visibilities));
+  if (!by_u) return;
+  n_visibilities = warp_sum(n_visibilities), n_runs = warp_sum(n_runs), taken = warp_sum(taken);
+  if (threadIdx.x % 32 != 0) return;
+  atomicAdd(&counters->n_visibilities, static_cast<unsigned long long>(n_visibilities));
+  atomicAdd(&counters->n_runs, n_runs);
+  atomicAdd(&counters->n_tables, taken);
 }
 
 __global__ void take_in_order(const SubTable* tables, const std::uint32_t* order, std::uint32_t n,
@@ -157,16 +170,20 @@ void DeviceCutter::join_small(const CutLimits& limits, DeviceTables& out) {
 
 void DeviceCutter::order(const CutLimits& limits, const SubTable* tables, DeviceTables& out) {
   const std::uint32_t n = out.n_tables;
+  const int layer_bits = bits_of(static_cast<std::uint64_t>(limits.last_layer));
   sort_.begin(n);
   for (const bool by_u : {true, false}) {
-    order_keys<<<blocks_of(n), kThreads, 0, stream_>>>(tables, sort_.order(), n, by_u, sort_.keys(n),
-                                                       counters_.data());
+    order_keys<<<blocks_of(n), kThreads, 0, stream_>>>(limits, tables, sort_.order(), n, by_u, layer_bits,
+                                                       sort_.keys(n), counters_.data());
     launched("sorting subgrids");
-    sort_.by_keys(n, by_u ? 32 : 32 + bits_of(static_cast<std::uint64_t>(limits.last_layer)));
+    sort_.by_keys(n, by_u ? 32 : 33 + layer_bits);
   }
   take_in_order<<<blocks_of(n), kThreads, 0, stream_>>>(tables, sort_.order(), n, out.tables.reserve(n));
   launched("sorting subgrids");
-  out.n_visibilities = counters().n_visibilities;
+  const CutCounters taken = counters();
+  out.n_tables = taken.n_tables;
+  out.n_runs = taken.n_runs;
+  out.n_visibilities = taken.n_visibilities;
 }
 
 }  // namespace apsyn::idg

@@ -229,12 +229,20 @@ struct GridCounts {
   std::uint64_t n_subgrids = 0;
 };
 
+/// The layers of a pass, and of them the subgrids whose middle w, folded to w >= 0, lies in [least, most).
+struct LayerRange {
+  std::size_t first = 0, n = 0;
+  double least_w_lambda = -std::numeric_limits<double>::infinity();
+  double most_w_lambda = std::numeric_limits<double>::infinity();
+  bool operator==(const LayerRange&) const = default;
+};
+
 class Gridder {
  public:
   virtual ~Gridder() = default;
-  /// Starts a pass over the data for layers [first, first + n). All layers in one pass, or several passes
-  /// over the same blocks when memory is short.
-  virtual void begin_pass(std::size_t first_layer, std::size_t n_layers) = 0;
+  /// Starts a pass over the data. All layers in one pass, or several passes over the same blocks when memory
+  /// is short.
+  virtual void begin_pass(const LayerRange& layers) = 0;
   virtual GridCounts grid(const GridBlock& block) = 0;
   /// What grid() would do in a pass over all layers, without doing it.
   virtual GridCounts count(const GridBlock& block) = 0;
@@ -256,8 +264,8 @@ class Degridder {
   /// images [plane][y][x], setup.n_image_planes() of them; before the first pass, and again for another
   /// model.
   virtual void set_model(View<const double, 3> images) = 0;
-  /// Transforms layers [first, first + n) of the model: a pass adds what these contribute.
-  virtual void begin_pass(std::size_t first_layer, std::size_t n_layers) = 0;
+  /// Transforms the model's layers: a pass adds what these contribute to its subgrids.
+  virtual void begin_pass(const LayerRange& layers) = 0;
   /// data [row][chan][data plane] += the prediction. One of the two, by the precision that is wanted back.
   virtual GridCounts degrid(const GridBlock& block, View<std::complex<float>, 3> data) = 0;
   virtual GridCounts degrid(const GridBlock& block, View<std::complex<double>, 3> data) = 0;

@@ -31,9 +31,9 @@ class CpuGridder final : public Gridder {
         {subgrids_per_chunk(plan, n_planes), n_planes, forms_.n_outputs(), side, side});
   }
 
-  void begin_pass(std::size_t first_layer, std::size_t n_layers) override {
-    if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
-    grids_.begin_pass({first_layer, n_layers});
+  void begin_pass(const LayerRange& layers) override {
+    if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
+    grids_.begin_pass(layers);
   }
 
   GridCounts grid(const GridBlock& block) override {

@@ -72,10 +72,10 @@ class CudaGridder final : public Gridder {
 
   ~CudaGridder() override { cudaStreamSynchronize(stream_.get()); }
 
-  void begin_pass(std::size_t first_layer, std::size_t n_layers) override {
-    if (first_layer + n_layers > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
+  void begin_pass(const LayerRange& layers) override {
+    if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
     select(device_);
-    layers_ = {first_layer, n_layers};
+    layers_ = layers;
     grids_->begin_pass(layers_);
   }
 
@@ -88,8 +88,7 @@ class CudaGridder final : public Gridder {
     std::unique_ptr<DeviceBlock>& place = kept == kept_.end() ? blocks_[next_block_] : kept->second;
     next_block_ ^= 1;
     DeviceBlock* at = place.get();
-    if (kept == kept_.end() || at->layers.first != layers_.first || at->layers.n != layers_.n)
-      prepare(*at, block, kept != kept_.end());
+    if (kept == kept_.end() || at->layers != layers_) prepare(*at, block, kept != kept_.end());
     if (kept == kept_.end() && block.id != 0 && has_room_for(block)) {
       kept_.emplace(block.id, std::move(place));
       place = std::make_unique<DeviceBlock>();

@@ -33,13 +33,8 @@ struct SubgridTask {
 
 struct Partition {
   std::vector<SubgridTask> tasks;   ///< by layer, then v, then u
-  std::vector<VisibilityRun> runs;  ///< each task's together, tasks in any order
+  std::vector<VisibilityRun> runs;  ///< each task's together, tasks in any order; of others, too
   std::uint64_t n_visibilities = 0;
-};
-
-/// The layers of a pass.
-struct LayerRange {
-  std::size_t first = 0, n = 0;
 };
 
 /// Only the tasks that touch the layers. DataError when a visibility's u, v or w exceeds what the plan was

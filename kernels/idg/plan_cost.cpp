@@ -33,7 +33,7 @@ double typical_terms(const IdgPlan& plan) {
 
 }  // namespace
 
-double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
+PlanCost modelled_cost(const IdgPlan& plan, const IdgWorkload& work) {
   const auto side2 = static_cast<double>(plan.settings.subgrid * plan.settings.subgrid);
   const auto planes = static_cast<double>(work.n_planes);
   const double terms = typical_terms(plan),
@@ -51,9 +51,9 @@ double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
     pixel_ns = (single ? 1 : 3) * (5 + 2.5 * terms / outputs);
     cell_ns = 8;
   }
-  return 1e-9 * (work.n_visibilities * visibility_ns +
-                 estimate_subgrids(plan, work) * side2 * planes * outputs * pixel_ns +
-                 static_cast<double>(plan.n_layers) * cells * planes * cell_ns);
+  return {.visibility_s = 1e-9 * visibility_ns,
+          .subgrids_s = 1e-9 * estimate_subgrids(plan, work) * side2 * planes * outputs * pixel_ns,
+          .layer_s = 1e-9 * cells * planes * cell_ns};
 }
 
 }  // namespace apsyn

@@ -15,6 +15,17 @@ inline bool is_fast_on_gpu(const IdgPlan& plan) {
 
 /// Seconds of one core, or of the GPU. The constants were measured (tests/bench/README.md): on a Zen 4 core
 /// with AVX-512 and on an H200; their ratios matter, and differ little from one model to the next.
-double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work);
+struct PlanCost {
+  double visibility_s = 0;  ///< for each
+  double subgrids_s = 0;    ///< for all
+  double layer_s = 0;       ///< for each
+};
+PlanCost modelled_cost(const IdgPlan& plan, const IdgWorkload& work);
+
+inline double modelled_seconds(const IdgPlan& plan, const IdgWorkload& work) {
+  const PlanCost cost = modelled_cost(plan, work);
+  return work.n_visibilities * cost.visibility_s + cost.subgrids_s +
+         static_cast<double>(plan.n_layers) * cost.layer_s;
+}
 
 }  // namespace apsyn

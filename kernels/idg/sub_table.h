@@ -72,6 +72,7 @@ struct CutLimits {
   bool w_kernel;
   std::uint32_t reach;  ///< layers that a subgrid touches
   std::uint32_t first_layer, n_layers;
+  double least_w, most_w;  ///< of the middle of a subgrid in the pass, most_w excluded
 
   APSYN_CUT bool is_in_field(const UvwBox& box) const {
     const double u = (box.least_u + box.most_u) / 2, v = (box.least_v + box.most_v) / 2;
@@ -94,6 +95,12 @@ struct CutLimits {
   /// Whether a subgrid whose first layer is `layer` touches the pass.
   APSYN_CUT bool in_pass(std::uint32_t layer) const {
     return layer < first_layer + n_layers && layer + reach > first_layer;
+  }
+  /// Whether the pass takes a whole subgrid, once small ones have been joined: others join as they do
+  /// without.
+  APSYN_CUT bool takes(const UvwBox& box) const {
+    const double w = (box.least_w + box.most_w) / 2;
+    return w >= least_w && w < most_w;
   }
   APSYN_CUT bool join(const SubTable& a, const SubTable& b) const {
     return a.layer == b.layer && a.n_visibilities + b.n_visibilities <= kMostVisibilities &&

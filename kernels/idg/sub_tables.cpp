@@ -49,6 +49,8 @@ CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers) {
   limits.reach = kernel ? static_cast<std::uint32_t>(plan.n_terms) : 1;
   limits.first_layer = static_cast<std::uint32_t>(layers.first);
   limits.n_layers = static_cast<std::uint32_t>(layers.n);
+  limits.least_w = layers.least_w_lambda;
+  limits.most_w = layers.most_w_lambda;
   return limits;
 }
 

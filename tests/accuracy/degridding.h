@@ -94,7 +94,7 @@ Buffer<std::complex<Out>, 3> predict(const Coverage& c, const IdgPlan& plan, con
   degridder->set_model(model);
   Buffer<std::complex<Out>, 3> data({c.n_row(), c.n_chan(), model.extent(0)});
   for (std::size_t first = 0; first < plan.n_layers; first += layers_per_pass) {
-    degridder->begin_pass(first, std::min(layers_per_pass, plan.n_layers - first));
+    degridder->begin_pass({first, std::min(layers_per_pass, plan.n_layers - first)});
     degridder->degrid(c.block(), data);
   }
   return data;

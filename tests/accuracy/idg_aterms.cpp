@@ -147,7 +147,7 @@ Errors grid_errors(const Observation& o, const IdgPlan& plan, AtermMode mode, co
                                .mix = stokes,
                                .n_threads = 2,
                                .grid_memory = test_grid_memory()});
-  gridder->begin_pass(0, plan.n_layers);
+  gridder->begin_pass({0, plan.n_layers});
   gridder->grid(o.block());
   gridder->end_pass();
   const auto image = gridder->take_images();
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(fluxes_through_the_average_beam) {
                      .grid_memory = test_grid_memory()};
       auto gridder = make_gridder(test_device(), plan, setup);
       AverageBeam beam(plan, setup);
-      gridder->begin_pass(0, plan.n_layers);
+      gridder->begin_pass({0, plan.n_layers});
       gridder->grid(o.block());
       gridder->end_pass();
       beam.add(o.block());
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(threads_with_aterms) {
                    .n_threads = threads,
                    .grid_memory = test_grid_memory()};
     auto gridder = make_gridder(test_device(), plan, setup);
-    gridder->begin_pass(0, plan.n_layers);
+    gridder->begin_pass({0, plan.n_layers});
     gridder->grid(o.block());
     gridder->end_pass();
     AverageBeam beam(plan, setup);

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(planes_odd_sizes_path_and_flags) {
     auto degridder = make_degridder(
         test_device(), plan, {.n_data_planes = n_planes, .n_threads = 2, .grid_memory = test_grid_memory()});
     degridder->set_model(model);
-    degridder->begin_pass(0, plan.n_layers);
+    degridder->begin_pass({0, plan.n_layers});
     Buffer<Complex, 3> data({300, 3, n_planes});
     data.fill({7, -3});
     GridBlock block = c.block();
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder) {
     GridBlock block = c.block();
     block.data = y;
     block.weight = weight;
-    gridder->begin_pass(0, plan.n_layers);
+    gridder->begin_pass({0, plan.n_layers});
     gridder->grid(block);
     gridder->end_pass();
     const auto ahy = gridder->take_images();

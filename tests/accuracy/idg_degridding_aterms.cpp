@@ -89,7 +89,7 @@ Buffer<Complex, 3> predict_seen(const Coverage& c, const IdgPlan& plan, const At
                                    .n_threads = 2,
                                    .grid_memory = test_grid_memory()});
   degridder->set_model(model);
-  degridder->begin_pass(0, plan.n_layers);
+  degridder->begin_pass({0, plan.n_layers});
   GridBlock block = c.block();
   aterms.into(block);
   Buffer<Complex, 3> data({c.n_row(), c.n_chan(), 4});
@@ -173,14 +173,14 @@ BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder_with_aterms) {
                    .grid_memory = test_grid_memory()};
     auto degridder = make_degridder(test_device(), plan, setup);
     degridder->set_model(x);
-    degridder->begin_pass(0, plan.n_layers);
+    degridder->begin_pass({0, plan.n_layers});
     Buffer<Complex, 3> ax({c.n_row(), c.n_chan(), 4});
     degridder->degrid(block, ax);
     setup.mix = corr_to_stokes;
     auto gridder = make_gridder({}, plan, setup);
     block.data = y;
     block.weight = weight;
-    gridder->begin_pass(0, plan.n_layers);
+    gridder->begin_pass({0, plan.n_layers});
     gridder->grid(block);
     gridder->end_pass();
     const auto ahy = gridder->take_images();

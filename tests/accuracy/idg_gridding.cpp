@@ -86,7 +86,7 @@ Buffer<double, 3> grid_image(const Observation& o, const IdgPlan& plan, PsfPlane
                                .n_threads = threads,
                                .grid_memory = test_grid_memory()});
   for (std::size_t first = 0; first < plan.n_layers; first += layers_per_pass) {
-    gridder->begin_pass(first, std::min(layers_per_pass, plan.n_layers - first));
+    gridder->begin_pass({first, std::min(layers_per_pass, plan.n_layers - first)});
     gridder->grid(o.block());
     gridder->end_pass();
   }
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(planes_psf_odd_sizes_and_path) {
   auto gridder = make_gridder(
       reference::test_device(), plan,
       {.n_data_planes = 4, .psf = PsfPlane::last, .n_threads = 2, .grid_memory = test_grid_memory()});
-  gridder->begin_pass(0, plan.n_layers);
+  gridder->begin_pass({0, plan.n_layers});
   GridBlock block = o.block();
   block.path_m = path;
   const GridCounts counts = gridder->grid(block), counted = gridder->count(block);

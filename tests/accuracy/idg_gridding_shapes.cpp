@@ -61,7 +61,7 @@ IdgPlan plan_for(const Observation& o, std::size_t side, std::size_t kernel_padd
 double grid_error(const Observation& o, const IdgPlan& plan, PsfPlane psf) {
   const std::size_t n_plane = o.data.extent(2);
   auto gridder = make_gridder({}, plan, {.n_data_planes = n_plane, .psf = psf, .n_threads = 2});
-  gridder->begin_pass(0, plan.n_layers);
+  gridder->begin_pass({0, plan.n_layers});
   gridder->grid(o.block());
   gridder->end_pass();
   const auto image = gridder->take_images();

@@ -38,7 +38,7 @@ Buffer<double, 3> grid(const Coverage& c, const IdgPlan& plan) {
   block.data = data;
   block.weight = weight;
   const auto gridder = make_gridder({}, plan, {.n_data_planes = 2, .psf = PsfPlane::last, .n_threads = 2});
-  gridder->begin_pass(0, plan.n_layers);
+  gridder->begin_pass({0, plan.n_layers});
   gridder->grid(block);
   gridder->end_pass();
   return gridder->take_images();
@@ -49,7 +49,7 @@ Buffer<std::complex<float>, 3> degrid(const Coverage& c, const IdgPlan& plan) {
   Buffer<std::complex<float>, 3> data({c.n_row(), c.n_chan(), 2});
   const auto degridder = make_degridder({}, plan, {.n_data_planes = 2, .n_threads = 2});
   degridder->set_model(model);
-  degridder->begin_pass(0, plan.n_layers);
+  degridder->begin_pass({0, plan.n_layers});
   degridder->degrid(c.block(), data);
   return data;
 }

@@ -130,7 +130,7 @@ void run(const Case& c, const Device& device, unsigned n_threads) {
   GridCounts counts;
   Buffer<double, 3> image;
   for (int repeat = 0; repeat < 5; ++repeat) {
-    gridder->begin_pass(0, plan.n_layers);
+    gridder->begin_pass({0, plan.n_layers});
     double begin = now(device);
     counts = gridder->grid(v.block());
     grid_s = std::min(grid_s, now(device) - begin);

@@ -117,7 +117,7 @@ void run(const Case& c, const Device& device, unsigned n_threads) {
   auto degridder = make_degridder(device, plan, setup);
   auto begin = std::chrono::steady_clock::now();
   degridder->set_model(model);
-  degridder->begin_pass(0, plan.n_layers);
+  degridder->begin_pass({0, plan.n_layers});
   const double layers_s = seconds_since(begin);
   Buffer<std::complex<float>, 3> data({c.n_row, c.n_chan, c.n_planes});
   double degrid_s = 1e30, cpu_s = 1e30;

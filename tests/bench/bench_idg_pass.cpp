@@ -168,14 +168,14 @@ double image_error(const Blocks& b, const IdgPlan& plan, const View<const double
 }
 
 /// What a process does of a plan.
-imaging::RankShare share_of(const Blocks& b, const IdgPlan& plan, bool rows) {
+imaging::RankShare share_of(const Blocks& b, const IdgPlan& plan, const IdgWorkload& work, bool rows) {
   const Ranks& ranks = join_ranks();
   if (rows) return imaging::share_rows(ranks, plan.n_layers);
   imaging::WHistogram by_w;
   const double middle = b.wavenumber(kChannels / 2);
   for (std::size_t row = 0; row < b.uvw_m.extent(0); ++row)
-    by_w.add(std::abs(b.uvw_m(row, 2)) * middle, kChannels);
-  return imaging::share_of(ranks, imaging::layer_work(plan, by_w));
+    by_w.add({b.uvw_m(row, 0) * middle, b.uvw_m(row, 1) * middle, b.uvw_m(row, 2) * middle}, kChannels);
+  return imaging::share_of(ranks, plan, work, by_w);
 }
 
 void run(const Observation& o, const Device& device, GridMemory where, unsigned n_threads, bool by_rows) {
@@ -221,26 +221,27 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
   settings.subgrid = 32;
   settings.accuracy = 1e-5;
   const double n_visibilities = static_cast<double>(b.n_blocks * b.rows * kChannels);
-  const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, padded_field / static_cast<double>(o.grid)},
-                                     settings, workload(o, b, max_w, device));
+  const IdgWorkload work = workload(o, b, max_w, device);
+  const IdgPlan plan =
+      make_idg_plan({n_pixels, n_pixels, padded_field / static_cast<double>(o.grid)}, settings, work);
   const NvmlEnergy energy;
   const IdgSetup setup{.n_data_planes = kPlanes, .n_threads = n_threads, .grid_memory = where};
-  const imaging::RankShare share = share_of(b, plan, by_rows);
-  std::size_t at_once = share.n_layers;
+  const imaging::RankShare share = share_of(b, plan, work, by_rows);
+  std::size_t at_once = share.layers.n;
   if (device.kind == Device::Kind::cuda)
     at_once = std::min(
         at_once, place_grids(device_room(device), plan, {.n_planes = kPlanes, .wanted = where}).most_layers);
   auto gridder = make_gridder(device, plan, setup);
   std::uint64_t n_subgrids = 0;
-  double layers_s = 0, joules = 0;
+  double layers_s = 0, own_s = 0, joules = 0;
   auto pass = [&](bool keep) {
     n_subgrids = 0;
     meet_ranks();
     joules = energy.joules();
     const auto begin = std::chrono::steady_clock::now();
     layers_s = 0;
-    for (std::size_t layer = 0; layer < share.n_layers; layer += at_once) {
-      gridder->begin_pass(share.first_layer + layer, std::min(at_once, share.n_layers - layer));
+    for (std::size_t layer = 0; layer < share.layers.n; layer += at_once) {
+      gridder->begin_pass(share.pass(layer, at_once));
       for (std::size_t i = 0; i < b.n_blocks; ++i) {
         GridBlock block = b.block(i, keep);
         if (share.n_parts > 1) {
@@ -254,9 +255,11 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
       gridder->end_pass();
       layers_s += seconds_since(begin) - before;
     }
+    own_s = seconds_since(begin);
     meet_ranks();
+    const double all_s = seconds_since(begin);
     joules = energy.joules() - joules;
-    return seconds_since(begin);
+    return all_s;
   };
   const Ranks& ranks = join_ranks();
   auto report = [&](const char* what, double seconds, double error) {
@@ -276,8 +279,18 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
         seconds, layers_s, n_visibilities / seconds * 1e-9, joules / n_visibilities * 1e9, error);
     std::fflush(stdout);
   };
+  /// How evenly the work is shared: a line of each process.
+  auto report_share = [&](const char* what) {
+    if (ranks.size == 1) return;
+    fmt::print(
+        "{{\"bench\":\"idg_grid_pass\",\"process\":{},\"of\":{},\"blocks\":\"{}\",\"first_layer\":{},"
+        "\"layers\":{},\"subgrids\":{},\"seconds\":{:.4g},\"wait_and_layers_s\":{:.3g}}}\n",
+        ranks.rank, ranks.size, what, share.layers.first, share.layers.n, n_subgrids, own_s, layers_s);
+    std::fflush(stdout);
+    meet_ranks();
+  };
   const double first = pass(false);
-  meet_ranks();
+  report_share("streamed, the first");
   const auto taking = std::chrono::steady_clock::now();
   auto image = gridder->take_images();
   meet_ranks();
@@ -294,6 +307,7 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
   gridder = make_gridder(device, plan, setup);
   pass(true);
   const double resident = std::min(pass(true), pass(true));
+  report_share("resident");
   report("resident", resident, NAN);
   double survey = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -304,7 +318,9 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
                o.name, survey);
   gridder = make_gridder(device, plan, setup);
   pass(false);
-  report("streamed", pass(false), NAN);
+  const double streamed = pass(false);
+  report_share("streamed");
+  report("streamed", streamed, NAN);
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ Found grid(const Rows& rows, const Case& c, const Device& device, unsigned n_thr
   const auto gridder = make_gridder(device, c.plan, {.n_data_planes = c.n_planes, .n_threads = n_threads});
   auto pass = [&](int n_blocks) {
     const auto begin = std::chrono::steady_clock::now();
-    gridder->begin_pass(0, c.plan.n_layers);
+    gridder->begin_pass({0, c.plan.n_layers});
     for (int i = 0; i < n_blocks; ++i) gridder->grid(rows.block());
     gridder->end_pass();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -168,7 +168,7 @@ Found degrid(const Rows& rows, const Case& c, const Device& device, unsigned n_t
   const auto degridder = make_cuda_degridder(
       device, c.plan, {.n_data_planes = c.n_planes, .n_threads = n_threads}, DegridSum::automatic);
   degridder->set_model(model);
-  degridder->begin_pass(0, c.plan.n_layers);
+  degridder->begin_pass({0, c.plan.n_layers});
   GridBlock block = rows.block();
   block.data = {};
   Buffer<std::complex<float>, 3> predicted({rows.uvw_m.extent(0), c.n_chan, c.n_planes});

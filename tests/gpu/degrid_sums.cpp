@@ -107,7 +107,7 @@ Result<Out> predict(const Case& c, const IdgPlan& plan, DegridSum sum,
   Buffer<std::complex<Out>, 3> data({n_row, n_chan, n_planes});
   degridder->set_model(c.model);
   for (std::size_t first = 0; first < plan.n_layers; first += layers_per_pass) {
-    degridder->begin_pass(first, std::min(layers_per_pass, plan.n_layers - first));
+    degridder->begin_pass({first, std::min(layers_per_pass, plan.n_layers - first)});
     degridder->degrid(c.block(), data);
   }
   return {std::move(data), degridder->seconds()};
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(aterms_mixes_and_folded_rows) {
         gpu, plan, {.n_data_planes = 4, .aterms = AtermMode::adjoint, .mix = mix, .n_threads = 2},
         DegridSum::automatic);
     degridder->set_model(c.model);
-    degridder->begin_pass(0, plan.n_layers);
+    degridder->begin_pass({0, plan.n_layers});
     Buffer<std::complex<double>, 3> data({n_row, n_chan, 4});
     degridder->degrid(block, data);
     double error = 0, power = 0;
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(weight_zero_is_left_alone) {
   block.weight = weight;
   auto degridder = make_cuda_degridder(gpu, plan, {}, DegridSum::automatic);
   degridder->set_model(c.model);
-  degridder->begin_pass(0, plan.n_layers);
+  degridder->begin_pass({0, plan.n_layers});
   const GridCounts counts = degridder->degrid(block, data);
   BOOST_CHECK_EQUAL(counts.n_visibilities, 600 - (600 + 6) / 7);
   for (std::size_t i = 0; i < weight.size(); ++i) {

@@ -66,7 +66,7 @@ Buffer<double, 3> grid(const Observation& o, const IdgPlan& plan, GridMemory whe
       {.n_data_planes = o.data.extent(2), .psf = PsfPlane::last, .n_threads = 3, .grid_memory = where});
   const std::size_t n_row = o.uvw_m.extent(0), rows = n_row / 3;
   for (std::size_t first = 0; first < plan.n_layers; first += at_once) {
-    gridder->begin_pass(first, std::min(at_once, plan.n_layers - first));
+    gridder->begin_pass({first, std::min(at_once, plan.n_layers - first)});
     for (std::size_t row = 0; row < n_row; row += rows)
       gridder->grid(o.block(row, std::min(rows, n_row - row)));
     gridder->end_pass();
@@ -85,7 +85,7 @@ Buffer<std::complex<double>, 3> degrid(const Observation& o, const IdgPlan& plan
   degridder->set_model(model);
   Buffer<std::complex<double>, 3> data(o.data.shape());
   for (std::size_t first = 0; first < plan.n_layers; first += at_once) {
-    degridder->begin_pass(first, std::min(at_once, plan.n_layers - first));
+    degridder->begin_pass({first, std::min(at_once, plan.n_layers - first)});
     degridder->degrid(o.block(0, o.uvw_m.extent(0)), data);
   }
   return data;

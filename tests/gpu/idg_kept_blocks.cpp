@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(kept_blocks_make_the_same_images) {
   auto image = [&](bool keep) {
     auto gridder = make_gridder({Device::Kind::cuda, 0, "cuda:0"}, plan, {.n_threads = 2});
     auto pass = [&](std::size_t first, std::size_t n) {
-      gridder->begin_pass(first, n);
+      gridder->begin_pass({first, n});
       for (std::size_t part = 0; part < 3; ++part) {
         GridBlock block = d.block(false);
         block.data = data;

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(gridders_take_what_they_say) {
     const double before = allocated();
     if (before == 0) return;  // a sanitizer's allocator does not tell
     const auto gridder = make_gridder({}, plan, setup);
-    gridder->begin_pass(0, n_layers);
+    gridder->begin_pass({0, n_layers});
     gridder->grid(data.block());
     gridder->end_pass();
     check_memory(c, "gridder", allocated() - before, gridder_memory(plan, setup), n_layers);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(degridders_take_what_they_say) {
     if (before == 0) return;
     const auto degridder = make_degridder({}, plan, setup);
     degridder->set_model(model);
-    degridder->begin_pass(0, n_layers);
+    degridder->begin_pass({0, n_layers});
     degridder->degrid(data.block(), data.data);
     const double transform = 16.0 * static_cast<double>(plan.n_v * plan.image.n_x);
     check_memory(c, "degridder", allocated() - before, degridder_memory(plan, setup), n_layers, transform);

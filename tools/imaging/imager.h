@@ -53,12 +53,13 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
 
   imager.tool.stage("plan");
   for (std::size_t f = 0; f < fields.size(); ++f) {
+    const IdgWorkload work = own.found.workload(f, imager.n_planes(), imager.device);
     const IdgPlan plan =
         make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
-                      idg_settings(wanted), own.found.workload(f, imager.n_planes(), imager.device));
+                      idg_settings(wanted), work);
     own.shares.push_back(imager.cleans && fields.size() > 1 ? share_rows(imager.ranks, plan.n_layers)
-                                                            : own.found.share(imager.ranks, f, plan));
-    own.n_layers = std::max(own.n_layers, own.shares[f].n_layers);
+                                                            : own.found.share(imager.ranks, f, plan, work));
+    own.n_layers = std::max(own.n_layers, own.shares[f].layers.n);
     own.fields.emplace_back(imager, fields[f], plan,
                             imager.tool.common().max_memory_bytes / (8 * fields.size()));
     for (const std::string& line : plan.describe()) log_verbose("{}", line);
@@ -137,11 +138,8 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
   BlockMover move;
   double done = 0;
   for (std::size_t first = 0; first < n_layers; first += layers) {
-    for (std::size_t f = 0; f < fields.size(); ++f) {
-      const std::size_t begin = std::min(first, shares[f].n_layers);
-      own.fields[f].gridder->begin_pass(shares[f].first_layer + begin,
-                                        std::min(layers, shares[f].n_layers - begin));
-    }
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      own.fields[f].gridder->begin_pass(shares[f].pass(first, layers));
     source.rewind(own.group);
     std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
     while (const ImagingBlock* block = source.next(imager.block_bytes)) {

@@ -63,10 +63,12 @@ inline void survey(PredictionTarget& target, const SkyDirection& centre, Task& t
     const auto [low, high] = std::minmax_element(block.at.channel_hz.begin(), block.at.channel_hz.end());
     const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
     for (std::size_t row = 0; row < block.at.uvw_m.extent(0); ++row) {
-      for (std::size_t i = 0; i < 3; ++i)
+      Vec3 uvw_lambda;
+      for (std::size_t i = 0; i < 3; ++i) {
         task.max_lambda[i] = std::max(task.max_lambda[i], std::abs(block.at.uvw_m(row, i)) * highest);
-      task.by_w.add(std::abs(block.at.uvw_m(row, 2)) * (lowest + highest) / 2,
-                    static_cast<double>(block.channels.size()));
+        uvw_lambda[i] = block.at.uvw_m(row, i) * (lowest + highest) / 2;
+      }
+      task.by_w.add(uvw_lambda, static_cast<double>(block.channels.size()));
     }
     task.n_visibilities += static_cast<double>(block.rows.row_number.size() * block.channels.size());
   }

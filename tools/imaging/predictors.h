@@ -105,16 +105,16 @@ class ImagePredictor final : public Predictor {
       : Predictor({}),
         group_(group),
         device_(device),
-        plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
-                            {.max_w_lambda = task.max_lambda[2],
-                             .max_u_lambda = task.max_lambda[0],
-                             .max_v_lambda = task.max_lambda[1],
-                             .n_visibilities = task.n_visibilities,
-                             .n_planes = predicted_planes(options, group),
-                             .device = device.kind})),
+        work_{.max_w_lambda = task.max_lambda[2],
+              .max_u_lambda = task.max_lambda[0],
+              .max_v_lambda = task.max_lambda[1],
+              .n_visibilities = task.n_visibilities,
+              .n_planes = predicted_planes(options, group),
+              .device = device.kind},
+        plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging), work_)),
         setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
     if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool, task);
-    share_ = share_of(tool.ranks(), layer_work(plan_, task.by_w));
+    share_ = share_of(tool.ranks(), plan_, work_, task.by_w);
     plan_passes(tool, options.imaging, task);
   }
   std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }
@@ -130,7 +130,7 @@ class ImagePredictor final : public Predictor {
       lines.push_back(apsyn::describe(passes_.place, device_, passes_.layers, passes_.memory));
     return lines;
   }
-  std::size_t n_passes() const override { return (share_.n_layers + passes_.layers - 1) / passes_.layers; }
+  std::size_t n_passes() const override { return (share_.layers.n + passes_.layers - 1) / passes_.layers; }
   std::uint64_t bytes() const override { return passes_.memory.bytes(passes_.layers); }
 
   void begin_pass(std::size_t pass) override {
@@ -139,7 +139,7 @@ class ImagePredictor final : public Predictor {
       degridder_->set_model(read_model(group_));
     }
     const std::size_t first = pass * passes_.layers;
-    degridder_->begin_pass(share_.first_layer + first, std::min(passes_.layers, share_.n_layers - first));
+    degridder_->begin_pass(share_.pass(first, passes_.layers));
   }
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override {
     const ImagingBlock& at = block.at;
@@ -198,6 +198,7 @@ class ImagePredictor final : public Predictor {
 
   const ModelGroup& group_;
   Device device_;
+  IdgWorkload work_;
   IdgPlan plan_;
   IdgSetup setup_;
   std::uint64_t aterm_bytes_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How processes share the gridding or the prediction of a field: each has w layers of its own, so that every
-// layer is transformed once, and only images or visibilities travel (Hodgson 2025, section 5.6, finds that
-// transforming all layers everywhere ends the scaling). Where there are fewer layers than processes, those of
-// one layer share its rows.
+// How processes share the gridding or the prediction of a field: each has a range of |w| and its w layers, so
+// that layers are transformed once, but for those that two share, and only images or visibilities travel
+// (Hodgson 2025, section 5.6, finds that transforming all layers everywhere ends the scaling). Where there
+// are fewer layers than processes, those of one range share its rows.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,23 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
+#include "kernels/idg/plan_cost.h"
 #include "libcore/core/ranks.h"
+#include "tools/imaging/w_ranges.h"
 
 namespace apsyn::imaging {
 
 struct RankShare {
-  std::size_t first_layer = 0, n_layers = 0;
+  LayerRange layers;
   std::size_t part = 0, n_parts = 1;  ///< of the rows of every block
+
+  /// Of the share's layers [first, first + n): a pass.
+  LayerRange pass(std::size_t first, std::size_t n) const {
+    LayerRange own = layers;
+    own.first += std::min(first, layers.n);
+    own.n = std::min(n, layers.first + layers.n - own.first);
+    return own;
+  }
 
   /// Of n rows those of this share: [first, first + n).
   std::size_t first_row(std::size_t n) const { return n * part / n_parts; }
@@ -37,72 +47,18 @@ struct RankShare {
 
 /// The rows alone.
 inline RankShare share_rows(const Ranks& ranks, std::size_t n_layers) {
-  return {0, n_layers, static_cast<std::size_t>(ranks.rank), static_cast<std::size_t>(ranks.size)};
+  return {{0, n_layers}, static_cast<std::size_t>(ranks.rank), static_cast<std::size_t>(ranks.size)};
 }
 
-/// Shares of about the same work. `layer_work` [layer], any unit.
-inline RankShare share_of(const Ranks& ranks, const std::vector<double>& layer_work) {
+/// Shares that take about as long.
+inline RankShare share_of(const Ranks& ranks, const IdgPlan& plan, const IdgWorkload& work,
+                          const WHistogram& visibilities) {
   const auto size = static_cast<std::size_t>(ranks.size), rank = static_cast<std::size_t>(ranks.rank);
-  std::size_t n_groups = std::min(size, layer_work.size());
-  while (size % n_groups != 0) --n_groups;
-  RankShare share;
-  share.n_parts = size / n_groups;
-  share.part = rank % share.n_parts;
-  const std::size_t group = rank / share.n_parts;
-
-  // group g ends at the layer where the work so far comes nearest to g + 1 parts of n_groups, but leaves a
-  // layer to each group behind
-  double total = 0, sum = 0;
-  for (const double work : layer_work) total += work;
-  std::size_t layer = 0;
-  for (std::size_t g = 0; g <= group; ++g) {
-    share.first_layer = layer;
-    const double wanted = total * static_cast<double>(g + 1) / static_cast<double>(n_groups);
-    const std::size_t last = layer_work.size() - (n_groups - 1 - g);
-    do sum += layer_work[layer++];
-    while (layer < last && (g + 1 == n_groups || sum + layer_work[layer] / 2 < wanted));
-    share.n_layers = layer - share.first_layer;
-  }
-  return share;
-}
-
-/// How many visibilities there are by |w|, in bins that double their width as they must.
-class WHistogram {
- public:
-  void add(double w_lambda, double n) {
-    while (w_lambda >= width_lambda_ * static_cast<double>(kBins)) widen();
-    count_[static_cast<std::size_t>(w_lambda / width_lambda_)] += n;
-  }
-  /// Visibilities of each layer of a plan.
-  std::vector<double> per_layer(const IdgPlan& plan) const {
-    std::vector<double> layers(plan.n_layers, 0);
-    for (std::size_t bin = 0; bin < kBins; ++bin) {
-      const double w = (static_cast<double>(bin) + 0.5) * width_lambda_;
-      const double layer =
-          plan.n_layers > 1 ? std::round((w - plan.first_layer_lambda) / plan.layer_step_lambda) : 0;
-      layers[static_cast<std::size_t>(std::clamp(layer, 0.0, static_cast<double>(plan.n_layers - 1)))] +=
-          count_[bin];
-    }
-    return layers;
-  }
-
- private:
-  static constexpr std::size_t kBins = 4096;
-  void widen() {
-    for (std::size_t bin = 0; bin < kBins; ++bin)
-      count_[bin] = bin < kBins / 2 ? count_[2 * bin] + count_[2 * bin + 1] : 0;
-    width_lambda_ *= 2;
-  }
-  double width_lambda_ = 1e-3;
-  std::vector<double> count_ = std::vector<double>(kBins, 0);
-};
-
-/// What the layers of a plan cost. A cell of a layer, with its transform and its phase, takes about as long
-/// as three visibilities (tests/bench/README.md).
-inline std::vector<double> layer_work(const IdgPlan& plan, const WHistogram& visibilities) {
-  std::vector<double> work = visibilities.per_layer(plan);
-  for (double& layer : work) layer += 0.25 * static_cast<double>(plan.n_u * plan.n_v);
-  return work;
+  std::size_t n_ranges = std::min(size, plan.n_layers);
+  while (size % n_ranges != 0) --n_ranges;
+  const std::size_t n_parts = size / n_ranges;
+  return {cut_w(plan, modelled_cost(plan, work), visibilities, n_ranges)[rank / n_parts], rank % n_parts,
+          n_parts};
 }
 
 }  // namespace apsyn::imaging

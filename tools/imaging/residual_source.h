@@ -38,7 +38,7 @@ class ResidualSource final : public ImagingSource {
         degridders_.push_back(make_degridder(imager_.device, own_.fields[f].plan, setup));
         set_model(*degridders_[f], models[f]);
         const LayerRange layers = predicted_layers(f);
-        degridders_[f]->begin_pass(layers.first, layers.n);
+        degridders_[f]->begin_pass(layers);
       }
     } else {
       keep_residuals(setup, models, folder);
@@ -91,11 +91,11 @@ class ResidualSource final : public ImagingSource {
   /// then be of the neighbour.
   LayerRange predicted_layers(std::size_t f) const {
     const IdgPlan& plan = own_.fields[f].plan;
-    const RankShare& share = own_.shares[f];
+    const LayerRange& own = own_.shares[f].layers;
     const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
     const std::size_t beyond = reach - 1 + (imager_.device.kind == Device::Kind::cuda ? 1 : 0);
-    const std::size_t first = share.first_layer - std::min(beyond, share.first_layer);
-    return {first, std::min(plan.n_layers, share.first_layer + share.n_layers + beyond) - first};
+    const std::size_t first = own.first - std::min(beyond, own.first);
+    return {first, std::min(plan.n_layers, own.first + own.n + beyond) - first};
   }
 
   /// Those that the block will be gridded with, where it matters that both cut it alike.
@@ -163,7 +163,7 @@ class ResidualSource final : public ImagingSource {
       set_model(*degridder, models[f]);
       const LayerRange layers = predicted_layers(f);
       for (std::size_t done = 0; done < layers.n; done += passes[f].layers) {
-        degridder->begin_pass(layers.first + done, std::min(passes[f].layers, layers.n - done));
+        degridder->begin_pass({layers.first + done, std::min(passes[f].layers, layers.n - done)});
         add_pass(*degridder, f);
       }
     }

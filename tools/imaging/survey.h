@@ -35,7 +35,8 @@ class Survey {
         const Vec3 there = fields[f].moved(uvw);
         for (std::size_t i = 0; i < 3; ++i)
           max_lambda_[f][i] = std::max(max_lambda_[f][i], std::abs(there[i]) * highest);
-        by_w_[f].add(std::abs(there[2]) * (lowest + highest) / 2, n);
+        const double k = (lowest + highest) / 2;
+        by_w_[f].add({there[0] * k, there[1] * k, there[2] * k}, n);
       }
       n_visibilities += n;
       follow(block, row, (lowest + highest) / 2, highest - lowest);
@@ -56,8 +57,8 @@ class Survey {
   }
 
   /// The part of a field's work that falls to this process.
-  RankShare share(const Ranks& ranks, std::size_t field, const IdgPlan& plan) const {
-    return share_of(ranks, layer_work(plan, by_w_[field]));
+  RankShare share(const Ranks& ranks, std::size_t field, const IdgPlan& plan, const IdgWorkload& work) const {
+    return share_of(ranks, plan, work, by_w_[field]);
   }
 
   double n_visibilities = 0;

@@ -102,7 +102,7 @@ void run(const Case& c, const Device& device, GridMemory grids, unsigned n_threa
     data.fill(0);
     const DegridSeconds before = degridder->seconds();
     const auto begin = std::chrono::steady_clock::now();
-    degridder->begin_pass(0, plan.n_layers);
+    degridder->begin_pass({0, plan.n_layers});
     counts = degridder->degrid(block, data);
     whole = std::min(whole, seconds_since(begin));
     DegridSeconds now = degridder->seconds();

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Ranges of w part the subgrids of a plan: each lies in one, and none takes much longer than the others.
+#include "tools/imaging/w_ranges.h"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <random>
+
+#include "kernels/idg/partition.h"
+#include "tests/support/array_rows.h"
+
+using namespace apsyn;
+using namespace apsyn::imaging;
+
+namespace {
+
+IdgPlan layers_of(std::size_t n, double step_lambda) {
+  IdgPlan plan;
+  plan.n_layers = n;
+  plan.layer_step_lambda = step_lambda;
+  plan.first_layer_lambda = step_lambda / 2;
+  return plan;
+}
+
+/// Most visibilities at small w, as in an array with a core.
+struct Core {
+  WHistogram histogram;
+  std::vector<double> w_lambda;
+  Core(double longest_lambda, std::size_t n) {
+    std::mt19937_64 random(5);
+    std::exponential_distribution<double> w(6 / longest_lambda);
+    while (w_lambda.size() < n)
+      if (const double value = w(random); value < longest_lambda) w_lambda.push_back(value);
+    for (const double value : w_lambda) histogram.add({0, 0, value}, 1);
+  }
+};
+
+/// Seconds of a range, with no histogram between.
+double seconds(const IdgPlan& plan, const PlanCost& cost, const Core& core, const LayerRange& range) {
+  double n = 0;
+  for (const double w : core.w_lambda) {
+    const auto layer = static_cast<std::size_t>(w / plan.layer_step_lambda);
+    n += layer >= range.first && layer < range.first + range.n && w >= range.least_w_lambda &&
+         w < range.most_w_lambda;
+  }
+  return n * cost.visibility_s + static_cast<double>(range.n) * cost.layer_s;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ranges_take_about_as_long) {
+  const PlanCost cost{1e-6, 0, 4e-3};
+  for (const std::size_t n_layers : {4u, 15u, 40u})
+    for (const std::size_t n : {1u, 2u, 3u, 4u}) {
+      const IdgPlan plan = layers_of(n_layers, 300);
+      const Core core(300.0 * static_cast<double>(n_layers), 400000);
+      const auto ranges = cut_w(plan, cost, core.histogram, n);
+      BOOST_REQUIRE_EQUAL(ranges.size(), n);
+      double all = 0, longest = 0;
+      std::size_t transforms = 0;
+      for (const LayerRange& range : ranges) {
+        const double own = seconds(plan, cost, core, range);
+        all += own;
+        longest = std::max(longest, own);
+        transforms += range.n;
+      }
+      // Each visibility once, each layer once but for those that two ranges share.
+      BOOST_CHECK_CLOSE(all, 400000 * cost.visibility_s + static_cast<double>(transforms) * cost.layer_s,
+                        1e-9);
+      BOOST_CHECK(transforms >= n_layers && transforms <= n_layers + n - 1);
+      // Measured: 1.006 times the mean at most.
+      const double mean = all / static_cast<double>(n);
+      BOOST_TEST_MESSAGE(n_layers << " layers, " << n << " ranges: slowest " << longest / mean
+                                  << " of the mean");
+      BOOST_CHECK_LE(longest, 1.01 * mean);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_range_of_every_layer_where_there_is_nothing) {
+  const IdgPlan plan = layers_of(5, 10);
+  const auto ranges = cut_w(plan, {1e-6, 1, 1e-3}, WHistogram(), 5);
+  BOOST_REQUIRE_EQUAL(ranges.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    BOOST_CHECK_EQUAL(ranges[i].first, i);
+    BOOST_CHECK_EQUAL(ranges[i].n, 1u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(layers_of_a_w_kernel_stay_whole) {
+  IdgPlan plan = layers_of(12, 100);
+  plan.w_handling = WHandling::kernel;
+  plan.first_layer_lambda = -250;
+  const Core core(600, 10000);
+  std::size_t next = 0;
+  for (const LayerRange& range : cut_w(plan, {1e-6, 0, 1e-4}, core.histogram, 3)) {
+    BOOST_CHECK_EQUAL(range.first, next);
+    BOOST_CHECK_GT(range.n, 0u);
+    BOOST_CHECK(std::isinf(range.least_w_lambda) && std::isinf(range.most_w_lambda));
+    next += range.n;
+  }
+  BOOST_CHECK_EQUAL(next, 12u);
+}
+
+BOOST_AUTO_TEST_CASE(every_subgrid_is_of_one_range) {
+  const support::ArrayRows d = support::observe_array(14, 40, 8);
+  double max_w = 0;
+  WHistogram by_w;
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) {
+    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)));
+    const double k = d.wavenumber(4);
+    by_w.add({d.uvw_m(row, 0) * k, d.uvw_m(row, 1) * k, d.uvw_m(row, 2) * k}, 8);
+  }
+  IdgSettings settings;
+  settings.subgrid = 24;
+  const IdgWorkload work{.max_w_lambda = max_w * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1};
+  const IdgPlan plan = make_idg_plan({256, 256, 2e-3}, settings, work);
+  BOOST_REQUIRE_GE(plan.n_layers, 3u);
+  const GridBlock block = d.block(false);
+  const Partition all = partition(plan, block, {0, plan.n_layers}, 2);
+  std::uint64_t n = 0;
+  std::size_t n_tasks = 0;
+  bool cut_inside = false;
+  for (const LayerRange& range : cut_w(plan, {1e-6, 1e-2, 0}, by_w, 3)) {
+    const Partition own = partition(plan, block, range, 2);
+    n += own.n_visibilities;
+    n_tasks += own.tasks.size();
+    cut_inside = cut_inside || std::isfinite(range.most_w_lambda);
+  }
+  BOOST_CHECK_EQUAL(n, all.n_visibilities);
+  BOOST_CHECK_EQUAL(n_tasks, all.tasks.size());
+  BOOST_CHECK_GT(n, 0u);
+  BOOST_CHECK(cut_inside);
+}
+
+BOOST_AUTO_TEST_CASE(subgrids_go_by_the_length_of_baselines) {
+  WHistogram histogram;
+  histogram.add({0, 10, 1}, 300);   // 3000 of 4000 of the length, 300 of 310 visibilities
+  histogram.add({60, 80, -5}, 10);  // 1000
+  const auto seconds = bin_seconds({2, 80, 0}, histogram);
+  const auto at = [&](double w) { return seconds[static_cast<std::size_t>(w / histogram.width_lambda())]; };
+  BOOST_CHECK_CLOSE(at(1), 600 + 60.0, 1e-9);
+  BOOST_CHECK_CLOSE(at(5), 20 + 20.0, 1e-9);
+}
