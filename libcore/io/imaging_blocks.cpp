@@ -10,8 +10,17 @@
 namespace apsyn {
 namespace {
 
-/// Directions closer than this are the same phase centre: 0.2 micro-arcseconds.
-constexpr double same_direction_rad = 1e-12;
+/// Frames that are turned by less than this are those of the same phase centre: 0.2 micro-arcseconds.
+constexpr double same_frame_rad = 1e-12;
+
+/// Whether the frames differ: by their directions, or about a pole by their right ascensions alone.
+bool turns(const Mat3& rotation) {
+  double largest = 0;
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      largest = std::max(largest, std::abs(rotation[i][j] - (i == j ? 1 : 0)));
+  return largest > same_frame_rad;
+}
 
 /// One row, planes of at most n products.
 template <std::size_t n>
@@ -73,9 +82,10 @@ void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> w
 std::vector<std::size_t> move_to_centre(const MsRows& rows, const std::vector<MsField>& fields,
                                         const SkyDirection& centre, ImagingBlock& block) {
   std::vector<std::pair<bool, Rephasing>> moves;
-  for (const MsField& field : fields)
-    moves.emplace_back(separation_rad(field.phase_centre, centre) > same_direction_rad,
-                       make_rephasing(field.phase_centre, centre));
+  for (const MsField& field : fields) {
+    const Rephasing move = make_rephasing(field.phase_centre, centre);
+    moves.emplace_back(turns(move.rotation), move);
+  }
   const std::size_t n_row = rows.uvw_m.extent(0);
   block.uvw_m.resize({n_row, 3});
   block.path_m.resize({n_row});

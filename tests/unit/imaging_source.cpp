@@ -11,6 +11,7 @@
 #include "libcore/core/rephase.h"
 #include "libcore/core/stokes.h"
 #include "libcore/io/coordinates.h"
+#include "libcore/io/imaging_blocks.h"
 #include "libcore/io/measurement_set.h"
 #include "libcore/io/visibility_stream.h"
 #include "tests/reference/scratch.h"
@@ -212,6 +213,25 @@ BOOST_AUTO_TEST_CASE(rephasing_moves_phases_and_coordinates_exactly) {
   BOOST_CHECK_SMALL(phase(uvw, project(from, star)) - dot(move.path, uvw) - phase(moved, project(to, star)),
                     1e-12);
   BOOST_CHECK_SMALL(dot(moved, moved) - dot(uvw, uvw), 1e-9);
+}
+
+BOOST_AUTO_TEST_CASE(frames_about_a_pole_differ_by_their_right_ascensions) {
+  MsRows rows;
+  rows.uvw_m.resize({1, 3});
+  rows.uvw_m(0, 0) = 10;
+  rows.uvw_m(0, 2) = 7;
+  rows.field = {0};
+  for (const double dec : {kPi / 2, -kPi / 2}) {
+    ImagingBlock block;
+    move_to_centre(rows, {{"pole", {0.5, dec}}}, {0.5 + kPi / 2, dec}, block);
+    BOOST_CHECK_SMALL(block.uvw_m(0, 0), 1e-14);  // east there is along v here
+    BOOST_CHECK_CLOSE(block.uvw_m(0, 1), dec > 0 ? -10 : 10, 1e-12);
+    BOOST_CHECK_CLOSE(block.uvw_m(0, 2), 7, 1e-12);
+    BOOST_CHECK_SMALL(block.path_m(0), 1e-14);
+    move_to_centre(rows, {{"pole", {0.5, dec}}}, {0.5, dec}, block);
+    BOOST_CHECK_EQUAL(block.uvw_m(0, 0), 10);
+    BOOST_CHECK_EQUAL(block.path_m.size(), 0u);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(planes_of_products) {
