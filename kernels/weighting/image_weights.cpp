@@ -121,10 +121,7 @@ void ImageWeights::finish(unsigned n_threads) {
   };
   switch (settings_.mode) {
     case WeightMode::natural:
-      for_rows([](std::size_t, View<double, 1> row) {
-        for (double& value : row)
-          if (value != 0) value = 1;
-      });
+      for_rows([](std::size_t, View<double, 1> row) { std::fill(row.begin(), row.end(), 1.0); });
       break;
     case WeightMode::uniform:
       for_rows([](std::size_t, View<double, 1> row) {

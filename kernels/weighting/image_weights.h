@@ -5,7 +5,7 @@
 // The grid is that of the image padded to ceil(1.2 N), rounded up to a multiple of 4, at the image's scale;
 // only v >= 0 is kept, visibilities with v < 0 count at (-u, -v); a visibility belongs to the cell (floor(u
 // width + n_x / 2), floor(v height)). With W = sum of the weights w in a cell:
-//   natural  1 where there are data
+//   natural  1
 //   uniform  1 / W
 //   Briggs   1 / (1 + W s^2), s^2 = (5 10^-R)^2 sum w / sum W^2
 // Then, in this order: the rank filter sets weights above `level` times the mean of their non-zero neighbours

@@ -112,6 +112,24 @@ BOOST_AUTO_TEST_CASE(blocks_in_wavelengths_of_each_channel) {
   BOOST_CHECK_EQUAL(weighted(0, 1, 1), 0);
 }
 
+BOOST_AUTO_TEST_CASE(natural_weights_of_planes_that_plane_0_lacks) {
+  ImagingBlock block;
+  block.uvw_m.resize({1, 3});
+  block.uvw_m(0, 0) = 30;
+  block.channel_hz.resize({1});
+  block.channel_hz(0) = kSpeedOfLight_m_s;
+  block.data.resize({1, 1, 2});
+  block.weight.resize({1, 1, 2});
+  block.weight(0, 0, 1) = 3;
+  ImageWeights weights({.mode = WeightMode::natural}, n_x, n_y, cell_rad);
+  weights.add(block);
+  weights.finish(1);
+  Buffer<float, 3> weighted;
+  weights.apply(block, 1, weighted);
+  BOOST_CHECK_EQUAL(weighted(0, 0, 0), 0);
+  BOOST_CHECK_EQUAL(weighted(0, 0, 1), 3);
+}
+
 BOOST_AUTO_TEST_CASE(visibilities_beyond_the_grid_are_counted) {
   // The grid ends at 500 wavelengths.
   for (const double max_uv : {1e9, 600.0}) {
