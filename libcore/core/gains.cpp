@@ -23,6 +23,16 @@ Range axis_range(const CsvTable& table, const CsvRow& row, std::string_view colu
   return {index, index + 1};
 }
 
+/// As axis_range(); X and R name the first polarisation, Y and L the second.
+Range pol_range(const CsvTable& table, const CsvRow& row, std::size_t n_pol) {
+  if (const auto at = table.find("pol")) {
+    const std::string_view name = row.fields[*at];
+    if (name == "X" || name == "R") return {0, 1};
+    if ((name == "Y" || name == "L") && n_pol > 1) return {1, 2};
+  }
+  return axis_range(table, row, "pol", n_pol);
+}
+
 enum class Zero { refused, allowed };
 
 Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::string& source,
@@ -58,8 +68,7 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
           source, row.line);
     const auto phase = table.number(row, *phase_column);
     const std::complex<double> gain{amplitude * std::cos(phase), amplitude * std::sin(phase)};
-    const Range pols = axis_range(table, row, "pol", n_pol),
-                chans = axis_range(table, row, "channel", n_chan);
+    const Range pols = pol_range(table, row, n_pol), chans = axis_range(table, row, "channel", n_chan);
     for (std::size_t pol = pols.first; pol < pols.end; ++pol)
       for (std::size_t chan = chans.first; chan < chans.end; ++chan) gains(ant, pol, chan) = gain;
   }

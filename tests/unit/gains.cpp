@@ -49,6 +49,19 @@ BOOST_AUTO_TEST_CASE(gains_by_polarisation_and_channel) {
       }
 }
 
+BOOST_AUTO_TEST_CASE(polarisations_by_name) {
+  for (const char* names : {"XY", "RL"}) {
+    const std::string csv =
+        std::string("antenna,pol,gain_amplitude,phase_rad\n0,") + names[0] + ",2,0\n0," + names[1] + ",3,0\n";
+    const auto gains = parse_gains_csv(csv, "g.csv", three_antennas(), 2, 1);
+    BOOST_TEST(gains(0, 0, 0) == std::complex<double>(2, 0));
+    BOOST_TEST(gains(0, 1, 0) == std::complex<double>(3, 0));
+  }
+  BOOST_CHECK_THROW(
+      parse_gains_csv("antenna,pol,gain_amplitude,phase_rad\n0,Y,2,0\n", "g.csv", three_antennas(), 1, 1),
+      DataError);
+}
+
 BOOST_AUTO_TEST_CASE(malformed_gains) {
   const std::string header = "antenna,pol,channel,gain_amplitude,phase_rad\n";
   malformed("antenna,gain_amplitude\n0,1\n", "incomplete");
