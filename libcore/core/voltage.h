@@ -2,6 +2,7 @@
 // Voltage streams: PSRDADA header and samples. The layout is described in apsyn-voltage(5).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -62,7 +63,11 @@ struct VoltageHeader {
   /// what fills whole bytes.
   std::size_t unit_samples() const;
   std::size_t unit_bytes() const { return unit_samples() * bits_per_time() / 8; }
-  double bytes_per_second() const { return static_cast<double>(bits_per_time()) / 8 / sample_s; }
+  /// Whole where only the rounding of sample_s keeps it from that, as readers that take an integer want it.
+  double bytes_per_second() const {
+    const double rate = static_cast<double>(bits_per_time()) / 8 / sample_s, whole = std::round(rate);
+    return std::abs(rate - whole) < 1e-14 * rate ? whole : rate;
+  }
 };
 
 /// What a command line adds to a stream; empty text = not given.

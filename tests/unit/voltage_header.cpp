@@ -289,6 +289,15 @@ BOOST_AUTO_TEST_CASE(shortest_decimals) {
   BOOST_CHECK_THROW(format_scaled(NAN, 0), FailureError);
 }
 
+BOOST_AUTO_TEST_CASE(whole_rates_are_written_as_integers) {
+  VoltageHeader h;
+  h.sample_s = 1e-5;
+  h.n_pol = 2;
+  h.n_chan = 10;
+  h.n_ant = 1;
+  BOOST_TEST(format_voltage_header(h).find("BYTES_PER_SECOND 4000000\n") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(foreign_lines) {
   // No blank before the value's end, tabs, no newline at the end, duplicates, binary bytes.
   std::string text = header_text({{"TELESCOPE", "  A\t# x"}, {"SOURCE", "#none"}});
