@@ -14,7 +14,8 @@
 // groups;
 //    a dispersed pulse is not in half of them at once, unless it crosses half of the band within its width.
 // 3. Single values are clipped at 127/8 = 15.9 s_c.
-// What was taken out is zero and reported, so that sums can count it as missing.
+// Times at which no channel has data (values not finite, or with zeros_are_missing 0) are left out of all
+// this and taken out. What was taken out is zero and reported, so that sums can count it as missing.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct ExciseSettings {
   double rfi_sigma = 5;  ///< 0: nothing is taken out but dead channels
   bool zero_dm = false;  ///< take the mean over channels away at each time (Eatough, Keane & Lyne 2009)
   unsigned n_threads = 1;
+  bool zeros_are_missing = false;  ///< a time at which all channels are 0 has no data
 };
 
 /// Samples of a block, where they come from.
@@ -52,6 +54,7 @@ struct BlockStatistics {
   std::vector<float> drift;         ///< [chan] scatter of the pieces' means over that of noise, 1 expected
   std::vector<std::uint8_t> good;   ///< [chan] not taken out
   std::uint64_t n_not_finite = 0;
+  std::vector<std::size_t> missing;  ///< times at which no channel has data
 };
 
 struct ExciseReport {
@@ -72,6 +75,7 @@ void clean_block(const ExciseSettings& settings, const BlockSamples& samples, co
 /// Marks bad channels in statistics.good. Threshold 1 above.
 void find_bad_channels(double rfi_sigma, BlockStatistics& statistics);
 /// Threshold 2 above, for group sums [group][time] in any unit: zeroes good_time where it is exceeded.
+/// Times whose good_time is 0 already do not count.
 void find_bad_times(double rfi_sigma, View<const float, 2> groups, std::span<std::uint8_t> good_time);
 
 }  // namespace apsyn

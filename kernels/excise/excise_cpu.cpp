@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 
 #include "kernels/excise/excise.h"
@@ -19,9 +20,10 @@ constexpr std::size_t kTimeGroups = 16;
 /// Of a channel's values; with more that are not finite, sums would count too many.
 constexpr double kMostNotFinite = 0.01;
 
-/// Calls work(first channel, samples [chan][time], thread) for all channels.
+/// Calls work(first channel, samples [chan][time], thread) for all channels, NaN at the times `missing`.
 template <class Work>
-void for_channels(const ExciseSettings& settings, const BlockSamples& samples, Work work) {
+void for_channels(const ExciseSettings& settings, const BlockSamples& samples,
+                  const std::vector<std::size_t>& missing, Work work) {
   const std::size_t n_group = (settings.n_chan + kGroupChannels - 1) / kGroupChannels;
   std::vector<Buffer<float, 2>> tile(settings.n_threads);
   // rows a multiple of 4096 bytes apart would share cache sets
@@ -30,6 +32,8 @@ void for_channels(const ExciseSettings& settings, const BlockSamples& samples, W
     const std::size_t first = group * kGroupChannels, n = std::min(kGroupChannels, settings.n_chan - first);
     tile[thread].resize_for_overwrite({n, row});
     samples.channels(first, tile[thread]);
+    for (std::size_t i = 0; i < n && !missing.empty(); ++i)
+      for (const std::size_t t : missing) tile[thread](i, t) = std::numeric_limits<float>::quiet_NaN();
     work(first, tile[thread].view(), thread);
   });
 }
@@ -57,7 +61,7 @@ void measure_channel(const float* samples, std::size_t chan, BlockStatistics& s,
   }
   n_not_finite = s.n_time - n_finite;
   if (mean.size() < kStatisticPieces / 2 ||
-      static_cast<double>(n_not_finite) > kMostNotFinite * static_cast<double>(s.n_time))
+      static_cast<double>(n_not_finite - s.missing.size()) > kMostNotFinite * static_cast<double>(s.n_time))
     return;
   n_piece /= static_cast<double>(mean.size());
   const double noise_square = median_of(variance) / chi_squared_median(n_piece - 1);
@@ -91,7 +95,7 @@ std::uint64_t normalise_block(const ExciseSettings& settings, const BlockSamples
                               std::size_t stride) {
   const std::size_t n_time = now.n_time, half = n_time / 2;
   std::atomic<std::uint64_t> n_clipped = 0;
-  for_channels(settings, samples, [&](std::size_t first, View<float, 2> tile, unsigned) {
+  for_channels(settings, samples, now.missing, [&](std::size_t first, View<float, 2> tile, unsigned) {
     std::uint64_t clipped = 0;
     for (std::size_t i = 0; i < tile.extent(0); ++i) {
       const std::size_t chan = first + i;
@@ -129,6 +133,34 @@ Buffer<float, 2> group_sums(const ExciseSettings& settings, const BlockStatistic
   return sums;
 }
 
+/// All channels but for the times s.missing; `look`: which are missing, and how many values are not finite.
+void measure_channels(const ExciseSettings& settings, const BlockSamples& samples, BlockStatistics& s,
+                      bool look) {
+  std::atomic<std::uint64_t> n_not_finite = 0;
+  std::vector<std::vector<std::uint32_t>> n_without(
+      settings.n_threads);  // [thread][time] channels without data
+  for_channels(settings, samples, s.missing, [&](std::size_t first, View<float, 2> tile, unsigned thread) {
+    if (look) n_without[thread].resize(s.n_time, 0);
+    for (std::size_t i = 0; i < tile.extent(0); ++i) {
+      const float* values = &tile(i, 0);
+      std::size_t n = 0;
+      measure_channel(values, first + i, s, n);
+      n_not_finite += n;
+      if (!look || (n == 0 && !settings.zeros_are_missing)) continue;
+      for (std::size_t t = 0; t < s.n_time; ++t)
+        n_without[thread][t] +=
+            !std::isfinite(values[t]) || (settings.zeros_are_missing && values[t] == 0) ? 1 : 0;
+    }
+  });
+  if (!look) return;
+  s.n_not_finite = n_not_finite;
+  for (std::size_t t = 0; t < s.n_time; ++t) {
+    std::size_t n = 0;
+    for (const auto& of_thread : n_without) n += of_thread.empty() ? 0 : of_thread[t];
+    if (n == settings.n_chan) s.missing.push_back(t);
+  }
+}
+
 }  // namespace
 
 BlockStatistics measure_block(const ExciseSettings& settings, const BlockSamples& samples) {
@@ -138,15 +170,12 @@ BlockStatistics measure_block(const ExciseSettings& settings, const BlockSamples
   s.n_time = samples.n_time();
   s.level.assign(settings.n_chan, 0), s.noise.assign(settings.n_chan, 0), s.drift.assign(settings.n_chan, 0);
   s.good.assign(settings.n_chan, 0);
-  std::atomic<std::uint64_t> n_not_finite = 0;
-  for_channels(settings, samples, [&](std::size_t first, View<float, 2> tile, unsigned) {
-    for (std::size_t i = 0; i < tile.extent(0); ++i) {
-      std::size_t n = 0;
-      measure_channel(&tile(i, 0), first + i, s, n);
-      n_not_finite += n;
-    }
-  });
-  s.n_not_finite = n_not_finite;
+  measure_channels(settings, samples, s, true);
+  // Once more without the times that turned out to be missing: rare.
+  if (!s.missing.empty()) {
+    std::fill(s.good.begin(), s.good.end(), std::uint8_t{0});
+    measure_channels(settings, samples, s, false);
+  }
   find_bad_channels(settings.rfi_sigma, s);
   return s;
 }
@@ -158,6 +187,7 @@ void clean_block(const ExciseSettings& settings, const BlockSamples& samples, co
     throw std::length_error("clean_block: the output is shorter than the block");
   std::uint64_t n_clipped = normalise_block(settings, samples, before, now, after, nullptr, out, stride);
   std::fill(good_time.begin(), good_time.end(), std::uint8_t{1});
+  for (const std::size_t t : now.missing) good_time[t] = 0;
   const Buffer<float, 2> groups = group_sums(settings, now, out, stride);
   const auto n_good = static_cast<std::size_t>(std::count(now.good.begin(), now.good.end(), std::uint8_t{1}));
   find_bad_times(settings.rfi_sigma, groups, good_time);

@@ -72,8 +72,10 @@ void find_bad_times(double rfi_sigma, View<const float, 2> groups, std::span<std
   // each group in units of its own spread
   std::vector<float> scale(n_group);
   for (std::size_t group = 0; group < n_group; ++group) {
-    std::vector<float> values(groups[group].begin(),
-                              groups[group].begin() + static_cast<std::ptrdiff_t>(n_time));
+    std::vector<float> values;
+    values.reserve(n_time);
+    for (std::size_t t = 0; t < n_time; ++t)
+      if (good_time[t]) values.push_back(groups(group, t));
     const float spread = robust_spread(std::move(values), 0.0f);
     scale[group] = spread > 0 ? 1 / spread : 0;
   }

@@ -246,3 +246,35 @@ BOOST_AUTO_TEST_CASE(interference_is_taken_out) {
   few.values.resize({n_chan, 31});
   BOOST_CHECK_THROW(measure_block(settings, few), std::invalid_argument);
 }
+
+BOOST_AUTO_TEST_CASE(times_without_data_take_no_channel_with_them) {
+  constexpr std::size_t n_chan = 64, n_time = 4096;
+  const ExciseSettings settings{n_chan, 5, false, 2, true};
+  for (const float value : {NAN, 0.0f}) {
+    Samples samples;
+    samples.values.resize({n_chan, n_time});
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      const std::vector<float> x = noise(n_time, unsigned(chan), 3);
+      for (std::size_t t = 0; t < n_time; ++t) samples.values(chan, t) = 40 + x[t];
+    }
+    const auto missing = [](std::size_t t) { return t >= 1000 && t < 2500; };  // six pieces of 16
+    for (std::size_t chan = 0; chan < n_chan; ++chan)
+      for (std::size_t t = 0; t < n_time; ++t)
+        if (missing(t)) samples.values(chan, t) = value;
+    for (std::size_t t = 0; t < n_time; ++t) samples.values(7, t) = 0;  // dead besides
+    const BlockStatistics s = measure_block(settings, samples);
+    BOOST_TEST(s.missing.size() == 1500u);
+    Buffer<std::int8_t, 2> out({n_chan, n_time});
+    out.fill(99);
+    std::vector<std::uint8_t> good_time(n_time, 9);
+    ExciseReport report;
+    clean_block(settings, samples, nullptr, s, nullptr, out.data(), n_time, good_time, report);
+    for (std::size_t chan = 0; chan < n_chan; ++chan) BOOST_TEST(bool(s.good[chan]) == (chan != 7));
+    for (std::size_t t = 0; t < n_time; ++t) {
+      BOOST_REQUIRE_EQUAL(bool(good_time[t]), !missing(t));
+      if (missing(t)) BOOST_REQUIRE_EQUAL(int(out(3, t)), 0);
+    }
+    BOOST_TEST(report.n_bad_time == 1500u);
+    BOOST_TEST(report.n_clipped == 0u);
+  }
+}

@@ -123,7 +123,10 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
   plan.intensity = parse_intensity(options.intensity, header.n_if);
   plan.widths = parse_widths(options.widths, header.sample_s);
   plan.threshold = options.threshold;
-  plan.excise = {header.n_chan, options.rfi_sigma, options.zero_dm, tool.common().threads};
+  // A spectrum of fewer bits may be 0 by chance.
+  constexpr std::size_t kFewestBits = 32;
+  plan.excise = {header.n_chan, options.rfi_sigma, options.zero_dm, tool.common().threads,
+                 header.n_bit * header.n_chan >= kFewestBits};
 
   const DispersionBand band{header.first_hz, header.step_hz, header.n_chan, header.sample_s};
   TrialSettings settings;
