@@ -24,6 +24,15 @@ expect_same_pixels() { cmp <(pixels "$1") <(pixels "$2") >&2 || fail "$1 and $2 
 expect_near "$(middle a-psf.fits)" 1 1e-6 "the PSF's peak"
 expect_near "$(middle a-dirty.fits)" 73 1.5 "3C 48"
 
+# The PSF's main lobe falls to one half 14 arcsec from its middle towards the north-east. Wider than a pixel it is told.
+[ -z "$(card a-psf.fits BMAJ)" ] || fail "a beam narrower than a pixel in BMAJ"
+run idg-grid --size 200 --scale 2asec --weight briggs:0 --column CORRECTED_DATA -o fine "$set"
+for image in fine-dirty.fits fine-psf.fits; do
+  expect_near "$(card $image BMAJ)" 0.0076 2e-4 "BMAJ of $image"
+  expect_near "$(card $image BMIN)" 0.0027 2e-4 "BMIN of $image"
+  expect_near "$(card $image BPA)" 66 2 "BPA of $image"
+done
+
 # The same bytes whatever the number of threads, or the number of passes that the memory allows.
 for threads in 1 3; do
   run idg-grid $small -o t$threads --threads $threads "$set"

@@ -2,9 +2,15 @@
 // Names and files of the images.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/clean/beam.h"
+#include "libcore/core/error.h"
+#include "libcore/core/log.h"
 #include "libcore/core/output.h"
 #include "libcore/io/fits_image.h"
 #include "tools/idg-grid/options.h"
@@ -24,6 +30,23 @@ inline OutputNames output_names(const Imager& imager, const std::string& part) {
           imager.aterms() ? name + part + "-beam.fits" : ""};
 }
 
+/// Of the PSF's main lobe, where it has one in the middle of the image; none without a PSF.
+inline std::optional<RestoringBeam> fitted_beam(const Imager& imager, const Field& field,
+                                                const GroupImages& images, const ChannelGroup& group) {
+  if (imager.options.no_psf) return {};
+  constexpr std::size_t kMiddle = 512;
+  const Extent middle{std::min(imager.options.imaging.n_x, kMiddle),
+                      std::min(imager.options.imaging.n_y, kMiddle)};
+  const Image psf = cut_image(imager, field, images, imager.n_data_planes(), {"I"}, group, middle);
+  const double cell_rad = imager.options.imaging.cell_rad;
+  try {
+    return fit_beam(psf.pixels.view()[0][0], {cell_rad, cell_rad});
+  } catch (const FailureError& e) {
+    log_verbose("no BMAJ: {}", e.what());
+    return {};
+  }
+}
+
 inline void write_images(const Imager& imager, const std::string& part, const Field& field,
                          const GroupImages& images, const ChannelGroup& group) {
   const OutputNames names = output_names(imager, field.suffix + part);
@@ -32,14 +55,16 @@ inline void write_images(const Imager& imager, const std::string& part, const Fi
   const Options& options = imager.options;
   const Extent dirty{options.imaging.n_x, options.imaging.n_y};
   const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
-  auto write = [&](const std::string& path, const Image& image) {
+  const std::optional<RestoringBeam> beam = fitted_beam(imager, field, images, group);
+  auto write = [&](const std::string& path, Image image) {
+    if (image.info.unit == "JY/BEAM") image.info.beam = beam;
     write_fits_image(path, image, options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32,
                      imager.tool.common().overwrite, imager.threads());
   };
   if (!names.dirty.empty()) {
     Image image = cut_image(imager, field, images, 0, planes, group, dirty);
     if (imager.aterms()) write(names.beam, take_beam_out(imager, field, images, group, image));
-    write(names.dirty, image);
+    write(names.dirty, std::move(image));
   }
   if (!names.psf.empty())
     write(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
