@@ -145,6 +145,7 @@ void run(Tool& tool, EpicOptions& options) {
       tool.print(line);
     else
       log_verbose("{}", line);
+  for (const std::string& line : shortcomings(setup)) log_warning("{}", line);
   if (tool.common().dry_run) return;
   const auto sink = make_image_sink(tool, setup, output);
   const bool one_centre = !setup.regions.empty() || has_one_centre(output);

@@ -80,6 +80,14 @@ for method in fft dft corr; do
   done
 done
 
+# What the image cannot show is told: pixels coarser than fringes, and channels too wide for the delays.
+simulate --array mwa-32t --noise 1Jy --duration 1ms -o wide.dada 2>/dev/null || fail "no voltages"
+epic-image wide.dada --size 32 --accumulate 1ms -o coarse.fits 2>told.err || fail "no image"
+grep -q 'warning: pixels of 3.58 deg are coarser' told.err || fail "no warning of coarse pixels: $(cat told.err)"
+grep -q 'warning: over channels of 1.28 MHz baselines of 343 m lose 100 %' told.err || fail "no warning of delays: $(cat told.err)"
+epic-image wide.dada --size 32 --field 8deg --channels 16 --accumulate 1ms -o fine.fits 2>told.err || fail "no image"
+! grep -q 'coarser\|lose' told.err || fail "a warning of an image that is right: $(cat told.err)"
+
 # Slow samples, 10 s each: the last image of a file is that of its samples alone, and so is one fixed to the ground
 # from a pipe that does not say how long it is; what follows the sky there is aimed at what was planned, with a warning.
 slow=(TSAMP 1e7 BW 2e-7)

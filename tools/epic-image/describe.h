@@ -2,6 +2,12 @@
 // The plan in words, for --dry-run and -v.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "libcore/core/median.h"
 #include "tools/epic-image/plan.h"
 
 namespace apsyn {
@@ -75,6 +81,43 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
                                 setup.method == EpicMethod::dft && setup.precision == EpicPrecision::half
                                     ? ", weights of 8 bits"
                                     : ""));
+  return lines;
+}
+
+/// The baseline that half of the others are shorter than, in metres; 0 with less than two antennas.
+inline double median_baseline_m(const ArrayLayout& layout) {
+  std::vector<double> lengths_m;
+  for (std::size_t i = 0; i < layout.antennas.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const Antenna &a = layout.antennas[i], &b = layout.antennas[j];
+      if (!a.flagged && !b.flagged) lengths_m.push_back(std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
+    }
+  return median_of(lengths_m);
+}
+
+/// What the images will not show, though the recording may hold it.
+inline std::vector<std::string> shortcomings(const EpicSetup& setup) {
+  std::vector<std::string> lines;
+  const EpicPlan& epic = setup.epic;
+  const double longest_m = longest_baseline_m(setup.header.layout);
+  if (!(longest_m > 0)) return lines;
+  const bool image = setup.directions.empty();
+  const double median_fringe_rad = fringe_rad(setup) * longest_m / median_baseline_m(setup.header.layout);
+  if (image && median_fringe_rad < epic.cell)
+    lines.push_back(fmt::format(
+        "pixels of {:.3g} deg are coarser than the fringes of half of the baselines, {:.3g} deg: sources "
+        "between "
+        "pixels are not in the image: give a larger --size, or a --scale or --field for pixels of {:.3g} deg",
+        epic.cell / kRadPerDeg, median_fringe_rad / kRadPerDeg, fringe_rad(setup) / 2 / kRadPerDeg));
+  const double edge = image ? std::min(1.0, epic.cell * static_cast<double>(epic.nx) / 2) : 1;
+  const double turns = std::abs(setup.f.channel_step_hz()) * longest_m / kSpeedOfLight_m_s * edge;
+  const double loss = turns >= 1 ? 1 : 1 - std::sin(kPi * turns) / (kPi * turns);
+  constexpr double kMostLoss = 0.1;
+  if (loss > kMostLoss)
+    lines.push_back(fmt::format(
+        "over channels of {} baselines of {:.0f} m lose {:.0f} % of what is {}: give a larger --channels",
+        format_frequency(std::abs(setup.f.channel_step_hz())), longest_m, 100 * loss,
+        image ? "at the image's edge" : "near the horizon"));
   return lines;
 }
 
