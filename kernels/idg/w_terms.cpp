@@ -15,7 +15,7 @@ double semicircle_kernel(double beta, double t) {
 
 SemicircleTransform::SemicircleTransform(double beta, double most_x) : most_x_(most_x) {
   // Substituting t = sin(pi s / 2) removes the root at the ends.
-  const GaussLegendre rule = gauss_legendre(64);
+  const GaussLegendre rule = gauss_legendre(80);
   auto integral = [&](double x) {
     double sum = 0;
     for (std::size_t i = 0; i < rule.x.size(); ++i) {
