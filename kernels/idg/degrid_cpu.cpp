@@ -33,9 +33,8 @@ class CpuDegridder final : public Degridder {
     if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
     if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
     layers_ = layers;
-    const std::size_t n_planes = padded_planes(model_.n_planes());
-    grids_.resize_for_overwrite({layers.n, plan_.n_v_held(), plan_.n_u_held(), n_planes});
-    if (n_planes != model_.n_planes()) grids_.fill(0);  // the padding
+    grids_.resize_for_overwrite(
+        {layers.n, plan_.n_v_held(), plan_.n_u_held(), padded_planes(model_.n_planes())});
     for (std::size_t layer = 0; layer < layers.n; ++layer)
       model_.transform(plan_.layer_w_lambda(layers.first + layer), grids_.view()[layer]);
     model_.release_work();

@@ -84,11 +84,15 @@ template <class T>
 void LayerModel::transform(double w_lambda, View<std::complex<T>, 3> grid) {
   const std::size_t n_x = plan_.image.n_x, n_u = plan_.n_u_held(), n_v = plan_.n_v_held();
   if (work_.size() == 0) work_.resize_for_overwrite({n_v, n_x});
+  std::vector<std::size_t> nothing;  // planes
+  for (std::size_t plane = 0; plane < grid.extent(2); ++plane)
+    if (plane >= n_planes() || empty_[plane]) nothing.push_back(plane);
+  parallel_for(n_threads_, nothing.empty() ? 0 : n_v, [&](std::size_t v, unsigned) {
+    for (std::size_t u = 0; u < n_u; ++u)
+      for (std::size_t plane : nothing) grid(v, u, plane) = 0;
+  });
   for (std::size_t plane = 0; plane < n_planes(); ++plane) {
-    if (empty_[plane]) {
-      for (std::size_t i = plane; i < grid.size(); i += grid.extent(2)) grid.data()[i] = 0;
-      continue;
-    }
+    if (empty_[plane]) continue;
     transform_columns(plane, w_lambda);
     parallel_for(n_threads_, (n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned thread) {
       Buffer<std::complex<double>, 2>& row = scratch_[thread].block;

@@ -20,7 +20,7 @@ class LayerModel {
   std::size_t n_planes() const { return images_.extent(0); }
   /// The padded FFT of every plane times exp(+2 pi i w (n - 1)) (or (n - n_middle) for the w kernel, whose
   /// other part the visibilities carry): grid [v][u][plane] of the cells that are held, cell k at index k mod
-  /// their number; planes of the grid beyond the model's are left alone.
+  /// their number; planes of the grid beyond the model's become 0.
   template <class T>
   void transform(double w_lambda, View<std::complex<T>, 3> grid);
   /// Frees what transform() works in until it is called again.
