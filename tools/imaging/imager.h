@@ -38,10 +38,7 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
   own.weights = whole_band;
   imager.tool.stage("weights");
   if (whole_band == nullptr) {
-    WeightSettings settings = weight_settings(wanted);
-    // Makes no weight 0 and none of 0 another: a plan is the same without.
-    if (imager.tool.common().dry_run) settings.rank_filter_level = 0;
-    own.own_weights = std::make_unique<ImageWeights>(settings, wanted.n_x, wanted.n_y, wanted.cell_rad);
+    own.own_weights = make_weights(imager);
     own.weights = own.own_weights.get();
   }
   own.found = survey(imager, group, fields, own.own_weights.get());

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -123,13 +124,19 @@ inline void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
       format_angle(cell_rad), 0.5 / cell_rad, scale_for(beyond.most_lambda), 0.5 / cell_rad);
 }
 
+inline std::unique_ptr<ImageWeights> make_weights(const Imager& imager) {
+  const ImagingOptions& wanted = imager.options.imaging;
+  WeightSettings settings = weight_settings(wanted);
+  // It makes no weight 0 and none of 0 another: a plan is the same without.
+  if (imager.tool.common().dry_run) settings.rank_filter_level = 0;
+  return std::make_unique<ImageWeights>(settings, wanted.n_x, wanted.n_y, wanted.cell_rad);
+}
+
 /// With --mf-weighting the weights of all groups together, else nothing.
 inline std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<ChannelGroup>& groups) {
-  const ImagingOptions& wanted = imager.options.imaging;
-  if (!wanted.weigh_groups_together || groups.size() == 1) return nullptr;
+  if (!imager.options.imaging.weigh_groups_together || groups.size() == 1) return nullptr;
   imager.tool.stage("weights");
-  auto weights =
-      std::make_unique<ImageWeights>(weight_settings(wanted), wanted.n_x, wanted.n_y, wanted.cell_rad);
+  auto weights = make_weights(imager);
   for (const ChannelGroup& group : groups)
     for_each_block(imager, group, [&](const ImagingBlock& block) { weights->add(block); });
   warn_of_beyond(imager, weights->beyond());
