@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "libcore/core/error.h"
@@ -67,8 +69,7 @@ struct VoltageReader::State {
 
   std::int64_t judged_row = -1;  ///< the aligned span whose judgement is complete
   std::vector<std::uint8_t> judged;
-  Buffer<std::int8_t, 5> rest_i8;
-  Buffer<float, 5> rest_f32;
+  std::tuple<Buffer<std::int8_t, 5>, Buffer<float, 5>> rest;  ///< what is judged outside of a block
   Buffer<std::uint8_t, 3> rest_mask;
 
   std::uint64_t raw_end_sample() const { return (raw_first + raw_bytes / unit_bytes) * unit_samples; }
@@ -125,21 +126,23 @@ struct VoltageReader::State {
     }
   }
 
+  // Samples [time][chan][ant][pol][re, im].
+  template <class T>
+  void make_room(std::size_t n_time, Buffer<T, 5>& samples) const {
+    const std::array<std::size_t, 5> shape{n_time, n_lines_per_time, n_ant, width / 2, 2};
+    if (samples.shape() != shape) samples.resize_for_overwrite(shape);
+  }
+
   // Judges what of span `row` lies in [first, end) but outside the block.
+  template <class T>
   void judge_outside(std::uint64_t first, std::uint64_t end, std::uint8_t* row) {
     if (first >= end) return;
     const std::size_t n = static_cast<std::size_t>(end - first);
-    const std::array<std::size_t, 5> shape{n, n_lines_per_time, n_ant, width / 2, 2};
-    if (decoder.integer()) {
-      rest_i8.resize(shape);
-      decode(first, n, rest_i8.data());
-      mark_present(rest_i8.data(), n * n_lines_per_time, n_ant, width, row);
-    } else {
-      rest_f32.resize(shape);
-      decode(first, n, rest_f32.data());
-      clear_not_finite(rest_f32.view(), rest_mask);
-      mark_present(rest_f32.data(), n * n_lines_per_time, n_ant, width, row);
-    }
+    auto& samples = std::get<Buffer<T, 5>>(rest);
+    make_room(n, samples);
+    decode(first, n, samples.data());
+    if constexpr (std::is_floating_point_v<T>) clear_not_finite(samples.view(), rest_mask);
+    mark_present(samples.data(), n * n_lines_per_time, n_ant, width, row);
   }
 
   template <class T>
@@ -158,12 +161,44 @@ struct VoltageReader::State {
       const std::size_t per_time = n_lines_per_time * n_ant * width;
       mark_present(samples + static_cast<std::size_t>(from - first) * per_time,
                    static_cast<std::size_t>(to - from) * n_lines_per_time, n_ant, width, valid);
-      judge_outside(row_begin, from, valid);
-      judge_outside(to, row_end, valid);
+      judge_outside<T>(row_begin, from, valid);
+      judge_outside<T>(to, row_end, valid);
     }
     judged_row = static_cast<std::int64_t>(last_row);
     const std::uint8_t* last = &block.valid(static_cast<std::size_t>(last_row - first_row), 0);
     judged.assign(last, last + n_ant);
+  }
+
+  // The next samples, at most n_time, and all else of the block but their type; false at the end.
+  template <class T>
+  bool read(VoltageBlock& block, Buffer<T, 5>& samples, std::size_t n_time) {
+    const bool first_row_known = judged_row == static_cast<std::int64_t>(next / missing);
+    const std::uint64_t hold_from = first_row_known ? next : next / missing * missing;
+    const std::uint64_t wanted_end = next + n_time;
+    const std::uint64_t span_end = (wanted_end + missing - 1) / missing * missing;
+    // room for more than that is taken once it is known to be needed
+    const bool in_pieces = n_time / unit_samples * unit_bytes <= kPieceBytes;
+    if (in_pieces) {
+      hold(hold_from, std::min(wanted_end, next + piece_samples()));
+      if (raw_end_sample() <= next) return false;
+      make_room(n_time, samples);
+      read_in_pieces(hold_from, wanted_end, samples.data());
+    }
+    hold(hold_from, span_end);
+    const std::uint64_t held_end = raw_end_sample();
+    if (held_end <= next) return false;
+
+    block.n_time = static_cast<std::size_t>(std::min(wanted_end, held_end) - next);
+    block.first_sample = static_cast<std::int64_t>(next);
+    block.missing_samples = missing;
+    block.first_valid_row_offset = static_cast<std::size_t>(next % missing);
+    block.not_finite.resize({0, 0, 0});
+    make_room(block.n_time, samples);
+    if (!in_pieces) decode(next, block.n_time, samples.data());
+    if constexpr (std::is_floating_point_v<T>) clear_not_finite(samples.view(), block.not_finite);
+    judge(block, samples.data(), std::min(held_end, span_end));
+    next += block.n_time;
+    return true;
   }
 };
 
@@ -204,54 +239,11 @@ bool VoltageReader::read(VoltageBlock& block, std::size_t n_time) {
   State& state = *state_;
   if (n_time == 0) throw std::logic_error("VoltageReader::read: n_time is 0");
   state.begun = true;
-  // No block holds more; larger requests would overflow the byte counts below.
+  // No block holds more; larger requests would overflow the byte counts.
   n_time = std::min(n_time, std::size_t{1} << 32);
-  const bool first_row_known = state.judged_row == static_cast<std::int64_t>(state.next / state.missing);
-  const std::uint64_t hold_from = first_row_known ? state.next : state.next / state.missing * state.missing;
-  const std::uint64_t wanted_end = state.next + n_time;
-  const std::uint64_t span_end = (wanted_end + state.missing - 1) / state.missing * state.missing;
-  const auto shape_of = [&](std::size_t n) {
-    return std::array<std::size_t, 5>{n, header_.n_chan, header_.n_ant, header_.n_pol, 2};
-  };
-  // room for more than that is taken once it is known to be needed
-  const bool in_pieces = n_time / state.unit_samples * state.unit_bytes <= kPieceBytes;
-  if (in_pieces) {
-    state.hold(hold_from, std::min(wanted_end, state.next + state.piece_samples()));
-    if (state.raw_end_sample() <= state.next) return false;
-    if (state.decoder.integer()) {
-      if (block.samples_i8.shape() != shape_of(n_time))
-        block.samples_i8.resize_for_overwrite(shape_of(n_time));
-      state.read_in_pieces(hold_from, wanted_end, block.samples_i8.data());
-    } else {
-      if (block.samples_f32.shape() != shape_of(n_time))
-        block.samples_f32.resize_for_overwrite(shape_of(n_time));
-      state.read_in_pieces(hold_from, wanted_end, block.samples_f32.data());
-    }
-  }
-  state.hold(hold_from, span_end);
-  const std::uint64_t held_end = state.raw_end_sample();
-  if (held_end <= state.next) return false;
-
-  block.n_time = static_cast<std::size_t>(std::min(wanted_end, held_end) - state.next);
-  block.first_sample = static_cast<std::int64_t>(state.next);
   block.integer = state.decoder.integer();
-  block.missing_samples = state.missing;
-  block.first_valid_row_offset = static_cast<std::size_t>(state.next % state.missing);
-  block.not_finite.resize({0, 0, 0});
-  const std::array<std::size_t, 5> shape = shape_of(block.n_time);
-  const std::uint64_t span = std::min(held_end, span_end);
-  if (block.integer) {
-    if (block.samples_i8.shape() != shape) block.samples_i8.resize_for_overwrite(shape);
-    if (!in_pieces) state.decode(state.next, block.n_time, block.samples_i8.data());
-    state.judge(block, block.samples_i8.data(), span);
-  } else {
-    if (block.samples_f32.shape() != shape) block.samples_f32.resize_for_overwrite(shape);
-    if (!in_pieces) state.decode(state.next, block.n_time, block.samples_f32.data());
-    clear_not_finite(block.samples_f32.view(), block.not_finite);
-    state.judge(block, block.samples_f32.data(), span);
-  }
-  state.next += block.n_time;
-  return true;
+  return block.integer ? state.read(block, block.samples_i8, n_time)
+                       : state.read(block, block.samples_f32, n_time);
 }
 
 struct VoltageWriter::State {
