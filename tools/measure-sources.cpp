@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // measure-sources: an image and a sky model -> a table of found against true fluxes and positions.
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <array>
 

@@ -2,6 +2,7 @@
 // quicklook: a picture (PNG) of images, a Measurement Set, a visibility or a voltage stream, filterbanks, a
 // pulsar's profile; or what they hold as JSON.
 #include <CLI/CLI.hpp>
+
 #include <filesystem>
 
 #include "libcore/core/output.h"

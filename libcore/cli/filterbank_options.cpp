@@ -2,6 +2,7 @@
 #include "libcore/cli/filterbank_options.h"
 
 #include <CLI/CLI.hpp>
+
 namespace apsyn {
 
 void add_filterbank_options(Tool& tool, FilterbankOptions& options) {

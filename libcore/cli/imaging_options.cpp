@@ -2,6 +2,7 @@
 #include "libcore/cli/imaging_options.h"
 
 #include <CLI/CLI.hpp>
+
 #include <charconv>
 
 namespace apsyn {

@@ -2,6 +2,7 @@
 #include "libcore/cli/voltage_options.h"
 
 #include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <cmath>
 

@@ -146,8 +146,7 @@ inline void warn_of_small_psf(const PlaneShape& image, View<const float, 4> psf,
   if (options.border->count() > 0 || (wider && higher)) return;
   log_warning(
       "{}: a PSF of {} x {} pixels for an image of {} x {}: in {} it reaches half an image away, and the "
-      "edges "
-      "may diverge: make it of twice the image's size (idg-grid --psf-size), or leave the edges out "
+      "edges may diverge: make it of twice the image's size (idg-grid --psf-size), or leave the edges out "
       "(--clean-border 5)",
       name, psf.extent(3), psf.extent(2), image.nx, image.ny,
       wider    ? "height"
