@@ -12,9 +12,6 @@
 namespace apsyn {
 namespace {
 
-/// Correlations of V^T.
-constexpr std::size_t exchanged[4] = {0, 2, 1, 3};
-
 template <class T>
 void reserve(Buffer<T, 1>& buffer, std::size_t n) {
   if (buffer.size() < n) buffer.resize({n});
@@ -23,6 +20,9 @@ void reserve(Buffer<T, 1>& buffer, std::size_t n) {
 /// Pixels that are summed before the sums are: the division by the taper magnifies their rounding.
 constexpr std::size_t pixels_at_once = 16;
 
+/// Share of the wanted accuracy that the nodes of tracks take, an RMS like the spread kernel's.
+constexpr double track_share = 0.15;
+
 }  // namespace
 
 template <class T>
@@ -30,7 +30,8 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
     : forms_(forms),
       n_data_planes_(setup.n_data_planes),
       n_image_planes_(setup.n_image_planes()),
-      aterm_mode_(setup.aterms) {
+      aterm_mode_(setup.aterms),
+      tracks_(forms.plan(), forms.plan().settings.accuracy * track_share) {
   const bool psf = setup.psf == PsfPlane::last, apart = setup.aterms != AtermMode::none;
   const std::size_t n = n_data_planes_ + (psf && !apart ? 1 : 0);
   for (std::size_t first = 0; first < n;) {
@@ -40,81 +41,21 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
   }
   if (psf && apart) groups_.push_back({n_data_planes_, 1, true});
   planes_.resize(groups_.size());
-  for (PlaneGroup& group : groups_) group.value.resize({spread_batch * 2 * group.n + 64 / sizeof(T)});
+  for (PlaneGroup& group : groups_) {
+    group.value.resize({spread_batch * 2 * group.n + 64 / sizeof(T)});
+    group.at_nodes.resize({most_track_nodes * value_columns(track_channels, group.n)});
+  }
+  row_values_.resize({most_track_rows * value_columns(track_channels, 4)});
   // A folded visibility is V^H: its correlations are conjugates, in the order XX YX XY YY.
   for (const auto& plane : setup.mix)
     for (std::size_t c = 0; c < 4; ++c) {
       mix_.push_back(plane[c]);
-      folded_mix_.push_back(std::conj(plane[exchanged[c]]));
+      folded_mix_.push_back(std::conj(plane[exchanged_correlations[c]]));
     }
   const FoldedShape largest = forms.shape(4);
   for (Buffer<T, 1>* each : {&image_, &sum_}) each->resize({largest.size()});
   screen_re_.resize({largest.rows, largest.columns});
   screen_im_.resize({largest.rows, largest.columns});
-}
-
-/// Values of channels of one row, weighted; visibilities without weight are 0, whatever they hold.
-template <class T>
-void SubgridMaker<T>::append(const GridBlock& block, const PlaneGroup& group, std::size_t row,
-                             std::size_t chan, std::size_t n_chan, T* value) const {
-  const T sign = block.uvw_m(row, 2) < 0 ? -1 : 1;
-  const std::size_t n_weights = block.weight.extent(2);
-  const float* weights = &block.weight(row, chan, 0);
-  auto put = [&](const std::complex<float>& data, float weight, T* out) {
-    const float re = weight != 0 ? data.real() : 0.0f, im = weight != 0 ? data.imag() : 0.0f;
-    out[0] = static_cast<T>(re) * static_cast<T>(weight);
-    out[1] = static_cast<T>(im) * static_cast<T>(weight) * sign;
-  };
-  const bool exchange = aterm_mode_ != AtermMode::none && sign < 0;
-  if (group.n == n_data_planes_ && group.n == n_weights && !group.psf && !exchange) {
-    const std::complex<float>* data = &block.data(row, chan, 0);
-    weigh_values(n_chan * group.n, data, weights, static_cast<float>(sign), value);
-    return;
-  }
-  for (std::size_t c = 0; c < n_chan; ++c) {
-    T* out = value + 2 * c * group.n;
-    for (std::size_t p = 0; p < group.n_data(); ++p) {
-      const std::size_t plane = exchange ? exchanged[p] : group.first + p;
-      put(block.data(row, chan + c, plane), weights[c * n_weights + plane], out + 2 * p);
-    }
-    if (group.psf) {
-      out[2 * group.n - 2] = static_cast<T>(weights[c * n_weights]);
-      out[2 * group.n - 1] = 0;
-    }
-  }
-}
-
-template <class T>
-void SubgridMaker<T>::spread_task(const GridBlock& block, const Partition& partition,
-                                  const SubgridTask& task) {
-  target_ = forms_.aim(task, task_form_);
-  target_.n_u += spread_overrun;
-  for (PlaneGroup& group : groups_)
-    group.cells.resize({task_form_.n_terms * target_.n_v * target_.n_u * 2 * group.n + 64 / sizeof(T)});
-
-  std::array<double, spread_batch> path;
-  auto flush = [&] {
-    locate_batch(target_, batch_);
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-      PlaneGroup& group = groups_[g];
-      if (block.path_m.size() != 0 && group.n_data() > 0)
-        turn_values(batch_.n, group.n_data(), group.n, path.data(), group.value.data());
-      planes_[g] = {group.n, group.value.data(), group.cells.data()};
-    }
-    spread(target_, batch_, planes_, scratch_);
-    batch_.n = 0;
-  };
-  for_batches(
-      block, partition, task, batch_,
-      [&](std::size_t row, std::size_t chan, std::size_t n) {
-        if (block.path_m.size() != 0) {
-          const double path_m = (block.uvw_m(row, 2) < 0 ? -1 : 1) * block.path_m[row];
-          for (std::size_t c = 0; c < n; ++c) path[batch_.n + c] = path_m * block.wavenumber[chan + c];
-        }
-        for (PlaneGroup& group : groups_)
-          append(block, group, row, chan, n, group.value.data() + batch_.n * 2 * group.n);
-      },
-      flush);
 }
 
 /// Fine cells -> folded image, along v, then along u.
@@ -216,12 +157,11 @@ void SubgridMaker<T>::finish(std::size_t first_plane, std::size_t n_planes, std:
 template <class T>
 void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, const SubgridTask& task,
                            std::size_t first_layer, std::size_t n_layers, View<std::complex<T>, 4> subgrids) {
-  const double reach_u = task_reach(forms_.plan(), block, partition, task, 0),
-               reach_v = task_reach(forms_.plan(), block, partition, task, 1);
+  tracks_.find(block, partition, task);
   std::size_t n_planes = 0;
   for (const PlaneGroup& group : groups_) n_planes += group.n;
-  task_form_ = forms_.choose(task, n_planes, reach_u, reach_v);
-  spread_task(block, partition, task);
+  task_form_ = forms_.choose(task, tracks_.n_places(), n_planes, tracks_.reach(0), tracks_.reach(1));
+  spread_task(block, task);
   for (const PlaneGroup& group : groups_) {
     const FoldedShape shape = forms_.shape(group.n);
     const bool aterms = aterm_mode_ != AtermMode::none && !group.psf;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From the visibilities of one task to its subgrids, on the CPU:
 //
-//   visibilities -> fine cells of each w node            spread_cpu.h
+//   visibilities -> nodes of their baselines' tracks      track_nodes.h
+//   -> fine cells of each w node                         spread_cpu.h
 //   -> images, by two real matrix products               subgrid_stages.h, matrix_product.h
 //   -> times taper and the node's w screen, summed
 //   -> A-terms and the mix of correlations, if any       subgrid_aterms.h
@@ -17,8 +18,16 @@
 #include "kernels/idg/spread_cpu.h"
 #include "kernels/idg/subgrid_forms.h"
 #include "kernels/idg/subgrid_stages.h"
+#include "kernels/idg/track_nodes.h"
 
 namespace apsyn {
+
+/// Correlations of V^T.
+constexpr std::size_t exchanged_correlations[4] = {0, 2, 1, 3};
+/// Values of a row's channels, made up to whole vectors.
+constexpr std::size_t value_columns(std::size_t n_chan, std::size_t n_planes) {
+  return (n_chan * 2 * n_planes + 15) / 16 * 16;
+}
 
 /// One thread's memory.
 template <class T>
@@ -36,11 +45,16 @@ class SubgridMaker {
     std::size_t first = 0, n = 1;
     bool psf = false;  ///< whether its last is the PSF's
     std::size_t n_data() const { return n - (psf ? 1 : 0); }
-    Buffer<T, 1> value{};  ///< [vis of the batch][plane][re, im]
-    Buffer<T, 1> cells{};  ///< [term][v][u][plane][re, im]
+    Buffer<T, 1> value{};     ///< [vis of the batch][plane][re, im]
+    Buffer<T, 1> at_nodes{};  ///< [node of a track][chan][plane][re, im], rows of value_columns()
+    Buffer<T, 1> cells{};     ///< [term][v][u][plane][re, im]
   };
 
-  void spread_task(const GridBlock& block, const Partition& partition, const SubgridTask& task);
+  void spread_task(const GridBlock& block, const SubgridTask& task);
+  template <class Flush>
+  void add_rows(const GridBlock& block, const Track& track, double* path, Flush flush);
+  template <class Flush>
+  void add_nodes(const GridBlock& block, const Track& track, Flush flush);
   void append(const GridBlock& block, const PlaneGroup& group, std::size_t row, std::size_t chan,
               std::size_t n_chan, T* value) const;
   void undo_aterms(const GridBlock& block, const SubgridTask& task);
@@ -55,6 +69,8 @@ class SubgridMaker {
   std::vector<std::complex<double>> mix_, folded_mix_;  ///< [image plane][correlation]
   std::vector<PlaneGroup> groups_;
 
+  TrackNodes<T> tracks_;
+  Buffer<T, 1> row_values_;  ///< [row of a track][chan][plane][re, im]
   TaskForm task_form_;
   SpreadTarget<T> target_;
   SpreadBatch<T> batch_{spread_batch};

@@ -235,8 +235,9 @@ void SubgridPredictor<T>::predict(const GridBlock& block, const Partition& parti
                                   const LayerGrids<T>& layers, View<std::complex<Out>, 3> data) {
   const IdgPlan& plan = forms_.plan();
   const std::size_t half = plan.settings.subgrid / 2;
-  task_form_ = forms_.choose(task, values_ / 2, task_reach(plan, block, partition, task, 0),
-                             task_reach(plan, block, partition, task, 1));
+  task_form_ =
+      forms_.choose(task, task.n_visibilities, values_ / 2, task_reach(plan, block, partition, task, 0),
+                    task_reach(plan, block, partition, task, 1));
   cell_stride_ = round_up(task_form_.n_terms * values_, folded_product_columns<T>());
   reserve(expanded_, 4 * half * half * cell_stride_);
   target_ = forms_.aim(task, task_form_);

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "kernels/common/matrix_product.h"
+#include "kernels/idg/track_nodes.h"
 #include "kernels/idg/w_terms.h"
 
 namespace apsyn {
@@ -230,8 +231,8 @@ double task_reach(const IdgPlan& plan, const GridBlock& block, const Partition& 
 }
 
 template <class T>
-TaskForm SubgridForms<T>::choose(const SubgridTask& task, std::size_t n_planes, double reach_u,
-                                 double reach_v) const {
+TaskForm SubgridForms<T>::choose(const SubgridTask& task, std::size_t n_places, std::size_t n_planes,
+                                 double reach_u, double reach_v) const {
   constexpr auto lanes = static_cast<double>(64 / sizeof(T));
   const FoldedShape folded = shape(n_planes);
   const auto values = 2 * static_cast<double>(n_planes), rows = static_cast<double>(folded.rows);
@@ -248,7 +249,7 @@ TaskForm SubgridForms<T>::choose(const SubgridTask& task, std::size_t n_planes, 
     const double product = 2 * rows *
                            (half_v * 2 * std::ceil(half_u * values / lanes) +
                             half_u * values * 2 * static_cast<double>(folded.columns) / lanes);
-    const double cost = static_cast<double>(task.n_visibilities) * spread + product;
+    const double cost = static_cast<double>(n_places) * spread + product;
     if (cost >= best_cost) continue;
     best_cost = cost;
     best = tried;
@@ -280,7 +281,8 @@ std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned 
   // Cells and their transforms of up to four planes, at twice the cells of a subgrid's side.
   const std::uint64_t side = plan.settings.subgrid,
                       value = plan.settings.precision == Precision::single ? 4 : 8;
-  const std::uint64_t per_thread = (most_task_terms(plan) + 3) * 4 * side * side * 8 * value;
+  const std::uint64_t tracks = (most_track_rows + 2 * most_track_nodes) * track_channels * 8 * value;
+  const std::uint64_t per_thread = (most_task_terms(plan) + 3) * 4 * side * side * 8 * value + tracks;
   return subgrids_per_chunk(plan, n_planes) * bytes_per_subgrid(plan, n_planes) + n_threads * per_thread;
 }
 

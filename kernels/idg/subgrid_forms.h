@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -49,8 +50,10 @@ class SubgridForms {
   /// from its padding included. Images average it away more than predicted visibilities do.
   SubgridForms(const IdgPlan& plan, double kernel_share);
 
-  /// The cheapest for a task whose visibilities lie within the reaches (uv cells) of its middle.
-  TaskForm choose(const SubgridTask& task, std::size_t n_planes, double reach_u, double reach_v) const;
+  /// The cheapest for a task of which n_places in the uv plane, within the reaches (uv cells) of its middle,
+  /// go onto cells.
+  TaskForm choose(const SubgridTask& task, std::size_t n_places, std::size_t n_planes, double reach_u,
+                  double reach_v) const;
   const SubgridForm<T>& form(std::size_t index) const { return forms_[index]; }
   /// Chebyshev: the nodes of n terms; kernel: n_terms layers, whatever n.
   const WNodes<T>& nodes(std::size_t n_terms) const { return nodes_[kernel_ ? 0 : n_terms - 1]; }
@@ -83,30 +86,38 @@ class SubgridForms {
   Buffer<T, 3> coarse_;
 };
 
-/// Fills the batch with the coordinates of a task's visibilities: take(row, chan, n) adds what else there is
-/// of n channels, at batch.n, and flush() empties a full batch, and the last.
+/// Fills the batch with the coordinates of channels at (u, v, w) metres, folded: take(done, n) adds what else
+/// there is of n of them, at batch.n, and flush() empties a full batch.
+template <class T, class Take, class Flush>
+void for_channels(const std::array<double, 3>& uvw_m, const double* wavenumber, std::size_t n_channels,
+                  SpreadBatch<T>& batch, Take take, Flush flush) {
+  for (std::size_t done = 0; done < n_channels;) {
+    const std::size_t n = std::min<std::size_t>(n_channels - done, batch.most() - batch.n);
+    const double* k = wavenumber + done;
+    for (std::size_t c = 0; c < n; ++c) {
+      batch.u.data()[batch.n + c] = uvw_m[0] * k[c];
+      batch.v.data()[batch.n + c] = uvw_m[1] * k[c];
+      batch.w.data()[batch.n + c] = uvw_m[2] * k[c];
+    }
+    take(done, n);
+    batch.n += n;
+    done += n;
+    if (batch.n == batch.most()) flush();
+  }
+}
+
+/// The same for a task's visibilities, with take(row, chan, n); flush() empties the last batch, too.
 template <class T, class Take, class Flush>
 void for_batches(const GridBlock& block, const Partition& partition, const SubgridTask& task,
                  SpreadBatch<T>& batch, Take take, Flush flush) {
   for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
     const VisibilityRun& run = partition.runs[i];
     const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
-    const double u = sign * block.uvw_m(run.row, 0), v = sign * block.uvw_m(run.row, 1),
-                 w = sign * block.uvw_m(run.row, 2);
-    for (std::size_t done = 0; done < run.n_channels;) {
-      const std::size_t n = std::min<std::size_t>(run.n_channels - done, batch.most() - batch.n);
-      const std::size_t chan = run.first_channel + done;
-      const double* k = block.wavenumber.data() + chan;
-      for (std::size_t c = 0; c < n; ++c) {
-        batch.u.data()[batch.n + c] = u * k[c];
-        batch.v.data()[batch.n + c] = v * k[c];
-        batch.w.data()[batch.n + c] = w * k[c];
-      }
-      take(run.row, chan, n);
-      batch.n += n;
-      done += n;
-      if (batch.n == batch.most()) flush();
-    }
+    const double* uvw = &block.uvw_m(run.row, 0);
+    for_channels(
+        {sign * uvw[0], sign * uvw[1], sign * uvw[2]}, block.wavenumber.data() + run.first_channel,
+        run.n_channels, batch,
+        [&](std::size_t done, std::size_t n) { take(run.row, run.first_channel + done, n); }, flush);
   }
   if (batch.n > 0) flush();
 }

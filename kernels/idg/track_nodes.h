@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows of one baseline lie on a smooth track, which short integrations sample more densely than the field
+// needs: the phase factors of its pixels, as functions of the place t on the track, are known everywhere when
+// they are known at a few Chebyshev nodes t_k. So instead of the rows' visibilities V_i their sums
+//
+//   V_k = sum_i L_k(t_i) V_i,        L_k Lagrange's polynomials of the nodes,
+//
+// are gridded at the u, v, w of the nodes, with the same channels. For a pixel whose phase turns by 2 z along
+// the track n nodes leave an error of 2 J_n(z) <= 2 (z / 2)^n / n!.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "kernels/idg/idg.h"
+#include "kernels/idg/partition.h"
+
+namespace apsyn {
+
+constexpr std::size_t most_track_rows = 128, most_track_nodes = 48;
+/// Channels whose values fit into the caches with all rows of a track.
+constexpr std::size_t track_channels = 32;
+
+/// Runs [first, first + n) of TrackNodes::runs(), all of the same channels.
+struct Track {
+  std::size_t first = 0, n = 0;
+  std::size_t first_node = 0, n_nodes = 0;  ///< none: the rows are gridded as they are
+};
+
+/// One thread's memory.
+template <class T>
+class TrackNodes {
+ public:
+  /// `error`: RMS over the image, relative to the visibilities.
+  TrackNodes(const IdgPlan& plan, double error);
+
+  /// Divides a task's visibilities into tracks, each with nodes if these are cheaper.
+  void find(const GridBlock& block, const Partition& partition, const SubgridTask& task);
+  const std::vector<Track>& tracks() const { return tracks_; }
+  const std::vector<VisibilityRun>& runs() const { return runs_; }
+  /// u, v, w of runs and nodes in metres, folded.
+  const std::array<double, 3>& row(std::size_t run) const { return rows_[run]; }
+  const std::array<double, 3>& node(std::size_t i) const { return nodes_[i]; }
+  /// Nodes, and rows on tracks without, times their channels.
+  std::size_t n_places() const { return n_places_; }
+  /// Largest distance of these from the task's middle along u (axis 0) or v (axis 1), in uv cells.
+  double reach(std::size_t axis) const { return reach_[axis]; }
+
+  /// L_k(t_i) [row][node] of a track with nodes; nodes are made up with zeros to padded_nodes(). Valid until
+  /// the next call.
+  const T* shares(const Track& track);
+  static std::size_t padded_nodes(const Track& track);
+
+ private:
+  using Place = std::array<double, 3>;
+  struct Wavenumbers {
+    double least, largest;
+  };
+  void sort_runs(const GridBlock& block, const Partition& partition, const SubgridTask& task);
+  std::size_t rows_along(const GridBlock& block, std::size_t first) const;
+  std::size_t best_pieces(double turn, std::size_t n_rows, std::size_t n_chan) const;
+  bool place_nodes(double wavenumber, Track& track);
+  bool fit(double wavenumber, const Track& track);
+  void extend_reach(const SubgridTask& task, const Place& at, const Wavenumbers& k);
+  /// z of the corner of the padded field between two places; at most that of the rest.
+  double turn(double wavenumber, const Place& from, const Place& to) const;
+  std::size_t nodes_for(double turn) const;
+
+  IdgPlan plan_;
+  Place phase_;  ///< of the padded field's corner, radians a wavelength along u, v, w
+  double error_;
+  std::vector<double> most_turn_;  ///< [n - 1] that n nodes serve
+  std::vector<Track> tracks_;
+  std::vector<VisibilityRun> runs_;
+  std::vector<Place> rows_;  ///< [run] metres, folded
+  std::vector<double> t_;    ///< [run] along its track, in [-1, 1]
+  std::vector<Place> nodes_;
+  std::size_t n_places_ = 0;
+  std::array<double, 2> reach_{};
+  std::vector<Place> rest_;    ///< what fit() has not explained
+  std::vector<double> basis_;  ///< [row, then node][power]
+  std::vector<T> shares_;
+};
+
+}  // namespace apsyn

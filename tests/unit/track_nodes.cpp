@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Nodes of tracks against the phases of the rows themselves, pixel by pixel.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+
+#include "kernels/idg/track_nodes.h"
+#include "tests/support/grid_rows.h"
+
+using namespace apsyn;
+
+namespace {
+
+constexpr double two_pi = 2 * 3.14159265358979323846;
+constexpr std::size_t n_chan = 16;
+
+/// Rows of a baseline of 20 km as the sky turns, `step_rad` apart, seen 30 degrees from the pole.
+support::GridRows make_rows(std::size_t n, double step_rad) {
+  support::GridRows rows;
+  rows.uvw_m.resize({n, 3});
+  rows.weight.resize({n, n_chan, 1});
+  rows.weight.fill(1);
+  rows.wavenumber.resize({n_chan});
+  for (std::size_t chan = 0; chan < n_chan; ++chan)
+    rows.wavenumber(chan) = 0.5 + 0.001 * static_cast<double>(chan);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double hour = 0.3 + step_rad * static_cast<double>(i), x = 2e4 * std::cos(hour),
+                 y = 2e4 * std::sin(hour);
+    rows.uvw_m(i, 0) = x;
+    rows.uvw_m(i, 1) = y * std::cos(0.5) + 300;
+    rows.uvw_m(i, 2) = y * std::sin(0.5) + 500;
+  }
+  return rows;
+}
+
+struct Fixture {
+  IdgPlan plan = make_idg_plan({512, 512, 1e-4}, {}, 2e4, 1e6);
+  Partition partition;
+  SubgridTask task;
+
+  void take(const support::GridRows& rows) {
+    partition.runs.clear();
+    for (std::size_t i = 0; i < rows.uvw_m.extent(0); ++i)
+      partition.runs.push_back({static_cast<std::uint32_t>(i), 0, n_chan});
+    task.n_runs = partition.runs.size();
+  }
+};
+
+template <class T>
+double measure_error(const Fixture& f, const support::GridRows& rows, TrackNodes<T>& nodes) {
+  double error = 0;
+  std::size_t n = 0;
+  for (const Track& track : nodes.tracks()) {
+    if (track.n_nodes == 0) continue;
+    const T* shares = nodes.shares(track);
+    const std::size_t stride = nodes.padded_nodes(track);
+    for (int iy = -8; iy <= 8; ++iy)
+      for (int ix = -8; ix <= 8; ++ix) {
+        const double l = ix * 32 * f.plan.image.cell_rad, m = iy * 32 * f.plan.image.cell_rad,
+                     n_1 = std::sqrt(1 - l * l - m * m) - 1;
+        auto factor = [&](const std::array<double, 3>& at) {
+          return std::polar(1.0,
+                            -two_pi * rows.wavenumber(n_chan - 1) * (at[0] * l + at[1] * m + at[2] * n_1));
+        };
+        for (std::size_t i = 0; i < track.n; i += 5) {
+          std::complex<double> sum = 0;
+          for (std::size_t k = 0; k < track.n_nodes; ++k)
+            sum += static_cast<double>(shares[i * stride + k]) * factor(nodes.node(track.first_node + k));
+          const std::size_t row = nodes.runs()[track.first + i].row;
+          const double sign = rows.uvw_m(row, 2) < 0 ? -1 : 1;
+          error += std::norm(sum - factor({sign * rows.uvw_m(row, 0), sign * rows.uvw_m(row, 1),
+                                           sign * rows.uvw_m(row, 2)}));
+          ++n;
+        }
+      }
+  }
+  BOOST_REQUIRE_GT(n, 0);
+  return std::sqrt(error / static_cast<double>(n));
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(nodes_stand_for_rows, Fixture) {
+  for (double step_rad : {1e-6, 1e-5, 5e-5}) {
+    const support::GridRows rows = make_rows(500, step_rad);
+    take(rows);
+    TrackNodes<float> single(plan, 3e-7);
+    single.find(rows.block(), partition, task);
+    BOOST_CHECK_LT(single.n_places(), 500 * n_chan / 2);
+    const double error = measure_error(*this, rows, single);
+    TrackNodes<double> twice(plan, 1.5e-12);
+    twice.find(rows.block(), partition, task);
+    const double error64 = measure_error(*this, rows, twice);
+    std::printf("step %g: %zu of 8000 places, error %.2e; %zu, %.2e\n", step_rad, single.n_places(), error,
+                twice.n_places(), error64);
+    BOOST_CHECK_LT(error, 3e-7);       // measured: 1.5e-7
+    BOOST_CHECK_LT(error64, 1.5e-12);  // measured: 2.0e-13
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(rows_off_a_track_stay_as_they_are, Fixture) {
+  support::GridRows rows = make_rows(100, 1e-5);
+  take(rows);
+  TrackNodes<float> nodes(plan, 3e-7);
+  nodes.find(rows.block(), partition, task);
+  BOOST_CHECK_LT(nodes.n_places(), 50 * n_chan);
+  // A 250th of a uv cell aside.
+  rows.uvw_m(37, 1) += 0.1;
+  nodes.find(rows.block(), partition, task);
+  bool found = false;
+  for (const Track& track : nodes.tracks())
+    if (track.first <= 37 && 37 < track.first + track.n) {
+      BOOST_CHECK_EQUAL(track.n_nodes, 0);
+      found = true;
+    }
+  BOOST_CHECK(found);
+  // Far between, as at one integration every minute.
+  rows = make_rows(100, 4e-3);
+  take(rows);
+  nodes.find(rows.block(), partition, task);
+  BOOST_CHECK_EQUAL(nodes.n_places(), 100 * n_chan);
+}
+
+BOOST_FIXTURE_TEST_CASE(rows_at_one_place_need_one_node, Fixture) {
+  support::GridRows rows = make_rows(64, 0);
+  take(rows);
+  TrackNodes<float> nodes(plan, 3e-7);
+  nodes.find(rows.block(), partition, task);
+  BOOST_CHECK_EQUAL(nodes.n_places(), n_chan);
+  BOOST_CHECK_LT(measure_error(*this, rows, nodes), 1e-7);
+  rows.uvw_m.fill(0);
+  nodes.find(rows.block(), partition, task);
+  BOOST_CHECK_EQUAL(nodes.n_places(), n_chan);
+}
