@@ -42,7 +42,7 @@ class CpuGridder final : public Gridder {
     if (setup_.aterms != AtermMode::none &&
         (block.aterms.jones.extent(3) != side || block.aterms.jones.extent(4) != side))
       throw std::invalid_argument("gridder: the Jones matrices are not of the subgrid's pixels");
-    const Partition parts = partition(plan_, block, grids_.layers(), n_threads_);
+    const Partition parts = partition(plan_, block, grids_.layers(), n_threads_, idg::kMostVisibilities);
     std::vector<SubgridPlace> places(parts.tasks.size());
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = place_of(plan_, parts.tasks[i]);
     for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_.extent(0)) {
@@ -58,7 +58,7 @@ class CpuGridder final : public Gridder {
 
   GridCounts count(const GridBlock& block) override {
     check_block(block, setup_);
-    const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_);
+    const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_, idg::kMostVisibilities);
     return {parts.n_visibilities, parts.tasks.size()};
   }
 

@@ -107,8 +107,8 @@ void check_reach(const IdgPlan& plan, const SubgridTask& task) {
 
 }  // namespace
 
-Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
-                    unsigned n_threads) {
+Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers, unsigned n_threads,
+                    std::uint32_t few) {
   const RowsByBaseline sorted = sort_rows(block, n_threads);
   std::vector<std::span<const std::uint32_t>> work;
   for (std::size_t i = 0; i + 1 < sorted.first.size(); ++i)
@@ -125,7 +125,7 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
       idg::cut_sub_tables(limits, rows, work[i], pieces[piece]);
   });
   idg::SubTables tables = join(pieces, n_threads);
-  if (block.aterms.jones.size() == 0) idg::join_small(limits, n_threads, tables);
+  if (block.aterms.jones.size() == 0) idg::join_small(limits, few, n_threads, tables);
   std::erase_if(tables.tables, [&](const idg::SubTable& table) { return !limits.takes(table.box); });
 
   struct Place {

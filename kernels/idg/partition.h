@@ -38,9 +38,11 @@ struct Partition {
 };
 
 /// Only the tasks that touch the layers. DataError when a visibility's u, v or w exceeds what the plan was
-/// made for, or u, v are beyond all bounds. The same for any number of threads.
-Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers,
-                    unsigned n_threads);
+/// made for, or u, v are beyond all bounds. The same for any number of threads. Sub-tables with fewer than
+/// `few` visibilities may be joined: on a GPU, where a visibility costs far more than its share of a subgrid,
+/// those that are small only; gridding on a CPU all.
+Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers, unsigned n_threads,
+                    std::uint32_t few = idg::kFewVisibilities);
 
 /// Where uv cell k is in a grid of n cells, k mod n: at pixel centres exp(-2 pi i u l) does not change when u
 /// grows by 1 / cell.

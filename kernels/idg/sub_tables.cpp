@@ -108,7 +108,7 @@ void cut_sub_tables(const CutLimits& limits, const CutRows& block, std::span<con
   }
 }
 
-void join_small(const CutLimits& limits, unsigned n_threads, SubTables& tables) {
+void join_small(const CutLimits& limits, std::uint32_t few, unsigned n_threads, SubTables& tables) {
   struct Small {
     JoinPlace place;
     std::uint32_t index;
@@ -117,7 +117,7 @@ void join_small(const CutLimits& limits, unsigned n_threads, SubTables& tables) 
   std::vector<std::uint32_t> large;
   for (std::size_t i = 0; i < tables.tables.size(); ++i) {
     const auto index = static_cast<std::uint32_t>(i);
-    if (tables.tables[i].n_visibilities >= kFewVisibilities)
+    if (tables.tables[i].n_visibilities >= few)
       large.push_back(index);
     else
       small.push_back({join_place(limits, tables.tables[i]), index});

@@ -32,7 +32,7 @@ void cut_sub_tables(const CutLimits& limits, const CutRows& block, std::span<con
 
 /// Joins sub-tables with few visibilities that lie close to each other, whatever their baselines; they come
 /// first. For blocks without A-terms.
-void join_small(const CutLimits& limits, unsigned n_threads, SubTables& tables);
+void join_small(const CutLimits& limits, std::uint32_t few, unsigned n_threads, SubTables& tables);
 
 SubgridTask task_of(const SubTable& table);
 
