@@ -28,6 +28,7 @@ constexpr double kReached_s = 1.06e-11;  ///< fft by matrices, single: a cell th
 constexpr double kPixel_s = 4e-12;       ///< fft by matrices, single: a pixel of the transform, all products
 constexpr double kHalf = 0.55;           ///< fft by matrices: so many times that in half precision
 constexpr double kMostReached = 96;      ///< cells along an axis for which there are matrices
+constexpr double kMostOfTwo = 64;        ///< single: along one of the two axes
 constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
 constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
 constexpr std::size_t kMostFused = 256;  ///< fft: cells along an axis of a plane that fits
@@ -48,11 +49,14 @@ std::uint64_t order_bytes(const PairCells& cells, std::size_t n_pixel) {
   return std::uint64_t{2} * n_pixel * (cells.n_order * sizeof(float) + 2 * sizeof(std::uint32_t));
 }
 
+double highest_hz(const EpicPlan& plan) {
+  return *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+}
+
 /// TileLists of a channel (fft_matrix_plan.h), for integers in single precision: 2 KB for each 16 antennas of
 /// a tile of 8 x 2 cells, and one that is not full for each tile.
 std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
-  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
-  const std::array<double, 2> span = spanned_cells(plan, geometry, grid, highest_hz);
+  const std::array<double, 2> span = spanned_cells(plan, geometry, grid, highest_hz(plan));
   if (plan.n_fine > 1 || std::max(span[0], span[1]) + static_cast<double>(plan.kernel_cells) > kMostReached)
     return 0;
   const std::size_t n_x = plan.kernel_cells + 1 + static_cast<std::size_t>(span[0]),
@@ -75,12 +79,14 @@ std::uint64_t fft_bytes(const EpicPlan& plan, const EpicGeometry& geometry, cons
 std::optional<double> matrix_spectrum_s(const EpicPlan& plan, const EpicGeometry& geometry,
                                         const FftGrid& grid, EpicPrecision precision) {
   if (plan.n_fine > 1 || !(plan.cross || (plan.first && plan.second))) return {};
-  double reached = 1;
-  for (const double span : spanned_cells(plan, geometry, grid, plan.channel_hz.back())) {
+  double reached = 1, least = kMostReached;
+  for (const double span : spanned_cells(plan, geometry, grid, highest_hz(plan))) {
     const double cells = span + static_cast<double>(plan.kernel_cells);
     if (cells > kMostReached) return {};
     reached *= cells;
+    least = std::min(least, cells);
   }
+  if (precision == EpicPrecision::single && least > kMostOfTwo) return {};
   const std::size_t n_pixel = grid.resampled ? grid.x.n * grid.y.n : plan.nx * plan.ny;
   return (precision == EpicPrecision::half ? kHalf : 1) *
          (reached * kReached_s + static_cast<double>(n_pixel) * kPixel_s);

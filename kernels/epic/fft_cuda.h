@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The `fft` method with CUDA. The semantics of DirectImager (epic.h); what it accumulates differs from the
 // CPU's by float32 rounding only. Integer samples of two polarisations are gridded and transformed by
-// products of matrices on tensor cores where the array reaches few cells (fft_matrix.cuh), other planes that
-// fit on chip by one kernel of passes (fft_fused.cuh), larger ones in three stages with cuFFT.
+// products of matrices on tensor cores where the array reaches no more than 96 cells along each axis
+// (fft_matrix.cuh), other planes that fit on chip by one kernel of passes (fft_fused.cuh), larger ones in
+// three stages with cuFFT.
 #pragma once
 
 #include <memory>

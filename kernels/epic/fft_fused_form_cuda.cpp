@@ -6,7 +6,7 @@
 #include "kernels/common/device_transfer.h"
 #include "kernels/epic/fft_form.cuh"
 #include "kernels/epic/fft_fused_plan.h"
-#include "kernels/epic/fft_steps.cuh"
+#include "kernels/epic/fft_sums.cuh"
 #include "libcore/core/parallel.h"
 
 namespace apsyn::epic_fft {
@@ -30,43 +30,42 @@ void launch(const FusedTask& task, int last_radix, int n_value, cudaStream_t str
 class FusedForm final : public PreparedForm {
  public:
   FusedForm(const EpicPlan& plan, const FftGridded& gridded, FusedPlan fused);
-  void start(cudaStream_t stream) override {
-    cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
-  }
-  const double* collect(cudaStream_t stream) override;
+  void start(cudaStream_t stream) override { sums_.clear(stream); }
+  const double* collect(cudaStream_t stream) override { return sums_.collect(stream); }
 
  private:
   void add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) override;
   bool half() const { return fused_.shape.n_layer < fused_.shape.n_pol; }
   void upload_lists(const EpicPlan& plan, const FftGridded& gridded);
-  void upload_pixels(const FftGridded& gridded);
 
   FusedPlan fused_;
-  std::size_t n_channel_, n_average_, n_pixel_ = 0;
   Upload<float2> turns_;
   Upload<std::uint16_t> columns_, positions_, antennas_;
-  Upload<std::uint32_t> slices_, pixels_;
+  Upload<std::uint32_t> slices_;
   Upload<float4> weights_;
   Upload<HalfWeights> half_weights_;
-  DeviceArray<double> sums_, collected_;
+  FormSums sums_;
 };
 
+FormSums sums_of(const EpicPlan& plan, const FftFinish& finish, const FusedPlan& fused) {
+  const auto place = [&](std::size_t column, std::size_t row, std::size_t value) {
+    const std::size_t bin_x = finish.bins_x()[column];
+    return bin_x % static_cast<std::size_t>(fused.shape.n_class) * fused.class_sums() +
+           fused.place_of(bin_x, finish.bins_y()[row], static_cast<int>(value));
+  };
+  return {plan, finish, {fused.shape.n_class, fused.shape.n_part, fused.class_sums()}, place};
+}
+
 FusedForm::FusedForm(const EpicPlan& plan, const FftGridded& gridded, FusedPlan fused)
-    : fused_(std::move(fused)),
-      n_channel_(plan.n_channel()),
-      n_average_(plan.n_average),
-      sums_(plan.n_channel() * fused_.channel_sums()) {
+    : fused_(std::move(fused)), sums_(sums_of(plan, gridded.finish, fused_)) {
   turns_.copy(fused_.turns.data(), fused_.turns.size());
   columns_.copy(fused_.columns.data(), fused_.columns.size());
   upload_lists(plan, gridded);
-  upload_pixels(gridded);
-  collected_ =
-      DeviceArray<double>(n_channel_ / n_average_ * n_pixel_ * static_cast<std::size_t>(fused_.n_value));
 }
 
 void FusedForm::upload_lists(const EpicPlan& plan, const FftGridded& gridded) {
   const auto n_class = static_cast<std::size_t>(fused_.shape.n_class);
-  std::vector<FusedLists> lists(n_channel_ * n_class);
+  std::vector<FusedLists> lists(plan.n_channel() * n_class);
   parallel_for(plan.n_threads, lists.size(), [&](std::size_t i, unsigned) {
     lists[i] = make_fused_lists(gridded.lists[i / n_class], fused_.shape, static_cast<int>(i % n_class));
   });
@@ -93,24 +92,6 @@ void FusedForm::upload_lists(const EpicPlan& plan, const FftGridded& gridded) {
   half_weights_.copy(rounded.data(), rounded.size());
 }
 
-void FusedForm::upload_pixels(const FftGridded& gridded) {
-  const FftFinish& finish = gridded.finish;
-  const std::size_t n_row = finish.pixels().n_row();
-  const auto n_value = static_cast<std::size_t>(fused_.n_value);
-  n_pixel_ = finish.bins_x().size() * n_row;
-  std::vector<std::uint32_t> pixels(n_pixel_ * n_value, 0);  // rows that fill up are never looked at
-  for (std::size_t column = 0; column < finish.bins_x().size(); ++column)
-    for (std::size_t row = 0; row < finish.bins_y().size(); ++row)
-      for (std::size_t value = 0; value < n_value; ++value) {
-        const std::size_t bin_x = finish.bins_x()[column];
-        const std::size_t which = bin_x % static_cast<std::size_t>(fused_.shape.n_class);
-        pixels[(column * n_row + row) * n_value + value] =
-            static_cast<std::uint32_t>(which * fused_.class_sums() +
-                                       fused_.place_of(bin_x, finish.bins_y()[row], static_cast<int>(value)));
-      }
-  pixels_.copy(pixels.data(), pixels.size());
-}
-
 void FusedForm::add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) {
   FusedTask task;
   if (half()) task.scale = static_cast<float>(kLargestHalf / (spectra.largest * fused_.gain));
@@ -130,22 +111,6 @@ void FusedForm::add_prepared(const PreparedSpectra& spectra, cudaStream_t stream
   task.antennas = antennas_.data();
   task.sums = sums_.data();
   launch(task, fused_.last_radix, fused_.n_value, stream);
-}
-
-const double* FusedForm::collect(cudaStream_t stream) {
-  CollectTask task;
-  task.sums = sums_.data();
-  task.pixels = pixels_.data();
-  task.n_image = static_cast<int>(n_channel_ / n_average_);
-  task.n_average = static_cast<int>(n_average_);
-  task.n_class = fused_.shape.n_class;
-  task.n_part = fused_.shape.n_part;
-  task.n_value = fused_.n_value;
-  task.n_pixel = n_pixel_;
-  task.part_sums = fused_.class_sums();
-  task.out = collected_.data();
-  launch_collect(task, stream);
-  return collected_.data();
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <span>
 
-#include "kernels/epic/factors.h"
 #include "libcore/core/constants.h"
 
 namespace apsyn::epic_fft {
@@ -83,19 +82,10 @@ bool place_shared(FusedShape& shape, const FusedLimits& limits) {
   return false;
 }
 
-/// Antennas in phase: the sum of all that their kernels and factors make of samples of 1.
 double largest_gain(const EpicPlan& plan, const FftGridded& gridded) {
   double largest = 0;
-  for (std::size_t channel = 0; channel < gridded.lists.size(); ++channel) {
-    double gain = 0;
-    for (const GridEntry& entry : gridded.lists[channel].entries) {
-      double g = 0;
-      for (std::size_t pol = 0; pol < plan.n_pol; ++pol)
-        g = std::max(g, std::abs(epic_factor(plan, entry.ant, pol, channel)));
-      gain += g * std::hypot(entry.re, entry.im);
-    }
-    largest = std::max(largest, gain);
-  }
+  for (std::size_t channel = 0; channel < gridded.lists.size(); ++channel)
+    largest = std::max(largest, grid_gain(plan, gridded.lists[channel], channel));
   return largest;
 }
 

@@ -36,8 +36,7 @@ struct FusedPlan {
   std::vector<std::uint16_t> columns;        ///< [class][place]
   std::vector<std::uint16_t> column_of_bin;  ///< [bin of x] column of its class, or kNowhere
 
-  /// Sums of a channel, all classes and parts.
-  std::size_t channel_sums() const { return std::size_t(shape.n_class) * shape.n_part * class_sums(); }
+  /// Of a part of a channel.
   std::size_t class_sums() const {
     return std::size_t(items_per_thread(last_radix, n_value)) * last_radix * n_value * kFusedThreads;
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The `fft` method as products of matrices on tensor cores: spectra of a channel -> sums of products at the
-// pixels of the transform (epic.h; MOFF, Morales 2011), for arrays that reach few of the plane's cells.
+// pixels of the transform (epic.h; MOFF, Morales 2011), for arrays that reach no more than 96 of the plane's
+// cells (2 x 16 kMostSteps) along each axis.
 //
 // With cells x, y counted from the middle of those that antennas reach (halves: 1/2, 3/2, ...) and pixels
 // l, m from the middle of those that are wanted, the transform of cells G of a spectrum is
 //
-//   E(l, m) = sum_(x > 0) [F(x, m) + F(-x, m)] cos(2 pi x l / n_x) - i [F(x, m) - F(-x, m)] sin(2 pi x l /
-//   n_x),
+//   E(l, m) = sum_(x > 0) [F(x, m) + F(-x, m)] cos(2 pi x l / n_x)
+//                     - i [F(x, m) - F(-x, m)] sin(2 pi x l / n_x),
 //
 // and F(x, m) likewise a sum over y > 0 of G: folded twice, a quarter of the cells' and pixels' pairs. What
 // moving the origins turns cells by is in the kernels' weights; what it turns pixels by, no power holds.
@@ -42,6 +43,8 @@ constexpr int kGroupSpectra = 8;       ///< that a warp grids at a time
 constexpr int kMatrixSpectra = 256;    ///< of a launch: summed in float32
 constexpr int kTileY = 8, kTileX = 2;  ///< cells of a tile
 constexpr int kMostSteps = 3;          ///< of 16 cells, x > 0 or y > 0
+/// Of a block on a device that has most of it (compute capability 9.0 and 10.0).
+constexpr std::size_t kMostSharedBytes = 227 * 1024;
 
 /// Lengths that kernels are made for.
 struct MatrixSize {
@@ -82,9 +85,15 @@ constexpr std::size_t matrix_shared_bytes(const MatrixSize& size, int n_buffer) 
          static_cast<std::size_t>(n_buffer * (grid_words(size) + column_words(size)) + row_table_words(size) +
                                   (column_table_shared(size) ? column_table_words(size) : 0));
 }
+/// Whether some device has as much. What none has, and what is more than a thread's registers, no kernel is
+/// made for.
+constexpr bool matrix_fits(const MatrixSize& size, int n_buffer) {
+  return matrix_shared_bytes(size, n_buffer) <= kMostSharedBytes &&
+         size.n_part * size.steps_x * (size.n - 1) <= 4;
+}
 /// Two of halves where they fit.
 constexpr int matrix_buffers(const MatrixSize& size, std::size_t limit_bytes) {
-  return size.n_part == 1 && matrix_shared_bytes(size, 2) <= limit_bytes ? 2 : 1;
+  return size.n_part == 1 && matrix_fits(size, 2) && matrix_shared_bytes(size, 2) <= limit_bytes ? 2 : 1;
 }
 APSYN_HOST_DEVICE constexpr int matrix_sums(const MatrixSize& size) {
   return 64 * size.n;  // of a thread

@@ -7,7 +7,7 @@
 #include "kernels/common/device_transfer.h"
 #include "kernels/epic/fft_form.cuh"
 #include "kernels/epic/fft_matrix_plan.h"
-#include "kernels/epic/fft_steps.cuh"
+#include "kernels/epic/fft_sums.cuh"
 #include "libcore/core/parallel.h"
 
 namespace apsyn::epic_fft {
@@ -24,51 +24,49 @@ struct Launch {
 class MatrixForm final : public Form {
  public:
   MatrixForm(const EpicPlan& plan, const FftGridded& gridded, MatrixPlan matrix, Launch launch);
-  void start(cudaStream_t stream) override {
-    cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
-  }
+  void start(cudaStream_t stream) override { sums_.clear(stream); }
   void add(const FormSpectra& spectra, cudaStream_t stream) override;
-  const double* collect(cudaStream_t stream) override;
+  const double* collect(cudaStream_t stream) override { return sums_.collect(stream); }
 
  private:
-  std::size_t n_piece() const { return static_cast<std::size_t>(matrix_.pieces_x * matrix_.pieces_y); }
   void upload_lists(const EpicPlan& plan, const FftGridded& gridded);
-  void upload_pixels(const FftGridded& gridded);
   void launch_images(const ImageGridsTask& task, cudaStream_t stream) const;
 
   MatrixPlan matrix_;
   Launch launch_;
-  std::size_t n_channel_, n_average_, n_value_, n_ant_, n_pixel_ = 0;
   DeviceArray<uint4> weights_;
   Upload<uint4> row_table_;
   Upload<uint2> column_table_;
   Upload<float> channel_scale_;
   Upload<std::uint16_t> antennas_;
-  Upload<std::uint32_t> steps_, pixels_;
+  Upload<std::uint32_t> steps_;
   DeviceArray<std::uint32_t> grids_;
-  DeviceArray<double> sums_, collected_;
+  FormSums sums_;
 };
+
+FormSums sums_of(const EpicPlan& plan, const FftFinish& finish, const MatrixPlan& matrix, int n_part) {
+  return {plan,
+          finish,
+          {matrix.pieces_x * matrix.pieces_y, n_part, matrix.piece_sums()},
+          [&](std::size_t column, std::size_t row, std::size_t value) {
+            return matrix.place_of(finish.bins_x()[column], finish.bins_y()[row], value);
+          }};
+}
 
 MatrixForm::MatrixForm(const EpicPlan& plan, const FftGridded& gridded, MatrixPlan matrix, Launch launch)
     : matrix_(std::move(matrix)),
       launch_(launch),
-      n_channel_(plan.n_channel()),
-      n_average_(plan.n_average),
-      n_value_(fft_values(plan)),
-      n_ant_(plan.n_ant),
-      sums_(plan.n_channel() * n_piece() * static_cast<std::size_t>(launch.n_part) * matrix_.piece_sums()) {
+      sums_(sums_of(plan, gridded.finish, matrix_, launch.n_part)) {
   row_table_.copy(matrix_.row_table.data(), matrix_.row_table.size());
   column_table_.copy(matrix_.column_table.data(), matrix_.column_table.size());
   channel_scale_.copy(matrix_.channel_scale.data(), matrix_.channel_scale.size());
   upload_lists(plan, gridded);
-  upload_pixels(gridded);
-  collected_ = DeviceArray<double>(n_channel_ / n_average_ * n_pixel_ * n_value_);
 }
 
 void MatrixForm::upload_lists(const EpicPlan& plan, const FftGridded& gridded) {
-  std::vector<TileLists> lists(n_channel_);
+  std::vector<TileLists> lists(plan.n_channel());
   parallel_for(plan.n_threads, lists.size(), [&](std::size_t i, unsigned) {
-    lists[i] = make_tile_lists(gridded.lists[i], matrix_, n_ant_);
+    lists[i] = make_tile_lists(gridded.lists[i], matrix_, plan.n_ant);
   });
   std::size_t n_step = 1;  // what is read ahead of the last one
   for (const TileLists& list : lists) n_step += list.antennas.size() / 16;
@@ -90,19 +88,6 @@ void MatrixForm::upload_lists(const EpicPlan& plan, const FftGridded& gridded) {
   antennas.resize(n_step * 16, 0);
   steps_.copy(steps.data(), steps.size());
   antennas_.copy(antennas.data(), antennas.size());
-}
-
-void MatrixForm::upload_pixels(const FftGridded& gridded) {
-  const FftFinish& finish = gridded.finish;
-  const std::size_t n_row = finish.pixels().n_row();
-  n_pixel_ = finish.bins_x().size() * n_row;
-  std::vector<std::uint32_t> pixels(n_pixel_ * n_value_, 0);  // rows that fill up are never looked at
-  for (std::size_t column = 0; column < finish.bins_x().size(); ++column)
-    for (std::size_t row = 0; row < finish.bins_y().size(); ++row)
-      for (std::size_t value = 0; value < n_value_; ++value)
-        pixels[(column * n_row + row) * n_value_ + value] = static_cast<std::uint32_t>(
-            matrix_.place_of(finish.bins_x()[column], finish.bins_y()[row], value));
-  pixels_.copy(pixels.data(), pixels.size());
 }
 
 void MatrixForm::launch_images(const ImageGridsTask& task, cudaStream_t stream) const {
@@ -161,34 +146,17 @@ void MatrixForm::add(const FormSpectra& spectra, cudaStream_t stream) {
   }
 }
 
-const double* MatrixForm::collect(cudaStream_t stream) {
-  CollectTask task;
-  task.sums = sums_.data();
-  task.pixels = pixels_.data();
-  task.n_image = static_cast<int>(n_channel_ / n_average_);
-  task.n_average = static_cast<int>(n_average_);
-  task.n_class = static_cast<int>(n_piece());
-  task.n_part = launch_.n_part;
-  task.n_value = static_cast<int>(n_value_);
-  task.n_pixel = n_pixel_;
-  task.part_sums = matrix_.piece_sums();
-  task.out = collected_.data();
-  launch_collect(task, stream);
-  return collected_.data();
-}
-
 }  // namespace
 
 std::unique_ptr<Form> make_matrix_form(const EpicPlan& plan, const FftGridded& gridded,
                                        EpicPrecision precision, int device_index) {
   if (device_attribute(cudaDevAttrComputeCapabilityMajor, device_index) < 8) return nullptr;
-  auto matrix = plan_matrix(plan, gridded, precision == EpicPrecision::half ? 1 : 2);
-  if (!matrix) return nullptr;
   const auto most =
       static_cast<std::size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index));
+  auto matrix = plan_matrix(plan, gridded, precision == EpicPrecision::half ? 1 : 2, most);
+  if (!matrix) return nullptr;
   Launch launch;
   launch.n_buffer = matrix_buffers(matrix->size, most);
-  if (matrix_shared_bytes(matrix->size, launch.n_buffer) > most) return nullptr;
   const auto group_bytes = grid_cells_shared_bytes(matrix->size, static_cast<int>(plan.n_ant), 1);
   if (group_bytes > most) return nullptr;
   launch.n_group = group_bytes <= most / 6 ? 2 : 1;

@@ -2,6 +2,8 @@
 // The second kernel of fft_matrix.cuh; a source file for each number of steps along y instantiates it.
 #pragma once
 
+#include <stdexcept>
+
 #include "kernels/common/device_launch.cuh"
 #include "kernels/epic/fft_matrix_imager.cuh"
 
@@ -89,15 +91,19 @@ void launch_images(const ImageGridsTask& task, cudaStream_t stream) {
   launched("imaging grids");
 }
 
+template <int kStepsY, int kStepsX, int kRows, int kN, int kParts, int kBuffers>
+void launch_fitting(const ImageGridsTask& task, cudaStream_t stream) {
+  if constexpr (matrix_fits({kStepsY, kStepsX, kRows, kN, kParts}, kBuffers))
+    launch_images<kStepsY, kStepsX, kRows, kN, kParts, kBuffers>(task, stream);
+  else
+    throw std::logic_error("ImageGridsTask: no kernel of this size");
+}
+
 template <int kStepsY, int kStepsX, int kRows, int kN>
 void launch_parts(const ImageGridsTask& task, const MatrixSize& size, cudaStream_t stream) {
-  if (size.n_part == 2) {
-    if constexpr (kStepsX < 3 || kN == 1) launch_images<kStepsY, kStepsX, kRows, kN, 2, 1>(task, stream);
-  } else if (task.n_buffer == 2) {
-    launch_images<kStepsY, kStepsX, kRows, kN, 1, 2>(task, stream);
-  } else {
-    launch_images<kStepsY, kStepsX, kRows, kN, 1, 1>(task, stream);
-  }
+  if (size.n_part == 2) return launch_fitting<kStepsY, kStepsX, kRows, kN, 2, 1>(task, stream);
+  if (task.n_buffer == 2) return launch_fitting<kStepsY, kStepsX, kRows, kN, 1, 2>(task, stream);
+  launch_fitting<kStepsY, kStepsX, kRows, kN, 1, 1>(task, stream);
 }
 
 /// The shapes of kMatrixShapes.

@@ -10,7 +10,6 @@
 #include <map>
 
 #include "kernels/common/halves.cuh"
-#include "kernels/epic/factors.h"
 #include "libcore/core/constants.h"
 
 namespace apsyn::epic_fft {
@@ -98,18 +97,6 @@ void fill_column_table(MatrixPlan& plan) {
               }));
 }
 
-/// Antennas in phase: the sum of all that their kernels and factors make of samples of 1.
-double gain_of(const EpicPlan& plan, const GridLists& lists, std::size_t channel) {
-  double gain = 0;
-  for (const GridEntry& entry : lists.entries) {
-    double g = 0;
-    for (std::size_t pol = 0; pol < plan.n_pol; ++pol)
-      g = std::max(g, std::abs(epic_factor(plan, entry.ant, pol, channel)));
-    gain += g * std::hypot(entry.re, entry.im);
-  }
-  return gain;
-}
-
 /// A power of 2, so that codes stay what they are: rounded, they would turn all images brighter or fainter.
 float scale_below(double largest) {
   return static_cast<float>(std::exp2(std::floor(std::log2(largest))));
@@ -173,7 +160,7 @@ FoldedCell fold(std::size_t cell, std::size_t n) {
 
 }  // namespace
 
-FoldedBins::FoldedBins(const std::vector<std::size_t>& bins, std::size_t n) : n(n) {
+FoldedBins::FoldedBins(const std::vector<std::size_t>& bins, std::size_t length) : n(length) {
   std::int64_t low = 0, high = 0;
   for (const std::size_t bin : bins) {
     low = std::min(low, around_zero(bin));
@@ -209,7 +196,8 @@ std::size_t MatrixPlan::place_of(std::size_t bin_x, std::size_t bin_y, std::size
   return piece * piece_sums() + sum * kMatrixThreads + thread;
 }
 
-std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gridded, int n_part) {
+std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gridded, int n_part,
+                                      std::size_t shared_bytes) {
   if (fft_values(plan) == 1 || plan.n_ant > 65535) return {};
   std::size_t rows = 1, columns = 1;
   for (const GridLists& lists : gridded.lists) {
@@ -227,23 +215,25 @@ std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gr
   out.quads_x = static_cast<int>(over(columns, kTileX));
   double least = 0;
   for (const MatrixShape& shape : kMatrixShapes) {
-    if (shape.n == 2 && n_part * out.size.steps_x > 4) continue;  // more than a thread's registers
-    const auto rows = static_cast<std::size_t>(shape.rows), n = static_cast<std::size_t>(shape.n);
-    const std::size_t pieces_y = over(out.bins_y.pairs, rows * kCells);
-    const std::size_t pieces_x = over(out.bins_x.pairs, kMatrixWarps / rows * 8 * n);
+    const MatrixSize size{out.size.steps_y, out.size.steps_x, shape.rows, shape.n, n_part};
+    if (!matrix_fits(size, 1) || matrix_shared_bytes(size, 1) > shared_bytes) continue;
+    const auto warp_rows = static_cast<std::size_t>(shape.rows);
+    const std::size_t warp_pixels = 8 * static_cast<std::size_t>(shape.n);
+    const std::size_t pieces_y = over(out.bins_y.pairs, warp_rows * kCells);
+    const std::size_t pieces_x = over(out.bins_x.pairs, kMatrixWarps / warp_rows * warp_pixels);
     const double cost = static_cast<double>(pieces_y * pieces_x) * shape.cost;
     if (least > 0 && !(cost < least)) continue;
     least = cost;
-    out.size.rows = shape.rows;
-    out.size.n = shape.n;
+    out.size = size;
     out.pieces_y = static_cast<int>(pieces_y);
     out.pieces_x = static_cast<int>(pieces_x);
   }
+  if (!(least > 0)) return {};
   const auto n_piece = static_cast<std::size_t>(out.pieces_x) * static_cast<std::size_t>(out.pieces_y);
   if (n_piece * out.piece_sums() > UINT32_MAX) return {};  // place_of() goes to the device in 32 bits
   out.weight_scale = scale_of_weights(gridded);
   for (std::size_t channel = 0; channel < gridded.lists.size(); ++channel) {
-    const double gain = gain_of(plan, gridded.lists[channel], channel) * out.weight_scale;
+    const double gain = grid_gain(plan, gridded.lists[channel], channel) * out.weight_scale;
     out.channel_scale.push_back(gain > 0 ? scale_below(kLargestHalf / gain) : 1.0f);
   }
   fill_row_table(out);

@@ -13,7 +13,7 @@ namespace apsyn::epic_fft {
 /// Bins of an axis that are wanted, in pairs about a middle between two of them.
 struct FoldedBins {
   FoldedBins() = default;
-  FoldedBins(const std::vector<std::size_t>& bins, std::size_t n);
+  FoldedBins(const std::vector<std::size_t>& bins, std::size_t length);
   std::size_t n = 0;        ///< of the transform
   std::int64_t middle = 0;  ///< the pair 0 is middle, middle - 1
   std::size_t pairs = 0;
@@ -42,9 +42,11 @@ struct MatrixPlan {
   std::size_t place_of(std::size_t bin_x, std::size_t bin_y, std::size_t value) const;
 };
 
-/// None for arrays that reach too many cells, images of 2^30 pixels and more, and where a single power is
-/// wanted.
-std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gridded, int n_part);
+/// `n_part`: of operands. None for arrays that reach too many cells (96 along both axes of one part, 64 along
+/// one of them of two) for blocks of `shared_bytes`, images of 2^30 pixels and more, and where a single power
+/// is wanted.
+std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gridded, int n_part,
+                                      std::size_t shared_bytes);
 
 /// The antennas of each tile of cells, for one channel.
 struct TileLists {

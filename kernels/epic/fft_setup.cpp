@@ -65,6 +65,17 @@ Buffer<std::complex<float>, 2> fft_factors(const EpicPlan& plan, const EpicGeome
   return factors;
 }
 
+double grid_gain(const EpicPlan& plan, const GridLists& lists, std::size_t channel) {
+  double gain = 0;
+  for (const GridEntry& entry : lists.entries) {
+    double g = 0;
+    for (std::size_t pol = 0; pol < plan.n_pol; ++pol)
+      g = std::max(g, std::abs(epic_factor(plan, entry.ant, pol, channel)));
+    gain += g * std::hypot(entry.re, entry.im);
+  }
+  return gain;
+}
+
 PackedLags fft_auto_lags(const EpicPlan& plan, const FftGridded& gridded, View<const double, 2> powers,
                          std::size_t image) {
   PackedLags lags;

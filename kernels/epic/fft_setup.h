@@ -40,6 +40,10 @@ struct FftGridded {
 Buffer<std::complex<float>, 2> fft_factors(const EpicPlan& plan, const EpicGeometry& geometry,
                                            const FftGrid& grid);
 
+/// No cell, and no sum of cells turned by phases, exceeds so many times the largest sample: all antennas in
+/// phase.
+double grid_gain(const EpicPlan& plan, const GridLists& lists, std::size_t channel);
+
 /// What each antenna left of itself in an image channel; `powers` [channel][ant * fft_values + value].
 PackedLags fft_auto_lags(const EpicPlan& plan, const FftGridded& gridded, View<const double, 2> powers,
                          std::size_t image);

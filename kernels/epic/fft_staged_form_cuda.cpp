@@ -7,6 +7,7 @@
 #include "kernels/common/device_transfer.h"
 #include "kernels/epic/fft_form.cuh"
 #include "kernels/epic/fft_steps.cuh"
+#include "kernels/epic/fft_sums.cuh"
 
 namespace apsyn::epic_fft {
 namespace {
@@ -16,10 +17,8 @@ constexpr std::size_t kPlaneBytes = std::size_t{256} << 20;  ///< of planes that
 class StagedForm final : public PreparedForm {
  public:
   StagedForm(const EpicPlan& plan, const FftGridded& gridded);
-  void start(cudaStream_t stream) override {
-    cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
-  }
-  const double* collect(cudaStream_t stream) override;
+  void start(cudaStream_t stream) override { sums_.clear(stream); }
+  const double* collect(cudaStream_t stream) override { return sums_.collect(stream); }
 
  private:
   void add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) override;
@@ -30,20 +29,29 @@ class StagedForm final : public PreparedForm {
   void upload_pixels(const FftGridded& gridded);
   void add_channel(StagedTask task, cudaStream_t stream);
 
-  std::size_t n_channel_, n_average_;
   StagedTask shape_;
   std::vector<Channel> channels_;
   std::size_t at_once_ = 1;  ///< spectra
   Upload<StagedCell> cells_;
   Upload<StagedEntry> entries_;
-  Upload<std::uint32_t> positions_, places_;
+  Upload<std::uint32_t> positions_;
   std::optional<CudaFft2d> fft_;
   DeviceArray<float2> planes_;
-  DeviceArray<double> sums_, collected_;  // sums_ [channel][value][pixel]
+  FormSums sums_;  // [channel][value][pixel]
 };
 
+FormSums sums_of(const EpicPlan& plan, const FftFinish& finish) {
+  const std::size_t n_row = finish.pixels().n_row(), n_pixel = finish.bins_x().size() * n_row;
+  return {plan,
+          finish,
+          {1, 1, n_pixel * fft_values(plan)},
+          [&](std::size_t column, std::size_t row, std::size_t value) {
+            return value * n_pixel + column * n_row + row;
+          }};
+}
+
 StagedForm::StagedForm(const EpicPlan& plan, const FftGridded& gridded)
-    : n_channel_(plan.n_channel()), n_average_(plan.n_average) {
+    : sums_(sums_of(plan, gridded.finish)) {
   shape_.n_value = static_cast<int>(fft_values(plan));
   shape_.n_pol = shape_.n_value == 1 ? 1 : 2;
   shape_.n_ant = static_cast<int>(plan.n_ant);
@@ -55,9 +63,6 @@ StagedForm::StagedForm(const EpicPlan& plan, const FftGridded& gridded)
   planes_ = DeviceArray<float2>(at_once_ * n_pol * shape_.plane_size);
   upload_lists(gridded);
   upload_pixels(gridded);
-  const std::size_t n_sum = shape_.n_pixel * static_cast<std::size_t>(shape_.n_value);
-  sums_ = DeviceArray<double>(n_channel_ * n_sum);
-  collected_ = DeviceArray<double>(n_channel_ / n_average_ * n_sum);
 }
 
 void StagedForm::upload_lists(const FftGridded& gridded) {
@@ -90,12 +95,6 @@ void StagedForm::upload_pixels(const FftGridded& gridded) {
     }
   shape_.n_pixel = positions.size();
   shape_.pixels = positions_.copy(positions.data(), positions.size());
-  // the order of collect(): [pixel][value]
-  std::vector<std::uint32_t> places;
-  for (std::size_t pixel = 0; pixel < shape_.n_pixel; ++pixel)
-    for (std::size_t value = 0; value < static_cast<std::size_t>(shape_.n_value); ++value)
-      places.push_back(static_cast<std::uint32_t>(value * shape_.n_pixel + pixel));
-  places_.copy(places.data(), places.size());
 }
 
 void StagedForm::add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) {
@@ -122,20 +121,6 @@ void StagedForm::add_channel(StagedTask task, cudaStream_t stream) {
   launch_staged_gather(task, stream);
   fft_->execute(planes_.data(), CUFFT_FORWARD);
   launch_staged_products(task, stream);
-}
-
-const double* StagedForm::collect(cudaStream_t stream) {
-  CollectTask task;
-  task.sums = sums_.data();
-  task.pixels = places_.data();
-  task.n_image = static_cast<int>(n_channel_ / n_average_);
-  task.n_average = static_cast<int>(n_average_);
-  task.n_value = shape_.n_value;
-  task.n_pixel = shape_.n_pixel;
-  task.part_sums = shape_.n_pixel * static_cast<std::size_t>(shape_.n_value);
-  task.out = collected_.data();
-  launch_collect(task, stream);
-  return collected_.data();
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include "libcore/core/array_layout.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
+#include "tests/bench/epic_truth.h"
 
 using namespace apsyn;
 
@@ -133,46 +134,26 @@ EpicPlan plan_of(const Case& c, std::size_t cells, double padding) {
   return plan;
 }
 
-/// RMS over sampled pixels of the last channel and all products, over the RMS of XX and YY.
+/// RMS over sampled pixels of the last channel and all products, over the RMS of XX and YY. Without the
+/// source, which would be nearly all of the latter.
 double error_of(const Case& c, const Samples& samples, const EpicPlan& plan, const EpicGeometry& geometry,
                 const EpicImages& images) {
-  const std::size_t channel = c.n_chan - 1, n_ant = plan.n_ant;
+  const std::size_t channel = c.n_chan - 1;
+  const auto voltage = [&](std::size_t t, std::size_t ant, std::size_t pol) {
+    const auto code =
+        static_cast<std::int8_t>(samples.host[((t * c.n_chan + channel) * plan.n_ant + ant) * 2 + pol]);
+    return std::complex<double>(code >> 4, static_cast<std::int8_t>(code * 16) >> 4);
+  };
   double squares = 0, power = 0;
-  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += plan.nx * plan.ny / 40 + 1) {
+  for (const std::size_t i : bench::sampled_pixels(plan, 40)) {
     const std::size_t x = i % plan.nx, y = i / plan.nx;
     const Vec3 unit = epic_direction(plan, geometry, x, y);
     if (!(unit[2] > 0)) continue;
-    std::vector<std::complex<double>> turn;
-    for (const Vec3& enu : geometry.enu_m)
-      turn.push_back(
-          std::polar(1.0, -kTwoPi * plan.channel_hz[channel] * dot(enu, unit) / kSpeedOfLight_m_s));
-    double sums[4] = {};
-    for (std::size_t t = 0; t < c.n_spectra; ++t) {
-      std::complex<double> e[2], own[3];
-      const std::uint8_t* from = &samples.host[(t * c.n_chan + channel) * n_ant * 2];
-      for (std::size_t ant = 0; ant < n_ant; ++ant) {
-        std::complex<double> v[2];
-        for (std::size_t pol = 0; pol < 2; ++pol) {
-          const auto code = static_cast<std::int8_t>(from[ant * 2 + pol]);
-          v[pol] = {static_cast<double>(code >> 4),
-                    static_cast<double>(static_cast<std::int8_t>(code * 16) >> 4)};
-          e[pol] += v[pol] * turn[ant];
-        }
-        own[0] += std::norm(v[0]);
-        own[1] += std::norm(v[1]);
-        own[2] += v[0] * std::conj(v[1]);
-      }
-      const std::complex<double> xy = e[0] * std::conj(e[1]) - own[2];
-      sums[0] += std::norm(e[0]) - own[0].real();
-      sums[1] += std::norm(e[1]) - own[1].real();
-      sums[2] += xy.real();
-      sums[3] += xy.imag();
-    }
+    const auto wanted = bench::pixel_products(plan, geometry, channel, unit, c.n_spectra, voltage);
     for (std::size_t plane = 0; plane < 4; ++plane) {
-      const double wanted = sums[plane] / static_cast<double>(n_ant * (n_ant - 1) * c.n_spectra);
-      const double off = wanted - static_cast<double>(images.planes(channel, plane, y, x));
+      const double off = wanted[plane] - static_cast<double>(images.planes(channel, plane, y, x));
       squares += off * off / 4;
-      if (plane < 2) power += wanted * wanted / 2;
+      if (plane < 2) power += wanted[plane] * wanted[plane] / 2;
     }
   }
   return std::sqrt(squares / power);

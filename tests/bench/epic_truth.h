@@ -13,15 +13,22 @@
 
 namespace apsyn::bench {
 
-/// The pixel of the source at `unit`, and about n others.
+/// About n pixels.
+inline std::vector<std::size_t> sampled_pixels(const EpicPlan& plan, std::size_t n) {
+  std::vector<std::size_t> sampled;
+  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += plan.nx * plan.ny / n + 1)
+    sampled.push_back(i);
+  return sampled;
+}
+
+/// The same behind that of the source at `unit`.
 inline std::vector<std::size_t> sampled_pixels(const EpicPlan& plan, const Vec3& unit, std::size_t n) {
   const auto x =
       static_cast<std::size_t>(std::lround(static_cast<double>(plan.nx / 2) - unit[0] / plan.cell));
   const auto y =
       static_cast<std::size_t>(std::lround(static_cast<double>(plan.ny / 2) + unit[1] / plan.cell));
-  std::vector<std::size_t> sampled{y * plan.nx + x};
-  for (std::size_t i = plan.nx / 3; i < plan.nx * plan.ny; i += plan.nx * plan.ny / n + 1)
-    sampled.push_back(i);
+  std::vector<std::size_t> sampled = sampled_pixels(plan, n);
+  sampled.insert(sampled.begin(), y * plan.nx + x);
   return sampled;
 }
 
