@@ -178,6 +178,36 @@ FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
   return sized.grid;
 }
 
+std::optional<FftOutlier> fft_outlier(const EpicPlan& plan, const EpicGeometry& geometry) {
+  EpicPlan others;  // what size_grid() looks at
+  others.n_ant = plan.n_ant;
+  others.channel_hz = plan.channel_hz;
+  others.nx = plan.nx;
+  others.ny = plan.ny;
+  others.cell = plan.cell;
+  others.kernel_cells = plan.kernel_cells;
+  others.padding = plan.padding;
+  others.w = plan.w;
+  others.flagged = plan.flagged;
+  others.flagged.resize(plan.n_ant, 0);
+  const Vec3 middle = mean_position(plan, geometry);
+  FftOutlier outlier;
+  double farthest_m2 = -1;
+  for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
+    const Vec3 off = geometry.enu_m[ant] - middle;
+    if (!used(plan, ant) || !(dot(off, off) > farthest_m2)) continue;
+    farthest_m2 = dot(off, off);
+    outlier.ant = ant;
+  }
+  if (std::count(others.flagged.begin(), others.flagged.end(), 0) < 3) return {};
+  others.flagged[outlier.ant] = 1;
+  const SizedGrid with = size_grid(plan, geometry), without = size_grid(others, geometry);
+  outlier.without = without.grid;
+  const auto cells = [](const FftGrid& grid) { return grid.x.n * grid.y.n; };
+  if (!(without.cells <= kMaxCells) || cells(with.grid) < 2 * cells(without.grid)) return {};
+  return outlier;
+}
+
 std::array<double, 2> spanned_cells(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid,
                                     double freq_hz) {
   const Extent extent = extent_of(plan, geometry, grid);

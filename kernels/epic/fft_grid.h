@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "kernels/epic/epic.h"
 
@@ -38,6 +39,14 @@ struct FftGrid {
 FftGrid plan_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry);
 /// Whether it does not.
 bool fits_fft_grid(const EpicPlan& plan, const EpicGeometry& geometry);
+
+/// An antenna so far from the others that without it the grid would have half as many cells at most.
+struct FftOutlier {
+  std::size_t ant = 0;
+  FftGrid without;
+};
+/// None on level ground, where cells beyond the grid's end fold onto its beginning.
+std::optional<FftOutlier> fft_outlier(const EpicPlan& plan, const EpicGeometry& geometry);
 
 /// From end to end of the antennas that are used, in cells along x and y at a frequency.
 std::array<double, 2> spanned_cells(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid,

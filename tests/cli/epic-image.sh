@@ -159,6 +159,13 @@ expect_near "$(floats one.fits "$(data_at one.fits)" 1)" 25 0.03 "one pixel"
 # Plans, real time, and what goes wrong.
 run epic-image tiny.dada --dry-run
 expect_stdout "3 antennas" "128 x 128 pixels" "method:" "memory:"
+# An antenna that makes the grid of fft large is named.
+{ header 24576 ANT_000 a,0,0,0,0,0 ANT_001 b,2,1,0,0,0 ANT_002 c,-300,4,20,0,0 && cat samples.bin; } >far.dada
+run epic-image far.dada --method fft --size 16 --dry-run
+expect_stdout "method: fft" "grid: " "antenna c stands far out"
+run epic-image tiny.dada --method fft --size 16 --dry-run
+expect_stdout "grid: "
+! grep -q "stands far out" "$STATE/stdout" || fail "an antenna near the others is said to stand far out"
 run epic-image tiny.dada --size 16 --method fft -o r.fits --realtime
 expect_stderr "times as fast as recorded"
 expect_exit 2 epic-image tiny.dada --pol XX,YY,YX -o x.fits --size 16 --method dft

@@ -62,6 +62,14 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
                   format_frequency(std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average)),
                   planes, epic.autos || epic.field ? "" : ", without autocorrelations"));
   lines.push_back("method: " + describe_method(setup));
+  if (setup.grid)
+    lines.push_back(fmt::format("grid: {} x {} cells{}", setup.grid->x.n, setup.grid->y.n,
+                                setup.grid->resampled ? " of the plane that fits the antennas best" : ""));
+  if (setup.outlier)
+    lines.push_back(
+        fmt::format("antenna {} stands far out: without it (--flag-antennas) {} x {} cells would do",
+                    header.layout.antennas[setup.outlier->ant].name, setup.outlier->without.x.n,
+                    setup.outlier->without.y.n));
   if (!epic.apertures.empty())
     lines.push_back(fmt::format("antennas of {} kinds of apertures", epic.apertures.size()));
   const double longest_m = longest_baseline_m(header.layout);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <optional>
 
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/epic/epic_cuda.h"
@@ -32,6 +33,8 @@ struct EpicSetup {
   std::string regions_path;
   ApertureTable apertures;  ///< none: all antennas hear alike
   EpicMethod method = EpicMethod::dft;
+  std::optional<FftGrid> grid;        ///< of fft
+  std::optional<FftOutlier> outlier;  ///< that makes it large
   Device device;
   /// On a GPU, of dft and of fft.
   EpicPrecision precision = EpicPrecision::single, fft_precision = EpicPrecision::single;
@@ -255,6 +258,10 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
   AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
   setup.method = choose_method(tool, options, setup, geometry);
+  if (setup.method == EpicMethod::fft) {
+    setup.grid = plan_fft_grid(setup.epic, geometry);
+    setup.outlier = fft_outlier(setup.epic, geometry);
+  }
   plan_memory(setup, cost_of(setup, geometry).bytes, tool.common().max_memory_bytes);
   if (setup.on_gpu()) plan_gpu(setup, tool.common().max_memory_bytes);
   return setup;
