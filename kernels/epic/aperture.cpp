@@ -70,11 +70,10 @@ std::complex<double> aperture_response(const Aperture& aperture, double freq_hz,
 ApertureWeights::ApertureWeights(const EpicPlan& plan, bool autos)
     : plan_(plan), pairs_({plan.n_channel(), n_kind(), n_kind()}), antennas_({plan.n_channel(), n_kind()}) {
   for (std::size_t kind = 0; kind < n_kind(); ++kind) {
-    of_kind_.push_back(only(plan, kind));
+    if (autos) of_kind_.push_back(only(plan, kind));
     reach_m_ = std::max(reach_m_, reach_of(*plan.apertures[kind]));
   }
-  for (const EpicPlan& own : of_kind_)
-    if (autos) autos_.emplace_back(own);
+  for (const EpicPlan& own : of_kind_) autos_.emplace_back(own);
 }
 
 void ApertureWeights::start() {
@@ -114,15 +113,15 @@ void ApertureWeights::count(const SpectraBlock& block) {
   }
 }
 
-void ApertureWeights::look(const SkyPixels& pixels) {
-  if (!any()) return;
+bool ApertureWeights::look(const SkyPixels& pixels) {
+  if (!any()) return false;
   constexpr double kTolerance = 1e-5;
   const double highest_hz = *std::max_element(plan_.channel_hz.begin(), plan_.channel_hz.end());
   const double radians = kTwoPi * reach_m_ * highest_hz / kSpeedOfLight_m_s;
   bool moved = unit_.extent(0) != pixels.size();
   for (std::size_t i = 0; i < unit_.size() && !moved; ++i)
     moved = std::abs(unit_.data()[i] - pixels.unit.data()[i]) * radians > kTolerance;
-  if (!moved) return;
+  if (!moved) return false;
   unit_.resize_for_overwrite(pixels.unit.shape());
   std::copy(pixels.unit.begin(), pixels.unit.end(), unit_.begin());
   heard_.resize_for_overwrite({plan_.n_channel(), n_kind(), pixels.size()});
@@ -135,6 +134,7 @@ void ApertureWeights::look(const SkyPixels& pixels) {
         heard_(channel, kind, pixel) = std::complex<float>(aperture_response(
             *plan_.apertures[kind], plan_.channel_hz[channel], unit_(pixel, 0), unit_(pixel, 1)));
   });
+  return true;
 }
 
 template <class T>

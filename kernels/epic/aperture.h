@@ -21,10 +21,16 @@ class ApertureWeights {
   /// `plan` must outlive it. `autos`: add() keeps what the antennas of each kind have with themselves.
   ApertureWeights(const EpicPlan& plan, bool autos);
   bool any() const { return !plan_.apertures.empty(); }
+  std::size_t n_kind() const { return plan_.apertures.size(); }
   void start();
   void add(const SpectraBlock& block);
-  /// Makes the responses at these pixels anew where the last ones are off by more than 1e-5.
-  void look(const SkyPixels& pixels);
+  /// Makes the responses at these pixels anew, and says so, where the last ones are off by more than 1e-5.
+  bool look(const SkyPixels& pixels);
+  /// [channel][kind][pixel] a
+  const Buffer<std::complex<float>, 3>& heard() const { return heard_; }
+  /// [channel][kind k][kind l] sum_t n_k n_l of so many antennas of each kind, and [channel][kind] sum_t n_k.
+  const Buffer<std::int64_t, 3>& pairs() const { return pairs_; }
+  const Buffer<std::int64_t, 2>& antennas() const { return antennas_; }
   /// weights [pixel][ant][re, im] *= conj(a) of pixels first ..; `stride` numbers from pixel to pixel.
   template <class T>
   void weigh(std::size_t channel, std::size_t first, std::size_t n_pixel, T* weights,
@@ -36,20 +42,19 @@ class ApertureWeights {
   static std::uint64_t bytes(const EpicPlan& plan, std::size_t n_pixel);
 
  private:
-  std::size_t n_kind() const { return plan_.apertures.size(); }
   /// Antennas of each kind that are there.
   void count(const SpectraBlock& block);
   /// W of a channel at a pixel: sum_t [ (sum_k n_k b_k)^2 - sum_k n_k b_k^2 ].
   double weight(std::size_t channel, std::size_t pixel) const;
 
   const EpicPlan& plan_;
-  std::vector<EpicPlan> of_kind_;         // of single channels, in which only one kind's antennas are there
-  std::vector<EpicAutos> autos_;          // [kind]
-  Buffer<std::int64_t, 3> pairs_;         // [channel][kind k][kind l] sum_t n_k n_l
-  Buffer<std::int64_t, 2> antennas_;      // [channel][kind k] sum_t n_k
+  std::vector<EpicPlan> of_kind_;  // of autos: single channels in which only one kind's antennas are there
+  std::vector<EpicAutos> autos_;   // [kind]
+  Buffer<std::int64_t, 3> pairs_;
+  Buffer<std::int64_t, 2> antennas_;
   double reach_m_ = 0;                    // of the widest aperture
   Buffer<double, 2> unit_;                // [pixel][east, north, up] of the responses
-  Buffer<std::complex<float>, 3> heard_;  // [channel][kind][pixel] a
+  Buffer<std::complex<float>, 3> heard_;
 };
 
 }  // namespace apsyn

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/epic.h"
 #include "kernels/epic/fft_setup.h"
-#include "libcore/core/error.h"
+#include "kernels/epic/field_imager.h"
 
 namespace apsyn {
 
 std::unique_ptr<DirectImager> make_imager(EpicMethod method, EpicPlan plan) {
   if (plan.field) {
-    if (method == EpicMethod::fft) return make_field_fft_imager(std::move(plan));
-    if (method == EpicMethod::dft) return make_field_dft_imager(std::move(plan));
-    throw UsageError("--electric-field: --method corr knows products only: give fft or dft");
+    refuse_field_by(method);
+    return method == EpicMethod::fft ? make_field_fft_imager(std::move(plan))
+                                     : make_field_dft_imager(std::move(plan));
   }
   switch (method) {
     case EpicMethod::fft:

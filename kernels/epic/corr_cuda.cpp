@@ -53,6 +53,7 @@ class CudaCorrImager final : public DeviceImager {
     check_epic_geometry(plan_, geometry);
     choose_device();
     weights_.start();
+    sky_.apertures().start();
     if (sky_.move_to(geometry)) move(geometry);
     settle_copies();
     sky_.clear(stream_.get());
@@ -63,6 +64,7 @@ class CudaCorrImager final : public DeviceImager {
     check_epic_block(plan_, block);
     choose_device();
     weights_.add(block);
+    sky_.apertures().add(block);
     add(input_.from(block, stream_.get()));
   }
 
@@ -71,6 +73,7 @@ class CudaCorrImager final : public DeviceImager {
     validity_.n_spectra = n_spectra;
     const Samples samples = input_.from(source, first, validity_, stream_.get());
     weights_.add(validity_);
+    sky_.apertures().add(validity_);
     add(samples);
     input_.done(source, stream_.get());
   }
@@ -96,7 +99,7 @@ class CudaCorrImager final : public DeviceImager {
 
   bool on_grid(const EpicGeometry& geometry) const {
     if (wanted_ != PairForm::cheapest) return wanted_ == PairForm::grid;
-    if (plan_.n_direction > 0 || plan_.n_ant > kMostGridAnts) return false;
+    if (plan_.n_direction > 0 || plan_.n_ant > kMostGridAnts || !plan_.apertures.empty()) return false;
     return cuda_grid_pairs_s(plan_, geometry, sky_.pixels()) <
            cuda_direct_pairs_s(plan_, sky_.pixels().size());
   }
@@ -106,8 +109,8 @@ class CudaCorrImager final : public DeviceImager {
     auto& form = grid ? grid_ : direct_;
     if (!form && grid) form = make_grid_pair_form(plan_, sky_, device_, table_bytes_);
     if (!form)
-      form = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && two_limbs_suffice(plan_) &&
-                     multiplies_int8(device_)
+      form = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && plan_.apertures.empty() &&
+                     two_limbs_suffice(plan_) && multiplies_int8(device_)
                  ? make_int8_pair_form(plan_, sky_, device_)
                  : make_float_pair_form(plan_, sky_);
     form_ = form.get();
@@ -174,13 +177,12 @@ bool CudaCorrImager::take_later(EpicImages& images) {
   form_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
                stream_.get());
   // sums over pairs leave them out
-  const double* autos = nullptr;
+  double* powers = nullptr;
   if (plan_.autos) {
-    double* powers = powers_.reserve(plan_.n_channel() * plan_.n_ant * 4);
+    powers = powers_.reserve(plan_.n_channel() * plan_.n_ant * 4);
     launch_own_sums(task(0, static_cast<int>(plan_.n_channel())), powers, stream_.get());
-    autos = autos_.of(powers, stream_.get());
   }
-  finish_planes(plan_, weights_, sky_, autos, 1, copy_, images, stream_.get());
+  finish_planes(plan_, weights_, sky_, autos_, powers, 1, copy_, images, stream_.get());
   return true;
 }
 

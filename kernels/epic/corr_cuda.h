@@ -7,8 +7,9 @@
 
 namespace apsyn {
 
-/// make_corr_imager_cuda() with one of the two forms; `grid` not for lists of directions. It keeps what
-/// depends on geometry alone for as many channels as table_bytes hold; 0 = a quarter of what is free.
+/// make_corr_imager_cuda() with one of the two forms; `grid` not for lists of directions, nor with apertures.
+/// It keeps what depends on geometry alone for as many channels as table_bytes hold; 0 = a quarter of what is
+/// free.
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
                                                     PairForm form, std::size_t table_bytes = 0);
 

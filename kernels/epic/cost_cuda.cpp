@@ -3,8 +3,9 @@
 #include <array>
 #include <optional>
 
+#include "kernels/epic/aperture.h"
 #include "kernels/epic/corr_cuda.h"
-#include "kernels/epic/fft_finish.h"
+#include "kernels/epic/fft_setup.h"
 #include "kernels/epic/pair_orders.h"
 #include "kernels/epic/sky_pixels.h"
 #include "libcore/core/constants.h"
@@ -41,7 +42,8 @@ std::uint64_t plane_bytes(const EpicPlan& plan) {
 
 /// With pixels, twice while those of another geometry are made.
 std::uint64_t sky_bytes(const EpicPlan& plan, std::size_t n_pixel) {
-  return plane_bytes(plan) + std::uint64_t{2} * n_pixel * (sizeof(Vec3) + sizeof(std::uint32_t));
+  return plane_bytes(plan) + std::uint64_t{2} * n_pixel * (sizeof(Vec3) + sizeof(std::uint32_t)) +
+         ApertureWeights::bytes(plan, n_pixel);
 }
 
 /// PairOrders, and a copy of them that is uploaded or replaces them.
@@ -72,13 +74,14 @@ std::uint64_t fft_bytes(const EpicPlan& plan, const EpicGeometry& geometry, cons
   const std::size_t pixel =
       2 * sizeof(FinishPixel) + (grid.resampled ? 2 * FftFinish::kTaps * sizeof(double) : 0);
   return plane_bytes(plan) + std::uint64_t{plan.nx} * plan.ny * pixel +
+         ApertureWeights::bytes(plan, plan.nx * plan.ny) +
          plan.n_channel() * (grid_lists_bytes(plan) + tile_list_bytes(plan, geometry, grid));
 }
 
 /// Of a spectrum and channel by products of matrices, where they can be.
 std::optional<double> matrix_spectrum_s(const EpicPlan& plan, const EpicGeometry& geometry,
                                         const FftGrid& grid, EpicPrecision precision) {
-  if (plan.n_fine > 1 || !(plan.cross || (plan.first && plan.second))) return {};
+  if (plan.n_fine > 1 || plan.field || !(plan.cross || (plan.first && plan.second))) return {};
   double reached = 1, least = kMostReached;
   for (const double span : spanned_cells(plan, geometry, grid, highest_hz(plan))) {
     const double cells = span + static_cast<double>(plan.kernel_cells);
@@ -97,7 +100,7 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry, Epi
   const auto cells = static_cast<double>(grid.x.n) * static_cast<double>(grid.y.n);
   const auto k = static_cast<double>(plan.kernel_cells), n_channel = static_cast<double>(plan.n_channel());
   const double n_pol = plan.cross || (plan.first && plan.second) ? 2 : 1;
-  const bool fused = std::max(grid.x.n, grid.y.n) <= kMostFused;
+  const bool fused = std::max(grid.x.n, grid.y.n) <= kMostFused && !plan.field;
   EpicCost cost;
   const double others_s = n_pol * (fused ? 1 : kStaged) *
                           (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
@@ -122,26 +125,37 @@ double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, con
                       static_cast<double>(cells.n_apart_pair() * pixels.size()) * kPairPixel_s);
 }
 
+namespace {
+
+EpicCost corr_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
+  const SkyPixels sky = sky_pixels(plan, geometry);
+  const double n_input = static_cast<double>(plan.n_ant * plan.n_pol);
+  EpicCost cost;
+  cost.spectrum_s = static_cast<double>(plan.n_channel()) * n_input * n_input / 2 *
+                    (plan.n_fine == 1 ? kPair_s : kFloatPair_s);
+  cost.image_s = cuda_direct_pairs_s(plan, sky.size());
+  cost.bytes = sky_bytes(plan, sky.size());
+  if (plan.n_direction > 0 || !plan.apertures.empty()) return cost;
+  const double grid_s = cuda_grid_pairs_s(plan, geometry, sky);
+  if (!(grid_s < cost.image_s)) return cost;
+  cost.image_s = grid_s;
+  cost.bytes += order_bytes(pair_cells(plan, geometry, sky), sky.size());
+  return cost;
+}
+
+}  // namespace
+
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,
                         EpicPrecision precision) {
   if (method == EpicMethod::fft) return fft_cost_on_gpu(plan, geometry, precision);
+  if (method == EpicMethod::corr) return corr_cost_on_gpu(plan, geometry);
   const SkyPixels sky = sky_pixels(plan, geometry);
   const std::size_t n_pixel = sky.size();
   const auto n_channel = static_cast<double>(plan.n_channel()), pixels = static_cast<double>(n_pixel);
   const auto n_ant = static_cast<double>(plan.n_ant), n_input = n_ant * static_cast<double>(plan.n_pol);
-  const bool integers = plan.n_fine == 1;
+  const bool integers = plan.n_fine == 1 && plan.apertures.empty() && !plan.field;
   EpicCost cost;
   cost.bytes = sky_bytes(plan, n_pixel);
-  if (method == EpicMethod::corr) {
-    cost.spectrum_s = n_channel * n_input * n_input / 2 * (integers ? kPair_s : kFloatPair_s);
-    cost.image_s = cuda_direct_pairs_s(plan, n_pixel);
-    if (plan.n_direction > 0) return cost;
-    const double grid_s = cuda_grid_pairs_s(plan, geometry, sky);
-    if (!(grid_s < cost.image_s)) return cost;
-    cost.image_s = grid_s;
-    cost.bytes += order_bytes(pair_cells(plan, geometry, sky), n_pixel);
-    return cost;
-  }
   const double weighed_s = !integers ? kFloat_s : precision == EpicPrecision::half ? kInt8_s : kTwoLimbs_s;
   cost.spectrum_s = n_channel * n_input * pixels * weighed_s;
   cost.image_s = integers ? 0 : n_channel * n_ant * pixels * kWeight_s;
@@ -154,9 +168,10 @@ EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geo
     const EpicPrecision precision = method == EpicMethod::fft ? fft_precision : dft_precision;
     return cuda_epic_cost(method, plan, geometry, precision).of(n_spectra);
   };
-  EpicMethod best = seconds(EpicMethod::corr) < seconds(EpicMethod::dft) ? EpicMethod::corr : EpicMethod::dft;
+  EpicMethod best = EpicMethod::dft;
+  if (!plan.field && seconds(EpicMethod::corr) < seconds(best)) best = EpicMethod::corr;
   if (plan.w != EpicW::exact && plan.n_direction == 0 && fits_fft_grid(plan, geometry) &&
-      seconds(EpicMethod::fft) < seconds(best))
+      aperture_misfit(plan, geometry) <= kMostMisfit && seconds(EpicMethod::fft) < seconds(best))
     best = EpicMethod::fft;
   return best;
 }

@@ -7,11 +7,12 @@ namespace {
 
 constexpr int kAutoThreads = 128;
 
-/// A block for each image channel; sums in one order whatever runs.
+/// A block for each image channel and kind; sums in one order whatever runs.
 __global__ void autos_of(AutosTask task) {
   double sums[4] = {};
   const int n = task.n_average * task.n_ant;
   for (int i = threadIdx.x; i < n; i += kAutoThreads) {
+    if (task.kinds != nullptr && task.kinds[i % task.n_ant] != blockIdx.y) continue;
     const std::size_t at = (std::size_t(blockIdx.x) * n + i) * 4;
     const double *power = task.powers + at, *gain = task.gains + at;
     sums[0] += gain[0] * power[0];
@@ -27,7 +28,8 @@ __global__ void autos_of(AutosTask task) {
       for (int value = 0; value < 4; ++value) of[threadIdx.x][value] += of[threadIdx.x + step][value];
   }
   __syncthreads();
-  if (threadIdx.x < 4) task.autos[std::size_t(blockIdx.x) * 4 + threadIdx.x] = of[0][threadIdx.x];
+  if (threadIdx.x < 4)
+    task.autos[(std::size_t(blockIdx.x) * task.n_kind + blockIdx.y) * 4 + threadIdx.x] = of[0][threadIdx.x];
 }
 
 constexpr int kCleared = 8;  // floats of a thread
@@ -53,7 +55,8 @@ __global__ void planes_of(PlaneTask task) {
 }  // namespace
 
 void launch_autos(const AutosTask& task, cudaStream_t stream) {
-  autos_of<<<static_cast<unsigned>(task.n_image), kAutoThreads, 0, stream>>>(task);
+  const dim3 grid(static_cast<unsigned>(task.n_image), static_cast<unsigned>(task.n_kind));
+  autos_of<<<grid, kAutoThreads, 0, stream>>>(task);
   launched("summing autocorrelations");
 }
 

@@ -45,15 +45,20 @@ class DeviceAutos {
   explicit DeviceAutos(const EpicPlan& plan);
   /// [image channel][XX, YY, Re XY, Im XY]
   const double* of(const double* powers, cudaStream_t stream);
+  /// [channel][kind of aperture][value]
+  const double* of_kinds(const double* powers, const DeviceApertures& apertures, cudaStream_t stream);
 
  private:
-  int n_image_, n_average_, n_ant_;
+  const double* sum(AutosTask task, const double* powers, cudaStream_t stream);
+
+  int n_channel_, n_average_, n_ant_;
   Upload<double> gains_;  // [channel][ant][|g_x|^2, |g_y|^2, Re g_x g_y*, Im]
   Upload<double> autos_;
 };
 
-/// (sums + sign autos) / W of all pixels; autos may be null.
-void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, const double* autos,
-                   double sign, PlaneCopy& copy, EpicImages& images, cudaStream_t stream);
+/// (sums + sign A) / W of all pixels, A of the powers; those may be null.
+void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, DeviceAutos& autos,
+                   const double* powers, double sign, PlaneCopy& copy, EpicImages& images,
+                   cudaStream_t stream);
 
 }  // namespace apsyn::epic_cuda

@@ -71,31 +71,50 @@ void PlaneCopy::settle() {
 }
 
 DeviceAutos::DeviceAutos(const EpicPlan& plan)
-    : n_image_(static_cast<int>(plan.n_image_channel())),
+    : n_channel_(static_cast<int>(plan.n_channel())),
       n_average_(static_cast<int>(plan.n_average)),
       n_ant_(static_cast<int>(plan.n_ant)) {
   const auto gains = auto_gains(plan);
   gains_.copy(gains.data()->data(), 4 * gains.size());
-  autos_.reserve(plan.n_image_channel() * 4);
+  const std::size_t n_kind = std::max<std::size_t>(1, plan.apertures.size());
+  autos_.reserve(plan.n_channel() * n_kind * 4);
 }
 
 const double* DeviceAutos::of(const double* powers, cudaStream_t stream) {
   AutosTask task;
+  task.n_image = n_channel_ / n_average_;
+  task.n_average = n_average_;
+  return sum(task, powers, stream);
+}
+
+const double* DeviceAutos::of_kinds(const double* powers, const DeviceApertures& apertures,
+                                    cudaStream_t stream) {
+  AutosTask task;
+  task.n_image = n_channel_;
+  task.kinds = apertures.kinds();
+  task.n_kind = apertures.n_kind();
+  return sum(task, powers, stream);
+}
+
+const double* DeviceAutos::sum(AutosTask task, const double* powers, cudaStream_t stream) {
   task.powers = powers;
   task.gains = gains_.data();
-  task.n_image = n_image_;
-  task.n_average = n_average_;
   task.n_ant = n_ant_;
   task.autos = autos_.data();
   launch_autos(task, stream);
   return autos_.data();
 }
 
-void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, const double* autos,
-                   double sign, PlaneCopy& copy, EpicImages& images, cudaStream_t stream) {
+void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, DeviceAutos& autos,
+                   const double* powers, double sign, PlaneCopy& copy, EpicImages& images,
+                   cudaStream_t stream) {
+  DeviceApertures& apertures = sky.apertures();
   PlaneTask task;
+  if (powers != nullptr && apertures.any())
+    apertures.add_autos(autos.of_kinds(powers, apertures, stream), sign, sky.sums(), sky.n_stride(), stream);
+  else if (powers != nullptr)
+    task.autos = autos.of(powers, stream);
   task.sums = sky.averaged(stream);
-  task.autos = autos;
   task.sign = sign;
   task.index = sky.index();
   task.n_image = static_cast<int>(plan.n_image_channel());
@@ -106,6 +125,7 @@ void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& 
   task.planes = copy.planes(plan.n_image_channel() * plan.n_plane() * task.plane_size, stream);
   task.scales = copy.scales(plan, weights, stream);
   launch_planes(task, stream);
+  if (apertures.any()) apertures.scale(weights, task.planes, stream);
   copy.send(plan, weights, images, stream);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/common/device_transfer.h"
+#include "kernels/epic/device_apertures.cuh"
 #include "kernels/epic/sky_pixels.h"
 #include "kernels/epic/tile_product.cuh"
 
@@ -33,6 +34,7 @@ class DeviceSky {
   const double* averaged(cudaStream_t stream);
   /// [pixel] SkyPixels::index
   const std::uint32_t* index() const { return index_.data(); }
+  DeviceApertures& apertures() { return apertures_; }
 
  private:
   std::size_t n_sums() const { return plan_.n_channel() * n_stride() * 4; }
@@ -43,6 +45,7 @@ class DeviceSky {
   SkyPixels pixels_;
   Upload<double> unit_, seconds_, hz_, sums_;
   Upload<std::uint32_t> index_;
+  DeviceApertures apertures_;
 };
 
 /// Waits for copies on the default stream, which other streams do not wait for.

@@ -7,7 +7,7 @@
 
 namespace apsyn::epic_cuda {
 
-DeviceSky::DeviceSky(const EpicPlan& plan) : plan_(plan) {
+DeviceSky::DeviceSky(const EpicPlan& plan) : plan_(plan), apertures_(plan) {
   hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
 }
 
@@ -20,6 +20,7 @@ bool DeviceSky::move_to(const EpicGeometry& geometry) {
   cuda_check(cudaDeviceSynchronize(), "imaging");
   unit_.copy(pixels_.unit.data(), pixels_.unit.size());
   index_.copy(pixels_.index.data(), pixels_.index.size());
+  apertures_.look(pixels_);
   Buffer<double, 2> seconds({4, plan_.n_ant});
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -40,6 +41,7 @@ WeightTask DeviceSky::weights(int first_channel, int n_channel) const {
   task.n_pixel = n_pixel();
   task.n_channel = n_channel;
   task.n_pixel_tiles = static_cast<int>(n_stride() / kTilePixels);
+  if (apertures_.any()) apertures_.put(task, first_channel);
   return task;
 }
 

@@ -35,7 +35,7 @@ class CudaDftImager final : public DeviceImager {
         autos_(plan_),
         floats_(make_float_form(plan_, sky_)) {
     const bool half = precision == EpicPrecision::half;
-    if (multiplies_int8(device_index) && (half || two_limbs_suffice(plan_)))
+    if (multiplies_int8(device_index) && plan_.apertures.empty() && (half || two_limbs_suffice(plan_)))
       integers_ = make_int8_form(plan_, sky_, half ? 1 : 2, device_index);
     powers_.reserve(n_power());
   }
@@ -46,6 +46,7 @@ class CudaDftImager final : public DeviceImager {
     check_epic_geometry(plan_, geometry);
     choose_device();
     weights_.start();
+    sky_.apertures().start();
     if (sky_.move_to(geometry)) {
       floats_->move();
       if (integers_) integers_->move();
@@ -60,6 +61,7 @@ class CudaDftImager final : public DeviceImager {
     check_epic_block(plan_, block);
     choose_device();
     weights_.add(block);
+    sky_.apertures().add(block);
     image(input_.from(block, stream_.get()));
   }
 
@@ -68,14 +70,15 @@ class CudaDftImager final : public DeviceImager {
     validity_.n_spectra = n_spectra;
     const Samples samples = input_.from(source, first, validity_, stream_.get());
     weights_.add(validity_);
+    sky_.apertures().add(validity_);
     image(samples);
     input_.done(source, stream_.get());
   }
 
   bool take_later(EpicImages& images) override {
     choose_device();
-    finish_planes(plan_, weights_, sky_, plan_.autos ? nullptr : autos_.of(powers_.data(), stream_.get()), -1,
-                  copy_, images, stream_.get());
+    finish_planes(plan_, weights_, sky_, autos_, plan_.autos ? nullptr : powers_.data(), -1, copy_, images,
+                  stream_.get());
     return true;
   }
   void settle() override { copy_.settle(); }

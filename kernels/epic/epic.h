@@ -63,7 +63,7 @@ struct EpicPlan {
   bool cross = false;   ///< XY (or RL)
   bool autos = false;   ///< keep A
   /// Images of the field E_p(s) / n_t of single spectra in place of its products: the planes are Re and Im of
-  /// X (first) and of Y (second); not `cross`. CPU only, `fft` and `dft`, n_average = 1, without apertures.
+  /// X (first) and of Y (second); not `cross`. By `fft` and `dft`, n_average = 1, without apertures.
   bool field = false;
   std::size_t nx = 0, ny = 0;
   double cell = 0;  ///< of a pixel, as a direction cosine
@@ -73,7 +73,7 @@ struct EpicPlan {
   std::vector<std::uint8_t> flagged;  ///< [ant] 1 = never valid, and no part of the array; empty = none
   /// [ant][pol][input chan or channel]: g, what E is multiplied by; empty = 1.
   Buffer<std::complex<double>, 3> factor;
-  /// CPU only. Empty: all antennas hear all directions alike. Otherwise E_i is weighted by conj(a_i(s)), as
+  /// Empty: all antennas hear all directions alike. Otherwise E_i is weighted by conj(a_i(s)), as
   /// gridding with the aperture's own illumination does, and W and A take its power b_i = |a_i|^2 along:
   ///   W = sum_t [ (sum_i b_i)^2 - sum_i b_i^2 ],   A_pq = sum_i b_i g_ip conj(g_iq) E_ip conj(E_iq),
   /// so that a source of flux 1 still gives 1; NaN where W is less than kLeastApertureResponse of all pairs.

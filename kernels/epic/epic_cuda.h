@@ -43,6 +43,9 @@ using MakePairSums = std::function<std::shared_ptr<DevicePairSums>(std::size_t n
                                                                    int device_index)>;
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index);
 
+/// EpicPlan::field by fft or dft. UsageError for corr.
+std::unique_ptr<DeviceImager> make_field_imager_cuda(EpicMethod method, EpicPlan plan, int device_index);
+
 /// Seconds of a GPU, measured on an H200 (tests/bench/README.md); ratios between methods matter. `bytes` are
 /// those of the host.
 EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeometry& geometry,

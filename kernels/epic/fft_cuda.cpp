@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "kernels/epic/device_apertures.cuh"
 #include "kernels/epic/device_images.cuh"
 #include "kernels/epic/epic_autos.h"
 #include "kernels/epic/epic_input.cuh"
@@ -37,6 +38,7 @@ class FftCudaImager final : public DeviceImager {
         form_kind_(form),
         n_pol_(fft_values(plan_) == 1 ? 1 : 2),
         weights_(plan_),
+        apertures_(plan_),
         input_(plan_),
         powers_(plan_.autos ? 0 : plan_.n_channel() * plan_.n_ant * 4) {}
 
@@ -59,6 +61,7 @@ class FftCudaImager final : public DeviceImager {
   std::size_t n_pol_;
   CopyStream stream_;
   EpicWeights weights_;
+  epic_cuda::DeviceApertures apertures_;
   epic_cuda::EpicInput input_;
   epic_cuda::PlaneCopy copy_;
   EpicGeometry planned_for_, geometry_;
@@ -79,6 +82,7 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
   if (gridded_ && !same_geometry(geometry, geometry_))
     cuda_check(cudaStreamSynchronize(stream_.get()), "imaging");
   if (!gridded_ || !serves(gridded_->grid, plan_, planned_for_, geometry)) {
+    check_apertures(plan_, geometry);
     finisher_.reset();
     for (auto& form : forms_) form.reset();
     gridded_.emplace(plan_, geometry);
@@ -89,6 +93,7 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
     gridded_->finish.aim(plan_, geometry);
     finisher_->aim(gridded_->finish);
   }
+  if (apertures_.any() && !same_geometry(geometry, geometry_)) apertures_.look(sky_pixels(plan_, geometry));
   if (!factors_made_ || geometry.delay_s != geometry_.delay_s) {
     const auto factors = fft_factors(plan_, geometry, gridded_->grid);
     factor_.copy(factors.data(), factors.size());
@@ -101,6 +106,7 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
     cuda_check(cudaMemsetAsync(powers_.data(), 0, powers_.size() * sizeof(double), stream_.get()),
                "clearing powers");
   weights_.start();
+  apertures_.start();
 }
 
 void FftCudaImager::add(const SpectraBlock& block) {
@@ -108,6 +114,7 @@ void FftCudaImager::add(const SpectraBlock& block) {
   check_epic_block(plan_, block);
   select();
   weights_.add(block);
+  apertures_.add(block);
   add_samples(input_.from(block, stream_.get()));
 }
 
@@ -120,6 +127,7 @@ void FftCudaImager::add_from(DeviceSpectrumSource& source, std::int64_t first, s
   validity.n_spectra = n_spectra;
   const epic_cuda::Samples samples = input_.from(source, first, validity, stream_.get());
   weights_.add(validity);
+  apertures_.add(validity);
   add_samples(samples);
   input_.done(source, stream_.get());
 }
@@ -174,6 +182,7 @@ bool FftCudaImager::take_later(EpicImages& images) {
   float* planes =
       copy_.planes(plan_.n_image_channel() * plan_.n_plane() * plan_.ny * plan_.nx, stream_.get());
   finisher_->run(form_->collect(stream_.get()), powers_.data(), scales, planes, stream_.get());
+  apertures_.scale(weights_, planes, stream_.get());
   copy_.send(plan_, weights_, images, stream_.get());
   return true;
 }

@@ -10,7 +10,6 @@
 #include "kernels/epic/aperture.h"
 #include "kernels/epic/epic_weights.h"
 #include "kernels/epic/fft_setup.h"
-#include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
@@ -61,12 +60,7 @@ void FftImager::start(const EpicGeometry& geometry) {
   if (geometry.enu_m.size() != plan_.n_ant || geometry.delay_s.size() != plan_.n_ant)
     throw std::logic_error("DirectImager: one position and delay for each antenna");
   if (!gridded_ || !serves(gridded_->grid, plan_, planned_for_, geometry)) {
-    if (const double misfit = aperture_misfit(plan_, geometry); misfit > kMostMisfit)
-      throw UsageError(
-          "--apertures: kernels of {} cells miss {:.2g} of what antennas hear: raise --kernel, make the "
-          "field "
-          "smaller, or give --method dft or corr",
-          plan_.kernel_cells, misfit);
+    check_apertures(plan_, geometry);
     gridded_.emplace(plan_, geometry);
     planned_for_ = geometry;
     factor_ = {};

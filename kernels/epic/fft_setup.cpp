@@ -38,6 +38,14 @@ double aperture_misfit(const EpicPlan& plan, const EpicGeometry& geometry) {
   return worst;
 }
 
+void check_apertures(const EpicPlan& plan, const EpicGeometry& geometry) {
+  if (const double misfit = aperture_misfit(plan, geometry); misfit > kMostMisfit)
+    throw UsageError(
+        "--apertures: kernels of {} cells miss {:.2g} of what antennas hear: raise --kernel, make the field "
+        "smaller, or give --method dft or corr",
+        plan.kernel_cells, misfit);
+}
+
 FftGridded::FftGridded(const EpicPlan& plan, const EpicGeometry& geometry)
     : grid(plan_fft_grid(plan, geometry)),
       kernel(plan, grid),

@@ -23,6 +23,8 @@ void check_fft_plan(const EpicPlan& plan);
 /// kind; 0 without apertures.
 double aperture_misfit(const EpicPlan& plan, const EpicGeometry& geometry);
 inline constexpr double kMostMisfit = 0.01;
+/// UsageError when that is more than kMostMisfit.
+void check_apertures(const EpicPlan& plan, const EpicGeometry& geometry);
 
 /// What is made anew when the antennas move on the grid.
 struct FftGridded {

@@ -6,8 +6,8 @@
 #include "kernels/common/cuda_fft.h"
 #include "kernels/common/device_transfer.h"
 #include "kernels/epic/fft_form.cuh"
-#include "kernels/epic/fft_steps.cuh"
 #include "kernels/epic/fft_sums.cuh"
+#include "kernels/epic/staged_lists.cuh"
 
 namespace apsyn::epic_fft {
 namespace {
@@ -22,15 +22,12 @@ class StagedForm final : public PreparedForm {
 
  private:
   void add_prepared(const PreparedSpectra& spectra, cudaStream_t stream) override;
-  struct Channel {
-    std::size_t first_cell = 0, n_cell = 0;
-  };
   void upload_lists(const FftGridded& gridded);
   void upload_pixels(const FftGridded& gridded);
   void add_channel(StagedTask task, cudaStream_t stream);
 
   StagedTask shape_;
-  std::vector<Channel> channels_;
+  std::vector<StagedChannel> channels_;
   std::size_t at_once_ = 1;  ///< spectra
   Upload<StagedCell> cells_;
   Upload<StagedEntry> entries_;
@@ -66,21 +63,10 @@ StagedForm::StagedForm(const EpicPlan& plan, const FftGridded& gridded)
 }
 
 void StagedForm::upload_lists(const FftGridded& gridded) {
-  std::vector<StagedCell> cells;
-  std::vector<StagedEntry> entries;
-  for (const GridLists& lists : gridded.lists) {
-    channels_.push_back({cells.size(), lists.cells.size() - 1});
-    const auto before = static_cast<std::uint32_t>(entries.size());
-    for (std::size_t row = 0; row < lists.rows.size(); ++row)
-      for (std::size_t i = lists.row_begin[row]; i < lists.row_begin[row + 1]; ++i)
-        cells.push_back(
-            {static_cast<std::uint32_t>(lists.rows[row] * gridded.grid.x.n + lists.cells[i].column),
-             before + lists.cells[i].begin});
-    cells.push_back({0, before + lists.cells.back().begin});
-    for (const GridEntry& entry : lists.entries) entries.push_back({entry.ant, {entry.re, entry.im}});
-  }
-  shape_.cells = cells_.copy(cells.data(), cells.size());
-  shape_.entries = entries_.copy(entries.data(), entries.size());
+  StagedLists lists = staged_lists(gridded, gridded.grid.x.n);
+  shape_.cells = cells_.copy(lists.cells.data(), lists.cells.size());
+  shape_.entries = entries_.copy(lists.entries.data(), lists.entries.size());
+  channels_ = std::move(lists.channels);
 }
 
 void StagedForm::upload_pixels(const FftGridded& gridded) {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The field by gridding and a transform. Of a product only differences of places matter; the field has its
-// phase about the origin of the antennas' positions, which the grid's own origin and the cell that it begins
-// at are put back for. Where the grid's plane is not the image's, the field is interpolated as FftFinish does
-// a power: its cells stand for lags, and reach over half of the grid only.
-#include <algorithm>
+// The field by gridding and a transform.
 #include <cmath>
 #include <optional>
 
-#include "kernels/epic/fft_setup.h"
+#include "kernels/epic/field_grid.h"
 #include "kernels/epic/field_imager.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/parallel.h"
@@ -15,41 +11,32 @@
 namespace apsyn {
 namespace {
 
-constexpr std::uint32_t kNowhere = UINT32_MAX;
 using Plane = Buffer<std::complex<double>, 2>;  // [column][row]
 
 class FieldFft final : public FieldImager {
  public:
-  explicit FieldFft(EpicPlan plan) : FieldImager(std::move(plan)) { check_fft_plan(this->plan()); }
+  explicit FieldFft(EpicPlan plan) : FieldImager(std::move(plan)), grid_(this->plan()) {}
 
  private:
   void aim(const EpicGeometry& geometry) override;
   void image(std::size_t channel, std::size_t pol, const std::vector<std::complex<double>>& voltages,
              View<std::complex<float>, 1> field) override;
-  bool find_pixels();
   /// `pixel`: of FftFinish::sky().
   std::complex<double> interpolated(const Plane& plane, std::size_t pixel) const;
 
-  EpicGeometry planned_for_;
-  std::optional<FftGridded> gridded_;
+  FieldGrid grid_;
   std::optional<ComplexFft<double>> transform_;
-  std::vector<std::uint32_t> place_;        // [pixel] in FftFinish::sky()
   Buffer<std::complex<float>, 2> turns_;    // [channel][ant] what fft_factors() adds to g
   Buffer<std::complex<float>, 2> origins_;  // [channel][pixel] phase of the grid's first cell
 };
 
 void FieldFft::aim(const EpicGeometry& geometry) {
-  const bool resampled = gridded_ && gridded_->grid.resampled;
-  if (resampled) gridded_->finish.aim(plan(), geometry);
-  if (!gridded_ || !serves(gridded_->grid, plan(), planned_for_, geometry) || !find_pixels()) {
-    gridded_.emplace(plan(), geometry);
-    planned_for_ = geometry;
-    find_pixels();
-    const std::size_t fine = gridded_->grid.resampled ? 2 : 1;
-    transform_.emplace(std::array<std::size_t, 2>{fine * gridded_->grid.x.n, fine * gridded_->grid.y.n}, 1,
+  if (grid_.aim(geometry, pixels())) {
+    const FftGrid& grid = grid_.gridded().grid;
+    transform_.emplace(std::array<std::size_t, 2>{grid_.fine() * grid.x.n, grid_.fine() * grid.y.n}, 1,
                        FftSign::minus);
   }
-  const FftGrid& grid = gridded_->grid;
+  const FftGrid& grid = grid_.gridded().grid;
   turns_.resize_for_overwrite({plan().n_channel(), plan().n_ant});
   origins_.resize_for_overwrite({plan().n_channel(), pixels().size()});
   parallel_for(plan().n_threads, plan().n_channel(), [&](std::size_t channel, unsigned) {
@@ -57,33 +44,19 @@ void FieldFft::aim(const EpicGeometry& geometry) {
     for (std::size_t ant = 0; ant < plan().n_ant; ++ant)
       turns_(channel, ant) = std::complex<float>(std::polar(
           1.0, kTwoPi * (hz * geometry.delay_s[ant] - per_m * grid.place(geometry.enu_m[ant])[2])));
-    const auto cell_x = static_cast<double>(gridded_->lists[channel].first_column) * grid.x.spacing();
-    const auto cell_y = static_cast<double>(gridded_->lists[channel].first_row) * grid.y.spacing();
+    const Vec3 origin = grid_.origin(channel);
     for (std::size_t pixel = 0; pixel < pixels().size(); ++pixel) {
       const Vec3 s{pixels().unit(pixel, 0), pixels().unit(pixel, 1), pixels().unit(pixel, 2)};
-      const double turns =
-          per_m * dot(grid.origin_m, s) + cell_x * dot(s, grid.axes[0]) + cell_y * dot(s, grid.axes[1]);
-      origins_(channel, pixel) = std::complex<float>(std::polar(1.0, -kTwoPi * turns));
+      origins_(channel, pixel) = std::complex<float>(std::polar(1.0, -kTwoPi * dot(origin, s)));
     }
   });
 }
 
-/// Finds the pixels among those of the grid, which stand in another order; false when it was planned for
-/// other axes and lacks some that are above the horizon of these.
-bool FieldFft::find_pixels() {
-  const std::vector<FinishPixel>& sky = gridded_->finish.sky();
-  std::vector<std::uint32_t> at(plan().width() * plan().height(), kNowhere);
-  for (std::size_t i = 0; i < sky.size(); ++i)
-    at[sky[i].y * plan().width() + sky[i].x] = static_cast<std::uint32_t>(i);
-  place_.clear();
-  for (const std::uint32_t index : pixels().index) place_.push_back(at[index]);
-  return std::find(place_.begin(), place_.end(), kNowhere) == place_.end();
-}
-
 std::complex<double> FieldFft::interpolated(const Plane& plane, std::size_t pixel) const {
   constexpr std::size_t kTaps = FftFinish::kTaps;
-  const FinishPixel& at = gridded_->finish.sky()[pixel];
-  const double* tap_x = gridded_->finish.taps().data() + pixel * 2 * kTaps;
+  const FftFinish& finish = grid_.gridded().finish;
+  const FinishPixel& at = finish.sky()[pixel];
+  const double* tap_x = finish.taps().data() + pixel * 2 * kTaps;
   const double* tap_y = tap_x + kTaps;
   std::complex<double> value = 0;
   for (std::size_t a = 0; a < kTaps; ++a) {
@@ -97,11 +70,10 @@ std::complex<double> FieldFft::interpolated(const Plane& plane, std::size_t pixe
 
 void FieldFft::image(std::size_t channel, std::size_t, const std::vector<std::complex<double>>& voltages,
                      View<std::complex<float>, 1> field) {
-  const FftGrid& grid = gridded_->grid;
-  const FftFinish& finish = gridded_->finish;
-  const GridLists& lists = gridded_->lists[channel];
-  const std::size_t fine = grid.resampled ? 2 : 1;
-  Plane plane({fine * grid.x.n, fine * grid.y.n});
+  const FftGrid& grid = grid_.gridded().grid;
+  const FftFinish& finish = grid_.gridded().finish;
+  const GridLists& lists = grid_.gridded().lists[channel];
+  Plane plane({grid_.fine() * grid.x.n, grid_.fine() * grid.y.n});
   for (std::size_t row = 0; row < lists.rows.size(); ++row)
     for (std::size_t i = lists.row_begin[row]; i < lists.row_begin[row + 1]; ++i) {
       std::complex<double> sum = 0;
@@ -111,15 +83,13 @@ void FieldFft::image(std::size_t channel, std::size_t, const std::vector<std::co
                std::complex<double>(turns_(channel, entry.ant));
       }
       const std::size_t x = lists.cells[i].column, y = lists.rows[row];
-      if (grid.resampled)
-        sum *= finish.correction_x()[x] * finish.correction_y()[y] * static_cast<double>(grid.x.n * grid.y.n);
-      plane(x, y) = sum;
+      plane(x, y) = sum * grid_.correction(y, x);
     }
   transform_->execute(plane.data());
   for (std::size_t pixel = 0; pixel < pixels().size(); ++pixel) {
-    const FinishPixel& at = finish.sky()[place_[pixel]];
+    const FinishPixel& at = finish.sky()[grid_.place()[pixel]];
     const std::complex<double> value = grid.resampled
-                                           ? interpolated(plane, place_[pixel])
+                                           ? interpolated(plane, grid_.place()[pixel])
                                            : plane(finish.bins_x()[at.column], finish.bins_y()[at.row]);
     field[pixel] =
         std::complex<float>(value * std::sqrt(at.factor) * std::complex<double>(origins_(channel, pixel)));
@@ -129,7 +99,6 @@ void FieldFft::image(std::size_t channel, std::size_t, const std::vector<std::co
 }  // namespace
 
 std::unique_ptr<DirectImager> make_field_fft_imager(EpicPlan plan) {
-  plan.autos = true;  // no lags are needed
   return std::make_unique<FieldFft>(std::move(plan));
 }
 

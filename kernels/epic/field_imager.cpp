@@ -5,27 +5,34 @@
 #include <limits>
 #include <stdexcept>
 
+#include "libcore/core/error.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
-namespace {
+EpicPlan checked_field_plan(EpicPlan plan) {
+  check_epic_plan(plan);
+  if (!plan.field) throw std::logic_error("FieldImager: a plan of products");
+  plan.autos = true;
+  return plan;
+}
 
-/// Weights that count n_t^2.
-EpicPlan counting(const EpicPlan& plan) {
+EpicWeights counting_antennas(const EpicPlan& plan) {
   EpicPlan counts;
   counts.n_chan = plan.n_chan;
   counts.n_fine = plan.n_fine;
   counts.n_ant = plan.n_ant;
   counts.flagged = plan.flagged;
   counts.autos = true;
-  return counts;
+  return EpicWeights(counts);
 }
 
-}  // namespace
+void refuse_field_by(EpicMethod method) {
+  if (method == EpicMethod::corr)
+    throw UsageError("--electric-field: --method corr knows products only: give fft or dft");
+}
 
-FieldImager::FieldImager(EpicPlan plan) : plan_(std::move(plan)), antennas_(counting(plan_)) {
-  check_epic_plan(plan_);
-  if (!plan_.field) throw std::logic_error("FieldImager: a plan of products");
+FieldImager::FieldImager(EpicPlan plan)
+    : plan_(checked_field_plan(std::move(plan))), antennas_(counting_antennas(plan_)) {
   if (plan_.first) pols_.push_back(0);
   if (plan_.second) pols_.push_back(1);
 }

@@ -2,10 +2,18 @@
 // What images of the field have in common (EpicPlan::field): one spectrum in, complex images out.
 #pragma once
 
+#include "kernels/epic/epic_weights.h"
 #include "kernels/epic/factors.h"
 #include "kernels/epic/sky_pixels.h"
 
 namespace apsyn {
+
+/// std::logic_error for a plan of products, or one that contradicts itself. No lags are needed.
+EpicPlan checked_field_plan(EpicPlan plan);
+/// Counts n_t^2 of each spectrum.
+EpicWeights counting_antennas(const EpicPlan& plan);
+/// UsageError for corr.
+void refuse_field_by(EpicMethod method);
 
 class FieldImager : public DirectImager {
  public:

@@ -12,7 +12,9 @@ namespace apsyn::epic_cuda {
 struct AutosTask {
   const double *powers = nullptr, *gains = nullptr;  ///< [channel][ant][4]
   int n_image = 0, n_average = 1, n_ant = 0;
-  double* autos = nullptr;  ///< [image channel][4]
+  const std::uint32_t* kinds = nullptr;  ///< [ant] below n_kind; null = all are of one kind
+  int n_kind = 1;
+  double* autos = nullptr;  ///< [image channel][kind][4]
 };
 void launch_autos(const AutosTask& task, cudaStream_t stream);
 

@@ -159,8 +159,14 @@ __global__ void weigh(WeightTask task, float* weights) {
   const int ant = blockIdx.x * blockDim.y + threadIdx.y;
   if (ant >= n_ant_padded) return;
   float2 weight{0, 0};
-  if (pixel < task.n_pixel && ant < task.n_ant)
+  if (pixel < task.n_pixel && ant < task.n_ant) {
     weight = weight_of(task, task.unit + 3 * std::size_t(pixel), task.hz[channel], ant);
+    if (task.heard != nullptr) {
+      const float2 a =
+          task.heard[(std::size_t(channel) * task.n_kind + task.kinds[ant]) * task.n_pixel + pixel];
+      weight = {weight.x * a.x + weight.y * a.y, weight.y * a.x - weight.x * a.y};
+    }
+  }
   float* to =
       weights + ((std::size_t(channel) * task.n_pixel_tiles + tile) * n_ant_padded + ant) * 2 * kTilePixels;
   to[threadIdx.x] = weight.x;

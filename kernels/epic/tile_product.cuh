@@ -2,7 +2,7 @@
 // Products of weights and columns in float32, and quadratic forms of them, for `dft` and `corr` on any
 // device:
 //
-//   Y_c(s) = sum_a w_a(s) X_ac,    w_a(s) = exp(-2 pi i nu tau_a(s)) (epic.h)
+//   Y_c(s) = sum_a w_a(s) X_ac,    w_a(s) = exp(-2 pi i nu tau_a(s)) [conj(a_a(s))] (epic.h)
 //
 //   spectra  columns c are spectra of one or both polarisations; sum_t Y Y* is detected
 //   pairs    columns c are antennas b of one or four matrices; Re sum_b Y_b w_b* is formed, so that
@@ -17,6 +17,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/common/host_device.h"
 
@@ -58,6 +59,10 @@ struct WeightTask {
   const double* hz = nullptr;       ///< [channel]
   int n_ant = 0, n_pixel = 0, n_channel = 0;
   int first_tile = 0, n_pixel_tiles = 0;
+  /// With apertures: what antennas hear, [channel][kind][pixel] a; weights are those times conj(a).
+  const float2* heard = nullptr;
+  const std::uint32_t* kinds = nullptr;  ///< [ant]
+  int n_kind = 0;
 };
 /// [channel][pixel tile][ant, padded][re | im][pixel]; what fills up is 0.
 void launch_weights(const WeightTask& task, float* weights, cudaStream_t stream);

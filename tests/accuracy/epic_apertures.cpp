@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Antennas of several kinds, each with its own aperture: images against the sums of their definition in
-// float64, every pair of antennas weighted by what both hear.
+// float64, every pair of antennas weighted by what both hear. tests/gpu/epic_apertures.cpp runs the same
+// tests on a GPU.
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "kernels/correlate/pair_sums_cuda.h"
+#include "kernels/epic/fft_cuda.h"
 #include "kernels/epic/pair_imager.h"
 #include "libcore/core/error.h"
+#include "tests/reference/test_device.h"
 #include "tests/support/epic_comparison.h"
 
 using namespace apsyn;
 using namespace apsyn::test;
 
 namespace {
+
+std::unique_ptr<DirectImager> make(EpicMethod method, EpicPlan plan) {
+  const Device device = reference::test_device();
+  if (device.kind != Device::Kind::cuda) return make_imager(method, std::move(plan));
+  if (method == EpicMethod::fft) return make_fft_imager_cuda(std::move(plan), device.index);
+  if (method == EpicMethod::dft)
+    return make_dft_imager_cuda(std::move(plan), EpicPrecision::half, device.index);
+  return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, device.index);
+}
 
 /// Uneven in amplitude and in phase, off its antenna's centre.
 std::shared_ptr<const Aperture> aperture_of(std::size_t n_x, std::size_t n_y, double step_m, double first_m,
@@ -96,7 +109,7 @@ Truth truth_of(const EpicRecording& recording, const Apertures& apertures, const
 
 struct Way {
   const char* name;
-  std::unique_ptr<DirectImager> (*make)(EpicPlan);
+  EpicMethod method;
   double wanted;          ///< of the peak, times W over the number of pairs
   double scale = 1;       ///< of apertures
   double height_m = 0.3;  ///< by which antennas stand off a plane
@@ -106,13 +119,13 @@ std::ostream& operator<<(std::ostream& out, const Way& way) {
 }
 
 const Way kWays[] = {
-    {"dft", make_dft_imager, 1e-6},  // 1.5e-7, corr 1.1e-7
-    {"corr", [](EpicPlan plan) { return make_corr_imager(std::move(plan)); }, 1e-6},
+    {"dft", EpicMethod::dft, 1e-6},  // 1.5e-7, corr 1.1e-7
+    {"corr", EpicMethod::corr, 1e-6},
     // In the worst pixel, by the horizon: 2.1e-3 where antennas stand off a plane, which is what kernels of 9
     // cells leave of w, 1.8e-4 of their apertures of 3 m alone, 5e-5 of those of 1 m.
-    {"fft", make_fft_imager, 3e-3},
-    {"fft, level", make_fft_imager, 3e-4, 1, 0},
-    {"fft, level and small", make_fft_imager, 1e-4, 0.3, 0}};
+    {"fft", EpicMethod::fft, 3e-3},
+    {"fft, level", EpicMethod::fft, 3e-4, 1, 0},
+    {"fft, level and small", EpicMethod::fft, 1e-4, 0.3, 0}};
 
 EpicRecording recorded(const Apertures& apertures, double height_m, std::size_t n_chan) {
   EpicCase c;
@@ -142,7 +155,7 @@ BOOST_DATA_TEST_CASE(antennas_of_three_kinds, boost::unit_test::data::make(kWays
   const EpicRecording recording = recorded(apertures, way.height_m, 4);
   for (const bool autos : {false, true}) {
     const EpicPlan plan = plan_of(recording, apertures, autos);
-    const auto imager = way.make(plan_of(recording, apertures, autos));
+    const auto imager = make(way.method, plan_of(recording, apertures, autos));
     const EpicImages images = recording.image(*imager, 21, 2);
     double worst = 0, peak = 0;
     for (std::size_t image = 0; image < 2; ++image)
@@ -181,7 +194,7 @@ BOOST_DATA_TEST_CASE(a_source_of_one_is_one, boost::unit_test::data::make(kWays)
   const EpicRecording recording(c);
   EpicPlan plan = plan_of(recording, apertures, false);
   plan.n_average = 1;
-  const auto imager = way.make(std::move(plan));
+  const auto imager = make(way.method, std::move(plan));
   const EpicImages images = recording.image(*imager, 64, 1);
   // two antennas that hear alike, for the power that there was
   double power = 0;
@@ -195,7 +208,7 @@ BOOST_AUTO_TEST_CASE(kernels_too_small_for_an_aperture) {
   Apertures apertures(26);
   apertures.kinds[1] = aperture_of(20, 20, 1.5, -15, 0);
   const EpicRecording recording = recorded(apertures, 0.3, 2);
-  const auto imager = make_fft_imager(plan_of(recording, apertures, false));
+  const auto imager = make(EpicMethod::fft, plan_of(recording, apertures, false));
   BOOST_CHECK_THROW(imager->start(recording.geometry), UsageError);
   BOOST_TEST((choose_epic_method(plan_of(recording, apertures, false), recording.geometry, 1, 1u << 30) !=
               EpicMethod::fft));

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Complex images of the field of single spectra against the sum of its definition in float64, phases
-// included.
+// included. tests/gpu/epic_field.cpp runs the same tests on a GPU.
 #include <boost/test/unit_test.hpp>
 
+#include "kernels/epic/epic_cuda.h"
 #include "libcore/core/error.h"
+#include "tests/reference/test_device.h"
 #include "tests/support/epic_recording.h"
 
 using namespace apsyn;
 using namespace apsyn::test;
 
 namespace {
+
+std::unique_ptr<DirectImager> make_field(EpicMethod method, EpicPlan plan) {
+  const Device device = reference::test_device();
+  if (device.kind == Device::Kind::cuda) return make_field_imager_cuda(method, std::move(plan), device.index);
+  return make_imager(method, std::move(plan));
+}
 
 /// sum_i g_ip E_ip exp(-2 pi i nu (r . s / c - d)) / n of a spectrum.
 std::complex<double> field_of(const EpicRecording& recording, std::size_t chan, std::size_t t,
@@ -86,7 +94,7 @@ double error_of(const EpicRecording& recording, DirectImager& imager, const Epic
 
 BOOST_AUTO_TEST_CASE(sums_of_the_definition) {
   const EpicRecording recording = recorded(5, 0.1);
-  const auto imager = make_field_dft_imager(plan_of(recording));
+  const auto imager = make_field(EpicMethod::dft, plan_of(recording));
   const double error = error_of(recording, *imager, plan_of(recording));
   BOOST_TEST_MESSAGE("dft: " << error);
   BOOST_TEST(error <= 1e-6);  // 4e-8
@@ -95,7 +103,7 @@ BOOST_AUTO_TEST_CASE(sums_of_the_definition) {
 BOOST_AUTO_TEST_CASE(gridded_on_level_ground_and_on_a_slope) {
   for (const double slope : {0.0, 0.03}) {
     const EpicRecording recording = recorded(0, slope);
-    const auto imager = make_field_fft_imager(plan_of(recording));
+    const auto imager = make_field(EpicMethod::fft, plan_of(recording));
     const double error = error_of(recording, *imager, plan_of(recording));
     BOOST_TEST_MESSAGE("fft, slope " << slope << ": " << error);
     BOOST_TEST(error <= 1e-5);  // 3.5e-6
@@ -110,17 +118,17 @@ BOOST_AUTO_TEST_CASE(single_directions) {
     list.n_direction = 3;
     return list;
   };
-  const auto imager = make_field_dft_imager(plan());
+  const auto imager = make_field(EpicMethod::dft, plan());
   const double error = error_of(recording, *imager, plan());
   BOOST_TEST_MESSAGE("directions: " << error);
   BOOST_TEST(error <= 1e-6);  // 6e-8
-  BOOST_CHECK_THROW(make_field_fft_imager(plan()), UsageError);
+  BOOST_CHECK_THROW(make_field(EpicMethod::fft, plan()), UsageError);
 }
 
 // |X|^2 with autocorrelations is XX.
 BOOST_AUTO_TEST_CASE(its_square_is_the_image) {
   const EpicRecording recording = recorded(5, 0.1);
-  const auto imager = make_field_dft_imager(plan_of(recording));
+  const auto imager = make_field(EpicMethod::dft, plan_of(recording));
   EpicPlan power = plan_of(recording);
   power.field = false;
   power.autos = true;
@@ -148,9 +156,9 @@ BOOST_AUTO_TEST_CASE(its_square_is_the_image) {
 
 BOOST_AUTO_TEST_CASE(what_has_no_field) {
   const EpicRecording recording = recorded(5, 0.1);
-  BOOST_CHECK_THROW(make_imager(EpicMethod::corr, plan_of(recording)), UsageError);
+  BOOST_CHECK_THROW(make_field(EpicMethod::corr, plan_of(recording)), UsageError);
   BOOST_TEST((choose_epic_method(plan_of(recording), recording.geometry, 1e6, 1u << 30) != EpicMethod::corr));
-  const auto imager = make_field_dft_imager(plan_of(recording));
+  const auto imager = make_field(EpicMethod::dft, plan_of(recording));
   imager->start(recording.geometry);
   BOOST_CHECK_THROW(imager->add(recording.block(0, 2, 0, 2)), std::logic_error);
 }

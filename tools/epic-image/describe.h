@@ -86,7 +86,8 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
   if (setup.on_gpu())
     lines.push_back(fmt::format("on the GPU: {} samples and up to {} spectra at a time{}",
                                 setup.cuda.gulp_samples, cuda_max_spectra(setup.cuda),
-                                setup.method == EpicMethod::dft && setup.precision == EpicPrecision::half
+                                setup.method == EpicMethod::dft && setup.precision == EpicPrecision::half &&
+                                        epic.apertures.empty() && !epic.field
                                     ? ", weights of 8 bits"
                                     : ""));
   return lines;

@@ -34,9 +34,7 @@ struct EpicOptions {
 
 /// The option that a CPU alone can do, or null.
 inline const char* only_on_cpu(const EpicOptions& options) {
-  if (options.electric_field) return "--electric-field";
-  if (options.precision == "double") return "--precision double";
-  return options.apertures.empty() ? nullptr : "--apertures";
+  return options.precision == "double" ? "--precision double" : nullptr;
 }
 
 inline EpicW parse_w(const std::string& name) {

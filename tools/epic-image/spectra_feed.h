@@ -56,6 +56,7 @@ class HostFeed final : public SpectraFeed {
 };
 
 inline std::unique_ptr<DeviceImager> make_device_imager(const EpicSetup& setup, EpicPlan plan) {
+  if (plan.field) return make_field_imager_cuda(setup.method, std::move(plan), setup.device.index);
   if (setup.method == EpicMethod::fft)
     return make_fft_imager_cuda(std::move(plan), setup.device.index, setup.fft_precision);
   if (setup.method == EpicMethod::dft)
