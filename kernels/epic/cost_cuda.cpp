@@ -5,6 +5,7 @@
 
 #include "kernels/epic/aperture.h"
 #include "kernels/epic/corr_cuda.h"
+#include "kernels/epic/fft_cuda.h"
 #include "kernels/epic/fft_setup.h"
 #include "kernels/epic/pair_orders.h"
 #include "kernels/epic/sky_pixels.h"
@@ -55,8 +56,9 @@ double highest_hz(const EpicPlan& plan) {
   return *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
 }
 
-/// TileLists of a channel (fft_matrix_plan.h), for integers in single precision: 2 KB for each 16 antennas of
-/// a tile of 8 x 2 cells, and one that is not full for each tile.
+}  // namespace
+
+/// 2 KB for each 16 antennas of a tile of 8 x 2 cells, and one that is not full for each tile.
 std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
   const std::array<double, 2> span = spanned_cells(plan, geometry, grid, highest_hz(plan));
   if (plan.n_fine > 1 || std::max(span[0], span[1]) + static_cast<double>(plan.kernel_cells) > kMostReached)
@@ -69,13 +71,17 @@ std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry
   return std::uint64_t{2048} * (plan.n_ant * of_kernel / 16 + std::min(n_tile, plan.n_ant * of_kernel));
 }
 
+namespace {
+
 /// Pixels and a copy that is uploaded, taps of refined images, and lists of the grid.
-std::uint64_t fft_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
+std::uint64_t fft_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid,
+                        EpicPrecision precision) {
   const std::size_t pixel =
       2 * sizeof(FinishPixel) + (grid.resampled ? 2 * FftFinish::kTaps * sizeof(double) : 0);
   return plane_bytes(plan) + std::uint64_t{plan.nx} * plan.ny * pixel +
          ApertureWeights::bytes(plan, plan.nx * plan.ny) +
-         plan.n_channel() * (grid_lists_bytes(plan) + tile_list_bytes(plan, geometry, grid));
+         plan.n_channel() * (grid_lists_bytes(plan) + (precision == EpicPrecision::half ? 2 : 1) *
+                                                          tile_list_bytes(plan, geometry, grid));
 }
 
 /// Of a spectrum and channel by products of matrices, where they can be.
@@ -106,7 +112,7 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry, Epi
                           (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
   cost.spectrum_s = n_channel * matrix_spectrum_s(plan, geometry, grid, precision).value_or(others_s);
   cost.image_s = static_cast<double>(plan.n_image_channel()) * cells * kFinished_s;
-  cost.bytes = fft_bytes(plan, geometry, grid);
+  cost.bytes = fft_bytes(plan, geometry, grid, precision);
   return cost;
 }
 

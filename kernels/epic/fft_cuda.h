@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/fft_grid.h"
 
 namespace apsyn {
 
@@ -18,11 +19,20 @@ enum class FftForm { automatic, fused, staged };
 
 /// Errors as make_fft_imager(); DeviceError in a build without CUDA or without the device. Takes codes.
 /// EpicPrecision::half: integer samples of two polarisations are transformed in half precision, sums are
-/// float32 and more: with a padding of 1.25 3e-4 of the RMS image by matrices, 5e-4 to 2e-3 in one kernel,
+/// float32 and more: with a padding of 1.25 1.1e-4 of the RMS image by matrices, 5e-4 to 2e-3 in one kernel,
 /// and wrong by more than the image near the horizon without padding, where little response is left. What
 /// else there is, and planes that take three stages, are imaged as for `single`.
 std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan plan, int device_index,
                                                    EpicPrecision precision = EpicPrecision::single,
                                                    FftForm form = FftForm::automatic);
+
+/// Bytes of a device that imaging integer samples in accumulations of n_spectra takes, less those of the
+/// samples: an estimate from above, before anything is made. 0 in a build without CUDA.
+std::uint64_t fft_device_bytes(const EpicPlan& plan, const EpicGeometry& geometry, std::size_t n_spectra,
+                               EpicPrecision precision, int device_index);
+/// Of the lists of antennas for products of matrices (TileLists of fft_matrix_plan.h), single precision, for
+/// a channel; twice as many in half precision, whose numbers have four versions of half the length. 0 where
+/// there are no such products.
+std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid);
 
 }  // namespace apsyn

@@ -22,7 +22,9 @@
 // a launch, then float64 in memory.
 //
 // Operands are halves (kParts 1), or pairs of them, high + low, whose products leave out low times low
-// (kParts 2: 22 bits). Products of matrices are summed up in float32 either way.
+// (kParts 2: 22 bits). Products of matrices are summed up in float32 either way. What rounding cells and
+// columns to halves leaves is another in each spectrum and averages out; weights and tables are the same in
+// all of them, so that launches take turns with versions of those, whose mean is finer than a half.
 //
 // Threads of two operands (kN 2) keep up to 17 words in local memory, which they seldom look at.
 #pragma once

@@ -2,6 +2,7 @@
 #ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/common/device_attribute.h"
 #include "kernels/common/device_transfer.h"
@@ -13,8 +14,6 @@
 namespace apsyn::epic_fft {
 namespace {
 
-constexpr std::size_t kGridBytes = std::size_t{1} << 30;  ///< of cells between the kernels
-
 struct Launch {
   int n_buffer = 1;  ///< for columns
   int n_group = 1;   ///< of spectra that a block grids
@@ -24,7 +23,10 @@ struct Launch {
 class MatrixForm final : public Form {
  public:
   MatrixForm(const EpicPlan& plan, const FftGridded& gridded, MatrixPlan matrix, Launch launch);
-  void start(cudaStream_t stream) override { sums_.clear(stream); }
+  void start(cudaStream_t stream) override {
+    sums_.clear(stream);
+    version_ = 0;
+  }
   void add(const FormSpectra& spectra, cudaStream_t stream) override;
   const double* collect(cudaStream_t stream) override { return sums_.collect(stream); }
 
@@ -34,6 +36,8 @@ class MatrixForm final : public Form {
 
   MatrixPlan matrix_;
   Launch launch_;
+  int version_ = 0;           // of the next spectra
+  std::size_t n_weight_ = 0;  // of a version
   DeviceArray<uint4> weights_;
   Upload<uint4> row_table_;
   Upload<uint2> column_table_;
@@ -47,7 +51,7 @@ class MatrixForm final : public Form {
 FormSums sums_of(const EpicPlan& plan, const FftFinish& finish, const MatrixPlan& matrix, int n_part) {
   return {plan,
           finish,
-          {matrix.pieces_x * matrix.pieces_y, n_part, matrix.piece_sums()},
+          {static_cast<int>(matrix.n_piece()), n_part, matrix.piece_sums()},
           [&](std::size_t column, std::size_t row, std::size_t value) {
             return matrix.place_of(finish.bins_x()[column], finish.bins_y()[row], value);
           }};
@@ -71,20 +75,28 @@ void MatrixForm::upload_lists(const EpicPlan& plan, const FftGridded& gridded) {
   std::size_t n_step = 1;  // what is read ahead of the last one
   for (const TileLists& list : lists) n_step += list.antennas.size() / 16;
   const std::size_t of_step = static_cast<std::size_t>(matrix_.size.n_part) * 64;
-  weights_ = DeviceArray<uint4>(n_step * of_step);
+  n_weight_ = n_step * of_step;
+  const int n_version = versions_of(matrix_.size.n_part);
+  weights_ = DeviceArray<uint4>(static_cast<std::size_t>(n_version) * n_weight_);
   std::vector<std::uint32_t> steps;
   std::vector<std::uint16_t> antennas;
   for (const TileLists& list : lists) {
     const std::size_t before = antennas.size() / 16;
     for (const std::uint32_t step : list.steps) steps.push_back(static_cast<std::uint32_t>(before) + step);
     antennas.insert(antennas.end(), list.antennas.begin(), list.antennas.end());
-    cuda_check(cudaMemcpy(weights_.data() + before * of_step, list.weights.data(),
-                          list.weights.size() * sizeof(uint4), cudaMemcpyHostToDevice),
-               "copying weights");
+    for (int version = 0; version < n_version; ++version) {
+      const std::vector<uint4>& weights = list.weights[version];
+      cuda_check(
+          cudaMemcpy(weights_.data() + static_cast<std::size_t>(version) * n_weight_ + before * of_step,
+                     weights.data(), weights.size() * sizeof(uint4), cudaMemcpyHostToDevice),
+          "copying weights");
+    }
   }
   steps.push_back(static_cast<std::uint32_t>(n_step - 1));
-  cuda_check(cudaMemset(weights_.data() + (n_step - 1) * of_step, 0, of_step * sizeof(uint4)),
-             "clearing weights");
+  for (int version = 1; version <= n_version; ++version)
+    cuda_check(cudaMemset(weights_.data() + static_cast<std::size_t>(version) * n_weight_ - of_step, 0,
+                          of_step * sizeof(uint4)),
+               "clearing weights");
   antennas.resize(n_step * 16, 0);
   steps_.copy(steps.data(), steps.size());
   antennas_.copy(antennas.data(), antennas.size());
@@ -104,9 +116,9 @@ void MatrixForm::launch_images(const ImageGridsTask& task, cudaStream_t stream) 
 void MatrixForm::add(const FormSpectra& spectra, cudaStream_t stream) {
   const epic_cuda::Samples& samples = spectra.samples;
   const std::size_t words = static_cast<std::size_t>(samples.n_channel * grid_words(matrix_.size));
-  const std::size_t most = std::clamp<std::size_t>(kGridBytes / (words * 4), 1, kMatrixSpectra);
   const auto n_spectra = static_cast<std::size_t>(samples.n_spectra);
-  const std::size_t n_launch = (n_spectra + most - 1) / most, each = (n_spectra + n_launch - 1) / n_launch;
+  const int n_version = versions_of(matrix_.size.n_part);
+  const std::size_t each = spectra_of_launch(n_spectra, words, n_version);
   if (grids_.size() < each * words) {
     cuda_check(cudaStreamSynchronize(stream), "imaging");
     grids_ = DeviceArray<std::uint32_t>();  // give back before asking for more
@@ -123,7 +135,6 @@ void MatrixForm::add(const FormSpectra& spectra, cudaStream_t stream) {
   cells.scale = std::exp2(-std::ceil(static_cast<float>(std::log2(spectra.largest))));
   cells.channel_scale = images.channel_scale = channel_scale_.data();
   cells.steps = steps_.data();
-  cells.weights = weights_.data();
   cells.antennas = antennas_.data();
   cells.grids = grids_.data();
   images.n_channel = samples.n_channel;
@@ -135,12 +146,17 @@ void MatrixForm::add(const FormSpectra& spectra, cudaStream_t stream) {
   images.pieces_y = matrix_.pieces_y;
   images.scale = cells.scale * matrix_.weight_scale;
   images.grids = grids_.data();
-  images.row_table = row_table_.data();
-  images.column_table = column_table_.data();
   images.sums = sums_.data();
   for (std::size_t first = 0; first < n_spectra; first += each) {
     images.n_spectra = static_cast<int>(std::min(each, n_spectra - first));
     cells.samples = some_spectra(samples, static_cast<int>(first), images.n_spectra);
+    const auto version = static_cast<std::size_t>(std::exchange(version_, (version_ + 1) % n_version));
+    const auto of_version = [&](const auto& table) {
+      return version * (table.size() / static_cast<std::size_t>(n_version));
+    };
+    cells.weights = weights_.data() + version * n_weight_;
+    images.row_table = row_table_.data() + of_version(matrix_.row_table);
+    images.column_table = column_table_.data() + of_version(matrix_.column_table);
     launch_grid_cells(cells, matrix_.size, stream);
     launch_images(images, stream);
   }
@@ -160,10 +176,8 @@ std::unique_ptr<Form> make_matrix_form(const EpicPlan& plan, const FftGridded& g
   const auto group_bytes = grid_cells_shared_bytes(matrix->size, static_cast<int>(plan.n_ant), 1);
   if (group_bytes > most) return nullptr;
   launch.n_group = group_bytes <= most / 6 ? 2 : 1;
-  // Few channels: blocks share the spectra, as many for any number of them that come.
-  const int n_sm = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
   launch.n_part =
-      std::max(1, n_sm / (static_cast<int>(plan.n_channel()) * matrix->pieces_x * matrix->pieces_y));
+      matrix->n_part(plan.n_channel(), device_attribute(cudaDevAttrMultiProcessorCount, device_index));
   return std::make_unique<MatrixForm>(plan, gridded, std::move(*matrix), launch);
 }
 

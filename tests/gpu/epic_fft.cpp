@@ -4,6 +4,7 @@
 #define APSYN_TEST_CUDA
 #include <fmt/format.h>
 
+#include "kernels/common/free_memory.h"
 #include "tests/accuracy/epic_fft.cpp"
 
 using apsyn::reference::NeedsGpu;
@@ -33,6 +34,20 @@ Deviation deviation(const EpicImages& got, const EpicImages& wanted) {
   }
   result.worst /= peak;
   return result;
+}
+
+/// The largest of a plane of the first channel, over the plane's peak.
+double plane_error(const EpicImages& got, const EpicImages& wanted, std::size_t plane) {
+  double worst = 0, peak = 0;
+  for (std::size_t y = 0; y < wanted.planes.extent(2); ++y)
+    for (std::size_t x = 0; x < wanted.planes.extent(3); ++x) {
+      const double a = got.planes(0, plane, y, x), b = wanted.planes(0, plane, y, x);
+      BOOST_TEST_REQUIRE(std::isnan(a) == std::isnan(b));
+      if (std::isnan(b)) continue;
+      worst = std::max(worst, std::abs(a - b));
+      peak = std::max(peak, std::abs(b));
+    }
+  return worst / peak;
 }
 
 constexpr FftForm kForms[] = {FftForm::automatic, FftForm::fused, FftForm::staged};
@@ -243,6 +258,70 @@ BOOST_AUTO_TEST_CASE(channels_of_different_gains) {
   }
 }
 
+// Halves of both polarisations have one scale: what their exponents lack is lost to the fainter one.
+BOOST_AUTO_TEST_CASE(polarisations_of_different_gains) {
+  EpicCase c = flat_array();
+  c.n_spectra = 40;
+  c.integers = true;
+  c.gains = false;
+  const EpicRecording recording(c);
+  for (const double gain : {1.0, 0.1, 0.01, 1e-3}) {
+    const auto plan = [&] {
+      EpicPlan plan = recording.plan();
+      plan.nx = plan.ny = 48;
+      plan.cell = 1.6 / 48;
+      plan.padding = 1.25;
+      for (std::size_t ant = 0; ant < plan.n_ant; ++ant) plan.factor(ant, 1, 0) *= gain;
+      return plan;
+    };
+    const auto cpu = make_fft_imager(plan());
+    const EpicImages wanted = recording.image(*cpu, 40, 1);
+    for (const EpicPrecision precision : {EpicPrecision::single, EpicPrecision::half}) {
+      const auto gpu = make_fft_imager_cuda(plan(), 0, precision);
+      const EpicImages got = recording.image(*gpu, 40, 1, true);
+      const double of_x = plane_error(got, wanted, 0), of_y = plane_error(got, wanted, 1);
+      const bool half = precision == EpicPrecision::half;
+      BOOST_TEST_MESSAGE("Y times " << gain << ", " << (half ? "half" : "single") << ": XX " << of_x
+                                    << ", YY " << of_y << " of the plane's peak");
+      // 9.5e-4 and 1.2e-6; YY 1.2e-3 and 1.3e-6, of a thousandth 1.6e-5
+      BOOST_TEST(of_x <= (half ? 2e-3 : 1e-5));
+      BOOST_TEST(of_y <= (half ? 2e-3 : gain < 0.01 ? 3e-5 : 1e-5));
+    }
+  }
+}
+
+// The plan's estimate against what is gone.
+BOOST_AUTO_TEST_CASE(device_memory) {
+  for (const bool level : {true, false})
+    for (const EpicPrecision precision : {EpicPrecision::single, EpicPrecision::half}) {
+      EpicCase c;
+      c.enu_m = random_array(120, 50, 0, level ? 0 : 0.03, 2);
+      c.n_chan = 24;
+      c.n_spectra = 40;
+      c.integers = true;
+      const EpicRecording recording(c);
+      const auto plan = [&] {
+        EpicPlan plan = recording.plan();
+        plan.nx = plan.ny = 128;
+        plan.cell = 1.6 / 128;
+        plan.padding = 1.25;
+        return plan;
+      };
+      const std::uint64_t planned = fft_device_bytes(plan(), recording.geometry, c.n_spectra, precision, 0);
+      recording.image(*make_fft_imager_cuda(plan(), 0, precision), 40, 24, true);  // loads all kernels
+      const std::uint64_t before = cuda_free_memory_bytes(0);
+      const auto imager = make_fft_imager_cuda(plan(), 0, precision);
+      recording.image(*imager, 40, 24, true);
+      const auto taken = static_cast<double>(before - cuda_free_memory_bytes(0));
+      const double ratio = static_cast<double>(planned) / taken;
+      BOOST_TEST_MESSAGE((level ? "level, " : "tilted, ")
+                         << (precision == EpicPrecision::half ? "half" : "single") << ": " << planned / 1e6
+                         << " MB planned, " << taken / 1e6 << " taken");
+      BOOST_TEST(ratio > 0.9);
+      BOOST_TEST(ratio < 2);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(three_stages_against_float64) {
   const EpicRecording recording(flat_array());
   Fft fft;
@@ -286,7 +365,7 @@ BOOST_AUTO_TEST_CASE(half_precision_against_float64) {
       const EpicImages images = recording.image(*imager, 150, 64, true);
       const Error error = error_of(recording, fft.plan(recording), images, 23);
       BOOST_TEST_MESSAGE("half precision, " << size << ": " << error.rms << ", worst " << error.worst);
-      BOOST_TEST(error.rms <= 5e-4);  // 2.8e-4 of the image with autocorrelations
+      BOOST_TEST(error.rms <= 2e-4);  // 1.1e-4 of the image with autocorrelations; 2.8e-4 of one version
       // spectra that are no integers are imaged as ever
       const Error single = error_of(recording, fft.plan(recording), recording.image(*imager, 150, 64), 23);
       BOOST_TEST(single.rms <= kPadded);

@@ -84,11 +84,15 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
                               format_bytes(static_cast<double>(setup.memory_bytes)), setup.gulp_samples,
                               setup.block_spectra, setup.batch_chan * setup.f.n_fine));
   if (setup.on_gpu())
-    lines.push_back(fmt::format("on the GPU: {} samples and up to {} spectra at a time{}",
+    lines.push_back(fmt::format("on the GPU: {} samples and up to {} spectra at a time{}{}",
                                 setup.cuda.gulp_samples, cuda_max_spectra(setup.cuda),
                                 setup.method == EpicMethod::dft && setup.precision == EpicPrecision::half &&
                                         epic.apertures.empty() && !epic.field
                                     ? ", weights of 8 bits"
+                                    : "",
+                                setup.device_bytes > 0
+                                    ? fmt::format(", {} of its memory for images",
+                                                  format_bytes(static_cast<double>(setup.device_bytes)))
                                     : ""));
   return lines;
 }

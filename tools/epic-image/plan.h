@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "kernels/channelise/channelise_cuda.h"
+#include "kernels/common/free_memory.h"
 #include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/fft_cuda.h"
 #include "kernels/epic/fft_grid.h"
 #include "libcore/core/device.h"
 #include "libcore/core/log.h"
@@ -38,7 +40,8 @@ struct EpicSetup {
   Device device;
   /// On a GPU, of dft and of fft.
   EpicPrecision precision = EpicPrecision::single, fft_precision = EpicPrecision::single;
-  CudaChannelisePlan cuda;  ///< f on a GPU
+  CudaChannelisePlan cuda;         ///< f on a GPU
+  std::uint64_t device_bytes = 0;  ///< of its memory, to image by fft; 0 = not counted
   double spectrum_s = 0;
   std::int64_t accumulate_spectra = 1;
   std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
@@ -209,6 +212,21 @@ inline void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes) {
   refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);
 }
 
+/// Of a GPU's own memory; only what images by fft take is known before.
+inline void plan_device_memory(EpicSetup& setup, const EpicGeometry& geometry) {
+  if (setup.method != EpicMethod::fft || setup.epic.field) return;
+  const auto n_spectra =
+      std::min(static_cast<std::uint64_t>(setup.accumulate_spectra), cuda_max_spectra(setup.cuda));
+  setup.device_bytes =
+      fft_device_bytes(setup.epic, geometry, n_spectra, setup.fft_precision, setup.device.index);
+  const std::uint64_t free_bytes = cuda_free_memory_bytes(setup.device.index);
+  if (setup.device_bytes > free_bytes)
+    throw DeviceError(
+        "--method fft needs {} of the GPU's memory, {} are free: make fewer or smaller images, average "
+        "channels, or give --device cpu",
+        format_bytes(static_cast<double>(setup.device_bytes)), format_bytes(static_cast<double>(free_bytes)));
+}
+
 inline EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const EpicSetup& setup,
                                 const EpicGeometry& geometry) {
   if (options.method != "auto") return parse_epic_method(options.method);
@@ -263,7 +281,9 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
     setup.outlier = fft_outlier(setup.epic, geometry);
   }
   plan_memory(setup, cost_of(setup, geometry).bytes, tool.common().max_memory_bytes);
-  if (setup.on_gpu()) plan_gpu(setup, tool.common().max_memory_bytes);
+  if (!setup.on_gpu()) return setup;
+  plan_gpu(setup, tool.common().max_memory_bytes);
+  plan_device_memory(setup, geometry);
   return setup;
 }
 
