@@ -1,41 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/pair_grid.cuh"
 
-#include <cuda_fp16.h>
-
 #include "kernels/common/device_launch.cuh"
+#include "kernels/epic/pair_batches.cuh"
 #include "kernels/epic/pair_values.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
-
-/// Of 0 .. 2 n - 1.
-__device__ __forceinline__ int wrapped(int cell, int n) {
-  return cell >= n ? cell - n : cell;
-}
-
-/// Calls to(tile, mirrored) once for each tile that a pair touches as (a, b), and as (b, a).
-template <class To>
-__device__ __forceinline__ void for_each_tile(const CellShape& shape, PairPlace place, const To& to) {
-  if (place.n_order == 0) return;
-  for (int mirrored = 0; mirrored < 2; ++mirrored) {
-    int last_x = -1;
-    for (int i = 0; i < shape.width; ++i) {
-      const int cell_x = wrapped(place.x + i, shape.n_x);
-      const int x = mirrored ? wrapped(shape.n_x - cell_x, shape.n_x) : cell_x;
-      if (x >= shape.n_column || x / kCellTileX == last_x) continue;
-      last_x = x / kCellTileX;
-      int last_y = -1;
-      for (int j = 0; j < shape.width; ++j) {
-        const int cell_y = wrapped(place.y + j, shape.n_y);
-        const int y = mirrored ? wrapped(shape.n_y - cell_y, shape.n_y) : cell_y;
-        if (y / kCellTileY == last_y) continue;
-        last_y = y / kCellTileY;
-        to(last_y * shape.n_tile_x() + last_x, mirrored);
-      }
-    }
-  }
-}
 
 /// high | low << 16
 __device__ __forceinline__ std::uint32_t halves_of(double value) {
@@ -44,15 +15,10 @@ __device__ __forceinline__ std::uint32_t halves_of(double value) {
   return __half_as_ushort(high) | static_cast<std::uint32_t>(__half_as_ushort(low)) << 16;
 }
 
-/// First cell of a place, and the kernel's values there.
-__device__ __forceinline__ int locate(const PlaceTask& task, double place, int n, std::uint32_t* taps) {
-  const double left = place - n * floor(place / n) - 0.5 * task.shape.width, first = ceil(left);
-  const auto q = static_cast<float>(2 * (first - left) - 1);
-  for (int tap = 0; tap < kPairTaps; ++tap) {
-    float value = 0;
-    for (int power = task.n_power; power-- > 0;) value = fmaf(value, q, task.taps[power * kPairTaps + tap]);
-    taps[tap] = halves_of(static_cast<double>(value));
-  }
+/// First cell of a place, and where in it.
+__device__ __forceinline__ int locate(const CellShape& shape, double place, int n, float& along) {
+  const double left = place - n * floor(place / n) - 0.5 * shape.width, first = ceil(left);
+  along = static_cast<float>(2 * (first - left) - 1);
   return wrapped(static_cast<int>(first) + n, n);
 }
 
@@ -99,57 +65,23 @@ __global__ void place_pairs(PlaceTask task) {
   if (b >= shape.n_ant) return;
   const std::size_t pair = channel * shape.n_pair() + pair_row(shape.n_ant, a) + (b - a - 1);
   const double hz = task.hz[channel], *of_a = task.uvw_s + 3 * a, *of_b = task.uvw_s + 3 * b;
-  std::uint32_t* record = task.records + pair * shape.record_words();
   PairPlace place;
   // l falls with x, m rises with y
   place.x = static_cast<std::uint16_t>(
-      locate(task, hz * (of_a[0] - of_b[0]) * task.cell * shape.n_x, shape.n_x, record + kTapsXAt));
+      locate(shape, hz * (of_a[0] - of_b[0]) * task.cell * shape.n_x, shape.n_x, place.along_x));
   place.y = static_cast<std::uint16_t>(
-      locate(task, -hz * (of_a[1] - of_b[1]) * task.cell * shape.n_y, shape.n_y, record + kTapsYAt));
+      locate(shape, -hz * (of_a[1] - of_b[1]) * task.cell * shape.n_y, shape.n_y, place.along_y));
   constexpr double kTurn = 6.283185307179586;
+  const int n_order = kOrderGroup * shape.n_group();
+  std::uint32_t* orders = task.orders + pair * n_order;
   place.n_order = bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order,
-                                record + kOrdersAt);
-  for (int at = kOrdersAt + shape.n_order; at < shape.record_words(); ++at) record[at] = 0;
+                                orders);
+  for (int at = shape.n_order; at < n_order; ++at) orders[at] = 0;
   if (task.apart[a] != 0 || task.apart[b] != 0) place.n_order = 0;
   task.places[pair] = place;
   std::uint32_t count = 0;
-  for_each_tile(shape, place, [&](int, int) { ++count; });
-  task.counts[pair] = count;
-}
-
-__global__ void list_keys_of(ListTask task) {
-  const CellShape& shape = task.shape;
-  const std::size_t pair = this_thread();
-  if (pair >= shape.n_pair()) return;
-  const std::size_t channel = blockIdx.y, at = channel * shape.n_pair() + pair;
-  const PairPlace place = task.places[at];
-  std::uint64_t* to = task.keys + (at == 0 ? 0 : task.ends[at - 1]);
-  // from its first cell, or back to it, to the tile's
-  const auto tap = [](int cell, int first, int n, int mirrored) {
-    const int off = (mirrored ? n - cell : cell) - first;
-    return 2 * off > n ? off - n : 2 * off < -n ? off + n : off;
-  };
-  for_each_tile(shape, place, [&](int tile, int mirrored) {
-    const std::uint64_t list = channel * shape.n_tile() + tile;
-    const int tap_x = tap(tile % shape.n_tile_x() * kCellTileX, place.x, shape.n_x, mirrored);
-    const int tap_y = tap(tile / shape.n_tile_x() * kCellTileY, place.y, shape.n_y, mirrored);
-    const auto code = PairCode::of(static_cast<std::uint32_t>(pair), mirrored != 0, tap_x, tap_y);
-    *to++ = std::uint64_t(code.bits) << 32 | (list * (shape.n_order + 1) + (shape.n_order - place.n_order));
-  });
-}
-
-__global__ void lists_of(ListTask task) {
-  const std::size_t entry = this_thread();
-  if (entry > task.n_entry) return;
-  const std::uint32_t n_list = task.n_channel * task.shape.n_tile(), step = task.shape.n_order + 1;
-  const auto list = [&](std::size_t i) { return static_cast<std::uint32_t>(task.keys[i]) / step; };
-  const std::uint32_t here = entry < task.n_entry ? list(entry) : n_list;
-  for (std::uint32_t i = entry == 0 ? 0 : list(entry - 1) + 1; i <= here; ++i)
-    task.begins[i] = static_cast<std::uint32_t>(entry);
-  if (entry == task.n_entry) return;
-  task.codes[entry] = static_cast<std::uint32_t>(task.keys[entry] >> 32);
-  task.counts[entry] =
-      static_cast<std::uint16_t>(task.shape.n_order - static_cast<std::uint32_t>(task.keys[entry]) % step);
+  for_each_strip(shape, place, [&](int, int, bool) { ++count; });
+  task.counts[pair] = count * ((place.n_order + kOrderGroup - 1) / kOrderGroup);
 }
 
 __global__ void turn_factors(TurnTask task) {
@@ -216,17 +148,6 @@ dim3 pairs_of(int n_ant, int n_channel) {
 void launch_place_pairs(const PlaceTask& task, cudaStream_t stream) {
   place_pairs<<<pairs_of(task.shape.n_ant, task.n_channel), kThreads, 0, stream>>>(task);
   launched("placing pairs");
-}
-
-void launch_list_keys(const ListTask& task, cudaStream_t stream) {
-  const dim3 grid(blocks_of(task.shape.n_pair()), static_cast<unsigned>(task.n_channel));
-  list_keys_of<<<grid, kThreads, 0, stream>>>(task);
-  launched("listing pairs");
-}
-
-void launch_lists(const ListTask& task, cudaStream_t stream) {
-  lists_of<<<blocks_of(std::size_t(task.n_entry) + 1), kThreads, 0, stream>>>(task);
-  launched("listing pairs");
 }
 
 void launch_turn_factors(const TurnTask& task, cudaStream_t stream) {

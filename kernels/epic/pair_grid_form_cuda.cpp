@@ -73,7 +73,10 @@ class GridPairForm final : public DevicePairForm {
   void plan_batches();
   void make_tables(int first_channel, int n_channel, cudaStream_t stream);
   void sum_apart(int first_channel, int n_channel, cudaStream_t stream);
+  void make_segments(int n_channel, cudaStream_t stream);
   void image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream);
+  GatherTask gather_task(int n_channel) const;
+  std::uint32_t read(const std::uint32_t* value, cudaStream_t stream) const;
 
   const EpicPlan& plan_;
   DeviceSky& sky_;
@@ -99,8 +102,8 @@ class GridPairForm final : public DevicePairForm {
   Upload<uint2> apart_pairs_;
   Upload<ApartPixel> apart_pixels_;
   Upload<PairPlace> places_;
-  Upload<std::uint32_t> records_, ends_, codes_, begins_, largest_;
-  Upload<std::uint16_t> counts_;
+  Upload<std::uint32_t> orders_of_pairs_, ends_, begins_, batch_ends_, batches_, largest_;
+  Upload<std::uint64_t> segments_;
   Upload<float2> values_, cells_;
   Upload<float> images_;
 };
@@ -181,10 +184,15 @@ void GridPairForm::plan_batches() {
     const std::size_t parts = (n + most - 1) / most;
     return static_cast<int>((n + parts - 1) / parts);
   };
-  // a pair is in twelve lists at most, in three for the mean, which are sorted with as much again beside them
-  const std::size_t pair = sizeof(PairPlace) + 4 * sizeof(float2) +
-                           static_cast<std::size_t>(shape_.record_words()) * sizeof(std::uint32_t) + 6 * 28;
-  const std::size_t channel = shape_.n_pair() * pair + static_cast<std::size_t>(shape_.n_tile()) * 4;
+  // a pair is in four lists of a group at most, in two for the mean, which are sorted with as much again
+  // beside them
+  const std::size_t entry = 28 + kBatchWords * sizeof(std::uint32_t) / kBatchPairs;
+  const std::size_t pair = sizeof(PairPlace) + 4 * sizeof(float2) + sizeof(std::uint32_t) +
+                           static_cast<std::size_t>(shape_.n_group()) *
+                               (kOrderGroup * sizeof(std::uint32_t) + 2 * entry);
+  // half of the batches of a list may be less than full
+  const std::size_t channel = shape_.n_pair() * pair + static_cast<std::size_t>(shape_.n_list()) *
+                                                           (8 + kBatchWords / 2 * sizeof(std::uint32_t));
   const std::size_t with_keys = UINT32_MAX / list_keys(shape_, 1);  // keys of lists are 32 bits
   n_table_ =
       evenly(std::clamp<std::size_t>(std::min(table_bytes_ / channel, with_keys), 1, n_channel), n_channel);
@@ -211,11 +219,9 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
   place.apart = apart_.data();
   place.cell = plan_.cell;
   place.n_half = orders_->shape.depth.n_half;
-  place.taps = taps_.data();
-  place.n_power = n_power_;
   place.error = PairOrders::kError;
   place.places = places_.reserve(n);
-  place.records = records_.reserve(n * static_cast<std::size_t>(shape_.record_words()));
+  place.orders = orders_of_pairs_.reserve(n * static_cast<std::size_t>(kOrderGroup * shape_.n_group()));
   place.counts = ends_.reserve(n);
   launch_place_pairs(place, stream);
   if (!sort_) sort_.emplace(stream);
@@ -226,21 +232,60 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
   list.n_channel = n_channel;
   list.places = places_.data();
   list.ends = ends_.data();
-  cuda_check(cudaMemcpyAsync(&list.n_entry, ends_.data() + n - 1, sizeof(list.n_entry),
-                             cudaMemcpyDeviceToHost, stream),
-             "counting pairs");
-  cuda_check(cudaStreamSynchronize(stream), "counting pairs");
+  list.orders = orders_of_pairs_.data();
+  list.taps = taps_.data();
+  list.n_power = n_power_;
+  list.n_entry = read(ends_.data() + n - 1, stream);
   list.keys = sort.keys(list.n_entry);
-  list.codes = codes_.reserve(list.n_entry);
-  list.counts = counts_.reserve(list.n_entry);
-  list.begins =
-      begins_.reserve(static_cast<std::size_t>(n_channel) * static_cast<std::size_t>(shape_.n_tile()) + 1);
+  const auto n_list = static_cast<std::size_t>(list.n_list());
+  list.begins = begins_.reserve(n_list + 1);
+  list.batch_ends = batch_ends_.reserve(n_list);
   sort.begin(list.n_entry);
   launch_list_keys(list, stream);
   sort.by_keys(list.n_entry, bits_of(list_keys(shape_, n_channel)));
   list.keys = const_cast<std::uint64_t*>(sort.sorted_keys());
   launch_lists(list, stream);
+  sort.inclusive_sum(list.batch_ends, list.batch_ends, static_cast<std::uint32_t>(n_list));
+  const std::uint32_t n_batch = read(list.batch_ends + n_list - 1, stream);
+  list.batches = batches_.reserve(std::size_t{n_batch} * kBatchWords);
+  launch_batches(list, stream);
+  make_segments(n_channel, stream);
   tables_ = {first_channel, n_channel};
+}
+
+std::uint32_t GridPairForm::read(const std::uint32_t* value, cudaStream_t stream) const {
+  std::uint32_t read = 0;
+  cuda_check(cudaMemcpyAsync(&read, value, sizeof(read), cudaMemcpyDeviceToHost, stream), "counting pairs");
+  cuda_check(cudaStreamSynchronize(stream), "counting pairs");
+  return read;
+}
+
+GatherTask GridPairForm::gather_task(int n_channel) const {
+  GatherTask task;
+  task.shape = shape_;
+  task.n_channel = n_channel;
+  const int n_row_pair = shape_.n_row_pair();
+  // strips in so many segments that there are enough for all warps of a device, and of 4 row pairs or more
+  constexpr int kFewest = 8192;
+  const int n_strip = n_together_ * shape_.n_group() * shape_.n_strip();
+  const int wanted = std::clamp((kFewest + n_strip - 1) / n_strip, 1, n_row_pair / kWindowPairs);
+  task.n_segment_row_pair = std::min((n_row_pair + wanted - 1) / wanted, kMostSegment);
+  task.n_segment = (n_row_pair + task.n_segment_row_pair - 1) / task.n_segment_row_pair;
+  return task;
+}
+
+/// Those with most batches first, or the last ones would keep a few warps busy while others have nothing to
+/// do.
+void GridPairForm::make_segments(int n_channel, cudaStream_t stream) {
+  GatherTask task = gather_task(n_together_);
+  task.batch_ends = batch_ends_.data();
+  const auto n = static_cast<std::uint32_t>(n_channel * task.n_channel_segment());
+  launch_segment_keys(task, n_channel, sort_->keys(n), stream);
+  sort_->begin(n);
+  sort_->by_keys(n, 32);
+  cuda_check(cudaMemcpyAsync(segments_.reserve(n), sort_->sorted_keys(), n * sizeof(std::uint64_t),
+                             cudaMemcpyDeviceToDevice, stream),
+             "listing segments");
 }
 
 void GridPairForm::image(const PairsOf& pairs, cudaStream_t stream) {
@@ -286,14 +331,11 @@ void GridPairForm::sum_apart(int first_channel, int n_channel, cudaStream_t stre
 }
 
 void GridPairForm::image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream) {
-  GatherTask gather;
-  gather.shape = shape_;
+  GatherTask gather = gather_task(n_channel);
   gather.first_channel = first_channel;
-  gather.n_channel = n_channel;
-  gather.begins = begins_.data();
-  gather.codes = codes_.data();
-  gather.counts = counts_.data();
-  gather.records = records_.data();
+  gather.batch_ends = batch_ends_.data();
+  gather.batches = batches_.data();
+  gather.segments = segments_.data();
   gather.values = values_.data();
   gather.largest = largest_.data();
   gather.cells = cells_.data();

@@ -38,8 +38,8 @@ inline constexpr double kPairOrder_s = 2.1e-11;  ///< a cell of the grid of an o
 inline constexpr double kPairPixel_s = 8e-13;    ///< a pair of an antenna that stands apart for a pixel
 
 struct PairOrders {
-  static constexpr std::size_t kTaps = 8;  ///< of the kernel, zeros behind its last
-  static constexpr double kError = 4e-6;   ///< of the kernel, and of what the orders leave out
+  static constexpr std::size_t kWidth = 7, kTaps = 8;  ///< of the kernel, and zeros behind its last
+  static constexpr double kError = 4e-6;               ///< of what the orders leave out
 
   SpreadKernel kernel;
   PairCells shape;

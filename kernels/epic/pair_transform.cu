@@ -7,8 +7,6 @@
 namespace apsyn::epic_cuda {
 namespace {
 
-constexpr std::size_t kLineCells = 128 / sizeof(float2);  ///< of a line of the cache
-
 struct Transformer {
   const TransformTask& task;
   const TransformShape& shape;
@@ -29,10 +27,26 @@ struct Transformer {
     return x + (2 * x > cells_shape.n_x ? 1 : 0);
   }
 
-  /// chunk [row][column] from the grid, or in place, or to the rows that are wanted.
+  /// Columns of a grid on their way to chunk [row][column].
+  __device__ __forceinline__ void fetch(const float2* grid, int first_column, const Divider& columns) const {
+    const int n_column = static_cast<int>(columns.divisor), n_item = cells_shape.n_y * n_column;
+    for (int item = thread; item < n_item; item += kTransformThreads) {
+      int column = item;
+      const int row = divide(column, columns);
+      const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(chunk + item));
+      const float2* from = grid + row * cells_shape.n_column + first_column + column;
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+  __device__ __forceinline__ static void wait() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+  }
+
+  /// chunk [row][column] in place, or to the rows that are wanted.
   template <int kRadix>
-  __device__ __forceinline__ void column_pass(int i, const float2* grid, int first_column,
-                                              const Divider& columns) const {
+  __device__ __forceinline__ void column_pass(int i, int first_column, const Divider& columns) const {
     const TransformPass& pass = shape.pass_y[i];
     const bool first = i == 0, last = i + 1 == shape.n_pass_y;
     const int span = static_cast<int>(pass.span.divisor), n_column = static_cast<int>(columns.divisor);
@@ -44,13 +58,8 @@ struct Transformer {
       float2 x[kRadix];
 #pragma unroll
       for (int q = 0; q < kRadix; ++q) {
-        if (first) {
-          const float2 value =
-              grid[std::size_t(row + q * span) * cells_shape.n_column + first_column + column];
-          x[q] = make_float2(value.y, value.x);
-        } else {
-          x[q] = chunk[(row + q * span) * n_column + column];
-        }
+        const float2 value = chunk[(row + q * span) * n_column + column];
+        x[q] = first ? make_float2(value.y, value.x) : value;
       }
       radix::Transform<kRadix>::run(x);
       if (!last) {
@@ -140,23 +149,26 @@ __global__ __launch_bounds__(kTransformThreads,
   __syncthreads();
   float sums[kTransformSums] = {};
   const std::size_t plane = std::size_t(cells_shape.n_y) * n_column;
+  const auto columns = [&](int first) -> const Divider& {
+    return first + shape.n_chunk_column < n_column ? shape.chunk_column : shape.last_column;
+  };
+  const auto grid = [&](int order) {
+    return task.cells +
+           ((std::size_t(channel) * cells_shape.n_order + order) * cells_shape.n_product + product) * plane;
+  };
+  to.fetch(grid(0), 0, columns(0));
   for (int order = 0; order < cells_shape.n_order; ++order) {
-    const float2* grid =
-        task.cells +
-        ((std::size_t(channel) * cells_shape.n_order + order) * cells_shape.n_product + product) * plane;
-    // the next grid on its way from memory
-    if (order + 1 < cells_shape.n_order)
-      for (std::size_t at = threadIdx.x * kLineCells; at < plane; at += kTransformThreads * kLineCells)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(grid + cells_shape.n_product * plane + at));
     for (int first = 0; first < n_column; first += shape.n_chunk_column) {
-      const Divider& columns =
-          first + shape.n_chunk_column < n_column ? shape.chunk_column : shape.last_column;
+      if (first > 0) to.fetch(grid(order), first, columns(first));
+      to.wait();
       for (int i = 0; i < shape.n_pass_y; ++i) {
-        radix::with_radix<8>(shape.pass_y[i].radix,
-                             [&]<int kRadix>() { to.template column_pass<kRadix>(i, grid, first, columns); });
+        radix::with_radix<8>(shape.pass_y[i].radix, [&]<int kRadix>() {
+          to.template column_pass<kRadix>(i, first, columns(first));
+        });
         __syncthreads();
       }
     }
+    if (order + 1 < cells_shape.n_order) to.fetch(grid(order + 1), 0, columns(0));
     to.combine();
     __syncthreads();
     for (int i = 0; i + 1 < shape.n_pass_x; ++i) {
