@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "kernels/common/device_spectra.cuh"
+#include "kernels/common/tile_sums.cuh"
 
 namespace apsyn {
 
@@ -26,6 +28,9 @@ class DevicePairSums {
   /// sums [channel][pair i <= j, row-major] on the device = or, where `add`, += all that was added, which is
   /// forgotten. Sums of integers are exact.
   virtual void finish(double2* sums, bool add, cudaStream_t stream) = 0;
+  /// Instead of finish(): all that was added, which is forgotten, where it stands until more is added; none
+  /// where it stands in more than one place.
+  virtual std::optional<x_stage::TileSums> take_tiles() = 0;
 };
 
 }  // namespace apsyn

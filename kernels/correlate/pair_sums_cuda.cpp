@@ -64,6 +64,13 @@ class PairSumsOfStages final : public DevicePairSums {
     any_integers_ = any_floats_ = false;
   }
 
+  std::optional<x_stage::TileSums> take_tiles() override {
+    if (!any_integers_ || any_floats_) return {};
+    const auto tiles = integers_->take_tiles();
+    if (tiles) any_integers_ = false;
+    return tiles;
+  }
+
  private:
   std::size_t n_channel_, n_input_;
   int device_;

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "kernels/common/device_array.h"
 #include "kernels/correlate/mean_buffers.cuh"
@@ -38,6 +39,8 @@ class DeviceXStage {
   void finish_sums(std::int64_t* sums, cudaStream_t stream);
   /// The same sums = or, where `add`, += those, as float64 on the device.
   void finish_sums(double2* sums, bool add, cudaStream_t stream);
+  /// The sums where they stand until more is added, and starts anew; none where they stand in two places.
+  std::optional<x_stage::TileSums> take_tiles();
   /// Writes means and weights and starts anew. `task` tells all but n_chan, data and weight; its counts and
   /// gains are on the device.
   void finish_means(x_stage::MeanTask task, const MeanOutput& output, cudaStream_t stream);

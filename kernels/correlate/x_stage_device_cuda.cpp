@@ -166,6 +166,13 @@ void DeviceXStage::finish_sums(double2* sums, bool add, cudaStream_t stream) {
   discard();
 }
 
+std::optional<x_stage::TileSums> DeviceXStage::take_tiles() {
+  if (spilled_ || n_summed_ == 0) return {};
+  const x_stage::TileSums tiles = sums();
+  discard();
+  return tiles;
+}
+
 void DeviceXStage::finish_means(MeanTask task, const MeanOutput& output, cudaStream_t stream) {
   task.n_chan = static_cast<int>(shape_.n_chan);
   cuda_check(cudaSetDevice(device_), "choosing the device");

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "kernels/common/tile_sums.cuh"
 #include "kernels/common/x_layout.cuh"
 
 namespace apsyn::x_stage {
@@ -46,13 +47,6 @@ void launch_clear_tail(const Layout& layout, std::int8_t* samples, int n_spectra
 /// `bits`.
 void launch_expand(const Layout& layout, const std::int8_t* in, int n_blocks, std::int8_t* out,
                    cudaStream_t stream);
-
-/// Where the pair (row, column) stands among n tiles' pairs: off-diagonal pairs row-major, then the diagonal,
-/// which costs less and so fills the last wave better.
-__host__ __device__ inline int pair_index(int row, int column, int n) {
-  const int n_off = n * (n - 1) / 2;
-  return row == column ? n_off + row : row * n - row * (row + 1) / 2 + column - row - 1;
-}
 
 /// The channel and tile pair that a block of threads takes as the launch's item-th. Pairs turn from one round
 /// of blocks to the next, so that none gets only those off the diagonal, which cost more.

@@ -2,7 +2,6 @@
 #include "kernels/correlate/x_stage_means.cuh"
 
 #include "kernels/common/cuda_check.h"
-#include "kernels/correlate/x_stage_kernels.cuh"
 
 namespace apsyn::x_stage {
 namespace {
@@ -21,11 +20,9 @@ __device__ __forceinline__ longlong2 integer_sum(const TileSums& sums, int chan,
     value = sums.total[chan * (pair_of(sums.n_input - 1, sums.n_input - 1, sums.n_input) + 1) +
                        pair_of(i, j, sums.n_input)];
   if (sums.sums != nullptr) {
-    const int n_pairs = sums.n_tiles * (sums.n_tiles + 1) / 2, tile = sums.tile;
-    const std::size_t item = std::size_t(chan) * n_pairs + pair_index(i / tile, j / tile, sums.n_tiles);
-    const int2 recent = sums.sums[(item * tile + i % tile) * tile + j % tile];
-    value.x += recent.x >> sums.shift;
-    value.y += recent.y >> sums.shift;
+    const int2 recent = tile_sum(sums, chan, i, j);
+    value.x += recent.x;
+    value.y += recent.y;
   }
   return value;
 }

@@ -7,15 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/tile_sums.cuh"
+
 namespace apsyn::x_stage {
 
-/// Integer sums: what the last launches left in tiles (see x_stage_kernels.cuh) and what was spilled before.
-struct TileSums {
-  const int2* sums = nullptr;        ///< null = nothing
-  const longlong2* total = nullptr;  ///< [chan][pair i <= j] (re, im); null = nothing
-  int n_input = 0, tile = 0, n_tiles = 0;
-  int shift = 0;  ///< `sums` are 2^shift times the samples' sums
-};
 /// Floating sums [part][chan][pair i <= j] (re, im), or [pair][chan]; parts are to be added.
 struct PairSums {
   double2* sums = nullptr;

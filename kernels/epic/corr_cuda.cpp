@@ -4,6 +4,7 @@
 
 #ifdef APSYN_CUDA
 #include <map>
+#include <optional>
 
 #include "kernels/common/device_pair_sums.cuh"
 #include "kernels/epic/device_images.cuh"
@@ -36,8 +37,7 @@ class CudaCorrImager final : public DeviceImager {
         weights_(plan_),
         sky_(plan_),
         input_(plan_),
-        autos_(plan_),
-        sums_(plan_.n_channel() * n_pair()) {
+        autos_(plan_) {
     std::vector<double2> factors;
     for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
       for (std::size_t input = 0; input < plan_.n_ant * plan_.n_pol; ++input) {
@@ -89,7 +89,11 @@ class CudaCorrImager final : public DeviceImager {
   }
   PairTask task(int first_channel, int n_channel) const {
     PairTask task;
-    task.sums = sums_.data() + first_channel * n_pair();
+    if (tiles_)
+      task.tiles = *tiles_;
+    else
+      task.sums = sums_.data() + first_channel * n_pair();
+    task.first_tile_channel = first_channel;
     task.factor = factors_.data() + first_channel * plan_.n_ant * plan_.n_pol;
     task.n_channel = n_channel;
     task.n_ant = static_cast<int>(plan_.n_ant);
@@ -141,13 +145,16 @@ class CudaCorrImager final : public DeviceImager {
     return next == static_cast<int>(plan_.n_channel());
   }
   void collect_sums() {
-    const bool add = !batches_are_whole();
+    const bool add = !batches_are_whole(), one = stages_.size() == 1 && !add;
+    tiles_ = one ? stages_.begin()->second->take_tiles() : std::nullopt;
+    any_added_ = false;
+    if (tiles_) return;
+    const std::size_t n = plan_.n_channel() * n_pair();
+    sums_.reserve(n);
     if (add)
-      cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double2), stream_.get()),
-                 "clearing sums");
+      cuda_check(cudaMemsetAsync(sums_.data(), 0, n * sizeof(double2), stream_.get()), "clearing sums");
     for (const auto& [channels, stage] : stages_)
       stage->finish(sums_.data() + channels.first * n_pair(), add, stream_.get());
-    any_added_ = false;
   }
 
   int device_;
@@ -164,7 +171,8 @@ class CudaCorrImager final : public DeviceImager {
   DevicePairForm* form_ = nullptr;                                         // of the two, for this geometry
   std::map<std::pair<int, int>, std::shared_ptr<DevicePairSums>> stages_;  // of (first channel, channels)
   bool any_added_ = false;                                                 // to them
-  DeviceArray<double2> sums_;                                              // [channel][pair]
+  std::optional<x_stage::TileSums> tiles_;                                 // sums, where they are in one's
+  Upload<double2> sums_;                                                   // [channel][pair], where not
   Upload<double2> factors_;
   Upload<double> powers_;
   SpectraBlock validity_;

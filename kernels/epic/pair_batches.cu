@@ -31,7 +31,9 @@ __global__ void list_keys_of(ListTask task) {
 __global__ void lists_of(ListTask task) {
   const std::size_t entry = this_thread();
   if (entry > task.n_entry) return;
-  const auto list = [&](std::size_t i) { return static_cast<std::uint32_t>(task.keys[i]) / (kOrderGroup + 1); };
+  const auto list = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(task.keys[i]) / (kOrderGroup + 1);
+  };
   const std::uint32_t here = entry < task.n_entry ? list(entry) : task.n_list();
   for (std::uint32_t i = entry == 0 ? 0 : list(entry - 1) + 1; i <= here; ++i)
     task.begins[i] = static_cast<std::uint32_t>(entry);
@@ -110,7 +112,8 @@ __global__ __launch_bounds__(32 * kFillWarps) void fill_batches(ListTask task) {
       const int column = 2 * off > shape.n_x ? off - shape.n_x : 2 * off < -shape.n_x ? off + shape.n_x : off;
       put_taps(task, put, kAlongXAt, column, place.along_x, mirrored);
       put_taps(task, put, kAlongYAt, 2 * row_pair - y, place.along_y, mirrored);
-      const auto* orders = reinterpret_cast<const uint4*>(task.orders + (pair * shape.n_group() + group) * kOrderGroup);
+      const auto* orders =
+          reinterpret_cast<const uint4*>(task.orders + (pair * shape.n_group() + group) * kOrderGroup);
       // the opposite w: odd orders change sign
       const std::uint32_t odd = mirrored ? 0x80008000u : 0u;
       for (int i = 0; i < kOrderGroup; i += 4) {

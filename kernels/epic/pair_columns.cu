@@ -27,10 +27,10 @@ __global__ void own_sums(PairTask task, double* powers) {
   const PairValues channel(task, at / task.n_ant);
   const int i = static_cast<int>(at % task.n_ant) * task.n_pol;
   double* to = powers + at * 4;
-  to[0] = channel.sums[pair_of(channel.n_input, i, i)].x;
+  to[0] = channel.sum(i, i).x;
   const bool both = task.n_pol == 2;
-  to[1] = both ? channel.sums[pair_of(channel.n_input, i + 1, i + 1)].x : 0;
-  const double2 xy = both ? channel.sums[pair_of(channel.n_input, i, i + 1)] : double2{0, 0};
+  to[1] = both ? channel.sum(i + 1, i + 1).x : 0;
+  const double2 xy = both ? channel.sum(i, i + 1) : double2{0, 0};
   to[2] = xy.x;
   to[3] = xy.y;
 }

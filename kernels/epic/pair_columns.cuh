@@ -4,12 +4,15 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/common/tile_sums.cuh"
 #include "kernels/epic/tile_product.cuh"
 
 namespace apsyn::epic_cuda {
 
 struct PairTask {
-  const double2* sums = nullptr;    ///< [channel][pair of inputs i <= j, row-major]
+  const double2* sums = nullptr;  ///< [channel][pair of inputs i <= j, row-major]; null: in tiles
+  x_stage::TileSums tiles;
+  int first_tile_channel = 0;       ///< the first channel of these
   const double2* factor = nullptr;  ///< g [channel][input]
   int n_channel = 0, n_ant = 0, n_pol = 1;
 };

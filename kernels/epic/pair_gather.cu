@@ -7,7 +7,8 @@
 namespace apsyn::epic_cuda {
 namespace {
 
-constexpr int kStages = 4;  ///< batches in shared memory: one that is added, the next one, and those on their way
+constexpr int kStages =
+    4;  ///< batches in shared memory: one that is added, the next one, and those on their way
 constexpr int kBatchChunks = kBatchWords / 4;  ///< of 16 bytes
 constexpr int kWarpsOfSm = 8;                  ///< with all registers that a thread can have
 /// The largest value of a pair becomes this: halves of small ones keep their 22 bits.
@@ -46,13 +47,13 @@ __device__ __forceinline__ float2 turned(float re, float im, int order) {
   }
 }
 
-/// Lane 4 g + t has column g of the strip in its left operands, part g of the four products in its right ones,
-/// and of the sums column g, product t.
+/// Lane 4 g + t has column g of the strip in its left operands, part g of the four products in its right
+/// ones, and of the sums column g, product t.
 struct Gather {
   const GatherTask& task;
   int strip, first_order, channel;
-  int first_row_pair, n_list;  // of the first window; lists in turn
-  std::uint32_t ends;          // lane i: batches up to the end of list i
+  int first_row_pair, n_list;       // of the first window; lists in turn
+  std::uint32_t ends;               // lane i: batches up to the end of list i
   std::uint32_t n_batch, n_before;  // in all; before rows begin anew
   const uint4 *before, *after;      // the lane's chunks of the first batch of each
   std::uint32_t* stages;
@@ -140,8 +141,9 @@ struct Gather {
   __device__ __forceinline__ void store(int row_pair, float (&done)[kOrderGroup][4]) const {
     const CellShape& shape = task.shape;
     const int x = strip * kStripColumns + g;
-    float2* to = task.cells + std::size_t(channel) * shape.n_cell() +
-                 ((std::size_t(first_order) * shape.n_product + t) * shape.n_y + 2 * row_pair) * shape.n_column + x;
+    float2* to =
+        task.cells + std::size_t(channel) * shape.n_cell() +
+        ((std::size_t(first_order) * shape.n_product + t) * shape.n_y + 2 * row_pair) * shape.n_column + x;
     const std::size_t plane = std::size_t(shape.n_product) * shape.n_y * shape.n_column;
     const bool stored = x < shape.n_column && t < shape.n_product;
 #pragma unroll
@@ -161,7 +163,8 @@ struct Gather {
     if (i >= n_list) return;
     const std::uint32_t end = __shfl_sync(~0u, ends, i);
     while (next < end) add<kFirst>();
-    if (i >= kWindowPairs - 1) store(first_row_pair + i, sums[kFirst]);
+    if (i >= kWindowPairs - 1)
+      store(first_row_pair + i, sums[kFirst]);
     else
 #pragma unroll
       for (int order = 0; order < kOrderGroup; ++order)

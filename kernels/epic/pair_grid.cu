@@ -74,8 +74,8 @@ __global__ void place_pairs(PlaceTask task) {
   constexpr double kTurn = 6.283185307179586;
   const int n_order = kOrderGroup * shape.n_group();
   std::uint32_t* orders = task.orders + pair * n_order;
-  place.n_order = bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order,
-                                orders);
+  place.n_order =
+      bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order, orders);
   for (int at = shape.n_order; at < n_order; ++at) orders[at] = 0;
   if (task.apart[a] != 0 || task.apart[b] != 0) place.n_order = 0;
   task.places[pair] = place;

@@ -3,8 +3,8 @@
 // into strips of 8 columns. A pair (a, b), or (b, a), whose kernel reaches a strip is in the strip's list of
 // its first row, rows taken two by two: it touches no more than the 8 rows from there on, the window. A warp
 // goes through lists row by row with the sums of a window in registers, so that nothing is written twice, and
-// sums have an order. A list is sorted by orders, the most first, and stands in batches (pair_batches.cuh). Of
-// a batch,
+// sums have an order. A list is sorted by orders, the most first, and stands in batches (pair_batches.cuh).
+// Of a batch,
 //   cells[y, x][order, product] += sum over pairs (phi_y phi_x) (c_k J_k V)
 // is a product of matrices [64 cells x pairs] and [pairs x 8 n_order], both made in registers of halves of 16
 // bits: a number is high + low, of 22 bits.
@@ -41,7 +41,8 @@ struct CellShape {
   __host__ __device__ int n_row_pair() const { return n_y / 2; }
   __host__ __device__ std::size_t n_pair() const { return std::size_t(n_ant) * (n_ant - 1) / 2; }
   __host__ __device__ int n_group() const { return (n_order + kOrderGroup - 1) / kOrderGroup; }
-  /// Of a channel: [group of orders][strip][row pair]. A pair is in those of the groups that it has orders of.
+  /// Of a channel: [group of orders][strip][row pair]. A pair is in those of the groups that it has orders
+  /// of.
   __host__ __device__ int n_list() const { return n_group() * n_strip() * n_row_pair(); }
   /// Of a channel: [order][product][row][column].
   __host__ __device__ std::size_t n_cell() const { return std::size_t(n_order) * n_product * n_y * n_column; }

@@ -27,7 +27,8 @@ std::size_t cells_of(const SpreadKernel& kernel, std::size_t n) {
   }
 }
 
-/// 7 cells, so that the kernels of two rows reach 8 (pair_grid.cuh); the beta is that of the least error at the horizon, 2.4e-5 of a pair (RMS over pixels 5.6e-6).
+/// 7 cells, so that the kernels of two rows reach 8 (pair_grid.cuh); the beta is that of the least error at
+/// the horizon, 2.4e-5 of a pair (RMS over pixels 5.6e-6).
 SpreadKernel find_kernel() {
   constexpr double kOversampling = 1.5, kBeta = 14.37;
   return {PairOrders::kWidth, kOversampling, kBeta, PairOrders::kError};
