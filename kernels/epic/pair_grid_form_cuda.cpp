@@ -84,7 +84,7 @@ class GridPairForm final : public DevicePairForm {
   int shared_bytes_ = 0;
   CellShape shape_;
   std::optional<PairOrders> orders_;
-  int n_power_ = 0, n_apart_pair_ = 0;
+  int n_power_ = 0, n_apart_pair_ = 0, n_apart_run_ = 0;
   std::optional<DeviceSort> sort_;
   std::optional<Tables> tables_;      // made, for these channels
   int n_table_ = 1, n_together_ = 1;  // channels that have tables at a time, that are transformed at a time
@@ -100,7 +100,7 @@ class GridPairForm final : public DevicePairForm {
   Upload<std::uint16_t> row_of_place_;
   Upload<std::uint8_t> apart_;
   Upload<uint2> apart_pairs_;
-  Upload<ApartPixel> apart_pixels_;
+  Upload<ApartRun> apart_runs_;
   Upload<PairPlace> places_;
   Upload<std::uint32_t> orders_of_pairs_, ends_, begins_, batch_ends_, batches_, largest_;
   Upload<std::uint64_t> segments_;
@@ -164,16 +164,31 @@ void GridPairForm::plan_apart(const EpicGeometry& geometry) {
   if (pairs.empty()) return;
   apart_pairs_.copy(pairs.data(), pairs.size());
   const SkyPixels& sky = sky_.pixels();
-  std::vector<ApartPixel> pixels;
-  for (std::size_t pixel = 0; pixel < sky.size(); ++pixel) {
-    const auto middle = [](std::size_t n) { return static_cast<std::int64_t>(n / 2); };
-    const auto x = static_cast<std::int64_t>(sky.index[pixel] % plan_.nx) - middle(plan_.nx);
-    const auto y = static_cast<std::int64_t>(sky.index[pixel] / plan_.nx) - middle(plan_.ny);
-    const double n = n_of(geometry, sky, pixel) - orders_->shape.depth.n_middle + 1;
-    pixels.push_back({static_cast<std::int16_t>(x), static_cast<std::int16_t>(y),
-                      static_cast<std::uint32_t>(std::llround(n * kApartN))});
+  const std::size_t n_column = plan_.nx / 2 + 1, n_run_row = plan_.ny / 2 / kApartRows + 1;
+  std::vector<ApartRun> all(n_column * n_run_row);
+  std::vector<std::uint8_t> any(all.size(), 0);
+  for (std::size_t run = 0; run < all.size(); ++run) {
+    all[run].x = static_cast<std::uint32_t>(run % n_column);
+    all[run].y = static_cast<std::uint32_t>(run / n_column * kApartRows);
+    std::fill_n(all[run].n, kApartRows, 0);
+    std::fill_n(all[run].pixels[0], kApartRows * 4, kNotApart);
   }
-  apart_pixels_.copy(pixels.data(), pixels.size());
+  for (std::size_t pixel = 0; pixel < sky.size(); ++pixel) {
+    const std::size_t x = sky.index[pixel] % plan_.nx, y = sky.index[pixel] / plan_.nx;
+    const bool left = x < plan_.nx / 2, below = y < plan_.ny / 2;
+    const std::size_t column = left ? plan_.nx / 2 - x : x - plan_.nx / 2,
+                      line = below ? plan_.ny / 2 - y : y - plan_.ny / 2;
+    const std::size_t run = line / kApartRows * n_column + column;
+    const double n = n_of(geometry, sky, pixel) - orders_->shape.depth.n_middle + 1;
+    all[run].n[line % kApartRows] = static_cast<std::uint32_t>(std::llround(n * kApartN));
+    all[run].pixels[line % kApartRows][(left ? 1 : 0) + (below ? 2 : 0)] = static_cast<std::uint32_t>(pixel);
+    any[run] = 1;
+  }
+  std::vector<ApartRun> runs;
+  for (std::size_t run = 0; run < all.size(); ++run)
+    if (any[run] != 0) runs.push_back(all[run]);
+  n_apart_run_ = static_cast<int>(runs.size());
+  apart_runs_.copy(runs.data(), runs.size());
 }
 
 void GridPairForm::plan_batches() {
@@ -187,9 +202,9 @@ void GridPairForm::plan_batches() {
   // a pair is in four lists of a group at most, in two for the mean, which are sorted with as much again
   // beside them
   const std::size_t entry = 28 + kBatchWords * sizeof(std::uint32_t) / kBatchPairs;
-  const std::size_t pair = sizeof(PairPlace) + 4 * sizeof(float2) + sizeof(std::uint32_t) +
-                           static_cast<std::size_t>(shape_.n_group()) *
-                               (kOrderGroup * sizeof(std::uint32_t) + 2 * entry);
+  const std::size_t pair =
+      sizeof(PairPlace) + 4 * sizeof(float2) + sizeof(std::uint32_t) +
+      static_cast<std::size_t>(shape_.n_group()) * (kOrderGroup * sizeof(std::uint32_t) + 2 * entry);
   // half of the batches of a list may be less than full
   const std::size_t channel = shape_.n_pair() * pair + static_cast<std::size_t>(shape_.n_list()) *
                                                            (8 + kBatchWords / 2 * sizeof(std::uint32_t));
@@ -317,13 +332,13 @@ void GridPairForm::sum_apart(int first_channel, int n_channel, cudaStream_t stre
   ApartTask task;
   task.shape = shape_;
   task.n_channel = n_channel;
-  task.n_pixel = sky_.n_pixel();
+  task.n_run = n_apart_run_;
   task.n_pair = n_apart_pair_;
   task.hz = hz_.data() + first_channel;
   task.uvw_s = uvw_s_.data();
   task.cell = plan_.cell;
   task.pairs = apart_pairs_.data();
-  task.pixels = apart_pixels_.data();
+  task.runs = apart_runs_.data();
   task.values = values_.data();
   task.sums = sky_.sums(first_channel);
   task.n_stride = sky_.n_stride();
