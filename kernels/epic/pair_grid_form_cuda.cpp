@@ -6,13 +6,13 @@
 
 #include "kernels/common/cuda_fft.h"
 #include "kernels/common/device_attribute.h"
-#include "kernels/common/device_sort.cuh"
 #include "kernels/common/free_memory.h"
 #include "kernels/epic/factors.h"
-#include "kernels/epic/pair_apart.cuh"
+#include "kernels/epic/pair_apart_plan.cuh"
 #include "kernels/epic/pair_form.cuh"
 #include "kernels/epic/pair_grid.cuh"
 #include "kernels/epic/pair_orders.h"
+#include "kernels/epic/pair_tables.cuh"
 #include "kernels/epic/pair_transform_plan.cuh"
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
@@ -65,18 +65,15 @@ class GridPairForm final : public DevicePairForm {
   void image(const PairsOf& pairs, cudaStream_t stream) override;
 
  private:
-  struct Tables {
-    int first_channel = 0, n_channel = 0;
+  struct Channels {
+    int first = 0, n = 0;
   };
   void plan(const EpicGeometry& geometry);
   void plan_apart(const EpicGeometry& geometry);
   void plan_batches();
   void make_tables(int first_channel, int n_channel, cudaStream_t stream);
   void sum_apart(int first_channel, int n_channel, cudaStream_t stream);
-  void make_segments(int n_channel, cudaStream_t stream);
   void image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream);
-  GatherTask gather_task(int n_channel) const;
-  std::uint32_t read(const std::uint32_t* value, cudaStream_t stream) const;
 
   const EpicPlan& plan_;
   DeviceSky& sky_;
@@ -85,8 +82,8 @@ class GridPairForm final : public DevicePairForm {
   CellShape shape_;
   std::optional<PairOrders> orders_;
   int n_power_ = 0, n_apart_pair_ = 0, n_apart_run_ = 0;
-  std::optional<DeviceSort> sort_;
-  std::optional<Tables> tables_;      // made, for these channels
+  PairTables tables_;
+  std::optional<Channels> made_;      // that they are made for
   int n_table_ = 1, n_together_ = 1;  // channels that have tables at a time, that are transformed at a time
   std::optional<TransformTask> transform_;  // where one kernel can
   std::optional<RealFft2d> fft_;            // and where not
@@ -101,9 +98,7 @@ class GridPairForm final : public DevicePairForm {
   Upload<std::uint8_t> apart_;
   Upload<uint2> apart_pairs_;
   Upload<ApartRun> apart_runs_;
-  Upload<PairPlace> places_;
-  Upload<std::uint32_t> orders_of_pairs_, ends_, begins_, batch_ends_, batches_, largest_;
-  Upload<std::uint64_t> segments_;
+  Upload<std::uint32_t> largest_;
   Upload<float2> values_, cells_;
   Upload<float> images_;
 };
@@ -116,7 +111,7 @@ void GridPairForm::move(const EpicGeometry& geometry) {
   for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
     delays_s.push_back(geometry.delay_s[ant] - uvw[ant][2] * orders_->shape.depth.n_middle);
   delays_s_.copy(delays_s.data(), delays_s.size());
-  tables_.reset();
+  made_.reset();
   turned_ = false;
 }
 
@@ -163,30 +158,7 @@ void GridPairForm::plan_apart(const EpicGeometry& geometry) {
   n_apart_pair_ = static_cast<int>(pairs.size());
   if (pairs.empty()) return;
   apart_pairs_.copy(pairs.data(), pairs.size());
-  const SkyPixels& sky = sky_.pixels();
-  const std::size_t n_column = plan_.nx / 2 + 1, n_run_row = plan_.ny / 2 / kApartRows + 1;
-  std::vector<ApartRun> all(n_column * n_run_row);
-  std::vector<std::uint8_t> any(all.size(), 0);
-  for (std::size_t run = 0; run < all.size(); ++run) {
-    all[run].x = static_cast<std::uint32_t>(run % n_column);
-    all[run].y = static_cast<std::uint32_t>(run / n_column * kApartRows);
-    std::fill_n(all[run].n, kApartRows, 0);
-    std::fill_n(all[run].pixels[0], kApartRows * 4, kNotApart);
-  }
-  for (std::size_t pixel = 0; pixel < sky.size(); ++pixel) {
-    const std::size_t x = sky.index[pixel] % plan_.nx, y = sky.index[pixel] / plan_.nx;
-    const bool left = x < plan_.nx / 2, below = y < plan_.ny / 2;
-    const std::size_t column = left ? plan_.nx / 2 - x : x - plan_.nx / 2,
-                      line = below ? plan_.ny / 2 - y : y - plan_.ny / 2;
-    const std::size_t run = line / kApartRows * n_column + column;
-    const double n = n_of(geometry, sky, pixel) - orders_->shape.depth.n_middle + 1;
-    all[run].n[line % kApartRows] = static_cast<std::uint32_t>(std::llround(n * kApartN));
-    all[run].pixels[line % kApartRows][(left ? 1 : 0) + (below ? 2 : 0)] = static_cast<std::uint32_t>(pixel);
-    any[run] = 1;
-  }
-  std::vector<ApartRun> runs;
-  for (std::size_t run = 0; run < all.size(); ++run)
-    if (any[run] != 0) runs.push_back(all[run]);
+  const auto runs = plan_apart_runs(plan_, geometry, sky_.pixels(), orders_->shape.depth.n_middle);
   n_apart_run_ = static_cast<int>(runs.size());
   apart_runs_.copy(runs.data(), runs.size());
 }
@@ -199,15 +171,7 @@ void GridPairForm::plan_batches() {
     const std::size_t parts = (n + most - 1) / most;
     return static_cast<int>((n + parts - 1) / parts);
   };
-  // a pair is in four lists of a group at most, in two for the mean, which are sorted with as much again
-  // beside them
-  const std::size_t entry = 28 + kBatchWords * sizeof(std::uint32_t) / kBatchPairs;
-  const std::size_t pair =
-      sizeof(PairPlace) + 4 * sizeof(float2) + sizeof(std::uint32_t) +
-      static_cast<std::size_t>(shape_.n_group()) * (kOrderGroup * sizeof(std::uint32_t) + 2 * entry);
-  // half of the batches of a list may be less than full
-  const std::size_t channel = shape_.n_pair() * pair + static_cast<std::size_t>(shape_.n_list()) *
-                                                           (8 + kBatchWords / 2 * sizeof(std::uint32_t));
+  const std::size_t channel = PairTables::channel_bytes(shape_) + shape_.n_pair() * 4 * sizeof(float2);
   const std::size_t with_keys = UINT32_MAX / list_keys(shape_, 1);  // keys of lists are 32 bits
   n_table_ =
       evenly(std::clamp<std::size_t>(std::min(table_bytes_ / channel, with_keys), 1, n_channel), n_channel);
@@ -223,9 +187,8 @@ void GridPairForm::plan_batches() {
   images_.reserve(n_together * image);
 }
 
-/// Where pairs go, what they weigh, and lists of them, of some channels.
+/// Of some channels.
 void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t stream) {
-  const std::size_t n = shape_.n_pair() * static_cast<std::size_t>(n_channel);
   PlaceTask place;
   place.shape = shape_;
   place.n_channel = n_channel;
@@ -235,72 +198,8 @@ void GridPairForm::make_tables(int first_channel, int n_channel, cudaStream_t st
   place.cell = plan_.cell;
   place.n_half = orders_->shape.depth.n_half;
   place.error = PairOrders::kError;
-  place.places = places_.reserve(n);
-  place.orders = orders_of_pairs_.reserve(n * static_cast<std::size_t>(kOrderGroup * shape_.n_group()));
-  place.counts = ends_.reserve(n);
-  launch_place_pairs(place, stream);
-  if (!sort_) sort_.emplace(stream);
-  DeviceSort& sort = *sort_;
-  sort.inclusive_sum(ends_.data(), ends_.data(), static_cast<std::uint32_t>(n));
-  ListTask list;
-  list.shape = shape_;
-  list.n_channel = n_channel;
-  list.places = places_.data();
-  list.ends = ends_.data();
-  list.orders = orders_of_pairs_.data();
-  list.taps = taps_.data();
-  list.n_power = n_power_;
-  list.n_entry = read(ends_.data() + n - 1, stream);
-  list.keys = sort.keys(list.n_entry);
-  const auto n_list = static_cast<std::size_t>(list.n_list());
-  list.begins = begins_.reserve(n_list + 1);
-  list.batch_ends = batch_ends_.reserve(n_list);
-  sort.begin(list.n_entry);
-  launch_list_keys(list, stream);
-  sort.by_keys(list.n_entry, bits_of(list_keys(shape_, n_channel)));
-  list.keys = const_cast<std::uint64_t*>(sort.sorted_keys());
-  launch_lists(list, stream);
-  sort.inclusive_sum(list.batch_ends, list.batch_ends, static_cast<std::uint32_t>(n_list));
-  const std::uint32_t n_batch = read(list.batch_ends + n_list - 1, stream);
-  list.batches = batches_.reserve(std::size_t{n_batch} * kBatchWords);
-  launch_batches(list, stream);
-  make_segments(n_channel, stream);
-  tables_ = {first_channel, n_channel};
-}
-
-std::uint32_t GridPairForm::read(const std::uint32_t* value, cudaStream_t stream) const {
-  std::uint32_t read = 0;
-  cuda_check(cudaMemcpyAsync(&read, value, sizeof(read), cudaMemcpyDeviceToHost, stream), "counting pairs");
-  cuda_check(cudaStreamSynchronize(stream), "counting pairs");
-  return read;
-}
-
-GatherTask GridPairForm::gather_task(int n_channel) const {
-  GatherTask task;
-  task.shape = shape_;
-  task.n_channel = n_channel;
-  const int n_row_pair = shape_.n_row_pair();
-  // strips in so many segments that there are enough for all warps of a device, and of 4 row pairs or more
-  constexpr int kFewest = 8192;
-  const int n_strip = n_together_ * shape_.n_group() * shape_.n_strip();
-  const int wanted = std::clamp((kFewest + n_strip - 1) / n_strip, 1, n_row_pair / kWindowPairs);
-  task.n_segment_row_pair = std::min((n_row_pair + wanted - 1) / wanted, kMostSegment);
-  task.n_segment = (n_row_pair + task.n_segment_row_pair - 1) / task.n_segment_row_pair;
-  return task;
-}
-
-/// Those with most batches first, or the last ones would keep a few warps busy while others have nothing to
-/// do.
-void GridPairForm::make_segments(int n_channel, cudaStream_t stream) {
-  GatherTask task = gather_task(n_together_);
-  task.batch_ends = batch_ends_.data();
-  const auto n = static_cast<std::uint32_t>(n_channel * task.n_channel_segment());
-  launch_segment_keys(task, n_channel, sort_->keys(n), stream);
-  sort_->begin(n);
-  sort_->by_keys(n, 32);
-  cuda_check(cudaMemcpyAsync(segments_.reserve(n), sort_->sorted_keys(), n * sizeof(std::uint64_t),
-                             cudaMemcpyDeviceToDevice, stream),
-             "listing segments");
+  tables_.make(place, taps_.data(), n_power_, n_together_, stream);
+  made_ = {first_channel, n_channel};
 }
 
 void GridPairForm::image(const PairsOf& pairs, cudaStream_t stream) {
@@ -317,7 +216,7 @@ void GridPairForm::image(const PairsOf& pairs, cudaStream_t stream) {
   }
   for (int first = 0; first < n_channel; first += n_table_) {
     const int n = std::min(n_table_, n_channel - first);
-    if (!tables_ || tables_->first_channel != first || tables_->n_channel != n) make_tables(first, n, stream);
+    if (!made_ || made_->first != first || made_->n != n) make_tables(first, n, stream);
     PairTask task = pairs(first, n);
     task.factor = factors_.data() + static_cast<std::size_t>(first) * plan_.n_ant * plan_.n_pol;
     const auto n_here = static_cast<std::size_t>(n);
@@ -346,11 +245,7 @@ void GridPairForm::sum_apart(int first_channel, int n_channel, cudaStream_t stre
 }
 
 void GridPairForm::image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream) {
-  GatherTask gather = gather_task(n_channel);
-  gather.first_channel = first_channel;
-  gather.batch_ends = batch_ends_.data();
-  gather.batches = batches_.data();
-  gather.segments = segments_.data();
+  GatherTask gather = tables_.task(first_channel, n_channel);
   gather.values = values_.data();
   gather.largest = largest_.data();
   gather.cells = cells_.data();
