@@ -139,6 +139,15 @@ inline EpicCost cost_of(const EpicSetup& setup, const EpicGeometry& geometry) {
                    format_bytes(bytes), format_bytes(static_cast<double>(max_memory_bytes)));
 }
 
+/// What the F stage of the CPU holds, and the spectra that it makes at a time; a GPU's: plan_gpu.
+inline std::uint64_t host_feed_bytes(const EpicSetup& setup, std::uint64_t chan_bytes,
+                                     std::uint64_t sample_bytes) {
+  if (setup.on_gpu()) return 0;
+  const std::uint64_t block_samples = setup.block_spectra * setup.f.n_sample;
+  return channeliser_bytes(setup.f) + chan_bytes * (setup.block_spectra + 1) * setup.batch_chan +
+         2 * (2 * setup.gulp_samples + block_samples + setup.f.n_span()) * sample_bytes;
+}
+
 /// Blocks, batches and memory. Only what --max-memory forces departs from the best block.
 inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = setup.header;
@@ -160,7 +169,6 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
                                   std::min<std::uint64_t>(512, image_spectra)));
     setup.batch_chan = static_cast<std::size_t>(std::clamp<std::uint64_t>(
         cache / (chan_bytes * setup.block_spectra) / whole * whole, whole, epic.n_chan));
-    const std::uint64_t block_samples = setup.block_spectra * setup.f.n_sample;
     // Small images of few spectra are read and written several at a time.
     const std::uint64_t together = std::clamp<std::uint64_t>(cache / image_bytes, 1, 16);
     const std::uint64_t read_samples =
@@ -175,11 +183,9 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
     const std::uint64_t images = (gulp + image_samples - 1) / image_samples;
     constexpr std::uint64_t kItems = 5;     // of run_pipeline with a depth of 1
     constexpr std::uint64_t kOnTheWay = 2;  // images between the imager and an item
-    setup.memory_bytes = imager_bytes + channeliser_bytes(setup.f) +
-                         chan_bytes * (setup.block_spectra + 1) * setup.batch_chan +
+    setup.memory_bytes = imager_bytes + host_feed_bytes(setup, chan_bytes, sample_bytes) +
                          kItems * gulp * sample_bytes + (kItems * images + kOnTheWay) * image_bytes +
-                         record_bytes + 2 * (2 * gulp + block_samples + setup.f.n_span()) * sample_bytes +
-                         (std::uint64_t{32} << 20);
+                         record_bytes + (std::uint64_t{32} << 20);
     if (setup.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10) refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);
   }
