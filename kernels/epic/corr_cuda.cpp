@@ -28,10 +28,11 @@ constexpr std::size_t kFewestInt8 = 64;  // antennas for which 8 bits stay far b
 class CudaCorrImager final : public DeviceImager {
  public:
   CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index, PairForm form,
-                 std::size_t table_bytes)
+                 std::size_t table_bytes, EpicPrecision precision)
       : device_(device_index),
         wanted_(form),
         table_bytes_(table_bytes),
+        exact_(precision == EpicPrecision::single),
         plan_((choose_device(), check_epic_plan(plan), std::move(plan))),
         make_sums_(std::move(make_sums)),
         weights_(plan_),
@@ -112,6 +113,7 @@ class CudaCorrImager final : public DeviceImager {
     const bool grid = on_grid(geometry);
     auto& form = grid ? grid_ : direct_;
     if (!form && grid) form = make_grid_pair_form(plan_, sky_, device_, table_bytes_);
+    if (!form && serves_half_pairs(plan_, device_)) form = make_half_pair_form(plan_, sky_, exact_, device_);
     if (!form)
       form = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && plan_.apertures.empty() &&
                      two_limbs_suffice(plan_) && multiplies_int8(device_)
@@ -160,6 +162,7 @@ class CudaCorrImager final : public DeviceImager {
   int device_;
   PairForm wanted_;
   std::size_t table_bytes_;
+  bool exact_;
   EpicPlan plan_;
   MakePairSums make_sums_;
   EpicWeights weights_;
@@ -197,13 +200,14 @@ bool CudaCorrImager::take_later(EpicImages& images) {
 }  // namespace
 
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
-                                                    PairForm form, std::size_t table_bytes) {
+                                                    PairForm form, std::size_t table_bytes,
+                                                    EpicPrecision precision) {
   return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index, form,
-                                          table_bytes);
+                                          table_bytes, precision);
 }
 #else
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan, MakePairSums, int device_index, PairForm,
-                                                    std::size_t) {
+                                                    std::size_t, EpicPrecision) {
   throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
 }
 #endif

@@ -9,12 +9,17 @@ namespace apsyn {
 
 /// make_corr_imager_cuda() with one of the two forms; `grid` not for lists of directions, nor with apertures.
 /// It keeps what depends on geometry alone for as many channels as table_bytes hold; 0 = a quarter of what is
-/// free.
+/// free. `direct` takes 11 bits of sums and weights for `half` where the device has such forms
+/// (pair_half.cuh).
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
-                                                    PairForm form, std::size_t table_bytes = 0);
+                                                    PairForm form, std::size_t table_bytes = 0,
+                                                    EpicPrecision precision = EpicPrecision::single);
 
 /// Measured seconds of an H200 for the pairs of all channels, once they are correlated.
-double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel);
+double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel,
+                           EpicPrecision precision = EpicPrecision::single);
+/// Whether an accumulation of n_spectra costs dft less by sums of pairs, all pixels of the plan in the sky.
+bool cuda_dft_by_pairs(const EpicPlan& plan, EpicPrecision precision, double n_spectra);
 double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 
 }  // namespace apsyn

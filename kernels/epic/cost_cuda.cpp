@@ -16,24 +16,27 @@ namespace apsyn {
 namespace {
 
 // Of one H200 (bench_epic_cuda).
-constexpr double kInt8_s = 1.2e-14;      ///< dft: an input of a spectrum times its weight, half
-constexpr double kTwoLimbs_s = 2.2e-14;  ///< dft: the same, single, integers
-constexpr double kFloat_s = 1.6e-13;     ///< dft: the same, floats
-constexpr double kWeight_s = 4e-12;      ///< dft: an antenna's weight for a pixel, floats, for every block
-constexpr double kPair_s = 2.8e-14;      ///< corr: a product of two inputs, integers
-constexpr double kFloatPair_s = 2e-13;   ///< corr: the same, floats
-constexpr double kImaged_s = 4.8e-13;    ///< corr: a pair of antennas for a pixel, all products, directly
-constexpr double kSpread_s = 8e-10;      ///< corr: a pair of antennas onto a grid, all products
-constexpr double kGathered_s = 1.2e-12;  ///< fft: an input's voltage on a cell
-constexpr double kCell_s = 3.5e-12;      ///< fft: a cell of the transform and its products
-constexpr double kReached_s = 1.06e-11;  ///< fft by matrices, single: a cell that antennas reach
-constexpr double kPixel_s = 4e-12;       ///< fft by matrices, single: a pixel of the transform, all products
-constexpr double kHalf = 0.55;           ///< fft by matrices: so many times that in half precision
-constexpr double kMostReached = 96;      ///< cells along an axis for which there are matrices
-constexpr double kMostOfTwo = 64;        ///< single: along one of the two axes
-constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
-constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
-constexpr std::size_t kMostFused = 256;  ///< fft: cells along an axis of a plane that fits
+constexpr double kInt8_s = 1.2e-14;       ///< dft: an input of a spectrum times its weight, half
+constexpr double kTwoLimbs_s = 2.2e-14;   ///< dft: the same, single, integers
+constexpr double kFloat_s = 1.6e-13;      ///< dft: the same, floats
+constexpr double kWeight_s = 4e-12;       ///< dft: an antenna's weight for a pixel, floats, for every block
+constexpr double kPair_s = 2.8e-14;       ///< corr: a product of two inputs, integers
+constexpr double kFloatPair_s = 2e-13;    ///< corr: the same, floats
+constexpr double kImaged_s = 4.8e-13;     ///< corr: a pair of antennas for a pixel, all products, directly
+constexpr double kFormed_s = 4.6e-14;     ///< the same in halves, half
+constexpr double kExactly_s = 1.4e-13;    ///< the same, single
+constexpr std::size_t kMostFormed = 256;  ///< antennas for that
+constexpr double kSpread_s = 8e-10;       ///< corr: a pair of antennas onto a grid, all products
+constexpr double kGathered_s = 1.2e-12;   ///< fft: an input's voltage on a cell
+constexpr double kCell_s = 3.5e-12;       ///< fft: a cell of the transform and its products
+constexpr double kReached_s = 1.06e-11;   ///< fft by matrices, single: a cell that antennas reach
+constexpr double kPixel_s = 4e-12;        ///< fft by matrices, single: a pixel of the transform, all products
+constexpr double kHalf = 0.55;            ///< fft by matrices: so many times that in half precision
+constexpr double kMostReached = 96;       ///< cells along an axis for which there are matrices
+constexpr double kMostOfTwo = 64;         ///< single: along one of the two axes
+constexpr double kStaged = 10;            ///< fft: so many times that where a plane does not fit one kernel
+constexpr double kFinished_s = 3e-9;      ///< fft: a pixel of an image channel
+constexpr std::size_t kMostFused = 256;   ///< fft: cells along an axis of a plane that fits
 
 /// Images of two accumulations on their way to where they are wanted: sums stay on the device.
 std::uint64_t plane_bytes(const EpicPlan& plan) {
@@ -116,11 +119,40 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry, Epi
   return cost;
 }
 
+/// Of a spectrum of all channels: sums of pairs.
+double correlation_s(const EpicPlan& plan) {
+  const auto n_input = static_cast<double>(plan.n_ant * plan.n_pol);
+  return static_cast<double>(plan.n_channel()) * n_input * n_input / 2 *
+         (plan.n_fine == 1 ? kPair_s : kFloatPair_s);
+}
+
+/// Whether dft weighs samples as they are.
+bool of_integers(const EpicPlan& plan) {
+  return plan.n_fine == 1 && plan.apertures.empty() && !plan.field;
+}
+
+/// The same as correlation_s(): sums of antennas.
+double beams_s(const EpicPlan& plan, std::size_t n_pixel, EpicPrecision precision) {
+  const double weighed_s = !of_integers(plan)                 ? kFloat_s
+                           : precision == EpicPrecision::half ? kInt8_s
+                                                              : kTwoLimbs_s;
+  return static_cast<double>(plan.n_channel() * plan.n_ant * plan.n_pol) * static_cast<double>(n_pixel) *
+         weighed_s;
+}
+
 }  // namespace
 
-double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel) {
+double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel, EpicPrecision precision) {
   const auto n_ant = static_cast<double>(plan.n_ant);
-  return static_cast<double>(plan.n_channel() * n_pixel) * n_ant * n_ant / 2 * kImaged_s;
+  const bool in_halves = plan.n_pol == 2 && plan.n_ant <= kMostFormed && plan.apertures.empty();
+  const double pair_s = !in_halves ? kImaged_s : precision == EpicPrecision::half ? kFormed_s : kExactly_s;
+  return static_cast<double>(plan.n_channel() * n_pixel) * n_ant * n_ant / 2 * pair_s;
+}
+
+bool cuda_dft_by_pairs(const EpicPlan& plan, EpicPrecision precision, double n_spectra) {
+  const std::size_t n_pixel = plan.width() * plan.height();
+  return n_spectra * correlation_s(plan) + cuda_direct_pairs_s(plan, n_pixel, precision) <
+         n_spectra * beams_s(plan, n_pixel, precision);
 }
 
 double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
@@ -135,10 +167,8 @@ namespace {
 
 EpicCost corr_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry) {
   const SkyPixels sky = sky_pixels(plan, geometry);
-  const double n_input = static_cast<double>(plan.n_ant * plan.n_pol);
   EpicCost cost;
-  cost.spectrum_s = static_cast<double>(plan.n_channel()) * n_input * n_input / 2 *
-                    (plan.n_fine == 1 ? kPair_s : kFloatPair_s);
+  cost.spectrum_s = correlation_s(plan);
   cost.image_s = cuda_direct_pairs_s(plan, sky.size());
   cost.bytes = sky_bytes(plan, sky.size());
   if (plan.n_direction > 0 || !plan.apertures.empty()) return cost;
@@ -157,14 +187,12 @@ EpicCost cuda_epic_cost(EpicMethod method, const EpicPlan& plan, const EpicGeome
   if (method == EpicMethod::corr) return corr_cost_on_gpu(plan, geometry);
   const SkyPixels sky = sky_pixels(plan, geometry);
   const std::size_t n_pixel = sky.size();
-  const auto n_channel = static_cast<double>(plan.n_channel()), pixels = static_cast<double>(n_pixel);
-  const auto n_ant = static_cast<double>(plan.n_ant), n_input = n_ant * static_cast<double>(plan.n_pol);
-  const bool integers = plan.n_fine == 1 && plan.apertures.empty() && !plan.field;
   EpicCost cost;
   cost.bytes = sky_bytes(plan, n_pixel);
-  const double weighed_s = !integers ? kFloat_s : precision == EpicPrecision::half ? kInt8_s : kTwoLimbs_s;
-  cost.spectrum_s = n_channel * n_input * pixels * weighed_s;
-  cost.image_s = integers ? 0 : n_channel * n_ant * pixels * kWeight_s;
+  cost.spectrum_s = beams_s(plan, n_pixel, precision);
+  if (!of_integers(plan))
+    cost.image_s =
+        static_cast<double>(plan.n_channel() * plan.n_ant) * static_cast<double>(n_pixel) * kWeight_s;
   return cost;
 }
 

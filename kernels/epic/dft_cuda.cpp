@@ -5,9 +5,11 @@
 #ifdef APSYN_CUDA
 #include <stdexcept>
 
+#include "kernels/epic/corr_cuda.h"
 #include "kernels/epic/device_images.cuh"
 #include "kernels/epic/dft_device_form.cuh"
 #include "kernels/epic/epic_input.cuh"
+#include "kernels/epic/pair_form.cuh"
 #else
 #include "libcore/core/error.h"
 #endif
@@ -118,9 +120,22 @@ class CudaDftImager final : public DeviceImager {
 std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index) {
   return std::make_unique<CudaDftImager>(std::move(plan), precision, device_index);
 }
+
+std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index,
+                                                   MakePairSums make_sums, double n_spectra) {
+  if (plan.n_fine > 1) precision = EpicPrecision::single;  // spectra of an F stage are floats
+  if (!serves_half_pairs(plan, device_index) || !cuda_dft_by_pairs(plan, precision, n_spectra))
+    return make_dft_imager_cuda(std::move(plan), precision, device_index);
+  return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, PairForm::direct, 0,
+                               precision);
+}
 #else
 std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan, EpicPrecision, int device_index) {
   throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
+}
+std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index,
+                                                   MakePairSums, double) {
+  return make_dft_imager_cuda(std::move(plan), precision, device_index);
 }
 #endif
 

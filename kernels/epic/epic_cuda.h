@@ -29,8 +29,9 @@ class DeviceImager : public DirectImager {
 enum class EpicPrecision {
   /// `dft` of integer samples: weights are rounded to int8, sums of them are exact. 3e-4 of the RMS image, at
   /// most 2e-4 of the peak of a point source. For compute capability 8.0 and newer; other devices, and
-  /// spectra
-  /// that an F stage made, are imaged as for `single`. `fft`: integer samples are transformed in halves.
+  /// spectra that an F stage made, are imaged as for `single`. By sums of pairs (below): 3e-4 of the RMS
+  /// image
+  /// without autocorrelations. `fft`: integer samples are transformed in halves.
   half,
   /// 3e-5 of the peak at most: float32, or weights of two int8 limbs where they suffice for that.
   single,
@@ -42,6 +43,11 @@ std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision 
 using MakePairSums = std::function<std::shared_ptr<DevicePairSums>(std::size_t n_channel, std::size_t n_input,
                                                                    int device_index)>;
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index);
+/// dft for accumulations of about n_spectra: where these are so many that it costs less, sums over spectra
+/// come before sums over antennas, sum_ab w_a (sum_t E_a conj(E_b)) conj(w_b), on Hopper, for two
+/// polarisations and as many antennas as fit (pair_half.cuh).
+std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index,
+                                                   MakePairSums make_sums, double n_spectra);
 
 /// EpicPlan::field by fft or dft. UsageError for corr.
 std::unique_ptr<DeviceImager> make_field_imager_cuda(EpicMethod method, EpicPlan plan, int device_index);

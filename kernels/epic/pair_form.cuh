@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The arithmetic of `corr` on the device: on a grid (pair_grid.cuh), or quadratic forms in float32 on any
-// device (tile_product.cuh), or in int8 on tensor cores (pair_int8.cuh).
+// device (tile_product.cuh), or on tensor cores in int8 (pair_int8.cuh) or halves (pair_half.cuh).
 #pragma once
 
 #include <functional>
@@ -33,5 +33,10 @@ std::unique_ptr<DevicePairForm> make_grid_pair_form(const EpicPlan& plan, Device
                                                     std::size_t table_bytes);
 /// Of two polarisations.
 std::unique_ptr<DevicePairForm> make_int8_pair_form(const EpicPlan& plan, DeviceSky& sky, int device_index);
+/// In halves (pair_half.cuh): 3e-4 of the RMS image, or exact.
+std::unique_ptr<DevicePairForm> make_half_pair_form(const EpicPlan& plan, DeviceSky& sky, bool exact,
+                                                    int device_index);
+/// Two polarisations, antennas that fit, a device that can.
+bool serves_half_pairs(const EpicPlan& plan, int device_index);
 
 }  // namespace apsyn::epic_cuda

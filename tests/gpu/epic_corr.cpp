@@ -15,6 +15,12 @@ std::unique_ptr<DeviceImager> imager(EpicPlan plan, PairForm form, std::size_t t
   return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, form, table_bytes);
 }
 
+/// Of 11 bits.
+std::unique_ptr<DeviceImager> half(EpicPlan plan) {
+  return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, PairForm::direct, 0,
+                               EpicPrecision::half);
+}
+
 const Method kExact[] = {
     {"corr, cuda, directly", [](EpicPlan plan) { return imager(std::move(plan), PairForm::direct); }, true},
     {"corr, cuda, on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, true,
@@ -23,6 +29,7 @@ const Method kExact[] = {
 #ifdef APSYN_CUDA
 const DeviceMethod kDevice[] = {
     {"corr directly", [](EpicPlan plan) { return imager(std::move(plan), PairForm::direct); }, 3e-5},
+    {"corr directly, half", [](EpicPlan plan) { return half(std::move(plan)); }, 5e-4},
     {"corr on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, 3e-5}};
 #endif
 
@@ -35,6 +42,34 @@ const DeviceMethod kDevice[] = {
 #endif
 
 namespace apsyn::test {
+
+// Forms in halves of arrays that fill two or four blocks of antennas, or part of the last.
+BOOST_AUTO_TEST_CASE(forms_in_halves) {
+  for (const std::size_t n_ant : {70, 200, 256})
+    for (const bool gains : {false, true}) {
+      EpicCase c;
+      c.enu_m = random_array(n_ant, 30, 3, 0, 8);
+      c.integers = true;
+      c.gains = gains;
+      c.n_chan = 2;
+      c.n_spectra = 24;
+      c.missing = gains ? 0.1 : 0;
+      const EpicRecording recording(c);
+      const auto plan = [&] {
+        EpicPlan all = all_sky(recording, 24);
+        all.autos = gains;
+        return all;
+      };
+      const auto exact = imager(plan(), PairForm::direct), rounded = half(plan());
+      recording.image(*exact, 24, 2, true);  // and once more with weights that stay
+      const double error = compare(recording, plan(), recording.image(*exact, 24, 2, true), 41).error;
+      const double of_half = compare(recording, plan(), recording.image(*rounded, 17, 2, true), 41).error;
+      BOOST_TEST_MESSAGE("forms: " << n_ant << " antennas, gains " << gains << ": " << error << " and "
+                                   << of_half << " of the peak");
+      BOOST_TEST(error <= 1e-6);    // 5e-9 to 1e-8 on an H200
+      BOOST_TEST(of_half <= 1e-4);  // 5e-6 to 2e-5
+    }
+}
 
 // Images that cuFFT transforms, odd ones, and tables that are made anew for each channel.
 BOOST_AUTO_TEST_CASE(large_and_odd_images) {

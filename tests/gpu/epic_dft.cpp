@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // dft with CUDA against the sums of its definition in float64.
+#include "kernels/correlate/pair_sums_cuda.h"
 #include "kernels/epic/epic_cuda.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_comparison.h"
@@ -93,6 +94,24 @@ BOOST_AUTO_TEST_CASE(rounded_weights_leave_nothing_of_a_lone_antenna) {
     if (!std::isnan(value)) worst = std::max(worst, std::abs(double(value)));
   BOOST_TEST_MESSAGE("a lone antenna leaves " << worst / power << " of its power");
   BOOST_TEST(worst <= 3e-7 * power);
+}
+
+/// Long accumulations, whose spectra are summed before antennas are, and short ones.
+BOOST_AUTO_TEST_CASE(spectra_before_antennas) {
+  EpicCase c;
+  c.enu_m = random_array(200, 30, 3, 0, 8);
+  c.integers = true;
+  c.n_spectra = 100;
+  const EpicRecording recording(c);
+  for (const double n_spectra : {1e2, 1e6})
+    for (const EpicPrecision precision : {EpicPrecision::half, EpicPrecision::single}) {
+      const auto imager =
+          make_dft_imager_cuda(all_sky(recording, 24), precision, 0, make_device_pair_sums, n_spectra);
+      const double error =
+          compare(recording, all_sky(recording, 24), recording.image(*imager, 100, 1, true), 41).error;
+      BOOST_TEST_MESSAGE("accumulations of " << n_spectra << " spectra: " << error << " of the peak");
+      BOOST_TEST(error <= (precision == EpicPrecision::single ? kWanted : rounding_error(200)));
+    }
 }
 
 /// Floating samples have no int8: they are imaged exactly.

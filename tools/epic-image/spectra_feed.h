@@ -60,7 +60,8 @@ inline std::unique_ptr<DeviceImager> make_device_imager(const EpicSetup& setup, 
   if (setup.method == EpicMethod::fft)
     return make_fft_imager_cuda(std::move(plan), setup.device.index, setup.fft_precision);
   if (setup.method == EpicMethod::dft)
-    return make_dft_imager_cuda(std::move(plan), setup.precision, setup.device.index);
+    return make_dft_imager_cuda(std::move(plan), setup.precision, setup.device.index, make_device_pair_sums,
+                                static_cast<double>(setup.accumulate_spectra));
   return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, setup.device.index);
 }
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Products of halves by wgmma. For sm_90a only.
+#pragma once
+
+#include "kernels/common/sm90_ptx.cuh"
+
+namespace apsyn::ptx {
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+#define APSYN_F8(d, o)                                                                        \
+  "+f"(d[o]), "+f"(d[o + 1]), "+f"(d[o + 2]), "+f"(d[o + 3]), "+f"(d[o + 4]), "+f"(d[o + 5]), \
+      "+f"(d[o + 6]), "+f"(d[o + 7])
+
+/// d = kOld d + kSign A B^T: A 64 x 16 of halves from registers, B 64 x 16 from shared memory.
+template <int kOld, int kSign>
+__device__ __forceinline__ void wgmma_f16(float (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b) {
+  asm volatile(
+      "{\n.reg .pred old;\nsetp.ne.b32 old, %37, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
+      "27,"
+      "%28,%29,%30,%31}, {%32,%33,%34,%35}, %36, old, %38, 1, 0;\n}"
+      : APSYN_F8(d, 0), APSYN_F8(d, 8), APSYN_F8(d, 16), APSYN_F8(d, 24)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kOld), "n"(kSign));
+}
+#undef APSYN_F8
+
+/// To the second-level cache; a multiple of 16 bytes.
+__device__ __forceinline__ void bulk_prefetch(const void* source, std::uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(source), "r"(bytes) : "memory");
+}
+
+#endif  // __CUDA_ARCH_FEAT_SM90_ALL
+
+}  // namespace apsyn::ptx
