@@ -7,6 +7,7 @@
 #include "kernels/common/half_wgmma.cuh"
 #include "kernels/common/int8_ptx.cuh"
 #include "kernels/common/wgmma_ring.cuh"
+#include "kernels/epic/pair_half_sums.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
@@ -23,20 +24,6 @@ constexpr int kStepsOfBlock = kHalfBlock / 16;
 struct Barriers {
   std::uint32_t full, empty, stages;
 };
-
-/// (channel, two tiles of pixels) of a block of threads, one after the other.
-struct FormItem {
-  int channel, tile;
-  __device__ FormItem(const HalfLayout& layout, int index)
-      : channel(index / (layout.n_tiles() / 2)), tile(index % (layout.n_tiles() / 2) * 2) {}
-};
-__device__ __forceinline__ int n_items(const HalfLayout& layout) {
-  return layout.n_channel * layout.n_tiles() / 2;
-}
-__device__ __forceinline__ const char* weights_of(const HalfFormTask& task, int channel, int tile) {
-  return static_cast<const char*>(task.weights) +
-         (std::size_t(channel) * task.layout.n_tiles() + tile) * task.layout.tile_bytes();
-}
 
 /// Brings the matrices of one item after the other, and the next item's weights as far as the second cache.
 __device__ __forceinline__ void bring_matrices(const HalfFormTask& task, const Barriers& at) {
@@ -60,55 +47,18 @@ __device__ __forceinline__ void bring_matrices(const HalfFormTask& task, const B
   }
 }
 
-__device__ __forceinline__ float2 floats(std::uint32_t halves) {
-  return __half22float2(*reinterpret_cast<const __half2*>(&halves));
-}
-
-/// A lane's sums over antennas of rows r and r + 8, real and imaginary.
-struct FormSums {
-  float re[2] = {}, im[2] = {};
-
-  /// += w z of two neighbouring antennas of a row
-  template <bool kComplex>
-  __device__ __forceinline__ void add(int row, float2 c, float2 s, const float* zr, const float* zi) {
-    re[row] = fmaf(c.x, zr[0], fmaf(-s.x, zi[0], re[row]));
-    re[row] = fmaf(c.y, zr[1], fmaf(-s.y, zi[1], re[row]));
-    if constexpr (kComplex) {
-      im[row] = fmaf(c.x, zi[0], fmaf(s.x, zr[0], im[row]));
-      im[row] = fmaf(c.y, zi[1], fmaf(s.y, zr[1], im[row]));
-    }
-  }
-};
-
-/// Adds a matrix's sums to values first and, where complex, first + 1.
-__device__ __forceinline__ void store_form(const HalfFormTask& task, const FormItem& item, int tile,
-                                           int first, bool is_complex, const FormSums& sums) {
-  const int lane = threadIdx.x % 32, quarter = lane % 4, warp = threadIdx.x / 32 % 4;
-  float of[4] = {sums.re[0], sums.im[0], sums.re[1], sums.im[1]};
-#pragma unroll
-  for (float& value : of) {
-    value += __shfl_xor_sync(~0u, value, 1);
-    value += __shfl_xor_sync(~0u, value, 2);
-  }
-  const float mine = quarter < 2 ? (quarter == 0 ? of[0] : of[1]) : (quarter == 2 ? of[2] : of[3]);
-  const int pixel = tile * kFormPixels + warp * 16 + lane / 4 + quarter / 2 * 8;
-  if (pixel < task.layout.n_pixel && (is_complex || quarter % 2 == 0))
-    task.sums[(item.channel * task.n_stride + pixel) * 4 + first + quarter % 2] +=
-        static_cast<double>(mine) * task.unit[item.channel];
-  __syncwarp();  // another lane adds to the same value next
-}
-
 template <int kBlocks, bool kExact>
 struct FormMaker {
   static constexpr int kSteps = kBlocks * kStepsOfBlock;
+  using Weights = std::uint32_t[kSteps][4];
+  using EightBits = std::uint32_t[kSteps / 2][4];
   const HalfFormTask& task;
   const Barriers& at;
   Ring<kStages> ring;
-  std::uint32_t c[kSteps][4], s[kSteps][4];
 
   __device__ FormMaker(const HalfFormTask& t, const Barriers& b) : task(t), at(b) {}
 
-  __device__ __forceinline__ void load_weights(const int4* from) {
+  __device__ __forceinline__ static void load_weights(const int4* from, Weights& c, Weights& s) {
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       const int4 re = from[2 * step * 128], im = from[(2 * step + 1) * 128];
@@ -116,35 +66,31 @@ struct FormMaker {
       s[step][0] = im.x, s[step][1] = im.y, s[step][2] = im.z, s[step][3] = im.w;
     }
   }
+  __device__ __forceinline__ static void round(const Weights& halves, EightBits& bytes) {
+#pragma unroll
+    for (int i = 0; i < kSteps / 2; ++i)
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+        bytes[i][r] = eight_bits_of(halves[2 * i + r / 2][r % 2], halves[2 * i + r / 2][r % 2 + 2]);
+  }
 
   __device__ __forceinline__ void release(int stage) {
     if (threadIdx.x % 32 == 0) barrier_arrive(at.empty + 8 * stage);
   }
 
-  /// z_a = sum_b M_ab conj(w_b) of 64 antennas a.
-  __device__ __forceinline__ void multiply(float (&zr)[32], float (&zi)[32]) {
+  /// z_a = sum_b M_ab conj(w_b) of 64 antennas a, by product(d, sign, step, descriptor).
+  template <int kTiles, class Product>
+  __device__ __forceinline__ void multiply(const Product& product) {
     int last = 0;
 #pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
+    for (int tile = 0; tile < kTiles; ++tile) {
       barrier_wait(at.full + 8 * ring.stage, ring.phase);
       const std::uint64_t re = wgmma_descriptor(at.stages + ring.stage * kPairTileBytes);
-      const std::uint64_t im = re + (kPairTileBytes / 2 >> 4);
       wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < kStepsOfBlock; ++k) {
-        const int step = block * kStepsOfBlock + k;
-        if (step == 0) {
-          wgmma_f16<0, 1>(zr, c[step], re + 2 * k);
-          wgmma_f16<0, 1>(zi, c[step], im + 2 * k);
-        } else {
-          wgmma_f16<1, 1>(zr, c[step], re + 2 * k);
-          wgmma_f16<1, 1>(zi, c[step], im + 2 * k);
-        }
-        wgmma_f16<1, 1>(zr, s[step], im + 2 * k);
-        wgmma_f16<1, -1>(zi, s[step], re + 2 * k);
-      }
+      for (int k = 0; k < 4; ++k) product(tile * 4 + k, re + 2 * k, re + (kPairTileBytes / 2 >> 4) + 2 * k);
       wgmma_commit();
-      if (block > 0) {
+      if (tile > 0) {
         wgmma_wait<1>();
         release(last);
       }
@@ -155,38 +101,75 @@ struct FormMaker {
     release(last);
   }
 
-  /// sums += w_a z_a of the 64 antennas of a block.
-  template <bool kComplex>
-  __device__ __forceinline__ void detect(int block, const float (&zr)[32], const float (&zi)[32],
-                                         const int4* corrections, FormSums& sums) {
-#pragma unroll
-    for (int k = 0; k < kStepsOfBlock; ++k) {
-      const int step = block * kStepsOfBlock + k;
-      [[maybe_unused]] int4 dc, ds;
-      if constexpr (kExact && !kComplex)
-        dc = corrections[2 * step * 128], ds = corrections[(2 * step + 1) * 128];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float2 wc = floats(c[step][i]), ws = floats(s[step][i]);
-        if constexpr (kExact && !kComplex) {
-          const int by_c[4] = {dc.x, dc.y, dc.z, dc.w}, by_s[4] = {ds.x, ds.y, ds.z, ds.w};
-          const float2 more_c = floats(by_c[i]), more_s = floats(by_s[i]);
-          wc.x += more_c.x, wc.y += more_c.y, ws.x += more_s.x, ws.y += more_s.y;
-        }
-        const int from = 4 * (2 * k + i / 2) + 2 * (i % 2);
-        sums.template add<kComplex>(i % 2, wc, ws, zr + from, zi + from);
-      }
-    }
-  }
-
-  template <bool kComplex>
-  __device__ __forceinline__ FormSums form(const int4* corrections) {
+  /// Of one matrix of halves.
+  __device__ __forceinline__ FormSums form(const Weights& c, const Weights& s, const int4* corrections) {
     FormSums sums;
 #pragma unroll
     for (int block = 0; block < kBlocks; ++block) {
       float zr[32], zi[32];
-      multiply(zr, zi);
-      detect<kComplex>(block, zr, zi, corrections, sums);
+      multiply<kBlocks>([&](int step, std::uint64_t re, std::uint64_t im) {
+        if (step == 0) {
+          wgmma_f16<0, 1>(zr, c[step], re);
+          wgmma_f16<0, 1>(zi, c[step], im);
+        } else {
+          wgmma_f16<1, 1>(zr, c[step], re);
+          wgmma_f16<1, 1>(zi, c[step], im);
+        }
+        wgmma_f16<1, 1>(zr, s[step], im);
+        wgmma_f16<1, -1>(zi, s[step], re);
+      });
+#pragma unroll
+      for (int k = 0; k < kStepsOfBlock; ++k) {
+        const int step = block * kStepsOfBlock + k;
+        [[maybe_unused]] int4 dc, ds;
+        if constexpr (kExact) dc = corrections[2 * step * 128], ds = corrections[(2 * step + 1) * 128];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float2 wc = floats(c[step][i]), ws = floats(s[step][i]);
+          if constexpr (kExact) {
+            const int by_c[4] = {dc.x, dc.y, dc.z, dc.w}, by_s[4] = {ds.x, ds.y, ds.z, ds.w};
+            const float2 more_c = floats(by_c[i]), more_s = floats(by_s[i]);
+            wc.x += more_c.x, wc.y += more_c.y, ws.x += more_s.x, ws.y += more_s.y;
+          }
+          const int from = 4 * (2 * k + i / 2) + 2 * (i % 2);
+          sums.add(i % 2, wc, ws, zr + from, zi + from);
+        }
+      }
+    }
+    return sums;
+  }
+
+  /// Of one matrix of 8-bit floats, with `weights` in the sum over a.
+  __device__ __forceinline__ FormSums rough_form(const EightBits& c, const EightBits& s,
+                                                 const int4* weights) {
+    FormSums sums;
+#pragma unroll
+    for (int block = 0; block < kBlocks; ++block) {
+      int4 w[2 * kStepsOfBlock];
+#pragma unroll
+      for (int i = 0; i < 2 * kStepsOfBlock; ++i) w[i] = weights[(2 * kStepsOfBlock * block + i) * 128];
+      float zr[32], zi[32];
+      multiply<kBlocks / 2>([&](int step, std::uint64_t re, std::uint64_t im) {
+        if (step == 0) {
+          wgmma_f8<0, 1>(zr, c[step], re);
+          wgmma_f8<0, 1>(zi, c[step], im);
+        } else {
+          wgmma_f8<1, 1>(zr, c[step], re);
+          wgmma_f8<1, 1>(zi, c[step], im);
+        }
+        wgmma_f8<1, 1>(zr, s[step], im);
+        wgmma_f8<1, -1>(zi, s[step], re);
+      });
+#pragma unroll
+      for (int k = 0; k < kStepsOfBlock; ++k) {
+        const int by_c[4] = {w[2 * k].x, w[2 * k].y, w[2 * k].z, w[2 * k].w};
+        const int by_s[4] = {w[2 * k + 1].x, w[2 * k + 1].y, w[2 * k + 1].z, w[2 * k + 1].w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int from = 4 * (2 * k + i / 2) + 2 * (i % 2);
+          sums.add(i % 2, floats(by_c[i]), floats(by_s[i]), zr + from, zi + from);
+        }
+      }
     }
     return sums;
   }
@@ -198,16 +181,25 @@ struct FormMaker {
       const FormItem item(layout, index);
       const int tile = item.tile + consumer;
       const auto* weights = reinterpret_cast<const int4*>(weights_of(task, item.channel, tile)) + thread;
-      load_weights(weights);
-      if constexpr (kExact) {
-        const int4* corrections = weights + layout.limb_bytes() / sizeof(int4);
-#pragma unroll 1
-        for (int matrix = 0; matrix < 4; ++matrix)
-          store_form(task, item, tile, matrix, false, form<false>(corrections));
-      }
+      const int4* corrections = weights + layout.limb_bytes() / sizeof(int4);
+      Weights c, s;
+      load_weights(weights, c, s);
 #pragma unroll 1
       for (int matrix = 0; matrix < 2; ++matrix)
-        store_form(task, item, tile, 2 * matrix, true, form<true>(nullptr));
+        store_form(task, item, tile, matrix, 1, 1, form(c, s, corrections));
+      if constexpr (kExact) {
+        EightBits rough_c, rough_s;
+        round(c, rough_c);
+        round(s, rough_s);
+        constexpr double kOfWhole = 1 / kEightBitsOfWhole, kOfRest = 1 / kEightBitsOfRest;
+#pragma unroll 1
+        for (int matrix = 0; matrix < 4; ++matrix) {
+          const bool adjoint = matrix < 2;
+          const FormSums sums = rough_form(rough_c, rough_s, adjoint ? corrections : weights);
+          store_form(task, item, tile, matrix % 2, adjoint ? kOfWhole : kOfRest,
+                     adjoint ? -kOfWhole : kOfRest, sums);
+        }
+      }
     }
   }
 };

@@ -3,13 +3,12 @@
 //
 //   f(M) = sum_ab w_a M_ab conj(w_b),    M_aa = 0
 //
-// fast:  M = V_XX + i V_YY gives XX + i YY because V_XX and V_YY are Hermitian, and V_XY gives XY. Roundings
-//        of M and w to 11 bits are off by 3e-4 of the RMS image.
-// exact: M = H + L and w = v + d of two halves each. Of Hermitian H,
-//          f = v* H v + 2 Re d* H v + d* H d ~ Re sum_a (v_a + 2 d_a) sum_b H_ab conj(v_b),
-//        so that products are made of v only and what is left out is d* H d, 3e-8 of the RMS image:
-//        four matrices H (XX, YY, Re XY, Im XY), and two of what their roundings leave,
-//        L_XX + i L_YY and L_ReXY + i L_ImXY, which v alone suffices for.
+// half:   M = V_XX + i V_YY gives XX + i YY because V_XX and V_YY are Hermitian, and V_XY gives XY. Roundings
+//         of M and w to 11 bits are off by 3e-4 of the RMS image.
+// single: M = H + L and w = v + d, H and v of halves. With f(M) = w M w*,
+//           f = (v + d) H v* + v H d* + v L v* + what is left out, 1e-7 of the RMS image,
+//         where the second is the conjugate of d H^+ v*. It and the third are 3e-4 of the first, so that
+//         8-bit floats do for H^+, L and v there, at twice the rate; errors are 5e-6 of the RMS image.
 //
 // A warpgroup holds the weights of 64 pixels in registers, as wgmma's first operand and for the sum over a
 // alike; tiles of 64 x 64 of the matrices come through shared memory, once for 128 pixels.
@@ -37,19 +36,23 @@ struct HalfLayout {
 
   /// Of antennas, 2 or 4.
   APSYN_HOST_DEVICE int n_blocks() const { return n_ant <= 2 * kHalfBlock ? 2 : 4; }
-  APSYN_HOST_DEVICE int n_matrices() const { return exact ? 6 : 2; }
   /// Even.
   APSYN_HOST_DEVICE int n_tiles() const { return (n_pixel + 2 * kFormPixels - 1) / (2 * kFormPixels) * 2; }
-  /// [channel][matrix][block of a][block of b][re, im][a][b], rows of 128 bytes as wgmma swizzles them
+  /// [channel][two matrices][block of 64 a][block of 64 b][re, im][a][b] of halves, rows of 128 bytes as
+  /// wgmma swizzles them, and for single [H^+ of both, L of both][block of 64 a][block of 128 b][re,
+  /// im][a][b] of 8-bit floats, b in the order of eight_bit_place().
   APSYN_HOST_DEVICE std::size_t matrix_bytes() const {
     return std::size_t(n_blocks()) * n_blocks() * kPairTileBytes;
   }
-  APSYN_HOST_DEVICE std::size_t channel_bytes() const { return n_matrices() * matrix_bytes(); }
-  /// [channel][tile][v, 2 d][step of 16 antennas][re, im][thread][16 B]: wgmma's fragments
+  APSYN_HOST_DEVICE std::size_t channel_bytes() const { return (exact ? 4 : 2) * matrix_bytes(); }
+  /// [channel][tile][v, d][step of 16 antennas][re, im][thread][16 B]: wgmma's fragments
   APSYN_HOST_DEVICE std::size_t limb_bytes() const { return std::size_t(n_blocks()) * kPairTileBytes; }
   APSYN_HOST_DEVICE std::size_t tile_bytes() const { return (exact ? 2 : 1) * limb_bytes(); }
   APSYN_HOST_DEVICE std::size_t weight_bytes() const { return n_channel * n_tiles() * tile_bytes(); }
 };
+
+/// What 8-bit floats hold over what they stand for: H is at most 2^15, and what halves round it by 2^4.
+constexpr float kEightBitsOfWhole = 1.0f / 128, kEightBitsOfRest = 16;
 
 /// Of the layout's pixels, from the sky's first_pixel on.
 void launch_half_weights(const WeightTask& sky, int first_pixel, const HalfLayout& layout, void* weights,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What pair_half.cu multiplies: matrices and weights in halves.
+#include <cuda_fp8.h>
+
 #include "kernels/common/device_launch.cuh"
 #include "kernels/epic/pair_half.cuh"
 #include "kernels/epic/pair_values.cuh"
@@ -48,56 +50,77 @@ struct FourValues {
   }
 };
 
-/// A thread packs the pairs of one antenna a and eight b.
+union ByteChunk {
+  int4 bytes;
+  __nv_fp8_storage_t value[2 * kChunk];
+};
+
+/// Of 16 antennas, where wgmma takes one whose weight is in a lane's fragment of halves: 4 of a lane after
+/// the other.
+__device__ __forceinline__ int eight_bit_place(int antenna) {
+  return antenna % 8 / 2 * 4 + antenna / 8 * 2 + antenna % 2;
+}
+__device__ __forceinline__ __nv_fp8_storage_t eight_bits(double value) {
+  return __nv_cvt_float_to_fp8(static_cast<float>(value), __NV_SATFINITE, __NV_E4M3);
+}
+
+/// A thread packs the pairs of one antenna a and sixteen b.
 template <bool kExact>
 __global__ __launch_bounds__(kThreads) void half_matrices(PairTask task, const double* unit,
                                                           HalfLayout layout, char* to) {
-  constexpr int kMatrices = kExact ? 6 : 2;
-  const int n_blocks = layout.n_blocks(), n_padded = n_blocks * kHalfBlock, n_chunks = n_padded / kChunk;
+  const int n_blocks = layout.n_blocks(), n_padded = n_blocks * kHalfBlock, n_runs = n_padded / (2 * kChunk);
   const std::size_t at = this_thread();
-  const int chunk = at % n_chunks, a = at / n_chunks % n_padded;
-  const std::size_t chan = at / n_chunks / n_padded;
+  const int run = at % n_runs, a = at / n_runs % n_padded;
+  const std::size_t chan = at / n_runs / n_padded;
   if (chan >= std::size_t(task.n_channel)) return;
   const PairValues channel(task, chan);
   const double scale = 1 / unit[chan];
-  HalfChunk re[kMatrices] = {}, im[kMatrices] = {};
+  HalfChunk whole[2][2][2] = {};  // [matrix][re, im][eight]
+  ByteChunk adjoint[kExact ? 2 : 1][2] = {}, rest[kExact ? 2 : 1][2] = {};
 #pragma unroll
-  for (int i = 0; i < kChunk; ++i) {
-    const int b = chunk * kChunk + i;
+  for (int i = 0; i < 2 * kChunk; ++i) {
+    const int b = run * 2 * kChunk + i;
     if (a == b || a >= task.n_ant || b >= task.n_ant) continue;
     const FourValues v(channel, a, b, scale);
-    const auto store = [&](int matrix, double x, double y) {
-      re[matrix].value[i] = __double2half(x);
-      im[matrix].value[i] = __double2half(y);
-    };
-    if constexpr (kExact) {
-      const double2 whole[4] = {v.xx,
-                                v.yy,
-                                {(v.xy.x + v.yx.x) / 2, (v.xy.y + v.yx.y) / 2},
-                                {(v.xy.y - v.yx.y) / 2, (v.yx.x - v.xy.x) / 2}};
-      double2 rest[4];
+    const double parts[2][2] = {{v.xx.x - v.yy.y, v.xx.y + v.yy.x}, {v.xy.x, v.xy.y}};
 #pragma unroll
-      for (int m = 0; m < 4; ++m) {
-        store(m, whole[m].x, whole[m].y);
-        rest[m].x = whole[m].x - static_cast<double>(__half2float(re[m].value[i]));
-        rest[m].y = whole[m].y - static_cast<double>(__half2float(im[m].value[i]));
+    for (int m = 0; m < 2; ++m)
+#pragma unroll
+      for (int part = 0; part < 2; ++part) {
+        const __half high = __double2half(parts[m][part]);
+        whole[m][part][i / kChunk].value[i % kChunk] = high;
+        if constexpr (kExact)
+          rest[m][part].value[eight_bit_place(i)] =
+              eight_bits(kEightBitsOfRest * (parts[m][part] - static_cast<double>(__half2float(high))));
       }
-#pragma unroll
-      for (int m = 0; m < 2; ++m)
-        store(4 + m, rest[2 * m].x - rest[2 * m + 1].y, rest[2 * m].y + rest[2 * m + 1].x);
-    } else {
-      store(0, v.xx.x - v.yy.y, v.xx.y + v.yy.x);
-      store(1, v.xy.x, v.xy.y);
+    if constexpr (kExact) {
+      adjoint[0][0].value[eight_bit_place(i)] = eight_bits(kEightBitsOfWhole * (v.xx.x + v.yy.y));
+      adjoint[0][1].value[eight_bit_place(i)] = eight_bits(kEightBitsOfWhole * (v.xx.y - v.yy.x));
+      adjoint[1][0].value[eight_bit_place(i)] = eight_bits(kEightBitsOfWhole * v.yx.x);
+      adjoint[1][1].value[eight_bit_place(i)] = eight_bits(kEightBitsOfWhole * v.yx.y);
     }
   }
-  const int row = a % kHalfBlock, column = chunk % (kHalfBlock / kChunk);
-  char* tile = to + chan * layout.channel_bytes() +
-               (std::size_t(a / kHalfBlock) * n_blocks + chunk / (kHalfBlock / kChunk)) * kPairTileBytes +
-               row * 128 + (column ^ (row & 7)) * 16;
+  const int row = a % kHalfBlock, block = a / kHalfBlock;
+  char* matrix = to + chan * layout.channel_bytes();
+  const auto place = [&](int n_tiles, int tile, int chunk, int part) {
+    return (std::size_t(block) * n_tiles + tile) * kPairTileBytes + part * (kPairTileBytes / 2) + row * 128 +
+           (chunk ^ (row & 7)) * 16;
+  };
 #pragma unroll
-  for (int m = 0; m < kMatrices; ++m, tile += layout.matrix_bytes()) {
-    *reinterpret_cast<int4*>(tile) = re[m].bytes;
-    *reinterpret_cast<int4*>(tile + kPairTileBytes / 2) = im[m].bytes;
+  for (int m = 0; m < 2; ++m, matrix += layout.matrix_bytes())
+#pragma unroll
+    for (int part = 0; part < 2; ++part)
+#pragma unroll
+      for (int eight = 0; eight < 2; ++eight)
+        *reinterpret_cast<int4*>(matrix + place(n_blocks, run / 4, run % 4 * 2 + eight, part)) =
+            whole[m][part][eight].bytes;
+  if constexpr (kExact) {
+#pragma unroll
+    for (int m = 0; m < 4; ++m, matrix += layout.matrix_bytes() / 2)
+#pragma unroll
+      for (int part = 0; part < 2; ++part)
+        *reinterpret_cast<int4*>(matrix + place(n_blocks / 2, run / 8, run % 8, part)) =
+            (m < 2 ? adjoint : rest)[m % 2][part].bytes;
   }
 }
 
@@ -127,7 +150,7 @@ __global__ __launch_bounds__(kThreads) void half_weights(WeightTask sky, int fir
     for (int part = 0; part < 2; ++part) {
       const __half high = __float2half_rn(value[part]);
       parts[0][part].value[i] = high;
-      if constexpr (kExact) parts[1][part].value[i] = __float2half_rn(2 * (value[part] - __half2float(high)));
+      if constexpr (kExact) parts[1][part].value[i] = __float2half_rn(value[part] - __half2float(high));
     }
   }
   char* to = weights + (std::size_t(channel) * layout.n_tiles() + tile) * layout.tile_bytes() +
@@ -149,7 +172,7 @@ void launch_half_units(const PairTask& task, double* unit, cudaStream_t stream) 
 void launch_half_matrices(const PairTask& task, const double* unit, const HalfLayout& layout, void* matrices,
                           cudaStream_t stream) {
   const std::size_t n_padded = std::size_t(layout.n_blocks()) * kHalfBlock;
-  const unsigned blocks = blocks_of(task.n_channel * n_padded * n_padded / kChunk);
+  const unsigned blocks = blocks_of(task.n_channel * n_padded * n_padded / (2 * kChunk));
   const auto kernel = layout.exact ? half_matrices<true> : half_matrices<false>;
   kernel<<<blocks, kThreads, 0, stream>>>(task, unit, layout, static_cast<char*>(matrices));
   launched("packing pairs");
