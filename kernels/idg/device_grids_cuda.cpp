@@ -2,6 +2,8 @@
 // Layers in device or managed memory: the device adds subgrids and transforms layers.
 #ifdef APSYN_CUDA
 #include <complex>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/common/cuda_fft.h"
@@ -9,6 +11,8 @@
 #include "kernels/idg/cuda_grids.h"
 #include "kernels/idg/cuda_tables.h"
 #include "kernels/idg/grid_array.cuh"
+#include "kernels/idg/layer_columns.cuh"
+#include "kernels/idg/layer_rows.h"
 #include "kernels/idg/layer_transform.h"
 #include "kernels/idg/plan_cost.h"
 
@@ -31,14 +35,22 @@ class DeviceGrids final : public CudaGrids<T> {
     std::vector<std::complex<T>> phases;
     for (const std::complex<double>& phase : uv_phases(plan_)) phases.emplace_back(phase);
     to_device(uv_phase_, phases);
+    if (std::is_same_v<T, float> && shape_.rows && has_columns(shape_.n_u, shape_.n_v, int(plan.image.n_y))) {
+      rows_.emplace(shape_, n_planes_, stream);
+      to_device(column_turns_, column_turns(shape_.n_u, shape_.n_v, int(plan.image.n_y)));
+    }
     cuda_check(cudaMemset(images_.data(), 0, images_.size() * sizeof(double)), "clearing the images");
   }
 
   void begin_pass(const LayerRange& layers) override {
     layers_ = layers;
     const std::size_t size = layers.n * n_planes_ * shape_.cells();
-    cuda_check(cudaMemsetAsync(grids_.reserve(size), 0, size * sizeof(ComplexOf<T>), stream_),
-               "clearing the grids");
+    const bool fresh = size > grids_.size();
+    ComplexOf<T>* grids = grids_.reserve(size);
+    if constexpr (std::is_same_v<T, float>)
+      if (rows_) rows_->clear(grids, layers.n, fresh);
+    if (!rows_)
+      cuda_check(cudaMemsetAsync(grids, 0, size * sizeof(ComplexOf<T>), stream_), "clearing the grids");
     layer_used_.assign(layers.n, false);
   }
 
@@ -62,11 +74,14 @@ class DeviceGrids final : public CudaGrids<T> {
     add.side = int(plan_.settings.subgrid);
     add.grid = shape_;
     add.grids = grids_.data();
+    add.strip_used = rows_ ? rows_->strip_used() : nullptr;
     if (add.n_tiles > 0) launch_add(add, stream_);
   }
 
   void end_pass() override {
-    if (shape_.rows)
+    if (rows_)
+      transform_rows_and_columns();
+    else if (shape_.rows)
       transform_in_place();
     else if (is_fast_on_gpu(plan_))
       transform_copies<T>();
@@ -107,6 +122,28 @@ class DeviceGrids final : public CudaGrids<T> {
     for (std::size_t layer = 0; layer < layers_.n; ++layer)
       if (layer_used_[layer]) used.push_back(layer);
     return used;
+  }
+  /// Rows of all layers are transformed where they are, then columns on their way into the image.
+  void transform_rows_and_columns() {
+    if constexpr (std::is_same_v<T, float>) {
+      rows_->transform(grids_.data());
+      ColumnsTask task{.screen = screen_task<float>(images_.data(), int(n_planes_)),
+                       .strip_used = {},
+                       .turns = column_turns_.data()};
+      ScreenTask<float>& screen = task.screen;
+      auto finish = [&] {
+        if (screen.n_layers > 0) launch_columns(task, stream_);
+        screen.n_layers = 0;
+      };
+      for (const std::size_t layer : used_layers()) {
+        task.strip_used[screen.n_layers] = rows_->strip_used(layer);
+        screen.layers[screen.n_layers++] = {grids_.data() + layer * n_planes_ * shape_.cells(),
+                                            plan_.layer_w_lambda(layers_.first + layer)};
+        if (screen.n_layers == screen.kMostLayers) finish();
+      }
+      finish();
+      cuda_check(cudaStreamSynchronize(stream_), "transforming layers");
+    }
   }
   /// All layers are transformed where they are, then summed up at every pixel.
   void transform_in_place() {
@@ -156,6 +193,8 @@ class DeviceGrids final : public CudaGrids<T> {
   DeviceArray<ComplexOf<T>> uv_phase_;
   GridArray<ComplexOf<T>> grids_;  ///< [layer][plane] of shape_
   DeviceArray<double> images_;     ///< [plane][y][x]
+  DeviceArray<float2> column_turns_;
+  std::optional<LayerRows> rows_;  ///< where columns go into the image by themselves
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ class GridArray {
     return data_;
   }
   T* data() const { return data_; }
+  std::size_t size() const { return size_; }
 
  private:
   GridMemory where_;

@@ -23,6 +23,8 @@ __global__ void __launch_bounds__(kAddThreads, sizeof(T) == 4 ? 4 : 2) add(AddTa
   const int plane = blockIdx.y, side = task.side, half = side / 2;
   const int u = tile.u + threadIdx.x % kGridTile, first_v = tile.v + threadIdx.x / kGridTile * kRowsEach;
   const GridShape shape = task.grid;
+  if (task.strip_used != nullptr && plane == 0 && threadIdx.x == 0)
+    task.strip_used[tile.layer * grid_tiles(shape.n_v) + tile.v / kGridTile] = 1;
   ComplexOf<T>* grid =
       task.grids + (std::size_t(tile.layer) * task.n_planes + plane) * shape.cells() + shape.at(first_v, u);
   auto exists = [&](int i) { return u < shape.n_u && first_v + i < shape.n_v; };

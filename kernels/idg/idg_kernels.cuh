@@ -91,7 +91,8 @@ struct AddTask {
   const GridTile* tiles;
   int n_tiles, n_planes, n_outputs, side;
   GridShape grid;
-  ComplexOf<T>* grids;  ///< [layer][plane] of GridShape
+  ComplexOf<T>* grids;       ///< [layer][plane] of GridShape
+  std::uint8_t* strip_used;  ///< [layer][v / kGridTile] set to 1 where cells are added; or null
 };
 template <class T>
 void launch_add(const AddTask<T>& task, cudaStream_t stream);

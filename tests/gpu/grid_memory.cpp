@@ -10,6 +10,9 @@
 #include <random>
 
 #include "kernels/idg/grid_memory.h"
+#ifdef APSYN_CUDA
+#include "kernels/idg/layer_columns.cuh"
+#endif
 #include "kernels/idg/plan_cost.h"
 #include "libcore/core/error.h"
 #define APSYN_TEST_CUDA
@@ -58,7 +61,7 @@ IdgPlan plan_for(const ImageGeometry& image, Precision precision, double scale) 
   return make_idg_plan(image, settings, 540 * std::min(scale, 1.0), 1e5);
 }
 constexpr ImageGeometry kField{517, 433, 2.2e-4}, kLargeField{2600, 2600, 4.4e-5},
-    kWholeSky{131, 150, 2.0 / 140};
+    kWholeSky{131, 150, 2.0 / 140}, kOfColumns{1333, 1365, 8.4e-5};
 
 Buffer<double, 3> grid(const Observation& o, const IdgPlan& plan, GridMemory where, std::size_t at_once) {
   auto gridder = make_gridder(
@@ -145,6 +148,22 @@ BOOST_AUTO_TEST_CASE(every_kind_gives_the_same) {
 BOOST_AUTO_TEST_CASE(every_kind_gives_the_same_whole_sky) {
   compare_kinds(600, kWholeSky, 0.02);
 }
+
+#ifdef APSYN_CUDA
+BOOST_AUTO_TEST_CASE(columns_straight_into_the_image) {
+  const Observation o(2000, 3, 3);
+  const IdgPlan plan = plan_for(kOfColumns, Precision::single, 1);
+  BOOST_REQUIRE(idg_cuda::has_columns(int(plan.n_u), int(plan.n_v), int(plan.image.n_y)));
+  BOOST_REQUIRE_GT(plan.n_layers, 2);
+  // Where passes follow each other the rows of the one before are cleared.
+  for (std::size_t at_once : {plan.n_layers, plan.n_layers / 2 + 1}) {
+    const double apart =
+        difference(grid(o, plan, GridMemory::gpu, at_once), grid(o, plan, GridMemory::hybrid, at_once));
+    std::printf("columns, %zu layers: hybrid and gpu differ by %.1e\n", plan.n_layers, apart);
+    BOOST_CHECK_LE(apart, tolerance(plan));
+  }
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(more_tasks_than_a_range) {
   const Observation o(120'000, 2, 1, 9);
