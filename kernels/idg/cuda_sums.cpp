@@ -16,7 +16,7 @@ TaskSums<T>::TaskSums(const IdgPlan& plan, int n_planes, int device)
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, device), "asking for the device");
   n_sm_ = properties.multiProcessorCount;
-  ways_ = make_ways(plan, properties.major == 9 && properties.minor == 0);
+  ways_ = make_ways(plan, has_tensor_cores(device));
   for (std::size_t i = 0; i < ways_.ways.size(); ++i) {
     const Way& way = ways_.ways[i];
     const int half = tensor_half(side_), n_terms = static_cast<int>(way.n_terms);

@@ -2,6 +2,8 @@
 #ifdef APSYN_CUDA
 #include "kernels/idg/cuda_tasks.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "kernels/idg/grid_tensor.cuh"
@@ -9,6 +11,17 @@
 #include "kernels/idg/w_terms.h"
 
 namespace apsyn::idg_cuda {
+namespace {
+
+/// w phase of a task on tensor cores, from its middle to its end: twenty bins of four terms.
+constexpr double kMostTensorTaskPhase = 4;
+static_assert(kMostTensorTaskPhase <= most_phi(TensorTerms::four) * kMostBins);
+
+/// Padding beyond the range of n that bins of w are made for.
+constexpr double kMostPadding = 1.5;
+
+}  // namespace
+
 Ways make_ways(const IdgPlan& plan, bool has_tensor_cores) {
   Ways ways;
   if (plan.w_handling == WHandling::kernel) {
@@ -30,6 +43,29 @@ Ways make_ways(const IdgPlan& plan, bool has_tensor_cores) {
     if (halvings == 0 || n_terms < ways.ways.back().n_terms) ways.ways.push_back({unit, n_terms});
   }
   return ways;
+}
+
+bool has_tensor_cores(int device) {
+  cudaDeviceProp properties{};
+  cuda_check(cudaGetDeviceProperties(&properties, device), "asking for the device");
+  return properties.major == 9 && properties.minor == 0;
+}
+
+IdgPlan plan_for_tensor_cores(IdgPlan plan) {
+  // Small images have much padding, which must not be left out by itself.
+  auto half_width = [&](std::size_t n_pixels, std::size_t n_cells) {
+    return plan.image.cell_rad *
+           std::max(static_cast<double>(n_pixels / 2), static_cast<double>(n_cells) / 2 / kMostPadding);
+  };
+  const double l = half_width(plan.image.n_x, plan.n_u), m = half_width(plan.image.n_y, plan.n_v),
+               least = std::sqrt(std::max(0.0, 1 - l * l - m * m));
+  plan.n_middle = (1 + least) / 2;
+  plan.n_half_range = (1 - least) / 2;
+  const double turns = 2 * std::numbers::pi * plan.n_half_range;
+  if (turns > 0)
+    plan.most_task_half_w_lambda =
+        std::max(plan.most_task_half_w_lambda, std::min(plan.half_w_lambda, kMostTensorTaskPhase / turns));
+  return plan;
 }
 
 ListPlan list_plan(const IdgPlan& plan, const Ways& ways, std::size_t n_outputs, const LayerRange& layers) {

@@ -40,9 +40,9 @@ class CudaGridder final : public Gridder {
  public:
   CudaGridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup)
       : device_((select(device.index), device.index)),
-        plan_(plan),
+        plan_(make_ways(plan, has_tensor_cores(device_)).tensor ? plan_for_tensor_cores(plan) : plan),
         setup_(setup),
-        sums_(plan, int(setup.n_data_planes) + (setup.psf == PsfPlane::last ? 1 : 0), device_),
+        sums_(plan_, int(setup.n_data_planes) + (setup.psf == PsfPlane::last ? 1 : 0), device_),
         fft_(plan.settings.subgrid,
              setup.n_planes() * (plan.w_handling == WHandling::kernel ? plan.n_terms : 1)),
         uploader_(setup.n_threads) {
