@@ -15,6 +15,7 @@ namespace apsyn::idg_cuda {
 struct DeviceRows {
   Upload<double> uvw, path, wavenumber;
   Upload<float> weight;
+  std::size_t weight_planes = 0;  ///< 1 where those of the block are all alike
   Upload<std::uint32_t> station, row_slot, chan_slot;
   Upload<float2> data, jones;
 
@@ -23,9 +24,18 @@ struct DeviceRows {
     uploader.copy(uvw, block.uvw_m.data(), block.uvw_m.size());
     uploader.copy(wavenumber, block.wavenumber.data(), block.wavenumber.size());
     uploader.copy(station, block.station.data(), block.station.size());
-    uploader.copy(weight, block.weight.data(), block.weight.size());
+    copy_weight(uploader, block.weight);
     uploader.copy(row_slot, block.aterms.row_slot.data(), block.aterms.row_slot.size());
     uploader.copy(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size());
+  }
+  /// Flags and weights of a visibility mostly hold for all of its polarisations: a quarter of the bytes then.
+  void copy_weight(Uploader& uploader, const View<const float, 3>& from) {
+    weight_planes = from.extent(2);
+    if ((weight_planes == 2 || weight_planes == 4) &&
+        uploader.copy_alike(weight, from.data(), from.size(), weight_planes))
+      weight_planes = 1;
+    else
+      uploader.copy(weight, from.data(), from.size());
   }
   void copy_values(Uploader& uploader, const GridBlock& block) {
     uploader.copy(path, block.path_m.data(), block.path_m.size());
@@ -42,7 +52,7 @@ struct DeviceRows {
             aterms ? chan_slot.data() : nullptr,
             static_cast<std::uint32_t>(block.uvw_m.extent(0)),
             static_cast<std::uint32_t>(block.wavenumber.size()),
-            static_cast<std::uint32_t>(block.weight.extent(2))};
+            static_cast<std::uint32_t>(weight_planes)};
   }
 };
 

@@ -116,9 +116,10 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_slots(PrepareSlots<T>
     // Of a folded visibility the conjugate is turned: the path's sign changes with it.
     sincos_turns(w_turns + (w_m < 0 ? -path_turns : path_turns), sine, cosine);
     const T sign = w_m < 0 ? -1 : 1;
+    const float* weights = block.weight + std::size_t(cell) * block.n_weight_planes;
     for (int plane = 0; plane < task.n_planes; ++plane) {
       const bool psf = plane >= block.n_data_planes;
-      const T weight = block.weight[std::size_t(cell) * block.n_weight_planes + (psf ? 0 : plane)];
+      const T weight = weights[psf ? 0 : min(plane, block.n_weight_planes - 1)];
       ComplexOf<T> out{0, 0};
       if (weight != 0) {
         T re = weight, im = 0;

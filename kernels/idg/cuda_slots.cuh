@@ -49,7 +49,7 @@ struct BlockArrays {
   const double* path_m;      ///< [row] or null
   const double* wavenumber;  ///< [chan]
   const float2* data;        ///< [row][chan][data plane]
-  const float* weight;       ///< [row][chan][weight plane]
+  const float* weight;       ///< [row][chan][weight plane], one of all planes or one of each
   int n_chan, n_data_planes, n_weight_planes;
 };
 

@@ -3,11 +3,29 @@
 #include "kernels/idg/cuda_upload.cuh"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 #include "libcore/core/parallel.h"
 
 namespace apsyn::idg_cuda {
+namespace {
+
+/// Bits are compared, so that NaN is like itself.
+template <std::size_t kAlike>
+bool pack_alike(const float* from, std::size_t n, float* firsts) {
+  std::uint32_t differing = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto first = std::bit_cast<std::uint32_t>(from[i * kAlike]);
+    for (std::size_t k = 1; k < kAlike; ++k)
+      differing |= first ^ std::bit_cast<std::uint32_t>(from[i * kAlike + k]);
+    firsts[i] = from[i * kAlike];
+  }
+  return differing == 0;
+}
+
+}  // namespace
 
 Uploader::Uploader(unsigned n_threads)
     : n_threads_(n_threads), buffer_(pinned<std::byte>(kPieceBytes * kPieces)) {
@@ -15,6 +33,29 @@ Uploader::Uploader(unsigned n_threads)
 }
 
 void Uploader::copy(void* device, const void* host, std::size_t bytes) {
+  send(device, bytes, [host](std::byte* to, std::size_t first, std::size_t n) {
+    std::memcpy(to, static_cast<const std::byte*>(host) + first, n);
+  });
+}
+
+bool Uploader::copy_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike) {
+  std::atomic<bool> alike{true};
+  const std::size_t n = size / n_alike;
+  send(to.reserve(n), n * sizeof(float), [&](std::byte* bytes, std::size_t first, std::size_t n_bytes) {
+    // What has been found to differ need not be looked through to its end.
+    if (!alike.load(std::memory_order_relaxed)) return;
+    auto* firsts = reinterpret_cast<float*>(bytes);
+    const float* from = host + first / sizeof(float) * n_alike;
+    const std::size_t n_values = n_bytes / sizeof(float);
+    const bool same = n_alike == 4   ? pack_alike<4>(from, n_values, firsts)
+                      : n_alike == 2 ? pack_alike<2>(from, n_values, firsts)
+                                     : false;
+    if (!same) alike = false;
+  });
+  return alike;
+}
+
+void Uploader::send(void* device, std::size_t bytes, const Fill& fill) {
   const std::size_t n_parts = (bytes + kPartBytes - 1) / kPartBytes, first = next_;
   // Parts are taken in their order, and whoever waits waits for parts before its own.
   parallel_for(n_parts < 4 ? 1 : n_threads_, n_parts, [&](std::size_t part, unsigned) {
@@ -25,8 +66,7 @@ void Uploader::copy(void* device, const void* host, std::size_t bytes) {
     try {
       cuda_check(cudaSetDevice(device_), "choosing the device");
       wait_until_free(piece, turn);
-      std::memcpy(buffer + (at - begin), static_cast<const std::byte*>(host) + at,
-                  std::min(kPartBytes, bytes - at));
+      fill(buffer + (at - begin), at, std::min(kPartBytes, bytes - at));
       if (piece.n_filled.fetch_add(1) + 1 < (end - begin + kPartBytes - 1) / kPartBytes) return;
       cuda_check(cudaMemcpyAsync(static_cast<std::byte*>(device) + begin, buffer, end - begin,
                                  cudaMemcpyHostToDevice, stream_.get()),

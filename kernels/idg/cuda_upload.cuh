@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,9 @@ class Uploader {
   void copy(Upload<T>& to, const void* host, std::size_t size) {
     if (size > 0) copy(to.reserve(size), host, size * sizeof(T));
   }
+  /// The first of every n_alike values where all n_alike are the same; false, and anything in `to`, where
+  /// they are not.
+  bool copy_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike);
   /// Work given to the stream from now on sees everything that was copied.
   void hold(cudaStream_t stream);
 
@@ -44,6 +48,9 @@ class Uploader {
     Event sent;
     std::mutex waiting;  ///< for `sent`
   };
+  /// fill(to, first, n) writes the bytes from `first` on.
+  using Fill = std::function<void(std::byte*, std::size_t, std::size_t)>;
+  void send(void* device, std::size_t bytes, const Fill& fill);
   /// Until the device has read what the piece held in its turns before this one.
   static void wait_until_free(Piece& piece, std::size_t turn);
 

@@ -99,7 +99,7 @@ class CudaGridder final : public Gridder {
     const BlockArrays arrays{rows.uvw.data(),           block.path_m.size() == 0 ? nullptr : rows.path.data(),
                              rows.wavenumber.data(),    rows.data.data(),
                              rows.weight.data(),        int(block.wavenumber.size()),
-                             int(setup_.n_data_planes), int(block.weight.extent(2))};
+                             int(setup_.n_data_planes), int(rows.weight_planes)};
     sums_.prepare(at->tasks, at->tables.runs.data(), arrays, stream_.get());
     for (const RangeWork& range : at->ranges) grid_range(*at, block, range);
     at->done.record(stream_.get());
