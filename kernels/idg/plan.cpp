@@ -167,9 +167,7 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
   // A taper that leaves errors below 1e-10 falls so low at the edge of a field padded by 1.5 that rounding in
   // float64, divided by it, is what remains.
   if (plan.settings.padding == 0) plan.settings.padding = plan.settings.accuracy < 2e-10 ? 2.0 : 1.5;
-  // Fitted tapers have not been measured on GPUs.
-  if (plan.settings.taper == TaperKind::automatic)
-    plan.settings.taper = work.device == Device::Kind::cuda ? TaperKind::pswf : TaperKind::least_misfit;
+  if (plan.settings.taper == TaperKind::automatic) plan.settings.taper = TaperKind::least_misfit;
   const IdgSettings asked = plan.settings;
   const double corner = static_cast<double>(image.n_x + image.n_y) * image.cell_rad;
   const double w_phase = work.max_w_lambda * corner * corner;
