@@ -51,6 +51,9 @@ PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, De
   const bool tensor = std::is_same_v<T, float> && properties.major == 9 && sum == DegridSum::automatic &&
                       tensor_planes(g.n_planes) && !g.w_kernel;
   list_plan_ = make_list_plan(plan, separation, tensor);
+  // The tensor cores' sum costs the same however far a task reaches in w, and the longer the fewer subgrids.
+  plan_.most_task_half_w_lambda = std::max(plan.most_task_half_w_lambda,
+                                           std::min(list_plan_.most_half_w_first_order, plan.half_w_lambda));
   list_plan_.chunk_tasks =
       static_cast<std::uint32_t>(std::clamp<std::size_t>(kSubgridBytes / task_bytes, 1, 16384));
 }

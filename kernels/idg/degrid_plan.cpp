@@ -2,6 +2,8 @@
 #ifdef APSYN_CUDA
 #include "kernels/idg/degrid_plan.h"
 
+#include <algorithm>
+
 namespace apsyn::idg_degrid {
 namespace {
 
@@ -34,7 +36,8 @@ DegridListPlan make_list_plan(const IdgPlan& plan, const WSeparation& separation
   list.most_half_w_tensor = list.most_half_w_first_order = -1;
   if (tensor) {
     // What is left out of the phases may take a quarter of the error that was asked for.
-    const double most = plan.settings.accuracy / 4, limit = 2 * plan.most_task_half_w_lambda;
+    const double most = plan.settings.accuracy / 4,
+                 limit = std::max(2 * plan.most_task_half_w_lambda, plan.half_w_lambda);
     list.most_half_w_tensor =
         largest_half_w([&](double half_w) { return separation.error_without(half_w); }, most, limit);
     list.most_half_w_first_order = largest_half_w(
