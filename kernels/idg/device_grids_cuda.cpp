@@ -12,7 +12,7 @@
 #include "kernels/idg/cuda_tables.h"
 #include "kernels/idg/grid_array.cuh"
 #include "kernels/idg/layer_columns.cuh"
-#include "kernels/idg/layer_rows.h"
+#include "kernels/idg/layer_rows.cuh"
 #include "kernels/idg/layer_transform.h"
 #include "kernels/idg/plan_cost.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifdef APSYN_CUDA
-#include "kernels/idg/layer_rows.h"
+#include "kernels/idg/layer_rows.cuh"
 
 #include <iterator>
 
