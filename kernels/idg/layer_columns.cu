@@ -11,6 +11,7 @@
 // that what its fast sine errs by is a pixel's own.
 #include "kernels/idg/layer_columns.cuh"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
