@@ -18,8 +18,8 @@ __global__ void half_units(PairTask task, double* unit) {
   const PairValues channel(task, blockIdx.x);
   double largest = 0;
   for (int i = threadIdx.x; i < channel.n_input; i += 32) {
-    const double2 g = channel.factor[i];
-    largest = fmax(largest, channel.sums[pair_of(channel.n_input, i, i)].x * (g.x * g.x + g.y * g.y));
+    const int ant = i / task.n_pol, pol = i % task.n_pol;
+    largest = fmax(largest, channel.value(ant, pol, ant, pol).x);
   }
   for (int step = 16; step > 0; step /= 2) largest = fmax(largest, __shfl_xor_sync(~0u, largest, step));
   if (threadIdx.x > 0) return;
