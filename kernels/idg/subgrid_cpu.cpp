@@ -2,7 +2,6 @@
 #include "kernels/idg/subgrid_cpu.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -19,9 +18,6 @@ void reserve(Buffer<T, 1>& buffer, std::size_t n) {
 
 /// Pixels that are summed before the sums are: the division by the taper magnifies their rounding.
 constexpr std::size_t pixels_at_once = 16;
-
-/// Share of the wanted accuracy that the nodes of tracks take, an RMS like the spread kernel's.
-constexpr double track_share = 0.15;
 
 }  // namespace
 

@@ -2,12 +2,9 @@
 #include "kernels/idg/subgrid_degrid_cpu.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "kernels/common/folded_product.h"
 #include "kernels/idg/degrid_stages.h"
-#include "kernels/idg/interpolate_cpu.h"
 
 namespace apsyn {
 namespace {
@@ -31,9 +28,12 @@ std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup) {
   const std::uint64_t cell =
       round_up(most_task_terms(plan) * values,
                single ? folded_product_columns<float>() : folded_product_columns<double>());
+  const std::uint64_t tracks =
+      (most_track_nodes + most_track_rows) * (track_channels * values + most_track_nodes);
   // Pixels and their folded halves; folded pixels before and behind the A-terms; all terms of the pixels, of
   // fine cells along one axis and of those along both, of which there are up to twice as many on a side.
-  return side2 * (2 * model + 2 * values + (1 + 2 + 4) * cell) * (single ? sizeof(float) : sizeof(double));
+  return (side2 * (2 * model + 2 * values + (1 + 2 + 4) * cell) + tracks) *
+         (single ? sizeof(float) : sizeof(double));
 }
 
 template <class T>
@@ -41,7 +41,8 @@ SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSet
     : forms_(forms),
       setup_(setup),
       model_values_(2 * padded_planes(setup.n_image_planes())),
-      values_(2 * padded_planes(setup.n_data_planes)) {
+      values_(2 * padded_planes(setup.n_data_planes)),
+      tracks_(forms.plan(), forms.plan().settings.accuracy * track_share) {
   const std::size_t side = forms.plan().settings.subgrid, half = side / 2;
   const std::size_t stride = round_up(side * model_values_, folded_product_columns<T>());
   rows_.resize({3, stride});
@@ -54,6 +55,8 @@ SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSet
   screen_re_.resize({shape.rows, shape.columns});
   screen_im_.resize({shape.rows, shape.columns});
   value_.resize({spread_chunk * values_});
+  at_nodes_.resize({most_track_nodes * track_channels * values_ + 64 / sizeof(T)});
+  at_rows_.resize({most_track_rows * track_channels * values_ + 64 / sizeof(T)});
 }
 
 /// The cells' rows, folded along v.
@@ -182,62 +185,12 @@ void SubgridPredictor<T>::make_fine_cells() {
 
 template <class T>
 template <class Out>
-void SubgridPredictor<T>::flush(const GridBlock& block, View<std::complex<Out>, 3> data) {
-  const std::size_t n_planes = values_ / 2;
-  locate_batch(target_, batch_);
-  interpolate(Interpolation<T>{target_.taps, task_form_.n_terms, n_planes, fine_.data(),
-                               2 * task_form_.half_u, cell_stride_, value_.data()},
-              batch_);
-  if (block.path_m.size() != 0) {
-    std::array<double, spread_chunk> turns;
-    for (const Piece& piece : pieces_) {
-      const double path_m = block.path_m[piece.row] * (block.uvw_m(piece.row, 2) < 0 ? 1 : -1);
-      for (std::size_t i = 0; i < piece.n; ++i)
-        turns[piece.first + i] = path_m * block.wavenumber[piece.chan + i];
-    }
-    turn_values(batch_.n, n_planes, n_planes, turns.data(), value_.data());
-  }
-  for (const Piece& piece : pieces_) {
-    const T sign = block.uvw_m(piece.row, 2) < 0 ? -1 : 1;
-    const T* from = value_.data() + piece.first * values_;
-    std::complex<Out>* to = &data(piece.row, piece.chan, 0);
-    const std::size_t n_out = data.extent(2);
-    auto add = [&](std::complex<Out>& out, const T* value) {
-      out += std::complex<Out>(static_cast<Out>(value[0]), static_cast<Out>(sign * value[1]));
-    };
-    if (n_out == n_planes) {
-      for (std::size_t i = 0; i < piece.n * n_planes; ++i) add(to[i], from + 2 * i);
-    } else {
-      for (std::size_t i = 0; i < piece.n; ++i)
-        for (std::size_t plane = 0; plane < n_out; ++plane)
-          add(to[i * n_out + plane], from + i * values_ + 2 * plane);
-    }
-  }
-  batch_.n = 0;
-  pieces_.clear();
-}
-
-template <class T>
-template <class Out>
-void SubgridPredictor<T>::interpolate_task(const GridBlock& block, const Partition& partition,
-                                           const SubgridTask& task, View<std::complex<Out>, 3> data) {
-  for_batches(
-      block, partition, task, batch_,
-      [&](std::size_t row, std::size_t chan, std::size_t n) {
-        pieces_.push_back({row, chan, n, batch_.n});
-      },
-      [&] { flush(block, data); });
-}
-
-template <class T>
-template <class Out>
 void SubgridPredictor<T>::predict(const GridBlock& block, const Partition& partition, const SubgridTask& task,
                                   const LayerGrids<T>& layers, View<std::complex<Out>, 3> data) {
   const IdgPlan& plan = forms_.plan();
   const std::size_t half = plan.settings.subgrid / 2;
-  task_form_ =
-      forms_.choose(task, task.n_visibilities, values_ / 2, task_reach(plan, block, partition, task, 0),
-                    task_reach(plan, block, partition, task, 1));
+  tracks_.find(block, partition, task);
+  task_form_ = forms_.choose(task, tracks_.n_places(), values_ / 2, tracks_.reach(0), tracks_.reach(1));
   cell_stride_ = round_up(task_form_.n_terms * values_, folded_product_columns<T>());
   reserve(expanded_, 4 * half * half * cell_stride_);
   target_ = forms_.aim(task, task_form_);
@@ -257,7 +210,13 @@ void SubgridPredictor<T>::predict(const GridBlock& block, const Partition& parti
       expand(r, task.w_lambda + task.half_w_lambda * node[r] - plan.layer_w_lambda(task.layer));
   }
   make_fine_cells();
-  interpolate_task(block, partition, task, data);
+  for (const Track& track : tracks_.tracks()) {
+    if (track.n_nodes > 0)
+      add_nodes(block, track, data);
+    else
+      add_rows(block, track, data);
+  }
+  flush_rows(block, data);
 }
 
 template class SubgridPredictor<float>;

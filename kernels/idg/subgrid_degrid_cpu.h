@@ -3,8 +3,8 @@
 //
 // The subgrid's cells are transformed to L x L coarse pixels, which take the A-terms, the taper and the w
 // screens of the task's terms; these are transformed to fine cells about the visibilities, which are
-// interpolated from them (spread_kernel.h). All transforms are short and dense: folded matrix products over
-// all planes and terms at once.
+// interpolated from them (spread_kernel.h), or the nodes of their tracks are (track_nodes.h). All transforms
+// are short and dense: folded matrix products over all planes and terms at once.
 #pragma once
 
 #include <complex>
@@ -14,6 +14,7 @@
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition.h"
 #include "kernels/idg/subgrid_forms.h"
+#include "kernels/idg/track_nodes.h"
 
 namespace apsyn {
 
@@ -52,21 +53,28 @@ class SubgridPredictor {
   void load_rows(const SubgridTask& task, View<const std::complex<T>, 3> grid);
   void expand(std::size_t term, double w_lambda);
   void make_fine_cells();
+  void interpolate_batch();
   template <class Out>
-  void interpolate_task(const GridBlock& block, const Partition& partition, const SubgridTask& task,
-                        View<std::complex<Out>, 3> data);
+  void add_rows(const GridBlock& block, const Track& track, View<std::complex<Out>, 3> data);
   template <class Out>
-  void flush(const GridBlock& block, View<std::complex<Out>, 3> data);
+  void add_nodes(const GridBlock& block, const Track& track, View<std::complex<Out>, 3> data);
+  template <class Out>
+  void flush_rows(const GridBlock& block, View<std::complex<Out>, 3> data);
+  template <class Out>
+  void add_piece(const GridBlock& block, const Piece& piece, const T* values,
+                 View<std::complex<Out>, 3> data) const;
 
   const SubgridForms<T>& forms_;
   const IdgSetup& setup_;
   std::size_t model_values_, values_;  ///< real values of a cell and of a pixel after the A-terms
+  TrackNodes<T> tracks_;
   TaskForm task_form_;
   std::size_t cell_stride_ = 0;  ///< values of all terms of a fine cell, rounded up to 64 bytes
   SpreadTarget<T> target_;
   SpreadBatch<T> batch_{spread_chunk};
   Buffer<T, 1> value_;                  ///< [vis of the batch][plane][re, im]
   std::vector<Piece> pieces_;           ///< of the batch
+  Buffer<T, 1> at_nodes_, at_rows_;     ///< [node or row of a track][chan][plane][re, im]
   Buffer<T, 2> rows_;                   ///< two rows of cells and one of zeros
   Buffer<T, 2> even_, odd_;             ///< [k][other axis][model value]
   Buffer<T, 2> pixels_;                 ///< [x][y][model value]

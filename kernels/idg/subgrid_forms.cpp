@@ -215,21 +215,6 @@ SpreadTarget<T> SubgridForms<T>::aim(const SubgridTask& task, const TaskForm& ta
   return target;
 }
 
-double task_reach(const IdgPlan& plan, const GridBlock& block, const Partition& partition,
-                  const SubgridTask& task, std::size_t axis) {
-  const auto centre = static_cast<double>(axis == 0 ? task.centre_u : task.centre_v);
-  double most = 0;
-  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
-    const VisibilityRun& run = partition.runs[i];
-    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
-    const double scale = sign * cells_per_lambda(plan, axis) * block.uvw_m(run.row, axis);
-    const double* k = block.wavenumber.data() + run.first_channel;
-    const auto [least, largest] = std::minmax_element(k, k + run.n_channels);
-    most = std::max({most, std::abs(scale * *least - centre), std::abs(scale * *largest - centre)});
-  }
-  return most;
-}
-
 template <class T>
 TaskForm SubgridForms<T>::choose(const SubgridTask& task, std::size_t n_places, std::size_t n_planes,
                                  double reach_u, double reach_v) const {

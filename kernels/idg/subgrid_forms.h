@@ -106,26 +106,6 @@ void for_channels(const std::array<double, 3>& uvw_m, const double* wavenumber, 
   }
 }
 
-/// The same for a task's visibilities, with take(row, chan, n); flush() empties the last batch, too.
-template <class T, class Take, class Flush>
-void for_batches(const GridBlock& block, const Partition& partition, const SubgridTask& task,
-                 SpreadBatch<T>& batch, Take take, Flush flush) {
-  for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
-    const VisibilityRun& run = partition.runs[i];
-    const double sign = block.uvw_m(run.row, 2) < 0 ? -1 : 1;
-    const double* uvw = &block.uvw_m(run.row, 0);
-    for_channels(
-        {sign * uvw[0], sign * uvw[1], sign * uvw[2]}, block.wavenumber.data() + run.first_channel,
-        run.n_channels, batch,
-        [&](std::size_t done, std::size_t n) { take(run.row, run.first_channel + done, n); }, flush);
-  }
-  if (batch.n > 0) flush();
-}
-
-/// Largest distance of the task's visibilities from its middle along u (axis 0) or v (axis 1), in uv cells.
-double task_reach(const IdgPlan& plan, const GridBlock& block, const Partition& partition,
-                  const SubgridTask& task, std::size_t axis);
-
 /// At most so many terms has a task; w phases beyond a task's largest are the layer's alone.
 std::size_t most_task_terms(const IdgPlan& plan);
 /// How many subgrids of all planes are computed before they are added to the grids.

@@ -245,11 +245,16 @@ std::size_t TrackNodes<T>::padded_nodes(const Track& track) {
   return (track.n_nodes + matrix_product_rows - 1) / matrix_product_rows * matrix_product_rows;
 }
 
+template <class T>
+std::size_t TrackNodes<T>::padded_rows(const Track& track) {
+  return (track.n + matrix_product_rows - 1) / matrix_product_rows * matrix_product_rows;
+}
+
 /// The barycentric form (Berrut and Trefethen 2004).
 template <class T>
 const T* TrackNodes<T>::shares(const Track& track) {
   const std::size_t stride = padded_nodes(track), n = track.n_nodes;
-  shares_.assign(track.n * stride, 0);
+  shares_.assign(padded_rows(track) * stride, 0);
   std::array<double, most_track_nodes> node, weight, part;
   for (std::size_t k = 0; k < n; ++k) {
     node[k] = node_of(k, n);

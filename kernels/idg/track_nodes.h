@@ -5,7 +5,8 @@
 //
 //   V_k = sum_i L_k(t_i) V_i,        L_k Lagrange's polynomials of the nodes,
 //
-// are gridded at the u, v, w of the nodes, with the same channels. For a pixel whose phase turns by 2 z along
+// are gridded at the u, v, w of the nodes, with the same channels; and predictions at the nodes make those of
+// the rows, V_i = sum_k L_k(t_i) V_k. For a pixel whose phase turns by 2 z along
 // the track n nodes leave an error of 2 J_n(z) <= 2 (z / 2)^n / n!.
 #pragma once
 
@@ -22,6 +23,8 @@ namespace apsyn {
 constexpr std::size_t most_track_rows = 128, most_track_nodes = 48;
 /// Channels whose values fit into the caches with all rows of a track.
 constexpr std::size_t track_channels = 32;
+/// Share of the wanted accuracy that nodes take, an RMS like the spread kernel's.
+constexpr double track_share = 0.15;
 
 /// Runs [first, first + n) of TrackNodes::runs(), all of the same channels.
 struct Track {
@@ -48,10 +51,11 @@ class TrackNodes {
   /// Largest distance of these from the task's middle along u (axis 0) or v (axis 1), in uv cells.
   double reach(std::size_t axis) const { return reach_[axis]; }
 
-  /// L_k(t_i) [row][node] of a track with nodes; nodes are made up with zeros to padded_nodes(). Valid until
-  /// the next call.
+  /// L_k(t_i) [row][node] of a track with nodes, both made up with zeros to multiples of matrix_product_rows:
+  /// so many nodes are padded_nodes(). Valid until the next call.
   const T* shares(const Track& track);
   static std::size_t padded_nodes(const Track& track);
+  static std::size_t padded_rows(const Track& track);
 
  private:
   using Place = std::array<double, 3>;
