@@ -100,7 +100,7 @@ std::size_t TrackNodes<T>::rows_along(const GridBlock& block, std::size_t first)
 /// place costs about as many as two hundred shares in one do.
 template <class T>
 std::size_t TrackNodes<T>::best_pieces(double turn, std::size_t n_rows, std::size_t n_chan) const {
-  constexpr double place = 200, share = 1, make_share = 10, fit = 100;
+  constexpr double place = 200, share = 1, make_share = 15, fit = 400;
   const auto rows = static_cast<double>(n_rows), channels = static_cast<double>(n_chan);
   double least = rows * channels * place;
   std::size_t best = 0;
