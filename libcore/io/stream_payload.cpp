@@ -115,7 +115,8 @@ void StreamPayload::check_length(std::uint64_t n_bytes) const {
     const bool stopped_early = n_bytes < *size && rules_.resolution_bytes > rules_.unit_bytes &&
                                n_bytes % rules_.resolution_bytes == 0;
     if (!rules_.foreign || !(counts_header || stopped_early)) throw fail_size();
-    if (!counts_header)
+    const bool told = size_ == n_bytes;  // when the file was opened
+    if (!counts_header && !told)
       log_warning("{}: {} bytes of data where FILE_SIZE says {}: the recording ended early", source_->name(),
                   n_bytes, *size);
   }

@@ -103,6 +103,11 @@ values mean.fil "$(awk 'BEGIN { print (256 * 32768 + 512 * 7750.25) / 768 }')"
 run beamform nan.dada $up --product voltage --bits 32 -o nan-beam.dada
 values nan-beam.dada "2 0"
 
+# A foreign recording that ended early is told of once.
+{ header 16384 RESOLUTION 1024 && cat samples.bin; } >early.dada
+run beamform early.dada $up -o early.fil
+[ "$(grep -c "ended early" "$STATE/stderr")" -eq 1 ] || fail "not told once that a recording ended early: $(cat "$STATE/stderr")"
+
 # SIGPROC: the header, and channels that run down.
 printf 'id,ra,dec\ncas,23h23m24s,58d48m54s\ncrab,83.63308deg,-22d00m52.2s\n' >sky.csv
 { header 32768 NCHAN 8 BW 8 RESOLUTION 32 && for ((i = 0; i < 1024; ++i)); do printf '\1\0\1\0\2\0\2\0\3\0\3\0\4\0\4\0\5\0\5\0\6\0\6\0\7\0\7\0\10\0\10\0'; done; } >eight.dada
