@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Gain tables: `antenna[,pol][,channel],gain_amplitude,phase_rad`, the measured gain g = a exp(i phase).
-// Data are divided by it. pol is 0 or 1, or X or R for 0, Y or L for 1. A row without pol or channel holds for all of them; antennas without a row keep 1.
+// Data are divided by it. pol is 0 or 1, or X or R for 0, Y or L for 1. A row without pol or channel holds
+// for all of them; antennas without a row keep 1.
 #pragma once
 
 #include <complex>
