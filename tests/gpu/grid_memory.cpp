@@ -61,7 +61,7 @@ IdgPlan plan_for(const ImageGeometry& image, Precision precision, double scale) 
   return make_idg_plan(image, settings, 540 * std::min(scale, 1.0), 1e5);
 }
 constexpr ImageGeometry kField{517, 433, 2.2e-4}, kLargeField{2600, 2600, 4.4e-5},
-    kWholeSky{131, 150, 2.0 / 140}, kOfColumns{1333, 1365, 8.4e-5};
+    kWholeSky{131, 150, 2.0 / 140}, kOfColumns{1333, 1365, 1.5e-4};
 
 Buffer<double, 3> grid(const Observation& o, const IdgPlan& plan, GridMemory where, std::size_t at_once) {
   auto gridder = make_gridder(
