@@ -27,10 +27,13 @@ __host__ __device__ inline int pair_index(int row, int column, int n) {
 
 #ifdef __CUDACC__
 /// i <= j; tiles are of powers of two.
-__device__ __forceinline__ int2 tile_sum(const TileSums& sums, int chan, int i, int j) {
+__device__ __forceinline__ const int2* tile_place(const TileSums& sums, int chan, int i, int j) {
   const int n_pairs = sums.n_tiles * (sums.n_tiles + 1) / 2, tile = sums.tile, bits = __popc(tile - 1);
   const std::size_t item = std::size_t(chan) * n_pairs + pair_index(i >> bits, j >> bits, sums.n_tiles);
-  const int2 sum = sums.sums[(item << 2 * bits) + ((i & (tile - 1)) << bits) + (j & (tile - 1))];
+  return sums.sums + ((item << 2 * bits) + ((i & (tile - 1)) << bits) + (j & (tile - 1)));
+}
+__device__ __forceinline__ int2 tile_sum(const TileSums& sums, int chan, int i, int j) {
+  const int2 sum = *tile_place(sums, chan, i, j);
   return make_int2(sum.x >> sums.shift, sum.y >> sums.shift);
 }
 #endif

@@ -101,10 +101,21 @@ __global__ void pair_values(PairTask task, float2* values, std::uint32_t* larges
   float most = 0;
   if (b < task.n_ant) {
     const PairValues of(task, channel);
-    float2 made[4] = {};
-    for (int m = 0; m < (task.n_pol == 2 ? 4 : 1); ++m) {
-      const double2 value = of.matrix(a, b, m);
-      made[m] = make_float2(static_cast<float>(value.x), static_cast<float>(value.y));
+    double2 exact[4] = {};
+    if (task.n_pol == 2) {
+      double2 value[2][2];
+      of.values(a, b, value);
+      exact[0] = value[0][0];
+      exact[1] = value[1][1];
+      exact[2] = of.cross(value[0][1], value[1][0], 2);
+      exact[3] = of.cross(value[0][1], value[1][0], 3);
+    } else {
+      exact[0] = of.matrix(a, b, 0);
+    }
+    float2 made[4];
+#pragma unroll
+    for (int m = 0; m < 4; ++m) {
+      made[m] = make_float2(static_cast<float>(exact[m].x), static_cast<float>(exact[m].y));
       most = fmaxf(most, fmaxf(fabsf(made[m].x), fabsf(made[m].y)));
     }
     const std::size_t n_pair = std::size_t(task.n_ant) * (task.n_ant - 1) / 2;

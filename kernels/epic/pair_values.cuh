@@ -34,14 +34,35 @@ struct PairValues {
   }
   /// V_ab of a < b with g.
   __device__ double2 value(int a, int p, int b, int q) const {
-    const int i = a * n_pol + p, j = b * n_pol + q;
-    return times(sum(i, j), times(factor[i], {factor[j].x, -factor[j].y}));
+    return turned(sum(a * n_pol + p, b * n_pol + q), a * n_pol + p, b * n_pol + q);
+  }
+  __device__ double2 turned(double2 sum, int i, int j) const {
+    return times(sum, times(factor[i], {factor[j].x, -factor[j].y}));
+  }
+  /// All of two polarisations, a < b: side by side in a tile.
+  __device__ void values(int a, int b, double2 (&of)[2][2]) const {
+    const int i = 2 * a, j = 2 * b;
+    if (sums != nullptr) {
+      for (int p = 0; p < 2; ++p)
+        for (int q = 0; q < 2; ++q) of[p][q] = value(a, p, b, q);
+      return;
+    }
+    const int2* tile = x_stage::tile_place(task.tiles, channel, i, j);
+    for (int p = 0; p < 2; ++p) {
+      const int4 both = *reinterpret_cast<const int4*>(tile + p * task.tiles.tile);
+      const int shift = task.tiles.shift;
+      of[p][0] = turned({double(both.x >> shift), double(both.y >> shift)}, i + p, j);
+      of[p][1] = turned({double(both.z >> shift), double(both.w >> shift)}, i + p, j + 1);
+    }
   }
   /// Of the Hermitian matrices XX, YY, and (XY + YX) / 2, (XY - YX) / 2i, whose forms are real and imaginary
   /// part of XY; a < b.
   __device__ double2 matrix(int a, int b, int m) const {
     if (m < 2) return value(a, m, b, m);
-    const double2 xy = value(a, 0, b, 1), yx = value(a, 1, b, 0);
+    return cross(value(a, 0, b, 1), value(a, 1, b, 0), m);
+  }
+  /// The last two of them.
+  __device__ static double2 cross(double2 xy, double2 yx, int m) {
     if (m == 2) return {(xy.x + yx.x) / 2, (xy.y + yx.y) / 2};
     return {(xy.y - yx.y) / 2, (yx.x - xy.x) / 2};
   }
