@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Discrete Fourier transforms of 24, 32, 40 and 48 values in registers, made of those of radix.cuh.
+// Discrete Fourier transforms of 12, 24, 32, 40 and 48 values in registers, made of those of radix.cuh.
 #pragma once
 
 #include <utility>
@@ -68,6 +68,8 @@ struct Composite {
   }
 };
 
+template <>
+struct Transform<12> : Composite<4, 3> {};
 template <>
 struct Transform<24> : Composite<8, 3> {};
 template <>

@@ -17,18 +17,17 @@ constexpr std::array kRadices{16, 8, 5, 4, 3, 2};
 constexpr std::array kLastRadices{8, 5, 4, 3};
 
 /// The radices of fewest passes, and of the least sum among them.
-void split(std::size_t rest, int largest, std::vector<int>& now, std::vector<int>& best) {
+void split(std::size_t rest, std::span<const int> radices, std::vector<int>& now, std::vector<int>& best) {
   if (!best.empty() && now.size() > best.size()) return;
   if (rest == 1) {
     const auto sum = [](const std::vector<int>& of) { return std::accumulate(of.begin(), of.end(), 0); };
     if (best.empty() || now.size() < best.size() || sum(now) < sum(best)) best = now;
     return;
   }
-  for (const int radix : kRadices) {
-    if (radix > largest || rest % static_cast<std::size_t>(radix) != 0) continue;
-    if (!now.empty() && radix > now.back()) continue;
+  for (const int radix : radices) {
+    if (rest % static_cast<std::size_t>(radix) != 0 || (!now.empty() && radix > now.back())) continue;
     now.push_back(radix);
-    split(rest / static_cast<std::size_t>(radix), largest, now, best);
+    split(rest / static_cast<std::size_t>(radix), radices, now, best);
     now.pop_back();
   }
 }
@@ -141,12 +140,18 @@ std::optional<FusedPlan> plan_classes(const EpicPlan& plan, const FftGridded& gr
 }  // namespace
 
 std::optional<RadixPlan> plan_radices(std::size_t length, int last, int largest) {
+  const auto first =
+      std::find_if(kRadices.begin(), kRadices.end(), [&](int radix) { return radix <= largest; });
+  return plan_radices(length, last, std::span(first, kRadices.end()));
+}
+
+std::optional<RadixPlan> plan_radices(std::size_t length, int last, std::span<const int> radices) {
   if (last > 0 && length % static_cast<std::size_t>(last) != 0) return {};
   const std::size_t before = last > 0 ? length / static_cast<std::size_t>(last) : length;
   RadixPlan plan;
   if (before > 1) {
     std::vector<int> now;
-    split(before, largest, now, plan.radices);
+    split(before, radices, now, plan.radices);
     if (plan.radices.empty()) return {};
   }
   if (last > 0) plan.radices.push_back(last);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/epic/epic_cuda.h"
@@ -20,6 +21,8 @@ struct RadixPlan {
 /// As few passes as can be of radix 2, 3, 4, 5, 8, 16 up to `largest`; the last one is of `last` unless that
 /// is 0. None when the length is no such product.
 std::optional<RadixPlan> plan_radices(std::size_t length, int last, int largest);
+/// Of these radices, which fall.
+std::optional<RadixPlan> plan_radices(std::size_t length, int last, std::span<const int> radices);
 
 struct FusedLimits {
   std::size_t shared_bytes = 0;                     ///< that a block may have

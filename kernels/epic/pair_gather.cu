@@ -7,10 +7,12 @@
 namespace apsyn::epic_cuda {
 namespace {
 
-constexpr int kStages =
-    4;  ///< batches in shared memory: one that is added, the next one, and those on their way
+/// Batches in shared memory: one that is added, two whose values are on their way, and those on their way.
+constexpr int kStages = 8, kValuesAhead = 2;
 constexpr int kBatchChunks = kBatchWords / 4;  ///< of 16 bytes
-constexpr int kWarpsOfSm = 8;                  ///< with all registers that a thread can have
+/// Behind a batch, in words: values [q][t][part] of its pairs.
+constexpr int kValuesAt = kBatchWords, kStageWords = kBatchWords + kBatchPairs * 8;
+constexpr int kWarpsOfSm = 8;  ///< with all registers that a thread can have
 /// The largest value of a pair becomes this: halves of small ones keep their 22 bits.
 constexpr float kLargestHalf = 256;
 
@@ -57,56 +59,58 @@ struct Gather {
   std::uint32_t n_batch, n_before;  // in all; before rows begin anew
   const uint4 *before, *after;      // the lane's chunks of the first batch of each
   std::uint32_t* stages;
-  const float2* values;  // of the channel's pairs
+  const char* values;                  // the lane's half of the values of the channel's first pair
+  std::uint32_t copies, value_copies;  // where the lane's chunks go in the first stage
+  int code_at;                         // of the pair whose values the lane copies
   float scale, unit;
   int lane, g, t;
   std::uint32_t next = 0;  // batch
-  float value[4];          // of batch `next`
-  std::uint32_t sign[4];
   float sums[kWindowPairs][kOrderGroup][4] = {};
 
-  __device__ __forceinline__ std::uint32_t* stage(std::uint32_t batch) const {
-    return stages + batch % kStages * kBatchWords;
+  __device__ __forceinline__ const std::uint32_t* stage(std::uint32_t batch) const {
+    return stages + batch % kStages * kStageWords;
+  }
+  __device__ __forceinline__ static std::uint32_t stage_bytes(std::uint32_t batch) {
+    return batch % kStages * (kStageWords * 4);
   }
 
   __device__ __forceinline__ void fetch(std::uint32_t batch) const {
-    if (batch < n_batch) {
-      const uint4* from = (batch < n_before ? before : after) + std::size_t(batch) * kBatchChunks;
-      const std::uint32_t to = ptx::shared_address(stage(batch)) + 16 * lane;
+    if (batch >= n_batch) return;
+    const uint4* from = (batch < n_before ? before : after) + std::size_t(batch) * kBatchChunks;
+    const std::uint32_t to = copies + stage_bytes(batch);
 #pragma unroll
-      for (int i = 0; i + 32 <= kBatchChunks; i += 32) ptx::copy_chunk(to + 16 * i, from + i);
-      constexpr int kLast = kBatchChunks / 32 * 32;
-      if (lane < kBatchChunks - kLast) ptx::copy_chunk(to + 16 * kLast, from + kLast);
-    }
-    ptx::end_of_stage();
+    for (int i = 0; i + 32 <= kBatchChunks; i += 32) ptx::copy_chunk(to + 16 * i, from + i);
+    constexpr int kLast = kBatchChunks / 32 * 32;
+    if (lane < kBatchChunks - kLast) ptx::copy_chunk(to + 16 * kLast, from + kLast);
   }
 
   /// Values of the pairs of a batch that has come.
-  __device__ __forceinline__ void load_values(std::uint32_t batch) {
-    const uint4 four = reinterpret_cast<const uint4*>(stage(batch) + kCodesAt)[t];
-    const std::uint32_t codes[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-    for (int q = 0; q < 4; ++q) {
-      const PairCode code{codes[q]};
-      value[q] = __ldg(reinterpret_cast<const float*>(values + std::size_t(code.pair()) * 4) + g);
-      sign[q] = code.sign();
-    }
+  __device__ __forceinline__ void fetch_values(std::uint32_t batch) const {
+    if (batch >= n_batch) return;
+    const PairCode code{stage(batch)[code_at]};
+    ptx::copy_chunk(value_copies + stage_bytes(batch),
+                    values + std::size_t(code.pair()) * (4 * sizeof(float2)));
   }
 
   /// The window begins with sums[kFirst].
   template <int kFirst>
   __device__ __forceinline__ void add() {
-    ptx::wait_for_stage<kStages - 3>();
+    // the values of this batch, and the codes of the one after the next
+    ptx::wait_for_stage<1>();
     __syncwarp();
     fetch(next + kStages - 1);
+    fetch_values(next + kValuesAhead);
+    ptx::end_of_stage();
+    const std::uint32_t* batch = stage(next);
+    const int n_order = PairCode{batch[kCodesAt]}.n_order();
+    const uint4 codes = *reinterpret_cast<const uint4*>(batch + kCodesAt + t * 4);
+    const std::uint32_t code[4] = {codes.x, codes.y, codes.z, codes.w};
     float scaled[4];
 #pragma unroll
     for (int q = 0; q < 4; ++q)
       // (b, a) has the conjugate
-      scaled[q] = scale * __uint_as_float(__float_as_uint(value[q]) ^ (g % 2 == 1 ? sign[q] : 0u));
-    if (next + 1 < n_batch) load_values(next + 1);
-    const std::uint32_t* batch = stage(next);
-    const int n_order = PairCode{batch[kCodesAt]}.n_order();
+      scaled[q] = scale * __uint_as_float(batch[kValuesAt + q * 32 + t * 8 + g] ^
+                                          (g % 2 == 1 ? PairCode{code[q]}.sign() : 0u));
     const FourHalves of_pairs{Halves::of(scaled[0], scaled[1]), Halves::of(scaled[2], scaled[3])};
     const FourHalves along_x = FourHalves::at(batch + kAlongXAt + lane * 4);
     std::uint32_t high[kWindowPairs][4], low[kWindowPairs][4];
@@ -119,20 +123,24 @@ struct Gather {
       low[row / 2][2 + row % 2] = bits_of(weight.back.low);
     }
 #pragma unroll
-    for (int order = 0; order < kOrderGroup; ++order) {
-      if (order >= n_order) break;
-      const FourHalves of = of_pairs * FourHalves::at(batch + kOrdersAt + (order * 4 + t) * 4);
-      const std::uint32_t high_of[2] = {bits_of(of.front.high), bits_of(of.back.high)},
-                          low_of[2] = {bits_of(of.front.low), bits_of(of.back.low)};
+    for (int two = 0; two < kOrderGroup; two += 2) {
+      if (two >= n_order) break;
+      FourHalves of[2];
 #pragma unroll
-      for (int i = 0; i < kWindowPairs; ++i)
-        ptx::mma_f16(sums[(kFirst + i) % kWindowPairs][order], high[i], high_of[0], high_of[1]);
+      for (int k = 0; k < 2; ++k) of[k] = FourHalves::at(batch + kOrdersAt + ((two + k) * 4 + t) * 4);
 #pragma unroll
-      for (int i = 0; i < kWindowPairs; ++i)
-        ptx::mma_f16(sums[(kFirst + i) % kWindowPairs][order], low[i], high_of[0], high_of[1]);
+      for (int k = 0; k < 2; ++k) of[k] = of_pairs * of[k];
+      const auto multiply_add = [&](const std::uint32_t(&weights)[kWindowPairs][4], __half2 Halves::*part) {
 #pragma unroll
-      for (int i = 0; i < kWindowPairs; ++i)
-        ptx::mma_f16(sums[(kFirst + i) % kWindowPairs][order], high[i], low_of[0], low_of[1]);
+        for (int k = 0; k < 2; ++k)
+#pragma unroll
+          for (int i = 0; i < kWindowPairs; ++i)
+            ptx::mma_f16(sums[(kFirst + i) % kWindowPairs][two + k], weights[i], bits_of(of[k].front.*part),
+                         bits_of(of[k].back.*part));
+      };
+      multiply_add(high, &Halves::high);
+      multiply_add(low, &Halves::high);
+      multiply_add(high, &Halves::low);
     }
     ++next;
   }
@@ -145,14 +153,15 @@ struct Gather {
         task.cells + std::size_t(channel) * shape.n_cell() +
         ((std::size_t(first_order) * shape.n_product + t) * shape.n_y + 2 * row_pair) * shape.n_column + x;
     const std::size_t plane = std::size_t(shape.n_product) * shape.n_y * shape.n_column;
-    const bool stored = x < shape.n_column && t < shape.n_product;
+    const bool stored = x < shape.n_column && t < shape.n_product && shape.reaches(2 * row_pair);
 #pragma unroll
     for (int order = 0; order < kOrderGroup; ++order) {
       float(&sum)[4] = done[order];
       if (stored && first_order + order < shape.n_order) {
-        to[order * plane] = turned(unit * sum[0], unit * sum[1], order);
-        to[order * plane + shape.n_column] = turned(unit * sum[2], unit * sum[3], order);
+        to[0] = turned(unit * sum[0], unit * sum[1], order);
+        to[shape.n_column] = turned(unit * sum[2], unit * sum[3], order);
       }
+      to += plane;
 #pragma unroll
       for (float& value : sum) value = 0;
     }
@@ -175,7 +184,7 @@ struct Gather {
 
 __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_constant__ GatherTask task) {
   static_assert(kWindowPairs == 4);
-  __shared__ __align__(16) std::uint32_t stages[kStages * kBatchWords];
+  __shared__ __align__(16) std::uint32_t stages[kStages * kStageWords];
   const CellShape& shape = task.shape;
   const int lane = threadIdx.x, n_row_pair = shape.n_row_pair();
   const std::size_t segment =
@@ -208,7 +217,12 @@ __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_cons
   gather.after = chunks + (begin - static_cast<std::ptrdiff_t>(gather.n_before)) * kBatchChunks;
   gather.before = chunks + std::ptrdiff_t{batches_before(n_row_pair - (kWindowPairs - 1))} * kBatchChunks;
   gather.stages = stages;
-  gather.values = task.values + channel * shape.n_pair() * 4;
+  // pair 2 t + q % 2 + q / 2 * 8 goes where lanes read value q
+  const int pair = lane / 2, t = pair % 8 / 2, q = pair % 2 + pair / 8 * 2;
+  gather.values = reinterpret_cast<const char*>(task.values + channel * shape.n_pair() * 4) + lane % 2 * 16;
+  gather.copies = ptx::shared_address(stages) + 16 * lane;
+  gather.value_copies = ptx::shared_address(stages) + 4 * (kValuesAt + q * 32 + t * 8 + lane % 2 * 4);
+  gather.code_at = kCodesAt + t * 4 + q;
   const float largest = __uint_as_float(task.largest[channel]);
   gather.scale = largest > 0 ? kLargestHalf / largest : 0.0f;
   gather.unit = largest / kLargestHalf;
@@ -217,9 +231,14 @@ __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_cons
   gather.t = lane % 4;
 #pragma unroll
   for (std::uint32_t batch = 0; batch + 1 < kStages; ++batch) gather.fetch(batch);
-  ptx::wait_for_stage<kStages - 2>();
+  ptx::end_of_stage();
+  ptx::wait_for_stage<0>();
   __syncwarp();
-  if (gather.n_batch > 0) gather.load_values(0);
+#pragma unroll
+  for (std::uint32_t batch = 0; batch < kValuesAhead; ++batch) {
+    gather.fetch_values(batch);
+    ptx::end_of_stage();
+  }
   for (int i = 0; i < gather.n_list; i += kWindowPairs) {
     gather.list<0>(i);
     gather.list<1>(i + 1);

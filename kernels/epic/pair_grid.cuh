@@ -37,6 +37,9 @@ struct CellShape {
   int n_x = 0, n_y = 0, width = 0, n_order = 1;
   int n_ant = 0, n_product = 1;
   int n_column = 0;  ///< columns 0 .. n_column - 1 of half a plane, behind which no pair reaches
+  int n_row = 0;     ///< even; so many at both ends of the rows are all that pairs reach
+  /// Rows that no pair reaches are not written.
+  __host__ __device__ bool reaches(int row) const { return row < n_row || row >= n_y - n_row; }
   __host__ __device__ int n_strip() const { return (n_column + kStripColumns - 1) / kStripColumns; }
   __host__ __device__ int n_row_pair() const { return n_y / 2; }
   __host__ __device__ std::size_t n_pair() const { return std::size_t(n_ant) * (n_ant - 1) / 2; }

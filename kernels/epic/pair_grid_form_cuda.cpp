@@ -123,6 +123,7 @@ void GridPairForm::plan(const EpicGeometry& geometry) {
   shape_.width = static_cast<int>(orders_->kernel.width());
   shape_.n_order = static_cast<int>(orders_->shape.n_order);
   shape_.n_column = static_cast<int>(orders_->shape.n_column);
+  shape_.n_row = static_cast<int>(orders_->shape.n_row);
   shape_.n_ant = static_cast<int>(plan_.n_ant);
   shape_.n_product = plan_.n_pol == 2 ? 4 : 1;
   n_power_ = static_cast<int>(orders_->kernel.degree() + 1);
@@ -140,6 +141,7 @@ void GridPairForm::plan(const EpicGeometry& geometry) {
     task.n_stride = sky_.n_stride();
   } else {
     shape_.n_column = shape_.n_x / 2 + 1;
+    shape_.n_row = shape_.n_y / 2;
     pixel_factors_.copy(orders_->factors.data(), orders_->factors.size());
     pixel_cells_.copy(orders_->places.data(), orders_->places.size());
   }

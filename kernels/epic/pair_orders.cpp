@@ -2,10 +2,10 @@
 #include "kernels/epic/pair_orders.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "kernels/common/chebyshev_phase.h"
@@ -102,10 +102,12 @@ std::size_t n_apart_pair(std::size_t n_apart, std::size_t n_ant) {
   return n_apart * (n_ant - n_apart) + n_apart * (n_apart - 1) / 2;
 }
 
-/// Largest |u| and |w| of pairs on the grid.
-std::pair<double, double> extent_s(const std::vector<std::array<double, 3>>& uvw,
-                                   const std::vector<std::size_t>& apart) {
-  double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+/// Largest |u|, |v| and |w| of pairs on the grid.
+std::array<double, 3> extent_s(const std::vector<std::array<double, 3>>& uvw,
+                               const std::vector<std::size_t>& apart) {
+  std::array<double, 3> low, high, extent;
+  low.fill(INFINITY);
+  high.fill(-INFINITY);
   for (std::size_t ant = 0; ant < uvw.size(); ++ant) {
     if (std::find(apart.begin(), apart.end(), ant) != apart.end()) continue;
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -113,7 +115,8 @@ std::pair<double, double> extent_s(const std::vector<std::array<double, 3>>& uvw
       high[axis] = std::max(high[axis], uvw[ant][axis]);
     }
   }
-  return {high[0] - low[0], high[2] - low[2]};
+  for (std::size_t axis = 0; axis < 3; ++axis) extent[axis] = high[axis] - low[axis];
+  return extent;
 }
 
 constexpr double kSlack = 1.01;  // of w: the first order that is left out grows by a fifth
@@ -168,17 +171,26 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
   cells.depth = depth_of(geometry, pixels);
   const auto uvw = image_frame_s(geometry);
   set_apart(uvw, highest_hz, pixels.size(), cells);
-  std::tie(cells.u_s, cells.depth.w_s) = extent_s(uvw, cells.apart);
-  const double reach = kSlack * cells.u_s * highest_hz * plan.cell * static_cast<double>(cells.n_x);
-  cells.n_column = static_cast<std::size_t>(
-      std::min(static_cast<double>(cells.n_x / 2 + 1), std::ceil(reach) + kernel.width()));
+  const std::array<double, 3> extent = extent_s(uvw, cells.apart);
+  cells.u_s = extent[0];
+  cells.v_s = extent[1];
+  cells.depth.w_s = extent[2];
+  // whole strips and pairs of rows (pair_grid.cuh)
+  const auto reached = [&](double extent_s, std::size_t n, std::size_t unit, std::size_t most) {
+    const double reach = kSlack * extent_s * highest_hz * plan.cell * static_cast<double>(n);
+    const double units = std::ceil((std::ceil(reach) + kernel.width()) / static_cast<double>(unit));
+    return static_cast<std::size_t>(std::min(static_cast<double>(most), units * static_cast<double>(unit)));
+  };
+  cells.n_column = reached(cells.u_s, cells.n_x, 8, cells.n_x / 2 + 1);
+  cells.n_row = reached(cells.v_s, cells.n_y, 2, cells.n_y / 2);
   return cells;
 }
 
 bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
   if (pixels.index != orders.index) return false;
-  const auto [u_s, w_s] = extent_s(image_frame_s(geometry), orders.shape.apart);
-  return u_s <= kSlack * orders.shape.u_s && w_s <= kSlack * orders.shape.depth.w_s;
+  const PairCells& shape = orders.shape;
+  const auto [u_s, v_s, w_s] = extent_s(image_frame_s(geometry), shape.apart);
+  return u_s <= kSlack * shape.u_s && v_s <= kSlack * shape.v_s && w_s <= kSlack * shape.depth.w_s;
 }
 
 PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {

@@ -23,9 +23,10 @@ namespace apsyn {
 struct PairCells {
   std::size_t n_x = 0, n_y = 0;
   std::size_t n_column = 0;          ///< 0 .. n_column - 1 of half a plane, 0 .. n_x / 2, take part
+  std::size_t n_row = 0;             ///< at both ends of the rows take part; even
   std::size_t n_order = 1;           ///< that the mean pair needs at the highest frequency
   std::vector<std::size_t> apart;    ///< antennas whose pairs are summed directly
-  double u_s = 0;                    ///< the largest |u| of all other pairs
+  double u_s = 0, v_s = 0;           ///< the largest |u| and |v| of all other pairs
   PairDepth depth;                   ///< w of all other pairs
   std::size_t n_apart_pair() const;  ///< of n_ant antennas
   std::size_t n_ant = 0;

@@ -2,16 +2,26 @@
 #include "kernels/epic/pair_transform.cuh"
 
 #include "kernels/common/device_launch.cuh"
-#include "kernels/common/radix.cuh"
+#include "kernels/common/half_ptx.cuh"
+#include "kernels/common/radix_composite.cuh"
+#include "kernels/common/sm90_ptx.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
+
+/// run<radix>() for the radix of a pass.
+template <class Run>
+__device__ __forceinline__ void with_pass_radix(int radix, const Run& run) {
+  if (radix == 12) return run.template operator()<12>();
+  radix::with_radix<16>(radix, run);
+}
 
 struct Transformer {
   const TransformTask& task;
   const TransformShape& shape;
   const CellShape& cells_shape;
   float2 *turns, *chunk, *rows;
+  std::uint16_t* row_of_place;
   int thread;
 
   template <int kRadix>
@@ -27,20 +37,35 @@ struct Transformer {
     return x + (2 * x > cells_shape.n_x ? 1 : 0);
   }
 
-  /// Columns of a grid on their way to chunk [row][column].
+  /// Columns of a grid on their way to chunk [row][column]; all of them are as they stand there. Zeros in
+  /// rows that no pair reaches.
   __device__ __forceinline__ void fetch(const float2* grid, int first_column, const Divider& columns) const {
-    const int n_column = static_cast<int>(columns.divisor), n_item = cells_shape.n_y * n_column;
-    for (int item = thread; item < n_item; item += kTransformThreads) {
+    const int n_column = static_cast<int>(columns.divisor);
+    const std::uint32_t to = ptx::shared_address(chunk);
+    if (n_column == cells_shape.n_column) {
+      const int n_chunk = cells_shape.n_y * n_column / 2;
+      const int low = cells_shape.n_row * n_column / 2, high = n_chunk - low;
+      for (int i = thread; i < n_chunk; i += kTransformThreads) {
+        if (i < low || i >= high)
+          ptx::copy_chunk(to + 16 * i, grid + 2 * i);
+        else
+          reinterpret_cast<float4*>(chunk)[i] = float4{};
+      }
+      return ptx::end_of_stage();
+    }
+    for (int item = thread; item < cells_shape.n_y * n_column; item += kTransformThreads) {
       int column = item;
       const int row = divide(column, columns);
-      const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(chunk + item));
       const float2* from = grid + row * cells_shape.n_column + first_column + column;
-      asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
+      if (cells_shape.reaches(row))
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to + 8 * item), "l"(from) : "memory");
+      else
+        chunk[item] = float2{};
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    ptx::end_of_stage();
   }
   __device__ __forceinline__ static void wait() {
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    ptx::wait_for_stage<0>();
     __syncthreads();
   }
 
@@ -71,7 +96,7 @@ struct Transformer {
       const int at = first_column + column;
 #pragma unroll
       for (int q = 0; q < kRadix; ++q) {
-        const int to = task.row_of_place[row + q];  // span 1
+        const int to = row_of_place[row + q];  // span 1
         if (to != 0xFFFF) rows[(to % 2 == 0 ? at : cells_shape.n_x + 1 - at) * shape.pitch() + to / 2] = x[q];
       }
     }
@@ -112,10 +137,11 @@ struct Transformer {
   }
 
   /// The last pass, and what it adds to the image.
-  __device__ __forceinline__ void add(const float* factors, float* sums) const {
+  template <int kLastRadix>
+  __device__ __forceinline__ void add(const float4* factors, float* sums) const {
     const int n_item = cells_shape.n_x / kLastRadix * shape.n_pair;
 #pragma unroll
-    for (int i = 0; i < kTransformItems; ++i) {
+    for (int i = 0; i < transform_items(kLastRadix); ++i) {
       const int item = i * kTransformThreads + thread;
       if (item >= n_item) break;
       int pair = item;
@@ -125,15 +151,19 @@ struct Transformer {
       for (int q = 0; q < kLastRadix; ++q) x[q] = rows[slot(column + q) * shape.pitch() + pair];
       radix::Transform<kLastRadix>::run(x);
 #pragma unroll
-      for (int q = 0; q < kLastRadix; ++q) {
+      for (int q = 0; q < kLastRadix; q += 2) {
         const int sum = (i * kLastRadix + q) * 2;
-        sums[sum] = fmaf(factors[sum * kTransformThreads + thread], x[q].y, sums[sum]);
-        sums[sum + 1] = fmaf(factors[(sum + 1) * kTransformThreads + thread], x[q].x, sums[sum + 1]);
+        const float4 by = factors[sum / 4 * kTransformThreads + thread];
+        sums[sum] = fmaf(by.x, x[q].y, sums[sum]);
+        sums[sum + 1] = fmaf(by.y, x[q].x, sums[sum + 1]);
+        sums[sum + 2] = fmaf(by.z, x[q + 1].y, sums[sum + 2]);
+        sums[sum + 3] = fmaf(by.w, x[q + 1].x, sums[sum + 3]);
       }
     }
   }
 };
 
+template <int kLastRadix>
 __global__ __launch_bounds__(kTransformThreads,
                              1) void transform_orders(const __grid_constant__ TransformTask task) {
   extern __shared__ __align__(16) char shared[];
@@ -144,7 +174,10 @@ __global__ __launch_bounds__(kTransformThreads,
   to.turns = reinterpret_cast<float2*>(shared);
   to.rows = to.turns + shape.n_turn;
   to.chunk = to.rows + (cells_shape.n_x + 2) * shape.pitch();
+  to.row_of_place = reinterpret_cast<std::uint16_t*>(to.chunk + shape.n_chunk_column * cells_shape.n_y);
   to.thread = threadIdx.x;
+  for (int i = threadIdx.x; i < cells_shape.n_y; i += kTransformThreads)
+    to.row_of_place[i] = task.row_of_place[i];
   for (int i = threadIdx.x; i < shape.n_turn; i += kTransformThreads) to.turns[i] = task.turns[i];
   __syncthreads();
   float sums[kTransformSums] = {};
@@ -162,9 +195,8 @@ __global__ __launch_bounds__(kTransformThreads,
       if (first > 0) to.fetch(grid(order), first, columns(first));
       to.wait();
       for (int i = 0; i < shape.n_pass_y; ++i) {
-        radix::with_radix<8>(shape.pass_y[i].radix, [&]<int kRadix>() {
-          to.template column_pass<kRadix>(i, first, columns(first));
-        });
+        with_pass_radix(shape.pass_y[i].radix,
+                        [&]<int kRadix>() { to.template column_pass<kRadix>(i, first, columns(first)); });
         __syncthreads();
       }
     }
@@ -172,15 +204,17 @@ __global__ __launch_bounds__(kTransformThreads,
     to.combine();
     __syncthreads();
     for (int i = 0; i + 1 < shape.n_pass_x; ++i) {
-      radix::with_radix<8>(shape.pass_x[i].radix,
-                           [&]<int kRadix>() { to.template row_pass<kRadix>(shape.pass_x[i]); });
+      with_pass_radix(shape.pass_x[i].radix,
+                      [&]<int kRadix>() { to.template row_pass<kRadix>(shape.pass_x[i]); });
       __syncthreads();
     }
-    to.add(task.factors + std::size_t(order) * kTransformSums * kTransformThreads, sums);
+    to.template add<kLastRadix>(reinterpret_cast<const float4*>(task.factors) +
+                                    std::size_t(order) * (kTransformSums / 4) * kTransformThreads,
+                                sums);
   }
 #pragma unroll
   for (int sum = 0; sum < kTransformSums; ++sum) {
-    const std::uint32_t pixel = task.pixels[sum * kTransformThreads + threadIdx.x];
+    const std::uint32_t pixel = task.pixels[transform_slot(sum, threadIdx.x)];
     if (pixel != kNoPixel)
       task.sums[(std::size_t(channel) * task.n_stride + pixel) * 4 + product] +=
           static_cast<double>(sums[sum]);
@@ -190,12 +224,12 @@ __global__ __launch_bounds__(kTransformThreads,
 }  // namespace
 
 void launch_transform(const TransformTask& task, cudaStream_t stream) {
-  cuda_check(cudaFuncSetAttribute(transform_orders, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  task.shape.shared_bytes),
-             "transforming: shared memory");
+  const auto kernel = task.shape.last_radix == 16 ? transform_orders<16> : transform_orders<8>;
+  cuda_check(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, task.shape.shared_bytes),
+      "transforming: shared memory");
   const dim3 grid(static_cast<unsigned>(task.cells_shape.n_product), static_cast<unsigned>(task.n_channel));
-  transform_orders<<<grid, kTransformThreads, static_cast<std::size_t>(task.shape.shared_bytes), stream>>>(
-      task);
+  kernel<<<grid, kTransformThreads, static_cast<std::size_t>(task.shape.shared_bytes), stream>>>(task);
   launched("transforming pairs");
 }
 

@@ -14,10 +14,16 @@
 
 namespace apsyn::epic_cuda {
 
-constexpr int kTransformThreads = 512;
-constexpr int kLastRadix = 8;                                     ///< along rows
-constexpr int kTransformItems = 3;                                ///< of the last pass, of a thread
-constexpr int kTransformSums = kTransformItems * kLastRadix * 2;  ///< pixels of a thread
+constexpr int kTransformThreads = 384;
+constexpr int kTransformSums = 64;  ///< pixels of a thread
+/// Items of the last pass along rows, of a thread: of two rows and as many pixels as its radix, 8 or 16.
+__host__ __device__ constexpr int transform_items(int last_radix) {
+  return kTransformSums / 2 / last_radix;
+}
+/// Where a thread's sum stands among all.
+__host__ __device__ constexpr int transform_slot(int sum, int thread) {
+  return (sum / 4 * kTransformThreads + thread) * 4 + sum % 4;
+}
 constexpr int kMostTransformPasses = 4;
 constexpr std::uint32_t kNoPixel = 0xFFFFFFFF;
 
@@ -30,6 +36,7 @@ struct TransformPass {
 
 struct TransformShape {
   int n_pass_y = 0, n_pass_x = 0;
+  int last_radix = 8;  ///< along rows
   TransformPass pass_y[kMostTransformPasses], pass_x[kMostTransformPasses];
   int n_turn = 0;
   int n_pair = 0;                           ///< of rows
@@ -47,7 +54,7 @@ struct TransformTask {
   const std::uint16_t* row_of_place = nullptr;  ///< [place along a column] 2 pair + half, 0xFFFF = not wanted
   const float2* cells = nullptr;                ///< [channel][order][product][n_y][n_column]
   const float* factors = nullptr;               ///< [order][slot]: T_k over the kernel's transform
-  const std::uint32_t* pixels = nullptr;        ///< [slot] pixel; slot = sum of a thread, thread
+  const std::uint32_t* pixels = nullptr;        ///< [slot] pixel; slot: transform_slot()
   double* sums = nullptr;                       ///< [channel][n_stride][4] +=
   std::size_t n_stride = 0;
 };

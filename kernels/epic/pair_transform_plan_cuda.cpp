@@ -3,6 +3,7 @@
 #include "kernels/epic/pair_transform_plan.cuh"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "kernels/epic/fft_fused_plan.h"
@@ -13,6 +14,8 @@ namespace apsyn::epic_cuda {
 namespace {
 
 constexpr std::uint16_t kNotWanted = 0xFFFF;
+
+constexpr std::array kRadices{16, 12, 8, 5, 4, 3, 2};
 
 int append_passes(const epic_fft::RadixPlan& radices, std::size_t length, TransformPass* passes,
                   std::vector<float2>& turns) {
@@ -37,13 +40,27 @@ std::vector<std::size_t> wanted_rows(std::size_t n, std::size_t n_cell) {
   return bins;
 }
 
+/// Rows whose last pass is of a radix that a thread's sums hold; the fewest passes.
+std::optional<epic_fft::RadixPlan> plan_rows(std::size_t n_x, std::size_t n_pair) {
+  std::optional<epic_fft::RadixPlan> best;
+  for (const int last : {8, 16}) {
+    auto tried = epic_fft::plan_radices(n_x, last, kRadices);
+    const auto n_thread = static_cast<std::size_t>(transform_items(last) * kTransformThreads);
+    if (!tried || n_pair * (n_x / static_cast<std::size_t>(last)) > n_thread) continue;
+    if (!best || tried->radices.size() < best->radices.size()) best = std::move(tried);
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrders& orders,
                                             const SkyPixels& pixels, std::size_t shared_bytes) {
   const std::size_t n_x = orders.shape.n_x, n_y = orders.shape.n_y;
-  const auto x = epic_fft::plan_radices(n_x, kLastRadix, kLastRadix);
-  const auto y = epic_fft::plan_radices(n_y, 0, kLastRadix);
+  const std::vector<std::size_t> rows = wanted_rows(plan.ny, n_y);
+  const std::size_t n_pair = rows.size() / 2;
+  const auto x = plan_rows(n_x, n_pair);
+  const auto y = epic_fft::plan_radices(n_y, 0, kRadices);
   if (!x || !y || x->radices.size() > kMostTransformPasses || y->radices.size() > kMostTransformPasses ||
       y->radices.size() < 2)
     return {};
@@ -51,15 +68,16 @@ std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrde
   TransformShape& shape = made.shape;
   shape.n_pass_y = append_passes(*y, n_y, shape.pass_y, made.turns);
   shape.n_pass_x = append_passes(*x, n_x, shape.pass_x, made.turns);
+  made.turns.resize((made.turns.size() + 1) / 2 * 2);  // what stands behind them is copied by 16 bytes
   shape.n_turn = static_cast<int>(made.turns.size());
-  const std::vector<std::size_t> rows = wanted_rows(plan.ny, n_y);
-  const std::size_t n_pair = rows.size() / 2;
   shape.n_pair = static_cast<int>(n_pair);
-  if (n_pair * (n_x / kLastRadix) > std::size_t{kTransformItems} * kTransformThreads) return {};
+  shape.last_radix = x->radices.back();
+  const auto last_radix = static_cast<std::size_t>(shape.last_radix);
 
   const std::size_t n_column = orders.shape.n_column;
   const std::size_t fixed =
-      (made.turns.size() + (n_x + 2) * static_cast<std::size_t>(shape.pitch())) * sizeof(float2);
+      (made.turns.size() + (n_x + 2) * static_cast<std::size_t>(shape.pitch())) * sizeof(float2) +
+      n_y * sizeof(std::uint16_t);
   if (fixed + n_y * sizeof(float2) > shared_bytes) return {};
   const std::size_t most = (shared_bytes - fixed) / (n_y * sizeof(float2));
   const std::size_t n_chunk = (n_column + most - 1) / most;
@@ -82,9 +100,10 @@ std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrde
   for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
     const std::size_t column = pixels.index[pixel] % plan.nx, row = pixels.index[pixel] / plan.nx;
     const std::size_t place = x->place[(column + n_x - plan.nx / 2) % n_x];
-    const std::size_t item = place / kLastRadix * n_pair + row / 2;
-    const std::size_t sum = (item / kTransformThreads * kLastRadix + place % kLastRadix) * 2 + row % 2;
-    const std::size_t slot = sum * kTransformThreads + item % kTransformThreads;
+    const std::size_t item = place / last_radix * n_pair + row / 2;
+    const std::size_t sum = (item / kTransformThreads * last_radix + place % last_radix) * 2 + row % 2;
+    const auto slot = static_cast<std::size_t>(
+        transform_slot(static_cast<int>(sum), static_cast<int>(item % kTransformThreads)));
     made.pixels[slot] = static_cast<std::uint32_t>(pixel);
     for (std::size_t order = 0; order < orders.shape.n_order; ++order)
       made.factors[order * n_slot + slot] = orders.factors[order * pixels.size() + pixel];

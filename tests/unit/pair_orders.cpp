@@ -52,6 +52,8 @@ BOOST_AUTO_TEST_CASE(an_outrigger_stands_apart) {
   BOOST_TEST(cells.depth.w_s * kSpeedOfLight_m_s < 4);
   // 293 m to the east it would reach all columns
   BOOST_TEST(cells.n_column < cells.n_x / 2);
+  BOOST_TEST(cells.n_column % 8 == 0U);
+  BOOST_TEST(cells.n_row < cells.n_y / 2);
 }
 
 BOOST_AUTO_TEST_CASE(a_level_array_stays_together) {
@@ -63,8 +65,11 @@ BOOST_AUTO_TEST_CASE(a_level_array_stays_together) {
   BOOST_TEST(cells.apart.empty());
   BOOST_TEST(cells.n_order == 1U);
   const double reach = 0.7 * 63 / kSpeedOfLight_m_s * hz * plan.cell * static_cast<double>(cells.n_x);
-  BOOST_TEST(static_cast<double>(cells.n_column) > reach + 4);  // half of a kernel of 8 cells
+  BOOST_TEST(static_cast<double>(cells.n_column) > reach + 3.5);  // half of a kernel of 7 cells
   BOOST_TEST(cells.n_column <= cells.n_x / 2 + 1);
+  BOOST_TEST(static_cast<double>(cells.n_row) > reach * 3 / 7 + 3.5);
+  BOOST_TEST(cells.n_row <= cells.n_y / 2);
+  BOOST_TEST(cells.n_row % 2 == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(plans_serve_what_they_reach) {
@@ -80,7 +85,9 @@ BOOST_AUTO_TEST_CASE(plans_serve_what_they_reach) {
   BOOST_TEST(serves(orders, other, pixels));
   other.enu_m.back()[0] += 1;
   BOOST_TEST(!serves(orders, other, pixels));
-  other = geometry;
-  other.enu_m.back()[2] += 0.1;
-  BOOST_TEST(!serves(orders, other, pixels));
+  for (const std::size_t axis : {1, 2}) {
+    other = geometry;
+    other.enu_m.back()[axis] += 0.1;
+    BOOST_TEST(!serves(orders, other, pixels));
+  }
 }
