@@ -87,7 +87,7 @@ many=$(printf 'obs.ms %.0s' {1..8})
 # shellcheck disable=SC2086
 {
   run clean -q --threads 2 $many --size 64 --scale 3amin --beam-size 6amin --niter 100 -o whole
-  run clean -v --threads 2 $many --size 64 --scale 3amin --beam-size 6amin --niter 100 -o filed --max-memory 34MB
+  run clean -v --threads 2 $many --size 64 --scale 3amin --beam-size 6amin --niter 100 -o filed --max-memory 35MB
   expect_stderr 'of visibilities are kept in memory' 'residual visibilities are kept in a temporary file in .'
   run clean -v --threads 2 obs.ms $small --max-memory 38MB -o kept
   expect_stderr 'residual visibilities are kept in memory'
