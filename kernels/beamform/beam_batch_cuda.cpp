@@ -6,6 +6,7 @@
 
 #include "kernels/beamform/beam_device.cuh"
 #include "kernels/beamform/beam_weights.h"
+#include "kernels/beamform/delay_lines.h"
 #include "kernels/beamform/validity_runs.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/parallel.h"
@@ -195,20 +196,9 @@ void DeviceBeams::follow(std::int64_t first_interval, std::int64_t n_section, cu
     for (std::int64_t span = std::min(kLongest, 4 * path_.span); span >= kShortest; span /= 4) {
       if (span < n_section - 1) break;
       room(2 * n_delay);
-      delays_.prepare(middle_s(first_interval), middle_s(first_interval + span));
-      std::vector<double> off(plan_.n_beam, 0);
-      parallel_for(plan_.n_threads, plan_.n_beam, [&](std::size_t beam, unsigned) {
-        double *delay_s = path_.host.get() + beam * n_ant, *slope_s = delay_s + n_delay;
-        std::vector<double> middle(n_ant);
-        delays_.delays_s(beam, middle_s(first_interval), {delay_s, n_ant});
-        delays_.delays_s(beam, middle_s(first_interval + span), {slope_s, n_ant});
-        delays_.delays_s(beam, middle_s(first_interval + span / 2), middle);
-        for (std::size_t ant = 0; ant < n_ant; ++ant) {
-          off[beam] = std::max(off[beam], std::abs(middle[ant] - 0.5 * (delay_s[ant] + slope_s[ant])));
-          slope_s[ant] = (slope_s[ant] - delay_s[ant]) / static_cast<double>(span);
-        }
-      });
-      path_.sloped = kTwoPi * highest_hz * *std::max_element(off.begin(), off.end()) <= kMostPhase;
+      const double off_s =
+          fit_delay_lines(plan_, delays_, first_interval, span, path_.host.get(), path_.host.get() + n_delay);
+      path_.sloped = kTwoPi * highest_hz * off_s <= kMostPhase;
       if (!path_.sloped) continue;
       path_.span = span;
       path_.end = first_interval + span;
