@@ -130,7 +130,8 @@ enum class Values { products, total, linear_iquv, circular_iquv };
 
 struct Task {
   int n_channel = 0, n_pol = 1;
-  Sections sections;  ///< of each channel; room: a multiple of 128
+  /// Of each channel; room: a multiple of 128. All but the last hold whole segments.
+  Sections sections;
   WeightLayout layout;
   const std::int8_t* weights = nullptr;
   const float* scale = nullptr;  ///< [channel][pol][beam]; null: 1

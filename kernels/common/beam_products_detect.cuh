@@ -16,6 +16,9 @@ constexpr int kValues = kProduct == Product::voltage     ? 1
                         : kProduct == Product::quadratic ? 2
                                                          : 4;
 
+template <Product kProduct>
+constexpr bool kIsDetected = kProduct == Product::power || kProduct == Product::coherence;
+
 /// Where a beam's values of a row go, and in which units.
 struct Target {
   float* out;  ///< null: a beam that only fills up
@@ -70,7 +73,7 @@ __device__ __forceinline__ void add_products(const Sums& sums, int j, int c,
 }
 
 /// Scales products, and makes of them what is wanted.
-template <Product kProduct, int kPols>
+template <Product kProduct, int kPols, class Target>
 __device__ __forceinline__ void finish_products(const Task& task, const Target& target,
                                                 float (&v)[kValues<kProduct, kPols>]) {
   const float x = target.scale[0], y = target.scale[1];
@@ -93,7 +96,7 @@ __device__ __forceinline__ void finish_products(const Task& task, const Target& 
 }
 
 /// Stores one segment that a lane has alone.
-template <Product kProduct, int kPols>
+template <Product kProduct, int kPols, class Target>
 __device__ __forceinline__ void store_alone(const Task& task, const Target& target, int segment,
                                             float (&v)[kValues<kProduct, kPols>]) {
   if (target.out == nullptr || segment >= target.n_segments) return;
@@ -104,30 +107,34 @@ __device__ __forceinline__ void store_alone(const Task& task, const Target& targ
     if (value < n) target.out[value * task.value_stride + segment * task.segment_stride] = v[value];
 }
 
-/// Stores one segment that four lanes have parts of.
-template <Product kProduct, int kPols>
-__device__ __forceinline__ void store_joint(const Task& task, const Target& target, int segment, int lane,
-                                            float (&v)[kValues<kProduct, kPols>]) {
+/// Stores one segment of the groups kBegin .. kEnd - 1, that four lanes have parts of.
+template <Product kProduct, int kPols, int kBegin, int kEnd, int kGroups, class Target>
+__device__ __forceinline__ void store_joint(const Task& task, const Target (&targets)[kGroups], int segment,
+                                            int lane, float (&parts)[kGroups][kValues<kProduct, kPols>]) {
   constexpr int kCount = kValues<kProduct, kPols>;
 #pragma unroll
-  for (int value = 0; value < kCount; ++value) {
-    v[value] += __shfl_xor_sync(~0u, v[value], 1);
-    v[value] += __shfl_xor_sync(~0u, v[value], 2);
-  }
-  if (target.out != nullptr && segment < target.n_segments) {
-    finish_products<kProduct, kPols>(task, target, v);
-    const int n = kProduct == Product::power && task.values == Values::total ? 1 : kCount;
-    float mine = v[0];
+  for (int step = 1; step <= 2; ++step)  // groups side by side, for the time that lanes take
+#pragma unroll
+    for (int g = kBegin; g < kEnd; ++g)
+#pragma unroll
+      for (float& value : parts[g]) value += __shfl_xor_sync(~0u, value, step);
+  const int n = kProduct == Product::power && task.values == Values::total ? 1 : kCount;
+#pragma unroll
+  for (int g = kBegin; g < kEnd; ++g) {
+    finish_products<kProduct, kPols>(task, targets[g], parts[g]);
+    float mine = parts[g][0];
 #pragma unroll
     for (int value = 1; value < kCount; ++value)
-      if (lane % 4 == value) mine = v[value];
-    if (lane % 4 < n) target.out[lane % 4 * task.value_stride + segment * task.segment_stride] = mine;
-  }
+      if (lane % 4 == value) mine = parts[g][value];
+    if (targets[g].out != nullptr && segment < targets[g].n_segments && lane % 4 < n)
+      targets[g].out[lane % 4 * task.value_stride + segment * task.segment_stride] = mine;
 #pragma unroll
-  for (int value = 0; value < kCount; ++value) v[value] = 0;
+    for (float& value : parts[g]) value = 0;
+  }
 }
 
 /// Columns x 2^8 + y times coefficients; lanes l and l ^ 2 hold other antennas of the same matrices.
+template <class Target>
 __device__ __forceinline__ void add_quadratic(const Target& target, int tile, int lane, const Sums& sums,
                                               float (&part)[2]) {
   constexpr int kPerTile = kTileSpectra / (kTileColumns / 2);
@@ -155,61 +162,92 @@ __device__ __forceinline__ void add_quadratic(const Target& target, int tile, in
   }
 }
 
-/// `part` is what the open segment holds.
+/// Adds the products of a lane's columns of a tile, in units of the sums.
 template <Product kProduct, int kPols>
-__device__ __forceinline__ void finish_tile(const Task& task, const Target& target, int tile, int lane,
-                                            const Sums& sums, float (&part)[kValues<kProduct, kPols>]) {
+__device__ __forceinline__ void sum_products(const Sums& sums, float (&to)[kValues<kProduct, kPols>]) {
+  constexpr int kCount = kValues<kProduct, kPols>;
+  constexpr int kSums = 4 / kCount;  // in all four additions that need not wait for each other
+  float sum[kSums][kCount] = {};
+#pragma unroll
+  for (int value = 0; value < kCount; ++value) sum[0][value] = to[value];
+#pragma unroll
+  for (int j = 0; j < 8 / kPols; ++j)
+#pragma unroll
+    for (int c = 0; c < 2; ++c) add_products<kProduct, kPols>(sums, j, c, sum[(2 * j + c) % kSums]);
+#pragma unroll
+  for (int value = 0; value < kCount; ++value) {
+    to[value] = sum[0][value];
+#pragma unroll
+    for (int k = 1; k < kSums; ++k) to[value] += sum[k][value];
+  }
+}
+
+/// Those of a group and tile, where a tile holds several.
+template <Product kProduct, int kPols, int kGroup, int kGroups, class Target>
+__device__ __forceinline__ void finish_short_segments(const Task& task, const Target (&targets)[kGroups],
+                                                      int first, int lane, const Sums (&sums)[kGroups],
+                                                      float (&parts)[kGroups][kValues<kProduct, kPols>]) {
+  constexpr int kCount = kValues<kProduct, kPols>;
+  const int segment = task.segment, log_segment = 31 - __clz(segment);
+#pragma unroll
+  for (float& value : parts[kGroup]) value = 0;
+#pragma unroll
+  for (int j = 0; j < 8 / kPols; ++j) {
+    if (segment == 1) {
+#pragma unroll
+      for (int c = 0; c < 2; ++c) {
+        float alone[kCount] = {};
+        add_products<kProduct, kPols>(sums[kGroup], j, c, alone);
+        store_alone<kProduct, kPols>(task, targets[kGroup], first + 8 * j + 2 * (lane % 4) + c, alone);
+      }
+    } else {
+#pragma unroll
+      for (int c = 0; c < 2; ++c) add_products<kProduct, kPols>(sums[kGroup], j, c, parts[kGroup]);
+      const int end = first + 8 * (j + 1);
+      if ((end & (segment - 1)) == 0)
+        store_joint<kProduct, kPols, kGroup, kGroup + 1>(task, targets, (end >> log_segment) - 1, lane,
+                                                         parts);
+    }
+  }
+}
+
+/// `parts` is what open segments hold, with sum_products() of this tile.
+template <Product kProduct, int kPols, int kGroups, class Target>
+__device__ __forceinline__ void finish_tile(const Task& task, const Target (&targets)[kGroups], int tile,
+                                            int lane, const Sums (&sums)[kGroups],
+                                            float (&parts)[kGroups][kValues<kProduct, kPols>]) {
   constexpr int kColumns = kTileColumns / kPols;
   const int first = tile * kColumns;
-  if constexpr (kProduct == Product::voltage) {
-    if (target.out == nullptr) return;
-#pragma unroll
-    for (int pol = 0; pol < kPols; ++pol) {
-      auto* out = reinterpret_cast<float4*>(target.out + std::size_t(pol) * task.sections.stride * 2) +
-                  first / 2 + lane % 4;
-      const float scale = target.scale[pol];
-#pragma unroll
-      for (int j = 0; j < 8 / kPols; ++j) {
-        const int* at = sums + pol * 16 + 4 * j;
-        out[4 * j] = make_float4(at[0] * scale, at[2] * scale, at[1] * scale, at[3] * scale);
-      }
-    }
-  } else if constexpr (kProduct == Product::quadratic) {
-    add_quadratic(target, tile, lane, sums, part);
-  } else {
-    constexpr int kCount = kValues<kProduct, kPols>;
+  if constexpr (kIsDetected<kProduct>) {
     const int segment = task.segment, log_segment = 31 - __clz(segment);
-    if (segment >= kColumns) {  // several sums, whose additions need not wait for each other
-      constexpr int kSums = kCount == 1 ? 4 : 2;
-      float sum[kSums][kCount] = {};
-#pragma unroll
-      for (int j = 0; j < 8 / kPols; ++j)
-#pragma unroll
-        for (int c = 0; c < 2; ++c) add_products<kProduct, kPols>(sums, j, c, sum[(2 * j + c) % kSums]);
-#pragma unroll
-      for (int value = 0; value < kCount; ++value)
-#pragma unroll
-        for (int k = 0; k < kSums; ++k) part[value] += sum[k][value];
+    if (segment >= kColumns) {
       const int end = first + kColumns;
       if ((end & (segment - 1)) == 0)
-        store_joint<kProduct, kPols>(task, target, (end >> log_segment) - 1, lane, part);
+        store_joint<kProduct, kPols, 0, kGroups>(task, targets, (end >> log_segment) - 1, lane, parts);
       return;
     }
+    finish_short_segments<kProduct, kPols, 0>(task, targets, first, lane, sums, parts);
+    if constexpr (kGroups == 2)
+      finish_short_segments<kProduct, kPols, 1>(task, targets, first, lane, sums, parts);
+  } else {
 #pragma unroll
-    for (int j = 0; j < 8 / kPols; ++j) {
-      if (segment == 1) {
-#pragma unroll
-        for (int c = 0; c < 2; ++c) {
-          float alone[kCount] = {};
-          add_products<kProduct, kPols>(sums, j, c, alone);
-          store_alone<kProduct, kPols>(task, target, first + 8 * j + 2 * (lane % 4) + c, alone);
-        }
+    for (int g = 0; g < kGroups; ++g) {
+      if constexpr (kProduct == Product::quadratic) {
+        add_quadratic(targets[g], tile, lane, sums[g], parts[g]);
       } else {
-        add_products<kProduct, kPols>(sums, j, 0, part);
-        add_products<kProduct, kPols>(sums, j, 1, part);
-        const int end = first + 8 * (j + 1);
-        if ((end & (segment - 1)) == 0)
-          store_joint<kProduct, kPols>(task, target, (end >> log_segment) - 1, lane, part);
+        if (targets[g].out == nullptr) continue;
+#pragma unroll
+        for (int pol = 0; pol < kPols; ++pol) {
+          auto* out =
+              reinterpret_cast<float4*>(targets[g].out + std::size_t(pol) * task.sections.stride * 2) +
+              first / 2 + lane % 4;
+          const float scale = targets[g].scale[pol];
+#pragma unroll
+          for (int j = 0; j < 8 / kPols; ++j) {
+            const int* at = sums[g] + pol * 16 + 4 * j;
+            out[4 * j] = make_float4(at[0] * scale, at[2] * scale, at[1] * scale, at[3] * scale);
+          }
+        }
       }
     }
   }

@@ -43,16 +43,6 @@ inline Items items_of(const Task& task, int groups, int tile_spectra, int n_busy
   return items;
 }
 
-/// Whether an item has one run only.
-inline bool have_lone_runs(const Items& items, int tile_spectra) {
-  const int part = items.part_tiles / (kRun / tile_spectra);
-  for (int section = 0; section < items.n_section; ++section) {
-    const int n_runs = (items.task.sections.size(section) + kRun - 1) / kRun;
-    if (n_runs > 0 && (part == 1 || n_runs % part == 1)) return true;
-  }
-  return false;
-}
-
 #ifdef __CUDACC__
 
 struct Item {

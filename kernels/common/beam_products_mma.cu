@@ -13,7 +13,7 @@ namespace {
 using namespace ptx;
 
 constexpr int kGroups = 2, kAhead = 4;  // stages in shared memory, of which one is being multiplied
-constexpr int kSharedBytes = (2 + kAhead) * kStageBytes + 128;
+constexpr int kSharedBytes = (2 + kAhead) * kBlockBytes + 128;
 
 /// Rows stand as columns do, so that threads bring 16 bytes each.
 template <int kPols>
@@ -37,8 +37,8 @@ struct RowWalk {
 #pragma unroll
     for (int pol = 0; pol < kPols; ++pol)
 #pragma unroll
-      for (int byte = threadIdx.x * 16; byte < kStageBytes / kPols; byte += kProducers * 16)
-        copy_piece(to + pol * (kStageBytes / kPols) + byte,
+      for (int byte = threadIdx.x * 16; byte < kBlockBytes / kPols; byte += kProducers * 16)
+        copy_piece(to + pol * (kBlockBytes / kPols) + byte,
                    static_cast<const std::uint8_t*>(at.items.task.source.data) +
                        layout.tile(at.row, pol, block, first / kTileSpectra) +
                        first % kTileSpectra * kRowBytes + byte,
@@ -57,7 +57,7 @@ __device__ __forceinline__ void form(const Items& items, std::uint32_t stages, C
   const auto next = [](int of) { return of + 1 == kAhead ? 0 : of + 1; };
   const auto copy = [&] {
     if (!walk.ended()) {
-      walk.copy(stages + (2 + slot) * kStageBytes);
+      walk.copy(stages + (2 + slot) * kBlockBytes);
       walk.advance();
     }
     commit_copies();
@@ -79,10 +79,10 @@ __device__ __forceinline__ void form(const Items& items, std::uint32_t stages, C
       }
     wait_copies<kAhead - 2>();
     __syncwarp();
-    std::uint32_t stage = stages + (2 + ready) * kStageBytes;
+    std::uint32_t stage = stages + (2 + ready) * kBlockBytes;
     if constexpr (!Copies::kUntouched) {
-      unpack(stage, stages + half * kStageBytes);
-      stage = stages + half * kStageBytes;
+      unpack(stage, stages + half * kBlockBytes);
+      stage = stages + half * kBlockBytes;
     }
     ready = next(ready);
     __syncthreads();
@@ -131,10 +131,12 @@ __device__ __forceinline__ void form(const Items& items, std::uint32_t stages, C
         }
       }
     }
-    if (at.part == n_steps - 1)
+    if (at.part == n_steps - 1) {
+      if constexpr (kIsDetected<kProduct>)
 #pragma unroll
-      for (int g = 0; g < kGroups; ++g)
-        finish_tile<kProduct, kPols>(task, target[g], at.tile, lane, sums[g], part[g]);
+        for (int g = 0; g < kGroups; ++g) sum_products<kProduct, kPols>(sums[g], part[g]);
+      finish_tile<kProduct, kPols>(task, target, at.tile, lane, sums, part);
+    }
   }
 }
 

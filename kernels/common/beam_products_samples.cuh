@@ -17,7 +17,7 @@
 namespace apsyn::beam_products {
 
 constexpr int kProducers = 128;
-constexpr int kStageBytes = kTileColumns * 128;
+constexpr int kBlockBytes = kTileColumns * 128;
 
 __device__ __forceinline__ void copy_piece(std::uint32_t to, const void* from, bool there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)

@@ -86,8 +86,18 @@ __device__ __forceinline__ void bulk_copy(std::uint32_t destination, const void*
       : "memory");
 }
 
+/// The box at (x, y, z) of a tensor map; 0 outside of the tensor.
+__device__ __forceinline__ void tensor_copy(std::uint32_t destination, const void* map, int x, int y, int z,
+                                            std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
+      "[%5];" ::"r"(destination),
+      "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+      : "memory");
+}
+
 /// Rows of 128 B with the 128-byte swizzle, groups of 8 rows 1024 B apart; +2 moves 32 B along a row.
-__device__ __forceinline__ std::uint64_t wgmma_descriptor(std::uint32_t address) {
+__device__ __forceinline__ constexpr std::uint64_t wgmma_descriptor(std::uint32_t address) {
   return static_cast<std::uint64_t>((address & 0x3FFFF) >> 4) | (1ull << 16) | (64ull << 32) | (1ull << 62);
 }
 
@@ -108,15 +118,16 @@ __device__ __forceinline__ void wgmma_s8(int (&d)[64], const std::uint32_t (&a)[
       : APSYN_R32(d, 0), APSYN_R32(d, 32)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-/// The same for B 64 x 32.
+/// The same for B 64 x 32; without kAdd what was in d, which has to be 0, is not read.
+template <bool kAdd = true>
 __device__ __forceinline__ void wgmma_s8(int (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
       "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
       "27,%28,"
-      "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1;"
+      "%29,%30,%31}, {%32,%33,%34,%35}, %36, %37;"
       : APSYN_R32(d, 0)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
 }
 /// d += A B^T: A and B 64 x 32 from shared memory.
 __device__ __forceinline__ void wgmma_s8(int (&d)[32], std::uint64_t a, std::uint64_t b) {
@@ -141,13 +152,13 @@ __device__ __forceinline__ void wgmma_s8(int (&d)[64], std::uint64_t a, std::uin
       : "l"(a), "l"(b));
 }
 /// d[kFirst..] += A B^T: A 64 x 32 from registers, B 32 x 32 from shared memory.
-template <int kFirst>
+template <int kFirst, bool kAdd = true>
 __device__ __forceinline__ void wgmma_s8_narrow(int (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.s8 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, 1;"
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, %21;"
       : APSYN_R8(d, kFirst), APSYN_R8(d, kFirst + 8)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
 }
 #undef APSYN_R32
 #undef APSYN_R8

@@ -55,6 +55,17 @@ __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
+/// A float of a thread in shared memory. ptxas moves arithmetic past waits for wgmma that it does not depend
+/// on, but not what is put aside.
+__device__ __forceinline__ void put_aside(std::uint32_t address, float value) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+}
+__device__ __forceinline__ float load_aside(std::uint32_t address) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+  return value;
+}
+
 /// Whether the phase has ended.
 __device__ __forceinline__ bool barrier_passed(std::uint32_t barrier, std::uint32_t parity) {
   std::uint32_t done;
