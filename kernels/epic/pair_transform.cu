@@ -212,12 +212,22 @@ __global__ __launch_bounds__(kTransformThreads,
                                     std::size_t(order) * (kTransformSums / 4) * kTransformThreads,
                                 sums);
   }
+  // some at a time: what is stored is not known to be another than what is loaded next
+  constexpr int kAtOnce = 16;
+  double* pixels = task.sums + std::size_t(channel) * task.n_stride * 4 + product;
 #pragma unroll
-  for (int sum = 0; sum < kTransformSums; ++sum) {
-    const std::uint32_t pixel = task.pixels[transform_slot(sum, threadIdx.x)];
-    if (pixel != kNoPixel)
-      task.sums[(std::size_t(channel) * task.n_stride + pixel) * 4 + product] +=
-          static_cast<double>(sums[sum]);
+  for (int first = 0; first < kTransformSums; first += kAtOnce) {
+    std::uint32_t pixel[kAtOnce];
+    double before[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) pixel[i] = task.pixels[transform_slot(first + i, threadIdx.x)];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      before[i] = pixel[i] == kNoPixel ? 0 : pixels[std::size_t(pixel[i]) * 4];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (pixel[i] != kNoPixel)
+        pixels[std::size_t(pixel[i]) * 4] = before[i] + static_cast<double>(sums[first + i]);
   }
 }
 
