@@ -4,6 +4,9 @@
 #define APSYN_TEST_CUDA
 #include <fmt/format.h>
 
+#include <cmath>
+#include <functional>
+
 #include "kernels/common/free_memory.h"
 #include "tests/accuracy/epic_fft.cpp"
 
@@ -290,6 +293,25 @@ BOOST_AUTO_TEST_CASE(polarisations_of_different_gains) {
   }
 }
 
+/// What an imager that has made an image takes of the device. Other programs may take or give back some of it
+/// meanwhile: of several tries the one after which most nearly as much is free again as before.
+double device_bytes_taken(const std::function<void(const std::function<void()>&)>& image) {
+  const auto free_bytes = [] { return static_cast<double>(cuda_free_memory_bytes(0)); };
+  image([] {});  // loads all kernels
+  constexpr int kTries = 8;
+  double taken = 0, least = INFINITY;
+  for (int i = 0; i < kTries && least > 0; ++i) {
+    const double before = free_bytes();
+    double with = 0;
+    image([&] { with = free_bytes(); });
+    const double others = std::abs(free_bytes() - before);
+    if (!(others < least)) continue;
+    least = others;
+    taken = before - with;
+  }
+  return taken;
+}
+
 // The plan's estimate against what is gone.
 BOOST_AUTO_TEST_CASE(device_memory) {
   for (const bool level : {true, false})
@@ -308,17 +330,16 @@ BOOST_AUTO_TEST_CASE(device_memory) {
         return plan;
       };
       const std::uint64_t planned = fft_device_bytes(plan(), recording.geometry, c.n_spectra, precision, 0);
-      recording.image(*make_fft_imager_cuda(plan(), 0, precision), 40, 24, true);  // loads all kernels
-      const std::uint64_t before = cuda_free_memory_bytes(0);
-      const auto imager = make_fft_imager_cuda(plan(), 0, precision);
-      recording.image(*imager, 40, 24, true);
-      const auto taken = static_cast<double>(before - cuda_free_memory_bytes(0));
-      const double ratio = static_cast<double>(planned) / taken;
+      const double taken = device_bytes_taken([&](const std::function<void()>& made) {
+        const auto imager = make_fft_imager_cuda(plan(), 0, precision);
+        recording.image(*imager, 40, 24, true);
+        made();
+      });
       BOOST_TEST_MESSAGE((level ? "level, " : "tilted, ")
                          << (precision == EpicPrecision::half ? "half" : "single") << ": " << planned / 1e6
                          << " MB planned, " << taken / 1e6 << " taken");
-      BOOST_TEST(ratio > 0.9);
-      BOOST_TEST(ratio < 2);
+      BOOST_TEST(static_cast<double>(planned) > 0.9 * taken);
+      BOOST_TEST(static_cast<double>(planned) < 2 * taken);
     }
 }
 
