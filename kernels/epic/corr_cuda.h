@@ -15,6 +15,9 @@ std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums 
                                                     PairForm form, std::size_t table_bytes = 0,
                                                     EpicPrecision precision = EpicPrecision::single);
 
+/// Antennas whose pairs are imaged directly in halves (pair_half.cuh): fewer would fill a quarter of a block.
+inline constexpr std::size_t kFewestFormed = 33, kMostFormed = 256;
+
 /// Measured seconds of an H200 for the pairs of all channels, once they are correlated.
 double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel,
                            EpicPrecision precision = EpicPrecision::single);

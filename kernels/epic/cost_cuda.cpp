@@ -16,27 +16,26 @@ namespace apsyn {
 namespace {
 
 // Of one H200 (bench_epic_cuda).
-constexpr double kInt8_s = 1.2e-14;       ///< dft: an input of a spectrum times its weight, half
-constexpr double kTwoLimbs_s = 2.2e-14;   ///< dft: the same, single, integers
-constexpr double kFloat_s = 1.6e-13;      ///< dft: the same, floats
-constexpr double kWeight_s = 4e-12;       ///< dft: an antenna's weight for a pixel, floats, for every block
-constexpr double kPair_s = 1.1e-14;       ///< corr: a product of two inputs, integers
-constexpr double kFloatPair_s = 2e-13;    ///< corr: the same, floats
-constexpr double kImaged_s = 4.8e-13;     ///< corr: a pair of antennas for a pixel, all products, directly
-constexpr double kFormed_s = 4.6e-14;     ///< the same in halves, half
-constexpr double kExactly_s = 9.5e-14;    ///< the same, single
-constexpr std::size_t kMostFormed = 256;  ///< antennas for that
-constexpr double kSpread_s = 2e-10;       ///< corr: a pair of antennas onto a grid, all products
-constexpr double kGathered_s = 1.2e-12;   ///< fft: an input's voltage on a cell
-constexpr double kCell_s = 3.5e-12;       ///< fft: a cell of the transform and its products
-constexpr double kReached_s = 1.06e-11;   ///< fft by matrices, single: a cell that antennas reach
-constexpr double kPixel_s = 4e-12;        ///< fft by matrices, single: a pixel of the transform, all products
-constexpr double kHalf = 0.55;            ///< fft by matrices: so many times that in half precision
-constexpr double kMostReached = 96;       ///< cells along an axis for which there are matrices
-constexpr double kMostOfTwo = 64;         ///< single: along one of the two axes
-constexpr double kStaged = 10;            ///< fft: so many times that where a plane does not fit one kernel
-constexpr double kFinished_s = 3e-9;      ///< fft: a pixel of an image channel
-constexpr std::size_t kMostFused = 256;   ///< fft: cells along an axis of a plane that fits
+constexpr double kInt8_s = 1.2e-14;      ///< dft: an input of a spectrum times its weight, half
+constexpr double kTwoLimbs_s = 2.2e-14;  ///< dft: the same, single, integers
+constexpr double kFloat_s = 1.6e-13;     ///< dft: the same, floats
+constexpr double kWeight_s = 4e-12;      ///< dft: an antenna's weight for a pixel, floats, for every block
+constexpr double kPair_s = 1.1e-14;      ///< corr: a product of two inputs, integers
+constexpr double kFloatPair_s = 2e-13;   ///< corr: the same, floats
+constexpr double kImaged_s = 4.8e-13;    ///< corr: a pair of antennas for a pixel, all products, directly
+constexpr double kFormed_s = 4.6e-14;    ///< the same in halves, half
+constexpr double kExactly_s = 9.5e-14;   ///< the same, single
+constexpr double kSpread_s = 2e-10;      ///< corr: a pair of antennas onto a grid, all products
+constexpr double kGathered_s = 1.2e-12;  ///< fft: an input's voltage on a cell
+constexpr double kCell_s = 3.5e-12;      ///< fft: a cell of the transform and its products
+constexpr double kReached_s = 1.06e-11;  ///< fft by matrices, single: a cell that antennas reach
+constexpr double kPixel_s = 4e-12;       ///< fft by matrices, single: a pixel of the transform, all products
+constexpr double kHalf = 0.55;           ///< fft by matrices: so many times that in half precision
+constexpr double kMostReached = 96;      ///< cells along an axis for which there are matrices
+constexpr double kMostOfTwo = 64;        ///< single: along one of the two axes
+constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
+constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
+constexpr std::size_t kMostFused = 256;  ///< fft: cells along an axis of a plane that fits
 
 /// Images of two accumulations on their way to where they are wanted: sums stay on the device.
 std::uint64_t plane_bytes(const EpicPlan& plan) {
@@ -144,7 +143,8 @@ double beams_s(const EpicPlan& plan, std::size_t n_pixel, EpicPrecision precisio
 
 double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel, EpicPrecision precision) {
   const auto n_ant = static_cast<double>(plan.n_ant);
-  const bool in_halves = plan.n_pol == 2 && plan.n_ant <= kMostFormed && plan.apertures.empty();
+  const bool in_halves =
+      plan.n_pol == 2 && plan.n_ant >= kFewestFormed && plan.n_ant <= kMostFormed && plan.apertures.empty();
   const double pair_s = !in_halves ? kImaged_s : precision == EpicPrecision::half ? kFormed_s : kExactly_s;
   return static_cast<double>(plan.n_channel() * n_pixel) * n_ant * n_ant / 2 * pair_s;
 }

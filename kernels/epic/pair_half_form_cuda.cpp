@@ -2,6 +2,7 @@
 #ifdef APSYN_CUDA
 #include <algorithm>
 
+#include "kernels/epic/corr_cuda.h"
 #include "kernels/epic/pair_form.cuh"
 #include "kernels/epic/pair_half.cuh"
 
@@ -93,9 +94,9 @@ std::unique_ptr<DevicePairForm> make_half_pair_form(const EpicPlan& plan, Device
 }
 
 bool serves_half_pairs(const EpicPlan& plan, int device_index) {
-  constexpr std::size_t kFewest = 33;  // antennas: fewer would fill a quarter of a block
-  return plan.n_pol == 2 && plan.n_ant >= kFewest && plan.n_ant <= kMostHalfAnts && plan.apertures.empty() &&
-         !plan.field && has_half_forms(device_index);
+  static_assert(kMostFormed == kMostHalfAnts);
+  return plan.n_pol == 2 && plan.n_ant >= kFewestFormed && plan.n_ant <= kMostFormed &&
+         plan.apertures.empty() && !plan.field && has_half_forms(device_index);
 }
 
 }  // namespace apsyn::epic_cuda
