@@ -29,9 +29,8 @@ class DeviceImager : public DirectImager {
 enum class EpicPrecision {
   /// `dft` of integer samples: weights are rounded to int8, sums of them are exact. 3e-4 of the RMS image, at
   /// most 2e-4 of the peak of a point source. For compute capability 8.0 and newer; other devices, and
-  /// spectra that an F stage made, are imaged as for `single`. By sums of pairs (below): 3e-4 of the RMS
-  /// image
-  /// without autocorrelations. `fft`: integer samples are transformed in halves.
+  /// spectra that an F stage made, are imaged as for `single`. By sums of pairs (below), of floats as well:
+  /// 3e-4 of the RMS image without autocorrelations. `fft`: integer samples are transformed in halves.
   half,
   /// 3e-5 of the peak at most: float32, or weights of two int8 limbs where they suffice for that.
   single,

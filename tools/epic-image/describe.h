@@ -88,7 +88,7 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
                                 setup.cuda.gulp_samples, cuda_max_spectra(setup.cuda),
                                 setup.method == EpicMethod::dft && setup.precision == EpicPrecision::half &&
                                         epic.apertures.empty() && !epic.field
-                                    ? ", weights of 8 bits"
+                                    ? ", rounded weights"
                                     : "",
                                 setup.device_bytes > 0
                                     ? fmt::format(", {} of its memory for images",

@@ -255,6 +255,8 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
   setup.header = voltages.reader.header();
   setup.header.layout = voltages.layout;
   const VoltageHeader& header = setup.header;
+  // spectra that are no integers are not rounded, whether dft sums antennas or pairs
+  if (header.n_bit > 8 || options.n_fine > 1) setup.precision = EpicPrecision::single;
   setup.planes = (options.electric_field ? field_planes : parse_output_planes)(options.products, header.n_pol,
                                                                                header.pol_basis == "RL");
   if (!options.pixels.empty()) setup.directions = read_beams_csv(options.pixels);
