@@ -52,8 +52,8 @@ class ApertureWeights {
   std::vector<EpicAutos> autos_;   // [kind]
   Buffer<std::int64_t, 3> pairs_;
   Buffer<std::int64_t, 2> antennas_;
-  double reach_m_ = 0;                    // of the widest aperture
-  Buffer<double, 2> unit_;                // [pixel][east, north, up] of the responses
+  double reach_m_ = 0;      // of the widest aperture
+  Buffer<double, 2> unit_;  // [pixel][east, north, up] of the responses
   Buffer<std::complex<float>, 3> heard_;
 };
 

@@ -9,6 +9,7 @@
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
+
 EpicPlan checked_field_plan(EpicPlan plan) {
   check_epic_plan(plan);
   if (!plan.field) throw std::logic_error("FieldImager: a plan of products");

@@ -36,7 +36,7 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
 
 // Of one H200 (bench_epic_cuda), all products.
 inline constexpr double kPairOrder_s = 1.7e-11;  ///< a cell of the grid of an order
-inline constexpr double kPairPixel_s = 6.1e-13;    ///< a pair of an antenna that stands apart for a pixel
+inline constexpr double kPairPixel_s = 6.1e-13;  ///< a pair of an antenna that stands apart for a pixel
 
 struct PairOrders {
   static constexpr std::size_t kWidth = 7, kTaps = 8;  ///< of the kernel, and zeros behind its last

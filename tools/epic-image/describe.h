@@ -77,8 +77,7 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
                        kSpeedOfLight_m_s;
   lines.push_back(
       fmt::format("longest baseline {:.1f} m: {:.3g} pixels to a fringe; over an image's channels it turns "
-                  "{:.2g} times at "
-                  "the horizon",
+                  "{:.2g} times at the horizon",
                   longest_m, fringe_rad(setup) / epic.cell, turns));
   lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
                               format_bytes(static_cast<double>(setup.memory_bytes)), setup.gulp_samples,
@@ -119,8 +118,8 @@ inline std::vector<std::string> shortcomings(const EpicSetup& setup) {
   if (image && median_fringe_rad < epic.cell)
     lines.push_back(fmt::format(
         "pixels of {:.3g} deg are coarser than the fringes of half of the baselines, {:.3g} deg: sources "
-        "between "
-        "pixels are not in the image: give a larger --size, or a --scale or --field for pixels of {:.3g} deg",
+        "between pixels are not in the image: give a larger --size, or a --scale or --field for pixels of "
+        "{:.3g} deg",
         epic.cell / kRadPerDeg, median_fringe_rad / kRadPerDeg, fringe_rad(setup) / 2 / kRadPerDeg));
   const double edge = image ? std::min(1.0, epic.cell * static_cast<double>(epic.nx) / 2) : 1;
   const double turns = std::abs(setup.f.channel_step_hz()) * longest_m / kSpeedOfLight_m_s * edge;
