@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What imagers with CUDA hold of the host's memory. No GPU is needed.
+// What imagers with CUDA hold of the host's memory, and which cost less. No GPU is needed.
 #include <boost/test/unit_test.hpp>
 
+#include "kernels/epic/corr_cuda.h"
 #include "kernels/epic/epic_cuda.h"
 
 using namespace apsyn;
@@ -48,4 +49,12 @@ BOOST_AUTO_TEST_CASE(pairs_on_a_grid_hold_factors_of_the_pixels) {
   };
   // at least one order, over half of the square
   BOOST_TEST(bytes(EpicMethod::corr) > bytes(EpicMethod::dft) + 128 * 128 / 2 * sizeof(float));
+}
+
+BOOST_AUTO_TEST_CASE(forms_in_halves_have_limits) {
+  const auto pair_s = [](std::size_t n_ant) {
+    return cuda_direct_pairs_s(plan_of(1, n_ant), 1000) / static_cast<double>(n_ant * n_ant);
+  };
+  BOOST_TEST(pair_s(33) < 0.5 * pair_s(32));
+  BOOST_TEST(pair_s(256) < 0.5 * pair_s(257));
 }
