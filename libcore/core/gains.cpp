@@ -16,21 +16,22 @@ struct Range {
   std::size_t first = 0, end = 0;
 };
 
-Range axis_range(const CsvTable& table, const CsvRow& row, std::string_view column, std::size_t n) {
-  const auto at = table.find(column);
-  if (!at || row.fields[*at].empty()) return {0, n};
-  const std::size_t index = table.index(row, *at, n);
+Range channel_range(const CsvTable& table, const CsvRow& row, std::size_t n_chan) {
+  const auto at = table.find("channel");
+  if (!at || row.fields[*at].empty()) return {0, n_chan};
+  const std::size_t index = table.index(row, *at, n_chan);
   return {index, index + 1};
 }
 
-/// As axis_range(); X and R name the first polarisation, Y and L the second.
+// X and R name the first polarisation, Y and L the second.
 Range pol_range(const CsvTable& table, const CsvRow& row, std::size_t n_pol) {
-  if (const auto at = table.find("pol")) {
-    const std::string_view name = row.fields[*at];
-    if (name == "X" || name == "R") return {0, 1};
-    if ((name == "Y" || name == "L") && n_pol > 1) return {1, 2};
-  }
-  return axis_range(table, row, "pol", n_pol);
+  const auto at = table.find("pol");
+  const std::string_view name = at ? std::string_view(row.fields[*at]) : "";
+  if (name.empty()) return {0, n_pol};
+  if (name == "0" || name == "X" || name == "R") return {0, 1};
+  if (n_pol > 1 && (name == "1" || name == "Y" || name == "L")) return {1, 2};
+  throw DataError("{}: line {}: pol '{}': give {}", table.source, row.line, name,
+                  n_pol > 1 ? "0 or 1, or X or Y (R or L)" : "0, or X (R): the data have one polarisation");
 }
 
 enum class Zero { refused, allowed };
@@ -68,7 +69,7 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
           source, row.line);
     const auto phase = table.number(row, *phase_column);
     const std::complex<double> gain{amplitude * std::cos(phase), amplitude * std::sin(phase)};
-    const Range pols = pol_range(table, row, n_pol), chans = axis_range(table, row, "channel", n_chan);
+    const Range pols = pol_range(table, row, n_pol), chans = channel_range(table, row, n_chan);
     for (std::size_t pol = pols.first; pol < pols.end; ++pol)
       for (std::size_t chan = chans.first; chan < chans.end; ++chan) gains(ant, pol, chan) = gain;
   }

@@ -69,6 +69,7 @@ BOOST_AUTO_TEST_CASE(malformed_gains) {
   malformed(header + "3,0,0,1,0\n", "antenna '3'");
   malformed(header + "ant9,0,0,1,0\n", "ant9");
   malformed(header + "0,2,0,1,0\n", "pol '2'");
+  malformed(header + "0,XX,0,1,0\n", "pol 'XX': give 0 or 1, or X or Y");
   malformed(header + "0,0,4,1,0\n", "channel '4'");
   malformed(header + "0,0,-1,1,0\n", "channel '-1'");
   malformed(header + "0,0,0,0,0\n", "gain_amplitude 0");
