@@ -166,6 +166,10 @@ expect_stdout "method: fft" "grid: " "antenna c stands far out"
 run epic-image tiny.dada --method fft --size 16 --dry-run
 expect_stdout "grid: "
 ! grep -q "stands far out" "$STATE/stdout" || fail "an antenna near the others is said to stand far out"
+# What a run refuses, a plan refuses.
+expect_exit 2 epic-image tiny.dada --size 16 --method fft --w exact --dry-run
+run epic-image tiny.dada --pixels pixels.csv --dry-run
+expect_stdout " directions, "
 run epic-image tiny.dada --size 16 --method fft -o r.fits --realtime
 expect_stderr "times as fast as recorded"
 expect_exit 2 epic-image tiny.dada --pol XX,YY,YX -o x.fits --size 16 --method dft

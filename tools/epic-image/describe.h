@@ -41,6 +41,12 @@ inline double fringe_rad(const EpicSetup& setup) {
          longest_baseline_m(setup.header.layout);
 }
 
+inline std::string describe_pixels(const EpicSetup& setup) {
+  const EpicPlan& epic = setup.epic;
+  if (!setup.directions.empty()) return fmt::format("{} directions", setup.directions.size());
+  return fmt::format("{} x {} pixels of {:.4g} deg", epic.nx, epic.ny, epic.cell / kRadPerDeg);
+}
+
 inline std::vector<std::string> describe(const EpicSetup& setup) {
   const VoltageHeader& header = setup.header;
   const EpicPlan& epic = setup.epic;
@@ -56,9 +62,9 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
   std::string planes;
   for (const OutputPlane& plane : setup.planes) planes += (planes.empty() ? "" : ",") + plane.name;
   lines.push_back(
-      fmt::format("output: {} of {} ({} spectra), {} x {} pixels of {:.4g} deg, {} channels of {}, {}{}",
+      fmt::format("output: {} of {} ({} spectra), {}, {} channels of {}, {}{}",
                   epic.field ? "fields" : "images", format_duration(setup.image_s()),
-                  setup.accumulate_spectra, epic.nx, epic.ny, epic.cell / kRadPerDeg, epic.n_image_channel(),
+                  setup.accumulate_spectra, describe_pixels(setup), epic.n_image_channel(),
                   format_frequency(std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average)),
                   planes, epic.autos || epic.field ? "" : ", without autocorrelations"));
   lines.push_back("method: " + describe_method(setup));
@@ -75,10 +81,12 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
   const double longest_m = longest_baseline_m(header.layout);
   const double turns = std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average) * longest_m /
                        kSpeedOfLight_m_s;
-  lines.push_back(
-      fmt::format("longest baseline {:.1f} m: {:.3g} pixels to a fringe; over an image's channels it turns "
-                  "{:.2g} times at the horizon",
-                  longest_m, fringe_rad(setup) / epic.cell, turns));
+  const std::string fringe = setup.directions.empty()
+                                 ? fmt::format("{:.3g} pixels to a fringe", fringe_rad(setup) / epic.cell)
+                                 : fmt::format("fringes of {:.3g} deg", fringe_rad(setup) / kRadPerDeg);
+  lines.push_back(fmt::format(
+      "longest baseline {:.1f} m: {}; over an image's channels it turns {:.2g} times at the horizon",
+      longest_m, fringe, turns));
   lines.push_back(fmt::format("memory: {}, reading {} samples at a time, {} spectra of {} channels per block",
                               format_bytes(static_cast<double>(setup.memory_bytes)), setup.gulp_samples,
                               setup.block_spectra, setup.batch_chan * setup.f.n_fine));

@@ -13,6 +13,7 @@
 #include "kernels/epic/epic_cuda.h"
 #include "kernels/epic/fft_cuda.h"
 #include "kernels/epic/fft_grid.h"
+#include "kernels/epic/fft_setup.h"
 #include "libcore/core/device.h"
 #include "libcore/core/log.h"
 #include "libcore/core/regions.h"
@@ -285,6 +286,8 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
   const EpicGeometry geometry = frame.at(header.start);
   setup.method = choose_method(tool, options, setup, geometry);
   if (setup.method == EpicMethod::fft) {
+    check_fft_plan(setup.epic);
+    check_apertures(setup.epic, geometry);
     setup.grid = plan_fft_grid(setup.epic, geometry);
     setup.outlier = fft_outlier(setup.epic, geometry);
   }
