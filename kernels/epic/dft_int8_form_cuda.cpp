@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/common/device_attribute.h"
+#include "kernels/common/free_memory.h"
 #include "kernels/epic/dft_device_form.cuh"
 #include "kernels/epic/dft_int8.cuh"
 #include "kernels/epic/factors.h"
@@ -59,9 +60,7 @@ Int8Form::Int8Form(const EpicPlan& plan, DeviceSky& sky, int n_limb, int device_
       n_limb_(n_limb),
       shift_(n_limb == 2 ? beam_products::second_limb_bits(plan.n_ant) : 0) {
   n_sm_ = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
-  std::size_t free = 0, all = 0;
-  cuda_check(cudaMemGetInfo(&free, &all), "asking for memory");
-  most_bytes_ = free / 2;
+  most_bytes_ = cuda_free_memory_bytes(device_index) / 2;
   std::vector<double> units;
   for (std::size_t channel = 0; channel < plan.n_channel(); ++channel) {
     double largest = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/common/cuda_check.h"
+#include "kernels/common/device_attribute.h"
 #include "kernels/common/half_wgmma.cuh"
 #include "kernels/common/int8_ptx.cuh"
 #include "kernels/common/wgmma_ring.cuh"
@@ -244,10 +245,7 @@ void launch(const HalfFormTask& task, int n_sm, cudaStream_t stream) {
 }  // namespace
 
 bool has_half_forms(int device_index) {
-  int major = 0;
-  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_index),
-             "asking for the device's properties");
-  return major == 9;
+  return device_attribute(cudaDevAttrComputeCapabilityMajor, device_index) == 9;
 }
 
 void launch_half_forms(const HalfFormTask& task, int n_sm, cudaStream_t stream) {

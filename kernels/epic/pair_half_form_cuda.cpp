@@ -2,6 +2,8 @@
 #ifdef APSYN_CUDA
 #include <algorithm>
 
+#include "kernels/common/device_attribute.h"
+#include "kernels/common/free_memory.h"
 #include "kernels/epic/corr_cuda.h"
 #include "kernels/epic/pair_form.cuh"
 #include "kernels/epic/pair_half.cuh"
@@ -19,11 +21,8 @@ class HalfPairForm final : public DevicePairForm {
         n_channel_(static_cast<int>(plan.n_channel())),
         exact_(exact),
         sky_(sky) {
-    cuda_check(cudaDeviceGetAttribute(&n_sm_, cudaDevAttrMultiProcessorCount, device_index),
-               "asking the device");
-    std::size_t free = 0, all = 0;
-    cuda_check(cudaMemGetInfo(&free, &all), "asking for memory");
-    most_bytes_ = free / 2;
+    n_sm_ = device_attribute(cudaDevAttrMultiProcessorCount, device_index);
+    most_bytes_ = cuda_free_memory_bytes(device_index) / 2;
     units_.reserve(plan.n_channel());
     matrices_.reserve(layout(n_channel_, 0).channel_bytes() * plan.n_channel());
   }
