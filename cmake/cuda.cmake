@@ -4,6 +4,12 @@ if(NOT APSYN_CUDA STREQUAL "OFF")
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 90-virtual CACHE STRING "CUDA targets")
+    # What else a device of compute capability 9.0 would run, of 90 or of any PTX, has no kernels for its tensor cores.
+    set(others ${CMAKE_CUDA_ARCHITECTURES})
+    list(FILTER others EXCLUDE REGEX "^([1-8][0-9]|[1-9][0-9][0-9])[af]?-real$")
+    if(others AND NOT "${CMAKE_CUDA_ARCHITECTURES}" MATCHES "90a")
+      message(FATAL_ERROR "CMAKE_CUDA_ARCHITECTURES=${CMAKE_CUDA_ARCHITECTURES}: add 90a-real, for Hopper's tensor cores")
+    endif()
     enable_language(CUDA)
     find_package(CUDAToolkit 12.0 REQUIRED)
     # CMake 3.25.1 does not know yet that nvcc >= 12.0 speaks C++20.
