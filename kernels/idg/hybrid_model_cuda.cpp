@@ -39,7 +39,7 @@ class HybridModel final : public CudaModel<T> {
   double begin_pass(const Geometry&, const LayerRange& layers) override {
     if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
     const auto begin = std::chrono::steady_clock::now();
-    resize_by_threads(n_threads_, {layers.n, plan_.n_v, plan_.n_u, padded_planes(model_.n_planes())}, grids_);
+    grids_.resize_for_overwrite({layers.n, plan_.n_v, plan_.n_u, padded_planes(model_.n_planes())});
     for (std::size_t layer = 0; layer < layers.n; ++layer)
       model_.transform(plan_.layer_w_lambda(layers.first + layer), grids_.view()[layer]);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
