@@ -22,6 +22,17 @@ std::array<double, 3> less(const std::array<double, 3>& a, const std::array<doub
   return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
 }
 
+/// Baseline and channels.
+auto key(const GridBlock& block, const VisibilityRun& run) {
+  const bool one = block.station.size() == 0;
+  return std::tuple(one ? 0 : block.station(run.row, 0), one ? 0 : block.station(run.row, 1),
+                    run.first_channel, run.n_channels);
+}
+
+std::size_t padded(std::size_t n) {
+  return (n + matrix_product_rows - 1) / matrix_product_rows * matrix_product_rows;
+}
+
 double dot(const std::array<double, 3>& a, const std::array<double, 3>& b) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
@@ -62,17 +73,31 @@ std::size_t TrackNodes<T>::nodes_for(double turn) const {
   return n;
 }
 
+/// Of exp(i (z t + sum_p bends_[p] t^(p + 2))) the Chebyshev coefficients are at most 2 c_n,
+///   sum_n c_n x^n = exp(z x / 2 + sum_p bends_[p] (x / 2)^(p + 2)).
+template <class T>
+std::size_t TrackNodes<T>::nodes_for_bent(double turn) const {
+  std::array<double, most_track_nodes + 2> c{1};
+  double most = 1;
+  for (std::size_t n = 1; n < c.size(); ++n) {
+    c[n] = turn / 2 * c[n - 1];
+    for (std::size_t m = 2; m < 2 + bend_powers && m <= n; ++m)
+      c[n] += static_cast<double>(m) * bends_[m - 2] * std::ldexp(c[n - m], -static_cast<int>(m));
+    c[n] /= static_cast<double>(n);
+    // Where a track hardly turns, those of even n are far larger than those before.
+    if (n > 1 && std::max(c[n - 1], c[n]) <= most) return n - 1;
+    most = std::pow(most_turn_[std::min(n, most_track_nodes) - 1] / 2, static_cast<double>(n)) /
+           std::tgamma(static_cast<double>(n + 1));
+  }
+  return most_track_nodes + 1;
+}
+
 /// By baseline and channels, the rest in its order.
 template <class T>
 void TrackNodes<T>::sort_runs(const GridBlock& block, const Partition& partition, const SubgridTask& task) {
   const auto first = partition.runs.begin() + static_cast<std::ptrdiff_t>(task.first_run);
   runs_.assign(first, first + static_cast<std::ptrdiff_t>(task.n_runs));
-  auto key = [&](const VisibilityRun& run) {
-    const bool one = block.station.size() == 0;
-    return std::tuple(one ? 0 : block.station(run.row, 0), one ? 0 : block.station(run.row, 1),
-                      run.first_channel, run.n_channels);
-  };
-  auto before = [&](const VisibilityRun& a, const VisibilityRun& b) { return key(a) < key(b); };
+  auto before = [&](const VisibilityRun& a, const VisibilityRun& b) { return key(block, a) < key(block, b); };
   if (!std::is_sorted(runs_.begin(), runs_.end(), before))
     std::stable_sort(runs_.begin(), runs_.end(), before);
   rows_.resize(runs_.size());
@@ -86,13 +111,12 @@ void TrackNodes<T>::sort_runs(const GridBlock& block, const Partition& partition
 /// Rows from run `first` on of the same baseline, channels and sign.
 template <class T>
 std::size_t TrackNodes<T>::rows_along(const GridBlock& block, std::size_t first) const {
-  auto key = [&](const VisibilityRun& run) {
-    const bool one = block.station.size() == 0;
-    return std::tuple(one ? 0 : block.station(run.row, 0), one ? 0 : block.station(run.row, 1),
-                      run.first_channel, run.n_channels, block.uvw_m(run.row, 2) < 0);
+  auto along = [&](const VisibilityRun& run) {
+    return key(block, run) == key(block, runs_[first]) &&
+           (block.uvw_m(run.row, 2) < 0) == (block.uvw_m(runs_[first].row, 2) < 0);
   };
   std::size_t n = 1;
-  while (first + n < runs_.size() && n < most_track_rows && key(runs_[first + n]) == key(runs_[first])) ++n;
+  while (first + n < runs_.size() && n < most_track_rows && along(runs_[first + n])) ++n;
   return n;
 }
 
@@ -107,7 +131,7 @@ std::size_t TrackNodes<T>::best_pieces(double turn, std::size_t n_rows, std::siz
   for (std::size_t pieces = 1; 4 * pieces <= n_rows; ++pieces) {
     const std::size_t n = nodes_for(turn / static_cast<double>(pieces));
     if (n > most_track_nodes) continue;
-    const double nodes = std::ceil(static_cast<double>(n) / matrix_product_rows) * matrix_product_rows;
+    const auto nodes = static_cast<double>(padded(n));
     const double cost = static_cast<double>(pieces * n) * channels * place +
                         rows * (nodes * (channels * share + make_share) + fit);
     if (cost >= least) continue;
@@ -120,12 +144,11 @@ std::size_t TrackNodes<T>::best_pieces(double turn, std::size_t n_rows, std::siz
 /// Where the rows lie between the first and the last, and the curve through them at the nodes.
 template <class T>
 bool TrackNodes<T>::fit(double wavenumber, const Track& track) {
-  constexpr std::size_t most_powers = 4;
   const Place &first = rows_[track.first], chord = less(rows_[track.first + track.n - 1], first);
   const double length2 = dot(chord, chord);
   const std::size_t n_all = track.n + track.n_nodes;
   rest_.resize(n_all);
-  basis_.resize(n_all * most_powers);
+  basis_.resize(n_all * bend_powers);
   Place* at_node = nodes_.data() + track.first_node;
   for (std::size_t i = 0; i < n_all; ++i) {
     double t = 0;
@@ -143,55 +166,64 @@ bool TrackNodes<T>::fit(double wavenumber, const Track& track) {
       at_node[i - track.n] = line;
     }
     double power = 1 - t * t;
-    for (std::size_t p = 0; p < most_powers; ++p, power *= t) basis_[i * most_powers + p] = power;
+    for (std::size_t p = 0; p < bend_powers; ++p, power *= t) basis_[i * bend_powers + p] = power;
   }
   // Least squares by orthogonal polynomials; the nodes follow.
-  for (std::size_t p = 0; p < most_powers; ++p) {
+  bends_ = {};
+  const Place none{};
+  for (std::size_t p = 0; p < bend_powers; ++p) {
     double norm = 0, own = 0;
-    for (std::size_t i = 0; i < track.n; ++i) own += std::pow(basis_[i * most_powers + p], 2);
+    for (std::size_t i = 0; i < track.n; ++i) own += std::pow(basis_[i * bend_powers + p], 2);
     for (std::size_t before = 0; before < p; ++before) {
       double sum = 0, square = 0;
       for (std::size_t i = 0; i < track.n; ++i) {
-        sum += basis_[i * most_powers + p] * basis_[i * most_powers + before];
-        square += std::pow(basis_[i * most_powers + before], 2);
+        sum += basis_[i * bend_powers + p] * basis_[i * bend_powers + before];
+        square += std::pow(basis_[i * bend_powers + before], 2);
       }
       if (square == 0) continue;
       for (std::size_t i = 0; i < n_all; ++i)
-        basis_[i * most_powers + p] -= sum / square * basis_[i * most_powers + before];
+        basis_[i * bend_powers + p] -= sum / square * basis_[i * bend_powers + before];
     }
     Place factor{};
     for (std::size_t i = 0; i < track.n; ++i) {
-      const double value = basis_[i * most_powers + p];
+      const double value = basis_[i * bend_powers + p];
       norm += value * value;
       for (std::size_t axis = 0; axis < 3; ++axis) factor[axis] += value * rest_[i][axis];
     }
     if (!(norm > 1e-12 * own)) {
-      for (std::size_t i = 0; i < n_all; ++i) basis_[i * most_powers + p] = 0;
+      for (std::size_t i = 0; i < n_all; ++i) basis_[i * bend_powers + p] = 0;
       continue;
     }
+    for (double& part : factor) part /= norm;
+    bends_[p] = 2 * turn(wavenumber, none, factor);
     for (std::size_t i = 0; i < n_all; ++i)
       for (std::size_t axis = 0; axis < 3; ++axis) {
-        const double value = basis_[i * most_powers + p] * factor[axis] / norm;
+        const double value = basis_[i * bend_powers + p] * factor[axis];
         if (i < track.n)
           rest_[i][axis] -= value;
         else
           at_node[i - track.n][axis] += value;
       }
   }
-  const Place none{};
   return std::all_of(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(track.n),
                      [&](const Place& rest) { return 2 * turn(wavenumber, none, rest) <= error_; });
 }
 
 template <class T>
 bool TrackNodes<T>::place_nodes(double wavenumber, Track& track) {
-  track.n_nodes = nodes_for(turn(wavenumber, rows_[track.first], rows_[track.first + track.n - 1]));
-  if (track.n_nodes > most_track_nodes || 2 * track.n_nodes > track.n) return false;
+  const double z = turn(wavenumber, rows_[track.first], rows_[track.first + track.n - 1]);
   track.first_node = nodes_.size();
-  nodes_.resize(track.first_node + track.n_nodes);
-  if (fit(wavenumber, track)) return true;
-  nodes_.resize(track.first_node);
-  return false;
+  track.n_nodes = 0;
+  // Again only where the curve of the first fit, which is that of any other, takes more nodes.
+  for (std::size_t n = nodes_for(z); n > track.n_nodes; n = nodes_for_bent(z)) {
+    track.n_nodes = n;
+    const bool few = n <= most_track_nodes && 2 * n <= track.n;
+    nodes_.resize(track.first_node + (few ? n : 0));
+    if (few && fit(wavenumber, track)) continue;
+    nodes_.resize(track.first_node);
+    return false;
+  }
+  return true;
 }
 
 template <class T>
@@ -242,12 +274,12 @@ void TrackNodes<T>::find(const GridBlock& block, const Partition& partition, con
 
 template <class T>
 std::size_t TrackNodes<T>::padded_nodes(const Track& track) {
-  return (track.n_nodes + matrix_product_rows - 1) / matrix_product_rows * matrix_product_rows;
+  return padded(track.n_nodes);
 }
 
 template <class T>
 std::size_t TrackNodes<T>::padded_rows(const Track& track) {
-  return (track.n + matrix_product_rows - 1) / matrix_product_rows * matrix_product_rows;
+  return padded(track.n);
 }
 
 /// The barycentric form (Berrut and Trefethen 2004).

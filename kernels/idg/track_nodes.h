@@ -7,7 +7,7 @@
 //
 // are gridded at the u, v, w of the nodes, with the same channels; and predictions at the nodes make those of
 // the rows, V_i = sum_k L_k(t_i) V_k. For a pixel whose phase turns by 2 z along
-// the track n nodes leave an error of 2 J_n(z) <= 2 (z / 2)^n / n!.
+// a straight track n nodes leave an error of 2 J_n(z) <= 2 (z / 2)^n / n!; what bends takes more.
 #pragma once
 
 #include <array>
@@ -21,6 +21,8 @@
 namespace apsyn {
 
 constexpr std::size_t most_track_rows = 128, most_track_nodes = 48;
+/// Powers of t, from t^2 on, of the curves that are fitted to tracks.
+constexpr std::size_t bend_powers = 4;
 /// Channels whose values fit into the caches with all rows of a track.
 constexpr std::size_t track_channels = 32;
 /// Share of the wanted accuracy that nodes take, an RMS like the spread kernel's.
@@ -71,6 +73,7 @@ class TrackNodes {
   /// z of the corner of the padded field between two places; at most that of the rest.
   double turn(double wavenumber, const Place& from, const Place& to) const;
   std::size_t nodes_for(double turn) const;
+  std::size_t nodes_for_bent(double turn) const;
 
   IdgPlan plan_;
   Place phase_;  ///< of the padded field's corner, radians a wavelength along u, v, w
@@ -85,6 +88,8 @@ class TrackNodes {
   std::array<double, 2> reach_{};
   std::vector<Place> rest_;    ///< what fit() has not explained
   std::vector<double> basis_;  ///< [row, then node][power]
+  /// Phase at the corner of the padded field, in radians, of the factors of t^2, t^3 ... that fit() found.
+  std::array<double, bend_powers> bends_{};
   std::vector<T> shares_;
 };
 
