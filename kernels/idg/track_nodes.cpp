@@ -226,6 +226,23 @@ bool TrackNodes<T>::place_nodes(double wavenumber, Track& track) {
   return true;
 }
 
+/// Where a baseline leaves the subgrid and comes back, nodes may lie outside. Beyond the outermost rows they
+/// are allowed as much as rows next to each other bend.
+template <class T>
+bool TrackNodes<T>::among_rows(const Track& track) const {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    double least = rows_[track.first][axis], most = least;
+    for (std::size_t i = track.first; i < track.first + track.n; ++i) {
+      least = std::min(least, rows_[i][axis]);
+      most = std::max(most, rows_[i][axis]);
+    }
+    const double beyond = 1e-3 * (most - least) + 1e-9 * std::abs(most);
+    for (std::size_t k = track.first_node; k < track.first_node + track.n_nodes; ++k)
+      if (nodes_[k][axis] < least - beyond || nodes_[k][axis] > most + beyond) return false;
+  }
+  return true;
+}
+
 template <class T>
 void TrackNodes<T>::extend_reach(const SubgridTask& task, const Place& at, const Wavenumbers& k) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
@@ -261,11 +278,13 @@ void TrackNodes<T>::find(const GridBlock& block, const Partition& partition, con
       track.first = first + n * piece / n_tracks;
       track.n = first + n * (piece + 1) / n_tracks - track.first;
       if (pieces == 0 || !place_nodes(k.largest, track)) track.n_nodes = 0;
-      const bool nodes = track.n_nodes > 0;
-      const Place* places = nodes ? &nodes_[track.first_node] : &rows_[track.first];
-      const std::size_t n_places = nodes ? track.n_nodes : track.n;
-      for (std::size_t i = 0; i < n_places; ++i) extend_reach(task, places[i], k);
-      n_places_ += n_places * n_chan;
+      for (std::size_t i = track.first; i < track.first + track.n; ++i) extend_reach(task, rows_[i], k);
+      if (track.n_nodes > 0 && !among_rows(track)) {
+        nodes_.resize(track.first_node);
+        track.n_nodes = 0;
+      }
+      for (std::size_t i = 0; i < track.n_nodes; ++i) extend_reach(task, nodes_[track.first_node + i], k);
+      n_places_ += (track.n_nodes > 0 ? track.n_nodes : track.n) * n_chan;
       tracks_.push_back(track);
     }
     first += n;

@@ -50,7 +50,7 @@ class TrackNodes {
   const std::array<double, 3>& node(std::size_t i) const { return nodes_[i]; }
   /// Nodes, and rows on tracks without, times their channels.
   std::size_t n_places() const { return n_places_; }
-  /// Largest distance of these from the task's middle along u (axis 0) or v (axis 1), in uv cells.
+  /// Largest distance of rows and nodes from the task's middle along u (axis 0) or v (axis 1), in uv cells.
   double reach(std::size_t axis) const { return reach_[axis]; }
 
   /// L_k(t_i) [row][node] of a track with nodes, both made up with zeros to multiples of matrix_product_rows:
@@ -69,6 +69,7 @@ class TrackNodes {
   std::size_t best_pieces(double turn, std::size_t n_rows, std::size_t n_chan) const;
   bool place_nodes(double wavenumber, Track& track);
   bool fit(double wavenumber, const Track& track);
+  bool among_rows(const Track& track) const;
   void extend_reach(const SubgridTask& task, const Place& at, const Wavenumbers& k);
   /// z of the corner of the padded field between two places; at most that of the rest.
   double turn(double wavenumber, const Place& from, const Place& to) const;

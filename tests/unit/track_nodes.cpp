@@ -150,3 +150,19 @@ BOOST_FIXTURE_TEST_CASE(tracks_that_bend_need_more_nodes, Fixture) {
         BOOST_CHECK_LT(error, wanted);  // measured: 0.6 of it; 20 times as much by the chord alone
       }
 }
+
+// A baseline that leaves a subgrid for a while and comes back.
+BOOST_FIXTURE_TEST_CASE(nodes_lie_among_the_rows, Fixture) {
+  support::GridRows rows = make_rows(128, 2e-5, 2e4, 1.566);
+  for (std::size_t i = 64; i < 128; ++i)
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      rows.uvw_m(i, axis) = make_rows(1, 0, 2e4, 1.566 + 2e-5 * static_cast<double>(i + 300)).uvw_m(0, axis);
+  take(rows);
+  TrackNodes<float> nodes(plan, 1e-5);
+  nodes.find(rows.block(), partition, task);
+  double most_v = 0;
+  for (std::size_t i = 0; i < 128; ++i) most_v = std::max(most_v, rows.uvw_m(i, 1));
+  for (const Track& track : nodes.tracks())
+    for (std::size_t k = 0; k < track.n_nodes; ++k)
+      BOOST_CHECK_LE(nodes.node(track.first_node + k)[1], most_v + 1e-3);
+}
