@@ -229,7 +229,9 @@ struct GridCounts {
   std::uint64_t n_subgrids = 0;
 };
 
-/// The layers of a pass, and of them the subgrids whose middle w, folded to w >= 0, lies in [least, most).
+/// The layers of a pass, and of them the subgrids whose middle w, folded to w >= 0, lies in [least, most). A
+/// subgrid of the layer before or behind may have its middle within IdgPlan::layer_slack_lambda of where two
+/// layers meet: limits there would leave it out of both passes.
 struct LayerRange {
   std::size_t first = 0, n = 0;
   double least_w_lambda = -std::numeric_limits<double>::infinity();

@@ -141,3 +141,42 @@ BOOST_AUTO_TEST_CASE(subgrids_go_by_the_length_of_baselines) {
   BOOST_CHECK_CLOSE(at(1), 600 + 60.0, 1e-9);
   BOOST_CHECK_CLOSE(at(5), 20 + 20.0, 1e-9);
 }
+
+BOOST_AUTO_TEST_CASE(layers_are_not_cut_where_subgrids_of_others_reach) {
+  IdgPlan plan = layers_of(9, 200);
+  plan.layer_slack_lambda = 50;
+  const Core core(1800, 100000);
+  std::size_t n_cuts = 0;
+  for (std::size_t n = 2; n < 9; ++n)
+    for (const LayerRange& range : cut_w(plan, {1e-6, 0, 1e-5}, core.histogram, n)) {
+      if (!std::isfinite(range.most_w_lambda)) continue;
+      ++n_cuts;
+      const double above = std::fmod(range.most_w_lambda, 200);
+      BOOST_CHECK(above > 50 && above < 150);
+    }
+  BOOST_CHECK_GT(n_cuts, 10u);
+}
+
+BOOST_AUTO_TEST_CASE(subgrids_that_reach_beyond_their_layers_are_of_one_range) {
+  const support::ArrayRows d = support::observe_array(14, 200, 8);
+  double max_w = 0;
+  WHistogram by_w;
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) {
+    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)));
+    const double k = d.wavenumber(4);
+    by_w.add({d.uvw_m(row, 0) * k, d.uvw_m(row, 1) * k, d.uvw_m(row, 2) * k}, 8);
+  }
+  IdgPlan plan =
+      make_idg_plan({256, 256, 2e-3}, {.subgrid = 24},
+                    {.max_w_lambda = max_w * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1});
+  plan.most_task_half_w_lambda = plan.half_w_lambda;  // as on tensor cores
+  BOOST_REQUIRE_GT(plan.layer_slack_lambda, 0);
+  const GridBlock block = d.block(false);
+  const std::uint64_t all = partition(plan, block, {0, plan.n_layers}, 2).n_visibilities;
+  for (std::size_t n = 2; n <= std::min<std::size_t>(plan.n_layers, 12); ++n) {
+    std::uint64_t sum = 0;
+    for (const LayerRange& range : cut_w(plan, {1e-6, 1e-2, 0}, by_w, n))
+      sum += partition(plan, block, range, 2).n_visibilities;
+    BOOST_CHECK_EQUAL(sum, all);
+  }
+}
