@@ -168,9 +168,10 @@ need_mpi() {
 }
 
 # make_shared_sets: what processes share. Far from the zenith (far.ms) w is large: many layers, which they share; in obs.ms
-# a single one, whose rows are shared. dish.conf: A-terms.
+# a single one, whose rows are shared. Source b is at no equal distance from two pixels, which rounding would choose
+# between. dish.conf: A-terms.
 make_shared_sets() {
-  printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 100\nb, POINT, 02:20:00, -24.42.00, 50\n' >sky.txt
+  printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 100\nb, POINT, 02:20:01, -24.42.00, 50\n' >sky.txt
   run simulate -q --array mwa-32t --sky sky.txt --channels 4 --duration 16s --phase-centre '02h28m00s -26d42m00s' -o obs.ms
   run simulate -q --array mwa-128t --sky sky.txt --channels 2 --duration 4s --integration 4s --start 2024-01-01T16:00:00 \
     --phase-centre '02h28m00s -26d42m00s' -o far.ms
