@@ -46,6 +46,21 @@ double seconds(const IdgPlan& plan, const PlanCost& cost, const Core& core, cons
   return n * cost.visibility_s + static_cast<double>(range.n) * cost.layer_s;
 }
 
+struct Rows {
+  WHistogram by_w;
+  double max_w_m = 0;
+};
+/// Of eight channels.
+Rows survey(const support::ArrayRows& d) {
+  Rows rows;
+  const double k = d.wavenumber(4);
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) {
+    rows.max_w_m = std::max(rows.max_w_m, std::abs(d.uvw_m(row, 2)));
+    rows.by_w.add({d.uvw_m(row, 0) * k, d.uvw_m(row, 1) * k, d.uvw_m(row, 2) * k}, 8);
+  }
+  return rows;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(ranges_take_about_as_long) {
@@ -103,13 +118,7 @@ BOOST_AUTO_TEST_CASE(layers_of_a_w_kernel_stay_whole) {
 
 BOOST_AUTO_TEST_CASE(every_subgrid_is_of_one_range) {
   const support::ArrayRows d = support::observe_array(14, 40, 8);
-  double max_w = 0;
-  WHistogram by_w;
-  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) {
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)));
-    const double k = d.wavenumber(4);
-    by_w.add({d.uvw_m(row, 0) * k, d.uvw_m(row, 1) * k, d.uvw_m(row, 2) * k}, 8);
-  }
+  const auto [by_w, max_w] = survey(d);
   IdgSettings settings;
   settings.subgrid = 24;
   const IdgWorkload work{.max_w_lambda = max_w * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1};
@@ -159,13 +168,7 @@ BOOST_AUTO_TEST_CASE(layers_are_not_cut_where_subgrids_of_others_reach) {
 
 BOOST_AUTO_TEST_CASE(subgrids_that_reach_beyond_their_layers_are_of_one_range) {
   const support::ArrayRows d = support::observe_array(14, 200, 8);
-  double max_w = 0;
-  WHistogram by_w;
-  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) {
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)));
-    const double k = d.wavenumber(4);
-    by_w.add({d.uvw_m(row, 0) * k, d.uvw_m(row, 1) * k, d.uvw_m(row, 2) * k}, 8);
-  }
+  const auto [by_w, max_w] = survey(d);
   IdgPlan plan =
       make_idg_plan({256, 256, 2e-3}, {.subgrid = 24},
                     {.max_w_lambda = max_w * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1});
