@@ -38,8 +38,8 @@ expect_stderr "exists"
 # Interrupted, or one of them killed: no image, and a set that serves as before.
 cp -r far.ms killed.ms
 for signal in INT KILL; do
-  timeout 60 mpirun -n 2 clean --size 256 --scale 30amin --niter 100000 --gain 0.02 --mgain 0.2 --nmiter 50 --beam-size 60amin --update-model \
-    -o killed killed.ms >killed.out 2>&1 &
+  timeout 60 mpirun -n 2 clean --size 256 --scale 30amin --niter 100000 --gain 0.02 --mgain 0.2 --nmiter 50 \
+    --beam-size 60amin --update-model -o killed killed.ms >killed.out 2>&1 &
   launcher=$!
   for ((i = 0; i < 600; ++i)); do
     grep -q 'cycle 1' killed.out && break
