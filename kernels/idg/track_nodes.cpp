@@ -40,57 +40,8 @@ double dot(const std::array<double, 3>& a, const std::array<double, 3>& b) {
 }  // namespace
 
 template <class T>
-TrackNodes<T>::TrackNodes(const IdgPlan& plan, double error) : plan_(plan), error_(error) {
-  const double half_l = static_cast<double>(plan.n_u) * plan.image.cell_rad / 2,
-               half_m = static_cast<double>(plan.n_v) * plan.image.cell_rad / 2;
-  phase_ = {2 * pi * half_l, 2 * pi * half_m, 2 * pi * (1 - plan.n_middle + plan.n_half_range)};
-  // RMS over the image of the phase's powers, and what comes back from the padding as of spread kernels.
-  constexpr int samples = 64;
-  const double padding = plan.settings.padding, comes_back = 0.1 / plan.taper(1 / padding);
-  double scale = 1;
-  for (std::size_t n = 1; n <= most_track_nodes; ++n) {
-    scale /= n == 1 ? 1.0 : 2.0 * static_cast<double>(n);
-    double power = 0;
-    for (int i = 0; i < samples; ++i) {
-      const double eta = (i + 0.5) / samples, share = eta < 1 / padding ? 1 : comes_back * plan.taper(eta);
-      power += share * share * std::pow(eta, 2 * static_cast<double>(n)) * padding / samples;
-    }
-    most_turn_.push_back(std::pow(error / (scale * std::sqrt(power / 2)), 1 / static_cast<double>(n)));
-  }
-}
-
-template <class T>
-double TrackNodes<T>::turn(double wavenumber, const Place& from, const Place& to) const {
-  double sum = 0;
-  for (std::size_t i = 0; i < 3; ++i) sum += phase_[i] * std::abs(to[i] - from[i]);
-  return wavenumber * sum / 2;
-}
-
-template <class T>
-std::size_t TrackNodes<T>::nodes_for(double turn) const {
-  std::size_t n = 1;
-  while (n <= most_turn_.size() && turn > most_turn_[n - 1]) ++n;
-  return n;
-}
-
-/// Of exp(i (z t + sum_p bends_[p] t^(p + 2))) the Chebyshev coefficients are at most 2 c_n,
-///   sum_n c_n x^n = exp(z x / 2 + sum_p bends_[p] (x / 2)^(p + 2)).
-template <class T>
-std::size_t TrackNodes<T>::nodes_for_bent(double turn) const {
-  std::array<double, most_track_nodes + 2> c{1};
-  double most = 1;
-  for (std::size_t n = 1; n < c.size(); ++n) {
-    c[n] = turn / 2 * c[n - 1];
-    for (std::size_t m = 2; m < 2 + bend_powers && m <= n; ++m)
-      c[n] += static_cast<double>(m) * bends_[m - 2] * std::ldexp(c[n - m], -static_cast<int>(m));
-    c[n] /= static_cast<double>(n);
-    // Where a track hardly turns, those of even n are far larger than those before.
-    if (n > 1 && std::max(c[n - 1], c[n]) <= most) return n - 1;
-    most = std::pow(most_turn_[std::min(n, most_track_nodes) - 1] / 2, static_cast<double>(n)) /
-           std::tgamma(static_cast<double>(n + 1));
-  }
-  return most_track_nodes + 1;
-}
+TrackNodes<T>::TrackNodes(const IdgPlan& plan, double error)
+    : plan_(plan), error_(error), counts_(plan, error) {}
 
 /// By baseline and channels, the rest in its order.
 template <class T>
@@ -129,7 +80,7 @@ std::size_t TrackNodes<T>::best_pieces(double turn, std::size_t n_rows, std::siz
   double least = rows * channels * place;
   std::size_t best = 0;
   for (std::size_t pieces = 1; 4 * pieces <= n_rows; ++pieces) {
-    const std::size_t n = nodes_for(turn / static_cast<double>(pieces));
+    const std::size_t n = counts_.straight(turn / static_cast<double>(pieces));
     if (n > most_track_nodes) continue;
     const auto nodes = static_cast<double>(padded(n));
     const double cost = static_cast<double>(pieces * n) * channels * place +
@@ -195,7 +146,7 @@ bool TrackNodes<T>::fit(double wavenumber, const Track& track) {
       continue;
     }
     for (double& part : factor) part /= norm;
-    bends_[p] = 2 * turn(wavenumber, none, factor);
+    bends_[p] = 2 * counts_.turn(wavenumber, none, factor);
     for (std::size_t i = 0; i < n_all; ++i)
       for (std::size_t axis = 0; axis < 3; ++axis) {
         const double value = basis_[i * bend_powers + p] * factor[axis];
@@ -206,16 +157,16 @@ bool TrackNodes<T>::fit(double wavenumber, const Track& track) {
       }
   }
   return std::all_of(rest_.begin(), rest_.begin() + static_cast<std::ptrdiff_t>(track.n),
-                     [&](const Place& rest) { return 2 * turn(wavenumber, none, rest) <= error_; });
+                     [&](const Place& rest) { return 2 * counts_.turn(wavenumber, none, rest) <= error_; });
 }
 
 template <class T>
 bool TrackNodes<T>::place_nodes(double wavenumber, Track& track) {
-  const double z = turn(wavenumber, rows_[track.first], rows_[track.first + track.n - 1]);
+  const double z = counts_.turn(wavenumber, rows_[track.first], rows_[track.first + track.n - 1]);
   track.first_node = nodes_.size();
   track.n_nodes = 0;
   // Again only where the curve of the first fit, which is that of any other, takes more nodes.
-  for (std::size_t n = nodes_for(z); n > track.n_nodes; n = nodes_for_bent(z)) {
+  for (std::size_t n = counts_.straight(z); n > track.n_nodes; n = counts_.bent(z, bends_)) {
     track.n_nodes = n;
     const bool few = n <= most_track_nodes && 2 * n <= track.n;
     nodes_.resize(track.first_node + (few ? n : 0));
@@ -271,7 +222,7 @@ void TrackNodes<T>::find(const GridBlock& block, const Partition& partition, con
     const std::size_t pieces =
         block.path_m.size() != 0
             ? 0
-            : best_pieces(turn(k.largest, rows_[first], rows_[first + n - 1]), n, n_chan);
+            : best_pieces(counts_.turn(k.largest, rows_[first], rows_[first + n - 1]), n, n_chan);
     const std::size_t n_tracks = std::max<std::size_t>(1, pieces);
     for (std::size_t piece = 0; piece < n_tracks; ++piece) {
       Track track;

@@ -6,23 +6,20 @@
 //   V_k = sum_i L_k(t_i) V_i,        L_k Lagrange's polynomials of the nodes,
 //
 // are gridded at the u, v, w of the nodes, with the same channels; and predictions at the nodes make those of
-// the rows, V_i = sum_k L_k(t_i) V_k. For a pixel whose phase turns by 2 z along
-// a straight track n nodes leave an error of 2 J_n(z) <= 2 (z / 2)^n / n!; what bends takes more.
+// the rows, V_i = sum_k L_k(t_i) V_k. node_counts.h says how many nodes that takes.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "kernels/idg/idg.h"
+#include "kernels/idg/node_counts.h"
 #include "kernels/idg/partition.h"
 
 namespace apsyn {
 
-constexpr std::size_t most_track_rows = 128, most_track_nodes = 48;
-/// Powers of t, from t^2 on, of the curves that are fitted to tracks.
-constexpr std::size_t bend_powers = 4;
+constexpr std::size_t most_track_rows = 128;
 /// Channels whose values fit into the caches with all rows of a track.
 constexpr std::size_t track_channels = 32;
 /// Share of the wanted accuracy that nodes take, an RMS like the spread kernel's.
@@ -60,7 +57,7 @@ class TrackNodes {
   static std::size_t padded_rows(const Track& track);
 
  private:
-  using Place = std::array<double, 3>;
+  using Place = NodeCounts::Place;
   struct Wavenumbers {
     double least, largest;
   };
@@ -71,15 +68,10 @@ class TrackNodes {
   bool fit(double wavenumber, const Track& track);
   bool among_rows(const Track& track) const;
   void extend_reach(const SubgridTask& task, const Place& at, const Wavenumbers& k);
-  /// z of the corner of the padded field between two places; at most that of the rest.
-  double turn(double wavenumber, const Place& from, const Place& to) const;
-  std::size_t nodes_for(double turn) const;
-  std::size_t nodes_for_bent(double turn) const;
 
   IdgPlan plan_;
-  Place phase_;  ///< of the padded field's corner, radians a wavelength along u, v, w
   double error_;
-  std::vector<double> most_turn_;  ///< [n - 1] that n nodes serve
+  NodeCounts counts_;
   std::vector<Track> tracks_;
   std::vector<VisibilityRun> runs_;
   std::vector<Place> rows_;  ///< [run] metres, folded
@@ -89,8 +81,7 @@ class TrackNodes {
   std::array<double, 2> reach_{};
   std::vector<Place> rest_;    ///< what fit() has not explained
   std::vector<double> basis_;  ///< [row, then node][power]
-  /// Phase at the corner of the padded field, in radians, of the factors of t^2, t^3 ... that fit() found.
-  std::array<double, bend_powers> bends_{};
+  NodeCounts::Bends bends_{};  ///< that fit() found
   std::vector<T> shares_;
 };
 
