@@ -116,7 +116,7 @@ void ApertureWeights::count(const SpectraBlock& block) {
 bool ApertureWeights::look(const SkyPixels& pixels) {
   if (!any()) return false;
   constexpr double kTolerance = 1e-5;
-  const double highest_hz = *std::max_element(plan_.channel_hz.begin(), plan_.channel_hz.end());
+  const double highest_hz = plan_.highest_hz();
   const double radians = kTwoPi * reach_m_ * highest_hz / kSpeedOfLight_m_s;
   bool moved = unit_.extent(0) != pixels.size();
   for (std::size_t i = 0; i < unit_.size() && !moved; ++i)

@@ -54,15 +54,11 @@ std::uint64_t order_bytes(const PairCells& cells, std::size_t n_pixel) {
   return std::uint64_t{2} * n_pixel * (cells.n_order * sizeof(float) + 2 * sizeof(std::uint32_t));
 }
 
-double highest_hz(const EpicPlan& plan) {
-  return *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
-}
-
 }  // namespace
 
 /// 2 KB for each 16 antennas of a tile of 8 x 2 cells, and one that is not full for each tile.
 std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
-  const std::array<double, 2> span = spanned_cells(plan, geometry, grid, highest_hz(plan));
+  const std::array<double, 2> span = spanned_cells(plan, geometry, grid, plan.highest_hz());
   if (plan.n_fine > 1 || std::max(span[0], span[1]) + static_cast<double>(plan.kernel_cells) > kMostReached)
     return 0;
   const std::size_t n_x = plan.kernel_cells + 1 + static_cast<std::size_t>(span[0]),
@@ -91,7 +87,7 @@ std::optional<double> matrix_spectrum_s(const EpicPlan& plan, const EpicGeometry
                                         const FftGrid& grid, EpicPrecision precision) {
   if (plan.n_fine > 1 || plan.field || !(plan.cross || (plan.first && plan.second))) return {};
   double reached = 1, least = kMostReached;
-  for (const double span : spanned_cells(plan, geometry, grid, highest_hz(plan))) {
+  for (const double span : spanned_cells(plan, geometry, grid, plan.highest_hz())) {
     const double cells = span + static_cast<double>(plan.kernel_cells);
     if (cells > kMostReached) return {};
     reached *= cells;

@@ -24,6 +24,7 @@
 //   corr  sums over t first, V_ij, then images them: cheapest for few antennas or long accumulations.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -90,6 +91,7 @@ struct EpicPlan {
 
   std::size_t n_channel() const { return n_chan * n_fine; }
   std::size_t n_image_channel() const { return n_channel() / n_average; }
+  double highest_hz() const { return *std::max_element(channel_hz.begin(), channel_hz.end()); }
   /// Planes of EpicImages: XX, YY, Re XY, Im XY, those that are asked for; of a field Re X, Im X, Re Y, Im Y.
   std::size_t n_plane() const {
     return ((first ? 1u : 0u) + (second ? 1u : 0u)) * (field ? 2u : 1u) + (cross ? 2u : 0u);

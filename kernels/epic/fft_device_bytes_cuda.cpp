@@ -35,7 +35,7 @@ std::optional<double> matrix_bytes(const EpicPlan& plan, const EpicGeometry& geo
                                    const Shown& shown, std::size_t n_spectra, int n_part, int device_index) {
   const std::uint64_t lists = tile_list_bytes(plan, geometry, grid);
   if (lists == 0 || fft_values(plan) == 1) return {};
-  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  const double highest_hz = plan.highest_hz();
   const auto span = spanned_cells(plan, geometry, grid, highest_hz);
   const auto folded = [&](double cells) {
     return (static_cast<std::size_t>(cells) + plan.kernel_cells + 2) / 2;

@@ -135,7 +135,7 @@ SizedGrid size_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
   auto half = field_of(plan, geometry, grid);
   for (double& width : half) width = std::min(1.0, width + plan.cell);  // the sky may move a little
   const Extent extent = extent_of(plan, geometry, grid);
-  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  const double highest_hz = plan.highest_hz();
   // The power of a field that reaches over so many cells reaches over twice as many: it can be interpolated
   // when the transform has no fewer pixels.
   const auto axis = [&](double n_image, double half_width, double extent_m) {

@@ -32,7 +32,7 @@ double aperture_misfit(const EpicPlan& plan, const EpicGeometry& geometry) {
   const KernelFit kernel(plan, grid);
   std::vector<std::complex<double>> c(plan.kernel_cells * plan.kernel_cells);
   double worst = 0;
-  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  const double highest_hz = plan.highest_hz();
   for (const auto& heard : aperture_nodes(plan, grid, kernel, highest_hz))
     for (const double off : {0.0, 0.5}) worst = std::max(worst, kernel.weights(off, off, 0, heard, c));
   return worst;

@@ -2,6 +2,7 @@
 #include "kernels/epic/field_grid.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "libcore/core/constants.h"
 
@@ -17,7 +18,7 @@ bool FieldGrid::aim(const EpicGeometry& geometry, const SkyPixels& pixels) {
   if (gridded_ && serves(gridded_->grid, plan_, planned_for_, geometry) && find(pixels)) return false;
   gridded_.emplace(plan_, geometry);
   planned_for_ = geometry;
-  find(pixels);
+  if (!find(pixels)) throw std::logic_error("FieldGrid: pixels that its grid lacks");
   return true;
 }
 

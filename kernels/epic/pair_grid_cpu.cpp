@@ -27,7 +27,7 @@ struct Grid {
 
 Grid choose_grid(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
   const PairDepth depth = depth_of(geometry, pixels);
-  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  const double highest_hz = plan.highest_hz();
   PairGridShape shape;
   shape.n_node = chebyshev_terms(kTwoPi * highest_hz * depth.w_s * depth.n_half, kGridError);
   const auto cells = [](std::size_t n, const SpreadKernel& kernel) {

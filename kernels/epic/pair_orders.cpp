@@ -163,7 +163,7 @@ std::size_t PairCells::n_apart_pair() const {
 
 PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
   const SpreadKernel& kernel = choose_kernel();
-  const double highest_hz = *std::max_element(plan.channel_hz.begin(), plan.channel_hz.end());
+  const double highest_hz = plan.highest_hz();
   PairCells cells;
   cells.n_ant = plan.n_ant;
   cells.n_x = cells_of(kernel, plan.nx);

@@ -25,20 +25,27 @@ inline std::string describe_method(const EpicSetup& setup) {
   return "corr: correlate, then image the sums";
 }
 
+/// Of antennas that are not flagged.
+inline std::vector<double> baseline_lengths_m(const ArrayLayout& layout) {
+  std::vector<double> lengths_m;
+  for (std::size_t i = 0; i < layout.antennas.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const Antenna &a = layout.antennas[i], &b = layout.antennas[j];
+      const Vec3 apart_m = a.enu_m - b.enu_m;
+      if (!a.flagged && !b.flagged) lengths_m.push_back(std::sqrt(dot(apart_m, apart_m)));
+    }
+  return lengths_m;
+}
+
+/// 0 with less than two antennas.
 inline double longest_baseline_m(const ArrayLayout& layout) {
-  double longest_m = 0;
-  for (const Antenna& a : layout.antennas)
-    for (const Antenna& b : layout.antennas)
-      if (!a.flagged && !b.flagged)
-        longest_m = std::max(longest_m, std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
-  return longest_m;
+  const std::vector<double> lengths_m = baseline_lengths_m(layout);
+  return lengths_m.empty() ? 0 : *std::max_element(lengths_m.begin(), lengths_m.end());
 }
 
 /// The finest that the image holds.
 inline double fringe_rad(const EpicSetup& setup) {
-  const std::vector<double>& channel_hz = setup.epic.channel_hz;
-  return kSpeedOfLight_m_s / *std::max_element(channel_hz.begin(), channel_hz.end()) /
-         longest_baseline_m(setup.header.layout);
+  return kSpeedOfLight_m_s / setup.epic.highest_hz() / longest_baseline_m(setup.header.layout);
 }
 
 inline std::string describe_pixels(const EpicSetup& setup) {
@@ -104,17 +111,6 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
   return lines;
 }
 
-/// The baseline that half of the others are shorter than, in metres; 0 with less than two antennas.
-inline double median_baseline_m(const ArrayLayout& layout) {
-  std::vector<double> lengths_m;
-  for (std::size_t i = 0; i < layout.antennas.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      const Antenna &a = layout.antennas[i], &b = layout.antennas[j];
-      if (!a.flagged && !b.flagged) lengths_m.push_back(std::sqrt(dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m)));
-    }
-  return median_of(lengths_m);
-}
-
 /// What the images will not show, though the recording may hold it.
 inline std::vector<std::string> shortcomings(const EpicSetup& setup) {
   std::vector<std::string> lines;
@@ -122,7 +118,8 @@ inline std::vector<std::string> shortcomings(const EpicSetup& setup) {
   const double longest_m = longest_baseline_m(setup.header.layout);
   if (!(longest_m > 0)) return lines;
   const bool image = setup.directions.empty();
-  const double median_fringe_rad = fringe_rad(setup) * longest_m / median_baseline_m(setup.header.layout);
+  std::vector<double> lengths_m = baseline_lengths_m(setup.header.layout);
+  const double median_fringe_rad = fringe_rad(setup) * longest_m / median_of(lengths_m);
   if (image && median_fringe_rad < epic.cell)
     lines.push_back(fmt::format(
         "pixels of {:.3g} deg are coarser than the fringes of half of the baselines, {:.3g} deg: sources "
