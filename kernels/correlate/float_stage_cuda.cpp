@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/correlate/float_stage_cuda.h"
-#include "kernels/common/device_attribute.h"
 
 #include "libcore/core/error.h"
 
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/common/device_attribute.h"
 #include "kernels/correlate/float_stage.cuh"
 #include "libcore/core/device.h"
 #endif

@@ -29,6 +29,15 @@ struct Task {
   WHistogram by_w;
   std::size_t max_block = 0;      ///< visibilities in memory at once
   std::uint64_t block_bytes = 0;  ///< what these take
+
+  IdgWorkload workload(std::size_t n_planes, const Device& device) const {
+    return {.max_w_lambda = max_lambda[2],
+            .max_u_lambda = max_lambda[0],
+            .max_v_lambda = max_lambda[1],
+            .n_visibilities = n_visibilities,
+            .n_planes = n_planes,
+            .device = device.kind};
+  }
 };
 
 /// With A-terms the model's planes become all four correlations.
@@ -105,16 +114,12 @@ class ImagePredictor final : public Predictor {
       : Predictor({}),
         group_(group),
         device_(device),
-        work_{.max_w_lambda = task.max_lambda[2],
-              .max_u_lambda = task.max_lambda[0],
-              .max_v_lambda = task.max_lambda[1],
-              .n_visibilities = task.n_visibilities,
-              .n_planes = predicted_planes(options, group),
-              .device = device.kind},
-        plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging), work_)),
+        plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
+                            task.workload(predicted_planes(options, group), device))),
         setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
     if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool, task);
-    share_ = share_of(tool.ranks(), plan_, work_, task.by_w);
+    share_ =
+        share_of(tool.ranks(), plan_, task.workload(predicted_planes(options, group), device), task.by_w);
     plan_passes(tool, options.imaging, task);
   }
   std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }
@@ -198,7 +203,6 @@ class ImagePredictor final : public Predictor {
 
   const ModelGroup& group_;
   Device device_;
-  IdgWorkload work_;
   IdgPlan plan_;
   IdgSetup setup_;
   std::uint64_t aterm_bytes_ = 0;

@@ -17,7 +17,6 @@ namespace apsyn::imaging {
 /// Visibilities by |w|, in bins that double their width as they must.
 class WHistogram {
  public:
-  static constexpr std::size_t kBins = 4096;
   struct Bin {
     double n = 0;
     /// The sum of sqrt(u^2 + v^2): how fast visibilities move through the uv plane, so how many subgrids they
@@ -36,6 +35,7 @@ class WHistogram {
   const std::vector<Bin>& bins() const { return bins_; }
 
  private:
+  static constexpr std::size_t kBins = 4096;
   void widen() {
     for (std::size_t i = 0; i < kBins; ++i)
       bins_[i] = i < kBins / 2 ? bins_[2 * i] + bins_[2 * i + 1] : Bin{};
