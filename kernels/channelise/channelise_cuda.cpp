@@ -1,92 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/channelise/channelise_cuda.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "kernels/channelise/input_scales.h"
-#include "kernels/channelise/placement.h"
 #include "libcore/core/error.h"
 
 #ifdef APSYN_CUDA
-#include <map>
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <vector>
 
+#include "kernels/channelise/channelise_cuda_sizes.h"
 #include "kernels/channelise/channelise_kernels.cuh"
+#include "kernels/channelise/input_scales.h"
+#include "kernels/channelise/placement.h"
 #include "kernels/channelise/sample_window.cuh"
 #include "kernels/channelise/spectrum_placement.h"
-#include "kernels/common/cuda_fft.h"
+#include "kernels/channelise/stepwise.cuh"
 #include "kernels/common/device_spectra.cuh"
 #endif
 
 namespace apsyn {
 
-namespace {
-
-constexpr std::uint64_t kStepBytes = 256u << 20;  // of the stepwise path's intermediate values
-
-/// Spectra worth a launch: whole rows of the X stage's layout, fewer of very long ones.
-std::size_t good_spectra_of(const ChannelisePlan& plan) {
-  return std::clamp<std::size_t>((std::size_t{1} << 18) / plan.n_sample, 1, 64);
-}
-
-/// Samples that may be needed again when the next gulp comes: less than a launch, the windows of scales that
-/// are not settled, and what taps and delays reach for.
-std::size_t rest_samples_of(const CudaChannelisePlan& plan, std::int64_t max_shift) {
-  const auto length = static_cast<std::int64_t>(plan.f.n_sample);
-  const std::int64_t window =
-      plan.requantisation.n_bit == 0 ? 0 : requantise_window_spectra(length, plan.n_spectra);
-  const auto good = static_cast<std::int64_t>(good_spectra_of(plan.f));
-  return static_cast<std::size_t>((good + window + 2) * length + 2 * max_shift) + plan.f.n_span();
-}
-
-std::size_t row_bytes_of(const CudaChannelisePlan& plan) {
-  const std::size_t values = plan.f.n_chan * plan.f.n_ant * plan.f.n_pol;
-  if (!plan.integer) return values * plan.f.values_per_sample() * sizeof(float);
-  return plan.four_bit ? values : values * plan.f.values_per_sample();
-}
-
-constexpr std::size_t kMostSpectra = 65536 - 64;
-
-/// Bytes per spectrum of placements, and of masks for every channel that only floats need.
-std::size_t placement_bytes(const CudaChannelisePlan& plan) {
-  return plan.f.n_ant * (sizeof(Placement) + (plan.integer ? 0 : plan.f.n_chan));
-}
-
-}  // namespace
-
-std::size_t cuda_max_spectra(const CudaChannelisePlan& plan) {
-  const std::size_t per_gulp = plan.gulp_samples / plan.f.n_sample + 2 * good_spectra_of(plan.f);
-  return std::min(kMostSpectra, (per_gulp + 63) / 64 * 64);
-}
-
-std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes) {
-  const std::size_t least = good_spectra_of(plan.f) * plan.f.n_sample;
-  return std::max<std::size_t>(least, static_cast<std::size_t>(bytes / row_bytes_of(plan)));
-}
-
-std::uint64_t cuda_channeliser_host_bytes(const CudaChannelisePlan& plan) {
-  return 2 * plan.gulp_samples * row_bytes_of(plan) + 2 * cuda_max_spectra(plan) * placement_bytes(plan) +
-         InputScales::bytes(plan.f);
-}
-
-std::uint64_t cuda_channeliser_device_bytes(const CudaChannelisePlan& plan) {
-  return 2 * (plan.gulp_samples + rest_samples_of(plan, static_cast<std::int64_t>(plan.f.n_span()))) *
-             row_bytes_of(plan) +
-         2 * cuda_max_spectra(plan) * placement_bytes(plan) + kStepBytes;
-}
-
 #ifdef APSYN_CUDA
 namespace {
 
 using f_stage::SampleFormat;
-
-std::size_t stream_count(const ChannelisePlan& plan) {
-  const std::size_t n_input = plan.n_ant * plan.n_pol;
-  return plan.real_input ? (n_input + 1) / 2 : n_input;
-}
 
 class CudaChanneliser final : public DeviceSpectrumSource {
  public:
@@ -150,7 +89,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
   }
 
   std::size_t max_spectra() const override { return max_spectra_; }
-  std::size_t good_spectra() const override { return good_spectra_of(f_); }
+  std::size_t good_spectra() const override { return f_stage::good_spectra(f_); }
   bool untouched() const override { return plan_.untouched(placement_.aligns()); }
 
   DeviceSamples samples(std::int64_t first, SpectraBlock& validity, cudaStream_t stream) override {
@@ -175,7 +114,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     if (fused_)
       f_stage::launch_fused(task, output, factors_.data(), stream);
     else
-      in_steps(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
+      stepwise_.run(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
         f_stage::launch_finish(task, batch, values, output, stream);
       });
     window_.used(stream);
@@ -184,7 +123,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
   void spectra(std::int64_t first, SpectraBlock& validity, std::size_t channel_stride, float2* out,
                cudaStream_t stream) override {
     const f_stage::Task task = prepare(first, validity, stream);
-    in_steps(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
+    stepwise_.run(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
       f_stage::launch_finish(task, batch, values, f_stage::FloatOutput{out, channel_stride}, stream);
     });
     window_.used(stream);
@@ -225,7 +164,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     window.real = f_.real_input;
     window.format = format();
     window.gulp_samples = plan_.gulp_samples;
-    window.rest_samples = rest_samples_of(plan_, placement_.max_shift());
+    window.rest_samples = f_stage::rest_samples(plan_, placement_.max_shift());
     window.n_threads = f_.n_threads;
     return window;
   }
@@ -241,7 +180,8 @@ class CudaChanneliser final : public DeviceSpectrumSource {
   }
 
   std::size_t slot_bytes() const {
-    return max_spectra_ * placement_bytes(plan_) + f_.n_chan * f_.n_ant * f_.n_pol * sizeof(float) + 64;
+    return max_spectra_ * f_stage::placement_bytes(plan_) + f_.n_chan * f_.n_ant * f_.n_pol * sizeof(float) +
+           64;
   }
 
   void fill_validity(std::int64_t first, SpectraBlock& validity) {
@@ -314,32 +254,6 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     return task;
   }
 
-  /// Folds, transforms and finishes in batches that fit the intermediate memory.
-  template <class Finish>
-  void in_steps(const f_stage::Task& task, cudaStream_t stream, const Finish& finish) {
-    const std::size_t per_spectrum = stream_count(f_) * f_.n_sample;
-    std::size_t spectra = kStepBytes / sizeof(float2) / per_spectrum / 64 * 64;
-    const auto n = static_cast<std::size_t>(task.n_spectra);
-    spectra = std::clamp<std::size_t>(spectra, std::min<std::size_t>(n, 64), n);
-    const std::size_t chans =
-        std::clamp<std::size_t>(kStepBytes / sizeof(float2) / (per_spectrum * spectra), 1, f_.n_chan);
-    float2* values = values_.reserve(chans * spectra * per_spectrum);
-    for (std::size_t chan = 0; chan < f_.n_chan; chan += chans)
-      for (std::size_t first = 0; first < n; first += spectra) {
-        const f_stage::Batch batch{static_cast<int>(chan),
-                                   static_cast<int>(std::min(chans, f_.n_chan - chan)),
-                                   static_cast<int>(first), static_cast<int>(std::min(spectra, n - first))};
-        f_stage::launch_fold(task, batch, values, stream);
-        if (task.length > 1) {
-          const int count = batch.n_chan * batch.n_spectra * static_cast<int>(stream_count(f_));
-          CudaFft1d& fft = ffts_.try_emplace(count, task.length, count).first->second;
-          fft.use(stream);
-          fft.execute(values);
-        }
-        finish(batch, values);
-      }
-  }
-
   CudaChannelisePlan plan_;
   const ChannelisePlan& f_;
   SpectrumPlacement placement_;
@@ -354,8 +268,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
   DeviceArray<std::uint8_t> factors_;  // of fused_factors
   Slot slots_[2];
   unsigned turn_ = 0;
-  Upload<float2> values_;          // of in_steps
-  std::map<int, CudaFft1d> ffts_;  // by batch
+  f_stage::Stepwise stepwise_;
 };
 
 }  // namespace

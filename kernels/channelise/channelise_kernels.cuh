@@ -46,6 +46,11 @@ struct Task {
   const float* scale;          ///< [chan][input] s of requantise.h; null = 1
 };
 
+/// Of each channel and spectrum.
+__host__ __device__ inline int stream_count(const Task& task) {
+  return task.samples.real ? (task.samples.n_input + 1) / 2 : task.samples.n_input;
+}
+
 /// Integers in the X stage's layout. Rows of inputs beyond n_input are left alone, spectra behind the last in
 /// its block of 64 are 0.
 struct IntegerOutput {

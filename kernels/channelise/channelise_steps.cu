@@ -10,10 +10,6 @@ namespace {
 
 constexpr int kTile = 32, kRows = 8;
 
-__host__ __device__ int stream_count(const Task& task) {
-  return task.samples.real ? (task.samples.n_input + 1) / 2 : task.samples.n_input;
-}
-
 /// A block owns 32 streams by 32 samples, of which it reads the streams and writes the samples in a row.
 __global__ void __launch_bounds__(kTile* kRows) fold(Task task, Batch batch, float2* folded, int n_tiles) {
   __shared__ float2 tile[kTile][kTile + 1];  // [stream][sample]
