@@ -111,7 +111,7 @@ __global__ void order_keys(CutLimits limits, const SubTable* tables, const std::
   if (i < n) {
     const SubTable& table = tables[order[i]];
     const SubTableCentre centre = centre_of(table.box);
-    if (limits.takes(table.box)) n_visibilities = table.n_visibilities, n_runs = table.n_runs, taken = 1;
+    if (limits.takes(table)) n_visibilities = table.n_visibilities, n_runs = table.n_runs, taken = 1;
     if (by_u)
       keys[i] = ordered(static_cast<std::int32_t>(centre.u));
     else

@@ -14,6 +14,7 @@
 // Visibilities with w < 0 are replaced by their conjugates at (-u, -v, -w): only the real part is imaged.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
@@ -229,14 +230,23 @@ struct GridCounts {
   std::uint64_t n_subgrids = 0;
 };
 
-/// The layers of a pass, and of them the subgrids whose middle w, folded to w >= 0, lies in [least, most). A
-/// subgrid of the layer before or behind may have its middle within IdgPlan::layer_slack_lambda of where two
-/// layers meet: limits there would leave it out of both passes.
+/// The layers of a pass. Of the first layer only the subgrids whose middle w, folded to w >= 0, is
+/// least_w_lambda or more, and of the last (which may be the same) those where it is below most_w_lambda: of
+/// two ranges that meet at any w of a layer each subgrid is in one. Layers of a w kernel, which share their
+/// subgrids, have no such limits: std::invalid_argument.
 struct LayerRange {
   std::size_t first = 0, n = 0;
   double least_w_lambda = -std::numeric_limits<double>::infinity();
   double most_w_lambda = std::numeric_limits<double>::infinity();
   bool operator==(const LayerRange&) const = default;
+
+  /// Of these layers those [first + skip, first + skip + n) that there are: a pass.
+  LayerRange part(std::size_t skip, std::size_t at_most) const {
+    LayerRange own{first + std::min(skip, n), std::min(at_most, n - std::min(skip, n))};
+    if (own.first == first) own.least_w_lambda = least_w_lambda;
+    if (own.first + own.n == first + n) own.most_w_lambda = most_w_lambda;
+    return own;
+  }
 };
 
 class Gridder {

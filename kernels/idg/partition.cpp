@@ -126,7 +126,7 @@ Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRang
   });
   idg::SubTables tables = join(pieces, n_threads);
   if (block.aterms.jones.size() == 0) idg::join_small(limits, few, n_threads, tables);
-  std::erase_if(tables.tables, [&](const idg::SubTable& table) { return !limits.takes(table.box); });
+  std::erase_if(tables.tables, [&](const idg::SubTable& table) { return !limits.takes(table); });
 
   struct Place {
     std::uint32_t layer, index;

@@ -72,7 +72,7 @@ struct CutLimits {
   bool w_kernel;
   std::uint32_t reach;  ///< layers that a subgrid touches
   std::uint32_t first_layer, n_layers;
-  double least_w, most_w;  ///< of the middle of a subgrid in the pass, most_w excluded
+  double least_w, most_w;  ///< of the middle of a subgrid of the first and of the last layer, most_w excluded
 
   APSYN_CUT bool is_in_field(const UvwBox& box) const {
     const double u = (box.least_u + box.most_u) / 2, v = (box.least_v + box.most_v) / 2;
@@ -97,10 +97,12 @@ struct CutLimits {
     return layer < first_layer + n_layers && layer + reach > first_layer;
   }
   /// Whether the pass takes a whole subgrid, once small ones have been joined: others join as they do
-  /// without.
-  APSYN_CUT bool takes(const UvwBox& box) const {
-    const double w = (box.least_w + box.most_w) / 2;
-    return w >= least_w && w < most_w;
+  /// without. Of subgrids between its first and its last layer the layer decides alone: they may reach below
+  /// least_w or above most_w by layer_slack.
+  APSYN_CUT bool takes(const SubTable& table) const {
+    const double w = (table.box.least_w + table.box.most_w) / 2;
+    return in_pass(table.layer) && (table.layer != first_layer || w >= least_w) &&
+           (table.layer + 1 != first_layer + n_layers || w < most_w);
   }
   APSYN_CUT bool join(const SubTable& a, const SubTable& b) const {
     return a.layer == b.layer && a.n_visibilities + b.n_visibilities <= kMostVisibilities &&

@@ -2,6 +2,8 @@
 #include "kernels/idg/sub_tables.h"
 
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -37,6 +39,8 @@ struct Appender {
 
 CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers) {
   const bool kernel = plan.w_handling == WHandling::kernel;
+  if (kernel && (std::isfinite(layers.least_w_lambda) || std::isfinite(layers.most_w_lambda)))
+    throw std::invalid_argument("idg: layers of a w kernel are not cut");
   CutLimits limits{};
   limits.per_u = static_cast<double>(plan.n_u) * plan.image.cell_rad;
   limits.per_v = static_cast<double>(plan.n_v) * plan.image.cell_rad;

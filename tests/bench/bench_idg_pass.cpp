@@ -241,7 +241,7 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
     const auto begin = std::chrono::steady_clock::now();
     layers_s = 0;
     for (std::size_t layer = 0; layer < share.layers.n; layer += at_once) {
-      gridder->begin_pass(share.pass(layer, at_once));
+      gridder->begin_pass(share.layers.part(layer, at_once));
       for (std::size_t i = 0; i < b.n_blocks; ++i) {
         GridBlock block = b.block(i, keep);
         if (share.n_parts > 1) {

@@ -151,35 +151,96 @@ BOOST_AUTO_TEST_CASE(subgrids_go_by_the_length_of_baselines) {
   BOOST_CHECK_CLOSE(at(5), 20 + 20.0, 1e-9);
 }
 
-BOOST_AUTO_TEST_CASE(layers_are_not_cut_where_subgrids_of_others_reach) {
-  IdgPlan plan = layers_of(9, 200);
-  plan.layer_slack_lambda = 50;
-  const Core core(1800, 100000);
-  std::size_t n_cuts = 0;
-  for (std::size_t n = 2; n < 9; ++n)
-    for (const LayerRange& range : cut_w(plan, {1e-6, 0, 1e-5}, core.histogram, n)) {
-      if (!std::isfinite(range.most_w_lambda)) continue;
-      ++n_cuts;
-      const double above = std::fmod(range.most_w_lambda, 200);
-      BOOST_CHECK(above > 50 && above < 150);
-    }
-  BOOST_CHECK_GT(n_cuts, 10u);
+BOOST_AUTO_TEST_CASE(nothing_is_transformed_for_no_visibilities) {
+  IdgPlan plan = layers_of(3, 1);
+  WHistogram histogram;
+  for (int i = 0; i < 100; ++i) histogram.add({0, 0, 0.005 * i}, 1);  // up to half of the first layer
+  const auto pieces = w_pieces(plan, {1, 0, 1}, histogram);
+  BOOST_REQUIRE_GT(pieces.size(), 50u);
+  BOOST_CHECK_EQUAL(pieces[pieces.size() - 3].layer, 0u);
+  BOOST_CHECK_EQUAL(pieces[pieces.size() - 3].end_lambda, 1);
+  BOOST_CHECK_GT(pieces[pieces.size() - 3].seconds, 0);
 }
 
-BOOST_AUTO_TEST_CASE(subgrids_that_reach_beyond_their_layers_are_of_one_range) {
-  const support::ArrayRows d = support::observe_array(14, 200, 8);
-  const auto [by_w, max_w] = survey(d);
-  IdgPlan plan =
-      make_idg_plan({256, 256, 2e-3}, {.subgrid = 24},
-                    {.max_w_lambda = max_w * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1});
-  plan.most_task_half_w_lambda = plan.half_w_lambda;  // as on tensor cores
-  BOOST_REQUIRE_GT(plan.layer_slack_lambda, 0);
-  const GridBlock block = d.block(false);
-  const std::uint64_t all = partition(plan, block, {0, plan.n_layers}, 2).n_visibilities;
-  for (std::size_t n = 2; n <= std::min<std::size_t>(plan.n_layers, 12); ++n) {
-    std::uint64_t sum = 0;
-    for (const LayerRange& range : cut_w(plan, {1e-6, 1e-2, 0}, by_w, n))
-      sum += partition(plan, block, range, 2).n_visibilities;
-    BOOST_CHECK_EQUAL(sum, all);
+namespace {
+
+/// Rows whose w changes as they turn, and a plan as tensor cores have it: subgrids reach across the layers'
+/// borders.
+struct AcrossBorders {
+  support::ArrayRows d = support::observe_array(10, 150, 8);
+  Rows rows;
+  IdgPlan plan;
+  Partition all;
+  AcrossBorders() {
+    for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) d.uvw_m(row, 2) += d.uvw_m(row, 0);
+    rows = survey(d);
+    plan =
+        make_idg_plan({256, 256, 2e-3}, {.subgrid = 24},
+                      {.max_w_lambda = rows.max_w_m * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1});
+    plan.most_task_half_w_lambda = plan.half_w_lambda;
+    all = partition(plan, d.block(false), {0, plan.n_layers}, 2);
   }
+
+  /// That ranges hold each visibility with data once, in as many subgrids as all layers do.
+  void check_once(const std::vector<LayerRange>& ranges) const {
+    const GridBlock block = d.block(false);
+    Buffer<int, 2> seen({d.weight.extent(0), d.weight.extent(1)});
+    std::size_t n_tasks = 0, wrong = 0;
+    for (const LayerRange& range : ranges) {
+      const Partition own = partition(plan, block, range, 2);
+      n_tasks += own.tasks.size();
+      for (const SubgridTask& task : own.tasks)
+        for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i)
+          for (std::uint32_t c = 0; c < own.runs[i].n_channels; ++c)
+            ++seen(own.runs[i].row, own.runs[i].first_channel + c);
+    }
+    for (std::size_t i = 0; i < seen.size(); ++i) wrong += seen.data()[i] != (d.weight.data()[i] != 0);
+    BOOST_CHECK_EQUAL(wrong, 0u);
+    BOOST_CHECK_EQUAL(n_tasks, all.tasks.size());
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(subgrids_that_reach_beyond_their_layers_are_of_one_range, AcrossBorders) {
+  BOOST_REQUIRE_GT(plan.layer_slack_lambda, 0);
+  for (std::size_t n = 2; n <= std::min<std::size_t>(plan.n_layers, 12); ++n)
+    check_once(cut_w(plan, {1e-6, 1e-2, 0}, rows.by_w, n));
+}
+
+BOOST_FIXTURE_TEST_CASE(ranges_meet_anywhere_in_a_layer, AcrossBorders) {
+  std::size_t n_beyond = 0;
+  for (const SubgridTask& task : all.tasks)
+    n_beyond += std::abs(task.w_lambda - plan.layer_w_lambda(task.layer)) > plan.layer_step_lambda / 2;
+  BOOST_TEST_MESSAGE(n_beyond << " of " << all.tasks.size() << " subgrids, " << plan.n_layers << " layers");
+  BOOST_REQUIRE_GT(n_beyond, 10u);  // a range of w alone would miss these
+  const double slack = plan.layer_slack_lambda, step = plan.layer_step_lambda;
+  for (std::size_t layer = 0; layer < std::min<std::size_t>(plan.n_layers, 2); ++layer) {
+    const double border = static_cast<double>(layer) * step;
+    std::vector<double> cuts;
+    for (const double from : {-slack, -slack / 2, 0.0, slack / 2, slack, step / 2, step - slack / 2, step})
+      cuts.push_back(border + from);
+    for (const SubgridTask& task : all.tasks)  // the middle of a subgrid itself
+      if (task.layer == layer && cuts.size() < 12) cuts.push_back(task.w_lambda);
+    for (const double w : cuts) {
+      const LayerRange below{.first = 0, .n = layer + 1, .most_w_lambda = w};
+      const LayerRange above{.first = layer, .n = plan.n_layers - layer, .least_w_lambda = w};
+      check_once({below, above});
+      // In passes of five layers each.
+      std::vector<LayerRange> passes;
+      for (const LayerRange& range : {below, above})
+        for (std::size_t first = 0; first < range.n; first += 5) passes.push_back(range.part(first, 5));
+      check_once(passes);
+      check_once({below,
+                  {.first = layer, .n = 1, .least_w_lambda = w, .most_w_lambda = w + slack},
+                  {.first = layer, .n = plan.n_layers - layer, .least_w_lambda = w + slack}});
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(layers_of_a_w_kernel_have_no_limits) {
+  const support::ArrayRows d = support::observe_array(5, 2, 2);
+  const IdgPlan plan = make_idg_plan({100, 100, 2e-2}, {}, 2000, 1e5);
+  BOOST_REQUIRE(plan.w_handling == WHandling::kernel);
+  BOOST_CHECK_THROW(partition(plan, d.block(false), {0, plan.n_layers, 1.0}, 1), std::invalid_argument);
 }

@@ -136,7 +136,7 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
   double done = 0;
   for (std::size_t first = 0; first < n_layers; first += layers) {
     for (std::size_t f = 0; f < fields.size(); ++f)
-      own.fields[f].gridder->begin_pass(shares[f].pass(first, layers));
+      own.fields[f].gridder->begin_pass(shares[f].layers.part(first, layers));
     source.rewind(own.group);
     std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
     while (const ImagingBlock* block = source.next(imager.block_bytes)) {

@@ -144,7 +144,7 @@ class ImagePredictor final : public Predictor {
       degridder_->set_model(read_model(group_));
     }
     const std::size_t first = pass * passes_.layers;
-    degridder_->begin_pass(share_.pass(first, passes_.layers));
+    degridder_->begin_pass(share_.layers.part(first, passes_.layers));
   }
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override {
     const ImagingBlock& at = block.at;

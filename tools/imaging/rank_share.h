@@ -20,14 +20,6 @@ struct RankShare {
   LayerRange layers;
   std::size_t part = 0, n_parts = 1;  ///< of the rows of every block
 
-  /// Of the share's layers [first, first + n): a pass.
-  LayerRange pass(std::size_t first, std::size_t n) const {
-    LayerRange own = layers;
-    own.first += std::min(first, layers.n);
-    own.n = std::min(n, layers.first + layers.n - own.first);
-    return own;
-  }
-
   /// Of n rows those of this share: [first, first + n).
   std::size_t first_row(std::size_t n) const { return n * part / n_parts; }
   std::size_t n_rows(std::size_t n) const { return n * (part + 1) / n_parts - first_row(n); }

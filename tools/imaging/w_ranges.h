@@ -64,22 +64,19 @@ struct WPiece {
   double end_lambda = 0, seconds = 0;
 };
 
-/// In the order of w; each layer has one at least. Layers of a w kernel overlap, and are not cut; nor are
-/// others as near to their borders as a neighbour's subgrids reach.
+/// In the order of w; each layer has one at least. Layers of a w kernel overlap, and are not cut.
 inline std::vector<WPiece> w_pieces(const IdgPlan& plan, const PlanCost& cost,
                                     const WHistogram& visibilities) {
   const bool whole = plan.w_handling == WHandling::kernel || plan.n_layers == 1;
   const double bin = visibilities.width_lambda();
   const std::vector<double> seconds = bin_seconds(cost, visibilities);
   const double bottom = plan.first_layer_lambda - plan.layer_step_lambda / 2;
-  const double kept_lambda = plan.layer_slack_lambda + 1e-6 * plan.layer_step_lambda;
   std::vector<WPiece> pieces;
   std::size_t i = 0;
   double begin = 0;
   for (std::size_t layer = 0; layer < plan.n_layers; ++layer) {
     const bool last = layer + 1 == plan.n_layers;
     const double end = bottom + static_cast<double>(layer + 1) * plan.layer_step_lambda;
-    const double first_cut = end - plan.layer_step_lambda + kept_lambda, last_cut = end - kept_lambda;
     WPiece rest{layer, end, 0};
     for (; i < seconds.size() && (last || begin < end); begin = rest.end_lambda) {
       const double bin_end = static_cast<double>(i + 1) * bin;
@@ -87,13 +84,16 @@ inline std::vector<WPiece> w_pieces(const IdgPlan& plan, const PlanCost& cost,
       rest.seconds += seconds[i] * std::max(0.0, rest.end_lambda - begin) / bin;
       if (!last && bin_end > end) break;
       ++i;
-      if (whole || rest.seconds == 0 || bin_end < first_cut || bin_end > last_cut) continue;
+      if (whole || rest.seconds == 0) continue;
       pieces.push_back(rest);
       rest.seconds = 0;
     }
     begin = std::max(begin, end);
     rest.end_lambda = end;
-    pieces.push_back(rest);
+    if (rest.seconds == 0 && !pieces.empty() && pieces.back().layer == layer)
+      pieces.back().end_lambda = end;
+    else
+      pieces.push_back(rest);
   }
   return pieces;
 }
