@@ -155,6 +155,18 @@ void VisibilityColumnReader::read(const MsRows& rows, const std::vector<std::siz
   });
 }
 
+/// UsageError when a column would come to lie in another set, which is neither locked nor brought to the
+/// disk.
+void check_home(const casacore::Table& table, const std::string& path, const std::string& column) {
+  const std::vector<std::string> behind = tables_behind(table);
+  if (!behind.empty())
+    throw UsageError("{}: its rows are those of {}{}: give {}", path, behind[0],
+                     behind.size() > 1 ? " and others" : "", behind.size() > 1 ? "these sets" : "that set");
+  if (table.tableDesc().isColumn(column) && storage_manager(table, column).starts_with("Forward"))
+    throw UsageError("{}: column {} is that of another set: choose another name, or give that set", path,
+                     column);
+}
+
 VisibilityColumnState inspect_visibility_column(const std::string& path, const MsSelection& selection) {
   return with_measurement_set(path, [&]() -> VisibilityColumnState {
     look_in_trial(path, [&] {
@@ -166,6 +178,7 @@ VisibilityColumnState inspect_visibility_column(const std::string& path, const M
     if (!casacore::Table::isWritable(path))
       throw FailureError("{}: is not writable: change its permissions, or work on a copy", path);
     check_visibility_name(table, path, selection.column);
+    check_home(table, path, selection.column);
     if (table.tableDesc().isColumn(selection.column)) return {true, 0};
     return {false, visibility_bytes(table, path)};
   });

@@ -12,6 +12,8 @@
 
 #include <limits>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "libcore/io/ms_metadata.h"
 
@@ -56,8 +58,12 @@ void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t
 /// The type of the storage manager that holds a column.
 std::string storage_manager(const casacore::Table& table, const std::string& column);
 
+/// The tables that a selection of rows or a concatenation takes its rows from; none for a table of its own.
+std::vector<std::string> tables_behind(const casacore::Table& table);
+
 /// A tiled column's own account of its shapes, which casacore trusts: where it disagrees with the table,
-/// reading would leave the cell's memory. Other storage managers pass.
+/// reading would leave the cell's memory. Other storage managers pass. Where rows are those of other tables,
+/// these are looked at.
 class MsTileCheck {
  public:
   MsTileCheck() = default;
@@ -66,8 +72,13 @@ class MsTileCheck {
   void check(casacore::rownr_t row, const casacore::IPosition& cell) const;
 
  private:
+  void look_behind(const casacore::Table& table, const std::vector<std::string>& names);
+
   std::string column_, path_;
   std::optional<casacore::ROTiledStManAccessor> tiles_;
+  std::vector<MsTileCheck> parts_;  ///< of the tables behind, in their order
+  std::vector<casacore::rownr_t> first_rows_;
+  casacore::Vector<casacore::rownr_t> rows_;  ///< [row of a selection] of the table behind
 };
 
 /// Reads the cells of rows of one data description.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <casacore/tables/Tables/RowNumbers.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "libcore/io/ms_rows.h"
@@ -17,8 +19,20 @@ std::string storage_manager(const casacore::Table& table, const std::string& col
   return "";
 }
 
+std::vector<std::string> tables_behind(const casacore::Table& table) {
+  const casacore::Block<casacore::String> names = table.getPartNames();
+  if (names.size() == 1 && names[0] == table.tableName()) return {};
+  return {names.begin(), names.end()};
+}
+
 MsTileCheck::MsTileCheck(const casacore::Table& table, const std::string& column, const std::string& path)
     : column_(column), path_(path) {
+  const std::vector<std::string> behind = tables_behind(table);
+  if (!behind.empty()) {
+    look_behind(table, behind);
+    return;
+  }
+  if (!table.tableDesc().isColumn(column)) return;  // a reference may give it another name
   const std::string type = storage_manager(table, column);
   if (type.rfind("Tiled", 0) != 0) return;
   tiles_.emplace(table, column, true);
@@ -35,7 +49,24 @@ MsTileCheck::MsTileCheck(const casacore::Table& table, const std::string& column
   }
 }
 
+void MsTileCheck::look_behind(const casacore::Table& table, const std::vector<std::string>& names) {
+  casacore::rownr_t n_rows = 0;
+  for (const std::string& name : names) {
+    const casacore::Table part(name, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
+    parts_.emplace_back(part, column_, name);
+    first_rows_.push_back(n_rows);
+    n_rows += part.nrow();
+  }
+  if (!table.isRootTable()) rows_.reference(table.rowNumbers());
+}
+
 void MsTileCheck::check(casacore::rownr_t row, const casacore::IPosition& cell) const {
+  if (!parts_.empty()) {
+    const casacore::rownr_t behind = rows_.empty() ? row : rows_[row];
+    const auto next = std::upper_bound(first_rows_.begin(), first_rows_.end(), behind);
+    const auto part = static_cast<std::size_t>(next - first_rows_.begin()) - 1;
+    return parts_[part].check(behind - first_rows_[part], cell);
+  }
   if (!tiles_) return;
   const casacore::IPosition& shape = tiles_->hypercubeShape(row);
   bool good = shape.size() >= cell.size();
