@@ -17,10 +17,21 @@ Model open_model(const Options& options) {
   return model;
 }
 
+/// Whatever is wrong with one of several sets shows before the first of them is changed.
+void look_at_sets(const Options& options) {
+  for (const std::string& path : options.inputs) {
+    const PredictionTarget target(path, selection_of(options, ""));
+    inspect_visibility_column(path, selection_of(options, options.written_column()));
+    if (options.combine() != Combine::replace)
+      const VisibilityColumnReader reader(path, selection_of(options, options.input_column));
+  }
+}
+
 void run(Tool& tool, Options& options) {
   check_options(tool, options);
   tool.stage("open");
   const Model model = open_model(options);
+  if (options.inputs.size() > 1) look_at_sets(options);
   const Device device = tool.device(model.groups.empty() ? CudaSupport::none : CudaSupport::available);
   double n_predicted = 0;
   for (const std::string& path : options.inputs)

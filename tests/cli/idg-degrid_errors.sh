@@ -61,6 +61,8 @@ expect_exit 3 idg-degrid --model field-dirty.fits same.ms
 expect_stderr "JY/PIXEL"
 expect_exit 1 idg-degrid --model nosuch.fits same.ms
 expect_exit 1 idg-degrid --model field-model.fits nosuch.ms
+expect_exit 1 idg-degrid --model field-model.fits same.ms nosuch.ms
+expect_stderr "nosuch.ms"
 expect_exit 3 idg-degrid --sky field-model.fits same.ms
 head -c 20000 field-model.fits >cut.fits
 expect_exit 3 idg-degrid --model cut.fits same.ms
