@@ -76,6 +76,10 @@ ImageWeights::ImageWeights(const WeightSettings& settings, std::size_t n_x, std:
       cell_rad_(cell_rad),
       grid_({n_v_ / 2, n_u_}) {}
 
+double ImageWeights::bytes_for(std::size_t n_x, std::size_t n_y) {
+  return static_cast<double>(padded(n_x)) * static_cast<double>(padded(n_y)) * sizeof(double);
+}
+
 bool ImageWeights::cell(double u, double v, std::size_t& x, std::size_t& y) const {
   if (v < 0) {
     u = -u;

@@ -66,6 +66,8 @@ class ImageWeights {
   View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
   /// What finish() needs at most.
   std::uint64_t bytes() const { return 2 * grid_.size() * sizeof(double); }
+  /// The same for an image, before there is a grid; of any size, since no memory limits what is asked for.
+  static double bytes_for(std::size_t n_x, std::size_t n_y);
 
  private:
   bool cell(double u, double v, std::size_t& x, std::size_t& y) const;

@@ -147,6 +147,11 @@ expect_stderr "XX"
 expect_exit 2 idg-grid $small -o x --psf-only --no-psf "$set"
 expect_exit 2 idg-grid $small -o x --max-memory 1MB "$set"
 expect_stderr "--max-memory"
+# Before any of it is taken, the grid of weights first of all.
+expect_exit 2 bash -c "ulimit -v 2000000; exec idg-grid --size 60000 --scale 1asec -o x --max-memory 1GB '$set'"
+expect_stderr "this image needs more than"
+expect_exit 2 idg-grid --size 400000 --scale 1asec --dry-run "$set"
+expect_stderr "this image needs more than 4.4 TB"
 expect_exit 2 idg-grid $small -o x --channels-out 1000 "$set"
 expect_exit 1 idg-grid $small -o x missing.ms
 expect_stderr "missing.ms"

@@ -14,6 +14,8 @@
 
 #include "kernels/weighting/image_weights.h"
 #include "libcore/core/constants.h"
+#include "libcore/core/error.h"
+#include "libcore/core/units.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/rank_share.h"
 
@@ -124,7 +126,20 @@ inline void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
       format_angle(cell_rad), 0.5 / cell_rad, scale_for(beyond.most_lambda), 0.5 / cell_rad);
 }
 
+/// The weights' grid comes before the plan that knows all of the memory, and may be the largest part of it.
+inline void check_memory_for_weights(const Imager& imager) {
+  const ImagingOptions& wanted = imager.options.imaging;
+  const double pixels = static_cast<double>(wanted.n_x) * static_cast<double>(wanted.n_y);
+  const double least = ImageWeights::bytes_for(wanted.n_x, wanted.n_y) +
+                       sizeof(double) * static_cast<double>(imager.n_planes()) * pixels;
+  const auto most = static_cast<double>(imager.tool.common().max_memory_bytes);
+  if (least > most)
+    throw UsageError("--max-memory {}: this image needs more than {}: allow more, or make it smaller",
+                     format_bytes(most), format_bytes(least));
+}
+
 inline std::unique_ptr<ImageWeights> make_weights(const Imager& imager) {
+  check_memory_for_weights(imager);
   const ImagingOptions& wanted = imager.options.imaging;
   WeightSettings settings = weight_settings(wanted);
   // It makes no weight 0 and none of 0 another: a plan is the same without.
