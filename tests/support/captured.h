@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All that a capture gives, for tests of recorders' formats.
+// All that a capture gives, and what may be recorded, for tests of recorders' formats.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "libcore/io/capture/capture.h"
@@ -23,6 +24,18 @@ inline Taken take(const CaptureRequest& request) {
   while (capture->read(samples)) taken.bytes.insert(taken.bytes.end(), samples.begin(), samples.end());
   taken.reports = capture->reports();
   return taken;
+}
+
+inline CaptureRequest request(const std::string& format, const std::vector<std::string>& inputs) {
+  CaptureRequest request;
+  request.format = format;
+  request.inputs = inputs;
+  return request;
+}
+
+/// What a recording of channels and seconds has at a place: anything but zero, and known.
+inline std::uint8_t value(std::int64_t channel, std::int64_t second, std::size_t at) {
+  return static_cast<std::uint8_t>(1 + (static_cast<std::size_t>(channel * 7 + second * 13) + at * 31) % 253);
 }
 
 }  // namespace apsyn::support
