@@ -3,7 +3,9 @@
 // code with CUDA only.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/idg/cuda_sums.h"
@@ -34,7 +36,9 @@ class CudaGrids {
   virtual void add(const SubgridRange<T>& range) = 0;
   /// Transforms the pass's layers and adds them to the images.
   virtual void end_pass() = 0;
-  /// Gridder::take_images().
+  /// These as of Gridder.
+  virtual std::vector<std::byte> images_handle() { return {}; }
+  virtual bool add_images(std::span<const std::byte> /*handle*/) { return false; }
   virtual Buffer<double, 3> take_images() = 0;
 };
 

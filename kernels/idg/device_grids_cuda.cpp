@@ -15,6 +15,7 @@
 #include "kernels/idg/layer_rows.cuh"
 #include "kernels/idg/layer_transform.h"
 #include "kernels/idg/plan_cost.h"
+#include "kernels/idg/shared_images.cuh"
 
 namespace apsyn::idg_cuda {
 namespace {
@@ -88,6 +89,13 @@ class DeviceGrids final : public CudaGrids<T> {
     else
       transform_copies<double>();
   }
+
+  std::vector<std::byte> images_handle() override {
+    cuda_check(cudaStreamSynchronize(stream_), "transforming layers");
+    return shared_handle(images_);
+  }
+
+  bool add_images(std::span<const std::byte> handle) override { return add_shared(images_, handle, stream_); }
 
   Buffer<double, 3> take_images() override {
     Buffer<double, 3> images;

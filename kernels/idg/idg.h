@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -260,6 +261,12 @@ class Gridder {
   virtual GridCounts count(const GridBlock& block) = 0;
   /// Transforms the pass's layers and adds them to the images.
   virtual void end_pass() = 0;
+  /// Bytes by which another process of this machine reaches the images, to add them to its own before either
+  /// is taken; they must stay as they are until it has. Empty where no other can: not on a GPU, or too small.
+  virtual std::vector<std::byte> images_handle() { return {}; }
+  /// Adds the images of another process's gridder of the same plan and setup. False, with nothing added,
+  /// where they cannot be reached from here.
+  virtual bool add_images(std::span<const std::byte> /*handle*/) { return false; }
   /// The images [plane][y][x], float64, summed (not divided by weights); NaN where l^2 + m^2 >= 1.
   virtual Buffer<double, 3> take_images() = 0;
 };

@@ -118,6 +118,16 @@ class CudaGridder final : public Gridder {
     layers_.n = 0;
   }
 
+  std::vector<std::byte> images_handle() override {
+    select(device_);
+    return grids_->images_handle();
+  }
+
+  bool add_images(std::span<const std::byte> handle) override {
+    select(device_);
+    return grids_->add_images(handle);
+  }
+
   Buffer<double, 3> take_images() override {
     select(device_);
     return grids_->take_images();

@@ -3,13 +3,14 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 #ifdef APSYN_MPI
 #include <mpi.h>
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <vector>
 #endif
 
 #include "libcore/core/error.h"
@@ -45,6 +46,15 @@ void wait_for(MPI_Request& request) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     else
       std::this_thread::yield();
+}
+
+/// The ranks of this machine; made by join().
+MPI_Comm machine = MPI_COMM_NULL;
+
+void meet(MPI_Comm ranks) {
+  MPI_Request request;
+  MPI_Ibarrier(ranks, &request);
+  wait_for(request);
 }
 
 /// Of two ranks: from here on both are there, so that what follows takes no longer than its bytes.
@@ -84,11 +94,9 @@ Ranks join() {
         "started as {} processes, but MPI joins {}: use the launcher of the MPI that apsyn was built with, "
         "or APSYN_RANKS=off",
         n_launched, ranks.size);
-  MPI_Comm local;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.rank, MPI_INFO_NULL, &local);
-  MPI_Comm_rank(local, &ranks.local_rank);
-  MPI_Comm_size(local, &ranks.local_size);
-  MPI_Comm_free(&local);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, ranks.rank, MPI_INFO_NULL, &machine);
+  MPI_Comm_rank(machine, &ranks.local_rank);
+  MPI_Comm_size(machine, &ranks.local_size);
   return ranks;
 #else
   throw FailureError(
@@ -125,10 +133,7 @@ void leave_ranks() {
 }
 
 void meet_ranks() {
-  if (!mpi_is_on()) return;
-  MPI_Request request;
-  MPI_Ibarrier(MPI_COMM_WORLD, &request);
-  wait_for(request);
+  if (mpi_is_on()) meet(MPI_COMM_WORLD);
 }
 
 std::uint64_t least_of_ranks(std::uint64_t value) {
@@ -138,13 +143,41 @@ std::uint64_t least_of_ranks(std::uint64_t value) {
   return value;
 }
 
+std::vector<std::vector<std::byte>> gather_on_machine(std::span<const std::byte> bytes) {
+  if (!mpi_is_on()) return {{bytes.begin(), bytes.end()}};
+  meet(machine);
+  const Ranks& ranks = join_ranks();
+  const int n = static_cast<int>(bytes.size());
+  std::vector<int> n_bytes(static_cast<std::size_t>(ranks.local_size)), firsts;
+  MPI_Gather(&n, 1, MPI_INT, n_bytes.data(), 1, MPI_INT, 0, machine);
+  int n_all = 0;
+  for (const int own : n_bytes) firsts.push_back(std::exchange(n_all, n_all + own));
+  std::vector<std::byte> all(static_cast<std::size_t>(n_all));
+  MPI_Gatherv(bytes.data(), n, MPI_BYTE, all.data(), n_bytes.data(), firsts.data(), MPI_BYTE, 0, machine);
+  std::vector<std::vector<std::byte>> result;
+  if (ranks.local_rank == 0)
+    for (std::size_t i = 0; i < n_bytes.size(); ++i)
+      result.emplace_back(all.begin() + firsts[i], all.begin() + firsts[i] + n_bytes[i]);
+  return result;
+}
+
+void broadcast_on_machine(std::span<std::byte> bytes) {
+  if (!mpi_is_on()) return;
+  meet(machine);
+  MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, machine);
+}
+
 void add_to_root(std::span<double> values) {
   if (!mpi_is_on()) return;
   meet_ranks();
   const Ranks& ranks = join_ranks();
+  const std::uint64_t n_values = values.size();
+  std::vector<std::uint64_t> of_rank(static_cast<std::size_t>(ranks.size));
+  MPI_Gather(&n_values, 1, MPI_UINT64_T, of_rank.data(), 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   std::vector<double> received;
   for (int from = 1; from < ranks.size; ++from) {
+    if (ranks.root() ? of_rank[static_cast<std::size_t>(from)] == 0 : values.empty()) continue;
     if (ranks.rank == from) meet_root();
     if (ranks.root()) meet_rank(from);
     for (std::size_t first = 0; first < values.size(); first += kChunk) {
@@ -185,6 +218,10 @@ void meet_ranks() {}
 std::uint64_t least_of_ranks(std::uint64_t value) {
   return value;
 }
+std::vector<std::vector<std::byte>> gather_on_machine(std::span<const std::byte> bytes) {
+  return {{bytes.begin(), bytes.end()}};
+}
+void broadcast_on_machine(std::span<std::byte>) {}
 void add_to_root(std::span<double>) {}
 void broadcast_bytes(std::span<std::byte>) {}
 void send_bytes_to_root(std::span<const std::byte>) {}

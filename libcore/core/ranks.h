@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 namespace apsyn {
 
@@ -36,8 +37,14 @@ void meet_ranks();
 /// The least of all ranks' values.
 std::uint64_t least_of_ranks(std::uint64_t value);
 
+/// What the ranks of this machine give, in their order, for the first of them; the others get nothing.
+std::vector<std::vector<std::byte>> gather_on_machine(std::span<const std::byte> bytes);
+/// What the first rank of this machine has replaces what the machine's others have. All have come here when
+/// it returns.
+void broadcast_on_machine(std::span<std::byte> bytes);
+
 /// Adds the values of all ranks to those of rank 0, one rank after the other: the same to the last bit from
-/// run to run. Other ranks' are then of no use. All ranks give as many.
+/// run to run. Other ranks' are then of no use. They give as many as rank 0, or none.
 void add_to_root(std::span<double> values);
 
 /// What rank 0 has replaces what the others have.

@@ -3,8 +3,9 @@
 // transfers, sums, transforms, adding, layers. Streamed: every block comes from host memory. Resident: the
 // device has kept the blocks of a pass before, and how they are cut. One JSON line each; the error is that of
 // random pixels of plane 0 against a float64 sum. Under mpirun processes share the w layers, or the rows of
-// every block, and the times are from the moment when all begin to the one when all are done.
-//   [mpirun -n N] bench_idg_pass [cpu|cuda] [STEPS] [gpu|hybrid|unified] [lofar|ska] [layers|rows]
+// every block, and the times are from the moment when all begin to the one when all are done. "each": passes
+// of some layers alone, resident, with what they hold, for the constants of kernels/idg/plan_cost.cpp.
+//   [mpirun -n N] bench_idg_pass [cpu|cuda] [STEPS] [gpu|hybrid|unified] [lofar|ska] [layers|rows|each]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -23,6 +24,7 @@
 #include "libcore/core/parallel.h"
 #include "libcore/core/ranks.h"
 #include "tests/bench/nvml_energy.h"
+#include "tools/imaging/image_sums.h"
 #include "tools/imaging/rank_share.h"
 
 using namespace apsyn;
@@ -178,7 +180,41 @@ imaging::RankShare share_of(const Blocks& b, const IdgPlan& plan, const IdgWorkl
   return imaging::share_of(ranks, plan, work, by_w);
 }
 
-void run(const Observation& o, const Device& device, GridMemory where, unsigned n_threads, bool by_rows) {
+/// Resident passes over single layers, over the first ones and over the last ones.
+void time_layers(const Blocks& b, const IdgPlan& plan, Gridder& gridder) {
+  std::vector<LayerRange> ranges;
+  for (std::size_t layer = 0; layer < plan.n_layers; ++layer) {
+    ranges.push_back({layer, 1});
+    ranges.push_back({0, layer + 1});
+    if (layer > 0) ranges.push_back({layer, plan.n_layers - layer});
+  }
+  for (const LayerRange& range : ranges) {
+    GridCounts counts;
+    double seconds = INFINITY;
+    for (int repetition = 0; repetition < 3; ++repetition) {  // the first one cuts
+      counts = {};
+      const auto begin = std::chrono::steady_clock::now();
+      gridder.begin_pass(range);
+      for (std::size_t i = 0; i < b.n_blocks; ++i) {
+        const GridCounts own = gridder.grid(b.block(i, true));
+        counts.n_visibilities += own.n_visibilities;
+        counts.n_subgrids += own.n_subgrids;
+      }
+      gridder.end_pass();
+      seconds = std::min(seconds, seconds_since(begin));
+    }
+    fmt::print(
+        "{{\"bench\":\"idg_layers\",\"first_layer\":{},\"layers\":{},\"visibilities\":{},\"subgrids\":{},"
+        "\"seconds\":{:.5g}}}\n",
+        range.first, range.n, counts.n_visibilities, counts.n_subgrids, seconds);
+    std::fflush(stdout);
+  }
+}
+
+enum class Share { layers, rows, each };
+
+void run(const Observation& o, const Device& device, GridMemory where, unsigned n_threads, Share shared) {
+  const bool by_rows = shared == Share::rows;
   Blocks b;
   const std::size_t n_base = o.n_baselines(), row_bytes = kChannels * kPlanes * 3 * sizeof(float),
                     steps_at_once = std::max<std::size_t>(1, kBlockBytes / (n_base * row_bytes));
@@ -232,6 +268,7 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
     at_once = std::min(
         at_once, place_grids(device_room(device), plan, {.n_planes = kPlanes, .wanted = where}).most_layers);
   auto gridder = make_gridder(device, plan, setup);
+  if (shared == Share::each) return time_layers(b, plan, *gridder);
   std::uint64_t n_subgrids = 0;
   double layers_s = 0, own_s = 0, joules = 0;
   auto pass = [&](bool keep) {
@@ -284,7 +321,8 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
     if (ranks.size == 1) return;
     fmt::print(
         "{{\"bench\":\"idg_grid_pass\",\"process\":{},\"of\":{},\"blocks\":\"{}\",\"first_layer\":{},"
-        "\"layers\":{},\"subgrids\":{},\"seconds\":{:.4g},\"wait_and_layers_s\":{:.3g}}}\n",
+        "\"layers\":{},\"subgrids\":{},\"seconds\":{:.4g},\"wait_and_layers_s\":{:.3g}"
+        "}}\n",
         ranks.rank, ranks.size, what, share.layers.first, share.layers.n, n_subgrids, own_s, layers_s);
     std::fflush(stdout);
     meet_ranks();
@@ -299,11 +337,20 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
   add_to_root({image.data(), image.size()});
   const double add_s = seconds_since(adding);
   report("streamed, the first", first, ranks.root() ? image_error(b, plan, image.view()[0], n_threads) : 0);
+  meet_ranks();
+  const auto summing = std::chrono::steady_clock::now();
+  const bool elsewhere = imaging::add_on_machine(*gridder, ranks);
+  const double on_machine_s = seconds_since(summing);
+  if (!elsewhere) image = gridder->take_images();
+  add_to_root({image.data(), elsewhere ? 0 : image.size()});
+  const double sum_s = seconds_since(summing);
   if (ranks.root())
     fmt::print(
         "{{\"bench\":\"idg_grid_pass\",\"observation\":\"{}\",\"images_from_device_s\":{:.3g},"
-        "\"images_added_s\":{:.3g},\"image_GB\":{:.3g}}}\n",
-        o.name, take_s, add_s, static_cast<double>(image.size() * sizeof(double)) * 1e-9);
+        "\"images_added_s\":{:.3g},\"image_GB\":{:.3g},\"added_on_devices_s\":{:.3g},"
+        "\"summed_s\":{:.3g},\"error\":{:.2e}}}\n",
+        o.name, take_s, add_s, static_cast<double>(image.size() * sizeof(double)) * 1e-9, on_machine_s, sum_s,
+        image_error(b, plan, image.view()[0], n_threads));
   gridder = make_gridder(device, plan, setup);
   pass(true);
   const double resident = std::min(pass(true), pass(true));
@@ -335,9 +382,10 @@ int main(int argc, char** argv) {
     const std::size_t n_steps = argc > 2 ? std::stoul(argv[2]) : 4096;
     const GridMemory where = argc > 3 ? parse_grid_memory(argv[3]) : GridMemory::gpu;
     const std::string only = argc > 4 ? argv[4] : "";
-    const bool by_rows = argc > 5 && std::string(argv[5]) == "rows";
-    if (only != "ska") run(lofar(n_steps), device, where, n_threads, by_rows);
-    if (only != "lofar") run(ska(n_steps / 4), device, where, n_threads, by_rows);
+    const std::string how = argc > 5 ? argv[5] : "layers";
+    const Share share = how == "rows" ? Share::rows : how == "each" ? Share::each : Share::layers;
+    if (only != "ska") run(lofar(n_steps), device, where, n_threads, share);
+    if (only != "lofar") run(ska(n_steps / 4), device, where, n_threads, share);
     leave_ranks();
   } catch (const Error& error) {
     fmt::print(stderr, "bench_idg_pass: error: {}\n", error.what());

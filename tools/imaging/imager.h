@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/imaging/image_sums.h"
 #include "tools/imaging/passes.h"
 #include "tools/imaging/survey.h"
 
@@ -170,9 +171,8 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
   imager.n_gridded +=
       own.found.n_visibilities * static_cast<double>(imager.n_planes()) * static_cast<double>(fields.size());
   for (std::size_t f = 0; f < fields.size(); ++f) {
-    images[f].pixels = own.fields[f].gridder->take_images();
+    images[f].pixels = take_summed_images(*own.fields[f].gridder, imager.ranks);
     own.fields[f].gridder.reset();
-    add_to_root({images[f].pixels.data(), images[f].pixels.size()});
     if (!own.fields[f].beam || !imager.ranks.root()) continue;
     images[f].beam = own.fields[f].beam->finish();
     for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
