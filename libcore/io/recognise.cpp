@@ -98,8 +98,12 @@ Recognised dada_kind(std::string_view bytes) {
 Recognised card_kind(std::string_view bytes) {
   if (bytes.starts_with(kFitsMagic)) {
     bool groups = false;
-    for (std::size_t at = 0; at + 80 <= bytes.size() && bytes.substr(at, 8) != "END     "; at += 80)
-      groups |= bytes.substr(at, 9) == "GROUPS  =" && bytes.substr(at + 10, 20).find('T') != bytes.npos;
+    // An empty first axis says as much as GROUPS, which may stand behind what is known of the file.
+    for (std::size_t at = 0; at + 80 <= bytes.size() && bytes.substr(at, 8) != "END     "; at += 80) {
+      const std::string_view key = bytes.substr(at, 9), value = bytes.substr(at + 10, 20);
+      groups |= key == "GROUPS  =" && value.find('T') != value.npos;
+      groups |= key == "NAXIS1  =" && value.find_first_not_of(" 0") == value.npos;
+    }
     if (groups)
       return {"uvfits", "this is UVFITS: make a Measurement Set of it with ingest --from uvfits", true};
     return {"fits", "this is a FITS file: give it to quicklook, clean or idg-degrid", true};
