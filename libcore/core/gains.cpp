@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/core/gains.h"
 
+#include <array>
 #include <cmath>
+#include <map>
 #include <unordered_map>
 
 #include "libcore/core/csv.h"
@@ -57,6 +59,7 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
 
   Buffer<std::complex<double>, 3> gains({n_ant, n_pol, n_chan});
   gains.fill(1.0);
+  std::map<std::array<std::size_t, 5>, std::size_t> line_of;
   for (const CsvRow& row : table.rows) {
     const auto named = index_of_name.find(row.fields[*antenna_column]);
     const std::size_t ant =
@@ -70,6 +73,11 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
     const auto phase = table.number(row, *phase_column);
     const std::complex<double> gain{amplitude * std::cos(phase), amplitude * std::sin(phase)};
     const Range pols = pol_range(table, row, n_pol), chans = channel_range(table, row, n_chan);
+    const auto [above, first] =
+        line_of.emplace(std::array{ant, pols.first, pols.end, chans.first, chans.end}, row.line);
+    if (!first)
+      throw DataError("{}: line {}: antenna '{}': what this row says stands in line {} already: remove one",
+                      source, row.line, row.fields[*antenna_column], above->second);
     for (std::size_t pol = pols.first; pol < pols.end; ++pol)
       for (std::size_t chan = chans.first; chan < chans.end; ++chan) gains(ant, pol, chan) = gain;
   }

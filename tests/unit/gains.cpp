@@ -49,6 +49,17 @@ BOOST_AUTO_TEST_CASE(gains_by_polarisation_and_channel) {
       }
 }
 
+BOOST_AUTO_TEST_CASE(later_rows_refine_and_none_repeats) {
+  const auto gains =
+      parse_gains_csv("antenna,pol,channel,gain_amplitude,phase_rad\n1,,,2,0\n1,1,,3,0\n1,1,2,4,0\n", "g.csv",
+                      three_antennas(), 2, 4);
+  BOOST_TEST(gains(1, 0, 2).real() == 2);
+  BOOST_TEST(gains(1, 1, 3).real() == 3);
+  BOOST_TEST(gains(1, 1, 2).real() == 4);
+  malformed("antenna,gain_amplitude,phase_rad\n1,2,0\n0,1,0\nant1,3,0\n", "line 4: antenna 'ant1'");
+  malformed("antenna,pol,gain_amplitude,phase_rad\n1,X,2,0\n1,0,3,0\n", "in line 2");
+}
+
 BOOST_AUTO_TEST_CASE(polarisations_by_name) {
   for (const char* names : {"XY", "RL"}) {
     const std::string csv =
