@@ -26,6 +26,9 @@ struct Item {
 };
 
 void run(Tool& tool, BeamformOptions& options) {
+  if (!options.pattern.empty() && !tool.common().output.empty())
+    throw UsageError("--output {}: --pattern names where the patterns go, in place of data: leave one out",
+                     tool.common().output);
   const Device device = tool.device(options.pattern.empty() ? CudaSupport::available : CudaSupport::none);
   tool.stage("open");
   if (options.voltage.first_sample > 0 || options.voltage.n_samples >= 0)

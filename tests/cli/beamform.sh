@@ -139,6 +139,14 @@ run quicklook near.fits --range -20:0 --title here -o near20.png
 expect_exit 2 beamform tiny.dada $up --pattern near.fits --size 32
 expect_exit 2 beamform tiny.dada $up --size 32 -o x.fil
 expect_exit 2 beamform tiny.dada $up --pattern x.fits --element horn:3m
+expect_exit 2 beamform tiny.dada $up --pattern x.fits -o x.fil
+expect_stderr "leave one out"
+printf 'id,az,el\nup,0deg,80deg\ndown,0deg,-10deg\n' >low.csv
+run beamform tiny.dada --beams low.csv --dry-run
+expect_stderr "1 of 2 beams look below the horizon as the recording starts, the first is 'down'"
+printf 'id,l,m,antennas\na,0,0,0;nobody\n' >who.csv
+expect_exit 3 beamform tiny.dada --beams who.csv --dry-run
+expect_stderr "who.csv: beam 'a': antenna 'nobody' is unknown"
 
 # Wrong usage.
 for options in "" "--centre here" "--beams nowhere.csv" "--tile 0deg --centre zenith" "--tile 5" "$up --channels 0" \

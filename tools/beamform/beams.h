@@ -80,6 +80,22 @@ inline std::vector<BeamDirection> beams_of(const BeamformOptions& options, const
   return {beam};
 }
 
+/// The first instant counts; a beam's antennas may see it rise later.
+inline void warn_of_horizon(const std::vector<BeamDirection>& beams, const VoltageHeader& header) {
+  std::size_t n_below = 0;
+  std::string first;
+  for (const BeamDirection& beam : beams) {
+    if (beam.sky && !header.layout.site) continue;
+    const Vec3 enu =
+        beam.sky ? SkyFrame(*header.layout.site).enu_from_direction(header.start, *beam.sky) : beam.enu;
+    if (enu[2] >= 0) continue;
+    if (n_below++ == 0) first = beam.id;
+  }
+  if (n_below > 0)
+    log_warning("{} of {} beams look below the horizon as the recording starts, the first is '{}'", n_below,
+                beams.size(), first);
+}
+
 /// --write-beams: a table for --beams. `member` [beam][ant].
 inline void write_beams(Tool& tool, const BeamformOptions& options, const ArrayLayout& layout,
                         std::vector<BeamDirection> beams, const View<const std::uint8_t, 2>& member) {

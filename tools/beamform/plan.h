@@ -42,13 +42,23 @@ inline void check_options(const BeamformOptions& options, const VoltageHeader& h
   check_average(options, header.n_chan);
 }
 
+/// What the table of beams says of one.
+inline std::vector<std::uint8_t> antennas_of_beam(const BeamformOptions& options, const BeamformSetup& setup,
+                                                  std::size_t beam) {
+  try {
+    return antennas_of(setup.header.layout, setup.beams[beam].antennas);
+  } catch (const UsageError& error) {
+    throw DataError("{}: beam '{}': {}", options.beams, setup.beams[beam].id, error.what());
+  }
+}
+
 /// Members of each beam, and weights that leave each of them something.
 inline void plan_antennas(const BeamformOptions& options, BeamformSetup& setup) {
   BeamformPlan& b = setup.b;
   const std::vector<std::uint8_t> all = antennas_of(setup.header.layout, options.subarray);
   b.member.resize({b.n_beam, b.n_ant});
   for (std::size_t beam = 0; beam < b.n_beam; ++beam) {
-    const auto of_beam = antennas_of(setup.header.layout, setup.beams[beam].antennas);
+    const auto of_beam = antennas_of_beam(options, setup, beam);
     std::size_t n = 0;
     for (std::size_t ant = 0; ant < b.n_ant; ++ant) n += b.member(beam, ant) = all[ant] && of_beam[ant];
     if (n == 0) throw UsageError("beam '{}': no antennas are left in it", setup.beams[beam].id);
@@ -132,6 +142,7 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
   if (!options.incoherent && !header.layout.site)
     throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
   setup.beams = beams_of(options, header);
+  if (!options.incoherent) warn_of_horizon(setup.beams, header);
   setup.f = plan_channelise(header, options.n_fine, tool.common().threads, filterbank_of(options));
   setup.f.first_sample = options.voltage.first_sample;
   setup.f.codes = true;
