@@ -10,12 +10,29 @@
 #include "libcore/core/error.h"
 
 namespace apsyn {
+namespace {
+
+/// The equator of an image is that of J2000 unless it says otherwise (FITS standard 4.0, section 8.3).
+void check_equator(const FitsKeys& keys, const FitsPrimary& fits) {
+  std::string system = keys.text("RADESYS").value_or("");
+  if (system.empty()) system = keys.text("RADECSYS").value_or("");
+  double year = keys.number("EQUINOX").value_or(0);
+  if (year == 0) year = keys.number("EPOCH").value_or(0);
+  if (year != 0 && year != 2000 && system != "ICRS")
+    throw DataError("{}: EQUINOX = {}: only coordinates of J2000 are supported: precess the image", fits.name,
+                    year);
+  if (!system.empty() && system != "ICRS" && system != "FK5")
+    throw DataError("{}: RADESYS = '{}': ICRS or FK5 is needed: regrid the image", fits.name, system);
+}
+
+}  // namespace
 
 void read_fits_celestial(const FitsKeys& keys, const FitsPrimary& fits, FitsAxis& x, FitsAxis& y,
                          ImageInfo& info) {
   if (x.type != "RA---SIN" || y.type != "DEC--SIN")
     throw DataError("{}: axes '{}', '{}': RA---SIN, DEC--SIN are needed: regrid the image", fits.name, x.type,
                     y.type);
+  check_equator(keys, fits);
   for (const char* keyword : {"PV2_1", "PV2_2"})
     if (const auto value = keys.number(keyword); value && *value != 0)
       throw DataError("{}: {} = {}: slant projections are not supported: regrid the image", fits.name,

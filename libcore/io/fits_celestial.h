@@ -11,7 +11,7 @@ namespace apsyn {
 
 /// Fills centre, cells and reference pixel, for pixels that are mirrored in x when x.step > 0 and in y when
 /// y.step < 0; turns both axes into radians (CUNIT is degrees unless it says radians or parts of degrees).
-/// DataError unless the axes are RA---SIN and DEC--SIN, neither rotated nor slant.
+/// DataError unless the axes are RA---SIN and DEC--SIN of J2000, neither rotated nor slant.
 void read_fits_celestial(const FitsKeys& keys, const FitsPrimary& fits, FitsAxis& x, FitsAxis& y,
                          ImageInfo& info);
 
