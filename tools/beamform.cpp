@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // beamform: voltage stream -> one file of each tied-array or incoherent beam.
 #include "libcore/core/output.h"
-#include "libcore/core/parallel.h"
+#include "libcore/core/voltage_pipeline.h"
 #include "tools/beamform/describe.h"
 #include "tools/beamform/engine.h"
 #include "tools/beamform/options.h"
@@ -11,19 +11,6 @@
 
 namespace apsyn {
 namespace {
-
-struct Item {
-  VoltageBlock block;
-  std::shared_ptr<void> pinned;  ///< its memory
-  bool last = false;             ///< an empty block behind the stream's end
-  std::vector<BeamBlock> beams;
-  std::size_t n_blocks = 0;  ///< used
-
-  BeamBlock& place() {
-    if (beams.size() == n_blocks) beams.emplace_back();
-    return beams[n_blocks];
-  }
-};
 
 void run(Tool& tool, BeamformOptions& options) {
   if (!options.pattern.empty() && !tool.common().output.empty())
@@ -58,39 +45,30 @@ void run(Tool& tool, BeamformOptions& options) {
   const unsigned n_threads = setup.b.n_threads;
   BeamMaker maker(device, setup);
   BeamEngine& engine = *maker.engine;
-  bool ended = false;
 
   tool.stage("beamform");
   Progress progress(tool, "beamforming",
                     static_cast<double>(std::max<std::int64_t>(0, setup.n_samples)) * setup.header.sample_s,
                     "s of data");
-  run_pipeline<Item>(
-      1,
-      [&] {
-        Item item;
-        item.pinned = pin_samples(engine, setup, item.block);
-        return item;
-      },
-      [&](Item& item) {
-        if (ended) return false;
-        item.last = ended = !voltages.read(item.block, setup.gulp_samples);
-        return true;
-      },
-      [&](Item& item) {
-        if (item.last)
-          engine.end_of_stream();
-        else
-          engine.append(item.block);
-        for (item.n_blocks = 0; engine.next(item.place());) ++item.n_blocks;
-        progress.update(static_cast<double>(engine.spectra_done()) * setup.spectrum_s);
-      },
-      [&](Item& item) {
-        parallel_for(n_threads, sinks.size(), [&](std::size_t beam, unsigned) {
-          for (std::size_t i = 0; i < item.n_blocks; ++i)
-            if (item.beams[i].n_time > 0)
-              sinks[beam]->write(&item.beams[i].values(beam, 0, 0), item.beams[i].n_time);
-        });
-      });
+  StreamSteps<BeamBlock> steps;
+  steps.pin = [&](VoltageBlock& block) { return pin_samples(engine, setup, block); };
+  steps.read = [&](VoltageBlock& block) { return voltages.read(block, setup.gulp_samples); };
+  steps.work = [&](StreamItem<BeamBlock>& item) {
+    if (item.last)
+      engine.end_of_stream();
+    else
+      engine.append(item.block);
+    for (item.n_results = 0; engine.next(item.place());) ++item.n_results;
+    progress.update(static_cast<double>(engine.spectra_done()) * setup.spectrum_s);
+  };
+  steps.write = [&](StreamItem<BeamBlock>& item) {
+    parallel_for(n_threads, sinks.size(), [&](std::size_t beam, unsigned) {
+      for (std::size_t i = 0; i < item.n_results; ++i)
+        if (item.results[i].n_time > 0)
+          sinks[beam]->write(&item.results[i].values(beam, 0, 0), item.results[i].n_time);
+    });
+  };
+  run_stream(steps);
   tool.stage("close");
   if (std::none_of(sinks.begin(), sinks.end(), [](const auto& sink) { return sink->any_data(); }))
     throw FailureError(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
-#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "libcore/core/output.h"
 #include "libcore/io/visibility_sink.h"
@@ -54,61 +54,36 @@ void run(Tool& tool, CorrelateOptions& options) {
       ranks.root() ? make_visibility_sink(output, plan.visibilities, tool.common().overwrite) : nullptr;
 
   tool.stage("correlate");
+  StreamCorrelator correlator(tool, options, device, plan, delays);
   bool any_data = false;
-  double data_s = 0, clipped_s = 0;  // of parts, the share of each that was clipped
-  SampleCounts counts = SampleCounter(plan.header).counts();
-  Progress progress(tool, "correlating",
-                    static_cast<double>(std::max<std::int64_t>(0, plan.n_samples)) * plan.header.sample_s,
-                    "s of data");
-  RealtimeMeter realtime(options.inputs.at(0));
   const auto write = [&](const FxResult& result) {
     any_data |= result.any_data;
     sink->write(result.record, static_cast<double>(result.n_spectra) * plan.spectrum_s);
   };
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const StreamPart& part = parts[i];
     const int rank = static_cast<int>(i % static_cast<std::size_t>(ranks.size));
     if (rank == ranks.rank) {
       std::optional<OpenedVoltages> own;
-      OpenedVoltages& from = parts.size() > 1
-                                 ? own.emplace(open_voltages(options.inputs.at(0), part.of(options.voltage)))
-                                 : voltages;
-      plan_part(part, plan);
-      const auto engine = make_engine(device, plan, delays.nothing_to_do() ? nullptr : &delays);
-      SampleCounter counter(plan.header, part.first_sample, part.end_sample());
-      const double before_s = data_s;
+      if (parts.size() > 1) own.emplace(open_voltages(options.inputs.at(0), parts[i].of(options.voltage)));
       std::vector<FxResult> results;  // of another process than the first
-      const auto read = [&](VoltageBlock& block) {
-        if (!realtime.time_read([&] { return from.read(block, plan.gulp_samples); })) return false;
-        counter.add(block);
-        return true;
-      };
-      const auto advance = [&] {
-        data_s = before_s + static_cast<double>(engine->spectra_done()) * plan.spectrum_s;
-        progress.update(data_s);
-        if (options.realtime.report && progress.on()) realtime.report(data_s, false);
-      };
-      const auto keep = [&](FxResult& result) {
-        result.record.index += part.first_record;
+      correlator.correlate(parts[i], own ? *own : voltages, [&](FxResult& result) {
         if (ranks.root())
           write(result);
         else
           results.push_back(std::exchange(result, {}));
-      };
-      correlate_stream(plan, *engine, {read, advance, keep});
-      clipped_s += engine->clipped_share() * (data_s - before_s);
-      add_counts(counter.counts(), counts);
+      });
       if (!ranks.root()) send_results(results);
     } else if (ranks.root()) {
       receive_results(rank, plan.visibilities, [&](const FxResult& result) {
-        data_s += static_cast<double>(result.n_spectra) * plan.spectrum_s;
+        correlator.note(result);
         write(result);
       });
-      progress.update(data_s);
     }
   }
+  auto& [data_s, clipped_s, counts] = correlator.totals();
   add_to_first(ranks, counts, clipped_s);
   if (!ranks.root()) return;
+  RealtimeMeter& realtime = correlator.realtime();
   const double work_s = realtime.work_s();
   if (options.realtime.report || options.realtime.require) realtime.report(data_s, true);
   tool.stage("close");

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A voltage stream through a tool: read | work | write, each in a thread of its own.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "libcore/core/parallel.h"
+#include "libcore/core/voltage.h"
+
+namespace apsyn {
+
+/// A gulp of samples, and what is made of it.
+template <class Result>
+struct StreamItem {
+  VoltageBlock block;
+  std::shared_ptr<void> pinned;  ///< its memory
+  bool last = false;             ///< an empty block behind the stream's end
+  std::vector<Result> results;   ///< their memory is used again
+  std::size_t n_results = 0;     ///< used
+
+  /// The first result that is not used.
+  Result& place() {
+    if (results.size() == n_results) results.emplace_back();
+    return results[n_results];
+  }
+};
+
+template <class Result>
+struct StreamSteps {
+  std::function<std::shared_ptr<void>(VoltageBlock&)> pin;  ///< gives a block its room, before all
+  std::function<bool(VoltageBlock&)> read;                  ///< false at the end
+  std::function<void(StreamItem<Result>&)> work;            ///< the last time on the item behind the end
+  std::function<void(StreamItem<Result>&)> write;
+};
+
+/// Throws what the first step to fail threw.
+template <class Result>
+void run_stream(const StreamSteps<Result>& steps) {
+  using Item = StreamItem<Result>;
+  bool ended = false;
+  run_pipeline<Item>(
+      1,
+      [&] {
+        Item item;
+        item.pinned = steps.pin(item.block);
+        return item;
+      },
+      [&](Item& item) {
+        if (ended) return false;
+        item.last = ended = !steps.read(item.block);
+        return true;
+      },
+      steps.work, steps.write);
+}
+
+}  // namespace apsyn
