@@ -4,8 +4,6 @@
 
 #include <malloc.h>
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -15,77 +13,13 @@
 #include <vector>
 
 #include "libcore/io/buffered_source.h"
-#include "libcore/io/detect.h"
 #include "libcore/io/visibility_store.h"
-#include "tools/clean/columns.h"
 #include "tools/clean/deconvolution_options.h"
 #include "tools/clean/region_mask.h"
 #include "tools/clean/source_list.h"
+#include "tools/clean/visibility_options.h"
 
 namespace apsyn::clean {
-
-/// Read by check_visibilities from the command line, for nothing but Measurement Sets and streams.
-struct VisibilityOptions {
-  imaging::Options imager;
-  std::size_t most_cycles = 20;  ///< --nmiter
-  ColumnOptions columns;
-  std::vector<CLI::Option*> own;  ///< of this mode alone
-};
-
-inline void declare_visibilities(Tool& tool, VisibilityOptions& options, std::vector<std::string>& inputs) {
-  CLI::App& app = tool.app();
-  const auto others = app.get_options();
-  add_imaging_options(tool, options.imager.imaging, inputs);
-  app.add_option("--nmiter", options.most_cycles, "major cycles at most (default 20)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 100000));
-  auto* update = app.add_flag("--update-model", options.columns.update_model,
-                              "predict the final model into a column of the sets");
-  app.add_option("--model-column", options.columns.model_column, "that column (default MODEL_DATA)")
-      ->type_name("NAME")
-      ->needs(update);
-  app.add_option("--residual-column", options.columns.residual_column,
-                 "write the data less the final model into this column of the sets")
-      ->type_name("NAME");
-  for (CLI::Option* option : app.get_options())
-    if (std::find(others.begin(), others.end(), option) == others.end()) options.own.push_back(option);
-}
-
-/// Whether the inputs are Measurement Sets or a visibility stream, rather than images.
-inline bool are_visibilities(const std::vector<std::string>& inputs, const VisibilityOptions& options) {
-  const std::string& input = inputs[0];
-  if (input == "-") {
-    // The other image may be a pipe: only --size tells.
-    if (inputs.size() > 1 || options.imager.imaging.n_x == 0) return false;
-  } else if (!std::filesystem::exists(input)) {
-    return input.ends_with(".ms") || input.ends_with(".MS");
-  } else if (std::filesystem::is_directory(input)) {
-    return std::filesystem::exists(std::filesystem::path(input) / "table.dat");
-  }
-  try {
-    return detect_input(input) == InputKind::visibility;
-  } catch (const DataError&) {
-    return false;  // reading it as an image says what is wrong
-  }
-}
-
-inline void check_visibilities(const Tool& tool, const VisibilityOptions& options) {
-  const ImagingOptions& imaging = options.imager.imaging;
-  if (imaging.n_x == 0 || imaging.n_y == 0) throw UsageError("--size is missing: for example --size 1024");
-  if (!(imaging.cell_rad > 0))
-    throw UsageError("--scale is missing or not positive: for example --scale 10asec");
-  const std::string& output = tool.common().output;
-  if (output.empty() && !tool.common().dry_run)
-    throw UsageError("-o NAME is missing: it becomes NAME-image.fits and so on");
-  if (output == "-") throw UsageError("-o -: these are several images: give a name");
-}
-
-/// Images have no such options.
-inline void refuse_visibility_options(const VisibilityOptions& options) {
-  for (const CLI::Option* option : options.own)
-    if (option->count() > 0)
-      throw UsageError("{}: goes with Measurement Sets, not with images", option->get_name());
-}
 
 /// Of an imager that makes the images of every cycle, and of the one that makes the first, with the PSF.
 inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSource& source,
