@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the tool is going to do.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/channelise/channelise_cuda.h"
+#include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/fft_grid.h"
+#include "kernels/epic/fft_setup.h"
+#include "libcore/core/beam_table.h"
+#include "libcore/core/device.h"
+#include "libcore/core/regions.h"
+#include "libcore/io/aperture_fits.h"
+#include "tools/epic-image/products.h"
+
+namespace apsyn {
+
+struct EpicSetup {
+  VoltageHeader header;  ///< with the effective layout
+  ChannelisePlan f;
+  EpicPlan epic;
+  std::vector<OutputPlane> planes;
+  std::vector<BeamDirection> directions;  ///< of light curves; empty: images
+  std::vector<Region> regions;            ///< of light curves of images
+  std::string regions_path;
+  ApertureTable apertures;  ///< none: all antennas hear alike
+  EpicMethod method = EpicMethod::dft;
+  std::optional<FftGrid> grid;        ///< of fft
+  std::optional<FftOutlier> outlier;  ///< that makes it large
+  Device device;
+  /// On a GPU, of dft and of fft.
+  EpicPrecision precision = EpicPrecision::single, fft_precision = EpicPrecision::single;
+  CudaChannelisePlan cuda;         ///< f on a GPU
+  std::uint64_t device_bytes = 0;  ///< of its memory, to image by fft; 0 = not counted
+  double spectrum_s = 0;
+  std::int64_t accumulate_spectra = 1;
+  std::int64_t n_samples = -1;  ///< to be read; -1 = to the end
+  std::int64_t n_spectra = -1;  ///< of them; -1 = as many as come
+  std::size_t gulp_samples = 0, block_spectra = 0, batch_chan = 1;
+  std::uint64_t memory_bytes = 0;
+
+  /// Whether the F stage aligns the antennas: spectra of many samples need it.
+  bool aligned() const { return f.n_sample > 1; }
+  bool on_gpu() const { return device.kind == Device::Kind::cuda; }
+  double image_s() const { return spectrum_s * static_cast<double>(accumulate_spectra); }
+};
+
+}  // namespace apsyn
