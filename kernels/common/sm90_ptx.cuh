@@ -66,18 +66,6 @@ __device__ __forceinline__ float load_aside(std::uint32_t address) {
   return value;
 }
 
-/// Whether the phase has ended.
-__device__ __forceinline__ bool barrier_passed(std::uint32_t barrier, std::uint32_t parity) {
-  std::uint32_t done;
-  asm volatile(
-      "{\n.reg .pred done;\n"
-      "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, done;\n}"
-      : "=r"(done)
-      : "r"(barrier), "r"(parity)
-      : "memory");
-  return done != 0;
-}
 /// Registers of a warpgroup's threads, given up or asked for.
 template <int kRegisters>
 __device__ __forceinline__ void fewer_registers() {

@@ -18,6 +18,7 @@ struct SkyPixels {
   std::size_t size() const { return index.size(); }
 };
 
+/// Those above the horizon; directions of light curves are a row of pixels.
 SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
 
 /// What images of a field hold.
@@ -26,6 +27,7 @@ std::uint64_t field_bytes(const EpicPlan& plan, std::size_t n_pixel);
 /// What `dft` holds beside its sums.
 std::uint64_t dft_working_bytes(const EpicPlan& plan);
 
+/// To the last bit.
 bool same_geometry(const EpicGeometry& a, const EpicGeometry& b);
 /// std::logic_error for other lengths than planned.
 void check_epic_geometry(const EpicPlan& plan, const EpicGeometry& geometry);

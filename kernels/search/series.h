@@ -26,6 +26,7 @@ struct SeriesPlan {
   double threshold = 8;
   BoxcarProgram program;  ///< of `widths`
 };
+/// std::invalid_argument for no widths, widths that do not ascend, or a segment that is too short for them.
 SeriesPlan plan_series(std::size_t segment, std::vector<std::size_t> widths, double threshold);
 
 struct SeriesHit {

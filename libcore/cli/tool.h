@@ -94,7 +94,6 @@ class Tool {
   std::string name_;
   std::unique_ptr<CLI::App> app_;
   CommonOptions common_;
-  std::vector<std::string> arguments_;
   std::vector<std::string>* inputs_ = nullptr;
   std::unique_ptr<StageTimer> timer_;
   RankUse rank_use_ = RankUse::each;

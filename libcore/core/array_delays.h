@@ -8,6 +8,7 @@
 
 namespace apsyn {
 
+/// Of all antennas, flagged ones too: they are delayed like the others.
 double longest_baseline_m(const ArrayLayout& layout);
 
 /// Samples that delays can shift by, in both directions together: geometry of either sign, and cables.

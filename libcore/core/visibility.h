@@ -31,7 +31,7 @@ enum class Product : int {
   YX = 11,
   YY = 12
 };
-std::string product_name(Product product);
+std::string product_name(Product product);     ///< as the enumerator is written
 Product parse_product(std::string_view name);  ///< throws DataError
 
 struct Baseline {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// Memory of blocks before anything is read into them.
 #pragma once
 
 #include <cstddef>

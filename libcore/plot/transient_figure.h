@@ -12,7 +12,7 @@
 namespace apsyn {
 
 struct TransientPoint {
-  double time_s = 0, dm = 0, sn = 0, width_s = 0;
+  double time_s = 0, dm = 0, sn = 0;
 };
 
 struct TransientDetail {

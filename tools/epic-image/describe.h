@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "libcore/core/array_delays.h"
 #include "libcore/core/median.h"
 #include "tools/epic-image/plan.h"
 
@@ -37,15 +38,15 @@ inline std::vector<double> baseline_lengths_m(const ArrayLayout& layout) {
   return lengths_m;
 }
 
-/// 0 with less than two antennas.
-inline double longest_baseline_m(const ArrayLayout& layout) {
+/// 0 with less than two of them.
+inline double longest_used_baseline_m(const ArrayLayout& layout) {
   const std::vector<double> lengths_m = baseline_lengths_m(layout);
   return lengths_m.empty() ? 0 : *std::max_element(lengths_m.begin(), lengths_m.end());
 }
 
 /// The finest that the image holds.
 inline double fringe_rad(const EpicSetup& setup) {
-  return kSpeedOfLight_m_s / setup.epic.highest_hz() / longest_baseline_m(setup.header.layout);
+  return kSpeedOfLight_m_s / setup.epic.highest_hz() / longest_used_baseline_m(setup.header.layout);
 }
 
 inline std::string describe_pixels(const EpicSetup& setup) {
@@ -115,7 +116,7 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
 inline std::vector<std::string> shortcomings(const EpicSetup& setup) {
   std::vector<std::string> lines;
   const EpicPlan& epic = setup.epic;
-  const double longest_m = longest_baseline_m(setup.header.layout);
+  const double longest_m = longest_used_baseline_m(setup.header.layout);
   if (!(longest_m > 0)) return lines;
   const bool image = setup.directions.empty();
   std::vector<double> lengths_m = baseline_lengths_m(setup.header.layout);
@@ -128,7 +129,7 @@ inline std::vector<std::string> shortcomings(const EpicSetup& setup) {
         epic.cell / kRadPerDeg, median_fringe_rad / kRadPerDeg, fringe_rad(setup) / 2 / kRadPerDeg));
   const double edge = image ? std::min(1.0, epic.cell * static_cast<double>(epic.nx) / 2) : 1;
   const double turns = std::abs(setup.f.channel_step_hz()) * longest_m / kSpeedOfLight_m_s * edge;
-  const double loss = turns >= 1 ? 1 : 1 - std::sin(kPi * turns) / (kPi * turns);
+  const double loss = turns >= 1 ? 1 : winding_loss(turns);
   constexpr double kMostLoss = 0.1;
   if (loss > kMostLoss)
     lines.push_back(fmt::format(

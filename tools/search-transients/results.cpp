@@ -54,7 +54,7 @@ void CandidateTable::commit() {
 void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandidate found) {
   const Candidate& c = found.candidate;
   const TransientPoint point{middle_s(c.best, sample_s), plan.dm[c.best.trial],
-                             static_cast<double>(c.best.sn), static_cast<double>(c.best.width) * sample_s};
+                             static_cast<double>(c.best.sn)};
   const auto stronger = [](const auto& a, const auto& b) { return a.sn > b.sn; };
   ++n_all_;
   points_.push_back(point);
