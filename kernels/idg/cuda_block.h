@@ -19,28 +19,36 @@ struct DeviceRows {
   Upload<std::uint32_t> station, row_slot, chan_slot;
   Upload<float2> data, jones;
 
-  /// What cutting needs.
-  void copy_geometry(Uploader& uploader, const GridBlock& block) {
-    uploader.copy(uvw, block.uvw_m.data(), block.uvw_m.size());
-    uploader.copy(wavenumber, block.wavenumber.data(), block.wavenumber.size());
-    uploader.copy(station, block.station.data(), block.station.size());
+  /// What cutting needs; work given to the stream from now on sees it.
+  void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream) {
+    const Transfer all[] = {
+        transfer(uvw, block.uvw_m.data(), block.uvw_m.size()),
+        transfer(wavenumber, block.wavenumber.data(), block.wavenumber.size()),
+        transfer(station, block.station.data(), block.station.size()),
+        transfer(row_slot, block.aterms.row_slot.data(), block.aterms.row_slot.size()),
+        transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
+    uploader.send(all);
     copy_weight(uploader, block.weight);
-    uploader.copy(row_slot, block.aterms.row_slot.data(), block.aterms.row_slot.size());
-    uploader.copy(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size());
+    uploader.hold(stream);
   }
-  /// Flags and weights of a visibility mostly hold for all of its polarisations: a quarter of the bytes then.
+  /// Weights of a visibility mostly hold for all of its polarisations: a quarter of the bytes then.
   void copy_weight(Uploader& uploader, const View<const float, 3>& from) {
     weight_planes = from.extent(2);
-    if ((weight_planes == 2 || weight_planes == 4) &&
-        uploader.copy_alike(weight, from.data(), from.size(), weight_planes))
-      weight_planes = 1;
-    else
-      uploader.copy(weight, from.data(), from.size());
+    if (weight_planes == 2 || weight_planes == 4) {
+      const Transfer alike = transfer_alike(weight, from.data(), from.size(), weight_planes);
+      if (uploader.send({&alike, 1})) {
+        weight_planes = 1;
+        return;
+      }
+    }
+    const Transfer all = transfer(weight, from.data(), from.size());
+    uploader.send({&all, 1});
   }
   void copy_values(Uploader& uploader, const GridBlock& block) {
-    uploader.copy(path, block.path_m.data(), block.path_m.size());
-    uploader.copy(data, block.data.data(), block.data.size());
-    uploader.copy(jones, block.aterms.jones.data(), block.aterms.jones.size());
+    const Transfer all[] = {transfer(path, block.path_m.data(), block.path_m.size()),
+                            transfer(data, block.data.data(), block.data.size()),
+                            transfer(jones, block.aterms.jones.data(), block.aterms.jones.size())};
+    uploader.send(all);
   }
   idg::DeviceCutInput cut_input(const GridBlock& block) const {
     const bool aterms = block.aterms.jones.size() != 0;

@@ -12,6 +12,10 @@
 namespace apsyn::idg_cuda {
 namespace {
 
+std::size_t ceil_div(std::size_t a, std::size_t b) {
+  return (a + b - 1) / b;
+}
+
 /// Bits are compared, so that NaN is like itself.
 template <std::size_t kAlike>
 bool pack_alike(const float* from, std::size_t n, float* firsts) {
@@ -27,63 +31,80 @@ bool pack_alike(const float* from, std::size_t n, float* firsts) {
 
 }  // namespace
 
+Transfer transfer_bytes(void* device, const void* host, std::size_t bytes) {
+  return {device, bytes, kPartBytes, [host](std::byte* to, std::size_t first, std::size_t n) {
+            std::memcpy(to, static_cast<const std::byte*>(host) + first, n);
+            return true;
+          }};
+}
+
+Transfer transfer_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike) {
+  const std::size_t n = size / n_alike;
+  return {to.reserve(n), n * sizeof(float), kPartBytes / 4,
+          [host, n_alike](std::byte* bytes, std::size_t first, std::size_t n_bytes) {
+            auto* firsts = reinterpret_cast<float*>(bytes);
+            const float* from = host + first / sizeof(float) * n_alike;
+            const std::size_t n_values = n_bytes / sizeof(float);
+            return n_alike == 4   ? pack_alike<4>(from, n_values, firsts)
+                   : n_alike == 2 ? pack_alike<2>(from, n_values, firsts)
+                                  : false;
+          }};
+}
+
 Uploader::Uploader(unsigned n_threads)
     : n_threads_(n_threads), buffer_(pinned<std::byte>(kPieceBytes * kPieces)) {
   cuda_check(cudaGetDevice(&device_), "asking for the device");
 }
 
-void Uploader::copy(void* device, const void* host, std::size_t bytes) {
-  send(device, bytes, [host](std::byte* to, std::size_t first, std::size_t n) {
-    std::memcpy(to, static_cast<const std::byte*>(host) + first, n);
-  });
-}
-
-bool Uploader::copy_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike) {
-  std::atomic<bool> alike{true};
-  const std::size_t n = size / n_alike;
-  send(to.reserve(n), n * sizeof(float), [&](std::byte* bytes, std::size_t first, std::size_t n_bytes) {
-    // What has been found to differ need not be looked through to its end.
-    if (!alike.load(std::memory_order_relaxed)) return;
-    auto* firsts = reinterpret_cast<float*>(bytes);
-    const float* from = host + first / sizeof(float) * n_alike;
-    const std::size_t n_values = n_bytes / sizeof(float);
-    const bool same = n_alike == 4   ? pack_alike<4>(from, n_values, firsts)
-                      : n_alike == 2 ? pack_alike<2>(from, n_values, firsts)
-                                     : false;
-    if (!same) alike = false;
-  });
-  return alike;
-}
-
-void Uploader::send(void* device, std::size_t bytes, const Fill& fill) {
-  const std::size_t n_parts = (bytes + kPartBytes - 1) / kPartBytes, first = next_;
+bool Uploader::send(std::span<const Transfer> transfers) {
+  std::vector<std::size_t> end_part, first_piece;
+  std::size_t n_parts = 0;
+  for (const Transfer& transfer : transfers) {
+    end_part.push_back(n_parts += ceil_div(transfer.bytes, transfer.part_bytes));
+    first_piece.push_back(next_);
+    next_ += ceil_div(transfer.bytes, kPieceBytes);
+  }
+  std::vector<std::atomic<bool>> refused(transfers.size());
   // Parts are taken in their order, and whoever waits waits for parts before its own.
   parallel_for(n_parts < 4 ? 1 : n_threads_, n_parts, [&](std::size_t part, unsigned) {
-    const std::size_t index = part / kParts, turn = (first + index) / kPieces, begin = index * kPieceBytes,
-                      end = std::min(bytes, begin + kPieceBytes), at = part * kPartBytes;
-    Piece& piece = pieces_[(first + index) % kPieces];
-    std::byte* buffer = buffer_.get() + (first + index) % kPieces * kPieceBytes;
-    try {
-      cuda_check(cudaSetDevice(device_), "choosing the device");
-      wait_until_free(piece, turn);
-      fill(buffer + (at - begin), at, std::min(kPartBytes, bytes - at));
-      if (piece.n_filled.fetch_add(1) + 1 < (end - begin + kPartBytes - 1) / kPartBytes) return;
-      cuda_check(cudaMemcpyAsync(static_cast<std::byte*>(device) + begin, buffer, end - begin,
-                                 cudaMemcpyHostToDevice, stream_.get()),
-                 "copying to the device");
-      piece.sent.record(stream_.get());
-    } catch (...) {
-      for (Piece& other : pieces_) {
-        other.n_sent.store(kFailed);
-        other.n_sent.notify_all();
-      }
-      throw;
-    }
-    piece.n_filled.store(0);
-    piece.n_sent.fetch_add(1);
-    piece.n_sent.notify_all();
+    const auto i =
+        static_cast<std::size_t>(std::upper_bound(end_part.begin(), end_part.end(), part) - end_part.begin());
+    // What is not as it should be need not be looked through to its end.
+    const bool known = refused[i].load(std::memory_order_relaxed);
+    if (!send_part(transfers[i], first_piece[i], part - (i == 0 ? 0 : end_part[i - 1]), known))
+      refused[i] = true;
   });
-  next_ = first + (bytes + kPieceBytes - 1) / kPieceBytes;
+  return std::none_of(refused.begin(), refused.end(), [](const auto& each) { return each.load(); });
+}
+
+bool Uploader::send_part(const Transfer& transfer, std::size_t first, std::size_t part, bool refused) {
+  const std::size_t at = part * transfer.part_bytes, index = first + at / kPieceBytes,
+                    begin = at / kPieceBytes * kPieceBytes,
+                    end = std::min(transfer.bytes, begin + kPieceBytes);
+  Piece& piece = pieces_[index % kPieces];
+  std::byte* buffer = buffer_.get() + index % kPieces * kPieceBytes;
+  bool fits = false;
+  try {
+    cuda_check(cudaSetDevice(device_), "choosing the device");
+    wait_until_free(piece, index / kPieces);
+    fits = !refused &&
+           transfer.fill(buffer + (at - begin), at, std::min(transfer.part_bytes, transfer.bytes - at));
+    if (piece.n_filled.fetch_add(1) + 1 < ceil_div(end - begin, transfer.part_bytes)) return fits;
+    cuda_check(cudaMemcpyAsync(static_cast<std::byte*>(transfer.device) + begin, buffer, end - begin,
+                               cudaMemcpyHostToDevice, stream_.get()),
+               "copying to the device");
+    piece.sent.record(stream_.get());
+  } catch (...) {
+    for (Piece& other : pieces_) {
+      other.n_sent.store(kFailed);
+      other.n_sent.notify_all();
+    }
+    throw;
+  }
+  piece.n_filled.store(0);
+  piece.n_sent.fetch_add(1);
+  piece.n_sent.notify_all();
+  return fits;
 }
 
 void Uploader::wait_until_free(Piece& piece, std::size_t turn) {

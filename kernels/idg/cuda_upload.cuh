@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "kernels/common/device_transfer.h"
@@ -16,28 +17,39 @@
 
 namespace apsyn::idg_cuda {
 
+/// Bytes on their way to the device.
+struct Transfer {
+  /// fill(to, first, n) writes the bytes from `first` on; false: they are not such as the transfer is for.
+  using Fill = std::function<bool(std::byte*, std::size_t, std::size_t)>;
+  void* device = nullptr;
+  std::size_t bytes = 0, part_bytes = 0;  ///< what fill() is asked for at once: a power of two
+  Fill fill;
+};
+/// Parts are so small that all threads work on a piece.
+inline constexpr std::size_t kPartBytes = std::size_t{512} << 10;
+Transfer transfer_bytes(void* device, const void* host, std::size_t bytes);
+/// host[0 .. size).
+template <class T>
+Transfer transfer(Upload<T>& to, const void* host, std::size_t size) {
+  return transfer_bytes(size > 0 ? to.reserve(size) : nullptr, host, size * sizeof(T));
+}
+/// The first of every n_alike values, for host arrays where all n_alike are the same.
+Transfer transfer_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike);
+
 /// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last part of
 /// a piece sends it.
 class Uploader {
  public:
   /// For the current device.
   explicit Uploader(unsigned n_threads);
-  void copy(void* device, const void* host, std::size_t bytes);
-  template <class T>
-  void copy(Upload<T>& to, const void* host, std::size_t size) {
-    if (size > 0) copy(to.reserve(size), host, size * sizeof(T));
-  }
-  /// The first of every n_alike values where all n_alike are the same; false, and anything in `to`, where
-  /// they are not.
-  bool copy_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike);
-  /// Work given to the stream from now on sees everything that was copied.
+  /// False when a fill() refused: of that transfer anything may have arrived.
+  bool send(std::span<const Transfer> transfers);
+  /// Work given to the stream from now on sees everything that was sent.
   void hold(cudaStream_t stream);
 
  private:
-  /// Pieces are large enough that what a transfer costs besides counts little, parts small enough that all
-  /// threads work on a piece.
-  static constexpr std::size_t kPartBytes = std::size_t{512} << 10, kParts = 16, kPieces = 16,
-                               kPieceBytes = kPartBytes * kParts;
+  /// Pieces are large enough that what a transfer costs besides counts little.
+  static constexpr std::size_t kPieceBytes = 16 * kPartBytes, kPieces = 16;
   static_assert(kPieceBytes * kPieces == kUploadHostBytes);
   /// Piece::n_sent once a transfer has failed: nobody waits any more.
   static constexpr std::size_t kFailed = std::numeric_limits<std::size_t>::max() / 2;
@@ -48,9 +60,9 @@ class Uploader {
     Event sent;
     std::mutex waiting;  ///< for `sent`
   };
-  /// fill(to, first, n) writes the bytes from `first` on.
-  using Fill = std::function<void(std::byte*, std::size_t, std::size_t)>;
-  void send(void* device, std::size_t bytes, const Fill& fill);
+  /// Fills a part, and sends the piece when it was the last one missing; `first` is the transfer's first
+  /// piece.
+  bool send_part(const Transfer& transfer, std::size_t first, std::size_t part, bool refused);
   /// Until the device has read what the piece held in its turns before this one.
   static void wait_until_free(Piece& piece, std::size_t turn);
 

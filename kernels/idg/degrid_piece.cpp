@@ -87,7 +87,8 @@ double PiecePredictor<T>::begin_pass(const LayerRange& layers) {
 
 template <class T>
 void PiecePredictor<T>::take_aterms(const AtermBlock& aterms) {
-  uploader_.copy(jones_, aterms.jones.data(), aterms.jones.size() / 4);
+  const idg_cuda::Transfer jones = idg_cuda::transfer(jones_, aterms.jones.data(), aterms.jones.size() / 4);
+  uploader_.send({&jones, 1});
 }
 
 template <class T>
@@ -107,9 +108,8 @@ void PiecePredictor<T>::reserve(std::size_t n_tasks, std::size_t n_visibilities)
 
 template <class T>
 void PiecePredictor<T>::cut(const GridBlock& block, Piece<T>& piece) {
-  piece.rows.copy_geometry(uploader_, block);
   piece.rows.copy_values(uploader_, block);
-  uploader_.hold(cuts_.get());
+  piece.rows.copy_geometry(uploader_, block, cuts_.get());
   uploader_.hold(nullptr);
   if (!cutter_.cut(idg::cut_limits(plan_, layers_), piece.rows.cut_input(block), piece.tables)) {
     partition(plan_, block, layers_, setup_.n_threads);

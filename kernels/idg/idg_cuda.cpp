@@ -148,8 +148,7 @@ class CudaGridder final : public Gridder {
     to.done.wait();
     std::future<void> values;
     if (!is_there) {
-      to.rows.copy_geometry(uploader_, block);
-      uploader_.hold(cuts_.get());
+      to.rows.copy_geometry(uploader_, block, cuts_.get());
       values = std::async(std::launch::async, [&] {
         select(device_);
         to.rows.copy_values(uploader_, block);

@@ -24,8 +24,7 @@ struct CutBlock {
   idg::DeviceTables tables;
 
   bool cut(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers) {
-    rows.copy_geometry(uploader, block);
-    uploader.hold(stream.get());
+    rows.copy_geometry(uploader, block, stream.get());
     return cutter.cut(idg::cut_limits(plan, layers), rows.cut_input(block), tables);
   }
 };
