@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA degridder: the device cuts a piece of a block's rows into tasks (device_cut.cuh), predicts them,
-// chunk by chunk of tasks, and puts them into the order of rows; meanwhile the piece before travels back and
-// is added to the caller's data.
+// chunk by chunk of tasks, and puts them into the order of rows. A thread tells the device so for the pieces
+// ahead, while those before travel back and are added to the caller's data.
 #include "kernels/idg/degrid_cuda.h"
 
 #include "kernels/idg/idg_cuda.h"
@@ -16,6 +16,7 @@
 #include "kernels/idg/cuda_download.cuh"
 #include "kernels/idg/degrid_piece.cuh"
 #include "kernels/idg/partition.h"
+#include "libcore/core/parallel.h"
 #endif
 
 namespace apsyn {
@@ -27,7 +28,7 @@ using namespace idg_degrid;
 
 /// Visibilities of a piece: enough that its cutting is not what takes the time, few enough that copying and
 /// adding begin early.
-constexpr std::size_t kPieceVisibilities = std::size_t{3} << 20;
+constexpr std::size_t kFewestVisibilities = std::size_t{3} << 20, kMostVisibilities = std::size_t{6} << 20;
 
 template <class T>
 class Implementation final : public CudaDegridder {
@@ -37,7 +38,12 @@ class Implementation final : public CudaDegridder {
         plan_(plan),
         setup_(setup),
         predictor_(plan, setup, sum, device_),
-        downloader_(setup.n_threads) {}
+        downloader_(setup.n_threads) {
+    std::size_t free_bytes = 0, total_bytes = 0;
+    cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
+    // What pieces take besides layers and subgrids, some 160 bytes a visibility, is a thirtieth at most.
+    most_visibilities_ = std::clamp<std::size_t>(total_bytes / 4096, kFewestVisibilities, kMostVisibilities);
+  }
 
   void set_model(View<const double, 3> images) override {
     if (images.extent(0) != setup_.n_image_planes() || images.extent(1) != plan_.image.n_y ||
@@ -74,36 +80,57 @@ class Implementation final : public CudaDegridder {
       throw std::invalid_argument("degridder: more than 2^31 visibilities in a block");
     select_device();
     predictor_.take_aterms(block.aterms);
-    const std::size_t rows_at_once =
-                          std::max<std::size_t>(1, kPieceVisibilities / std::max<std::size_t>(1, n_chan)),
-                      n_pieces = (n_row + rows_at_once - 1) / rows_at_once;
-    const std::size_t row_values = n_chan * setup_.n_data_planes;
-    GridCounts counts;
-    auto begin = [&](std::size_t i) {
+    const std::size_t at_once = std::clamp(n_row * n_chan / 4, kFewestVisibilities, most_visibilities_),
+                      n_pieces = std::max<std::size_t>(1, (n_row * n_chan + at_once - 1) / at_once),
+                      rows_at_once = (n_row + n_pieces - 1) / n_pieces,
+                      row_values = n_chan * setup_.n_data_planes;
+    BoundedQueue<Piece<T>*> free(pieces_.size()), told(pieces_.size());
+    for (Piece<T>& piece : pieces_) free.push(&piece);
+    auto tell = [&] {
       select_device();
-      const std::size_t first = i * rows_at_once;
-      GridBlock part = rows_of(block, first, std::min(rows_at_once, n_row - first));
-      if (block.aterms.row_slot.size() != 0)
-        part.aterms.row_slot = {block.aterms.row_slot.data() + first, {part.uvw_m.extent(0)}};
-      predictor_.predict(part, pieces_[i % 2]);
-    };
-    if (n_pieces > 0) begin(0);
-    for (std::size_t i = 0; i < n_pieces; ++i) {
-      std::future<void> next;
-      if (i + 1 < n_pieces) next = std::async(std::launch::async, begin, i + 1);
-      Piece<T>& piece = pieces_[i % 2];
-      if (piece.tables.n_tables > 0) {
-        const std::size_t first = i * rows_at_once;
-        downloader_.after(piece.done);
-        downloader_.add<T>(piece.predicted.data(), data.data() + first * row_values,
-                           std::min(rows_at_once, n_row - first) * row_values);
-        count(piece);
-        counts.n_visibilities += piece.tables.n_visibilities;
-        counts.n_subgrids += piece.tables.n_tables;
+      for (std::size_t first = 0; first < n_row; first += rows_at_once) {
+        const auto piece = free.pop();
+        if (!piece) return;
+        tell_of(block, first, std::min(rows_at_once, n_row - first), **piece);
+        told.push(*piece);
       }
-      if (next.valid()) next.get();
+    };
+    std::future<void> telling = std::async(std::launch::async, [&] {
+      try {
+        tell();
+      } catch (...) {
+        told.close();
+        throw;
+      }
+      told.close();
+    });
+    GridCounts counts;
+    try {
+      for (std::size_t first = 0; auto next = told.pop(); first += rows_at_once) {
+        Piece<T>& piece = **next;
+        if (piece.tables.n_tables > 0) {
+          downloader_.add<T>(data.data() + first * row_values);
+          count(piece);
+          counts.n_visibilities += piece.tables.n_visibilities;
+          counts.n_subgrids += piece.tables.n_tables;
+        }
+        free.push(&piece);
+      }
+    } catch (...) {
+      free.close();
+      throw;
     }
+    telling.get();
     return counts;
+  }
+
+  /// Has the rows predicted, and expects what comes of it.
+  void tell_of(const GridBlock& block, std::size_t first, std::size_t n, Piece<T>& piece) {
+    predictor_.predict(rows_of(block, first, n), piece);
+    if (piece.tables.n_tables > 0)
+      downloader_.expect(piece.predicted.data(),
+                         n * block.wavenumber.size() * setup_.n_data_planes * sizeof(ComplexOf<T>),
+                         piece.done);
   }
 
   /// After the piece is done.
@@ -122,9 +149,10 @@ class Implementation final : public CudaDegridder {
   IdgPlan plan_;
   IdgSetup setup_;
   PiecePredictor<T> predictor_;
+  std::size_t most_visibilities_ = 0;  ///< of a piece
   DegridSeconds seconds_;
   idg_cuda::Downloader downloader_;
-  Piece<T> pieces_[2];
+  std::array<Piece<T>, 3> pieces_;  ///< one is told of, one on its way, one added
 };
 
 }  // namespace

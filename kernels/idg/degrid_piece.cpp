@@ -25,7 +25,7 @@ PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, De
       setup_(setup),
       fft_(plan.settings.subgrid,
            setup.n_image_planes() * (plan.w_handling == WHandling::kernel ? plan.n_terms : 1)),
-      uploader_(setup.n_threads) {
+      uploader_(std::max(1u, setup.n_threads / 2)) {  // others add what comes back meanwhile
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, device), "asking for the device's properties");
   const std::size_t side = plan.settings.subgrid;

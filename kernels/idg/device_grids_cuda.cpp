@@ -101,9 +101,13 @@ class DeviceGrids final : public CudaGrids<T> {
     Buffer<double, 3> images;
     images.resize_for_overwrite({n_planes_, plan_.image.n_y, plan_.image.n_x});
     const std::size_t bytes = images.size() * sizeof(double);
-    if (bytes >= kWorthPinnedBytes)
-      Downloader(n_threads_).copy(images_.data(), images.data(), bytes);
-    else
+    if (bytes >= kWorthPinnedBytes) {
+      Event summed;
+      summed.record(stream_);
+      Downloader downloader(n_threads_);
+      downloader.expect(images_.data(), bytes, summed);
+      downloader.copy(images.data());
+    } else
       cuda_check(cudaMemcpy(images.data(), images_.data(), bytes, cudaMemcpyDeviceToHost),
                  "copying images back");
     for (std::size_t plane = 0; plane < n_planes_; ++plane)

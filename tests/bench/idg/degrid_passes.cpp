@@ -147,6 +147,7 @@ void degrid_passes(const Device& device, GridMemory grids, unsigned n_threads) {
   for (std::size_t subgrid : {32, 64}) run({subgrid, 16, 512, 20e3, 4}, device, grids, n_threads);
   run({32, 1, 4096, 20e3, 4}, device, grids, n_threads);
   run({32, 16, 512, 3e3, 12}, device, grids, n_threads);
+  run({32, 16, 4096, 20e3, 4}, device, grids, n_threads);
 }
 
 }  // namespace apsyn::bench

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A block of many pieces: each row gets its own prediction, added to what it holds, and rows without data
+// keep that, while pieces before and behind are on their way.
+#include <boost/test/unit_test.hpp>
+
+#include "kernels/idg/idg.h"
+#include "tests/reference/dft_image.h"
+#include "tests/reference/test_device.h"
+#include "tests/support/array_rows.h"
+
+using namespace apsyn;
+using namespace apsyn::support;
+using apsyn::reference::NeedsGpu;
+
+BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+
+BOOST_AUTO_TEST_CASE(pieces_come_to_their_rows) {
+  // 26 million visibilities: more than six at a time, and three pieces at once; twice 64 MB of pinned memory.
+  constexpr std::size_t n_chan = 32, n_pixels = 400;
+  constexpr double cell_rad = 1e-4;
+  const ArrayRows d = observe_array(40, 1042, n_chan);
+  const std::size_t n_row = d.uvw_m.extent(0);
+  std::mt19937_64 random(3);
+  double max_w = 0;
+  for (std::size_t row = 0; row < n_row; ++row)
+    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+  Buffer<double, 3> model({1, n_pixels, n_pixels});
+  std::vector<reference::DftSource> sources;
+  for (int i = 0; i < 10; ++i) {
+    const std::size_t x = random() % n_pixels, y = random() % n_pixels;
+    model(0, y, x) += 1;
+    sources.push_back(
+        {(double(n_pixels / 2) - double(x)) * cell_rad, (double(y) - double(n_pixels / 2)) * cell_rad, 1});
+  }
+  const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, cell_rad}, {.accuracy = 1e-5, .subgrid = 32}, max_w,
+                                     static_cast<double>(n_row * n_chan));
+  auto degridder = make_degridder({Device::Kind::cuda, 0, "cuda:0"}, plan, {.n_threads = 4});
+  degridder->set_model(model);
+  degridder->begin_pass({0, plan.n_layers});
+  const std::complex<float> held(3, -2);
+  Buffer<std::complex<float>, 3> data({n_row, n_chan, 1});
+  data.fill(held);
+  std::size_t n_data = 0;
+  for (const float weight : d.weight) n_data += weight != 0;
+  for (int times = 1; times <= 2; ++times) {
+    BOOST_CHECK_EQUAL(degridder->degrid(d.block(false), data).n_visibilities, n_data);
+    double error = 0, power = 0;
+    std::size_t n_touched = 0;
+    for (int i = 0; i < 4000; ++i) {
+      const std::size_t row = random() % n_row, chan = random() % n_chan;
+      const std::complex<double> got = data(row, chan, 0) - held;
+      if (d.weight(row, chan, 0) == 0) {
+        n_touched += got != 0.0;
+        continue;
+      }
+      const double k = d.wavenumber(chan);
+      const auto want = double(times) * reference::dft_visibility(sources, d.uvw_m(row, 0) * k,
+                                                                  d.uvw_m(row, 1) * k, d.uvw_m(row, 2) * k);
+      error += std::norm(got - want);
+      power += std::norm(want);
+    }
+    BOOST_TEST_MESSAGE("error " << std::sqrt(error / power));
+    BOOST_CHECK_EQUAL(n_touched, 0u);
+    BOOST_CHECK_LT(std::sqrt(error / power), 1e-5);
+  }
+}
