@@ -8,6 +8,8 @@
 #include "kernels/idg/device_tasks.cuh"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition.h"
+#include "kernels/idg/row_weights.h"
+#include "kernels/idg/unpack_weights.cuh"
 
 namespace apsyn::idg_cuda {
 
@@ -16,24 +18,31 @@ struct DeviceRows {
   Upload<double> uvw, path, wavenumber;
   Upload<float> weight;
   std::size_t weight_planes = 0;  ///< 1 where those of the block are all alike
-  Upload<std::uint32_t> station, row_slot, chan_slot;
+  Upload<std::uint32_t> row_weight, station, row_slot, chan_slot;
   Upload<float2> data, jones;
 
   /// What cutting needs; work given to the stream from now on sees it.
   void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream) {
-    const Transfer all[] = {
+    const View<const float, 3>& from = block.weight;
+    std::vector<Transfer> all{
         transfer(uvw, block.uvw_m.data(), block.uvw_m.size()),
         transfer(wavenumber, block.wavenumber.data(), block.wavenumber.size()),
         transfer(station, block.station.data(), block.station.size()),
         transfer(row_slot, block.aterms.row_slot.data(), block.aterms.row_slot.size()),
         transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
-    uploader.send(all);
-    copy_weight(uploader, block.weight);
+    const bool try_rows = from.size() > 0 && idg::can_pack_rows(from.extent(1), from.extent(2));
+    if (try_rows) all.push_back(transfer_row_weights(row_weight, from));
+    const bool by_rows = uploader.send(all) && try_rows;
+    weight_planes = by_rows ? 1 : from.extent(2);
+    if (!by_rows) copy_weight(uploader, from);
     uploader.hold(stream);
+    if (by_rows)
+      idg::launch_unpack_weights(row_weight.data(), static_cast<std::uint32_t>(from.extent(0)),
+                                 static_cast<std::uint32_t>(from.extent(1)),
+                                 weight.reserve(from.extent(0) * from.extent(1)), stream);
   }
   /// Weights of a visibility mostly hold for all of its polarisations: a quarter of the bytes then.
   void copy_weight(Uploader& uploader, const View<const float, 3>& from) {
-    weight_planes = from.extent(2);
     if (weight_planes == 2 || weight_planes == 4) {
       const Transfer alike = transfer_alike(weight, from.data(), from.size(), weight_planes);
       if (uploader.send({&alike, 1})) {

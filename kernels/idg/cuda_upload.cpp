@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/idg/row_weights.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn::idg_cuda {
@@ -48,6 +49,17 @@ Transfer transfer_alike(Upload<float>& to, const float* host, std::size_t size, 
             return n_alike == 4   ? pack_alike<4>(from, n_values, firsts)
                    : n_alike == 2 ? pack_alike<2>(from, n_values, firsts)
                                   : false;
+          }};
+}
+
+Transfer transfer_row_weights(Upload<std::uint32_t>& to, const View<const float, 3>& weight) {
+  const std::size_t n_chan = weight.extent(1), n_planes = weight.extent(2),
+                    n_words = idg::row_weight_words(n_chan), row_bytes = n_words * sizeof(std::uint32_t),
+                    n_rows = weight.extent(0);
+  return {to.reserve(n_rows * n_words), n_rows * row_bytes, std::max(row_bytes, kPartBytes / 16),
+          [=, from = weight.data()](std::byte* bytes, std::size_t first, std::size_t n_bytes) {
+            return idg::pack_row_weights(from + first / row_bytes * n_chan * n_planes, n_bytes / row_bytes,
+                                         n_chan, n_planes, reinterpret_cast<std::uint32_t*>(bytes));
           }};
 }
 

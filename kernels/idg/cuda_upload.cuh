@@ -14,6 +14,7 @@
 
 #include "kernels/common/device_transfer.h"
 #include "kernels/idg/grid_memory.h"
+#include "libcore/core/view.h"
 
 namespace apsyn::idg_cuda {
 
@@ -35,6 +36,9 @@ Transfer transfer(Upload<T>& to, const void* host, std::size_t size) {
 }
 /// The first of every n_alike values, for host arrays where all n_alike are the same.
 Transfer transfer_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike);
+
+/// Packed rows of weights, for those that row_weights.h can pack.
+Transfer transfer_row_weights(Upload<std::uint32_t>& to, const View<const float, 3>& weight);
 
 /// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last part of
 /// a piece sends it.
