@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From the visibilities of one task to its subgrids, on the CPU:
 //
-//   visibilities -> nodes of their baselines' tracks      track_nodes.h
+//   visibilities -> nodes of their channels               channel_nodes.h
+//   -> nodes of their baselines' tracks                  track_nodes.h
 //   -> fine cells of each w node                         spread_cpu.h
 //   -> images, by two real matrix products               subgrid_stages.h, matrix_product.h
 //   -> times taper and the node's w screen, summed
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/idg/channel_product.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition.h"
 #include "kernels/idg/spread_cpu.h"
@@ -24,9 +26,9 @@ namespace apsyn {
 
 /// Correlations of V^T.
 constexpr std::size_t exchanged_correlations[4] = {0, 2, 1, 3};
-/// Values of a row's channels, made up to whole vectors.
-constexpr std::size_t value_columns(std::size_t n_chan, std::size_t n_planes) {
-  return (n_chan * 2 * n_planes + 15) / 16 * 16;
+/// Values of a row's columns, made up to whole vectors.
+constexpr std::size_t value_columns(std::size_t n_columns, std::size_t n_planes) {
+  return product_values(n_columns, 2 * n_planes);
 }
 
 /// One thread's memory.
@@ -45,16 +47,18 @@ class SubgridMaker {
     std::size_t first = 0, n = 1;
     bool psf = false;  ///< whether its last is the PSF's
     std::size_t n_data() const { return n - (psf ? 1 : 0); }
-    Buffer<T, 1> value{};     ///< [vis of the batch][plane][re, im]
-    Buffer<T, 1> at_nodes{};  ///< [node of a track][chan][plane][re, im], rows of value_columns()
-    Buffer<T, 1> cells{};     ///< [term][v][u][plane][re, im]
+    Buffer<T, 1> value{};  ///< [vis of the batch][plane][re, im]
+    Buffer<T, 1> lines{};  ///< [node or row of a track][column][plane][re, im], rows of value_columns()
+    Buffer<T, 1> cells{};  ///< [term][v][u][plane][re, im]
   };
 
   void spread_task(const GridBlock& block, const SubgridTask& task);
   template <class Flush>
   void add_rows(const GridBlock& block, const Track& track, double* path, Flush flush);
   template <class Flush>
-  void add_nodes(const GridBlock& block, const Track& track, Flush flush);
+  void add_band(const GridBlock& block, const Track& track, const Band& band, Flush flush);
+  void fill_columns(const GridBlock& block, const PlaneGroup& group, const Track& track, const Band& band,
+                    std::size_t first, std::size_t n, T* to);
   void append(const GridBlock& block, const PlaneGroup& group, std::size_t row, std::size_t chan,
               std::size_t n_chan, T* value) const;
   void undo_aterms(const GridBlock& block, const SubgridTask& task);
@@ -70,7 +74,9 @@ class SubgridMaker {
   std::vector<PlaneGroup> groups_;
 
   TrackNodes<T> tracks_;
-  Buffer<T, 1> row_values_;  ///< [row of a track][chan][plane][re, im]
+  static constexpr std::size_t rows_at_once = 8;
+  Buffer<T, 1> channel_values_;  ///< [row, rows_at_once][chan][plane][re, im]
+  Buffer<T, 1> row_values_;      ///< [row of a track][column][plane][re, im]
   TaskForm task_form_;
   SpreadTarget<T> target_;
   SpreadBatch<T> batch_{spread_batch};

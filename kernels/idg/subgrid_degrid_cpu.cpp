@@ -29,7 +29,8 @@ std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup) {
       round_up(most_task_terms(plan) * values,
                single ? folded_product_columns<float>() : folded_product_columns<double>());
   const std::uint64_t tracks =
-      (most_track_nodes + most_track_rows) * (track_channels * values + most_track_nodes);
+      (most_track_nodes + most_track_rows) * (most_band_columns * values + most_track_nodes) +
+      channel_nodes_values;
   // Pixels and their folded halves; folded pixels before and behind the A-terms; all terms of the pixels, of
   // fine cells along one axis and of those along both, of which there are up to twice as many on a side.
   return (side2 * (2 * model + 2 * values + (1 + 2 + 4) * cell) + tracks) *
@@ -55,8 +56,9 @@ SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSet
   screen_re_.resize({shape.rows, shape.columns});
   screen_im_.resize({shape.rows, shape.columns});
   value_.resize({spread_chunk * values_});
-  at_nodes_.resize({most_track_nodes * track_channels * values_ + 64 / sizeof(T)});
-  at_rows_.resize({most_track_rows * track_channels * values_ + 64 / sizeof(T)});
+  lines_.resize({most_track_nodes * product_values(most_band_columns, values_) + 64 / sizeof(T)});
+  at_rows_.resize({most_track_rows * product_values(most_band_columns, values_) + 64 / sizeof(T)});
+  at_channels_.resize({rows_at_once * product_values(most_band_channels, values_)});
 }
 
 /// The cells' rows, folded along v.
@@ -210,12 +212,11 @@ void SubgridPredictor<T>::predict(const GridBlock& block, const Partition& parti
       expand(r, task.w_lambda + task.half_w_lambda * node[r] - plan.layer_w_lambda(task.layer));
   }
   make_fine_cells();
-  for (const Track& track : tracks_.tracks()) {
-    if (track.n_nodes > 0)
-      add_nodes(block, track, data);
+  for (const Track& track : tracks_.tracks())
+    if (track.n_nodes > 0 || track.has_channel_nodes)
+      for (const Band& band : tracks_.bands(track)) add_band(block, track, band, data);
     else
       add_rows(block, track, data);
-  }
   flush_rows(block, data);
 }
 

@@ -3,14 +3,15 @@
 //
 // The subgrid's cells are transformed to L x L coarse pixels, which take the A-terms, the taper and the w
 // screens of the task's terms; these are transformed to fine cells about the visibilities, which are
-// interpolated from them (spread_kernel.h), or the nodes of their tracks are (track_nodes.h). All transforms
-// are short and dense: folded matrix products over all planes and terms at once.
+// interpolated from them (spread_kernel.h), or the nodes of their tracks and channels are (track_nodes.h).
+// All transforms are short and dense: folded matrix products over all planes and terms at once.
 #pragma once
 
 #include <complex>
 #include <cstdint>
 #include <vector>
 
+#include "kernels/idg/channel_product.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition.h"
 #include "kernels/idg/subgrid_forms.h"
@@ -57,7 +58,13 @@ class SubgridPredictor {
   template <class Out>
   void add_rows(const GridBlock& block, const Track& track, View<std::complex<Out>, 3> data);
   template <class Out>
-  void add_nodes(const GridBlock& block, const Track& track, View<std::complex<Out>, 3> data);
+  void add_band(const GridBlock& block, const Track& track, const Band& band,
+                View<std::complex<Out>, 3> data);
+  void interpolate_lines(const GridBlock& block, const Track& track, const Band& band, std::size_t first,
+                         std::size_t n);
+  template <class Out>
+  void add_columns(const GridBlock& block, const Track& track, const Band& band, std::size_t first,
+                   std::size_t n, const T* columns, View<std::complex<Out>, 3> data);
   template <class Out>
   void flush_rows(const GridBlock& block, View<std::complex<Out>, 3> data);
   template <class Out>
@@ -72,9 +79,11 @@ class SubgridPredictor {
   std::size_t cell_stride_ = 0;  ///< values of all terms of a fine cell, rounded up to 64 bytes
   SpreadTarget<T> target_;
   SpreadBatch<T> batch_{spread_chunk};
-  Buffer<T, 1> value_;                  ///< [vis of the batch][plane][re, im]
-  std::vector<Piece> pieces_;           ///< of the batch
-  Buffer<T, 1> at_nodes_, at_rows_;     ///< [node or row of a track][chan][plane][re, im]
+  Buffer<T, 1> value_;         ///< [vis of the batch][plane][re, im]
+  std::vector<Piece> pieces_;  ///< of the batch
+  static constexpr std::size_t rows_at_once = 8;
+  Buffer<T, 1> lines_, at_rows_;        ///< [node or row of a track][column][plane][re, im]
+  Buffer<T, 1> at_channels_;            ///< [row, rows_at_once][chan][plane][re, im]
   Buffer<T, 2> rows_;                   ///< two rows of cells and one of zeros
   Buffer<T, 2> even_, odd_;             ///< [k][other axis][model value]
   Buffer<T, 2> pixels_;                 ///< [x][y][model value]

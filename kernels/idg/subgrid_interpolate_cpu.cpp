@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // SubgridPredictor's last step: from fine cells to a task's visibilities, by way of the nodes of their
-// tracks.
+// tracks and channels.
 #include <algorithm>
 #include <array>
 
@@ -73,53 +73,94 @@ void SubgridPredictor<T>::add_rows(const GridBlock& block, const Track& track,
   }
 }
 
-/// track_channels at a time.
+/// Lines [first, first + n) of a band's columns.
+template <class T>
+void SubgridPredictor<T>::interpolate_lines(const GridBlock& block, const Track& track, const Band& band,
+                                            std::size_t first, std::size_t n) {
+  const double* wavenumber =
+      band.n_nodes > 0 ? tracks_.channels(block, band).node.data() : block.wavenumber.data() + band.first;
+  const std::size_t stride = product_values(band.n_columns(), values_);
+  auto keep = [&] {
+    interpolate_batch();
+    for (const Piece& piece : pieces_)
+      std::copy_n(value_.data() + piece.first * values_, piece.n * values_,
+                  lines_.data() + piece.row * stride + piece.chan * values_);
+    batch_.n = 0;
+    pieces_.clear();
+  };
+  for (std::size_t i = 0; i < n; ++i)
+    for_channels(
+        tracks_.line(track, first + i), wavenumber, band.n_columns(), batch_,
+        [&](std::size_t done, std::size_t n_taken) {
+          pieces_.push_back({i, done, n_taken, batch_.n});
+        },
+        keep);
+  if (batch_.n > 0) keep();
+}
+
+/// data += what rows [first, first + n) of a track take of a band's columns.
 template <class T>
 template <class Out>
-void SubgridPredictor<T>::add_nodes(const GridBlock& block, const Track& track,
-                                    View<std::complex<Out>, 3> data) {
-  flush_rows(block, data);
-  const VisibilityRun& channels = tracks_.runs()[track.first];
-  const T* shares = tracks_.shares(track);
-  constexpr std::size_t vector = 64 / sizeof(T);
-  for (std::size_t chan = 0; chan < channels.n_channels; chan += track_channels) {
-    const std::size_t first = channels.first_channel + chan,
-                      n_chan = std::min(track_channels, channels.n_channels - chan);
-    MatrixProduct<T> sums{.n_rows = tracks_.padded_rows(track),
-                          .n_cols = (n_chan * values_ + vector - 1) / vector * vector,
-                          .n_k = track.n_nodes,
-                          .a = shares};
-    sums.group_stride = tracks_.padded_nodes(track);
-    sums.k_stride = 1;
-    sums.b_stride = sums.c_stride = sums.n_cols;
-    sums.b = at_nodes_.data();
-    sums.c = at_rows_.data();
-    auto keep = [&] {
-      interpolate_batch();
-      for (const Piece& piece : pieces_)
-        std::copy_n(value_.data() + piece.first * values_, piece.n * values_,
-                    at_nodes_.data() + piece.row * sums.n_cols + piece.chan * values_);
-      batch_.n = 0;
-      pieces_.clear();
-    };
-    for (std::size_t k = 0; k < track.n_nodes; ++k)
-      for_channels(
-          tracks_.node(track.first_node + k), block.wavenumber.data() + first, n_chan, batch_,
-          [&](std::size_t done, std::size_t n) {
-            pieces_.push_back({k, done, n, batch_.n});
-          },
-          keep);
-    if (batch_.n > 0) keep();
-    matrix_product(sums);
-    for (std::size_t i = 0; i < track.n; ++i)
-      add_piece(block, {tracks_.runs()[track.first + i].row, first, n_chan, 0},
-                at_rows_.data() + i * sums.n_cols, data);
+void SubgridPredictor<T>::add_columns(const GridBlock& block, const Track& track, const Band& band,
+                                      std::size_t first, std::size_t n, const T* columns,
+                                      View<std::complex<Out>, 3> data) {
+  const std::size_t stride = product_values(band.n_columns(), values_);
+  auto add_row = [&](std::size_t i, const T* values) {
+    add_piece(block, {tracks_.runs()[track.first + i].row, band.first, band.n, 0}, values, data);
+  };
+  if (band.n_nodes == 0) {
+    for (std::size_t i = 0; i < n; ++i) add_row(first + i, columns + i * stride);
+    return;
+  }
+  ChannelProduct<T> sums{.n_from = band.n_nodes,
+                         .n_to = band.n,
+                         .n_values = values_,
+                         .share = tracks_.channels(block, band).to_channels.data(),
+                         .share_stride = product_places(band.n)};
+  sums.from_stride = stride;
+  sums.to = at_channels_.data();
+  sums.to_stride = product_values(band.n, values_);
+  for (std::size_t done = 0; done < n; done += rows_at_once) {
+    sums.n_rows = std::min(rows_at_once, n - done);
+    sums.from = columns + done * stride;
+    channel_product(sums);
+    for (std::size_t i = 0; i < sums.n_rows; ++i)
+      add_row(first + done + i, at_channels_.data() + i * sums.to_stride);
   }
 }
 
-#define APSYN_INSTANTIATE(T, Out)                                                                           \
-  template void SubgridPredictor<T>::add_rows(const GridBlock&, const Track&, View<std::complex<Out>, 3>);  \
-  template void SubgridPredictor<T>::add_nodes(const GridBlock&, const Track&, View<std::complex<Out>, 3>); \
+/// From the nodes of a track, or from its rows where it has none.
+template <class T>
+template <class Out>
+void SubgridPredictor<T>::add_band(const GridBlock& block, const Track& track, const Band& band,
+                                   View<std::complex<Out>, 3> data) {
+  flush_rows(block, data);
+  if (track.n_nodes == 0) {
+    for (std::size_t first = 0; first < track.n; first += most_track_nodes) {
+      const std::size_t n = std::min(most_track_nodes, track.n - first);
+      interpolate_lines(block, track, band, first, n);
+      add_columns(block, track, band, first, n, lines_.data(), data);
+    }
+    return;
+  }
+  interpolate_lines(block, track, band, 0, track.n_nodes);
+  MatrixProduct<T> sums{.n_rows = tracks_.padded_rows(track),
+                        .n_cols = product_values(band.n_columns(), values_),
+                        .n_k = track.n_nodes,
+                        .a = tracks_.shares(track)};
+  sums.group_stride = tracks_.padded_nodes(track);
+  sums.k_stride = 1;
+  sums.b_stride = sums.c_stride = sums.n_cols;
+  sums.b = lines_.data();
+  sums.c = at_rows_.data();
+  matrix_product(sums);
+  add_columns(block, track, band, 0, track.n, at_rows_.data(), data);
+}
+
+#define APSYN_INSTANTIATE(T, Out)                                                                          \
+  template void SubgridPredictor<T>::add_rows(const GridBlock&, const Track&, View<std::complex<Out>, 3>); \
+  template void SubgridPredictor<T>::add_band(const GridBlock&, const Track&, const Band&,                 \
+                                              View<std::complex<Out>, 3>);                                 \
   template void SubgridPredictor<T>::flush_rows(const GridBlock&, View<std::complex<Out>, 3>);
 APSYN_INSTANTIATE(float, float)
 APSYN_INSTANTIATE(float, double)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SubgridMaker's first step: a task's visibilities, or what the nodes of their tracks have of them, onto fine
-// cells.
+// SubgridMaker's first step: a task's visibilities, or what the nodes of their tracks and channels have of
+// them, onto fine cells.
 #include <algorithm>
 #include <array>
 
@@ -60,8 +60,8 @@ void SubgridMaker<T>::spread_task(const GridBlock& block, const SubgridTask& tas
     batch_.n = 0;
   };
   for (const Track& track : tracks_.tracks())
-    if (track.n_nodes > 0)
-      add_nodes(block, track, flush);
+    if (track.n_nodes > 0 || track.has_channel_nodes)
+      for (const Band& band : tracks_.bands(track)) add_band(block, track, band, flush);
     else
       add_rows(block, track, path.data(), flush);
   if (batch_.n > 0) flush();
@@ -87,36 +87,67 @@ void SubgridMaker<T>::add_rows(const GridBlock& block, const Track& track, doubl
   }
 }
 
-/// What its nodes have of them, track_channels at a time.
+/// What a band's columns have of rows [first, first + n) of a track.
+template <class T>
+void SubgridMaker<T>::fill_columns(const GridBlock& block, const PlaneGroup& group, const Track& track,
+                                   const Band& band, std::size_t first, std::size_t n, T* to) {
+  const std::size_t values = 2 * group.n, stride = value_columns(band.n_columns(), group.n);
+  auto append_row = [&](std::size_t i, T* value) {
+    append(block, group, tracks_.runs()[track.first + i].row, band.first, band.n, value);
+  };
+  if (band.n_nodes == 0) {
+    for (std::size_t i = 0; i < n; ++i) append_row(first + i, to + i * stride);
+    return;
+  }
+  ChannelProduct<T> sums{.n_from = band.n,
+                         .n_to = band.n_nodes,
+                         .n_values = values,
+                         .share = tracks_.channels(block, band).to_nodes.data(),
+                         .share_stride = product_places(band.n_nodes)};
+  sums.from = channel_values_.data();
+  sums.from_stride = band.n * values;
+  sums.to_stride = stride;
+  for (std::size_t done = 0; done < n; done += rows_at_once) {
+    sums.n_rows = std::min(rows_at_once, n - done);
+    for (std::size_t i = 0; i < sums.n_rows; ++i)
+      append_row(first + done + i, channel_values_.data() + i * sums.from_stride);
+    sums.to = to + done * stride;
+    channel_product(sums);
+  }
+}
+
+/// A band's columns at the nodes of a track, or at its rows where it has none.
 template <class T>
 template <class Flush>
-void SubgridMaker<T>::add_nodes(const GridBlock& block, const Track& track, Flush flush) {
-  const VisibilityRun& channels = tracks_.runs()[track.first];
-  const T* shares = tracks_.shares(track);
-  for (std::size_t chan = 0; chan < channels.n_channels; chan += track_channels) {
-    const std::size_t n_chan = std::min(track_channels, channels.n_channels - chan);
+void SubgridMaker<T>::add_band(const GridBlock& block, const Track& track, const Band& band, Flush flush) {
+  const std::size_t n_lines = track.n_lines(), n_columns = band.n_columns();
+  for (std::size_t first = 0; first < n_lines; first += most_track_nodes) {
+    const std::size_t n = std::min(most_track_nodes, n_lines - first);
     for (PlaneGroup& group : groups_) {
+      if (track.n_nodes == 0) {
+        fill_columns(block, group, track, band, first, n, group.lines.data());
+        continue;
+      }
+      fill_columns(block, group, track, band, 0, track.n, row_values_.data());
       MatrixProduct<T> sums{.n_rows = tracks_.padded_nodes(track),
-                            .n_cols = value_columns(n_chan, group.n),
+                            .n_cols = value_columns(n_columns, group.n),
                             .n_k = track.n,
-                            .a = shares};
+                            .a = tracks_.shares(track)};
       sums.group = sums.k_stride = sums.n_rows;
       sums.b_stride = sums.c_stride = sums.n_cols;
-      for (std::size_t i = 0; i < track.n; ++i)
-        append(block, group, tracks_.runs()[track.first + i].row, channels.first_channel + chan, n_chan,
-               row_values_.data() + i * sums.n_cols);
       sums.b = row_values_.data();
-      sums.c = group.at_nodes.data();
+      sums.c = group.lines.data();
       matrix_product(sums);
     }
-    for (std::size_t k = 0; k < track.n_nodes; ++k)
+    const double* wavenumber =
+        band.n_nodes > 0 ? tracks_.channels(block, band).node.data() : block.wavenumber.data() + band.first;
+    for (std::size_t i = 0; i < n; ++i)
       for_channels(
-          tracks_.node(track.first_node + k), block.wavenumber.data() + channels.first_channel + chan, n_chan,
-          batch_,
-          [&](std::size_t done, std::size_t n) {
+          tracks_.line(track, first + i), wavenumber, n_columns, batch_,
+          [&](std::size_t done, std::size_t n_taken) {
             for (PlaneGroup& group : groups_)
-              std::copy_n(group.at_nodes.data() + k * value_columns(n_chan, group.n) + done * 2 * group.n,
-                          n * 2 * group.n, group.value.data() + batch_.n * 2 * group.n);
+              std::copy_n(group.lines.data() + i * value_columns(n_columns, group.n) + done * 2 * group.n,
+                          n_taken * 2 * group.n, group.value.data() + batch_.n * 2 * group.n);
           },
           flush);
   }

@@ -6,29 +6,35 @@
 //   V_k = sum_i L_k(t_i) V_i,        L_k Lagrange's polynomials of the nodes,
 //
 // are gridded at the u, v, w of the nodes, with the same channels; and predictions at the nodes make those of
-// the rows, V_i = sum_k L_k(t_i) V_k. node_counts.h says how many nodes that takes.
+// the rows, V_i = sum_k L_k(t_i) V_k. node_counts.h says how many nodes that takes. The channels have nodes
+// of their own (channel_nodes.h), on tracks with nodes or without.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
+#include "kernels/idg/channel_nodes.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/node_counts.h"
 #include "kernels/idg/partition.h"
+#include "kernels/idg/track_curve.h"
 
 namespace apsyn {
 
 constexpr std::size_t most_track_rows = 128;
-/// Channels whose values fit into the caches with all rows of a track.
-constexpr std::size_t track_channels = 32;
-/// Share of the wanted accuracy that nodes take, an RMS like the spread kernel's.
+/// Share of the wanted accuracy that nodes of tracks and of channels take together, an RMS like the spread
+/// kernel's.
 constexpr double track_share = 0.15;
 
 /// Runs [first, first + n) of TrackNodes::runs(), all of the same channels.
 struct Track {
   std::size_t first = 0, n = 0;
   std::size_t first_node = 0, n_nodes = 0;  ///< none: the rows are gridded as they are
+  std::size_t first_band = 0, n_bands = 0;  ///< of the channels
+  bool has_channel_nodes = false;           ///< in any of the bands
+  std::size_t n_lines() const { return n_nodes > 0 ? n_nodes : n; }
 };
 
 /// One thread's memory.
@@ -38,14 +44,21 @@ class TrackNodes {
   /// `error`: RMS over the image, relative to the visibilities.
   TrackNodes(const IdgPlan& plan, double error);
 
-  /// Divides a task's visibilities into tracks, each with nodes if these are cheaper.
+  /// Divides a task's visibilities into tracks and bands, each with nodes if these are cheaper.
   void find(const GridBlock& block, const Partition& partition, const SubgridTask& task);
   const std::vector<Track>& tracks() const { return tracks_; }
+  std::span<const Band> bands(const Track& track) const {
+    return std::span(bands_).subspan(track.first_band, track.n_bands);
+  }
   const std::vector<VisibilityRun>& runs() const { return runs_; }
   /// u, v, w of runs and nodes in metres, folded.
   const std::array<double, 3>& row(std::size_t run) const { return rows_[run]; }
   const std::array<double, 3>& node(std::size_t i) const { return nodes_[i]; }
-  /// Nodes, and rows on tracks without, times their channels.
+  /// The track's node i, or row i where it has none.
+  const std::array<double, 3>& line(const Track& track, std::size_t i) const {
+    return track.n_nodes > 0 ? nodes_[track.first_node + i] : rows_[track.first + i];
+  }
+  /// Nodes, and rows on tracks without, times the nodes of their channels, and channels without.
   std::size_t n_places() const { return n_places_; }
   /// Largest distance of rows and nodes from the task's middle along u (axis 0) or v (axis 1), in uv cells.
   double reach(std::size_t axis) const { return reach_[axis]; }
@@ -55,6 +68,10 @@ class TrackNodes {
   const T* shares(const Track& track);
   static std::size_t padded_nodes(const Track& track);
   static std::size_t padded_rows(const Track& track);
+  /// Of a band with nodes, valid until the next call.
+  const ChannelTable<T>& channels(const GridBlock& block, const Band& band) {
+    return channel_nodes_.table({block.wavenumber.data() + band.first, band.n}, band.n_nodes);
+  }
 
  private:
   using Place = NodeCounts::Place;
@@ -63,25 +80,24 @@ class TrackNodes {
   };
   void sort_runs(const GridBlock& block, const Partition& partition, const SubgridTask& task);
   std::size_t rows_along(const GridBlock& block, std::size_t first) const;
-  std::size_t best_pieces(double turn, std::size_t n_rows, std::size_t n_chan) const;
-  bool place_nodes(double wavenumber, Track& track);
-  bool fit(double wavenumber, const Track& track);
-  bool among_rows(const Track& track) const;
+  std::size_t best_pieces(double turn, std::size_t n_rows, std::size_t n_columns) const;
+  void list_bands(const GridBlock& block, std::size_t first_run, std::size_t n_rows);
+  void choose_bands(Track& track);
   void extend_reach(const SubgridTask& task, const Place& at, const Wavenumbers& k);
 
   IdgPlan plan_;
-  double error_;
   NodeCounts counts_;
+  TrackCurve curve_;
+  ChannelNodes<T> channel_nodes_;
   std::vector<Track> tracks_;
+  std::vector<Band> bands_;
   std::vector<VisibilityRun> runs_;
   std::vector<Place> rows_;  ///< [run] metres, folded
   std::vector<double> t_;    ///< [run] along its track, in [-1, 1]
   std::vector<Place> nodes_;
+  std::vector<Band> possible_bands_;  ///< of the rows being divided, with what nodes they would need
   std::size_t n_places_ = 0;
   std::array<double, 2> reach_{};
-  std::vector<Place> rest_;    ///< what fit() has not explained
-  std::vector<double> basis_;  ///< [row, then node][power]
-  NodeCounts::Bends bends_{};  ///< that fit() found
   std::vector<T> shares_;
 };
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/idg/lagrange_shares.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace apsyn {
+namespace {
+
+double angle_of(std::size_t k, std::size_t n) {
+  return std::numbers::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(n);
+}
+
+}  // namespace
+
+double chebyshev_node(std::size_t k, std::size_t n) {
+  return -std::cos(angle_of(k, n));
+}
+
+LagrangeShares::LagrangeShares(std::size_t n) : node_(n), weight_(n), part_(n) {
+  for (std::size_t k = 0; k < n; ++k) {
+    node_[k] = chebyshev_node(k, n);
+    weight_[k] = (k % 2 == 0 ? 1 : -1) * std::sin(angle_of(k, n));
+  }
+}
+
+template <class T>
+void LagrangeShares::at(double t, T* share) {
+  double sum = 0;
+  for (std::size_t k = 0; k < node_.size(); ++k) {
+    const double distance = t - node_[k];
+    part_[k] = weight_[k] / (distance == 0 ? 1e-100 : distance);
+    sum += part_[k];
+  }
+  const double scale = 1 / sum;
+  for (std::size_t k = 0; k < node_.size(); ++k) share[k] = static_cast<T>(part_[k] * scale);
+}
+
+template void LagrangeShares::at(double, float*);
+template void LagrangeShares::at(double, double*);
+
+}  // namespace apsyn

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Lagrange's polynomials of Chebyshev nodes: what nodes have of places between them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace apsyn {
+
+/// Node k of n on [-1, 1], rising.
+double chebyshev_node(std::size_t k, std::size_t n);
+
+/// L_k(t), k < n, for t in [-1, 1]; the barycentric form (Berrut and Trefethen 2004).
+class LagrangeShares {
+ public:
+  explicit LagrangeShares(std::size_t n);
+  template <class T>
+  void at(double t, T* share);
+
+ private:
+  std::vector<double> node_, weight_, part_;
+};
+
+}  // namespace apsyn
