@@ -10,7 +10,6 @@
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/Table.h>
-#include <casacore/tables/Tables/TableRow.h>
 
 #include <boost/test/unit_test.hpp>
 
@@ -24,20 +23,8 @@ using Complex = std::complex<float>;
 
 namespace {
 
-casacore::Table edit(const std::string& path) {
-  return casacore::Table(path, casacore::TableLock(casacore::TableLock::PermanentLocking),
-                         casacore::Table::Update);
-}
-
 /// A second spectral window of 2 channels and only the products XX and YY, for every odd row.
 void add_small_window(const std::string& path) {
-  const auto repeat_row = [](casacore::Table table) {
-    casacore::TableRow row(table);
-    row.get(0);
-    table.addRow();
-    row.put(1);
-    return table;
-  };
   casacore::Table windows = repeat_row(edit(path + "/SPECTRAL_WINDOW"));
   casacore::ScalarColumn<casacore::Int>(windows, "NUM_CHAN").put(1, 2);
   for (const char* name : {"CHAN_FREQ", "CHAN_WIDTH", "EFFECTIVE_BW", "RESOLUTION"}) {

@@ -2,6 +2,8 @@
 // A small observation of random visibilities, for the tests of Measurement Sets.
 #pragma once
 
+#include <casacore/tables/Tables/Table.h>
+#include <casacore/tables/Tables/TableRow.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -78,5 +80,20 @@ struct Observation {
     writer.commit();
   }
 };
+
+/// A set, or one of its subtables, to change it.
+inline casacore::Table edit(const std::string& path) {
+  return casacore::Table(path, casacore::TableLock(casacore::TableLock::PermanentLocking),
+                         casacore::Table::Update);
+}
+
+/// A copy of row 0 becomes the last row.
+inline casacore::Table repeat_row(casacore::Table table) {
+  casacore::TableRow row(table);
+  row.get(0);
+  table.addRow();
+  row.put(table.nrow() - 1);
+  return table;
+}
 
 }  // namespace apsyn::test
