@@ -97,6 +97,12 @@ __global__ void find_bounds(UnitCounts ends, std::uint32_t n, std::uint32_t chun
   for (int k = 0; k < kSums; ++k) bounds[k * n_chunks + i] = ends.n[k][last];
 }
 
+/// Into pinned memory, not by a copy, which would wait for predictions on their way to the host.
+__global__ void report(const std::uint32_t* values, std::uint32_t n, std::uint32_t* to) {
+  const std::size_t i = this_thread();
+  if (i < n) to[i] = values[i];
+}
+
 constexpr int kPlaceLanes = 16;
 template <class T>
 __global__ void place_rows(PlaceRows<T> task) {
@@ -134,9 +140,8 @@ void DegridLister::list(const DegridListPlan& plan, const idg::DeviceTables& tab
     host_ = pinned<std::uint32_t>(n_bounds);
     host_size_ = n_bounds;
   }
-  cuda_check(
-      cudaMemcpyAsync(host_.get(), bounds, n_bounds * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream_),
-      "listing units");
+  report<<<blocks_of(n_bounds), kThreads, 0, stream_>>>(bounds, n_bounds, host_.get());
+  launched("listing units");
   cuda_check(cudaStreamSynchronize(stream_), "listing units");
   out.n_tensor_visibilities = host_[kSums * n_chunks];
   for (std::uint32_t i = 0; i < n_chunks; ++i) {

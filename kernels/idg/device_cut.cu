@@ -170,21 +170,25 @@ __global__ void __launch_bounds__(kThreads, 4)
   cut_item(limits, rows, sorted, items[i], writer);
 }
 
+/// Into pinned memory, not by a copy, which would wait for all that is on its way to the host.
+__global__ void report(const CutCounters* counters, const std::uint32_t* n, const std::uint32_t* n_too,
+                       CutCounters* to) {
+  *to = *counters;
+  if (n != nullptr) to->n = *n;
+  if (n_too != nullptr) to->n_too = *n_too;
+}
+
 }  // namespace
 
-CutCounters DeviceCutter::counters() {
-  cuda_check(cudaMemcpyAsync(host_counters_.get(), counters_.data(), sizeof(CutCounters),
-                             cudaMemcpyDeviceToHost, stream_),
-             "counting subgrids");
+CutCounters DeviceCutter::counters(const std::uint32_t* n, const std::uint32_t* n_too) {
+  report<<<1, 1, 0, stream_>>>(counters_.data(), n, n_too, host_counters_.get());
+  launched("counting subgrids");
   cuda_check(cudaStreamSynchronize(stream_), "cutting into subgrids");
   return host_counters_[0];
 }
 
 std::uint32_t DeviceCutter::last_of(const std::uint32_t* inclusive_sums, std::uint32_t n) {
-  cuda_check(cudaMemcpyAsync(&counters_.data()->n, inclusive_sums + n - 1, sizeof(std::uint32_t),
-                             cudaMemcpyDeviceToDevice, stream_),
-             "counting subgrids");
-  return counters().n;
+  return counters(inclusive_sums + n - 1).n;
 }
 
 void DeviceCutter::sort_rows(const DeviceCutInput& input) {
@@ -258,12 +262,10 @@ bool DeviceCutter::cut(const CutLimits& limits, const DeviceCutInput& input, Dev
   launched("counting subgrids");
   sort_.inclusive_sum(n_tables, n_tables, n_items);
   sort_.inclusive_sum(n_runs, n_runs, n_items);
-  cuda_check(cudaMemcpyAsync(&counters_.data()->n_too, n_runs + n_items - 1, sizeof(std::uint32_t),
-                             cudaMemcpyDeviceToDevice, stream_),
-             "counting subgrids");
-  cut_.n_tables = last_of(n_tables, n_items);
-  cut_.n_runs = host_counters_[0].n_too;
-  if (host_counters_[0].refused != 0) return false;
+  const CutCounters counted = counters(n_tables + n_items - 1, n_runs + n_items - 1);
+  cut_.n_tables = counted.n;
+  cut_.n_runs = counted.n_too;
+  if (counted.refused != 0) return false;
   if (cut_.n_tables == 0) return true;
   const bool joins = input.row_slot == nullptr;
   SubTable* tables = cut_.tables.reserve(cut_.n_tables);

@@ -50,8 +50,8 @@ class DeviceCutter {
   bool cut(const CutLimits& limits, const DeviceCutInput& input, DeviceTables& out);
 
  private:
-  /// Reads the counters; waits.
-  CutCounters counters();
+  /// The counters, those named taken from elsewhere on the device; waits.
+  CutCounters counters(const std::uint32_t* n = nullptr, const std::uint32_t* n_too = nullptr);
   std::uint32_t last_of(const std::uint32_t* inclusive_sums, std::uint32_t n);
   void sort_rows(const DeviceCutInput& input);
   std::uint32_t list_pieces(const DeviceCutInput& input);
