@@ -78,6 +78,7 @@ struct DeviceBlock {
   DeviceRows rows;
   LayerRange layers{};
   idg::DeviceTables tables;
+  DeviceTracks tracks;
   DeviceTasks tasks;
   std::vector<RangeWork> ranges;
   Event done;  ///< the stream no longer reads it

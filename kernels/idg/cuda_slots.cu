@@ -7,17 +7,28 @@ namespace {
 
 constexpr int kOrderThreads = 128, kPrepareThreads = 128;
 
-/// Calls visit(cell, bin) for the visibilities of this thread's runs.
+/// Calls visit(cell, bin) for the visibilities of this thread's runs, or for its nodes' channels.
 template <class Visit>
 __device__ __forceinline__ void for_each_visibility(const OrderTask& task, const SlotTask& own, Visit visit) {
   const double bins_per_lambda = own.half_w_lambda > 0 ? own.n_bins / (2 * own.half_w_lambda) : 0.0;
   const double least_w = own.w_lambda - own.half_w_lambda;
   for (std::uint32_t i = threadIdx.x; i < own.n_runs; i += kOrderThreads) {
-    const VisibilityRun run = task.runs[own.first_run + i];
-    const double w_m = fabs(task.block.uvw_m[3 * std::size_t(run.row) + 2]);
-    for (std::uint32_t chan = run.first_channel; chan < run.first_channel + run.n_channels; ++chan) {
-      const int bin = static_cast<int>((w_m * task.block.wavenumber[chan] - least_w) * bins_per_lambda);
-      visit(run.row * task.block.n_chan + chan, max(0, min(bin, static_cast<int>(own.n_bins) - 1)));
+    double w_m;
+    std::uint32_t first_channel, n_channels, first_cell;
+    if (task.nodes != nullptr) {
+      const NodeRow& row = task.nodes[own.first_run + i];
+      w_m = row.w_m, first_channel = row.first_channel, n_channels = row.n_channels;
+      first_cell = i << kNodeChannelBits;
+    } else {
+      const VisibilityRun run = task.runs[own.first_run + i];
+      w_m = fabs(task.block.uvw_m[3 * std::size_t(run.row) + 2]);
+      first_channel = run.first_channel, n_channels = run.n_channels;
+      first_cell = run.row * task.block.n_chan + first_channel;
+    }
+    for (std::uint32_t k = 0; k < n_channels; ++k) {
+      const double w = w_m * task.block.wavenumber[first_channel + k];
+      const int bin = static_cast<int>((w - least_w) * bins_per_lambda);
+      visit(first_cell + k, max(0, min(bin, static_cast<int>(own.n_bins) - 1)));
     }
   }
 }
@@ -80,6 +91,74 @@ __global__ void __launch_bounds__(kOrderThreads) order(OrderTask task) {
   }
 }
 
+/// Where a slot's visibility or node is to its subgrid, and by how much it is turned.
+template <class T>
+__device__ __forceinline__ double place_slot(const PrepareSlots<T>& task, const SlotTask& own,
+                                             const Chunk& chunk, std::size_t slot, double u, double v,
+                                             double w) {
+  task.out.du[slot] = static_cast<T>((u * task.per_u - own.centre_u) / task.side);
+  task.out.dv[slot] = static_cast<T>((v * task.per_v - own.centre_v) / task.side);
+  task.out.t[slot] = static_cast<T>((w - own.w_lambda - double(chunk.w_offset_lambda)) / own.w_unit_lambda);
+  return -(w - own.layer_w_lambda) * (task.n_middle - 1);
+}
+
+template <class T>
+__device__ __forceinline__ ComplexOf<T> turned(T re, T im, T sine, T cosine, float& largest) {
+  const ComplexOf<T> out{re * cosine - im * sine, re * sine + im * cosine};
+  largest = fmaxf(largest, fmaxf(fabsf(float(out.x)), fabsf(float(out.y))));
+  return out;
+}
+
+template <class T>
+__device__ __forceinline__ void prepare_node(const PrepareSlots<T>& task, const SlotTask& own,
+                                             const Chunk& chunk, std::size_t slot, std::uint32_t cell,
+                                             ComplexOf<T>* value, float& largest) {
+  const NodeRow& row = task.nodes[own.first_run + (cell >> kNodeChannelBits)];
+  const std::uint32_t chan = cell & (kMostNodeChannels - 1);
+  const double k = task.block.wavenumber[row.first_channel + chan];
+  T sine, cosine;
+  sincos_turns(place_slot(task, own, chunk, slot, row.u_m * k, row.v_m * k, row.w_m * k), sine, cosine);
+  const ComplexOf<T>* in = task.node_values + std::size_t(row.first_place + chan) * task.n_planes;
+  for (int plane = 0; plane < task.n_planes; ++plane)
+    value[plane] = turned<T>(in[plane].x, in[plane].y, sine, cosine, largest);
+}
+
+template <class T>
+__device__ __forceinline__ void prepare_visibility(const PrepareSlots<T>& task, const SlotTask& own,
+                                                   const Chunk& chunk, std::size_t slot, std::uint32_t cell,
+                                                   ComplexOf<T>* value, float& largest) {
+  const BlockArrays& block = task.block;
+  const std::size_t row = cell / block.n_chan;
+  const double wavenumber = block.wavenumber[cell % block.n_chan];
+  const double w_m = block.uvw_m[3 * row + 2];
+  const double folded =
+      w_m < 0 ? -wavenumber : wavenumber;  // V(-u, -v, -w) = V*: only the real part is imaged
+  const double w_turns = place_slot(task, own, chunk, slot, block.uvw_m[3 * row] * folded,
+                                    block.uvw_m[3 * row + 1] * folded, w_m * folded);
+  const double path_turns = block.path_m == nullptr ? 0.0 : -block.path_m[row] * wavenumber;
+  T sine, cosine, psf_sine, psf_cosine;
+  sincos_turns(w_turns, psf_sine, psf_cosine);
+  // Of a folded visibility the conjugate is turned: the path's sign changes with it.
+  sincos_turns(w_turns + (w_m < 0 ? -path_turns : path_turns), sine, cosine);
+  const T sign = w_m < 0 ? -1 : 1;
+  const float* weights = block.weight + std::size_t(cell) * block.n_weight_planes;
+  for (int plane = 0; plane < task.n_planes; ++plane) {
+    const bool psf = plane >= block.n_data_planes;
+    const T weight = weights[psf ? 0 : min(plane, block.n_weight_planes - 1)];
+    ComplexOf<T> out{0, 0};
+    if (weight != 0) {
+      T re = weight, im = 0;
+      if (!psf) {
+        const float2 in = block.data[std::size_t(cell) * block.n_data_planes + plane];
+        re = weight * in.x;
+        im = weight * in.y * sign;
+      }
+      out = turned<T>(re, im, psf ? psf_sine : sine, psf ? psf_cosine : cosine, largest);
+    }
+    value[plane] = out;
+  }
+}
+
 /// A block owns a task.
 template <class T>
 __global__ void __launch_bounds__(kPrepareThreads) prepare_slots(PrepareSlots<T> task) {
@@ -96,43 +175,10 @@ __global__ void __launch_bounds__(kPrepareThreads) prepare_slots(PrepareSlots<T>
     if (cell == kEmptySlot) {
       task.out.du[slot] = task.out.dv[slot] = task.out.t[slot] = 0;
       for (int plane = 0; plane < task.n_planes; ++plane) value[plane] = {0, 0};
-      continue;
-    }
-    const BlockArrays& block = task.block;
-    const std::size_t row = cell / block.n_chan;
-    const double wavenumber = block.wavenumber[cell % block.n_chan];
-    const double w_m = block.uvw_m[3 * row + 2];
-    const double folded =
-        w_m < 0 ? -wavenumber : wavenumber;  // V(-u, -v, -w) = V*: only the real part is imaged
-    const double u = block.uvw_m[3 * row] * folded, v = block.uvw_m[3 * row + 1] * folded, w = w_m * folded;
-    task.out.du[slot] = static_cast<T>((u * task.per_u - own.centre_u) / task.side);
-    task.out.dv[slot] = static_cast<T>((v * task.per_v - own.centre_v) / task.side);
-    task.out.t[slot] =
-        static_cast<T>((w - own.w_lambda - double(chunk->w_offset_lambda)) / own.w_unit_lambda);
-    const double w_turns = -(w - own.layer_w_lambda) * (task.n_middle - 1);
-    const double path_turns = block.path_m == nullptr ? 0.0 : -block.path_m[row] * wavenumber;
-    T sine, cosine, psf_sine, psf_cosine;
-    sincos_turns(w_turns, psf_sine, psf_cosine);
-    // Of a folded visibility the conjugate is turned: the path's sign changes with it.
-    sincos_turns(w_turns + (w_m < 0 ? -path_turns : path_turns), sine, cosine);
-    const T sign = w_m < 0 ? -1 : 1;
-    const float* weights = block.weight + std::size_t(cell) * block.n_weight_planes;
-    for (int plane = 0; plane < task.n_planes; ++plane) {
-      const bool psf = plane >= block.n_data_planes;
-      const T weight = weights[psf ? 0 : min(plane, block.n_weight_planes - 1)];
-      ComplexOf<T> out{0, 0};
-      if (weight != 0) {
-        T re = weight, im = 0;
-        if (!psf) {
-          const float2 in = block.data[std::size_t(cell) * block.n_data_planes + plane];
-          re = weight * in.x;
-          im = weight * in.y * sign;
-        }
-        const T s = psf ? psf_sine : sine, c = psf ? psf_cosine : cosine;
-        out = {re * c - im * s, re * s + im * c};
-        largest = fmaxf(largest, fmaxf(fabsf(float(out.x)), fabsf(float(out.y))));
-      }
-      value[plane] = out;
+    } else if (task.nodes != nullptr) {
+      prepare_node(task, own, *chunk, slot, cell, value, largest);
+    } else {
+      prepare_visibility(task, own, *chunk, slot, cell, value, largest);
     }
   }
   __shared__ float of_warps[kPrepareThreads / 32];

@@ -23,7 +23,7 @@ struct SlotTask {
   double w_lambda, half_w_lambda;       ///< |w - w_lambda| <= half_w_lambda
   double w_unit_lambda;                 ///< |w - bin's middle| at most: what Slots::t counts in
   double layer_w_lambda;                ///< of the layer whose grid the subgrid is added to
-  std::uint32_t first_run, n_runs;      ///< in the runs
+  std::uint32_t first_run, n_runs;      ///< in the runs, or in the nodes
   std::uint32_t first_slot, n_slots;    ///< room: slots_of()
   std::uint32_t first_chunk, n_chunks;  ///< room: chunks_of()
   std::uint32_t n_bins;
@@ -53,13 +53,27 @@ struct BlockArrays {
   int n_chan, n_data_planes, n_weight_planes;
 };
 
+/// What is gridded instead of a block's rows (device_tracks.cuh): a node, or a row, and its channels.
+struct NodeRow {
+  double u_m, v_m, w_m;  ///< folded
+  std::uint32_t first_channel, n_channels;
+  std::uint32_t first_place;  ///< of its channels in the values of places
+  std::uint32_t unused;
+};
+/// A slot's cell is then row << kNodeChannelBits | channel, both counted from the task's and the row's first:
+/// a task of several rows has at most kMostVisibilities.
+constexpr int kNodeChannelBits = 18;
+constexpr std::uint32_t kMostNodeChannels = 1u << kNodeChannelBits;
+static_assert(idg::kMostVisibilities < 1u << (32 - kNodeChannelBits));
+
 struct OrderTask {
   const SlotTask* tasks;
   const VisibilityRun* runs;
   BlockArrays block;
   int n_tasks;
-  std::uint32_t* cell;  ///< [slot] row * n_chan + chan, or kEmptySlot
-  Chunk* chunks;        ///< [chunk]
+  std::uint32_t* cell;             ///< [slot] row * n_chan + chan, or kEmptySlot
+  Chunk* chunks;                   ///< [chunk]
+  const NodeRow* nodes = nullptr;  ///< instead of the runs, or null
 };
 void launch_order(const OrderTask& task, cudaStream_t stream);
 
@@ -84,6 +98,9 @@ struct PrepareSlots {
   double n_middle;
   Slots<T> out;
   std::uint32_t* largest;  ///< [task] bits of the largest |re|, |im| of the task
+  /// With both, nodes' values are prepared instead of the block's.
+  const NodeRow* nodes = nullptr;
+  const ComplexOf<T>* node_values = nullptr;  ///< [place][plane]
 };
 template <class T>
 void launch_prepare_slots(const PrepareSlots<T>& task, cudaStream_t stream);

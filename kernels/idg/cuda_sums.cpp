@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "kernels/idg/cuda_tables.h"
 
@@ -39,20 +40,37 @@ std::size_t TaskSums<T>::most_slots(std::size_t way, std::size_t bytes) const {
                   ways_.ways[way].n_terms * n_planes_ * sizeof(ComplexOf<T>));
 }
 
+/// The kernel in w is no phase.
 template <class T>
-void TaskSums<T>::prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const BlockArrays& block,
-                          cudaStream_t stream) {
+double TaskSums<T>::node_error() const {
+  return std::is_same_v<T, float> && !ways_.w_kernel ? idg::kNodeShare * plan_.settings.accuracy : 0;
+}
+
+template <class T>
+void TaskSums<T>::prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
+                          const BlockArrays& block, cudaStream_t stream) {
+  const NodeRow* nodes = tracks.n_tracks > 0 ? tracks.rows.data() : nullptr;
+  ComplexOf<T>* node_values = nullptr;
+  if constexpr (std::is_same_v<T, float>)
+    if (nodes != nullptr) {
+      node_values = node_value_.reserve(std::size_t(tracks.n_places) * n_planes_);
+      launch_track_values({tracks.tracks.data(), nodes, runs, tracks.t.data(), block, tracks.n_tracks,
+                           n_planes_, node_values},
+                          stream);
+    }
   std::uint32_t* cell = cell_.reserve(tasks.n_slots);
   Chunk* chunks = chunks_.reserve(tasks.n_chunks);
   std::uint32_t* largest = largest_.reserve(tasks.n_tasks);
   slots_ = {du_.reserve(tasks.n_slots), dv_.reserve(tasks.n_slots), t_.reserve(tasks.n_slots),
             value_.reserve(std::size_t(tasks.n_slots) * n_planes_)};
   const double cell_rad = plan_.image.cell_rad;
-  launch_order({tasks.tasks.data(), runs, block, static_cast<int>(tasks.n_tasks), cell, chunks}, stream);
-  launch_prepare_slots<T>({tasks.tasks.data(), chunks, cell, block, static_cast<int>(tasks.n_tasks),
-                           n_planes_, side_, static_cast<double>(plan_.n_u) * cell_rad,
-                           static_cast<double>(plan_.n_v) * cell_rad, plan_.n_middle, slots_, largest},
-                          stream);
+  launch_order({tasks.tasks.data(), runs, block, static_cast<int>(tasks.n_tasks), cell, chunks, nodes},
+               stream);
+  launch_prepare_slots<T>(
+      {tasks.tasks.data(), chunks, cell, block, static_cast<int>(tasks.n_tasks), n_planes_, side_,
+       static_cast<double>(plan_.n_u) * cell_rad, static_cast<double>(plan_.n_v) * cell_rad, plan_.n_middle,
+       slots_, largest, nodes, node_values},
+      stream);
 }
 
 template <class T>
@@ -78,8 +96,8 @@ FoldedShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, const
   auto sum = [&](std::size_t way, cudaStream_t in) {
     launch_tensor_grid(
         {tasks.tasks.data() + work.first, tasks.selected.data() + work.first_selected[way], chunks_.data(),
-         largest_.data(), slots_, static_cast<int>(work.n_selected[way]), n_planes_, side_,
-         tensor_coefficient_[way].data(),
+         largest_.data(), starts_[way].reserve(work.n_selected[way] + n_sm_), slots_,
+         static_cast<int>(work.n_selected[way]), n_planes_, side_, tensor_coefficient_[way].data(),
          static_cast<float>(2 * std::numbers::pi * ways_.ways[way].w_unit_lambda), sums_.data()},
         way == 0 ? TensorTerms::three : TensorTerms::four, n_sm_, in);
   };

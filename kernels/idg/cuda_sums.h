@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/idg/cuda_tasks.h"
+#include "kernels/idg/grid_tensor.cuh"
 #include "kernels/idg/image_cuda.cuh"
 
 namespace apsyn::idg_cuda {
@@ -36,9 +37,11 @@ class TaskSums {
   /// Slots of a range of one way, so that its phasors and terms fit into so many bytes.
   std::size_t most_slots(std::size_t way, std::size_t bytes) const;
 
-  /// All of a block's visibilities into slots.
-  void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const BlockArrays& block,
-               cudaStream_t stream);
+  /// What nodes may add to errors; 0: none are used.
+  double node_error() const;
+  /// All of a block's visibilities, or the nodes of its tracks, into slots.
+  void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
+               const BlockArrays& block, cudaStream_t stream);
   /// A range's visibilities into sums().
   FoldedShape sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 
@@ -53,8 +56,9 @@ class TaskSums {
   std::array<DeviceArray<float4>, 2> tensor_coefficient_;
   Upload<std::uint32_t> cell_, largest_;
   Upload<Chunk> chunks_;
+  std::array<Upload<TaskStart>, 2> starts_;  ///< [way]
   Upload<T> du_, dv_, t_, phasors_u_, phasors_v_;
-  Upload<ComplexOf<T>> value_, terms_;
+  Upload<ComplexOf<T>> value_, terms_, node_value_;
   Slots<T> slots_{};
   CopyStream other_way_;  ///< the shorter of two sums for tensor cores fills what the other leaves idle
   Event ready_, summed_;

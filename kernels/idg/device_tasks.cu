@@ -21,13 +21,13 @@ __device__ __forceinline__ double tensor_cost(bool four, double n_visibilities, 
   return (n_visibilities + n_bins * kSlotGroup / 2) * (four ? 57 : 47) + n_chunks * 700;
 }
 
-__device__ std::uint32_t choose_way(const ListPlan& plan, const SubTable& table) {
+__device__ std::uint32_t choose_way(const ListPlan& plan, const SubTable& table, std::uint32_t n_places) {
   if (plan.w_kernel) return 0;
   const double half_w = centre_of(table.box).half_w_lambda;
   if (plan.tensor) {
     const std::uint32_t three = bins_of(half_w, plan.w_unit_lambda[0]),
                         four = bins_of(half_w, plan.w_unit_lambda[1]);
-    const double n = table.n_visibilities;
+    const double n = n_places;
     return three <= kMostBins && tensor_cost(false, n, three) <= tensor_cost(true, n, four) ? 0 : 1;
   }
   std::uint32_t way = 0;
@@ -42,17 +42,18 @@ __device__ __forceinline__ std::uint32_t bins_of(const ListPlan& plan, const Sub
 
 __global__ void way_keys(ListPlan plan, const SubTable* tables, std::uint32_t n, std::uint64_t* keys) {
   const std::size_t i = this_thread();
-  if (i < n) keys[i] = choose_way(plan, tables[i]);
+  if (i < n) keys[i] = choose_way(plan, tables[i], tables[i].n_visibilities);
 }
 
-__global__ void measure(ListPlan plan, const SubTable* tables, const std::uint32_t* order, std::uint32_t n,
+__global__ void measure(ListPlan plan, TableContents contents, const std::uint32_t* order, std::uint32_t n,
                         std::uint32_t* way, std::uint32_t* n_slots, std::uint32_t* n_chunks) {
   const std::size_t i = this_thread();
   if (i >= n) return;
-  const SubTable& table = tables[order[i]];
-  way[i] = choose_way(plan, table);
+  const SubTable& table = contents.tables[order[i]];
+  const std::uint32_t n_places = contents.n_places(order[i]);
+  way[i] = choose_way(plan, table, n_places);
   const std::uint32_t n_bins = bins_of(plan, table, way[i]);
-  n_slots[i] = slots_of(table.n_visibilities, n_bins);
+  n_slots[i] = slots_of(n_places, n_bins);
   n_chunks[i] = chunks_of(n_slots[i], n_bins);
 }
 
@@ -61,13 +62,13 @@ __device__ __forceinline__ int wrap(long long index, int n) {
 }
 
 /// end_slot, end_chunk: inclusive sums.
-__global__ void describe(ListPlan plan, const SubTable* tables, const std::uint32_t* order, std::uint32_t n,
+__global__ void describe(ListPlan plan, TableContents contents, const std::uint32_t* order, std::uint32_t n,
                          const std::uint32_t* way, const std::uint32_t* end_slot,
                          const std::uint32_t* end_chunk, SlotTask* tasks, AtermKey* keys,
                          double* screen_lambda, Placement* placements, std::uint32_t* layer) {
   const std::size_t i = this_thread();
   if (i >= n) return;
-  const SubTable& table = tables[order[i]];
+  const SubTable& table = contents.tables[order[i]];
   const SubTableCentre centre = centre_of(table.box);
   const double layer_w = plan.first_layer_lambda + table.layer * plan.layer_step_lambda;
   SlotTask out{};
@@ -78,8 +79,8 @@ __global__ void describe(ListPlan plan, const SubTable* tables, const std::uint3
   out.half_w_lambda = plan.w_kernel ? 0 : centre.half_w_lambda;
   out.layer_w_lambda = plan.w_kernel ? 0 : layer_w;
   out.w_unit_lambda = plan.w_unit_lambda[way[i]];
-  out.first_run = table.first_run;
-  out.n_runs = table.n_runs;
+  out.first_run = contents.first_row(order[i]);
+  out.n_runs = contents.n_rows(order[i]);
   out.n_bins = bins_of(plan, table, way[i]);
   out.first_slot = i == 0 ? 0 : end_slot[i - 1];
   out.n_slots = end_slot[i] - out.first_slot;
@@ -95,13 +96,13 @@ __global__ void describe(ListPlan plan, const SubTable* tables, const std::uint3
 
 constexpr std::uint32_t kLongest = (1u << 14) - 1;
 
-/// By range, way and falling number of visibilities.
-__global__ void select_keys(const SubTable* tables, const std::uint32_t* order, const std::uint32_t* way,
+/// By range, way and falling number of places.
+__global__ void select_keys(TableContents contents, const std::uint32_t* order, const std::uint32_t* way,
                             std::uint32_t n, std::uint32_t range_tasks, std::uint64_t* keys) {
   const std::size_t i = this_thread();
   if (i < n)
     keys[i] = (std::uint64_t(i / range_tasks) * 2 + way[i]) * (kLongest + 1) + kLongest -
-              min(tables[order[i]].n_visibilities, kLongest);
+              min(contents.n_places(order[i]), kLongest);
 }
 
 /// bounds[k]: the first of the sorted keys that is k steps or more.
@@ -145,8 +146,10 @@ std::uint32_t* TaskLister::read(const std::uint32_t* values, std::size_t n) {
 }
 
 std::vector<RangeWork> TaskLister::list(const ListPlan& plan, const idg::DeviceTables& tables,
-                                        const RangeLimits& limits, DeviceTasks& out) {
+                                        const RangeLimits& limits, DeviceTasks& out,
+                                        const DeviceTracks* tracks) {
   const std::uint32_t n = tables.n_tables;
+  const TableContents contents = contents_of(tables, tracks);
   out.n_tasks = n;
   const SubTable* from = tables.tables.data();
   sort_.begin(n);
@@ -156,12 +159,12 @@ std::vector<RangeWork> TaskLister::list(const ListPlan& plan, const idg::DeviceT
     sort_.by_keys(n, 3);
   }
   std::uint32_t *way = way_.reserve(n), *end_slot = end_slot_.reserve(n), *end_chunk = end_chunk_.reserve(n);
-  measure<<<blocks_of(n), kThreads, 0, stream_>>>(plan, from, sort_.order(), n, way, end_slot, end_chunk);
+  measure<<<blocks_of(n), kThreads, 0, stream_>>>(plan, contents, sort_.order(), n, way, end_slot, end_chunk);
   launched("listing subgrids");
   sort_.inclusive_sum(end_slot, end_slot, n);
   sort_.inclusive_sum(end_chunk, end_chunk, n);
   describe<<<blocks_of(n), kThreads, 0, stream_>>>(
-      plan, from, sort_.order(), n, way, end_slot, end_chunk, out.tasks.reserve(n), out.keys.reserve(n),
+      plan, contents, sort_.order(), n, way, end_slot, end_chunk, out.tasks.reserve(n), out.keys.reserve(n),
       out.screen_lambda.reserve(n), out.placements.reserve(n), out.layer.reserve(n));
   launched("listing subgrids");
   out.n_chunks = *read(end_chunk + n - 1, 1);
@@ -170,7 +173,7 @@ std::vector<RangeWork> TaskLister::list(const ListPlan& plan, const idg::DeviceT
   if (plan.tensor) {
     const auto range_tasks = static_cast<std::uint32_t>(limits.tasks);
     const auto n_bounds = static_cast<std::uint32_t>(2 * ranges.size() + 1);
-    select_keys<<<blocks_of(n), kThreads, 0, stream_>>>(from, sort_.order(), way, n, range_tasks,
+    select_keys<<<blocks_of(n), kThreads, 0, stream_>>>(contents, sort_.order(), way, n, range_tasks,
                                                         sort_.keys(n));
     launched("ordering subgrids");
     sort_.by_keys(n, bits_of(n_bounds) + 14);

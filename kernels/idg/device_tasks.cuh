@@ -10,6 +10,7 @@
 
 #include "kernels/common/device_sort.cuh"
 #include "kernels/idg/device_cut.cuh"
+#include "kernels/idg/device_tracks.cuh"
 #include "kernels/idg/idg_kernels.cuh"
 #include "kernels/idg/image_cuda.cuh"
 
@@ -64,9 +65,10 @@ struct RangeLimits {
 class TaskLister {
  public:
   explicit TaskLister(cudaStream_t stream) : stream_(stream), sort_(stream) {}
-  /// Everything in `out` but tiles. Waits for the stream.
+  /// Everything in `out` but tiles, for the tables' tracks if there are any. Waits for the stream.
   std::vector<RangeWork> list(const ListPlan& plan, const idg::DeviceTables& tables,
-                              const RangeLimits& limits, DeviceTasks& out);
+                              const RangeLimits& limits, DeviceTasks& out,
+                              const DeviceTracks* tracks = nullptr);
   /// Which subgrids of a range overlap which tile of which layer, each tile's in the order of the tasks, for
   /// all ranges. Waits for the stream.
   void place(const ListPlan& plan, std::vector<RangeWork>& ranges, DeviceTasks& out);

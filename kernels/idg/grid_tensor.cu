@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "kernels/common/cuda_check.h"
+#include "kernels/common/device_launch.cuh"
 #include "kernels/common/sm90_ptx.cuh"
 #include "kernels/idg/grid_tensor.cuh"
 #include "kernels/idg/grid_tensor_operands.cuh"
@@ -153,7 +154,7 @@ __global__ void __launch_bounds__(kThreads<kTiles, kTerms>, 1)
         const float4 steps = *reinterpret_cast<const float4*>(task.in.dv + slot);
         step[0] = steps.x, step[1] = steps.y, step[2] = steps.z, step[3] = steps.w;
         if (!has_plane) return;
-        scale = power_of_two(scale_exponent(task.largest[task.chunks[walk.chunk].task]));
+        scale = power_of_two(exponent_of(walk.own_task()));
         const float2* values = task.in.value + std::size_t(slot) * task.n_planes + first_plane + subset;
 #pragma unroll
         for (int i = 0; i < 4; ++i)
@@ -284,8 +285,8 @@ __global__ void __launch_bounds__(kThreads<kTiles, kTerms>, 1)
     }
 
     if constexpr (kShare) asm volatile("bar.sync 1, 256;" ::: "memory");
-    const std::uint32_t task_index = walk.task_index();
-    const float unscale = power_of_two(-scale_exponent(task.largest[task.chunks[walk.chunk].task]));
+    const std::uint32_t own_task = walk.own_task(), task_index = own_task & 0xffff;
+    const float unscale = power_of_two(-exponent_of(own_task));
     if (!kShare || warpgroup == 0)
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) {
@@ -312,6 +313,17 @@ __global__ void __launch_bounds__(kThreads<kTiles, kTerms>, 1)
     if constexpr (kShare) asm volatile("bar.sync 1, 256;" ::: "memory");
     walk.next_item();
   }
+#endif
+}
+
+__global__ void list_starts(TensorGridTask task) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  const std::size_t i = this_thread();
+  if (i >= task.n_selected) return;
+  const std::uint32_t index = task.selected[i], first = task.tasks[index].first_chunk;
+  const Chunk& chunk = task.chunks[first];
+  task.starts[i] = {index | static_cast<std::uint32_t>(128 + scale_exponent(task.largest[chunk.task])) << 16,
+                    first, chunk.first_slot, chunk.n_slots};
 #endif
 }
 
@@ -348,6 +360,8 @@ void launch_planes(const TensorGridTask& task, int n_sm, cudaStream_t stream) {
 
 void launch_tensor_grid(const TensorGridTask& task, TensorTerms terms, int n_sm, cudaStream_t stream) {
   if (task.n_selected == 0) return;
+  list_starts<<<blocks_of(task.n_selected), apsyn::kThreads, 0, stream>>>(task);
+  launched("listing where tasks begin");
   if (terms == TensorTerms::three)
     launch_planes<3>(task, n_sm, stream);
   else

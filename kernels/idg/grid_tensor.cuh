@@ -34,11 +34,18 @@ __host__ __device__ constexpr int tensor_half(int side) {
   return (side / 2 + kTensorTile - 1) / kTensorTile * kTensorTile;
 }
 
+/// Where a task begins, so that whoever walks over tasks need not look for it.
+struct alignas(16) TaskStart {
+  std::uint32_t task;  ///< of the sums, and 2^16 (128 + exponent): values times 2^exponent fit into float16
+  std::uint32_t first_chunk, first_slot, n_slots;  ///< n_slots: of the chunk
+};
+
 struct TensorGridTask {
   const SlotTask* tasks;
-  const std::uint32_t* selected;  ///< [n_selected] tasks to sum, the longest first
+  const std::uint32_t* selected;  ///< [n_selected] tasks to sum, at most 2^16, the longest first
   const Chunk* chunks;
   const std::uint32_t* largest;  ///< [task as chunks count them]
+  TaskStart* starts;             ///< [n_selected + n_sm] room for the launch
   Slots<float> in;
   int n_selected, n_planes, side;
   const float4* coefficient;  ///< [y][x] of tensor_half() each: those of T_1, T_2, T_3, and n - n_middle

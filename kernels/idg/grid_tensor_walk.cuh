@@ -19,7 +19,12 @@ struct Ring {
   }
 };
 
-/// A block's walk over (task, tile of pixels), chunks, and stages of up to 64 slots.
+__device__ __forceinline__ void fetch_ahead(const void* from) {
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
+}
+
+/// A block's walk over (task, tile of pixels), chunks, and stages of up to 64 slots. What comes next is
+/// fetched ahead: tasks may have less than a stage.
 struct Walk {
   const TensorGridTask& task;
   int item;  ///< -1: past the last
@@ -33,8 +38,9 @@ struct Walk {
   __device__ __forceinline__ int n_slots() const { return min(left, kStageSlots); }
   __device__ __forceinline__ float w_offset() const { return task.chunks[chunk].w_offset_lambda; }
   __device__ __forceinline__ int per_side() const { return tensor_half(task.side) / kTensorTile; }
-  __device__ __forceinline__ std::uint32_t task_index() const {
-    return task.selected[item / (per_side() * per_side())];
+  /// TaskStart::task
+  __device__ __forceinline__ std::uint32_t own_task() const {
+    return task.starts[item / (per_side() * per_side())].task;
   }
 
   __device__ void start(int new_item) {
@@ -43,18 +49,19 @@ struct Walk {
     if (!valid()) return;
     const int tile = item % n_tiles;
     first_pixel = ((tile / per_side()) << 16 | tile % per_side()) * kTensorTile;
-    chunk = task.tasks[task_index()].first_chunk;
-    take_chunk();
-  }
-  __device__ __forceinline__ void take_chunk() {
-    slot = task.chunks[chunk].first_slot;
-    left = task.chunks[chunk].n_slots;
+    const uint4 own = *reinterpret_cast<const uint4*>(task.starts + item / n_tiles);
+    fetch_ahead(task.starts + (item + gridDim.x) / n_tiles);
+    chunk = own.y;
+    slot = own.z;
+    left = static_cast<int>(own.w);
+    fetch_ahead(task.chunks + chunk + 1);
   }
   __device__ void next_item() { start(item + gridDim.x); }
   /// false: that was the task's last.
   __device__ bool next_chunk() {
     ++chunk;
-    take_chunk();
+    slot = task.chunks[chunk].first_slot;
+    left = task.chunks[chunk].n_slots;
     return left > 0;
   }
   /// The next stage, whatever chunk or task it is of.
@@ -70,6 +77,9 @@ struct Walk {
 __device__ __forceinline__ int scale_exponent(std::uint32_t largest_bits) {
   const int exponent = static_cast<int>(largest_bits >> 23);
   return exponent == 255 ? 0 : max(-100, min(126, 13 + 127 - exponent));
+}
+__device__ __forceinline__ int exponent_of(std::uint32_t own_task) {
+  return static_cast<int>(own_task >> 16) - 128;
 }
 __device__ __forceinline__ float power_of_two(int exponent) {
   return __int_as_float((exponent + 127) << 23);

@@ -23,6 +23,7 @@
 #include "kernels/idg/cuda_tables.h"
 #include "kernels/idg/cuda_tasks.h"
 #include "kernels/idg/grid_memory.h"
+#include "kernels/idg/node_limits.h"
 #include "kernels/idg/partition.h"
 #include "kernels/idg/sub_tables.h"
 #include "kernels/idg/subgrid_fft.cuh"
@@ -53,6 +54,7 @@ class CudaGridder final : public Gridder {
     std::vector<std::complex<T>> phases;
     for (const std::complex<double>& phase : uv_phases(plan)) phases.emplace_back(phase);
     to_device(uv_phase_, phases);
+    if (sums_.node_error() > 0) node_limits_ = node_limits(plan_, sums_.node_error());
     grids_ = make_cuda_grids<T>(plan, setup, n_outputs_, stream_.get());
 
     range_bytes_ = range_bytes(total_memory());
@@ -100,7 +102,7 @@ class CudaGridder final : public Gridder {
                              rows.wavenumber.data(),    rows.data.data(),
                              rows.weight.data(),        int(block.wavenumber.size()),
                              int(setup_.n_data_planes), int(rows.weight_planes)};
-    sums_.prepare(at->tasks, at->tables.runs.data(), arrays, stream_.get());
+    sums_.prepare(at->tasks, at->tables.runs.data(), at->tracks, arrays, stream_.get());
     for (const RangeWork& range : at->ranges) grid_range(*at, block, range);
     at->done.record(stream_.get());
     return {at->tables.n_visibilities, at->tables.n_tables};
@@ -160,7 +162,8 @@ class CudaGridder final : public Gridder {
     }
     if (to.tables.n_tables > 0) {
       const ListPlan plan = list_plan(plan_, sums_.ways(), n_outputs_, layers_);
-      to.ranges = lister_.list(plan, to.tables, range_limits_, to.tasks);
+      if (sums_.node_error() > 0) finder_.find(node_limits_, to.rows.cut_input(block), to.tables, to.tracks);
+      to.ranges = lister_.list(plan, to.tables, range_limits_, to.tasks, &to.tracks);
       grids_->place(lister_, plan, to.ranges, to.tasks);
     }
     if (values.valid()) values.get();
@@ -216,11 +219,13 @@ class CudaGridder final : public Gridder {
   SubgridFft<T> fft_;
   int side_ = 0;
   std::size_t n_planes_ = 0, n_outputs_ = 1, range_bytes_ = 0, range_tasks_ = 0;
+  idg::NodeLimits node_limits_{};
   LayerRange layers_;
   CopyStream stream_;
   CopyStream cuts_ = CopyStream::urgent();
   Uploader uploader_;
   idg::DeviceCutter cutter_{cuts_.get()};
+  TrackFinder finder_{cuts_.get()};
   TaskLister lister_{cuts_.get()};
   RangeLimits range_limits_{};
   std::array<std::unique_ptr<DeviceBlock>, 2> blocks_{std::make_unique<DeviceBlock>(),

@@ -229,10 +229,12 @@ void run(const Case& c, int n_sm, const char* name, const std::vector<std::compl
                                  c.side, p.per_lambda, p.per_lambda, p.n_middle, slots, largest.data()},
                                 nullptr);
   });
+  DeviceArray<TaskStart> starts(c.n_tasks + n_sm);
   const TensorGridTask sum{tasks.data(),
                            selected.data(),
                            chunks.data(),
                            largest.data(),
+                           starts.data(),
                            slots,
                            c.n_tasks,
                            c.n_planes,
