@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/idg/subgrid_aterms.h"
 
+#include <hwy/cache_control.h>
+
 #include <cstdint>
 #include <cstring>
 
@@ -136,6 +138,15 @@ struct JonesRow {
       for (std::size_t c = 0; c < 4; ++c) std::memcpy(&out[c][x], &in[4 * x + c], sizeof(std::uint64_t));
   }
 
+  /// Towards the caches: of as many parts of a row, part i.
+  static HWY_INLINE void fetch(const std::complex<float>* row, std::size_t side, std::size_t i,
+                               std::size_t n_parts) {
+    constexpr std::size_t line = 64 / sizeof(std::complex<float>);
+    const std::size_t n_lines = (4 * side + line - 1) / line;
+    for (std::size_t k = n_lines * i / n_parts; k < n_lines * (i + 1) / n_parts; ++k)
+      hwy::Prefetch(row + k * line);
+  }
+
   /// Pixels x, x + 1, ... or, backwards, x, x - 1, ...
   template <class T>
   HWY_INLINE Matrix<T> load(std::ptrdiff_t x, bool backwards) const {
@@ -194,17 +205,20 @@ void apply_aterms_of(const AtermStep<T>& step) {
   const auto quarter = hn::Set(d, T{0.25});
   const Value<T> none{hn::Zero(d), hn::Zero(d)};
   JonesRow p[2], q[2];
+  auto row_of = [&](std::size_t y, bool north) { return (north ? half + y : half - 1 - y) * side * 4; };
   for (std::size_t y = 0; y < half; ++y) {
     for (std::size_t north : {0, 1}) {
-      const std::size_t row = (north ? half + y : half - 1 - y) * side * 4;
-      p[north].fill(step.p + row, side);
-      q[north].fill(step.q + row, side);
+      p[north].fill(step.p + row_of(y, north), side);
+      q[north].fill(step.q + row_of(y, north), side);
     }
     for (std::size_t x = 0; x < columns; x += lanes) {
       const T* in = step.in + y * step.shape.row_size() + x;
       Value<T> mixed[4][most_image_planes];
       for (std::size_t where = 0; where < 4; ++where) {
         const bool north = where / 2 != 0, east = where % 2 != 0;
+        // The matrices of the next rows come from afar while these are multiplied.
+        if (y + 1 < half)
+          JonesRow::fetch((east ? step.q : step.p) + row_of(y + 1, north), side, x / lanes, columns / lanes);
         auto value = [&](std::size_t c) HWY_ATTR {
           return quadrant<T>(in + c * plane_size, odd_y_in, columns, im, north, east);
         };
