@@ -40,6 +40,8 @@ points wide-model.fits >wide.txt
 cp -r wide.ms few.ms
 run idg-degrid --dry-run --model wide-model.fits --max-memory 60MB few.ms
 expect_stdout "passes" "memory" "to be added"
+run idg-degrid --dry-run --sky sky.txt --max-memory 80MB few.ms
+expect_stdout "memory 20 MB"
 diff -r wide.ms few.ms >&2 || fail "--dry-run changed the set"
 run idg-degrid -q --model wide-model.fits --max-memory 60MB few.ms
 expect_agreement few.ms wide.txt 2e-6

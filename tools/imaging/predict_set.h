@@ -84,8 +84,9 @@ inline void print_plan(Tool& tool, const PredictionOptions& options, const Predi
                              : "is to be added: " + format_bytes(static_cast<double>(state.bytes_to_add))));
   for (const Job& job : jobs) {
     for (const std::string& line : job.predictor->describe()) tool.print(line);
+    const std::uint64_t bytes = job.predictor->bytes() + 2 * job.task.block_bytes;
     tool.print(fmt::format("{:.0f} visibilities, memory {}", job.task.n_visibilities,
-                           format_bytes(static_cast<double>(job.predictor->bytes()))));
+                           format_bytes(static_cast<double>(bytes))));
   }
 }
 
