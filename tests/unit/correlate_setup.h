@@ -2,6 +2,7 @@
 // What the tests of the correlator share: streams in memory, and F and X run over them in gulps.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <random>
 #include <vector>
@@ -125,6 +126,15 @@ inline VisibilityRecord mean_of(const Correlator& correlator, std::size_t n_ant,
   VisibilityRecord record;
   correlator.mean(plan, record);
   return record;
+}
+
+/// Independent noise of unit power.
+inline Recording noise(const VoltageHeader& header, std::size_t n_time, unsigned seed) {
+  Recording recording(header, n_time);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0, header.n_dim == 1 ? 1 : std::sqrt(0.5f));
+  for (auto& sample : recording.samples) sample = {normal(random), header.n_dim == 1 ? 0 : normal(random)};
+  return recording;
 }
 
 }  // namespace apsyn::test
