@@ -1,102 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What multiplies in beam_products_kernel.cuh: a warpgroup goes through the tiles of its items, and detects
-// what it has summed. Where it has two groups of beams, it detects one while the other is being multiplied.
+// What multiplies in beam_products_kernel.cuh where warpgroups have spectra of their own, or more antennas
+// than stages or registers hold: a warpgroup goes through the tiles of its items, and detects what it has
+// summed.
 //
 // Weights of more antennas than registers hold pass by as samples do, again for every tile.
 #pragma once
 
-#include "kernels/common/beam_products_detect.cuh"
-#include "kernels/common/beam_products_feed.cuh"
+#include "kernels/common/beam_products_held.cuh"
 
 namespace apsyn::beam_products {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-template <int kGroups, bool kOwn, bool kStreamed>
-struct Held {
-  static constexpr int kPols = kOwn ? 2 : 1, kSteps = kHeldSteps<kGroups, kOwn, kStreamed>;
-  Fragment fragments[kGroups][kPols][kSteps];
-
-  /// Of a set of groups, from step `first` of n_steps on.
-  template <Source::Form kForm>
-  __device__ void load(std::uint32_t from, int n_left) {
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      if (step >= n_left) break;
-#pragma unroll
-      for (int g = 0; g < kGroups; ++g)
-#pragma unroll
-        for (int pol = 0; pol < kPols; ++pol)
-          load_fragment<kForm>(fragments[g][pol][step], threadIdx.x & 31, [&](int byte) {
-            return load_shared(from + ((g * kPols + pol) * kSteps + step) * kGroupBytes + byte);
-          });
-    }
-  }
-  __device__ void mask(const Task& task, const std::uint8_t* valid, int first, int n_left) {
-    const int n_blocks = task.layout.n_blocks();
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      if (step >= n_left) break;
-      const int first_ant = (first + step) % n_blocks * kBlockAntennas;
-#pragma unroll
-      for (int chunk = 0; chunk < 4; ++chunk) {
-        const Masks masks(task, valid, first_ant + 16 * chunk, threadIdx.x & 31);
-#pragma unroll
-        for (int g = 0; g < kGroups; ++g)
-#pragma unroll
-          for (int pol = 0; pol < kPols; ++pol) masks.apply(fragments[g][pol][step][chunk]);
-      }
-    }
-  }
-  /// columns: the low half of a block's descriptor.
-  template <bool kAdd>
-  __device__ void multiply(Sums& sums, int g, int step, int quarter, std::uint32_t columns) const {
-    constexpr std::uint64_t kHigh = wgmma_descriptor(0) >> 32 << 32;
-    columns += 2 * quarter;
-    if constexpr (kOwn) {
-      wgmma_s8_narrow<0, kAdd>(sums, fragments[g][0][step][quarter], kHigh | columns);
-      wgmma_s8_narrow<16, kAdd>(sums, fragments[g][1][step][quarter],
-                                kHigh | (columns + (kBlockBytes / 2 >> 4)));
-    } else {
-      wgmma_s8<kAdd>(sums, fragments[g][0][step][quarter], kHigh | columns);
-    }
-  }
-  __device__ void clear() {
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g)
-#pragma unroll
-      for (int i = 0; i < kPols * kSteps * 16; ++i)
-        fragments[g][i / (kSteps * 16)][i / 16 % kSteps][i / 4 % 4][i % 4] = 0;
-  }
-};
-
-/// A target whose scales are in shared memory: registers are scarcer.
-struct LeanTarget {
-  struct Scale {
-    std::uint32_t aside;  ///< X's; Y's is one slot further
-    __device__ float operator[](int pol) const { return load_aside(aside + pol * kAsideBytes); }
-  };
-  float* out;
-  int n_segments;
-  const short2* coefficients;
-  Scale scale;
-  __device__ void set(const Target& target, std::uint32_t aside) {
-    out = target.out, n_segments = target.n_segments, coefficients = target.coefficients;
-    scale.aside = aside;
-    for (int pol = 0; pol < 2; ++pol) put_aside(aside + pol * kAsideBytes, target.scale[pol]);
-  }
-};
-
-/// Calls with(n) where n is known when compiling: 1..kMost.
-template <int kMost, class With>
-__device__ __forceinline__ void with_count(int n, const With& with) {
-  if constexpr (kMost > 1)
-    if (n < kMost) return with_count<kMost - 1>(n, with);
-  with(std::integral_constant<int, kMost>{});
-}
-
-template <Product kProduct, int kPols, bool kOwn, int kGroups, bool kStreamed>
+template <Product kProduct, int kPols, bool kOwn, int kGroups, Flow kFlow>
 __device__ __forceinline__ void consume(const Work& work, const Shared& shared) {
+  constexpr bool kStreamed = kFlow == Flow::streamed;
   constexpr int kSteps = kHeldSteps<kGroups, kOwn, kStreamed>, kSpectra = kTileColumns / kPols;
   const Task& task = work.items.task;
   const int warp = uniform(threadIdx.x >> 5), lane = threadIdx.x & 31, consumer = warp >> 2;
@@ -161,12 +79,13 @@ __device__ __forceinline__ void consume(const Work& work, const Shared& shared) 
       load_weights(item.row, 0, bring_next_item);
       put_aside(aside(kIndexAside), __int_as_float(4 * index + turn));
     }
-    LeanTarget target[kGroups];
+    TargetAside target[kGroups];
     float part[kGroups][kValues<kProduct, kPols>];
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       const int beam = (item.first_group + set * kGroups + g) * kGroupBeams + (warp & 3) * 8 + (lane >> 2);
-      target[g].set(target_of<kProduct, kPols>(task, item.row, beam), aside(kScalesAside + 2 * g));
+      target[g].at = aside(kTargetAside + g * TargetAside::kSlots);
+      target[g].put(target_of<kProduct, kPols>(task, item.row, beam), sample_unit(task));
 #pragma unroll
       for (float& value : part[g]) value = 0;
     }
@@ -232,35 +151,6 @@ __device__ __forceinline__ void consume(const Work& work, const Shared& shared) 
           wgmma_wait<0>();
           release_used();
         }
-      } else if (kGroups == 2 && n_steps == n_blocks) {
-        // Nothing branches or waits in between, for which ptxas would have it wait for products, too.
-        const std::uint32_t columns = columns_of(ring.stage * n_blocks);
-        with_count<kSteps>(n_blocks, [&](auto count) {
-          constexpr int n = decltype(count)::value;
-#pragma unroll
-          for (int g = 0; g < kGroups; ++g) {
-            wgmma_fence();
-#pragma unroll
-            for (int i = 0; i < 4 * n; ++i)
-              if (i == 0)
-                weights.template multiply<false>(sums[g], g, 0, 0, columns);
-              else
-                weights.template multiply<true>(sums[g], g, i / 4, i % 4,
-                                                columns + i / 4 * (kBlockBytes >> 4));
-            wgmma_commit();
-          }
-          wgmma_wait<kGroups - 1>();
-          if constexpr (kIsDetected<kProduct>) {
-            sum_products<kProduct, kPols>(sums[0], part[0]);
-#pragma unroll
-            for (const float value : part[0]) put_aside(aside(kPartAside), value);
-          }
-          wgmma_wait<0>();
-        });
-        release(ring.stage);
-        ring.advance(1);
-        if constexpr (kIsDetected<kProduct>)
-          sum_products<kProduct, kPols>(sums[kGroups - 1], part[kGroups - 1]);
       } else {
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
@@ -280,11 +170,12 @@ __device__ __forceinline__ void consume(const Work& work, const Shared& shared) 
         ring.advance(n_tile_stages);
       }
       if constexpr (kIsDetected<kProduct>) {
-        if (kStreamed || kGroups == 1 || n_steps > n_blocks)
 #pragma unroll
-          for (int g = 0; g < kGroups; ++g) sum_products<kProduct, kPols>(sums[g], part[g]);
+        for (int g = 0; g < kGroups; ++g) sum_products<kProduct, kPols>(sums[g], part[g]);
       }
-      finish_tile<kProduct, kPols>(task, target, tile, lane, sums, part);
+#pragma unroll
+      for (int g = 0; g < kGroups; ++g)
+        finish_tile<kProduct, kPols, true>(task, target[g], tile, lane, sums[g], part[g]);
     }
     if constexpr (!kStreamed) {
       const int kept = __float_as_int(load_aside(aside(kIndexAside)));

@@ -19,12 +19,18 @@ constexpr int kValues = kProduct == Product::voltage     ? 1
 template <Product kProduct>
 constexpr bool kIsDetected = kProduct == Product::power || kProduct == Product::coherence;
 
-/// Where a beam's values of a row go, and in which units.
+/// Of samples as they are multiplied.
+__device__ __forceinline__ float sample_unit(const Task& task) {
+  return task.source.form == Source::Form::int4 ? 1.0f / 16 : 1.0f;
+}
+
+/// Where a beam's values of a row go, and its scale of samples' units.
 struct Target {
   float* out;  ///< null: a beam that only fills up
   int n_segments;
   float scale[2];
   const short2* coefficients;
+  __device__ const Target& get() const { return *this; }
 };
 
 template <Product kProduct, int kPols>
@@ -38,13 +44,11 @@ __device__ __forceinline__ Target target_of(const Task& task, int row, int beam)
     target.out = task.out + at * kMatrices * target.n_segments;
     target.coefficients = task.coefficients + at * task.n_coefficient;
   } else {
-    const float unit = task.source.form == Source::Form::int4 ? 1.0f / 16 : 1.0f;  // of samples
 #pragma unroll
     for (int pol = 0; pol < kPols; ++pol)
-      target.scale[pol] =
-          unit * (task.scale == nullptr
-                      ? 1.0f
-                      : task.scale[(std::size_t(row / n_section) * kPols + pol) * n_beam + beam]);
+      target.scale[pol] = task.scale == nullptr
+                              ? 1.0f
+                              : task.scale[(std::size_t(row / n_section) * kPols + pol) * n_beam + beam];
     if constexpr (kProduct == Product::voltage)
       target.out = task.out + (std::size_t(row) * n_beam + beam) * kPols * task.sections.stride * 2;
     else if (task.joined)
@@ -107,30 +111,25 @@ __device__ __forceinline__ void store_alone(const Task& task, const Target& targ
     if (value < n) target.out[value * task.value_stride + segment * task.segment_stride] = v[value];
 }
 
-/// Stores one segment of the groups kBegin .. kEnd - 1, that four lanes have parts of.
-template <Product kProduct, int kPols, int kBegin, int kEnd, int kGroups, class Target>
-__device__ __forceinline__ void store_joint(const Task& task, const Target (&targets)[kGroups], int segment,
-                                            int lane, float (&parts)[kGroups][kValues<kProduct, kPols>]) {
+/// Stores one segment that four lanes have parts of.
+template <Product kProduct, int kPols, class Target>
+__device__ __forceinline__ void store_joint(const Task& task, const Target& target, int segment, int lane,
+                                            float (&part)[kValues<kProduct, kPols>]) {
   constexpr int kCount = kValues<kProduct, kPols>;
+  float joint[kCount];
 #pragma unroll
-  for (int step = 1; step <= 2; ++step)  // groups side by side, for the time that lanes take
+  for (int value = 0; value < kCount; ++value) joint[value] = part[value], part[value] = 0;
 #pragma unroll
-    for (int g = kBegin; g < kEnd; ++g)
+  for (int step = 1; step <= 2; ++step)
 #pragma unroll
-      for (float& value : parts[g]) value += __shfl_xor_sync(~0u, value, step);
+    for (int value = 0; value < kCount; ++value) joint[value] += __shfl_xor_sync(~0u, joint[value], step);
   const int n = kProduct == Product::power && task.values == Values::total ? 1 : kCount;
+  finish_products<kProduct, kPols>(task, target, joint);
+  float mine = joint[0];
 #pragma unroll
-  for (int g = kBegin; g < kEnd; ++g) {
-    finish_products<kProduct, kPols>(task, targets[g], parts[g]);
-    float mine = parts[g][0];
-#pragma unroll
-    for (int value = 1; value < kCount; ++value)
-      if (lane % 4 == value) mine = parts[g][value];
-    if (targets[g].out != nullptr && segment < targets[g].n_segments && lane % 4 < n)
-      targets[g].out[lane % 4 * task.value_stride + segment * task.segment_stride] = mine;
-#pragma unroll
-    for (float& value : parts[g]) value = 0;
-  }
+  for (int value = 1; value < kCount; ++value) mine = lane % 4 == value ? joint[value] : mine;
+  if (target.out != nullptr && segment < target.n_segments && lane % 4 < n)
+    target.out[lane % 4 * task.value_stride + segment * task.segment_stride] = mine;
 }
 
 /// Columns x 2^8 + y times coefficients; lanes l and l ^ 2 hold other antennas of the same matrices.
@@ -182,72 +181,65 @@ __device__ __forceinline__ void sum_products(const Sums& sums, float (&to)[kValu
   }
 }
 
-/// Those of a group and tile, where a tile holds several.
-template <Product kProduct, int kPols, int kGroup, int kGroups, class Target>
-__device__ __forceinline__ void finish_short_segments(const Task& task, const Target (&targets)[kGroups],
-                                                      int first, int lane, const Sums (&sums)[kGroups],
-                                                      float (&parts)[kGroups][kValues<kProduct, kPols>]) {
+/// Those of a tile that holds several segments.
+template <Product kProduct, int kPols, class Target>
+__device__ __forceinline__ void finish_short_segments(const Task& task, const Target& target_at, int first,
+                                                      int lane, const Sums& sums,
+                                                      float (&part)[kValues<kProduct, kPols>]) {
   constexpr int kCount = kValues<kProduct, kPols>;
   const int segment = task.segment, log_segment = 31 - __clz(segment);
+  const auto& target = target_at.get();
 #pragma unroll
-  for (float& value : parts[kGroup]) value = 0;
+  for (float& value : part) value = 0;
 #pragma unroll
   for (int j = 0; j < 8 / kPols; ++j) {
     if (segment == 1) {
 #pragma unroll
       for (int c = 0; c < 2; ++c) {
         float alone[kCount] = {};
-        add_products<kProduct, kPols>(sums[kGroup], j, c, alone);
-        store_alone<kProduct, kPols>(task, targets[kGroup], first + 8 * j + 2 * (lane % 4) + c, alone);
+        add_products<kProduct, kPols>(sums, j, c, alone);
+        store_alone<kProduct, kPols>(task, target, first + 8 * j + 2 * (lane % 4) + c, alone);
       }
     } else {
 #pragma unroll
-      for (int c = 0; c < 2; ++c) add_products<kProduct, kPols>(sums[kGroup], j, c, parts[kGroup]);
+      for (int c = 0; c < 2; ++c) add_products<kProduct, kPols>(sums, j, c, part);
       const int end = first + 8 * (j + 1);
       if ((end & (segment - 1)) == 0)
-        store_joint<kProduct, kPols, kGroup, kGroup + 1>(task, targets, (end >> log_segment) - 1, lane,
-                                                         parts);
+        store_joint<kProduct, kPols>(task, target, (end >> log_segment) - 1, lane, part);
     }
   }
 }
 
-/// `parts` is what open segments hold, with sum_products() of this tile.
-template <Product kProduct, int kPols, int kGroups, class Target>
-__device__ __forceinline__ void finish_tile(const Task& task, const Target (&targets)[kGroups], int tile,
-                                            int lane, const Sums (&sums)[kGroups],
-                                            float (&parts)[kGroups][kValues<kProduct, kPols>]) {
+/// A group's sums of a tile. `part` is what an open segment holds, with sum_products() of this tile. kShort:
+/// a tile may hold several segments.
+template <Product kProduct, int kPols, bool kShort, class Target>
+__device__ __forceinline__ void finish_tile(const Task& task, const Target& target_at, int tile, int lane,
+                                            const Sums& sums, float (&part)[kValues<kProduct, kPols>]) {
   constexpr int kColumns = kTileColumns / kPols;
   const int first = tile * kColumns;
   if constexpr (kIsDetected<kProduct>) {
     const int segment = task.segment, log_segment = 31 - __clz(segment);
-    if (segment >= kColumns) {
+    if (!kShort || segment >= kColumns) {
       const int end = first + kColumns;
       if ((end & (segment - 1)) == 0)
-        store_joint<kProduct, kPols, 0, kGroups>(task, targets, (end >> log_segment) - 1, lane, parts);
-      return;
+        store_joint<kProduct, kPols>(task, target_at.get(), (end >> log_segment) - 1, lane, part);
+    } else {
+      finish_short_segments<kProduct, kPols>(task, target_at, first, lane, sums, part);
     }
-    finish_short_segments<kProduct, kPols, 0>(task, targets, first, lane, sums, parts);
-    if constexpr (kGroups == 2)
-      finish_short_segments<kProduct, kPols, 1>(task, targets, first, lane, sums, parts);
+  } else if constexpr (kProduct == Product::quadratic) {
+    add_quadratic(target_at.get(), tile, lane, sums, part);
   } else {
+    const auto& target = target_at.get();
+    if (target.out == nullptr) return;
 #pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      if constexpr (kProduct == Product::quadratic) {
-        add_quadratic(targets[g], tile, lane, sums[g], parts[g]);
-      } else {
-        if (targets[g].out == nullptr) continue;
+    for (int pol = 0; pol < kPols; ++pol) {
+      auto* out = reinterpret_cast<float4*>(target.out + std::size_t(pol) * task.sections.stride * 2) +
+                  first / 2 + lane % 4;
+      const float scale = target.scale[pol];
 #pragma unroll
-        for (int pol = 0; pol < kPols; ++pol) {
-          auto* out =
-              reinterpret_cast<float4*>(targets[g].out + std::size_t(pol) * task.sections.stride * 2) +
-              first / 2 + lane % 4;
-          const float scale = targets[g].scale[pol];
-#pragma unroll
-          for (int j = 0; j < 8 / kPols; ++j) {
-            const int* at = sums[g] + pol * 16 + 4 * j;
-            out[4 * j] = make_float4(at[0] * scale, at[2] * scale, at[1] * scale, at[3] * scale);
-          }
-        }
+      for (int j = 0; j < 8 / kPols; ++j) {
+        const int* at = sums + pol * 16 + 4 * j;
+        out[4 * j] = make_float4(at[0] * scale, at[2] * scale, at[1] * scale, at[3] * scale);
       }
     }
   }

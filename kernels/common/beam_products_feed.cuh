@@ -14,28 +14,58 @@
 namespace apsyn::beam_products {
 
 constexpr int kConsumers = 2, kThreads = 128 * (kConsumers + 1);
-constexpr int kMostShared = 227 * 1024 - 8192;  // barriers and alignment apart
-constexpr int kMostStages = 24, kAhead = 8;     // stages in shared memory; blocks of samples on their way
-constexpr int kMostStageBlocks = 4;             // where stages hold all blocks of antennas
+constexpr int kMostShared = 227 * 1024 - 17408;  // barriers and alignment apart
+constexpr int kMostStages = 24;                  // in shared memory
+constexpr int kMostStageBlocks = 4;              // where stages hold all blocks of antennas
 constexpr int kFreeRegisters = 40, kWorkRegisters = 232;
-// What threads that multiply put aside, a float or int each: parts of sums, for their order; scales of two
-// groups and polarisations; the index of an item.
-constexpr int kPartAside = 0, kScalesAside = 1, kIndexAside = 5, kAsideSlots = 6;
+// What threads that multiply put aside, a float or int each: the index of an item, and targets of two groups.
+constexpr int kIndexAside = 0, kTargetAside = 1, kAsideSlots = 15;
 constexpr int kAsideBytes = 4 * 128 * kConsumers;  // of a slot
 
 /// Steps (limb, block of antennas) that weights are held for at a time.
 template <int kGroups, bool kOwn, bool kStreamed>
 constexpr int kHeldSteps = kMostSlots / (kStreamed ? 2 : 1) / kGroups / (kOwn ? 2 : 1);
 
+/// How products go on.
+enum class Flow {
+  blocks,    ///< block of antennas after block
+  turns,     ///< one warpgroup multiplies two tiles while the other detects
+  brief,     ///< turns with a tile, which may hold several segments
+  streamed,  ///< weights come with every tile
+};
+
+APSYN_HOST_DEVICE constexpr bool takes_turns(Flow flow) {
+  return flow == Flow::turns || flow == Flow::brief;
+}
+
 struct Work {
   Items items;
   int n_chunks;      ///< of steps (limb, block of antennas) that registers hold at a time
   int stage_blocks;  ///< of antennas: all of a tile, or 1
+  int stage_tiles;
   int n_stages, weight_bytes;
-  bool own_spectra;     ///< of a consumer; otherwise own beams
-  int run_tiles;        ///< with own spectra, how many tiles a turn takes
+  bool own_spectra;  ///< of a consumer; otherwise own beams
+  int run_tiles;     ///< with own spectra, how many tiles a turn takes
+  APSYN_HOST_DEVICE int stage_places() const { return stage_blocks * stage_tiles; }
+  APSYN_HOST_DEVICE int stage_bytes() const { return stage_places() * kBlockBytes; }
   CUtensorMap samples;  ///< (byte, channel, spectrum) of samples that need no work
 };
+
+/// A block's columns of so many tiles follow each other in a stage.
+template <Flow kFlow>
+constexpr int kStageTiles = kFlow == Flow::turns ? 2 : 1;
+
+/// Blocks of samples on their way that are to be unpacked.
+template <Flow kFlow>
+constexpr int kAhead = kFlow == Flow::turns ? 4 : 8;  // or only one stage is left of two
+
+/// Where the block of antennas that is the `place`th of its stage to come is put in it.
+template <Flow kFlow>
+APSYN_HOST_DEVICE int column_block(const Work& work, int place) {
+  if constexpr (kStageTiles<kFlow> == 1) return place;
+  static_assert(kStageTiles<kFlow> <= 2);
+  return place < work.stage_blocks ? 2 * place : 2 * (place - work.stage_blocks) + 1;
+}
 
 /// Whether stages are filled without work.
 APSYN_HOST_DEVICE constexpr bool are_copied(Source::Form form, int n_pol) {
@@ -107,7 +137,7 @@ __device__ __forceinline__ void bring_weights_from(const Work& work, const Share
 }
 
 /// Samples that need no work, as rows or as they come. Of one thread.
-template <Source::Form kForm, int kPols, bool kStreamed>
+template <Source::Form kForm, int kPols, Flow kFlow>
 __device__ __forceinline__ void copy_samples(const Work& work, const Shared& shared) {
   constexpr int kSpectra = kTileColumns / kPols, kPolBytes = kBlockBytes / kPols;
   const Task& task = work.items.task;
@@ -115,9 +145,10 @@ __device__ __forceinline__ void copy_samples(const Work& work, const Shared& sha
                        .n_pol = kPols,
                        .n_ant = task.layout.n_ant,
                        .n_spectra = task.sections.stride};
-  const int n_blocks = from.n_blocks(), repeats = kStreamed ? task.layout.n_limb : 1;
+  const int n_blocks = from.n_blocks(), repeats = kFlow == Flow::streamed ? task.layout.n_limb : 1;
   const std::size_t pol_bytes = from.tile(0, 1, 0, 0), block_bytes = from.tile(0, 0, 1, 0);
   Ring ring(work.n_stages);
+  int place = 0;
   for (int index = blockIdx.x; index < work.items.count; index += gridDim.x) {
     const Item item(work.items, index, kSpectra);
     const auto* tile_from = static_cast<const std::int8_t*>(task.source.data) + from.tile(item.row, 0, 0, 0) +
@@ -128,12 +159,13 @@ __device__ __forceinline__ void copy_samples(const Work& work, const Shared& sha
          ++tile, tile_from += kPolBytes, spectrum += kSpectra)
       for (int repeat = 0; repeat < repeats; ++repeat)
         for (int block = 0; block < n_blocks; ++block) {
-          const int place = work.stage_blocks == 1 ? 0 : block;
           const std::uint32_t full = shared.full + 8 * ring.stage;
-          const std::uint32_t to = shared.stages + (ring.stage * work.stage_blocks + place) * kBlockBytes;
+          const std::uint32_t to =
+              shared.stages +
+              (ring.stage * work.stage_places() + column_block<kFlow>(work, place)) * kBlockBytes;
           if (place == 0) {
             barrier_wait(shared.empty + 8 * ring.stage, ring.phase ^ 1);
-            barrier_expect(full, work.stage_blocks * kBlockBytes);
+            barrier_expect(full, work.stage_bytes());
           }
           if constexpr (kForm == Source::Form::rows) {
 #pragma unroll
@@ -143,17 +175,20 @@ __device__ __forceinline__ void copy_samples(const Work& work, const Shared& sha
           } else {
             tensor_copy(to, &work.samples, block * kRowBytes, channel, spectrum, full);
           }
-          if (place == work.stage_blocks - 1) ring.advance(1);
+          if (++place == work.stage_places()) {
+            place = 0;
+            ring.advance(1);
+          }
         }
   }
 }
 
 /// Threads bring what they unpack: one lane that has blocks brought for all is slower.
-template <Source::Form kForm, int kPols, bool kStreamed>
+template <Source::Form kForm, int kPols, Flow kFlow>
 __device__ __forceinline__ void unpack_samples(const Work& work, const Shared& shared) {
   using Form = Units<kForm, kPols>;
   const Form units(threadIdx.x % kProducers);
-  Walk<Form> walk(work.items, units, kStreamed ? work.items.task.layout.n_limb : 1);
+  Walk<Form> walk(work.items, units, kFlow == Flow::streamed ? work.items.task.layout.n_limb : 1);
   Ring ring(work.n_stages);
   int slot = 0, n_left = 0, place = 0;
   const auto copy = [&] {
@@ -163,32 +198,34 @@ __device__ __forceinline__ void unpack_samples(const Work& work, const Shared& s
       ++n_left;
     }
     commit_copies();
-    slot = slot + 1 == kAhead ? 0 : slot + 1;
+    slot = slot + 1 == kAhead<kFlow> ? 0 : slot + 1;
   };
-  for (int i = 0; i < kAhead; ++i) copy();
+  for (int i = 0; i < kAhead<kFlow>; ++i) copy();
   for (; n_left > 0; --n_left, copy()) {
-    wait_copies<kAhead - 1>();
+    wait_copies<kAhead<kFlow> - 1>();
     __syncwarp();
     if (place == 0) barrier_wait(shared.empty + 8 * ring.stage, ring.phase ^ 1);
-    units.unpack(shared.raw + slot * Form::kRawBytes,
-                 shared.stages + (ring.stage * work.stage_blocks + place) * kBlockBytes);
-    async_proxy_fence();
+    units.unpack(
+        shared.raw + slot * Form::kRawBytes,
+        shared.stages + (ring.stage * work.stage_places() + column_block<kFlow>(work, place)) * kBlockBytes);
+    const bool filled = ++place == work.stage_places();
+    if (filled) async_proxy_fence();
     __syncwarp();
-    if (++place < work.stage_blocks) continue;
+    if (!filled) continue;
     place = 0;
     if (threadIdx.x % 32 == 0) barrier_arrive(shared.full + 8 * ring.stage);
     ring.advance(1);
   }
 }
 
-template <Product kProduct, int kPols, bool kStreamed>
+template <Product kProduct, int kPols, Flow kFlow>
 __device__ __forceinline__ void produce(const Work& work, const Shared& shared) {
   with_form<kProduct>(work.items.task.source.form, [&](auto form) {
     constexpr Source::Form kForm = decltype(form)::value;
     if constexpr (!are_copied(kForm, kPols))
-      unpack_samples<kForm, kPols, kStreamed>(work, shared);
+      unpack_samples<kForm, kPols, kFlow>(work, shared);
     else if (threadIdx.x % kProducers == 0)
-      copy_samples<kForm, kPols, kStreamed>(work, shared);
+      copy_samples<kForm, kPols, kFlow>(work, shared);
   });
 }
 

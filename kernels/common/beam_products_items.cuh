@@ -46,7 +46,8 @@ inline Items items_of(const Task& task, int groups, int tile_spectra, int n_busy
 #ifdef __CUDACC__
 
 struct Item {
-  int row, first_group, first_tile, end_tile;
+  int row = 0, first_group = 0, first_tile = 0, end_tile = 0;
+  Item() = default;
   __device__ Item(const Items& items, int index, int tile_spectra) {
     // neighbouring blocks of threads read the same samples
     first_group = index % items.n_beam_items * items.groups;

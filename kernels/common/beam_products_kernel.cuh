@@ -7,13 +7,15 @@
 #include <algorithm>
 
 #include "kernels/common/beam_products_consume.cuh"
+#include "kernels/common/beam_products_turns.cuh"
 #include "kernels/common/cuda_check.h"
 
 namespace apsyn::beam_products {
 
-template <Product kProduct, int kPols, bool kOwn, int kGroups, bool kStreamed>
+template <Product kProduct, int kPols, bool kOwn, int kGroups, Flow kFlow>
 __global__ void __launch_bounds__(kThreads, 1) form_beams(const __grid_constant__ Work work) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  constexpr bool kStreamed = kFlow == Flow::streamed;
   extern __shared__ std::uint8_t dynamic_shared[];
   __shared__ alignas(8) std::uint64_t full[kMostStages], empty[kMostStages], weights_full, order[kConsumers];
   __shared__ unsigned taken;
@@ -23,7 +25,7 @@ __global__ void __launch_bounds__(kThreads, 1) form_beams(const __grid_constant_
   shared.weights_full = shared_address(&weights_full), shared.taken = &taken;
   shared.order = shared_address(order), shared.aside = shared_address(aside);
   shared.stages = shared_address(aligned_tiles(dynamic_shared));
-  shared.weights = shared.stages + work.n_stages * work.stage_blocks * kBlockBytes;
+  shared.weights = shared.stages + work.n_stages * work.stage_bytes();
   shared.raw = shared.weights + work.weight_bytes;
   if (threadIdx.x == 0) {
     for (int s = 0; s < work.n_stages; ++s) {
@@ -41,16 +43,20 @@ __global__ void __launch_bounds__(kThreads, 1) form_beams(const __grid_constant_
   if (threadIdx.x < 32) bring_weights_from<kGroups, kPols, kOwn, kStreamed>(work, shared, blockIdx.x);
   if (uniform(threadIdx.x >> 7) == kConsumers) {
     fewer_registers<kFreeRegisters>();
-    produce<kProduct, kPols, kStreamed>(work, shared);
+    produce<kProduct, kPols, kFlow>(work, shared);
   } else {
     more_registers<kWorkRegisters>();
-    consume<kProduct, kPols, kOwn, kGroups, kStreamed>(work, shared);
+    if constexpr (takes_turns(kFlow))
+      TurnTaker<kProduct, kPols, kOwn, kGroups, kFlow>{work, shared}.run();
+    else
+      consume<kProduct, kPols, kOwn, kGroups, kFlow>(work, shared);
   }
 #endif
 }
 
-template <Product kProduct, int kPols, bool kOwn, int kGroups, bool kStreamed>
+template <Product kProduct, int kPols, bool kOwn, int kGroups, Flow kFlow>
 void launch(const Task& task, int n_sm, cudaStream_t stream) {
+  constexpr bool kStreamed = kFlow == Flow::streamed;
   constexpr int kSteps = kHeldSteps<kGroups, kOwn, kStreamed>, kSpectra = kTileColumns / kPols;
   Work work{};
   work.own_spectra = task.layout.n_groups() == 1;
@@ -60,15 +66,16 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
   work.weight_bytes = work.items.groups * (kOwn ? 2 : 1) * kSteps * kGroupBytes;
   using enum Source::Form;
   const int raw_bytes = are_copied(task.source.form, kPols) ? 0
-                        : task.source.form == int8          ? kAhead * Units<int8, kPols>::kRawBytes
-                                                            : kAhead * Units<int4, kPols>::kRawBytes;
+                        : task.source.form == int8          ? kAhead<kFlow> * Units<int8, kPols>::kRawBytes
+                                                            : kAhead<kFlow> * Units<int4, kPols>::kRawBytes;
   if (task.source.form == int8 && kPols == 1) work.samples = map_of_samples(task);
   const int n_blocks = task.layout.n_blocks();
   work.stage_blocks = kStreamed || n_blocks > kMostStageBlocks ? 1 : n_blocks;
-  const int stage_bytes = work.stage_blocks * kBlockBytes;
+  work.stage_tiles = kStageTiles<kFlow>;
+  const int stage_bytes = work.stage_bytes();
   work.n_stages = std::min(kMostStages, (kMostShared - work.weight_bytes - raw_bytes) / stage_bytes);
   const int shared_bytes = work.weight_bytes + raw_bytes + work.n_stages * stage_bytes + 1024;
-  const auto kernel = form_beams<kProduct, kPols, kOwn, kGroups, kStreamed>;
+  const auto kernel = form_beams<kProduct, kPols, kOwn, kGroups, kFlow>;
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
              "asking for shared memory");
   // launches overlap by what comes before their first sample: a tenth of the time of few beams
@@ -85,16 +92,27 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
   cuda_check(cudaLaunchKernelEx(&config, kernel, work), "launching the products of beams");
 }
 
+template <Product kProduct, int kPols, bool kOwn, int kGroups>
+void launch_turns(const Task& task, int n_sm, cudaStream_t stream) {
+  if constexpr (kIsDetected<kProduct>)
+    if (task.segment < kTileColumns / kPols)
+      return launch<kProduct, kPols, kOwn, kGroups, Flow::brief>(task, n_sm, stream);
+  launch<kProduct, kPols, kOwn, kGroups, Flow::turns>(task, n_sm, stream);
+}
+
 /// Two groups for each consumer where registers hold their weights and there are as many.
 template <Product kProduct, int kPols, bool kOwn>
 void launch_groups(const Task& task, int n_sm, cudaStream_t stream) {
-  const int n_slots = task.layout.n_slots();
+  using enum Flow;
+  const int n_slots = task.layout.n_slots(), n_groups = task.layout.n_groups();
   if (n_slots > kMostSlots)
-    launch<kProduct, kPols, kOwn, 2, true>(task, n_sm, stream);
-  else if (n_slots * 2 <= kMostSlots && task.layout.n_groups() > 2)
-    launch<kProduct, kPols, kOwn, 2, false>(task, n_sm, stream);
+    launch<kProduct, kPols, kOwn, 2, streamed>(task, n_sm, stream);
+  else if (n_groups == 1 || task.layout.n_blocks() > kMostStageBlocks)
+    launch<kProduct, kPols, kOwn, 1, blocks>(task, n_sm, stream);
+  else if (n_slots * 2 <= kMostSlots && n_groups > 2)
+    launch_turns<kProduct, kPols, kOwn, 2>(task, n_sm, stream);
   else
-    launch<kProduct, kPols, kOwn, 1, false>(task, n_sm, stream);
+    launch_turns<kProduct, kPols, kOwn, 1>(task, n_sm, stream);
 }
 
 template <Product kProduct>

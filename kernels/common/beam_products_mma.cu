@@ -75,6 +75,8 @@ __device__ __forceinline__ void form(const Items& items, std::uint32_t stages, C
         target[g] = target_of<kProduct, kPols>(task, at.row,
                                                (at.first_group + g) * kGroupBeams + warp * 8 + (lane >> 2));
 #pragma unroll
+        for (float& scale : target[g].scale) scale *= sample_unit(task);
+#pragma unroll
         for (float& value : part[g]) value = 0;
       }
     wait_copies<kAhead - 2>();
@@ -135,7 +137,9 @@ __device__ __forceinline__ void form(const Items& items, std::uint32_t stages, C
       if constexpr (kIsDetected<kProduct>)
 #pragma unroll
         for (int g = 0; g < kGroups; ++g) sum_products<kProduct, kPols>(sums[g], part[g]);
-      finish_tile<kProduct, kPols>(task, target, at.tile, lane, sums, part);
+#pragma unroll
+      for (int g = 0; g < kGroups; ++g)
+        finish_tile<kProduct, kPols, true>(task, target[g], at.tile, lane, sums[g], part[g]);
     }
   }
 }

@@ -118,6 +118,19 @@ __device__ __forceinline__ void wgmma_s8(int (&d)[64], const std::uint32_t (&a)[
       : APSYN_R32(d, 0), APSYN_R32(d, 32)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
+/// The same for two halves of d; without kAdd what was in d, which has to be 0, is not read.
+template <bool kAdd = true>
+__device__ __forceinline__ void wgmma_s8(int (&d)[2][32], const std::uint32_t (&a)[4], std::uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
+      "27,%28,"
+      "%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%"
+      "54,%55,"
+      "%56,%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, %69;"
+      : APSYN_R32(d[0], 0), APSYN_R32(d[1], 0)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
+}
 /// The same for B 64 x 32; without kAdd what was in d, which has to be 0, is not read.
 template <bool kAdd = true>
 __device__ __forceinline__ void wgmma_s8(int (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b) {

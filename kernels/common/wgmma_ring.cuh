@@ -13,6 +13,12 @@ __device__ __forceinline__ int uniform(int value) {
   return __shfl_sync(~0u, value, 0);
 }
 
+/// Of a value that is the same in all lanes, such that ptxas knows.
+__device__ __forceinline__ std::uint32_t uniform_bits(std::uint32_t value) {
+  asm volatile("redux.sync.max.u32 %0, %0, 0xffffffff;" : "+r"(value));
+  return value;
+}
+
 /// The 128-byte swizzle repeats every 1024 B: where tiles start.
 __device__ __forceinline__ std::uint8_t* aligned_tiles(std::uint8_t* shared) {
   return reinterpret_cast<std::uint8_t*>((reinterpret_cast<std::uintptr_t>(shared) + 1023) &
