@@ -2,6 +2,8 @@
 // A block of rows on the device. For host code with CUDA only.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/idg/cuda_upload.cuh"
@@ -13,49 +15,62 @@
 
 namespace apsyn::idg_cuda {
 
+/// Of a block; none: all of its rows.
+using ChosenRows = std::optional<std::vector<std::uint32_t>>;
+template <class T, std::size_t Rank>
+idg::RowBytes rows_of(const View<T, Rank>& array, const ChosenRows& chosen) {
+  return array.size() == 0 ? idg::RowBytes(nullptr, 0, 0, nullptr, 0)
+                           : idg::RowBytes(array.data(), array.size() * sizeof(T), array.extent(0),
+                                           chosen ? chosen->data() : nullptr, chosen ? chosen->size() : 0);
+}
+
 /// The arrays of one block on the device.
 struct DeviceRows {
   Upload<double> uvw, path, wavenumber;
   Upload<float> weight;
+  std::size_t n_row = 0;
   std::size_t weight_planes = 0;  ///< 1 where those of the block are all alike
   Upload<std::uint32_t> row_weight, station, row_slot, chan_slot;
   Upload<float2> data, jones;
 
-  /// What cutting needs; work given to the stream from now on sees it.
-  void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream) {
-    const View<const float, 3>& from = block.weight;
+  /// What cutting needs, of the chosen rows, or of all where there is no choice; work given to the stream
+  /// from now on sees it.
+  void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream,
+                     const ChosenRows& chosen = {}) {
+    const std::size_t n_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
+    n_row = chosen ? chosen->size() : block.uvw_m.extent(0);
     std::vector<Transfer> all{
-        transfer(uvw, block.uvw_m.data(), block.uvw_m.size()),
+        transfer(uvw, rows_of(block.uvw_m, chosen)),
         transfer(wavenumber, block.wavenumber.data(), block.wavenumber.size()),
-        transfer(station, block.station.data(), block.station.size()),
-        transfer(row_slot, block.aterms.row_slot.data(), block.aterms.row_slot.size()),
+        transfer(station, rows_of(block.station, chosen)),
+        transfer(row_slot, rows_of(block.aterms.row_slot, chosen)),
         transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
-    const bool try_rows = from.size() > 0 && idg::can_pack_rows(from.extent(1), from.extent(2));
-    if (try_rows) all.push_back(transfer_row_weights(row_weight, from));
+    const idg::RowBytes from = rows_of(block.weight, chosen);
+    const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_chan, n_planes);
+    if (try_rows) all.push_back(transfer_row_weights(row_weight, from, n_chan, n_planes));
     const bool by_rows = uploader.send(all) && try_rows;
-    weight_planes = by_rows ? 1 : from.extent(2);
+    weight_planes = by_rows ? 1 : n_planes;
     if (!by_rows) copy_weight(uploader, from);
     uploader.hold(stream);
     if (by_rows)
-      idg::launch_unpack_weights(row_weight.data(), static_cast<std::uint32_t>(from.extent(0)),
-                                 static_cast<std::uint32_t>(from.extent(1)),
-                                 weight.reserve(from.extent(0) * from.extent(1)), stream);
+      idg::launch_unpack_weights(row_weight.data(), static_cast<std::uint32_t>(n_row),
+                                 static_cast<std::uint32_t>(n_chan), weight.reserve(n_row * n_chan), stream);
   }
   /// Weights of a visibility mostly hold for all of its polarisations: a quarter of the bytes then.
-  void copy_weight(Uploader& uploader, const View<const float, 3>& from) {
+  void copy_weight(Uploader& uploader, const idg::RowBytes& from) {
     if (weight_planes == 2 || weight_planes == 4) {
-      const Transfer alike = transfer_alike(weight, from.data(), from.size(), weight_planes);
+      const Transfer alike = transfer_alike(weight, from, weight_planes);
       if (uploader.send({&alike, 1})) {
         weight_planes = 1;
         return;
       }
     }
-    const Transfer all = transfer(weight, from.data(), from.size());
+    const Transfer all = transfer(weight, from);
     uploader.send({&all, 1});
   }
-  void copy_values(Uploader& uploader, const GridBlock& block) {
-    const Transfer all[] = {transfer(path, block.path_m.data(), block.path_m.size()),
-                            transfer(data, block.data.data(), block.data.size()),
+  void copy_values(Uploader& uploader, const GridBlock& block, const ChosenRows& chosen = {}) {
+    const Transfer all[] = {transfer(path, rows_of(block.path_m, chosen)),
+                            transfer(data, rows_of(block.data, chosen)),
                             transfer(jones, block.aterms.jones.data(), block.aterms.jones.size())};
     uploader.send(all);
   }
@@ -67,7 +82,7 @@ struct DeviceRows {
             block.station.size() == 0 ? nullptr : station.data(),
             aterms ? row_slot.data() : nullptr,
             aterms ? chan_slot.data() : nullptr,
-            static_cast<std::uint32_t>(block.uvw_m.extent(0)),
+            static_cast<std::uint32_t>(n_row),
             static_cast<std::uint32_t>(block.wavenumber.size()),
             static_cast<std::uint32_t>(weight_planes)};
   }

@@ -32,34 +32,50 @@ bool pack_alike(const float* from, std::size_t n, float* firsts) {
 
 }  // namespace
 
-Transfer transfer_bytes(void* device, const void* host, std::size_t bytes) {
-  return {device, bytes, kPartBytes, [host](std::byte* to, std::size_t first, std::size_t n) {
-            std::memcpy(to, static_cast<const std::byte*>(host) + first, n);
+Transfer transfer_bytes(void* device, const idg::RowBytes& host) {
+  return {device, host.size(), kPartBytes, [host](std::byte* to, std::size_t first, std::size_t n) {
+            host.for_each_run(first, n, [&to](const std::byte* from, std::size_t size) {
+              std::memcpy(to, from, size);
+              to += size;
+            });
             return true;
           }};
 }
 
-Transfer transfer_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike) {
-  const std::size_t n = size / n_alike;
+Transfer transfer_alike(Upload<float>& to, const idg::RowBytes& host, std::size_t n_alike) {
+  const std::size_t n = host.size() / sizeof(float) / n_alike;
   return {to.reserve(n), n * sizeof(float), kPartBytes / 4,
           [host, n_alike](std::byte* bytes, std::size_t first, std::size_t n_bytes) {
             auto* firsts = reinterpret_cast<float*>(bytes);
-            const float* from = host + first / sizeof(float) * n_alike;
-            const std::size_t n_values = n_bytes / sizeof(float);
-            return n_alike == 4   ? pack_alike<4>(from, n_values, firsts)
-                   : n_alike == 2 ? pack_alike<2>(from, n_values, firsts)
-                                  : false;
+            bool alike = n_alike == 2 || n_alike == 4;
+            host.for_each_run(first * n_alike, n_bytes * n_alike,
+                              [&](const std::byte* run, std::size_t size) {
+                                const auto* from = reinterpret_cast<const float*>(run);
+                                const std::size_t n_values = size / sizeof(float) / n_alike;
+                                alike = alike && (n_alike == 4 ? pack_alike<4>(from, n_values, firsts)
+                                                               : pack_alike<2>(from, n_values, firsts));
+                                firsts += n_values;
+                              });
+            return alike;
           }};
 }
 
-Transfer transfer_row_weights(Upload<std::uint32_t>& to, const View<const float, 3>& weight) {
-  const std::size_t n_chan = weight.extent(1), n_planes = weight.extent(2),
-                    n_words = idg::row_weight_words(n_chan), row_bytes = n_words * sizeof(std::uint32_t),
-                    n_rows = weight.extent(0);
-  return {to.reserve(n_rows * n_words), n_rows * row_bytes, std::max(row_bytes, kPartBytes / 16),
-          [=, from = weight.data()](std::byte* bytes, std::size_t first, std::size_t n_bytes) {
-            return idg::pack_row_weights(from + first / row_bytes * n_chan * n_planes, n_bytes / row_bytes,
-                                         n_chan, n_planes, reinterpret_cast<std::uint32_t*>(bytes));
+Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& weight, std::size_t n_chan,
+                              std::size_t n_planes) {
+  const std::size_t n_words = idg::row_weight_words(n_chan), packed_bytes = n_words * sizeof(std::uint32_t),
+                    row_bytes = n_chan * n_planes * sizeof(float), n_rows = weight.size() / row_bytes;
+  return {to.reserve(n_rows * n_words), n_rows * packed_bytes, std::max(packed_bytes, kPartBytes / 16),
+          [=](std::byte* bytes, std::size_t first, std::size_t n_bytes) {
+            auto* packed = reinterpret_cast<std::uint32_t*>(bytes);
+            bool can = true;
+            weight.for_each_run(first / packed_bytes * row_bytes, n_bytes / packed_bytes * row_bytes,
+                                [&](const std::byte* run, std::size_t size) {
+                                  const auto* from = reinterpret_cast<const float*>(run);
+                                  const std::size_t n = size / row_bytes;
+                                  can = can && idg::pack_row_weights(from, n, n_chan, n_planes, packed);
+                                  packed += n * n_words;
+                                });
+            return can;
           }};
 }
 

@@ -14,7 +14,7 @@
 
 #include "kernels/common/device_transfer.h"
 #include "kernels/idg/grid_memory.h"
-#include "libcore/core/view.h"
+#include "kernels/idg/pass_rows.h"
 
 namespace apsyn::idg_cuda {
 
@@ -28,17 +28,22 @@ struct Transfer {
 };
 /// Parts are so small that all threads work on a piece.
 inline constexpr std::size_t kPartBytes = std::size_t{512} << 10;
-Transfer transfer_bytes(void* device, const void* host, std::size_t bytes);
+Transfer transfer_bytes(void* device, const idg::RowBytes& host);
+template <class T>
+Transfer transfer(Upload<T>& to, const idg::RowBytes& host) {
+  return transfer_bytes(host.size() > 0 ? to.reserve(host.size() / sizeof(T)) : nullptr, host);
+}
 /// host[0 .. size).
 template <class T>
 Transfer transfer(Upload<T>& to, const void* host, std::size_t size) {
-  return transfer_bytes(size > 0 ? to.reserve(size) : nullptr, host, size * sizeof(T));
+  return transfer(to, idg::RowBytes(host, size * sizeof(T), 1, nullptr, 0));
 }
-/// The first of every n_alike values, for host arrays where all n_alike are the same.
-Transfer transfer_alike(Upload<float>& to, const float* host, std::size_t size, std::size_t n_alike);
+/// Of floats the first of every n_alike, for host arrays where all n_alike are the same.
+Transfer transfer_alike(Upload<float>& to, const idg::RowBytes& host, std::size_t n_alike);
 
-/// Packed rows of weights, for those that row_weights.h can pack.
-Transfer transfer_row_weights(Upload<std::uint32_t>& to, const View<const float, 3>& weight);
+/// Packed rows of weights [row][chan][plane], for those that row_weights.h can pack.
+Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& weight, std::size_t n_chan,
+                              std::size_t n_planes);
 
 /// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last part of
 /// a piece sends it.

@@ -90,10 +90,18 @@ class CudaGridder final : public Gridder {
     std::unique_ptr<DeviceBlock>& place = kept == kept_.end() ? blocks_[next_block_] : kept->second;
     next_block_ ^= 1;
     DeviceBlock* at = place.get();
-    if (kept == kept_.end() || at->layers != layers_) prepare(*at, block, kept != kept_.end());
-    if (kept == kept_.end() && block.id != 0 && has_room_for(block)) {
-      kept_.emplace(block.id, std::move(place));
-      place = std::make_unique<DeviceBlock>();
+    const bool is_there = kept != kept_.end(), may_keep = !is_there && block.id != 0 && may_keep_;
+    if (!is_there || at->layers != layers_)
+      prepare(
+          *at, block, is_there,
+          is_there || may_keep ? ChosenRows() : idg::rows_of_pass(plan_, block, layers_, setup_.n_threads));
+    if (may_keep) {
+      if (has_room_for(block)) {
+        kept_.emplace(block.id, std::move(place));
+        place = std::make_unique<DeviceBlock>();
+      } else {
+        may_keep_ = false;
+      }
     }
     if (at->tables.n_tables == 0) return {};
     uploader_.hold(stream_.get());
@@ -144,16 +152,21 @@ class CudaGridder final : public Gridder {
     return total_bytes;
   }
 
-  /// Cuts the block into tasks; meanwhile its values travel, unless they are on the device.
-  void prepare(DeviceBlock& to, const GridBlock& block, bool is_there) {
+  /// Cuts the block into tasks; meanwhile its values travel, unless they are on the device. What is to be
+  /// kept for other layers has all rows.
+  void prepare(DeviceBlock& to, const GridBlock& block, bool is_there, const ChosenRows& chosen) {
     to.layers = {};
     to.done.wait();
     std::future<void> values;
     if (!is_there) {
-      to.rows.copy_geometry(uploader_, block, cuts_.get());
+      if (chosen && chosen->empty()) {
+        to.tables.n_tables = 0;
+        return;
+      }
+      to.rows.copy_geometry(uploader_, block, cuts_.get(), chosen);
       values = std::async(std::launch::async, [&] {
         select(device_);
-        to.rows.copy_values(uploader_, block);
+        to.rows.copy_values(uploader_, block, chosen);
       });
     }
     if (!cutter_.cut(idg::cut_limits(plan_, layers_), to.rows.cut_input(block), to.tables)) {
@@ -231,6 +244,7 @@ class CudaGridder final : public Gridder {
   std::array<std::unique_ptr<DeviceBlock>, 2> blocks_{std::make_unique<DeviceBlock>(),
                                                       std::make_unique<DeviceBlock>()};
   std::map<std::uint64_t, std::unique_ptr<DeviceBlock>> kept_;  ///< [block id]
+  bool may_keep_ = true;                                        ///< until there is no room
   std::size_t next_block_ = 0;
   DeviceArray<double> n_from_middle_;
   DeviceArray<ComplexOf<T>> subgrids_, uv_phase_;

@@ -18,6 +18,7 @@
 
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
+#include "kernels/idg/pass_rows.h"
 #include "libcore/core/array_layout.h"
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
@@ -316,14 +317,24 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
         seconds, layers_s, n_visibilities / seconds * 1e-9, joules / n_visibilities * 1e9, error);
     std::fflush(stdout);
   };
+  /// That travel to a device when blocks are streamed.
+  auto of_the_rows = [&] {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < b.n_blocks; ++i) {
+      const auto rows = idg::rows_of_pass(plan, b.block(i, false), share.layers, n_threads);
+      n += rows ? rows->size() : b.rows;
+    }
+    return static_cast<double>(n) / static_cast<double>(b.n_blocks * b.rows * share.n_parts);
+  };
   /// How evenly the work is shared: a line of each process.
   auto report_share = [&](const char* what) {
     if (ranks.size == 1) return;
     fmt::print(
         "{{\"bench\":\"idg_grid_pass\",\"process\":{},\"of\":{},\"blocks\":\"{}\",\"first_layer\":{},"
-        "\"layers\":{},\"subgrids\":{},\"seconds\":{:.4g},\"wait_and_layers_s\":{:.3g}"
+        "\"layers\":{},\"subgrids\":{},\"of_the_rows\":{:.3f},\"seconds\":{:.4g},\"wait_and_layers_s\":{:.3g}"
         "}}\n",
-        ranks.rank, ranks.size, what, share.layers.first, share.layers.n, n_subgrids, own_s, layers_s);
+        ranks.rank, ranks.size, what, share.layers.first, share.layers.n, n_subgrids, of_the_rows(), own_s,
+        layers_s);
     std::fflush(stdout);
     meet_ranks();
   };

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which rows of a block a pass over some layers needs, so that the others need not travel to a device: of
+// processes that share ranges of w each then sends its own, but for those of layers that two share.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/idg/idg.h"
+
+namespace apsyn::idg {
+
+/// The rows, in their order, of all baselines that come near the pass's layers. Of each baseline all rows or
+/// none, and every baseline that has visibilities in a layer of the pass: how rows are cut depends on the
+/// rows of the baseline before them, and how small sub-tables are joined on all those of their layer, so that
+/// partition() makes of these rows what it makes of all. Nothing: all rows, as always where the block has no
+/// stations.
+std::optional<std::vector<std::uint32_t>> rows_of_pass(const IdgPlan& plan, const GridBlock& block,
+                                                       const LayerRange& layers, unsigned n_threads);
+
+/// Rows of an array [row][...], one behind the other: all, or those that are chosen.
+class RowBytes {
+ public:
+  RowBytes(const void* array, std::size_t bytes, std::size_t n_row, const std::uint32_t* chosen,
+           std::size_t n_chosen)
+      : array_(static_cast<const std::byte*>(array)),
+        row_bytes_(n_row == 0 ? 0 : bytes / n_row),
+        chosen_(chosen),
+        size_(chosen == nullptr ? bytes : n_chosen * row_bytes_) {}
+  std::size_t size() const { return size_; }
+  /// use(where they are, how many) for the bytes [first, first + n), in their order.
+  template <class Use>
+  void for_each_run(std::size_t first, std::size_t n, const Use& use) const {
+    if (chosen_ == nullptr) return use(array_ + first, n);
+    while (n > 0) {
+      const std::size_t i = first / row_bytes_, within = first % row_bytes_;
+      std::size_t next = i + 1, run = row_bytes_ - within;
+      for (; run < n && chosen_[next] == chosen_[next - 1] + 1; ++next) run += row_bytes_;
+      run = std::min(run, n);
+      use(array_ + chosen_[i] * row_bytes_ + within, run);
+      first += run;
+      n -= run;
+    }
+  }
+
+ private:
+  const std::byte* array_;
+  std::size_t row_bytes_;
+  const std::uint32_t* chosen_;
+  std::size_t size_;
+};
+
+}  // namespace apsyn::idg
