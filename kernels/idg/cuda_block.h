@@ -33,8 +33,11 @@ struct DeviceRows {
   Upload<std::uint32_t> row_weight, station, row_slot, chan_slot;
   Upload<float2> data, jones;
 
-  /// What cutting needs, of the chosen rows, or of all where there is no choice; work given to the stream
-  /// from now on sees it.
+  /// What of the values travels while threads look at the weights, most of which need not travel.
+  static constexpr std::size_t kAheadBytes = std::size_t{64} << 20;
+
+  /// What cutting needs, and the first of the values; of the chosen rows, or of all where there is no choice.
+  /// Work given to the stream from now on sees it.
   void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream,
                      const ChosenRows& chosen = {}) {
     const std::size_t n_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
@@ -44,7 +47,8 @@ struct DeviceRows {
         transfer(wavenumber, block.wavenumber.data(), block.wavenumber.size()),
         transfer(station, rows_of(block.station, chosen)),
         transfer(row_slot, rows_of(block.aterms.row_slot, chosen)),
-        transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
+        transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size()),
+        transfer(data, rows_of(block.data, chosen)).until(kAheadBytes)};
     const idg::RowBytes from = rows_of(block.weight, chosen);
     const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_chan, n_planes);
     if (try_rows) all.push_back(transfer_row_weights(row_weight, from, n_chan, n_planes));
@@ -68,9 +72,10 @@ struct DeviceRows {
     const Transfer all = transfer(weight, from);
     uploader.send({&all, 1});
   }
+  /// The rest, after copy_geometry().
   void copy_values(Uploader& uploader, const GridBlock& block, const ChosenRows& chosen = {}) {
     const Transfer all[] = {transfer(path, rows_of(block.path_m, chosen)),
-                            transfer(data, rows_of(block.data, chosen)),
+                            transfer(data, rows_of(block.data, chosen)).from(kAheadBytes),
                             transfer(jones, block.aterms.jones.data(), block.aterms.jones.size())};
     uploader.send(all);
   }

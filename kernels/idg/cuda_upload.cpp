@@ -32,6 +32,18 @@ bool pack_alike(const float* from, std::size_t n, float* firsts) {
 
 }  // namespace
 
+Transfer Transfer::until(std::size_t n) const {
+  return {device, std::min(n, bytes), part_bytes, fill};
+}
+
+Transfer Transfer::from(std::size_t n) const {
+  const std::size_t skipped = std::min(n, bytes);
+  return {static_cast<std::byte*>(device) + skipped, bytes - skipped, part_bytes,
+          [all = fill, skipped](std::byte* to, std::size_t first, std::size_t size) {
+            return all(to, skipped + first, size);
+          }};
+}
+
 Transfer transfer_bytes(void* device, const idg::RowBytes& host) {
   return {device, host.size(), kPartBytes, [host](std::byte* to, std::size_t first, std::size_t n) {
             host.for_each_run(first, n, [&to](const std::byte* from, std::size_t size) {

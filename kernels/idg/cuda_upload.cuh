@@ -25,6 +25,10 @@ struct Transfer {
   void* device = nullptr;
   std::size_t bytes = 0, part_bytes = 0;  ///< what fill() is asked for at once: a power of two
   Fill fill;
+
+  /// Its first bytes, and the rest: both together are all of it.
+  Transfer until(std::size_t n) const;
+  Transfer from(std::size_t n) const;
 };
 /// Parts are so small that all threads work on a piece.
 inline constexpr std::size_t kPartBytes = std::size_t{512} << 10;

@@ -108,8 +108,8 @@ void PiecePredictor<T>::reserve(std::size_t n_tasks, std::size_t n_visibilities)
 
 template <class T>
 void PiecePredictor<T>::cut(const GridBlock& block, Piece<T>& piece) {
-  piece.rows.copy_values(uploader_, block);
   piece.rows.copy_geometry(uploader_, block, cuts_.get());
+  piece.rows.copy_values(uploader_, block);
   uploader_.hold(nullptr);
   if (!cutter_.cut(idg::cut_limits(plan_, layers_), piece.rows.cut_input(block), piece.tables)) {
     partition(plan_, block, layers_, setup_.n_threads);
