@@ -43,7 +43,7 @@ SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSet
       setup_(setup),
       model_values_(2 * padded_planes(setup.n_image_planes())),
       values_(2 * padded_planes(setup.n_data_planes)),
-      tracks_(forms.plan(), forms.plan().settings.accuracy * track_share) {
+      tracks_(forms.plan(), forms.plan().settings.accuracy * track_share, predicted_channel_cost) {
   const std::size_t side = forms.plan().settings.subgrid, half = side / 2;
   const std::size_t stride = round_up(side * model_values_, folded_product_columns<T>());
   rows_.resize({3, stride});

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <tuple>
 
 #include "kernels/common/matrix_product.h"
@@ -16,6 +15,12 @@ namespace {
 constexpr double place_cost = 200, share_cost = 1, make_share_cost = 15, fit_cost = 400;
 /// ... and of a channel's share in a node of its band, and of a row's in one band.
 constexpr double channel_cost = 0.6, band_cost = 60;
+
+/// Whether a row's nodes are cheaper than its channels.
+bool pays(const Band& band, double column_cost) {
+  const auto n = static_cast<double>(band.n), nodes = static_cast<double>(band.n_nodes);
+  return band.n_nodes > 0 && (n - nodes) * column_cost > n * nodes * channel_cost + band_cost;
+}
 
 /// Baseline and channels.
 auto key(const GridBlock& block, const VisibilityRun& run) {
@@ -30,10 +35,14 @@ std::size_t padded(std::size_t n) {
 
 }  // namespace
 
-/// Nodes of tracks and of channels may err by the same.
+/// A smaller error of the channels' costs half a node, of the tracks' more where there is one channel.
 template <class T>
-TrackNodes<T>::TrackNodes(const IdgPlan& plan, double error)
-    : plan_(plan), counts_(plan, error / std::numbers::sqrt2), curve_(error) {}
+TrackNodes<T>::TrackNodes(const IdgPlan& plan, double error, double channel_place_cost)
+    : plan_(plan),
+      channel_place_cost_(channel_place_cost),
+      counts_(plan, 0.95 * error),
+      channel_counts_(plan, 0.3 * error),
+      curve_(error) {}
 
 /// By baseline and channels, the rest in its order.
 template <class T>
@@ -100,8 +109,9 @@ void TrackNodes<T>::list_bands(const GridBlock& block, std::size_t first_run, st
     const auto [least, largest] =
         std::minmax_element(wavenumber + band.first, wavenumber + band.first + band.n);
     // The phases of paths turn visibilities of their own.
-    if (band.n > 1 && block.path_m.size() == 0) band.n_nodes = counts_.straight(turn * (*largest - *least));
-    if (band.n_nodes >= band.n || band.n_nodes > most_band_columns) band.n_nodes = 0;
+    if (band.n > 1 && block.path_m.size() == 0)
+      band.n_nodes = channel_counts_.straight(turn * (*largest - *least));
+    if (band.n_nodes > most_band_columns || !pays(band, channel_place_cost_)) band.n_nodes = 0;
     possible_bands_.push_back(band);
   }
 }
@@ -111,11 +121,10 @@ template <class T>
 void TrackNodes<T>::choose_bands(Track& track) {
   const auto rows = static_cast<double>(track.n), lines = static_cast<double>(track.n_lines());
   const double column_cost =
-      lines * place_cost + rows * share_cost * static_cast<double>(padded(track.n_nodes));
+      lines / rows * channel_place_cost_ + share_cost * static_cast<double>(padded(track.n_nodes));
   track.first_band = bands_.size();
   for (const Band& band : possible_bands_) {
-    const auto n = static_cast<double>(band.n), nodes = static_cast<double>(band.n_nodes);
-    if (band.n_nodes > 0 && (n - nodes) * column_cost > rows * (n * nodes * channel_cost + band_cost)) {
+    if (pays(band, column_cost)) {
       bands_.push_back(band);
       track.has_channel_nodes = true;
       n_places_ += track.n_lines() * band.n_nodes;

@@ -28,6 +28,10 @@ constexpr std::size_t most_track_rows = 128;
 /// kernel's.
 constexpr double track_share = 0.15;
 
+/// What a place that nodes of channels save would cost, in vectors of multiply-adds. Where predictions are
+/// interpolated neighbouring channels share their cells, which nodes do not.
+constexpr double gridded_channel_cost = 200, predicted_channel_cost = 30;
+
 /// Runs [first, first + n) of TrackNodes::runs(), all of the same channels.
 struct Track {
   std::size_t first = 0, n = 0;
@@ -42,7 +46,7 @@ template <class T>
 class TrackNodes {
  public:
   /// `error`: RMS over the image, relative to the visibilities.
-  TrackNodes(const IdgPlan& plan, double error);
+  TrackNodes(const IdgPlan& plan, double error, double channel_place_cost = gridded_channel_cost);
 
   /// Divides a task's visibilities into tracks and bands, each with nodes if these are cheaper.
   void find(const GridBlock& block, const Partition& partition, const SubgridTask& task);
@@ -86,7 +90,8 @@ class TrackNodes {
   void extend_reach(const SubgridTask& task, const Place& at, const Wavenumbers& k);
 
   IdgPlan plan_;
-  NodeCounts counts_;
+  double channel_place_cost_;
+  NodeCounts counts_, channel_counts_;
   TrackCurve curve_;
   ChannelNodes<T> channel_nodes_;
   std::vector<Track> tracks_;
