@@ -32,7 +32,7 @@ __global__ void lists_of(ListTask task) {
   const std::size_t entry = this_thread();
   if (entry > task.n_entry) return;
   const auto list = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(task.keys[i]) / (kOrderGroup + 1);
+    return static_cast<std::uint32_t>(task.sorted[i]) / (kOrderGroup + 1);
   };
   const std::uint32_t here = entry < task.n_entry ? list(entry) : task.n_list();
   for (std::uint32_t i = entry == 0 ? 0 : list(entry - 1) + 1; i <= here; ++i)
@@ -97,7 +97,7 @@ __global__ __launch_bounds__(32 * kFillWarps) void fill_batches(ListTask task) {
     std::uint32_t* own = staged + lane / kBatchPairs * kBatchWords;
     const BatchPair put(own, lane % kBatchPairs);
     const std::uint32_t entry = task.begins[list] + batch * kBatchPairs + lane;
-    const PairCode code{entry < end ? static_cast<std::uint32_t>(task.keys[entry] >> 32) : 0u};
+    const PairCode code{entry < end ? static_cast<std::uint32_t>(task.sorted[entry] >> 32) : 0u};
     own[kCodesAt + put.t * 4 + put.q] = code.bits;
     if (code.n_order() == 0) {
       for (int i = 0; i < 8; ++i)

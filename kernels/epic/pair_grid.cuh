@@ -86,8 +86,9 @@ struct ListTask {
   const std::uint32_t* orders = nullptr;  ///< as PlaceTask
   const float* taps = nullptr;            ///< [power][tap]
   int n_power = 0;
-  const std::uint32_t* ends = nullptr;  ///< [channel][pair] running sums of the counts
-  std::uint64_t* keys = nullptr;        ///< [entry] to be sorted by their lower half
+  const std::uint32_t* ends = nullptr;    ///< [channel][pair] running sums of the counts
+  std::uint64_t* keys = nullptr;          ///< [entry] to be sorted by their lower half
+  const std::uint64_t* sorted = nullptr;  ///< [entry]
   std::uint32_t n_entry = 0;
   std::uint32_t* begins = nullptr;      ///< [channel][list] first entry, and the end
   std::uint32_t* batch_ends = nullptr;  ///< [channel][list] batches, to be summed up

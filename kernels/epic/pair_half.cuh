@@ -48,7 +48,9 @@ struct HalfLayout {
   /// [channel][tile][v, d][step of 16 antennas][re, im][thread][16 B]: wgmma's fragments
   APSYN_HOST_DEVICE std::size_t limb_bytes() const { return std::size_t(n_blocks()) * kPairTileBytes; }
   APSYN_HOST_DEVICE std::size_t tile_bytes() const { return (exact ? 2 : 1) * limb_bytes(); }
-  APSYN_HOST_DEVICE std::size_t weight_bytes() const { return n_channel * n_tiles() * tile_bytes(); }
+  APSYN_HOST_DEVICE std::size_t weight_bytes() const {
+    return std::size_t(n_channel) * n_tiles() * tile_bytes();
+  }
 };
 
 /// What 8-bit floats hold over what they stand for: H is at most 2^15, and what halves round it by 2^4.

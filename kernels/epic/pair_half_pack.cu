@@ -181,7 +181,8 @@ void launch_half_matrices(const PairTask& task, const double* unit, const HalfLa
 void launch_half_weights(const WeightTask& sky, int first_pixel, const HalfLayout& layout, void* weights,
                          cudaStream_t stream) {
   const std::size_t n_steps = std::size_t(layout.n_blocks()) * kHalfBlock / 16;
-  const unsigned blocks = blocks_of(layout.n_channel * layout.n_tiles() * n_steps * kFragmentThreads);
+  const unsigned blocks =
+      blocks_of(std::size_t(layout.n_channel) * layout.n_tiles() * n_steps * kFragmentThreads);
   const auto kernel = layout.exact ? half_weights<true> : half_weights<false>;
   kernel<<<blocks, kThreads, 0, stream>>>(sky, first_pixel, layout, static_cast<char*>(weights));
   launched("rounding weights");

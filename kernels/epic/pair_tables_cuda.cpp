@@ -66,7 +66,7 @@ void PairTables::make_batches(ListTask list, cudaStream_t stream) {
   sort_->begin(list.n_entry);
   launch_list_keys(list, stream);
   sort_->by_keys(list.n_entry, bits_of(list_keys(shape_, list.n_channel)));
-  list.keys = const_cast<std::uint64_t*>(sort_->sorted_keys());
+  list.sorted = sort_->sorted_keys();
   launch_lists(list, stream);
   sort_->inclusive_sum(list.batch_ends, list.batch_ends, static_cast<std::uint32_t>(n_list));
   const std::uint32_t n_batch = read(list.batch_ends + n_list - 1, stream);
