@@ -47,14 +47,6 @@ void copy_packed(const std::int8_t* from, std::size_t n, std::uint8_t* to) {
     to[i] = static_cast<std::uint8_t>((from[2 * i] << 4) | (from[2 * i + 1] & 15));
 }
 
-bool is_pinned(const void* memory) {
-  cudaPointerAttributes attributes{};
-  if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess)
-    return attributes.type == cudaMemoryTypeHost;
-  cudaGetLastError();  // says the same of other memory
-  return false;
-}
-
 }  // namespace
 
 void DeviceSampleWindow::gather(const VoltageBlock& block, std::size_t first, std::size_t n,

@@ -30,6 +30,15 @@ inline std::shared_ptr<void> pin_memory(void* memory, std::size_t bytes) {
   return {memory, [](void* pinned) { cudaHostUnregister(pinned); }};
 }
 
+/// Whether a byte is in memory that transfers straight.
+inline bool is_pinned(const void* memory) {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess)
+    return attributes.type == cudaMemoryTypeHost;
+  cudaGetLastError();  // says the same of other memory
+  return false;
+}
+
 /// An array on the device that grows when it must.
 template <class T>
 class Upload {

@@ -72,12 +72,13 @@ struct DeviceRows {
     const Transfer all = transfer(weight, from);
     uploader.send({&all, 1});
   }
-  /// The rest, after copy_geometry().
+  /// The rest, after copy_geometry(); then the caller's memory is no longer read.
   void copy_values(Uploader& uploader, const GridBlock& block, const ChosenRows& chosen = {}) {
     const Transfer all[] = {transfer(path, rows_of(block.path_m, chosen)),
                             transfer(data, rows_of(block.data, chosen)).from(kAheadBytes),
                             transfer(jones, block.aterms.jones.data(), block.aterms.jones.size())};
     uploader.send(all);
+    uploader.settle();
   }
   idg::DeviceCutInput cut_input(const GridBlock& block) const {
     const bool aterms = block.aterms.jones.size() != 0;

@@ -33,7 +33,7 @@ bool pack_alike(const float* from, std::size_t n, float* firsts) {
 }  // namespace
 
 Transfer Transfer::until(std::size_t n) const {
-  return {device, std::min(n, bytes), part_bytes, fill};
+  return {device, std::min(n, bytes), part_bytes, fill, straight};
 }
 
 Transfer Transfer::from(std::size_t n) const {
@@ -41,17 +41,22 @@ Transfer Transfer::from(std::size_t n) const {
   return {static_cast<std::byte*>(device) + skipped, bytes - skipped, part_bytes,
           [all = fill, skipped](std::byte* to, std::size_t first, std::size_t size) {
             return all(to, skipped + first, size);
-          }};
+          },
+          straight == nullptr ? nullptr : straight + skipped};
 }
 
 Transfer transfer_bytes(void* device, const idg::RowBytes& host) {
-  return {device, host.size(), kPartBytes, [host](std::byte* to, std::size_t first, std::size_t n) {
+  const std::byte* whole = host.size() > 0 ? host.whole() : nullptr;
+  const bool straight = whole != nullptr && is_pinned(whole) && is_pinned(whole + host.size() - 1);
+  return {device, host.size(), kPartBytes,
+          [host](std::byte* to, std::size_t first, std::size_t n) {
             host.for_each_run(first, n, [&to](const std::byte* from, std::size_t size) {
               std::memcpy(to, from, size);
               to += size;
             });
             return true;
-          }};
+          },
+          straight ? whole : nullptr};
 }
 
 Transfer transfer_alike(Upload<float>& to, const idg::RowBytes& host, std::size_t n_alike) {
@@ -100,9 +105,11 @@ bool Uploader::send(std::span<const Transfer> transfers) {
   std::vector<std::size_t> end_part, first_piece;
   std::size_t n_parts = 0;
   for (const Transfer& transfer : transfers) {
-    end_part.push_back(n_parts += ceil_div(transfer.bytes, transfer.part_bytes));
+    const std::size_t bytes = transfer.straight == nullptr ? transfer.bytes : 0;
+    end_part.push_back(n_parts += ceil_div(bytes, transfer.part_bytes));
     first_piece.push_back(next_);
-    next_ += ceil_div(transfer.bytes, kPieceBytes);
+    next_ += ceil_div(bytes, kPieceBytes);
+    send_straight(transfer);
   }
   std::vector<std::atomic<bool>> refused(transfers.size());
   // Parts are taken in their order, and whoever waits waits for parts before its own.
@@ -115,6 +122,20 @@ bool Uploader::send(std::span<const Transfer> transfers) {
       refused[i] = true;
   });
   return std::none_of(refused.begin(), refused.end(), [](const auto& each) { return each.load(); });
+}
+
+void Uploader::send_straight(const Transfer& transfer) {
+  if (transfer.straight == nullptr || transfer.bytes == 0) return;
+  cuda_check(cudaMemcpyAsync(transfer.device, transfer.straight, transfer.bytes, cudaMemcpyHostToDevice,
+                             stream_.get()),
+             "copying to the device");
+  straight_.record(stream_.get());
+  reads_straight_ = true;
+}
+
+void Uploader::settle() {
+  if (reads_straight_) straight_.wait();
+  reads_straight_ = false;
 }
 
 bool Uploader::send_part(const Transfer& transfer, std::size_t first, std::size_t part, bool refused) {

@@ -25,6 +25,7 @@ struct Transfer {
   void* device = nullptr;
   std::size_t bytes = 0, part_bytes = 0;  ///< what fill() is asked for at once: a power of two
   Fill fill;
+  const std::byte* straight = nullptr;  ///< pinned memory that holds them as they are; fill() is not asked
 
   /// Its first bytes, and the rest: both together are all of it.
   Transfer until(std::size_t n) const;
@@ -50,7 +51,7 @@ Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& we
                               std::size_t n_planes);
 
 /// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last part of
-/// a piece sends it.
+/// a piece sends it. What is in pinned memory goes straight, before the rest.
 class Uploader {
  public:
   /// For the current device.
@@ -59,6 +60,8 @@ class Uploader {
   bool send(std::span<const Transfer> transfers);
   /// Work given to the stream from now on sees everything that was sent.
   void hold(cudaStream_t stream);
+  /// Until the caller's memory is no longer read.
+  void settle();
 
  private:
   /// Pieces are large enough that what a transfer costs besides counts little.
@@ -73,6 +76,7 @@ class Uploader {
     Event sent;
     std::mutex waiting;  ///< for `sent`
   };
+  void send_straight(const Transfer& transfer);
   /// Fills a part, and sends the piece when it was the last one missing; `first` is the transfer's first
   /// piece.
   bool send_part(const Transfer& transfer, std::size_t first, std::size_t part, bool refused);
@@ -84,7 +88,8 @@ class Uploader {
   CopyStream stream_;
   std::unique_ptr<std::byte[], FreePinned> buffer_;
   std::array<Piece, kPieces> pieces_;
-  Event all_;
+  Event all_, straight_;
+  bool reads_straight_ = false;
   std::size_t next_ = 0;  ///< piece, counted from the first ever
 };
 

@@ -253,6 +253,10 @@ struct LayerRange {
 class Gridder {
  public:
   virtual ~Gridder() = default;
+  /// Prepares memory of the caller, so that a GPU fetches what blocks have there by itself, as fast as its
+  /// bus goes, instead of by way of threads and memory of its own: 0.08 s a GB, so for memory that is used
+  /// again and again. The handle must be given up before the memory. Null where there is nothing to prepare.
+  virtual std::shared_ptr<void> pin(void* /*memory*/, std::size_t /*bytes*/) { return nullptr; }
   /// Starts a pass over the data. All layers in one pass, or several passes over the same blocks when memory
   /// is short.
   virtual void begin_pass(const LayerRange& layers) = 0;

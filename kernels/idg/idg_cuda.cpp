@@ -74,6 +74,11 @@ class CudaGridder final : public Gridder {
 
   ~CudaGridder() override { cudaStreamSynchronize(stream_.get()); }
 
+  std::shared_ptr<void> pin(void* memory, std::size_t bytes) override {
+    select(device_);
+    return pin_memory(memory, bytes);
+  }
+
   void begin_pass(const LayerRange& layers) override {
     if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
     select(device_);

@@ -31,6 +31,8 @@ class RowBytes {
         chosen_(chosen),
         size_(chosen == nullptr ? bytes : n_chosen * row_bytes_) {}
   std::size_t size() const { return size_; }
+  /// Where they are, if in one piece; else null.
+  const std::byte* whole() const { return chosen_ == nullptr ? array_ : nullptr; }
   /// use(where they are, how many) for the bytes [first, first + n), in their order.
   template <class Use>
   void for_each_run(std::size_t first, std::size_t n, const Use& use) const {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whole passes of the gridder over an observation of earth-rotation synthesis: cutting into subgrids,
-// transfers, sums, transforms, adding, layers. Streamed: every block comes from host memory. Resident: the
-// device has kept the blocks of a pass before, and how they are cut. One JSON line each; the error is that of
-// random pixels of plane 0 against a float64 sum. Under mpirun processes share the w layers, or the rows of
-// every block, and the times are from the moment when all begin to the one when all are done. "each": passes
-// of some layers alone, resident, with what they hold, for the constants of kernels/idg/plan_cost.cpp.
+// transfers, sums, transforms, adding, layers. Streamed: every block comes from host memory, pageable or
+// pinned. Resident: the device has kept the blocks of a pass before, and how they are cut. One JSON line
+// each; the error is that of random pixels of plane 0 against a float64 sum. Under mpirun processes share the
+// w layers, or the rows of every block, and the times are from the moment when all begin to the one when all
+// are done. "each": passes of some layers alone, resident, with what they hold, for the constants of
+// kernels/idg/plan_cost.cpp.
 //   [mpirun -n N] bench_idg_pass [cpu|cuda] [STEPS] [gpu|hybrid|unified] [lofar|ska] [layers|rows|each]
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <complex>
@@ -379,6 +381,21 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
   const double streamed = pass(false);
   report_share("streamed");
   report("streamed", streamed, NAN);
+  gridder = make_gridder(device, plan, setup);
+  const auto pin = [&](auto& buffer) {
+    return gridder->pin(buffer.data(), buffer.size() * sizeof(*buffer.data()));
+  };
+  const std::array pinned{pin(b.uvw_m), pin(b.station), pin(b.data), pin(b.weight)};
+  if (!pinned.back()) return;
+  pass(false);
+  image = gridder->take_images();
+  add_to_root({image.data(), image.size()});
+  const double error = ranks.root() ? image_error(b, plan, image.view()[0], n_threads) : 0;
+  gridder = make_gridder(device, plan, setup);
+  pass(false);
+  const double straight = std::min(pass(false), pass(false));
+  report_share("streamed from pinned memory");
+  report("streamed from pinned memory", straight, error);
 }
 
 }  // namespace

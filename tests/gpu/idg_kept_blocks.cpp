@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Blocks that the device keeps from pass to pass, and how they are cut, make the images of blocks that are
-// sent every time, whatever layers the passes have.
+// sent every time, whatever layers the passes have; and so do those that the device fetches from pinned
+// memory.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -26,8 +27,10 @@ BOOST_AUTO_TEST_CASE(kept_blocks_make_the_same_images) {
     max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
   const IdgPlan plan = make_idg_plan({400, 400, 2e-4}, {.kernel_padding = 12}, max_w, 1e5);
   BOOST_REQUIRE_GT(plan.n_layers, 1u);
-  auto image = [&](bool keep) {
+  auto image = [&](bool keep, bool pin) {
     auto gridder = make_gridder({Device::Kind::cuda, 0, "cuda:0"}, plan, {.n_threads = 2});
+    const auto pinned = pin ? gridder->pin(data.data(), data.size() * sizeof(data(0, 0, 0))) : nullptr;
+    BOOST_REQUIRE_EQUAL(pin, pinned != nullptr);
     auto pass = [&](std::size_t first, std::size_t n) {
       gridder->begin_pass({first, n});
       for (std::size_t part = 0; part < 3; ++part) {
@@ -45,9 +48,10 @@ BOOST_AUTO_TEST_CASE(kept_blocks_make_the_same_images) {
     pass(0, plan.n_layers);
     return gridder->take_images();
   };
-  const auto sent = image(false), kept = image(true);
+  const auto sent = image(false, false), kept = image(true, false), fetched = image(false, true);
   double power = 0;
   for (const double pixel : sent) power += pixel * pixel;
   BOOST_CHECK_GT(power, 0);
   BOOST_CHECK_EQUAL(std::memcmp(sent.data(), kept.data(), sent.size() * sizeof(double)), 0);
+  BOOST_CHECK_EQUAL(std::memcmp(sent.data(), fetched.data(), sent.size() * sizeof(double)), 0);
 }
