@@ -79,11 +79,12 @@ PlanCost modelled_cost(const IdgPlan& plan, const IdgWorkload& work) {
   double visibility_ns, pixel_ns, cell_ns;
   if (gpu) {
     const bool tensor = outputs == 1 && is_fast_on_gpu(plan);
-    // Measured on an H200; bins of w, and cuts that the estimate does not count, are the subgrids' share.
-    visibility_ns = side2 * planes * (tensor ? 1e-4 : 2e-4 * terms);
-    pixel_ns = 0.046;
+    // Measured on an H200; bins of w, nodes of tracks, and cuts that the estimate does not count, are the
+    // subgrids' share.
+    visibility_ns = side2 * planes * (tensor ? 1e-5 : 2e-4 * terms);
+    pixel_ns = tensor ? 0.09 : 0.046;
     // Columns go straight into the image where their length allows, otherwise cuFFT transforms layers.
-    cell_ns = !is_fast_on_gpu(plan) ? 0.04 : plan.n_v % 2048 == 0 ? 0.008 : 0.016;
+    cell_ns = !is_fast_on_gpu(plan) ? 0.04 : plan.n_v % 2048 == 0 ? 0.0105 : 0.016;
   } else {
     // Half of the places are their tracks' and channels' nodes'.
     visibility_ns = single ? 8 + planes * (1.5 + 0.7 * terms) : (5 + 12 * planes) * terms;
