@@ -7,6 +7,7 @@
 
 #include "kernels/idg/channel_product.h"
 #include "kernels/idg/lagrange_shares.h"
+#include "kernels/idg/node_series.h"
 
 namespace apsyn {
 namespace {
@@ -27,7 +28,8 @@ ChannelTable<T> make_table(std::span<const double> wavenumber, std::size_t n_nod
                     channel_stride = product_places(n);
   ChannelTable<T> table;
   table.wavenumber.assign(wavenumber.begin(), wavenumber.end());
-  for (std::size_t k = 0; k < n_nodes; ++k) table.node.push_back(middle + half * chebyshev_node(k, n_nodes));
+  for (std::size_t k = 0; k < n_nodes; ++k)
+    table.node.push_back(middle + half * idg::chebyshev_node(k, n_nodes));
   table.to_nodes.assign(n * node_stride, 0);
   table.to_channels.assign(n_nodes * channel_stride, 0);
   LagrangeShares shares(n_nodes);

@@ -4,23 +4,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/idg/node_series.h"
+
 namespace apsyn {
-namespace {
-
-double angle_of(std::size_t k, std::size_t n) {
-  return std::numbers::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(n);
-}
-
-}  // namespace
-
-double chebyshev_node(std::size_t k, std::size_t n) {
-  return -std::cos(angle_of(k, n));
-}
 
 LagrangeShares::LagrangeShares(std::size_t n) : node_(n), weight_(n), part_(n) {
   for (std::size_t k = 0; k < n; ++k) {
-    node_[k] = chebyshev_node(k, n);
-    weight_[k] = (k % 2 == 0 ? 1 : -1) * std::sin(angle_of(k, n));
+    const double angle = std::numbers::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(n);
+    node_[k] = idg::chebyshev_node(k, n);
+    weight_[k] = (k % 2 == 0 ? 1 : -1) * std::sin(angle);
   }
 }
 

@@ -7,10 +7,8 @@
 
 namespace apsyn {
 
-/// Node k of n on [-1, 1], rising.
-double chebyshev_node(std::size_t k, std::size_t n);
-
-/// L_k(t), k < n, for t in [-1, 1]; the barycentric form (Berrut and Trefethen 2004).
+/// L_k(t), k < n, of idg::chebyshev_node(), for t in [-1, 1]; the barycentric form (Berrut and Trefethen
+/// 2004).
 class LagrangeShares {
  public:
   explicit LagrangeShares(std::size_t n);

@@ -5,15 +5,14 @@
 
 #include <array>
 #include <cstddef>
-#include <vector>
 
 #include "kernels/idg/idg.h"
+#include "kernels/idg/node_series.h"
 
 namespace apsyn {
 
 constexpr std::size_t most_track_nodes = 48;
-/// Powers of t, from t^2 on, of the curves that are fitted to tracks.
-constexpr std::size_t bend_powers = 4;
+constexpr std::size_t bend_powers = idg::kCurvePowers;
 
 class NodeCounts {
  public:
@@ -26,12 +25,23 @@ class NodeCounts {
   /// z of the corner of the padded field between two places; at most that of the rest.
   double turn(double wavenumber, const Place& from, const Place& to) const;
   /// More than most_track_nodes where these do not suffice.
-  std::size_t straight(double turn) const;
-  std::size_t bent(double turn, const Bends& bends) const;
+  std::size_t straight(double turn) const {
+    return idg::straight_nodes<most_track_nodes>(turn, most_turn_.data());
+  }
+  std::size_t bent(double turn, const Bends& bends) const {
+    return idg::bent_nodes<most_track_nodes>(turn, bends.data(), most_term_.data());
+  }
+
+  /// Of the padded field's corner, radians a wavelength along u, v, w.
+  const Place& phase() const { return phase_; }
+  /// [n], as node_series.h takes them; nothing at n = 0.
+  using Table = std::array<double, most_track_nodes + 1>;
+  const Table& most_turn() const { return most_turn_; }
+  const Table& most_term() const { return most_term_; }
 
  private:
-  Place phase_;                    ///< of the padded field's corner, radians a wavelength along u, v, w
-  std::vector<double> most_turn_;  ///< [n - 1] that n nodes serve
+  Place phase_;
+  Table most_turn_{}, most_term_{};
 };
 
 }  // namespace apsyn

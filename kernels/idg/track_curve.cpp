@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/idg/lagrange_shares.h"
+#include "kernels/idg/node_series.h"
 
 namespace apsyn {
 namespace {
@@ -48,7 +48,7 @@ bool TrackCurve::fit(const NodeCounts& counts, double wavenumber, std::span<cons
   for (std::size_t i = 0; i < n_all; ++i) {
     double t = 0;
     if (i >= n_rows)
-      t = chebyshev_node(i - n_rows, nodes.size());
+      t = idg::chebyshev_node(i - n_rows, nodes.size());
     else if (length2 > 0)
       t = 2 * dot(less(rows[i], first), chord) / length2 - 1;
     if (!(std::abs(t) <= 1 + 1e-9)) return false;

@@ -6,13 +6,12 @@
 // by least squares, and counts the nodes that it takes. Without memory of its own, for host and device.
 #pragma once
 
-#include "kernels/idg/sub_table.h"
+#include "kernels/idg/node_series.h"
 
 namespace apsyn::idg {
 
 /// Of a track, on a GPU: sums for nodes stand in registers.
 constexpr std::uint32_t kMostTrackNodes = 24, kMostTrackRows = 256;
-constexpr int kCurvePowers = 4;
 /// Share of the wanted accuracy that nodes take, an RMS over the image.
 constexpr double kNodeShare = 0.1;
 
@@ -30,22 +29,10 @@ struct NodeLimits {
   }
   /// More than kMostTrackNodes where these do not suffice.
   APSYN_CUT std::uint32_t straight(double turn) const {
-    std::uint32_t n = 1;
-    while (n <= kMostTrackNodes && turn > most_turn[n]) ++n;
-    return n;
+    return straight_nodes<kMostTrackNodes>(turn, most_turn);
   }
-  /// NodeCounts::bent(): of exp(i (turn t + sum_p bends[p] t^(p + 2))).
   APSYN_CUT std::uint32_t bent(double turn, const double* bends) const {
-    double c[kMostTrackNodes + 2];
-    c[0] = 1;
-    for (std::uint32_t n = 1; n < kMostTrackNodes + 2; ++n) {
-      double sum = turn / 2 * c[n - 1], power = 0.25;
-      for (std::uint32_t m = 2; m < 2 + kCurvePowers && m <= n; ++m, power /= 2)
-        sum += m * bends[m - 2] * power * c[n - m];
-      c[n] = sum / n;
-      if (n > 1 && greater(c[n - 1], c[n]) <= most_term[n - 1]) return n - 1;
-    }
-    return kMostTrackNodes + 1;
+    return bent_nodes<kMostTrackNodes>(turn, bends, most_term);
   }
 };
 
@@ -132,15 +119,6 @@ struct CurveSums {
     }
   }
 };
-
-/// Chebyshev's nodes, in rising order.
-APSYN_CUT double chebyshev_node(std::uint32_t k, std::uint32_t n) {
-#ifdef __CUDA_ARCH__
-  return -cospi((k + 0.5) / n);
-#else
-  return -cos(3.14159265358979323846 * (k + 0.5) / n);
-#endif
-}
 
 /// Fits a track alone; a GPU's lanes share its rows.
 struct OneLane {
