@@ -82,7 +82,7 @@ double PiecePredictor<T>::begin_pass(const LayerRange& layers) {
   geometry_.n_layers = int(layers.n);
   list_plan_.first_layer = int(layers.first);
   layers_ = layers;
-  return model_->begin_pass(geometry_, layers);
+  return layers.n == 0 ? 0 : model_->begin_pass(geometry_, layers);
 }
 
 template <class T>

@@ -83,7 +83,7 @@ class CudaGridder final : public Gridder {
     if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("gridder: no such layer");
     select(device_);
     layers_ = layers;
-    grids_->begin_pass(layers_);
+    if (layers_.n > 0) grids_->begin_pass(layers_);
   }
 
   GridCounts grid(const GridBlock& block) override {
@@ -129,7 +129,7 @@ class CudaGridder final : public Gridder {
 
   void end_pass() override {
     select(device_);
-    grids_->end_pass();
+    if (layers_.n > 0) grids_->end_pass();
     layers_.n = 0;
   }
 

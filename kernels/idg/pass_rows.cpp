@@ -41,6 +41,7 @@ Reach reach_of(const CutLimits& limits) {
 
 std::optional<std::vector<std::uint32_t>> rows_of_pass(const IdgPlan& plan, const GridBlock& block,
                                                        const LayerRange& layers, unsigned n_threads) {
+  if (layers.n == 0) return std::vector<std::uint32_t>();
   const std::size_t n_row = block.uvw_m.extent(0);
   const Reach reach = reach_of(cut_limits(plan, layers));
   if (block.station.size() == 0 || block.wavenumber.size() == 0 ||

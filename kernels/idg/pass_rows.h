@@ -17,7 +17,7 @@ namespace apsyn::idg {
 /// none, and every baseline that has visibilities in a layer of the pass: how rows are cut depends on the
 /// rows of the baseline before them, and how small sub-tables are joined on all those of their layer, so that
 /// partition() makes of these rows what it makes of all. Nothing: all rows, as always where the block has no
-/// stations.
+/// stations, unless the pass has no layers.
 std::optional<std::vector<std::uint32_t>> rows_of_pass(const IdgPlan& plan, const GridBlock& block,
                                                        const LayerRange& layers, unsigned n_threads);
 

@@ -92,9 +92,9 @@ struct CutLimits {
            ceil(box.most_v) - floor(box.least_v) <= most_cells && box.most_w - box.least_w <= most_w_extent &&
            box.least_w >= low - layer_slack && box.most_w <= high + layer_slack;
   }
-  /// Whether a subgrid whose first layer is `layer` touches the pass.
+  /// Whether a subgrid whose first layer is `layer` touches the pass, which may have no layers.
   APSYN_CUT bool in_pass(std::uint32_t layer) const {
-    return layer < first_layer + n_layers && layer + reach > first_layer;
+    return n_layers > 0 && layer < first_layer + n_layers && layer + reach > first_layer;
   }
   /// Whether the pass takes a whole subgrid, once small ones have been joined: others join as they do
   /// without. Of subgrids between its first and its last layer the layer decides alone: they may reach below

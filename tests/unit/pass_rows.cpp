@@ -126,3 +126,14 @@ BOOST_AUTO_TEST_CASE(bytes_of_chosen_rows) {
                                  bytes->begin() + static_cast<std::ptrdiff_t>(first + n)));
       }
 }
+
+BOOST_AUTO_TEST_CASE(a_pass_without_layers_takes_nothing) {
+  const ArrayRows d = observe();
+  for (const double cell_rad : {1e-3, 8e-3}) {  // subgrids of a w kernel reach several layers
+    const IdgPlan plan = make_idg_plan({256, 256, cell_rad}, {.subgrid = 24}, 4000, 1e5);
+    for (const std::size_t first : {std::size_t{0}, plan.n_layers / 2, plan.n_layers}) {
+      BOOST_CHECK(idg::rows_of_pass(plan, d.block(false), {first, 0}, 2).value().empty());
+      BOOST_CHECK(partition(plan, d.block(false), {first, 0}, 2).tasks.empty());
+    }
+  }
+}
