@@ -74,6 +74,13 @@ void TaskSums<T>::prepare(const DeviceTasks& tasks, const VisibilityRun* runs, c
 }
 
 template <class T>
+std::size_t TaskSums<T>::prepared_bytes(const DeviceTasks& tasks, const DeviceTracks& tracks) const {
+  const std::size_t values = static_cast<std::size_t>(n_planes_) * sizeof(ComplexOf<T>),
+                    slot = sizeof(std::uint32_t) + 3 * sizeof(T) + values;
+  return tasks.n_slots * slot + tasks.n_chunks * sizeof(Chunk) + tracks.n_places * values;
+}
+
+template <class T>
 FoldedShape TaskSums<T>::sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream) {
   if (ways_.tensor) return sum_on_tensor_cores(tasks, work, stream);
   const Way& way = ways_.ways[work.way];

@@ -42,6 +42,8 @@ class TaskSums {
   /// All of a block's visibilities, or the nodes of its tracks, into slots.
   void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
                const BlockArrays& block, cudaStream_t stream);
+  /// About what prepare() takes of the device.
+  std::size_t prepared_bytes(const DeviceTasks& tasks, const DeviceTracks& tracks) const;
   /// A range's visibilities into sums().
   FoldedShape sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 

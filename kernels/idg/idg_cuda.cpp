@@ -101,7 +101,7 @@ class CudaGridder final : public Gridder {
           *at, block, is_there,
           is_there || may_keep ? ChosenRows() : idg::rows_of_pass(plan_, block, layers_, setup_.n_threads));
     if (may_keep) {
-      if (has_room_for(block)) {
+      if (has_room_for(block, *at)) {
         kept_.emplace(block.id, std::move(place));
         place = std::make_unique<DeviceBlock>();
       } else {
@@ -188,12 +188,13 @@ class CudaGridder final : public Gridder {
     to.layers = layers_;
   }
 
-  /// place_grids() leaves an eighth of the memory to blocks: half of that may be kept.
-  static bool has_room_for(const GridBlock& block) {
+  /// place_grids() leaves an eighth of the memory to blocks: half of that may be kept. The next block, and
+  /// what sums over such a one as `own`, must still find room.
+  bool has_room_for(const GridBlock& block, const DeviceBlock& own) const {
     std::size_t free_bytes = 0, total_bytes = 0;
     cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
     const std::size_t bytes = block.uvw_m.size() * 8 + (block.data.size() + block.aterms.jones.size()) * 8 +
-                              block.weight.size() * 4;
+                              block.weight.size() * 4 + sums_.prepared_bytes(own.tasks, own.tracks);
     return free_bytes > total_bytes / 16 + bytes + bytes / 4;
   }
 
