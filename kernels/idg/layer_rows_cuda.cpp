@@ -2,6 +2,7 @@
 #ifdef APSYN_CUDA
 #include "kernels/idg/layer_rows.cuh"
 
+#include <algorithm>
 #include <iterator>
 
 #include "kernels/common/cuda_check.h"
@@ -20,7 +21,9 @@ LayerRows::LayerRows(const GridShape& shape, std::size_t n_planes, cudaStream_t 
 void LayerRows::clear(float2* grids, std::size_t n_layers, bool fresh) {
   const std::size_t plane_bytes = shape_.cells() * sizeof(float2);
   if (fresh || passing_ || n_layers > runs_.size()) {
-    cuda_check(cudaMemsetAsync(grids, 0, n_layers * n_planes_ * plane_bytes, stream_), "clearing the layers");
+    // A pass that was given up may have left something in more layers than this one has.
+    const std::size_t n_left = passing_ ? std::max(n_layers, n_layers_) : n_layers;
+    cuda_check(cudaMemsetAsync(grids, 0, n_left * n_planes_ * plane_bytes, stream_), "clearing the layers");
   } else {
     for (std::size_t layer = 0; layer < n_layers; ++layer)
       for (const auto& [first, end] : runs_[layer])
