@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Chosen rows of a block on the device are those of the block, also where its values travel in two parts.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/reference/test_device.h"
+
+using apsyn::reference::NeedsGpu;
+BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+
+#ifdef APSYN_CUDA
+#include <cstring>
+
+#include "tests/support/device_rows.h"
+
+using namespace apsyn;
+using namespace apsyn::idg_cuda;
+using namespace apsyn::support;
+
+namespace {
+
+/// Rows of the array that are not what the device has of the chosen ones.
+template <class T, std::size_t Rank>
+std::size_t count_wrong(const T* device, const Buffer<T, Rank>& array,
+                        const std::vector<std::uint32_t>& rows) {
+  const std::size_t size = array.size() / array.extent(0);
+  const std::vector<T> got = download(device, rows.size() * size);
+  std::size_t n_wrong = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    n_wrong += std::memcmp(got.data() + i * size, array.data() + rows[i] * size, size * sizeof(T)) != 0;
+  return n_wrong;
+}
+
+/// Of n_rows of 64 channels and 4 planes every third is left out, and the first 1000.
+void check(std::size_t n_rows, bool choose) {
+  constexpr std::size_t n_chan = 64, n_planes = 4;
+  Buffer<double, 2> uvw_m({n_rows, 3});
+  Buffer<double, 1> path_m({n_rows}), wavenumber({n_chan});
+  Buffer<std::uint32_t, 2> station({n_rows, 2});
+  Buffer<float, 3> weight({n_rows, n_chan, n_planes});
+  Buffer<std::complex<float>, 3> data({n_rows, n_chan, n_planes});
+  weight.fill(1);
+  for (std::size_t i = 0; i < uvw_m.size(); ++i) uvw_m.data()[i] = static_cast<double>(i);
+  for (std::size_t i = 0; i < n_rows; ++i) path_m(i) = -static_cast<double>(i);
+  for (std::size_t i = 0; i < station.size(); ++i) station.data()[i] = static_cast<std::uint32_t>(i % 77);
+  for (std::size_t i = 0; i < data.size(); ++i)
+    data.data()[i] = {static_cast<float>(i % 8191), static_cast<float>(i % 65537)};
+  GridBlock block;
+  block.uvw_m = uvw_m;
+  block.path_m = path_m;
+  block.wavenumber = wavenumber;
+  block.station = station;
+  block.weight = weight;
+  block.data = data;
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; row < n_rows; ++row)
+    if (!choose || (row >= 1000 && row % 3 != 0)) rows.push_back(row);
+  ChosenRows chosen;
+  if (choose) chosen = rows;
+  CutBlock device;
+  device.rows.copy_geometry(device.uploader, block, device.stream.get(), chosen);
+  device.rows.copy_values(device.uploader, block, chosen);
+  device.uploader.hold(device.stream.get());
+  cuda_check(cudaStreamSynchronize(device.stream.get()), "copying rows");
+  BOOST_CHECK_EQUAL(device.rows.n_row, rows.size());
+  BOOST_CHECK_EQUAL(count_wrong(device.rows.uvw.data(), uvw_m, rows), 0u);
+  BOOST_CHECK_EQUAL(count_wrong(device.rows.path.data(), path_m, rows), 0u);
+  BOOST_CHECK_EQUAL(count_wrong(device.rows.station.data(), station, rows), 0u);
+  const auto* values = reinterpret_cast<const std::complex<float>*>(device.rows.data.data());
+  BOOST_CHECK_EQUAL(count_wrong(values, data, rows), 0u);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(rows_arrive) {
+  constexpr std::size_t row_bytes = 64 * 4 * sizeof(std::complex<float>);
+  for (const bool choose : {false, true}) {
+    check(1500, choose);
+    check(DeviceRows::kAheadBytes / row_bytes, choose);  // all of it ahead, or less
+    check(2 * DeviceRows::kAheadBytes / row_bytes + 7, choose);
+  }
+}
+#else
+BOOST_AUTO_TEST_CASE(built_without_cuda) {}
+#endif
