@@ -56,7 +56,7 @@ class SubgridMaker {
   template <class Flush>
   void add_rows(const GridBlock& block, const Track& track, double* path, Flush flush);
   template <class Flush>
-  void add_band(const GridBlock& block, const Track& track, const Band& band, Flush flush);
+  void add_band(const GridBlock& block, const Track& track, const Band& band, const T* shares, Flush flush);
   void fill_columns(const GridBlock& block, const PlaneGroup& group, const Track& track, const Band& band,
                     std::size_t first, std::size_t n, T* to);
   void append(const GridBlock& block, const PlaneGroup& group, std::size_t row, std::size_t chan,

@@ -213,10 +213,12 @@ void SubgridPredictor<T>::predict(const GridBlock& block, const Partition& parti
   }
   make_fine_cells();
   for (const Track& track : tracks_.tracks())
-    if (track.n_nodes > 0 || track.has_channel_nodes)
-      for (const Band& band : tracks_.bands(track)) add_band(block, track, band, data);
-    else
+    if (track.n_nodes > 0 || track.has_channel_nodes) {
+      const T* shares = track.n_nodes > 0 ? tracks_.shares(track) : nullptr;
+      for (const Band& band : tracks_.bands(track)) add_band(block, track, band, shares, data);
+    } else {
       add_rows(block, track, data);
+    }
   flush_rows(block, data);
 }
 

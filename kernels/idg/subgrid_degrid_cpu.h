@@ -58,7 +58,7 @@ class SubgridPredictor {
   template <class Out>
   void add_rows(const GridBlock& block, const Track& track, View<std::complex<Out>, 3> data);
   template <class Out>
-  void add_band(const GridBlock& block, const Track& track, const Band& band,
+  void add_band(const GridBlock& block, const Track& track, const Band& band, const T* shares,
                 View<std::complex<Out>, 3> data);
   void interpolate_lines(const GridBlock& block, const Track& track, const Band& band, std::size_t first,
                          std::size_t n);

@@ -129,11 +129,11 @@ void SubgridPredictor<T>::add_columns(const GridBlock& block, const Track& track
   }
 }
 
-/// From the nodes of a track, or from its rows where it has none.
+/// From the nodes of a track, or from its rows where it has none and no shares.
 template <class T>
 template <class Out>
 void SubgridPredictor<T>::add_band(const GridBlock& block, const Track& track, const Band& band,
-                                   View<std::complex<Out>, 3> data) {
+                                   const T* shares, View<std::complex<Out>, 3> data) {
   flush_rows(block, data);
   if (track.n_nodes == 0) {
     for (std::size_t first = 0; first < track.n; first += most_track_nodes) {
@@ -147,7 +147,7 @@ void SubgridPredictor<T>::add_band(const GridBlock& block, const Track& track, c
   MatrixProduct<T> sums{.n_rows = tracks_.padded_rows(track),
                         .n_cols = product_values(band.n_columns(), values_),
                         .n_k = track.n_nodes,
-                        .a = tracks_.shares(track)};
+                        .a = shares};
   sums.group_stride = tracks_.padded_nodes(track);
   sums.k_stride = 1;
   sums.b_stride = sums.c_stride = sums.n_cols;
@@ -159,7 +159,7 @@ void SubgridPredictor<T>::add_band(const GridBlock& block, const Track& track, c
 
 #define APSYN_INSTANTIATE(T, Out)                                                                          \
   template void SubgridPredictor<T>::add_rows(const GridBlock&, const Track&, View<std::complex<Out>, 3>); \
-  template void SubgridPredictor<T>::add_band(const GridBlock&, const Track&, const Band&,                 \
+  template void SubgridPredictor<T>::add_band(const GridBlock&, const Track&, const Band&, const T*,       \
                                               View<std::complex<Out>, 3>);                                 \
   template void SubgridPredictor<T>::flush_rows(const GridBlock&, View<std::complex<Out>, 3>);
 APSYN_INSTANTIATE(float, float)

@@ -60,10 +60,12 @@ void SubgridMaker<T>::spread_task(const GridBlock& block, const SubgridTask& tas
     batch_.n = 0;
   };
   for (const Track& track : tracks_.tracks())
-    if (track.n_nodes > 0 || track.has_channel_nodes)
-      for (const Band& band : tracks_.bands(track)) add_band(block, track, band, flush);
-    else
+    if (track.n_nodes > 0 || track.has_channel_nodes) {
+      const T* shares = track.n_nodes > 0 ? tracks_.shares(track) : nullptr;
+      for (const Band& band : tracks_.bands(track)) add_band(block, track, band, shares, flush);
+    } else {
       add_rows(block, track, path.data(), flush);
+    }
   if (batch_.n > 0) flush();
 }
 
@@ -116,10 +118,11 @@ void SubgridMaker<T>::fill_columns(const GridBlock& block, const PlaneGroup& gro
   }
 }
 
-/// A band's columns at the nodes of a track, or at its rows where it has none.
+/// A band's columns at the nodes of a track, or at its rows where it has none and no shares.
 template <class T>
 template <class Flush>
-void SubgridMaker<T>::add_band(const GridBlock& block, const Track& track, const Band& band, Flush flush) {
+void SubgridMaker<T>::add_band(const GridBlock& block, const Track& track, const Band& band, const T* shares,
+                               Flush flush) {
   const std::size_t n_lines = track.n_lines(), n_columns = band.n_columns();
   for (std::size_t first = 0; first < n_lines; first += most_track_nodes) {
     const std::size_t n = std::min(most_track_nodes, n_lines - first);
@@ -132,7 +135,7 @@ void SubgridMaker<T>::add_band(const GridBlock& block, const Track& track, const
       MatrixProduct<T> sums{.n_rows = tracks_.padded_nodes(track),
                             .n_cols = value_columns(n_columns, group.n),
                             .n_k = track.n,
-                            .a = tracks_.shares(track)};
+                            .a = shares};
       sums.group = sums.k_stride = sums.n_rows;
       sums.b_stride = sums.c_stride = sums.n_cols;
       sums.b = row_values_.data();

@@ -146,9 +146,9 @@ void check(const char* what, const support::GridRows& o) {
     const double predicted = single ? prediction_error<float>(o, plan) : prediction_error<double>(o, plan);
     std::printf("%s, %s: image %.2e, PSF %.2e, visibilities %.2e\n", what, single ? "single" : "double",
                 error, psf, predicted);
-    BOOST_CHECK_LT(error, plan.settings.accuracy);      // measured: 1.0e-6 of 2e-6, 3.5e-12 of 1e-11
-    BOOST_CHECK_LT(psf, plan.settings.accuracy);        // measured: 1.0e-6, 1.8e-12
-    BOOST_CHECK_LT(predicted, plan.settings.accuracy);  // measured: 5.6e-7, 2.0e-12
+    BOOST_CHECK_LT(error, plan.settings.accuracy);      // measured: 1.0e-6 of 2e-6, 4.3e-12 of 1e-11
+    BOOST_CHECK_LT(psf, plan.settings.accuracy);        // measured: 1.0e-6, 2.1e-12
+    BOOST_CHECK_LT(predicted, plan.settings.accuracy);  // measured: 5.6e-7, 2.6e-12
   }
 }
 
@@ -173,6 +173,11 @@ BOOST_AUTO_TEST_CASE(channels_in_disorder) {
   for (std::size_t c = 30; c < wavenumber.size(); ++c) wavenumber[c] -= 0.004;
   std::swap(wavenumber[5], wavenumber[50]);
   check("descending with a gap and two exchanged", observe(40, 1e-4, wavenumber));
+}
+
+// Channels of a row reach over several subgrids, and have nodes in each.
+BOOST_AUTO_TEST_CASE(channels_of_several_subgrids) {
+  check("200 channels over more than an octave", observe(8, 1e-4, channels(200, 3e-3)));
 }
 
 BOOST_AUTO_TEST_CASE(few_channels) {
