@@ -40,7 +40,6 @@ APSYN_HOST_DEVICE constexpr bool takes_turns(Flow flow) {
 
 struct Work {
   Items items;
-  int n_chunks;      ///< of steps (limb, block of antennas) that registers hold at a time
   int stage_blocks;  ///< of antennas: all of a tile, or 1
   int stage_tiles;
   int n_stages, weight_bytes;

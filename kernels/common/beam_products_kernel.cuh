@@ -62,7 +62,6 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
   work.own_spectra = task.layout.n_groups() == 1;
   work.items = items_of(task, (work.own_spectra ? 1 : kConsumers) * kGroups, kSpectra, n_sm);
   work.run_tiles = kRun / kSpectra;
-  work.n_chunks = (task.layout.n_limb * task.layout.n_blocks() + kSteps - 1) / kSteps;
   work.weight_bytes = work.items.groups * (kOwn ? 2 : 1) * kSteps * kGroupBytes;
   using enum Source::Form;
   const int raw_bytes = are_copied(task.source.form, kPols) ? 0
@@ -118,7 +117,7 @@ void launch_groups(const Task& task, int n_sm, cudaStream_t stream) {
 template <Product kProduct>
 void launch_product(const Task& task, int n_sm, cudaStream_t stream) {
   if constexpr (kProduct == Product::quadratic) return launch_groups<kProduct, 2, false>(task, n_sm, stream);
-  if constexpr (kProduct == Product::voltage || kProduct == Product::power)
+  if constexpr (kProduct == Product::voltage)
     if (task.n_pol == 1) return launch_groups<kProduct, 1, false>(task, n_sm, stream);
   if constexpr (kProduct != Product::quadratic) {
     if (task.layout.n_pol == 1)
@@ -130,6 +129,9 @@ void launch_product(const Task& task, int n_sm, cudaStream_t stream) {
 
 void launch_voltage(const Task& task, int n_sm, cudaStream_t stream);
 void launch_power(const Task& task, int n_sm, cudaStream_t stream);
+/// Of both polarisations, by the same weights or by their own: files of their own, which compile at once.
+void launch_power_shared(const Task& task, int n_sm, cudaStream_t stream);
+void launch_power_own(const Task& task, int n_sm, cudaStream_t stream);
 void launch_coherence(const Task& task, int n_sm, cudaStream_t stream);
 void launch_quadratic(const Task& task, int n_sm, cudaStream_t stream);
 
