@@ -23,7 +23,7 @@ double count_cuts(const IdgPlan& plan, const IdgWorkload& work, double share_of_
 /// a factor of e with every tenth of the longest, and w to grow with their lengths. MWA-128T, a minute,
 /// squares of 10, 14, 18, 50 cells: 2500, 2080, 1820, 1160 for 2850, 2160, 1810, 1120 counted.
 double count_joined(const IdgPlan& plan, const IdgWorkload& work) {
-  constexpr double tenth = 0.1, block_values = 14e6;
+  constexpr double tenth = 0.1, block_values = 14e6;  // of a block as idg-grid reads it, all planes together
   constexpr int n_rings = 12;
   const double per_lambda = static_cast<double>(plan.n_u) * plan.image.cell_rad,
                // Neighbours are joined in squares a little smaller than a subgrid holds.

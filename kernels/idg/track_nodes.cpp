@@ -11,7 +11,8 @@
 namespace apsyn {
 namespace {
 
-/// Costs in vectors of multiply-adds: of a place, of a share in it, ...
+/// Costs in vectors of multiply-adds, chosen by the speed of a Zen 4 core (tests/bench/README.md): of a
+/// place, of a share in it, ...
 constexpr double place_cost = 200, share_cost = 1, make_share_cost = 15, fit_cost = 400;
 /// ... and of a channel's share in a node of its band, and of a row's in one band.
 constexpr double channel_cost = 0.6, band_cost = 60;

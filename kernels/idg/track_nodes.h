@@ -28,8 +28,9 @@ constexpr std::size_t most_track_rows = 128;
 /// kernel's.
 constexpr double track_share = 0.15;
 
-/// What a place that nodes of channels save would cost, in vectors of multiply-adds. Where predictions are
-/// interpolated neighbouring channels share their cells, which nodes do not.
+/// What a place that nodes of channels save would cost, in vectors of multiply-adds, chosen as those in
+/// track_nodes.cpp. Where predictions are interpolated neighbouring channels share their cells, which nodes
+/// do not.
 constexpr double gridded_channel_cost = 200, predicted_channel_cost = 30;
 
 /// Runs [first, first + n) of TrackNodes::runs(), all of the same channels.

@@ -202,6 +202,12 @@ void check_many_items() {
   check_products({7, 1, 1, 128, 300, 1, whole(1024), Source::Form::int4}, false, 128);
   check_products({7, 2, 1, 128, 300, 1, whole(256), Source::Form::int8}, true, 128);
   check_products({3, 1, 1, 1024, 150, 1, whole(256), Source::Form::int8}, false, 128);
+  // three blocks of antennas, by turns; five, by their blocks
+  for (const int segment : {8, 128})
+    for (const Source::Form form : kForms) {
+      check_products({2, 2, 1, 176, 140, 1, whole(200), form}, true, segment);
+      check_products({2, 1, 1, 320, 70, 1, whole(200), form}, false, segment);
+    }
   // an odd number of blocks of antennas whose weights come with the samples, over more stages than there are
   check_products({140, 1, 1, 576, 4, 1, whole(384), Source::Form::int8}, false, 128);
   check_products({2, 2, 2, 640, 20, 1, whole(512), Source::Form::int4}, true, 128);
