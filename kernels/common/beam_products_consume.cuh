@@ -32,9 +32,8 @@ __device__ __forceinline__ void consume(const Work& work, const Shared& shared) 
     __syncwarp();
     if (lane == 0) barrier_arrive(shared.empty + 8 * stage);
   };
-  // whether stages are whole tiles; streamed weights take blocks
-  static_assert(kHeldSteps<2, false, false> <= kMostStageBlocks);
-  const bool whole = (kGroups == 2 && !kStreamed) || work.stage_blocks == n_blocks;
+  static_assert(kStreamed || kGroups == 1);          // two groups take turns
+  const bool whole = work.stage_blocks == n_blocks;  // stages are tiles; streamed weights take blocks
   const int n_tile_stages = whole ? 1 : n_blocks;
   const auto further = [](Ring at, int by) {
     at.advance(by);
