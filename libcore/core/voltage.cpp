@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/core/voltage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -126,6 +128,12 @@ UtcTime stream_start(HeaderReader& keys, const VoltageHeader& header) {
   return add_picoseconds(utc_start, picoseconds);
 }
 
+/// The modified Julian day to the picosecond, cut off, for readers that do not take UTC_START.
+std::string mjd_of(const UtcTime& time) {
+  const auto picoseconds = static_cast<std::uint64_t>(time.picoseconds);
+  return fmt::format("{}.{:017}", time.mjd, picoseconds * 125 / 108);  // 1e17 / 86400e12 = 125 / 108
+}
+
 }  // namespace
 
 double VoltageHeader::channel_freq_hz(std::size_t chan) const {
@@ -188,6 +196,7 @@ VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& so
   header.history = keys.history();
   keys.ignore("FILE_NUMBER");
   keys.ignore("MJD_START");
+  keys.ignore("DADA_VERSION");
   header.unknown = keys.rest();
   return header;
 }
@@ -198,6 +207,8 @@ std::string format_voltage_header(const VoltageHeader& header) {
   keys.token("INSTRUMENT", header.instrument);
   keys.token("SOURCE", header.source);
   keys.start_time(header.start);
+  keys.token("MJD_START", mjd_of(header.start));
+  keys.token("DADA_VERSION", "1.0");
   keys.integer("OBS_OFFSET", 0);
   keys.integer("FILE_NUMBER", 0);
   keys.size("FILE_SIZE", header.file_size.value_or(0));

@@ -84,10 +84,10 @@ struct VoltageSelection {
 };
 
 /// DataError naming the missing or offending key, or an order, NBIT, NDIM and ENCODING that do not go
-/// together. `bytes` is the whole header (HDR_SIZE bytes). MJD_START, which repeats UTC_START, is dropped.
+/// together. `bytes` is the whole header (HDR_SIZE bytes). MJD_START and DADA_VERSION are dropped.
 VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& source);
 /// A header of a multiple of 4096 bytes that parses to the same values; its size does not depend on
-/// file_size. `start` is written as UTC_START and PICOSECONDS with OBS_OFFSET 0.
+/// file_size. `start` is written as UTC_START and PICOSECONDS with OBS_OFFSET 0, and again as MJD_START.
 std::string format_voltage_header(const VoltageHeader& header);
 
 /// A gulp in canonical order, either integer (n_bit <= 16 is decoded to int8 when n_bit <= 8, else float) or

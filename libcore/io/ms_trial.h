@@ -10,9 +10,9 @@
 namespace apsyn {
 
 /// Runs `look` in a forked process that may take 256 MB more than this one and at most the size of the set on
-/// top (a gigabyte where its rows are those of other sets). DataError when that is not enough or the process dies; what `look` throws is left to whoever does the
-/// same again. FailureError when no process can be started. `look` must leave no trace but in memory and
-/// start no thread.
+/// top, or a gigabyte where its rows are those of other sets. DataError when that is not enough or the
+/// process dies; what `look` throws is left to whoever does the same again. FailureError when no process can
+/// be started. `look` must leave no trace but in memory and start no thread.
 void look_in_trial(const std::string& path, const std::function<void()>& look);
 
 }  // namespace apsyn

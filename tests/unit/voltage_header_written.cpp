@@ -90,6 +90,24 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
   }
 }
 
+// What Python's baseband asks for besides, which foreign files that are handed on may have, too.
+BOOST_AUTO_TEST_CASE(keys_for_other_readers) {
+  VoltageHeader h;
+  h.sample_s = 1e-6;
+  h.n_ant = 1;
+  h.start = parse_utc("2010-03-21-18:00:00.000000000108");
+  std::string text = format_voltage_header(h);
+  BOOST_TEST(text.find("\nMJD_START        55276.75000000000000125\n") != std::string::npos);
+  BOOST_TEST(text.find("\nDADA_VERSION     1.0\n") != std::string::npos);
+  h.start.picoseconds = 86'400'000'000'000'000 - 1;
+  text = format_voltage_header(h);
+  BOOST_TEST(text.find("\nMJD_START        55276.99999999999999998\n") != std::string::npos);
+  text.replace(text.find("DADA_VERSION     1.0"), 20, "DADA_VERSION     9.9");
+  const VoltageHeader back = parse_voltage_header(text, "x");
+  BOOST_TEST((back.start == h.start));
+  BOOST_TEST(back.unknown.empty());
+}
+
 BOOST_AUTO_TEST_CASE(large_arrays_need_more_header) {
   VoltageHeader h;
   h.sample_s = 1e-6;
