@@ -15,7 +15,7 @@ namespace apsyn {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 18;  // pixels that a thread takes at a time
-constexpr std::size_t kPieces = 32;                   // that are written together
+constexpr std::size_t kPieces = 32;                   // that are written together, two of each thread at most
 
 /// Pieces of the pixels as words of the file, side by side; their sum, which a sum of words below 2^18 pixels
 /// cannot overflow.
@@ -37,10 +37,10 @@ std::uint64_t convert(std::span<const double> pixels, std::vector<Word>& words, 
 template <class Word, class Use>
 std::uint32_t for_each_piece(std::span<const double> pixels, std::vector<Word>& words, unsigned n_threads,
                              Use&& use) {
+  const std::size_t together = kPiece * std::clamp<std::size_t>(2 * n_threads, 1, kPieces);
   std::uint64_t sum = 0;
-  for (std::size_t first = 0; first < pixels.size(); first += kPiece * kPieces) {
-    sum +=
-        convert(pixels.subspan(first, std::min(kPiece * kPieces, pixels.size() - first)), words, n_threads);
+  for (std::size_t first = 0; first < pixels.size(); first += together) {
+    sum += convert(pixels.subspan(first, std::min(together, pixels.size() - first)), words, n_threads);
     use();
   }
   return folded_sum(sum);
