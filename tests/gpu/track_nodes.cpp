@@ -277,4 +277,6 @@ BOOST_AUTO_TEST_CASE(rows_far_between_have_no_tracks) {
   BOOST_CHECK_EQUAL(device.tracks.n_tracks, 0);
 }
 
+#else
+BOOST_AUTO_TEST_CASE(built_without_cuda) {}
 #endif
