@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Images that another process's GPU holds, or the same GPU, are added to the own: to the last bit what the
-// host adds. The other process is this program again, which inherits two pipes as its standard input and
-// output.
+// Images that another process's GPU holds, or the same GPU, are added to the own: what the host adds, to
+// the rounding of float64. The other process is this program again, which inherits two pipes as its standard
+// input and output.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(another_processs_images_are_added) {
     BOOST_CHECK_GT(power, 0);
     // The taper is divided out before or after.
     BOOST_TEST_MESSAGE("cuda:" << device << ": " << std::sqrt(error / power));
-    BOOST_CHECK_LE(std::sqrt(error), 1e-15 * std::sqrt(power));
+    BOOST_CHECK_LE(std::sqrt(error), 1e-15 * std::sqrt(power));  // measured: 1e-16
   }
 }
 

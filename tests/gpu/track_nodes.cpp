@@ -201,7 +201,7 @@ void check_values(const Observation& o, bool with_path) {
   BOOST_CHECK_EQUAL(std::count(written.begin(), written.end(), false), 0);
   BOOST_CHECK_EQUAL(farthest, 0);
   BOOST_CHECK_GT(n_nodes, 0);
-  BOOST_CHECK_LT(relative, 1e-6);
+  BOOST_CHECK_LT(relative, 1e-6);  // measured on an H200: 1.3e-7 to 2.1e-7
 }
 
 void check_images(const Observation& o, bool with_path, double accuracy) {

@@ -88,9 +88,9 @@ BOOST_FIXTURE_TEST_CASE(nodes_stand_for_rows, Fixture) {
         const double error = error_of(rows, n);
         std::printf("%g m, step %g: %u nodes for 128 rows, error %.2e of %.0e\n", length_m, step_rad, n,
                     error, wanted);
-        BOOST_CHECK_LT(error, wanted);
+        BOOST_CHECK_LT(error, wanted);  // measured: 0.69 of it at most
       }
-  BOOST_CHECK_GT(n_fitted, 30);
+  BOOST_CHECK_GE(n_fitted, 60);  // of 75; measured: 63
 }
 
 BOOST_FIXTURE_TEST_CASE(rows_off_a_track_stay_as_they_are, Fixture) {

@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(nodes_stand_for_rows, Fixture) {
     const double error64 = measure_error(*this, rows, twice);
     std::printf("step %g: %zu of 8000 places, error %.2e; %zu, %.2e\n", step_rad, single.n_places(), error,
                 twice.n_places(), error64);
-    BOOST_CHECK_LT(error, 3e-7);       // measured: 8.8e-8
+    BOOST_CHECK_LT(error, 3e-7);       // measured: 8.8e-8 to 1.8e-7
     BOOST_CHECK_LT(error64, 1.5e-12);  // measured: 2.3e-13
   }
 }
@@ -133,6 +133,7 @@ BOOST_FIXTURE_TEST_CASE(rows_off_a_track_stay_as_they_are, Fixture) {
   TrackNodes<float> nodes(plan, 3e-7);
   nodes.find(rows.block(), partition, task);
   BOOST_CHECK_LT(nodes.n_places(), 50 * n_chan);
+  for (const Track& track : nodes.tracks()) BOOST_CHECK_GT(track.n_nodes, 0);
   // A 250th of a uv cell aside.
   rows.uvw_m(37, 1) += 0.1;
   nodes.find(rows.block(), partition, task);
@@ -166,6 +167,7 @@ BOOST_FIXTURE_TEST_CASE(rows_at_one_place_need_one_node, Fixture) {
 
 // Short baselines and long integrations, from 10 seconds to a minute: tracks that bend as far as they reach.
 BOOST_FIXTURE_TEST_CASE(tracks_that_bend_need_more_nodes, Fixture) {
+  std::size_t n_cases = 0;
   for (double length_m : {3.0, 20.0, 100.0, 300.0})
     for (double step_rad : {7e-4, 1e-3, 4e-3})
       for (double wanted : {3e-7, 1e-5}) {
@@ -173,12 +175,15 @@ BOOST_FIXTURE_TEST_CASE(tracks_that_bend_need_more_nodes, Fixture) {
         take(rows);
         TrackNodes<double> nodes(plan, wanted);
         nodes.find(rows.block(), partition, task);
-        if (nodes.n_places() == 128 * n_chan) continue;
+        const auto bent = [](const Track& track) { return track.n_nodes > 0; };
+        if (std::none_of(nodes.tracks().begin(), nodes.tracks().end(), bent)) continue;
+        ++n_cases;
         const double error = measure_error(*this, rows, nodes);
         std::printf("%g m, step %g: %zu of 2048 places, error %.2e\n", length_m, step_rad, nodes.n_places(),
                     error);
-        BOOST_CHECK_LT(error, wanted);  // measured: 0.6 of it; 20 times as much by the chord alone
+        BOOST_CHECK_LT(error, wanted);  // measured: 0.67 of it at most
       }
+  BOOST_CHECK_GE(n_cases, 20);  // of 24; measured: 22
 }
 
 // A baseline that leaves a subgrid for a while and comes back: its curve passes 0.1 m above all of its rows.
@@ -215,7 +220,7 @@ BOOST_FIXTURE_TEST_CASE(nodes_stand_for_channels, Fixture) {
     BOOST_CHECK_EQUAL(single.tracks()[0].n_nodes, 0);
     BOOST_CHECK_LE(single.n_places(), 40 * most_columns);
     BOOST_CHECK_LT(error, 3e-7);       // measured: 4.1e-8
-    BOOST_CHECK_LT(error64, 1.5e-12);  // measured: 2.7e-13
+    BOOST_CHECK_LT(error64, 1.5e-12);  // measured: 2.9e-14
   };
   auto channels = [&](std::size_t n, auto wavenumber) {
     rows.wavenumber.resize({n});

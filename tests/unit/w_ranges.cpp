@@ -160,6 +160,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_transformed_for_no_visibilities) {
   BOOST_CHECK_EQUAL(pieces[pieces.size() - 3].layer, 0u);
   BOOST_CHECK_EQUAL(pieces[pieces.size() - 3].end_lambda, 1);
   BOOST_CHECK_GT(pieces[pieces.size() - 3].seconds, 0);
+  for (std::size_t i = pieces.size() - 2; i < pieces.size(); ++i) BOOST_CHECK_EQUAL(pieces[i].seconds, 0);
 }
 
 namespace {
@@ -177,6 +178,7 @@ struct AcrossBorders {
     plan =
         make_idg_plan({256, 256, 2e-3}, {.subgrid = 24},
                       {.max_w_lambda = rows.max_w_m * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1});
+    BOOST_REQUIRE_GT(plan.n_layers, 10u);  // passes of five, and several ranges
     plan.most_task_half_w_lambda = plan.half_w_lambda;
     all = partition(plan, d.block(false), {0, plan.n_layers}, 2);
   }
@@ -213,7 +215,7 @@ BOOST_FIXTURE_TEST_CASE(ranges_meet_anywhere_in_a_layer, AcrossBorders) {
   for (const SubgridTask& task : all.tasks)
     n_beyond += std::abs(task.w_lambda - plan.layer_w_lambda(task.layer)) > plan.layer_step_lambda / 2;
   BOOST_TEST_MESSAGE(n_beyond << " of " << all.tasks.size() << " subgrids, " << plan.n_layers << " layers");
-  BOOST_REQUIRE_GT(n_beyond, 10u);  // a range of w alone would miss these
+  BOOST_REQUIRE_GT(n_beyond, 10u);  // measured: 19; a range of w alone would miss these
   const double slack = plan.layer_slack_lambda, step = plan.layer_step_lambda;
   for (std::size_t layer = 0; layer < std::min<std::size_t>(plan.n_layers, 2); ++layer) {
     const double border = static_cast<double>(layer) * step;
