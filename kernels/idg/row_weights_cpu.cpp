@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "kernels/idg/row_weights.h"
 

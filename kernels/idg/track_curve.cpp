@@ -5,19 +5,12 @@
 #include <cmath>
 
 #include "kernels/idg/node_series.h"
+#include "libcore/core/array_layout.h"
 
 namespace apsyn {
 namespace {
 
 using Place = NodeCounts::Place;
-
-Place less(const Place& a, const Place& b) {
-  return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
-}
-
-double dot(const Place& a, const Place& b) {
-  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
 
 /// Where a baseline leaves the subgrid and comes back, nodes may lie outside. Beyond the outermost rows they
 /// are allowed as much as rows next to each other bend.
@@ -40,7 +33,7 @@ bool among_rows(std::span<const Place> rows, std::span<const Place> nodes) {
 /// Where the rows lie between the first and the last, and the curve through them at the nodes.
 bool TrackCurve::fit(const NodeCounts& counts, double wavenumber, std::span<const Place> rows,
                      std::span<double> t_of, std::span<Place> nodes) {
-  const Place &first = rows.front(), chord = less(rows.back(), first);
+  const Place &first = rows.front(), chord = rows.back() - first;
   const double length2 = dot(chord, chord);
   const std::size_t n_rows = rows.size(), n_all = n_rows + nodes.size();
   rest_.resize(n_all);
@@ -50,13 +43,13 @@ bool TrackCurve::fit(const NodeCounts& counts, double wavenumber, std::span<cons
     if (i >= n_rows)
       t = idg::chebyshev_node(i - n_rows, nodes.size());
     else if (length2 > 0)
-      t = 2 * dot(less(rows[i], first), chord) / length2 - 1;
+      t = 2 * dot(rows[i] - first, chord) / length2 - 1;
     if (!(std::abs(t) <= 1 + 1e-9)) return false;
     const Place line{first[0] + (t + 1) / 2 * chord[0], first[1] + (t + 1) / 2 * chord[1],
                      first[2] + (t + 1) / 2 * chord[2]};
     if (i < n_rows) {
       t_of[i] = t;
-      rest_[i] = less(rows[i], line);
+      rest_[i] = rows[i] - line;
     } else {
       nodes[i - n_rows] = line;
     }

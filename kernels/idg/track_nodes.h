@@ -56,9 +56,8 @@ class TrackNodes {
     return std::span(bands_).subspan(track.first_band, track.n_bands);
   }
   const std::vector<VisibilityRun>& runs() const { return runs_; }
-  /// u, v, w of runs and nodes in metres, folded.
+  /// u, v, w of a run in metres, folded.
   const std::array<double, 3>& row(std::size_t run) const { return rows_[run]; }
-  const std::array<double, 3>& node(std::size_t i) const { return nodes_[i]; }
   /// The track's node i, or row i where it has none.
   const std::array<double, 3>& line(const Track& track, std::size_t i) const {
     return track.n_nodes > 0 ? nodes_[track.first_node + i] : rows_[track.first + i];

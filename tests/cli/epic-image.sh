@@ -122,6 +122,9 @@ run epic-image two.dada --size 16 --accumulate 1s --no-autos -o 'two%d.fits'
 expect_near "$(pixel two0.fits 0 8 8)" 25 0.03 "two antennas of three"
 run epic-image tiny.dada --size 16 --accumulate 1s --no-autos --flag-antennas 2 -o 'two%d.fits' --overwrite
 expect_near "$(pixel two0.fits 0 8 8)" 25 0.03 "one antenna flagged"
+longest() { epic-image tiny.dada --size 16 --no-autos --dry-run "$@" 2>/dev/null | grep -o 'longest baseline [0-9.]*'; }
+used=$(for ant in 0 1 2; do longest --flag-antennas $ant; done | sort -u | wc -l)
+[ "$used" -gt 1 ] || fail "the longest baseline is $(longest) whatever antenna is flagged"
 expect_exit 1 epic-image tiny.dada --size 16 --no-autos --flag-antennas 1,2 -o none.fits
 expect_stderr "no usable data"
 expect_no_file none.fits

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 
 #include "kernels/voltage_summary/sample_counts.h"
 #include "libcore/cli/realtime.h"

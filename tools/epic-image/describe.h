@@ -86,7 +86,7 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
                     setup.outlier->without.y.n));
   if (!epic.apertures.empty())
     lines.push_back(fmt::format("antennas of {} kinds of apertures", epic.apertures.size()));
-  const double longest_m = longest_baseline_m(header.layout);
+  const double longest_m = longest_used_baseline_m(header.layout);
   const double turns = std::abs(setup.f.channel_step_hz()) * static_cast<double>(epic.n_average) * longest_m /
                        kSpeedOfLight_m_s;
   const std::string fringe = setup.directions.empty()
@@ -116,17 +116,18 @@ inline std::vector<std::string> describe(const EpicSetup& setup) {
 inline std::vector<std::string> shortcomings(const EpicSetup& setup) {
   std::vector<std::string> lines;
   const EpicPlan& epic = setup.epic;
+  std::vector<double> lengths_m = baseline_lengths_m(setup.header.layout);
   const double longest_m = longest_used_baseline_m(setup.header.layout);
   if (!(longest_m > 0)) return lines;
   const bool image = setup.directions.empty();
-  std::vector<double> lengths_m = baseline_lengths_m(setup.header.layout);
-  const double median_fringe_rad = fringe_rad(setup) * longest_m / median_of(lengths_m);
+  const double finest_rad = fringe_rad(setup),
+               median_fringe_rad = finest_rad * longest_m / median_of(lengths_m);
   if (image && median_fringe_rad < epic.cell)
     lines.push_back(fmt::format(
         "pixels of {:.3g} deg are coarser than the fringes of half of the baselines, {:.3g} deg: sources "
         "between pixels are not in the image: give a larger --size, or a --scale or --field for pixels of "
         "{:.3g} deg",
-        epic.cell / kRadPerDeg, median_fringe_rad / kRadPerDeg, fringe_rad(setup) / 2 / kRadPerDeg));
+        epic.cell / kRadPerDeg, median_fringe_rad / kRadPerDeg, finest_rad / 2 / kRadPerDeg));
   const double edge = image ? std::min(1.0, epic.cell * static_cast<double>(epic.nx) / 2) : 1;
   const double turns = std::abs(setup.f.channel_step_hz()) * longest_m / kSpeedOfLight_m_s * edge;
   const double loss = turns >= 1 ? 1 : winding_loss(turns);
