@@ -26,8 +26,8 @@
 // Fine channels are in the order of the stream's channels (rising frequency, or falling when BW < 0) and form
 // one regular grid: nu_f = nu_0 + b w / n_fine with b = -n_fine/2 .. (n_fine-1)/2 (truncated) for complex
 // input, 0 .. n_fine-1 from the band's lower edge for real input (the Nyquist bin is dropped). Readers undo
-// SIDEBAND_CONJ of complex samples; a real band with SIDEBAND_CONJ is mirrored and runs down from its upper
-// edge, which is undone here.
+// SIDEBAND_CONJ of complex samples. A real band with BW < 0 is of the lower sideband: it was mixed from its
+// upper edge and runs down from there, b = 0 .. -(n_fine-1), and its conjugate is taken.
 #pragma once
 
 #include <algorithm>

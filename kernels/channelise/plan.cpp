@@ -53,7 +53,7 @@ ChannelisePlan plan_channelise(const VoltageHeader& header, std::size_t n_fine, 
   const double width_hz = 1 / (header.sample_s * (plan.real_input ? 2 : 1));
   const double fine_hz = width_hz / static_cast<double>(n_fine);
   const bool descending = header.bandwidth_hz < 0;
-  const bool mirrored = plan.real_input && header.sideband_conj;
+  const bool mirrored = plan.real_input && descending;
   plan.imaginary_sign = mirrored ? -1 : 1;
   for (std::size_t chan = 0; chan < plan.n_chan; ++chan) {
     const double centre = header.channel_freq_hz(chan);

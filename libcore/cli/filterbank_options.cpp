@@ -38,4 +38,10 @@ void check_average(const FilterbankOptions& options, std::size_t n_chan) {
                      n_chan * options.n_fine);
 }
 
+void check_real_samples(unsigned n_dim, std::size_t n_fine, const std::string& name) {
+  if (n_dim == 1 && n_fine == 1)
+    throw UsageError(
+        "{}: its samples are real, and become complex in channels only: give --channels 2 or more", name);
+}
+
 }  // namespace apsyn

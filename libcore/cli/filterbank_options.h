@@ -20,5 +20,8 @@ void add_filterbank_options(Tool& tool, FilterbankOptions& options);
 Filterbank filterbank_of(const FilterbankOptions& options);
 /// UsageError when the n_fine channels of each of n_chan do not divide by n_average.
 void check_average(const FilterbankOptions& options, std::size_t n_chan);
+/// UsageError when real samples (n_dim 1) of `name` are not divided: two of them make a spectrum then, of
+/// which only the mean would be left.
+void check_real_samples(unsigned n_dim, std::size_t n_fine, const std::string& name);
 
 }  // namespace apsyn

@@ -8,9 +8,9 @@ header() {
   shift
   {
     printf 'HDR_VERSION 1.0\nHDR_SIZE 4096\nUTC_START 2024-01-01-12:00:00\nTELESCOPE test\nINSTRUMENT apsyn\nSOURCE none\n'
-    printf 'NDIM 2\nNPOL 1\nNCHAN 1\nNANT 2\nORDER TFAP\nRESOLUTION 4\n'
+    printf 'NPOL 1\nNCHAN 1\nNANT 2\nORDER TFAP\n'
     printf 'SITE_LAT -26.7\nSITE_LON 116.67\nSITE_ALT 377\nANT_FRAME ENU\n'
-    local -A keys=([FREQ]=150 [BW]=1 [TSAMP]=1 [NBIT]=8 [ENCODING]=TWOSCOMPLEMENT [ANT_000]=a,0,0,0,0,0 [ANT_001]=b,120,10,0,0,0 [FILE_SIZE]=$size)
+    local -A keys=([FREQ]=150 [BW]=1 [TSAMP]=1 [NBIT]=8 [NDIM]=2 [RESOLUTION]=4 [ENCODING]=TWOSCOMPLEMENT [ANT_000]=a,0,0,0,0,0 [ANT_001]=b,120,10,0,0,0 [FILE_SIZE]=$size)
     while [ $# -gt 0 ]; do keys[$1]=$2 && shift 2; done
     for key in "${!keys[@]}"; do [ "${keys[$key]}" = - ] || echo "$key ${keys[$key]}"; done
   } >header.txt
@@ -244,6 +244,12 @@ bash -c "correlate obs.dada --channels 64 --integration 1ms -o - 2>stderr.txt; e
 [ "$(cat status.txt)" -eq 141 ] || fail "status $(cat status.txt) after the reader went away"
 head -c 300000 obs.dada | expect_exit 3 correlate $options -o x.vis
 expect_no_file x.vis
+
+# Real samples need channels.
+{ header 4096 NDIM 1 RESOLUTION 2 && cat samples.bin; } >real.dada
+expect_exit 2 correlate real.dada -o x.vis
+expect_stderr "real.dada: its samples are real" "--channels 2 or more"
+run correlate real.dada --channels 2 -o real.vis
 
 # Positions that cannot be, more channels than memory, samples that are no numbers.
 { header 4096 ANT_001 b,1e15,0,0,0,0 && cat samples.bin; } >far.dada

@@ -51,7 +51,6 @@ inline Recording record(const Case& c, unsigned seed) {
   if (c.real) {
     header.n_dim = 1;
     header.sample_s /= 2;
-    header.sideband_conj = c.descending;
   }
   const std::size_t length = c.real ? 2 * c.n_fine : c.n_fine;
   Recording recording(header, (c.n_spectra + 8) * length + 3);
@@ -158,7 +157,7 @@ struct Where {
 inline bool truth_at(const Case& c, const Recording& recording, const ChannelisePlan& plan,
                      const DelaySource* delays, const Where& at, std::complex<double>& truth) {
   const VoltageHeader& header = recording.header;
-  const bool mirrored = c.real && header.sideband_conj;
+  const bool mirrored = c.real && c.descending;
   const std::size_t length = plan.n_sample, taps = std::max<std::size_t>(1, c.n_taps), span = length * taps;
   const auto start =
       static_cast<std::int64_t>(at.spectrum * length) - static_cast<std::int64_t>((taps - 1) * length / 2);

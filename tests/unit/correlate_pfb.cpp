@@ -22,7 +22,6 @@ constexpr double kRaised[] = {0.5, 0.54, 1};  // of hann, hamming, rect
 void make_real(VoltageHeader& header) {
   header.n_dim = 1;
   header.sample_s /= 2;
-  header.sideband_conj = header.bandwidth_hz < 0;
 }
 
 /// A delay that moves by more than a sample from spectrum to spectrum, so that spectra do not share samples
@@ -49,7 +48,7 @@ struct ReferenceCase {
 /// The largest difference from the definition over all valid spectra; checks also which ones are valid.
 double worst_error(const ReferenceCase& c) {
   const VoltageHeader& header = c.header;
-  const bool real = header.n_dim == 1, mirrored = real && header.sideband_conj;
+  const bool real = header.n_dim == 1, mirrored = real && header.bandwidth_hz < 0;
   const std::size_t length = real ? 2 * c.n_fine : c.n_fine, span = length * c.filterbank.n_taps;
   const std::size_t n_spectra = c.filterbank.n_taps + 20;
   auto recording = noise(header, n_spectra * length + 1, 7);

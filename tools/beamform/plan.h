@@ -136,6 +136,7 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
   setup.header.layout = voltages.layout;
   const VoltageHeader& header = setup.header;
   check_options(options, header);
+  check_real_samples(header.n_dim, options.n_fine, name);
   if (!options.incoherent && !voltages.has_positions)
     throw UsageError("{}: the stream does not say where its antennas stand: give --antennas or --metafits",
                      name);

@@ -176,6 +176,7 @@ inline CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, cons
             plan.header.n_pol,  tool.common().threads, plan.f.codes};
   plan.spectrum_s = static_cast<double>(plan.f.n_sample) * plan.header.sample_s;
   check_average(options, plan.header.n_chan);
+  check_real_samples(plan.header.n_dim, options.n_fine, name);
   plan.n_samples = voltages.n_samples;
   if (options.voltage.n_samples >= 0)
     plan.f.n_spectra = options.voltage.n_samples / static_cast<std::int64_t>(plan.f.n_sample);

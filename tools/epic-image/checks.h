@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/epic/epic_cuda.h"
+#include "libcore/cli/filterbank_options.h"
 #include "libcore/core/device.h"
 #include "libcore/core/input.h"
 #include "libcore/core/log.h"
@@ -42,6 +43,7 @@ inline void check_options(const EpicOptions& options, const OpenedVoltages& volt
     throw UsageError("--field {:.6g}deg: must be positive, and 180deg, the whole sky, at most",
                      options.field_rad / kRadPerDeg);
   const VoltageHeader& header = voltages.reader.header();
+  check_real_samples(header.n_dim, options.n_fine, name);
   const std::size_t n_channel = header.n_chan * options.n_fine;
   if (n_channel % options.n_average != 0)
     throw UsageError("--average-channels {}: {} channels do not divide by it", options.n_average, n_channel);
