@@ -8,9 +8,9 @@ header() {
   shift
   {
     printf 'HDR_VERSION 1.0\nHDR_SIZE 4096\nUTC_START 2024-01-01-12:00:00\nTELESCOPE test\nINSTRUMENT apsyn\nSOURCE none\n'
-    printf 'NDIM 2\nNANT 2\nORDER TFAP\n'
+    printf 'NANT 2\nORDER TFAP\n'
     printf 'SITE_LAT -26.7\nSITE_LON 116.67\nSITE_ALT 377\nANT_FRAME ENU\n'
-    local -A keys=([FREQ]=150 [BW]=1 [TSAMP]=1 [NBIT]=8 [NPOL]=1 [NCHAN]=1 [RESOLUTION]=4 [ENCODING]=TWOSCOMPLEMENT [ANT_000]=a,0,0,0,0,0 [ANT_001]=b,120,10,0,0,0 [FILE_SIZE]=$size)
+    local -A keys=([FREQ]=150 [BW]=1 [TSAMP]=1 [NBIT]=8 [NDIM]=2 [NPOL]=1 [NCHAN]=1 [RESOLUTION]=4 [ENCODING]=TWOSCOMPLEMENT [ANT_000]=a,0,0,0,0,0 [ANT_001]=b,120,10,0,0,0 [FILE_SIZE]=$size)
     while [ $# -gt 0 ]; do keys[$1]=$2 && shift 2; done
     for key in "${!keys[@]}"; do [ "${keys[$key]}" = - ] || echo "$key ${keys[$key]}"; done
   } >header.txt
@@ -73,6 +73,23 @@ for beam in 00:-62.5:-62 01:3:4 02:-128:-128 03:-62.5:-62; do
   IFS=: read -r number_of re im <<<"$beam"
   values "beam$number_of.dada" "$re $im"
 done
+# A band that descends: other readers take BW < 0 for the lower sideband, so the samples are conjugates, and say so. Read
+# again, they are what they were.
+{ header 8192 NCHAN 2 BW -2 RESOLUTION 8 && cat samples.bin samples.bin; } >down.dada
+for bits in 8 32; do
+  run beamform down.dada $up --subarray a --product voltage --bits $bits -o down-$bits.dada
+  head -c 4096 down-$bits.dada | grep -aqE '^SIDEBAND_CONJ +1$' || fail "no SIDEBAND_CONJ 1 in down-$bits.dada"
+  run beamform down-$bits.dada $up --product voltage --bits $bits -o twice-$bits.dada
+  expect_same <(tail -c +4097 down-$bits.dada) <(tail -c +4097 twice-$bits.dada)
+done
+values down-32.dada "3 -4 3 -4"
+run beamform tiny.dada $up --subarray a --product voltage --bits 32 -o rising.dada
+head -c 4096 rising.dada | grep -aqE '^SIDEBAND_CONJ +0$' || fail "SIDEBAND_CONJ of a rising band"
+# Real samples need channels.
+{ header 4096 NDIM 1 RESOLUTION 2 && cat samples.bin; } >real.dada
+expect_exit 2 beamform real.dada --incoherent -o real.fil
+expect_stderr "real.dada: its samples are real" "--channels 2 or more"
+run beamform real.dada --incoherent --channels 4 -o real.fil
 # 8 bits: 24 steps of the RMS of a component; the step is SCALE.
 run beamform tiny.dada $up --product voltage -o q.dada
 scale=$(head -c 4096 q.dada | awk '/^SCALE / { print $2 }')

@@ -39,7 +39,9 @@ VoltageHeader dada_header(const Tool& tool, const BeamformSetup& setup, std::siz
   header.byte_order = ByteOrder::little;
   header.scale = 1;
   header.scale_gain = 1;
-  header.sideband_conj = false;
+  // other readers of PSRDADA (dspsr, baseband) take BW < 0 for the lower sideband, whose samples are
+  // conjugates
+  header.sideband_conj = header.bandwidth_hz < 0;
   header.missing_samples = missing_spectra(setup);
   header.file_size.reset();
   header.trailer = header.foreign = false;

@@ -74,6 +74,11 @@ class DadaSink final : public ScaledSink {
     writer_ = std::make_unique<VoltageWriter>(path_, header_, overwrite_);
   }
   void put(const float* values, std::size_t n_time) override {
+    if (header_.sideband_conj) {
+      conjugates_.assign(values, values + n_time * n_value_);
+      for (std::size_t i = 1; i < conjugates_.size(); i += 2) conjugates_[i] = 0 - conjugates_[i];
+      values = conjugates_.data();
+    }
     if (header_.n_bit == 32) return writer_->write(values, n_time * n_value_ * sizeof(float));
     bytes_.resize(n_time * n_value_);
     quantise_voltages({values, bytes_.size()}, static_cast<float>(header_.scale), bytes_.data());
@@ -84,6 +89,7 @@ class DadaSink final : public ScaledSink {
   std::string path_;
   VoltageHeader header_;
   bool overwrite_;
+  std::vector<float> conjugates_;
   std::vector<std::int8_t> bytes_;
   std::unique_ptr<VoltageWriter> writer_;
 };
