@@ -102,6 +102,7 @@ BOOST_AUTO_TEST_CASE(guppi_blocks) {
         BOOST_TEST(taken.header.source == "B0329+54");
         BOOST_TEST(taken.header.freq_hz == 1500e6);
         BOOST_TEST(taken.header.bandwidth_hz == -12.5e6);
+        BOOST_TEST(taken.header.sideband_conj);
         BOOST_TEST(taken.header.sample_s == 0.32e-6, boost::test_tools::tolerance(1e-12));
         // PKTIDX starts at 1000 packets of one sample: 320 us.
         BOOST_TEST((taken.header.start == parse_utc("2018-01-14T14:11:33.25032")));
@@ -120,6 +121,12 @@ BOOST_AUTO_TEST_CASE(guppi_contradictions_and_cuts) {
   request.facts.bandwidth_hz = -12.5e6;
   request.facts.sample_s = 0.32e-6;
   BOOST_TEST((take(request).bytes == expected_guppi(odd, 1, {})));
+  BOOST_TEST(take(request).header.sideband_conj);
+  request.facts.no_conjugate = true;
+  BOOST_TEST(!take(request).header.sideband_conj);
+  request.facts.no_conjugate = false;
+  request.facts.bandwidth_hz = 12.5e6;
+  BOOST_TEST(!take(request).header.sideband_conj);
   const std::string whole = guppi_block({}, 0) + guppi_block({}, 1);
   std::mt19937 random(1);
   for (int i = 0; i < 100; ++i) {

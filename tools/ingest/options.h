@@ -56,8 +56,11 @@ inline void declare_facts(Tool& tool, IngestOptions& o) {
                ->check(CLI::IsMember({"XY", "RL"})));
   voltages(app.add_option("--scale", facts.scale, "what a step of the samples is worth (default 1)")
                ->type_name("NUMBER"));
-  voltages(
+  CLI::Option* conjugate = voltages(
       app.add_flag("--conjugate", facts.conjugate, "the samples are conjugates of those of a rising band"));
+  voltages(
+      app.add_flag("--no-conjugate", facts.no_conjugate, "they are not (guppi, where the band descends)"))
+      ->excludes(conjugate);
   CLI::Option* antennas = voltages(
       app.add_option("--antennas", facts.layout.antennas, "antenna positions: CSV or a built-in array")
           ->type_name("FILE"));

@@ -24,8 +24,8 @@ struct CaptureFacts {
   double freq_hz = NAN, bandwidth_hz = NAN, sample_s = NAN, scale = NAN;
   std::optional<UtcTime> start;  ///< of the output's first sample
   std::string telescope, source, pol_basis;
-  std::string encoding;    ///< as the key ENCODING
-  bool conjugate = false;  ///< SIDEBAND_CONJ 1
+  std::string encoding;                          ///< as the key ENCODING
+  bool conjugate = false, no_conjugate = false;  ///< SIDEBAND_CONJ 1, or 0 whatever the format means
   std::size_t n_ant = 0, n_chan = 0, n_pol = 0;
   std::size_t missing_samples = 0;
   double max_gap_s = 600;           ///< longer pauses are no part of a recording

@@ -48,6 +48,7 @@ void apply_facts(VoltageHeader& header, const CaptureFacts& facts) {
       throw UsageError("--conjugate: the samples are real: give a negative --bandwidth instead");
     header.sideband_conj = true;
   }
+  if (facts.no_conjugate) header.sideband_conj = false;
   bool has_positions = false;
   ArrayLayout layout = effective_layout(header, facts.layout, has_positions);
   if (!has_positions && !facts.layout.flag_antennas.empty())

@@ -176,6 +176,8 @@ class GuppiCapture final : public InterleavedCapture {
       header_.start = add_picoseconds(second, static_cast<__int128>(std::llround(fraction_s * 1e12)));
     }
     apply_facts(header_, facts);
+    // a band that descends was mixed with an oscillator above it, and so was each of its channels
+    if (!facts.no_conjugate) header_.sideband_conj |= header_.bandwidth_hz < 0;
   }
 };
 
