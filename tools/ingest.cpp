@@ -67,7 +67,7 @@ void run(Tool& tool, IngestOptions& o) {
                      format_bytes(double(common.max_memory_bytes)));
 
   VoltageHeader header = capture->header();
-  header.history = tool.provenance();
+  for (const std::string& line : tool.provenance()) header.history.push_back(line);
   VoltageWriter writer(common.output, header, common.overwrite);
   const double sample_bytes = static_cast<double>(header.bits_per_time()) / 8;
   double n_bytes = 0;

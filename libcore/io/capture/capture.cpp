@@ -5,6 +5,7 @@
 
 #include "libcore/core/error.h"
 #include "libcore/io/capture/best2.h"
+#include "libcore/io/capture/dada.h"
 #include "libcore/io/capture/guppi.h"
 #include "libcore/io/capture/lwa_samples.h"
 #include "libcore/io/capture/mwa32t.h"
@@ -24,7 +25,7 @@ struct Format {
 constexpr Format kFormats[] = {{"guppi", open_guppi},     {"vdif", open_vdif},     {"mwax", open_mwax},
                                {"mwa-vcs", open_mwa_vcs}, {"mwa32t", open_mwa32t}, {"tbf", open_tbf},
                                {"chips", open_chips},     {"tbn", open_tbn},       {"drx", open_drx},
-                               {"best2", open_best2},     {"raw", open_raw}};
+                               {"best2", open_best2},     {"raw", open_raw},       {"dada", open_dada}};
 
 }  // namespace
 

@@ -85,7 +85,7 @@ struct StreamReport {
 class Capture {
  public:
   virtual ~Capture() = default;
-  /// Complete but for history.
+  /// Complete but for what this run adds to its history.
   virtual const VoltageHeader& header() const = 0;
   /// Replaces `samples` by the next whole units of the stream; false at the end.
   virtual bool read(std::vector<std::uint8_t>& samples) = 0;
