@@ -217,6 +217,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
         throw UsageError("no INPUT, and standard input is a terminal: see {} --help", name_);
       inputs_->push_back("-");
     }
+    if (inputs_ != nullptr) protect_inputs(*inputs_);
     join_ranks();
     body();
     if (std::fflush(stdout) != 0) {

@@ -2,6 +2,7 @@
 #include "libcore/core/output.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +31,11 @@ std::recursive_mutex& parts_mutex() {
   return *mutex;
 }
 std::vector<std::string>& parts() {
+  static auto* list = new std::vector<std::string>;
+  return *list;
+}
+
+std::vector<std::string>& inputs() {
   static auto* list = new std::vector<std::string>;
   return *list;
 }
@@ -65,12 +71,40 @@ void check_replaceable(const std::string& path) {
                      path);
 }
 
+void check_no_input(const std::string& path) {
+  std::error_code error;
+  for (const std::string& input : inputs())
+    if (fs::equivalent(path, input, error))
+      throw UsageError("{}: is the input {}, and would be replaced by the output: choose another name", path,
+                       input);
+}
+
+/// Locked by a run that lives. Errors other than that say nothing: some file systems have no locks.
+bool lock_now(int fd) {
+  return ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+int open_part(const std::string& path) {
+  return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+}
+
+bool same_file(int fd, const std::string& path) {
+  struct stat held {
+  }, found{};
+  return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &found) == 0 && held.st_dev == found.st_dev &&
+         held.st_ino == found.st_ino;
+}
+
 /// Open MPI gives every process a terminal of its own, out of which it copies what becomes standard output.
 bool stdout_is_terminal() {
   return ::isatty(STDOUT_FILENO) != 0 && std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr;
 }
 
 }  // namespace
+
+void protect_inputs(std::vector<std::string> paths) {
+  inputs() = std::move(paths);
+}
 
 void sync_tree(const std::string& path) {
   if (fs::is_directory(path))
@@ -86,6 +120,7 @@ void check_output(const std::string& path, bool overwrite) {
       throw UsageError("standard output is a terminal: redirect it, or give --output PATH");
     return;
   }
+  check_no_input(path);
   std::error_code error;
   if (fs::exists(fs::symlink_status(trimmed(path), error)) && !overwrite)
     throw UsageError("{}: exists: give --overwrite to replace it", path);
@@ -96,22 +131,14 @@ void check_output(const std::string& path, bool overwrite) {
     throw FailureError("{}: cannot write in {}: {}", path, folder, std::strerror(errno));
 }
 
-std::string numbered_output(const std::string& option, const std::string& pattern, std::size_t number) {
-  const std::size_t percent = std::min(pattern.find('%'), pattern.size());
-  std::size_t at = percent + 1, width = 0;
-  const bool zeros = at < pattern.size() && pattern[at] == '0';
-  for (; at < pattern.size() && pattern[at] >= '0' && pattern[at] <= '9' && width < 10; ++at)
-    width = width * 10 + static_cast<std::size_t>(pattern[at] - '0');
-  if (at >= pattern.size() || pattern[at] != 'd' || width > 9 || (width > 0 && !zeros) ||
-      pattern.find('%', at) != std::string::npos)
-    throw UsageError("{} {}: a number is written %d or %03d, once", option, pattern);
-  return pattern.substr(0, percent) + fmt::format("{:0{}}", number, std::max<std::size_t>(1, width)) +
-         pattern.substr(at + 1);
-}
-
 PendingOutput::PendingOutput(const std::string& target, bool overwrite)
     : target_(trimmed(target)), part_(target_ + ".part"), overwrite_(overwrite) {
   check_output(target_, overwrite);
+  if (const int fd = open_part(part_); fd >= 0) {
+    const bool abandoned = lock_now(fd);
+    ::close(fd);
+    if (!abandoned) refuse_part();
+  }
   std::error_code error;
   fs::remove_all(part_, error);  // what a killed run left behind
   if (error) throw FailureError("{}: cannot remove an older part: {}", part_, error.message());
@@ -123,21 +150,44 @@ PendingOutput::PendingOutput(PendingOutput&& other) noexcept
     : target_(std::move(other.target_)),
       part_(std::move(other.part_)),
       overwrite_(other.overwrite_),
-      done_(std::exchange(other.done_, true)) {}
+      done_(std::exchange(other.done_, true)),
+      part_fd_(std::exchange(other.part_fd_, -1)) {}
 
 PendingOutput::~PendingOutput() {
-  if (done_) return;
-  std::lock_guard lock(parts_mutex());
-  std::erase(parts(), part_);
-  std::error_code ignored;
-  fs::remove_all(part_, ignored);
+  if (!done_) {
+    std::lock_guard lock(parts_mutex());
+    std::erase(parts(), part_);
+    std::error_code ignored;
+    fs::remove_all(part_, ignored);
+  }
+  if (part_fd_ >= 0) ::close(part_fd_);
 }
 
 std::unique_lock<std::recursive_mutex> PendingOutput::hold_interrupts() const {
   return std::unique_lock(parts_mutex());
 }
 
+void PendingOutput::hold_part() {
+  part_fd_ = open_part(part_);
+  if (part_fd_ >= 0 && !lock_now(part_fd_)) give_up();
+}
+
+void PendingOutput::give_up() {
+  {
+    std::lock_guard lock(parts_mutex());
+    std::erase(parts(), part_);
+    done_ = true;
+  }
+  refuse_part();
+}
+
+void PendingOutput::refuse_part() const {
+  throw UsageError("{}: another run is writing it: let that end, or choose another name for the output",
+                   part_);
+}
+
 void PendingOutput::commit() {
+  if (part_fd_ >= 0 && !same_file(part_fd_, part_)) give_up();
   sync_tree(part_);
   {
     // Held over the renames, so that an interrupt either comes first and removes the whole part, or finds
@@ -176,62 +226,6 @@ void PendingOutput::rename_to_target() {
   } else if (::rename(part_.c_str(), target_.c_str()) != 0) {
     throw FailureError("{}: cannot rename {} to it: {}", target_, part_, std::strerror(errno));
   }
-}
-
-OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
-  if (path == "-") {
-    check_output(path, overwrite);
-    fd_ = STDOUT_FILENO;
-    path_ = "standard output";
-    return;
-  }
-  auto pending = std::make_unique<PendingOutput>(path, overwrite);
-  {
-    const auto hold = pending->hold_interrupts();
-    fd_ = ::open(pending->part().c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
-  }
-  if (fd_ < 0) throw FailureError("{}: cannot create: {}", pending->part(), std::strerror(errno));
-  pending_ = std::move(pending);
-}
-
-OutputFile::~OutputFile() {
-  if (pending_ && fd_ >= 0) ::close(fd_);
-}
-
-void OutputFile::write(const void* bytes, std::size_t n_bytes) {
-  const auto* at = static_cast<const char*>(bytes);
-  while (n_bytes > 0) {
-    const ssize_t n = ::write(fd_, at, n_bytes);
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EPIPE) throw BrokenPipe();
-      throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
-    }
-    at += n;
-    n_bytes -= static_cast<std::size_t>(n);
-  }
-}
-
-void OutputFile::write_at(std::size_t offset, const void* bytes, std::size_t n_bytes) {
-  if (!pending_) throw FailureError("{}: a pipe cannot be rewritten", path_);
-  const auto* at = static_cast<const char*>(bytes);
-  while (n_bytes > 0) {
-    const ssize_t n = ::pwrite(fd_, at, n_bytes, static_cast<off_t>(offset));
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
-    }
-    at += n;
-    offset += static_cast<std::size_t>(n);
-    n_bytes -= static_cast<std::size_t>(n);
-  }
-}
-
-void OutputFile::commit() {
-  if (!pending_) return;  // write() has already handed every byte to the kernel
-  const int fd = std::exchange(fd_, -1);
-  if (::close(fd) != 0) throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
-  pending_->commit();
 }
 
 void remove_pending_outputs() {

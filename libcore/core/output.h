@@ -7,12 +7,16 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace apsyn {
 
-/// UsageError when `path` exists and may not be overwritten, or is never overwritten (a device, a named pipe,
-/// a folder with something other than a table of casacore in it), or FailureError when its folder is missing
-/// or not writable; call it before any long work. "-" checks that standard output is no terminal.
+/// Names that are being read; no output replaces one of them from then on, whatever its name.
+void protect_inputs(std::vector<std::string> paths);
+
+/// UsageError when `path` exists and may not be overwritten, or is never overwritten (an input, a device, a
+/// named pipe, a folder with something other than a table of casacore in it), or FailureError when its folder
+/// is missing or not writable; call it before any long work. "-" checks that standard output is no terminal.
 void check_output(const std::string& path, bool overwrite);
 
 /// `pattern` with `number` in the place of %d, or of %03d with as many digits at least. UsageError unless one
@@ -27,6 +31,8 @@ void sync_tree(const std::string& path);
 /// an exception ends the tool.
 class PendingOutput {
  public:
+  /// Removes a part that a killed run left behind. UsageError as check_output, and when a run that lives is
+  /// writing it.
   PendingOutput(const std::string& target, bool overwrite);
   ~PendingOutput();
   PendingOutput(PendingOutput&&) noexcept;
@@ -36,15 +42,22 @@ class PendingOutput {
   /// While held, an interrupt waits. Create the part under it: one that appears just after an interrupt has
   /// looked for it would stay behind.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> hold_interrupts() const;
+  /// The part is there now and belongs to this run: others that want the same name end with a UsageError, or
+  /// this one does, when it came second. Where files cannot be locked, commit() still looks.
+  void hold_part();
+  /// The part is another run's.
+  [[noreturn]] void give_up();
   /// fsyncs the part (every file of a folder), renames it onto the target and fsyncs the parent.
   /// FailureError.
   void commit();
 
  private:
+  [[noreturn]] void refuse_part() const;
   void rename_to_target();
 
   std::string target_, part_;
   bool overwrite_ = false, done_ = false;
+  int part_fd_ = -1;  ///< locked while it is open
 };
 
 /// A byte output to a file (through PendingOutput) or to standard output ("-"). Throws FailureError on a full

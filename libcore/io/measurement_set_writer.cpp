@@ -164,6 +164,7 @@ MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDesc
       state_->ms = std::make_unique<casacore::MeasurementSet>(
           setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
       state_->ms->markForDelete();
+      state_->pending.hold_part();
     }
     create_subtables(*state_->ms);
     state_->mark(true);

@@ -122,3 +122,18 @@ seen=$(on_terminal 'correlate v.dada --integration 5ms --phase-centre none -o -'
 status=$?
 [ $status -eq 2 ] || fail "correlate -o - on a terminal: exit status $status instead of 2"
 ! grep -aq HDR_SIZE <<<"$seen" || fail "correlate -o - writes binary data to a terminal"
+
+# An output is never the input, by whatever name; nor is it written by two at once.
+run correlate v.dada --integration 5ms --phase-centre none -o kept.vis
+cp v.dada v.copy && ln -s v.dada link.dada
+for command in "correlate v.dada -o ./v.dada" "beamform link.dada --centre zenith -o v.dada" "quicklook v.dada -o link.dada"; do
+  expect_exit 2 $command --overwrite
+  expect_stderr "v.dada" "is the input"
+  expect_same v.dada v.copy
+done
+DURATION=30s bash ./sim.sh -q -o twice.dada &
+until [ -e twice.dada.part ]; do sleep 0.05; done
+expect_exit 2 bash ./sim.sh -q -o twice.dada
+expect_stderr "twice.dada.part: another run is writing it"
+kill $! && wait
+rm -f twice.dada.part

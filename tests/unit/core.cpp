@@ -113,6 +113,65 @@ BOOST_AUTO_TEST_CASE(outputs_appear_complete_or_not_at_all) {
   fs::remove_all(folder);
 }
 
+BOOST_AUTO_TEST_CASE(two_runs_do_not_write_the_same_part) {
+  const std::string target = (fs::temp_directory_path() / fmt::format("apsyn-twice-{}", ::getpid())).string();
+  const auto content = [](const std::string& path) {
+    std::string text;
+    std::ifstream file(path);
+    std::getline(file, text);
+    return text;
+  };
+  {
+    OutputFile first(target, false);
+    first.write("first", 5);
+    BOOST_CHECK_THROW(OutputFile(target, false), UsageError);
+    BOOST_TEST(content(target + ".part") == "first");
+    first.commit();
+  }
+  BOOST_TEST(content(target) == "first");
+  {  // a folder, as Measurement Sets are
+    PendingOutput set(target + ".ms", false);
+    fs::create_directories(set.part());
+    set.hold_part();
+    BOOST_CHECK_THROW(PendingOutput(target + ".ms", false), UsageError);
+    BOOST_TEST(fs::exists(set.part()));
+  }
+  BOOST_TEST(!fs::exists(target + ".ms.part"));
+  {  // where locks are none, the part may have become another's: it is neither renamed nor removed
+    PendingOutput mine(target, true);
+    std::ofstream(mine.part()) << "mine";
+    mine.hold_part();
+    fs::remove(mine.part());
+    std::ofstream(mine.part()) << "other";
+    BOOST_CHECK_THROW(mine.commit(), UsageError);
+  }
+  BOOST_TEST(content(target) == "first");
+  BOOST_TEST(content(target + ".part") == "other");
+  OutputFile again(target, true);  // nobody holds it
+  again.write("again", 5);
+  again.commit();
+  BOOST_TEST(content(target) == "again");
+  fs::remove(target);
+}
+
+BOOST_AUTO_TEST_CASE(outputs_do_not_replace_inputs) {
+  const std::string input = (fs::temp_directory_path() / fmt::format("apsyn-input-{}", ::getpid())).string();
+  const std::string link = input + "-link";
+  std::ofstream(input) << "precious";
+  fs::create_symlink(input, link);
+  protect_inputs({"-", input + "-gone", link});
+  for (const std::string& name :
+       {input, link, (fs::path(input).parent_path() / "." / fs::path(input).filename()).string()}) {
+    BOOST_CHECK_THROW(check_output(name, true), UsageError);
+    BOOST_CHECK_THROW(OutputFile(name, true), UsageError);
+  }
+  check_output(input + "-other", false);
+  protect_inputs({});
+  check_output(input, true);
+  fs::remove(link);
+  fs::remove(input);
+}
+
 // Removal blocks all outputs for good, so a child does it. Without hold_interrupts() in OutputFile's
 // constructor the part would appear after the watcher has looked for it.
 BOOST_AUTO_TEST_CASE(an_interrupt_waits_for_a_part_that_is_being_made) {

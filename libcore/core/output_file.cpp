@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "libcore/core/error.h"
+#include "libcore/core/output.h"
+
+namespace apsyn {
+
+std::string numbered_output(const std::string& option, const std::string& pattern, std::size_t number) {
+  const std::size_t percent = std::min(pattern.find('%'), pattern.size());
+  std::size_t at = percent + 1, width = 0;
+  const bool zeros = at < pattern.size() && pattern[at] == '0';
+  for (; at < pattern.size() && pattern[at] >= '0' && pattern[at] <= '9' && width < 10; ++at)
+    width = width * 10 + static_cast<std::size_t>(pattern[at] - '0');
+  if (at >= pattern.size() || pattern[at] != 'd' || width > 9 || (width > 0 && !zeros) ||
+      pattern.find('%', at) != std::string::npos)
+    throw UsageError("{} {}: a number is written %d or %03d, once", option, pattern);
+  return pattern.substr(0, percent) + fmt::format("{:0{}}", number, std::max<std::size_t>(1, width)) +
+         pattern.substr(at + 1);
+}
+
+OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
+  if (path == "-") {
+    check_output(path, overwrite);
+    fd_ = STDOUT_FILENO;
+    path_ = "standard output";
+    return;
+  }
+  auto pending = std::make_unique<PendingOutput>(path, overwrite);
+  {
+    const auto hold = pending->hold_interrupts();
+    fd_ = ::open(pending->part().c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+    if (fd_ < 0 && errno == EEXIST) pending->give_up();
+    if (fd_ < 0) throw FailureError("{}: cannot create: {}", pending->part(), std::strerror(errno));
+    try {
+      pending->hold_part();
+    } catch (...) {
+      ::close(fd_);
+      throw;
+    }
+  }
+  pending_ = std::move(pending);
+}
+
+OutputFile::~OutputFile() {
+  if (pending_ && fd_ >= 0) ::close(fd_);
+}
+
+void OutputFile::write(const void* bytes, std::size_t n_bytes) {
+  const auto* at = static_cast<const char*>(bytes);
+  while (n_bytes > 0) {
+    const ssize_t n = ::write(fd_, at, n_bytes);
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EPIPE) throw BrokenPipe();
+      throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
+    }
+    at += n;
+    n_bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void OutputFile::write_at(std::size_t offset, const void* bytes, std::size_t n_bytes) {
+  if (!pending_) throw FailureError("{}: a pipe cannot be rewritten", path_);
+  const auto* at = static_cast<const char*>(bytes);
+  while (n_bytes > 0) {
+    const ssize_t n = ::pwrite(fd_, at, n_bytes, static_cast<off_t>(offset));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
+    }
+    at += n;
+    offset += static_cast<std::size_t>(n);
+    n_bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void OutputFile::commit() {
+  if (!pending_) return;  // write() has already handed every byte to the kernel
+  const int fd = std::exchange(fd_, -1);
+  if (::close(fd) != 0) throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
+  pending_->commit();
+}
+
+}  // namespace apsyn
