@@ -16,6 +16,7 @@
 #include "libcore/cli/signals.h"
 #include "libcore/cli/stage_timer.h"
 #include "libcore/cli/terminal.h"
+#include "libcore/cli/unknown_option.h"
 #include "libcore/core/output.h"
 
 namespace apsyn {
@@ -207,7 +208,10 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
           throw FailureError("standard output: cannot write: {}", std::strerror(errno));
         return 0;
       }
-      throw UsageError("{}: see {} --help", error.what(), name_);
+      throw UsageError(
+          "{}: see {} --help",
+          unknown_option(*app_, std::span(argv, static_cast<std::size_t>(argc))).value_or(error.what()),
+          name_);
     }
     const auto n_sharing = static_cast<unsigned>(std::max(1, ranks_.local_size));
     if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);

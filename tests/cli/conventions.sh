@@ -18,8 +18,15 @@ while read -r tool; do
   [ -s "$(stderr_file)" ] && fail "$tool --version writes on stderr"
 
   expect_exit 2 "$tool" --no-such-option
-  expect_stderr "$tool: error: "
+  expect_stderr "$tool: error: --no-such-option: there is no such option: see $tool --help"
   expect_no_stdout
+  # an option that is nearly right, and one whose value would be an INPUT too many
+  expect_exit 2 "$tool" --overwirte
+  expect_stderr "$tool: error: --overwirte: there is no such option: --overwrite?"
+  expect_exit 2 "$tool" --max-mem=3GB
+  expect_stderr "--max-mem: there is no such option: --max-memory?"
+  expect_exit 2 "$tool" --thread 3 input
+  expect_stderr "--thread: there is no such option: --threads?"
   expect_exit 2 "$tool" --progress sometimes
   expect_stderr "$tool: error: "
   expect_exit 2 "$tool" --max-memory lots

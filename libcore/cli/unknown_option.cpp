@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/cli/unknown_option.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace apsyn {
+namespace {
+
+/// Letters to insert, drop, replace or swap with the next one to turn `a` into `b` (optimal string
+/// alignment).
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> last, row(b.size() + 1), next(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    next[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], last[j - 2] + 1);
+    }
+    last = std::exchange(row, next);
+  }
+  return row.back();
+}
+
+std::string probably_meant(const std::vector<std::string>& names, const std::string& name) {
+  std::vector<std::string> longer;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(longer),
+               [&](const std::string& known) { return known.starts_with(name); });
+  if (name.size() > 1 && longer.size() == 1) return longer.front();
+  std::string best;
+  std::size_t fewest = name.size() / 3 + 1;
+  for (const std::string& known : names)
+    if (const std::size_t n = distance(name, known); n < fewest) best = known, fewest = n;
+  return best;
+}
+
+}  // namespace
+
+std::optional<std::string> unknown_option(const CLI::App& app, std::span<char* const> arguments) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+  for (const char* argument : arguments.subspan(std::min<std::size_t>(1, arguments.size()))) {
+    const std::string_view word(argument);
+    if (word == "--") break;
+    if (!word.starts_with("--")) continue;
+    const std::string name(word.substr(2, word.find('=') - 2));
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string meant = probably_meant(names, name);
+    return meant.empty() ? fmt::format("--{}: there is no such option", name)
+                         : fmt::format("--{}: there is no such option: --{}?", name, meant);
+  }
+  return std::nullopt;
+}
+
+}  // namespace apsyn
