@@ -114,6 +114,9 @@ void run(Tool& tool, const FoldOptions& options) {
   folded.start = powers->start;
   if (std::all_of(folded.count.begin(), folded.count.end(), [](double n) { return n == 0; }))
     throw FailureError("{}: no usable data: every sample is missing, or the same", powers->name);
+  if (folded.length_s < folded.period_s)
+    log_warning("{}: {} of data are less than a turn of {}: parts of the profile are empty", powers->name,
+                format_duration(folded.length_s), format_duration(folded.period_s));
   if (options.search) search_period(folded);
   fit_pulse(folded);
   if (folded.pulse.excess_noise > 1.3)

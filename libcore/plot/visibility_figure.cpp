@@ -173,6 +173,9 @@ Canvas draw_visibility_figure(const VisibilitySummary& s, const VisibilityFigure
   if (o.plot == VisibilityPlot::fringes) return draw_fringes(theme, s, o);
   if (o.plot == VisibilityPlot::waterfall) return draw_waterfalls(theme, s, o);
   const bool any = std::any_of(s.n_cross.begin(), s.n_cross.end(), [](std::uint64_t n) { return n > 0; });
+  const bool autos = std::any_of(s.n_auto.begin(), s.n_auto.end(), [](std::uint64_t n) { return n > 0; });
+  if (!any && autos)
+    throw FailureError("no usable data but autocorrelations: give --plot autos, which shows them");
   if (!any) throw FailureError("no usable data: every visibility is flagged");
   if (o.plot == VisibilityPlot::uv) {
     Canvas canvas = framed(theme, 1210, 160 + 1000 + 95 + kFooter, s, o);

@@ -107,3 +107,7 @@ for pulsar in 1s,10 1s,10,0 1s,10,0.9 -1s,10,0.1 1s,x,0.1 1s,10,0.1,nobody 1s,1e
 done
 expect_exit 2 simulate --array four.csv --noise 1Jy --pulsar 1s,10,0.1 --duration 10ms -o x.dada
 expect_exit 2 simulate --array four.csv --sky sky.txt --pulsar 1s,10,0.1 --duration 10s -o x.ms
+
+# Less than a turn is said.
+run fold-pulsar psr.fil --period 11s
+expect_stderr "psr.fil: 9.99997 s of data are less than a turn of 11 s"

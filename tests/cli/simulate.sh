@@ -37,6 +37,10 @@ expect_exit 2 simulate $common --drop 1.5 -o x.dada
 expect_exit 2 simulate $common --bandwidth 400MHz -o x.dada
 expect_stderr "below 0 Hz"
 expect_exit 2 simulate $noisy --duration 1ns -o x.dada
+for output in x.dada x.ms; do
+  expect_exit 2 simulate $noisy --duration 1e30s -o $output
+  expect_stderr "more than a century"
+done
 expect_exit 2 simulate $common --start tomorrow -o x.dada
 expect_stderr "--start"
 expect_exit 2 simulate $common --pol XX -o x.dada
