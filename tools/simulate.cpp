@@ -165,6 +165,7 @@ int main(int argc, char** argv) {
     const OutputKind kind = kind_of(tool.common().output);
     if (kind == OutputKind::ionosphere) return run_ionosphere(tool, options);
     const Scene scene = load_scene(options);
+    set_finest_fringe(finest_fringe_rad(scene.layout, options.freq_hz));
     (kind == OutputKind::visibilities ? run_visibilities : run_voltages)(tool, options, scene);
   });
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
@@ -16,6 +17,17 @@ double longest_baseline_m(const ArrayLayout& layout) {
     for (const Antenna& b : layout.antennas)
       square_m2 = std::max(square_m2, dot(a.enu_m - b.enu_m, a.enu_m - b.enu_m));
   return std::sqrt(square_m2);
+}
+
+double finest_fringe_rad(const ArrayLayout& layout, double freq_hz) {
+  if (layout.antennas.empty()) return std::numeric_limits<double>::infinity();
+  Vec3 low = layout.antennas.front().enu_m, high = low;
+  for (const Antenna& antenna : layout.antennas)
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      low[axis] = std::min(low[axis], antenna.enu_m[axis]);
+      high[axis] = std::max(high[axis], antenna.enu_m[axis]);
+    }
+  return kSpeedOfLight_m_s / freq_hz / std::sqrt(dot(high - low, high - low));
 }
 
 std::int64_t delay_reach(const VoltageHeader& header, const ArrayLayout& layout) {

@@ -10,6 +10,9 @@ namespace apsyn {
 
 /// Of all antennas, flagged ones too: they are delayed like the others.
 double longest_baseline_m(const ArrayLayout& layout);
+/// c / freq_hz over the diagonal of the box that holds all antennas: no fringe is finer. Infinite for one
+/// antenna.
+double finest_fringe_rad(const ArrayLayout& layout, double freq_hz);
 
 /// Samples that delays can shift by, in both directions together: geometry of either sign, and cables.
 /// UsageError when that is absurd.

@@ -68,6 +68,8 @@ void choose_models() {
   chosen = true;
 }
 
+double finest_fringe = 0;
+
 /// Without usable tables casacore is told not to look for them, so that it neither searches nor complains at
 /// every instant.
 void check_earth_orientation(double mjd) {
@@ -83,10 +85,14 @@ void check_earth_orientation(double mjd) {
   if (found) return;
   fallback = true;
   set_rc("measures.measiers.b_notable", true);
-  log_warning(
-      "no Earth-orientation table of casacore covers MJD {:.0f}: taking UT1 = UTC and no polar motion (up to "
-      "0.9 s, 13 arcsec of rotation): install the tables IERSeop97 and IERSpredict in casacore's data folder",
-      mjd);
+  constexpr double kMost_rad = 0.9 * 15 * kRadPerDeg / 3600;
+  log_message(
+      kMost_rad > finest_fringe / 50 ? LogLevel::warning : LogLevel::verbose,
+      fmt::format(
+          "no Earth-orientation table of casacore covers MJD {:.0f}: taking UT1 = UTC and no polar motion "
+          "(up to 0.9 s, 13 arcsec of rotation): install the tables IERSeop97 and IERSpredict in casacore's "
+          "data folder",
+          mjd));
 }
 
 casacore::MVDirection celestial(const SkyDirection& direction) {
@@ -184,6 +190,10 @@ auto with_measures(Work work) {
 }
 
 }  // namespace
+
+void set_finest_fringe(double rad) {
+  finest_fringe = rad;
+}
 
 SkyFrame::SkyFrame(const Site& site) {
   adopt_casacore_log();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Directions and times through casacore measures. Directions are apparent (precession, nutation, annual and
 // diurnal aberration, Earth rotation; no refraction), as a plane wave meets the array. When casacore has no
-// Earth-orientation table, UT1 = UTC and no polar motion (up to 0.9 s, 13 arcsec of rotation): a warning says
-// so once. Within 3e-9 rad of IAU 2006/2000A (ERFA) for 2000 to 2025 with UT1 = UTC. A new instant costs
-// 0.2 ms, another direction at the same one 3 us: loop over time outside. Thread-safe.
+// Earth-orientation table, UT1 = UTC and no polar motion (up to 0.9 s, 13 arcsec of rotation): a message says
+// so once, a warning where it matters (set_finest_fringe). Within 3e-9 rad of IAU 2006/2000A (ERFA) for 2000
+// to 2025 with UT1 = UTC. A new instant costs 0.2 ms, another direction at the same one 3 us: loop over time
+// outside. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -13,6 +14,10 @@
 #include "libcore/core/units.h"
 
 namespace apsyn {
+
+/// The finest fringe that directions are for, as far as known: what moves the sky by less than a fiftieth of
+/// it is no warning. 0, until it is told, warns of everything.
+void set_finest_fringe(double rad);
 
 class SkyFrame {
  public:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "libcore/core/array_delays.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
 #include "libcore/core/rephase.h"
@@ -51,6 +52,7 @@ class StreamSource final : public ImagingSource {
     if (!header_.layout.site)
       throw DataError("{}: the stream does not tell its site: SITE_LAT, SITE_LON and SITE_ALT are needed",
                       path);
+    set_finest_fringe(finest_fringe_rad(header_.layout, header_.channel_hz[header_.channel_hz.size() / 2]));
     frame_ = std::make_unique<SkyFrame>(*header_.layout.site);
     planes_ = selection.correlations ? correlation_planes(header_.products)
                                      : parse_planes(selection.planes, header_.products);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "libcore/core/array_delays.h"
 #include "libcore/core/error.h"
 #include "libcore/core/gains.h"
+#include "libcore/io/coordinates.h"
 #include "libcore/io/metafits.h"
 
 namespace apsyn {
@@ -52,6 +54,7 @@ OpenedVoltages open_voltages(const std::string& path, const VoltageSelection& se
   OpenedVoltages opened{VoltageReader(path), {}, false, {}, false, selection.n_samples, selection.n_samples};
   const VoltageHeader& header = opened.reader.header();
   opened.layout = effective_layout(header, selection, opened.has_positions);
+  set_finest_fringe(finest_fringe_rad(opened.layout, header.freq_hz));
   opened.has_gains = !selection.gains.empty();
   if (opened.has_gains) {
     opened.gains = read_gains_csv(selection.gains, opened.layout, header.n_pol, header.n_chan);

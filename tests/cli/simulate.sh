@@ -138,3 +138,19 @@ expect_file obs.ms/table.dat obs.ms/SPECTRAL_WINDOW/table.dat obs.ms/FEED/table.
 expect_exit 2 simulate $noisy --duration 3s -o obs.ms
 run simulate $noisy --duration 1s --pol RR,LL -o circular.ms --site=-30,20,1000 --start 2024-01-01T20:00:00
 expect_file circular.ms/table.dat
+
+# Missing Earth-orientation tables are a warning where they move the sky by much of a fringe, and only there.
+run simulate --array mwa-32t --noise 1Jy --duration 1ms -o compact.dada
+grep -q Earth-orientation "$(stderr_file)" && fail "a warning of 13 arcsec where fringes are 20 arcmin"
+run simulate --array mwa-32t --noise 1Jy --duration 1ms -v -o verbose.dada
+if grep -q Earth-orientation "$(stderr_file)"; then
+  run simulate --array vla-a --noise 1Jy --duration 1ms -o wide.dada
+  expect_stderr "simulate: warning: no Earth-orientation table"
+  run correlate wide.dada --integration 1ms -o wide.vis
+  expect_stderr "correlate: warning: no Earth-orientation table"
+  run idg-grid wide.vis --size 32 --scale 1asec -o wide
+  expect_stderr "idg-grid: warning: no Earth-orientation table"
+  run correlate compact.dada --integration 1ms -o compact.vis
+  run idg-grid compact.vis --size 32 --scale 10amin -o compact
+  grep -q Earth-orientation "$(stderr_file)" && fail "idg-grid warns of 13 arcsec where fringes are 20 arcmin"
+fi
