@@ -97,7 +97,14 @@ bool capture(const char* format, std::string_view bytes, bool tells_start, bool 
   });
 }
 
+/// As a stream, and as two files of one recording, which only a header can be.
 bool voltage_stream(std::string_view bytes) {
+  as_file(bytes, [](const std::string& path) {
+    CaptureRequest request;
+    request.format = "dada";
+    request.inputs = {path, path};
+    drain(request);
+  });
   return as_file(bytes, [](const std::string& path) {
     constexpr std::size_t kBlocks = 64;
     VoltageReader reader(path);

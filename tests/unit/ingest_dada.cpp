@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "libcore/core/error.h"
+#include "libcore/core/log.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"
 
@@ -62,6 +63,15 @@ BOOST_AUTO_TEST_CASE(pieces_become_one_stream) {
   BOOST_TEST(taken.header.n_ant == 3u);
   BOOST_REQUIRE(taken.header.unknown.size() == 1u);
   BOOST_TEST(taken.header.unknown[0].first == "NOTE");
+
+  // the last file of a recording that was stopped is shorter than its header says, which is told once
+  int n_warnings = 0;
+  set_log_sink([&](LogLevel level, const std::string&) { n_warnings += level == LogLevel::warning; });
+  std::string stopped = piece(900, 50, "FILE_SIZE 1200\nRESOLUTION 120\n");
+  const Taken short_one = take(request("dada", {files[0], files[1], scratch.file("stopped", stopped)}));
+  set_log_sink({});
+  BOOST_TEST(short_one.bytes.size() == 250 * kTimeBytes);
+  BOOST_TEST(n_warnings == 1);
 
   auto completed = request("dada", {files[0]});
   completed.facts.conjugate = true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
@@ -20,10 +21,12 @@ struct Piece {
   VoltageHeader header;
   std::unique_ptr<StreamPayload> payload;
 
-  explicit Piece(const std::string& path) {
+  /// `size`: its bytes of data, where these have been looked at already.
+  Piece(const std::string& path, std::optional<std::uint64_t> size) {
     auto source = std::make_unique<ByteSource>(path);
     name = source->name();
     header = parse_voltage_header(read_stream_header(*source), name);
+    if (size && header.foreign) header.file_size = size;
     payload = std::make_unique<StreamPayload>(path, std::move(source),
                                               PayloadRules{header.file_size, header.trailer, header.foreign,
                                                            header.resolution_bytes, header.unit_bytes()});
@@ -58,9 +61,8 @@ class DadaCapture final : public Capture {
       return std::filesystem::is_regular_file(input, error);
     });
     if (files) {
-      std::uint64_t n_samples = 0;
-      while (open_next()) done_samples_ = n_samples += samples_of(*piece_->payload->size());
-      expected_ = n_samples;
+      while (open_next()) sizes_.push_back(piece_bytes_ = *piece_->payload->size());
+      expected_ = done_samples_;
       next_ = done_samples_ = 0;
     }
     open_next();
@@ -74,18 +76,19 @@ class DadaCapture final : public Capture {
   }
   const VoltageHeader& header() const override { return header_; }
   bool read(std::vector<std::uint8_t>& samples) override {
-    const std::size_t unit = first_.unit_bytes();
-    samples.resize(std::max<std::size_t>(1, kBlockBytes / unit) * unit);
-    std::size_t got = 0;
-    while (piece_ && got < samples.size()) {
-      const std::size_t n = piece_->payload->read(samples.data() + got, samples.size() - got);
-      got += n;
-      done_samples_ += samples_of(n);
-      if (got < samples.size()) open_next();
+    const std::size_t unit = first_.unit_bytes(),
+                      wanted = std::max<std::size_t>(1, kBlockBytes / unit) * unit;
+    samples.clear();
+    // bit by bit, so that heaps of which little is there take little memory
+    while (piece_ && samples.size() < wanted) {
+      const std::size_t got = samples.size(), room = std::min(wanted - got, kBlockBytes);
+      samples.resize(got + room);
+      samples.resize(got + piece_->payload->read(samples.data() + got, room));
+      piece_bytes_ += samples.size() - got;
+      if (samples.size() < got + room) open_next();
     }
-    samples.resize(got);
-    report_.intact = done_samples_;
-    return got > 0;
+    report_.intact = done_samples_ + samples_of(piece_bytes_);
+    return !samples.empty();
   }
   std::vector<StreamReport> reports() const override { return {report_}; }
   std::optional<std::uint64_t> expected_samples() const override { return expected_; }
@@ -98,8 +101,10 @@ class DadaCapture final : public Capture {
   /// Whether there is another piece; DataError when it does not go on where the last one ended.
   bool open_next() {
     piece_.reset();
+    done_samples_ += samples_of(std::exchange(piece_bytes_, 0));
     if (next_ == inputs_.size()) return false;
-    piece_ = std::make_unique<Piece>(inputs_[next_]);
+    piece_ = std::make_unique<Piece>(inputs_[next_],
+                                     next_ < sizes_.size() ? std::optional(sizes_[next_]) : std::nullopt);
     const VoltageHeader& h = piece_->header;
     if (next_++ == 0) {
       first_ = h;
@@ -111,19 +116,19 @@ class DadaCapture final : public Capture {
     const UtcTime end = sample_time(first_.start, static_cast<std::int64_t>(done_samples_), first_.sample_s);
     if (const double pause_s = seconds_between(end, h.start); std::abs(pause_s) > 0.5 * h.sample_s)
       throw DataError(
-          "{}: begins at {}, {} {} {} ended (UTC_START, OBS_OFFSET): give the pieces in their order, and "
-          "what "
-          "a pause divides by itself",
+          "{}: begins at {}, {} {} {} ended (UTC_START, OBS_OFFSET): give the pieces in their order, "
+          "and what pauses divide by itself",
           piece_->name, format_fits_utc(h.start, 9), format_duration(std::abs(pause_s)),
           pause_s > 0 ? "after" : "before", inputs_[next_ - 2]);
     return true;
   }
 
   std::vector<std::string> inputs_;
+  std::vector<std::uint64_t> sizes_;  ///< of all pieces, when they are files
   VoltageHeader first_, header_;
   std::unique_ptr<Piece> piece_;
   std::size_t next_ = 0;
-  std::uint64_t done_samples_ = 0;
+  std::uint64_t done_samples_ = 0, piece_bytes_ = 0;  ///< of the pieces before, and of this one
   std::optional<std::uint64_t> expected_;
   StreamReport report_;
 };
