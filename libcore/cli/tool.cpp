@@ -190,6 +190,7 @@ void Tool::join_ranks() {
 }
 
 int Tool::run(int argc, char** argv, const std::function<void()>& body) {
+  allow_many_outputs();
   install_signal_handling();
   install_terminate_handling();
   set_log_sink([this](LogLevel level, const std::string& message) { write_log(level, message); });

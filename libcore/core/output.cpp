@@ -151,7 +151,8 @@ PendingOutput::PendingOutput(PendingOutput&& other) noexcept
       part_(std::move(other.part_)),
       overwrite_(other.overwrite_),
       done_(std::exchange(other.done_, true)),
-      part_fd_(std::exchange(other.part_fd_, -1)) {}
+      part_fd_(std::exchange(other.part_fd_, -1)),
+      own_fd_(std::exchange(other.own_fd_, false)) {}
 
 PendingOutput::~PendingOutput() {
   if (!done_) {
@@ -160,15 +161,16 @@ PendingOutput::~PendingOutput() {
     std::error_code ignored;
     fs::remove_all(part_, ignored);
   }
-  if (part_fd_ >= 0) ::close(part_fd_);
+  if (own_fd_) ::close(part_fd_);
 }
 
 std::unique_lock<std::recursive_mutex> PendingOutput::hold_interrupts() const {
   return std::unique_lock(parts_mutex());
 }
 
-void PendingOutput::hold_part() {
-  part_fd_ = open_part(part_);
+void PendingOutput::hold_part(int fd) {
+  part_fd_ = fd >= 0 ? fd : open_part(part_);
+  own_fd_ = fd < 0 && part_fd_ >= 0;
   if (part_fd_ >= 0 && !lock_now(part_fd_)) give_up();
 }
 

@@ -23,6 +23,10 @@ void check_output(const std::string& path, bool overwrite);
 /// of them stands there, once, which names `option`.
 std::string numbered_output(const std::string& option, const std::string& pattern, std::size_t number);
 
+/// Lets this process have as many files open as thousands of beams need, as far as it may: shells start
+/// programs with 1024.
+void allow_many_outputs();
+
 /// fsyncs a file, or a folder with everything in it. FailureError.
 void sync_tree(const std::string& path);
 
@@ -43,8 +47,10 @@ class PendingOutput {
   /// looked for it would stay behind.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> hold_interrupts() const;
   /// The part is there now and belongs to this run: others that want the same name end with a UsageError, or
-  /// this one does, when it came second. Where files cannot be locked, commit() still looks.
-  void hold_part();
+  /// this one does, when it came second. Where files cannot be locked, commit() still looks. `fd`: the part,
+  /// open until commit() has returned or the claim is dropped; without one, as for folders, it is opened
+  /// here.
+  void hold_part(int fd = -1);
   /// The part is another run's.
   [[noreturn]] void give_up();
   /// fsyncs the part (every file of a folder), renames it onto the target and fsyncs the parent.
@@ -58,6 +64,7 @@ class PendingOutput {
   std::string target_, part_;
   bool overwrite_ = false, done_ = false;
   int part_fd_ = -1;  ///< locked while it is open
+  bool own_fd_ = false;
 };
 
 /// A byte output to a file (through PendingOutput) or to standard output ("-"). Throws FailureError on a full

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,14 @@ std::string numbered_output(const std::string& option, const std::string& patter
          pattern.substr(at + 1);
 }
 
+void allow_many_outputs() {
+  constexpr rlim_t kMost = 65536;  // two for each of the most beams; more slows what closes all there may be
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kMost) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kMost);
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
   if (path == "-") {
     check_output(path, overwrite);
@@ -39,7 +48,7 @@ OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
     if (fd_ < 0 && errno == EEXIST) pending->give_up();
     if (fd_ < 0) throw FailureError("{}: cannot create: {}", pending->part(), std::strerror(errno));
     try {
-      pending->hold_part();
+      pending->hold_part(fd_);
     } catch (...) {
       ::close(fd_);
       throw;
@@ -49,7 +58,9 @@ OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
 }
 
 OutputFile::~OutputFile() {
-  if (pending_ && fd_ >= 0) ::close(fd_);
+  if (!pending_) return;
+  pending_.reset();  // which holds the part while it removes it
+  if (fd_ >= 0) ::close(fd_);
 }
 
 void OutputFile::write(const void* bytes, std::size_t n_bytes) {
@@ -83,9 +94,9 @@ void OutputFile::write_at(std::size_t offset, const void* bytes, std::size_t n_b
 
 void OutputFile::commit() {
   if (!pending_) return;  // write() has already handed every byte to the kernel
+  pending_->commit();     // with fsync, which tells what close() would
   const int fd = std::exchange(fd_, -1);
   if (::close(fd) != 0) throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
-  pending_->commit();
 }
 
 }  // namespace apsyn

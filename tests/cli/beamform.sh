@@ -125,6 +125,11 @@ values nan-beam.dada "2 0"
 run beamform early.dada $up -o early.fil
 [ "$(grep -c "ended early" "$STATE/stderr")" -eq 1 ] || fail "not told once that a recording ended early: $(cat "$STATE/stderr")"
 
+# More beams than a shell lets files be open.
+{ echo id,l,m && for ((i = 0; i < 300; ++i)); do echo "b$i,0.00$i,0"; done; } >many.csv
+run bash -c "ulimit -Sn 100 && beamform tiny.dada --beams many.csv -o 'many%03d.fil'"
+expect_file many000.fil many299.fil
+
 # SIGPROC: the header, and channels that run down.
 printf 'id,ra,dec\ncas,23h23m24s,58d48m54s\ncrab,83.63308deg,-22d00m52.2s\n' >sky.csv
 { header 32768 NCHAN 8 BW 8 RESOLUTION 32 && for ((i = 0; i < 1024; ++i)); do printf '\1\0\1\0\2\0\2\0\3\0\3\0\4\0\4\0\5\0\5\0\6\0\6\0\7\0\7\0\10\0\10\0'; done; } >eight.dada
