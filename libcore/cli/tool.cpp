@@ -13,10 +13,10 @@
 #include <cstring>
 #include <thread>
 
+#include "libcore/cli/command_line.h"
 #include "libcore/cli/signals.h"
 #include "libcore/cli/stage_timer.h"
 #include "libcore/cli/terminal.h"
-#include "libcore/cli/unknown_option.h"
 #include "libcore/core/output.h"
 
 namespace apsyn {
@@ -214,6 +214,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
           unknown_option(*app_, std::span(argv, static_cast<std::size_t>(argc))).value_or(error.what()),
           name_);
     }
+    refuse_no_numbers(*app_);
     const auto n_sharing = static_cast<unsigned>(std::max(1, ranks_.local_size));
     if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
     if (app_->get_option("--max-memory")->count() == 0) common_.max_memory_bytes /= n_sharing;

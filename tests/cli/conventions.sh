@@ -47,6 +47,13 @@ while read -r tool; do
   expect_exit 1 bash -c "$tool --version >/dev/full"
 done < <(all_tools)
 
+# What is no number is in no range.
+for command in "search-transients --threshold" "search-transients --rfi-sigma" "beamform --overlap" "epic-image --padding" \
+  "clean --gain" "simulate --drop"; do
+  expect_exit 2 $command nan
+  expect_stderr "${command#* } nan: is no number"
+done
+
 # Bad INPUT for the tools that read one: absent, a folder, empty, garbage. No output is left behind.
 mkdir folder && : >empty && head -c 100000 /dev/urandom >garbage
 while read -r tool; do

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What to say of an option that a tool does not have.
+// What the parser of command lines leaves to be said.
 #pragma once
 
 #include <optional>
@@ -16,5 +16,8 @@ namespace apsyn {
 /// meant: the only one that begins so, or the one that differs by the fewest letters, at most a third of
 /// them. None when all are known: something else is wrong.
 std::optional<std::string> unknown_option(const CLI::App& app, std::span<char* const> arguments);
+
+/// UsageError where "nan" is given for a number that has limits: the parser's ranges let it through.
+void refuse_no_numbers(CLI::App& app);
 
 }  // namespace apsyn

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/cli/unknown_option.h"
+#include "libcore/cli/command_line.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "libcore/core/error.h"
 
 namespace apsyn {
 namespace {
@@ -59,6 +63,21 @@ std::optional<std::string> unknown_option(const CLI::App& app, std::span<char* c
                          : fmt::format("--{}: there is no such option: --{}?", name, meant);
   }
   return std::nullopt;
+}
+
+void refuse_no_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    try {
+      option->get_validator(0);
+    } catch (const CLI::OptionNotFound&) {
+      continue;  // no limits: words, or numbers that are parsed elsewhere
+    }
+    for (const std::string& text : option->results()) {
+      char* end = nullptr;
+      if (std::isnan(std::strtod(text.c_str(), &end)) && *end == '\0')
+        throw UsageError("{} {}: is no number", option->get_name(), text);
+    }
+  }
 }
 
 }  // namespace apsyn
