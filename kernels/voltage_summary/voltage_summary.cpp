@@ -90,7 +90,8 @@ void VoltageSummariser::place_frequencies(const VoltageHeader& header) {
       if (n_fine_ > 1 && offset >= 0.5) offset -= 1;
       // a real channel holds its band once, from 0 up to half the sampling rate
       if (s.n_dim == 1 && n_fine_ > 1) offset = std::abs(offset) - 0.25;
-      const double side = header.sideband_conj || (s.n_dim == 1 && header.bandwidth_hz < 0) ? -1 : 1;
+      // conjugates (SIDEBAND_CONJ) are undone by the reader; real samples stay those of a lower sideband
+      const double side = s.n_dim == 1 && header.bandwidth_hz < 0 ? -1 : 1;
       hz.push_back(header.channel_freq_hz(chan) + side * offset / s.sample_s);
     }
   s.freq_hz = hz;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
@@ -88,9 +89,11 @@ BOOST_AUTO_TEST_CASE(integers_are_counted_exactly) {
 
 BOOST_AUTO_TEST_CASE(a_tone_appears_at_its_frequency) {
   for (double band : {1.0, -1.0})
-    for (std::size_t n_chan : {std::size_t{1}, std::size_t{4}}) {
+    for (const auto& [n_chan, conjugated] :
+         {std::pair{std::size_t{1}, false}, {std::size_t{4}, false}, {std::size_t{4}, true}}) {
       VoltageHeader h = header_of(n_chan, 1, 1, 32);
       h.bandwidth_hz *= band;
+      h.sideband_conj = conjugated;  // was so in the file; blocks have it undone
       VoltageBlock block = random_block(h, 4096, 2);
       const std::size_t chan = n_chan / 2;
       const double offset = 0.21;  // of the sampling rate, above the channel's centre
@@ -110,6 +113,31 @@ BOOST_AUTO_TEST_CASE(a_tone_appears_at_its_frequency) {
       const double bin = 1 / (h.sample_s * static_cast<double>(summariser.segment()));
       BOOST_CHECK_SMALL(s.freq_hz[best] - (h.channel_freq_hz(chan) + offset / h.sample_s), bin / 2 * 1.001);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_real_tone_appears_above_or_below_its_mixer) {
+  for (double band : {1.0, -1.0}) {
+    VoltageHeader h = header_of(1, 1, 1, 32);
+    h.n_dim = 1;
+    h.bandwidth_hz *= band;
+    h.sample_s /= 2;
+    VoltageBlock block = random_block(h, 4096, 2);
+    const double offset_hz = 0.21e6;
+    for (std::size_t t = 0; t < block.n_time; ++t) {
+      block.samples_f32(t, 0, 0, 0, 0) +=
+          static_cast<float>(30 * std::cos(kTwoPi * offset_hz * h.sample_s * static_cast<double>(t)));
+      block.samples_f32(t, 0, 0, 0, 1) = 0;
+    }
+    VoltageSummariser summariser(h);
+    summariser.add(block);
+    const VoltageSummary& s = summariser.summary();
+    std::size_t best = 0;
+    for (std::size_t i = 0; i < s.freq_hz.size(); ++i)
+      if (s.spectrum(0, i) > s.spectrum(0, best)) best = i;
+    const double bin = 1 / (h.sample_s * static_cast<double>(summariser.segment()));
+    const double mixer_hz = h.freq_hz - h.bandwidth_hz / 2;
+    BOOST_CHECK_SMALL(s.freq_hz[best] - (mixer_hz + band * offset_hz), bin / 2 * 1.001);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(long_streams_fold_and_not_finite_samples_are_missing) {
