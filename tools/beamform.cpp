@@ -75,7 +75,8 @@ void run(Tool& tool, BeamformOptions& options) {
         "{}: no usable data: every sample is missing or flagged, or there is less than one integration",
         voltages.reader.name());
   warn_of_clipped(engine);
-  for (const auto& sink : sinks) sink->commit();
+  // files wait for the disk, each by itself
+  parallel_for(n_threads, sinks.size(), [&](std::size_t beam, unsigned) { sinks[beam]->commit(); });
   tool.report_rate(static_cast<double>(engine.spectra_done()) * setup.spectrum_s, "s of data");
 }
 

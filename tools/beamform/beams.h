@@ -81,13 +81,13 @@ inline std::vector<BeamDirection> beams_of(const BeamformOptions& options, const
 }
 
 /// The first instant counts; a beam's antennas may see it rise later.
-inline void warn_of_horizon(const std::vector<BeamDirection>& beams, const VoltageHeader& header) {
+inline void warn_of_horizon(const std::vector<BeamDirection>& beams, const SkyFrame* sky,
+                            const UtcTime& start) {
   std::size_t n_below = 0;
   std::string first;
   for (const BeamDirection& beam : beams) {
-    if (beam.sky && !header.layout.site) continue;
-    const Vec3 enu =
-        beam.sky ? SkyFrame(*header.layout.site).enu_from_direction(header.start, *beam.sky) : beam.enu;
+    if (beam.sky && sky == nullptr) continue;
+    const Vec3 enu = beam.sky ? sky->enu_from_direction(start, *beam.sky) : beam.enu;
     if (enu[2] >= 0) continue;
     if (n_below++ == 0) first = beam.id;
   }

@@ -90,8 +90,8 @@ FilterbankHeader filterbank_header(const Tool& tool, const BeamformSetup& setup,
   header.beam = beam;
   const BeamDirection& direction = setup.beams[beam];
   header.direction = direction.sky;
-  if (setup.header.layout.site) {
-    const SkyFrame frame(*setup.header.layout.site);
+  if (setup.sky) {
+    const SkyFrame& frame = *setup.sky;
     const Vec3 enu = direction.sky ? frame.enu_from_direction(header.start, *direction.sky) : direction.enu;
     header.azimuth_rad = azimuth_of(enu);
     header.zenith_angle_rad = kPi / 2 - elevation_of(enu);

@@ -143,7 +143,8 @@ inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, Open
   if (!options.incoherent && !header.layout.site)
     throw UsageError("{}: the stream does not say where the array is: give --site LAT,LON,ALT", name);
   setup.beams = beams_of(options, header);
-  if (!options.incoherent) warn_of_horizon(setup.beams, header);
+  if (header.layout.site) setup.sky = std::make_shared<const SkyFrame>(*header.layout.site);
+  if (!options.incoherent) warn_of_horizon(setup.beams, setup.sky.get(), header.start);
   setup.f = plan_channelise(header, options.n_fine, tool.common().threads, filterbank_of(options));
   setup.f.first_sample = options.voltage.first_sample;
   setup.f.codes = true;

@@ -2,11 +2,13 @@
 // What the tool is going to do.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "kernels/beamform/beam_engine.h"
 #include "kernels/channelise/channelise_cuda.h"
 #include "libcore/core/beam_table.h"
+#include "libcore/io/coordinates.h"
 
 namespace apsyn {
 
@@ -16,6 +18,8 @@ inline constexpr double kPhaseError_rad = 1e-3;
 struct BeamformSetup {
   VoltageHeader header;  ///< with the effective layout
   std::vector<BeamDirection> beams;
+  std::shared_ptr<const SkyFrame>
+      sky;  ///< over the site, where it is known: an instant costs it 0.2 ms, once
   ChannelisePlan f;
   BeamformPlan b;
   double max_rate = 0;  ///< of delays, s/s
