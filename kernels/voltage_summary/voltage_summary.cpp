@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/common/fft.h"
 #include "libcore/core/constants.h"
@@ -115,38 +117,66 @@ void VoltageSummariser::prepare_levels(const VoltageBlock& block) {
 }
 
 void VoltageSummariser::add_samples(const VoltageBlock& block) {
+  if (block.integer)
+    add_samples_of(block, block.samples_i8.data());
+  else
+    add_samples_of(block, block.samples_f32.data());
+}
+
+/// `at` walks [time][chan][ant][pol][re, im]. Powers of one bin of time are added up beside the summary,
+/// where inputs lie next to each other.
+template <class T>
+void VoltageSummariser::add_samples_of(const VoltageBlock& block, const T* at) {
   VoltageSummary& s = summary_;
   const Samples samples(block);
   const float limit = block.integer ? static_cast<float>((1 << (s.n_bit - 1)) - 1) : INFINITY;
   const double per_step = 1 / s.level_step;
+  std::vector<double> power(s.n_inputs());
+  std::vector<std::uint64_t> n_power(s.n_inputs());
+  std::size_t bin = 0;
+  const auto keep = [&] {
+    for (std::size_t input = 0; input < power.size(); ++input) {
+      s.power_sum(input, bin) += std::exchange(power[input], 0.0);
+      s.n_power(input, bin) += std::exchange(n_power[input], 0);
+    }
+  };
   for (std::size_t t = 0; t < block.n_time; ++t) {
+    const bool fits = s.time.holds(static_cast<double>(s.n_time));
+    if (!fits || s.time.bin(static_cast<double>(s.n_time)) != bin) keep();
     while (!s.time.holds(static_cast<double>(s.n_time))) widen(s);
-    const std::size_t bin = s.time.bin(static_cast<double>(s.n_time++));
+    bin = s.time.bin(static_cast<double>(s.n_time++));
     for (std::size_t chan = 0; chan < s.n_chan; ++chan)
       for (std::size_t ant = 0; ant < s.n_ant; ++ant) {
         if (!samples.good(t, chan, ant)) {
           s.n_missing[ant] += s.n_pol;
+          at += 2 * s.n_pol;
           continue;
         }
-        for (std::size_t pol = 0; pol < s.n_pol; ++pol) {
+        for (std::size_t pol = 0; pol < s.n_pol; ++pol, at += 2) {
           const std::size_t input = ant * s.n_pol + pol;
-          const Sample e = samples(t, chan, ant, pol);
-          const double power = static_cast<double>(e.re) * e.re + static_cast<double>(e.im) * e.im;
-          s.power_sum(input, bin) += power;
-          ++s.n_power(input, bin);
-          const float parts[2] = {e.re, e.im};
+          const auto re = static_cast<double>(at[0]), im = static_cast<double>(at[1]);
+          const double sum = re * re + im * im;
+          power[input] += sum;
+          ++n_power[input];
           for (unsigned part = 0; part < s.n_dim; ++part) {
-            const double level = std::clamp(std::floor(parts[part] * per_step + 0.5), -128.0, 127.0);
-            ++s.levels(input, static_cast<std::size_t>(level + 128));
-            ++s.n_values[input];
-            if (std::abs(parts[part]) >= limit) ++s.n_saturated[input];
+            std::size_t level = 0;
+            if constexpr (std::is_integral_v<T>)
+              level = static_cast<std::size_t>(at[part] + 128);
+            else
+              level = static_cast<std::size_t>(
+                  std::clamp(std::floor(static_cast<double>(at[part]) * per_step + 0.5), -128.0, 127.0) +
+                  128);
+            ++s.levels(input, level);
+            if (std::abs(static_cast<float>(at[part])) >= limit) ++s.n_saturated[input];
           }
+          s.n_values[input] += s.n_dim;
           if (transform_) continue;
-          s.spectrum(input, position_[chan]) += power;
+          s.spectrum(input, position_[chan]) += sum;
           ++s.n_spectrum(input, position_[chan]);
         }
       }
   }
+  keep();
 }
 
 void VoltageSummariser::add_spectra(const VoltageBlock& block) {

@@ -26,6 +26,8 @@ class VoltageSummariser {
   void place_frequencies(const VoltageHeader& header);
   void prepare_levels(const VoltageBlock& block);
   void add_samples(const VoltageBlock& block);
+  template <class T>
+  void add_samples_of(const VoltageBlock& block, const T* at);
   void add_spectra(const VoltageBlock& block);
   VoltageSummary summary_;
   std::size_t n_fine_ = 1;             ///< FFT length, 1 = the stream's channels serve
