@@ -36,6 +36,7 @@ __device__ __forceinline__ void for_each_visibility(const OrderTask& task, const
 /// A block sorts one task's visibilities by (bin, thread, run, channel).
 __global__ void __launch_bounds__(kOrderThreads) order(OrderTask task) {
   __shared__ std::uint16_t place[kMostBins][kOrderThreads];
+  static_assert(idg::kMostVisibilities <= 0xffff);
   __shared__ std::uint32_t bin_size[kMostBins], bin_start[kMostBins];
   const SlotTask own = task.tasks[blockIdx.x];
   for (std::uint32_t bin = 0; bin < own.n_bins; ++bin) place[bin][threadIdx.x] = 0;

@@ -61,7 +61,7 @@ struct NodeRow {
   std::uint32_t unused;
 };
 /// A slot's cell is then row << kNodeChannelBits | channel, both counted from the task's and the row's first:
-/// a task of several rows has at most kMostVisibilities.
+/// a task has at most kMostVisibilities.
 constexpr int kNodeChannelBits = 18;
 constexpr std::uint32_t kMostNodeChannels = 1u << kNodeChannelBits;
 static_assert(idg::kMostVisibilities < 1u << (32 - kNodeChannelBits));

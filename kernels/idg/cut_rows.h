@@ -49,10 +49,11 @@ APSYN_CUT double share_of(const CutLimits& limits, const CutRows& rows, std::uin
                  fabs(uvw[2]) / limits.most_w_extent);
 }
 
-/// The channels from `first` on that rows of at most that share may take together, within A-term slots.
+/// The channels from `first` on that rows of at most that share may take together, within A-term slots. Not
+/// more than a subgrid takes visibilities, so that no row alone makes a larger one.
 APSYN_CUT ChannelRange channel_range(const CutRows& rows, double share, std::uint32_t first) {
   ChannelRange range{first, 1, rows.wavenumber[first], rows.wavenumber[first]};
-  for (std::uint32_t chan = first + 1; chan < rows.n_chan; ++chan) {
+  for (std::uint32_t chan = first + 1; chan < rows.n_chan && range.n < kMostVisibilities; ++chan) {
     const double k = rows.wavenumber[chan];
     const double least = lesser(range.least_wavenumber, k), most = greater(range.most_wavenumber, k);
     if ((rows.chan_slot != nullptr && rows.chan_slot[chan] != rows.chan_slot[first]) ||

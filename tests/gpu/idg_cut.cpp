@@ -58,13 +58,6 @@ void compare(OnDevice& device, const IdgPlan& plan, const GridBlock& block, cons
   BOOST_CHECK_EQUAL(wrong, 0u);
 }
 
-double longest_w(const ArrayRows& d) {
-  double longest = 0;
-  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
-    longest = std::max(longest, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
-  return longest;
-}
-
 /// Whether cells start .. start + side - 1 (mod n) touch a tile that begins at `tile`.
 bool overlaps(int start, int side, int n, int tile) {
   for (int i = 0; i < side; ++i)
@@ -191,6 +184,15 @@ BOOST_AUTO_TEST_CASE(the_hosts_subgrids_to_the_last_bit) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_many_channels) {
+  OnDevice device;
+  const ArrayRows d = observe_many_channels(70'000);
+  const IdgPlan plan = make_idg_plan({500, 400, 1e-4}, {.accuracy = 1e-5}, longest_w(d), 1e5);
+  compare(device, plan, d.block(true), {0, plan.n_layers});
+  compare(device, plan, d.block(false), {0, plan.n_layers});
+  check_lists(device, plan, make_ways(plan, true), {0, plan.n_layers}, 7);
 }
 
 /// Subgrids reach across the layers' borders, where ranges meet as well as elsewhere.

@@ -2,6 +2,7 @@
 // Rows of a turning array, for tests of how they are cut into subgrids.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
@@ -65,6 +66,24 @@ inline ArrayRows observe_array(std::size_t n_station, std::size_t n_time, std::s
         for (std::size_t c = 0; c < n_chan; ++c) d.weight(row, c, 0) = flat(random) < -0.8 ? 0 : 1;
       }
   return d;
+}
+
+/// Rows of three stations so close to each other that a subgrid's cells hold all of a row's channels, none of
+/// them flagged.
+inline ArrayRows observe_many_channels(std::size_t n_chan) {
+  ArrayRows d = observe_array(3, 1, n_chan);
+  for (double& coordinate : d.uvw_m) coordinate /= 1000;
+  for (std::size_t c = 0; c < n_chan; ++c) d.wavenumber(c) = 0.5 - 1e-6 * static_cast<double>(c);
+  d.weight.fill(1);
+  return d;
+}
+
+/// In wavelengths; the first channel's are the shortest.
+inline double longest_w(const ArrayRows& d) {
+  double longest = 0;
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
+    longest = std::max(longest, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+  return longest;
 }
 
 }  // namespace apsyn::support

@@ -56,6 +56,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
       }
     }
     BOOST_CHECK_EQUAL(n, task.n_visibilities);
+    wrong += n > idg::kMostVisibilities;
     total += n;
   }
   BOOST_CHECK_EQUAL(wrong, 0u);
@@ -78,9 +79,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
 BOOST_AUTO_TEST_CASE(every_visibility_once) {
   for (const auto& [n_time, n_chan] : std::vector<std::array<std::size_t, 2>>{{1, 1}, {3, 70}, {60, 16}}) {
     const ArrayRows d = observe_array(12, n_time, n_chan);
-    double max_w = 0;
-    for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
-      max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+    const double max_w = longest_w(d);
     for (const double cell_rad : {1e-4, 2e-2}) {  // a small field and the whole sky
       const IdgPlan plan = make_idg_plan(
           {cell_rad < 1e-3 ? 1000u : 100u, cell_rad < 1e-3 ? 800u : 100u, cell_rad}, {}, max_w, 1e5);
@@ -99,6 +98,17 @@ BOOST_AUTO_TEST_CASE(every_visibility_once) {
                         reach * partition(plan, d.block(false), {0, plan.n_layers}, 2).n_visibilities);
     }
   }
+}
+
+/// More than any subgrid takes, although a subgrid's cells hold all channels of a row.
+BOOST_AUTO_TEST_CASE(rows_of_many_channels) {
+  const ArrayRows d = observe_many_channels(70'000);
+  const IdgPlan plan = make_idg_plan({500, 400, 1e-4}, {}, longest_w(d), 1e5);
+  std::size_t with = 0, without = 0;
+  check(plan, d, true, {0, plan.n_layers}, with);
+  check(plan, d, false, {0, plan.n_layers}, without);
+  BOOST_CHECK_GE(without, 3 * 70'000 / idg::kMostVisibilities + 1);
+  BOOST_CHECK_GE(with, without);
 }
 
 BOOST_AUTO_TEST_CASE(w_beyond_the_plan_is_refused) {
