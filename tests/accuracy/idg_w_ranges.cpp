@@ -14,17 +14,9 @@ using namespace apsyn::support;
 
 BOOST_AUTO_TEST_CASE(images_of_ranges_add_up) {
   ArrayRows d = observe_array(10, 150, 8);
-  const std::size_t n_row = d.uvw_m.extent(0);
-  std::mt19937_64 random(9);
-  std::normal_distribution<float> normal;
-  Buffer<std::complex<float>, 3> data({n_row, 8, 1});
-  for (auto& value : data) value = {normal(random), normal(random)};
-  double max_w = 0;
-  for (std::size_t row = 0; row < n_row; ++row) {
-    d.uvw_m(row, 2) += d.uvw_m(row, 0);
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
-  }
-  const IdgPlan plan = make_idg_plan({256, 256, 1e-3}, {.accuracy = 1e-5, .subgrid = 24}, max_w, 1e5);
+  const auto data = noise_for(d);
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) d.uvw_m(row, 2) += d.uvw_m(row, 0);
+  const IdgPlan plan = make_idg_plan({256, 256, 1e-3}, {.accuracy = 1e-5, .subgrid = 24}, longest_w(d), 1e5);
   BOOST_REQUIRE_GT(plan.n_layers, 3u);
   GridBlock block = d.block(false);
   block.data = data;

@@ -24,10 +24,7 @@ using namespace apsyn::support;
 BOOST_AUTO_TEST_CASE(every_visibility_once_and_back_to_its_place) {
   const ArrayRows d = observe_array(9, 50, 11);
   const std::size_t n_row = d.uvw_m.extent(0), n_chan = 11, n_planes = 2;
-  double max_w = 0;
-  for (std::size_t row = 0; row < n_row; ++row)
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
-  const IdgPlan plan = make_idg_plan({256, 256, 2e-4}, {}, max_w, 3600);
+  const IdgPlan plan = make_idg_plan({256, 256, 2e-4}, {}, longest_w(d), 3600);
   const WSeparation separation(plan);
   CutBlock device;
   BOOST_REQUIRE(device.cut(plan, d.block(false), {0, plan.n_layers}));

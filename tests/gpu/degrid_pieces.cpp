@@ -21,9 +21,6 @@ BOOST_AUTO_TEST_CASE(pieces_come_to_their_rows) {
   const ArrayRows d = observe_array(40, 1042, n_chan);
   const std::size_t n_row = d.uvw_m.extent(0);
   std::mt19937_64 random(3);
-  double max_w = 0;
-  for (std::size_t row = 0; row < n_row; ++row)
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
   Buffer<double, 3> model({1, n_pixels, n_pixels});
   std::vector<reference::DftSource> sources;
   for (int i = 0; i < 10; ++i) {
@@ -32,8 +29,8 @@ BOOST_AUTO_TEST_CASE(pieces_come_to_their_rows) {
     sources.push_back(
         {(double(n_pixels / 2) - double(x)) * cell_rad, (double(y) - double(n_pixels / 2)) * cell_rad, 1});
   }
-  const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, cell_rad}, {.accuracy = 1e-5, .subgrid = 32}, max_w,
-                                     static_cast<double>(n_row * n_chan));
+  const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, cell_rad}, {.accuracy = 1e-5, .subgrid = 32},
+                                     longest_w(d), static_cast<double>(n_row * n_chan));
   auto degridder = make_degridder({Device::Kind::cuda, 0, "cuda:0"}, plan, {.n_threads = 4});
   degridder->set_model(model);
   degridder->begin_pass({0, plan.n_layers});

@@ -17,15 +17,9 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 BOOST_AUTO_TEST_CASE(kept_blocks_make_the_same_images) {
   const ArrayRows d = observe_array(12, 40, 8);
-  const std::size_t n_row = d.uvw_m.extent(0), n_chan = 8;
-  std::mt19937_64 random(9);
-  std::normal_distribution<float> normal;
-  Buffer<std::complex<float>, 3> data({n_row, n_chan, 1});
-  for (auto& value : data) value = {normal(random), normal(random)};
-  double max_w = 0;
-  for (std::size_t row = 0; row < n_row; ++row)
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
-  const IdgPlan plan = make_idg_plan({400, 400, 2e-4}, {.kernel_padding = 12}, max_w, 1e5);
+  const std::size_t n_row = d.uvw_m.extent(0);
+  auto data = noise_for(d);
+  const IdgPlan plan = make_idg_plan({400, 400, 2e-4}, {.kernel_padding = 12}, longest_w(d), 1e5);
   BOOST_REQUIRE_GT(plan.n_layers, 1u);
   auto image = [&](bool keep, bool pin) {
     auto gridder = make_gridder({Device::Kind::cuda, 0, "cuda:0"}, plan, {.n_threads = 2});

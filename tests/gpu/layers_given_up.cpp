@@ -18,17 +18,12 @@ namespace {
 
 struct Observed {
   ArrayRows d = observe_array(12, 40, 8);
-  Buffer<std::complex<float>, 3> data{{d.uvw_m.extent(0), 8, 1}};
+  Buffer<std::complex<float>, 3> data = noise_for(d);
   IdgPlan plan;
 
   explicit Observed(std::size_t n_pixels) {
-    std::mt19937_64 random(9);
-    std::normal_distribution<float> normal;
-    for (auto& value : data) value = {normal(random), normal(random)};
-    double max_w = 0;
-    for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
-      max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
-    plan = make_idg_plan({n_pixels, n_pixels, 0.08 / double(n_pixels)}, {.kernel_padding = 12}, max_w, 1e5);
+    plan = make_idg_plan({n_pixels, n_pixels, 0.08 / double(n_pixels)}, {.kernel_padding = 12}, longest_w(d),
+                         1e5);
     BOOST_REQUIRE_GT(plan.n_layers, 1u);
   }
   std::unique_ptr<Gridder> gridder() const {

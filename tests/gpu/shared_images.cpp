@@ -33,14 +33,8 @@ Device gpu(int index) {
 std::unique_ptr<Gridder> gridded(const Device& device, std::size_t part, std::size_t n_pixels = kImages) {
   const ArrayRows d = observe_array(12, 40, 8);
   const std::size_t n_row = d.uvw_m.extent(0);
-  std::mt19937_64 random(9);
-  std::normal_distribution<float> normal;
-  Buffer<std::complex<float>, 3> data({n_row, 8, 1});
-  for (auto& value : data) value = {normal(random), normal(random)};
-  double max_w = 0;
-  for (std::size_t row = 0; row < n_row; ++row)
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
-  const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, 1e-4}, {.kernel_padding = 12}, max_w, 1e5);
+  const auto data = noise_for(d);
+  const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, 1e-4}, {.kernel_padding = 12}, longest_w(d), 1e5);
   auto gridder = make_gridder(device, plan, {.n_threads = 2});
   GridBlock block = d.block(false);
   block.data = data;

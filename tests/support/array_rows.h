@@ -78,6 +78,15 @@ inline ArrayRows observe_many_channels(std::size_t n_chan) {
   return d;
 }
 
+/// [row][chan][1], with a variance of 1 in each part.
+inline Buffer<std::complex<float>, 3> noise_for(const ArrayRows& d) {
+  std::mt19937_64 random(9);
+  std::normal_distribution<float> normal;
+  Buffer<std::complex<float>, 3> data({d.uvw_m.extent(0), d.wavenumber.size(), 1});
+  for (auto& value : data) value = {normal(random), normal(random)};
+  return data;
+}
+
 /// In wavelengths; the first channel's are the shortest.
 inline double longest_w(const ArrayRows& d) {
   double longest = 0;
