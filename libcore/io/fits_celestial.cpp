@@ -16,11 +16,9 @@ namespace {
 void check_equator(const FitsKeys& keys, const FitsPrimary& fits) {
   std::string system = keys.text("RADESYS").value_or("");
   if (system.empty()) system = keys.text("RADECSYS").value_or("");
-  double year = keys.number("EQUINOX").value_or(0);
-  if (year == 0) year = keys.number("EPOCH").value_or(0);
-  if (year != 0 && year != 2000 && system != "ICRS")
-    throw DataError("{}: EQUINOX = {}: only coordinates of J2000 are supported: precess the image", fits.name,
-                    year);
+  const auto other = other_equinox(keys);
+  if (other && system != "ICRS")
+    throw DataError("{}: {}: only coordinates of J2000 are supported: precess the image", fits.name, *other);
   if (!system.empty() && system != "ICRS" && system != "FK5")
     throw DataError("{}: RADESYS = '{}': ICRS or FK5 is needed: regrid the image", fits.name, system);
 }

@@ -103,6 +103,17 @@ bool FitsKeys::flag(const std::string& keyword) const {
   return found(keyword, status) && value != 0;
 }
 
+std::optional<std::string> other_equinox(const FitsKeys& keys) {
+  for (const char* keyword : {"EQUINOX", "EPOCH"}) {
+    const std::string text = keys.text(keyword).value_or("");
+    const auto year = parse_fits_number(std::string_view(text).substr(text.starts_with('J') ? 1 : 0));
+    if (text.empty() || year == 0.0) continue;
+    if (year == 2000.0) return std::nullopt;
+    return fmt::format("{} = {}", keyword, text);
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> fits_history(const FitsPrimary& fits) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < fits.n_cards(); ++i) {

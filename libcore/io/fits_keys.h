@@ -38,6 +38,10 @@ class FitsKeys {
   std::string name_;
 };
 
+/// EQUINOX, or EPOCH where there is none, if the file's coordinates are older or newer than J2000: the card,
+/// for a message. Both come as numbers and as texts, '2000.0' or 'J2000'; nothing and 0 say nothing.
+std::optional<std::string> other_equinox(const FitsKeys& keys);
+
 /// The texts of the HISTORY cards.
 std::vector<std::string> fits_history(const FitsPrimary& fits);
 /// Numeric keywords that ImageInfo has no member for, in file order.

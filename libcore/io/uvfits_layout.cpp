@@ -164,22 +164,6 @@ void read_products(UvfitsLayout& layout) {
         static_cast<std::size_t>(std::find(products.begin(), products.end(), product) - products.begin()));
 }
 
-/// J2000 unless the file says that its coordinates are older.
-void check_equinox(const PrimaryHeader& header, const std::string& name) {
-  for (const char* keyword : {"EPOCH", "EQUINOX"}) {
-    std::string text;
-    try {
-      text = header.keys().text(keyword).value_or("");
-    } catch (const DataError&) {
-      text = fmt::format("{}", header.keys().number(keyword).value_or(2000));
-    }
-    const auto year = finite_number(text.starts_with('J') ? text.substr(1) : text);
-    if (!text.empty() && year != 2000.0)
-      throw DataError("{}: {} = {}: only coordinates of J2000 are supported: precess the file first", name,
-                      keyword, text);
-  }
-}
-
 }  // namespace
 
 UvfitsLayout read_uvfits_layout(const std::string& path) {
@@ -201,7 +185,8 @@ UvfitsLayout read_uvfits_layout(const std::string& path) {
   if (fits_get_hduaddrll(header.file, &begin, &data, &end, &status) != 0)
     throw DataError("{}: {}", path, fits_error_text(status));
   layout.data_offset = static_cast<std::uint64_t>(data);
-  check_equinox(header, path);
+  if (const auto other = other_equinox(keys))
+    throw DataError("{}: {}: only coordinates of J2000 are supported: precess the file first", path, *other);
   read_parameters(header, layout);
   const PhaseCentre centre = read_axes(header, layout);
   read_products(layout);

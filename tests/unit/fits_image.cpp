@@ -282,11 +282,13 @@ BOOST_AUTO_TEST_CASE(reads_what_others_write) {
   for (const char* bad :
        {"PC1_2   = 0.5", "CD2_1   = 1E-3", "CROTA2  = 10", "PV2_1   = 0.1", "LONPOLE = 90", "CUNIT1  = 'm'",
         "BMAJ    = 'wide'", "BMAJ    = 1E400", "GROUPS  = T", "PCOUNT  = 8", "NAXIS   = 2",
-        "EQUINOX = 1950.0", "EPOCH   = 1950", "RADESYS = 'FK4'", "RADECSYS= 'FK4-NO-E'"}) {
+        "EQUINOX = 1950.0", "EPOCH   = 1950", "EQUINOX = '1950.0'", "EQUINOX = 'B1950'", "EQUINOX = '2000 1'",
+        "RADESYS = 'FK4'", "RADECSYS= 'FK4-NO-E'"}) {
     write_bytes("bad.fits", file(with(plain, {bad}), "\x01"));
     BOOST_CHECK_THROW(read_fits_image("bad.fits"), DataError);
   }
-  for (const char* good : {"EQUINOX = 2000.0", "EPOCH   = 2000", "RADESYS = 'FK5'", "RADECSYS= 'ICRS'"}) {
+  for (const char* good : {"EQUINOX = 2000.0", "EPOCH   = 2000", "EQUINOX = '2000.0'", "EQUINOX = 'J2000'",
+                           "EQUINOX = 2.0D3", "EQUINOX = ''", "RADESYS = 'FK5'", "RADECSYS= 'ICRS'"}) {
     write_bytes("good.fits", file(with(plain, {good}), "\x01"));
     BOOST_CHECK_NO_THROW(read_fits_image("good.fits"));
   }

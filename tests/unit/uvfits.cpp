@@ -171,7 +171,10 @@ BOOST_AUTO_TEST_CASE(messages) {
   BOOST_TEST(has(changed("TFORM2  = '3D", "TFORM2  = '6E"), "STABXYZ"));
   BOOST_TEST(has(changed("GROUPS  =                    T", "GROUPS  =                    F"), "NAXIS"));
   BOOST_TEST(has(complaint(scratch.file("x", uvfits({.stokes = {-9, -10}}))), "STOKES"));
-  BOOST_TEST(has(complaint(scratch.file("x", uvfits({.epoch = "1950.0"}))), "J2000"));
+  for (const char* epoch : {"1950.0", "'B1950'", "'1950.0'"})
+    BOOST_TEST(has(complaint(scratch.file("x", uvfits({.epoch = epoch}))), "J2000"));
+  for (const char* epoch : {"'2000.0'", "'J2000'", "0.0"})
+    BOOST_TEST(complaint(scratch.file("x", uvfits({.epoch = epoch}))) == "none");
   BOOST_TEST(has(complaint(scratch.file("x", uvfits({.uu = "UU-L-SIN"}))), "wavelengths"));
   // An antenna that is in no table: the group and its byte.
   std::string bytes = whole;
