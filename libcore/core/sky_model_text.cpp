@@ -44,7 +44,20 @@ bool parse_flag(std::string_view text) {
   throw Malformed{fmt::format("'{}' is neither true nor false", text)};
 }
 
-void set_field(SkyComponent& component, Column column, std::string_view value) {
+/// What a line says of the polarisation besides Q and U.
+struct Polarisation {
+  std::optional<double> rotation_measure_rad_m2, fraction, angle_rad, wavelength_m;
+  bool has_q_or_u = false;
+};
+
+double angle_or_radians(std::string_view text) {
+  return is_plain_number(text) ? parse_number(text) : parse_angle(text);
+}
+double length_or_metres(std::string_view text) {
+  return is_plain_number(text) ? parse_number(text) : parse_length(text);
+}
+
+void set_field(SkyComponent& component, Polarisation& polarisation, Column column, std::string_view value) {
   switch (column) {
     case Column::name:
       component.name = value;
@@ -62,9 +75,11 @@ void set_field(SkyComponent& component, Column column, std::string_view value) {
       break;
     case Column::q:
       component.stokes_jy[1] = parse_number(value);
+      polarisation.has_q_or_u = true;
       break;
     case Column::u:
       component.stokes_jy[2] = parse_number(value);
+      polarisation.has_q_or_u = true;
       break;
     case Column::v:
       component.stokes_jy[3] = parse_number(value);
@@ -77,6 +92,18 @@ void set_field(SkyComponent& component, Column column, std::string_view value) {
       break;
     case Column::reference_frequency:
       component.reference_freq_hz = is_plain_number(value) ? parse_number(value) : parse_frequency(value);
+      break;
+    case Column::rotation_measure:
+      polarisation.rotation_measure_rad_m2 = parse_number(value);
+      break;
+    case Column::polarized_fraction:
+      polarisation.fraction = parse_number(value);
+      break;
+    case Column::polarization_angle:
+      polarisation.angle_rad = angle_or_radians(value);
+      break;
+    case Column::reference_wavelength:
+      polarisation.wavelength_m = length_or_metres(value);
       break;
     case Column::major_axis:
       component.major_rad = angle_or_arcsec(value);
@@ -107,6 +134,44 @@ void check(SkyComponent& component, const std::string& type) {
     throw Malformed{"spectral terms need a ReferenceFrequency above 0"};
 }
 
+/// After check(): by the rules of DP3, whose angles without a unit are radians too.
+void polarise(SkyComponent& component, const Polarisation& given) {
+  const bool by_angle = given.fraction || given.angle_rad;
+  if (!given.rotation_measure_rad_m2) {
+    if (by_angle || given.wavelength_m)
+      throw Malformed{
+          "PolarizedFraction, PolarizationAngle and ReferenceWavelength need a RotationMeasure: write Q and "
+          "U, "
+          "or give one"};
+    return;
+  }
+  if (*given.rotation_measure_rad_m2 == 0 && !by_angle && !given.wavelength_m) return;
+  if (by_angle == given.has_q_or_u || (by_angle && !(given.fraction && given.angle_rad)))
+    throw Malformed{"a RotationMeasure needs either Q and U or PolarizedFraction and PolarizationAngle"};
+  component.rotation_measure_rad_m2 = *given.rotation_measure_rad_m2;
+  double &q = component.stokes_jy[1], &u = component.stokes_jy[2];
+  if (by_angle) {
+    if (given.wavelength_m.value_or(0) != 0)
+      throw Malformed{"PolarizationAngle is the angle at wavelength 0: remove ReferenceWavelength"};
+    q = component.stokes_jy[0] * *given.fraction * std::cos(2 * *given.angle_rad);
+    u = component.stokes_jy[0] * *given.fraction * std::sin(2 * *given.angle_rad);
+    return;
+  }
+  if (!given.wavelength_m && component.reference_freq_hz == 0)
+    throw Malformed{"a RotationMeasure with Q and U needs a ReferenceWavelength or a ReferenceFrequency"};
+  if (given.wavelength_m.value_or(1) <= 0)
+    throw Malformed{"Q and U with a RotationMeasure need a ReferenceWavelength above 0"};
+  if (!given.wavelength_m) {
+    component.unrotated_wavelength_m = kSpeedOfLight_m_s / component.reference_freq_hz;
+    return;
+  }
+  component.unrotated_wavelength_m = *given.wavelength_m;
+  // Q and U are of that wavelength, and stokes_jy of the reference frequency; their ratio to I is the same.
+  const double scale =
+      component.stokes_jy[0] / flux_at(component, kSpeedOfLight_m_s / component.unrotated_wavelength_m)[0];
+  if (std::isfinite(scale)) q *= scale, u *= scale;
+}
+
 /// Nothing for a patch.
 std::optional<SkyComponent> parse_component(std::string_view line, const Format& format) {
   const std::vector<std::string_view> fields = split_fields(line);
@@ -122,16 +187,18 @@ std::optional<SkyComponent> parse_component(std::string_view line, const Format&
       type = lower(value);
     }
   }
+  Polarisation polarisation;
   for (std::size_t i = 0; i < format.columns.size(); ++i) {
     std::string_view value = i < fields.size() ? unquoted(fields[i]) : std::string_view{};
     if (value.empty()) value = format.defaults[i];
     const Column column = format.columns[i];
     if (!value.empty())
-      set_field(component, column, value);
+      set_field(component, polarisation, column, value);
     else if (column == Column::ra || column == Column::dec || column == Column::i)
       throw Malformed{"a source needs Ra, Dec and I"};
   }
   check(component, type);
+  polarise(component, polarisation);
   return component;
 }
 

@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <complex>
 #include <string>
 
 #include "libcore/core/constants.h"
@@ -107,8 +108,49 @@ BOOST_AUTO_TEST_CASE(spectra) {
   BOOST_TEST(flux_at(component, 100e6)[0] == 2);
 }
 
+/// Both ways of saying the same, against P = f I exp(2 i (chi + RM lambda^2)).
+BOOST_AUTO_TEST_CASE(faraday_rotation) {
+  const double rm = -7.3, fraction = 0.4, chi = 0.6, reference_m = kSpeedOfLight_m_s / 150e6;
+  auto polarised = [&](double i_jy, double wavelength_m) {
+    return i_jy * fraction * std::polar(1.0, 2 * (chi + rm * wavelength_m * wavelength_m));
+  };
+  auto i_at = [](double wavelength_m) {
+    return 2 * std::pow(kSpeedOfLight_m_s / wavelength_m / 150e6, -0.8);
+  };
+  const std::string head =
+      "Format = Name, Type, Ra, Dec, I, Q, U, V, SpectralIndex='[-0.8]', ReferenceFrequency='150e6', "
+      "RotationMeasure, PolarizedFraction, PolarizationAngle, ReferenceWavelength\na, POINT, 0:0:0, 0.0.0, "
+      "2, ";
+  auto q_and_u = [&](double wavelength_m) {
+    const auto p = polarised(i_at(wavelength_m), wavelength_m);
+    return fmt::format("{:.17g}, {:.17g}, 0.1, , , -7.3, , , ", p.real(), p.imag());
+  };
+  for (const std::string& line : {std::string(", , 0.1, , , -7.3, 0.4, 0.6, "),
+                                  std::string(", , 0.1, , , -7.3, 0.4, 34.377467707849396deg"),
+                                  q_and_u(reference_m), q_and_u(1.25) + "1.25", q_and_u(1.25) + "125cm"}) {
+    const SkyModel model = parse_sky_model(head + line + "\n", "sky");
+    const SkyComponent& component = model.components.at(0);
+    for (const double hz : {120e6, 150e6, 166e6, 1.4e9}) {
+      const double wavelength_m = kSpeedOfLight_m_s / hz, i_jy = i_at(wavelength_m);
+      const auto want = polarised(i_jy, wavelength_m);
+      const auto [i, q, u, v] = flux_at(component, hz);
+      BOOST_TEST(std::abs(i - i_jy) <= 1e-13 * i_jy);
+      BOOST_TEST(std::abs(std::complex(q, u) - want) <= 2e-13 * i_jy, line << " at " << hz);
+      BOOST_TEST(std::abs(v - 0.05 * i_jy) <= 1e-13 * i_jy);
+    }
+  }
+  // None, and as good as none.
+  for (const char* line : {"0.2, -0.1, 0, , , , , , ", "0.2, -0.1, 0, , , 0, , , "}) {
+    const auto [i, q, u, v] = flux_at(parse_sky_model(head + line, "sky").components.at(0), 150e6);
+    BOOST_TEST((i == 2 && q == 0.2 && u == -0.1 && v == 0));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(malformed_lines_are_named) {
   const std::string head = "Format = Name, Type, Ra, Dec, I, SpectralIndex, ReferenceFrequency\n";
+  const std::string rotated =
+      "Format = Name, Type, Ra, Dec, I, Q, U, RotationMeasure, PolarizedFraction, PolarizationAngle, "
+      "ReferenceWavelength, ReferenceFrequency\n";
   const std::pair<std::string, std::string> cases[] = {
       {"", "no line 'Format ="},
       {"a, POINT, 0:0:0, 0.0.0, 1\n", "line 1"},
@@ -128,7 +170,15 @@ BOOST_AUTO_TEST_CASE(malformed_lines_are_named) {
       {head + "a, POINT, 0:0:0, 0.0.0, 1, -0.7], 100000000\n", "']'"},
       {head + "a, POINT, 0:0:0, 0.0.0, 1, [-0.7,x], 100000000\n", "'x'"},
       {head + "a, POINT, 0:0:0, 0.0.0, 1, [-0.7]\n", "ReferenceFrequency"},
-      {head + "a, POINT, 0:0:0, 0.0.0, 1, [-0.7], 1e8, 3\n", "8 fields"}};
+      {head + "a, POINT, 0:0:0, 0.0.0, 1, [-0.7], 1e8, 3\n", "8 fields"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, , , 5, , , , 1e8\n", "either Q and U or"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, , , 5, 0.1, , , 1e8\n", "either Q and U or"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, 0.1, 0, 5, 0.1, 0, , 1e8\n", "either Q and U or"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, , , , 0.1, 0, , 1e8\n", "need a RotationMeasure"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, 0.1, 0, , , , 2, 1e8\n", "need a RotationMeasure"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, 0.1, 0, 5, , , , \n", "or a ReferenceFrequency"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, 0.1, 0, 5, , , 0, 1e8\n", "ReferenceWavelength above 0"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, , , 5, 0.1, 0.2, 2, 1e8\n", "remove ReferenceWavelength"}};
   for (const auto& [text, expected] : cases) {
     const std::string error = error_of(text);
     BOOST_TEST(error.find("sky.txt: ") == 0, error);
