@@ -30,15 +30,22 @@ std::size_t count_wrong(const T* device, const Buffer<T, Rank>& array,
   return n_wrong;
 }
 
+/// How a block's weights travel: as a value and bits of each row, as those of one plane, or all.
+enum class Weights { of_rows, alike, all };
+
 /// Of n_rows of 64 channels and 4 planes every third is left out, and the first 1000.
-void check(std::size_t n_rows, bool choose) {
+void check(std::size_t n_rows, bool choose, Weights weights = Weights::of_rows) {
   constexpr std::size_t n_chan = 64, n_planes = 4;
   Buffer<double, 2> uvw_m({n_rows, 3});
   Buffer<double, 1> path_m({n_rows}), wavenumber({n_chan});
   Buffer<std::uint32_t, 2> station({n_rows, 2});
   Buffer<float, 3> weight({n_rows, n_chan, n_planes});
   Buffer<std::complex<float>, 3> data({n_rows, n_chan, n_planes});
-  weight.fill(1);
+  for (std::size_t i = 0; i < weight.size(); ++i) {
+    const std::size_t chan = i / n_planes % n_chan, row = i / n_planes / n_chan;
+    const std::size_t other = weights == Weights::of_rows ? 0 : weights == Weights::alike ? chan : i;
+    weight.data()[i] = (row + chan) % 7 == 0 ? 0 : static_cast<float>(1 + row % 1021 + other % 16 * 2048);
+  }
   for (std::size_t i = 0; i < uvw_m.size(); ++i) uvw_m.data()[i] = static_cast<double>(i);
   for (std::size_t i = 0; i < n_rows; ++i) path_m(i) = -static_cast<double>(i);
   for (std::size_t i = 0; i < station.size(); ++i) station.data()[i] = static_cast<std::uint32_t>(i % 77);
@@ -57,6 +64,9 @@ void check(std::size_t n_rows, bool choose) {
   ChosenRows chosen;
   if (choose) chosen = rows;
   CutBlock device;
+  const std::size_t n_weights = rows.size() * n_chan * n_planes;
+  cuda_check(cudaMemset(device.rows.weight.reserve(n_weights), 0xff, n_weights * sizeof(float)), "poisoning");
+  cuda_check(cudaDeviceSynchronize(), "poisoning");
   device.rows.copy_geometry(device.uploader, block, device.stream.get(), chosen);
   device.rows.copy_values(device.uploader, block, chosen);
   device.uploader.hold(device.stream.get());
@@ -65,6 +75,12 @@ void check(std::size_t n_rows, bool choose) {
   BOOST_CHECK_EQUAL(count_wrong(device.rows.uvw.data(), uvw_m, rows), 0u);
   BOOST_CHECK_EQUAL(count_wrong(device.rows.path.data(), path_m, rows), 0u);
   BOOST_CHECK_EQUAL(count_wrong(device.rows.station.data(), station, rows), 0u);
+  BOOST_REQUIRE_EQUAL(device.rows.weight_planes, weights == Weights::all ? n_planes : 1);
+  Buffer<float, 2> one_plane({n_rows, n_chan});
+  for (std::size_t i = 0; i < one_plane.size(); ++i) one_plane.data()[i] = weight.data()[i * n_planes];
+  BOOST_CHECK_EQUAL(weights == Weights::all ? count_wrong(device.rows.weight.data(), weight, rows)
+                                            : count_wrong(device.rows.weight.data(), one_plane, rows),
+                    0u);
   const auto* values = reinterpret_cast<const std::complex<float>*>(device.rows.data.data());
   BOOST_CHECK_EQUAL(count_wrong(values, data, rows), 0u);
 }
@@ -74,7 +90,8 @@ void check(std::size_t n_rows, bool choose) {
 BOOST_AUTO_TEST_CASE(rows_arrive) {
   constexpr std::size_t row_bytes = 64 * 4 * sizeof(std::complex<float>);
   for (const bool choose : {false, true}) {
-    check(1500, choose);
+    for (const Weights weights : {Weights::of_rows, Weights::alike, Weights::all})
+      check(1500, choose, weights);
     check(DeviceRows::kAheadBytes / row_bytes, choose);  // all of it ahead, or less
     check(2 * DeviceRows::kAheadBytes / row_bytes + 7, choose);
   }

@@ -27,9 +27,10 @@ const Method kExact[] = {
      true}};
 
 #ifdef APSYN_CUDA
+/// Measured on an H200: 6e-7, 4e-5 and 1.3e-6.
 const DeviceMethod kDevice[] = {
     {"corr directly", [](EpicPlan plan) { return imager(std::move(plan), PairForm::direct); }, 3e-5},
-    {"corr directly, half", [](EpicPlan plan) { return half(std::move(plan)); }, 5e-4},
+    {"corr directly, half", [](EpicPlan plan) { return half(std::move(plan)); }, 1e-4},
     {"corr on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, 3e-5}};
 #endif
 

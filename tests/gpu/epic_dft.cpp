@@ -26,6 +26,7 @@ double rounding_error(std::size_t n_ant) {
 }
 
 #ifdef APSYN_CUDA
+/// Measured on an H200: 3e-6 and 4.3e-4.
 const DeviceMethod kDevice[] = {
     {"dft, single",
      [](EpicPlan plan) { return make_dft_imager_cuda(std::move(plan), EpicPrecision::single, 0); }, 3e-5},

@@ -30,6 +30,8 @@ namespace {
 
 constexpr std::size_t n_data_planes = 4;
 
+constexpr double most_off = 3e-5;  ///< of a value from float64's, sums of values about 1; on an H200: 1e-5
+
 /// A turning array whose channels leave gaps, with data of noise; what has weight 0 is NaN.
 struct Observation : ArrayRows {
   Buffer<std::complex<float>, 3> data;
@@ -131,7 +133,7 @@ void check_values(const Observation& o, bool with_path) {
   std::uint32_t most_run = 0;
   for (const Track& track : tracks) most_run = std::max(most_run, track.first_run + track.n_runs);
   const auto runs = download(device.tables.runs.data(), most_run);
-  double error = 0, power = 0, farthest = 0;
+  double error = 0, power = 0, largest = 0, farthest = 0;
   std::size_t n_bad = 0, n_seen = 0, row_at = 0, n_nodes = 0, next_place = 0;
   std::vector<bool> written(n_values);
   for (const Track& track : tracks) {
@@ -168,7 +170,9 @@ void check_values(const Observation& o, bool with_path) {
             share[i] *=
                 (t[i] - idg::chebyshev_node(j, n)) / (idg::chebyshev_node(k, n) - idg::chebyshev_node(j, n));
       }
-      if (n == 0) farthest = std::max(farthest, std::abs(node.u_m - uvw(k, 0)));
+      if (n == 0)
+        farthest = std::max({farthest, std::abs(node.u_m - uvw(k, 0)), std::abs(node.v_m - uvw(k, 1)),
+                             std::abs(node.w_m - uvw(k, 2))});
       for (std::uint32_t c = 0; c < node.n_channels; ++c)
         for (int plane = 0; plane < n_planes; ++plane) {
           std::complex<double> want = 0;
@@ -185,7 +189,8 @@ void check_values(const Observation& o, bool with_path) {
           const double off = std::abs(std::complex<double>(got[at].x, got[at].y) - want);
           error += off * off;
           power += std::norm(want);
-          if (!(off < 1e-4) && n_bad++ < 5)
+          if (!std::isnan(off)) largest = std::max(largest, off);
+          if (!(off < most_off) && n_bad++ < 5)
             std::printf("track %u nodes %u rows %u channels, node %u channel %u plane %d: %g %g, not %g %g\n",
                         n, track.n_runs, track.n_channels, k, c, plane, got[at].x, got[at].y, want.real(),
                         want.imag());
@@ -193,7 +198,7 @@ void check_values(const Observation& o, bool with_path) {
     }
   }
   const double relative = std::sqrt(error / power);
-  std::printf("%zu nodes, error of values %.2e\n", n_nodes, relative);
+  std::printf("%zu nodes, error of values %.2e, at most %.1e\n", n_nodes, relative, largest);
   BOOST_CHECK_EQUAL(n_bad, 0);
   BOOST_CHECK_EQUAL(row_at, device.tracks.n_rows);
   BOOST_CHECK_EQUAL(next_place, device.tracks.n_places);
@@ -240,7 +245,7 @@ void check_images(const Observation& o, bool with_path, double accuracy) {
     std::printf("accuracy %.0e, plane %zu: error %.2e, %llu visibilities in %llu subgrids\n", accuracy, plane,
                 error, static_cast<unsigned long long>(counts.n_visibilities),
                 static_cast<unsigned long long>(counts.n_subgrids));
-    BOOST_CHECK_LE(error, accuracy);
+    BOOST_CHECK_LE(error, accuracy);  // on an H200: 4.1e-6 of 1e-5, 9.4e-7 of 2e-6
   }
 }
 
