@@ -106,7 +106,9 @@ class CudaCorrImager final : public DeviceImager {
     if (wanted_ != PairForm::cheapest) return wanted_ == PairForm::grid;
     if (plan_.n_direction > 0 || plan_.n_ant > kMostGridAnts || !plan_.apertures.empty()) return false;
     return cuda_grid_pairs_s(plan_, geometry, sky_.pixels()) <
-           cuda_direct_pairs_s(plan_, sky_.pixels().size());
+           cuda_direct_pairs_s(plan_, sky_.pixels().size(),
+                               exact_ ? EpicPrecision::single : EpicPrecision::half,
+                               serves_half_pairs(plan_, device_));
   }
   void move(const EpicGeometry& geometry) {
     if (form_ != nullptr && form_->serves(geometry)) return form_->move(geometry);

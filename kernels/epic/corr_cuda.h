@@ -18,9 +18,13 @@ std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums 
 /// Antennas whose pairs are imaged directly in halves (pair_half.cuh): fewer would fill a quarter of a block.
 inline constexpr std::size_t kFewestFormed = 33, kMostFormed = 256;
 
-/// Measured seconds of an H200 for the pairs of all channels, once they are correlated.
+/// Whether a plan's pairs can be imaged so; the device must have such forms, too (serves_half_pairs()).
+bool fits_half_pairs(const EpicPlan& plan);
+
+/// Measured seconds of an H200 for the pairs of all channels, once they are correlated; half_forms: whether
+/// the device has them.
 double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel,
-                           EpicPrecision precision = EpicPrecision::single);
+                           EpicPrecision precision = EpicPrecision::single, bool half_forms = true);
 /// Whether an accumulation of n_spectra costs dft less by sums of pairs, all pixels of the plan in the sky.
 bool cuda_dft_by_pairs(const EpicPlan& plan, EpicPrecision precision, double n_spectra);
 double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);

@@ -137,11 +137,17 @@ double beams_s(const EpicPlan& plan, std::size_t n_pixel, EpicPrecision precisio
 
 }  // namespace
 
-double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel, EpicPrecision precision) {
+bool fits_half_pairs(const EpicPlan& plan) {
+  return plan.n_pol == 2 && plan.n_ant >= kFewestFormed && plan.n_ant <= kMostFormed &&
+         plan.apertures.empty() && !plan.field;
+}
+
+double cuda_direct_pairs_s(const EpicPlan& plan, std::size_t n_pixel, EpicPrecision precision,
+                           bool half_forms) {
   const auto n_ant = static_cast<double>(plan.n_ant);
-  const bool in_halves =
-      plan.n_pol == 2 && plan.n_ant >= kFewestFormed && plan.n_ant <= kMostFormed && plan.apertures.empty();
-  const double pair_s = !in_halves ? kImaged_s : precision == EpicPrecision::half ? kFormed_s : kExactly_s;
+  const double pair_s = !half_forms || !fits_half_pairs(plan) ? kImaged_s
+                        : precision == EpicPrecision::half    ? kFormed_s
+                                                              : kExactly_s;
   return static_cast<double>(plan.n_channel() * n_pixel) * n_ant * n_ant / 2 * pair_s;
 }
 

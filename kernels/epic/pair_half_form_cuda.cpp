@@ -94,8 +94,7 @@ std::unique_ptr<DevicePairForm> make_half_pair_form(const EpicPlan& plan, Device
 
 bool serves_half_pairs(const EpicPlan& plan, int device_index) {
   static_assert(kMostFormed == kMostHalfAnts);
-  return plan.n_pol == 2 && plan.n_ant >= kFewestFormed && plan.n_ant <= kMostFormed &&
-         plan.apertures.empty() && !plan.field && has_half_forms(device_index);
+  return fits_half_pairs(plan) && has_half_forms(device_index);
 }
 
 }  // namespace apsyn::epic_cuda

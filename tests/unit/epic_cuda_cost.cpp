@@ -57,4 +57,14 @@ BOOST_AUTO_TEST_CASE(forms_in_halves_have_limits) {
   };
   BOOST_TEST(pair_s(33) < 0.5 * pair_s(32));
   BOOST_TEST(pair_s(256) < 0.5 * pair_s(257));
+  // On devices without them all cost the same.
+  BOOST_TEST(cuda_direct_pairs_s(plan_of(1, 64), 1000, EpicPrecision::half, false) / (64 * 64) == pair_s(32),
+             boost::test_tools::tolerance(1e-12));
+  EpicPlan plan = plan_of(1, 64);
+  BOOST_TEST(fits_half_pairs(plan));
+  plan.field = true;
+  BOOST_TEST(!fits_half_pairs(plan));
+  plan = plan_of(1, 64);
+  plan.n_pol = 1;
+  BOOST_TEST(!fits_half_pairs(plan));
 }
