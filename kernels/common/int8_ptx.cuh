@@ -106,63 +106,44 @@ __device__ __forceinline__ constexpr std::uint64_t wgmma_descriptor(std::uint32_
       "+r"(d[o + 6]), "+r"(d[o + 7])
 #define APSYN_R32(d, o) APSYN_R8(d, o), APSYN_R8(d, o + 8), APSYN_R8(d, o + 16), APSYN_R8(d, o + 24)
 
+// The instruction up to its accumulators, %0 and those behind, of B with 64 or 128 rows.
+#define APSYN_WGMMA_S8_64                                                                   \
+  "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "                                       \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23," \
+  "%24,%25,%26,%27,%28,%29,%30,%31}, "
+#define APSYN_WGMMA_S8_128                                                                   \
+  "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "                                       \
+  "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,"  \
+  "%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45," \
+  "%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, "
+
 /// d += A B^T: A 64 x 32 from registers, B 128 x 32 from shared memory.
 __device__ __forceinline__ void wgmma_s8(int (&d)[64], const std::uint32_t (&a)[4], std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
-      "27,%28,"
-      "%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%"
-      "54,%55,"
-      "%56,%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, 1;"
-      : APSYN_R32(d, 0), APSYN_R32(d, 32)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  asm volatile(APSYN_WGMMA_S8_128 "{%64,%65,%66,%67}, %68, 1;"
+               : APSYN_R32(d, 0), APSYN_R32(d, 32)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 /// The same for two halves of d; without kAdd what was in d, which has to be 0, is not read.
 template <bool kAdd = true>
 __device__ __forceinline__ void wgmma_s8(int (&d)[2][32], const std::uint32_t (&a)[4], std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
-      "27,%28,"
-      "%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%"
-      "54,%55,"
-      "%56,%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, %69;"
-      : APSYN_R32(d[0], 0), APSYN_R32(d[1], 0)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
+  asm volatile(APSYN_WGMMA_S8_128 "{%64,%65,%66,%67}, %68, %69;"
+               : APSYN_R32(d[0], 0), APSYN_R32(d[1], 0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
 }
 /// The same for B 64 x 32; without kAdd what was in d, which has to be 0, is not read.
 template <bool kAdd = true>
 __device__ __forceinline__ void wgmma_s8(int (&d)[32], const std::uint32_t (&a)[4], std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
-      "27,%28,"
-      "%29,%30,%31}, {%32,%33,%34,%35}, %36, %37;"
-      : APSYN_R32(d, 0)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
+  asm volatile(APSYN_WGMMA_S8_64 "{%32,%33,%34,%35}, %36, %37;"
+               : APSYN_R32(d, 0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
 }
 /// d += A B^T: A and B 64 x 32 from shared memory.
 __device__ __forceinline__ void wgmma_s8(int (&d)[32], std::uint64_t a, std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
-      "27,%28,"
-      "%29,%30,%31}, %32, %33, 1;"
-      : APSYN_R32(d, 0)
-      : "l"(a), "l"(b));
+  asm volatile(APSYN_WGMMA_S8_64 "%32, %33, 1;" : APSYN_R32(d, 0) : "l"(a), "l"(b));
 }
 /// The same for B 128 x 32.
 __device__ __forceinline__ void wgmma_s8(int (&d)[64], std::uint64_t a, std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
-      "27,%28,"
-      "%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%"
-      "54,%55,"
-      "%56,%57,%58,%59,%60,%61,%62,%63}, %64, %65, 1;"
-      : APSYN_R32(d, 0), APSYN_R32(d, 32)
-      : "l"(a), "l"(b));
+  asm volatile(APSYN_WGMMA_S8_128 "%64, %65, 1;" : APSYN_R32(d, 0), APSYN_R32(d, 32) : "l"(a), "l"(b));
 }
 /// d[kFirst..] += A B^T: A 64 x 32 from registers, B 32 x 32 from shared memory.
 template <int kFirst, bool kAdd = true>
@@ -173,6 +154,8 @@ __device__ __forceinline__ void wgmma_s8_narrow(int (&d)[32], const std::uint32_
       : APSYN_R8(d, kFirst), APSYN_R8(d, kFirst + 8)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kAdd ? 1 : 0));
 }
+#undef APSYN_WGMMA_S8_128
+#undef APSYN_WGMMA_S8_64
 #undef APSYN_R32
 #undef APSYN_R8
 
