@@ -39,10 +39,10 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
   planes_.resize(groups_.size());
   for (PlaneGroup& group : groups_) {
     group.value.resize({spread_batch * 2 * group.n + 64 / sizeof(T)});
-    group.lines.resize({most_track_nodes * value_columns(most_band_columns, group.n)});
+    group.lines.resize({most_track_nodes * product_values(most_band_columns, 2 * group.n)});
   }
-  channel_values_.resize({rows_at_once * value_columns(most_band_channels, 4) + 64 / sizeof(T)});
-  row_values_.resize({most_track_rows * value_columns(most_band_columns, 4)});
+  channel_values_.resize({channel_rows_at_once * product_values(most_band_channels, 2 * 4) + 64 / sizeof(T)});
+  row_values_.resize({most_track_rows * product_values(most_band_columns, 2 * 4)});
   // A folded visibility is V^H: its correlations are conjugates, in the order XX YX XY YY.
   for (const auto& plane : setup.mix)
     for (std::size_t c = 0; c < 4; ++c) {

@@ -26,10 +26,6 @@ namespace apsyn {
 
 /// Correlations of V^T.
 constexpr std::size_t exchanged_correlations[4] = {0, 2, 1, 3};
-/// Values of a row's columns, made up to whole vectors.
-constexpr std::size_t value_columns(std::size_t n_columns, std::size_t n_planes) {
-  return product_values(n_columns, 2 * n_planes);
-}
 
 /// One thread's memory.
 template <class T>
@@ -48,7 +44,7 @@ class SubgridMaker {
     bool psf = false;  ///< whether its last is the PSF's
     std::size_t n_data() const { return n - (psf ? 1 : 0); }
     Buffer<T, 1> value{};  ///< [vis of the batch][plane][re, im]
-    Buffer<T, 1> lines{};  ///< [node or row of a track][column][plane][re, im], rows of value_columns()
+    Buffer<T, 1> lines{};  ///< [node or row of a track][column][plane][re, im], rows of product_values()
     Buffer<T, 1> cells{};  ///< [term][v][u][plane][re, im]
   };
 
@@ -74,8 +70,7 @@ class SubgridMaker {
   std::vector<PlaneGroup> groups_;
 
   TrackNodes<T> tracks_;
-  static constexpr std::size_t rows_at_once = 8;
-  Buffer<T, 1> channel_values_;  ///< [row, rows_at_once][chan][plane][re, im]
+  Buffer<T, 1> channel_values_;  ///< [row, channel_rows_at_once][chan][plane][re, im]
   Buffer<T, 1> row_values_;      ///< [row of a track][column][plane][re, im]
   TaskForm task_form_;
   SpreadTarget<T> target_;

@@ -28,12 +28,9 @@ std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup) {
   const std::uint64_t cell =
       round_up(most_task_terms(plan) * values,
                single ? folded_product_columns<float>() : folded_product_columns<double>());
-  const std::uint64_t tracks =
-      (most_track_nodes + most_track_rows) * (most_band_columns * values + most_track_nodes) +
-      channel_nodes_values;
   // Pixels and their folded halves; folded pixels before and behind the A-terms; all terms of the pixels, of
   // fine cells along one axis and of those along both, of which there are up to twice as many on a side.
-  return (side2 * (2 * model + 2 * values + (1 + 2 + 4) * cell) + tracks) *
+  return (side2 * (2 * model + 2 * values + (1 + 2 + 4) * cell) + track_values(values, values)) *
          (single ? sizeof(float) : sizeof(double));
 }
 
@@ -58,7 +55,7 @@ SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSet
   value_.resize({spread_chunk * values_});
   lines_.resize({most_track_nodes * product_values(most_band_columns, values_) + 64 / sizeof(T)});
   at_rows_.resize({most_track_rows * product_values(most_band_columns, values_) + 64 / sizeof(T)});
-  at_channels_.resize({rows_at_once * product_values(most_band_channels, values_)});
+  at_channels_.resize({channel_rows_at_once * product_values(most_band_channels, values_)});
 }
 
 /// The cells' rows, folded along v.

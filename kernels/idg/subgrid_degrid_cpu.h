@@ -79,11 +79,10 @@ class SubgridPredictor {
   std::size_t cell_stride_ = 0;  ///< values of all terms of a fine cell, rounded up to 64 bytes
   SpreadTarget<T> target_;
   SpreadBatch<T> batch_{spread_chunk};
-  Buffer<T, 1> value_;         ///< [vis of the batch][plane][re, im]
-  std::vector<Piece> pieces_;  ///< of the batch
-  static constexpr std::size_t rows_at_once = 8;
+  Buffer<T, 1> value_;                  ///< [vis of the batch][plane][re, im]
+  std::vector<Piece> pieces_;           ///< of the batch
   Buffer<T, 1> lines_, at_rows_;        ///< [node or row of a track][column][plane][re, im]
-  Buffer<T, 1> at_channels_;            ///< [row, rows_at_once][chan][plane][re, im]
+  Buffer<T, 1> at_channels_;            ///< [row, channel_rows_at_once][chan][plane][re, im]
   Buffer<T, 2> rows_;                   ///< two rows of cells and one of zeros
   Buffer<T, 2> even_, odd_;             ///< [k][other axis][model value]
   Buffer<T, 2> pixels_;                 ///< [x][y][model value]

@@ -266,9 +266,9 @@ std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned 
   // Cells and their transforms of up to four planes, at twice the cells of a subgrid's side.
   const std::uint64_t side = plan.settings.subgrid,
                       value = plan.settings.precision == Precision::single ? 4 : 8;
-  const std::uint64_t tracks =
-      ((most_track_rows + 2 * most_track_nodes) * most_band_columns * 8 + channel_nodes_values) * value;
-  const std::uint64_t per_thread = (most_task_terms(plan) + 3) * 4 * side * side * 8 * value + tracks;
+  // A-terms take four planes of data, and the PSF one, of which four at once become nodes.
+  const std::uint64_t tracks = track_values(2 * std::max<std::size_t>(n_planes, 5), 2 * 4);
+  const std::uint64_t per_thread = ((most_task_terms(plan) + 3) * 4 * side * side * 8 + tracks) * value;
   return subgrids_per_chunk(plan, n_planes) * bytes_per_subgrid(plan, n_planes) + n_threads * per_thread;
 }
 

@@ -120,8 +120,8 @@ void SubgridPredictor<T>::add_columns(const GridBlock& block, const Track& track
   sums.from_stride = stride;
   sums.to = at_channels_.data();
   sums.to_stride = product_values(band.n, values_);
-  for (std::size_t done = 0; done < n; done += rows_at_once) {
-    sums.n_rows = std::min(rows_at_once, n - done);
+  for (std::size_t done = 0; done < n; done += channel_rows_at_once) {
+    sums.n_rows = std::min(channel_rows_at_once, n - done);
     sums.from = columns + done * stride;
     channel_product(sums);
     for (std::size_t i = 0; i < sums.n_rows; ++i)

@@ -93,7 +93,7 @@ void SubgridMaker<T>::add_rows(const GridBlock& block, const Track& track, doubl
 template <class T>
 void SubgridMaker<T>::fill_columns(const GridBlock& block, const PlaneGroup& group, const Track& track,
                                    const Band& band, std::size_t first, std::size_t n, T* to) {
-  const std::size_t values = 2 * group.n, stride = value_columns(band.n_columns(), group.n);
+  const std::size_t values = 2 * group.n, stride = product_values(band.n_columns(), values);
   auto append_row = [&](std::size_t i, T* value) {
     append(block, group, tracks_.runs()[track.first + i].row, band.first, band.n, value);
   };
@@ -109,8 +109,8 @@ void SubgridMaker<T>::fill_columns(const GridBlock& block, const PlaneGroup& gro
   sums.from = channel_values_.data();
   sums.from_stride = band.n * values;
   sums.to_stride = stride;
-  for (std::size_t done = 0; done < n; done += rows_at_once) {
-    sums.n_rows = std::min(rows_at_once, n - done);
+  for (std::size_t done = 0; done < n; done += channel_rows_at_once) {
+    sums.n_rows = std::min(channel_rows_at_once, n - done);
     for (std::size_t i = 0; i < sums.n_rows; ++i)
       append_row(first + done + i, channel_values_.data() + i * sums.from_stride);
     sums.to = to + done * stride;
@@ -133,7 +133,7 @@ void SubgridMaker<T>::add_band(const GridBlock& block, const Track& track, const
       }
       fill_columns(block, group, track, band, 0, track.n, row_values_.data());
       MatrixProduct<T> sums{.n_rows = tracks_.padded_nodes(track),
-                            .n_cols = value_columns(n_columns, group.n),
+                            .n_cols = product_values(n_columns, 2 * group.n),
                             .n_k = track.n,
                             .a = shares};
       sums.group = sums.k_stride = sums.n_rows;
@@ -149,8 +149,9 @@ void SubgridMaker<T>::add_band(const GridBlock& block, const Track& track, const
           tracks_.line(track, first + i), wavenumber, n_columns, batch_,
           [&](std::size_t done, std::size_t n_taken) {
             for (PlaneGroup& group : groups_)
-              std::copy_n(group.lines.data() + i * value_columns(n_columns, group.n) + done * 2 * group.n,
-                          n_taken * 2 * group.n, group.value.data() + batch_.n * 2 * group.n);
+              std::copy_n(
+                  group.lines.data() + i * product_values(n_columns, 2 * group.n) + done * 2 * group.n,
+                  n_taken * 2 * group.n, group.value.data() + batch_.n * 2 * group.n);
           },
           flush);
   }

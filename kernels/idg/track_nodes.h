@@ -12,10 +12,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "kernels/idg/channel_nodes.h"
+#include "kernels/idg/channel_product.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/node_counts.h"
 #include "kernels/idg/partition.h"
@@ -32,6 +34,17 @@ constexpr double track_share = 0.15;
 /// track_nodes.cpp. Where predictions are interpolated neighbouring channels share their cells, which nodes
 /// do not.
 constexpr double gridded_channel_cost = 200, predicted_channel_cost = 30;
+
+/// Rows whose channels become nodes, or nodes channels, together.
+constexpr std::size_t channel_rows_at_once = 8;
+
+/// Numbers that a thread keeps for the tracks of a task: lines with line_values real values to a place, rows
+/// with row_values, and the shares of rows and of channels in nodes.
+constexpr std::uint64_t track_values(std::size_t line_values, std::size_t row_values) {
+  return most_track_nodes * product_values(most_band_columns, line_values) +
+         most_track_rows * (product_values(most_band_columns, row_values) + most_track_nodes) +
+         channel_rows_at_once * product_values(most_band_channels, row_values) + channel_nodes_values;
+}
 
 /// Runs [first, first + n) of TrackNodes::runs(), all of the same channels.
 struct Track {
