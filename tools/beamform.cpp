@@ -2,6 +2,7 @@
 // beamform: voltage stream -> one file of each tied-array or incoherent beam.
 #include "libcore/core/output.h"
 #include "libcore/core/voltage_pipeline.h"
+#include "libcore/core/voltage_room.h"
 #include "tools/beamform/describe.h"
 #include "tools/beamform/engine.h"
 #include "tools/beamform/options.h"
@@ -51,14 +52,13 @@ void run(Tool& tool, BeamformOptions& options) {
                     static_cast<double>(std::max<std::int64_t>(0, setup.n_samples)) * setup.header.sample_s,
                     "s of data");
   StreamSteps<BeamBlock> steps;
-  steps.pin = [&](VoltageBlock& block) { return pin_samples(engine, setup, block); };
+  if (setup.on_gpu)
+    steps.pin = [&](VoltageBlock& block) {
+      return pin_room(engine, setup.header, setup.gulp_samples, block);
+    };
   steps.read = [&](VoltageBlock& block) { return voltages.read(block, setup.gulp_samples); };
   steps.work = [&](StreamItem<BeamBlock>& item) {
-    if (item.last)
-      engine.end_of_stream();
-    else
-      engine.append(item.block);
-    for (item.n_results = 0; engine.next(item.place());) ++item.n_results;
+    feed_item(engine, item);
     progress.update(static_cast<double>(engine.spectra_done()) * setup.spectrum_s);
   };
   steps.write = [&](StreamItem<BeamBlock>& item) {

@@ -30,11 +30,22 @@ struct StreamItem {
 
 template <class Result>
 struct StreamSteps {
-  std::function<std::shared_ptr<void>(VoltageBlock&)> pin;  ///< gives a block its room, before all
+  std::function<std::shared_ptr<void>(VoltageBlock&)> pin;  ///< gives a block its room, before all; or none
   std::function<bool(VoltageBlock&)> read;                  ///< false at the end
   std::function<void(StreamItem<Result>&)> work;            ///< the last time on the item behind the end
   std::function<void(StreamItem<Result>&)> write;
 };
+
+/// StreamSteps::work of an engine with append(), end_of_stream() and next(), which gives one result after the
+/// other while there are any.
+template <class Engine, class Result>
+void feed_item(Engine& engine, StreamItem<Result>& item) {
+  if (item.last)
+    engine.end_of_stream();
+  else
+    engine.append(item.block);
+  for (item.n_results = 0; engine.next(item.place());) ++item.n_results;
+}
 
 /// Throws what the first step to fail threw.
 template <class Result>
@@ -45,7 +56,7 @@ void run_stream(const StreamSteps<Result>& steps) {
       1,
       [&] {
         Item item;
-        item.pinned = steps.pin(item.block);
+        if (steps.pin) item.pinned = steps.pin(item.block);
         return item;
       },
       [&](Item& item) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "libcore/core/voltage.h"
@@ -18,6 +19,14 @@ inline std::span<std::byte> make_room(const VoltageHeader& header, std::size_t n
   }
   block.samples_i8.resize(shape);
   return std::as_writable_bytes(block.samples_i8.view().span());
+}
+
+/// The same where an engine takes them fastest from.
+template <class Engine>
+std::shared_ptr<void> pin_room(Engine& engine, const VoltageHeader& header, std::size_t n_time,
+                               VoltageBlock& block) {
+  const std::span<std::byte> room = make_room(header, n_time, block);
+  return engine.pin(room.data(), room.size());
 }
 
 }  // namespace apsyn

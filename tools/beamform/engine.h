@@ -2,7 +2,6 @@
 // F stage and beamformer of the chosen device.
 #pragma once
 
-#include "libcore/core/voltage_room.h"
 #include "tools/beamform/plan.h"
 
 namespace apsyn {
@@ -43,14 +42,6 @@ inline void warn_of_clipped(const BeamEngine& engine) {
     log_warning(
         "{:.2g} % of an input's spectra in a channel did not fit 8 bits: --precision single keeps them",
         100 * share);
-}
-
-/// Gives a block room for a gulp of samples where a GPU takes them fastest from.
-inline std::shared_ptr<void> pin_samples(BeamEngine& engine, const BeamformSetup& setup,
-                                         VoltageBlock& block) {
-  if (!setup.on_gpu) return nullptr;
-  const std::span<std::byte> room = make_room(setup.header, setup.gulp_samples, block);
-  return engine.pin(room.data(), room.size());
 }
 
 }  // namespace apsyn

@@ -5,7 +5,6 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/fx_engine.h"
 #include "libcore/core/device.h"
-#include "libcore/core/voltage_room.h"
 #include "tools/correlate/plan.h"
 
 namespace apsyn {
@@ -17,13 +16,6 @@ inline std::unique_ptr<FxEngine> make_engine(const Device& device, const Correla
     return make_fx_engine(std::make_shared<Channeliser>(plan.f, delays), plan.x, plan.integration, plan.mean);
   return make_cuda_fx_engine(make_cuda_channeliser(plan.cuda, delays, device.index), plan.x, plan.integration,
                              plan.mean, device.index, plan.cuda_floats);
-}
-
-/// Gives a block room for a gulp of samples where the engine takes them fastest from.
-inline std::shared_ptr<void> pin_samples(FxEngine& engine, const CorrelatePlan& plan, VoltageBlock& block) {
-  if (!plan.on_gpu) return nullptr;
-  const std::span<std::byte> room = make_room(plan.header, plan.gulp_samples, block);
-  return engine.pin(room.data(), room.size());
 }
 
 }  // namespace apsyn

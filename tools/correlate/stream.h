@@ -8,6 +8,7 @@
 #include "kernels/voltage_summary/sample_counts.h"
 #include "libcore/cli/realtime.h"
 #include "libcore/core/voltage_pipeline.h"
+#include "libcore/core/voltage_room.h"
 #include "tools/correlate/engine.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/stream_parts.h"
@@ -46,18 +47,17 @@ class StreamCorrelator {
     SampleCounter counter(plan_.header, part.first_sample, part.end_sample());
     const double before_s = totals_.data_s;
     StreamSteps<FxResult> steps;
-    steps.pin = [&](VoltageBlock& block) { return pin_samples(*engine, plan_, block); };
+    if (plan_.on_gpu)
+      steps.pin = [&](VoltageBlock& block) {
+        return pin_room(*engine, plan_.header, plan_.gulp_samples, block);
+      };
     steps.read = [&](VoltageBlock& block) {
       if (!realtime_.time_read([&] { return voltages.read(block, plan_.gulp_samples); })) return false;
       counter.add(block);
       return true;
     };
     steps.work = [&](StreamItem<FxResult>& item) {
-      if (item.last)
-        engine->end_of_stream();
-      else
-        engine->append(item.block);
-      for (item.n_results = 0; engine->next(item.place());) ++item.n_results;
+      feed_item(*engine, item);
       advance_to(before_s + static_cast<double>(engine->spectra_done()) * plan_.spectrum_s);
     };
     steps.write = [&](StreamItem<FxResult>& item) {

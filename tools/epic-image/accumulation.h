@@ -50,8 +50,7 @@ class Accumulation {
   /// Gives a block room for a gulp of samples where the imager takes them fastest from.
   std::shared_ptr<void> pin(VoltageBlock& block) const {
     if (!setup_.on_gpu()) return nullptr;
-    const std::span<std::byte> room = make_room(setup_.header, setup_.gulp_samples, block);
-    return feed_->pin(room.data(), room.size());
+    return pin_room(*feed_, setup_.header, setup_.gulp_samples, block);
   }
   /// Of all spectra so far.
   double data_s() const { return static_cast<double>(next_) * setup_.spectrum_s; }

@@ -13,7 +13,7 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/fx_engine.h"
 #include "libcore/core/error.h"
-#include "libcore/core/parallel.h"
+#include "libcore/core/voltage_pipeline.h"
 #include "libcore/core/voltage_room.h"
 #include "libcore/io/voltage_stream.h"
 #include "tests/reference/scratch.h"
@@ -86,12 +86,6 @@ struct Engine {
   }
 };
 
-struct Item {
-  VoltageBlock block;
-  std::shared_ptr<void> pinned;
-  bool last = false;
-};
-
 /// Seconds from the first byte to the last mean; the engine is there before.
 double correlate_seconds(const std::string& path, const VoltageHeader& header, unsigned n_threads,
                          bool on_gpu, const std::function<void()>& open) {
@@ -99,29 +93,12 @@ double correlate_seconds(const std::string& path, const VoltageHeader& header, u
   open();
   const auto begin = Clock::now();
   VoltageReader reader(path);
-  bool ended = false;
-  FxResult result;
-  run_pipeline<Item>(
-      1,
-      [&] {
-        Item item;
-        const auto room = make_room(header, work.gulp_samples, item.block);
-        item.pinned = work.engine->pin(room.data(), room.size());
-        return item;
-      },
-      [&](Item& item) {
-        if (ended) return false;
-        item.last = ended = !reader.read(item.block, work.gulp_samples);
-        return true;
-      },
-      [&](Item& item) {
-        if (item.last)
-          work.engine->end_of_stream();
-        else
-          work.engine->append(item.block);
-        while (work.engine->next(result)) continue;
-      },
-      [](Item&) {});
+  StreamSteps<FxResult> steps;
+  steps.pin = [&](VoltageBlock& block) { return pin_room(*work.engine, header, work.gulp_samples, block); };
+  steps.read = [&](VoltageBlock& block) { return reader.read(block, work.gulp_samples); };
+  steps.work = [&](StreamItem<FxResult>& item) { feed_item(*work.engine, item); };
+  steps.write = [](StreamItem<FxResult>&) {};
+  run_stream(steps);
   return seconds_since(begin);
 }
 
