@@ -11,9 +11,11 @@
 #include "tests/accuracy/grid_memory.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/test_device.h"
+#include "tests/support/image_pixels.h"
 
 namespace apsyn::reference {
 
+using support::pixel_l, support::pixel_m;
 using Complex = std::complex<double>;
 constexpr double pi = 3.14159265358979323846;
 constexpr double asec = 4.84813681109536e-6;
@@ -48,13 +50,6 @@ inline Coverage cover(std::size_t n_row, std::size_t n_chan, double radius_m, un
     c.max_w_lambda = std::max(c.max_w_lambda, std::abs(c.uvw_m(r, 2) * c.wavenumber(n_chan - 1)));
   }
   return c;
-}
-
-inline double pixel_l(const ImageGeometry& g, std::size_t x) {
-  return (static_cast<double>(g.n_x / 2) - static_cast<double>(x)) * g.cell_rad;
-}
-inline double pixel_m(const ImageGeometry& g, std::size_t y) {
-  return (static_cast<double>(y) - static_cast<double>(g.n_y / 2)) * g.cell_rad;
 }
 
 /// Pixels of random flux over the whole image, in its corners too; NaN beyond

@@ -13,6 +13,7 @@
 #include "tests/reference/aterm_image.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/grid_rows.h"
+#include "tests/support/image_pixels.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
@@ -158,8 +159,7 @@ Errors grid_errors(const Observation& o, const IdgPlan& plan, AtermMode mode, co
   const ImageGeometry& g = plan.image;
   while (pixels.size() < 60) {
     const std::size_t x = random() % g.n_x, y = random() % g.n_y;
-    const double l = (static_cast<double>(g.n_x / 2) - static_cast<double>(x)) * g.cell_rad;
-    const double m = (static_cast<double>(y) - static_cast<double>(g.n_y / 2)) * g.cell_rad;
+    const double l = support::pixel_l(g, x), m = support::pixel_m(g, y);
     if (l * l + m * m >= 1) continue;
     where.push_back({y, x});
     pixels.push_back({l, m});
@@ -279,8 +279,7 @@ BOOST_AUTO_TEST_CASE(fluxes_through_the_average_beam) {
   };
   o.sample(plan, aterm);
   for (const auto& [x, y] : {std::pair<std::size_t, std::size_t>{75, 60}, {20, 100}, {140, 10}, {1, 119}}) {
-    const double l = (static_cast<double>(geometry.n_x / 2) - static_cast<double>(x)) * geometry.cell_rad;
-    const double m = (static_cast<double>(y) - static_cast<double>(geometry.n_y / 2)) * geometry.cell_rad;
+    const double l = support::pixel_l(geometry, x), m = support::pixel_m(geometry, y);
     for (std::size_t r = 0; r < o.uvw_m.extent(0); ++r)
       for (std::size_t c = 0; c < n_chan; ++c) {
         const double k = o.wavenumber(c);

@@ -21,8 +21,10 @@
 #include "libcore/core/error.h"
 #include "tests/accuracy/grid_memory.h"
 #include "tests/reference/dft_image.h"
+#include "tests/reference/statistics.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/grid_rows.h"
+#include "tests/support/image_pixels.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
@@ -107,8 +109,7 @@ double image_error(const View<double, 2>& image, const ImageGeometry& geometry,
   std::vector<DftPixel> pixels;
   std::vector<double> got;
   for (const auto& [x, y] : where) {
-    const double l = (static_cast<double>(geometry.n_x / 2) - static_cast<double>(x)) * geometry.cell_rad;
-    const double m = (static_cast<double>(y) - static_cast<double>(geometry.n_y / 2)) * geometry.cell_rad;
+    const double l = support::pixel_l(geometry, x), m = support::pixel_m(geometry, y);
     if (l * l + m * m >= 1) {
       BOOST_CHECK(std::isnan(image(y, x)));
       continue;
@@ -116,13 +117,7 @@ double image_error(const View<double, 2>& image, const ImageGeometry& geometry,
     pixels.push_back({l, m});
     got.push_back(image(y, x));
   }
-  const auto want = dft_image(visibilities, pixels);
-  double error = 0, power = 0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    error += (got[i] - want[i]) * (got[i] - want[i]);
-    power += want[i] * want[i];
-  }
-  return std::sqrt(error / power);
+  return relative_rms(got, dft_image(visibilities, pixels));
 }
 
 const std::vector<DftSource> field_sky{{0.02, 0.03, 5}, {-0.05, 0.01, 2}, {0.06, -0.06, 1}};

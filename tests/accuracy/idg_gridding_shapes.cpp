@@ -9,7 +9,9 @@
 
 #include "kernels/idg/idg.h"
 #include "tests/reference/dft_image.h"
+#include "tests/reference/statistics.h"
 #include "tests/support/grid_rows.h"
+#include "tests/support/image_pixels.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
@@ -71,8 +73,7 @@ double grid_error(const Observation& o, const IdgPlan& plan, PsfPlane psf) {
   const ImageGeometry& g = plan.image;
   for (int i = 0; i < 150; ++i) {
     where.push_back({random() % g.n_y, random() % g.n_x});
-    pixels.push_back({(static_cast<double>(g.n_x / 2) - static_cast<double>(where.back()[1])) * g.cell_rad,
-                      (static_cast<double>(where.back()[0]) - static_cast<double>(g.n_y / 2)) * g.cell_rad});
+    pixels.push_back({support::pixel_l(g, where.back()[1]), support::pixel_m(g, where.back()[0])});
   }
   double worst = 0;
   for (std::size_t plane = 0; plane < image.extent(0); ++plane) {
@@ -83,14 +84,9 @@ double grid_error(const Observation& o, const IdgPlan& plan, PsfPlane psf) {
         const std::complex<double> value = plane < n_plane ? std::complex<double>(o.data(r, c, plane)) : 1.0;
         all.push_back({o.uvw_m(r, 0) * k, o.uvw_m(r, 1) * k, o.uvw_m(r, 2) * k, weight * value});
       }
-    const auto want = dft_image(all, pixels);
-    double error = 0, power = 0;
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      const double got = image(plane, where[i][0], where[i][1]);
-      error += (got - want[i]) * (got - want[i]);
-      power += want[i] * want[i];
-    }
-    worst = std::max(worst, std::sqrt(error / power));
+    std::vector<double> got;
+    for (const auto& [y, x] : where) got.push_back(image(plane, y, x));
+    worst = std::max(worst, relative_rms(got, dft_image(all, pixels)));
   }
   return worst;
 }

@@ -27,6 +27,7 @@
 #include "libcore/core/parallel.h"
 #include "tests/bench/nvml_energy.h"
 #include "tests/reference/dft_image.h"
+#include "tests/support/image_pixels.h"
 
 using namespace apsyn;
 
@@ -93,13 +94,6 @@ struct Rows {
   GridBlock block() const { return {uvw_m, {}, wavenumber, data, weight, station, {}, 1}; }
 };
 
-double l_of(const IdgPlan& plan, std::size_t x) {
-  return (static_cast<double>(plan.image.n_x / 2) - static_cast<double>(x)) * plan.image.cell_rad;
-}
-double m_of(const IdgPlan& plan, std::size_t y) {
-  return (static_cast<double>(y) - static_cast<double>(plan.image.n_y / 2)) * plan.image.cell_rad;
-}
-
 double image_error(const Rows& rows, const IdgPlan& plan, const View<const double, 3>& images,
                    unsigned n_threads) {
   constexpr std::size_t n = 384;
@@ -111,7 +105,8 @@ double image_error(const Rows& rows, const IdgPlan& plan, const View<const doubl
   parallel_for(n_threads, n_pieces, [&](std::size_t piece, unsigned) {
     for (std::size_t row = n_row * piece / n_pieces; row < n_row * (piece + 1) / n_pieces; ++row)
       for (std::size_t i = 0; i < n; ++i) {
-        const double l = l_of(plan, x[i]), m = m_of(plan, y[i]), r2 = l * l + m * m;
+        const double l = support::pixel_l(plan.image, x[i]), m = support::pixel_m(plan.image, y[i]),
+                     r2 = l * l + m * m;
         const double path = rows.uvw_m(row, 0) * l + rows.uvw_m(row, 1) * m -
                             rows.uvw_m(row, 2) * r2 / (1 + std::sqrt(1 - r2));
         // Channels lie evenly: a rotation each.

@@ -8,6 +8,7 @@
 #include "tests/reference/dft_image.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/array_rows.h"
+#include "tests/support/image_pixels.h"
 
 using namespace apsyn;
 using namespace apsyn::support;
@@ -19,7 +20,6 @@ BOOST_AUTO_TEST_CASE(pieces_come_to_their_rows) {
   // 26 million visibilities, 20 million with data: more than six at a time, and three pieces at once; twice
   // 64 MB of pinned memory.
   constexpr std::size_t n_chan = 32, n_pixels = 400;
-  constexpr double cell_rad = 1e-4;
   ArrayRows d = observe_array(40, 1042, n_chan);
   const std::size_t n_row = d.uvw_m.extent(0);
   // Single rows and many together without any data, also the first and the last.
@@ -32,14 +32,14 @@ BOOST_AUTO_TEST_CASE(pieces_come_to_their_rows) {
   std::mt19937_64 random(3);
   Buffer<double, 3> model({1, n_pixels, n_pixels});
   std::vector<reference::DftSource> sources;
+  const ImageGeometry geometry{n_pixels, n_pixels, 1e-4};
   for (int i = 0; i < 10; ++i) {
     const std::size_t x = random() % n_pixels, y = random() % n_pixels;
     model(0, y, x) += 1;
-    sources.push_back(
-        {(double(n_pixels / 2) - double(x)) * cell_rad, (double(y) - double(n_pixels / 2)) * cell_rad, 1});
+    sources.push_back({pixel_l(geometry, x), pixel_m(geometry, y), 1});
   }
-  const IdgPlan plan = make_idg_plan({n_pixels, n_pixels, cell_rad}, {.accuracy = 1e-5, .subgrid = 32},
-                                     longest_w(d), static_cast<double>(n_row * n_chan));
+  const IdgPlan plan = make_idg_plan(geometry, {.accuracy = 1e-5, .subgrid = 32}, longest_w(d),
+                                     static_cast<double>(n_row * n_chan));
   auto degridder = make_degridder({Device::Kind::cuda, 0, "cuda:0"}, plan, {.n_threads = 4});
   degridder->set_model(model);
   degridder->begin_pass({0, plan.n_layers});

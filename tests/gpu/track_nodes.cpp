@@ -18,8 +18,10 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include "kernels/idg/cuda_tasks.h"
 #include "kernels/idg/node_limits.h"
 #include "tests/reference/dft_image.h"
+#include "tests/reference/statistics.h"
 #include "tests/support/array_rows.h"
 #include "tests/support/device_rows.h"
+#include "tests/support/image_pixels.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
@@ -223,9 +225,7 @@ void check_images(const Observation& o, bool with_path, double accuracy) {
   std::vector<std::array<std::size_t, 2>> where;
   for (int i = 0; i < 300; ++i) {
     where.push_back({random() % plan.image.n_x, random() % plan.image.n_y});
-    pixels.push_back(
-        {(static_cast<double>(plan.image.n_x / 2) - static_cast<double>(where[i][0])) * plan.image.cell_rad,
-         (static_cast<double>(where[i][1]) - static_cast<double>(plan.image.n_y / 2)) * plan.image.cell_rad});
+    pixels.push_back({pixel_l(plan.image, where[i][0]), pixel_m(plan.image, where[i][1])});
   }
   for (std::size_t plane : {std::size_t{0}, std::size_t{3}, n_data_planes}) {
     std::vector<DftVisibility> all;
@@ -235,13 +235,9 @@ void check_images(const Observation& o, bool with_path, double accuracy) {
         all.push_back({o.uvw_m(row, 0) * k, o.uvw_m(row, 1) * k, o.uvw_m(row, 2) * k,
                        o.value(row, c, plane, with_path)});
       }
-    const auto want = dft_image(all, pixels);
-    double error = 0, power = 0;
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      error += std::pow(image(plane, where[i][1], where[i][0]) - want[i], 2);
-      power += want[i] * want[i];
-    }
-    error = std::sqrt(error / power);
+    std::vector<double> got;
+    for (const auto& [x, y] : where) got.push_back(image(plane, y, x));
+    const double error = relative_rms(got, dft_image(all, pixels));
     std::printf("accuracy %.0e, plane %zu: error %.2e, %llu visibilities in %llu subgrids\n", accuracy, plane,
                 error, static_cast<unsigned long long>(counts.n_visibilities),
                 static_cast<unsigned long long>(counts.n_subgrids));
