@@ -25,11 +25,7 @@ void run(Tool& tool, BeamformOptions& options) {
     };
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   BeamformSetup setup = make_setup(tool, options, voltages, device);
-  for (const std::string& line : describe(setup))
-    if (tool.common().dry_run)
-      tool.print(line);
-    else
-      log_verbose("{}", line);
+  tool.tell_plan(describe(setup));
   const bool only_beams = !options.write_beams.empty() && tool.common().output.empty();
   if (!options.write_beams.empty())
     write_beams(tool, options, setup.header.layout, setup.beams, setup.b.member);

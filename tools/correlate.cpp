@@ -33,11 +33,7 @@ void run(Tool& tool, CorrelateOptions& options) {
   plan.mean.gains = gains_of(options, plan, voltages);
   DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
   choose_arithmetic(options.algorithm, delays.nothing_to_do(), plan);
-  for (const std::string& line : describe(plan))
-    if (tool.common().dry_run)
-      tool.print(line);
-    else
-      log_verbose("{}", line);
+  tool.tell_plan(describe(plan));
   if (tool.common().dry_run) return;
 
   if (plan.mean.quantisers.recorder)

@@ -19,11 +19,7 @@ void run(Tool& tool, EpicOptions& options) {
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   const EpicSetup setup = make_setup(tool, options, voltages, device);
   if (options.method == "auto") log_info("--method auto: {}", describe_method(setup));
-  for (const std::string& line : describe(setup))
-    if (tool.common().dry_run)
-      tool.print(line);
-    else
-      log_verbose("{}", line);
+  tool.tell_plan(describe(setup));
   for (const std::string& line : shortcomings(setup)) log_warning("{}", line);
   if (tool.common().dry_run) return;
   const auto sink = make_image_sink(tool, setup, output);

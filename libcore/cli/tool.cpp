@@ -287,4 +287,12 @@ void Tool::print(const std::string& line) {
   }
 }
 
+void Tool::tell_plan(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines)
+    if (common_.dry_run)
+      print(line);
+    else
+      log_verbose("{}", line);
+}
+
 }  // namespace apsyn

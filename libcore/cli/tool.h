@@ -85,6 +85,8 @@ class Tool {
   void report_rate(double count, const std::string& unit);
   /// For --dry-run and other human-readable results on stdout; flushed and checked at the end.
   void print(const std::string& line);
+  /// What a run will do: on stdout with --dry-run, else among the messages of -v.
+  void tell_plan(const std::vector<std::string>& lines);
 
  private:
   void join_ranks();
