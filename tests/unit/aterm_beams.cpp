@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(thin_ionosphere) {
           const Vec3 s = sky.frame.enu_from_direction(sky.time, unproject(grid.centre, grid.l(x), grid.m(y)));
           const std::size_t step = screen.step_of(sky.time.mjd_seconds());
           const double tec = screen.tec(antennas[p].enu_m, s, step) - screen.tec(antennas[q].enu_m, s, step);
-          const std::complex<double> truth = std::polar(1.0, -8.44797245e9 * tec / 150e6);
+          const std::complex<double> truth = std::polar(1.0, kTecPhase * tec / 150e6);
           const std::complex<double> got =
               std::complex<double>(jones(p, y, x, 0)) * std::conj(std::complex<double>(jones(q, y, x, 0)));
           worst = std::max(worst, std::abs(got - truth));

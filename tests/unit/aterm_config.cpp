@@ -15,8 +15,6 @@ using namespace aterm_test;
 
 namespace {
 
-const SkyDirection kCentre{0.3, -0.5};
-
 /// What open_aterms says of a configuration; empty when it is accepted.
 std::string complaint(const Folder& folder, const std::string& text,
                       const ArrayLayout& layout = three_stations()) {

@@ -19,6 +19,15 @@
 
 namespace aterm_test {
 
+constexpr double kTecPhase = -8.44797245e9;  // rad Hz / TECU
+constexpr double kFreq_hz = 150e6;
+const apsyn::SkyDirection kCentre{0.3, -0.5};
+
+/// About kCentre.
+inline apsyn::AtermGrid grid_of(std::size_t side, double step_rad) {
+  return {kCentre, side, step_rad, step_rad};
+}
+
 /// An empty folder for the life of the object.
 struct Folder {
   Folder()

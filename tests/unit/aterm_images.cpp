@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
-#include <ctime>
 
 #include "aterm_files.h"
 #include "libcore/core/error.h"
@@ -17,15 +16,8 @@ using namespace aterm_test;
 
 namespace {
 
-constexpr double kTecPhase = -8.44797245e9;  // rad Hz / TECU
-constexpr double kFreq_hz = 150e6;
-const SkyDirection kCentre{0.3, -0.5};
 // Rounding of float: a product of two numbers of modulus 1.
 constexpr double kFloat = 3 * 6e-8;
-
-AtermGrid grid_of(std::size_t side, double step_rad) {
-  return {kCentre, side, step_rad, step_rad};
-}
 
 std::complex<double> polar(double phase_rad) {
   return std::polar(1.0, phase_rad);
@@ -220,37 +212,6 @@ BOOST_AUTO_TEST_CASE(dldm_shifts_sources) {
   BOOST_TEST(worst < 2 * kFloat);  // 1.1e-7; phases up to 8 rad
 }
 
-// Finer than the grid: structure that its pixels cannot carry goes, the rest stays, and the loss is told.
-BOOST_AUTO_TEST_CASE(fine_screens_are_smoothed) {
-  const double step_rad = 0.02, cell_deg = 0.1;  // 11.5 pixels per step
-  const AtermGrid grid = grid_of(16, step_rad);
-  for (const auto& [steps_per_wave, lowest, highest] :
-       {std::tuple{12.0, 0.99, 1.01}, {8.0, 0.96, 1.02}, {1.2, -0.03, 0.03}}) {
-    const Folder folder;
-    const auto axes =
-        joined(sky_axes(kCentre, 300, 300, -cell_deg, cell_deg), {{"ANTENNA", 3}, {"FREQ", 1, 150e6}});
-    const double wave = kTwoPi / (steps_per_wave * step_rad), amplitude_rad = 0.1;
-    const double tec = amplitude_rad / (kTecPhase / kFreq_hz);
-    folder.file("t.fits", cube_text(axes, -32, [&](const auto& i) {
-                  return double(i[2]) * tec * std::cos(wave * axis_lm(axes[0], i[0])) *
-                         std::cos(wave * axis_lm(axes[1], i[1]));
-                }));
-    const auto model =
-        open_aterms(folder.file("a.conf", "aterms = [ tec ]\ntec.images = [ t.fits ]"), three_stations());
-    const auto jones = evaluate(*model, 0, kFreq_hz, grid);
-    double product = 0, norm = 0;
-    for (std::size_t y = 0; y < 16; ++y)
-      for (std::size_t x = 0; x < 16; ++x) {
-        const double truth = amplitude_rad * std::cos(wave * grid.l(x)) * std::cos(wave * grid.m(y));
-        product += truth * std::arg(jones(1, y, x, 0));
-        norm += truth * truth;
-      }
-    BOOST_TEST(product / norm > lowest);  // 0.998, 0.99, 0.001
-    BOOST_TEST(product / norm < highest);
-    BOOST_TEST(model->warnings(grid).size() == (steps_per_wave < 2 ? 1u : 0u));
-  }
-}
-
 BOOST_AUTO_TEST_CASE(blank_pixels_and_edges) {
   const Folder folder;
   const auto axes = joined(sky_axes(kCentre, 6, 6, -1, 1), {{"ANTENNA", 3}, {"FREQ", 1, 150e6}});
@@ -269,30 +230,8 @@ BOOST_AUTO_TEST_CASE(blank_pixels_and_edges) {
   BOOST_TEST(small->warnings(grid).front().find("does not cover") != std::string::npos);
 }
 
-// Coarse screens whose phases turn too far from pixel to pixel; phases that no visibility sees.
-BOOST_AUTO_TEST_CASE(warnings_of_steep_and_of_common_phases) {
-  const Folder folder;
-  const AtermGrid grid = grid_of(16, 0.02);
-  const std::string text = "aterms = [ tec ]\ntec.images = [ t.fits ]";
-  // A tenth of a circle from pixel to pixel is interpolated to 1e-3, four tenths are not.
-  for (const auto& [turns, n_warnings] : {std::pair{0.1, 0u}, {0.4, 1u}}) {
-    const auto axes = joined(sky_axes(kCentre, 24, 24, -2, 2), {{"ANTENNA", 3}, {"FREQ", 1, 150e6}});
-    const double tec = turns * kTwoPi / 0.02 / (kTecPhase / kFreq_hz);
-    folder.file("t.fits", cube_text(axes, -64, [&](const auto& i) {
-                  return i[2] == 2 ? tec * axis_lm(axes[0], i[0]) : 0.0;
-                }));
-    const auto model = open_aterms(folder.file("a.conf", text), three_stations());
-    BOOST_TEST(model->warnings(grid).size() == n_warnings);
-  }
-  folder.file("t.fits", cube_text(joined(sky_axes(kCentre, 24, 24, -2, 2), {{"ANTENNA", 1}}), -32,
-                                  [](const auto& i) { return double(i[0]); }));
-  const auto common = open_aterms(folder.file("a.conf", text), three_stations())->warnings(grid);
-  BOOST_REQUIRE(common.size() == 1u);
-  BOOST_TEST(common[0].find("changes no visibility") != std::string::npos);
-}
-
-// 128 stations, 32 x 32 pixels, screens of 64 x 64: nobody waits for A-terms. Threads change no bit.
-BOOST_AUTO_TEST_CASE(fast_and_the_same_for_any_threads) {
+// Of 128 stations; and another slot is another screen.
+BOOST_AUTO_TEST_CASE(the_same_for_any_threads) {
   const Folder folder;
   const auto axes = joined(sky_axes(kCentre, 64, 64, -0.5, 0.5),
                            {{"ANTENNA", 128}, {"FREQ", 1, 150e6}, {"TIME", 2, 5e9, 10}});
@@ -304,11 +243,7 @@ BOOST_AUTO_TEST_CASE(fast_and_the_same_for_any_threads) {
   const auto model = open_aterms(folder.file("a.conf", "aterms=[tec]\ntec.images=[t.fits]"), layout);
   const AtermGrid grid = grid_of(32, 0.02);
   const auto one = evaluate(*model, 5e9, kFreq_hz, grid);
-  const std::clock_t start = std::clock();
   const auto again = evaluate(*model, 5e9 + 10, kFreq_hz, grid);
-  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  BOOST_TEST_MESSAGE("128 x 32 x 32 tec: " << 1e3 * seconds << " ms");
-  BOOST_TEST(seconds < 0.2);  // 0.018 s; ten times that is a fault on any machine
   const auto three = evaluate(*model, 5e9, kFreq_hz, grid, 3);
   BOOST_TEST(std::equal(one.begin(), one.end(), three.begin()));
   BOOST_TEST(!std::equal(one.begin(), one.end(), again.begin()));

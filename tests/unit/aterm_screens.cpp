@@ -13,7 +13,6 @@ using namespace aterm_test;
 
 namespace {
 
-constexpr double kTecPhase = -8.44797245e9;  // rad Hz / TECU
 constexpr double first_mjd_s = 5e9, step_s = 10;
 constexpr std::size_t n_station = 3, n_step = 40, side = 8, most_slots = 16;
 constexpr std::size_t slot_bytes = n_station * side * side * 4 * 8;  ///< of one frequency
