@@ -6,6 +6,8 @@
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/LogSinkInterface.h>
 
+#include <string_view>
+
 #include "libcore/core/log.h"
 
 namespace apsyn {
@@ -41,6 +43,17 @@ std::string printable(const std::string& text) {
   for (char& c : result)
     if (c < ' ' || c > '~') c = c == '\n' ? ' ' : '?';
   return result;
+}
+
+std::string reason_of(const std::exception& error) {
+  std::string text = printable(error.what());
+  const auto drop = [&](std::string_view end) {
+    const bool there = text.ends_with(end);
+    if (there) text.resize(text.size() - end.size());
+    return there;
+  };
+  while (drop(" ") || drop(":") || drop(" for file")) continue;
+  return text;
 }
 
 std::recursive_mutex& casacore_measures_mutex() {

@@ -2,6 +2,7 @@
 // casacore's own messages and exceptions, brought into ours. Only libcore/io/*.cpp include this.
 #pragma once
 
+#include <exception>
 #include <mutex>
 #include <string>
 
@@ -13,6 +14,9 @@ void adopt_casacore_log();
 
 /// The text with other than printable ASCII as '?': casacore quotes what damaged files hold.
 std::string printable(const std::string& text);
+/// What an exception of casacore says, printable, to stand in the middle of a sentence: a file's name that it
+/// does not know is left out with what introduces it ("... read for file ").
+std::string reason_of(const std::exception& error);
 
 /// casacore measures share unguarded static tables: whoever uses them holds this.
 std::recursive_mutex& casacore_measures_mutex();

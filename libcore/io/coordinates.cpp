@@ -185,7 +185,7 @@ auto with_measures(Work work) {
         "casacore measures: {}: install the Debian package casacore-data-tai-utc or set measures.directory "
         "in "
         "~/.casarc",
-        printable(error.what()));
+        reason_of(error));
   }
 }
 

@@ -32,7 +32,7 @@ casacore::Table open_to_write(const std::string& path) {
                            casacore::Table::Update);
   } catch (const std::exception& error) {
     throw FailureError("{}: cannot be opened for writing: {}: does another program use it?", path,
-                       printable(error.what()));
+                       reason_of(error));
   }
 }
 

@@ -43,7 +43,7 @@ auto with_measurement_set(const std::string& path, Work work) {
   } catch (const std::bad_alloc&) {
     throw FailureError("{}: its cells need more memory than there is", path);
   } catch (const std::exception& error) {  // casacore's array errors are no AipsErrors
-    throw DataError("{}: {}: not a complete Measurement Set version 2", path, printable(error.what()));
+    throw DataError("{}: {}: not a complete Measurement Set version 2", path, reason_of(error));
   }
 }
 
@@ -57,7 +57,7 @@ auto with_writing_set(const std::string& path, Work work) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    throw FailureError("{}: cannot write: {}: check the free space", path, printable(error.what()));
+    throw FailureError("{}: cannot write: {}: check the free space", path, reason_of(error));
   }
 }
 

@@ -147,7 +147,7 @@ bool append_unless_there(const PendingOutput& copy, const std::string& path,
   try {
     history = casacore::MSHistory(copy.part(), casacore::Table::Update);
   } catch (const std::exception& error) {
-    std::string why = printable(error.what());
+    std::string why = reason_of(error);
     for (std::size_t at; (at = why.find(copy.part())) != std::string::npos;)
       why.replace(at, copy.part().size(), path);
     log_warning("{}: {}: this run is not recorded there", path, why);
@@ -223,7 +223,7 @@ void add_visibility_column(casacore::Table& table, const std::string& path, cons
   } catch (const std::exception& failure) {
     before.restore();
     throw FailureError("{}: cannot add a column {}, which needs {}: {}", path, name, format_bytes(bytes),
-                       printable(failure.what()));
+                       reason_of(failure));
   }
 }
 

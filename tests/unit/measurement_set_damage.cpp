@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(truncated_files_never_crash) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
     if (entry.is_regular_file() && entry.file_size() > 0) files.push_back(entry.path());
-  int n_refused = 0;
+  int n_refused = 0, n_nameless = 0;
   for (const fs::path& file : files) {
     fs::copy_file(file, kept, fs::copy_options::overwrite_existing);
     for (std::uintmax_t divisor : {2, 1000000000}) {
@@ -134,11 +134,16 @@ BOOST_AUTO_TEST_CASE(truncated_files_never_crash) {
       } catch (const Error& error) {
         ++n_refused;
         BOOST_TEST((error.status() == ExitStatus::malformed || error.status() == ExitStatus::failure));
+        // casacore reads some files without knowing their name.
+        const std::string said = error.what();
+        n_nameless += said.find("incorrect number of bytes read: not") != said.npos;
+        BOOST_TEST(said.find(" :") == said.npos, said);
       }
     }
     fs::copy_file(kept, file, fs::copy_options::overwrite_existing);
   }
   BOOST_TEST(n_refused >= 20);
+  BOOST_TEST(n_nameless > 0);
   BOOST_TEST(error_of(path) == "no DataError");
 }
 
