@@ -112,9 +112,8 @@ void check_cells(const casacore::TableColumn& column, const MsTileCheck& tiles, 
   }
 }
 
-}  // namespace
-
-struct VisibilityColumnReader::State {
+/// A set and a column of its visibilities.
+struct OpenColumn {
   std::string path;
   MsSelection selection;
   casacore::Table table;
@@ -123,14 +122,24 @@ struct VisibilityColumnReader::State {
   MsTileCheck tiles;
   Cells cells;
 
-  State(const std::string& name, const MsSelection& wanted)
+  OpenColumn(const std::string& name, const MsSelection& wanted, const casacore::Table& opened)
       : path(name),
         selection(wanted),
-        table(open_to_read(name)),
-        meta(read_ms_metadata(table, name, wanted)) {
+        table(opened),
+        meta(with_measurement_set(name, [&] { return read_ms_metadata(table, name, wanted); })) {}
+  /// Once the column is there.
+  void attach() {
+    column.attach(table, selection.column);
+    tiles = MsTileCheck(table, selection.column, path);
+  }
+};
+
+}  // namespace
+
+struct VisibilityColumnReader::State : OpenColumn {
+  State(const std::string& name, const MsSelection& wanted) : OpenColumn(name, wanted, open_to_read(name)) {
     require_visibility_column(table, path, wanted.column);
-    column.attach(table, wanted.column);
-    tiles = MsTileCheck(table, wanted.column, path);
+    attach();
   }
 };
 
@@ -184,27 +193,14 @@ VisibilityColumnState inspect_visibility_column(const std::string& path, const M
   });
 }
 
-struct VisibilityColumnWriter::State {
-  std::string path;
-  MsSelection selection;
-  casacore::Table table;
-  MsMetadata meta;
-  casacore::ArrayColumn<casacore::Complex> column;
-  MsTileCheck tiles;
-  Cells cells;
-
-  State(const std::string& name, const MsSelection& wanted)
-      : path(name),
-        selection(wanted),
-        table(open_to_write(name)),
-        meta(with_measurement_set(name, [&] { return read_ms_metadata(table, name, wanted); })) {
+struct VisibilityColumnWriter::State : OpenColumn {
+  State(const std::string& name, const MsSelection& wanted) : OpenColumn(name, wanted, open_to_write(name)) {
     keep_open(table);
     if (!table.tableDesc().isColumn(wanted.column)) add_visibility_column(table, path, wanted.column);
     if (!table.isColumnWritable(wanted.column))
       throw FailureError("{}: column {} cannot be written: its storage manager only reads: choose another",
                          path, wanted.column);
-    column.attach(table, wanted.column);
-    tiles = MsTileCheck(table, wanted.column, path);
+    attach();
   }
 };
 
