@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-grid: Measurement Sets or a visibility stream -> NAME-dirty.fits and NAME-psf.fits.
+#include "libcore/core/program_memory.h"
 #include "libcore/io/buffered_source.h"
 #include "tools/idg-grid/outputs.h"
 
@@ -11,7 +12,7 @@ namespace {
 void run(Tool& tool, const Options& options) {
   check_options(tool, options);
   tool.stage("open");
-  const std::uint64_t memory = tool.common().max_memory_bytes;
+  const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes);
   const auto source = std::make_unique<BufferedSource>(
       open_imaging_source(options.inputs, selection_of(options.imaging)), memory / 4);
   const auto groups = split_channels(source->info(), options.imaging.channels_out);

@@ -41,6 +41,14 @@ skip() {
   exit 77
 }
 
+# expect_peak MB: the last command, run with -v, took no more memory than that and 5 %. Sanitizers take more.
+expect_peak() {
+  (ulimit -v 1000000 && exec idg-grid --version) >/dev/null 2>&1 || return 0
+  local peak
+  peak=$(sed -n 's/.*peak memory \([0-9.]*\) MB.*/\1/p' "$(stderr_file)")
+  awk -v peak="${peak:-1e9}" -v most="$1" 'BEGIN { exit !(peak <= 1.05 * most) }' || fail "took $peak MB of memory, not $1 MB"
+}
+
 # need COMMAND...: skips the test unless these programs are installed.
 need() {
   local program

@@ -9,6 +9,7 @@
 
 #include "kernels/clean/deconvolve.h"
 #include "libcore/core/output.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/io/fits_image.h"
 #include "libcore/io/image_set.h"
 #include "tools/clean/deconvolution_options.h"
@@ -66,7 +67,7 @@ inline std::vector<std::string> find_primary_beams(const ChannelSets& files,
 /// Memory for the stacks, the files' own arrays and the deconvolver.
 inline std::uint64_t needed_bytes(const ImagePlan& plan, const DeconvolutionOptions& options,
                                   std::string& shapes) {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = kProgramBytes;
   PlaneShape shape;
   std::size_t n_group = 0, psf_ny = 0, psf_nx = 0;
   for (std::size_t part = 0; part < plan.start.size(); ++part) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/core/program_memory.h"
 #include "libcore/io/buffered_source.h"
 #include "libcore/io/visibility_store.h"
 #include "tools/clean/deconvolution_options.h"
@@ -32,7 +33,8 @@ inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSo
                 planes_of(options, source.info()),
                 device,
                 wanted_grid_memory(options.imaging, device),
-                std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 16, 1'000'000, most_block_bytes)};
+                std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 16, 1'000'000,
+                                          most_block_bytes)};
   imager.ranks = tool.ranks();
   imager.cleans = true;
   return imager;
@@ -152,19 +154,22 @@ inline void write_source_lists(const Products& products, const Sky& sky, const M
   }
 }
 
+/// What malloc() keeps of memory that was freed, in pieces of up to half of it.
+inline constexpr std::uint64_t kKeptBytes = 16 << 20;
+
 /// Grids, images and blocks go back to the system when they are freed. By default malloc() keeps memory of up
 /// to 32 MB that was freed once for the next of that size, and one stage's is of no use to another.
 inline void return_freed_memory() {
-  constexpr int large = 8 << 20, most_kept = 16 << 20;
+  constexpr int large = 8 << 20;
   mallopt(M_MMAP_THRESHOLD, large);
-  mallopt(M_TRIM_THRESHOLD, most_kept);
+  mallopt(M_TRIM_THRESHOLD, int{kKeptBytes});
 }
 
 inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
                                const DeconvolutionOptions& how) {
   check_visibilities(tool, options);
   return_freed_memory();
-  const std::uint64_t memory = tool.common().max_memory_bytes;
+  const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes);
   const std::string& name = tool.common().output;
   tool.stage("open");
   BufferedSource input(open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging)), 0);
@@ -188,6 +193,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   const PlaneShape shape{planner.planes.size(), with_psf.imaging.n_y, with_psf.imaging.n_x};
   const std::size_t n_fields = fields_of(with_psf, input.info()).size();
   const std::uint64_t image_bytes =
+      kKeptBytes +
       n_fields * (FieldImages::bytes(planner, groups.size()) +
                   Deconvolver::memory_bytes(how.settings, groups.size(), shape, shape.ny, shape.nx));
   VisibilityStore store(input, groups,

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/core/program_memory.h"
 #include "tools/imaging/image_sums.h"
 #include "tools/imaging/passes.h"
 #include "tools/imaging/survey.h"
@@ -59,11 +60,11 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
                                                             : own.found.share(imager.ranks, f, plan, work));
     own.n_layers = std::max(own.n_layers, own.shares[f].layers.n);
     own.fields.emplace_back(imager, fields[f], plan,
-                            imager.tool.common().max_memory_bytes / (8 * fields.size()));
+                            memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));
     for (const std::string& line : plan.describe()) log_verbose("{}", line);
   }
-  own.other_bytes =
-      own.weights->bytes() + 3 * imager.block_bytes + imager.source.bytes() + imager.whole_band_bytes;
+  own.other_bytes = kProgramBytes + own.weights->bytes() + 3 * imager.block_bytes + imager.source.bytes() +
+                    imager.whole_band_bytes;
   own.passes = plan_passes(imager, group, own.fields, own.other_bytes);
   if (own.passes.on_gpu)
     log_verbose("{}", describe(*own.passes.on_gpu, imager.device, own.passes.layers, own.passes.host));

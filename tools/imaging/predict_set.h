@@ -47,7 +47,8 @@ inline Task make_task(const Tool& tool, const PredictionOptions& options, const 
   task.wanted = [&model, part](double hz) {
     return model.groups.empty() || choose_model(model.groups, hz).group == part;
   };
-  task.block_bytes = std::clamp<std::uint64_t>(tool.common().max_memory_bytes / 8, 1'000'000, 512'000'000);
+  task.block_bytes =
+      std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 8, 1'000'000, 512'000'000);
   const std::size_t n_planes = model.groups.empty() ? 4 : predicted_planes(options, model.groups[part]);
   task.max_block =
       task.block_bytes / (sizeof(std::complex<float>) * (n_planes + 3 * target.products().size()));
@@ -84,7 +85,7 @@ inline void print_plan(Tool& tool, const PredictionOptions& options, const Predi
                              : "is to be added: " + format_bytes(static_cast<double>(state.bytes_to_add))));
   for (const Job& job : jobs) {
     for (const std::string& line : job.predictor->describe()) tool.print(line);
-    const std::uint64_t bytes = job.predictor->bytes() + 2 * job.task.block_bytes;
+    const std::uint64_t bytes = job.predictor->bytes() + 2 * job.task.block_bytes + kProgramBytes;
     tool.print(fmt::format("{:.0f} visibilities, memory {}", job.task.n_visibilities,
                            format_bytes(static_cast<double>(bytes))));
   }

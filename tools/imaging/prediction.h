@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "libcore/core/parallel.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/core/stokes.h"
 #include "libcore/io/prediction_store.h"
 #include "tools/imaging/predictors.h"
@@ -82,8 +83,8 @@ inline double predict(Tool& tool, PredictionTarget& target, std::optional<Output
   const auto mix = predictor.mix(target);
   const double n_values = task.n_visibilities * static_cast<double>(planes.size());
   const std::size_t n_passes = predictor.n_passes();
-  const double free_bytes =
-      static_cast<double>(tool.common().max_memory_bytes) - static_cast<double>(predictor.bytes());
+  const double free_bytes = static_cast<double>(tool.common().max_memory_bytes) -
+                            static_cast<double>(predictor.bytes() + kProgramBytes);
   PredictionStore store(n_passes == 1 || n_values * sizeof(std::complex<float>) < free_bytes / 2);
   Progress progress(tool, "predicting", task.n_visibilities * static_cast<double>(n_passes), "vis");
   PredictionBlock block;

@@ -11,6 +11,7 @@
 #include "kernels/idg/settings.h"
 #include "kernels/simulate/components.h"
 #include "libcore/core/constants.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/core/stokes.h"
 #include "libcore/io/aterm_screens.h"
 #include "libcore/io/model_images.h"
@@ -182,7 +183,7 @@ class ImagePredictor final : public Predictor {
     for (std::size_t i = 0; i < info.layouts[0].antennas.size(); ++i) info.stations.push_back({0, i});
     const AtermGrid grid{group_.centre, plan_.settings.subgrid, plan_.coarse_l_rad(), plan_.coarse_m_rad()};
     screens_ = std::make_unique<AtermScreens>(path, info, grid, setup_.n_threads,
-                                              tool.common().max_memory_bytes / 8);
+                                              memory_for_data(tool.common().max_memory_bytes) / 8);
     std::vector<double> channel_hz = target.channel_hz();
     std::erase_if(channel_hz, [&](double hz) { return !task.wanted(hz); });
     aterm_bytes_ = screens_->most_bytes(channel_hz);
@@ -196,7 +197,7 @@ class ImagePredictor final : public Predictor {
     passes_ = plan_degrid_passes(device_, plan_, setup_,
                                  {.grid_memory = wanted_grid_memory(imaging, device_),
                                   .beside_bytes = aterm_bytes_ + 2 * images,
-                                  .other_bytes = 2 * task.block_bytes,
+                                  .other_bytes = 2 * task.block_bytes + kProgramBytes,
                                   .most_bytes = tool.common().max_memory_bytes,
                                   .n_visibilities = task.n_visibilities});
   }

@@ -140,7 +140,8 @@ class ResidualSource final : public ImagingSource {
                       const std::string& folder) {
     const auto& common = imager_.tool.common();
     const std::uint64_t image_bytes = models[0].size() * sizeof(double);
-    const std::uint64_t aterm_bytes = imager_.aterms() ? common.max_memory_bytes / (8 * fields_.size()) : 0;
+    const std::uint64_t aterm_bytes =
+        imager_.aterms() ? memory_for_data(common.max_memory_bytes) / (8 * fields_.size()) : 0;
     std::vector<DegridPasses> passes;
     std::uint64_t needed = own_.passes.host.bytes(own_.passes.layers);
     for (const FieldGridder& field : own_.fields) {

@@ -15,6 +15,7 @@
 #include "kernels/weighting/image_weights.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/core/units.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/rank_share.h"
@@ -130,7 +131,7 @@ inline void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
 inline void check_memory_for_weights(const Imager& imager) {
   const ImagingOptions& wanted = imager.options.imaging;
   const double pixels = static_cast<double>(wanted.n_x) * static_cast<double>(wanted.n_y);
-  const double least = ImageWeights::bytes_for(wanted.n_x, wanted.n_y) +
+  const double least = double(kProgramBytes) + ImageWeights::bytes_for(wanted.n_x, wanted.n_y) +
                        sizeof(double) * static_cast<double>(imager.n_planes()) * pixels;
   const auto most = static_cast<double>(imager.tool.common().max_memory_bytes);
   if (least > most)

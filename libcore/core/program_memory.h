@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace apsyn {
+
+/// What a process that images takes by itself, whatever it images: its program, the libraries' code that it
+/// goes through, stacks and the heap's small change. Measured with images of 32 x 32 pixels on one to eight
+/// threads: idg-grid 36 to 39 MB, clean 48 to 50 MB.
+inline constexpr std::uint64_t kProgramBytes = 50'000'000;
+
+/// What is left of so much for data.
+constexpr std::uint64_t memory_for_data(std::uint64_t max_memory_bytes) {
+  return max_memory_bytes - std::min(max_memory_bytes, kProgramBytes);
+}
+
+}  // namespace apsyn
