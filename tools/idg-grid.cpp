@@ -14,7 +14,7 @@ void run(Tool& tool, const Options& options) {
   tool.stage("open");
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes);
   const auto source = std::make_unique<BufferedSource>(
-      open_imaging_source(options.inputs, selection_of(options.imaging)), memory / 4);
+      open_imaging_source(options.inputs, selection_of(options.imaging, tool.common().threads)), memory / 4);
   const auto groups = split_channels(source->info(), options.imaging.channels_out);
   const auto fields = fields_of(options, source->info());
   const Device device = tool.device(CudaSupport::available);

@@ -66,17 +66,20 @@ std::vector<std::size_t> channels_in(const std::vector<double>& channel_hz, cons
   return channels;
 }
 
-void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> weight,
-                 const std::vector<std::size_t>& channels, const std::vector<PlaneRecipe>& planes,
-                 ImagingBlock& block) {
-  const std::size_t n_row = data.extent(0), n_chan = channels.size(), n_planes = planes.size();
+void resize_planes(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, std::size_t n_planes) {
   block.data.resize_for_overwrite({n_row, n_chan, n_planes});
   block.weight.resize_for_overwrite({n_row, n_chan, n_planes});
+}
+
+void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> weight,
+                 const std::vector<std::size_t>& channels, const std::vector<PlaneRecipe>& planes,
+                 ImagingBlock& block, std::size_t first_row) {
   std::size_t most = 1;
   for (const PlaneRecipe& plane : planes) most = std::max(most, plane.index.size());
   const auto fill = most == 1 ? fill_planes<1> : most == 2 ? fill_planes<2> : fill_planes<4>;
-  for (std::size_t row = 0; row < n_row; ++row)
-    fill(data[row], weight[row], channels, planes, block.data.view()[row], block.weight.view()[row]);
+  for (std::size_t row = 0; row < data.extent(0); ++row)
+    fill(data[row], weight[row], channels, planes, block.data.view()[first_row + row],
+         block.weight.view()[first_row + row]);
 }
 
 std::vector<std::size_t> move_to_centre(const MsRows& rows, const std::vector<MsField>& fields,

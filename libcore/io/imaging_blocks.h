@@ -13,10 +13,14 @@ namespace apsyn {
 /// Indices of the channels that belong to the group.
 std::vector<std::size_t> channels_in(const std::vector<double>& channel_hz, const ChannelGroup& group);
 
-/// Fills data and weight of `block` ([n_row][channels][planes], resized here) from products of `n_row` rows.
+/// Room for data and weight of `block`, [n_row][n_chan][n_planes], which hold anything.
+void resize_planes(ImagingBlock& block, std::size_t n_row, std::size_t n_chan, std::size_t n_planes);
+
+/// Fills data and weight of `block`, which has room for them, from products of as many rows as `data` has:
+/// those from first_row on.
 void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> weight,
                  const std::vector<std::size_t>& channels, const std::vector<PlaneRecipe>& planes,
-                 ImagingBlock& block);
+                 ImagingBlock& block, std::size_t first_row = 0);
 
 /// Fills uvw_m and path_m of `block` with the rows' coordinates about `centre`. Returns the rows whose
 /// coordinates are no numbers: they are 0 in the block.

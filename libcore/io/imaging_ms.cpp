@@ -12,7 +12,8 @@ namespace {
 
 class MsSource final : public ImagingSource {
  public:
-  MsSource(const std::vector<std::string>& paths, const ImagingSelection& selection) {
+  MsSource(const std::vector<std::string>& paths, const ImagingSelection& selection)
+      : n_workers_(std::clamp(selection.n_threads, 1u, kMostWorkers + 1) - 1) {
     MsSelection wanted;
     wanted.column = selection.column;
     wanted.fields = selection.fields;
@@ -57,11 +58,15 @@ class MsSource final : public ImagingSource {
                                                                          planes_[current_].size() * 24));
       const auto max_rows = std::clamp<std::uint64_t>(max_bytes / std::max<std::size_t>(1, bytes_per_row), 1,
                                                       std::uint64_t{1} << 24);
-      while (reader.read(rows_, max_rows)) {
+      while (reader.next(rows_, max_rows)) {
         const auto& channel_hz = reader.spectral_windows()[static_cast<std::size_t>(rows_.spw)].channel_hz;
         const auto channels = channels_in(channel_hz, group_);
-        if (channels.empty() || rows_.uvw_m.extent(0) == 0) continue;
-        make_planes(rows_.data, rows_.weight, channels, planes_[current_], block);
+        if (channels.empty()) continue;
+        const std::vector<PlaneRecipe>& planes = planes_[current_];
+        resize_planes(block, rows_.ant1.size(), channels.size(), planes.size());
+        reader.read_cells(rows_, n_workers_, [&](std::size_t first, const auto& data, const auto& weight) {
+          make_planes(data, weight, channels, planes, block, first);
+        });
         name_stations(block);
         block.channel_hz.resize({channels.size()});
         for (std::size_t i = 0; i < channels.size(); ++i) block.channel_hz(i) = channel_hz[channels[i]];
@@ -74,6 +79,9 @@ class MsSource final : public ImagingSource {
   }
 
  private:
+  /// casacore gives cells in one thread; more others than these would wait for it.
+  static constexpr unsigned kMostWorkers = 6;
+
   void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
     double first_time = 0;
     const MsField* object = nullptr;
@@ -116,6 +124,7 @@ class MsSource final : public ImagingSource {
   std::vector<std::uint32_t> first_station_;      ///< [reader] in info_.stations
   ChannelGroup group_;
   std::size_t current_ = 0;
+  unsigned n_workers_;
   MsRows rows_;
 };
 

@@ -24,6 +24,7 @@ struct ImagingSelection {
   std::string planes{};                           ///< as parse_planes() takes it
   bool correlations = false;  ///< give XX XY YX YY (correlation_planes) whatever `planes` says: for A-terms
   std::optional<SkyDirection> centre{};
+  unsigned n_threads = 1;  ///< that may work on a block at once
 };
 
 /// One or several Measurement Sets (folders), or one visibility stream (a file or "-"). A stream that cannot

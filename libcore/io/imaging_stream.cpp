@@ -109,6 +109,7 @@ class StreamSource final : public ImagingSource {
     if (n_read == 0) return false;
     const std::array<std::size_t, 3> shape{n_read * n_bl, shape_[1], shape_[2]};
     drop_invalid(shape);
+    resize_planes(block, shape[0], channels_.size(), planes_.size());
     make_planes({data_.data(), shape}, {weight_.data(), shape}, channels_, planes_, block);
     block.channel_hz.resize({channels_.size()});
     for (std::size_t i = 0; i < channels_.size(); ++i) block.channel_hz(i) = header_.channel_hz[channels_[i]];

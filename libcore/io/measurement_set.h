@@ -4,6 +4,7 @@
 #pragma once
 
 #include <complex>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,10 @@ struct MsRows {
   Buffer<float, 3> weight;               ///< the same shape
 };
 
+/// Consecutive rows, from the given one on: data and weight [row][chan][product] as in MsRows.
+using UseMsCells = std::function<void(std::size_t first_row, View<const std::complex<float>, 3> data,
+                                      View<const float, 3> weight)>;
+
 class MeasurementSetReader {
  public:
   /// FailureError when it cannot be opened, DataError when it is no usable MS v2 (names the missing table or
@@ -64,6 +69,13 @@ class MeasurementSetReader {
   /// alternate, the rows of each come together within a block of max_rows. DataError when cells are missing,
   /// have the wrong shape or name what is not there.
   bool read(MsRows& rows, std::size_t max_rows);
+  /// The same in two steps, the second of which may be left out, for those who make something else of the
+  /// cells. First what does not lie in them: data and weight have no planes yet, and uvw_m holds anything.
+  bool next(MsRows& rows, std::size_t max_rows);
+  /// Then the cells of these rows, a mebibyte or two at a time: calls `use` while caches hold them, on up to
+  /// n_threads threads beside the caller's, in any order; on the caller's when that is 0. uvw_m is complete
+  /// when it returns.
+  void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use);
   void rewind();
 
  private:

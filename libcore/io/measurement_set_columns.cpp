@@ -51,23 +51,37 @@ std::vector<ChannelRun> adjacent(const std::vector<std::size_t>& channels) {
   return runs;
 }
 
+/// Some of the rows of a call.
+struct RowSpan {
+  std::size_t first = 0, n = 0;
+};
+
+/// Calls use(span) for all rows, a mebibyte or two of their cells at a time: caches hold what is converted,
+/// and its memory serves again.
+template <class Use>
+void for_row_spans(const MsRows& rows, std::size_t n_channels, std::size_t n_products, Use use) {
+  constexpr std::size_t most_bytes = 2u << 20;
+  const std::size_t n_rows = rows.row_number.size(),
+                    row_bytes = std::max<std::size_t>(1, n_channels * n_products * sizeof(casacore::Complex)),
+                    at_once = std::max<std::size_t>(1, most_bytes / row_bytes);
+  for (std::size_t first = 0; first < n_rows; first += at_once)
+    use(RowSpan{first, std::min(at_once, n_rows - first)});
+}
+
 /// Where rows and channels of a call lie in a column.
 class Addresses {
  public:
-  Addresses(const MsMetadata& meta, const MsSelection& selection, const MsRows& rows,
+  Addresses(const MsMetadata& meta, const MsSelection& selection, const MsRows& rows, const RowSpan& span,
             const std::vector<std::size_t>& channels)
       : description(meta.data_descriptions[static_cast<std::size_t>(rows.data_description)]),
         runs(adjacent(channels)),
         first_channel_(selection.first_channel),
-        numbers_(rows.row_number.size()) {
-    for (std::size_t i = 0; i < rows.row_number.size(); ++i)
-      numbers_[i] = static_cast<casacore::rownr_t>(rows.row_number[i]);
+        first_(span.first),
+        numbers_(span.n) {
+    for (std::size_t i = 0; i < span.n; ++i)
+      numbers_[i] = static_cast<casacore::rownr_t>(rows.row_number[first_ + i]);
   }
   casacore::RefRows rows() const { return casacore::RefRows(numbers_, false, true); }
-  casacore::rownr_t first_row() const { return numbers_[0]; }
-  IPosition cell() const {
-    return IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(description.n_chan));
-  }
   Slicer section(const ChannelRun& run) const {
     return Slicer(IPosition(2, 0, static_cast<ssize_t>(first_channel_ + run.first)),
                   IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n)));
@@ -84,21 +98,26 @@ class Addresses {
       for (std::size_t chan = 0; chan < run.n; ++chan, at += description.n_corr)
         for (std::size_t p = 0; p < description.corr_of.size(); ++p)
           if (description.corr_of[p] >= 0)
-            copy(at + static_cast<std::size_t>(description.corr_of[p]), row, run.at + chan, p);
+            copy(at + static_cast<std::size_t>(description.corr_of[p]), first_ + row, run.at + chan, p);
   }
 
   const MsDataDescription& description;
   const std::vector<ChannelRun> runs;
 
  private:
-  std::size_t first_channel_;
+  std::size_t first_channel_, first_;
   casacore::Vector<casacore::rownr_t> numbers_;
 };
 
+/// Of the rows' data description.
+IPosition cell_of(const MsMetadata& meta, const MsRows& rows) {
+  const MsDataDescription& own = meta.data_descriptions[static_cast<std::size_t>(rows.data_description)];
+  return IPosition(2, static_cast<ssize_t>(own.n_corr), static_cast<ssize_t>(own.n_chan));
+}
+
 /// DataError when the cells of the rows are not there in the shape that their data description says.
-void check_cells(const casacore::TableColumn& column, const MsTileCheck& tiles, const Addresses& addresses,
+void check_cells(const casacore::TableColumn& column, const MsTileCheck& tiles, const IPosition& expected,
                  const MsRows& rows, const std::string& path) {
-  const IPosition expected = addresses.cell();
   const bool fixed = column.columnDesc().isFixedShape();
   const std::size_t n_check = fixed ? 1 : rows.row_number.size();
   for (std::size_t i = 0; i < n_check; ++i) {
@@ -151,16 +170,18 @@ void VisibilityColumnReader::read(const MsRows& rows, const std::vector<std::siz
                                   View<std::complex<float>, 3> data) {
   if (rows.row_number.empty()) return;
   with_measurement_set(state_->path, [&] {
-    const Addresses addresses(state_->meta, state_->selection, rows, channels);
-    check_cells(state_->column, state_->tiles, addresses, rows, state_->path);
+    check_cells(state_->column, state_->tiles, cell_of(state_->meta, rows), rows, state_->path);
     std::fill(data.begin(), data.end(), std::complex<float>{});
-    for (const ChannelRun& run : addresses.runs) {
-      state_->column.getColumnCells(addresses.rows(), addresses.section(run), state_->cells, true);
-      const casacore::Complex* from = state_->cells.data();
-      addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
-        data(row, chan, p) = from[at];
-      });
-    }
+    for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
+      const Addresses addresses(state_->meta, state_->selection, rows, span, channels);
+      for (const ChannelRun& run : addresses.runs) {
+        state_->column.getColumnCells(addresses.rows(), addresses.section(run), state_->cells, true);
+        const casacore::Complex* from = state_->cells.data();
+        addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
+          data(row, chan, p) = from[at];
+        });
+      }
+    });
   });
 }
 
@@ -214,20 +235,23 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
                                    View<const std::complex<float>, 3> data) {
   if (rows.row_number.empty()) return;
   State& state = *state_;
-  const Addresses addresses(state.meta, state.selection, rows, channels);
   with_measurement_set(state.path, [&] {
-    define_cells(state.column, addresses.cell(), rows.row_number);
-    check_cells(state.column, state.tiles, addresses, rows, state.path);
+    const IPosition cell = cell_of(state.meta, rows);
+    define_cells(state.column, cell, rows.row_number);
+    check_cells(state.column, state.tiles, cell, rows, state.path);
   });
   with_writing_set(state.path, [&] {
-    for (const ChannelRun& run : addresses.runs) {
-      state.cells.resize(addresses.shape(run));
-      casacore::Complex* to = state.cells.data();
-      addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
-        to[at] = data(row, chan, p);
-      });
-      state.column.putColumnCells(addresses.rows(), addresses.section(run), state.cells);
-    }
+    for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
+      const Addresses addresses(state.meta, state.selection, rows, span, channels);
+      for (const ChannelRun& run : addresses.runs) {
+        state.cells.resize(addresses.shape(run));
+        casacore::Complex* to = state.cells.data();
+        addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
+          to[at] = data(row, chan, p);
+        });
+        state.column.putColumnCells(addresses.rows(), addresses.section(run), state.cells);
+      }
+    });
   });
 }
 

@@ -5,7 +5,10 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <span>
+#include <utility>
 
+#include "libcore/core/feed.h"
 #include "libcore/io/casacore_log.h"
 #include "libcore/io/ms_rows.h"
 #include "libcore/io/ms_trial.h"
@@ -34,6 +37,14 @@ casacore::Table open_table(const std::string& path) {
   return table;
 }
 
+template <class T, std::size_t Rank>
+View<T, Rank> rows_of(Buffer<T, Rank>& all, std::size_t first, std::size_t n) {
+  auto shape = all.shape();
+  const std::size_t row = shape[0] == 0 ? 0 : all.size() / shape[0];
+  shape[0] = n;
+  return {all.data() + first * row, shape};
+}
+
 }  // namespace
 
 struct MeasurementSetReader::State {
@@ -46,6 +57,16 @@ struct MeasurementSetReader::State {
   std::int64_t next_row;
   MsScalars scalars;                             ///< of the block of rows read last
   std::deque<std::vector<std::size_t>> batches;  ///< of that block, one data description each
+  std::vector<std::size_t> batch;                ///< whose scalars were given out, and whose cells may follow
+
+  /// Cells, and what becomes of them.
+  struct Piece {
+    MsCells cells;
+    std::size_t first = 0;  ///< in the batch
+    Buffer<std::complex<float>, 3> data;
+    Buffer<float, 3> weight;
+  };
+  std::vector<Piece> pieces;  ///< serve again
 
   State(const std::string& name, const MsSelection& wanted)
       : path(name),
@@ -79,30 +100,70 @@ struct MeasurementSetReader::State {
   /// the last one.
   void look() {
     constexpr std::size_t n_at_once = 1 << 18;
-    MsRows unused;
+    MsCells unused;
     while (next_row < rows.end_row()) {
       const bool first = next_row == rows.begin_row();
       scan(n_at_once);
       if (batches.empty()) continue;
-      if (first) cells.read(unused, scalars, {batches.front().front()});
-      if (next_row == rows.end_row()) cells.read(unused, scalars, {batches.back().back()});
+      if (first) cells.load(unused, scalars, {&batches.front().front(), 1});
+      if (next_row == rows.end_row()) cells.load(unused, scalars, {&batches.back().back(), 1});
       batches.clear();
     }
   }
 
-  std::vector<std::size_t> take_batch(std::size_t max_rows) {
-    std::vector<std::size_t> batch = std::move(batches.front());
+  /// The next rows; false at the end.
+  bool take_batch(std::size_t max_rows) {
+    batch.clear();
+    while (batches.empty()) {
+      if (next_row >= rows.end_row()) return false;
+      scan(max_rows);
+    }
+    batch = std::move(batches.front());
     batches.pop_front();
     if (batch.size() > max_rows) {
       batches.emplace_front(batch.begin() + static_cast<std::ptrdiff_t>(max_rows), batch.end());
       batch.resize(max_rows);
     }
-    return batch;
+    return true;
   }
 
-  void copy_scalars(MsRows& out, const std::vector<std::size_t>& batch) const {
+  /// Calls use(piece) for all of the batch: its cells are loaded.
+  template <class Use>
+  void for_pieces(unsigned n_threads, Use use) {
+    if (batch.empty()) return;
+    const MsDataDescription& description =
+        meta.data_descriptions[static_cast<std::size_t>(scalars.data_description[batch.front()])];
+    const std::size_t n_at_once = cells.rows_at_once(description.n_corr, n_channels());
+    // Of those that wait, one is being loaded and one may be ready.
+    pieces.resize(std::max<std::size_t>(pieces.size(), n_threads == 0 ? 1 : n_threads + 2));
+    std::size_t next = 0;
+    feed(
+        std::span(pieces), n_threads,
+        [&](Piece& piece) {
+          if (next == batch.size()) return false;
+          const std::size_t n = std::min(n_at_once, batch.size() - next);
+          cells.load(piece.cells, scalars, std::span(batch).subspan(next, n));
+          piece.first = next;
+          next += n;
+          return true;
+        },
+        use);
+  }
+
+  /// Of the batch's data description, those that are wanted.
+  std::size_t n_channels() const {
+    const int id = scalars.data_description[batch.front()];
+    const int spw = meta.data_descriptions[static_cast<std::size_t>(id)].spw;
+    return meta.spws[static_cast<std::size_t>(spw)].channel_hz.size();
+  }
+
+  void copy_scalars(MsRows& out) const {
     const std::size_t n = batch.size();
     out.data_description = scalars.data_description[batch.front()];
+    out.spw = meta.data_descriptions[static_cast<std::size_t>(out.data_description)].spw;
+    out.uvw_m.resize_for_overwrite({n, 3});
+    out.data.resize({n, n_channels(), 0});
+    out.weight.resize({n, n_channels(), 0});
     out.time_mjd_s.resize(n);
     out.interval_s.resize(n);
     out.ant1.resize(n);
@@ -153,23 +214,56 @@ const std::string& MeasurementSetReader::telescope() const {
   return state_->meta.telescope;
 }
 
-bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
+bool MeasurementSetReader::next(MsRows& rows, std::size_t max_rows) {
   if (max_rows == 0) throw UsageError("{}: blocks of no rows", state_->path);
   return with_measurement_set(state_->path, [&] {
-    while (state_->batches.empty()) {
-      if (state_->next_row >= state_->rows.end_row()) return false;
-      state_->scan(max_rows);
-    }
-    const std::vector<std::size_t> batch = state_->take_batch(max_rows);
-    state_->cells.read(rows, state_->scalars, batch);
-    state_->copy_scalars(rows, batch);
+    if (!state_->take_batch(max_rows)) return false;
+    state_->copy_scalars(rows);
     return true;
   });
+}
+
+void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use) {
+  State& state = *state_;
+  with_measurement_set(state.path, [&] {
+    const std::size_t n_chan = rows.data.extent(1),
+                      n_product = state.selection.column.empty() ? 0 : state.meta.products.size();
+    state.for_pieces(n_threads, [&](State::Piece& piece) {
+      const std::size_t n = piece.cells.wanted.size();
+      piece.data.resize_for_overwrite({n, n_chan, n_product});
+      piece.weight.resize_for_overwrite({n, n_chan, n_product});
+      state.cells.fold(piece.cells, state.scalars, rows_of(rows.uvw_m, piece.first, n), piece.data,
+                       piece.weight);
+      use(piece.first, std::as_const(piece.data), std::as_const(piece.weight));
+    });
+  });
+  state.batch.clear();
+}
+
+bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
+  if (!next(rows, max_rows)) return false;
+  State& state = *state_;
+  if (!state.selection.column.empty()) {
+    const Buffer<std::complex<float>, 3>::Shape shape{rows.ant1.size(), rows.data.extent(1),
+                                                      state.meta.products.size()};
+    rows.data.resize_for_overwrite(shape);
+    rows.weight.resize_for_overwrite(shape);
+  }
+  with_measurement_set(state.path, [&] {
+    state.for_pieces(0, [&](State::Piece& piece) {
+      const std::size_t n = piece.cells.wanted.size();
+      state.cells.fold(piece.cells, state.scalars, rows_of(rows.uvw_m, piece.first, n),
+                       rows_of(rows.data, piece.first, n), rows_of(rows.weight, piece.first, n));
+    });
+  });
+  state.batch.clear();
+  return true;
 }
 
 void MeasurementSetReader::rewind() {
   state_->next_row = state_->rows.begin_row();
   state_->batches.clear();
+  state_->batch.clear();
 }
 
 }  // namespace apsyn

@@ -12,6 +12,7 @@
 
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,23 +82,43 @@ class MsTileCheck {
   casacore::Vector<casacore::rownr_t> rows_;  ///< [row of a selection] of the table behind
 };
 
+/// Cells as they are stored, of some rows of one data description. The arrays keep their memory from rows to
+/// rows.
+struct MsCells {
+  const MsDataDescription* description = nullptr;
+  std::size_t n_chan = 0;           ///< wanted
+  bool spectrum = false;            ///< `weight` is WEIGHT_SPECTRUM, not WEIGHT
+  std::vector<std::size_t> wanted;  ///< indices into the scalars
+  std::vector<std::size_t> at;      ///< [wanted] index among the rows read
+  casacore::Array<double> uvw;
+  casacore::Array<casacore::Complex> data;
+  casacore::Array<casacore::Bool> flag;
+  casacore::Array<casacore::Float> weight;
+};
+
 /// Reads the cells of rows of one data description.
 class MsCellReader {
  public:
   MsCellReader(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
                const std::string& path);
-  /// `wanted`: rising indices into `scalars`, all of one data description.
-  void read(MsRows& rows, const MsScalars& scalars, const std::vector<std::size_t>& wanted);
+  /// `wanted`: rising indices into `scalars`, all of one data description. casacore takes one thread only.
+  void load(MsCells& cells, const MsScalars& scalars, std::span<const std::size_t> wanted);
+  /// Of the wanted rows: uvw_m [row][3], data and weight [row][chan][product] as in MsRows. Any thread, while
+  /// others load other cells.
+  void fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
+            View<std::complex<float>, 3> data, View<float, 3> weight) const;
+  /// Rows of `n_chan` channels whose cells together take about a mebibyte or two: caches hold what is made of
+  /// them.
+  std::size_t rows_at_once(std::size_t n_corr, std::size_t n_chan) const;
 
  private:
-  struct Cells;
+  struct Place;
   template <class T>
-  void load(const casacore::ArrayColumn<T>& column, const Cells& cells, bool channels,
+  void load(const casacore::ArrayColumn<T>& column, const Place& place, bool channels,
             casacore::Array<T>& into);
-  void load_uvw(const Cells& cells);
-  bool has_weight_spectrum(const Cells& cells) const;
-  void check_shape(const casacore::TableColumn& column, const Cells& cells) const;
-  void fold(MsRows& rows, const Cells& cells, bool spectrum) const;
+  void load_uvw(const Place& place, casacore::Array<double>& uvw);
+  bool has_weight_spectrum(const Place& place) const;
+  void check_shape(const casacore::TableColumn& column, const Place& place) const;
 
   const MsMetadata& meta_;
   std::size_t first_channel_;
@@ -109,10 +130,6 @@ class MsCellReader {
   casacore::ArrayColumn<casacore::Float> weight_column_;
   std::optional<casacore::ArrayColumn<casacore::Float>> spectrum_column_;
   MsTileCheck uvw_tiles_, data_tiles_, flag_tiles_, weight_tiles_, spectrum_tiles_;
-  casacore::Array<double> uvw_;
-  casacore::Array<casacore::Complex> data_;
-  casacore::Array<casacore::Bool> flag_;
-  casacore::Array<casacore::Float> weight_;
 };
 
 }  // namespace apsyn

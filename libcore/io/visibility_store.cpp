@@ -188,4 +188,10 @@ bool VisibilityStore::read(ImagingBlock& block, std::uint64_t) {
   return true;
 }
 
+const ImagingBlock* VisibilityStore::next(std::uint64_t max_bytes) {
+  const std::vector<Piece>& pieces = kept_[current_].pieces;
+  if (next_ < pieces.size() && !pieces[next_].in_file) return &pieces[next_++].block;
+  return read(lent_, max_bytes) ? &lent_ : nullptr;
+}
+
 }  // namespace apsyn

@@ -30,6 +30,8 @@ class VisibilityStore final : public ImagingSource {
   void rewind(const ChannelGroup& group) override;
   /// The blocks as they were kept, whatever max_bytes is.
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override;
+  /// The same; what is in memory is not copied.
+  const ImagingBlock* next(std::uint64_t max_bytes) override;
   std::uint64_t bytes() const override { return memory_bytes_; }
   /// Bytes in the file.
   std::uint64_t file_bytes() const { return file_bytes_; }
@@ -61,6 +63,7 @@ class VisibilityStore final : public ImagingSource {
   std::uint64_t memory_bytes_ = 0, file_bytes_ = 0;
   std::optional<TemporaryFile> file_;
   std::size_t current_ = 0, next_ = 0;
+  ImagingBlock lent_;  ///< out of the file
 };
 
 }  // namespace apsyn

@@ -15,6 +15,7 @@
 #include "libcore/core/checksum.h"
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
+#include "libcore/core/feed.h"
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/core/time.h"
@@ -259,6 +260,31 @@ BOOST_AUTO_TEST_CASE(pipeline_keeps_order_and_ends_on_the_first_error) {
     BOOST_TEST(written.size() == 100u);
     for (int i = 0; i < 100; ++i) BOOST_TEST(written[static_cast<std::size_t>(i)] == 2 * i);
   }
+}
+
+BOOST_AUTO_TEST_CASE(what_one_thread_fetches_others_use_once) {
+  for (const unsigned threads : {0u, 1u, 5u})
+    for (const std::size_t n_items : {1u, 2u, 7u})
+      for (const int fail_at : {-1, 0, 1}) {
+        std::vector<int> items(n_items, -1), visits(1000, 0);
+        int next = 0;
+        const auto fill = [&](int& item) {
+          if (fail_at == 0 && next == 400) throw DataError("item {}", next);
+          item = next++;
+          return item < 1000;
+        };
+        const auto use = [&](int& item) {
+          if (fail_at == 1 && item == 400) throw DataError("item {}", item);
+          ++visits[static_cast<std::size_t>(item)];
+          item = -1;  // to be filled again
+        };
+        if (fail_at >= 0) {
+          BOOST_CHECK_THROW(feed(std::span(items), threads, fill, use), DataError);
+          continue;
+        }
+        feed(std::span(items), threads, fill, use);
+        BOOST_TEST(std::count(visits.begin(), visits.end(), 1) == 1000);
+      }
 }
 
 BOOST_AUTO_TEST_CASE(devices_never_fall_back) {

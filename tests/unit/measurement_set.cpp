@@ -3,6 +3,8 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <csignal>
@@ -77,6 +79,60 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
     }
     BOOST_TEST(row == 30);
   }
+}
+
+BOOST_AUTO_TEST_CASE(cells_come_in_pieces_to_any_number_of_threads) {
+  ScratchFolder folder;
+  Observation observation(ms_description(), 5000);  // six megabytes of cells
+  for (std::size_t t = 0; t < 5000; t += 7) observation.weight(t, t % 6, t % 4, t % 3) = 0;
+  observation.write(folder / "a.ms");
+  MsSelection selection;
+  selection.autos = true;
+  selection.first_row = 5;
+  selection.first_channel = 1;
+  selection.n_channels = 2;
+  MeasurementSetReader reader(folder / "a.ms", selection);
+  for (const std::size_t block : {1'000, 100'000}) {
+    std::vector<MsRows> expected;
+    reader.rewind();
+    for (MsRows rows; reader.read(rows, block); rows = {}) expected.push_back(std::move(rows));
+    for (const unsigned threads : {0u, 1u, 3u}) {
+      reader.rewind();
+      MsRows rows;
+      for (const MsRows& own : expected) {
+        BOOST_REQUIRE(reader.next(rows, block));
+        BOOST_TEST(rows.row_number == own.row_number, boost::test_tools::per_element());
+        BOOST_TEST(rows.data.size() == 0u);
+        for (double& u : rows.uvw_m) u = -1;
+        std::vector<int> visits(own.ant1.size(), 0);
+        std::atomic<int> n_wrong{0}, n_pieces{0};
+        reader.read_cells(rows, threads, [&](std::size_t first, const auto& data, const auto& weight) {
+          ++n_pieces;
+          for (std::size_t i = 0; i < data.extent(0); ++i) {
+            ++visits[first + i];
+            for (std::size_t c = 0; c < 2; ++c)
+              for (std::size_t p = 0; p < 4; ++p)
+                n_wrong += data(i, c, p) != own.data(first + i, c, p) ||
+                           weight(i, c, p) != own.weight(first + i, c, p);
+          }
+        });
+        BOOST_TEST(n_wrong == 0);
+        BOOST_TEST((n_pieces > 1) == (block > 1'000));
+        BOOST_TEST(std::count(visits.begin(), visits.end(), 1) == static_cast<std::ptrdiff_t>(visits.size()));
+        BOOST_TEST(std::equal(rows.uvw_m.begin(), rows.uvw_m.end(), own.uvw_m.begin(), own.uvw_m.end()));
+      }
+      BOOST_TEST(!reader.next(rows, block));
+    }
+  }
+  // Rows whose cells nobody wants cost nothing; nor do they come with the next.
+  reader.rewind();
+  MsRows first, second;
+  BOOST_REQUIRE(reader.next(first, 10));
+  BOOST_REQUIRE(reader.read(second, 10));
+  BOOST_TEST(second.row_number[0] > first.row_number.back());
+  BOOST_TEST(second.data(0, 1, 2) == observation.data(static_cast<std::size_t>(second.row_number[0]) / 6,
+                                                      static_cast<std::size_t>(second.row_number[0]) % 6, 2,
+                                                      2));
 }
 
 BOOST_AUTO_TEST_CASE(products_come_in_canonical_order) {

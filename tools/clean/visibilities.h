@@ -172,7 +172,9 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes);
   const std::string& name = tool.common().output;
   tool.stage("open");
-  BufferedSource input(open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging)), 0);
+  BufferedSource input(
+      open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging, tool.common().threads)),
+      0);
   const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
   const Device device = tool.device(CudaSupport::available);
   warn_of_sub_images(how, device);

@@ -22,7 +22,7 @@ struct Options {
   int bitpix = -32;
 };
 
-inline ImagingSelection selection_of(const ImagingOptions& options) {
+inline ImagingSelection selection_of(const ImagingOptions& options, unsigned n_threads) {
   return {.column = options.column,
           .fields = options.fields,
           .spws = options.spws,
@@ -32,7 +32,8 @@ inline ImagingSelection selection_of(const ImagingOptions& options) {
           .n_channels = options.n_channels,
           .planes = options.planes,
           .correlations = !options.aterms.empty(),
-          .centre = options.centre};
+          .centre = options.centre,
+          .n_threads = n_threads};
 }
 
 inline WeightSettings weight_settings(const ImagingOptions& options) {
