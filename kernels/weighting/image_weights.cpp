@@ -85,8 +85,9 @@ bool ImageWeights::cell(double u, double v, std::size_t& x, std::size_t& y) cons
     u = -u;
     v = -v;
   }
-  const double column = std::floor(u * static_cast<double>(n_u_) * cell_rad_ + static_cast<double>(n_u_ / 2));
-  const double row = std::floor(v * static_cast<double>(n_v_) * cell_rad_);
+  // Integers say the same of a number as of its floor() when they bound it, and both are not negative then.
+  const double column = u * static_cast<double>(n_u_) * cell_rad_ + static_cast<double>(n_u_ / 2);
+  const double row = v * static_cast<double>(n_v_) * cell_rad_;
   if (!(column >= 0 && column < static_cast<double>(n_u_) && row < static_cast<double>(n_v_ / 2)))
     return false;
   x = static_cast<std::size_t>(column);
@@ -105,18 +106,32 @@ void ImageWeights::add(double u, double v, double weight) {
       if (std::isfinite(length)) beyond_.most_lambda = std::max(beyond_.most_lambda, length);
     return;
   }
+  if (settings_.mode == WeightMode::natural) return;  // they do not depend on the sums
   grid_(y, x) += weight;
   sum_ += weight;
 }
 
 void ImageWeights::add(const ImagingBlock& block) {
   const std::vector<double> wavelength_m = wavelengths_m(block);
-  for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row)
+  const Span span = span_of(wavelength_m);
+  const bool count_alone = settings_.mode == WeightMode::natural && std::isinf(settings_.max_uv_lambda);
+  for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
+    const bool counted = count_alone && has_cells(&block.uvw_m(row, 0), span);
     for (std::size_t c = 0; c < wavelength_m.size(); ++c) {
       const double weight = block.weight(row, c, 0);
-      if (weight != 0)
+      if (weight == 0) continue;
+      if (counted)
+        ++beyond_.n_visibilities;
+      else
         add(block.uvw_m(row, 0) / wavelength_m[c], block.uvw_m(row, 1) / wavelength_m[c], weight);
     }
+  }
+}
+
+bool ImageWeights::has_cells(const double* uvw_m, const Span& wavelength_m) const {
+  std::size_t x, y;
+  return cell(uvw_m[0] / wavelength_m.least, uvw_m[1] / wavelength_m.least, x, y) &&
+         cell(uvw_m[0] / wavelength_m.greatest, uvw_m[1] / wavelength_m.greatest, x, y);
 }
 
 void ImageWeights::finish(unsigned n_threads) {
@@ -148,8 +163,22 @@ void ImageWeights::finish(unsigned n_threads) {
       break;
     }
   }
-  if (settings_.rank_filter_level > 0) rank_filter(n_threads);
-  taper_and_limit(n_threads);
+  const double level = settings_.rank_filter_level;  // from 1 on it leaves equal weights as they are
+  ones_ = settings_.mode == WeightMode::natural && (level == 0 || level >= 1) && !tapers();
+  if (level > 0 && !ones_) rank_filter(n_threads);
+  if (tapers()) taper_and_limit(n_threads);
+}
+
+ImageWeights::Span ImageWeights::span_of(const std::vector<double>& wavelength_m) {
+  if (wavelength_m.empty()) return {};
+  const auto [least, greatest] = std::minmax_element(wavelength_m.begin(), wavelength_m.end());
+  return {*least, *greatest};
+}
+
+bool ImageWeights::tapers() const {
+  return settings_.taper_gaussian_rad != 0 || settings_.min_uv_lambda != 0 ||
+         !std::isinf(settings_.max_uv_lambda) || settings_.inner_tukey_lambda != 0 ||
+         settings_.outer_tukey_lambda != 0;
 }
 
 void ImageWeights::rank_filter(unsigned n_threads) {
@@ -203,10 +232,6 @@ void ImageWeights::rank_filter(unsigned n_threads) {
 }
 
 void ImageWeights::taper_and_limit(unsigned n_threads) {
-  if (settings_.taper_gaussian_rad == 0 && settings_.min_uv_lambda == 0 &&
-      std::isinf(settings_.max_uv_lambda) && settings_.inner_tukey_lambda == 0 &&
-      settings_.outer_tukey_lambda == 0)
-    return;
   const double inverse_sigma =
       2 * std::numbers::pi * settings_.taper_gaussian_rad / std::sqrt(8 * std::numbers::ln2);
   parallel_for(n_threads, n_v_ / 2, [&](std::size_t y, unsigned) {
@@ -236,14 +261,21 @@ void ImageWeights::apply(const ImagingBlock& block, unsigned n_threads, Buffer<f
   constexpr std::size_t rows_at_once = 1024;
   const std::size_t n_row = block.uvw_m.extent(0), n_planes = block.weight.extent(2);
   const std::vector<double> wavelength_m = wavelengths_m(block);
+  const Span span = span_of(wavelength_m);
   weight.resize_for_overwrite(block.weight.shape());
   parallel_for(n_threads, (n_row + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
-    for (std::size_t row = item * rows_at_once; row < std::min(n_row, (item + 1) * rows_at_once); ++row)
+    for (std::size_t row = item * rows_at_once; row < std::min(n_row, (item + 1) * rows_at_once); ++row) {
+      if (ones_ && has_cells(&block.uvw_m(row, 0), span)) {
+        const std::size_t n_values = wavelength_m.size() * n_planes;
+        std::copy_n(&block.weight(row, 0, 0), n_values, &weight(row, 0, 0));
+        continue;
+      }
       for (std::size_t c = 0; c < wavelength_m.size(); ++c) {
         const auto factor = static_cast<float>(
             at(block.uvw_m(row, 0) / wavelength_m[c], block.uvw_m(row, 1) / wavelength_m[c]));
         for (std::size_t p = 0; p < n_planes; ++p) weight(row, c, p) = block.weight(row, c, p) * factor;
       }
+    }
   });
 }
 

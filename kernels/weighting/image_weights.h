@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "libcore/core/imaging.h"
 #include "libcore/core/view.h"
@@ -71,12 +72,21 @@ class ImageWeights {
 
  private:
   bool cell(double u, double v, std::size_t& x, std::size_t& y) const;
+  /// Of channels: none of the others lies further out.
+  struct Span {
+    double least = 1, greatest = 1;
+  };
+  static Span span_of(const std::vector<double>& wavelength_m);
+  /// Whether the grid has cells for a row in all channels.
+  bool has_cells(const double* uvw_m, const Span& wavelength_m) const;
+  bool tapers() const;
   void rank_filter(unsigned n_threads);
   void taper_and_limit(unsigned n_threads);
 
   WeightSettings settings_;
   std::size_t n_u_, n_v_;  ///< of the whole plane, n_v_ / 2 rows are kept
   double cell_rad_, sum_ = 0;
+  bool ones_ = false;  ///< finished: 1 everywhere
   BeyondGrid beyond_;
   Buffer<double, 2> grid_;
 };

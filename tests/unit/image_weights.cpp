@@ -130,6 +130,52 @@ BOOST_AUTO_TEST_CASE(natural_weights_of_planes_that_plane_0_lacks) {
   BOOST_CHECK_EQUAL(weighted(0, 0, 1), 3);
 }
 
+BOOST_AUTO_TEST_CASE(natural_weights_of_rows_as_of_their_visibilities) {
+  // The grid ends at 500 wavelengths, within the channels of some rows.
+  constexpr std::size_t n_rows = 3000, n_chan = 3;
+  std::mt19937_64 random(2);
+  std::normal_distribution<double> gauss(0, 250);
+  ImagingBlock block;
+  block.uvw_m.resize({n_rows, 3});
+  block.channel_hz.resize({n_chan});
+  for (std::size_t c = 0; c < n_chan; ++c)
+    block.channel_hz(c) = std::vector{1.2, 1.0, 1.5}[c] * kSpeedOfLight_m_s;
+  block.data.resize({n_rows, n_chan, 2});
+  block.weight.resize({n_rows, n_chan, 2});
+  for (double& metres : block.uvw_m) metres = gauss(random);
+  block.uvw_m(7, 0) = std::numeric_limits<double>::quiet_NaN();
+  for (std::size_t i = 0; i < block.weight.size(); ++i) block.weight.data()[i] = static_cast<float>(i % 7);
+  for (const double level : {0.0, 0.5, 3.0})
+    for (const double max_uv : {std::numeric_limits<double>::infinity(), 400.0}) {
+      const WeightSettings settings{.rank_filter_level = level, .max_uv_lambda = max_uv};
+      ImageWeights of_block(settings, n_x, n_y, cell_rad), of_each(settings, n_x, n_y, cell_rad);
+      of_block.add(block);
+      const auto lambda = [&](std::size_t row, std::size_t axis, std::size_t c) {
+        return block.uvw_m(row, axis) / (kSpeedOfLight_m_s / block.channel_hz(c));
+      };
+      for (std::size_t row = 0; row < n_rows; ++row)
+        for (std::size_t c = 0; c < n_chan; ++c)
+          if (block.weight(row, c, 0) != 0)
+            of_each.add(lambda(row, 0, c), lambda(row, 1, c), block.weight(row, c, 0));
+      BOOST_CHECK_EQUAL(of_block.beyond().n_visibilities, of_each.beyond().n_visibilities);
+      BOOST_CHECK_EQUAL(of_block.beyond().n_beyond, of_each.beyond().n_beyond);
+      BOOST_CHECK_EQUAL(of_block.beyond().most_lambda, of_each.beyond().most_lambda);
+      of_block.finish(1);
+      Buffer<float, 3> weighted;
+      of_block.apply(block, 2, weighted);
+      std::size_t n_wrong = 0, n_without = 0;
+      for (std::size_t row = 0; row < n_rows; ++row)
+        for (std::size_t c = 0; c < n_chan; ++c)
+          for (std::size_t p = 0; p < 2; ++p) {
+            const auto factor = static_cast<float>(of_block.at(lambda(row, 0, c), lambda(row, 1, c)));
+            n_wrong += weighted(row, c, p) != block.weight(row, c, p) * factor;
+            n_without += factor == 0;
+          }
+      BOOST_CHECK_EQUAL(n_wrong, 0u);
+      BOOST_CHECK(n_without > 100 && n_without < n_rows * n_chan);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(visibilities_beyond_the_grid_are_counted) {
   // The grid ends at 500 wavelengths.
   for (const double max_uv : {1e9, 600.0}) {

@@ -111,13 +111,11 @@ inline void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Fie
 
 /// Adds weights [row][chan][plane] to those of the images.
 inline void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums) {
-  for (std::size_t p = 0; p < sums.size(); ++p) {
-    // With A-terms all planes are made of all correlations, whose weights are the same.
-    const bool first = p >= imager.n_data_planes() || imager.aterms();
-    const std::size_t plane = first ? 0 : p, step = weight.extent(2);
-    for (std::size_t i = plane; i < weight.size(); i += step)
-      sums[p] += static_cast<double>(weight.data()[i]);
-  }
+  // With A-terms all planes are made of all correlations, whose weights are the same.
+  std::vector<std::size_t> plane(sums.size(), 0);
+  for (std::size_t p = 0; p < imager.n_data_planes() && !imager.aterms(); ++p) plane[p] = p;
+  for (std::size_t i = 0; i < weight.size(); i += weight.extent(2))
+    for (std::size_t p = 0; p < sums.size(); ++p) sums[p] += static_cast<double>(weight.data()[i + plane[p]]);
 }
 
 /// The images of one group, a field each, out of the visibilities that `source` gives, which the group's
