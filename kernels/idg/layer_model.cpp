@@ -29,7 +29,7 @@ void LayerModel::set(View<const double, 3> images) {
   const std::size_t n_x = plan_.image.n_x, n_y = plan_.image.n_y;
   if (images.extent(1) != n_y || images.extent(2) != n_x)
     throw std::invalid_argument("degridder: the model's size is not the plan's");
-  images_.resize(images.shape());
+  images_.resize_for_overwrite(images.shape());
   empty_.assign(images.extent(0), true);
   std::copy(images.begin(), images.end(), images_.begin());
   for (std::size_t plane = 0; plane < images.extent(0); ++plane) {
@@ -55,11 +55,13 @@ void LayerModel::transform_columns(std::size_t plane, double w_lambda) {
     const std::size_t first = item * columns_at_once, n = std::min(columns_at_once, n_x - first);
     bool empty[columns_at_once];
     std::fill_n(empty, n, true);
-    for (std::size_t y = 0; y < n_y; ++y)
+    for (std::size_t y = 0; y < n_y; ++y) {
+      if (y + kRowsAhead < n_y) will_read(&images_(plane, y + kRowsAhead, first));
       for (std::size_t x = 0; x < n; ++x) {
         pixel(x, y) = images_(plane, y, first + x);
         empty[x] = empty[x] && pixel(x, y) == 0;
       }
+    }
     for (std::size_t x = 0; x < n; ++x) {
       if (empty[x]) continue;
       const double l = (static_cast<double>(n_x / 2) - static_cast<double>(first + x)) * cell;
@@ -74,6 +76,10 @@ void LayerModel::transform_columns(std::size_t plane, double w_lambda) {
     columns_.execute(block.data());
     for (std::size_t row = 0; row < work_.extent(0); ++row) {
       const std::size_t v = index_in_all(row, work_.extent(0), plan_.n_v);
+      if (row + kRowsAhead < work_.extent(0)) {
+        will_write(&work_(row + kRowsAhead, first));
+        will_write(&work_(row + kRowsAhead, first + n - 1));
+      }
       for (std::size_t x = 0; x < n; ++x) work_(row, first + x) = block(x, v);
     }
   };
@@ -83,7 +89,7 @@ void LayerModel::transform_columns(std::size_t plane, double w_lambda) {
 template <class T>
 void LayerModel::transform(double w_lambda, View<std::complex<T>, 3> grid) {
   const std::size_t n_x = plan_.image.n_x, n_u = plan_.n_u_held(), n_v = plan_.n_v_held();
-  if (work_.size() == 0) work_.resize_for_overwrite({n_v, n_x});
+  if (work_.size() == 0) work_.resize_for_overwrite({n_v, n_x + kRowGap});
   std::vector<std::size_t> nothing;  // planes
   for (std::size_t plane = 0; plane < grid.extent(2); ++plane)
     if (plane >= n_planes() || empty_[plane]) nothing.push_back(plane);
@@ -96,11 +102,13 @@ void LayerModel::transform(double w_lambda, View<std::complex<T>, 3> grid) {
     transform_columns(plane, w_lambda);
     parallel_for(n_threads_, (n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned thread) {
       Buffer<std::complex<double>, 2>& row = scratch_[thread].block;
-      row.resize({1, plan_.n_u});
+      row.resize_for_overwrite({1, plan_.n_u});
       for (std::size_t v = item * rows_at_once; v < std::min(n_v, (item + 1) * rows_at_once); ++v) {
         row.fill(0);
         // Pixel x is at l = (n_x/2 - x) cell: index (n_x/2 - x) mod n_u of the transform along u.
-        for (std::size_t x = 0; x < n_x; ++x) row(0, (n_x / 2 + plan_.n_u - x) % plan_.n_u) = work_(v, x);
+        const std::size_t half = n_x / 2;
+        for (std::size_t x = 0; x <= half; ++x) row(0, half - x) = work_(v, x);
+        for (std::size_t x = half + 1; x < n_x; ++x) row(0, half + plan_.n_u - x) = work_(v, x);
         rows_.execute(row.data());
         for (std::size_t u = 0; u < n_u; ++u)
           grid(v, u, plane) = std::complex<T>(row(0, index_in_all(u, n_u, plan_.n_u)));

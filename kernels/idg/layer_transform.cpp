@@ -35,7 +35,7 @@ void LayerTransform::add(View<const std::complex<T>, 2> grid, const std::vector<
                          double w_lambda, View<double, 2> image) {
   constexpr std::size_t rows_at_once = 16;
   const std::size_t n_v = grid.extent(0), n_u = grid.extent(1), positive = (n_u + 1) / 2;
-  if (work_.size() == 0) work_.resize_for_overwrite({n_v, plan_.n_u});
+  if (work_.size() == 0) work_.resize_for_overwrite({n_v, plan_.n_u + kRowGap});
   parallel_for(n_threads_, (n_v + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
     for (std::size_t v = item * rows_at_once; v < std::min(n_v, (item + 1) * rows_at_once); ++v) {
       if (!row_used[v]) continue;
@@ -67,6 +67,9 @@ void LayerTransform::transform_columns(const std::vector<std::uint8_t>& row_used
     for (std::size_t x = 0; x < n; ++x) index[x] = (n_x / 2 + plan_.n_u - (first + x)) % plan_.n_u;
     for (std::size_t row = 0; row < row_used.size(); ++row) {
       const std::size_t v = index_in_all(row, row_used.size(), n_v);
+      if (const std::size_t later = row + kRowsAhead; later < row_used.size() && row_used[later]) {
+        for (const std::size_t x : {std::size_t{0}, n / 2, n - 1}) will_read(&work_(later, index[x]));
+      }
       for (std::size_t x = 0; x < n && row_used[row]; ++x) value(x, v) = work_(row, index[x]);
     }
     columns_.execute(value.data());
@@ -81,8 +84,10 @@ void LayerTransform::transform_columns(const std::vector<std::uint8_t>& row_used
         turned(x, y) = field.real() * cosine(y) + field.imag() * sine(y);
       }
     }
-    for (std::size_t y = 0; y < n_y; ++y)
+    for (std::size_t y = 0; y < n_y; ++y) {
+      if (y + kRowsAhead < n_y) will_write(&image(y + kRowsAhead, first));
       for (std::size_t x = 0; x < n; ++x) image(y, first + x) += turned(x, y);
+    }
   };
   parallel_for(n_threads_, (n_x + columns_at_once - 1) / columns_at_once, work);
 }

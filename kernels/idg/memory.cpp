@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/idg/idg.h"
+#include "kernels/idg/layer_transform.h"
 #include "kernels/idg/subgrid_degrid_cpu.h"
 #include "kernels/idg/subgrid_forms.h"
 
@@ -32,7 +33,7 @@ std::uint64_t columns_bytes(const IdgPlan& plan) {
 
 IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
   const std::size_t n_planes = setup.n_planes();
-  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_u * plan.n_v_held();
+  const std::uint64_t transform = sizeof(std::complex<double>) * (plan.n_u + kRowGap) * plan.n_v_held();
   return {transform + image_bytes(plan, n_planes) + setup.n_threads * columns_bytes(plan) +
               subgrid_bytes(plan, n_planes, setup.n_threads),
           layer_bytes(plan, n_planes)};
@@ -40,7 +41,7 @@ IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
 
 IdgMemory degridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
   const std::uint64_t n_planes = setup.n_image_planes();
-  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_v_held() * plan.image.n_x;
+  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_v_held() * (plan.image.n_x + kRowGap);
   return {transform + image_bytes(plan, n_planes) +
               setup.n_threads * (columns_bytes(plan) + predictor_bytes(plan, setup)),
           layer_bytes(plan, padded_planes(n_planes))};
