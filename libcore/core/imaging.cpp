@@ -12,8 +12,10 @@ std::vector<ChannelGroup> split_channels(const ImagingInfo& info, std::size_t n_
   std::vector<ChannelGroup> groups(n_groups);
   for (std::size_t g = 0; g < n_groups; ++g) {
     const std::size_t first = g * n / n_groups, last = (g + 1) * n / n_groups - 1;
-    groups[g] = {info.channel_hz[first], info.channel_hz[last], 0, last - first + 1};
-    groups[g].width_hz = groups[g].high_hz - groups[g].low_hz + info.channel_width_hz;
+    const double low_width_hz = info.channel_width_hz[first], high_width_hz = info.channel_width_hz[last];
+    groups[g] = {info.channel_hz[first], info.channel_hz[last], 0, last - first + 1,
+                 high_width_hz - low_width_hz};
+    groups[g].width_hz = groups[g].high_hz - groups[g].low_hz + (low_width_hz + high_width_hz) / 2;
   }
   return groups;
 }

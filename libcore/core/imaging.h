@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libcore/core/array_layout.h"
@@ -20,7 +21,9 @@ struct ChannelGroup {
   double low_hz = 0, high_hz = 0;  ///< centres of the lowest and the highest channel
   double width_hz = 0;             ///< from edge to edge
   std::size_t n_channels = 0;      ///< distinct frequencies
-  double centre_hz() const { return (low_hz + high_hz) / 2; }
+  double skew_hz = 0;              ///< how much wider the highest channel is than the lowest
+  /// Half-way between the edges.
+  double centre_hz() const { return (low_hz + high_hz) / 2 + skew_hz / 4; }
 };
 
 /// Rows of one set of channels. Weight 0 = no data.
@@ -44,9 +47,11 @@ struct ImagingInfo {
   SkyDirection centre;              ///< of the image
   std::vector<std::string> planes;  ///< "I", "XX", ... in the order of the planes
   std::string telescope = "unknown", object = "unknown";
-  UtcTime start;                   ///< of the data (or the first time stamp)
-  std::vector<double> channel_hz;  ///< distinct, rising
-  double channel_width_hz = 0;
+  UtcTime start;                         ///< of the data (or the first time stamp)
+  std::vector<double> channel_hz;        ///< distinct, rising
+  std::vector<double> channel_width_hz;  ///< of each, the widest of its frequency
+  /// Phase centres of all fields with data, where the data have fields, as "obs.ms: field 2 (3C 48)".
+  std::vector<std::pair<std::string, SkyDirection>> fields;
   std::vector<ImagingStation> stations;
   std::vector<ArrayLayout> layouts;  ///< of each input
 };

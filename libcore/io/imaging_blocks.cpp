@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "libcore/core/rephase.h"
@@ -113,12 +114,19 @@ std::vector<std::size_t> move_to_centre(const MsRows& rows, const std::vector<Ms
   return without;
 }
 
-std::vector<double> merge_channels(const std::vector<std::vector<double>>& lists) {
-  std::vector<double> all;
-  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
+MergedChannels merge_channels(const std::vector<MsSpectralWindow>& windows) {
+  std::map<double, double> widths;  // of each frequency
+  for (const MsSpectralWindow& window : windows)
+    for (std::size_t i = 0; i < window.channel_hz.size(); ++i) {
+      double& width_hz = widths[window.channel_hz[i]];
+      width_hz = std::max(width_hz, window.width_hz[i]);
+    }
+  MergedChannels merged;
+  for (const auto& [channel_hz, width_hz] : widths) {
+    merged.channel_hz.push_back(channel_hz);
+    merged.width_hz.push_back(width_hz);
+  }
+  return merged;
 }
 
 }  // namespace apsyn

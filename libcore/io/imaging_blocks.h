@@ -27,7 +27,10 @@ void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> w
 std::vector<std::size_t> move_to_centre(const MsRows& rows, const std::vector<MsField>& fields,
                                         const SkyDirection& centre, ImagingBlock& block);
 
-/// Distinct frequencies of all the lists, rising.
-std::vector<double> merge_channels(const std::vector<std::vector<double>>& lists);
+/// Distinct frequencies of all windows, rising, each with the greatest width that it has in any.
+struct MergedChannels {
+  std::vector<double> channel_hz, width_hz;
+};
+MergedChannels merge_channels(const std::vector<MsSpectralWindow>& windows);
 
 }  // namespace apsyn

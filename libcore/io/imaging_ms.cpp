@@ -22,7 +22,7 @@ class MsSource final : public ImagingSource {
     wanted.n_intervals = selection.n_intervals;
     wanted.first_channel = selection.first_channel;
     wanted.n_channels = selection.n_channels;
-    std::vector<std::vector<double>> channel_lists;
+    std::vector<MsSpectralWindow> windows;
     for (const std::string& path : paths) {
       readers_.push_back(std::make_unique<MeasurementSetReader>(path, wanted));
       const MeasurementSetReader& reader = *readers_.back();
@@ -32,13 +32,18 @@ class MsSource final : public ImagingSource {
       for (std::size_t i = 0; i < reader.layout().antennas.size(); ++i)
         info_.stations.push_back({readers_.size() - 1, i});
       info_.layouts.push_back(reader.layout());
-      for (const MsSpectralWindow& spw : reader.spectral_windows()) {
-        channel_lists.push_back(spw.channel_hz);
-        if (info_.channel_width_hz == 0 && !spw.width_hz.empty()) info_.channel_width_hz = spw.width_hz[0];
-      }
+      windows.insert(windows.end(), reader.spectral_windows().begin(), reader.spectral_windows().end());
     }
-    info_.channel_hz = merge_channels(channel_lists);
+    MergedChannels merged = merge_channels(windows);
+    info_.channel_hz = std::move(merged.channel_hz);
+    info_.channel_width_hz = std::move(merged.width_hz);
     describe(paths, selection);
+    for (std::size_t i = 0; selection.name_other_columns && i < paths.size(); ++i)
+      if (readers_[i]->has_column("CORRECTED_DATA")) {
+        log_info("{}: column {} is taken; there is CORRECTED_DATA, too: choose with --column", paths[i],
+                 selection.column);
+        break;
+      }
   }
 
   const ImagingInfo& info() const override { return info_; }
@@ -91,15 +96,37 @@ class MsSource final : public ImagingSource {
         throw UsageError("{}: has other polarisations than {}: name them with --pol", paths[i], paths[0]);
       if (reader.n_rows() > 0 && (first_time == 0 || reader.first_time_mjd_s() < first_time))
         first_time = reader.first_time_mjd_s();
-      const auto field = static_cast<std::size_t>(selection.fields.empty() ? 0 : selection.fields[0]);
-      if (object == nullptr && field < reader.fields().size()) object = &reader.fields()[field];
+      for (const int number : in_order(reader.fields_with_rows(), selection.fields)) {
+        const MsField& field = reader.fields()[static_cast<std::size_t>(number)];
+        if (object == nullptr) object = &field;
+        info_.fields.emplace_back(fmt::format("{}: field {} ({})", paths[i], number, field.name),
+                                  field.phase_centre);
+      }
     }
+    if (object == nullptr) object = first_described(selection);
     if (object == nullptr) throw DataError("{}: no such field, or an empty FIELD table", paths[0]);
     info_.planes = names(planes_[0]);
     info_.telescope = readers_[0]->telescope();
     info_.object = object->name;
     info_.centre = selection.centre.value_or(object->phase_centre);
     info_.start = from_mjd_seconds(first_time);
+  }
+
+  /// Of sets without rows.
+  const MsField* first_described(const ImagingSelection& selection) const {
+    const auto field = static_cast<std::size_t>(selection.fields.empty() ? 0 : selection.fields[0]);
+    for (const auto& reader : readers_)
+      if (field < reader->fields().size()) return &reader->fields()[field];
+    return nullptr;
+  }
+
+  /// Fields with rows, those that were asked for as they were.
+  static std::vector<int> in_order(const std::vector<int>& with_rows, const std::vector<int>& wanted) {
+    if (wanted.empty()) return with_rows;
+    std::vector<int> result;
+    for (const int field : wanted)
+      if (std::find(with_rows.begin(), with_rows.end(), field) != with_rows.end()) result.push_back(field);
+    return result;
   }
 
   void name_stations(ImagingBlock& block) const {

@@ -18,6 +18,7 @@ namespace apsyn {
 
 struct ImagingSelection {
   std::string column = "DATA";
+  bool name_other_columns = false;    ///< say when sets have CORRECTED_DATA, which WSClean would take
   std::vector<int> fields{}, spws{};  ///< empty = all
   std::int64_t first_interval = 0, n_intervals = -1;
   std::size_t first_channel = 0, n_channels = 0;  ///< per spectral window; 0 = all

@@ -137,10 +137,14 @@ class StreamSource final : public ImagingSource {
       throw UsageError("{}: channels {} to {}: the stream has {}", path, first_channel_, end_channel_, n);
     if (!selection.fields.empty() || !selection.spws.empty())
       throw UsageError("{}: a visibility stream has no fields or spectral windows to choose", path);
-    info_.channel_hz =
-        merge_channels({{header_.channel_hz.begin() + static_cast<std::ptrdiff_t>(first_channel_),
-                         header_.channel_hz.begin() + static_cast<std::ptrdiff_t>(end_channel_)}});
-    info_.channel_width_hz = std::abs(header_.channel_width_hz);
+    MsSpectralWindow window;
+    for (std::size_t c = first_channel_; c < end_channel_; ++c) {
+      window.channel_hz.push_back(header_.channel_hz[c]);
+      window.width_hz.push_back(std::abs(header_.channel_width_hz));
+    }
+    MergedChannels merged = merge_channels({window});
+    info_.channel_hz = std::move(merged.channel_hz);
+    info_.channel_width_hz = std::move(merged.width_hz);
   }
 
   UtcTime middle(std::int64_t index) const {

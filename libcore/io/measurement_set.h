@@ -56,15 +56,18 @@ class MeasurementSetReader {
   /// column).
   MeasurementSetReader(const std::string& path, const MsSelection& selection);
   ~MeasurementSetReader();
-  const std::vector<MsSpectralWindow>& spectral_windows() const;  ///< selected ones, channel range applied
-  const std::vector<MsField>& fields() const;  ///< all of the set, indexed by MsRows::field
-  const ArrayLayout& layout() const;           ///< site = mean position when the set names none
+  /// Selected ones that rows of the selected fields have, channel range applied.
+  const std::vector<MsSpectralWindow>& spectral_windows() const;
+  const std::vector<MsField>& fields() const;        ///< all of the set, indexed by MsRows::field
+  const std::vector<int>& fields_with_rows() const;  ///< selected ones of which there are rows, rising
+  const ArrayLayout& layout() const;                 ///< site = mean position when the set names none
   /// Always in the order XX XY YX YY, RR RL LR LL or a subset thereof, whatever the set's order.
   const std::vector<Product>& products() const;
   std::int64_t n_rows() const;  ///< selected rows (before dropping autos)
   double first_time_mjd_s() const;
   double last_time_mjd_s() const;
   const std::string& telescope() const;
+  bool has_column(const std::string& name) const;
   /// Up to max_rows rows of one DATA_DESC_ID, in rising row order; false at the end. Where descriptions
   /// alternate, the rows of each come together within a block of max_rows. DataError when cells are missing,
   /// have the wrong shape or name what is not there.

@@ -195,6 +195,9 @@ const std::vector<MsSpectralWindow>& MeasurementSetReader::spectral_windows() co
 const std::vector<MsField>& MeasurementSetReader::fields() const {
   return state_->meta.fields;
 }
+const std::vector<int>& MeasurementSetReader::fields_with_rows() const {
+  return state_->rows.span().fields;
+}
 const ArrayLayout& MeasurementSetReader::layout() const {
   return state_->meta.layout;
 }
@@ -212,6 +215,10 @@ double MeasurementSetReader::last_time_mjd_s() const {
 }
 const std::string& MeasurementSetReader::telescope() const {
   return state_->meta.telescope;
+}
+
+bool MeasurementSetReader::has_column(const std::string& name) const {
+  return state_->table.tableDesc().isColumn(name);
 }
 
 bool MeasurementSetReader::next(MsRows& rows, std::size_t max_rows) {

@@ -87,8 +87,11 @@ SkyDirection to_j2000(double longitude_rad, double latitude_rad, const std::stri
       break;
     }
     default:
-      throw DataError("{}: FIELD: directions in {}: only J2000, ICRS, B1950 and GALACTIC are supported", path,
-                      reference);
+      throw DataError(
+          "{}: FIELD: directions in {}: only J2000, ICRS, B1950, GALACTIC and ECLIPTIC are supported: leave "
+          "the "
+          "field out (--field), or move its phase centre to one of these",
+          path, reference);
   }
   result.ra_rad = std::fmod(result.ra_rad, kTwoPi);
   if (result.ra_rad < 0) result.ra_rad += kTwoPi;
@@ -117,7 +120,8 @@ std::string direction_reference(const casacore::Table& table, const std::string&
   return info.isDefined("Ref") ? std::string(info.asString("Ref")) : "J2000";
 }
 
-std::vector<MsField> read_fields(const casacore::Table& ms, const std::string& path) {
+std::vector<MsField> read_fields(const casacore::Table& ms, const std::string& path,
+                                 const MsSelection& selection) {
   const casacore::Table table = subtable(ms, path, "FIELD");
   const casacore::ScalarColumn<casacore::String> name(table, "NAME");
   const casacore::ArrayColumn<double> phase_dir(table, "PHASE_DIR");
@@ -130,8 +134,13 @@ std::vector<MsField> read_fields(const casacore::Table& ms, const std::string& p
     if (!std::isfinite(values[0]) || !std::isfinite(values[1]) || std::abs(values[0]) > 100 ||
         std::abs(values[1]) > 2)
       throw DataError("{}: FIELD row {}: PHASE_DIR is no direction", path, row);
-    fields.push_back(
-        {name(row), to_j2000(values[0], values[1], direction_reference(table, "PHASE_DIR", row), path)});
+    fields.push_back({name(row), {}});
+    try {
+      fields.back().phase_centre =
+          to_j2000(values[0], values[1], direction_reference(table, "PHASE_DIR", row), path);
+    } catch (const DataError&) {
+      if (selected(selection.fields, static_cast<int>(row))) throw;  // a planet beside the selected fields
+    }
   }
   return fields;
 }
@@ -197,6 +206,16 @@ int basis_of(int corr_type, const std::string& path) {
   return (corr_type - 1) / 4;
 }
 
+/// Those of the selected windows, of which there are rows.
+std::vector<bool> wanted_descriptions(const casacore::Table& ms, const casacore::Vector<casacore::Int>& spws,
+                                      const MsSelection& selection) {
+  std::vector<bool> wanted(spws.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = selected(selection.spws, spws[i]);
+  std::vector<bool> with_rows = descriptions_with_rows(ms, selection, wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) with_rows[i] = with_rows[i] && wanted[i];
+  return std::find(with_rows.begin(), with_rows.end(), true) == with_rows.end() ? wanted : with_rows;
+}
+
 void read_data_descriptions(MsMetadata& meta, const casacore::Table& ms, const std::string& path,
                             const MsSelection& selection) {
   const casacore::Table table = subtable(ms, path, "DATA_DESCRIPTION");
@@ -211,13 +230,14 @@ void read_data_descriptions(MsMetadata& meta, const casacore::Table& ms, const s
   std::set<int> types;
   std::vector<const std::vector<int>*> types_of(table.nrow(), nullptr);
   meta.data_descriptions.resize(table.nrow());
+  const std::vector<bool> wanted = wanted_descriptions(ms, spw_id.getColumn(), selection);
   for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
     const int spw = spw_id(row), polarization = polarization_id(row);
     if (spw < 0 || spw >= static_cast<int>(index_of.size()) || polarization < 0 ||
         polarization >= static_cast<int>(correlations.size()))
       throw DataError("{}: DATA_DESCRIPTION row {}: no spectral window {} or polarization {}", path, row, spw,
                       polarization);
-    if (!selected(selection.spws, spw)) continue;
+    if (!wanted[row]) continue;
     MsDataDescription& description = meta.data_descriptions[row];
     MsSpectralWindow window = read_window(spw_table, spw, path);
     description.n_chan = window.channel_hz.size();
@@ -256,7 +276,7 @@ MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path,
   meta.telescope = read_telescope(ms, path);
   meta.layout = read_antennas(ms, path);
   meta.layout.telescope = meta.telescope;
-  meta.fields = read_fields(ms, path);
+  meta.fields = read_fields(ms, path, selection);
   for (int field : selection.fields)
     if (field < 0 || field >= static_cast<int>(meta.fields.size()))
       throw UsageError("{}: field {}: the set has {}", path, field, meta.fields.size());

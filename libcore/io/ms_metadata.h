@@ -15,7 +15,7 @@ namespace apsyn {
 
 /// One DATA_DESC_ID: how its cells are laid out in the file.
 struct MsDataDescription {
-  int spw = -1;              ///< index into MsMetadata::spws, -1 = not selected
+  int spw = -1;              ///< index into MsMetadata::spws, -1 = not selected, or without rows
   std::size_t n_corr = 0;    ///< correlations of a cell
   std::size_t n_chan = 0;    ///< channels of a cell, before the channel range
   std::vector<int> corr_of;  ///< [product of MsMetadata::products] index in the cell, -1 = absent
@@ -25,11 +25,17 @@ struct MsMetadata {
   std::string telescope = "unknown";
   ArrayLayout layout;
   std::vector<MsField> fields;
-  std::vector<MsSpectralWindow> spws;  ///< selected, channel range applied
+  std::vector<MsSpectralWindow> spws;  ///< selected, with rows, channel range applied
   std::vector<Product> products;       ///< canonical order
   std::vector<MsDataDescription> data_descriptions;
 };
 
+/// Which of n DATA_DESC_IDs rows of the selected fields have. Sets that were split off others often describe
+/// windows, polarisations and fields of which they hold no row.
+std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSelection& selection,
+                                         std::size_t n);
+
+/// Windows and products are those of data descriptions that have rows; of all selected ones when none has.
 /// DataError for missing or malformed subtables, UsageError for a selection that the set does not hold.
 MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path, const MsSelection& selection);
 

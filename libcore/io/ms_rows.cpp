@@ -40,6 +40,27 @@ void check_finite(const casacore::Vector<double>& time_s, std::int64_t first, co
 
 }  // namespace
 
+std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSelection& selection,
+                                         std::size_t n) {
+  std::vector<bool> found(n, false);
+  std::size_t n_missing = n;
+  const std::vector<int>& fields = selection.fields;
+  for_blocks(0, static_cast<std::int64_t>(ms.nrow()), [&](std::int64_t first, std::size_t n_rows) {
+    if (n_missing == 0) return;
+    casacore::Vector<casacore::Int> field, description;
+    read_column(field, ms, "FIELD_ID", first, n_rows);
+    read_column(description, ms, "DATA_DESC_ID", first, n_rows);
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      // What is out of range is complained of when rows are read.
+      const auto id = static_cast<std::size_t>(description[i]);
+      if (description[i] < 0 || id >= n || found[id]) continue;
+      found[id] = fields.empty() || std::find(fields.begin(), fields.end(), field[i]) != fields.end();
+      if (found[id]) --n_missing;
+    }
+  });
+  return found;
+}
+
 MsRowSelection::MsRowSelection(const casacore::Table& table, const MsMetadata& meta,
                                const MsSelection& selection, const std::string& path)
     : meta_(meta), selection_(selection), begin_row_(selection.first_row) {
@@ -83,6 +104,7 @@ bool MsRowSelection::wants(double time_s, int field, int data_description) const
 
 void MsRowSelection::find_span(const casacore::Table& table, const std::string& path) {
   double first_s = std::numeric_limits<double>::infinity(), last_s = -first_s;
+  std::set<int> fields;
   for_blocks(begin_row_, end_row_, [&](std::int64_t first, std::size_t n) {
     casacore::Vector<double> time_s;
     casacore::Vector<casacore::Int> field, data_description;
@@ -100,10 +122,12 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
                         meta_.data_descriptions.size());
       if (!wants(time_s[i], field[i], data_description[i])) continue;
       ++span_.n_rows;
+      fields.insert(field[i]);
       first_s = std::min(first_s, time_s[i]);
       last_s = std::max(last_s, time_s[i]);
     }
   });
+  span_.fields.assign(fields.begin(), fields.end());
   if (span_.n_rows > 0) {
     span_.first_time_s = first_s;
     span_.last_time_s = last_s;

@@ -26,6 +26,7 @@ class MsRowSelection {
   struct Span {
     std::int64_t n_rows = 0;  ///< selected
     double first_time_s = 0, last_time_s = 0;
+    std::vector<int> fields{};  ///< of these rows, rising
   };
   MsRowSelection(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
                  const std::string& path);

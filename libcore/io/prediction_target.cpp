@@ -41,13 +41,16 @@ const std::vector<Product>& PredictionTarget::products() const {
   return state_->reader.products();
 }
 std::vector<double> PredictionTarget::channel_hz() const {
-  std::vector<std::vector<double>> lists;
-  for (const MsSpectralWindow& window : state_->reader.spectral_windows()) lists.push_back(window.channel_hz);
-  return merge_channels(lists);
+  return merge_channels(state_->reader.spectral_windows()).channel_hz;
 }
 SkyDirection PredictionTarget::phase_centre() const {
-  const std::vector<int>& fields = state_->selection.fields;
-  return state_->reader.fields()[static_cast<std::size_t>(fields.empty() ? 0 : fields[0])].phase_centre;
+  return fields().front().phase_centre;
+}
+std::vector<MsField> PredictionTarget::fields() const {
+  std::vector<MsField> with_rows;
+  for (const int field : state_->reader.fields_with_rows())
+    with_rows.push_back(state_->reader.fields()[static_cast<std::size_t>(field)]);
+  return with_rows;
 }
 std::int64_t PredictionTarget::n_rows() const {
   return state_->reader.n_rows();

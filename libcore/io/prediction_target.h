@@ -30,7 +30,8 @@ class PredictionTarget {
   const std::string& path() const;
   const std::vector<Product>& products() const;
   std::vector<double> channel_hz() const;  ///< distinct, rising
-  SkyDirection phase_centre() const;       ///< of the first selected field
+  SkyDirection phase_centre() const;       ///< of the first of these:
+  std::vector<MsField> fields() const;     ///< selected ones that have rows
   std::int64_t n_rows() const;
   const ArrayLayout& layout() const;  ///< its antennas are the stations of the blocks
   double first_time_mjd_s() const;

@@ -202,6 +202,53 @@ BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(an_image_is_of_fields_and_windows_that_have_rows) {
+  const Scratch scratch;
+  MsDescription description;
+  description.layout = builtin_array("mwa-32t");
+  description.layout.antennas.resize(2);
+  description.phase_centre = {0.3, -0.45};
+  description.channel_hz = {150e6, 151e6};
+  description.channel_width_hz = 1e6;
+  description.products = {Product::XX, Product::YY};
+  description.more_windows = {{{170e6, 173e6}, {2e6, 4e6}, ""}, {{171e6, 173e6}, {2e6, 2e6}, ""}};
+  description.more_fields = {{"second", {0.5, -0.2}}, {"third", {0.6, -0.2}}};
+  const std::vector<Baseline> baselines = all_baselines(2, false);
+  const Buffer<double, 2> uvw({1, 3});
+  Buffer<std::complex<float>, 3> data({1, 2, 2});
+  Buffer<float, 3> weight({1, 2, 2});
+  weight.fill(1);
+  MeasurementSetWriter writer(scratch.path("split.ms"), description, false);
+  for (const auto& [window, field] : {std::pair{1, 2}, {2, 1}})
+    writer.write({.time_mjd_s = 5.2e9,
+                  .interval_s = 1,
+                  .exposure_s = 1,
+                  .uvw_m = uvw,
+                  .baselines = &baselines,
+                  .data = data,
+                  .weight = weight,
+                  .window = window,
+                  .row_field = {field}});
+  writer.commit();
+  const auto info_of = [&](const std::vector<int>& fields) {
+    return open_imaging_source({scratch.path("split.ms")}, {.fields = fields})->info();
+  };
+  const ImagingInfo all = info_of({});
+  BOOST_TEST(all.object == "second");
+  BOOST_CHECK_SMALL(separation_rad(all.centre, {0.5, -0.2}), 1e-12);
+  BOOST_TEST(all.channel_hz == (std::vector{170e6, 171e6, 173e6}));
+  BOOST_TEST(all.channel_width_hz == (std::vector{2e6, 2e6, 4e6}));
+  BOOST_TEST(all.fields.size() == 2u);
+  const ChannelGroup band = split_channels(all, 1)[0];
+  BOOST_CHECK_EQUAL(band.width_hz, 6e6);  // 169 to 175 MHz
+  BOOST_CHECK_EQUAL(band.centre_hz(), 172e6);
+  const ImagingInfo third = info_of({0, 2});
+  BOOST_TEST(third.object == "third");
+  BOOST_TEST(third.channel_hz == (std::vector{170e6, 173e6}));
+  BOOST_TEST(info_of({2, 1}).object == "third");
+  BOOST_TEST(info_of({0}).object == "unknown");
+}
+
 BOOST_AUTO_TEST_CASE(rephasing_moves_phases_and_coordinates_exactly) {
   const SkyDirection from{1.1, -0.4}, to{1.3, -0.2}, star{1.25, -0.45};
   const Rephasing move = make_rephasing(from, to);
@@ -269,7 +316,7 @@ BOOST_AUTO_TEST_CASE(planes_of_products) {
 BOOST_AUTO_TEST_CASE(channel_groups) {
   ImagingInfo info;
   info.channel_hz = {100, 101, 102, 103, 104};
-  info.channel_width_hz = 1;
+  info.channel_width_hz = {1, 1, 1, 1, 1};
   const auto groups = split_channels(info, 2);
   BOOST_CHECK_EQUAL(groups[0].n_channels + groups[1].n_channels, 5u);
   BOOST_CHECK_EQUAL(groups[0].low_hz, 100);
@@ -277,4 +324,8 @@ BOOST_AUTO_TEST_CASE(channel_groups) {
   BOOST_CHECK_LT(groups[0].high_hz, groups[1].low_hz);
   BOOST_CHECK_EQUAL(split_channels(info, 1)[0].width_hz, 5);
   BOOST_CHECK_THROW(split_channels(info, 6), UsageError);
+  // From 99.5 to 105.5.
+  info.channel_width_hz.back() = 3;
+  BOOST_CHECK_EQUAL(split_channels(info, 1)[0].width_hz, 6);
+  BOOST_CHECK_EQUAL(split_channels(info, 1)[0].centre_hz(), 102.5);
 }

@@ -122,6 +122,72 @@ BOOST_AUTO_TEST_CASE(windows_and_fields_are_told_apart) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(what_no_row_has_is_of_no_account) {
+  // As a set that was split off another one: of its two windows, polarisations and fields rows have the last.
+  ScratchFolder folder;
+  const std::string path = folder / "a.ms";
+  Observation(ms_description(), 2).write(path);
+  casacore::Table windows = repeat_row(edit(path + "/SPECTRAL_WINDOW"));
+  casacore::ArrayColumn<double>(windows, "CHAN_FREQ").put(0, casacore::Vector<double>(4, 200e6));
+  casacore::Table polarizations = repeat_row(edit(path + "/POLARIZATION"));
+  casacore::Vector<casacore::Int> circular(4);
+  for (int i = 0; i < 4; ++i) circular[static_cast<std::size_t>(i)] = 5 + i;
+  casacore::ArrayColumn<casacore::Int>(polarizations, "CORR_TYPE").put(0, circular);
+  casacore::Table descriptions = repeat_row(edit(path + "/DATA_DESCRIPTION"));
+  casacore::ScalarColumn<casacore::Int>(descriptions, "SPECTRAL_WINDOW_ID").put(1, 1);
+  casacore::ScalarColumn<casacore::Int>(descriptions, "POLARIZATION_ID").put(1, 1);
+  casacore::Table fields = repeat_row(edit(path + "/FIELD"));
+  casacore::Table main = edit(path);
+  casacore::ScalarColumn<casacore::Int>(main, "DATA_DESC_ID").fillColumn(1);
+  casacore::ScalarColumn<casacore::Int>(main, "FIELD_ID").fillColumn(1);
+  for (casacore::Table* table : {&windows, &polarizations, &descriptions, &fields, &main}) table->flush();
+
+  const MeasurementSetReader all(path, {});
+  BOOST_REQUIRE(all.spectral_windows().size() == 1u);
+  BOOST_TEST(all.spectral_windows()[0].channel_hz[0] == 150e6);
+  BOOST_TEST((all.products() == ms_description().products));
+  BOOST_TEST(all.fields_with_rows() == std::vector{1});
+  BOOST_TEST(all.fields().size() == 2u);
+  // Where nothing is left, what is described stands.
+  MsSelection other;
+  other.spws = {0};
+  const MeasurementSetReader none(path, other);
+  BOOST_TEST(none.n_rows() == 0);
+  BOOST_TEST(none.fields_with_rows().empty());
+  BOOST_TEST((none.products()[0] == Product::RR));
+  // A field that has rows of one window alone.
+  casacore::ScalarColumn<casacore::Int>(main, "FIELD_ID").put(0, 0);
+  casacore::ScalarColumn<casacore::Int>(main, "DATA_DESC_ID").put(0, 0);
+  main.flush();
+  MsSelection first;
+  first.fields = {0};
+  BOOST_TEST(MeasurementSetReader(path, first).spectral_windows()[0].channel_hz[0] == 200e6);
+  BOOST_CHECK_THROW(MeasurementSetReader(path, {}), UsageError);  // linear and circular products together
+}
+
+BOOST_AUTO_TEST_CASE(a_planet_does_no_harm_beside_the_selected_field) {
+  ScratchFolder folder;
+  const std::string path = folder / "a.ms";
+  Observation(ms_description(), 1).write(path);
+  casacore::Table fields = repeat_row(edit(path + "/FIELD"));
+  casacore::TableRecord& keywords = casacore::TableColumn(fields, "PHASE_DIR").rwKeywordSet();
+  casacore::Record reference = keywords.subRecord("MEASINFO");
+  reference.define("VarRefCol", "NAME");
+  keywords.defineRecord("MEASINFO", reference);
+  casacore::ScalarColumn<casacore::String> name(fields, "NAME");
+  name.put(0, "J2000");
+  name.put(1, "JUPITER");
+  fields.flush();
+  MsSelection first;
+  first.fields = {0};
+  const MeasurementSetReader reader(path, first);
+  BOOST_TEST(reader.fields()[0].phase_centre.dec_rad == ms_description().phase_centre.dec_rad,
+             boost::test_tools::tolerance(1e-15));
+  BOOST_CHECK_EXCEPTION(MeasurementSetReader(path, {}), DataError, [](const DataError& error) {
+    return std::string(error.what()).find("JUPITER: only J2000") != std::string::npos;
+  });
+}
+
 BOOST_AUTO_TEST_CASE(flags_and_row_weights_fold_into_the_weight) {
   ScratchFolder folder;
   const std::string path = folder / "a.ms";

@@ -20,6 +20,7 @@ class MadeUpSource final : public ImagingSource {
     info_.planes = {"XX", "YY"};
     for (std::size_t c = 0; c < kChannels; ++c)
       info_.channel_hz.push_back(1e8 + 1e6 * static_cast<double>(c));
+    info_.channel_width_hz.assign(kChannels, 1e6);
   }
   const ImagingInfo& info() const override { return info_; }
   void rewind(const ChannelGroup& group) override {
