@@ -17,6 +17,7 @@ void run(Tool& tool, const Options& options) {
       open_imaging_source(options.inputs, selection_of(options.imaging, tool.common().threads)), memory / 4);
   const auto groups = split_channels(source->info(), options.imaging.channels_out);
   const auto fields = fields_of(options, source->info());
+  warn_of_far_fields(options, source->info());
   const Device device = tool.device(CudaSupport::available);
   Imager imager{tool,
                 options,
@@ -54,7 +55,7 @@ void run(Tool& tool, const Options& options) {
   }
   if (tool.common().dry_run || !tool.ranks().root()) return;
   if (whole_band[0].weight_sum.empty())
-    throw FailureError("{}: no usable data: everything is flagged or outside of the uv range",
+    throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
                        options.inputs[0]);
   if (groups.size() > 1)
     for (std::size_t f = 0; f < fields.size(); ++f)

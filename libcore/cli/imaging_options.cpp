@@ -203,7 +203,13 @@ void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::s
   app.add_option("--channels-out", options.channels_out, "split the band into this many images (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 65536));
-  app.add_option("--column", options.column, "data column of the Measurement Set (default DATA)")
+  app.add_option_function<std::string>(
+         "--column",
+         [&](const std::string& name) {
+           options.column = name;
+           options.column_given = true;
+         },
+         "data column of the Measurement Set (default DATA)")
       ->type_name("NAME");
   add_selection_options(tool, options);
   add_weighting(tool, options);

@@ -21,6 +21,7 @@ struct ImagingOptions {
   std::size_t channels_out = 1;
 
   std::string column = "DATA";
+  bool column_given = false;
   std::vector<int> fields, spws;
   std::int64_t first_interval = 0, n_intervals = -1;
   std::size_t first_channel = 0, n_channels = 0;
@@ -31,6 +32,7 @@ struct ImagingOptions {
   double taper_gaussian_rad = 0, min_uv_lambda = 0, max_uv_lambda = 0;
   double inner_tukey_lambda = 0, outer_tukey_lambda = 0;
   bool weigh_groups_together = false;  ///< --mf-weighting
+  bool weigh_groups_apart = false;     ///< --no-mf-weighting: not even those that are cleaned together
 
   std::size_t subgrid = 0, kernel_padding = 0;
   double padding = 0, accuracy = 0;

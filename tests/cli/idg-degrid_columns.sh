@@ -9,10 +9,13 @@ cp -r obs.ms combined.ms
 run idg-degrid -q --model field-model.fits combined.ms
 once=$(power "$(last_column combined.ms)")
 run idg-degrid -q --model field-model.fits --subtract --input-column MODEL_DATA combined.ms
+[ ! -s "$(stderr_file)" ] || fail "a warning about a column that was not there"
 expect_near "$(power "$(last_column combined.ms)")" 0 0 "what is left of the model without itself"
 run idg-grid -q --size 64 --scale 20amin --column CORRECTED_DATA --no-psf -o gone combined.ms
 expect_near "$(pixels gone-dirty.fits | od -An -v -t f4 --endian=big -w4 -N 16384 | awk '{ if ($1 != 0) n++ } END { print n + 0 }')" 0 0 "pixels that are not empty"
+# A column that is there, and that nobody named, may hold something else.
 run idg-degrid -q --model field-model.fits --add --input-column MODEL_DATA combined.ms
+expect_stderr "idg-degrid: warning: combined.ms: column CORRECTED_DATA is there already and gets MODEL_DATA plus the model"
 expect_near "$(awk -v a="$(power "$(last_column combined.ms)")" -v b="$once" 'BEGIN { print a / b }')" 4 1e-6 "twice the model, squared"
 # The sky that was simulated, less itself, is small: aberration differs over the field.
 cp -r obs.ms residual.ms

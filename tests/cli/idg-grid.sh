@@ -88,6 +88,12 @@ run idg-grid -q --size 64 --scale 30asec --maxuv-l 3437 --no-psf -o short "$set"
 run idg-grid $small --no-psf --interval 0 1 --channel-range 0 1 "$set" -o ranges
 expect_file ranges-dirty.fits
 
+# A set with CORRECTED_DATA is told of when nobody chose, and only then.
+run idg-grid --size 64 --scale 30asec --psf-only -o unchosen "$set"
+expect_stderr "idg-grid: info: " "column DATA is taken" "CORRECTED_DATA"
+run idg-grid --size 64 --scale 30asec --psf-only --column DATA -o chosen "$set"
+[[ $(<"$(stderr_file)") != *CORRECTED_DATA* ]] || fail "a message about a column that was chosen"
+
 # Channel groups, and the plan alone.
 run idg-grid $small --channels-out 2 --no-psf -o band "$set"
 expect_file band-0000-dirty.fits band-0001-dirty.fits band-MFS-dirty.fits
@@ -110,6 +116,13 @@ run idg-grid $tiny --minuv-l 120 -o partly low.ms high.ms
 expect_stderr "channel group 0" "left out"
 expect_file partly-0001-dirty.fits partly-MFS-psf.fits
 expect_no_file partly-0000-dirty.fits partly-0000-psf.fits
+
+# Sky that has nothing in common with the image comes into it with a warning, neighbouring fields without.
+run simulate --array mwa-32t --sky sky.txt --phase-centre '03h20m00s -26d42m00s' --integration 1s --freq 75MHz -o far.ms
+run idg-grid -q --size 64 --scale 10amin --weight natural --no-psf -o fields low.ms far.ms
+expect_stderr "idg-grid: warning: far.ms: field 0 (" "is 13.3928 deg from low.ms: field 0 (" "data of 2 fields" "--field"
+run idg-grid -q --size 128 --scale 10amin --weight natural --no-psf -o wide-fields low.ms far.ms
+[ ! -s "$(stderr_file)" ] || fail "a warning of fields that the image holds"
 
 # Voltages through pipes: a stream on standard input is the same as one in a file.
 run simulate --array mwa-32t --sky sky.txt --duration 20ms -o v.dada

@@ -124,8 +124,9 @@ inline Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups,
     if (group.fields.empty()) {
       const std::string of_plane = imager.planes.size() > 1 && !missing.empty() ? " for " + missing : "";
       if (groups.size() == 1 && !imager.tool.common().dry_run)
-        throw FailureError("{}: no usable data{}: everything is flagged or outside of the uv range",
-                           imager.options.inputs[0], of_plane);
+        throw FailureError(
+            "{}: no usable data{}: everything is flagged, of weight 0 or outside of the uv range",
+            imager.options.inputs[0], of_plane);
       log_warning("{}: no usable data{}: channel group {} at {} is left out", imager.options.inputs[0],
                   of_plane, g, format_frequency(groups[g].centre_hz()));
       continue;
@@ -176,6 +177,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
       open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging, tool.common().threads)),
       0);
   const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
+  warn_of_far_fields(options.imager, input.info());
   const Device device = tool.device(CudaSupport::available);
   warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;
@@ -212,7 +214,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   Sky sky = prepare_sky(first, groups, whole_band.get());
   if (tool.common().dry_run) return;
   if (sky.groups.empty())
-    throw FailureError("{}: no usable data: everything is flagged or outside of the uv range",
+    throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
                        options.imager.inputs[0]);
 
   if (tool.ranks().root())

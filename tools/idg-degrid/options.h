@@ -94,6 +94,7 @@ inline void check_options(Tool& tool, Options& options) {
   } else {
     if (options.column_given->count() > 0)
       throw UsageError("--column: with --subtract or --add give --input-column and --output-column");
+    options.unnamed_output = options.for_combining[1]->count() == 0;
     if (options.input_column == options.output_column)
       throw UsageError(
           "--output-column {}: the same as --input-column: a run that is cut short could not be repeated",

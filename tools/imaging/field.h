@@ -13,6 +13,8 @@
 #include "kernels/idg/grid_memory.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/core/constants.h"
+#include "libcore/core/log.h"
+#include "libcore/core/projection.h"
 #include "libcore/core/rephase.h"
 #include "libcore/io/aterm_screens.h"
 #include "tools/imaging/options.h"
@@ -77,6 +79,23 @@ inline std::vector<Field> fields_of(const Options& options, const ImagingInfo& i
   for (const SkyDirection& centre : options.imaging.more_centres)
     fields.push_back({centre, fmt::format("-f{}", fields.size()), make_rephasing(info.centre, centre)});
   return fields;
+}
+
+/// Says when fields that have no sky in common come into one image, as all fields do that --field leaves.
+inline void warn_of_far_fields(const Options& options, const ImagingInfo& info) {
+  const auto& fields = info.fields;
+  if (fields.empty()) return;
+  const ImagingOptions& imaging = options.imaging;
+  const double width_rad = imaging.cell_rad * static_cast<double>(std::max(imaging.n_x, imaging.n_y));
+  const auto farthest = std::max_element(fields.begin(), fields.end(), [&](const auto& a, const auto& b) {
+    return separation_rad(a.second, fields[0].second) < separation_rad(b.second, fields[0].second);
+  });
+  const double apart_rad = separation_rad(farthest->second, fields[0].second);
+  if (apart_rad > width_rad)
+    log_warning(
+        "{} is {} from {}, and the image {} wide: data of {} fields come into it together: choose some "
+        "with --field",
+        farthest->first, format_angle(apart_rad), fields[0].first, format_angle(width_rad), fields.size());
 }
 
 /// A block as the gridder takes it; the arrays keep their memory from block to block.

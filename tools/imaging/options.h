@@ -24,6 +24,7 @@ struct Options {
 
 inline ImagingSelection selection_of(const ImagingOptions& options, unsigned n_threads) {
   return {.column = options.column,
+          .name_other_columns = !options.column_given,
           .fields = options.fields,
           .spws = options.spws,
           .first_interval = options.first_interval,

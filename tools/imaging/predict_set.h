@@ -2,10 +2,12 @@
 // A model into a column of one Measurement Set.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "libcore/core/projection.h"
 #include "tools/imaging/prediction.h"
 
 namespace apsyn::imaging {
@@ -33,6 +35,22 @@ inline void report_choices(const Model& model, const PredictionTarget& target) {
   if (n_outside > 0)
     log_warning("{}: {} channels lie in the range of no model and take the nearest one", target.path(),
                 n_outside);
+}
+
+/// Says when a model image is predicted into fields that it does not show, beside one that it does.
+inline void report_fields(const Model& model, const PredictionTarget& target) {
+  const std::vector<MsField> fields = target.fields();
+  if (model.groups.empty() || fields.size() < 2) return;
+  const ModelGroup& image = model.groups[0];
+  const double reach_rad = image.cell_rad * static_cast<double>(std::max(image.n_x, image.n_y));
+  std::vector<std::string> others;
+  for (const MsField& field : fields)
+    if (separation_rad(field.phase_centre, image.centre) > reach_rad) others.push_back(field.name);
+  if (!others.empty() && others.size() < fields.size())
+    log_warning("{}: shows nothing near {}{} of {}, whose rows it is predicted for, too: choose with --field",
+                image.planes[0].path, others[0],
+                others.size() > 1 ? fmt::format(" and {} more fields", others.size() - 1) : "",
+                target.path());
 }
 
 /// One part of the model, ready to be predicted.
@@ -97,8 +115,13 @@ inline double predict_set(Tool& tool, const PredictionOptions& options, const De
   tool.stage("open");
   meet_ranks();  // who opens a set while another changes its tables may find half of it
   PredictionTarget target(path, selection_of(options, ""));
-  inspect_visibility_column(path, selection_of(options, options.written_column()));
+  const auto column = inspect_visibility_column(path, selection_of(options, options.written_column()));
+  if (column.exists && options.combine() != Combine::replace && options.unnamed_output)
+    log_warning("{}: column {} is there already and gets {} {} the model: --output-column names another",
+                path, options.output_column, options.input_column,
+                options.combine() == Combine::subtract ? "less" : "plus");
   report_choices(model, target);
+  report_fields(model, target);
   tool.stage("survey");
   std::vector<Job> jobs = make_jobs(tool, options, device, model, target);
   if (tool.common().dry_run) {

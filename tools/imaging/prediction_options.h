@@ -15,6 +15,7 @@ enum class Combine { replace, subtract, add };
 struct PredictionOptions {
   std::string column = "MODEL_DATA", input_column = "DATA", output_column = "CORRECTED_DATA";
   bool subtract = false, add = false;
+  bool unnamed_output = false;  ///< output_column is nobody's choice
   ImagingOptions imaging;
 
   Combine combine() const { return subtract ? Combine::subtract : add ? Combine::add : Combine::replace; }

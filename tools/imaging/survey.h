@@ -119,7 +119,7 @@ inline void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
                        beyond.n_beyond, beyond.n_visibilities);
   const double cell_rad = imager.options.imaging.cell_rad;
   log_warning(
-      "{}: {} of {} visibilities ({:.2g} %) are of baselines too long for pixels of {}, whose uv grid ends "
+      "{}: {} of {} visibilities ({:.3g} %) are of baselines too long for pixels of {}, whose uv grid ends "
       "at {:.6g} wavelengths, and are left out: take --scale {} or less to have them, or --maxuv-l {:.6g} "
       "to do without",
       input, beyond.n_beyond, beyond.n_visibilities,
