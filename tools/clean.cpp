@@ -25,6 +25,7 @@ void run(Tool& tool, Options& options) {
   clean::check_deconvolution(tool, options.deconvolution);
   if (clean::are_visibilities(options.inputs, options.visibilities)) {
     options.visibilities.imager.inputs = options.inputs;
+    clean::choose_weighting(options.visibilities, options.deconvolution.settings.join_channels);
     clean::clean_visibilities(tool, options.visibilities, options.deconvolution);
     return;
   }

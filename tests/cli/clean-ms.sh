@@ -130,6 +130,20 @@ expect_near "$(rms_between left-dirty.fits t1-residual.fits)" 0 1e-7 "Jy between
 }
 expect_near "$(rms_between t1-image.fits two-image.fits)" 0 1e-4 "Jy between a set and the same set twice"
 for part in 0000 0001 MFS; do expect_file parts-$part-{dirty,psf,model,residual,image}.fits; done
+# Parts that are cleaned together are weighed together.
+# shellcheck disable=SC2086
+run clean -q obs.ms $small --niter 1 --channels-out 2 --join-channels --no-mf-weighting -o apart
+for name in together apart; do
+  weighting=$([ $name = together ] && echo --mf-weighting)
+  # shellcheck disable=SC2086
+  run idg-grid -q obs.ms --size 256 --scale 60asec --weight briggs:0 --channels-out 2 $weighting -o $name-grid
+done
+# Measured: 4e-10; the two weightings differ by 3e-3.
+expect_near "$(rms_between together-grid-0000-psf.fits parts-0000-psf.fits)" 0 1e-6 "PSFs of joined groups"
+expect_near "$(rms_between apart-grid-0000-psf.fits apart-0000-psf.fits)" 0 1e-6 "PSFs of groups weighed by themselves"
+# shellcheck disable=SC2086
+expect_exit 2 clean obs.ms $small --channels-out 2 --no-mf-weighting -o apart
+expect_stderr 'clean: error: --no-mf-weighting: without --join-channels'
 measure-sources parts-MFS-image.fits --sky sky.txt >parts.txt 2>/dev/null
 expect_near "$(worst_flux o parts.txt)" 0 6 "% of error of fluxes, cleaned to 20 mJy, in two parts of the band"
 run clean -q obs.ms --size 100 --scale 60asec --shift '02h44m00s -26d42m00s' --shift '02h50m49.5s -25d01m57s' --niter 300 -o at

@@ -26,6 +26,9 @@ inline void declare_visibilities(Tool& tool, VisibilityOptions& options, std::ve
   CLI::App& app = tool.app();
   const auto others = app.get_options();
   add_imaging_options(tool, options.imager.imaging, inputs);
+  app.add_flag("--no-mf-weighting", options.imager.imaging.weigh_groups_apart,
+               "with --join-channels: weights of each group by itself, not of the whole band")
+      ->excludes("--mf-weighting");
   app.add_option("--nmiter", options.most_cycles, "major cycles at most (default 20)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
@@ -57,6 +60,14 @@ inline bool are_visibilities(const std::vector<std::string>& inputs, const Visib
   } catch (const DataError&) {
     return false;  // reading it as an image says what is wrong
   }
+}
+
+/// Groups that are cleaned together are weighed together, as WSClean does.
+inline void choose_weighting(VisibilityOptions& options, bool joins_channels) {
+  ImagingOptions& imaging = options.imager.imaging;
+  if (imaging.weigh_groups_apart && !joins_channels)
+    throw UsageError("--no-mf-weighting: without --join-channels each group has its own weights anyway");
+  if (joins_channels && !imaging.weigh_groups_apart) imaging.weigh_groups_together = true;
 }
 
 inline void check_visibilities(const Tool& tool, const VisibilityOptions& options) {
