@@ -32,6 +32,7 @@ constexpr std::pair<std::string_view, Column> kColumns[] = {
     {"majoraxis", Column::major_axis},
     {"minoraxis", Column::minor_axis},
     {"orientation", Column::orientation},
+    {"orientationisabsolute", Column::orientation_is_absolute},
     {"category", Column::category}};
 
 }  // namespace

@@ -34,6 +34,7 @@ enum class Column {
   major_axis,
   minor_axis,
   orientation,
+  orientation_is_absolute,
   category
 };
 

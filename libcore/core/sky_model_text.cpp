@@ -114,6 +114,7 @@ void set_field(SkyComponent& component, Polarisation& polarisation, Column colum
     case Column::orientation:
       component.position_angle_rad = angle_or_degrees(value);
       break;
+    case Column::orientation_is_absolute:
     case Column::type:
     case Column::patch:
     case Column::category:
@@ -179,6 +180,7 @@ std::optional<SkyComponent> parse_component(std::string_view line, const Format&
     throw Malformed{fmt::format("{} fields, the format has {}", fields.size(), format.columns.size())};
   SkyComponent component;
   std::string type;
+  bool from_own_north = true;
   for (std::size_t i = 0; i < format.columns.size(); ++i) {
     std::string_view value = i < fields.size() ? unquoted(fields[i]) : std::string_view{};
     if (value.empty()) value = format.defaults[i];
@@ -192,6 +194,7 @@ std::optional<SkyComponent> parse_component(std::string_view line, const Format&
     std::string_view value = i < fields.size() ? unquoted(fields[i]) : std::string_view{};
     if (value.empty()) value = format.defaults[i];
     const Column column = format.columns[i];
+    if (column == Column::orientation_is_absolute && !value.empty()) from_own_north = parse_flag(value);
     if (!value.empty())
       set_field(component, polarisation, column, value);
     else if (column == Column::ra || column == Column::dec || column == Column::i)
@@ -199,6 +202,9 @@ std::optional<SkyComponent> parse_component(std::string_view line, const Format&
   }
   check(component, type);
   polarise(component, polarisation);
+  if (!from_own_north && component.major_rad != component.minor_rad)
+    throw Malformed{
+        "OrientationIsAbsolute is false: give the angle from the north at the source itself, and true"};
   return component;
 }
 

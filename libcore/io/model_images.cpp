@@ -5,18 +5,28 @@
 #include <cmath>
 
 #include "libcore/core/error.h"
+#include "libcore/core/log.h"
 #include "libcore/io/fits_image.h"
 
 namespace apsyn {
 namespace {
 
-void check_unit(const std::string& path, const std::string& unit) {
+/// WSClean 3.1 gives its mean models, NAME-MFS-model.fits, the unit of the images whose mean it takes.
+bool is_mean_model_of_wsclean(const std::string& path, const ImageInfo& info) {
+  return path.find("-MFS-") != path.npos &&
+         (path.ends_with("-model.fits") || path.ends_with("-model-pb.fits")) && !info.history.empty() &&
+         info.history.front().find("wsclean ") != std::string::npos;
+}
+
+void check_unit(const std::string& path, const ImageInfo& info) {
   std::string upper;
-  for (char c : unit)
+  for (char c : info.unit)
     if (c != ' ') upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  if (upper != "JY/PIXEL")
+  if (upper == "JY/BEAM" && is_mean_model_of_wsclean(path, info))
+    log_warning("{}: unit '{}', which WSClean gives its mean models: taken as JY/PIXEL", path, info.unit);
+  else if (upper != "JY/PIXEL")
     throw DataError("{}: unit '{}': a model in JY/PIXEL is needed, such as the NAME-model.fits of clean",
-                    path, unit);
+                    path, info.unit);
 }
 
 /// An axis of the image that has the reference pixel in its middle: the file's pixels begin at `skip`.
@@ -54,7 +64,7 @@ bool same_part_of_band(const ModelGroup& a, const ModelGroup& b) {
 std::vector<ModelGroup> groups_of(const std::string& path) {
   const Image image = read_fits_image(path);
   const ImageInfo& info = image.info;
-  check_unit(path, info.unit);
+  check_unit(path, info);
   if (info.cell_y_rad != 0 && std::abs(info.cell_y_rad - info.cell_rad) > 1e-9 * info.cell_rad)
     throw DataError("{}: cells of {} x {}: square ones are needed: regrid the image", path,
                     format_angle(info.cell_rad), format_angle(info.cell_y_rad));

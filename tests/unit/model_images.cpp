@@ -97,6 +97,28 @@ BOOST_AUTO_TEST_CASE(a_reference_pixel_off_the_middle_makes_a_larger_image) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(mean_models_of_wsclean_are_models) {
+  const Scratch scratch;
+  Image image = model_image({"I"}, 155e6, 20e6);
+  image.info.unit = "JY/BEAM";
+  const auto taken = [&](const std::string& name, const std::string& program) {
+    image.info.history = {program + " -channels-out 2 -name a a.ms"};
+    const std::string path = written(scratch, name, image);
+    try {
+      return find_models({path}).size() == 1;
+    } catch (const DataError& error) {
+      BOOST_TEST(std::string(error.what()).find("JY/BEAM") != std::string::npos);
+      return false;
+    }
+  };
+  BOOST_TEST(taken("a-MFS-model.fits", "wsclean"));
+  BOOST_TEST(taken("a-MFS-Q-model.fits", "/opt/bin/wsclean"));
+  BOOST_TEST(taken("a-MFS-model-pb.fits", "wsclean"));
+  BOOST_TEST(!taken("a-MFS-image.fits", "wsclean"));
+  BOOST_TEST(!taken("a-model.fits", "wsclean"));
+  BOOST_TEST(!taken("a-MFS-model.fits", "tclean"));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_model_is_refused) {
   const Scratch scratch;
   const auto refused = [&](const Image& image, const char* why) {

@@ -92,6 +92,22 @@ BOOST_AUTO_TEST_CASE(negative_right_ascension_columns_in_any_order_units_and_quo
   BOOST_TEST(model.components[2].direction.dec_rad == -dms(30, 43, 17), boost::test_tools::tolerance(1e-15));
 }
 
+BOOST_AUTO_TEST_CASE(angles_are_those_from_the_north_at_the_source) {
+  const std::string head =
+      "Format = Name, Type, Ra, Dec, I, OrientationIsAbsolute, MajorAxis, MinorAxis, Orientation\n";
+  const SkyModel model = parse_sky_model(head +
+                                             "a, GAUSSIAN, 0:0:0, 0.0.0, 1, True, 20, 10, 30\n"
+                                             "b, GAUSSIAN, 0:0:0, 0.0.0, 1, , 20, 10, 30\n"
+                                             "c, GAUSSIAN, 0:0:0, 0.0.0, 1, false, 20, 20, 30\n"
+                                             "d, POINT, 0:0:0, 0.0.0, 1, false, 20, 10, 30\n",
+                                         "sky");
+  BOOST_REQUIRE(model.components.size() == 4);
+  BOOST_TEST(model.components[0].position_angle_rad == 30 * kRadPerDeg, boost::test_tools::tolerance(1e-15));
+  BOOST_TEST(
+      error_of(head + "a, GAUSSIAN, 0:0:0, 0.0.0, 1, false, 20, 10, 30\n").find("line 2: OrientationIs") !=
+      std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(spectra) {
   SkyComponent component;
   component.stokes_jy = {2, 0.2, -0.1, 0.05};
