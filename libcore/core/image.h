@@ -40,6 +40,7 @@ struct ImageInfo {
   std::vector<std::string> history;
   /// Other keywords that tools hand on to each other, for example WSCNORMF or the sum of weights.
   std::vector<std::pair<std::string, double>> keywords;
+  std::string frequency_frame = "TOPOCENT";  ///< SPECSYS
 };
 
 struct Image {

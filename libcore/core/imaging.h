@@ -47,9 +47,10 @@ struct ImagingInfo {
   SkyDirection centre;              ///< of the image
   std::vector<std::string> planes;  ///< "I", "XX", ... in the order of the planes
   std::string telescope = "unknown", object = "unknown";
-  UtcTime start;                         ///< of the data (or the first time stamp)
-  std::vector<double> channel_hz;        ///< distinct, rising
-  std::vector<double> channel_width_hz;  ///< of each, the widest of its frequency
+  UtcTime start;                             ///< of the data (or the first time stamp)
+  std::vector<double> channel_hz;            ///< distinct, rising
+  std::vector<double> channel_width_hz;      ///< of each, the widest of its frequency
+  std::string frequency_frame = "TOPOCENT";  ///< as FITS' SPECSYS; of the first window, if they differ
   /// Phase centres of all fields with data, where the data have fields, as "obs.ms: field 2 (3C 48)".
   std::vector<std::pair<std::string, SkyDirection>> fields;
   std::vector<ImagingStation> stations;

@@ -69,7 +69,8 @@ void write_fits_coordinates(FitsBuilder& fits, const ImageInfo& info, const std:
   fits.key("LATPOLE", dec_deg, "native latitude of the celestial pole");
   fits.key("RADESYS", std::string("ICRS"), "");
   fits.key("EQUINOX", 2000.0, "");
-  fits.key("SPECSYS", std::string("TOPOCENT"), "frequencies as the telescope saw them");
+  fits.key("SPECSYS", info.frequency_frame,
+           info.frequency_frame == "TOPOCENT" ? "frequencies as the telescope saw them" : "");
   if (info.freq_hz > 0) fits.key("RESTFRQ", info.freq_hz, "Hz");
 }
 

@@ -35,6 +35,7 @@ void read_description(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo& 
   info.unit = keys.text("BUNIT").value_or("");
   info.object = keys.text("OBJECT").value_or("unknown");
   info.telescope = keys.text("TELESCOP").value_or("unknown");
+  info.frequency_frame = keys.text("SPECSYS").value_or(info.frequency_frame);
   if (auto date = keys.text("DATE-OBS")) {
     const std::string system = keys.text("TIMESYS").value_or("UTC");
     if (date->find('T') == std::string::npos) *date += "T00:00:00";

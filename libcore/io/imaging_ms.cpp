@@ -34,6 +34,7 @@ class MsSource final : public ImagingSource {
       info_.layouts.push_back(reader.layout());
       windows.insert(windows.end(), reader.spectral_windows().begin(), reader.spectral_windows().end());
     }
+    if (!windows.empty()) info_.frequency_frame = windows[0].frame;
     MergedChannels merged = merge_channels(windows);
     info_.channel_hz = std::move(merged.channel_hz);
     info_.channel_width_hz = std::move(merged.width_hz);

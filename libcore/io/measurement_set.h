@@ -17,6 +17,7 @@ namespace apsyn {
 struct MsSpectralWindow {
   std::vector<double> channel_hz, width_hz;  ///< ascending or descending, as stored; width > 0
   std::string name;
+  std::string frame = "TOPOCENT";  ///< of the frequencies, in FITS' words
 };
 struct MsField {
   std::string name;

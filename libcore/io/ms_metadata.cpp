@@ -152,6 +152,13 @@ std::string read_telescope(const casacore::Table& ms, const std::string& path) {
   return name.empty() ? "unknown" : name;
 }
 
+/// SPECSYS for MEAS_FREQ_REF, an MFrequency::Types.
+std::string frequency_frame(int reference) {
+  static constexpr const char* names[] = {"SOURCE",   "LSRK",     "LSRD",     "BARYCENT", "GEOCENTR",
+                                          "TOPOCENT", "GALACTOC", "LOCALGRP", "CMBDIPOL"};
+  return reference >= 0 && reference < static_cast<int>(std::size(names)) ? names[reference] : "TOPOCENT";
+}
+
 MsSpectralWindow read_window(const casacore::Table& table, int row, const std::string& path) {
   MsSpectralWindow window;
   const casacore::ArrayColumn<double> freq(table, "CHAN_FREQ"), width(table, "CHAN_WIDTH");
@@ -159,6 +166,8 @@ MsSpectralWindow read_window(const casacore::Table& table, int row, const std::s
   window.width_hz = casacore::Array<double>(width(row)).tovector();
   if (table.tableDesc().isColumn("NAME"))
     window.name = casacore::ScalarColumn<casacore::String>(table, "NAME")(row);
+  if (table.tableDesc().isColumn("MEAS_FREQ_REF"))
+    window.frame = frequency_frame(casacore::ScalarColumn<casacore::Int>(table, "MEAS_FREQ_REF")(row));
   if (window.channel_hz.empty() || window.width_hz.size() != window.channel_hz.size())
     throw DataError("{}: SPECTRAL_WINDOW row {}: {} frequencies, {} widths", path, row,
                     window.channel_hz.size(), window.width_hz.size());

@@ -99,6 +99,7 @@ BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
     image.pixels(1, 2, 3, 4) = std::numeric_limits<double>::quiet_NaN();
     image.pixels(0, 0, 0, 0) = std::numeric_limits<double>::infinity();
     if (pixel == FitsPixel::float64) image.pixels(3, 2, 16, 21) = 0.1;
+    image.info.frequency_frame = pixel == FitsPixel::float64 ? "LSRK" : "TOPOCENT";
     write_fits_image("a.fits", image, pixel, true);
     const Image back = read_fits_image("a.fits");
     BOOST_TEST(same_bits(image, back));
@@ -112,6 +113,7 @@ BOOST_AUTO_TEST_CASE(round_trip_is_exact) {
     BOOST_TEST(in.bandwidth_hz == out.bandwidth_hz);
     BOOST_TEST(in.stokes == out.stokes);
     BOOST_TEST(in.unit == out.unit);
+    BOOST_TEST(in.frequency_frame == out.frequency_frame);
     BOOST_TEST(in.object == out.object);
     BOOST_TEST(in.telescope == out.telescope);
     BOOST_TEST(bool(in.time == out.time));

@@ -129,6 +129,7 @@ BOOST_AUTO_TEST_CASE(what_no_row_has_is_of_no_account) {
   Observation(ms_description(), 2).write(path);
   casacore::Table windows = repeat_row(edit(path + "/SPECTRAL_WINDOW"));
   casacore::ArrayColumn<double>(windows, "CHAN_FREQ").put(0, casacore::Vector<double>(4, 200e6));
+  casacore::ScalarColumn<casacore::Int>(windows, "MEAS_FREQ_REF").put(0, 1);
   casacore::Table polarizations = repeat_row(edit(path + "/POLARIZATION"));
   casacore::Vector<casacore::Int> circular(4);
   for (int i = 0; i < 4; ++i) circular[static_cast<std::size_t>(i)] = 5 + i;
@@ -144,6 +145,7 @@ BOOST_AUTO_TEST_CASE(what_no_row_has_is_of_no_account) {
 
   const MeasurementSetReader all(path, {});
   BOOST_REQUIRE(all.spectral_windows().size() == 1u);
+  BOOST_TEST(all.spectral_windows()[0].frame == "TOPOCENT");
   BOOST_TEST(all.spectral_windows()[0].channel_hz[0] == 150e6);
   BOOST_TEST((all.products() == ms_description().products));
   BOOST_TEST(all.fields_with_rows() == std::vector{1});
@@ -162,6 +164,7 @@ BOOST_AUTO_TEST_CASE(what_no_row_has_is_of_no_account) {
   MsSelection first;
   first.fields = {0};
   BOOST_TEST(MeasurementSetReader(path, first).spectral_windows()[0].channel_hz[0] == 200e6);
+  BOOST_TEST(MeasurementSetReader(path, first).spectral_windows()[0].frame == "LSRK");
   BOOST_CHECK_THROW(MeasurementSetReader(path, {}), UsageError);  // linear and circular products together
 }
 

@@ -38,6 +38,7 @@ inline ImageInfo info_of(const Imager& imager, const Field& field, const Channel
   info.cell_rad = imager.options.imaging.cell_rad;
   info.freq_hz = group.centre_hz();
   info.bandwidth_hz = group.width_hz;
+  info.frequency_frame = from.frequency_frame;
   info.stokes = stokes;
   info.object = from.object;
   info.telescope = from.telescope;
