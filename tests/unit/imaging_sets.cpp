@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Measurement Sets on their way into an image: what is centred on, which channels there are, which rows
+// count.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+
+#include "libcore/core/projection.h"
+#include "libcore/io/imaging_source.h"
+#include "libcore/io/measurement_set.h"
+#include "tests/reference/scratch.h"
+
+using namespace apsyn;
+using reference::Scratch;
+
+BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
+  const Scratch scratch;
+  MsDescription description;
+  description.layout = builtin_array("mwa-32t");
+  description.layout.antennas.resize(3);
+  description.phase_centre = {0.3, -0.45};
+  description.channel_hz = {150e6, 151e6};
+  description.channel_width_hz = 1e6;
+  description.products = {Product::XX, Product::YY};
+  const std::vector<Baseline> baselines = all_baselines(3, false);
+  Buffer<double, 2> uvw({3, 3});
+  for (std::size_t b = 0; b < 3; ++b)
+    for (std::size_t i = 0; i < 3; ++i) uvw(b, i) = 10.0 * static_cast<double>(b + i + 1);
+  uvw(1, 2) = std::numeric_limits<double>::quiet_NaN();
+  Buffer<std::complex<float>, 3> data({3, 2, 2});
+  Buffer<float, 3> weight({3, 2, 2});
+  data.fill({2, 1});
+  weight.fill(1);
+  MeasurementSetWriter writer(scratch.path("nan.ms"), description, false);
+  writer.write({.time_mjd_s = 5.2e9,
+                .interval_s = 1,
+                .exposure_s = 1,
+                .uvw_m = uvw,
+                .baselines = &baselines,
+                .data = data,
+                .weight = weight});
+  writer.commit();
+  for (const std::optional<SkyDirection>& centre :
+       {std::optional<SkyDirection>(), {SkyDirection{0.31, -0.45}}}) {
+    auto source = open_imaging_source({scratch.path("nan.ms")}, {.centre = centre});
+    source->rewind(split_channels(source->info(), 1)[0]);
+    ImagingBlock block;
+    BOOST_REQUIRE(source->read(block, 1 << 20));
+    BOOST_REQUIRE_EQUAL(block.uvw_m.extent(0), 3u);
+    for (std::size_t row = 0; row < 3; ++row) {
+      for (std::size_t i = 0; i < 3; ++i) BOOST_CHECK(std::isfinite(block.uvw_m(row, i)));
+      for (std::size_t c = 0; c < 2; ++c) BOOST_CHECK_EQUAL(block.weight(row, c, 0), row == 1 ? 0 : 1);
+    }
+    if (!centre) BOOST_CHECK_EQUAL(block.uvw_m(2, 0), 30);
+    BOOST_CHECK(!source->read(block, 1 << 20));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_image_is_of_fields_and_windows_that_have_rows) {
+  const Scratch scratch;
+  MsDescription description;
+  description.layout = builtin_array("mwa-32t");
+  description.layout.antennas.resize(2);
+  description.phase_centre = {0.3, -0.45};
+  description.channel_hz = {150e6, 151e6};
+  description.channel_width_hz = 1e6;
+  description.products = {Product::XX, Product::YY};
+  description.more_windows = {{{170e6, 173e6}, {2e6, 4e6}, ""}, {{171e6, 173e6}, {2e6, 2e6}, ""}};
+  description.more_fields = {{"second", {0.5, -0.2}}, {"third", {0.6, -0.2}}};
+  const std::vector<Baseline> baselines = all_baselines(2, false);
+  const Buffer<double, 2> uvw({1, 3});
+  Buffer<std::complex<float>, 3> data({1, 2, 2});
+  Buffer<float, 3> weight({1, 2, 2});
+  weight.fill(1);
+  MeasurementSetWriter writer(scratch.path("split.ms"), description, false);
+  for (const auto& [window, field] : {std::pair{1, 2}, {2, 1}})
+    writer.write({.time_mjd_s = 5.2e9,
+                  .interval_s = 1,
+                  .exposure_s = 1,
+                  .uvw_m = uvw,
+                  .baselines = &baselines,
+                  .data = data,
+                  .weight = weight,
+                  .window = window,
+                  .row_field = {field}});
+  writer.commit();
+  const auto info_of = [&](const std::vector<int>& fields) {
+    return open_imaging_source({scratch.path("split.ms")}, {.fields = fields})->info();
+  };
+  const ImagingInfo all = info_of({});
+  BOOST_TEST(all.object == "second");
+  BOOST_CHECK_SMALL(separation_rad(all.centre, {0.5, -0.2}), 1e-12);
+  BOOST_TEST(all.channel_hz == (std::vector{170e6, 171e6, 173e6}));
+  BOOST_TEST(all.channel_width_hz == (std::vector{2e6, 2e6, 4e6}));
+  BOOST_TEST(all.fields.size() == 2u);
+  const ChannelGroup band = split_channels(all, 1)[0];
+  BOOST_CHECK_EQUAL(band.width_hz, 6e6);  // 169 to 175 MHz
+  BOOST_CHECK_EQUAL(band.centre_hz(), 172e6);
+  const ImagingInfo third = info_of({0, 2});
+  BOOST_TEST(third.object == "third");
+  BOOST_TEST(third.channel_hz == (std::vector{170e6, 173e6}));
+  BOOST_TEST(info_of({2, 1}).object == "third");
+  BOOST_TEST(info_of({0}).object == "unknown");
+}
