@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Discrete Fourier transforms of 12, 24, 32, 40 and 48 values in registers, made of those of radix.cuh.
+// Discrete Fourier transforms of 7, and of 6, 10, 12, 14, 20, 24, 32, 40 and 48 values in registers, these
+// made of shorter ones.
 #pragma once
 
 #include <utility>
@@ -68,8 +69,48 @@ struct Composite {
   }
 };
 
+/// Pairs k, 7 - k: their sums and differences take part with the same factors.
+template <>
+struct Transform<7> {
+  template <class C>
+  __device__ __forceinline__ static void run(C* x) {
+    C sum[3], difference[3], y[7];
+    y[0] = x[0];
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      sum[k] = add(x[k + 1], x[6 - k]);
+      difference[k] = times_minus_i(subtract(x[k + 1], x[6 - k]));
+      y[0] = add(y[0], sum[k]);
+    }
+    pair<1>(x[0], sum, difference, y, std::make_integer_sequence<int, 3>());
+    pair<2>(x[0], sum, difference, y, std::make_integer_sequence<int, 3>());
+    pair<3>(x[0], sum, difference, y, std::make_integer_sequence<int, 3>());
+#pragma unroll
+    for (int q = 0; q < 7; ++q) x[q] = y[q];
+  }
+
+ private:
+  template <int q, class C, int... k>
+  __device__ __forceinline__ static void pair(C first, const C* sum, const C* difference, C* y,
+                                              std::integer_sequence<int, k...>) {
+    C even = first, odd{};
+    ((even = add_scaled(even, static_cast<float>(turn_of_circle(q * (k + 1), 7).re), sum[k]),
+      odd = add_scaled(odd, static_cast<float>(-turn_of_circle(q * (k + 1), 7).im), difference[k])),
+     ...);
+    y[q] = add(even, odd);
+    y[7 - q] = subtract(even, odd);
+  }
+};
+template <>
+struct Transform<6> : Composite<3, 2> {};
+template <>
+struct Transform<10> : Composite<5, 2> {};
 template <>
 struct Transform<12> : Composite<4, 3> {};
+template <>
+struct Transform<14> : Composite<7, 2> {};
+template <>
+struct Transform<20> : Composite<5, 4> {};
 template <>
 struct Transform<24> : Composite<8, 3> {};
 template <>

@@ -61,4 +61,8 @@ bool has_cells(int side, int n_image_planes, int n_outputs);
 template <class T>
 void launch_cells(const ImageTask<T>& task, const ComplexOf<T>* uv_phase, cudaStream_t stream);
 
+/// The same of large subgrids, as far as one plane finds room in the current device's shared memory.
+bool has_plane_cells(int side);
+void launch_plane_cells(const ImageTask<float>& task, const float2* uv_phase, cudaStream_t stream);
+
 }  // namespace apsyn::idg_cuda

@@ -55,29 +55,46 @@ __device__ __forceinline__ AtermMatrix<T> load_jones(const float2* jones) {
   return {at(0), at(1), at(2), at(3)};
 }
 
+/// The w screen of the positive half's `pixel`.
+template <class T>
+__device__ __forceinline__ Value<T> screen_at(const ImageTask<T>& task, int own, int pixel) {
+  if (task.n_from_middle == nullptr) return {1, 0};
+  T sine, cosine;
+  sincos_turns(-task.screen_lambda[own] * task.n_from_middle[pixel], sine, cosine);
+  return {cosine, sine};
+}
+
+/// Four pixels of one plane of a task without A-terms, (+-y, +-x) of the positive half's `pixel`: calls
+/// store(output, y, x, value) for all outputs.
+template <class T, class Store>
+__device__ __forceinline__ void for_each_plain_pixel(const ImageTask<T>& task, int own, int plane, int pixel,
+                                                     const Value<T>& screen, Store&& store) {
+  const int half = task.side / 2, y = pixel / half, x = pixel % half;
+  for (int output = 0; output < task.n_outputs; ++output) {
+    const bool apart = task.n_outputs > 1;
+    const Quad<T> quad =
+        unfold(task, own, plane, apart ? output : 0, apart ? output + 1 : task.shape.n_terms, y, x);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      store(output, i >> 1 ? half - 1 - y : half + y, i & 1 ? half - 1 - x : half + x,
+            quad.at[i >> 1][i & 1] * screen);
+  }
+}
+
 /// Four pixels of a task, (+-y, +-x) of the positive half's `pixel`: calls store(image plane, output, y, x,
 /// value) for all planes and outputs. kAterms: whether the task has A-terms. y grows north and x east, as l
 /// does.
 template <bool kAterms, class T, class Store>
 __device__ __forceinline__ void for_each_pixel(const ImageTask<T>& task, int own, int pixel, Store&& store) {
   const int half = task.side / 2, y = pixel / half, x = pixel % half;
-  Value<T> screen{1, 0};
-  if (task.n_from_middle != nullptr) {
-    T sine, cosine;
-    sincos_turns(-task.screen_lambda[own] * task.n_from_middle[pixel], sine, cosine);
-    screen = {cosine, sine};
-  }
+  const Value<T> screen = screen_at(task, own, pixel);
   const int n_planes = task.shape.n_planes;
   auto place = [&](int negative, int i) { return negative ? half - 1 - i : half + i; };
   auto store_plain = [&](int plane, int image_plane) {
-    for (int output = 0; output < task.n_outputs; ++output) {
-      const bool apart = task.n_outputs > 1;
-      const Quad<T> quad =
-          unfold(task, own, plane, apart ? output : 0, apart ? output + 1 : task.shape.n_terms, y, x);
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        store(image_plane, output, place(i >> 1, y), place(i & 1, x), quad.at[i >> 1][i & 1] * screen);
-    }
+    for_each_plain_pixel(task, own, plane, pixel, screen,
+                         [&](int output, int at_y, int at_x, const Value<T>& value) {
+                           store(image_plane, output, at_y, at_x, value);
+                         });
   };
   if constexpr (!kAterms) {
 #pragma unroll 2

@@ -72,13 +72,15 @@ void launch(const ImageTask<float>& task, const float2* uv_phase, cudaStream_t s
 
 template <class T>
 bool has_cells(int side, int n_image_planes, int n_outputs) {
-  return sizeof(T) == sizeof(float) && side >= 16 && side <= 48 && side % 8 == 0 && n_outputs == 1 &&
-         shared_bytes(side, n_image_planes) <= kMostShared;
+  if (sizeof(T) != sizeof(float) || n_outputs != 1) return false;
+  return has_plane_cells(side) ||
+         (side >= 16 && side <= 48 && side % 8 == 0 && shared_bytes(side, n_image_planes) <= kMostShared);
 }
 
 template <class T>
 void launch_cells(const ImageTask<T>& task, const ComplexOf<T>* uv_phase, cudaStream_t stream) {
   if constexpr (sizeof(T) == sizeof(float)) {
+    if (has_plane_cells(task.side)) return launch_plane_cells(task, uv_phase, stream);
     switch (task.side) {
       case 16:
         return launch<16>(task, uv_phase, stream);

@@ -18,6 +18,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <vector>
 
 #include "kernels/common/device_array.h"
+#include "kernels/idg/grid_tensor.cuh"
 #include "kernels/idg/image_cuda.cuh"
 
 using namespace apsyn;
@@ -100,8 +101,8 @@ DeviceArray<T> on_device(const std::vector<From>& host) {
   return array;
 }
 
-/// Relative RMS of all cells.
-double error_of(const Case& c) {
+/// Relative RMS of all cells. With A-terms, which are 1.
+double error_of(const Case& c, bool aterms) {
   const int side = c.side, n_planes = c.shape.n_planes;
   const auto sums = on_device<float>(c.sums);
   const auto coefficient = on_device<double>(c.coefficient), n = on_device<double>(c.n),
@@ -124,10 +125,27 @@ double error_of(const Case& c) {
   task.screen_lambda = screen.data();
   task.aterms = DeviceAterms::none;
   task.images = images.data();
+  const std::vector<AtermKey> ones(kTasks);
+  const auto keys = uploaded(ones);
+  std::vector<std::complex<float>> unity;
+  for (int i = 0; i < side * side; ++i) unity.insert(unity.end(), {1, 0, 0, 1});
+  const auto jones = on_device<float2>(unity);
+  if (aterms) {
+    task.aterms = DeviceAterms::adjoint;
+    task.keys = keys.data();
+    task.jones = jones.data();
+    task.n_chan_slots = task.n_stations = 1;
+    task.n_image_planes = 4;
+    for (int i = 0; i < 4; ++i) task.mix[i][i] = {1, 0};
+  }
   BOOST_REQUIRE(has_cells<float>(side, n_planes, 1));
   launch_cells(task, uv_phase.data(), nullptr);
   cuda_check(cudaMemcpy(cells.data(), images.data(), cells.size() * sizeof(cells[0]), cudaMemcpyDeviceToHost),
              "copying back");
+  std::vector<Value> turn;  // [cell][pixel]
+  for (int k = -side / 2; k < side / 2; ++k)
+    for (int i = 0; i < side; ++i)
+      turn.push_back(std::polar(1.0 / side, two_pi / side * k * (i - side / 2 + 0.5)));
   double error = 0, power = 0;
   const std::complex<float>* got = cells.data();
   for (int own = 0; own < kTasks; ++own)
@@ -136,14 +154,18 @@ double error_of(const Case& c) {
       for (int y = 0; y < side; ++y)
         for (int x = 0; x < side; ++x)
           pixels.push_back(c.pixel(own, plane, y - side / 2 + 0.5, x - side / 2 + 0.5));
-      for (int v = -side / 2; v < side / 2; ++v)
-        for (int u = -side / 2; u < side / 2; ++u, ++got) {
+      // Rows, then columns: [y][u] on the way.
+      std::vector<Value> rows;
+      for (int y = 0; y < side; ++y)
+        for (int u = 0; u < side; ++u) {
+          Value sum = 0;
+          for (int x = 0; x < side; ++x) sum += pixels[y * side + x] * turn[u * side + x];
+          rows.push_back(sum);
+        }
+      for (int v = 0; v < side; ++v)
+        for (int u = 0; u < side; ++u, ++got) {
           Value want = 0;
-          for (int y = 0; y < side; ++y)
-            for (int x = 0; x < side; ++x)
-              want += pixels[y * side + x] *
-                      std::polar(1.0 / (side * side),
-                                 two_pi / side * (v * (y - side / 2 + 0.5) + u * (x - side / 2 + 0.5)));
+          for (int y = 0; y < side; ++y) want += rows[y * side + u] * turn[v * side + y];
           error += std::norm(Value(*got) - want);
           power += std::norm(want);
         }
@@ -153,7 +175,7 @@ double error_of(const Case& c) {
 
 /// As the tensor cores leave them, and as CUDA cores do.
 FoldedShape tensor_shape(int n_planes, int side) {
-  const int half = (side / 2 + 15) / 16 * 16;
+  const int half = tensor_half(side);
   return {1, n_planes, half, 2 * half, half, std::size_t(n_planes) * 8 * half * half};
 }
 FoldedShape direct_shape(int n_terms, int n_planes, int side) {
@@ -161,9 +183,10 @@ FoldedShape direct_shape(int n_terms, int n_planes, int side) {
   return {n_terms, n_planes, rows, side, side / 2, std::size_t(n_terms) * n_planes * 4 * rows * side + 96};
 }
 
-void check(int side, const FoldedShape& shape) {
-  const double error = error_of(Case(side, shape));
-  std::printf("side %d, %d planes, %d terms: %.2e\n", side, shape.n_planes, shape.n_terms, error);
+void check(int side, const FoldedShape& shape, bool aterms = false) {
+  const double error = error_of(Case(side, shape), aterms);
+  std::printf("side %d, %d planes, %d terms%s: %.2e\n", side, shape.n_planes, shape.n_terms,
+              aterms ? ", A-terms" : "", error);
   BOOST_CHECK_LE(error, 5e-7);  // 1.3e-7 to 1.5e-7
 }
 
@@ -172,6 +195,7 @@ void check(int side, const FoldedShape& shape) {
 BOOST_AUTO_TEST_CASE(small) {
   check(16, tensor_shape(2, 16));
   check(24, direct_shape(2, 1, 24));
+  check(64, tensor_shape(1, 64));
 }
 
 BOOST_AUTO_TEST_CASE(all_sides) {
@@ -180,6 +204,17 @@ BOOST_AUTO_TEST_CASE(all_sides) {
     check(side, direct_shape(3, side == 48 ? 1 : 3, side));
   }
   check(32, tensor_shape(5, 32));
+}
+
+BOOST_AUTO_TEST_CASE(large_sides) {
+  for (int side : {56, 64, 80, 96, 112, 128, 160}) {
+    check(side, tensor_shape(2, side));
+    check(side, direct_shape(3, 1, side));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(with_aterms) {
+  for (int side : {32, 56, 64}) check(side, tensor_shape(5, side), true);
 }
 #else
 BOOST_AUTO_TEST_CASE(built_without_cuda) {}
