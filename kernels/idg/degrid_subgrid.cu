@@ -9,7 +9,10 @@ namespace {
 
 using idg_cuda::sincos_turns;
 
-constexpr int kShapeThreads = 128;
+/// Threads of a block, which owns a task: many for large subgrids, of which a piece has few.
+template <class T>
+constexpr int kLargeShapeThreads = sizeof(T) == 4 ? 256 : 128;
+constexpr int kShapeThreads = 128, kLargeSide = 48;
 
 __device__ __forceinline__ float2 times(float2 a, float2 b) {
   return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
@@ -86,8 +89,8 @@ __device__ AtermMatrix<T> widen(const AtermMatrix<float>& a) {
       {T(a.xx.re), T(a.xx.im)}, {T(a.xy.re), T(a.xy.im)}, {T(a.yx.re), T(a.yx.im)}, {T(a.yy.re), T(a.yy.im)}};
 }
 
-template <class T>
-__global__ void __launch_bounds__(kShapeThreads) shape(ShapeTask<T> task) {
+template <class T, int kThreads>
+__global__ void __launch_bounds__(kThreads) shape(ShapeTask<T> task) {
   const Geometry& g = task.geometry;
   const int side = g.side, n_pixels = side * side;
   const Task& own = task.tasks[blockIdx.x];
@@ -96,7 +99,7 @@ __global__ void __launch_bounds__(kShapeThreads) shape(ShapeTask<T> task) {
   ComplexOf<T>* out = task.pixels + std::size_t(blockIdx.x) * g.n_planes * stride;
   const double from_layer = g.w_kernel ? 0.0 : own.w_lambda - own.layer_w_lambda;
   float largest = 0;
-  for (int pixel = threadIdx.x; pixel < n_pixels; pixel += kShapeThreads) {
+  for (int pixel = threadIdx.x; pixel < n_pixels; pixel += kThreads) {
     ComplexOf<T> screen;
     sincos_turns(from_layer * task.n_from_middle[pixel], screen.y, screen.x);
     const T taper = static_cast<T>(task.taper[pixel]);
@@ -129,7 +132,7 @@ __global__ void __launch_bounds__(kShapeThreads) shape(ShapeTask<T> task) {
       put(3, {corr.yy.re, corr.yy.im});
     }
   }
-  __shared__ float warp_largest[kShapeThreads / 32];
+  __shared__ float warp_largest[kThreads / 32];
   for (int lane = 16; lane > 0; lane /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, lane));
   if (threadIdx.x % 32 == 0) warp_largest[threadIdx.x / 32] = largest;
   __syncthreads();
@@ -158,7 +161,10 @@ void launch_place(const PlaceTask<T>& task, cudaStream_t stream) {
 
 template <class T>
 void launch_shape(const ShapeTask<T>& task, cudaStream_t stream) {
-  shape<T><<<task.n_tasks, kShapeThreads, 0, stream>>>(task);
+  if (task.geometry.side < kLargeSide)
+    shape<T, kShapeThreads><<<task.n_tasks, kShapeThreads, 0, stream>>>(task);
+  else
+    shape<T, kLargeShapeThreads<T>><<<task.n_tasks, kLargeShapeThreads<T>, 0, stream>>>(task);
   cuda_check(cudaGetLastError(), "launching the subgrids' screens");
 }
 
