@@ -55,6 +55,27 @@ __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
+/// 16 and 8 bytes of shared memory. Pointers to it that the compiler takes for any memory's cost more.
+__device__ __forceinline__ uint4 load_shared_16(std::uint32_t address) {
+  uint4 value;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "r"(address));
+  return value;
+}
+__device__ __forceinline__ void store_shared_16(std::uint32_t address, const uint4& value) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w));
+}
+__device__ __forceinline__ float2 load_shared_8(std::uint32_t address) {
+  float2 value;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(value.x), "=f"(value.y) : "r"(address));
+  return value;
+}
+__device__ __forceinline__ void store_shared_8(std::uint32_t address, float2 value) {
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(value.x), "f"(value.y));
+}
+
 /// A float of a thread in shared memory. ptxas moves arithmetic past waits for wgmma that it does not depend
 /// on, but not what is put aside.
 __device__ __forceinline__ void put_aside(std::uint32_t address, float value) {

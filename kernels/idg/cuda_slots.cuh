@@ -2,7 +2,7 @@
 // Visibilities on the device in the order of their tasks, for gridders and degridders.
 //
 // A task's visibilities stand in slots one after the other, sorted into bins of w, each bin filled up to
-// whole groups of 16 with empty slots. A chunk is up to 256 slots of one bin; its phases in w are relative to
+// whole groups of 16 with empty slots. A chunk is up to 512 slots of one bin; its phases in w are relative to
 // the bin's middle, so that few terms of their expansion are needed.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace apsyn::idg_cuda {
 
-constexpr int kSlotGroup = 16, kChunkSlots = 256, kMostBins = 64;
+constexpr int kSlotGroup = 16, kChunkSlots = 512, kMostBins = 64;
 constexpr std::uint32_t kEmptySlot = 0xffffffff;
 
 struct SlotTask {

@@ -8,9 +8,9 @@
 // with A = V times a phasor in y and B a phasor in x. Float32 operands are sums of two float16, hi + lo;
 // products hi hi, hi lo and lo hi are summed in float32. Phases in w are expanded in Chebyshev polynomials
 // T_r(t) about the middle of a chunk's bin, which multiply B alone: the terms stand side by side as more
-// columns, so that A is made once. Terms of small coefficients are float16 alone. After every chunk the terms
-// are combined, turned by the bin's distance from the task's w, and added to sums in float32: tensor cores
-// truncate, and a sum of 2048 products would shrink by 1e-5.
+// columns, so that A is made once. Terms of small coefficients are float16 alone. After 256 slots of a chunk,
+// or 512 of three terms, the terms are combined, turned by the bin's distance from the task's w, and added to
+// sums in float32: tensor cores truncate, and a sum of 2048 products would shrink by 1e-5.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,9 +19,6 @@
 
 namespace apsyn::idg_cuda {
 
-/// Pixels per side of the positive quarter that a block sums.
-constexpr int kTensorTile = 16;
-
 /// How far a bin may reach in w: phi = 2 pi w_unit n_half_range at most, so that the expansion's error,
 /// relative RMS over a subgrid, stays below 2e-6.
 enum class TensorTerms { three, four };
@@ -29,9 +26,10 @@ constexpr double most_phi(TensorTerms terms) {
   return terms == TensorTerms::three ? 0.02 : 0.2;
 }
 
-/// Half the side up to whole tiles.
+/// Half the side up to whole tiles of 16 or of 24 pixels, whichever are fewer.
 __host__ __device__ constexpr int tensor_half(int side) {
-  return (side / 2 + kTensorTile - 1) / kTensorTile * kTensorTile;
+  const int by16 = (side / 2 + 15) / 16 * 16, by24 = (side / 2 + 23) / 24 * 24;
+  return by24 < by16 ? by24 : by16;
 }
 
 /// Where a task begins, so that whoever walks over tasks need not look for it.

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A stage of grid_tensor.cu in shared memory, 64 slots, and how its producers fill it. For sm_90a only.
+// What the producers of grid_tensor.cu write to a stage of shared memory. For sm_90a only.
 #pragma once
 
 #include <cuda_fp16.h>
 
-#include "kernels/idg/grid_tensor.cuh"
+#include "kernels/common/sm90_ptx.cuh"
+#include "kernels/idg/grid_tensor_shape.cuh"
 
 namespace apsyn::idg_cuda {
-
-constexpr int kStageSlots = 64, kStages = 4;
-constexpr int kQuads = kStageSlots / 4, kPhasorRows = 2 * kTensorTile;
-// Per four slots 16 B of hi and lo for each row. Strides without bank conflicts.
-constexpr int kPhasorQuadBytes = kPhasorRows * 16 + 32, kValueQuadBytes = 8 * 16 + 16;
-constexpr int kGroupBytes = kStageSlots * 16;  ///< eight columns of B
-constexpr int kBlockBytes = 4 * kGroupBytes;   ///< 32 columns: one term's cos_x, sin_x
-constexpr int kPhasorBytes = kQuads * kPhasorQuadBytes, kValueBytes = kQuads * kValueQuadBytes;
-
-/// Column blocks of B, each a term's hi or lo. What stands together is multiplied together.
-enum Block { kLo0 = 0, kHi0 = 1, kHi1 = 2, kHi2 = 3, kHi3 = 4, kLo1 = 5 };
-template <int kTerms>
-constexpr int kBlocks = kTerms == 4 ? 6 : 4;
-template <int kTerms>
-constexpr int kStageBytes = kBlocks<kTerms>* kBlockBytes + kPhasorBytes + kValueBytes;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -67,8 +53,9 @@ struct Powers {
 };
 
 /// Eight columns of B and all that is made of them.
-template <int kTerms>
-__device__ __forceinline__ void write_group(std::uint8_t* target, const float (&value)[8], const Powers& t) {
+template <class Shape>
+__device__ __forceinline__ void write_group(std::uint32_t target, const float (&value)[8], const Powers& t) {
+  using Blocks = typename Shape::Blocks;
   __half2 hi[4], lo[4], product[4], rest[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -77,32 +64,32 @@ __device__ __forceinline__ void write_group(std::uint8_t* target, const float (&
     lo[i] = s.lo;
   }
   auto store = [&](int block, const __half2(&v)[4]) {
-    *reinterpret_cast<uint4*>(target + block * kBlockBytes) =
-        make_uint4(bits(v[0]), bits(v[1]), bits(v[2]), bits(v[3]));
+    ptx::store_shared_16(target + block * Shape::kBlockBytes,
+                         make_uint4(bits(v[0]), bits(v[1]), bits(v[2]), bits(v[3])));
   };
-  store(kLo0, lo);
-  store(kHi0, hi);
+  store(Blocks::kLo0, lo);
+  store(Blocks::kHi0, hi);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const Split s = multiply(hi[i], lo[i], __low2half2(t.first), __high2half2(t.first));
     product[i] = s.hi;
     rest[i] = s.lo;
   }
-  store(kHi1, product);
-  if constexpr (kTerms == 4) store(kLo1, rest);
+  store(Blocks::kHi1, product);
+  if constexpr (Shape::kTerms == 4) store(Blocks::kLo1, rest);
 #pragma unroll
   for (int i = 0; i < 4; ++i) product[i] = __hmul2(hi[i], __low2half2(t.others));
-  store(kHi2, product);
-  if constexpr (kTerms == 4) {
+  store(Blocks::kHi2, product);
+  if constexpr (Shape::kTerms == 4) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) product[i] = __hmul2(hi[i], __high2half2(t.others));
-    store(kHi3, product);
+    store(Blocks::kHi3, product);
   }
 }
 
 /// One slot's columns of eight pixels from first_x on.
-template <int kTerms>
-__device__ __forceinline__ void write_columns(std::uint8_t* target, int first_x, float step, float t) {
+template <class Shape>
+__device__ __forceinline__ void write_columns(std::uint32_t target, int first_x, float step, float t) {
   float2 e[8];
   e[0] = phasor(step, first_x + 0.5f);
   e[1] = turn(e[0], phasor(step, 1));
@@ -115,15 +102,16 @@ __device__ __forceinline__ void write_columns(std::uint8_t* target, int first_x,
   float value[8];
 #pragma unroll
   for (int j = 0; j < 8; ++j) value[j] = e[j].x;
-  write_group<kTerms>(target, value, powers);
+  write_group<Shape>(target, value, powers);
 #pragma unroll
   for (int j = 0; j < 8; ++j) value[j] = e[j].y;
-  write_group<kTerms>(target + 2 * kGroupBytes, value, powers);
+  write_group<Shape>(target + Shape::kX / 8 * kGroupBytes, value, powers);
 }
 
-/// Four slots' phasors of pixels first_y and first_y + 1: rows of cosines at `target` and + 64 B, of sines
-/// 256 B on.
-__device__ __forceinline__ void write_rows(std::uint8_t* target, int first_y, const float (&step)[4]) {
+/// Four slots' phasors of pixels first_y and first_y + 1: rows of cosines at `target` and + 64 B, those of
+/// sines behind all of cosines.
+template <class Shape>
+__device__ __forceinline__ void write_rows(std::uint32_t target, int first_y, const float (&step)[4]) {
   float2 e[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) e[k] = phasor(step[k], first_y + 0.5f);
@@ -133,18 +121,17 @@ __device__ __forceinline__ void write_rows(std::uint8_t* target, int first_y, co
 #pragma unroll
       for (int k = 0; k < 4; ++k) e[k] = turn(e[k], phasor(step[k], 1));
     const Split c0 = split(e[0].x, e[1].x), c1 = split(e[2].x, e[3].x);
-    *reinterpret_cast<uint4*>(target + y * 64) =
-        make_uint4(bits(c0.hi), bits(c1.hi), bits(c0.lo), bits(c1.lo));
+    ptx::store_shared_16(target + y * 64, make_uint4(bits(c0.hi), bits(c1.hi), bits(c0.lo), bits(c1.lo)));
     const Split s0 = split(e[0].y, e[1].y), s1 = split(e[2].y, e[3].y);
-    *reinterpret_cast<uint4*>(target + 256 + y * 64) =
-        make_uint4(bits(s0.hi), bits(s1.hi), bits(s0.lo), bits(s1.lo));
+    ptx::store_shared_16(target + Shape::kY * 16 + y * 64,
+                         make_uint4(bits(s0.hi), bits(s1.hi), bits(s0.lo), bits(s1.lo)));
   }
 }
 
 /// Four slots' real or imaginary parts of one plane.
-__device__ __forceinline__ void write_values(std::uint8_t* target, const float (&value)[4], float scale) {
+__device__ __forceinline__ void write_values(std::uint32_t target, const float (&value)[4], float scale) {
   const Split v0 = split(value[0] * scale, value[1] * scale), v1 = split(value[2] * scale, value[3] * scale);
-  *reinterpret_cast<uint4*>(target) = make_uint4(bits(v0.hi), bits(v1.hi), bits(v0.lo), bits(v1.lo));
+  ptx::store_shared_16(target, make_uint4(bits(v0.hi), bits(v1.hi), bits(v0.lo), bits(v1.lo)));
 }
 
 #endif

@@ -2,12 +2,13 @@
 // In which order the blocks of grid_tensor.cu take their work; producers and consumers walk alike.
 #pragma once
 
-#include "kernels/idg/grid_tensor_operands.cuh"
+#include "kernels/idg/grid_tensor_shape.cuh"
 
 namespace apsyn::idg_cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
+template <int kStages>
 struct Ring {
   int stage = 0;
   std::uint32_t phase = 0;
@@ -23,34 +24,38 @@ __device__ __forceinline__ void fetch_ahead(const void* from) {
   asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
 }
 
-/// A block's walk over (task, tile of pixels), chunks, and stages of up to 64 slots. What comes next is
-/// fetched ahead: tasks may have less than a stage.
+/// A block's walk over (task, planes, tile of pixels), chunks, and stages of up to 64 slots. What comes next
+/// is fetched ahead: tasks may have less than a stage.
+template <class Shape>
 struct Walk {
   const TensorGridTask& task;
+  const PlaneGroups planes;
   int item;  ///< -1: past the last
+  int first_plane;
   std::uint32_t first_pixel, chunk, slot;
   int left;  ///< slots of the chunk from `slot` on
 
-  __device__ explicit Walk(const TensorGridTask& t) : task(t) { start(blockIdx.x); }
+  __device__ Walk(const TensorGridTask& t, PlaneGroups p) : task(t), planes(p) { start(blockIdx.x); }
   __device__ __forceinline__ bool valid() const { return item >= 0; }
   __device__ __forceinline__ int first_x() const { return first_pixel & 0xffff; }
   __device__ __forceinline__ int first_y() const { return first_pixel >> 16; }
   __device__ __forceinline__ int n_slots() const { return min(left, kStageSlots); }
   __device__ __forceinline__ float w_offset() const { return task.chunks[chunk].w_offset_lambda; }
-  __device__ __forceinline__ int per_side() const { return tensor_half(task.side) / kTensorTile; }
+  __device__ __forceinline__ int n_across() const { return tensor_half(task.side) / Shape::kX; }
+  __device__ __forceinline__ int n_tiles() const { return n_across() * (tensor_half(task.side) / Shape::kY); }
+  __device__ __forceinline__ int items_each() const { return n_tiles() * planes.n_groups; }
   /// TaskStart::task
-  __device__ __forceinline__ std::uint32_t own_task() const {
-    return task.starts[item / (per_side() * per_side())].task;
-  }
+  __device__ __forceinline__ std::uint32_t own_task() const { return task.starts[item / items_each()].task; }
 
   __device__ void start(int new_item) {
-    const int n_tiles = per_side() * per_side();
-    item = new_item < task.n_selected * n_tiles ? new_item : -1;
+    const int each = items_each();
+    item = new_item < task.n_selected * each ? new_item : -1;
     if (!valid()) return;
-    const int tile = item % n_tiles;
-    first_pixel = ((tile / per_side()) << 16 | tile % per_side()) * kTensorTile;
-    const uint4 own = *reinterpret_cast<const uint4*>(task.starts + item / n_tiles);
-    fetch_ahead(task.starts + (item + gridDim.x) / n_tiles);
+    const int part = item % each, tile = part % n_tiles();
+    first_plane = planes.first + part / n_tiles() * Shape::kPlanes;
+    first_pixel = (tile / n_across() * Shape::kY) << 16 | tile % n_across() * Shape::kX;
+    const uint4 own = *reinterpret_cast<const uint4*>(task.starts + item / each);
+    fetch_ahead(task.starts + (item + gridDim.x) / each);
     chunk = own.y;
     slot = own.z;
     left = static_cast<int>(own.w);

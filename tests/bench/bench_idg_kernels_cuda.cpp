@@ -2,6 +2,7 @@
 // The CUDA gridder's sums over visibilities alone, from visibilities in device memory. One JSON line per
 // case. The fraction is that of the tensor cores' rate (989 Tflop/s) that the products take; the error is the
 // relative RMS over whole subgrids against float64.
+//   bench_idg_kernels_cuda [SIDE...]
 #include <fmt/format.h>
 
 #ifdef APSYN_CUDA
@@ -18,7 +19,9 @@
 #include "kernels/common/device_array.h"
 #include "kernels/idg/grid_tensor.cuh"
 #include "kernels/idg/w_terms.h"
+#include "libcore/core/device.h"
 #include "libcore/core/error.h"
+#include "libcore/core/parallel.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
@@ -152,36 +155,41 @@ void compare(const Problem& p, int index, const std::vector<std::complex<float>>
   using Value = std::complex<double>;
   const int side = p.c.side, half = side / 2, wide = tensor_half(side), n_planes = p.c.n_planes;
   const SlotTask& task = p.tasks[index];
-  std::vector<Value> want(std::size_t(n_planes) * side * side), ex(side), ey(side);
+  struct Visibility {
+    double dw;
+    std::vector<Value> value, ex, ey;
+  };
+  std::vector<Visibility> all;
   for (int r = 0; r < p.n_rows; ++r)
     for (int chan = 0; chan < p.c.n_chan; ++chan) {
       const std::size_t row = std::size_t(index) * p.n_rows + r, cell = row * p.c.n_chan + chan;
       const double k = p.wavenumber[chan];
       const double du = p.uvw_m[3 * row] * k * p.per_lambda - task.centre_u;
       const double dv = p.uvw_m[3 * row + 1] * k * p.per_lambda - task.centre_v;
-      const double dw = p.uvw_m[3 * row + 2] * k - task.w_lambda;
+      Visibility v{p.uvw_m[3 * row + 2] * k - task.w_lambda, {}, {}, {}};
       for (int x = 0; x < side; ++x) {
-        ex[x] = std::polar(1.0, -2 * std::numbers::pi * du / side * (x + 0.5 - half));
-        ey[x] = std::polar(1.0, -2 * std::numbers::pi * dv / side * (x + 0.5 - half));
+        v.ex.push_back(std::polar(1.0, -2 * std::numbers::pi * du / side * (x + 0.5 - half)));
+        v.ey.push_back(std::polar(1.0, -2 * std::numbers::pi * dv / side * (x + 0.5 - half)));
       }
-      std::vector<Value> value;
-      const Value turned = std::polar(1.0, -2 * std::numbers::pi * dw * (p.n_middle - 1));
+      const Value turned = std::polar(1.0, -2 * std::numbers::pi * v.dw * (p.n_middle - 1));
       for (int plane = 0; plane < n_planes; ++plane)
-        value.push_back(Value(data[cell * n_planes + plane]) * double(weight[cell * n_planes + plane]) *
-                        turned);
-      for (int y = 0; y < side; ++y)
-        for (int x = 0; x < side; ++x) {
-          const Value e =
-              ey[y] * ex[x] * std::polar(1.0, -2 * std::numbers::pi * dw * (p.n_at(y, x) - p.n_middle));
-          for (int plane = 0; plane < n_planes; ++plane)
-            want[(std::size_t(plane) * side + y) * side + x] += value[plane] * e;
-        }
+        v.value.push_back(Value(data[cell * n_planes + plane]) * double(weight[cell * n_planes + plane]) *
+                          turned);
+      all.push_back(std::move(v));
     }
-  for (int plane = 0; plane < n_planes; ++plane)
-    for (int y = 0; y < side; ++y)
-      for (int x = 0; x < side; ++x) {
-        const int py = y >= half ? y - half : half - 1 - y, px = x >= half ? x - half : half - 1 - x;
-        const double sy = y >= half ? 1 : -1, sx = x >= half ? 1 : -1;
+  std::vector<Error2> rows(side);
+  parallel_for(available_threads(), side, [&](std::size_t row, unsigned) {
+    const int y = static_cast<int>(row), py = y >= half ? y - half : half - 1 - y;
+    std::vector<Value> want(n_planes);
+    for (int x = 0; x < side; ++x) {
+      const int px = x >= half ? x - half : half - 1 - x;
+      const double dn = p.n_at(y, x) - p.n_middle, sy = y >= half ? 1 : -1, sx = x >= half ? 1 : -1;
+      std::fill(want.begin(), want.end(), 0);
+      for (const Visibility& v : all) {
+        const Value e = v.ey[y] * v.ex[x] * std::polar(1.0, -2 * std::numbers::pi * v.dw * dn);
+        for (int plane = 0; plane < n_planes; ++plane) want[plane] += v.value[plane] * e;
+      }
+      for (int plane = 0; plane < n_planes; ++plane) {
         auto at = [&](int part, int sin_y, int sin_x) {
           return double(
               sums[((((std::size_t(index) * n_planes + plane) * 2 + part) * 2 + sin_y) * wide + py) * 2 *
@@ -191,10 +199,12 @@ void compare(const Problem& p, int index, const std::vector<std::complex<float>>
         auto sum = [&](int sin_y, int sin_x) { return Value(at(0, sin_y, sin_x), at(1, sin_y, sin_x)); };
         // (cos_y - i sin_y) (cos_x - i sin_x)
         const Value got = sum(0, 0) - sy * sx * sum(1, 1) - Value(0, 1) * (sy * sum(1, 0) + sx * sum(0, 1));
-        const Value truth = want[(std::size_t(plane) * side + y) * side + x];
-        result.error += std::norm(got - truth);
-        result.power += std::norm(truth);
+        rows[row].error += std::norm(got - want[plane]);
+        rows[row].power += std::norm(want[plane]);
       }
+    }
+  });
+  for (const Error2& row : rows) result.error += row.error, result.power += row.power;
 }
 
 void run(const Case& c, int n_sm, const char* name, const std::vector<std::complex<float>>& data,
@@ -280,17 +290,23 @@ int main(int argc, char** argv) {
     auto go = [&](const Case& c) {
       run(c, properties.multiProcessorCount, properties.name, data, weight, data_device, weight_device);
     };
-    const bool brief = argc > 1 && std::string(argv[1]) == "brief";
+    std::vector<int> sides;
+    for (int i = 1; i < argc; ++i) sides.push_back(std::stoi(argv[i]));
+    for (const int side : sides) {
+      for (double phi : {0.02, 0.2}) go({side, 16, 4, 2048, 1024, 0.1, phi});
+      go({side, 16, 4, 128, 8192, 0.1, 0.02});
+      go({side, 16, 1, 2048, 1024, 0.1, 0.2});
+    }
+    if (!sides.empty()) return 0;
     for (double phi : {0.02, 0.2, 0.6, 2.0}) go({32, 16, 4, 2048, 4096, 0.1, phi});
     go({32, 1, 4, 2048, 4096, 0.1, 0.2});
     go({32, 64, 4, 2048, 4096, 0.1, 0.2});
     go({32, 16, 4, 128, 65536, 0.1, 0.2});
-    if (brief) return 0;
-    go({32, 16, 1, 2048, 4096, 0.1, 0.2});
-    go({32, 16, 2, 2048, 4096, 0.1, 0.2});
-    go({32, 16, 3, 2048, 4096, 0.1, 0.2});
-    go({24, 16, 4, 2048, 4096, 0.1, 0.2});
-    for (int side : {48, 64, 96, 128, 160}) go({side, 16, 4, 2048, 1024, 0.1, 0.2});
+    for (int n_planes : {1, 2, 3}) go({32, 16, n_planes, 2048, 4096, 0.1, 0.2});
+    for (int side : {24, 40, 48, 64, 80, 96, 128, 160})
+      for (double phi : {0.02, 0.2}) go({side, 16, 4, 2048, side == 24 ? 4096 : 1024, 0.1, phi});
+    for (int side : {48, 64, 96})
+      for (int n_planes : {1, 3}) go({side, 16, n_planes, 2048, 1024, 0.1, 0.2});
     go({96, 16, 4, 2048, 1024, 0.5, 0.2});
   } catch (const Error& error) {
     fmt::print(stderr, "bench_idg_kernels_cuda: error: {}\n", error.what());
