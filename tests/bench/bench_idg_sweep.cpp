@@ -8,9 +8,10 @@
 //   (degridding
 //                    18) float16 operations a plane and pixel at 989 Tflop/s, double 8 at 33.5 Tflop/s
 //   nJ_per_visibility of the board while gridding, idle time included; null where nothing measures it
+//   parts_s          seconds of degridding: preparation, subgrids' cells and transforms, sums
 //   error            relative RMS against float64: of 384 pixels, since most of it lies in the outermost
 //                    tenth of the image, where the taper is least; of 100 visibilities
-//   bench_idg_sweep [SIDE...]
+//   bench_idg_sweep [single|double] [SIDE...]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -19,6 +20,7 @@
 #include <numbers>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/idg/degrid_cuda.h"
@@ -128,6 +130,7 @@ double image_error(const Rows& rows, const IdgPlan& plan, const View<const doubl
 
 struct Found {
   double seconds, joules, error;
+  DegridSeconds parts{};  ///< of degridding
 };
 
 Found grid(const Rows& rows, const Case& c, const Device& device, unsigned n_threads) {
@@ -147,7 +150,7 @@ Found grid(const Rows& rows, const Case& c, const Device& device, unsigned n_thr
   const int repeats = std::clamp(static_cast<int>(0.12 / once), 1, 200);
   const NvmlEnergy energy;
   const double joules = energy.joules(), all = pass(repeats + 1), used = energy.joules() - joules;
-  return {(all - once) / repeats, used / (repeats + 1), error};
+  return {(all - once) / repeats, used / (repeats + 1), error, {}};
 }
 
 Found degrid(const Rows& rows, const Case& c, const Device& device, unsigned n_threads) {
@@ -158,7 +161,8 @@ Found degrid(const Rows& rows, const Case& c, const Device& device, unsigned n_t
   for (std::size_t i = 0; i < kSources; ++i) {
     const std::size_t x = random() % kPixels, y = random() % kPixels;
     for (std::size_t p = 0; p < c.n_planes; ++p) model(p, y, x) += 1 + double(p);
-    sources.push_back({l_of(c.plan, x), m_of(c.plan, y), 1 + double(plane)});
+    sources.push_back(
+        {support::pixel_l(c.plan.image, x), support::pixel_m(c.plan.image, y), 1 + double(plane)});
   }
   const auto degridder = make_cuda_degridder(
       device, c.plan, {.n_data_planes = c.n_planes, .n_threads = n_threads}, DegridSum::automatic);
@@ -167,12 +171,16 @@ Found degrid(const Rows& rows, const Case& c, const Device& device, unsigned n_t
   GridBlock block = rows.block();
   block.data = {};
   Buffer<std::complex<float>, 3> predicted({rows.uvw_m.extent(0), c.n_chan, c.n_planes});
+  DegridSeconds parts;
   auto run = [&] {
     const DegridSeconds before = degridder->seconds();
     predicted.fill(0);
     degridder->degrid(block, predicted);
     const DegridSeconds now = degridder->seconds();
-    return now.prepare - before.prepare + now.subgrids - before.subgrids + now.sums - before.sums;
+    parts.prepare = now.prepare - before.prepare;
+    parts.subgrids = now.subgrids - before.subgrids;
+    parts.sums = now.sums - before.sums;
+    return parts.prepare + parts.subgrids + parts.sums;
   };
   run();
   const double seconds = std::min(run(), run());
@@ -185,24 +193,27 @@ Found degrid(const Rows& rows, const Case& c, const Device& device, unsigned n_t
     error += std::norm(std::complex<double>(predicted(row, k, plane)) - want);
     power += std::norm(want);
   }
-  return {seconds, NAN, std::sqrt(error / power)};
+  return {seconds, NAN, std::sqrt(error / power), parts};
 }
 
 void report(const char* what, const Case& c, const Device& device, std::size_t n, const Found& found) {
   const bool single = c.plan.settings.precision == Precision::single;
   const double side2 = std::pow(static_cast<double>(c.plan.settings.subgrid), 2),
                operations = single ? (what[0] == 'g' ? 20 : 18) : 8, ceiling = single ? 989e12 : 33.5e12;
+  const std::string parts = what[0] == 'g' ? "null"
+                                           : fmt::format("[{:.3g},{:.3g},{:.3g}]", found.parts.prepare,
+                                                         found.parts.subgrids, found.parts.sums);
   const double nj = found.joules / static_cast<double>(n) * 1e9;
   fmt::print(
       "{{\"bench\":\"idg_sweep\",\"what\":\"{}\",\"device\":\"{}\",\"subgrid\":{},\"channels\":{},\"planes\":"
       "{},"
       "\"precision\":\"{}\",\"kernel_padding\":{},\"visibilities\":{},\"GVis_per_s\":{:.4f},\"fraction\":{:."
       "3f},"
-      "\"nJ_per_visibility\":{},\"error\":{:.2e}}}\n",
+      "\"nJ_per_visibility\":{},\"parts_s\":{},\"error\":{:.2e}}}\n",
       what, device.description, c.plan.settings.subgrid, c.n_chan, c.n_planes, single ? "single" : "double",
       c.plan.settings.kernel_padding, n, static_cast<double>(n) / found.seconds * 1e-9,
       static_cast<double>(n * c.n_planes) * side2 * operations / found.seconds / ceiling,
-      nj > 0 ? fmt::format("{:.3g}", nj) : "null", found.error);
+      nj > 0 ? fmt::format("{:.3g}", nj) : "null", parts, found.error);
   std::fflush(stdout);
 }
 
@@ -213,10 +224,18 @@ int main(int argc, char** argv) {
     const Device device = choose_device("cuda", CudaSupport::available, available_threads());
     const unsigned n_threads = available_threads();
     std::vector<std::size_t> sides;
-    for (int i = 1; i < argc; ++i) sides.push_back(std::stoul(argv[i]));
+    std::vector<Precision> precisions;
+    for (int i = 1; i < argc; ++i) {
+      const std::string_view what = argv[i];
+      if (what == "single" || what == "double")
+        precisions.push_back(what == "single" ? Precision::single : Precision::double_);
+      else
+        sides.push_back(std::stoul(argv[i]));
+    }
+    if (precisions.empty()) precisions = {Precision::single, Precision::double_};
     if (sides.empty()) sides = {24, 32, 48, 64, 96, 128, 160};
     for (const std::size_t side : sides)
-      for (const Precision precision : {Precision::single, Precision::double_}) {
+      for (const Precision precision : precisions) {
         const bool single = precision == Precision::single;
         const IdgSettings settings{
             .accuracy = single ? 1e-5 : 1e-10, .subgrid = side, .precision = precision};
