@@ -216,7 +216,6 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
     }
     refuse_no_numbers(*app_);
     const auto n_sharing = static_cast<unsigned>(std::max(1, ranks_.local_size));
-    if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
     if (app_->get_option("--max-memory")->count() == 0) common_.max_memory_bytes /= n_sharing;
     if (inputs_ != nullptr && inputs_->empty()) {
       if (::isatty(STDIN_FILENO))
@@ -224,7 +223,8 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
       inputs_->push_back("-");
     }
     if (inputs_ != nullptr) protect_inputs(*inputs_);
-    join_ranks();
+    join_ranks();  // may give cores back
+    if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
     body();
     if (std::fflush(stdout) != 0) {
       if (errno == EPIPE) throw BrokenPipe();

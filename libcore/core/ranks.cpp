@@ -14,6 +14,7 @@
 #endif
 
 #include "libcore/core/error.h"
+#include "libcore/core/launcher_cores.h"
 
 namespace apsyn {
 namespace {
@@ -85,6 +86,7 @@ Ranks join() {
   if (ranks.size == 1) return ranks;
 #ifdef APSYN_MPI
   const int n_launched = ranks.size;
+  release_default_binding(static_cast<unsigned>(ranks.local_size));  // before MPI's own threads
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
