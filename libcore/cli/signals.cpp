@@ -13,6 +13,7 @@
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
 #include "libcore/core/output.h"
+#include "libcore/core/ranks.h"
 
 namespace apsyn {
 
@@ -60,6 +61,7 @@ void install_terminate_handling() {
     }
     log_message(LogLevel::error, text + ": the input is damaged or the disk is full");
     remove_pending_outputs();
+    end_ranks(static_cast<int>(ExitStatus::failure));
     ::_exit(static_cast<int>(ExitStatus::failure));
   });
 }

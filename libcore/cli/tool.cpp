@@ -197,6 +197,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
   auto fail = [this](ExitStatus status, const std::string& message) {
     let_others_fail();
     log_message(LogLevel::error, message);
+    end_ranks(static_cast<int>(status));
     return static_cast<int>(status);
   };
   try {
@@ -237,6 +238,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
   } catch (const Error& error) {
     return fail(error.status(), error.what());
   } catch (const BrokenPipe&) {
+    end_ranks(128 + SIGPIPE);
     die_by_signal(SIGPIPE);
   } catch (const std::bad_alloc&) {
     return fail(ExitStatus::failure, "out of memory: lower --max-memory, or split the work");

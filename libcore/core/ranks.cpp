@@ -134,6 +134,10 @@ void leave_ranks() {
   if (mpi_is_on()) MPI_Finalize();
 }
 
+void end_ranks(int status) {
+  if (mpi_is_on()) MPI_Abort(MPI_COMM_WORLD, status);
+}
+
 void meet_ranks() {
   if (mpi_is_on()) meet(MPI_COMM_WORLD);
 }
@@ -216,6 +220,7 @@ void receive_bytes(int from_rank, std::span<std::byte> bytes) {
 }
 #else
 void leave_ranks() {}
+void end_ranks(int) {}
 void meet_ranks() {}
 std::uint64_t least_of_ranks(std::uint64_t value) {
   return value;

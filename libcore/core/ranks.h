@@ -24,9 +24,12 @@ Ranks launched_ranks();
 /// build without MPI that a launcher started several times.
 const Ranks& join_ranks();
 
-/// Ends MPI, once all ranks have come here. A process that fails must not call it: the launcher then ends the
-/// others.
+/// Ends MPI, once all ranks have come here. A process that fails must not call it, but end_ranks().
 void leave_ranks();
+
+/// Ends all ranks, this one too, with a status that launchers pass on: not all of them end the others when
+/// one process ends, which then wait for it for ever. Returns where there is one process.
+void end_ranks(int status);
 
 // What follows does nothing where there is one process. All ranks make the same calls in the same order, but
 // for send_to_root() and receive(), which pair up. Who waits for another sleeps.

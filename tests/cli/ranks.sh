@@ -45,6 +45,12 @@ expect_stderr "exists"
 expect_exit 2 mpirun -n 2 idg-grid -q --size 64 --scale 1amin -o nothing -
 expect_stderr "give a file"
 expect_no_file nothing-dirty.fits nothing-psf.fits
+# A launcher that does not end the others when a process fails, which here wait for it.
+for failing in 0 1; do
+  TIME_LIMIT=30 expect_exit 3 mpirun --mca orte_abort_on_non_zero_status 0 -n 2 bash -c \
+    "idg-grid -q --size 64 --scale 1amin -o nothing \$([ \$OMPI_COMM_WORLD_RANK = $failing ] && echo sky.txt || echo obs.ms)"
+  expect_stderr "sky.txt"
+done
 run mpirun -n 2 clean one-small-dirty.fits one-small-psf.fits --niter 10 -o once
 expect_stderr "is not shared"
 expect_file once-model.fits
