@@ -138,6 +138,10 @@ class Cutter {
   /// False when the range must be cut in two.
   APSYN_CUT bool take(std::uint32_t row, const ChannelRange& range) {
     const UvwBox box = box_of(row, range);
+    if (!box.has_place()) {
+      out_.refuse(box);
+      return true;
+    }
     if (open_ && same_key(row)) {
       const UvwBox joined = table_.box.joined(box);
       if (limits_.holds(joined, table_.layer) && table_.n_visibilities + range.n <= kMostVisibilities) {

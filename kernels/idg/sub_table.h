@@ -48,6 +48,8 @@ struct UvwBox {
     least_v = lesser(least_v, v), most_v = greater(most_v, v);
     least_w = lesser(least_w, w), most_w = greater(most_w, w);
   }
+  /// Whether all that it includes are numbers: one that is not widens nothing, and would hide in a wider box.
+  APSYN_CUT bool has_place() const { return least_u <= most_u && least_v <= most_v && least_w <= most_w; }
   APSYN_CUT UvwBox joined(const UvwBox& other) const {
     return {lesser(least_u, other.least_u), greater(most_u, other.most_u),  lesser(least_v, other.least_v),
             greater(most_v, other.most_v),  lesser(least_w, other.least_w), greater(most_w, other.most_w)};

@@ -59,6 +59,7 @@ CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers) {
 }
 
 void refuse_box(const CutLimits& limits, const UvwBox& box) {
+  if (!box.has_place()) throw DataError("uvw: a coordinate is not a number: check UVW");
   if (!limits.is_in_field(box))
     throw DataError("uvw: {:g}, {:g} uv cells is no coordinate of this field: check UVW",
                     (box.least_u + box.most_u) / 2, (box.least_v + box.most_v) / 2);

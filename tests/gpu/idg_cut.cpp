@@ -14,6 +14,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "kernels/idg/cuda_tasks.h"
 #include "tests/support/array_rows.h"
@@ -250,6 +251,20 @@ BOOST_AUTO_TEST_CASE(coordinates_beyond_the_plan_are_refused) {
   const ArrayRows d = observe_array(5, 2, 2);
   const IdgPlan plan = make_idg_plan({500, 500, 1e-4}, {}, 1, 1e5);
   BOOST_CHECK(!device.cut(plan, d.block(false), {0, plan.n_layers}));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_a_number_is_refused) {
+  OnDevice device;
+  ArrayRows d = observe_array(5, 60, 2);
+  const IdgPlan plan = make_idg_plan({500, 500, 1e-5}, {}, longest_w(d), 1e5);
+  BOOST_CHECK(device.cut(plan, d.block(false), {0, plan.n_layers}));
+  for (const std::size_t row : {std::size_t{0}, d.uvw_m.extent(0) / 2, d.uvw_m.extent(0) - 1})
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      for (const double value : {double(NAN), double(INFINITY)}) {
+        const double before = std::exchange(d.uvw_m(row, axis), value);
+        BOOST_CHECK(!device.cut(plan, d.block(false), {0, plan.n_layers}));
+        d.uvw_m(row, axis) = before;
+      }
 }
 #else
 BOOST_AUTO_TEST_CASE(built_without_cuda) {}

@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "libcore/core/error.h"
 #include "tests/support/array_rows.h"
@@ -115,6 +116,24 @@ BOOST_AUTO_TEST_CASE(w_beyond_the_plan_is_refused) {
   const ArrayRows d = observe_array(5, 2, 2);
   const IdgPlan plan = make_idg_plan({500, 500, 1e-4}, {}, 1, 1e5);
   BOOST_CHECK_THROW(partition(plan, d.block(false), {0, plan.n_layers}, 1), DataError);
+}
+
+/// Also where the rows before and after it lie in one subgrid, which it would not widen.
+BOOST_AUTO_TEST_CASE(what_is_not_a_number_is_refused) {
+  ArrayRows d = observe_array(5, 60, 2);
+  double max_w = 0;
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
+    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+  const IdgPlan plan = make_idg_plan({500, 500, 1e-5}, {}, max_w, 1e5);
+  BOOST_REQUIRE_LT(partition(plan, d.block(true), {0, plan.n_layers}, 1).tasks.size(), 120u);  // of 600 rows
+  for (const bool aterms : {false, true})
+    for (const std::size_t row : {std::size_t{0}, d.uvw_m.extent(0) / 2, d.uvw_m.extent(0) - 1})
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        for (const double value : {double(NAN), double(INFINITY)}) {
+          const double before = std::exchange(d.uvw_m(row, axis), value);
+          BOOST_CHECK_THROW(partition(plan, d.block(aterms), {0, plan.n_layers}, 1), DataError);
+          d.uvw_m(row, axis) = before;
+        }
 }
 
 BOOST_AUTO_TEST_CASE(free_cells_grow_with_the_kernel_padding) {
