@@ -39,6 +39,19 @@ inline bool is_pinned(const void* memory) {
   return false;
 }
 
+/// The device's address of a range in memory that transfers straight; null for other memory.
+inline const void* device_address(const void* memory, std::size_t bytes) {
+  auto address = [](const void* at) -> const char* {
+    cudaPointerAttributes attributes{};
+    if (cudaPointerGetAttributes(&attributes, at) != cudaSuccess) cudaGetLastError();
+    return attributes.type == cudaMemoryTypeHost ? static_cast<const char*>(attributes.devicePointer)
+                                                 : nullptr;
+  };
+  if (bytes == 0) return nullptr;
+  const char *first = address(memory), *last = address(static_cast<const char*>(memory) + bytes - 1);
+  return first != nullptr && last == first + bytes - 1 ? first : nullptr;
+}
+
 /// An array on the device that grows when it must.
 template <class T>
 class Upload {

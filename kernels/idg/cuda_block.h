@@ -30,8 +30,9 @@ struct DeviceRows {
   Upload<float> weight;
   std::size_t n_row = 0;
   std::size_t weight_planes = 0;  ///< 1 where those of the block are all alike
-  Upload<std::uint32_t> row_weight, station, row_slot, chan_slot;
+  Upload<std::uint32_t> row_weight, station, row_slot, chan_slot, chosen_row;
   Upload<float2> data, jones;
+  bool fetches_data = false;  ///< the device does, from pinned memory
 
   /// What of the values travels while threads look at the weights, most of which need not travel.
   static constexpr std::size_t kAheadBytes = std::size_t{64} << 20;
@@ -42,23 +43,33 @@ struct DeviceRows {
                      const ChosenRows& chosen = {}) {
     const std::size_t n_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
     n_row = chosen ? chosen->size() : block.uvw_m.extent(0);
+    fetches_data = chosen && fetch_data(uploader, rows_of(block.data, chosen), *chosen);
     std::vector<Transfer> all{
         transfer(uvw, rows_of(block.uvw_m, chosen)),
         transfer(wavenumber, block.wavenumber.data(), block.wavenumber.size()),
         transfer(station, rows_of(block.station, chosen)),
         transfer(row_slot, rows_of(block.aterms.row_slot, chosen)),
-        transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size()),
-        transfer(data, rows_of(block.data, chosen)).until(kAheadBytes)};
+        transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
+    if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).until(kAheadBytes));
     const idg::RowBytes from = rows_of(block.weight, chosen);
     const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_chan, n_planes);
     if (try_rows) all.push_back(transfer_row_weights(row_weight, from, n_chan, n_planes));
     const bool by_rows = uploader.send(all) && try_rows;
     weight_planes = by_rows ? 1 : n_planes;
     if (!by_rows) copy_weight(uploader, from);
-    uploader.hold(stream);
+    uploader.hold_copies(stream);
     if (by_rows)
       idg::launch_unpack_weights(row_weight.data(), static_cast<std::uint32_t>(n_row),
                                  static_cast<std::uint32_t>(n_chan), weight.reserve(n_row * n_chan), stream);
+  }
+  /// Whether the device fetches the values; the list of their rows goes ahead of everything.
+  bool fetch_data(Uploader& uploader, const idg::RowBytes& from, const std::vector<std::uint32_t>& chosen) {
+    if (!can_fetch(from)) return false;
+    Transfer list = transfer(chosen_row, chosen.data(), chosen.size());
+    list.part_bytes = kPartBytes / 16;
+    uploader.send({&list, 1});
+    uploader.fetch(data.reserve(from.size() / sizeof(float2)), from, chosen_row.data());
+    return true;
   }
   /// Weights of a visibility mostly hold for all of its polarisations: a quarter of the bytes then.
   void copy_weight(Uploader& uploader, const idg::RowBytes& from) {
@@ -72,13 +83,12 @@ struct DeviceRows {
     const Transfer all = transfer(weight, from);
     uploader.send({&all, 1});
   }
-  /// The rest, after copy_geometry(); then the caller's memory is no longer read.
+  /// The rest, after copy_geometry(). The caller's memory is read until Uploader::settle() has come back.
   void copy_values(Uploader& uploader, const GridBlock& block, const ChosenRows& chosen = {}) {
-    const Transfer all[] = {transfer(path, rows_of(block.path_m, chosen)),
-                            transfer(data, rows_of(block.data, chosen)).from(kAheadBytes),
-                            transfer(jones, block.aterms.jones.data(), block.aterms.jones.size())};
+    std::vector<Transfer> all{transfer(path, rows_of(block.path_m, chosen)),
+                              transfer(jones, block.aterms.jones.data(), block.aterms.jones.size())};
+    if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).from(kAheadBytes));
     uploader.send(all);
-    uploader.settle();
   }
   idg::DeviceCutInput cut_input(const GridBlock& block) const {
     const bool aterms = block.aterms.jones.size() != 0;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/idg/fetch_rows.cuh"
 #include "kernels/idg/row_weights.h"
 #include "libcore/core/parallel.h"
 
@@ -96,6 +97,13 @@ Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& we
           }};
 }
 
+bool can_fetch(const idg::RowBytes& host) {
+  const void* from = device_address(host.array().data(), host.array().size());
+  return from != nullptr && host.row_bytes() >= idg::kLeastFetchedBytes &&
+         host.row_bytes() % idg::kFetchedWordBytes == 0 &&
+         reinterpret_cast<std::uintptr_t>(from) % idg::kFetchedWordBytes == 0;
+}
+
 Uploader::Uploader(unsigned n_threads)
     : n_threads_(n_threads), buffer_(pinned<std::byte>(kPieceBytes * kPieces)) {
   cuda_check(cudaGetDevice(&device_), "asking for the device");
@@ -133,9 +141,19 @@ void Uploader::send_straight(const Transfer& transfer) {
   reads_straight_ = true;
 }
 
+void Uploader::fetch(void* device, const idg::RowBytes& host, const std::uint32_t* chosen) {
+  hold_copies(fetches_.get());
+  fetches_rows_ = true;
+  idg::launch_fetch_rows(device_address(host.array().data(), host.array().size()),
+                         static_cast<std::uint32_t>(host.row_bytes() / idg::kFetchedWordBytes), chosen,
+                         static_cast<std::uint32_t>(host.size() / host.row_bytes()), device, fetches_.get());
+  fetched_.record(fetches_.get());
+}
+
 void Uploader::settle() {
   if (reads_straight_) straight_.wait();
-  reads_straight_ = false;
+  if (fetches_rows_) fetched_.wait();
+  reads_straight_ = fetches_rows_ = false;
 }
 
 bool Uploader::send_part(const Transfer& transfer, std::size_t first, std::size_t part, bool refused) {
@@ -179,6 +197,11 @@ void Uploader::wait_until_free(Piece& piece, std::size_t turn) {
 }
 
 void Uploader::hold(cudaStream_t stream) {
+  hold_copies(stream);
+  fetched_.hold(stream);
+}
+
+void Uploader::hold_copies(cudaStream_t stream) {
   all_.record(stream_.get());
   all_.hold(stream);
 }

@@ -50,16 +50,24 @@ Transfer transfer_alike(Upload<float>& to, const idg::RowBytes& host, std::size_
 Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& weight, std::size_t n_chan,
                               std::size_t n_planes);
 
+/// Whether they are in pinned memory, and long enough, for the device to fetch chosen ones by itself.
+bool can_fetch(const idg::RowBytes& host);
+
 /// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last part of
-/// a piece sends it. What is in pinned memory goes straight, before the rest.
+/// a piece sends it. What is in pinned memory goes straight, before the rest: whole arrays by copies, chosen
+/// rows as the device fetches them.
 class Uploader {
  public:
   /// For the current device.
   explicit Uploader(unsigned n_threads);
   /// False when a fill() refused: of that transfer anything may have arrived.
   bool send(std::span<const Transfer> transfers);
-  /// Work given to the stream from now on sees everything that was sent.
+  /// Rows that can_fetch(), chosen by a list that has been sent to the device; they come beside what is sent
+  /// from now on.
+  void fetch(void* device, const idg::RowBytes& host, const std::uint32_t* chosen);
+  /// Work given to the stream from now on sees everything that was sent, or all but what is fetched.
   void hold(cudaStream_t stream);
+  void hold_copies(cudaStream_t stream);
   /// Until the caller's memory is no longer read.
   void settle();
 
@@ -86,10 +94,11 @@ class Uploader {
   unsigned n_threads_;
   int device_ = 0;
   CopyStream stream_;
+  CopyStream fetches_ = CopyStream::urgent();  ///< kernels, which sums would keep waiting
   std::unique_ptr<std::byte[], FreePinned> buffer_;
   std::array<Piece, kPieces> pieces_;
-  Event all_, straight_;
-  bool reads_straight_ = false;
+  Event all_, straight_, fetched_;
+  bool reads_straight_ = false, fetches_rows_ = false;
   std::size_t next_ = 0;  ///< piece, counted from the first ever
 };
 

@@ -110,6 +110,7 @@ template <class T>
 void PiecePredictor<T>::cut(const GridBlock& block, Piece<T>& piece) {
   piece.rows.copy_geometry(uploader_, block, cuts_.get());
   piece.rows.copy_values(uploader_, block);
+  uploader_.settle();
   uploader_.hold(nullptr);
   if (!cutter_.cut(idg::cut_limits(plan_, layers_), piece.rows.cut_input(block), piece.tables)) {
     partition(plan_, block, layers_, setup_.n_threads);

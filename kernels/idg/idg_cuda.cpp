@@ -96,10 +96,14 @@ class CudaGridder final : public Gridder {
     next_block_ ^= 1;
     DeviceBlock* at = place.get();
     const bool is_there = kept != kept_.end(), may_keep = !is_there && block.id != 0 && may_keep_;
-    if (!is_there || at->layers != layers_)
-      prepare(
-          *at, block, is_there,
-          is_there || may_keep ? ChosenRows() : idg::rows_of_pass(plan_, block, layers_, setup_.n_threads));
+    const Reading reading(uploader_);
+    if (!is_there || at->layers != layers_) {
+      ChosenRows chosen;
+      if (!is_there && !may_keep)
+        chosen = idg::rows_of_pass(plan_, block, layers_, setup_.n_threads, std::move(row_memory_));
+      prepare(*at, block, is_there, chosen);
+      if (chosen) row_memory_ = std::move(*chosen);
+    }
     if (may_keep) {
       if (has_room_for(block, *at)) {
         kept_.emplace(block.id, std::move(place));
@@ -118,6 +122,7 @@ class CudaGridder final : public Gridder {
     sums_.prepare(at->tasks, at->tables.runs.data(), at->tracks, arrays, stream_.get());
     for (const RangeWork& range : at->ranges) grid_range(*at, block, range);
     at->done.record(stream_.get());
+    uploader_.settle();
     return {at->tables.n_visibilities, at->tables.n_tables};
   }
 
@@ -188,6 +193,19 @@ class CudaGridder final : public Gridder {
     to.layers = layers_;
   }
 
+  /// The caller's memory is no longer read when it ends, whatever has been thrown; what fails here fails in
+  /// the next call, too.
+  struct Reading {
+    explicit Reading(Uploader& of) : uploader(of) {}
+    ~Reading() {
+      try {
+        uploader.settle();
+      } catch (...) {
+      }
+    }
+    Uploader& uploader;
+  };
+
   /// place_grids() leaves an eighth of the memory to blocks: half of that may be kept. The next block, and
   /// what sums over such a one as `own`, must still find room.
   bool has_room_for(const GridBlock& block, const DeviceBlock& own) const {
@@ -250,6 +268,7 @@ class CudaGridder final : public Gridder {
   std::array<std::unique_ptr<DeviceBlock>, 2> blocks_{std::make_unique<DeviceBlock>(),
                                                       std::make_unique<DeviceBlock>()};
   std::map<std::uint64_t, std::unique_ptr<DeviceBlock>> kept_;  ///< [block id]
+  std::vector<std::uint32_t> row_memory_;                       ///< for those that are chosen
   bool may_keep_ = true;                                        ///< until there is no room
   std::size_t next_block_ = 0;
   DeviceArray<double> n_from_middle_;

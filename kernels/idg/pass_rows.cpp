@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "kernels/idg/sub_tables.h"
 #include "libcore/core/parallel.h"
@@ -13,14 +15,19 @@ namespace {
 
 constexpr std::size_t kRowsOfPiece = 1 << 14;
 
-/// work(piece, first row, end) by threads: a few, since starting more takes longer than the work.
+/// work(piece, first row, end) by threads: a few, since waking more takes longer than the work.
 template <class Work>
 void for_rows(unsigned n_threads, std::size_t n_row, const Work& work) {
-  constexpr unsigned kMostThreads = 4;
+  constexpr unsigned kMostThreads = 16;
   parallel_for(std::min(n_threads, kMostThreads), (n_row + kRowsOfPiece - 1) / kRowsOfPiece,
                [&](std::size_t piece, unsigned) {
                  work(piece, piece * kRowsOfPiece, std::min(n_row, (piece + 1) * kRowsOfPiece));
                });
+}
+
+std::uint32_t largest_station(const GridBlock& block, std::size_t begin, std::size_t end) {
+  const std::uint32_t* station = block.station.data();
+  return begin == end ? 0 : *std::max_element(station + 2 * begin, station + 2 * end);
 }
 
 /// |w| in wavelengths beyond which nothing is of a layer of the pass.
@@ -40,7 +47,8 @@ Reach reach_of(const CutLimits& limits) {
 }  // namespace
 
 std::optional<std::vector<std::uint32_t>> rows_of_pass(const IdgPlan& plan, const GridBlock& block,
-                                                       const LayerRange& layers, unsigned n_threads) {
+                                                       const LayerRange& layers, unsigned n_threads,
+                                                       std::vector<std::uint32_t> memory) {
   if (layers.n == 0) return std::vector<std::uint32_t>();
   const std::size_t n_row = block.uvw_m.extent(0);
   const Reach reach = reach_of(cut_limits(plan, layers));
@@ -49,31 +57,49 @@ std::optional<std::vector<std::uint32_t>> rows_of_pass(const IdgPlan& plan, cons
     return std::nullopt;
   const auto [least, most] = std::minmax_element(block.wavenumber.begin(), block.wavenumber.end());
   const std::size_t n_pieces = (n_row + kRowsOfPiece - 1) / kRowsOfPiece;
-  std::vector<std::uint32_t> stations(n_pieces, 0);
-  for_rows(n_threads, n_row, [&](std::size_t piece, std::size_t begin, std::size_t end) {
-    const std::uint32_t* station = block.station.data();
-    stations[piece] = 1 + *std::max_element(station + 2 * begin, station + 2 * end);
-  });
-  const std::size_t n_station = n_row == 0 ? 0 : *std::max_element(stations.begin(), stations.end());
-  std::vector<std::uint8_t> wanted(n_station * n_station, 0);  // of baselines
+  std::size_t n_station = largest_station(block, 0, std::min(n_row, kRowsOfPiece)) + std::size_t{1};
+  std::vector<std::uint8_t> wanted;  // of baselines
   auto baseline = [&](std::size_t row) -> std::uint8_t& {
     return wanted[block.station(row, 0) * n_station + block.station(row, 1)];
   };
-  for_rows(n_threads, n_row, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row) {
-      const double w_m = std::abs(block.uvw_m(row, 2));
-      if (w_m * *most < reach.low || w_m * *least > reach.high) continue;  // NaN is for the cutter to refuse
-      std::atomic_ref(baseline(row)).store(1, std::memory_order_relaxed);
+  // Most blocks have all stations in their first rows.
+  for (std::atomic<bool> known = false; !known;) {
+    known = true;
+    wanted.assign(n_station * n_station, 0);
+    for_rows(n_threads, n_row, [&](std::size_t, std::size_t begin, std::size_t end) {
+      if (largest_station(block, begin, end) >= n_station) {
+        known = false;
+        return;
+      }
+      for (std::size_t row = begin; row < end; ++row) {
+        // Storing it again would take the line of the baselines beside it from other threads.
+        const std::atomic_ref own(baseline(row));
+        if (own.load(std::memory_order_relaxed) != 0) continue;
+        const double w_m = std::abs(block.uvw_m(row, 2));
+        if (w_m * *most < reach.low || w_m * *least > reach.high)
+          continue;  // NaN is for the cutter to refuse
+        own.store(1, std::memory_order_relaxed);
+      }
+    });
+    if (!known) n_station = largest_station(block, 0, n_row) + std::size_t{1};
+  }
+  std::vector<std::size_t> first(n_pieces + 1, 0);
+  for_rows(n_threads, n_row, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+    std::size_t n = 0;
+    for (std::size_t row = begin; row < end; ++row) n += baseline(row);
+    first[piece + 1] = n;
+  });
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  if (first.back() == n_row) return std::nullopt;
+  std::vector<std::uint32_t> rows = std::move(memory);
+  rows.resize(first.back());
+  for_rows(n_threads, n_row, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+    std::uint32_t *to = rows.data() + first[piece], *last = rows.data() + first[piece + 1];
+    for (std::size_t row = begin; row < end && to != last; ++row) {
+      *to = static_cast<std::uint32_t>(row);
+      to += baseline(row);
     }
   });
-  std::vector<std::vector<std::uint32_t>> pieces(n_pieces);
-  for_rows(n_threads, n_row, [&](std::size_t piece, std::size_t begin, std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row)
-      if (baseline(row) != 0) pieces[piece].push_back(static_cast<std::uint32_t>(row));
-  });
-  std::vector<std::uint32_t> rows;
-  for (const std::vector<std::uint32_t>& piece : pieces) rows.insert(rows.end(), piece.begin(), piece.end());
-  if (rows.size() == n_row) return std::nullopt;
   return rows;
 }
 

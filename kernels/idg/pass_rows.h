@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/idg/idg.h"
@@ -17,9 +18,10 @@ namespace apsyn::idg {
 /// none, and every baseline that has visibilities in a layer of the pass: how rows are cut depends on the
 /// rows of the baseline before them, and how small sub-tables are joined on all those of their layer, so that
 /// partition() makes of these rows what it makes of all. Nothing: all rows, as always where the block has no
-/// stations, unless the pass has no layers.
+/// stations, unless the pass has no layers. `memory` is used again, whatever it holds.
 std::optional<std::vector<std::uint32_t>> rows_of_pass(const IdgPlan& plan, const GridBlock& block,
-                                                       const LayerRange& layers, unsigned n_threads);
+                                                       const LayerRange& layers, unsigned n_threads,
+                                                       std::vector<std::uint32_t> memory = {});
 
 /// Rows of an array [row][...], one behind the other: all, or those that are chosen.
 class RowBytes {
@@ -29,10 +31,14 @@ class RowBytes {
       : array_(static_cast<const std::byte*>(array)),
         row_bytes_(n_row == 0 ? 0 : bytes / n_row),
         chosen_(chosen),
+        array_bytes_(bytes),
         size_(chosen == nullptr ? bytes : n_chosen * row_bytes_) {}
   std::size_t size() const { return size_; }
+  std::size_t row_bytes() const { return row_bytes_; }
   /// Where they are, if in one piece; else null.
   const std::byte* whole() const { return chosen_ == nullptr ? array_ : nullptr; }
+  /// The array with the rows that are not chosen, from its first byte to its last one.
+  std::span<const std::byte> array() const { return {array_, array_bytes_}; }
   /// use(where they are, how many) for the bytes [first, first + n), in their order.
   template <class Use>
   void for_each_run(std::size_t first, std::size_t n, const Use& use) const {
@@ -42,6 +48,7 @@ class RowBytes {
       std::size_t next = i + 1, run = row_bytes_ - within;
       for (; run < n && chosen_[next] == chosen_[next - 1] + 1; ++next) run += row_bytes_;
       run = std::min(run, n);
+      for (std::size_t k = i; k < next; ++k) ask_for(k + kRowsAhead);
       use(array_ + chosen_[i] * row_bytes_ + within, run);
       first += run;
       n -= run;
@@ -49,10 +56,19 @@ class RowBytes {
   }
 
  private:
+  /// Of rows that are to come, lest whoever reads them waits for each: few of them are neighbours.
+  static constexpr std::size_t kRowsAhead = 12, kMostAskedBytes = 512, kLineBytes = 64;
+  void ask_for(std::size_t i) const {
+    if ((i + 1) * row_bytes_ > size_) return;
+    const std::byte* row = array_ + chosen_[i] * row_bytes_;
+    for (std::size_t at = 0; at < std::min(row_bytes_, kMostAskedBytes); at += kLineBytes)
+      __builtin_prefetch(row + at, 0, 2);
+  }
+
   const std::byte* array_;
   std::size_t row_bytes_;
   const std::uint32_t* chosen_;
-  std::size_t size_;
+  std::size_t array_bytes_, size_;
 };
 
 }  // namespace apsyn::idg

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Chosen rows of a block on the device are those of the block, also where its values travel in two parts.
+// Chosen rows of a block on the device are those of the block, also where its values travel in two parts, and
+// where the device fetches them from pinned memory.
 #include <boost/test/unit_test.hpp>
 
 #include "tests/reference/test_device.h"
@@ -8,6 +9,7 @@ using apsyn::reference::NeedsGpu;
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 #ifdef APSYN_CUDA
+#include <array>
 #include <cstring>
 
 #include "tests/support/device_rows.h"
@@ -33,9 +35,15 @@ std::size_t count_wrong(const T* device, const Buffer<T, Rank>& array,
 /// How a block's weights travel: as a value and bits of each row, as those of one plane, or all.
 enum class Weights { of_rows, alike, all };
 
-/// Of n_rows of 64 channels and 4 planes every third is left out, and the first 1000.
-void check(std::size_t n_rows, bool choose, Weights weights = Weights::of_rows) {
-  constexpr std::size_t n_chan = 64, n_planes = 4;
+struct Case {
+  std::size_t n_rows, n_chan = 64, n_planes = 4;
+  bool choose = true, pinned = false;
+  Weights weights = Weights::of_rows;
+};
+
+/// Every third row is left out, and the first 1000. Whether the device has fetched the values.
+bool check(const Case& c) {
+  const auto [n_rows, n_chan, n_planes, choose, pinned, weights] = c;
   Buffer<double, 2> uvw_m({n_rows, 3});
   Buffer<double, 1> path_m({n_rows}), wavenumber({n_chan});
   Buffer<std::uint32_t, 2> station({n_rows, 2});
@@ -63,13 +71,20 @@ void check(std::size_t n_rows, bool choose, Weights weights = Weights::of_rows) 
     if (!choose || (row >= 1000 && row % 3 != 0)) rows.push_back(row);
   ChosenRows chosen;
   if (choose) chosen = rows;
+  const auto pin = [&](auto& array) {
+    return pinned ? pin_memory(array.data(), array.size() * sizeof(*array.data())) : nullptr;
+  };
+  const std::array held{pin(data), pin(uvw_m), pin(weight)};
+  BOOST_REQUIRE_EQUAL(held[0] != nullptr, pinned);
   CutBlock device;
-  const std::size_t n_weights = rows.size() * n_chan * n_planes;
-  cuda_check(cudaMemset(device.rows.weight.reserve(n_weights), 0xff, n_weights * sizeof(float)), "poisoning");
+  const std::size_t n_values = rows.size() * n_chan * n_planes;
+  cuda_check(cudaMemset(device.rows.data.reserve(n_values), 0xff, n_values * sizeof(float2)), "poisoning");
+  cuda_check(cudaMemset(device.rows.weight.reserve(n_values), 0xff, n_values * sizeof(float)), "poisoning");
   cuda_check(cudaDeviceSynchronize(), "poisoning");
   device.rows.copy_geometry(device.uploader, block, device.stream.get(), chosen);
   device.rows.copy_values(device.uploader, block, chosen);
   device.uploader.hold(device.stream.get());
+  device.uploader.settle();
   cuda_check(cudaStreamSynchronize(device.stream.get()), "copying rows");
   BOOST_CHECK_EQUAL(device.rows.n_row, rows.size());
   BOOST_CHECK_EQUAL(count_wrong(device.rows.uvw.data(), uvw_m, rows), 0u);
@@ -83,17 +98,31 @@ void check(std::size_t n_rows, bool choose, Weights weights = Weights::of_rows) 
                     0u);
   const auto* values = reinterpret_cast<const std::complex<float>*>(device.rows.data.data());
   BOOST_CHECK_EQUAL(count_wrong(values, data, rows), 0u);
+  return device.rows.fetches_data;
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(rows_arrive) {
   constexpr std::size_t row_bytes = 64 * 4 * sizeof(std::complex<float>);
-  for (const bool choose : {false, true}) {
-    for (const Weights weights : {Weights::of_rows, Weights::alike, Weights::all})
-      check(1500, choose, weights);
-    check(DeviceRows::kAheadBytes / row_bytes, choose);  // all of it ahead, or less
-    check(2 * DeviceRows::kAheadBytes / row_bytes + 7, choose);
+  for (const bool choose : {false, true})
+    for (const bool pinned : {false, true}) {
+      for (const Weights weights : {Weights::alike, Weights::all})
+        check({.n_rows = 1500, .choose = choose, .pinned = pinned, .weights = weights});
+      for (const std::size_t n_rows : {std::size_t{1500},
+                                       DeviceRows::kAheadBytes / row_bytes,  // all of it ahead, or less
+                                       2 * DeviceRows::kAheadBytes / row_bytes + 7})
+        BOOST_CHECK_EQUAL(check({.n_rows = n_rows, .choose = choose, .pinned = pinned}), choose && pinned);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_any_length_arrive) {
+  for (const std::size_t n_rows : {1003, 1010, 20000}) {  // two chosen rows and more
+    for (const std::size_t n_chan : {4, 5, 11, 33})       // 128 bytes, 160, more than a warp reads at once
+      BOOST_CHECK(check({.n_rows = n_rows, .n_chan = n_chan, .pinned = true}));
+    // Too short, or of no whole words: 96 and 136 bytes.
+    BOOST_CHECK(!check({.n_rows = n_rows, .n_chan = 3, .pinned = true}));
+    BOOST_CHECK(!check({.n_rows = n_rows, .n_chan = 17, .n_planes = 1, .pinned = true}));
   }
 }
 #else

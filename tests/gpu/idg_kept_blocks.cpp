@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Blocks that the device keeps from pass to pass, and how they are cut, make the images of blocks that are
 // sent every time, whatever layers the passes have; and so do those that the device fetches from pinned
-// memory.
+// memory, all of their rows or those that a layer needs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -16,7 +16,7 @@ using apsyn::reference::NeedsGpu;
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 BOOST_AUTO_TEST_CASE(kept_blocks_make_the_same_images) {
-  const ArrayRows d = observe_array(12, 40, 8);
+  const ArrayRows d = observe_array(12, 40, 16);  // rows are long enough for the device to fetch some of them
   const std::size_t n_row = d.uvw_m.extent(0);
   auto data = noise_for(d);
   const IdgPlan plan = make_idg_plan({400, 400, 2e-4}, {.kernel_padding = 12}, longest_w(d), 1e5);

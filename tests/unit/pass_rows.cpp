@@ -87,6 +87,32 @@ BOOST_AUTO_TEST_CASE(the_subgrids_of_all_rows) {
   }
 }
 
+/// Which rows are chosen does not depend on how stations are numbered, nor on when the largest number comes.
+BOOST_AUTO_TEST_CASE(stations_that_come_late) {
+  ArrayRows d = observe_array(12, 600, 2);
+  const std::size_t n_row = d.uvw_m.extent(0);
+  BOOST_REQUIRE_GT(n_row, 36000u);
+  double max_w = 0;
+  for (std::size_t row = 0; row < n_row; ++row) {
+    d.uvw_m(row, 2) += d.uvw_m(row, 0);
+    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
+  }
+  const IdgPlan plan = make_idg_plan({256, 256, 1e-3}, {.subgrid = 24}, max_w, 1e5);
+  BOOST_REQUIRE_GT(plan.n_layers, 10u);
+  for (std::size_t row = 30000; row < n_row; ++row)
+    for (std::size_t i = 0; i < 2; ++i) d.station(row, i) += 20;
+  const LayerRange layers{plan.n_layers / 2, 2};
+  const auto late = idg::rows_of_pass(plan, d.block(false), layers, 2).value();
+  for (auto& station : d.station) station = 40 - station;
+  // What the memory holds that it may use does not matter either.
+  const auto early =
+      idg::rows_of_pass(plan, d.block(false), layers, 3, std::vector<std::uint32_t>(n_row, 7)).value();
+  BOOST_TEST_MESSAGE(late.size() << " of " << n_row << " rows");
+  BOOST_REQUIRE(late.size() > 100 && late.size() < n_row - 100);
+  BOOST_CHECK_GT(late.back(), 30000u);
+  BOOST_CHECK(late == early);
+}
+
 BOOST_AUTO_TEST_CASE(all_rows_for_all_layers) {
   ArrayRows d = observe_array(6, 5, 2);
   const IdgPlan plan = make_idg_plan({500, 500, 1e-3}, {}, 4000, 1e5);
