@@ -19,6 +19,9 @@ struct PlanCost {
   double visibility_s = 0;  ///< for each
   double subgrids_s = 0;    ///< for all
   double layer_s = 0;       ///< for each
+  /// For each, on its way to a GPU, which computes meanwhile: no plan has more or fewer of them, but ranges
+  /// of w do.
+  double travel_s = 0;
 };
 PlanCost modelled_cost(const IdgPlan& plan, const IdgWorkload& work);
 

@@ -172,15 +172,21 @@ double image_error(const Blocks& b, const IdgPlan& plan, const View<const double
   return std::sqrt(error / power);
 }
 
-/// What a process does of a plan.
-imaging::RankShare share_of(const Blocks& b, const IdgPlan& plan, const IdgWorkload& work, bool rows) {
+/// What a process does of a plan where blocks are on the device already, and where they travel in every pass.
+struct Shares {
+  imaging::RankShare resident, streamed;
+};
+Shares shares_of(const Blocks& b, const IdgPlan& plan, const IdgWorkload& work, bool rows) {
   const Ranks& ranks = join_ranks();
-  if (rows) return imaging::share_rows(ranks, plan.n_layers);
+  if (rows) return {imaging::share_rows(ranks, plan.n_layers), imaging::share_rows(ranks, plan.n_layers)};
   imaging::WHistogram by_w;
   const double middle = b.wavenumber(kChannels / 2);
   for (std::size_t row = 0; row < b.uvw_m.extent(0); ++row)
     by_w.add({b.uvw_m(row, 0) * middle, b.uvw_m(row, 1) * middle, b.uvw_m(row, 2) * middle}, kChannels);
-  return imaging::share_of(ranks, plan, work, by_w);
+  PlanCost cost = modelled_cost(plan, work);
+  const imaging::RankShare streamed = imaging::share_of(ranks, plan, cost, by_w);
+  cost.travel_s = 0;
+  return {imaging::share_of(ranks, plan, cost, by_w), streamed};
 }
 
 /// Resident passes over single layers, over the first ones and over the last ones.
@@ -265,8 +271,9 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
       make_idg_plan({n_pixels, n_pixels, padded_field / static_cast<double>(o.grid)}, settings, work);
   const NvmlEnergy energy;
   const IdgSetup setup{.n_data_planes = kPlanes, .n_threads = n_threads, .grid_memory = where};
-  const imaging::RankShare share = share_of(b, plan, work, by_rows);
-  std::size_t at_once = share.layers.n;
+  const Shares shares = shares_of(b, plan, work, by_rows);
+  imaging::RankShare share = shares.streamed;
+  std::size_t at_once = std::max(shares.streamed.layers.n, shares.resident.layers.n);
   if (device.kind == Device::Kind::cuda)
     at_once = std::min(
         at_once, place_grids(device_room(device), plan, {.n_planes = kPlanes, .wanted = where}).most_layers);
@@ -365,6 +372,7 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
         o.name, take_s, add_s, static_cast<double>(image.size() * sizeof(double)) * 1e-9, on_machine_s, sum_s,
         image_error(b, plan, image.view()[0], n_threads));
   gridder = make_gridder(device, plan, setup);
+  share = shares.resident;
   pass(true);
   const double resident = std::min(pass(true), pass(true));
   report_share("resident");
@@ -377,6 +385,7 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
     fmt::print("{{\"bench\":\"idg_grid_pass\",\"observation\":\"{}\",\"cutting_by_the_host_s\":{:.4g}}}\n",
                o.name, survey);
   gridder = make_gridder(device, plan, setup);
+  share = shares.streamed;
   pass(false);
   const double streamed = pass(false);
   report_share("streamed");

@@ -5,8 +5,11 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
+#include <utility>
 
 #include "kernels/idg/partition.h"
+#include "kernels/idg/pass_rows.h"
+#include "libcore/core/error.h"
 #include "tests/support/array_rows.h"
 
 using namespace apsyn;
@@ -44,6 +47,28 @@ double seconds(const IdgPlan& plan, const PlanCost& cost, const Core& core, cons
          w < range.most_w_lambda;
   }
   return n * cost.visibility_s + static_cast<double>(range.n) * cost.layer_s;
+}
+
+/// Seconds on their way of the visibilities of all layers that a range touches.
+double travel_seconds(const IdgPlan& plan, const PlanCost& cost, const Core& core, const LayerRange& range) {
+  double n = 0;
+  for (const double w : core.w_lambda) {
+    const auto layer = static_cast<std::size_t>(w / plan.layer_step_lambda);
+    n += layer >= range.first && layer < range.first + range.n;
+  }
+  return n * cost.travel_s;
+}
+
+/// Of two ranges that meet at w: the slower one's.
+double slower(const IdgPlan& plan, const PlanCost& cost, const Core& core, double w) {
+  const auto layer = static_cast<std::size_t>(w / plan.layer_step_lambda);
+  const bool inside = w > static_cast<double>(layer) * plan.layer_step_lambda;
+  double most = 0;
+  for (const LayerRange& range :
+       {LayerRange{.first = 0, .n = layer + (inside ? 1 : 0), .most_w_lambda = w},
+        LayerRange{.first = layer, .n = plan.n_layers - layer, .least_w_lambda = w}})
+    most = std::max({most, seconds(plan, cost, core, range), travel_seconds(plan, cost, core, range)});
+  return most;
 }
 
 struct Rows {
@@ -91,6 +116,32 @@ BOOST_AUTO_TEST_CASE(ranges_take_about_as_long) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(ranges_travel_about_as_long) {
+  const IdgPlan plan = layers_of(13, 300);
+  const Core core(3900, 100000);
+  // Computing takes longer, as long, and less.
+  for (const double travel_s : {1e-8, 1e-6, 3e-6}) {
+    const PlanCost cost{1e-6, 0, 4e-3, travel_s};
+    double best = INFINITY;  // of two ranges
+    for (double w = 15; w < 3900; w += 15) best = std::min(best, slower(plan, cost, core, w));
+    for (const std::size_t n : {1u, 2u, 4u}) {
+      double all = 0, longest = 0, travels = 0;
+      for (const LayerRange& range : cut_w(plan, cost, core.histogram, n)) {
+        all += seconds(plan, cost, core, range);
+        travels = std::max(travels, travel_seconds(plan, cost, core, range));
+        longest = std::max({longest, seconds(plan, cost, core, range), travels});
+      }
+      BOOST_TEST_MESSAGE("travel " << travel_s << ", " << n << " ranges: " << longest << " s, best of two "
+                                   << best);
+      if (n == 1) BOOST_CHECK_CLOSE(longest, std::max(100000 * travel_s, all), 1e-9);
+      // Measured: 1.003 at most.
+      if (n == 2) BOOST_CHECK_LE(longest, 1.01 * best);
+      // No layer travels to two where it is travelling that takes long.
+      if (n == 4 && travel_s == 3e-6) BOOST_CHECK_LT(longest, 0.45 * 100000 * travel_s);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_range_of_every_layer_where_there_is_nothing) {
   const IdgPlan plan = layers_of(5, 10);
   const auto ranges = cut_w(plan, {1e-6, 1, 1e-3}, WHistogram(), 5);
@@ -114,6 +165,35 @@ BOOST_AUTO_TEST_CASE(layers_of_a_w_kernel_stay_whole) {
     next += range.n;
   }
   BOOST_CHECK_EQUAL(next, 12u);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_nowhere_is_refused_by_some_process) {
+  support::ArrayRows d = support::observe_array(14, 40, 8);
+  auto [by_w, max_w] = survey(d);
+  const double total = 8 * static_cast<double>(d.uvw_m.extent(0));
+  by_w.add({1, 1, NAN}, 8);
+  by_w.add({1, 1, INFINITY}, 8);
+  double n_counted = 0;
+  for (const WHistogram::Bin& bin : by_w.bins()) n_counted += bin.n;
+  BOOST_CHECK_EQUAL(n_counted, total);
+  const IdgWorkload work{.max_w_lambda = max_w * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1};
+  const IdgPlan plan = make_idg_plan({256, 256, 2e-3}, {.subgrid = 24}, work);
+  for (const std::size_t axis : {0u, 2u})
+    for (const double value : {double(NAN), double(INFINITY)})
+      for (std::size_t row : {std::size_t{0}, d.uvw_m.extent(0) / 2}) {
+        const double before = std::exchange(d.uvw_m(row, axis), value);
+        const GridBlock block = d.block(false);
+        for (std::size_t n = 1; n <= 3; ++n) {
+          std::size_t n_refused = 0;
+          for (const LayerRange& range : cut_w(plan, {1e-6, 1e-2, 0}, by_w, n)) {
+            BOOST_CHECK_THROW(partition(plan, block, range, 2), DataError);
+            const auto rows = idg::rows_of_pass(plan, block, range, 2);
+            n_refused += !rows || std::binary_search(rows->begin(), rows->end(), row);
+          }
+          BOOST_CHECK_GE(n_refused, 1u);
+        }
+        d.uvw_m(row, axis) = before;
+      }
 }
 
 BOOST_AUTO_TEST_CASE(every_subgrid_is_of_one_range) {

@@ -119,8 +119,9 @@ class ImagePredictor final : public Predictor {
                             task.workload(predicted_planes(options, group), device))),
         setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
     if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool, task);
-    share_ =
-        share_of(tool.ranks(), plan_, task.workload(predicted_planes(options, group), device), task.by_w);
+    PlanCost cost = modelled_cost(plan_, task.workload(predicted_planes(options, group), device));
+    cost.travel_s = 0;  // the other way, and only what is predicted
+    share_ = share_of(tool.ranks(), plan_, cost, task.by_w);
     plan_passes(tool, options.imaging, task);
   }
   std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }

@@ -42,15 +42,14 @@ inline RankShare share_rows(const Ranks& ranks, std::size_t n_layers) {
   return {{0, n_layers}, static_cast<std::size_t>(ranks.rank), static_cast<std::size_t>(ranks.size)};
 }
 
-/// Shares that take about as long.
-inline RankShare share_of(const Ranks& ranks, const IdgPlan& plan, const IdgWorkload& work,
+/// Shares that take about as long at the plan's cost.
+inline RankShare share_of(const Ranks& ranks, const IdgPlan& plan, const PlanCost& cost,
                           const WHistogram& visibilities) {
   const auto size = static_cast<std::size_t>(ranks.size), rank = static_cast<std::size_t>(ranks.rank);
   std::size_t n_ranges = std::min(size, plan.n_layers);
   while (size % n_ranges != 0) --n_ranges;
   const std::size_t n_parts = size / n_ranges;
-  return {cut_w(plan, modelled_cost(plan, work), visibilities, n_ranges)[rank / n_parts], rank % n_parts,
-          n_parts};
+  return {cut_w(plan, cost, visibilities, n_ranges)[rank / n_parts], rank % n_parts, n_parts};
 }
 
 }  // namespace apsyn::imaging

@@ -62,7 +62,7 @@ class Survey {
 
   /// The part of a field's work that falls to this process.
   RankShare share(const Ranks& ranks, std::size_t field, const IdgPlan& plan, const IdgWorkload& work) const {
-    return share_of(ranks, plan, work, by_w_[field]);
+    return share_of(ranks, plan, modelled_cost(plan, work), by_w_[field]);
   }
 
   double n_visibilities = 0;

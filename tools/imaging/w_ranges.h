@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -24,9 +25,10 @@ class WHistogram {
     double length_lambda = 0;
     Bin operator+(const Bin& other) const { return {n + other.n, length_lambda + other.length_lambda}; }
   };
-  /// n visibilities at about one place.
+  /// n visibilities at about one place. One that is nowhere is for whoever grids it to refuse.
   void add(const Vec3& uvw_lambda, double n) {
     const double w = std::abs(uvw_lambda[2]);
+    if (!(w < std::numeric_limits<double>::infinity())) return;
     while (w >= width_lambda_ * static_cast<double>(kBins)) widen();
     Bin& bin = bins_[static_cast<std::size_t>(w / width_lambda_)];
     bin = bin + Bin{n, n * std::hypot(uvw_lambda[0], uvw_lambda[1])};
@@ -98,32 +100,53 @@ inline std::vector<WPiece> w_pieces(const IdgPlan& plan, const PlanCost& cost,
   return pieces;
 }
 
+/// Of each layer the seconds that its visibilities take to a device.
+inline std::vector<double> travel_seconds(const IdgPlan& plan, const PlanCost& cost,
+                                          const WHistogram& visibilities) {
+  std::vector<double> seconds(plan.n_layers, 0);
+  const double bin = visibilities.width_lambda(),
+               bottom = plan.first_layer_lambda - plan.layer_step_lambda / 2;
+  for (std::size_t i = 0; i < visibilities.bins().size(); ++i) {
+    const double w = (static_cast<double>(i) + 0.5) * bin,
+                 layer = plan.n_layers == 1 ? 0 : std::floor((w - bottom) / plan.layer_step_lambda);
+    seconds[static_cast<std::size_t>(std::clamp(layer, 0.0, static_cast<double>(plan.n_layers - 1)))] +=
+        visibilities.bins()[i].n * cost.travel_s;
+  }
+  return seconds;
+}
+
 /// n ranges with the least time of the slowest; n <= plan.n_layers. A layer that two touch is transformed by
-/// both.
+/// both, and its visibilities travel to both.
 inline std::vector<LayerRange> cut_w(const IdgPlan& plan, const PlanCost& cost,
                                      const WHistogram& visibilities, std::size_t n) {
   const std::vector<WPiece> pieces = w_pieces(plan, cost, visibilities);
+  const std::vector<double> travel = travel_seconds(plan, cost, visibilities);
   /// The ranges' last pieces when none takes longer, if that can be; the last range takes what is left.
   auto ends_within = [&](double most_s, std::vector<std::size_t>& ends) {
     ends.clear();
-    double seconds = 0, longest = 0;
+    double seconds = 0, travelled = 0, longest = 0;
     for (std::size_t i = 0, first = 0; i < pieces.size(); ++i) {
       const bool new_layer = i == first || pieces[i].layer != pieces[i - 1].layer;
-      const double more = pieces[i].seconds + (new_layer ? cost.layer_s : 0);
-      const bool full = seconds + more > most_s || pieces.size() - i < n - ends.size();
+      const double more = pieces[i].seconds + (new_layer ? cost.layer_s : 0),
+                   more_travel = new_layer ? travel[pieces[i].layer] : 0;
+      const bool full =
+          std::max(seconds + more, travelled + more_travel) > most_s || pieces.size() - i < n - ends.size();
       if (i > first && ends.size() + 1 < n && full) {
         ends.push_back(i - 1);
         first = i;
         seconds = pieces[i].seconds + cost.layer_s;
+        travelled = travel[pieces[i].layer];
       } else {
         seconds += more;
+        travelled += more_travel;
       }
-      longest = std::max(longest, seconds);
+      longest = std::max({longest, seconds, travelled});
     }
     ends.push_back(pieces.size() - 1);
     return longest <= most_s;
   };
-  double low = 0, high = static_cast<double>(plan.n_layers + n) * cost.layer_s;
+  double low = 0, high = static_cast<double>(plan.n_layers + n) * cost.layer_s +
+                         std::accumulate(travel.begin(), travel.end(), 0.0);
   for (const WPiece& piece : pieces) high += piece.seconds;
   std::vector<std::size_t> ends;
   for (int step = 0; step < 60; ++step) (ends_within((low + high) / 2, ends) ? high : low) = (low + high) / 2;
