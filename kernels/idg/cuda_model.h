@@ -17,9 +17,11 @@ class CudaModel {
   virtual ~CudaModel() = default;
   /// images [plane][y][x]; NaN and pixels beyond the horizon count as 0.
   virtual void set(View<const double, 3> images) = 0;
-  /// Transforms these layers, in float64 whatever the grids' precision: the division by the taper would
-  /// magnify rounding. Returns the seconds that it took.
-  virtual double begin_pass(const Geometry& geometry, const LayerRange& layers) = 0;
+  /// Transforms these layers, in float64 unless the plan is_fast_on_gpu(): the division by the taper would
+  /// magnify rounding. A device does so in the null stream, and need not have finished.
+  virtual void begin_pass(const Geometry& geometry, const LayerRange& layers) = 0;
+  /// That all passes have taken for it; waits.
+  virtual double seconds() = 0;
   /// What launch_cut() does, in the null stream; cut.grids is not looked at.
   virtual void cut(CutTask<T> cut) = 0;
 };

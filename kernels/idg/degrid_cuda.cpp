@@ -56,7 +56,7 @@ class Implementation final : public CudaDegridder {
   void begin_pass(const LayerRange& layers) override {
     if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
     select_device();
-    seconds_.layers += predictor_.begin_pass(layers);
+    predictor_.begin_pass(layers);
   }
 
   GridCounts degrid(const GridBlock& block, View<std::complex<float>, 3> data) override {
@@ -65,7 +65,11 @@ class Implementation final : public CudaDegridder {
   GridCounts degrid(const GridBlock& block, View<std::complex<double>, 3> data) override {
     return predict(block, data);
   }
-  DegridSeconds seconds() override { return seconds_; }
+  DegridSeconds seconds() override {
+    select_device();
+    seconds_.layers = predictor_.layer_seconds();
+    return seconds_;
+  }
 
  private:
   void select_device() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }

@@ -78,11 +78,11 @@ void PiecePredictor<T>::upload_tables(const WSeparation& separation) {
 }
 
 template <class T>
-double PiecePredictor<T>::begin_pass(const LayerRange& layers) {
+void PiecePredictor<T>::begin_pass(const LayerRange& layers) {
   geometry_.n_layers = int(layers.n);
   list_plan_.first_layer = int(layers.first);
   layers_ = layers;
-  return layers.n == 0 ? 0 : model_->begin_pass(geometry_, layers);
+  if (layers.n > 0) model_->begin_pass(geometry_, layers);
 }
 
 template <class T>

@@ -41,8 +41,9 @@ class PiecePredictor {
     model_->set(images);
     layers_ = {};
   }
-  /// Returns the seconds that the layers took.
-  double begin_pass(const LayerRange& layers);
+  void begin_pass(const LayerRange& layers);
+  /// Of all passes; waits.
+  double layer_seconds() { return model_->seconds(); }
   /// A block's A-terms, for its pieces.
   void take_aterms(const AtermBlock& aterms);
   /// Returns when the device has been told. DataError where partition() gives one.

@@ -3,8 +3,10 @@
 #ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <stdexcept>
+#include <type_traits>
 
 #include "kernels/common/cuda_fft.h"
 #include "kernels/common/device_transfer.h"
@@ -17,7 +19,8 @@
 namespace apsyn::idg_degrid {
 namespace {
 
-template <class T>
+/// W: in which layers are transformed.
+template <class T, class W>
 class DeviceModel final : public CudaModel<T> {
  public:
   DeviceModel(const IdgPlan& plan, const IdgSetup& setup)
@@ -40,10 +43,24 @@ class DeviceModel final : public CudaModel<T> {
     model_.copy(corrected.data(), corrected.size());
   }
 
-  double begin_pass(const Geometry& geometry, const LayerRange& layers) override {
+  void begin_pass(const Geometry& geometry, const LayerRange& layers) override {
     if (n_planes_ == 0) throw std::logic_error("degridder: a pass without a model");
     grids_.reserve(layers.n * n_planes_ * tiled_cells(plan_.n_u, plan_.n_v));
-    return is_fast_on_gpu(plan_) ? make_layers<T>(geometry, layers) : make_layers<double>(geometry, layers);
+    if (!fft_) {
+      work_ = DeviceArray<ComplexOf<W>>(plan_.n_v * plan_.n_u);
+      fft_.emplace(int(plan_.n_v), int(plan_.n_u), 1, fft_type<W>());
+    }
+    count();
+    begin_.record(nullptr);
+    for (std::size_t layer = 0; layer < layers.n; ++layer)
+      make_layer(geometry, layer, plan_.layer_w_lambda(layers.first + layer));
+    end_.record(nullptr);
+    is_counted_ = false;
+  }
+
+  double seconds() override {
+    count();
+    return seconds_;
   }
 
   void cut(CutTask<T> cut) override {
@@ -52,27 +69,25 @@ class DeviceModel final : public CudaModel<T> {
   }
 
  private:
-  /// The model to layers, transformed in W. Seconds.
-  template <class W>
-  double make_layers(const Geometry& geometry, const LayerRange& layers) {
+  /// `layer`: of the pass.
+  void make_layer(const Geometry& geometry, std::size_t layer, double w_lambda) {
     const std::size_t plane_cells = tiled_cells(plan_.n_u, plan_.n_v);
-    const DeviceArray<ComplexOf<W>> work(plan_.n_v * plan_.n_u);
-    const CudaFft2d fft(int(plan_.n_v), int(plan_.n_u), 1, fft_type<W>());
     const double n_shift = geometry.w_kernel ? 1 - plan_.n_middle : 0;
-    Event begin, end;
-    begin.record(nullptr);
-    for (std::size_t layer = 0; layer < layers.n; ++layer)
-      for (std::size_t plane = 0; plane < n_planes_; ++plane) {
-        launch_model<W>({geometry, model_.data() + plane * plan_.image.n_y * plan_.image.n_x, work.data(),
-                         plan_.layer_w_lambda(layers.first + layer), n_shift},
-                        nullptr);
-        fft.execute(work.data(), CUFFT_INVERSE);  // exponent +1
-        launch_narrow<T, W>(work.data(), grids_.data() + (layer * n_planes_ + plane) * plane_cells,
-                            geometry.n_u, geometry.n_v, nullptr);
-      }
-    end.record(nullptr);
-    end.wait();
-    return end.seconds_since(begin);
+    for (std::size_t plane = 0; plane < n_planes_; ++plane) {
+      launch_model<W>({geometry, model_.data() + plane * plan_.image.n_y * plan_.image.n_x, work_.data(),
+                       w_lambda, n_shift},
+                      nullptr);
+      fft_->execute(work_.data(), CUFFT_INVERSE);  // exponent +1
+      launch_narrow<T, W>(work_.data(), grids_.data() + (layer * n_planes_ + plane) * plane_cells,
+                          geometry.n_u, geometry.n_v, nullptr);
+    }
+  }
+
+  void count() {
+    if (is_counted_) return;
+    end_.wait();
+    seconds_ += end_.seconds_since(begin_);
+    is_counted_ = true;
   }
 
   IdgPlan plan_;
@@ -80,6 +95,12 @@ class DeviceModel final : public CudaModel<T> {
   std::size_t n_planes_ = 0;
   Upload<double> model_;           ///< [plane][y][x]
   GridArray<ComplexOf<T>> grids_;  ///< [layer][plane], grid_tiles.cuh
+  /// One plane of one layer, and its transform: kept, for planning and allocating it take 2 ms.
+  DeviceArray<ComplexOf<W>> work_;
+  std::optional<CudaFft2d> fft_;
+  Event begin_, end_;
+  bool is_counted_ = true;  ///< what is between the events
+  double seconds_ = 0;
 };
 
 }  // namespace
@@ -87,7 +108,9 @@ class DeviceModel final : public CudaModel<T> {
 template <class T>
 std::unique_ptr<CudaModel<T>> make_cuda_model(const IdgPlan& plan, const IdgSetup& setup) {
   if (setup.grid_memory == GridMemory::hybrid) return make_hybrid_model<T>(plan, setup);
-  return std::make_unique<DeviceModel<T>>(plan, setup);
+  if constexpr (std::is_same_v<T, float>)
+    if (is_fast_on_gpu(plan)) return std::make_unique<DeviceModel<float, float>>(plan, setup);
+  return std::make_unique<DeviceModel<T, double>>(plan, setup);
 }
 
 template std::unique_ptr<CudaModel<float>> make_cuda_model(const IdgPlan&, const IdgSetup&);

@@ -31,7 +31,8 @@ GridPlace place_on_device(const DeviceRoom& room, const IdgPlan& plan, const Gri
     // Sums and their factors, subgrids and their transform, and twice what travels.
     place.device.fixed_bytes = demand.n_gridders * 6 * ranges + blocks;
   } else {
-    // The layers' transform works in float64 with scratch of its own, for one gridder after the other.
+    // The layers' transform works in float64 with scratch of its own, for one gridder after the other; a
+    // degridder, which is alone, keeps it.
     const std::uint64_t images = sizeof(double) * plan.image.n_x * plan.image.n_y * demand.n_planes,
                         transform = 3 * sizeof(std::complex<double>) * plan.n_u * plan.n_v;
     place.device = {demand.n_gridders * (4 * ranges + images) + transform + blocks,

@@ -36,14 +36,15 @@ class HybridModel final : public CudaModel<T> {
 
   void set(View<const double, 3> images) override { model_.set(images); }
 
-  double begin_pass(const Geometry&, const LayerRange& layers) override {
+  void begin_pass(const Geometry&, const LayerRange& layers) override {
     if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
     const auto begin = std::chrono::steady_clock::now();
     grids_.resize_for_overwrite({layers.n, plan_.n_v, plan_.n_u, padded_planes(model_.n_planes())});
     for (std::size_t layer = 0; layer < layers.n; ++layer)
       model_.transform(plan_.layer_w_lambda(layers.first + layer), grids_.view()[layer]);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
+  double seconds() override { return seconds_; }
 
   void cut(CutTask<T> cut) override {
     std::vector<Task> tasks(static_cast<std::size_t>(cut.n_tasks));
@@ -105,6 +106,7 @@ class HybridModel final : public CudaModel<T> {
   unsigned n_threads_;
   LayerModel model_;
   Buffer<std::complex<T>, 4> grids_;  ///< [layer][v][u][padded plane], cell k at index k mod n
+  double seconds_ = 0;
   std::size_t task_cells_ = 0, piece_tasks_ = 1, next_ = 0;
   std::array<Piece, kBuffers> pieces_;
   CopyStream copies_;
