@@ -40,12 +40,6 @@ std::size_t TaskSums<T>::most_slots(std::size_t way, std::size_t bytes) const {
                   ways_.ways[way].n_terms * n_planes_ * sizeof(ComplexOf<T>));
 }
 
-/// The kernel in w is no phase.
-template <class T>
-double TaskSums<T>::node_error() const {
-  return std::is_same_v<T, float> && !ways_.w_kernel ? idg::kNodeShare * plan_.settings.accuracy : 0;
-}
-
 template <class T>
 void TaskSums<T>::prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
                           const BlockArrays& block, cudaStream_t stream) {

@@ -37,8 +37,6 @@ class TaskSums {
   /// Slots of a range of one way, so that its phasors and terms fit into so many bytes.
   std::size_t most_slots(std::size_t way, std::size_t bytes) const;
 
-  /// What nodes may add to errors; 0: none are used.
-  double node_error() const;
   /// All of a block's visibilities, or the nodes of its tracks, into slots.
   void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
                const BlockArrays& block, cudaStream_t stream);

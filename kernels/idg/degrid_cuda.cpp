@@ -33,11 +33,12 @@ constexpr std::size_t kFewestVisibilities = std::size_t{3} << 20, kMostVisibilit
 template <class T>
 class Implementation final : public CudaDegridder {
  public:
-  Implementation(const Device& device, const IdgPlan& plan, const IdgSetup& setup, DegridSum sum)
+  Implementation(const Device& device, const IdgPlan& plan, const IdgSetup& setup, DegridSum sum,
+                 DegridRows rows)
       : device_((cuda_check(cudaSetDevice(device.index), "choosing the device"), device.index)),
         plan_(plan),
         setup_(setup),
-        predictor_(plan, setup, sum, device_),
+        predictor_(plan, setup, sum, rows, device_),
         downloader_(setup.n_threads) {
     std::size_t free_bytes = 0, total_bytes = 0;
     cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
@@ -145,7 +146,9 @@ class Implementation final : public CudaDegridder {
       seconds_.subgrids += times.shaped.seconds_since(times.begin);
       seconds_.sums += times.summed.seconds_since(times.shaped);
     }
+    seconds_.rows += piece.done.seconds_since(piece.summed);
     seconds_.visibilities += piece.tables.n_visibilities;
+    seconds_.places += piece.n_places();
     seconds_.tensor_visibilities += piece.tasks.n_tensor_visibilities;
   }
 
@@ -162,16 +165,16 @@ class Implementation final : public CudaDegridder {
 }  // namespace
 
 std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const IdgPlan& plan,
-                                                   const IdgSetup& setup, DegridSum sum) {
+                                                   const IdgSetup& setup, DegridSum sum, DegridRows rows) {
   if (plan.settings.precision == Precision::single)
-    return std::make_unique<Implementation<float>>(device, plan, setup, sum);
-  return std::make_unique<Implementation<double>>(device, plan, setup, sum);
+    return std::make_unique<Implementation<float>>(device, plan, setup, sum, rows);
+  return std::make_unique<Implementation<double>>(device, plan, setup, sum, rows);
 }
 
 #else
 
 std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const IdgPlan&, const IdgSetup&,
-                                                   DegridSum) {
+                                                   DegridSum, DegridRows) {
   throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
 }
 

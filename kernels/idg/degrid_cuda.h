@@ -12,13 +12,19 @@ namespace apsyn {
 /// one.
 enum class DegridSum { automatic, direct };
 
+/// What is summed over pixels: nodes of tracks (device_tracks.cuh), of which rows are then made, where that
+/// spares much and the plan allows it; or always every row.
+enum class DegridRows { automatic, each };
+
 /// Time on the device since the degridder was made, from events in its stream.
 struct DegridSeconds {
   double layers = 0;                                        ///< begin_pass(): screens and transforms
   double prepare = 0;                                       ///< visibilities relative to their tasks
   double subgrids = 0;                                      ///< cutting, transforming, screens and A-terms
   double sums = 0;                                          ///< over pixels
+  double rows = 0;                                          ///< nodes to rows, and rows into their order
   std::uint64_t tensor_visibilities = 0, visibilities = 0;  ///< on tensor cores; all
+  std::uint64_t places = 0;  ///< that were summed over pixels: nodes' channels, and visibilities without
 };
 
 class CudaDegridder : public Degridder {
@@ -28,6 +34,7 @@ class CudaDegridder : public Degridder {
 
 /// For a setup that make_degridder() takes. DeviceError in a build without CUDA.
 std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const IdgPlan& plan,
-                                                   const IdgSetup& setup, DegridSum sum);
+                                                   const IdgSetup& setup, DegridSum sum,
+                                                   DegridRows rows = DegridRows::automatic);
 
 }  // namespace apsyn

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA degridder's kernels, launched by degrid_cuda.cpp; equations in idg.h and subgrid_cpu.h. T is float
 // or double throughout. Coarse pixel (y, x) of a subgrid lies at l = (x - (L - 1) / 2) step, m likewise.
+// Visibilities are rows' or, where these lie on tracks, places': nodes' and their channels
+// (device_tracks.cuh).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,6 +12,7 @@
 
 #include "kernels/idg/aterm_math.h"
 #include "kernels/idg/cuda_complex.cuh"
+#include "kernels/idg/cuda_slots.cuh"
 #include "kernels/idg/grid_tiles.cuh"
 
 namespace apsyn::idg_degrid {
@@ -38,7 +41,7 @@ struct Task {
   std::uint32_t station_p, station_q, row_slot, chan_slot;
 };
 
-/// Consecutive channels of a row.
+/// Consecutive channels of a row, or of a node.
 struct Run {
   std::uint32_t row, first_channel, n_channels, first_visibility, task;
 };
@@ -68,8 +71,9 @@ struct PrepareTask {
   const Run* runs;
   const Task* tasks;
   std::size_t n_runs;
-  int lanes_log2;         ///< threads for each run
-  Prepared<T>* prepared;  ///< [visibility]
+  int lanes_log2;                            ///< threads for each run
+  Prepared<T>* prepared;                     ///< [visibility]
+  const idg_cuda::NodeRow* nodes = nullptr;  ///< the rows of the runs, folded and without paths; or null
 };
 template <class T>
 void launch_prepare(const PrepareTask<T>& task, cudaStream_t stream);

@@ -10,6 +10,8 @@ namespace {
 
 using idg::SubTable;
 using idg::SubTableCentre;
+using idg_cuda::NodeRow;
+using idg_cuda::TableContents;
 
 __device__ __forceinline__ int wrap(long long index, int n) {
   return static_cast<int>((index % n + n) % n);
@@ -25,11 +27,11 @@ struct UnitCounts {
   std::uint32_t* n[kSums];  ///< [task]
 };
 
-__global__ void describe(DegridListPlan plan, const SubTable* tables, std::uint32_t n, Task* tasks,
+__global__ void describe(DegridListPlan plan, TableContents contents, std::uint32_t n, Task* tasks,
                          std::uint32_t* n_visibilities, UnitCounts units, std::uint32_t* n_tensor) {
   const std::size_t i = this_thread();
   if (i >= n) return;
-  const SubTable& table = tables[i];
+  const SubTable& table = contents.tables[i];
   const SubTableCentre centre = centre_of(table.box);
   Task out{};
   out.centre_u = static_cast<double>(centre.u);
@@ -46,11 +48,12 @@ __global__ void describe(DegridListPlan plan, const SubTable* tables, std::uint3
   out.row_slot = table.row_slot;
   out.chan_slot = table.chan_slot;
   tasks[i] = out;
-  n_visibilities[i] = table.n_visibilities;
+  const std::uint32_t n_places = contents.n_places(static_cast<std::uint32_t>(i));
+  n_visibilities[i] = n_places;
   const Sum sum = choose_sum(plan, centre.half_w_lambda);
 #pragma unroll
   for (int k = 0; k < kSums; ++k)
-    units.n[k][i] = int(sum) == k ? (table.n_visibilities + plan.unit[k] - 1) / plan.unit[k] : 0;
+    units.n[k][i] = int(sum) == k ? (n_places + plan.unit[k] - 1) / plan.unit[k] : 0;
   if (sum != Sum::direct) atomicAdd(n_tensor, table.n_visibilities);
 }
 
@@ -74,6 +77,15 @@ __global__ void list_runs(const SubTable* tables, std::uint32_t n, const Visibil
                                         next + before - run.n_channels, static_cast<std::uint32_t>(i)};
     next += __shfl_sync(~0u, before, 31);
   }
+}
+
+/// A warp lists one task's nodes, and rows on tracks without.
+__global__ void list_nodes(TableContents contents, std::uint32_t n, const NodeRow* nodes, Run* runs) {
+  const auto i = static_cast<std::uint32_t>(this_thread() / 32);
+  if (i >= n) return;
+  const std::uint32_t first = contents.first_row(i), end = first + contents.n_rows(i);
+  for (std::uint32_t k = first + threadIdx.x % 32; k < end; k += 32)
+    runs[k] = {k, nodes[k].first_channel, nodes[k].n_channels, nodes[k].first_place, i};
 }
 
 /// ends: inclusive sums of the tasks' units of one kind.
@@ -117,7 +129,8 @@ __global__ void place_rows(PlaceRows<T> task) {
 
 }  // namespace
 
-void DegridLister::list(const DegridListPlan& plan, const idg::DeviceTables& tables, DegridTasks& out) {
+void DegridLister::list(const DegridListPlan& plan, const idg::DeviceTables& tables,
+                        const idg_cuda::DeviceTracks* tracks, DegridTasks& out) {
   const std::uint32_t n = tables.n_tables, n_chunks = (n + plan.chunk_tasks - 1) / plan.chunk_tasks;
   out.chunks.assign(n_chunks, {});
   const std::size_t n_bounds = kSums * n_chunks + 1;  // the last: visibilities for the tensor cores
@@ -126,13 +139,21 @@ void DegridLister::list(const DegridListPlan& plan, const idg::DeviceTables& tab
   std::uint32_t* ends = end_visibility_.reserve(n);
   UnitCounts units{};
   for (int k = 0; k < kSums; ++k) units.n[k] = end_unit_[k].reserve(n);
-  describe<<<blocks_of(n), kThreads, 0, stream_>>>(plan, tables.tables.data(), n, out.tasks.reserve(n), ends,
-                                                   units, n_tensor);
+  const TableContents contents = contents_of(tables, tracks);
+  describe<<<blocks_of(n), kThreads, 0, stream_>>>(plan, contents, n, out.tasks.reserve(n), ends, units,
+                                                   n_tensor);
   launched("listing subgrids");
   sort_.inclusive_sum(ends, ends, n);
   for (int k = 0; k < kSums; ++k) sort_.inclusive_sum(units.n[k], units.n[k], n);
-  list_runs<<<blocks_of(std::size_t(n) * 32), kThreads, 0, stream_>>>(
-      tables.tables.data(), n, tables.runs.data(), ends, out.runs.reserve(tables.n_runs));
+  const bool has_tracks = contents.end_track != nullptr;
+  out.n_runs = has_tracks ? tracks->n_rows : tables.n_runs;
+  Run* runs = out.runs.reserve(out.n_runs);
+  if (has_tracks)
+    list_nodes<<<blocks_of(std::size_t(n) * 32), kThreads, 0, stream_>>>(contents, n, tracks->rows.data(),
+                                                                         runs);
+  else
+    list_runs<<<blocks_of(std::size_t(n) * 32), kThreads, 0, stream_>>>(tables.tables.data(), n,
+                                                                        tables.runs.data(), ends, runs);
   launched("listing runs");
   find_bounds<<<blocks_of(n_chunks), kThreads, 0, stream_>>>(units, n, plan.chunk_tasks, n_chunks, bounds);
   launched("listing units");

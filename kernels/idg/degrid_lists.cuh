@@ -10,6 +10,7 @@
 #include "kernels/common/device_sort.cuh"
 #include "kernels/idg/degrid_kernels.cuh"
 #include "kernels/idg/device_cut.cuh"
+#include "kernels/idg/device_tracks.cuh"
 
 namespace apsyn::idg_degrid {
 
@@ -34,17 +35,19 @@ struct Chunk {
 
 struct DegridTasks {
   Upload<Task> tasks;
-  Upload<Run> runs;
+  Upload<Run> runs;  ///< of rows, or of DeviceTracks::rows
+  std::uint32_t n_runs = 0;
   Upload<Unit> units[kSums];  ///< a chunk's together
   std::vector<Chunk> chunks;
-  std::uint64_t n_tensor_visibilities = 0;
+  std::uint64_t n_tensor_visibilities = 0;  ///< rows', whose places tensor cores take
 };
 
 class DegridLister {
  public:
   explicit DegridLister(cudaStream_t stream) : stream_(stream), sort_(stream) {}
-  /// Waits for the stream.
-  void list(const DegridListPlan& plan, const idg::DeviceTables& tables, DegridTasks& out);
+  /// Waits for the stream. tracks: null, or those of the tables.
+  void list(const DegridListPlan& plan, const idg::DeviceTables& tables, const idg_cuda::DeviceTracks* tracks,
+            DegridTasks& out);
 
  private:
   cudaStream_t stream_;

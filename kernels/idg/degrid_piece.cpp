@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "kernels/idg/node_limits.h"
 #include "kernels/idg/partition.h"
 #include "kernels/idg/sub_tables.h"
 
@@ -20,7 +21,8 @@ constexpr std::size_t kSubgridBytes = 1'500'000'000;
 }  // namespace
 
 template <class T>
-PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, DegridSum sum, int device)
+PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, DegridSum sum, DegridRows rows,
+                                  int device)
     : plan_(plan),
       setup_(setup),
       fft_(plan.settings.subgrid,
@@ -51,6 +53,8 @@ PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, De
   const bool tensor = std::is_same_v<T, float> && properties.major == 9 && sum == DegridSum::automatic &&
                       tensor_planes(g.n_planes) && !g.w_kernel;
   list_plan_ = make_list_plan(plan, separation, tensor);
+  if (rows == DegridRows::automatic && node_error(plan) > 0)
+    node_limits_ = node_limits(plan, node_error(plan));
   // The tensor cores' sum costs the same however far a task reaches in w, and the longer the fewer subgrids.
   plan_.most_task_half_w_lambda = std::max(plan.most_task_half_w_lambda,
                                            std::min(list_plan_.most_half_w_first_order, plan.half_w_lambda));
@@ -116,17 +120,14 @@ void PiecePredictor<T>::cut(const GridBlock& block, Piece<T>& piece) {
     partition(plan_, block, layers_, setup_.n_threads);
     throw std::logic_error("degridder: the device refuses what the host does not");
   }
+  if (piece.tables.n_tables == 0) return;
+  if (node_limits_.error > 0)
+    finder_.find(node_limits_, piece.rows.cut_input(block), piece.tables, piece.tracks);
+  lister_.list(list_plan_, piece.tables, &piece.tracks, piece.tasks);
 }
 
 template <class T>
-void PiecePredictor<T>::predict(const GridBlock& block, Piece<T>& piece) {
-  cut(block, piece);
-  if (piece.tables.n_tables == 0) return;
-  lister_.list(list_plan_, piece.tables, piece.tasks);
-  const std::size_t n = piece.tables.n_visibilities,
-                    n_cells = block.uvw_m.extent(0) * block.wavenumber.size();
-  reserve(std::min<std::size_t>(piece.tables.n_tables, list_plan_.chunk_tasks), n);
-  piece.begin.record(nullptr);
+void PiecePredictor<T>::prepare(const GridBlock& block, const Piece<T>& piece) {
   PrepareTask<T> prepare{};
   prepare.geometry = geometry_;
   prepare.uvw_m = piece.rows.uvw.data();
@@ -134,22 +135,47 @@ void PiecePredictor<T>::predict(const GridBlock& block, Piece<T>& piece) {
   prepare.wavenumber = piece.rows.wavenumber.data();
   prepare.runs = piece.tasks.runs.data();
   prepare.tasks = piece.tasks.tasks.data();
-  prepare.n_runs = piece.tables.n_runs;
-  while (prepare.lanes_log2 < 4 && n / prepare.n_runs >= std::size_t(2) << prepare.lanes_log2)
+  prepare.n_runs = piece.tasks.n_runs;
+  while (prepare.lanes_log2 < 4 && piece.n_places() / prepare.n_runs >= std::size_t(2) << prepare.lanes_log2)
     ++prepare.lanes_log2;
   prepare.prepared = prepared_.data();
+  prepare.nodes = piece.tracks.n_tracks > 0 ? piece.tracks.rows.data() : nullptr;
   launch_prepare(prepare, nullptr);
+}
+
+template <class T>
+void PiecePredictor<T>::place(const GridBlock& block, Piece<T>& piece) {
+  const std::size_t n_chan = block.wavenumber.size(), n_cells = block.uvw_m.extent(0) * n_chan,
+                    size = n_cells * setup_.n_data_planes;
+  ComplexOf<T>* predicted = piece.predicted.reserve(size);
+  if (piece.tables.n_visibilities < n_cells)
+    cuda_check(cudaMemsetAsync(predicted, 0, size * sizeof(ComplexOf<T>), nullptr), "clearing visibilities");
+  if constexpr (std::is_same_v<T, float>)
+    if (const idg_cuda::DeviceTracks& tracks = piece.tracks; tracks.n_tracks > 0)
+      return idg_cuda::launch_track_rows(
+          {tracks.tracks.data(), tracks.rows.data(), piece.tables.runs.data(), tracks.t.data(),
+           block.path_m.size() == 0 ? nullptr : piece.rows.path.data(), piece.rows.wavenumber.data(),
+           tracks.n_tracks, int(n_chan), geometry_.n_planes, block.aterms.jones.size() != 0,
+           predicted_.data(), predicted},
+          nullptr);
+  launch_place_rows<T>({piece.tasks.runs.data(), piece.tasks.n_runs, int(n_chan), geometry_.n_planes,
+                        predicted_.data(), predicted},
+                       nullptr);
+}
+
+template <class T>
+void PiecePredictor<T>::predict(const GridBlock& block, Piece<T>& piece) {
+  cut(block, piece);
+  if (piece.tables.n_tables == 0) return;
+  reserve(std::min<std::size_t>(piece.tables.n_tables, list_plan_.chunk_tasks), piece.n_places());
+  piece.begin.record(nullptr);
+  prepare(block, piece);
   piece.prepared.record(nullptr);
   if (piece.times.size() < piece.tasks.chunks.size()) piece.times.resize(piece.tasks.chunks.size());
   for (std::size_t i = 0; i < piece.tasks.chunks.size(); ++i)
     predict_chunk(block, piece.tasks, piece.tasks.chunks[i], piece.times[i]);
-  const std::size_t size = n_cells * setup_.n_data_planes;
-  ComplexOf<T>* predicted = piece.predicted.reserve(size);
-  if (n < n_cells)
-    cuda_check(cudaMemsetAsync(predicted, 0, size * sizeof(ComplexOf<T>), nullptr), "clearing visibilities");
-  launch_place_rows<T>({piece.tasks.runs.data(), piece.tables.n_runs, int(block.wavenumber.size()),
-                        geometry_.n_planes, predicted_.data(), predicted},
-                       nullptr);
+  piece.summed.record(nullptr);
+  place(block, piece);
   piece.done.record(nullptr);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA degridder's work on the device: a piece of a block's rows is cut into tasks (device_cut.cuh),
-// these are predicted chunk by chunk, and put into the order of rows. For host code with CUDA only.
+// these are predicted chunk by chunk, at the nodes of tracks where there are any (device_tracks.cuh), and put
+// into the order of rows. For host code with CUDA only.
 #pragma once
 
 #include <memory>
@@ -23,17 +24,20 @@ struct Piece {
   };
   idg_cuda::DeviceRows rows;
   idg::DeviceTables tables;
+  idg_cuda::DeviceTracks tracks;
   DegridTasks tasks;
   Upload<ComplexOf<T>> predicted;  ///< [row][chan][plane], once `done`; none when there are no tables
   std::vector<Times> times;        ///< [chunk]
-  Event begin, prepared, done;
+  Event begin, prepared, summed, done;
+
+  std::uint64_t n_places() const { return tracks.n_tracks > 0 ? tracks.n_places : tables.n_visibilities; }
 };
 
 template <class T>
 class PiecePredictor {
  public:
   /// On the current device.
-  PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, DegridSum sum, int device);
+  PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, DegridSum sum, DegridRows rows, int device);
   ~PiecePredictor() { cudaDeviceSynchronize(); }
 
   /// There are no layers until the next pass begins.
@@ -53,6 +57,8 @@ class PiecePredictor {
   void upload_tables(const WSeparation& separation);
   void reserve(std::size_t n_tasks, std::size_t n_visibilities);
   void cut(const GridBlock& block, Piece<T>& piece);
+  void prepare(const GridBlock& block, const Piece<T>& piece);
+  void place(const GridBlock& block, Piece<T>& piece);
   void predict_chunk(const GridBlock& block, const DegridTasks& of, const Chunk& chunk,
                      typename Piece<T>::Times& times);
 
@@ -60,11 +66,12 @@ class PiecePredictor {
   IdgSetup setup_;
   Geometry geometry_{};
   DegridListPlan list_plan_{};
+  idg::NodeLimits node_limits_{};  ///< error 0: no nodes
   LayerRange layers_{};
   SubgridFft<T> fft_;
   std::size_t fft_tasks_ = 0;
   Upload<ComplexOf<T>> subgrids_, pixels_, uv_phase_, mix_;
-  Upload<ComplexOf<T>> predicted_;  ///< [visibility][plane] by tasks
+  Upload<ComplexOf<T>> predicted_;  ///< [place][plane] by tasks
   Upload<double> taper_, n_from_middle_;
   std::unique_ptr<CudaModel<T>> model_;
   Upload<float> n_of_x_, n_of_y_, residual_, scale_;
@@ -73,6 +80,7 @@ class PiecePredictor {
   CopyStream cuts_ = CopyStream::urgent();
   idg_cuda::Uploader uploader_;
   idg::DeviceCutter cutter_{cuts_.get()};
+  idg_cuda::TrackFinder finder_{cuts_.get()};
   DegridLister lister_{cuts_.get()};
 };
 

@@ -29,11 +29,18 @@ __global__ void prepare(PrepareTask<T> task) {
   const int n_lanes = 1 << task.lanes_log2, lane = static_cast<int>(thread) & (n_lanes - 1);
   const Run run = task.runs[index];
   const Task& own = task.tasks[run.task];
-  const double* uvw_m = task.uvw_m + 3 * std::size_t(run.row);
-  const bool folded = uvw_m[2] < 0;
-  const double sign = folded ? -1 : 1;
-  const double u_m = sign * uvw_m[0], v_m = sign * uvw_m[1], w_m = sign * uvw_m[2];
-  const double path_m = task.path_m == nullptr ? 0.0 : sign * task.path_m[run.row];
+  bool folded = false;
+  double u_m, v_m, w_m, path_m = 0;
+  if (task.nodes != nullptr) {
+    const idg_cuda::NodeRow& node = task.nodes[run.row];
+    u_m = node.u_m, v_m = node.v_m, w_m = node.w_m;
+  } else {
+    const double* uvw_m = task.uvw_m + 3 * std::size_t(run.row);
+    folded = uvw_m[2] < 0;
+    const double sign = folded ? -1 : 1;
+    u_m = sign * uvw_m[0], v_m = sign * uvw_m[1], w_m = sign * uvw_m[2];
+    if (task.path_m != nullptr) path_m = sign * task.path_m[run.row];
+  }
   for (std::uint32_t i = lane; i < run.n_channels; i += n_lanes) {
     const std::uint32_t chan = run.first_channel + i;
     const double wavenumber = task.wavenumber[chan], w = w_m * wavenumber;

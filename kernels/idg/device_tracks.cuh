@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which rows of sub-tables lie on tracks, and the nodes that are gridded instead of them (track_nodes.h),
-// found on the device. For device and host code with CUDA.
+// Which rows of sub-tables lie on tracks, and the nodes that are gridded or predicted instead of them
+// (track_nodes.h), found on the device. For device and host code with CUDA.
 #pragma once
 
 #include "kernels/common/device_sort.cuh"
@@ -14,7 +14,7 @@ namespace apsyn::idg_cuda {
 /// has: what others lack of these is flagged.
 struct Track {
   std::uint32_t first_run, n_runs, first_channel, n_channels;
-  std::uint32_t n_nodes;      ///< 0: the runs are gridded as they are
+  std::uint32_t n_nodes;      ///< 0: the runs are taken as they are
   std::uint32_t first_row;    ///< in DeviceTracks::rows, nodes or runs
   std::uint32_t first_place;  ///< in the values of places, [node][channel] or run after run
   std::uint32_t first_t;      ///< in DeviceTracks::t
@@ -30,7 +30,7 @@ struct DeviceTracks {
   Upload<float> t;                           ///< of every track's runs: where they lie along it, in [-1, 1]
   Upload<std::uint32_t> end_track;           ///< [table] inclusive sums
   Upload<std::uint32_t> end_row, end_place;  ///< [track] inclusive sums
-  std::uint32_t n_tracks = 0, n_rows = 0, n_places = 0;  ///< n_tracks 0: rows are gridded as they are
+  std::uint32_t n_tracks = 0, n_rows = 0, n_places = 0;  ///< n_tracks 0: rows are taken as they are
 };
 
 /// What places of a sub-table a device's lists are made for; without tracks its visibilities.
@@ -89,5 +89,23 @@ struct TrackValuesTask {
   float2* values;
 };
 void launch_track_values(const TrackValuesTask& task, cudaStream_t stream);
+
+/// The other direction: out [row][chan][plane] of the runs,
+///   V_i = exp(+2 pi i path_i / wavelength) sum_k L_k(t_i) V_k,
+/// no longer folded; other visibilities are left alone.
+struct TrackRowsTask {
+  const Track* tracks;
+  const NodeRow* rows;
+  const VisibilityRun* runs;
+  const float* t;            ///< DeviceTracks::t
+  const double* path_m;      ///< [row] or null
+  const double* wavenumber;  ///< [chan]
+  std::uint32_t n_tracks;
+  int n_chan, n_planes;
+  bool adjoint;          ///< values are matrices XX XY YX YY of A-terms
+  const float2* values;  ///< [place][plane], folded
+  float2* out;
+};
+void launch_track_rows(const TrackRowsTask& task, cudaStream_t stream);
 
 }  // namespace apsyn::idg_cuda

@@ -54,7 +54,7 @@ class CudaGridder final : public Gridder {
     std::vector<std::complex<T>> phases;
     for (const std::complex<double>& phase : uv_phases(plan)) phases.emplace_back(phase);
     to_device(uv_phase_, phases);
-    if (sums_.node_error() > 0) node_limits_ = node_limits(plan_, sums_.node_error());
+    if (node_error(plan_) > 0) node_limits_ = node_limits(plan_, node_error(plan_));
     grids_ = make_cuda_grids<T>(plan, setup, n_outputs_, stream_.get());
 
     range_bytes_ = range_bytes(total_memory());
@@ -185,7 +185,7 @@ class CudaGridder final : public Gridder {
     }
     if (to.tables.n_tables > 0) {
       const ListPlan plan = list_plan(plan_, sums_.ways(), n_outputs_, layers_);
-      if (sums_.node_error() > 0) finder_.find(node_limits_, to.rows.cut_input(block), to.tables, to.tracks);
+      if (node_limits_.error > 0) finder_.find(node_limits_, to.rows.cut_input(block), to.tables, to.tracks);
       to.ranges = lister_.list(plan, to.tables, range_limits_, to.tasks, &to.tracks);
       grids_->place(lister_, plan, to.ranges, to.tasks);
     }

@@ -8,6 +8,11 @@
 
 namespace apsyn {
 
+double node_error(const IdgPlan& plan) {
+  const bool has_nodes = plan.settings.precision == Precision::single && plan.w_handling != WHandling::kernel;
+  return has_nodes ? idg::kNodeShare * plan.settings.accuracy : 0;
+}
+
 idg::NodeLimits node_limits(const IdgPlan& plan, double error) {
   const NodeCounts counts(plan, error);
   idg::NodeLimits limits{};

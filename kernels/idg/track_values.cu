@@ -3,7 +3,7 @@
 // sums of all nodes in registers; the shares of 128 rows in the nodes stand in shared memory. Values are read
 // ahead.
 #include "kernels/common/cuda_check.h"
-#include "kernels/idg/device_tracks.cuh"
+#include "kernels/idg/track_shares.cuh"
 
 namespace apsyn::idg_cuda {
 namespace {
@@ -11,7 +11,6 @@ namespace {
 constexpr int kValueThreads = 128, kRowsAtOnce = kValueThreads;
 /// Rows that a thread reads together, and blocks of an SM: more of either spill registers.
 constexpr int kAhead = 2, kBlocks = 5;
-constexpr int kMostNodes = idg::kMostTrackNodes;
 
 struct TrackRow {
   std::uint32_t first_cell;  ///< row * n_chan
@@ -25,8 +24,7 @@ struct TrackShared {
     float2 part[kMostNodes][kValueThreads];
   };
   TrackRow row[kRowsAtOnce];
-  float node[kMostNodes], node_rest[kMostNodes];  ///< their sums are the nodes
-  float weight[kMostNodes];
+  TrackNodeTable nodes;
 };
 
 /// A visibility as it is read.
@@ -74,27 +72,6 @@ struct Column {
 
 __device__ __forceinline__ float2 fold(const Track& track, float2 value) {
   return make_float2(value.x, track.folded ? -value.y : value.y);
-}
-
-/// The barycentric form (Berrut and Trefethen 2004), for a row of this thread's; beyond the nodes 0. Returns
-/// 1 / their sum.
-template <int kNodes>
-__device__ __forceinline__ float make_shares(const TrackShared& shared, float t, float* shares) {
-  float sum = 0;
-#pragma unroll 1
-  for (int first = 0; first < kNodes; first += 4) {
-    float part[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int k = first + i;
-      // Where a row lies on a node its share is all but 1e-9.
-      const float distance = (t - shared.node[k]) - shared.node_rest[k];
-      part[i] = __fdividef(shared.weight[k], fabsf(distance) < 1e-9f ? 1e-9f : distance);
-      sum += part[i];
-    }
-    *reinterpret_cast<float4*>(shares + first) = make_float4(part[0], part[1], part[2], part[3]);
-  }
-  return 1 / sum;
 }
 
 template <int kNodes>
@@ -147,7 +124,7 @@ __device__ __forceinline__ void sum_track(const TrackValuesTask& task, const Tra
       }
       __syncthreads();
       read(group);
-      if (own < n_here) shared.row[own].scale = make_shares<kNodes>(shared, t, shared.share[own]);
+      if (own < n_here) shared.row[own].scale = shared.nodes.make_shares<kNodes>(t, shared.share[own]);
       __syncthreads();
       for (int first = group; first < end; first += kAhead * n_groups) {
         Raw now[kAhead];
@@ -206,29 +183,8 @@ __global__ void __launch_bounds__(kValueThreads, kPath ? kBlocks - 1 : kBlocks)
   __shared__ alignas(16) TrackShared shared;
   const Track track = task.tracks[blockIdx.x];
   if (track.n_nodes == 0) return copy_rows<kPath>(task, track);
-  if (threadIdx.x < kMostNodes) {
-    const std::uint32_t k = min(threadIdx.x, track.n_nodes - 1);
-    const double node = idg::chebyshev_node(k, track.n_nodes);
-    shared.node[threadIdx.x] = static_cast<float>(node);
-    shared.node_rest[threadIdx.x] = static_cast<float>(node - static_cast<double>(shared.node[threadIdx.x]));
-    const float weight = sinpif((static_cast<float>(k) + 0.5f) / static_cast<float>(track.n_nodes));
-    shared.weight[threadIdx.x] = threadIdx.x >= track.n_nodes ? 0 : k % 2 == 0 ? weight : -weight;
-  }
-  static_assert(kMostNodes == 24);
-  switch ((track.n_nodes + 3) / 4) {
-    case 1:
-      return sum_track<4, kPath>(task, track, shared);
-    case 2:
-      return sum_track<8, kPath>(task, track, shared);
-    case 3:
-      return sum_track<12, kPath>(task, track, shared);
-    case 4:
-      return sum_track<16, kPath>(task, track, shared);
-    case 5:
-      return sum_track<20, kPath>(task, track, shared);
-    default:
-      return sum_track<24, kPath>(task, track, shared);
-  }
+  shared.nodes.fill(track);
+  with_nodes(track.n_nodes, [&](auto nodes) { sum_track<nodes.n, kPath>(task, track, shared); });
 }
 
 }  // namespace

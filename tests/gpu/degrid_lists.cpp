@@ -14,8 +14,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <complex>
 
 #include "kernels/idg/degrid_plan.h"
-#include "tests/support/array_rows.h"
-#include "tests/support/device_rows.h"
+#include "tests/support/tracked_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_degrid;
@@ -37,7 +36,7 @@ BOOST_AUTO_TEST_CASE(every_visibility_once_and_back_to_its_place) {
       list.chunk_tasks = chunk_tasks;
       DegridLister lister(device.stream.get());
       DegridTasks out;
-      lister.list(list, device.tables, out);
+      lister.list(list, device.tables, nullptr, out);
       const auto runs = download(out.runs.data(), device.tables.n_runs);
       std::vector<std::size_t> first(n_tasks + 1, 0);
       std::size_t wrong = 0, next_task = 0, n_tensor = 0;
@@ -101,6 +100,45 @@ BOOST_AUTO_TEST_CASE(every_visibility_once_and_back_to_its_place) {
           }
       BOOST_CHECK_EQUAL(wrong, 0u);
     }
+}
+
+BOOST_AUTO_TEST_CASE(every_node_once) {
+  const Observation o(7, 300, 5, true, true);
+  const IdgPlan plan = plan_for(o, 1e-5);
+  Tracks device;
+  device.find(plan, o.grid_block(false), 1e-6);
+  const std::uint32_t n_places = device.tracks.n_places, n_rows = device.tracks.n_rows;
+  BOOST_REQUIRE_GT(n_rows, 0u);
+  DegridListPlan list = make_list_plan(plan, WSeparation(plan), true);
+  list.chunk_tasks = 5;
+  DegridLister lister(device.stream.get());
+  DegridTasks out;
+  lister.list(list, device.tables, &device.tracks, out);
+  BOOST_REQUIRE_EQUAL(out.n_runs, n_rows);
+  const auto runs = download(out.runs.data(), n_rows);
+  const auto nodes = download(device.tracks.rows.data(), n_rows);
+  std::vector<std::uint32_t> task_of(n_places, ~0u);
+  std::size_t wrong = 0, n_units = 0;
+  for (std::uint32_t k = 0; k < n_rows; ++k) {
+    wrong += runs[k].row != k || runs[k].first_visibility != nodes[k].first_place ||
+             runs[k].first_channel != nodes[k].first_channel || runs[k].n_channels != nodes[k].n_channels;
+    for (std::uint32_t c = 0; c < runs[k].n_channels; ++c)
+      task_of.at(runs[k].first_visibility + c) = runs[k].task;
+  }
+  // Each place is in the unit of its own task.
+  std::vector<int> seen(n_places, 0);
+  for (const Chunk& chunk : out.chunks)
+    for (int sum = 0; sum < kSums; ++sum)
+      for (const Unit& unit : download(out.units[sum].data() + chunk.first_unit[sum], chunk.n_units[sum])) {
+        ++n_units;
+        for (std::uint32_t k = 0; k < unit.n_visibilities; ++k) {
+          ++seen.at(unit.first_visibility + k);
+          wrong += task_of.at(unit.first_visibility + k) != chunk.first_task + unit.task;
+        }
+      }
+  BOOST_CHECK_EQUAL(wrong, 0u);
+  BOOST_CHECK_GT(n_units, 0u);
+  BOOST_CHECK(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
 }
 #else
 BOOST_AUTO_TEST_CASE(built_without_cuda) {}

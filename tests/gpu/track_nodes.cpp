@@ -16,12 +16,10 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <random>
 
 #include "kernels/idg/cuda_tasks.h"
-#include "kernels/idg/node_limits.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/statistics.h"
-#include "tests/support/array_rows.h"
-#include "tests/support/device_rows.h"
 #include "tests/support/image_pixels.h"
+#include "tests/support/tracked_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
@@ -30,79 +28,7 @@ using namespace apsyn::reference;
 
 namespace {
 
-constexpr std::size_t n_data_planes = 4;
-
 constexpr double most_off = 3e-5;  ///< of a value from float64's, sums of values about 1; on an H200: 1e-5
-
-/// A turning array whose channels leave gaps, with data of noise; what has weight 0 is NaN.
-struct Observation : ArrayRows {
-  Buffer<std::complex<float>, 3> data;
-  Buffer<double, 1> path;
-  double max_w_lambda = 0;
-
-  Observation(std::size_t n_station, std::size_t n_time, std::size_t n_chan, bool flagged, bool rising)
-      : ArrayRows(observe_array(n_station, n_time, n_chan)) {
-    const std::size_t n_row = uvw_m.extent(0);
-    std::mt19937_64 random(21);
-    std::normal_distribution<float> normal;
-    for (std::size_t c = 0; c < n_chan; ++c)
-      wavenumber(c) = 0.5 + 0.002 * static_cast<double>(rising ? c + c / 3 : 2 * n_chan - c - c / 3);
-    data.resize({n_row, n_chan, n_data_planes});
-    weight.resize({n_row, n_chan, n_data_planes});
-    path.resize({n_row});
-    const std::size_t n_base = n_station * (n_station - 1) / 2;
-    for (std::size_t row = 0; row < n_row; ++row) {
-      // The array turns so slowly that rows lie a few to a cell.
-      const double turn = 1e-4 * static_cast<double>(row / n_base);
-      const double u = uvw_m(row % n_base, 0), v = uvw_m(row % n_base, 1);
-      uvw_m(row, 0) = u * std::cos(turn) - v * std::sin(turn);
-      uvw_m(row, 1) = u * std::sin(turn) + v * std::cos(turn);
-      uvw_m(row, 2) = uvw_m(row % n_base, 2) + 0.2 * uvw_m(row, 1);
-      path(row) = 0.3 * std::sin(static_cast<double>(row));
-      for (std::size_t c = 0; c < n_chan; ++c) {
-        max_w_lambda = std::max(max_w_lambda, std::abs(uvw_m(row, 2)) * wavenumber(c));
-        const bool all = random() % 20 != 0 || !flagged;
-        for (std::size_t p = 0; p < n_data_planes; ++p) {
-          weight(row, c, p) = all && (random() % 8 != 0 || !flagged) ? 0.5f + static_cast<float>(p) / 4 : 0;
-          data(row, c, p) = {normal(random), normal(random)};
-          if (weight(row, c, p) == 0) data(row, c, p) = NAN;
-        }
-      }
-    }
-  }
-  GridBlock grid_block(bool with_path) const {
-    GridBlock result = block(false);
-    result.data = data;
-    if (with_path) result.path_m = path;
-    return result;
-  }
-  std::complex<double> value(std::size_t row, std::size_t c, std::size_t plane, bool with_path) const {
-    const double own = weight(row, c, plane < n_data_planes ? plane : 0);
-    if (own == 0 || plane == n_data_planes) return own;
-    const double turns = with_path ? path(row) * wavenumber(c) : 0;
-    return own * std::complex<double>(data(row, c, plane)) * std::polar(1.0, -2 * std::acos(-1.0) * turns);
-  }
-};
-
-IdgPlan plan_for(const Observation& o, double accuracy) {
-  IdgSettings settings;
-  settings.subgrid = 32;
-  settings.accuracy = accuracy;
-  const double n = static_cast<double>(o.uvw_m.extent(0) * o.wavenumber.size());
-  return make_idg_plan({400, 300, 2e-4}, settings,
-                       {.max_w_lambda = o.max_w_lambda, .n_visibilities = n, .device = Device::Kind::cuda});
-}
-
-struct Tracks : CutBlock {
-  TrackFinder finder{stream.get()};
-  DeviceTracks tracks;
-
-  void find(const IdgPlan& plan, const GridBlock& block, double error) {
-    BOOST_REQUIRE(cut(plan, block, {0, plan.n_layers}));
-    finder.find(node_limits(plan, error), rows.cut_input(block), tables, tracks);
-    cuda_check(cudaStreamSynchronize(stream.get()), "finding tracks");
-  }
-};
 
 void check_values(const Observation& o, bool with_path) {
   const GridBlock block = o.grid_block(with_path);
@@ -142,20 +68,8 @@ void check_values(const Observation& o, bool with_path) {
     const std::uint32_t n = track.n_nodes;
     n_nodes += n;
     for (std::uint32_t i = 0; i < track.n_runs; ++i) n_seen += runs[track.first_run + i].n_channels;
-    auto uvw = [&](std::uint32_t i, int axis) {
-      return o.uvw_m(runs[track.first_run + i].row, axis) * (track.folded != 0 ? -1 : 1);
-    };
-    // Along the chord.
-    std::vector<double> t(track.n_runs);
-    for (std::uint32_t i = 0; i < track.n_runs; ++i) {
-      double along = 0, all = 0;
-      for (int axis = 0; axis < 3; ++axis) {
-        const double chord = uvw(track.n_runs - 1, axis) - uvw(0, axis);
-        along += chord * (uvw(i, axis) - uvw(0, axis));
-        all += chord * chord;
-      }
-      t[i] = all > 0 ? 2 * along / all - 1 : 0;
-    }
+    auto uvw = [&](std::uint32_t i, int axis) { return o.folded_m(runs[track.first_run + i].row, axis); };
+    const std::vector<double> t = along_chord(track.n_runs, uvw);
     for (std::uint32_t k = 0; k < track.n_rows(); ++k, ++row_at) {
       const NodeRow& node = nodes[row_at];
       BOOST_REQUIRE_EQUAL(node.first_place, next_place);
@@ -165,13 +79,7 @@ void check_values(const Observation& o, bool with_path) {
       BOOST_REQUIRE_EQUAL(node.n_channels, n > 0 ? track.n_channels : runs[track.first_run + k].n_channels);
       std::vector<double> share(track.n_runs, 0.0);
       if (n == 0) share[k] = 1;
-      for (std::uint32_t i = 0; i < track.n_runs && n > 0; ++i) {
-        share[i] = 1;
-        for (std::uint32_t j = 0; j < n; ++j)
-          if (j != k)
-            share[i] *=
-                (t[i] - idg::chebyshev_node(j, n)) / (idg::chebyshev_node(k, n) - idg::chebyshev_node(j, n));
-      }
+      for (std::uint32_t i = 0; i < track.n_runs && n > 0; ++i) share[i] = lagrange(k, n, t[i]);
       if (n == 0)
         farthest = std::max({farthest, std::abs(node.u_m - uvw(k, 0)), std::abs(node.v_m - uvw(k, 1)),
                              std::abs(node.w_m - uvw(k, 2))});
