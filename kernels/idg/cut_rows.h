@@ -86,7 +86,20 @@ class Cutter {
     open_ = false;
   }
 
- private:
+  /// What add() does with rows that have all of their data, several at a time: whether the open sub-table
+  /// takes a row together with n_before rows before it, `box` being that of all of them, and its taking them.
+  /// Out is not told of the runs.
+  APSYN_CUT bool takes_too(std::uint32_t row, const UvwBox& box, std::uint32_t n_before,
+                           const ChannelRange& range) const {
+    return open_ && same_key(row) && limits_.holds(table_.box.joined(box), table_.layer) &&
+           table_.n_visibilities + (n_before + 1) * range.n <= kMostVisibilities;
+  }
+  APSYN_CUT void take_too(const UvwBox& box, std::uint32_t n_rows, const ChannelRange& range) {
+    table_.box = table_.box.joined(box);
+    table_.n_runs += n_rows;
+    table_.n_visibilities += n_rows * range.n;
+  }
+  /// Of a row and its channels.
   APSYN_CUT UvwBox box_of(std::uint32_t row, const ChannelRange& range) const {
     const double* uvw = rows_.uvw_m + 3 * std::size_t(row);
     const double sign = uvw[2] < 0 ? -1 : 1;
@@ -97,6 +110,7 @@ class Cutter {
     return box;
   }
 
+ private:
   APSYN_CUT ChannelRange part(const ChannelRange& range, std::uint32_t first, std::uint32_t n) const {
     if (n == range.n) return range;
     ChannelRange result{first, n, INFINITY, -INFINITY};

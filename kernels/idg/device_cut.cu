@@ -4,6 +4,7 @@
 
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/device_launch.cuh"
+#include "kernels/idg/cut_tables.cuh"
 
 namespace apsyn::idg {
 namespace {
@@ -84,90 +85,6 @@ __global__ void list_items(CutRows rows, const std::uint32_t* pieces, const doub
     *item = {pieces[piece], pieces[piece + 1] - pieces[piece], channel_range(rows, share[piece], chan)};
     chan += item->range.n;
   }
-}
-
-/// Counts what touches the pass.
-struct Counter {
-  const CutLimits& limits;
-  std::uint32_t n_tables = 0, n_runs = 0, n_refused = 0;
-
-  __device__ __forceinline__ void run(std::uint32_t, std::uint32_t, std::uint32_t) {}
-  __device__ __forceinline__ void table(const SubTable& table) {
-    if (!limits.in_pass(table.layer)) return;
-    ++n_tables;
-    n_runs += table.n_runs;
-  }
-  __device__ __forceinline__ void refuse(const UvwBox&) { ++n_refused; }
-};
-
-/// Runs of sub-tables that do not touch the pass are overwritten by the next; what counting left no room for
-/// is not written.
-struct Writer {
-  const CutLimits& limits;
-  SubTable* tables;
-  VisibilityRun* runs;
-  std::uint32_t first_run, next_run, end_run;
-
-  __device__ __forceinline__ void run(std::uint32_t row, std::uint32_t first, std::uint32_t n) {
-    if (next_run < end_run) runs[next_run] = {row, first, n};
-    ++next_run;
-  }
-  __device__ __forceinline__ void table(const SubTable& table) {
-    if (limits.in_pass(table.layer)) {
-      *tables = table;
-      tables++->first_run = first_run;
-      first_run = next_run;
-    } else {
-      next_run = first_run;
-    }
-  }
-  __device__ __forceinline__ void refuse(const UvwBox&) {}
-};
-
-__device__ __forceinline__ void fetch_ahead(const void* from) {
-  asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
-}
-
-/// Rows are fetched ahead: a thread takes them one after the other and would wait for each.
-template <class Out>
-__device__ __forceinline__ void cut_item(const CutLimits& limits, const CutRows& rows,
-                                         const std::uint32_t* sorted, const CutItem& item, Out& out) {
-  constexpr std::uint32_t ahead = 6;
-  Cutter<Out> cutter(limits, rows, out);
-  const std::uint32_t* own = sorted + item.first;
-  std::uint32_t later = own[min(ahead, item.n - 1)];
-  for (std::uint32_t i = 0; i < item.n; ++i) {
-    fetch_ahead(rows.uvw_m + 3 * std::size_t(later));
-    fetch_ahead(rows.data + later);
-    later = own[min(i + ahead + 1, item.n - 1)];
-    cutter.add(own[i], item.range);
-  }
-  cutter.finish();
-}
-
-__global__ void __launch_bounds__(kThreads, 4)
-    count_tables(CutLimits limits, CutRows rows, const std::uint32_t* sorted, const CutItem* items,
-                 std::uint32_t n_items, std::uint32_t* n_tables, std::uint32_t* n_runs,
-                 CutCounters* counters) {
-  const std::size_t i = this_thread();
-  if (i >= n_items) return;
-  Counter counter{limits};
-  cut_item(limits, rows, sorted, items[i], counter);
-  n_tables[i] = counter.n_tables;
-  n_runs[i] = counter.n_runs;
-  if (counter.n_refused > 0) counters->refused = 1;
-}
-
-/// end_table, end_run: inclusive sums.
-__global__ void __launch_bounds__(kThreads, 4)
-    write_tables(CutLimits limits, CutRows rows, const std::uint32_t* sorted, const CutItem* items,
-                 std::uint32_t n_items, const std::uint32_t* end_table, const std::uint32_t* end_run,
-                 SubTable* tables, VisibilityRun* runs) {
-  const std::size_t i = this_thread();
-  if (i >= n_items) return;
-  const std::uint32_t first_table = i == 0 ? 0 : end_table[i - 1], first_run = i == 0 ? 0 : end_run[i - 1];
-  Writer writer{limits, tables + first_table, runs, first_run, first_run, end_run[i]};
-  cut_item(limits, rows, sorted, items[i], writer);
 }
 
 /// Into pinned memory, not by a copy, which would wait for all that is on its way to the host.
@@ -257,8 +174,11 @@ bool DeviceCutter::cut(const CutLimits& limits, const DeviceCutInput& input, Dev
   launched("listing channels");
 
   std::uint32_t *n_tables = n_tables_.reserve(n_items), *n_runs = n_runs_.reserve(n_items);
-  count_tables<<<blocks_of(n_items), kThreads, 0, stream_>>>(limits, rows, rows_.data(), items, n_items,
-                                                             n_tables, n_runs, counters_.data());
+  const CutItems task{limits, rows, rows_.data(), items, n_items};
+  with_lanes(n_items, lanes_, [&](auto lanes) {
+    count_tables<lanes.value><<<blocks_of(std::size_t(n_items) * lanes.value), kThreads, 0, stream_>>>(
+        task, n_tables, n_runs, counters_.data());
+  });
   launched("counting subgrids");
   sort_.inclusive_sum(n_tables, n_tables, n_items);
   sort_.inclusive_sum(n_runs, n_runs, n_items);
@@ -270,8 +190,10 @@ bool DeviceCutter::cut(const CutLimits& limits, const DeviceCutInput& input, Dev
   const bool joins = input.row_slot == nullptr;
   SubTable* tables = cut_.tables.reserve(cut_.n_tables);
   VisibilityRun* runs = (joins ? cut_ : out).runs.reserve(cut_.n_runs);
-  write_tables<<<blocks_of(n_items), kThreads, 0, stream_>>>(limits, rows, rows_.data(), items, n_items,
-                                                             n_tables, n_runs, tables, runs);
+  with_lanes(n_items, lanes_, [&](auto lanes) {
+    write_tables<lanes.value><<<blocks_of(std::size_t(n_items) * lanes.value), kThreads, 0, stream_>>>(
+        task, n_tables, n_runs, tables, runs);
+  });
   launched("writing subgrids");
   out.n_tables = cut_.n_tables;
   out.n_runs = cut_.n_runs;

@@ -32,7 +32,8 @@ struct DeviceTables {
   std::uint64_t n_visibilities = 0;
 };
 
-/// Rows of one baseline and a range of channels: one thread cuts them.
+/// Rows of one baseline and a range of channels: one thread, or a few lanes together (cut_lanes.cuh), cut
+/// them.
 struct CutItem {
   std::uint32_t first, n;  ///< of the sorted rows
   ChannelRange range;
@@ -48,6 +49,8 @@ class DeviceCutter {
   explicit DeviceCutter(cudaStream_t stream) : stream_(stream), sort_(stream) {}
   /// Waits for the stream several times. False when a coordinate is refused: partition() says which.
   bool cut(const CutLimits& limits, const DeviceCutInput& input, DeviceTables& out);
+  /// 32, 8 or 1 for each item, or 0: as many as keep a device busy. The result is the same.
+  void use_lanes(int n) { lanes_ = n; }
 
  private:
   /// The counters, those named taken from elsewhere on the device; waits.
@@ -59,6 +62,7 @@ class DeviceCutter {
   void order(const CutLimits& limits, const SubTable* tables, DeviceTables& out);
 
   cudaStream_t stream_;
+  int lanes_ = 0;
   DeviceSort sort_;
   Upload<CutCounters> counters_;
   std::unique_ptr<CutCounters[], FreePinned> host_counters_ = pinned<CutCounters>(1);

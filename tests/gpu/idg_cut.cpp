@@ -31,8 +31,8 @@ struct OnDevice : CutBlock {
   DeviceTasks tasks;
 };
 
-void compare(OnDevice& device, const IdgPlan& plan, const GridBlock& block, const LayerRange& layers) {
-  const Partition want = partition(plan, block, layers, 2);
+void compare_with(OnDevice& device, const Partition& want, const IdgPlan& plan, const GridBlock& block,
+                  const LayerRange& layers) {
   BOOST_REQUIRE(device.cut(plan, block, layers));
   BOOST_REQUIRE_EQUAL(device.tables.n_tables, want.tasks.size());
   std::size_t n_runs = 0;
@@ -57,6 +57,14 @@ void compare(OnDevice& device, const IdgPlan& plan, const GridBlock& block, cons
     wrong += std::tie(runs[i].row, runs[i].first_channel, runs[i].n_channels) !=
              std::tie(want.runs[i].row, want.runs[i].first_channel, want.runs[i].n_channels);
   BOOST_CHECK_EQUAL(wrong, 0u);
+}
+
+void compare(OnDevice& device, const IdgPlan& plan, const GridBlock& block, const LayerRange& layers) {
+  const Partition want = partition(plan, block, layers, 2);
+  for (const int lanes : {1, 8, 32, 0}) {
+    device.cutter.use_lanes(lanes);
+    compare_with(device, want, plan, block, layers);
+  }
 }
 
 /// Whether cells start .. start + side - 1 (mod n) touch a tile that begins at `tile`.
