@@ -60,6 +60,8 @@ class Uploader {
  public:
   /// For the current device.
   explicit Uploader(unsigned n_threads);
+  /// From now on.
+  void use_threads(unsigned n) { n_threads_ = n; }
   /// False when a fill() refused: of that transfer anything may have arrived.
   bool send(std::span<const Transfer> transfers);
   /// Rows that can_fetch(), chosen by a list that has been sent to the device; they come beside what is sent

@@ -12,7 +12,9 @@
 #include <array>
 #include <future>
 #include <stdexcept>
+#include <type_traits>
 
+#include "kernels/idg/add_tracks.h"
 #include "kernels/idg/cuda_download.cuh"
 #include "kernels/idg/degrid_piece.cuh"
 #include "kernels/idg/partition.h"
@@ -30,6 +32,9 @@ using namespace idg_degrid;
 /// adding begin early.
 constexpr std::size_t kFewestVisibilities = std::size_t{3} << 20, kMostVisibilities = std::size_t{6} << 20;
 
+/// Threads that send rows while others make such of nodes.
+constexpr unsigned kSending = 2;
+
 template <class T>
 class Implementation final : public CudaDegridder {
  public:
@@ -39,6 +44,7 @@ class Implementation final : public CudaDegridder {
         plan_(plan),
         setup_(setup),
         predictor_(plan, setup, sum, rows, device_),
+        n_making_(setup.n_threads - std::min(3u, setup.n_threads / 4)),
         downloader_(setup.n_threads) {
     std::size_t free_bytes = 0, total_bytes = 0;
     cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
@@ -91,12 +97,17 @@ class Implementation final : public CudaDegridder {
                       row_values = n_chan * setup_.n_data_planes;
     BoundedQueue<Piece<T>*> free(pieces_.size()), told(pieces_.size());
     for (Piece<T>& piece : pieces_) free.push(&piece);
+    constexpr bool may_leave_rows = std::is_same_v<T, float> && std::is_same_v<Out, float>;
     auto tell = [&] {
       select_device();
+      // Nobody adds yet.
+      predictor_.use_threads(setup_.n_threads);
       for (std::size_t first = 0; first < n_row; first += rows_at_once) {
         const auto piece = free.pop();
         if (!piece) return;
-        tell_of(block, first, std::min(rows_at_once, n_row - first), **piece);
+        tell_of(block, first, std::min(rows_at_once, n_row - first), **piece, may_leave_rows);
+        // Those who make rows wait for nothing, so that whoever begins to send only waits for a turn.
+        predictor_.use_threads((*piece)->leaves_rows ? kSending : std::max(1u, setup_.n_threads / 2));
         told.push(*piece);
       }
     };
@@ -114,7 +125,10 @@ class Implementation final : public CudaDegridder {
       for (std::size_t first = 0; auto next = told.pop(); first += rows_at_once) {
         Piece<T>& piece = **next;
         if (piece.tables.n_tables > 0) {
-          downloader_.add<T>(data.data() + first * row_values);
+          if (piece.leaves_rows)
+            add_rows(piece, n_chan, data.data() + first * row_values);
+          else
+            downloader_.add<T>(data.data() + first * row_values);
           count(piece);
           counts.n_visibilities += piece.tables.n_visibilities;
           counts.n_subgrids += piece.tables.n_tables;
@@ -130,12 +144,48 @@ class Implementation final : public CudaDegridder {
   }
 
   /// Has the rows predicted, and expects what comes of it.
-  void tell_of(const GridBlock& block, std::size_t first, std::size_t n, Piece<T>& piece) {
-    predictor_.predict(rows_of(block, first, n), piece);
-    if (piece.tables.n_tables > 0)
+  void tell_of(const GridBlock& block, std::size_t first, std::size_t n, Piece<T>& piece,
+               bool may_leave_rows) {
+    predictor_.predict(rows_of(block, first, n), piece, may_leave_rows);
+    if (piece.tables.n_tables == 0) return;
+    if (piece.leaves_rows)
+      fetch(piece);
+    else
       downloader_.expect(piece.predicted.data(),
                          n * block.wavenumber.size() * setup_.n_data_planes * sizeof(ComplexOf<T>),
                          piece.done);
+  }
+
+  void fetch(Piece<T>& piece) {
+    Fetched& to = fetched_[static_cast<std::size_t>(&piece - pieces_.data())];
+    const std::size_t bytes = piece.layout.bytes();
+    if (to.size < bytes) {
+      to.memory.reset();
+      to.size = 0;
+      const std::size_t size = std::min<std::size_t>(bytes + bytes / 4, kNodeHostBytes / kPieces);
+      to.memory = pinned<std::byte>(size);
+      to.size = size;
+    }
+    piece.done.hold(fetches_.get());
+    cuda_check(cudaMemcpyAsync(to.memory.get(), piece.predicted.data(), bytes, cudaMemcpyDeviceToHost,
+                               fetches_.get()),
+               "copying from the device");
+    to.arrived.record(fetches_.get());
+  }
+
+  /// data [row][chan][plane] of the piece += what its nodes make.
+  void add_rows(const Piece<T>& piece, std::size_t n_chan, std::complex<float>* data) {
+    constexpr std::size_t at_once = 4;
+    Fetched& from = fetched_[static_cast<std::size_t>(&piece - pieces_.data())];
+    from.arrived.wait();
+    const idg_cuda::PredictedTracks tracks = piece.layout.at(from.memory.get(), n_chan);
+    parallel_for(n_making_, (tracks.n_tracks + at_once - 1) / at_once, [&](std::size_t item, unsigned) {
+      const std::size_t first = item * at_once;
+      idg_cuda::add_tracks(tracks, first, std::min(at_once, tracks.n_tracks - first), data);
+    });
+  }
+  void add_rows(const Piece<T>&, std::size_t, std::complex<double>*) {
+    throw std::logic_error("degridder: rows are left to the host in single precision alone");
   }
 
   /// After the piece is done.
@@ -149,6 +199,7 @@ class Implementation final : public CudaDegridder {
     seconds_.rows += piece.done.seconds_since(piece.summed);
     seconds_.visibilities += piece.tables.n_visibilities;
     seconds_.places += piece.n_places();
+    if (piece.leaves_rows) seconds_.host_visibilities += piece.tables.n_visibilities;
     seconds_.tensor_visibilities += piece.tasks.n_tensor_visibilities;
   }
 
@@ -157,9 +208,18 @@ class Implementation final : public CudaDegridder {
   IdgSetup setup_;
   PiecePredictor<T> predictor_;
   std::size_t most_visibilities_ = 0;  ///< of a piece
+  unsigned n_making_;                  ///< threads that make rows; others tell the device meanwhile
   DegridSeconds seconds_;
   idg_cuda::Downloader downloader_;
-  std::array<Piece<T>, 3> pieces_;  ///< one is told of, one on its way, one added
+  /// Nodes that travel to the host.
+  struct Fetched {
+    std::unique_ptr<std::byte[], FreePinned> memory;
+    std::size_t size = 0;
+    Event arrived;
+  };
+  CopyStream fetches_;
+  std::array<Fetched, kPieces> fetched_;  ///< of pieces_
+  std::array<Piece<T>, kPieces> pieces_;
 };
 
 }  // namespace

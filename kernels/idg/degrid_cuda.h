@@ -12,9 +12,11 @@ namespace apsyn {
 /// one.
 enum class DegridSum { automatic, direct };
 
-/// What is summed over pixels: nodes of tracks (device_tracks.cuh), of which rows are then made, where that
-/// spares much and the plan allows it; or always every row.
-enum class DegridRows { automatic, each };
+/// What is summed over pixels: nodes of tracks (device_tracks.cuh), where that spares much and the plan
+/// allows it, or always each row. Rows are then made of the nodes on the device, or by the host's threads as
+/// they add them to the caller's data, which they can when these are of single precision and without paths:
+/// whichever takes less, or the one asked for.
+enum class DegridRows { automatic, each, on_device, on_host };
 
 /// Time on the device since the degridder was made, from events in its stream.
 struct DegridSeconds {
@@ -25,6 +27,7 @@ struct DegridSeconds {
   double rows = 0;                                          ///< nodes to rows, and rows into their order
   std::uint64_t tensor_visibilities = 0, visibilities = 0;  ///< on tensor cores; all
   std::uint64_t places = 0;  ///< that were summed over pixels: nodes' channels, and visibilities without
+  std::uint64_t host_visibilities = 0;  ///< made of nodes by the host
 };
 
 class CudaDegridder : public Degridder {

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "kernels/idg/degrid_rows.h"
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/node_limits.h"
 #include "kernels/idg/partition.h"
 #include "kernels/idg/sub_tables.h"
@@ -25,9 +27,10 @@ PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, De
                                   int device)
     : plan_(plan),
       setup_(setup),
+      rows_way_(rows),
       fft_(plan.settings.subgrid,
            setup.n_image_planes() * (plan.w_handling == WHandling::kernel ? plan.n_terms : 1)),
-      uploader_(std::max(1u, setup.n_threads / 2)) {  // others add what comes back meanwhile
+      uploader_(setup.n_threads) {
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, device), "asking for the device's properties");
   const std::size_t side = plan.settings.subgrid;
@@ -53,8 +56,7 @@ PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, De
   const bool tensor = std::is_same_v<T, float> && properties.major == 9 && sum == DegridSum::automatic &&
                       tensor_planes(g.n_planes) && !g.w_kernel;
   list_plan_ = make_list_plan(plan, separation, tensor);
-  if (rows == DegridRows::automatic && node_error(plan) > 0)
-    node_limits_ = node_limits(plan, node_error(plan));
+  if (rows != DegridRows::each && node_error(plan) > 0) node_limits_ = node_limits(plan, node_error(plan));
   // The tensor cores' sum costs the same however far a task reaches in w, and the longer the fewer subgrids.
   plan_.most_task_half_w_lambda = std::max(plan.most_task_half_w_lambda,
                                            std::min(list_plan_.most_half_w_first_order, plan.half_w_lambda));
@@ -163,8 +165,20 @@ void PiecePredictor<T>::place(const GridBlock& block, Piece<T>& piece) {
                        nullptr);
 }
 
+/// What the host makes rows of.
 template <class T>
-void PiecePredictor<T>::predict(const GridBlock& block, Piece<T>& piece) {
+void PiecePredictor<T>::leave_rows(const GridBlock& block, Piece<T>& piece) {
+  const idg_cuda::DeviceTracks& tracks = piece.tracks;
+  ComplexOf<T>* to = piece.predicted.reserve(piece.layout.bytes() / sizeof(ComplexOf<T>) + 1);
+  if constexpr (std::is_same_v<T, float>)
+    packer_.pack(
+        {&tracks, piece.tables.runs.data(), block.station.size() == 0 ? nullptr : piece.rows.station.data(),
+         geometry_.n_planes, block.aterms.jones.size() != 0, predicted_.data()},
+        piece.layout, reinterpret_cast<std::byte*>(to));
+}
+
+template <class T>
+void PiecePredictor<T>::predict(const GridBlock& block, Piece<T>& piece, bool may_leave_rows) {
   cut(block, piece);
   if (piece.tables.n_tables == 0) return;
   reserve(std::min<std::size_t>(piece.tables.n_tables, list_plan_.chunk_tasks), piece.n_places());
@@ -175,7 +189,19 @@ void PiecePredictor<T>::predict(const GridBlock& block, Piece<T>& piece) {
   for (std::size_t i = 0; i < piece.tasks.chunks.size(); ++i)
     predict_chunk(block, piece.tasks, piece.tasks.chunks[i], piece.times[i]);
   piece.summed.record(nullptr);
-  place(block, piece);
+  const RowCounts counts{piece.tables.n_visibilities, piece.tables.n_runs,   piece.tracks.n_tracks,
+                         piece.tracks.n_rows,         piece.tracks.n_places, setup_.n_data_planes};
+  const idg_cuda::PredictedLayout layout{piece.tracks.n_places, piece.tables.n_runs, piece.tracks.n_tracks,
+                                         setup_.n_data_planes};
+  piece.leaves_rows = may_leave_rows && block.path_m.size() == 0 && piece.tracks.n_tracks > 0 &&
+                      rows_way_ != DegridRows::on_device &&
+                      (rows_way_ == DegridRows::on_host || leaves_rows(counts)) &&
+                      layout.bytes() <= kNodeHostBytes / kPieces;
+  piece.layout = layout;
+  if (piece.leaves_rows)
+    leave_rows(block, piece);
+  else
+    place(block, piece);
   piece.done.record(nullptr);
 }
 

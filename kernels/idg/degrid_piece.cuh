@@ -12,9 +12,13 @@
 #include "kernels/idg/cuda_model.h"
 #include "kernels/idg/degrid_cuda.h"
 #include "kernels/idg/degrid_plan.h"
+#include "kernels/idg/pack_tracks.cuh"
 #include "kernels/idg/subgrid_fft.cuh"
 
 namespace apsyn::idg_degrid {
+
+/// Pieces that are in use at a time: one is told of, one predicted or on its way, one added, one waits.
+constexpr std::size_t kPieces = 4;
 
 /// Rows that are predicted together.
 template <class T>
@@ -26,8 +30,11 @@ struct Piece {
   idg::DeviceTables tables;
   idg_cuda::DeviceTracks tracks;
   DegridTasks tasks;
-  Upload<ComplexOf<T>> predicted;  ///< [row][chan][plane], once `done`; none when there are no tables
-  std::vector<Times> times;        ///< [chunk]
+  /// Once `done`, [row][chan][plane], or what the host makes rows of; nothing where there are no tables.
+  Upload<ComplexOf<T>> predicted;
+  bool leaves_rows = false;
+  idg_cuda::PredictedLayout layout;  ///< then
+  std::vector<Times> times;          ///< [chunk]
   Event begin, prepared, summed, done;
 
   std::uint64_t n_places() const { return tracks.n_tracks > 0 ? tracks.n_places : tables.n_visibilities; }
@@ -50,8 +57,11 @@ class PiecePredictor {
   double layer_seconds() { return model_->seconds(); }
   /// A block's A-terms, for its pieces.
   void take_aterms(const AtermBlock& aterms);
-  /// Returns when the device has been told. DataError where partition() gives one.
-  void predict(const GridBlock& block, Piece<T>& piece);
+  /// Returns when the device has been told. may_leave_rows: the host may make rows of nodes. DataError where
+  /// partition() gives one.
+  void predict(const GridBlock& block, Piece<T>& piece, bool may_leave_rows);
+  /// Of the host, that send rows.
+  void use_threads(unsigned n) { uploader_.use_threads(n); }
 
  private:
   void upload_tables(const WSeparation& separation);
@@ -59,11 +69,13 @@ class PiecePredictor {
   void cut(const GridBlock& block, Piece<T>& piece);
   void prepare(const GridBlock& block, const Piece<T>& piece);
   void place(const GridBlock& block, Piece<T>& piece);
+  void leave_rows(const GridBlock& block, Piece<T>& piece);
   void predict_chunk(const GridBlock& block, const DegridTasks& of, const Chunk& chunk,
                      typename Piece<T>::Times& times);
 
   IdgPlan plan_;
   IdgSetup setup_;
+  DegridRows rows_way_;
   Geometry geometry_{};
   DegridListPlan list_plan_{};
   idg::NodeLimits node_limits_{};  ///< error 0: no nodes
@@ -82,6 +94,7 @@ class PiecePredictor {
   idg::DeviceCutter cutter_{cuts_.get()};
   idg_cuda::TrackFinder finder_{cuts_.get()};
   DegridLister lister_{cuts_.get()};
+  idg_cuda::TrackPacker packer_{nullptr};
 };
 
 }  // namespace apsyn::idg_degrid

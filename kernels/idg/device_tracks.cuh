@@ -6,22 +6,10 @@
 #include "kernels/common/device_sort.cuh"
 #include "kernels/idg/cuda_slots.cuh"
 #include "kernels/idg/device_cut.cuh"
+#include "kernels/idg/track.h"
 #include "kernels/idg/track_fit.h"
 
 namespace apsyn::idg_cuda {
-
-/// Consecutive runs of a sub-table, of one baseline and the same sign of w, and the channels that any of them
-/// has: what others lack of these is flagged.
-struct Track {
-  std::uint32_t first_run, n_runs, first_channel, n_channels;
-  std::uint32_t n_nodes;      ///< 0: the runs are taken as they are
-  std::uint32_t first_row;    ///< in DeviceTracks::rows, nodes or runs
-  std::uint32_t first_place;  ///< in the values of places, [node][channel] or run after run
-  std::uint32_t first_t;      ///< in DeviceTracks::t
-  std::uint32_t folded;
-
-  __host__ __device__ std::uint32_t n_rows() const { return n_nodes == 0 ? n_runs : n_nodes; }
-};
 
 /// A block's, those of a sub-table together and in the order of the sub-tables.
 struct DeviceTracks {

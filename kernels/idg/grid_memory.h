@@ -53,6 +53,8 @@ std::string describe(const GridPlace& place, const Device& device, std::size_t n
 
 /// Pinned memory that blocks travel to the device through, and that what comes back does.
 inline constexpr std::uint64_t kUploadHostBytes = 128u << 20, kDownloadHostBytes = 64u << 20;
+/// Pinned memory for a degridder's nodes of tracks, besides.
+inline constexpr std::uint64_t kNodeHostBytes = 128u << 20;
 /// Pinned memory of a hybrid gridder or degridder, besides.
 inline constexpr std::uint64_t kHybridHostBytes = 300'000'000;
 

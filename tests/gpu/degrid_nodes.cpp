@@ -71,26 +71,33 @@ void compare(const char* what, const Observation& o, const Settings& s) {
   const IdgPlan plan = plan_for(o, s.accuracy);
   const Result each = predict(o, plan, s, DegridRows::each);
   BOOST_CHECK_EQUAL(each.seconds.places, each.seconds.visibilities);
-  const Result nodes = predict(o, plan, s, DegridRows::automatic);
-  BOOST_CHECK_EQUAL(nodes.counts.n_visibilities, each.counts.n_visibilities);
-  BOOST_CHECK_EQUAL(nodes.seconds.visibilities, each.seconds.visibilities);
-  BOOST_CHECK_LT(nodes.seconds.places, nodes.seconds.visibilities * 3 / 5);
-  BOOST_CHECK_GT(nodes.seconds.places, 0u);
-  double error = 0, power = 0;
-  std::size_t n_untouched = 0;
-  for (std::size_t i = 0; i < each.data.size(); ++i) {
-    const std::complex<double> a(nodes.data.data()[i]), b(each.data.data()[i]), held(1, 2);
-    n_untouched += (a == held) != (b == held);
-    error += std::norm(a - b);
-    power += std::norm(b - held);
+  BOOST_CHECK_EQUAL(each.seconds.host_visibilities, 0u);
+  for (const DegridRows rows : {DegridRows::automatic, DegridRows::on_device, DegridRows::on_host}) {
+    const Result nodes = predict(o, plan, s, rows);
+    BOOST_CHECK_EQUAL(nodes.counts.n_visibilities, each.counts.n_visibilities);
+    BOOST_CHECK_EQUAL(nodes.seconds.visibilities, each.seconds.visibilities);
+    BOOST_CHECK_LT(nodes.seconds.places, nodes.seconds.visibilities * 3 / 5);
+    BOOST_CHECK_GT(nodes.seconds.places, 0u);
+    if (rows != DegridRows::automatic)
+      BOOST_CHECK_EQUAL(nodes.seconds.host_visibilities,
+                        rows == DegridRows::on_host && !s.with_path ? nodes.seconds.visibilities : 0u);
+    double error = 0, power = 0;
+    std::size_t n_untouched = 0;
+    for (std::size_t i = 0; i < each.data.size(); ++i) {
+      const std::complex<double> a(nodes.data.data()[i]), b(each.data.data()[i]), held(1, 2);
+      n_untouched += (a == held) != (b == held);
+      error += std::norm(a - b);
+      power += std::norm(b - held);
+    }
+    const double apart = std::sqrt(error / power);
+    std::printf("%s: %llu places for %llu visibilities, %llu by the host, apart %.2e\n", what,
+                static_cast<unsigned long long>(nodes.seconds.places),
+                static_cast<unsigned long long>(nodes.seconds.visibilities),
+                static_cast<unsigned long long>(nodes.seconds.host_visibilities), apart);
+    BOOST_CHECK_EQUAL(n_untouched, 0u);
+    BOOST_CHECK_GT(apart, 0);
+    BOOST_CHECK_LT(apart, idg::kNodeShare * s.accuracy + 6e-7);
   }
-  const double apart = std::sqrt(error / power);
-  std::printf("%s: %llu places for %llu visibilities, apart %.2e\n", what,
-              static_cast<unsigned long long>(nodes.seconds.places),
-              static_cast<unsigned long long>(nodes.seconds.visibilities), apart);
-  BOOST_CHECK_EQUAL(n_untouched, 0u);
-  BOOST_CHECK_GT(apart, 0);
-  BOOST_CHECK_LT(apart, idg::kNodeShare * s.accuracy + 6e-7);
 }
 
 }  // namespace

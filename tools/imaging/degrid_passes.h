@@ -53,6 +53,7 @@ inline DegridPasses plan_degrid_passes(const Device& device, const IdgPlan& plan
     own.setup.grid_memory = own.place.where;
     own.memory = host_memory(own.memory, own.place.where,
                              sizeof(double) * setup.n_image_planes() * plan.image.n_x * plan.image.n_y);
+    own.memory.fixed_bytes += kNodeHostBytes;
     own.layers = own.place.most_layers;
   }
   own.memory.fixed_bytes += demand.beside_bytes;

@@ -27,6 +27,8 @@ struct Case {
   DegridRows rows = DegridRows::automatic;
 };
 
+constexpr const char* kRowsNames[] = {"automatic", "each", "on device", "on host"};
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -137,9 +139,9 @@ void run(const Case& c, const Device& device, GridMemory grids, unsigned n_threa
       "\"whole_s\":{:.4g},\"sums_GVis_per_s\":{:."
       "3f},"
       "\"resident_GVis_per_s\":{:.3f},\"whole_GVis_per_s\":{:.3f},\"error\":{:.2e}}}\n",
-      device.description, to_text(grids), c.rows == DegridRows::each ? "each" : "nodes", plan.n_u,
-      double(plan.n_u) * cell_rad, max_w, plan.settings.subgrid, plan.settings.kernel_padding, plan.n_layers,
-      plan.half_w_lambda, c.n_chan, counts.n_visibilities, least.places, counts.n_subgrids,
+      device.description, to_text(grids), kRowsNames[int(c.rows)], plan.n_u, double(plan.n_u) * cell_rad,
+      max_w, plan.settings.subgrid, plan.settings.kernel_padding, plan.n_layers, plan.half_w_lambda, c.n_chan,
+      counts.n_visibilities, least.places, counts.n_subgrids,
       static_cast<double>(least.tensor_visibilities) / n, least.layers, least.prepare, least.subgrids,
       least.sums, least.rows, sort_s, whole, n / least.sums * 1e-9, n / resident * 1e-9, n / whole * 1e-9,
       std::sqrt(error / power));
@@ -151,7 +153,8 @@ void degrid_passes(const Device& device, GridMemory grids, unsigned n_threads) {
   for (std::size_t subgrid : {32, 64}) run({subgrid, 16, 512, 20e3, 4}, device, grids, n_threads);
   run({32, 1, 4096, 20e3, 4}, device, grids, n_threads);
   run({32, 16, 512, 3e3, 12}, device, grids, n_threads);
-  for (DegridRows rows : {DegridRows::automatic, DegridRows::each})
+  using enum DegridRows;
+  for (DegridRows rows : {automatic, on_device, each})
     run({32, 16, 4096, 20e3, 4, rows}, device, grids, n_threads);
 }
 
