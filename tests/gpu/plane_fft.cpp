@@ -25,9 +25,15 @@ namespace {
 
 using Value = std::complex<double>;
 
+/// Larger planes find no room in the shared memory of some devices, where a block has 99 KB.
+constexpr int kMostSideOfAll = 96;
+
 void check(int side, bool inverse) {
   constexpr int n_planes = 3;
-  BOOST_REQUIRE(has_plane_fft(side));
+  if (!has_plane_fft(side)) {
+    BOOST_CHECK_GT(side, kMostSideOfAll);
+    return;
+  }
   std::mt19937 random(side);
   std::uniform_real_distribution<float> flat(-1, 1);
   std::vector<std::complex<float>> in(n_planes * side * side), got(in.size());

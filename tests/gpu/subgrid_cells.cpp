@@ -208,6 +208,8 @@ BOOST_AUTO_TEST_CASE(all_sides) {
 
 BOOST_AUTO_TEST_CASE(large_sides) {
   for (int side : {56, 64, 80, 96, 112, 128, 160}) {
+    // Not all devices have shared memory for the largest: a block of some has 99 KB.
+    if (side > 96 && !has_plane_cells(side)) continue;
     check(side, tensor_shape(2, side));
     check(side, direct_shape(3, 1, side));
   }
