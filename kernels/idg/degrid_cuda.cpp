@@ -48,7 +48,7 @@ class Implementation final : public CudaDegridder {
         downloader_(setup.n_threads) {
     std::size_t free_bytes = 0, total_bytes = 0;
     cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
-    // What pieces take besides layers and subgrids, some 160 bytes a visibility, is a thirtieth at most.
+    // What pieces take besides layers and subgrids, some 200 bytes a visibility, is a twentieth at most.
     most_visibilities_ = std::clamp<std::size_t>(total_bytes / 4096, kFewestVisibilities, kMostVisibilities);
   }
 

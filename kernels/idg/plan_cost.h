@@ -6,8 +6,8 @@
 
 namespace apsyn {
 
-/// Plans of this accuracy and more are the tensor cores', whose subgrids err by 3e-6 and images by 6e-6 at
-/// most as measured, and their layers are transformed in float32.
+/// Plans of this accuracy and more are the tensor cores', whose sums err by 5e-6 and images by 6.5e-6 at most
+/// as measured, and their layers are transformed in float32.
 inline constexpr double kFastGpuAccuracy = 8e-6;
 inline bool is_fast_on_gpu(const IdgPlan& plan) {
   return plan.settings.precision == Precision::single && plan.settings.accuracy >= kFastGpuAccuracy;
