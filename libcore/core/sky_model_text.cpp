@@ -47,7 +47,6 @@ bool parse_flag(std::string_view text) {
 /// What a line says of the polarisation besides Q and U.
 struct Polarisation {
   std::optional<double> rotation_measure_rad_m2, fraction, angle_rad, wavelength_m;
-  bool has_q_or_u = false;
 };
 
 double angle_or_radians(std::string_view text) {
@@ -75,11 +74,9 @@ void set_field(SkyComponent& component, Polarisation& polarisation, Column colum
       break;
     case Column::q:
       component.stokes_jy[1] = parse_number(value);
-      polarisation.has_q_or_u = true;
       break;
     case Column::u:
       component.stokes_jy[2] = parse_number(value);
-      polarisation.has_q_or_u = true;
       break;
     case Column::v:
       component.stokes_jy[3] = parse_number(value);
@@ -135,9 +132,15 @@ void check(SkyComponent& component, const std::string& type) {
     throw Malformed{"spectral terms need a ReferenceFrequency above 0"};
 }
 
-/// After check(): by the rules of DP3, whose angles without a unit are radians too.
+/// After check(): by the rules of DP3, whose angles without a unit are radians too. Columns are there for all
+/// sources of a model, so that 0 says nothing: neither of Q and U beside a fraction, nor of a fraction beside
+/// them.
 void polarise(SkyComponent& component, const Polarisation& given) {
-  const bool by_angle = given.fraction || given.angle_rad;
+  double &q = component.stokes_jy[1], &u = component.stokes_jy[2];
+  const bool by_q_u = q != 0 || u != 0, by_angle = given.fraction.value_or(0) != 0;
+  if (!given.fraction && given.angle_rad.value_or(0) != 0)
+    throw Malformed{"a PolarizationAngle needs a PolarizedFraction"};
+  if (!by_q_u && !by_angle) return;
   if (!given.rotation_measure_rad_m2) {
     if (by_angle || given.wavelength_m)
       throw Malformed{
@@ -147,10 +150,9 @@ void polarise(SkyComponent& component, const Polarisation& given) {
     return;
   }
   if (*given.rotation_measure_rad_m2 == 0 && !by_angle && !given.wavelength_m) return;
-  if (by_angle == given.has_q_or_u || (by_angle && !(given.fraction && given.angle_rad)))
+  if (by_angle && (by_q_u || !given.angle_rad))
     throw Malformed{"a RotationMeasure needs either Q and U or PolarizedFraction and PolarizationAngle"};
   component.rotation_measure_rad_m2 = *given.rotation_measure_rad_m2;
-  double &q = component.stokes_jy[1], &u = component.stokes_jy[2];
   if (by_angle) {
     if (given.wavelength_m.value_or(0) != 0)
       throw Malformed{"PolarizationAngle is the angle at wavelength 0: remove ReferenceWavelength"};

@@ -143,6 +143,8 @@ BOOST_AUTO_TEST_CASE(faraday_rotation) {
   };
   for (const std::string& line : {std::string(", , 0.1, , , -7.3, 0.4, 0.6, "),
                                   std::string(", , 0.1, , , -7.3, 0.4, 34.377467707849396deg"),
+                                  std::string("0, 0, 0.1, , , -7.3, 0.4, 0.6"),
+                                  q_and_u(reference_m).substr(0, q_and_u(reference_m).size() - 4) + "0, 0, ",
                                   q_and_u(reference_m), q_and_u(1.25) + "1.25", q_and_u(1.25) + "125cm"}) {
     const SkyModel model = parse_sky_model(head + line + "\n", "sky");
     const SkyComponent& component = model.components.at(0);
@@ -159,6 +161,18 @@ BOOST_AUTO_TEST_CASE(faraday_rotation) {
   for (const char* line : {"0.2, -0.1, 0, , , , , , ", "0.2, -0.1, 0, , , 0, , , "}) {
     const auto [i, q, u, v] = flux_at(parse_sky_model(head + line, "sky").components.at(0), 150e6);
     BOOST_TEST((i == 2 && q == 0.2 && u == -0.1 && v == 0));
+  }
+}
+
+/// Beside polarised sources of a model, whose columns they share.
+BOOST_AUTO_TEST_CASE(unpolarised_sources_may_have_a_rotation_measure) {
+  const std::string head =
+      "Format = Name, Type, Ra, Dec, I, Q, U, RotationMeasure, PolarizedFraction, PolarizationAngle, "
+      "ReferenceWavelength\na, POINT, 0:0:0, 0.0.0, 2, ";
+  for (const char* line : {", , 5, , , ", "0, 0, 5, , , ", ", , 5, 0, 0, ", "0, 0, 0, 0, 0, 0",
+                           ", , 5, 0, 0.3, 2", ", , , 0, 0, ", "0, 0, , , , 2", ", , 5, , 0, 0"}) {
+    const SkyModel model = parse_sky_model(head + line, "sky");
+    BOOST_TEST((flux_at(model.components.at(0), 150e6) == std::array<double, 4>{2, 0, 0, 0}), line);
   }
 }
 
@@ -187,7 +201,7 @@ BOOST_AUTO_TEST_CASE(malformed_lines_are_named) {
       {head + "a, POINT, 0:0:0, 0.0.0, 1, [-0.7,x], 100000000\n", "'x'"},
       {head + "a, POINT, 0:0:0, 0.0.0, 1, [-0.7]\n", "ReferenceFrequency"},
       {head + "a, POINT, 0:0:0, 0.0.0, 1, [-0.7], 1e8, 3\n", "8 fields"},
-      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, , , 5, , , , 1e8\n", "either Q and U or"},
+      {rotated + "a, POINT, 0:0:0, 0.0.0, 1, , , 5, , 0.2, , 1e8\n", "needs a PolarizedFraction"},
       {rotated + "a, POINT, 0:0:0, 0.0.0, 1, , , 5, 0.1, , , 1e8\n", "either Q and U or"},
       {rotated + "a, POINT, 0:0:0, 0.0.0, 1, 0.1, 0, 5, 0.1, 0, , 1e8\n", "either Q and U or"},
       {rotated + "a, POINT, 0:0:0, 0.0.0, 1, , , , 0.1, 0, , 1e8\n", "need a RotationMeasure"},
