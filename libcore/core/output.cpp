@@ -59,6 +59,23 @@ std::string trimmed(std::string path) {
   return path;
 }
 
+/// Names of devices, and of what a process has open: /dev/stdout is a link to a link to a file when it is
+/// redirected.
+bool lies_with_devices(const std::string& path) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(folder_of(path), error);
+  return !error && (folder == "/dev" || folder.string().starts_with("/proc/"));
+}
+
+void check_ordinary(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);  // of what a link leads to
+  if (fs::is_directory(status) || !fs::exists(status)) return;
+  if (!fs::is_regular_file(status) || lies_with_devices(path))
+    throw UsageError("{}: no ordinary file, and not to be replaced by one: give --output - and redirect",
+                     path);
+}
+
 void check_replaceable(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(trimmed(path), error);  // of what a link leads to
@@ -66,17 +83,16 @@ void check_replaceable(const std::string& path) {
     if (fs::is_empty(path, error) || fs::exists(fs::path(path) / "table.dat", error)) return;
     throw UsageError("{}: a folder that is no Measurement Set: choose another name", path);
   }
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    throw UsageError("{}: no ordinary file, and not to be replaced by one: give --output - and redirect",
-                     path);
 }
 
 void check_no_input(const std::string& path) {
   std::error_code error;
-  for (const std::string& input : inputs())
-    if (fs::equivalent(path, input, error))
+  for (const std::string& input : inputs()) {
+    const bool standard = input == "-";  // which a shell may have opened from a file
+    if (fs::equivalent(path, standard ? "/dev/stdin" : input, error))
       throw UsageError("{}: is the input {}, and would be replaced by the output: choose another name", path,
-                       input);
+                       standard ? "on standard input" : input);
+  }
 }
 
 /// Locked by a run that lives. Errors other than that say nothing: some file systems have no locks.
@@ -120,7 +136,9 @@ void check_output(const std::string& path, bool overwrite) {
       throw UsageError("standard output is a terminal: redirect it, or give --output PATH");
     return;
   }
+  check_ordinary(trimmed(path));
   check_no_input(path);
+  check_no_input(trimmed(path) + ".part");
   std::error_code error;
   if (fs::exists(fs::symlink_status(trimmed(path), error)) && !overwrite)
     throw UsageError("{}: exists: give --overwrite to replace it", path);

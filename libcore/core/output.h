@@ -11,7 +11,8 @@
 
 namespace apsyn {
 
-/// Names that are being read; no output replaces one of them from then on, whatever its name.
+/// Names that are being read, "-" for standard input; no output replaces one of them from then on, whatever
+/// its name, nor does its part.
 void protect_inputs(std::vector<std::string> paths);
 
 /// UsageError when `path` exists and may not be overwritten, or is never overwritten (an input, a device, a
