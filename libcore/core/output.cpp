@@ -95,6 +95,12 @@ void check_no_input(const std::string& path) {
   }
 }
 
+/// As remove_all(), which opens folders even for a file: what has all its files open cannot.
+void remove_tree(const std::string& path, std::error_code& error) {
+  error.clear();
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) fs::remove_all(path, error);
+}
+
 /// Locked by a run that lives. Errors other than that say nothing: some file systems have no locks.
 bool lock_now(int fd) {
   return ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
@@ -158,7 +164,7 @@ PendingOutput::PendingOutput(const std::string& target, bool overwrite)
     if (!abandoned) refuse_part();
   }
   std::error_code error;
-  fs::remove_all(part_, error);  // what a killed run left behind
+  remove_tree(part_, error);  // what a killed run left behind
   if (error) throw FailureError("{}: cannot remove an older part: {}", part_, error.message());
   std::lock_guard lock(parts_mutex());
   parts().push_back(part_);
@@ -177,7 +183,7 @@ PendingOutput::~PendingOutput() {
     std::lock_guard lock(parts_mutex());
     std::erase(parts(), part_);
     std::error_code ignored;
-    fs::remove_all(part_, ignored);
+    remove_tree(part_, ignored);
   }
   if (own_fd_) ::close(part_fd_);
 }
@@ -230,11 +236,11 @@ void PendingOutput::rename_to_target() {
     // rename() replaces no folder that holds something: swap the two, or where the file system cannot, let
     // the old one step aside first, so that a complete one is always there.
     if (::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) {
-      fs::remove_all(part_, error);
+      remove_tree(part_, error);
       return;
     }
     const std::string old = target_ + ".old.part";
-    fs::remove_all(old, error);
+    remove_tree(old, error);
     if (::rename(target_.c_str(), old.c_str()) != 0)
       throw FailureError("{}: cannot replace: {}", target_, std::strerror(errno));
     if (::rename(part_.c_str(), target_.c_str()) != 0) {
@@ -242,7 +248,7 @@ void PendingOutput::rename_to_target() {
       (void)::rename(old.c_str(), target_.c_str());
       throw FailureError("{}: cannot rename {} to it: {}", target_, part_, std::strerror(cause));
     }
-    fs::remove_all(old, error);
+    remove_tree(old, error);
   } else if (::rename(part_.c_str(), target_.c_str()) != 0) {
     throw FailureError("{}: cannot rename {} to it: {}", target_, part_, std::strerror(errno));
   }
@@ -254,7 +260,7 @@ void remove_pending_outputs() {
     bool any_left = false;
     for (const std::string& part : parts()) {
       std::error_code error;
-      fs::remove_all(part, error);
+      remove_tree(part, error);
       any_left = any_left || fs::exists(fs::symlink_status(part, error));
     }
     if (!any_left) return;

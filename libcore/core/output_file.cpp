@@ -46,7 +46,10 @@ OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
     const auto hold = pending->hold_interrupts();
     fd_ = ::open(pending->part().c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
     if (fd_ < 0 && errno == EEXIST) pending->give_up();
-    if (fd_ < 0) throw FailureError("{}: cannot create: {}", pending->part(), std::strerror(errno));
+    if (fd_ < 0)
+      throw FailureError(
+          "{}: cannot create: {}{}", pending->part(), std::strerror(errno),
+          errno == EMFILE ? ": make fewer outputs at once, or raise the limit (ulimit -n)" : "");
     try {
       pending->hold_part(fd_);
     } catch (...) {

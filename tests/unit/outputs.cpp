@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,8 +11,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "libcore/core/error.h"
 #include "libcore/core/output.h"
@@ -129,6 +132,33 @@ BOOST_AUTO_TEST_CASE(outputs_do_not_replace_inputs) {
   check_output(input, true);
   fs::remove(link);
   fs::remove(input);
+}
+
+/// A child does it, whose own limit it is. Of beams that are too many no part stays behind.
+BOOST_AUTO_TEST_CASE(parts_vanish_when_all_files_are_open) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("apsyn-full-{}", ::getpid());
+  fs::create_directories(folder);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 40;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    int status = 1;
+    try {
+      std::vector<std::unique_ptr<OutputFile>> outputs;
+      for (int i = 0; i < 50; ++i)
+        outputs.push_back(std::make_unique<OutputFile>((folder / std::to_string(i)).string(), false));
+    } catch (const FailureError& error) {
+      status = std::string(error.what()).find("ulimit -n") == std::string::npos ? 2 : 0;
+    }
+    ::_exit(status);
+  }
+  int status = -1;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  BOOST_TEST(status == 0);
+  BOOST_TEST(fs::is_empty(folder));
+  fs::remove_all(folder);
 }
 
 /// check_output() alone: nothing may ever be renamed onto these.
