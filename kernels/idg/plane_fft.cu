@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/idg/plane_fft.h"
+#include "kernels/idg/plane_fft.cuh"
 
 #include "kernels/common/cuda_check.h"
 #include "kernels/idg/plane_transform.cuh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Transforms of any number of subgrids: in single precision and of the usual sides by plane_fft.h, otherwise
-// by a cuFFT plan for a few that is used again and again, so that nothing is transformed in vain but the rest
-// of the last few. For host code with CUDA only.
+// Transforms of any number of subgrids: in single precision and of the usual sides by plane_fft.cuh,
+// otherwise by a cuFFT plan for a few that is used again and again, so that nothing is transformed in vain
+// but the rest of the last few. For host code with CUDA only.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "kernels/common/cuda_fft.h"
-#include "kernels/idg/plane_fft.h"
+#include "kernels/idg/plane_fft.cuh"
 
 namespace apsyn {
 

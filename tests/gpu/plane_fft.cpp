@@ -17,7 +17,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 #include "kernels/common/cuda_check.h"
 #include "kernels/common/device_array.h"
-#include "kernels/idg/plane_fft.h"
+#include "kernels/idg/plane_fft.cuh"
 
 using namespace apsyn;
 
