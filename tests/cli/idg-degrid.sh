@@ -38,13 +38,13 @@ run idg-grid -q --size 400 --scale 15amin --weight natural -o wide wide.ms
 run clean -q wide-dirty.fits wide-psf.fits --niter 20 --beam-size 20amin -o wide
 points wide-model.fits >wide.txt
 cp -r wide.ms few.ms
-run idg-degrid --dry-run --model wide-model.fits --max-memory 110MB few.ms
+run idg-degrid --dry-run --model wide-model.fits --max-memory 120MB few.ms
 expect_stdout "passes" "memory" "to be added"
-run idg-degrid --dry-run --sky sky.txt --max-memory 80MB few.ms
-expect_stdout "memory 57.5 MB"
+run idg-degrid --dry-run --sky sky.txt --max-memory 90MB few.ms
+expect_stdout "memory 67.5 MB"
 diff -r wide.ms few.ms >&2 || fail "--dry-run changed the set"
-run idg-degrid -v --model wide-model.fits --max-memory 110MB few.ms
-expect_peak 110
+run idg-degrid -v --model wide-model.fits --max-memory 120MB few.ms
+expect_peak 120
 expect_agreement few.ms wide.txt 2e-6
 expect_exit 2 idg-degrid -q --model wide-model.fits --max-memory 10MB few.ms
 expect_stderr "--max-memory"

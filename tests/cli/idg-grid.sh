@@ -161,10 +161,10 @@ expect_exit 2 idg-grid $small -o x --psf-only --no-psf "$set"
 expect_exit 2 idg-grid $small -o x --max-memory 1MB "$set"
 expect_stderr "--max-memory"
 # The program itself is part of it.
-expect_exit 2 idg-grid $small -o x --max-memory 51MB "$set"
+expect_exit 2 idg-grid $small -o x --max-memory 61MB "$set"
 expect_stderr "this image needs at least"
-run idg-grid -v --threads 2 $small -o little --max-memory 70MB "$set"
-expect_peak 70
+run idg-grid -v --threads 2 $small -o little --max-memory 80MB "$set"
+expect_peak 80
 # Before any of it is taken, the grid of weights first of all.
 expect_exit 2 bash -c "ulimit -v 2000000; exec idg-grid --size 60000 --scale 1asec -o x --max-memory 1GB '$set'"
 expect_stderr "this image needs more than"

@@ -23,7 +23,7 @@ for n in 1 2 4; do
 done
 cp -r far.ms dish-1.ms && cp -r far.ms dish-3.ms && cp -r obs.ms narrow-1.ms && cp -r obs.ms narrow-3.ms
 for n in 1 3; do
-  run mpirun -n $n idg-degrid -q --max-memory 110MB --subgrid 32 --aterms dish.conf --model layers-1-model.fits dish-$n.ms
+  run mpirun -n $n idg-degrid -q --max-memory 120MB --subgrid 32 --aterms dish.conf --model layers-1-model.fits dish-$n.ms
   run mpirun -n $n idg-degrid -q --model rows-1-model.fits narrow-$n.ms
 done
 expect_same "$(columns dish-1.ms 1)" "$(columns dish-3.ms 1)"
