@@ -223,7 +223,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
         throw UsageError("no INPUT, and standard input is a terminal: see {} --help", name_);
       inputs_->push_back("-");
     }
-    if (inputs_ != nullptr) protect_inputs(*inputs_);
+    protect_inputs(files_to_read(*app_, inputs_));
     join_ranks();  // may give cores back
     if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
     body();

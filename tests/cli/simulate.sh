@@ -94,6 +94,11 @@ done
 expect_exit 2 simulate $common -o obs.dada
 expect_stderr "obs.dada"
 run simulate $common -o obs.dada --overwrite
+# A file that an option names is an input, too.
+cp sky.txt sky-kept.txt
+expect_exit 2 simulate $common -o sky.txt --overwrite
+expect_stderr "sky.txt"
+cmp sky.txt sky-kept.txt || fail "the sky model has changed"
 
 # The same bytes whatever the threads; other seeds, other bytes; longer recordings begin with the shorter ones.
 for threads in 1 2 4 7; do
