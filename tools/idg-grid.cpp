@@ -12,7 +12,7 @@ namespace {
 void run(Tool& tool, const Options& options) {
   check_options(tool, options);
   tool.stage("open");
-  const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes);
+  const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.inputs.size());
   const auto source = std::make_unique<BufferedSource>(
       open_imaging_source(options.inputs, selection_of(options.imaging, tool.common().threads)), memory / 4);
   const auto groups = split_channels(source->info(), options.imaging.channels_out);

@@ -170,7 +170,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
                                const DeconvolutionOptions& how) {
   check_visibilities(tool, options);
   return_freed_memory();
-  const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes);
+  const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.imager.inputs.size());
   const std::string& name = tool.common().output;
   tool.stage("open");
   BufferedSource input(
@@ -200,8 +200,9 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
       kKeptBytes +
       n_fields * (FieldImages::bytes(planner, groups.size()) +
                   Deconvolver::memory_bytes(how.settings, groups.size(), shape, shape.ny, shape.nx));
+  // The other two thirds are for gridding and predicting, which plan with what is left.
   VisibilityStore store(input, groups,
-                        {(memory - std::min(memory, image_bytes)) / 2, planner.block_bytes, folder_of(name)});
+                        {(memory - std::min(memory, image_bytes)) / 3, planner.block_bytes, folder_of(name)});
   input.close();
   if (store.file_bytes() > 0)
     log_info("{} of visibilities are kept in memory, {} in a temporary file in {}",

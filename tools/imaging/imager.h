@@ -63,8 +63,8 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
                             memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));
     for (const std::string& line : plan.describe()) log_verbose("{}", line);
   }
-  own.other_bytes = kProgramBytes + own.weights->bytes() + 3 * imager.block_bytes + imager.source.bytes() +
-                    imager.whole_band_bytes;
+  own.other_bytes = program_bytes(imager.options.inputs.size()) + own.weights->bytes() +
+                    3 * imager.block_bytes + imager.source.bytes() + imager.whole_band_bytes;
   own.passes = plan_passes(imager, group, own.fields, own.other_bytes);
   if (own.passes.on_gpu)
     log_verbose("{}", describe(*own.passes.on_gpu, imager.device, own.passes.layers, own.passes.host));
