@@ -147,9 +147,7 @@ BOOST_AUTO_TEST_CASE(error_falls_with_kernel_padding) {
 
 BOOST_AUTO_TEST_CASE(every_instruction_set) {
   const auto o = observe(50, 5, 4, false);
-  const std::int64_t all = hwy::SupportedTargets();
-  for (std::int64_t targets = all; targets != 0; targets &= targets - 1) {
-    const std::int64_t target = targets & -targets;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().DeInit();
     for (Precision precision : {Precision::single, Precision::double_})
