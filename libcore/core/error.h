@@ -2,7 +2,7 @@
 // Errors that end a tool, each with its exit status. Messages read "file: offending value: cure".
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>

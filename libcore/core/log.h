@@ -3,7 +3,7 @@
 // "tool: level: message" on stderr; without a sink messages are dropped. Safe from any thread.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <functional>
 #include <string>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/io/fits_header.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 

@@ -2,7 +2,7 @@
 // The CUDA beamformer's sums over antennas with detection and integration, in device memory, of samples as
 // they come and of rows: 256 inputs, 132 channels, 1024 spectra. One JSON line for each case; useful TOPS are
 // 8 operations for each beam and sample. Arguments: numbers of beams (default 16 32 128 512 4096).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #ifdef APSYN_CUDA
 #include <algorithm>

@@ -4,7 +4,7 @@
 // time against beams (figure 2). Every spectrum's power is kept, as there. One JSON line for each case;
 // plot_beams draws them. The error is the worst difference of the two over the RMS, of weights that are
 // integers.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #ifdef APSYN_CUDA
 #include <algorithm>

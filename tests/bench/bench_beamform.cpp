@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // bench_beamform [THREADS]: the beamformer on data in memory, from integer samples to beams, one JSON line
 // per case. The first case is BEST-2: 32 antennas, 20 MHz in 1024 channels, 16 beams, power.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

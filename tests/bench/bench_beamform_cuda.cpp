@@ -4,7 +4,7 @@
 // from blocks in pinned memory to blocks in memory, both sustained; useful TOPS are 8 operations for each
 // beam, input and spectrum. The error is the RMS against float64 over the RMS. 256 inputs, 132 channels, and
 // BEST-2: 32 antennas, 20 MHz in 1024 channels, 4 bits.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #ifdef APSYN_CUDA
 #include <chrono>

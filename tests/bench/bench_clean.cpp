@@ -2,7 +2,7 @@
 // Components per second of a minor cycle, by algorithm, image size, PSF size, channel groups and threads.
 // bench_clean [--full] [cuda[:N]]: image sizes to 4096 instead of to 2048; on a GPU instead of the CPU, with
 // images on their way there and back.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>

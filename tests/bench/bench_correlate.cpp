@@ -3,7 +3,7 @@
 // case. The first case is the MWA 32-tile prototype: 64 inputs, 1.28 MHz, 128 channels.
 // bench_correlate cuda [THREADS [f|fx|streams]]: the same on a GPU (fx), and its F stage alone (f).
 // `streams` in place of a case: from a file and from a pipe.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -4,7 +4,7 @@
 // against float64. Cases: lwa-sv (256 antennas, the published imager's case, a slice of its 132 channels),
 // kernels (the same with fft's kernels of 1 to 9 cells), core-128, random-512, random-1024, best-2, and
 // crossover (arrays of 16 to 1024 antennas of one density, what plot_epic draws).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -9,7 +9,7 @@
 // (128 x 128 pixels of 1 degree, 10.3 k of them in the sky instead of 12.9 k), core-128, random-512,
 // random-1024. Methods: dft-half, dft-single (beams or pairs, as cheaper), beams-half, beams-single, corr,
 // corr-direct.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -7,7 +7,7 @@
 // products (16 a pixel) make up; and the RMS error against float64 over the RMS image. Cases: level (256
 // antennas of LWA-SV's station on one level; the published imager's case), tall (as they stand, without the
 // outrigger), kernels (level with kernels of 1 to 9 cells), staged (three stages with cuFFT).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #ifdef APSYN_CUDA
 #include <algorithm>

@@ -7,7 +7,7 @@
 //   grids there; "passes" instead: these alone
 // On the CPU one thread, and rates per second of processor time, so that other work on the machine counts
 // little.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>

@@ -3,7 +3,7 @@
 // splitting, transforms, A-terms, interpolation; and the layers' transforms apart. One JSON line per case.
 // The error is against the float64 sum over the model's pixels, of visibilities all over the block.
 //   bench_idg_degrid [cpu|cuda] [THREADS]
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>

@@ -3,7 +3,7 @@
 // case. The fraction is that of the tensor cores' rate (989 Tflop/s) that the products take; the error is the
 // relative RMS over whole subgrids against float64.
 //   bench_idg_kernels_cuda [SIDE...]
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #ifdef APSYN_CUDA
 #include <algorithm>

@@ -7,7 +7,7 @@
 // are done. "each": passes of some layers alone, resident, with what they hold, for the constants of
 // kernels/idg/plan_cost.cpp.
 //   [mpirun -n N] bench_idg_pass [cpu|cuda] [STEPS] [gpu|hybrid|unified] [lofar|ska] [layers|rows|each]
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <chrono>

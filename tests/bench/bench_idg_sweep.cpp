@@ -12,7 +12,7 @@
 //   error            relative RMS against float64: of 384 pixels, since most of it lies in the outermost
 //                    tenth of the image, where the taper is least; of 100 visibilities
 //   bench_idg_sweep [single|double] [SIDE...]
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>

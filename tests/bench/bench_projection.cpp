@@ -6,7 +6,7 @@
 // leaves the transfers to the device out. GB_per_s are bytes of weights read, TFLOP_per_s 32 operations for
 // each cell. The error is that of the image against a float64 DFT, at 60 pixels.
 //   bench_projection [cpu|cuda [SIZE...]]
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdio>

@@ -4,7 +4,7 @@
 // resolution) a second, and what the sub-bands lose; on a GPU, samples on their way there, trials, and trials
 // with their filters. The first case is one beam of BEST-2 as in Magro et al. 2014: 1024 channels, 20 MHz,
 // 864 trials up to DM 86.4.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

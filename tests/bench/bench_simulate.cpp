@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Time per second of data of the MWA-32T workload: 32 antennas x 2 polarisations, 1.28 MHz, 4 + 4 bit.
 // bench_simulate [sources [threads]]
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Raw bytes per second of one core: the decoder alone, and the reader from a file in the page cache. The
 // input is the MWA 32-tile prototype's: 64 inputs, 128 channels, about 128 MB of samples.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,7 @@
 //   bench_x_stage [integers|float] [ANTENNAS...]   tensor kernels on 8 and 4 bits; register tiles on float32
 //   bench_x_stage pack                             raw samples into the layout, sums into means
 //   bench_x_stage paper                            tables 3 and 4 of Wayth et al. (2009) for this device
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

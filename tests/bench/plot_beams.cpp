@@ -3,7 +3,7 @@
 // of a block by accumulators and threads, and by beams, of their scheme and of tensor cores.
 //   bench_beam_schemes_cuda | plot_beams beams.png
 //   plot_beams beams.png beams.jsonl
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

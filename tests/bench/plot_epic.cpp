@@ -6,7 +6,7 @@
 //   bench_epic --threads 1 crossover | plot_epic crossover.png
 //   for n in 100 1000; do bench_epic_cuda --spectra $n core-128 random-512 random-1024; done | plot_epic
 //   gpu.png plot_epic crossover.png bench_epic.jsonl
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 // drawn dashed.
 //   (bench_projection cpu; bench_idg cpu) | plot_figure16 figure16.png
 //   plot_figure16 [--degridding] figure16.png cpu.jsonl cuda.jsonl ...
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // Stored malformed inputs, and good ones cut at every byte of their headers, through every parser: each ends
 // with an error of ours or with data, within a second of processor time, and memory stays bounded. Usage:
 // fuzz-replay CASES [TARGET].
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Images by gridding and transforming on a GPU, of all products, shapes and pieces, against the CPU's, which
 // tests/accuracy/epic_fft.cpp holds against float64.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

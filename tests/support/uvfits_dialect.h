@@ -2,7 +2,7 @@
 // UVFITS files of three antennas and six groups in several dialects, byte by byte, for tests.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 // Files for the tests of A-terms: FITS cubes written card by card, and configurations.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <bit>

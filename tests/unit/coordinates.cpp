@@ -3,7 +3,7 @@
 #include "libcore/io/coordinates.h"
 
 #include <erfa.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // A recording in several PSRDADA files: one stream, or an error that names the file.
 #include <boost/test/unit_test.hpp>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <vector>

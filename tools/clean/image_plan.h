@@ -2,6 +2,8 @@
 // The image mode of clean: which files are read and written, and whether the memory suffices.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <numeric>
 #include <string>

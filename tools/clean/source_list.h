@@ -2,7 +2,7 @@
 // The components as a sky model in WSClean's text form, which idg-degrid, simulate and WSClean read.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <vector>

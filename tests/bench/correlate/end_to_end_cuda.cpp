@@ -2,7 +2,7 @@
 #include "tests/bench/correlate/cuda_cases.h"
 
 #ifdef APSYN_CUDA
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>

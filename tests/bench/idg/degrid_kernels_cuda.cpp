@@ -6,7 +6,7 @@
 #include "tests/bench/idg/degrid.h"
 
 #ifdef APSYN_CUDA
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <complex>

@@ -3,7 +3,7 @@
 // pixels on a grid of 4096. "resident" counts the device's time alone, without cutting into subgrids and
 // finding tracks; "whole" the caller's, sorting and transfers included; in hybrid its layers are the CPU's.
 // The error is the relative RMS of 300 visibilities against the float64 sum over sources.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

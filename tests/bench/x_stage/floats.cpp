@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The X stage on float32, and the tables 3 and 4 of Wayth et al. (2009) for today's device.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <random>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/correlate/x_stage_cuda.h"
 #include "libcore/core/device.h"

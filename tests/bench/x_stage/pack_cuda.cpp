@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Raw samples on the device into the X stage's layout, and sums into means.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
