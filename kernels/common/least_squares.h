@@ -14,7 +14,8 @@ class LeastSquares {
 
   double& matrix(std::size_t row, std::size_t column) { return values_[column * n_rows_ + row]; }
   double& right(std::size_t row) { return values_[n_columns_ * n_rows_ + row]; }
-  /// x that makes |matrix x - right| least; a column that depends on those before it gets 0. Uses up both.
+  /// x that makes |matrix x - right| least; a column that depends on those before it gets 0. Uses up both,
+  /// which may then be filled again.
   std::vector<double> solve();
 
  private:

@@ -12,6 +12,8 @@ std::vector<double> prolate_series(double c);
 
 /// sum_j coefficients[j] P_2j(x)
 double even_legendre_sum(const std::vector<double>& coefficients, double x);
+/// The same at each of several places, to the last bit: their divisions wait for each other no longer.
+std::vector<double> even_legendre_sums(const std::vector<double>& coefficients, const std::vector<double>& x);
 
 /// 1 at x = 0.
 class ProlateWindow {

@@ -97,22 +97,24 @@ void LayerTransform::correct(View<double, 2> image) const {
 }
 
 void correct_image(const IdgPlan& plan, unsigned n_threads, View<double, 2> image) {
-  const Taper& taper = plan.taper;
   const bool kernel = plan.w_handling == WHandling::kernel;
   const double phase = 2 * std::numbers::pi * plan.half_w_lambda;
   const SemicircleTransform transform(plan.kernel_beta, kernel ? phase * plan.n_half_range : 1);
   const double cell = plan.image.cell_rad;
-  std::vector<double> taper_x(plan.image.n_x);
-  for (std::size_t x = 0; x < taper_x.size(); ++x)
-    taper_x[x] = taper(2 * (static_cast<double>(plan.image.n_x / 2) - static_cast<double>(x)) /
-                       static_cast<double>(plan.n_u));
+  std::vector<double> eta_x(plan.image.n_x), eta_y(plan.image.n_y);
+  for (std::size_t x = 0; x < eta_x.size(); ++x)
+    eta_x[x] = 2 * (static_cast<double>(plan.image.n_x / 2) - static_cast<double>(x)) /
+               static_cast<double>(plan.n_u);
+  for (std::size_t y = 0; y < eta_y.size(); ++y)
+    eta_y[y] = 2 * (static_cast<double>(y) - static_cast<double>(plan.image.n_y / 2)) /
+               static_cast<double>(plan.n_v);
+  const std::vector<double> taper_x = plan.taper.at(eta_x), taper_y = plan.taper.at(eta_y);
   parallel_for(n_threads, plan.image.n_y, [&](std::size_t y, unsigned) {
-    const double iy = static_cast<double>(y) - static_cast<double>(plan.image.n_y / 2);
-    const double taper_y = taper(2 * iy / static_cast<double>(plan.n_v)), m = iy * cell;
+    const double m = (static_cast<double>(y) - static_cast<double>(plan.image.n_y / 2)) * cell;
     for (std::size_t x = 0; x < taper_x.size(); ++x) {
       const double l = (static_cast<double>(plan.image.n_x / 2) - static_cast<double>(x)) * cell;
       const double n = n_minus_one(l, m) + 1;
-      double divisor = taper_x[x] * taper_y;
+      double divisor = taper_x[x] * taper_y[y];
       if (kernel) {
         // Sum over layers -> integral: phi's transform at n - n_middle, in units of the layer step.
         divisor *= plan.half_w_lambda / plan.layer_step_lambda * transform(phase * (n - plan.n_middle));

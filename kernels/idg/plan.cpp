@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <optional>
+#include <span>
 
 #include "kernels/common/fft.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/plan_cost.h"
+#include "kernels/idg/plan_layers.h"
 #include "kernels/idg/taper_choice.h"
-#include "kernels/idg/w_terms.h"
 #include "libcore/core/error.h"
 #include "libcore/core/units.h"
 
@@ -18,10 +18,6 @@ namespace {
 
 using namespace idg;
 
-constexpr double two_pi = 2 * std::numbers::pi;
-/// Largest w phase that a subgrid's visibilities take on relative to their middle: six Chebyshev terms at
-/// 1e-6.
-constexpr double kMostTaskPhase = 1.1;
 /// Below this many turns across the whole image, w asks for no kernel padding of its own.
 constexpr double kSmallPhase = 0.1;
 
@@ -42,58 +38,6 @@ void check(const ImageGeometry& image, const IdgSettings& settings) {
                      settings.subgrid);
 }
 
-/// Layers as far apart as subgrids may reach from them, `largest` at most.
-void set_layers(IdgPlan& plan, double max_w, double largest) {
-  const double most = std::max(max_w / 2, 1e-9);
-  plan.n_layers = 1;
-  plan.half_w_lambda = most;
-  plan.layer_step_lambda = 2 * most;
-  plan.layer_slack_lambda = 0;
-  if (largest < most) {
-    // Subgrids may reach a little across the border, lest every path that crosses one be cut.
-    constexpr double slack = 0.1;
-    const double n_layers = std::ceil(most / largest * (1 + 2 * slack) * (1 - 1e-9));
-    plan.n_layers = static_cast<std::size_t>(n_layers);
-    plan.layer_step_lambda = 2 * most / n_layers;
-    plan.layer_slack_lambda = slack * plan.layer_step_lambda;
-    plan.half_w_lambda = plan.layer_step_lambda / 2 + plan.layer_slack_lambda;
-  }
-  plan.first_layer_lambda = plan.layer_step_lambda / 2;
-  plan.n_terms = chebyshev_terms(two_pi * plan.half_w_lambda * plan.n_half_range, plan.settings.accuracy / 8);
-  plan.most_task_half_w_lambda =
-      std::min(plan.half_w_lambda, kMostTaskPhase / (two_pi * std::max(plan.n_half_range, 1e-30)));
-}
-
-/// Layers for subgrids that take on the phase of their distance from one; as few as the kernel padding
-/// allows. `largest` is largest_half_w() of the plan.
-bool use_chebyshev(IdgPlan& plan, const Field& field, double max_w, double largest) {
-  if (largest <= max_w * 1e-6) return false;
-  plan.w_handling = WHandling::chebyshev;
-  plan.n_middle = (1 + field.n_least_padded) / 2;
-  plan.n_half_range = (1 - field.n_least_padded) / 2;
-  set_layers(plan, max_w, largest);
-  return true;
-}
-
-/// Layers that every visibility is spread over by a kernel in w.
-void use_kernel(IdgPlan& plan, const Field& field, double max_w) {
-  const double half_range = std::max(1 - field.n_least_image, 1e-9) / 2;  // 0 for a single pixel
-  const SemicircleShape shape = semicircle_shape(plan.settings.accuracy / 4);
-  const double step = 1 / (4 * half_range);
-  plan.w_handling = WHandling::kernel;
-  plan.n_layers = static_cast<std::size_t>(std::floor(max_w / step)) + shape.support;
-  plan.layer_step_lambda = step;
-  plan.layer_slack_lambda = 0;
-  plan.half_w_lambda = static_cast<double>(shape.support) / 2 * step;
-  plan.most_task_half_w_lambda = step / 2;
-  // The layers that a visibility reaches are the n_terms ones from floor(w / step) on.
-  plan.first_layer_lambda = (1 - static_cast<double>(shape.support) / 2) * step;
-  plan.kernel_beta = shape.beta;
-  plan.n_terms = shape.support;
-  plan.n_middle = (1 + field.n_least_image) / 2;
-  plan.n_half_range = half_range;
-}
-
 /// Takes over `plan` when it is the cheapest yet.
 struct Best {
   IdgPlan plan;
@@ -109,9 +53,13 @@ struct Best {
   }
 };
 
-/// What the taper may err by with w; a kernel padding too small for the accuracy sets its own standard.
+/// Times the error without w may be the one with it, where a kernel padding is too small for the accuracy and
+/// sets its own standard.
+constexpr double kMoreThanWithoutW = 1.3;
+
+/// What the taper may err by with w.
 double taper_limit(const IdgSettings& settings, double error_without_w) {
-  return std::max(allowed_taper_error(settings, true), 1.3 * error_without_w);
+  return std::max(allowed_taper_error(settings, true), kMoreThanWithoutW * error_without_w);
 }
 
 /// The taper for the plan as it has become; more layers should its error be more than was thought.
@@ -155,6 +103,53 @@ std::vector<std::size_t> kernel_paddings(const IdgSettings& settings, double wan
   return result;
 }
 
+/// A plan but for its layers.
+struct Candidate {
+  IdgPlan plan;
+  Field field;
+};
+
+/// One for each size of subgrids that goes with the kernel padding of `plan`.
+std::vector<Candidate> candidates_of(IdgPlan plan) {
+  const IdgSettings asked = plan.settings;
+  std::vector<Candidate> candidates;
+  for (const std::size_t subgrid : subgrid_sizes(asked, asked.kernel_padding)) {
+    if (asked.kernel_padding >= subgrid)
+      throw UsageError("--kernel-padding {}: must be smaller than --subgrid {}", asked.kernel_padding,
+                       subgrid);
+    plan.settings.subgrid = subgrid;
+    auto padded = [&](std::size_t n) {
+      const double wished = std::ceil(static_cast<double>(n) * asked.padding);
+      return fast_fft_length(std::max(static_cast<std::size_t>(wished), subgrid));
+    };
+    plan.n_u = padded(plan.image.n_x);
+    plan.n_v = padded(plan.image.n_y);
+    candidates.push_back({plan, measure_field(plan)});
+  }
+  return candidates;
+}
+
+/// Whether half_w from low up to high, in steps, mean different numbers of layers, with one of which one of
+/// the candidates would be the cheapest yet.
+bool half_w_matters(std::span<const Candidate> candidates, const Best& best, const IdgWorkload& work,
+                    double low, double high) {
+  const double max_w = work.max_w_lambda, step = kHalfWStep * most_half_w(max_w);
+  std::optional<std::size_t> before;
+  bool differs = false, wins = false;
+  for (double half_w = high - step; half_w > low - step / 2; half_w -= step) {
+    const std::size_t n_layers = count_layers(max_w, half_w);
+    if (before == n_layers) continue;
+    differs = before.has_value();
+    before = n_layers;
+    wins = wins || std::any_of(candidates.begin(), candidates.end(), [&](Candidate tried) {
+             return use_chebyshev(tried.plan, tried.field, max_w, half_w) &&
+                    modelled_seconds(tried.plan, work) < best.seconds;
+           });
+    if (differs && wins) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, const IdgWorkload& work) {
@@ -172,39 +167,45 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
   const double corner = static_cast<double>(image.n_x + image.n_y) * image.cell_rad;
   const double w_phase = work.max_w_lambda * corner * corner;
   const double wanted = allowed_taper_error(asked, false) * (w_phase > kSmallPhase ? 0.5 : 1);
-  const double most_half_w = std::max(work.max_w_lambda / 2, 1e-9);
+  const double most = most_half_w(work.max_w_lambda);
+  const bool fitted = asked.taper == TaperKind::least_misfit;
   Best best;
+  IdgPlan before;
   for (const std::size_t kernel_padding : kernel_paddings(asked, wanted, w_phase)) {
     plan.settings.kernel_padding = kernel_padding;
     plan.settings.subgrid = asked.subgrid;
     const IdgSettings of_padding = plan.settings;
+    std::vector<Candidate> candidates = candidates_of(plan);
     std::optional<ChosenTaper> alone;  // without w: fitted when it matters, never for the whole sky
     double largest = -1;
-    for (const std::size_t subgrid : subgrid_sizes(asked, kernel_padding)) {
-      if (kernel_padding >= subgrid)
-        throw UsageError("--kernel-padding {}: must be smaller than --subgrid {}", kernel_padding, subgrid);
-      plan.settings.subgrid = subgrid;
-      auto padded = [&](std::size_t n) {
-        const double wished = std::ceil(static_cast<double>(n) * asked.padding);
-        return fast_fft_length(std::max(static_cast<std::size_t>(wished), subgrid));
-      };
-      plan.n_u = padded(image.n_x);
-      plan.n_v = padded(image.n_y);
-      const Field field = measure_field(plan);
-      IdgPlan by_kernel = plan;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      auto& [tried, field] = candidates[i];
+      IdgPlan by_kernel = tried;
       use_kernel(by_kernel, field, work.max_w_lambda);
       best.offer(by_kernel, wanted, work);
-      IdgPlan one_layer = plan;
-      one_layer.w_handling = WHandling::chebyshev;
-      one_layer.n_layers = 1;
       // Close to the horizon the slope of n has no bound, and with it the phase's extent in uv.
-      if (field.n_least_padded <= 0.4 || modelled_seconds(one_layer, work) >= best.seconds) continue;
-      if (!alone) alone = taper_without_w(of_padding, wanted);
-      plan.taper = alone->taper;
+      if (field.n_least_padded <= 0.4) continue;
       // A fitted taper depends little on the size of the subgrid.
-      if (largest < 0 || asked.taper != TaperKind::least_misfit)
-        largest = largest_half_w(plan, field, taper_limit(plan.settings, alone->error), most_half_w);
-      if (use_chebyshev(plan, field, work.max_w_lambda, largest)) best.offer(plan, alone->error, work);
+      const auto left = std::span(candidates).subspan(i, fitted ? candidates.size() - i : 1);
+      const auto matters = [&](double low, double high) {
+        return half_w_matters(left, best, work, low, high);
+      };
+      // Not with a single layer, either, if its subgrids take on as much of w as those of the plan before.
+      IdgPlan one_layer = tried;
+      one_layer.w_handling = WHandling::chebyshev;
+      one_layer.most_task_half_w_lambda = before.most_task_half_w_lambda;
+      one_layer.n_half_range = before.n_half_range;
+      if (modelled_seconds(one_layer, work) >= best.seconds) continue;
+      const bool known = largest >= 0 && fitted;
+      if (!known && !matters(0, (1 + kHalfWStep) * most)) continue;
+      const double allowed = allowed_taper_error(tried.settings, true);
+      if (!alone) alone = taper_without_w(of_padding, wanted, allowed / kMoreThanWithoutW);
+      tried.taper = alone->taper;
+      if (!known)
+        largest = largest_half_w(tried, field, taper_limit(tried.settings, alone->error), most, matters);
+      if (!use_chebyshev(tried, field, work.max_w_lambda, largest)) continue;
+      best.offer(tried, alone->error, work);
+      before = tried;
     }
   }
   settle_taper(best, work.max_w_lambda);

@@ -48,10 +48,12 @@ Taper::Taper(TaperKind kind, double c) : kind_(kind), c_(c) {
   scale_ = 1 / (*this)(0.0);
 }
 
-Taper::Taper(double c, std::vector<double> factor) : Taper(TaperKind::pswf, c) {
-  kind_ = TaperKind::least_misfit;
-  factor_ = std::move(factor);
-  scale_ /= (*this)(0.0);
+Taper Taper::times(std::vector<double> factor) const {
+  Taper product = *this;
+  product.kind_ = TaperKind::least_misfit;
+  product.factor_ = std::move(factor);
+  product.scale_ /= product(0.0);
+  return product;
 }
 
 double Taper::operator()(double eta) const {
@@ -59,6 +61,20 @@ double Taper::operator()(double eta) const {
   if (kind_ == TaperKind::kaiser_bessel) return bessel_i0_ratio(c_, eta);
   const double prolate = even_legendre_sum(prolate_, eta) * scale_;
   return factor_.empty() ? prolate : prolate * even_legendre_sum(factor_, eta);
+}
+
+std::vector<double> Taper::at(const std::vector<double>& eta) const {
+  std::vector<double> value(eta.size());
+  if (kind_ == TaperKind::kaiser_bessel) {
+    std::transform(eta.begin(), eta.end(), value.begin(), [&](double each) { return (*this)(each); });
+    return value;
+  }
+  const std::vector<double> prolate = even_legendre_sums(prolate_, eta);
+  const std::vector<double> factor =
+      factor_.empty() ? std::vector<double>(eta.size(), 1.0) : even_legendre_sums(factor_, eta);
+  for (std::size_t i = 0; i < eta.size(); ++i)
+    value[i] = std::abs(eta[i]) <= 1 ? prolate[i] * scale_ * factor[i] : 0;
+  return value;
 }
 
 double taper_error(const Taper& taper, double support, double padding, const ResidualPhase& phase) {

@@ -80,9 +80,9 @@ double allowed_taper_error(const IdgSettings& settings, bool with_w) {
   return settings.accuracy * (1 + (worst_over_mean(settings) - 1) * share);
 }
 
-ChosenTaper taper_without_w(const IdgSettings& settings, double wanted) {
+ChosenTaper taper_without_w(const IdgSettings& settings, double wanted, double enough) {
   if (fitted(settings)) {
-    const FittedTaper fit = fit_taper(case_of(settings));
+    const FittedTaper fit = fit_taper(case_of(settings), enough);
     return {fit.taper, fit.error};
   }
   const double support = support_of(settings);
@@ -95,16 +95,16 @@ std::size_t least_kernel_padding(const IdgSettings& settings, double wanted) {
   IdgSettings tried = settings;
   tried.aterm_cells = 0;
   for (tried.kernel_padding = 4; tried.kernel_padding + 2 <= most; tried.kernel_padding += 2)
-    if (taper_without_w(tried, wanted).error <= wanted) break;
+    if (taper_without_w(tried, wanted, wanted).error <= wanted) break;
   return std::min(tried.kernel_padding, most);
 }
 
-ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field, double half_w) {
+ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field, double half_w, double enough) {
   const std::vector<ResidualPhase> phases = phases_of(plan, field, half_w);
   if (fitted(plan.settings)) {
     TaperCase wanted = case_of(plan.settings);
     wanted.phases = phases;
-    const FittedTaper fit = fit_taper(wanted);
+    const FittedTaper fit = fit_taper(wanted, enough);
     return {fit.taper, fit.error};
   }
   double worst = 0;
@@ -113,11 +113,12 @@ ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field, double half_w)
   return {plan.taper, worst};
 }
 
-double largest_half_w(const IdgPlan& plan, const Field& field, double limit, double most) {
-  auto fits = [&](double half_w) { return taper_with_w(plan, field, half_w).error <= limit; };
+double largest_half_w(const IdgPlan& plan, const Field& field, double limit, double most,
+                      const HalfWMatters& matters) {
+  auto fits = [&](double half_w) { return taper_with_w(plan, field, half_w, limit).error <= limit; };
   if (fits(most)) return most;
   double low = 0, high = most;
-  for (int i = 0; i < 8; ++i) {
+  while (high - low > 1.5 * kHalfWStep * most && matters(low, high)) {
     const double middle = (low + high) / 2;
     (fits(middle) ? low : high) = middle;
   }

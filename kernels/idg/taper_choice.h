@@ -2,6 +2,8 @@
 // Which taper a plan gets, and how far from a layer its subgrids may then reach.
 #pragma once
 
+#include <functional>
+
 #include "kernels/idg/idg.h"
 
 namespace apsyn::idg {
@@ -27,12 +29,20 @@ struct ChosenTaper {
 };
 
 /// For the plan's kernel padding, without w; an error of `wanted` will do. The plan's subgrid may be 0.
-ChosenTaper taper_without_w(const IdgSettings& settings, double wanted);
+/// Fitted tapers are the best there is, or, to know no more than that, the first found whose error is
+/// `enough` at most.
+ChosenTaper taper_without_w(const IdgSettings& settings, double wanted, double enough = 0);
 /// For the plan's subgrid and visibilities as far as half_w from a layer. A taper that is not fitted to w is
-/// the plan's own.
-ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field, double half_w);
+/// the plan's own. `enough` as above.
+ChosenTaper taper_with_w(const IdgPlan& plan, const Field& field, double half_w, double enough = 0);
+
+/// Whether it matters which of the half_w from low up to high, this one excluded, is the largest.
+using HalfWMatters = std::function<bool(double low, double high)>;
+/// In steps of so much of the largest that is wanted.
+inline constexpr double kHalfWStep = 1.0 / 256;
 /// Largest |w - w_layer| whose phase still fits into the kernel padding beside the taper with an error of at
-/// most `limit`; up to `most`.
-double largest_half_w(const IdgPlan& plan, const Field& field, double limit, double most);
+/// most `limit`; up to `most`. Where it does not matter which it is, one of these.
+double largest_half_w(const IdgPlan& plan, const Field& field, double limit, double most,
+                      const HalfWMatters& matters);
 
 }  // namespace apsyn::idg

@@ -107,9 +107,7 @@ double square_of(const TaperCase& wanted) {
 }
 
 double error_of(const Taper& taper, const Misfit& misfit, double rounding) {
-  std::vector<double> at_nodes, at_pixels;
-  for (double eta : misfit.nodes().x) at_nodes.push_back(taper(eta));
-  for (double eta : misfit.pixels()) at_pixels.push_back(taper(eta));
+  const std::vector<double> at_nodes = taper.at(misfit.nodes().x), at_pixels = taper.at(misfit.pixels());
   return total_error(misfit, misfit.of(at_nodes, at_pixels, 1), at_nodes, at_pixels, rounding);
 }
 
@@ -136,7 +134,7 @@ class Family {
       series[j] = factor[j] * norm(j);
       series[0] -= series[j] * at_zero_[j];
     }
-    return {base_.c(), series};
+    return base_.times(std::move(series));
   }
 
   std::vector<double> nodes, pixels;  ///< [point][function]
@@ -144,13 +142,13 @@ class Family {
  private:
   static double norm(std::size_t j) { return std::sqrt(4 * static_cast<double>(j) + 1); }
   std::vector<double> at(const std::vector<double>& points) const {
+    const std::vector<double> window = base_.at(points);
     std::vector<double> values(points.size() * n_);
     for (std::size_t r = 0; r < points.size(); ++r) {
       double* row = &values[r * n_];
       even_legendre(points[r], n_, row);
-      const double window = base_(points[r]);
-      row[0] = window;
-      for (std::size_t j = 1; j < n_; ++j) row[j] = window * norm(j) * (row[j] - at_zero_[j]);
+      row[0] = window[r];
+      for (std::size_t j = 1; j < n_; ++j) row[j] = window[r] * norm(j) * (row[j] - at_zero_[j]);
     }
     return values;
   }
@@ -162,12 +160,12 @@ class Family {
 
 /// One Gauss-Newton step about t: the factors that make |e / t|^2 and rounding least. Rounding is epsilon A B
 /// with A = <t^2>, B = <1 / t^2>; about t its square has the slope of 2 epsilon^2 A B (B <t'^2> + A <(2 / t -
-/// t' / t^2)^2>).
+/// t' / t^2)^2>). `system` has room for all equations, and serves again.
 std::vector<double> step(const Misfit& misfit, const Family& family, const std::vector<Complex>& e,
-                         const std::vector<double>& t, const std::vector<double>& t_pixels, double epsilon) {
+                         const std::vector<double>& t, const std::vector<double>& t_pixels, double epsilon,
+                         LeastSquares& system) {
   const std::size_t n = family.size(), n_nodes = t.size(), n_misfits = e.size() / n;
   const double square = mean_square(t_pixels), inverse = mean_inverse_square(misfit.nodes(), t);
-  LeastSquares system(2 * n_misfits + n_nodes + t_pixels.size(), n - 1);
   for (std::size_t i = 0; i < n_misfits; ++i) {
     const std::size_t r = i % n_nodes;
     const double share = misfit.places()[i / n_nodes % misfit.n_places()].weight;
@@ -199,38 +197,43 @@ std::vector<double> step(const Misfit& misfit, const Family& family, const std::
 }  // namespace
 
 double taper_error(const Taper& taper, const TaperCase& of) {
-  return error_of(taper, Misfit(of, places_for_error(square_of(of))), of.rounding);
+  return error_of(taper, Misfit(of, MisfitTables(of), places_for_error(square_of(of))), of.rounding);
 }
 
-FittedTaper fit_taper(const TaperCase& wanted) {
-  const Misfit misfit(wanted, places_for_fit(square_of(wanted))),
-      everywhere(wanted, places_for_error(square_of(wanted)));
+FittedTaper fit_taper(const TaperCase& wanted, double enough) {
+  const MisfitTables tables(wanted);
+  const Misfit everywhere(wanted, tables, places_for_error(square_of(wanted)));
   const double room = std::max(3.0, wanted.support - 1.6 * cells_of_phase(wanted));
   // No steeper than rounding allows: from there the steps find back only slowly.
   const double steepest = -0.8 * std::log(std::max(wanted.rounding, 1e-16));
   const Taper base(TaperKind::pswf, std::min(0.8 * pi / 2 * room, steepest));
-  const auto n = static_cast<std::size_t>(std::clamp(2 + wanted.support, 4.0, 16.0));
-  const Family family(base, misfit, n);
-  const std::vector<Complex> e = misfit.of(family.nodes, family.pixels, n);
-
   FittedTaper best{base, error_of(base, everywhere, wanted.rounding)};
+  if (best.error <= enough) return best;
+  /// Whether the best is good enough now.
   auto offer = [&](const Taper& taper) {
     const double error = error_of(taper, everywhere, wanted.rounding);
     if (error < best.error) best = {taper, error};
+    return best.error <= enough;
   };
+
+  const Misfit misfit(wanted, tables, places_for_fit(square_of(wanted)));
+  const auto n = static_cast<std::size_t>(std::clamp(2 + wanted.support, 4.0, 16.0));
+  const Family family(base, misfit, n);
+  const std::vector<Complex> e = misfit.of(family.nodes, family.pixels, n);
   std::vector<double> factor(n, 0.0);
   factor[0] = 1;
   std::vector<double> t = family.combine(family.nodes, factor);
+  LeastSquares system(2 * e.size() / n + family.nodes.size() / n + family.pixels.size() / n, n - 1);
   for (int i = 0; i < n_steps; ++i) {
-    factor = step(misfit, family, e, t, family.combine(family.pixels, factor), wanted.rounding);
+    factor = step(misfit, family, e, t, family.combine(family.pixels, factor), wanted.rounding, system);
     const std::vector<double> next = family.combine(family.nodes, factor);
-    if (i > 2 && *std::min_element(next.begin(), next.end()) > 0) offer(family.taper(factor));
+    if (i > 2 && *std::min_element(next.begin(), next.end()) > 0 && offer(family.taper(factor))) return best;
     for (std::size_t r = 0; r < t.size(); ++r) t[r] *= std::sqrt(std::clamp(next[r] / t[r], 0.3, 3.0));
   }
   // Without w prolate functions of the right bandwidth are good as well.
   if (misfit.n_phases() == 1)
     for (double share = 0.75; share < 1.2; share += 0.025)
-      offer(Taper(TaperKind::pswf, share * pi / 2 * wanted.support));
+      if (offer(Taper(TaperKind::pswf, share * pi / 2 * wanted.support))) return best;
   return best;
 }
 

@@ -36,8 +36,10 @@ struct FittedTaper {
   double error = 0;  ///< relative RMS over the image, the worst of the phases (0 included), rounding included
 };
 
-/// By Gauss-Newton steps over an even polynomial times a prolate function; one to ten milliseconds.
-FittedTaper fit_taper(const TaperCase& wanted);
+/// By Gauss-Newton steps over an even polynomial times a prolate function; about a millisecond. The first
+/// taper on the way whose error is `enough` at most will do, so that who asks no more than whether there is
+/// one waits no longer.
+FittedTaper fit_taper(const TaperCase& wanted, double enough = 0);
 
 /// The error of any taper, as fit_taper gives it.
 double taper_error(const Taper& taper, const TaperCase& of);

@@ -16,15 +16,26 @@ struct VisibilityPlace {
   double weight = 0;     ///< of a mean over places
 };
 
+/// What a case's pixels mean for its image, whatever the visibilities.
+struct MisfitTables {
+  explicit MisfitTables(const TaperCase& wanted);
+
+  GaussLegendre nodes;         ///< over the image, weights of a mean
+  std::vector<double> pixels;  ///< eta_i
+  /// [node][pixel], without its half turn exp(-i pi x / 2); 0 behind the last node.
+  std::vector<double> kernel;
+};
+
 /// Everything of a case that does not depend on the taper.
 class Misfit {
  public:
   using Complex = std::complex<double>;
 
-  Misfit(const TaperCase& wanted, std::vector<VisibilityPlace> places);
+  /// `tables`: of the case, which must live longer.
+  Misfit(const TaperCase& wanted, const MisfitTables& tables, std::vector<VisibilityPlace> places);
 
-  const GaussLegendre& nodes() const { return nodes_; }  ///< over the image, weights of a mean
-  const std::vector<double>& pixels() const { return pixels_; }
+  const GaussLegendre& nodes() const { return tables_.nodes; }
+  const std::vector<double>& pixels() const { return tables_.pixels; }
   std::size_t n_phases() const { return phases_.size(); }
   std::size_t n_places() const { return places_.size(); }
   const std::vector<VisibilityPlace>& places() const { return places_; }
@@ -37,11 +48,7 @@ class Misfit {
  private:
   std::vector<Complex> waves(const std::vector<double>& points) const;
 
-  std::size_t subgrid_;
-  GaussLegendre nodes_;
-  std::vector<double> pixels_;  // eta_i
-  std::vector<double>
-      kernel_;  // [node][pixel], without its half turn exp(-i pi x / 2); 0 behind the last node
+  const MisfitTables& tables_;
   std::vector<VisibilityPlace> places_;
   double edge_ = 0;  // of the square, cells from the middle of the subgrid
   std::vector<ResidualPhase> phases_;

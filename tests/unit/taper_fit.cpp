@@ -107,6 +107,31 @@ BOOST_AUTO_TEST_CASE(a_support_too_small_for_the_phase_still_gives_a_taper) {
   for (double eta = 0; eta < 0.67; eta += 0.05) BOOST_TEST(fit.taper(eta) > 0);
 }
 
+// Whether there is a taper of some error is told by the first that has it, as by the best there is.
+BOOST_AUTO_TEST_CASE(fits_end_when_the_error_will_do) {
+  for (const double phase : {0.0, 4.0, 15.0}) {
+    const TaperCase c = small_field(32, 16, phase);
+    const double best = fit_taper(c).error;
+    for (const double share : {0.5, 0.999, 1.0, 1.001, 2.0, 100.0}) {
+      const FittedTaper fit = fit_taper(c, share * best);
+      BOOST_TEST((fit.error <= share * best) == (share >= 1));
+      BOOST_TEST(fit.error >= best);
+      BOOST_TEST(taper_error(fit.taper, c) == fit.error, boost::test_tools::tolerance(1e-9));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tapers_of_many_places_are_those_of_each) {
+  const std::vector<double> eta{-1.5, -1, -0.7, -0.1, 0, 0.05, 0.3, 2.0 / 3, 0.9, 1, 1.0001};
+  const Taper prolate(TaperKind::pswf, 17.3), kaiser(TaperKind::kaiser_bessel, 9);
+  for (const Taper& taper : {prolate, kaiser, prolate.times({0.8, 0.3, -0.05, 0.01})}) {
+    const std::vector<double> together = taper.at(eta);
+    for (std::size_t i = 0; i < eta.size(); ++i) BOOST_TEST(together[i] == taper(eta[i]));
+    BOOST_TEST(together[0] == 0);
+    BOOST_TEST(together[4] == 1, boost::test_tools::tolerance(1e-15));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(quadrature_and_least_squares) {
   const GaussLegendre rule = gauss_legendre(7);
   double sum = 0;
@@ -124,4 +149,19 @@ BOOST_AUTO_TEST_CASE(quadrature_and_least_squares) {
   BOOST_TEST(x[0] == 13.0 / 12, boost::test_tools::tolerance(1e-13));
   BOOST_TEST(x[1] == 1.75, boost::test_tools::tolerance(1e-13));
   BOOST_TEST(x[2] == 0);
+
+  // Vectors and what is left over, twice in the same memory: a polynomial's coefficients come back.
+  for (const std::size_t n : {9, 8, 24, 61}) {
+    LeastSquares polynomial(n, 4);
+    for (const double factor : {1.0, -3.0}) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const double at = static_cast<double>(i) / 10 - 1;
+        for (std::size_t k = 0; k < 4; ++k) polynomial.matrix(i, k) = std::pow(at, k);
+        polynomial.right(i) = factor * (2 - at + 0.5 * at * at * at);
+      }
+      const std::vector<double> found = polynomial.solve();
+      const double expected[] = {2, -1, 0, 0.5};
+      for (std::size_t k = 0; k < 4; ++k) BOOST_TEST(std::abs(found[k] - factor * expected[k]) < 1e-11);
+    }
+  }
 }
