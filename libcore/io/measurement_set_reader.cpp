@@ -99,11 +99,10 @@ struct MeasurementSetReader::State {
   /// Touches all that reading will trust: the tables, the scalars of all rows and the cells of the first and
   /// the last one.
   void look() {
-    constexpr std::size_t n_at_once = 1 << 18;
     MsCells unused;
     while (next_row < rows.end_row()) {
       const bool first = next_row == rows.begin_row();
-      scan(n_at_once);
+      scan(kScanRows);
       if (batches.empty()) continue;
       if (first) cells.load(unused, scalars, {&batches.front().front(), 1});
       if (next_row == rows.end_row()) cells.load(unused, scalars, {&batches.back().back(), 1});

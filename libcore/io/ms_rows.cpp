@@ -13,8 +13,6 @@ namespace {
 using casacore::IPosition;
 using casacore::Slicer;
 
-constexpr std::int64_t kScanRows = 1 << 18;
-
 Slicer rows_slicer(std::int64_t first, std::size_t n) {
   return Slicer(IPosition(1, static_cast<ssize_t>(first)), IPosition(1, static_cast<ssize_t>(n)));
 }
@@ -28,8 +26,9 @@ void read_column(casacore::Vector<T>& into, const casacore::Table& table, const 
 /// Calls work(first, n) for blocks of the rows begin .. end-1.
 template <class Work>
 void for_blocks(std::int64_t begin, std::int64_t end, Work work) {
-  for (std::int64_t first = begin; first < end; first += kScanRows)
-    work(first, static_cast<std::size_t>(std::min(kScanRows, end - first)));
+  constexpr auto at_once = static_cast<std::int64_t>(kScanRows);
+  for (std::int64_t first = begin; first < end; first += at_once)
+    work(first, static_cast<std::size_t>(std::min(at_once, end - first)));
 }
 
 void check_finite(const casacore::Vector<double>& time_s, std::int64_t first, const std::string& path) {
@@ -45,9 +44,9 @@ std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSele
   std::vector<bool> found(n, false);
   std::size_t n_missing = n;
   const std::vector<int>& fields = selection.fields;
+  casacore::Vector<casacore::Int> field, description;
   for_blocks(0, static_cast<std::int64_t>(ms.nrow()), [&](std::int64_t first, std::size_t n_rows) {
     if (n_missing == 0) return;
-    casacore::Vector<casacore::Int> field, description;
     read_column(field, ms, "FIELD_ID", first, n_rows);
     read_column(description, ms, "DATA_DESC_ID", first, n_rows);
     for (std::size_t i = 0; i < n_rows; ++i) {
@@ -74,8 +73,8 @@ MsRowSelection::MsRowSelection(const casacore::Table& table, const MsMetadata& m
 
 void MsRowSelection::find_interval(const casacore::Table& table, const std::string& path) {
   std::set<double> distinct;
+  casacore::Vector<double> time_s;
   for_blocks(0, static_cast<std::int64_t>(table.nrow()), [&](std::int64_t first, std::size_t n) {
-    casacore::Vector<double> time_s;
     read_column(time_s, table, "TIME", first, n);
     check_finite(time_s, first, path);
     double last = std::numeric_limits<double>::quiet_NaN();
@@ -105,9 +104,10 @@ bool MsRowSelection::wants(double time_s, int field, int data_description) const
 void MsRowSelection::find_span(const casacore::Table& table, const std::string& path) {
   double first_s = std::numeric_limits<double>::infinity(), last_s = -first_s;
   std::set<int> fields;
+  int last_field = -1;
+  casacore::Vector<double> time_s;
+  casacore::Vector<casacore::Int> field, data_description;
   for_blocks(begin_row_, end_row_, [&](std::int64_t first, std::size_t n) {
-    casacore::Vector<double> time_s;
-    casacore::Vector<casacore::Int> field, data_description;
     read_column(time_s, table, "TIME", first, n);
     read_column(field, table, "FIELD_ID", first, n);
     read_column(data_description, table, "DATA_DESC_ID", first, n);
@@ -122,7 +122,7 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
                         meta_.data_descriptions.size());
       if (!wants(time_s[i], field[i], data_description[i])) continue;
       ++span_.n_rows;
-      fields.insert(field[i]);
+      if (field[i] != last_field) fields.insert(last_field = field[i]);
       first_s = std::min(first_s, time_s[i]);
       last_s = std::max(last_s, time_s[i]);
     }

@@ -20,6 +20,10 @@
 
 namespace apsyn {
 
+/// Rows whose scalars are looked at together: so few that their memory serves again, and that caches hold
+/// them.
+inline constexpr std::size_t kScanRows = 1 << 14;
+
 /// The columns that say which rows are wanted, and their selection. Throws as MeasurementSetReader.
 class MsRowSelection {
  public:

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_share_subgrids) {
 
 // The largest distance from a layer is looked for only until it is known how many layers there are.
 BOOST_AUTO_TEST_CASE(distances_that_mean_as_many_layers_do_not_matter) {
-  for (const std::size_t kernel_padding : {14, 22, 34, 58}) {
+  for (const std::size_t kernel_padding : {14, 34}) {
     const IdgPlan plan = plan_for(80, kernel_padding);
     const double max_w = minute().max_w_lambda, most = idg::most_half_w(max_w),
                  limit = idg::allowed_taper_error(plan.settings, true);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(the_cheapest_plan_is_taken) {
   BOOST_CHECK_EQUAL(chosen.n_layers, 3);
   const double least = modelled_seconds(chosen, minute());
   for (const auto& [subgrid, kernel_padding] :
-       {std::pair{40, 26}, {40, 30}, {48, 26}, {48, 34}, {56, 34}, {56, 42}, {64, 42}, {80, 58}})
+       {std::pair{40, 26}, {48, 34}, {64, 42}, {80, 58}})
     BOOST_CHECK_GE(
         modelled_seconds(
             plan_for(static_cast<std::size_t>(subgrid), static_cast<std::size_t>(kernel_padding)), minute()),
