@@ -31,14 +31,21 @@ void LayerModel::set(View<const double, 3> images) {
     throw std::invalid_argument("degridder: the model's size is not the plan's");
   images_.resize_for_overwrite(images.shape());
   empty_.assign(images.extent(0), true);
-  std::copy(images.begin(), images.end(), images_.begin());
   for (std::size_t plane = 0; plane < images.extent(0); ++plane) {
     View<double, 2> image = images_.view()[plane];
+    parallel_for(n_threads_, n_y, [&](std::size_t y, unsigned) {
+      const View<const double, 1> from = images[plane][y];
+      std::copy(from.begin(), from.end(), image[y].begin());
+    });
     correct_image(plan_, n_threads_, image);
-    for (double& pixel : image) {
-      if (std::isnan(pixel)) pixel = 0;
-      if (pixel != 0) empty_[plane] = false;
-    }
+    std::vector<std::uint8_t> row_empty(n_y, true);
+    parallel_for(n_threads_, n_y, [&](std::size_t y, unsigned) {
+      for (double& pixel : image[y]) {
+        if (std::isnan(pixel)) pixel = 0;
+        if (pixel != 0) row_empty[y] = false;
+      }
+    });
+    empty_[plane] = std::find(row_empty.begin(), row_empty.end(), false) == row_empty.end();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -142,8 +143,12 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
     while (const ImagingBlock* block = source.next(imager.block_bytes)) {
       imager.tool.stage("grid");
       own.weights->apply(*block, imager.threads(), weighted);
+      // One thread adds them up in their order, while others grid.
+      std::future<void> summed;
       if (first == 0)
-        for (GroupImages& of_field : images) add_weights(imager, weighted, of_field.weight_sum);
+        summed = std::async(std::launch::async, [&] {
+          for (GroupImages& of_field : images) add_weights(imager, weighted, of_field.weight_sum);
+        });
       for (std::size_t f = 0; f < fields.size(); ++f) {
         FieldGridder& field = own.fields[f];
         const RankShare& share = shares[f];
@@ -161,6 +166,7 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
           field.gridder->grid(part);
         });
       }
+      if (summed.valid()) summed.get();
       progress.update(done += static_cast<double>(weighted.size() / weighted.extent(2)));
     }
     imager.tool.stage("layers");

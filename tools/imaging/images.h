@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "libcore/core/image.h"
+#include "libcore/core/parallel.h"
 #include "tools/imaging/imager.h"
 
 namespace apsyn::imaging {
@@ -53,7 +54,7 @@ inline Image cut_image(const Imager& imager, const Field& field, const GroupImag
                        const Extent& extent) {
   Image image{info_of(imager, field, group, stokes), {}};
   image.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
-  image.pixels.resize({stokes.size(), 1, extent.n_y, extent.n_x});
+  image.pixels.resize_for_overwrite({stokes.size(), 1, extent.n_y, extent.n_x});
   const std::size_t skip_y = images.pixels.extent(1) / 2 - extent.n_y / 2;
   const std::size_t skip_x = images.pixels.extent(2) / 2 - extent.n_x / 2;
   for (std::size_t p = 0; p < stokes.size(); ++p) {
@@ -61,11 +62,11 @@ inline Image cut_image(const Imager& imager, const Field& field, const GroupImag
     if (!(weight > 0))
       throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
                          stokes[p]);
-    for (std::size_t y = 0; y < extent.n_y; ++y) {
+    parallel_for(imager.threads(), extent.n_y, [&](std::size_t y, unsigned) {
       const double* sums = &images.pixels(first + p, skip_y + y, skip_x);
       std::transform(sums, sums + extent.n_x, &image.pixels(p, 0, y, 0),
                      [weight](double sum) { return sum / weight; });
-    }
+    });
   }
   return image;
 }
