@@ -89,8 +89,7 @@ BOOST_AUTO_TEST_CASE(the_cheapest_plan_is_taken) {
   BOOST_CHECK_EQUAL(chosen.settings.kernel_padding, 58);
   BOOST_CHECK_EQUAL(chosen.n_layers, 3);
   const double least = modelled_seconds(chosen, minute());
-  for (const auto& [subgrid, kernel_padding] :
-       {std::pair{40, 26}, {48, 34}, {64, 42}, {80, 58}})
+  for (const auto& [subgrid, kernel_padding] : {std::pair{40, 26}, {48, 34}, {64, 42}, {80, 58}})
     BOOST_CHECK_GE(
         modelled_seconds(
             plan_for(static_cast<std::size_t>(subgrid), static_cast<std::size_t>(kernel_padding)), minute()),
