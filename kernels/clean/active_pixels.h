@@ -5,6 +5,7 @@
 // next selection.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -27,27 +28,37 @@ class ActivePixels final : public PeakSource {
   std::optional<SetPeak> find_peak() override;
   void subtract(const SetComponent& component) override;
   std::size_t size() const { return x_.size(); }
-  PixelPlace place(std::size_t i) const { return {x_[i], y_[i]}; }
+  PixelPlace place(std::size_t i) const {
+    return {static_cast<std::uint32_t>(x_[i]), static_cast<std::uint32_t>(y_[i])};
+  }
   float value(std::size_t plane, std::size_t i) const { return values_[plane][i]; }
 
  private:
   static constexpr std::size_t kChunk = 2048;
-  struct Chunk {
-    float highest = 0;
-  };
   void measure(std::size_t chunk);
-  void subtract_from(std::size_t first, std::size_t last, std::size_t plane, const SetComponent& component);
+  void subtract_from(std::size_t chunk, const SetComponent& component);
+  PlacedPsf placed(std::size_t plane, const SetComponent& component) const;
+  std::span<float> values_of(std::size_t plane, std::size_t chunk) {
+    const std::size_t first = chunk * kChunk;
+    return {&values_[plane][first], std::min(kChunk, size() - first)};
+  }
+  /// What is searched of the chunk: the values themselves, of a single plane.
+  std::span<float> search_of(std::size_t chunk) {
+    return single_ ? values_of(0, chunk)
+                   : std::span<float>(search_).subspan(chunk * kChunk, values_of(0, chunk).size());
+  }
 
   PlaneSet set_;
   unsigned n_threads_;
   std::size_t psf_ny_, psf_nx_;
-  bool covered_;                      ///< no two pixels are further apart than the PSF reaches
-  std::vector<std::int32_t> offset_;  ///< [pixel] y psf_nx + x, in row-major order; empty if not covered_
-  std::vector<std::uint32_t> x_, y_;  ///< [pixel]
-  std::vector<float> search_weight_;  ///< [pixel]
-  std::vector<std::vector<float>> values_;  ///< [plane][pixel]
-  std::vector<float> search_;               ///< [pixel]
-  std::vector<Chunk> chunks_;
+  bool single_;   ///< one plane of weight 1
+  bool indexed_;  ///< indices into the PSF have 32 bits, as SIMD gathers them; otherwise one by one
+  bool covered_;  ///< no two pixels are further apart than the PSF reaches
+  std::vector<std::int32_t> x_, y_, offset_;  ///< [pixel] in row-major order; y psf_nx + x when indexed_
+  std::vector<float> search_weight_;          ///< [pixel]
+  std::vector<std::vector<float>> values_;    ///< [plane][pixel]
+  std::vector<float> search_;                 ///< [pixel] unless single_
+  std::vector<float> highest_;                ///< [chunk]
 };
 
 /// How many pixels of `set` are above each of n_levels levels, the highest down to zero in equal steps, and

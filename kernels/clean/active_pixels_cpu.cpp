@@ -10,19 +10,6 @@
 namespace apsyn {
 namespace {
 
-/// Calls use(y, search values of the row) for every row; a thread takes a band of rows.
-template <class Use>
-void for_each_row(const PlaneSet& set, unsigned n_threads, Use&& use) {
-  constexpr std::size_t kBand = 16;
-  parallel_for(n_threads, (set.ny() + kBand - 1) / kBand, [&](std::size_t band, unsigned) {
-    std::vector<float> values(set.nx());
-    for (std::size_t y = band * kBand; y < std::min(set.ny(), (band + 1) * kBand); ++y) {
-      search_row(set, y, values);
-      use(y, values);
-    }
-  });
-}
-
 float height_of(const PlaneSet& set, float value) {
   return set.sign == PeakSign::any ? std::abs(value) : value;
 }
@@ -31,7 +18,7 @@ float height_of(const PlaneSet& set, float value) {
 
 Heights measure_heights(const PlaneSet& set, std::size_t n_levels, unsigned n_threads) {
   std::vector<float> row_highest(set.ny());
-  for_each_row(set, n_threads, [&](std::size_t y, const std::vector<float>& values) {
+  for_each_row(set, n_threads, [&](std::size_t y, std::span<const float> values) {
     row_highest[y] = highest_value(values, &set.search_weight(y, 0), set.sign);
   });
   Heights heights;
@@ -42,7 +29,7 @@ Heights measure_heights(const PlaneSet& set, std::size_t n_levels, unsigned n_th
   // Infinite below 1e-36, which leaves all at the top; so does a product that is no number.
   const float to_level = static_cast<float>(n_levels) / heights.highest;
   const float top = static_cast<float>(n_levels - 1);
-  for_each_row(set, n_threads, [&](std::size_t y, const std::vector<float>& values) {
+  for_each_row(set, n_threads, [&](std::size_t y, std::span<const float> values) {
     counts[y].assign(n_levels, 0);
     for (std::size_t x = 0; x < values.size(); ++x) {
       const float height = height_of(set, values[x] * set.search_weight(y, x));
@@ -57,7 +44,7 @@ Heights measure_heights(const PlaneSet& set, std::size_t n_levels, unsigned n_th
 
 std::vector<PixelPlace> pixels_above(const PlaneSet& set, float cutoff, unsigned n_threads) {
   std::vector<std::vector<PixelPlace>> rows(set.ny());
-  for_each_row(set, n_threads, [&](std::size_t y, const std::vector<float>& values) {
+  for_each_row(set, n_threads, [&](std::size_t y, std::span<const float> values) {
     for (std::size_t x = 0; x < values.size(); ++x)
       if (height_of(set, values[x] * set.search_weight(y, x)) > cutoff)
         rows[y].push_back({static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)});
@@ -72,75 +59,93 @@ ActivePixels::ActivePixels(const PlaneSet& set, std::span<const PixelPlace> plac
       n_threads_(n_threads),
       psf_ny_(set.psf[0].extent(0)),
       psf_nx_(set.psf[0].extent(1)),
+      single_(set.n_plane() == 1 && set.weight[0] == 1),
+      indexed_(std::max(set.ny(), psf_ny_) * psf_nx_ <=
+               std::size_t{std::numeric_limits<std::int32_t>::max()}),
       values_(set.n_plane()),
-      search_(places.size()) {
-  std::uint32_t low_x = std::numeric_limits<std::uint32_t>::max(), high_x = 0;
+      search_(single_ ? 0 : places.size()),
+      highest_((places.size() + kChunk - 1) / kChunk) {
+  std::int32_t low_x = std::numeric_limits<std::int32_t>::max(), high_x = 0;
   for (const PixelPlace& at : places) {
-    x_.push_back(at.x);
-    y_.push_back(at.y);
+    x_.push_back(static_cast<std::int32_t>(at.x));
+    y_.push_back(static_cast<std::int32_t>(at.y));
+    if (indexed_) offset_.push_back(static_cast<std::int32_t>(at.y * psf_nx_ + at.x));
     search_weight_.push_back(set.search_weight(at.y, at.x));
-    low_x = std::min(low_x, at.x);
-    high_x = std::max(high_x, at.x);
+    low_x = std::min(low_x, x_.back());
+    high_x = std::max(high_x, x_.back());
     for (std::size_t plane = 0; plane < set.n_plane(); ++plane)
       values_[plane].push_back(set.residual[plane](at.y, at.x));
   }
-  auto reaches = [](std::size_t distance, std::size_t n_psf) {
-    return distance <= n_psf / 2 && distance + n_psf / 2 < n_psf;
+  auto reaches = [](std::int32_t distance, std::size_t n_psf) {
+    const auto far = static_cast<std::size_t>(distance);
+    return far <= n_psf / 2 && far + n_psf / 2 < n_psf;
   };
-  // Offsets into the PSF have 32 bits, as SIMD gathers them; beyond that pixels are subtracted one by one.
-  const bool has_offsets = set.ny() * psf_nx_ <= std::size_t{std::numeric_limits<std::int32_t>::max()};
-  covered_ = has_offsets && (places.empty() ||
-                             (reaches(high_x - low_x, psf_nx_) && reaches(y_.back() - y_.front(), psf_ny_)));
-  for (std::size_t i = 0; covered_ && i < places.size(); ++i)
-    offset_.push_back(static_cast<std::int32_t>(places[i].y * psf_nx_ + places[i].x));
-  chunks_.resize((size() + kChunk - 1) / kChunk);
-  for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk) measure(chunk);
+  covered_ = places.empty() || (reaches(high_x - low_x, psf_nx_) && reaches(y_.back() - y_.front(), psf_ny_));
+  for (std::size_t chunk = 0; chunk < highest_.size(); ++chunk) measure(chunk);
 }
 
 void ActivePixels::measure(std::size_t chunk) {
-  const std::size_t first = chunk * kChunk, n = std::min(kChunk, size() - first);
-  std::vector<const float*> planes;
-  for (const auto& plane : values_) planes.push_back(&plane[first]);
-  search_values({&search_[first], n}, planes, set_.weight, set_.n_pol);
-  chunks_[chunk].highest = highest_value({&search_[first], n}, &search_weight_[first], set_.sign);
+  const std::span<float> search = search_of(chunk);
+  if (!single_) {
+    std::vector<const float*> planes;
+    for (const auto& plane : values_) planes.push_back(&plane[chunk * kChunk]);
+    search_values(search, planes, set_.weight, set_.n_pol);
+  }
+  highest_[chunk] = highest_value(search, &search_weight_[chunk * kChunk], set_.sign);
 }
 
 std::optional<SetPeak> ActivePixels::find_peak() {
-  const auto best = std::max_element(chunks_.begin(), chunks_.end(),
-                                     [](const Chunk& a, const Chunk& b) { return a.highest < b.highest; });
-  if (best == chunks_.end() || best->highest == 0) return std::nullopt;
-  const std::size_t first = static_cast<std::size_t>(best - chunks_.begin()) * kChunk;
-  const std::size_t i = first + first_at({&search_[first], std::min(kChunk, size() - first)},
-                                         &search_weight_[first], set_.sign, best->highest);
-  SetPeak peak{x_[i], y_[i], best->highest, search_[i], {}};
-  for (const auto& plane : values_) peak.residual.push_back(plane[i]);
+  const auto best = std::max_element(highest_.begin(), highest_.end());
+  if (best == highest_.end() || *best == 0) return std::nullopt;
+  const auto chunk = static_cast<std::size_t>(best - highest_.begin());
+  const std::size_t first = chunk * kChunk;
+  const std::span<const float> search = search_of(chunk);
+  const std::size_t within = first_at(search, &search_weight_[first], set_.sign, *best);
+  const PixelPlace at = place(first + within);
+  SetPeak peak{at.x, at.y, *best, search[within], {}};
+  for (const auto& plane : values_) peak.residual.push_back(plane[first + within]);
   return peak;
 }
 
-void ActivePixels::subtract_from(std::size_t first, std::size_t last, std::size_t plane,
-                                 const SetComponent& component) {
-  const auto start = (static_cast<std::ptrdiff_t>(psf_ny_ / 2) - static_cast<std::ptrdiff_t>(component.y)) *
-                         static_cast<std::ptrdiff_t>(psf_nx_) +
-                     static_cast<std::ptrdiff_t>(psf_nx_ / 2) - static_cast<std::ptrdiff_t>(component.x);
-  const std::span<float> values(values_[plane]);
-  const float flux = component.flux_jy[plane];
-  if (covered_)
-    return subtract_gathered(values.subspan(first, last - first), set_.psf[plane].data() + start,
-                             offset_.data() + first, flux);
-  for (std::size_t i = first; i < last; ++i) {
-    const std::size_t y = y_[i] + psf_ny_ / 2 - component.y, x = x_[i] + psf_nx_ / 2 - component.x;
-    if (y < psf_ny_ && x < psf_nx_) values[i] -= flux * set_.psf[plane](y, x);  // below 0 wraps to huge
+PlacedPsf ActivePixels::placed(std::size_t plane, const SetComponent& component) const {
+  return {set_.psf[plane].data(),
+          static_cast<std::int32_t>(psf_ny_),
+          static_cast<std::int32_t>(psf_nx_),
+          static_cast<std::int32_t>(component.x) - static_cast<std::int32_t>(psf_nx_ / 2),
+          static_cast<std::int32_t>(component.y) - static_cast<std::int32_t>(psf_ny_ / 2),
+          covered_};
+}
+
+void ActivePixels::subtract_from(std::size_t chunk, const SetComponent& component) {
+  const std::size_t first = chunk * kChunk, n = values_of(0, chunk).size();
+  const PlacedPsf of_first = placed(0, component);
+  if (y_[first + n - 1] < of_first.y || y_[first] >= of_first.y + of_first.ny) return;  // beyond the PSF
+  for (std::size_t plane = 0; plane < set_.n_plane(); ++plane) {
+    const std::span<float> values = values_of(plane, chunk);
+    const float flux = component.flux_jy[plane];
+    if (indexed_) {
+      const PixelList pixels{&offset_[first], &x_[first], &y_[first]};
+      const PlacedPsf psf = placed(plane, component);
+      if (single_)
+        highest_[chunk] = subtract_and_measure(values, psf, pixels, flux, &search_weight_[first], set_.sign);
+      else
+        subtract_gathered(values, psf, pixels, flux);
+      continue;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto y = static_cast<std::size_t>(y_[first + i] - of_first.y),
+                 x = static_cast<std::size_t>(x_[first + i] - of_first.x);
+      if (y < psf_ny_ && x < psf_nx_) values[i] -= flux * set_.psf[plane](y, x);  // below 0 wraps to huge
+    }
   }
+  if (!single_ || !indexed_) measure(chunk);
 }
 
 void ActivePixels::subtract(const SetComponent& component) {
   // Waking threads takes as long as some tens of thousands of pixels.
   const unsigned n_threads = size() * set_.n_plane() < 60000 ? 1 : n_threads_;
-  parallel_for(n_threads, chunks_.size(), [&](std::size_t chunk, unsigned) {
-    const std::size_t first = chunk * kChunk, last = std::min(size(), first + kChunk);
-    for (std::size_t plane = 0; plane < set_.n_plane(); ++plane) subtract_from(first, last, plane, component);
-    measure(chunk);
-  });
+  parallel_for(n_threads, highest_.size(),
+               [&](std::size_t chunk, unsigned) { subtract_from(chunk, component); });
 }
 
 }  // namespace apsyn

@@ -2,10 +2,12 @@
 // Planes that are searched and cleaned together.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "kernels/clean/clean.h"
 #include "kernels/clean/tile_ops.h"
+#include "libcore/core/parallel.h"
 #include "libcore/core/view.h"
 
 namespace apsyn {
@@ -20,6 +22,7 @@ struct PlaneSet {
   PeakSign sign = PeakSign::any;
 
   std::size_t n_plane() const { return residual.size(); }
+  bool single() const { return residual.size() == 1 && weight[0] == 1; }  ///< pixels are searched as they are
   std::size_t ny() const { return residual[0].extent(0); }
   std::size_t nx() const { return residual[0].extent(1); }
 };
@@ -42,6 +45,20 @@ struct SetPeak {
 float search_value(const PlaneSet& set, const std::vector<float>& values);
 /// search_values of one row of the images.
 void search_row(const PlaneSet& set, std::size_t y, std::span<float> values);
+/// The same: the row itself, of a single plane of weight 1, else in `values`.
+std::span<const float> searched_row(const PlaneSet& set, std::size_t y, std::vector<float>& values);
+/// Calls use(y, searched row) for every row; a thread takes a band of rows.
+template <class Use>
+void for_each_row(const PlaneSet& set, unsigned n_threads, Use&& use) {
+  constexpr std::size_t kBand = 16;
+  parallel_for(n_threads, (set.ny() + kBand - 1) / kBand, [&](std::size_t band, unsigned) {
+    std::vector<float> values;
+    for (std::size_t y = band * kBand; y < std::min(set.ny(), (band + 1) * kBand); ++y)
+      use(y, searched_row(set, y, values));
+  });
+}
+/// The height of the highest pixel; 0 when there is none.
+float highest_pixel(const PlaneSet& set, unsigned n_threads);
 /// The highest pixel of the set, the first in row-major order; height 0 when there is none.
 SetPeak find_set_peak(const PlaneSet& set, unsigned n_threads);
 

@@ -21,24 +21,39 @@ void search_row(const PlaneSet& set, std::size_t y, std::span<float> values) {
   search_values(values, planes, set.weight, set.n_pol);
 }
 
-SetPeak find_set_peak(const PlaneSet& set, unsigned n_threads) {
-  struct RowPeak {
-    float height = 0;
-    std::size_t x = 0;
-  };
-  std::vector<RowPeak> rows(set.ny());
-  parallel_for(n_threads, set.ny(), [&](std::size_t y, unsigned) {
-    std::vector<float> values(set.nx());
-    search_row(set, y, values);
-    const float* weight = &set.search_weight(y, 0);
-    rows[y].height = highest_value(values, weight, set.sign);
-    if (rows[y].height > 0) rows[y].x = first_at(values, weight, set.sign, rows[y].height);
+std::span<const float> searched_row(const PlaneSet& set, std::size_t y, std::vector<float>& values) {
+  if (set.single()) return {&set.residual[0](y, 0), set.nx()};
+  values.resize(set.nx());
+  search_row(set, y, values);
+  return values;
+}
+
+namespace {
+
+/// The height of every row's highest pixel.
+std::vector<float> highest_of_rows(const PlaneSet& set, unsigned n_threads) {
+  std::vector<float> rows(set.ny());
+  for_each_row(set, n_threads, [&](std::size_t y, std::span<const float> values) {
+    rows[y] = highest_value(values, &set.search_weight(y, 0), set.sign);
   });
-  const auto best = std::max_element(rows.begin(), rows.end(),
-                                     [](const RowPeak& a, const RowPeak& b) { return a.height < b.height; });
+  return rows;
+}
+
+}  // namespace
+
+float highest_pixel(const PlaneSet& set, unsigned n_threads) {
+  const std::vector<float> rows = highest_of_rows(set, n_threads);
+  return *std::max_element(rows.begin(), rows.end());
+}
+
+SetPeak find_set_peak(const PlaneSet& set, unsigned n_threads) {
+  const std::vector<float> rows = highest_of_rows(set, n_threads);
+  const auto best = std::max_element(rows.begin(), rows.end());
   SetPeak peak;
-  if (best->height == 0) return peak;
-  peak = {best->x, static_cast<std::size_t>(best - rows.begin()), best->height, 0, {}};
+  if (*best == 0) return peak;
+  const auto y = static_cast<std::size_t>(best - rows.begin());
+  std::vector<float> values;
+  peak = {first_at(searched_row(set, y, values), &set.search_weight(y, 0), set.sign, *best), y, *best, 0, {}};
   for (const View<float, 2>& plane : set.residual) peak.residual.push_back(plane(peak.y, peak.x));
   peak.value = search_value(set, peak.residual);
   return peak;
