@@ -2,7 +2,6 @@
 #include "kernels/clean/image_convolver.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "libcore/core/parallel.h"
 
@@ -15,6 +14,19 @@ constexpr std::size_t kColumns = 8;  // at a time: one cache line of every row
 /// a b by parts: operator* would look for infinities.
 Complex product(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+/// Spectra begin rows and columns at an even number of complex values, so that every one is aligned for FFTW.
+std::size_t aligned(std::size_t n) {
+  return (n + 1) / 2 * 2;
+}
+
+/// Calls use(first, last, index) for the ky that an even spectrum has, upwards and, mirrored, downwards.
+template <class Use>
+void multiply_even(Complex* to, std::size_t height, const Use& factor) {
+  const std::size_t half = height / 2;
+  for (std::size_t ky = 0; ky <= half; ++ky) to[ky] *= factor(ky);
+  for (std::size_t ky = half + 1; ky < height; ++ky) to[ky] *= factor(height - ky);
 }
 
 }  // namespace
@@ -57,91 +69,143 @@ std::uint64_t ImageConvolver::spectrum_bytes(std::size_t ny, std::size_t nx, std
   return sizeof(Complex) * padded(ny, reach_y) * (padded(nx, reach_x) / 2 + 1);
 }
 
-ImageConvolver::Spectrum ImageConvolver::forward(View<const float, 2> image, const Placement& place) const {
+void ImageConvolver::forward(View<const float, 2> image, const Placement& place, Spectrum& to,
+                             Scratch& scratch) const {
   const std::size_t n_row = place.last_y - place.first_y, n_kx = width_ / 2 + 1;
-  Buffer<Complex, 2> rows;
-  // Rows begin at an even number of complex values, so that every one is aligned for FFTW.
-  const std::size_t stride = (n_kx + 1) / 2 * 2;
-  rows.resize_for_overwrite({n_row, stride});
-  std::vector<Buffer<float, 1>> row_scratch(std::max(1u, n_threads_));
+  Spectrum& rows = scratch.rows;
+  rows.resize_for_overwrite({n_row, aligned(n_kx)});
+  scratch.values.resize(std::max(1u, n_threads_));
   parallel_for(n_threads_, n_row, [&](std::size_t i, unsigned thread) {
-    Buffer<float, 1>& row = row_scratch[thread];
-    row.resize({width_});
     const float* from = &image(place.first_y + i, 0);
+    // Few rows of a model have components.
+    if (std::all_of(from + place.first_x, from + place.last_x, [](float value) { return value == 0; })) {
+      std::fill_n(&rows(i, 0), n_kx, Complex{});
+      return;
+    }
+    Buffer<float, 1>& row = scratch.values[thread];
+    row.resize({width_});
     for (std::size_t x = place.first_x; x < place.last_x; ++x) row((x + place.origin_x) % width_) = from[x];
     row_.execute(row.data(), &rows(i, 0));
   });
-  Spectrum spectrum;
-  const std::size_t column_stride = (height_ + 1) / 2 * 2;  // heights are even
-  spectrum.resize_for_overwrite({n_kx, column_stride});
+  to.resize_for_overwrite({n_kx, aligned(height_)});
   parallel_for(n_threads_, (n_kx + kColumns - 1) / kColumns, [&](std::size_t block, unsigned) {
     const std::size_t first = block * kColumns, n = std::min(kColumns, n_kx - first);
-    std::fill(&spectrum(first, 0), &spectrum(first, 0) + n * height_, Complex{});
+    std::fill(&to(first, 0), &to(first, 0) + n * to.extent(1), Complex{});
     for (std::size_t i = 0; i < n_row; ++i) {
       const std::size_t y = (place.first_y + i + place.origin_y) % height_;
-      for (std::size_t k = 0; k < n; ++k) spectrum(first + k, y) = rows(i, first + k);
+      for (std::size_t k = 0; k < n; ++k) to(first + k, y) = rows(i, first + k);
     }
-    for (std::size_t k = 0; k < n; ++k) column_.execute(&spectrum(first + k, 0));
+    for (std::size_t k = 0; k < n; ++k) column_.execute(&to(first + k, 0));
   });
-  return spectrum;
 }
 
-void ImageConvolver::inverse(const Spectrum& a, const Spectrum& b, View<float, 2> out,
-                             const Placement& place) const {
+template <class Product, class Use>
+void ImageConvolver::inverse(const Product& product, const Placement& place, const Use& use,
+                             Scratch& scratch) const {
   const std::size_t n_row = place.last_y - place.first_y, n_kx = width_ / 2 + 1;
-  const std::size_t stride = (n_kx + 1) / 2 * 2;
   const float scale = 1.0f / (static_cast<float>(width_) * static_cast<float>(height_));
-  Buffer<Complex, 2> rows;
-  rows.resize_for_overwrite({n_row, stride});
-  std::vector<Buffer<Complex, 2>> column_scratch(std::max(1u, n_threads_));
+  Spectrum& rows = scratch.rows;
+  rows.resize_for_overwrite({n_row, aligned(n_kx)});
+  scratch.columns.resize(std::max(1u, n_threads_));
+  scratch.values.resize(std::max(1u, n_threads_));
   parallel_for(n_threads_, (n_kx + kColumns - 1) / kColumns, [&](std::size_t block, unsigned thread) {
     const std::size_t first = block * kColumns, n = std::min(kColumns, n_kx - first);
-    Buffer<Complex, 2>& columns = column_scratch[thread];
-    columns.resize_for_overwrite({kColumns, height_});
+    Spectrum& columns = scratch.columns[thread];
+    columns.resize_for_overwrite({kColumns, aligned(height_)});
     for (std::size_t k = 0; k < n; ++k) {
-      const Complex *from_a = &a(first + k, 0), *from_b = &b(first + k, 0);
-      Complex* to = &columns(k, 0);
-      for (std::size_t y = 0; y < height_; ++y) to[y] = product(from_a[y], from_b[y]);
-      column_back_.execute(to);
+      product(first + k, &columns(k, 0));
+      column_back_.execute(&columns(k, 0));
     }
     for (std::size_t i = 0; i < n_row; ++i) {
       const std::size_t y = (place.first_y + i + place.origin_y) % height_;
       for (std::size_t k = 0; k < n; ++k) rows(i, first + k) = columns(k, y) * scale;
     }
   });
-  std::vector<Buffer<float, 1>> row_scratch(std::max(1u, n_threads_));
   parallel_for(n_threads_, n_row, [&](std::size_t i, unsigned thread) {
-    Buffer<float, 1>& row = row_scratch[thread];
+    Buffer<float, 1>& row = scratch.values[thread];
     row.resize_for_overwrite({width_});
     row_back_.execute(&rows(i, 0), row.data());
-    float* to = &out(place.first_y + i, 0);
-    for (std::size_t x = place.first_x; x < place.last_x; ++x) to[x] = row((x + place.origin_x) % width_);
+    use(place.first_y + i, row.data(), place.first_x, place.last_x);
   });
 }
 
-ImageConvolver::Spectrum ImageConvolver::transform(View<const float, 2> image) const {
-  return forward(image, Placement::image(image.extent(0), image.extent(1)));
+void ImageConvolver::transform(View<const float, 2> image, Spectrum& to, Scratch& scratch) const {
+  forward(image, Placement::image(image.extent(0), image.extent(1)), to, scratch);
 }
 
 ImageConvolver::Spectrum ImageConvolver::transform_kernel(View<const float, 2> kernel) const {
-  return forward(kernel, Placement::kernel(*this, kernel.extent(0), kernel.extent(1)));
+  Spectrum spectrum;
+  Scratch scratch;
+  forward(kernel, Placement::kernel(*this, kernel.extent(0), kernel.extent(1)), spectrum, scratch);
+  return spectrum;
 }
 
-void ImageConvolver::invert_product(const Spectrum& a, const Spectrum& b, View<float, 2> out) const {
-  inverse(a, b, out, Placement::image(out.extent(0), out.extent(1)));
+ImageConvolver::EvenSpectrum ImageConvolver::transform_even_kernel(View<const float, 2> kernel) const {
+  const Spectrum spectrum = transform_kernel(kernel);
+  EvenSpectrum even;
+  even.resize_for_overwrite({width_ / 2 + 1, height_ / 2 + 1});
+  for (std::size_t kx = 0; kx < even.extent(0); ++kx)
+    for (std::size_t ky = 0; ky < even.extent(1); ++ky) even(kx, ky) = spectrum(kx, ky).real();
+  return even;
 }
 
-void ImageConvolver::invert_kernel_product(const Spectrum& a, const Spectrum& b, View<float, 2> out) const {
+void ImageConvolver::convolve(const Spectrum& image, const EvenSpectrum& kernel, View<float, 2> out,
+                              Scratch& scratch) const {
+  inverse(
+      [&](std::size_t kx, Complex* to) {
+        std::copy_n(&image(kx, 0), height_, to);
+        multiply_even(to, height_, [&](std::size_t ky) { return kernel(kx, ky); });
+      },
+      Placement::image(out.extent(0), out.extent(1)),
+      [&](std::size_t y, const float* values, std::size_t first, std::size_t last) {
+        std::copy(values + first, values + last, &out(y, first));
+      },
+      scratch);
+}
+
+void ImageConvolver::subtract_convolved(View<float, 2> from, const Spectrum& image, const Spectrum& kernel,
+                                        const EvenSpectrum* smooth, Scratch& scratch) const {
+  inverse(
+      [&](std::size_t kx, Complex* to) {
+        const Complex *a = &image(kx, 0), *b = &kernel(kx, 0);
+        for (std::size_t ky = 0; ky < height_; ++ky) to[ky] = product(a[ky], b[ky]);
+        if (smooth != nullptr) multiply_even(to, height_, [&](std::size_t ky) { return (*smooth)(kx, ky); });
+      },
+      Placement::image(from.extent(0), from.extent(1)),
+      [&](std::size_t y, const float* values, std::size_t first, std::size_t last) {
+        for (std::size_t x = first; x < last; ++x) from(y, x) -= values[x];
+      },
+      scratch);
+}
+
+void ImageConvolver::smooth_twice(const Spectrum& kernel, const EvenSpectrum& smooth, View<float, 2> out,
+                                  Scratch& scratch) const {
   std::fill(out.begin(), out.end(), 0.0f);
-  inverse(a, b, out, Placement::kernel(*this, out.extent(0), out.extent(1)));
+  const Placement place = Placement::kernel(*this, out.extent(0), out.extent(1));
+  inverse(
+      [&](std::size_t kx, Complex* to) {
+        std::copy_n(&kernel(kx, 0), height_, to);
+        multiply_even(to, height_, [&](std::size_t ky) { return smooth(kx, ky) * smooth(kx, ky); });
+      },
+      place,
+      [&](std::size_t y, const float* values, std::size_t first, std::size_t last) {
+        for (std::size_t x = first; x < last; ++x) out(y, x) = values[(x + place.origin_x) % width_];
+      },
+      scratch);
 }
 
-void multiply(ImageConvolver::Spectrum& a, const ImageConvolver::Spectrum& b, unsigned n_threads) {
-  parallel_for(n_threads, a.extent(0), [&](std::size_t kx, unsigned) {
-    Complex* to = &a(kx, 0);
-    const Complex* from = &b(kx, 0);
-    for (std::size_t ky = 0; ky < a.extent(1); ++ky) to[ky] = product(to[ky], from[ky]);
-  });
+double ImageConvolver::peak_smoothed_twice(const Spectrum& kernel, const EvenSpectrum& smooth) const {
+  double sum = 0;
+  for (std::size_t kx = 0; kx <= width_ / 2; ++kx) {
+    double column = 0;
+    for (std::size_t ky = 0; ky < height_; ++ky) {
+      const auto factor = static_cast<double>(smooth(kx, std::min(ky, height_ - ky)));
+      column += factor * factor * static_cast<double>(kernel(kx, ky).real());
+    }
+    // Columns that stand for their mirror image, too. Widths are even.
+    sum += (kx == 0 || kx == width_ / 2 ? 1 : 2) * column;
+  }
+  return sum / (static_cast<double>(width_) * static_cast<double>(height_));
 }
 
 }  // namespace apsyn

@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstddef>
+#include <vector>
 
 #include "kernels/common/fft.h"
 #include "libcore/core/view.h"
@@ -13,8 +14,17 @@ namespace apsyn {
 
 class ImageConvolver {
  public:
-  /// [kx = 0 .. width / 2][ky = 0 .. height - 1] of the padded image.
+  /// [kx = 0 .. width / 2][ky = 0 .. height - 1] of the padded image; rows are padded to an even number.
   using Spectrum = Buffer<std::complex<float>, 2>;
+  /// Of a kernel that is its own mirror image along x and along y, so real and even: [kx = 0 .. width / 2][ky
+  /// = 0 .. height / 2].
+  using EvenSpectrum = Buffer<float, 2>;
+  /// Memory for the calls of one thread, worth keeping from one to the next.
+  struct Scratch {
+    Spectrum rows;
+    std::vector<Spectrum> columns;         ///< [thread]
+    std::vector<Buffer<float, 1>> values;  ///< [thread]
+  };
 
   /// For images [ny][nx] and kernels that reach at most (reach_y, reach_x) pixels from their centre. Nothing
   /// wraps around within the image.
@@ -22,13 +32,23 @@ class ImageConvolver {
                  unsigned n_threads);
 
   /// Of an image [y][x] of at most ny by nx pixels.
-  Spectrum transform(View<const float, 2> image) const;
+  void transform(View<const float, 2> image, Spectrum& to, Scratch& scratch) const;
   /// Of a kernel [y][x] with its centre at (extent / 2); what reaches further than allowed is left out.
   Spectrum transform_kernel(View<const float, 2> kernel) const;
-  /// `a` times `b` back in the image domain, normalised; `out` [ny][nx] or smaller.
-  void invert_product(const Spectrum& a, const Spectrum& b, View<float, 2> out) const;
-  /// The same, centred as a kernel: out(y, x) is the value at offset (y - extent / 2, x - extent / 2).
-  void invert_kernel_product(const Spectrum& a, const Spectrum& b, View<float, 2> out) const;
+  EvenSpectrum transform_even_kernel(View<const float, 2> kernel) const;
+
+  /// out = image (*) kernel, [y][x] of at most ny by nx pixels.
+  void convolve(const Spectrum& image, const EvenSpectrum& kernel, View<float, 2> out,
+                Scratch& scratch) const;
+  /// from -= image (*) kernel, with the image smoothed by `smooth` before, when it is given.
+  void subtract_convolved(View<float, 2> from, const Spectrum& image, const Spectrum& kernel,
+                          const EvenSpectrum* smooth, Scratch& scratch) const;
+  /// A kernel smoothed twice: out(y, x) is its value at offset (y - extent / 2, x - extent / 2), zero beyond
+  /// what is allowed.
+  void smooth_twice(const Spectrum& kernel, const EvenSpectrum& smooth, View<float, 2> out,
+                    Scratch& scratch) const;
+  /// The value at offset (0, 0) of that.
+  double peak_smoothed_twice(const Spectrum& kernel, const EvenSpectrum& smooth) const;
 
   /// Length along an axis that nothing wraps around in.
   static std::size_t padded(std::size_t n, std::size_t reach);
@@ -37,8 +57,11 @@ class ImageConvolver {
 
  private:
   struct Placement;  ///< where an array's rows and columns lie in the padded one
-  Spectrum forward(View<const float, 2> image, const Placement& place) const;
-  void inverse(const Spectrum& a, const Spectrum& b, View<float, 2> out, const Placement& place) const;
+  void forward(View<const float, 2> image, const Placement& place, Spectrum& to, Scratch& scratch) const;
+  /// `product(kx, to)` makes column kx of the spectrum; `use(y, values, first, last)` takes row y of the
+  /// array, of which pixel x is values[(x + place.origin_x) % width].
+  template <class Product, class Use>
+  void inverse(const Product& product, const Placement& place, const Use& use, Scratch& scratch) const;
 
   std::size_t ny_, nx_, reach_y_, reach_x_, height_, width_;
   unsigned n_threads_;
@@ -46,8 +69,5 @@ class ImageConvolver {
   InverseRealFft<float> row_back_;
   ComplexFft<float> column_, column_back_;
 };
-
-/// a *= b, elementwise.
-void multiply(ImageConvolver::Spectrum& a, const ImageConvolver::Spectrum& b, unsigned n_threads);
 
 }  // namespace apsyn

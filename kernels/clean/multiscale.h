@@ -48,44 +48,55 @@ class Multiscale {
   Multiscale(const std::vector<CleanScale>& scales, const DeconvolutionSettings& settings,
              const PlaneSet& set, PsfSubtraction& subtraction);
 
-  /// The highest biased peak. `masks` may be empty.
-  double start_height(const PlaneSet& set, const CleanTask& task, const ScaleMasks& masks) const;
-  /// Cleans set.residual in place; limits are in units of biased peaks.
-  LoopStop run(const PlaneSet& set, const CleanTask& task, const ScaleMasks& masks);
+  /// The highest biased peak, which run() begins with. `masks` may be empty.
+  double start_height(const PlaneSet& set, const ScaleMasks& masks);
+  /// Cleans set.residual in place, of the set that start_height() had; limits are in units of biased peaks.
+  LoopStop run(const PlaneSet& set, const CleanTask& task);
 
  private:
   struct Scale {
     const CleanScale& shape;
-    ImageConvolver::Spectrum spectrum;  ///< empty for a point
-    double psf_peak = 1;                ///< of the mean PSF smoothed twice
+    ImageConvolver::EvenSpectrum smoothing,
+        component;        ///< by smoother_ and the subtraction; empty for a point
+    double psf_peak = 1;  ///< of the mean PSF smoothed twice
   };
   struct Choice {
     std::size_t scale = 0;
-    SetPeak peak;               ///< of the smoothed residual, not biased
-    Buffer<float, 2> smoothed;  ///< the search image at that scale
+    float height = 0;  ///< of the smoothed residual's peak, not biased
   };
-  /// [scale] search weights: those of the set within the mask.
-  struct Weights {
+  /// From start_height() to the end of run().
+  struct Work {
     std::vector<Buffer<float, 2>> masked;
-    std::vector<View<const float, 2>> of_scale;
+    std::vector<View<const float, 2>> weight;  ///< [scale] search weights: those of the set within the mask
+    ImageConvolver::Spectrum spectrum;
+    Buffer<float, 2> search;           ///< the search image of several planes; models
+    Buffer<float, 2> smoothed, trial;  ///< the search image at the scale that is chosen
+    std::vector<Buffer<float, 2>> planes;
+    std::optional<Choice> first;
   };
-  Weights weights_of(const PlaneSet& set, const ScaleMasks& masks) const;
-  Choice choose(const PlaneSet& set, const CleanTask& task, const Weights& weights) const;
+  Choice choose(const PlaneSet& set);
   double biased(const Choice& choice) const;
-  LoopStop clean_scale(const PlaneSet& set, const CleanTask& task, const Choice& choice,
-                       View<const float, 2> weight, LoopLimits limits, std::size_t& n_found);
+  PlaneSet smoothed_set(const PlaneSet& set, std::size_t index);
+  LoopStop clean_scale(const PlaneSet& set, const CleanTask& task, const Choice& choice, LoopLimits limits,
+                       std::size_t& n_found);
+  void subtract(const PlaneSet& set, const Scale& scale, const std::vector<SetComponent>& components);
+  bool same_as_before(std::size_t plane) const {
+    return plane > 0 && psf_[plane].data() == psf_[plane - 1].data();
+  }
   /// The PSFs smoothed twice, for the sub-minor loop; empty where a plane's PSF is that of the plane before.
-  const std::vector<Buffer<float, 2>>& smoothed_psfs(std::size_t scale, const PlaneSet& set,
-                                                     const CleanTask& task);
+  const std::vector<Buffer<float, 2>>& smoothed_psfs(std::size_t scale, const PlaneSet& set);
 
   PsfSubtraction& subtraction_;
+  ImageConvolver smoother_;  ///< of residuals: it reaches less far than PSFs do
+  unsigned n_threads_;
   std::vector<Scale> scales_;
   double sub_minor_gain_;
   std::size_t sub_image_pixels_;
   std::vector<std::optional<SubImages>> sub_images_;  ///< [scale], made when first asked for
   std::vector<View<const float, 2>> psf_;
-  std::size_t psf_scale_ = 0;  ///< that smoothed_psf_ is of
-  std::vector<Buffer<float, 2>> smoothed_psf_;
+  std::size_t n_psf_ = 1;                                    ///< that are not the same
+  std::vector<std::vector<Buffer<float, 2>>> smoothed_psf_;  ///< [scale][plane], made when first asked for
+  std::optional<Work> work_;
 };
 
 }  // namespace apsyn

@@ -31,14 +31,17 @@ class PsfSubtraction {
                  std::size_t more_reach, unsigned n_threads);
   /// residual[plane] -= components (*) psf[plane], [y][x].
   void subtract(const std::vector<View<float, 2>>& residual, std::span<const SetComponent> components);
-  /// residual -= model (*) psf[plane].
-  void subtract(std::size_t plane, View<float, 2> residual, View<const float, 2> model);
-  /// The same with the model's transform by convolver().
-  void subtract(std::size_t plane, View<float, 2> residual, const ImageConvolver::Spectrum& model);
+  /// residual -= model (*) psf[plane], with the model smoothed by the kernel of this transform before, when
+  /// it is given.
+  void subtract(std::size_t plane, View<float, 2> residual, View<const float, 2> model,
+                const ImageConvolver::EvenSpectrum* smooth = nullptr);
   /// Pixels of one plane that could be subtracted one by one in the time that FFTs take.
   double break_even() const { return break_even_; }
   const ImageConvolver& convolver() const { return convolver_; }
   const ImageConvolver::Spectrum& spectrum(std::size_t plane);
+  /// For calls of convolver(), and what subtractions take, until release().
+  ImageConvolver::Scratch& scratch() { return scratch_; }
+  void release();
 
  private:
   std::vector<View<const float, 2>> psf_;
@@ -46,6 +49,8 @@ class PsfSubtraction {
   ImageConvolver convolver_;
   double break_even_;
   std::vector<std::shared_ptr<ImageConvolver::Spectrum>> spectra_;  ///< made when first asked for
+  ImageConvolver::Scratch scratch_;
+  ImageConvolver::Spectrum model_spectrum_;
 };
 
 }  // namespace apsyn

@@ -76,18 +76,16 @@ const ImageConvolver::Spectrum& PsfSubtraction::spectrum(std::size_t plane) {
   return *spectra_[plane];
 }
 
-void PsfSubtraction::subtract(std::size_t plane, View<float, 2> residual, View<const float, 2> model) {
-  subtract(plane, residual, convolver_.transform(model));
+void PsfSubtraction::subtract(std::size_t plane, View<float, 2> residual, View<const float, 2> model,
+                              const ImageConvolver::EvenSpectrum* smooth) {
+  const ImageConvolver::Spectrum& psf = spectrum(plane);
+  convolver_.transform(model, model_spectrum_, scratch_);
+  convolver_.subtract_convolved(residual, model_spectrum_, psf, smooth, scratch_);
 }
 
-void PsfSubtraction::subtract(std::size_t plane, View<float, 2> residual,
-                              const ImageConvolver::Spectrum& model) {
-  Buffer<float, 2> product;
-  product.resize_for_overwrite(residual.shape());
-  convolver_.invert_product(model, spectrum(plane), product);
-  parallel_for(n_threads_, residual.extent(0), [&](std::size_t y, unsigned) {
-    for (std::size_t x = 0; x < residual.extent(1); ++x) residual(y, x) -= product(y, x);
-  });
+void PsfSubtraction::release() {
+  scratch_ = {};
+  model_spectrum_ = {};
 }
 
 void PsfSubtraction::subtract(const std::vector<View<float, 2>>& residual,

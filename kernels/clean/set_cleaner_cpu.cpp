@@ -88,7 +88,7 @@ const ScaleMasks& SetCleaner::masks() const {
 }
 
 LoopStop SetCleaner::clean(const PlaneSet& set, const CleanTask& task) {
-  if (multiscale_) return multiscale_->run(set, task, masks());
+  if (multiscale_) return multiscale_->run(set, task);
   return settings_.algorithm == CleanAlgorithm::clark ? run_clark(set, *subtraction_, *sub_images_, task)
                                                       : run_hogbom(set, *subtraction_, task);
 }
@@ -184,8 +184,7 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   CleanTask task{{}, {}, {}, settings_.gain, settings_.n_threads};
   const std::unique_ptr<CudaCleaner> device = cuda_cleaner(set);
   auto height = static_cast<double>(start.height);
-  if (!scales_.empty())
-    height = device ? device->start_height() : multiscale_->start_height(set, task, masks());
+  if (!scales_.empty()) height = device ? device->start_height() : multiscale_->start_height(set, masks());
   const double cycle_level = (1 - settings_.cycle_gain) * height;
   task.limits = {std::max(report.threshold_jy, cycle_level), kDivergence * height,
                  settings_.max_iterations - n_total_, settings_.negative == NegativeComponents::stop};
@@ -213,6 +212,8 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   if (report.stop == CleanStop::cycle && report.n_components == 0) report.stop = CleanStop::nothing_left;
   const bool low = report.stop == CleanStop::noise || report.stop == CleanStop::threshold;
   apply(found, own);
+  for (PsfSubtraction* used : {subtraction_.get(), output_subtraction_.get()})
+    if (used != nullptr) used->release();
   extend_masks(found);
   report.model_flux_jy = mean_flux(own.model);
   // A mask of nothing would end it all: then the peak is noise.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Components per second of a minor cycle, by algorithm, image size, PSF size, channel groups and threads.
-// bench_clean [--full] [cuda[:N]]: image sizes to 4096 instead of to 2048; on a GPU instead of the CPU, with
-// images on their way there and back.
+// bench_clean [--full] [hogbom|clark|multiscale] [cuda[:N]]: image sizes to 4096 instead of to 2048; of one
+// algorithm; on a GPU instead of the CPU, with images on their way there and back.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -24,6 +24,12 @@ struct Case {
   std::size_t n, psf_n, n_group, n_component, sub_image = 0;
 };
 
+double rms(const Buffer<float, 4>& image) {
+  double sum = 0;
+  for (const float value : image) sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum / static_cast<double>(image.size()));
+}
+
 void run(const Case& c, const bench::CleanScene& scene, const Device& device, unsigned n_threads) {
   DeconvolutionSettings settings;
   settings.algorithm = c.algorithm;
@@ -44,11 +50,13 @@ void run(const Case& c, const bench::CleanScene& scene, const Device& device, un
       "\"groups\": {}, "
       "\"device\": \"{}\", \"threads\": {}, \"components\": {}, \"seconds\": {:.3f}, \"components_per_s\": "
       "{:.0f}, \"start_peak_jy\": {:.4g}, "
-      "\"peak_jy\": {:.4g}, \"noise_jy\": {:.4g}, \"model_jy\": {:.6g}}}\n",
+      "\"peak_jy\": {:.4g}, \"noise_jy\": {:.4g}, \"residual_rms_jy\": {:.6g}, \"model_jy\": {:.6g}, "
+      "\"sky_jy\": {:.6g}}}\n",
       c.name, c.n, c.psf_n, c.sub_image, c.n_group,
       device.kind == Device::Kind::cuda ? device.description : "cpu", n_threads, report.n_components, seconds,
       static_cast<double>(report.n_components) / seconds, report.sets[0].start_peak_jy,
-      report.sets[0].peak_jy, report.sets[0].noise_jy, report.sets[0].model_flux_jy);
+      report.sets[0].peak_jy, report.sets[0].noise_jy, rms(residual), report.sets[0].model_flux_jy,
+      scene.flux_jy);
   std::fflush(stdout);
 }
 
@@ -56,10 +64,13 @@ void run(const Case& c, const bench::CleanScene& scene, const Device& device, un
 
 int main(int argc, char** argv) {
   bool full = false;
+  std::string only;
   Device device;
   for (int i = 1; i < argc; ++i)
     if (std::string(argv[i]) == "--full")
       full = true;
+    else if (const std::string name = argv[i]; name == "hogbom" || name == "clark" || name == "multiscale")
+      only = name;
     else
       device = choose_device(argv[i], CudaSupport::available, available_threads());
   const bool on_device = device.kind == Device::Kind::cuda;
@@ -75,7 +86,9 @@ int main(int argc, char** argv) {
                           {clark, "clark", 2048, 4096, 1, 100000, 512},
                           {hogbom, "hogbom", 1024, 2048, 4, 10000},
                           {clark, "clark", 1024, 2048, 4, 10000},
+                          {multiscale, "multiscale", 1024, 1024, 1, 3000},
                           {multiscale, "multiscale", 1024, 2048, 1, 3000},
+                          {multiscale, "multiscale", 1024, 2048, 4, 3000},
                           {multiscale, "multiscale", 2048, 4096, 1, 3000},
                           {multiscale, "multiscale", 2048, 4096, 1, 3000, 512}};
   if (full) {
@@ -86,6 +99,7 @@ int main(int argc, char** argv) {
   bench::CleanScene scene;
   std::array<std::size_t, 3> made{};
   for (const Case& c : cases) {
+    if (!only.empty() && only != c.name) continue;
     if (std::exchange(made, {c.n, c.psf_n, c.n_group}) != std::array{c.n, c.psf_n, c.n_group})
       scene = bench::make_clean_scene({c.n, c.psf_n, c.n_group});
     if (on_device) run(c, scene, device, available_threads());  // warms up

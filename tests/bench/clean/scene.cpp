@@ -85,6 +85,7 @@ CleanScene make_clean_scene(const SceneSize& size) {
   CleanScene scene{Buffer<float, 4>({size.n_group, 1, size.n, size.n}),
                    Buffer<float, 4>({size.n_group, 1, size.psf_n, size.psf_n})};
   Grid sky = make_sky(size, n_grid);
+  for (const auto& pixel : sky) scene.flux_jy += static_cast<double>(pixel.real());
   forward.execute(sky.data());
   std::mt19937_64 random(3);
   for (std::size_t g = 0; g < size.n_group; ++g) {

@@ -11,6 +11,7 @@ namespace apsyn::bench {
 struct CleanScene {
   Buffer<float, 4> dirty;  ///< [group][1][y][x]
   Buffer<float, 4> psf;    ///< [group][1][y][x], psf_size pixels square
+  double flux_jy = 0;      ///< of all sources
 };
 
 struct SceneSize {
