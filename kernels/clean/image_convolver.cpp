@@ -9,7 +9,7 @@ namespace apsyn {
 namespace {
 
 using Complex = std::complex<float>;
-constexpr std::size_t kColumns = 8;  // at a time: one cache line of every row
+constexpr std::size_t kColumns = 16;  // at a time: two cache lines of every row
 
 /// a b by parts: operator* would look for infinities.
 Complex product(Complex a, Complex b) {
@@ -178,14 +178,16 @@ void ImageConvolver::subtract_convolved(View<float, 2> from, const Spectrum& ima
       scratch);
 }
 
-void ImageConvolver::smooth_twice(const Spectrum& kernel, const EvenSpectrum& smooth, View<float, 2> out,
-                                  Scratch& scratch) const {
+void ImageConvolver::smooth_kernel(const Spectrum& kernel, const EvenSpectrum& smooth, unsigned times,
+                                   View<float, 2> out, Scratch& scratch) const {
   std::fill(out.begin(), out.end(), 0.0f);
   const Placement place = Placement::kernel(*this, out.extent(0), out.extent(1));
   inverse(
       [&](std::size_t kx, Complex* to) {
         std::copy_n(&kernel(kx, 0), height_, to);
-        multiply_even(to, height_, [&](std::size_t ky) { return smooth(kx, ky) * smooth(kx, ky); });
+        multiply_even(to, height_, [&](std::size_t ky) {
+          return times == 2 ? smooth(kx, ky) * smooth(kx, ky) : smooth(kx, ky);
+        });
       },
       place,
       [&](std::size_t y, const float* values, std::size_t first, std::size_t last) {

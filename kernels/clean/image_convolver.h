@@ -43,11 +43,11 @@ class ImageConvolver {
   /// from -= image (*) kernel, with the image smoothed by `smooth` before, when it is given.
   void subtract_convolved(View<float, 2> from, const Spectrum& image, const Spectrum& kernel,
                           const EvenSpectrum* smooth, Scratch& scratch) const;
-  /// A kernel smoothed twice: out(y, x) is its value at offset (y - extent / 2, x - extent / 2), zero beyond
-  /// what is allowed.
-  void smooth_twice(const Spectrum& kernel, const EvenSpectrum& smooth, View<float, 2> out,
-                    Scratch& scratch) const;
-  /// The value at offset (0, 0) of that.
+  /// A kernel smoothed once or twice: out(y, x) is its value at offset (y - extent / 2, x - extent / 2), zero
+  /// beyond what is allowed.
+  void smooth_kernel(const Spectrum& kernel, const EvenSpectrum& smooth, unsigned times, View<float, 2> out,
+                     Scratch& scratch) const;
+  /// The value at offset (0, 0) of a kernel that is smoothed twice.
   double peak_smoothed_twice(const Spectrum& kernel, const EvenSpectrum& smooth) const;
 
   /// Length along an axis that nothing wraps around in.

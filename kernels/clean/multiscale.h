@@ -79,12 +79,14 @@ class Multiscale {
   PlaneSet smoothed_set(const PlaneSet& set, std::size_t index);
   LoopStop clean_scale(const PlaneSet& set, const CleanTask& task, const Choice& choice, LoopLimits limits,
                        std::size_t& n_found);
-  void subtract(const PlaneSet& set, const Scale& scale, const std::vector<SetComponent>& components);
-  bool same_as_before(std::size_t plane) const {
-    return plane > 0 && psf_[plane].data() == psf_[plane - 1].data();
-  }
-  /// The PSFs smoothed twice, for the sub-minor loop; empty where a plane's PSF is that of the plane before.
-  const std::vector<Buffer<float, 2>>& smoothed_psfs(std::size_t scale, const PlaneSet& set);
+  void subtract(const PlaneSet& set, std::size_t index, const std::vector<SetComponent>& components);
+  using Psfs = std::vector<View<const float, 2>>;  ///< [plane]
+  struct SmoothedPsfs {
+    std::vector<Buffer<float, 2>> memory;  ///< of those that are not the same
+    Psfs view;
+  };
+  using Smoothed = std::vector<SmoothedPsfs>;  ///< [scale], made when first asked for
+  const Psfs& smoothed_psfs(Smoothed& of, unsigned times, std::size_t index, const PlaneSet& set);
 
   PsfSubtraction& subtraction_;
   ImageConvolver smoother_;  ///< of residuals: it reaches less far than PSFs do
@@ -94,8 +96,8 @@ class Multiscale {
   std::size_t sub_image_pixels_;
   std::vector<std::optional<SubImages>> sub_images_;  ///< [scale], made when first asked for
   std::vector<View<const float, 2>> psf_;
-  std::size_t n_psf_ = 1;                                    ///< that are not the same
-  std::vector<std::vector<Buffer<float, 2>>> smoothed_psf_;  ///< [scale][plane], made when first asked for
+  std::size_t n_psf_ = 1;                    ///< that are not the same
+  Smoothed smoothed_once_, smoothed_twice_;  ///< for subtractions and for the sub-minor loop
   std::optional<Work> work_;
 };
 

@@ -18,7 +18,8 @@ Multiscale::Multiscale(const std::vector<CleanScale>& scales, const Deconvolutio
       sub_image_pixels_(settings.sub_image_pixels),
       sub_images_(scales.size()),
       psf_(set.psf),
-      smoothed_psf_(scales.size()) {
+      smoothed_once_(scales.size()),
+      smoothed_twice_(scales.size()) {
   for (const CleanScale& shape : scales) {
     Scale scale{shape, {}, {}, 1};
     if (shape.width_pixels > 0) {
@@ -33,7 +34,8 @@ Multiscale::Multiscale(const std::vector<CleanScale>& scales, const Deconvolutio
     scales_.push_back(std::move(scale));
   }
   n_psf_ = 1;
-  for (std::size_t plane = 1; plane < psf_.size(); ++plane) n_psf_ += !same_as_before(plane);
+  for (std::size_t plane = 1; plane < psf_.size(); ++plane)
+    n_psf_ += psf_[plane].data() != psf_[plane - 1].data();
 }
 
 double Multiscale::biased(const Choice& choice) const {
@@ -71,25 +73,30 @@ Multiscale::Choice Multiscale::choose(const PlaneSet& set) {
   return best;
 }
 
-const std::vector<Buffer<float, 2>>& Multiscale::smoothed_psfs(std::size_t index, const PlaneSet& set) {
-  std::vector<Buffer<float, 2>>& own = smoothed_psf_[index];
-  if (!own.empty()) return own;
+const Multiscale::Psfs& Multiscale::smoothed_psfs(Smoothed& of, unsigned times, std::size_t index,
+                                                  const PlaneSet& set) {
+  Smoothed::value_type& own = of[index];
+  if (!own.view.empty()) return own.view;
   // Of one PSF those of all scales are kept.
   if (n_psf_ > 1)
-    for (auto& other : smoothed_psf_) other.clear();
+    for (auto& other : of) other = {};
   const CleanScale& shape = scales_[index].shape;
-  own.resize(psf_.size());
-  auto reach = [&](std::size_t n, std::size_t n_psf) {
-    return std::min(2 * n - 1, n_psf + 2 * (shape.kernel.extent(0) - 1));
+  auto extent = [&](std::size_t n, std::size_t n_psf) {
+    return std::min(2 * n - 1, n_psf + times * (shape.kernel.extent(0) - 1));
   };
   for (std::size_t plane = 0; plane < psf_.size(); ++plane) {
-    if (same_as_before(plane)) continue;
-    own[plane].resize_for_overwrite(
-        {reach(set.ny(), psf_[plane].extent(0)), reach(set.nx(), psf_[plane].extent(1))});
-    subtraction_.convolver().smooth_twice(subtraction_.spectrum(plane), scales_[index].component, own[plane],
-                                          subtraction_.scratch());
+    if (plane > 0 && psf_[plane].data() == psf_[plane - 1].data()) {
+      own.view.push_back(own.view.back());
+      continue;
+    }
+    Buffer<float, 2>& psf = own.memory.emplace_back();
+    psf.resize_for_overwrite(
+        {extent(set.ny(), psf_[plane].extent(0)), extent(set.nx(), psf_[plane].extent(1))});
+    subtraction_.convolver().smooth_kernel(subtraction_.spectrum(plane), scales_[index].component, times, psf,
+                                           subtraction_.scratch());
+    own.view.push_back(psf);
   }
-  return own;
+  return own.view;
 }
 
 /// The planes smoothed, with the PSFs smoothed twice; of a point, the planes themselves.
@@ -98,11 +105,9 @@ PlaneSet Multiscale::smoothed_set(const PlaneSet& set, std::size_t index) {
   PlaneSet smoothed = set;
   smoothed.search_weight = work.weight[index];
   if (scales_[index].shape.width_pixels <= 0) return smoothed;
-  const auto& psfs = smoothed_psfs(index, set);
+  smoothed.psf = smoothed_psfs(smoothed_twice_, 2, index, set);
   work.planes.resize(set.n_plane() == 1 ? 0 : set.n_plane());
-  for (std::size_t plane = 0, own = 0; plane < set.n_plane(); ++plane) {
-    if (psfs[plane].size() > 0) own = plane;
-    smoothed.psf[plane] = psfs[own];
+  for (std::size_t plane = 0; plane < set.n_plane(); ++plane) {
     if (set.n_plane() == 1) {
       smoothed.residual[plane] = work.smoothed;
       continue;
@@ -145,16 +150,21 @@ LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, con
     task.found(choice.scale, found.component, found.height_jy * scale.shape.bias);
   }
   n_found = components.size();
-  subtract(set, scale, components);
+  subtract(set, choice.scale, components);
   return end.stop;
 }
 
-void Multiscale::subtract(const PlaneSet& set, const Scale& scale,
+void Multiscale::subtract(const PlaneSet& set, std::size_t index,
                           const std::vector<SetComponent>& components) {
+  const Scale& scale = scales_[index];
   if (scale.shape.width_pixels <= 0) return subtraction_.subtract(set.residual, components);
+  const std::vector<SetComponent> merged = merge_components(components);
+  // Few places have components of a large scale. What PSFs of several planes would take is better used.
+  const double n_pixels = static_cast<double>(set.ny() * set.nx()) * static_cast<double>(merged.size());
+  if (n_psf_ == 1 && n_pixels < subtraction_.break_even())
+    return subtract_directly(set.residual, smoothed_psfs(smoothed_once_, 1, index, set), merged, n_threads_);
   Buffer<float, 2>& model = work_->search;
   model.resize({set.ny(), set.nx()});
-  const std::vector<SetComponent> merged = merge_components(components);
   for (std::size_t plane = 0; plane < set.n_plane(); ++plane) {
     for (const SetComponent& component : merged) model(component.y, component.x) = component.flux_jy[plane];
     subtraction_.subtract(plane, set.residual[plane], model, &scale.component);

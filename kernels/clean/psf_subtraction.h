@@ -19,6 +19,11 @@ struct Rectangle {
 void subtract_within(View<float, 2> image, const Rectangle& where, View<const float, 2> psf, std::size_t x,
                      std::size_t y, float flux);
 
+/// The same of components everywhere, plane by plane.
+void subtract_directly(const std::vector<View<float, 2>>& images,
+                       const std::vector<View<const float, 2>>& psfs,
+                       std::span<const SetComponent> components, unsigned n_threads);
+
 /// The components by row, then column; those of one pixel added up in their order.
 std::vector<SetComponent> merge_components(std::span<const SetComponent> components);
 

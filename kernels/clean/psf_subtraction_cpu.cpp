@@ -37,6 +37,20 @@ void subtract_within(View<float, 2> image, const Rectangle& where, View<const fl
   subtract_psf(block, &psf(psf_y + y0, psf_x + x0), psf.extent(1), flux);
 }
 
+void subtract_directly(const std::vector<View<float, 2>>& images,
+                       const std::vector<View<const float, 2>>& psfs,
+                       std::span<const SetComponent> components, unsigned n_threads) {
+  constexpr std::size_t kBand = 64;
+  const std::size_t ny = images[0].extent(0), nx = images[0].extent(1);
+  parallel_for(n_threads, (ny + kBand - 1) / kBand, [&](std::size_t band, unsigned) {
+    const Rectangle where{0, band * kBand, nx, std::min(kBand, ny - band * kBand)};
+    for (std::size_t plane = 0; plane < images.size(); ++plane)
+      for (const SetComponent& component : components)
+        subtract_within(images[plane], where, psfs[plane], component.x, component.y,
+                        component.flux_jy[plane]);
+  });
+}
+
 std::vector<SetComponent> merge_components(std::span<const SetComponent> components) {
   std::vector<const SetComponent*> order;
   order.reserve(components.size());
@@ -94,14 +108,7 @@ void PsfSubtraction::subtract(const std::vector<View<float, 2>>& residual,
   const std::size_t ny = residual[0].extent(0), nx = residual[0].extent(1);
   const double n_pixels = static_cast<double>(ny * nx) * static_cast<double>(merged.size());
   if (n_pixels < break_even_) {
-    constexpr std::size_t kBand = 64;
-    parallel_for(n_threads_, (ny + kBand - 1) / kBand, [&](std::size_t band, unsigned) {
-      const Rectangle where{0, band * kBand, nx, std::min(kBand, ny - band * kBand)};
-      for (std::size_t plane = 0; plane < residual.size(); ++plane)
-        for (const SetComponent& component : merged)
-          subtract_within(residual[plane], where, psf_[plane], component.x, component.y,
-                          component.flux_jy[plane]);
-    });
+    subtract_directly(residual, psf_, merged, n_threads_);
     return;
   }
   Buffer<float, 2> model({ny, nx});
