@@ -55,6 +55,7 @@ struct ImagingInfo {
   std::vector<std::pair<std::string, SkyDirection>> fields;
   std::vector<ImagingStation> stations;
   std::vector<ArrayLayout> layouts;  ///< of each input
+  std::vector<bool> circular;        ///< of each input: its receptors are R and L
 };
 
 class ImagingSource {

@@ -161,6 +161,11 @@ Buffer<std::complex<double>, 2> products_of_planes(const std::vector<std::string
   return mix;
 }
 
+bool are_circular(const std::vector<Product>& products) {
+  return std::any_of(products.begin(), products.end(),
+                     [](Product product) { return product >= Product::RR && product <= Product::LL; });
+}
+
 std::vector<PlaneRecipe> correlation_planes(const std::vector<Product>& products) {
   // Rows: XX XY YX YY in terms of RR RL LR LL, through the Stokes parameters.
   constexpr std::complex<double> half = 0.5, half_i{0, 0.5};

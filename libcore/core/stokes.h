@@ -39,6 +39,9 @@ Buffer<std::complex<double>, 2> products_of_planes(const std::vector<std::string
                                                    const std::vector<Product>& products,
                                                    const std::string& source);
 
+/// Whether the products are those of receptors R and L.
+bool are_circular(const std::vector<Product>& products);
+
 /// XX, XY, YX and YY out of linear or circular products, all with the smallest weight of the products: what
 /// A-terms act on. Cross products that the data lack are 0. UsageError when the parallel hands are not both
 /// there.

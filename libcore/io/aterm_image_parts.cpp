@@ -3,7 +3,8 @@
 //   tec       J = exp(i phase), phase = -8.44797245e9 TEC / nu
 //   dldm      a source at (l, m) appears at (l - dl, m - dm): with the station at (u, v, w) metres
 //             J = exp(-2 pi i nu/c (u dl + v dm + w dn)), dn = n(l + dl, m + dm) - n(l, m)
-//   diagonal  J = diag(XX, YY)
+//   diagonal  J = diag(XX, YY), the gains of the receptors; of R and L it is turned to X and Y: with g_R, g_L
+//             J = S^H diag(g_R, g_L) S, S = [1 i; 1 -i] / sqrt(2), as RR = I + V and RL = Q + iU are S B S^H
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,6 +37,16 @@ void scale(Complex* jones, Complex first_column, Complex second_column) {
   jones[1] *= second_column;
   jones[2] *= first_column;
   jones[3] *= second_column;
+}
+
+/// jones := jones S^H diag(right, left) S.
+void multiply_circular(Complex* jones, Complex right, Complex left) {
+  const Complex mean = 0.5f * (right + left), turned = Complex(0, 0.5f) * (right - left);
+  for (Complex* row : {jones, jones + 2}) {
+    const Complex x = row[0], y = row[1];
+    row[0] = x * mean - y * turned;
+    row[1] = x * turned + y * mean;
+  }
 }
 
 class ImagePart : public AtermPart {
@@ -124,8 +135,8 @@ class TecPart final : public ImagePart {
 
 class DiagonalPart final : public ImagePart {
  public:
-  DiagonalPart(const AtermEntry& entry, const ArrayLayout& layout)
-      : ImagePart(entry, {4, true, {1.0, 0.0, 1.0, 0.0}}, layout.antennas.size(), 0) {}
+  DiagonalPart(const AtermEntry& entry, const ArrayLayout& layout, bool circular)
+      : ImagePart(entry, {4, true, {1.0, 0.0, 1.0, 0.0}}, layout.antennas.size(), 0), circular_(circular) {}
 
   void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                 Jones jones) override {
@@ -134,7 +145,12 @@ class DiagonalPart final : public ImagePart {
       const auto gain = gains[gains.extent(0) == 1 ? 0 : station];
       for (std::size_t pixel = 0; pixel < grid.side * grid.side; ++pixel) {
         const auto value = [&](std::size_t i) { return static_cast<float>(gain[i].data()[pixel]); };
-        scale(jones[station].data() + 4 * pixel, {value(0), value(1)}, {value(2), value(3)});
+        const Complex first{value(0), value(1)}, second{value(2), value(3)};
+        Complex* matrix = jones[station].data() + 4 * pixel;
+        if (circular_)
+          multiply_circular(matrix, first, second);
+        else
+          scale(matrix, first, second);
       }
     });
   }
@@ -143,6 +159,8 @@ class DiagonalPart final : public ImagePart {
   double lost_phase_rad(const std::vector<double>& lost) const override {
     return *std::max_element(lost.begin(), lost.end());
   }
+
+  bool circular_;
 };
 
 class DldmPart final : public ImagePart {
@@ -199,10 +217,11 @@ UpdateInterval read_update_interval(const AtermEntry& entry, double otherwise_s)
   return {length_s};
 }
 
-std::unique_ptr<AtermPart> open_aterm_images(const AtermEntry& entry, const ArrayLayout& layout) {
+std::unique_ptr<AtermPart> open_aterm_images(const AtermEntry& entry, const ArrayLayout& layout,
+                                             bool circular) {
   entry.allow({"images", "window", "update_interval"});
   if (entry.type() == "tec") return std::make_unique<TecPart>(entry, layout);
-  if (entry.type() == "diagonal") return std::make_unique<DiagonalPart>(entry, layout);
+  if (entry.type() == "diagonal") return std::make_unique<DiagonalPart>(entry, layout, circular);
   if (!layout.site)
     throw DataError("{}: dldm needs to know where the array is: give a layout with a site",
                     entry.where("type"));

@@ -45,8 +45,9 @@ struct UpdateInterval {
 /// The parameter update_interval in seconds; DataError below a millisecond.
 UpdateInterval read_update_interval(const AtermEntry& entry, double otherwise_s);
 
-/// Types tec, dldm and diagonal.
-std::unique_ptr<AtermPart> open_aterm_images(const AtermEntry& entry, const ArrayLayout& layout);
+/// Types tec, dldm and diagonal; `circular`: the receptors are R and L.
+std::unique_ptr<AtermPart> open_aterm_images(const AtermEntry& entry, const ArrayLayout& layout,
+                                             bool circular);
 
 /// Type beam: models airy and gaussian; dipole and mwa.
 std::unique_ptr<AtermPart> open_aterm_dish(const AtermEntry& entry);

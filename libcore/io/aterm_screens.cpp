@@ -54,13 +54,16 @@ AtermScreens::AtermScreens(const std::string& path, const ImagingInfo& info, con
   std::vector<std::size_t> array_of(info.layouts.size());
   for (std::size_t i = 0; i < info.layouts.size(); ++i) {
     std::size_t same = 0;
-    while (same < i && !same_stations(info.layouts[same], info.layouts[i])) ++same;
+    while (same < i &&
+           (info.circular[same] != info.circular[i] || !same_stations(info.layouts[same], info.layouts[i])))
+      ++same;
     if (same < i) {
       array_of[i] = array_of[same];
       continue;
     }
     array_of[i] = arrays_.size();
-    arrays_.push_back({open_aterms(path, info.layouts[i]), static_cast<std::uint32_t>(n_stations_)});
+    arrays_.push_back(
+        {open_aterms(path, info.layouts[i], info.circular[i]), static_cast<std::uint32_t>(n_stations_)});
     n_stations_ += info.layouts[i].antennas.size();
     for (const std::string& line : arrays_.back().model->warnings(grid)) log_warning("{}", line);
   }

@@ -2,8 +2,8 @@
 // A-terms for blocks of visibilities: which slot of time and frequency each row and channel is of, and the
 // Jones matrices of those slots on the pixels of a subgrid.
 //
-// Inputs with equal array layouts share their stations. Channels share a slot of frequency while they lie
-// within one per cent of each other; it is evaluated at their middle.
+// Inputs with equal array layouts and receptors share their stations. Channels share a slot of frequency
+// while they lie within one per cent of each other; it is evaluated at their middle.
 #pragma once
 
 #include <complex>

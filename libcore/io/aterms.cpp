@@ -16,9 +16,10 @@
 namespace apsyn {
 namespace {
 
-std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout) {
+std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout, bool circular) {
   const std::string type = entry.type();
-  if (type == "tec" || type == "dldm" || type == "diagonal") return open_aterm_images(entry, layout);
+  if (type == "tec" || type == "dldm" || type == "diagonal")
+    return open_aterm_images(entry, layout, circular);
   if (type == "screen") return open_aterm_screen(entry, layout);
   if (type == "beam") {
     const std::string model = entry.text("model", "");
@@ -94,10 +95,10 @@ class Product final : public AtermModel {
 
 }  // namespace
 
-std::unique_ptr<AtermModel> open_aterms(const std::string& path, const ArrayLayout& layout) {
+std::unique_ptr<AtermModel> open_aterms(const std::string& path, const ArrayLayout& layout, bool circular) {
   std::vector<std::unique_ptr<AtermPart>> parts;
   for (const AtermEntry& entry : parse_aterm_config(read_text_file(path, 16u << 20), path))
-    parts.push_back(open_part(entry, layout));
+    parts.push_back(open_part(entry, layout, circular));
   return std::make_unique<Product>(std::move(parts), layout.antennas.size());
 }
 

@@ -3,6 +3,7 @@
 
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
+#include "libcore/core/stokes.h"
 #include "libcore/io/imaging_blocks.h"
 #include "libcore/io/imaging_source.h"
 #include "libcore/io/measurement_set.h"
@@ -32,6 +33,7 @@ class MsSource final : public ImagingSource {
       for (std::size_t i = 0; i < reader.layout().antennas.size(); ++i)
         info_.stations.push_back({readers_.size() - 1, i});
       info_.layouts.push_back(reader.layout());
+      info_.circular.push_back(are_circular(reader.products()));
       windows.insert(windows.end(), reader.spectral_windows().begin(), reader.spectral_windows().end());
     }
     if (!windows.empty()) info_.frequency_frame = windows[0].frame;

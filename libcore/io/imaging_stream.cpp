@@ -6,6 +6,7 @@
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
 #include "libcore/core/rephase.h"
+#include "libcore/core/stokes.h"
 #include "libcore/io/coordinates.h"
 #include "libcore/io/imaging_blocks.h"
 #include "libcore/io/imaging_source.h"
@@ -158,6 +159,7 @@ class StreamSource final : public ImagingSource {
     info_.object = header_.source;
     for (std::size_t i = 0; i < header_.layout.antennas.size(); ++i) info_.stations.push_back({0, i});
     info_.layouts.push_back(header_.layout);
+    info_.circular.push_back(are_circular(header_.products));
     info_.start = sample_time(header_.start, first_index_, header_.integration_s);
     const UtcTime half_way = add_picoseconds(
         middle(first_index_),

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "libcore/core/error.h"
+#include "libcore/core/stokes.h"
 
 namespace apsyn {
 namespace {
@@ -51,8 +52,7 @@ void fill_antennas(casacore::MSAntenna& table, const ArrayLayout& layout) {
 
 /// The two receptors that the products name.
 Vector<String> receptors(const std::vector<Product>& products) {
-  const bool circular = std::any_of(products.begin(), products.end(),
-                                    [](Product p) { return p >= Product::RR && p <= Product::LL; });
+  const bool circular = are_circular(products);
   Vector<String> types(2);
   types[0] = circular ? "R" : "X";
   types[1] = circular ? "L" : "Y";

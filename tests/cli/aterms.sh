@@ -10,12 +10,13 @@ pixel() {
   tail -c +$(((cards + 35) / 36 * 2880 + 1 + 4 * (256 * $3 + $2))) "$1" | od -An -v -t f4 --endian=big -N 4 | tr -d ' '
 }
 
-# shift_cube DL DM: a dldm cube of 4 x 4 pixels of 10 degrees; the values as the four bytes of a float, \xHH.
-shift_cube() {
-  local axis=0 type value step i
+# cube FILE VALUE...: 4 x 4 pixels of 10 degrees and an axis MATRIX; its values as the four bytes of a float, \xHH.
+cube() {
+  local file=$1 axis=0 type step value i
+  shift
   {
     printf '%-80s' 'SIMPLE  =                    T' 'BITPIX  =                  -32' 'NAXIS   =                    4' \
-      'NAXIS1  =                    4' 'NAXIS2  =                    4' 'NAXIS3  =                    2' \
+      'NAXIS1  =                    4' 'NAXIS2  =                    4' "NAXIS3  =                    $#" \
       'NAXIS4  =                    1'
     while read -r type value step; do
       axis=$((axis + 1))
@@ -28,10 +29,11 @@ FREQ 150E6 1E6
 AXES
     printf '%-80s' END
     printf '%960s' ''
-    for ((i = 0; i < 16; i++)); do printf "$1"; done
-    for ((i = 0; i < 16; i++)); do printf "$2"; done
-    head -c 2752 /dev/zero
-  } >shift.fits
+    for value in "$@"; do
+      for ((i = 0; i < 16; i++)); do printf "$value"; done
+    done
+    head -c $((2880 - 64 * $#)) /dev/zero
+  } >"$file"
 }
 
 printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 100\n' >sky.txt
@@ -39,12 +41,20 @@ run simulate --array mwa-32t --sky sky.txt --channels 2 --duration 2s --phase-ce
 image="--weight natural --no-psf --size 256"
 
 # 0.5 degrees to the east and 0.3 to the south: 10 pixels to the left and 6 down.
-shift_cube '\x3c\x0e\xfa\x35' '\xbb\xab\x92\xa6'
+cube shift.fits '\x3c\x0e\xfa\x35' '\xbb\xab\x92\xa6'
 printf 'aterms = [ dldm ]\ndldm.images = [ shift.fits ]\n' >shift.conf
 run idg-grid $image --scale 3amin -o plain obs.ms
 expect_near "$(pixel plain-dirty.fits 119 128)" 100 0.2 "the source where it is"
 run idg-grid $image --scale 3amin --aterms shift.conf -o moved obs.ms
 expect_near "$(pixel moved-dirty.fits 109 122)" 100 0.2 "the source where it is moved to"
+
+# Gains of 2 and 1 are those of the receptors: of R and L they make V of an unpolarised source, not Q. Divided by their
+# squares 100 Jy are (25 - 100) / 2.
+cube gains.fits '\x40\0\0\0' '\0\0\0\0' '\x3f\x80\0\0' '\0\0\0\0'
+printf 'aterms = [ diagonal ]\ndiagonal.images = [ gains.fits ]\n' >gains.conf
+run simulate --array mwa-32t --sky sky.txt --duration 1s --phase-centre '02h28m00s -26d42m00s' --pol RR,RL,LR,LL -o circular.ms
+run idg-grid $image --scale 3amin --aterms gains.conf --pol V -o gains circular.ms
+expect_near "$(pixel gains-dirty.fits 119 128)" -37.5 0.1 "what gains of R and L make"
 
 # The average beam of equal dishes is their power, (2 J1(x) / x)^2 = 0.896390 at 6 degrees for 4 m at 150 MHz.
 printf 'aterms = [ beam ]\nbeam.model = airy\nbeam.diameter = 4m\n' >dish.conf

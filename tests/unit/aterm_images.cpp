@@ -2,6 +2,7 @@
 // A-terms from FITS cubes against their definitions, evaluated directly in float64.
 #include "libcore/io/aterms.h"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
@@ -168,6 +169,48 @@ BOOST_AUTO_TEST_CASE(diagonal_gains) {
           worst = std::max(worst, std::abs(std::complex<double>(jones(station, y, x, i)) - truth[i]));
       }
   BOOST_TEST(worst < 2 * kFloat);  // values up to 1.5: 6e-8
+}
+
+// The gains of R and L: RR = I + V, RL = Q + iU, LR = Q - iU and LL = I - V of what their matrix between X
+// and Y makes of brightness (XX = I + Q, XY = U + iV) are those of what the beam after them makes, times the
+// gains.
+BOOST_AUTO_TEST_CASE(diagonal_gains_of_circular_receptors) {
+  const Folder folder;
+  const auto axes =
+      joined(sky_axes(kCentre, 4, 4, -10, 10), {{"MATRIX", 4}, {"ANTENNA", 3}, {"FREQ", 1, 150e6}});
+  const std::complex<double> gain[3][2] = {
+      {{1.2, 0.3}, {0.7, -0.4}}, {{0.9, -0.1}, {1.1, 0.6}}, {{0.5, 0.8}, 1}};
+  folder.file("d.fits", cube_text(axes, -64, [&](const auto& i) {
+                const std::complex<double> g = gain[i[3]][i[2] / 2];
+                return i[2] % 2 == 0 ? g.real() : g.imag();
+              }));
+  const auto jones_of = [&](const std::string& list) {
+    const std::string dipole = "\nbeam.model = dipole\nbeam.height = 30cm\n";
+    const auto model = open_aterms(
+        folder.file("a.conf", "aterms = [ " + list + " ]" + dipole + "diagonal.images = d.fits\n"),
+        three_stations(), true);
+    return evaluate(*model, 56859.84 * 86400, kFreq_hz, grid_of(4, 0.03));
+  };
+  const auto both = jones_of("diagonal, beam"), beam = jones_of("beam");
+  const std::complex<double> sky[2][2] = {{2.0, {0.3, -0.4}}, {{0.3, 0.4}, 1.2}}, i{0, 1};
+  const auto circular = [&](const auto& jones, std::size_t p, std::size_t q) {
+    std::complex<double> seen[4] = {};
+    for (std::size_t k = 0; k < 16; ++k)
+      seen[k / 4] += std::complex<double>(jones(p, 1, 2, k / 8 * 2 + k / 2 % 2)) * sky[k / 2 % 2][k % 2] *
+                     std::conj(std::complex<double>(jones(q, 1, 2, k / 4 % 2 * 2 + k % 2)));
+    const auto q_jy = (seen[0] - seen[3]) / 2.0, u_jy = (seen[1] + seen[2]) / 2.0;
+    const auto v_jy = -i * (seen[1] - seen[2]) / 2.0, i_jy = (seen[0] + seen[3]) / 2.0;
+    return std::array{i_jy + v_jy, q_jy + i * u_jy, q_jy - i * u_jy, i_jy - v_jy};
+  };
+  BOOST_TEST(std::abs(beam(0, 1, 2, 0)) > 0.1f);  // above the horizon
+  double worst = 0;
+  for (std::size_t p = 0; p < 3; ++p)
+    for (std::size_t q = 0; q < 3; ++q) {
+      const auto seen = circular(both, p, q), before = circular(beam, p, q);
+      for (std::size_t k = 0; k < 4; ++k)
+        worst = std::max(worst, std::abs(seen[k] - gain[p][k / 2] * std::conj(gain[q][k % 2]) * before[k]));
+    }
+  BOOST_TEST(worst < 8 * kFloat);  // of values up to 3
 }
 
 // dl, dm: what a source is to be moved by. A visibility of a source at (l, m) gets the phase of one that
