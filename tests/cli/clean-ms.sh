@@ -149,6 +149,12 @@ expect_near "$(worst_flux o parts.txt)" 0 6 "% of error of fluxes, cleaned to 20
 run clean -q obs.ms --size 100 --scale 60asec --shift '02h44m00s -26d42m00s' --shift '02h50m49.5s -25d01m57s' --niter 300 -o at
 expect_file at-f0-image.fits at-f1-image.fits
 
+# Each message tells the flux of its own planes: the sky has no Q.
+run clean obs.ms --size 256 --scale 60asec --pol I,Q --threshold 10uJy --niter 20 --nmiter 1 -o planes
+flux_of() { sed -n "s/.*cycle 1 $1: .*flux in model \\([-0-9.e]*\\) Jy.*/\\1/p" "$(stderr_file)"; }
+expect_near "$(flux_of Q)" 0 0.1 "Jy of Q in the model, as it is told"
+expect_near "$(flux_of I)" 1.5 0.5 "Jy of I in the model, as it is told"
+
 # A-terms: great waves of electrons, taken out.
 night='--start 2024-10-24T16:29:00 --duration 4min'
 # shellcheck disable=SC2086

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,21 +81,6 @@ inline double highest(View<const float, 4> image, unsigned n_threads) {
       peaks[row] = std::max(peaks[row], std::abs(pixels[x]));  // NaN compares false and is passed over
   });
   return static_cast<double>(*std::max_element(peaks.begin(), peaks.end()));
-}
-
-inline double model_flux(const FieldImages& field, unsigned n_threads) {
-  double sum = 0, weights = 0;
-  std::vector<double> rows(field.n_y());
-  for (std::size_t g = 0; g < field.n_groups(); ++g) {
-    parallel_for(n_threads, rows.size(), [&](std::size_t y, unsigned) {
-      rows[y] = 0;
-      for (const float flux : field.model.view()[g][0][y])
-        rows[y] += std::isfinite(flux) ? static_cast<double>(flux) : 0;
-    });
-    sum += field.weight(g, 0) * std::accumulate(rows.begin(), rows.end(), 0.0);
-    weights += field.weight(g, 0);
-  }
-  return weights > 0 ? sum / weights : 0;
 }
 
 /// How the loop ended.
@@ -200,8 +184,8 @@ class MajorCycles {
       which += " " + imager_.planes[set.first_pol].name;
     log_info(
         "cycle {}{}: {} components, peak {:.4g} -> {:.4g} Jy, noise {:.4g} Jy, flux in model {:.6g} Jy; {}",
-        cycle, which, set.n_components, set.start_peak_jy, set.peak_jy, set.noise_jy,
-        model_flux(sky_.images[f], imager_.threads()), describe_stop(set));
+        cycle, which, set.n_components, set.start_peak_jy, set.peak_jy, set.noise_jy, set.model_flux_jy,
+        describe_stop(set));
   }
 
   void show(std::size_t n_components, double peak_jy) {
