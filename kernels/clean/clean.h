@@ -19,8 +19,9 @@ enum class CleanStop {
   negative,
   divergence,
   nothing_left,
-  cycle,     ///< the peak has fallen by the cycle's share: another major cycle
-  auto_mask  ///< clean enough for the automatic mask, which holds from the next cycle on
+  unexplained,  ///< the spectra that are fitted explain nothing of what is highest
+  cycle,        ///< the peak has fallen by the cycle's share: another major cycle
+  auto_mask     ///< clean enough for the automatic mask, which holds from the next cycle on
 };
 
 /// Standard deviation of a Gaussian from the median of |x - median(x)| over the finite values: 1.4826 MAD. 0

@@ -2,6 +2,7 @@
 // The loop that all algorithms share: highest pixel, component, subtraction, until a limit.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <optional>
 
@@ -23,9 +24,11 @@ struct LoopLimits {
   double divergence_jy = 0;  ///< ends when the peak is above it
   std::size_t max_components = 0;
   bool stop_at_negative = false;
+  /// Ends when a component has not changed the peak that it is of by this share.
+  double least_fall = 0;
 };
 
-enum class LoopStop { level, iterations, negative, divergence, nothing_left };
+enum class LoopStop { level, iterations, negative, divergence, nothing_left, unexplained };
 
 struct LoopEnd {
   LoopStop stop = LoopStop::level;
@@ -36,6 +39,7 @@ struct LoopEnd {
 inline LoopEnd run_component_loop(PeakSource& source, const LoopLimits& limits,
                                   const std::function<SetComponent(const SetPeak&)>& component_of,
                                   const std::function<void(const SetComponent&, const SetPeak&)>& found) {
+  SetPeak last;
   for (std::size_t n = 0;; ++n) {
     std::optional<SetPeak> peak = source.find_peak();
     if (!peak) return {LoopStop::nothing_left, {}};
@@ -44,9 +48,13 @@ inline LoopEnd run_component_loop(PeakSource& source, const LoopLimits& limits,
     if (n == limits.max_components) return {LoopStop::iterations, *peak};
     if (limits.stop_at_negative && peak->value < 0) return {LoopStop::negative, *peak};
     if (!(height <= limits.divergence_jy)) return {LoopStop::divergence, *peak};
+    const bool again = n > 0 && peak->x == last.x && peak->y == last.y;
+    if (again && std::abs(height - static_cast<double>(last.height)) < limits.least_fall * height)
+      return {LoopStop::unexplained, *peak};
     const SetComponent component = component_of(*peak);
     source.subtract(component);
     found(component, *peak);
+    last = *std::move(peak);
   }
 }
 

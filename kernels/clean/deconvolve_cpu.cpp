@@ -181,6 +181,8 @@ std::string describe_stop(const SetReport& report) {
       return "time for a major cycle";
     case CleanStop::auto_mask:
       return fmt::format("threshold of the automatic mask, {:.4g} Jy, reached", report.threshold_jy);
+    case CleanStop::unexplained:
+      return "no spectrum of the fit explains what is highest: take more terms or a higher threshold";
     case CleanStop::nothing_left:
       break;
   }

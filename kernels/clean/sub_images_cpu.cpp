@@ -197,6 +197,7 @@ PartsEnd clean_high_pixels(const PlaneSet& set, const LoopLimits& limits,
   PartsEnd all;
   for (PartsEnd& end : ends) {
     if (end.stop == LoopStop::divergence) all.stop = LoopStop::divergence;
+    if (end.stop == LoopStop::unexplained && all.stop == LoopStop::level) all.stop = LoopStop::unexplained;
     std::move(end.found.begin(), end.found.end(), std::back_inserter(all.found));
   }
   return all;
