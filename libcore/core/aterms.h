@@ -45,8 +45,9 @@ class AtermModel {
   /// turns out to be malformed or unreadable.
   virtual void evaluate(std::int64_t slot, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                         View<std::complex<float>, 4> jones) = 0;
-  /// One line each on what the grid cannot carry (screens finer than its pixels) or what does not cover it.
-  virtual std::vector<std::string> warnings(const AtermGrid& grid) const = 0;
+  /// One line each on what the grid cannot carry (screens finer than its pixels) at a frequency, or what does
+  /// not cover it.
+  virtual std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const = 0;
 };
 
 }  // namespace apsyn

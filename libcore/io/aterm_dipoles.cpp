@@ -110,7 +110,7 @@ class DipolePart final : public AtermPart {
     });
   }
 
-  std::vector<std::string> warnings(const AtermGrid&) const override { return {}; }
+  std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
 
  private:
   void read_patterns(const AtermEntry& entry, const ArrayLayout& layout) {

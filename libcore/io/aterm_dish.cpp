@@ -48,7 +48,7 @@ class DishPart : public AtermPart {
     });
   }
 
-  std::vector<std::string> warnings(const AtermGrid&) const override { return {}; }
+  std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
 
  private:
   virtual double voltage(double sin_theta, double cos_theta, double freq_hz) const = 0;

@@ -14,6 +14,7 @@
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
 #include "libcore/core/ionosphere_screen.h"
+#include "libcore/core/log.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/aterm_images.h"
 #include "libcore/io/aterm_part.h"
@@ -61,13 +62,21 @@ class ImagePart : public AtermPart {
     return static_cast<std::int64_t>(images_.step_of(time_mjd_s));
   }
 
-  std::vector<std::string> warnings(const AtermGrid& grid) const override {
+  void check(double time_mjd_s) const override {
+    if (warned_ || !images_.lies_outside(time_mjd_s)) return;
+    warned_ = true;
+    log_warning(
+        "{}: {}: data of TIME {:.0f} lie outside of its steps, {:.0f} to {:.0f} s, and take the nearest",
+        name_, images_.first_path(), time_mjd_s, images_.first_mjd_s(), images_.last_mjd_s());
+  }
+
+  std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
     std::vector<std::string> lines;
     if (!images_.covers(grid))
       lines.push_back(fmt::format(
           "{}: {} does not cover the padded field: its outermost pixels are continued to the edges", name_,
           images_.first_path()));
-    if (const double lost_rad = lost_phase_rad(images_.lost_rms(grid)); lost_rad > kSampling_rad)
+    if (const double lost_rad = lost_phase_rad(images_.lost_rms(grid), freq_hz); lost_rad > kSampling_rad)
       lines.push_back(
           fmt::format("{}: {} is finer than the subgrid's pixels of {}: smoothing takes away {:.2g} rad RMS: "
                       "choose larger subgrids",
@@ -77,12 +86,15 @@ class ImagePart : public AtermPart {
 
  protected:
   /// Of the RMS that smoothing takes from each element of the matrix.
-  virtual double lost_phase_rad(const std::vector<double>& lost) const = 0;
+  virtual double lost_phase_rad(const std::vector<double>& lost, double freq_hz) const = 0;
   std::size_t step(double time_mjd_s) const { return images_.step_of(interval_.middle(time_mjd_s)); }
 
   std::string name_;
   AtermImages images_;
   UpdateInterval interval_;
+
+ private:
+  mutable bool warned_ = false;  // of data beside the steps
 };
 
 class TecPart final : public ImagePart {
@@ -90,23 +102,23 @@ class TecPart final : public ImagePart {
   TecPart(const AtermEntry& entry, const ArrayLayout& layout)
       : ImagePart(entry, {1, true, {0.0}}, layout.antennas.size(), 0) {}
 
-  std::vector<std::string> warnings(const AtermGrid& grid) const override {
+  std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
     if (images_.n_antennas() == 1)
       return {
           fmt::format("{}: {} has one screen for all antennas: a phase that all share changes no visibility",
                       name_, images_.first_path())};
-    std::vector<std::string> lines = ImagePart::warnings(grid);
+    std::vector<std::string> lines = ImagePart::warnings(grid, freq_hz);
     const Buffer<double, 3> tec = images_.half_way(grid, 0, kWarningAntennas);
     double error_rad = 0;
     Buffer<double, 2> phase_rad({tec.extent(1), tec.extent(2)});
     for (std::size_t antenna = 1; antenna < tec.extent(0); ++antenna) {
       for (std::size_t i = 0; i < phase_rad.size(); ++i)
         phase_rad.data()[i] =
-            ionosphere_phase_rad(tec.view()[antenna].data()[i] - tec.view()[0].data()[i], images_.freq_hz());
+            ionosphere_phase_rad(tec.view()[antenna].data()[i] - tec.view()[0].data()[i], freq_hz);
       error_rad = std::max(error_rad, half_way_error(grid, phase_rad));
     }
     if (error_rad > kSampling_rad)
-      lines.push_back(sampling_warning(name_, images_.first_path(), grid, error_rad, images_.freq_hz()));
+      lines.push_back(sampling_warning(name_, images_.first_path(), grid, error_rad, freq_hz));
     return lines;
   }
 
@@ -128,8 +140,8 @@ class TecPart final : public ImagePart {
   }
 
  private:
-  double lost_phase_rad(const std::vector<double>& lost) const override {
-    return std::abs(ionosphere_phase_rad(lost[0], images_.freq_hz()));
+  double lost_phase_rad(const std::vector<double>& lost, double freq_hz) const override {
+    return std::abs(ionosphere_phase_rad(lost[0], freq_hz));
   }
 };
 
@@ -156,7 +168,7 @@ class DiagonalPart final : public ImagePart {
   }
 
  private:
-  double lost_phase_rad(const std::vector<double>& lost) const override {
+  double lost_phase_rad(const std::vector<double>& lost, double) const override {
     return *std::max_element(lost.begin(), lost.end());
   }
 
@@ -198,10 +210,10 @@ class DldmPart final : public ImagePart {
   }
 
  private:
-  double lost_phase_rad(const std::vector<double>& lost) const override {
+  double lost_phase_rad(const std::vector<double>& lost, double freq_hz) const override {
     double reach_m = 0;
     for (const Vec3& enu_m : enu_m_) reach_m = std::max(reach_m, std::sqrt(dot(enu_m, enu_m)));
-    return kTwoPi * reach_m * images_.freq_hz() / kSpeedOfLight_m_s * std::hypot(lost[0], lost[1]);
+    return kTwoPi * reach_m * freq_hz / kSpeedOfLight_m_s * std::hypot(lost[0], lost[1]);
   }
 
   SkyFrame frame_;

@@ -102,6 +102,12 @@ std::size_t AtermImages::step_of(double time_mjd_s) const {
                                   boundaries_.begin());
 }
 
+bool AtermImages::lies_outside(double time_mjd_s) const {
+  const std::size_t n = steps_.size();
+  return n > 1 && (time_mjd_s < 2 * steps_[0].time_mjd_s - steps_[1].time_mjd_s ||
+                   time_mjd_s > 2 * steps_[n - 1].time_mjd_s - steps_[n - 2].time_mjd_s);
+}
+
 std::size_t AtermImages::plane_of(const File& file, std::size_t step, std::size_t freq, std::size_t antenna,
                                   std::size_t matrix) const {
   return ((step * file.freq.length + freq) * file.n_antennas + antenna) * layout_.n_matrix + matrix;
@@ -174,11 +180,6 @@ Buffer<double, 3> AtermImages::half_way(const AtermGrid& grid, std::size_t matri
     resampler.resample(pixels, out.view()[i]);
   }
   return out;
-}
-
-double AtermImages::freq_hz() const {
-  const FitsAxis& freq = cubes_.front().freq;
-  return freq.type == "FREQ" && freq.first() > 0 ? freq.first() : 150e6;
 }
 
 bool AtermImages::covers(const AtermGrid& grid) const {

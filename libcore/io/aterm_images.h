@@ -29,6 +29,10 @@ class AtermImages {
 
   /// The step nearest to a time (the earlier one half-way between two).
   std::size_t step_of(double time_mjd_s) const;
+  /// Whether a time lies farther from the first or last step than the next one does; of one step none does.
+  bool lies_outside(double time_mjd_s) const;
+  double first_mjd_s() const { return steps_.front().time_mjd_s; }
+  double last_mjd_s() const { return steps_.back().time_mjd_s; }
   /// The images on the grid's pixels, [antenna: 1 or n_stations][matrix][y][x], from the plane nearest in
   /// frequency. Valid until the next call; what neighbouring calls share is kept.
   View<const double, 4> on_grid(std::size_t step, double freq_hz, const AtermGrid& grid, unsigned n_threads);
@@ -41,8 +45,6 @@ class AtermImages {
   std::size_t n_antennas() const { return cubes_.front().n_antennas; }  ///< of the first file
   bool covers(const AtermGrid& grid) const;
   const std::string& first_path() const { return cubes_.front().cube.path(); }
-  /// Of the first file's first plane; 150 MHz when it does not tell.
-  double freq_hz() const;
 
  private:
   struct File {

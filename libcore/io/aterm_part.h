@@ -19,14 +19,14 @@ namespace apsyn {
 class AtermPart {
  public:
   virtual ~AtermPart() = default;
-  /// DataError when there are no A-terms for this time.
+  /// DataError when there are no A-terms for this time; a warning, once, when only others' are nearest.
   virtual void check([[maybe_unused]] double time_mjd_s) const {}
   /// As AtermModel::slot_of; any time will do.
   virtual std::int64_t slot_of(double time_mjd_s) const = 0;
   /// jones := jones J with J the part's Jones matrices [station][y][x][4]. The same for all times of a slot.
   virtual void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                         View<std::complex<float>, 4> jones) = 0;
-  virtual std::vector<std::string> warnings(const AtermGrid& grid) const = 0;
+  virtual std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const = 0;
 };
 
 /// Intervals of equal length, counted from MJD 0.

@@ -20,7 +20,6 @@ namespace apsyn {
 namespace {
 
 constexpr double kUpdate_s = 60;  // the sky moves by a quarter of a degree
-constexpr double kWarning_hz = 150e6;
 
 class ScreenPart final : public AtermPart {
  public:
@@ -58,7 +57,7 @@ class ScreenPart final : public AtermPart {
   }
 
   /// Between the first station and the one farthest from it, with the centre of the grid at the zenith.
-  std::vector<std::string> warnings(const AtermGrid& grid) const override {
+  std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
     const auto distance = [&](const Vec3& a) { return dot(a - enu_m_[0], a - enu_m_[0]); };
     const Vec3 far = *std::max_element(enu_m_.begin(), enu_m_.end(), [&](const Vec3& a, const Vec3& b) {
       return distance(a) < distance(b);
@@ -70,12 +69,11 @@ class ScreenPart final : public AtermPart {
         const double l = fine.l(x), m = fine.m(y);
         const Vec3 direction{l, m, std::sqrt(std::max(0.0, 1 - l * l - m * m))};
         phase_rad(y, x) = ionosphere_phase_rad(
-            screen_.extended_tec(far, direction, 0) - screen_.extended_tec(enu_m_[0], direction, 0),
-            kWarning_hz);
+            screen_.extended_tec(far, direction, 0) - screen_.extended_tec(enu_m_[0], direction, 0), freq_hz);
       }
     const double error_rad = half_way_error(grid, phase_rad);
     if (!(error_rad > kSampling_rad)) return {};
-    return {sampling_warning(name_, path_, grid, error_rad, kWarning_hz)};
+    return {sampling_warning(name_, path_, grid, error_rad, freq_hz)};
   }
 
  private:

@@ -65,7 +65,8 @@ AtermScreens::AtermScreens(const std::string& path, const ImagingInfo& info, con
     arrays_.push_back(
         {open_aterms(path, info.layouts[i], info.circular[i]), static_cast<std::uint32_t>(n_stations_)});
     n_stations_ += info.layouts[i].antennas.size();
-    for (const std::string& line : arrays_.back().model->warnings(grid)) log_warning("{}", line);
+    for (const std::string& line : arrays_.back().model->warnings(grid, info.channel_hz.front()))
+      log_warning("{}", line);
   }
   for (const ImagingStation& station : info.stations) {
     const std::size_t array = array_of[station.input];

@@ -60,10 +60,10 @@ class Product final : public AtermModel {
     for (const auto& part : parts_) part->multiply(time_mjd_s, freq_hz, grid, n_threads, jones);
   }
 
-  std::vector<std::string> warnings(const AtermGrid& grid) const override {
+  std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
     std::vector<std::string> lines;
     for (const auto& part : parts_)
-      for (std::string& line : part->warnings(grid)) lines.push_back(std::move(line));
+      for (std::string& line : part->warnings(grid, freq_hz)) lines.push_back(std::move(line));
     return lines;
   }
 

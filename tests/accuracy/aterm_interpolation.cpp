@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(fine_ionosphere) {
   write_ionosphere(folder.path + "/i.fits", iono, {}, true);
   const auto model = open_aterms(folder.file("a.conf", "aterms=[screen]\nscreen.images=i.fits"), layout);
   const auto n_warnings = [&](std::size_t side) {
-    return model->warnings({zenith, side, kField / double(side), kField / double(side)}).size();
+    return model->warnings({zenith, side, kField / double(side), kField / double(side)}, 150e6).size();
   };
   BOOST_TEST(relative_error(*model, zenith, 64, 0, 1, forward) < 6.3e-4);  // 9e-6
   BOOST_TEST(relative_error(*model, zenith, 160, 0, 1, forward) < 1e-4);   // 1.1e-5

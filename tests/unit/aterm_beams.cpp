@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(thin_ionosphere) {
   BOOST_TEST(std::abs(std::arg(jones(0, 5, 5, 0) * std::conj(jones(1, 5, 5, 0)))) > 0.01);
   BOOST_TEST(std::abs(jones(0, 5, 5, 1)) == 0);
   BOOST_CHECK_THROW(model->slot_of(kTime_mjd_s + 1000), DataError);
-  BOOST_TEST(model->warnings(grid).empty());
+  BOOST_TEST(model->warnings(grid, kFreq_hz).empty());
 }
 
 // Entries multiply from the left to the right: gains of the receivers stand before the beam.

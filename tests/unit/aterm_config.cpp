@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(damaged_files_do_no_harm) {
       const auto model = open_aterms(folder.file("a.conf", conf), three_stations());
       for (const auto& value : evaluate(*model, 5e9, 150e6, grid))
         BOOST_REQUIRE(std::isfinite(value.real()) && std::isfinite(value.imag()));
-      model->warnings(grid);
+      model->warnings(grid, kFreq_hz);
     } catch (const Error&) {
     }
   }

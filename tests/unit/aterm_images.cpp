@@ -9,6 +9,7 @@
 
 #include "aterm_files.h"
 #include "libcore/core/error.h"
+#include "libcore/core/log.h"
 #include "libcore/core/projection.h"
 #include "libcore/io/coordinates.h"
 
@@ -61,7 +62,7 @@ BOOST_AUTO_TEST_CASE(tec_follows_the_sky) {
       const auto model =
           open_aterms(folder.file("a.conf", "aterms = [ tec ]\ntec.images = [ t.fits ]\n"), three_stations());
       BOOST_TEST(model->n_stations() == 3u);
-      BOOST_TEST(model->warnings(grid).empty());
+      BOOST_TEST(model->warnings(grid, kFreq_hz).empty());
       const auto jones = evaluate(*model, 5e9, kFreq_hz, grid);
       const double worst = worst_scalar(jones, [&](std::size_t station, std::size_t y, std::size_t x) {
         const double l = (5.5 - static_cast<double>(x)) * 0.02, m = (static_cast<double>(y) - 5.5) * 0.02;
@@ -114,11 +115,18 @@ BOOST_AUTO_TEST_CASE(nearest_step_over_two_files) {
   const std::string text = "aterms = [ tec ]\ntec.images = [ late.fits, early.fits ]\n";
   const auto model = open_aterms(folder.file("a.conf", text), three_stations());
   const AtermGrid grid = grid_of(2, 0.01);
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, const std::string& line) { lines.push_back(line); });
   const auto step_at = [&](AtermModel& from, double time) {
     const auto jones = evaluate(from, 5e9 + time, kFreq_hz, grid);
     return std::lround(std::arg(jones(0, 0, 0, 0)) / (kTecPhase / kFreq_hz * 1e-3));
   };
+  BOOST_TEST((step_at(*model, -9) == 0 && lines.empty()));
   std::int64_t last = model->slot_of(5e9 - 1000);
+  BOOST_TEST(step_at(*model, 81) == 4);
+  BOOST_REQUIRE(lines.size() == 1u);  // once
+  BOOST_TEST(lines[0].find("TIME 4999999000 lie outside of its steps, 5000000000 to 5000000070") !=
+             lines[0].npos);
   for (const auto& [time, step] : {std::pair{-500.0, 0},
                                    {4.9, 0},
                                    {5.1, 1},
@@ -141,6 +149,7 @@ BOOST_AUTO_TEST_CASE(nearest_step_over_two_files) {
   BOOST_TEST(step_at(*slow, 39) == 2);
   BOOST_TEST(step_at(*slow, 41) == 3);
   BOOST_TEST(slow->slot_of(5e9 + 1) == slow->slot_of(5e9 + 39));
+  set_log_sink({});
 }
 
 BOOST_AUTO_TEST_CASE(diagonal_gains) {
@@ -269,8 +278,8 @@ BOOST_AUTO_TEST_CASE(blank_pixels_and_edges) {
       open_aterms(folder.file("b.conf", "aterms=[tec]\ntec.images=[u.fits]"), three_stations());
   BOOST_TEST(worst_scalar(evaluate(*small, 0, kFreq_hz, grid),
                           [](auto...) { return kTecPhase / kFreq_hz * 0.01; }) < kFloat);
-  BOOST_REQUIRE(small->warnings(grid).size() == 1u);
-  BOOST_TEST(small->warnings(grid).front().find("does not cover") != std::string::npos);
+  BOOST_REQUIRE(small->warnings(grid, kFreq_hz).size() == 1u);
+  BOOST_TEST(small->warnings(grid, kFreq_hz).front().find("does not cover") != std::string::npos);
 }
 
 // Of 128 stations; and another slot is another screen.

@@ -37,28 +37,30 @@ BOOST_AUTO_TEST_CASE(fine_screens_are_smoothed) {
       }
     BOOST_TEST(product / norm > lowest);  // 0.998, 0.99, 0.001
     BOOST_TEST(product / norm < highest);
-    BOOST_TEST(model->warnings(grid).size() == (steps_per_wave < 2 ? 1u : 0u));
+    BOOST_TEST(model->warnings(grid, kFreq_hz).size() == (steps_per_wave < 2 ? 1u : 0u));
   }
 }
 
-// Coarse screens whose phases turn too far from pixel to pixel; phases that no visibility sees.
+// Coarse screens whose phases turn too far from pixel to pixel at the data's frequency, whatever FREQ says of
+// them; phases that no visibility sees.
 BOOST_AUTO_TEST_CASE(warnings_of_steep_and_of_common_phases) {
   const Folder folder;
   const AtermGrid grid = grid_of(16, 0.02);
   const std::string text = "aterms = [ tec ]\ntec.images = [ t.fits ]";
   // A tenth of a circle from pixel to pixel is interpolated to 1e-3, four tenths are not.
   for (const auto& [turns, n_warnings] : {std::pair{0.1, 0u}, {0.4, 1u}}) {
-    const auto axes = joined(sky_axes(kCentre, 24, 24, -2, 2), {{"ANTENNA", 3}, {"FREQ", 1, 150e6}});
+    const auto axes = joined(sky_axes(kCentre, 24, 24, -2, 2), {{"ANTENNA", 3}, {"FREQ", 1, 1.0}});
     const double tec = turns * kTwoPi / 0.02 / (kTecPhase / kFreq_hz);
     folder.file("t.fits", cube_text(axes, -64, [&](const auto& i) {
                   return i[2] == 2 ? tec * axis_lm(axes[0], i[0]) : 0.0;
                 }));
     const auto model = open_aterms(folder.file("a.conf", text), three_stations());
-    BOOST_TEST(model->warnings(grid).size() == n_warnings);
+    BOOST_TEST(model->warnings(grid, kFreq_hz).size() == n_warnings);
+    BOOST_TEST(model->warnings(grid, 10 * kFreq_hz).empty());
   }
   folder.file("t.fits", cube_text(joined(sky_axes(kCentre, 24, 24, -2, 2), {{"ANTENNA", 1}}), -32,
                                   [](const auto& i) { return double(i[0]); }));
-  const auto common = open_aterms(folder.file("a.conf", text), three_stations())->warnings(grid);
+  const auto common = open_aterms(folder.file("a.conf", text), three_stations())->warnings(grid, kFreq_hz);
   BOOST_REQUIRE(common.size() == 1u);
   BOOST_TEST(common[0].find("changes no visibility") != std::string::npos);
 }

@@ -30,6 +30,7 @@ struct Screens {
   explicit Screens(std::vector<ArrayLayout> layouts = {three_stations()}) {
     info.layouts = std::move(layouts);
     info.circular.assign(info.layouts.size(), false);
+    info.channel_hz = {150e6};
     for (std::size_t input = 0; input < info.layouts.size(); ++input)
       for (std::size_t i = 0; i < n_station; ++i) info.stations.push_back({input, i});
     const auto axes =

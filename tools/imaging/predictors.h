@@ -182,6 +182,7 @@ class ImagePredictor final : public Predictor {
     info.centre = group_.centre;
     info.layouts = {target.layout()};
     info.circular = {are_circular(target.products())};
+    info.channel_hz = target.channel_hz();
     for (std::size_t i = 0; i < info.layouts[0].antennas.size(); ++i) info.stations.push_back({0, i});
     const AtermGrid grid{group_.centre, plan_.settings.subgrid, plan_.coarse_l_rad(), plan_.coarse_m_rad()};
     screens_ = std::make_unique<AtermScreens>(path, info, grid, setup_.n_threads,
