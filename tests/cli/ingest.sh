@@ -139,6 +139,25 @@ expect_stderr "ORDER TPP" "--order"
 expect_exit 1 $raw --sample-rate 1.28MHz $facts /dev/null -o x.dada
 expect_stderr "no usable data"
 
+# A recording in two PSRDADA files with a pause of 1000 samples between them: whole blocks of 128 are missing.
+part() {  # FIRST_BYTE BYTES
+  perl -0777 -e 'my ($n, $first, $bytes) = @ARGV; binmode STDIN; binmode STDOUT; read(STDIN, $_, $n);
+    s/^OBS_OFFSET .*/OBS_OFFSET $first/m; s/^FILE_SIZE .*/FILE_SIZE $bytes/m; print substr($_ . "\0" x 99, 0, $n)' \
+    "$(header_bytes sim.dada)" "$1" "$2" <sim.dada
+  tail -c +$(($1 + 1)) sim.raw | head -c "$2"
+}
+part 0 640000 >part.0
+part 704000 934400 >part.1
+run ingest --from dada part.0 part.1 -o paused.dada
+expect_stderr "part.1: begins 781.25 us after part.0 ended: 1000 samples are missing" \
+  "part.0 ...: 24600 intact, 1000 lost, 24 intact in blocks with missing ones"
+perl -0777 -pe 'substr($_, 64 * 9984, 64 * 1024) = "\0" x 65536' sim.raw >paused.raw
+expect_same <(payload paused.dada) paused.raw
+run bash -c "cat part.1 | ingest --from dada part.0 - -o piped.dada --overwrite"
+expect_same <(payload piped.dada) paused.raw
+expect_exit 3 ingest --from dada --max-gap 1us part.0 part.1 -o x.dada
+expect_stderr "part.1: begins" "more than --max-gap 1e-06s"
+
 # Wrong usage and inputs that are something else.
 expect_exit 2 ingest words.0 -o x.dada
 expect_stderr "--from" "mwa32t"

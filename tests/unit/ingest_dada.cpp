@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -91,9 +92,14 @@ BOOST_AUTO_TEST_CASE(pieces_that_do_not_go_on_are_refused) {
                     overlapping = scratch.file("overlapping", piece(99, 100)),
                     other = scratch.file("other", piece(100, 100, "FREQ 409\n")),
                     cut = scratch.file("cut", piece(100, 50).substr(0, 4096 + 601));
-  BOOST_CHECK_EXCEPTION(take(request("dada", {first, third})), DataError, [&](const DataError& error) {
-    return names(error, third) && names(error, "100 us after " + first);
+  CaptureRequest paused = request("dada", {first, third});
+  paused.facts.max_gap_s = 99e-6;
+  BOOST_CHECK_EXCEPTION(take(paused), DataError, [&](const DataError& error) {
+    return names(error, third) && names(error, "100 us after " + first) && names(error, "--max-gap 9.9e-05s");
   });
+  // By default no disk is filled: 2000 s later.
+  BOOST_CHECK_THROW(take(request("dada", {first, scratch.file("late", piece(2'000'000'000, 100))})),
+                    DataError);
   BOOST_CHECK_EXCEPTION(take(request("dada", {first, overlapping})), DataError, [&](const DataError& error) {
     return names(error, overlapping) && names(error, "1 us before " + first);
   });
@@ -102,4 +108,82 @@ BOOST_AUTO_TEST_CASE(pieces_that_do_not_go_on_are_refused) {
                         [&](const DataError& error) { return names(error, other) && names(error, "FREQ"); });
   BOOST_CHECK_THROW(take(request("dada", {first, cut})), DataError);
   BOOST_CHECK_THROW(take(request("dada", {scratch.file("text", std::string(9000, 'x'))})), DataError);
+}
+
+namespace {
+
+/// Samples 0 .. n_time - 1 of which those of some files are there, and no span that holds a missing one.
+std::string with_pauses(const std::vector<std::pair<std::size_t, std::size_t>>& files, std::size_t n_time,
+                        std::size_t span, char zero) {
+  std::vector<bool> there(n_time, false);
+  for (const auto& [first, n] : files) std::fill_n(there.begin() + static_cast<long>(first), n, true);
+  std::string bytes = samples_from(0, n_time);
+  for (std::size_t t = 0; t < n_time; ++t) {
+    const auto from = there.begin() + static_cast<long>(t / span * span),
+               to = there.begin() + static_cast<long>(std::min(n_time, t / span * span + span));
+    if (std::find(from, to, false) != to)
+      std::fill_n(bytes.begin() + static_cast<long>(t * kTimeBytes), kTimeBytes, zero);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(pauses_are_missing_data) {
+  const reference::Scratch scratch;
+  const std::vector<std::pair<std::size_t, std::size_t>> parts{{0, 100}, {200, 100}, {437, 63}};
+  int n_warnings = 0;
+  set_log_sink([&](LogLevel level, const std::string& text) {
+    n_warnings += level == LogLevel::warning && text.find("samples are missing") != text.npos;
+  });
+  for (const auto& [line, zero] : {std::pair{"", '\0'}, {"ENCODING OFFSETBINARY\n", '\x80'}}) {
+    std::vector<std::string> files;
+    for (const auto& [first, n] : parts)
+      files.push_back(scratch.file(
+          std::to_string(first),
+          piece(first, n, std::string(line) + "RESOLUTION 12\n" + fmt::format("FILE_SIZE {}\n", n * 12))));
+    CaptureRequest asked = request("dada", files);
+    asked.facts.missing_samples = 16;
+    const Taken taken = take(asked);
+    const std::string wanted = with_pauses(parts, 500, 16, zero);
+    BOOST_TEST((taken.bytes == std::vector<std::uint8_t>(wanted.begin(), wanted.end())));
+    BOOST_TEST(taken.reports[0].intact == 263u);
+    BOOST_TEST(taken.reports[0].lost == 100u + 137u);
+    BOOST_TEST(taken.reports[0].blanked == 4u + 8u + 12u + 11u);
+    BOOST_TEST(open_capture(asked)->expected_samples().value() == 500u);
+    // One span ends at the third pause's end: what follows is not touched.
+    asked.facts.missing_samples = 1;
+    const std::string all = with_pauses(parts, 500, 1, zero);
+    BOOST_TEST((take(asked).bytes == std::vector<std::uint8_t>(all.begin(), all.end())));
+  }
+  set_log_sink({});
+  BOOST_TEST(n_warnings == 2 * 3 * 2);  // two pauses, each time that the capture was opened
+
+  // A pause of several blocks of what is read at once.
+  const std::vector<std::pair<std::size_t, std::size_t>> far{{0, 100}, {1'000'007, 100}};
+  CaptureRequest asked =
+      request("dada", {scratch.file("a", piece(0, 100)), scratch.file("b", piece(1'000'007, 100))});
+  const Taken taken = take(asked);
+  const std::string wanted = with_pauses(far, 1'000'107, 128, '\0');
+  BOOST_TEST((taken.bytes == std::vector<std::uint8_t>(wanted.begin(), wanted.end())));
+}
+
+BOOST_AUTO_TEST_CASE(pauses_between_heaps) {
+  // Heaps of 50 samples [channel][antenna][time]; the first and the last of four are there.
+  const reference::Scratch scratch;
+  const std::string heaps = "ORDER FAT\nNSBLK 50\nRESOLUTION 600\nFILE_SIZE 600\n";
+  const std::string a = scratch.file("a", piece(0, 50, heaps)), b = scratch.file("b", piece(150, 50, heaps)),
+                    odd = scratch.file("odd", piece(151, 50, heaps));
+  const auto asked = [&](const std::string& second, std::size_t missing) {
+    CaptureRequest request = support::request("dada", {a, second});
+    request.facts.missing_samples = missing;
+    return request;
+  };
+  const std::string wanted = samples_from(0, 50) + std::string(1200, '\0') + samples_from(150, 50);
+  const Taken taken = take(asked(b, 25));
+  BOOST_TEST((taken.bytes == std::vector<std::uint8_t>(wanted.begin(), wanted.end())));
+  BOOST_TEST(taken.reports[0].lost == 100u);
+  // Spans of 20 fit into no heap: two heaps are missing together, and with the pause all four.
+  BOOST_TEST((take(asked(b, 20)).bytes == std::vector<std::uint8_t>(2400, 0)));
+  BOOST_CHECK_THROW(take(asked(odd, 25)), DataError);
 }

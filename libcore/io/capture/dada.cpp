@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
+#include "libcore/core/log.h"
 #include "libcore/io/stream_payload.h"
 
 namespace apsyn {
 namespace {
 
 constexpr std::size_t kBlockBytes = 4u << 20;
+constexpr std::size_t kMostSpanBytes = std::size_t{4} << 30;
 
 /// One file of the recording, ready to be read.
 struct Piece {
@@ -52,18 +55,32 @@ std::string difference(const VoltageHeader& a, const VoltageHeader& b) {
   return a.pol_basis != b.pol_basis ? "POL_BASIS" : "";
 }
 
+/// The bytes of one component that is zero: what missing samples consist of.
+std::vector<std::uint8_t> zero_bytes(const VoltageHeader& h) {
+  if (h.encoding != SampleEncoding::offset_binary) return {0};
+  if (h.n_bit == 4) return {0x88};
+  std::vector<std::uint8_t> zero(h.n_bit / 8, 0);
+  (h.byte_order == ByteOrder::little ? zero.back() : zero.front()) = 0x80;
+  return zero;
+}
+
 class DadaCapture final : public Capture {
  public:
-  explicit DadaCapture(const CaptureRequest& request) : inputs_(request.inputs) {
+  explicit DadaCapture(const CaptureRequest& request)
+      : inputs_(request.inputs), max_gap_s_(request.facts.max_gap_s) {
     // a pipe must not be opened twice
     const bool files = std::all_of(inputs_.begin(), inputs_.end(), [](const std::string& input) {
       std::error_code error;
       return std::filesystem::is_regular_file(input, error);
     });
+    bool may_pause = !files && inputs_.size() > 1;
     if (files) {
-      while (open_next()) sizes_.push_back(piece_bytes_ = *piece_->payload->size());
-      expected_ = done_samples_;
-      next_ = done_samples_ = 0;
+      while (open_next()) {
+        may_pause |= std::exchange(pause_bytes_, 0) > 0;
+        sizes_.push_back(piece_bytes_ = *piece_->payload->size());
+      }
+      expected_ = place_;
+      next_ = place_ = 0;
     }
     open_next();
     report_.name = inputs_.size() == 1 ? piece_->name : inputs_[0] + " ...";
@@ -73,38 +90,79 @@ class DadaCapture final : public Capture {
     header_.resolution_bytes = 0;
     if (request.facts.missing_samples > 0) header_.missing_samples = request.facts.missing_samples;
     apply_facts(header_, request.facts);
+    zero_ = zero_bytes(first_);
+    span_bytes_ = may_pause ? span_bytes() : first_.unit_bytes();
   }
   const VoltageHeader& header() const override { return header_; }
   bool read(std::vector<std::uint8_t>& samples) override {
-    const std::size_t unit = first_.unit_bytes(),
-                      wanted = std::max<std::size_t>(1, kBlockBytes / unit) * unit;
+    // whole spans, so that what is missing reaches into no other block
+    const std::size_t wanted = std::max<std::size_t>(1, kBlockBytes / span_bytes_) * span_bytes_;
     samples.clear();
+    std::vector<Range> missing;
     // bit by bit, so that heaps of which little is there take little memory
     while (piece_ && samples.size() < wanted) {
       const std::size_t got = samples.size(), room = std::min(wanted - got, kBlockBytes);
+      if (pause_bytes_ > 0) {
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(room, pause_bytes_));
+        samples.resize(got + n);
+        missing.push_back({got, got + n});
+        pause_bytes_ -= n;
+        report_.lost += samples_of(n);
+        continue;
+      }
       samples.resize(got + room);
       samples.resize(got + piece_->payload->read(samples.data() + got, room));
       piece_bytes_ += samples.size() - got;
+      report_.intact += samples_of(piece_bytes_) - samples_of(piece_bytes_ - (samples.size() - got));
       if (samples.size() < got + room) open_next();
     }
-    report_.intact = done_samples_ + samples_of(piece_bytes_);
+    blank(samples, missing);
     return !samples.empty();
   }
   std::vector<StreamReport> reports() const override { return {report_}; }
   std::optional<std::uint64_t> expected_samples() const override { return expected_; }
-  std::uint64_t memory_bytes() const override { return 5 * (kBlockBytes + first_.unit_bytes()); }
+  std::uint64_t memory_bytes() const override { return 5 * (kBlockBytes + span_bytes_); }
 
  private:
+  struct Range {
+    std::size_t from = 0, to = 0;
+  };
   std::uint64_t samples_of(std::uint64_t n_bytes) const {
     return n_bytes / first_.unit_bytes() * first_.unit_samples();
   }
-  /// Whether there is another piece; DataError when it does not go on where the last one ended.
+  /// What is missing together: MISSING_NSAMP samples, in whole units.
+  std::size_t span_bytes() const {
+    const std::size_t unit = first_.unit_samples(), together = header_.missing_samples;
+    std::size_t n_units = 0, n_bytes = 0;
+    n_units = together / std::gcd(unit, together);
+    if (__builtin_mul_overflow(n_units, first_.unit_bytes(), &n_bytes) || n_bytes > kMostSpanBytes)
+      throw UsageError(
+          "--missing-block {}: and heaps of {} samples have no common multiple below {}: give a divisor or a "
+          "multiple of the latter",
+          together, unit, format_bytes(double(kMostSpanBytes)));
+    return n_bytes;
+  }
+  /// Zeros in all spans of the block that pauses reach into.
+  void blank(std::vector<std::uint8_t>& samples, const std::vector<Range>& missing) {
+    std::size_t done = 0, n_lost = 0, n_blank = 0;
+    for (const Range& range : missing) {
+      const std::size_t from = std::max(done, range.from / span_bytes_ * span_bytes_);
+      done = std::min(samples.size(), (range.to + span_bytes_ - 1) / span_bytes_ * span_bytes_);
+      for (std::size_t at = from; at < done; at += zero_.size())
+        std::copy(zero_.begin(), zero_.end(), samples.begin() + static_cast<std::ptrdiff_t>(at));
+      n_lost += range.to - range.from;
+      n_blank += done - std::min(done, from);
+    }
+    report_.blanked += samples_of(n_blank - n_lost);
+  }
+  /// Whether there is another piece, and how long the pause before it lasts; DataError when it does not
+  /// belong there.
   bool open_next() {
     piece_.reset();
-    done_samples_ += samples_of(std::exchange(piece_bytes_, 0));
+    place_ += samples_of(std::exchange(piece_bytes_, 0));
     if (next_ == inputs_.size()) return false;
-    piece_ = std::make_unique<Piece>(inputs_[next_],
-                                     next_ < sizes_.size() ? std::optional(sizes_[next_]) : std::nullopt);
+    const bool seen = next_ < sizes_.size();
+    piece_ = std::make_unique<Piece>(inputs_[next_], seen ? std::optional(sizes_[next_]) : std::nullopt);
     const VoltageHeader& h = piece_->header;
     if (next_++ == 0) {
       first_ = h;
@@ -113,22 +171,48 @@ class DadaCapture final : public Capture {
     if (const std::string key = difference(first_, h); !key.empty())
       throw DataError("{}: {} is another than in {}: it is no piece of that recording", piece_->name, key,
                       inputs_[0]);
-    const UtcTime end = sample_time(first_.start, static_cast<std::int64_t>(done_samples_), first_.sample_s);
-    if (const double pause_s = seconds_between(end, h.start); std::abs(pause_s) > 0.5 * h.sample_s)
-      throw DataError(
-          "{}: begins at {}, {} {} {} ended (UTC_START, OBS_OFFSET): give the pieces in their order, "
-          "and what pauses divide by itself",
-          piece_->name, format_fits_utc(h.start, 9), format_duration(std::abs(pause_s)),
-          pause_s > 0 ? "after" : "before", inputs_[next_ - 2]);
+    const std::uint64_t pause = pause_before(h);
+    if (pause > 0 && !seen)
+      log_warning("{}: begins {} after {} ended: {} samples are missing", piece_->name,
+                  format_duration(static_cast<double>(pause) * h.sample_s), inputs_[next_ - 2], pause);
+    place_ += pause;
+    pause_bytes_ = pause / first_.unit_samples() * first_.unit_bytes();
     return true;
+  }
+  /// Samples between the end of the last piece and the start of this one.
+  std::uint64_t pause_before(const VoltageHeader& h) const {
+    const UtcTime end = sample_time(first_.start, static_cast<std::int64_t>(place_), first_.sample_s);
+    const double pause_s = seconds_between(end, h.start);
+    const auto told = [&](const std::string& cure) {
+      return DataError("{}: begins at {}, {} {} {} ended (UTC_START, OBS_OFFSET): {}", piece_->name,
+                       format_fits_utc(h.start, 9), format_duration(std::abs(pause_s)),
+                       pause_s > 0 ? "after" : "before", inputs_[next_ - 2], cure);
+    };
+    if (pause_s < -0.5 * h.sample_s) throw told("give the pieces in their order");
+    if (pause_s > std::max(max_gap_s_, 0.5 * h.sample_s))
+      throw told(
+          fmt::format("more than --max-gap {:.6g}s: raise it to fill the pause with missing data, or "
+                      "ingest the parts by themselves",
+                      max_gap_s_));
+    const double n_samples = std::max(0.0, std::round(pause_s / h.sample_s));
+    if (n_samples * static_cast<double>(first_.bits_per_time()) > 0x1p62)
+      throw told("more missing data than any disk holds: ingest the parts by themselves");
+    const auto pause = static_cast<std::uint64_t>(n_samples);
+    if (pause % first_.unit_samples() != 0)
+      throw told(fmt::format("{} samples are no whole number of heaps of {}: ingest the parts by themselves",
+                             pause, first_.unit_samples()));
+    return pause;
   }
 
   std::vector<std::string> inputs_;
+  double max_gap_s_ = 0;
   std::vector<std::uint64_t> sizes_;  ///< of all pieces, when they are files
   VoltageHeader first_, header_;
+  std::vector<std::uint8_t> zero_;
   std::unique_ptr<Piece> piece_;
-  std::size_t next_ = 0;
-  std::uint64_t done_samples_ = 0, piece_bytes_ = 0;  ///< of the pieces before, and of this one
+  std::size_t next_ = 0, span_bytes_ = 1;
+  std::uint64_t place_ = 0;                          ///< sample of the output that the piece begins with
+  std::uint64_t piece_bytes_ = 0, pause_bytes_ = 0;  ///< read of it, and missing before it
   std::optional<std::uint64_t> expected_;
   StreamReport report_;
 };

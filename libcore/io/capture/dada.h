@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A recording in several PSRDADA files, as dada_dbdisk writes them: each has a header of its own and begins
-// where the one before ended. Samples are handed on as they are.
+// where the one before ended, or after a pause, which is filled with missing data. Samples are handed on as
+// they are.
 #pragma once
 
 #include <memory>
