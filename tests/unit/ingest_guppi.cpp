@@ -3,67 +3,20 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "libcore/core/error.h"
 #include "libcore/io/capture/capture.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"
+#include "tests/support/guppi_blocks.h"
 
 using namespace apsyn;
+using support::GuppiFormat, support::guppi_block, support::guppi_code, support::guppi_value;
 using support::Taken, support::take;
 
 namespace {
-
-struct GuppiFormat {
-  std::size_t n_ant = 1, n_chan = 4, n_samples = 512, overlap = 32;
-  bool direct = false;
-  std::string extra{};
-};
-
-std::int8_t guppi_value(std::size_t ant, std::size_t chan, std::size_t t, std::size_t part) {
-  const auto value = static_cast<int>((ant * 131 + chan * 31 + t * 7 + part * 3) % 251) - 125;
-  return static_cast<std::int8_t>(value == 0 ? 1 : value);
-}
-
-std::string guppi_block(const GuppiFormat& f, std::size_t block) {
-  std::string cards;
-  const auto card = [&](const std::string& key, const std::string& value) {
-    std::string text = key;
-    text.resize(8, ' ');
-    text += "= " + value;
-    text.resize(80, ' ');
-    cards += text;
-  };
-  const std::size_t step = f.n_samples - f.overlap, bytes = f.n_ant * f.n_chan * f.n_samples * 4;
-  card("TELESCOP", "'GBT     '");
-  card("SRC_NAME", "'B0329+54'");
-  card("OBSFREQ", "1500.0");
-  card("OBSBW", "-12.5");
-  card("CHAN_BW", f.extra.empty() ? std::to_string(-12.5 / double(f.n_chan)) : f.extra);
-  card("TBIN", std::to_string(double(f.n_chan) / 12.5) + "E-06 / [s]");
-  card("OBSNCHAN", std::to_string(f.n_chan * f.n_ant));
-  if (f.n_ant > 1) card("NANTS", std::to_string(f.n_ant));
-  card("NPOL", "4");
-  card("NBITS", "8");
-  card("OVERLAP", std::to_string(f.overlap));
-  card("BLOCSIZE", std::to_string(bytes));
-  card("PKTSIZE", std::to_string(f.n_ant * f.n_chan * 4));  // a packet is one sample
-  card("PKTIDX", std::to_string(1000 + block * step));
-  card("STT_IMJD", "58132");
-  card("STT_SMJD", "51093");
-  card("STT_OFFS", "0.25");
-  if (f.direct) card("DIRECTIO", "1");
-  cards += "END";
-  cards.resize((cards.size() + 79) / 80 * 80, ' ');
-  if (f.direct) cards.resize((cards.size() + 511) / 512 * 512, '\0');
-  for (std::size_t ant = 0; ant < f.n_ant; ++ant)
-    for (std::size_t chan = 0; chan < f.n_chan; ++chan)
-      for (std::size_t t = 0; t < f.n_samples; ++t)
-        for (std::size_t part = 0; part < 4; ++part)
-          cards += static_cast<char>(guppi_value(ant, chan, block * step + t, part));
-  return cards;
-}
 
 std::vector<std::uint8_t> expected_guppi(const GuppiFormat& f, std::size_t n_blocks,
                                          const std::vector<std::size_t>& lost) {
@@ -156,4 +109,123 @@ BOOST_AUTO_TEST_CASE(guppi_pauses_and_other_recordings) {
   other.replace(other.find("51093"), 5, "51094");
   request = support::request("guppi", {a, scratch.file("c", other)});
   BOOST_CHECK_THROW(take(request), DataError);
+}
+
+namespace {
+
+/// Breakthrough Listen's "RAW File Format": 00 = 3.3358750, 01 = 1, 10 = -1, 11 = -3.3358750; two's
+/// complement.
+double guppi_level(unsigned code, unsigned n_bit, bool offset_binary) {
+  constexpr double kLevels[] = {3.3358750, 1, -1, -3.3358750};
+  if (n_bit == 2) return offset_binary ? kLevels[3 - code] : kLevels[code];
+  return offset_binary ? code - 8.0 : code < 8 ? code : code - 16.0;
+}
+
+void check_few_bits(const GuppiFormat& f, bool offset_binary, const Taken& taken, std::size_t n_blocks) {
+  const std::size_t n_time = n_blocks * (f.n_samples - f.overlap),
+                    per_time = f.n_ant * f.n_chan * f.n_parts();
+  const bool nibbles = f.n_bit == 4 && f.n_dim == 2;
+  BOOST_TEST(taken.header.n_bit == (nibbles ? 4u : 8u));
+  BOOST_REQUIRE(taken.bytes.size() == n_time * per_time / (nibbles ? 2 : 1));
+  double worst = 0;
+  std::size_t at = 0;
+  for (std::size_t t = 0; t < n_time; ++t)
+    for (std::size_t chan = 0; chan < f.n_chan; ++chan)
+      for (std::size_t ant = 0; ant < f.n_ant; ++ant)
+        for (std::size_t part = 0; part < f.n_parts(); ++part, ++at) {
+          const int nibble = taken.bytes[at / 2] >> (at % 2 == 0 ? 4 : 0) & 15;
+          const int value =
+              nibbles ? (nibble < 8 ? nibble : nibble - 16) : static_cast<std::int8_t>(taken.bytes[at]);
+          const double wanted = guppi_level(guppi_code(f, ant, chan, t, part), f.n_bit, offset_binary);
+          worst = std::max(worst, std::abs(value * taken.header.scale / wanted - 1));
+          if (wanted == 0) worst = std::max(worst, std::abs(double(value)));
+        }
+  BOOST_TEST(worst <= (f.n_bit == 2 ? 8e-4 : 0.0));  // 10/3 for 3.3358750
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(guppi_of_few_bits) {
+  const reference::Scratch scratch;
+  for (const unsigned n_bit : {2u, 4u})
+    for (const std::size_t n_pol : {1, 2})
+      for (const bool low_first : {false, true})
+        for (const bool offset_binary : {false, true})
+          for (const bool simple : {false, true}) {
+            GuppiFormat f{.n_ant = 3, .n_samples = 256, .overlap = 16, .n_bit = n_bit, .n_pol = n_pol};
+            f.low_first = low_first;
+            f.simple = simple;
+            CaptureRequest request =
+                support::request("guppi", {scratch.file("a", guppi_block(f, 0) + guppi_block(f, 1))});
+            if (low_first) request.guppi.endian = ByteOrder::little;
+            if (offset_binary) request.facts.encoding = "OFFSETBINARY";
+            const Taken taken = take(request);
+            check_few_bits(f, offset_binary, taken, 2);
+            BOOST_TEST(taken.reports[0].intact == 480u);
+            BOOST_TEST(!taken.reports[0].troubled());
+            BOOST_TEST((taken.header.start == parse_utc("2018-01-14T14:11:33.25032")));
+          }
+  GuppiFormat f{.n_bit = 2};
+  CaptureRequest request = support::request("guppi", {scratch.file("a", guppi_block(f, 0))});
+  request.facts.encoding = "TWOSCOMPLEMENT";
+  BOOST_CHECK_THROW(take(request), UsageError);
+  request = support::request("guppi", {scratch.file("b", guppi_block({}, 0))});
+  request.guppi.endian = ByteOrder::little;
+  BOOST_CHECK_THROW(take(request), UsageError);
+  f.n_bit = 5;
+  BOOST_CHECK_THROW(take(support::request("guppi", {scratch.file("c", guppi_block(f, 0))})), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(guppi_of_packets_of_more_bits) {
+  // Made of 8 bits after the packets had been counted: PKTSIZE is still theirs.
+  const reference::Scratch scratch;
+  for (const unsigned n_bit : {2u, 4u}) {
+    const GuppiFormat f{.n_bit = n_bit, .packet_bits = 8};
+    const std::string lossy = guppi_block(f, 0) + guppi_block(f, 1) + guppi_block(f, 3);
+    const Taken taken = take(support::request("guppi", {scratch.file("a", lossy)}));
+    BOOST_TEST(taken.reports[0].intact == 3 * 480u);
+    BOOST_TEST(taken.reports[0].lost == 480u);
+    BOOST_TEST((taken.header.start == parse_utc("2018-01-14T14:11:33.25032")));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(guppi_counted_from_the_synchronisation) {
+  // Block 0 is 1000 packets of one sample after SYNCTIME, 2018-01-14T14:10:00; STT_* are its own time.
+  const reference::Scratch scratch;
+  const GuppiFormat f;
+  std::string bytes = guppi_block(f, 0) + guppi_block(f, 1);
+  const auto replace_cards = [&](const std::string& old_card, std::string card) {
+    card.resize(80, ' ');
+    for (std::size_t at = bytes.find(old_card); at != bytes.npos; at = bytes.find(old_card))
+      bytes.replace(at, 80, card);
+  };
+  replace_cards("PKTSIZE ", "PIPERBLK= 480");
+  replace_cards("SRC_NAME", "SYNCTIME= 1515939000");
+  const Taken taken = take(support::request("guppi", {scratch.file("a", bytes)}));
+  BOOST_TEST((taken.bytes == expected_guppi(f, 2, {})));
+  BOOST_TEST((taken.header.start == parse_utc("2018-01-14T14:10:00.00032")));
+}
+
+BOOST_AUTO_TEST_CASE(guppi_of_real_samples) {
+  // One channel of 12.5 MHz whose samples are 40 ns apart.
+  const reference::Scratch scratch;
+  for (const unsigned n_bit : {2u, 4u, 8u}) {
+    const GuppiFormat f{.n_chan = 1, .n_bit = n_bit, .n_dim = 1, .packet_samples = 8};
+    std::string bytes = guppi_block(f, 0) + guppi_block(f, 1);
+    for (std::size_t at = bytes.find("0.080000E"); at != bytes.npos; at = bytes.find("0.080000E"))
+      bytes.replace(at, 8, "0.040000");
+    const Taken taken = take(support::request("guppi", {scratch.file("a", bytes)}));
+    BOOST_TEST(taken.header.n_dim == 1u);
+    BOOST_TEST(taken.header.n_pol == 2u);
+    BOOST_TEST(taken.header.bandwidth_hz == -12.5e6);
+    BOOST_TEST(taken.header.sample_s == 40e-9, boost::test_tools::tolerance(1e-12));
+    BOOST_TEST(!taken.header.sideband_conj);
+    if (n_bit < 8) {
+      check_few_bits(f, false, taken, 2);
+      continue;
+    }
+    BOOST_REQUIRE(taken.bytes.size() == 960 * 2u);
+    for (std::size_t i = 0; i < taken.bytes.size(); ++i)
+      BOOST_REQUIRE(static_cast<std::int8_t>(taken.bytes[i]) == guppi_value(0, 0, i / 2, i % 2));
+  }
 }

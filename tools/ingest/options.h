@@ -23,7 +23,7 @@ struct FormatOptions {
 
 struct IngestOptions {
   CaptureRequest request;
-  std::string start, input_order, endian = "LITTLE";
+  std::string start, input_order, endian;
   double sample_rate_hz = NAN;
   bool real = false, absolute_weights = false;
   std::vector<FormatOptions> groups;
@@ -121,14 +121,16 @@ inline void declare_raw(Tool& tool, IngestOptions& o) {
   CLI::App& app = tool.app();
   RawOptions& raw = o.request.raw;
   CaptureFacts& facts = o.request.facts;
-  o.groups.push_back({{"mwa32t", "raw"},
-                      {app.add_option("--endian", o.endian, "LITTLE or BIG (default LITTLE)")
-                           ->type_name("NAME")
-                           ->check(CLI::IsMember({"LITTLE", "BIG"}))}});
   o.groups.push_back(
-      {{"vdif", "raw"},
+      {{"mwa32t", "raw", "guppi"},
+       {app.add_option("--endian", o.endian,
+                       "LITTLE or BIG (default LITTLE; guppi: BIG, a byte's highest bits first)")
+            ->type_name("NAME")
+            ->check(CLI::IsMember({"LITTLE", "BIG"}))}});
+  o.groups.push_back(
+      {{"vdif", "guppi", "raw"},
        {app.add_option("--encoding", facts.encoding,
-                       "TWOSCOMPLEMENT (default of raw), OFFSETBINARY (of vdif); raw: FLOAT, PACK5X5")
+                       "TWOSCOMPLEMENT (default of raw, guppi), OFFSETBINARY (of vdif); raw: FLOAT, PACK5X5")
             ->type_name("NAME")
             ->check(CLI::IsMember({"TWOSCOMPLEMENT", "OFFSETBINARY", "FLOAT", "PACK5X5"}))}});
   o.groups.push_back({{"vdif", "raw"},
@@ -240,10 +242,12 @@ inline void complete(IngestOptions& o) {
     }
   }
   facts.input_order = parse_input_order(o.input_order);
-  if (request.format == "vdif" && (facts.encoding == "FLOAT" || facts.encoding == "PACK5X5"))
-    throw UsageError("--encoding {}: samples of VDIF are OFFSETBINARY or TWOSCOMPLEMENT", facts.encoding);
+  if (request.format != "raw" && (facts.encoding == "FLOAT" || facts.encoding == "PACK5X5"))
+    throw UsageError("--encoding {}: samples of {} are OFFSETBINARY or TWOSCOMPLEMENT", facts.encoding,
+                     request.format);
   request.mwa_vcs = {request.mwa32t.real_bit, request.mwa32t.imag_bit};
   request.raw.n_dim = o.real ? 1 : 2;
+  if (!o.endian.empty()) request.guppi.endian = o.endian == "BIG" ? ByteOrder::big : ByteOrder::little;
   request.raw.byte_order = request.mwa32t.byte_order = o.endian == "BIG" ? ByteOrder::big : ByteOrder::little;
 }
 

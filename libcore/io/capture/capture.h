@@ -50,6 +50,11 @@ struct MwaVcsOptions {
   int real_bit = -1, imag_bit = -1;  ///< lowest bits, 0 and 4 or 4 and 0; -1: 0 and 4
 };
 
+/// Samples of 2 and 4 bits, of which a byte holds several.
+struct GuppiOptions {
+  std::optional<ByteOrder> endian;  ///< big: the first component in the highest bits; absent: big
+};
+
 /// Samples without any header.
 struct RawOptions {
   std::string order = "TFAP";
@@ -65,6 +70,7 @@ struct CaptureRequest {
   CaptureFacts facts;
   Mwa32tOptions mwa32t;
   MwaVcsOptions mwa_vcs;
+  GuppiOptions guppi;
   RawOptions raw;
 };
 

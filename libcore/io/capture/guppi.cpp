@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "libcore/core/error.h"
+#include "libcore/core/log.h"
 #include "libcore/io/capture/gap.h"
+#include "libcore/io/capture/guppi_code.h"
 #include "libcore/io/capture/guppi_header.h"
 #include "libcore/io/capture/input_window.h"
 #include "libcore/io/capture/interleave.h"
@@ -17,9 +18,12 @@ namespace {
 /// The blocks of all inputs, one after the other; places are samples.
 class GuppiBlocks final : public PacketSource {
  public:
-  explicit GuppiBlocks(const std::vector<std::string>& inputs) : inputs_(inputs) {
+  explicit GuppiBlocks(const CaptureRequest& request) : inputs_(request.inputs) {
+    const auto& inputs = request.inputs;
     if (!open_next() || !read_header()) throw DataError("{}: byte 0: it is empty", inputs[0]);
+    look_at_second_block();
     kind_ = *header_;
+    code_ = GuppiCode(kind_->n_bit, kind_->n_bit_out(), request.facts.encoding, request.guppi.endian);
     report_.name = inputs.size() == 1 ? window_->source().name() : inputs[0] + " ...";
   }
   const GuppiHeader& kind() const { return *kind_; }
@@ -37,9 +41,12 @@ class GuppiBlocks final : public PacketSource {
       header_.reset();
       if (!h.same_kind(*kind_))
         throw DataError(
-            "{}: other channels, polarisations, antennas, bits or start (STT_*) than in the first block: "
+            "{}: other channels, polarisations, antennas, bits or start (STT_*, SYNCTIME) than in the first "
+            "block: "
             "another recording begins: ingest it by itself",
             place_);
+      block_ = h;
+      block_->take_packets_of(*kind_);
       const std::size_t held = window_->hold(h.block_bytes);
       const std::size_t n_new = h.n_samples - h.overlap;
       if (held < h.block_bytes) {  // the input ends inside a block
@@ -48,13 +55,12 @@ class GuppiBlocks final : public PacketSource {
         window_->drop(held);
         continue;
       }
-      const std::int64_t first = h.first_sample();
+      const std::int64_t first = block_->first_sample();
       const double gap_s = end_ ? static_cast<double>(first - *end_) * sample_s_ : 0;
       if (std::abs(gap_s) > max_gap_s_)
         throw_gap({window_->source().name(), fmt::format("block at byte {}", block_at_), block_at_, gap_s,
                    max_gap_s_});
       end_ = first + static_cast<std::int64_t>(n_new);
-      block_ = h;
       held_block_ = true;
       kind_block_bytes_ = h.block_bytes;
       run = {first, n_new, 0};
@@ -65,16 +71,16 @@ class GuppiBlocks final : public PacketSource {
   /// Block [antenna][channel][time][pol] (or [time][antenna][channel][pol]) -> [time][channel][antenna][pol].
   void decode(std::size_t skip, std::size_t n, std::uint8_t* out) const override {
     const GuppiHeader& h = *block_;
-    const std::size_t bytes = h.n_pol * 2 * h.n_bit / 8, lines = h.n_ant * h.n_chan;
-    const std::size_t time_stride = h.channels_first ? bytes : bytes * lines;
-    const std::size_t line_stride = h.channels_first ? bytes * h.n_samples : bytes;
+    const std::size_t parts = h.n_pol * h.n_dim, lines = h.n_ant * h.n_chan;
+    const std::size_t bytes = parts * h.n_bit_out() / 8;
+    const std::size_t time_stride = h.channels_first ? parts : parts * lines;
+    const std::size_t line_stride = h.channels_first ? parts * h.n_samples : parts;
     for (std::size_t ant = 0; ant < h.n_ant; ++ant)
       for (std::size_t chan = 0; chan < h.n_chan; ++chan) {
-        const std::uint8_t* from =
-            window_->data() + (ant * h.n_chan + chan) * line_stride + skip * time_stride;
+        const std::size_t from = (ant * h.n_chan + chan) * line_stride + skip * time_stride;
         std::uint8_t* to = out + (chan * h.n_ant + ant) * bytes;
-        for (std::size_t t = 0; t < n; ++t, from += time_stride, to += lines * bytes)
-          std::memcpy(to, from, bytes);
+        for (std::size_t t = 0; t < n; ++t, to += lines * bytes)
+          code_.decode(window_->data(), from + t * time_stride, parts, to);
       }
   }
   StreamReport report() const override { return report_; }
@@ -84,6 +90,23 @@ class GuppiBlocks final : public PacketSource {
     if (next_input_ == inputs_.size()) return false;
     window_.emplace(std::make_unique<PrefetchSource>(inputs_[next_input_++]));
     return true;
+  }
+  /// To see what PKTIDX counts; header_ is the first block's.
+  void look_at_second_block() {
+    if (header_->n_bit >= 8) return;
+    const std::size_t held =
+        window_->hold(header_->block_bytes + GuppiHeader::kMostCards * GuppiHeader::kCard);
+    if (held <= header_->block_bytes) return;
+    const std::string_view bytes(reinterpret_cast<const char*>(window_->data()) + header_->block_bytes,
+                                 held - header_->block_bytes);
+    const auto length = GuppiHeader::cards_length(bytes);
+    if (!length) return;
+    const GuppiHeader second(bytes.substr(0, *length),
+                             fmt::format("{}: block at byte {}", window_->source().name(),
+                                         window_->offset() + header_->block_bytes));
+    if (second.same_kind(*header_) && header_->learn_packets(second))
+      log_verbose("{}: PKTSIZE is that of packets of 8 bits, of which the {} bits were made", place_,
+                  header_->n_bit);
   }
   /// Takes the next block's header; false at the end of all inputs.
   bool read_header() {
@@ -112,6 +135,7 @@ class GuppiBlocks final : public PacketSource {
   std::vector<std::string> inputs_;
   std::size_t next_input_ = 0;
   std::optional<InputWindow> window_;
+  GuppiCode code_;
   std::string place_;
   std::uint64_t block_at_ = 0;
   std::optional<std::int64_t> end_;  ///< sample behind the last block
@@ -125,7 +149,7 @@ class GuppiBlocks final : public PacketSource {
 class GuppiCapture final : public InterleavedCapture {
  public:
   explicit GuppiCapture(const CaptureRequest& request) {
-    auto blocks = std::make_unique<GuppiBlocks>(request.inputs);
+    auto blocks = std::make_unique<GuppiBlocks>(request);
     const GuppiHeader& h = blocks->kind();
     describe(h, request.inputs[0], request.facts);
     InterleavePlan plan;
@@ -150,16 +174,19 @@ class GuppiCapture final : public InterleavedCapture {
     header_.n_ant = h.n_ant;
     header_.n_chan = h.n_chan;
     header_.n_pol = h.n_pol;
-    header_.n_bit = h.n_bit;
-    if (h.text("FD_POLN") == "CIRC") header_.pol_basis = "RL";
+    header_.n_bit = h.n_bit_out();
+    header_.n_dim = h.n_dim;
+    if (h.n_bit == 2) header_.scale = GuppiCode::kTwoBitScale;
+    if (h.text("FD_POLN").starts_with("CIR")) header_.pol_basis = "RL";
     if (facts.missing_samples > 0) header_.missing_samples = facts.missing_samples;
     header_.freq_hz = 1e6 * h.number("OBSFREQ").value_or(0);
     const double width_hz = 1e6 * h.number("CHAN_BW").value_or(0),
                  band_hz = 1e6 * h.number("OBSBW").value_or(0);
     const double sample_s = h.number("TBIN").value_or(0), n_chan = static_cast<double>(h.n_chan);
+    const double per_hz = h.n_dim == 1 ? 2 : 1;  // samples in a second
     const bool told = !std::isnan(facts.bandwidth_hz) && !std::isnan(facts.sample_s);
     const auto differ = [](double a, double b) { return a != 0 && b != 0 && std::abs(a / b - 1) > 1e-6; };
-    if (!told && (differ(band_hz, width_hz * n_chan) || differ(sample_s * std::abs(width_hz), 1)))
+    if (!told && (differ(band_hz, width_hz * n_chan) || differ(sample_s * std::abs(width_hz) * per_hz, 1)))
       throw UsageError(
           "{}: block at byte 0: OBSBW {} MHz, CHAN_BW {} MHz, TBIN {} s of {} channels contradict each "
           "other: "
@@ -168,16 +195,11 @@ class GuppiCapture final : public InterleavedCapture {
     header_.bandwidth_hz = band_hz != 0 ? band_hz : width_hz * n_chan;
     header_.sample_s = sample_s != 0               ? sample_s
                        : header_.bandwidth_hz == 0 ? 0
-                                                   : n_chan / std::abs(header_.bandwidth_hz);
-    if (!h.text("STT_IMJD").empty()) {
-      const double fraction_s = h.number("STT_OFFS").value_or(0);
-      const UtcTime second{h.integer("STT_IMJD", 0, 1 << 20),
-                           h.integer("STT_SMJD", 0, 86400, 0) * 1'000'000'000'000};
-      header_.start = add_picoseconds(second, static_cast<__int128>(std::llround(fraction_s * 1e12)));
-    }
+                                                   : n_chan / std::abs(header_.bandwidth_hz) / per_hz;
+    if (const auto start = h.count_start()) header_.start = *start;
     apply_facts(header_, facts);
     // a band that descends was mixed with an oscillator above it, and so was each of its channels
-    if (!facts.no_conjugate) header_.sideband_conj |= header_.bandwidth_hz < 0;
+    if (!facts.no_conjugate && h.n_dim == 2) header_.sideband_conj |= header_.bandwidth_hz < 0;
   }
 };
 

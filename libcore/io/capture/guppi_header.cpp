@@ -45,19 +45,22 @@ GuppiHeader::GuppiHeader(std::string_view cards, std::string place) : place_(std
   const std::int64_t products = integer("NPOL", 1, 4);
   n_pol = products == 1 ? 1 : 2;  // 4 counts the products of two polarisations
   n_bit = static_cast<unsigned>(integer("NBITS", 1, 32));
-  if (n_bit != 8 && n_bit != 16)
-    throw DataError("{}: NBITS {}: only 8 and 16 bits are supported", place_, n_bit);
+  if (n_bit != 2 && n_bit != 4 && n_bit != 8 && n_bit != 16)
+    throw DataError("{}: NBITS {}: samples of 2, 4, 8 and 16 bits are read", place_, n_bit);
   if (all_channels % n_ant != 0)
     throw DataError("{}: OBSNCHAN {} is no multiple of NANTS {}", place_, all_channels, n_ant);
   n_chan = all_channels / n_ant;
+  // A band that was not divided may be one of real samples, two for each Hz.
+  const double samples_per_hz = number("TBIN").value_or(0) * 1e6 * std::abs(number("OBSBW").value_or(0));
+  if (text("PKTFMT") == "VDIF" || (n_chan == 1 && std::abs(samples_per_hz - 0.5) < 1e-6)) n_dim = 1;
   if (time_bytes() > kMostTimeBytes)
     throw DataError(
         "{}: OBSNCHAN {}, NPOL {}, NBITS {}: a sample of all channels has {} bytes: at most {} are read",
         place_, all_channels, n_pol, n_bit, time_bytes(), kMostTimeBytes);
-  if (block_bytes % time_bytes() != 0)
-    throw DataError("{}: BLOCSIZE {} is no whole number of samples of {} bytes", place_, block_bytes,
-                    time_bytes());
-  n_samples = block_bytes / time_bytes();
+  if (8 * block_bytes % time_bits() != 0)
+    throw DataError("{}: BLOCSIZE {} is no whole number of samples of {} bits", place_, block_bytes,
+                    time_bits());
+  n_samples = 8 * block_bytes / time_bits();
   overlap = static_cast<std::size_t>(integer("OVERLAP", 0, static_cast<std::int64_t>(n_samples) - 1, 0));
   channels_first = text("PKTFMT") != "SIMPLE";
   packet = integer("PKTIDX", 0, INT64_MAX / 4096);
@@ -66,8 +69,9 @@ GuppiHeader::GuppiHeader(std::string_view cards, std::string place) : place_(std
     samples_numerator_ = static_cast<std::int64_t>(n_samples - overlap);
     samples_denominator_ = in_block;
   } else {
-    samples_numerator_ = integer("PKTSIZE", 1, 1 << 24);
-    samples_denominator_ = static_cast<std::int64_t>(time_bytes());
+    counts_bytes_ = true;
+    samples_numerator_ = 8 * integer("PKTSIZE", 1, 1 << 24);
+    samples_denominator_ = static_cast<std::int64_t>(time_bits());
   }
 }
 
@@ -96,6 +100,27 @@ std::int64_t GuppiHeader::integer(const std::string& key, std::int64_t least, st
   return number;
 }
 
+bool GuppiHeader::learn_packets(const GuppiHeader& later) {
+  if (!counts_bytes_ || n_bit >= 8) return false;
+  const auto step = static_cast<__int128>(n_samples - overlap) * samples_denominator_;
+  const __int128 told = static_cast<__int128>(later.packet - packet) * samples_numerator_;
+  if (told * n_bit != step * 8) return false;
+  samples_denominator_ = samples_denominator_ / n_bit * 8;
+  return true;
+}
+
+std::optional<UtcTime> GuppiHeader::count_start() const {
+  constexpr std::int64_t kUnixMjd = 40587, kSecond_ps = 1'000'000'000'000;
+  if (const double sync_s = number("SYNCTIME").value_or(0); !counts_bytes_ && sync_s > 0 && sync_s < 1e11) {
+    const double second = std::floor(sync_s);
+    return add_picoseconds(
+        {kUnixMjd, 0}, static_cast<__int128>(second) * kSecond_ps + std::llround((sync_s - second) * 1e12));
+  }
+  if (text("STT_IMJD").empty()) return std::nullopt;
+  const UtcTime second{integer("STT_IMJD", 0, 1 << 20), integer("STT_SMJD", 0, 86400, 0) * kSecond_ps};
+  return add_picoseconds(second, static_cast<__int128>(std::llround(number("STT_OFFS").value_or(0) * 1e12)));
+}
+
 std::int64_t GuppiHeader::first_sample() const {
   const __int128 samples = static_cast<__int128>(packet) * samples_numerator_ / samples_denominator_;
   if (samples > INT64_MAX / 2) throw DataError("{}: PKTIDX {}: is too large", place_, packet);
@@ -104,8 +129,9 @@ std::int64_t GuppiHeader::first_sample() const {
 
 bool GuppiHeader::same_kind(const GuppiHeader& other) const {
   return n_ant == other.n_ant && n_chan == other.n_chan && n_pol == other.n_pol && n_bit == other.n_bit &&
-         channels_first == other.channels_first && text("STT_IMJD") == other.text("STT_IMJD") &&
-         text("STT_SMJD") == other.text("STT_SMJD") && text("STT_OFFS") == other.text("STT_OFFS");
+         n_dim == other.n_dim && channels_first == other.channels_first &&
+         text("STT_IMJD") == other.text("STT_IMJD") && text("STT_SMJD") == other.text("STT_SMJD") &&
+         text("STT_OFFS") == other.text("STT_OFFS") && text("SYNCTIME") == other.text("SYNCTIME");
 }
 
 }  // namespace apsyn

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "libcore/core/time.h"
+
 namespace apsyn {
 
 class GuppiHeader {
@@ -28,13 +30,24 @@ class GuppiHeader {
 
   std::size_t block_bytes = 0, header_bytes = 0;  ///< header_bytes: padding included
   std::size_t n_ant = 1, n_chan = 1, n_pol = 1;   ///< n_chan: of an antenna
-  unsigned n_bit = 8;
+  unsigned n_bit = 8, n_dim = 2;                  ///< of a component; 1: real samples, which have one
   std::size_t n_samples = 0,
               overlap = 0;  ///< of a channel in the block; the last of them repeated in the next
   bool channels_first = true;
   std::int64_t packet = 0;  ///< PKTIDX, counts packets since the start
-  std::size_t time_bytes() const { return n_ant * n_chan * n_pol * 2 * n_bit / 8; }
-  /// The block's first sample since the start of the observation.
+  /// Samples of few bits come out with 8, but for 4+4 bits, which stay what they are.
+  unsigned n_bit_out() const { return n_bit == 2 || (n_bit == 4 && n_dim == 1) ? 8 : n_bit; }
+  std::size_t time_bits() const { return n_ant * n_chan * n_pol * n_dim * n_bit; }
+  /// Of the output.
+  std::size_t time_bytes() const { return n_ant * n_chan * n_pol * n_dim * n_bit_out() / 8; }
+  /// Where PKTIDX counts bytes: samples of few bits may have been made of packets of 8 bits, whose size
+  /// PKTSIZE still is. `later` is the next block's: from the two this header learns it. Whether it was so.
+  bool learn_packets(const GuppiHeader& later);
+  void take_packets_of(const GuppiHeader& other) { samples_denominator_ = other.samples_denominator_; }
+  /// When PKTIDX was 0: newer recorders count from SYNCTIME, whose STT_* are of the first block written,
+  /// older ones from STT_*. Absent when the header does not tell.
+  std::optional<UtcTime> count_start() const;
+  /// The block's first sample since count_start().
   std::int64_t first_sample() const;
   /// What all blocks of a recording have in common.
   bool same_kind(const GuppiHeader& other) const;
@@ -42,6 +55,7 @@ class GuppiHeader {
  private:
   std::string place_;
   std::map<std::string, std::string> values_;
+  bool counts_bytes_ = false;                                     ///< PKTIDX counts PKTSIZE
   std::int64_t samples_numerator_ = 1, samples_denominator_ = 1;  ///< samples of one count of PKTIDX
 };
 
