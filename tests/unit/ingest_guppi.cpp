@@ -105,6 +105,13 @@ BOOST_AUTO_TEST_CASE(guppi_pauses_and_other_recordings) {
   BOOST_CHECK_EXCEPTION(take(request), DataError, [&](const DataError& error) {
     return std::string(error.what()).find("b: block at byte 0") != std::string::npos;
   });
+  // baseband writes whole numbers as real ones
+  std::string real = guppi_block({}, 2);
+  real.replace(real.find("51093 "), 8, "51093.0 ");
+  BOOST_TEST((take(support::request("guppi", {scratch.file("r", real)})).header.start ==
+              parse_utc("2018-01-14T14:11:33.2506272")));
+  real.replace(real.find("51093.0 "), 8, "51093.5 ");
+  BOOST_CHECK_THROW(take(support::request("guppi", {scratch.file("r", real)})), DataError);
   std::string other = guppi_block({}, 2);
   other.replace(other.find("51093"), 5, "51094");
   request = support::request("guppi", {a, scratch.file("c", other)});

@@ -94,7 +94,13 @@ std::int64_t GuppiHeader::integer(const std::string& key, std::int64_t least, st
   if (value.empty() && otherwise) return *otherwise;
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
+  bool good = error == std::errc() && end == value.data() + value.size();
+  if (!good && !value.empty()) {  // baseband writes some as 2.0
+    const double real = finite_number(value).value_or(0.5);
+    good = std::abs(real) < 0x1p53 && real == std::floor(real);
+    if (good) number = static_cast<std::int64_t>(real);
+  }
+  if (!good || number < least || number > most)
     throw DataError("{}: {} {}: an integer from {} to {} is needed", place_, key,
                     value.empty() ? "is missing" : value, least, most);
   return number;
