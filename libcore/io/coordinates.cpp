@@ -70,8 +70,10 @@ void choose_models() {
 
 double finest_fringe = 0;
 
-/// Without usable tables casacore is told not to look for them, so that it neither searches nor complains at
-/// every instant.
+}  // namespace
+
+// Without usable tables casacore is told not to look for them, so that it neither searches nor complains at
+// every instant.
 void check_earth_orientation(double mjd) {
   static bool fallback = false;
   if (fallback) return;
@@ -94,6 +96,8 @@ void check_earth_orientation(double mjd) {
           "data folder",
           mjd));
 }
+
+namespace {
 
 casacore::MVDirection celestial(const SkyDirection& direction) {
   return casacore::MVDirection(direction.ra_rad, direction.dec_rad);
@@ -170,6 +174,13 @@ struct SkyFrame::State {
     place *= apparent_from_itrf;  // by the transposed matrix
     return multiply(enu_from_itrf, aberrated({place(0), place(1), place(2)}, beta));
   }
+
+  SkyDirection from_apparent_place(const casacore::MVDirection& place) {
+    const casacore::MVDirection icrs = from_apparent(place).getValue();
+    double ra_rad = icrs.getLong();
+    if (ra_rad < 0) ra_rad += kTwoPi;
+    return {ra_rad, icrs.getLat()};
+  }
 };
 
 namespace {
@@ -221,10 +232,14 @@ SkyDirection SkyFrame::direction_from_enu(const UtcTime& time, const Vec3& unit)
     const Vec3 geocentric = aberrated(itrf, backwards);
     const casacore::MVPosition place =
         state_->apparent_from_itrf * casacore::MVPosition(geocentric[0], geocentric[1], geocentric[2]);
-    const casacore::MVDirection icrs = state_->from_apparent(casacore::MVDirection(place)).getValue();
-    double ra_rad = icrs.getLong();
-    if (ra_rad < 0) ra_rad += kTwoPi;
-    return SkyDirection{ra_rad, icrs.getLat()};
+    return state_->from_apparent_place(casacore::MVDirection(place));
+  });
+}
+
+SkyDirection SkyFrame::direction_from_apparent(const UtcTime& time, const SkyDirection& apparent) const {
+  return with_measures([&] {
+    state_->set_time(time);
+    return state_->from_apparent_place(celestial(apparent));
   });
 }
 

@@ -19,6 +19,10 @@ namespace apsyn {
 /// it is no warning. 0, until it is told, warns of everything.
 void set_finest_fringe(double rad);
 
+/// Chooses, once, whether casacore's Earth-orientation tables are used, as told above. For others who convert
+/// by them, before they do and with casacore_measures_mutex() held.
+void check_earth_orientation(double mjd);
+
 class SkyFrame {
  public:
   explicit SkyFrame(const Site& site);
@@ -29,6 +33,8 @@ class SkyFrame {
   /// direction.
   SkyDirection direction_from_enu(const UtcTime& time, const Vec3& unit) const;
   SkyDirection zenith(const UtcTime& time) const;
+  /// J2000 for an apparent direction of that date as the Earth's centre has it (casacore's APP).
+  SkyDirection direction_from_apparent(const UtcTime& time, const SkyDirection& apparent) const;
   /// Rows u, v, w: uvw = R enu_offset. w points at the apparent direction, v to J2000 north there, u to the
   /// east.
   Mat3 uvw_rotation(const UtcTime& time, const SkyDirection& phase_centre) const;

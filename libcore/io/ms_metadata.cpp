@@ -3,9 +3,6 @@
 
 #include <casacore/casa/Arrays/Array.h>
 #include <casacore/casa/Arrays/Vector.h>
-#include <casacore/measures/Measures/MCDirection.h>
-#include <casacore/measures/Measures/MDirection.h>
-#include <casacore/measures/Measures/MeasConvert.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/TableRecord.h>
@@ -20,19 +17,12 @@
 namespace apsyn {
 namespace {
 
-casacore::Table subtable(const casacore::Table& ms, const std::string& path, const std::string& name) {
-  const casacore::TableRecord& keywords = ms.keywordSet();
-  if (!keywords.isDefined(name) || keywords.dataType(name) != casacore::TpTable)
-    throw DataError("{}: no subtable {}: not a complete Measurement Set version 2", path, name);
-  return keywords.asTable(name);
-}
-
 bool selected(const std::vector<int>& list, int index) {
   return list.empty() || std::find(list.begin(), list.end(), index) != list.end();
 }
 
 ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
-  const casacore::Table table = subtable(ms, path, "ANTENNA");
+  const casacore::Table table = ms_subtable(ms, path, "ANTENNA");
   const casacore::ScalarColumn<casacore::String> name(table, "NAME");
   const casacore::ArrayColumn<double> position(table, "POSITION");
   const casacore::ScalarColumn<casacore::Bool> flag_row(table, "FLAG_ROW");
@@ -63,90 +53,8 @@ ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
   return layout;
 }
 
-/// Towards J2000 for the frames that need neither time nor place.
-SkyDirection to_j2000(double longitude_rad, double latitude_rad, const std::string& reference,
-                      const std::string& path) {
-  casacore::MDirection::Types type;
-  if (!casacore::MDirection::getType(type, reference))
-    throw DataError("{}: FIELD: direction reference '{}' is not known", path, reference);
-  SkyDirection result{longitude_rad, latitude_rad};
-  switch (type) {
-    case casacore::MDirection::J2000:
-    case casacore::MDirection::ICRS:
-      break;
-    case casacore::MDirection::B1950:
-    case casacore::MDirection::GALACTIC:
-    case casacore::MDirection::ECLIPTIC:
-    case casacore::MDirection::SUPERGAL: {
-      const std::lock_guard lock(casacore_measures_mutex());
-      const casacore::MVDirection from(longitude_rad, latitude_rad);
-      const casacore::MVDirection to =
-          casacore::MDirection::Convert(casacore::MDirection(from, type), casacore::MDirection::J2000)()
-              .getValue();
-      result = {to.getLong(), to.getLat()};
-      break;
-    }
-    default:
-      throw DataError(
-          "{}: FIELD: directions in {}: only J2000, ICRS, B1950, GALACTIC and ECLIPTIC are supported: leave "
-          "the "
-          "field out (--field), or move its phase centre to one of these",
-          path, reference);
-  }
-  result.ra_rad = std::fmod(result.ra_rad, kTwoPi);
-  if (result.ra_rad < 0) result.ra_rad += kTwoPi;
-  return result;
-}
-
-/// MEASINFO's fixed reference, or the one that a column names row by row.
-std::string direction_reference(const casacore::Table& table, const std::string& column,
-                                casacore::rownr_t row) {
-  const casacore::TableRecord& keywords = casacore::TableColumn(table, column).keywordSet();
-  if (!keywords.isDefined("MEASINFO")) return "J2000";
-  const casacore::TableRecord& info = keywords.subRecord("MEASINFO");
-  if (info.isDefined("VarRefCol")) {
-    const casacore::String name = info.asString("VarRefCol");
-    if (table.tableDesc().columnDesc(name).dataType() == casacore::TpString)
-      return casacore::ScalarColumn<casacore::String>(table, name)(row);
-    const int code = casacore::ScalarColumn<casacore::Int>(table, name)(row);
-    if (info.isDefined("TabRefCodes") && info.isDefined("TabRefTypes")) {
-      const casacore::Vector<casacore::uInt> codes(info.toArrayuInt("TabRefCodes"));
-      const casacore::Vector<casacore::String> types(info.asArrayString("TabRefTypes"));
-      for (std::size_t i = 0; i < codes.size() && i < types.size(); ++i)
-        if (static_cast<int>(codes[i]) == code) return types[i];
-    }
-    return casacore::MDirection::showType(static_cast<casacore::uInt>(code));
-  }
-  return info.isDefined("Ref") ? std::string(info.asString("Ref")) : "J2000";
-}
-
-std::vector<MsField> read_fields(const casacore::Table& ms, const std::string& path,
-                                 const MsSelection& selection) {
-  const casacore::Table table = subtable(ms, path, "FIELD");
-  const casacore::ScalarColumn<casacore::String> name(table, "NAME");
-  const casacore::ArrayColumn<double> phase_dir(table, "PHASE_DIR");
-  std::vector<MsField> fields;
-  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
-    const casacore::Array<double> direction = phase_dir(row);
-    if (direction.size() < 2 || direction.shape()[0] != 2)
-      throw DataError("{}: FIELD row {}: PHASE_DIR is no direction", path, row);
-    const std::vector<double> values = direction.tovector();
-    if (!std::isfinite(values[0]) || !std::isfinite(values[1]) || std::abs(values[0]) > 100 ||
-        std::abs(values[1]) > 2)
-      throw DataError("{}: FIELD row {}: PHASE_DIR is no direction", path, row);
-    fields.push_back({name(row), {}});
-    try {
-      fields.back().phase_centre =
-          to_j2000(values[0], values[1], direction_reference(table, "PHASE_DIR", row), path);
-    } catch (const DataError&) {
-      if (selected(selection.fields, static_cast<int>(row))) throw;  // a planet beside the selected fields
-    }
-  }
-  return fields;
-}
-
 std::string read_telescope(const casacore::Table& ms, const std::string& path) {
-  const casacore::Table table = subtable(ms, path, "OBSERVATION");
+  const casacore::Table table = ms_subtable(ms, path, "OBSERVATION");
   if (table.nrow() == 0) return "unknown";
   const std::string name = casacore::ScalarColumn<casacore::String>(table, "TELESCOPE_NAME")(0);
   return name.empty() ? "unknown" : name;
@@ -195,7 +103,7 @@ void apply_channel_range(MsSpectralWindow& window, int row, const MsSelection& s
 
 /// CORR_TYPE of every POLARIZATION row.
 std::vector<std::vector<int>> read_correlations(const casacore::Table& ms, const std::string& path) {
-  const casacore::Table table = subtable(ms, path, "POLARIZATION");
+  const casacore::Table table = ms_subtable(ms, path, "POLARIZATION");
   const casacore::ArrayColumn<casacore::Int> corr_type(table, "CORR_TYPE");
   std::vector<std::vector<int>> result;
   for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
@@ -227,8 +135,8 @@ std::vector<bool> wanted_descriptions(const casacore::Table& ms, const casacore:
 
 void read_data_descriptions(MsMetadata& meta, const casacore::Table& ms, const std::string& path,
                             const MsSelection& selection) {
-  const casacore::Table table = subtable(ms, path, "DATA_DESCRIPTION");
-  const casacore::Table spw_table = subtable(ms, path, "SPECTRAL_WINDOW");
+  const casacore::Table table = ms_subtable(ms, path, "DATA_DESCRIPTION");
+  const casacore::Table spw_table = ms_subtable(ms, path, "SPECTRAL_WINDOW");
   const casacore::ScalarColumn<casacore::Int> spw_id(table, "SPECTRAL_WINDOW_ID"),
       polarization_id(table, "POLARIZATION_ID");
   const std::vector<std::vector<int>> correlations = read_correlations(ms, path);
@@ -279,13 +187,20 @@ void read_data_descriptions(MsMetadata& meta, const casacore::Table& ms, const s
 
 }  // namespace
 
+casacore::Table ms_subtable(const casacore::Table& ms, const std::string& path, const std::string& name) {
+  const casacore::TableRecord& keywords = ms.keywordSet();
+  if (!keywords.isDefined(name) || keywords.dataType(name) != casacore::TpTable)
+    throw DataError("{}: no subtable {}: not a complete Measurement Set version 2", path, name);
+  return keywords.asTable(name);
+}
+
 MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path,
                             const MsSelection& selection) {
   MsMetadata meta;
   meta.telescope = read_telescope(ms, path);
   meta.layout = read_antennas(ms, path);
   meta.layout.telescope = meta.telescope;
-  meta.fields = read_fields(ms, path, selection);
+  meta.fields = read_ms_fields(ms, path, selection);
   for (int field : selection.fields)
     if (field < 0 || field >= static_cast<int>(meta.fields.size()))
       throw UsageError("{}: field {}: the set has {}", path, field, meta.fields.size());

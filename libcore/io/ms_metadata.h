@@ -35,6 +35,12 @@ struct MsMetadata {
 std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSelection& selection,
                                          std::size_t n);
 
+casacore::Table ms_subtable(const casacore::Table& ms, const std::string& path, const std::string& name);
+
+/// Phase centres in J2000. One that cannot be had is a DataError when its field is selected.
+std::vector<MsField> read_ms_fields(const casacore::Table& ms, const std::string& path,
+                                    const MsSelection& selection);
+
 /// Windows and products are those of data descriptions that have rows; of all selected ones when none has.
 /// DataError for missing or malformed subtables, UsageError for a selection that the set does not hold.
 MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path, const MsSelection& selection);

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "libcore/io/ms_times.h"
+
 namespace apsyn {
 namespace {
 
@@ -21,6 +23,12 @@ template <class T>
 void read_column(casacore::Vector<T>& into, const casacore::Table& table, const char* name,
                  std::int64_t first, std::size_t n) {
   casacore::ScalarColumn<T>(table, name).getColumnRange(rows_slicer(first, n), into, true);
+}
+
+void read_times(casacore::Vector<double>& utc_mjd_s, const casacore::Table& table, std::int64_t first,
+                std::size_t n) {
+  read_column(utc_mjd_s, table, "TIME", first, n);
+  MsTimeScale(table, "TIME", table.tableName()).to_utc(utc_mjd_s);
 }
 
 /// Calls work(first, n) for blocks of the rows begin .. end-1.
@@ -75,7 +83,7 @@ void MsRowSelection::find_interval(const casacore::Table& table, const std::stri
   std::set<double> distinct;
   casacore::Vector<double> time_s;
   for_blocks(0, static_cast<std::int64_t>(table.nrow()), [&](std::int64_t first, std::size_t n) {
-    read_column(time_s, table, "TIME", first, n);
+    read_times(time_s, table, first, n);
     check_finite(time_s, first, path);
     double last = std::numeric_limits<double>::quiet_NaN();
     for (double time : time_s) {
@@ -108,7 +116,7 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
   casacore::Vector<double> time_s;
   casacore::Vector<casacore::Int> field, data_description;
   for_blocks(begin_row_, end_row_, [&](std::int64_t first, std::size_t n) {
-    read_column(time_s, table, "TIME", first, n);
+    read_times(time_s, table, first, n);
     read_column(field, table, "FIELD_ID", first, n);
     read_column(data_description, table, "DATA_DESC_ID", first, n);
     check_finite(time_s, first, path);
@@ -136,7 +144,7 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
 
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first, std::size_t n) {
   scalars.first_row = first;
-  read_column(scalars.time_s, table, "TIME", first, n);
+  read_times(scalars.time_s, table, first, n);
   read_column(scalars.interval_s, table, "INTERVAL", first, n);
   read_column(scalars.ant1, table, "ANTENNA1", first, n);
   read_column(scalars.ant2, table, "ANTENNA2", first, n);

@@ -22,6 +22,7 @@
 #include "libcore/io/casacore_log.h"
 #include "libcore/io/ms_rows.h"
 #include "libcore/io/ms_subtables.h"
+#include "libcore/io/ms_times.h"
 
 namespace apsyn {
 namespace {
@@ -238,8 +239,9 @@ void define_cells(casacore::ArrayColumn<casacore::Complex>& column, const IPosit
 
 void add_history(const casacore::Table& table, const std::vector<std::string>& lines) {
   if (!table.keywordSet().isDefined("HISTORY") || lines.empty()) return;
-  const double time_s =
-      table.nrow() == 0 ? 0 : casacore::ScalarColumn<double>(table, "TIME")(table.nrow() - 1);
+  casacore::Vector<double> last_s(1, 0.0);
+  if (table.nrow() > 0) last_s[0] = casacore::ScalarColumn<double>(table, "TIME")(table.nrow() - 1);
+  if (table.nrow() > 0) MsTimeScale(table, "TIME", table.tableName()).to_utc(last_s);
   const std::string path = table.tableName() + "/HISTORY";
   if (!fs::is_directory(path)) {
     log_warning("{}: is not there: this run is not recorded in it", path);
@@ -250,7 +252,7 @@ void add_history(const casacore::Table& table, const std::vector<std::string>& l
     const auto hold = pending.hold_interrupts();
     fs::copy(path, pending.part(), fs::copy_options::recursive);
   }
-  if (append_unless_there(pending, path, lines, time_s)) pending.commit();
+  if (append_unless_there(pending, path, lines, last_s[0])) pending.commit();
 }
 
 void look_at_history(const casacore::Table& table) {

@@ -191,6 +191,77 @@ BOOST_AUTO_TEST_CASE(a_planet_does_no_harm_beside_the_selected_field) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(times_of_other_scales_become_utc) {
+  ScratchFolder folder;
+  const std::string path = folder / "a.ms";
+  const Observation observation(ms_description(), 3);
+  observation.write(path);
+  const auto refer_to = [&](const char* key, const char* scale) {
+    casacore::Table main = edit(path);
+    casacore::TableRecord& keywords = casacore::TableColumn(main, "TIME").rwKeywordSet();
+    casacore::Record info = keywords.subRecord("MEASINFO");
+    info.define(key, scale);
+    keywords.defineRecord("MEASINFO", info);
+  };
+  MsSelection selection;
+  selection.first_interval = 1;
+  // In June 2020 atomic time was 37 s ahead, terrestrial time 32.184 s more. Rounding: 2^-20 s.
+  for (const auto& [scale, ahead_s] :
+       {std::pair{"UTC", 0.0}, {"TAI", 37.0}, {"IAT", 37.0}, {"TDT", 69.184}, {"TT", 69.184}}) {
+    refer_to("Ref", scale);
+    MeasurementSetReader reader(path, selection);
+    BOOST_TEST(std::abs(reader.first_time_mjd_s() - (observation.time_s(1) - ahead_s)) <= 0x1p-20);
+    BOOST_TEST(std::abs(reader.last_time_mjd_s() - (observation.time_s(2) - ahead_s)) <= 0x1p-20);
+    MsRows rows;
+    std::size_t n_rows = 0;
+    for (; reader.read(rows, 100); n_rows += rows.ant1.size())
+      for (std::size_t i = 0; i < rows.ant1.size(); ++i) {
+        const std::size_t t = static_cast<std::size_t>(rows.row_number[i]) / observation.baselines.size();
+        BOOST_TEST(std::abs(rows.time_mjd_s[i] - (observation.time_s(t) - ahead_s)) <= 0x1p-20);
+      }
+    BOOST_TEST(n_rows == 6u);
+  }
+  // UT1 is kept within 0.9 s of UTC, TDB within 2 ms of TT.
+  refer_to("Ref", "UT1");
+  BOOST_TEST(std::abs(MeasurementSetReader(path, {}).first_time_mjd_s() - observation.time_s(0)) < 0.9);
+  refer_to("Ref", "TDB");
+  BOOST_TEST(std::abs(MeasurementSetReader(path, {}).first_time_mjd_s() - observation.time_s(0) + 69.184) <
+             2e-3);
+  for (const char* scale : {"LAST", "GMST1", "tea-time"}) {
+    refer_to("Ref", scale);
+    BOOST_CHECK_EXCEPTION(MeasurementSetReader(path, {}), DataError, [&](const DataError& error) {
+      return std::string(error.what()).find(std::string("time scale ") + scale) != std::string::npos;
+    });
+  }
+  refer_to("Ref", "UTC");
+  refer_to("VarRefCol", "TIME_REF");
+  BOOST_CHECK_THROW(MeasurementSetReader(path, {}), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(apparent_directions_become_those_of_j2000) {
+  ScratchFolder folder;
+  const std::string path = folder / "a.ms";
+  const Observation observation(ms_description(), 1);
+  observation.write(path);
+  casacore::Table fields = edit(path + "/FIELD");
+  casacore::TableRecord& keywords = casacore::TableColumn(fields, "PHASE_DIR").rwKeywordSet();
+  casacore::Record info = keywords.subRecord("MEASINFO");
+  info.define("Ref", "APP");
+  keywords.defineRecord("MEASINFO", info);
+  casacore::Matrix<double> direction(2, 1);
+  // 350, -30 degrees at the time of the first row by ERFA: eraAtci13, and its equation of the origins
+  direction(0, 0) = 6.113382157089481;
+  direction(1, 0) = -0.521618894261907;
+  casacore::ArrayColumn<double>(fields, "PHASE_DIR").put(0, direction);
+  for (const double field_time_s : {observation.time_s(0), 0.0}) {  // 0: the row tells it
+    casacore::ScalarColumn<double>(fields, "TIME").put(0, field_time_s);
+    fields.flush();
+    const SkyDirection centre = MeasurementSetReader(path, {}).fields()[0].phase_centre;
+    BOOST_TEST(std::abs(centre.ra_rad - 350 * kRadPerDeg) < 1e-8);
+    BOOST_TEST(std::abs(centre.dec_rad + 30 * kRadPerDeg) < 1e-8);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(flags_and_row_weights_fold_into_the_weight) {
   ScratchFolder folder;
   const std::string path = folder / "a.ms";
