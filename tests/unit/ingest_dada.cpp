@@ -104,6 +104,21 @@ BOOST_AUTO_TEST_CASE(pieces_that_do_not_go_on_are_refused) {
     return names(error, overlapping) && names(error, "1 us before " + first);
   });
   BOOST_CHECK_THROW(take(request("dada", {second, first})), DataError);
+  // OBS_OVERLAP says how much of a piece the one before it has; more is no overlap.
+  const std::string wanted = samples_from(0, 180);
+  for (const std::size_t at : {80, 100}) {
+    const std::string repeating =
+        scratch.file("repeating", piece(at, 180 - at, "OBS_OVERLAP 240\nFILE_SIZE 0\n"));
+    const Taken taken = take(request("dada", {first, repeating}));
+    BOOST_TEST((taken.bytes == std::vector<std::uint8_t>(wanted.begin(), wanted.end())));
+    BOOST_TEST(taken.reports[0].intact == 180u);
+    BOOST_TEST(!taken.reports[0].troubled());
+    BOOST_TEST(open_capture(request("dada", {first, repeating}))->expected_samples().value() == 180u);
+  }
+  BOOST_CHECK_THROW(take(request("dada", {first, scratch.file("more", piece(79, 100, "OBS_OVERLAP 240\n"))})),
+                    DataError);
+  const Taken alone = take(request("dada", {scratch.file("alone", piece(80, 100, "OBS_OVERLAP 240\n"))}));
+  BOOST_REQUIRE(alone.header.unknown.size() == 1u);  // NOTE
   BOOST_CHECK_EXCEPTION(take(request("dada", {first, other})), DataError,
                         [&](const DataError& error) { return names(error, other) && names(error, "FREQ"); });
   BOOST_CHECK_THROW(take(request("dada", {first, cut})), DataError);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "libcore/core/csv.h"
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
 #include "libcore/core/log.h"
@@ -15,6 +16,7 @@
 namespace apsyn {
 namespace {
 
+constexpr std::string_view kOverlap = "OBS_OVERLAP";
 constexpr std::size_t kBlockBytes = 4u << 20;
 constexpr std::size_t kMostSpanBytes = std::size_t{4} << 30;
 
@@ -64,6 +66,13 @@ std::vector<std::uint8_t> zero_bytes(const VoltageHeader& h) {
   return zero;
 }
 
+/// OBS_OVERLAP: bytes at its beginning that the piece before it has, too; 0 when it is no number.
+double repeated_bytes(const VoltageHeader& h) {
+  for (const auto& [key, value] : h.unknown)
+    if (key == kOverlap) return std::max(0.0, finite_number(value).value_or(0));
+  return 0;
+}
+
 class DadaCapture final : public Capture {
  public:
   explicit DadaCapture(const CaptureRequest& request)
@@ -77,7 +86,8 @@ class DadaCapture final : public Capture {
     if (files) {
       while (open_next()) {
         may_pause |= std::exchange(pause_bytes_, 0) > 0;
-        sizes_.push_back(piece_bytes_ = *piece_->payload->size());
+        sizes_.push_back(*piece_->payload->size());
+        piece_bytes_ = sizes_.back() - std::min(sizes_.back(), overlap_bytes_);
       }
       expected_ = place_;
       next_ = place_ = 0;
@@ -88,6 +98,7 @@ class DadaCapture final : public Capture {
     header_.file_size.reset();
     header_.trailer = header_.foreign = false;
     header_.resolution_bytes = 0;
+    std::erase_if(header_.unknown, [](const auto& key) { return key.first == kOverlap; });
     if (request.facts.missing_samples > 0) header_.missing_samples = request.facts.missing_samples;
     apply_facts(header_, request.facts);
     zero_ = zero_bytes(first_);
@@ -155,10 +166,11 @@ class DadaCapture final : public Capture {
     }
     report_.blanked += samples_of(n_blank - n_lost);
   }
-  /// Whether there is another piece, and how long the pause before it lasts; DataError when it does not
-  /// belong there.
+  /// Whether there is another piece, and how long the pause before it lasts, or how much it repeats, which is
+  /// skipped; DataError when it does not belong there.
   bool open_next() {
     piece_.reset();
+    overlap_bytes_ = 0;
     place_ += samples_of(std::exchange(piece_bytes_, 0));
     if (next_ == inputs_.size()) return false;
     const bool seen = next_ < sizes_.size();
@@ -171,16 +183,22 @@ class DadaCapture final : public Capture {
     if (const std::string key = difference(first_, h); !key.empty())
       throw DataError("{}: {} is another than in {}: it is no piece of that recording", piece_->name, key,
                       inputs_[0]);
-    const std::uint64_t pause = pause_before(h);
+    const std::int64_t pause = pause_before(h);
     if (pause > 0 && !seen)
       log_warning("{}: begins {} after {} ended: {} samples are missing", piece_->name,
                   format_duration(static_cast<double>(pause) * h.sample_s), inputs_[next_ - 2], pause);
-    place_ += pause;
-    pause_bytes_ = pause / first_.unit_samples() * first_.unit_bytes();
+    const std::uint64_t bytes =
+        static_cast<std::uint64_t>(std::abs(pause)) / first_.unit_samples() * first_.unit_bytes();
+    if (pause < 0) {
+      piece_->payload->skip(overlap_bytes_ = bytes);
+    } else {
+      place_ += static_cast<std::uint64_t>(pause);
+      pause_bytes_ = bytes;
+    }
     return true;
   }
-  /// Samples between the end of the last piece and the start of this one.
-  std::uint64_t pause_before(const VoltageHeader& h) const {
+  /// Samples between the end of the last piece and the start of this one; negative: which both have.
+  std::int64_t pause_before(const VoltageHeader& h) const {
     const UtcTime end = sample_time(first_.start, static_cast<std::int64_t>(place_), first_.sample_s);
     const double pause_s = seconds_between(end, h.start);
     const auto told = [&](const std::string& cure) {
@@ -188,17 +206,19 @@ class DadaCapture final : public Capture {
                        format_fits_utc(h.start, 9), format_duration(std::abs(pause_s)),
                        pause_s > 0 ? "after" : "before", inputs_[next_ - 2], cure);
     };
-    if (pause_s < -0.5 * h.sample_s) throw told("give the pieces in their order");
+    const double repeated_s = repeated_bytes(h) / h.bytes_per_second();
+    if (pause_s < -repeated_s - 0.5 * h.sample_s)
+      throw told("give the pieces in their order (OBS_OVERLAP tells of repeated bytes)");
     if (pause_s > std::max(max_gap_s_, 0.5 * h.sample_s))
       throw told(
           fmt::format("more than --max-gap {:.6g}s: raise it to fill the pause with missing data, or "
                       "ingest the parts by themselves",
                       max_gap_s_));
-    const double n_samples = std::max(0.0, std::round(pause_s / h.sample_s));
+    const double n_samples = std::round(pause_s / h.sample_s);
     if (n_samples * static_cast<double>(first_.bits_per_time()) > 0x1p62)
       throw told("more missing data than any disk holds: ingest the parts by themselves");
-    const auto pause = static_cast<std::uint64_t>(n_samples);
-    if (pause % first_.unit_samples() != 0)
+    const auto pause = static_cast<std::int64_t>(n_samples);
+    if (pause % static_cast<std::int64_t>(first_.unit_samples()) != 0)
       throw told(fmt::format("{} samples are no whole number of heaps of {}: ingest the parts by themselves",
                              pause, first_.unit_samples()));
     return pause;
@@ -213,6 +233,7 @@ class DadaCapture final : public Capture {
   std::size_t next_ = 0, span_bytes_ = 1;
   std::uint64_t place_ = 0;                          ///< sample of the output that the piece begins with
   std::uint64_t piece_bytes_ = 0, pause_bytes_ = 0;  ///< read of it, and missing before it
+  std::uint64_t overlap_bytes_ = 0;                  ///< of the piece, which the one before had
   std::optional<std::uint64_t> expected_;
   StreamReport report_;
 };
