@@ -24,10 +24,7 @@ struct Options {
 
 void declare(Tool& tool, Options& options) {
   tool.add_inputs(options.inputs, "a restored image (FITS), for example NAME-image.fits of clean");
-  tool.app()
-      .add_option("--sky", options.sky, "the true sources: a sky model in WSClean/BBS text")
-      ->type_name("FILE")
-      ->required();
+  tool.add_file("--sky", options.sky, "the true sources: a sky model in WSClean/BBS text")->required();
 }
 
 /// The place of each component in the image; those beyond the horizon get a place outside of it.

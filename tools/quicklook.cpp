@@ -15,7 +15,8 @@ using namespace apsyn;
 
 namespace {
 
-void declare_image(CLI::App& app, QuicklookOptions& o) {
+void declare_image(Tool& tool, QuicklookOptions& o) {
+  CLI::App& app = tool.app();
   app.add_option("--colour-map", o.colour_map, "ember, helix, grey, ink or phase")
       ->type_name("NAME")
       ->check(CLI::IsMember(ColourMap::names()));
@@ -26,12 +27,11 @@ void declare_image(CLI::App& app, QuicklookOptions& o) {
       ->check(CLI::Range(50.0, 100.0))
       ->excludes("--range");
   app.add_option("--stretch", o.stretch, "linear, sqrt, log or asinh")->type_name("NAME");
-  app.add_option("--mark", o.mark, "circle the components of a sky model")->type_name("SKY");
+  tool.add_file("--mark", o.mark, "circle the components of a sky model");
   app.add_option("--contours", o.contours, "lines at these values; 5%: of the maximum, 3s: of the noise")
       ->type_name("LIST");
-  app.add_option("--light-curve", o.light_curve,
-                 "of images of several times: the brightness of the components of a sky model")
-      ->type_name("SKY");
+  tool.add_file("--light-curve", o.light_curve,
+                "of images of several times: the brightness of the components of a sky model");
   app.add_option("--plane", o.plane, "plane number from 0, or Stokes name[,channel]; all: side by side")
       ->type_name("PLANE");
   app.add_option("--frame", o.frame,
@@ -79,7 +79,7 @@ void declare(Tool& tool, QuicklookOptions& o) {
   app.add_option("--column", o.column, "column of a Measurement Set")
       ->type_name("NAME")
       ->capture_default_str();
-  declare_image(app, o);
+  declare_image(tool, o);
   add_voltage_options(tool, o.voltage);
 }
 

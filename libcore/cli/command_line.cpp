@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -78,16 +79,6 @@ void refuse_no_numbers(CLI::App& app) {
         throw UsageError("{} {}: is no number", option->get_name(), text);
     }
   }
-}
-
-std::vector<std::string> files_to_read(const CLI::App& app, const std::vector<std::string>* inputs) {
-  std::vector<std::string> files;
-  if (inputs != nullptr) files = *inputs;
-  for (const char* name : {"--antennas", "--array", "--aterms", "--beams", "--gains", "--ionosphere",
-                           "--mark", "--mask", "--metafits", "--model", "--sky"})
-    if (const CLI::Option* option = app.get_option_no_throw(name))
-      for (const std::string& file : option->results()) files.push_back(file);
-  return files;
 }
 
 }  // namespace apsyn

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace CLI {
 class App;
@@ -20,9 +19,5 @@ std::optional<std::string> unknown_option(const CLI::App& app, std::span<char* c
 
 /// UsageError where "nan" is given for a number that has limits: the parser's ranges let it through.
 void refuse_no_numbers(CLI::App& app);
-
-/// The inputs, where there are some, and what was given for options that name files to be read (sky models,
-/// gains, ...): no output may replace them.
-std::vector<std::string> files_to_read(const CLI::App& app, const std::vector<std::string>* inputs);
 
 }  // namespace apsyn

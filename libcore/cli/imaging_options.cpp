@@ -52,9 +52,9 @@ std::vector<int> parse_list(const char* option, const std::string& text) {
   return numbers;
 }
 
-void add_aterms(CLI::App& app, ImagingOptions& options) {
-  app.add_option("--aterms", options.aterms, "correct for A-terms: a configuration, apsyn-aterms(5)")
-      ->type_name("PATH");
+void add_aterms(Tool& tool, ImagingOptions& options) {
+  CLI::App& app = tool.app();
+  tool.add_file("--aterms", options.aterms, "correct for A-terms: a configuration, apsyn-aterms(5)");
   app.add_option_function<std::string>(
          "--aterm-mode", [&](const std::string& mode) { options.adjoint_aterms = mode == "adjoint"; },
          "normalised (default) or adjoint: the exact adjoint of idg-degrid")
@@ -214,7 +214,7 @@ void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::s
   add_selection_options(tool, options);
   add_weighting(tool, options);
   add_gridding_options(tool, options);
-  add_aterms(app, options);
+  add_aterms(tool, options);
 }
 
 }  // namespace apsyn

@@ -101,6 +101,26 @@ void Tool::add_inputs(std::vector<std::string>& inputs, const std::string& what,
   app_->add_option("INPUT", inputs, what)->expected(0, most)->type_name("");
 }
 
+CLI::Option* Tool::add_file(const std::string& flags, std::string& path, const std::string& help) {
+  CLI::Option* option = app_->add_option(flags, path, help)->type_name("FILE");
+  file_options_.push_back(option);
+  return option;
+}
+CLI::Option* Tool::add_files(const std::string& flags, std::vector<std::string>& paths,
+                             const std::string& help) {
+  CLI::Option* option = app_->add_option(flags, paths, help)->type_name("FILE");
+  file_options_.push_back(option);
+  return option;
+}
+
+std::vector<std::string> Tool::files_to_read() const {
+  std::vector<std::string> files;
+  if (inputs_ != nullptr) files = *inputs_;
+  for (const CLI::Option* option : file_options_)
+    files.insert(files.end(), option->results().begin(), option->results().end());
+  return files;
+}
+
 namespace {
 
 CLI::Option* add_quantity(CLI::App& app, const std::string& flags, double& value, const std::string& help,
@@ -223,7 +243,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
         throw UsageError("no INPUT, and standard input is a terminal: see {} --help", name_);
       inputs_->push_back("-");
     }
-    protect_inputs(files_to_read(*app_, inputs_));
+    protect_inputs(files_to_read());
     join_ranks();  // may give cores back
     if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
     body();

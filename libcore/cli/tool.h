@@ -54,6 +54,9 @@ class Tool {
 
   /// Positional INPUT...; `max_inputs` 0 = any number. After parsing, no INPUT and stdin no terminal = {"-"}.
   void add_inputs(std::vector<std::string>& inputs, const std::string& what, std::size_t max_inputs = 1);
+  /// Options that name files to be read, of type FILE: no output replaces these, as none replaces an INPUT.
+  CLI::Option* add_file(const std::string& flags, std::string& path, const std::string& help);
+  CLI::Option* add_files(const std::string& flags, std::vector<std::string>& paths, const std::string& help);
   /// Options that carry units. The value is parsed once; a wrong text is a usage error that names option and
   /// text.
   CLI::Option* add_angle(const std::string& flags, double& rad, const std::string& help);
@@ -89,6 +92,7 @@ class Tool {
   void tell_plan(const std::vector<std::string>& lines);
 
  private:
+  std::vector<std::string> files_to_read() const;
   void join_ranks();
   void let_others_fail() const;
   void write_log(LogLevel level, const std::string& message) const;
@@ -97,6 +101,7 @@ class Tool {
   std::unique_ptr<CLI::App> app_;
   CommonOptions common_;
   std::vector<std::string>* inputs_ = nullptr;
+  std::vector<const CLI::Option*> file_options_;
   std::unique_ptr<StageTimer> timer_;
   RankUse rank_use_ = RankUse::each;
   Ranks ranks_;

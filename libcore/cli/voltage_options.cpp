@@ -34,18 +34,15 @@ void parse_sample_range(VoltageOptions& options) {
 
 void add_voltage_options(Tool& tool, VoltageOptions& options) {
   CLI::App& app = tool.app();
-  CLI::Option* antennas = app.add_option("--antennas", options.antennas,
-                                         "antenna positions (CSV) in place of the stream's own table")
-                              ->type_name("FILE");
-  app.add_option("--metafits", options.metafits, "MWA metafits in place of the stream's own antenna table")
-      ->type_name("FILE")
+  CLI::Option* antennas = tool.add_file("--antennas", options.antennas,
+                                        "antenna positions (CSV) in place of the stream's own table");
+  tool.add_file("--metafits", options.metafits, "MWA metafits in place of the stream's own antenna table")
       ->excludes(antennas);
   app.add_option("--site", options.site, "site of the array: degrees, degrees, metres above the ellipsoid")
       ->type_name("LAT,LON,ALT");
   app.add_option("--flag-antennas", options.flag_antennas, "antennas to leave out: names or indices from 0")
       ->type_name("LIST");
-  app.add_option("--gains", options.gains, "measured gains (CSV); data are divided by them")
-      ->type_name("FILE");
+  tool.add_file("--gains", options.gains, "measured gains (CSV); data are divided by them");
   app.add_option_function<std::string>(
          "--samples",
          [&options](const std::string& text) {

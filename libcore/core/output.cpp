@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include <filesystem>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "libcore/core/error.h"
@@ -126,6 +126,10 @@ bool stdout_is_terminal() {
 
 void protect_inputs(std::vector<std::string> paths) {
   inputs() = std::move(paths);
+}
+
+void protect_input(const std::string& path) {
+  inputs().push_back(path);
 }
 
 void sync_tree(const std::string& path) {

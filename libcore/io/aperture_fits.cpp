@@ -11,6 +11,7 @@
 #include "libcore/core/csv.h"
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
+#include "libcore/core/output.h"
 #include "libcore/io/detect.h"
 #include "libcore/io/fits_keys.h"
 #include "libcore/io/fits_memory.h"
@@ -100,7 +101,10 @@ ApertureTable read_apertures(const std::string& path, const ArrayLayout& layout)
     const std::string name =
         (std::filesystem::path(path).parent_path() / std::string(row.fields[*file])).string();
     const auto [at, is_new] = kinds.emplace(name, static_cast<std::uint32_t>(kinds.size()));
-    if (is_new) apertures.kinds.push_back(std::make_shared<const Aperture>(read_aperture(name)));
+    if (is_new) {
+      protect_input(name);
+      apertures.kinds.push_back(std::make_shared<const Aperture>(read_aperture(name)));
+    }
     auto& place = row.fields[*antenna] == "*" ? others : of_antenna[antenna_of(table, row, *antenna, layout)];
     if (place)
       throw DataError("{}: line {}: antenna {} has a file already", path, row.line, row.fields[*antenna]);

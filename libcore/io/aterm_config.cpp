@@ -10,6 +10,7 @@
 #include "libcore/core/csv.h"
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
+#include "libcore/core/output.h"
 
 namespace apsyn {
 namespace {
@@ -158,13 +159,15 @@ std::vector<std::string> AtermEntry::list(const std::string& key) const {
 std::string AtermEntry::found_file(const std::string& key, const std::string& word) const {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (fs::exists(word, error)) return word;
   const fs::path beside = fs::path(source_).parent_path() / word;
-  if (fs::exists(beside, error)) return beside.string();
-  throw DataError(
-      "{}: {}: no such file, neither in the working folder nor beside the configuration: correct "
-      "the name",
-      where(key), word);
+  const bool here = fs::exists(word, error);
+  if (!here && !fs::exists(beside, error))
+    throw DataError(
+        "{}: {}: no such file, neither in the working folder nor beside the configuration: correct the name",
+        where(key), word);
+  const std::string path = here ? word : beside.string();
+  protect_input(path);
+  return path;
 }
 
 std::string AtermEntry::file(const std::string& key) const {

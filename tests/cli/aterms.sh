@@ -65,6 +65,13 @@ for at in '68 128' '128 188'; do
 done
 expect_near "$(pixel dish-beam.fits 128 128)" 1 1e-6 "the beam ahead"
 
+# What a configuration names is an input, too.
+cp shift.fits kept-beam.fits
+printf 'aterms = [ dldm ]\ndldm.images = [ kept-beam.fits ]\n' >kept.conf
+expect_exit 2 idg-grid $image --scale 3amin --aterms kept.conf -o kept --overwrite obs.ms
+expect_stderr "kept-beam.fits: is the input"
+expect_same kept-beam.fits shift.fits
+
 # Mistakes: what is wrong, where, and no output.
 wrong() {
   local text=$1

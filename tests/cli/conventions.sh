@@ -145,6 +145,38 @@ for command in "correlate v.dada -o ./v.dada" "beamform link.dada --centre zenit
   expect_stderr "v.dada" "is the input"
   expect_same v.dada v.copy
 done
+# Nor is it a file that an option names: those of type FILE in --help. Of type PATH are outputs alone.
+printf 'id,l,m\na,0,0\n' >beams.csv && printf 'antenna,gain_amplitude,phase_rad\n0,1,0\n' >gains.csv
+make_fits a-dirty.fits 16 'x == 0 && y == 0' && cp a-dirty.fits a-psf.fits
+cp a-dirty.fits a-image-pb.fits && cp a-dirty.fits a-model.fits && cp a-dirty.fits a.fits
+while read -r file command; do
+  cp $file kept
+  expect_exit 2 $command --overwrite
+  expect_stderr "$file: is the input"
+  expect_same $file kept
+done <<'COMMANDS'
+gains.csv correlate v.dada --gains gains.csv -o gains.csv
+gains.csv correlate v.dada --bandpass gains.csv -o gains.csv
+gains.csv correlate v.dada --antennas gains.csv -o gains.csv
+gains.csv correlate v.dada --metafits gains.csv -o gains.csv
+gains.csv beamform v.dada --centre zenith --weights gains.csv -o gains.csv
+beams.csv beamform v.dada --beams beams.csv -o beams.csv
+beams.csv beamform v.dada --beams beams.csv --write-beams beams.csv
+gains.csv ingest --from raw garbage --antennas gains.csv -o gains.csv
+gains.csv ingest --from raw garbage --metafits gains.csv -o gains.csv
+gains.csv simulate --array gains.csv -o gains.csv
+gains.csv simulate --array mwa-32t --ionosphere gains.csv -o gains.csv
+sky.txt measure-sources a.fits --sky sky.txt -o sky.txt
+sky.txt quicklook a.fits --mark sky.txt -o sky.txt
+sky.txt quicklook a.fits --light-curve sky.txt -o sky.txt
+a-model.fits clean a --niter 1 --mask a-model.fits
+a-image-pb.fits clean a --niter 1 --primary-beam a-image-pb.fits
+COMMANDS
+while read -r tool; do
+  "$tool" --help | grep -oE '^  -[^ ]+ [^ ]*(PATH|SKY|CSV|PNG)[^ ]*'
+done < <(all_tools) | sort -u | xargs >others
+[ "$(cat others)" = "--pattern PATH --plot PATH --plot PNG --write-beams PATH|- -o,--output PATH|-" ] ||
+  fail "options of type PATH and the like: $(cat others)"
 DURATION=30s bash ./sim.sh -q -o twice.dada &
 until [ -e twice.dada.part ]; do sleep 0.05; done
 expect_exit 2 bash ./sim.sh -q -o twice.dada

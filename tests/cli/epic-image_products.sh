@@ -107,6 +107,14 @@ for method in fft dft corr; do
 done
 expect_near_image kinds-dft.fits kinds-corr.fits 1e-4
 cmp -s kinds-dft.fits plain.fits && fail "kinds of antennas change nothing"
+# What options name is an input, and so is what their tables name.
+for how in "pixels pixels.csv pixels.csv" "regions regions.crtf regions.crtf" "apertures kinds.csv kinds.csv" "apertures kinds.csv wide.fits"; do
+  read -r option file output <<<"$how"
+  cp "$output" kept
+  expect_exit 2 epic-image tiny.dada --size 16 --"$option" "$file" -o "$output" --overwrite
+  expect_stderr "$output: is the input"
+  expect_same "$output" kept
+done
 printf 'antenna,file\nb,wide.fits\n' >some.csv
 expect_exit 3 epic-image tiny.dada --size 16 --apertures some.csv -o x.fits
 expect_stderr "no file for antenna a"

@@ -114,6 +114,12 @@ BOOST_AUTO_TEST_CASE(outputs_do_not_replace_inputs) {
     BOOST_CHECK_THROW(OutputFile(name, true), UsageError);
   }
   check_output(input + "-other", false);
+  std::ofstream(input + "-named") << "precious, too";
+  check_output(input + "-named", true);
+  protect_input(input + "-named");
+  BOOST_CHECK_THROW(check_output(input + "-named", true), UsageError);
+  BOOST_CHECK_THROW(check_output(input, true), UsageError);
+  fs::remove(input + "-named");
   // A part that a killed run has left may be what is read; and a shell may have opened standard input.
   const std::string part = input + "-left.part";
   std::ofstream(part) << "half";

@@ -39,8 +39,7 @@ inline void declare(Tool& tool, BeamformOptions& options) {
   tool.add_inputs(options.inputs, "voltage stream, a file or - (default: standard input)");
   CLI::App& app = tool.app();
   CLI::Option* beams =
-      app.add_option("--beams", options.beams, "beams (CSV): id,ra,dec or id,az,el or id,l,m[,antennas]")
-          ->type_name("FILE");
+      tool.add_file("--beams", options.beams, "beams (CSV): id,ra,dec or id,az,el or id,l,m[,antennas]");
   tool.add_angle("--tile", options.tile_rad, "cover a field of this diameter with beams")->excludes(beams);
   app.add_option("--centre", options.centre,
                  "of the field, or of a single beam (default: the stream's phase centre, or zenith)")
@@ -68,8 +67,7 @@ inline void declare(Tool& tool, BeamformOptions& options) {
   add_filterbank_options(tool, options);
   app.add_option("--subarray", options.subarray, "antennas to use: names or indices from 0 (default: all)")
       ->type_name("LIST");
-  app.add_option("--weights", options.weights, "weights (CSV); data are multiplied by them")
-      ->type_name("FILE");
+  tool.add_file("--weights", options.weights, "weights (CSV); data are multiplied by them");
   app.add_option(
          "--precision", options.precision,
          "of weights: single, or half (8 bits) or int16 on a GPU (default auto: half where that can be)")

@@ -56,9 +56,8 @@ inline void declare_stops(Tool& tool, DeconvolutionOptions& options) {
                  "measure the noise around each pixel, in a box of this many beams")
       ->type_name("BEAMS")
       ->check(CLI::Range(1.0, 1e6));
-  app.add_option("--mask", options.mask,
-                 "put components only where this FITS image is not 0, or in the regions of this CASA text")
-      ->type_name("PATH");
+  tool.add_file("--mask", options.mask,
+                "put components only where this FITS image is not 0, or in the regions of this CASA text");
   options.border = app.add_option("--clean-border", settings.border_percent,
                                   "no components nearer to an edge than P percent of width and height")
                        ->type_name("P")
@@ -114,10 +113,9 @@ inline void declare_restoring(Tool& tool, DeconvolutionOptions& options) {
                  "restoring beam instead of the fitted one: FWHM, or MAJOR,MINOR,ANGLE, or none")
       ->type_name("ANGLE");
   app.add_flag("--circular-beam", options.circular_beam, "restore with a circle of the fitted major axis");
-  app.add_option(
-         "--primary-beam", options.primary_beam,
-         "images: also write -image-pb, over this FITS image (default NAME-beam.fits if there is one)")
-      ->type_name("PATH");
+  tool.add_file(
+      "--primary-beam", options.primary_beam,
+      "images: also write -image-pb, over this FITS image (default NAME-beam.fits if there is one)");
   app.add_flag("--save-source-list", options.source_list, "write the components to NAME-sources.txt");
   app.add_flag("--continue", options.go_on,
                "go on from NAME-model.fits and NAME-residual.fits, replacing them");

@@ -57,9 +57,8 @@ inline void declare(Tool& tool, CorrelateOptions& options) {
       ->check(
           CLI::IsMember({"auto", "tensor", "register", "pair", "group2", "group4", "hybrid2", "hybrid4"}));
   add_realtime_options(tool, options.realtime);
-  app.add_option("--bandpass", options.bandpass,
-                 "gains as of --gains, their channels counting fine ones; data are divided by both")
-      ->type_name("PATH");
+  tool.add_file("--bandpass", options.bandpass,
+                "gains as of --gains, their channels counting fine ones; data are divided by both");
   add_voltage_options(tool, options.voltage);
 }
 

@@ -63,17 +63,14 @@ inline void declare(Tool& tool, EpicOptions& options) {
                  "I, Q, U, V, as IQUV, or XX,YY,XY,YX (RR,LL,RL,LR), or some of them (default I, or the one "
                  "polarisation there is)")
       ->type_name("LIST");
-  app.add_option(
-         "--pixels", options.pixels,
-         "write light curves (CSV) of these directions in place of images: id,ra,dec or id,az,el or id,l,m")
-      ->type_name("FILE");
-  app.add_option("--regions", options.regions,
-                 "write light curves (CSV) of these regions of the images in their place: CASA region text")
-      ->type_name("FILE")
+  tool.add_file(
+      "--pixels", options.pixels,
+      "write light curves (CSV) of these directions in place of images: id,ra,dec or id,az,el or id,l,m");
+  tool.add_file("--regions", options.regions,
+                "write light curves (CSV) of these regions of the images in their place: CASA region text")
       ->excludes("--pixels");
-  app.add_option("--apertures", options.apertures,
-                 "what antennas' apertures are illuminated by: a FITS image, or a table antenna,file")
-      ->type_name("FILE");
+  tool.add_file("--apertures", options.apertures,
+                "what antennas' apertures are illuminated by: a FITS image, or a table antenna,file");
   app.add_flag("--electric-field", options.electric_field,
                "complex images of the field of each spectrum in place of its power; --pol X,Y");
   app.add_flag("--no-autos", options.no_autos, "leave out what each antenna has with itself");

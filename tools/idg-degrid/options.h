@@ -25,12 +25,10 @@ struct Options : PredictionOptions {
 inline void declare(Tool& tool, Options& options) {
   CLI::App& app = tool.app();
   tool.add_inputs(options.inputs, "Measurement Sets, and further model images", 0);
-  app.add_option("-m,--model", options.models,
+  tool.add_files("-m,--model", options.models,
                  "model image in JY/PIXEL, or a text sky model; may be repeated")
-      ->type_name("PATH")
       ->allow_extra_args(false);
-  app.add_option("--sky", options.sky, "sky model in WSClean/BBS text form, predicted without a grid")
-      ->type_name("PATH");
+  tool.add_file("--sky", options.sky, "sky model in WSClean/BBS text form, predicted without a grid");
   options.column_given =
       app.add_option("--column", options.column, "column that is written (default MODEL_DATA)")
           ->type_name("NAME");
@@ -44,9 +42,8 @@ inline void declare(Tool& tool, Options& options) {
                                ->type_name("NAME")};
   add_selection_options(tool, options.imaging);
   add_gridding_options(tool, options.imaging);
-  app.add_option("--aterms", options.imaging.aterms,
-                 "let the model be seen through A-terms: a configuration, apsyn-aterms(5)")
-      ->type_name("PATH");
+  tool.add_file("--aterms", options.imaging.aterms,
+                "let the model be seen through A-terms: a configuration, apsyn-aterms(5)");
   for (const char* name : {"--aterms", "--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper",
                            "--precision", "--grid-memory"})
     options.for_images.push_back(app.get_option(name));

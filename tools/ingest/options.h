@@ -63,10 +63,8 @@ inline void declare_facts(Tool& tool, IngestOptions& o) {
       app.add_flag("--no-conjugate", facts.no_conjugate, "they are not (guppi, where the band descends)"))
       ->excludes(conjugate);
   CLI::Option* antennas = voltages(
-      app.add_option("--antennas", facts.layout.antennas, "antenna positions: CSV or a built-in array")
-          ->type_name("FILE"));
-  voltages(app.add_option("--metafits", facts.layout.metafits, "antenna positions: MWA metafits")
-               ->type_name("FILE"))
+      tool.add_file("--antennas", facts.layout.antennas, "antenna positions: CSV or a built-in array"));
+  voltages(tool.add_file("--metafits", facts.layout.metafits, "antenna positions: MWA metafits"))
       ->excludes(antennas);
   voltages(app.add_option("--site", facts.layout.site, "site of the array: degrees, degrees, metres")
                ->type_name("LAT,LON,ALT"));

@@ -53,14 +53,12 @@ struct SimulateOptions {
 inline void declare(Tool& tool, SimulateOptions& options) {
   CLI::App& app = tool.app();
   const std::vector<CLI::Option*> of_observations = {
-      app.add_option("--array", options.array, "built-in array, antennas CSV or MWA metafits")
-          ->type_name("NAME|PATH"),
-      app.add_option("--sky", options.sky,
-                     "sky model in WSClean/BBS text form (default: receiver noise only)")
-          ->type_name("PATH"),
-      app.add_option("--ionosphere", options.ionosphere,
-                     "screens that the sky is seen through, see apsyn-ionosphere(5) (default: none)")
-          ->type_name("PATH"),
+      tool.add_file("--array", options.array, "built-in array, antennas CSV or MWA metafits")
+          ->type_name("NAME|FILE"),
+      tool.add_file("--sky", options.sky,
+                    "sky model in WSClean/BBS text form (default: receiver noise only)"),
+      tool.add_file("--ionosphere", options.ionosphere,
+                    "screens that the sky is seen through, see apsyn-ionosphere(5) (default: none)"),
       app.add_option("--site", options.site, "where the array stands (default: as the array says)")
           ->type_name("LAT,LON,ALT"),
       tool.add_frequency("--freq", options.freq_hz, "centre of the band (default 150MHz)"),
