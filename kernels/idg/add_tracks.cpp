@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <iterator>
 
-#include "kernels/idg/node_series.h"
+#include "kernels/idg/lagrange_shares.h"
 #include "kernels/idg/track_fit.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -162,17 +162,16 @@ namespace {
 
 NodeTables make_tables() {
   NodeTables tables{};
-  for (std::size_t n = 1; n < tables.size(); ++n)
-    for (std::size_t k = 0; k < kPaddedNodes; ++k) {
-      NodeTable& table = tables[n];
-      table.node[k] = 2;
-      if (k >= n) continue;
-      const double node = idg::chebyshev_node(k, n),
-                   angle = 3.14159265358979323846 * (static_cast<double>(k) + 0.5) / static_cast<double>(n);
-      table.node[k] = static_cast<float>(node);
-      table.rest[k] = static_cast<float>(node - static_cast<double>(table.node[k]));
-      table.weight[k] = static_cast<float>((k % 2 == 0 ? 1 : -1) * std::sin(angle));
+  for (std::size_t n = 1; n < tables.size(); ++n) {
+    const LagrangeShares shares(n);
+    NodeTable& table = tables[n];
+    std::fill(std::begin(table.node), std::end(table.node), 2.0f);
+    for (std::size_t k = 0; k < n; ++k) {
+      table.node[k] = static_cast<float>(shares.node(k));
+      table.rest[k] = static_cast<float>(shares.node(k) - static_cast<double>(table.node[k]));
+      table.weight[k] = static_cast<float>(shares.weight(k));
     }
+  }
   return tables;
 }
 

@@ -12,6 +12,9 @@ namespace apsyn {
 class LagrangeShares {
  public:
   explicit LagrangeShares(std::size_t n);
+  double node(std::size_t k) const { return node_[k]; }
+  /// The barycentric one; all have a factor in common.
+  double weight(std::size_t k) const { return weight_[k]; }
   template <class T>
   void at(double t, T* share);
 
