@@ -95,7 +95,32 @@ Buffer<std::complex<Out>, 3> predict(const Coverage& c, const IdgPlan& plan, con
   return data;
 }
 
-/// |<A x, y> - <x, A^H y>| / (|A x| |y|), A^H being the CPU's gridder.
+/// Visibilities that have nothing to do with a model.
+inline Buffer<std::complex<float>, 3> noise_for(const Coverage& c, std::size_t n_planes, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> gauss;
+  Buffer<std::complex<float>, 3> y({c.n_row(), c.n_chan(), n_planes});
+  for (auto& value : y) value = {gauss(random), gauss(random)};
+  return y;
+}
+
+/// A^H y by the CPU's gridder, all weights being 1.
+inline Buffer<double, 3> adjoint_images(const IdgPlan& plan, GridBlock block,
+                                        const Buffer<std::complex<float>, 3>& y,
+                                        const IdgSetup& setup = {.n_threads = 2}) {
+  Buffer<float, 3> weight(y.shape());
+  weight.fill(1);
+  block.data = y;
+  block.weight = weight;
+  const auto gridder = make_gridder({}, plan, setup);
+  gridder->begin_pass({0, plan.n_layers});
+  gridder->grid(block);
+  gridder->end_pass();
+  return gridder->take_images();
+}
+
+/// |<A x, y> - <x, A^H y>| / (|A x| |y|): at most how far A and A^H are from the exact ones, relative to
+/// these, and much less, as errors of many visibilities cancel.
 inline double adjoint_difference(const Buffer<double, 3>& x, const Buffer<Complex, 3>& ax,
                                  const Buffer<std::complex<float>, 3>& y, const Buffer<double, 3>& ahy) {
   double left = 0, right = 0, norm_ax = 0, norm_y = 0;

@@ -135,6 +135,8 @@ void check(const char* what, const TrackCoverage& c, double accuracy, std::size_
   const double error = error_of(c, model, data, 1000);
   std::printf("%s, accuracy %.0e: error %.2e (subgrid %zu, %zu layers)\n", what, accuracy, error,
               plan.settings.subgrid, plan.n_layers);
+  // 1.4e-6 to 3.2e-6 of 1e-5, a tenth to four tenths of the others; on an H200 2e-6 to 5e-6, and a fifth to
+  // two thirds.
   BOOST_CHECK_LE(error, accuracy);
 }
 
@@ -186,20 +188,9 @@ BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder_on_tracks) {
   const auto x = model_image(kGeometry, 1, 20000, 17);
   Buffer<Complex, 3> ax({c.n_row(), c.n_chan(), 1});
   degrid(c, plan, x, ax);
-  std::mt19937_64 random(18);
-  std::normal_distribution<float> gauss;
-  Buffer<std::complex<float>, 3> y({c.n_row(), c.n_chan(), 1});
-  for (auto& value : y) value = {gauss(random), gauss(random)};
-  Buffer<float, 3> weight({c.n_row(), c.n_chan(), 1});
-  weight.fill(1);
-  auto gridder = make_gridder({}, plan, {.n_threads = 2});
-  GridBlock block = c.block();
-  block.data = y;
-  block.weight = weight;
-  gridder->begin_pass({0, plan.n_layers});
-  gridder->grid(block);
-  gridder->end_pass();
-  const double difference = adjoint_difference(x, ax, y, gridder->take_images());
+  const auto y = noise_for(c, 1, 18);
+  const double difference = adjoint_difference(x, ax, y, adjoint_images(plan, c.block(), y));
   std::printf("adjointness %.2e\n", difference);
-  BOOST_CHECK_LE(difference, 1e-5);
+  // A float32's rounding, far below the accuracy of 2e-6: 3e-9, on an H200 1.2e-8.
+  BOOST_CHECK_LE(difference, 1e-7);
 }

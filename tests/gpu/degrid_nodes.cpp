@@ -96,6 +96,7 @@ void compare(const char* what, const Observation& o, const Settings& s) {
                 static_cast<unsigned long long>(nodes.seconds.host_visibilities), apart);
     BOOST_CHECK_EQUAL(n_untouched, 0u);
     BOOST_CHECK_GT(apart, 0);
+    // On an H200: 2.7e-7 to 3.9e-7 at 1e-5, 9.1e-6 at 1e-3.
     BOOST_CHECK_LT(apart, idg::kNodeShare * s.accuracy + 6e-7);
   }
 }

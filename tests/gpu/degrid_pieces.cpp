@@ -17,7 +17,7 @@ using apsyn::reference::NeedsGpu;
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 BOOST_AUTO_TEST_CASE(pieces_come_to_their_rows) {
-  // 26 million visibilities, 20 million with data: more than six at a time, and three pieces at once; twice
+  // 26 million visibilities, 20 million with data: more than six at a time, and several pieces at once; twice
   // 64 MB of pinned memory.
   constexpr std::size_t n_chan = 32, n_pixels = 400;
   ArrayRows d = observe_array(40, 1042, n_chan);

@@ -20,6 +20,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 #include "kernels/common/device_array.h"
 #include "kernels/idg/grid_tensor.cuh"
+#include "tests/support/hopper.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
@@ -153,14 +154,11 @@ double error_of(const Case& c) {
   return most;
 }
 
-bool has_tensor_cores() {
-  cudaDeviceProp properties{};
-  cuda_check(cudaGetDeviceProperties(&properties, 0), "asking for the device");
-  return properties.major == 9 && properties.minor == 0;
-}
-
 void check(int side, int n_planes, bool alike = false) {
-  if (!has_tensor_cores()) return;
+  if (!support::is_hopper()) {
+    std::printf("side %d, %d planes: no GPU with these tensor cores\n", side, n_planes);
+    return;
+  }
   for (const TensorTerms terms : {TensorTerms::three, TensorTerms::four}) {
     const double error = error_of(Case(side, n_planes, terms, alike));
     std::printf("side %d, %d planes, %d terms%s: %.2e\n", side, n_planes, terms == TensorTerms::three ? 3 : 4,

@@ -15,9 +15,9 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <random>
 #include <vector>
 
-#include "kernels/common/cuda_check.h"
 #include "kernels/common/device_array.h"
 #include "kernels/idg/plane_fft.cuh"
+#include "tests/support/hopper.h"
 
 using namespace apsyn;
 
@@ -25,13 +25,15 @@ namespace {
 
 using Value = std::complex<double>;
 
-/// Larger planes find no room in the shared memory of some devices, where a block has 99 KB.
-constexpr int kMostSideOfAll = 96;
+/// Larger planes than those of 96 find no room in the shared memory of some devices, where a block has 99 KB.
+bool must_fit(int side) {
+  return side <= 96 || support::is_hopper();
+}
 
 void check(int side, bool inverse) {
   constexpr int n_planes = 3;
   if (!has_plane_fft(side)) {
-    BOOST_CHECK_GT(side, kMostSideOfAll);
+    BOOST_CHECK(!must_fit(side));
     return;
   }
   std::mt19937 random(side);
@@ -65,7 +67,7 @@ void check(int side, bool inverse) {
       }
   }
   std::printf("side %d%s: %.2e\n", side, inverse ? ", inverse" : "", std::sqrt(error / power));
-  BOOST_CHECK_LE(std::sqrt(error / power), 5e-7);
+  BOOST_CHECK_LE(std::sqrt(error / power), 3e-7);  // on an H200: 0.9e-7 to 1.4e-7
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include "kernels/common/device_array.h"
 #include "kernels/idg/grid_tensor.cuh"
 #include "kernels/idg/image_cuda.cuh"
+#include "tests/support/hopper.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
@@ -187,7 +188,7 @@ void check(int side, const FoldedShape& shape, bool aterms = false) {
   const double error = error_of(Case(side, shape), aterms);
   std::printf("side %d, %d planes, %d terms%s: %.2e\n", side, shape.n_planes, shape.n_terms,
               aterms ? ", A-terms" : "", error);
-  BOOST_CHECK_LE(error, 5e-7);  // 1.3e-7 to 1.5e-7
+  BOOST_CHECK_LE(error, 5e-7);  // 1.3e-7 to 1.8e-7
 }
 
 }  // namespace
@@ -208,8 +209,8 @@ BOOST_AUTO_TEST_CASE(all_sides) {
 
 BOOST_AUTO_TEST_CASE(large_sides) {
   for (int side : {56, 64, 80, 96, 112, 128, 160}) {
-    // Not all devices have shared memory for the largest: a block of some has 99 KB.
-    if (side > 96 && !has_plane_cells(side)) continue;
+    // Not all devices have shared memory for the largest, from which plans keep away there; Hopper's have.
+    if (side > 96 && !has_plane_cells(side) && !support::is_hopper()) continue;
     check(side, tensor_shape(2, side));
     check(side, direct_shape(3, 1, side));
   }

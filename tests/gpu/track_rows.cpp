@@ -98,7 +98,7 @@ void check_rows(const Observation& o, const Ways& ways) {
   BOOST_CHECK_EQUAL(n_wrong, 0u);
   BOOST_CHECK_GT(n_nodes, 0u);
   BOOST_CHECK_GT(n_folded, 0u);
-  BOOST_CHECK_LT(relative, 1e-6);
+  BOOST_CHECK_LT(relative, 5e-7);  // on an H200: 1.2e-7 to 1.8e-7
 }
 
 }  // namespace

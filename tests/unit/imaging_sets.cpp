@@ -13,15 +13,24 @@
 using namespace apsyn;
 using reference::Scratch;
 
-BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
-  const Scratch scratch;
+namespace {
+
+/// Two channels and products of the first antennas of an array.
+MsDescription small_set(std::size_t n_antennas) {
   MsDescription description;
   description.layout = builtin_array("mwa-32t");
-  description.layout.antennas.resize(3);
+  description.layout.antennas.resize(n_antennas);
   description.phase_centre = {0.3, -0.45};
   description.channel_hz = {150e6, 151e6};
   description.channel_width_hz = 1e6;
   description.products = {Product::XX, Product::YY};
+  return description;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
+  const Scratch scratch;
   const std::vector<Baseline> baselines = all_baselines(3, false);
   Buffer<double, 2> uvw({3, 3});
   for (std::size_t b = 0; b < 3; ++b)
@@ -31,7 +40,7 @@ BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
   Buffer<float, 3> weight({3, 2, 2});
   data.fill({2, 1});
   weight.fill(1);
-  MeasurementSetWriter writer(scratch.path("nan.ms"), description, false);
+  MeasurementSetWriter writer(scratch.path("nan.ms"), small_set(3), false);
   writer.write({.time_mjd_s = 5.2e9,
                 .interval_s = 1,
                 .exposure_s = 1,
@@ -58,13 +67,7 @@ BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
 
 BOOST_AUTO_TEST_CASE(an_image_is_of_fields_and_windows_that_have_rows) {
   const Scratch scratch;
-  MsDescription description;
-  description.layout = builtin_array("mwa-32t");
-  description.layout.antennas.resize(2);
-  description.phase_centre = {0.3, -0.45};
-  description.channel_hz = {150e6, 151e6};
-  description.channel_width_hz = 1e6;
-  description.products = {Product::XX, Product::YY};
+  MsDescription description = small_set(2);
   description.more_windows = {{{170e6, 173e6}, {2e6, 4e6}, ""}, {{171e6, 173e6}, {2e6, 2e6}, ""}};
   description.more_fields = {{"second", {0.5, -0.2}}, {"third", {0.6, -0.2}}};
   const std::vector<Baseline> baselines = all_baselines(2, false);
