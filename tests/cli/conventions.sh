@@ -83,7 +83,7 @@ Format = Name, Type, Ra, Dec, I
 a, POINT, 00:00:00, -26.42.12, 10
 SKY
 cat >sim.sh <<'SIM'
-simulate --array mwa-32t --sky sky.txt --freq 150MHz --bandwidth 80kHz --channels 2 --duration "${DURATION:-10ms}" --bits 8 --noise 1000Jy --seed 1 "$@"
+exec simulate --array mwa-32t --sky sky.txt --freq 150MHz --bandwidth 80kHz --channels 2 --duration "${DURATION:-10ms}" --bits 8 --noise 1000Jy --seed 1 "$@"
 SIM
 chmod +x sim.sh
 run bash ./sim.sh -o v.dada
@@ -177,9 +177,15 @@ while read -r tool; do
 done < <(all_tools) | sort -u | xargs >others
 [ "$(cat others)" = "--pattern PATH --plot PATH --plot PNG --write-beams PATH|- -o,--output PATH|-" ] ||
   fail "options of type PATH and the like: $(cat others)"
+# The first waits, however long the second takes to come.
 DURATION=30s bash ./sim.sh -q -o twice.dada &
-until [ -e twice.dada.part ]; do sleep 0.05; done
+writer=$!
+for ((i = 0; i < 600; ++i)); do
+  [ -e twice.dada.part ] && break
+  sleep 0.05
+done
+kill -STOP $writer
 expect_exit 2 bash ./sim.sh -q -o twice.dada
 expect_stderr "twice.dada.part: another run is writing it"
-kill $! && wait
+kill -KILL $writer && wait $writer 2>/dev/null
 rm -f twice.dada.part

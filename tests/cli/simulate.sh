@@ -157,5 +157,5 @@ if grep -q Earth-orientation "$(stderr_file)"; then
   expect_stderr "idg-grid: warning: no Earth-orientation table"
   run correlate compact.dada --integration 1ms -o compact.vis
   run idg-grid compact.vis --size 32 --scale 10amin -o compact
-  grep -q Earth-orientation "$(stderr_file)" && fail "idg-grid warns of 13 arcsec where fringes are 20 arcmin"
+  ! grep -q Earth-orientation "$(stderr_file)" || fail "idg-grid warns of 13 arcsec where fringes are 20 arcmin"
 fi

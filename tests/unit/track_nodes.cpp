@@ -5,7 +5,6 @@
 #include <cmath>
 #include <complex>
 #include <cstdio>
-#include <tuple>
 #include <vector>
 
 #include "kernels/idg/channel_product.h"
@@ -18,7 +17,6 @@ namespace {
 
 constexpr double two_pi = 2 * 3.14159265358979323846;
 constexpr std::size_t n_chan = 16;
-using precisions = std::tuple<float, double>;
 
 /// Rows of a baseline as the sky turns, `step_rad` apart, seen 30 degrees from the pole.
 support::GridRows make_rows(std::size_t n, double step_rad, double length_m = 2e4, double first_hour = 0.3) {
