@@ -150,7 +150,7 @@ bool AtermEntry::flag(const std::string& key, bool otherwise) const {
 }
 
 std::vector<std::string> AtermEntry::list(const std::string& key) const {
-  if (!has(key)) throw DataError("{}: is missing: set it to a list", where(key));
+  if (!has(key)) throw DataError("{}: is missing: set it", where(key));
   const auto& words = values_.at(key).words;
   if (words.empty()) throw DataError("{}: the list is empty: name at least one", where(key));
   return words;

@@ -138,6 +138,9 @@ class StreamSource final : public ImagingSource {
       throw UsageError("{}: channels {} to {}: the stream has {}", path, first_channel_, end_channel_, n);
     if (!selection.fields.empty() || !selection.spws.empty())
       throw UsageError("{}: a visibility stream has no fields or spectral windows to choose", path);
+    if (selection.column != ImagingSelection{}.column)
+      throw UsageError("{}: a visibility stream has no columns: leave out --column {}", path,
+                       selection.column);
     MsSpectralWindow window;
     for (std::size_t c = first_channel_; c < end_channel_; ++c) {
       window.channel_hz.push_back(header_.channel_hz[c]);

@@ -154,6 +154,7 @@ BOOST_AUTO_TEST_CASE(selections_of_a_stream) {
   BOOST_CHECK_THROW(rows({.first_interval = 30}), FailureError);
   BOOST_CHECK_THROW(rows({.first_channel = 2}), UsageError);
   BOOST_CHECK_THROW(rows({.fields = {0}}), UsageError);
+  BOOST_CHECK_THROW(rows({.column = "CORRECTED_DATA"}), UsageError);
   BOOST_CHECK_THROW(rows({.planes = "IQUV"}), UsageError);
   BOOST_CHECK_THROW(open_imaging_source({scratch.path("none")}, {}), FailureError);
 }
