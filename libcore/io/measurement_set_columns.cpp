@@ -90,6 +90,13 @@ class Addresses {
     return IPosition(3, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n),
                      static_cast<ssize_t>(numbers_.size()));
   }
+  /// Whether cells of the run hold what a call's rows of n_chan channels do, in the same order.
+  bool as_stored(const ChannelRun& run, std::size_t n_chan) const {
+    bool same = run.n == n_chan && description.corr_of.size() == description.n_corr;
+    for (std::size_t p = 0; same && p < description.n_corr; ++p)
+      same = description.corr_of[p] == static_cast<int>(p);
+    return same;
+  }
   /// Calls copy(index in the cells' array, row, chan of the call, product) for all cells of a run.
   template <class Copy>
   void for_cells(const ChannelRun& run, Copy copy) const {
@@ -225,10 +232,11 @@ struct VisibilityColumnWriter::State : OpenColumn {
   }
 };
 
-VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection) {
-  inspect_visibility_column(path, selection);
-  state_ = std::make_unique<State>(path, selection);
-}
+VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection)
+    : VisibilityColumnWriter(path, selection, inspect_visibility_column(path, selection)) {}
+VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
+                                               const VisibilityColumnState&)
+    : state_(std::make_unique<State>(path, selection)) {}
 VisibilityColumnWriter::~VisibilityColumnWriter() = default;
 
 void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::size_t>& channels,
@@ -244,6 +252,16 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
     for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
       const Addresses addresses(state.meta, state.selection, rows, span, channels);
       for (const ChannelRun& run : addresses.runs) {
+        if (addresses.as_stored(run, data.extent(1))) {
+          const std::span<const std::complex<float>> all = data.span();
+          const std::size_t row_size = data.extent(1) * data.extent(2);
+          // As shared memory: casacore reads it, and no more.
+          const Cells cells(addresses.shape(run),
+                            const_cast<casacore::Complex*>(all.data() + span.first * row_size),
+                            casacore::SHARE);
+          state.column.putColumnCells(addresses.rows(), addresses.section(run), cells);
+          continue;
+        }
         state.cells.resize(addresses.shape(run));
         casacore::Complex* to = state.cells.data();
         addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {

@@ -47,6 +47,9 @@ class VisibilityColumnWriter {
   /// Throws as inspect_visibility_column; FailureError when another program holds the set's lock or the disk
   /// is full: the set is then as before.
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection);
+  /// Of what was inspected before: starts no process, so that any thread may begin to write.
+  VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
+                         const VisibilityColumnState& inspected);
   ~VisibilityColumnWriter();
   /// As VisibilityColumnReader::read: other cells and channels keep what they hold.
   void write(const MsRows& rows, const std::vector<std::size_t>& channels,
