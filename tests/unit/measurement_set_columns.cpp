@@ -131,6 +131,21 @@ BOOST_AUTO_TEST_CASE(a_new_column_is_zero_where_nothing_is_written) {
   BOOST_TEST((again[17][3 * 4 + 3] == value_at(17, 3, 3)));
 }
 
+// All of a block in one call, 2.3 MB: in pieces, as it lies in memory.
+BOOST_AUTO_TEST_CASE(a_large_block_is_written_in_pieces) {
+  ScratchFolder folder;
+  const std::string path = folder / "large.ms";
+  Observation(ms_description(), 3000).write(path);
+  write_values(path, column("MODEL_DATA"), 1 << 20);
+  const auto model = cells(path, "MODEL_DATA");
+  BOOST_TEST_REQUIRE(model.size() == 18000u);
+  std::size_t n_wrong = 0;
+  for (std::size_t row = 0; row < model.size(); ++row)
+    for (std::size_t i = 0; i < 16; ++i)
+      n_wrong += model[row][i] != value_at(static_cast<std::int64_t>(row), i / 4, i % 4);
+  BOOST_TEST(n_wrong == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(every_row_has_its_own_shape_and_order) {
   ScratchFolder folder;
   const std::string path = folder / "shapes.ms";
