@@ -31,10 +31,7 @@ constexpr Magic kMagic[] = {
      "\x0c\0\0\0HEADER_START"sv,
      {"filterbank", "this is a SIGPROC filterbank: give it to search-transients, fold-pulsar or quicklook",
       true}},
-    {0,
-     "\xed\xde\xad\xab"sv,
-     {"mark5b", "this is Mark 5B, which no tool here reads: convert it to VDIF (for example with jive5ab)",
-      true}},
+    {0, "\xed\xde\xad\xab"sv, {"mark5b", "this is Mark 5B: pipe it through ingest --from mark5b", true}},
 };
 
 constexpr Recognised kTbf{"tbf", "these are TBF or TBX frames: pipe them through ingest --from tbf", true};

@@ -25,6 +25,7 @@ decoded 2117993841 '1 -1 -1 -1 1 -1 -1 1' --from vdif --freq 6GHz --bandwidth 25
 decoded 1423048074 '73 124 96 -103 -102 -125 -84 104' --from vdif --freq 150MHz --bandwidth 2.56MHz --sample-rate 1.28MHz "$data/baseband-mwa.vdif"
 decoded 1581411458 '-55 -4 -32 25 26 3 44 -24' --from vdif --freq 150MHz --bandwidth 2.56MHz --sample-rate 1.28MHz --encoding TWOSCOMPLEMENT \
   "$data/baseband-mwa.vdif"
+decoded 1726574738 '-10 -3 3 -3 10 -10 -10 10' --from mark5b --freq 6GHz --channels 8 --sample-rate 32MHz --start 2014-01-01T00:00:00 "$data/baseband-head.m5b"
 decoded 2002848189 '-7 12 14 21 -32 -10 -5 -7' --from guppi --bandwidth 12.5MHz --sample-rate 3.125MHz "$data/baseband-puppi-head.raw"
 
 # Headers that contradict themselves, clocks that jump, bits that nobody defined, blocks that are not there.
@@ -34,6 +35,10 @@ expect_exit 3 ingest --from vdif --pols 2 --freq 6GHz "$data/baseband-vlbi-head.
 expect_stderr "frame 4 at byte 20128" "earlier than it stopped" "head -c 20128, tail -c +20129"
 expect_exit 3 ingest --from vdif --freq 6GHz "$data/baseband-drao-head.vdif" -o x.dada
 expect_stderr "byte 0: frame 0" "samples of 5 bits in 8 channels"
+expect_exit 2 ingest --from mark5b --freq 6GHz --channels 8 --sample-rate 32MHz "$data/baseband-head.m5b" -o x.dada
+expect_stderr "--start: missing" "500 days"
+expect_exit 2 ingest --from mark5b --freq 6GHz --channels 4 --sample-rate 32MHz --start 2014-01-01T00:00:00 "$data/baseband-head.m5b" -o x.dada
+expect_stderr "make frame 1 begin 0.0003 s after its second, but its header says 0.0001 s"
 expect_exit 1 ingest --from guppi "$data/baseband-blc-head.raw" -o x.dada
 expect_stderr "the first trouble at byte 7168" "no usable data"
 expect_no_file x.dada
@@ -47,7 +52,7 @@ for tool in correlate quicklook search-transients; do
   expect_exit 3 $tool "$data/LWA-tbf-test.dat" -o x.out
   expect_stderr "pipe them through ingest --from tbf"
   expect_exit 3 $tool "$data/baseband-head.m5b" -o x.out
-  expect_stderr "this is Mark 5B" "convert it to VDIF"
+  expect_stderr "this is Mark 5B: pipe it through ingest --from mark5b"
 done
 expect_exit 3 bash -c "cat '$data/baseband-head.vdif' | correlate --integration 1ms -o x.vis"
 expect_stderr "this is VDIF: pipe it through ingest --from vdif"

@@ -115,6 +115,15 @@ def make_guppi():
     put("guppi", "noise", noise(500))
 
 
+def make_mark5b():
+    def frame(number, fraction=0):  # of MJD 58849, five in a second
+        return struct.pack("<IIII", 0xABADDEED, number, 0x84900010, fraction << 16) + noise(10, number + 1) * 1000
+
+    good = frame(3) + frame(4, 0x8000)
+    binary("mark5b", good, [(4, "<I", (5, 0x7FFF)), (8, "<I", (0xFFFFFFFF, 0x99986400)), (10016 + 8, "<I", (0x00000000,)),
+                            (10016 + 12, "<I", (0xFFFFFFFF, 0x12340000))])
+
+
 def make_lwa():
     sync = b"\xDE\xC0\xDE\x5C"
     tag = 1719509547 * 196000000
@@ -363,5 +372,5 @@ def make_recognise():
         put("recognise", f"case-{i}", bad)
 
 
-for make in (make_vdif, make_guppi, make_lwa, make_mwa, make_streams, make_sigproc, make_fits, make_uvfits, make_texts, make_recognise):
+for make in (make_vdif, make_mark5b, make_guppi, make_lwa, make_mwa, make_streams, make_sigproc, make_fits, make_uvfits, make_texts, make_recognise):
     make()

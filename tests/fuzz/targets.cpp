@@ -93,6 +93,10 @@ bool capture(const char* format, std::string_view bytes, bool tells_start, bool 
     }
     if (request.format == "mwa-vcs") facts.input_order = {0, 1, 3, 2};
     if (request.format == "drx") facts.tuning = 1;
+    if (request.format == "mark5b") {
+      facts.n_chan = 4;
+      facts.sample_s = 2e-5;
+    }
     drain(request);
   });
 }
@@ -200,6 +204,7 @@ bool quantities(std::string_view text) {
 constexpr Target kTargets[] = {
     {"guppi", [](std::string_view b) { return capture("guppi", b, true, true); }},
     {"vdif", [](std::string_view b) { return capture("vdif", b, true, true); }},
+    {"mark5b", [](std::string_view b) { return capture("mark5b", b, false, true); }},
     {"mwax", [](std::string_view b) { return capture("mwax", b, true, true); }},
     {"mwa-vcs", [](std::string_view b) { return capture("mwa-vcs", b, false, true); }},
     {"mwa32t", [](std::string_view b) { return capture("mwa32t", b, false, true); }},

@@ -135,12 +135,14 @@ inline void declare_raw(Tool& tool, IngestOptions& o) {
                       {app.add_option("--pols", facts.n_pol, "polarisations: 1 or 2")
                            ->type_name("N")
                            ->check(CLI::Range(1, 2))}});
+  o.groups.push_back({{"raw", "mark5b"},
+                      {app.add_option("--bits", raw.n_bit,
+                                      "bits of a component: 4, 5, 8, 16 or 32; mark5b: 1 or 2 (default 2)")
+                           ->type_name("N")
+                           ->check(CLI::IsMember({1, 2, 4, 5, 8, 16, 32}))}});
   o.groups.push_back(
       {{"raw"},
-       {app.add_option("--bits", raw.n_bit, "bits of a component: 4, 5, 8, 16 or 32")
-            ->type_name("N")
-            ->check(CLI::IsMember({4, 5, 8, 16, 32})),
-        app.add_flag("--real", o.real, "real samples (default: complex)"),
+       {app.add_flag("--real", o.real, "real samples (default: complex)"),
         app.add_option("--order", raw.order, "axes T F A P, the slowest first (default TFAP)")
             ->type_name("ORDER"),
         app.add_option("--heap", raw.block_samples, "samples of a heap where T is not the slowest axis")
@@ -158,7 +160,7 @@ inline void declare_raw(Tool& tool, IngestOptions& o) {
 inline void declare_channels(Tool& tool, IngestOptions& o) {
   CLI::App& app = tool.app();
   CaptureFacts& facts = o.request.facts;
-  o.groups.push_back({{"raw", "tbf", "chips", "best2"},
+  o.groups.push_back({{"raw", "mark5b", "tbf", "chips", "best2"},
                       {app.add_option("--channels", facts.n_chan, "channels")
                            ->type_name("N")
                            ->check(CLI::Range(1, 1 << 24))}});

@@ -8,6 +8,7 @@
 #include "libcore/io/capture/dada.h"
 #include "libcore/io/capture/guppi.h"
 #include "libcore/io/capture/lwa_samples.h"
+#include "libcore/io/capture/mark5b.h"
 #include "libcore/io/capture/mwa32t.h"
 #include "libcore/io/capture/mwa_vcs.h"
 #include "libcore/io/capture/mwax.h"
@@ -22,10 +23,11 @@ struct Format {
   const char* name;
   std::unique_ptr<Capture> (*open)(const CaptureRequest&);
 };
-constexpr Format kFormats[] = {{"guppi", open_guppi},     {"vdif", open_vdif},     {"mwax", open_mwax},
-                               {"mwa-vcs", open_mwa_vcs}, {"mwa32t", open_mwa32t}, {"tbf", open_tbf},
-                               {"chips", open_chips},     {"tbn", open_tbn},       {"drx", open_drx},
-                               {"best2", open_best2},     {"raw", open_raw},       {"dada", open_dada}};
+constexpr Format kFormats[] = {{"guppi", open_guppi}, {"vdif", open_vdif},       {"mark5b", open_mark5b},
+                               {"mwax", open_mwax},   {"mwa-vcs", open_mwa_vcs}, {"mwa32t", open_mwa32t},
+                               {"tbf", open_tbf},     {"chips", open_chips},     {"tbn", open_tbn},
+                               {"drx", open_drx},     {"best2", open_best2},     {"raw", open_raw},
+                               {"dada", open_dada}};
 
 }  // namespace
 
