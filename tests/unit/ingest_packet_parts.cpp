@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Recordings in packets (as ingest_packets.cpp): inputs beside each other, in another order, and parts of
 // them.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <boost/test/unit_test.hpp>
 
