@@ -49,7 +49,7 @@ done < <(all_tools)
 
 # What is no number is in no range.
 for command in "search-transients --threshold" "search-transients --rfi-sigma" "beamform --overlap" "epic-image --padding" \
-  "clean --gain" "simulate --drop"; do
+  "clean --gain" "simulate --drop" "ingest --scale"; do
   expect_exit 2 $command nan
   expect_stderr "${command#* } nan: is no number"
 done

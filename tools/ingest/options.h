@@ -56,7 +56,8 @@ inline void declare_facts(Tool& tool, IngestOptions& o) {
                ->type_name("NAME")
                ->check(CLI::IsMember({"XY", "RL"})));
   voltages(app.add_option("--scale", facts.scale, "what a step of the samples is worth (default 1)")
-               ->type_name("NUMBER"));
+               ->type_name("NUMBER")
+               ->check(CLI::PositiveNumber));
   CLI::Option* conjugate = voltages(
       app.add_flag("--conjugate", facts.conjugate, "the samples are conjugates of those of a rising band"));
   voltages(
