@@ -2,12 +2,11 @@
 // One thread that fetches, several that work on what it has fetched.
 #pragma once
 
-#include <exception>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "libcore/core/first_error.h"
 #include "libcore/core/parallel.h"
 
 namespace apsyn {
@@ -24,24 +23,16 @@ void feed(std::span<Item> items, unsigned n_threads, Fill fill, Use use) {
   }
   BoundedQueue<Item*> empty(items.size()), full(items.size());
   for (Item& item : items) empty.push(&item);
-  std::exception_ptr first_error;
-  std::mutex error_mutex;
+  FirstError error;
   const auto fail = [&] {
-    {
-      std::lock_guard lock(error_mutex);
-      if (!first_error) first_error = std::current_exception();
-    }
+    error.keep();
     empty.close();
     full.close();
-  };
-  const auto failed = [&] {
-    std::lock_guard lock(error_mutex);
-    return first_error != nullptr;
   };
   const auto work = [&] {
     try {
       while (const auto item = full.pop()) {
-        if (failed()) return;
+        if (error.any()) return;
         use(**item);
         empty.push(*item);
       }
@@ -53,7 +44,7 @@ void feed(std::span<Item> items, unsigned n_threads, Fill fill, Use use) {
   try {
     for (unsigned i = 0; i < n_threads; ++i) threads.emplace_back(work);
     while (const auto item = empty.pop()) {
-      if (failed() || !fill(**item)) break;
+      if (error.any() || !fill(**item)) break;
       full.push(*item);
     }
   } catch (...) {
@@ -61,7 +52,7 @@ void feed(std::span<Item> items, unsigned n_threads, Fill fill, Use use) {
   }
   full.close();
   for (std::thread& thread : threads) thread.join();
-  if (first_error) std::rethrow_exception(first_error);
+  error.rethrow();
 }
 
 }  // namespace apsyn

@@ -71,14 +71,12 @@ void parallel_for(unsigned n_threads, std::size_t n_items,
     return;
   }
   std::atomic<std::size_t> next{0};
-  std::exception_ptr first_error;
-  std::mutex error_mutex;
+  FirstError error;
   auto run = [&](unsigned thread) {
     try {
       for (std::size_t item = next++; item < n_items; item = next++) work(item, thread);
     } catch (...) {
-      std::lock_guard lock(error_mutex);
-      if (!first_error) first_error = std::current_exception();
+      error.keep();
       next = n_items;
     }
   };
@@ -91,7 +89,7 @@ void parallel_for(unsigned n_threads, std::size_t n_items,
     run(0);
     for (std::thread& thread : threads) thread.join();
   }
-  if (first_error) std::rethrow_exception(first_error);
+  error.rethrow();
 }
 
 }  // namespace apsyn

@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/core/first_error.h"
 #include "libcore/core/view.h"
 
 namespace apsyn {
@@ -85,25 +85,17 @@ void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read rea
                   Write write) {
   BoundedQueue<Item> free_items(2 * depth + 3), full(depth), done(depth);
   for (std::size_t i = 0; i < 2 * depth + 3; ++i) free_items.push(make());
-  std::exception_ptr first_error;
-  std::mutex error_mutex;
+  FirstError error;
   auto fail = [&] {
-    {
-      std::lock_guard lock(error_mutex);
-      if (!first_error) first_error = std::current_exception();
-    }
+    error.keep();
     free_items.close();
     full.close();
     done.close();
   };
-  auto failed = [&] {
-    std::lock_guard lock(error_mutex);
-    return first_error != nullptr;
-  };
   std::thread reader([&] {
     try {
       while (auto item = free_items.pop()) {
-        if (failed() || !read(*item)) break;
+        if (error.any() || !read(*item)) break;
         if (!full.push(std::move(*item))) break;
       }
       full.close();
@@ -114,7 +106,7 @@ void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read rea
   std::thread writer([&] {
     try {
       while (auto item = done.pop()) {
-        if (failed()) break;
+        if (error.any()) break;
         write(*item);
         free_items.push(std::move(*item));
       }
@@ -124,7 +116,7 @@ void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read rea
   });
   try {
     while (auto item = full.pop()) {
-      if (failed()) break;
+      if (error.any()) break;
       compute(*item);
       if (!done.push(std::move(*item))) break;
     }
@@ -135,7 +127,7 @@ void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read rea
   free_items.close();
   reader.join();
   writer.join();
-  if (first_error) std::rethrow_exception(first_error);
+  error.rethrow();
 }
 
 }  // namespace apsyn
