@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/csv.h"
@@ -19,11 +20,9 @@ using namespace sky_text;
 bool is_plain_number(std::string_view text) {
   return text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
 }
-double angle_or_arcsec(std::string_view text) {
-  return is_plain_number(text) ? parse_number(text) * kRadPerArcsec : parse_angle(text);
-}
-double angle_or_degrees(std::string_view text) {
-  return is_plain_number(text) ? parse_number(text) * kRadPerDeg : parse_angle(text);
+/// A number alone is in `unit`; what has a unit of its own is for `parse`.
+double quantity(std::string_view text, double (*parse)(std::string_view), double unit = 1) {
+  return is_plain_number(text) ? parse_number(text) * unit : parse(text);
 }
 
 std::vector<double> parse_terms(std::string_view text) {
@@ -49,15 +48,21 @@ struct Polarisation {
   std::optional<double> rotation_measure_rad_m2, fraction, angle_rad, wavelength_m;
 };
 
-double angle_or_radians(std::string_view text) {
-  return is_plain_number(text) ? parse_number(text) : parse_angle(text);
-}
-double length_or_metres(std::string_view text) {
-  return is_plain_number(text) ? parse_number(text) : parse_length(text);
-}
+/// A line as it is written: what check() and polarise() make a component of.
+struct Source {
+  std::string type;  ///< in small letters
+  SkyComponent component;
+  Polarisation polarisation;
+  bool from_own_north = true;
+};
 
-void set_field(SkyComponent& component, Polarisation& polarisation, Column column, std::string_view value) {
+void set_field(Source& source, Column column, std::string_view value) {
+  SkyComponent& component = source.component;
+  Polarisation& polarisation = source.polarisation;
   switch (column) {
+    case Column::type:
+      source.type = lower(value);
+      break;
     case Column::name:
       component.name = value;
       break;
@@ -88,7 +93,7 @@ void set_field(SkyComponent& component, Polarisation& polarisation, Column colum
       component.logarithmic_si = parse_flag(value);
       break;
     case Column::reference_frequency:
-      component.reference_freq_hz = is_plain_number(value) ? parse_number(value) : parse_frequency(value);
+      component.reference_freq_hz = quantity(value, parse_frequency);
       break;
     case Column::rotation_measure:
       polarisation.rotation_measure_rad_m2 = parse_number(value);
@@ -97,39 +102,44 @@ void set_field(SkyComponent& component, Polarisation& polarisation, Column colum
       polarisation.fraction = parse_number(value);
       break;
     case Column::polarization_angle:
-      polarisation.angle_rad = angle_or_radians(value);
+      polarisation.angle_rad = quantity(value, parse_angle);
       break;
     case Column::reference_wavelength:
-      polarisation.wavelength_m = length_or_metres(value);
+      polarisation.wavelength_m = quantity(value, parse_length);
       break;
     case Column::major_axis:
-      component.major_rad = angle_or_arcsec(value);
+      component.major_rad = quantity(value, parse_angle, kRadPerArcsec);
       break;
     case Column::minor_axis:
-      component.minor_rad = angle_or_arcsec(value);
+      component.minor_rad = quantity(value, parse_angle, kRadPerArcsec);
       break;
     case Column::orientation:
-      component.position_angle_rad = angle_or_degrees(value);
+      component.position_angle_rad = quantity(value, parse_angle, kRadPerDeg);
       break;
     case Column::orientation_is_absolute:
-    case Column::type:
+      source.from_own_north = parse_flag(value);
+      break;
     case Column::patch:
     case Column::category:
       break;
   }
 }
 
-void check(SkyComponent& component, const std::string& type) {
-  if (type == "point") {
+void check(Source& source) {
+  SkyComponent& component = source.component;
+  if (source.type == "point") {
     component.major_rad = component.minor_rad = component.position_angle_rad = 0;
-  } else if (type != "gaussian") {
-    throw Malformed{fmt::format("type '{}': only POINT and GAUSSIAN are supported", type)};
+  } else if (source.type != "gaussian") {
+    throw Malformed{fmt::format("type '{}': only POINT and GAUSSIAN are supported", source.type)};
   }
   if (component.major_rad < 0 || component.minor_rad < 0) throw Malformed{"a negative axis"};
   const bool flat = std::all_of(component.spectral_terms.begin(), component.spectral_terms.end(),
                                 [](double term) { return term == 0; });
   if (component.reference_freq_hz < 0 || (component.reference_freq_hz == 0 && !flat))
     throw Malformed{"spectral terms need a ReferenceFrequency above 0"};
+  if (!source.from_own_north && component.major_rad != component.minor_rad)
+    throw Malformed{
+        "OrientationIsAbsolute is false: give the angle from the north at the source itself, and true"};
 }
 
 /// After check(): by the rules of DP3, whose angles without a unit are radians too. Columns are there for all
@@ -145,8 +155,7 @@ void polarise(SkyComponent& component, const Polarisation& given) {
     if (by_angle || given.wavelength_m)
       throw Malformed{
           "PolarizedFraction, PolarizationAngle and ReferenceWavelength need a RotationMeasure: write Q and "
-          "U, "
-          "or give one"};
+          "U, or give one"};
     return;
   }
   if (*given.rotation_measure_rad_m2 == 0 && !by_angle && !given.wavelength_m) return;
@@ -180,34 +189,23 @@ std::optional<SkyComponent> parse_component(std::string_view line, const Format&
   const std::vector<std::string_view> fields = split_fields(line);
   if (fields.size() > format.columns.size())
     throw Malformed{fmt::format("{} fields, the format has {}", fields.size(), format.columns.size())};
-  SkyComponent component;
-  std::string type;
-  bool from_own_north = true;
+  const auto value_of = [&](std::size_t i) {
+    const std::string_view value = i < fields.size() ? unquoted(fields[i]) : std::string_view{};
+    return value.empty() ? std::string_view(format.defaults[i]) : value;
+  };
+  for (std::size_t i = 0; i < format.columns.size(); ++i)
+    if (format.columns[i] == Column::type && value_of(i).empty()) return std::nullopt;
+  Source source;
   for (std::size_t i = 0; i < format.columns.size(); ++i) {
-    std::string_view value = i < fields.size() ? unquoted(fields[i]) : std::string_view{};
-    if (value.empty()) value = format.defaults[i];
-    if (format.columns[i] == Column::type) {
-      if (value.empty()) return std::nullopt;
-      type = lower(value);
-    }
-  }
-  Polarisation polarisation;
-  for (std::size_t i = 0; i < format.columns.size(); ++i) {
-    std::string_view value = i < fields.size() ? unquoted(fields[i]) : std::string_view{};
-    if (value.empty()) value = format.defaults[i];
     const Column column = format.columns[i];
-    if (column == Column::orientation_is_absolute && !value.empty()) from_own_north = parse_flag(value);
-    if (!value.empty())
-      set_field(component, polarisation, column, value);
+    if (!value_of(i).empty())
+      set_field(source, column, value_of(i));
     else if (column == Column::ra || column == Column::dec || column == Column::i)
       throw Malformed{"a source needs Ra, Dec and I"};
   }
-  check(component, type);
-  polarise(component, polarisation);
-  if (!from_own_north && component.major_rad != component.minor_rad)
-    throw Malformed{
-        "OrientationIsAbsolute is false: give the angle from the north at the source itself, and true"};
-  return component;
+  check(source);
+  polarise(source.component, source.polarisation);
+  return std::move(source.component);
 }
 
 }  // namespace
