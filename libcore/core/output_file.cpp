@@ -27,7 +27,8 @@ std::string numbered_output(const std::string& option, const std::string& patter
 }
 
 void allow_many_outputs() {
-  constexpr rlim_t kMost = 65536;  // two for each of the most beams; more slows what closes all there may be
+  // 16384 beams have two each open, and libraries some; more slows what closes all that there may be.
+  constexpr rlim_t kMost = 65536;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kMost) return;
   limit.rlim_cur = std::min(limit.rlim_max, kMost);
