@@ -56,30 +56,37 @@ struct RowSpan {
   std::size_t first = 0, n = 0;
 };
 
-/// Calls use(span) for all rows, a mebibyte or two of their cells at a time: caches hold what is converted,
-/// and its memory serves again.
+/// Calls use(span) for all rows, kCellBytesAtOnce of their cells at a time.
 template <class Use>
 void for_row_spans(const MsRows& rows, std::size_t n_channels, std::size_t n_products, Use use) {
-  constexpr std::size_t most_bytes = 2u << 20;
   const std::size_t n_rows = rows.row_number.size(),
                     row_bytes = std::max<std::size_t>(1, n_channels * n_products * sizeof(casacore::Complex)),
-                    at_once = std::max<std::size_t>(1, most_bytes / row_bytes);
+                    at_once = std::max<std::size_t>(1, kCellBytesAtOnce / row_bytes);
   for (std::size_t first = 0; first < n_rows; first += at_once)
     use(RowSpan{first, std::min(at_once, n_rows - first)});
 }
 
-/// Where rows and channels of a call lie in a column.
+/// Where the channels of a call and some of its rows lie in a column.
 class Addresses {
  public:
-  Addresses(const MsMetadata& meta, const MsSelection& selection, const MsRows& rows, const RowSpan& span,
+  Addresses(const MsMetadata& meta, const MsSelection& selection, const MsRows& rows,
             const std::vector<std::size_t>& channels)
-      : description(meta.data_descriptions[static_cast<std::size_t>(rows.data_description)]),
+      : description(meta.description(rows.data_description)),
         runs(adjacent(channels)),
-        first_channel_(selection.first_channel),
-        first_(span.first),
-        numbers_(span.n) {
-    for (std::size_t i = 0; i < span.n; ++i)
-      numbers_[i] = static_cast<casacore::rownr_t>(rows.row_number[first_ + i]);
+        all_(rows.row_number),
+        first_channel_(selection.first_channel) {}
+  /// The rows that are meant from now on.
+  void move_to(const RowSpan& span) {
+    first_ = span.first;
+    numbers_.resize(span.n);
+    for (std::size_t i = 0; i < span.n; ++i) numbers_[i] = static_cast<casacore::rownr_t>(all_[first_ + i]);
+  }
+  IPosition cell() const {
+    return IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(description.n_chan));
+  }
+  bool lacks_products() const {
+    const std::vector<int>& corr_of = description.corr_of;
+    return std::any_of(corr_of.begin(), corr_of.end(), [](int corr) { return corr < 0; });
   }
   casacore::RefRows rows() const { return casacore::RefRows(numbers_, false, true); }
   Slicer section(const ChannelRun& run) const {
@@ -112,15 +119,10 @@ class Addresses {
   const std::vector<ChannelRun> runs;
 
  private:
-  std::size_t first_channel_, first_;
+  const std::vector<std::int64_t>& all_;
+  std::size_t first_channel_, first_ = 0;
   casacore::Vector<casacore::rownr_t> numbers_;
 };
-
-/// Of the rows' data description.
-IPosition cell_of(const MsMetadata& meta, const MsRows& rows) {
-  const MsDataDescription& own = meta.data_descriptions[static_cast<std::size_t>(rows.data_description)];
-  return IPosition(2, static_cast<ssize_t>(own.n_corr), static_cast<ssize_t>(own.n_chan));
-}
 
 /// DataError when the cells of the rows are not there in the shape that their data description says.
 void check_cells(const casacore::TableColumn& column, const MsTileCheck& tiles, const IPosition& expected,
@@ -177,10 +179,11 @@ void VisibilityColumnReader::read(const MsRows& rows, const std::vector<std::siz
                                   View<std::complex<float>, 3> data) {
   if (rows.row_number.empty()) return;
   with_measurement_set(state_->path, [&] {
-    check_cells(state_->column, state_->tiles, cell_of(state_->meta, rows), rows, state_->path);
-    std::fill(data.begin(), data.end(), std::complex<float>{});
+    Addresses addresses(state_->meta, state_->selection, rows, channels);
+    check_cells(state_->column, state_->tiles, addresses.cell(), rows, state_->path);
+    if (addresses.lacks_products()) std::fill(data.begin(), data.end(), std::complex<float>{});
     for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
-      const Addresses addresses(state_->meta, state_->selection, rows, span, channels);
+      addresses.move_to(span);
       for (const ChannelRun& run : addresses.runs) {
         state_->column.getColumnCells(addresses.rows(), addresses.section(run), state_->cells, true);
         const casacore::Complex* from = state_->cells.data();
@@ -243,14 +246,14 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
                                    View<const std::complex<float>, 3> data) {
   if (rows.row_number.empty()) return;
   State& state = *state_;
+  Addresses addresses(state.meta, state.selection, rows, channels);
   with_measurement_set(state.path, [&] {
-    const IPosition cell = cell_of(state.meta, rows);
-    define_cells(state.column, cell, rows.row_number);
-    check_cells(state.column, state.tiles, cell, rows, state.path);
+    define_cells(state.column, addresses.cell(), rows.row_number);
+    check_cells(state.column, state.tiles, addresses.cell(), rows, state.path);
   });
   with_writing_set(state.path, [&] {
     for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
-      const Addresses addresses(state.meta, state.selection, rows, span, channels);
+      addresses.move_to(span);
       for (const ChannelRun& run : addresses.runs) {
         if (addresses.as_stored(run, data.extent(1))) {
           const std::span<const std::complex<float>> all = data.span();

@@ -130,9 +130,9 @@ struct MeasurementSetReader::State {
   template <class Use>
   void for_pieces(unsigned n_threads, Use use) {
     if (batch.empty()) return;
-    const MsDataDescription& description =
-        meta.data_descriptions[static_cast<std::size_t>(scalars.data_description[batch.front()])];
-    const std::size_t n_at_once = cells.rows_at_once(description.n_corr, n_channels());
+    const std::size_t n_at_once = cells.rows_at_once(description().n_corr, n_channels());
+    const std::size_t n_pieces = (batch.size() + n_at_once - 1) / n_at_once;
+    n_threads = n_pieces == 1 ? 0 : static_cast<unsigned>(std::min<std::size_t>(n_threads, n_pieces));
     // Of those that wait, one is being loaded and one may be ready.
     pieces.resize(std::max<std::size_t>(pieces.size(), n_threads == 0 ? 1 : n_threads + 2));
     std::size_t next = 0;
@@ -149,17 +149,19 @@ struct MeasurementSetReader::State {
         use);
   }
 
-  /// Of the batch's data description, those that are wanted.
+  /// Of the batch.
+  const MsDataDescription& description() const {
+    return meta.description(scalars.data_description[batch.front()]);
+  }
+  /// Of it, those that are wanted.
   std::size_t n_channels() const {
-    const int id = scalars.data_description[batch.front()];
-    const int spw = meta.data_descriptions[static_cast<std::size_t>(id)].spw;
-    return meta.spws[static_cast<std::size_t>(spw)].channel_hz.size();
+    return meta.spws[static_cast<std::size_t>(description().spw)].channel_hz.size();
   }
 
   void copy_scalars(MsRows& out) const {
     const std::size_t n = batch.size();
     out.data_description = scalars.data_description[batch.front()];
-    out.spw = meta.data_descriptions[static_cast<std::size_t>(out.data_description)].spw;
+    out.spw = description().spw;
     out.uvw_m.resize_for_overwrite({n, 3});
     out.data.resize({n, n_channels(), 0});
     out.weight.resize({n, n_channels(), 0});

@@ -16,24 +16,21 @@ using casacore::Slicer;
 /// The rows that one call reads: the whole range from the first to the last wanted one when most of it is
 /// wanted and all of it has the same cells, else the wanted ones alone.
 struct MsCellReader::Place {
-  const MsDataDescription& description;
-  std::size_t n_chan;                        ///< wanted
+  const MsCells& cells;
   casacore::rownr_t first_row;               ///< of the rows read
   std::size_t n_rows = 0;                    ///< of the rows read
   Slicer range{};                            ///< of dense rows
   casacore::Vector<casacore::rownr_t> list;  ///< of sparse rows, empty when dense
 
-  /// Fills cells.at and what else `cells` says of the rows.
-  Place(MsCells& cells, const MsMetadata& meta, const MsScalars& block, std::span<const std::size_t> rows)
-      : description(meta.data_descriptions[static_cast<std::size_t>(block.data_description[rows.front()])]),
-        n_chan(meta.spws[static_cast<std::size_t>(description.spw)].channel_hz.size()),
-        first_row(static_cast<casacore::rownr_t>(block.first_row) + rows.front()) {
-    cells.description = &description;
-    cells.n_chan = n_chan;
-    cells.wanted.assign(rows.begin(), rows.end());
-    cells.at.resize(rows.size());
-    const std::size_t n_range = rows.back() - rows.front() + 1;
+  /// Fills what `to` says of the rows.
+  Place(MsCells& to, const MsMetadata& meta, const MsScalars& block, std::span<const std::size_t> rows)
+      : cells(to), first_row(static_cast<casacore::rownr_t>(block.first_row) + rows.front()) {
     const int id = block.data_description[rows.front()];
+    to.description = &meta.description(id);
+    to.n_chan = meta.spws[static_cast<std::size_t>(to.description->spw)].channel_hz.size();
+    to.wanted.assign(rows.begin(), rows.end());
+    to.at.resize(rows.size());
+    const std::size_t n_range = rows.back() - rows.front() + 1;
     bool dense = rows.size() * 2 >= n_range;
     for (std::size_t row = rows.front(); dense && row <= rows.back(); ++row)
       dense = block.data_description[row] == id;
@@ -41,14 +38,20 @@ struct MsCellReader::Place {
     if (dense) {
       range =
           Slicer(IPosition(1, static_cast<ssize_t>(first_row)), IPosition(1, static_cast<ssize_t>(n_range)));
-      for (std::size_t i = 0; i < rows.size(); ++i) cells.at[i] = rows[i] - rows.front();
+      for (std::size_t i = 0; i < rows.size(); ++i) to.at[i] = rows[i] - rows.front();
     } else {
       list.resize(rows.size());
       for (std::size_t i = 0; i < rows.size(); ++i) {
         list[i] = static_cast<casacore::rownr_t>(block.first_row) + rows[i];
-        cells.at[i] = i;
+        to.at[i] = i;
       }
     }
+  }
+
+  /// Of a cell as the data description says, or of the channels of it that are wanted.
+  IPosition cell(bool wanted = false) const {
+    return IPosition(2, static_cast<ssize_t>(cells.description->n_corr),
+                     static_cast<ssize_t>(wanted ? cells.n_chan : cells.description->n_chan));
   }
 };
 
@@ -89,19 +92,17 @@ MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta,
 }
 
 std::size_t MsCellReader::rows_at_once(std::size_t n_corr, std::size_t n_chan) const {
-  constexpr std::size_t most_bytes = 2u << 20, most_rows = 1u << 16;
+  constexpr std::size_t most_rows = 1u << 16;
   const std::size_t of_cell = sizeof(casacore::Complex) + sizeof(float) + sizeof(casacore::Bool);
   const std::size_t of_row = 3 * sizeof(double) + (coordinates_alone_ ? 0 : n_corr * n_chan * of_cell);
-  return std::clamp<std::size_t>(most_bytes / of_row, 1, most_rows);
+  return std::clamp<std::size_t>(kCellBytesAtOnce / of_row, 1, most_rows);
 }
 
 template <class T>
 void MsCellReader::load(const casacore::ArrayColumn<T>& column, const Place& place, bool channels,
                         casacore::Array<T>& into) {
-  const bool cut = channels && place.n_chan != place.description.n_chan;
-  const Slicer section(
-      IPosition(2, 0, static_cast<ssize_t>(first_channel_)),
-      IPosition(2, static_cast<ssize_t>(place.description.n_corr), static_cast<ssize_t>(place.n_chan)));
+  const bool cut = channels && place.cells.n_chan != place.cells.description->n_chan;
+  const Slicer section(IPosition(2, 0, static_cast<ssize_t>(first_channel_)), place.cell(true));
   if (place.list.empty()) {
     cut ? column.getColumnRange(place.range, section, into, true)
         : column.getColumnRange(place.range, into, true);
@@ -112,8 +113,7 @@ void MsCellReader::load(const casacore::ArrayColumn<T>& column, const Place& pla
 }
 
 void MsCellReader::check_shape(const casacore::TableColumn& column, const Place& place) const {
-  const IPosition expected(2, static_cast<ssize_t>(place.description.n_corr),
-                           static_cast<ssize_t>(place.description.n_chan));
+  const IPosition expected = place.cell();
   const std::string name = column.columnDesc().name();
   if (!column.isDefined(place.first_row))
     throw DataError("{}: row {}: {} holds nothing", path_, place.first_row, name);
@@ -125,9 +125,7 @@ void MsCellReader::check_shape(const casacore::TableColumn& column, const Place&
 
 bool MsCellReader::has_weight_spectrum(const Place& place) const {
   if (!spectrum_column_ || !spectrum_column_->isDefined(place.first_row)) return false;
-  const IPosition shape = spectrum_column_->shape(place.first_row);
-  return shape.isEqual(IPosition(2, static_cast<ssize_t>(place.description.n_corr),
-                                 static_cast<ssize_t>(place.description.n_chan)));
+  return spectrum_column_->shape(place.first_row).isEqual(place.cell());
 }
 
 void MsCellReader::load_uvw(const Place& place, casacore::Array<double>& uvw) {
@@ -144,7 +142,7 @@ void MsCellReader::load(MsCells& cells, const MsScalars& scalars, std::span<cons
   check_shape(data_column_, place);
   check_shape(flag_column_, place);
   cells.spectrum = has_weight_spectrum(place);
-  const IPosition cell = data_column_.shape(place.first_row), per_correlation(1, cell[0]);
+  const IPosition cell = place.cell(), per_correlation(1, cell[0]);
   data_tiles_.check(place.first_row, cell);
   flag_tiles_.check(place.first_row, cell);
   cells.spectrum ? spectrum_tiles_.check(place.first_row, cell)
@@ -153,8 +151,7 @@ void MsCellReader::load(MsCells& cells, const MsScalars& scalars, std::span<cons
   load(flag_column_, place, true, cells.flag);
   cells.spectrum ? load(*spectrum_column_, place, true, cells.weight)
                  : load(weight_column_, place, false, cells.weight);
-  const IPosition expected(2, static_cast<ssize_t>(place.description.n_corr),
-                           static_cast<ssize_t>(place.n_rows));
+  const IPosition expected(2, cell[0], static_cast<ssize_t>(place.n_rows));
   if (!cells.spectrum && !cells.weight.shape().isEqual(expected))
     throw DataError("{}: row {}: WEIGHT has shape {}, not one value per correlation", path_, place.first_row,
                     cells.weight.shape().toString());

@@ -9,7 +9,6 @@
 #include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "libcore/core/constants.h"
@@ -122,9 +121,7 @@ std::vector<MsField> read_ms_fields(const casacore::Table& ms, const std::string
       fields.back().phase_centre = to_j2000(
           values[0], values[1], reference, [&] { return field_time(ms, table, row, path); }, path);
     } catch (const DataError&) {
-      const auto& wanted = selection.fields;
-      if (wanted.empty() || std::find(wanted.begin(), wanted.end(), static_cast<int>(row)) != wanted.end())
-        throw;  // a planet beside the selected fields
+      if (selected(selection.fields, static_cast<int>(row))) throw;  // a planet beside the selected fields
     }
   }
   return fields;

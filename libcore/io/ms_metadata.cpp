@@ -17,10 +17,6 @@
 namespace apsyn {
 namespace {
 
-bool selected(const std::vector<int>& list, int index) {
-  return list.empty() || std::find(list.begin(), list.end(), index) != list.end();
-}
-
 ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
   const casacore::Table table = ms_subtable(ms, path, "ANTENNA");
   const casacore::ScalarColumn<casacore::String> name(table, "NAME");
@@ -128,8 +124,7 @@ std::vector<bool> wanted_descriptions(const casacore::Table& ms, const casacore:
                                       const MsSelection& selection) {
   std::vector<bool> wanted(spws.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = selected(selection.spws, spws[i]);
-  std::vector<bool> with_rows = descriptions_with_rows(ms, selection, wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) with_rows[i] = with_rows[i] && wanted[i];
+  const std::vector<bool> with_rows = descriptions_with_rows(ms, selection, wanted);
   return std::find(with_rows.begin(), with_rows.end(), true) == with_rows.end() ? wanted : with_rows;
 }
 

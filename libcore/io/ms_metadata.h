@@ -4,8 +4,11 @@
 
 #include <casacore/tables/Tables/Table.h>
 
+#include <algorithm>
 #include <exception>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "libcore/core/error.h"
 #include "libcore/io/casacore_log.h"
@@ -28,12 +31,22 @@ struct MsMetadata {
   std::vector<MsSpectralWindow> spws;  ///< selected, with rows, channel range applied
   std::vector<Product> products;       ///< canonical order
   std::vector<MsDataDescription> data_descriptions;
+
+  const MsDataDescription& description(int id) const {
+    return data_descriptions[static_cast<std::size_t>(id)];
+  }
 };
 
-/// Which of n DATA_DESC_IDs rows of the selected fields have. Sets that were split off others often describe
-/// windows, polarisations and fields of which they hold no row.
+/// Of a list of MsSelection; an empty one selects all.
+inline bool selected(const std::vector<int>& list, int number) {
+  return list.empty() || std::find(list.begin(), list.end(), number) != list.end();
+}
+
+/// Which of the `wanted` DATA_DESC_IDs rows of the selected fields have. Sets that were split off others
+/// often describe windows, polarisations and fields of which they hold no row. Reads rows until all are
+/// found.
 std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSelection& selection,
-                                         std::size_t n);
+                                         const std::vector<bool>& wanted);
 
 casacore::Table ms_subtable(const casacore::Table& ms, const std::string& path, const std::string& name);
 

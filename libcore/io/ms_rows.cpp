@@ -48,10 +48,9 @@ void check_finite(const casacore::Vector<double>& time_s, std::int64_t first, co
 }  // namespace
 
 std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSelection& selection,
-                                         std::size_t n) {
-  std::vector<bool> found(n, false);
-  std::size_t n_missing = n;
-  const std::vector<int>& fields = selection.fields;
+                                         const std::vector<bool>& wanted) {
+  std::vector<bool> found(wanted.size(), false);
+  auto n_missing = std::count(wanted.begin(), wanted.end(), true);
   casacore::Vector<casacore::Int> field, description;
   for_blocks(0, static_cast<std::int64_t>(ms.nrow()), [&](std::int64_t first, std::size_t n_rows) {
     if (n_missing == 0) return;
@@ -60,8 +59,8 @@ std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSele
     for (std::size_t i = 0; i < n_rows; ++i) {
       // What is out of range is complained of when rows are read.
       const auto id = static_cast<std::size_t>(description[i]);
-      if (description[i] < 0 || id >= n || found[id]) continue;
-      found[id] = fields.empty() || std::find(fields.begin(), fields.end(), field[i]) != fields.end();
+      if (description[i] < 0 || id >= wanted.size() || !wanted[id] || found[id]) continue;
+      found[id] = selected(selection.fields, field[i]);
       if (found[id]) --n_missing;
     }
   });
@@ -104,9 +103,7 @@ void MsRowSelection::find_interval(const casacore::Table& table, const std::stri
 
 bool MsRowSelection::wants(double time_s, int field, int data_description) const {
   if (time_s < least_time_s_ || time_s > greatest_time_s_) return false;
-  if (meta_.data_descriptions[static_cast<std::size_t>(data_description)].spw < 0) return false;
-  const std::vector<int>& fields = selection_.fields;
-  return fields.empty() || std::find(fields.begin(), fields.end(), field) != fields.end();
+  return meta_.description(data_description).spw >= 0 && selected(selection_.fields, field);
 }
 
 void MsRowSelection::find_span(const casacore::Table& table, const std::string& path) {

@@ -87,6 +87,9 @@ class MsTileCheck {
   casacore::Vector<casacore::rownr_t> rows_;  ///< [row of a selection] of the table behind
 };
 
+/// Cells are read and converted so many bytes at a time: caches hold what is made of them.
+inline constexpr std::size_t kCellBytesAtOnce = 2u << 20;
+
 /// Cells as they are stored, of some rows of one data description. The arrays keep their memory from rows to
 /// rows.
 struct MsCells {
@@ -112,8 +115,7 @@ class MsCellReader {
   /// others load other cells.
   void fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
             View<std::complex<float>, 3> data, View<float, 3> weight) const;
-  /// Rows of `n_chan` channels whose cells together take about a mebibyte or two: caches hold what is made of
-  /// them.
+  /// Rows of `n_chan` channels whose cells together take kCellBytesAtOnce, at least one.
   std::size_t rows_at_once(std::size_t n_corr, std::size_t n_chan) const;
 
  private:
