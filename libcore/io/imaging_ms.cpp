@@ -99,7 +99,7 @@ class MsSource final : public ImagingSource {
         throw UsageError("{}: has other polarisations than {}: name them with --pol", paths[i], paths[0]);
       if (reader.n_rows() > 0 && (first_time == 0 || reader.first_time_mjd_s() < first_time))
         first_time = reader.first_time_mjd_s();
-      for (const int number : in_order(reader.fields_with_rows(), selection.fields)) {
+      for (const int number : reader.fields_with_rows()) {
         const MsField& field = reader.fields()[static_cast<std::size_t>(number)];
         if (object == nullptr) object = &field;
         info_.fields.emplace_back(fmt::format("{}: field {} ({})", paths[i], number, field.name),
@@ -121,15 +121,6 @@ class MsSource final : public ImagingSource {
     for (const auto& reader : readers_)
       if (field < reader->fields().size()) return &reader->fields()[field];
     return nullptr;
-  }
-
-  /// Fields with rows, those that were asked for as they were.
-  static std::vector<int> in_order(const std::vector<int>& with_rows, const std::vector<int>& wanted) {
-    if (wanted.empty()) return with_rows;
-    std::vector<int> result;
-    for (const int field : wanted)
-      if (std::find(with_rows.begin(), with_rows.end(), field) != with_rows.end()) result.push_back(field);
-    return result;
   }
 
   void name_stations(ImagingBlock& block) const {

@@ -59,9 +59,10 @@ class MeasurementSetReader {
   ~MeasurementSetReader();
   /// Selected ones that rows of the selected fields have, channel range applied.
   const std::vector<MsSpectralWindow>& spectral_windows() const;
-  const std::vector<MsField>& fields() const;        ///< all of the set, indexed by MsRows::field
-  const std::vector<int>& fields_with_rows() const;  ///< selected ones of which there are rows, rising
-  const ArrayLayout& layout() const;                 ///< site = mean position when the set names none
+  const std::vector<MsField>& fields() const;  ///< all of the set, indexed by MsRows::field
+  /// Selected ones of which there are rows: in the order of the selection, or rising where it has none.
+  const std::vector<int>& fields_with_rows() const;
+  const ArrayLayout& layout() const;  ///< site = mean position when the set names none
   /// Always in the order XX XY YX YY, RR RL LR LL or a subset thereof, whatever the set's order.
   const std::vector<Product>& products() const;
   std::int64_t n_rows() const;  ///< selected rows (before dropping autos)

@@ -132,7 +132,9 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
       last_s = std::max(last_s, time_s[i]);
     }
   });
-  span_.fields.assign(fields.begin(), fields.end());
+  for (const int field : selection_.fields)
+    if (fields.erase(field) > 0) span_.fields.push_back(field);
+  span_.fields.insert(span_.fields.end(), fields.begin(), fields.end());
   if (span_.n_rows > 0) {
     span_.first_time_s = first_s;
     span_.last_time_s = last_s;

@@ -31,7 +31,7 @@ class PredictionTarget {
   const std::vector<Product>& products() const;
   std::vector<double> channel_hz() const;  ///< distinct, rising
   SkyDirection phase_centre() const;       ///< of the first of these:
-  std::vector<MsField> fields() const;     ///< selected ones that have rows
+  std::vector<MsField> fields() const;     ///< as MeasurementSetReader::fields_with_rows
   std::int64_t n_rows() const;
   const ArrayLayout& layout() const;  ///< its antennas are the stations of the blocks
   double first_time_mjd_s() const;

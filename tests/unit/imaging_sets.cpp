@@ -8,6 +8,7 @@
 #include "libcore/core/projection.h"
 #include "libcore/io/imaging_source.h"
 #include "libcore/io/measurement_set.h"
+#include "libcore/io/prediction_target.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;
@@ -104,4 +105,12 @@ BOOST_AUTO_TEST_CASE(an_image_is_of_fields_and_windows_that_have_rows) {
   BOOST_TEST(third.channel_hz == (std::vector{170e6, 173e6}));
   BOOST_TEST(info_of({2, 1}).object == "third");
   BOOST_TEST(info_of({0}).object == "unknown");
+  // What is predicted has the same centre.
+  const auto target_of = [&](const std::vector<int>& fields) {
+    MsSelection selection;
+    selection.fields = fields;
+    return PredictionTarget(scratch.path("split.ms"), selection).phase_centre();
+  };
+  BOOST_CHECK_SMALL(separation_rad(target_of({}), {0.5, -0.2}), 1e-12);
+  BOOST_CHECK_SMALL(separation_rad(target_of({2, 0, 1, 2}), {0.6, -0.2}), 1e-12);
 }
