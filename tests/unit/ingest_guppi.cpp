@@ -203,14 +203,20 @@ BOOST_AUTO_TEST_CASE(guppi_counted_from_the_synchronisation) {
   std::string bytes = guppi_block(f, 0) + guppi_block(f, 1);
   const auto replace_cards = [&](const std::string& old_card, std::string card) {
     card.resize(80, ' ');
-    for (std::size_t at = bytes.find(old_card); at != bytes.npos; at = bytes.find(old_card))
+    for (std::size_t at = bytes.find(old_card); at != bytes.npos; at = bytes.find(old_card, at + 80))
       bytes.replace(at, 80, card);
   };
   replace_cards("PKTSIZE ", "PIPERBLK= 480");
   replace_cards("SRC_NAME", "SYNCTIME= 1515939000");
+  replace_cards("STT_SMJD", "STT_SMJD= 51000");
+  replace_cards("STT_OFFS", "STT_OFFS= 0.00032");
   const Taken taken = take(support::request("guppi", {scratch.file("a", bytes)}));
   BOOST_TEST((taken.bytes == expected_guppi(f, 2, {})));
   BOOST_TEST((taken.header.start == parse_utc("2018-01-14T14:10:00.00032")));
+  // Counted from there the blocks would be older than the observation: they were counted from its start.
+  replace_cards("SYNCTIME", "SYNCTIME= 1515900000");
+  BOOST_TEST((take(support::request("guppi", {scratch.file("a", bytes)})).header.start ==
+              parse_utc("2018-01-14T14:10:00.00064")));
 }
 
 BOOST_AUTO_TEST_CASE(guppi_of_real_samples) {

@@ -196,7 +196,8 @@ class GuppiCapture final : public InterleavedCapture {
     header_.sample_s = sample_s != 0               ? sample_s
                        : header_.bandwidth_hz == 0 ? 0
                                                    : n_chan / std::abs(header_.bandwidth_hz) / per_hz;
-    if (const auto start = h.count_start()) header_.start = *start;
+    const double told_s = std::isnan(facts.sample_s) ? header_.sample_s : facts.sample_s;
+    if (const auto start = h.count_start(told_s)) header_.start = *start;
     apply_facts(header_, facts);
     // a band that descends was mixed with an oscillator above it, and so was each of its channels
     if (!facts.no_conjugate && h.n_dim == 2) header_.sideband_conj |= header_.bandwidth_hz < 0;

@@ -115,16 +115,22 @@ bool GuppiHeader::learn_packets(const GuppiHeader& later) {
   return true;
 }
 
-std::optional<UtcTime> GuppiHeader::count_start() const {
+std::optional<UtcTime> GuppiHeader::count_start(double sample_s) const {
   constexpr std::int64_t kUnixMjd = 40587, kSecond_ps = 1'000'000'000'000;
-  if (const double sync_s = number("SYNCTIME").value_or(0); !counts_bytes_ && sync_s > 0 && sync_s < 1e11) {
-    const double second = std::floor(sync_s);
-    return add_picoseconds(
-        {kUnixMjd, 0}, static_cast<__int128>(second) * kSecond_ps + std::llround((sync_s - second) * 1e12));
-  }
-  if (text("STT_IMJD").empty()) return std::nullopt;
-  const UtcTime second{integer("STT_IMJD", 0, 1 << 20), integer("STT_SMJD", 0, 86400, 0) * kSecond_ps};
-  return add_picoseconds(second, static_cast<__int128>(std::llround(number("STT_OFFS").value_or(0) * 1e12)));
+  const auto after = [&](const UtcTime& time, double seconds) {
+    return add_picoseconds(time, static_cast<__int128>(std::floor(seconds)) * kSecond_ps +
+                                     std::llround((seconds - std::floor(seconds)) * 1e12));
+  };
+  std::optional<UtcTime> start;
+  if (!text("STT_IMJD").empty())
+    start = after({integer("STT_IMJD", 0, 1 << 20), integer("STT_SMJD", 0, 86400, 0) * kSecond_ps},
+                  number("STT_OFFS").value_or(0));
+  const double sync_s = number("SYNCTIME").value_or(0);
+  if (counts_bytes_ || !(sync_s > 0 && sync_s < 1e11)) return start;
+  const UtcTime sync = after({kUnixMjd, 0}, sync_s);
+  // No block is older than the observation: one that would be was not counted from there.
+  if (start && seconds_between(*start, sample_time(sync, first_sample(), sample_s)) < -1) return start;
+  return sync;
 }
 
 std::int64_t GuppiHeader::first_sample() const {

@@ -44,9 +44,9 @@ class GuppiHeader {
   /// PKTSIZE still is. `later` is the next block's: from the two this header learns it. Whether it was so.
   bool learn_packets(const GuppiHeader& later);
   void take_packets_of(const GuppiHeader& other) { samples_denominator_ = other.samples_denominator_; }
-  /// When PKTIDX was 0: newer recorders count from SYNCTIME, whose STT_* are of the first block written,
-  /// older ones from STT_*. Absent when the header does not tell.
-  std::optional<UtcTime> count_start() const;
+  /// When PKTIDX was 0: newer recorders count from SYNCTIME, and STT_* are of the first block that they
+  /// wrote, older ones from STT_*. Absent when the header does not tell.
+  std::optional<UtcTime> count_start(double sample_s) const;
   /// The block's first sample since count_start().
   std::int64_t first_sample() const;
   /// What all blocks of a recording have in common.
