@@ -4,6 +4,7 @@
 // block, and writes.
 #pragma once
 
+#include <future>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -51,11 +52,12 @@ inline double predict(Tool& tool, PredictionTarget& target, std::optional<Output
   PredictionBlock block, next;
   Buffer<std::complex<float>, 3> data;
   double done = 0;
+  // Behind what is being written, while a block is predicted: casacore serves one thread at a time.
   const auto read = [&](PredictionBlock& into) {
-    tool.stage("write");
-    if (output) output->wait();
-    tool.stage("read");
-    return target.read(into, task.max_block);
+    return std::async(std::launch::async, [&] {
+      if (output) output->wait();
+      return target.read(into, task.max_block);
+    });
   };
   for (std::size_t pass = 0; pass < n_passes; ++pass) {
     const bool last = pass + 1 == n_passes;
@@ -63,13 +65,16 @@ inline double predict(Tool& tool, PredictionTarget& target, std::optional<Output
     predictor.begin_pass(pass);
     target.rewind(task.wanted, predictor.centre());
     store.rewind();
-    for (bool found = read(block); found; std::swap(block, next)) {
+    tool.stage("read");
+    for (bool found = read(block).get(); found; std::swap(block, next)) {
+      std::future<bool> more = read(next);
       data.resize({block.rows.row_number.size(), block.channels.size(), planes.size()});
       store.load(data);
       tool.stage("predict");
       predictor.predict(block, data);
       done += static_cast<double>(block.rows.row_number.size() * block.channels.size());
-      found = read(next);
+      tool.stage("read");
+      found = more.get();
       tool.stage("write");
       if (last) {
         store.skip(data);
