@@ -146,8 +146,11 @@ expect_exit 2 clean obs.ms $small --channels-out 2 --no-mf-weighting -o apart
 expect_stderr 'clean: error: --no-mf-weighting: without --join-channels'
 measure-sources parts-MFS-image.fits --sky sky.txt >parts.txt 2>/dev/null
 expect_near "$(worst_flux o parts.txt)" 0 6 "% of error of fluxes, cleaned to 20 mJy, in two parts of the band"
-run clean -q obs.ms --size 100 --scale 60asec --shift '02h44m00s -26d42m00s' --shift '02h50m49.5s -25d01m57s' --niter 300 -o at
+run clean -q obs.ms --size 98 --scale 60asec --shift '02h44m00s -26d42m00s' --shift '02h50m49.5s -25d01m57s' --niter 300 -o at
 expect_file at-f0-image.fits at-f1-image.fits
+[ ! -s "$(stderr_file)" ] || fail "a warning of images that have no sky in common"
+run clean -q obs.ms --size 110 --scale 60asec --shift '02h44m00s -26d42m00s' --shift '02h50m49.5s -25d01m57s' --niter 1 -o at --dry-run
+expect_stderr 'clean: warning: the images f0 and f1 overlap'
 
 # Each message tells the flux of its own planes: the sky has no Q.
 run clean obs.ms --size 256 --scale 60asec --pol I,Q --threshold 10uJy --niter 20 --nmiter 1 -o planes

@@ -158,6 +158,22 @@ inline void write_source_lists(const Products& products, const Sky& sky, const M
 /// What malloc() keeps of memory that was freed, in pieces of up to half of it.
 inline constexpr std::uint64_t kKeptBytes = 16 << 20;
 
+/// What lies in two images is found in both and taken out of the visibilities twice.
+inline void warn_of_overlaps(const std::vector<Field>& fields, const ImagingOptions& imaging) {
+  const double width_rad = imaging.cell_rad * static_cast<double>(imaging.n_x),
+               height_rad = imaging.cell_rad * static_cast<double>(imaging.n_y);
+  for (std::size_t a = 0; a < fields.size(); ++a)
+    for (std::size_t b = a + 1; b < fields.size(); ++b) {
+      const DirectionCosines apart = project(fields[a].centre, fields[b].centre);
+      if (apart.n <= 0 || std::abs(apart.l) >= width_rad || std::abs(apart.m) >= height_rad) continue;
+      return log_warning(
+          "the images f{} and f{} overlap: each takes out of the visibilities what lies in both, so that its "
+          "flux "
+          "is shared between them: choose centres that are farther apart, or smaller images",
+          a, b);
+    }
+}
+
 /// Grids, images and blocks go back to the system when they are freed. By default malloc() keeps memory of up
 /// to 32 MB that was freed once for the next of that size, and one stage's is of no use to another.
 inline void return_freed_memory() {
@@ -178,6 +194,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
       0);
   const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
   warn_of_far_fields(options.imager, input.info());
+  warn_of_overlaps(fields_of(options.imager, input.info()), options.imager.imaging);
   const Device device = tool.device(CudaSupport::available);
   warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;
