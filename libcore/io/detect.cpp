@@ -153,7 +153,10 @@ InputKind detect_input(const std::string& path) {
   if (::fstat(fd, &status) != 0) throw FailureError("{}: cannot look at it: {}", name, std::strerror(errno));
   if (S_ISREG(status.st_mode)) return detect_seekable(fd, name);
   if (S_ISFIFO(status.st_mode) && standard_input) return detect_pipe(fd, name);
-  throw UsageError("{}: neither a file nor a pipe, so its kind cannot be seen: give --kind", name);
+  throw UsageError(
+      "{}: neither a file nor a pipe on standard input: what it holds cannot be seen before it is read: name "
+      "a file",
+      name);
 }
 
 bool is_fits_file(const std::string& path) {
