@@ -45,6 +45,7 @@ Heights measure_heights(const PlaneSet& set, std::size_t n_levels, unsigned n_th
 std::vector<PixelPlace> pixels_above(const PlaneSet& set, float cutoff, unsigned n_threads) {
   std::vector<std::vector<PixelPlace>> rows(set.ny());
   for_each_row(set, n_threads, [&](std::size_t y, std::span<const float> values) {
+    if (!(highest_value(values, &set.search_weight(y, 0), set.sign) > cutoff)) return;
     for (std::size_t x = 0; x < values.size(); ++x)
       if (height_of(set, values[x] * set.search_weight(y, x)) > cutoff)
         rows[y].push_back({static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)});

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/clean/tile_ops.h"
 #include "kernels/common/fft.h"
 #include "libcore/core/view.h"
 
@@ -37,9 +38,10 @@ class ImageConvolver {
   Spectrum transform_kernel(View<const float, 2> kernel) const;
   EvenSpectrum transform_even_kernel(View<const float, 2> kernel) const;
 
-  /// out = image (*) kernel, [y][x] of at most ny by nx pixels.
-  void convolve(const Spectrum& image, const EvenSpectrum& kernel, View<float, 2> out,
-                Scratch& scratch) const;
+  /// out = image (*) kernel, [y][x] of at most ny by nx pixels; returns its highest_value() with a weight of
+  /// the same shape.
+  float convolve(const Spectrum& image, const EvenSpectrum& kernel, View<float, 2> out,
+                 View<const float, 2> weight, PeakSign sign, Scratch& scratch) const;
   /// from -= image (*) kernel, with the image smoothed by `smooth` before, when it is given.
   void subtract_convolved(View<float, 2> from, const Spectrum& image, const Spectrum& kernel,
                           const EvenSpectrum* smooth, Scratch& scratch) const;

@@ -58,14 +58,16 @@ Multiscale::Choice Multiscale::choose(const PlaneSet& set) {
     // A scale whose PSF has no response left cannot be cleaned.
     if (!(scales_[s].psf_peak > 0)) continue;
     const bool point = scales_[s].shape.width_pixels <= 0;
-    if (!point) {
+    Choice choice{s, 0};
+    if (point) {
+      choice.height = highest_pixel({1, 1, {search}, {}, {1.0f}, work.weight[s], set.sign}, n_threads_);
+    } else {
       if (!std::exchange(transformed, true))
         smoother_.transform(search, work.spectrum, subtraction_.scratch());
       work.trial.resize_for_overwrite(search.shape());
-      smoother_.convolve(work.spectrum, scales_[s].smoothing, work.trial, subtraction_.scratch());
+      choice.height = smoother_.convolve(work.spectrum, scales_[s].smoothing, work.trial, work.weight[s],
+                                         set.sign, subtraction_.scratch());
     }
-    const PlaneSet one{1, 1, {point ? search : work.trial.view()}, {}, {1.0f}, work.weight[s], set.sign};
-    const Choice choice{s, highest_pixel(one, n_threads_)};
     if (!(biased(choice) > biased(best))) continue;
     best = choice;
     if (!point) std::swap(work.trial, work.smoothed);
@@ -114,7 +116,8 @@ PlaneSet Multiscale::smoothed_set(const PlaneSet& set, std::size_t index) {
     }
     work.planes[plane].resize_for_overwrite({set.ny(), set.nx()});
     smoother_.transform(set.residual[plane], work.spectrum, subtraction_.scratch());
-    smoother_.convolve(work.spectrum, scales_[index].smoothing, work.planes[plane], subtraction_.scratch());
+    smoother_.convolve(work.spectrum, scales_[index].smoothing, work.planes[plane], work.weight[index],
+                       set.sign, subtraction_.scratch());
     smoothed.residual[plane] = work.planes[plane];
   }
   return smoothed;

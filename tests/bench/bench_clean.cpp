@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,7 @@ struct Case {
   CleanAlgorithm algorithm;
   const char* name;
   std::size_t n, psf_n, n_group, n_component, sub_image = 0;
+  bool wide = false;
 };
 
 double rms(const Buffer<float, 4>& image) {
@@ -41,20 +43,24 @@ void run(const Case& c, const bench::CleanScene& scene, const Device& device, un
   for (std::size_t g = 0; g < c.n_group; ++g) groups.push_back({1.4e8 + 1e6 * static_cast<double>(g), 1});
   Buffer<float, 4> residual(scene.dirty.shape()), model(scene.dirty.shape());
   std::copy(scene.dirty.begin(), scene.dirty.end(), residual.begin());
+  const std::clock_t start_processor = std::clock();
   const auto start = std::chrono::steady_clock::now();
   Deconvolver deconvolver(settings, scene.psf, groups, {1, c.n, c.n}, 4);
   const CycleReport report = deconvolver.minor_cycle(residual, model);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double processor = static_cast<double>(std::clock() - start_processor) / CLOCKS_PER_SEC;
   fmt::print(
       "{{\"bench\": \"clean\", \"algorithm\": \"{}\", \"image\": {}, \"psf\": {}, \"sub_image\": {}, "
+      "\"wide\": {}, "
       "\"groups\": {}, "
-      "\"device\": \"{}\", \"threads\": {}, \"components\": {}, \"seconds\": {:.3f}, \"components_per_s\": "
+      "\"device\": \"{}\", \"threads\": {}, \"components\": {}, \"seconds\": {:.3f}, \"processor_s\": "
+      "{:.3f}, \"components_per_s\": "
       "{:.0f}, \"start_peak_jy\": {:.4g}, "
       "\"peak_jy\": {:.4g}, \"noise_jy\": {:.4g}, \"residual_rms_jy\": {:.6g}, \"model_jy\": {:.6g}, "
       "\"sky_jy\": {:.6g}}}\n",
-      c.name, c.n, c.psf_n, c.sub_image, c.n_group,
+      c.name, c.n, c.psf_n, c.sub_image, c.wide, c.n_group,
       device.kind == Device::Kind::cuda ? device.description : "cpu", n_threads, report.n_components, seconds,
-      static_cast<double>(report.n_components) / seconds, report.sets[0].start_peak_jy,
+      processor, static_cast<double>(report.n_components) / seconds, report.sets[0].start_peak_jy,
       report.sets[0].peak_jy, report.sets[0].noise_jy, rms(residual), report.sets[0].model_flux_jy,
       scene.flux_jy);
   std::fflush(stdout);
@@ -86,7 +92,8 @@ int main(int argc, char** argv) {
                           {clark, "clark", 2048, 4096, 1, 100000, 512},
                           {hogbom, "hogbom", 1024, 2048, 4, 10000},
                           {clark, "clark", 1024, 2048, 4, 10000},
-                          {multiscale, "multiscale", 1024, 1024, 1, 3000},
+                          {multiscale, "multiscale", 512, 1024, 1, 3000, 0, true},
+                          {multiscale, "multiscale", 1024, 2048, 1, 3000, 0, true},
                           {multiscale, "multiscale", 1024, 2048, 1, 3000},
                           {multiscale, "multiscale", 1024, 2048, 4, 3000},
                           {multiscale, "multiscale", 2048, 4096, 1, 3000},
@@ -97,11 +104,16 @@ int main(int argc, char** argv) {
     cases.push_back({multiscale, "multiscale", 4096, 8192, 1, 3000});
   }
   bench::CleanScene scene;
-  std::array<std::size_t, 3> made{};
+  std::array<std::size_t, 4> made{};
   for (const Case& c : cases) {
     if (!only.empty() && only != c.name) continue;
-    if (std::exchange(made, {c.n, c.psf_n, c.n_group}) != std::array{c.n, c.psf_n, c.n_group})
-      scene = bench::make_clean_scene({c.n, c.psf_n, c.n_group});
+    const std::array<std::size_t, 4> wanted{c.n, c.psf_n, c.n_group, c.wide};
+    if (std::exchange(made, wanted) != wanted) {
+      bench::SceneSize size{c.n, c.psf_n, c.n_group};
+      if (c.wide) size.n_source = 100;
+      size.wide = c.wide;
+      scene = bench::make_clean_scene(size);
+    }
     if (on_device) run(c, scene, device, available_threads());  // warms up
     for (unsigned n_threads = on_device ? available_threads() : 1; n_threads <= available_threads();
          n_threads *= 2)

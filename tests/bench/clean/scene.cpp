@@ -57,9 +57,13 @@ Grid make_sky(const SceneSize& size, std::size_t n_grid) {
                                             static_cast<long>(size.n) * 9 / 20);
   const auto n = static_cast<long>(n_grid);
   for (std::size_t i = 0; i < size.n_source; ++i) {
-    const double flux = std::pow(1 + static_cast<double>(i), -0.7);
+    double flux = std::pow(1 + static_cast<double>(i), -0.7);
     const long y = place(random), x = place(random);
-    const double sigma = i % 10 == 5 ? 2 + static_cast<double>(i % 7) * 2 : 0;
+    double sigma = i % 10 == 5 ? 2 + static_cast<double>(i % 7) * 2 : 0;
+    if (size.wide) {
+      sigma = i % 2 == 0 ? 4 << (i / 2 % 3) : 0;
+      flux *= 1 + sigma * sigma / 3;  // a beam of 4 pixels has a sigma of 1.7
+    }
     const long reach = static_cast<long>(4 * sigma);
     double sum = 0;
     for (int pass = 0; pass < 2; ++pass)

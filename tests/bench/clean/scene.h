@@ -17,6 +17,7 @@ struct CleanScene {
 struct SceneSize {
   std::size_t n = 2048, psf_n = 4096, n_group = 1, n_source = 2000;
   double noise_jy = 1e-4;
+  bool wide = false;  ///< every other source is a Gaussian, of 9 to 38 pixels FWHM and the points' brightness
 };
 
 /// Sources on pixels, their fluxes from 1 Jy down as a power law, a tenth of them Gaussians of up to 40
