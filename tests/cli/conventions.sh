@@ -154,6 +154,7 @@ while read -r file command; do
   expect_exit 2 $command --overwrite
   expect_stderr "$file: is the input"
   expect_same $file kept
+  cp kept $file
 done <<'COMMANDS'
 gains.csv correlate v.dada --gains gains.csv -o gains.csv
 gains.csv correlate v.dada --bandpass gains.csv -o gains.csv
