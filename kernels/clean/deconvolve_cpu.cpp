@@ -59,6 +59,7 @@ class Deconvolver::Impl {
     for (SetCleaner& set : sets_) {
       if (set.done()) continue;
       report.sets.push_back(set.cycle(residual, model, mask_));
+      set.release(sets_.size() == 1 && !set.done());
       report.n_components += report.sets.back().n_components;
       report.go_on |= !set.done();
       report.diverged |= report.sets.back().stop == CleanStop::divergence;
@@ -150,16 +151,35 @@ std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, s
   const std::uint64_t all_groups = n_groups;
   const bool multiscale = settings.algorithm == CleanAlgorithm::multiscale;
   std::uint64_t reach_y = psf_ny / 2, reach_x = psf_nx / 2, n_scales = 1;
+  std::vector<double> widths;
   if (multiscale) {
-    reach_y = shape.ny;
-    reach_x = shape.nx;
-    n_scales = settings.scales_pixels.empty() ? 7 : settings.scales_pixels.size();
+    widths = settings.scales_pixels;
+    // Of the automatic ones, the most that there can be.
+    for (double width = 0.5 * static_cast<double>(std::min(shape.ny, shape.nx));
+         settings.scales_pixels.empty() && width >= 4; width /= 2)
+      widths.push_back(width);
+    n_scales = widths.size() + 1;
+    for (const double width : widths) {
+      reach_y = std::max(reach_y, psf_ny / 2 + static_cast<std::uint64_t>(width / 2) + 1);
+      reach_x = std::max(reach_x, psf_nx / 2 + static_cast<std::uint64_t>(width / 2) + 1);
+    }
   }
   const std::uint64_t spectrum = ImageConvolver::spectrum_bytes(shape.ny, shape.nx, reach_y, reach_x);
-  // Copies of the planes (tiles' beginning, or smoothed), weights, noise and masks; spectra of PSFs, scales
-  // and two at work; the PSFs smoothed twice.
-  std::uint64_t bytes = image * (planes + 5 + n_scales) + spectrum * (all_groups + 3);
-  if (multiscale) bytes += spectrum * n_scales + 4 * image * joined + image * planes;
+  // Copies of the planes (tiles' beginning, or smoothed), weights, noise and masks; spectra of PSFs and two
+  // at work.
+  std::uint64_t bytes = image * (planes + 5 + n_scales) + spectrum * (joined + 3);
+  // Two real quarters of a spectrum for each scale; the PSFs smoothed once and twice, of all scales when
+  // there is one PSF; smoothed planes.
+  const std::uint64_t n_kept = joined > 1 ? 1 : n_scales;
+  if (multiscale) bytes += spectrum * n_scales / 2 + image * planes;
+  std::sort(widths.rbegin(), widths.rend());
+  for (std::size_t i = 0; i < std::min<std::size_t>(widths.size(), n_kept); ++i) {
+    auto extent = [&](std::size_t n, std::size_t psf, std::uint64_t times) {
+      return std::min<std::uint64_t>(2 * n, psf + times * (static_cast<std::uint64_t>(widths[i]) + 3));
+    };
+    for (const std::uint64_t times : {1, 2})
+      bytes += sizeof(float) * joined * extent(shape.ny, psf_ny, times) * extent(shape.nx, psf_nx, times);
+  }
   if (averages) bytes += planes * image + joined * 4 * psf_ny * psf_nx + spectrum * all_groups;
   return bytes;
 }

@@ -75,7 +75,8 @@ std::size_t ImageConvolver::padded(std::size_t n, std::size_t reach) {
 
 std::uint64_t ImageConvolver::spectrum_bytes(std::size_t ny, std::size_t nx, std::size_t reach_y,
                                              std::size_t reach_x) {
-  return sizeof(Complex) * padded(ny, reach_y) * (padded(nx, reach_x) / 2 + 1);
+  return sizeof(Complex) * quick_length(ny + std::min(reach_y, ny - 1)) *
+         (quick_length(nx + std::min(reach_x, nx - 1)) / 2 + 1);
 }
 
 void ImageConvolver::forward(View<const float, 2> image, const Placement& place, Spectrum& to,

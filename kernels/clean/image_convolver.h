@@ -52,7 +52,7 @@ class ImageConvolver {
   /// The value at offset (0, 0) of a kernel that is smoothed twice.
   double peak_smoothed_twice(const Spectrum& kernel, const EvenSpectrum& smooth) const;
 
-  /// Length along an axis that nothing wraps around in.
+  /// The least quick length along an axis that nothing wraps around in.
   static std::size_t padded(std::size_t n, std::size_t reach);
   static std::uint64_t spectrum_bytes(std::size_t ny, std::size_t nx, std::size_t reach_y,
                                       std::size_t reach_x);

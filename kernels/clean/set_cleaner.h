@@ -31,6 +31,10 @@ class SetCleaner {
   bool done() const { return done_; }
   /// `allowed` may be empty. See Deconvolver::minor_cycle.
   SetReport cycle(View<float, 4> residual, View<float, 4> model, View<const std::uint8_t, 2> allowed);
+  /// Lets go of what the next cycle can make again, which several sets need not keep at the same time, nor
+  /// one while visibilities are gridded. `keep_transforms`: those of scales, which take the time of a few
+  /// stays.
+  void release(bool keep_transforms);
   void append_components(std::vector<ModelComponent>& to, std::size_t n_group, std::size_t n_pol) const;
 
  private:

@@ -119,19 +119,34 @@ PlaneSet SetCleaner::search_set(const OwnPlanes& own) {
 }
 
 void SetCleaner::prepare(const PlaneSet& set) {
-  if (std::exchange(prepared_, true)) return;
   const std::size_t ny = set.ny(), nx = set.nx();
-  if (settings_.algorithm == CleanAlgorithm::multiscale)
-    scales_ = make_scales(settings_, beam_pixels_, std::min(ny, nx));
-  auto_mask_.resize(std::max<std::size_t>(1, scales_.size()));
+  if (!std::exchange(prepared_, true)) {
+    if (settings_.algorithm == CleanAlgorithm::multiscale)
+      scales_ = make_scales(settings_, beam_pixels_, std::min(ny, nx));
+    auto_mask_.resize(std::max<std::size_t>(1, scales_.size()));
+  }
   if (averages())
     output_subtraction_ = std::make_unique<PsfSubtraction>(psf_, ny, nx, 0, settings_.n_threads);
-  if (on_device()) return;
+  if (on_device() || subtraction_) return;
   subtraction_ =
       std::make_unique<PsfSubtraction>(search_psf_, ny, nx, scale_reach(scales_), settings_.n_threads);
   sub_images_ = std::make_unique<SubImages>(scales_.empty() ? settings_.sub_image_pixels : 0, search_psf_,
                                             settings_.n_threads);
   if (!scales_.empty()) multiscale_ = std::make_unique<Multiscale>(scales_, settings_, set, *subtraction_);
+}
+
+void SetCleaner::release(bool keep_transforms) {
+  for (auto* image : {&search_weight_, &noise_map_}) *image = {};
+  blank_ = {};
+  averaged_.clear();
+  output_subtraction_.reset();
+  if (keep_transforms && multiscale_) {
+    subtraction_->release();
+    return;
+  }
+  multiscale_.reset();
+  sub_images_.reset();
+  subtraction_.reset();
 }
 
 SetComponent SetCleaner::component_of(const PlaneSet& set, const SetPeak& peak, double gain) const {
@@ -218,8 +233,6 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   if (report.stop == CleanStop::cycle && report.n_components == 0) report.stop = CleanStop::nothing_left;
   const bool low = report.stop == CleanStop::noise || report.stop == CleanStop::threshold;
   apply(found, own);
-  for (PsfSubtraction* used : {subtraction_.get(), output_subtraction_.get()})
-    if (used != nullptr) used->release();
   extend_masks(found);
   report.model_flux_jy = mean_flux(own.model);
   // A mask of nothing would end it all: then the peak is noise.
