@@ -48,6 +48,9 @@ expect_near "$(pixel plain-dirty.fits 119 128)" 100 0.2 "the source where it is"
 run idg-grid $image --scale 3amin --aterms shift.conf -o moved obs.ms
 expect_near "$(pixel moved-dirty.fits 109 122)" 100 0.2 "the source where it is moved to"
 
+expect_exit 2 idg-grid $image --scale 3amin --aterms shift.conf -o - obs.ms
+expect_stderr 'average beam'
+
 # Gains of 2 and 1 are those of the receptors: of R and L they make V of an unpolarised source, not Q. Divided by their
 # squares 100 Jy are (25 - 100) / 2.
 cube gains.fits '\x40\0\0\0' '\0\0\0\0' '\x3f\x80\0\0' '\0\0\0\0'
