@@ -26,6 +26,40 @@ const Method kExact[] = {
 
 namespace apsyn::test {
 
+/// The reference adds up antennas; its definition is a sum over pairs.
+BOOST_AUTO_TEST_CASE(truth_is_a_sum_over_pairs) {
+  EpicCase c;
+  c.enu_m = random_array(18, 30, 3, 0, 5);
+  c.missing = 0.3;
+  c.gains = c.delays = true;
+  const EpicRecording recording(c);
+  for (const Vec3& unit : {c.sources[0], Vec3{0, 0, 1}, Vec3{-0.6, 0.64, 0.48}})
+    for (const bool autos : {false, true}) {
+      reference::ImagedProducts wanted;
+      for (const auto& spectrum : recording.voltages[0])
+        for (std::size_t a = 0; a < spectrum.size(); ++a)
+          for (std::size_t b = 0; b < spectrum.size(); ++b) {
+            if (!spectrum[a].valid || !spectrum[b].valid || (a == b && !autos)) continue;
+            ++wanted.pairs;
+            for (std::size_t p = 0; p < 2; ++p)
+              for (std::size_t q = 0; q < 2; ++q) {
+                const auto field = [&](std::size_t ant, std::size_t pol) {
+                  const reference::ImagedAntenna& antenna = recording.antennas[ant];
+                  const double delay_s = dot(antenna.position_m, unit) / kSpeedOfLight_m_s - antenna.delay_s;
+                  return antenna.factor[pol] * spectrum[ant].voltage[pol] *
+                         std::polar(1.0, -kTwoPi * c.freq_hz * delay_s);
+                };
+                wanted.mean[p][q] += field(a, p) * std::conj(field(b, q));
+              }
+          }
+      const reference::ImagedProducts truth = recording.truth(unit, 0, 1, autos);
+      BOOST_TEST(truth.pairs == wanted.pairs);
+      for (std::size_t p = 0; p < 2; ++p)
+        for (std::size_t q = 0; q < 2; ++q)
+          BOOST_TEST(std::abs(truth.mean[p][q] - wanted.mean[p][q] / wanted.pairs) <= 1e-13);
+    }
+}
+
 /// What float32 leaves of 200 antennas, float64 does not.
 BOOST_AUTO_TEST_CASE(sums_in_float64) {
   EpicCase c;

@@ -114,48 +114,45 @@ BOOST_AUTO_TEST_CASE(lwa_sv) {
 
 // A source at elevation e, azimuth a: where the image has its peak, and how much of its power.
 BOOST_AUTO_TEST_CASE(sources_of_lwa_sv_down_to_20_degrees) {
-  for (const double elevation_deg : {20.0, 40.0})
-    for (const double azimuth_deg : {20.0, 110.0}) {
-      const double e = elevation_deg * kRadPerDeg, a = azimuth_deg * kRadPerDeg;
-      EpicCase c;
-      for (const Antenna& antenna : builtin_array("lwa-sv").antennas) c.enu_m.push_back(antenna.enu_m);
-      c.freq_hz = 70e6;
-      c.n_spectra = 2;
-      c.n_pol = 1;
-      c.noise = 0;
-      c.sources = {{std::cos(e) * std::sin(a), std::cos(e) * std::cos(a), std::sin(e)}};
-      const EpicRecording recording(c);
-      Fft fft;
-      fft.size = 512;
-      fft.cell = kRadPerDeg / 4;
-      const auto imager = make_fft(fft.plan(recording));
-      const EpicImages images = recording.image(*imager, 16, 1);
-      const double x = 256 - c.sources[0][0] / fft.cell, y = 256 + c.sources[0][1] / fft.cell;
-      const auto px = static_cast<std::size_t>(std::lround(x)), py = static_cast<std::size_t>(std::lround(y));
-      // Both images, the truth's and ours, have the same offset from the nearest pixel.
-      const auto peak = [&](const auto& at) {
-        const auto vertex = [](double low, double middle, double high) {
-          return (std::log(low) - std::log(high)) / 2 /
-                 (std::log(low) - 2 * std::log(middle) + std::log(high));
-        };
-        return std::array{vertex(at(px - 1, py), at(px, py), at(px + 1, py)),
-                          vertex(at(px, py - 1), at(px, py), at(px, py + 1)), at(px, py)};
+  for (const auto& [elevation_deg, azimuth_deg] : {std::pair(20.0, 20.0), std::pair(40.0, 110.0)}) {
+    const double e = elevation_deg * kRadPerDeg, a = azimuth_deg * kRadPerDeg;
+    EpicCase c;
+    for (const Antenna& antenna : builtin_array("lwa-sv").antennas) c.enu_m.push_back(antenna.enu_m);
+    c.freq_hz = 70e6;
+    c.n_spectra = 2;
+    c.n_pol = 1;
+    c.noise = 0;
+    c.sources = {{std::cos(e) * std::sin(a), std::cos(e) * std::cos(a), std::sin(e)}};
+    const EpicRecording recording(c);
+    Fft fft;
+    fft.size = 512;
+    fft.cell = kRadPerDeg / 4;
+    const auto imager = make_fft(fft.plan(recording));
+    const EpicImages images = recording.image(*imager, 16, 1);
+    const double x = 256 - c.sources[0][0] / fft.cell, y = 256 + c.sources[0][1] / fft.cell;
+    const auto px = static_cast<std::size_t>(std::lround(x)), py = static_cast<std::size_t>(std::lround(y));
+    // Both images, the truth's and ours, have the same offset from the nearest pixel.
+    const auto peak = [&](const auto& at) {
+      const auto vertex = [](double low, double middle, double high) {
+        return (std::log(low) - std::log(high)) / 2 / (std::log(low) - 2 * std::log(middle) + std::log(high));
       };
-      const auto got = peak([&](std::size_t col, std::size_t row) {
-        return static_cast<double>(images.planes(0, 0, row, col));
-      });
-      const EpicPlan plan = fft.plan(recording);
-      const auto wanted = peak([&](std::size_t col, std::size_t row) {
-        return recording.truth(epic_direction(plan, recording.geometry, col, row), 0, 1, false)
-            .mean[0][0]
-            .real();
-      });
-      const double off_pixels = std::hypot(got[0] - wanted[0], got[1] - wanted[1]) / 4;  // of a degree
-      BOOST_TEST_MESSAGE("elevation " << elevation_deg << ", azimuth " << azimuth_deg << ": off by "
-                                      << off_pixels << " pixels of a degree, power " << got[2] / wanted[2]);
-      BOOST_TEST(off_pixels <= 0.02);                        // 6e-4
-      BOOST_TEST(std::abs(got[2] / wanted[2] - 1) <= 0.01);  // 1.3e-3
-    }
+      return std::array{vertex(at(px - 1, py), at(px, py), at(px + 1, py)),
+                        vertex(at(px, py - 1), at(px, py), at(px, py + 1)), at(px, py)};
+    };
+    const auto got = peak(
+        [&](std::size_t col, std::size_t row) { return static_cast<double>(images.planes(0, 0, row, col)); });
+    const EpicPlan plan = fft.plan(recording);
+    const auto wanted = peak([&](std::size_t col, std::size_t row) {
+      return recording.truth(epic_direction(plan, recording.geometry, col, row), 0, 1, false)
+          .mean[0][0]
+          .real();
+    });
+    const double off_pixels = std::hypot(got[0] - wanted[0], got[1] - wanted[1]) / 4;  // of a degree
+    BOOST_TEST_MESSAGE("elevation " << elevation_deg << ", azimuth " << azimuth_deg << ": off by "
+                                    << off_pixels << " pixels of a degree, power " << got[2] / wanted[2]);
+    BOOST_TEST(off_pixels <= 0.02);                        // 6e-4
+    BOOST_TEST(std::abs(got[2] / wanted[2] - 1) <= 0.01);  // 1.3e-3
+  }
 }
 
 // With autocorrelations removed an antenna that hears something alone leaves nothing, whatever its kernel is.

@@ -17,17 +17,26 @@ ImagedProducts image_products(const std::vector<ImagedAntenna>& antennas,
     turn.push_back(
         std::polar(1.0, -2 * std::numbers::pi * freq_hz * (path_m / 299792458.0 - antenna.delay_s)));
   }
-  std::vector<std::array<std::complex<double>, 2>> e(antennas.size());
+  // The sum over pairs is that of all antennas times its conjugate, less the antennas' own.
   for (const std::vector<ImagedVoltage>& spectrum : voltages) {
-    for (std::size_t a = 0; a < antennas.size(); ++a)
-      for (std::size_t p = 0; p < 2; ++p) e[a][p] = antennas[a].factor[p] * spectrum[a].voltage[p] * turn[a];
-    for (std::size_t a = 0; a < antennas.size(); ++a)
-      for (std::size_t b = 0; b < antennas.size(); ++b) {
-        if (!spectrum[a].valid || !spectrum[b].valid || (a == b && !autos)) continue;
-        products.pairs += 1;
-        for (std::size_t p = 0; p < 2; ++p)
-          for (std::size_t q = 0; q < 2; ++q) products.mean[p][q] += e[a][p] * std::conj(e[b][q]);
+    std::array<std::complex<double>, 2> all{};
+    std::array<std::array<std::complex<double>, 2>, 2> own{};
+    double n_valid = 0;
+    for (std::size_t a = 0; a < antennas.size(); ++a) {
+      if (!spectrum[a].valid) continue;
+      ++n_valid;
+      std::array<std::complex<double>, 2> e;
+      for (std::size_t p = 0; p < 2; ++p) {
+        e[p] = antennas[a].factor[p] * spectrum[a].voltage[p] * turn[a];
+        all[p] += e[p];
       }
+      if (autos) continue;
+      for (std::size_t p = 0; p < 2; ++p)
+        for (std::size_t q = 0; q < 2; ++q) own[p][q] += e[p] * std::conj(e[q]);
+    }
+    products.pairs += n_valid * (autos ? n_valid : n_valid - 1);
+    for (std::size_t p = 0; p < 2; ++p)
+      for (std::size_t q = 0; q < 2; ++q) products.mean[p][q] += all[p] * std::conj(all[q]) - own[p][q];
   }
   for (auto& row : products.mean)
     for (auto& mean : row) mean = products.pairs > 0 ? mean / products.pairs : 0;

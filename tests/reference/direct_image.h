@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Images straight from voltages by the sums of their definition, one direction at a time, float64: the
-// products of every antenna with every other are added up one by one (Reddy et al. 2024, section II, without
-// the grid between).
+// products of every antenna with every other (Reddy et al. 2024, section II, without the grid between).
 #pragma once
 
 #include <array>
