@@ -14,8 +14,8 @@ using namespace apsyn::test;
 
 namespace {
 
-constexpr std::size_t kSize = 320, kSubImage = 80;
-constexpr int kPoints = 40;
+constexpr std::size_t kSize = 240, kSubImage = 80;
+constexpr int kPoints = 24;
 
 /// Points on pixels, one in three on a border of sub-images, and a wide Gaussian across two.
 std::vector<PointSource> sources() {
@@ -23,14 +23,14 @@ std::vector<PointSource> sources() {
   std::uniform_real_distribution<double> uniform;
   std::vector<PointSource> sources;
   for (int i = 0; i < kPoints; ++i) {
-    const double x = 15 + 40 * (i % 8), y = 20 + 62 * (i / 8);
-    const double on_border = kSubImage * std::clamp(std::round(x / kSubImage), 1.0, 3.0);
+    const double x = 15 + 40 * (i % 6), y = 20 + 56 * (i / 6);
+    const double on_border = kSubImage * std::clamp(std::round(x / kSubImage), 1.0, 2.0);
     sources.push_back({i % 3 == 0 ? on_border : x + std::floor(12 * uniform(random)),
                        y + std::floor(20 * uniform(random)), 0.2 + 0.8 * uniform(random)});
   }
   for (int dy = -24; dy <= 24; dy += 2)
     for (int dx = -24; dx <= 24; dx += 2)
-      sources.push_back({80.0 + dx, 240.0 + dy, 0.01 * std::exp(-0.5 * (dx * dx + dy * dy) / 64)});
+      sources.push_back({80.0 + dx, 160.0 + dy, 0.01 * std::exp(-0.5 * (dx * dx + dy * dy) / 64)});
   return sources;
 }
 
@@ -41,7 +41,7 @@ bool same(const Buffer<float, 4>& a, const Buffer<float, 4>& b) {
 /// Far from the wide source, and from the other points.
 bool alone(const std::vector<PointSource>& sky, int i) {
   const PointSource& own = sky[std::size_t(i)];
-  if (std::hypot(own.x - 80, own.y - 240) < 35) return false;
+  if (std::hypot(own.x - 80, own.y - 160) < 35) return false;
   for (int j = 0; j < kPoints; ++j)
     if (j != i && std::hypot(own.x - sky[std::size_t(j)].x, own.y - sky[std::size_t(j)].y) < 12) return false;
   return true;
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(sub_images_find_the_same_sky) {
   const auto sky = sources();
   const Field made = make_field(
       kSize, sky, {1.5e8}, 1, 2e-5, [&](std::size_t i, std::size_t, std::size_t) { return sky[i].flux; },
-      1500);
+      1000);
   for (const CleanAlgorithm algorithm : {CleanAlgorithm::clark, CleanAlgorithm::multiscale}) {
     DeconvolutionSettings settings;
     settings.algorithm = algorithm;
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(sub_images_find_the_same_sky) {
     const CycleReport of_whole = clean(whole, settings);
     settings.sub_image_pixels = kSubImage;
     Field first;
-    for (const unsigned n_threads : {1u, 2u, 7u}) {
+    for (const unsigned n_threads : {1u, 7u}) {
       settings.n_threads = n_threads;
       Field field = copy_of(made);
       const CycleReport report = clean(field, settings);
@@ -83,8 +83,8 @@ BOOST_AUTO_TEST_CASE(sub_images_find_the_same_sky) {
         worst = std::max(worst, error(field));
         worst_whole = std::max(worst_whole, error(whole));
       }
-      const double wide = flux_around(field.model.view()[0][0], 80, 240, 30),
-                   wide_whole = flux_around(whole.model.view()[0][0], 80, 240, 30);
+      const double wide = flux_around(field.model.view()[0][0], 80, 160, 30),
+                   wide_whole = flux_around(whole.model.view()[0][0], 80, 160, 30);
       const double residual = rms(field.dirty.view()[0][0]), residual_whole = rms(whole.dirty.view()[0][0]);
       BOOST_TEST_MESSAGE("algorithm " << int(algorithm) << ", " << report.sets[0].n_total << " and "
                                       << of_whole.sets[0].n_total << " components: worst flux " << worst

@@ -101,7 +101,6 @@ BOOST_AUTO_TEST_CASE(short_pulses_lose_less_than_stated) {
     const DedispersionPlan plan = plan_dedispersion(kernel_band(band), levels);
     double worst[2] = {1, 1}, mean = 0;
     constexpr int kPulses = 12;
-    constexpr double kReach = 12;  // half of the widest step, and more
     for (int i = 0; i < kPulses; ++i) {
       reference::Pulse pulse{uniform(0.0995, 0.1005), uniform(0, settings.dm_high),
                              (1 + i % 2) * band.sample_s, 100};
@@ -114,15 +113,20 @@ BOOST_AUTO_TEST_CASE(short_pulses_lose_less_than_stated) {
       add_pulse(band, pulse, samples);
 
       const double truth = reference::best_boxcar(reference::dedisperse(band, pulse.dm, samples), 64).sn;
-      // the nearest trials
+      // the nearest trials: four above it and four below
+      std::vector<double> apart;
+      for (const DedispersionBatch& batch : plan.batches)
+        for (const double dm : batch.dm) apart.push_back(std::abs(dm - pulse.dm));
+      std::nth_element(apart.begin(), apart.begin() + 8, apart.end());
       double found = 0;
       for (const DedispersionBatch& batch : plan.batches) {
-        if (batch.dm.front() > pulse.dm + kReach || batch.dm.back() < pulse.dm - kReach) continue;
+        const double reach = apart[8];
+        if (batch.dm.front() > pulse.dm + reach || batch.dm.back() < pulse.dm - reach) continue;
         const std::size_t factor = plan.levels[batch.level].factor, n_out = n_time / factor;
         const Buffer<std::int8_t, 2> rows = averaged(samples, factor, n_out + plan.max_delay[batch.level]);
         const Buffer<float, 2> got = run(plan, batch, rows, n_out);
         for (std::size_t trial = 0; trial < batch.dm.size(); ++trial)
-          if (std::abs(batch.dm[trial] - pulse.dm) < kReach)
+          if (std::abs(batch.dm[trial] - pulse.dm) < reach)
             found = std::max(
                 found,
                 reference::best_boxcar({got.view()[trial].begin(), got.view()[trial].end()}, 64 / factor).sn);

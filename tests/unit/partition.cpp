@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "libcore/core/error.h"
@@ -20,7 +19,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
            std::size_t& n_tasks) {
   const GridBlock block = d.block(aterms);
   const Partition parts = partition(plan, block, layers, 2);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, int> seen;
+  Buffer<std::uint32_t, 2> seen({d.uvw_m.extent(0), d.wavenumber.size()});
   const bool all = layers.n == plan.n_layers;
   // Half of the free cells are below the cell before each visibility and above the one behind it.
   const auto half = static_cast<double>(plan.settings.subgrid / 2);
@@ -38,7 +37,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
     for (std::size_t i = task.first_run; i < task.first_run + task.n_runs; ++i) {
       const VisibilityRun& run = parts.runs[i];
       for (std::uint32_t c = run.first_channel; c < run.first_channel + run.n_channels; ++c, ++n) {
-        ++seen[{run.row, c}];
+        ++seen(run.row, c);
         wrong += d.weight(run.row, c, 0) == 0;
         const double k = d.wavenumber(c), sign = d.uvw_m(run.row, 2) < 0 ? -1 : 1;
         const double u = d.uvw_m(run.row, 0) * k * sign, v = d.uvw_m(run.row, 1) * k * sign,
@@ -62,10 +61,13 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
   }
   BOOST_CHECK_EQUAL(wrong, 0u);
   BOOST_CHECK_EQUAL(total, parts.n_visibilities);
-  std::size_t n_data = 0;
-  for (float weight : d.weight) n_data += weight != 0;
-  if (all) BOOST_CHECK_EQUAL(seen.size(), n_data);
-  for (const auto& [where, times] : seen) BOOST_REQUIRE_EQUAL(times, 1);
+  // Data once where all layers are, and never twice.
+  std::size_t n_wrong = 0;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const std::uint32_t times = seen.data()[i], data = d.weight.data()[i] != 0;
+    n_wrong += all ? times != data : times > data;
+  }
+  BOOST_CHECK_EQUAL(n_wrong, 0u);
   n_tasks = parts.tasks.size();
   const Partition other = partition(plan, block, layers, 7);
   BOOST_REQUIRE_EQUAL(other.tasks.size(), parts.tasks.size());
@@ -78,7 +80,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_visibility_once) {
-  for (const auto& [n_time, n_chan] : std::vector<std::array<std::size_t, 2>>{{1, 1}, {3, 70}, {60, 16}}) {
+  for (const auto& [n_time, n_chan] : std::vector<std::array<std::size_t, 2>>{{1, 1}, {3, 70}, {20, 16}}) {
     const ArrayRows d = observe_array(12, n_time, n_chan);
     const double max_w = longest_w(d);
     for (const double cell_rad : {1e-4, 2e-2}) {  // a small field and the whole sky
@@ -121,10 +123,7 @@ BOOST_AUTO_TEST_CASE(w_beyond_the_plan_is_refused) {
 /// Also where the rows before and after it lie in one subgrid, which it would not widen.
 BOOST_AUTO_TEST_CASE(what_is_not_a_number_is_refused) {
   ArrayRows d = observe_array(5, 60, 2);
-  double max_w = 0;
-  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row)
-    max_w = std::max(max_w, std::abs(d.uvw_m(row, 2)) * d.wavenumber(0));
-  const IdgPlan plan = make_idg_plan({500, 500, 1e-5}, {}, max_w, 1e5);
+  const IdgPlan plan = make_idg_plan({500, 500, 1e-5}, {}, longest_w(d), 1e5);
   BOOST_REQUIRE_LT(partition(plan, d.block(true), {0, plan.n_layers}, 1).tasks.size(), 120u);  // of 600 rows
   for (const bool aterms : {false, true})
     for (const std::size_t row : {std::size_t{0}, d.uvw_m.extent(0) / 2, d.uvw_m.extent(0) - 1})
