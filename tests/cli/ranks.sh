@@ -19,7 +19,7 @@ for field in wide wide_dish small small_dish; do
 done
 for field in wide wide_dish small small_dish; do
   run idg-grid -q ${options[$field]} -o one-$field
-  for n in 2 4; do
+  for n in $([[ $field = *dish ]] || echo 2) 4; do
     run mpirun -n $n idg-grid -q ${options[$field]} -o ranks-$n-$field
     expect_no_stdout
     for part in dirty psf $([[ $field = *dish ]] && echo beam); do
@@ -31,6 +31,7 @@ for field in wide wide_dish small small_dish; do
       expect_near_image one-$field-$part.fits ranks-$n-$field-$part.fits $([[ $field = wide* ]] && echo 6e-7 || echo 5.7e-6)
     done
   done
+  [[ $field = wide || $field = small_dish ]] || continue # layers are shared, and rows
   run mpirun -n 4 idg-grid -q ${options[$field]} -o again-$field
   for part in dirty psf; do expect_same ranks-4-$field-$part.fits again-$field-$part.fits; done
 done

@@ -3,7 +3,7 @@
 source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
 source "$APSYN_SOURCE/tests/cli/lib_ranks.sh" || exit 1
 
-declare -A set=([rows]=obs [layers]=far [spread]=obs) many=([rows]=3 [layers]="2 4" [spread]=4)
+declare -A set=([rows]=obs [layers]=far [spread]=obs) many=([rows]=3 [layers]=4 [spread]=4)
 for field in rows layers spread; do
   run clean --dry-run ${options[$field]} ${set[$field]}.ms
   layers=$(sed -n 's/^w: \([0-9]*\) layers.*/\1/p' "$(stdout_file)")
