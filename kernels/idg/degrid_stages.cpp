@@ -10,19 +10,21 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/common/complex_lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace apsyn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// i z of complex lanes.
-template <class D, class V = hn::Vec<D>>
+template <class D, class V>
 HWY_INLINE V times_i(D d, V z) {
   const auto swapped = hn::Reverse2(d, z);
   return hn::OddEven(swapped, hn::Neg(swapped));
 }
 
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void store_folded(D d, hn::Vec<D> above, hn::Vec<D> below, T* even, T* odd) {
+template <class D, class V, class T>
+HWY_INLINE void store_folded(D d, V above, V below, T* even, T* odd) {
   hn::StoreU(hn::Add(above, below), d, even);
   hn::StoreU(times_i(d, hn::Sub(below, above)), d, odd);
 }
@@ -30,14 +32,14 @@ HWY_INLINE void store_folded(D d, hn::Vec<D> above, hn::Vec<D> below, T* even, T
 template <class T>
 void fold_rows_of(std::size_t n, const T* HWY_RESTRICT above, const T* HWY_RESTRICT below,
                   T* HWY_RESTRICT even, T* HWY_RESTRICT odd) {
-  const hn::CappedTag<T, 64 / sizeof(T)> d;
+  const ComplexTag<T, 64 / sizeof(T)> d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d))
     store_folded(d, hn::LoadU(d, above + i), hn::LoadU(d, below + i), even + i, odd + i);
 }
 
 template <std::size_t n_values, class T>
 void fold_axis_of(const AxisFolding<T>& f) {
-  const hn::CappedTag<T, n_values> d;
+  const ComplexTag<T, n_values> d;
   const std::size_t lanes = hn::Lanes(d);
   for (std::size_t o = 0; o < f.n_other; ++o)
     for (std::size_t c = 0; c < n_values; c += lanes) {
@@ -55,7 +57,7 @@ void fold_axis_of(const AxisFolding<T>& f) {
 
 template <std::size_t n_values, class T>
 void fold_pixels_of(const PixelFolding<T>& f) {
-  const hn::CappedTag<T, n_values> d;
+  const ComplexTag<T, n_values> d;
   const std::size_t lanes = hn::Lanes(d), quadrant = f.half * f.half * n_values;
   const auto scale = hn::Set(d, f.scale);
   for (std::size_t x = 0; x < f.half; ++x) {
@@ -82,7 +84,7 @@ void fold_pixels_of(const PixelFolding<T>& f) {
 
 template <std::size_t n_values, class T>
 void expand_term_of(const TermExpansion<T>& e) {
-  const hn::CappedTag<T, n_values> d;
+  const ComplexTag<T, n_values> d;
   const std::size_t lanes = hn::Lanes(d), n = e.half * e.half;
   for (std::size_t x = 0; x < e.half; ++x)
     for (std::size_t y = 0; y < e.half; ++y) {

@@ -8,6 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/common/complex_lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace apsyn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -36,7 +38,7 @@ HWY_INLINE void weigh(const SpreadTaps<T>& taps, T q_u, T q_v, T* HWY_RESTRICT t
 template <std::size_t n_values, class T>
 HWY_INLINE void combine(std::size_t n_terms, const T* HWY_RESTRICT term, std::size_t term_stride,
                         const T* HWY_RESTRICT sum, T cosine, T sine, T* HWY_RESTRICT value) {
-  const hn::CappedTag<T, n_values> d;
+  const ComplexTag<T, n_values> d;
   const std::size_t lanes = hn::Lanes(d);
   const auto turn = hn::OddEven(hn::Set(d, sine), hn::Set(d, -sine));
   for (std::size_t c = 0; c < n_values; c += lanes) {
