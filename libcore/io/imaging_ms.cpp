@@ -87,7 +87,9 @@ class MsSource final : public ImagingSource {
   }
 
  private:
-  /// casacore gives cells in one thread; more others than these would wait for it.
+  /// casacore gives cells in one thread. On a thread of their own, weights and planes of cells of four
+  /// products take 0.8 (I) to 1.4 (IQUV) of its time: two keep up with it, more than these would wait for it
+  /// anywhere.
   static constexpr unsigned kMostWorkers = 6;
 
   void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
