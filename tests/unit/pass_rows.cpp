@@ -81,9 +81,9 @@ BOOST_AUTO_TEST_CASE(the_subgrids_of_all_rows) {
         check_same(partition(plan, own.block(aterms), layers, 2), want, rows);
       }
     }
-    BOOST_TEST_MESSAGE(n_kept << " of " << n_all << " rows");
+    BOOST_TEST_MESSAGE(n_kept << " of " << n_all << " rows, " << n_tasks << " tasks");
     BOOST_CHECK_LT(n_kept, n_all / 4);  // measured: 19 % and 12 %
-    BOOST_CHECK_GT(n_tasks, 100);
+    BOOST_CHECK_GT(n_tasks, 400);       // 30734 and 431
   }
 }
 

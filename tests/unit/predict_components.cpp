@@ -81,7 +81,10 @@ BOOST_AUTO_TEST_CASE(all_of_the_sky_against_the_measurement_equation) {
       const std::complex<double> i = data(row, chan, 0), q = data(row, chan, 1), u = data(row, chan, 2),
                                  v = data(row, chan, 3), j{0, 1};
       const std::complex<double> found[4] = {i + q, u + j * v, u - j * v, i - q};
-      for (std::size_t p = 0; p < 4; ++p) worst = std::max(worst, std::abs(found[p] - expected[p]));
+      for (std::size_t p = 0; p < 4; ++p) {
+        BOOST_TEST_REQUIRE(std::isfinite(std::abs(found[p])));
+        worst = std::max(worst, std::abs(found[p] - expected[p]));
+      }
     }
   BOOST_TEST_MESSAGE("largest error: " << worst);
   BOOST_TEST(worst < 1e-6);  // float32 of 6.5 Jy; measured 3.1e-7
@@ -113,10 +116,13 @@ BOOST_AUTO_TEST_CASE(faraday_rotation_against_the_measurement_equation) {
       const std::complex<double> i = data(row, chan, 0), q = data(row, chan, 1), u = data(row, chan, 2),
                                  circular = data(row, chan, 3), j{0, 1};
       const std::complex<double> found[4] = {i + q, u + j * circular, u - j * circular, i - q};
-      for (std::size_t p = 0; p < 4; ++p) worst = std::max(worst, std::abs(found[p] - v[p / 2][p % 2]));
+      for (std::size_t p = 0; p < 4; ++p) {
+        BOOST_TEST_REQUIRE(std::isfinite(std::abs(found[p])));
+        worst = std::max(worst, std::abs(found[p] - v[p / 2][p % 2]));
+      }
     }
   BOOST_TEST_MESSAGE("largest error: " << worst);
-  BOOST_TEST(worst < 1e-6);  // float32 of 3 Jy
+  BOOST_TEST(worst < 5e-7);  // float32 of 3 Jy; measured 1.1e-7
 }
 
 BOOST_AUTO_TEST_CASE(gaussians_are_drawn_in_the_plane_across_their_direction) {
@@ -134,7 +140,7 @@ BOOST_AUTO_TEST_CASE(gaussians_are_drawn_in_the_plane_across_their_direction) {
       const double expected =
           2 * reference::gaussian_transform(rows.uvw_m(row, 0) * per_m, rows.uvw_m(row, 1) * per_m, 1.5e-3,
                                             4e-4, 0.6);
-      BOOST_TEST(std::abs(std::complex<double>(data(row, chan, 0)) - expected) < 2e-6);
+      BOOST_TEST(std::abs(std::complex<double>(data(row, chan, 0)) - expected) < 4e-7);  // measured 6e-8
     }
   BOOST_TEST(std::abs(data(0, 0, 0) - 2.0f) < 1e-6f);
 }

@@ -136,8 +136,8 @@ BOOST_AUTO_TEST_CASE(ranges_travel_about_as_long) {
       if (n == 1) BOOST_CHECK_CLOSE(longest, std::max(100000 * travel_s, all), 1e-9);
       // Measured: 1.003 at most.
       if (n == 2) BOOST_CHECK_LE(longest, 1.01 * best);
-      // No layer travels to two where it is travelling that takes long.
-      if (n == 4 && travel_s == 3e-6) BOOST_CHECK_LT(longest, 0.45 * 100000 * travel_s);
+      // No layer travels to two where it is travelling that takes long: measured 0.37.
+      if (n == 4 && travel_s == 3e-6) BOOST_CHECK_LT(longest, 0.4 * 100000 * travel_s);
     }
   }
 }
