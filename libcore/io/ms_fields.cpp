@@ -55,8 +55,7 @@ SkyDirection to_j2000(double longitude_rad, double latitude_rad, const std::stri
     default:
       throw DataError(
           "{}: FIELD: directions in {}: only J2000, ICRS, B1950, GALACTIC, ECLIPTIC and APP are supported: "
-          "leave the "
-          "field out (--field), or move its phase centre to one of these",
+          "leave the field out (--field), or move its phase centre to one of these",
           path, reference);
   }
   result.ra_rad = std::fmod(result.ra_rad, kTwoPi);

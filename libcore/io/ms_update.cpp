@@ -20,6 +20,7 @@
 #include "libcore/core/output.h"
 #include "libcore/core/units.h"
 #include "libcore/io/casacore_log.h"
+#include "libcore/io/ms_metadata.h"
 #include "libcore/io/ms_rows.h"
 #include "libcore/io/ms_subtables.h"
 #include "libcore/io/ms_times.h"
@@ -30,18 +31,11 @@ namespace {
 namespace fs = std::filesystem;
 using casacore::IPosition;
 
-casacore::Table subtable(const casacore::Table& table, const std::string& path, const char* name) {
-  const casacore::TableRecord& keywords = table.keywordSet();
-  if (!keywords.isDefined(name) || keywords.dataType(name) != casacore::TpTable)
-    throw DataError("{}: no subtable {}: not a complete Measurement Set version 2", path, name);
-  return keywords.asTable(name);
-}
-
 /// Cells (correlations, channels) of every data description.
 std::vector<IPosition> cell_shapes(const casacore::Table& table, const std::string& path) {
-  const casacore::Table descriptions = subtable(table, path, "DATA_DESCRIPTION"),
-                        windows = subtable(table, path, "SPECTRAL_WINDOW"),
-                        polarizations = subtable(table, path, "POLARIZATION");
+  const casacore::Table descriptions = ms_subtable(table, path, "DATA_DESCRIPTION"),
+                        windows = ms_subtable(table, path, "SPECTRAL_WINDOW"),
+                        polarizations = ms_subtable(table, path, "POLARIZATION");
   const casacore::ArrayColumn<double> freq(windows, "CHAN_FREQ");
   const casacore::ArrayColumn<casacore::Int> corr_type(polarizations, "CORR_TYPE");
   const casacore::ScalarColumn<casacore::Int> spw(descriptions, "SPECTRAL_WINDOW_ID"),

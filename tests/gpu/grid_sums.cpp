@@ -20,7 +20,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 #include "kernels/common/device_array.h"
 #include "kernels/idg/grid_tensor.cuh"
-#include "tests/support/hopper.h"
+#include "tests/gpu/hopper.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;

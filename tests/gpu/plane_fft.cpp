@@ -17,7 +17,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 #include "kernels/common/device_array.h"
 #include "kernels/idg/plane_fft.cuh"
-#include "tests/support/hopper.h"
+#include "tests/gpu/hopper.h"
 
 using namespace apsyn;
 
