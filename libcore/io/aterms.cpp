@@ -84,7 +84,7 @@ class Product final : public AtermModel {
       if (middle <= before || middle >= at) break;
       (sum_of_slots(middle) < slot ? before : at) = middle;
     }
-    if (slot_of(at) != slot)
+    if (sum_of_slots(at) != slot)
       throw std::invalid_argument("AtermModel::evaluate: slot_of returns no such slot");
     return at;
   }

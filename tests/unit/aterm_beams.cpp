@@ -271,6 +271,28 @@ BOOST_AUTO_TEST_CASE(thin_ionosphere) {
   BOOST_TEST(model->warnings(grid, kFreq_hz).empty());
 }
 
+// An observation begins anywhere in a minute, the update interval, and its screens need to begin no earlier.
+BOOST_AUTO_TEST_CASE(screens_begin_with_the_observation) {
+  const Folder folder;
+  const Sky sky;
+  const double begin_mjd_s = 60 * std::floor(sky.time.mjd_seconds() / 60) + 30;
+  IonosphereGrid iono;
+  iono.height_m = 100e3;
+  iono.east_m = iono.north_m = -300e3;
+  iono.step_east_m = iono.step_north_m = 50e3;
+  iono.step_s = 120;
+  iono.time_mjd_s = begin_mjd_s + iono.step_s / 2;
+  iono.tec_tecu.resize({1, 13, 13});
+  iono.tec_tecu.fill(20);
+  write_ionosphere(folder.path + "/i.fits", iono, {}, false);
+  const auto model =
+      open_aterms(folder.file("a.conf", "aterms = [ screen ]\nscreen.images = [ i.fits ]"), three_stations());
+  const SkyDirection zenith = sky.frame.zenith(sky.time);
+  const AtermGrid grid{{zenith.ra_rad, zenith.dec_rad}, 4, 0.1, 0.1};
+  BOOST_CHECK_NO_THROW(evaluate(*model, begin_mjd_s + 1, 150e6, grid));
+  BOOST_CHECK_THROW(model->slot_of(begin_mjd_s - 1), DataError);
+}
+
 // Entries multiply from the left to the right: gains of the receivers stand before the beam.
 BOOST_AUTO_TEST_CASE(entries_multiply_in_order) {
   const Folder folder;
