@@ -60,7 +60,7 @@ ActivePixels::ActivePixels(const PlaneSet& set, std::span<const PixelPlace> plac
       n_threads_(n_threads),
       psf_ny_(set.psf[0].extent(0)),
       psf_nx_(set.psf[0].extent(1)),
-      single_(set.n_plane() == 1 && set.weight[0] == 1),
+      single_(set.single()),
       indexed_(std::max(set.ny(), psf_ny_) * psf_nx_ <=
                std::size_t{std::numeric_limits<std::int32_t>::max()}),
       values_(set.n_plane()),

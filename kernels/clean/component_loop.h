@@ -24,7 +24,7 @@ struct LoopLimits {
   double divergence_jy = 0;  ///< ends when the peak is above it
   std::size_t max_components = 0;
   bool stop_at_negative = false;
-  /// Ends when a component has not changed the peak that it is of by this share.
+  /// Ends when a component has not changed the peak that it is of by this share. Loops on GPUs go on.
   double least_fall = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "kernels/clean/multiscale.h"
 #include "kernels/clean/set_cleaner.h"
 #include "libcore/core/parallel.h"
 
@@ -147,6 +148,7 @@ std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, s
   const bool averages =
       settings.n_deconvolution_channels != 0 && settings.n_deconvolution_channels < n_groups;
   const std::uint64_t joined = settings.join_channels ? n_groups : 1;
+  const std::uint64_t searched = averages && joined > 1 ? settings.n_deconvolution_channels : joined;
   const std::uint64_t planes = joined * (settings.join_polarizations ? shape.n_pol : 1);
   const std::uint64_t all_groups = n_groups;
   const bool multiscale = settings.algorithm == CleanAlgorithm::multiscale;
@@ -158,6 +160,8 @@ std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, s
     for (double width = 0.5 * static_cast<double>(std::min(shape.ny, shape.nx));
          settings.scales_pixels.empty() && width >= 4; width /= 2)
       widths.push_back(width);
+    if (settings.scales_pixels.empty() && settings.max_scales > 0)  // the widest ones: no less than is taken
+      widths.resize(std::min(widths.size(), settings.max_scales - 1));
     n_scales = widths.size() + 1;
     for (const double width : widths) {
       reach_y = std::max(reach_y, psf_ny / 2 + static_cast<std::uint64_t>(width / 2) + 1);
@@ -168,9 +172,8 @@ std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, s
   // Copies of the planes (tiles' beginning, or smoothed), weights, noise and masks; spectra of PSFs and two
   // at work.
   std::uint64_t bytes = image * (planes + 5 + n_scales) + spectrum * (joined + 3);
-  // Two real quarters of a spectrum for each scale; the PSFs smoothed once and twice, of all scales when
-  // there is one PSF; smoothed planes.
-  const std::uint64_t n_kept = joined > 1 ? 1 : n_scales;
+  // Two real quarters of a spectrum for each scale; the PSFs smoothed once and twice; smoothed planes.
+  const std::uint64_t n_kept = keeps_all_scales(searched, shape.ny, shape.nx) ? n_scales : 1;
   if (multiscale) bytes += spectrum * n_scales / 2 + image * planes;
   std::sort(widths.rbegin(), widths.rend());
   for (std::size_t i = 0; i < std::min<std::size_t>(widths.size(), n_kept); ++i) {
@@ -178,7 +181,7 @@ std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, s
       return std::min<std::uint64_t>(2 * n, psf + times * (static_cast<std::uint64_t>(widths[i]) + 3));
     };
     for (const std::uint64_t times : {1, 2})
-      bytes += sizeof(float) * joined * extent(shape.ny, psf_ny, times) * extent(shape.nx, psf_nx, times);
+      bytes += sizeof(float) * searched * extent(shape.ny, psf_ny, times) * extent(shape.nx, psf_nx, times);
   }
   if (averages) bytes += planes * image + joined * 4 * psf_ny * psf_nx + spectrum * all_groups;
   return bytes;

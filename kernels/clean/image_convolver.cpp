@@ -22,7 +22,9 @@ std::size_t aligned(std::size_t n) {
 std::size_t quick_length(std::size_t n) {
   constexpr double kMemory = 2.5, kQuick = 1.4, kOther = 2.4;  // ns for each point of a plane on a Xeon
   constexpr double kMore = 1.08;
+  constexpr std::size_t kShort = 512;  // transforms of less take no time that matters
   const std::size_t least = fast_fft_length(n);
+  if (least < kShort) return least;
   std::size_t best = least;
   double best_time = 0;
   for (std::size_t m = least; static_cast<double>(m) <= kMore * static_cast<double>(least);

@@ -20,7 +20,7 @@ class ImageConvolver {
   /// Of a kernel that is its own mirror image along x and along y, so real and even: [kx = 0 .. width / 2][ky
   /// = 0 .. height / 2].
   using EvenSpectrum = Buffer<float, 2>;
-  /// Memory for the calls of one thread, worth keeping from one to the next.
+  /// Memory for one caller at a time, worth keeping from one to the next.
   struct Scratch {
     Spectrum rows;
     std::vector<Spectrum> columns;         ///< [thread]
@@ -52,7 +52,7 @@ class ImageConvolver {
   /// The value at offset (0, 0) of a kernel that is smoothed twice.
   double peak_smoothed_twice(const Spectrum& kernel, const EvenSpectrum& smooth) const;
 
-  /// The least quick length along an axis that nothing wraps around in.
+  /// The least length of a quick FFT along an axis that nothing wraps around in: that of GPUs.
   static std::size_t padded(std::size_t n, std::size_t reach);
   static std::uint64_t spectrum_bytes(std::size_t ny, std::size_t nx, std::size_t reach_y,
                                       std::size_t reach_x);

@@ -42,6 +42,12 @@ std::size_t scale_reach(const std::vector<CleanScale>& scales);
 ScaleMasks masks_within(const std::vector<CleanScale>& scales, View<const std::uint8_t, 2> used,
                         unsigned n_threads);
 
+/// Whether the PSFs smoothed for every scale are kept: there is one PSF, and the image is no larger than 2048
+/// x 2048 pixels, where each array takes 67 MB at most.
+constexpr bool keeps_all_scales(std::size_t n_psf, std::size_t ny, std::size_t nx) {
+  return n_psf == 1 && ny * nx <= std::size_t{2048} * 2048;
+}
+
 class Multiscale {
  public:
   /// `psf` and `weight` as in PlaneSet. The scales and the subtraction must outlive this.

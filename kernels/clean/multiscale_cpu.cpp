@@ -79,8 +79,7 @@ const Multiscale::Psfs& Multiscale::smoothed_psfs(Smoothed& of, unsigned times, 
                                                   const PlaneSet& set) {
   Smoothed::value_type& own = of[index];
   if (!own.view.empty()) return own.view;
-  // Of one PSF those of all scales are kept.
-  if (n_psf_ > 1)
+  if (!keeps_all_scales(n_psf_, set.ny(), set.nx()))
     for (auto& other : of) other = {};
   const CleanScale& shape = scales_[index].shape;
   auto extent = [&](std::size_t n, std::size_t n_psf) {

@@ -2,6 +2,7 @@
 // Planes that are searched and cleaned together.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
