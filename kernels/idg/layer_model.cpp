@@ -40,10 +40,12 @@ void LayerModel::set(View<const double, 3> images) {
     correct_image(plan_, n_threads_, image);
     std::vector<std::uint8_t> row_empty(n_y, true);
     parallel_for(n_threads_, n_y, [&](std::size_t y, unsigned) {
+      bool empty = true;
       for (double& pixel : image[y]) {
         if (std::isnan(pixel)) pixel = 0;
-        if (pixel != 0) row_empty[y] = false;
+        if (pixel != 0) empty = false;
       }
+      row_empty[y] = empty;
     });
     empty_[plane] = std::find(row_empty.begin(), row_empty.end(), false) == row_empty.end();
   }
