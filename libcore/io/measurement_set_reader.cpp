@@ -5,6 +5,7 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -97,16 +98,23 @@ struct MeasurementSetReader::State {
   }
 
   /// Touches all that reading will trust: the tables, the scalars of all rows and the cells of the first and
-  /// the last one.
+  /// the last one that is wanted.
   void look() {
-    MsCells unused;
+    std::optional<std::int64_t> first, last;
     while (next_row < rows.end_row()) {
-      const bool first = next_row == rows.begin_row();
       scan(kScanRows);
-      if (batches.empty()) continue;
-      if (first) cells.load(unused, scalars, {&batches.front().front(), 1});
-      if (next_row == rows.end_row()) cells.load(unused, scalars, {&batches.back().back(), 1});
+      for (const std::vector<std::size_t>& wanted : batches) {
+        if (!first) first = scalars.first_row + static_cast<std::int64_t>(wanted.front());
+        last = scalars.first_row + static_cast<std::int64_t>(wanted.back());
+      }
       batches.clear();
+    }
+    MsCells unused;
+    constexpr std::size_t only = 0;
+    for (const auto& row : {first, last}) {
+      if (!row) continue;
+      read_scalars(scalars, table, *row, 1);
+      cells.load(unused, scalars, {&only, 1});
     }
   }
 
