@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -129,7 +130,7 @@ void protect_inputs(std::vector<std::string> paths) {
 }
 
 void protect_input(const std::string& path) {
-  inputs().push_back(path);
+  if (std::find(inputs().begin(), inputs().end(), path) == inputs().end()) inputs().push_back(path);
 }
 
 void sync_tree(const std::string& path) {

@@ -14,7 +14,7 @@ namespace apsyn {
 /// Names that are being read, "-" for standard input; no output replaces one of them from then on, whatever
 /// its name, nor does its part.
 void protect_inputs(std::vector<std::string> paths);
-/// One more, which another input names.
+/// One more, which another input names. From the main thread.
 void protect_input(const std::string& path);
 
 /// UsageError when `path` exists and may not be overwritten, or is never overwritten (an input, a device, a

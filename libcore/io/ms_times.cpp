@@ -32,9 +32,8 @@ MsTimeScale::MsTimeScale(const casacore::Table& table, const std::string& column
                                type_ == casacore::MEpoch::TCB;
   if (!known || !atomic_or_solar)
     throw DataError(
-        "{}: {}: time scale {} (MEASINFO): UTC, UT1, TAI, TT, TDB, TCG and TCB are read: rewrite the column "
-        "in "
-        "UTC",
+        "{}: {}: time scale {} (MEASINFO): UTC, UT1, TAI, TT, TDB, TCG and TCB are read: rewrite the "
+        "column in UTC",
         path, column, std::string(name));
 }
 
@@ -59,9 +58,8 @@ void MsTimeScale::to_utc(casacore::Vector<double>& mjd_s) const {
     }
   } catch (const std::exception& error) {
     throw FailureError(
-        "casacore measures: {}: install the Debian package casacore-data-tai-utc or set measures.directory "
-        "in "
-        "~/.casarc",
+        "casacore measures: {}: install the Debian package casacore-data-tai-utc or set "
+        "measures.directory in ~/.casarc",
         reason_of(error));
   }
 }

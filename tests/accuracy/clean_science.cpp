@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What CLEAN is for: fluxes, positions, polarisation and extended emission of a known sky with noise.
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
 #include <random>
+#include <tuple>
 
 #include "kernels/clean/beam.h"
 #include "kernels/clean/multiscale.h"

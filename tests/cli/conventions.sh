@@ -182,7 +182,7 @@ done < <(all_tools) | sort -u | xargs >others
 DURATION=30s bash ./sim.sh -q -o twice.dada &
 writer=$!
 for ((i = 0; i < 600; ++i)); do
-  [ -e twice.dada.part ] && break
+  [ -s twice.dada.part ] && break
   sleep 0.05
 done
 kill -STOP $writer

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(noise_follows_the_radiometer_equation) {
   const double sigma_cross = std::sqrt(cross_sum / static_cast<double>(n_cross));
   BOOST_TEST_MESSAGE("sigma(auto)/P " << sigma_auto << " of " << n_auto << ", sigma(Re cross)/P "
                                       << sigma_cross << " of " << n_cross);
-  // both are known to 0.2 %; measured 0.19 % and 0.17 % off
+  // measured 0.19 % and 0.17 % off
   BOOST_TEST(sigma_auto == std::sqrt(1.0 / n_spectra), boost::test_tools::tolerance(0.005));
   BOOST_TEST(sigma_cross == std::sqrt(0.5 / n_spectra), boost::test_tools::tolerance(0.005));
 }

@@ -181,6 +181,10 @@ BOOST_AUTO_TEST_CASE(pauses_are_missing_data) {
   const Taken taken = take(asked);
   const std::string wanted = with_pauses(far, 1'000'107, 128, '\0');
   BOOST_TEST((taken.bytes == std::vector<std::uint8_t>(wanted.begin(), wanted.end())));
+  BOOST_TEST(taken.reports[0].lost == 999'907u);
+  // Of spans that are filled piece by piece no part of a sample is forgotten.
+  asked.facts.missing_samples = 400'000;
+  BOOST_TEST(take(asked).reports[0].lost == 999'907u);
 }
 
 BOOST_AUTO_TEST_CASE(pauses_between_heaps) {

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(distances_that_mean_as_many_layers_do_not_matter) {
 // how little a taper depends on the size: 0.4 % measured.
 BOOST_AUTO_TEST_CASE(the_cheapest_plan_is_taken) {
   const IdgPlan chosen = make_idg_plan({2048, 2048, 1.4544e-4}, {}, minute());
-  // As it was before the search left out what could not be chosen.
+  // What a search through all sizes and paddings chooses.
   BOOST_CHECK_EQUAL(chosen.settings.subgrid, 72);
   BOOST_CHECK_EQUAL(chosen.settings.kernel_padding, 58);
   BOOST_CHECK_EQUAL(chosen.n_layers, 3);

@@ -167,9 +167,8 @@ inline void warn_of_overlaps(const std::vector<Field>& fields, const ImagingOpti
       const DirectionCosines apart = project(fields[a].centre, fields[b].centre);
       if (apart.n <= 0 || std::abs(apart.l) >= width_rad || std::abs(apart.m) >= height_rad) continue;
       return log_warning(
-          "the images f{} and f{} overlap: each takes out of the visibilities what lies in both, so that its "
-          "flux "
-          "is shared between them: choose centres that are farther apart, or smaller images",
+          "the images f{} and f{} overlap: each takes out of the visibilities what lies in both, so that "
+          "its flux is shared between them: choose centres that are farther apart, or smaller images",
           a, b);
     }
 }

@@ -117,8 +117,8 @@ class DadaCapture final : public Capture {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(room, pause_bytes_));
         samples.resize(got + n);
         missing.push_back({got, got + n});
+        report_.lost += samples_of(pause_bytes_) - samples_of(pause_bytes_ - n);
         pause_bytes_ -= n;
-        report_.lost += samples_of(n);
         continue;
       }
       samples.resize(got + room);

@@ -41,9 +41,8 @@ class GuppiBlocks final : public PacketSource {
       header_.reset();
       if (!h.same_kind(*kind_))
         throw DataError(
-            "{}: other channels, polarisations, antennas, bits or start (STT_*, SYNCTIME) than in the first "
-            "block: "
-            "another recording begins: ingest it by itself",
+            "{}: other channels, polarisations, antennas, bits or start (STT_*, SYNCTIME) than in the "
+            "first block: another recording begins: ingest it by itself",
             place_);
       block_ = h;
       block_->take_packets_of(*kind_);
@@ -105,8 +104,8 @@ class GuppiBlocks final : public PacketSource {
                              fmt::format("{}: block at byte {}", window_->source().name(),
                                          window_->offset() + header_->block_bytes));
     if (second.same_kind(*header_) && header_->learn_packets(second))
-      log_verbose("{}: PKTSIZE is that of packets of 8 bits, of which the {} bits were made", place_,
-                  header_->n_bit);
+      log_info("{}: PKTSIZE is that of packets of 8 bits, of which the {} bits were made", place_,
+               header_->n_bit);
   }
   /// Takes the next block's header; false at the end of all inputs.
   bool read_header() {

@@ -106,9 +106,8 @@ std::unique_ptr<Capture> open_mark5b(const CaptureRequest& request) {
         n_chan);
   if (!facts.start)
     throw UsageError(
-        "--start: missing: Mark 5B tells the last three digits of the day: give a time less than 500 days "
-        "from "
-        "the recording");
+        "--start: missing: Mark 5B tells the last three digits of the day: give a time less than 500 "
+        "days from the recording");
   VoltageHeader header;
   header.n_chan = n_chan;
   header.n_dim = 1;
