@@ -2,8 +2,8 @@
 // The command line of ingest: what the formats share, and what each of them asks for.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <charconv>
 #include <string>
