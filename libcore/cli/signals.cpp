@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "libcore/core/error.h"
@@ -27,24 +28,34 @@ void die_by_signal(int signal) {
   ::_exit(128 + signal);
 }
 
-// Removing folders is no work for a signal handler, so a thread waits for the signals instead.
-void install_signal_handling() {
+void ignore_write_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the size limit: write() then fails like on a full disk
-  sigset_t set;
+}
+
+// Removing folders is no work for a signal handler, so a thread waits for the signals instead.
+void watch_signals() {
+  sigset_t set, before;
   sigemptyset(&set);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGVTALRM, SIGPROF}) {
     struct sigaction action {};
-    // nohup and background jobs of simple shells ignore some of them on purpose
-    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&set, signal);
+    // nohup and background jobs of simple shells ignore some of them on purpose; profilers handle theirs.
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) sigaddset(&set, signal);
   }
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::thread([set] {
-    int signal = 0;
-    if (sigwait(&set, &signal) != 0) return;
-    remove_pending_outputs();
-    die_by_signal(signal);
-  }).detach();
+  pthread_sigmask(SIG_BLOCK, &set, &before);
+  try {
+    std::thread([set] {
+      int signal = 0;
+      if (sigwait(&set, &signal) != 0) return;
+      remove_pending_outputs();
+      die_by_signal(signal);
+    }).detach();
+  } catch (const std::system_error& error) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw FailureError("no thread can be started: {}: raise the limit of processes (ulimit -u)",
+                       error.code().message());
+  }
 }
 
 // casacore throws from destructors when the disk is full, and rethrows nothing at some damaged tables.

@@ -3,9 +3,14 @@
 
 namespace apsyn {
 
-/// SIGINT, SIGTERM and SIGHUP remove pending outputs and then end the process as the shell expects; a broken
-/// pipe becomes EPIPE. Call once, before any other thread starts.
-void install_signal_handling();
+/// Turns a broken pipe into EPIPE, and a file that grows beyond its size limit into EFBIG.
+void ignore_write_signals();
+
+/// Starts the thread that removes pending outputs and ends the process as the shell expects when it receives
+/// a signal that asks it to end: SIGINT, SIGTERM, SIGHUP, SIGQUIT, and what batch systems send before they
+/// kill (SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM and other timers). Call it once, before any other thread starts.
+/// FailureError when no thread can be started.
+void watch_signals();
 
 /// Ends the process by the default action of `signal`.
 [[noreturn]] void die_by_signal(int signal);

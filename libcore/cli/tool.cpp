@@ -16,6 +16,7 @@
 #include "libcore/cli/command_line.h"
 #include "libcore/cli/signals.h"
 #include "libcore/cli/stage_timer.h"
+#include "libcore/cli/surroundings.h"
 #include "libcore/cli/terminal.h"
 #include "libcore/core/output.h"
 
@@ -64,6 +65,8 @@ Tool::Tool(std::string name, std::string summary)
     : name_(std::move(name)),
       app_(std::make_unique<CLI::App>(summary, name_)),
       timer_(std::make_unique<StageTimer>()) {
+  occupy_standard_descriptors();
+  provide_home();
   app_->set_help_flag("-h,--help", "print this help and exit");
   app_->set_version_flag(
       "--version",
@@ -143,10 +146,19 @@ void Tool::join_ranks() {
 }
 
 int Tool::run(int argc, char** argv, const std::function<void()>& body) {
-  allow_many_outputs();
-  install_signal_handling();
-  install_terminate_handling();
   set_log_sink([this](LogLevel level, const std::string& message) { write_log(level, message); });
+  try {
+    return run_on_large_stack([&] { return parse_and_run(argc, argv, body); });
+  } catch (const Error& error) {
+    log_message(LogLevel::error, error.what());
+    return static_cast<int>(error.status());
+  }
+}
+
+int Tool::parse_and_run(int argc, char** argv, const std::function<void()>& body) {
+  allow_many_outputs();
+  ignore_write_signals();
+  install_terminate_handling();
   auto fail = [this](ExitStatus status, const std::string& message) {
     let_others_fail();
     log_message(LogLevel::error, message);
@@ -159,8 +171,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) {
         print(error.get_name() == "CallForVersion" ? std::string(error.what()) : app_->help());
-        if (std::fflush(stdout) != 0)
-          throw FailureError("standard output: cannot write: {}", std::strerror(errno));
+        flush();
         return 0;
       }
       throw UsageError(
@@ -168,6 +179,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
           unknown_option(*app_, std::span(argv, static_cast<std::size_t>(argc))).value_or(error.what()),
           name_);
     }
+    watch_signals();
     refuse_no_numbers(*app_);
     const auto n_sharing = static_cast<unsigned>(std::max(1, ranks_.local_size));
     if (app_->get_option("--max-memory")->count() == 0) common_.max_memory_bytes /= n_sharing;
@@ -180,10 +192,7 @@ int Tool::run(int argc, char** argv, const std::function<void()>& body) {
     join_ranks();  // may give cores back
     if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
     body();
-    if (std::fflush(stdout) != 0) {
-      if (errno == EPIPE) throw BrokenPipe();
-      throw FailureError("standard output: cannot write: {}", std::strerror(errno));
-    }
+    flush();
     timer_->stop();
     if (common_.verbose) log_verbose("{}", timer_->report());
     leave_ranks();
@@ -240,6 +249,15 @@ void Tool::print(const std::string& line) {
     if (errno == EPIPE) throw BrokenPipe();
     throw FailureError("standard output: cannot write: {}", std::strerror(errno));
   }
+}
+
+void Tool::flush() {
+  const bool flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  if (!flushed && error == EPIPE) throw BrokenPipe();
+  // An earlier write that failed stays known: its text is gone from the buffer.
+  if (!flushed || std::ferror(stdout) != 0)
+    throw FailureError("standard output: cannot write: {}", std::strerror(flushed ? EIO : error));
 }
 
 void Tool::tell_plan(const std::vector<std::string>& lines) {

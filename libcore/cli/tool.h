@@ -88,10 +88,13 @@ class Tool {
   void report_rate(double count, const std::string& unit);
   /// For --dry-run and other human-readable results on stdout; flushed and checked at the end.
   void print(const std::string& line);
+  /// Writes what print() has collected. FailureError, or BrokenPipe when the reader is gone.
+  static void flush();
   /// What a run will do: on stdout with --dry-run, else among the messages of -v.
   void tell_plan(const std::vector<std::string>& lines);
 
  private:
+  int parse_and_run(int argc, char** argv, const std::function<void()>& body);
   std::vector<std::string> files_to_read() const;
   void join_ranks();
   void let_others_fail() const;

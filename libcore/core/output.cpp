@@ -96,10 +96,39 @@ void check_no_input(const std::string& path) {
   }
 }
 
-/// As remove_all(), which opens folders even for a file: what has all its files open cannot.
+/// Descriptors that are kept so that folders can be removed when all others are in use: remove_all() opens
+/// each level of a Measurement Set.
+class SpareDescriptors {
+ public:
+  void keep() {
+    for (int& fd : fds_)
+      if (fd < 0) fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  }
+  void release() {
+    for (int& fd : fds_)
+      if (fd >= 0) ::close(std::exchange(fd, -1));
+  }
+
+ private:
+  int fds_[3] = {-1, -1, -1};
+};
+
+/// Guarded by parts_mutex().
+SpareDescriptors& spare_descriptors() {
+  static auto* spare = new SpareDescriptors;
+  return *spare;
+}
+
+/// Removes a file or a folder with all that it holds.
 void remove_tree(const std::string& path, std::error_code& error) {
   error.clear();
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) fs::remove_all(path, error);
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return;
+  fs::remove_all(path, error);
+  if (error != std::errc::too_many_files_open) return;
+  std::lock_guard lock(parts_mutex());
+  spare_descriptors().release();
+  fs::remove_all(path, error);
+  spare_descriptors().keep();
 }
 
 /// Locked by a run that lives. Errors other than that say nothing: some file systems have no locks.
@@ -172,6 +201,7 @@ PendingOutput::PendingOutput(const std::string& target, bool overwrite)
   remove_tree(part_, error);  // what a killed run left behind
   if (error) throw FailureError("{}: cannot remove an older part: {}", part_, error.message());
   std::lock_guard lock(parts_mutex());
+  spare_descriptors().keep();
   parts().push_back(part_);
 }
 
@@ -201,6 +231,11 @@ void PendingOutput::hold_part(int fd) {
   part_fd_ = fd >= 0 ? fd : open_part(part_);
   own_fd_ = fd < 0 && part_fd_ >= 0;
   if (part_fd_ >= 0 && !lock_now(part_fd_)) give_up();
+  if (struct stat old{}; part_fd_ >= 0 && overwrite_ && ::stat(target_.c_str(), &old) == 0) {
+    // What only some may read stays so. Only root can give a file to its owner.
+    (void)!::fchown(part_fd_, old.st_uid, old.st_gid);
+    (void)::fchmod(part_fd_, (old.st_mode & 0777) | (S_ISDIR(old.st_mode) ? S_IRWXU : 0));
+  }
 }
 
 void PendingOutput::give_up() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,7 +46,9 @@ OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
   auto pending = std::make_unique<PendingOutput>(path, overwrite);
   {
     const auto hold = pending->hold_interrupts();
-    fd_ = ::open(pending->part().c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666);
+    // Nobody else reads the part before it has the mode of the file that it is to replace.
+    const mode_t mode = ::access(pending->target().c_str(), F_OK) == 0 ? 0600 : 0666;
+    fd_ = ::open(pending->part().c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
     if (fd_ < 0 && errno == EEXIST) pending->give_up();
     if (fd_ < 0)
       throw FailureError(

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <system_error>
 
 namespace apsyn {
 namespace {
@@ -11,20 +12,21 @@ namespace {
 class Team {
  public:
   /// Calls run(1) .. run(n), or fewer, beside the caller's own run(0), which does all that others have not
-  /// begun: on a busy machine some wake only when nothing is left, and nobody waits for these. False, with
-  /// nothing done, while others use the team, a caller within a call among them.
+  /// begun: on a busy machine some wake only when nothing is left, and nobody waits for these. Where the
+  /// system gives no more threads those that there are do the work. False, with nothing done, while others
+  /// use the team, a caller within a call among them.
   bool try_run(unsigned n, const std::function<void(unsigned thread)>& run) {
     if (in_use_.test_and_set()) return false;
-    try {
+    {
       std::lock_guard lock(mutex_);
-      for (; n_threads_ < n; ++n_threads_)
-        std::thread([this, index = n_threads_ + 1] { serve(index); }).detach();
+      try {
+        for (; n_threads_ < n; ++n_threads_)
+          std::thread([this, index = n_threads_ + 1] { serve(index); }).detach();
+      } catch (const std::system_error&) {
+      }
       run_ = &run;
-      n_called_ = n;
+      n_called_ = std::min(n, n_threads_);
       ++call_;
-    } catch (...) {
-      in_use_.clear();
-      throw;
     }
     begin_.notify_all();
     run(0);
@@ -85,7 +87,10 @@ void parallel_for(unsigned n_threads, std::size_t n_items,
   if (!team.try_run(n_used - 1, run)) {
     std::vector<std::thread> threads;
     threads.reserve(n_used - 1);
-    for (unsigned thread = 1; thread < n_used; ++thread) threads.emplace_back(run, thread);
+    try {
+      for (unsigned thread = 1; thread < n_used; ++thread) threads.emplace_back(run, thread);
+    } catch (const std::system_error&) {  // the caller and those that could be started do all
+    }
     run(0);
     for (std::thread& thread : threads) thread.join();
   }

@@ -20,8 +20,9 @@
 
 namespace apsyn {
 
-/// Calls work(item, thread) for item = 0 .. n_items-1 on up to n_threads threads, dynamically; waits for all
-/// and rethrows the first exception. Results must not depend on which thread takes which item.
+/// Calls work(item, thread) for item = 0 .. n_items-1 on up to n_threads threads, dynamically (fewer where
+/// the system gives no more); waits for all and rethrows the first exception. Results must not depend on
+/// which thread takes which item.
 void parallel_for(unsigned n_threads, std::size_t n_items,
                   const std::function<void(std::size_t item, unsigned thread)>& work);
 
@@ -92,7 +93,7 @@ void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read rea
     full.close();
     done.close();
   };
-  std::thread reader([&] {
+  const auto read_all = [&] {
     try {
       while (auto item = free_items.pop()) {
         if (error.any() || !read(*item)) break;
@@ -102,8 +103,8 @@ void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read rea
     } catch (...) {
       fail();
     }
-  });
-  std::thread writer([&] {
+  };
+  const auto write_all = [&] {
     try {
       while (auto item = done.pop()) {
         if (error.any()) break;
@@ -113,8 +114,11 @@ void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read rea
     } catch (...) {
       fail();
     }
-  });
+  };
+  std::thread reader, writer;
   try {
+    reader = std::thread(read_all);
+    writer = std::thread(write_all);
     while (auto item = full.pop()) {
       if (error.any()) break;
       compute(*item);
@@ -125,8 +129,8 @@ void run_pipeline(std::size_t depth, const std::function<Item()>& make, Read rea
   }
   done.close();
   free_items.close();
-  reader.join();
-  writer.join();
+  for (std::thread* thread : {&reader, &writer})
+    if (thread->joinable()) thread->join();
   error.rethrow();
 }
 

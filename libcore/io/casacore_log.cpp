@@ -6,7 +6,10 @@
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/LogSinkInterface.h>
 
+#include <cerrno>
+#include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "libcore/core/log.h"
 
@@ -54,6 +57,16 @@ std::string reason_of(const std::exception& error) {
   };
   while (drop(" ") || drop(":") || drop(" for file")) continue;
   return text;
+}
+
+const char* cure_of_system_error(const std::string& reason) {
+  const std::pair<int, const char*> cures[] = {{EMFILE, "raise the limit of open files (ulimit -n)"},
+                                               {ENFILE, "the machine has too many files open"},
+                                               {EACCES, "change its permissions"},
+                                               {EIO, "check the disk"}};
+  for (const auto& [error, cure] : cures)
+    if (reason.find(std::strerror(error)) != reason.npos) return cure;
+  return nullptr;
 }
 
 std::recursive_mutex& casacore_measures_mutex() {

@@ -18,6 +18,10 @@ std::string printable(const std::string& text);
 /// does not know is left out with what introduces it ("... read for file ").
 std::string reason_of(const std::exception& error);
 
+/// What helps when `reason` names an error of the system rather than of the file (too many open files, no
+/// permission, a failing disk); null when it does not.
+const char* cure_of_system_error(const std::string& reason);
+
 /// casacore measures share unguarded static tables: whoever uses them holds this.
 std::recursive_mutex& casacore_measures_mutex();
 

@@ -58,7 +58,8 @@ std::vector<MsField> read_ms_fields(const casacore::Table& ms, const std::string
 /// DataError for missing or malformed subtables, UsageError for a selection that the set does not hold.
 MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path, const MsSelection& selection);
 
-/// Turns what casacore throws at damaged sets into a DataError that names the set.
+/// Turns what casacore throws at damaged sets into a DataError that names the set; where the system would not
+/// let it read a file, into a FailureError.
 template <class Work>
 auto with_measurement_set(const std::string& path, Work work) {
   try {
@@ -68,7 +69,9 @@ auto with_measurement_set(const std::string& path, Work work) {
   } catch (const std::bad_alloc&) {
     throw FailureError("{}: its cells need more memory than there is", path);
   } catch (const std::exception& error) {  // casacore's array errors are no AipsErrors
-    throw DataError("{}: {}: not a complete Measurement Set version 2", path, reason_of(error));
+    const std::string reason = reason_of(error);
+    if (const char* cure = cure_of_system_error(reason)) throw FailureError("{}: {}: {}", path, reason, cure);
+    throw DataError("{}: {}: not a complete Measurement Set version 2", path, reason);
   }
 }
 

@@ -95,7 +95,7 @@ expect_no_part() {
 # stop_at_random SIGNAL NAME: starts the job in "try" and sends the signal somewhere in its course; sets $status.
 stop_at_random() {
   local delay_ms=$(((RANDOM * 32768 + RANDOM) % took_ms[$2]))
-  (cd try && exec env --default-signal=INT ${job[$2]} >/dev/null 2>&1) &
+  (cd try && exec env --default-signal=INT,QUIT ${job[$2]} >/dev/null 2>&1) &
   sleep "$(printf '%d.%03d' $((delay_ms / 1000)) $((delay_ms % 1000)))"
   kill -s "$1" $! 2>/dev/null
   { wait $!; } 2>/dev/null

@@ -2,7 +2,6 @@
 #include "tools/search-transients/results.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "libcore/core/time.h"
 
@@ -44,7 +43,7 @@ void CandidateTable::write(const SearchPlan& plan, const FilterbankHeader& heade
 }
 
 void CandidateTable::flush() {
-  if (file_ == nullptr) std::fflush(stdout);
+  if (file_ == nullptr) tool_.flush();
 }
 
 void CandidateTable::commit() {
