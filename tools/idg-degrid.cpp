@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-degrid: NAME-model.fits or a sky model, and a Measurement Set -> its model visibilities.
+#include <memory>
+#include <vector>
+
+#include "libcore/io/ms_lock.h"
 #include "tools/idg-degrid/options.h"
 #include "tools/imaging/predict_set.h"
 
@@ -31,6 +35,11 @@ void run(Tool& tool, Options& options) {
   check_options(tool, options);
   tool.stage("open");
   const Model model = open_model(options);
+  // Before any set is opened: another run may be adding a column.
+  std::vector<std::shared_ptr<const MeasurementSetLock>> locks;
+  if (!tool.common().dry_run && tool.ranks().root())
+    for (const std::string& path : options.inputs) locks.push_back(lock_measurement_set(path));
+  meet_ranks();
   if (options.inputs.size() > 1) look_at_sets(options);
   const Device device = tool.device(model.groups.empty() ? CudaSupport::none : CudaSupport::available);
   double n_predicted = 0;

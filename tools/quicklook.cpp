@@ -117,6 +117,7 @@ void write_picture(const Tool& tool, const std::string& output, const Canvas& ca
   const std::vector<std::string> provenance = tool.provenance();
   write_png(output, canvas.to_rgb8().view(),
             {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, overwrite);
+  publish_outputs();  // one picture may follow another
 }
 
 void run(Tool& tool, QuicklookOptions& o) {

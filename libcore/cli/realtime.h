@@ -13,6 +13,7 @@
 
 #include "libcore/cli/tool.h"
 #include "libcore/core/log.h"
+#include "libcore/core/output.h"
 #include "libcore/core/units.h"
 
 namespace apsyn {
@@ -31,9 +32,10 @@ inline void add_realtime_options(Tool& tool, RealtimeOptions& options) {
 
 /// When the output is complete. FailureError when it came later than --require-realtime allows.
 inline void check_realtime(const RealtimeOptions& options, double work_s, double data_s) {
-  if (options.require && work_s > data_s)
-    throw FailureError("--require-realtime: {} of data took {}; the output is complete",
-                       format_duration(data_s), format_duration(work_s));
+  if (!options.require || work_s <= data_s) return;
+  publish_outputs();
+  throw FailureError("--require-realtime: {} of data took {}; the output is complete",
+                     format_duration(data_s), format_duration(work_s));
 }
 
 /// Time counts from the arrival of the first samples. Waiting for a pipe to deliver does not count: a

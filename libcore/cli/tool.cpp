@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "libcore/cli/command_line.h"
+#include "libcore/cli/printable.h"
 #include "libcore/cli/signals.h"
 #include "libcore/cli/stage_timer.h"
 #include "libcore/cli/surroundings.h"
@@ -103,7 +104,7 @@ void Tool::write_log(LogLevel level, const std::string& message) const {
   if (level == LogLevel::info && common_.quiet) return;
   if (rank_use_ != RankUse::each && level != LogLevel::error && !ranks_.root())
     return;  // the first process says it
-  write_message(fmt::format("{}: {}: {}\n", name_, level_name(level), message));
+  write_message(fmt::format("{}: {}: {}\n", name_, level_name(level), shorten(escape_controls(message))));
 }
 
 /// What fails in one process often fails in all of them: a file is missing. The first that ends makes the
@@ -191,8 +192,12 @@ int Tool::parse_and_run(int argc, char** argv, const std::function<void()>& body
     protect_inputs(files_to_read());
     join_ranks();  // may give cores back
     if (common_.threads == 0) common_.threads = threads_of_each(n_sharing);
-    body();
-    flush();
+    {
+      const OutputGroup outputs;
+      body();
+      flush();
+      publish_outputs();
+    }
     timer_->stop();
     if (common_.verbose) log_verbose("{}", timer_->report());
     leave_ranks();
@@ -244,7 +249,7 @@ void Tool::report_rate(double count, const std::string& unit) {
 
 void Tool::print(const std::string& line) {
   if (rank_use_ != RankUse::each && !ranks_.root()) return;
-  const std::string text = line + (line.empty() || line.back() != '\n' ? "\n" : "");
+  const std::string text = escape_controls(line, "\n\t") + (line.empty() || line.back() != '\n' ? "\n" : "");
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     if (errno == EPIPE) throw BrokenPipe();
     throw FailureError("standard output: cannot write: {}", std::strerror(errno));

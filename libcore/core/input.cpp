@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "libcore/core/error.h"
@@ -95,6 +96,8 @@ std::string read_text_file(const std::string& path, std::size_t max_bytes) {
     text.append(chunk.data(), n);
     if (n < chunk.size()) break;
   }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // editors put it before UTF-8
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }
 

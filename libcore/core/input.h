@@ -35,7 +35,7 @@ class ByteSource {
   std::optional<std::uint64_t> size_;
 };
 
-/// A whole text file; DataError beyond `max_bytes`.
+/// A whole text file, without the byte order mark that it may begin with; DataError beyond `max_bytes`.
 std::string read_text_file(const std::string& path, std::size_t max_bytes = 256u << 20);
 
 }  // namespace apsyn

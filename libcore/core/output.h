@@ -17,9 +17,11 @@ void protect_inputs(std::vector<std::string> paths);
 /// One more, which another input names. From the main thread.
 void protect_input(const std::string& path);
 
-/// UsageError when `path` exists and may not be overwritten, or is never overwritten (an input, a device, a
-/// named pipe, a folder with something other than a table of casacore in it), or FailureError when its folder
-/// is missing or not writable; call it before any long work. "-" checks that standard output is no terminal.
+/// UsageError when `path` exists and may not be overwritten, or is never overwritten (an input, what lies in
+/// an input or around it, another output of the OutputGroup that was checked before, a device, a named pipe,
+/// a folder with something other than a table of casacore in it), or FailureError when its folder is missing
+/// or not writable; call it for each output once, before any long work. "-" checks that standard output is no
+/// terminal.
 void check_output(const std::string& path, bool overwrite);
 
 /// `pattern` with `number` in the place of %d, or of %03d with as many digits at least. UsageError unless one
@@ -34,41 +36,52 @@ void allow_many_outputs();
 void sync_tree(const std::string& path);
 
 /// The claim on one output name, a file or a folder (Measurement Sets). The temporary name is target +
-/// ".part". It is removed when the claim is dropped without commit(), on SIGINT, SIGTERM and SIGHUP, and when
-/// an exception ends the tool.
+/// ".part"; its sticky bit tells that it is unfinished and was made here. It is removed when the claim is
+/// dropped without commit(), on the signals that end a program, and when an exception ends the tool.
 class PendingOutput {
  public:
-  /// Removes a part that a killed run left behind. UsageError as check_output, and when a run that lives is
-  /// writing it.
+  /// Removes a part that a killed run left behind. UsageError as check_output, when the part is somebody
+  /// else's file, when this process writes the same output already, and when a run that lives is writing or
+  /// changing it.
   PendingOutput(const std::string& target, bool overwrite);
+  /// A new version of one table of a set that is changed in place: commit() gives it its name at once.
+  static PendingOutput in_place(const std::string& table);
   ~PendingOutput();
   PendingOutput(PendingOutput&&) noexcept;
   PendingOutput& operator=(PendingOutput&&) = delete;
   const std::string& target() const { return target_; }
   const std::string& part() const { return part_; }
-  /// While held, an interrupt waits. Create the part under it: one that appears just after an interrupt has
-  /// looked for it would stay behind.
-  [[nodiscard]] std::unique_lock<std::recursive_mutex> hold_interrupts() const;
-  /// The part is there now and belongs to this run: others that want the same name end with a UsageError, or
-  /// this one does, when it came second. Where files cannot be locked, commit() still looks. `fd`: the part,
-  /// open until commit() has returned or the claim is dropped; without one, as for folders, it is opened
-  /// here.
-  void hold_part(int fd = -1);
-  /// The part is another run's.
-  [[noreturn]] void give_up();
-  /// fsyncs the part (every file of a folder), renames it onto the target and fsyncs the parent.
-  /// FailureError.
+  /// Makes the part and locks it: others that want the same name end with a UsageError, or this one does when
+  /// it came second. The descriptor of create_file() is the caller's to close, after commit() has returned or
+  /// the claim was dropped. FailureError.
+  int create_file();
+  void create_folder();
+  /// fsyncs the part (every file of a folder) and gives it the target's name, at once or with the others of
+  /// an OutputGroup. FailureError.
   void commit();
 
  private:
-  [[noreturn]] void refuse_part() const;
-  void rename_to_target();
+  explicit PendingOutput(const std::string& table);
+  void lock(int fd);
 
   std::string target_, part_;
-  bool overwrite_ = false, done_ = false;
+  bool overwrite_ = false, at_once_ = false, done_ = false;
   int part_fd_ = -1;  ///< locked while it is open
   bool own_fd_ = false;
 };
+
+/// Outputs that belong together: while one lives, commit() of an output completes its part, and publish()
+/// gives all of them their names, or none. What is not published when it ends is removed. One at a time.
+class OutputGroup {
+ public:
+  OutputGroup();
+  ~OutputGroup();
+  OutputGroup(const OutputGroup&) = delete;
+};
+
+/// Gives the outputs that have been committed to the group that lives, if there is one, their names. When one
+/// of them cannot have its name those that were replaced are put back. FailureError.
+void publish_outputs();
 
 /// A byte output to a file (through PendingOutput) or to standard output ("-"). Throws FailureError on a full
 /// disk and BrokenPipe when the reader has gone away.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,23 +43,7 @@ OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
     return;
   }
   auto pending = std::make_unique<PendingOutput>(path, overwrite);
-  {
-    const auto hold = pending->hold_interrupts();
-    // Nobody else reads the part before it has the mode of the file that it is to replace.
-    const mode_t mode = ::access(pending->target().c_str(), F_OK) == 0 ? 0600 : 0666;
-    fd_ = ::open(pending->part().c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
-    if (fd_ < 0 && errno == EEXIST) pending->give_up();
-    if (fd_ < 0)
-      throw FailureError(
-          "{}: cannot create: {}{}", pending->part(), std::strerror(errno),
-          errno == EMFILE ? ": make fewer outputs at once, or raise the limit (ulimit -n)" : "");
-    try {
-      pending->hold_part(fd_);
-    } catch (...) {
-      ::close(fd_);
-      throw;
-    }
-  }
+  fd_ = pending->create_file();
   pending_ = std::move(pending);
 }
 

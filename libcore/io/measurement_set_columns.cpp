@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "libcore/core/output.h"
+#include "libcore/io/ms_lock.h"
 #include "libcore/io/ms_metadata.h"
 #include "libcore/io/ms_rows.h"
 #include "libcore/io/ms_trial.h"
@@ -225,9 +226,16 @@ VisibilityColumnState inspect_visibility_column(const std::string& path, const M
 }
 
 struct VisibilityColumnWriter::State : OpenColumn {
-  State(const std::string& name, const MsSelection& wanted) : OpenColumn(name, wanted, open_to_write(name)) {
+  std::shared_ptr<const MeasurementSetLock> lock;
+
+  State(const std::string& name, const MsSelection& wanted)
+      : OpenColumn(name, wanted, open_to_write(name)), lock(lock_measurement_set(name)) {
+    lock->check_description();
     keep_open(table);
-    if (!table.tableDesc().isColumn(wanted.column)) add_visibility_column(table, path, wanted.column);
+    if (!table.tableDesc().isColumn(wanted.column)) {
+      add_visibility_column(table, path, wanted.column);
+      lock->accept_description();
+    }
     if (!table.isColumnWritable(wanted.column))
       throw FailureError("{}: column {} cannot be written: its storage manager only reads: choose another",
                          path, wanted.column);

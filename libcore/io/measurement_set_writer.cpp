@@ -158,13 +158,12 @@ MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDesc
   with_writing_set(path, [&] {
     const IPosition cell(2, static_cast<ssize_t>(description.products.size()),
                          static_cast<ssize_t>(description.channel_hz.size()));
+    state_->pending.create_folder();
     {
-      const auto hold = state_->pending.hold_interrupts();
       casacore::SetupNewTable setup = set_up_main_table(state_->pending.part(), cell);
       state_->ms = std::make_unique<casacore::MeasurementSet>(
           setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
       state_->ms->markForDelete();
-      state_->pending.hold_part();
     }
     create_subtables(*state_->ms);
     state_->mark(true);

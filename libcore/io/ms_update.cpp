@@ -241,11 +241,9 @@ void add_history(const casacore::Table& table, const std::vector<std::string>& l
     log_warning("{}: is not there: this run is not recorded in it", path);
     return;
   }
-  PendingOutput pending(path, true);
-  {
-    const auto hold = pending.hold_interrupts();
-    fs::copy(path, pending.part(), fs::copy_options::recursive);
-  }
+  PendingOutput pending = PendingOutput::in_place(path);
+  pending.create_folder();
+  fs::copy(path, pending.part(), fs::copy_options::recursive);
   if (append_unless_there(pending, path, lines, last_s[0])) pending.commit();
 }
 

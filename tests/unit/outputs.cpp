@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/core.h>
 
-#include <atomic>
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <filesystem>
@@ -21,6 +23,44 @@
 
 using namespace apsyn;
 namespace fs = std::filesystem;
+
+// What outputs ask of the system is recorded: these take the place of the C library's.
+namespace {
+
+std::vector<std::string> calls;  ///< "sync a.part", "rename a.part -> a", with file names alone
+int rename_that_fails = 0;       ///< counts down to it; 0: none
+
+std::string name_of(const char* path) {
+  return fs::path(path).filename();
+}
+
+int note_rename(const char* from, const char* to, unsigned flags) {
+  if (rename_that_fails > 0 && --rename_that_fails == 0) {
+    errno = EIO;
+    return -1;
+  }
+  calls.push_back("rename " + name_of(from) + " -> " + name_of(to));
+  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags));
+}
+
+}  // namespace
+
+extern "C" {
+int fsync(int fd) {
+  const fs::path path = fs::read_symlink("/proc/self/fd/" + std::to_string(fd));
+  struct stat status {};
+  ::fstat(fd, &status);
+  calls.push_back("sync " + (S_ISDIR(status.st_mode) ? "folder" : path.filename().string()) +
+                  (status.st_size > 0 ? "" : ", empty"));
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
+int rename(const char* from, const char* to) noexcept {
+  return note_rename(from, to, 0);
+}
+int renameat2(int, const char* from, int, const char* to, unsigned flags) noexcept {
+  return note_rename(from, to, flags);
+}
+}
 
 BOOST_AUTO_TEST_CASE(outputs_appear_complete_or_not_at_all) {
   const fs::path folder = fs::temp_directory_path() / ("apsyn-output-" + std::to_string(::getpid()));
@@ -48,7 +88,7 @@ BOOST_AUTO_TEST_CASE(outputs_appear_complete_or_not_at_all) {
   const std::string set = folder / "set.ms";
   for (int round = 0; round < 2; ++round) {
     PendingOutput pending(set, round > 0);
-    fs::create_directories(pending.part());
+    pending.create_folder();
     std::ofstream(pending.part() + "/table.dat") << round;
     pending.commit();
   }
@@ -79,23 +119,23 @@ BOOST_AUTO_TEST_CASE(two_runs_do_not_write_the_same_part) {
   BOOST_TEST(content(target) == "first");
   {  // a folder, as Measurement Sets are
     PendingOutput set(target + ".ms", false);
-    fs::create_directories(set.part());
-    set.hold_part();
+    set.create_folder();
     BOOST_CHECK_THROW(PendingOutput(target + ".ms", false), UsageError);
     BOOST_TEST(fs::exists(set.part()));
   }
   BOOST_TEST(!fs::exists(target + ".ms.part"));
   {  // where locks are none, the part may have become another's: it is neither renamed nor removed
     PendingOutput mine(target, true);
-    std::ofstream(mine.part()) << "mine";
-    mine.hold_part();
+    ::close(mine.create_file());
     fs::remove(mine.part());
     std::ofstream(mine.part()) << "other";
     BOOST_CHECK_THROW(mine.commit(), UsageError);
   }
   BOOST_TEST(content(target) == "first");
   BOOST_TEST(content(target + ".part") == "other");
-  OutputFile again(target, true);  // nobody holds it
+  BOOST_CHECK_THROW(OutputFile(target, true), UsageError);  // nobody writes it, but it is not ours
+  fs::remove(target + ".part");
+  OutputFile again(target, true);
   again.write("again", 5);
   again.commit();
   BOOST_TEST(content(target) == "again");
@@ -184,31 +224,187 @@ BOOST_AUTO_TEST_CASE(names_of_open_files_are_no_outputs) {
   fs::remove(target);
 }
 
-// Removal blocks all outputs for good, so a child does it. Without hold_interrupts() in OutputFile's
-// constructor the part would appear after the watcher has looked for it.
-BOOST_AUTO_TEST_CASE(an_interrupt_waits_for_a_part_that_is_being_made) {
+// Removal blocks all outputs for good, so a child does it. A part that appeared after the watcher has looked
+// for it would stay behind.
+BOOST_AUTO_TEST_CASE(no_part_is_made_once_an_interrupt_removes_them) {
   const std::string target = (fs::temp_directory_path() / fmt::format("apsyn-held-{}", ::getpid())).string();
   const pid_t child = ::fork();
   if (child == 0) {
     PendingOutput pending(target, true);
-    std::atomic<bool> removed = false;
-    bool early = false;
-    std::thread watcher;
-    {
-      const auto hold = pending.hold_interrupts();
-      watcher = std::thread([&] {
-        remove_pending_outputs();
-        removed = true;
-      });
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      early = removed;
-      std::ofstream(pending.part()) << "late";
-    }
-    watcher.join();
-    ::_exit(early ? 1 : fs::exists(pending.part()) ? 2 : 0);
+    remove_pending_outputs();
+    std::thread([&] { pending.create_file(); }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::_exit(fs::exists(pending.part()) ? 2 : 0);
   }
   int status = -1;
   BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
   BOOST_TEST(status == 0);
   fs::remove(target + ".part");
+}
+
+namespace {
+
+/// An empty folder of the test's own.
+struct Folder {
+  Folder() : path(fs::temp_directory_path() / fmt::format("apsyn-outputs-{}", ::getpid())) {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string operator/(const std::string& name) const { return path / name; }
+  /// "name content, ..." of all that is there, sorted.
+  std::string contents() const {
+    std::vector<std::string> all;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+      std::string text = entry.is_directory() ? "folder" : "";
+      if (!entry.is_directory()) std::getline(std::ifstream(entry.path()), text);
+      all.push_back(entry.path().filename().string() + " " + text);
+    }
+    std::sort(all.begin(), all.end());
+    std::string list;
+    for (const std::string& one : all) list += (list.empty() ? "" : ", ") + one;
+    return list;
+  }
+  fs::path path;
+};
+
+void put(const std::string& path, const std::string& text) {
+  OutputFile file(path, true);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_output_is_on_the_disk_before_it_has_its_name) {
+  const Folder folder;
+  calls.clear();
+  put(folder / "a", "new");
+  const std::vector<std::string> expected{"sync a.part", "rename a.part -> a", "sync folder"};
+  BOOST_TEST(calls == expected, boost::test_tools::per_element());
+  calls.clear();
+  {
+    PendingOutput set(folder / "b.ms", false);
+    set.create_folder();
+    std::ofstream(set.part() + "/table.dat") << "rows";
+    set.commit();
+  }
+  const std::vector<std::string> of_set{"sync table.dat", "sync folder", "rename b.ms.part -> b.ms",
+                                        "sync folder"};
+  BOOST_TEST(calls == of_set, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_group_appears_as_a_whole) {
+  const Folder folder;
+  put(folder / "a", "old a");
+  put(folder / "b", "old b");
+  {
+    const OutputGroup group;
+    put(folder / "a", "new a");
+    put(folder / "b", "new b");
+    put(folder / "c", "new c");
+    BOOST_TEST(folder.contents() == "a old a, a.part new a, b old b, b.part new b, c.part new c");
+    publish_outputs();
+    BOOST_TEST(folder.contents() == "a new a, b new b, c new c");
+    put(folder / "d", "not published");
+  }
+  BOOST_TEST(folder.contents() == "a new a, b new b, c new c");
+}
+
+BOOST_AUTO_TEST_CASE(when_one_of_a_group_fails_the_others_are_put_back) {
+  const Folder folder;
+  put(folder / "a", "old a");
+  put(folder / "c", "old c");
+  fs::create_directories(folder / "set.ms");
+  std::ofstream(folder / "set.ms/table.dat") << "old set";
+  for (const int failing : {1, 2, 3, 4}) {
+    const OutputGroup group;
+    put(folder / "a", "new a");
+    put(folder / "b", "new b");
+    {
+      PendingOutput set(folder / "set.ms", true);
+      set.create_folder();
+      std::ofstream(set.part() + "/table.dat") << "new set";
+      set.commit();
+    }
+    put(folder / "c", "new c");
+    // The fourth is the set's, by exchange; when that fails it is tried in two steps.
+    rename_that_fails = failing;
+    if (failing == 3) {
+      publish_outputs();  // the set's second way
+      BOOST_TEST(rename_that_fails == 0);
+      BOOST_TEST(folder.contents() == "a new a, b new b, c new c, set.ms folder");
+      put(folder / "a", "old a"), put(folder / "c", "old c");
+      fs::remove(folder / "b");
+      publish_outputs();
+      std::ofstream(folder / "set.ms/table.dat") << "old set";
+      continue;
+    }
+    BOOST_CHECK_THROW(publish_outputs(), FailureError);
+    rename_that_fails = 0;
+    std::string set;
+    std::getline(std::ifstream(folder / "set.ms/table.dat"), set);
+    BOOST_TEST(set == "old set");
+    BOOST_TEST(
+        folder.contents() ==
+        "a old a, a.part new a, b.part new b, c old c, c.part new c, set.ms folder, set.ms.part folder");
+  }
+  BOOST_TEST(folder.contents() == "a old a, c old c, set.ms folder");
+}
+
+BOOST_AUTO_TEST_CASE(what_appears_meanwhile_is_not_replaced) {
+  const Folder folder;
+  OutputFile late(folder / "a", false);
+  late.write("mine", 4);
+  std::ofstream(folder / "a") << "of another";
+  BOOST_CHECK_THROW(late.commit(), FailureError);
+  BOOST_TEST(folder.contents() == "a of another, a.part mine");
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_others_are_not_removed) {
+  const Folder folder;
+  std::ofstream(folder / "a.part") << "a download";
+  fs::create_directories(folder / "b.part");
+  std::ofstream(folder / "b.part/thesis") << "text";
+  fs::create_symlink(folder / "b.part", folder / "c.part");
+  for (const char* name : {"a", "b", "c"})
+    for (const bool overwrite : {false, true})
+      BOOST_CHECK_THROW(OutputFile(folder / name, overwrite), UsageError);
+  BOOST_TEST(folder.contents() == "a.part a download, b.part folder, c.part folder");
+  BOOST_TEST(fs::exists(folder / "b.part/thesis"));
+  // What a killed run has left is.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    OutputFile left(folder / "d", false);
+    PendingOutput set(folder / "e.ms", false);
+    set.create_folder();
+    ::_exit(0);
+  }
+  int status = -1;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  BOOST_TEST(fs::exists(folder / "d.part"));
+  BOOST_TEST(fs::exists(folder / "e.ms.part"));
+  put(folder / "d", "again");
+  PendingOutput again(folder / "e.ms", false);
+  BOOST_TEST(!fs::exists(folder / "e.ms.part"));
+}
+
+BOOST_AUTO_TEST_CASE(outputs_lie_outside_of_inputs_and_apart_from_each_other) {
+  const Folder folder;
+  fs::create_directories(folder / "in.ms/ANTENNA");
+  std::ofstream(folder / "in.ms/table.dat") << "rows";
+  fs::create_directory_symlink(folder / "in.ms", folder / "link");
+  protect_inputs({folder / "in.ms"});
+  for (const char* name :
+       {"in.ms/table.dat", "in.ms/ANTENNA", "in.ms/ANTENNA/new", "in.ms/new", "link/new", "in.ms/"})
+    BOOST_CHECK_THROW(check_output(folder / name, true), UsageError);
+  protect_inputs({folder / "in.ms/ANTENNA"});
+  BOOST_CHECK_THROW(check_output(folder / "in.ms", true), UsageError);
+  check_output(folder / "in.ms.png", true);
+  protect_inputs({});
+  const OutputGroup group;
+  check_output(folder / "x", false);
+  BOOST_CHECK_THROW(check_output(folder / "./x", false), UsageError);
+  put(folder / "x", "one");
+  BOOST_CHECK_THROW(OutputFile(folder / "x", true), UsageError);
 }

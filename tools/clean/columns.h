@@ -3,9 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "libcore/io/ms_lock.h"
 #include "tools/clean/products.h"
 #include "tools/imaging/predict_set.h"
 
@@ -22,6 +24,19 @@ inline PredictionOptions prediction_options(const ImagingOptions& imaging, const
   options.imaging = imaging;
   options.column = column;
   return options;
+}
+
+/// Taken before any set is opened: another run may be adding a column. By the process that writes.
+inline std::vector<std::shared_ptr<const MeasurementSetLock>> lock_columns(const Tool& tool,
+                                                                           const ColumnOptions& columns,
+                                                                           const imaging::Options& imager) {
+  std::vector<std::shared_ptr<const MeasurementSetLock>> locks;
+  if (tool.common().dry_run || !tool.ranks().root() ||
+      (!columns.update_model && columns.residual_column.empty()))
+    return locks;
+  for (const std::string& path : imager.inputs)
+    if (std::filesystem::is_directory(path)) locks.push_back(lock_measurement_set(path));
+  return locks;
 }
 
 /// Of what is to be written, nothing else. Throws before any long work.
@@ -48,7 +63,8 @@ inline void write_columns(Tool& tool, const Device& device, const ColumnOptions&
                           const imaging::Options& imager, const Products& products, const Sky& sky,
                           std::size_t n_groups) {
   if (!columns.update_model && columns.residual_column.empty()) return;
-  meet_ranks();  // the models have been written
+  publish_outputs();  // the models among them
+  meet_ranks();
   for (const std::string& path : imager.inputs)
     for (std::size_t f = 0; f < sky.fields.size(); ++f) {
       std::vector<std::string> models;

@@ -188,6 +188,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.imager.inputs.size());
   const std::string& name = tool.common().output;
   tool.stage("open");
+  const auto locks = lock_columns(tool, options.columns, options.imager);
   BufferedSource input(
       open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging, tool.common().threads)),
       0);

@@ -25,6 +25,7 @@ class SeriesSink final : public ImageSink {
     FitsCubeWriter writer(name, info, shape_of(setup_, std::nullopt), tool_.common().overwrite);
     writer.write(record_.make(images.images), images.length_s);
     writer.commit();
+    publish_outputs();  // images are looked at while others are made
   }
   void commit() override {
     if (n_empty_ > 0)
