@@ -2,6 +2,9 @@
 // The outer loops of Clark's and of multi-scale CLEAN, whatever processor the inner ones run on.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "kernels/clean/active_pixels.h"
 
 namespace apsyn {
@@ -31,6 +34,33 @@ LoopStop run_clark_loop(LoopLimits limits, Measure&& measure, Clean&& clean) {
     limits.max_components -= n_found;
     if (stop != LoopStop::level && stop != LoopStop::nothing_left) return stop;
   }
+}
+
+/// A scale of multi-scale CLEAN, by index, and the height of its smoothed residual's peak, not biased.
+struct ScaleChoice {
+  std::size_t scale = 0;
+  float height = 0;
+};
+
+/// The scale with the highest biased peak. `bounds`: for each scale a height that its peak does not exceed;
+/// `biased( choice)`: its height in the units that scales are compared in; `measure(scale)`: the peak's own
+/// height, which is asked for in falling order of the bounds until no other can be higher.
+///
+/// Joined polarisations are searched by the norm of their smoothed planes. To smooth the norm itself is one
+/// convolution instead of one for each plane, but only a bound: the norm of noise is positive everywhere and
+/// does not average out, so that wide scales would always seem to have a peak that none of their components
+/// can take.
+template <class Biased, class Measure>
+ScaleChoice highest_scale(std::vector<ScaleChoice> bounds, Biased&& biased, Measure&& measure) {
+  std::stable_sort(bounds.begin(), bounds.end(),
+                   [&](const ScaleChoice& a, const ScaleChoice& b) { return biased(a) > biased(b); });
+  ScaleChoice best;
+  for (ScaleChoice choice : bounds) {
+    if (!(biased(choice) > biased(best))) break;
+    choice.height = std::min(choice.height, measure(choice.scale));
+    if (biased(choice) > biased(best)) best = choice;
+  }
+  return best;
 }
 
 /// `choose()`: the scale with the highest biased peak; `height_of(choice)`: that peak. `clean(choice, limits,

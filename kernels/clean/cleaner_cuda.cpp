@@ -5,6 +5,7 @@
 
 #ifdef APSYN_CUDA
 #include <algorithm>
+#include <optional>
 
 #include "kernels/clean/clark_loop.h"
 #include "kernels/clean/plane_search.cuh"
@@ -54,10 +55,7 @@ class Cleaner final : public CudaCleaner {
     double psf_peak = 1;
     const float* weight = nullptr;  ///< the search weight within the mask
   };
-  struct Choice {
-    std::size_t scale = 0;
-    float height = 0;  ///< of the smoothed residual, not biased
-  };
+  using Choice = ScaleChoice;
 
   void upload_images(const ScaleMasks& masks) {
     residual_ = DeviceArray<float>(n_plane_ * n_pixel_);
@@ -131,7 +129,9 @@ class Cleaner final : public CudaCleaner {
     launch_search_image(search_.planes_of(residual_.data(), nullptr), search, stream_.get());
     if (scales_.size() > 1 || scales_[0].shape.width_pixels > 0)
       psf_.fft().transform(search, psf_.image_spectrum());
+    const bool exact = set_.n_pol == 1;  // a mean of planes can be smoothed as well as the planes
     Choice best;
+    std::vector<Choice> bounds;
     for (std::size_t s = 0; s < scales_.size(); ++s) {
       const Scale& scale = scales_[s];
       if (!(scale.psf_peak > 0)) continue;
@@ -143,11 +143,32 @@ class Cleaner final : public CudaCleaner {
                                    stream_.get()),
                    "copying on the device");
       const Choice choice{s, search_.highest(search_.single(smoothed, scale.weight))};
-      if (!(biased(choice) > biased(best))) continue;
+      bounds.push_back(choice);
+      if (!exact || !(biased(choice) > biased(best))) continue;
       best = choice;
       std::swap(trial_, smoothed_);
     }
-    return best;
+    if (exact) return best;
+    planes_of_.reset();
+    return highest_scale(
+        bounds, [&](const Choice& choice) { return biased(choice); },
+        [&](std::size_t s) {
+          return search_.highest(search_.planes_of(smoothed_planes(s), scales_[s].weight));
+        });
+  }
+
+  /// The planes smoothed; of a point, the planes themselves.
+  float* smoothed_planes(std::size_t index) {
+    if (scales_[index].shape.width_pixels <= 0) return residual_.data();
+    if (n_plane_ == 1) return smoothed_.data();
+    float* planes = smoothed_planes_.reserve(n_plane_ * n_pixel_);
+    if (planes_of_ == index) return planes;
+    for (std::size_t plane = 0; plane < n_plane_; ++plane) {
+      psf_.fft().transform(residual_.data() + plane * n_pixel_, psf_.image_spectrum());
+      psf_.fft().invert_product(psf_.image_spectrum(), scales_[index].spectrum, planes + plane * n_pixel_);
+    }
+    planes_of_ = index;
+    return planes;
   }
 
   LoopStop run_scales() {
@@ -185,15 +206,8 @@ class Cleaner final : public CudaCleaner {
     const Scale& scale = scales_[choice.scale];
     const bool point = scale.shape.width_pixels <= 0;
     const DevicePsfs& psfs = point ? psf_.psfs() : smoothed_psfs(choice.scale);
-    float* values = residual_.data();
-    if (!point && n_plane_ == 1) values = smoothed_.data();
-    if (!point && n_plane_ > 1) {
-      values = smoothed_planes_.reserve(n_plane_ * n_pixel_);
-      for (std::size_t plane = 0; plane < n_plane_; ++plane) {
-        psf_.fft().transform(residual_.data() + plane * n_pixel_, psf_.image_spectrum());
-        psf_.fft().invert_product(psf_.image_spectrum(), scale.spectrum, values + plane * n_pixel_);
-      }
-    }
+    float* values = smoothed_planes(choice.scale);
+    planes_of_.reset();  // they are cleaned in place
     const SearchPlanes planes = search_.planes_of(values, scale.weight);
     const auto peak = static_cast<double>(search_.highest(planes));
     limits.level_jy = std::max(limits.level_jy / scale.shape.bias, (1 - setup_.sub_minor_gain) * peak);
@@ -219,7 +233,8 @@ class Cleaner final : public CudaCleaner {
   std::vector<Scale> scales_;
   DevicePsfs smoothed_psfs_;
   std::size_t smoothed_scale_ = 0;
-  CudaConvolver::Spectrum squared_;  ///< of a scale's kernel
+  std::optional<std::size_t> planes_of_;  ///< the scale that smoothed_planes_ are smoothed by
+  CudaConvolver::Spectrum squared_;       ///< of a scale's kernel
   Upload<float> search_image_, trial_, smoothed_, smoothed_planes_;
 };
 

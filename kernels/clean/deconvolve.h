@@ -107,6 +107,9 @@ struct CycleReport {
 
 /// "stopped: threshold of 1.5 mJy reached" and so on, for messages.
 std::string describe_stop(const SetReport& report);
+/// "a peak of 1.89 Jy is left, 7.2 times the threshold of 0.262 Jy (noise 0.087 Jy)" where cleaning has ended
+/// above the threshold that it was given; empty where it has not, or was given none.
+std::string describe_excess(const SetReport& report);
 
 /// A pixel's components of one scale, summed over all cycles.
 struct ModelComponent {

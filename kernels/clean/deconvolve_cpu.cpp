@@ -187,6 +187,15 @@ std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, s
   return bytes;
 }
 
+std::string describe_excess(const SetReport& report) {
+  const double peak_jy = std::abs(report.peak_jy);
+  if (report.stop == CleanStop::threshold || report.stop == CleanStop::noise || !(report.threshold_jy > 0) ||
+      !(peak_jy > report.threshold_jy))
+    return {};
+  return fmt::format("a peak of {:.4g} Jy is left, {:.3g} times the threshold of {:.4g} Jy (noise {:.4g} Jy)",
+                     report.peak_jy, peak_jy / report.threshold_jy, report.threshold_jy, report.noise_jy);
+}
+
 std::string describe_stop(const SetReport& report) {
   switch (report.stop) {
     case CleanStop::iterations:

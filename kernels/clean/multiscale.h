@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/clean/clark.h"
+#include "kernels/clean/clark_loop.h"
 #include "kernels/clean/deconvolve.h"
 
 namespace apsyn {
@@ -66,23 +67,21 @@ class Multiscale {
         component;        ///< by smoother_ and the subtraction; empty for a point
     double psf_peak = 1;  ///< of the mean PSF smoothed twice
   };
-  struct Choice {
-    std::size_t scale = 0;
-    float height = 0;  ///< of the smoothed residual's peak, not biased
-  };
+  using Choice = ScaleChoice;
   /// From start_height() to the end of run().
   struct Work {
     std::vector<Buffer<float, 2>> masked;
     std::vector<View<const float, 2>> weight;  ///< [scale] search weights: those of the set within the mask
     ImageConvolver::Spectrum spectrum;
-    Buffer<float, 2> search;           ///< the search image of several planes; models
-    Buffer<float, 2> smoothed, trial;  ///< the search image at the scale that is chosen
-    std::vector<Buffer<float, 2>> planes;
+    Buffer<float, 2> search;               ///< the search image of several planes; models
+    Buffer<float, 2> smoothed, trial;      ///< the search image at the scale that is chosen
+    std::vector<Buffer<float, 2>> planes;  ///< of several: smoothed by the scale planes_of
+    std::optional<std::size_t> planes_of;
     std::optional<Choice> first;
   };
   Choice choose(const PlaneSet& set);
   double biased(const Choice& choice) const;
-  PlaneSet smoothed_set(const PlaneSet& set, std::size_t index);
+  PlaneSet smoothed_planes(const PlaneSet& set, std::size_t index);
   LoopStop clean_scale(const PlaneSet& set, const CleanTask& task, const Choice& choice, LoopLimits limits,
                        std::size_t& n_found);
   void subtract(const PlaneSet& set, std::size_t index, const std::vector<SetComponent>& components);

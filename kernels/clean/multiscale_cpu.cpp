@@ -52,8 +52,10 @@ Multiscale::Choice Multiscale::choose(const PlaneSet& set) {
     });
     search = work.search;
   }
+  const bool exact = set.n_pol == 1;  // a mean of planes can be smoothed as well as the planes
   bool transformed = false;
   Choice best;
+  std::vector<Choice> bounds;
   for (std::size_t s = 0; s < scales_.size(); ++s) {
     // A scale whose PSF has no response left cannot be cleaned.
     if (!(scales_[s].psf_peak > 0)) continue;
@@ -68,11 +70,16 @@ Multiscale::Choice Multiscale::choose(const PlaneSet& set) {
       choice.height = smoother_.convolve(work.spectrum, scales_[s].smoothing, work.trial, work.weight[s],
                                          set.sign, subtraction_.scratch());
     }
-    if (!(biased(choice) > biased(best))) continue;
+    bounds.push_back(choice);
+    if (!exact || !(biased(choice) > biased(best))) continue;
     best = choice;
     if (!point) std::swap(work.trial, work.smoothed);
   }
-  return best;
+  if (exact) return best;
+  work.planes_of.reset();
+  return highest_scale(
+      bounds, [&](const Choice& choice) { return biased(choice); },
+      [&](std::size_t s) { return highest_pixel(smoothed_planes(set, s), n_threads_); });
 }
 
 const Multiscale::Psfs& Multiscale::smoothed_psfs(Smoothed& of, unsigned times, std::size_t index,
@@ -100,34 +107,40 @@ const Multiscale::Psfs& Multiscale::smoothed_psfs(Smoothed& of, unsigned times, 
   return own.view;
 }
 
-/// The planes smoothed, with the PSFs smoothed twice; of a point, the planes themselves.
-PlaneSet Multiscale::smoothed_set(const PlaneSet& set, std::size_t index) {
+/// The planes smoothed; of a point, the planes themselves.
+PlaneSet Multiscale::smoothed_planes(const PlaneSet& set, std::size_t index) {
   Work& work = *work_;
   PlaneSet smoothed = set;
   smoothed.search_weight = work.weight[index];
   if (scales_[index].shape.width_pixels <= 0) return smoothed;
-  smoothed.psf = smoothed_psfs(smoothed_twice_, 2, index, set);
-  work.planes.resize(set.n_plane() == 1 ? 0 : set.n_plane());
+  if (set.n_plane() == 1) {
+    smoothed.residual[0] = work.smoothed;
+    return smoothed;
+  }
+  const bool there = work.planes_of == index;
+  work.planes.resize(set.n_plane());
   for (std::size_t plane = 0; plane < set.n_plane(); ++plane) {
-    if (set.n_plane() == 1) {
-      smoothed.residual[plane] = work.smoothed;
-      continue;
+    if (!there) {
+      work.planes[plane].resize_for_overwrite({set.ny(), set.nx()});
+      smoother_.transform(set.residual[plane], work.spectrum, subtraction_.scratch());
+      smoother_.convolve(work.spectrum, scales_[index].smoothing, work.planes[plane], work.weight[index],
+                         set.sign, subtraction_.scratch());
     }
-    work.planes[plane].resize_for_overwrite({set.ny(), set.nx()});
-    smoother_.transform(set.residual[plane], work.spectrum, subtraction_.scratch());
-    smoother_.convolve(work.spectrum, scales_[index].smoothing, work.planes[plane], work.weight[index],
-                       set.sign, subtraction_.scratch());
     smoothed.residual[plane] = work.planes[plane];
   }
+  work.planes_of = index;
   return smoothed;
 }
 
 LoopStop Multiscale::clean_scale(const PlaneSet& set, const CleanTask& task, const Choice& choice,
                                  LoopLimits limits, std::size_t& n_found) {
   const Scale& scale = scales_[choice.scale];
-  const PlaneSet smoothed = smoothed_set(set, choice.scale);
-  // The limits of a scale are those of its peaks without the bias. Planes smoothed one by one can have a
-  // lower norm than the smoothed norm that the scale was chosen by.
+  PlaneSet smoothed = smoothed_planes(set, choice.scale);
+  if (scale.shape.width_pixels > 0) smoothed.psf = smoothed_psfs(smoothed_twice_, 2, choice.scale, set);
+  // The planes are cleaned in place.
+  work_->planes_of.reset();
+  // The limits of a scale are those of its peaks without the bias. A mean that is smoothed differs from
+  // smoothed planes' mean by rounding.
   const double highest =
       static_cast<double>(set.single() ? choice.height : highest_pixel(smoothed, n_threads_));
   const double level = std::max(limits.level_jy / scale.shape.bias, (1 - sub_minor_gain_) * highest);

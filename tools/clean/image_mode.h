@@ -132,6 +132,8 @@ inline void report_set(const SetReport& set, const std::string& name) {
   if (set.stop == CleanStop::cycle || set.stop == CleanStop::auto_mask)
     return log_verbose("{}: {} components; {}; {}", name, set.n_total, describe_stop(set), result);
   log_info("{}: {} components; stopped: {}; {}", name, set.n_total, describe_stop(set), result);
+  if (const std::string excess = describe_excess(set); !excess.empty())
+    log_warning("{}: cleaning ended above its threshold: {}: {}", name, excess, describe_stop(set));
   if (set.stop == CleanStop::divergence)
     log_warning(
         "{}: CLEAN diverged: use a PSF of twice the image's size, a mask, a lower --gain or fewer iterations",

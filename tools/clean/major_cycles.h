@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,6 +103,7 @@ class MajorCycles {
         order_(sky.groups.size()) {
     unfinished_.assign(sky.fields.size(), true);
     lowest_.assign(sky.fields.size(), 0);
+    last_.resize(sky.fields.size());
     settings_.progress = [this](std::size_t n, double peak_jy) { show(n, peak_jy); };
     for (std::size_t f = 0; f < sky.fields.size(); ++f) {
       const FieldImages& field = sky.images[f];
@@ -128,6 +130,7 @@ class MajorCycles {
     }
     order_.ended = true;
     order_.share();
+    warn_of_excess(report.n_cycles >= most_cycles);
     return report;
   }
 
@@ -161,6 +164,7 @@ class MajorCycles {
       }
       const CycleReport report = deconvolvers_[f].minor_cycle(field.residual, field.model);
       for (const SetReport& set : report.sets) {
+        last_[f][{set.first_group, set.first_pol}] = set;
         if (set.n_components == 0) continue;
         for (std::size_t g = set.first_group; g < set.first_group + set.n_groups; ++g) order_.changed[g] = 1;
         tell(loop.n_cycles, f, set);
@@ -175,13 +179,33 @@ class MajorCycles {
     return go_on && !diverged;
   }
 
-  void tell(std::size_t cycle, std::size_t f, const SetReport& set) const {
+  /// " field 1 group 0 Q", as far as there are others.
+  std::string name_of(std::size_t f, const SetReport& set) const {
     std::string which = sky_.fields[f].suffix;
     if (!which.empty()) which = " field " + which.substr(2);
     if (sky_.groups.size() > 1 && set.n_groups < sky_.groups.size())
       which += fmt::format(" group {}", sky_.group_numbers[set.first_group]);
     if (imager_.planes.size() > 1 && set.n_pols < imager_.planes.size())
       which += " " + imager_.planes[set.first_pol].name;
+    return which;
+  }
+
+  /// Says how far above its threshold each set has ended.
+  void warn_of_excess(bool all_cycles) const {
+    for (std::size_t f = 0; f < last_.size(); ++f)
+      for (const auto& [planes, set] : last_[f]) {
+        const std::string excess = describe_excess(set);
+        if (excess.empty()) continue;
+        const bool cut = set.stop == CleanStop::cycle || set.stop == CleanStop::auto_mask;
+        log_warning("cleaning{} ended above its threshold: {}: {}", name_of(f, set), excess,
+                    !cut         ? describe_stop(set)
+                    : all_cycles ? "all major cycles are done (--nmiter)"
+                                 : "it diverged");
+      }
+  }
+
+  void tell(std::size_t cycle, std::size_t f, const SetReport& set) const {
+    const std::string which = name_of(f, set);
     log_info(
         "cycle {}{}: {} components, peak {:.4g} -> {:.4g} Jy, noise {:.4g} Jy, flux in model {:.6g} Jy; {}",
         cycle, which, set.n_components, set.start_peak_jy, set.peak_jy, set.noise_jy, set.model_flux_jy,
@@ -204,7 +228,9 @@ class MajorCycles {
   std::optional<Progress> progress_;                     ///< of a minor cycle
   std::vector<double> lowest_;                           ///< [field] peak that a cycle began with; 0 = none
   std::vector<bool> unfinished_;                         ///< [field]
-  CycleOrder order_;                                     ///< of this cycle
+  std::vector<std::map<std::pair<std::size_t, std::size_t>, SetReport>>
+      last_;          ///< [field], by first group and plane
+  CycleOrder order_;  ///< of this cycle
 };
 
 /// The other processes' part of the loop: they predict and grid their shares as the first one asks for them.
