@@ -35,6 +35,8 @@ struct Antenna {
   Vec3 enu_m{};
   double cable_delay_s = 0;  ///< what the cable adds to the signal's arrival
   bool flagged = false;
+  std::string mount = "FIXED";  ///< as MOUNT of a Measurement Set: ALT-AZ, EQUATORIAL, X-Y, ...
+  double dish_diameter_m = 0;   ///< 0: no dish, or not known
 };
 
 struct ArrayLayout {

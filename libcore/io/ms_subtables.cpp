@@ -42,10 +42,10 @@ void fill_antennas(casacore::MSAntenna& table, const ArrayLayout& layout) {
     columns.name().put(i, name);
     columns.station().put(i, name);
     columns.type().put(i, "GROUND-BASED");
-    columns.mount().put(i, "FIXED");
+    columns.mount().put(i, antenna.mount);
     columns.position().put(i, vector_of(geocentric_from_enu(*layout.site, antenna.enu_m)));
     columns.offset().put(i, Vector<double>(3, 0.0));
-    columns.dishDiameter().put(i, 0.0);
+    columns.dishDiameter().put(i, antenna.dish_diameter_m);
     columns.flagRow().put(i, antenna.flagged);
   }
 }

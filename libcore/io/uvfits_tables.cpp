@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
@@ -42,8 +43,17 @@ double utc_offset(const UvfitsLayout& layout, const FitsTable& table) {
 struct Stations {
   std::vector<std::string> names;
   std::vector<Vec3> itrf_m;
+  std::vector<std::string> mount;
+  std::vector<double> diameter_m;
   Vec3 centre_m{};
 };
+
+/// MOUNT of a Measurement Set for MNTSTA (AIPS Memo 117, table 11), which decides how feeds turn on the sky.
+std::string mount_of(int code) {
+  constexpr const char* names[] = {"ALT-AZ", "EQUATORIAL",       "ORBITING",
+                                   "X-Y",    "ALT-AZ+NASMYTH-R", "ALT-AZ+NASMYTH-L"};
+  return code >= 0 && code < static_cast<int>(std::size(names)) ? names[code] : "UNKNOWN";
+}
 
 Vec3 array_centre(const FitsTable& table) {
   return {table.key_number("ARRAYX").value_or(0), table.key_number("ARRAYY").value_or(0),
@@ -54,6 +64,8 @@ void add_subarray(UvfitsLayout& layout, const FitsTable& table, int subarray, St
   const auto names = table.texts("ANNAME");
   const auto numbers = table.integers("NOSTA");
   const auto positions = table.numbers("STABXYZ", 3);
+  const auto mounts = table.has("MNTSTA") ? table.integers("MNTSTA") : std::vector<int>();
+  const auto diameters = table.has("DIAMETER") ? table.numbers("DIAMETER") : std::vector<double>();
   const Vec3 centre = array_centre(table);
   const bool relative = dot(centre, centre) > 1;
   if (relative) stations.centre_m = centre;
@@ -72,6 +84,9 @@ void add_subarray(UvfitsLayout& layout, const FitsTable& table, int subarray, St
     if (at == stations.names.size()) {
       stations.names.push_back(name);
       stations.itrf_m.push_back(position);
+      stations.mount.push_back(mounts.empty() ? Antenna().mount : mount_of(mounts[i]));
+      stations.diameter_m.push_back(
+          diameters.empty() || !(diameters[i] > 0) || !std::isfinite(diameters[i]) ? 0 : diameters[i]);
     }
     if (!layout.antenna_of.emplace(std::pair{subarray, numbers[i]}, static_cast<int>(at)).second)
       throw DataError("{}: AIPS AN row {}: NOSTA {} a second time", layout.name, i + 1, numbers[i]);
@@ -143,8 +158,8 @@ void read_uvfits_antennas(UvfitsLayout& layout) {
   array.telescope = layout.description.telescope;
   array.site = site_of(layout, stations);
   for (std::size_t i = 0; i < stations.names.size(); ++i)
-    array.antennas.push_back(
-        {stations.names[i], enu_from_geocentric(*array.site, stations.itrf_m[i]), 0, false});
+    array.antennas.push_back({stations.names[i], enu_from_geocentric(*array.site, stations.itrf_m[i]), 0,
+                              false, stations.mount[i], stations.diameter_m[i]});
 }
 
 void read_uvfits_windows(UvfitsLayout& layout) {

@@ -89,6 +89,7 @@ struct Dialect {
   std::string uu = "UU", if_name = "IF", source = "SOURCE";
   bool two_dates = false, antenna_numbers = false, geocentric = false, several_sources = false;
   bool big_baselines = false, atomic_time = false, no_inttim = false, weights = true, integers = false;
+  bool mounts = false;  ///< MNTSTA 0, 4 and 9, DIAMETER 25, 26 and 27 m
   std::size_t n_if = 2, n_chan = 3;
   std::vector<int> stokes = {-5, -6, -7, -8};
   std::string epoch = "2000.0";
@@ -197,15 +198,18 @@ inline std::string uvfits(const Dialect& d) {
       p = kCentre + Vec3{std::cos(lon) * p[0] - std::sin(lon) * p[1],
                          std::sin(lon) * p[0] + std::cos(lon) * p[1], p[2]};
     rows += text("A" + std::to_string(ant + 1), 8) + f64(p[0]) + f64(p[1]) + f64(p[2]) + big(ant + 1, 4);
+    if (d.mounts)
+      rows += big(std::vector<unsigned>{0, 4, 9}[static_cast<std::size_t>(ant)], 4) + f32(25 + float(ant));
   }
+  std::vector<Column> columns{{"ANNAME", "8A"}, {"STABXYZ", "3D"}, {"NOSTA", "1J"}};
+  if (d.mounts) columns.insert(columns.end(), {{"MNTSTA", "1J"}, {"DIAMETER", "1E"}});
   std::string file = c.block() + padded(data);
-  file +=
-      table("AIPS AN", 1, {{"ANNAME", "8A"}, {"STABXYZ", "3D"}, {"NOSTA", "1J"}}, 36, rows, [&](Cards& k) {
-        for (int i = 0; i < 3; ++i)
-          k.number(std::string("ARRAY") + "XYZ"[i], d.geocentric ? 0 : kCentre[static_cast<std::size_t>(i)]);
-        k.string("TIMSYS", d.atomic_time ? "IAT" : "UTC");
-        k.number("IATUTC", 35);
-      });
+  file += table("AIPS AN", 1, columns, d.mounts ? 44 : 36, rows, [&](Cards& k) {
+    for (int i = 0; i < 3; ++i)
+      k.number(std::string("ARRAY") + "XYZ"[i], d.geocentric ? 0 : kCentre[static_cast<std::size_t>(i)]);
+    k.string("TIMSYS", d.atomic_time ? "IAT" : "UTC");
+    k.number("IATUTC", 35);
+  });
   if (d.n_if > 1) {
     std::string row = big(1, 4);
     for (std::size_t i = 0; i < d.n_if; ++i) row += f64(10e6 * double(i));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // UVFITS files written byte by byte in several dialects: every value arrives where it belongs; damaged
 // and lying files end in a message that names the byte or the table.
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/Table.h>
+
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
@@ -210,7 +213,7 @@ BOOST_AUTO_TEST_CASE(cuts_and_damage_end_in_a_message) {
 
 BOOST_AUTO_TEST_CASE(a_measurement_set_of_several_windows_and_fields) {
   const reference::Scratch scratch;
-  const Dialect d{.several_sources = true};
+  const Dialect d{.several_sources = true, .mounts = true};
   const Taken taken = take(scratch.file("a", uvfits(d)));
   const std::string path = scratch.path("a.ms");
   {
@@ -254,4 +257,16 @@ BOOST_AUTO_TEST_CASE(a_measurement_set_of_several_windows_and_fields) {
     }
   }
   BOOST_TEST(n == 12u);
+  const casacore::Table antennas(path + "/ANTENNA");
+  const casacore::ScalarColumn<casacore::String> mount(antennas, "MOUNT");
+  const casacore::ScalarColumn<double> diameter(antennas, "DISH_DIAMETER");
+  const char* expected[] = {"ALT-AZ", "ALT-AZ+NASMYTH-R", "UNKNOWN"};
+  for (unsigned ant = 0; ant < 3; ++ant) {
+    BOOST_TEST(std::string(mount(ant)) == expected[ant]);
+    BOOST_TEST(diameter(ant) == 25.0 + ant);
+  }
+  for (const Antenna& antenna : take(scratch.file("b", uvfits({}))).description.layout.antennas) {
+    BOOST_TEST(antenna.mount == "FIXED");
+    BOOST_TEST(antenna.dish_diameter_m == 0);
+  }
 }
