@@ -116,6 +116,13 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   for (std::int64_t index = 0; index < n_integrations; ++index) {
     const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
     simulate_visibilities(setup, index, rotations_at(index), tool.common().threads, data, uvw_m);
+    if (!std::all_of(data.begin(), data.end(), [](const std::complex<float>& v) {
+          return std::isfinite(v.real()) && std::isfinite(v.imag());
+        }))
+      throw FailureError(
+          "integration {}: a visibility is not finite: look for fluxes that are too large for numbers of 32 "
+          "bits",
+          index);
     writer.write({.time_mjd_s = time.mjd_seconds(),
                   .interval_s = options.integration_s,
                   .exposure_s = options.integration_s,

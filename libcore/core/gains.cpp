@@ -36,6 +36,9 @@ Range pol_range(const CsvTable& table, const CsvRow& row, std::size_t n_pol) {
                   n_pol > 1 ? "0 or 1, or X or Y (R or L)" : "0, or X (R): the data have one polarisation");
 }
 
+/// Of amplitudes: products of two gains, and of their inverses, are numbers of 32 bits.
+constexpr double kSmallestGain = 1e-15, kLargestGain = 1e15;
+
 enum class Zero { refused, allowed };
 
 Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::string& source,
@@ -70,6 +73,12 @@ Buffer<std::complex<double>, 3> parse_table(std::string_view text, const std::st
           "{}: line {}: gain_amplitude 0: data are divided by the gain; flag the antenna with "
           "--flag-antennas instead",
           source, row.line);
+    if (const double size = std::abs(amplitude); size != 0 && (size < kSmallestGain || size > kLargestGain))
+      throw DataError(
+          "{}: line {}: gain_amplitude {:g}: samples of 32 bits cannot be scaled by it: it must lie between "
+          "{:g} "
+          "and {:g}",
+          source, row.line, amplitude, kSmallestGain, kLargestGain);
     const auto phase = table.number(row, *phase_column);
     const std::complex<double> gain{amplitude * std::cos(phase), amplitude * std::sin(phase)};
     const Range pols = pol_range(table, row, n_pol), chans = channel_range(table, row, n_chan);

@@ -145,6 +145,20 @@ void read_pixels(const MemoryFits& memory, const FitsPrimary& fits, const PlaneO
   }
 }
 
+/// Images that we wrote are as they were written, or say that they are not. Those of others may have been
+/// changed by programs that leave the old sums.
+void check_own_sum(const MemoryFits& memory, const FitsKeys& keys, const FitsPrimary& fits) {
+  if (keys.text("ORIGIN") != "apsyn" || !keys.text("DATASUM")) return;
+  int data_state = 0, hdu_state = 0, status = 0;
+  memory.check(fits_verify_chksum(memory.get(), &data_state, &hdu_state, &status));
+  if (data_state < 0)
+    throw DataError(
+        "{}: DATASUM {} is not the sum of its pixels, which were damaged or changed after apsyn wrote them: "
+        "make "
+        "the image again, or delete DATASUM and CHECKSUM if the change was meant",
+        fits.name, *keys.text("DATASUM"));
+}
+
 }  // namespace
 
 std::vector<std::size_t> read_fits_shape(const std::string& path) {
@@ -160,6 +174,7 @@ Image read_fits_image(const std::string& path, std::optional<std::size_t> frame)
   FitsPrimary fits = read_fits_primary(path);
   const MemoryFits memory(fits);
   const FitsKeys keys(memory.get(), fits.name);
+  check_own_sum(memory, keys, fits);
   Image image;
   ImageLayout layout = read_layout(keys, fits, image.info);
   PlaneOrder& order = layout.order;
@@ -178,6 +193,7 @@ void for_each_fits_frame(const std::string& path, const std::function<void(const
   FitsPrimary fits = read_fits_primary(path);
   const MemoryFits memory(fits);
   const FitsKeys keys(memory.get(), fits.name);
+  check_own_sum(memory, keys, fits);
   Image image;
   ImageLayout layout = read_layout(keys, fits, image.info);
   read_description(keys, fits, image.info);

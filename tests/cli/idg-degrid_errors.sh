@@ -69,3 +69,30 @@ expect_exit 3 idg-degrid --model cut.fits same.ms
 mkdir empty.ms
 expect_exit "1|3" idg-degrid --model field-model.fits empty.ms
 diff -r obs.ms same.ms >&2 || fail "a run with wrong options changed the set"
+
+# What is not finite in 32 bits is no prediction, and an image of ours whose bytes have changed is no model.
+cp -r obs.ms finite.ms
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 1e39\n' >huge.txt
+expect_exit 1 idg-degrid -q --sky huge.txt finite.ms
+expect_stderr "finite.ms: row 0: a predicted visibility is not finite"
+expect_exit 1 simulate -q --array mwa-32t --sky huge.txt --duration 2s --phase-centre '02h28m00s -26d42m00s' -o huge.ms
+expect_stderr "not finite"
+expect_no_file huge.ms
+for change in 'DATASUM:3' 'pixel:3'; do
+  cp field-model.fits changed.fits
+  case $change in
+    pixel*) printf '\x3f\x80' | dd of=changed.fits bs=1 seek=$(($(stat -c %s changed.fits) / 2880 * 2880 - 11520)) conv=notrunc status=none ;;
+    DATASUM*) sed -i "s/\(DATASUM = '\)[0-9]\{3\}/\1987/" changed.fits ;;
+  esac
+  cmp -s changed.fits field-model.fits && fail "$change: nothing was changed"
+  expect_exit 3 idg-degrid -q --model changed.fits finite.ms
+  expect_stderr "changed.fits: DATASUM"
+done
+cat >gains.csv <<'END'
+antenna,gain_amplitude,phase_rad
+0,1e300,0
+END
+run simulate -q --array mwa-32t --noise 100Jy --duration 10ms -o noise.dada
+expect_exit 3 correlate -q noise.dada --gains gains.csv -o noise.vis
+expect_stderr "gains.csv: line 2: gain_amplitude 1e+300"
+expect_no_file noise.vis

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <future>
 #include <optional>
@@ -24,7 +25,7 @@ class Output {
   /// Begins to add the column where it is missing. `inspected`: by inspect_visibility_column().
   Output(const PredictionOptions& options, const PredictionTarget& target,
          const VisibilityColumnState& inspected, unsigned n_threads)
-      : combine_(options.combine()), n_threads_(n_threads) {
+      : path_(target.path()), combine_(options.combine()), n_threads_(n_threads) {
     if (combine_ != Combine::replace)
       input_.emplace(target.path(), selection_of(options, options.input_column));
     pending_ = std::async(std::launch::async, [this, inspected, path = target.path(),
@@ -83,12 +84,19 @@ class Output {
               im += factor[p].real() * y + factor[p].imag() * x;
             }
             // Rounded as in a column of its own, so that a prediction less itself is 0.
-            *value += std::complex<float>(static_cast<float>(sign * re), static_cast<float>(sign * im));
+            const std::complex<float> predicted(static_cast<float>(sign * re), static_cast<float>(sign * im));
+            if (!std::isfinite(predicted.real()) || !std::isfinite(predicted.imag()))
+              throw FailureError(
+                  "{}: row {}: a predicted visibility is not finite: look for fluxes, pixels or A-terms that "
+                  "are too large for numbers of 32 bits",
+                  path_, block_.rows.row_number[row]);
+            *value += predicted;
           }
       }
     });
   }
 
+  std::string path_;
   Combine combine_;
   unsigned n_threads_;
   std::optional<VisibilityColumnReader> input_;
