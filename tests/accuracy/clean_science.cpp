@@ -117,6 +117,49 @@ BOOST_AUTO_TEST_CASE(extended_gaussian_by_multiscale) {
   BOOST_TEST(residual < 1.2);
 }
 
+// The norm of four planes' noise and sidelobes is positive everywhere: smoothed, it stays as high as it is,
+// where the norm of smoothed planes falls. A scale that is chosen by the first has nothing to clean.
+BOOST_AUTO_TEST_CASE(extended_gaussian_in_joined_polarisations) {
+  const std::size_t n = 200;
+  std::vector<PointSource> sources;
+  const double sigma = 24 / 2.3548;
+  for (int dy = -30; dy <= 30; dy += 2)
+    for (int dx = -30; dx <= 30; dx += 2)
+      sources.push_back({90.0 + dx, 100.0 + dy, std::exp(-0.5 * (dx * dx + dy * dy) / (sigma * sigma))});
+  double sum = 0;
+  for (const PointSource& source : sources) sum += source.flux;
+  for (PointSource& source : sources) source.flux *= 50 / sum;
+  sources.push_back({165, 40, 1});
+  for (const bool channels : {false, true}) {
+    const std::vector<double> freq_hz =
+        channels ? std::vector<double>{1.45e8, 1.55e8} : std::vector<double>{1.5e8};
+    Field field = make_field(n, sources, freq_hz, 4, 1e-3, [&](std::size_t i, std::size_t, std::size_t p) {
+      return p == 0 ? sources[i].flux : p == 1 ? -0.1 * sources[i].flux : 0;
+    });
+    DeconvolutionSettings settings;
+    settings.algorithm = CleanAlgorithm::multiscale;
+    settings.max_iterations = 20000;
+    settings.auto_threshold_sigma = 3;
+    settings.cycle_gain = 0.8;
+    settings.join_polarizations = true;
+    settings.join_channels = channels;
+    settings.n_threads = 2;
+    const CycleReport report = clean(field, settings);
+    const SetReport& left = report.sets[0];
+    const View<const float, 2> stokes_i(&field.model(0, 0, 0, 0), {n, n}),
+        stokes_q(&field.model(0, 1, 0, 0), {n, n});
+    const double i_jy = flux_around(stokes_i, 90, 100, 45), q_jy = flux_around(stokes_q, 90, 100, 45);
+    BOOST_TEST_MESSAGE(report.sets[0].n_total << " components, peak " << left.peak_jy << ", noise "
+                                              << left.noise_jy << "; " << i_jy << " of 50 Jy, " << q_jy
+                                              << " of -5 Jy");
+    BOOST_TEST(int(left.stop) == int(CleanStop::noise));
+    BOOST_TEST(describe_excess(left) == "");
+    BOOST_TEST(left.peak_jy < 3.3 * left.noise_jy);
+    BOOST_TEST(std::abs(i_jy / 50 - 1) < 0.01);
+    BOOST_TEST(std::abs(q_jy / -5 - 1) < 0.02);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(scales_of_the_literal_loop) {
   // Two Gaussians as many points, one of them at an edge, and points.
   const std::size_t n = 90;

@@ -56,6 +56,16 @@ expect_near "$(worst_flux on a.txt)" 0 0.1 "% of error of fluxes in the middle o
 expect_near "$(worst_flux off a.txt)" 0 1 "% of error of fluxes elsewhere"
 expect_near "$(worst_offset a.txt)" 0 0.05 "offset in beams"
 
+# Whatever ends it above the threshold, it says how far; what ended there does not.
+# shellcheck disable=SC2086
+run clean -q bright.ms $image --algorithm clark --auto-threshold 5 -o ended
+[ ! -s "$(stderr_file)" ] || fail "a warning of a run that reached its threshold"
+for limit in '--nmiter 1' '--niter 30'; do
+  # shellcheck disable=SC2086
+  run clean -q bright.ms $image --algorithm clark --auto-threshold 5 $limit -o ended --overwrite
+  expect_stderr 'clean: warning: cleaning ended above its threshold: a peak of' 'times the threshold of'
+done
+
 # What is left is the noise, which is the same without the sources: 1.04 times its RMS.
 # shellcheck disable=SC2086
 run clean -q noisy.ms $image --algorithm clark --auto-mask 4 --auto-threshold 1 -o b
