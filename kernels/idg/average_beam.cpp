@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/idg/average_beam.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -61,13 +62,21 @@ Buffer<double, 2> interpolation(std::size_t n_pixels, std::size_t n_padded, std:
 
 AverageBeam::AverageBeam(const IdgPlan& plan, const IdgSetup& setup) : plan_(plan), setup_(setup) {
   if (setup.aterms == AtermMode::none) throw std::invalid_argument("average beam: no A-terms");
-  sum_.resize({plan.settings.subgrid, plan.settings.subgrid});
 }
 
-void AverageBeam::add(const GridBlock& block) {
+double AverageBeam::weight_sum() const {
+  double sum = 0;
+  for (const Sum& input : inputs_) sum += input.weight;
+  return sum;
+}
+
+void AverageBeam::add(const GridBlock& block, std::size_t input) {
   check_block(block, setup_);
   const auto weights = sum_weights(block);
-  for (const auto& [slots, weight] : weights) weight_sum_ += weight;
+  inputs_.resize(std::max(inputs_.size(), input + 1));
+  Sum& sum = inputs_[input];
+  if (sum.beam.size() == 0) sum.beam.resize({plan_.settings.subgrid, plan_.settings.subgrid});
+  for (const auto& [slots, weight] : weights) sum.weight += weight;
   const std::size_t side = plan_.settings.subgrid;
   const BeamResponse response =
       setup_.aterms == AtermMode::normalised ? BeamResponse::normalised : BeamResponse::adjoint;
@@ -80,9 +89,20 @@ void AverageBeam::add(const GridBlock& block) {
         for (std::size_t station = 0; station < jones.extent(2); ++station)
           beams.set(station, &jones(slots[0], slots[1], station, y, 0, 0));
       before = &slots;
-      beams.add(slots[2], slots[3], weight, &sum_(y, 0));
+      beams.add(slots[2], slots[3], weight, &sum.beam(y, 0));
     }
   });
+}
+
+double AverageBeam::at_centre(std::size_t input) const {
+  const std::size_t side = plan_.settings.subgrid;
+  auto centre = [](std::size_t) { return 0.0; };
+  const auto along_x = interpolation(1, plan_.n_u, side, plan_.taper, centre),
+             along_y = interpolation(1, plan_.n_v, side, plan_.taper, centre);
+  double sum = 0;
+  for (std::size_t j = 0; j < side; ++j)
+    for (std::size_t i = 0; i < side; ++i) sum += along_y(0, j) * along_x(0, i) * inputs_[input].beam(j, i);
+  return sum / inputs_[input].weight;
 }
 
 Buffer<double, 2> AverageBeam::finish() const {
@@ -93,12 +113,14 @@ Buffer<double, 2> AverageBeam::finish() const {
   const auto along_x = interpolation(n_x, plan_.n_u, side, taper, east);
   // Rows of samples go north, against interpolation()'s order, and so do the image's.
   const auto along_y = interpolation(n_y, plan_.n_v, side, taper, south);
-  Buffer<double, 2> rows({side, n_x}), image({n_y, n_x});
+  Buffer<double, 2> rows({side, n_x}), image({n_y, n_x}), sum({side, side});
+  for (const Sum& input : inputs_)
+    for (std::size_t i = 0; i < input.beam.size(); ++i) sum.data()[i] += input.beam.data()[i];
   parallel_for(setup_.n_threads, side, [&](std::size_t j, unsigned) {
     for (std::size_t x = 0; x < n_x; ++x)
-      for (std::size_t i = 0; i < side; ++i) rows(j, x) += along_x(x, i) * sum_(j, i);
+      for (std::size_t i = 0; i < side; ++i) rows(j, x) += along_x(x, i) * sum(j, i);
   });
-  const double scale = weight_sum_ > 0 ? 1 / weight_sum_ : 0, cell = plan_.image.cell_rad;
+  const double scale = weight_sum() > 0 ? 1 / weight_sum() : 0, cell = plan_.image.cell_rad;
   parallel_for(setup_.n_threads, n_y, [&](std::size_t y, unsigned) {
     for (std::size_t j = 0; j < side; ++j) {
       const double factor = along_y(y, j) * scale;

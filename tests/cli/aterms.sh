@@ -68,6 +68,23 @@ for at in '68 128' '128 188'; do
 done
 expect_near "$(pixel dish-beam.fits 128 128)" 1 1e-6 "the beam ahead"
 
+# A centre in the first null of that beam, 34.6 degrees off at 150 MHz, is told: of the group and the field that it is
+# in, and of the one set of two that looks elsewhere.
+null='--size 64 --scale 3amin --weight natural'
+[[ $(<"$(stderr_file)") != *'lets'* ]] || fail "a warning of a beam that looks at the centre"
+printf 'aterms = [ beam ]\nbeam.model = airy\nbeam.diameter = 4m\nbeam.pointing = [ 02h28m00s, 7d54m00s ]\n' >null.conf
+run idg-grid -q $null --no-psf --aterms null.conf -o null obs.ms --overwrite
+expect_stderr 'idg-grid: warning: obs.ms: the primary beam of --aterms lets' 'at the centre of the image at 150 MHz'
+run clean -q $null --niter 10 --aterms null.conf -o null obs.ms --overwrite
+expect_stderr 'clean: warning: obs.ms: the primary beam of --aterms lets'
+# Tiles that look at the zenith, five hours later: of two sets and two groups, that set in both.
+run simulate --array mwa-32t --sky sky.txt --channels 2 --duration 2s --phase-centre '02h28m00s -26d42m00s' \
+  --start 2024-01-01T17:00:00 -o late.ms
+printf 'aterms = [ beam ]\nbeam.model = mwa\nbeam.delays = [ 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ]\n' >zenith.conf
+run idg-grid -q $null --no-psf --aterms zenith.conf --channels-out 2 -o late obs.ms late.ms
+[ "$(grep -c 'warning: late.ms: the primary beam of --aterms lets' "$(stderr_file)")" = 2 ] || fail "no warning of each group"
+[[ $(<"$(stderr_file)") != *'obs.ms: the primary'* ]] || fail "a warning of the set that looks at the centre"
+
 # What a configuration names is an input, too.
 cp shift.fits kept-beam.fits
 printf 'aterms = [ dldm ]\ndldm.images = [ kept-beam.fits ]\n' >kept.conf

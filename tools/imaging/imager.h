@@ -119,6 +119,25 @@ inline void add_weights(const Imager& imager, View<const float, 3> weight, std::
     for (std::size_t p = 0; p < sums.size(); ++p) sums[p] += static_cast<double>(weight.data()[i + plane[p]]);
 }
 
+/// Says when an image's centre, or that of what one of several inputs sees of it, lies where the primary beam
+/// lets next to nothing through: what is divided by the beam there is noise, and it may be the wrong
+/// pointing.
+inline void warn_of_null(const Imager& imager, const ChannelGroup& group, const Field& field,
+                         const AverageBeam& beam) {
+  constexpr double kNull = 0.05;
+  for (std::size_t input = 0; input < beam.n_inputs(); ++input) {
+    if (!(beam.weight_sum(input) > 0)) continue;
+    const double response = beam.at_centre(input);
+    if (!(response < kNull)) continue;
+    log_warning(
+        "{}: the primary beam of --aterms lets {:.2g} % through at the centre of the image{} at {}: fluxes "
+        "there are divided by as little: choose a centre that the stations point at (--shift), or check the "
+        "pointing that the A-terms take",
+        imager.options.inputs[std::min(input, imager.options.inputs.size() - 1)], 100 * response,
+        field.suffix.empty() ? "" : " " + field.suffix.substr(1), format_frequency(group.centre_hz()));
+  }
+}
+
 /// The images of one group, a field each, out of the visibilities that `source` gives, which the group's
 /// weights are still to be applied to. Where processes share the work, the first has them; those of the
 /// others are of no use.
@@ -157,7 +176,8 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
         std::size_t first_row = 0;  // of the part
         field.for_each_part(*block, whole, [&](GridBlock part) {
           const std::size_t n_rows = part.uvw_m.extent(0);
-          if (first == 0 && field.beam && imager.ranks.root()) field.beam->add(part);
+          if (first == 0 && field.beam && imager.ranks.root() && n_rows > 0)
+            field.beam->add(part, imager.source.info().stations[block->station(first_row, 0)].input);
           const RankShare::Rows own_rows = share.rows_of_part(first_row, n_rows, whole.uvw_m.extent(0));
           first_row += n_rows;
           if (own_rows.n == 0) return;
@@ -180,6 +200,7 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
     own.fields[f].gridder.reset();
     if (!own.fields[f].beam || !imager.ranks.root()) continue;
     images[f].beam = own.fields[f].beam->finish();
+    warn_of_null(imager, own.group, fields[f], *own.fields[f].beam);
     for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
   }
   return images;
