@@ -17,6 +17,7 @@ void run(Tool& tool, const Options& options) {
       open_imaging_source(options.inputs, selection_of(options.imaging, tool.common().threads)), memory / 4);
   const auto groups = split_channels(source->info(), options.imaging.channels_out);
   const auto fields = fields_of(options, source->info());
+  log_info("weighting: {}", describe_weighting(options.imaging));
   warn_of_far_fields(options, source->info());
   const Device device = tool.device(CudaSupport::available);
   Imager imager{tool,

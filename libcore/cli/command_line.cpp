@@ -56,7 +56,13 @@ std::optional<std::string> unknown_option(const CLI::App& app, std::span<char* c
   for (const char* argument : arguments.subspan(std::min<std::size_t>(1, arguments.size()))) {
     const std::string_view word(argument);
     if (word == "--") break;
-    if (!word.starts_with("--")) continue;
+    if (!word.starts_with("--")) {
+      const std::string name(word.substr(std::min<std::size_t>(1, word.size()), word.find('=') - 1));
+      if (word.starts_with("-") && name.size() > 1 &&
+          std::find(names.begin(), names.end(), name) != names.end())
+        return fmt::format("-{}: a long option has two hyphens: --{}", name, name);
+      continue;
+    }
     const std::string name(word.substr(2, word.find('=') - 2));
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const std::string meant = probably_meant(names, name);

@@ -22,6 +22,11 @@ bool is_count(const std::string& text) {
 
 void set_weight(ImagingOptions& options, const std::string& text) {
   const std::size_t colon = text.find(':');
+  if (text == "briggs")
+    throw UsageError("--weight briggs: the robustness is missing: write it as one word, --weight briggs:0");
+  if (text.substr(0, colon) == "robust")
+    throw UsageError("--weight {}: there is no such weighting: write --weight briggs{}", text,
+                     colon == std::string::npos ? ":0" : text.substr(colon));
   options.weight = text.substr(0, colon);
   const bool briggs = options.weight == "briggs";
   if ((!briggs && options.weight != "natural" && options.weight != "uniform") ||
@@ -40,6 +45,22 @@ std::pair<std::size_t, std::size_t> parse_range(const char* option, const std::v
   const std::size_t start = parse_count(option, texts[0]), end = parse_count(option, texts[1]);
   if (end <= start) throw UsageError("{} {} {}: the end must be above the start", option, start, end);
   return {start, end};
+}
+
+/// Numbers, and names of what is none.
+void set_fields(ImagingOptions& options, const std::string& text) {
+  options.fields.clear();
+  options.field_names.clear();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string field = text.substr(begin, end - begin);
+    if (field.empty()) throw UsageError("--field {}: an empty name: give numbers or names", text);
+    if (is_count(field))
+      options.fields.push_back(static_cast<int>(parse_count("--field", field)));
+    else
+      options.field_names.push_back(field);
+    begin = end + 1;
+  }
 }
 
 std::vector<int> parse_list(const char* option, const std::string& text) {
@@ -65,11 +86,26 @@ void add_aterms(Tool& tool, ImagingOptions& options) {
 
 }  // namespace
 
+std::string describe_weighting(const ImagingOptions& options) {
+  std::string text = options.weight;
+  if (options.weight == "briggs") text += fmt::format(", robustness {:g}", options.robustness);
+  if (options.weight != "natural" && options.rank_filter > 0)
+    text += fmt::format(", rank filter {:g}", options.rank_filter);
+  if (options.taper_gaussian_rad > 0)
+    text += fmt::format(", Gaussian taper to {}", format_angle(options.taper_gaussian_rad));
+  if (options.min_uv_lambda > 0) text += fmt::format(", from {:g} wavelengths on", options.min_uv_lambda);
+  if (options.max_uv_lambda > 0) text += fmt::format(", up to {:g} wavelengths", options.max_uv_lambda);
+  if (options.inner_tukey_lambda > 0 || options.outer_tukey_lambda > 0)
+    text += fmt::format(", Tukey tapers of {:g} and {:g} wavelengths", options.inner_tukey_lambda,
+                        options.outer_tukey_lambda);
+  return text;
+}
+
 void add_selection_options(Tool& tool, ImagingOptions& options) {
   CLI::App& app = tool.app();
   app.add_option_function<std::string>(
-         "--field", [&](const std::string& text) { options.fields = parse_list("--field", text); },
-         "field numbers, for example 0,2 (default: all)")
+         "--field", [&](const std::string& text) { set_fields(options, text); },
+         "numbers or names of fields, for example 0,2 or 3C286 (default: all)")
       ->type_name("LIST");
   app.add_option_function<std::string>(
          "--spw", [&](const std::string& text) { options.spws = parse_list("--spw", text); },

@@ -23,6 +23,7 @@ struct ImagingOptions {
   std::string column = "DATA";
   bool column_given = false;
   std::vector<int> fields, spws;
+  std::vector<std::string> field_names;  ///< of --field, what is no number
   std::int64_t first_interval = 0, n_intervals = -1;
   std::size_t first_channel = 0, n_channels = 0;
 
@@ -43,6 +44,8 @@ struct ImagingOptions {
   bool oversubscribe = false;             ///< unified: more than the GPU has free
 };
 
+/// "briggs, robustness 0" and so on, with tapers and limits of uv.
+std::string describe_weighting(const ImagingOptions& options);
 /// --field, --spw, --interval, --channel-range.
 void add_selection_options(Tool& tool, ImagingOptions& options);
 /// --accuracy and what it chooses.

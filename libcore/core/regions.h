@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Regions of the sky or of an image, as CASA's region text files (CRTF, version 0) list them, and the pixels
-// whose centres lie in them.
+// Regions of the sky or of an image, as region text files of CASA (CRTF, version 0) and of DS9 list them, and
+// the pixels whose centres lie in them.
 #pragma once
 
 #include <array>
@@ -38,10 +38,10 @@ struct Region {
   std::size_t line = 0;  ///< of the file, from 1
 };
 
-/// Whether a file begins as region text does, "#CRTF". False, and nothing is read, of what is no ordinary
-/// file. FailureError when it cannot be read.
+/// Whether a file begins as region text does: "#CRTF", or a comment, coordinate system or shape of DS9.
+/// False, and nothing is read, of what is no ordinary file. FailureError when it cannot be read.
 bool is_region_text(const std::string& path);
-/// The regions of a text that begins with "#CRTF", without its annotations. DataError with `source`, the line
+/// The regions of such a text, without its annotations. DataError with `source`, the line
 /// and the cure.
 std::vector<Region> parse_regions(std::string_view text, const std::string& source);
 

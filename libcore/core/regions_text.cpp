@@ -8,7 +8,7 @@
 #include "libcore/core/error.h"
 #include "libcore/core/input.h"
 #include "libcore/core/log.h"
-#include "libcore/core/regions.h"
+#include "libcore/core/regions_text.h"
 #include "libcore/core/sky_model.h"
 
 namespace apsyn {
@@ -16,10 +16,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "#CRTF";
 
-/// What is wrong with a line, without the file and the line's number.
-struct Malformed {
-  std::string text;
-};
+using Malformed = MalformedRegion;
 
 /// "name[[x, y], r] key=value ...": the list's entries, each of one or more texts, and what follows.
 struct Parts {
@@ -162,13 +159,16 @@ bool is_region_text(const std::string& path) {
   std::error_code error;
   if (path == "-" || !std::filesystem::is_regular_file(path, error)) return false;
   ByteSource source(path);
-  std::string start(kFirstLine.size(), '\0');
-  return source.read(start.data(), start.size()) == start.size() && start == kFirstLine;
+  std::string start(64, '\0');
+  start.resize(source.read(start.data(), start.size()));
+  return start.starts_with(kFirstLine) || begins_as_ds9_regions(start);
 }
 
 std::vector<Region> parse_regions(std::string_view text, const std::string& source) {
-  if (!text.starts_with(kFirstLine))
-    throw DataError("{}: does not begin with #CRTF: not a region file", source);
+  if (!text.starts_with(kFirstLine)) {
+    if (begins_as_ds9_regions(text)) return parse_ds9_regions(text, source);
+    throw DataError("{}: begins neither with #CRTF nor as regions of DS9: not a region file", source);
+  }
   std::vector<Region> regions;
   std::size_t number = 0;
   while (!text.empty()) {

@@ -18,6 +18,7 @@ class MsSource final : public ImagingSource {
     MsSelection wanted;
     wanted.column = selection.column;
     wanted.fields = selection.fields;
+    wanted.field_names = selection.field_names;
     wanted.spws = selection.spws;
     wanted.first_interval = selection.first_interval;
     wanted.n_intervals = selection.n_intervals;
@@ -43,8 +44,8 @@ class MsSource final : public ImagingSource {
     describe(paths, selection);
     for (std::size_t i = 0; selection.name_other_columns && i < paths.size(); ++i)
       if (readers_[i]->has_column("CORRECTED_DATA")) {
-        log_info("{}: column {} is taken; there is CORRECTED_DATA, too: choose with --column", paths[i],
-                 selection.column);
+        log_warning("{}: column {} is imaged, although there is CORRECTED_DATA: choose with --column",
+                    paths[i], selection.column);
         break;
       }
   }

@@ -18,8 +18,9 @@ namespace apsyn {
 
 struct ImagingSelection {
   std::string column = "DATA";
-  bool name_other_columns = false;    ///< say when sets have CORRECTED_DATA, which WSClean would take
-  std::vector<int> fields{}, spws{};  ///< empty = all
+  bool name_other_columns = false;         ///< say when sets have CORRECTED_DATA, which WSClean would take
+  std::vector<int> fields{}, spws{};       ///< empty = all
+  std::vector<std::string> field_names{};  ///< those of these names, too
   std::int64_t first_interval = 0, n_intervals = -1;
   std::size_t first_channel = 0, n_channels = 0;  ///< per spectral window; 0 = all
   std::string planes{};                           ///< as parse_planes() takes it

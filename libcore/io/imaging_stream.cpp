@@ -136,7 +136,7 @@ class StreamSource final : public ImagingSource {
     end_channel_ = selection.n_channels == 0 ? n : first_channel_ + selection.n_channels;
     if (first_channel_ >= n || end_channel_ > n)
       throw UsageError("{}: channels {} to {}: the stream has {}", path, first_channel_, end_channel_, n);
-    if (!selection.fields.empty() || !selection.spws.empty())
+    if (!selection.fields.empty() || !selection.field_names.empty() || !selection.spws.empty())
       throw UsageError("{}: a visibility stream has no fields or spectral windows to choose", path);
     if (selection.column != ImagingSelection{}.column)
       throw UsageError("{}: a visibility stream has no columns: leave out --column {}", path,

@@ -27,6 +27,7 @@ struct MsField {
 struct MsSelection {
   std::string column = "DATA";                        ///< empty: coordinates alone
   std::vector<int> fields, spws;                      ///< empty = all
+  std::vector<std::string> field_names;               ///< those of these names, too
   std::int64_t first_row = 0, n_rows = -1;            ///< in main-table rows
   std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
   std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all

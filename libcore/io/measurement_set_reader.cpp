@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
@@ -38,6 +40,30 @@ casacore::Table open_table(const std::string& path) {
   return table;
 }
 
+/// The selection with the numbers of the fields whose names it has.
+MsSelection with_field_numbers(MsSelection selection, const casacore::Table& ms, const std::string& path) {
+  if (selection.field_names.empty()) return selection;
+  const casacore::Table table = ms_subtable(ms, path, "FIELD");
+  const casacore::Vector<casacore::String> names =
+      casacore::ScalarColumn<casacore::String>(table, "NAME").getColumn();
+  for (const std::string& wanted : selection.field_names) {
+    bool found = false;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (names[i] == wanted) {
+        selection.fields.push_back(static_cast<int>(i));
+        found = true;
+      }
+    if (found) continue;
+    std::string known;
+    constexpr std::size_t kMost = 8;
+    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) known += (i > 0 ? ", " : "") + names[i];
+    throw UsageError("{}: no field is called '{}': give a number or one of {}{}", path, wanted, known,
+                     names.size() > kMost ? " ..." : "");
+  }
+  selection.field_names.clear();
+  return selection;
+}
+
 template <class T, std::size_t Rank>
 View<T, Rank> rows_of(Buffer<T, Rank>& all, std::size_t first, std::size_t n) {
   auto shape = all.shape();
@@ -50,8 +76,8 @@ View<T, Rank> rows_of(Buffer<T, Rank>& all, std::size_t first, std::size_t n) {
 
 struct MeasurementSetReader::State {
   std::string path;
-  MsSelection selection;
   casacore::Table table;
+  MsSelection selection;  ///< fields by their numbers alone
   MsMetadata meta;
   MsRowSelection rows;
   MsCellReader cells;
@@ -71,11 +97,11 @@ struct MeasurementSetReader::State {
 
   State(const std::string& name, const MsSelection& wanted)
       : path(name),
-        selection(wanted),
         table(open_table(name)),
-        meta(read_ms_metadata(table, name, wanted)),
-        rows(table, meta, wanted, name),
-        cells(table, meta, wanted, name),
+        selection(with_field_numbers(wanted, table, name)),
+        meta(read_ms_metadata(table, name, selection)),
+        rows(table, meta, selection, name),
+        cells(table, meta, selection, name),
         next_row(rows.begin_row()) {}
 
   /// Reads the scalars of the next rows and sorts the wanted ones by data description.

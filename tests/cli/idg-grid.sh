@@ -81,7 +81,7 @@ expect_near "$(differences second-dirty.fits two-f1-dirty.fits)" 0 2e-2 "the lar
 # --maxuv-l leaves out are not missed.
 run idg-grid -q --size 64 --scale 30asec --no-psf -o coarse "$set"
 expect_stderr "idg-grid: warning: " "448 of 928 visibilities" "are left out" "--scale 9.31asec or less"
-run idg-grid -q --size 64 --scale 30asec --maxuv-l 3437 --no-psf -o short "$set"
+run idg-grid -q --size 64 --scale 30asec --maxuv-l 3437 --column DATA --no-psf -o short "$set"
 [ ! -s "$(stderr_file)" ] || fail "a warning of what --maxuv-l leaves out"
 
 # Ranges take two numbers, and what follows is an input.
@@ -90,9 +90,26 @@ expect_file ranges-dirty.fits
 
 # A set with CORRECTED_DATA is told of when nobody chose, and only then.
 run idg-grid --size 64 --scale 30asec --psf-only -o unchosen "$set"
-expect_stderr "idg-grid: info: " "column DATA is taken" "CORRECTED_DATA"
+expect_stderr "idg-grid: warning: " "column DATA is imaged" "CORRECTED_DATA" "weighting: uniform, rank filter 3"
 run idg-grid --size 64 --scale 30asec --psf-only --column DATA -o chosen "$set"
 [[ $(<"$(stderr_file)") != *CORRECTED_DATA* ]] || fail "a message about a column that was chosen"
+
+# What WSClean calls otherwise is answered with what to write; fields have names, too.
+for words in '--weight briggs' '--weight briggs 0'; do
+  expect_exit 2 idg-grid $small $words --no-psf -o habits "$set"
+  expect_stderr "the robustness is missing: write it as one word, --weight briggs:0"
+done
+expect_exit 2 idg-grid $small --weight robust:0.5 --no-psf -o habits "$set"
+expect_stderr "write --weight briggs:0.5"
+expect_exit 2 idg-grid -size 64 -scale 30asec -o habits "$set"
+expect_stderr "idg-grid: error: -size: a long option has two hyphens: --size"
+run idg-grid $small --no-psf --field 0 --weight briggs:0.5 -o by-number "$set"
+expect_stderr "weighting: briggs, robustness 0.5"
+run idg-grid $small --no-psf --field BEAM_0 --weight briggs:0.5 -o by-name "$set"
+expect_same_pixels by-number-dirty.fits by-name-dirty.fits
+expect_exit 2 idg-grid $small --no-psf --field 3C147 -o habits "$set"
+expect_stderr "no field is called '3C147': give a number or one of BEAM_0"
+expect_no_file habits-dirty.fits
 
 # Channel groups, and the plan alone.
 run idg-grid $small --channels-out 2 --no-psf -o band "$set"

@@ -173,6 +173,48 @@ BOOST_AUTO_TEST_CASE(pipes_are_not_touched) {
   ::close(ends[0]);
 }
 
+// The same masks from DS9's text, whose pixels count from 1, and whose first axis lies along x.
+BOOST_AUTO_TEST_CASE(regions_of_ds9) {
+  const std::string head =
+      "# Region file format: DS9 version 4.1\nglobal color=green font=\"helvetica 10\"\n";
+  const std::pair<std::string, std::string> same[] = {
+      {"image\ncircle(31,21.5,7.2) # color=red text={a; b}", "circle[[30pix, 20.5pix], 7.2pix]"},
+      {"circle 31 21.5 7.2", "circle[[30pix, 20.5pix], 7.2pix]"},
+      {"image; ellipse(31,26,12.3,4.1,30)", "ellipse[[30pix, 25pix], [4.1pix, 12.3pix], 30deg]"},
+      {"image\nbox(31,26,20.3,4.1,30)", "rotbox[[30pix, 25pix], [20.3pix, 4.1pix], 30deg]"},
+      {"image\nannulus(31,21,5.1,6,7.2)", "annulus[[30pix, 20pix], [5.1pix, 7.2pix]]"},
+      {"image\npolygon(11,6,41,9,21,31)", "poly[[10pix, 5pix], [40pix, 8pix], [20pix, 30pix]]"},
+      {"fk5\ncircle(2:00:04.8,-40:12:00,1800\")", "circle[[2h00m04.8s, -40d12m00s], 0.5deg]"},
+      {"icrs;circle(30.2,-40.1,30')", "circle[[30.2deg, -40.1deg], 0.5deg]"},
+      {"j2000\nellipse(30d,-40d,0.9,0.3,20)\npoint(30,-40)",
+       "ellipse[[30deg, -40deg], [0.3deg, 0.9deg], 20deg]"},
+      {"fk5\n-circle(30,-40,0.3)\ncircle(30,-40,0.8)",
+       "circle[[30deg, -40deg], 0.8deg]\n-circle[[30deg, -40deg], 0.3deg]"},
+      {"fk5\n-circle(30,-40,0.3)", "-circle[[30deg, -40deg], 0.3deg]"},
+      {"fk5\ncircle(30,-40,5p)", "circle[[30deg, -40deg], 5pix]"}};
+  for (const auto& [ds9, casa] : same) {
+    const auto mask =
+        region_mask(parse_regions(head + ds9, "t.reg"), image_at(30, -40, 0.1), kNx, kNy, "t.reg");
+    const auto expected = mask_of(casa);
+    BOOST_TEST(std::equal(mask.begin(), mask.end(), expected.begin()), ds9);
+    std::size_t n = 0;
+    for (const std::uint8_t value : mask) n += value;
+    BOOST_TEST(n > 10u);
+    BOOST_TEST(n < kNx * kNy);
+  }
+  for (const char* line : {"galactic", "circle(1,2)", "circle(1,2,3,4)", "circle(1,2,-3)", "circle(a,b,3)",
+                           "panda(1,2,0,90,1,3,4,1)", "polygon(1,2,3,4)", "box(1,2,3)",
+                           "circle(10:00:00,-30:00:00,3)", "circle(1,2d,3)"})
+    try {
+      parse_regions("# Region file format: DS9\n\nimage;" + std::string(line) + "\ncircle(1,2,3)", "t.reg");
+      BOOST_ERROR(line << " was taken");
+    } catch (const DataError& error) {
+      BOOST_TEST(std::string(error.what()).find("t.reg: line 3: ") == 0u, line << ": " << error.what());
+    }
+  BOOST_CHECK_THROW(parse_regions("fk5\ncircle(10,95,1)", "t.reg"), DataError);
+  BOOST_CHECK_THROW(parse_regions("# nothing\n", "t.reg"), DataError);
+}
+
 BOOST_AUTO_TEST_CASE(errors_name_the_line) {
   for (const char* line : {"circle[[1pix, 2pix]]",
                            "circle[[1pix, 2pix], [3pix, 4pix]]",

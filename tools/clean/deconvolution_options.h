@@ -56,8 +56,9 @@ inline void declare_stops(Tool& tool, DeconvolutionOptions& options) {
                  "measure the noise around each pixel, in a box of this many beams")
       ->type_name("BEAMS")
       ->check(CLI::Range(1.0, 1e6));
-  tool.add_file("--mask", options.mask,
-                "put components only where this FITS image is not 0, or in the regions of this CASA text");
+  tool.add_file(
+      "--mask", options.mask,
+      "put components only where this FITS image is not 0, or in the regions of this CASA or DS9 text");
   options.border = app.add_option("--clean-border", settings.border_percent,
                                   "no components nearer to an edge than P percent of width and height")
                        ->type_name("P")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Masks from FITS images and CASA's region text files.
+// Masks from FITS images and region text files of CASA and DS9.
 #pragma once
 
 #include <string>

@@ -193,6 +193,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
       open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging, tool.common().threads)),
       0);
   const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
+  log_info("weighting: {}", describe_weighting(options.imager.imaging));
   warn_of_far_fields(options.imager, input.info());
   warn_of_overlaps(fields_of(options.imager, input.info()), options.imager.imaging);
   const Device device = tool.device(CudaSupport::available);

@@ -27,6 +27,7 @@ inline ImagingSelection selection_of(const ImagingOptions& options, unsigned n_t
           .name_other_columns = !options.column_given,
           .fields = options.fields,
           .spws = options.spws,
+          .field_names = options.field_names,
           .first_interval = options.first_interval,
           .n_intervals = options.n_intervals,
           .first_channel = options.first_channel,

@@ -27,6 +27,7 @@ inline MsSelection selection_of(const PredictionOptions& options, const std::str
   MsSelection selection;
   selection.column = column;
   selection.fields = imaging.fields;
+  selection.field_names = imaging.field_names;
   selection.spws = imaging.spws;
   selection.first_interval = imaging.first_interval;
   selection.n_intervals = imaging.n_intervals;
