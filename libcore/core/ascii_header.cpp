@@ -77,6 +77,11 @@ std::size_t header_size(std::string_view first_unit, const std::string& source) 
 
 HeaderReader::HeaderReader(std::string_view bytes, std::string source) : source_(std::move(source)) {
   const std::string_view text = bytes.substr(0, bytes.find('\0'));
+  // The rest of the header is filled with NULs. Text behind one would be keys that nobody reads.
+  if (const std::size_t behind = bytes.find_first_not_of('\0', text.size()); behind != std::string_view::npos)
+    throw DataError(
+        "{}: byte {}: a NUL ends the header, and there is more of it at byte {}: the header is damaged",
+        source_, text.size(), behind);
   std::size_t at = 0;
   while (at < text.size()) {
     std::size_t end = text.find('\n', at);

@@ -6,6 +6,7 @@
 #include "libcore/core/constants.h"
 #include "libcore/core/csv.h"
 #include "libcore/core/error.h"
+#include "libcore/core/plausible.h"
 
 namespace apsyn {
 namespace {
@@ -46,6 +47,7 @@ Antenna parse_antenna(const std::string& source, std::string_view key, std::stri
   }
   if (!good)
     throw DataError("{}: {} {}: name,e,n,u,delay_ns,flag is needed, the flag 0 or 1", source, key, text);
+  check_position(source, key, antenna.enu_m);
   return antenna;
 }
 
@@ -65,6 +67,7 @@ std::optional<Site> read_site(HeaderReader& header) {
   if (dot(itrf_m, itrf_m) < 6.3e6 * 6.3e6)
     throw DataError("{}: SITE_XYZ {}: geocentric metres, near the Earth's surface, are needed",
                     header.source(), *xyz);
+  check_position(header.source(), "SITE_XYZ", itrf_m);
   return site_from_geocentric(itrf_m);
 }
 

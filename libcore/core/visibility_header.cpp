@@ -7,6 +7,7 @@
 #include "libcore/core/ascii_header.h"
 #include "libcore/core/csv.h"
 #include "libcore/core/error.h"
+#include "libcore/core/plausible.h"
 
 namespace apsyn {
 namespace {
@@ -44,7 +45,7 @@ VisibilityHeader parse_visibility_header(std::string_view bytes, const std::stri
                                          VisibilityStreamKeys& stream) {
   HeaderReader keys(bytes, source);
   VisibilityHeader header;
-  keys.require_text("HDR_VERSION");
+  keys.require_number("HDR_VERSION");
   require_word(keys, "INSTRUMENT", "apsyn-vis");
   require_word(keys, "ORDER", "TBFP");
   require_word(keys, "NBIT", "32");
@@ -53,9 +54,11 @@ VisibilityHeader parse_visibility_header(std::string_view bytes, const std::stri
   header.source = keys.text_or("SOURCE", "unknown");
   const double freq_hz = keys.require_number("FREQ", 6), bandwidth_hz = keys.require_number("BW", 6);
   header.integration_s = keys.require_number("TSAMP", -6);
+  check_band(source, freq_hz, bandwidth_hz);
   if (!(header.integration_s > 0))
     throw DataError("{}: TSAMP {} s: a positive number of microseconds is needed", source,
                     header.integration_s);
+  check_range(source, "TSAMP", header.integration_s, kMinTime_s, kMaxIntegration_s, "s");
   header.sample_s = keys.number("INPUT_TSAMP", -6).value_or(0);
   if (header.sample_s < 0)
     throw DataError("{}: INPUT_TSAMP {} s: at least 0 is needed", source, header.sample_s);

@@ -9,6 +9,7 @@
 
 #include "libcore/core/ascii_header.h"
 #include "libcore/core/error.h"
+#include "libcore/core/plausible.h"
 
 namespace apsyn {
 namespace {
@@ -146,10 +147,25 @@ std::size_t VoltageHeader::unit_samples() const {
   return 8 / std::gcd(bits_per_time(), std::size_t{8});
 }
 
+/// overlap.
+void check_sample_rate(const VoltageHeader& header, const std::string& source) {
+  const double width_hz = std::abs(header.bandwidth_hz) / static_cast<double>(header.n_chan);
+  const double needed_hz = header.n_dim == 1 ? 2 * width_hz : width_hz, rate_hz = 1 / header.sample_s;
+  constexpr double kRounding = 1e-3;  // headers have few digits
+  if (rate_hz >= needed_hz * (1 - kRounding) && rate_hz <= 2 * needed_hz * (1 + kRounding)) return;
+  throw DataError(
+      "{}: BW {:g} MHz in NCHAN {} channels contradicts TSAMP {:g} us: channels of {:g} MHz have {:g} to "
+      "{:g} {} "
+      "samples a microsecond (NDIM {}), and this is {:g}: correct the key that is wrong",
+      source, header.bandwidth_hz * 1e-6, header.n_chan, header.sample_s * 1e6, width_hz * 1e-6,
+      needed_hz * 1e-6, 2 * needed_hz * 1e-6, header.n_dim == 1 ? "real" : "complex", header.n_dim,
+      rate_hz * 1e-6);
+}
+
 VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& source) {
   HeaderReader keys(bytes, source);
   VoltageHeader header;
-  keys.require_text("HDR_VERSION");
+  keys.require_number("HDR_VERSION");
   keys.require_text("HDR_SIZE");
   header.telescope = keys.text_or("TELESCOPE", "unknown");
   header.instrument = keys.text_or("INSTRUMENT", "unknown");
@@ -159,6 +175,8 @@ VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& so
   header.sample_s = keys.require_number("TSAMP", -6);
   if (!(header.sample_s > 0))
     throw DataError("{}: TSAMP {} s: a positive number of microseconds is needed", source, header.sample_s);
+  check_band(source, header.freq_hz, header.bandwidth_hz);
+  check_range(source, "TSAMP", header.sample_s, kMinTime_s, kMaxSample_s, "s");
   header.n_bit = static_cast<unsigned>(keys.require_integer("NBIT", 1, 64));
   header.n_dim = static_cast<unsigned>(keys.require_integer("NDIM", 1, 2));
   header.n_pol = static_cast<std::size_t>(keys.require_integer("NPOL", 1, 2));

@@ -86,6 +86,11 @@ struct VoltageSelection {
 /// DataError naming the missing or offending key, or an order, NBIT, NDIM and ENCODING that do not go
 /// together. `bytes` is the whole header (HDR_SIZE bytes). MJD_START and DADA_VERSION are dropped.
 VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& source);
+/// DataError when BW, TSAMP, NCHAN and NDIM contradict each other: a channel of width W takes W complex or 2
+/// W real samples a second, and up to twice as many where channels overlap. parse_voltage_header() leaves
+/// this to who reads the samples, so that the header of a recording that contradicts itself can still be
+/// looked at.
+void check_sample_rate(const VoltageHeader& header, const std::string& source);
 /// A header of a multiple of 4096 bytes that parses to the same values; its size does not depend on
 /// file_size. `start` is written as UTC_START and PICOSECONDS with OBS_OFFSET 0, and again as MJD_START.
 std::string format_voltage_header(const VoltageHeader& header);

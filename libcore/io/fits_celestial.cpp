@@ -8,6 +8,7 @@
 #include "libcore/core/constants.h"
 #include "libcore/core/csv.h"
 #include "libcore/core/error.h"
+#include "libcore/core/plausible.h"
 
 namespace apsyn {
 namespace {
@@ -53,9 +54,12 @@ void read_fits_celestial(const FitsKeys& keys, const FitsPrimary& fits, FitsAxis
     axis->value *= to_rad;
     axis->step *= to_rad;
     if (axis->step == 0) throw DataError("{}: CDELT{} = 0: a cell size is needed", fits.name, number - 1);
+    check_range(fits.name, fmt::format("CDELT{}", number - 1), axis->step / kRadPerDeg, -180, 180, "deg");
+    check_range(fits.name, fmt::format("CRPIX{}", number - 1), axis->pixel, -1e9, 1e9, "pixels");
   }
   if (std::abs(y.value) > kPi / 2 * (1 + 1e-12))
     throw DataError("{}: CRVAL2 = {}: a declination is needed", fits.name, y.value / kRadPerDeg);
+  check_range(fits.name, "CRVAL1", x.value / kRadPerDeg, -720, 720, "deg");
   info.centre.dec_rad = y.value;
   info.centre.ra_rad = x.value - kTwoPi * std::floor(x.value / kTwoPi);
   if (info.centre.ra_rad >= kTwoPi) info.centre.ra_rad = 0;

@@ -55,6 +55,14 @@ std::string read_stream_header(ByteSource& source) {
 StreamPayload::StreamPayload(const std::string& path, std::unique_ptr<ByteSource> source,
                              const PayloadRules& rules)
     : source_(std::move(source)), rules_(rules), header_bytes_(source_->offset()) {
+  // Nothing would tell a stream that was cut from a whole one. Foreign ones do not say TRAILER at all.
+  if (!rules_.foreign && !rules_.trailer && !rules_.file_size)
+    throw DataError(
+        "{}: byte 0: TRAILER 0 with FILE_SIZE 0: a stream whose size is not told beforehand ends with a "
+        "trailer "
+        "(TRAILER "
+        "1): the header is damaged",
+        source_->name());
   if (rules_.resolution_bytes == 0) rules_.resolution_bytes = rules_.unit_bytes;
   if (source_->size()) check_file(path);
 }

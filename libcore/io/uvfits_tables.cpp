@@ -7,6 +7,7 @@
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
+#include "libcore/core/plausible.h"
 #include "libcore/io/fits_table.h"
 
 namespace apsyn {
@@ -67,6 +68,7 @@ void add_subarray(UvfitsLayout& layout, const FitsTable& table, int subarray, St
   const auto mounts = table.has("MNTSTA") ? table.integers("MNTSTA") : std::vector<int>();
   const auto diameters = table.has("DIAMETER") ? table.numbers("DIAMETER") : std::vector<double>();
   const Vec3 centre = array_centre(table);
+  check_position(layout.name, "AIPS AN: ARRAYX, ARRAYY or ARRAYZ", centre);
   const bool relative = dot(centre, centre) > 1;
   if (relative) stations.centre_m = centre;
   const bool left_handed = table.key_text("XYZHAND").value_or("RIGHT") == "LEFT";
@@ -74,6 +76,7 @@ void add_subarray(UvfitsLayout& layout, const FitsTable& table, int subarray, St
     Vec3 position{positions[3 * i], positions[3 * i + 1], positions[3 * i + 2]};
     if (!std::isfinite(position[0] + position[1] + position[2]))
       throw DataError("{}: AIPS AN row {}: STABXYZ is no point", layout.name, i + 1);
+    check_position(layout.name, "AIPS AN: STABXYZ", position);
     if (left_handed) position[1] = -position[1];
     if (relative) position = geocentric(position, centre);
     const std::string name = names[i].empty() ? fmt::format("ant{}", numbers[i]) : names[i];
@@ -123,7 +126,7 @@ void add_window(UvfitsLayout& layout, double offset_hz, double step_hz) {
   for (std::size_t chan = 0; chan < axis.length; ++chan) {
     window.channel_hz.push_back(axis.at(chan) + offset_hz);
     window.width_hz.push_back(std::abs(step_hz));
-    if (!(window.channel_hz.back() > 0) || !std::isfinite(window.channel_hz.back()))
+    if (!(window.channel_hz.back() > 0) || !(window.channel_hz.back() <= kMaxFrequency_hz))
       throw DataError("{}: channel {} at {} Hz: a frequency is needed", layout.name, chan,
                       window.channel_hz.back());
   }

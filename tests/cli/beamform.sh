@@ -86,7 +86,7 @@ values down-32.dada "3 -4 3 -4"
 run beamform tiny.dada $up --subarray a --product voltage --bits 32 -o rising.dada
 head -c 4096 rising.dada | grep -aqE '^SIDEBAND_CONJ +0$' || fail "SIDEBAND_CONJ of a rising band"
 # Real samples need channels.
-{ header 4096 NDIM 1 RESOLUTION 2 && cat samples.bin; } >real.dada
+{ header 4096 NDIM 1 RESOLUTION 2 TSAMP 0.5 && cat samples.bin; } >real.dada
 expect_exit 2 beamform real.dada --incoherent -o real.fil
 expect_stderr "real.dada: its samples are real" "--channels 2 or more"
 run beamform real.dada --incoherent --channels 4 -o real.fil

@@ -249,7 +249,7 @@ head -c 300000 obs.dada | expect_exit 3 correlate $options -o x.vis
 expect_no_file x.vis
 
 # Real samples need channels.
-{ header 4096 NDIM 1 RESOLUTION 2 && cat samples.bin; } >real.dada
+{ header 4096 NDIM 1 RESOLUTION 2 TSAMP 0.5 && cat samples.bin; } >real.dada
 expect_exit 2 correlate real.dada -o x.vis
 expect_stderr "real.dada: its samples are real" "--channels 2 or more"
 run correlate real.dada --channels 2 -o real.vis

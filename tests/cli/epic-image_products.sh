@@ -172,7 +172,7 @@ expect_exit 2 quicklook images.dada --frame 1 -o cut.png
 perl -e 'read(STDIN, my $header, 4090); $header =~ s/\n(N[XY] +)16\b/\n${1}20000/g; print $header' <images.dada >large.dada
 expect_exit 1 quicklook --max-memory 1GB - -o cut.png < <(cat large.dada)
 expect_stderr --max-memory
-sed -i 's/^TSAMP .*/TSAMP 1e290/' images.dada
+perl -0777 -pi -e 's/\n(TSAMP +\S+)/"\n" . sprintf("%-*s", length $1, "TSAMP 1e290")/e' images.dada
 expect_exit 3 quicklook - -o cut.png <images.dada
 expect_stderr TSAMP
 expect_no_file cut.png

@@ -16,6 +16,8 @@ namespace {
 std::string stream(const Scratch& scratch, const ArrayLayout& layout, std::size_t n_ant) {
   VoltageHeader header;
   header.sample_s = 1e-3;
+  header.freq_hz = 150e6;
+  header.bandwidth_hz = 2e3;
   header.n_ant = n_ant;
   header.n_pol = 2;
   header.n_chan = 2;

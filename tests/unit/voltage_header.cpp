@@ -81,6 +81,11 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_named) {
                            {{"TSAMP", "-1"}},
                            {{"TSAMP", "nan"}},
                            {{"TSAMP", "1e-400"}},
+                           {{"TSAMP", "1e9"}},
+                           {{"HDR_VERSION", "text"}},
+                           {{"FREQ", "1e19"}},
+                           {{"FREQ", "-1"}},
+                           {{"BW", "1e12"}},
                            {{"FREQ", "inf"}},
                            {{"FREQ", "150MHz"}},
                            {{"FREQ", "1e999"}},
@@ -215,4 +220,45 @@ BOOST_AUTO_TEST_CASE(random_bytes_never_crash) {
       BOOST_REQUIRE((error.status() == ExitStatus::malformed));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(text_behind_the_end_of_the_header_is_refused) {
+  std::string text = header_text({});
+  const std::size_t end = text.find('\0');
+  text[1000] = 'S';
+  BOOST_CHECK_EXCEPTION(parse_voltage_header(text, "a.dada"), DataError, [&](const DataError& e) {
+    return std::string(e.what()).find(
+               fmt::format("byte {}: a NUL ends the header, and there is more of it at byte 1000", end)) !=
+           std::string::npos;
+  });
+  text = header_text({});
+  text[text.find("NPOL") - 1] = '\0';  // drops all keys from there on
+  BOOST_CHECK_THROW(parse_voltage_header(text, "a.dada"), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(bands_have_as_many_samples_as_they_need) {
+  const auto good = [](double bandwidth_mhz, int n_chan, double sample_us, int n_dim) {
+    VoltageHeader header;
+    header.bandwidth_hz = bandwidth_mhz * 1e6, header.n_chan = static_cast<std::size_t>(n_chan);
+    header.sample_s = sample_us * 1e-6, header.n_dim = static_cast<unsigned>(n_dim);
+    try {
+      check_sample_rate(header, "a.dada");
+      return true;
+    } catch (const DataError& error) {
+      BOOST_TEST(std::string(error.what()).starts_with("a.dada: BW"));
+      return false;
+    }
+  };
+  BOOST_TEST(good(1.28, 1, 0.78125, 2));
+  BOOST_TEST(good(-1.28, 1, 0.78125, 2));    // descending channels
+  BOOST_TEST(good(1.28, 1, 0.7812, 2));      // few digits
+  BOOST_TEST(good(1.28, 4, 3.125, 2));       // four channels
+  BOOST_TEST(good(1.28, 4, 2.734375, 2));    // which overlap by 8/7
+  BOOST_TEST(good(400, 1, 0.00125, 1));      // real samples
+  BOOST_TEST(good(544, 1024, 1.88235, 2));   // MeerKAT
+  BOOST_TEST(!good(128, 1, 0.78125, 2));     // a hundred times too few
+  BOOST_TEST(!good(1.28, 1, 0.0078125, 2));  // and too many
+  BOOST_TEST(!good(1.28, 4, 0.78125, 2));    // the rate of the band, not of a channel
+  BOOST_TEST(!good(400, 1, 0.0025, 1));      // complex samples that are called real
+  BOOST_TEST(!good(0, 1, 1, 2));
 }

@@ -151,6 +151,7 @@ BOOST_AUTO_TEST_CASE(streams_of_other_software) {
   rejected("FILE_SIZE 100000\nRESOLUTION 4\n", 4000);
   rejected("FILE_SIZE 100000\nRESOLUTION 400\nTRAILER 0\n", 4000);
   rejected("TRAILER 1\n", 4000);
+  rejected("TRAILER 0\nFILE_SIZE 0\n", 4000);
 }
 
 BOOST_AUTO_TEST_CASE(inputs_that_cannot_be_opened) {
