@@ -12,10 +12,15 @@ namespace {
 /// Channels on either side that the bandpass is the median of.
 constexpr std::size_t kBandpassReach = 16;
 
-/// Takes out channels whose value is more than `threshold` spreads off the running median of the good ones.
-/// The spread is the robust one of all, at least `least`.
-void cut_outliers(const std::vector<double>& value, double threshold, double least, bool against_neighbours,
-                  std::vector<std::uint8_t>& good) {
+/// How far a value may lie below and above what is expected before it tells of interference.
+struct Limits {
+  double below = 0, above = 0;
+};
+
+/// Takes out channels whose value is off the running median of the good ones, or their median, by more than
+/// `threshold` spreads and by more than `harmless`. The spread is the robust one of all, at least `least`.
+void cut_outliers(const std::vector<double>& value, double threshold, double least, const Limits& harmless,
+                  bool against_neighbours, std::vector<std::uint8_t>& good) {
   const std::size_t n = value.size();
   std::vector<double> residual(n), of_good, window;
   std::vector<double> all;
@@ -38,7 +43,9 @@ void cut_outliers(const std::vector<double>& value, double threshold, double lea
   }
   const double limit = threshold * std::max(least, robust_spread(of_good, 0.0));
   for (std::size_t chan = 0; chan < n; ++chan)
-    if (good[chan] && std::abs(residual[chan]) > limit) good[chan] = 0;
+    if (good[chan] && (residual[chan] > std::max(limit, harmless.above) ||
+                       -residual[chan] > std::max(limit, harmless.below)))
+      good[chan] = 0;
 }
 
 }  // namespace
@@ -48,20 +55,16 @@ void find_bad_channels(double rfi_sigma, BlockStatistics& s) {
   const std::size_t n = s.level.size();
   const double n_time = static_cast<double>(s.n_time);
   std::vector<double> value(n);
-  // medians of 16 scatter 1.25 times as much as means
+  // Channels are brought to one level and one noise, so that a gain or an offset of their own costs nothing.
+  // Noise that is added does: a channel whose noise is k times that of its neighbours has 1/k of the signal,
+  // and a sum of many is better without it from k = 2 on. A channel far below its neighbours has hardly any
+  // sky in it.
+  const Limits harmless{std::log(4.0), std::log(2.0)};
+  // Medians of 16 scatter 1.25 times as much as means.
   for (std::size_t chan = 0; chan < n; ++chan) value[chan] = s.good[chan] ? std::log(s.noise[chan]) : 0;
-  cut_outliers(value, rfi_sigma, 1.25 / std::sqrt(2 * n_time), true, s.good);
-  double typical = 0;
-  {
-    std::vector<float> noise;
-    for (std::size_t chan = 0; chan < n; ++chan)
-      if (s.good[chan]) noise.push_back(s.noise[chan]);
-    typical = static_cast<double>(median_of(noise));
-  }
-  for (std::size_t chan = 0; chan < n; ++chan) value[chan] = static_cast<double>(s.level[chan]);
-  cut_outliers(value, rfi_sigma, 1.25 * typical / std::sqrt(n_time), true, s.good);
+  cut_outliers(value, rfi_sigma, 1.25 / std::sqrt(2 * n_time), harmless, true, s.good);
   for (std::size_t chan = 0; chan < n; ++chan) value[chan] = static_cast<double>(s.drift[chan]);
-  cut_outliers(value, rfi_sigma, std::sqrt(2.0 / (kStatisticPieces - 1)), false, s.good);
+  cut_outliers(value, rfi_sigma, std::sqrt(2.0 / (kStatisticPieces - 1)), {}, false, s.good);
 }
 
 void find_bad_times(double rfi_sigma, View<const float, 2> groups, std::span<std::uint8_t> good_time) {

@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(interference_is_taken_out) {
     for (std::size_t t = 0; t < n_time; ++t) samples.values(chan, t) = static_cast<float>(40 * gain) + x[t];
   }
   for (std::size_t t = 0; t < n_time; ++t) {
-    samples.values(10, t) *= 2;                           // noisy
+    samples.values(10, t) *= 3;                           // noisy
     samples.values(20, t) = 5;                            // dead
     samples.values(30, t) += t % 1024 < 500 ? 4.f : 0.f;  // comes and goes
     if (t % 50 == 0) samples.values(40, t) = NAN;
@@ -245,6 +245,25 @@ BOOST_AUTO_TEST_CASE(interference_is_taken_out) {
   Samples few;
   few.values.resize({n_chan, 31});
   BOOST_CHECK_THROW(measure_block(settings, few), std::invalid_argument);
+}
+
+// As behind a filter bank whose every eighth channel has another gain and offset: neither is interference, and channels that
+// are brought to one level and one noise lose nothing by it. Noise that is added is, from twice the others' on.
+BOOST_AUTO_TEST_CASE(gains_and_offsets_of_their_own_cost_no_channel) {
+  constexpr std::size_t n_chan = 336, n_time = 4096;
+  for (const double added : {0.0, 1.3, 2.5}) {
+    Samples samples;
+    samples.values.resize({n_chan, n_time});
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      const std::vector<float> x = noise(n_time, unsigned(chan), 10), y = noise(n_time, unsigned(1000 + chan), 10 * added);
+      const float gain = chan % 8 == 3 ? 0.6f : chan % 8 == 5 ? 1.5f : 1, offset = chan % 8 == 3 ? 90.f : 128.f;
+      for (std::size_t t = 0; t < n_time; ++t)
+        samples.values(chan, t) = offset + gain * (x[t] + (chan == 100 ? y[t] : 0));
+    }
+    const BlockStatistics s = measure_block({n_chan, 5, false, 2}, samples);
+    for (std::size_t chan = 0; chan < n_chan; ++chan)
+      BOOST_TEST(bool(s.good[chan]) == !(chan == 100 && added > 2), "channel " << chan << ", " << added);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(times_without_data_take_no_channel_with_them) {
