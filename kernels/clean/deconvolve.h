@@ -108,7 +108,8 @@ struct CycleReport {
 /// "stopped: threshold of 1.5 mJy reached" and so on, for messages.
 std::string describe_stop(const SetReport& report);
 /// "a peak of 1.89 Jy is left, 7.2 times the threshold of 0.262 Jy (noise 0.087 Jy)" where cleaning has ended
-/// above the threshold that it was given; empty where it has not, or was given none.
+/// above the threshold that it was given: at all where it stopped for anything else, by half and more where
+/// residuals that were made anew after it are so high. Empty where it has not, or was given none.
 std::string describe_excess(const SetReport& report);
 
 /// A pixel's components of one scale, summed over all cycles.
@@ -140,6 +141,10 @@ class Deconvolver {
   /// the components subtracted. `model`, same shape: components are added (NaN is left alone). A group of
   /// weight 0 is left alone. Same result for any number of threads; with CUDA, the same but for rounding.
   CycleReport minor_cycle(View<float, 4> residual, View<float, 4> model);
+
+  /// Of every set the last cycle's report, with peak_jy (positive, where components may lie) and noise_jy of
+  /// `residual` and the threshold that all stages lead to.
+  std::vector<SetReport> remains(View<float, 4> residual);
 
   /// Everything found so far, by scale, then row, then column.
   std::vector<ModelComponent> components() const;

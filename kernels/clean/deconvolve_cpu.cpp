@@ -68,6 +68,12 @@ class Deconvolver::Impl {
     return report;
   }
 
+  std::vector<SetReport> remains(View<float, 4> residual) {
+    std::vector<SetReport> reports;
+    for (SetCleaner& set : sets_) reports.push_back(set.remains(residual, mask_));
+    return reports;
+  }
+
   std::vector<ModelComponent> components() const {
     std::vector<ModelComponent> all;
     for (const SetCleaner& set : sets_) set.append_components(all, n_group_, shape_.n_pol);
@@ -138,6 +144,13 @@ CycleReport Deconvolver::minor_cycle(View<float, 4> residual, View<float, 4> mod
   return impl_->minor_cycle(residual, model);
 }
 
+std::vector<SetReport> Deconvolver::remains(View<float, 4> residual) {
+  const PlaneShape& shape = impl_->shape();
+  if (residual.shape() != View<float, 4>::Shape{impl_->n_group(), shape.n_pol, shape.ny, shape.nx})
+    throw std::invalid_argument("Deconvolver: the residual must have the shape that was announced");
+  return impl_->remains(residual);
+}
+
 std::vector<ModelComponent> Deconvolver::components() const {
   return impl_->components();
 }
@@ -189,9 +202,9 @@ std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, s
 
 std::string describe_excess(const SetReport& report) {
   const double peak_jy = std::abs(report.peak_jy);
-  if (report.stop == CleanStop::threshold || report.stop == CleanStop::noise || !(report.threshold_jy > 0) ||
-      !(peak_jy > report.threshold_jy))
-    return {};
+  constexpr double kMade = 1.5;  // residuals made anew differ by what the PSF alone cannot tell
+  const bool reached = report.stop == CleanStop::threshold || report.stop == CleanStop::noise;
+  if (!(report.threshold_jy > 0) || !(peak_jy > (reached ? kMade : 1) * report.threshold_jy)) return {};
   return fmt::format("a peak of {:.4g} Jy is left, {:.3g} times the threshold of {:.4g} Jy (noise {:.4g} Jy)",
                      report.peak_jy, peak_jy / report.threshold_jy, report.threshold_jy, report.noise_jy);
 }

@@ -35,6 +35,9 @@ class SetCleaner {
   /// one while visibilities are gridded. `keep_transforms`: those of scales, which take the time of a few
   /// stays.
   void release(bool keep_transforms);
+  /// The last cycle's report with peak_jy (as a positive number), noise_jy and threshold_jy of `residual`,
+  /// where components may lie. The threshold is that of the last stage.
+  SetReport remains(View<float, 4> residual, View<const std::uint8_t, 2> allowed);
   void append_components(std::vector<ModelComponent>& to, std::size_t n_group, std::size_t n_pol) const;
 
  private:
@@ -45,6 +48,7 @@ class SetCleaner {
   void average_psfs(View<const float, 4> psf);
   std::vector<View<float, 2>> average(const std::vector<View<float, 2>>& planes);
   PlaneSet search_set(const OwnPlanes& own);
+  SetReport report_of_planes() const;
   void prepare(const PlaneSet& set);
   void make_search_weight(const PlaneSet& set, View<const std::uint8_t, 2> allowed);
   double measure_noise(const PlaneSet& set);
@@ -86,6 +90,7 @@ class SetCleaner {
   Buffer<float, 2> search_weight_, noise_map_;
   Buffer<std::uint8_t, 2> blank_;
   bool mask_in_force_ = false, done_ = false;
+  std::optional<SetReport> last_;  ///< of the last cycle
   std::size_t n_total_ = 0;
   Found all_found_;
 };

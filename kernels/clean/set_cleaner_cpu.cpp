@@ -181,14 +181,39 @@ CleanStop SetCleaner::stop_of(LoopStop stop, const SetReport& report, bool at_cy
   return report.threshold_jy > settings_.threshold_jy ? CleanStop::noise : CleanStop::threshold;
 }
 
-SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
-                            View<const std::uint8_t, 2> allowed) {
+SetReport SetCleaner::report_of_planes() const {
   SetReport report;
   report.first_group = planes_.groups.front();
   report.n_groups = planes_.groups.back() + 1 - report.first_group;
   report.first_pol = planes_.first_pol;
   report.n_pols = planes_.n_pol;
   report.masked = mask_in_force_;
+  report.stop = CleanStop::cycle;
+  return report;
+}
+
+SetReport SetCleaner::remains(View<float, 4> residual, View<const std::uint8_t, 2> allowed) {
+  SetReport report = last_ ? *last_ : report_of_planes();
+  const OwnPlanes own(planes_, residual, residual, blank_, settings_.n_threads);
+  PlaneSet set = search_set(own);
+  make_search_weight(set, allowed);
+  // Of several scales, where a component of any may lie.
+  for (std::size_t i = 0; mask_in_force_ && i < search_weight_.size(); ++i)
+    if (std::none_of(auto_mask_.begin(), auto_mask_.end(),
+                     [i](const Buffer<std::uint8_t, 2>& mask) { return mask.data()[i] != 0; }))
+      search_weight_.data()[i] = 0;
+  set.search_weight = search_weight_;
+  report.noise_jy = measure_noise(set);
+  weight_by_noise(report.noise_jy);
+  report.threshold_jy = std::max(settings_.threshold_jy, settings_.auto_threshold_sigma * report.noise_jy);
+  report.peak_jy = static_cast<double>(highest_pixel(set, settings_.n_threads));
+  release(true);
+  return report;
+}
+
+SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
+                            View<const std::uint8_t, 2> allowed) {
+  SetReport report = report_of_planes();
   const OwnPlanes own(planes_, residual, model, blank_, settings_.n_threads);
   PlaneSet set = search_set(own);
   prepare(set);
@@ -240,6 +265,7 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
     mask_in_force_ = true;
     report.stop = CleanStop::auto_mask;
   }
+  last_ = report;
   done_ = report.stop != CleanStop::cycle && report.stop != CleanStop::auto_mask;
   return report;
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -103,7 +102,6 @@ class MajorCycles {
         order_(sky.groups.size()) {
     unfinished_.assign(sky.fields.size(), true);
     lowest_.assign(sky.fields.size(), 0);
-    last_.resize(sky.fields.size());
     settings_.progress = [this](std::size_t n, double peak_jy) { show(n, peak_jy); };
     for (std::size_t f = 0; f < sky.fields.size(); ++f) {
       const FieldImages& field = sky.images[f];
@@ -144,7 +142,7 @@ class MajorCycles {
     imager_.tool.stage("clean");
     progress_.emplace(imager_.tool, fmt::format("cycle {}", loop.n_cycles), 0, "components");
     std::fill(order_.changed.begin(), order_.changed.end(), std::uint8_t{0});
-    bool go_on = false, diverged = false;
+    bool go_on = false;
     // A field whose peak others' sidelobes may reach waits until those are cleaned as deep.
     double peak = 0;
     for (std::size_t f = 0; f < sky_.fields.size(); ++f)
@@ -154,7 +152,7 @@ class MajorCycles {
       if (!unfinished_[f]) continue;
       const double start = highest(field.residual, imager_.threads());
       if (lowest_[f] > 0 && start > 2 * lowest_[f]) {
-        diverged = true;
+        diverged_ = true;
         continue;
       }
       lowest_[f] = lowest_[f] > 0 ? std::min(lowest_[f], start) : start;
@@ -164,7 +162,6 @@ class MajorCycles {
       }
       const CycleReport report = deconvolvers_[f].minor_cycle(field.residual, field.model);
       for (const SetReport& set : report.sets) {
-        last_[f][{set.first_group, set.first_pol}] = set;
         if (set.n_components == 0) continue;
         for (std::size_t g = set.first_group; g < set.first_group + set.n_groups; ++g) order_.changed[g] = 1;
         tell(loop.n_cycles, f, set);
@@ -172,11 +169,11 @@ class MajorCycles {
       loop.n_components += report.n_components;
       unfinished_[f] = report.go_on;
       go_on = go_on || report.go_on;
-      diverged = diverged || report.diverged;
+      diverged_ = diverged_ || report.diverged;
     }
     progress_.reset();
-    if (diverged) log_warning("CLEAN diverged: use a mask, a lower --gain or --mgain, or fewer iterations");
-    return go_on && !diverged;
+    if (diverged_) log_warning("CLEAN diverged: use a mask, a lower --gain or --mgain, or fewer iterations");
+    return go_on && !diverged_;
   }
 
   /// " field 1 group 0 Q", as far as there are others.
@@ -191,16 +188,17 @@ class MajorCycles {
   }
 
   /// Says how far above its threshold each set has ended.
-  void warn_of_excess(bool all_cycles) const {
-    for (std::size_t f = 0; f < last_.size(); ++f)
-      for (const auto& [planes, set] : last_[f]) {
+  void warn_of_excess(bool all_cycles) {
+    for (std::size_t f = 0; f < deconvolvers_.size(); ++f)
+      for (const SetReport& set : deconvolvers_[f].remains(sky_.images[f].residual)) {
         const std::string excess = describe_excess(set);
         if (excess.empty()) continue;
         const bool cut = set.stop == CleanStop::cycle || set.stop == CleanStop::auto_mask;
         log_warning("cleaning{} ended above its threshold: {}: {}", name_of(f, set), excess,
                     !cut         ? describe_stop(set)
+                    : diverged_  ? "it diverged"
                     : all_cycles ? "all major cycles are done (--nmiter)"
-                                 : "it diverged");
+                                 : "nothing more was found");
       }
   }
 
@@ -228,8 +226,7 @@ class MajorCycles {
   std::optional<Progress> progress_;                     ///< of a minor cycle
   std::vector<double> lowest_;                           ///< [field] peak that a cycle began with; 0 = none
   std::vector<bool> unfinished_;                         ///< [field]
-  std::vector<std::map<std::pair<std::size_t, std::size_t>, SetReport>>
-      last_;          ///< [field], by first group and plane
+  bool diverged_ = false;
   CycleOrder order_;  ///< of this cycle
 };
 
