@@ -6,13 +6,13 @@
 // m_c and noise s_c, which short bursts do not reach. The level in between is a line from the middle of each
 // block to that of the next. Then three thresholds of `rfi_sigma`, each in units of the robust spread of what
 // it tests:
-// 1. Channels: log s_c against the bandpass, a running median over 33 channels, where it is more than twice or less
-//    than a quarter of that; and the scatter of the 16 means against what noise of s_c gives. Dead channels and those
-//    with more than 1 % of values not finite go too. Gains and levels of their own do no harm: every eighth channel
-//    of ASKAP was taken out for them, which cost a burst a tenth of its S/N.
+// 1. Channels: log s_c against the bandpass, a running median over 33 channels, where it is more than twice
+//    or less than a quarter of that; and the scatter of the 16 means against what noise of s_c gives. Dead
+//    channels and those with more than 1 % of values not finite go too. Gains and levels of their own do no
+//    harm: every eighth channel of ASKAP was taken out for them, which cost a burst a tenth of its S/N.
 // 2. Times: the median of up to 16 groups of channels at one sample. A burst that is not dispersed is in all
-// groups;
-//    a dispersed pulse is not in half of them at once, unless it crosses half of the band within its width.
+//    groups; a dispersed pulse is not in half of them at once, unless it crosses half of the band within its
+//    width.
 // 3. Single values are clipped at 127/8 = 15.9 s_c.
 // Times at which no channel has data (values not finite, or with zeros_are_missing 0) are left out of all
 // this and taken out. What was taken out is zero and reported, so that sums can count it as missing.

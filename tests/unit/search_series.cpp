@@ -247,16 +247,21 @@ BOOST_AUTO_TEST_CASE(interference_is_taken_out) {
   BOOST_CHECK_THROW(measure_block(settings, few), std::invalid_argument);
 }
 
-// As behind a filter bank whose every eighth channel has another gain and offset: neither is interference, and channels that
-// are brought to one level and one noise lose nothing by it. Noise that is added is, from twice the others' on.
+// As behind a filter bank whose every eighth channel has another gain and offset: neither is interference,
+// and channels that are brought to one level and one noise lose nothing by it. Noise that is added is, from
+// twice the others' on.
 BOOST_AUTO_TEST_CASE(gains_and_offsets_of_their_own_cost_no_channel) {
   constexpr std::size_t n_chan = 336, n_time = 4096;
   for (const double added : {0.0, 1.3, 2.5}) {
     Samples samples;
     samples.values.resize({n_chan, n_time});
     for (std::size_t chan = 0; chan < n_chan; ++chan) {
-      const std::vector<float> x = noise(n_time, unsigned(chan), 10), y = noise(n_time, unsigned(1000 + chan), 10 * added);
-      const float gain = chan % 8 == 3 ? 0.6f : chan % 8 == 5 ? 1.5f : 1, offset = chan % 8 == 3 ? 90.f : 128.f;
+      const std::vector<float> x = noise(n_time, unsigned(chan), 10),
+                               y = noise(n_time, unsigned(1000 + chan), 10 * added);
+      const float gain = chan % 8 == 3   ? 0.6f
+                         : chan % 8 == 5 ? 1.5f
+                                         : 1,
+                  offset = chan % 8 == 3 ? 90.f : 128.f;
       for (std::size_t t = 0; t < n_time; ++t)
         samples.values(chan, t) = offset + gain * (x[t] + (chan == 100 ? y[t] : 0));
     }
