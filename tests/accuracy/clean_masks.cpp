@@ -8,6 +8,32 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+// Of an image of 40 x 30 pixels the border of 10 % is 4 columns and 3 rows wide: the pixels beside it are
+// cleaned, those of its last row and column are not.
+BOOST_AUTO_TEST_CASE(components_up_to_the_last_row_of_the_border) {
+  const std::size_t ny = 30, nx = 40;
+  Buffer<float, 4> psf({1, 1, 2 * ny, 2 * nx});
+  psf(0, 0, ny, nx) = 1;
+  for (const CleanAlgorithm algorithm :
+       {CleanAlgorithm::hogbom, CleanAlgorithm::clark, CleanAlgorithm::multiscale}) {
+    Buffer<float, 4> residual({1, 1, ny, nx}), model({1, 1, ny, nx});
+    residual.fill(1);
+    DeconvolutionSettings settings;
+    settings.algorithm = algorithm;
+    settings.scales_pixels = {0};
+    settings.max_iterations = 100000;
+    settings.threshold_jy = 0.5;
+    settings.border_percent = 10;
+    Deconvolver deconvolver(settings, psf, {DeconvolutionGroup{}}, {1, ny, nx}, 3);
+    deconvolver.minor_cycle(residual, model);
+    std::size_t n_wrong = 0;
+    for (std::size_t y = 0; y < ny; ++y)
+      for (std::size_t x = 0; x < nx; ++x)
+        n_wrong += (model(0, 0, y, x) != 0) != (y >= 3 && y < 27 && x >= 4 && x < 36);
+    BOOST_TEST(n_wrong == 0u);
+  }
+}
+
 // A Gaussian of about 4 beams and two points; the fainter one is below the mask's level, which the noise is
 // far below. The first run ends at that level. The second finds the first one's model only, and cleans within
 // it and nowhere else.

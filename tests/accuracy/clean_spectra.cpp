@@ -84,6 +84,38 @@ BOOST_AUTO_TEST_CASE(spectra_are_fitted) {
   BOOST_TEST(worst < 1e-8);
 }
 
+// What no spectrum of the fit goes through: the weighted normal equations have to hold, that is the weighted
+// residuals are orthogonal to every derivative, and the reference frequency is the weighted mean.
+BOOST_AUTO_TEST_CASE(spectra_are_fitted_by_weights) {
+  const double weight[5] = {1, 20, 3, 0.2, 7}, value[5] = {1.3, 0.8, 1.1, 2.5, 0.4};
+  std::vector<DeconvolutionGroup> groups;
+  double sum = 0, mean_hz = 0;
+  for (std::size_t g = 0; g < 5; ++g) {
+    groups.push_back({1e8 + 2e7 * double(g), weight[g]});
+    sum += weight[g];
+    mean_hz += weight[g] * groups[g].freq_hz;
+  }
+  mean_hz /= sum;
+  const std::vector<double> values(value, value + 5);
+  for (const SpectralFit fit : {SpectralFit::polynomial, SpectralFit::logarithmic}) {
+    const SpectralFitter fitter(fit, 2, groups);
+    BOOST_TEST(std::abs(fitter.reference_hz() / mean_hz - 1) < 1e-14);
+    const std::vector<double> terms = fitter.fit(values), smooth = fitter.smooth(values);
+    double normal[2] = {};
+    for (std::size_t g = 0; g < 5; ++g) {
+      const double x = groups[g].freq_hz / mean_hz, y = std::log10(x);
+      const double curve =
+          fit == SpectralFit::polynomial ? terms[0] + terms[1] * (x - 1) : terms[0] * std::pow(x, terms[1]);
+      BOOST_TEST(std::abs(smooth[g] - curve) < 1e-12);
+      const double by_term[2] = {fit == SpectralFit::polynomial ? 1 : curve / terms[0],
+                                 fit == SpectralFit::polynomial ? x - 1 : curve * y};
+      for (std::size_t k = 0; k < 2; ++k) normal[k] += weight[g] * (value[g] - curve) * by_term[k];
+    }
+    // A Gauss-Newton fit ends when the misfit no longer falls by 1e-12 of itself: 1e-6 of its derivative.
+    for (const double derivative : normal) BOOST_TEST(std::abs(derivative) < 1e-5);
+  }
+}
+
 // Joined polarisations are searched in their root sum squares, which is high also where straight spectra
 // explain nothing, as (1, -2, 1) at three frequencies: then the loop ends instead of taking components of
 // nothing. The source beside is found, as it is higher.

@@ -49,6 +49,64 @@ bool alone(const std::vector<PointSource>& sky, int i) {
 
 }  // namespace
 
+// Iterations are those of all cycles together, to the last one, in parts too.
+BOOST_AUTO_TEST_CASE(iterations_are_counted_over_all_cycles) {
+  const auto sky = sources();
+  const Field made = make_field(
+      kSize, sky, {1.5e8}, 1, 2e-5, [&](std::size_t i, std::size_t, std::size_t) { return sky[i].flux; },
+      1000);
+  for (const CleanAlgorithm algorithm :
+       {CleanAlgorithm::hogbom, CleanAlgorithm::clark, CleanAlgorithm::multiscale})
+    for (const std::size_t sub_image : {std::size_t{0}, kSubImage}) {
+      if (algorithm == CleanAlgorithm::hogbom && sub_image > 0) continue;
+      DeconvolutionSettings settings;
+      settings.algorithm = algorithm;
+      settings.max_iterations = 3001;
+      settings.threshold_jy = 1e-6;
+      settings.cycle_gain = 0.6;
+      settings.scales_pixels = {0, 12};
+      settings.sub_image_pixels = sub_image;
+      Field field = copy_of(made);
+      Deconvolver deconvolver(settings, field.psf, field.groups, {1, kSize, kSize}, 5);
+      std::size_t n_cycles = 0, n_components = 0;
+      CycleReport report;
+      do {
+        report = deconvolver.minor_cycle(field.dirty, field.model);
+        n_components += report.n_components;
+        BOOST_TEST(report.sets[0].n_total == n_components);
+        ++n_cycles;
+      } while (report.go_on);
+      BOOST_TEST(n_cycles > 2u);
+      BOOST_TEST(n_components == settings.max_iterations);
+      BOOST_TEST(int(report.sets[0].stop) == int(CleanStop::iterations));
+    }
+}
+
+// A PSF with a sidelobe above its peak: what is taken grows, in each of two parts, and the set stops for it.
+BOOST_AUTO_TEST_CASE(divergence_in_a_part_ends_the_cycle) {
+  const std::size_t n = 256;
+  Buffer<float, 4> psf({1, 1, 2 * n, 2 * n});
+  psf(0, 0, n, n) = 1;
+  psf(0, 0, n, n + 1) = psf(0, 0, n, n - 1) = -1.3f;
+  for (const std::size_t sub_image : {0u, 64u}) {
+    Buffer<float, 4> residual({1, 1, n, n}), model({1, 1, n, n});
+    residual(0, 0, 30, 30) = 1;  // alone, this one would not diverge: its neighbours are below the cutoff
+    residual(0, 0, 200, 200) = residual(0, 0, 200, 201) = 1;
+    DeconvolutionSettings settings;
+    settings.sub_image_pixels = sub_image;
+    settings.max_iterations = 100000;
+    settings.threshold_jy = 0.01;
+    settings.cycle_gain = 0.5;
+    settings.n_threads = 2;
+    Deconvolver deconvolver(settings, psf, {DeconvolutionGroup{}}, {1, n, n});
+    const CycleReport report = deconvolver.minor_cycle(residual, model);
+    BOOST_TEST(report.diverged);
+    BOOST_TEST(!report.go_on);
+    BOOST_TEST(int(report.sets[0].stop) == int(CleanStop::divergence));
+    BOOST_TEST(report.n_components < 200u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(sub_images_find_the_same_sky) {
   const auto sky = sources();
   const Field made = make_field(

@@ -66,6 +66,23 @@ for limit in '--nmiter 1' '--niter 30'; do
   expect_stderr 'clean: warning: cleaning ended above its threshold: a peak of' 'times the threshold of'
 done
 
+# Two antennas see fringes. Cleaned in four corners, which are farther apart than the PSF of the image's size reaches,
+# every cycle takes the source four times: the next one begins higher than the last, and that ends it. What is told is
+# what is left then, 10 Jy less 4 times 8, and not what the cycle left.
+cat >two.csv <<'END'
+name,east_m,north_m,up_m
+A,0,0,0
+B,5.453,0,0
+END
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 74.0deg, -21.88deg, 10\n' >corner.txt
+run simulate -q --array two.csv --site=-26.7deg,116.67deg,377m --sky corner.txt --freq 150MHz --bandwidth 10kHz \
+  --duration 1s --pol XX,YY -o two.ms
+make_fits corners.fits 64 '(x == -32 || x == 31) && (y == -32 || y == 31) ? 1 : 0'
+run clean two.ms --size 64 --scale 1deg --weight natural --threshold 1mJy --mask corners.fits --beam-size 3deg -o fringes
+expect_stderr 'clean: warning: CLEAN diverged' 'it diverged' 'components in 2 major cycles'
+left=$(sed -n 's/.*above its threshold: a peak of \([0-9.]*\) Jy is left.*/\1/p' "$(stderr_file)")
+expect_near "$left" 22 1 "Jy that are left when a major cycle diverged"
+
 # What is left is the noise, which is the same without the sources: 1.04 times its RMS.
 # shellcheck disable=SC2086
 run clean -q noisy.ms $image --algorithm clark --auto-mask 4 --auto-threshold 1 -o b
@@ -188,6 +205,32 @@ done
 measure-sources straight-image-pb.fits --sky sky.txt >straight.txt 2>/dev/null
 expect_near "$(worst_flux o straight.txt)" 0 6 "% of error of fluxes through the ionosphere"
 expect_near "$(worst_offset straight.txt)" 0 0.05 "offset in beams through the ionosphere"
+
+# Where the beam of a dish is below a thousandth of its peak, and beyond the horizon, the true sky is not known: NaN, and
+# a model of 0; elsewhere it is the image over the beam. No component lies where the beam is weak.
+awk 'BEGIN { srand(2); print "name,east_m,north_m,up_m"; for (i = 0; i < 12; ++i) print "A" i "," 20 * rand() "," 20 * rand() ",0" }' >close.csv
+run simulate -q --array close.csv --site=-26.7deg,116.67deg,377m --sky corner.txt --freq 150MHz --bandwidth 10kHz \
+  --duration 1s --pol XX,YY -o dish.ms
+printf 'aterms = [ beam ]\nbeam.model = airy\nbeam.diameter = 4m\n' >dish.conf
+run clean -q dish.ms --size 66 --scale 2deg --weight natural --niter 300 --beam-size 5deg --aterms dish.conf -o dish
+paste <(values dish-beam.fits) <(values dish-image.fits) <(values dish-image-pb.fits) <(values dish-model.fits) \
+  <(values dish-model-pb.fits) | awk '
+  function near(a, b) { d = a - b; if (d < 0) d = -d; return d <= 1e-4 * (b < 0 ? -b : b) + 1e-7 }
+  NR > 66 * 66 { exit } # the file is filled up with zeros
+  { ++n; beam[NR] = $1; image[NR] = $2; image_pb[NR] = $3; model[NR] = $4; model_pb[NR] = $5
+    if ($1 !~ /nan/ && $1 > peak) peak = $1 }
+  END {
+    for (i = 1; i <= n; ++i)
+      if (beam[i] ~ /nan/) { ++beyond; bad += image_pb[i] !~ /nan/ || model_pb[i] != 0 }
+      else if (beam[i] < 0.000999 * peak) { ++weak; bad += image_pb[i] !~ /nan/ || model_pb[i] != 0 || model[i] != 0 }
+      else if (beam[i] > 0.001001 * peak) {
+        ++seen; bad += !near(image_pb[i] * beam[i], image[i]) || !near(model_pb[i] * beam[i], model[i])
+      }
+    print beyond + 0, weak + 0, seen + 0, bad + 0
+  }' >pixels.txt
+read -r beyond weak seen bad <pixels.txt
+[ "$beyond" -gt 100 ] && [ "$weak" -gt 20 ] && [ "$seen" -gt 1000 ] && [ "$bad" = 0 ] ||
+  fail "beyond the horizon $beyond, weak $weak, seen $seen pixels: $bad of them wrong"
 
 # No data, wrong usage, too little memory, an interruption: nothing is left.
 # shellcheck disable=SC2086

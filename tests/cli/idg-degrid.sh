@@ -26,6 +26,25 @@ expect_agreement shifted.ms square.txt 2e-6
 run clean -q moved-dirty.fits moved-psf.fits --niter 20 -o moved
 run idg-degrid -q -m moved-model.fits shifted.ms
 
+# A row whose uvw is no number gets 0, and the others are as they were, to 2e-6 of 100 Jy: of 992 rows of 24 bytes of
+# UVW and of 4 channels and 4 products of the column.
+cp -r obs.ms placed.ms && cp -r obs.ms unplaced.ms
+for file in unplaced.ms/table.f*_TSM0; do uvw_file=$file; [ "$(stat -c %s "$file")" = $((4096 * 24)) ] && break; done
+expect_near "$(stat -c %s "$uvw_file")" $((4096 * 24)) 0 "bytes of a tile of UVW"
+printf '\0\0\0\0\0\0\xf8\x7f' | dd of="$uvw_file" bs=1 seek=$((700 * 24 + 8)) conv=notrunc status=none
+for options in '--model field-model.fits' '--sky sky.txt'; do
+  for name in placed unplaced; do
+    # shellcheck disable=SC2086
+    run idg-degrid -q $options --column MODEL_DATA $name.ms
+  done
+  paste <(od -An -v -t f4 -w4 "$(last_column placed.ms)") <(od -An -v -t f4 -w4 "$(last_column unplaced.ms)") | awk '
+    NR > 992 * 32 { exit }
+    int((NR - 1) / 32) == 700 { was += $1 != 0; wrong += $2 != 0; next }
+    { d = $1 - $2; wrong += d > 2e-4 || d < -2e-4 }
+    END { print was, wrong + 0 }' >rows.txt
+  [ "$(cat rows.txt)" = "32 0" ] || fail "$options of a row without uvw: $(cat rows.txt)"
+done
+
 # The same whatever the number of threads; and in several passes, with the predictions in memory or in a file, to
 # rounding: data are added to in another order.
 for threads in 1 3; do

@@ -66,6 +66,46 @@ BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
   }
 }
 
+// Each row of the second of two sets names the second set's antennas.
+BOOST_AUTO_TEST_CASE(stations_of_several_sets) {
+  const Scratch scratch;
+  std::vector<std::string> paths;
+  for (const int n_antennas : {4, 3, 5}) {
+    const std::vector<Baseline> baselines = all_baselines(static_cast<std::size_t>(n_antennas), false);
+    Buffer<double, 2> uvw({baselines.size(), 3});
+    Buffer<std::complex<float>, 3> data({baselines.size(), 2, 2});
+    Buffer<float, 3> weight({baselines.size(), 2, 2});
+    for (std::size_t b = 0; b < baselines.size(); ++b) uvw(b, 0) = 10 * baselines[b].ant1 + baselines[b].ant2;
+    weight.fill(1);
+    paths.push_back(scratch.path("of-" + std::to_string(n_antennas) + ".ms"));
+    MeasurementSetWriter writer(paths.back(), small_set(static_cast<std::size_t>(n_antennas)), false);
+    writer.write({.time_mjd_s = 5.2e9,
+                  .interval_s = 1,
+                  .exposure_s = 1,
+                  .uvw_m = uvw,
+                  .baselines = &baselines,
+                  .data = data,
+                  .weight = weight});
+    writer.commit();
+  }
+  auto source = open_imaging_source(paths, {});
+  const ImagingInfo& info = source->info();
+  BOOST_TEST(info.stations.size() == 12u);
+  source->rewind(split_channels(info, 1)[0]);
+  std::vector<std::size_t> n_rows(3);
+  std::size_t input = 0;
+  for (ImagingBlock block; source->read(block, 1 << 20); ++input) {
+    BOOST_REQUIRE(input < 3);
+    for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row, ++n_rows[input]) {
+      const ImagingStation p = info.stations[block.station(row, 0)], q = info.stations[block.station(row, 1)];
+      BOOST_TEST(p.input == input);
+      BOOST_TEST(q.input == input);
+      BOOST_TEST(block.uvw_m(row, 0) == static_cast<double>(10 * p.index + q.index));
+    }
+  }
+  BOOST_TEST((n_rows == std::vector<std::size_t>{6, 3, 10}));
+}
+
 BOOST_AUTO_TEST_CASE(an_image_is_of_fields_and_windows_that_have_rows) {
   const Scratch scratch;
   MsDescription description = small_set(2);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <stdexcept>
@@ -64,6 +65,46 @@ class MadeUpSource final : public ImagingSource {
   std::size_t row_ = 0;
 };
 
+/// Windows of 3, 3 and 2 channels, a row of one after a row of the other, as sets are that hold them
+/// together.
+class InterleavedSource final : public ImagingSource {
+ public:
+  InterleavedSource() {
+    info_.planes = {"I"};
+    for (const auto& window : windows)
+      info_.channel_hz.insert(info_.channel_hz.end(), window.begin(), window.end());
+    std::sort(info_.channel_hz.begin(), info_.channel_hz.end());
+    info_.channel_width_hz.assign(info_.channel_hz.size(), 1e6);
+  }
+  const ImagingInfo& info() const override { return info_; }
+  void rewind(const ChannelGroup&) override { row_ = 0; }
+  bool read(ImagingBlock& block, std::uint64_t) override {
+    if (row_ == n_rows) return false;
+    const std::vector<double>& hz = windows[row_ % 3];
+    block.uvw_m.resize({1, 3});
+    block.path_m.resize({0});
+    block.channel_hz.resize({hz.size()});
+    block.data.resize({1, hz.size(), 1});
+    block.weight.resize({1, hz.size(), 1});
+    block.station.resize({1, 2});
+    block.time_mjd_s = {static_cast<double>(row_)};
+    for (std::size_t c = 0; c < hz.size(); ++c) {
+      block.channel_hz(c) = hz[c];
+      block.data(0, c, 0) = {static_cast<float>(row_), static_cast<float>(hz[c] / 1e6)};
+      block.weight(0, c, 0) = 1;
+    }
+    ++row_;
+    return true;
+  }
+  static constexpr std::size_t n_rows = 60;
+  const std::vector<std::vector<double>> windows{
+      {100e6, 101e6, 102e6}, {100.5e6, 101.5e6, 102.5e6}, {101.2e6, 140e6}};
+
+ private:
+  ImagingInfo info_;
+  std::size_t row_ = 0;
+};
+
 std::vector<ChannelGroup> two_groups(const ImagingInfo& info) {
   return split_channels(info, 2);
 }
@@ -116,6 +157,40 @@ void check_store(std::uint64_t memory_bytes, bool some_in_memory, bool some_in_f
 }
 
 }  // namespace
+
+// Every value keeps its row and its frequency, whatever windows come in turns: of as many channels, of fewer,
+// and of a group that holds a part of each.
+BOOST_AUTO_TEST_CASE(windows_in_turns) {
+  const auto folder = std::filesystem::temp_directory_path() / ("apsyn-turns-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  for (const std::uint64_t memory_bytes : {1'000'000u, 0u})
+    for (const std::size_t n_groups : {1u, 2u}) {
+      InterleavedSource source;
+      const auto groups = split_channels(source.info(), n_groups);
+      VisibilityStore store(source, groups, {memory_bytes, 2000, folder});
+      std::size_t n_values = 0;
+      for (const ChannelGroup& group : groups) {
+        store.rewind(group);
+        double last = -1;
+        while (const ImagingBlock* block = store.next(1))
+          for (std::size_t i = 0; i < block->uvw_m.extent(0); ++i) {
+            const auto row = static_cast<std::size_t>(block->time_mjd_s[i]);
+            BOOST_TEST(block->time_mjd_s[i] > last);
+            last = block->time_mjd_s[i];
+            for (std::size_t c = 0; c < block->channel_hz.size(); ++c, ++n_values) {
+              const double hz = block->channel_hz(c);
+              BOOST_TEST((hz >= group.low_hz && hz <= group.high_hz));
+              const auto& window = source.windows[row % 3];
+              BOOST_TEST((std::find(window.begin(), window.end(), hz) != window.end()));
+              BOOST_TEST(block->data(i, c, 0).real() == static_cast<float>(row));
+              BOOST_TEST(block->data(i, c, 0).imag() == static_cast<float>(hz / 1e6));
+            }
+          }
+      }
+      BOOST_TEST(n_values == InterleavedSource::n_rows / 3 * 8);
+    }
+  std::filesystem::remove(folder);
+}
 
 BOOST_AUTO_TEST_CASE(in_memory) {
   check_store(1'000'000, true, false);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/clean/beam.h"
+#include "kernels/clean/clean_image.h"
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/fits_image.h"

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Images on their way into CLEAN: blank planes of a cube, masks with pixels that are no numbers.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "kernels/clean/clean_image.h"
+#include "libcore/core/error.h"
+
+using namespace apsyn;
+
+namespace {
+
+constexpr std::size_t kSize = 16;
+
+/// [stokes][freq] planes of one value.
+Image cube(std::size_t n_stokes, std::size_t n_freq, double value) {
+  Image image;
+  image.info.cell_rad = 1e-4;
+  image.info.freq_hz = 100e6;
+  image.info.bandwidth_hz = 2e6;
+  image.info.stokes.assign(n_stokes, "I");
+  image.pixels.resize({n_stokes, n_freq, kSize, kSize});
+  image.pixels.fill(value);
+  return image;
+}
+
+void blank(Image& image, std::size_t stokes, std::size_t freq) {
+  for (double& pixel : image.pixels.view()[stokes][freq]) pixel = NAN;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(blank_channels_of_a_cube_take_no_part) {
+  Image image = cube(2, 3, 1), psf = cube(1, 3, 0);
+  for (std::size_t stokes = 0; stokes < 2; ++stokes) {
+    blank(image, stokes, 1);
+    for (double& pixel : image.pixels.view()[stokes][2]) pixel = 4;
+  }
+  blank(image, 1, 2);  // of the other polarisation there is something
+  image.info.keywords.emplace_back("WSCIMGWG", 3);
+  BOOST_TEST(has_data(image, 0));
+  BOOST_TEST(!has_data(image, 1));
+  BOOST_TEST(has_data(image, 2));
+  std::vector<Image> images;
+  images.push_back(std::move(image));
+  const auto groups = groups_of(images);
+  BOOST_REQUIRE(groups.size() == 3u);
+  for (std::size_t g = 0; g < 3; ++g) {
+    BOOST_TEST(groups[g].freq_hz == 100e6 + 2e6 * static_cast<double>(g));
+    BOOST_TEST(groups[g].weight == (g == 1 ? 0 : 3));
+  }
+  const Image mean = mean_image(images, groups);
+  BOOST_TEST(mean.pixels(0, 0, 3, 5) == 2.5);
+  BOOST_TEST(std::isnan(mean.pixels(1, 0, 3, 5)));
+  BOOST_TEST(mean.info.freq_hz == 102e6);
+  BOOST_TEST(mean.info.bandwidth_hz == 6e6);
+
+  // The PSF of the blank channel may be anything, also none.
+  for (const std::size_t freq : {0u, 2u}) psf.pixels(0, freq, kSize / 2, kSize / 2) = 2;
+  psf.pixels(0, 0, 1, 1) = NAN;
+  psf.pixels(0, 1, 3, 3) = 7;
+  prepare_psf(psf, "psf.fits", images[0]);
+  for (std::size_t freq = 0; freq < 3; ++freq)
+    BOOST_TEST(psf.pixels(0, freq, kSize / 2, kSize / 2) == (freq == 1 ? 0 : 1));
+  BOOST_TEST(psf.pixels(0, 0, 1, 1) == 0);
+  BOOST_TEST(psf.pixels(0, 1, 3, 3) == 0);
+  // Without data to go by it has to have its peak in the middle.
+  const Image other = cube(1, 3, 1);
+  psf.pixels(0, 1, 3, 3) = 7;
+  BOOST_CHECK_THROW(prepare_psf(psf, "psf.fits", other), DataError);
+}
+
+BOOST_AUTO_TEST_CASE(pixels_of_a_mask_that_are_no_numbers_allow_nothing) {
+  Image mask = cube(1, 2, 0);
+  mask.pixels(0, 0, 2, 3) = NAN;
+  mask.pixels(0, 0, 4, 5) = 1;
+  mask.pixels(0, 1, 6, 7) = -0.5;
+  mask.pixels(0, 1, 8, 9) = INFINITY;
+  mask.pixels(0, 0, 10, 11) = NAN;
+  mask.pixels(0, 1, 10, 11) = 1;
+  const auto allowed = allowed_by(mask);
+  for (std::size_t y = 0; y < kSize; ++y)
+    for (std::size_t x = 0; x < kSize; ++x) {
+      const bool wanted = (y == 4 && x == 5) || (y == 6 && x == 7) || (y == 10 && x == 11);
+      BOOST_TEST((allowed(y, x) != 0) == wanted);
+    }
+}
