@@ -51,8 +51,15 @@ void run(Tool& tool, CorrelateOptions& options) {
 
   tool.stage("correlate");
   StreamCorrelator correlator(tool, options, device, plan, delays);
-  bool any_data = false;
+  bool any_data = false, dropped = false;
   const auto write = [&](const FxResult& result) {
+    if (options.drop_incomplete && result.n_spectra < plan.mean.n_spectra) {
+      log_info("the last integration has {} of {} and is left out (--drop-incomplete)",
+               format_duration(static_cast<double>(result.n_spectra) * plan.spectrum_s),
+               format_duration(static_cast<double>(plan.mean.n_spectra) * plan.spectrum_s));
+      dropped = true;
+      return;
+    }
     any_data |= result.any_data;
     sink->write(result.record, static_cast<double>(result.n_spectra) * plan.spectrum_s);
   };
@@ -85,9 +92,8 @@ void run(Tool& tool, CorrelateOptions& options) {
   tool.stage("close");
   const std::vector<std::string> sample_lines = report_samples(counts, plan.header);
   if (!any_data)
-    throw FailureError(
-        "{}: no usable data: every sample is missing or flagged, or there is less than one spectrum",
-        voltages.reader.name());
+    throw FailureError("{}: no usable data: every sample is missing or flagged, or there is less than one {}",
+                       voltages.reader.name(), dropped ? "integration" : "spectrum");
   report_clipped(data_s > 0 ? clipped_s / data_s : 0, plan.f.requantise.n_bit, plan.on_gpu);
   sink->add_history(sample_lines);
   sink->commit();

@@ -9,6 +9,9 @@
 namespace apsyn {
 namespace {
 
+/// Of an image's time: with less of it the last one of a recording is left out.
+constexpr double kLeastShare = 0.1;
+
 void run(Tool& tool, EpicOptions& options) {
   const char* const cpu_only = only_on_cpu(options);
   const Device device = tool.device(cpu_only != nullptr ? CudaSupport::none : CudaSupport::available);
@@ -43,10 +46,21 @@ void run(Tool& tool, EpicOptions& options) {
     if (options.realtime.report) realtime.note_gulp(accumulation.data_s());
     if (options.realtime.report && progress.on()) realtime.report(accumulation.data_s(), false);
   };
+  // All but the last are complete. One of a cube with hardly any data would set the scale of its display.
+  const double least_s = setup.image_s() * (options.drop_incomplete ? 1 - 1e-9 : kLeastShare);
+  bool first = true, dropped = false;
   steps.write = [&](StreamItem<TimedImages>& item) {
     for (std::size_t i = 0; i < item.n_results; ++i) {
-      any_data |= item.results[i].any_data();
-      sink->write(item.results[i]);
+      const TimedImages& images = item.results[i];
+      if (images.length_s < least_s && (options.drop_incomplete || !first)) {
+        log_info("the last image has {} of {} and is left out{}", format_duration(images.length_s),
+                 format_duration(setup.image_s()), options.drop_incomplete ? " (--drop-incomplete)" : "");
+        dropped = true;
+        continue;
+      }
+      first = false;
+      any_data |= images.any_data();
+      sink->write(images);
     }
   };
   run_stream(steps);
@@ -56,8 +70,8 @@ void run(Tool& tool, EpicOptions& options) {
   if (!any_data)
     throw FailureError(
         "{}: no usable data: every sample is missing or flagged, or there is less than one "
-        "spectrum, or one antenna without autocorrelations",
-        voltages.reader.name());
+        "{}, or one antenna without autocorrelations",
+        voltages.reader.name(), dropped ? "image" : "spectrum");
   sink->commit();
   tool.report_rate(data_s, "s of data");
   check_realtime(options.realtime, work_s, data_s);

@@ -288,3 +288,11 @@ bash -c "beamform obs.dada $up --product voltage -o - 2>stderr.txt; echo \$? >st
 [ "$(cat status.txt)" -eq 141 ] || fail "status $(cat status.txt) after the reader went away"
 head -c 300000 obs.dada | expect_exit 3 beamform $up -o x2.fil
 expect_no_file x2.fil
+
+# Each beam's filterbank carries its id.
+printf 'id,az,el\nnorth,0deg,60deg\nup,0deg,89deg\n' >named.csv
+run beamform -q --channels 16 --beams named.csv --integrate 8 obs.dada -o 'named%d.fil'
+for number in 0 1; do
+  id=$(sed -n "$((number + 2))s/,.*//p" named.csv)
+  [ "$(head -c 400 named$number.fil | tr -d '\0' | grep -ao "source_name.$id" | wc -l)" = 1 ] || fail "named$number.fil is not called $id"
+done

@@ -263,3 +263,13 @@ expect_no_file x.vis
 { header 8192 NBIT 32 ENCODING FLOAT && for ((i = 0; i < 512; ++i)); do printf '\0\0\xc0\x7f\0\0\x80\x3f\0\0\0\x40\0\0\0\0'; done; } >nan.dada
 run correlate nan.dada --phase-centre none -o nan.vis
 [ "$(floats nan.vis 9)" = "0 0 0 0 4 0 0 0 1" ] || fail "nan.vis: $(floats nan.vis 9)"
+
+# The last sliver of an integration is kept, or left out on request: 100 ms in integrations of 30 ms.
+run simulate -q --array mwa-32t --noise 100Jy --duration 100ms -o sliver.dada
+run correlate -q sliver.dada --channels 4 --integration 30ms -o kept.vis
+run correlate sliver.dada --channels 4 --integration 30ms --drop-incomplete -o cut.vis
+expect_stderr "the last integration has 10 ms of 30 ms and is left out"
+record=$(head -c 4096 kept.vis | awk '/^RESOLUTION / { print $2 }')
+data_bytes() { awk '/^FILE_SIZE / { print $2; exit }' "$1"; }
+[ "$(data_bytes kept.vis)" -eq $((4 * record)) ] || fail "kept.vis has $(data_bytes kept.vis) bytes, not 4 of $record"
+[ "$(data_bytes cut.vis)" -eq $((3 * record)) ] || fail "cut.vis has $(data_bytes cut.vis) bytes, not 3 of $record"

@@ -73,7 +73,7 @@ VoltageHeader dada_header(const Tool& tool, const BeamformSetup& setup, std::siz
 FilterbankHeader filterbank_header(const Tool& tool, const BeamformSetup& setup, std::size_t beam) {
   const BeamformPlan& b = setup.b;
   FilterbankHeader header;
-  header.source = setup.header.source;
+  header.source = setup.beams[beam].id;  // all beams are of one recording
   header.raw_file =
       fmt::format("{} {} {}, beam {}", tool.name(), version(), git_hash(), setup.beams[beam].id);
   header.start = sample_time(setup.header.start, setup.f.first_sample, setup.header.sample_s);

@@ -22,6 +22,7 @@ struct CorrelateOptions : FilterbankOptions {
   std::string phase_centre;
   bool no_autos = false;
   bool van_vleck = false;
+  bool drop_incomplete = false;
   std::string bandpass;
   std::string requantise = "none", algorithm = "auto";
   bool dither = false;
@@ -39,6 +40,8 @@ inline void declare(Tool& tool, CorrelateOptions& options) {
   add_filterbank_options(tool, options);
   tool.add_duration("--integration", options.integration_s,
                     "length of an integration, for example 500ms (default 1s)");
+  app.add_flag("--drop-incomplete", options.drop_incomplete,
+               "leave the last integration out when the recording ends within it");
   app.add_option("--phase-centre", options.phase_centre,
                  "'RA DEC' or zenith: track it; none: drift scan (default: the stream's, or zenith)")
       ->type_name("WHERE");

@@ -28,7 +28,7 @@ struct EpicOptions {
   double accumulate_s = std::numeric_limits<double>::quiet_NaN();  ///< NaN: kAccumulate_s
   double padding = 0;                                              ///< 0 = as much as the kernel needs
   std::size_t n_fine = 1, n_taps = 0, n_average = 1;
-  bool no_autos = false, electric_field = false;
+  bool no_autos = false, electric_field = false, drop_incomplete = false;
   RealtimeOptions realtime;
 };
 
@@ -59,6 +59,8 @@ inline void declare(Tool& tool, EpicOptions& options) {
   tool.add_angle("--field", options.field_rad, "of the image, 180deg at most (default 180deg: the whole sky)")
       ->excludes(scale);
   tool.add_duration("--accumulate", options.accumulate_s, "time that an image adds up (default 40ms)");
+  app.add_flag("--drop-incomplete", options.drop_incomplete,
+               "leave the last image out when the recording ends within it");
   app.add_option("--pol", options.products,
                  "I, Q, U, V, as IQUV, or XX,YY,XY,YX (RR,LL,RL,LR), or some of them (default I, or the one "
                  "polarisation there is)")
