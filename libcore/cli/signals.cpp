@@ -15,6 +15,7 @@
 #include "libcore/core/log.h"
 #include "libcore/core/output.h"
 #include "libcore/core/ranks.h"
+#include "libcore/core/system_error.h"
 
 namespace apsyn {
 
@@ -70,7 +71,9 @@ void install_terminate_handling() {
       } catch (...) {
       }
     }
-    log_message(LogLevel::error, text + ": the input is damaged or the disk is full");
+    const char* cure = cure_of_system_error(text);
+    log_message(LogLevel::error,
+                text + ": " + (cure == nullptr ? "the input is damaged or the disk is full" : cure));
     remove_pending_outputs();
     end_ranks(static_cast<int>(ExitStatus::failure));
     ::_exit(static_cast<int>(ExitStatus::failure));

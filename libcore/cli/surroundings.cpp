@@ -47,9 +47,10 @@ void occupy_standard_descriptors() {
 }
 
 void provide_home() {
-  if (std::getenv("HOME") != nullptr) return;
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return;
   const passwd* user = ::getpwuid(::getuid());
-  ::setenv("HOME", user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "/", 0);
+  ::setenv("HOME", user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "/", 1);
 }
 
 int run_on_large_stack(const std::function<int()>& work) {

@@ -13,7 +13,8 @@ namespace apsyn {
 /// file.
 void occupy_standard_descriptors();
 
-/// Sets HOME, which casacore cannot do without, to the user's home folder when it is not set.
+/// Sets HOME, which casacore cannot do without, to the user's home folder when it is not set
+/// or empty.
 void provide_home();
 
 /// Calls `work` on a stack of at least a megabyte and returns what it returns: on the caller's where that one

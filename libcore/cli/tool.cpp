@@ -20,6 +20,7 @@
 #include "libcore/cli/surroundings.h"
 #include "libcore/cli/terminal.h"
 #include "libcore/core/output.h"
+#include "libcore/core/system_error.h"
 
 namespace apsyn {
 namespace {
@@ -172,7 +173,7 @@ int Tool::parse_and_run(int argc, char** argv, const std::function<void()>& body
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) {
         print(error.get_name() == "CallForVersion" ? std::string(error.what()) : app_->help());
-        flush();
+        finish_stdout();
         return 0;
       }
       throw UsageError(
@@ -195,7 +196,7 @@ int Tool::parse_and_run(int argc, char** argv, const std::function<void()>& body
     {
       const OutputGroup outputs;
       body();
-      flush();
+      finish_stdout();
       publish_outputs();
     }
     timer_->stop();
@@ -210,7 +211,9 @@ int Tool::parse_and_run(int argc, char** argv, const std::function<void()>& body
   } catch (const std::bad_alloc&) {
     return fail(ExitStatus::failure, "out of memory: lower --max-memory, or split the work");
   } catch (const std::exception& error) {
-    return fail(ExitStatus::failure, error.what());
+    const char* cure = cure_of_system_error(error.what());
+    return fail(ExitStatus::failure,
+                cure == nullptr ? error.what() : fmt::format("{}: {}", error.what(), cure));
   }
   return static_cast<int>(ExitStatus::failure);
 }
@@ -263,6 +266,14 @@ void Tool::flush() {
   // An earlier write that failed stays known: its text is gone from the buffer.
   if (!flushed || std::ferror(stdout) != 0)
     throw FailureError("standard output: cannot write: {}", std::strerror(flushed ? EIO : error));
+}
+
+void Tool::finish_stdout() {
+  flush();
+  // Network disks tell only at a close what they could not write.
+  const int copy = ::dup(STDOUT_FILENO);
+  if (copy >= 0 && ::close(copy) != 0 && errno != EINTR)
+    throw FailureError("standard output: cannot write: {}", std::strerror(errno));
 }
 
 void Tool::tell_plan(const std::vector<std::string>& lines) {

@@ -94,6 +94,7 @@ class Tool {
   void tell_plan(const std::vector<std::string>& lines);
 
  private:
+  static void finish_stdout();
   int parse_and_run(int argc, char** argv, const std::function<void()>& body);
   std::vector<std::string> files_to_read() const;
   void join_ranks();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "libcore/core/error.h"
+#include "libcore/core/system_error.h"
 
 namespace apsyn {
 
@@ -22,7 +23,7 @@ ByteSource::ByteSource(const std::string& path) : name_(path == "-" ? "standard 
   } else {
     fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     own_ = true;
-    if (fd_ < 0) throw FailureError("{}: cannot open: {}", name_, std::strerror(errno));
+    if (fd_ < 0) throw FailureError("{}: cannot open: {}", name_, system_error_text(errno));
   }
   struct stat status;
   if (::fstat(fd_, &status) == 0) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "libcore/core/error.h"
+#include "libcore/core/system_error.h"
 
 namespace apsyn {
 namespace {
@@ -49,7 +50,7 @@ fs::path folder_of(const std::string& path) {
 
 void sync_path(const std::string& path, int flags) {
   const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (fd < 0) throw FailureError("{}: cannot open to sync: {}", path, std::strerror(errno));
+  if (fd < 0) throw FailureError("{}: cannot open to sync: {}", path, system_error_text(errno));
   const bool failed = ::fsync(fd) != 0 && errno != EINVAL;  // some file systems sync no folders
   const int error = errno;
   ::close(fd);
@@ -418,9 +419,13 @@ void PendingOutput::lock(int fd) {
     refuse_part(part_);
   }
   if (struct stat old{}; overwrite_ && ::stat(target_.c_str(), &old) == 0) {
-    // What only some may read stays so. Only root can give a file to its owner.
-    (void)!::fchown(fd, old.st_uid, old.st_gid);
-    (void)::fchmod(fd, (old.st_mode & 07777) | S_ISVTX | (S_ISDIR(old.st_mode) ? S_IRWXU : 0));
+    // What only some may read stays so. Only root can give a file to its owner, and only members of a group
+    // to that group; the rights of a group that the file loses are not another group's.
+    if (::fchown(fd, old.st_uid, old.st_gid) != 0) (void)!::fchown(fd, static_cast<uid_t>(-1), old.st_gid);
+    mode_t mode = old.st_mode & 07777;
+    if (struct stat made{}; ::fstat(fd, &made) != 0 || made.st_gid != old.st_gid)
+      mode = (mode & ~mode_t{S_ISGID | S_IRWXG}) | (mode & ((mode & S_IRWXO) << 3));
+    (void)::fchmod(fd, mode | S_ISVTX | (S_ISDIR(old.st_mode) ? S_IRWXU : 0));
   }
 }
 

@@ -6,12 +6,10 @@
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/LogSinkInterface.h>
 
-#include <cerrno>
-#include <cstring>
 #include <string_view>
-#include <utility>
 
 #include "libcore/core/log.h"
+#include "libcore/core/system_error.h"
 
 namespace apsyn {
 namespace {
@@ -59,14 +57,14 @@ std::string reason_of(const std::exception& error) {
   return text;
 }
 
-const char* cure_of_system_error(const std::string& reason) {
-  const std::pair<int, const char*> cures[] = {{EMFILE, "raise the limit of open files (ulimit -n)"},
-                                               {ENFILE, "the machine has too many files open"},
-                                               {EACCES, "change its permissions"},
-                                               {EIO, "check the disk"}};
-  for (const auto& [error, cure] : cures)
-    if (reason.find(std::strerror(error)) != reason.npos) return cure;
-  return nullptr;
+FailureError measures_failure(const std::exception& error) {
+  const std::string reason = reason_of(error);
+  const char* cure = cure_of_system_error(reason);
+  return FailureError(
+      "casacore measures: {}: {}", reason,
+      cure == nullptr
+          ? "install the Debian package casacore-data-tai-utc or set measures.directory in ~/.casarc"
+          : cure);
 }
 
 std::recursive_mutex& casacore_measures_mutex() {

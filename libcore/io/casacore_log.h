@@ -6,6 +6,8 @@
 #include <mutex>
 #include <string>
 
+#include "libcore/core/error.h"
+
 namespace apsyn {
 
 /// Routes casacore's global log to log_message: its warnings as warnings, the rest as verbose. Cheap; every
@@ -18,9 +20,8 @@ std::string printable(const std::string& text);
 /// does not know is left out with what introduces it ("... read for file ").
 std::string reason_of(const std::exception& error);
 
-/// What helps when `reason` names an error of the system rather than of the file (too many open files, no
-/// permission, a failing disk); null when it does not.
-const char* cure_of_system_error(const std::string& reason);
+/// What casacore's measures throw, with what helps: their tables are a package of their own.
+FailureError measures_failure(const std::exception& error);
 
 /// casacore measures share unguarded static tables: whoever uses them holds this.
 std::recursive_mutex& casacore_measures_mutex();

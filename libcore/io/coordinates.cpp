@@ -192,11 +192,7 @@ auto with_measures(Work work) {
   try {
     return work();
   } catch (const std::exception& error) {
-    throw FailureError(
-        "casacore measures: {}: install the Debian package casacore-data-tai-utc or set measures.directory "
-        "in "
-        "~/.casarc",
-        reason_of(error));
+    throw measures_failure(error);
   }
 }
 

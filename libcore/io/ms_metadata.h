@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libcore/core/error.h"
+#include "libcore/core/system_error.h"
 #include "libcore/io/casacore_log.h"
 #include "libcore/io/measurement_set.h"
 
@@ -85,7 +86,10 @@ auto with_writing_set(const std::string& path, Work work) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    throw FailureError("{}: cannot write: {}: check the free space", path, reason_of(error));
+    const std::string reason = reason_of(error);
+    const char* cure = cure_of_system_error(reason);
+    throw FailureError("{}: cannot write: {}: {}", path, reason,
+                       cure == nullptr ? "check the free space" : cure);
   }
 }
 

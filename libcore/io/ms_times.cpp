@@ -57,10 +57,7 @@ void MsTimeScale::to_utc(casacore::Vector<double>& mjd_s) const {
       time_s += offset_s;
     }
   } catch (const std::exception& error) {
-    throw FailureError(
-        "casacore measures: {}: install the Debian package casacore-data-tai-utc or set "
-        "measures.directory in ~/.casarc",
-        reason_of(error));
+    throw measures_failure(error);
   }
 }
 

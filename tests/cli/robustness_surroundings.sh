@@ -16,7 +16,7 @@ for name in "${names[@]}"; do
 done
 # What opens files of a set and talks: a message must not end up in the set.
 for name in closed-2 closed-12 closed-012; do try_surroundings "$name" idg-degrid; done
-for name in no-home no-threads files-12; do try_surroundings "$name" clean-ms; done
+for name in no-home empty-home no-threads files-12; do try_surroundings "$name" clean-ms; done
 
 # Messages go nowhere rather than into the set, and what a recorder wrote is not changed by a closed terminal.
 cp -r in.ms said.ms
@@ -55,7 +55,8 @@ for command in 'search-transients in.fil --dm-range 0:20 --threshold 1000 -o -' 
 done
 # A reader that has gone away ends a program as the shell expects.
 mkfifo gone
-for command in 'idg-grid --help' 'quicklook in-image.fits --stats'; do
+mapfile -t commands < <(all_tools | sed 's/$/ --help/')
+for command in "${commands[@]}" 'idg-grid --version' 'quicklook in-image.fits --stats'; do
   exec 4<>gone 5>gone 4<&- # nobody reads any more what is written to 5
   bash -c "$command" >&5 2>said.txt
   [ $? = 141 ] || fail "gone reader: $command: $(cat said.txt)"
@@ -72,3 +73,14 @@ run simulate -q --array array.csv --sky sky.txt --duration 10s -o private.ms
 chmod 700 private.ms
 run simulate -q --array array.csv --sky sky.txt --duration 10s --overwrite -o private.ms
 [ "$(stat -c %a private.ms)" = 700 ] || fail "--overwrite made mode 700 $(stat -c %a private.ms)"
+
+# The rights of a group are not another group's, where the file cannot stay with its own.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 755 . && mkdir theirs && chown 65534 theirs
+  for mode in 660:600 664:644 666:666; do
+    : >theirs/image.png && chmod "${mode%:*}" theirs/image.png && chown 65534:0 theirs/image.png
+    (as_nobody quicklook -q in-image.fits --overwrite -o theirs/image.png) || fail "nobody cannot replace its file"
+    [ "$(stat -c %a:%g theirs/image.png)" = "${mode#*:}:65534" ] ||
+      fail "of mode ${mode%:*}, another group has $(stat -c %a:%g theirs/image.png)"
+  done
+fi

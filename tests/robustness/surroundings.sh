@@ -3,7 +3,7 @@
 # jobs.sh, or run as tests/robustness/run.sh surroundings.sh [ROUNDS [SEED [JOB...]]] (500 rounds take hours). Closed
 # standard descriptors, no HOME, no threads, few files, small stacks, other umasks, and every signal that asks a program
 # to end.
-surroundings=(closed-0 closed-1 closed-2 closed-01 closed-02 closed-12 closed-012 no-home no-tmpdir no-threads files-12
+surroundings=(closed-0 closed-1 closed-2 closed-01 closed-02 closed-12 closed-012 no-home empty-home no-tmpdir no-threads files-12
   files-32 stack-64 stack-128 umask-077 umask-000)
 end_signals=(INT TERM HUP QUIT USR1 USR2 XCPU ALRM)
 
@@ -28,6 +28,7 @@ in_surroundings() {
       exec "$@"
       ;;
     no-home) exec env -u HOME "$@" ;;
+    empty-home) HOME='' exec "$@" ;;
     no-tmpdir) exec env -u TMPDIR "$@" ;;
     no-threads) as_nobody prlimit --nproc=0 "$@" ;;
     files-*) exec prlimit --nofile="${name#*-}" "$@" ;;
@@ -46,14 +47,28 @@ try_surroundings() {
   (cd try && in_surroundings "$1" ${job[$2]/ -q / -v }) >said.txt 2>&1 </dev/null
   status=$?
   case "$1:$status" in
+    closed-*1*:1)
+      # What it says of the fold on standard output is lost, and with it the rest.
+      [ "$2" = fold-pulsar ] || fail "$2 in $1: exit status $status: $(head -c 300 said.txt)"
+      ! compgen -G 'try/out*' >/dev/null || fail "$2 in $1: failed, and left $(echo try/out*)"
+      ;;
     no-threads:1 | files-*:1)
       [ "$(grep -c ': error: ' said.txt)" = 1 ] || fail "$2 in $1: no reason is given: $(head -c 300 said.txt)"
+      grep -qE ': error: .*(no thread can be started.*ulimit -u|Too many open files.*ulimit -n)' said.txt ||
+        fail "$2 in $1: another reason is given: $(head -c 300 said.txt)"
       [ "$2" = idg-degrid ] || ! compgen -G 'try/out*' >/dev/null || fail "$2 in $1: failed, and left $(echo try/out*)"
       ;;
+    closed-*1*:0) [ "$2" != fold-pulsar ] || fail "$2 in $1: ended with 0, and its output was lost" ;;&
     files-12:0 | files-32:0 | [!nf]*:0 | no-home:0 | no-tmpdir:0)
       local path
       for path in "whole-$2"/out*; do
-        [ -e "try/${path#*/}" ] || fail "$2 in $1: ended with 0 without ${path#*/}"
+        path=try/${path#*/}
+        [ -e "$path" ] || fail "$2 in $1: ended with 0 without $path"
+        case "$1:$2" in
+          *:idg-degrid) ;;
+          umask-077:*) [ -z "$(find "$path" -perm /077)" ] || fail "$2 in $1: others can use $path" ;;
+          umask-000:*) [ -z "$(find "$path" ! -perm -666 ! -name table.lock)" ] || fail "$2 in $1: others cannot use $path" ;;
+        esac
       done
       ;;
     *) fail "$2 in $1: exit status $status: $(head -c 300 said.txt)" ;;
