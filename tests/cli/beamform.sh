@@ -60,6 +60,19 @@ values i.fil "16396.5"
 printf 'antenna,gain_amplitude,phase_rad\na,2,0\nb,4,0\n' >gains.csv
 run beamform tiny.dada $up --gains gains.csv --product voltage --bits 32 -o gains.dada
 values gains.dada "-15.25 -15"
+# Gains that differ by channel divide the fine channels of theirs: of two input channels, 16 fine ones.
+LC_ALL=C awk 'BEGIN { srand(4); for (i = 0; i < 4096 * 2; ++i) printf "\\x%02x", 1 + int(127 * rand()) }' >codes.txt
+{ header 8192 NCHAN 2 BW 2 RESOLUTION 8 && printf '%b' "$(cat codes.txt)"; } >two.dada
+printf 'antenna,channel,gain_amplitude,phase_rad\na,0,2,0.5\na,1,4,-1\nb,0,3,0.2\nb,1,0.5,1.1\n' >two.csv
+run beamform two.dada $up --subarray b --channels 8 --product voltage --bits 32 -o undivided.dada
+run beamform two.dada $up --subarray b --channels 8 --product voltage --bits 32 --gains two.csv -o divided.dada
+paste <(floats undivided.dada 256 | tr ' ' '\n') <(floats divided.dada 256 | tr ' ' '\n') | awk '
+  { if (NR % 2) { re = $1; by_re = $2; next }
+    high = (NR / 2 - 1) % 16 >= 8; a = high ? 0.5 : 3; t = high ? 1.1 : 0.2
+    e = (re - a * (by_re * cos(t) - $2 * sin(t))) ^ 2 + ($1 - a * (by_re * sin(t) + $2 * cos(t))) ^ 2
+    bad += !(e <= 1e-10 * (re * re + $1 * $1) + 1e-8); sum += re * re + $1 * $1 }
+  END { print NR, bad + 0, (sum > 1000) }' >divided.txt
+[ "$(cat divided.txt)" = "256 0 1" ] || fail "gains by channel: $(cat divided.txt)"
 printf 'antenna,gain_amplitude,phase_rad\na,3,0\nb,1,0\n' >weights.csv
 run beamform tiny.dada $up --weights weights.csv --product voltage --bits 32 -o weights.dada
 values weights.dada "-29.75 -29"

@@ -36,6 +36,22 @@ run correlate tiny.dada --phase-centre none --integration 256us --no-autos -o cr
 printf 'antenna,gain_amplitude,phase_rad\na,2,0\nb,4,0\n' >gains.csv
 run correlate tiny.dada --phase-centre none --gains gains.csv -o gains.vis
 [ "$(floats gains.vis 6)" = "6.25 0 -112 -16 2048 0" ] || fail "gains.vis: $(floats gains.vis 6)"
+# Gains that differ by channel divide the fine channels of theirs: of two input channels, 16 fine ones.
+LC_ALL=C awk 'BEGIN { srand(4); for (i = 0; i < 4096 * 2; ++i) printf "\\x%02x", 1 + int(127 * rand()) }' >codes.txt
+{ header 8192 BW 2 RESOLUTION 8 | sed 's/^NCHAN 1$/NCHAN 2/' && printf '%b' "$(cat codes.txt)"; } >two.dada
+printf 'antenna,channel,gain_amplitude,phase_rad\na,0,2,0.5\na,1,4,-1\nb,0,3,0.2\nb,1,0.5,1.1\n' >two.csv
+run correlate two.dada --channels 8 --phase-centre none -o undivided.vis
+run correlate two.dada --channels 8 --phase-centre none --gains two.csv -o divided.vis
+paste <(floats undivided.vis 96 | tr ' ' '\n') <(floats divided.vis 96 | tr ' ' '\n') | awk '
+  { if (NR % 2) { re = $1; by_re = $2; next }
+    n = NR / 2 - 1; baseline = int(n / 16); high = n % 16 >= 8
+    g[0] = high ? 4 : 2; p[0] = high ? -1 : 0.5; g[1] = high ? 0.5 : 3; p[1] = high ? 1.1 : 0.2
+    i = baseline == 2; j = baseline > 0
+    a = g[i] * g[j]; t = p[i] - p[j]
+    e = (re - a * (by_re * cos(t) - $2 * sin(t))) ^ 2 + ($1 - a * (by_re * sin(t) + $2 * cos(t))) ^ 2
+    bad += !(e <= 1e-10 * (re * re + $1 * $1) + 1e-6); sum += re * re + $1 * $1 }
+  END { print NR, bad + 0, (sum > 1000) }' >divided.txt
+[ "$(cat divided.txt)" = "96 0 1" ] || fail "gains by channel: $(cat divided.txt)"
 run correlate tiny.dada --phase-centre none --flag-antennas b -o flagged.vis
 [ "$(floats flagged.vis 9)" = "25 0 0 0 0 0 1 0 0" ] || fail "flagged.vis: $(floats flagged.vis 9)"
 # Missing data count as missing: the first quarter of antenna a.
