@@ -91,6 +91,8 @@ void run(Tool& tool, const FoldOptions& options) {
         "{} of memory needed, {} allowed: raise --max-memory, or take fewer bins, sub-integrations "
         "or bands",
         format_bytes(memory), format_bytes(static_cast<double>(tool.common().max_memory_bytes)));
+  if (output == "-" && options.plot == "-")
+    throw UsageError("--plot -: standard output has the profile: give one of them a file");
   for (const std::string& path : {output, options.plot})
     if (!path.empty()) check_output(path, tool.common().overwrite);
   tool.device(CudaSupport::none);

@@ -117,7 +117,6 @@ void write_picture(const Tool& tool, const std::string& output, const Canvas& ca
   const std::vector<std::string> provenance = tool.provenance();
   write_png(output, canvas.to_rgb8().view(),
             {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, overwrite);
-  publish_outputs();  // one picture may follow another
 }
 
 void run(Tool& tool, QuicklookOptions& o) {
@@ -150,6 +149,7 @@ void run(Tool& tool, QuicklookOptions& o) {
   const Look look = look_at(tool, o, kind, [&](const Canvas& canvas) {
     if (output == "-") return;
     write_picture(tool, output, canvas, common.overwrite || shown);
+    publish_outputs();  // another picture follows
     shown = true;
   });
   tool.stage("write");

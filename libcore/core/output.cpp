@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -37,6 +38,13 @@ std::vector<std::string>& parts() {
   static auto* list = new std::vector<std::string>;
   return *list;
 }
+
+// As the process is started, before there are threads.
+const mode_t kUmask = [] {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return mask;
+}();
 
 std::vector<std::string>& inputs() {
   static auto* list = new std::vector<std::string>;
@@ -119,6 +127,16 @@ void check_no_input(const std::string& path) {
   }
 }
 
+/// Any other file in a Measurement Set, or in the place of one of its own, damages it.
+void check_outside_of_sets(const std::string& path) {
+  std::error_code error;
+  for (fs::path folder = place_of(trimmed(path)).parent_path(); folder.has_relative_path();
+       folder = folder.parent_path())
+    if (fs::exists(folder / "table.dat", error))
+      throw UsageError("{}: lies in the Measurement Set {}, which it would damage: choose another name", path,
+                       folder.string());
+}
+
 /// Names of outputs that were checked since the group began.
 std::vector<fs::path>& checked_outputs() {
   static auto* list = new std::vector<fs::path>;
@@ -195,6 +213,7 @@ void check_name(const std::string& path, bool overwrite) {
   if (fs::exists(fs::symlink_status(trimmed(path), error)) && !overwrite)
     throw UsageError("{}: exists: give --overwrite to replace it", path);
   check_replaceable(path);
+  check_outside_of_sets(path);
   const std::string folder = folder_of(trimmed(path));
   if (!fs::is_directory(folder, error)) throw FailureError("{}: its folder {} does not exist", path, folder);
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
@@ -206,42 +225,61 @@ void check_name(const std::string& path, bool overwrite) {
                    part);
 }
 
+/// The mode of new folders, which parts have not.
+mode_t new_folder_mode() {
+  return 0777 & ~kUmask;
+}
+
+/// Whether a run of these tools has made it: files have their sticky bit, which means nothing to Linux, and
+/// folders are nobody else's to enter besides, as shared ones with that bit are.
+bool is_part(const struct stat& found) {
+  if ((found.st_mode & S_ISVTX) == 0) return false;
+  return S_ISREG(found.st_mode) || (S_ISDIR(found.st_mode) && (found.st_mode & 0077) == 0);
+}
+
 /// Removes what a run that was killed left behind. What others made, or write, is refused.
 void remove_abandoned(const std::string& part) {
   struct stat found {};
   if (::lstat(part.c_str(), &found) != 0) return;
-  if ((!S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) || (found.st_mode & S_ISVTX) == 0)
+  if (!is_part(found))
     throw UsageError(
         "{}: is there, where the output is to be written, and is not the rest of a run that was killed: "
         "remove it, or choose another name for the output",
         part);
   const int fd = open_part(part);
+  if (fd < 0 && errno == ENOENT) return;
+  if (fd < 0) throw FailureError("{}: cannot open what another run left: {}", part, std::strerror(errno));
   // Another run may have removed the rest, and begun anew, before this one had the lock.
-  const bool abandoned = fd < 0 || (lock_now(fd) && same_file(fd, part));
+  const bool abandoned = lock_now(fd) && same_file(fd, part);
   std::error_code error;
   if (abandoned) remove_tree(part, error);
-  if (fd >= 0) ::close(fd);
+  ::close(fd);
   if (!abandoned) refuse_part(part);
   if (error) throw FailureError("{}: cannot remove an older part: {}", part, error.message());
 }
 
-/// A set that is changed in place is locked.
-void check_unlocked(const std::string& target) {
+/// A set that is changed in place is locked, and so is one that is being replaced: a descriptor that has the
+/// lock, or -1 for what is no folder.
+int lock_old(const std::string& target) {
   const int fd = ::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  const bool unlocked = lock_now(fd);
+  if (fd < 0 || lock_now(fd)) return fd;
   ::close(fd);
-  if (!unlocked)
-    throw UsageError("{}: another run is changing it: let that end, or choose another name for the output",
-                     target);
+  throw UsageError("{}: another run is changing it: let that end, or choose another name for the output",
+                   target);
+}
+void check_unlocked(const std::string& target) {
+  if (const int fd = lock_old(target); fd >= 0) ::close(fd);
 }
 
 /// A part that is complete, on its way to its name.
 struct Claim {
   std::string target, part;
   bool overwrite = false;
-  int fd = -1;             ///< locked, or -1
-  std::string old;         ///< where what was replaced is kept; empty when nothing was there
+  int fd = -1;                 ///< locked, or -1
+  std::optional<mode_t> mode;  ///< of a folder, once it has its name
+  std::string old;             ///< where what was replaced is kept; empty when nothing was there
+  mode_t old_mode = 0;
+  int old_fd = -1;         ///< of a folder that is replaced, locked
   bool exchanged = false;  ///< part and target have changed places
 };
 
@@ -250,71 +288,77 @@ std::vector<Claim>*& group() {
   return claims;
 }
 
-/// Gives the part its name and keeps what had the name, so that take_back() can restore it.
-void give_name(Claim& claim) {
+bool knows_no_flags(int error) {
+  return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+[[noreturn]] void fail_to_rename(const Claim& claim, int error) {
+  throw FailureError("{}: cannot rename {} to it: {}", claim.target, claim.part, std::strerror(error));
+}
+
+/// What was replaced looks like a part, which it is for a run that follows a killed one.
+void mark_old(const Claim& claim, const struct stat& found) {
+  if (S_ISLNK(found.st_mode)) return;  // what it leads to keeps its mode
+  (void)::chmod(claim.old.c_str(), S_ISDIR(found.st_mode) ? S_ISVTX | S_IRWXU : found.st_mode | S_ISVTX);
+}
+
+/// The part and what has its name change places; where the file system cannot do that, the old one steps
+/// aside first. So a complete one is there before and after, and the old one can come back.
+void replace_and_keep(Claim& claim) {
+  const char *part = claim.part.c_str(), *target = claim.target.c_str();
+  struct stat found {};
+  if (::lstat(target, &found) != 0) fail_to_rename(claim, errno);
+  claim.old_mode = found.st_mode;
+  if (S_ISDIR(found.st_mode) && claim.old_fd < 0) claim.old_fd = lock_old(claim.target);
+  if (::renameat2(AT_FDCWD, part, AT_FDCWD, target, RENAME_EXCHANGE) == 0) {
+    claim.old = claim.part, claim.exchanged = true;
+    mark_old(claim, found);
+    return;
+  }
+  if (!knows_no_flags(errno)) fail_to_rename(claim, errno);
+  const std::string aside = claim.target + ".old.part";
+  remove_abandoned(aside);
+  if (::rename(target, aside.c_str()) != 0) fail_to_rename(claim, errno);
+  if (::rename(part, target) != 0) {
+    const int cause = errno;
+    (void)::rename(aside.c_str(), target);
+    fail_to_rename(claim, cause);
+  }
+  claim.old = aside;
+  mark_old(claim, found);
+}
+
+/// Gives the part its name. `keep_old`: take_back() must be able to restore what had the name.
+void give_name(Claim& claim, bool keep_old) {
   if (claim.fd >= 0 && !same_file(claim.fd, claim.part)) refuse_part(claim.part);
   const char *part = claim.part.c_str(), *target = claim.target.c_str();
-  const auto fail = [&](int error) {
-    throw FailureError("{}: cannot rename {} to it: {}", claim.target, claim.part, std::strerror(error));
-  };
+  std::error_code error;
   if (!claim.overwrite) {
     if (::renameat2(AT_FDCWD, part, AT_FDCWD, target, RENAME_NOREPLACE) == 0) return;
-    if (errno == EEXIST) throw FailureError("{}: appeared meanwhile: nothing was replaced", claim.target);
-    std::error_code error;
-    if (errno != EINVAL && errno != ENOSYS) fail(errno);
-    if (fs::exists(fs::symlink_status(claim.target, error)))
+    if (errno == EEXIST || (knows_no_flags(errno) && fs::exists(fs::symlink_status(claim.target, error))))
       throw FailureError("{}: appeared meanwhile: nothing was replaced", claim.target);
-    if (::rename(part, target) != 0) fail(errno);
+    if (!knows_no_flags(errno)) fail_to_rename(claim, errno);
+    if (::rename(part, target) != 0) fail_to_rename(claim, errno);
     return;
   }
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(claim.target, error))) {
-    if (::rename(part, target) != 0) fail(errno);
-    return;
-  }
-  if (fs::is_directory(claim.part, error) || fs::is_directory(claim.target, error)) {
-    // rename() replaces no folder that holds something: swap the two, or where the file system cannot, let
-    // the old one step aside first, so that a complete one is always there.
-    check_unlocked(claim.target);
-    if (::renameat2(AT_FDCWD, part, AT_FDCWD, target, RENAME_EXCHANGE) == 0) {
-      (void)::chmod(part, S_ISVTX | S_IRWXU);  // what a killed run leaves there is not wanted any more
-      claim.old = claim.part, claim.exchanged = true;
-      return;
-    }
-    const std::string old = claim.target + ".old.part";
-    remove_tree(old, error);
-    if (::rename(target, old.c_str()) != 0)
-      throw FailureError("{}: cannot replace: {}", claim.target, std::strerror(errno));
-    claim.old = old;
-    if (::rename(part, target) == 0) return;
-    const int cause = errno;
-    (void)::rename(old.c_str(), target);
-    claim.old.clear();
-    fail(cause);
-  }
-  if (group() != nullptr && group()->size() > 1) {  // a single file needs no way back
-    const std::string old = claim.target + ".old.part";
-    if (::unlink(old.c_str()) == 0 || errno == ENOENT)
-      if (::link(target, old.c_str()) == 0) claim.old = old;
-  }
-  if (::rename(part, target) == 0) return;
-  const int cause = errno;
-  if (!claim.old.empty()) ::unlink(claim.old.c_str());
-  claim.old.clear();
-  fail(cause);
+  // rename() replaces no folder that holds something.
+  const bool folder = fs::is_directory(claim.part, error) || fs::is_directory(claim.target, error);
+  if ((folder || keep_old) && fs::exists(fs::symlink_status(claim.target, error)))
+    return replace_and_keep(claim);
+  if (::rename(part, target) != 0) fail_to_rename(claim, errno);
 }
 
 /// Undoes give_name().
-void take_back(const Claim& claim) {
-  if (claim.exchanged) {
-    struct stat was {};
-    const bool known = ::stat(claim.target.c_str(), &was) == 0;
-    (void)::renameat2(AT_FDCWD, claim.part.c_str(), AT_FDCWD, claim.target.c_str(), RENAME_EXCHANGE);
-    if (known) (void)::chmod(claim.target.c_str(), was.st_mode & 07777 & ~S_ISVTX);
-    return;
-  }
-  (void)::rename(claim.target.c_str(), claim.part.c_str());
-  if (!claim.old.empty()) (void)::rename(claim.old.c_str(), claim.target.c_str());
+void take_back(Claim& claim) {
+  const char *part = claim.part.c_str(), *target = claim.target.c_str();
+  if (claim.exchanged)
+    (void)::renameat2(AT_FDCWD, part, AT_FDCWD, target, RENAME_EXCHANGE);
+  else
+    (void)::rename(target, part);
+  if (claim.old.empty()) return;
+  if (!claim.exchanged) (void)::rename(claim.old.c_str(), target);
+  if (!S_ISLNK(claim.old_mode)) (void)::chmod(target, claim.old_mode & 07777);
+  claim.old.clear(), claim.exchanged = false;
 }
 
 /// Gives all of them their names, or none. parts_mutex() is held, so that an interrupt either comes first and
@@ -322,7 +366,7 @@ void take_back(const Claim& claim) {
 void give_names(std::vector<Claim>& claims) {
   std::size_t n_named = 0;
   try {
-    for (; n_named < claims.size(); ++n_named) give_name(claims[n_named]);
+    for (; n_named < claims.size(); ++n_named) give_name(claims[n_named], claims.size() > 1);
   } catch (...) {
     while (n_named > 0) take_back(claims[--n_named]);
     throw;
@@ -331,7 +375,7 @@ void give_names(std::vector<Claim>& claims) {
   for (const Claim& claim : claims) {
     struct stat done {};
     if (::stat(claim.target.c_str(), &done) == 0)
-      (void)::chmod(claim.target.c_str(), done.st_mode & 07777 & ~S_ISVTX);
+      (void)::chmod(claim.target.c_str(), claim.mode.value_or(done.st_mode) & 07777 & ~S_ISVTX);
     if (!claim.old.empty()) remove_tree(claim.old, ignored);
     std::erase(parts(), claim.part);
   }
@@ -339,7 +383,8 @@ void give_names(std::vector<Claim>& claims) {
 
 void close_all(std::vector<Claim>& claims) {
   for (Claim& claim : claims)
-    if (claim.fd >= 0) ::close(std::exchange(claim.fd, -1));
+    for (int* fd : {&claim.fd, &claim.old_fd})
+      if (*fd >= 0) ::close(std::exchange(*fd, -1));
 }
 
 }  // namespace
@@ -355,7 +400,8 @@ void protect_input(const std::string& path) {
 void sync_tree(const std::string& path) {
   if (fs::is_directory(path))
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
-      sync_path(entry.path(), entry.is_directory() ? O_RDONLY | O_DIRECTORY : O_RDONLY);
+      if (entry.path().filename() != "table.lock")
+        sync_path(entry.path(), entry.is_directory() ? O_RDONLY | O_DIRECTORY : O_RDONLY);
   sync_path(path, O_RDONLY);
 }
 
@@ -363,9 +409,14 @@ void check_output(const std::string& path, bool overwrite) {
   check_name(path, overwrite);
   if (path == "-" || group() == nullptr) return;
   const fs::path place = place_of(trimmed(path));
+  const auto part_of = [](const fs::path& name) { return fs::path(name.string() + ".part"); };
   std::vector<fs::path>& others = checked_outputs();
-  if (std::find(others.begin(), others.end(), place) != others.end())
-    throw UsageError("{}: is the name of two outputs: choose another name for one", path);
+  for (const fs::path& other : others) {
+    if (other == place) throw UsageError("{}: is the name of two outputs: choose another name for one", path);
+    if (part_of(other) == place || other == part_of(place))
+      throw UsageError("{}: one output's name is that of another's part ({}): choose another name for one",
+                       path, part_of(std::min(other, place)).string());
+  }
   others.push_back(place);
 }
 
@@ -396,6 +447,7 @@ PendingOutput::PendingOutput(PendingOutput&& other) noexcept
       overwrite_(other.overwrite_),
       at_once_(other.at_once_),
       done_(std::exchange(other.done_, true)),
+      mode_(other.mode_),
       part_fd_(std::exchange(other.part_fd_, -1)),
       own_fd_(std::exchange(other.own_fd_, false)) {}
 
@@ -425,13 +477,19 @@ void PendingOutput::lock(int fd) {
     mode_t mode = old.st_mode & 07777;
     if (struct stat made{}; ::fstat(fd, &made) != 0 || made.st_gid != old.st_gid)
       mode = (mode & ~mode_t{S_ISGID | S_IRWXG}) | (mode & ((mode & S_IRWXO) << 3));
-    (void)::fchmod(fd, mode | S_ISVTX | (S_ISDIR(old.st_mode) ? S_IRWXU : 0));
+    if (!own_fd_)
+      (void)::fchmod(fd, mode | S_ISVTX);
+    else if (S_ISDIR(old.st_mode))
+      mode_ = mode | S_IRWXU;
   }
 }
 
 int PendingOutput::create_file() {
   // Interrupts wait: a part that appears just after one has looked for it would stay behind.
   std::lock_guard hold(parts_mutex());
+  std::error_code error;
+  if (fs::is_directory(fs::symlink_status(target_, error)))
+    throw UsageError("{}: is a folder, and the output is a file: choose another name", target_);
   // Nobody else reads the part before it has the mode of the file that it is to replace.
   const mode_t mode = ::access(target_.c_str(), F_OK) == 0 ? 0600 : 0666;
   const int fd = ::open(part_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode | S_ISVTX);
@@ -451,8 +509,8 @@ int PendingOutput::create_file() {
 
 void PendingOutput::create_folder() {
   std::lock_guard hold(parts_mutex());
-  const mode_t mode = ::access(target_.c_str(), F_OK) == 0 ? 0700 : 0777;
-  if (::mkdir(part_.c_str(), mode | S_ISVTX) != 0) {
+  mode_ = new_folder_mode();
+  if (::mkdir(part_.c_str(), S_IRWXU | S_ISVTX) != 0) {
     const int error = errno;
     if (error == EEXIST) refuse_part(part_);
     throw FailureError("{}: cannot create: {}", part_, std::strerror(error));
@@ -470,9 +528,15 @@ void PendingOutput::create_folder() {
 
 void PendingOutput::commit() {
   sync_tree(part_);
-  Claim claim{target_, part_, overwrite_, part_fd_, {}, false};
+  Claim claim;
+  claim.target = target_, claim.part = part_, claim.overwrite = overwrite_, claim.fd = part_fd_;
+  if (own_fd_) claim.mode = mode_;
   if (group() != nullptr && !at_once_) {
     if (part_fd_ >= 0 && !own_fd_) claim.fd = ::fcntl(part_fd_, F_DUPFD_CLOEXEC, 3);
+    if (claim.fd < 0)
+      throw FailureError(
+          "{}: cannot be kept open: {}: make fewer outputs at once, or raise the limit (ulimit -n)", part_,
+          std::strerror(errno));
     std::lock_guard lock(parts_mutex());
     group()->push_back(std::move(claim));
     own_fd_ = false;
@@ -483,6 +547,7 @@ void PendingOutput::commit() {
     std::lock_guard lock(parts_mutex());
     std::vector<Claim> alone{std::move(claim)};
     give_names(alone);
+    if (alone[0].old_fd >= 0) ::close(alone[0].old_fd);
     done_ = true;
   }
   sync_path(folder_of(target_), O_RDONLY | O_DIRECTORY);

@@ -3,6 +3,8 @@
 // renamed.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -18,7 +20,8 @@ void protect_inputs(std::vector<std::string> paths);
 void protect_input(const std::string& path);
 
 /// UsageError when `path` exists and may not be overwritten, or is never overwritten (an input, what lies in
-/// an input or around it, another output of the OutputGroup that was checked before, a device, a named pipe,
+/// an input, around it, or in any Measurement Set, another output of the OutputGroup that was checked before
+/// or its part, a device, a named pipe,
 /// a folder with something other than a table of casacore in it), or FailureError when its folder is missing
 /// or not writable; call it for each output once, before any long work. "-" checks that standard output is no
 /// terminal.
@@ -32,12 +35,14 @@ std::string numbered_output(const std::string& option, const std::string& patter
 /// programs with 1024.
 void allow_many_outputs();
 
-/// fsyncs a file, or a folder with everything in it. FailureError.
+/// fsyncs a file, or a folder with everything in it but the lock files of casacore's tables: closing any
+/// descriptor of such a file would end the lock that this process has on it. FailureError.
 void sync_tree(const std::string& path);
 
 /// The claim on one output name, a file or a folder (Measurement Sets). The temporary name is target +
-/// ".part"; its sticky bit tells that it is unfinished and was made here. It is removed when the claim is
-/// dropped without commit(), on the signals that end a program, and when an exception ends the tool.
+/// ".part"; its sticky bit tells that it is unfinished and was made here (a folder is closed to others, too).
+/// It is removed when the claim is dropped without commit(), on the signals that end a program, and when an
+/// exception ends the tool.
 class PendingOutput {
  public:
   /// Removes a part that a killed run left behind. UsageError as check_output, when the part is somebody
@@ -66,6 +71,7 @@ class PendingOutput {
 
   std::string target_, part_;
   bool overwrite_ = false, at_once_ = false, done_ = false;
+  mode_t mode_ = 0;   ///< of a folder, once it has its name
   int part_fd_ = -1;  ///< locked while it is open
   bool own_fd_ = false;
 };

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,11 +28,21 @@ std::string read_description(const std::string& path) {
 
 MeasurementSetLock::MeasurementSetLock(const std::string& path) : path_(path) {
   fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd_ < 0 && (errno == ENOENT || errno == ENOTDIR))
+    throw FailureError("{}: {}: give the folder of a Measurement Set", path,
+                       errno == ENOENT ? "does not exist" : "is no folder");
   if (fd_ < 0) throw FailureError("{}: cannot be opened: {}", path, std::strerror(errno));
   // File systems without locks let everybody pass.
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(fd_);
     throw FailureError("{}: another run is changing it: start again when that has ended", path);
+  }
+  struct stat held {
+  }, found{};
+  if (::fstat(fd_, &held) != 0 || ::stat(path.c_str(), &found) != 0 || held.st_dev != found.st_dev ||
+      held.st_ino != found.st_ino) {
+    ::close(fd_);
+    throw FailureError("{}: another run has replaced it meanwhile: start again", path);
   }
   description_ = read_description(path);
 }

@@ -200,6 +200,7 @@ expect_file straight-{image,image-pb,model-pb,beam}.fits
 for kind in image model; do
   # Not through a pipe, which head may find closed once grep has seen enough.
   grep -aq 'PBCOR   = *1' <(head -c 8640 straight-$kind-pb.fits) || fail "straight-$kind-pb.fits does not say that it is over the beam"
+  expect_file straight-$kind.fits
   ! grep -aq PBCOR <(head -c 8640 straight-$kind.fits) || fail "straight-$kind.fits says that it is over the beam"
 done
 measure-sources straight-image-pb.fits --sky sky.txt >straight.txt 2>/dev/null

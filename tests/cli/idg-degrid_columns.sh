@@ -34,13 +34,13 @@ run idg-degrid -q --column BY_HAND --model band-0001-model.fits --channel-range 
 expect_same together "$(last_column parts.ms)"
 # With the first part alone every channel takes it.
 run idg-degrid -q --column BY_HAND --model band-0000-model.fits parts.ms
-! cmp -s together "$(last_column parts.ms)" || fail "the second part of the band kept its model"
+expect_different together "$(last_column parts.ms)" "the second part of the band kept its model"
 # Rows and channels that are not selected keep what they hold.
 cp -r obs.ms direct.ms
 run idg-degrid -q --sky points.txt direct.ms
 run idg-degrid -q --column PIECES --sky points.txt --interval 1 2 parts.ms
 run idg-degrid -q --column PIECES --sky points.txt --interval 0 1 --channel-range 3 4 parts.ms
-! cmp -s "$(last_column direct.ms)" "$(last_column parts.ms)" || fail "more was written than was selected"
+expect_different "$(last_column direct.ms)" "$(last_column parts.ms)" "more was written than was selected"
 run idg-degrid -q --column PIECES --sky points.txt --interval 0 1 --channel-range 0 3 parts.ms
 expect_same "$(last_column direct.ms)" "$(last_column parts.ms)"
 

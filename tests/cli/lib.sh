@@ -117,6 +117,12 @@ expect_no_file() {
 
 # expect_same A B: identical bytes.
 expect_same() { cmp "$1" "$2" >&2 || fail "$1 and $2 differ"; }
+# expect_different A B TEXT: both are there, not empty, and not the same.
+expect_different() {
+  expect_file "$1" "$2"
+  cmp -s "$1" "$2"
+  [ $? -eq 1 ] || fail "$1 and $2 are the same, or cannot be read: $3"
+}
 
 # expect_near VALUE EXPECTED TOLERANCE WHAT: |VALUE - EXPECTED| <= TOLERANCE; anything that is no number fails.
 expect_near() {

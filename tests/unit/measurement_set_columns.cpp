@@ -11,6 +11,10 @@
 #include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/Table.h>
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
 
 #include "libcore/core/error.h"
@@ -92,6 +96,31 @@ std::vector<std::vector<Complex>> cells(const std::string& path, const std::stri
 }
 
 }  // namespace
+
+/// Whether another process finds casacore's own lock on the set.
+bool locked_for_others(const std::string& path) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int fd = ::open((path + "/table.lock").c_str(), O_RDWR | O_CLOEXEC);
+    struct flock lock {};
+    lock.l_type = F_WRLCK, lock.l_whence = SEEK_SET;
+    ::_exit(fd >= 0 && ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? 1 : 0);
+  }
+  int status = -1;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+BOOST_AUTO_TEST_CASE(programs_that_use_casacore_are_kept_out_while_a_column_is_written) {
+  ScratchFolder folder;
+  const std::string path = folder / "locked.ms";
+  Observation observation(ms_description(), 3);
+  observation.write(path);
+  BOOST_TEST(!locked_for_others(path));
+  VisibilityColumnWriter writer(path, column("MODEL_DATA"));  // adds it, and brings the set to the disk
+  BOOST_TEST(locked_for_others(path));
+  writer.commit({"tool 1.0", "tool --option"});
+  BOOST_TEST(locked_for_others(path));
+}
 
 BOOST_AUTO_TEST_CASE(a_new_column_is_zero_where_nothing_is_written) {
   ScratchFolder folder;

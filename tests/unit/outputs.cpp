@@ -29,12 +29,17 @@ namespace {
 
 std::vector<std::string> calls;  ///< "sync a.part", "rename a.part -> a", with file names alone
 int rename_that_fails = 0;       ///< counts down to it; 0: none
+bool knows_exchange = true;      ///< whether the file system does
 
 std::string name_of(const char* path) {
   return fs::path(path).filename();
 }
 
 int note_rename(const char* from, const char* to, unsigned flags) {
+  if (!knows_exchange && flags == RENAME_EXCHANGE) {
+    errno = EINVAL;
+    return -1;
+  }
   if (rename_that_fails > 0 && --rename_that_fails == 0) {
     errno = EIO;
     return -1;
@@ -317,8 +322,9 @@ BOOST_AUTO_TEST_CASE(when_one_of_a_group_fails_the_others_are_put_back) {
   put(folder / "c", "old c");
   fs::create_directories(folder / "set.ms");
   std::ofstream(folder / "set.ms/table.dat") << "old set";
-  for (const int failing : {1, 2, 3, 4}) {
-    const OutputGroup group;
+  fs::permissions(folder / "c", fs::perms::owner_read | fs::perms::owner_write);
+  std::ofstream(folder / "c.old.part") << "somebody else's";
+  const auto begin = [&] {
     put(folder / "a", "new a");
     put(folder / "b", "new b");
     {
@@ -328,28 +334,97 @@ BOOST_AUTO_TEST_CASE(when_one_of_a_group_fails_the_others_are_put_back) {
       set.commit();
     }
     put(folder / "c", "new c");
-    // The fourth is the set's, by exchange; when that fails it is tried in two steps.
-    rename_that_fails = failing;
-    if (failing == 3) {
-      publish_outputs();  // the set's second way
-      BOOST_TEST(rename_that_fails == 0);
-      BOOST_TEST(folder.contents() == "a new a, b new b, c new c, set.ms folder");
-      put(folder / "a", "old a"), put(folder / "c", "old c");
-      fs::remove(folder / "b");
-      publish_outputs();
-      std::ofstream(folder / "set.ms/table.dat") << "old set";
-      continue;
-    }
-    BOOST_CHECK_THROW(publish_outputs(), FailureError);
-    rename_that_fails = 0;
+  };
+  const auto expect_old = [&] {
     std::string set;
     std::getline(std::ifstream(folder / "set.ms/table.dat"), set);
     BOOST_TEST(set == "old set");
-    BOOST_TEST(
-        folder.contents() ==
-        "a old a, a.part new a, b.part new b, c old c, c.part new c, set.ms folder, set.ms.part folder");
+    BOOST_TEST((fs::status(folder / "c").permissions() == (fs::perms::owner_read | fs::perms::owner_write)));
+    BOOST_TEST(folder.contents() == "a old a, c old c, c.old.part somebody else's, set.ms folder");
+  };
+  for (const bool exchanges : {true, false}) {
+    knows_exchange = exchanges;
+    for (int failing = 1; failing <= (exchanges ? 4 : 3); ++failing) {
+      {
+        const OutputGroup group;
+        begin();
+        rename_that_fails = exchanges ? failing : 2 * failing;  // without exchange, two for one
+        if (!exchanges && failing > 2) --rename_that_fails;     // b is new
+        BOOST_CHECK_THROW(publish_outputs(), Error);
+        rename_that_fails = 0;
+      }
+      expect_old();
+    }
+  }
+  {  // the name that the old file would take meanwhile is somebody else's
+    const OutputGroup group;
+    begin();
+    BOOST_CHECK_THROW(publish_outputs(), UsageError);
+  }
+  expect_old();
+  fs::remove(folder / "c.old.part");
+  {
+    const OutputGroup group;
+    begin();
+    rename_that_fails = 7;  // the last
+    BOOST_CHECK_THROW(publish_outputs(), FailureError);
   }
   BOOST_TEST(folder.contents() == "a old a, c old c, set.ms folder");
+  {
+    const OutputGroup group;
+    begin();
+    publish_outputs();
+  }
+  knows_exchange = true;
+  BOOST_TEST(folder.contents() == "a new a, b new b, c new c, set.ms folder");
+  BOOST_TEST((fs::status(folder / "c").permissions() == (fs::perms::owner_read | fs::perms::owner_write)));
+}
+
+BOOST_AUTO_TEST_CASE(folders_are_open_to_others_once_they_are_complete) {
+  const Folder folder;
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  const auto mode_of = [&](const char* name) {
+    struct stat found {};
+    BOOST_REQUIRE(::stat((folder / name).c_str(), &found) == 0);
+    return found.st_mode & 07777;
+  };
+  {
+    PendingOutput set(folder / "new.ms", false);
+    set.create_folder();
+    BOOST_TEST(mode_of("new.ms.part") == 01700u);
+    set.commit();
+  }
+  BOOST_TEST(mode_of("new.ms") == (0777u & ~mask));
+  ::chmod((folder / "new.ms").c_str(), 0750);
+  {
+    PendingOutput set(folder / "new.ms", true);
+    set.create_folder();
+    set.commit();
+  }
+  BOOST_TEST(mode_of("new.ms") == 0750u);
+  // A folder that many may write in, as /tmp, is none of ours.
+  fs::create_directories(folder / "shared.ms.part");
+  ::chmod((folder / "shared.ms.part").c_str(), 01777);
+  std::ofstream(folder / "shared.ms.part/data") << "text";
+  BOOST_CHECK_THROW(PendingOutput(folder / "shared.ms", true), UsageError);
+  BOOST_TEST(fs::exists(folder / "shared.ms.part/data"));
+}
+
+BOOST_AUTO_TEST_CASE(no_file_takes_the_place_of_a_set_or_lies_in_one) {
+  const Folder folder;
+  fs::create_directories(folder / "obs.ms/ANTENNA");
+  std::ofstream(folder / "obs.ms/table.dat") << "rows";
+  fs::create_directory_symlink(folder / "obs.ms", folder / "link");
+  protect_inputs({});
+  for (const char* name : {"obs.ms/table.dat", "obs.ms/new.png", "obs.ms/ANTENNA/new", "link/new"})
+    BOOST_CHECK_THROW(check_output(folder / name, true), UsageError);
+  check_output(folder / "obs.ms", true);  // by another set
+  BOOST_CHECK_THROW(OutputFile(folder / "obs.ms", true), UsageError);
+  BOOST_TEST(folder.contents() == "link folder, obs.ms folder");
+  const OutputGroup group;
+  check_output(folder / "x", false);
+  BOOST_CHECK_THROW(check_output(folder / "x.part", false), UsageError);
 }
 
 BOOST_AUTO_TEST_CASE(what_appears_meanwhile_is_not_replaced) {
