@@ -3,6 +3,8 @@
 #include "kernels/fold/fold.h"
 #include "kernels/fold/pulse_fit.h"
 #include "libcore/core/output.h"
+#include "libcore/core/program_memory.h"
+#include "libcore/core/voltage_pipeline.h"
 #include "libcore/io/png.h"
 #include "libcore/io/power_source.h"
 #include "libcore/plot/fold_figure.h"
@@ -13,6 +15,8 @@ using namespace apsyn;
 namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{8} << 20;
+/// What the process takes by itself.
+constexpr std::uint64_t kFoldBytes = 28'000'000;
 
 FoldPlan make_plan(const Tool& tool, const FoldOptions& options, const PowerSource& powers) {
   FoldPlan plan;
@@ -75,7 +79,13 @@ void run(Tool& tool, const FoldOptions& options) {
   const FoldPlan plan = make_plan(tool, options, *powers);
   const std::size_t time_bytes = powers->values_per_sample * sizeof(float);
   const std::size_t n_block = std::max<std::size_t>(16, kBlockBytes / time_bytes);
-  const auto memory = static_cast<double>(folder_bytes(plan) * 2 + 6 * n_block * time_bytes + (32u << 20));
+  const std::uint64_t n_held =
+      filled(n_block, powers->n_samples ? static_cast<std::int64_t>(*powers->n_samples) : -1);
+  const auto memory = static_cast<double>(folder_bytes(plan) + 4 * n_held * time_bytes + kFoldBytes +
+                                          (options.plot.empty() ? 0 : picture_bytes(options.size)));
+  if (memory > static_cast<double>(tool.common().max_memory_bytes))
+    throw UsageError("{}", memory_shortage(tool.common().max_memory_bytes, memory, "this needs",
+                                           "allow more, or take fewer bins, sub-integrations or bands"));
   if (tool.common().dry_run) {
     tool.print(fmt::format(
         "input: {}: {} channels around {}, samples of {}", powers->name, plan.channel_hz.size(),
@@ -86,11 +96,6 @@ void run(Tool& tool, const FoldOptions& options) {
     tool.print(fmt::format("memory: {}", format_bytes(memory)));
     return;
   }
-  if (memory > static_cast<double>(tool.common().max_memory_bytes))
-    throw UsageError(
-        "{} of memory needed, {} allowed: raise --max-memory, or take fewer bins, sub-integrations "
-        "or bands",
-        format_bytes(memory), format_bytes(static_cast<double>(tool.common().max_memory_bytes)));
   if (output == "-" && options.plot == "-")
     throw UsageError("--plot -: standard output has the profile: give one of them a file");
   for (const std::string& path : {output, options.plot})

@@ -33,6 +33,7 @@ void look_at_sets(const Options& options) {
 
 void run(Tool& tool, Options& options) {
   check_options(tool, options);
+  options.n_sets = options.inputs.size();
   tool.stage("open");
   const Model model = open_model(options);
   // Before any set is opened: another run may be adding a column.

@@ -28,6 +28,11 @@ void run(Tool& tool, const Options& options) {
                 wanted_grid_memory(options.imaging, device),
                 std::clamp<std::uint64_t>(memory / 16, 1'000'000, 512'000'000)};
   imager.ranks = tool.ranks();
+  imager.between_bytes = writing_bytes(imager, fields.size());
+  if (groups.size() > 1)
+    imager.whole_band_bytes = sizeof(double) * fields.size() *
+                              (imager.n_planes() + (imager.aterms() ? 1 : 0)) * gridded_n_x(options) *
+                              gridded_n_y(options);
   if (!tool.common().dry_run) check_outputs(imager, fields, groups.size());
   const auto shared_weights = weights_of_all(imager, groups);
 
@@ -51,7 +56,7 @@ void run(Tool& tool, const Options& options) {
     tool.stage("write");
     for (std::size_t f = 0; f < fields.size(); ++f) {
       write_images(imager, part_name(g, groups.size()), fields[f], images[f], groups[g]);
-      imager.whole_band_bytes += add_to(whole_band[f], images[f]);
+      add_to(whole_band[f], images[f]);
     }
   }
   if (tool.common().dry_run || !tool.ranks().root()) return;

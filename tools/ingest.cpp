@@ -2,6 +2,8 @@
 // ingest: recordings in other formats -> a voltage stream; UVFITS -> a Measurement Set.
 #include <fmt/ranges.h>
 
+#include <filesystem>
+
 #include "libcore/core/output.h"
 #include "libcore/core/parallel.h"
 #include "libcore/io/voltage_stream.h"
@@ -11,7 +13,23 @@
 namespace apsyn {
 namespace {
 
-void print_plan(Tool& tool, const Capture& capture) {
+/// Of the captures and of what they become, as far as both are known.
+double memory_of(const IngestOptions& o, const Capture& capture) {
+  const auto most = static_cast<double>(capture.memory_bytes());
+  double input_bytes = 0;
+  for (const std::string& input : o.request.inputs) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(input, error);
+    if (error) return kIngestBytes + most;
+    input_bytes += static_cast<double>(size);
+  }
+  const auto n = capture.expected_samples();
+  if (!n) return kIngestBytes + most;
+  const double output_bytes = double(*n) * double(capture.header().bits_per_time()) / 8;
+  return kIngestBytes + std::min(most, input_bytes + 2 * output_bytes);
+}
+
+void print_plan(Tool& tool, const IngestOptions& o, const Capture& capture) {
   const VoltageHeader& h = capture.header();
   tool.print(fmt::format("{} antennas, {} polarisations, {} channels, {} bits {}, order {}", h.n_ant, h.n_pol,
                          h.n_chan, h.n_bit, h.n_dim == 2 ? "complex" : "real", h.order));
@@ -21,7 +39,7 @@ void print_plan(Tool& tool, const Capture& capture) {
   if (const auto n = capture.expected_samples())
     tool.print(fmt::format("{} samples, {}", *n, format_bytes(double(*n) * double(h.bits_per_time()) / 8)));
   tool.print(fmt::format("missing data: whole blocks of {} samples", h.missing_samples));
-  tool.print(fmt::format("memory: {}", format_bytes(double(capture.memory_bytes()))));
+  tool.print(fmt::format("memory: {}", format_bytes(memory_of(o, capture))));
 }
 
 /// One line for each stream: a warning where anything was wrong.
@@ -60,11 +78,9 @@ void run(Tool& tool, IngestOptions& o) {
   tool.device(CudaSupport::none);
   tool.stage("open");
   const std::unique_ptr<Capture> capture = open_capture(o.request);
-  if (common.dry_run) return print_plan(tool, *capture);
-  if (capture->memory_bytes() > common.max_memory_bytes)
-    throw UsageError("{} of memory needed, {} allowed: raise --max-memory",
-                     format_bytes(double(capture->memory_bytes())),
-                     format_bytes(double(common.max_memory_bytes)));
+  if (const double bytes = memory_of(o, *capture); bytes > double(common.max_memory_bytes))
+    throw UsageError("{}", memory_shortage(common.max_memory_bytes, bytes, "this needs", "allow more"));
+  if (common.dry_run) return print_plan(tool, o, *capture);
 
   VoltageHeader header = capture->header();
   for (const std::string& line : tool.provenance()) header.history.push_back(line);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "kernels/measure/measure.h"
 #include "libcore/cli/tool.h"
 #include "libcore/core/output.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/core/projection.h"
 #include "libcore/core/sky_model.h"
 #include "libcore/core/source_table.h"
@@ -61,12 +63,31 @@ SourceTable tabulate(const SkyModel& sky, const Image& image, const std::vector<
   return table;
 }
 
+/// The file, its pixels and, of the first plane, those sorted for the noise; nothing is known of a pipe.
+double memory_of(const std::string& path) {
+  constexpr double kProgram = 14e6;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return kProgram;
+  const std::vector<std::size_t> axes = read_fits_shape(path);
+  double n_pixels = 1;
+  for (const std::size_t n : axes) n_pixels *= static_cast<double>(n);
+  const double plane =
+      axes.size() < 2 ? n_pixels : static_cast<double>(axes[0]) * static_cast<double>(axes[1]);
+  const auto file_bytes = std::filesystem::file_size(path, error);
+  return kProgram + (error ? 0.0 : static_cast<double>(file_bytes)) + sizeof(double) * (n_pixels + plane);
+}
+
 void run(Tool& tool, const Options& options) {
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   if (output != "-") check_output(output, tool.common().overwrite);
 
   tool.stage("read");
   const SkyModel sky = read_sky_model(options.sky);
+  const double memory = memory_of(options.inputs[0]);
+  if (memory > static_cast<double>(tool.common().max_memory_bytes))
+    throw UsageError(
+        "{}: {}", options.inputs[0],
+        memory_shortage(tool.common().max_memory_bytes, memory, "this image needs", "allow more"));
   const Image image = read_fits_image(options.inputs[0]);
   const ImageInfo& info = image.info;
   if (!info.beam)
@@ -81,6 +102,7 @@ void run(Tool& tool, const Options& options) {
     tool.print(fmt::format("{}: {} x {} pixels of {}, {} sources to measure", options.inputs[0],
                            image.pixels.extent(3), image.pixels.extent(2), format_angle(info.cell_rad),
                            sky.components.size()));
+    tool.print(fmt::format("memory: {}", format_bytes(memory)));
     return;
   }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "libcore/core/output.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/io/detect.h"
 #include "libcore/io/png.h"
 #include "libcore/plot/colour_map.h"
@@ -119,6 +120,47 @@ void write_picture(const Tool& tool, const std::string& output, const Canvas& ca
             {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, overwrite);
 }
 
+/// Of a file, or of all of a set's; nothing where it is a pipe.
+std::optional<double> size_of(const std::string& path) {
+  std::error_code error;
+  double bytes = 0;
+  if (!std::filesystem::is_directory(path, error)) {
+    const auto size = std::filesystem::file_size(path, error);
+    if (error) return {};
+    return static_cast<double>(size);
+  }
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, error))
+    if (entry.is_regular_file(error)) bytes += static_cast<double>(entry.file_size(error));
+  return bytes;
+}
+
+/// Images are read whole; of other data, as long as they are, blocks.
+double memory_of(const QuicklookOptions& o, InputKind kind) {
+  constexpr double kProgram = 29e6;
+  const double own = kProgram + (o.picture ? static_cast<double>(picture_bytes(o.size)) : 0);
+  double data = 0;
+  for (const std::string& input : o.inputs) {
+    const double size = size_of(input).value_or(1e12);
+    double bytes = 0;
+    switch (kind) {
+      case InputKind::image:
+        bytes = image_memory_bytes(input);
+        break;
+      case InputKind::filterbank:
+        bytes = std::min(20e6, 3 * size);
+        break;
+      case InputKind::measurement_set:
+      case InputKind::visibility:
+        bytes = 50e6 + std::min(42e6, size);
+        break;
+      default:
+        bytes = 10e6 + std::min(40e6, 2 * size);
+    }
+    data = std::max(data, bytes);
+  }
+  return own + data;
+}
+
 void run(Tool& tool, QuicklookOptions& o) {
   const std::string& input = o.inputs[0];
   const CommonOptions& common = tool.common();
@@ -135,14 +177,15 @@ void run(Tool& tool, QuicklookOptions& o) {
         throw UsageError("{}: only images are drawn together, and filterbanks: give one INPUT", other);
   if (!o.light_curve.empty() && kind != InputKind::image)
     throw UsageError("--light-curve: {} is no image but of the kind {}", input, input_kind_name(kind));
-  const double memory = 100e6 + (kind == InputKind::image ? image_memory_bytes(input) : 100e6);
+  const double memory = memory_of(o, kind);
+  if (memory > static_cast<double>(common.max_memory_bytes))
+    throw FailureError("{}: {}", input,
+                       memory_shortage(common.max_memory_bytes, memory, "this needs", "allow more"));
   if (common.dry_run) {
     tool.print(fmt::format("input: {} ({})\noutput: {}\nmemory: {}", input, input_kind_name(kind), output,
                            format_bytes(memory)));
     return;
   }
-  if (memory > static_cast<double>(common.max_memory_bytes))
-    throw FailureError("{}: needs {} of memory: raise --max-memory", input, format_bytes(memory));
   tool.device(CudaSupport::none);
 
   bool shown = false;

@@ -33,12 +33,9 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   if (tool.common().dry_run) {
     for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
     print_plan(tool, options, scene, plan, n_samples);
-    return;
   }
-  if (plan.memory_bytes > tool.common().max_memory_bytes)
-    throw UsageError(
-        "{} of memory needed, {} allowed: raise --max-memory, or simulate fewer channels or antennas",
-        format_bytes(double(plan.memory_bytes)), format_bytes(double(tool.common().max_memory_bytes)));
+  check_memory(tool, double(plan.memory_bytes), "simulate fewer channels or antennas");
+  if (tool.common().dry_run) return;
 
   VoltageWriter writer(tool.common().output, voltage_header(tool, options, scene, plan),
                        tool.common().overwrite);
@@ -103,8 +100,14 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
     for (const std::string& line : describe_sky(frame, middle, scene.sky, options.freq_hz)) tool.print(line);
     tool.print(fmt::format("{} baselines, {} channels, {} products, {} integrations", setup.baselines.size(),
                            options.n_chan, setup.products.size(), n_integrations));
-    return;
   }
+  // An integration, and its rows on their way into the set.
+  constexpr double kValueBytes = 2 * (sizeof(std::complex<float>) + sizeof(float)) + 2;
+  check_memory(
+      tool,
+      double(setup.baselines.size()) * (double(options.n_chan * setup.products.size()) * kValueBytes + 200),
+      "simulate fewer channels or antennas");
+  if (tool.common().dry_run) return;
 
   MeasurementSetWriter writer(tool.common().output, ms_description(tool, scene, setup, phase_centre),
                               tool.common().overwrite);
@@ -141,15 +144,11 @@ void run_ionosphere(Tool& tool, const SimulateOptions& options) {
   const simulate::RandomIonosphere setup = ionosphere_setup(options);
   const simulate::RandomIonospherePlan plan = plan_random_ionosphere(setup, n_threads);
   if (tool.common().dry_run) {
-    tool.print(fmt::format("{} screens of {} x {} points, cut from {} x {}, {} of memory", setup.n_steps,
-                           plan.n_side, plan.n_side, plan.n_lattice, plan.n_lattice,
-                           format_bytes(double(plan.memory_bytes))));
-    return;
+    tool.print(fmt::format("{} screens of {} x {} points, cut from {} x {}", setup.n_steps, plan.n_side,
+                           plan.n_side, plan.n_lattice, plan.n_lattice));
   }
-  if (plan.memory_bytes > tool.common().max_memory_bytes)
-    throw UsageError(
-        "{} of memory needed, {} allowed: raise --max-memory or --screen-spacing, or make fewer screens",
-        format_bytes(double(plan.memory_bytes)), format_bytes(double(tool.common().max_memory_bytes)));
+  check_memory(tool, double(plan.memory_bytes), "raise --screen-spacing, or make fewer screens");
+  if (tool.common().dry_run) return;
   const IonosphereGrid grid = random_ionosphere(setup, plan, n_threads);
   write_ionosphere(tool.common().output, grid, tool.provenance(), tool.common().overwrite);
   tool.report_rate(static_cast<double>(setup.n_steps), "screens");

@@ -123,6 +123,11 @@ struct PlaneShape {
   std::size_t n_pol = 1, ny = 0, nx = 0;
 };
 
+struct DeconvolverMemory {
+  std::uint64_t cycle_bytes = 0;  ///< within a cycle
+  std::uint64_t kept_bytes = 0;   ///< of these, from one to the next
+};
+
 class Deconvolver {
  public:
   /// `psf` [group][pol, or 1 for all][y][x], finite, peak 1 at (ny/2, nx/2), any size, zero beyond its array;
@@ -149,9 +154,11 @@ class Deconvolver {
   /// Everything found so far, by scale, then row, then column.
   std::vector<ModelComponent> components() const;
 
-  /// Memory that a deconvolver and its cycles need at most, beside PSF, residual and model.
-  static std::uint64_t memory_bytes(const DeconvolutionSettings& settings, std::size_t n_groups,
-                                    const PlaneShape& shape, std::size_t psf_ny, std::size_t psf_nx);
+  /// Memory that a deconvolver needs at most, beside PSF, residual and model. `beam_pixels`: its width, or
+  /// what it is at least; 0 = unknown.
+  static DeconvolverMemory memory(const DeconvolutionSettings& settings, std::size_t n_groups,
+                                  const PlaneShape& shape, std::size_t psf_ny, std::size_t psf_nx,
+                                  double beam_pixels = 0);
 
  private:
   class Impl;

@@ -155,26 +155,28 @@ std::vector<ModelComponent> Deconvolver::components() const {
   return impl_->components();
 }
 
-std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, std::size_t n_groups,
-                                        const PlaneShape& shape, std::size_t psf_ny, std::size_t psf_nx) {
+DeconvolverMemory Deconvolver::memory(const DeconvolutionSettings& settings, std::size_t n_groups,
+                                      const PlaneShape& shape, std::size_t psf_ny, std::size_t psf_nx,
+                                      double beam_pixels) {
   const std::uint64_t image = sizeof(float) * shape.ny * shape.nx;
   const bool averages =
       settings.n_deconvolution_channels != 0 && settings.n_deconvolution_channels < n_groups;
   const std::uint64_t joined = settings.join_channels ? n_groups : 1;
   const std::uint64_t searched = averages && joined > 1 ? settings.n_deconvolution_channels : joined;
-  const std::uint64_t planes = joined * (settings.join_polarizations ? shape.n_pol : 1);
-  const std::uint64_t all_groups = n_groups;
+  const std::uint64_t n_pol = settings.join_polarizations ? shape.n_pol : 1;
+  const std::uint64_t planes = searched * n_pol, own_planes = joined * n_pol;
   const bool multiscale = settings.algorithm == CleanAlgorithm::multiscale;
+  const bool one_set = joined == n_groups && n_pol == shape.n_pol;
   std::uint64_t reach_y = psf_ny / 2, reach_x = psf_nx / 2, n_scales = 1;
   std::vector<double> widths;
   if (multiscale) {
     widths = settings.scales_pixels;
-    // Of the automatic ones, the most that there can be.
-    for (double width = 0.5 * static_cast<double>(std::min(shape.ny, shape.nx));
-         settings.scales_pixels.empty() && width >= 4; width /= 2)
-      widths.push_back(width);
-    if (settings.scales_pixels.empty() && settings.max_scales > 0)  // the widest ones: no less than is taken
-      widths.resize(std::min(widths.size(), settings.max_scales - 1));
+    if (widths.empty()) {
+      // The narrowest beam that there can be, if it is not known, makes the most of the automatic ones.
+      widths = automatic_scales(beam_pixels > 0 ? beam_pixels : 1, std::min(shape.ny, shape.nx),
+                                settings.max_scales);
+      widths.erase(widths.begin());  // the point
+    }
     n_scales = widths.size() + 1;
     for (const double width : widths) {
       reach_y = std::max(reach_y, psf_ny / 2 + static_cast<std::uint64_t>(width / 2) + 1);
@@ -182,22 +184,44 @@ std::uint64_t Deconvolver::memory_bytes(const DeconvolutionSettings& settings, s
     }
   }
   const std::uint64_t spectrum = ImageConvolver::spectrum_bytes(shape.ny, shape.nx, reach_y, reach_x);
-  // Copies of the planes (tiles' beginning, or smoothed), weights, noise and masks; spectra of PSFs and two
-  // at work.
-  std::uint64_t bytes = image * (planes + 5 + n_scales) + spectrum * (joined + 3);
-  // Two real quarters of a spectrum for each scale; the PSFs smoothed once and twice; smoothed planes.
-  const std::uint64_t n_kept = keeps_all_scales(searched, shape.ny, shape.nx) ? n_scales : 1;
-  if (multiscale) bytes += spectrum * n_scales / 2 + image * planes;
-  std::sort(widths.rbegin(), widths.rend());
-  for (std::size_t i = 0; i < std::min<std::size_t>(widths.size(), n_kept); ++i) {
-    auto extent = [&](std::size_t n, std::size_t psf, std::uint64_t times) {
-      return std::min<std::uint64_t>(2 * n, psf + times * (static_cast<std::uint64_t>(widths[i]) + 3));
-    };
-    for (const std::uint64_t times : {1, 2})
-      bytes += sizeof(float) * searched * extent(shape.ny, psf_ny, times) * extent(shape.nx, psf_nx, times);
+  // Few components are taken off pixel by pixel.
+  const double by_pixels = static_cast<double>(settings.max_iterations) * static_cast<double>(image);
+  const bool transforms = multiscale || averages || by_pixels > 24 * static_cast<double>(spectrum);
+  DeconvolverMemory memory;
+  // From cycle to cycle: masks, averaged PSFs, and the transforms of scales.
+  if (settings.auto_mask_sigma > 0) memory.kept_bytes += n_scales * shape.ny * shape.nx;
+  if (averages) memory.kept_bytes += searched * sizeof(float) * psf_ny * psf_nx;
+  std::uint64_t of_scales = 0;
+  if (multiscale) {
+    // Spectra of PSFs, a real quarter of one for each scale's component and its smoothing, and the PSFs
+    // smoothed once and twice.
+    of_scales = spectrum * searched + spectrum * n_scales / 2;
+    const std::uint64_t n_kept = keeps_all_scales(searched, shape.ny, shape.nx) ? n_scales : 1;
+    std::sort(widths.rbegin(), widths.rend());
+    for (std::size_t i = 0; i < std::min<std::size_t>(widths.size(), n_kept); ++i) {
+      auto extent = [&](std::size_t n, std::size_t psf, std::uint64_t times) {
+        return std::min<std::uint64_t>(2 * n, psf + times * (static_cast<std::uint64_t>(widths[i]) + 3));
+      };
+      for (const std::uint64_t times : {1, 2})
+        of_scales +=
+            sizeof(float) * searched * extent(shape.ny, psf_ny, times) * extent(shape.nx, psf_nx, times);
+    }
+  } else if (transforms) {
+    of_scales = spectrum * searched;
   }
-  if (averages) bytes += planes * image + joined * 4 * psf_ny * psf_nx + spectrum * all_groups;
-  return bytes;
+  memory.cycle_bytes = memory.kept_bytes + of_scales;
+  if (multiscale && one_set) memory.kept_bytes += of_scales;
+  // Weights, what is blank, the planes as they were when the loop began; or the image that noise is measured
+  // in, and its pixels in order.
+  memory.cycle_bytes += image * std::max<std::uint64_t>(planes + 2, 4);
+  // Two spectra at work, and a model.
+  if (transforms) memory.cycle_bytes += 2 * spectrum + image;
+  // Masks of scales as weights; the planes, and their search image, smoothed, once more for a trial.
+  if (multiscale) memory.cycle_bytes += image * (planes + 2 + (settings.auto_mask_sigma > 0 ? n_scales : 0));
+  if (settings.local_rms_beams > 0) memory.cycle_bytes += image;
+  // Averages of the residuals, what is found for each plane of its own, and the spectra of all PSFs.
+  if (averages) memory.cycle_bytes += (planes + own_planes) * image + spectrum * joined;
+  return memory;
 }
 
 std::string describe_excess(const SetReport& report) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "kernels/common/multiply_codes.h"
 #include "kernels/epic/dft_form.h"
 #include "libcore/core/parallel.h"
 
@@ -108,7 +109,11 @@ std::uint64_t dft_working_bytes(const EpicPlan& plan) {
   const std::uint64_t number = plan.float64 ? sizeof(double) : sizeof(float);
   const std::uint64_t channel = std::uint64_t{1024} * plan.n_ant * plan.n_pol * 2 * number;
   const std::uint64_t weights = std::uint64_t{dft_item_pixels(plan)} * (plan.n_ant + kDftLanes) * 6 * number;
-  return std::max<std::uint64_t>(kTurnedBytes, channel * plan.n_average) + plan.n_threads * weights;
+  // those of all channels take no more, in blocks of half as many as a feed makes
+  const bool codes = plan.n_fine == 1 && multiplies_codes() && dft_takes_codes(plan);
+  const std::uint64_t most =
+      std::min<std::uint64_t>(kTurnedBytes, channel / (codes ? 8 : 2) * plan.n_channel());
+  return std::max<std::uint64_t>(most, channel * plan.n_average) + plan.n_threads * weights;
 }
 
 std::unique_ptr<DirectImager> make_dft_imager(EpicPlan plan) {

@@ -42,7 +42,9 @@ std::uint64_t pair_imager_bytes(const EpicPlan& plan, std::size_t n_pixel) {
   const std::uint64_t channel = n_pair * (2 * plan.n_plane() + 2 * kPairTaps + 1) * sizeof(float);
   const std::uint64_t images = std::uint64_t{32} * n_pixel * plan.n_plane() * sizeof(float);
   const std::uint64_t grid = std::uint64_t{4} * plan.nx * plan.ny * 2 * (plan.n_plane() + 1) * sizeof(float);
-  return std::max<std::uint64_t>(kPairBatchBytes, channel * plan.n_average + images) + plan.n_threads * grid;
+  const std::uint64_t one = channel * plan.n_average + images;
+  return std::max(one, std::min<std::uint64_t>(kPairBatchBytes, one * plan.n_image_channel())) +
+         plan.n_threads * grid;
 }
 
 }  // namespace apsyn

@@ -302,6 +302,8 @@ struct IdgMemory {
   std::uint64_t bytes(std::size_t n_layers) const { return fixed_bytes + n_layers * layer_bytes; }
 };
 IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup);
+/// Of these what a gridder on the CPU never touches whose blocks are of no more than so many subgrids.
+std::uint64_t unused_bytes(const IdgPlan& plan, const IdgSetup& setup, std::size_t n_subgrids);
 IdgMemory degridder_memory(const IdgPlan& plan, const IdgSetup& setup);
 
 /// Results do not depend on n_threads. std::invalid_argument for a setup that contradicts itself.

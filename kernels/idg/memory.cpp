@@ -35,7 +35,7 @@ IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
   const std::size_t n_planes = setup.n_planes();
   const std::uint64_t transform = sizeof(std::complex<double>) * (plan.n_u + kRowGap) * plan.n_v_held();
   return {transform + image_bytes(plan, n_planes) + setup.n_threads * columns_bytes(plan) +
-              subgrid_bytes(plan, n_planes, setup.n_threads),
+              subgrid_bytes(plan, setup),
           layer_bytes(plan, n_planes)};
 }
 

@@ -262,14 +262,22 @@ std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes) {
   return std::clamp<std::uint64_t>(chunk_bytes / bytes_per_subgrid(plan, n_planes), 8, 1024);
 }
 
-std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned n_threads) {
-  // Cells and their transforms of up to four planes, at twice the cells of a subgrid's side.
-  const std::uint64_t side = plan.settings.subgrid,
+std::uint64_t unused_bytes(const IdgPlan& plan, const IdgSetup& setup, std::size_t n_subgrids) {
+  const std::size_t n_chunk = subgrids_per_chunk(plan, setup.n_planes());
+  return (n_chunk - std::min(n_chunk, n_subgrids)) * bytes_per_subgrid(plan, setup.n_planes());
+}
+
+std::uint64_t subgrid_bytes(const IdgPlan& plan, const IdgSetup& setup) {
+  const std::size_t n_planes = setup.n_planes();
+  // Cells and their transforms of up to four planes at once, at twice the cells of a subgrid's side.
+  const std::uint64_t values = 2 * (setup.aterms == AtermMode::none ? std::min<std::size_t>(n_planes, 4) : 4),
+                      side = plan.settings.subgrid,
                       value = plan.settings.precision == Precision::single ? 4 : 8;
   // A-terms take four planes of data, and the PSF one, of which four at once become nodes.
   const std::uint64_t tracks = track_values(2 * std::max<std::size_t>(n_planes, 5), 2 * 4);
-  const std::uint64_t per_thread = ((most_task_terms(plan) + 3) * 4 * side * side * 8 + tracks) * value;
-  return subgrids_per_chunk(plan, n_planes) * bytes_per_subgrid(plan, n_planes) + n_threads * per_thread;
+  const std::uint64_t per_thread = ((most_task_terms(plan) + 3) * 4 * side * side * values + tracks) * value;
+  return subgrids_per_chunk(plan, n_planes) * bytes_per_subgrid(plan, n_planes) +
+         setup.n_threads * per_thread;
 }
 
 template struct SubgridForm<float>;

@@ -110,6 +110,6 @@ void for_channels(const std::array<double, 3>& uvw_m, const double* wavenumber, 
 std::size_t most_task_terms(const IdgPlan& plan);
 /// How many subgrids of all planes are computed before they are added to the grids.
 std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes);
-std::uint64_t subgrid_bytes(const IdgPlan& plan, std::size_t n_planes, unsigned n_threads);
+std::uint64_t subgrid_bytes(const IdgPlan& plan, const IdgSetup& setup);
 
 }  // namespace apsyn

@@ -57,6 +57,7 @@ struct VoltageSetup {
   double dropped_fraction = 0;
   std::size_t missing_samples = 128;  ///< length of the blocks that are dropped
   std::size_t blocks_in_flight = 1;   ///< encoded blocks that the caller holds, for the plan's memory
+  std::int64_t n_samples = -1;        ///< in all; -1 = unknown
 };
 
 struct VoltagePlan {

@@ -83,8 +83,9 @@ VoltagePlan plan_voltages(const VoltageSetup& setup, unsigned n_threads) {
   const std::size_t n_inputs = setup.n_chan * setup.antenna_enu_m.size() * 2;
   plan.time_bytes = n_inputs * bytes_per_sample(setup.n_bit);
   const std::size_t per_thread = (2 * (plan.order + 1) * 2 + 3) * plan.n_fft * 8;
-  plan.memory_bytes = (1ull + setup.blocks_in_flight) * plan.hop * plan.time_bytes +
-                      setup.emitters.size() * 4 * plan.n_fft * 4ull +
+  std::uint64_t blocks = std::uint64_t{setup.blocks_in_flight} * plan.hop;
+  if (setup.n_samples >= 0) blocks = std::min(blocks, static_cast<std::uint64_t>(setup.n_samples));
+  plan.memory_bytes = (plan.hop + blocks) * plan.time_bytes + setup.emitters.size() * 4 * plan.n_fft * 4ull +
                       n_threads * static_cast<std::uint64_t>(per_thread);
   return plan;
 }

@@ -65,8 +65,9 @@ class ImageWeights {
   /// Of what was added.
   const BeyondGrid& beyond() const { return beyond_; }
   View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
-  /// What finish() needs at most.
-  std::uint64_t bytes() const { return 2 * grid_.size() * sizeof(double); }
+  std::uint64_t bytes() const { return grid_.size() * sizeof(double); }
+  /// What finish() needs at most, besides.
+  std::uint64_t finish_bytes() const { return bytes(); }
   /// The same for an image, before there is a grid; of any size, since no memory limits what is asked for.
   static double bytes_for(std::size_t n_x, std::size_t n_y);
 

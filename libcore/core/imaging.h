@@ -72,6 +72,8 @@ class ImagingSource {
   }
   /// Bytes of visibilities kept in memory now.
   virtual std::uint64_t bytes() const { return 0; }
+  /// Gives these back, as far as they can be read again from elsewhere, and keeps none from now on.
+  virtual void keep_none() {}
 
  private:
   ImagingBlock read_;

@@ -43,6 +43,8 @@ std::string format_declination(double dec_rad, int decimals, const std::string& 
 /// A value with an SI prefix or sensible unit for messages: "12.3 MHz", "1.50 GB", "20.0 asec", "4.2 s".
 std::string format_frequency(double hz);
 std::string format_bytes(double bytes);
+/// The same, rounded up, so that whoever allows what is written allows enough.
+std::string format_bytes_upwards(double bytes);
 std::string format_angle(double rad);
 std::string format_duration(double seconds);
 

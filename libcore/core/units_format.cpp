@@ -66,6 +66,13 @@ std::string format_bytes(double bytes) {
   return "0 B";
 }
 
+std::string format_bytes_upwards(double bytes) {
+  constexpr double kDigits = 3;
+  if (!(bytes > 1e3)) return format_bytes(std::ceil(bytes));
+  const double step = std::pow(10, std::floor(std::log10(bytes)) + 1 - kDigits);
+  return format_bytes(std::ceil(bytes / step * (1 - 1e-12)) * step);
+}
+
 std::string format_angle(double rad) {
   static constexpr Prefix prefixes[] = {{kRadPerDeg, kRadPerDeg, "deg"},
                                         {60 * kRadPerArcsec, 60 * kRadPerArcsec, "amin"},

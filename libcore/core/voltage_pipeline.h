@@ -2,7 +2,9 @@
 // A voltage stream through a tool: read | work | write, each in a thread of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -45,6 +47,14 @@ void feed_item(Engine& engine, StreamItem<Result>& item) {
   else
     engine.append(item.block);
   for (item.n_results = 0; engine.next(item.place());) ++item.n_results;
+}
+
+/// Gulps that run_stream() has at a time.
+inline constexpr std::uint64_t kStreamItems = 5;
+
+/// Of so many samples, or results, that there is room for those that a stream of n (-1: endless) fills.
+inline std::uint64_t filled(std::uint64_t room, std::int64_t n) {
+  return n < 0 ? room : std::min(room, static_cast<std::uint64_t>(n));
 }
 
 /// Throws what the first step to fail threw.

@@ -50,6 +50,14 @@ void BufferedSource::close() {
   ahead_ = {};
 }
 
+void BufferedSource::keep_none() {
+  if (pending_.valid()) pending_.get();
+  max_bytes_ = kept_bytes_ = 0;
+  kept_.clear();
+  kept_.shrink_to_fit();
+  complete_ = false;
+}
+
 void BufferedSource::rewind(const ChannelGroup& group) {
   if (pending_.valid()) {
     pending_.wait();
@@ -62,7 +70,7 @@ void BufferedSource::rewind(const ChannelGroup& group) {
   group_ = group;
   kept_.clear();
   kept_bytes_ = 0;
-  keeping_ = true;
+  keeping_ = max_bytes_ > 0;
   complete_ = false;
   source_->rewind(group);
 }

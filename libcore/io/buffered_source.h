@@ -22,6 +22,7 @@ class BufferedSource final : public ImagingSource {
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override;
   const ImagingBlock* next(std::uint64_t max_bytes) override;
   std::uint64_t bytes() const override { return kept_bytes_; }
+  void keep_none() override;
   /// Frees all but info(), once everything has been read: nothing can be any more.
   void close();
 

@@ -38,6 +38,11 @@ std::vector<std::size_t> read_fits_shape(const std::string& path);
 /// same.
 std::vector<std::pair<std::string, double>> read_fits_keywords(const std::string& path);
 
+/// The geometric mean of BMAJ and BMIN in pixels of CDELT2, or 0 where the header lacks one of them.
+double read_fits_beam_pixels(const std::string& path);
+
+/// What write_fits_image() takes beside the image, of n_pixels pixels of so many bytes in the file.
+std::uint64_t fits_writing_bytes(std::uint64_t n_pixels, std::uint64_t pixel_bytes, unsigned n_threads);
 /// Writes [stokes][freq][y][x] as four axes, atomically, with DATASUM and CHECKSUM; "-" is standard output.
 /// The same image gives the same bytes (no date of writing). UsageError when the Stokes planes are no
 /// arithmetic sequence in FITS' numbering (I Q U V 1..4, RR LL RL LR -1..-4, XX YY XY YX -5..-8) or the

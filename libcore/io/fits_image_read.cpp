@@ -166,6 +166,13 @@ std::vector<std::size_t> read_fits_shape(const std::string& path) {
   return {fits.axes.begin(), fits.axes.end()};
 }
 
+double read_fits_beam_pixels(const std::string& path) {
+  const FitsPrimary fits = read_fits_header(path);
+  const double major = header_number(fits, "BMAJ"), minor = header_number(fits, "BMIN"),
+               cell = header_number(fits, "CDELT2");
+  return major > 0 && minor > 0 && cell != 0 ? std::sqrt(major * minor) / std::abs(cell) : 0;
+}
+
 std::vector<std::pair<std::string, double>> read_fits_keywords(const std::string& path) {
   return other_numeric_keywords(read_fits_header(path));
 }

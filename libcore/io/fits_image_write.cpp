@@ -34,10 +34,14 @@ std::uint64_t convert(std::span<const double> pixels, std::vector<Word>& words, 
   return folded_sum(sum);
 }
 
+std::size_t pixels_together(unsigned n_threads) {
+  return kPiece * std::clamp<std::size_t>(2 * n_threads, 1, kPieces);
+}
+
 template <class Word, class Use>
 std::uint32_t for_each_piece(std::span<const double> pixels, std::vector<Word>& words, unsigned n_threads,
                              Use&& use) {
-  const std::size_t together = kPiece * std::clamp<std::size_t>(2 * n_threads, 1, kPieces);
+  const std::size_t together = pixels_together(n_threads);
   std::uint64_t sum = 0;
   for (std::size_t first = 0; first < pixels.size(); first += together) {
     sum += convert(pixels.subspan(first, std::min(together, pixels.size() - first)), words, n_threads);
@@ -60,6 +64,10 @@ void write_pixels(OutputFile& output, std::span<const double> pixels, unsigned n
 }
 
 }  // namespace
+
+std::uint64_t fits_writing_bytes(std::uint64_t n_pixels, std::uint64_t pixel_bytes, unsigned n_threads) {
+  return std::min<std::uint64_t>(n_pixels, pixels_together(n_threads)) * pixel_bytes;
+}
 
 void write_fits_image(const std::string& path, const Image& image, FitsPixel pixel, bool overwrite,
                       unsigned n_threads) {

@@ -125,6 +125,16 @@ std::vector<std::string> fits_history(const FitsPrimary& fits) {
   return lines;
 }
 
+double header_number(const FitsPrimary& fits, std::string_view keyword) {
+  for (std::size_t i = 0; i < fits.n_cards(); ++i) {
+    const std::string_view card = fits.card(i);
+    if (trim(card.substr(0, 8)) != keyword || card.substr(8, 2) != "= ") continue;
+    const std::string_view value = card.substr(10);
+    return parse_fits_number(trim(value.substr(0, value.find('/')))).value_or(0);
+  }
+  return 0;
+}
+
 std::vector<std::pair<std::string, double>> other_numeric_keywords(const FitsPrimary& fits) {
   std::vector<std::pair<std::string, double>> keywords;
   for (std::size_t i = 0; i < fits.n_cards(); ++i) {

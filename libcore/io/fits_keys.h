@@ -44,6 +44,8 @@ std::optional<std::string> other_equinox(const FitsKeys& keys);
 
 /// The texts of the HISTORY cards.
 std::vector<std::string> fits_history(const FitsPrimary& fits);
+/// The number of a header's first card of that name; 0 where there is none.
+double header_number(const FitsPrimary& fits, std::string_view keyword);
 /// Numeric keywords that ImageInfo has no member for, in file order.
 std::vector<std::pair<std::string, double>> other_numeric_keywords(const FitsPrimary& fits);
 

@@ -141,12 +141,26 @@ void VisibilityStore::keep(Kept& kept, ImagingBlock&& block) {
     piece.block = std::move(block);
     return;
   }
+  store(piece, block);
+}
+
+void VisibilityStore::store(Piece& piece, const ImagingBlock& block) {
   if (!file_) file_.emplace(limits_.folder);
+  piece.in_file = true;
   piece.offset = file_bytes_;
+  file_->seek(file_bytes_);
   for_each_array(block, [&](const void* bytes, std::size_t n) {
     file_->write(bytes, n);
     file_bytes_ += n;
   });
+}
+
+void VisibilityStore::keep_none() {
+  for (Kept& kept : kept_)
+    for (Piece& piece : kept.pieces)
+      if (!piece.in_file) store(piece, std::exchange(piece.block, {}));
+  memory_bytes_ = 0;
+  cuts_ = true;
 }
 
 std::size_t VisibilityStore::find(const ChannelGroup& group) const {
@@ -158,24 +172,47 @@ std::size_t VisibilityStore::find(const ChannelGroup& group) const {
 
 void VisibilityStore::rewind(const ChannelGroup& group) {
   current_ = find(group);
-  next_ = 0;
+  next_ = next_row_ = 0;
 }
 
-bool VisibilityStore::read(ImagingBlock& block, std::uint64_t) {
+/// Rows [first, first + n_row) of a piece in the file.
+void VisibilityStore::read_rows(const Piece& piece, std::size_t first, std::size_t n_row,
+                                ImagingBlock& block) {
+  std::uint64_t array = piece.offset;  // the place of the next one
+  for_each_array(block, [&](void* bytes, std::size_t n) {
+    const bool of_channels = bytes == block.channel_hz.data();
+    const std::size_t row_bytes = n / n_row;
+    file_->seek(of_channels ? array : array + first * row_bytes);
+    file_->read(bytes, n);
+    array += of_channels ? n : piece.shape[0] * row_bytes;
+  });
+}
+
+bool VisibilityStore::read(ImagingBlock& block, std::uint64_t max_bytes) {
   const std::vector<Piece>& pieces = kept_[current_].pieces;
   if (next_ == pieces.size()) return false;
-  const Piece& piece = pieces[next_++];
-  const std::size_t n_row = piece.shape[0];
+  const Piece& piece = pieces[next_];
+  const std::size_t first = next_row_;
+  std::size_t n_row = piece.shape[0] - first;
+  if (cuts_) {
+    const std::uint64_t row_bytes =
+        piece.shape[1] * piece.shape[2] * (sizeof(std::complex<float>) + sizeof(float));
+    n_row = std::clamp<std::uint64_t>(max_bytes / std::max<std::uint64_t>(1, row_bytes), 1, n_row);
+  }
+  next_row_ += n_row;
+  if (next_row_ == piece.shape[0]) {
+    ++next_;
+    next_row_ = 0;
+  }
   block.uvw_m.resize_for_overwrite({n_row, 3});
   block.path_m.resize_for_overwrite({piece.with_path ? n_row : 0});
   block.channel_hz.resize_for_overwrite({piece.shape[1]});
-  block.data.resize_for_overwrite(piece.shape);
-  block.weight.resize_for_overwrite(piece.shape);
+  block.data.resize_for_overwrite({n_row, piece.shape[1], piece.shape[2]});
+  block.weight.resize_for_overwrite(block.data.shape());
   block.station.resize_for_overwrite({n_row, 2});
   block.time_mjd_s.resize(n_row);
   if (piece.in_file) {
-    file_->seek(piece.offset);
-    for_each_array(block, [&](void* bytes, std::size_t n) { file_->read(bytes, n); });
+    read_rows(piece, first, n_row, block);
     return true;
   }
   std::vector<const void*> from;

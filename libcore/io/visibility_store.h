@@ -28,11 +28,13 @@ class VisibilityStore final : public ImagingSource {
   const ImagingInfo& info() const override { return info_; }
   /// One of the groups; std::invalid_argument for another.
   void rewind(const ChannelGroup& group) override;
-  /// The blocks as they were kept, whatever max_bytes is.
+  /// The blocks as they were kept, whatever max_bytes is, unless keep_none() was called.
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override;
   /// The same; what is in memory is not copied.
   const ImagingBlock* next(std::uint64_t max_bytes) override;
   std::uint64_t bytes() const override { return memory_bytes_; }
+  /// All goes to the file, and blocks are cut to max_bytes from now on. Before rewind().
+  void keep_none() override;
   /// Bytes in the file.
   std::uint64_t file_bytes() const { return file_bytes_; }
 
@@ -54,15 +56,18 @@ class VisibilityStore final : public ImagingSource {
   void add(Kept& kept, const ImagingBlock& from, const std::vector<std::size_t>& rows);
   void close(Kept& kept);
   void keep(Kept& kept, ImagingBlock&& block);
+  void store(Piece& piece, const ImagingBlock& block);
   template <class Block, class Use>
   static void for_each_array(Block& block, Use&& use);
+  void read_rows(const Piece& piece, std::size_t first, std::size_t n_row, ImagingBlock& block);
 
   ImagingInfo info_;
   Limits limits_;
   std::vector<Kept> kept_;
   std::uint64_t memory_bytes_ = 0, file_bytes_ = 0;
   std::optional<TemporaryFile> file_;
-  std::size_t current_ = 0, next_ = 0;
+  std::size_t current_ = 0, next_ = 0, next_row_ = 0;  ///< of the next piece
+  bool cuts_ = false;
   ImagingBlock lent_;  ///< out of the file
 };
 

@@ -128,7 +128,7 @@ expect_exit 1 epic-image tiny.dada --size 16 --apertures nothere.fits -o x.fits
 epic-image tiny.dada --size 2100 --samples 0:2 --accumulate 10us --average-channels 2 --method dft --max-memory 700MB -q | wc -c >large.txt
 [ $(($(cat large.txt) - 8 * 2100 * 2100)) = 8192 ] || fail "$(cat large.txt) bytes of two large images, header and trailer"
 expect_exit 2 epic-image tiny.dada --size 65535 --max-memory 4GB -o x.fits
-expect_stderr "of memory needed"
+expect_stderr "these images need at least"
 expect_exit 2 epic-image tiny.dada --size 4200 --method fft -o x.fits
 expect_stderr "4096 are the most"
 expect_no_file x.fits x.csv

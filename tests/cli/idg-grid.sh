@@ -178,7 +178,7 @@ expect_exit 2 idg-grid $small -o x --psf-only --no-psf "$set"
 expect_exit 2 idg-grid $small -o x --max-memory 1MB "$set"
 expect_stderr "--max-memory"
 # The program itself is part of it.
-expect_exit 2 idg-grid $small -o x --max-memory 61MB "$set"
+expect_exit 2 idg-grid $small -o x --max-memory 43MB "$set"
 expect_stderr "this image needs at least"
 run idg-grid -v --threads 2 $small -o little --max-memory 80MB "$set"
 expect_peak 80

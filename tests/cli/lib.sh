@@ -46,7 +46,7 @@ expect_peak() {
   (ulimit -v 1000000 && exec idg-grid --version) >/dev/null 2>&1 || return 0
   local peak
   peak=$(sed -n 's/.*peak memory \([0-9.]*\) MB.*/\1/p' "$(stderr_file)")
-  awk -v peak="${peak:-1e9}" -v most="$1" 'BEGIN { exit !(peak <= 1.05 * most) }' || fail "took $peak MB of memory, not $1 MB"
+  awk -v peak="${peak:-1e9}" -v most="$1" 'BEGIN { exit !(peak <= 1.05 * most) }' || fail "took $peak MB of memory, not $1 MB: ${2:-}"
 }
 
 # need COMMAND...: skips the test unless these programs are installed.

@@ -132,7 +132,7 @@ expect_no_file interrupted.dada
 
 # Dry runs tell and write nothing.
 run simulate $common --dry-run -o x.dada
-expect_stdout "one: 100 Jy" "elevation" "64000 samples" "of memory"
+expect_stdout "one: 100 Jy" "elevation" "64000 samples" "memory: "
 run simulate $noisy --duration 2s --dry-run -o x.ms
 expect_stdout "3 baselines" "2 integrations"
 expect_no_file x.dada x.ms

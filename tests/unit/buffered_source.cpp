@@ -158,3 +158,21 @@ BOOST_AUTO_TEST_CASE(it_may_end_while_it_reads) {
   }
   BOOST_TEST(events.n_alive == 0);
 }
+
+/// What was kept is read again, and not kept again.
+BOOST_AUTO_TEST_CASE(nothing_is_kept_any_more) {
+  Events events;
+  BufferedSource source(std::make_unique<Counting>(events, n_blocks), n_blocks * block_bytes);
+  ChannelGroup group;
+  group.low_hz = 1e8;
+  expect_all(source, group);
+  BOOST_TEST(source.bytes() == n_blocks * block_bytes);
+  source.keep_none();
+  BOOST_TEST(source.bytes() == 0u);
+  for (int pass = 0; pass < 2; ++pass) {
+    const int before = events.n_rewinds;
+    expect_all(source, group);
+    BOOST_TEST(events.n_rewinds == before + 1);
+    BOOST_TEST(source.bytes() == 0u);
+  }
+}

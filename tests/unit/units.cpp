@@ -89,3 +89,15 @@ BOOST_AUTO_TEST_CASE(formats_read_back) {
   BOOST_TEST(format_declination(parse_angle("-30d43m17.49996s"), 4, ":") == "-30:43:17.5000");
   BOOST_TEST(format_frequency(150e6) == "150 MHz");
 }
+
+BOOST_AUTO_TEST_CASE(bytes_rounded_upwards_are_enough) {
+  for (double bytes = 1; bytes < 1e13; bytes *= 1.0137) {
+    const auto whole = static_cast<double>(static_cast<std::uint64_t>(bytes));
+    const auto read = static_cast<double>(parse_bytes(format_bytes_upwards(whole)));
+    BOOST_TEST(read >= whole);
+    BOOST_TEST(read <= whole * 1.0101 + 1);
+  }
+  BOOST_TEST(format_bytes_upwards(83.41e6) == "83.5 MB");
+  BOOST_TEST(format_bytes_upwards(83.5e6) == "83.5 MB");
+  BOOST_TEST(format_bytes_upwards(999.1e6) == "1 GB");
+}

@@ -192,6 +192,27 @@ BOOST_AUTO_TEST_CASE(windows_in_turns) {
   std::filesystem::remove(folder);
 }
 
+/// What was kept goes to the file, and is given out in blocks of the size that is asked for.
+BOOST_AUTO_TEST_CASE(nothing_is_kept_any_more) {
+  MadeUpSource source;
+  const auto groups = two_groups(source.info());
+  VisibilityStore store(source, groups, {3000, 2000, std::filesystem::temp_directory_path()});
+  BOOST_TEST(store.bytes() > 0u);
+  BOOST_TEST(store.file_bytes() > 0u);
+  const std::uint64_t all = store.bytes() + store.file_bytes();
+  store.keep_none();
+  BOOST_TEST(store.bytes() == 0u);
+  BOOST_TEST(store.file_bytes() >= all);
+  for (const bool lent : {true, false}) {
+    check_group(store, groups[1], kChannels / 2, lent);
+    check_group(store, groups[0], 0, lent);
+  }
+  store.rewind(groups[0]);
+  constexpr std::uint64_t row_bytes = kChannels / 2 * kPlanes * (8 + 4);
+  for (std::size_t n = 0; const ImagingBlock* block = store.next(3 * row_bytes); n += block->data.extent(0))
+    BOOST_TEST(block->data.extent(0) <= 3u);
+}
+
 BOOST_AUTO_TEST_CASE(in_memory) {
   check_store(1'000'000, true, false);
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "libcore/core/device.h"
+#include "libcore/core/program_memory.h"
 #include "tools/beamform/options.h"
 #include "tools/beamform/setup.h"
 
@@ -57,9 +58,9 @@ inline void plan_gpu(const BeamformOptions& options, const Device& device, Beamf
     if (setup.n_bit == 8) setup.memory_bytes += kItems * out_bytes / 4 + 256 * time_bytes;
     if (setup.memory_bytes <= max_memory_bytes) return;
     if (bytes <= 64u << 10)
-      throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer beams or channels",
-                       format_bytes(static_cast<double>(setup.memory_bytes)),
-                       format_bytes(static_cast<double>(max_memory_bytes)));
+      throw UsageError(
+          "{}", memory_shortage(max_memory_bytes, static_cast<double>(setup.memory_bytes), "these beams need",
+                                "allow more, or make fewer beams or channels"));
   }
 }
 

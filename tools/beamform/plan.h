@@ -8,7 +8,10 @@
 
 #include "libcore/core/array_delays.h"
 #include "libcore/core/gains.h"
+#include "libcore/core/program_memory.h"
+#include "libcore/core/voltage_pipeline.h"
 #include "libcore/io/beam_tracker.h"
+#include "libcore/io/fits_image.h"
 #include "tools/beamform/beams.h"
 #include "tools/beamform/gpu_plan.h"
 
@@ -77,6 +80,9 @@ inline void plan_antennas(const BeamformOptions& options, BeamformSetup& setup) 
     }
 }
 
+/// What the process takes by itself.
+inline constexpr std::uint64_t kBeamformBytes = 30'000'000;
+
 /// Blocks, batches and memory. Nothing here changes a result.
 inline void plan_memory(BeamformSetup& setup, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = setup.header;
@@ -100,32 +106,41 @@ inline void plan_memory(BeamformSetup& setup, std::uint64_t max_memory_bytes) {
     const std::uint64_t block_samples = setup.block_spectra * setup.f.n_sample;
     const std::uint64_t gulp = std::max(unit, (block_samples + unit - 1) / unit * unit);
     setup.gulp_samples = static_cast<std::size_t>(gulp);
-    const std::uint64_t out_bytes =
-        (gulp / block_samples + 2) * (setup.block_spectra / b.n_integrate + 1) * time_bytes;
-    constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
+    // Of each gulp, and two at the ends of the stream.
+    const std::uint64_t out_bytes = (kStreamItems * ((gulp + block_samples - 1) / block_samples) + 2) *
+                                    (setup.block_spectra / b.n_integrate + 1) * time_bytes;
+    const std::int64_t n = setup.n_samples;
+    // Those of all samples, if that is less.
+    const std::int64_t all_out = n < 0
+                                     ? -1
+                                     : (n / static_cast<std::int64_t>(setup.f.n_sample * b.n_integrate) + 1) *
+                                           static_cast<std::int64_t>(time_bytes);
+    const std::uint64_t outs = filled(out_bytes, all_out);
     const std::uint64_t spectra_bytes = chan_bytes * (setup.block_spectra + 1) * setup.batch_chan;
-    setup.memory_bytes = beamformer_bytes(b) + channeliser_bytes(setup.f) + spectra_bytes +
-                         kItems * (gulp * sample_bytes + out_bytes) + 2 * gulp * sample_bytes +
-                         2 * (gulp + block_samples + reach) * sample_bytes + 2 * out_bytes +
-                         (std::uint64_t{32} << 20);
-    if (setup.n_bit == 8) setup.memory_bytes += kItems * out_bytes / 4 + 256 * time_bytes;
+    setup.memory_bytes =
+        beamformer_bytes(b) + channeliser_bytes(setup.f) + spectra_bytes +
+        (filled(kStreamItems * gulp, n) + 2 * filled(gulp, n) + 2 * filled(gulp + block_samples + reach, n)) *
+            sample_bytes +
+        outs + kBeamformBytes;
+    if (setup.n_bit == 8) setup.memory_bytes += outs / 4 + 256 * time_bytes;
     if (setup.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10)
-      throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer beams or channels",
-                       format_bytes(static_cast<double>(setup.memory_bytes)),
-                       format_bytes(static_cast<double>(max_memory_bytes)));
+      throw UsageError(
+          "{}", memory_shortage(max_memory_bytes, static_cast<double>(setup.memory_bytes), "these beams need",
+                                "allow more, or make fewer beams or channels"));
   }
 }
 
 /// A pattern is made and written as a whole.
 inline void plan_pattern_memory(const BeamformOptions& options, BeamformSetup& setup,
                                 std::uint64_t max_memory_bytes) {
-  setup.memory_bytes = std::uint64_t{options.size} * options.size * (sizeof(double) + sizeof(float)) +
-                       (std::uint64_t{32} << 20);
+  const std::uint64_t n_pixels = std::uint64_t{options.size} * options.size;
+  setup.memory_bytes = n_pixels * sizeof(double) +
+                       fits_writing_bytes(n_pixels, sizeof(float), setup.b.n_threads) + kBeamformBytes;
   if (setup.memory_bytes > max_memory_bytes)
-    throw UsageError("--size {}: {} of memory needed, {} allowed: raise --max-memory, or make it smaller",
-                     options.size, format_bytes(static_cast<double>(setup.memory_bytes)),
-                     format_bytes(static_cast<double>(max_memory_bytes)));
+    throw UsageError("--size {}: {}", options.size,
+                     memory_shortage(max_memory_bytes, static_cast<double>(setup.memory_bytes),
+                                     "this pattern needs", "allow more, or make it smaller"));
 }
 
 inline BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVoltages& voltages,

@@ -66,11 +66,15 @@ inline std::vector<std::string> find_primary_beams(const ChannelSets& files,
   return beams;
 }
 
+/// What the program takes by itself when it reads no visibilities.
+inline constexpr std::uint64_t kImageProgramBytes = 34'000'000;
+
 /// Memory for the stacks, the files' own arrays and the deconvolver.
 inline std::uint64_t needed_bytes(const ImagePlan& plan, const DeconvolutionOptions& options,
                                   std::string& shapes) {
-  std::uint64_t bytes = kProgramBytes;
+  std::uint64_t bytes = kImageProgramBytes, mean_bytes = 0;
   PlaneShape shape;
+  double beam_pixels = 0;  // of the last part, whose is the narrowest
   std::size_t n_group = 0, psf_ny = 0, psf_nx = 0;
   for (std::size_t part = 0; part < plan.start.size(); ++part) {
     std::uint64_t n_pixels[2] = {0, 0};
@@ -83,8 +87,11 @@ inline std::uint64_t needed_bytes(const ImagePlan& plan, const DeconvolutionOpti
         text = fmt::format("{} pixels", fmt::join(axes, " x "));
         axes.resize(4, 1);
         if (i == 0) {
-          shape = {1, axes[1], axes[0]};
-          n_group += axes[2] * axes[3];
+          const std::size_t n_plane = axes[2] * axes[3], n_last = axes[2] == 1 ? n_plane : axes[3];
+          // Frequencies come before the polarisations, in images that are made here.
+          shape = {options.settings.join_polarizations ? n_last : 1, axes[1], axes[0]};
+          beam_pixels = read_fits_beam_pixels(*paths[i]);
+          n_group += n_plane / shape.n_pol;
         } else {
           psf_ny = axes[1];
           psf_nx = axes[0];
@@ -93,13 +100,15 @@ inline std::uint64_t needed_bytes(const ImagePlan& plan, const DeconvolutionOpti
       shapes +=
           fmt::format("{}{}: {}, {}", shapes.empty() ? "" : "\n", i == 0 ? "image" : "psf", *paths[i], text);
     }
-    // Residual and model in float64 and float32, the mean of the parts and a file's bytes; the PSF the same.
-    bytes += n_pixels[0] * 32 + n_pixels[1] * 16;
+    // Residual and model in float64 and float32; the PSF the same.
+    bytes += n_pixels[0] * 24 + n_pixels[1] * 12;
+    if (plan.start.size() > 1) mean_bytes = std::max(mean_bytes, 16 * n_pixels[0]);
   }
   if (psf_ny > 0 && shape.ny > 0)
-    bytes +=
-        Deconvolver::memory_bytes(options.settings, std::max<std::size_t>(1, n_group), shape, psf_ny, psf_nx);
-  return bytes;
+    bytes += Deconvolver::memory(options.settings, std::max<std::size_t>(1, n_group), shape, psf_ny, psf_nx,
+                                 0.9 * beam_pixels)
+                 .cycle_bytes;
+  return bytes + mean_bytes;
 }
 
 inline ImagePlan plan_images(Tool& tool, const std::vector<std::string>& inputs,
@@ -130,16 +139,16 @@ inline ImagePlan plan_images(Tool& tool, const std::vector<std::string>& inputs,
   }
   std::string shapes;
   const std::uint64_t bytes = needed_bytes(plan, options, shapes);
+  if (bytes > tool.common().max_memory_bytes)
+    throw FailureError("{}: {}", plan.start[0],
+                       memory_shortage(tool.common().max_memory_bytes, static_cast<double>(bytes),
+                                       "cleaning this needs", "allow more"));
   if (tool.common().dry_run) {
     tool.print(shapes);
     tool.print("outputs:" + outputs);
     tool.print(fmt::format("{} with gain {}, {} components at most", options.algorithm, options.settings.gain,
                            options.settings.max_iterations));
     tool.print(fmt::format("memory: {}", format_bytes(static_cast<double>(bytes))));
-  } else if (bytes > tool.common().max_memory_bytes) {
-    throw FailureError("{}: needs {} of memory, {} are allowed: raise --max-memory", plan.start[0],
-                       format_bytes(static_cast<double>(bytes)),
-                       format_bytes(static_cast<double>(tool.common().max_memory_bytes)));
   }
   return plan;
 }

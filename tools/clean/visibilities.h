@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/core/array_delays.h"
+#include "libcore/core/constants.h"
 #include "libcore/core/program_memory.h"
 #include "libcore/io/buffered_source.h"
 #include "libcore/io/visibility_store.h"
@@ -155,6 +157,20 @@ inline void write_source_lists(const Products& products, const Sky& sky, const M
   }
 }
 
+/// No beam is narrower than the longest baseline makes it.
+inline double least_beam_pixels(const Imager& imager) {
+  const ImagingInfo& info = imager.source.info();
+  double longest_m = 0;
+  for (const ArrayLayout& layout : info.layouts) longest_m = std::max(longest_m, longest_baseline_m(layout));
+  if (!(longest_m > 0) || info.channel_hz.empty()) return 0;
+  constexpr double kNarrowest = 0.5;  // of wavelength over baseline
+  return kNarrowest * kSpeedOfLight_m_s / info.channel_hz.back() / longest_m /
+         imager.options.imaging.cell_rad;
+}
+
+/// What the program takes beside kProgramBytes.
+inline constexpr std::uint64_t kCleanBytes = 14'000'000;
+
 /// What malloc() keeps of memory that was freed, in pieces of up to half of it.
 inline constexpr std::uint64_t kKeptBytes = 16 << 20;
 
@@ -175,7 +191,7 @@ inline void warn_of_overlaps(const std::vector<Field>& fields, const ImagingOpti
 
 /// Grids, images and blocks go back to the system when they are freed. By default malloc() keeps memory of up
 /// to 32 MB that was freed once for the next of that size, and one stage's is of no use to another.
-inline void return_freed_memory() {
+inline void keep_little_freed_memory() {
   constexpr int large = 8 << 20;
   mallopt(M_MMAP_THRESHOLD, large);
   mallopt(M_TRIM_THRESHOLD, int{kKeptBytes});
@@ -184,7 +200,7 @@ inline void return_freed_memory() {
 inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
                                const DeconvolutionOptions& how) {
   check_visibilities(tool, options);
-  return_freed_memory();
+  keep_little_freed_memory();
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.imager.inputs.size());
   const std::string& name = tool.common().output;
   tool.stage("open");
@@ -214,21 +230,32 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   tool.stage("read");
   const PlaneShape shape{planner.planes.size(), with_psf.imaging.n_y, with_psf.imaging.n_x};
   const std::size_t n_fields = fields_of(with_psf, input.info()).size();
-  const std::uint64_t image_bytes =
-      kKeptBytes +
-      n_fields * (FieldImages::bytes(planner, groups.size()) +
-                  Deconvolver::memory_bytes(how.settings, groups.size(), shape, shape.ny, shape.nx));
+  const DeconvolverMemory deconvolver =
+      Deconvolver::memory(how.settings, groups.size(), shape, shape.ny, shape.nx, least_beam_pixels(planner));
+  const std::uint64_t field_bytes = n_fields * FieldImages::bytes(planner, groups.size());
+  std::uint64_t image_bytes =
+      kCleanBytes + field_bytes + std::min(kKeptBytes, field_bytes) + n_fields * deconvolver.kept_bytes;
+  if (!with_psf.imaging.weigh_groups_together)  // of the groups that wait
+    image_bytes +=
+        (groups.size() - 1) * static_cast<std::uint64_t>(ImageWeights::bytes_for(shape.nx, shape.ny) / 2);
   // The other two thirds are for gridding and predicting, which plan with what is left.
   VisibilityStore store(input, groups,
                         {(memory - std::min(memory, image_bytes)) / 3, planner.block_bytes, folder_of(name)});
   input.close();
+  return_freed_memory();
   if (store.file_bytes() > 0)
     log_info("{} of visibilities are kept in memory, {} in a temporary file in {}",
              format_bytes(static_cast<double>(store.bytes())),
              format_bytes(static_cast<double>(store.file_bytes())), folder_of(name));
   Imager first = make_imager(tool, with_psf, store, device),
          later = make_imager(tool, without_psf, store, device);
-  first.whole_band_bytes = image_bytes;
+  // Blocks out of the file are copies.
+  first.whole_band_bytes = image_bytes + (store.file_bytes() > 0 ? planner.block_bytes : 0);
+  // The images of one product and of its model, or a cycle of one field's deconvolver.
+  const std::uint64_t n_pixels = shape.n_pol * shape.ny * shape.nx;
+  first.between_bytes =
+      std::max(deconvolver.cycle_bytes - deconvolver.kept_bytes,
+               2 * sizeof(double) * n_pixels + fits_writing_bytes(n_pixels, sizeof(float), first.threads()));
   const auto whole_band = weights_of_all(first, groups);
   Sky sky = prepare_sky(first, groups, whole_band.get());
   if (tool.common().dry_run) return;
@@ -242,6 +269,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
     make_first_images(first, sky, g, store, products, part_name(sky.group_numbers[g], groups.size()));
 
   later.weighted = std::move(first.weighted);
+  later.block_bytes = first.block_bytes;
   if (!tool.ranks().root()) {
     follow_major_cycles(later, sky, store, folder_of(name));
     write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());

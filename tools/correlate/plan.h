@@ -13,6 +13,8 @@
 #include "libcore/core/array_delays.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/log.h"
+#include "libcore/core/program_memory.h"
+#include "libcore/core/voltage_pipeline.h"
 #include "libcore/io/delay_tracker.h"
 #include "tools/correlate/options.h"
 
@@ -97,6 +99,9 @@ inline VisibilityHeader visibility_header(const Tool& tool, const CorrelatePlan&
   return header;
 }
 
+/// What the process takes by itself.
+inline constexpr std::uint64_t kCorrelateBytes = 40'000'000;
+
 /// Block, gulp and memory. Only what --max-memory forces departs from the best block.
 inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = plan.header;
@@ -118,16 +123,20 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
     gulp = std::max(unit, gulp / unit * unit);
     plan.gulp_samples = static_cast<std::size_t>(gulp);
     const std::uint64_t records = gulp / integration_samples + 1;
-    constexpr std::uint64_t kItems = 5;  // of run_pipeline with a depth of 1
-    plan.memory_bytes = correlator_bytes(plan.x) + spectra_bytes(plan.x, plan.integration) +
-                        kItems * (gulp * sample_bytes + records * record_bytes) + 2 * gulp * sample_bytes +
-                        2 * (gulp + block_samples + reach) * sample_bytes + channeliser_bytes(plan.f) +
-                        quantiser_bytes(plan.x, plan.mean.quantisers) + (std::uint64_t{32} << 20);
+    const std::int64_t n = plan.n_samples;
+    const auto per_integration = static_cast<std::int64_t>(integration_samples);
+    const std::int64_t n_records = n < 0 ? -1 : (n + per_integration - 1) / per_integration;
+    plan.memory_bytes =
+        correlator_bytes(plan.x) + spectra_bytes(plan.x, plan.integration) +
+        (filled(kStreamItems * gulp, n) + 2 * filled(gulp, n) + 2 * filled(gulp + block_samples + reach, n)) *
+            sample_bytes +
+        filled(kStreamItems * records, n_records) * record_bytes + channeliser_bytes(plan.f) +
+        quantiser_bytes(plan.x, plan.mean.quantisers) + kCorrelateBytes;
     if (plan.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10)
-      throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer channels",
-                       format_bytes(static_cast<double>(plan.memory_bytes)),
-                       format_bytes(static_cast<double>(max_memory_bytes)));
+      throw UsageError("{}",
+                       memory_shortage(max_memory_bytes, static_cast<double>(plan.memory_bytes),
+                                       "these correlations need", "allow more, or make fewer channels"));
   }
 }
 
@@ -149,9 +158,8 @@ inline void plan_gpu(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
     if (needed <= max_memory_bytes) break;
   }
   if (needed > max_memory_bytes)
-    throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer channels",
-                     format_bytes(static_cast<double>(needed)),
-                     format_bytes(static_cast<double>(max_memory_bytes)));
+    throw UsageError("{}", memory_shortage(max_memory_bytes, static_cast<double>(needed),
+                                           "these correlations need", "allow more, or make fewer channels"));
   plan.memory_bytes = needed;
 }
 

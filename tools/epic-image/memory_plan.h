@@ -9,14 +9,19 @@
 #include "kernels/common/free_memory.h"
 #include "kernels/epic/fft_cuda.h"
 #include "libcore/core/error.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/core/units.h"
+#include "libcore/core/voltage_pipeline.h"
 #include "tools/epic-image/setup.h"
 
 namespace apsyn {
 
+/// What the process takes by itself.
+inline constexpr std::uint64_t kEpicBytes = 30'000'000;
+
 [[noreturn]] inline void refuse_memory(double bytes, std::uint64_t max_memory_bytes) {
-  throw UsageError("{} of memory needed, {} allowed: raise --max-memory, or make fewer or smaller images",
-                   format_bytes(bytes), format_bytes(static_cast<double>(max_memory_bytes)));
+  throw UsageError("{}", memory_shortage(max_memory_bytes, bytes, "these images need",
+                                         "allow more, or make fewer or smaller ones"));
 }
 
 /// What the F stage of the CPU holds, and the spectra that it makes at a time; a GPU's: plan_gpu.
@@ -25,7 +30,9 @@ inline std::uint64_t host_feed_bytes(const EpicSetup& setup, std::uint64_t chan_
   if (setup.on_gpu()) return 0;
   const std::uint64_t block_samples = setup.block_spectra * setup.f.n_sample;
   return channeliser_bytes(setup.f) + chan_bytes * (setup.block_spectra + 1) * setup.batch_chan +
-         2 * (2 * setup.gulp_samples + block_samples + setup.f.n_span()) * sample_bytes;
+         (filled(setup.gulp_samples, setup.n_samples) +
+          filled(setup.gulp_samples + block_samples + setup.f.n_span(), setup.n_samples)) *
+             sample_bytes;
 }
 
 /// Blocks, batches and memory. Only what --max-memory forces departs from the best block.
@@ -61,11 +68,13 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
     setup.gulp_samples = static_cast<std::size_t>(gulp);
     const std::uint64_t image_samples = image_spectra * setup.f.n_sample;
     const std::uint64_t images = (gulp + image_samples - 1) / image_samples;
-    constexpr std::uint64_t kItems = 5;     // of run_pipeline with a depth of 1
     constexpr std::uint64_t kOnTheWay = 2;  // images between the imager and an item
+    const std::int64_t n = setup.n_samples, per_image = static_cast<std::int64_t>(image_samples),
+                       n_images = n < 0 ? -1 : (n + per_image - 1) / per_image;
     setup.memory_bytes = imager_bytes + host_feed_bytes(setup, chan_bytes, sample_bytes) +
-                         kItems * gulp * sample_bytes + (kItems * images + kOnTheWay) * image_bytes +
-                         record_bytes + (std::uint64_t{32} << 20);
+                         filled(kStreamItems * gulp, n) * sample_bytes +
+                         filled(kStreamItems * images + kOnTheWay, n_images) * image_bytes + record_bytes +
+                         kEpicBytes;
     if (setup.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10) refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);
   }

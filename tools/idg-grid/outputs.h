@@ -70,6 +70,22 @@ inline void write_images(const Imager& imager, const std::string& part, const Fi
     write(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
 }
 
+/// Memory of the sums of all fields and of an image of them that is being written.
+inline std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields) {
+  const Options& options = imager.options;
+  const std::uint64_t gridded = gridded_n_x(options) * gridded_n_y(options),
+                      dirty = imager.n_data_planes() * options.imaging.n_x * options.imaging.n_y,
+                      psf = options.psf_size == 0 ? options.imaging.n_x * options.imaging.n_y
+                                                  : options.psf_size * options.psf_size,
+                      beam = imager.aterms() ? options.imaging.n_x * options.imaging.n_y : 0;
+  const std::uint64_t pixels = std::max(dirty + beam, options.no_psf ? 0 : psf);
+  // What malloc() keeps of the gridders', and the middle of the PSF that a beam is fitted to.
+  const std::uint64_t kept = std::min<std::uint64_t>(20'000'000, gridded * imager.n_planes() * 2);
+  return kept + n_fields * (imager.n_planes() + (imager.aterms() ? 1 : 0)) * gridded * sizeof(double) +
+         pixels * sizeof(double) +
+         fits_writing_bytes(pixels, options.bitpix == -64 ? 8 : 4, imager.threads());
+}
+
 /// Fails before any long work when an output cannot be written.
 inline void check_outputs(const Imager& imager, const std::vector<Field>& fields, std::size_t n_groups) {
   for (const Field& field : fields)

@@ -10,6 +10,7 @@
 #include "kernels/idg/grid_memory.h"
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/core/stokes.h"
 
 namespace apsyn::imaging {
@@ -43,13 +44,12 @@ struct DegridDemand {
   double n_visibilities = 0;
 };
 
-inline DegridPasses plan_degrid_passes(const Device& device, const IdgPlan& plan, const IdgSetup& setup,
-                                       const DegridDemand& demand) {
+/// Where a prediction's layers go, and the memory that it takes, whether there is so much or not.
+inline DegridPasses place_degridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup,
+                                    const DegridDemand& demand) {
   DegridPasses own{setup, {}, degridder_memory(plan, setup), plan.n_layers};
   if (device.kind == Device::Kind::cuda) {
     own.place = place_grids(device_room(device), plan, {setup.n_image_planes(), 1, demand.grid_memory});
-    if (!own.place.reason.empty())
-      log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", own.place.reason);
     own.setup.grid_memory = own.place.where;
     own.memory = host_memory(own.memory, own.place.where,
                              sizeof(double) * setup.n_image_planes() * plan.image.n_x * plan.image.n_y);
@@ -57,12 +57,20 @@ inline DegridPasses plan_degrid_passes(const Device& device, const IdgPlan& plan
     own.layers = own.place.most_layers;
   }
   own.memory.fixed_bytes += demand.beside_bytes;
+  return own;
+}
+
+inline DegridPasses plan_degrid_passes(const Device& device, const IdgPlan& plan, const IdgSetup& setup,
+                                       const DegridDemand& demand) {
+  DegridPasses own = place_degridder(device, plan, setup, demand);
+  if (!own.place.reason.empty())
+    log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", own.place.reason);
   const std::uint64_t most = demand.most_bytes;
   own.layers = layers_within(own.memory, most - std::min(most, demand.other_bytes), own.layers);
   if (own.layers == 0)
-    throw UsageError("--max-memory {}: this model needs at least {}: allow more",
-                     format_bytes(static_cast<double>(most)),
-                     format_bytes(static_cast<double>(own.memory.bytes(1) + demand.other_bytes)));
+    throw UsageError("{}",
+                     memory_shortage(most, static_cast<double>(own.memory.bytes(1) + demand.other_bytes),
+                                     "this model needs", "allow more"));
   if (own.memory.layer_bytes == 0 || own.setup.grid_memory == GridMemory::oversubscribed) return own;
   // Another pass over few visibilities costs less than the memory of many layers.
   const auto worthwhile =

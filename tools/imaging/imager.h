@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "libcore/core/program_memory.h"
+#include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/image_sums.h"
 #include "tools/imaging/passes.h"
 #include "tools/imaging/survey.h"
@@ -26,10 +27,82 @@ struct PreparedGroup {
   std::vector<RankShare> shares;          ///< of each field, what this process does
   std::size_t n_layers = 0;               ///< of the share that has most
   std::uint64_t other_bytes = 0;          ///< of memory, beside the gridders
+  std::uint64_t between_bytes = 0;        ///< beside that, before and after gridding, and to predict a layer
   Passes passes;
 
   std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
 };
+
+/// How residuals of an imager's visibilities are predicted.
+inline IdgSetup prediction_setup(const Imager& imager) {
+  IdgSetup setup{.n_data_planes = imager.n_data_planes(), .n_threads = imager.threads()};
+  std::vector<std::string> names;
+  for (const PlaneRecipe& plane : imager.planes) names.push_back(plane.name);
+  if (imager.aterms()) predict_through_aterms(setup, names, imager.options.inputs[0]);
+  return setup;
+}
+
+/// What is predicted of one field for residuals, one field after the other.
+inline DegridDemand prediction_demand(const Imager& imager, const PreparedGroup& own) {
+  const ImageGeometry& image = own.fields[0].plan.image;
+  const std::uint64_t most = imager.tool.common().max_memory_bytes,
+                      image_bytes = sizeof(double) * imager.n_data_planes() * image.n_x * image.n_y;
+  return {.grid_memory = imager.grid_memory,
+          .beside_bytes =
+              2 * image_bytes + (imager.aterms() ? memory_for_data(most) / (8 * own.fields.size()) : 0),
+          .other_bytes = own.other_bytes,
+          .most_bytes = most,
+          .n_visibilities = own.found.n_visibilities};
+}
+
+/// Of memory, beside the gridders: the visibilities that are kept or being worked on, and all that is there
+/// anyway.
+inline std::uint64_t bytes_beside_gridders(const Imager& imager, const PreparedGroup& own) {
+  const BlockSizes& blocks = own.found.blocks;
+  // Read ahead, and lent, when they are not kept; residuals are copies.
+  const std::uint64_t n_copies = (imager.source.bytes() > 0 ? 0 : 2) + (imager.cleans ? 1 : 0);
+  return program_bytes(imager.options.inputs.size()) + own.weights->bytes() +
+         n_copies * blocks.block_bytes() + blocks.work_bytes() + imager.source.bytes() +
+         imager.whole_band_bytes;
+}
+
+/// Chooses how many layers a pass has. When there is not even room for one, no visibilities are kept and
+/// blocks are made small.
+inline void plan_passes(Imager& imager, PreparedGroup& own) {
+  const std::uint64_t most = imager.tool.common().max_memory_bytes;
+  own.passes = place_passes(imager, own.group, own.fields);
+  const std::size_t n_layers = own.passes.layers;
+  const auto layers = [&] {
+    own.other_bytes = bytes_beside_gridders(imager, own);
+    own.between_bytes = std::max(imager.between_bytes, own.weights->finish_bytes());
+    for (const FieldGridder& field : own.fields)
+      if (imager.cleans)
+        own.between_bytes =
+            std::max(own.between_bytes, place_degridder(imager.device, field.plan, prediction_setup(imager),
+                                                        prediction_demand(imager, own))
+                                            .memory.bytes(1));
+    const std::uint64_t left = most - std::min(most, own.other_bytes);
+    const std::size_t fit = left < own.between_bytes ? 0 : layers_within(own.passes.host, left, n_layers);
+    return least_of_ranks(fit);
+  };
+  own.passes.layers = layers();
+  if (own.passes.layers == 0) {
+    constexpr std::uint64_t kSmallBlock = 1'000'000;
+    imager.block_bytes = kSmallBlock;
+    imager.source.keep_none();
+    own.found.blocks = {};
+    for_each_block(imager, own.group, [&](const ImagingBlock& block) { own.found.blocks.add(block); });
+    own.passes.layers = layers();
+  }
+  if (own.passes.layers > 0) return;
+  const bool one = own.fields.size() == 1;
+  throw UsageError(
+      "{}",
+      memory_shortage(
+          most, static_cast<double>(std::max(own.passes.host.bytes(1), own.between_bytes) + own.other_bytes),
+          one ? "this image needs" : "these images need",
+          one ? "allow more, or make it smaller" : "allow more, or make them smaller"));
+}
 
 /// Reads the group once. `whole_band`: weights that are made already, or null; else what the group's own grid
 /// has no cell for is added to imager.beyond.
@@ -64,12 +137,49 @@ inline PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group,
                             memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));
     for (const std::string& line : plan.describe()) log_verbose("{}", line);
   }
-  own.other_bytes = program_bytes(imager.options.inputs.size()) + own.weights->bytes() +
-                    3 * imager.block_bytes + imager.source.bytes() + imager.whole_band_bytes;
-  own.passes = plan_passes(imager, group, own.fields, own.other_bytes);
+  plan_passes(imager, own);
   if (own.passes.on_gpu)
     log_verbose("{}", describe(*own.passes.on_gpu, imager.device, own.passes.layers, own.passes.host));
   return own;
+}
+
+/// All that the visibilities of a share's layers reach. They are cut into the same subgrids as when they are
+/// gridded, but for a GPU, which may cut blocks at other rows: subgrids next to a layer's border may then be
+/// of the neighbour.
+inline LayerRange predicted_layers(const Imager& imager, const PreparedGroup& prepared, std::size_t f) {
+  const IdgPlan& plan = prepared.fields[f].plan;
+  const LayerRange& own = prepared.shares[f].layers;
+  const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
+  const std::size_t beyond = reach - 1 + (imager.device.kind == Device::Kind::cuda ? 1 : 0);
+  const std::size_t first = own.first - std::min(beyond, own.first);
+  return {first, std::min(plan.n_layers, own.first + own.n + beyond) - first};
+}
+
+/// What gridding residuals takes beside other_bytes when they are predicted at the same time.
+inline std::uint64_t predicting_bytes(const Imager& imager, const PreparedGroup& own) {
+  IdgSetup gridding = imager.setup();
+  gridding.psf = PsfPlane::none;
+  std::uint64_t bytes = 0;
+  for (std::size_t f = 0; f < own.fields.size(); ++f)
+    bytes += gridder_memory(own.fields[f].plan, gridding).bytes(own.n_layers) +
+             degridder_memory(own.fields[f].plan, prediction_setup(imager))
+                 .bytes(predicted_layers(imager, own, f).n);
+  return bytes;
+}
+
+/// Whether there is room for that.
+inline bool predicts_while_gridding(const Imager& imager, const PreparedGroup& own) {
+  return imager.device.kind == Device::Kind::cpu && own.n_passes() == 1 &&
+         own.other_bytes + predicting_bytes(imager, own) <= imager.tool.common().max_memory_bytes;
+}
+
+/// What a run takes. `unused`: of its gridders, which they never touch.
+inline std::uint64_t run_bytes(const Imager& imager, const PreparedGroup& own, std::uint64_t unused) {
+  std::uint64_t bytes =
+      std::max(own.passes.host.bytes(std::min(own.passes.layers, own.n_layers)) - unused, own.between_bytes);
+  if (imager.cleans && predicts_while_gridding(imager, own))
+    bytes = std::max(bytes, predicting_bytes(imager, own) - unused);
+  return own.other_bytes + bytes;
 }
 
 inline void make_gridders(const Imager& imager, PreparedGroup& own) {
@@ -77,15 +187,19 @@ inline void make_gridders(const Imager& imager, PreparedGroup& own) {
     field.gridder = make_gridder(imager.device, field.plan, imager.setup(own.passes.where()));
 }
 
-inline void print_field(Imager& imager, PreparedGroup& prepared, std::size_t f, const Field& field) {
+/// Returns what a run never touches of its gridder.
+inline std::uint64_t print_field(Imager& imager, PreparedGroup& prepared, std::size_t f, const Field& field) {
   FieldGridder& own = prepared.fields[f];
   const Survey& found = prepared.found;
   BlockMover move;
   double n_subgrids = 0;
+  std::size_t most_subgrids = 0;
   for_each_block(imager, prepared.group, [&](const ImagingBlock& block) {
     prepared.weights->apply(block, imager.threads(), imager.weighted);
     own.for_each_part(block, move(block, imager.weighted, field), [&](const GridBlock& part) {
-      n_subgrids += static_cast<double>(own.gridder->count(part).n_subgrids);
+      const std::size_t n = own.gridder->count(part).n_subgrids;
+      n_subgrids += static_cast<double>(n);
+      most_subgrids = std::max(most_subgrids, n);
     });
   });
   for (const std::string& line : own.plan.describe()) imager.tool.print(line);
@@ -95,6 +209,7 @@ inline void print_field(Imager& imager, PreparedGroup& prepared, std::size_t f, 
                                 found.n_visibilities, n_subgrids,
                                 found.n_visibilities / std::max(1.0, n_subgrids), own.plan.n_layers, passes,
                                 passes == 1 ? "" : "es"));
+  return imager.device.kind == Device::Kind::cpu ? unused_bytes(own.plan, imager.setup(), most_subgrids) : 0;
 }
 
 inline void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields) {
@@ -103,10 +218,11 @@ inline void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Fie
     return;
   }
   make_gridders(imager, own);
-  for (std::size_t f = 0; f < fields.size(); ++f) print_field(imager, own, f, fields[f]);
+  std::uint64_t unused = 0;
+  for (std::size_t f = 0; f < fields.size(); ++f) unused += print_field(imager, own, f, fields[f]);
   const Passes& passes = own.passes;
-  imager.tool.print(fmt::format(
-      "memory {}", format_bytes(static_cast<double>(passes.host.bytes(passes.layers) + own.other_bytes))));
+  imager.tool.print(
+      fmt::format("memory: {}", format_bytes(static_cast<double>(run_bytes(imager, own, unused)))));
   if (passes.on_gpu) imager.tool.print(describe(*passes.on_gpu, imager.device, passes.layers, passes.host));
 }
 
@@ -203,6 +319,7 @@ inline std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own,
     warn_of_null(imager, own.group, fields[f], *own.fields[f].beam);
     for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
   }
+  return_freed_memory();
   return images;
 }
 

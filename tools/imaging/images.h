@@ -12,10 +12,9 @@
 
 namespace apsyn::imaging {
 
-/// Adds a group's sums to those of the whole band. Returns the memory that this takes, if it is new.
-inline std::uint64_t add_to(GroupImages& sum, const GroupImages& group) {
-  const bool is_new = sum.weight_sum.empty();
-  if (is_new) {
+/// Adds a group's sums to those of the whole band.
+inline void add_to(GroupImages& sum, const GroupImages& group) {
+  if (sum.weight_sum.empty()) {
     sum.pixels.resize(group.pixels.shape());
     sum.weight_sum.assign(group.weight_sum.size(), 0);
     sum.beam.resize(group.beam.shape());
@@ -23,7 +22,6 @@ inline std::uint64_t add_to(GroupImages& sum, const GroupImages& group) {
   for (std::size_t i = 0; i < group.pixels.size(); ++i) sum.pixels.data()[i] += group.pixels.data()[i];
   for (std::size_t i = 0; i < group.beam.size(); ++i) sum.beam.data()[i] += group.beam.data()[i];
   for (std::size_t i = 0; i < group.weight_sum.size(); ++i) sum.weight_sum[i] += group.weight_sum[i];
-  return is_new ? (sum.pixels.size() + sum.beam.size()) * sizeof(double) : 0;
 }
 
 /// Width and height of an output.

@@ -68,8 +68,9 @@ struct Passes {
   std::size_t layers = 0;
   GridMemory where() const { return on_gpu ? on_gpu->where : GridMemory::gpu; }
 };
-inline Passes plan_passes(const Imager& imager, const ChannelGroup& group,
-                          const std::vector<FieldGridder>& fields, std::uint64_t other_bytes) {
+/// As many layers as the device has room for.
+inline Passes place_passes(const Imager& imager, const ChannelGroup& group,
+                           const std::vector<FieldGridder>& fields) {
   Passes passes;
   for (const FieldGridder& own : fields) passes.layers = std::max(passes.layers, own.plan.n_layers);
   if (imager.device.kind == Device::Kind::cuda) {
@@ -85,14 +86,6 @@ inline Passes plan_passes(const Imager& imager, const ChannelGroup& group,
       log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", passes.on_gpu->reason);
   }
   passes.host = memory_of(imager, group, fields, passes.on_gpu ? &*passes.on_gpu : nullptr);
-  const std::uint64_t most = imager.tool.common().max_memory_bytes;
-  passes.layers = layers_within(passes.host, most - std::min(most, other_bytes), passes.layers);
-  if (passes.layers == 0)
-    throw UsageError("--max-memory {}: {} at least {}: allow more, or make {} smaller",
-                     format_bytes(static_cast<double>(most)),
-                     fields.size() == 1 ? "this image needs" : "these images need",
-                     format_bytes(static_cast<double>(passes.host.bytes(1) + other_bytes)),
-                     fields.size() == 1 ? "it" : "them");
   return passes;
 }
 

@@ -67,10 +67,19 @@ inline Task make_task(const Tool& tool, const PredictionOptions& options, const 
   };
   task.block_bytes =
       std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 8, 1'000'000, 512'000'000);
-  const std::size_t n_planes = model.groups.empty() ? 4 : predicted_planes(options, model.groups[part]);
-  task.max_block =
-      task.block_bytes / (sizeof(std::complex<float>) * (n_planes + 3 * target.products().size()));
+  const std::size_t n_planes = model.groups.empty() ? simulate::stokes_of(model.sky).size()
+                                                    : predicted_planes(options, model.groups[part]);
+  // What is predicted, what is written and its cells; what it is added to.
+  const double n_products =
+      static_cast<double>(target.products().size()) * (options.combine() == Combine::replace ? 1.75 : 3);
+  task.visibility_bytes =
+      static_cast<std::uint64_t>(sizeof(std::complex<float>) * (static_cast<double>(n_planes) + n_products));
+  task.max_block = task.block_bytes / task.visibility_bytes;
   survey(target, model.groups.empty() ? target.phase_centre() : model.groups[part].centre, task);
+  // Fewer visibilities than blocks could hold fill them so far.
+  task.blocks_bytes =
+      std::min(2 * task.block_bytes,
+               static_cast<std::uint64_t>(task.n_visibilities) * task.visibility_bytes + 1'000'000);
   return task;
 }
 
@@ -103,9 +112,12 @@ inline void print_plan(Tool& tool, const PredictionOptions& options, const Predi
                              : "is to be added: " + format_bytes(static_cast<double>(state.bytes_to_add))));
   for (const Job& job : jobs) {
     for (const std::string& line : job.predictor->describe()) tool.print(line);
-    const std::uint64_t bytes = job.predictor->bytes() + 2 * job.task.block_bytes + kProgramBytes;
-    tool.print(fmt::format("{:.0f} visibilities, memory {}", job.task.n_visibilities,
-                           format_bytes(static_cast<double>(bytes))));
+    const std::uint64_t bytes =
+        job.predictor->bytes() + job.task.blocks_bytes + program_bytes(options.n_sets);
+    const double kept =
+        kept_in_memory(tool, *job.predictor, job.task) ? kept_bytes(*job.predictor, job.task) : 0;
+    tool.print(fmt::format("{:.0f} visibilities", job.task.n_visibilities));
+    tool.print(fmt::format("memory: {}", format_bytes(static_cast<double>(bytes) + kept)));
   }
 }
 

@@ -37,6 +37,17 @@ inline void survey(PredictionTarget& target, const SkyDirection& centre, Task& t
   }
 }
 
+/// Of what several passes add up.
+inline double kept_bytes(const Predictor& predictor, const Task& task) {
+  return task.n_visibilities * static_cast<double>(predictor.planes().size() * sizeof(std::complex<float>));
+}
+/// Whether there is room for that; a single pass keeps nothing.
+inline bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& task) {
+  const double free_bytes = static_cast<double>(tool.common().max_memory_bytes) -
+                            static_cast<double>(predictor.bytes() + kProgramBytes);
+  return predictor.n_passes() > 1 && kept_bytes(predictor, task) < free_bytes / 2;
+}
+
 /// All the task's rows and channels into `output`, which the first process alone has. Returns the number of
 /// visibilities, planes counted.
 inline double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& output,
@@ -45,9 +56,7 @@ inline double predict(Tool& tool, PredictionTarget& target, std::optional<Output
   const auto mix = predictor.mix(target);
   const double n_values = task.n_visibilities * static_cast<double>(planes.size());
   const std::size_t n_passes = predictor.n_passes();
-  const double free_bytes = static_cast<double>(tool.common().max_memory_bytes) -
-                            static_cast<double>(predictor.bytes() + kProgramBytes);
-  PredictionStore store(n_passes == 1 || n_values * sizeof(std::complex<float>) < free_bytes / 2);
+  PredictionStore store(n_passes == 1 || kept_in_memory(tool, predictor, task));
   Progress progress(tool, "predicting", task.n_visibilities * static_cast<double>(n_passes), "vis");
   PredictionBlock block, next;
   Buffer<std::complex<float>, 3> data;

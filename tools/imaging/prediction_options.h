@@ -13,6 +13,7 @@ namespace apsyn::imaging {
 enum class Combine { replace, subtract, add };
 
 struct PredictionOptions {
+  std::size_t n_sets = 1;  ///< that are open in the course of the run
   std::string column = "MODEL_DATA", input_column = "DATA", output_column = "CORRECTED_DATA";
   bool subtract = false, add = false;
   bool unnamed_output = false;  ///< output_column is nobody's choice

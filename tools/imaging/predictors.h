@@ -28,8 +28,16 @@ struct Task {
   double n_visibilities = 0;
   Vec3 max_lambda{};  ///< |u|, |v|, |w|
   WHistogram by_w;
-  std::size_t max_block = 0;      ///< visibilities in memory at once
-  std::uint64_t block_bytes = 0;  ///< what these take
+  std::size_t max_block = 0;           ///< visibilities in memory at once
+  std::uint64_t block_bytes = 0;       ///< what these take
+  std::uint64_t blocks_bytes = 0;      ///< one that is worked on, and one that is written or read
+  std::uint64_t visibility_bytes = 0;  ///< what one takes
+
+  void make_blocks_small() {
+    block_bytes = std::min<std::uint64_t>(block_bytes, 1'000'000);
+    blocks_bytes = std::min(blocks_bytes, 2 * block_bytes);
+    max_block = block_bytes / visibility_bytes;
+  }
 
   IdgWorkload workload(std::size_t n_planes, const Device& device) const {
     return {.max_w_lambda = max_lambda[2],
@@ -111,7 +119,7 @@ class ComponentsPredictor final : public Predictor {
 class ImagePredictor final : public Predictor {
  public:
   ImagePredictor(const Tool& tool, const PredictionOptions& options, const Device& device,
-                 const ModelGroup& group, const PredictionTarget& target, const Task& task)
+                 const ModelGroup& group, const PredictionTarget& target, Task& task)
       : Predictor({}),
         group_(group),
         device_(device),
@@ -122,7 +130,7 @@ class ImagePredictor final : public Predictor {
     PlanCost cost = modelled_cost(plan_, task.workload(predicted_planes(options, group), device));
     cost.travel_s = 0;  // the other way, and only what is predicted
     share_ = share_of(tool.ranks(), plan_, cost, task.by_w);
-    plan_passes(tool, options.imaging, task);
+    plan_passes(tool, options, task);
   }
   std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }
   Buffer<std::complex<double>, 2> mix(const PredictionTarget& target) const override {
@@ -194,15 +202,20 @@ class ImagePredictor final : public Predictor {
   }
 
   std::size_t n_planes() const { return group_.planes.size(); }
-  void plan_passes(const Tool& tool, const ImagingOptions& imaging, const Task& task) {
+  void plan_passes(const Tool& tool, const PredictionOptions& options, Task& task) {
     const std::uint64_t images = sizeof(double) * n_planes() * group_.n_x * group_.n_y;
     // Beside a block stand the lists of what lies in which subgrid.
-    passes_ = plan_degrid_passes(device_, plan_, setup_,
-                                 {.grid_memory = wanted_grid_memory(imaging, device_),
-                                  .beside_bytes = aterm_bytes_ + 2 * images,
-                                  .other_bytes = 2 * task.block_bytes + kProgramBytes,
-                                  .most_bytes = tool.common().max_memory_bytes,
-                                  .n_visibilities = task.n_visibilities});
+    DegridDemand demand{.grid_memory = wanted_grid_memory(options.imaging, device_),
+                        .beside_bytes = aterm_bytes_ + 2 * images,
+                        .other_bytes = task.blocks_bytes + program_bytes(options.n_sets),
+                        .most_bytes = tool.common().max_memory_bytes,
+                        .n_visibilities = task.n_visibilities};
+    const std::uint64_t least = place_degridder(device_, plan_, setup_, demand).memory.bytes(1);
+    if (least_of_ranks(least + demand.other_bytes <= demand.most_bytes ? 1 : 0) == 0) {
+      task.make_blocks_small();
+      demand.other_bytes = task.blocks_bytes + program_bytes(options.n_sets);
+    }
+    passes_ = plan_degrid_passes(device_, plan_, setup_, demand);
   }
 
   const ModelGroup& group_;

@@ -32,12 +32,12 @@ class ResidualSource final : public ImagingSource {
   ResidualSource(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields, ImagingSource& data,
                  const std::vector<Buffer<double, 3>>& models, const std::string& folder)
       : imager_(imager), own_(own), fields_(fields), data_(data) {
-    const IdgSetup setup = setup_of(imager);
-    if (fits_beside_gridders(setup)) {
+    const IdgSetup setup = prediction_setup(imager);
+    if (predicts_while_gridding(imager, own_)) {
       for (std::size_t f = 0; f < fields_.size(); ++f) {
         degridders_.push_back(make_degridder(imager_.device, own_.fields[f].plan, setup));
         set_model(*degridders_[f], models[f]);
-        const LayerRange layers = predicted_layers(f);
+        const LayerRange layers = predicted_layers(imager_, own_, f);
         degridders_[f]->begin_pass(layers);
       }
     } else {
@@ -70,34 +70,6 @@ class ResidualSource final : public ImagingSource {
   }
 
  private:
-  static IdgSetup setup_of(const Imager& imager) {
-    IdgSetup setup{.n_data_planes = imager.n_data_planes(), .n_threads = imager.threads()};
-    std::vector<std::string> names;
-    for (const PlaneRecipe& plane : imager.planes) names.push_back(plane.name);
-    if (imager.aterms()) predict_through_aterms(setup, names, imager.options.inputs[0]);
-    return setup;
-  }
-
-  bool fits_beside_gridders(const IdgSetup& setup) const {
-    if (imager_.device.kind != Device::Kind::cpu || own_.n_passes() > 1) return false;
-    std::uint64_t needed = own_.other_bytes + own_.passes.host.bytes(own_.n_layers);
-    for (std::size_t f = 0; f < fields_.size(); ++f)
-      needed += degridder_memory(own_.fields[f].plan, setup).bytes(predicted_layers(f).n);
-    return needed <= imager_.tool.common().max_memory_bytes;
-  }
-
-  /// All that the visibilities of the share's layers reach. They are cut into the same subgrids as when they
-  /// are gridded, but for a GPU, which may cut blocks at other rows: subgrids next to a layer's border may
-  /// then be of the neighbour.
-  LayerRange predicted_layers(std::size_t f) const {
-    const IdgPlan& plan = own_.fields[f].plan;
-    const LayerRange& own = own_.shares[f].layers;
-    const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
-    const std::size_t beyond = reach - 1 + (imager_.device.kind == Device::Kind::cuda ? 1 : 0);
-    const std::size_t first = own.first - std::min(beyond, own.first);
-    return {first, std::min(plan.n_layers, own.first + own.n + beyond) - first};
-  }
-
   /// Those that the block will be gridded with, where it matters that both cut it alike.
   View<const float, 3> weights_of(const ImagingBlock& block) {
     if (imager_.ranks.size == 1) return block.weight;
@@ -139,18 +111,11 @@ class ResidualSource final : public ImagingSource {
   void keep_residuals(const IdgSetup& setup, const std::vector<Buffer<double, 3>>& models,
                       const std::string& folder) {
     const auto& common = imager_.tool.common();
-    const std::uint64_t image_bytes = models[0].size() * sizeof(double);
-    const std::uint64_t aterm_bytes =
-        imager_.aterms() ? memory_for_data(common.max_memory_bytes) / (8 * fields_.size()) : 0;
     std::vector<DegridPasses> passes;
     std::uint64_t needed = own_.passes.host.bytes(own_.passes.layers);
     for (const FieldGridder& field : own_.fields) {
-      passes.push_back(plan_degrid_passes(imager_.device, field.plan, setup,
-                                          {.grid_memory = imager_.grid_memory,
-                                           .beside_bytes = 2 * image_bytes + aterm_bytes,
-                                           .other_bytes = own_.other_bytes,
-                                           .most_bytes = common.max_memory_bytes,
-                                           .n_visibilities = own_.found.n_visibilities}));
+      passes.push_back(
+          plan_degrid_passes(imager_.device, field.plan, setup, prediction_demand(imager_, own_)));
       needed = std::max(needed, passes.back().memory.bytes(passes.back().layers));
     }
     needed += own_.other_bytes + static_cast<std::uint64_t>(own_.found.n_visibilities) *
@@ -162,7 +127,7 @@ class ResidualSource final : public ImagingSource {
     for (std::size_t f = 0; f < fields_.size(); ++f) {
       auto degridder = make_degridder(imager_.device, own_.fields[f].plan, passes[f].setup);
       set_model(*degridder, models[f]);
-      const LayerRange layers = predicted_layers(f);
+      const LayerRange layers = predicted_layers(imager_, own_, f);
       for (std::size_t done = 0; done < layers.n; done += passes[f].layers) {
         degridder->begin_pass({layers.first + done, std::min(passes[f].layers, layers.n - done)});
         add_pass(*degridder, f);

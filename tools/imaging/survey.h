@@ -22,11 +22,31 @@
 
 namespace apsyn::imaging {
 
+/// How large blocks of visibilities become.
+struct BlockSizes {
+  std::uint64_t n_rows = 0, n_visibilities = 0, n_values = 0;  ///< each the most of any block
+
+  void add(const ImagingBlock& block) {
+    n_rows = std::max<std::uint64_t>(n_rows, block.data.extent(0));
+    n_visibilities = std::max<std::uint64_t>(n_visibilities, block.data.extent(0) * block.data.extent(1));
+    n_values = std::max<std::uint64_t>(n_values, block.data.size());
+  }
+  /// One block as it is read.
+  std::uint64_t block_bytes() const {
+    constexpr std::uint64_t kRow = 3 * 8 + 8 + 8 + 2 * 4;
+    return n_values * (sizeof(std::complex<float>) + sizeof(float)) + n_rows * kRow;
+  }
+  /// What gridding or predicting one takes beside it: its weights in the image, coordinates about another
+  /// centre, and the lists of what lies in which subgrid.
+  std::uint64_t work_bytes() const { return n_values * sizeof(float) + n_rows * 200 + n_visibilities * 2; }
+};
+
 class Survey {
  public:
   explicit Survey(std::size_t n_fields) : max_lambda_(n_fields), by_w_(n_fields) {}
 
   void add(const ImagingBlock& block, const std::vector<Field>& fields) {
+    blocks.add(block);
     const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
     const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
     for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
@@ -66,6 +86,7 @@ class Survey {
   }
 
   double n_visibilities = 0;
+  BlockSizes blocks;
 
  private:
   /// A baseline's path in the uv plane.
@@ -127,14 +148,16 @@ inline void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
       format_angle(cell_rad), 0.5 / cell_rad, scale_for(beyond.most_lambda), 0.5 / cell_rad);
 }
 
-/// The weights' grid comes before the plan that knows all of the memory, and may be the largest part of it.
+/// The weights' grid comes before the plan that knows all of the memory, and may be far beyond it.
 inline void check_memory_for_weights(const Imager& imager) {
+  // The plan knows how much is enough: little that is taken before it says so does no harm.
+  constexpr double kLittle = 256e6;
   const ImagingOptions& wanted = imager.options.imaging;
   const double pixels = static_cast<double>(wanted.n_x) * static_cast<double>(wanted.n_y);
   const double least = double(kProgramBytes) + ImageWeights::bytes_for(wanted.n_x, wanted.n_y) +
                        sizeof(double) * static_cast<double>(imager.n_planes()) * pixels;
   const auto most = static_cast<double>(imager.tool.common().max_memory_bytes);
-  if (least > most)
+  if (least > std::max(most, kLittle))
     throw UsageError("--max-memory {}: this image needs more than {}: allow more, or make it smaller",
                      format_bytes(most), format_bytes(least));
 }

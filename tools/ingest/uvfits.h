@@ -5,10 +5,14 @@
 #include <fmt/ranges.h>
 
 #include "libcore/core/output.h"
+#include "libcore/core/program_memory.h"
 #include "libcore/io/uvfits.h"
 #include "tools/ingest/options.h"
 
 namespace apsyn {
+
+/// What the process takes by itself.
+inline constexpr double kIngestBytes = 38e6;
 
 inline void print_plan(Tool& tool, const UvfitsReader& reader) {
   const MsDescription& set = reader.description();
@@ -43,7 +47,7 @@ inline void write_rows(MeasurementSetWriter& writer, const UvfitsRows& rows) {
 
 inline void run_uvfits(Tool& tool, const IngestOptions& o) {
   constexpr std::size_t kMostRows = 4096;
-  constexpr std::uint64_t kEnoughBytes = 256u << 20;
+  constexpr double kEnoughBytes = 256u << 20;
   const CommonOptions& common = tool.common();
   if (o.request.inputs.size() != 1 || o.request.inputs[0] == "-")
     throw UsageError("--from uvfits: give one file: its tables stand behind its visibilities");
@@ -58,14 +62,16 @@ inline void run_uvfits(Tool& tool, const IngestOptions& o) {
   for (const std::string& table : reader.ignored_tables())
     log_warning("{}: table {} is not applied: the visibilities are taken as they are", o.request.inputs[0],
                 table);
-  if (common.dry_run) return print_plan(tool, reader);
   std::size_t n_rows = std::clamp<std::size_t>(static_cast<std::size_t>(reader.n_groups()), 1, kMostRows);
-  while (n_rows > 1 && reader.memory_bytes(n_rows) > std::min(common.max_memory_bytes, kEnoughBytes))
-    n_rows /= 2;
-  if (reader.memory_bytes(n_rows) > common.max_memory_bytes)
-    throw UsageError("{} of memory needed, {} allowed: raise --max-memory",
-                     format_bytes(double(reader.memory_bytes(n_rows))),
-                     format_bytes(double(common.max_memory_bytes)));
+  const auto most = double(common.max_memory_bytes);
+  const auto needed = [&] { return kIngestBytes + double(reader.memory_bytes(n_rows)); };
+  while (n_rows > 1 && needed() > std::min(most, kEnoughBytes)) n_rows /= 2;
+  if (needed() > most)
+    throw UsageError("{}", memory_shortage(common.max_memory_bytes, needed(), "this needs", "allow more"));
+  if (common.dry_run) {
+    print_plan(tool, reader);
+    return tool.print(fmt::format("memory: {}", format_bytes(needed())));
+  }
   MsDescription description = reader.description();
   description.history = tool.provenance();
   MeasurementSetWriter writer(common.output, description, common.overwrite);

@@ -123,8 +123,14 @@ Canvas side_by_side(const std::vector<Canvas>& panels) {
 
 double image_memory_bytes(const std::string& input) {
   std::error_code error;
+  if (!std::filesystem::is_regular_file(input, error)) return 0;  // a pipe is read once
+  const std::vector<std::size_t> axes = read_fits_shape(input);
+  double n_pixels = 1;
+  for (const std::size_t n : axes) n_pixels *= static_cast<double>(n);
+  const double plane =
+      axes.size() < 2 ? n_pixels : static_cast<double>(axes[0]) * static_cast<double>(axes[1]);
   const auto size = std::filesystem::file_size(input, error);
-  return error ? 0 : 3.0 * static_cast<double>(size);
+  return (error ? 0 : static_cast<double>(size)) + sizeof(double) * (n_pixels + plane);
 }
 
 void check_image_options(const QuicklookOptions& o) {

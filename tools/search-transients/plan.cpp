@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "kernels/common/free_memory.h"
 #include "kernels/search/boxcar.h"
 #include "libcore/core/csv.h"
 #include "libcore/core/device.h"
+#include "libcore/core/program_memory.h"
 #include "tools/search-transients/device_search.h"
 
 namespace apsyn {
@@ -16,9 +18,12 @@ namespace {
 
 constexpr std::size_t kLeastBlock = 4096, kMostFactor = 16, kLeastSegment = 512;
 constexpr std::size_t kMostGulp = 65536;
+/// The picture, and what is cut out of the data for it.
+constexpr double kPlotBytes = 40e6;
 /// Raw blocks that are under way between reading and searching.
 constexpr double kRawBlocks = 7;
-constexpr double kFixedBytes = 60e6;
+/// What the process takes by itself.
+constexpr double kFixedBytes = 7e6;
 
 std::size_t parse_width(std::string_view text, double sample_s, const std::string& all) {
   double samples = 0;
@@ -62,29 +67,36 @@ std::vector<std::size_t> level_widths(const std::vector<std::size_t>& widths, st
   return result;
 }
 
-double memory_of(const SearchPlan& plan, const FilterbankInput& input, unsigned n_threads) {
-  const double n_chan = static_cast<double>(plan.excise.n_chan), block = static_cast<double>(plan.block);
+/// `n_samples` of the input, if that is known: fewer than there is room for fill it so far.
+double memory_of(const SearchPlan& plan, const FilterbankInput& input, std::optional<std::size_t> n_samples,
+                 unsigned n_threads) {
+  const double n_chan = static_cast<double>(plan.excise.n_chan),
+               n = n_samples ? static_cast<double>(*n_samples) : INFINITY,
+               block = std::min(n, static_cast<double>(plan.block)),
+               gulp = std::min(n, static_cast<double>(plan.gulp));
   double bytes = kFixedBytes;
-  bytes += kRawBlocks * 1.5 * block * static_cast<double>(input.bytes_per_sample());
+  bytes += 1.5 * std::min(n, kRawBlocks * block) * static_cast<double>(input.bytes_per_sample());
   bytes += n_chan * 1.5 * block;  // a clean block
-  double longest_out = 0;
+  std::vector<double> outs;
   for (std::size_t level = 0; level < plan.dedispersion.levels.size(); ++level) {
     const TrialLevel& l = plan.dedispersion.levels[level];
     const double factor = static_cast<double>(l.factor);
     bytes += n_chan * static_cast<double>(plan.history()) / factor;
     // what a series keeps, twice for the vector's growth
-    bytes += static_cast<double>(l.dm.size()) * (2 * block + static_cast<double>(plan.gulp)) / factor * 4;
+    bytes += static_cast<double>(l.dm.size()) * (2.5 * block + gulp) / factor * 4;
   }
   for (const DedispersionBatch& batch : plan.dedispersion.batches) {
-    longest_out =
-        std::max(longest_out, static_cast<double>(batch.dm.size() * plan.gulp) /
-                                  static_cast<double>(plan.dedispersion.levels[batch.level].factor));
+    outs.push_back(static_cast<double>(batch.dm.size()) * gulp /
+                   static_cast<double>(plan.dedispersion.levels[batch.level].factor));
     bytes += static_cast<double>(batch.uses.size() * sizeof(PartialUse));
     for (const PartialSum& sum : batch.sums) bytes += 64 + 4 * static_cast<double>(sum.offset.size());
   }
-  const double per_thread = 1.5 * longest_out * 4 + static_cast<double>(plan.dedispersion.scratch_bytes()) +
-                            64 * 1.5 * block * 4 + 6 * static_cast<double>(plan.gulp + 2 * plan.block) * 4;
-  return bytes + static_cast<double>(n_threads) * per_thread;
+  const double per_thread = static_cast<double>(plan.dedispersion.scratch_bytes()) + 64 * 1.5 * block * 4 +
+                            6 * (gulp + 2 * block) * 4;
+  const auto n_busy = std::min<std::size_t>(n_threads, plan.dedispersion.batches.size());
+  std::sort(outs.rbegin(), outs.rend());
+  bytes += 5 * std::accumulate(outs.begin(), outs.begin() + static_cast<std::ptrdiff_t>(n_busy), 0.0);
+  return bytes + static_cast<double>(n_busy) * per_thread;
 }
 
 }  // namespace
@@ -181,7 +193,8 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
   if (reader.n_samples()) n_block = std::min<std::size_t>(n_block, *reader.n_samples() / plan.block + 1);
   for (;; n_block /= 2) {
     plan.gulp = n_block * plan.block;
-    plan.memory_bytes = memory_of(plan, reader.input(), tool.common().threads);
+    plan.memory_bytes = memory_of(plan, reader.input(), reader.n_samples(), tool.common().threads) +
+                        (options.plot.empty() ? 0 : kPlotBytes);
     const bool on_device = device.kind == Device::Kind::cuda;
     plan.device_bytes = on_device ? static_cast<double>(device_search_bytes(plan)) : 0;
     const bool device_suffices =
@@ -194,10 +207,10 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
           "the --widths, or use --device cpu",
           reader.name(), options.dm_range, format_bytes(plan.device_bytes));
     if (n_block == 1)
-      throw FailureError(
-          "{}: searching --dm-range {} needs {} of memory: narrow the range, raise --max-memory or lower "
-          "--threads",
-          reader.name(), options.dm_range, format_bytes(plan.memory_bytes));
+      throw FailureError("{}: {}", reader.name(),
+                         memory_shortage(tool.common().max_memory_bytes, plan.memory_bytes,
+                                         fmt::format("searching --dm-range {} needs", options.dm_range),
+                                         "allow more, narrow the range or lower --threads"));
   }
 }
 

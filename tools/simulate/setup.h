@@ -8,6 +8,8 @@
 #include "libcore/core/array_delays.h"
 #include "libcore/core/constants.h"
 #include "libcore/core/csv.h"
+#include "libcore/core/program_memory.h"
+#include "libcore/core/voltage_pipeline.h"
 #include "libcore/io/measurement_set.h"
 #include "libcore/io/voltage_stream.h"
 #include "tools/simulate/options.h"
@@ -59,7 +61,9 @@ inline simulate::VoltageSetup voltage_setup(const SimulateOptions& options, cons
   setup.seed = options.seed;
   setup.n_bit = options.n_bit;
   setup.dropped_fraction = options.drop;
-  setup.blocks_in_flight = 5;  // of run_pipeline with a depth of 1
+  setup.blocks_in_flight = kStreamItems;
+  setup.n_samples =
+      std::llround(options.duration_s * options.bandwidth_hz / static_cast<double>(options.n_chan));
   return setup;
 }
 
@@ -91,8 +95,20 @@ inline void print_plan(Tool& tool, const SimulateOptions& options, const Scene& 
                          scene.layout.antennas.size(), options.n_chan, format_frequency(plan.sample_rate_hz),
                          n_samples, options.n_bit,
                          format_bytes(double(n_samples) * double(plan.time_bytes))));
-  tool.print(fmt::format("blocks of {} samples from transforms of {}, {} terms, {} of memory", plan.hop,
-                         plan.n_fft, plan.order + 1, format_bytes(double(plan.memory_bytes))));
+  tool.print(fmt::format("blocks of {} samples from transforms of {}, {} terms", plan.hop, plan.n_fft,
+                         plan.order + 1));
+}
+
+/// What the process takes by itself.
+inline constexpr double kSimulateBytes = 40e6;
+
+/// Prints with --dry-run what a run takes beside that; else refuses when it is too much.
+inline void check_memory(Tool& tool, double bytes, const std::string& cure) {
+  bytes += kSimulateBytes;
+  const std::uint64_t most = tool.common().max_memory_bytes;
+  if (bytes > static_cast<double>(most))
+    throw UsageError("{}", memory_shortage(most, bytes, "this needs", "allow more, or " + cure));
+  if (tool.common().dry_run) tool.print(fmt::format("memory: {}", format_bytes(bytes)));
 }
 
 inline simulate::VisibilitySetup visibility_setup(const SimulateOptions& options, const Scene& scene) {
