@@ -35,6 +35,10 @@ for field in wide wide_dish small small_dish; do
   run mpirun -n 4 idg-grid -q ${options[$field]} -o again-$field
   for part in dirty psf; do expect_same ranks-4-$field-$part.fits again-$field-$part.fits; done
 done
+# More than 2^20 pixels travel in parts.
+run idg-grid -q --size 1100 --scale 20asec --no-psf -o one-large obs.ms
+run mpirun -n 2 idg-grid -q --size 1100 --scale 20asec --no-psf -o ranks-large obs.ms
+expect_near_image one-large-dirty.fits ranks-large-dirty.fits 5.7e-6
 run mpirun -n 2 idg-grid --dry-run ${options[wide]} -o nothing
 [ "$(grep -c 'w: ' "$(stdout_file)")" = 1 ] || fail "the plan is printed other than once"
 

@@ -7,6 +7,8 @@
 
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
+#include "kernels/idg/subgrid_degrid_cpu.h"
+#include "kernels/idg/subgrid_forms.h"
 #include "libcore/core/error.h"
 #include "tests/support/grid_rows.h"
 
@@ -130,6 +132,52 @@ BOOST_AUTO_TEST_CASE(degridders_take_what_they_say) {
     const double transform = 16.0 * static_cast<double>(plan.n_v * plan.image.n_x);
     check_memory(c, "degridder", allocated() - before, degridder_memory(plan, setup), n_layers, transform);
   }
+}
+
+/// The terms that are small beside grids and images, one by one: of every thread the columns that it
+/// transforms at a time (8 of them, their pixels, and a row of cosines and sines) and, for a task, cells.
+BOOST_AUTO_TEST_CASE(threads_take_what_is_said_of_each) {
+  for (Case c : kCases) {
+    const IdgPlan plan = c.plan();
+    c.n_threads = 1;
+    const IdgSetup one = c.setup();
+    c.n_threads = 6;
+    const IdgSetup six = c.setup();
+    const std::uint64_t columns = std::max(8 * plan.n_v, plan.n_u) * 16 + 10 * plan.image.n_y * 8;
+    const auto more = [&](auto&& memory) { return memory(six).fixed_bytes - memory(one).fixed_bytes; };
+    BOOST_TEST(more([&](const IdgSetup& setup) { return gridder_memory(plan, setup); }) -
+                   (subgrid_bytes(plan, six) - subgrid_bytes(plan, one)) ==
+               5 * columns);
+    BOOST_TEST(more([&](const IdgSetup& setup) { return degridder_memory(plan, setup); }) ==
+               5 * (columns + predictor_bytes(plan, six)));
+    // What one layer's transform works in, and the images that it is added to.
+    const std::uint64_t images = 8 * plan.image.n_x * plan.image.n_y * c.n_planes;
+    BOOST_TEST(gridder_memory(plan, one).fixed_bytes - columns - subgrid_bytes(plan, one) - images ==
+               16 * (plan.n_u + 4) * plan.n_v_held());
+    BOOST_TEST(degridder_memory(plan, one).fixed_bytes - columns - predictor_bytes(plan, one) - images ==
+               16 * plan.n_v_held() * (plan.image.n_x + 4));
+    // A thread's own: between what it is made with and what its largest task can need.
+    const double before = allocated();
+    if (before == 0) return;
+    const auto of_one = make_gridder({}, plan, one);
+    const double taken_by_one = allocated() - before;
+    const auto of_six = make_gridder({}, plan, six);
+    const double taken = (allocated() - before - 2 * taken_by_one) / 5;
+    const double said = static_cast<double>(subgrid_bytes(plan, six) - subgrid_bytes(plan, one)) / 5;
+    BOOST_TEST(taken <= said, c.name << ": " << taken << " of " << said << " bytes of a thread");
+    BOOST_TEST(taken >= said / 30, c.name << ": " << taken << " of " << said << " bytes of a thread");
+  }
+}
+
+/// A chunk of subgrids that a block does not fill is not touched, and all of one that it does.
+BOOST_AUTO_TEST_CASE(few_subgrids_leave_room) {
+  const IdgPlan plan = kCases[0].plan();
+  const IdgSetup setup = kCases[0].setup();
+  const std::uint64_t of_one = 8 * plan.settings.subgrid * plan.settings.subgrid;
+  const std::size_t n_chunk = subgrids_per_chunk(plan, 1);
+  BOOST_TEST(unused_bytes(plan, setup, n_chunk - 3) == 3 * of_one);
+  BOOST_TEST(unused_bytes(plan, setup, n_chunk) == 0u);
+  BOOST_TEST(unused_bytes(plan, setup, n_chunk + 1) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(fields_share_the_memory_of_a_device) {

@@ -103,6 +103,67 @@ BOOST_AUTO_TEST_CASE(every_visibility_once) {
   }
 }
 
+/// On either side of the borders between layers, and of what widens them.
+BOOST_AUTO_TEST_CASE(rows_at_the_borders_of_layers) {
+  ArrayRows d = observe_array(12, 20, 3);
+  const IdgPlan plan = make_idg_plan({100, 100, 2e-2}, {}, longest_w(d), 1e5);
+  BOOST_REQUIRE_GT(plan.n_layers, 3u);
+  const double k = d.wavenumber(1);
+  const double beside[] = {0, 1e-12, -1e-12, 1e-6, -1e-6, plan.layer_slack_lambda, -plan.layer_slack_lambda};
+  for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) {
+    const double border =
+        static_cast<double>(1 + row % (plan.n_layers - 2)) * plan.layer_step_lambda + beside[row / 3 % 7];
+    d.uvw_m(row, 2) = (row % 2 == 0 ? 1 : -1) * border / k;
+  }
+  for (const bool aterms : {false, true}) {
+    std::size_t n_tasks = 0;
+    check(plan, d, aterms, {0, plan.n_layers}, n_tasks);
+    const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
+    std::uint64_t in_passes = 0;
+    for (std::size_t layer = 0; layer < plan.n_layers; ++layer) {
+      check(plan, d, aterms, {layer, 1}, n_tasks);
+      in_passes += partition(plan, d.block(aterms), {layer, 1}, 2).n_visibilities;
+    }
+    BOOST_CHECK_EQUAL(in_passes,
+                      reach * partition(plan, d.block(aterms), {0, plan.n_layers}, 2).n_visibilities);
+  }
+}
+
+/// Slots and stations count from 0: as many as there are is one too many.
+BOOST_AUTO_TEST_CASE(slots_beyond_the_matrices_are_refused) {
+  ArrayRows d = observe_array(5, 4, 3);
+  IdgSetup setup{.n_data_planes = 4, .aterms = AtermMode::adjoint};
+  setup.mix.push_back({0.5, 0, 0, 0.5});
+  Buffer<float, 3> weight({d.uvw_m.extent(0), d.wavenumber.size(), 4});
+  weight.fill(1);
+  std::uint32_t row_slots = 0, chan_slots = 0, stations = 0;
+  for (const std::uint32_t slot : d.row_slot) row_slots = std::max(row_slots, slot + 1);
+  for (const std::uint32_t slot : d.chan_slot) chan_slots = std::max(chan_slots, slot + 1);
+  for (const std::uint32_t station : d.station) stations = std::max(stations, station + 1);
+  const auto refuses = [&](std::uint32_t n_row, std::uint32_t n_chan, std::uint32_t n_station) {
+    const Buffer<std::complex<float>, 6> jones({n_row, n_chan, n_station, 2, 2, 4});
+    GridBlock block = d.block(true);
+    block.data = {};
+    block.weight = weight;
+    block.aterms.jones = jones;
+    try {
+      check_block(block, setup);
+      return false;
+    } catch (const std::invalid_argument&) {
+      return true;
+    }
+  };
+  BOOST_TEST(!refuses(row_slots, chan_slots, stations));
+  if (row_slots > 1) BOOST_TEST(refuses(row_slots - 1, chan_slots, stations));
+  if (chan_slots > 1) BOOST_TEST(refuses(row_slots, chan_slots - 1, stations));
+  BOOST_TEST(refuses(row_slots, chan_slots, stations - 1));
+  d.row_slot(0) = row_slots;
+  BOOST_TEST(refuses(row_slots, chan_slots, stations));
+  d.row_slot(0) = 0;
+  d.chan_slot(0) = chan_slots;
+  BOOST_TEST(refuses(row_slots, chan_slots, stations));
+}
+
 /// More than any subgrid takes, although a subgrid's cells hold all channels of a row.
 BOOST_AUTO_TEST_CASE(rows_of_many_channels) {
   const ArrayRows d = observe_many_channels(70'000);
