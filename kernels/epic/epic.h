@@ -170,6 +170,7 @@ struct EpicCost {
   double spectrum_s = 0;    ///< of each spectrum of all channels
   double image_s = 0;       ///< of each accumulation of all channels
   std::uint64_t bytes = 0;  ///< held by the imager
+  bool of_codes = false;    ///< it is given spectra of integers, not of floats
   double of(double n_spectra) const { return spectrum_s * n_spectra + image_s; }
 };
 

@@ -48,6 +48,7 @@ EpicCost dft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   cost.spectrum_s = inputs * (kTurned_s + weighed_s * static_cast<double>(n_pixel));
   cost.image_s = static_cast<double>(plan.n_channel() * plan.n_ant * n_pixel) *
                  (integers ? kWeightCodes_s : floats * kWeight_s);
+  cost.of_codes = integers;
   cost.bytes = field_bytes(plan, n_pixel) + sums_bytes(plan, n_pixel) + dft_working_bytes(plan) +
                ApertureWeights::bytes(plan, n_pixel);
   return cost;
@@ -57,14 +58,18 @@ EpicCost corr_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const SkyPixels pixels = sky_pixels(plan, geometry);
   const auto n_input = static_cast<double>(plan.n_ant * plan.n_pol);
   const double pair_s = coded(plan) ? kPairCodes_s : kPair_s;
-  double image_s = direct_pairs_s(plan, pixels.size());
+  const double direct_s = direct_pairs_s(plan, pixels.size());
+  double image_s = direct_s;
   if (plan.n_direction == 0 && plan.apertures.empty())
     image_s = std::min(image_s, grid_pairs_s(plan, pair_grid_shape(plan, geometry, pixels)));
+  const std::uint64_t imager_bytes =
+      image_s < direct_s ? grid_pairs_bytes(plan, pixels.size()) : direct_pairs_bytes(plan);
   EpicCost cost;
+  cost.of_codes = coded(plan);
   cost.spectrum_s = static_cast<double>(plan.n_channel()) * n_input * n_input / 2 * pair_s;
   cost.image_s = static_cast<double>(plan.n_image_channel()) * image_s;
   cost.bytes = sums_bytes(plan, pixels.size()) + PairSums::bytes(plan.n_channel(), plan.n_ant * plan.n_pol) +
-               pair_imager_bytes(plan, pixels.size()) + ApertureWeights::bytes(plan, pixels.size());
+               imager_bytes + ApertureWeights::bytes(plan, pixels.size());
   return cost;
 }
 

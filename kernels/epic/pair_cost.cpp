@@ -36,15 +36,30 @@ double grid_pairs_s(const EpicPlan& plan, const PairGridShape& shape) {
   return n_pair * kPrepared_s + static_cast<double>(shape.n_node) * (n_pair * spread + transform);
 }
 
-std::uint64_t pair_imager_bytes(const EpicPlan& plan, std::size_t n_pixel) {
-  // a channel's pairs, places and taps, and images of up to 32 nodes; for each thread a grid twice the image
+namespace {
+
+/// Of as many image channels as are imaged together.
+std::uint64_t batch_bytes(const EpicPlan& plan, std::uint64_t image_channel_bytes) {
+  return std::max(image_channel_bytes,
+                  std::min<std::uint64_t>(kPairBatchBytes, image_channel_bytes * plan.n_image_channel()));
+}
+
+}  // namespace
+
+std::uint64_t direct_pairs_bytes(const EpicPlan& plan) {
+  // Tiles of pairs: two numbers for each plane, and for what stands beside the triangle of pairs in them.
+  const std::uint64_t tile_antennas = 2 * kDftLanes;
+  const std::uint64_t n_pair = std::uint64_t{plan.n_ant} * (plan.n_ant - 1 + tile_antennas) / 2;
+  return batch_bytes(plan, n_pair * 2 * plan.n_plane() * sizeof(float) * plan.n_average);
+}
+
+std::uint64_t grid_pairs_bytes(const EpicPlan& plan, std::size_t n_pixel) {
+  // A channel's pairs, places and taps, and images of up to 32 nodes; for each thread a grid twice the image.
   const std::uint64_t n_pair = std::uint64_t{plan.n_ant} * (plan.n_ant - 1) / 2;
   const std::uint64_t channel = n_pair * (2 * plan.n_plane() + 2 * kPairTaps + 1) * sizeof(float);
   const std::uint64_t images = std::uint64_t{32} * n_pixel * plan.n_plane() * sizeof(float);
   const std::uint64_t grid = std::uint64_t{4} * plan.nx * plan.ny * 2 * (plan.n_plane() + 1) * sizeof(float);
-  const std::uint64_t one = channel * plan.n_average + images;
-  return std::max(one, std::min<std::uint64_t>(kPairBatchBytes, one * plan.n_image_channel())) +
-         plan.n_threads * grid;
+  return batch_bytes(plan, channel * plan.n_average + images) + plan.n_threads * grid;
 }
 
 }  // namespace apsyn

@@ -54,7 +54,8 @@ double grid_pairs_s(const EpicPlan& plan, const PairGridShape& shape);
 PairGridShape pair_grid_shape(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
 
 /// Beside the sums: what is held of the channels that are imaged together.
-std::uint64_t pair_imager_bytes(const EpicPlan& plan, std::size_t n_pixel);
+std::uint64_t direct_pairs_bytes(const EpicPlan& plan);
+std::uint64_t grid_pairs_bytes(const EpicPlan& plan, std::size_t n_pixel);
 inline constexpr std::size_t kPairBatchBytes = std::size_t{1} << 26;  ///< or one image channel
 
 /// Where EpicPlan's planes stand among XX, YY, Re XY, Im XY.

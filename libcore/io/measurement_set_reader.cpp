@@ -144,11 +144,21 @@ struct MeasurementSetReader::State {
     }
   }
 
+  /// Frees what reading took: of many sets one after the other is read, and all stay open.
+  void give_back() {
+    std::vector<Piece>().swap(pieces);
+    std::deque<std::vector<std::size_t>>().swap(batches);
+    scalars = MsScalars();
+  }
+
   /// The next rows; false at the end.
   bool take_batch(std::size_t max_rows) {
     batch.clear();
     while (batches.empty()) {
-      if (next_row >= rows.end_row()) return false;
+      if (next_row >= rows.end_row()) {
+        give_back();
+        return false;
+      }
       scan(max_rows);
     }
     batch = std::move(batches.front());

@@ -190,11 +190,13 @@ inline void warn_of_overlaps(const std::vector<Field>& fields, const ImagingOpti
 }
 
 /// Grids, images and blocks go back to the system when they are freed. By default malloc() keeps memory of up
-/// to 32 MB that was freed once for the next of that size, and one stage's is of no use to another.
+/// to 32 MB that was freed once for the next of that size, and one stage's is of no use to another; and it
+/// does so for each thread by itself, of which two heaps are enough here: no loop allocates.
 inline void keep_little_freed_memory() {
   constexpr int large = 8 << 20;
   mallopt(M_MMAP_THRESHOLD, large);
   mallopt(M_TRIM_THRESHOLD, int{kKeptBytes});
+  mallopt(M_ARENA_MAX, 2);
 }
 
 inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
@@ -249,8 +251,8 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
              format_bytes(static_cast<double>(store.file_bytes())), folder_of(name));
   Imager first = make_imager(tool, with_psf, store, device),
          later = make_imager(tool, without_psf, store, device);
-  // Blocks out of the file are copies.
-  first.whole_band_bytes = image_bytes + (store.file_bytes() > 0 ? planner.block_bytes : 0);
+  first.whole_band_bytes = image_bytes;
+  if (store.file_bytes() > 0) first.filed_bytes = store.bytes() + store.file_bytes();
   // The images of one product and of its model, or a cycle of one field's deconvolver.
   const std::uint64_t n_pixels = shape.n_pol * shape.ny * shape.nx;
   first.between_bytes =

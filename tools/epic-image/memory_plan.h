@@ -36,7 +36,7 @@ inline std::uint64_t host_feed_bytes(const EpicSetup& setup, std::uint64_t chan_
 }
 
 /// Blocks, batches and memory. Only what --max-memory forces departs from the best block.
-inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint64_t max_memory_bytes) {
+inline void plan_memory(EpicSetup& setup, const EpicCost& cost, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = setup.header;
   const EpicPlan& epic = setup.epic;
   const std::uint64_t sample_bytes = std::uint64_t{2} * header.n_chan * header.n_ant * header.n_pol *
@@ -71,7 +71,9 @@ inline void plan_memory(EpicSetup& setup, std::uint64_t imager_bytes, std::uint6
     constexpr std::uint64_t kOnTheWay = 2;  // images between the imager and an item
     const std::int64_t n = setup.n_samples, per_image = static_cast<std::int64_t>(image_samples),
                        n_images = n < 0 ? -1 : (n + per_image - 1) / per_image;
-    setup.memory_bytes = imager_bytes + host_feed_bytes(setup, chan_bytes, sample_bytes) +
+    // Integers are handed on as they are, in a quarter of the memory of floats.
+    const std::uint64_t fed_bytes = header.n_bit <= 8 && cost.of_codes ? chan_bytes / 4 : chan_bytes;
+    setup.memory_bytes = cost.bytes + host_feed_bytes(setup, fed_bytes, sample_bytes) +
                          filled(kStreamItems * gulp, n) * sample_bytes +
                          filled(kStreamItems * images + kOnTheWay, n_images) * image_bytes + record_bytes +
                          kEpicBytes;

@@ -151,7 +151,7 @@ inline EpicSetup make_setup(Tool& tool, const EpicOptions& options, const Opened
     setup.grid = plan_fft_grid(setup.epic, geometry);
     setup.outlier = fft_outlier(setup.epic, geometry);
   }
-  plan_memory(setup, cost_of(setup, geometry).bytes, tool.common().max_memory_bytes);
+  plan_memory(setup, cost_of(setup, geometry), tool.common().max_memory_bytes);
   if (!setup.on_gpu()) return setup;
   plan_gpu(setup, tool.common().max_memory_bytes);
   plan_device_memory(setup, geometry);

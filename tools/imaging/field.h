@@ -31,6 +31,7 @@ struct Imager {
   std::optional<GridMemory> grid_memory;  ///< absent: to be chosen
   std::uint64_t block_bytes;
   std::uint64_t whole_band_bytes = 0;  ///< of images that are kept while gridding
+  std::uint64_t filed_bytes = 0;       ///< of all visibilities, when a file has some of them: 0 = none
   std::uint64_t between_bytes = 0;     ///< of what comes when nothing is gridded, beside these
   double n_gridded = 0;
   BeyondGrid beyond{};          ///< of the groups that were prepared so far, with weights of their own
