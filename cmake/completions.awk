@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Turns the --help of a tool into its completion for one shell: awk -v shell=bash|zsh|fish -v tool=NAME -f this.
 # An option line starts with two spaces and '-'; its flags and type end where the column of descriptions begins. A
-# type WORD:{a,b} lists its values; numbers and quantities complete as nothing, other values as file names.
-BEGIN { column = 34; n = 0 }
+# type WORD:{a,b} lists its values; files, which types of that name tell, complete as file names, other values as
+# nothing. Words that are no option are files where the tool has INPUTs.
+BEGIN { column = 34; n = 0; has_inputs = 0 }
+
+/^  INPUT/ { has_inputs = 1 }
 
 /^  -/ {
   head = $0
@@ -36,8 +39,8 @@ BEGIN { column = 34; n = 0 }
 }
 /^[^ ]/ || /^$/ { open_option = 0 }
 
-function is_quantity(name) {
-  return name ~ /^(N|INT|UINT|FLOAT|NUMBER|ANGLE|TIME|FREQ|FLUX|SIZE|LENGTH|TEC|DEVICE|SEED)$/
+function is_file(name) {
+  return name ~ /(^|\|)(FILE|PATH|PNG)(\||$)/
 }
 
 function quoted(words) {
@@ -62,16 +65,18 @@ function bash(   i, all, patterns) {
     gsub(/ /, " | ", patterns)
     if (choices[i] != "")
       print "    " patterns ") mapfile -t COMPREPLY < <(compgen -W " quoted(choices[i]) " -- \"$current\") && return ;;"
-    else if (is_quantity(type[i]))
-      print "    " patterns ") return ;;"
-    else if (type[i] != "")
+    else if (is_file(type[i]))
       print "    " patterns ") mapfile -t COMPREPLY < <(compgen -f -- \"$current\") && return ;;"
+    else if (type[i] != "")
+      print "    " patterns ") return ;;"
   }
   print "  esac"
   print "  if [[ $current == -* ]]; then"
   print "    mapfile -t COMPREPLY < <(compgen -W " quoted(all) " -- \"$current\")"
-  print "  else"
-  print "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")"
+  if (has_inputs) {
+    print "  else"
+    print "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")"
+  }
   print "  fi"
   print "}"
   print "complete -o filenames -F _apsyn_" symbol " " tool
@@ -92,15 +97,16 @@ function zsh(   i, j, m, list, spec, help) {
       if (choices[i] != "")
         spec = spec ":" type[i] ":(" choices[i] ")"
       else if (type[i] != "")
-        spec = spec ":" type[i] ":" (is_quantity(type[i]) ? " " : "_files")
+        spec = spec ":" type[i] ":" (is_file(type[i]) ? "_files" : " ")
       print "  " quoted(spec) " \\"
     }
   }
-  print "  '*:input:_files'"
+  print "  " (has_inputs ? "'*:input:_files'" : "'*: : '")
 }
 
 function fish(   i, j, m, list, line, help) {
   print "# fish completion of " tool ", made from its --help"
+  if (!has_inputs) print "complete -c " tool " -f"
   for (i = 1; i <= n; i++) {
     line = "complete -c " tool
     m = split(flags[i], list, " ")
@@ -109,7 +115,7 @@ function fish(   i, j, m, list, line, help) {
     if (choices[i] != "")
       line = line " -x -a '" choices[i] "'"
     else if (type[i] != "")
-      line = line (is_quantity(type[i]) ? " -x" : " -r")
+      line = line (is_file(type[i]) ? " -r -F" : " -x")
     help = text[i]
     gsub(/[\\']/, "\\\\&", help)
     print line " -d '" help "'"

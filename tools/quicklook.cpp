@@ -18,6 +18,7 @@ namespace {
 
 void declare_image(Tool& tool, QuicklookOptions& o) {
   CLI::App& app = tool.app();
+  tool.heading("Picture");
   app.add_option("--colour-map", o.colour_map, "ember, helix, grey, ink or phase")
       ->type_name("NAME")
       ->check(CLI::IsMember(ColourMap::names()));
@@ -31,6 +32,7 @@ void declare_image(Tool& tool, QuicklookOptions& o) {
   tool.add_file("--mark", o.mark, "circle the components of a sky model");
   app.add_option("--contours", o.contours, "lines at these values; 5%: of the maximum, 3s: of the noise")
       ->type_name("LIST");
+  tool.heading(headings::kImage);
   tool.add_file("--light-curve", o.light_curve,
                 "of images of several times: the brightness of the components of a sky model");
   app.add_option("--plane", o.plane, "plane number from 0, or Stokes name[,channel]; all: side by side")
@@ -44,6 +46,7 @@ void declare_image(Tool& tool, QuicklookOptions& o) {
       ->type_name("F")
       ->check(CLI::Range(1.0, 1e6))
       ->excludes("--crop");
+  tool.heading("Picture");
   app.add_option("--grid", o.grid, "lines of right ascension and declination: auto, on or off")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "on", "off"}));
@@ -62,11 +65,13 @@ void declare(Tool& tool, QuicklookOptions& o) {
          "what INPUT is, instead of looking: image, images, ms, visibility, voltage, filterbank, profile")
       ->type_name("KIND");
   app.add_flag("--stats", o.stats, "print what scripts want to know as JSON; a picture only with -o");
+  tool.heading("Picture");
   app.add_option("--title", o.title, "heading, instead of the object's name")->type_name("TEXT");
   app.add_option("--size", o.size, "pixels of the data area's longer side")
       ->type_name("N")
       ->check(CLI::Range(100, 8000))
       ->capture_default_str();
+  tool.heading("Visibilities");
   app.add_option("--plot", o.plot,
                  "of visibilities: overview, uv, amplitude, spectrum, waterfall, autos, fringes")
       ->type_name("PLOT")

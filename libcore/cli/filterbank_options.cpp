@@ -7,6 +7,7 @@ namespace apsyn {
 
 void add_filterbank_options(Tool& tool, FilterbankOptions& options) {
   CLI::App& app = tool.app();
+  tool.heading(headings::kChannels);
   app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));

@@ -75,6 +75,7 @@ std::vector<int> parse_list(const char* option, const std::string& text) {
 
 void add_aterms(Tool& tool, ImagingOptions& options) {
   CLI::App& app = tool.app();
+  tool.heading(headings::kAterms);
   tool.add_file("--aterms", options.aterms, "correct for A-terms: a configuration, apsyn-aterms(5)");
   app.add_option_function<std::string>(
          "--aterm-mode", [&](const std::string& mode) { options.adjoint_aterms = mode == "adjoint"; },
@@ -103,6 +104,7 @@ std::string describe_weighting(const ImagingOptions& options) {
 
 void add_selection_options(Tool& tool, ImagingOptions& options) {
   CLI::App& app = tool.app();
+  tool.heading(headings::kSelection);
   app.add_option_function<std::string>(
          "--field", [&](const std::string& text) { set_fields(options, text); },
          "numbers or names of fields, for example 0,2 or 3C286 (default: all)")
@@ -138,6 +140,7 @@ void add_selection_options(Tool& tool, ImagingOptions& options) {
 namespace {
 
 void add_weighting(Tool& tool, ImagingOptions& options) {
+  tool.heading(headings::kWeighting);
   tool.app()
       .add_option_function<std::string>(
           "--weight", [&](const std::string& text) { set_weight(options, text); },
@@ -176,6 +179,7 @@ void add_weighting(Tool& tool, ImagingOptions& options) {
 
 void add_gridding_options(Tool& tool, ImagingOptions& options) {
   CLI::App& app = tool.app();
+  tool.heading(headings::kAccuracy);
   app.add_option("--accuracy", options.accuracy,
                  "relative error of the image, 1e-12 to 0.1; chooses the next five (default 2e-6)")
       ->type_name("EPS");
@@ -192,6 +196,7 @@ void add_gridding_options(Tool& tool, ImagingOptions& options) {
   app.add_option("--precision", options.precision, "single or double")
       ->type_name("KIND")
       ->check(CLI::IsMember({"single", "double"}));
+  tool.heading(headings::kCompute);
   auto* grid_memory =
       app.add_option("--grid-memory", options.grid_memory,
                      "where w layers live beside a GPU: auto (default), gpu, hybrid (host) or unified")
@@ -204,6 +209,7 @@ void add_gridding_options(Tool& tool, ImagingOptions& options) {
 
 void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs) {
   CLI::App& app = tool.app();
+  tool.heading(headings::kImage);
   app.add_option_function<std::vector<std::string>>(
          "--size",
          [&](std::vector<std::string> texts) {
@@ -239,6 +245,7 @@ void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::s
   app.add_option("--channels-out", options.channels_out, "split the band into this many images (default 1)")
       ->type_name("N")
       ->check(CLI::Range(1, 65536));
+  tool.heading(headings::kSelection);
   app.add_option_function<std::string>(
          "--column",
          [&](const std::string& name) {

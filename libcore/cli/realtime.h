@@ -24,6 +24,7 @@ struct RealtimeOptions {
 
 /// --realtime and --require-realtime.
 inline void add_realtime_options(Tool& tool, RealtimeOptions& options) {
+  tool.heading(headings::kCompute);
   tool.app().add_flag("--realtime", options.report,
                       "say how many times faster than recorded the data go through");
   tool.app().add_flag("--require-realtime", options.require,

@@ -33,6 +33,31 @@ bool shapes_output(const CLI::Option& option) {
   return true;
 }
 
+/// --help with options under their headings, in the order in which these were first used, but what is read
+/// and written first, and what all tools share last.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+    std::vector<std::string> groups = app->get_groups();
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const std::string& a, const std::string& b) { return place(a) < place(b); });
+    std::string text = make_description(app) + make_usage(app, name) + make_positionals(app);
+    for (const std::string& group : groups) {
+      const auto options = app->get_options(
+          [&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
+      if (!options.empty()) text += make_group(group, false, options);
+    }
+    return text;
+  }
+
+ private:
+  static int place(const std::string& group) {
+    if (group == headings::kInputOutput) return 0;
+    if (group == headings::kCompute) return 2;
+    return group == headings::kGeneral ? 3 : 1;
+  }
+};
+
 std::string shell_quoted(const std::string& word) {
   if (!word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                               "_-+=./,:%@") == std::string::npos)
@@ -69,20 +94,26 @@ Tool::Tool(std::string name, std::string summary)
       timer_(std::make_unique<StageTimer>()) {
   occupy_standard_descriptors();
   provide_home();
+  app_->formatter(std::make_shared<HelpFormatter>());
+  heading(headings::kGeneral);
   app_->set_help_flag("-h,--help", "print this help and exit");
   app_->set_version_flag(
       "--version",
       fmt::format("{} {} ({}; CUDA architectures: {})", name_, version(), git_hash(), cuda_architectures()),
       "print the version, its git hash and CUDA architectures, and exit");
   app_->get_formatter()->column_width(34);
+  heading(headings::kInputOutput);
   app_->add_option("-o,--output", common_.output, "where the result goes; - is standard output")
       ->type_name("PATH|-");
   app_->add_flag("--overwrite", common_.overwrite, "replace existing outputs");
+  heading(headings::kGeneral);
   app_->add_flag("-q,--quiet", common_.quiet, "only warnings and errors");
   app_->add_flag("-v,--verbose", common_.verbose, "more messages, and times and memory at the end");
   app_->add_option("--progress", common_.progress, "auto (when stderr is a terminal), on or off")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "on", "off"}));
+  app_->add_flag("--dry-run", common_.dry_run, "print the plan and the memory it needs; do nothing");
+  heading(headings::kCompute);
   app_->add_option("--device", common_.device, "auto, cpu or cuda[:N]")
       ->type_name("DEVICE")
       ->envname("APSYN_DEVICE");
@@ -95,7 +126,7 @@ Tool::Tool(std::string name, std::string summary)
           "--max-memory", [this](const std::string& text) { common_.max_memory_bytes = parse_bytes(text); },
           "memory to use at most, for example 8GB (default: 80 % of what is there)")
       ->type_name("SIZE");
-  app_->add_flag("--dry-run", common_.dry_run, "print the plan and the memory it needs; do nothing");
+  heading(headings::kInputOutput);
 }
 
 Tool::~Tool() = default;

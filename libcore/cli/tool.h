@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "libcore/cli/headings.h"
 #include "libcore/core/device.h"
 #include "libcore/core/error.h"
 #include "libcore/core/log.h"
@@ -48,6 +49,8 @@ class Tool {
   Tool(std::string name, std::string summary);
   ~Tool();
   CLI::App& app() { return *app_; }
+  /// Options that are declared from now on stand under this heading of --help, libcore/cli/headings.h.
+  void heading(const std::string& text);
   CommonOptions& common() { return common_; }
   const CommonOptions& common() const { return common_; }
   const std::string& name() const { return name_; }

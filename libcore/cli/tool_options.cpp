@@ -26,6 +26,10 @@ CLI::Option* add_quantity(CLI::App& app, const std::string& flags, double& value
 
 }  // namespace
 
+void Tool::heading(const std::string& text) {
+  app_->option_defaults()->group(text);
+}
+
 void Tool::add_inputs(std::vector<std::string>& inputs, const std::string& what, std::size_t max_inputs) {
   inputs_ = &inputs;
   const int most = max_inputs == 0 ? CLI::detail::expected_max_vector_size : static_cast<int>(max_inputs);

@@ -34,6 +34,7 @@ void parse_sample_range(VoltageOptions& options) {
 
 void add_voltage_options(Tool& tool, VoltageOptions& options) {
   CLI::App& app = tool.app();
+  tool.heading(headings::kVoltages);
   CLI::Option* antennas = tool.add_file("--antennas", options.antennas,
                                         "antenna positions (CSV) in place of the stream's own table");
   tool.add_file("--metafits", options.metafits, "MWA metafits in place of the stream's own antenna table")

@@ -35,8 +35,19 @@ while read -r tool; do
   [ "$(offers "$tool" --progress o | xargs)" = "on off" ] || fail "$tool --progress o: $(offers "$tool" --progress o)"
   [ "$(offers "$tool" --progress = a)" = auto ] || fail "$tool --progress=a: $(offers "$tool" --progress = a)"
   [ "$(offers "$tool" -o a)" = "a b.fits" ] || fail "$tool -o a: $(offers "$tool" -o a)"
-  [ "$(offers "$tool" c)" = c.ms ] || fail "$tool c: $(offers "$tool" c)"
-  [ -z "$(offers "$tool" --threads '')" ] || fail "$tool --threads offers files"
+  # Files are offered where files are meant: in place of INPUTs and after options that name some, nowhere else.
+  "$tool" --help >../help.txt
+  expected=c.ms
+  grep -q '^  INPUT' ../help.txt || expected=
+  [ "$(offers "$tool" c)" = "$expected" ] || fail "$tool c: $(offers "$tool" c)"
+  while read -r flag type; do
+    expected=
+    case $type in
+      Excludes:* | Needs:*) continue ;; # it takes no value
+      FILE* | PATH* | PNG* | 'NAME|FILE'*) expected=c.ms ;;
+    esac
+    [ "$(offers "$tool" "$flag" c.)" = "$expected" ] || fail "$tool $flag $type c. offers '$(offers "$tool" "$flag" c.)'"
+  done < <(sed -nE 's/^  (-[a-z],)?(--[a-z0-9-]+) ([^ ]+).*/\2 \3/p' ../help.txt)
 done < <(all_tools)
 cd ..
 

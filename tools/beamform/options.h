@@ -38,6 +38,7 @@ struct BeamformOptions : FilterbankOptions {
 inline void declare(Tool& tool, BeamformOptions& options) {
   tool.add_inputs(options.inputs, "voltage stream, a file or - (default: standard input)");
   CLI::App& app = tool.app();
+  tool.heading("Beams");
   CLI::Option* beams =
       tool.add_file("--beams", options.beams, "beams (CSV): id,ra,dec or id,az,el or id,l,m[,antennas]");
   tool.add_angle("--tile", options.tile_rad, "cover a field of this diameter with beams")->excludes(beams);
@@ -50,10 +51,10 @@ inline void declare(Tool& tool, BeamformOptions& options) {
       ->check(CLI::Range(0.01, 0.99));
   app.add_option("--write-beams", options.write_beams, "write the beams as a table for --beams")
       ->type_name("PATH|-");
+  tool.heading(headings::kInputOutput);
   app.add_option("--product", options.product_name, "voltage, power, iquv or coherence (default power)")
       ->type_name("PRODUCT")
       ->check(CLI::IsMember({"voltage", "power", "iquv", "coherence"}));
-  app.add_flag("--incoherent", options.incoherent, "add the antennas' powers, not their voltages");
   app.add_option("--format", options.format, "dada or sigproc (default dada for voltage, otherwise sigproc)")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"dada", "sigproc"}));
@@ -61,18 +62,22 @@ inline void declare(Tool& tool, BeamformOptions& options) {
                  "per value: 8, or 32 for floats (default 8 for dada, 32 for sigproc)")
       ->type_name("N")
       ->check(CLI::IsMember({8, 32}));
+  add_filterbank_options(tool, options);
   app.add_option("--integrate", options.n_integrate, "average N spectra into one (default 1)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-  add_filterbank_options(tool, options);
+  tool.heading("Beams");
+  app.add_flag("--incoherent", options.incoherent, "add the antennas' powers, not their voltages");
   app.add_option("--subarray", options.subarray, "antennas to use: names or indices from 0 (default: all)")
       ->type_name("LIST");
   tool.add_file("--weights", options.weights, "weights (CSV); data are multiplied by them");
+  tool.heading(headings::kAccuracy);
   app.add_option(
          "--precision", options.precision,
          "of weights: single, or half (8 bits) or int16 on a GPU (default auto: half where that can be)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "half", "int16", "single"}));
+  tool.heading("Beam pattern");
   CLI::Option* pattern =
       app.add_option("--pattern", options.pattern, "write the beams' power patterns (FITS) in place of data")
           ->type_name("PATH");

@@ -32,6 +32,7 @@ inline void declare_stops(Tool& tool, DeconvolutionOptions& options) {
   DeconvolutionSettings& settings = options.settings;
   settings.max_iterations = 1000000;
   settings.cycle_gain = 0.8;
+  tool.heading("Deconvolution");
   options.n_iter =
       app.add_option("-n,--niter", settings.max_iterations, "components at most (default 1000000)")
           ->type_name("N");
@@ -73,6 +74,7 @@ inline void declare_algorithms(Tool& tool, DeconvolutionOptions& options) {
   app.add_option("--algorithm", options.algorithm, "hogbom, clark or multiscale (default clark)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"hogbom", "clark", "multiscale"}));
+  tool.heading("Multi-scale");
   app.add_option("--scales", options.scales,
                  "multiscale: widths in pixels, for example 0,5,10,20 (default 0 and 4, 8, 16 ... beams)")
       ->type_name("PIXELS")
@@ -83,6 +85,7 @@ inline void declare_algorithms(Tool& tool, DeconvolutionOptions& options) {
   app.add_option("--scale-bias", settings.scale_bias, "multiscale: lower prefers larger scales (default 0.6)")
       ->type_name("B")
       ->check(CLI::Range(0.01, 1.0));
+  tool.heading("Joined channels and polarisations");
   app.add_flag("--join-channels", settings.join_channels,
                "find components in the mean of all channel groups");
   app.add_flag("--join-polarizations", settings.join_polarizations,
@@ -101,6 +104,7 @@ inline void declare_algorithms(Tool& tool, DeconvolutionOptions& options) {
 }
 
 inline void declare_parallel(Tool& tool, DeconvolutionOptions& options) {
+  tool.heading(headings::kCompute);
   tool.app()
       .add_option("--parallel-deconvolution", options.settings.sub_image_pixels,
                   "clark, multiscale: clean sub-images of about N x N pixels at the same time")
@@ -110,6 +114,7 @@ inline void declare_parallel(Tool& tool, DeconvolutionOptions& options) {
 
 inline void declare_restoring(Tool& tool, DeconvolutionOptions& options) {
   CLI::App& app = tool.app();
+  tool.heading("Restored image");
   app.add_option("--beam-size", options.beam_size,
                  "restoring beam instead of the fitted one: FWHM, or MAJOR,MINOR,ANGLE, or none")
       ->type_name("ANGLE");
@@ -117,6 +122,7 @@ inline void declare_restoring(Tool& tool, DeconvolutionOptions& options) {
   tool.add_file(
       "--primary-beam", options.primary_beam,
       "images: also write -image-pb, over this FITS image (default NAME-beam.fits if there is one)");
+  tool.heading(headings::kInputOutput);
   app.add_flag("--save-source-list", options.source_list, "write the components to NAME-sources.txt");
   app.add_flag("--continue", options.go_on,
                "go on from NAME-model.fits and NAME-residual.fits, replacing them");

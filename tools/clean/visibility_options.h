@@ -26,12 +26,15 @@ inline void declare_visibilities(Tool& tool, VisibilityOptions& options, std::ve
   CLI::App& app = tool.app();
   const auto others = app.get_options();
   add_imaging_options(tool, options.imager.imaging, inputs);
+  tool.heading(headings::kWeighting);
   app.add_flag("--no-mf-weighting", options.imager.imaging.weigh_groups_apart,
                "with --join-channels: weights of each group by itself, not of the whole band")
       ->excludes("--mf-weighting");
+  tool.heading("Deconvolution");
   app.add_option("--nmiter", options.most_cycles, "major cycles at most (default 20)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
+  tool.heading(headings::kInputOutput);
   auto* update = app.add_flag("--update-model", options.columns.update_model,
                               "predict the final model into a column of the sets");
   app.add_option("--model-column", options.columns.model_column, "that column (default MODEL_DATA)")

@@ -46,6 +46,7 @@ inline EpicW parse_w(const std::string& name) {
 inline void declare(Tool& tool, EpicOptions& options) {
   tool.add_inputs(options.inputs, "voltage stream, a file or - (default: standard input)");
   CLI::App& app = tool.app();
+  tool.heading(headings::kImage);
   app.add_option("--method", options.method,
                  "fft (grid and transform), dft (direct sums), corr (correlate, then image) or auto: the one "
                  "that should be fastest (default auto)")
@@ -58,9 +59,6 @@ inline void declare(Tool& tool, EpicOptions& options) {
       tool.add_angle("--scale", options.scale_rad, "of a pixel at the centre, for example 1deg");
   tool.add_angle("--field", options.field_rad, "of the image, 180deg at most (default 180deg: the whole sky)")
       ->excludes(scale);
-  tool.add_duration("--accumulate", options.accumulate_s, "time that an image adds up (default 40ms)");
-  app.add_flag("--drop-incomplete", options.drop_incomplete,
-               "leave the last image out when the recording ends within it");
   app.add_option("--pol", options.products,
                  "I, Q, U, V, as IQUV, or XX,YY,XY,YX (RR,LL,RL,LR), or some of them (default I, or the one "
                  "polarisation there is)")
@@ -76,6 +74,7 @@ inline void declare(Tool& tool, EpicOptions& options) {
   app.add_flag("--electric-field", options.electric_field,
                "complex images of the field of each spectrum in place of its power; --pol X,Y");
   app.add_flag("--no-autos", options.no_autos, "leave out what each antenna has with itself");
+  tool.heading(headings::kChannels);
   app.add_option("--channels", options.n_fine, "fine channels per input channel (default 1)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16));
@@ -87,6 +86,10 @@ inline void declare(Tool& tool, EpicOptions& options) {
                  "add N neighbouring channels into one image (default 1)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 24));
+  tool.add_duration("--accumulate", options.accumulate_s, "time that an image adds up (default 40ms)");
+  app.add_flag("--drop-incomplete", options.drop_incomplete,
+               "leave the last image out when the recording ends within it");
+  tool.heading(headings::kAccuracy);
   app.add_option("--kernel", options.kernel_cells, "fft: cells of an antenna's kernel, 1 to 9 (default 7)")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{9}));

@@ -24,6 +24,7 @@ inline void declare(Tool& tool, FoldOptions& options) {
   tool.add_inputs(options.inputs,
                   "SIGPROC filterbank, or voltage stream of one beam (default: standard input)");
   CLI::App& app = tool.app();
+  tool.heading("Folding");
   app.add_option("--period", options.period,
                  "pulse period at the telescope, for example 714.52ms; its derivative")
       ->type_name("P[,PDOT]")
@@ -44,6 +45,7 @@ inline void declare(Tool& tool, FoldOptions& options) {
                  "products to add, from 0, for example 0,1 (default: all of one or two, otherwise the first)")
       ->type_name("LIST");
   app.add_flag("--search", options.search, "look for a better period, within a turn of drift over the data");
+  tool.heading("Picture");
   app.add_option("--plot", options.plot, "draw profile, time and frequency against phase (PNG)")
       ->type_name("PATH");
   app.add_option("--title", options.title, "heading of the plot, instead of the source's name")

@@ -42,6 +42,7 @@ inline void declare(Tool& tool, Options& options) {
                                ->type_name("NAME")};
   add_selection_options(tool, options.imaging);
   add_gridding_options(tool, options.imaging);
+  tool.heading(headings::kAterms);
   tool.add_file("--aterms", options.imaging.aterms,
                 "let the model be seen through A-terms: a configuration, apsyn-aterms(5)");
   for (const char* name : {"--aterms", "--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper",

@@ -13,6 +13,7 @@ using namespace imaging;
 inline void declare(Tool& tool, Options& options) {
   tool.add_inputs(options.inputs, "Measurement Sets, or one visibility stream", 0);
   add_imaging_options(tool, options.imaging, options.inputs);
+  tool.heading(headings::kImage);
   auto* psf_only = tool.app().add_flag("--psf-only", options.psf_only, "write NAME-psf.fits only");
   tool.app().add_flag("--no-psf", options.no_psf, "write NAME-dirty.fits only")->excludes(psf_only);
   tool.app()
@@ -22,6 +23,7 @@ inline void declare(Tool& tool, Options& options) {
           "reach everywhere")
       ->type_name("N")
       ->excludes("--no-psf");
+  tool.heading(headings::kInputOutput);
   tool.app()
       .add_option("--bitpix", options.bitpix, "-32 or -64: float32 (default) or float64 pixels")
       ->type_name("N")

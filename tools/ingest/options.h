@@ -43,6 +43,7 @@ inline void declare_facts(Tool& tool, IngestOptions& o) {
     o.groups.push_back({capture_formats(), {option}});
     return option;
   };
+  tool.heading("Recording");
   voltages(tool.add_frequency("--freq", facts.freq_hz, "centre of the band"));
   voltages(
       tool.add_frequency("--bandwidth", facts.bandwidth_hz, "width of the band; negative: channels descend"));
@@ -63,6 +64,7 @@ inline void declare_facts(Tool& tool, IngestOptions& o) {
   voltages(
       app.add_flag("--no-conjugate", facts.no_conjugate, "they are not (guppi, where the band descends)"))
       ->excludes(conjugate);
+  tool.heading("Array");
   CLI::Option* antennas = voltages(
       tool.add_file("--antennas", facts.layout.antennas, "antenna positions: CSV or a built-in array"));
   voltages(tool.add_file("--metafits", facts.layout.metafits, "antenna positions: MWA metafits"))
@@ -72,6 +74,7 @@ inline void declare_facts(Tool& tool, IngestOptions& o) {
   voltages(
       app.add_option("--flag-antennas", facts.layout.flag_antennas, "bad antennas: names or indices from 0")
           ->type_name("LIST"));
+  tool.heading("Missing data");
   voltages(tool.add_duration("--max-gap", facts.max_gap_s,
                              "the longest pause that is filled with missing data (default 600s)"));
   voltages(app.add_option("--missing-block", facts.missing_samples,
@@ -183,9 +186,11 @@ inline void declare(Tool& tool, IngestOptions& o) {
       ->type_name("NAME")
       ->check(CLI::IsMember(ingest_formats()));
   declare_facts(tool, o);
+  tool.heading("Samples and channels of a format");
   declare_mwa32t(tool, o);
   declare_raw(tool, o);
   declare_channels(tool, o);
+  tool.heading("Visibilities");
   declare_uvfits(tool, o);
 }
 

@@ -52,6 +52,7 @@ struct SimulateOptions {
 
 inline void declare(Tool& tool, SimulateOptions& options) {
   CLI::App& app = tool.app();
+  tool.heading("Array, sky and time");
   const std::vector<CLI::Option*> of_observations = {
       tool.add_file("--array", options.array, "built-in array, antennas CSV or MWA metafits")
           ->type_name("NAME|FILE"),
@@ -73,6 +74,7 @@ inline void declare(Tool& tool, SimulateOptions& options) {
       ->type_name("UTC");
   tool.add_duration("--duration", options.duration_s, "length of the recording (default 1s)");
   app.add_option("--seed", options.seed, "seed of all that is random (default 1)")->type_name("N");
+  tool.heading(headings::kVoltages);
   const std::vector<CLI::Option*> of_voltages = {
       app.add_option("--bits", options.n_bit, "bits per component of the voltages: 4, 8 or 32 (default 8)")
           ->type_name("N")
@@ -86,6 +88,7 @@ inline void declare(Tool& tool, SimulateOptions& options) {
           ->type_name("FRACTION")
           ->check(CLI::Range(0.0, 1.0)),
   };
+  tool.heading("Visibilities");
   const std::vector<CLI::Option*> of_visibilities = {
       app.add_option("--phase-centre", options.phase_centre,
                      "of the visibilities (default zenith, at mid-observation)")
@@ -94,6 +97,7 @@ inline void declare(Tool& tool, SimulateOptions& options) {
       app.add_option("--pol", options.products, "products of the visibilities (default XX,XY,YX,YY)")
           ->type_name("LIST"),
   };
+  tool.heading("Random ionosphere");
   const std::vector<CLI::Option*> of_screens = {
       tool.add_tec("--tec-rms", options.tec_rms_tecu, "RMS of a random ionosphere (default 0.1TECU)"),
       tool.add_length("--outer-scale", options.outer_scale_m, "of its turbulence (default 100km)"),
