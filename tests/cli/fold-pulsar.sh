@@ -35,7 +35,8 @@ awk -v x="$snr" -v y="$wanted" 'BEGIN { exit !(x >= 0.95 * y && x < 1.05 * y) }'
 phase=$(value peak_phase_turns)
 expect_near "$(awk -v x="$phase" 'BEGIN { print (x > 0.5 ? x - 1 : x) }')" 0 "$(awk 'BEGIN { print 1 / 256 }')" "the peak's phase"
 expect_near "$(value width_turns)" 0.03 0.003 "the pulse's width"
-expect_near "$(value peak_power)" "$(awk 'BEGIN { print 20 / 0.03 / sqrt(3.14159265 / 4 / log(2)) }')" 40 "the pulse's height"
+peak=$(value peak_power)
+expect_near "$peak" "$(awk 'BEGIN { print 20 / 0.03 / sqrt(3.14159265 / 4 / log(2)) }')" 40 "the pulse's height"
 [ "$(grep -vc '^#' psr.csv)" -eq 257 ] || fail "$(grep -vc '^#' psr.csv) lines of profile"
 grep -q '^phase,power,samples$' psr.csv || fail "no head of columns"
 
@@ -52,6 +53,11 @@ awk -v x="$(value snr)" -v y="$snr" 'BEGIN { exit !(x > 0.9 * y) }' || fail "S/N
 run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --product voltage -o beam.dada
 run fold-pulsar beam.dada --period 0.7145 --dm 26.76
 expect_near "$(value snr)" "$snr" 3 "S/N of voltages"
+expect_near "$(value peak_power)" "$peak" 20 "the pulse's height in voltages, of a polarisation as in powers"
+run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --product voltage --bits 8 -o codes.dada
+grep -aqE '^SCALE +1$' <(head -c 4096 codes.dada) && fail "codes.dada has no scale to be looked at"
+run fold-pulsar codes.dada --period 0.7145 --dm 26.76
+expect_near "$(value peak_power)" "$peak" 20 "the pulse's height in voltages of 8 bits"
 run beamform psr.dada --centre '03:32:59.4 54:34:43.3' --integrate 16 --bits 8 -o eight.fil
 run fold-pulsar eight.fil --period 0.7145 --dm 26.76
 expect_near "$(value snr)" "$snr" 3 "S/N of 8 bits"
@@ -109,5 +115,8 @@ expect_exit 2 simulate --array four.csv --noise 1Jy --pulsar 1s,10,0.1 --duratio
 expect_exit 2 simulate --array four.csv --sky sky.txt --pulsar 1s,10,0.1 --duration 10s -o x.ms
 
 # Less than a turn is said.
-run fold-pulsar psr.fil --period 11s
+run fold-pulsar psr.fil --period 11s -o part.csv
 expect_stderr "psr.fil: 9.99997 s of data are less than a turn of 11 s"
+# 9.1 % of 256 bins without any
+awk -F, '!/^#/ && $3 == "0" { n += ($2 == "0") } END { exit !(n >= 22 && n <= 24) }' part.csv ||
+  fail "empty bins are not 0: $(grep -v '^#' part.csv | grep ',0$')"

@@ -84,6 +84,15 @@ for format in "16 1 -1" "32 1 1" "8 4 1"; do
   expect_near "$dm" 30 1.5 "the DM ($format)"
 done
 
+# widths are rounded to samples of the trials' resolution: 3 are two samples of 2 each
+filterbank wide.fil 8 1 -1 12.5:70:4:1.4
+run search-transients wide.fil --dry-run --dm-range 65:75 --widths 3
+expect_stdout "2 samples averaged"
+run search-transients wide.fil --dm-range 65:75 --widths 3 -o wide.csv
+expect_candidates 1 wide.csv
+candidate wide.csv
+expect_near "$width_s" 0.004 1e-9 "the width of a filter of 3 samples where 2 are averaged"
+
 # interference is taken out and counted; without that there are candidates
 filterbank rfi.fil 8 1 -1 12.5:30:4:1.4 rfi
 run search-transients rfi.fil --dm-range 5:100 -o rfi.csv

@@ -44,7 +44,8 @@ void check_exact(const Recording& recording, const Run& run) {
   const std::size_t n_input = header.n_ant * header.n_pol;
   std::size_t mismatches = 0, integrations = 0;
   correlate(recording, run, [&](const Correlator& correlator, const Integrator& integrator) {
-    const auto first = static_cast<std::size_t>(integrator.next_spectrum() - integrator.spectra_taken());
+    const std::size_t first =
+        run.first + static_cast<std::size_t>(integrator.next_spectrum() - integrator.spectra_taken());
     const auto n = static_cast<std::size_t>(integrator.spectra_taken());
     ++integrations;
     for (std::size_t chan = 0; chan < header.n_chan; ++chan)
@@ -92,6 +93,15 @@ BOOST_AUTO_TEST_CASE(codes_are_exact) {
   for (const Fill fill : {Fill::most_negative, Fill::alternating})
     check_exact(integer_recording(voltage_header(1, 3, 1, 1e6, 150e6), 70000, -128, 127, fill),
                 {.codes = true});
+}
+
+// A part of a stream that begins, and whose pieces end, inside spans of missing samples.
+BOOST_AUTO_TEST_CASE(missing_spans_need_not_be_aligned) {
+  auto recording = integer_recording(voltage_header(2, 5, 2, 2e6, 150e6), 1500, -8, 7, Fill::random);
+  drop_some(recording);
+  for (const std::size_t first : {0, 100, 128, 255})
+    for (const std::size_t gulp : {0, 64, 100, 333})
+      check_exact(recording, {.n_spectra = 210, .gulp = gulp, .first = first});
 }
 
 BOOST_AUTO_TEST_CASE(codes_fill_their_accumulators_exactly) {

@@ -44,7 +44,7 @@ struct Recording {
   bool is_valid(std::size_t t, std::size_t ant) const {
     return valid[t / header.missing_samples * header.n_ant + ant] != 0;
   }
-  /// Samples first .. first + n - 1; `first` is a multiple of missing_samples.
+  /// Samples first .. first + n - 1, wherever spans of missing samples begin.
   VoltageBlock block(std::size_t first, std::size_t n) const {
     VoltageBlock block;
     block.first_sample = static_cast<std::int64_t>(first);
@@ -62,7 +62,9 @@ struct Recording {
       block.samples_f32.resize(shape);
       std::copy(from, from + block.samples_f32.size(), block.samples_f32.data());
     }
-    const std::size_t rows = (n + header.missing_samples - 1) / header.missing_samples;
+    block.first_valid_row_offset = first % header.missing_samples;
+    const std::size_t rows =
+        (block.first_valid_row_offset + n + header.missing_samples - 1) / header.missing_samples;
     block.valid.resize({rows, header.n_ant});
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t ant = 0; ant < header.n_ant; ++ant)
@@ -80,6 +82,7 @@ struct Run {
   Filterbank filterbank{};
   Requantisation requantise{};
   bool codes = false;
+  std::size_t first = 0;  ///< sample at which the first spectrum begins
 };
 
 inline CorrelatorPlan correlator_plan(const VoltageHeader& header, const Run& run) {
@@ -93,15 +96,16 @@ inline void correlate(const Recording& recording, const Run& run,
   const CorrelatorPlan plan = correlator_plan(recording.header, run);
   Correlator correlator(plan);
   const std::size_t length = recording.header.n_dim == 1 ? 2 * run.n_fine : run.n_fine;
-  const auto all = static_cast<std::int64_t>(recording.n_time / length);
+  const auto all = static_cast<std::int64_t>((recording.n_time - run.first) / length);
   f.requantise = run.requantise;
   f.integration_spectra = run.n_spectra > 0 ? run.n_spectra : all;
   f.codes = run.codes;
+  f.first_sample = static_cast<std::int64_t>(run.first);
   Channeliser channeliser(f, run.delays);
   Integrator integrator(channeliser, correlator, plan,
                         plan_integration(plan, run.n_spectra > 0 ? run.n_spectra : all, 4 << 20));
   const std::size_t gulp = run.gulp > 0 ? run.gulp : recording.n_time;
-  for (std::size_t first = 0; first < recording.n_time; first += gulp) {
+  for (std::size_t first = run.first; first < recording.n_time; first += gulp) {
     const std::size_t n = std::min(gulp, recording.n_time - first);
     channeliser.append(recording.block(first, n));
     const bool end = first + n == recording.n_time;

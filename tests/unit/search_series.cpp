@@ -11,6 +11,7 @@
 #include "kernels/search/cluster.h"
 #include "kernels/search/series.h"
 #include "tests/reference/dispersion.h"
+#include "tools/search-transients/history.cpp"  // a part of the tool that can be looked at by itself
 
 using namespace apsyn;
 
@@ -182,6 +183,119 @@ BOOST_AUTO_TEST_CASE(friends_of_friends_are_one_candidate) {
     take(true);
     BOOST_TEST(found.size() == 3u);
   }
+}
+
+// Hits on either side of every limit of friendship: gaps of half the longer window and two samples of the
+// coarser resolution, two trials or as many as are closer in delay than the longer window.
+BOOST_AUTO_TEST_CASE(friendship_ends_where_it_says) {
+  std::vector<double> delay(40);
+  for (std::size_t i = 0; i < delay.size(); ++i) delay[i] = 10.0 * static_cast<double>(i);
+  const auto candidates = [&](const Hit& a, const Hit& b) {
+    HitClusters clusters(delay, 64, 4);
+    clusters.add({a, b}, 100000);
+    return clusters.take(true).size();
+  };
+  for (const auto& [width, factor] : {std::pair{1, 1}, {8, 1}, {9, 1}, {8, 4}, {64, 4}}) {
+    const std::int64_t reach = width / 2 + 2 * factor;
+    for (const auto& [trial, other] : {std::pair{5u, 5u}, {5u, 6u}, {6u, 5u}}) {
+      const Hit early{trial, static_cast<std::uint32_t>(factor), 1000, width, 9};
+      for (const std::int64_t small : {std::int64_t{1}, std::int64_t{width}}) {
+        BOOST_TEST(candidates(early, {other, 1, 1000 + width + reach, small, 8}) == 1u);
+        BOOST_TEST(candidates(early, {other, 1, 1000 + width + reach + 1, small, 8}) == 2u);
+        BOOST_TEST(candidates(early, {other, 1, 1000 - reach - small, small, 8}) == 1u);
+        BOOST_TEST(candidates(early, {other, 1, 1000 - reach - small - 1, small, 8}) == 2u);
+      }
+    }
+  }
+  // two trials whatever the delay; more while it is less than the longer window
+  BOOST_TEST(candidates({5, 1, 1000, 1, 9}, {7, 1, 1000, 1, 8}) == 1u);
+  BOOST_TEST(candidates({5, 1, 1000, 1, 9}, {8, 1, 1000, 1, 8}) == 2u);
+  BOOST_TEST(candidates({5, 1, 1000, 31, 9}, {8, 1, 1000, 1, 8}) == 1u);
+  BOOST_TEST(candidates({5, 1, 1000, 30, 9}, {8, 1, 1000, 1, 8}) == 2u);
+}
+
+// A cluster is complete when no later hit can join it, and not before: `until` on either side of that.
+BOOST_AUTO_TEST_CASE(clusters_wait_for_hits_that_may_join) {
+  const std::vector<double> delay{0, 1, 2};
+  constexpr std::int64_t kLongest = 16, kReach = kLongest / 2 + 2;
+  for (const std::int64_t until : {std::int64_t{1004} + kReach, std::int64_t{1004} + kReach + 1})
+    for (const auto& [trial, other] : {std::pair{1u, 1u}, {1u, 2u}, {2u, 1u}}) {
+      HitClusters clusters(delay, kLongest, 1);
+      clusters.add({{trial, 1, 1000, 4, 9}}, until);
+      const bool complete = until > 1004 + kReach;
+      BOOST_TEST(clusters.take(false).size() == (complete ? 1u : 0u));
+      clusters.add({{other, 1, until, kLongest, 8}}, until + 1000);
+      const std::vector<Candidate> rest = clusters.take(true);
+      BOOST_TEST_REQUIRE(rest.size() == 1u);
+      BOOST_TEST(rest[0].n_hits == (complete ? 1u : 2u));
+      BOOST_TEST(rest[0].end == until + kLongest);
+    }
+}
+
+// Sums of `factor` samples over its root; what is left at the end of the data makes a last one of its own.
+BOOST_AUTO_TEST_CASE(the_last_partial_sample_is_kept) {
+  DedispersionPlan plan;
+  plan.band.n_chan = 2;
+  plan.levels = {{1, {0}}, {2, {1}}, {4, {2}}};
+  std::vector<std::int8_t> samples(2 * 16);
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::int8_t>(1 + i * 3);
+  for (const std::size_t n_last : {1, 2, 3, 4, 7}) {
+    SampleHistory history(plan, 64, 1);
+    history.append(samples.data(), 16, 8);
+    history.append(samples.data() + 8, 16, n_last);
+    history.append_missing(8);
+    BOOST_TEST(history.end() == static_cast<std::int64_t>(16 + n_last));
+    for (std::size_t level = 0; level < 3; ++level) {
+      const std::size_t factor = plan.levels[level].factor, n = 8 + n_last;
+      const SampleRows rows = history.rows(level, 0);
+      for (std::size_t chan = 0; chan < 2; ++chan)
+        for (std::size_t t = 0; t * factor < n + 8; ++t) {
+          int sum = 0;
+          for (std::size_t i = t * factor; i < std::min(n, (t + 1) * factor); ++i)
+            sum += samples[chan * 16 + i];
+          const double wanted = std::min(127.0, sum / std::sqrt(static_cast<double>(factor)));
+          BOOST_TEST(std::abs(rows.first[chan * rows.stride + t] - wanted) <= 0.5 + 1e-3,
+                     "level " << level << ", sample " << t << " behind " << n_last);
+        }
+    }
+  }
+}
+
+// Interference that fills neighbouring channels does not become what they are measured by.
+BOOST_AUTO_TEST_CASE(adjacent_bad_channels_are_all_taken_out) {
+  constexpr std::size_t n_chan = 96, n_time = 4096;
+  for (const std::size_t n_bad : {2, 5, 9}) {
+    for (const bool drifting : {false, true}) {
+      Samples samples;
+      samples.values.resize({n_chan, n_time});
+      for (std::size_t chan = 0; chan < n_chan; ++chan) {
+        const bool bad = chan >= 40 && chan < 40 + n_bad;
+        const std::vector<float> x = noise(n_time, unsigned(chan), bad && !drifting ? 12 : 3);
+        for (std::size_t t = 0; t < n_time; ++t)
+          samples.values(chan, t) = 40 + x[t] + (bad && drifting && t % 1024 < 500 ? 4.f : 0.f);
+      }
+      for (std::size_t t = 0; t < n_time; ++t) samples.values(38, t) = 7;  // dead, close by
+      const BlockStatistics s = measure_block({n_chan, 5, false, 2}, samples);
+      for (std::size_t chan = 0; chan < n_chan; ++chan)
+        BOOST_TEST(bool(s.good[chan]) == !(chan == 38 || (chan >= 40 && chan < 40 + n_bad)),
+                   "channel " << chan << " of " << n_bad << (drifting ? " that drift" : " that are noisy"));
+    }
+  }
+}
+
+// Channels without data are no neighbours: a few at the band's edge are measured by each other.
+BOOST_AUTO_TEST_CASE(channels_beside_a_gap_are_kept) {
+  constexpr std::size_t n_chan = 96, n_time = 4096;
+  Samples samples;
+  samples.values.resize({n_chan, n_time});
+  const auto dead = [](std::size_t chan) { return chan >= 4 && chan < 24; };
+  for (std::size_t chan = 0; chan < n_chan; ++chan) {
+    const std::vector<float> x = noise(n_time, unsigned(chan), 12);
+    for (std::size_t t = 0; t < n_time; ++t) samples.values(chan, t) = dead(chan) ? 0 : 40 + x[t];
+  }
+  const BlockStatistics s = measure_block({n_chan, 5, false, 2}, samples);
+  for (std::size_t chan = 0; chan < n_chan; ++chan)
+    BOOST_TEST(bool(s.good[chan]) == !dead(chan), "channel " << chan);
 }
 
 BOOST_AUTO_TEST_CASE(interference_is_taken_out) {
