@@ -129,6 +129,9 @@ values missing-beam.dada "-128 -128"
 head -c 4096 missing-beam.dada | grep -aqE '^MISSING_NSAMP +128$' || fail "MISSING_NSAMP of a beam"
 run beamform missing.dada $up --integrate 1024 -o mean.fil
 values mean.fil "$(awk 'BEGIN { print (256 * 32768 + 512 * 7750.25) / 768 }')"
+# A part that begins inside a span of missing samples.
+run beamform missing.dada $up --integrate 924 --samples 100: -o mean.fil --overwrite
+values mean.fil "$(awk 'BEGIN { printf "%.3f", (156 * 32768 + 512 * 7750.25) / 668 }')"
 { header 8192 NBIT 32 ENCODING FLOAT RESOLUTION 16 && for ((i = 0; i < 512; ++i)); do printf '\0\0\xc0\x7f\0\0\x80\x3f\0\0\0\x40\0\0\0\0'; done; } >nan.dada
 run beamform nan.dada $up --product voltage --bits 32 -o nan-beam.dada
 values nan-beam.dada "2 0"
@@ -154,6 +157,9 @@ expect_near "$(number down.fil tsamp)" 4e-6 1e-15 tsamp
 expect_near "$(number down.fil tstart)" 60310.5 1e-9 tstart
 [ "$(integer down.fil nchans) $(integer down.fil nbits) $(integer down.fil nifs) $(integer down.fil data_type)" = "4 32 1 1" ] || fail "integers of down.fil"
 [ "$(stat -c %s down.fil)" -eq $(($(data_of down.fil) + 256 * 4 * 4)) ] || fail "size of down.fil"
+run beamform eight.dada --beams east.csv -o ground.fil
+expect_near "$(number ground.fil az_start)" 90 1e-9 "az_start"
+expect_near "$(number ground.fil za_start)" 30 1e-9 "za_start"
 run beamform eight.dada --beams sky.csv -o 'sky%d.fil'
 expect_near "$(number sky0.fil src_raj)" 232324 1e-4 "src_raj"
 expect_near "$(number sky1.fil src_raj)" 53431.9392 1e-3 "src_raj"

@@ -62,6 +62,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
   header.start = {59000, 43'200'123'456'000'000}, header.first_hz = 408e6, header.step_hz = -20e6 / 1024;
   header.n_chan = 6, header.n_if = 2, header.beam = 4, header.n_beam = 9;
   header.direction = SkyDirection{0.93, -0.4};
+  header.azimuth_rad = 1.25 * kRadPerDeg, header.zenith_angle_rad = 33.5 * kRadPerDeg;
   const std::string path = scratch.path("a.fil");
   std::vector<float> values(7 * 12);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 3;
@@ -83,6 +84,19 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
   BOOST_TEST(std::abs(reader.input().channel_hz(5) - (408e6 - 5 * 20e6 / 1024)) < 1e-6);
   BOOST_TEST(std::abs(got.direction->ra_rad - 0.93) < 1e-10);
   BOOST_TEST(std::abs(got.direction->dec_rad + 0.4) < 1e-10);
+  // in degrees, and the zenith angle, no elevation
+  const std::string bytes = format_filterbank_header(header);
+  const auto written = [&](const std::string& name) {
+    double value = NAN;
+    const std::size_t at = bytes.find(text(name));
+    BOOST_REQUIRE(at != bytes.npos);
+    std::memcpy(&value, bytes.data() + at + 4 + name.size(), sizeof value);
+    return value;
+  };
+  BOOST_TEST(std::abs(written("az_start") - 1.25) < 1e-12);
+  BOOST_TEST(std::abs(written("za_start") - 33.5) < 1e-12);
+  BOOST_TEST(std::abs(got.azimuth_rad - header.azimuth_rad) < 1e-15);
+  BOOST_TEST(std::abs(got.zenith_angle_rad - header.zenith_angle_rad) < 1e-15);
   BOOST_TEST(*reader.n_samples() == 7u);
   Buffer<float, 3> samples;
   BOOST_TEST(reader.read(3, samples) == 3u);

@@ -3,7 +3,12 @@
 #include "kernels/epic/pair_orders.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <complex>
+#include <numbers>
+#include <vector>
 
+#include "kernels/common/chebyshev_phase.h"
 #include "libcore/core/array_layout.h"
 #include "libcore/core/constants.h"
 
@@ -34,7 +39,45 @@ PairCells cells_of(const EpicPlan& plan, const EpicGeometry& geometry) {
   return pair_cells(plan, geometry, sky_pixels(plan, geometry));
 }
 
+/// J_n(z) of n = 0 .. n_term - 1 by Bessel's integral, whose trapezoidal rule is exact to rounding.
+std::vector<double> bessel_of(double z, std::size_t n_term) {
+  constexpr int kStep = 512;
+  std::vector<double> values(n_term, 0);
+  for (int i = 0; i < kStep; ++i) {
+    const double angle = 2 * std::numbers::pi * i / kStep;
+    for (std::size_t n = 0; n < n_term; ++n)
+      values[n] += std::cos(static_cast<double>(n) * angle - z * std::sin(angle)) / kStep;
+  }
+  return values;
+}
+
+/// max over |t| <= 1 of |exp(-i z t) - the first n_term terms|.
+double left_out(double z, std::size_t n_term) {
+  const std::vector<double> bessel = bessel_of(z, n_term);
+  double worst = 0;
+  for (int i = -40; i <= 40; ++i) {
+    const double t = i / 40.0;
+    std::complex<double> rest = std::polar(1.0, -z * t), turn = 1;
+    for (std::size_t n = 0; n < n_term; ++n, turn *= std::complex<double>(0, -1))
+      rest -= (n == 0 ? 1.0 : 2.0) * turn * bessel[n] * std::cos(static_cast<double>(n) * std::acos(t));
+    worst = std::max(worst, std::abs(rest));
+  }
+  return worst;
+}
+
 }  // namespace
+
+// Enough terms for the error that is asked for, and not more: without the last one a quarter of it is left
+// out at least, as the bound is twice the first term of the rest and that is taken as twice as large.
+BOOST_AUTO_TEST_CASE(terms_of_a_phase_are_counted) {
+  for (const double z : {0.05, 0.7, 3.1, 12.0, 41.7})
+    for (const double error : {1e-3, 2.4e-5, 1e-7, 1e-10}) {
+      const std::size_t n = chebyshev_terms(z, error);
+      for (const double part : {1.0, 0.8, 0.3}) BOOST_TEST(left_out(part * z, n) <= error);
+      if (n > 1) BOOST_TEST(left_out(z, n - 1) > 0.25 * error, "z " << z << ", error " << error);
+    }
+  BOOST_TEST(chebyshev_terms(0, 1e-7) == 1u);
+}
 
 BOOST_AUTO_TEST_CASE(an_outrigger_stands_apart) {
   std::vector<Vec3> station;

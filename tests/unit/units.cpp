@@ -3,9 +3,12 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <initializer_list>
 #include <random>
+#include <utility>
 
 #include "libcore/core/error.h"
+#include "libcore/core/time.h"
 
 using namespace apsyn;
 
@@ -88,6 +91,54 @@ BOOST_AUTO_TEST_CASE(formats_read_back) {
   BOOST_TEST(format_right_ascension(2 * M_PI - 1e-12, 4, ":") == "00:00:00.0000");
   BOOST_TEST(format_declination(parse_angle("-30d43m17.49996s"), 4, ":") == "-30:43:17.5000");
   BOOST_TEST(format_frequency(150e6) == "150 MHz");
+}
+
+// Every unit there is, by name: what one of it is in SI units.
+BOOST_AUTO_TEST_CASE(units_are_what_they_are_called) {
+  const long double turn = 2 * 3.14159265358979323846264338327950288L;
+  const std::pair<const char*, long double> angles[] = {
+      {"1deg", turn / 360},      {"1d", turn / 360},         {"1amin", turn / 21600},
+      {"1arcmin", turn / 21600}, {"1asec", turn / 1.296e6L}, {"1arcsec", turn / 1.296e6L},
+      {"1mas", turn / 1.296e9L}, {"1uas", turn / 1.296e12L}, {"1rad", 1},
+      {"1mrad", 1e-3L},          {"1h0m0s", turn / 24},      {"0h1m0s", turn / 1440},
+      {"0h0m1s", turn / 86400},  {"0d1m0s", turn / 21600},   {"0d0m1s", turn / 1.296e6L}};
+  for (const auto& [text, rad] : angles) BOOST_TEST(parse_angle(text) == static_cast<double>(rad), text);
+  const auto check = [](double (*parse)(std::string_view),
+                        std::initializer_list<std::pair<const char*, double>> units) {
+    for (const auto& [text, value] : units) BOOST_TEST(parse(text) == value, text);
+  };
+  check(parse_duration, {{"1s", 1},
+                         {"1ms", 1e-3},
+                         {"1us", 1e-6},
+                         {"1ns", 1e-9},
+                         {"1ps", 1e-12},
+                         {"1min", 60},
+                         {"1h", 3600},
+                         {"1d", 86400}});
+  check(parse_frequency, {{"1Hz", 1}, {"1kHz", 1e3}, {"1MHz", 1e6}, {"1GHz", 1e9}});
+  check(parse_length, {{"1m", 1}, {"1km", 1e3}, {"1cm", 1e-2}, {"1mm", 1e-3}});
+  check(parse_flux, {{"1Jy", 1}, {"1mJy", 1e-3}, {"1uJy", 1e-6}, {"1kJy", 1e3}, {"1MJy", 1e6}});
+  check(parse_tec, {{"1TECU", 1}, {"1mTECU", 1e-3}});
+  check([](std::string_view text) { return static_cast<double>(parse_bytes(text)); }, {{"1B", 1},
+                                                                                       {"1kB", 1e3},
+                                                                                       {"1MB", 1e6},
+                                                                                       {"1GB", 1e9},
+                                                                                       {"1TB", 1e12},
+                                                                                       {"1KiB", 1024},
+                                                                                       {"1MiB", 1048576},
+                                                                                       {"1GiB", 1073741824}});
+}
+
+// What rounds to 60 s is the next minute, and 60 minutes the next hour or degree.
+BOOST_AUTO_TEST_CASE(seconds_never_round_to_sixty) {
+  BOOST_TEST(format_right_ascension(parse_angle("05h34m59.9996s"), 3) == "05h35m00.000s");
+  BOOST_TEST(format_right_ascension(parse_angle("05h59m59.9996s"), 3) == "06h00m00.000s");
+  BOOST_TEST(format_right_ascension(parse_angle("23h59m59.9996s"), 3) == "00h00m00.000s");
+  BOOST_TEST(format_right_ascension(parse_angle("05h34m59.9994s"), 3) == "05h34m59.999s");
+  BOOST_TEST(format_declination(parse_angle("-30d43m59.9996s"), 3) == "-30d44m00.000s");
+  BOOST_TEST(format_declination(parse_angle("30d59m59.6s"), 0) == "+31d00m00s");
+  BOOST_TEST(format_fits_utc(parse_utc("2024-02-28T23:59:59.9996"), 3) == "2024-02-29T00:00:00.000");
+  BOOST_TEST(format_fits_utc(parse_utc("2024-12-31T12:34:59.9994"), 3) == "2024-12-31T12:34:59.999");
 }
 
 BOOST_AUTO_TEST_CASE(bytes_rounded_upwards_are_enough) {
