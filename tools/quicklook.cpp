@@ -37,8 +37,9 @@ void declare_image(Tool& tool, QuicklookOptions& o) {
                 "of images of several times: the brightness of the components of a sky model");
   app.add_option("--plane", o.plane, "plane number from 0, or Stokes name[,channel]; all: side by side")
       ->type_name("PLANE");
-  app.add_option("--frame", o.frame,
-                 "of a cube of several times (and real and imaginary parts): which, from 0")
+  app.add_option(
+         "--frame", o.frame,
+         "of a cube of several times (and real and imaginary parts): which, from 0 (default: their mean)")
       ->type_name("N");
   app.add_option("--crop", o.crop, "show only these pixels (lower left corner from 0, size)")
       ->type_name("X,Y,W,H");

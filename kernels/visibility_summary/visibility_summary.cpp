@@ -46,13 +46,43 @@ void widen(UvCounts& uv) {
   uv.half_width *= 2;
 }
 
-/// Twice as wide bins: neighbours are added.
+using Moves = std::vector<std::pair<std::size_t, std::size_t>>;
+
+/// Adds up what goes to the same index.
 template <class T>
-void fold_bins(Buffer<T, 3>& values) {
+void move_bins(Buffer<T, 3>& values, const Moves& moves) {
+  Buffer<T, 3> moved(values.shape());
   for (std::size_t p = 0; p < values.extent(0); ++p)
     for (std::size_t band = 0; band < values.extent(1); ++band)
-      for (std::size_t i = 0, n = values.extent(2); i < n; ++i)
-        values(p, band, i) = 2 * i < n ? values(p, band, 2 * i) + values(p, band, 2 * i + 1) : T{};
+      for (const auto& [from, to] : moves) moved(p, band, to) += values(p, band, from);
+  values = std::move(moved);
+}
+
+/// Twice as wide bins.
+void widen(Waterfall& w) {
+  std::map<std::int64_t, std::size_t> wide;
+  Moves moves;
+  for (const auto& [bin, index] : w.bins)
+    moves.emplace_back(index, wide.try_emplace(bin >> 1, wide.size()).first->second);
+  move_bins(w.sum_amplitude, moves);
+  move_bins(w.sum_visibility, moves);
+  move_bins(w.n, moves);
+  w.bins = std::move(wide);
+  w.bin_s *= 2;
+}
+
+/// The index of the bin that holds a time, a new one if need be.
+std::size_t bin_index(Waterfall& w, double time_s) {
+  constexpr double kMostNumber = 1e12;  // beyond, doubles hardly tell bins apart
+  while (true) {
+    const double number = std::floor(time_s / w.bin_s);
+    if (std::abs(number) < kMostNumber) {
+      const auto bin = static_cast<std::int64_t>(number);
+      if (const auto found = w.bins.find(bin); found != w.bins.end()) return found->second;
+      if (w.bins.size() < Waterfall::kMostBins) return w.bins.emplace(bin, w.bins.size()).first->second;
+    }
+    widen(w);
+  }
 }
 
 /// Index of a frequency in the rising list.
@@ -90,11 +120,11 @@ VisibilitySummariser::VisibilitySummariser(VisibilitySummary about) : summary_(s
   s.n_auto.resize({s.antennas.size(), n_prod, n_chan});
   if (s.waterfall.wanted) {
     Waterfall& w = s.waterfall;
-    w.time = {0, interval, kBins};
+    w.bin_s = interval;
     w.n_band = std::min(n_chan, kMostBands);
-    w.sum_amplitude.resize({n_prod, w.n_band, w.time.n});
-    w.sum_visibility.resize({n_prod, w.n_band, w.time.n});
-    w.n.resize({n_prod, w.n_band, w.time.n});
+    w.sum_amplitude.resize({n_prod, w.n_band, Waterfall::kMostBins});
+    w.sum_visibility.resize({n_prod, w.n_band, Waterfall::kMostBins});
+    w.n.resize({n_prod, w.n_band, Waterfall::kMostBins});
   }
   for (std::size_t i = 0; i < s.fringes.size(); ++i) {
     s.fringes[i].values.resize(n_prod);
@@ -125,11 +155,8 @@ void VisibilitySummariser::add_waterfall(const VisibilityRows& rows, const std::
         std::find(w.baselines.begin(), w.baselines.end(), baseline) == w.baselines.end())
       continue;
     const double time_s = rows.time_mjd_s[row] - summary_.first_time_mjd_s + summary_.interval_s / 2;
-    while (!w.time.holds(time_s)) {
-      fold_bins(w.sum_amplitude), fold_bins(w.sum_visibility), fold_bins(w.n);
-      w.time.width *= 2;
-    }
-    const std::size_t bin = w.time.bin(time_s);
+    if (!std::isfinite(time_s)) continue;
+    const std::size_t bin = bin_index(w, time_s);
     for (std::size_t chan = 0; chan < index.size(); ++chan) {
       const std::size_t band = w.band_of(index[chan], summary_.channel_hz.size());
       for (std::size_t p = 0; p < summary_.products.size(); ++p) {

@@ -47,6 +47,21 @@ std::string probably_meant(const std::vector<std::string>& names, const std::str
   return best;
 }
 
+/// What WSClean calls by another name, and what to write here.
+struct OtherName {
+  std::string_view theirs, ours, written;
+};
+constexpr OtherName kWscleanNames[] = {
+    {"name", "output", "--output"},
+    {"data-column", "column", "--column"},
+    {"j", "threads", "--threads"},
+    {"abs-mem", "max-memory", "--max-memory"},
+    {"weighting-rank-filter", "weight-rank-filter", "--weight-rank-filter"},
+    {"fits-mask", "mask", "--mask"},
+    {"casa-mask", "mask", "--mask"},
+    {"multiscale", "algorithm", "--algorithm multiscale"},
+    {"multiscale-scales", "scales", "--scales"}};
+
 }  // namespace
 
 std::optional<std::string> unknown_option(const CLI::App& app, std::span<char* const> arguments) {
@@ -58,9 +73,15 @@ std::optional<std::string> unknown_option(const CLI::App& app, std::span<char* c
     if (word == "--") break;
     if (!word.starts_with("--")) {
       const std::string name(word.substr(std::min<std::size_t>(1, word.size()), word.find('=') - 1));
-      if (word.starts_with("-") && name.size() > 1 &&
-          std::find(names.begin(), names.end(), name) != names.end())
+      auto known = [&](std::string_view wanted) {
+        return std::find(names.begin(), names.end(), wanted) != names.end();
+      };
+      if (!word.starts_with("-")) continue;
+      if (name.size() > 1 && known(name))
         return fmt::format("-{}: a long option has two hyphens: --{}", name, name);
+      for (const OtherName& other : kWscleanNames)
+        if (name == other.theirs && known(other.ours))
+          return fmt::format("-{}: WSClean's name for what is {} here", name, other.written);
       continue;
     }
     const std::string name(word.substr(2, word.find('=') - 2));

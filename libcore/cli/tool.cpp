@@ -211,6 +211,11 @@ int Tool::parse_and_run(int argc, char** argv, const std::function<void()>& body
           "{}: see {} --help",
           unknown_option(*app_, std::span(argv, static_cast<std::size_t>(argc))).value_or(error.what()),
           name_);
+    } catch (const UsageError&) {
+      // Of a value, which may be the rest of an option with one hyphen: -threshold is -t hreshold.
+      if (const auto unknown = unknown_option(*app_, std::span(argv, static_cast<std::size_t>(argc))))
+        throw UsageError("{}: see {} --help", *unknown, name_);
+      throw;
     }
     watch_signals();
     refuse_no_numbers(*app_);

@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,12 +35,16 @@ struct Fringe {
 };
 
 /// Sums against time and frequency over the cross-correlations, of those `baselines` alone if there are any.
+/// Only times that have rows take a bin, however long the pauses between them; when there are too many, bins
+/// double their width.
 struct Waterfall {
+  static constexpr std::size_t kMostBins = 512;
   bool wanted = false;
   std::vector<std::pair<int, int>> baselines;  ///< ant1 <= ant2
-  GrowingAxis time{0, 1, 512};                 ///< x as against_time
+  double bin_s = 1;                            ///< width of a time bin
+  std::map<std::int64_t, std::size_t> bins;    ///< floor(x / bin_s), x as against_time -> index in the sums
   std::size_t n_band = 0;                      ///< of equally many channels, about
-  Buffer<double, 3> sum_amplitude;             ///< [product][band][time bin]
+  Buffer<double, 3> sum_amplitude;             ///< [product][band][index of bin]
   Buffer<std::complex<double>, 3> sum_visibility;
   Buffer<std::uint64_t, 3> n;
   std::size_t band_of(std::size_t chan, std::size_t n_chan) const { return chan * n_band / n_chan; }

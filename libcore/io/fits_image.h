@@ -27,9 +27,9 @@ enum class FitsPixel { float32 = -32, float64 = -64 };
 /// one) when malformed, truncated, rotated, of another projection or no celestial image.
 Image read_fits_image(const std::string& path, std::optional<std::size_t> frame = {});
 
-/// Every time of a file in turn, real parts alone; the file is read once. `use` must not read FITS files
-/// itself. Throws as read_fits_image.
-void for_each_fits_frame(const std::string& path, const std::function<void(const Image&)>& use);
+/// Every time of a file in turn, real parts alone; the file is read once. `use` may take the pixels away, and
+/// must not read FITS files itself. Throws as read_fits_image.
+void for_each_fits_frame(const std::string& path, const std::function<void(Image&)>& use);
 
 /// NAXIS1, NAXIS2, ... of a file, its header checked, its pixels not read. Throws as read_fits_image.
 std::vector<std::size_t> read_fits_shape(const std::string& path);

@@ -196,7 +196,7 @@ Image read_fits_image(const std::string& path, std::optional<std::size_t> frame)
   return image;
 }
 
-void for_each_fits_frame(const std::string& path, const std::function<void(const Image&)>& use) {
+void for_each_fits_frame(const std::string& path, const std::function<void(Image&)>& use) {
   FitsPrimary fits = read_fits_primary(path);
   const MemoryFits memory(fits);
   const FitsKeys keys(memory.get(), fits.name);

@@ -15,7 +15,10 @@ Canvas draw_beam_powers(const std::vector<BeamPower>& beams, const DynamicSpectr
   figure.label = "Power";
   figure.size = options.size;
   const std::string& source = beams.front().spectrum.source;
-  figure.title = !options.title.empty() ? options.title : source;
+  const bool of_one_source = std::all_of(
+      beams.begin(), beams.end(), [&](const BeamPower& beam) { return beam.spectrum.source == source; });
+  const bool named = of_one_source && !source.empty() && source != "unknown";
+  figure.title = !options.title.empty() ? options.title : named ? source : "Powers of beams";
   std::string start = format_fits_utc(beams.front().spectrum.start, 0);
   if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
   figure.subtitle = fmt::format("{} beams  \u00b7  from {} UTC", beams.size(), start);

@@ -65,6 +65,17 @@ std::string angle_label(double rad) {
   return short_number(arcsec / 3600) + "\u00b0";
 }
 
+std::string averaging_label(const PlanesAveraged& averaged) {
+  const auto part = [](std::size_t n, std::size_t of, const char* what) {
+    if (of == 1) return std::string();
+    return n == of ? fmt::format("{} {}", n, what) : fmt::format("{} of {} {}", n, of, what);
+  };
+  const std::string channels = part(averaged.channels, averaged.of_channels, "channels");
+  const std::string times = part(averaged.times, averaged.of_times, "times");
+  if (channels.empty() && times.empty()) return "";
+  return "mean of " + channels + (channels.empty() || times.empty() ? "" : ", ") + times;
+}
+
 Heading image_heading(const ImageInfo& info, const ImageFigureOptions& options) {
   Heading heading;
   heading.title = !options.title.empty() ? options.title : known(info.object) ? info.object : "";
@@ -77,6 +88,7 @@ Heading image_heading(const ImageInfo& info, const ImageFigureOptions& options) 
     const std::string& name = info.stokes[options.stokes];
     append(heading.subtitle, name.size() == 1 ? "Stokes " + name : name);
   }
+  append(heading.subtitle, averaging_label(options.averaged));
   if (info.time) {
     std::string time = format_fits_utc(*info.time, 0);
     if (const auto t = time.find('T'); t != std::string::npos) time[t] = ' ';

@@ -15,6 +15,8 @@ struct DisplayUnit {
 };
 DisplayUnit display_unit(const std::string& unit, double largest);
 
+/// "mean of 31 of 32 channels, 4 times"; empty for a single plane.
+std::string averaging_label(const PlanesAveraged& averaged);
 Heading image_heading(const ImageInfo& info, const ImageFigureOptions& options);
 /// Two lines: peak and where it is, noise; beam, pixels, stretch. `statistics` are in the image's own unit.
 std::vector<std::string> image_footer(const ImageInfo& info, const SkyView& view,

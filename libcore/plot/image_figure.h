@@ -6,6 +6,7 @@
 #include <string>
 
 #include "libcore/core/image.h"
+#include "libcore/core/image_mean.h"
 #include "libcore/core/sky_model.h"
 #include "libcore/plot/canvas.h"
 #include "libcore/plot/layout.h"
@@ -28,6 +29,7 @@ std::vector<ContourLevel> parse_contours(const std::string& list);
 struct ImageFigureOptions {
   std::string title;                               ///< empty: from the image's header
   std::size_t stokes = 0, channel = 0;             ///< the plane
+  PlanesAveraged averaged;                         ///< what the plane is the mean of, for the heading
   std::optional<std::pair<double, double>> range;  ///< in the image's unit
   std::optional<double> percentile;                ///< instead of `range`
   std::optional<StretchKind> stretch;

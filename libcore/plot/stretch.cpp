@@ -9,6 +9,10 @@
 namespace apsyn {
 namespace {
 
+/// From this ratio of the maximum above the median and the noise on, an even scale would show little but the
+/// maximum.
+constexpr double kAsinhDynamicRange = 20;
+
 /// At most about a million finite values, evenly spaced over the plane.
 std::vector<double> sampled(View<const double, 2> plane) {
   std::vector<double> values;
@@ -123,7 +127,7 @@ Stretch default_stretch(const PlaneStatistics& s) {
   Stretch stretch;
   stretch.low = std::max(s.minimum, s.median - 3 * s.noise);
   stretch.high = s.maximum;
-  if (s.noise > 0 && s.maximum > 60 * s.noise) {
+  if (s.noise > 0 && s.maximum - s.median >= kAsinhDynamicRange * s.noise) {
     stretch.kind = StretchKind::asinh;
     stretch.soft = 3 * s.noise;
   }

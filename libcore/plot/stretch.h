@@ -38,7 +38,7 @@ PlaneStatistics plane_statistics(View<const double, 2> plane);
 std::pair<double, double> percentile_range(View<const double, 2> plane, double percent);
 
 /// What shows both noise and sources: from 3 sigma below the median to the maximum; linear, or asinh with
-/// soft = 3 sigma when the maximum is over 60 sigma.
+/// soft = 3 sigma when the maximum is 20 sigma or more above the median.
 Stretch default_stretch(const PlaneStatistics& statistics);
 
 }  // namespace apsyn

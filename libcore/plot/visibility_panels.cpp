@@ -61,10 +61,7 @@ std::pair<Axis, double> x_axis(const VisibilitySummary& s, Against against) {
   if (against == Against::time) {
     const double span = s.last_time_mjd_s - s.first_time_mjd_s + s.interval_s;
     const ScaledUnit unit = seconds_unit(span);
-    std::string start = format_fits_utc(from_mjd_seconds(s.first_time_mjd_s - s.interval_s / 2), 0);
-    if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
-    return {linear_axis(0, span / unit.factor, fmt::format("Time since {} UTC ({})", start, unit.name)),
-            unit.factor};
+    return {linear_axis(0, span / unit.factor, since_start_label(s, unit)), unit.factor};
   }
   if (against == Against::frequency) {
     const ScaledUnit unit = hertz_unit(s.channel_hz.back());
@@ -90,6 +87,12 @@ std::vector<double> frequencies(const VisibilitySummary& s, double unit) {
 }
 
 }  // namespace
+
+std::string since_start_label(const VisibilitySummary& s, const ScaledUnit& unit) {
+  std::string start = format_fits_utc(from_mjd_seconds(s.first_time_mjd_s - s.interval_s / 2), 0);
+  if (const auto t = start.find('T'); t != std::string::npos) start[t] = ' ';
+  return fmt::format("Time since {} UTC ({})", start, unit.name);
+}
 
 std::pair<Axis, double> time_axis(const VisibilitySummary& s) {
   return x_axis(s, Against::time);

@@ -30,8 +30,8 @@ void draw_phase_spectrum(Canvas& canvas, const Theme& theme, const Rect& panel,
 Stretch draw_auto_spectra(Canvas& canvas, const Theme& theme, const Rect& panel,
                           const VisibilitySummary& summary, std::size_t product, const ColourMap& map);
 
-/// Mean amplitude of one product in dB above its median, frequency up and time right; phase of the mean. The
-/// stretch is for a colour bar.
+/// Mean amplitude of one product in dB above its median, frequency up and time right; phase of the mean. Long
+/// gaps in time are cut. The stretch is for a colour bar.
 Stretch draw_waterfall_amplitude(Canvas& canvas, const Theme& theme, const Rect& panel,
                                  const VisibilitySummary& summary, std::size_t product, const ColourMap& map);
 Stretch draw_waterfall_phase(Canvas& canvas, const Theme& theme, const Rect& panel,
@@ -40,6 +40,8 @@ Stretch draw_waterfall_phase(Canvas& canvas, const Theme& theme, const Rect& pan
 /// One baseline's fringes: amplitude (up to `most`) and phase of the parallel products against time.
 void draw_fringe(Canvas& canvas, const Theme& theme, const Rect& amplitude, const Rect& phase,
                  const VisibilitySummary& summary, const Fringe& fringe, double most);
+/// What a time axis says.
+std::string since_start_label(const VisibilitySummary& summary, const ScaledUnit& unit);
 /// The time axis, and seconds per its unit.
 std::pair<Axis, double> time_axis(const VisibilitySummary& summary);
 std::pair<Axis, double> frequency_axis(const VisibilitySummary& summary);

@@ -103,6 +103,12 @@ expect_exit 2 idg-grid $small --weight robust:0.5 --no-psf -o habits "$set"
 expect_stderr "write --weight briggs:0.5"
 expect_exit 2 idg-grid -size 64 -scale 30asec -o habits "$set"
 expect_stderr "idg-grid: error: -size: a long option has two hyphens: --size"
+for words in '-name habits --output' '-data-column A --column' '-j 4 --threads'; do
+  expect_exit 2 idg-grid $small ${words% *} "$set"
+  expect_stderr "idg-grid: error: ${words%% *}: WSClean's name for what is ${words##* } here"
+done
+expect_exit 2 clean -threshold 5mJy $small -o habits "$set"
+expect_stderr "clean: error: -threshold: a long option has two hyphens: --threshold"
 run idg-grid $small --no-psf --field 0 --weight briggs:0.5 -o by-number "$set"
 expect_stderr "weighting: briggs, robustness 0.5"
 run idg-grid $small --no-psf --field BEAM_0 --weight briggs:0.5 -o by-name "$set"

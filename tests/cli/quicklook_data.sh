@@ -59,3 +59,40 @@ cmp -s frame0.png frame1.png && fail "real and imaginary parts look alike"
 cmp -s frame0.png frame2.png && fail "two times look alike"
 expect_exit 2 quicklook cube.fits --frame 4 -o frame4.png
 expect_stderr "frames 0 to 3"
+
+# A cube is shown as the mean of its channels and times; --plane and --frame choose one. The first of three channels is 0,
+# as an edge channel without data; the others are 33 + column and 43 + column.
+{
+  cards 'SIMPLE  =                    T' 'BITPIX  =                    8' 'NAXIS   =                    4' \
+    'NAXIS1  =                   40' 'NAXIS2  =                   24' 'NAXIS3  =                    3' \
+    'NAXIS4  =                    1' "CTYPE1  = 'RA---SIN'" "CTYPE2  = 'DEC--SIN'" "CTYPE3  = 'FREQ    '" \
+    "CTYPE4  = 'STOKES  '" 'CRPIX1  =                   21' 'CRPIX2  =                   13' 'CRPIX3  =                    1' \
+    'CRPIX4  =                    1' 'CRVAL1  =                187.5' 'CRVAL2  =                -30.0' \
+    'CRVAL3  =          100000000.0' 'CRVAL4  =                    1' 'CDELT1  =                 -0.1' \
+    'CDELT2  =                  0.1' 'CDELT3  =            1000000.0' 'CDELT4  =                    1' \
+    "CUNIT3  = 'Hz      '" "BUNIT   = 'JY/BEAM '" 'END'
+  head -c 960 /dev/zero
+  for first in 33 43; do
+    awk -v first=$first 'BEGIN { for (i = 0; i < 960; ++i) printf "%c", i % 40 + first }'
+  done
+} >edge.fits
+run quicklook edge.fits --stats -o edge.png
+expect_stderr "mean of 2 of 3 channels"
+expect_stdout '"planes": 3' '"channels_averaged": 2' '"maximum": 77' '"mean": 57.5' '"frequency_hz": 101500000'
+run quicklook edge.fits --stats --plane I
+expect_stdout '"mean": 57.5'
+for plane in 1 I,1; do
+  run quicklook edge.fits --stats --plane $plane
+  expect_stdout '"mean": 52.5' '"channels_averaged": 1'
+done
+run quicklook edge.fits --plane all -o all-channels.png
+expect_stderr wrote
+for frame in 0 2; do
+  run quicklook cube.fits --stats --frame $frame
+  sed -n 's/.*"sum": \([-0-9.e+]*\).*/\1/p' "$(stdout_file)" >sum$frame
+done
+run quicklook cube.fits --stats -o mean.png
+expect_stdout '"times_averaged": 2'
+expect_stderr "mean of 2 times"
+sum=$(sed -n 's/.*"sum": \([-0-9.e+]*\).*/\1/p' "$(stdout_file)")
+expect_near "$sum" "$(paste sum0 sum2 | awk '{ printf "%.9g", ($1 + $2) / 2 }')" 1e-3 "the sum of the mean of two times"

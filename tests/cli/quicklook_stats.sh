@@ -57,6 +57,14 @@ expect_near "$(member bands)" 32 0 "the bands of the filterbank"
 first=$(member mean_power)
 run quicklook beam.fil beam.fil --stats
 expect_near "$(member beams 1 mean_power)" "$first" "$(awk -v x="$first" 'BEGIN { print 1e-6 * x }')" "the mean power"
+[ "$(member beams 1 name)" = beam ] || fail "a beam that its header does not tell from another is $(member beams 1 name)"
+# Beams are called what their table calls them, as in the legend.
+printf 'id,az,el\nPRN27,0deg,90deg\nPRN05,90deg,80deg\n' >beams.csv
+run beamform rec.dada --beams beams.csv --integrate 16 -q -o 'b%d.fil'
+run quicklook b0.fil b1.fil --stats -o beams.png
+[ "$(member beams 0 name),$(member beams 1 name)" = PRN27,PRN05 ] ||
+  fail "beams of a table are $(member beams 0 name) and $(member beams 1 name)"
+is_png beams.png 1260 960
 
 # Light curves: a source of 100 Jy at the zenith in two times of a cube, at its place, and one that never rises.
 printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:28:00, -26.42.00, 100\nnever, POINT, 02:28:00, 80.00.00, 1\n' >curve.txt

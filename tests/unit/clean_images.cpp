@@ -72,6 +72,41 @@ BOOST_AUTO_TEST_CASE(blank_channels_of_a_cube_take_no_part) {
   BOOST_CHECK_THROW(prepare_psf(psf, "psf.fits", other), DataError);
 }
 
+// Two cubes of two polarisations and three frequencies, every plane of a value of its own, there and back;
+// and a PSF of one plane, which serves all.
+BOOST_AUTO_TEST_CASE(planes_of_several_cubes_are_stacked_in_order) {
+  std::vector<Image> cubes;
+  for (int part = 0; part < 2; ++part) {
+    cubes.push_back(cube(2, 3, 0));
+    for (std::size_t stokes = 0; stokes < 2; ++stokes)
+      for (std::size_t freq = 0; freq < 3; ++freq)
+        for (double& pixel : cubes.back().pixels.view()[stokes][freq])
+          pixel = 100.0 * part + 10.0 * static_cast<double>(freq) + static_cast<double>(stokes);
+  }
+  Buffer<float, 4> stack = stack_planes(cubes, 3);
+  BOOST_REQUIRE(stack.extent(0) == 6u);
+  BOOST_REQUIRE(stack.extent(1) == 2u);
+  for (std::size_t group = 0; group < 6; ++group)
+    for (std::size_t stokes = 0; stokes < 2; ++stokes) {
+      const std::size_t expected = 100 * (group / 3) + 10 * (group % 3) + stokes;
+      BOOST_TEST(stack(group, stokes, 3, 7) == static_cast<float>(expected));
+      stack(group, stokes, 3, 7) += 0.5f;
+    }
+  unstack_planes(stack, cubes);
+  for (std::size_t part = 0; part < 2; ++part)
+    for (std::size_t stokes = 0; stokes < 2; ++stokes)
+      for (std::size_t freq = 0; freq < 3; ++freq) {
+        const auto expected = static_cast<double>(100 * part + 10 * freq + stokes);
+        BOOST_TEST(cubes[part].pixels(stokes, freq, 3, 7) == expected + 0.5);
+        BOOST_TEST(cubes[part].pixels(stokes, freq, 3, 8) == expected);
+      }
+  std::vector<Image> one;
+  one.push_back(cube(1, 1, 7));
+  const Buffer<float, 4> psf = stack_planes(one, 3);
+  BOOST_REQUIRE(psf.extent(0) == 3u);
+  for (std::size_t group = 0; group < 3; ++group) BOOST_TEST(psf(group, 0, 1, 2) == 7.0f);
+}
+
 BOOST_AUTO_TEST_CASE(pixels_of_a_mask_that_are_no_numbers_allow_nothing) {
   Image mask = cube(1, 2, 0);
   mask.pixels(0, 0, 2, 3) = NAN;

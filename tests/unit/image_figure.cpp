@@ -139,6 +139,17 @@ BOOST_AUTO_TEST_CASE(an_image_of_microarcseconds_is_drawn) {
   BOOST_TEST(graticule(view, step, step).size() >= 12u);
 }
 
+BOOST_AUTO_TEST_CASE(headings_say_of_what_a_plane_is_the_mean) {
+  BOOST_TEST(averaging_label({1, 1, 1, 1}) == "");
+  BOOST_TEST(averaging_label({31, 32, 1, 1}) == "mean of 31 of 32 channels");
+  BOOST_TEST(averaging_label({1, 1, 4, 4}) == "mean of 4 times");
+  BOOST_TEST(averaging_label({32, 32, 3, 4}) == "mean of 32 channels, 3 of 4 times");
+  ImageFigureOptions options;
+  options.averaged = {31, 32, 4, 4};
+  BOOST_TEST(image_heading({}, options).subtitle.find("mean of 31 of 32 channels, 4 times") !=
+             std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(poles_and_horizons_make_a_field_wide) {
   auto wide = [](const Field& f) {
     return is_wide(image_figure_view(blank_image(f.nx, f.ny, f.ra_deg, f.dec_deg, f.cell_deg), {}));

@@ -61,7 +61,21 @@ BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
       for (std::size_t i = 0; i < 3; ++i) BOOST_CHECK(std::isfinite(block.uvw_m(row, i)));
       for (std::size_t c = 0; c < 2; ++c) BOOST_CHECK_EQUAL(block.weight(row, c, 0), row == 1 ? 0 : 1);
     }
-    if (!centre) BOOST_CHECK_EQUAL(block.uvw_m(2, 0), 30);
+    if (!centre) {
+      BOOST_CHECK_EQUAL(block.uvw_m(2, 0), 30);
+    } else {
+      // The baseline in the frame of the sky; its way to another direction is longer by what w grows.
+      const double ra = 0.3, dec = -0.45, u = 30, v = 40, w = 50;
+      const double b[3] = {
+          -std::sin(ra) * u - std::sin(dec) * std::cos(ra) * v + std::cos(dec) * std::cos(ra) * w,
+          std::cos(ra) * u - std::sin(dec) * std::sin(ra) * v + std::cos(dec) * std::sin(ra) * w,
+          std::cos(dec) * v + std::sin(dec) * w};
+      const double w_to = std::cos(dec) * std::cos(0.31) * b[0] + std::cos(dec) * std::sin(0.31) * b[1] +
+                          std::sin(dec) * b[2];
+      BOOST_REQUIRE_EQUAL(block.path_m.size(), 3u);
+      BOOST_CHECK_SMALL(block.uvw_m(2, 2) - w_to, 1e-11);
+      BOOST_CHECK_SMALL(block.path_m(2) - (w_to - w), 1e-11);
+    }
     BOOST_CHECK(!source->read(block, 1 << 20));
   }
 }

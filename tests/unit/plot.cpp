@@ -117,6 +117,21 @@ BOOST_AUTO_TEST_CASE(stretches_map_their_ends_and_invert_at_their_ticks) {
   BOOST_CHECK_THROW(parse_stretch("cubic"), UsageError);
 }
 
+BOOST_AUTO_TEST_CASE(a_dynamic_range_of_twenty_is_shown_as_asinh) {
+  PlaneStatistics s;
+  s.n_finite = 100, s.median = 8, s.noise = 0.5, s.minimum = -4;
+  for (const double range : {5.0, 19.9, 20.0, 59.0, 1e4}) {
+    s.maximum = s.median + range * s.noise;
+    const Stretch stretch = default_stretch(s);
+    BOOST_TEST((stretch.kind == StretchKind::asinh) == (range >= 20));
+    BOOST_TEST(stretch.low == 6.5);
+    BOOST_TEST(stretch.high == s.maximum);
+    if (range >= 20) BOOST_TEST(stretch.soft == 1.5);
+  }
+  s.noise = 0;  // nothing to be compared with
+  BOOST_TEST((default_stretch(s).kind == StretchKind::linear));
+}
+
 BOOST_AUTO_TEST_CASE(statistics_leave_out_what_is_not_finite) {
   Buffer<double, 2> plane({2, 5});
   const double values[] = {1, NAN, 3, 2, INFINITY, 5, 4, -INFINITY, 100, NAN};

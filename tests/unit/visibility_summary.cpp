@@ -2,12 +2,14 @@
 // Sums and counts over visibilities against literal counting, and their figures.
 #include "kernels/visibility_summary/visibility_summary.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
+#include "libcore/plot/colour_map.h"
 #include "libcore/plot/visibility_figure.h"
 
 using namespace apsyn;
@@ -128,7 +130,9 @@ BOOST_AUTO_TEST_CASE(a_waterfall_adds_its_baselines_by_time_and_channel) {
     VisibilitySummariser summariser(std::move(start));
     summariser.add(d.rows());
     const Waterfall& w = summariser.summary().waterfall;
-    BOOST_REQUIRE_EQUAL(w.time.width, 16);
+    BOOST_REQUIRE_EQUAL(w.bin_s, 16);
+    BOOST_REQUIRE_EQUAL(w.bins.size(), 375u);
+    for (const auto& [bin, index] : w.bins) BOOST_REQUIRE_EQUAL(static_cast<std::size_t>(bin), index);
     BOOST_REQUIRE_EQUAL(w.n_band, 3u);
     Buffer<double, 3> amplitude({4, 3, 512});
     Buffer<std::complex<double>, 3> sum({4, 3, 512});
@@ -222,4 +226,79 @@ BOOST_AUTO_TEST_CASE(every_figure_is_drawn_and_empty_data_is_refused) {
   wrong.channel_hz = &other;
   BOOST_CHECK_THROW(some.add(wrong), std::invalid_argument);
   BOOST_CHECK_THROW(VisibilitySummariser(VisibilitySummary{}), std::invalid_argument);
+}
+
+namespace {
+
+/// The part of the coloured area of a picture that is of the colour of missing data.
+double missing_part(const Canvas& canvas) {
+  const Colour missing = ColourMap("ember").missing();
+  double n_missing = 0, n_colour = 0;
+  for (std::size_t y = 0; y < canvas.height(); ++y)
+    for (std::size_t x = 0; x < canvas.width(); ++x) {
+      const Colour c = canvas.pixel(x, y);
+      const bool grey = std::abs(c.red - c.green) < 0.1f && std::abs(c.green - c.blue) < 0.1f;
+      if (std::abs(c.red - missing.red) + std::abs(c.green - missing.green) +
+              std::abs(c.blue - missing.blue) <
+          1e-3f)
+        n_missing += 1;
+      else if (!grey)
+        n_colour += 1;
+    }
+  return n_missing / (n_missing + n_colour);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_waterfall_leaves_long_gaps_out_and_keeps_its_bins) {
+  // ten scans of 5 integrations of 2 s every half an hour
+  Data d = random_rows(5, 50, {150e6, 151e6}, 6);
+  for (std::size_t i = 0; i < d.time.size(); ++i) {
+    const double since = d.time[i] - 5e9, scan = std::floor(since / 10);
+    d.time[i] = 5e9 + 1800 * scan + (since - 10 * scan);
+  }
+  VisibilitySummary start = about(d, 5);
+  start.waterfall.wanted = true;
+  VisibilitySummariser summariser(std::move(start));
+  summariser.add(d.rows());
+  const Waterfall& w = summariser.summary().waterfall;
+  BOOST_TEST(w.bin_s == 2);  // as short as the integrations
+  BOOST_REQUIRE_EQUAL(w.bins.size(), 50u);
+  BOOST_TEST(w.bins.count(900) == 1u);  // the second scan begins after 1800 s
+  BOOST_TEST(w.bins.count(905) == 0u);
+  const Canvas canvas = draw_visibility_figure(summariser.summary(), {"", VisibilityPlot::waterfall, 400});
+  BOOST_TEST(missing_part(canvas) < 0.05);  // 0.99 of it lay between the scans
+
+  // Rows in another order give the same bins.
+  VisibilitySummary again = about(d, 5);
+  again.waterfall.wanted = true;
+  VisibilitySummariser backwards(std::move(again));
+  std::reverse(d.time.begin(), d.time.end());
+  backwards.add(d.rows());
+  const Waterfall& b = backwards.summary().waterfall;
+  BOOST_TEST(b.bin_s == w.bin_s);
+  BOOST_REQUIRE_EQUAL(b.bins.size(), w.bins.size());
+  for (const auto& [bin, index] : w.bins) BOOST_TEST(b.bins.count(bin) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(widened_bins_keep_every_sum) {
+  // 700 integrations that are far apart: more than there are bins, so that some share one
+  Data d = random_rows(2, 700, {150e6}, 7);
+  double total = 0;
+  for (std::size_t i = 0; i < d.time.size(); ++i) {
+    d.time[i] = 5e9 + (d.time[i] - 5e9) * 7;
+    if (d.ant1[i] == d.ant2[i] || d.weight(i, 0, 0) == 0) continue;
+    const std::complex<double> v = d.data(i, 0, 0);
+    if (std::isfinite(v.real()) && std::isfinite(v.imag())) total += std::abs(v);
+  }
+  VisibilitySummary start = about(d, 2);
+  start.waterfall.wanted = true;
+  VisibilitySummariser summariser(std::move(start));
+  summariser.add(d.rows());
+  const Waterfall& w = summariser.summary().waterfall;
+  BOOST_TEST(w.bin_s > 2);
+  BOOST_TEST(w.bins.size() <= 512u);
+  double sum = 0;
+  for (const auto& [bin, index] : w.bins) sum += w.sum_amplitude(0, 0, index);
+  BOOST_TEST(std::abs(sum - total) < 1e-9 * total);  // 700 terms in another order
 }

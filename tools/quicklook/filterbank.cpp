@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <filesystem>
 
 #include "libcore/io/power_source.h"
@@ -29,6 +30,20 @@ DynamicSpectrum read_spectrum(Tool& tool, const std::string& input, std::size_t 
   return spectrum;
 }
 
+/// A beam is called what its header says, its id in the table of beams for example, and after its file where
+/// that tells nothing or does not tell it from another.
+void name_beams(const std::vector<std::string>& inputs, std::vector<BeamPower>& beams,
+                std::vector<JsonObject>& stats) {
+  for (std::size_t i = 0; i < beams.size(); ++i) {
+    const std::string& source = beams[i].spectrum.source;
+    const bool known = !source.empty() && source != "unknown";
+    const auto same = std::count_if(beams.begin(), beams.end(),
+                                    [&](const BeamPower& other) { return other.spectrum.source == source; });
+    beams[i].name = known && same == 1 ? source : std::filesystem::path(inputs[i]).stem().string();
+    stats[i].add("name", beams[i].name);
+  }
+}
+
 }  // namespace
 
 Look look_at_filterbanks(Tool& tool, const QuicklookOptions& o) {
@@ -39,11 +54,10 @@ Look look_at_filterbanks(Tool& tool, const QuicklookOptions& o) {
   std::vector<BeamPower> beams;
   std::vector<JsonObject> stats;
   for (const std::string& input : o.inputs) {
-    const std::string name = std::filesystem::path(input).stem().string();
-    beams.push_back({name, read_spectrum(tool, input, alone ? kMostBands : 1)});
+    beams.push_back({"", read_spectrum(tool, input, alone ? kMostBands : 1)});
     stats.push_back(stats_of(beams.back().spectrum));
-    if (!alone) stats.back().add("name", name);
   }
+  if (!alone) name_beams(o.inputs, beams, stats);
   tool.report_rate(static_cast<double>(beams[0].spectrum.n_time), "samples");
   Look look{alone ? stats[0] : JsonObject().add("beams", stats), {}};
   if (!o.picture) return look;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 
+#include "libcore/core/log.h"
 #include "libcore/io/fits_image.h"
+#include "libcore/plot/image_captions.h"
 #include "libcore/plot/image_figure.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"
@@ -119,6 +122,21 @@ Canvas side_by_side(const std::vector<Canvas>& panels) {
   return sheet;
 }
 
+/// The frame that is asked for, or the mean of all times.
+std::pair<Image, PlanesAveraged> read_averaged(const QuicklookOptions& o, const std::string& input) {
+  ImageMean mean(averages_channels(o));
+  if (o.frame) {
+    Image image = read_fits_image(input, o.frame);
+    mean.add(image);
+  } else {
+    for_each_fits_frame(input, [&](Image& image) { mean.add(image); });
+  }
+  Image image = mean.take();
+  const std::string label = averaging_label(mean.averaged());
+  if (!label.empty()) log_info("{}: shown is the {}", input, label);
+  return {std::move(image), mean.averaged()};
+}
+
 }  // namespace
 
 double image_memory_bytes(const std::string& input) {
@@ -129,16 +147,27 @@ double image_memory_bytes(const std::string& input) {
   for (const std::size_t n : axes) n_pixels *= static_cast<double>(n);
   const double plane =
       axes.size() < 2 ? n_pixels : static_cast<double>(axes[0]) * static_cast<double>(axes[1]);
+  double sums = 0;  // and counts, when channels or times are averaged: which axes they are is not known here
+  for (std::size_t axis = 2; axis < axes.size(); ++axis)
+    if (axes[axis] > 1) sums = std::max(sums, 2 * n_pixels / static_cast<double>(axes[axis]));
   const auto size = std::filesystem::file_size(input, error);
-  return (error ? 0 : static_cast<double>(size)) + sizeof(double) * (n_pixels + plane);
+  return (error ? 0 : static_cast<double>(size)) + sizeof(double) * (n_pixels + sums + plane);
 }
 
 void check_image_options(const QuicklookOptions& o) {
   image_options(o);
 }
 
-ImageFigureOptions plane_options(const QuicklookOptions& o, const Image& image) {
+bool averages_channels(const QuicklookOptions& o) {
+  if (o.plane.empty()) return true;
+  const bool numbered = std::isdigit(static_cast<unsigned char>(o.plane[0])) != 0;
+  return o.plane != "all" && !numbered && o.plane.find(',') == o.plane.npos;
+}
+
+ImageFigureOptions plane_options(const QuicklookOptions& o, const Image& image,
+                                 const PlanesAveraged& averaged) {
   ImageFigureOptions figure = image_options(o);
+  figure.averaged = averaged;
   if (!o.plane.empty() && o.plane != "all") choose_plane(o.plane, image, figure);
   if (o.zoom > 0) zoom_in(o.zoom, image, figure);
   return figure;
@@ -147,8 +176,8 @@ ImageFigureOptions plane_options(const QuicklookOptions& o, const Image& image) 
 Look look_at_image(Tool& tool, const QuicklookOptions& o) {
   check_image_options(o);  // before a long file is read
   tool.stage("read");
-  Image image = read_fits_image(o.inputs[0], o.frame);
-  ImageFigureOptions figure = plane_options(o, image);
+  auto [image, averaged] = read_averaged(o, o.inputs[0]);
+  ImageFigureOptions figure = plane_options(o, image, averaged);
   Look look;
   if (o.stats) look.stats = stats_of(image, figure);
   if (!o.picture) return look;
@@ -164,8 +193,8 @@ Look look_at_images(Tool& tool, const QuicklookOptions& o) {
   std::vector<JsonObject> stats;
   for (const std::string& input : o.inputs) {
     tool.stage("read");
-    Image image = read_fits_image(input, o.frame);
-    ImageFigureOptions figure = plane_options(o, image);
+    auto [image, averaged] = read_averaged(o, input);
+    ImageFigureOptions figure = plane_options(o, image, averaged);
     const bool all = o.plane == "all";
     const std::size_t n_chan = image.pixels.extent(1), n_plane = all ? image.pixels.extent(0) * n_chan : 1;
     const std::size_t n_panel = n_plane * o.inputs.size();

@@ -40,9 +40,10 @@ class StopSignal {
 class NewestImage {
  public:
   NewestImage(const std::string& input, std::uint64_t max_memory_bytes) : reader_(input, stop_.fd()) {
-    // a record, and as doubles the image that is read, the newest, the one to draw and the last one drawn
+    // a record, and as doubles the image that is read, the newest, the one to draw, its sums and the last
+    // one drawn
     const double memory =
-        static_cast<double>(reader_.record_bytes()) * (1 + 4 * sizeof(double) / sizeof(float));
+        static_cast<double>(reader_.record_bytes()) * (1 + 5 * sizeof(double) / sizeof(float));
     if (memory > static_cast<double>(max_memory_bytes))
       throw FailureError("{}: its images need {} of memory: raise --max-memory", input, format_bytes(memory));
     thread_ = std::jthread([this](const std::stop_token& stop) { read(stop); });
@@ -101,27 +102,30 @@ Look look_at_image_stream(Tool& tool, const QuicklookOptions& o,
                           const std::function<void(const Canvas&)>& show) {
   if (o.plane == "all")
     throw UsageError("--plane all: a stream of images is drawn plane by plane: choose one");
-  if (o.frame > 0)
-    throw UsageError("--frame {}: a stream of images shows the newest one: leave it out", o.frame);
+  if (o.frame.value_or(0) > 0)
+    throw UsageError("--frame {}: a stream of images shows the newest one: leave it out", *o.frame);
   check_image_options(o);
   tool.stage("draw");
   NewestImage newest(o.inputs[0], tool.common().max_memory_bytes);
   Image image, drawn;
+  PlanesAveraged averaged;
   std::size_t n_drawn = 0;
   while (newest.next(image)) {
     if (!any_finite(image)) {
       log_warning("an image without any data is not drawn");
       continue;
     }
-    const ImageFigureOptions figure = plane_options(o, image);
-    if (o.picture) show(draw_image_figure(image, figure));
-    std::swap(image, drawn);
+    ImageMean mean(averages_channels(o));
+    mean.add(image);
+    drawn = mean.take();
+    averaged = mean.averaged();
+    if (o.picture) show(draw_image_figure(drawn, plane_options(o, drawn, averaged)));
     ++n_drawn;
   }
   if (n_drawn == 0) throw FailureError("{}: no image with any data in it", o.inputs[0]);
   log_verbose("{} pictures drawn", n_drawn);
   Look look;
-  const ImageFigureOptions figure = plane_options(o, drawn);
+  const ImageFigureOptions figure = plane_options(o, drawn, averaged);
   if (o.stats) look.stats = stats_of(drawn, figure);
   if (o.picture) look.picture = draw_image_figure(drawn, figure);
   return look;

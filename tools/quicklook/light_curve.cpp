@@ -40,10 +40,13 @@ struct LightCurves {
   std::vector<double> noise;  ///< of each image
 };
 
-void add_image(const QuicklookOptions& o, const SkyModel& sky, const std::string& input, const Image& image,
+void add_image(const QuicklookOptions& o, const SkyModel& sky, const std::string& input, Image& frame,
                LightCurves& curves) {
+  ImageMean mean(averages_channels(o));
+  mean.add(frame);
+  const Image image = mean.take();
   if (!image.info.time) throw DataError("{}: no DATE-OBS: a light curve needs times", input);
-  const ImageFigureOptions plane = plane_options(o, image);
+  const ImageFigureOptions plane = plane_options(o, image, {});
   const SkyView view = image_figure_view(image, plane);
   const Buffer<double, 2> pixels = image_figure_plane(image, plane, view);
   if (curves.sources.empty()) {
@@ -122,8 +125,7 @@ Look look_at_light_curves(Tool& tool, const QuicklookOptions& o) {
   LightCurves curves;
   Progress progress(tool, "reading", static_cast<double>(o.inputs.size()), "files");
   for (std::size_t i = 0; i < o.inputs.size(); ++i) {
-    for_each_fits_frame(o.inputs[i],
-                        [&](const Image& image) { add_image(o, sky, o.inputs[i], image, curves); });
+    for_each_fits_frame(o.inputs[i], [&](Image& image) { add_image(o, sky, o.inputs[i], image, curves); });
     progress.update(static_cast<double>(i + 1));
   }
   Look look{stats_of(curves), {}};

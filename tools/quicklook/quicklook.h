@@ -26,7 +26,7 @@ struct QuicklookOptions {
   std::string range, plane, crop, stretch, mark, contours, light_curve, reduce = "mean", grid = "auto",
                                                                         colour_map = "ember";
   double percentile = 0, zoom = 0;
-  std::size_t frame = 0;
+  std::optional<std::size_t> frame;  ///< none: the mean of all times
   // visibilities
   std::string plot = "overview", column = "DATA", baselines;
   int channel = -1;  ///< of fringes; -1: the middle one
@@ -52,8 +52,11 @@ Look look_at_images(Tool& tool, const QuicklookOptions& options);
 Look look_at_light_curves(Tool& tool, const QuicklookOptions& options);
 /// UsageError and others for what is wrong with the options of images before one is read.
 void check_image_options(const QuicklookOptions& options);
+/// Whether the channels are averaged: unless --plane chooses one, or all.
+bool averages_channels(const QuicklookOptions& options);
 /// What --plane, --crop and --zoom choose of an image, and how it is to be drawn.
-ImageFigureOptions plane_options(const QuicklookOptions& options, const Image& image);
+ImageFigureOptions plane_options(const QuicklookOptions& options, const Image& image,
+                                 const PlanesAveraged& averaged);
 
 Look look_at_measurement_set(Tool& tool, const QuicklookOptions& options);
 Look look_at_visibility_stream(Tool& tool, const QuicklookOptions& options);

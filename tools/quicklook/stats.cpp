@@ -69,7 +69,9 @@ JsonObject stats_of(const Image& image, const ImageFigureOptions& shown) {
   if (info.freq_hz > 0)
     stats.add("frequency_hz", info.freq_hz + info.bandwidth_hz * static_cast<double>(shown.channel));
   if (shown.stokes < info.stokes.size()) stats.add("stokes", info.stokes[shown.stokes]);
-  stats.add("unit", info.unit).add("planes", image.pixels.extent(0) * image.pixels.extent(1));
+  stats.add("unit", info.unit)
+      .add("planes", image.pixels.extent(0) * std::max(image.pixels.extent(1), shown.averaged.of_channels));
+  stats.add("channels_averaged", shown.averaged.channels).add("times_averaged", shown.averaged.times);
   stats.add("width", plane.extent(1)).add("height", plane.extent(0));
   stats.add("cell_deg", view.projection.cell_x_rad / kRadPerDeg);
   add_direction(stats, "centre", view.projection.centre);
