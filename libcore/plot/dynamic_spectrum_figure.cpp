@@ -81,7 +81,7 @@ Heading heading_of(const DynamicSpectrum& s, const std::string& title) {
 Canvas draw_dynamic_spectrum(const DynamicSpectrum& s, const DynamicSpectrumOptions& options) {
   if (std::all_of(s.count.begin(), s.count.end(), [](double n) { return n == 0; }))
     throw FailureError("no usable data: every sample is missing");
-  const Theme theme{.unit = static_cast<double>(options.size) / 1000};
+  const Theme theme = figure_theme(options.size);
   const ColourMap map(options.colour_map);
   const auto n_bin = static_cast<std::size_t>(std::clamp(
       std::ceil(static_cast<double>(s.n_time) / s.time.width), 1.0, static_cast<double>(s.time.n)));

@@ -102,7 +102,7 @@ std::string footer_of(const FoldedPulses& folded) {
 }  // namespace
 
 Canvas draw_fold_figure(const FoldedPulses& folded, const FoldFigureOptions& options) {
-  const Theme theme{.unit = static_cast<double>(options.size) / 1000};
+  const Theme theme = figure_theme(options.size);
   const ColourMap map(options.colour_map);
   const bool profile_alone = folded.sum.extent(0) * folded.sum.extent(1) == 1;
   const double height = profile_alone ? 640 : 1490;

@@ -26,10 +26,6 @@ Margins margins(const Theme& theme, bool wide) {
           heading_height(theme) + theme.px(wide ? 40 : 12), theme.px(wide ? 125 : 172)};
 }
 
-Theme figure_theme(const ImageFigureOptions& options) {
-  return {.unit = static_cast<double>(options.size) / 1000};
-}
-
 /// Sides of the data area: a whole number of canvas pixels per image pixel unless the image is much larger.
 Rect place_panel(const ImageFigureOptions& options, const SinProjection& projection, const Rect& pixels,
                  const Margins& margins) {
@@ -172,7 +168,7 @@ SkyView image_figure_view(const Image& image, const ImageFigureOptions& options)
   view.projection = sin_projection(image.info, image.pixels.extent(3), image.pixels.extent(2));
   view.pixels = shown_pixels(image, options, view.projection);
   view.panel = place_panel(options, view.projection, view.pixels, {0, 0, 0, 0});
-  const Theme theme = figure_theme(options);
+  const Theme theme = figure_theme(options.size);
   const bool wide = is_wide(view);
   Margins m = margins(theme, wide);
   if (!wide) m.left = std::max(m.left, declination_labels_width(theme, view) + theme.px(70));
@@ -199,7 +195,7 @@ Buffer<double, 2> image_figure_plane(const Image& image, const ImageFigureOption
 }
 
 Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) {
-  const Theme theme = figure_theme(options);
+  const Theme theme = figure_theme(options.size);
   const SkyView view = image_figure_view(image, options);
   const bool wide = is_wide(view);
   const Margins m = margins(theme, wide);
@@ -213,7 +209,7 @@ Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) 
   scale_values(plane, stretch, unit.factor);
 
   const Rect& panel = view.panel;
-  const double text_span = std::max(panel.width(), theme.px(900));
+  const double text_span = std::max(panel.width(), 0.9 * static_cast<double>(options.size));
   Canvas canvas(static_cast<std::size_t>(panel.x0 + text_span + m.right),
                 static_cast<std::size_t>(panel.y1 + m.bottom));
   ColourMap map(options.colour_map);

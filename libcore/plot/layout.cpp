@@ -79,6 +79,10 @@ std::vector<Overlap> overlaps(double low, double high, std::size_t n_out, std::s
 
 }  // namespace
 
+Theme figure_theme(std::size_t size) {
+  return {.unit = std::max(static_cast<double>(size) / 1000, kLeastUnit)};
+}
+
 Axis linear_axis(double low, double high, const std::string& label, int n_ticks) {
   if (!(high > low)) high = low + std::max(1e-6, std::abs(low) * 1e-6), low -= high - low;
   return {low, high, linear_ticks(low, high, n_ticks), label};

@@ -14,7 +14,8 @@
 
 namespace apsyn {
 
-/// All lengths grow with the figure: `unit` is a thousandth of the side of its data area.
+/// All lengths grow with the figure: `unit` is a thousandth of the side of its data area, but not so small
+/// that letters could not be read.
 struct Theme {
   double unit = 1;
   Colour ink{0.10f, 0.11f, 0.13f}, soft_ink{0.38f, 0.40f, 0.44f}, faint{0.86f, 0.87f, 0.89f};
@@ -24,6 +25,11 @@ struct Theme {
   TextStyle small_text(double size = 20) const { return {.size = px(size), .colour = soft_ink}; }
   Pen frame_pen() const { return {ink, px(1.8), 1}; }
 };
+
+/// Texts are of 20 units or more, which are then 13 pixels from ascender to descender at least.
+constexpr double kLeastUnit = 0.65;
+/// Of a figure whose data area is to have a longer side of `size` pixels.
+Theme figure_theme(std::size_t size);
 
 /// An axis of a plot: its range in the units of the ticks, and what they say.
 struct Axis {

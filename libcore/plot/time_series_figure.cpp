@@ -13,7 +13,7 @@ namespace apsyn {
 
 Canvas draw_time_series(const std::vector<TimeSeries>& series, const TimeSeriesFigure& figure) {
   constexpr std::size_t kFewPoints = 64;
-  const Theme theme{.unit = static_cast<double>(figure.size) / 1000};
+  const Theme theme = figure_theme(figure.size);
   const ScaledUnit unit = seconds_unit(figure.end_s);
   double low = figure.from_zero ? 0 : INFINITY, high = figure.from_zero ? 0 : -INFINITY;
   bool any = false;

@@ -174,8 +174,11 @@ void draw_spectrum(Canvas& canvas, const Theme& theme, const Rect& panel, const 
   const Rect range{-0.5, -0.5, static_cast<double>(n_time) - 0.5, static_cast<double>(n_band) - 0.5};
   const auto [low, high] = percentile_range(cutout.spectrum, 99.5);
   const Stretch stretch{StretchKind::linear, std::min(low, -2.0), std::max(high, 3.0), 1};
-  draw_raster(canvas, panel, {cutout.spectrum, range, Reduction::mean}, ColourMap("ember"), stretch);
+  const ColourMap map("ember");
+  draw_raster(canvas, panel, {cutout.spectrum, range, Reduction::mean}, map, stretch);
   draw_plot_frame(canvas, theme, plot);
+  draw_colour_bar(canvas, theme, {panel.x1 + theme.px(16), panel.y0, panel.x1 + theme.px(36), panel.y1}, map,
+                  stretch, "Standard deviations");
 }
 
 void draw_curve(Canvas& canvas, const Theme& theme, const Rect& panel, const TransientFigure& f,
@@ -192,10 +195,28 @@ void draw_curve(Canvas& canvas, const Theme& theme, const Rect& panel, const Tra
   draw_plot_frame(canvas, theme, plot);
 }
 
-void draw_detail(Canvas& canvas, const Theme& theme, const TransientFigure& f, std::size_t index) {
+/// Where the panels of a detail stand, in units of the theme.
+struct DetailPlace {
+  double x, width;          ///< of profile and spectrum
+  double curve_x, curve_y;  ///< of S/N against DM
+  double curve_width, curve_height;
+};
+
+/// One detail takes the width of the overview, two or three share it.
+DetailPlace detail_place(std::size_t index, std::size_t n_detail) {
+  constexpr double kLeft = 130, kRight = 1880, kBar = 125, kLabels = 120;
+  if (n_detail == 1) return {kLeft, 1250 - kLeft - kBar, 1390, 780, 450, 460};
+  const auto n = static_cast<double>(n_detail);
+  const double width = (kRight - kLeft - n * kBar - (n - 1) * kLabels) / n;
+  const double x = kLeft + static_cast<double>(index) * (width + kBar + kLabels);
+  return {x, width, x, 1360, width, 170};
+}
+
+void draw_detail(Canvas& canvas, const Theme& theme, const TransientFigure& f, std::size_t index,
+                 std::size_t n_detail) {
   const TransientDetail& detail = f.best[index];
   const PulseCutout& cutout = detail.cutout;
-  const double x = 130 + 620 * static_cast<double>(index);
+  const DetailPlace place = detail_place(index, n_detail);
   const double end = cutout.first_s + static_cast<double>(cutout.profile.size()) * cutout.step_s;
   const ScaledUnit unit = seconds_unit(std::max(end, 1e-6));
   const Axis time = linear_axis(cutout.first_s / unit.factor, end / unit.factor,
@@ -204,22 +225,25 @@ void draw_detail(Canvas& canvas, const Theme& theme, const TransientFigure& f, s
   draw_text(canvas,
             fitted(fmt::format("{}  {} s, DM {}, S/N {}", index + 1, short_number(detail.point.time_s, 7),
                                short_number(detail.point.dm, 5), short_number(detail.point.sn)),
-                   style, theme.px(540)),
-            {theme.px(x), theme.px(762)}, style);
-  draw_profile(canvas, theme, scaled(theme, x, 780, 470, 150), detail, time, unit.factor);
-  draw_spectrum(canvas, theme, scaled(theme, x, 940, 470, 300), cutout, time);
-  if (!detail.dm.empty()) draw_curve(canvas, theme, scaled(theme, x, 1360, 470, 170), f, detail);
+                   style, theme.px(place.width + 120)),
+            {theme.px(place.x), theme.px(762)}, style);
+  draw_profile(canvas, theme, scaled(theme, place.x, 780, place.width, 134), detail, time, unit.factor);
+  draw_spectrum(canvas, theme, scaled(theme, place.x, 940, place.width, 300), cutout, time);
+  if (!detail.dm.empty())
+    draw_curve(canvas, theme,
+               scaled(theme, place.curve_x, place.curve_y, place.curve_width, place.curve_height), f, detail);
 }
 
 }  // namespace
 
 Canvas draw_transient_figure(const TransientFigure& f, std::size_t size) {
-  const Theme theme{.unit = static_cast<double>(size) / 1000};
-  const double height = f.best.empty() ? 800 : 1690;
+  const Theme theme = figure_theme(size);
+  const std::size_t n_detail = std::min(kMostDetails, f.best.size());
+  const double height = n_detail == 0 ? 800 : n_detail == 1 ? 1390 : 1690;
   Canvas canvas(static_cast<std::size_t>(theme.px(1900)), static_cast<std::size_t>(theme.px(height)));
   draw_heading(canvas, theme, theme.px(60), theme.px(1800), {f.title, f.subtitle});
   draw_overview(canvas, theme, f);
-  for (std::size_t i = 0; i < std::min(kMostDetails, f.best.size()); ++i) draw_detail(canvas, theme, f, i);
+  for (std::size_t i = 0; i < n_detail; ++i) draw_detail(canvas, theme, f, i, n_detail);
   const TextStyle style = theme.small_text(20);
   draw_text(canvas, fitted(f.footer, style, theme.px(1800)), {theme.px(60), theme.px(height - 24)}, style);
   return canvas;

@@ -168,7 +168,7 @@ VisibilityPlot parse_visibility_plot(std::string_view name) {
 }
 
 Canvas draw_visibility_figure(const VisibilitySummary& s, const VisibilityFigureOptions& o) {
-  const Theme theme{.unit = static_cast<double>(o.size) / 1000};
+  const Theme theme = figure_theme(o.size);
   if (o.plot == VisibilityPlot::autos) return draw_autos(theme, s, o);
   if (o.plot == VisibilityPlot::fringes) return draw_fringes(theme, s, o);
   if (o.plot == VisibilityPlot::waterfall) return draw_waterfalls(theme, s, o);

@@ -211,7 +211,7 @@ std::string footer_of(const VoltageSummary& s) {
 Canvas draw_voltage_figure(const VoltageSummary& s, const VoltageFigureOptions& o) {
   if (std::all_of(s.n_values.begin(), s.n_values.end(), [](std::uint64_t n) { return n == 0; }))
     throw FailureError("no usable data: every sample is missing");
-  const Theme theme{.unit = static_cast<double>(o.size) / 1000};
+  const Theme theme = figure_theme(o.size);
   const ColourMap map(o.colour_map);
   Canvas canvas(static_cast<std::size_t>(theme.px(1900)), static_cast<std::size_t>(theme.px(1290)));
   draw_heading(canvas, theme, theme.px(60), theme.px(1800), heading_of(s, o.title));

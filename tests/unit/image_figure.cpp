@@ -150,6 +150,44 @@ BOOST_AUTO_TEST_CASE(headings_say_of_what_a_plane_is_the_mean) {
              std::string::npos);
 }
 
+namespace {
+
+/// Heights of the blocks of rows that are not blank, from the top.
+std::vector<std::size_t> row_blocks(const Canvas& canvas) {
+  std::vector<std::size_t> heights;
+  bool inside = false;
+  for (std::size_t y = 0; y < canvas.height(); ++y) {
+    bool blank = true;
+    for (std::size_t x = 0; x < canvas.width(); ++x) blank = blank && canvas.pixel(x, y).green > 0.99f;
+    if (!blank && !inside) heights.push_back(0);
+    inside = !blank;
+    if (inside) ++heights.back();
+  }
+  return heights;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(letters_of_small_pictures_can_be_read) {
+  for (const std::size_t size : {100u, 400u, 650u, 1000u}) {
+    Image image = blank_image(64, 64, 10, 20, 0.1);
+    image.pixels(0, 0, 30, 30) = 1;
+    ImageFigureOptions options;
+    options.size = size;
+    options.title = "HEADING";
+    const Canvas canvas = draw_image_figure(image, options);
+    const auto blocks = row_blocks(canvas);
+    // capitals are 0.714 of the 36 and 20 units of title and footer, which are 0.65 pixels at least
+    const double unit = std::max(0.65, static_cast<double>(size) / 1000);
+    BOOST_TEST(static_cast<double>(blocks.front()) >= 0.714 * 36 * unit - 1);
+    BOOST_TEST(static_cast<double>(blocks.back()) >= 0.714 * 20 * unit - 1);
+    // what grows is what stands about the data, and not the data
+    const SkyView view = image_figure_view(image, options);
+    BOOST_TEST(view.panel.width() <= static_cast<double>(size) * 4 / 3);
+    BOOST_TEST(view.panel.width() >= static_cast<double>(size) * 3 / 4 - 64);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(poles_and_horizons_make_a_field_wide) {
   auto wide = [](const Field& f) {
     return is_wide(image_figure_view(blank_image(f.nx, f.ny, f.ra_deg, f.dec_deg, f.cell_deg), {}));
