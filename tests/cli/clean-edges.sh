@@ -96,6 +96,7 @@ wide='wide.ms --size 128 --weight natural --channels-out 4 --join-channels --nit
 }
 expect_no_file none-MFS-image.fits
 for image in parts-MFS-image.fits given-MFS-image.fits; do
-  tail -c 65536 $image | od -An -v -t f4 --endian=big -w4 | grep -q -i 'nan\|inf' && fail "$image has pixels that are no numbers"
+  tail -c 65536 $image | od -An -v -t f4 --endian=big -w4 | awk '/nan|inf/ { bad = 1 } END { exit bad || NR != 16384 }' ||
+    fail "$image has pixels that are no numbers"
 done
 exit 0

@@ -26,7 +26,7 @@ for options in '--join-channels' '' '--join-channels --fit-spectral-pol 2'; do
     run clean -q h --niter 300 --overwrite $options
   }
   for kind in model residual image; do
-    cmp -s <(tail -c 16384 g-MFS-$kind.fits) <(tail -c 16384 h-MFS-$kind.fits) || fail "another mean $kind with '$options'"
+    expect_same <(tail -c 16384 g-MFS-$kind.fits) <(tail -c 16384 h-MFS-$kind.fits) "another mean $kind with '$options'"
   done
   expect_no_file g-0001-image.fits
   expect_near "$(pixel g-MFS-image.fits 39 37)" 2 0.02 "Jy/beam of the brighter source"
@@ -35,7 +35,7 @@ done
 run clean g --niter 400 --continue --join-channels
 expect_stderr 'g-0001-dirty.fits: no usable data: left out'
 run clean -q h --niter 400 --continue --join-channels
-cmp -s <(tail -c 16384 g-MFS-image.fits) <(tail -c 16384 h-MFS-image.fits) || fail "another image after --continue"
+expect_same <(tail -c 16384 g-MFS-image.fits) <(tail -c 16384 h-MFS-image.fits) "another image after --continue"
 for group in 0000 0002; do make_fits "g-$group-dirty.fits" 64 '"blank"' 100; done
 expect_exit 1 clean g -o none --join-channels --niter 10
 expect_stderr 'no usable data'

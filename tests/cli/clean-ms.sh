@@ -34,7 +34,7 @@ pixels() {
 values() { pixels "$1" | od -An -v -t f4 --endian=big -w4; }
 rms() { values "$1" | awk '{ sum += $1 * $1; ++n } END { printf "%.6g", sqrt(sum / n) }'; }
 rms_between() { paste <(values "$1") <(values "$2") | awk '{ sum += ($1 - $2) ^ 2; ++n } END { printf "%.6g", sqrt(sum / n) }'; }
-same_pixels() { cmp -s <(pixels "$1") <(pixels "$2") || fail "$1 and $2 differ"; }
+same_pixels() { expect_same <(pixels "$1") <(pixels "$2") "$1 and $2 differ"; }
 # worst COLUMN PATTERN TABLE: the largest |column - 1|, or |column| of offsets, over the sources that match.
 worst_flux() { awk -v name="$1" '$1 ~ "^" name { e = $4 > 1 ? $4 - 1 : 1 - $4; if (e > worst) worst = e } END { print 100 * worst }' "$2"; }
 worst_offset() { awk 'NR > 1 { if ($7 !~ /^[0-9.]+$/) exit; if ($7 > worst) worst = $7 } END { print (NR > 20 ? worst : 9) }' "$1"; }

@@ -112,6 +112,7 @@ expect_no_file dry.dada
 seen=$(on_terminal './sim.sh -o -')
 status=$?
 [ $status -eq 2 ] || fail "simulate -o - on a terminal: exit status $status instead of 2"
+grep -aq HDR_SIZE v.dada || fail "what is not to be seen on a terminal is not in v.dada either"
 grep -aq HDR_SIZE <<<"$seen" && fail "simulate -o - writes binary data to a terminal"
 expect_exit 2 env APSYN_DEVICE=abacus bash ./sim.sh -o device.dada
 expect_stderr "simulate: error: " abacus

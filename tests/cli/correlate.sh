@@ -58,7 +58,7 @@ run correlate tiny.dada --phase-centre none --flag-antennas b -o flagged.vis
 { header 4096 && for ((i = 0; i < 256; ++i)); do printf '\0\0\x80\x80'; done && tail -c +1025 samples.bin; } >missing.dada
 run correlate missing.dada --phase-centre none -o missing.vis
 [ "$(floats missing.vis 9)" = "25 0 -896 -128 32768 0 0.75 0.75 1" ] || fail "missing.vis: $(floats missing.vis 9)"
-expect_stderr "1 of 2 antennas miss samples, a 25 %" "1 of 2 inputs" "b polarisation 0 100 %"
+expect_stderr "1 of 2 antennas miss samples, a 25 %" "1 of 2 inputs have more" "b polarisation 0 100 %"
 run correlate missing.dada --phase-centre none -v -o missing.ms
 expect_stderr "samples of a: saturated 0 %, missing 25 %" "samples of b: saturated 100 %, missing 0 %"
 # ... also in the Measurement Set, and nothing is said of antennas that are left out.
@@ -121,8 +121,8 @@ for window in hann hamming rect; do
   run correlate tiny.dada --phase-centre none --channels 8 --pfb-taps 4 --window $window -o $window.vis
 done
 expect_same <(tail -c +4097 pfb.vis) <(tail -c +4097 hann.vis)
-cmp -s <(tail -c +4097 hann.vis) <(tail -c +4097 hamming.vis) && fail "hann and hamming are the same"
-cmp -s <(tail -c +4097 hann.vis) <(tail -c +4097 rect.vis) && fail "hann and rect are the same"
+expect_different <(tail -c +4097 hann.vis) <(tail -c +4097 hamming.vis) "hann and hamming are the same"
+expect_different <(tail -c +4097 hann.vis) <(tail -c +4097 rect.vis) "hann and rect are the same"
 expect_exit 1 correlate tiny.dada --channels 512 --pfb-taps 4 -o x.vis
 expect_stderr "no usable data"
 run correlate tiny.dada --channels 8 --pfb-taps 4 --dry-run

@@ -68,15 +68,15 @@ for line in 'INSTRUMENT +apsyn-image' 'NX +16' 'NY +16' 'NCHAN +2' 'PRODUCTS +I'
   head -c 4096 stream | grep -aqE "^$line\$" || fail "no line $line in the stream"
 done
 size=$(head -c 4096 stream | grep -a '^HDR_SIZE' | tr -dc 0-9)
-cmp <(floats stream "$size" 2048 little) <(floats cube.fits "$(data_at cube.fits)" 2048) || fail "stream and cube differ"
+expect_same <(floats stream "$size" 2048 little) <(floats cube.fits "$(data_at cube.fits)" 2048) "stream and cube differ"
 
 # From a pipe, with other numbers of threads and blocks of memory, the bytes are the same.
 epic-image --size 16 --accumulate 3.2ms --method dft -q <tiny.dada >piped 2>piped.err || fail "no image from a pipe"
-cmp <(tail -c +$((size + 1)) stream | head -c 8192) <(tail -c +$((size + 1)) piped | head -c 8192) || fail "a pipe gives other bytes"
+expect_same <(tail -c +$((size + 1)) stream | head -c 8192) <(tail -c +$((size + 1)) piped | head -c 8192) "a pipe gives other bytes"
 for method in fft dft corr; do
   for threads in 1 2 5; do
     run epic-image tiny.dada --size 16 --accumulate 3.2ms --method $method --threads $threads -o "t$threads-%d.fits" --overwrite
-    cmp <(tail -c 4096 t1-0.fits) <(tail -c 4096 t$threads-0.fits) || fail "$method: $threads threads give other bytes"
+    expect_same <(tail -c 4096 t1-0.fits) <(tail -c 4096 t$threads-0.fits) "$method: $threads threads give other bytes"
   done
 done
 

@@ -71,7 +71,7 @@ for pair in "$mean 25" "$largest 25" "$re 0" "$im -25"; do expect_near "${pair% 
 for name in 'slow%d' slow; do
   run epic-image slow.dada --size 16 --regions regions.crtf --accumulate 5120s --average-channels 2 --method dft -o "$name.csv"
 done
-cmp -s 'slow%d.csv' slow.csv || fail "a % in its name changes the curve: $(cat 'slow%d.csv')"
+expect_same 'slow%d.csv' slow.csv "a % in its name changes the curve: $(cat 'slow%d.csv')"
 printf '#CRTFv0\n-circle[[8pix, 8pix], 2pix]\n' >none.crtf
 expect_exit 2 epic-image tiny.dada --size 16 --regions none.crtf -o x.csv
 expect_exit 2 epic-image tiny.dada --size 16 --regions regions.crtf --pixels pixels.csv -o x.csv
@@ -106,7 +106,7 @@ for method in fft dft corr; do
   expect_near "$(pixel kinds-$method.fits 0 8 8)" 25 0.03 "$method: a source heard by antennas of two kinds"
 done
 expect_near_image kinds-dft.fits kinds-corr.fits 1e-4
-cmp -s kinds-dft.fits plain.fits && fail "kinds of antennas change nothing"
+expect_different kinds-dft.fits plain.fits "kinds of antennas change nothing"
 # What options name is an input, and so is what their tables name.
 for how in "pixels pixels.csv pixels.csv" "regions regions.crtf regions.crtf" "apertures kinds.csv kinds.csv" "apertures kinds.csv wide.fits"; do
   read -r option file output <<<"$how"

@@ -84,7 +84,7 @@ for change in 'DATASUM:3' 'pixel:3'; do
     pixel*) printf '\x3f\x80' | dd of=changed.fits bs=1 seek=$(($(stat -c %s changed.fits) / 2880 * 2880 - 11520)) conv=notrunc status=none ;;
     DATASUM*) sed -i "s/\(DATASUM = '\)[0-9]\{3\}/\1987/" changed.fits ;;
   esac
-  cmp -s changed.fits field-model.fits && fail "$change: nothing was changed"
+  expect_different changed.fits field-model.fits "$change: nothing was changed"
   expect_exit 3 idg-degrid -q --model changed.fits finite.ms
   expect_stderr "changed.fits: DATASUM"
 done

@@ -20,7 +20,7 @@ pixels() {
   tail -c +$(((cards + 35) / 36 * 2880 + 1)) "$1"
 }
 middle() { pixels "$1" | od -An -v -t f4 --endian=big -N $((4 * 64 * 64)) -w4 | awk -v n=$((32 * 64 + 33)) 'NR == n { print $1 }'; }
-expect_same_pixels() { cmp <(pixels "$1") <(pixels "$2") >&2 || fail "$1 and $2 differ"; }
+expect_same_pixels() { expect_same <(pixels "$1") <(pixels "$2") "$1 and $2 differ"; }
 expect_near "$(middle a-psf.fits)" 1 1e-6 "the PSF's peak"
 expect_near "$(middle a-dirty.fits)" 73 1.5 "3C 48"
 

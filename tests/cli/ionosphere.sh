@@ -22,7 +22,7 @@ expect_same <(tail -c +5761 a.fits) <(tail -c +5761 b.fits) # behind the header,
 expect_exit 2 $small -o a.fits
 expect_stderr a.fits
 run $small --seed 2 --overwrite -o b.fits
-cmp -s <(tail -c +5761 a.fits) <(tail -c +5761 b.fits) && fail "another seed gives the same screens"
+expect_different <(tail -c +5761 a.fits) <(tail -c +5761 b.fits) "another seed gives the same screens"
 run $small --dry-run -o none.fits
 expect_stdout "3 screens of 31 x 31 points"
 expect_exit 2 $small --array mwa-32t -o none.fits

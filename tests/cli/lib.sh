@@ -115,12 +115,27 @@ expect_no_file() {
   done
 }
 
-# expect_same A B: identical bytes.
-expect_same() { cmp "$1" "$2" >&2 || fail "$1 and $2 differ"; }
-# expect_different A B TEXT: both are there, not empty, and not the same.
+# compared A B: sets `first` and `second` to what cmp is to read. Pipes are copied, so that it can be seen whether they hold
+# anything: nothing is equal to nothing, and a file that is missing differs from all others.
+compared() {
+  first=$1 second=$2
+  [ -f "$1" ] || { first=$STATE/first && cat "$1" >"$first"; }
+  [ -f "$2" ] || { second=$STATE/second && cat "$2" >"$second"; }
+  [ -s "$first" ] && [ -s "$second" ] && return
+  fail "there is nothing in $1 or $2"
+  return 1
+}
+# expect_same A B [TEXT]: identical bytes, of files or pipes that hold some.
+expect_same() {
+  local first second
+  compared "$1" "$2" || return 0
+  cmp "$first" "$second" >&2 || fail "${3:-$1 and $2 differ}"
+}
+# expect_different A B TEXT: both hold something, and not the same.
 expect_different() {
-  expect_file "$1" "$2"
-  cmp -s "$1" "$2"
+  local first second
+  compared "$1" "$2" || return 0
+  cmp -s "$first" "$second"
   [ $? -eq 1 ] || fail "$1 and $2 are the same, or cannot be read: $3"
 }
 

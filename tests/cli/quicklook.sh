@@ -16,7 +16,7 @@ is_png piped.png
 run bash -c 'set -o pipefail; (head -c 3 sky.fits; sleep 0.1; tail -c +4 sky.fits) | quicklook - --threads 1 -o slow.png'
 run bash -c 'quicklook - <sky.fits >redirected.png'
 expect_same sky.png named.png
-cmp -s sky.png redirected.png && fail "the provenance of a file and of a pipe cannot be the same"
+expect_different sky.png redirected.png "the provenance of a file and of a pipe cannot be the same"
 expect_same piped.png slow.png
 expect_same piped.png redirected.png
 grep -aq "quicklook sky.fits" sky.png || fail "sky.png does not tell the command that made it"
