@@ -28,6 +28,12 @@ expect_near "$(member centre_ra_deg)" 187.5 1e-12 "the right ascension"
 [ "$(member kind)" = image ] || fail "an image is of kind $(member kind)"
 run quicklook sky.fits --stats --crop 3,4,20,10
 expect_near "$(member maximum)" 55 0 "the largest pixel of the part, 33 + 22"
+run quicklook sky.fits --stats --zoom 2
+expect_near "$(member width)" 32 0 "the width of the middle"
+expect_near "$(member height)" 24 0 "the height of the middle"
+expect_near "$(member minimum)" 49 0 "its smallest pixel, 33 + 16"
+expect_near "$(member maximum_x)" 47 0 "the column of its largest pixel"
+expect_near "$(member maximum_y)" 12 0 "the row of its largest pixel, the first"
 run quicklook sky.fits --stats -o both.png
 is_png both.png
 expect_stdout '"maximum": 96'
@@ -43,10 +49,19 @@ run quicklook obs.ms --stats
 [ "$(member kind)" = visibility ] || fail "a set is of kind $(member kind)"
 expect_near "$(member rows)" 1488 0 "the rows, 496 baselines in 3 s"
 expect_near "$(member flagged_fraction)" 0 0 "the flagged fraction"
+expect_near "$(member duration_s)" 3 1e-6 "the duration of 3 s, integrations included"
 expect_near "$(member products 0 mean_amplitude)" 1 1e-6 "the mean amplitude of the one source that is up, 1 Jy"
 [ "$(member products 0 mean_autocorrelation)" = null ] || fail "there are no autocorrelations, but $(member products 0 mean_autocorrelation)"
+# 100 m from west to east see a source 0.2 degrees east of the phase centre at 2 pi 100 m sin(0.2 deg) / 1.9986 m.
+printf 'name,east_m,north_m,up_m\nA,0,0,0\nB,100,0,0\n' >two.csv
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 37.22387deg, -26.7deg, 1\n' >east.txt # 37 + 0.2 / cos(26.7 deg)
+run simulate -q --array two.csv --site=-26.7deg,116.67deg,377m --sky east.txt --freq 150MHz --bandwidth 10kHz --channels 1 \
+  --phase-centre '02:28:00 -26:42:00' --duration 1s -o two.ms
+run quicklook two.ms --stats
+expect_near "$(member products 0 phase_of_mean_deg | tr -d -)" 62.88 0.2 "the phase of one baseline in degrees"
 run quicklook rec.dada --stats
 expect_near "$(member inputs 63 antenna)" 31 0 "the last input's antenna"
+expect_near "$(member inputs 62 polarisation)" 0 0 "the polarisation of the last but one"
 missing=$(for i in {0..63}; do member inputs $i missing_fraction && echo; done | awk '{ sum += $1 } END { print sum / NR }')
 expect_near "$missing" 0.1 0.08 "the missing fraction of --drop 0.1"
 run quicklook rec.vis --stats
@@ -82,6 +97,15 @@ expect_near "$(member sources 0 values 1)" "$second" 0.1 "the second value from 
 run quicklook time0.fits time0.fits --light-curve curve.txt --stats -o one-time.png
 expect_near "$(member time_s 1)" 0 0 "the time of the same image again"
 is_png one-time.png
+# Between pixels, in two images of known slopes: a quarter of a pixel west of column 32, where one has 65.25 and the other
+# twice as much. Of two values the scatter is their distance over sqrt(2).
+fits t0.fits 64 48 "DATE-OBS= '2024-01-01T00:00:00.000'"
+fits t1.fits 64 48 "DATE-OBS= '2024-01-01T00:00:01.000'" 'BSCALE  =                  2.0'
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 12:29:53.0718, -30.00.00, 1\n' >between.txt
+run quicklook t0.fits t1.fits --light-curve between.txt --stats
+expect_near "$(member sources 0 values 0)" 65.25 0.01 "the value between two pixels"
+expect_near "$(member sources 0 values 1)" 130.5 0.02 "twice the value between two pixels"
+expect_near "$(member sources 0 scatter)" 46.139 0.02 "the scatter"
 expect_exit 2 quicklook time1.fits time0.fits --light-curve curve.txt -o wrong.png
 expect_stderr "earlier"
 expect_exit 2 quicklook rec.dada --light-curve curve.txt -o wrong.png
@@ -103,7 +127,7 @@ expect_no_file wrong.png
 # A folded profile, as fold-pulsar writes it.
 {
   printf '# fold-pulsar 0.1.0\n# source B0329+54, 10 s from 2024-01-01T19:58:00.000 on\n# period_s 0.5\n# dm_pc_cm3 26.76\n'
-  printf '# snr 12.5\n# turns 20\nphase,power,samples\n0.125,0,100\n0.375,8,100\n0.625,1,100\n0.875,-1,100\n'
+  printf '# snr 12.5\n# turns 20\n# peak_phase_turns 0.375\n# width_turns 0.1\n# peak_power 7.5\nphase,power,samples\n0.125,0,100\n0.375,8,100\n0.625,1,100\n0.875,-1,100\n'
 } >profile.csv
 run quicklook profile.csv
 is_png profile.png 1020 640
@@ -111,6 +135,9 @@ run bash -c 'quicklook --stats <profile.csv'
 [ "$(member object)" = B0329+54 ] || fail "the profile is of $(member object)"
 expect_near "$(member snr)" 12.5 0 "its S/N"
 expect_near "$(member length_s)" 10 1e-12 "its length"
+expect_near "$(member peak_phase_turns)" 0.375 0 "the phase of its peak"
+expect_near "$(member width_turns)" 0.1 0 "its width"
+expect_near "$(member peak_power)" 7.5 0 "its height"
 expect_near "$(member profile 1)" 8 0 "its second bin"
 [ "$(member start_utc)" = 2024-01-01T19:58:00.000 ] || fail "the profile begins at $(member start_utc)"
 grep -v '^# source' profile.csv >timeless.csv
