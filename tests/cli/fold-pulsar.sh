@@ -39,6 +39,11 @@ peak=$(value peak_power)
 expect_near "$peak" "$(awk 'BEGIN { print 20 / 0.03 / sqrt(3.14159265 / 4 / log(2)) }')" 40 "the pulse's height"
 [ "$(grep -vc '^#' psr.csv)" -eq 257 ] || fail "$(grep -vc '^#' psr.csv) lines of profile"
 grep -q '^phase,power,samples$' psr.csv || fail "no head of columns"
+# Phases are those of the middles of bins, and the brightest is where the pulse is.
+grep -v '^#' psr.csv | awk -F, 'NR > 1 && ($1 - (NR - 1.5) / 256) ^ 2 > 1e-12 { bad = 1 } END { exit bad }' || fail "phases of bins in psr.csv"
+brightest=$(grep -v '^#' psr.csv | tail -n +2 | sort -t, -k2,2g | tail -1 | cut -d, -f1)
+expect_near "$(awk -v x="$brightest" 'BEGIN { print (x > 0.5 ? x - 1 : x) }')" 0 0.012 "the phase of the brightest bin"
+expect_near "$(value turns)" "$(awk 'BEGIN { print 10 / 0.7145 }')" 0.05 "the turns in 10 s"
 
 # Another dispersion measure or period smears it; a search finds the period back.
 run fold-pulsar psr.fil --period 0.7145 --dm 1026.76

@@ -28,6 +28,7 @@ cat >sky.txt <<'END'
 Format = Name, Type, Ra, Dec, I
 west, POINT, 00:39:42.8, 00.05.36, 2.2
 far, POINT, 12:00:00, 00.00.00, 1
+behind, POINT, 12:40:00, 00.00.00, 1
 END
 
 run measure-sources good.fits --sky sky.txt
@@ -40,7 +41,9 @@ expect_near "$offset_asec" 0 0.1 "the offset"
 expect_near "$offset_beam" 0 0.001 "the offset in beams"
 [[ $ra == 00h39m42.8*s && $dec == +00d05m36.0s ]] || fail "found at $ra $dec"
 sed -n 3p "$(stdout_file)" | grep -q '^far .* outside ' || fail "the far source is not outside"
-expect_stderr "measure-sources: info: 1 of 2 sources found"
+# ... nor is the one in the opposite direction at the centre
+sed -n 4p "$(stdout_file)" | grep -q '^behind .* outside ' || fail "the source behind the horizon is not outside"
+expect_stderr "measure-sources: info: 1 of 3 sources found"
 cp "$(stdout_file)" table.txt
 
 run measure-sources --sky sky.txt -o file.txt good.fits
@@ -52,7 +55,7 @@ run measure-sources --sky sky.txt --overwrite -o file.txt good.fits
 run bash -c 'measure-sources --sky sky.txt <good.fits >pipe.txt'
 expect_same table.txt pipe.txt
 run measure-sources --sky sky.txt --dry-run good.fits
-expect_stdout "64 x 48" "2 sources"
+expect_stdout "64 x 48 pixels of 1 amin" "3 sources"
 run script -qefc "measure-sources --sky sky.txt good.fits" /dev/null
 expect_stdout west
 

@@ -61,7 +61,10 @@ expect_near "$dm" 30 1.5 "the DM"
 expect_near "$sn" 13 2.5 "S/N"
 expect_near "$width_s" 0.004 0.0021 "the width"
 expect_near "${mjd#59000.}" "$(awk 'BEGIN { printf "%.0f", (0.5 + 12.5 / 86400) * 1e12 }')" 40000 "the day's fraction"
-awk -v a="$dm_low" -v b="$dm" -v c="$dm_high" 'BEGIN { exit !(a <= b && b <= c && a > 20 && c < 40) }' ||
+# ... which is that of the pulse's middle, as the time is
+expect_near "${mjd#59000.}" "$(awk -v t="$time_s" 'BEGIN { printf "%.0f", (0.5 + t / 86400) * 1e12 }')" 2 "the middle's fraction of a day"
+expect_near "$(awk -v a="$begin_s" -v b="$end_s" -v t="$time_s" 'BEGIN { print (a < t && t < b) }')" 1 0 "the time is between $begin_s and $end_s"
+awk -v a="$dm_low" -v b="$dm" -v c="$dm_high" 'BEGIN { exit !(a < b && b < c && a > 20 && c < 40) }' ||
   fail "DMs $dm_low $dm $dm_high"
 head -c 8 pulse.png | cmp -s - <(printf '\x89PNG\r\n\x1a\n') || fail "pulse.png is no PNG"
 
@@ -72,6 +75,22 @@ run search-transients pulse.fil --dm-range 0:100 --max-memory 76MB -o small.csv
 expect_same pulse.csv small.csv
 run bash -c 'cat pulse.fil | search-transients -q --dm-range 0:100 >pipe.csv'
 expect_same pulse.csv pipe.csv
+
+# the order of channels in the file changes neither candidates nor their picture
+perl -e '
+  open(my $f, "<:raw", $ARGV[0]);
+  my $all = do { local $/; <$f> };
+  my $data = index($all, "HEADER_END") + 10;
+  my $header = substr($all, 0, $data);
+  substr($header, index($header, "fch1") + 4, 8) = pack("d<", 369);
+  substr($header, index($header, "foff") + 4, 8) = pack("d<", 1);
+  mkdir "upwards";
+  open(my $o, ">:raw", "upwards/pulse.fil");
+  print $o $header;
+  print $o scalar reverse substr($all, $data + 32 * $_, 32) for 0 .. 19999;' pulse.fil
+(cd upwards && run search-transients pulse.fil --dm-range 0:100 -o pulse.csv --plot pulse.png)
+expect_same pulse.csv upwards/pulse.csv
+expect_same <(tail -c +500 pulse.png) <(tail -c +500 upwards/pulse.png) "the picture depends on the order of channels"
 
 # other sample formats, IFs and orders of channels
 for format in "16 1 -1" "32 1 1" "8 4 1"; do
@@ -112,7 +131,9 @@ expect_file none.png
 run search-transients pulse.fil --dry-run --dm-range 0:50 --widths 1ms,5ms --dm-step 10
 expect_stdout "5 from DM 0 to 40" "1 from DM 50 to 50" "2 widths from 1 ms to 5 ms" "memory: "
 run search-transients pulse.fil --dry-run --dm-range 0:50 --widths 1:16 --baseline 1s
-expect_stdout "baseline: medians of 512 ms"
+expect_stdout "baseline: medians of 512 ms" "filters: 8 widths from 1 ms to 16 ms"
+run search-transients pulse.fil --dry-run --dm-range 0:50 --widths 3:8
+expect_stdout "filters: 4 widths from 3 ms to 8 ms"
 run search-transients -v pulse.fil --dm-range 30
 expect_stderr "1 trials" "trial samples/s" "times as fast as recorded"
 

@@ -8,6 +8,7 @@
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
+#include "libcore/io/filterbank_channels.h"
 #include "libcore/io/filterbank_reader.h"
 #include "tests/reference/scratch.h"
 
@@ -136,6 +137,40 @@ BOOST_AUTO_TEST_CASE(every_sample_format_decodes) {
   FilterbankInput input;
   std::vector<float> out(3);
   BOOST_CHECK_THROW(decode_filterbank(input, bytes, out), std::length_error);
+}
+
+// By channel the same values come out, of any channels and IFs, and of more than fit into a square of the
+// turn.
+BOOST_AUTO_TEST_CASE(channels_are_turned_as_they_are_read) {
+  constexpr std::size_t n_chan = 80, n_if = 2, n_time = 70, first = 8, n_out = 67;
+  std::mt19937 random(9);
+  for (const unsigned n_bit : {1u, 2u, 4u, 8u, 16u, 32u})
+    for (const bool is_signed : {false, true}) {
+      FilterbankInput input;
+      input.header.n_bit = n_bit, input.is_signed = is_signed;
+      input.header.n_chan = n_chan, input.header.n_if = n_if;
+      std::vector<std::uint8_t> bytes(n_time * input.bytes_per_sample());
+      for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+      for (std::size_t i = 0; n_bit == 32 && i < bytes.size() / 4; ++i) {
+        const auto value = static_cast<float>(random() % 1000) / 8;
+        std::memcpy(&bytes[4 * i], &value, 4);
+      }
+      std::vector<float> all(n_time * n_if * n_chan);
+      decode_filterbank(input, bytes, all);
+      for (const IntensityKind kind : {IntensityKind::first, IntensityKind::sum}) {
+        Buffer<float, 2> out({n_out, n_time + 3});
+        decode_filterbank_channels(input, bytes, kind, first, out);
+        std::size_t n_wrong = 0;
+        for (std::size_t chan = 0; chan < n_out; ++chan)
+          for (std::size_t t = 0; t < n_time; ++t) {
+            const float* row = &all[t * n_if * n_chan];
+            float wanted = row[first + chan];
+            if (kind == IntensityKind::sum) wanted += row[n_chan + first + chan];
+            n_wrong += out(chan, t) != wanted;
+          }
+        BOOST_TEST(n_wrong == 0u, n_bit << " bits");
+      }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_pipe_reads_as_a_file) {

@@ -3,6 +3,7 @@
 // lists; names are literal.
 #include "libcore/io/fits_image.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "libcore/core/constants.h"
 #include "libcore/core/error.h"
@@ -294,6 +296,31 @@ BOOST_AUTO_TEST_CASE(reads_what_others_write) {
     write_bytes("good.fits", file(with(plain, {good}), "\x01"));
     BOOST_CHECK_NO_THROW(read_fits_image("good.fits"));
   }
+  // Units of the axes, and dates as programs write them.
+  for (const auto& [unit, rad] : {std::pair{"deg", kRadPerDeg},
+                                  {"degrees", kRadPerDeg},
+                                  {"ARCMIN", 60 * kRadPerArcsec},
+                                  {"arcsec", kRadPerArcsec},
+                                  {"rad", 1.0}}) {
+    auto cards = with(plain, {fmt::format("CUNIT1  = '{}'", unit), fmt::format("CUNIT2  = '{}'", unit)});
+    cards[7] = "CRVAL1  = 0.5";
+    cards[8] = "CRVAL2  = 0.25";
+    write_bytes("unit.fits", file(cards, "\x01"));
+    const ImageInfo info = read_fits_image("unit.fits").info;
+    BOOST_TEST(near(info.cell_rad, 1e-2 * rad), unit);
+    BOOST_TEST(near(info.centre.dec_rad, 0.25 * rad), unit);
+  }
+  const auto time_of = [&](std::vector<std::string> cards) {
+    write_bytes("date.fits", file(with(plain, std::move(cards)), "\x01"));
+    return read_fits_image("date.fits").info.time;
+  };
+  BOOST_TEST((time_of({"DATE-OBS= '2024-02-29T12:00:00.5'"}) == parse_utc("2024-02-29T12:00:00.5")));
+  BOOST_TEST((time_of({"DATE-OBS= '2024-02-29'"}) == parse_utc("2024-02-29T00:00:00")));
+  BOOST_TEST((time_of({"DATE-OBS= '2024-02-29'", "TIMESYS = 'UTC'"}) == parse_utc("2024-02-29T00:00:00")));
+  // What is not understood is left out, rather than taken for another time.
+  BOOST_TEST(!time_of({"DATE-OBS= '2024-02-29'", "TIMESYS = 'TAI'"}).has_value());
+  BOOST_TEST(!time_of({"DATE-OBS= '29/02/99'"}).has_value());
+  BOOST_TEST(!time_of({}).has_value());
   write_bytes("nosky.fits", file(plain, "\x01"));
   BOOST_CHECK_THROW(read_fits_image("nosky.fits"), DataError);
 }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "libcore/core/error.h"
@@ -121,6 +123,17 @@ BOOST_AUTO_TEST_CASE(pieces_that_do_not_go_on_are_refused) {
   BOOST_REQUIRE(alone.header.unknown.size() == 1u);  // NOTE
   BOOST_CHECK_EXCEPTION(take(request("dada", {first, other})), DataError,
                         [&](const DataError& error) { return names(error, other) && names(error, "FREQ"); });
+  for (const auto& [line, key] : {std::pair{"BW -2\n", "BW"},
+                                  {"ORDER TAFP\n", "ORDER"},
+                                  {"ENCODING OFFSETBINARY\n", "ENCODING"},
+                                  {"SCALE 2\n", "SCALE"},
+                                  {"SIDEBAND_CONJ 1\n", "SIDEBAND_CONJ"},
+                                  {"POL_BASIS RL\n", "POL_BASIS"}}) {
+    const std::string unlike = scratch.file("unlike", piece(100, 100, line));
+    BOOST_CHECK_EXCEPTION(take(request("dada", {first, unlike})), DataError, [&](const DataError& error) {
+      return names(error, unlike + ": " + key + " is another");
+    });
+  }
   BOOST_CHECK_THROW(take(request("dada", {first, cut})), DataError);
   BOOST_CHECK_THROW(take(request("dada", {scratch.file("text", std::string(9000, 'x'))})), DataError);
 }
@@ -185,6 +198,36 @@ BOOST_AUTO_TEST_CASE(pauses_are_missing_data) {
   // Of spans that are filled piece by piece no part of a sample is forgotten.
   asked.facts.missing_samples = 400'000;
   BOOST_TEST(take(asked).reports[0].lost == 999'907u);
+}
+
+// What is missing is zero in every encoding: the middle of offset binary, whatever the bits and their order.
+BOOST_AUTO_TEST_CASE(pauses_are_zero_in_every_encoding) {
+  const reference::Scratch scratch;
+  set_log_sink([](LogLevel, const std::string&) {});
+  for (const auto& [n_bit, endian, zero] : {std::tuple{4u, "LITTLE", std::string("\x88")},
+                                            {8u, "LITTLE", std::string("\x80")},
+                                            {16u, "LITTLE", std::string("\0\x80", 2)},
+                                            {16u, "BIG", std::string("\x80\0", 2)},
+                                            {32u, "LITTLE", std::string("\0\0\0\x80", 4)},
+                                            {32u, "BIG", std::string("\x80\0\0\0", 4)}}) {
+    const std::size_t time_bytes = kTimeBytes * n_bit / 8;
+    const auto file = [&](std::size_t first) {
+      const std::string lines = fmt::format(
+          "NBIT {}\nENCODING OFFSETBINARY\nENDIAN {}\nRESOLUTION {}\nFILE_SIZE {}\nBYTES_PER_SECOND "
+          "{}\nOBS_OFFSET {}\n",
+          n_bit, endian, time_bytes, 10 * time_bytes, time_bytes * 1'000'000, first * time_bytes);
+      return scratch.file(std::to_string(first), piece(first, 0, lines) + std::string(10 * time_bytes, 'x'));
+    };
+    CaptureRequest asked = request("dada", {file(0), file(15)});
+    asked.facts.missing_samples = 1;
+    std::string wanted(10 * time_bytes, 'x');
+    while (wanted.size() < 15 * time_bytes) wanted += zero;
+    wanted += std::string(10 * time_bytes, 'x');
+    const Taken taken = take(asked);
+    BOOST_TEST((taken.bytes == std::vector<std::uint8_t>(wanted.begin(), wanted.end())),
+               n_bit << " bits, " << endian);
+  }
+  set_log_sink({});
 }
 
 BOOST_AUTO_TEST_CASE(pauses_between_heaps) {

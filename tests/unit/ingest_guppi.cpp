@@ -65,6 +65,21 @@ BOOST_AUTO_TEST_CASE(guppi_blocks) {
       }
 }
 
+// FD_POLN tells the basis, as recorders write it: CIRC or CIR, LIN or nothing.
+BOOST_AUTO_TEST_CASE(guppi_tells_the_basis) {
+  const reference::Scratch scratch;
+  for (const auto& [value, basis] :
+       {std::pair{"'CIRC    '", "RL"}, {"'CIR'", "RL"}, {"'LIN     '", "XY"}, {"''", "XY"}}) {
+    std::string block = guppi_block({}, 0);
+    std::string card = std::string("FD_POLN = ") + value;
+    card.resize(80, ' ');
+    block.insert(0, card);
+    BOOST_TEST(take(support::request("guppi", {scratch.file("a", block)})).header.pol_basis == basis, value);
+  }
+  BOOST_TEST(take(support::request("guppi", {scratch.file("a", guppi_block({}, 0))})).header.pol_basis ==
+             "XY");
+}
+
 BOOST_AUTO_TEST_CASE(guppi_contradictions_and_cuts) {
   const reference::Scratch scratch;
   GuppiFormat odd;

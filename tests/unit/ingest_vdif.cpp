@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "libcore/core/error.h"
 #include "libcore/io/capture/capture.h"
@@ -181,17 +182,21 @@ BOOST_AUTO_TEST_CASE(vdif_counts_leap_seconds) {
 BOOST_AUTO_TEST_CASE(vdif_asks_for_what_it_lacks) {
   const reference::Scratch scratch;
   VdifFormat f;
-  // Extended data 3 tell a bandwidth of 6400 kHz: 12.8 million real samples, 50000 frames in a second.
-  f.extended = 3u << 24 | 6400;
-  std::string bytes;
-  for (std::uint32_t frame = 0; frame < 20; ++frame) bytes += vdif_frame(f, 1, kSecond, frame, 50000);
-  CaptureRequest request = vdif_request({scratch.file("v", bytes)}, f, 50000);
-  request.facts.n_pol = 0;  // one thread is one polarisation
-  request.facts.sample_s = request.facts.bandwidth_hz = NAN;
-  const Taken taken = take(request);
-  BOOST_TEST(taken.header.bandwidth_hz == 6.4e6);
-  BOOST_TEST(1 / taken.header.sample_s == 12.8e6, boost::test_tools::tolerance(1e-12));
-  BOOST_TEST(taken.header.n_pol == 1u);
+  // Extended data 3 tell a bandwidth, in kHz or, with bit 23, in MHz: 256 real samples in a frame.
+  CaptureRequest request;
+  for (const auto& [rate, bandwidth_hz, per_second] :
+       {std::tuple{1u << 23 | 6, 6e6, 46875u}, {6400u, 6.4e6, 50000u}}) {
+    f.extended = 3u << 24 | rate;
+    std::string bytes;
+    for (std::uint32_t frame = 0; frame < 20; ++frame) bytes += vdif_frame(f, 1, kSecond, frame, per_second);
+    request = vdif_request({scratch.file("v", bytes)}, f, per_second);
+    request.facts.n_pol = 0;  // one thread is one polarisation
+    request.facts.sample_s = request.facts.bandwidth_hz = NAN;
+    const Taken taken = take(request);
+    BOOST_TEST(taken.header.bandwidth_hz == bandwidth_hz);
+    BOOST_TEST(1 / taken.header.sample_s == 2 * bandwidth_hz, boost::test_tools::tolerance(1e-12));
+    BOOST_TEST(taken.header.n_pol == 1u);
+  }
   request.facts.freq_hz = NAN;
   BOOST_CHECK_THROW(take(request), UsageError);
   const std::string many = scratch.file("m", joined(vdif_frames({})));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/measure/measure.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -83,6 +84,9 @@ BOOST_AUTO_TEST_CASE(noise_scatters_the_flux_as_it_should) {
   Buffer<double, 2> image({200, 200});
   for (double& pixel : image) pixel = noise(random);
   BOOST_CHECK_CLOSE(robust_rms(image), 0.02, 2.0);
+  Buffer<double, 2> raised(image.shape());  // by a level, which is no noise
+  std::transform(image.begin(), image.end(), raised.begin(), [](double value) { return value + 0.3; });
+  BOOST_CHECK_CLOSE(robust_rms(raised), robust_rms(image), 1e-6);
   std::vector<ExpectedSource> expected;
   for (int i = 0; i < 25; ++i) {
     const double x = 20.3 + 36 * (i % 5), y = 20.6 + 36 * (i / 5);

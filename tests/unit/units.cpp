@@ -129,6 +129,39 @@ BOOST_AUTO_TEST_CASE(units_are_what_they_are_called) {
                                                                                        {"1GiB", 1073741824}});
 }
 
+BOOST_AUTO_TEST_CASE(right_ascensions_are_within_a_turn) {
+  BOOST_TEST(parse_right_ascension("-1h0m0s") == 2 * M_PI * 23 / 24, boost::test_tools::tolerance(1e-15));
+  BOOST_TEST(parse_right_ascension("25:00:00") == 2 * M_PI / 24, boost::test_tools::tolerance(1e-14));
+  BOOST_TEST(parse_right_ascension("-90deg") == 1.5 * M_PI, boost::test_tools::tolerance(1e-15));
+}
+
+BOOST_AUTO_TEST_CASE(prefixes_fit_the_size) {
+  for (const char* text : {"1.5 deg", "59.5 amin", "1.5 amin", "59.5 asec", "0.25 asec", "5 mas", "0.5 mas"})
+    BOOST_TEST(format_angle(parse_angle(text)) == text);
+  for (const char* text : {"1.5 d", "1.5 h", "2 min", "119 s", "1.5 s", "1.5 ms", "1.5 us", "0.5 us"})
+    BOOST_TEST(format_duration(parse_duration(text)) == text);
+  for (const char* text : {"1.5 GHz", "150 MHz", "1.5 kHz", "999 Hz"})
+    BOOST_TEST(format_frequency(parse_frequency(text)) == text);
+  for (const char* text : {"1.5 TB", "1.5 GB", "150 MB", "1.5 kB", "999 B"})
+    BOOST_TEST(format_bytes(static_cast<double>(parse_bytes(text))) == text);
+}
+
+// The calendar's leap years, and what may follow a time.
+BOOST_AUTO_TEST_CASE(days_are_those_of_the_calendar) {
+  BOOST_TEST(parse_utc("2000-02-29-00:00:00").mjd == 51603);
+  BOOST_TEST(parse_utc("2000-03-01-00:00:00").mjd == 51604);
+  BOOST_TEST(parse_utc("2024-02-29-00:00:00").mjd == 60369);
+  BOOST_TEST(parse_utc("2100-03-01-00:00:00").mjd - parse_utc("2100-02-28-00:00:00").mjd == 1);
+  for (const char* text :
+       {"1900-02-29-00:00:00", "2100-02-29-00:00:00", "2023-02-29-00:00:00", "2024-02-30-00:00:00",
+        "2024-04-31-00:00:00", "2024-13-01-00:00:00", "2024-01-00-00:00:00", "2024-01-01-24:00:00",
+        "2024-01-01-00:60:00", "2024-01-01-00:00:61", "2024-01-01-00:00:00ZZ", "2024-01-01-00:00:00.1x"})
+    BOOST_CHECK_THROW(parse_utc(text), DataError);
+  BOOST_TEST((parse_utc("2024-01-01T00:00:00.5Z") == parse_utc("2024-01-01-00:00:00.5")));
+  BOOST_TEST((parse_utc("2024-01-01 00:00:00Z") == parse_utc("2024-01-01-00:00:00")));
+  BOOST_TEST((parse_utc("2016-12-31-23:59:60") == parse_utc("2017-01-01-00:00:00")));
+}
+
 // What rounds to 60 s is the next minute, and 60 minutes the next hour or degree.
 BOOST_AUTO_TEST_CASE(seconds_never_round_to_sixty) {
   BOOST_TEST(format_right_ascension(parse_angle("05h34m59.9996s"), 3) == "05h35m00.000s");
