@@ -152,6 +152,8 @@ BOOST_AUTO_TEST_CASE(days_are_those_of_the_calendar) {
   BOOST_TEST(parse_utc("2000-03-01-00:00:00").mjd == 51604);
   BOOST_TEST(parse_utc("2024-02-29-00:00:00").mjd == 60369);
   BOOST_TEST(parse_utc("2100-03-01-00:00:00").mjd - parse_utc("2100-02-28-00:00:00").mjd == 1);
+  for (const char* text : {"1600-02-29-00:00:00", "2400-02-29-00:00:00"})
+    BOOST_CHECK_NO_THROW(parse_utc(text));
   for (const char* text :
        {"1900-02-29-00:00:00", "2100-02-29-00:00:00", "2023-02-29-00:00:00", "2024-02-30-00:00:00",
         "2024-04-31-00:00:00", "2024-13-01-00:00:00", "2024-01-00-00:00:00", "2024-01-01-24:00:00",
