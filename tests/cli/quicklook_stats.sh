@@ -58,6 +58,7 @@ printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 37.22387deg, -26.7deg, 1\n' >
 run simulate -q --array two.csv --site=-26.7deg,116.67deg,377m --sky east.txt --freq 150MHz --bandwidth 10kHz --channels 1 \
   --phase-centre '02:28:00 -26:42:00' --duration 1s -o two.ms
 run quicklook two.ms --stats
+expect_near "$(member longest_baseline_wavelengths)" 50.035 0.01 "the length of 100 m at 150 MHz"
 expect_near "$(member products 0 phase_of_mean_deg | tr -d -)" 62.88 0.2 "the phase of one baseline in degrees"
 run quicklook rec.dada --stats
 expect_near "$(member inputs 63 antenna)" 31 0 "the last input's antenna"
@@ -69,6 +70,7 @@ expect_near "$(member flagged_fraction)" 0.19 0.08 "the flagged fraction, 1 - 0.
 run beamform rec.dada --centre zenith --integrate 16 -q -o beam.fil
 run quicklook beam.fil --stats
 expect_near "$(member bands)" 32 0 "the bands of the filterbank"
+expect_near "$(member highest_power_s)" 0.004 0.004 "the time of the highest power of 8 ms"
 first=$(member mean_power)
 run quicklook beam.fil beam.fil --stats
 expect_near "$(member beams 1 mean_power)" "$first" "$(awk -v x="$first" 'BEGIN { print 1e-6 * x }')" "the mean power"
@@ -115,6 +117,9 @@ expect_stderr DATE-OBS
 # Several images, and all planes of one, side by side.
 run quicklook sky.fits sky.fits large.fits --size 300 -o panels.png
 is_png panels.png
+run quicklook sky.fits sky.fits sky.fits sky.fits --size 300 -o four.png
+expect_near "$(od -An -tu4 --endian=big -j20 -N4 four.png | tr -d ' ')" \
+  "$(od -An -tu4 --endian=big -j20 -N4 panels.png | tr -d ' ')" 0 "the height of four panels, as of three,"
 run quicklook cube.fits --plane all --frame 0 --size 300 -o planes.png
 run quicklook cube.fits --plane 0 --frame 0 --size 300 -o plane0.png
 [ "$(stat -c %s planes.png)" -gt "$(stat -c %s plane0.png)" ] || fail "all planes are no more than one"

@@ -12,6 +12,7 @@
 #include "libcore/plot/image_captions.h"
 #include "libcore/plot/image_figure.h"
 #include "libcore/plot/sky_furniture.h"
+#include "libcore/plot/transient_figure.h"
 #include "libcore/plot/visibility_panels.h"
 #include "libcore/plot/voltage_figure.h"
 
@@ -230,6 +231,19 @@ BOOST_AUTO_TEST_CASE(a_dynamic_spectrum_has_its_bands_and_times_in_place) {
   for (const double mhz : {100.4, 103.4, 105.6}) BOOST_TEST(!tick_at(mhz));
 }
 
+BOOST_AUTO_TEST_CASE(deviations_are_those_of_a_sample) {
+  // Of two bins the deviations are half their distance over half the root of two: -0.707 and 0.707.
+  DynamicSpectrum s;
+  s.sample_s = 1;
+  s.start_with({150e6}, 1);
+  Buffer<float, 2> samples({2, 1});
+  samples(1, 0) = 3;
+  s.add(samples);
+  const Canvas canvas = draw_dynamic_spectrum(s, {});
+  const double tick_y = 940 - (0.6 + std::sqrt(0.5)) / std::sqrt(2.0) * 500;  // of 0.6 at the colour bar
+  BOOST_TEST(pixels_like(canvas, Theme{}.ink, {1195, tick_y - 1.5, 1197, tick_y + 1.5}, 0.3f).size() > 0);
+}
+
 BOOST_AUTO_TEST_CASE(both_turns_of_a_profile_are_alike) {
   FoldedPulses folded;
   folded.source = "pulsar";
@@ -274,6 +288,9 @@ BOOST_AUTO_TEST_CASE(losses_stand_at_their_inputs) {
     s.power_sum(i, 0) = 400, s.n_power(i, 0) = 100;
   }
   const Canvas canvas = draw_voltage_figure(s, {});
+  // The RMS of a component is the root of half the power, 4: half of its axis is at 0.78, and 0.5 has a tick.
+  const double tick_y = 870 - 0.5 / (1.1 * std::sqrt(2.0)) * 140;
+  BOOST_TEST(pixels_like(canvas, Theme{}.ink, {1083, tick_y - 1.5, 1088, tick_y + 1.5}, 0.3f).size() > 0);
   const Rect panel{1080, 1000, 1840, 1130};
   const auto input_at = [&](const Point& p) { return (p.x - panel.x0) / panel.width() * 6 - 0.5; };
   const auto missing = pixels_like(canvas, {0.45f, 0.48f, 0.55f}, panel),
@@ -321,4 +338,116 @@ BOOST_AUTO_TEST_CASE(decibels_of_amplitudes_and_powers) {
   BOOST_TEST(std::abs(power.high - 20.5) < 1e-9);
   BOOST_TEST(is_like(canvas.pixel(500, 150), map(power(20))));  // the first antenna is on top
   BOOST_TEST(is_like(canvas.pixel(500, 450), map(power(0))));
+}
+
+BOOST_AUTO_TEST_CASE(means_are_of_what_was_recorded) {
+  // one of two equal channels ends halfway: the mean does not fall
+  DynamicSpectrum s;
+  s.sample_s = 1;
+  s.start_with({150e6, 151e6}, 2);
+  Buffer<float, 2> samples({100, 2});
+  for (std::size_t t = 0; t < 100; ++t) samples(t, 0) = 3, samples(t, 1) = t < 50 ? 3 : NAN;
+  s.add(samples);
+  const auto line = pixels_like(draw_dynamic_spectrum(s, {}), Theme{}.accent, {165, 175, 1135, 365});
+  BOOST_REQUIRE(line.size() > 900u);
+  for (const Point& p : line) BOOST_REQUIRE(std::abs(p.y - line[0].y) <= 3);
+}
+
+BOOST_AUTO_TEST_CASE(candidates_stand_at_their_time_and_their_profile_at_its_bins) {
+  TransientFigure f;
+  f.duration_s = 7200, f.dm_high = 100, f.threshold = 7;
+  TransientDetail& detail = f.best.emplace_back();
+  detail.point = {1800, 40, 20};
+  f.candidates = {detail.point};
+  detail.cutout.spectrum.resize({4, 64});
+  detail.cutout.profile.resize({64});
+  detail.cutout.profile(40) = 20;
+  detail.cutout.first_s = -32, detail.cutout.step_s = 1;
+  detail.cutout.low_hz = 1e9, detail.cutout.high_hz = 2e9;
+  const Canvas canvas = draw_transient_figure(f, 1000);
+  const Colour accent = Theme{}.accent;
+  const auto mixed = [](float c) { return 0.6f * c + 0.4f; };  // over paper
+  const auto bubble = pixels_like(canvas, {mixed(accent.red), mixed(accent.green), mixed(accent.blue)},
+                                  {130, 160, 1250, 630});
+  BOOST_REQUIRE(bubble.size() > 300u);
+  double x = 0, y = 0;
+  for (const Point& p : bubble)
+    x += p.x / static_cast<double>(bubble.size()), y += p.y / static_cast<double>(bubble.size());
+  BOOST_TEST(std::abs(x - (130 + 1120 / 4.0)) < 3);
+  BOOST_TEST(std::abs(y - (630 - (40.0 - 0) / 103 * 470)) < 3);  // from 0 to 100 and a margin of 3
+  const auto profile = pixels_like(canvas, accent, {130, 780, 1125, 914});
+  BOOST_REQUIRE(!profile.empty());
+  double top = 0, n = 0;
+  for (const Point& p : profile)
+    if (p.y <= profile[0].y + 2) top += p.x, n += 1;
+  BOOST_TEST(std::abs(top / n - (130 + 40.5 / 64 * 995)) < 3);
+}
+
+BOOST_AUTO_TEST_CASE(fringes_turn_in_degrees) {
+  VisibilitySummary s;
+  s.products = {Product::XX};
+  s.antennas = {"a", "b"};
+  s.interval_s = 1, s.last_time_mjd_s = 9;
+  Fringe fringe{0, 1, 10, {}, {{}}};
+  for (int i = 0; i < 10; ++i) {
+    fringe.time_s.push_back(i + 0.5);
+    fringe.values[0].push_back({0, 2});
+  }
+  Canvas canvas(1000, 800);
+  const Rect phase{100, 400, 900, 760};
+  draw_fringe(canvas, figure_theme(1000), {100, 100, 900, 350}, phase, s, fringe, 2);
+  const auto dots = pixels_like(canvas, series_colour(0, 2), phase);
+  BOOST_REQUIRE(dots.size() > 100u);
+  for (const Point& p : dots) BOOST_REQUIRE(std::abs(p.y - 490) < 5);  // a quarter below the top
+}
+
+BOOST_AUTO_TEST_CASE(uv_points_stand_in_their_quadrant) {
+  VisibilitySummary s;
+  s.uv.half_width = 100;
+  s.uv.counts.resize({64, 64});
+  s.uv.counts(48, 56) = 5;  // v, u: 51 and 76 wavelengths
+  s.uv.counts(15, 7) = 5;
+  Canvas canvas(1000, 1000);
+  const Theme theme = figure_theme(1000);
+  draw_uv_coverage(canvas, theme, {100, 100, 900, 900}, s);
+  const auto inked = [&](const Rect& part) {
+    std::size_t n = 0;
+    for (auto y = static_cast<std::size_t>(part.y0); y < static_cast<std::size_t>(part.y1); ++y)
+      for (auto x = static_cast<std::size_t>(part.x0); x < static_cast<std::size_t>(part.x1); ++x)
+        n += canvas.pixel(x, y).green < 0.7f ? 1 : 0;
+    return n;
+  };
+  BOOST_TEST(inked({520, 120, 880, 480}) > 5u);
+  BOOST_TEST(inked({120, 520, 480, 880}) > 5u);
+  BOOST_TEST(inked({120, 120, 480, 480}) == 0u);
+  BOOST_TEST(inked({520, 520, 880, 880}) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(medians_stand_in_the_unit_of_their_axis) {
+  Density density({0, 100, 512}, 0, 10, 10);
+  for (int i = 0; i < 512; ++i)
+    for (int k = 0; k < 9; ++k) density.add(100.0 * i + 50, 3.5);
+  Canvas canvas(1000, 800);
+  const Plot plot{{100, 100, 900, 700}, linear_axis(0, 51.2, "k"), linear_axis(0, 10, "y")};
+  draw_density(canvas, figure_theme(1000), plot, {&density, 1000, true});
+  const auto line = pixels_like(canvas, {0.93f, 0.44f, 0.05f}, plot.panel, 0.1f);
+  BOOST_REQUIRE(line.size() > 700u);
+  for (const Point& p : line) BOOST_REQUIRE(std::abs(p.y - (700 - 3.5 / 10 * 600)) < 4);
+}
+
+BOOST_AUTO_TEST_CASE(the_brightest_source_gets_the_best_place_for_its_name) {
+  const Image image = small_field();
+  ImageFigureOptions options;
+  SkyComponent bright, faint;
+  bright.name = "MMMMMM", faint.name = "i";
+  bright.direction = faint.direction = image.info.centre;
+  bright.stokes_jy[0] = 10, faint.stokes_jy[0] = 1;
+  options.marks.components = {faint, bright};
+  const Canvas canvas = draw_image_figure(image, options);
+  const SkyView view = image_figure_view(image, options);
+  const Point at = *view.to_canvas(image.info.centre);
+  const Colour mark{0.25f, 0.95f, 1.0f};
+  const auto right = pixels_like(canvas, mark, {at.x + 19, at.y - 15, at.x + 250, at.y + 15}, 0.1f);
+  const auto left = pixels_like(canvas, mark, {at.x - 250, at.y - 15, at.x - 19, at.y + 15}, 0.1f);
+  BOOST_TEST(right.size() > 3 * left.size());
 }

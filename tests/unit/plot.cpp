@@ -132,6 +132,17 @@ BOOST_AUTO_TEST_CASE(a_dynamic_range_of_twenty_is_shown_as_asinh) {
   BOOST_TEST((default_stretch(s).kind == StretchKind::linear));
 }
 
+BOOST_AUTO_TEST_CASE(percentiles_leave_equal_parts_out) {
+  Buffer<double, 2> plane({1, 102});
+  for (std::size_t i = 0; i < 101; ++i) plane(0, i) = static_cast<double>((37 * i) % 101);  // 0 to 100, mixed
+  plane(0, 101) = NAN;
+  for (const double percent : {100.0, 98.0, 75.0, 50.0}) {
+    const auto [low, high] = percentile_range(plane, percent);
+    BOOST_TEST(low == 100 - percent);
+    BOOST_TEST(high == percent);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(statistics_leave_out_what_is_not_finite) {
   Buffer<double, 2> plane({2, 5});
   const double values[] = {1, NAN, 3, 2, INFINITY, 5, 4, -INFINITY, 100, NAN};
