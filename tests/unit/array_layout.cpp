@@ -148,6 +148,9 @@ BOOST_AUTO_TEST_CASE(csv_of_geocentric_positions) {
   // About another site the antennas stay where they are on the Earth.
   set_site(mean, {0.6, -1.8, 2000});
   BOOST_TEST(std::abs(mean.antennas[0].enu_m[2] - 124) < 1e-6);
+  // That was told, so yet another one renames the place and moves no antenna.
+  set_site(mean, {0.5, -1.8, 0});
+  BOOST_TEST(std::abs(mean.antennas[0].enu_m[2] - 124) < 1e-6);
   ArrayLayout local = named;
   set_site(local, {0.5, -1.8, 2000});
   BOOST_TEST(local.antennas[0].enu_m[2] == named.antennas[0].enu_m[2]);

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(wsclean_source_list) {
 
 BOOST_AUTO_TEST_CASE(bbs_with_patches_comments_and_a_trailing_format) {
   const SkyModel model = parse_sky_model(
-      "# (Name, Type, Patch, Ra, Dec, I, Q, U, V) = format\n\n# a comment = with an equals sign\n"
+      "## # (Name, Type, Patch, Ra, Dec, I, Q, U, V) = format\n\n# a comment = with an equals sign\n"
       ", , CygA, 01:30:57.0840, +31.13.40.1360\n"
       "CygA-0, POINT, CygA, 01:30:57.0840, +31.13.40.1360, 10.000000, , -1.5, \n",
       "bbs");
@@ -182,7 +182,10 @@ BOOST_AUTO_TEST_CASE(malformed_lines_are_named) {
   const std::string rotated =
       "Format = Name, Type, Ra, Dec, I, Q, U, RotationMeasure, PolarizedFraction, PolarizationAngle, "
       "ReferenceWavelength, ReferenceFrequency\n";
+  const std::string gaussian = "Format = Name, Type, Ra, Dec, I, MajorAxis, MinorAxis, Orientation\n";
   const std::pair<std::string, std::string> cases[] = {
+      {gaussian + "a, GAUSSIAN, 0:0:0, 0.0.0, 1, -5, 3, 0\n", "a negative axis"},
+      {gaussian + "a, GAUSSIAN, 0:0:0, 0.0.0, 1, 5, -3, 0\n", "a negative axis"},
       {"", "no line 'Format ="},
       {"a, POINT, 0:0:0, 0.0.0, 1\n", "line 1"},
       {"Format = Name, Type, Ra, Dec\n", "no column I"},
