@@ -67,6 +67,7 @@ missing=$(for i in {0..63}; do member inputs $i missing_fraction && echo; done |
 expect_near "$missing" 0.1 0.08 "the missing fraction of --drop 0.1"
 run quicklook rec.vis --stats
 expect_near "$(member flagged_fraction)" 0.19 0.08 "the flagged fraction, 1 - 0.9^2"
+expect_near "$(member longest_baseline_m)" 342.65707 1e-4 "the longest baseline, heights included"
 run beamform rec.dada --centre zenith --integrate 16 -q -o beam.fil
 run quicklook beam.fil --stats
 expect_near "$(member bands)" 32 0 "the bands of the filterbank"
