@@ -50,7 +50,7 @@ function(apsyn_add_cuda_sources)
   if(NOT APSYN_HAVE_CUDA)
     return()
   endif()
-  file(GLOB core_cuda CONFIGURE_DEPENDS libcore/core/*.cu)
+  file(GLOB_RECURSE core_cuda CONFIGURE_DEPENDS libcore/*.cu)
   file(GLOB_RECURSE kernel_cuda CONFIGURE_DEPENDS kernels/*.cu)
   target_sources(apsyn_core PRIVATE ${core_cuda})
   target_sources(apsyn_kernels PRIVATE ${kernel_cuda})
@@ -58,7 +58,7 @@ function(apsyn_add_cuda_sources)
   apsyn_tell_of_cuda(apsyn_kernels)
   target_compile_options(apsyn_kernels PRIVATE ${APSYN_CUDA_WARNINGS})
   # Cutting into subgrids gives the host's borders to the last bit.
-  set_source_files_properties(kernels/idg/device_cut.cu kernels/idg/device_join.cu
+  set_source_files_properties(kernels/idg/cuda/partition/cut.cu kernels/idg/cuda/partition/join.cu
                               PROPERTIES COMPILE_OPTIONS --fmad=false)
   target_link_libraries(apsyn_core INTERFACE $<LINK_ONLY:CUDA::cudart_static>)
   target_link_libraries(apsyn_kernels INTERFACE $<LINK_ONLY:CUDA::cufft>)

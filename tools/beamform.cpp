@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // beamform: voltage stream -> one file of each tied-array or incoherent beam.
-#include "libcore/core/output.h"
-#include "libcore/core/voltage_pipeline.h"
-#include "libcore/core/voltage_room.h"
+#include "libcore/files/output.h"
+#include "libcore/voltage/voltage_pipeline.h"
+#include "libcore/voltage/voltage_room.h"
 #include "tools/beamform/describe.h"
 #include "tools/beamform/engine.h"
 #include "tools/beamform/options.h"

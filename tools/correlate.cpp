@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/output.h"
-#include "libcore/io/visibility_sink.h"
+#include "libcore/files/output.h"
+#include "libcore/imaging/visibility_sink.h"
 #include "tools/correlate/algorithm.h"
 #include "tools/correlate/describe.h"
 #include "tools/correlate/gains.h"

@@ -2,12 +2,12 @@
 // fold-pulsar: powers of a beam -> a pulsar's mean profile, how strong it is, and a picture of it.
 #include "kernels/fold/fold.h"
 #include "kernels/fold/pulse_fit.h"
-#include "libcore/core/output.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/core/voltage_pipeline.h"
-#include "libcore/io/png.h"
-#include "libcore/io/power_source.h"
+#include "libcore/files/output.h"
 #include "libcore/plot/fold_figure.h"
+#include "libcore/plot/png.h"
+#include "libcore/streams/power_source.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/voltage/voltage_pipeline.h"
 #include "tools/fold-pulsar/options.h"
 
 using namespace apsyn;

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "libcore/io/ms_lock.h"
+#include "libcore/ms/lock.h"
 #include "tools/idg-degrid/options.h"
 #include "tools/imaging/predict_set.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-grid: Measurement Sets or a visibility stream -> NAME-dirty.fits and NAME-psf.fits.
-#include "libcore/core/program_memory.h"
-#include "libcore/io/buffered_source.h"
+#include "libcore/imaging/buffered_source.h"
+#include "libcore/system/program_memory.h"
 #include "tools/idg-grid/outputs.h"
 
 using namespace apsyn;

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "libcore/core/output.h"
-#include "libcore/core/parallel.h"
-#include "libcore/io/voltage_stream.h"
+#include "libcore/files/output.h"
+#include "libcore/streams/voltage_stream.h"
+#include "libcore/system/parallel.h"
 #include "tools/ingest/options.h"
 #include "tools/ingest/uvfits.h"
 

@@ -8,12 +8,12 @@
 
 #include "kernels/measure/measure.h"
 #include "libcore/cli/tool.h"
-#include "libcore/core/output.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/core/projection.h"
-#include "libcore/core/sky_model.h"
-#include "libcore/core/source_table.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/files/output.h"
+#include "libcore/fits/image.h"
+#include "libcore/sky/projection.h"
+#include "libcore/sky/sky_model.h"
+#include "libcore/sky/source_table.h"
+#include "libcore/system/program_memory.h"
 
 using namespace apsyn;
 

@@ -5,11 +5,11 @@
 
 #include <filesystem>
 
-#include "libcore/core/output.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/io/detect.h"
-#include "libcore/io/png.h"
+#include "libcore/files/output.h"
 #include "libcore/plot/colour_map.h"
+#include "libcore/plot/png.h"
+#include "libcore/streams/detect.h"
+#include "libcore/system/program_memory.h"
 #include "tools/quicklook/quicklook.h"
 
 using namespace apsyn;

@@ -2,9 +2,9 @@
 // search-transients: filterbank file -> table (and picture) of dispersed pulses.
 #include <chrono>
 
-#include "libcore/core/output.h"
-#include "libcore/core/parallel.h"
-#include "libcore/io/png.h"
+#include "libcore/files/output.h"
+#include "libcore/plot/png.h"
+#include "libcore/system/parallel.h"
 #include "tools/search-transients/results.h"
 
 using namespace apsyn;

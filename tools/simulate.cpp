@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set; random ionospheres.
-#include "libcore/core/output.h"
-#include "libcore/core/parallel.h"
+#include "libcore/files/output.h"
+#include "libcore/system/parallel.h"
 #include "tools/simulate/options.h"
 #include "tools/simulate/setup.h"
 #include "tools/simulate/sky_over_site.h"

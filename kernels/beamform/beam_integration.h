@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/beamform/norm_rows.h"
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

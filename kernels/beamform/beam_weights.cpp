@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/beamform/tile.h"
+#include "kernels/beamform/cpu/tile.h"
 
 namespace apsyn {
 

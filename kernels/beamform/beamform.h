@@ -32,9 +32,9 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/common/spectra.h"
-#include "libcore/core/delays.h"
-#include "libcore/core/view.h"
+#include "kernels/common/spectra/spectra.h"
+#include "libcore/array/delays.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/beamform/beam_weights.h"
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 

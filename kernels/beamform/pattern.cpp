@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/parallel.h"
+#include "libcore/base/constants.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 

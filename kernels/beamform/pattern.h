@@ -10,8 +10,8 @@
 #include <functional>
 #include <vector>
 
-#include "libcore/core/array_layout.h"
-#include "libcore/core/view.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

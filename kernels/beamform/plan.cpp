@@ -4,8 +4,8 @@
 #include <stdexcept>
 
 #include "kernels/beamform/beamform.h"
-#include "kernels/beamform/work_items.h"
-#include "libcore/core/constants.h"
+#include "kernels/beamform/cpu/work_items.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn {
 

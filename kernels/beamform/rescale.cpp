@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/common/rounding.h"
+#include "kernels/common/math/rounding.h"
 
 namespace apsyn {
 

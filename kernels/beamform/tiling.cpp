@@ -5,8 +5,8 @@
 #include <cmath>
 #include <complex>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 

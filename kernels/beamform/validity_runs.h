@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/common/spectra.h"
+#include "kernels/common/spectra/spectra.h"
 
 namespace apsyn {
 

@@ -6,7 +6,7 @@
 // 2 n_fine (real input):
 //   X_i(f) = L^(-1/2) exp(-2 pi i phi_i(f)) sum_n x_i(s L - k_i + n) exp(-2 pi i n b(f) / L)
 //   phi_i(f) = nu_f tau_i - (nu_f - nu_0) k_i T        k_i = round(tau_i / T)
-// with T the sample time, tau_i the delay (libcore/core/delays.h) at the middle of these samples, nu_f the
+// with T the sample time, tau_i the delay (libcore/array/delays.h) at the middle of these samples, nu_f the
 // sky frequency of fine channel f, nu_0 the sky frequency that the band was mixed from to zero, b(f) its FFT
 // bin. So a wave of the reference direction has the same spectrum at all antennas, but for the fraction of a
 // sample at the edges. White noise of unit variance has E|X|^2 = 1 in every channel: mean_f |X|^2 = mean_n
@@ -38,9 +38,9 @@
 
 #include "kernels/channelise/pfb.h"
 #include "kernels/channelise/requantise.h"
-#include "kernels/common/spectra.h"
-#include "libcore/core/delays.h"
-#include "libcore/core/voltage.h"
+#include "kernels/common/spectra/spectra.h"
+#include "libcore/array/delays.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 

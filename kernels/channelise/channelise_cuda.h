@@ -2,8 +2,8 @@
 // The F stage with CUDA. Definitions are those of channelise.h, and of requantise.h for integers.
 //
 // Power-of-two transforms of 16 to 2048 samples with 4 taps or none, of samples of up to 8 bits, into
-// integers take one fused kernel (channelise_fused.cuh, or for spectra of 64 and 128 channels
-// channelise_mma.cuh); all else takes three steps with cuFFT between them (channelise_steps.cu): any length,
+// integers take one fused kernel (cuda/fused/fused.cuh, or for spectra of 64 and 128 channels
+// cuda/mma/mma.cuh); all else takes three steps with cuFFT between them (cuda/steps.cu): any length,
 // up to 64 taps, floating samples, floating spectra.
 //
 // Delays are evaluated on the host and uploaded with each batch of spectra (spectrum_placement.h: linear

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "kernels/channelise/requantise.h"
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 

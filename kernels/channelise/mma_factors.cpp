@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn::f_stage {
 

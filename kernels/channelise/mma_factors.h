@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the F stage on tensor cores multiplies samples by (channelise_mma.cuh): taps, the first pass of the
+// What the F stage on tensor cores multiplies samples by (cuda/mma/mma.cuh): taps, the first pass of the
 // transform and its turns in one, as three digits of 8 bits.
 //
 // Of a transform of L = P R samples, n = R a + b, P = 8 for complex samples and 16 for real ones, row r of

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "libcore/core/filterbank.h"
+#include "libcore/voltage/filterbank.h"
 
 namespace apsyn {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "kernels/channelise/channelise.h"
-#include "libcore/core/error.h"
-#include "libcore/core/units.h"
+#include "libcore/base/error.h"
+#include "libcore/base/units.h"
 
 namespace apsyn {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/channelise/sample_validity.h"
-#include "libcore/core/voltage.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "libcore/core/voltage.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 

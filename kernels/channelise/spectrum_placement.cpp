@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 

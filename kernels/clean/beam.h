@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "libcore/core/image.h"
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
+#include "libcore/image/image.h"
 
 namespace apsyn {
 

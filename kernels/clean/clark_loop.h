@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/clean/active_pixels.h"
+#include "kernels/clean/cpu/active_pixels.h"
 
 namespace apsyn {
 

@@ -2,7 +2,7 @@
 // What all forms of CLEAN share: rules for negative components, reasons to stop, the noise of an image.
 #pragma once
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
 
 namespace apsyn {
 namespace {

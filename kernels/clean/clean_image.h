@@ -7,7 +7,7 @@
 
 #include "kernels/clean/beam.h"
 #include "kernels/clean/deconvolve.h"
-#include "libcore/core/image.h"
+#include "libcore/image/image.h"
 
 namespace apsyn {
 

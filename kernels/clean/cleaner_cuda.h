@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/clean/clark.h"
-#include "kernels/clean/multiscale.h"
+#include "kernels/clean/cpu/clark.h"
+#include "kernels/clean/cpu/multiscale.h"
 #include "kernels/clean/spectral_fitter.h"
 
 namespace apsyn {

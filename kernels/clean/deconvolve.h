@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "kernels/clean/clean.h"
-#include "libcore/core/device.h"
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
+#include "libcore/system/device.h"
 
 namespace apsyn {
 

@@ -2,7 +2,7 @@
 // Noise around every pixel.
 #pragma once
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/clean/set_cleaner.h"
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 

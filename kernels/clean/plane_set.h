@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "kernels/clean/clean.h"
-#include "kernels/clean/tile_ops.h"
-#include "libcore/core/parallel.h"
-#include "libcore/core/view.h"
+#include "kernels/clean/cpu/tile_ops.h"
+#include "libcore/base/view.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <tuple>
 
-#include "kernels/clean/clark.h"
 #include "kernels/clean/cleaner_cuda.h"
+#include "kernels/clean/cpu/clark.h"
+#include "kernels/clean/cpu/multiscale.h"
 #include "kernels/clean/deconvolve.h"
-#include "kernels/clean/multiscale.h"
 #include "kernels/clean/spectral_fitter.h"
 
 namespace apsyn {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/common/least_squares.h"
+#include "kernels/common/math/least_squares.h"
 
 namespace apsyn {
 

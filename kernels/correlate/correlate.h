@@ -2,16 +2,16 @@
 // The X stage: V_ij = <E_i E_j*> for all pairs of inputs (Wayth et al. 2009, section 4, equation for the
 // cross-multiply; signs in apsyn-conventions(7)).
 //
-// The sums are PairSums (kernels/common/pair_sums.h): exact for integer samples of up to 8 bits.
+// The sums are PairSums (kernels/common/spectra/pair_sums.h): exact for integer samples of up to 8 bits.
 // Results do not depend on the number of threads.
 #pragma once
 
 #include <complex>
 #include <cstdint>
 
-#include "kernels/common/pair_counts.h"
-#include "kernels/common/pair_sums.h"
-#include "kernels/common/spectra.h"
+#include "kernels/common/spectra/pair_counts.h"
+#include "kernels/common/spectra/pair_sums.h"
+#include "kernels/common/spectra/spectra.h"
 #include "kernels/correlate/mean.h"
 
 namespace apsyn {

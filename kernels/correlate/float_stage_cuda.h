@@ -11,7 +11,7 @@
 #include <complex>
 #include <memory>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

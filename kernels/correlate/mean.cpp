@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "kernels/correlate/unquantised.h"
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 

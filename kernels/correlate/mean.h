@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/correlate/van_vleck.h"
-#include "libcore/core/view.h"
-#include "libcore/core/visibility.h"
+#include "libcore/base/view.h"
+#include "libcore/visibility/visibility.h"
 
 namespace apsyn {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "kernels/correlate/van_vleck.h"
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn {
 

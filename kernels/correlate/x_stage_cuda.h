@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

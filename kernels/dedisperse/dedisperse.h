@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "kernels/dedisperse/trials.h"
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

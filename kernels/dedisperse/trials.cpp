@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "libcore/core/dispersion.h"
+#include "libcore/powers/dispersion.h"
 
 namespace apsyn {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "kernels/epic/dft_tile.h"
+#include "kernels/epic/dft/cpu/tile.h"
 #include "kernels/epic/epic.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/view.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/parallel.h"
+#include "libcore/base/constants.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {

@@ -6,13 +6,13 @@
 #include <complex>
 #include <vector>
 
-#include "kernels/epic/epic_autos.h"
-#include "kernels/epic/epic_weights.h"
+#include "kernels/epic/autos.h"
 #include "kernels/epic/sky_pixels.h"
+#include "kernels/epic/weights.h"
 
 namespace apsyn {
 
-/// a (libcore/core/aperture.h) towards east and north, direction cosines.
+/// a (libcore/array/aperture.h) towards east and north, direction cosines.
 std::complex<double> aperture_response(const Aperture& aperture, double freq_hz, double east, double north);
 
 /// Without apertures it does nothing at all.

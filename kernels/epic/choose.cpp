@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/epic.h"
-#include "kernels/epic/fft_setup.h"
-#include "kernels/epic/field_imager.h"
+#include "kernels/epic/fft/setup.h"
+#include "kernels/epic/field/imager.h"
 
 namespace apsyn {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 

@@ -32,10 +32,10 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/common/spectra.h"
-#include "libcore/core/aperture.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/view.h"
+#include "kernels/common/spectra/spectra.h"
+#include "libcore/array/aperture.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

@@ -44,7 +44,7 @@ using MakePairSums = std::function<std::shared_ptr<DevicePairSums>(std::size_t n
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index);
 /// dft for accumulations of about n_spectra: where these are so many that it costs less, sums over spectra
 /// come before sums over antennas, sum_ab w_a (sum_t E_a conj(E_b)) conj(w_b), on Hopper, for two
-/// polarisations and as many antennas as fit (pair_half.cuh).
+/// polarisations and as many antennas as fit (corr/cuda/half.cuh).
 std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index,
                                                    MakePairSums make_sums, double n_spectra);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 
-#include "kernels/common/multiply_codes.h"
-#include "kernels/common/pair_sums.h"
+#include "kernels/common/spectra/multiply_codes.h"
+#include "kernels/common/spectra/pair_sums.h"
 #include "kernels/epic/aperture.h"
-#include "kernels/epic/dft_form.h"
-#include "kernels/epic/pair_imager.h"
+#include "kernels/epic/corr/pair_imager.h"
+#include "kernels/epic/dft/cpu/form.h"
 #include "kernels/epic/sky_pixels.h"
 
 namespace apsyn {

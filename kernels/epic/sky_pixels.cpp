@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 

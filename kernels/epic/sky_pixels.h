@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/epic/autos.h"
 #include "kernels/epic/epic.h"
-#include "kernels/epic/epic_autos.h"
-#include "kernels/epic/epic_weights.h"
+#include "kernels/epic/weights.h"
 
 namespace apsyn {
 

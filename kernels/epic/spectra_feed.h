@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "kernels/epic/epic_cuda.h"
-#include "libcore/core/voltage.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 

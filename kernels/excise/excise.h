@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "kernels/excise/excise.h"
-#include "libcore/core/median.h"
+#include "libcore/base/median.h"
 
 namespace apsyn {
 namespace {

@@ -14,7 +14,7 @@
 
 #include <vector>
 
-#include "libcore/core/folded_pulses.h"
+#include "libcore/powers/folded_pulses.h"
 
 namespace apsyn {
 

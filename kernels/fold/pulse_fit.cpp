@@ -5,8 +5,8 @@
 #include <cmath>
 #include <complex>
 
-#include "kernels/common/fft.h"
-#include "libcore/core/constants.h"
+#include "kernels/common/math/fft.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn {
 

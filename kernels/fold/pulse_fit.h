@@ -9,7 +9,7 @@
 // profile, which few bins tell badly.
 #pragma once
 
-#include "libcore/core/folded_pulses.h"
+#include "libcore/powers/folded_pulses.h"
 
 namespace apsyn {
 

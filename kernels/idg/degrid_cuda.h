@@ -12,7 +12,7 @@ namespace apsyn {
 /// one.
 enum class DegridSum { automatic, direct };
 
-/// What is summed over pixels: nodes of tracks (device_tracks.cuh), where that spares much and the plan
+/// What is summed over pixels: nodes of tracks (cuda/tracks/tracks.cuh), where that spares much and the plan
 /// allows it, or always each row. Rows are then made of the nodes on the device, or by the host's threads as
 /// they add them to the caller's data, which they can when these are of single precision and without paths:
 /// whichever takes less, or the one asked for.

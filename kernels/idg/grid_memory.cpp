@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <complex>
 
-#include "libcore/core/error.h"
-#include "libcore/core/units.h"
+#include "libcore/base/error.h"
+#include "libcore/base/units.h"
 
 namespace apsyn {
 namespace {

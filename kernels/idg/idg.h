@@ -27,9 +27,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/idg/taper.h"
-#include "libcore/core/device.h"
-#include "libcore/core/view.h"
+#include "kernels/idg/plan/taper.h"
+#include "libcore/base/view.h"
+#include "libcore/system/device.h"
 
 namespace apsyn {
 

@@ -6,7 +6,7 @@
 
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 

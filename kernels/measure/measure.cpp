@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "libcore/core/median.h"
+#include "libcore/base/median.h"
 
 namespace apsyn {
 namespace {

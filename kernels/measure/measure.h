@@ -13,8 +13,8 @@
 
 #include <vector>
 
-#include "libcore/core/image.h"
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
+#include "libcore/image/image.h"
 
 namespace apsyn {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "libcore/core/median.h"
+#include "libcore/base/median.h"
 
 namespace apsyn {
 namespace {

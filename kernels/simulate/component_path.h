@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "libcore/core/array_layout.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/sky_model.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/constants.h"
+#include "libcore/sky/sky_model.h"
 
 namespace apsyn::simulate {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/array_layout.h"
-#include "libcore/core/sky_model.h"
-#include "libcore/core/view.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/view.h"
+#include "libcore/sky/sky_model.h"
 
 namespace apsyn::simulate {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 
 namespace apsyn::simulate {
 namespace {

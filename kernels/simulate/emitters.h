@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "libcore/core/sky_model.h"
+#include "libcore/sky/sky_model.h"
 
 namespace apsyn::simulate {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn::simulate {
 

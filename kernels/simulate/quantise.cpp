@@ -7,7 +7,7 @@
 #include <numbers>
 #include <stdexcept>
 
-#include "kernels/common/rounding.h"
+#include "kernels/common/math/rounding.h"
 
 namespace apsyn::simulate {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn::simulate {
 

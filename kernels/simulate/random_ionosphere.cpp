@@ -6,10 +6,10 @@
 #include <complex>
 #include <vector>
 
-#include "kernels/common/fft.h"
+#include "kernels/common/math/fft.h"
 #include "kernels/simulate/noise.h"
-#include "libcore/core/error.h"
-#include "libcore/core/parallel.h"
+#include "libcore/base/error.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn::simulate {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "libcore/core/ionosphere_screen.h"
+#include "libcore/sky/ionosphere_screen.h"
 
 namespace apsyn::simulate {
 

@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "libcore/core/array_layout.h"
-#include "libcore/core/sky_model.h"
-#include "libcore/core/view.h"
-#include "libcore/core/visibility.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/view.h"
+#include "libcore/sky/sky_model.h"
+#include "libcore/visibility/visibility.h"
 
 namespace apsyn::simulate {
 

@@ -34,9 +34,9 @@
 
 #include "kernels/simulate/emitters.h"
 #include "kernels/simulate/pulsar.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/sky_model.h"
-#include "libcore/core/view.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/view.h"
+#include "libcore/sky/sky_model.h"
 
 namespace apsyn::simulate {
 

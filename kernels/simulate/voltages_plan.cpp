@@ -6,9 +6,9 @@
 #include "kernels/simulate/delay_sum.h"
 #include "kernels/simulate/quantise.h"
 #include "kernels/simulate/voltages.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/core/units.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/base/units.h"
 
 namespace apsyn::simulate {
 namespace {

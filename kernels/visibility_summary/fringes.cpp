@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "kernels/visibility_summary/visibility_summary.h"
-#include "libcore/core/csv.h"
-#include "libcore/core/error.h"
+#include "libcore/base/csv.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 namespace {

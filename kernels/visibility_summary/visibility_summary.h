@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/array_layout.h"
-#include "libcore/core/visibility_summary.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/visibility/visibility_summary.h"
 
 namespace apsyn {
 

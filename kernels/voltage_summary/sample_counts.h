@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/voltage.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/common/fft.h"
-#include "libcore/core/constants.h"
+#include "kernels/common/math/fft.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "libcore/core/voltage.h"
-#include "libcore/core/voltage_summary.h"
+#include "libcore/voltage/voltage.h"
+#include "libcore/voltage/voltage_summary.h"
 
 namespace apsyn {
 

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <vector>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/parallel.h"
+#include "libcore/base/constants.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {

@@ -20,8 +20,8 @@
 #include <limits>
 #include <vector>
 
-#include "libcore/core/imaging.h"
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
+#include "libcore/visibility/imaging.h"
 
 namespace apsyn {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "libcore/cli/tool.h"
-#include "libcore/core/filterbank.h"
+#include "libcore/voltage/filterbank.h"
 
 namespace apsyn {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "libcore/base/units.h"
 #include "libcore/cli/tool.h"
-#include "libcore/core/units.h"
 
 namespace apsyn {
 

@@ -11,10 +11,10 @@
 #include <filesystem>
 #include <string>
 
+#include "libcore/base/log.h"
+#include "libcore/base/units.h"
 #include "libcore/cli/tool.h"
-#include "libcore/core/log.h"
-#include "libcore/core/output.h"
-#include "libcore/core/units.h"
+#include "libcore/files/output.h"
 
 namespace apsyn {
 

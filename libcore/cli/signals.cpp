@@ -11,11 +11,11 @@
 #include <system_error>
 #include <thread>
 
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
-#include "libcore/core/output.h"
-#include "libcore/core/ranks.h"
-#include "libcore/core/system_error.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/files/output.h"
+#include "libcore/system/ranks.h"
+#include "libcore/system/system_error.h"
 
 namespace apsyn {
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "libcore/core/device.h"
-#include "libcore/core/units.h"
+#include "libcore/base/units.h"
+#include "libcore/system/device.h"
 
 namespace apsyn {
 

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <exception>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 namespace {

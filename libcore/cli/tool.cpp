@@ -19,8 +19,8 @@
 #include "libcore/cli/stage_timer.h"
 #include "libcore/cli/surroundings.h"
 #include "libcore/cli/terminal.h"
-#include "libcore/core/output.h"
-#include "libcore/core/system_error.h"
+#include "libcore/files/output.h"
+#include "libcore/system/system_error.h"
 
 namespace apsyn {
 namespace {

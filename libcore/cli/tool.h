@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/base/units.h"
 #include "libcore/cli/headings.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
-#include "libcore/core/ranks.h"
-#include "libcore/core/units.h"
+#include "libcore/system/device.h"
+#include "libcore/system/ranks.h"
 
 // <CLI/CLI.hpp> takes seconds to compile: for those that declare options.
 namespace CLI {

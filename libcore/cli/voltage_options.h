@@ -7,7 +7,7 @@
 #include <string>
 
 #include "libcore/cli/tool.h"
-#include "libcore/core/voltage.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 namespace {

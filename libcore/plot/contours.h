@@ -3,7 +3,7 @@
 // crossings interpolated linearly. A saddle is parted by the mean of its corners.
 #pragma once
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 #include "libcore/plot/canvas.h"
 
 namespace apsyn {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/density.h"
+#include "libcore/base/density.h"
 #include "libcore/plot/layout.h"
 
 namespace apsyn {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "libcore/core/dynamic_spectrum.h"
 #include "libcore/plot/canvas.h"
+#include "libcore/powers/dynamic_spectrum.h"
 
 namespace apsyn {
 

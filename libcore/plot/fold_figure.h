@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "libcore/core/folded_pulses.h"
 #include "libcore/plot/canvas.h"
+#include "libcore/powers/folded_pulses.h"
 
 namespace apsyn {
 

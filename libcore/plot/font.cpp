@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "libcore/plot/visibility_panels.h"
 
 namespace apsyn {

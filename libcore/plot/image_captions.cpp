@@ -7,8 +7,8 @@
 #include <cctype>
 #include <cmath>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/time.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/time.h"
 #include "libcore/plot/ticks.h"
 
 namespace apsyn {

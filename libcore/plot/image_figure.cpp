@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/csv.h"
-#include "libcore/core/error.h"
+#include "libcore/base/csv.h"
+#include "libcore/base/error.h"
 #include "libcore/plot/contours.h"
 #include "libcore/plot/image_captions.h"
 #include "libcore/plot/sky_furniture.h"

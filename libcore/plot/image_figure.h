@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
-#include "libcore/core/image.h"
-#include "libcore/core/image_mean.h"
-#include "libcore/core/sky_model.h"
+#include "libcore/image/image.h"
+#include "libcore/image/image_mean.h"
 #include "libcore/plot/canvas.h"
 #include "libcore/plot/layout.h"
 #include "libcore/plot/sky_view.h"
+#include "libcore/sky/sky_model.h"
 
 namespace apsyn {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn {
 namespace {

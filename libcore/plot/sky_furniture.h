@@ -4,11 +4,11 @@
 
 #include <optional>
 
-#include "libcore/core/image.h"
-#include "libcore/core/sky_model.h"
+#include "libcore/image/image.h"
 #include "libcore/plot/image_figure.h"
 #include "libcore/plot/layout.h"
 #include "libcore/plot/sky_view.h"
+#include "libcore/sky/sky_model.h"
 
 namespace apsyn {
 

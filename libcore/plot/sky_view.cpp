@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/core/projection.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/sky/projection.h"
 
 namespace apsyn {
 namespace {

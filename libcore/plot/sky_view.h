@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The sky under a picture: orthographic (SIN) projection (FITS paper II, Calabretta & Greisen 2002, A&A 395,
 // 1077, section 5.1.5 with xi = eta = 0), and where its meridians and parallels run. Pixel coordinates count
-// from 0 with whole numbers at pixel centres, y northwards, as in libcore/core/image.h.
+// from 0 with whole numbers at pixel centres, y northwards, as in libcore/image/image.h.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "libcore/core/image.h"
+#include "libcore/image/image.h"
 #include "libcore/plot/canvas.h"
 
 namespace apsyn {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 namespace {

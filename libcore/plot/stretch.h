@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 #include "libcore/plot/ticks.h"
 
 namespace apsyn {

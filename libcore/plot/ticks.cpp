@@ -8,7 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn {
 namespace {

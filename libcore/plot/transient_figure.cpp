@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "libcore/plot/density_plot.h"
 
 namespace apsyn {

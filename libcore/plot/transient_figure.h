@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/pulse_cutout.h"
 #include "libcore/plot/canvas.h"
+#include "libcore/powers/pulse_cutout.h"
 
 namespace apsyn {
 

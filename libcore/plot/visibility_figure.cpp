@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/error.h"
-#include "libcore/core/time.h"
+#include "libcore/base/error.h"
+#include "libcore/base/time.h"
 #include "libcore/plot/visibility_panels.h"
 
 namespace apsyn {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "libcore/core/visibility_summary.h"
 #include "libcore/plot/canvas.h"
+#include "libcore/visibility/visibility_summary.h"
 
 namespace apsyn {
 

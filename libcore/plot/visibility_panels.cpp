@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/median.h"
-#include "libcore/core/time.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/median.h"
+#include "libcore/base/time.h"
 
 namespace apsyn {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/visibility_summary.h"
 #include "libcore/plot/density_plot.h"
+#include "libcore/visibility/visibility_summary.h"
 
 namespace apsyn {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "libcore/plot/density_plot.h"
 
 namespace apsyn {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "libcore/core/voltage_summary.h"
 #include "libcore/plot/canvas.h"
+#include "libcore/voltage/voltage_summary.h"
 
 namespace apsyn {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/median.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/median.h"
 #include "libcore/plot/broken_axis.h"
 #include "libcore/plot/visibility_panels.h"
 

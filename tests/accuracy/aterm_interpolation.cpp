@@ -8,12 +8,12 @@
 #include <complex>
 #include <memory>
 
-#include "kernels/idg/aterm_math.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/ionosphere_screen.h"
-#include "libcore/io/aterms.h"
-#include "libcore/io/coordinates.h"
-#include "libcore/io/ionosphere_fits.h"
+#include "kernels/idg/aterms/aterm_math.h"
+#include "libcore/aterms/aterms.h"
+#include "libcore/base/constants.h"
+#include "libcore/fits/ionosphere.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/sky/ionosphere_screen.h"
 #include "tests/unit/aterm_files.h"
 
 using namespace apsyn;

@@ -9,8 +9,8 @@
 
 #include "kernels/beamform/beamform.h"
 #include "kernels/channelise/channelise.h"
-#include "libcore/core/beam_table.h"
-#include "libcore/io/beam_tracker.h"
+#include "libcore/array/beam_table.h"
+#include "libcore/measures/beam_tracker.h"
 #include "tests/reference/beamform.h"
 
 using namespace apsyn;

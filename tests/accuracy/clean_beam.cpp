@@ -8,8 +8,8 @@
 #include <random>
 
 #include "kernels/clean/clean_image.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "tests/reference/synthetic_array.h"
 
 using namespace apsyn;

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "kernels/clean/beam.h"
-#include "kernels/clean/multiscale.h"
+#include "kernels/clean/cpu/multiscale.h"
 #include "tests/reference/multiscale.h"
 #include "tests/support/clean_field.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
+#include "kernels/clean/cpu/sub_images.h"
 #include "kernels/clean/deconvolve.h"
-#include "kernels/clean/sub_images.h"
 
 using namespace apsyn;
 

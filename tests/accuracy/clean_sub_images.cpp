@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "kernels/clean/sub_images.h"
+#include "kernels/clean/cpu/sub_images.h"
 #include "tests/support/clean_field.h"
 
 using namespace apsyn;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // dft and corr of the CPU against the sums of their definition in float64.
-#include "kernels/epic/pair_imager.h"
+#include "kernels/epic/corr/pair_imager.h"
 #include "tests/support/epic_comparison.h"
 
 namespace apsyn::test {

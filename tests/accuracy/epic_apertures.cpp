@@ -6,9 +6,9 @@
 #include <boost/test/unit_test.hpp>
 
 #include "kernels/correlate/pair_sums_cuda.h"
-#include "kernels/epic/fft_cuda.h"
-#include "kernels/epic/pair_imager.h"
-#include "libcore/core/error.h"
+#include "kernels/epic/corr/pair_imager.h"
+#include "kernels/epic/fft/fft_cuda.h"
+#include "libcore/base/error.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_comparison.h"
 

@@ -9,12 +9,12 @@
 #include <complex>
 #include <cstdlib>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/core/projection.h"
-#include "libcore/io/coordinates.h"
-#include "libcore/io/fits_image.h"
-#include "libcore/io/voltage_stream.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/fits/image.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/sky/projection.h"
+#include "libcore/streams/voltage_stream.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -4,8 +4,8 @@
 // leaves where nothing is, next to what is there. tests/gpu/epic_fft.cpp runs the same tests on a GPU.
 #include <boost/test/unit_test.hpp>
 
-#include "kernels/epic/fft_cuda.h"
-#include "libcore/core/array_layout.h"
+#include "kernels/epic/fft/fft_cuda.h"
+#include "libcore/array/array_layout.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_fft_case.h"
 

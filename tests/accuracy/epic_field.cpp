@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "kernels/epic/epic_cuda.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_recording.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "kernels/idg/average_beam.h"
+#include "kernels/idg/aterms/average_beam.h"
 #include "kernels/idg/idg.h"
 #include "tests/accuracy/grid_memory.h"
 #include "tests/reference/aterm_image.h"

@@ -18,7 +18,7 @@
 #include <random>
 
 #include "kernels/idg/idg.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/accuracy/grid_memory.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/statistics.h"

@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/accuracy/degridding.h"
 
 using namespace apsyn;

@@ -11,9 +11,9 @@
 #include <random>
 #include <sstream>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/csv.h"
-#include "libcore/io/filterbank_file.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/csv.h"
+#include "libcore/filterbank/file.h"
 #include "tests/reference/dispersion.h"
 #include "tests/reference/scratch.h"
 

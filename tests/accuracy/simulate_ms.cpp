@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "kernels/simulate/visibilities.h"
-#include "libcore/core/constants.h"
-#include "libcore/io/coordinates.h"
-#include "libcore/io/measurement_set.h"
+#include "libcore/base/constants.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/ms/measurement_set.h"
 #include "tests/reference/measurement_equation.h"
 
 using namespace apsyn;

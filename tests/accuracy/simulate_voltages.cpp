@@ -5,8 +5,8 @@
 #include <complex>
 #include <vector>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "tests/reference/delayed_signal.h"
 #include "tests/support/voltage_bench.h"
 

@@ -12,10 +12,10 @@
 #include <numeric>
 #include <utility>
 
-#include "libcore/core/array_layout.h"
-#include "libcore/core/csv.h"
-#include "libcore/core/input.h"
-#include "libcore/io/visibility_stream.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/csv.h"
+#include "libcore/files/input.h"
+#include "libcore/streams/visibility_stream.h"
 #include "tests/reference/gps_code.h"
 #include "tests/reference/scratch.h"
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/common/beam_products.cuh"
-#include "kernels/common/cuda_check.h"
-#include "kernels/common/device_array.h"
-#include "kernels/common/device_attribute.h"
+#include "kernels/common/cuda/array.h"
+#include "kernels/common/cuda/attribute.h"
+#include "kernels/common/cuda/beams/products.cuh"
+#include "kernels/common/cuda/check.h"
 
 using namespace apsyn;
 using namespace apsyn::beam_products;

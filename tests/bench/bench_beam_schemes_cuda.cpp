@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Beams of BEST-2 (32 antennas, 1024 channels, 20 MHz, 4 bits, 420 ms) in device memory, by the scheme of
-// Magro, Zarb Adami & Hickish (2014) and by beam_products.cuh: accumulators by threads (their figure 1), and
-// time against beams (figure 2). Every spectrum's power is kept, as there. One JSON line for each case;
-// plot_beams draws them. The error is the worst difference of the two over the RMS, of weights that are
-// integers.
+// Magro, Zarb Adami & Hickish (2014) and by kernels/common/cuda/beams/products.cuh: accumulators by threads
+// (their figure 1), and time against beams (figure 2). Every spectrum's power is kept, as there. One JSON
+// line for each case; plot_beams draws them. The error is the worst difference of the two over the RMS, of
+// weights that are integers.
 #include <fmt/core.h>
 
 #ifdef APSYN_CUDA
@@ -12,9 +12,9 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/common/beam_products.cuh"
-#include "kernels/common/device_array.h"
-#include "kernels/common/device_attribute.h"
+#include "kernels/common/cuda/array.h"
+#include "kernels/common/cuda/attribute.h"
+#include "kernels/common/cuda/beams/products.cuh"
 #include "tests/bench/beams/accumulators.cuh"
 
 using namespace apsyn;

@@ -12,8 +12,8 @@
 
 #include "kernels/beamform/beamform.h"
 #include "kernels/channelise/channelise.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/device.h"
+#include "libcore/base/constants.h"
+#include "libcore/system/device.h"
 
 using namespace apsyn;
 

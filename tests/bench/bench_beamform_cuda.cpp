@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/beamform/beam_device.cuh"
+#include "kernels/beamform/cuda/device.cuh"
 #include "kernels/channelise/channelise_cuda.h"
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 using namespace apsyn;
 

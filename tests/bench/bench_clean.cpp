@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "kernels/clean/deconvolve.h"
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 #include "tests/bench/clean/scene.h"
 
 using namespace apsyn;

@@ -14,10 +14,10 @@
 #include <string_view>
 
 #include "kernels/channelise/channelise.h"
-#include "kernels/common/multiply_codes.h"
+#include "kernels/common/spectra/multiply_codes.h"
 #include "kernels/correlate/correlate.h"
 #include "kernels/voltage_summary/sample_counts.h"
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 #include "tests/bench/correlate/cuda_cases.h"
 #include "tests/bench/correlate/streams.h"
 

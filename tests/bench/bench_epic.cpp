@@ -14,12 +14,12 @@
 #include <random>
 #include <string>
 
-#include "kernels/common/multiply_codes.h"
+#include "kernels/common/spectra/multiply_codes.h"
 #include "kernels/epic/epic.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
 #include "tests/bench/epic_truth.h"
 
 using namespace apsyn;

@@ -19,12 +19,12 @@
 
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/pair_sums_cuda.h"
-#include "kernels/epic/corr_cuda.h"
+#include "kernels/epic/corr/corr_cuda.h"
 #include "kernels/epic/spectra_feed.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
 #include "tests/bench/epic_cuda/resident_source.h"
 #include "tests/bench/epic_cuda/truth.h"
 

@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "kernels/common/device_array.h"
-#include "kernels/common/device_spectra.cuh"
-#include "kernels/epic/fft_cuda.h"
-#include "kernels/epic/fft_grid.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "kernels/common/cuda/array.h"
+#include "kernels/common/cuda/spectra.cuh"
+#include "kernels/epic/fft/fft_cuda.h"
+#include "kernels/epic/fft/grid.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "tests/bench/epic_truth.h"
 
 using namespace apsyn;

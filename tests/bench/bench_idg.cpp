@@ -19,8 +19,8 @@
 
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
 #include "tests/bench/idg/degrid.h"
 #include "tests/reference/dft_image.h"
 #include "tests/support/grid_rows.h"

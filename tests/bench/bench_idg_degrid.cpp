@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
 #include "tests/reference/dft_image.h"
 
 using namespace apsyn;

@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "kernels/common/cuda_check.h"
-#include "kernels/common/device_array.h"
-#include "kernels/idg/grid_tensor.cuh"
-#include "kernels/idg/w_terms.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
-#include "libcore/core/parallel.h"
+#include "kernels/common/cuda/array.h"
+#include "kernels/common/cuda/check.h"
+#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/plan/w_terms.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
+#include "libcore/system/parallel.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;

@@ -5,7 +5,7 @@
 // each; the error is that of random pixels of plane 0 against a float64 sum. Under mpirun processes share the
 // w layers, or the rows of every block, and the times are from the moment when all begin to the one when all
 // are done. "each": passes of some layers alone, resident, with what they hold, for the constants of
-// kernels/idg/plan_cost.cpp.
+// kernels/idg/plan/cost.cpp.
 //   [mpirun -n N] bench_idg_pass [cpu|cuda] [STEPS] [gpu|hybrid|unified] [lofar|ska] [layers|rows|each]
 #include <fmt/core.h>
 
@@ -20,12 +20,12 @@
 
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
-#include "kernels/idg/pass_rows.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
-#include "libcore/core/parallel.h"
-#include "libcore/core/ranks.h"
+#include "kernels/idg/partition/pass_rows.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
+#include "libcore/system/parallel.h"
+#include "libcore/system/ranks.h"
 #include "tests/bench/nvml_energy.h"
 #include "tools/imaging/image_sums.h"
 #include "tools/imaging/rank_share.h"

@@ -25,8 +25,8 @@
 
 #include "kernels/idg/degrid_cuda.h"
 #include "kernels/idg/idg.h"
-#include "libcore/core/error.h"
-#include "libcore/core/parallel.h"
+#include "libcore/base/error.h"
+#include "libcore/system/parallel.h"
 #include "tests/bench/nvml_energy.h"
 #include "tests/reference/dft_image.h"
 #include "tests/support/image_pixels.h"

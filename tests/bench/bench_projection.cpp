@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
 #include "tests/bench/projection/image_check.h"
 
 using namespace apsyn;

@@ -14,8 +14,8 @@
 
 #include "kernels/dedisperse/dedisperse.h"
 #include "kernels/search/series.h"
-#include "libcore/core/device.h"
-#include "libcore/core/parallel.h"
+#include "libcore/system/device.h"
+#include "libcore/system/parallel.h"
 #include "tests/bench/search/device_case.h"
 
 using namespace apsyn;

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 #include "tests/support/voltage_bench.h"
 
 int main(int argc, char** argv) {

@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "libcore/core/sample_decoder.h"
-#include "libcore/io/voltage_stream.h"
+#include "libcore/streams/voltage_stream.h"
+#include "libcore/voltage/sample_decoder.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/bench/x_stage/x_stage_bench.h"
 
 int main(int argc, char** argv) {

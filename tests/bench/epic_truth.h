@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/epic/epic.h"
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 namespace apsyn::bench {
 

@@ -12,10 +12,10 @@
 #include <map>
 #include <vector>
 
-#include "libcore/core/error.h"
-#include "libcore/io/png.h"
+#include "libcore/base/error.h"
 #include "libcore/plot/density_plot.h"
 #include "libcore/plot/layout.h"
+#include "libcore/plot/png.h"
 #include "tests/bench/projection/json_lines.h"
 
 using namespace apsyn;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 #include "tests/fuzz/targets.h"
 
 namespace fs = std::filesystem;

@@ -5,11 +5,11 @@
 #include <limits>
 #include <string>
 
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 #include "tests/reference/test_device.h"
 #ifdef APSYN_CUDA
-#include "kernels/common/device_array.h"
-#include "kernels/common/device_attribute.h"
+#include "kernels/common/cuda/array.h"
+#include "kernels/common/cuda/attribute.h"
 #include "tests/support/beam_operands.h"
 #endif
 

@@ -6,7 +6,7 @@
 #include "tests/reference/test_device.h"
 
 #ifdef APSYN_CUDA
-#include "kernels/channelise/channelise_kernels.cuh"
+#include "kernels/channelise/cuda/kernels.cuh"
 #include "tests/gpu/channelise_case.h"
 
 using namespace apsyn;

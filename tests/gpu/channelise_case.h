@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kernels/channelise/channelise_cuda.h"
-#include "kernels/common/device_spectra.cuh"
-#include "kernels/common/device_transfer.h"
-#include "libcore/core/constants.h"
+#include "kernels/common/cuda/spectra.cuh"
+#include "kernels/common/cuda/transfer.h"
+#include "libcore/base/constants.h"
 #include "tests/reference/correlate.h"
 #include "tests/reference/pfb.h"
 #include "tests/unit/correlate_setup.h"

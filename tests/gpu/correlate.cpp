@@ -7,7 +7,7 @@
 
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/fx_engine.h"
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "tests/reference/test_device.h"
 #include "tests/unit/correlate_setup.h"
 

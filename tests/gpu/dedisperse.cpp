@@ -2,7 +2,7 @@
 // Dedispersion and matched filters with CUDA: sums against brute force in float64 and against the CPU's,
 // integer for integer, however the samples arrive; hits against the CPU's.
 #ifdef APSYN_CUDA
-#include "kernels/common/device_transfer.h"
+#include "kernels/common/cuda/transfer.h"
 #endif
 
 #include <algorithm>

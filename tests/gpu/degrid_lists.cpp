@@ -13,7 +13,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <cmath>
 #include <complex>
 
-#include "kernels/idg/degrid_plan.h"
+#include "kernels/idg/cuda/degrid/plan.h"
 #include "tests/support/tracked_rows.h"
 
 using namespace apsyn;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // corr with CUDA against the sums of its definition in float64.
 #include "kernels/correlate/pair_sums_cuda.h"
-#include "kernels/epic/corr_cuda.h"
+#include "kernels/epic/corr/corr_cuda.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_comparison.h"
 

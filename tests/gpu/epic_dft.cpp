@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // dft with CUDA against the sums of its definition in float64.
 #include "kernels/correlate/pair_sums_cuda.h"
-#include "kernels/epic/corr_cuda.h"
+#include "kernels/epic/corr/corr_cuda.h"
 #include "kernels/epic/epic_cuda.h"
 #ifdef APSYN_CUDA
-#include "kernels/epic/pair_form.cuh"
+#include "kernels/epic/corr/cuda/form.cuh"
 #endif
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_comparison.h"

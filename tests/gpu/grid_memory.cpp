@@ -11,10 +11,10 @@
 
 #include "kernels/idg/grid_memory.h"
 #ifdef APSYN_CUDA
-#include "kernels/idg/layer_columns.cuh"
+#include "kernels/idg/cuda/layers/layer_columns.cuh"
 #endif
-#include "kernels/idg/plan_cost.h"
-#include "libcore/core/error.h"
+#include "kernels/idg/plan/cost.h"
+#include "libcore/base/error.h"
 #define APSYN_TEST_CUDA
 #include "tests/reference/test_device.h"
 

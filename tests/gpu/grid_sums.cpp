@@ -18,8 +18,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <random>
 #include <vector>
 
-#include "kernels/common/device_array.h"
-#include "kernels/idg/grid_tensor.cuh"
+#include "kernels/common/cuda/array.h"
+#include "kernels/idg/cuda/grid/tensor.cuh"
 #include "tests/gpu/hopper.h"
 
 using namespace apsyn;

@@ -2,7 +2,7 @@
 // What tests of kernels ask of the first GPU, apart from the kernels' own choices.
 #pragma once
 
-#include "kernels/common/cuda_check.h"
+#include "kernels/common/cuda/check.h"
 
 namespace apsyn::support {
 

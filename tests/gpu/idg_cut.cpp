@@ -16,7 +16,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <tuple>
 #include <utility>
 
-#include "kernels/idg/cuda_tasks.h"
+#include "kernels/idg/cuda/tasks.h"
 #include "tests/support/array_rows.h"
 #include "tests/support/device_rows.h"
 

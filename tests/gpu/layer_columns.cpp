@@ -15,8 +15,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <random>
 #include <vector>
 
-#include "kernels/common/device_array.h"
-#include "kernels/idg/layer_columns.cuh"
+#include "kernels/common/cuda/array.h"
+#include "kernels/idg/cuda/layers/layer_columns.cuh"
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;

@@ -15,8 +15,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <random>
 #include <vector>
 
-#include "kernels/common/device_array.h"
-#include "kernels/idg/plane_fft.cuh"
+#include "kernels/common/cuda/array.h"
+#include "kernels/idg/cuda/fft/plane_fft.cuh"
 #include "tests/gpu/hopper.h"
 
 using namespace apsyn;

@@ -17,9 +17,9 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <random>
 #include <vector>
 
-#include "kernels/common/device_array.h"
-#include "kernels/idg/grid_tensor.cuh"
-#include "kernels/idg/image_cuda.cuh"
+#include "kernels/common/cuda/array.h"
+#include "kernels/idg/cuda/grid/image.cuh"
+#include "kernels/idg/cuda/grid/tensor.cuh"
 #include "tests/gpu/hopper.h"
 
 using namespace apsyn;

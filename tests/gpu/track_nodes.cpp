@@ -15,7 +15,7 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include <cstdio>
 #include <random>
 
-#include "kernels/idg/cuda_tasks.h"
+#include "kernels/idg/cuda/tasks.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/statistics.h"
 #include "tests/support/image_pixels.h"

@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/input_products.h"
 #include "tests/reference/test_device.h"
 

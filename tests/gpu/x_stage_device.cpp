@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The X stage fed on the device: layout, padding, sums and means.
 #ifdef APSYN_CUDA
-#include "kernels/correlate/float_stage.cuh"
+#include "kernels/correlate/cuda/float_stage.cuh"
 #include "tests/support/device_samples.h"
 #else
 #include "kernels/correlate/x_stage_cuda.h"
@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/test_device.h"
 
 using namespace apsyn;

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "kernels/correlate/float_stage_cuda.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/input_products.h"
 #include "tests/reference/test_device.h"
 

@@ -9,7 +9,7 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/test_device.h"
 #include "tests/reference/voltage_encoder.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn::reference {
 

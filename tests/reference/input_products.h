@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn::reference {
 

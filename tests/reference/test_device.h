@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 
 namespace apsyn::reference {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Samples, weights and what is made of them in int64, for tests of beam_products.cuh.
+// Samples, weights and what is made of them in int64, for tests of kernels/common/cuda/beams/products.cuh.
 #pragma once
 
 #include <complex>

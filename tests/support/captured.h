@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/io/capture/capture.h"
+#include "libcore/capture/capture.h"
 
 namespace apsyn::support {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/clean/deconvolve.h"
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "tests/reference/synthetic_array.h"
 
 namespace apsyn::test {

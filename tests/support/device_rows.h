@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "kernels/idg/cuda_block.h"
-#include "kernels/idg/sub_tables.h"
+#include "kernels/idg/cuda/block.h"
+#include "kernels/idg/partition/sub_tables.h"
 
 namespace apsyn::support {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/correlate/x_stage_device.cuh"
+#include "kernels/correlate/cuda/x_stage/device.cuh"
 #include "tests/reference/input_products.h"
 
 namespace apsyn::support {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <ostream>
 
-#include "kernels/common/multiply_codes.h"
+#include "kernels/common/spectra/multiply_codes.h"
 #include "kernels/epic/epic_cuda.h"
 #include "tests/support/epic_recording.h"
 

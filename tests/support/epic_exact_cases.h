@@ -7,7 +7,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include "libcore/core/array_layout.h"
+#include "libcore/array/array_layout.h"
 #include "tests/support/epic_comparison.h"
 
 namespace apsyn::test {

@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "kernels/epic/fft_cuda.h"
+#include "kernels/epic/fft/fft_cuda.h"
 #include "tests/support/epic_recording.h"
 
 namespace apsyn::test {

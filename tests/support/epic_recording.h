@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/epic/epic.h"
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "tests/reference/direct_image.h"
 
 namespace apsyn::test {

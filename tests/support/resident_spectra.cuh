@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "kernels/common/device_spectra.cuh"
-#include "kernels/common/device_transfer.h"
+#include "kernels/common/cuda/spectra.cuh"
+#include "kernels/common/cuda/transfer.h"
 
 namespace apsyn::support {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Samples as rows of beam_products.cuh.
+// Samples as rows of kernels/common/cuda/beams/products.cuh.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "kernels/common/beam_products.cuh"
-#include "libcore/core/view.h"
+#include "kernels/common/cuda/beams/products.cuh"
+#include "libcore/base/view.h"
 
 namespace apsyn::support {
 

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/idg/cuda_tasks.h"
-#include "kernels/idg/node_limits.h"
+#include "kernels/idg/cuda/tasks.h"
+#include "kernels/idg/tracks/node_limits.h"
 #include "tests/support/array_rows.h"
 #include "tests/support/device_rows.h"
 

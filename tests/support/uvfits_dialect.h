@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/array_layout.h"
+#include "libcore/array/array_layout.h"
 
 namespace apsyn::support {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rows that the host makes of predictions at nodes, against sums of Lagrange's polynomials in float64, with
 // every instruction set that there is.
-#include "kernels/idg/add_tracks.h"
+#include "kernels/idg/tracks/add_tracks.h"
 
 #include <hwy/targets.h>
 

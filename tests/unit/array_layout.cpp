@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/core/array_layout.h"
+#include "libcore/array/array_layout.h"
 
 #include <erfa.h>
 #include <erfam.h>
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <random>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 

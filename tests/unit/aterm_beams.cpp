@@ -5,13 +5,13 @@
 #include <complex>
 
 #include "aterm_files.h"
-#include "libcore/core/error.h"
-#include "libcore/core/ionosphere_screen.h"
-#include "libcore/core/projection.h"
-#include "libcore/io/aterms.h"
-#include "libcore/io/coordinates.h"
-#include "libcore/io/ionosphere_fits.h"
-#include "libcore/io/metafits.h"
+#include "libcore/aterms/aterms.h"
+#include "libcore/base/error.h"
+#include "libcore/fits/ionosphere.h"
+#include "libcore/fits/metafits.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/sky/ionosphere_screen.h"
+#include "libcore/sky/projection.h"
 #include "tests/reference/beams.h"
 
 using namespace apsyn;

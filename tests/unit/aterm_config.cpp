@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Configurations of A-terms: what is understood, and that every mistake is refused with its file and line.
-#include "libcore/io/aterm_config.h"
+#include "libcore/aterms/config.h"
 
 #include <boost/test/unit_test.hpp>
 #include <random>
 
 #include "aterm_files.h"
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
-#include "libcore/io/aterms.h"
+#include "libcore/aterms/aterms.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
 
 using namespace apsyn;
 using namespace aterm_test;

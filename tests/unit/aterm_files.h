@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/array_layout.h"
-#include "libcore/core/aterms.h"
-#include "libcore/core/constants.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/constants.h"
+#include "libcore/sky/aterms.h"
 
 namespace aterm_test {
 

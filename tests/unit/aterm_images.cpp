@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A-terms from FITS cubes against their definitions, evaluated directly in float64.
-#include "libcore/io/aterms.h"
+#include "libcore/aterms/aterms.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -8,10 +8,10 @@
 #include <complex>
 
 #include "aterm_files.h"
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
-#include "libcore/core/projection.h"
-#include "libcore/io/coordinates.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/sky/projection.h"
 
 using namespace apsyn;
 using namespace aterm_test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The pixel equations of A-terms against plain complex matrices.
-#include "kernels/idg/aterm_math.h"
+#include "kernels/idg/aterms/aterm_math.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/idg/beam_response.h"
+#include "kernels/idg/aterms/beam_response.h"
 
 using namespace apsyn;
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "aterm_files.h"
-#include "libcore/io/aterms.h"
+#include "libcore/aterms/aterms.h"
 
 using namespace apsyn;
 using namespace aterm_test;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A-terms of blocks: how many rows a call prepares, and which matrices each of them and each channel gets.
-#include "libcore/io/aterm_screens.h"
+#include "libcore/aterms/screens.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

@@ -9,10 +9,10 @@
 #include "kernels/beamform/pattern.h"
 #include "kernels/beamform/rescale.h"
 #include "kernels/beamform/tiling.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/beam_table.h"
-#include "libcore/core/error.h"
-#include "libcore/io/filterbank_file.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/array/beam_table.h"
+#include "libcore/base/error.h"
+#include "libcore/filterbank/file.h"
 #include "tests/reference/beamform.h"
 
 using namespace apsyn;

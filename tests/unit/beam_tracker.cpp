@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Delays towards beams, against directions converted one by one and against DelayTracker.
-#include "libcore/io/beam_tracker.h"
+#include "libcore/measures/beam_tracker.h"
 
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
 #include <vector>
 
-#include "libcore/core/constants.h"
-#include "libcore/io/delay_tracker.h"
+#include "libcore/base/constants.h"
+#include "libcore/measures/delay_tracker.h"
 
 using namespace apsyn;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The source that reads ahead: the same blocks in the same order, from the file once when they fit into the
 // memory and every time when they do not; failures arrive where the block would have.
-#include "libcore/io/buffered_source.h"
+#include "libcore/imaging/buffered_source.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <thread>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Nodes of channels: their tables, and the products that take values to them and back.
-#include "kernels/idg/channel_nodes.h"
+#include "kernels/idg/tracks/channel_nodes.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kernels/idg/channel_product.h"
+#include "kernels/idg/tracks/channel_product.h"
 
 using namespace apsyn;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/clean/clean_image.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // SkyFrame against ERFA (IAU 2006/2000A, CIO based) with UT1 = UTC and no polar motion: an independent model.
-#include "libcore/io/coordinates.h"
+#include "libcore/measures/coordinates.h"
 
 #include <erfa.h>
 #include <fmt/core.h>
@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 using namespace apsyn;
 

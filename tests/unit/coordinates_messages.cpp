@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/log.h"
-#include "libcore/io/coordinates.h"
+#include "libcore/base/log.h"
+#include "libcore/measures/coordinates.h"
 
 using namespace apsyn;
 

@@ -5,13 +5,13 @@
 #include <thread>
 #include <vector>
 
-#include "libcore/core/checksum.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
-#include "libcore/core/feed.h"
-#include "libcore/core/parallel.h"
-#include "libcore/core/time.h"
-#include "libcore/core/view.h"
+#include "libcore/base/error.h"
+#include "libcore/base/time.h"
+#include "libcore/base/view.h"
+#include "libcore/files/checksum.h"
+#include "libcore/system/device.h"
+#include "libcore/system/feed.h"
+#include "libcore/system/parallel.h"
 
 using namespace apsyn;
 

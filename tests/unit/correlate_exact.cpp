@@ -3,7 +3,7 @@
 // threads or on how the stream is cut.
 #include <boost/test/unit_test.hpp>
 
-#include "kernels/common/multiply_codes.h"
+#include "kernels/common/spectra/multiply_codes.h"
 #include "tests/reference/correlate.h"
 #include "tests/unit/correlate_setup.h"
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "tests/unit/correlate_setup.h"
 
 using namespace apsyn;

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "kernels/common/multiply_codes.h"
+#include "kernels/common/spectra/multiply_codes.h"
 #include "tests/unit/correlate_setup.h"
 
 using namespace apsyn;

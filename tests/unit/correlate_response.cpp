@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "tests/reference/correlate.h"
 #include "tests/unit/correlate_setup.h"
 

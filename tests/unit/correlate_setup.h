@@ -9,7 +9,7 @@
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/correlate/correlate.h"
-#include "libcore/core/voltage.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn::test {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which rows are made by the host: those of many values and few nodes.
-#include "kernels/idg/degrid_rows.h"
+#include "kernels/idg/plan/degrid_rows.h"
 
 #include <boost/test/unit_test.hpp>
 

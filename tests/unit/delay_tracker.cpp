@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Delays between the tracker's nodes against directions asked for one by one; signs, cables, what was
 // applied.
-#include "libcore/io/delay_tracker.h"
+#include "libcore/measures/delay_tracker.h"
 
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 
 using namespace apsyn;
 

@@ -2,8 +2,8 @@
 // Kinds of input from their first bytes.
 #include <boost/test/unit_test.hpp>
 
-#include "libcore/core/error.h"
-#include "libcore/io/detect.h"
+#include "libcore/base/error.h"
+#include "libcore/streams/detect.h"
 
 using namespace apsyn;
 

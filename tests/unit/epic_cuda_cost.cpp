@@ -2,7 +2,7 @@
 // What imagers with CUDA hold of the host's memory, and which cost less. No GPU is needed.
 #include <boost/test/unit_test.hpp>
 
-#include "kernels/epic/corr_cuda.h"
+#include "kernels/epic/corr/corr_cuda.h"
 #include "kernels/epic/epic_cuda.h"
 
 using namespace apsyn;

@@ -2,7 +2,7 @@
 // The antenna that makes the grid of the `fft` method large.
 #include <boost/test/unit_test.hpp>
 
-#include "kernels/epic/fft_grid.h"
+#include "kernels/epic/fft/grid.h"
 
 using namespace apsyn;
 

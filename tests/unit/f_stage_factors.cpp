@@ -8,7 +8,7 @@
 
 #include "kernels/channelise/mma_factors.h"
 #include "kernels/channelise/pfb.h"
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "tests/reference/pfb.h"
 
 using namespace apsyn;

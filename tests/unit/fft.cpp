@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/common/fft.h"
+#include "kernels/common/math/fft.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
 #include <stdexcept>
 
-#include "kernels/common/matrix_product.h"
-#include "libcore/core/view.h"
+#include "kernels/common/math/matrix_product.h"
+#include "libcore/base/view.h"
 
 using namespace apsyn;
 

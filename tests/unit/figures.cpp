@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "libcore/plot/beam_powers_figure.h"
 #include "libcore/plot/dynamic_spectrum_figure.h"
 #include "libcore/plot/fold_figure.h"

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <random>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/io/filterbank_channels.h"
-#include "libcore/io/filterbank_reader.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/filterbank/channels.h"
+#include "libcore/filterbank/reader.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -9,10 +9,10 @@
 #include <fstream>
 #include <random>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/fits/image.h"
+#include "libcore/system/device.h"
 
 using namespace apsyn;
 namespace fs = std::filesystem;

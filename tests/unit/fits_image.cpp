@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What write_fits_image writes, read_fits_image reads back to the last bit; the header says what the contract
 // lists; names are literal.
-#include "libcore/io/fits_image.h"
+#include "libcore/fits/image.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 #include <random>
 #include <utility>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 namespace fs = std::filesystem;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "libcore/core/device.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/fits/image.h"
+#include "libcore/system/device.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

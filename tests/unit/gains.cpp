@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/core/gains.h"
+#include "libcore/array/gains.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kernels/idg/grid_memory.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 

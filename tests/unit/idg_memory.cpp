@@ -5,11 +5,11 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
+#include "kernels/idg/cpu/degrid/subgrid_predictor.h"
+#include "kernels/idg/cpu/subgrid_forms.h"
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
-#include "kernels/idg/subgrid_degrid_cpu.h"
-#include "kernels/idg/subgrid_forms.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/support/grid_rows.h"
 
 using namespace apsyn;

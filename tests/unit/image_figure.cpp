@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "libcore/plot/image_captions.h"
 #include "libcore/plot/image_figure.h"
 #include "libcore/plot/sky_view.h"

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "libcore/core/image_mean.h"
+#include "libcore/image/image_mean.h"
 
 using namespace apsyn;
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "tests/reference/briggs_weights.h"
 
 using namespace apsyn;

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "libcore/core/projection.h"
-#include "libcore/io/imaging_source.h"
-#include "libcore/io/measurement_set.h"
-#include "libcore/io/prediction_target.h"
+#include "libcore/imaging/prediction_target.h"
+#include "libcore/imaging/source.h"
+#include "libcore/ms/measurement_set.h"
+#include "libcore/sky/projection.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Visibility streams on their way into an image: coordinates, phases, planes, selections.
-#include "libcore/io/imaging_source.h"
+#include "libcore/imaging/source.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/core/rephase.h"
-#include "libcore/core/stokes.h"
-#include "libcore/io/coordinates.h"
-#include "libcore/io/imaging_blocks.h"
-#include "libcore/io/visibility_stream.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/imaging/blocks.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/sky/rephase.h"
+#include "libcore/streams/visibility_stream.h"
+#include "libcore/visibility/stokes.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
-#include "libcore/core/error.h"
-#include "libcore/io/capture/capture.h"
+#include "libcore/base/error.h"
+#include "libcore/capture/capture.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"
 #include "tests/support/guppi_blocks.h"

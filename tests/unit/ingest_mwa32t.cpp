@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "libcore/core/error.h"
-#include "libcore/io/capture/capture.h"
+#include "libcore/base/error.h"
+#include "libcore/capture/capture.h"
 #include "tests/reference/mwa32t_frames.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"

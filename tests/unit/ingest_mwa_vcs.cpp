@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "libcore/core/error.h"
-#include "libcore/io/capture/capture.h"
-#include "libcore/io/metafits.h"
+#include "libcore/base/error.h"
+#include "libcore/capture/capture.h"
+#include "libcore/fits/metafits.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"
 

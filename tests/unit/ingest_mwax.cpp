@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "libcore/core/error.h"
-#include "libcore/io/capture/capture.h"
-#include "libcore/io/capture/mwa_time.h"
+#include "libcore/base/error.h"
+#include "libcore/capture/capture.h"
+#include "libcore/capture/mwa_time.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "libcore/core/error.h"
-#include "libcore/io/capture/capture.h"
+#include "libcore/base/error.h"
+#include "libcore/capture/capture.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The thin ionospheric layer: where rays meet it, what lies between the grid points, and its file.
-#include "libcore/core/ionosphere_screen.h"
+#include "libcore/sky/ionosphere_screen.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 #include <random>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/core/time.h"
-#include "libcore/io/ionosphere_fits.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/base/time.h"
+#include "libcore/fits/ionosphere.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

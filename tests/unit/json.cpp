@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
-#include "libcore/core/json.h"
+#include "libcore/base/json.h"
 
 using namespace apsyn;
 

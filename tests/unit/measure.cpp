@@ -8,9 +8,9 @@
 #include <random>
 #include <vector>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/projection.h"
-#include "libcore/core/source_table.h"
+#include "libcore/base/constants.h"
+#include "libcore/sky/projection.h"
+#include "libcore/sky/source_table.h"
 
 using namespace apsyn;
 

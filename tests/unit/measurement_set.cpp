@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/io/measurement_set.h"
+#include "libcore/ms/measurement_set.h"
 
 #include <sys/resource.h>
 
@@ -12,7 +12,7 @@
 #include <iterator>
 #include <limits>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "ms_observation.h"
 
 using namespace apsyn;

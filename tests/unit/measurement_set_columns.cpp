@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Visibility columns written into sets that are there already.
-#include "libcore/io/measurement_set_columns.h"
+#include "libcore/ms/columns.h"
 
 #include <casacore/casa/Arrays/Cube.h>
 #include <casacore/casa/Arrays/Matrix.h>
@@ -17,8 +17,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "libcore/core/error.h"
-#include "libcore/io/prediction_target.h"
+#include "libcore/base/error.h"
+#include "libcore/imaging/prediction_target.h"
 #include "ms_observation.h"
 
 using namespace apsyn;

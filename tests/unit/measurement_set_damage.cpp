@@ -10,7 +10,7 @@
 #include <functional>
 #include <iterator>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "ms_observation.h"
 
 using namespace apsyn;

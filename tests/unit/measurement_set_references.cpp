@@ -10,8 +10,8 @@
 #include <iterator>
 #include <utility>
 
-#include "libcore/core/error.h"
-#include "libcore/io/measurement_set_columns.h"
+#include "libcore/base/error.h"
+#include "libcore/ms/columns.h"
 #include "ms_observation.h"
 
 using namespace apsyn;

@@ -10,7 +10,7 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "ms_observation.h"
 
 using namespace apsyn;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/io/metafits.h"
+#include "libcore/fits/metafits.h"
 
 #include <unistd.h>
 
@@ -10,10 +10,10 @@
 #include <iterator>
 #include <random>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/core/input.h"
-#include "libcore/io/load_layout.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/files/input.h"
+#include "libcore/fits/load_layout.h"
 
 using namespace apsyn;
 

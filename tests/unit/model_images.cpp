@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Model images found, told apart by frequency and Stokes parameter, and read.
-#include "libcore/io/model_images.h"
+#include "libcore/fits/model_images.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "libcore/core/error.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/base/error.h"
+#include "libcore/fits/image.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/constants.h"
-#include "libcore/io/measurement_set.h"
+#include "libcore/base/constants.h"
+#include "libcore/ms/measurement_set.h"
 
 namespace apsyn::test {
 

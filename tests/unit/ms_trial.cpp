@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What happens in a trial stays there, but for what tells that a set is damaged.
-#include "libcore/io/ms_trial.h"
+#include "libcore/ms/trial.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/io/open_voltages.h"
+#include "libcore/streams/open_voltages.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "libcore/base/error.h"
 #include "libcore/cli/voltage_options.h"
-#include "libcore/core/error.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

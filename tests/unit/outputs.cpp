@@ -18,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "libcore/core/error.h"
-#include "libcore/core/output.h"
+#include "libcore/base/error.h"
+#include "libcore/files/output.h"
 
 using namespace apsyn;
 namespace fs = std::filesystem;

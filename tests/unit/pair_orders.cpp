@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What pairs on a grid need on a GPU: orders, columns, and the antennas that stand apart. No GPU is needed.
-#include "kernels/epic/pair_orders.h"
+#include "kernels/epic/corr/pair_orders.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <numbers>
 #include <vector>
 
-#include "kernels/common/chebyshev_phase.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/constants.h"
+#include "kernels/common/math/chebyshev_phase.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/constants.h"
 
 using namespace apsyn;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every visibility with data lies in exactly one subgrid, within its limits, whatever the shape of the data.
-#include "kernels/idg/partition.h"
+#include "kernels/idg/partition/partition.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <utility>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/support/array_rows.h"
 
 using namespace apsyn;

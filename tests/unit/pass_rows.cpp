@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The rows that a pass needs are cut into the subgrids that it makes of all rows, and no more travel than
 // that takes.
-#include "kernels/idg/pass_rows.h"
+#include "kernels/idg/partition/pass_rows.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <tuple>
 
-#include "kernels/idg/partition.h"
-#include "libcore/core/error.h"
+#include "kernels/idg/partition/partition.h"
+#include "libcore/base/error.h"
 #include "tests/support/array_rows.h"
 
 using namespace apsyn;

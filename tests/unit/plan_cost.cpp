@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a plan's subgrids are thought to cost, by which plans are chosen.
-#include "kernels/idg/plan_cost.h"
+#include "kernels/idg/plan/cost.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "kernels/idg/plan_layers.h"
+#include "kernels/idg/plan/layers.h"
 
 using namespace apsyn;
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "libcore/plot/colour_map.h"
 #include "libcore/plot/layout.h"
 #include "libcore/plot/stretch.h"

@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <set>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/io/png.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "libcore/plot/canvas.h"
 #include "libcore/plot/font.h"
 #include "libcore/plot/layout.h"
+#include "libcore/plot/png.h"
 #include "libcore/plot/stretch.h"
 
 using namespace apsyn;

@@ -5,9 +5,9 @@
 #include <random>
 
 #include "kernels/simulate/components.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/projection.h"
-#include "libcore/core/stokes.h"
+#include "libcore/base/constants.h"
+#include "libcore/sky/projection.h"
+#include "libcore/visibility/stokes.h"
 #include "tests/reference/measurement_equation.h"
 
 using namespace apsyn;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/io/prediction_store.h"
+#include "libcore/imaging/prediction_store.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "libcore/io/recognise.h"
+#include "libcore/streams/recognise.h"
 
 using namespace apsyn;
 using namespace std::string_literals;

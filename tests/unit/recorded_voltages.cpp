@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "libcore/core/error.h"
-#include "libcore/io/voltage_stream.h"
+#include "libcore/base/error.h"
+#include "libcore/streams/voltage_stream.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

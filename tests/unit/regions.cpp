@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Region text files: every shape against the pixels that its definition names, and errors with their line.
-#include "libcore/core/regions.h"
+#include "libcore/sky/regions.h"
 
 #include <unistd.h>
 
@@ -8,8 +8,8 @@
 #include <cmath>
 #include <functional>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Packed rows of weights say what the weights were, bit for bit, and rows that cannot be packed are refused.
-#include "kernels/idg/row_weights.h"
+#include "kernels/idg/partition/row_weights.h"
 
 #include <bit>
 #include <boost/test/unit_test.hpp>

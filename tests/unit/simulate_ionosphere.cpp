@@ -7,7 +7,7 @@
 
 #include "kernels/simulate/random_ionosphere.h"
 #include "kernels/simulate/visibilities.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/measurement_equation.h"
 #include "tests/reference/thin_screen.h"
 

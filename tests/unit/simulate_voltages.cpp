@@ -5,7 +5,7 @@
 #include <complex>
 #include <vector>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/support/voltage_bench.h"
 
 using namespace apsyn;

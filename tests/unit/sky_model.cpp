@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/core/sky_model.h"
+#include "libcore/sky/sky_model.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
 #include <string>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 

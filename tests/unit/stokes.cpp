@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Circular feeds on their way through the correlations that A-terms act on, against matrices written out.
-#include "libcore/core/stokes.h"
+#include "libcore/visibility/stokes.h"
 
 #include <boost/test/unit_test.hpp>
 #include <map>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 using namespace apsyn;
 

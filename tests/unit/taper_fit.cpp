@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The fitted taper against what a subgrid makes of single visibilities, computed literally in one dimension.
-#include "kernels/idg/taper_fit.h"
+#include "kernels/idg/plan/taper_fit.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include <numbers>
 #include <random>
 
-#include "kernels/common/gauss_legendre.h"
-#include "kernels/common/least_squares.h"
+#include "kernels/common/math/gauss_legendre.h"
+#include "kernels/common/math/least_squares.h"
 
 using namespace apsyn;
 

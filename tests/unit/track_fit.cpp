@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "kernels/idg/node_limits.h"
+#include "kernels/idg/tracks/node_limits.h"
 
 using namespace apsyn;
 

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "kernels/idg/channel_product.h"
-#include "kernels/idg/track_nodes.h"
+#include "kernels/idg/tracks/channel_product.h"
+#include "kernels/idg/tracks/track_nodes.h"
 #include "tests/support/grid_rows.h"
 
 using namespace apsyn;

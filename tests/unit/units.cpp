@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/core/units.h"
+#include "libcore/base/units.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <random>
 #include <utility>
 
-#include "libcore/core/error.h"
-#include "libcore/core/time.h"
+#include "libcore/base/error.h"
+#include "libcore/base/time.h"
 
 using namespace apsyn;
 

@@ -9,9 +9,9 @@
 #include <cmath>
 #include <random>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/io/uvfits.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/uvfits/uvfits.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/uvfits_dialect.h"
 

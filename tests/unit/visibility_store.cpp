@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/io/visibility_store.h"
+#include "libcore/imaging/visibility_store.h"
 
 #include <unistd.h>
 

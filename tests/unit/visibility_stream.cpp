@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/io/visibility_stream.h"
+#include "libcore/streams/visibility_stream.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <random>
 
-#include "libcore/core/error.h"
-#include "libcore/core/visibility_header.h"
+#include "libcore/base/error.h"
+#include "libcore/visibility/visibility_header.h"
 #include "tests/reference/scratch.h"
 
 using namespace apsyn;

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <random>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "libcore/plot/colour_map.h"
 #include "libcore/plot/visibility_figure.h"
 

@@ -4,11 +4,11 @@
 #include <map>
 #include <random>
 
-#include "libcore/core/ascii_header.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/core/input.h"
-#include "libcore/core/voltage.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/files/input.h"
+#include "libcore/header/ascii_header.h"
+#include "libcore/voltage/voltage.h"
 
 using namespace apsyn;
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <random>
 
-#include "libcore/core/ascii_header.h"
-#include "libcore/core/error.h"
-#include "libcore/core/voltage.h"
+#include "libcore/base/error.h"
+#include "libcore/header/ascii_header.h"
+#include "libcore/voltage/voltage.h"
 
 using namespace apsyn;
 

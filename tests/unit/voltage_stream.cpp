@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Voltage streams of every order and depth: values exactly, in blocks of any length, written and read back.
-#include "libcore/io/voltage_stream.h"
+#include "libcore/streams/voltage_stream.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/scratch.h"
 #include "tests/reference/voltage_encoder.h"
 

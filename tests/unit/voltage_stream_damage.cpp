@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Voltage streams that are cut, damaged or not what their headers say end in a message.
-#include "libcore/io/voltage_stream.h"
+#include "libcore/streams/voltage_stream.h"
 
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/scratch.h"
 #include "tests/reference/voltage_encoder.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Samples of voltage streams that are missing or not finite.
-#include "libcore/io/voltage_stream.h"
+#include "libcore/streams/voltage_stream.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tests/reference/scratch.h"
 #include "tests/reference/voltage_encoder.h"
 

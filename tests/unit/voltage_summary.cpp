@@ -8,8 +8,8 @@
 #include <random>
 #include <utility>
 
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
 #include "libcore/plot/voltage_figure.h"
 
 using namespace apsyn;

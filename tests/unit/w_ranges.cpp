@@ -7,9 +7,9 @@
 #include <random>
 #include <utility>
 
-#include "kernels/idg/partition.h"
-#include "kernels/idg/pass_rows.h"
-#include "libcore/core/error.h"
+#include "kernels/idg/partition/partition.h"
+#include "kernels/idg/partition/pass_rows.h"
+#include "libcore/base/error.h"
 #include "tests/support/array_rows.h"
 
 using namespace apsyn;

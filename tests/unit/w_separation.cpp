@@ -6,7 +6,7 @@
 #include <complex>
 #include <cstdio>
 
-#include "kernels/idg/w_separation.h"
+#include "kernels/idg/plan/w_separation.h"
 
 using namespace apsyn;
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "kernels/idg/w_terms.h"
+#include "kernels/idg/plan/w_terms.h"
 
 using namespace apsyn;
 

@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "kernels/beamform/tiling.h"
-#include "libcore/core/beam_table.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/output.h"
-#include "libcore/core/projection.h"
-#include "libcore/io/coordinates.h"
-#include "libcore/io/open_voltages.h"
+#include "libcore/array/beam_table.h"
+#include "libcore/base/constants.h"
+#include "libcore/files/output.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/sky/projection.h"
+#include "libcore/streams/open_voltages.h"
 #include "tools/beamform/options.h"
 
 namespace apsyn {

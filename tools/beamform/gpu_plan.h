@@ -4,8 +4,8 @@
 
 #include <numeric>
 
-#include "libcore/core/device.h"
-#include "libcore/core/program_memory.h"
+#include "libcore/system/device.h"
+#include "libcore/system/program_memory.h"
 #include "tools/beamform/options.h"
 #include "tools/beamform/setup.h"
 

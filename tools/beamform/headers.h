@@ -2,7 +2,7 @@
 // What the headers of beams say.
 #pragma once
 
-#include "libcore/io/filterbank_file.h"
+#include "libcore/filterbank/file.h"
 #include "tools/beamform/plan.h"
 
 namespace apsyn {

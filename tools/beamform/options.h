@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "kernels/beamform/beamform.h"
+#include "libcore/base/constants.h"
 #include "libcore/cli/filterbank_options.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
-#include "libcore/core/constants.h"
 
 namespace apsyn {
 

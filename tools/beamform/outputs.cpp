@@ -2,7 +2,7 @@
 #include "tools/beamform/outputs.h"
 
 #include "kernels/beamform/rescale.h"
-#include "libcore/io/voltage_stream.h"
+#include "libcore/streams/voltage_stream.h"
 #include "tools/beamform/headers.h"
 
 namespace apsyn {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "kernels/beamform/pattern.h"
-#include "libcore/core/beams.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/fits/image.h"
+#include "libcore/sky/beams.h"
 #include "tools/beamform/outputs.h"
 
 namespace apsyn {

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <numeric>
 
-#include "libcore/core/array_delays.h"
-#include "libcore/core/gains.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/core/voltage_pipeline.h"
-#include "libcore/io/beam_tracker.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/array/gains.h"
+#include "libcore/fits/image.h"
+#include "libcore/measures/beam_tracker.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/voltage/array_delays.h"
+#include "libcore/voltage/voltage_pipeline.h"
 #include "tools/beamform/beams.h"
 #include "tools/beamform/gpu_plan.h"
 

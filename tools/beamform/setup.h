@@ -7,8 +7,8 @@
 
 #include "kernels/beamform/beam_engine.h"
 #include "kernels/channelise/channelise_cuda.h"
-#include "libcore/core/beam_table.h"
-#include "libcore/io/coordinates.h"
+#include "libcore/array/beam_table.h"
+#include "libcore/measures/coordinates.h"
 
 namespace apsyn {
 

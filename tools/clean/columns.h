@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/io/ms_lock.h"
+#include "libcore/ms/lock.h"
 #include "tools/clean/products.h"
 #include "tools/imaging/predict_set.h"
 

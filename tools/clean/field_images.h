@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 #include "tools/clean/primary_beam.h"
 #include "tools/imaging/images.h"
 

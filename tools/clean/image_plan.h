@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "kernels/clean/deconvolve.h"
-#include "libcore/core/output.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/io/fits_image.h"
-#include "libcore/io/image_set.h"
+#include "libcore/files/output.h"
+#include "libcore/fits/image.h"
+#include "libcore/fits/image_set.h"
+#include "libcore/system/program_memory.h"
 #include "tools/clean/deconvolution_options.h"
 
 namespace apsyn::clean {

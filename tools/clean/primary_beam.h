@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 #include "tools/imaging/images.h"
 
 namespace apsyn::clean {

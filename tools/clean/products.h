@@ -13,9 +13,9 @@
 
 #include "kernels/clean/beam.h"
 #include "kernels/clean/clean_image.h"
-#include "libcore/core/output.h"
-#include "libcore/core/parallel.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/files/output.h"
+#include "libcore/fits/image.h"
+#include "libcore/system/parallel.h"
 #include "tools/clean/major_cycles.h"
 #include "tools/clean/primary_beam.h"
 #include "tools/clean/restoring_beams.h"

@@ -6,9 +6,9 @@
 
 #include "kernels/clean/clean_image.h"
 #include "libcore/cli/imaging_options.h"
-#include "libcore/core/input.h"
-#include "libcore/core/regions.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/files/input.h"
+#include "libcore/fits/image.h"
+#include "libcore/sky/regions.h"
 
 namespace apsyn::clean {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/clean/beam.h"
+#include "libcore/base/constants.h"
 #include "libcore/cli/tool.h"
-#include "libcore/core/constants.h"
 
 namespace apsyn::clean {
 

@@ -9,10 +9,10 @@
 
 #include "kernels/clean/deconvolve.h"
 #include "kernels/clean/spectral_fitter.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/image.h"
-#include "libcore/core/output.h"
-#include "libcore/core/projection.h"
+#include "libcore/base/constants.h"
+#include "libcore/files/output.h"
+#include "libcore/image/image.h"
+#include "libcore/sky/projection.h"
 
 namespace apsyn::clean {
 

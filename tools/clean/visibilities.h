@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/array_delays.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/io/buffered_source.h"
-#include "libcore/io/visibility_store.h"
+#include "libcore/base/constants.h"
+#include "libcore/imaging/buffered_source.h"
+#include "libcore/imaging/visibility_store.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/voltage/array_delays.h"
 #include "tools/clean/deconvolution_options.h"
 #include "tools/clean/region_mask.h"
 #include "tools/clean/source_list.h"

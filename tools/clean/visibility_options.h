@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/io/detect.h"
+#include "libcore/streams/detect.h"
 #include "tools/clean/columns.h"
 
 namespace apsyn::clean {

@@ -2,9 +2,9 @@
 // --algorithm: which X stage, and what it means for the F stage and the means.
 #pragma once
 
-#include "kernels/common/multiply_codes.h"
+#include "kernels/common/spectra/multiply_codes.h"
 #include "kernels/correlate/float_stage_cuda.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #include "tools/correlate/plan.h"
 
 namespace apsyn {

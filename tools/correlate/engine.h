@@ -4,7 +4,7 @@
 
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/fx_engine.h"
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 #include "tools/correlate/plan.h"
 
 namespace apsyn {

@@ -2,7 +2,7 @@
 // Complex gains of input channels (--gains) and of fine channels (--bandpass).
 #pragma once
 
-#include "libcore/core/gains.h"
+#include "libcore/array/gains.h"
 #include "tools/correlate/plan.h"
 
 namespace apsyn {

@@ -11,7 +11,7 @@
 #include "libcore/cli/realtime.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
-#include "libcore/io/open_voltages.h"
+#include "libcore/streams/open_voltages.h"
 
 namespace apsyn {
 

@@ -7,15 +7,15 @@
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/channelise/channelise_cuda.h"
-#include "kernels/common/multiply_codes.h"
+#include "kernels/common/spectra/multiply_codes.h"
 #include "kernels/correlate/correlate.h"
 #include "kernels/correlate/float_stage_cuda.h"
-#include "libcore/core/array_delays.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/log.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/core/voltage_pipeline.h"
-#include "libcore/io/delay_tracker.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/log.h"
+#include "libcore/measures/delay_tracker.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/voltage/array_delays.h"
+#include "libcore/voltage/voltage_pipeline.h"
 #include "tools/correlate/options.h"
 
 namespace apsyn {

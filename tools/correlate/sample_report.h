@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/voltage_summary/sample_counts.h"
-#include "libcore/core/log.h"
+#include "libcore/base/log.h"
 
 namespace apsyn {
 

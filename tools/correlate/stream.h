@@ -7,8 +7,8 @@
 
 #include "kernels/voltage_summary/sample_counts.h"
 #include "libcore/cli/realtime.h"
-#include "libcore/core/voltage_pipeline.h"
-#include "libcore/core/voltage_room.h"
+#include "libcore/voltage/voltage_pipeline.h"
+#include "libcore/voltage/voltage_room.h"
 #include "tools/correlate/engine.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/stream_parts.h"

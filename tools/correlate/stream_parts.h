@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernels/voltage_summary/sample_counts.h"
-#include "libcore/core/ranks.h"
+#include "libcore/system/ranks.h"
 #include "tools/correlate/engine.h"
 #include "tools/correlate/options.h"
 

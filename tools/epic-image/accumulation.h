@@ -8,10 +8,10 @@
 #include <span>
 #include <utility>
 
-#include "libcore/core/log.h"
-#include "libcore/core/voltage_pipeline.h"
-#include "libcore/core/voltage_room.h"
-#include "libcore/io/delay_tracker.h"
+#include "libcore/base/log.h"
+#include "libcore/measures/delay_tracker.h"
+#include "libcore/voltage/voltage_pipeline.h"
+#include "libcore/voltage/voltage_room.h"
 #include "tools/epic-image/describe.h"
 #include "tools/epic-image/outputs.h"
 #include "tools/epic-image/spectra_feed.h"

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "kernels/epic/epic_cuda.h"
+#include "libcore/base/log.h"
 #include "libcore/cli/filterbank_options.h"
-#include "libcore/core/device.h"
-#include "libcore/core/input.h"
-#include "libcore/core/log.h"
-#include "libcore/core/regions.h"
-#include "libcore/io/open_voltages.h"
+#include "libcore/files/input.h"
+#include "libcore/sky/regions.h"
+#include "libcore/streams/open_voltages.h"
+#include "libcore/system/device.h"
 #include "tools/epic-image/options.h"
 
 namespace apsyn {

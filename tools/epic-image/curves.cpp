@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "libcore/core/output.h"
-#include "libcore/core/regions.h"
+#include "libcore/files/output.h"
+#include "libcore/sky/regions.h"
 #include "tools/epic-image/record.h"
 
 namespace apsyn {

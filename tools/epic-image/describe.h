@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/array_delays.h"
-#include "libcore/core/median.h"
+#include "libcore/base/median.h"
+#include "libcore/voltage/array_delays.h"
 #include "tools/epic-image/plan.h"
 
 namespace apsyn {

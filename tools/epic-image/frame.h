@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "kernels/epic/epic.h"
-#include "libcore/core/beam_table.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/voltage.h"
-#include "libcore/io/coordinates.h"
+#include "libcore/array/beam_table.h"
+#include "libcore/base/constants.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 

@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "kernels/common/free_memory.h"
-#include "kernels/epic/fft_cuda.h"
-#include "libcore/core/error.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/core/units.h"
-#include "libcore/core/voltage_pipeline.h"
+#include "kernels/epic/fft/fft_cuda.h"
+#include "libcore/base/error.h"
+#include "libcore/base/units.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/voltage/voltage_pipeline.h"
 #include "tools/epic-image/setup.h"
 
 namespace apsyn {

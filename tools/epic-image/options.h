@@ -9,10 +9,10 @@
 
 #include "kernels/channelise/channelise.h"
 #include "kernels/epic/epic.h"
+#include "libcore/base/constants.h"
 #include "libcore/cli/realtime.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
-#include "libcore/core/constants.h"
 
 namespace apsyn {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/epic-image/outputs.h"
 
-#include "libcore/core/ascii_header.h"
-#include "libcore/io/stream_output.h"
+#include "libcore/header/ascii_header.h"
+#include "libcore/streams/stream_output.h"
 #include "tools/epic-image/record.h"
 
 namespace apsyn {

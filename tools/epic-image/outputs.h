@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "libcore/io/fits_cube.h"
+#include "libcore/fits/cube.h"
 #include "tools/epic-image/plan.h"
 
 namespace apsyn {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "libcore/core/log.h"
-#include "libcore/io/open_voltages.h"
+#include "libcore/base/log.h"
+#include "libcore/streams/open_voltages.h"
 #include "tools/epic-image/checks.h"
 #include "tools/epic-image/frame.h"
 #include "tools/epic-image/memory_plan.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "libcore/core/csv.h"
-#include "libcore/core/error.h"
+#include "libcore/base/csv.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 

@@ -8,12 +8,12 @@
 
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/epic/epic_cuda.h"
-#include "kernels/epic/fft_grid.h"
-#include "kernels/epic/fft_setup.h"
-#include "libcore/core/beam_table.h"
-#include "libcore/core/device.h"
-#include "libcore/core/regions.h"
-#include "libcore/io/aperture_fits.h"
+#include "kernels/epic/fft/grid.h"
+#include "kernels/epic/fft/setup.h"
+#include "libcore/array/beam_table.h"
+#include "libcore/fits/aperture.h"
+#include "libcore/sky/regions.h"
+#include "libcore/system/device.h"
 #include "tools/epic-image/products.h"
 
 namespace apsyn {

@@ -8,7 +8,7 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/pair_sums_cuda.h"
 #include "kernels/epic/epic_cuda.h"
-#include "kernels/epic/fft_cuda.h"
+#include "kernels/epic/fft/fft_cuda.h"
 #include "kernels/epic/spectra_feed.h"
 #include "tools/epic-image/plan.h"
 

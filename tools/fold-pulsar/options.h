@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/fold/fold.h"
+#include "libcore/base/csv.h"
 #include "libcore/cli/tool.h"
-#include "libcore/core/csv.h"
 
 namespace apsyn {
 

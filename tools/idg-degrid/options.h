@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/io/detect.h"
+#include "libcore/streams/detect.h"
 #include "tools/imaging/prediction_options.h"
 
 namespace apsyn::idg_degrid {

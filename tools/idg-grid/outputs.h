@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "kernels/clean/beam.h"
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
-#include "libcore/core/output.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/files/output.h"
+#include "libcore/fits/image.h"
 #include "tools/idg-grid/options.h"
 #include "tools/imaging/images.h"
 

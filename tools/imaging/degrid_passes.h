@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "kernels/idg/grid_memory.h"
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/core/stokes.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/visibility/stokes.h"
 
 namespace apsyn::imaging {
 

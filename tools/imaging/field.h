@@ -12,11 +12,11 @@
 
 #include "kernels/idg/grid_memory.h"
 #include "kernels/weighting/image_weights.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/log.h"
-#include "libcore/core/projection.h"
-#include "libcore/core/rephase.h"
-#include "libcore/io/aterm_screens.h"
+#include "libcore/aterms/screens.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/log.h"
+#include "libcore/sky/projection.h"
+#include "libcore/sky/rephase.h"
 #include "tools/imaging/options.h"
 
 namespace apsyn::imaging {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
-#include "libcore/core/log.h"
-#include "libcore/core/ranks.h"
+#include "libcore/base/log.h"
+#include "libcore/system/ranks.h"
 
 namespace apsyn::imaging {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/program_memory.h"
+#include "libcore/system/program_memory.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/image_sums.h"
 #include "tools/imaging/passes.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/image.h"
-#include "libcore/core/parallel.h"
+#include "libcore/image/image.h"
+#include "libcore/system/parallel.h"
 #include "tools/imaging/imager.h"
 
 namespace apsyn::imaging {

@@ -9,8 +9,8 @@
 #include "kernels/idg/settings.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/cli/imaging_options.h"
-#include "libcore/core/stokes.h"
-#include "libcore/io/imaging_source.h"
+#include "libcore/imaging/source.h"
+#include "libcore/visibility/stokes.h"
 
 namespace apsyn::imaging {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/idg/average_beam.h"
+#include "kernels/idg/aterms/average_beam.h"
 #include "tools/imaging/field.h"
 
 namespace apsyn::imaging {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/projection.h"
+#include "libcore/sky/projection.h"
 #include "tools/imaging/prediction.h"
 
 namespace apsyn::imaging {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/program_memory.h"
-#include "libcore/core/stokes.h"
-#include "libcore/io/prediction_store.h"
+#include "libcore/imaging/prediction_store.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/visibility/stokes.h"
 #include "tools/imaging/prediction_output.h"
 #include "tools/imaging/predictors.h"
 #include "tools/imaging/rank_rows.h"

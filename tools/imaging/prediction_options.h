@@ -5,7 +5,7 @@
 #include <string>
 
 #include "libcore/cli/imaging_options.h"
-#include "libcore/io/measurement_set.h"
+#include "libcore/ms/measurement_set.h"
 
 namespace apsyn::imaging {
 

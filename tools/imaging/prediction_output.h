@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "libcore/core/parallel.h"
-#include "libcore/io/measurement_set_columns.h"
-#include "libcore/io/prediction_target.h"
+#include "libcore/imaging/prediction_target.h"
+#include "libcore/ms/columns.h"
+#include "libcore/system/parallel.h"
 #include "tools/imaging/prediction_options.h"
 
 namespace apsyn::imaging {

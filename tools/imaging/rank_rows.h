@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "libcore/core/ranks.h"
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
+#include "libcore/system/ranks.h"
 
 namespace apsyn::imaging {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
-#include "kernels/idg/plan_cost.h"
-#include "libcore/core/ranks.h"
+#include "kernels/idg/plan/cost.h"
+#include "libcore/system/ranks.h"
 #include "tools/imaging/w_ranges.h"
 
 namespace apsyn::imaging {

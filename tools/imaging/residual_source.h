@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/idg/partition.h"
-#include "libcore/core/parallel.h"
-#include "libcore/io/prediction_store.h"
+#include "kernels/idg/partition/partition.h"
+#include "libcore/imaging/prediction_store.h"
+#include "libcore/system/parallel.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/imager.h"
 

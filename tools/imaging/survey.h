@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "kernels/weighting/image_weights.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/error.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/core/units.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/base/units.h"
+#include "libcore/system/program_memory.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/rank_share.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
-#include "kernels/idg/plan_cost.h"
-#include "libcore/core/array_layout.h"
+#include "kernels/idg/plan/cost.h"
+#include "libcore/array/array_layout.h"
 
 namespace apsyn::imaging {
 

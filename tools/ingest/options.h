@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "libcore/base/csv.h"
+#include "libcore/capture/capture.h"
 #include "libcore/cli/tool.h"
-#include "libcore/core/csv.h"
-#include "libcore/io/capture/capture.h"
 
 namespace apsyn {
 

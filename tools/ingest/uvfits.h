@@ -4,9 +4,9 @@
 
 #include <fmt/ranges.h>
 
-#include "libcore/core/output.h"
-#include "libcore/core/program_memory.h"
-#include "libcore/io/uvfits.h"
+#include "libcore/files/output.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/uvfits/uvfits.h"
 #include "tools/ingest/options.h"
 
 namespace apsyn {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "libcore/io/power_source.h"
 #include "libcore/plot/beam_powers_figure.h"
+#include "libcore/streams/power_source.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "libcore/core/log.h"
-#include "libcore/io/fits_image.h"
+#include "libcore/base/log.h"
+#include "libcore/fits/image.h"
 #include "libcore/plot/image_captions.h"
 #include "libcore/plot/image_figure.h"
 #include "tools/quicklook/quicklook.h"

@@ -11,10 +11,10 @@
 #include <mutex>
 #include <thread>
 
-#include "libcore/core/error.h"
-#include "libcore/core/log.h"
-#include "libcore/core/units.h"
-#include "libcore/io/image_stream.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/base/units.h"
+#include "libcore/streams/image_stream.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"
 

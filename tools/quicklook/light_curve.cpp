@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "libcore/io/fits_image.h"
+#include "libcore/fits/image.h"
 #include "libcore/plot/image_captions.h"
 #include "libcore/plot/time_series_figure.h"
 #include "tools/quicklook/quicklook.h"

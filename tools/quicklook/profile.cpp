@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cmath>
 
-#include "libcore/core/csv.h"
-#include "libcore/core/input.h"
+#include "libcore/base/csv.h"
+#include "libcore/files/input.h"
 #include "libcore/plot/fold_figure.h"
 #include "tools/quicklook/quicklook.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "libcore/base/json.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
-#include "libcore/core/json.h"
 #include "libcore/plot/canvas.h"
 #include "libcore/plot/image_figure.h"
 

@@ -3,11 +3,11 @@
 // UTC.
 #pragma once
 
-#include "libcore/core/dynamic_spectrum.h"
-#include "libcore/core/json.h"
-#include "libcore/core/visibility_summary.h"
-#include "libcore/core/voltage_summary.h"
+#include "libcore/base/json.h"
 #include "libcore/plot/image_figure.h"
+#include "libcore/powers/dynamic_spectrum.h"
+#include "libcore/visibility/visibility_summary.h"
+#include "libcore/voltage/voltage_summary.h"
 
 namespace apsyn {
 

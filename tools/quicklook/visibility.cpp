@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "kernels/visibility_summary/visibility_summary.h"
-#include "libcore/core/error.h"
-#include "libcore/io/coordinates.h"
-#include "libcore/io/measurement_set.h"
-#include "libcore/io/visibility_stream.h"
+#include "libcore/base/error.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/ms/measurement_set.h"
 #include "libcore/plot/visibility_figure.h"
+#include "libcore/streams/visibility_stream.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"
 

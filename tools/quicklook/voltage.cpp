@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "kernels/voltage_summary/voltage_summary.h"
-#include "libcore/io/open_voltages.h"
 #include "libcore/plot/voltage_figure.h"
+#include "libcore/streams/open_voltages.h"
 #include "tools/quicklook/quicklook.h"
 #include "tools/quicklook/stats.h"
 

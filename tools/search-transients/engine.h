@@ -10,8 +10,8 @@
 
 #include "kernels/dedisperse/weights.h"
 #include "kernels/search/cluster.h"
-#include "libcore/core/device.h"
-#include "libcore/core/pulse_cutout.h"
+#include "libcore/powers/pulse_cutout.h"
+#include "libcore/system/device.h"
 #include "tools/search-transients/device_search.h"
 #include "tools/search-transients/history.h"
 #include "tools/search-transients/plan.h"

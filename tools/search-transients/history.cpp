@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "kernels/common/free_memory.h"
 #include "kernels/search/boxcar.h"
-#include "libcore/core/csv.h"
-#include "libcore/core/device.h"
-#include "libcore/core/program_memory.h"
+#include "libcore/base/csv.h"
+#include "libcore/system/device.h"
+#include "libcore/system/program_memory.h"
 #include "tools/search-transients/device_search.h"
 
 namespace apsyn {

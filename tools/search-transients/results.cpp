@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "libcore/core/time.h"
+#include "libcore/base/time.h"
 
 namespace apsyn {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "libcore/core/output.h"
+#include "libcore/files/output.h"
 #include "libcore/plot/transient_figure.h"
 #include "tools/search-transients/engine.h"
 

@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "libcore/array/array_layout.h"
+#include "libcore/base/time.h"
 #include "libcore/cli/tool.h"
-#include "libcore/core/array_layout.h"
-#include "libcore/core/ionosphere_screen.h"
-#include "libcore/core/sky_model.h"
-#include "libcore/core/time.h"
-#include "libcore/core/visibility.h"
-#include "libcore/io/ionosphere_fits.h"
-#include "libcore/io/load_layout.h"
+#include "libcore/fits/ionosphere.h"
+#include "libcore/fits/load_layout.h"
+#include "libcore/sky/ionosphere_screen.h"
+#include "libcore/sky/sky_model.h"
+#include "libcore/visibility/visibility.h"
 
 namespace apsyn {
 

@@ -6,9 +6,9 @@
 
 #include "kernels/simulate/visibilities.h"
 #include "kernels/simulate/voltages.h"
-#include "libcore/core/constants.h"
-#include "libcore/core/log.h"
-#include "libcore/io/coordinates.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/log.h"
+#include "libcore/measures/coordinates.h"
 #include "tools/simulate/options.h"
 
 namespace apsyn {

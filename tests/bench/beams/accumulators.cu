@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "kernels/common/cuda_check.h"
+#include "kernels/common/cuda/check.h"
 
 namespace apsyn::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/common/fft.h"
+#include "kernels/common/math/fft.h"
 
 namespace apsyn::bench {
 namespace {

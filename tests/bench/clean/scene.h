@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn::bench {
 

@@ -9,10 +9,10 @@
 #include <random>
 
 #include "kernels/channelise/channelise_cuda.h"
-#include "kernels/common/device_spectra.cuh"
-#include "kernels/common/device_transfer.h"
+#include "kernels/common/cuda/spectra.cuh"
+#include "kernels/common/cuda/transfer.h"
 #include "kernels/correlate/fx_engine.h"
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 
 namespace apsyn::bench {
 

@@ -11,11 +11,11 @@
 #include <random>
 #include <vector>
 
-#include "kernels/channelise/channelise_kernels.cuh"
+#include "kernels/channelise/cuda/kernels.cuh"
 #include "kernels/channelise/pfb.h"
-#include "kernels/common/cuda_fft.h"
-#include "kernels/common/device_transfer.h"
-#include "libcore/core/device.h"
+#include "kernels/common/cuda/fft.h"
+#include "kernels/common/cuda/transfer.h"
+#include "libcore/system/device.h"
 
 namespace apsyn::bench {
 

@@ -12,10 +12,10 @@
 
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/fx_engine.h"
-#include "libcore/core/error.h"
-#include "libcore/core/voltage_pipeline.h"
-#include "libcore/core/voltage_room.h"
-#include "libcore/io/voltage_stream.h"
+#include "libcore/base/error.h"
+#include "libcore/streams/voltage_stream.h"
+#include "libcore/voltage/voltage_pipeline.h"
+#include "libcore/voltage/voltage_room.h"
 #include "tests/reference/scratch.h"
 
 namespace apsyn::bench {

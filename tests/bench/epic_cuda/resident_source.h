@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn {
 class DeviceSpectrumSource;

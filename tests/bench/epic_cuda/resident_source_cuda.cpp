@@ -4,7 +4,7 @@
 #ifdef APSYN_CUDA
 #include "tests/support/resident_spectra.cuh"
 #else
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 #endif
 
 namespace apsyn::bench {

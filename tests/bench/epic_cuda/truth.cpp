@@ -6,7 +6,7 @@
 #include <complex>
 #include <random>
 
-#include "libcore/core/constants.h"
+#include "libcore/base/constants.h"
 #include "tests/bench/epic_truth.h"
 
 namespace apsyn::bench {

@@ -14,8 +14,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/common/device_array.h"
-#include "kernels/idg/degrid_plan.h"
+#include "kernels/common/cuda/array.h"
+#include "kernels/idg/cuda/degrid/plan.h"
 
 namespace apsyn::bench {
 namespace {

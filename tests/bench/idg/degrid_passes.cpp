@@ -14,7 +14,7 @@
 
 #include "kernels/idg/degrid_cuda.h"
 #include "kernels/idg/grid_memory.h"
-#include "kernels/idg/partition.h"
+#include "kernels/idg/partition/partition.h"
 #include "tests/bench/idg/degrid.h"
 #include "tests/reference/dft_image.h"
 

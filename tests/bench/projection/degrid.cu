@@ -3,7 +3,7 @@
 // kernel's tile covers them; the products of a visibility are summed over the threads.
 #include <climits>
 
-#include "kernels/common/cuda_check.h"
+#include "kernels/common/cuda/check.h"
 #include "tests/bench/projection/projection_kernels.cuh"
 
 namespace apsyn::projection {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kernels/idg/taper.h"
+#include "kernels/idg/plan/taper.h"
 #include "tests/bench/projection/workload.h"
 
 namespace apsyn::projection {

@@ -5,7 +5,7 @@
 // tiles for blocks of their own. Four cells a thread (Merry 2016) spread the cost of reading a visibility.
 #include <climits>
 
-#include "kernels/common/cuda_check.h"
+#include "kernels/common/cuda/check.h"
 #include "tests/bench/projection/projection_kernels.cuh"
 
 namespace apsyn::projection {

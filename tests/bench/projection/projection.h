@@ -23,8 +23,8 @@
 #include <memory>
 #include <vector>
 
-#include "libcore/core/device.h"
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
+#include "libcore/system/device.h"
 
 namespace apsyn::projection {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "libcore/core/parallel.h"
+#include "libcore/system/parallel.h"
 #include "tests/bench/projection/interval_cpu.h"
 #include "tests/bench/projection/runs.h"
 #include "tests/bench/projection/weights.h"

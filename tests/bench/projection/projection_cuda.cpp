@@ -4,14 +4,14 @@
 // hold, have their weights made and are then gridded.
 #include "tests/bench/projection/projection_cuda.h"
 
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
 
 #ifdef APSYN_CUDA
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/common/cuda_fft.h"
-#include "kernels/common/device_array.h"
+#include "kernels/common/cuda/array.h"
+#include "kernels/common/cuda/fft.h"
 #include "tests/bench/projection/projection_kernels.cuh"
 #include "tests/bench/projection/weights.h"
 #endif

@@ -10,7 +10,7 @@
 #include <complex>
 #include <vector>
 
-#include "kernels/common/fft.h"
+#include "kernels/common/math/fft.h"
 #include "tests/bench/projection/projection.h"
 
 namespace apsyn::projection {

@@ -9,9 +9,9 @@
 
 #include "kernels/dedisperse/dedisperse_cuda.h"
 #include "kernels/search/series_cuda.h"
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 #ifdef APSYN_CUDA
-#include "kernels/common/device_transfer.h"
+#include "kernels/common/cuda/transfer.h"
 #endif
 
 namespace apsyn::bench {

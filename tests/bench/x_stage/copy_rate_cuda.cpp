@@ -2,7 +2,7 @@
 #include "tests/bench/x_stage/x_stage_bench.h"
 
 #ifdef APSYN_CUDA
-#include "kernels/common/device_transfer.h"
+#include "kernels/common/cuda/transfer.h"
 #endif
 
 namespace apsyn::bench {

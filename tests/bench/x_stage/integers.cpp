@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include "kernels/correlate/x_stage_cuda.h"
-#include "libcore/core/device.h"
+#include "libcore/system/device.h"
 #include "tests/bench/x_stage/x_stage_bench.h"
 
 namespace apsyn::bench {

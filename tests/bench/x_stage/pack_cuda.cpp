@@ -2,13 +2,13 @@
 // Raw samples on the device into the X stage's layout, and sums into means.
 #include <fmt/core.h>
 
-#include "libcore/core/device.h"
-#include "libcore/core/error.h"
+#include "libcore/base/error.h"
+#include "libcore/system/device.h"
 #include "tests/bench/x_stage/x_stage_bench.h"
 
 #ifdef APSYN_CUDA
-#include "kernels/common/device_transfer.h"
-#include "kernels/correlate/x_stage_device.cuh"
+#include "kernels/common/cuda/transfer.h"
+#include "kernels/correlate/cuda/x_stage/device.cuh"
 #endif
 
 namespace apsyn::bench {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "libcore/core/view.h"
+#include "libcore/base/view.h"
 
 namespace apsyn::bench {
 

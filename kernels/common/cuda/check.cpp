@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef APSYN_CUDA
+#include "kernels/common/cuda/check.h"
+
+#include "kernels/common/cuda/attribute.h"
+#include "libcore/base/error.h"
+
+namespace apsyn {
+
+void cuda_check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) throw DeviceError("cuda: {}: {}", what, cudaGetErrorString(status));
+}
+
+int device_attribute(cudaDeviceAttr what, int device_index) {
+  int value = 0;
+  cuda_check(cudaDeviceGetAttribute(&value, what, device_index), "asking for the device's properties");
+  return value;
+}
+
+}  // namespace apsyn
+#endif

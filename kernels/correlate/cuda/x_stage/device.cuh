@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The X stage on integers for samples that are on the device already: what an F stage there feeds. Everything
+// is queued on the caller's stream and returns at once; calls on different streams must be ordered by events,
+// as they share the sums. Exact for integrations of any length (x_stage_cuda.h).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/common/cuda/array.h"
+#include "kernels/correlate/cuda/mean_buffers.cuh"
+#include "kernels/correlate/cuda/x_stage/kernels.cuh"
+#include "kernels/correlate/cuda/x_stage/means.cuh"
+#include "kernels/correlate/cuda/x_stage/pack.cuh"
+#include "kernels/correlate/x_stage_cuda.h"
+
+namespace apsyn {
+
+class DeviceXStage {
+ public:
+  /// shape.max_time does not matter; UsageError and DeviceError as make_cuda_x_stage.
+  DeviceXStage(const XStageShape& shape, int device_index, XStageKernel kernel = XStageKernel::automatic);
+
+  /// How samples for add() stand, with room for n_spectra of them.
+  x_layout::Layout layout(std::size_t n_spectra) const;
+  /// Cleared device memory for samples in that layout.
+  DeviceArray<std::int8_t> allocate(const x_layout::Layout& layout) const;
+  /// Raw samples on the device -> `out`; fill in all of `task` but out and layout.
+  void pack(x_stage::PackTask task, const x_layout::Layout& layout, std::int8_t* out,
+            cudaStream_t stream) const;
+
+  /// Adds the products of the first n_spectra spectra. What follows them in their block of 64 is cleared in
+  /// `samples`.
+  void add(std::int8_t* samples, const x_layout::Layout& layout, std::size_t n_spectra, cudaStream_t stream);
+
+  /// Writes sums [chan][pair i <= j, row-major][re, im] to pinned or device memory and starts anew.
+  void finish_sums(std::int64_t* sums, cudaStream_t stream);
+  /// The same sums = or, where `add`, += those, as float64 on the device.
+  void finish_sums(double2* sums, bool add, cudaStream_t stream);
+  /// The sums where they stand until more is added, and starts anew; none where they stand in two places.
+  std::optional<x_stage::TileSums> take_tiles();
+  /// Writes means and weights and starts anew. `task` tells all but n_chan, data and weight; its counts and
+  /// gains are on the device.
+  void finish_means(x_stage::MeanTask task, const MeanOutput& output, cudaStream_t stream);
+  /// Starts anew without the sums so far.
+  void discard();
+
+  std::size_t n_pairs() const { return shape_.n_input * (shape_.n_input + 1) / 2; }
+  /// Device bytes for the sums of `shape`, the longer integrations' int64 included.
+  static std::uint64_t device_bytes(const XStageShape& shape);
+
+ private:
+  /// Whether the kernel multiplies 4-bit samples as they are, instead of 8-bit copies of them.
+  bool direct() const { return shape_.n_bit == 8 || wgmma_; }
+  x_stage::TileSums sums() const;
+  void reserve_total();
+  void spill(cudaStream_t stream);
+
+  XStageShape shape_;
+  int device_, n_sm_ = 0;
+  bool wgmma_ = false;
+  int tile_ = 0, n_tiles_ = 0;
+  std::size_t n_summed_ = 0;  ///< spectra in sums_
+  bool spilled_ = false;      ///< whether total_ holds anything
+  DeviceArray<x_stage::TilePair> pairs_;
+  DeviceArray<int2> sums_;             ///< cuda/x_stage/kernels.cuh
+  DeviceArray<longlong2> total_;       ///< [chan][pair], when it is first needed
+  DeviceArray<std::int8_t> expanded_;  ///< 4-bit samples as 8-bit ones, for kernels that need them
+  MeanBuffers means_;
+};
+
+}  // namespace apsyn

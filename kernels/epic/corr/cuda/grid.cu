@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/corr/cuda/grid.cuh"
+
+#include "kernels/common/cuda/launch.cuh"
+#include "kernels/epic/corr/cuda/batches.cuh"
+#include "kernels/epic/corr/cuda/values.cuh"
+
+namespace apsyn::epic_cuda {
+namespace {
+
+/// high | low << 16
+__device__ __forceinline__ std::uint32_t halves_of(double value) {
+  const __half high = __double2half(value);
+  const __half low = __double2half(value - static_cast<double>(__half2float(high)));
+  return __half_as_ushort(high) | static_cast<std::uint32_t>(__half_as_ushort(low)) << 16;
+}
+
+/// First cell of a place, and where in it.
+__device__ __forceinline__ int locate(const CellShape& shape, double place, int n, float& along) {
+  const double left = place - n * floor(place / n) - 0.5 * shape.width, first = ceil(left);
+  along = static_cast<float>(2 * (first - left) - 1);
+  return wrapped(static_cast<int>(first) + n, n);
+}
+
+/// orders[k] = c_k J_k(z), n_order of them, by Miller's recurrence downwards; how many are above the error.
+/// It begins where J_k has fallen far below the error, not at n_order: from there it would outgrow float64.
+__device__ __forceinline__ std::uint32_t bessel_orders(double z, double error, int n_order,
+                                                       std::uint32_t* orders) {
+  const double size = fabs(z);
+  std::uint32_t n = 1;
+  const auto put = [&](int k, double value) {
+    if (k >= n_order) return;
+    value *= k == 0 ? 1 : z < 0 && k % 2 == 1 ? -2 : 2;
+    orders[k] = halves_of(value);
+    if (fabs(value) > error) n = max(n, static_cast<std::uint32_t>(k + 1));
+  };
+  if (size < 1e-2) {  // the next term is 3e-11
+    const double series[4] = {1 - size * size / 4, size / 2 * (1 - size * size / 8), size * size / 8,
+                              size * size * size / 48};
+    for (int k = 0; k < n_order; ++k) put(k, k < 4 ? series[k] : 0);
+    return n;
+  }
+  const int top = (static_cast<int>(size + 6 * cbrt(size)) + 44) / 2 * 2;
+  for (int k = top + 1; k < n_order; ++k) put(k, 0);
+  const double twice = 2 / size;
+  double sum = 0;
+  const auto recur = [&](const auto& use) {
+    double above = 0, here = 1e-280;
+    for (int k = top; k >= 0; --k) {
+      use(k, here);
+      const double below = k * twice * here - above;
+      above = here;
+      here = below;
+    }
+  };
+  recur([&](int k, double value) { sum += k == 0 ? value : k % 2 == 0 ? 2 * value : 0; });
+  recur([&](int k, double value) { put(k, value / sum); });
+  return n;
+}
+
+/// A thread for each pair of antennas blockIdx.y and those behind it.
+__global__ void place_pairs(PlaceTask task) {
+  const CellShape& shape = task.shape;
+  const int a = blockIdx.y, b = a + 1 + static_cast<int>(this_thread()), channel = blockIdx.z;
+  if (b >= shape.n_ant) return;
+  const std::size_t pair = channel * shape.n_pair() + pair_row(shape.n_ant, a) + (b - a - 1);
+  const double hz = task.hz[channel], *of_a = task.uvw_s + 3 * a, *of_b = task.uvw_s + 3 * b;
+  PairPlace place;
+  // l falls with x, m rises with y
+  place.x = static_cast<std::uint16_t>(
+      locate(shape, hz * (of_a[0] - of_b[0]) * task.cell * shape.n_x, shape.n_x, place.along_x));
+  place.y = static_cast<std::uint16_t>(
+      locate(shape, -hz * (of_a[1] - of_b[1]) * task.cell * shape.n_y, shape.n_y, place.along_y));
+  constexpr double kTurn = 6.283185307179586;
+  const int n_order = kOrderGroup * shape.n_group();
+  std::uint32_t* orders = task.orders + pair * n_order;
+  place.n_order =
+      bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order, orders);
+  for (int at = shape.n_order; at < n_order; ++at) orders[at] = 0;
+  if (task.apart[a] != 0 || task.apart[b] != 0) place.n_order = 0;
+  task.places[pair] = place;
+  std::uint32_t count = 0;
+  for_each_strip(shape, place, [&](int, int, bool) { ++count; });
+  task.counts[pair] = count * ((place.n_order + kOrderGroup - 1) / kOrderGroup);
+}
+
+__global__ void turn_factors(TurnTask task) {
+  const int input = static_cast<int>(this_thread());
+  if (input >= task.n_ant * task.n_pol) return;
+  const double turns = task.hz[blockIdx.y] * task.delays_s[input / task.n_pol];
+  double2 turn;
+  sincospi(2 * (turns - rint(turns)), &turn.y, &turn.x);
+  const std::size_t at = std::size_t(blockIdx.y) * task.n_ant * task.n_pol + input;
+  task.factors[at] = times(task.gains[at], turn);
+}
+
+/// A thread for each pair of antennas blockIdx.y and those behind it.
+__global__ void pair_values(PairTask task, float2* values, std::uint32_t* largest) {
+  const int a = blockIdx.y, b = a + 1 + static_cast<int>(this_thread());
+  const std::size_t channel = blockIdx.z;
+  float most = 0;
+  if (b < task.n_ant) {
+    const PairValues of(task, channel);
+    double2 exact[4] = {};
+    if (task.n_pol == 2) {
+      double2 value[2][2];
+      of.values(a, b, value);
+      exact[0] = value[0][0];
+      exact[1] = value[1][1];
+      exact[2] = of.cross(value[0][1], value[1][0], 2);
+      exact[3] = of.cross(value[0][1], value[1][0], 3);
+    } else {
+      exact[0] = of.matrix(a, b, 0);
+    }
+    float2 made[4];
+#pragma unroll
+    for (int m = 0; m < 4; ++m) {
+      made[m] = make_float2(static_cast<float>(exact[m].x), static_cast<float>(exact[m].y));
+      most = fmaxf(most, fmaxf(fabsf(made[m].x), fabsf(made[m].y)));
+    }
+    const std::size_t n_pair = std::size_t(task.n_ant) * (task.n_ant - 1) / 2;
+    const std::size_t pair = channel * n_pair + pair_row(task.n_ant, a) + (b - a - 1);
+    auto* to = reinterpret_cast<float4*>(values + 4 * pair);
+    to[0] = make_float4(made[0].x, made[0].y, made[1].x, made[1].y);
+    to[1] = make_float4(made[2].x, made[2].y, made[3].x, made[3].y);
+  }
+  // floats that are not negative have the order of their bits
+  const std::uint32_t bits = __reduce_max_sync(~0u, __float_as_uint(most));
+  if (threadIdx.x % 32 == 0 && bits > 0) atomicMax(largest + channel, bits);
+}
+
+__global__ void sum_orders(OrderTask task) {
+  const CellShape& shape = task.shape;
+  const std::size_t pixel = this_thread(), channel = blockIdx.y;
+  if (pixel >= std::size_t(task.n_pixel)) return;
+  const std::size_t plane = std::size_t(shape.n_x) * shape.n_y;
+  const float* from = task.images + channel * shape.n_order * shape.n_product * plane + task.cells[pixel];
+  float sums[4] = {};
+  for (int order = 0; order < shape.n_order; ++order) {
+    const float factor = task.factors[std::size_t(order) * task.n_pixel + pixel];
+#pragma unroll
+    for (int product = 0; product < 4; ++product)
+      if (product < shape.n_product)
+        sums[product] =
+            fmaf(factor, from[(std::size_t(order) * shape.n_product + product) * plane], sums[product]);
+  }
+  double* to = task.sums + (channel * task.n_stride + pixel) * 4;
+  for (int product = 0; product < shape.n_product; ++product)
+    to[product] += static_cast<double>(sums[product]);
+}
+
+dim3 pairs_of(int n_ant, int n_channel) {
+  return dim3(blocks_of(static_cast<std::size_t>(n_ant)), static_cast<unsigned>(n_ant),
+              static_cast<unsigned>(n_channel));
+}
+
+}  // namespace
+
+void launch_place_pairs(const PlaceTask& task, cudaStream_t stream) {
+  place_pairs<<<pairs_of(task.shape.n_ant, task.n_channel), kThreads, 0, stream>>>(task);
+  launched("placing pairs");
+}
+
+void launch_turn_factors(const TurnTask& task, cudaStream_t stream) {
+  const dim3 grid(blocks_of(std::size_t(task.n_ant) * task.n_pol), static_cast<unsigned>(task.n_channel));
+  turn_factors<<<grid, kThreads, 0, stream>>>(task);
+  launched("turning antennas");
+}
+
+void launch_pair_values(const PairTask& task, float2* values, std::uint32_t* largest, cudaStream_t stream) {
+  cuda_check(
+      cudaMemsetAsync(largest, 0, static_cast<std::size_t>(task.n_channel) * sizeof(std::uint32_t), stream),
+      "clearing");
+  pair_values<<<pairs_of(task.n_ant, task.n_channel), kThreads, 0, stream>>>(task, values, largest);
+  launched("turning pairs");
+}
+
+void launch_sum_orders(const OrderTask& task, cudaStream_t stream) {
+  const dim3 grid(blocks_of(static_cast<std::size_t>(task.n_pixel)), static_cast<unsigned>(task.n_channel));
+  sum_orders<<<grid, kThreads, 0, stream>>>(task);
+  launched("adding up orders");
+}
+
+}  // namespace apsyn::epic_cuda

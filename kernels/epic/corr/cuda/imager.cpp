@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `corr` with CUDA: correlates first and images the sums (epic.h). Sums of integer samples are exact.
+#include "kernels/epic/corr/corr_cuda.h"
+
+#ifdef APSYN_CUDA
+#include <map>
+#include <optional>
+
+#include "kernels/common/cuda/pair_sums.cuh"
+#include "kernels/epic/corr/cuda/form.cuh"
+#include "kernels/epic/corr/cuda/grid.cuh"
+#include "kernels/epic/cuda/images.cuh"
+#include "kernels/epic/cuda/input.cuh"
+#include "kernels/epic/dft/cuda/form.cuh"
+#include "kernels/epic/factors.h"
+#else
+#include "libcore/base/error.h"
+#endif
+
+namespace apsyn {
+#ifdef APSYN_CUDA
+namespace {
+
+using namespace epic_cuda;
+
+constexpr std::size_t kFewestInt8 = 64;  // antennas for which 8 bits stay far below 3e-5
+
+class CudaCorrImager final : public DeviceImager {
+ public:
+  CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index, PairForm form,
+                 std::size_t table_bytes, EpicPrecision precision)
+      : device_(device_index),
+        wanted_(form),
+        table_bytes_(table_bytes),
+        exact_(precision == EpicPrecision::single),
+        plan_((choose_device(), check_epic_plan(plan), std::move(plan))),
+        make_sums_(std::move(make_sums)),
+        weights_(plan_),
+        sky_(plan_),
+        input_(plan_),
+        autos_(plan_) {
+    std::vector<double2> factors;
+    for (std::size_t channel = 0; channel < plan_.n_channel(); ++channel)
+      for (std::size_t input = 0; input < plan_.n_ant * plan_.n_pol; ++input) {
+        const std::complex<double> g = epic_factor(plan_, input / plan_.n_pol, input % plan_.n_pol, channel);
+        factors.push_back({g.real(), g.imag()});
+      }
+    factors_.copy(factors.data(), factors.size());
+  }
+
+  bool takes_codes() const override { return true; }
+
+  void start(const EpicGeometry& geometry) override {
+    check_epic_geometry(plan_, geometry);
+    choose_device();
+    weights_.start();
+    sky_.apertures().start();
+    if (sky_.move_to(geometry)) move(geometry);
+    settle_copies();
+    sky_.clear(stream_.get());
+    if (any_added_) collect_sums();  // of an accumulation that was not taken
+  }
+
+  void add(const SpectraBlock& block) override {
+    check_epic_block(plan_, block);
+    choose_device();
+    weights_.add(block);
+    sky_.apertures().add(block);
+    add(input_.from(block, stream_.get()));
+  }
+
+  void add_from(DeviceSpectrumSource& source, std::int64_t first, std::size_t n_spectra) override {
+    choose_device();
+    validity_.n_spectra = n_spectra;
+    const Samples samples = input_.from(source, first, validity_, stream_.get());
+    weights_.add(validity_);
+    sky_.apertures().add(validity_);
+    add(samples);
+    input_.done(source, stream_.get());
+  }
+
+  bool take_later(EpicImages& images) override;
+  void settle() override { copy_.settle(); }
+
+ private:
+  void choose_device() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }
+  std::size_t n_pair() const {
+    const std::size_t n_input = plan_.n_ant * plan_.n_pol;
+    return n_input * (n_input + 1) / 2;
+  }
+  PairTask task(int first_channel, int n_channel) const {
+    PairTask task;
+    if (tiles_)
+      task.tiles = *tiles_;
+    else
+      task.sums = sums_.data() + first_channel * n_pair();
+    task.first_tile_channel = first_channel;
+    task.factor = factors_.data() + first_channel * plan_.n_ant * plan_.n_pol;
+    task.n_channel = n_channel;
+    task.n_ant = static_cast<int>(plan_.n_ant);
+    task.n_pol = static_cast<int>(plan_.n_pol);
+    return task;
+  }
+
+  bool on_grid(const EpicGeometry& geometry) const {
+    if (wanted_ != PairForm::cheapest) return wanted_ == PairForm::grid;
+    if (plan_.n_direction > 0 || plan_.n_ant > kMostGridAnts || !plan_.apertures.empty()) return false;
+    return cuda_grid_pairs_s(plan_, geometry, sky_.pixels()) <
+           cuda_direct_pairs_s(plan_, sky_.pixels().size(),
+                               exact_ ? EpicPrecision::single : EpicPrecision::half,
+                               serves_half_pairs(plan_, device_));
+  }
+  void move(const EpicGeometry& geometry) {
+    if (form_ != nullptr && form_->serves(geometry)) return form_->move(geometry);
+    const bool grid = on_grid(geometry);
+    auto& form = grid ? grid_ : direct_;
+    if (!form && grid) form = make_grid_pair_form(plan_, sky_, device_, table_bytes_);
+    if (!form && serves_half_pairs(plan_, device_)) form = make_half_pair_form(plan_, sky_, exact_, device_);
+    if (!form)
+      form = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && plan_.apertures.empty() &&
+                     two_limbs_suffice(plan_) && multiplies_int8(device_)
+                 ? make_int8_pair_form(plan_, sky_, device_)
+                 : make_float_pair_form(plan_, sky_);
+    form_ = form.get();
+    form_->move(geometry);
+  }
+
+  void add(const Samples& samples) {
+    // batches of channels have sums of their own, until the accumulation ends
+    any_added_ = true;
+    auto& stage = stages_[{samples.first_channel, samples.n_channel}];
+    const auto n_spectra = static_cast<std::size_t>(samples.n_spectra);
+    if (!stage)
+      stage = make_sums_(static_cast<std::size_t>(samples.n_channel), plan_.n_ant * plan_.n_pol, device_);
+    if (samples.format == SampleFormat::float32)
+      stage->add(static_cast<const float2*>(samples.data), samples.channel_stride, n_spectra, stream_.get());
+    else
+      stage->add({static_cast<const std::uint8_t*>(samples.data), samples.format == SampleFormat::int4},
+                 samples.valid, plan_.n_pol, n_spectra, stream_.get());
+  }
+
+  /// Whether each channel is in one batch.
+  bool batches_are_whole() const {
+    int next = 0;
+    for (const auto& [channels, stage] : stages_) {
+      if (channels.first != next) return false;
+      next += channels.second;
+    }
+    return next == static_cast<int>(plan_.n_channel());
+  }
+  void collect_sums() {
+    const bool add = !batches_are_whole(), one = stages_.size() == 1 && !add;
+    tiles_ = one ? stages_.begin()->second->take_tiles() : std::nullopt;
+    any_added_ = false;
+    if (tiles_) return;
+    const std::size_t n = plan_.n_channel() * n_pair();
+    sums_.reserve(n);
+    if (add)
+      cuda_check(cudaMemsetAsync(sums_.data(), 0, n * sizeof(double2), stream_.get()), "clearing sums");
+    for (const auto& [channels, stage] : stages_)
+      stage->finish(sums_.data() + channels.first * n_pair(), add, stream_.get());
+  }
+
+  int device_;
+  PairForm wanted_;
+  std::size_t table_bytes_;
+  bool exact_;
+  EpicPlan plan_;
+  MakePairSums make_sums_;
+  EpicWeights weights_;
+  DeviceSky sky_;
+  EpicInput input_;
+  DeviceAutos autos_;
+  PlaneCopy copy_;
+  std::unique_ptr<DevicePairForm> grid_, direct_;
+  DevicePairForm* form_ = nullptr;                                         // of the two, for this geometry
+  std::map<std::pair<int, int>, std::shared_ptr<DevicePairSums>> stages_;  // of (first channel, channels)
+  bool any_added_ = false;                                                 // to them
+  std::optional<x_stage::TileSums> tiles_;                                 // sums, where they are in one's
+  Upload<double2> sums_;                                                   // [channel][pair], where not
+  Upload<double2> factors_;
+  Upload<double> powers_;
+  SpectraBlock validity_;
+  CopyStream stream_;
+};
+
+bool CudaCorrImager::take_later(EpicImages& images) {
+  choose_device();
+  collect_sums();
+  form_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
+               stream_.get());
+  // sums over pairs leave them out
+  double* powers = nullptr;
+  if (plan_.autos) {
+    powers = powers_.reserve(plan_.n_channel() * plan_.n_ant * 4);
+    launch_own_sums(task(0, static_cast<int>(plan_.n_channel())), powers, stream_.get());
+  }
+  finish_planes(plan_, weights_, sky_, autos_, powers, 1, copy_, images, stream_.get());
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
+                                                    PairForm form, std::size_t table_bytes,
+                                                    EpicPrecision precision) {
+  return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index, form,
+                                          table_bytes, precision);
+}
+#else
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan, MakePairSums, int device_index, PairForm,
+                                                    std::size_t, EpicPrecision) {
+  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
+}
+#endif
+
+std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index) {
+  return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, PairForm::cheapest);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Lists of pairs in batches (corr/cuda/grid.cuh), for some channels and one geometry. For host code with CUDA
+// only.
+#pragma once
+
+#include <optional>
+
+#include "kernels/common/cuda/sort.cuh"
+#include "kernels/common/cuda/transfer.h"
+#include "kernels/epic/corr/cuda/grid.cuh"
+
+namespace apsyn::epic_cuda {
+
+class PairTables {
+ public:
+  /// What a channel takes on the device, for the mean array.
+  static std::size_t channel_bytes(const CellShape& shape);
+  /// Of the channels of `place`, whose arrays are the tables'; n_together of them are gathered at a time.
+  void make(PlaceTask place, const float* taps, int n_power, int n_together, cudaStream_t stream);
+  /// Of some of these channels: all but values and cells.
+  GatherTask task(int first_channel, int n_channel) const;
+
+ private:
+  void place_pairs(PlaceTask place, cudaStream_t stream);
+  void make_batches(ListTask list, cudaStream_t stream);
+  void make_segments(int n_channel, cudaStream_t stream);
+
+  CellShape shape_;
+  int n_together_ = 1;
+  std::optional<DeviceSort> sort_;
+  Upload<PairPlace> places_;
+  Upload<std::uint32_t> orders_, ends_, begins_, batch_ends_, batches_;
+  Upload<std::uint64_t> segments_;
+};
+
+}  // namespace apsyn::epic_cuda

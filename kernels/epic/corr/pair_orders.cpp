@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/corr/pair_orders.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "kernels/common/math/chebyshev_phase.h"
+#include "libcore/base/constants.h"
+
+namespace apsyn {
+
+namespace {
+
+/// Multiples of 16 are transformed by one kernel, and 32 are so many that a spreading kernel does not meet
+/// itself.
+std::size_t cells_of(const SpreadKernel& kernel, std::size_t n) {
+  const double wanted = std::ceil(kernel.oversampling() * static_cast<double>(n));
+  for (std::size_t cells = 32;; cells += 16) {
+    std::size_t rest = cells;
+    for (std::size_t prime : {2, 3, 5})
+      while (rest % prime == 0) rest /= prime;
+    if (rest == 1 && static_cast<double>(cells) >= wanted) return cells;
+  }
+}
+
+/// 7 cells, so that the kernels of two rows reach 8 (corr/cuda/grid.cuh); the beta is that of the least error
+/// at the horizon, 2.4e-5 of a pair (RMS over pixels 5.6e-6).
+SpreadKernel find_kernel() {
+  constexpr double kOversampling = 1.5, kBeta = 14.37;
+  return {PairOrders::kWidth, kOversampling, kBeta, PairOrders::kError};
+}
+
+const SpreadKernel& choose_kernel() {
+  static const SpreadKernel kernel = find_kernel();
+  return kernel;
+}
+
+void make_factors(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels,
+                  PairOrders& orders) {
+  const auto transforms = [&](std::size_t size, std::size_t n_cells) {
+    std::vector<double> of;
+    for (std::size_t i = 0; i < size; ++i)
+      of.push_back(orders.kernel.transform((static_cast<double>(i) - static_cast<double>(size / 2)) /
+                                           static_cast<double>(n_cells)));
+    return of;
+  };
+  const std::vector<double> of_x = transforms(plan.nx, orders.shape.n_x);
+  const std::vector<double> of_y = transforms(plan.ny, orders.shape.n_y);
+  const PairDepth& depth = orders.shape.depth;
+  orders.factors.resize(orders.shape.n_order * pixels.size());
+  for (std::size_t pixel = 0; pixel < pixels.size(); ++pixel) {
+    const std::size_t x = pixels.index[pixel] % plan.nx, y = pixels.index[pixel] / plan.nx;
+    const std::size_t column = (x + orders.shape.n_x - plan.nx / 2) % orders.shape.n_x;
+    const std::size_t line = (y + orders.shape.n_y - plan.ny / 2) % orders.shape.n_y;
+    orders.places.push_back(static_cast<std::uint32_t>(line * orders.shape.n_x + column));
+    const double t =
+        depth.n_half > 0
+            ? std::clamp((n_of(geometry, pixels, pixel) - depth.n_middle) / depth.n_half, -1.0, 1.0)
+            : 0;
+    const double scale = 1 / (of_x[x] * of_y[y]);
+    double polynomial = 1, next = t;  // T_k, T_(k + 1)
+    for (std::size_t order = 0; order < orders.shape.n_order; ++order) {
+      orders.factors[order * pixels.size() + pixel] = static_cast<float>(polynomial * scale);
+      polynomial = std::exchange(next, 2 * t * next - polynomial);
+    }
+  }
+}
+
+/// w_s: of antennas in rising order. A few far above others need more orders than all the rest, and count for
+/// little: the RMS of what is left out decides, over pairs in classes of |w|.
+std::size_t count_orders(std::span<const double> w_s, double highest_hz, double n_half) {
+  constexpr std::size_t kClasses = 256;
+  const double span_s = w_s.back() - w_s.front();
+  if (!(span_s > 0)) return 1;
+  std::vector<double> share(kClasses + 1, 0.0);
+  double n_pair = 0;
+  for (std::size_t a = 0; a < w_s.size(); ++a)
+    for (std::size_t b = a + 1; b < w_s.size(); ++b, ++n_pair)
+      ++share[static_cast<std::size_t>(std::ceil((w_s[b] - w_s[a]) / span_s * kClasses * (1 - 1e-12)))];
+  const double z_max = kTwoPi * highest_hz * span_s * n_half;
+  const std::size_t most = chebyshev_terms(z_max, PairOrders::kError);
+  for (std::size_t n = most; n > 1; --n) {
+    double squares = 0;
+    for (std::size_t i = 1; i <= kClasses; ++i) {
+      const double z = z_max * static_cast<double>(i) / kClasses;
+      if (share[i] == 0) continue;
+      // twice the first that is left out is what all leave out once orders are beyond z; before that, all of
+      // it
+      const double left_out = static_cast<double>(n - 1) > z ? 2 * std::abs(bessel_j(n - 1, z)) : 1;
+      squares += share[i] * left_out * left_out;
+    }
+    if (std::sqrt(squares / n_pair) > PairOrders::kError) return n;
+  }
+  return 1;
+}
+
+std::size_t n_apart_pair(std::size_t n_apart, std::size_t n_ant) {
+  return n_apart * (n_ant - n_apart) + n_apart * (n_apart - 1) / 2;
+}
+
+/// Largest |u|, |v| and |w| of pairs on the grid.
+std::array<double, 3> extent_s(const std::vector<std::array<double, 3>>& uvw,
+                               const std::vector<std::size_t>& apart) {
+  std::array<double, 3> low, high, extent;
+  low.fill(INFINITY);
+  high.fill(-INFINITY);
+  for (std::size_t ant = 0; ant < uvw.size(); ++ant) {
+    if (std::find(apart.begin(), apart.end(), ant) != apart.end()) continue;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      low[axis] = std::min(low[axis], uvw[ant][axis]);
+      high[axis] = std::max(high[axis], uvw[ant][axis]);
+    }
+  }
+  for (std::size_t axis = 0; axis < 3; ++axis) extent[axis] = high[axis] - low[axis];
+  return extent;
+}
+
+constexpr double kSlack = 1.01;  // of w: the first order that is left out grows by a fifth
+
+constexpr std::size_t kMostApart = 8;  // one antenna of so many
+
+/// Antennas from both ends of w for as long as that pays.
+void set_apart(const std::vector<std::array<double, 3>>& uvw, double highest_hz, std::size_t n_pixel,
+               PairCells& cells) {
+  std::vector<std::size_t> order(uvw.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return uvw[a][2] < uvw[b][2]; });
+  std::vector<double> w_s;
+  for (const std::size_t ant : order) w_s.push_back(uvw[ant][2]);
+  const double order_s = static_cast<double>(cells.n_x * cells.n_y) * kPairOrder_s;
+  double least_s = INFINITY;
+  for (std::size_t low = 0, high = uvw.size(); high - low >= 2;) {
+    const std::size_t n_apart = uvw.size() - (high - low);
+    const double apart_s = static_cast<double>(n_apart_pair(n_apart, uvw.size()) * n_pixel) * kPairPixel_s;
+    if (apart_s + order_s >= least_s || n_apart * kMostApart > uvw.size()) break;
+    const std::size_t n =
+        count_orders(std::span(w_s).subspan(low, high - low), highest_hz, cells.depth.n_half);
+    const double all_s = apart_s + static_cast<double>(n) * order_s;
+    if (all_s < least_s) {
+      least_s = all_s;
+      cells.n_order = n;
+      cells.apart.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(low));
+      cells.apart.insert(cells.apart.end(), order.begin() + static_cast<std::ptrdiff_t>(high), order.end());
+    }
+    const double middle_s = w_s[(low + high) / 2];
+    if (middle_s - w_s[low] > w_s[high - 1] - middle_s)
+      ++low;
+    else
+      --high;
+  }
+}
+
+}  // namespace
+
+std::size_t PairCells::n_apart_pair() const {
+  return apsyn::n_apart_pair(apart.size(), n_ant);
+}
+
+PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
+  const SpreadKernel& kernel = choose_kernel();
+  const double highest_hz = plan.highest_hz();
+  PairCells cells;
+  cells.n_ant = plan.n_ant;
+  cells.n_x = cells_of(kernel, plan.nx);
+  cells.n_y = cells_of(kernel, plan.ny);
+  cells.depth = depth_of(geometry, pixels);
+  const auto uvw = image_frame_s(geometry);
+  set_apart(uvw, highest_hz, pixels.size(), cells);
+  const std::array<double, 3> extent = extent_s(uvw, cells.apart);
+  cells.u_s = extent[0];
+  cells.v_s = extent[1];
+  cells.depth.w_s = extent[2];
+  // whole strips and pairs of rows (corr/cuda/grid.cuh)
+  const auto reached = [&](double extent_s, std::size_t n, std::size_t unit, std::size_t most) {
+    const double reach = kSlack * extent_s * highest_hz * plan.cell * static_cast<double>(n);
+    const double units = std::ceil((std::ceil(reach) + kernel.width()) / static_cast<double>(unit));
+    return static_cast<std::size_t>(std::min(static_cast<double>(most), units * static_cast<double>(unit)));
+  };
+  cells.n_column = reached(cells.u_s, cells.n_x, 8, cells.n_x / 2 + 1);
+  cells.n_row = reached(cells.v_s, cells.n_y, 2, cells.n_y / 2);
+  return cells;
+}
+
+bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
+  if (pixels.index != orders.index) return false;
+  const PairCells& shape = orders.shape;
+  const auto [u_s, v_s, w_s] = extent_s(image_frame_s(geometry), shape.apart);
+  return u_s <= kSlack * shape.u_s && v_s <= kSlack * shape.v_s && w_s <= kSlack * shape.depth.w_s;
+}
+
+PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
+  PairOrders orders{choose_kernel(), pair_cells(plan, geometry, pixels), {}, {}, pixels.index, {}};
+  const SpreadKernel& kernel = orders.kernel;
+  orders.taps.assign((kernel.degree() + 1) * PairOrders::kTaps, 0);
+  for (std::size_t power = 0; power <= kernel.degree(); ++power)
+    for (std::size_t tap = 0; tap < kernel.width(); ++tap)
+      orders.taps[power * PairOrders::kTaps + tap] =
+          static_cast<float>(kernel.coefficients()[power * kernel.stride() + tap]);
+  make_factors(plan, geometry, pixels, orders);
+  return orders;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Pairs onto a grid of fine cells, as a GPU does it: what it needs of an image's geometry. With place (x, y)
+// of a pair on a grid of n_x by n_y cells, spread there by a kernel phi of `kernel`, and pixels
+// n = n_middle + n_half t,
+//   exp(-2 pi i (u l + v m + w n)) = exp(-2 pi i (u l + v m + w n_middle)) sum_k (-i)^k c_k J_k(z) T_k(t),
+//   z = 2 pi w n_half, c_0 = 1, c_k = 2 (Jacobi and Anger),
+// so that a pair has a real factor of each order k on the one side, a pixel on the other, and the image of an
+// order is real. A pair takes part in as many orders as its own w needs. A few antennas far above or below
+// all others would ask for many orders: where direct sums of their pairs cost less, they stand apart from the
+// grid.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/common/math/spread_kernel.h"
+#include "kernels/epic/corr/pair_depth.h"
+#include "kernels/epic/epic.h"
+
+namespace apsyn {
+
+/// Of grids of a plan.
+struct PairCells {
+  std::size_t n_x = 0, n_y = 0;
+  std::size_t n_column = 0;          ///< 0 .. n_column - 1 of half a plane, 0 .. n_x / 2, take part
+  std::size_t n_row = 0;             ///< at both ends of the rows take part; even
+  std::size_t n_order = 1;           ///< that the mean pair needs at the highest frequency
+  std::vector<std::size_t> apart;    ///< antennas whose pairs are summed directly
+  double u_s = 0, v_s = 0;           ///< the largest |u| and |v| of all other pairs
+  PairDepth depth;                   ///< w of all other pairs
+  std::size_t n_apart_pair() const;  ///< of n_ant antennas
+  std::size_t n_ant = 0;
+};
+/// Not for lists of directions.
+PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
+
+// Of one H200 (bench_epic_cuda), all products.
+inline constexpr double kPairOrder_s = 1.7e-11;  ///< a cell of the grid of an order
+inline constexpr double kPairPixel_s = 6.1e-13;  ///< a pair of an antenna that stands apart for a pixel
+
+struct PairOrders {
+  static constexpr std::size_t kWidth = 7, kTaps = 8;  ///< of the kernel, and zeros behind its last
+  static constexpr double kError = 4e-6;               ///< of what the orders leave out
+
+  SpreadKernel kernel;
+  PairCells shape;
+  std::vector<float> taps;            ///< [power][tap]: SpreadKernel::coefficients()
+  std::vector<float> factors;         ///< [order][pixel] T_k(t) over the kernel's transform
+  std::vector<std::uint32_t> index;   ///< [pixel] SkyPixels::index that this is for
+  std::vector<std::uint32_t> places;  ///< [pixel] y n_x + x of the transformed grid
+};
+
+/// Whether they are good for another geometry of the same plan. n of a pixel is that of its place.
+bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels);
+/// Not for lists of directions.
+PairOrders plan_pair_orders(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels);
+
+}  // namespace apsyn

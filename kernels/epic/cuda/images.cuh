@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Images on their way from sums on the device to the host, while the next accumulation is made.
+#pragma once
+
+#include <vector>
+
+#include "kernels/common/cuda/transfer.h"
+#include "kernels/epic/cuda/plane_tasks.cuh"
+#include "kernels/epic/cuda/sky.cuh"
+#include "kernels/epic/weights.h"
+
+namespace apsyn::epic_cuda {
+
+/// Planes [image channel][plane][y][x] of two accumulations at a time.
+class PlaneCopy {
+ public:
+  /// Where to make n floats on the stream, once those before the last have left.
+  float* planes(std::size_t n, cudaStream_t stream);
+  /// Shapes `images` and sends what the stream makes; they are there after settle(), and must be until then.
+  void send(const EpicPlan& plan, const EpicWeights& weights, EpicImages& images, cudaStream_t stream);
+  /// The older ones of those under way.
+  void settle();
+  /// 1 / W of each image channel, NaN where there is none.
+  const double* scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream);
+
+ private:
+  struct Way {
+    Upload<float> planes;
+    std::unique_ptr<float[], FreePinned> host;
+    std::size_t host_size = 0;
+    EpicImages* images = nullptr;  // under way
+    Event made, sent;
+  };
+
+  Way ways_[2];
+  int next_ = 0;
+  Upload<double> scales_;
+  unsigned n_threads_ = 1;
+  CopyStream stream_;
+};
+
+/// Autocorrelations of powers [channel][ant][XX, YY, Re XY, Im XY] without g, as A of epic.h.
+class DeviceAutos {
+ public:
+  explicit DeviceAutos(const EpicPlan& plan);
+  /// [image channel][XX, YY, Re XY, Im XY]
+  const double* of(const double* powers, cudaStream_t stream);
+  /// [channel][kind of aperture][value]
+  const double* of_kinds(const double* powers, const DeviceApertures& apertures, cudaStream_t stream);
+
+ private:
+  const double* sum(AutosTask task, const double* powers, cudaStream_t stream);
+
+  int n_channel_, n_average_, n_ant_;
+  Upload<double> gains_;  // [channel][ant][|g_x|^2, |g_y|^2, Re g_x g_y*, Im]
+  Upload<double> autos_;
+};
+
+/// (sums + sign A) / W of all pixels, A of the powers; those may be null.
+void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& sky, DeviceAutos& autos,
+                   const double* powers, double sign, PlaneCopy& copy, EpicImages& images,
+                   cudaStream_t stream);
+
+}  // namespace apsyn::epic_cuda

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifdef APSYN_CUDA
+#include "kernels/epic/cuda/sky.cuh"
+
+#include "kernels/epic/factors.h"
+#include "libcore/base/constants.h"
+
+namespace apsyn::epic_cuda {
+
+DeviceSky::DeviceSky(const EpicPlan& plan) : plan_(plan), apertures_(plan) {
+  hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
+}
+
+bool DeviceSky::move_to(const EpicGeometry& geometry) {
+  if (placed_ && same_geometry(geometry, geometry_)) return false;
+  placed_ = true;
+  geometry_ = geometry;
+  pixels_ = sky_pixels(plan_, geometry_);
+  // the last accumulation may still be imaged
+  cuda_check(cudaDeviceSynchronize(), "imaging");
+  unit_.copy(pixels_.unit.data(), pixels_.unit.size());
+  index_.copy(pixels_.index.data(), pixels_.index.size());
+  apertures_.look(pixels_);
+  Buffer<double, 2> seconds({4, plan_.n_ant});
+  for (std::size_t ant = 0; ant < plan_.n_ant; ++ant) {
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      seconds(axis, ant) = geometry_.enu_m[ant][axis] / kSpeedOfLight_m_s;
+    seconds(3, ant) = geometry_.delay_s[ant];
+  }
+  seconds_.copy(seconds.data(), seconds.size());
+  sums_.reserve(n_sums());
+  return true;
+}
+
+WeightTask DeviceSky::weights(int first_channel, int n_channel) const {
+  WeightTask task;
+  task.seconds = seconds_.data();
+  task.unit = unit_.data();
+  task.hz = hz_.data() + first_channel;
+  task.n_ant = static_cast<int>(plan_.n_ant);
+  task.n_pixel = n_pixel();
+  task.n_channel = n_channel;
+  task.n_pixel_tiles = static_cast<int>(n_stride() / kTilePixels);
+  if (apertures_.any()) apertures_.put(task, first_channel);
+  return task;
+}
+
+void DeviceSky::clear(cudaStream_t stream) {
+  cuda_check(cudaMemsetAsync(sums_.data(), 0, n_sums() * sizeof(double), stream), "clearing images");
+}
+
+const double* DeviceSky::averaged(cudaStream_t stream) {
+  if (plan_.n_average > 1)
+    launch_average(sums_.data(), n_stride() * 4, static_cast<int>(plan_.n_image_channel()),
+                   static_cast<int>(plan_.n_average), stream);
+  return sums_.data();
+}
+
+std::vector<float2> factors_over(const EpicPlan& plan, const std::vector<double>& unit) {
+  std::vector<float2> factors;
+  if (plan.factor.size() == 0 && plan.flagged.empty() && unit.empty()) return factors;
+  for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+    for (std::size_t ant = 0; ant < plan.n_ant; ++ant)
+      for (std::size_t pol = 0; pol < plan.n_pol; ++pol) {
+        const std::complex<double> g =
+            epic_factor(plan, ant, pol, channel) / (unit.empty() ? 1.0 : unit[channel]);
+        factors.push_back({static_cast<float>(g.real()), static_cast<float>(g.imag())});
+      }
+  return factors;
+}
+
+}  // namespace apsyn::epic_cuda
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Pixels, antennas and channels on the device, and the sums over them on their way to images.
+#pragma once
+
+#include "kernels/common/cuda/transfer.h"
+#include "kernels/epic/cuda/apertures.cuh"
+#include "kernels/epic/cuda/tile_product.cuh"
+#include "kernels/epic/sky_pixels.h"
+
+namespace apsyn::epic_cuda {
+
+/// What weights may fill, and columns or products.
+inline constexpr std::size_t kChunkBytes = std::size_t{1} << 29;
+
+class DeviceSky {
+ public:
+  /// `plan` must outlive it.
+  explicit DeviceSky(const EpicPlan& plan);
+
+  /// Whether the geometry is another than before.
+  bool move_to(const EpicGeometry& geometry);
+  const SkyPixels& pixels() const { return pixels_; }
+  int n_pixel() const { return static_cast<int>(pixels_.size()); }
+  /// Filled up to whole tiles.
+  std::size_t n_stride() const { return (pixels_.size() + kTilePixels - 1) / kTilePixels * kTilePixels; }
+  /// Of all pixels, from a channel of the plan on.
+  WeightTask weights(int first_channel, int n_channel) const;
+
+  /// [channel][n_stride()][XX, YY, Re XY, Im XY]
+  double* sums() const { return sums_.data(); }
+  double* sums(int first_channel) const { return sums_.data() + first_channel * n_stride() * 4; }
+  void clear(cudaStream_t stream);
+  /// Adds up averaged channels: [image channel][n_stride()][value].
+  const double* averaged(cudaStream_t stream);
+  /// [pixel] SkyPixels::index
+  const std::uint32_t* index() const { return index_.data(); }
+  DeviceApertures& apertures() { return apertures_; }
+
+ private:
+  std::size_t n_sums() const { return plan_.n_channel() * n_stride() * 4; }
+
+  const EpicPlan& plan_;
+  EpicGeometry geometry_;
+  bool placed_ = false;
+  SkyPixels pixels_;
+  Upload<double> unit_, seconds_, hz_, sums_;
+  Upload<std::uint32_t> index_;
+  DeviceApertures apertures_;
+};
+
+/// Waits for copies on the default stream, which other streams do not wait for.
+inline void settle_copies() {
+  cuda_check(cudaStreamSynchronize(nullptr), "copying antennas and pixels");
+}
+
+/// sums [image channel][n] = those of n_average channels each, in place.
+void launch_average(double* sums, std::size_t n, int n_image_channel, int n_average, cudaStream_t stream);
+
+/// g [channel][input] over `unit` [channel], or over 1; empty where all are 1.
+std::vector<float2> factors_over(const EpicPlan& plan, const std::vector<double>& unit);
+
+}  // namespace apsyn::epic_cuda

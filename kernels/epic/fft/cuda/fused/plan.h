@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How one kernel images a plane: what fft/cuda/fused/fused.cuh needs, made on the host. For host code with
+// CUDA only.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/fft/cuda/fused/fused.cuh"
+#include "kernels/epic/fft/setup.h"
+
+namespace apsyn::epic_fft {
+
+/// A transform by passes in place.
+struct RadixPlan {
+  std::vector<int> radices;          ///< from the first pass to the last
+  std::vector<std::uint32_t> place;  ///< [bin] where its result ends up
+};
+
+/// As few passes as can be of radix 2, 3, 4, 5, 8, 16 up to `largest`; the last one is of `last` unless that
+/// is 0. None when the length is no such product.
+std::optional<RadixPlan> plan_radices(std::size_t length, int last, int largest);
+/// Of these radices, which fall.
+std::optional<RadixPlan> plan_radices(std::size_t length, int last, std::span<const int> radices);
+
+struct FusedLimits {
+  std::size_t shared_bytes = 0;                     ///< that a block may have
+  EpicPrecision precision = EpicPrecision::single;  ///< half: needs two polarisations
+};
+
+struct FusedPlan {
+  FusedShape shape;
+  int last_radix = 8, n_value = 4;
+  /// No value between passes exceeds that of the samples so many times.
+  double gain = 1;
+  RadixPlan x, y;
+  std::vector<float2> turns;
+  std::vector<std::uint16_t> columns;        ///< [class][place]
+  std::vector<std::uint16_t> column_of_bin;  ///< [bin of x] column of its class, or kNowhere
+
+  /// Of a part of a channel.
+  std::size_t class_sums() const {
+    return std::size_t(items_per_thread(last_radix, n_value)) * last_radix * n_value * kFusedThreads;
+  }
+  /// Where the sum `value` of bins (x, y) is among the class_sums() of class x % n_class.
+  std::size_t place_of(std::size_t bin_x, std::size_t bin_y, int value) const;
+};
+
+/// None for planes that one kernel cannot image: too large for shared memory or for the sums, or of no
+/// length that passes reach.
+std::optional<FusedPlan> plan_fused(const EpicPlan& plan, const FftGridded& gridded,
+                                    const FusedLimits& limits);
+
+/// What cells are made of, for one channel and class.
+struct FusedLists {
+  std::vector<std::uint32_t> slices;     ///< [n_slice + 1]
+  std::vector<std::uint16_t> positions;  ///< [n_slice][lane]
+  std::vector<float4> weights;           ///< [entry][lane]
+  std::vector<std::uint16_t> antennas;   ///< [entry][lane]
+};
+FusedLists make_fused_lists(const GridLists& lists, const FusedShape& shape, int which);
+
+}  // namespace apsyn::epic_fft

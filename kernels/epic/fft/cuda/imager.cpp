@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/fft/fft_cuda.h"
+
+#include "libcore/base/error.h"
+
+#ifdef APSYN_CUDA
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <stdexcept>
+
+#include "kernels/epic/autos.h"
+#include "kernels/epic/cuda/apertures.cuh"
+#include "kernels/epic/cuda/images.cuh"
+#include "kernels/epic/cuda/input.cuh"
+#include "kernels/epic/fft/cuda/finisher.cuh"
+#include "kernels/epic/fft/cuda/form.cuh"
+#include "kernels/epic/fft/cuda/steps.cuh"
+#include "kernels/epic/sky_pixels.h"
+#include "kernels/epic/weights.h"
+#include "libcore/system/device.h"
+#endif
+
+namespace apsyn {
+#ifdef APSYN_CUDA
+
+namespace {
+
+using namespace epic_fft;
+
+class FftCudaImager final : public DeviceImager {
+ public:
+  FftCudaImager(EpicPlan plan, int device_index, EpicPrecision precision, FftForm form)
+      : plan_(std::move(plan)),
+        device_(device_index),
+        precision_(precision),
+        form_kind_(form),
+        n_pol_(fft_values(plan_) == 1 ? 1 : 2),
+        weights_(plan_),
+        apertures_(plan_),
+        input_(plan_),
+        powers_(plan_.autos ? 0 : plan_.n_channel() * plan_.n_ant * 4) {}
+
+  bool takes_codes() const override { return true; }
+  void start(const EpicGeometry& geometry) override;
+  void add(const SpectraBlock& block) override;
+  void add_from(DeviceSpectrumSource& source, std::int64_t first, std::size_t n_spectra) override;
+  bool take_later(EpicImages& images) override;
+  void settle() override { copy_.settle(); }
+
+ private:
+  void select() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }
+  void choose_form(bool integers);
+  void add_samples(const epic_cuda::Samples& samples);
+
+  EpicPlan plan_;
+  int device_;
+  EpicPrecision precision_;
+  FftForm form_kind_;
+  std::size_t n_pol_;
+  CopyStream stream_;
+  EpicWeights weights_;
+  epic_cuda::DeviceApertures apertures_;
+  epic_cuda::EpicInput input_;
+  epic_cuda::PlaneCopy copy_;
+  EpicGeometry planned_for_, geometry_;
+  std::optional<FftGridded> gridded_;
+  std::unique_ptr<Form> forms_[2];  // for integers, and for the rest
+  Form* form_ = nullptr;            // of this accumulation, from its first spectra on
+  std::optional<Finisher> finisher_;
+  bool factors_made_ = false;
+  Upload<float2> factor_;       // [channel][ant][pol]
+  DeviceArray<double> powers_;  // [channel][ant][4], without g
+};
+
+void FftCudaImager::start(const EpicGeometry& geometry) {
+  if (geometry.enu_m.size() != plan_.n_ant || geometry.delay_s.size() != plan_.n_ant)
+    throw std::logic_error("DirectImager: one position and delay for each antenna");
+  select();
+  // the last accumulation may still be imaged
+  if (gridded_ && !same_geometry(geometry, geometry_))
+    cuda_check(cudaStreamSynchronize(stream_.get()), "imaging");
+  if (!gridded_ || !serves(gridded_->grid, plan_, planned_for_, geometry)) {
+    check_apertures(plan_, geometry);
+    finisher_.reset();
+    for (auto& form : forms_) form.reset();
+    gridded_.emplace(plan_, geometry);
+    planned_for_ = geometry;
+    factors_made_ = false;
+    finisher_.emplace(plan_, *gridded_);
+  } else if (geometry.axes != geometry_.axes) {
+    gridded_->finish.aim(plan_, geometry);
+    finisher_->aim(gridded_->finish);
+  }
+  if (apertures_.any() && !same_geometry(geometry, geometry_)) apertures_.look(sky_pixels(plan_, geometry));
+  if (!factors_made_ || geometry.delay_s != geometry_.delay_s) {
+    const auto factors = fft_factors(plan_, geometry, gridded_->grid);
+    factor_.copy(factors.data(), factors.size());
+    factors_made_ = true;
+  }
+  geometry_ = geometry;
+  cuda_check(cudaStreamSynchronize(nullptr), "copying tables");  // stream_ does not wait for it by itself
+  form_ = nullptr;
+  if (powers_.size() > 0)
+    cuda_check(cudaMemsetAsync(powers_.data(), 0, powers_.size() * sizeof(double), stream_.get()),
+               "clearing powers");
+  weights_.start();
+  apertures_.start();
+}
+
+void FftCudaImager::add(const SpectraBlock& block) {
+  if (!gridded_) throw std::logic_error("DirectImager: add() before start()");
+  check_epic_block(plan_, block);
+  select();
+  weights_.add(block);
+  apertures_.add(block);
+  add_samples(input_.from(block, stream_.get()));
+}
+
+void FftCudaImager::add_from(DeviceSpectrumSource& source, std::int64_t first, std::size_t n_spectra) {
+  if (!gridded_) throw std::logic_error("DirectImager: add_from() before start()");
+  select();
+  SpectraBlock validity;
+  validity.n_chan = plan_.n_chan;
+  validity.n_fine = plan_.n_fine;
+  validity.n_spectra = n_spectra;
+  const epic_cuda::Samples samples = input_.from(source, first, validity, stream_.get());
+  weights_.add(validity);
+  apertures_.add(validity);
+  add_samples(samples);
+  input_.done(source, stream_.get());
+}
+
+void FftCudaImager::choose_form(bool integers) {
+  const EpicPrecision precision = integers ? precision_ : EpicPrecision::single;
+  auto& form = forms_[integers ? 0 : 1];
+  if (form_ != nullptr && form_ != form.get())
+    throw std::logic_error("DirectImager: integers and other spectra in an accumulation");
+  if (form_kind_ == FftForm::automatic && integers && !form)
+    form = make_matrix_form(plan_, *gridded_, precision, device_);
+  if (form_kind_ != FftForm::staged && !form) {
+    form = make_fused_form(plan_, *gridded_, precision, device_);
+    // what half precision cannot
+    if (!form && precision == EpicPrecision::half)
+      form = make_fused_form(plan_, *gridded_, EpicPrecision::single, device_);
+  }
+  if (!form) form = make_staged_form(plan_, *gridded_);
+  cuda_check(cudaStreamSynchronize(nullptr), "copying tables");  // stream_ does not wait for it by itself
+  if (form_ == nullptr) form->start(stream_.get());
+  form_ = form.get();
+}
+
+/// |E| of a format; 0 = any.
+double largest_of(epic_cuda::SampleFormat format) {
+  switch (format) {
+    case epic_cuda::SampleFormat::int4:
+      return 8 * std::numbers::sqrt2;
+    case epic_cuda::SampleFormat::int8:
+      return 128 * std::numbers::sqrt2;
+    case epic_cuda::SampleFormat::float32:
+      break;
+  }
+  return 0;
+}
+
+void FftCudaImager::add_samples(const epic_cuda::Samples& samples) {
+  if (samples.n_spectra == 0) return;
+  const double largest = largest_of(samples.format);
+  choose_form(largest > 0);
+  if (powers_.size() > 0) epic_cuda::launch_powers(samples, powers_.data(), stream_.get());
+  form_->add(
+      {samples, factor_.data(), static_cast<int>(fft_first_pol(plan_)), static_cast<int>(n_pol_), largest},
+      stream_.get());
+}
+
+bool FftCudaImager::take_later(EpicImages& images) {
+  if (!gridded_) throw std::logic_error("DirectImager: take() before start()");
+  select();
+  if (form_ == nullptr) choose_form(false);  // of nothing
+  const double* scales = copy_.scales(plan_, weights_, stream_.get());
+  float* planes =
+      copy_.planes(plan_.n_image_channel() * plan_.n_plane() * plan_.ny * plan_.nx, stream_.get());
+  finisher_->run(form_->collect(stream_.get()), powers_.data(), scales, planes, stream_.get());
+  apertures_.scale(weights_, planes, stream_.get());
+  copy_.send(plan_, weights_, images, stream_.get());
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan plan, int device_index, EpicPrecision precision,
+                                                   FftForm form) {
+  check_fft_plan(plan);
+  if (device_index < 0 || device_index >= cuda_device_count())
+    throw DeviceError("cuda:{}: there is no such device", device_index);
+  cuda_check(cudaSetDevice(device_index), "choosing the device");
+  return std::make_unique<FftCudaImager>(std::move(plan), device_index, precision, form);
+}
+#else
+std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan, int device_index, EpicPrecision, FftForm) {
+  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
+}
+#endif
+
+}  // namespace apsyn

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/idg/aterms/average_beam.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "kernels/idg/aterms/beam_response.h"
+#include "kernels/idg/partition/partition.h"
+#include "libcore/system/parallel.h"
+
+namespace apsyn {
+namespace {
+
+/// Row slot, channel slot, p, q.
+using BaselineSlots = std::array<std::uint32_t, 4>;
+
+/// Sums of the weights, in the order of the slots and stations.
+std::vector<std::pair<BaselineSlots, double>> sum_weights(const GridBlock& block) {
+  std::map<BaselineSlots, double> sums;
+  const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
+  for (std::size_t row = 0; row < n_row; ++row)
+    for (std::size_t chan = 0; chan < n_chan;) {
+      const std::uint32_t chan_slot = block.aterms.chan_slot[chan];
+      double sum = 0;
+      for (; chan < n_chan && block.aterms.chan_slot[chan] == chan_slot; ++chan)
+        sum += block.weight(row, chan, 0);
+      if (sum != 0)
+        sums[{block.aterms.row_slot[row], chan_slot, block.station(row, 0), block.station(row, 1)}] += sum;
+    }
+  return {sums.begin(), sums.end()};
+}
+
+/// weight[pixel][coarse]: the real part of the Fourier series through coarse samples, and the tapers. Samples
+/// lie at ((L - 1) / 2 - i) coarse steps, pixels at place(pixel) image pixels.
+template <class Place>
+Buffer<double, 2> interpolation(std::size_t n_pixels, std::size_t n_padded, std::size_t side,
+                                const Taper& taper, Place place) {
+  Buffer<double, 2> weight({n_pixels, side});
+  const auto length = static_cast<double>(n_padded), size = static_cast<double>(side);
+  for (std::size_t pixel = 0; pixel < n_pixels; ++pixel) {
+    const double at = place(pixel);
+    for (std::size_t i = 0; i < side; ++i) {
+      const double sample = ((size - 1) / 2 - static_cast<double>(i)) * length / size;
+      const double turn = 2 * std::numbers::pi * (at - sample) / length;
+      // 1 + 2 sum_k=1^(L/2 - 1) cos(k turn) + cos(L/2 turn)
+      const double down = std::tan(turn / 2);
+      const double sum = std::abs(down) < 1e-12 ? size : std::sin(turn * size / 2) / down;
+      weight(pixel, i) = sum / size * taper(2 * sample / length) / taper(2 * at / length);
+    }
+  }
+  return weight;
+}
+
+}  // namespace
+
+AverageBeam::AverageBeam(const IdgPlan& plan, const IdgSetup& setup) : plan_(plan), setup_(setup) {
+  if (setup.aterms == AtermMode::none) throw std::invalid_argument("average beam: no A-terms");
+}
+
+double AverageBeam::weight_sum() const {
+  double sum = 0;
+  for (const Sum& input : inputs_) sum += input.weight;
+  return sum;
+}
+
+void AverageBeam::add(const GridBlock& block, std::size_t input) {
+  check_block(block, setup_);
+  const auto weights = sum_weights(block);
+  inputs_.resize(std::max(inputs_.size(), input + 1));
+  Sum& sum = inputs_[input];
+  if (sum.beam.size() == 0) sum.beam.resize({plan_.settings.subgrid, plan_.settings.subgrid});
+  for (const auto& [slots, weight] : weights) sum.weight += weight;
+  const std::size_t side = plan_.settings.subgrid;
+  const BeamResponse response =
+      setup_.aterms == AtermMode::normalised ? BeamResponse::normalised : BeamResponse::adjoint;
+  const auto& jones = block.aterms.jones;
+  parallel_for(setup_.n_threads, side, [&](std::size_t y, unsigned) {
+    StationBeams beams(response, side);
+    const BaselineSlots* before = nullptr;
+    for (const auto& [slots, weight] : weights) {
+      if (before == nullptr || slots[0] != (*before)[0] || slots[1] != (*before)[1])
+        for (std::size_t station = 0; station < jones.extent(2); ++station)
+          beams.set(station, &jones(slots[0], slots[1], station, y, 0, 0));
+      before = &slots;
+      beams.add(slots[2], slots[3], weight, &sum.beam(y, 0));
+    }
+  });
+}
+
+double AverageBeam::at_centre(std::size_t input) const {
+  const std::size_t side = plan_.settings.subgrid;
+  auto centre = [](std::size_t) { return 0.0; };
+  const auto along_x = interpolation(1, plan_.n_u, side, plan_.taper, centre),
+             along_y = interpolation(1, plan_.n_v, side, plan_.taper, centre);
+  double sum = 0;
+  for (std::size_t j = 0; j < side; ++j)
+    for (std::size_t i = 0; i < side; ++i) sum += along_y(0, j) * along_x(0, i) * inputs_[input].beam(j, i);
+  return sum / inputs_[input].weight;
+}
+
+Buffer<double, 2> AverageBeam::finish() const {
+  const std::size_t n_x = plan_.image.n_x, n_y = plan_.image.n_y, side = plan_.settings.subgrid;
+  const Taper& taper = plan_.taper;
+  auto east = [&](std::size_t x) { return static_cast<double>(n_x / 2) - static_cast<double>(x); };
+  auto south = [&](std::size_t y) { return static_cast<double>(n_y / 2) - static_cast<double>(y); };
+  const auto along_x = interpolation(n_x, plan_.n_u, side, taper, east);
+  // Rows of samples go north, against interpolation()'s order, and so do the image's.
+  const auto along_y = interpolation(n_y, plan_.n_v, side, taper, south);
+  Buffer<double, 2> rows({side, n_x}), image({n_y, n_x}), sum({side, side});
+  for (const Sum& input : inputs_)
+    for (std::size_t i = 0; i < input.beam.size(); ++i) sum.data()[i] += input.beam.data()[i];
+  parallel_for(setup_.n_threads, side, [&](std::size_t j, unsigned) {
+    for (std::size_t x = 0; x < n_x; ++x)
+      for (std::size_t i = 0; i < side; ++i) rows(j, x) += along_x(x, i) * sum(j, i);
+  });
+  const double scale = weight_sum() > 0 ? 1 / weight_sum() : 0, cell = plan_.image.cell_rad;
+  parallel_for(setup_.n_threads, n_y, [&](std::size_t y, unsigned) {
+    for (std::size_t j = 0; j < side; ++j) {
+      const double factor = along_y(y, j) * scale;
+      for (std::size_t x = 0; x < n_x; ++x) image(y, x) += factor * rows(j, x);
+    }
+    const double m = south(y) * cell;
+    for (std::size_t x = 0; x < n_x; ++x) {
+      const double l = east(x) * cell;
+      if (l * l + m * m >= 1) image(y, x) = std::numeric_limits<double>::quiet_NaN();
+    }
+  });
+  return image;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A block of rows on the device. For host code with CUDA only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/idg/cuda/partition/tasks.cuh"
+#include "kernels/idg/cuda/transfer/unpack_weights.cuh"
+#include "kernels/idg/cuda/transfer/upload.cuh"
+#include "kernels/idg/idg.h"
+#include "kernels/idg/partition/partition.h"
+#include "kernels/idg/partition/row_weights.h"
+
+namespace apsyn::idg_cuda {
+
+/// Of a block; none: all of its rows.
+using ChosenRows = std::optional<std::vector<std::uint32_t>>;
+template <class T, std::size_t Rank>
+idg::RowBytes rows_of(const View<T, Rank>& array, const ChosenRows& chosen) {
+  return array.size() == 0 ? idg::RowBytes(nullptr, 0, 0, nullptr, 0)
+                           : idg::RowBytes(array.data(), array.size() * sizeof(T), array.extent(0),
+                                           chosen ? chosen->data() : nullptr, chosen ? chosen->size() : 0);
+}
+
+/// The arrays of one block on the device.
+struct DeviceRows {
+  Upload<double> uvw, path, wavenumber;
+  Upload<float> weight;
+  std::size_t n_row = 0;
+  std::size_t weight_planes = 0;  ///< 1 where those of the block are all alike
+  Upload<std::uint32_t> row_weight, station, row_slot, chan_slot, chosen_row;
+  Upload<float2> data, jones;
+  bool fetches_data = false;  ///< the device does, from pinned memory
+
+  /// What of the values travels while threads look at the weights, most of which need not travel.
+  static constexpr std::size_t kAheadBytes = std::size_t{64} << 20;
+
+  /// What cutting needs, and the first of the values; of the chosen rows, or of all where there is no choice.
+  /// Work given to the stream from now on sees it.
+  void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream,
+                     const ChosenRows& chosen = {}) {
+    const std::size_t n_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
+    n_row = chosen ? chosen->size() : block.uvw_m.extent(0);
+    fetches_data = chosen && fetch_data(uploader, rows_of(block.data, chosen), *chosen);
+    std::vector<Transfer> all{
+        transfer(uvw, rows_of(block.uvw_m, chosen)),
+        transfer(wavenumber, block.wavenumber.data(), block.wavenumber.size()),
+        transfer(station, rows_of(block.station, chosen)),
+        transfer(row_slot, rows_of(block.aterms.row_slot, chosen)),
+        transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
+    if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).until(kAheadBytes));
+    const idg::RowBytes from = rows_of(block.weight, chosen);
+    const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_chan, n_planes);
+    if (try_rows) all.push_back(transfer_row_weights(row_weight, from, n_chan, n_planes));
+    const bool by_rows = uploader.send(all) && try_rows;
+    weight_planes = by_rows ? 1 : n_planes;
+    if (!by_rows) copy_weight(uploader, from);
+    uploader.hold_copies(stream);
+    if (by_rows)
+      idg::launch_unpack_weights(row_weight.data(), static_cast<std::uint32_t>(n_row),
+                                 static_cast<std::uint32_t>(n_chan), weight.reserve(n_row * n_chan), stream);
+  }
+  /// Whether the device fetches the values; the list of their rows goes ahead of everything.
+  bool fetch_data(Uploader& uploader, const idg::RowBytes& from, const std::vector<std::uint32_t>& chosen) {
+    if (!can_fetch(from)) return false;
+    Transfer list = transfer(chosen_row, chosen.data(), chosen.size());
+    list.part_bytes = kPartBytes / 16;
+    uploader.send({&list, 1});
+    uploader.fetch(data.reserve(from.size() / sizeof(float2)), from, chosen_row.data());
+    return true;
+  }
+  /// Weights of a visibility mostly hold for all of its polarisations: a quarter of the bytes then.
+  void copy_weight(Uploader& uploader, const idg::RowBytes& from) {
+    if (weight_planes == 2 || weight_planes == 4) {
+      const Transfer alike = transfer_alike(weight, from, weight_planes);
+      if (uploader.send({&alike, 1})) {
+        weight_planes = 1;
+        return;
+      }
+    }
+    const Transfer all = transfer(weight, from);
+    uploader.send({&all, 1});
+  }
+  /// The rest, after copy_geometry(). The caller's memory is read until Uploader::settle() has come back.
+  void copy_values(Uploader& uploader, const GridBlock& block, const ChosenRows& chosen = {}) {
+    std::vector<Transfer> all{transfer(path, rows_of(block.path_m, chosen)),
+                              transfer(jones, block.aterms.jones.data(), block.aterms.jones.size())};
+    if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).from(kAheadBytes));
+    uploader.send(all);
+  }
+  idg::DeviceCutInput cut_input(const GridBlock& block) const {
+    const bool aterms = block.aterms.jones.size() != 0;
+    return {uvw.data(),
+            wavenumber.data(),
+            block.weight.size() == 0 ? nullptr : weight.data(),
+            block.station.size() == 0 ? nullptr : station.data(),
+            aterms ? row_slot.data() : nullptr,
+            aterms ? chan_slot.data() : nullptr,
+            static_cast<std::uint32_t>(n_row),
+            static_cast<std::uint32_t>(block.wavenumber.size()),
+            static_cast<std::uint32_t>(weight_planes)};
+  }
+};
+
+/// A block on the device, and what a pass over `layers` makes of it.
+struct DeviceBlock {
+  DeviceRows rows;
+  LayerRange layers{};
+  idg::DeviceTables tables;
+  DeviceTracks tracks;
+  DeviceTasks tasks;
+  std::vector<RangeWork> ranges;
+  Event done;  ///< the stream no longer reads it
+};
+
+}  // namespace apsyn::idg_cuda

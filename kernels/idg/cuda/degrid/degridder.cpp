@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CUDA degridder: the device cuts a piece of a block's rows into tasks (cuda/partition/cut.cuh), predicts
+// them, chunk by chunk of tasks, and puts them into the order of rows. A thread tells the device so for the
+// pieces ahead, while those before travel back and are added to the caller's data.
+#include "kernels/idg/degrid_cuda.h"
+
+#include "kernels/idg/idg_cuda.h"
+#include "libcore/base/error.h"
+
+#ifdef APSYN_CUDA
+#include <algorithm>
+#include <array>
+#include <future>
+#include <stdexcept>
+#include <type_traits>
+
+#include "kernels/idg/cuda/degrid/piece.cuh"
+#include "kernels/idg/cuda/transfer/download.cuh"
+#include "kernels/idg/partition/partition.h"
+#include "kernels/idg/tracks/add_tracks.h"
+#include "libcore/system/parallel.h"
+#endif
+
+namespace apsyn {
+
+#ifdef APSYN_CUDA
+namespace {
+
+using namespace idg_degrid;
+
+/// Visibilities of a piece: enough that its cutting is not what takes the time, few enough that copying and
+/// adding begin early.
+constexpr std::size_t kFewestVisibilities = std::size_t{3} << 20, kMostVisibilities = std::size_t{6} << 20;
+
+/// Threads that send rows while others make such of nodes.
+constexpr unsigned kSending = 2;
+
+template <class T>
+class Implementation final : public CudaDegridder {
+ public:
+  Implementation(const Device& device, const IdgPlan& plan, const IdgSetup& setup, DegridSum sum,
+                 DegridRows rows)
+      : device_((cuda_check(cudaSetDevice(device.index), "choosing the device"), device.index)),
+        plan_(plan),
+        setup_(setup),
+        predictor_(plan, setup, sum, rows, device_),
+        n_making_(setup.n_threads - std::min(3u, setup.n_threads / 4)),
+        downloader_(setup.n_threads) {
+    std::size_t free_bytes = 0, total_bytes = 0;
+    cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
+    // What pieces take besides layers and subgrids, some 200 bytes a visibility, is a twentieth at most.
+    most_visibilities_ = std::clamp<std::size_t>(total_bytes / 4096, kFewestVisibilities, kMostVisibilities);
+  }
+
+  void set_model(View<const double, 3> images) override {
+    if (images.extent(0) != setup_.n_image_planes() || images.extent(1) != plan_.image.n_y ||
+        images.extent(2) != plan_.image.n_x)
+      throw std::invalid_argument("degridder: the model's planes are not the setup's");
+    select_device();
+    predictor_.set_model(images);
+  }
+
+  void begin_pass(const LayerRange& layers) override {
+    if (layers.first + layers.n > plan_.n_layers) throw std::out_of_range("degridder: no such layer");
+    select_device();
+    predictor_.begin_pass(layers);
+  }
+
+  GridCounts degrid(const GridBlock& block, View<std::complex<float>, 3> data) override {
+    return predict(block, data);
+  }
+  GridCounts degrid(const GridBlock& block, View<std::complex<double>, 3> data) override {
+    return predict(block, data);
+  }
+  DegridSeconds seconds() override {
+    select_device();
+    seconds_.layers = predictor_.layer_seconds();
+    return seconds_;
+  }
+
+ private:
+  void select_device() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }
+
+  template <class Out>
+  GridCounts predict(const GridBlock& block, View<std::complex<Out>, 3> data) {
+    check_block(block, setup_);
+    const std::size_t n_row = block.uvw_m.extent(0), n_chan = block.wavenumber.size();
+    if (data.shape() != std::array<std::size_t, 3>{n_row, n_chan, setup_.n_data_planes})
+      throw std::invalid_argument("degridder: the data's shape is not the block's");
+    if (n_row * n_chan > 0x7fffffff)
+      throw std::invalid_argument("degridder: more than 2^31 visibilities in a block");
+    select_device();
+    predictor_.take_aterms(block.aterms);
+    const std::size_t at_once = std::clamp(n_row * n_chan / 4, kFewestVisibilities, most_visibilities_),
+                      n_pieces = std::max<std::size_t>(1, (n_row * n_chan + at_once - 1) / at_once),
+                      rows_at_once = (n_row + n_pieces - 1) / n_pieces,
+                      row_values = n_chan * setup_.n_data_planes;
+    BoundedQueue<Piece<T>*> free(pieces_.size()), told(pieces_.size());
+    for (Piece<T>& piece : pieces_) free.push(&piece);
+    constexpr bool may_leave_rows = std::is_same_v<T, float> && std::is_same_v<Out, float>;
+    auto tell = [&] {
+      select_device();
+      // Nobody adds yet.
+      predictor_.use_threads(setup_.n_threads);
+      for (std::size_t first = 0; first < n_row; first += rows_at_once) {
+        const auto piece = free.pop();
+        if (!piece) return;
+        tell_of(block, first, std::min(rows_at_once, n_row - first), **piece, may_leave_rows);
+        // Those who make rows wait for nothing, so that whoever begins to send only waits for a turn.
+        predictor_.use_threads((*piece)->leaves_rows ? kSending : std::max(1u, setup_.n_threads / 2));
+        told.push(*piece);
+      }
+    };
+    std::future<void> telling = std::async(std::launch::async, [&] {
+      try {
+        tell();
+      } catch (...) {
+        told.close();
+        throw;
+      }
+      told.close();
+    });
+    GridCounts counts;
+    try {
+      for (std::size_t first = 0; auto next = told.pop(); first += rows_at_once) {
+        Piece<T>& piece = **next;
+        if (piece.tables.n_tables > 0) {
+          if (piece.leaves_rows)
+            add_rows(piece, n_chan, data.data() + first * row_values);
+          else
+            downloader_.add<T>(data.data() + first * row_values);
+          count(piece);
+          counts.n_visibilities += piece.tables.n_visibilities;
+          counts.n_subgrids += piece.tables.n_tables;
+        }
+        free.push(&piece);
+      }
+    } catch (...) {
+      free.close();
+      throw;
+    }
+    telling.get();
+    return counts;
+  }
+
+  /// Has the rows predicted, and expects what comes of it.
+  void tell_of(const GridBlock& block, std::size_t first, std::size_t n, Piece<T>& piece,
+               bool may_leave_rows) {
+    predictor_.predict(rows_of(block, first, n), piece, may_leave_rows);
+    if (piece.tables.n_tables == 0) return;
+    if (piece.leaves_rows)
+      fetch(piece);
+    else
+      downloader_.expect(piece.predicted.data(),
+                         n * block.wavenumber.size() * setup_.n_data_planes * sizeof(ComplexOf<T>),
+                         piece.done);
+  }
+
+  void fetch(Piece<T>& piece) {
+    Fetched& to = fetched_[static_cast<std::size_t>(&piece - pieces_.data())];
+    const std::size_t bytes = piece.layout.bytes();
+    if (to.size < bytes) {
+      to.memory.reset();
+      to.size = 0;
+      const std::size_t size = std::min<std::size_t>(bytes + bytes / 4, kNodeHostBytes / kPieces);
+      to.memory = pinned<std::byte>(size);
+      to.size = size;
+    }
+    piece.done.hold(fetches_.get());
+    cuda_check(cudaMemcpyAsync(to.memory.get(), piece.predicted.data(), bytes, cudaMemcpyDeviceToHost,
+                               fetches_.get()),
+               "copying from the device");
+    to.arrived.record(fetches_.get());
+  }
+
+  /// data [row][chan][plane] of the piece += what its nodes make.
+  void add_rows(const Piece<T>& piece, std::size_t n_chan, std::complex<float>* data) {
+    constexpr std::size_t at_once = 4;
+    Fetched& from = fetched_[static_cast<std::size_t>(&piece - pieces_.data())];
+    from.arrived.wait();
+    const idg_cuda::PredictedTracks tracks = piece.layout.at(from.memory.get(), n_chan);
+    parallel_for(n_making_, (tracks.n_tracks + at_once - 1) / at_once, [&](std::size_t item, unsigned) {
+      const std::size_t first = item * at_once;
+      idg_cuda::add_tracks(tracks, first, std::min(at_once, tracks.n_tracks - first), data);
+    });
+  }
+  void add_rows(const Piece<T>&, std::size_t, std::complex<double>*) {
+    throw std::logic_error("degridder: rows are left to the host in single precision alone");
+  }
+
+  /// After the piece is done.
+  void count(const Piece<T>& piece) {
+    seconds_.prepare += piece.prepared.seconds_since(piece.begin);
+    for (std::size_t i = 0; i < piece.tasks.chunks.size(); ++i) {
+      const auto& times = piece.times[i];
+      seconds_.subgrids += times.shaped.seconds_since(times.begin);
+      seconds_.sums += times.summed.seconds_since(times.shaped);
+    }
+    seconds_.rows += piece.done.seconds_since(piece.summed);
+    seconds_.visibilities += piece.tables.n_visibilities;
+    seconds_.places += piece.n_places();
+    if (piece.leaves_rows) seconds_.host_visibilities += piece.tables.n_visibilities;
+    seconds_.tensor_visibilities += piece.tasks.n_tensor_visibilities;
+  }
+
+  int device_;
+  IdgPlan plan_;
+  IdgSetup setup_;
+  PiecePredictor<T> predictor_;
+  std::size_t most_visibilities_ = 0;  ///< of a piece
+  unsigned n_making_;                  ///< threads that make rows; others tell the device meanwhile
+  DegridSeconds seconds_;
+  idg_cuda::Downloader downloader_;
+  /// Nodes that travel to the host.
+  struct Fetched {
+    std::unique_ptr<std::byte[], FreePinned> memory;
+    std::size_t size = 0;
+    Event arrived;
+  };
+  CopyStream fetches_;
+  std::array<Fetched, kPieces> fetched_;  ///< of pieces_
+  std::array<Piece<T>, kPieces> pieces_;
+};
+
+}  // namespace
+
+std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const IdgPlan& plan,
+                                                   const IdgSetup& setup, DegridSum sum, DegridRows rows) {
+  if (plan.settings.precision == Precision::single)
+    return std::make_unique<Implementation<float>>(device, plan, setup, sum, rows);
+  return std::make_unique<Implementation<double>>(device, plan, setup, sum, rows);
+}
+
+#else
+
+std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const IdgPlan&, const IdgSetup&,
+                                                   DegridSum, DegridRows) {
+  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
+}
+
+#endif
+
+std::unique_ptr<Degridder> make_cuda_degridder(const Device& device, const IdgPlan& plan,
+                                               const IdgSetup& setup) {
+  return make_cuda_degridder(device, plan, setup, DegridSum::automatic);
+}
+
+}  // namespace apsyn

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The CUDA degridder's work on the device: a piece of a block's rows is cut into tasks
+// (cuda/partition/cut.cuh), these are predicted chunk by chunk, at the nodes of tracks where there are any
+// (cuda/tracks/tracks.cuh), and put into the order of rows. For host code with CUDA only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/common/cuda/transfer.h"
+#include "kernels/idg/cuda/block.h"
+#include "kernels/idg/cuda/degrid/plan.h"
+#include "kernels/idg/cuda/fft/subgrid_fft.cuh"
+#include "kernels/idg/cuda/layers/model.h"
+#include "kernels/idg/cuda/transfer/pack_tracks.cuh"
+#include "kernels/idg/degrid_cuda.h"
+
+namespace apsyn::idg_degrid {
+
+/// Pieces that are in use at a time: one is told of, one predicted or on its way, one added, one waits.
+constexpr std::size_t kPieces = 4;
+
+/// Rows that are predicted together.
+template <class T>
+struct Piece {
+  struct Times {
+    Event begin, shaped, summed;
+  };
+  idg_cuda::DeviceRows rows;
+  idg::DeviceTables tables;
+  idg_cuda::DeviceTracks tracks;
+  DegridTasks tasks;
+  /// Once `done`, [row][chan][plane], or what the host makes rows of; nothing where there are no tables.
+  Upload<ComplexOf<T>> predicted;
+  bool leaves_rows = false;
+  idg_cuda::PredictedLayout layout;  ///< then
+  std::vector<Times> times;          ///< [chunk]
+  Event begin, prepared, summed, done;
+
+  std::uint64_t n_places() const { return tracks.n_tracks > 0 ? tracks.n_places : tables.n_visibilities; }
+};
+
+template <class T>
+class PiecePredictor {
+ public:
+  /// On the current device.
+  PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, DegridSum sum, DegridRows rows, int device);
+  ~PiecePredictor() { cudaDeviceSynchronize(); }
+
+  /// There are no layers until the next pass begins.
+  void set_model(View<const double, 3> images) {
+    model_->set(images);
+    layers_ = {};
+  }
+  void begin_pass(const LayerRange& layers);
+  /// Of all passes; waits.
+  double layer_seconds() { return model_->seconds(); }
+  /// A block's A-terms, for its pieces.
+  void take_aterms(const AtermBlock& aterms);
+  /// Returns when the device has been told. may_leave_rows: the host may make rows of nodes. DataError where
+  /// partition() gives one.
+  void predict(const GridBlock& block, Piece<T>& piece, bool may_leave_rows);
+  /// Of the host, that send rows.
+  void use_threads(unsigned n) { uploader_.use_threads(n); }
+
+ private:
+  void upload_tables(const WSeparation& separation);
+  void reserve(std::size_t n_tasks, std::size_t n_visibilities);
+  void cut(const GridBlock& block, Piece<T>& piece);
+  void prepare(const GridBlock& block, const Piece<T>& piece);
+  void place(const GridBlock& block, Piece<T>& piece);
+  void leave_rows(const GridBlock& block, Piece<T>& piece);
+  void predict_chunk(const GridBlock& block, const DegridTasks& of, const Chunk& chunk,
+                     typename Piece<T>::Times& times);
+
+  IdgPlan plan_;
+  IdgSetup setup_;
+  DegridRows rows_way_;
+  Geometry geometry_{};
+  DegridListPlan list_plan_{};
+  idg::NodeLimits node_limits_{};  ///< error 0: no nodes
+  LayerRange layers_{};
+  SubgridFft<T> fft_;
+  std::size_t fft_tasks_ = 0;
+  Upload<ComplexOf<T>> subgrids_, pixels_, uv_phase_, mix_;
+  Upload<ComplexOf<T>> predicted_;  ///< [place][plane] by tasks
+  Upload<double> taper_, n_from_middle_;
+  std::unique_ptr<CudaModel<T>> model_;
+  Upload<float> n_of_x_, n_of_y_, residual_, scale_;
+  Upload<AtermMatrix<float>> jones_;
+  Upload<Prepared<T>> prepared_;
+  CopyStream cuts_ = CopyStream::urgent();
+  idg_cuda::Uploader uploader_;
+  idg::DeviceCutter cutter_{cuts_.get()};
+  idg_cuda::TrackFinder finder_{cuts_.get()};
+  DegridLister lister_{cuts_.get()};
+  idg_cuda::TrackPacker packer_{nullptr};
+};
+
+}  // namespace apsyn::idg_degrid

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The sums over the visibilities of tasks, on tensor cores where the plan and the device allow it. For host
+// code with CUDA only.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "kernels/idg/cuda/grid/image.cuh"
+#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/tasks.h"
+
+namespace apsyn::idg_cuda {
+
+template <class T, class From>
+void to_device(DeviceArray<T>& array, const std::vector<From>& host) {
+  static_assert(sizeof(T) == sizeof(From));
+  array = DeviceArray<T>(host.size());
+  cuda_check(cudaMemcpy(array.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
+             "copying to the device");
+}
+
+template <class T>
+class TaskSums {
+ public:
+  /// n_planes: the data's and the PSF's. On the current device.
+  TaskSums(const IdgPlan& plan, int n_planes, int device);
+
+  const Ways& ways() const { return ways_; }
+  /// Values of T that a task's sums take at most.
+  std::size_t task_values() const { return task_values_; }
+  void reserve(std::size_t n_tasks) { sums_ = DeviceArray<T>(n_tasks * task_values_); }
+  const T* sums() const { return sums_.data(); }
+  /// With the taper; [1 or term][y][x] of half the side.
+  const double* coefficient(std::size_t way) const { return coefficient_[ways_.tensor ? 0 : way].data(); }
+  /// Slots of a range of one way, so that its phasors and terms fit into so many bytes.
+  std::size_t most_slots(std::size_t way, std::size_t bytes) const;
+
+  /// All of a block's visibilities, or the nodes of its tracks, into slots.
+  void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
+               const BlockArrays& block, cudaStream_t stream);
+  /// About what prepare() takes of the device.
+  std::size_t prepared_bytes(const DeviceTasks& tasks, const DeviceTracks& tracks) const;
+  /// A range's visibilities into sums().
+  FoldedShape sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
+
+ private:
+  FoldedShape sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
+
+  IdgPlan plan_;
+  Ways ways_;
+  int n_sm_ = 0, side_ = 0, n_planes_ = 0;
+  std::size_t task_values_ = 0;
+  std::array<DeviceArray<double>, kMostWays> coefficient_;  ///< [way]
+  std::array<DeviceArray<float4>, 2> tensor_coefficient_;
+  Upload<std::uint32_t> cell_, largest_;
+  Upload<Chunk> chunks_;
+  std::array<Upload<TaskStart>, 2> starts_;  ///< [way]
+  Upload<T> du_, dv_, t_, phasors_u_, phasors_v_;
+  Upload<ComplexOf<T>> value_, terms_, node_value_;
+  Slots<T> slots_{};
+  CopyStream other_way_;  ///< the shorter of two sums for tensor cores fills what the other leaves idle
+  Event ready_, summed_;
+  DeviceArray<T> sums_;
+};
+
+}  // namespace apsyn::idg_cuda

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which visibility goes to which subgrid. A subgrid takes visibilities whose u, v lie between the whole cells
+// of a square of plan.bucket() cells and whose w are near one layer; it stands on the middle of these cells,
+// and takes w relative to the middle of theirs. Each baseline is cut into sub-tables of (time, channel); with
+// A-terms these are the subgrids, of one pair of slots each, and without, those with few visibilities are
+// joined across baselines. Consecutive channels of a row that share a subgrid stay together as a run.
+//
+// Visibilities with w < 0 are folded: they count as their conjugates at (-u, -v, -w), with p and q exchanged
+// (and XY with YX).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/idg/idg.h"
+#include "kernels/idg/partition/sub_table.h"
+
+namespace apsyn {
+
+/// One subgrid. All coordinates are of folded visibilities.
+struct SubgridTask {
+  std::int64_t centre_u = 0, centre_v = 0;  ///< uv cells
+  double w_lambda = 0, half_w_lambda = 0;   ///< |w - w_lambda| <= half_w_lambda for all of its visibilities
+  std::size_t layer = 0;  ///< its layer (Chebyshev), or the first of the n_terms layers it reaches (kernel)
+  std::size_t first_run = 0, n_runs = 0;
+  std::size_t n_visibilities = 0;
+  /// With A-terms: stations (p, q) before folding, and slots; `folded` holds for all of its visibilities
+  /// then.
+  std::uint32_t station_p = 0, station_q = 0, row_slot = 0, chan_slot = 0;
+  bool folded = false;
+};
+
+struct Partition {
+  std::vector<SubgridTask> tasks;   ///< by layer, then v, then u
+  std::vector<VisibilityRun> runs;  ///< each task's together, tasks in any order; of others, too
+  std::uint64_t n_visibilities = 0;
+};
+
+/// Only the tasks that touch the layers. DataError when a visibility's u, v or w exceeds what the plan was
+/// made for, or u, v are beyond all bounds. The same for any number of threads. Sub-tables with fewer than
+/// `few` visibilities may be joined: on a GPU, where a visibility costs far more than its share of a subgrid,
+/// those that are small only; gridding on a CPU all.
+Partition partition(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers, unsigned n_threads,
+                    std::uint32_t few = idg::kFewVisibilities);
+
+/// Where uv cell k is in a grid of n cells, k mod n: at pixel centres exp(-2 pi i u l) does not change when u
+/// grows by 1 / cell.
+inline std::size_t grid_index(std::int64_t cell, std::size_t n) {
+  const auto size = static_cast<std::int64_t>(n);
+  return static_cast<std::size_t>((cell % size + size) % size);
+}
+
+/// std::invalid_argument when the block's arrays differ in shape or are not what the setup says.
+void check_block(const GridBlock& block, const IdgSetup& setup);
+
+}  // namespace apsyn

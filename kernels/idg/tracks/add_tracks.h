@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows of tracks out of what was predicted at their nodes, added to the caller's data by the host: the other
+// way to what track_rows.cu does on a device.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+
+#include "kernels/idg/tracks/track.h"
+
+namespace apsyn::idg_cuda {
+
+/// What a device predicted of some rows, in the host's memory, where 64 bytes behind the values may be read.
+/// Tracks of a baseline stand together, in the order of their rows: rows of the next are then in pages of
+/// memory that have just been used.
+struct PredictedTracks {
+  const Track* tracks = nullptr;
+  std::size_t n_tracks = 0;
+  const TrackRun* runs = nullptr;
+  const std::complex<float>* values = nullptr;  ///< [place][plane], not folded
+  std::size_t n_chan = 0, n_planes = 0;
+};
+
+/// Where these stand in one piece of memory: values, runs, tracks.
+struct PredictedLayout {
+  std::size_t n_places = 0, n_runs = 0, n_tracks = 0, n_planes = 0;
+
+  std::size_t first_run() const { return n_places * n_planes * sizeof(std::complex<float>); }
+  std::size_t first_track() const { return first_run() + n_runs * sizeof(TrackRun); }
+  std::size_t bytes() const { return first_track() + n_tracks * sizeof(Track); }
+  PredictedTracks at(const std::byte* memory, std::size_t n_chan) const {
+    return {reinterpret_cast<const Track*>(memory + first_track()),
+            n_tracks,
+            reinterpret_cast<const TrackRun*>(memory + first_run()),
+            reinterpret_cast<const std::complex<float>*>(memory),
+            n_chan,
+            n_planes};
+  }
+};
+
+/// data [row][chan][plane] += the rows of these tracks,
+///   V_i = sum_k L_k(t_i) V_k,        L_k Lagrange's polynomials of the nodes.
+void add_tracks(const PredictedTracks& from, std::size_t first_track, std::size_t n_tracks,
+                std::complex<float>* data);
+
+}  // namespace apsyn::idg_cuda

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How many Chebyshev nodes a track takes. For a pixel whose phase turns by 2 z along a straight one n nodes
+// leave an error of 2 J_n(z) <= 2 (z / 2)^n / n!; what bends takes more.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "kernels/idg/idg.h"
+#include "kernels/idg/tracks/node_series.h"
+
+namespace apsyn {
+
+constexpr std::size_t most_track_nodes = 48;
+constexpr std::size_t bend_powers = idg::kCurvePowers;
+
+class NodeCounts {
+ public:
+  using Place = std::array<double, 3>;  ///< u, v, w in metres
+  /// Phase at the corner of the padded field, in radians, of the factors of t^2, t^3 ...
+  using Bends = std::array<double, bend_powers>;
+
+  /// `error`: RMS over the image, relative to the visibilities.
+  NodeCounts(const IdgPlan& plan, double error);
+  /// z of the corner of the padded field between two places; at most that of the rest.
+  double turn(double wavenumber, const Place& from, const Place& to) const;
+  /// More than most_track_nodes where these do not suffice.
+  std::size_t straight(double turn) const {
+    return idg::straight_nodes<most_track_nodes>(turn, most_turn_.data());
+  }
+  std::size_t bent(double turn, const Bends& bends) const {
+    return idg::bent_nodes<most_track_nodes>(turn, bends.data(), most_term_.data());
+  }
+
+  /// Of the padded field's corner, radians a wavelength along u, v, w.
+  const Place& phase() const { return phase_; }
+  /// [n], as node_series.h takes them; nothing at n = 0.
+  using Table = std::array<double, most_track_nodes + 1>;
+  const Table& most_turn() const { return most_turn_; }
+  const Table& most_term() const { return most_term_; }
+
+ private:
+  Place phase_;
+  Table most_turn_{}, most_term_{};
+};
+
+}  // namespace apsyn

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How many Chebyshev nodes a track takes, out of a plan's tables of NodeCounts (node_counts.h). For host and
+// device.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/idg/partition/sub_table.h"
+
+namespace apsyn::idg {
+
+/// Powers of t, from t^2 on, of the curves that are fitted to tracks.
+constexpr int kCurvePowers = 4;
+
+/// Node k of n on [-1, 1], rising.
+template <class N>
+APSYN_CUT double chebyshev_node(N k, N n) {
+#ifdef __CUDA_ARCH__
+  return -cospi((static_cast<double>(k) + 0.5) / static_cast<double>(n));
+#else
+  return -cos(3.14159265358979323846 * (static_cast<double>(k) + 0.5) / static_cast<double>(n));
+#endif
+}
+
+/// Of a straight track; most_turn [n], n <= kMost: what n nodes serve. More than kMost where these do not
+/// suffice.
+template <std::uint32_t kMost>
+APSYN_CUT std::uint32_t straight_nodes(double turn, const double* most_turn) {
+  std::uint32_t n = 1;
+  while (n <= kMost && turn > most_turn[n]) ++n;
+  return n;
+}
+
+/// Of exp(i (turn t + sum_p bends[p] t^(p + 2))), whose Chebyshev coefficients are at most 2 c_n,
+///   sum_n c_n x^n = exp(turn x / 2 + sum_p bends[p] (x / 2)^(p + 2));
+/// most_term [n]: c_n of the longest straight track that n nodes serve.
+template <std::uint32_t kMost>
+APSYN_CUT std::uint32_t bent_nodes(double turn, const double* bends, const double* most_term) {
+  double c[kMost + 2];
+  c[0] = 1;
+  for (std::uint32_t n = 1; n < kMost + 2; ++n) {
+    double sum = turn / 2 * c[n - 1], power = 0.25;
+    for (std::uint32_t m = 2; m < 2 + kCurvePowers && m <= n; ++m, power /= 2)
+      sum += m * bends[m - 2] * power * c[n - m];
+    c[n] = sum / n;
+    // Where a track hardly turns, those of even n are far larger than those before.
+    if (n > 1 && greater(c[n - 1], c[n]) <= most_term[n - 1]) return n - 1;
+  }
+  return kMost + 1;
+}
+
+}  // namespace apsyn::idg

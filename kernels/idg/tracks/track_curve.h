@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The smooth curve on which the rows of a track lie: its chord and what polynomials add to it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "kernels/idg/tracks/node_counts.h"
+
+namespace apsyn {
+
+/// One thread's memory.
+class TrackCurve {
+ public:
+  using Place = NodeCounts::Place;
+  /// `error`: what rows may lie off the curve, as phase in radians at the corner of the padded field.
+  explicit TrackCurve(double error) : error_(error) {}
+
+  /// Appends as many nodes to `nodes` as serve the rows up to that wavenumber, at places between these, and
+  /// fills in where the rows lie among them, t in [-1, 1]. Returns how many; 0 where too many would be needed
+  /// or no curve serves.
+  std::size_t place_nodes(const NodeCounts& counts, double wavenumber, std::span<const Place> rows,
+                          std::span<double> t, std::vector<Place>& nodes);
+
+ private:
+  bool fit(const NodeCounts& counts, double wavenumber, std::span<const Place> rows, std::span<double> t,
+           std::span<Place> nodes);
+
+  double error_;
+  std::vector<Place> rest_;    ///< what fit() has not explained
+  std::vector<double> basis_;  ///< [row, then node][power]
+  NodeCounts::Bends bends_{};  ///< that fit() found
+};
+
+}  // namespace apsyn

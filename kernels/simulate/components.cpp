@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/simulate/component_path.h"
+#include "kernels/simulate/components.h"
+#include "libcore/sky/rephase.h"
+#include "libcore/system/parallel.h"
+
+namespace apsyn::simulate {
+namespace {
+
+using Complex = std::complex<double>;
+
+/// Longer runs would let rounding errors of the carried phase grow beyond 1e-14.
+constexpr std::size_t kLongestRun = 32;
+/// Deviations from steady steps, relative to the frequency, that are rounding: 1e-14 of a turn per
+/// wavelength.
+constexpr double kSteady = 1e-14;
+
+Complex phasor(double turns) {
+  return std::polar(1.0, kTwoPi * (turns - std::round(turns)));
+}
+
+}  // namespace
+
+std::vector<std::string> stokes_of(const SkyModel& sky) {
+  for (const SkyComponent& component : sky.components)
+    for (std::size_t s = 1; s < 4; ++s)
+      if (component.stokes_jy[s] != 0) return {"I", "Q", "U", "V"};
+  return {"I"};
+}
+
+struct ComponentPredictor::Sum {
+  std::vector<Complex> values;    ///< [chan][plane]
+  std::vector<Complex> response;  ///< [chan] of one component
+};
+
+ComponentPredictor::ComponentPredictor(const SkyModel& sky, const SkyDirection& centre,
+                                       const std::vector<double>& channel_hz)
+    : sky_(sky) {
+  for (const SkyComponent& component : sky_.components)
+    towards_.push_back(make_rephasing(centre, component.direction).rotation);
+  for (double hz : channel_hz) per_m_.push_back(hz / kSpeedOfLight_m_s);
+  for (std::size_t first = 0; first < per_m_.size();) {
+    Run run{first, 1, per_m_[first], first + 1 < per_m_.size() ? per_m_[first + 1] - per_m_[first] : 0};
+    while (run.n < kLongestRun && first + run.n < per_m_.size() &&
+           std::abs(run.first_per_m + static_cast<double>(run.n) * run.step_per_m - per_m_[first + run.n]) <=
+               kSteady * run.first_per_m)
+      ++run.n;
+    runs_.push_back(run);
+    first += run.n;
+  }
+  const std::size_t n_planes = stokes_of(sky_).size();
+  stokes_jy_.resize({sky_.components.size(), per_m_.size(), n_planes});
+  for (std::size_t s = 0; s < sky_.components.size(); ++s)
+    for (std::size_t chan = 0; chan < per_m_.size(); ++chan) {
+      const std::array<double, 4> stokes = flux_at(sky_.components[s], channel_hz[chan]);
+      std::copy_n(stokes.begin(), n_planes, &stokes_jy_(s, chan, 0));
+    }
+}
+
+void ComponentPredictor::add(const SkyComponent& component, std::size_t index, const Vec3& uvw_m,
+                             double path_m, Sum& sum) const {
+  const Path path = path_of(component, towards_[index], {0, 0, 1}, uvw_m);
+  const double length_m = path.length_m + path_m;
+  for (const Run& run : runs_) {
+    Complex response = phasor(length_m * run.first_per_m);
+    const Complex step = phasor(length_m * run.step_per_m);
+    for (std::size_t i = 0; i < run.n; ++i, response *= step) sum.response[run.first + i] = response;
+  }
+  if (path.gaussian_m2 > 0)
+    for (std::size_t chan = 0; chan < per_m_.size(); ++chan)
+      sum.response[chan] *= std::exp(-path.gaussian_m2 * per_m_[chan] * per_m_[chan]);
+  const std::size_t n_planes = stokes_jy_.extent(2);
+  const double* stokes_jy = per_m_.empty() ? nullptr : &stokes_jy_(index, 0, 0);
+  for (std::size_t chan = 0, i = 0; chan < per_m_.size(); ++chan)
+    for (std::size_t plane = 0; plane < n_planes; ++plane, ++i)
+      sum.values[i] += stokes_jy[i] * sum.response[chan];
+}
+
+void ComponentPredictor::predict(View<const double, 2> uvw_m, View<const double, 1> path_m,
+                                 unsigned n_threads, View<std::complex<float>, 3> data) const {
+  const std::size_t n_row = uvw_m.extent(0), n_values = per_m_.size() * stokes_jy_.extent(2);
+  if (uvw_m.extent(1) != 3 || (path_m.size() != 0 && path_m.size() != n_row) ||
+      data.shape() != std::array<std::size_t, 3>{n_row, per_m_.size(), stokes_jy_.extent(2)})
+    throw std::invalid_argument("ComponentPredictor: shapes disagree");
+  std::vector<Sum> sums(n_threads);
+  for (Sum& sum : sums) sum.response.resize(per_m_.size());
+  parallel_for(n_threads, n_row, [&](std::size_t row, unsigned thread) {
+    Sum& sum = sums[thread];
+    sum.values.assign(n_values, 0);
+    const Vec3 uvw{uvw_m(row, 0), uvw_m(row, 1), uvw_m(row, 2)};
+    for (std::size_t s = 0; s < sky_.components.size(); ++s)
+      add(sky_.components[s], s, uvw, path_m.size() == 0 ? 0 : path_m[row], sum);
+    std::copy(sum.values.begin(), sum.values.end(), data[row].data());
+  });
+}
+
+}  // namespace apsyn::simulate

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/simulate/component_path.h"
+#include "kernels/simulate/noise.h"
+#include "kernels/simulate/visibilities.h"
+#include "libcore/base/constants.h"
+#include "libcore/sky/ionosphere_screen.h"
+#include "libcore/system/parallel.h"
+#include "libcore/visibility/stokes.h"
+
+namespace apsyn::simulate {
+using Complex = std::complex<double>;
+
+void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, const SkyRotations& rotations,
+                           unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m) {
+  const std::size_t n_baselines = setup.baselines.size(), n_chan = setup.channel_hz.size();
+  const std::size_t n_products = setup.products.size(), n_components = setup.sky.components.size();
+  const bool has_ionosphere = rotations.tec_tecu.size() > 0;
+  if (data.shape() != View<std::complex<float>, 3>::Shape{n_baselines, n_chan, n_products} ||
+      uvw_m.shape() != View<double, 2>::Shape{n_baselines, 3} || rotations.component.size() != n_components ||
+      (has_ionosphere &&
+       rotations.tec_tecu.shape() != View<double, 2>::Shape{n_components, setup.antenna_enu_m.size()}))
+    throw std::invalid_argument("simulate_visibilities: shapes disagree");
+  for (Product product : setup.products)
+    if (product < Product::RR)
+      throw std::invalid_argument("simulate_visibilities: products are XX .. YY or RR .. LL");
+
+  Buffer<Complex, 3> brightness({n_components, n_chan, n_products});
+  for (std::size_t s = 0; s < n_components; ++s)
+    for (std::size_t chan = 0; chan < n_chan; ++chan)
+      for (std::size_t p = 0; p < n_products; ++p)
+        brightness(s, chan, p) =
+            coherency(flux_at(setup.sky.components[s], setup.channel_hz[chan]), setup.products[p]);
+
+  const double sigma =
+      setup.sefd_jy / std::sqrt(setup.channel_width_hz * setup.integration_s);  // of both parts
+  parallel_for(n_threads, n_baselines, [&](std::size_t b, unsigned) {
+    const Vec3 baseline_m =
+        setup.antenna_enu_m[setup.baselines[b].ant1] - setup.antenna_enu_m[setup.baselines[b].ant2];
+    const Vec3 uvw = multiply(rotations.phase_centre, baseline_m);
+    for (std::size_t axis = 0; axis < 3; ++axis) uvw_m(b, axis) = uvw[axis];
+    std::vector<Path> paths(n_components);
+    for (std::size_t s = 0; s < n_components; ++s) {
+      paths[s] =
+          path_of(setup.sky.components[s], rotations.component[s], rotations.phase_centre[2], baseline_m);
+      if (has_ionosphere)
+        paths[s].tec_tecu =
+            rotations.tec_tecu(s, setup.baselines[b].ant1) - rotations.tec_tecu(s, setup.baselines[b].ant2);
+    }
+
+    std::vector<std::complex<float>> noise(n_chan * n_products);
+    if (setup.sefd_jy > 0) {
+      const std::int64_t per_integration = static_cast<std::int64_t>(noise.size() + noise.size() % 2);
+      gaussian_noise(setup.seed, {NoiseKind::visibility, static_cast<std::uint32_t>(b), 0, 0},
+                     index * per_integration, noise);
+    }
+    std::vector<Complex> sum(n_products);
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      const double wavenumber = setup.channel_hz[chan] / kSpeedOfLight_m_s;  // turns per metre
+      sum.assign(n_products, 0);
+      for (std::size_t s = 0; s < n_components; ++s) {
+        if (rotations.component[s][2][2] <= 0) continue;
+        const double turns = wavenumber * paths[s].length_m +
+                             ionosphere_phase_rad(paths[s].tec_tecu, setup.channel_hz[chan]) / kTwoPi;
+        const Complex phase = std::polar(std::exp(-paths[s].gaussian_m2 * wavenumber * wavenumber),
+                                         kTwoPi * (turns - std::round(turns)));
+        for (std::size_t p = 0; p < n_products; ++p) sum[p] += brightness(s, chan, p) * phase;
+      }
+      for (std::size_t p = 0; p < n_products; ++p)
+        data(b, chan, p) = std::complex<float>(sum[p] + sigma * Complex(noise[chan * n_products + p]));
+    }
+  });
+}
+
+}  // namespace apsyn::simulate

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/aterms/aterms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "libcore/aterms/config.h"
+#include "libcore/aterms/part.h"
+#include "libcore/base/error.h"
+#include "libcore/files/input.h"
+
+namespace apsyn {
+namespace {
+
+std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout, bool circular) {
+  const std::string type = entry.type();
+  if (type == "tec" || type == "dldm" || type == "diagonal")
+    return open_aterm_images(entry, layout, circular);
+  if (type == "screen") return open_aterm_screen(entry, layout);
+  if (type == "beam") {
+    const std::string model = entry.text("model", "");
+    if (model == "airy" || model == "gaussian") return open_aterm_dish(entry);
+    if (model == "dipole" || model == "mwa") return open_aterm_dipoles(entry, layout);
+    throw DataError("{} = '{}': which beam? airy, gaussian, dipole or mwa is needed", entry.where("model"),
+                    model);
+  }
+  throw DataError("{} = '{}': no known type of A-terms: tec, dldm, diagonal, beam or screen is needed",
+                  entry.where("type"), type);
+}
+
+/// A slot of the product is the sum of the parts' slots: they rise with time, so equal sums have equal parts.
+class Product final : public AtermModel {
+ public:
+  Product(std::vector<std::unique_ptr<AtermPart>> parts, std::size_t n_stations)
+      : parts_(std::move(parts)), n_stations_(n_stations) {}
+
+  std::size_t n_stations() const override { return n_stations_; }
+
+  std::int64_t slot_of(double time_mjd_s) const override {
+    if (!std::isfinite(time_mjd_s))
+      throw std::invalid_argument("AtermModel::slot_of: the time is not finite");
+    for (const auto& part : parts_) part->check(time_mjd_s);
+    return sum_of_slots(std::clamp(time_mjd_s, -kLatest_s, kLatest_s));
+  }
+
+  void evaluate(std::int64_t slot, double freq_hz, const AtermGrid& grid, unsigned n_threads,
+                View<std::complex<float>, 4> jones) override {
+    const View<std::complex<float>, 4>::Shape shape{n_stations_, grid.side, grid.side, 4};
+    if (jones.shape() != shape || !(freq_hz > 0))
+      throw std::invalid_argument("AtermModel::evaluate: the shape of jones or the frequency is wrong");
+    for (std::size_t i = 0; i < jones.size(); i += 4) {
+      jones.data()[i] = jones.data()[i + 3] = 1;
+      jones.data()[i + 1] = jones.data()[i + 2] = 0;
+    }
+    const double time_mjd_s = time_in(slot);
+    for (const auto& part : parts_) part->multiply(time_mjd_s, freq_hz, grid, n_threads, jones);
+  }
+
+  std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
+    std::vector<std::string> lines;
+    for (const auto& part : parts_)
+      for (std::string& line : part->warnings(grid, freq_hz)) lines.push_back(std::move(line));
+    return lines;
+  }
+
+ private:
+  static constexpr double kLatest_s = 1e11;  // some three thousand years
+
+  std::int64_t sum_of_slots(double time_mjd_s) const {
+    std::int64_t slot = 0;
+    for (const auto& part : parts_) slot += part->slot_of(time_mjd_s);
+    return slot;
+  }
+
+  double time_in(std::int64_t slot) const {
+    double before = -kLatest_s, at = kLatest_s;  // slots: before < wanted <= at
+    if (sum_of_slots(before) == slot) return before;
+    while (true) {
+      const double middle = before + 0.5 * (at - before);
+      if (middle <= before || middle >= at) break;
+      (sum_of_slots(middle) < slot ? before : at) = middle;
+    }
+    if (sum_of_slots(at) != slot)
+      throw std::invalid_argument("AtermModel::evaluate: slot_of returns no such slot");
+    return at;
+  }
+
+  std::vector<std::unique_ptr<AtermPart>> parts_;
+  std::size_t n_stations_;
+};
+
+}  // namespace
+
+std::unique_ptr<AtermModel> open_aterms(const std::string& path, const ArrayLayout& layout, bool circular) {
+  std::vector<std::unique_ptr<AtermPart>> parts;
+  for (const AtermEntry& entry : parse_aterm_config(read_text_file(path, 16u << 20), path))
+    parts.push_back(open_part(entry, layout, circular));
+  return std::make_unique<Product>(std::move(parts), layout.antennas.size());
+}
+
+}  // namespace apsyn

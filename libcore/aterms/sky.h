@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the pixels of an A-term grid stand above an array. For libcore/io only.
+#pragma once
+
+#include <vector>
+
+#include "libcore/array/array_layout.h"
+#include "libcore/base/time.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/sky/aterms.h"
+
+namespace apsyn {
+
+/// Unit vectors (east, north, up): the direction of a pixel and the sky's axes there, J2000 north and east.
+struct LocalSky {
+  Vec3 direction, north, east;
+};
+
+/// [side * side], rows of x. Pixels beyond the horizon of the projection stand at its nearest point. Within
+/// 1e-8 rad of SkyFrame::enu_from_direction, at a cost of six of its calls.
+std::vector<LocalSky> local_sky(const SkyFrame& frame, const UtcTime& time, const AtermGrid& grid);
+
+}  // namespace apsyn

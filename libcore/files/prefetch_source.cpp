@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/files/prefetch_source.h"
+
+#include <exception>
+#include <thread>
+
+#include "libcore/files/input.h"
+#include "libcore/system/parallel.h"
+
+namespace apsyn {
+
+// Belongs to both threads: the consumer may leave while the other still waits for a writer.
+struct PrefetchSource::Shared {
+  explicit Shared(const std::string& path) : source(path) {}
+  ByteSource source;
+  BoundedQueue<std::vector<std::uint8_t>> pieces{kPieces};
+  std::exception_ptr error;  ///< written before the queue is closed, read after
+
+  void read() {
+    try {
+      for (bool more = true; more;) {
+        std::vector<std::uint8_t> piece(kPieceBytes);
+        const std::size_t got = source.read(piece.data(), piece.size());
+        more = got == piece.size();
+        piece.resize(got);
+        if (got > 0) more &= pieces.push(std::move(piece));
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    pieces.close();
+  }
+};
+
+PrefetchSource::PrefetchSource(const std::string& path)
+    : shared_(std::make_shared<Shared>(path)), name_(shared_->source.name()), size_(shared_->source.size()) {
+  std::thread([shared = shared_] { shared->read(); }).detach();
+}
+
+PrefetchSource::~PrefetchSource() {
+  shared_->pieces.close();
+}
+
+bool PrefetchSource::append_to(std::vector<std::uint8_t>& bytes) {
+  const auto piece = shared_->pieces.pop();
+  if (!piece) {
+    if (shared_->error) std::rethrow_exception(shared_->error);
+    return false;
+  }
+  bytes.insert(bytes.end(), piece->begin(), piece->end());
+  return true;
+}
+
+}  // namespace apsyn

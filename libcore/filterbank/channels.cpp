@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/filterbank/channels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "libcore/base/error.h"
+
+namespace apsyn {
+namespace {
+
+/// Samples are turned in squares that stay in the cache.
+constexpr std::size_t kSquare = 64;
+
+template <class T>
+struct WholeValue {
+  float operator()(const std::uint8_t* row, std::size_t index) const {
+    T value;
+    std::memcpy(&value, row + index * sizeof(T), sizeof(T));
+    return static_cast<float>(value);
+  }
+};
+
+template <unsigned Bits>
+struct PackedValue {
+  bool is_signed = false;
+  float operator()(const std::uint8_t* row, std::size_t index) const {
+    constexpr int kCodes = 1 << Bits;
+    const int code = row[index * Bits / 8] >> (index * Bits % 8) & (kCodes - 1);
+    return static_cast<float>(is_signed && code >= kCodes / 2 ? code - kCodes : code);
+  }
+};
+
+template <class Load>
+void turn(const FilterbankInput& input, std::span<const std::uint8_t> bytes, IntensityKind kind,
+          std::size_t first, View<float, 2> out, Load load) {
+  const std::size_t row_bytes = input.bytes_per_sample(), n_time = bytes.size() / row_bytes;
+  const std::size_t second = input.header.n_chan;  // values from one IF to the next
+  float square[kSquare][kSquare];
+  for (std::size_t chan = 0; chan < out.extent(0); chan += kSquare) {
+    const std::size_t n_chan = std::min(kSquare, out.extent(0) - chan);
+    for (std::size_t time = 0; time < n_time; time += kSquare) {
+      const std::size_t n = std::min(kSquare, n_time - time);
+      for (std::size_t t = 0; t < n; ++t) {
+        const std::uint8_t* row = bytes.data() + (time + t) * row_bytes;
+        for (std::size_t c = 0; c < n_chan; ++c) {
+          const std::size_t index = first + chan + c;
+          square[c][t] = load(row, index);
+          if (kind == IntensityKind::sum) square[c][t] += load(row, index + second);
+        }
+      }
+      for (std::size_t c = 0; c < n_chan; ++c) std::copy_n(square[c], n, &out(chan + c, time));
+    }
+  }
+}
+
+}  // namespace
+
+IntensityKind parse_intensity(std::string_view name, std::size_t n_if) {
+  if (name != "auto" && name != "first" && name != "sum")
+    throw UsageError("'{}' is no way to intensity: auto, first or sum", name);
+  if (name == "sum" && n_if < 2)
+    throw UsageError("the input has one IF, which cannot be summed: take first or auto");
+  return name == "sum" || (name == "auto" && n_if == 2) ? IntensityKind::sum : IntensityKind::first;
+}
+
+void decode_filterbank_channels(const FilterbankInput& input, std::span<const std::uint8_t> bytes,
+                                IntensityKind kind, std::size_t first, View<float, 2> out) {
+  if (bytes.size() % input.bytes_per_sample() != 0 || first + out.extent(0) > input.header.n_chan ||
+      bytes.size() / input.bytes_per_sample() > out.extent(1))
+    throw std::length_error("decode_filterbank_channels: the output does not fit");
+  const auto with = [&](auto load) { turn(input, bytes, kind, first, out, load); };
+  switch (input.header.n_bit) {
+    case 1:
+      return with(PackedValue<1>{});
+    case 2:
+      return with(PackedValue<2>{input.is_signed});
+    case 4:
+      return with(PackedValue<4>{input.is_signed});
+    case 8:
+      return input.is_signed ? with(WholeValue<std::int8_t>{}) : with(WholeValue<std::uint8_t>{});
+    case 16:
+      return input.is_signed ? with(WholeValue<std::int16_t>{}) : with(WholeValue<std::uint16_t>{});
+    default:
+      return with(WholeValue<float>{});
+  }
+}
+
+}  // namespace apsyn

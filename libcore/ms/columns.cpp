@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/ms/columns.h"
+
+#include <casacore/casa/Arrays/Slicer.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/RefRows.h>
+
+#include <algorithm>
+
+#include "libcore/files/output.h"
+#include "libcore/ms/lock.h"
+#include "libcore/ms/metadata.h"
+#include "libcore/ms/rows.h"
+#include "libcore/ms/trial.h"
+#include "libcore/ms/update.h"
+
+namespace apsyn {
+namespace {
+
+using casacore::IPosition;
+using casacore::Slicer;
+using Cells = casacore::Array<casacore::Complex>;
+
+casacore::Table open_to_read(const std::string& path) {
+  adopt_casacore_log();
+  return casacore::Table(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
+}
+
+casacore::Table open_to_write(const std::string& path) {
+  adopt_casacore_log();
+  try {
+    return casacore::Table(path, casacore::TableLock(casacore::TableLock::PermanentLocking),
+                           casacore::Table::Update);
+  } catch (const std::exception& error) {
+    throw FailureError("{}: cannot be opened for writing: {}: does another program use it?", path,
+                       reason_of(error));
+  }
+}
+
+/// Channels first .. first + n - 1 of the wanted ones, adjacent in the cells.
+struct ChannelRun {
+  std::size_t at = 0, first = 0, n = 0;
+};
+std::vector<ChannelRun> adjacent(const std::vector<std::size_t>& channels) {
+  std::vector<ChannelRun> runs;
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    if (!runs.empty() && runs.back().first + runs.back().n == channels[i])
+      ++runs.back().n;
+    else
+      runs.push_back({i, channels[i], 1});
+  }
+  return runs;
+}
+
+/// Some of the rows of a call.
+struct RowSpan {
+  std::size_t first = 0, n = 0;
+};
+
+/// Calls use(span) for all rows, kCellBytesAtOnce of their cells at a time.
+template <class Use>
+void for_row_spans(const MsRows& rows, std::size_t n_channels, std::size_t n_products, Use use) {
+  const std::size_t n_rows = rows.row_number.size(),
+                    row_bytes = std::max<std::size_t>(1, n_channels * n_products * sizeof(casacore::Complex)),
+                    at_once = std::max<std::size_t>(1, kCellBytesAtOnce / row_bytes);
+  for (std::size_t first = 0; first < n_rows; first += at_once)
+    use(RowSpan{first, std::min(at_once, n_rows - first)});
+}
+
+/// Where the channels of a call and some of its rows lie in a column.
+class Addresses {
+ public:
+  Addresses(const MsMetadata& meta, const MsSelection& selection, const MsRows& rows,
+            const std::vector<std::size_t>& channels)
+      : description(meta.description(rows.data_description)),
+        runs(adjacent(channels)),
+        all_(rows.row_number),
+        first_channel_(selection.first_channel) {}
+  /// The rows that are meant from now on.
+  void move_to(const RowSpan& span) {
+    first_ = span.first;
+    numbers_.resize(span.n);
+    for (std::size_t i = 0; i < span.n; ++i) numbers_[i] = static_cast<casacore::rownr_t>(all_[first_ + i]);
+  }
+  IPosition cell() const {
+    return IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(description.n_chan));
+  }
+  bool lacks_products() const {
+    const std::vector<int>& corr_of = description.corr_of;
+    return std::any_of(corr_of.begin(), corr_of.end(), [](int corr) { return corr < 0; });
+  }
+  casacore::RefRows rows() const { return casacore::RefRows(numbers_, false, true); }
+  Slicer section(const ChannelRun& run) const {
+    return Slicer(IPosition(2, 0, static_cast<ssize_t>(first_channel_ + run.first)),
+                  IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n)));
+  }
+  IPosition shape(const ChannelRun& run) const {
+    return IPosition(3, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n),
+                     static_cast<ssize_t>(numbers_.size()));
+  }
+  /// Whether cells of the run hold what a call's rows of n_chan channels do, in the same order.
+  bool as_stored(const ChannelRun& run, std::size_t n_chan) const {
+    bool same = run.n == n_chan && description.corr_of.size() == description.n_corr;
+    for (std::size_t p = 0; same && p < description.n_corr; ++p)
+      same = description.corr_of[p] == static_cast<int>(p);
+    return same;
+  }
+  /// Calls copy(index in the cells' array, row, chan of the call, product) for all cells of a run.
+  template <class Copy>
+  void for_cells(const ChannelRun& run, Copy copy) const {
+    std::size_t at = 0;
+    for (std::size_t row = 0; row < numbers_.size(); ++row)
+      for (std::size_t chan = 0; chan < run.n; ++chan, at += description.n_corr)
+        for (std::size_t p = 0; p < description.corr_of.size(); ++p)
+          if (description.corr_of[p] >= 0)
+            copy(at + static_cast<std::size_t>(description.corr_of[p]), first_ + row, run.at + chan, p);
+  }
+
+  const MsDataDescription& description;
+  const std::vector<ChannelRun> runs;
+
+ private:
+  const std::vector<std::int64_t>& all_;
+  std::size_t first_channel_, first_ = 0;
+  casacore::Vector<casacore::rownr_t> numbers_;
+};
+
+/// DataError when the cells of the rows are not there in the shape that their data description says.
+void check_cells(const casacore::TableColumn& column, const MsTileCheck& tiles, const IPosition& expected,
+                 const MsRows& rows, const std::string& path) {
+  const bool fixed = column.columnDesc().isFixedShape();
+  const std::size_t n_check = fixed ? 1 : rows.row_number.size();
+  for (std::size_t i = 0; i < n_check; ++i) {
+    const auto row = static_cast<casacore::rownr_t>(rows.row_number[i]);
+    const std::string name = column.columnDesc().name();
+    if (!column.isDefined(row)) throw DataError("{}: row {}: {} holds nothing", path, row, name);
+    if (!column.shape(row).isEqual(expected))
+      throw DataError("{}: row {}: {} has shape {}, its data description says {}", path, row, name,
+                      column.shape(row).toString(), expected.toString());
+    tiles.check(row, expected);
+  }
+}
+
+/// A set and a column of its visibilities.
+struct OpenColumn {
+  std::string path;
+  MsSelection selection;
+  casacore::Table table;
+  MsMetadata meta;
+  casacore::ArrayColumn<casacore::Complex> column;
+  MsTileCheck tiles;
+  Cells cells;
+
+  OpenColumn(const std::string& name, const MsSelection& wanted, const casacore::Table& opened)
+      : path(name),
+        selection(wanted),
+        table(opened),
+        meta(with_measurement_set(name, [&] { return read_ms_metadata(table, name, wanted); })) {}
+  /// Once the column is there.
+  void attach() {
+    column.attach(table, selection.column);
+    tiles = MsTileCheck(table, selection.column, path);
+  }
+};
+
+}  // namespace
+
+struct VisibilityColumnReader::State : OpenColumn {
+  State(const std::string& name, const MsSelection& wanted) : OpenColumn(name, wanted, open_to_read(name)) {
+    require_visibility_column(table, path, wanted.column);
+    attach();
+  }
+};
+
+VisibilityColumnReader::VisibilityColumnReader(const std::string& path, const MsSelection& selection)
+    : state_(with_measurement_set(path, [&] { return std::make_unique<State>(path, selection); })) {}
+VisibilityColumnReader::~VisibilityColumnReader() = default;
+
+void VisibilityColumnReader::read(const MsRows& rows, const std::vector<std::size_t>& channels,
+                                  View<std::complex<float>, 3> data) {
+  if (rows.row_number.empty()) return;
+  with_measurement_set(state_->path, [&] {
+    Addresses addresses(state_->meta, state_->selection, rows, channels);
+    check_cells(state_->column, state_->tiles, addresses.cell(), rows, state_->path);
+    if (addresses.lacks_products()) std::fill(data.begin(), data.end(), std::complex<float>{});
+    for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
+      addresses.move_to(span);
+      for (const ChannelRun& run : addresses.runs) {
+        state_->column.getColumnCells(addresses.rows(), addresses.section(run), state_->cells, true);
+        const casacore::Complex* from = state_->cells.data();
+        addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
+          data(row, chan, p) = from[at];
+        });
+      }
+    });
+  });
+}
+
+/// UsageError when a column would come to lie in another set, which is neither locked nor brought to the
+/// disk.
+void check_home(const casacore::Table& table, const std::string& path, const std::string& column) {
+  const std::vector<std::string> behind = tables_behind(table);
+  if (!behind.empty())
+    throw UsageError("{}: its rows are those of {}{}: give {}", path, behind[0],
+                     behind.size() > 1 ? " and others" : "", behind.size() > 1 ? "these sets" : "that set");
+  if (table.tableDesc().isColumn(column) && storage_manager(table, column).starts_with("Forward"))
+    throw UsageError("{}: column {} is that of another set: choose another name, or give that set", path,
+                     column);
+}
+
+VisibilityColumnState inspect_visibility_column(const std::string& path, const MsSelection& selection) {
+  return with_measurement_set(path, [&]() -> VisibilityColumnState {
+    look_in_trial(path, [&] {
+      const casacore::Table table = open_to_read(path);
+      visibility_bytes(table, path);
+      look_at_history(table);
+    });
+    const casacore::Table table = open_to_read(path);
+    if (!casacore::Table::isWritable(path))
+      throw FailureError("{}: is not writable: change its permissions, or work on a copy", path);
+    check_visibility_name(table, path, selection.column);
+    check_home(table, path, selection.column);
+    if (table.tableDesc().isColumn(selection.column)) return {true, 0};
+    return {false, visibility_bytes(table, path)};
+  });
+}
+
+struct VisibilityColumnWriter::State : OpenColumn {
+  std::shared_ptr<const MeasurementSetLock> lock;
+
+  State(const std::string& name, const MsSelection& wanted)
+      : OpenColumn(name, wanted, open_to_write(name)), lock(lock_measurement_set(name)) {
+    lock->check_description();
+    keep_open(table);
+    if (!table.tableDesc().isColumn(wanted.column)) {
+      add_visibility_column(table, path, wanted.column);
+      lock->accept_description();
+    }
+    if (!table.isColumnWritable(wanted.column))
+      throw FailureError("{}: column {} cannot be written: its storage manager only reads: choose another",
+                         path, wanted.column);
+    attach();
+  }
+};
+
+VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection)
+    : VisibilityColumnWriter(path, selection, inspect_visibility_column(path, selection)) {}
+VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
+                                               const VisibilityColumnState&)
+    : state_(std::make_unique<State>(path, selection)) {}
+VisibilityColumnWriter::~VisibilityColumnWriter() = default;
+
+void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::size_t>& channels,
+                                   View<const std::complex<float>, 3> data) {
+  if (rows.row_number.empty()) return;
+  State& state = *state_;
+  Addresses addresses(state.meta, state.selection, rows, channels);
+  with_measurement_set(state.path, [&] {
+    define_cells(state.column, addresses.cell(), rows.row_number);
+    check_cells(state.column, state.tiles, addresses.cell(), rows, state.path);
+  });
+  with_writing_set(state.path, [&] {
+    for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
+      addresses.move_to(span);
+      for (const ChannelRun& run : addresses.runs) {
+        if (addresses.as_stored(run, data.extent(1))) {
+          const std::span<const std::complex<float>> all = data.span();
+          const std::size_t row_size = data.extent(1) * data.extent(2);
+          // As shared memory: casacore reads it, and no more.
+          const Cells cells(addresses.shape(run),
+                            const_cast<casacore::Complex*>(all.data() + span.first * row_size),
+                            casacore::SHARE);
+          state.column.putColumnCells(addresses.rows(), addresses.section(run), cells);
+          continue;
+        }
+        state.cells.resize(addresses.shape(run));
+        casacore::Complex* to = state.cells.data();
+        addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
+          to[at] = data(row, chan, p);
+        });
+        state.column.putColumnCells(addresses.rows(), addresses.section(run), state.cells);
+      }
+    });
+  });
+}
+
+void VisibilityColumnWriter::commit(const std::vector<std::string>& history) {
+  State& state = *state_;
+  with_writing_set(state.path, [&] {
+    flush_column(state.table, state.selection.column);
+    add_history(state.table, history);
+  });
+  sync_tree(state.path);
+}
+
+}  // namespace apsyn

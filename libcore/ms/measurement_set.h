@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Measurement Sets v2 through casacore: a bounded-memory reader and an atomic writer. Conventions and
+// columns: apsyn-conventions(7). casacore types stay out of this header.
+#pragma once
+
+#include <complex>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libcore/visibility/visibility.h"
+
+namespace apsyn {
+
+struct MsSpectralWindow {
+  std::vector<double> channel_hz, width_hz;  ///< ascending or descending, as stored; width > 0
+  std::string name;
+  std::string frame = "TOPOCENT";  ///< of the frequencies, in FITS' words
+};
+struct MsField {
+  std::string name;
+  SkyDirection phase_centre;
+};
+
+struct MsSelection {
+  std::string column = "DATA";                        ///< empty: coordinates alone
+  std::vector<int> fields, spws;                      ///< empty = all
+  std::vector<std::string> field_names;               ///< those of these names, too
+  std::int64_t first_row = 0, n_rows = -1;            ///< in main-table rows
+  std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
+  std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all
+  bool autos = false;                                 ///< keep ANTENNA1 == ANTENNA2
+};
+
+/// Rows of one DATA_DESC_ID. Flags, uvw that is no number (0 then), WEIGHT, WEIGHT_SPECTRUM and NaN are
+/// already folded into `weight`: 0 = no data, and data is then 0 too. Of coordinates alone data and weight
+/// have no planes, and uvw is as stored even when it is no number.
+struct MsRows {
+  int spw = 0;               ///< index into spectral_windows(), also the channel axis below
+  int data_description = 0;  ///< as DATA_DESC_ID
+  Buffer<double, 2> uvw_m;   ///< [row][3] as stored
+  std::vector<double> time_mjd_s, interval_s;
+  std::vector<int> ant1, ant2, field;
+  std::vector<std::int64_t> row_number;  ///< in the main table
+  Buffer<std::complex<float>, 3> data;   ///< [row][chan][product], products as products()
+  Buffer<float, 3> weight;               ///< the same shape
+};
+
+/// Consecutive rows, from the given one on: data and weight [row][chan][product] as in MsRows.
+using UseMsCells = std::function<void(std::size_t first_row, View<const std::complex<float>, 3> data,
+                                      View<const float, 3> weight)>;
+
+class MeasurementSetReader {
+ public:
+  /// FailureError when it cannot be opened, DataError when it is no usable MS v2 (names the missing table or
+  /// column).
+  MeasurementSetReader(const std::string& path, const MsSelection& selection);
+  ~MeasurementSetReader();
+  /// Selected ones that rows of the selected fields have, channel range applied.
+  const std::vector<MsSpectralWindow>& spectral_windows() const;
+  const std::vector<MsField>& fields() const;  ///< all of the set, indexed by MsRows::field
+  /// Selected ones of which there are rows: in the order of the selection, or rising where it has none.
+  const std::vector<int>& fields_with_rows() const;
+  const ArrayLayout& layout() const;  ///< site = mean position when the set names none
+  /// Always in the order XX XY YX YY, RR RL LR LL or a subset thereof, whatever the set's order.
+  const std::vector<Product>& products() const;
+  std::int64_t n_rows() const;  ///< selected rows (before dropping autos)
+  double first_time_mjd_s() const;
+  double last_time_mjd_s() const;
+  const std::string& telescope() const;
+  bool has_column(const std::string& name) const;
+  /// Up to max_rows rows of one DATA_DESC_ID, in rising row order; false at the end. Where descriptions
+  /// alternate, the rows of each come together within a block of max_rows. DataError when cells are missing,
+  /// have the wrong shape or name what is not there.
+  bool read(MsRows& rows, std::size_t max_rows);
+  /// The same in two steps, the second of which may be left out, for those who make something else of the
+  /// cells. First what does not lie in them: data and weight have no planes yet, and uvw_m holds anything.
+  bool next(MsRows& rows, std::size_t max_rows);
+  /// Then the cells of these rows, a mebibyte or two at a time: calls `use` while caches hold them, on up to
+  /// n_threads threads beside the caller's, in any order; on the caller's when that is 0. uvw_m is complete
+  /// when it returns.
+  void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use);
+  void rewind();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct MsDescription {
+  std::string telescope = "unknown", observer = "apsyn", source = "unknown";
+  ArrayLayout layout;  ///< with site
+  SkyDirection phase_centre;
+  std::vector<double> channel_hz;
+  double channel_width_hz = 0;  ///< > 0
+  std::vector<Product> products;
+  std::vector<std::string> history;
+  /// Further spectral windows, with as many channels as the first, and fields besides the source.
+  std::vector<MsSpectralWindow> more_windows;
+  std::vector<MsField> more_fields;
+};
+
+struct MsWriteRows {
+  double time_mjd_s = 0, interval_s = 0, exposure_s = 0;  ///< mid-integration
+  View<const double, 2> uvw_m;  ///< [baseline][3], r_1 - r_2 as apsyn-conventions(7) says
+  const std::vector<Baseline>* baselines = nullptr;
+  View<const std::complex<float>, 3> data;  ///< [baseline][chan][product]
+  View<const float, 3> weight;              ///< 0 = flagged
+  int window = 0;                           ///< 0: the first, then more_windows
+  /// Where rows differ: a value for each. Times are those of the middle.
+  std::vector<double> row_time_mjd_s{}, row_interval_s{}, row_exposure_s{};
+  std::vector<int> row_field{};  ///< 0: the source, then more_fields; empty: all 0
+};
+
+class MeasurementSetWriter {
+ public:
+  /// Creates PATH.part; nothing is at PATH before commit(). DataError when the description lacks a site,
+  /// antennas, channels or products, UsageError and FailureError as check_output. On a full disk casacore may
+  /// throw where nothing can catch: tools end that through install_terminate_handling().
+  MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite);
+  ~MeasurementSetWriter();
+  void write(const MsWriteRows& rows);
+  /// More HISTORY rows, behind those of the description; before commit().
+  void add_history(const std::vector<std::string>& lines);
+  void commit();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace apsyn

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "libcore/measures/casacore_log.h"
+#include "libcore/ms/rows.h"
+#include "libcore/ms/trial.h"
+#include "libcore/system/feed.h"
+
+namespace apsyn {
+namespace {
+
+casacore::Table open_table(const std::string& path) {
+  adopt_casacore_log();
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error))
+    throw FailureError("{}: {}: give the folder of a Measurement Set", path,
+                       std::filesystem::exists(path, error) ? "is no folder" : "does not exist");
+  if (!std::filesystem::exists(path + "/table.dat", error))
+    throw DataError("{}: holds no table.dat: not a complete Measurement Set version 2", path);
+  casacore::Table table(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
+  for (const char* name :
+       {"TIME", "INTERVAL", "ANTENNA1", "ANTENNA2", "FIELD_ID", "DATA_DESC_ID", "FLAG_ROW"})
+    if (!table.tableDesc().isColumn(name))
+      throw DataError("{}: no column {}: not a complete Measurement Set version 2", path, name);
+  if (table.keywordSet().isDefined("MS_VERSION")) {
+    const float version = table.keywordSet().asFloat("MS_VERSION");
+    if (version < 2.0f || version >= 3.0f)
+      throw DataError("{}: MS_VERSION {}: only version 2 is supported", path, version);
+  }
+  return table;
+}
+
+/// The selection with the numbers of the fields whose names it has.
+MsSelection with_field_numbers(MsSelection selection, const casacore::Table& ms, const std::string& path) {
+  if (selection.field_names.empty()) return selection;
+  const casacore::Table table = ms_subtable(ms, path, "FIELD");
+  const casacore::Vector<casacore::String> names =
+      casacore::ScalarColumn<casacore::String>(table, "NAME").getColumn();
+  for (const std::string& wanted : selection.field_names) {
+    bool found = false;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (names[i] == wanted) {
+        selection.fields.push_back(static_cast<int>(i));
+        found = true;
+      }
+    if (found) continue;
+    std::string known;
+    constexpr std::size_t kMost = 8;
+    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) known += (i > 0 ? ", " : "") + names[i];
+    throw UsageError("{}: no field is called '{}': give a number or one of {}{}", path, wanted, known,
+                     names.size() > kMost ? " ..." : "");
+  }
+  selection.field_names.clear();
+  return selection;
+}
+
+template <class T, std::size_t Rank>
+View<T, Rank> rows_of(Buffer<T, Rank>& all, std::size_t first, std::size_t n) {
+  auto shape = all.shape();
+  const std::size_t row = shape[0] == 0 ? 0 : all.size() / shape[0];
+  shape[0] = n;
+  return {all.data() + first * row, shape};
+}
+
+}  // namespace
+
+struct MeasurementSetReader::State {
+  std::string path;
+  casacore::Table table;
+  MsSelection selection;  ///< fields by their numbers alone
+  MsMetadata meta;
+  MsRowSelection rows;
+  MsCellReader cells;
+  std::int64_t next_row;
+  MsScalars scalars;                             ///< of the block of rows read last
+  std::deque<std::vector<std::size_t>> batches;  ///< of that block, one data description each
+  std::vector<std::size_t> batch;                ///< whose scalars were given out, and whose cells may follow
+
+  /// Cells, and what becomes of them.
+  struct Piece {
+    MsCells cells;
+    std::size_t first = 0;  ///< in the batch
+    Buffer<std::complex<float>, 3> data;
+    Buffer<float, 3> weight;
+  };
+  std::vector<Piece> pieces;  ///< serve again
+
+  State(const std::string& name, const MsSelection& wanted)
+      : path(name),
+        table(open_table(name)),
+        selection(with_field_numbers(wanted, table, name)),
+        meta(read_ms_metadata(table, name, selection)),
+        rows(table, meta, selection, name),
+        cells(table, meta, selection, name),
+        next_row(rows.begin_row()) {}
+
+  /// Reads the scalars of the next rows and sorts the wanted ones by data description.
+  void scan(std::size_t n_rows) {
+    n_rows = std::min(n_rows, static_cast<std::size_t>(rows.end_row() - next_row));
+    read_scalars(scalars, table, next_row, n_rows);
+    next_row += static_cast<std::int64_t>(n_rows);
+    std::map<int, std::vector<std::size_t>> by_description;
+    const int n_ant = static_cast<int>(meta.layout.antennas.size());
+    for (std::size_t i = 0; i < n_rows; ++i) {
+      if (!rows.wants(scalars.time_s[i], scalars.field[i], scalars.data_description[i])) continue;
+      const int ant1 = scalars.ant1[i], ant2 = scalars.ant2[i];
+      if (ant1 < 0 || ant1 >= n_ant || ant2 < 0 || ant2 >= n_ant)
+        throw DataError("{}: row {}: antennas {} and {}: the set has {}", path,
+                        scalars.first_row + static_cast<std::int64_t>(i), ant1, ant2, n_ant);
+      if (ant1 == ant2 && !selection.autos) continue;
+      by_description[scalars.data_description[i]].push_back(i);
+    }
+    for (auto& [description, wanted] : by_description) batches.push_back(std::move(wanted));
+  }
+
+  /// Touches all that reading will trust: the tables, the scalars of all rows and the cells of the first and
+  /// the last one that is wanted.
+  void look() {
+    std::optional<std::int64_t> first, last;
+    while (next_row < rows.end_row()) {
+      scan(kScanRows);
+      for (const std::vector<std::size_t>& wanted : batches) {
+        if (!first) first = scalars.first_row + static_cast<std::int64_t>(wanted.front());
+        last = scalars.first_row + static_cast<std::int64_t>(wanted.back());
+      }
+      batches.clear();
+    }
+    MsCells unused;
+    constexpr std::size_t only = 0;
+    for (const auto& row : {first, last}) {
+      if (!row) continue;
+      read_scalars(scalars, table, *row, 1);
+      cells.load(unused, scalars, {&only, 1});
+    }
+  }
+
+  /// Frees what reading took: of many sets one after the other is read, and all stay open.
+  void give_back() {
+    std::vector<Piece>().swap(pieces);
+    std::deque<std::vector<std::size_t>>().swap(batches);
+    scalars = MsScalars();
+  }
+
+  /// The next rows; false at the end.
+  bool take_batch(std::size_t max_rows) {
+    batch.clear();
+    while (batches.empty()) {
+      if (next_row >= rows.end_row()) {
+        give_back();
+        return false;
+      }
+      scan(max_rows);
+    }
+    batch = std::move(batches.front());
+    batches.pop_front();
+    if (batch.size() > max_rows) {
+      batches.emplace_front(batch.begin() + static_cast<std::ptrdiff_t>(max_rows), batch.end());
+      batch.resize(max_rows);
+    }
+    return true;
+  }
+
+  /// Calls use(piece) for all of the batch: its cells are loaded.
+  template <class Use>
+  void for_pieces(unsigned n_threads, Use use) {
+    if (batch.empty()) return;
+    const std::size_t n_at_once = cells.rows_at_once(description().n_corr, n_channels());
+    const std::size_t n_pieces = (batch.size() + n_at_once - 1) / n_at_once;
+    n_threads = n_pieces == 1 ? 0 : static_cast<unsigned>(std::min<std::size_t>(n_threads, n_pieces));
+    // Of those that wait, one is being loaded and one may be ready.
+    pieces.resize(std::max<std::size_t>(pieces.size(), n_threads == 0 ? 1 : n_threads + 2));
+    std::size_t next = 0;
+    feed(
+        std::span(pieces), n_threads,
+        [&](Piece& piece) {
+          if (next == batch.size()) return false;
+          const std::size_t n = std::min(n_at_once, batch.size() - next);
+          cells.load(piece.cells, scalars, std::span(batch).subspan(next, n));
+          piece.first = next;
+          next += n;
+          return true;
+        },
+        use);
+  }
+
+  /// Of the batch.
+  const MsDataDescription& description() const {
+    return meta.description(scalars.data_description[batch.front()]);
+  }
+  /// Of it, those that are wanted.
+  std::size_t n_channels() const {
+    return meta.spws[static_cast<std::size_t>(description().spw)].channel_hz.size();
+  }
+
+  void copy_scalars(MsRows& out) const {
+    const std::size_t n = batch.size();
+    out.data_description = scalars.data_description[batch.front()];
+    out.spw = description().spw;
+    out.uvw_m.resize_for_overwrite({n, 3});
+    out.data.resize({n, n_channels(), 0});
+    out.weight.resize({n, n_channels(), 0});
+    out.time_mjd_s.resize(n);
+    out.interval_s.resize(n);
+    out.ant1.resize(n);
+    out.ant2.resize(n);
+    out.field.resize(n);
+    out.row_number.resize(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t at = batch[i];
+      out.time_mjd_s[i] = scalars.time_s[at];
+      out.interval_s[i] = scalars.interval_s[at];
+      out.ant1[i] = scalars.ant1[at];
+      out.ant2[i] = scalars.ant2[at];
+      out.field[i] = scalars.field[at];
+      out.row_number[i] = scalars.first_row + static_cast<std::int64_t>(at);
+    }
+  }
+};
+
+MeasurementSetReader::MeasurementSetReader(const std::string& path, const MsSelection& selection)
+    : state_(with_measurement_set(path, [&] {
+        look_in_trial(path, [&] { State(path, selection).look(); });
+        return std::make_unique<State>(path, selection);
+      })) {}
+MeasurementSetReader::~MeasurementSetReader() = default;
+
+const std::vector<MsSpectralWindow>& MeasurementSetReader::spectral_windows() const {
+  return state_->meta.spws;
+}
+const std::vector<MsField>& MeasurementSetReader::fields() const {
+  return state_->meta.fields;
+}
+const std::vector<int>& MeasurementSetReader::fields_with_rows() const {
+  return state_->rows.span().fields;
+}
+const ArrayLayout& MeasurementSetReader::layout() const {
+  return state_->meta.layout;
+}
+const std::vector<Product>& MeasurementSetReader::products() const {
+  return state_->meta.products;
+}
+std::int64_t MeasurementSetReader::n_rows() const {
+  return state_->rows.span().n_rows;
+}
+double MeasurementSetReader::first_time_mjd_s() const {
+  return state_->rows.span().first_time_s;
+}
+double MeasurementSetReader::last_time_mjd_s() const {
+  return state_->rows.span().last_time_s;
+}
+const std::string& MeasurementSetReader::telescope() const {
+  return state_->meta.telescope;
+}
+
+bool MeasurementSetReader::has_column(const std::string& name) const {
+  return state_->table.tableDesc().isColumn(name);
+}
+
+bool MeasurementSetReader::next(MsRows& rows, std::size_t max_rows) {
+  if (max_rows == 0) throw UsageError("{}: blocks of no rows", state_->path);
+  return with_measurement_set(state_->path, [&] {
+    if (!state_->take_batch(max_rows)) return false;
+    state_->copy_scalars(rows);
+    return true;
+  });
+}
+
+void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use) {
+  State& state = *state_;
+  with_measurement_set(state.path, [&] {
+    const std::size_t n_chan = rows.data.extent(1),
+                      n_product = state.selection.column.empty() ? 0 : state.meta.products.size();
+    state.for_pieces(n_threads, [&](State::Piece& piece) {
+      const std::size_t n = piece.cells.wanted.size();
+      piece.data.resize_for_overwrite({n, n_chan, n_product});
+      piece.weight.resize_for_overwrite({n, n_chan, n_product});
+      state.cells.fold(piece.cells, state.scalars, rows_of(rows.uvw_m, piece.first, n), piece.data,
+                       piece.weight);
+      use(piece.first, std::as_const(piece.data), std::as_const(piece.weight));
+    });
+  });
+  state.batch.clear();
+}
+
+bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
+  if (!next(rows, max_rows)) return false;
+  State& state = *state_;
+  if (!state.selection.column.empty()) {
+    const Buffer<std::complex<float>, 3>::Shape shape{rows.ant1.size(), rows.data.extent(1),
+                                                      state.meta.products.size()};
+    rows.data.resize_for_overwrite(shape);
+    rows.weight.resize_for_overwrite(shape);
+  }
+  with_measurement_set(state.path, [&] {
+    state.for_pieces(0, [&](State::Piece& piece) {
+      const std::size_t n = piece.cells.wanted.size();
+      state.cells.fold(piece.cells, state.scalars, rows_of(rows.uvw_m, piece.first, n),
+                       rows_of(rows.data, piece.first, n), rows_of(rows.weight, piece.first, n));
+    });
+  });
+  state.batch.clear();
+  return true;
+}
+
+void MeasurementSetReader::rewind() {
+  state_->next_row = state_->rows.begin_row();
+  state_->batches.clear();
+  state_->batch.clear();
+}
+
+}  // namespace apsyn

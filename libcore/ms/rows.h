@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows of the main table for MeasurementSetReader: which are wanted, and how their cells become MsRows.
+// Inside libcore/io only.
+#pragma once
+
+#include <casacore/casa/Arrays/Array.h>
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/tables/DataMan/TiledStManAccessor.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/Table.h>
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "libcore/ms/metadata.h"
+
+namespace apsyn {
+
+/// Rows whose scalars are looked at together: so few that their memory serves again, and that caches hold
+/// them.
+inline constexpr std::size_t kScanRows = 1 << 14;
+
+/// The columns that say which rows are wanted, and their selection. Throws as MeasurementSetReader.
+class MsRowSelection {
+ public:
+  struct Span {
+    std::int64_t n_rows = 0;  ///< selected
+    double first_time_s = 0, last_time_s = 0;
+    std::vector<int> fields{};  ///< of these rows, rising
+  };
+  MsRowSelection(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
+                 const std::string& path);
+  std::int64_t begin_row() const { return begin_row_; }
+  std::int64_t end_row() const { return end_row_; }
+  const Span& span() const { return span_; }
+  bool wants(double time_s, int field, int data_description) const;
+
+ private:
+  void find_interval(const casacore::Table& table, const std::string& path);
+  void find_span(const casacore::Table& table, const std::string& path);
+
+  const MsMetadata& meta_;
+  MsSelection selection_;
+  std::int64_t begin_row_ = 0, end_row_ = 0;
+  double least_time_s_ = -std::numeric_limits<double>::infinity();
+  double greatest_time_s_ = std::numeric_limits<double>::infinity();
+  Span span_;
+};
+
+/// The scalars of consecutive rows of the main table.
+struct MsScalars {
+  std::int64_t first_row = 0;
+  casacore::Vector<double> time_s, interval_s;
+  casacore::Vector<casacore::Int> ant1, ant2, field, data_description;
+  casacore::Vector<casacore::Bool> flag_row;
+};
+void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
+                  std::size_t n_rows);
+
+/// The type of the storage manager that holds a column.
+std::string storage_manager(const casacore::Table& table, const std::string& column);
+
+/// The tables that a selection of rows or a concatenation takes its rows from; none for a table of its own.
+std::vector<std::string> tables_behind(const casacore::Table& table);
+
+/// A tiled column's own account of its shapes, which casacore trusts: where it disagrees with the table,
+/// reading would leave the cell's memory. Other storage managers pass. Where rows are those of other tables,
+/// these are looked at.
+class MsTileCheck {
+ public:
+  MsTileCheck() = default;
+  MsTileCheck(const casacore::Table& table, const std::string& column, const std::string& path);
+  /// DataError when the cells of `row` are not stored with shape `cell`.
+  void check(casacore::rownr_t row, const casacore::IPosition& cell) const;
+
+ private:
+  void look_behind(const casacore::Table& table, const std::vector<std::string>& names);
+
+  std::string column_, path_;
+  std::optional<casacore::ROTiledStManAccessor> tiles_;
+  std::vector<MsTileCheck> parts_;  ///< of the tables behind, in their order
+  std::vector<casacore::rownr_t> first_rows_;
+  casacore::Vector<casacore::rownr_t> rows_;  ///< [row of a selection] of the table behind
+};
+
+/// Cells are read and converted so many bytes at a time: caches hold what is made of them.
+inline constexpr std::size_t kCellBytesAtOnce = 2u << 20;
+
+/// Cells as they are stored, of some rows of one data description. The arrays keep their memory from rows to
+/// rows.
+struct MsCells {
+  const MsDataDescription* description = nullptr;
+  std::size_t n_chan = 0;           ///< wanted
+  bool spectrum = false;            ///< `weight` is WEIGHT_SPECTRUM, not WEIGHT
+  std::vector<std::size_t> wanted;  ///< indices into the scalars
+  std::vector<std::size_t> at;      ///< [wanted] index among the rows read
+  casacore::Array<double> uvw;
+  casacore::Array<casacore::Complex> data;
+  casacore::Array<casacore::Bool> flag;
+  casacore::Array<casacore::Float> weight;
+};
+
+/// Reads the cells of rows of one data description.
+class MsCellReader {
+ public:
+  MsCellReader(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
+               const std::string& path);
+  /// `wanted`: rising indices into `scalars`, all of one data description. casacore takes one thread only.
+  void load(MsCells& cells, const MsScalars& scalars, std::span<const std::size_t> wanted);
+  /// Of the wanted rows: uvw_m [row][3], data and weight [row][chan][product] as in MsRows. Any thread, while
+  /// others load other cells.
+  void fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
+            View<std::complex<float>, 3> data, View<float, 3> weight) const;
+  /// Rows of `n_chan` channels whose cells together take kCellBytesAtOnce, at least one.
+  std::size_t rows_at_once(std::size_t n_corr, std::size_t n_chan) const;
+
+ private:
+  struct Place;
+  template <class T>
+  void load(const casacore::ArrayColumn<T>& column, const Place& place, bool channels,
+            casacore::Array<T>& into);
+  void load_uvw(const Place& place, casacore::Array<double>& uvw);
+  bool has_weight_spectrum(const Place& place) const;
+  void check_shape(const casacore::TableColumn& column, const Place& place) const;
+
+  const MsMetadata& meta_;
+  std::size_t first_channel_;
+  std::string path_;
+  bool coordinates_alone_;
+  casacore::ArrayColumn<double> uvw_column_;
+  casacore::ArrayColumn<casacore::Complex> data_column_;
+  casacore::ArrayColumn<casacore::Bool> flag_column_;
+  casacore::ArrayColumn<casacore::Float> weight_column_;
+  std::optional<casacore::ArrayColumn<casacore::Float>> spectrum_column_;
+  MsTileCheck uvw_tiles_, data_tiles_, flag_tiles_, weight_tiles_, spectrum_tiles_;
+};
+
+}  // namespace apsyn

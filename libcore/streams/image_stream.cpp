@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "libcore/streams/image_stream.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "libcore/base/csv.h"
+#include "libcore/base/error.h"
+#include "libcore/files/input.h"
+#include "libcore/header/ascii_header.h"
+
+namespace apsyn {
+
+namespace {
+
+/// Fields and products of two polarisations; the rest have no imaginary part, but a sign.
+bool is_complex(std::string_view product) {
+  constexpr std::array<std::string_view, 8> kComplex{"XY", "YX", "RL", "LR", "X", "Y", "R", "L"};
+  return std::find(kComplex.begin(), kComplex.end(), product) != kComplex.end();
+}
+
+}  // namespace
+
+ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd) {
+  auto source = std::make_unique<ByteSource>(path);
+  source->stop_when_readable(stop_fd);
+  HeaderReader keys(read_stream_header(*source), source->name());
+  const auto require_word = [&](const char* key, const char* word) {
+    if (const std::string found = keys.require_text(key); found != word)
+      throw DataError("{}: {} {}: {} is needed: not a stream of images", source->name(), key, found, word);
+  };
+  require_word("INSTRUMENT", "apsyn-image");
+  require_word("ORDER", "TDPFYX");
+  require_word("ENCODING", "FLOAT");
+  const auto size = [&](const char* key, std::int64_t most) {
+    return static_cast<std::size_t>(keys.require_integer(key, 1, most));
+  };
+  nx_ = size("NX", 65535);
+  ny_ = size("NY", 65535);
+  n_chan_ = size("NCHAN", 1 << 24);
+  n_part_ = size("NDIM", 2);
+  info_.stokes.clear();
+  const std::string products = keys.require_text("PRODUCTS");  // outlives the views
+  for (const std::string_view name : split(products, ',')) info_.stokes.emplace_back(name);
+  info_.cell_rad = keys.angle("CELL").value_or(0);
+  const auto centre = keys.phase_centre();
+  if (!(info_.cell_rad > 0) || !centre)
+    throw DataError("{}: CELL, PHASE_RA and PHASE_DEC are needed: not a stream of images", source->name());
+  info_.centre = *centre;
+  const double bandwidth_hz = keys.require_number("BW", 6);
+  info_.bandwidth_hz = bandwidth_hz / static_cast<double>(n_chan_);
+  info_.freq_hz = keys.require_number("FREQ", 6) - (bandwidth_hz - info_.bandwidth_hz) / 2;
+  info_.telescope = keys.text_or("TELESCOPE", "unknown");
+  info_.object = keys.text_or("SOURCE", "unknown");
+  info_.time = keys.start_time();
+  step_s_ = keys.require_number("TSAMP", -6);
+  // a day is a long time for an image, and its picoseconds are counted exactly by a double
+  if (!(step_s_ > 0 && step_s_ <= 86400))
+    throw DataError("{}: TSAMP {}: must be positive and at most a day", source->name(), step_s_ * 1e6);
+  n_value_ = nx_ * ny_ * info_.stokes.size();
+  if (__builtin_mul_overflow(n_value_, n_chan_, &n_value_) || n_value_ > (std::size_t{1} << 40))
+    throw DataError("{}: NX, NY, NCHAN: no image is so large", source->name());
+  PayloadRules rules;
+  const std::int64_t file_size = keys.integer_or("FILE_SIZE", 0, INT64_MAX, 0);
+  if (file_size > 0) rules.file_size = static_cast<std::uint64_t>(file_size);
+  rules.trailer = keys.integer_or("TRAILER", 0, 1, 0) == 1;
+  rules.unit_bytes = rules.resolution_bytes = record_bytes();
+  payload_ = std::make_unique<StreamPayload>(path, std::move(source), rules);
+}
+
+bool ImageStreamReader::read(Image& image) {
+  // in pieces, so that a false header costs no memory before its data come
+  const std::size_t n_float = n_part_ * n_value_;
+  constexpr std::size_t kPiece = std::size_t{1} << 24;
+  for (std::size_t done = 0; done < n_float;) {
+    const std::size_t n = std::min(kPiece, n_float - done);
+    if (record_.size() < done + n) record_.resize(done + n);
+    if (payload_->read(record_.data() + done, n * sizeof(float)) < n * sizeof(float)) return false;
+    done += n;
+  }
+  image.info = info_;
+  image.info.time = sample_time(*info_.time, next_++, step_s_);
+  image.pixels.resize_for_overwrite({info_.stokes.size(), n_chan_, ny_, nx_});
+  std::copy_n(record_.begin(), n_value_, image.pixels.begin());
+  const std::size_t n = n_value_ / info_.stokes.size();
+  for (std::size_t stokes = 0; stokes < info_.stokes.size(); ++stokes) {
+    if (n_part_ == 1 || !is_complex(info_.stokes[stokes])) continue;
+    const auto imaginary = record_.begin() + static_cast<std::ptrdiff_t>(n_value_ + stokes * n);
+    const auto pixels = image.pixels.begin() + static_cast<std::ptrdiff_t>(stokes * n);
+    std::transform(pixels, pixels + static_cast<std::ptrdiff_t>(n), imaginary, pixels,
+                   [](double re, float im) { return std::hypot(re, static_cast<double>(im)); });
+  }
+  return true;
+}
+
+}  // namespace apsyn

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Images in time as epic-image(1) writes them to a pipe: a PSRDADA header, then float32 of the axes
+// [TIME][COMPLEX][STOKES][FREQ][y][x].
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "libcore/image/image.h"
+#include "libcore/streams/stream_payload.h"
+
+namespace apsyn {
+
+class ImageStreamReader {
+ public:
+  /// `path` may be "-". DataError when the header is none of an image stream's; FailureError when it cannot
+  /// be read, and when the descriptor `stop_fd` (-1: none) can be read while the reader waits for its input.
+  explicit ImageStreamReader(const std::string& path, int stop_fd = -1);
+  /// The next image, of complex planes (XY, YX, X, Y, and of R and L) the amplitudes, and its time; false at
+  /// the end, which has then been checked.
+  bool read(Image& image);
+  /// Of an image as it is read.
+  std::uint64_t record_bytes() const { return n_part_ * n_value_ * sizeof(float); }
+
+ private:
+  ImageInfo info_;
+  std::size_t nx_ = 0, ny_ = 0, n_chan_ = 0, n_part_ = 1, n_value_ = 0;
+  double step_s_ = 0;
+  std::int64_t next_ = 0;
+  std::unique_ptr<StreamPayload> payload_;
+  std::vector<float> record_;
+};
+
+}  // namespace apsyn

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Opens a voltage stream together with what a command line adds to it: positions, site, flags, gains, range.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <string>
+
+#include "libcore/base/view.h"
+#include "libcore/streams/voltage_stream.h"
+
+namespace apsyn {
+
+struct OpenedVoltages {
+  VoltageReader reader;  ///< already at first_sample, or a margin before it
+  /// One antenna per NANT, in stream order, under the overrides. Without any table the antennas are named
+  /// ant000, ant001, ... and stand at the site.
+  ArrayLayout layout;
+  bool has_positions = false;  ///< false: no table anywhere, the layout's positions mean nothing
+  /// [antenna][pol][channel]; all 1 without --gains. Data are divided by them.
+  Buffer<std::complex<double>, 3> gains;
+  bool has_gains = false;
+  std::int64_t n_samples = -1;     ///< of the asked-for range as far as there is any; -1 = unknown
+  std::int64_t samples_left = -1;  ///< of the asked-for range and its margin; -1 = to the end
+
+  /// As VoltageReader::read, but not beyond the range that was asked for.
+  bool read(VoltageBlock& block, std::size_t n_time);
+};
+
+/// `path` may be "-". UsageError when --antennas and --metafits are both given, an override does not fit the
+/// stream's NANT, an antenna to flag is unknown or the range lies beyond the stream; otherwise as
+/// VoltageReader.
+OpenedVoltages open_voltages(const std::string& path, const VoltageSelection& selection);
+
+/// The stream's layout under the overrides (gains and range are not used).
+ArrayLayout effective_layout(const VoltageHeader& header, const VoltageSelection& selection,
+                             bool& has_positions);
+
+}  // namespace apsyn

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <cuda_runtime.h>
+
+#include "libcore/system/device.h"
+
+namespace apsyn {
+
+int cuda_device_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();  // no driver or no device: not an error for whoever only asks
+    return 0;
+  }
+  return count;
+}
+
+std::string cuda_device_name(int index) {
+  cudaDeviceProp properties{};
+  return cudaGetDeviceProperties(&properties, index) == cudaSuccess ? properties.name : "unknown";
+}
+
+}  // namespace apsyn

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Visibilities on their way into an image: what every imager reads, wherever it comes from.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libcore/array/array_layout.h"
+#include "libcore/base/time.h"
+#include "libcore/base/units.h"
+#include "libcore/base/view.h"
+
+namespace apsyn {
+
+/// Channels of one output image, by frequency, both ends included.
+struct ChannelGroup {
+  double low_hz = 0, high_hz = 0;  ///< centres of the lowest and the highest channel
+  double width_hz = 0;             ///< from edge to edge
+  std::size_t n_channels = 0;      ///< distinct frequencies
+  double skew_hz = 0;              ///< how much wider the highest channel is than the lowest
+  /// Half-way between the edges.
+  double centre_hz() const { return (low_hz + high_hz) / 2 + skew_hz / 4; }
+};
+
+/// Rows of one set of channels. Weight 0 = no data.
+struct ImagingBlock {
+  Buffer<double, 2> uvw_m;       ///< [row][u, v, w] towards the image's centre
+  Buffer<double, 1> path_m;      ///< [row] V is still to be multiplied by exp(-2 pi i path / wavelength)
+  Buffer<double, 1> channel_hz;  ///< [chan]
+  Buffer<std::complex<float>, 3> data;  ///< [row][chan][plane]
+  Buffer<float, 3> weight;              ///< [row][chan][plane]
+  Buffer<std::uint32_t, 2> station;     ///< [row][p, q] of V_pq, indices of ImagingInfo::stations
+  std::vector<double> time_mjd_s;       ///< [row] middle of the integration
+};
+
+/// A station of one of the inputs; sets are joined end to end, so that equal names may occur.
+struct ImagingStation {
+  std::size_t input = 0;  ///< which input
+  std::size_t index = 0;  ///< in its array layout
+};
+
+struct ImagingInfo {
+  SkyDirection centre;              ///< of the image
+  std::vector<std::string> planes;  ///< "I", "XX", ... in the order of the planes
+  std::string telescope = "unknown", object = "unknown";
+  UtcTime start;                             ///< of the data (or the first time stamp)
+  std::vector<double> channel_hz;            ///< distinct, rising
+  std::vector<double> channel_width_hz;      ///< of each, the widest of its frequency
+  std::string frequency_frame = "TOPOCENT";  ///< as FITS' SPECSYS; of the first window, if they differ
+  /// Phase centres of all fields with data, where the data have fields, as "obs.ms: field 2 (3C 48)".
+  std::vector<std::pair<std::string, SkyDirection>> fields;
+  std::vector<ImagingStation> stations;
+  std::vector<ArrayLayout> layouts;  ///< of each input
+  std::vector<bool> circular;        ///< of each input: its receptors are R and L
+};
+
+class ImagingSource {
+ public:
+  virtual ~ImagingSource() = default;
+  virtual const ImagingInfo& info() const = 0;
+  /// Back to the first row, now for the channels of `group`.
+  virtual void rewind(const ChannelGroup& group) = 0;
+  /// The next rows, block.data and block.weight together at most about max_bytes; false at the end.
+  virtual bool read(ImagingBlock& block, std::uint64_t max_bytes) = 0;
+  /// The same, lent until the next call; null at the end. What a source keeps anyway is not copied.
+  virtual const ImagingBlock* next(std::uint64_t max_bytes) {
+    return read(read_, max_bytes) ? &read_ : nullptr;
+  }
+  /// Bytes of visibilities kept in memory now.
+  virtual std::uint64_t bytes() const { return 0; }
+  /// Gives these back, as far as they can be read again from elsewhere, and keeps none from now on.
+  virtual void keep_none() {}
+
+ private:
+  ImagingBlock read_;
+};
+
+/// `n_groups` groups of rising frequency, as equal in number of channels as can be. UsageError when there are
+/// fewer channels than groups.
+std::vector<ChannelGroup> split_channels(const ImagingInfo& info, std::size_t n_groups);
+
+}  // namespace apsyn
