@@ -1,4 +1,4 @@
-# The CUDA paths: *.cu beside the CPU code of each operation. A build without the toolkit leaves them out.
+# The CUDA paths: folders cuda/ of each operation. A build without the toolkit leaves them out.
 if(NOT APSYN_CUDA STREQUAL "OFF")
   include(CheckLanguage)
   check_language(CUDA)
@@ -29,21 +29,30 @@ if(NOT APSYN_CUDA STREQUAL "OFF")
   endif()
 endif()
 
-# Defines APSYN_CUDA for those of the target's C++ sources that ask for it. All others are the same objects as in a build
-# without CUDA, so that a compiler cache has them.
-function(apsyn_tell_of_cuda target)
+# Folders cuda/ are compiled with the toolkit only, and no_cuda.cpp without it. Takes the ones that this build has not
+# out of a list of C++ sources; all that remain are the same objects with and without CUDA, so that a compiler cache has
+# them, but for the sources of cuda/ and those of tests that are called *_cuda.cpp.
+function(apsyn_choose_cuda list)
+  set(sources ${${list}})
+  if(APSYN_HAVE_CUDA)
+    list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")
+  else()
+    set(instead ${sources})
+    list(FILTER instead INCLUDE REGEX "/no_cuda\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "(/cuda/.*|_cuda)\\.cpp$")
+    list(APPEND sources ${instead})
+  endif()
+  set(${list} ${sources} PARENT_SCOPE)
+endfunction()
+
+# The toolkit's headers, for the C++ sources of a target that are for it.
+function(apsyn_add_cuda_headers target)
   if(NOT APSYN_HAVE_CUDA)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
-  list(FILTER sources INCLUDE REGEX "\\.cpp$")
-  foreach(source ${sources})
-    file(STRINGS ${source} asks LIMIT_COUNT 1 REGEX "APSYN_CUDA")
-    if(asks)
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS APSYN_CUDA=1)
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -isystem ${CUDAToolkit_INCLUDE_DIRS})
-    endif()
-  endforeach()
+  list(FILTER sources INCLUDE REGEX "(/cuda/.*|/gpu/.*|_cuda)\\.cpp$")
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -isystem ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 
 function(apsyn_add_cuda_sources)
@@ -54,8 +63,7 @@ function(apsyn_add_cuda_sources)
   file(GLOB_RECURSE kernel_cuda CONFIGURE_DEPENDS kernels/*.cu)
   target_sources(apsyn_core PRIVATE ${core_cuda})
   target_sources(apsyn_kernels PRIVATE ${kernel_cuda})
-  apsyn_tell_of_cuda(apsyn_core)
-  apsyn_tell_of_cuda(apsyn_kernels)
+  apsyn_add_cuda_headers(apsyn_kernels)
   target_compile_options(apsyn_kernels PRIVATE ${APSYN_CUDA_WARNINGS})
   # Cutting into subgrids gives the host's borders to the last bit.
   set_source_files_properties(kernels/idg/cuda/partition/cut.cu kernels/idg/cuda/partition/join.cu

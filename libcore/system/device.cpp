@@ -35,15 +35,6 @@ Device cpu_device(unsigned n_threads) {
 
 }  // namespace
 
-#ifndef APSYN_CUDA
-int cuda_device_count() {
-  return 0;
-}
-std::string cuda_device_name(int) {
-  return "none";
-}
-#endif
-
 Device choose_device(std::string_view text, CudaSupport support, unsigned n_threads) {
   const bool automatic = text == "auto";
   if (text == "cpu" || (automatic && (support == CudaSupport::none || cuda_device_count() == 0)))
@@ -55,10 +46,9 @@ Device choose_device(std::string_view text, CudaSupport support, unsigned n_thre
     if (number.empty() || error != std::errc() || end != number.data() + number.size() || index < 0)
       throw UsageError("--device {}: must be auto, cpu, cuda or cuda:N", text);
   }
-#ifndef APSYN_CUDA
-  throw DeviceError("--device {}: this build has no CUDA: use --device cpu, or build with -DAPSYN_CUDA=ON",
-                    text);
-#endif
+  if (!built_with_cuda())
+    throw DeviceError("--device {}: this build has no CUDA: use --device cpu, or build with -DAPSYN_CUDA=ON",
+                      text);
   if (support == CudaSupport::none)
     throw DeviceError("--device {}: this operation runs on the CPU only: use --device cpu", text);
   if (index >= cuda_device_count())

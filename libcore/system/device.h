@@ -22,6 +22,8 @@ enum class CudaSupport { none, available };  ///< whether the operation at hand 
 Device choose_device(std::string_view text, CudaSupport support, unsigned n_threads);
 
 /// 0 without CUDA or without a GPU.
+/// Whether the CUDA toolkit was there when this was compiled.
+bool built_with_cuda();
 int cuda_device_count();
 std::string cuda_device_name(int index);
 

@@ -4,7 +4,6 @@
 // 8 operations for each beam and sample. Arguments: numbers of beams (default 16 32 128 512 4096).
 #include <fmt/core.h>
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -96,9 +95,3 @@ int main(int argc, char** argv) {
         for (int n_weight_pol = 1; n_weight_pol <= n_pol; ++n_weight_pol)
           run(n_beam, n_pol, n_weight_pol, form, n_sm);
 }
-#else
-int main() {
-  fmt::print("bench_beam_products_cuda: this build has no CUDA\n");
-  return 1;
-}
-#endif

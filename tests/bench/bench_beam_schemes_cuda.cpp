@@ -6,7 +6,6 @@
 // weights that are integers.
 #include <fmt/core.h>
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -160,9 +159,3 @@ int main() {
     print("tensor cores", n_beam, 0, 0, seconds, difference(power, other, n_beam));
   }
 }
-#else
-int main() {
-  fmt::print("bench_beam_schemes_cuda: this build has no CUDA\n");
-  return 1;
-}
-#endif

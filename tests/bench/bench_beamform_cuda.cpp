@@ -6,7 +6,6 @@
 // BEST-2: 32 antennas, 20 MHz in 1024 channels, 4 bits.
 #include <fmt/core.h>
 
-#ifdef APSYN_CUDA
 #include <chrono>
 #include <cmath>
 #include <complex>
@@ -226,9 +225,3 @@ int main(int argc, char** argv) {
   run({"BEST-2", 1024, 32, 1, 32, 2048, half, false, 51.2e-6});
   run({"BEST-2, float32", 1024, 32, 1, 32, 2048, single, false, 51.2e-6});
 }
-#else
-int main() {
-  fmt::print("bench_beamform_cuda: this build has no CUDA\n");
-  return 1;
-}
-#endif

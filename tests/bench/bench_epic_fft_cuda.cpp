@@ -9,7 +9,6 @@
 // outrigger), kernels (level with kernels of 1 to 9 cells), staged (three stages with cuFFT).
 #include <fmt/core.h>
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -248,9 +247,3 @@ int main(int argc, char** argv) {
     }
   }
 }
-#else
-int main() {
-  fmt::print("bench_epic_fft_cuda: this build has no CUDA\n");
-  return 1;
-}
-#endif

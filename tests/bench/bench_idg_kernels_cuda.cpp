@@ -5,7 +5,6 @@
 //   bench_idg_kernels_cuda [SIDE...]
 #include <fmt/core.h>
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -314,10 +313,3 @@ int main(int argc, char** argv) {
   }
   return 0;
 }
-
-#else
-int main() {
-  fmt::print(stderr, "bench_idg_kernels_cuda: this build has no CUDA\n");
-  return 4;
-}
-#endif

@@ -5,19 +5,16 @@
 #include <limits>
 #include <string>
 
-#include "libcore/system/device.h"
-#include "tests/reference/test_device.h"
-#ifdef APSYN_CUDA
 #include "kernels/common/cuda/array.h"
 #include "kernels/common/cuda/attribute.h"
+#include "libcore/system/device.h"
+#include "tests/reference/test_device.h"
 #include "tests/support/beam_operands.h"
-#endif
 
 using namespace apsyn;
 using namespace apsyn::reference;
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
-#ifdef APSYN_CUDA
 namespace {
 
 using namespace apsyn::support;
@@ -237,6 +234,3 @@ BOOST_AUTO_TEST_CASE(two_limbs_are_one_weight) {
 BOOST_AUTO_TEST_CASE(many_items_of_many_tiles) {
   by_both(check_many_items);
 }
-#else
-BOOST_AUTO_TEST_CASE(without_cuda) {}
-#endif

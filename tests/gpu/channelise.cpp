@@ -5,17 +5,14 @@
 
 #include "tests/reference/test_device.h"
 
-#ifdef APSYN_CUDA
 #include "kernels/channelise/cuda/kernels.cuh"
 #include "tests/gpu/channelise_case.h"
 
 using namespace apsyn;
 using namespace apsyn::test;
-#endif
 
 using apsyn::reference::NeedsGpu;
 
-#ifdef APSYN_CUDA
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 namespace {
@@ -211,7 +208,3 @@ BOOST_AUTO_TEST_CASE(clipped_values_are_counted) {
     BOOST_TEST(out.clipped[1] == clipped[1]);
   }
 }
-#else
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-BOOST_AUTO_TEST_CASE(without_cuda) {}
-#endif

@@ -18,8 +18,6 @@ using apsyn::reference::PointSource;
 
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
-#ifdef APSYN_CUDA
-
 namespace {
 
 struct Field {
@@ -297,7 +295,3 @@ BOOST_AUTO_TEST_CASE(scales) {
   settings.spectral_fit = SpectralFit::polynomial, settings.n_spectral_terms = 2;
   compare("multi-scale, two groups", field, settings);
 }
-
-#else
-BOOST_AUTO_TEST_CASE(without_cuda) {}
-#endif

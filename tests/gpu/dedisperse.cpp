@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Dedispersion and matched filters with CUDA: sums against brute force in float64 and against the CPU's,
 // integer for integer, however the samples arrive; hits against the CPU's.
-#ifdef APSYN_CUDA
 #include "kernels/common/cuda/transfer.h"
-#endif
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -18,7 +16,6 @@
 using namespace apsyn;
 using apsyn::reference::NeedsGpu;
 
-#ifdef APSYN_CUDA
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 namespace {
@@ -266,8 +263,3 @@ BOOST_AUTO_TEST_CASE(hits_are_the_cpus) {
     BOOST_TEST(worst < 2e-5);
   }
 }
-
-#else
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-BOOST_AUTO_TEST_CASE(without_cuda) {}
-#endif

@@ -8,7 +8,6 @@
 using apsyn::reference::NeedsGpu;
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
-#ifdef APSYN_CUDA
 #include <cstdio>
 
 #include "kernels/idg/degrid_cuda.h"
@@ -129,7 +128,3 @@ BOOST_AUTO_TEST_CASE(no_nodes_in_double_precision) {
   const Result result = predict(o, plan, {.n_planes = 1}, DegridRows::automatic);
   BOOST_CHECK_EQUAL(result.seconds.places, result.seconds.visibilities);
 }
-
-#else
-BOOST_AUTO_TEST_CASE(built_without_cuda) {}
-#endif

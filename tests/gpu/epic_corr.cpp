@@ -26,21 +26,17 @@ const Method kExact[] = {
     {"corr, cuda, on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, true,
      true}};
 
-#ifdef APSYN_CUDA
 /// Measured on an H200: 6e-7, 4e-5 and 1.3e-6.
 const DeviceMethod kDevice[] = {
     {"corr directly", [](EpicPlan plan) { return imager(std::move(plan), PairForm::direct); }, 3e-5},
     {"corr directly, half", [](EpicPlan plan) { return half(std::move(plan)); }, 1e-4},
     {"corr on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, 3e-5}};
-#endif
 
 }  // namespace
 }  // namespace apsyn::test
 
 #include "tests/support/epic_exact_cases.h"
-#ifdef APSYN_CUDA
 #include "tests/support/epic_resident_cases.h"
-#endif
 
 namespace apsyn::test {
 

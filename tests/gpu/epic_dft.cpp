@@ -2,10 +2,8 @@
 // dft with CUDA against the sums of its definition in float64.
 #include "kernels/correlate/pair_sums_cuda.h"
 #include "kernels/epic/corr/corr_cuda.h"
-#include "kernels/epic/epic_cuda.h"
-#ifdef APSYN_CUDA
 #include "kernels/epic/corr/cuda/form.cuh"
-#endif
+#include "kernels/epic/epic_cuda.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_comparison.h"
 
@@ -29,22 +27,18 @@ double rounding_error(std::size_t n_ant) {
   return 5 * 2 * std::sqrt(2.0 / 12) / 127 / std::sqrt(static_cast<double>(n_ant));
 }
 
-#ifdef APSYN_CUDA
 /// Measured on an H200: 3e-6 and 4.3e-4.
 const DeviceMethod kDevice[] = {
     {"dft, single",
      [](EpicPlan plan) { return make_dft_imager_cuda(std::move(plan), EpicPrecision::single, 0); }, 3e-5},
     {"dft, half", [](EpicPlan plan) { return make_dft_imager_cuda(std::move(plan), EpicPrecision::half, 0); },
      rounding_error(90)}};
-#endif
 
 }  // namespace
 }  // namespace apsyn::test
 
 #include "tests/support/epic_exact_cases.h"
-#ifdef APSYN_CUDA
 #include "tests/support/epic_resident_cases.h"
-#endif
 
 namespace apsyn::test {
 
@@ -101,7 +95,6 @@ BOOST_AUTO_TEST_CASE(rounded_weights_leave_nothing_of_a_lone_antenna) {
   BOOST_TEST(worst <= 3e-7 * power);
 }
 
-#ifdef APSYN_CUDA
 /// Long accumulations, whose spectra are summed before antennas are, and short ones. Sums of pairs are imaged
 /// in halves of 11 bits, so that their weights are rounded 16 times less than those of antennas to int8.
 BOOST_AUTO_TEST_CASE(spectra_before_antennas) {
@@ -127,7 +120,6 @@ BOOST_AUTO_TEST_CASE(spectra_before_antennas) {
       if (precision == EpicPrecision::half && !by_pairs) BOOST_TEST(error > 4e-5);  // rounded to int8 indeed
     }
 }
-#endif
 
 /// Floating samples have no int8: they are imaged exactly.
 BOOST_AUTO_TEST_CASE(half_of_floats_is_exact) {

@@ -9,10 +9,8 @@
 #include <cstring>
 #include <random>
 
-#include "kernels/idg/grid_memory.h"
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/layers/layer_columns.cuh"
-#endif
+#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/plan/cost.h"
 #include "libcore/base/error.h"
 #define APSYN_TEST_CUDA
@@ -150,7 +148,6 @@ BOOST_AUTO_TEST_CASE(every_kind_gives_the_same_whole_sky) {
   compare_kinds(600, kWholeSky, 0.02);
 }
 
-#ifdef APSYN_CUDA
 BOOST_AUTO_TEST_CASE(columns_straight_into_the_image) {
   const Observation o(2000, 3, 3);
   const IdgPlan plan = plan_for(kOfColumns, Precision::single, 1);
@@ -164,7 +161,6 @@ BOOST_AUTO_TEST_CASE(columns_straight_into_the_image) {
     BOOST_CHECK_LE(apart, tolerance(plan));
   }
 }
-#endif
 
 BOOST_AUTO_TEST_CASE(more_tasks_than_a_range) {
   const Observation o(120'000, 2, 1, 9);

@@ -8,7 +8,6 @@
 using apsyn::reference::NeedsGpu;
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -186,6 +185,3 @@ BOOST_AUTO_TEST_CASE(planes) {
   for (int n_planes : {1, 2, 3, 5})
     for (int side : {32, 48, 64}) check(side, n_planes);
 }
-#else
-BOOST_AUTO_TEST_CASE(built_without_cuda) {}
-#endif

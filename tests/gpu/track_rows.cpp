@@ -7,7 +7,6 @@
 using apsyn::reference::NeedsGpu;
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
-#ifdef APSYN_CUDA
 #include <cstdio>
 
 #include "tests/support/tracked_rows.h"
@@ -116,7 +115,3 @@ BOOST_AUTO_TEST_CASE(rows_of_nodes) {
   check_rows({5, 120, 40, false, false}, {.with_path = true});
   check_rows({7, 300, 7, true, true}, {.with_path = true});
 }
-
-#else
-BOOST_AUTO_TEST_CASE(built_without_cuda) {}
-#endif

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The X stage fed on the device: layout, padding, sums and means.
-#ifdef APSYN_CUDA
 #include "kernels/correlate/cuda/float_stage.cuh"
 #include "tests/support/device_samples.h"
-#else
-#include "kernels/correlate/x_stage_cuda.h"
-#endif
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -20,7 +16,6 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
-#ifdef APSYN_CUDA
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 namespace {
@@ -229,8 +224,3 @@ BOOST_AUTO_TEST_CASE(other_shapes_throw) {
   pack.n_time = 65;
   BOOST_CHECK_THROW(stage.pack(pack, layout, samples.data(), nullptr), std::logic_error);
 }
-#else
-BOOST_AUTO_TEST_CASE(a_build_without_cuda_says_so) {
-  BOOST_CHECK_THROW(make_cuda_x_stage({1, 4, 4}, 0), DeviceError);
-}
-#endif

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Raw samples of a voltage stream on the device into the X stage's layout, byte by byte.
-#ifdef APSYN_CUDA
 #include "tests/support/device_samples.h"
-#else
-#include "kernels/correlate/x_stage_cuda.h"
-#endif
 
 #include <boost/test/unit_test.hpp>
 #include <random>
@@ -16,7 +12,6 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
-#ifdef APSYN_CUDA
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 namespace {
@@ -102,8 +97,3 @@ BOOST_AUTO_TEST_CASE(raw_samples_are_laid_out) {
     check_pack({pack5x5_big, Bits::eight, format});
   }
 }
-#else
-BOOST_AUTO_TEST_CASE(a_build_without_cuda_says_so) {
-  BOOST_CHECK_THROW(make_cuda_x_stage({1, 4, 4, 4}, 0), DeviceError);
-}
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How batches are cut, and what is uploaded: tables at first, then delays and validity when they change.
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 
@@ -286,4 +285,3 @@ void DeviceBeams::look_up(const SpectraBlock& validity, Launch& launch, cudaStre
 }
 
 }  // namespace apsyn
-#endif

@@ -1,43 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/beamform/beam_engine.h"
+#include "kernels/beamform/cuda_memory.h"
 
 #include <algorithm>
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include "kernels/beamform/cuda/device.cuh"
 #include "kernels/common/cuda/spectra.cuh"
 #include "libcore/system/parallel.h"
-#endif
 
 namespace apsyn {
-
-namespace {
-
-std::uint64_t out_time_bytes(const BeamformPlan& plan) {
-  return std::uint64_t{4} * plan.n_beam * plan.n_out_channel() * plan.n_value();
-}
-
-std::uint64_t out_bytes_of(const BeamformPlan& plan, std::size_t batch_spectra) {
-  return (batch_spectra / plan.n_integrate + 1) * out_time_bytes(plan);
-}
-
-}  // namespace
-
-std::size_t cuda_beam_batch(const BeamformPlan& plan, std::size_t most, std::uint64_t out_bytes) {
-  constexpr std::size_t kWhole = 128;
-  const std::uint64_t times = std::max<std::uint64_t>(1, out_bytes / out_time_bytes(plan));
-  const std::uint64_t spectra = times > most / plan.n_integrate ? most : times * plan.n_integrate;
-  return static_cast<std::size_t>(spectra >= kWhole ? spectra / kWhole * kWhole : spectra);
-}
-
-std::uint64_t cuda_beam_host_bytes(const BeamformPlan& plan, std::size_t batch_spectra) {
-  return 2 *
-         (out_bytes_of(plan, batch_spectra) + 4 * batch_spectra * plan.n_chan + 8 * plan.n_beam * plan.n_ant);
-}
-
-#ifdef APSYN_CUDA
 
 std::uint64_t cuda_beam_device_bytes(const BeamformPlan& plan, const CudaBeamPlan& cuda) {
   const std::uint64_t value_bytes = cuda.precision == BeamPrecision::single ? 8
@@ -215,17 +188,5 @@ std::unique_ptr<BeamEngine> make_cuda_beam_engine(std::shared_ptr<DeviceSpectrum
                                                   int device_index, const CudaBeamPlan& cuda) {
   return std::make_unique<CudaBeamEngine>(std::move(source), std::move(plan), delays, device_index, cuda);
 }
-#else
-std::uint64_t cuda_beam_device_bytes(const BeamformPlan&, const CudaBeamPlan&) {
-  return 0;
-}
-bool cuda_beams_of_int8(int) {
-  return false;
-}
-std::unique_ptr<BeamEngine> make_cuda_beam_engine(std::shared_ptr<DeviceSpectrumSource>, BeamformPlan,
-                                                  BeamDelaySource&, int device_index, const CudaBeamPlan&) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 }  // namespace apsyn

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/beamform/cuda/device.cuh"
 
 #include <algorithm>
@@ -273,4 +272,3 @@ void DeviceBeams::of_spectra(std::int64_t first, const SpectraBlock& validity, c
 }
 
 }  // namespace apsyn
-#endif

@@ -3,7 +3,6 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -18,11 +17,9 @@
 #include "kernels/channelise/placement.h"
 #include "kernels/channelise/spectrum_placement.h"
 #include "kernels/common/cuda/spectra.cuh"
-#endif
 
 namespace apsyn {
 
-#ifdef APSYN_CUDA
 namespace {
 
 using f_stage::SampleFormat;
@@ -278,11 +275,5 @@ std::shared_ptr<DeviceSpectrumSource> make_cuda_channeliser(const CudaChannelise
   cuda_check(cudaSetDevice(device_index), "choosing the device");
   return std::make_shared<CudaChanneliser>(plan, delays);
 }
-#else
-std::shared_ptr<DeviceSpectrumSource> make_cuda_channeliser(const CudaChannelisePlan&, DelaySource*,
-                                                            int device_index) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 }  // namespace apsyn

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -154,4 +153,3 @@ void DeviceSampleWindow::used(cudaStream_t stream) {
 }
 
 }  // namespace apsyn
-#endif

@@ -3,7 +3,6 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <optional>
 
@@ -12,11 +11,8 @@
 #include "kernels/clean/cuda/psf_convolver.cuh"
 #include "kernels/clean/cuda/stream_copies.cuh"
 #include "libcore/system/device.h"
-#endif
 
 namespace apsyn {
-
-#ifdef APSYN_CUDA
 
 using namespace clean_cuda;
 
@@ -247,15 +243,5 @@ std::unique_ptr<CudaCleaner> make_cuda_cleaner(const PlaneSet& set, const CudaCl
   cuda_check(cudaSetDevice(setup.device_index), "choosing the device");
   return std::make_unique<Cleaner>(set, setup, masks);
 }
-
-#else
-
-std::unique_ptr<CudaCleaner> make_cuda_cleaner(const PlaneSet&, const CudaCleanSetup& setup,
-                                               const ScaleMasks&) {
-  throw DeviceError("cuda:{}: this build has no CUDA: use --device cpu, or build with -DAPSYN_CUDA=ON",
-                    setup.device_index);
-}
-
-#endif
 
 }  // namespace apsyn

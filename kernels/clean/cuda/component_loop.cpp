@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <limits>
 
@@ -96,4 +95,3 @@ std::size_t DeviceComponentLoop::take(const LoopTask& loop, std::size_t n, const
 }
 
 }  // namespace apsyn::clean_cuda
-#endif

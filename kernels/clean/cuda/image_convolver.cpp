@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/clean/cuda/image_convolver.cuh"
 
 #include <algorithm>
@@ -83,4 +82,3 @@ void CudaConvolver::invert_kernel_product(const Spectrum& a, const Spectrum& b, 
 }
 
 }  // namespace apsyn::clean_cuda
-#endif

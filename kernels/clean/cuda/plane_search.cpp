@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/clean/cuda/plane_search.cuh"
 
 #include <algorithm>
@@ -73,4 +72,3 @@ DeviceComponentLoop::Pixels PlaneSearch::select(const SearchPlanes& planes, floa
 }
 
 }  // namespace apsyn::clean_cuda
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/clean/cuda/psf_convolver.cuh"
 
 #include "kernels/clean/cpu/psf_subtraction.h"
@@ -70,4 +69,3 @@ void PsfConvolver::subtract(const std::vector<SetComponent>& components, const S
 }
 
 }  // namespace apsyn::clean_cuda
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/common/cuda/check.h"
 
 #include "kernels/common/cuda/attribute.h"
@@ -18,4 +17,3 @@ int device_attribute(cudaDeviceAttr what, int device_index) {
 }
 
 }  // namespace apsyn
-#endif

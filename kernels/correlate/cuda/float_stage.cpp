@@ -3,17 +3,14 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <vector>
 
 #include "kernels/common/cuda/attribute.h"
 #include "kernels/correlate/cuda/float_stage.cuh"
 #include "libcore/system/device.h"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 
 using namespace x_stage;
 
@@ -180,10 +177,5 @@ class FloatStage final : public CudaFloatStage {
 std::unique_ptr<CudaFloatStage> make_cuda_float_stage(const FloatStageShape& shape, int device_index) {
   return std::make_unique<FloatStage>(shape, device_index);
 }
-#else
-std::unique_ptr<CudaFloatStage> make_cuda_float_stage(const FloatStageShape&, int device_index) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 }  // namespace apsyn

@@ -3,27 +3,15 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <optional>
 
 #include "kernels/common/cuda/spectra.cuh"
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/correlate/cuda/fx_results.cuh"
-#endif
 
 namespace apsyn {
 
-std::uint64_t cuda_fx_device_bytes(const CorrelatorPlan& plan, const MeanPlan& mean,
-                                   std::size_t max_spectra) {
-  const std::uint64_t n_input = plan.n_input(), n_channel = plan.n_chan * plan.n_fine;
-  const std::uint64_t tile = n_input > 64 ? 128 : 64, padded = (n_input + tile - 1) / tile * tile;
-  const std::uint64_t sums = padded * (padded + tile) / 2 * 8 + n_input * (n_input + 1) / 2 * 16;
-  return n_channel * (sums + padded * 2 * max_spectra + n_input * 16) +
-         n_channel / mean.n_average * mean.baselines.size() * plan.n_pol * plan.n_pol * 12;
-}
-
-#ifdef APSYN_CUDA
 namespace {
 
 DeviceXStages stages_of(const CorrelatorPlan& plan, std::size_t max_spectra, int device_index,
@@ -173,12 +161,5 @@ std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSour
                                               std::optional<FloatAlgorithm> floats) {
   return std::make_unique<CudaFxEngine>(std::move(source), plan, integration, mean, device_index, floats);
 }
-#else
-std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSource>, const CorrelatorPlan&,
-                                              const IntegrationPlan&, const MeanPlan&, int device_index,
-                                              std::optional<FloatAlgorithm>) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 }  // namespace apsyn

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/correlate/cuda/fx_results.cuh"
 
 #include <algorithm>
@@ -226,4 +225,3 @@ void FxResults::copy_means(const Slot& slot, FxResult& result) const {
 }
 
 }  // namespace apsyn
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <stdexcept>
 
 #include "kernels/correlate/cuda/mean_buffers.cuh"
@@ -40,4 +39,3 @@ void MeanBuffers::copy(std::size_t size, const MeanOutput& output, cudaStream_t 
 }
 
 }  // namespace apsyn
-#endif

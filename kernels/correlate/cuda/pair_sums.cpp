@@ -3,7 +3,6 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <optional>
 
@@ -12,10 +11,8 @@
 #include "kernels/correlate/cuda/float_stage.cuh"
 #include "kernels/correlate/cuda/pair_sums_device.cuh"
 #include "kernels/correlate/cuda/x_stage/device.cuh"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 namespace {
 
 class PairSumsOfStages final : public DevicePairSums {
@@ -89,10 +86,5 @@ std::shared_ptr<DevicePairSums> make_device_pair_sums(std::size_t n_channel, std
                                                       int device_index) {
   return std::make_shared<PairSumsOfStages>(n_channel, n_input, device_index);
 }
-#else
-std::shared_ptr<DevicePairSums> make_device_pair_sums(std::size_t, std::size_t, int device_index) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 }  // namespace apsyn

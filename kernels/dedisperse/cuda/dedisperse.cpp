@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/dedisperse/cuda_memory.h"
 #include "kernels/dedisperse/dedisperse_cuda.h"
 
 #include <algorithm>
@@ -7,48 +8,13 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <vector>
 
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/dedisperse/cuda/kernels.cuh"
 #include "libcore/system/device.h"
-#endif
 
 namespace apsyn {
-namespace {
-
-/// Samples of a row of partial sums: the outputs and how far shifts reach, in whole words.
-std::size_t row_samples(const DedispersionBatch& batch, std::size_t n_time) {
-  std::uint32_t spread = 0;
-  for (const PartialSum& sum : batch.sums) spread = std::max(spread, sum.last_shift - sum.first_shift);
-  return (n_time + spread + 4 + 3) / 4 * 4;
-}
-
-std::size_t sums_of(const DedispersionPlan& plan, std::size_t n_time) {
-  std::size_t most = 0;
-  for (const DedispersionBatch& batch : plan.batches) {
-    const std::size_t factor = plan.levels[batch.level].factor;
-    most = std::max(most, batch.sums.size() * row_samples(batch, (n_time + factor - 1) / factor));
-  }
-  return most;
-}
-
-std::size_t ring_samples(std::size_t capacity, std::size_t factor) {
-  return std::bit_ceil(capacity / factor + 64);
-}
-
-}  // namespace
-
-std::uint64_t cuda_dedisperser_bytes(const DedispersionPlan& plan, std::size_t capacity, std::size_t n_time,
-                                     unsigned n_lane) {
-  std::uint64_t bytes = plan.band.n_chan * n_time;  // samples that arrive
-  for (const TrialLevel& level : plan.levels)
-    bytes += plan.band.n_chan * ring_samples(capacity, level.factor);
-  return bytes + n_lane * sums_of(plan, n_time) * sizeof(std::int16_t);
-}
-
-#ifdef APSYN_CUDA
 
 using namespace dedispersion;
 
@@ -170,15 +136,5 @@ std::unique_ptr<CudaDedisperser> make_cuda_dedisperser(const DedispersionPlan& p
   cuda_check(cudaSetDevice(device_index), "choosing the device");  // before there are streams
   return std::make_unique<Dedisperser>(plan, capacity, n_time, n_lane, device_index);
 }
-
-#else
-
-std::unique_ptr<CudaDedisperser> make_cuda_dedisperser(const DedispersionPlan&, std::size_t, std::size_t,
-                                                       unsigned, int device_index) {
-  throw DeviceError("cuda:{}: this build has no CUDA: use --device cpu, or build with -DAPSYN_CUDA=ON",
-                    device_index);
-}
-
-#endif
 
 }  // namespace apsyn

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/cuda/apertures.cuh"
 
 #include "kernels/epic/cuda/aperture_tasks.cuh"
@@ -66,4 +65,3 @@ void DeviceApertures::scale(const EpicWeights& weights, float* planes, cudaStrea
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

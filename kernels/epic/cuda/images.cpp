@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -130,4 +129,3 @@ void finish_planes(const EpicPlan& plan, const EpicWeights& weights, DeviceSky& 
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

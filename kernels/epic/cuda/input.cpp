@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/cuda/input.cuh"
 
 namespace apsyn::epic_cuda {
@@ -87,4 +86,3 @@ const std::uint8_t* EpicInput::upload_mask(const SpectraBlock& validity, cudaStr
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/cuda/sky.cuh"
 
 #include "kernels/epic/factors.h"
@@ -70,4 +69,3 @@ std::vector<float2> factors_over(const EpicPlan& plan, const std::vector<double>
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

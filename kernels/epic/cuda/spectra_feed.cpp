@@ -3,15 +3,12 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 
 #include "kernels/common/cuda/spectra.cuh"
 #include "kernels/common/cuda/transfer.h"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 namespace {
 
 class DeviceFeed final : public SpectraFeed {
@@ -49,11 +46,5 @@ std::unique_ptr<SpectraFeed> make_device_feed(std::shared_ptr<DeviceSpectrumSour
                                               std::unique_ptr<DeviceImager> imager) {
   return std::make_unique<DeviceFeed>(std::move(source), std::move(imager));
 }
-#else
-std::unique_ptr<SpectraFeed> make_device_feed(std::shared_ptr<DeviceSpectrumSource>,
-                                              std::unique_ptr<DeviceImager>) {
-  throw DeviceError("this build has no CUDA: build with -DAPSYN_CUDA=ON");
-}
-#endif
 
 }  // namespace apsyn

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/cuda/tile_imager.cuh"
 
 #include <algorithm>
@@ -44,4 +43,3 @@ void TileImager::image(ColumnKind kind, int n, int first_channel, int n_channel,
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

@@ -2,13 +2,9 @@
 #include "kernels/idg/grid_memory.h"
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include "kernels/common/cuda/attribute.h"
-#endif
 
 namespace apsyn {
-
-#ifdef APSYN_CUDA
 
 DeviceRoom device_room(const Device& device) {
   DeviceRoom room;
@@ -21,13 +17,5 @@ DeviceRoom device_room(const Device& device) {
   room.can_oversubscribe = device_attribute(cudaDevAttrConcurrentManagedAccess, device.index) != 0;
   return room;
 }
-
-#else
-
-DeviceRoom device_room(const Device& device) {
-  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
-}
-
-#endif
 
 }  // namespace apsyn

@@ -6,7 +6,6 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -27,11 +26,9 @@
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/partition/sub_tables.h"
 #include "kernels/idg/tracks/node_limits.h"
-#endif
 
 namespace apsyn {
 
-#ifdef APSYN_CUDA
 namespace {
 
 using namespace idg_cuda;
@@ -283,13 +280,5 @@ std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan& 
     return std::make_unique<CudaGridder<float>>(device, plan, setup);
   return std::make_unique<CudaGridder<double>>(device, plan, setup);
 }
-
-#else
-
-std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan&, const IdgSetup&) {
-  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
-}
-
-#endif
 
 }  // namespace apsyn

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/tables.h"
 
 #include <algorithm>
@@ -64,4 +63,3 @@ std::vector<std::complex<double>> uv_phases(const IdgPlan& plan) {
 }
 
 }  // namespace apsyn::idg_cuda
-#endif

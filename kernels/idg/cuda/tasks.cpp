@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/tasks.h"
 
 #include <algorithm>
@@ -86,4 +85,3 @@ ListPlan list_plan(const IdgPlan& plan, const Ways& ways, std::size_t n_outputs,
 }
 
 }  // namespace apsyn::idg_cuda
-#endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/search/cuda_memory.h"
 #include "kernels/search/series_cuda.h"
 
 #include <algorithm>
@@ -6,42 +7,14 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <tuple>
 #include <utility>
 
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/search/cuda/kernels.cuh"
 #include "libcore/system/device.h"
-#endif
 
 namespace apsyn {
-namespace {
-
-/// Samples of a buffer: what is kept, less than one and a half segments, and what is new.
-std::size_t buffer_samples(const CudaSeriesGroup& group) {
-  return group.n_time + 2 * group.plan->segment;
-}
-
-std::size_t most_tiles(const CudaSeriesGroup& group) {
-  return buffer_samples(group) / kSearchTile + buffer_samples(group) / group.plan->segment + 2;
-}
-
-}  // namespace
-
-std::uint64_t cuda_series_search_bytes(const std::vector<CudaSeriesGroup>& groups, unsigned n_lane) {
-  std::uint64_t kept = 0, work = 0;
-  for (const CudaSeriesGroup& group : groups) {
-    kept += group.n_series * group.plan->segment * sizeof(float);
-    // values and weights, and the sums of both
-    const std::uint64_t own = group.n_series * buffer_samples(group) * 2 * (sizeof(float) + sizeof(double)) +
-                              group.n_series * most_tiles(group) * kMostTileHits * 24;
-    work = std::max(work, own);
-  }
-  return kept + n_lane * work;
-}
-
-#ifdef APSYN_CUDA
 
 using namespace series;
 
@@ -285,15 +258,5 @@ std::unique_ptr<CudaSeriesSearch> make_cuda_series_search(const std::vector<Cuda
   cuda_check(cudaSetDevice(device_index), "choosing the device");  // before there are streams
   return std::make_unique<SeriesSearch>(groups, n_lane, device_index);
 }
-
-#else
-
-std::unique_ptr<CudaSeriesSearch> make_cuda_series_search(const std::vector<CudaSeriesGroup>&, unsigned,
-                                                          int device_index) {
-  throw DeviceError("cuda:{}: this build has no CUDA: use --device cpu, or build with -DAPSYN_CUDA=ON",
-                    device_index);
-}
-
-#endif
 
 }  // namespace apsyn

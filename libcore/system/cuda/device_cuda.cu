@@ -5,6 +5,10 @@
 
 namespace apsyn {
 
+bool built_with_cuda() {
+  return true;
+}
+
 int cuda_device_count() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {

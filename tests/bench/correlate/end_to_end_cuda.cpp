@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/bench/correlate/cuda_cases.h"
 
-#ifdef APSYN_CUDA
 #include <fmt/core.h>
 
 #include <chrono>
@@ -134,8 +133,3 @@ void end_to_end_cuda(unsigned n_threads) {
 }
 
 }  // namespace apsyn::bench
-#else
-namespace apsyn::bench {
-void end_to_end_cuda(unsigned) {}
-}  // namespace apsyn::bench
-#endif

@@ -3,7 +3,6 @@
 // over float32 values in device memory.
 #include "tests/bench/correlate/cuda_cases.h"
 
-#ifdef APSYN_CUDA
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -184,8 +183,3 @@ void f_stage_cuda() {
 }
 
 }  // namespace apsyn::bench
-#else
-namespace apsyn::bench {
-void f_stage_cuda() {}
-}  // namespace apsyn::bench
-#endif

@@ -5,7 +5,6 @@
 
 #include "tests/bench/idg/degrid.h"
 
-#ifdef APSYN_CUDA
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -160,8 +159,3 @@ void degrid_kernels(const Device& device) {
 }
 
 }  // namespace apsyn::bench
-#else
-namespace apsyn::bench {
-void degrid_kernels(const Device&) {}
-}  // namespace apsyn::bench
-#endif

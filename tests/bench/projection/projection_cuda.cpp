@@ -6,7 +6,6 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <numeric>
 
@@ -14,11 +13,9 @@
 #include "kernels/common/cuda/fft.h"
 #include "tests/bench/projection/projection_kernels.cuh"
 #include "tests/bench/projection/weights.h"
-#endif
 
 namespace apsyn::projection {
 
-#ifdef APSYN_CUDA
 namespace {
 
 /// Rows that a block grids: few enough that all processors have blocks and that those of one table run
@@ -247,10 +244,5 @@ class CudaGridder final : public Gridder {
 std::unique_ptr<Gridder> make_cuda_gridder(const Setup& setup, int device) {
   return std::make_unique<CudaGridder>(setup, device);
 }
-#else
-std::unique_ptr<Gridder> make_cuda_gridder(const Setup&, int) {
-  throw DeviceError("this build has no CUDA");
-}
-#endif
 
 }  // namespace apsyn::projection

@@ -7,16 +7,13 @@
 #include <chrono>
 #include <random>
 
+#include "kernels/common/cuda/transfer.h"
 #include "kernels/dedisperse/dedisperse_cuda.h"
 #include "kernels/search/series_cuda.h"
 #include "libcore/system/device.h"
-#ifdef APSYN_CUDA
-#include "kernels/common/cuda/transfer.h"
-#endif
 
 namespace apsyn::bench {
 
-#ifdef APSYN_CUDA
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -116,13 +113,5 @@ void bench_on_device(const SearchCase& c, std::size_t gulp, int device_index) {
       work / search_s, data_s / dedispersion_s, data_s / search_s, data_s / (search_s + upload_s), n_hit);
   std::fflush(stdout);
 }
-
-#else
-
-void bench_on_device(const SearchCase&, std::size_t, int device_index) {
-  choose_device(fmt::format("cuda:{}", device_index), CudaSupport::available, 1);
-}
-
-#endif
 
 }  // namespace apsyn::bench

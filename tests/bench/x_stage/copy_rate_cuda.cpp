@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/bench/x_stage/x_stage_bench.h"
 
-#ifdef APSYN_CUDA
 #include "kernels/common/cuda/transfer.h"
-#endif
 
 namespace apsyn::bench {
 
 double device_copy_rate() {
-#ifdef APSYN_CUDA
   constexpr std::size_t kBytes = std::size_t{1} << 30;
   DeviceArray<char> from(kBytes), to(kBytes);
   cuda_check(cudaMemset(from.data(), 1, kBytes), "filling");
@@ -23,9 +20,6 @@ double device_copy_rate() {
   }
   std::sort(seconds.begin(), seconds.end());
   return 2.0 * kBytes / seconds[4];
-#else
-  return 0;
-#endif
 }
 
 }  // namespace apsyn::bench

@@ -6,14 +6,11 @@
 #include "libcore/system/device.h"
 #include "tests/bench/x_stage/x_stage_bench.h"
 
-#ifdef APSYN_CUDA
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/correlate/cuda/x_stage/device.cuh"
-#endif
 
 namespace apsyn::bench {
 
-#ifdef APSYN_CUDA
 namespace {
 
 template <class Launch>
@@ -75,10 +72,5 @@ void run_pack() {
   for (const Case& c : {Case{32, 128, 8192}, Case{256, 132, 1024}, Case{512, 64, 1024}})
     for (unsigned n_bit : {8u, 4u}) run(c, n_bit);
 }
-#else
-void run_pack() {
-  throw DeviceError("this build has no CUDA: build with -DAPSYN_CUDA=ON");
-}
-#endif
 
 }  // namespace apsyn::bench

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <stdexcept>
 #include <vector>
@@ -192,4 +191,3 @@ std::uint64_t DeviceXStage::device_bytes(const XStageShape& shape) {
 }
 
 }  // namespace apsyn
-#endif

@@ -3,12 +3,9 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include "kernels/correlate/cuda/x_stage/device.cuh"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 namespace {
 
 class XStage final : public CudaXStage {
@@ -72,10 +69,5 @@ std::unique_ptr<CudaXStage> make_cuda_x_stage(const XStageShape& shape, int devi
                                               XStageKernel kernel) {
   return std::make_unique<XStage>(shape, device_index, kernel);
 }
-#else
-std::unique_ptr<CudaXStage> make_cuda_x_stage(const XStageShape&, int device_index, XStageKernel) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 }  // namespace apsyn

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/corr/cuda/apart_plan.cuh"
 
 #include <algorithm>
@@ -38,4 +37,3 @@ std::vector<ApartRun> plan_apart_runs(const EpicPlan& plan, const EpicGeometry& 
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

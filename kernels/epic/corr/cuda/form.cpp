@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/corr/cuda/form.cuh"
 
 #include <algorithm>
@@ -133,4 +132,3 @@ std::unique_ptr<DevicePairForm> make_int8_pair_form(const EpicPlan& plan, Device
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

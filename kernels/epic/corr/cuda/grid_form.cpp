@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -280,4 +279,3 @@ std::unique_ptr<DevicePairForm> make_grid_pair_form(const EpicPlan& plan, Device
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 
 #include "kernels/common/cuda/attribute.h"
@@ -98,4 +97,3 @@ bool serves_half_pairs(const EpicPlan& plan, int device_index) {
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

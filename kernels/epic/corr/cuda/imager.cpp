@@ -2,7 +2,6 @@
 // `corr` with CUDA: correlates first and images the sums (epic.h). Sums of integer samples are exact.
 #include "kernels/epic/corr/corr_cuda.h"
 
-#ifdef APSYN_CUDA
 #include <map>
 #include <optional>
 
@@ -13,12 +12,8 @@
 #include "kernels/epic/cuda/input.cuh"
 #include "kernels/epic/dft/cuda/form.cuh"
 #include "kernels/epic/factors.h"
-#else
-#include "libcore/base/error.h"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 namespace {
 
 using namespace epic_cuda;
@@ -207,12 +202,6 @@ std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums 
   return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index, form,
                                           table_bytes, precision);
 }
-#else
-std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan, MakePairSums, int device_index, PairForm,
-                                                    std::size_t, EpicPrecision) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index) {
   return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, PairForm::cheapest);

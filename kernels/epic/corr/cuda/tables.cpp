@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/corr/cuda/tables.cuh"
 
 #include <algorithm>
@@ -106,4 +105,3 @@ GatherTask PairTables::task(int first_channel, int n_channel) const {
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/corr/cuda/transform_plan.cuh"
 
 #include <algorithm>
@@ -112,4 +111,3 @@ std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrde
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/cuda/tile_imager.cuh"
 #include "kernels/epic/dft/cuda/form.cuh"
 
@@ -37,4 +36,3 @@ std::unique_ptr<DeviceDftForm> make_float_form(const EpicPlan& plan, DeviceSky& 
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

@@ -2,7 +2,6 @@
 // `dft` with CUDA: every antenna to every pixel (epic.h).
 #include "kernels/epic/epic_cuda.h"
 
-#ifdef APSYN_CUDA
 #include <stdexcept>
 
 #include "kernels/epic/corr/corr_cuda.h"
@@ -10,12 +9,8 @@
 #include "kernels/epic/cuda/images.cuh"
 #include "kernels/epic/cuda/input.cuh"
 #include "kernels/epic/dft/cuda/form.cuh"
-#else
-#include "libcore/base/error.h"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 namespace {
 
 using namespace epic_cuda;
@@ -129,14 +124,5 @@ std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision 
   return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, PairForm::direct, 0,
                                precision);
 }
-#else
-std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan, EpicPrecision, int device_index) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision precision, int device_index,
-                                                   MakePairSums, double) {
-  return make_dft_imager_cuda(std::move(plan), precision, device_index);
-}
-#endif
 
 }  // namespace apsyn

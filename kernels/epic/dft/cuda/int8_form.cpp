@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 
@@ -228,4 +227,3 @@ bool two_limbs_suffice(const EpicPlan& plan) {
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

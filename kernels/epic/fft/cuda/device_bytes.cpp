@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/fft/fft_cuda.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/common/cuda/attribute.h"
 #include "kernels/epic/fft/cuda/matrix/plan.h"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 namespace {
 
 using namespace epic_fft;
@@ -76,10 +73,5 @@ std::uint64_t fft_device_bytes(const EpicPlan& plan, const EpicGeometry& geometr
   bytes += product({plan.nx, plan.ny, 3 * sizeof(double) + 16 * sizeof(double)});
   return static_cast<std::uint64_t>(bytes);
 }
-#else
-std::uint64_t fft_device_bytes(const EpicPlan&, const EpicGeometry&, std::size_t, EpicPrecision, int) {
-  return 0;
-}
-#endif
 
 }  // namespace apsyn

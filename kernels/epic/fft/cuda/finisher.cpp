@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/fft/cuda/finisher.cuh"
 
 #include <algorithm>
@@ -128,4 +127,3 @@ void Finisher::finish(ImageTask& task, cudaStream_t stream) {
 }
 
 }  // namespace apsyn::epic_fft
-#endif

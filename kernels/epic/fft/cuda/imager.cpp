@@ -3,7 +3,6 @@
 
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -20,10 +19,8 @@
 #include "kernels/epic/sky_pixels.h"
 #include "kernels/epic/weights.h"
 #include "libcore/system/device.h"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 
 namespace {
 
@@ -197,10 +194,5 @@ std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan plan, int device_ind
   cuda_check(cudaSetDevice(device_index), "choosing the device");
   return std::make_unique<FftCudaImager>(std::move(plan), device_index, precision, form);
 }
-#else
-std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan, int device_index, EpicPrecision, FftForm) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 }  // namespace apsyn

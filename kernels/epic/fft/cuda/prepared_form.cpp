@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 
 #include "kernels/epic/fft/cuda/form.cuh"
@@ -34,4 +33,3 @@ void PreparedForm::add(const FormSpectra& spectra, cudaStream_t stream) {
 }
 
 }  // namespace apsyn::epic_fft
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/fft/cuda/sums.cuh"
 
 #include "kernels/epic/fft/cuda/steps.cuh"
@@ -45,4 +44,3 @@ const double* FormSums::collect(cudaStream_t stream) {
 }
 
 }  // namespace apsyn::epic_fft
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/cuda/sky.cuh"
 #include "kernels/epic/factors.h"
 #include "kernels/epic/fft/setup.h"
@@ -45,4 +44,3 @@ std::unique_ptr<DeviceFieldForm> make_field_dft_form(const EpicPlan& plan) {
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

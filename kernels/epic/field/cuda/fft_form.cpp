@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -148,4 +147,3 @@ std::unique_ptr<DeviceFieldForm> make_field_fft_form(const EpicPlan& plan) {
 }
 
 }  // namespace apsyn::epic_cuda
-#endif

@@ -3,7 +3,6 @@
 #include "kernels/epic/epic_cuda.h"
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -15,10 +14,8 @@
 #include "kernels/epic/field/cuda/form.cuh"
 #include "kernels/epic/field/cuda/tasks.cuh"
 #include "kernels/epic/field/imager.h"
-#endif
 
 namespace apsyn {
-#ifdef APSYN_CUDA
 namespace {
 
 using namespace epic_cuda;
@@ -133,10 +130,5 @@ std::unique_ptr<DeviceImager> make_field_imager_cuda(EpicMethod method, EpicPlan
   cuda_check(cudaSetDevice(device_index), "choosing the device");
   return std::make_unique<CudaFieldImager>(method, std::move(plan), device_index);
 }
-#else
-std::unique_ptr<DeviceImager> make_field_imager_cuda(EpicMethod, EpicPlan, int device_index) {
-  throw DeviceError("cuda:{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device_index);
-}
-#endif
 
 }  // namespace apsyn

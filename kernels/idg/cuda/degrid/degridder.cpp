@@ -7,7 +7,6 @@
 #include "kernels/idg/idg_cuda.h"
 #include "libcore/base/error.h"
 
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <array>
 #include <future>
@@ -19,11 +18,9 @@
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/tracks/add_tracks.h"
 #include "libcore/system/parallel.h"
-#endif
 
 namespace apsyn {
 
-#ifdef APSYN_CUDA
 namespace {
 
 using namespace idg_degrid;
@@ -230,15 +227,6 @@ std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const I
     return std::make_unique<Implementation<float>>(device, plan, setup, sum, rows);
   return std::make_unique<Implementation<double>>(device, plan, setup, sum, rows);
 }
-
-#else
-
-std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const IdgPlan&, const IdgSetup&,
-                                                   DegridSum, DegridRows) {
-  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
-}
-
-#endif
 
 std::unique_ptr<Degridder> make_cuda_degridder(const Device& device, const IdgPlan& plan,
                                                const IdgSetup& setup) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/degrid/piece.cuh"
 
 #include <algorithm>
@@ -256,4 +255,3 @@ template class PiecePredictor<float>;
 template class PiecePredictor<double>;
 
 }  // namespace apsyn::idg_degrid
-#endif

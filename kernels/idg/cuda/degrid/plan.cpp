@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/degrid/plan.h"
 
 #include <algorithm>
@@ -51,4 +50,3 @@ DegridListPlan make_list_plan(const IdgPlan& plan, const WSeparation& separation
 }
 
 }  // namespace apsyn::idg_degrid
-#endif

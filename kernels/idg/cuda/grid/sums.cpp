@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/grid/sums.h"
 
 #include <algorithm>
@@ -121,4 +120,3 @@ template class TaskSums<float>;
 template class TaskSums<double>;
 
 }  // namespace apsyn::idg_cuda
-#endif

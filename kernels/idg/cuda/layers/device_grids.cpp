@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Layers in device or managed memory: the device adds subgrids and transforms layers.
-#ifdef APSYN_CUDA
 #include <complex>
 #include <optional>
 #include <type_traits>
@@ -224,4 +223,3 @@ template std::unique_ptr<CudaGrids<double>> make_cuda_grids(const IdgPlan&, cons
                                                             cudaStream_t);
 
 }  // namespace apsyn::idg_cuda
-#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Layers in device or managed memory: the device transforms the model and cuts the cells.
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -117,4 +116,3 @@ template std::unique_ptr<CudaModel<float>> make_cuda_model(const IdgPlan&, const
 template std::unique_ptr<CudaModel<double>> make_cuda_model(const IdgPlan&, const IdgSetup&);
 
 }  // namespace apsyn::idg_degrid
-#endif  // APSYN_CUDA

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/layers/grid_array.cuh"
 
 #include "kernels/idg/grid_memory.h"
@@ -26,4 +25,3 @@ void* allocate_grids(GridMemory where, std::size_t bytes) {
 }
 
 }  // namespace apsyn
-#endif

@@ -2,7 +2,6 @@
 // Layers in host memory. The device puts a range's subgrids into their final form; while it makes the next
 // range, they come back through a ring of pinned buffers and the CPU adds them as its own gridder would, in
 // the order of the tasks.
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -129,4 +128,3 @@ template std::unique_ptr<CudaGrids<double>> make_hybrid_grids(const IdgPlan&, co
                                                               cudaStream_t);
 
 }  // namespace apsyn::idg_cuda
-#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Layers in host memory: the CPU transforms the model as its own degridder would, and cuts the tasks' cells
 // into a ring of pinned buffers while the device predicts the tasks before.
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -123,4 +122,3 @@ template std::unique_ptr<CudaModel<float>> make_hybrid_model(const IdgPlan&, con
 template std::unique_ptr<CudaModel<double>> make_hybrid_model(const IdgPlan&, const IdgSetup&);
 
 }  // namespace apsyn::idg_degrid
-#endif  // APSYN_CUDA

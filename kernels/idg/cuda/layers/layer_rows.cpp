@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/layers/layer_rows.cuh"
 
 #include <algorithm>
@@ -75,4 +74,3 @@ void LayerRows::transform(float2* grids) {
 }
 
 }  // namespace apsyn::idg_cuda
-#endif

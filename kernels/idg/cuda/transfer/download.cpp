@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/transfer/download.cuh"
 
 #include <algorithm>
@@ -106,4 +105,3 @@ template void Downloader::add<double>(std::complex<float>*);
 template void Downloader::add<double>(std::complex<double>*);
 
 }  // namespace apsyn::idg_cuda
-#endif

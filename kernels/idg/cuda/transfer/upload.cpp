@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/idg/cuda/transfer/upload.cuh"
 
 #include <algorithm>
@@ -207,4 +206,3 @@ void Uploader::hold_copies(cudaStream_t stream) {
 }
 
 }  // namespace apsyn::idg_cuda
-#endif

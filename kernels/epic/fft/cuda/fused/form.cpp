@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 
 #include "kernels/common/cuda/attribute.h"
@@ -131,4 +130,3 @@ std::unique_ptr<Form> make_fused_form(const EpicPlan& plan, const FftGridded& gr
 }
 
 }  // namespace apsyn::epic_fft
-#endif

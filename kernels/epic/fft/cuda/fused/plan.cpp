@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/fft/cuda/fused/plan.h"
 
 #include <algorithm>
@@ -286,4 +285,3 @@ FusedLists make_fused_lists(const GridLists& lists, const FusedShape& shape, int
 }
 
 }  // namespace apsyn::epic_fft
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -182,4 +181,3 @@ std::unique_ptr<Form> make_matrix_form(const EpicPlan& plan, const FftGridded& g
 }
 
 }  // namespace apsyn::epic_fft
-#endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -123,4 +122,3 @@ TileLists make_tile_lists(const GridLists& lists, const MatrixPlan& plan, std::s
 }
 
 }  // namespace apsyn::epic_fft
-#endif

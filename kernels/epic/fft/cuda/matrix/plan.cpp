@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/fft/cuda/matrix/plan.h"
 
 #include <algorithm>
@@ -178,4 +177,3 @@ std::optional<MatrixPlan> plan_matrix(const EpicPlan& plan, const FftGridded& gr
 }
 
 }  // namespace apsyn::epic_fft
-#endif

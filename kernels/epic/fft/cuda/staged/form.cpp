@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include <algorithm>
 #include <optional>
 
@@ -116,4 +115,3 @@ std::unique_ptr<Form> make_staged_form(const EpicPlan& plan, const FftGridded& g
 }
 
 }  // namespace apsyn::epic_fft
-#endif

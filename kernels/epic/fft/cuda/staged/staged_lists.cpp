@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifdef APSYN_CUDA
 #include "kernels/epic/fft/cuda/staged/staged_lists.cuh"
 
 namespace apsyn::epic_fft {
@@ -26,4 +25,3 @@ StagedLists staged_lists(const FftGridded& gridded, std::size_t n_x,
 }
 
 }  // namespace apsyn::epic_fft
-#endif

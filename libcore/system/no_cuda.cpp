@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The answers of a build without the CUDA toolkit.
+#include "libcore/system/device.h"
+
+namespace apsyn {
+
+bool built_with_cuda() {
+  return false;
+}
+
+int cuda_device_count() {
+  return 0;
+}
+
+std::string cuda_device_name(int) {
+  return "none";
+}
+
+}  // namespace apsyn
