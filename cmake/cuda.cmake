@@ -64,6 +64,7 @@ function(apsyn_add_cuda_sources)
   target_sources(apsyn_core PRIVATE ${core_cuda})
   target_sources(apsyn_kernels PRIVATE ${kernel_cuda})
   apsyn_add_cuda_headers(apsyn_kernels)
+  include(cmake/instantiations.cmake)
   target_compile_options(apsyn_kernels PRIVATE ${APSYN_CUDA_WARNINGS})
   # Cutting into subgrids gives the host's borders to the last bit.
   set_source_files_properties(kernels/idg/cuda/partition/cut.cu kernels/idg/cuda/partition/join.cu
