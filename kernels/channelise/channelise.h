@@ -67,7 +67,7 @@ struct ChannelisePlan {
 
   /// Time samples that a spectrum is made of.
   std::size_t n_span() const { return n_sample * std::max<std::size_t>(1, filterbank.n_taps); }
-  /// Those of them before the first sample that a plain transform would take.
+  /// Samples of the span that lie before the first one that a plain transform would take.
   std::int64_t n_lead() const { return static_cast<std::int64_t>((n_span() - n_sample) / 2); }
   std::size_t values_per_sample() const { return real_input ? 1 : 2; }
   /// Centres of all output channels, [chan * n_fine + fine].
@@ -98,8 +98,8 @@ class Channeliser final : public SpectrumSource {
   ~Channeliser() override;
 
   void append(const VoltageBlock& block) override;
-  /// Those that no delay can push beyond the last sample. At the stream's end all that fit; what a delay then
-  /// reaches for beyond either end has weight 0.
+  /// Number of spectra that no delay can push beyond the last sample. At the stream's end, all that fit: what
+  /// a delay then reaches for beyond either end has weight 0.
   std::int64_t available() const override;
   void end_of_stream() override;
   void release(std::int64_t spectrum) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which samples of a voltage stream are there and are numbers, over a sliding window.
+// The validity of a voltage stream's samples (present, and finite) over a sliding window.
 #pragma once
 
 #include <cstdint>

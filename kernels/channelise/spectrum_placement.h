@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which samples a spectrum is made of, by what delay, and whether they are all there: what F stages on all
-// devices share (channelise.h).
+// The samples that a spectrum is made of, their delay, and whether all of them are there: shared by the F
+// stages of all devices (channelise.h).
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ struct CudaCleanSetup {
   CleanAlgorithm algorithm = CleanAlgorithm::clark;
   const std::vector<CleanScale>& scales;  ///< of multi-scale CLEAN
   double sub_minor_gain = 0.2;
-  /// That task.component_of smooths spectra with. Other fits than linear ones cost a round trip to the host
-  /// for each component.
+  /// The fit with which task.component_of smooths spectra. Fits that are not linear cost a round trip to the
+  /// host for each component.
   const SpectralFitter* fitter = nullptr;
   int device_index = 0;
 };

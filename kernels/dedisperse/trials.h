@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which dispersion measures to try, and at which time resolution.
+// The dispersion measures to try, and the time resolution of each.
 //
 // A pulse as short as one sample has, in one channel, the variance of its profile
 //   v = (1 + 1 + 1) t^2/12 + s^2/12,                                                                    (1)

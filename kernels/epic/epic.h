@@ -58,7 +58,7 @@ struct EpicPlan {
   std::size_t n_ant = 1, n_pol = 1;
   std::vector<double> channel_hz;  ///< [input chan * n_fine + fine]
   std::size_t n_average = 1;       ///< neighbouring channels that one image adds up
-  /// Which products are accumulated. `second` and `cross` need two polarisations.
+  /// The products that are accumulated. `second` and `cross` need two polarisations.
   bool first = true;    ///< XX (or RR)
   bool second = false;  ///< YY (or LL)
   bool cross = false;   ///< XY (or RL)

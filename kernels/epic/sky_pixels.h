@@ -18,7 +18,7 @@ struct SkyPixels {
   std::size_t size() const { return index.size(); }
 };
 
-/// Those above the horizon; directions of light curves are a row of pixels.
+/// The pixels above the horizon. Directions of light curves are a row of pixels.
 SkyPixels sky_pixels(const EpicPlan& plan, const EpicGeometry& geometry);
 
 /// What images of a field hold.

@@ -8,8 +8,8 @@
 
 namespace apsyn {
 
-/// Which kernel sums over pixels: the fastest that is accurate enough, task by task, or always the general
-/// one.
+/// The kernel that sums over pixels: the fastest one that is accurate enough, task by task, or always the
+/// general one.
 enum class DegridSum { automatic, direct };
 
 /// What is summed over pixels: nodes of tracks (cuda/tracks/tracks.cuh), where that spares much and the plan

@@ -62,7 +62,7 @@ class ImageWeights {
   double at(double u, double v) const;
   /// The block's weights of all planes times the factors, [row][chan][plane], on n_threads.
   void apply(const ImagingBlock& block, unsigned n_threads, Buffer<float, 3>& weight) const;
-  /// Of what was added.
+  /// What of the added visibilities lies beyond the grid.
   const BeyondGrid& beyond() const { return beyond_; }
   View<const double, 2> grid() const { return grid_; }  ///< [v][u], u = 0 at column n_u / 2
   std::uint64_t bytes() const { return grid_.size() * sizeof(double); }

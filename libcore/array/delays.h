@@ -42,7 +42,7 @@ class StaticDelays final : public DelaySource {
 class BeamDelaySource {
  public:
   virtual ~BeamDelaySource() = default;
-  /// As DelaySource::prepare, for delays_s().
+  /// Makes delays_s() ready for a span of time, like DelaySource::prepare.
   virtual void prepare(double begin_s, double end_s) = 0;
   /// tau of all antennas towards beam `beam`, seconds, at t_s seconds after sample 0.
   virtual void delays_s(std::size_t beam, double t_s, std::span<double> delay_s) const = 0;

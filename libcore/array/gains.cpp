@@ -13,7 +13,7 @@
 namespace apsyn {
 namespace {
 
-// Which indices of one axis a row covers.
+// The indices of one axis that a row covers.
 struct Range {
   std::size_t first = 0, end = 0;
 };

@@ -21,7 +21,7 @@ class AtermPart {
   virtual ~AtermPart() = default;
   /// DataError when there are no A-terms for this time; a warning, once, when only others' are nearest.
   virtual void check([[maybe_unused]] double time_mjd_s) const {}
-  /// As AtermModel::slot_of; any time will do.
+  /// The slot of a time, like AtermModel::slot_of. Takes any time.
   virtual std::int64_t slot_of(double time_mjd_s) const = 0;
   /// jones := jones J with J the part's Jones matrices [station][y][x][4]. The same for all times of a slot.
   virtual void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,

@@ -12,7 +12,8 @@ namespace apsyn {
 /// One value as text.
 class Json {
  public:
-  /// As many digits as lead back to the same double; null unless finite: JSON has neither NaN nor infinities.
+  /// Written with the digits that lead back to the same double. What is not finite becomes null, because JSON
+  /// has neither NaN nor infinities.
   Json(double value);
   Json(bool value) : text_(value ? "true" : "false") {}
   template <std::integral T>

@@ -12,7 +12,7 @@ namespace apsyn {
 /// "10asec", "1.5deg", "0.1rad", "3mas", "12h30m00.5s", "-30d43m17s"; colon forms "12:30:00.5" are degrees.
 /// Units: deg d amin arcmin asec arcsec mas uas rad mrad. A plain number is an error. -> radians
 double parse_angle(std::string_view text);
-/// As parse_angle, but the colon form counts hours (right ascension). -> radians, 0 to 2 pi
+/// A right ascension -> radians, 0 to 2 pi. Like parse_angle, but the colon form counts hours.
 double parse_right_ascension(std::string_view text);
 /// "2s", "40ms", "1.5us", "10ns", "2min", "1h", "1d" -> seconds
 double parse_duration(std::string_view text);

@@ -39,7 +39,7 @@ std::vector<std::string>& parts() {
   return *list;
 }
 
-// As the process is started, before there are threads.
+// Read when the process starts, before there are threads.
 const mode_t kUmask = [] {
   const mode_t mask = ::umask(0);
   ::umask(mask);

@@ -11,8 +11,8 @@
 
 namespace apsyn {
 
-/// Which IFs make the intensity: the first one (Stokes I of IQUV), or the sum of the first two (powers of two
-/// polarisations). The header does not tell.
+/// The IFs that make the intensity: the first one (Stokes I of IQUV), or the sum of the first two (powers of
+/// two polarisations). The header does not tell.
 enum class IntensityKind { first, sum };
 /// "first", "sum", or "auto": the sum for two IFs, else the first. UsageError for another name, or sum of one
 /// IF.

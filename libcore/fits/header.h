@@ -27,7 +27,7 @@ void write_fits_coordinates(FitsBuilder& fits, const ImageInfo& info, const std:
 void write_fits_description(FitsBuilder& fits, const ImageInfo& info,
                             const std::string& quantity = "Intensity");
 
-/// As many decimals, in threes, as the time needs.
+/// A date with as many decimals of a second, in threes, as the time needs.
 std::string format_fits_date(const UtcTime& time);
 
 }  // namespace apsyn

@@ -37,8 +37,8 @@ std::vector<ModelGroup> find_models(const std::vector<std::string>& paths);
 /// [plane][y][x]. DataError when a file is not what it was.
 Buffer<double, 3> read_model(const ModelGroup& group);
 
-/// Which of the groups, one at least, a channel takes: the narrowest one that holds it, or else the nearest;
-/// the first when there is only one. `inside`: it lies in the band of that group.
+/// The group that a channel takes: the narrowest one that holds it, or else the nearest. `inside`: the
+/// channel lies in the band of that group. There is at least one group.
 struct ModelChoice {
   std::size_t group = 0;
   bool inside = true;

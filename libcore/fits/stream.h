@@ -26,7 +26,7 @@ std::string checked_header(FitsBuilder& fits, const std::vector<std::size_t>& ax
 std::uint64_t to_fits_words(std::span<const float> pixels, std::uint32_t* words);
 /// Rounded to float32, one word each.
 std::uint64_t to_fits_words(std::span<const double> pixels, std::uint32_t* words);
-/// As they are, two words each.
+/// Pixels as float64, two words each.
 std::uint64_t to_fits_words(std::span<const double> pixels, std::uint64_t* words);
 
 }  // namespace apsyn

@@ -266,7 +266,7 @@ void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::si
         if (addresses.as_stored(run, data.extent(1))) {
           const std::span<const std::complex<float>> all = data.span();
           const std::size_t row_size = data.extent(1) * data.extent(2);
-          // As shared memory: casacore reads it, and no more.
+          // casacore shares this memory and only reads it.
           const Cells cells(addresses.shape(run),
                             const_cast<casacore::Complex*>(all.data() + span.first * row_size),
                             casacore::SHARE);

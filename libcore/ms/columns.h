@@ -47,11 +47,11 @@ class VisibilityColumnWriter {
   /// Throws as inspect_visibility_column; FailureError when another program holds the set's lock or the disk
   /// is full: the set is then as before.
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection);
-  /// Of what was inspected before: starts no process, so that any thread may begin to write.
+  /// For a column that was inspected before. Starts no process, so that any thread may begin to write.
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
                          const VisibilityColumnState& inspected);
   ~VisibilityColumnWriter();
-  /// As VisibilityColumnReader::read: other cells and channels keep what they hold.
+  /// Writes the cells that VisibilityColumnReader::read reads. Other cells and channels keep what they hold.
   void write(const MsRows& rows, const std::vector<std::size_t>& channels,
              View<const std::complex<float>, 3> data);
   /// Adds lines to the set's HISTORY, unless it ends with them already, and brings everything to the disk.

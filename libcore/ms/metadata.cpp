@@ -119,7 +119,7 @@ int basis_of(int corr_type, const std::string& path) {
   return (corr_type - 1) / 4;
 }
 
-/// Those of the selected windows, of which there are rows.
+/// The data descriptions of the selected windows of which there are rows.
 std::vector<bool> wanted_descriptions(const casacore::Table& ms, const casacore::Vector<casacore::Int>& spws,
                                       const MsSelection& selection) {
   std::vector<bool> wanted(spws.size());

@@ -43,7 +43,7 @@ inline bool selected(const std::vector<int>& list, int number) {
   return list.empty() || std::find(list.begin(), list.end(), number) != list.end();
 }
 
-/// Which of the `wanted` DATA_DESC_IDs rows of the selected fields have. Sets that were split off others
+/// The `wanted` DATA_DESC_IDs that rows of the selected fields have. Sets that were split off others
 /// often describe windows, polarisations and fields of which they hold no row. Reads rows until all are
 /// found.
 std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSelection& selection,

@@ -177,7 +177,7 @@ struct MeasurementSetReader::State {
     const std::size_t n_at_once = cells.rows_at_once(description().n_corr, n_channels());
     const std::size_t n_pieces = (batch.size() + n_at_once - 1) / n_at_once;
     n_threads = n_pieces == 1 ? 0 : static_cast<unsigned>(std::min<std::size_t>(n_threads, n_pieces));
-    // Of those that wait, one is being loaded and one may be ready.
+    // Of the two beyond those at work, one is being loaded and one may be ready.
     pieces.resize(std::max<std::size_t>(pieces.size(), n_threads == 0 ? 1 : n_threads + 2));
     std::size_t next = 0;
     feed(
@@ -197,7 +197,7 @@ struct MeasurementSetReader::State {
   const MsDataDescription& description() const {
     return meta.description(scalars.data_description[batch.front()]);
   }
-  /// Of it, those that are wanted.
+  /// The wanted channels of the batch.
   std::size_t n_channels() const {
     return meta.spws[static_cast<std::size_t>(description().spw)].channel_hz.size();
   }

@@ -135,7 +135,7 @@ void fill_spectral_windows(casacore::MSSpectralWindow& table, const MsDescriptio
   }
 }
 
-/// Which receptor (0 or 1) a product takes from the first and the second antenna.
+/// The receptors (0 or 1) that a product takes from the first and the second antenna.
 std::pair<int, int> receptor_pair(Product product) {
   switch (product) {
     case Product::XY:

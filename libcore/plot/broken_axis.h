@@ -25,7 +25,7 @@ struct BrokenAxis {
   double high(const AxisPart& part) const {
     return bin_width * static_cast<double>(part.first_bin + static_cast<std::int64_t>(part.n_bin));
   }
-  /// Which column, counted through all parts, shows an original bin that has data.
+  /// The column, counted through all parts, that shows an original bin with data.
   std::size_t column(std::int64_t bin) const;
 };
 

@@ -33,7 +33,8 @@ struct SkyModel {
 /// Then Faraday rotation: Q + iU turns by 2 RM (lambda^2 - lambda0^2) (Brentjens and de Bruyn 2005, eq. 1).
 std::array<double, 4> flux_at(const SkyComponent& component, double freq_hz);
 
-/// As parse_angle, and "-26.42.00.5", degrees, minutes and seconds, as these models and region files have it.
+/// A declination: what parse_angle takes, and "-26.42.00.5", the degrees, minutes and seconds of these models
+/// and of region files.
 double parse_declination(std::string_view text);
 
 /// "Format = Name, Type, Ra, Dec, I, ..." in any order of columns, with defaults

@@ -23,7 +23,7 @@ struct OpenedVoltages {
   std::int64_t n_samples = -1;     ///< of the asked-for range as far as there is any; -1 = unknown
   std::int64_t samples_left = -1;  ///< of the asked-for range and its margin; -1 = to the end
 
-  /// As VoltageReader::read, but not beyond the range that was asked for.
+  /// Reads like VoltageReader::read, and ends with the range that was asked for.
   bool read(VoltageBlock& block, std::size_t n_time);
 };
 

@@ -40,8 +40,9 @@ constexpr Recognised kDrx{"drx", "these are DRX frames: pipe them through ingest
 constexpr Recognised kLwa{
     "lwa", "these are frames of an LWA station: pipe them through ingest --from tbf, tbn or drx", true};
 
-/// Those whose magic is too short to be no accident: of gzip the upper flags must be clear (RFC 1952, section
-/// 2.3.1), of bzip2 the first block, or the end of an empty stream, begins behind the level.
+/// Compressed files, whose magic is so short that it could be an accident. More is asked of them: the upper
+/// flags of gzip are clear (RFC 1952, section 2.3.1), and behind the level of bzip2 the first block begins,
+/// or the end of an empty stream.
 Recognised compressed_kind(std::string_view bytes) {
   if (bytes.starts_with("\x1f\x8b\x08"sv) && bytes.size() > 3 && static_cast<unsigned char>(bytes[3]) < 0x20)
     return {"gzip", "this is compressed: pipe it through gzip -dc", true};

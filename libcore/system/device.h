@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which processor an operation runs on, and what the machine offers.
+// The processor that an operation runs on, and what the machine offers.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 namespace apsyn {
 
-/// Of all antennas, flagged ones too: they are delayed like the others.
+/// The longest baseline of all antennas. Flagged ones count, because they are delayed like the others.
 double longest_baseline_m(const ArrayLayout& layout);
 /// c / freq_hz over the diagonal of the box that holds all antennas: no fringe is finer. Infinite for one
 /// antenna.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which filterbank divides a channel (kernels/channelise/pfb.h has the equations).
+// The filterbank that divides a channel (kernels/channelise/pfb.h has the equations).
 #pragma once
 
 #include <cstddef>

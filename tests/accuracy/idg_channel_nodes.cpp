@@ -96,7 +96,7 @@ double image_error(const support::GridRows& o, const Buffer<double, 3>& image, s
   return std::sqrt(error / power);
 }
 
-/// Of what is predicted into data that hold ones before; what has no weight in any plane stays so.
+/// Relative error of a prediction into data that held ones. What has no weight in any plane stays one.
 template <class Out>
 double prediction_error(const support::GridRows& o, const IdgPlan& plan) {
   Buffer<double, 3> model({n_planes, n_pixels, n_pixels});

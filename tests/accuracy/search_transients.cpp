@@ -44,7 +44,7 @@ std::vector<Row> search(const reference::Scratch& scratch, const std::string& op
   return rows;
 }
 
-/// Of all channels together, in units of their noise.
+/// A drift of all channels together, in units of their noise.
 struct Drift {
   double height = 0, period_s = 1;
 };

@@ -326,7 +326,7 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
         seconds, layers_s, n_visibilities / seconds * 1e-9, joules / n_visibilities * 1e9, error);
     std::fflush(stdout);
   };
-  /// That travel to a device when blocks are streamed.
+  /// Bytes that travel to a device when blocks are streamed.
   auto of_the_rows = [&] {
     std::size_t n = 0;
     for (std::size_t i = 0; i < b.n_blocks; ++i) {

@@ -101,7 +101,7 @@ bool capture(const char* format, std::string_view bytes, bool tells_start, bool 
   });
 }
 
-/// As a stream, and as two files of one recording, which only a header can be.
+/// Reads the bytes as a stream, and as two files of one recording, of which only a header can be two.
 bool voltage_stream(std::string_view bytes) {
   as_file(bytes, [](const std::string& path) {
     CaptureRequest request;

@@ -173,7 +173,7 @@ double error_of(const Case& c, bool aterms) {
   return std::sqrt(error / power);
 }
 
-/// As the tensor cores leave them, and as CUDA cores do.
+/// Shapes of sums as tensor cores leave them, and, below, as CUDA cores do.
 FoldedShape tensor_shape(int n_planes, int side) {
   const int half = tensor_half(side);
   return {1, n_planes, half, 2 * half, half, std::size_t(n_planes) * 8 * half * half};

@@ -105,7 +105,7 @@ struct BeamOperands {
     return bytes;
   }
 
-  /// As the device takes them.
+  /// The samples in the bytes that the device takes.
   std::vector<std::int8_t> sample_bytes() const {
     if (c.form == Source::Form::int8) return samples;
     std::vector<std::int8_t> bytes;

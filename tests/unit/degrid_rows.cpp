@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which rows are made by the host: those of many values and few nodes.
+// The rows that the host makes: those of many values and few nodes.
 #include "kernels/idg/plan/degrid_rows.h"
 
 #include <boost/test/unit_test.hpp>

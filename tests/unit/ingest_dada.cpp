@@ -29,8 +29,8 @@ std::string samples_from(std::size_t first, std::size_t n_time) {
   return bytes;
 }
 
-/// As dada_dbdisk writes it: the time of the observation, and how many bytes of it came before. `line` comes
-/// first, so that it holds.
+/// A file as dada_dbdisk writes it, with the time of the observation and how many bytes of it came before.
+/// `line` comes first, so that it holds.
 std::string piece(std::size_t first, std::size_t n_time, const std::string& line = "") {
   std::string header =
       line +

@@ -52,7 +52,7 @@ std::vector<std::uint8_t> expected_blocks(std::int64_t n_channels, const std::ve
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(gps_seconds) {
-  // As the metafits of this observation has it, and astropy of the other.
+  // The times are those of the metafits of the first observation, and of astropy for the others.
   BOOST_TEST((mwa_time(1090008640) == parse_utc("2014-07-21T20:10:24")));
   BOOST_TEST((mwa_time(kSubobs) == parse_utc("2022-07-18T11:01:10")));
   BOOST_TEST((mwa_time(kGpsOf2000_s) == parse_utc("2000-01-01T00:00:00")));

@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(windows_and_fields_are_told_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(what_no_row_has_is_of_no_account) {
-  // As a set that was split off another one: of its two windows, polarisations and fields rows have the last.
+  // A set that was split off another one: its rows have the last of two windows, polarisations and fields.
   ScratchFolder folder;
   const std::string path = folder / "a.ms";
   Observation(ms_description(), 2).write(path);

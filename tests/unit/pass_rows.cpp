@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(the_subgrids_of_all_rows) {
   }
 }
 
-/// Which rows are chosen does not depend on how stations are numbered, nor on when the largest number comes.
+/// The choice of rows depends neither on how stations are numbered nor on when the largest number comes.
 BOOST_AUTO_TEST_CASE(stations_that_come_late) {
   ArrayRows d = observe_array(12, 600, 2);
   const std::size_t n_row = d.uvw_m.extent(0);

@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(interference_is_taken_out) {
   BOOST_CHECK_THROW(measure_block(settings, few), std::invalid_argument);
 }
 
-// As behind a filter bank whose every eighth channel has another gain and offset: neither is interference,
+// Data of a filter bank whose every eighth channel has another gain and offset: neither is interference,
 // and channels that are brought to one level and one noise lose nothing by it. Noise that is added is, from
 // twice the others' on.
 BOOST_AUTO_TEST_CASE(gains_and_offsets_of_their_own_cost_no_channel) {

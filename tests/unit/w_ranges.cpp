@@ -263,7 +263,7 @@ struct AcrossBorders {
     all = partition(plan, d.block(false), {0, plan.n_layers}, 2);
   }
 
-  /// That ranges hold each visibility with data once, in as many subgrids as all layers do.
+  /// Checks that ranges hold each visibility with data once, in as many subgrids as all layers do.
   void check_once(const std::vector<LayerRange>& ranges) const {
     const GridBlock block = d.block(false);
     Buffer<int, 2> seen({d.weight.extent(0), d.weight.extent(1)});

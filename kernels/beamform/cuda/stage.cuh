@@ -61,8 +61,8 @@ struct Steering {
 };
 /// weights[row][pol][beam][ant].
 void launch_steer(const Batch& batch, const Steering& steering, float2* weights, cudaStream_t stream);
-/// As kernels/common/cuda/beams/products.cuh has them; with weights of one polarisation they are X's. `step`
-/// as launch_steps() makes it.
+/// Integer weights in the layout of kernels/common/cuda/beams/products.cuh; those of a single polarisation
+/// are X's. `step` is what launch_steps() makes.
 void launch_steer(const Batch& batch, const Steering& steering, const beam_products::WeightLayout& layout,
                   std::int8_t* weights, const float* step, cudaStream_t stream);
 /// step[channel of the launch][pol][beam]: weights are step times the integers, wherever beams look.

@@ -30,7 +30,7 @@ class DeviceSampleWindow {
  public:
   explicit DeviceSampleWindow(const WindowPlan& plan);
 
-  /// As DeviceSpectrumSource::append.
+  /// Takes a block, with the arguments and the result of DeviceSpectrumSource::append.
   std::size_t append(const VoltageBlock& block, std::size_t first);
   /// Makes what has been appended available, less than a gulp or not.
   void flush();
@@ -42,7 +42,7 @@ class DeviceSampleWindow {
   std::int64_t end() const { return end_; }      ///< one past the last, the ones on their way included
   /// Work queued on `stream` from now on may read sample begin() and the ones behind it.
   f_stage::SampleWindow use(cudaStream_t stream) const;
-  /// That work has been queued.
+  /// Tells the window that the work on it has been queued.
   void used(cudaStream_t stream);
 
  private:

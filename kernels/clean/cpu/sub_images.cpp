@@ -185,7 +185,7 @@ PartsEnd clean_high_pixels(const PlaneSet& set, const LoopLimits& limits,
                            const SubImages* sub_images, double level_share, unsigned n_threads) {
   const std::vector<PixelPlace> places = pixels_above(set, static_cast<float>(limits.level_jy), n_threads);
   std::vector<std::vector<PixelPlace>> parts;
-  // Which one finds the first negative component of all only one loop can tell.
+  // Only a single loop can tell which component is the first negative one of all.
   if (sub_images != nullptr && !limits.stop_at_negative) parts = sub_images->divide(set, places, level_share);
   LoopLimits own = limits;
   own.max_components = parts.empty() ? 0 : limits.max_components / (2 * parts.size());

@@ -70,7 +70,7 @@ class Cleaner final : public CudaCleaner {
     }
   }
 
-  /// As Multiscale's constructor.
+  /// Prepares kernels, PSFs and biases of the scales, like Multiscale's constructor.
   void prepare_scales() {
     for (std::size_t s = 0; s < setup_.scales.size(); ++s) {
       const CleanScale& shape = setup_.scales[s];
@@ -119,7 +119,7 @@ class Cleaner final : public CudaCleaner {
     return static_cast<double>(choice.height) * scales_[choice.scale].shape.bias;
   }
 
-  /// As Multiscale::choose(); the smoothed image of the choice is smoothed_.
+  /// Chooses a scale like Multiscale::choose(). Leaves its smoothed image in smoothed_.
   Choice choose() {
     float* search = search_image_.reserve(n_pixel_);
     launch_search_image(search_.planes_of(residual_.data(), nullptr), search, stream_.get());
@@ -175,7 +175,7 @@ class Cleaner final : public CudaCleaner {
         });
   }
 
-  /// As Multiscale::smoothed_psfs().
+  /// The PSFs smoothed twice with a scale, like Multiscale::smoothed_psfs().
   const DevicePsfs& smoothed_psfs(std::size_t index) {
     if (!smoothed_psfs_.plane.empty() && smoothed_scale_ == index) return smoothed_psfs_;
     smoothed_scale_ = index;
@@ -197,7 +197,7 @@ class Cleaner final : public CudaCleaner {
     return smoothed_psfs_;
   }
 
-  /// As Multiscale::clean_scale().
+  /// One stay at a scale, like Multiscale::clean_scale().
   LoopStop clean_scale(const Choice& choice, LoopLimits limits, std::size_t& n_found) {
     const Scale& scale = scales_[choice.scale];
     const bool point = scale.shape.width_pixels <= 0;

@@ -14,7 +14,7 @@ class CudaConvolver {
   /// [ky = 0 .. height - 1][kx = 0 .. width / 2] of the padded image.
   using Spectrum = DeviceArray<float2>;
 
-  /// As ImageConvolver's; all work goes to the stream.
+  /// Takes the arguments of ImageConvolver's constructor. All work goes to the stream.
   CudaConvolver(std::size_t ny, std::size_t nx, std::size_t reach_y, std::size_t reach_x,
                 cudaStream_t stream);
   CudaConvolver(const CudaConvolver&) = delete;

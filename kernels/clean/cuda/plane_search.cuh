@@ -19,7 +19,7 @@ class PlaneSearch {
 
   float highest(const SearchPlanes& planes);
   Heights heights(const SearchPlanes& planes);
-  /// Those above the cutoff, until the next ones are selected.
+  /// The pixels above the cutoff. They are valid until the next ones are selected.
   DeviceComponentLoop::Pixels select(const SearchPlanes& planes, float cutoff, const DevicePsfs& psfs);
 
  private:

@@ -73,7 +73,7 @@ Pair<T> OddEven(Pair<T> odd, Pair<T> even) {
 
 namespace apsyn::HWY_NAMESPACE {
 
-/// As hn::CappedTag, but never of less than a complex number.
+/// A vector type like hn::CappedTag that never holds less than a complex number.
 template <class T, std::size_t n_values>
 #if HWY_TARGET == HWY_SCALAR
 using ComplexTag = hwy::HWY_NAMESPACE::PairTag<T>;

@@ -23,7 +23,7 @@ class DeviceFloatStage {
 
   /// Writes sums [chan][pair i <= j, row-major][re, im] to pinned or device memory and starts anew.
   void finish_sums(double* sums, cudaStream_t stream);
-  /// As DeviceXStage::finish_means.
+  /// Turns sums into means, like DeviceXStage::finish_means.
   void finish_means(x_stage::MeanTask task, const MeanOutput& output, cudaStream_t stream);
   void discard() { empty_ = true; }
 

@@ -39,7 +39,7 @@ class FxResults {
   /// before the last one.
   void queue(const FxIntegration& integration, DeviceXStages& stages, PairCounts& counts,
              cudaStream_t stream);
-  /// As FxEngine::next().
+  /// Gives the next complete integration, like FxEngine::next().
   bool next(FxResult& result);
   /// Until all that was queued has arrived.
   void settle();

@@ -15,7 +15,7 @@ namespace apsyn {
 struct MeanOutput {
   std::complex<float>* data = nullptr;
   float* weight = nullptr;
-  /// That copies; otherwise the sums' own. Sums need not wait for the copies of another.
+  /// The stream that copies; without one, that of the sums. Sums need not wait for copies of another stream.
   std::optional<cudaStream_t> stream;
 };
 

@@ -18,7 +18,7 @@ class DeviceApertures {
   const std::uint32_t* kinds() const { return kinds_.data(); }  ///< [ant]
   /// Begins an accumulation.
   void start() { host_.start(); }
-  /// Who was there.
+  /// Notes which antennas are valid.
   void add(const SpectraBlock& validity) { host_.add(validity); }
   /// Copies, on the default stream, what is heard at these pixels.
   void look(const SkyPixels& pixels);

@@ -23,7 +23,7 @@ class DeviceSky {
   int n_pixel() const { return static_cast<int>(pixels_.size()); }
   /// Filled up to whole tiles.
   std::size_t n_stride() const { return (pixels_.size() + kTilePixels - 1) / kTilePixels * kTilePixels; }
-  /// Of all pixels, from a channel of the plan on.
+  /// The weights of all pixels, for n_channel channels from a channel of the plan on.
   WeightTask weights(int first_channel, int n_channel) const;
 
   /// [channel][n_stride()][XX, YY, Re XY, Im XY]

@@ -48,8 +48,8 @@ KernelResponse::KernelResponse(EpicKernel kind, std::size_t cells, double edge)
   // Near where the window's transform falls to its first zero as the edge of the sky repeats: 0.96 of it had
   // the least errors for 5 to 9 cells.
   beta_ = 0.96 * kPi * cells_ * std::max(0.0, 1 - edge);
-  // That zero, for Kaiser-Bessel at hypot(beta, pi) and for prolates not far beyond beta, must not come to
-  // lie on the sky where that fills the field: measured for 7 to 9 cells.
+  // The transform's first zero (for Kaiser-Bessel at hypot(beta, pi), for prolates not far beyond beta) must
+  // not lie on the sky where that fills the field: measured for 7 to 9 cells.
   const double last = kPi * cells_ * edge, from_zero = 0.4 * kPi;
   if (kind == EpicKernel::prolate || std::hypot(beta_, kPi) < 1.01 * last)
     beta_ = std::max(beta_, std::sqrt(std::max(0.0, last * last - from_zero * from_zero)));

@@ -19,7 +19,7 @@ class FieldGrid {
   /// Whether the grid is another one than before.
   bool aim(const EpicGeometry& geometry, const SkyPixels& pixels);
   const FftGridded& gridded() const { return *gridded_; }
-  /// So many times the grid's cells, along each axis, are transformed.
+  /// The factor along each axis by which the transform is larger than the grid.
   std::size_t fine() const { return gridded_->grid.resampled ? 2 : 1; }
   /// What the cell of a row and column is multiplied by before.
   double correction(std::size_t row, std::size_t column) const;

@@ -106,7 +106,7 @@ void for_channels(const std::array<double, 3>& uvw_m, const double* wavenumber, 
   }
 }
 
-/// At most so many terms has a task; w phases beyond a task's largest are the layer's alone.
+/// Upper limit on the number of Chebyshev terms of a task. Larger w phases are left to the layers.
 std::size_t most_task_terms(const IdgPlan& plan);
 /// How many subgrids of all planes are computed before they are added to the grids.
 std::size_t subgrids_per_chunk(const IdgPlan& plan, std::size_t n_planes);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which visibility goes to which subgrid. A subgrid takes visibilities whose u, v lie between the whole cells
-// of a square of plan.bucket() cells and whose w are near one layer; it stands on the middle of these cells,
-// and takes w relative to the middle of theirs. Each baseline is cut into sub-tables of (time, channel); with
-// A-terms these are the subgrids, of one pair of slots each, and without, those with few visibilities are
-// joined across baselines. Consecutive channels of a row that share a subgrid stay together as a run.
+// The assignment of visibilities to subgrids. A subgrid takes visibilities whose u, v lie between the whole
+// cells of a square of plan.bucket() cells and whose w are near one layer; it stands on the middle of these
+// cells, and takes w relative to the middle of theirs. Each baseline is cut into sub-tables of (time,
+// channel); with A-terms these are the subgrids, of one pair of slots each, and without, those with few
+// visibilities are joined across baselines. Consecutive channels of a row that share a subgrid stay together
+// as a run.
 //
 // Visibilities with w < 0 are folded: they count as their conjugates at (-u, -v, -w), with p and q exchanged
 // (and XY with YX).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which rows of a block a pass over some layers needs, so that the others need not travel to a device: of
-// processes that share ranges of w each then sends its own, but for those of layers that two share.
+// The rows of a block that a pass over some layers needs, so that the others need not travel to a device.
+// Processes that share ranges of w each send their own rows then, and those of layers that two of them share.
 #pragma once
 
 #include <algorithm>

@@ -51,7 +51,7 @@ HWY_INLINE std::uint64_t first_planes(std::uint64_t bits) {
   return bits;
 }
 
-/// Those of a channel alike: its bit, else 0.
+/// Keeps a channel's bit where those of all its planes are alike; otherwise it becomes 0.
 template <std::size_t kPlanes>
 HWY_INLINE std::uint64_t in_all_planes(std::uint64_t bits) {
   if constexpr (kPlanes == 4) bits &= bits >> 2;

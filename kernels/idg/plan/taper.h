@@ -16,7 +16,7 @@ namespace apsyn {
 
 enum class TaperKind { automatic, least_misfit, pswf, kaiser_bessel };
 
-/// As on a command line: auto, lm, pswf or kb. parse_taper() takes nothing else (UsageError).
+/// The names of the command line: auto, lm, pswf or kb. parse_taper() throws UsageError for any other.
 const char* taper_name(TaperKind kind);
 TaperKind parse_taper(std::string_view name);
 

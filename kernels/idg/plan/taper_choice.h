@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which taper a plan gets, and how far from a layer its subgrids may then reach.
+// The choice of a plan's taper, and how far from a layer its subgrids may then reach.
 #pragma once
 
 #include <functional>

@@ -15,8 +15,8 @@
 
 namespace apsyn {
 
-/// At most so many channels stand at nodes together, and so many are they or their nodes: the values of all
-/// rows of a track fit into the caches.
+/// Upper limits on the channels that are put on nodes together, and on the columns that they or their nodes
+/// make: the values of all rows of a track then fit into the caches.
 constexpr std::size_t most_band_channels = 64, most_band_columns = 32;
 /// Numbers that ChannelNodes keeps at most: tables of both directions.
 constexpr std::size_t kept_channel_tables = 64;

@@ -117,7 +117,7 @@ void TrackNodes<T>::list_bands(const GridBlock& block, std::size_t first_run, st
   }
 }
 
-/// Those bands that are cheaper with their nodes; the others no larger than a track's rows allow.
+/// Chooses the bands that are cheaper with their nodes. The others are no larger than a track's rows allow.
 template <class T>
 void TrackNodes<T>::choose_bands(Track& track) {
   const auto rows = static_cast<double>(track.n), lines = static_cast<double>(track.n_lines());

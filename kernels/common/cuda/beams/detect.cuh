@@ -181,7 +181,7 @@ __device__ __forceinline__ void sum_products(const Sums& sums, float (&to)[kValu
   }
 }
 
-/// Those of a tile that holds several segments.
+/// Finishes the segments of a tile that holds several of them.
 template <Product kProduct, int kPols, class Target>
 __device__ __forceinline__ void finish_short_segments(const Task& task, const Target& target_at, int first,
                                                       int lane, const Sums& sums,

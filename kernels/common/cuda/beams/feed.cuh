@@ -125,7 +125,7 @@ __device__ __forceinline__ void bring_weights(const Work& work, const Shared& sh
         bulk_copy(to, work.items.task.weights + layout.group(item.row, pol, item.first_group + g, first),
                   bytes, shared.weights_full);
 }
-/// Those of the first item from `index` on that has spectra.
+/// Brings the weights of the first item from `index` on that has spectra.
 template <int kGroups, int kPols, bool kOwn, bool kStreamed>
 __device__ __forceinline__ void bring_weights_from(const Work& work, const Shared& shared, int index) {
   for (; index < work.items.count; index += gridDim.x) {

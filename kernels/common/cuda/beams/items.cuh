@@ -144,7 +144,7 @@ __device__ __forceinline__ void with_form(Source::Form form, const With& with) {
   }
 }
 
-/// Which samples as they come count in a row; null: all.
+/// The validity of a row's untouched samples; null when all of them count.
 __device__ __forceinline__ const std::uint8_t* validity_of(const Task& task, int row) {
   const Source& source = task.source;
   if (source.valid == nullptr) return nullptr;

@@ -58,7 +58,7 @@ struct Units {
     mine = thread * 16;
   }
 
-  /// Those of spectra from n_rows on, counted from a thread's first, are 0, and read nothing from `some`.
+  /// Copies samples. From the n_rows-th spectrum of a thread on they are 0, and `some` is not read for them.
   __device__ void copy(std::uint32_t to, const std::uint8_t* from, std::size_t stride, int n_rows,
                        const std::uint8_t* some) const {
 #pragma unroll

@@ -73,8 +73,8 @@ void PairTables::make_batches(ListTask list, cudaStream_t stream) {
   launch_batches(list, stream);
 }
 
-/// Those with most batches first, or the last ones would keep a few warps busy while others have nothing to
-/// do.
+/// Orders segments by falling numbers of batches: at the end a long one would keep a few warps busy while the
+/// others have nothing to do.
 void PairTables::make_segments(int n_channel, cudaStream_t stream) {
   const GatherTask all = task(0, n_together_);
   const auto n = static_cast<std::uint32_t>(n_channel * all.n_channel_segment());

@@ -2,9 +2,10 @@
 // The inner loop of the `fft` imager: spectra of one channel -> sums of products at the pixels of the
 // transform.
 //
-// As many spectra go together as a vector register has lanes, so that gridding and transforms of any length
-// are the same work on whole registers. One row of cells after the other is gathered and transformed in the
-// first-level cache; each column of the results is transformed there, multiplied and summed over the lanes.
+// Spectra are processed in groups of as many as a vector register has lanes, so that gridding and transforms
+// of any length are the same work on whole registers. One row of cells after the other is gathered and
+// transformed in the first-level cache; each column of the results is transformed there, multiplied and
+// summed over the lanes.
 #pragma once
 
 #include <complex>

@@ -38,7 +38,7 @@ struct PreparedSpectra {
   double largest = 0;  ///< as FormSpectra
 };
 
-/// That takes g E.
+/// A form that takes samples times their factors, g E.
 class PreparedForm : public Form {
  public:
   void add(const FormSpectra& spectra, cudaStream_t stream) final;

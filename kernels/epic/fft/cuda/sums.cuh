@@ -25,7 +25,7 @@ class FormSums {
   FormSums(const EpicPlan& plan, const FftFinish& finish, const SumsShape& shape, const Place& place);
   void clear(cudaStream_t stream);
   double* data() const { return sums_.data(); }  ///< [channel][class][part][part_sums]
-  /// As Form::collect().
+  /// The sums in the order that Form::collect() promises.
   const double* collect(cudaStream_t stream);
 
  private:

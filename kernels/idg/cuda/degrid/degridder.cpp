@@ -103,7 +103,7 @@ class Implementation final : public CudaDegridder {
         const auto piece = free.pop();
         if (!piece) return;
         tell_of(block, first, std::min(rows_at_once, n_row - first), **piece, may_leave_rows);
-        // Those who make rows wait for nothing, so that whoever begins to send only waits for a turn.
+        // Threads that make rows wait for nothing, so that one that begins to send waits for its turn only.
         predictor_.use_threads((*piece)->leaves_rows ? kSending : std::max(1u, setup_.n_threads / 2));
         told.push(*piece);
       }

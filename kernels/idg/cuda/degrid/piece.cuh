@@ -53,7 +53,7 @@ class PiecePredictor {
     layers_ = {};
   }
   void begin_pass(const LayerRange& layers);
-  /// Of all passes; waits.
+  /// Device time that all passes spent on layers, in seconds. Blocks until they have finished.
   double layer_seconds() { return model_->seconds(); }
   /// A block's A-terms, for its pieces.
   void take_aterms(const AtermBlock& aterms);

@@ -70,7 +70,7 @@ void launch(const TensorGridTask& task, PlaneGroups planes, int n_sm, cudaStream
   cuda_check(cudaGetLastError(), "launching the gridder's sums");
 }
 
-/// As many whole groups of planes as there are from `first` on. Returns the first plane that is left.
+/// Launches all whole groups of planes from `first` on. Returns the first plane that is left.
 template <class Shape>
 int launch_groups(const TensorGridTask& task, int first, int n_sm, cudaStream_t stream) {
   const int n_groups = (task.n_planes - first) / Shape::kPlanes;

@@ -20,7 +20,7 @@ class CudaModel {
   /// Transforms these layers, in float64 unless the plan is_fast_on_gpu(): the division by the taper would
   /// magnify rounding. A device does so in the null stream, and need not have finished.
   virtual void begin_pass(const Geometry& geometry, const LayerRange& layers) = 0;
-  /// That all passes have taken for it; waits.
+  /// Device time of all passes so far, in seconds. Blocks until they have finished.
   virtual double seconds() = 0;
   /// What launch_cut() does, in the null stream; cut.grids is not looked at.
   virtual void cut(CutTask<T> cut) = 0;

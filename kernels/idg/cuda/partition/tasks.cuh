@@ -69,8 +69,8 @@ class TaskLister {
   std::vector<RangeWork> list(const ListPlan& plan, const idg::DeviceTables& tables,
                               const RangeLimits& limits, DeviceTasks& out,
                               const DeviceTracks* tracks = nullptr);
-  /// Which subgrids of a range overlap which tile of which layer, each tile's in the order of the tasks, for
-  /// all ranges. Waits for the stream.
+  /// Lists, for all ranges, the subgrids that overlap each tile of each layer, in the order of their tasks.
+  /// Waits for the stream.
   void place(const ListPlan& plan, std::vector<RangeWork>& ranges, DeviceTasks& out);
 
   /// Where tasks stand, for the host.

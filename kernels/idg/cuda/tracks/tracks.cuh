@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which rows of sub-tables lie on tracks, and the nodes that are gridded or predicted instead of them
-// (track_nodes.h), found on the device. For device and host code with CUDA.
+// Finding on the device the rows of sub-tables that lie on tracks, and the nodes that are gridded or
+// predicted instead of them (tracks/track_nodes.h). For device and host code with CUDA.
 #pragma once
 
 #include "kernels/common/cuda/sort.cuh"

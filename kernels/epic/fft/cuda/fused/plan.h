@@ -19,8 +19,8 @@ struct RadixPlan {
   std::vector<std::uint32_t> place;  ///< [bin] where its result ends up
 };
 
-/// As few passes as can be of radix 2, 3, 4, 5, 8, 16 up to `largest`; the last one is of `last` unless that
-/// is 0. None when the length is no such product.
+/// The fewest passes of radix 2, 3, 4, 5, 8 or 16, up to `largest`, that make the length; the last one has
+/// radix `last` unless that is 0. None when the length is no such product.
 std::optional<RadixPlan> plan_radices(std::size_t length, int last, int largest);
 /// Of these radices, which fall.
 std::optional<RadixPlan> plan_radices(std::size_t length, int last, std::span<const int> radices);

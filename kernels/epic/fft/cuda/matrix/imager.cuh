@@ -146,7 +146,7 @@ struct GridImager {
   struct ColumnTable {
     uint2 kept[kTableShared ? 1 : kTableWords / 64];
   };
-  /// Of all warps.
+  /// The table that all warps share.
   __device__ __forceinline__ uint2* shared_table() const {
     return reinterpret_cast<uint2*>(columns(0) + kBuffers * (kColumnWords / 4));
   }

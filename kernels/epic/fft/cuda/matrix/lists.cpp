@@ -62,7 +62,7 @@ FoldedCell fold(std::size_t cell, std::size_t n) {
   return {middle - 1 - cell, true};
 }
 
-/// Those of a step: columns [antenna][row].
+/// Appends the weights of a step: columns [antenna][row].
 void append_weights(const std::array<Weights, kCells>& columns, int n_part, TileLists& to) {
   std::array<std::array<std::array<Rounding, 2>, kCells>, kCells> roundings{};
   for (int version = 0; version < versions_of(n_part); ++version) {
