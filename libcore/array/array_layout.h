@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace apsyn {
@@ -48,6 +49,8 @@ struct ArrayLayout {
 
 /// WGS84 ellipsoid: geodetic -> geocentric ITRF metres, and back.
 Vec3 geocentric_from_site(const Site& site);
+/// OBSGEO-X, -Y and -Z of FITS, the site in ITRF metres; none where the site is not known.
+std::vector<std::pair<std::string, double>> site_keywords(const std::optional<Site>& site);
 Site site_from_geocentric(const Vec3& itrf_m);
 /// Local offsets <-> geocentric positions about the site.
 Vec3 geocentric_from_enu(const Site& site, const Vec3& enu_m);

@@ -22,6 +22,12 @@ Vec3 geocentric_from_site(const Site& site) {
           (prime_vertical_m * (1.0 - kEccentricity2) + site.height_m) * sin_lat};
 }
 
+std::vector<std::pair<std::string, double>> site_keywords(const std::optional<Site>& site) {
+  if (!site) return {};
+  const Vec3 itrf_m = geocentric_from_site(*site);
+  return {{"OBSGEO-X", itrf_m[0]}, {"OBSGEO-Y", itrf_m[1]}, {"OBSGEO-Z", itrf_m[2]}};
+}
+
 Site site_from_geocentric(const Vec3& itrf_m) {
   // Bowring's parametric-latitude step, repeated: it gains about three digits a turn near the surface and
   // converges everywhere outside the evolute, a few tens of kilometres around the centre.

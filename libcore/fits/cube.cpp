@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/fits/cube.h"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "libcore/base/error.h"
@@ -45,7 +47,13 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
     describe("TIME", shape_.step_s / 2, shape_.step_s, "s");
     if (info_.time) fits.key("DATEREF", format_fits_date(*info_.time), "TIME counts from here");
   }
-  write_fits_description(fits, info_, shape_.quantity);
+  ImageInfo info = info_;
+  if (shape_.in_time && info.time) {
+    const double end_s =
+        static_cast<double>(std::max<std::size_t>(n_written_, 1) - 1) * shape_.step_s + last_s_;
+    info.end = add_picoseconds(*info.time, std::llround(end_s * 1e12));
+  }
+  write_fits_description(fits, info, shape_.quantity);
   if (shape_.in_time) fits.key("XPOSLAST", last_s_, "s, length of the last image");
   return checked_header(fits, axes, data_sum);
 }

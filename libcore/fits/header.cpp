@@ -80,6 +80,7 @@ void write_fits_description(FitsBuilder& fits, const ImageInfo& info, const std:
   fits.key("ORIGIN", std::string("apsyn"), "");
   fits.key("OBJECT", info.object, "");
   fits.key("TELESCOP", info.telescope, "");
+  if (!info.observer.empty()) fits.key("OBSERVER", info.observer, "");
   fits.key("BTYPE", quantity, "");
   if (!info.unit.empty()) fits.key("BUNIT", info.unit, "");
   if (info.beam) {
@@ -88,8 +89,15 @@ void write_fits_description(FitsBuilder& fits, const ImageInfo& info, const std:
     fits.key("BPA", info.beam->position_angle_rad / kRadPerDeg, "deg, major axis, north through east");
   }
   fits.key("TIMESYS", std::string("UTC"), "");
-  if (info.time) fits.key("DATE-OBS", format_fits_date(*info.time), "");
-  if (info.middle) fits.key("DATE-AVG", format_fits_date(*info.middle), "");
+  if (info.time) {
+    fits.key("DATE-OBS", format_fits_date(*info.time), "");
+    fits.key("DATE-BEG", format_fits_date(*info.time), "");
+  }
+  if (info.end) fits.key("DATE-END", format_fits_date(*info.end), "");
+  std::optional<UtcTime> middle = info.middle;
+  if (!middle && info.time && info.end)
+    middle = add_picoseconds(*info.time, std::llround(seconds_between(*info.time, *info.end) * 0.5e12));
+  if (middle) fits.key("DATE-AVG", format_fits_date(*middle), "");
   for (const auto& [keyword, value] : info.keywords) fits.key(keyword, value, "");
   for (const std::string& line : info.history) fits.history(line);
 }

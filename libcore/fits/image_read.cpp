@@ -31,21 +31,29 @@ void read_stokes(const FitsPrimary& fits, const FitsAxis& axis, ImageInfo& info)
   }
 }
 
+std::optional<UtcTime> read_date(const FitsKeys& keys, const FitsPrimary& fits, const char* keyword) {
+  auto date = keys.text(keyword);
+  if (!date) return std::nullopt;
+  const std::string system = keys.text("TIMESYS").value_or("UTC");
+  if (date->find('T') == std::string::npos) *date += "T00:00:00";
+  try {
+    if (system != "UTC") throw DataError("TIMESYS {}", system);
+    return parse_utc(*date);
+  } catch (const DataError&) {
+    log_warning("{}: {} '{}' ({}): not understood, left out", fits.name, keyword, *date, system);
+  }
+  return std::nullopt;
+}
+
 void read_description(const FitsKeys& keys, const FitsPrimary& fits, ImageInfo& info) {
   info.unit = keys.text("BUNIT").value_or("");
   info.object = keys.text("OBJECT").value_or("unknown");
   info.telescope = keys.text("TELESCOP").value_or("unknown");
   info.frequency_frame = keys.text("SPECSYS").value_or(info.frequency_frame);
-  if (auto date = keys.text("DATE-OBS")) {
-    const std::string system = keys.text("TIMESYS").value_or("UTC");
-    if (date->find('T') == std::string::npos) *date += "T00:00:00";
-    try {
-      if (system != "UTC") throw DataError("TIMESYS {}", system);
-      info.time = parse_utc(*date);
-    } catch (const DataError&) {
-      log_warning("{}: DATE-OBS '{}' ({}): not understood, left out", fits.name, *date, system);
-    }
-  }
+  info.observer = keys.text("OBSERVER").value_or("");
+  info.time = read_date(keys, fits, "DATE-OBS");
+  info.end = read_date(keys, fits, "DATE-END");
+  info.middle = read_date(keys, fits, "DATE-AVG");
   const double major = keys.number("BMAJ").value_or(0), minor = keys.number("BMIN").value_or(major);
   if (major > 0 && minor > 0)
     info.beam =
@@ -120,6 +128,7 @@ void add_frame_time(const ImageLayout& layout, ImageInfo& info) {
   const double after_s =
       layout.time.first + static_cast<double>(layout.time.index(layout.order.frame)) * layout.time.step;
   info.time = add_picoseconds(*info.time, static_cast<__int128>(std::llround(after_s * 1e12)));
+  if (layout.order.n_frame > 1) info.end = info.middle = std::nullopt;  // those of all frames
 }
 
 void read_pixels(const MemoryFits& memory, const FitsPrimary& fits, const PlaneOrder& order, Image& image) {

@@ -34,8 +34,10 @@ struct ImageInfo {
   std::vector<std::string> stokes{"I"};  ///< one per Stokes plane, labelled truly
   std::string unit = "JY/BEAM";
   std::string object = "unknown", telescope = "unknown";
-  std::optional<UtcTime> time;    ///< DATE-OBS
-  std::optional<UtcTime> middle;  ///< DATE-AVG; not read back
+  std::optional<UtcTime> time;    ///< DATE-OBS and DATE-BEG: when the data begin
+  std::optional<UtcTime> end;     ///< DATE-END
+  std::optional<UtcTime> middle;  ///< DATE-AVG; without it, half way between the two where they are known
+  std::string observer{};         ///< OBSERVER; empty = unknown
   std::optional<RestoringBeam> beam;
   std::vector<std::string> history;
   /// Other keywords that tools hand on to each other, for example WSCNORMF or the sum of weights.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
@@ -94,14 +97,23 @@ class MsSource final : public ImagingSource {
   static constexpr unsigned kMostWorkers = 6;
 
   void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
-    double first_time = 0;
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    double begin_s = infinity, end_s = -infinity;
+    std::map<double, double> exposures_s;  // sets of parts of the band have the same times
     const MsField* object = nullptr;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
       const MeasurementSetReader& reader = *readers_[i];
       if (i > 0 && names(planes_[i]) != names(planes_[0]))
         throw UsageError("{}: has other polarisations than {}: name them with --pol", paths[i], paths[0]);
-      if (reader.n_rows() > 0 && (first_time == 0 || reader.first_time_mjd_s() < first_time))
-        first_time = reader.first_time_mjd_s();
+      if (reader.n_rows() > 0) {
+        begin_s = std::min(begin_s, reader.begin_mjd_s());
+        end_s = std::max(end_s, reader.end_mjd_s());
+      }
+      for (const auto& [time_s, exposure_s] : reader.exposures_s()) {
+        double& longest_s = exposures_s[time_s];
+        longest_s = std::max(longest_s, exposure_s);
+      }
+      if (info_.observer.empty()) info_.observer = reader.observer();
       for (const int number : reader.fields_with_rows()) {
         const MsField& field = reader.fields()[static_cast<std::size_t>(number)];
         if (object == nullptr) object = &field;
@@ -115,7 +127,9 @@ class MsSource final : public ImagingSource {
     info_.telescope = readers_[0]->telescope();
     info_.object = object->name;
     info_.centre = selection.centre.value_or(object->phase_centre);
-    info_.start = from_mjd_seconds(first_time);
+    info_.start = from_mjd_seconds(std::isfinite(begin_s) ? begin_s : 0);
+    if (std::isfinite(end_s)) info_.end = from_mjd_seconds(end_s);
+    for (const auto& [time_s, exposure_s] : exposures_s) info_.exposure_s += exposure_s;
   }
 
   /// Of sets without rows.

@@ -164,6 +164,8 @@ class StreamSource final : public ImagingSource {
     info_.layouts.push_back(header_.layout);
     info_.circular.push_back(are_circular(header_.products));
     info_.start = sample_time(header_.start, first_index_, header_.integration_s);
+    info_.end = sample_time(header_.start, last_index_ + 1, header_.integration_s);
+    info_.exposure_s = static_cast<double>(last_index_ - first_index_ + 1) * header_.integration_s;
     const UtcTime half_way = add_picoseconds(
         middle(first_index_),
         std::llround(static_cast<double>(last_index_ - first_index_) * header_.integration_s * 0.5e12));

@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +70,12 @@ class MeasurementSetReader {
   std::int64_t n_rows() const;  ///< selected rows (before dropping autos)
   double first_time_mjd_s() const;
   double last_time_mjd_s() const;
+  /// When the first integration of the selected rows begins, and when the last one ends.
+  double begin_mjd_s() const;
+  double end_mjd_s() const;
+  /// Of each distinct TIME (s) of the selected rows the longest EXPOSURE (s).
+  const std::map<double, double>& exposures_s() const;
+  const std::string& observer() const;  ///< empty when the set does not tell
   const std::string& telescope() const;
   bool has_column(const std::string& name) const;
   /// Up to max_rows rows of one DATA_DESC_ID, in rising row order; false at the end. Where descriptions

@@ -56,6 +56,12 @@ std::string read_telescope(const casacore::Table& ms, const std::string& path) {
   return name.empty() ? "unknown" : name;
 }
 
+std::string read_observer(const casacore::Table& ms, const std::string& path) {
+  const casacore::Table table = ms_subtable(ms, path, "OBSERVATION");
+  if (table.nrow() == 0 || !table.tableDesc().isColumn("OBSERVER")) return {};
+  return casacore::ScalarColumn<casacore::String>(table, "OBSERVER")(0);
+}
+
 /// SPECSYS for MEAS_FREQ_REF, an MFrequency::Types.
 std::string frequency_frame(int reference) {
   static constexpr const char* names[] = {"SOURCE",   "LSRK",     "LSRD",     "BARYCENT", "GEOCENTR",
@@ -193,6 +199,7 @@ MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path,
                             const MsSelection& selection) {
   MsMetadata meta;
   meta.telescope = read_telescope(ms, path);
+  meta.observer = read_observer(ms, path);
   meta.layout = read_antennas(ms, path);
   meta.layout.telescope = meta.telescope;
   meta.fields = read_ms_fields(ms, path, selection);

@@ -26,7 +26,7 @@ struct MsDataDescription {
 };
 
 struct MsMetadata {
-  std::string telescope = "unknown";
+  std::string telescope = "unknown", observer{};
   ArrayLayout layout;
   std::vector<MsField> fields;
   std::vector<MsSpectralWindow> spws;  ///< selected, with rows, channel range applied

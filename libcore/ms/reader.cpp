@@ -258,6 +258,18 @@ double MeasurementSetReader::first_time_mjd_s() const {
 double MeasurementSetReader::last_time_mjd_s() const {
   return state_->rows.span().last_time_s;
 }
+double MeasurementSetReader::begin_mjd_s() const {
+  return state_->rows.span().begin_s;
+}
+double MeasurementSetReader::end_mjd_s() const {
+  return state_->rows.span().end_s;
+}
+const std::map<double, double>& MeasurementSetReader::exposures_s() const {
+  return state_->rows.span().exposure_s;
+}
+const std::string& MeasurementSetReader::observer() const {
+  return state_->meta.observer;
+}
 const std::string& MeasurementSetReader::telescope() const {
   return state_->meta.telescope;
 }

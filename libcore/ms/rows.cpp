@@ -107,13 +107,18 @@ bool MsRowSelection::wants(double time_s, int field, int data_description) const
 }
 
 void MsRowSelection::find_span(const casacore::Table& table, const std::string& path) {
-  double first_s = std::numeric_limits<double>::infinity(), last_s = -first_s;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  double first_s = infinity, last_s = -infinity, begin_s = infinity, end_s = -infinity;
+  const char* exposures = table.tableDesc().isColumn("EXPOSURE") ? "EXPOSURE" : "INTERVAL";
+  auto last_exposure = span_.exposure_s.end();
   std::set<int> fields;
   int last_field = -1;
-  casacore::Vector<double> time_s;
+  casacore::Vector<double> time_s, interval_s, exposure_s;
   casacore::Vector<casacore::Int> field, data_description;
   for_blocks(begin_row_, end_row_, [&](std::int64_t first, std::size_t n) {
     read_times(time_s, table, first, n);
+    read_column(interval_s, table, "INTERVAL", first, n);
+    read_column(exposure_s, table, exposures, first, n);
     read_column(field, table, "FIELD_ID", first, n);
     read_column(data_description, table, "DATA_DESC_ID", first, n);
     check_finite(time_s, first, path);
@@ -130,6 +135,14 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
       if (field[i] != last_field) fields.insert(last_field = field[i]);
       first_s = std::min(first_s, time_s[i]);
       last_s = std::max(last_s, time_s[i]);
+      // What is no length counts as none.
+      const double half_s = interval_s[i] > 0 && std::isfinite(interval_s[i]) ? interval_s[i] / 2 : 0;
+      begin_s = std::min(begin_s, time_s[i] - half_s);
+      end_s = std::max(end_s, time_s[i] + half_s);
+      if (last_exposure == span_.exposure_s.end() || last_exposure->first != time_s[i])
+        last_exposure = span_.exposure_s.try_emplace(time_s[i], 0).first;
+      if (std::isfinite(exposure_s[i]))
+        last_exposure->second = std::max(last_exposure->second, exposure_s[i]);
     }
   });
   for (const int field : selection_.fields)
@@ -138,6 +151,8 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
   if (span_.n_rows > 0) {
     span_.first_time_s = first_s;
     span_.last_time_s = last_s;
+    span_.begin_s = begin_s;
+    span_.end_s = end_s;
   }
 }
 

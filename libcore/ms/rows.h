@@ -11,6 +11,7 @@
 #include <casacore/tables/Tables/Table.h>
 
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,9 +29,11 @@ inline constexpr std::size_t kScanRows = 1 << 14;
 class MsRowSelection {
  public:
   struct Span {
-    std::int64_t n_rows = 0;  ///< selected
-    double first_time_s = 0, last_time_s = 0;
-    std::vector<int> fields{};  ///< of these rows, rising
+    std::int64_t n_rows = 0;                   ///< selected
+    double first_time_s = 0, last_time_s = 0;  ///< of their middles
+    double begin_s = 0, end_s = 0;             ///< of the first integration and of the last
+    std::map<double, double> exposure_s{};     ///< [TIME] the longest of the rows of that time
+    std::vector<int> fields{};                 ///< of these rows, rising
   };
   MsRowSelection(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
                  const std::string& path);

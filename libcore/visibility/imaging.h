@@ -47,7 +47,10 @@ struct ImagingInfo {
   SkyDirection centre;              ///< of the image
   std::vector<std::string> planes;  ///< "I", "XX", ... in the order of the planes
   std::string telescope = "unknown", object = "unknown";
-  UtcTime start;                             ///< of the data (or the first time stamp)
+  std::string observer{};                    ///< empty = unknown
+  UtcTime start;                             ///< of the first integration
+  std::optional<UtcTime> end{};              ///< of the last one
+  double exposure_s = 0;                     ///< of all integrations; 0 = unknown
   std::vector<double> channel_hz;            ///< distinct, rising
   std::vector<double> channel_width_hz;      ///< of each, the widest of its frequency
   std::string frequency_frame = "TOPOCENT";  ///< as FITS' SPECSYS; of the first window, if they differ

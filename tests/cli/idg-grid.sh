@@ -94,6 +94,19 @@ expect_stderr "idg-grid: warning: " "column DATA is imaged" "CORRECTED_DATA" "we
 run idg-grid --size 64 --scale 30asec --psf-only --column DATA -o chosen "$set"
 [[ $(<"$(stderr_file)") != *CORRECTED_DATA* ]] || fail "a message about a column that was chosen"
 
+# Times are those of the data's beginning, middle and end, and go on into what clean makes of the images.
+printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 00:00:00, -26.42.00, 10\n' >sky.txt
+run simulate -q --array mwa-32t --sky sky.txt --channels 2 --start 2024-01-01T12:00:00 --duration 8s --integration 2s -o times.ms
+run idg-grid -q --size 64 --scale 12amin -o times times.ms
+run clean -q --niter 3 --beam-size 30amin -o times times
+for product in dirty psf model residual image; do
+  head -c 28800 times-$product.fits | fold -w 80 >cards.txt
+  for card in "DATE-OBS= '2024-01-01T12:00:00.000'" "DATE-BEG= '2024-01-01T12:00:00.000'" \
+    "DATE-AVG= '2024-01-01T12:00:04.000'" "DATE-END= '2024-01-01T12:00:08.000'" "OBSERVER= 'apsyn" "TELESCOP= 'MWA" "XPOSURE = *8\\.\\?0* " "OBSGEO-X= *-25594"; do
+    grep -aq -- "^$card" cards.txt || fail "no $card in times-$product.fits: $(grep -a "^${card%%=*}" cards.txt)"
+  done
+done
+
 # What WSClean calls otherwise is answered with what to write; fields have names, too.
 for words in '--weight briggs' '--weight briggs 0'; do
   expect_exit 2 idg-grid $small $words --no-psf -o habits "$set"

@@ -80,6 +80,39 @@ BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
   }
 }
 
+// Two sets of parts of the band at the same two times, of which the second has data for less, and a later
+// one: images are of all that lies between the first integration's beginning and the last one's end.
+BOOST_AUTO_TEST_CASE(times_of_several_sets) {
+  const Scratch scratch;
+  const std::vector<Baseline> baselines = all_baselines(3, false);
+  Buffer<double, 2> uvw({3, 3});
+  Buffer<std::complex<float>, 3> data({3, 2, 2});
+  Buffer<float, 3> weight({3, 2, 2});
+  weight.fill(1);
+  constexpr double first_s = 5.2e9;  // the middle
+  std::vector<std::string> paths;
+  for (const double later_s : {0.0, 0.0, 100.0}) {
+    paths.push_back(scratch.path("part" + std::to_string(paths.size()) + ".ms"));
+    MeasurementSetWriter writer(paths.back(), small_set(3), false);
+    for (const double time_s : {first_s + later_s, first_s + later_s + 4})
+      writer.write({.time_mjd_s = time_s,
+                    .interval_s = 4,
+                    .exposure_s = paths.size() == 2 ? 1.0 : 3.0,
+                    .uvw_m = uvw,
+                    .baselines = &baselines,
+                    .data = data,
+                    .weight = weight});
+    writer.commit();
+  }
+  const auto source = open_imaging_source(paths, {});
+  const ImagingInfo& info = source->info();
+  BOOST_CHECK_SMALL(info.start.mjd_seconds() - (first_s - 2), 1e-6);
+  BOOST_REQUIRE(info.end);
+  BOOST_CHECK_SMALL(info.end->mjd_seconds() - (first_s + 106), 1e-6);
+  BOOST_CHECK_SMALL(info.exposure_s - 4 * 3.0, 1e-9);  // two times that two sets share, and two more
+  BOOST_CHECK_EQUAL(info.observer, "apsyn");
+}
+
 // Each row of the second of two sets names the second set's antennas.
 BOOST_AUTO_TEST_CASE(stations_of_several_sets) {
   const Scratch scratch;

@@ -58,6 +58,7 @@ inline Image pattern_of(const Tool& tool, const BeamformOptions& options, const 
   image.info.object = direction.id;
   image.info.telescope = header.layout.telescope.empty() ? header.telescope : header.layout.telescope;
   image.info.time = time;
+  image.info.keywords = site_keywords(setup.header.layout.site);
   image.info.history = tool.provenance();
   image.pixels.resize({1, 1, options.size, options.size});
   array_pattern(plan, View<double, 2>(image.pixels.data(), {options.size, options.size}));

@@ -22,6 +22,7 @@ class SeriesSink final : public ImageSink {
     }
     ImageInfo info = info_of(tool_, setup_, images);
     info.middle = images.middle;
+    info.end = add_picoseconds(images.begin, std::llround(images.length_s * 1e12));
     FitsCubeWriter writer(name, info, shape_of(setup_, std::nullopt), tool_.common().overwrite);
     writer.write(record_.make(images.images), images.length_s);
     writer.commit();

@@ -41,7 +41,12 @@ inline ImageInfo info_of(const Imager& imager, const Field& field, const Channel
   info.stokes = stokes;
   info.object = from.object;
   info.telescope = from.telescope;
+  info.observer = from.observer;
   info.time = from.start;
+  info.end = from.end;
+  if (from.exposure_s > 0) info.keywords.emplace_back("XPOSURE", from.exposure_s);
+  if (!from.layouts.empty())
+    for (auto& keyword : site_keywords(from.layouts[0].site)) info.keywords.push_back(std::move(keyword));
   info.history = imager.tool.provenance();
   return info;
 }
