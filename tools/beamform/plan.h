@@ -121,7 +121,7 @@ inline void plan_memory(BeamformSetup& setup, std::uint64_t max_memory_bytes) {
         beamformer_bytes(b) + channeliser_bytes(setup.f) + spectra_bytes +
         (filled(kStreamItems * gulp, n) + 2 * filled(gulp, n) + 2 * filled(gulp + block_samples + reach, n)) *
             sample_bytes +
-        outs + kBeamformBytes;
+        outs + kBeamformBytes + cuda_program_bytes();
     if (setup.n_bit == 8) setup.memory_bytes += outs / 4 + 256 * time_bytes;
     if (setup.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10)
@@ -136,7 +136,8 @@ inline void plan_pattern_memory(const BeamformOptions& options, BeamformSetup& s
                                 std::uint64_t max_memory_bytes) {
   const std::uint64_t n_pixels = std::uint64_t{options.size} * options.size;
   setup.memory_bytes = n_pixels * sizeof(double) +
-                       fits_writing_bytes(n_pixels, sizeof(float), setup.b.n_threads) + kBeamformBytes;
+                       fits_writing_bytes(n_pixels, sizeof(float), setup.b.n_threads) + kBeamformBytes +
+                       cuda_program_bytes();
   if (setup.memory_bytes > max_memory_bytes)
     throw UsageError("--size {}: {}", options.size,
                      memory_shortage(max_memory_bytes, static_cast<double>(setup.memory_bytes),

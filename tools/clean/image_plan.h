@@ -72,7 +72,7 @@ inline constexpr std::uint64_t kImageProgramBytes = 34'000'000;
 /// Memory for the stacks, the files' own arrays and the deconvolver.
 inline std::uint64_t needed_bytes(const ImagePlan& plan, const DeconvolutionOptions& options,
                                   std::string& shapes) {
-  std::uint64_t bytes = kImageProgramBytes, mean_bytes = 0;
+  std::uint64_t bytes = kImageProgramBytes + cuda_program_bytes(), mean_bytes = 0;
   PlaneShape shape;
   double beam_pixels = 0;  // of the last part, whose is the narrowest
   std::size_t n_group = 0, psf_ny = 0, psf_nx = 0;

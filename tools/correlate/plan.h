@@ -131,7 +131,7 @@ inline void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
         (filled(kStreamItems * gulp, n) + 2 * filled(gulp, n) + 2 * filled(gulp + block_samples + reach, n)) *
             sample_bytes +
         filled(kStreamItems * records, n_records) * record_bytes + channeliser_bytes(plan.f) +
-        quantiser_bytes(plan.x, plan.mean.quantisers) + kCorrelateBytes;
+        quantiser_bytes(plan.x, plan.mean.quantisers) + kCorrelateBytes + cuda_program_bytes();
     if (plan.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10)
       throw UsageError("{}",

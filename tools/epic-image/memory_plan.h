@@ -76,7 +76,7 @@ inline void plan_memory(EpicSetup& setup, const EpicCost& cost, std::uint64_t ma
     setup.memory_bytes = cost.bytes + host_feed_bytes(setup, fed_bytes, sample_bytes) +
                          filled(kStreamItems * gulp, n) * sample_bytes +
                          filled(kStreamItems * images + kOnTheWay, n_images) * image_bytes + record_bytes +
-                         kEpicBytes;
+                         kEpicBytes + cuda_program_bytes();
     if (setup.memory_bytes <= max_memory_bytes) return;
     if (cache <= 64u << 10) refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);
   }

@@ -44,7 +44,7 @@ inline double kept_bytes(const Predictor& predictor, const Task& task) {
 /// Whether there is room for that; a single pass keeps nothing.
 inline bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& task) {
   const double free_bytes = static_cast<double>(tool.common().max_memory_bytes) -
-                            static_cast<double>(predictor.bytes() + kProgramBytes);
+                            static_cast<double>(predictor.bytes() + program_bytes(0));
   return predictor.n_passes() > 1 && kept_bytes(predictor, task) < free_bytes / 2;
 }
 

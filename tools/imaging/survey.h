@@ -154,7 +154,7 @@ inline void check_memory_for_weights(const Imager& imager) {
   constexpr double kLittle = 256e6;
   const ImagingOptions& wanted = imager.options.imaging;
   const double pixels = static_cast<double>(wanted.n_x) * static_cast<double>(wanted.n_y);
-  const double least = double(kProgramBytes) + ImageWeights::bytes_for(wanted.n_x, wanted.n_y) +
+  const double least = double(program_bytes(0)) + ImageWeights::bytes_for(wanted.n_x, wanted.n_y) +
                        sizeof(double) * static_cast<double>(imager.n_planes()) * pixels;
   const auto most = static_cast<double>(imager.tool.common().max_memory_bytes);
   if (least > std::max(most, kLittle))
