@@ -74,7 +74,7 @@ diff -r obs.ms same.ms >&2 || fail "a run with wrong options changed the set"
 cp -r obs.ms finite.ms
 printf 'Format = Name, Type, Ra, Dec, I\na, POINT, 02:30:00, -26.42.00, 1e39\n' >huge.txt
 expect_exit 1 idg-degrid -q --sky huge.txt finite.ms
-expect_stderr "finite.ms: row 0: a predicted visibility is not finite"
+expect_stderr "finite.ms: row " ": a predicted visibility is not finite"
 expect_exit 1 simulate -q --array mwa-32t --sky huge.txt --duration 2s --phase-centre '02h28m00s -26d42m00s' -o huge.ms
 expect_stderr "not finite"
 expect_no_file huge.ms
