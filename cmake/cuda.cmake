@@ -51,7 +51,7 @@ function(apsyn_add_cuda_headers target)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
-  list(FILTER sources INCLUDE REGEX "(/cuda/.*|/gpu/.*|_cuda)\\.cpp$")
+  list(FILTER sources INCLUDE REGEX "(/cuda/.*|_cuda)\\.cpp$")
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -isystem ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 

@@ -11,7 +11,7 @@
 // (averaged samples and partial sums over sub-bands, see dedisperse.h). With the default shares of 5 %,
 // pulses anywhere between trials and samples keep on average 96 % of what brute force at their own dispersion
 // measure finds, at worst 85 % when they are one sample long and 90 % from two samples on
-// (tests/unit/dedisperse.cpp).
+// (tests/kernels/dedisperse/dedisperse.cpp).
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # tests/robustness/run.sh [BUILD] SCRIPT [ARGUMENTS...]: runs a script of this folder with the tools of build/dev,
-# or of another build folder. They take too long for every day; tests/cli/robustness.sh, robustness_full.sh and
-# robustness_stopped.sh do a little of them.
+# or of another build folder. They take too long for every day; tests/cli/robustness/ does a
+# little of them.
 source=$(realpath "$(dirname "$0")/../..")
 build=$source/build/dev
 [ ! -d "${1:-}" ] || { build=$(realpath "$1") && shift; }

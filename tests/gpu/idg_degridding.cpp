@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-// The tests of tests/accuracy/idg_degridding.cpp on a GPU.
-#define APSYN_TEST_CUDA
-#include "tests/accuracy/idg_degridding.cpp"
-
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);

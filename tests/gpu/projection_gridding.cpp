@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-// The tests of tests/accuracy/projection_gridding.cpp on a GPU.
-#define APSYN_TEST_CUDA
-#include "tests/accuracy/projection_gridding.cpp"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
