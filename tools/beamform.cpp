@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // beamform: voltage stream -> one file of each tied-array or incoherent beam.
 #include "libcore/files/output.h"
+#include "libcore/voltage/block_memory.h"
 #include "libcore/voltage/voltage_pipeline.h"
-#include "libcore/voltage/voltage_room.h"
 #include "tools/beamform/describe.h"
 #include "tools/beamform/engine.h"
 #include "tools/beamform/options.h"
@@ -25,7 +25,7 @@ void run(Tool& tool, BeamformOptions& options) {
     };
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   BeamformSetup setup = make_setup(tool, options, voltages, device);
-  tool.tell_plan(describe(setup));
+  tool.report_plan(describe(setup));
   const bool only_beams = !options.write_beams.empty() && tool.common().output.empty();
   if (!options.write_beams.empty())
     write_beams(tool, options, setup.header.layout, setup.beams, setup.b.member);
@@ -50,11 +50,11 @@ void run(Tool& tool, BeamformOptions& options) {
   StreamSteps<BeamBlock> steps;
   if (setup.on_gpu)
     steps.pin = [&](VoltageBlock& block) {
-      return pin_room(engine, setup.header, setup.gulp_samples, block);
+      return pin_block(engine, setup.header, setup.gulp_samples, block);
     };
   steps.read = [&](VoltageBlock& block) { return voltages.read(block, setup.gulp_samples); };
   steps.work = [&](StreamItem<BeamBlock>& item) {
-    feed_item(engine, item);
+    process_item(engine, item);
     progress.update(static_cast<double>(engine.spectra_done()) * setup.spectrum_s);
   };
   steps.write = [&](StreamItem<BeamBlock>& item) {

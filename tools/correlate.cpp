@@ -33,7 +33,7 @@ void run(Tool& tool, CorrelateOptions& options) {
   plan.mean.gains = gains_of(options, plan, voltages);
   DelayTracker delays(plan.header.layout, plan.header.start, plan.target);
   choose_arithmetic(options.algorithm, delays.nothing_to_do(), plan);
-  tool.tell_plan(describe(plan));
+  tool.report_plan(describe(plan));
   if (tool.common().dry_run) return;
 
   if (plan.mean.quantisers.recorder)

@@ -10,7 +10,7 @@ namespace apsyn {
 namespace {
 
 /// Of an image's time: with less of it the last one of a recording is left out.
-constexpr double kLeastShare = 0.1;
+constexpr double kMinShare = 0.1;
 
 void run(Tool& tool, EpicOptions& options) {
   const char* const cpu_only = only_on_cpu(options);
@@ -22,7 +22,7 @@ void run(Tool& tool, EpicOptions& options) {
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   const EpicSetup setup = make_setup(tool, options, voltages, device);
   if (options.method == "auto") log_info("--method auto: {}", describe_method(setup));
-  tool.tell_plan(describe(setup));
+  tool.report_plan(describe(setup));
   for (const std::string& line : shortcomings(setup)) log_warning("{}", line);
   if (tool.common().dry_run) return;
   const auto sink = make_image_sink(tool, setup, output);
@@ -47,12 +47,12 @@ void run(Tool& tool, EpicOptions& options) {
     if (options.realtime.report && progress.on()) realtime.report(accumulation.data_s(), false);
   };
   // All but the last are complete. One of a cube with hardly any data would set the scale of its display.
-  const double least_s = setup.image_s() * (options.drop_incomplete ? 1 - 1e-9 : kLeastShare);
+  const double min_s = setup.image_s() * (options.drop_incomplete ? 1 - 1e-9 : kMinShare);
   bool first = true, dropped = false;
   steps.write = [&](StreamItem<TimedImages>& item) {
     for (std::size_t i = 0; i < item.n_results; ++i) {
       const TimedImages& images = item.results[i];
-      if (images.length_s < least_s && (options.drop_incomplete || !first)) {
+      if (images.length_s < min_s && (options.drop_incomplete || !first)) {
         log_info("the last image has {} of {} and is left out{}", format_duration(images.length_s),
                  format_duration(setup.image_s()), options.drop_incomplete ? " (--drop-incomplete)" : "");
         dropped = true;

@@ -71,7 +71,7 @@ void run(Tool& tool, const SearchOptions& options) {
   FilterbankReader reader(options.inputs.at(0));
   const FilterbankHeader& header = reader.header();
   const SearchPlan plan = make_plan(tool, options, reader, device);
-  tool.tell_plan(describe(plan, reader));
+  tool.report_plan(describe(plan, reader));
   if (common.dry_run) return;
 
   tool.stage("search");

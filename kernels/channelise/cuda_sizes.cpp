@@ -32,7 +32,7 @@ using namespace f_stage;
 
 namespace {
 
-constexpr std::size_t kMostSpectra = 65536 - 64;
+constexpr std::size_t kMaxSpectra = 65536 - 64;
 
 std::size_t row_bytes(const CudaChannelisePlan& plan) {
   const std::size_t values = plan.f.n_chan * plan.f.n_ant * plan.f.n_pol;
@@ -44,7 +44,7 @@ std::size_t row_bytes(const CudaChannelisePlan& plan) {
 
 std::size_t cuda_max_spectra(const CudaChannelisePlan& plan) {
   const std::size_t per_gulp = plan.gulp_samples / plan.f.n_sample + 2 * good_spectra(plan.f);
-  return std::min(kMostSpectra, (per_gulp + 63) / 64 * 64);
+  return std::min(kMaxSpectra, (per_gulp + 63) / 64 * 64);
 }
 
 std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes) {

@@ -25,7 +25,7 @@ struct LoopLimits {
   std::size_t max_components = 0;
   bool stop_at_negative = false;
   /// Ends when a component has not changed the peak that it is of by this share. Loops on GPUs go on.
-  double least_fall = 0;
+  double min_fall = 0;
 };
 
 enum class LoopStop { level, iterations, negative, divergence, nothing_left, unexplained };
@@ -49,7 +49,7 @@ inline LoopEnd run_component_loop(PeakSource& source, const LoopLimits& limits,
     if (limits.stop_at_negative && peak->value < 0) return {LoopStop::negative, *peak};
     if (!(height <= limits.divergence_jy)) return {LoopStop::divergence, *peak};
     const bool again = n > 0 && peak->x == last.x && peak->y == last.y;
-    if (again && std::abs(height - static_cast<double>(last.height)) < limits.least_fall * height)
+    if (again && std::abs(height - static_cast<double>(last.height)) < limits.min_fall * height)
       return {LoopStop::unexplained, *peak};
     const SetComponent component = component_of(*peak);
     source.subtract(component);

@@ -62,7 +62,7 @@ class Deconvolver::Impl {
       report.sets.push_back(set.cycle(residual, model, mask_));
       set.release(sets_.size() == 1 && !set.done());
       report.n_components += report.sets.back().n_components;
-      report.go_on |= !set.done();
+      report.unfinished |= !set.done();
       report.diverged |= report.sets.back().stop == CleanStop::divergence;
     }
     return report;

@@ -100,7 +100,7 @@ struct CycleReport {
   std::vector<SetReport> sets;
   /// Whether a set stopped for CleanStop::cycle or CleanStop::auto_mask: call minor_cycle again, with new
   /// residuals or with those it left. Sets that are done are not touched any more.
-  bool go_on = false;
+  bool unfinished = false;
   bool diverged = false;
   std::size_t n_components = 0;
 };

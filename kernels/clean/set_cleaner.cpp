@@ -17,7 +17,7 @@ constexpr double kDivergence = 2;  // times the cycle's first peak
 constexpr double kWorthwhile = 0.95;
 // A component that takes less than this share of what it should is one of a spectrum that the fit cannot
 // follow.
-constexpr double kLeastShare = 1e-3;
+constexpr double kMinShare = 1e-3;
 constexpr std::size_t kProgressStep = 256;
 
 /// Of the pixels along an axis, those at either end where no components lie.
@@ -233,7 +233,7 @@ SetReport SetCleaner::cycle(View<float, 4> residual, View<float, 4> model,
   const double cycle_level = (1 - settings_.cycle_gain) * height;
   task.limits = {std::max(report.threshold_jy, cycle_level), kDivergence * height,
                  settings_.max_iterations - n_total_, settings_.negative == NegativeComponents::stop,
-                 kLeastShare * settings_.gain};
+                 kMinShare * settings_.gain};
   task.component_of = [&](const SetPeak& peak, double gain) { return component_of(set, peak, gain); };
   task.found = [&](std::size_t scale, const SetComponent& component, double height_jy) {
     std::vector<double>& flux = found[{scale, component.y, component.x}];

@@ -16,12 +16,12 @@ IntegrationPlan plan_integration(const CorrelatorPlan& plan, std::int64_t n_spec
   IntegrationPlan integration;
   integration.n_spectra = std::max<std::int64_t>(1, n_spectra);
   // long blocks spill their float32 sums seldom; short ones stay in the cache, and in little memory
-  constexpr std::size_t kBest = 128, kGood = 32, kLeast = 4;
+  constexpr std::size_t kBest = 128, kGood = 32, kMin = 4;
   integration.batch_chan = 1;
   integration.block_spectra = plan.n_fine == 1 ? kMaxBlockSpectra : kBest;
   while (integration.block_spectra > kGood && spectra_bytes(plan, integration) > cache_bytes)
     integration.block_spectra /= 2;
-  while (integration.block_spectra > kLeast && spectra_bytes(plan, integration) > 4 * cache_bytes)
+  while (integration.block_spectra > kMin && spectra_bytes(plan, integration) > 4 * cache_bytes)
     integration.block_spectra /= 2;
   const std::uint64_t one = spectra_bytes(plan, integration);
   integration.batch_chan =

@@ -10,7 +10,7 @@ namespace apsyn {
 
 namespace {
 
-constexpr double kLeastRms = 0.2, kLogStep = 0.01;
+constexpr double kMinRms = 0.2, kLogStep = 0.01;
 /// Where coarse staircases are integrated instead of summed: 0.9^96 = 4e-5.
 constexpr double kSeriesEnd = 0.9;
 /// Thresholds this many sigma out do nothing.
@@ -25,7 +25,7 @@ std::array<double, 4> cubic_weights(double x) {
 }  // namespace
 
 QuantiserCurve::QuantiserCurve(const Quantiser& quantiser)
-    : quantiser_(quantiser), first_log_(std::log(kLeastRms)) {
+    : quantiser_(quantiser), first_log_(std::log(kMinRms)) {
   const double most = std::log(4.0 * (quantiser.high + 1));
   const auto n = static_cast<std::size_t>((most - first_log_) / kLogStep) + 4;
   for (std::size_t node = 0; node < n; ++node) {

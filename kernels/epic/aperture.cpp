@@ -188,7 +188,7 @@ void ApertureWeights::scale(const EpicWeights& weights, const SkyPixels& pixels,
       for (std::size_t channel = image * plan_.n_average; channel < (image + 1) * plan_.n_average; ++channel)
         sum += weight(channel, pixel);
       const double factor =
-          sum >= kLeastApertureResponse * pairs ? pairs / sum : std::numeric_limits<double>::quiet_NaN();
+          sum >= kMinApertureResponse * pairs ? pairs / sum : std::numeric_limits<double>::quiet_NaN();
       const std::size_t x = pixels.index[pixel] % plan_.width(), y = pixels.index[pixel] / plan_.width();
       for (std::size_t plane = 0; plane < plan_.n_plane(); ++plane)
         images.planes(image, plane, y, x) =

@@ -27,14 +27,14 @@ EpicMethod choose_epic_method(const EpicPlan& plan, const EpicGeometry& geometry
   EpicMethod best = EpicMethod::dft;
   EpicCost least = dft_cost(plan, geometry);
   const auto consider = [&](EpicMethod method, const EpicCost& cost) {
-    const bool fits = cost.bytes <= max_bytes, least_fits = least.bytes <= max_bytes;
-    if (fits != least_fits ? least_fits : cost.of(n_spectra) >= least.of(n_spectra)) return;
+    const bool fits = cost.bytes <= max_bytes, min_fits = least.bytes <= max_bytes;
+    if (fits != min_fits ? min_fits : cost.of(n_spectra) >= least.of(n_spectra)) return;
     least = cost;
     best = method;
   };
   if (!plan.field) consider(EpicMethod::corr, corr_cost(plan, geometry));
   if (plan.w != EpicW::exact && plan.n_direction == 0 && fits_fft_grid(plan, geometry) &&
-      aperture_misfit(plan, geometry) <= kMostMisfit)
+      aperture_misfit(plan, geometry) <= kMaxMisfit)
     consider(EpicMethod::fft, fft_cost(plan, geometry));
   return best;
 }

@@ -31,11 +31,11 @@ constexpr double kCell_s = 3.5e-12;      ///< fft: a cell of the transform and i
 constexpr double kReached_s = 1.06e-11;  ///< fft by matrices, single: a cell that antennas reach
 constexpr double kPixel_s = 4e-12;       ///< fft by matrices, single: a pixel of the transform, all products
 constexpr double kHalf = 0.55;           ///< fft by matrices: so many times that in half precision
-constexpr double kMostReached = 96;      ///< cells along an axis for which there are matrices
-constexpr double kMostOfTwo = 64;        ///< single: along one of the two axes
+constexpr double kMaxReached = 96;       ///< cells along an axis for which there are matrices
+constexpr double kMaxOfTwo = 64;         ///< single: along one of the two axes
 constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
 constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
-constexpr std::size_t kMostFused = 256;  ///< fft: cells along an axis of a plane that fits
+constexpr std::size_t kMaxFused = 256;   ///< fft: cells along an axis of a plane that fits
 
 /// Images of two accumulations on their way to where they are wanted: sums stay on the device.
 std::uint64_t plane_bytes(const EpicPlan& plan) {
@@ -59,7 +59,7 @@ std::uint64_t order_bytes(const PairCells& cells, std::size_t n_pixel) {
 /// 2 KB for each 16 antennas of a tile of 8 x 2 cells, and one that is not full for each tile.
 std::uint64_t tile_list_bytes(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
   const std::array<double, 2> span = spanned_cells(plan, geometry, grid, plan.highest_hz());
-  if (plan.n_fine > 1 || std::max(span[0], span[1]) + static_cast<double>(plan.kernel_cells) > kMostReached)
+  if (plan.n_fine > 1 || std::max(span[0], span[1]) + static_cast<double>(plan.kernel_cells) > kMaxReached)
     return 0;
   const std::size_t n_x = plan.kernel_cells + 1 + static_cast<std::size_t>(span[0]),
                     n_y = plan.kernel_cells + 1 + static_cast<std::size_t>(span[1]);
@@ -86,14 +86,14 @@ std::uint64_t fft_bytes(const EpicPlan& plan, const EpicGeometry& geometry, cons
 std::optional<double> matrix_spectrum_s(const EpicPlan& plan, const EpicGeometry& geometry,
                                         const FftGrid& grid, EpicPrecision precision) {
   if (plan.n_fine > 1 || plan.field || !(plan.cross || (plan.first && plan.second))) return {};
-  double reached = 1, least = kMostReached;
+  double reached = 1, least = kMaxReached;
   for (const double span : spanned_cells(plan, geometry, grid, plan.highest_hz())) {
     const double cells = span + static_cast<double>(plan.kernel_cells);
-    if (cells > kMostReached) return {};
+    if (cells > kMaxReached) return {};
     reached *= cells;
     least = std::min(least, cells);
   }
-  if (precision == EpicPrecision::single && least > kMostOfTwo) return {};
+  if (precision == EpicPrecision::single && least > kMaxOfTwo) return {};
   const std::size_t n_pixel = grid.resampled ? grid.x.n * grid.y.n : plan.nx * plan.ny;
   return (precision == EpicPrecision::half ? kHalf : 1) *
          (reached * kReached_s + static_cast<double>(n_pixel) * kPixel_s);
@@ -104,7 +104,7 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry, Epi
   const auto cells = static_cast<double>(grid.x.n) * static_cast<double>(grid.y.n);
   const auto k = static_cast<double>(plan.kernel_cells), n_channel = static_cast<double>(plan.n_channel());
   const double n_pol = plan.cross || (plan.first && plan.second) ? 2 : 1;
-  const bool fused = std::max(grid.x.n, grid.y.n) <= kMostFused && !plan.field;
+  const bool fused = std::max(grid.x.n, grid.y.n) <= kMaxFused && !plan.field;
   EpicCost cost;
   const double others_s = n_pol * (fused ? 1 : kStaged) *
                           (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
@@ -138,7 +138,7 @@ double beams_s(const EpicPlan& plan, std::size_t n_pixel, EpicPrecision precisio
 }  // namespace
 
 bool fits_half_pairs(const EpicPlan& plan) {
-  return plan.n_pol == 2 && plan.n_ant >= kFewestFormed && plan.n_ant <= kMostFormed &&
+  return plan.n_pol == 2 && plan.n_ant >= kFewestFormed && plan.n_ant <= kMaxFormed &&
          plan.apertures.empty() && !plan.field;
 }
 
@@ -162,7 +162,7 @@ double cuda_grid_pairs_s(const EpicPlan& plan, const EpicGeometry& geometry, con
   const PairCells cells = pair_cells(plan, geometry, pixels);
   return n_channel * (n_ant * n_ant / 2 * kSpread_s +
                       static_cast<double>(cells.n_order * cells.n_x * cells.n_y) * kPairOrder_s +
-                      static_cast<double>(cells.n_apart_pair() * pixels.size()) * kPairPixel_s);
+                      static_cast<double>(cells.n_outlier_pair() * pixels.size()) * kPairPixel_s);
 }
 
 namespace {
@@ -207,7 +207,7 @@ EpicMethod choose_cuda_epic_method(const EpicPlan& plan, const EpicGeometry& geo
   EpicMethod best = EpicMethod::dft;
   if (!plan.field && seconds(EpicMethod::corr) < seconds(best)) best = EpicMethod::corr;
   if (plan.w != EpicW::exact && plan.n_direction == 0 && fits_fft_grid(plan, geometry) &&
-      aperture_misfit(plan, geometry) <= kMostMisfit && seconds(EpicMethod::fft) < seconds(best))
+      aperture_misfit(plan, geometry) <= kMaxMisfit && seconds(EpicMethod::fft) < seconds(best))
     best = EpicMethod::fft;
   return best;
 }

@@ -77,7 +77,7 @@ struct EpicPlan {
   /// Empty: all antennas hear all directions alike. Otherwise E_i is weighted by conj(a_i(s)), as
   /// gridding with the aperture's own illumination does, and W and A take its power b_i = |a_i|^2 along:
   ///   W = sum_t [ (sum_i b_i)^2 - sum_i b_i^2 ],   A_pq = sum_i b_i g_ip conj(g_iq) E_ip conj(E_iq),
-  /// so that a source of flux 1 still gives 1; NaN where W is less than kLeastApertureResponse of all pairs.
+  /// so that a source of flux 1 still gives 1; NaN where W is less than kMinApertureResponse of all pairs.
   std::vector<std::shared_ptr<const Aperture>> apertures;
   std::vector<std::uint32_t> aperture;  ///< [ant] which of them
   unsigned n_threads = 1;
@@ -100,7 +100,7 @@ struct EpicPlan {
   std::size_t height() const { return n_direction > 0 ? 1 : ny; }
 };
 
-inline constexpr double kLeastApertureResponse = 1e-6;
+inline constexpr double kMinApertureResponse = 1e-6;
 
 /// std::logic_error for a plan that contradicts itself (lengths, no product, products without polarisation).
 void check_epic_plan(const EpicPlan& plan);

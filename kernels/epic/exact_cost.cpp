@@ -5,7 +5,7 @@
 #include "kernels/common/spectra/pair_sums.h"
 #include "kernels/epic/aperture.h"
 #include "kernels/epic/corr/pair_imager.h"
-#include "kernels/epic/dft/cpu/form.h"
+#include "kernels/epic/dft/cpu/engine.h"
 #include "kernels/epic/sky_pixels.h"
 
 namespace apsyn {

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kGroupChannels = 64;
 constexpr std::size_t kTimeGroups = 16;
 /// Of a channel's values; with more that are not finite, sums would count too many.
-constexpr double kMostNotFinite = 0.01;
+constexpr double kMaxNotFinite = 0.01;
 
 /// Calls work(first channel, samples [chan][time], thread) for all channels, NaN at the times `missing`.
 template <class Work>
@@ -61,7 +61,7 @@ void measure_channel(const float* samples, std::size_t chan, BlockStatistics& s,
   }
   n_not_finite = s.n_time - n_finite;
   if (mean.size() < kStatisticPieces / 2 ||
-      static_cast<double>(n_not_finite - s.missing.size()) > kMostNotFinite * static_cast<double>(s.n_time))
+      static_cast<double>(n_not_finite - s.missing.size()) > kMaxNotFinite * static_cast<double>(s.n_time))
     return;
   n_piece /= static_cast<double>(mean.size());
   const double noise_square = median_of(variance) / chi_squared_median(n_piece - 1);

@@ -13,10 +13,10 @@ namespace apsyn {
 namespace {
 
 /// Rows with data that the scales are taken from: good to 1 %.
-constexpr std::size_t kScaleRows = 4096, kMostHeldBytes = std::size_t{64} << 20;
+constexpr std::size_t kScaleRows = 4096, kMaxStoredBytes = std::size_t{64} << 20;
 
 std::size_t scale_rows(std::size_t n_chan) {
-  return std::clamp<std::size_t>(kMostHeldBytes / (n_chan * sizeof(float)), 64, kScaleRows);
+  return std::clamp<std::size_t>(kMaxStoredBytes / (n_chan * sizeof(float)), 64, kScaleRows);
 }
 
 }  // namespace
@@ -54,23 +54,24 @@ void Folder::hold(View<const float, 2> samples) {
   for (std::size_t t = 0; t < samples.extent(0); ++t) {
     const float* row = samples[t].data();
     const bool valid = std::any_of(row, row + n_chan, [](float x) { return std::isfinite(x); });
-    if (held_valid_ == 0 && !valid) continue;
-    if (held_valid_ == 0) held_first_ = n_time_ + static_cast<std::int64_t>(t);
-    held_valid_ += valid;
-    held_.insert(held_.end(), row, row + n_chan);
+    if (stored_valid_ == 0 && !valid) continue;
+    if (stored_valid_ == 0) stored_first_ = n_time_ + static_cast<std::int64_t>(t);
+    stored_valid_ += valid;
+    stored_.insert(stored_.end(), row, row + n_chan);
   }
-  if (held_valid_ >= scale_rows(n_chan) || held_.size() * sizeof(float) >= 2 * kMostHeldBytes) learn_scales();
+  if (stored_valid_ >= scale_rows(n_chan) || stored_.size() * sizeof(float) >= 2 * kMaxStoredBytes)
+    learn_scales();
 }
 
 void Folder::learn_scales() {
-  const std::size_t n_chan = plan_.channel_hz.size(), n_row = held_.size() / n_chan;
+  const std::size_t n_chan = plan_.channel_hz.size(), n_row = stored_.size() / n_chan;
   mean_.assign(n_chan, 0);
   scale_.assign(n_chan, 0);
   std::vector<double> n(n_chan, 0), square(n_chan, 0);
   const auto each = [&](auto&& what) {
     for (std::size_t t = 0; t < n_row; ++t)
       for (std::size_t chan = 0; chan < n_chan; ++chan)
-        if (const float x = held_[t * n_chan + chan]; std::isfinite(x)) what(chan, static_cast<double>(x));
+        if (const float x = stored_[t * n_chan + chan]; std::isfinite(x)) what(chan, static_cast<double>(x));
   };
   each([&](std::size_t chan, double x) { mean_[chan] += x, n[chan] += 1; });
   for (std::size_t chan = 0; chan < n_chan; ++chan)
@@ -79,8 +80,8 @@ void Folder::learn_scales() {
   for (std::size_t chan = 0; chan < n_chan; ++chan)
     if (n[chan] > 1 && square[chan] > 0) scale_[chan] = std::sqrt(n[chan] / square[chan]);
   scaled_ = true;
-  fold(View<const float, 2>(held_.data(), {n_row, n_chan}), held_first_);
-  held_ = {};
+  fold(View<const float, 2>(stored_.data(), {n_row, n_chan}), stored_first_);
+  stored_ = {};
 }
 
 void Folder::double_subints() {

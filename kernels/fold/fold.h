@@ -54,9 +54,9 @@ class Folder {
   FoldPlan plan_;
   std::vector<double> delay_turns_;   // [channel]
   std::vector<double> mean_, scale_;  // [channel]; scale 0: no data to tell it
-  std::vector<float> held_;           // rows until the scales are known
-  std::int64_t held_first_ = 0, n_time_ = 0;
-  std::size_t held_valid_ = 0;
+  std::vector<float> stored_;         // rows until the scales are known
+  std::int64_t stored_first_ = 0, n_time_ = 0;
+  std::size_t stored_valid_ = 0;
   bool scaled_ = false;
   Buffer<double, 3> sum_, count_;  // [subint][band][bin]
   std::vector<double> square_;     // [band]

@@ -171,9 +171,9 @@ void search_period(FoldedPulses& folded) {
     }
     return total;
   };
-  const double most_turns = std::min(1.0, static_cast<double>(n_subint) / 4);
+  const double max_turns = std::min(1.0, static_cast<double>(n_subint) / 4);
   const double step_turns = 0.5 / static_cast<double>(n_bin);
-  const auto n_step = static_cast<long>(most_turns / step_turns);
+  const auto n_step = static_cast<long>(max_turns / step_turns);
   double best_turns = 0, best = strength(0);
   for (long i = -n_step; i <= n_step; ++i) {
     const double turns = static_cast<double>(i) * step_turns, found = strength(turns);

@@ -10,7 +10,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::uint64_t kMostRangeBytes = 1'500'000'000;
+constexpr std::uint64_t kMaxRangeBytes = 1'500'000'000;
 
 std::string bytes_text(std::uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
@@ -40,8 +40,8 @@ GridPlace place_on_device(const DeviceRoom& room, const IdgPlan& plan, const Gri
                         (plan.settings.precision == Precision::single ? 8 : 16)};
   }
   const bool all_on_device = where == GridMemory::gpu || where == GridMemory::unified;
-  place.most_layers = layers_within({place.device.fixed_bytes, all_on_device ? place.device.layer_bytes : 0},
-                                    room.free_bytes, plan.n_layers);
+  place.max_layers = layers_within({place.device.fixed_bytes, all_on_device ? place.device.layer_bytes : 0},
+                                   room.free_bytes, plan.n_layers);
   return place;
 }
 
@@ -76,7 +76,7 @@ GridMemory parse_grid_memory(const std::string& text) {
 }
 
 std::uint64_t range_bytes(std::uint64_t device_bytes) {
-  return std::min(kMostRangeBytes, device_bytes / 24);
+  return std::min(kMaxRangeBytes, device_bytes / 24);
 }
 
 IdgMemory host_memory(const IdgMemory& on_cpu, GridMemory where, std::uint64_t image_bytes) {
@@ -91,10 +91,10 @@ IdgMemory host_memory(const IdgMemory& on_cpu, GridMemory where, std::uint64_t i
   }
 }
 
-std::size_t layers_within(const IdgMemory& needed, std::uint64_t most_bytes, std::size_t n_layers) {
-  if (most_bytes < needed.bytes(1)) return 0;
+std::size_t layers_within(const IdgMemory& needed, std::uint64_t max_bytes, std::size_t n_layers) {
+  if (max_bytes < needed.bytes(1)) return 0;
   if (needed.layer_bytes == 0) return n_layers;
-  return std::min<std::uint64_t>(n_layers, (most_bytes - needed.fixed_bytes) / needed.layer_bytes);
+  return std::min<std::uint64_t>(n_layers, (max_bytes - needed.fixed_bytes) / needed.layer_bytes);
 }
 
 std::string describe(const GridPlace& place, const Device& device, std::size_t n_layers,
@@ -120,7 +120,7 @@ GridPlace place_grids(const DeviceRoom& room, const IdgPlan& plan, const GridDem
   const GridMemory first = demand.wanted.value_or(GridMemory::gpu);
   if (first == GridMemory::oversubscribed) check_oversubscription(room);
   const GridPlace place = place_on_device(room, plan, demand, first);
-  if (place.most_layers > 0) return place;
+  if (place.max_layers > 0) return place;
   const std::string what = shortage(room, place, demand);
   if (demand.wanted)
     throw DeviceError("{}: {}", what,
@@ -128,8 +128,7 @@ GridPlace place_grids(const DeviceRoom& room, const IdgPlan& plan, const GridDem
                       : first == GridMemory::hybrid ? "use --device cpu"
                                                     : "use --grid-memory hybrid or --device cpu");
   GridPlace hybrid = place_on_device(room, plan, demand, GridMemory::hybrid);
-  if (hybrid.most_layers == 0)
-    throw DeviceError("{}: {}", shortage(room, hybrid, demand), "use --device cpu");
+  if (hybrid.max_layers == 0) throw DeviceError("{}: {}", shortage(room, hybrid, demand), "use --device cpu");
   hybrid.reason = what;
   return hybrid;
 }

@@ -34,9 +34,9 @@ struct GridDemand {
 
 struct GridPlace {
   GridMemory where = GridMemory::gpu;
-  IdgMemory device;             ///< about what all of them need of the device
-  std::size_t most_layers = 0;  ///< in a pass, as far as that goes
-  std::string reason;           ///< why a choice that was left open fell on hybrid, or empty
+  IdgMemory device;            ///< about what all of them need of the device
+  std::size_t max_layers = 0;  ///< in a pass, as far as that goes
+  std::string reason;          ///< why a choice that was left open fell on hybrid, or empty
 };
 
 /// DeviceError when not even one layer fits where it is wanted: it names the sizes and the cure.
@@ -46,7 +46,7 @@ GridPlace place_grids(const DeviceRoom& room, const IdgPlan& plan, const GridDem
 /// its images take `image_bytes`.
 IdgMemory host_memory(const IdgMemory& on_cpu, GridMemory where, std::uint64_t image_bytes);
 /// Layers that fit into so much memory; 0 when it is too little for one.
-std::size_t layers_within(const IdgMemory& needed, std::uint64_t most_bytes, std::size_t n_layers);
+std::size_t layers_within(const IdgMemory& needed, std::uint64_t max_bytes, std::size_t n_layers);
 /// A line for people: where the layers are, and the device's part.
 std::string describe(const GridPlace& place, const Device& device, std::size_t n_layers,
                      const IdgMemory& host);

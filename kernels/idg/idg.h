@@ -82,13 +82,13 @@ struct IdgPlan {
   double first_layer_lambda = 0;  ///< w of layer 0
   double half_w_lambda = 0;       ///< largest |w - w_layer| (Chebyshev), or half the support of the w kernel
   double layer_slack_lambda = 0;  ///< how far a subgrid's w may reach beyond the half way to the next layer
-  double most_task_half_w_lambda = 0;  ///< largest SubgridTask::half_w_lambda
-  double kernel_beta = 0;              ///< of the w kernel
-  std::size_t n_terms = 1;             ///< Chebyshev terms, or layers per visibility
-  double n_middle = 1;                 ///< n about which w phases are expanded
-  double n_half_range = 0;             ///< |n - n_middle| over the image at most (kernel) or the padded field
+  double max_task_half_w_lambda = 0;  ///< largest SubgridTask::half_w_lambda
+  double kernel_beta = 0;             ///< of the w kernel
+  std::size_t n_terms = 1;            ///< Chebyshev terms, or layers per visibility
+  double n_middle = 1;                ///< n about which w phases are expanded
+  double n_half_range = 0;            ///< |n - n_middle| over the image at most (kernel) or the padded field
   double modelled_error = 0;
-  double most_u_lambda = kNoBound, most_v_lambda = kNoBound;  ///< largest |u|, |v|; CPU
+  double max_u_lambda = kNoBound, max_v_lambda = kNoBound;  ///< largest |u|, |v|; CPU
 
   static constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
@@ -101,14 +101,14 @@ struct IdgPlan {
   double coarse_m_rad() const {
     return static_cast<double>(n_v) * image.cell_rad / static_cast<double>(settings.subgrid);
   }
-  /// Cells of the uv grid that a host keeps of a layer along u and v, cell k at index k mod n_held: those
+  /// Cells of the uv grid that a host keeps of a layer along u and v, cell k at index k mod n_stored: those
   /// that subgrids can reach, which for pixels of a third of the beam is a third of n_u, or all.
-  std::size_t n_u_held() const { return held(n_u, most_u_lambda); }
-  std::size_t n_v_held() const { return held(n_v, most_v_lambda); }
-  /// The same with all cells held.
+  std::size_t n_u_stored() const { return stored(n_u, max_u_lambda); }
+  std::size_t n_v_stored() const { return stored(n_v, max_v_lambda); }
+  /// The same with all cells stored.
   IdgPlan with_whole_grids() const {
     IdgPlan all = *this;
-    all.most_u_lambda = all.most_v_lambda = kNoBound;
+    all.max_u_lambda = all.max_v_lambda = kNoBound;
     return all;
   }
   double layer_w_lambda(std::size_t layer) const {
@@ -118,8 +118,8 @@ struct IdgPlan {
 
  private:
   /// A subgrid's centre is at most half of it from the visibilities, and its border another half.
-  std::size_t held(std::size_t n, double most_lambda) const {
-    const double reach = std::ceil(most_lambda * static_cast<double>(n) * image.cell_rad) +
+  std::size_t stored(std::size_t n, double max_lambda) const {
+    const double reach = std::ceil(max_lambda * static_cast<double>(n) * image.cell_rad) +
                          static_cast<double>(settings.subgrid) + 1;
     return 2 * reach < static_cast<double>(n) ? 2 * static_cast<std::size_t>(reach) : n;
   }
@@ -232,20 +232,20 @@ struct GridCounts {
 };
 
 /// The layers of a pass. Of the first layer only the subgrids whose middle w, folded to w >= 0, is
-/// least_w_lambda or more, and of the last (which may be the same) those where it is below most_w_lambda: of
+/// min_w_lambda or more, and of the last (which may be the same) those where it is below max_w_lambda: of
 /// two ranges that meet at any w of a layer each subgrid is in one. Layers of a w kernel, which share their
 /// subgrids, have no such limits: std::invalid_argument.
 struct LayerRange {
   std::size_t first = 0, n = 0;
-  double least_w_lambda = -std::numeric_limits<double>::infinity();
-  double most_w_lambda = std::numeric_limits<double>::infinity();
+  double min_w_lambda = -std::numeric_limits<double>::infinity();
+  double max_w_lambda = std::numeric_limits<double>::infinity();
   bool operator==(const LayerRange&) const = default;
 
   /// Of these layers those [first + skip, first + skip + n) that there are: a pass.
   LayerRange part(std::size_t skip, std::size_t at_most) const {
     LayerRange own{first + std::min(skip, n), std::min(at_most, n - std::min(skip, n))};
-    if (own.first == first) own.least_w_lambda = least_w_lambda;
-    if (own.first + own.n == first + n) own.most_w_lambda = most_w_lambda;
+    if (own.first == first) own.min_w_lambda = min_w_lambda;
+    if (own.first + own.n == first + n) own.max_w_lambda = max_w_lambda;
     return own;
   }
 };

@@ -11,6 +11,6 @@ namespace apsyn {
 
 /// Samples of a buffer: what is kept, less than one and a half segments, and what is new.
 std::size_t buffer_samples(const CudaSeriesGroup& group);
-std::size_t most_tiles(const CudaSeriesGroup& group);
+std::size_t max_tiles(const CudaSeriesGroup& group);
 
 }  // namespace apsyn

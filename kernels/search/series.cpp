@@ -10,9 +10,9 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kMostPieces = 64, kFewestPieces = 4, kPieceSamples = 16;
+constexpr std::size_t kMaxPieces = 64, kFewestPieces = 4, kPieceSamples = 16;
 /// Of the largest weight; windows with less are left out.
-constexpr float kLeastWeight = 0.25f;
+constexpr float kMinWeight = 0.25f;
 /// Weights of a tile that differ by less than 1 % count as the largest: S/N is then at most 0.5 % too low.
 constexpr float kEvenWeight = 0.99f;
 
@@ -36,7 +36,7 @@ class SegmentSearch {
     const std::size_t n_value =
         std::min(end + plan_.program.longest() - 1, scratch_.detrended.size()) - begin;
     const Range weight = one_weight ? Range{most, most} : range_of(scratch_.weights.data() + begin, n_value);
-    if (weight.high < kLeastWeight * most) return;
+    if (weight.high < kMinWeight * most) return;
     const bool even = weight.low >= kEvenWeight * weight.high;
     run_program(scratch_.detrended.data() + begin, n_value, scratch_.sums);
     if (!even) run_program(scratch_.weights.data() + begin, n_value, scratch_.weight_sums);
@@ -67,7 +67,7 @@ class SegmentSearch {
     scratch_.values.assign(sums, sums + n);
     sums = scratch_.values.data();
     divide_by_root(sums, row(scratch_.weight_sums, step, n_value),
-                   kLeastWeight * most * static_cast<float>(width), n);
+                   kMinWeight * most * static_cast<float>(width), n);
   }
 
   static float* row(std::vector<float>& sums, std::size_t step, std::size_t n_value) {
@@ -98,7 +98,7 @@ class SegmentSearch {
             return hit.begin >= taken.begin + taken.width || hit.begin + hit.width <= taken.begin;
           });
       if (apart) hits_.push_back(hit);
-      if (hits_.size() - first == kMostTileHits) break;
+      if (hits_.size() - first == kMaxTileHits) break;
     }
   }
 
@@ -179,7 +179,7 @@ std::vector<std::size_t> segment_ends(std::size_t n, std::size_t segment, bool e
 SegmentStatistics measure_segment(std::span<const float> values, std::span<const float> weights,
                                   float weight) {
   const std::size_t n_piece =
-      std::clamp(values.size() / kPieceSamples, std::min(kFewestPieces, values.size()), kMostPieces);
+      std::clamp(values.size() / kPieceSamples, std::min(kFewestPieces, values.size()), kMaxPieces);
   std::vector<SeriesSums> pieces;
   std::vector<double> level, variance, scatter;
   double length = 0;

@@ -54,7 +54,7 @@ struct SeriesState {
 /// Windows that begin in this many samples of a segment are looked at together; of those that overlap the
 /// best is a hit, and no more than so many: a storm of interference must not fill the memory.
 inline constexpr std::size_t kSearchTile = 2048;
-inline constexpr std::size_t kMostTileHits = 64;
+inline constexpr std::size_t kMaxTileHits = 64;
 
 class SeriesScratch {
  public:

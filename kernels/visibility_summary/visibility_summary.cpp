@@ -15,7 +15,7 @@ constexpr std::size_t kBins = 512;
 constexpr double kLogLow = -12, kLogHigh = 12;  // decades of amplitude, ends take what lies beyond
 constexpr std::size_t kLogBins = 1920;          // 3 % a bin
 constexpr std::size_t kPhaseBins = 180;         // 2 degrees
-constexpr std::size_t kMostBands = 512;
+constexpr std::size_t kMaxBands = 512;
 
 AmplitudePhase amplitude_phase(const GrowingAxis& x) {
   return {Density(x, kLogLow, kLogHigh, kLogBins), Density(x, -180, 180, kPhaseBins)};
@@ -73,13 +73,13 @@ void widen(Waterfall& w) {
 
 /// The index of the bin that holds a time, a new one if need be.
 std::size_t bin_index(Waterfall& w, double time_s) {
-  constexpr double kMostNumber = 1e12;  // beyond, doubles hardly tell bins apart
+  constexpr double kMaxNumber = 1e12;  // beyond, doubles hardly tell bins apart
   while (true) {
     const double number = std::floor(time_s / w.bin_s);
-    if (std::abs(number) < kMostNumber) {
+    if (std::abs(number) < kMaxNumber) {
       const auto bin = static_cast<std::int64_t>(number);
       if (const auto found = w.bins.find(bin); found != w.bins.end()) return found->second;
-      if (w.bins.size() < Waterfall::kMostBins) return w.bins.emplace(bin, w.bins.size()).first->second;
+      if (w.bins.size() < Waterfall::kMaxBins) return w.bins.emplace(bin, w.bins.size()).first->second;
     }
     widen(w);
   }
@@ -121,10 +121,10 @@ VisibilitySummariser::VisibilitySummariser(VisibilitySummary about) : summary_(s
   if (s.waterfall.wanted) {
     Waterfall& w = s.waterfall;
     w.bin_s = interval;
-    w.n_band = std::min(n_chan, kMostBands);
-    w.sum_amplitude.resize({n_prod, w.n_band, Waterfall::kMostBins});
-    w.sum_visibility.resize({n_prod, w.n_band, Waterfall::kMostBins});
-    w.n.resize({n_prod, w.n_band, Waterfall::kMostBins});
+    w.n_band = std::min(n_chan, kMaxBands);
+    w.sum_amplitude.resize({n_prod, w.n_band, Waterfall::kMaxBins});
+    w.sum_visibility.resize({n_prod, w.n_band, Waterfall::kMaxBins});
+    w.n.resize({n_prod, w.n_band, Waterfall::kMaxBins});
   }
   for (std::size_t i = 0; i < s.fringes.size(); ++i) {
     s.fringes[i].values.resize(n_prod);

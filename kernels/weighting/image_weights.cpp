@@ -103,7 +103,7 @@ void ImageWeights::add(double u, double v, double weight) {
     if (!wanted) return;
     ++beyond_.n_beyond;
     for (const double length : {std::abs(u), std::abs(v)})
-      if (std::isfinite(length)) beyond_.most_lambda = std::max(beyond_.most_lambda, length);
+      if (std::isfinite(length)) beyond_.max_lambda = std::max(beyond_.max_lambda, length);
     return;
   }
   if (settings_.mode == WeightMode::natural) return;  // they do not depend on the sums

@@ -41,12 +41,12 @@ struct WeightSettings {
 struct BeyondGrid {
   std::uint64_t n_visibilities = 0;  ///< with data
   std::uint64_t n_beyond = 0;        ///< of these
-  double most_lambda = 0;            ///< largest finite |u| or |v| of these; 0 = none is finite
+  double max_lambda = 0;             ///< largest finite |u| or |v| of these; 0 = none is finite
 
   void add(const BeyondGrid& other) {
     n_visibilities += other.n_visibilities;
     n_beyond += other.n_beyond;
-    most_lambda = most_lambda < other.most_lambda ? other.most_lambda : most_lambda;
+    max_lambda = max_lambda < other.max_lambda ? other.max_lambda : max_lambda;
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The FITS cubes of one A-term entry, one after the other in time: axes RA---SIN, DEC--SIN, [MATRIX,]
-// [ANTENNA,] FREQ, TIME. For libcore/io only.
+// [ANTENNA,] FREQ, TIME. For libcore/aterms only.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One entry of an A-term configuration; the model is the product of its parts. For libcore/io only.
+// One entry of an A-term configuration; the model is the product of its parts. For libcore/aterms only.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whether the pixels of a subgrid are enough for a phase. For libcore/io only.
+// Whether the pixels of a subgrid are enough for a phase. For libcore/aterms only.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ namespace {
 constexpr double kSlotBandwidth = 0.01;
 
 /// Slots kept at once, also where there is memory for more: blocks rarely last longer.
-constexpr std::size_t kMostSlots = 16;
+constexpr std::size_t kMaxSlots = 16;
 
 struct ChannelSlots {
   std::vector<double> slot_hz;
@@ -79,9 +79,9 @@ std::uint64_t AtermScreens::bytes_per_slot(std::size_t n_chan_slots) const {
          sizeof(std::complex<float>);
 }
 
-std::uint64_t AtermScreens::most_bytes(const std::vector<double>& channel_hz) const {
+std::uint64_t AtermScreens::max_bytes(const std::vector<double>& channel_hz) const {
   const std::uint64_t slot = bytes_per_slot(sort_channels(channel_hz).slot_hz.size());
-  return std::clamp(max_bytes_, slot, kMostSlots * slot);
+  return std::clamp(max_bytes_, slot, kMaxSlots * slot);
 }
 
 void AtermScreens::choose_channels(const ImagingBlock& block) {
@@ -91,7 +91,7 @@ void AtermScreens::choose_channels(const ImagingBlock& block) {
   slot_hz_ = std::move(slots.slot_hz);
   slot_index_.clear();
   const std::size_t n_slots = std::max<std::uint64_t>(1, max_bytes_ / bytes_per_slot(slot_hz_.size()));
-  jones_.resize({std::min(n_slots, kMostSlots), slot_hz_.size(), n_stations_, grid_.side, grid_.side, 4});
+  jones_.resize({std::min(n_slots, kMaxSlots), slot_hz_.size(), n_stations_, grid_.side, grid_.side, 4});
 }
 
 void AtermScreens::evaluate(std::size_t array, std::int64_t slot, std::size_t index) {

@@ -35,7 +35,7 @@ class AtermScreens {
   /// [row slot][chan slot][station][y][x][XX XY YX YY]
   View<const std::complex<float>, 6> jones() const { return jones_; }
   /// The most that the matrices take with these channels, or with some of them.
-  std::uint64_t most_bytes(const std::vector<double>& channel_hz) const;
+  std::uint64_t max_bytes(const std::vector<double>& channel_hz) const;
 
  private:
   struct Array {  ///< stations that several inputs may share

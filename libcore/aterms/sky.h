@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the pixels of an A-term grid stand above an array. For libcore/io only.
+// Where the pixels of an A-term grid stand above an array. For libcore/aterms only.
 #pragma once
 
 #include <vector>

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kOverlap = "OBS_OVERLAP";
 constexpr std::size_t kBlockBytes = 4u << 20;
-constexpr std::size_t kMostSpanBytes = std::size_t{4} << 30;
+constexpr std::size_t kMaxSpanBytes = std::size_t{4} << 30;
 
 /// One file of the recording, ready to be read.
 struct Piece {
@@ -146,11 +146,11 @@ class DadaCapture final : public Capture {
     const std::size_t unit = first_.unit_samples(), together = header_.missing_samples;
     std::size_t n_units = 0, n_bytes = 0;
     n_units = together / std::gcd(unit, together);
-    if (__builtin_mul_overflow(n_units, first_.unit_bytes(), &n_bytes) || n_bytes > kMostSpanBytes)
+    if (__builtin_mul_overflow(n_units, first_.unit_bytes(), &n_bytes) || n_bytes > kMaxSpanBytes)
       throw UsageError(
           "--missing-block {}: and heaps of {} samples have no common multiple below {}: give a divisor or a "
           "multiple of the latter",
-          together, unit, format_bytes(double(kMostSpanBytes)));
+          together, unit, format_bytes(double(kMaxSpanBytes)));
     return n_bytes;
   }
   /// Zeros in all spans of the block that pauses reach into.
@@ -201,26 +201,27 @@ class DadaCapture final : public Capture {
   std::int64_t pause_before(const VoltageHeader& h) const {
     const UtcTime end = sample_time(first_.start, static_cast<std::int64_t>(place_), first_.sample_s);
     const double pause_s = seconds_between(end, h.start);
-    const auto told = [&](const std::string& cure) {
+    const auto contradiction = [&](const std::string& cure) {
       return DataError("{}: begins at {}, {} {} {} ended (UTC_START, OBS_OFFSET): {}", piece_->name,
                        format_fits_utc(h.start, 9), format_duration(std::abs(pause_s)),
                        pause_s > 0 ? "after" : "before", inputs_[next_ - 2], cure);
     };
     const double repeated_s = repeated_bytes(h) / h.bytes_per_second();
     if (pause_s < -repeated_s - 0.5 * h.sample_s)
-      throw told("give the pieces in their order (OBS_OVERLAP tells of repeated bytes)");
+      throw contradiction("give the pieces in their order (OBS_OVERLAP tells of repeated bytes)");
     if (pause_s > std::max(max_gap_s_, 0.5 * h.sample_s))
-      throw told(
+      throw contradiction(
           fmt::format("more than --max-gap {:.6g}s: raise it to fill the pause with missing data, or "
                       "ingest the parts by themselves",
                       max_gap_s_));
     const double n_samples = std::round(pause_s / h.sample_s);
     if (n_samples * static_cast<double>(first_.bits_per_time()) > 0x1p62)
-      throw told("more missing data than any disk holds: ingest the parts by themselves");
+      throw contradiction("more missing data than any disk holds: ingest the parts by themselves");
     const auto pause = static_cast<std::int64_t>(n_samples);
     if (pause % static_cast<std::int64_t>(first_.unit_samples()) != 0)
-      throw told(fmt::format("{} samples are no whole number of heaps of {}: ingest the parts by themselves",
-                             pause, first_.unit_samples()));
+      throw contradiction(
+          fmt::format("{} samples are no whole number of heaps of {}: ingest the parts by themselves", pause,
+                      first_.unit_samples()));
     return pause;
   }
 

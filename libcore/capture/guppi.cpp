@@ -34,8 +34,8 @@ class GuppiBlocks final : public PacketSource {
   }
 
   bool next(PacketRun& run) override {
-    if (held_block_) window_->drop(kind_block_bytes_);
-    held_block_ = false;
+    if (has_block_) window_->drop(kind_block_bytes_);
+    has_block_ = false;
     while (header_ || read_header()) {
       const GuppiHeader h = *header_;
       header_.reset();
@@ -60,7 +60,7 @@ class GuppiBlocks final : public PacketSource {
         throw_gap({window_->source().name(), fmt::format("block at byte {}", block_at_), block_at_, gap_s,
                    max_gap_s_});
       end_ = first + static_cast<std::int64_t>(n_new);
-      held_block_ = true;
+      has_block_ = true;
       kind_block_bytes_ = h.block_bytes;
       run = {first, n_new, 0};
       return true;
@@ -94,7 +94,7 @@ class GuppiBlocks final : public PacketSource {
   void look_at_second_block() {
     if (header_->n_bit >= 8) return;
     const std::size_t held =
-        window_->hold(header_->block_bytes + GuppiHeader::kMostCards * GuppiHeader::kCard);
+        window_->hold(header_->block_bytes + GuppiHeader::kMaxCards * GuppiHeader::kCard);
     if (held <= header_->block_bytes) return;
     const std::string_view bytes(reinterpret_cast<const char*>(window_->data()) + header_->block_bytes,
                                  held - header_->block_bytes);
@@ -113,11 +113,11 @@ class GuppiBlocks final : public PacketSource {
       if (!open_next()) return false;
     block_at_ = window_->offset();
     place_ = fmt::format("{}: block at byte {}", window_->source().name(), block_at_);
-    const std::size_t held = window_->hold(GuppiHeader::kMostCards * GuppiHeader::kCard);
+    const std::size_t held = window_->hold(GuppiHeader::kMaxCards * GuppiHeader::kCard);
     const std::string_view bytes(reinterpret_cast<const char*>(window_->data()), held);
     const auto length = GuppiHeader::cards_length(bytes);
     if (!length) {
-      if (held == GuppiHeader::kMostCards * GuppiHeader::kCard || !kind_)
+      if (held == GuppiHeader::kMaxCards * GuppiHeader::kCard || !kind_)
         throw DataError("{}: no card END: it is no GUPPI RAW block{}", place_,
                         foreign_hint(window_->beginning(), "guppi"));
       // The recording was cut inside a header.
@@ -140,7 +140,7 @@ class GuppiBlocks final : public PacketSource {
   std::optional<std::int64_t> end_;  ///< sample behind the last block
   double sample_s_ = 0, max_gap_s_ = 0;
   std::optional<GuppiHeader> header_, kind_, block_;  ///< read and not used yet; the first; the held block's
-  bool held_block_ = false;
+  bool has_block_ = false;
   std::size_t kind_block_bytes_ = 0;
   StreamReport report_;
 };
@@ -183,9 +183,9 @@ class GuppiCapture final : public InterleavedCapture {
                  band_hz = 1e6 * h.number("OBSBW").value_or(0);
     const double sample_s = h.number("TBIN").value_or(0), n_chan = static_cast<double>(h.n_chan);
     const double per_hz = h.n_dim == 1 ? 2 : 1;  // samples in a second
-    const bool told = !std::isnan(facts.bandwidth_hz) && !std::isnan(facts.sample_s);
+    const bool given = !std::isnan(facts.bandwidth_hz) && !std::isnan(facts.sample_s);
     const auto differ = [](double a, double b) { return a != 0 && b != 0 && std::abs(a / b - 1) > 1e-6; };
-    if (!told && (differ(band_hz, width_hz * n_chan) || differ(sample_s * std::abs(width_hz) * per_hz, 1)))
+    if (!given && (differ(band_hz, width_hz * n_chan) || differ(sample_s * std::abs(width_hz) * per_hz, 1)))
       throw UsageError(
           "{}: block at byte 0: OBSBW {} MHz, CHAN_BW {} MHz, TBIN {} s of {} channels contradict each "
           "other: "

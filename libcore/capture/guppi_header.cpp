@@ -11,13 +11,13 @@
 namespace apsyn {
 namespace {
 
-constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 31;
-constexpr std::size_t kMostTimeBytes = 2u << 20;  // 128 of them are held
+constexpr std::int64_t kMaxBlockBytes = std::int64_t{1} << 31;
+constexpr std::size_t kMaxTimeBytes = 2u << 20;  // 128 of them are held
 
 }  // namespace
 
 std::optional<std::size_t> GuppiHeader::cards_length(std::string_view bytes) {
-  for (std::size_t card = 0; card < kMostCards && (card + 1) * kCard <= bytes.size(); ++card)
+  for (std::size_t card = 0; card < kMaxCards && (card + 1) * kCard <= bytes.size(); ++card)
     if (trim(bytes.substr(card * kCard, kCard)) == "END") return (card + 1) * kCard;
   return std::nullopt;
 }
@@ -37,7 +37,7 @@ GuppiHeader::GuppiHeader(std::string_view cards, std::string place) : place_(std
     }
     values_.emplace(trim(card.substr(0, equals)), trim(value));
   }
-  block_bytes = static_cast<std::size_t>(integer("BLOCSIZE", 1, kMostBlockBytes));
+  block_bytes = static_cast<std::size_t>(integer("BLOCSIZE", 1, kMaxBlockBytes));
   const bool direct = integer("DIRECTIO", 0, 1, 0) == 1;
   header_bytes = direct ? (cards.size() + 511) / 512 * 512 : cards.size();
   n_ant = static_cast<std::size_t>(integer("NANTS", 1, 1 << 20, 1));
@@ -53,10 +53,10 @@ GuppiHeader::GuppiHeader(std::string_view cards, std::string place) : place_(std
   // A band that was not divided may be one of real samples, two for each Hz.
   const double samples_per_hz = number("TBIN").value_or(0) * 1e6 * std::abs(number("OBSBW").value_or(0));
   if (text("PKTFMT") == "VDIF" || (n_chan == 1 && std::abs(samples_per_hz - 0.5) < 1e-6)) n_dim = 1;
-  if (time_bytes() > kMostTimeBytes)
+  if (time_bytes() > kMaxTimeBytes)
     throw DataError(
         "{}: OBSNCHAN {}, NPOL {}, NBITS {}: a sample of all channels has {} bytes: at most {} are read",
-        place_, all_channels, n_pol, n_bit, time_bytes(), kMostTimeBytes);
+        place_, all_channels, n_pol, n_bit, time_bytes(), kMaxTimeBytes);
   if (8 * block_bytes % time_bits() != 0)
     throw DataError("{}: BLOCSIZE {} is no whole number of samples of {} bits", place_, block_bytes,
                     time_bits());

@@ -14,9 +14,9 @@ namespace apsyn {
 
 class GuppiHeader {
  public:
-  static constexpr std::size_t kCard = 80, kMostCards = 1024;
+  static constexpr std::size_t kCard = 80, kMaxCards = 1024;
 
-  /// Length of the cards at `bytes` with END; absent when there is no END within kMostCards.
+  /// Length of the cards at `bytes` with END; absent when there is no END within kMaxCards.
   static std::optional<std::size_t> cards_length(std::string_view bytes);
   /// `place` names file and offset in errors. DataError when a card is no text.
   GuppiHeader(std::string_view cards, std::string place);

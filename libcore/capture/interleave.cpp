@@ -33,9 +33,9 @@ Interleaver::Interleaver(std::vector<std::unique_ptr<PacketSource>> sources, Int
     if (is_new) groups_.push_back(&lane.blank);
   }
   for (auto& source : sources) {
-    feeds_.emplace_back();
-    feeds_.back().source = std::move(source);
-    feeds_.back().ended = !feeds_.back().source->next(feeds_.back().run);
+    inputs_.emplace_back();
+    inputs_.back().source = std::move(source);
+    inputs_.back().ended = !inputs_.back().source->next(inputs_.back().run);
   }
 }
 
@@ -46,39 +46,39 @@ std::uint64_t Interleaver::memory_bytes() const {
 }
 
 /// Takes what of the current run lies in the window.
-void Interleaver::place(Feed& feed) {
-  const PacketRun& run = feed.run;
-  const std::int64_t at = run.first + static_cast<std::int64_t>(feed.taken) - base_;
-  std::size_t left = run.n - feed.taken;
+void Interleaver::place(Input& input) {
+  const PacketRun& run = input.run;
+  const std::int64_t at = run.first + static_cast<std::int64_t>(input.taken) - base_;
+  std::size_t left = run.n - input.taken;
   if (at < 0) {
     const std::size_t late = std::min<std::size_t>(left, static_cast<std::size_t>(-at));
-    feed.late += late;
-    feed.taken += late;
+    input.late += late;
+    input.taken += late;
     return;
   }
   const auto from = static_cast<std::size_t>(at);
   const std::size_t n = std::min(left, capacity_ - from);
   std::uint8_t* present = present_[run.lane].data() + from;
   const auto twice = static_cast<std::size_t>(std::count(present, present + n, 1));
-  feed.source->decode(feed.taken, n, window_.data() + from * plan_.packet_samples * plan_.time_bytes);
+  input.source->decode(input.taken, n, window_.data() + from * plan_.packet_samples * plan_.time_bytes);
   std::memset(present, 1, n);
-  feed.taken += n;
-  feed.intact += n - twice;
-  feed.late += twice;
+  input.taken += n;
+  input.intact += n - twice;
+  input.late += twice;
   end_ = std::max(end_, base_ + at + static_cast<std::int64_t>(n));
 }
 
 /// Reads on until the source has passed the block by the slack, or ended.
-void Interleaver::fill(Feed& feed) {
-  while (!feed.ended) {
-    if (feed.taken == feed.run.n) {
-      feed.taken = 0;
-      feed.ended = !feed.source->next(feed.run);
+void Interleaver::fill(Input& input) {
+  while (!input.ended) {
+    if (input.taken == input.run.n) {
+      input.taken = 0;
+      input.ended = !input.source->next(input.run);
       continue;
     }
-    const std::int64_t at = feed.run.first + static_cast<std::int64_t>(feed.taken);
+    const std::int64_t at = input.run.first + static_cast<std::int64_t>(input.taken);
     if (at >= base_ + static_cast<std::int64_t>(capacity_)) return;
-    place(feed);
+    place(input);
   }
 }
 
@@ -94,7 +94,7 @@ void Interleaver::blank_missing(std::size_t n_packets) {
     for (std::size_t lane = 0; lane < plan_.lanes.size(); ++lane) {
       if (incomplete[group_of_[lane]] == 0) continue;
       const std::uint8_t* present = present_[lane].data() + first;
-      feeds_[plan_.lanes[lane].source].blanked +=
+      inputs_[plan_.lanes[lane].source].blanked +=
           static_cast<std::uint64_t>(std::count(present, present + n, 1));
     }
     for (std::size_t group = 0; group < groups_.size(); ++group) {
@@ -107,9 +107,10 @@ void Interleaver::blank_missing(std::size_t n_packets) {
 }
 
 bool Interleaver::read(std::vector<std::uint8_t>& samples) {
-  for (Feed& feed : feeds_) fill(feed);
+  for (Input& input : inputs_) fill(input);
   std::size_t n = block_;
-  const bool ended = std::all_of(feeds_.begin(), feeds_.end(), [](const Feed& feed) { return feed.ended; });
+  const bool ended =
+      std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.ended; });
   if (ended)
     n = static_cast<std::size_t>(std::min<std::int64_t>(end_ - base_, static_cast<std::int64_t>(block_)));
   if (n == 0) return false;
@@ -129,14 +130,14 @@ bool Interleaver::read(std::vector<std::uint8_t>& samples) {
 
 std::vector<StreamReport> Interleaver::reports() const {
   std::vector<StreamReport> reports;
-  for (std::size_t i = 0; i < feeds_.size(); ++i) {
-    StreamReport report = feeds_[i].source->report();
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    StreamReport report = inputs_[i].source->report();
     const auto n_lanes = static_cast<std::uint64_t>(std::count_if(
         plan_.lanes.begin(), plan_.lanes.end(), [&](const Lane& lane) { return lane.source == i; }));
     const std::uint64_t expected = static_cast<std::uint64_t>(base_ - plan_.first) * n_lanes;
-    report.intact = feeds_[i].intact;
-    report.repeated += feeds_[i].late;
-    report.blanked = feeds_[i].blanked;
+    report.intact = inputs_[i].intact;
+    report.repeated += inputs_[i].late;
+    report.blanked = inputs_[i].blanked;
     report.lost = expected - std::min(expected, report.intact + report.damaged);
     reports.push_back(report);
   }

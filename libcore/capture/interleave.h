@@ -64,19 +64,19 @@ class Interleaver {
   std::uint64_t memory_bytes() const;
 
  private:
-  struct Feed {
+  struct Input {
     std::unique_ptr<PacketSource> source;
     PacketRun run;
     std::size_t taken = 0;  ///< packets of the run that are placed
     bool ended = false;
     std::uint64_t intact = 0, late = 0, blanked = 0;
   };
-  void fill(Feed& feed);
-  void place(Feed& feed);
+  void fill(Input& input);
+  void place(Input& input);
   void blank_missing(std::size_t n_packets);
 
   InterleavePlan plan_;
-  std::vector<Feed> feeds_;
+  std::vector<Input> inputs_;
   std::size_t block_ = 1, capacity_ = 1;  ///< packets of a read, and held
   std::int64_t base_ = 0, end_ = 0;       ///< places: of the first packet held, behind the last one seen
   std::vector<std::uint8_t> window_;      ///< [packet][time sample within it][time_bytes]

@@ -36,8 +36,8 @@ UtcTime lwa_time(std::int64_t tick);
 /// that `what` of --from `format` were expected, when there is none.
 template <class FrameBytes>
 void find_lwa_frames(InputWindow& input, const char* what, std::string_view format, FrameBytes frame_bytes) {
-  constexpr std::size_t kMost = 1u << 20, kHeader = 32;
-  for (std::size_t dropped = 0; dropped < kMost && input.hold(kHeader) == kHeader; ++dropped, input.drop(1)) {
+  constexpr std::size_t kMax = 1u << 20, kHeader = 32;
+  for (std::size_t dropped = 0; dropped < kMax && input.hold(kHeader) == kHeader; ++dropped, input.drop(1)) {
     if (!is_lwa_frame(input.data())) continue;
     const std::size_t n = frame_bytes(input.data());
     if (n == 0) continue;

@@ -20,7 +20,7 @@ namespace apsyn {
 namespace {
 
 constexpr std::size_t kTbnHeader = 24, kTbnSamples = 512, kDrxHeader = 32, kDrxSamples = 4096;
-constexpr std::uint32_t kMostInputs = 4096;
+constexpr std::uint32_t kMaxInputs = 4096;
 
 double tuning_hz(std::uint64_t word) {
   return static_cast<double>(word) * kLwaClock_hz / 4294967296.0;
@@ -39,7 +39,7 @@ class TbnFormat final : public PacketFormat {
   std::optional<PacketTag> tag(const std::uint8_t* header) const override {
     const auto id = static_cast<std::uint32_t>(big_endian(header + 12, 2));
     if (!is_lwa_frame(header) || header[4] != 0 || (id & 0x8000) != 0 || (id & 0x3FFF) == 0 ||
-        (id & 0x3FFF) > kMostInputs)
+        (id & 0x3FFF) > kMaxInputs)
       return std::nullopt;
     return PacketTag{static_cast<std::int64_t>(big_endian(header + 16, 8)), (id & 0x3FFF) - 1};
   }
@@ -100,9 +100,9 @@ VoltageHeader describe(const CaptureFacts& facts, const PacketSurvey& survey, st
 std::int64_t tbn_decimation(const PacketSurvey& survey, const CaptureFacts& facts) {
   const std::int64_t seen = survey.step_ticks / static_cast<std::int64_t>(kTbnSamples);
   if (std::isnan(facts.sample_s)) return seen;
-  const double told = facts.sample_s * kLwaClock_hz;
-  const std::int64_t ticks = told > 0.5 && told < 1e9 ? std::llround(told) : 0;
-  if (ticks == 0 || std::abs(told / static_cast<double>(ticks) - 1) > 1e-6 || (seen > 0 && ticks != seen))
+  const double in_ticks = facts.sample_s * kLwaClock_hz;
+  const std::int64_t ticks = in_ticks > 0.5 && in_ticks < 1e9 ? std::llround(in_ticks) : 0;
+  if (ticks == 0 || std::abs(in_ticks / static_cast<double>(ticks) - 1) > 1e-6 || (seen > 0 && ticks != seen))
     throw UsageError("--sample-rate: {} samples in a second: {}", 1 / facts.sample_s,
                      seen > 0 ? fmt::format("the frames have {}", kLwaClock_hz / static_cast<double>(seen))
                               : "it must be a whole part of 196 MHz");

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kHeader = 16, kPayload = 10000, kStreams = 32;
 constexpr std::uint32_t kSync = 0xABADDEED;
-constexpr std::int64_t kMostFrames = 1 << 15;  // of a second
+constexpr std::int64_t kMaxFrames = 1 << 15;  // of a second
 constexpr std::int64_t kDay_s = 86400, kPs = 1'000'000'000'000;
 
 std::uint32_t word_at(const std::uint8_t* bytes, std::size_t word) {
@@ -118,11 +118,11 @@ std::unique_ptr<Capture> open_mark5b(const CaptureRequest& request) {
   apply_facts(header, facts);
   const double per_second = 1 / header.sample_s / static_cast<double>(frame_samples);
   const std::int64_t frames_per_second =
-      per_second < static_cast<double>(kMostFrames) + 0.5 ? std::llround(per_second) : 0;
+      per_second < static_cast<double>(kMaxFrames) + 0.5 ? std::llround(per_second) : 0;
   if (frames_per_second < 1 || std::abs(per_second / static_cast<double>(frames_per_second) - 1) > 1e-9)
     throw UsageError(
         "--sample-rate: {} samples in a second are {} frames of {}: 1 to {} whole ones are needed",
-        1 / header.sample_s, per_second, frame_samples, kMostFrames);
+        1 / header.sample_s, per_second, frame_samples, kMaxFrames);
 
   PacketInputs inputs = open_packet_inputs(request.inputs);
   auto format = std::make_unique<Mark5bFormat>(n_chan, n_bit, frames_per_second, facts.start->mjd);

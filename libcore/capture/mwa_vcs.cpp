@@ -45,7 +45,7 @@ VcsFile file_of(const std::string& path) {
   if (before == name.npos || !name.ends_with(".dat")) return {path};
   VcsFile file{path, number_of(name.substr(before + 1, last - before - 1)),
                number_of(name.substr(last + 3, name.size() - last - 7))};
-  const bool good = file.gps_s >= kGpsOf2000_s && file.gps_s <= kMostGps_s && file.channel >= 0 &&
+  const bool good = file.gps_s >= kGpsOf2000_s && file.gps_s <= kMaxGps_s && file.channel >= 0 &&
                     file.channel < kMwaChannels;
   return good ? file : VcsFile{path};
 }
@@ -177,7 +177,7 @@ class MwaVcsCapture final : public InterleavedCapture {
     if (static_cast<std::size_t>(last - first) + 1 != channels.size())
       throw UsageError("coarse channels {} to {}: {} of them are there: give neighbouring ones", first, last,
                        channels.size());
-    std::int64_t first_gps_s = kMostGps_s;
+    std::int64_t first_gps_s = kMaxGps_s;
     for (auto& [channel, files] : channels) {
       std::stable_sort(files.begin(), files.end(),
                        [](const VcsFile& a, const VcsFile& b) { return a.gps_s < b.gps_s; });

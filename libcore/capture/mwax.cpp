@@ -26,7 +26,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::int64_t kMostBlockBytes = std::int64_t{1} << 28;  // of 512 tiles they have half of that
+constexpr std::int64_t kMaxBlockBytes = std::int64_t{1} << 28;  // of 512 tiles they have half of that
 
 struct SubHeader {
   std::size_t header_bytes = kHeaderUnit;
@@ -48,16 +48,16 @@ SubHeader parse_sub_header(std::string_view bytes, const std::string& place) {
   h.shape.block_samples = static_cast<std::size_t>(reader.require_integer("NTIMESAMPLES", 1, 1 << 24));
   h.sample_rate_hz = reader.integer_or("SAMPLE_RATE", 1, 1 << 30, 1280000);
   h.channel = reader.require_integer("COARSE_CHANNEL", 0, kMwaChannels - 1);
-  h.gps_s = reader.require_integer("SUBOBS_ID", kGpsOf2000_s, kMostGps_s);
+  h.gps_s = reader.require_integer("SUBOBS_ID", kGpsOf2000_s, kMaxGps_s);
   const std::int64_t samples = reader.integer_or("SECS_PER_SUBOBS", 1, 3600, 8) * h.sample_rate_hz;
   const auto block_samples = static_cast<std::int64_t>(h.shape.block_samples);
   if (h.shape.n_inputs % 2 != 0 || samples % block_samples != 0 ||
-      static_cast<std::int64_t>(h.shape.block_bytes()) > kMostBlockBytes)
+      static_cast<std::int64_t>(h.shape.block_bytes()) > kMaxBlockBytes)
     throw DataError(
         "{}: NINPUTS {}, NTIMESAMPLES {}, SAMPLE_RATE {}: pairs of inputs in whole blocks of at most {} "
         "bytes "
         "are needed",
-        place, h.shape.n_inputs, h.shape.block_samples, h.sample_rate_hz, kMostBlockBytes);
+        place, h.shape.n_inputs, h.shape.block_samples, h.sample_rate_hz, kMaxBlockBytes);
   h.shape.n_blocks = static_cast<std::size_t>(samples / block_samples);
   const auto whole = static_cast<std::int64_t>((h.shape.n_blocks + 1) * h.shape.block_bytes());
   if (const auto told = reader.integer("TRANSFER_SIZE", 0, INT64_MAX); told && *told != whole)
@@ -233,7 +233,7 @@ class MwaxCapture final : public InterleavedCapture {
     if (static_cast<std::size_t>(last - first) + 1 != channels.size())
       throw UsageError("coarse channels {} to {}: {} of them are there: give neighbouring ones", first, last,
                        channels.size());
-    std::int64_t first_gps_s = kMostGps_s;
+    std::int64_t first_gps_s = kMaxGps_s;
     for (const auto& [channel, inputs] : channels) {
       if (!inputs[0].first.same_kind(kind))
         throw DataError("{}: byte 0: other inputs, blocks or sample rate than in {}", inputs[0].path,

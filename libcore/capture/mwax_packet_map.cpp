@@ -10,8 +10,8 @@ namespace apsyn {
 namespace {
 
 constexpr std::size_t kPacketSamples = 2048, kPacketBytes = 2 * kPacketSamples;
-constexpr std::size_t kMarginPackets = 4;        // two at each end
-constexpr std::size_t kMostMapBytes = 4u << 20;  // of 512 tiles it has a fifth of that
+constexpr std::size_t kMarginPackets = 4;       // two at each end
+constexpr std::size_t kMaxMapBytes = 4u << 20;  // of 512 tiles it has a fifth of that
 
 /// FIRST+BYTES of a part of a block of `block_bytes`.
 std::optional<MwaxIndex::Section> parse_section(const std::string& text, std::size_t block_bytes) {
@@ -58,7 +58,7 @@ MwaxIndex mwax_index(HeaderReader& header, const MwaxShape& shape) {
   const std::size_t row_bytes = (shape.samples() / kPacketSamples + 7) / 8;
   if (index.packet_map &&
       (shape.samples() % kPacketSamples != 0 || index.packet_map->bytes != shape.n_inputs * row_bytes ||
-       index.packet_map->bytes > kMostMapBytes))
+       index.packet_map->bytes > kMaxMapBytes))
     index.packet_map.reset();
   if (index.margin_data && index.margin_data->bytes != shape.n_inputs * kMarginPackets * kPacketBytes)
     index.margin_data.reset();

@@ -160,10 +160,10 @@ void Tool::join_ranks() {
   ranks_ = apsyn::join_ranks();
   if (ranks_.size == 1) return;
   // Whatever is cut into blocks by the memory there is, is cut alike.
-  common_.max_memory_bytes = least_of_ranks(common_.max_memory_bytes);
+  common_.max_memory_bytes = min_of_ranks(common_.max_memory_bytes);
   // And plans are made for a kind of device.
   const bool uses_cuda = common_.device != "cpu" && cuda_device_count() > 0;
-  if (least_of_ranks(uses_cuda ? 1 : 0) == 0) {
+  if (min_of_ranks(uses_cuda ? 1 : 0) == 0) {
     if (uses_cuda && common_.device != "auto")
       throw DeviceError(
           "--device {}: others of {} processes have no such device, or are told another (APSYN_DEVICE): give "
@@ -312,7 +312,7 @@ void Tool::finish_stdout() {
     throw FailureError("standard output: cannot write: {}", std::strerror(errno));
 }
 
-void Tool::tell_plan(const std::vector<std::string>& lines) {
+void Tool::report_plan(const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
     if (common_.dry_run)
       print(line);

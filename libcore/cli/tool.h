@@ -94,7 +94,7 @@ class Tool {
   /// Writes what print() has collected. FailureError, or BrokenPipe when the reader is gone.
   static void flush();
   /// What a run will do: on stdout with --dry-run, else among the messages of -v.
-  void tell_plan(const std::vector<std::string>& lines);
+  void report_plan(const std::vector<std::string>& lines);
 
  private:
   static void finish_stdout();

@@ -28,10 +28,10 @@ std::string numbered_output(const std::string& option, const std::string& patter
 
 void allow_many_outputs() {
   // 16384 beams have two each open, and libraries some; more slows what closes all that there may be.
-  constexpr rlim_t kMost = 65536;
+  constexpr rlim_t kMax = 65536;
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kMost) return;
-  limit.rlim_cur = std::min(limit.rlim_max, kMost);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kMax) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kMax);
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -21,8 +21,8 @@ void append(std::string& bytes, const T& value) {
 }
 
 void append_text(std::string& bytes, const std::string& text) {
-  constexpr std::size_t kMost = 79;
-  const std::string held = text.substr(0, kMost);
+  constexpr std::size_t kMax = 79;
+  const std::string held = text.substr(0, kMax);
   append(bytes, static_cast<std::int32_t>(held.size()));
   bytes += held;
 }

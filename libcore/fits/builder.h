@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A FITS image that CFITSIO builds in memory. For libcore/io only.
+// A FITS image that CFITSIO builds in memory. For libcore/fits only.
 #pragma once
 
 #include <fitsio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The first two axes of a FITS image of the sky. For libcore/io only.
+// The first two axes of a FITS image of the sky. For libcore/fits only.
 #pragma once
 
 #include "libcore/fits/keys.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The keywords of an image of the sky: axes RA---SIN, DEC--SIN, FREQ, STOKES. For libcore/io only.
+// The keywords of an image of the sky: axes RA---SIN, DEC--SIN, FREQ, STOKES. For libcore/fits only.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// CFITSIO's status, its first error kept, and keywords that may be missing. For libcore/io only.
+// CFITSIO's status, its first error kept, and keywords that may be missing. For libcore/fits and
+// libcore/uvfits only.
 #pragma once
 
 #include <fitsio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A checked primary HDU opened with CFITSIO where it lies in memory, and its linear axes. For libcore/io
+// A checked primary HDU opened with CFITSIO where it lies in memory, and its linear axes. For libcore/fits
 // only.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // FITS images that are written piece by piece: headers with checksums of data that CFITSIO never sees, and
-// pixels as the words of the file. For libcore/io only.
+// pixels as the words of the file. For libcore/fits only.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 namespace apsyn {
 namespace {
 
-constexpr long kMostText = 1024, kMostValues = 1L << 26;
+constexpr long kMaxText = 1024, kMaxValues = 1L << 26;
 
 struct OpenFits {
   fitsfile* file = nullptr;
@@ -65,7 +65,7 @@ long FitsTable::repeat(const char* column) const {
   long repeat = 0, width = 0;
   fits_get_coltype(state_->file, column_number(column), &type, &repeat, &width, &status);
   if (status != 0) fail(status, fmt::format("column {} of {}", column, name_));
-  if (type < 0 || repeat < 0 || repeat > kMostValues / n_rows_)
+  if (type < 0 || repeat < 0 || repeat > kMaxValues / n_rows_)
     throw DataError("{}: column {} of {} has cells of variable length or too many values: {}", path_, column,
                     name_, cure_);
   return repeat;
@@ -99,9 +99,9 @@ std::vector<std::string> FitsTable::texts(const char* column) const {
   long repeat = 0, width = 0;
   fits_get_coltype(state_->file, number, &type, &repeat, &width, &status);
   if (status != 0) fail(status, fmt::format("column {} of {}", column, name_));
-  if (type != TSTRING || repeat < 1 || repeat > kMostText)
+  if (type != TSTRING || repeat < 1 || repeat > kMaxText)
     throw DataError("{}: column {} of {} is no text of 1 to {} characters: {}", path_, column, name_,
-                    kMostText, cure_);
+                    kMaxText, cure_);
   std::vector<std::string> values;
   std::vector<char> cell(static_cast<std::size_t>(repeat) + 1);
   char* pointer = cell.data();

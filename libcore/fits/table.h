@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Columns of a binary table of a FITS file. For libcore/io only.
+// Columns of a binary table of a FITS file. For libcore/fits and libcore/uvfits only.
 #pragma once
 
 #include <memory>

@@ -17,7 +17,7 @@ namespace {
 class MsSource final : public ImagingSource {
  public:
   MsSource(const std::vector<std::string>& paths, const ImagingSelection& selection)
-      : n_workers_(std::clamp(selection.n_threads, 1u, kMostWorkers + 1) - 1) {
+      : n_workers_(std::clamp(selection.n_threads, 1u, kMaxWorkers + 1) - 1) {
     MsSelection wanted;
     wanted.column = selection.column;
     wanted.fields = selection.fields;
@@ -94,7 +94,7 @@ class MsSource final : public ImagingSource {
   /// casacore gives cells in one thread. On a thread of their own, weights and planes of cells of four
   /// products take 0.8 (I) to 1.4 (IQUV) of its time: two keep up with it, more than these would wait for it
   /// anywhere.
-  static constexpr unsigned kMostWorkers = 6;
+  static constexpr unsigned kMaxWorkers = 6;
 
   void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
     constexpr double infinity = std::numeric_limits<double>::infinity();

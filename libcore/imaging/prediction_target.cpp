@@ -75,13 +75,12 @@ void PredictionTarget::rewind(const std::function<bool(double)>& wanted, const S
 
 bool PredictionTarget::read(PredictionBlock& block, std::size_t max_visibilities) {
   State& state = *state_;
-  std::size_t most_channels = 1;
-  for (const auto& channels : state.channels) most_channels = std::max(most_channels, channels.size());
+  std::size_t max_channels = 1;
+  for (const auto& channels : state.channels) max_channels = std::max(max_channels, channels.size());
   // A row's coordinates, in the blocks that are read, predicted and written at once, take as much as four
   // more.
   constexpr std::size_t kRowVisibilities = 4;
-  const std::size_t max_rows =
-      std::max<std::size_t>(1, max_visibilities / (most_channels + kRowVisibilities));
+  const std::size_t max_rows = std::max<std::size_t>(1, max_visibilities / (max_channels + kRowVisibilities));
   while (state.reader.read(block.rows, max_rows)) {
     const auto spw = static_cast<std::size_t>(block.rows.spw);
     block.channels = state.channels[spw];

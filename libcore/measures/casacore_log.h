@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// casacore's own messages and exceptions, brought into ours. Only libcore/io/*.cpp include this.
+// casacore's own messages and exceptions, brought into ours. For libcore/measures and libcore/ms only.
 #pragma once
 
 #include <exception>

@@ -87,9 +87,9 @@ void check_earth_orientation(double mjd) {
   if (found) return;
   fallback = true;
   set_rc("measures.measiers.b_notable", true);
-  constexpr double kMost_rad = 0.9 * 15 * kRadPerDeg / 3600;
+  constexpr double kMax_rad = 0.9 * 15 * kRadPerDeg / 3600;
   log_message(
-      kMost_rad > finest_fringe / 50 ? LogLevel::warning : LogLevel::verbose,
+      kMax_rad > finest_fringe / 50 ? LogLevel::warning : LogLevel::verbose,
       fmt::format(
           "no Earth-orientation table of casacore covers MJD {:.0f}: taking UT1 = UTC and no polar motion "
           "(up to 0.9 s, 13 arcsec of rotation): install the tables IERSeop97 and IERSpredict in casacore's "

@@ -92,10 +92,10 @@ MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta,
 }
 
 std::size_t MsCellReader::rows_at_once(std::size_t n_corr, std::size_t n_chan) const {
-  constexpr std::size_t most_rows = 1u << 16;
+  constexpr std::size_t max_rows = 1u << 16;
   const std::size_t of_cell = sizeof(casacore::Complex) + sizeof(float) + sizeof(casacore::Bool);
   const std::size_t of_row = 3 * sizeof(double) + (coordinates_alone_ ? 0 : n_corr * n_chan * of_cell);
-  return std::clamp<std::size_t>(kCellBytesAtOnce / of_row, 1, most_rows);
+  return std::clamp<std::size_t>(kCellBytesAtOnce / of_row, 1, max_rows);
 }
 
 template <class T>

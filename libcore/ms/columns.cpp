@@ -10,8 +10,8 @@
 #include "libcore/files/output.h"
 #include "libcore/ms/lock.h"
 #include "libcore/ms/metadata.h"
+#include "libcore/ms/probe.h"
 #include "libcore/ms/rows.h"
-#include "libcore/ms/trial.h"
 #include "libcore/ms/update.h"
 
 namespace apsyn {
@@ -210,7 +210,7 @@ void check_home(const casacore::Table& table, const std::string& path, const std
 
 VisibilityColumnState inspect_visibility_column(const std::string& path, const MsSelection& selection) {
   return with_measurement_set(path, [&]() -> VisibilityColumnState {
-    look_in_trial(path, [&] {
+    probe_in_subprocess(path, [&] {
       const casacore::Table table = open_to_read(path);
       visibility_bytes(table, path);
       look_at_history(table);

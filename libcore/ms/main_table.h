@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the main table of a Measurement Set is stored. Inside libcore/io only.
+// How the main table of a Measurement Set is stored. For libcore/ms only.
 #pragma once
 
 #include <casacore/casa/Arrays/IPosition.h>

@@ -23,7 +23,7 @@ ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
   const casacore::ArrayColumn<double> position(table, "POSITION");
   const casacore::ScalarColumn<casacore::Bool> flag_row(table, "FLAG_ROW");
   // Unused antennas may stand at the geocentre, and simulated arrays about nowhere.
-  constexpr double kLeastRadius_m = 6e6;
+  constexpr double kMinRadius_m = 6e6;
   ArrayLayout layout;
   std::vector<Vec3> itrf_m;
   Vec3 sum{};
@@ -33,7 +33,7 @@ ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
     if (p.size() != 3 || !std::isfinite(p[0] + p[1] + p[2]))
       throw DataError("{}: ANTENNA row {}: POSITION is no point", path, row);
     itrf_m.push_back({p[0], p[1], p[2]});
-    if (dot(itrf_m.back(), itrf_m.back()) > kLeastRadius_m * kLeastRadius_m) {
+    if (dot(itrf_m.back(), itrf_m.back()) > kMinRadius_m * kMinRadius_m) {
       sum = sum + itrf_m.back();
       ++n_on_earth;
     }
@@ -42,7 +42,7 @@ ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
   if (itrf_m.empty()) throw DataError("{}: ANTENNA is empty: nothing to read", path);
   if (n_on_earth > 0) {
     for (double& component : sum) component /= n_on_earth;
-    if (dot(sum, sum) > kLeastRadius_m * kLeastRadius_m) layout.site = site_from_geocentric(sum);
+    if (dot(sum, sum) > kMinRadius_m * kMinRadius_m) layout.site = site_from_geocentric(sum);
   }
   for (std::size_t i = 0; i < itrf_m.size(); ++i)
     layout.antennas[i].enu_m = layout.site ? enu_from_geocentric(*layout.site, itrf_m[i]) : itrf_m[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What MeasurementSetReader learns from the subtables before it reads rows. Inside libcore/io only.
+// What MeasurementSetReader learns from the subtables before it reads rows. For libcore/ms only.
 #pragma once
 
 #include <casacore/tables/Tables/Table.h>

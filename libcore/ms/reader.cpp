@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "libcore/measures/casacore_log.h"
+#include "libcore/ms/probe.h"
 #include "libcore/ms/rows.h"
-#include "libcore/ms/trial.h"
-#include "libcore/system/feed.h"
+#include "libcore/system/produce_consume.h"
 
 namespace apsyn {
 namespace {
@@ -55,10 +55,10 @@ MsSelection with_field_numbers(MsSelection selection, const casacore::Table& ms,
       }
     if (found) continue;
     std::string known;
-    constexpr std::size_t kMost = 8;
-    for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) known += (i > 0 ? ", " : "") + names[i];
+    constexpr std::size_t kMax = 8;
+    for (std::size_t i = 0; i < std::min(names.size(), kMax); ++i) known += (i > 0 ? ", " : "") + names[i];
     throw UsageError("{}: no field is called '{}': give a number or one of {}{}", path, wanted, known,
-                     names.size() > kMost ? " ..." : "");
+                     names.size() > kMax ? " ..." : "");
   }
   selection.field_names.clear();
   return selection;
@@ -180,7 +180,7 @@ struct MeasurementSetReader::State {
     // Of the two beyond those at work, one is being loaded and one may be ready.
     pieces.resize(std::max<std::size_t>(pieces.size(), n_threads == 0 ? 1 : n_threads + 2));
     std::size_t next = 0;
-    feed(
+    produce_consume(
         std::span(pieces), n_threads,
         [&](Piece& piece) {
           if (next == batch.size()) return false;
@@ -229,7 +229,7 @@ struct MeasurementSetReader::State {
 
 MeasurementSetReader::MeasurementSetReader(const std::string& path, const MsSelection& selection)
     : state_(with_measurement_set(path, [&] {
-        look_in_trial(path, [&] { State(path, selection).look(); });
+        probe_in_subprocess(path, [&] { State(path, selection).look(); });
         return std::make_unique<State>(path, selection);
       })) {}
 MeasurementSetReader::~MeasurementSetReader() = default;

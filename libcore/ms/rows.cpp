@@ -97,12 +97,12 @@ void MsRowSelection::find_interval(const casacore::Table& table, const std::stri
     throw UsageError("{}: intervals from {}: the set has {}", path, first, n_times);
   const std::int64_t n =
       selection_.n_intervals < 0 ? n_times - first : std::min(selection_.n_intervals, n_times - first);
-  least_time_s_ = times[static_cast<std::size_t>(first)];
+  min_time_s_ = times[static_cast<std::size_t>(first)];
   greatest_time_s_ = times[static_cast<std::size_t>(first + n - 1)];
 }
 
 bool MsRowSelection::wants(double time_s, int field, int data_description) const {
-  if (time_s < least_time_s_ || time_s > greatest_time_s_) return false;
+  if (time_s < min_time_s_ || time_s > greatest_time_s_) return false;
   return meta_.description(data_description).spw >= 0 && selected(selection_.fields, field);
 }
 

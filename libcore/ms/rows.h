@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rows of the main table for MeasurementSetReader: which are wanted, and how their cells become MsRows.
-// Inside libcore/io only.
+// Rows of the main table for MeasurementSetReader: which are wanted, and how their cells become MsRows. For
+// libcore/ms only.
 #pragma once
 
 #include <casacore/casa/Arrays/Array.h>
@@ -49,7 +49,7 @@ class MsRowSelection {
   const MsMetadata& meta_;
   MsSelection selection_;
   std::int64_t begin_row_ = 0, end_row_ = 0;
-  double least_time_s_ = -std::numeric_limits<double>::infinity();
+  double min_time_s_ = -std::numeric_limits<double>::infinity();
   double greatest_time_s_ = std::numeric_limits<double>::infinity();
   Span span_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The subtables of a Measurement Set v2 that MeasurementSetWriter makes. Inside libcore/io only.
+// The subtables of a Measurement Set v2 that MeasurementSetWriter makes. For libcore/ms only.
 #pragma once
 
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Times of a Measurement Set's columns as UTC, whatever scale MEASINFO says they are in. Inside libcore/io
+// Times of a Measurement Set's columns as UTC, whatever scale MEASINFO says they are in. For libcore/ms
 // only.
 #pragma once
 

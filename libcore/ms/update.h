@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Changes to Measurement Sets in place. Nothing is ever removed from a set: a removal that is cut short can
-// leave it unreadable, an addition cannot. Inside libcore/io only.
+// leave it unreadable, an addition cannot. For libcore/ms only.
 #pragma once
 
 #include <casacore/tables/Tables/ArrayColumn.h>

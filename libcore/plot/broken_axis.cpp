@@ -8,11 +8,11 @@
 namespace apsyn {
 namespace {
 
-constexpr std::int64_t kShortGap = 3;     // bins
-constexpr std::size_t kMostBreaks = 64;   // more would hide the data
-constexpr double kBreak = 0.012;          // of the axis, of one break
-constexpr double kMostOfBreaks = 0.2;     // of the axis, of all breaks
-constexpr double kMostMissing = 1.0 / 4;  // bins without data to those with, within the parts
+constexpr std::int64_t kShortGap = 3;    // bins
+constexpr std::size_t kMaxBreaks = 64;   // more would hide the data
+constexpr double kBreak = 0.012;         // of the axis, of one break
+constexpr double kMaxOfBreaks = 0.2;     // of the axis, of all breaks
+constexpr double kMaxMissing = 1.0 / 4;  // bins without data to those with, within the parts
 
 /// Parts without their places; the number of bins without data in them.
 std::size_t split(const std::vector<std::int64_t>& bins, std::vector<AxisPart>& parts) {
@@ -65,15 +65,15 @@ BrokenAxis break_axis(const std::vector<std::int64_t>& bins, double bin_width) {
   std::vector<std::int64_t> used = bins;
   while (true) {
     const std::size_t n_missing = split(used, axis.parts);
-    const bool too_many = axis.parts.size() - 1 > kMostBreaks;
-    if (!too_many && static_cast<double>(n_missing) <= kMostMissing * static_cast<double>(used.size())) break;
+    const bool too_many = axis.parts.size() - 1 > kMaxBreaks;
+    if (!too_many && static_cast<double>(n_missing) <= kMaxMissing * static_cast<double>(used.size())) break;
     for (std::int64_t& bin : used) bin >>= 1;
     used.erase(std::unique(used.begin(), used.end()), used.end());
     ++axis.n_widened;
     axis.bin_width *= 2;
   }
   const double n_break = static_cast<double>(axis.parts.size() - 1);
-  const double width = n_break > 0 ? std::min(kBreak, kMostOfBreaks / n_break) : 0;
+  const double width = n_break > 0 ? std::min(kBreak, kMaxOfBreaks / n_break) : 0;
   const double per_bin = (1 - n_break * width) / static_cast<double>(axis.n_column());
   double at = 0;
   for (AxisPart& part : axis.parts) {

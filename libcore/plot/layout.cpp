@@ -80,7 +80,7 @@ std::vector<Overlap> overlaps(double low, double high, std::size_t n_out, std::s
 }  // namespace
 
 Theme figure_theme(std::size_t size) {
-  return {.unit = std::max(static_cast<double>(size) / 1000, kLeastUnit)};
+  return {.unit = std::max(static_cast<double>(size) / 1000, kMinUnit)};
 }
 
 Axis linear_axis(double low, double high, const std::string& label, int n_ticks) {

@@ -27,7 +27,7 @@ struct Theme {
 };
 
 /// Texts are of 20 units or more, which are then 13 pixels from ascender to descender at least.
-constexpr double kLeastUnit = 0.65;
+constexpr double kMinUnit = 0.65;
 /// Of a figure whose data area is to have a longer side of `size` pixels.
 Theme figure_theme(std::size_t size);
 

@@ -79,11 +79,11 @@ void trace(const SkyView& view, int n, Direction direction, Paths& paths) {
 
 /// Multiples of `step` from `low` to `high`, or, when they were over 360, of a multiple of it.
 std::vector<double> multiples(double low, double high, double step) {
-  constexpr double kMost = 360;
-  const double coarser = step * std::max(1.0, std::ceil((high - low) / step / kMost));
+  constexpr double kMax = 360;
+  const double coarser = step * std::max(1.0, std::ceil((high - low) / step / kMax));
   std::vector<double> values;
   const double first = std::ceil(low / coarser), last = std::floor(high / coarser);
-  for (int i = 0; first + i <= last && i <= kMost; ++i) values.push_back((first + i) * coarser);
+  for (int i = 0; first + i <= last && i <= kMax; ++i) values.push_back((first + i) * coarser);
   return values;
 }
 

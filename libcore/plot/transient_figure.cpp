@@ -13,7 +13,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kMostDetails = 3;
+constexpr std::size_t kMaxDetails = 3;
 
 Rect scaled(const Theme& theme, double x0, double y0, double width, double height) {
   return {std::round(theme.px(x0)), std::round(theme.px(y0)), std::round(theme.px(x0 + width)),
@@ -90,7 +90,7 @@ void draw_ranks(Canvas& canvas, const Theme& theme, const Plot& plot, const Tran
   style.align_y = AlignY::middle;
   const Radius radius(theme, f);
   std::vector<Disc> labels;
-  for (std::size_t i = 0; i < std::min(kMostDetails, f.best.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxDetails, f.best.size()); ++i) {
     const TransientPoint& point = f.best[i].point;
     const Disc own{plot.at(x_of(point), point.dm), radius(point)};
     const Disc label = label_place(theme, plot.panel, own, bubbles, labels);
@@ -238,7 +238,7 @@ void draw_detail(Canvas& canvas, const Theme& theme, const TransientFigure& f, s
 
 Canvas draw_transient_figure(const TransientFigure& f, std::size_t size) {
   const Theme theme = figure_theme(size);
-  const std::size_t n_detail = std::min(kMostDetails, f.best.size());
+  const std::size_t n_detail = std::min(kMaxDetails, f.best.size());
   const double height = n_detail == 0 ? 800 : n_detail == 1 ? 1390 : 1690;
   Canvas canvas(static_cast<std::size_t>(theme.px(1900)), static_cast<std::size_t>(theme.px(height)));
   draw_heading(canvas, theme, theme.px(60), theme.px(1800), {f.title, f.subtitle});

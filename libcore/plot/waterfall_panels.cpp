@@ -42,14 +42,14 @@ Columns columns_of(const Waterfall& w, const BrokenAxis& axis, std::size_t produ
 /// True times at fractions of the axis, in a unit that suits what is shown of them.
 Axis labelled(const VisibilitySummary& s, const BrokenAxis& bins) {
   constexpr int kTicks = 6;
-  constexpr double kMostOfUnit = 1e6;  // longer numbers are not written out
+  constexpr double kMaxOfUnit = 1e6;  // longer numbers are not written out
   const double last_s = bins.high(bins.parts.back());
   if (bins.parts.size() == 1 && bins.parts[0].first_bin == 0) {
     const auto [whole, seconds] = time_axis(s);
     return {0, 1, broken_ticks(bins, seconds, kTicks), whole.label};
   }
   ScaledUnit unit = seconds_unit(bins.bin_width * static_cast<double>(bins.n_column()));
-  if (last_s / unit.factor > kMostOfUnit) unit = seconds_unit(last_s);
+  if (last_s / unit.factor > kMaxOfUnit) unit = seconds_unit(last_s);
   const std::size_t n_break = bins.parts.size() - 1;
   const std::string breaks =
       n_break == 0 ? "" : fmt::format(", {} gap{} cut", n_break, n_break == 1 ? "" : "s");

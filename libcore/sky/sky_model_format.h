@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The lines of sky models in text, taken apart: the list of columns, and fields. For libcore/core only.
+// The lines of sky models in text, taken apart: the list of columns, and fields. For libcore/sky only.
 #pragma once
 
 #include <optional>

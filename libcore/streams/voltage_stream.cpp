@@ -77,8 +77,8 @@ struct VoltageReader::State {
   // Drops the units before the one that holds `first` and reads on to the one that holds `end` - 1.
   void hold(std::uint64_t first, std::uint64_t end) {
     const std::uint64_t first_unit = first / unit_samples;
-    const std::uint64_t held_units = raw_bytes / unit_bytes;
-    const std::uint64_t drop = std::min(first_unit - raw_first, held_units);
+    const std::uint64_t stored_units = raw_bytes / unit_bytes;
+    const std::uint64_t drop = std::min(first_unit - raw_first, stored_units);
     if (drop > 0) {
       raw_bytes -= static_cast<std::size_t>(drop) * unit_bytes;
       std::memmove(raw.data(), raw.data() + static_cast<std::size_t>(drop) * unit_bytes, raw_bytes);
@@ -128,7 +128,7 @@ struct VoltageReader::State {
 
   // Samples [time][chan][ant][pol][re, im].
   template <class T>
-  void make_room(std::size_t n_time, Buffer<T, 5>& samples) const {
+  void allocate_block(std::size_t n_time, Buffer<T, 5>& samples) const {
     const std::array<std::size_t, 5> shape{n_time, n_lines_per_time, n_ant, width / 2, 2};
     if (samples.shape() != shape) samples.resize_for_overwrite(shape);
   }
@@ -139,7 +139,7 @@ struct VoltageReader::State {
     if (first >= end) return;
     const std::size_t n = static_cast<std::size_t>(end - first);
     auto& samples = std::get<Buffer<T, 5>>(rest);
-    make_room(n, samples);
+    allocate_block(n, samples);
     decode(first, n, samples.data());
     if constexpr (std::is_floating_point_v<T>) clear_not_finite(samples.view(), rest_mask);
     mark_present(samples.data(), n * n_lines_per_time, n_ant, width, row);
@@ -181,22 +181,22 @@ struct VoltageReader::State {
     if (in_pieces) {
       hold(hold_from, std::min(wanted_end, next + piece_samples()));
       if (raw_end_sample() <= next) return false;
-      make_room(n_time, samples);
+      allocate_block(n_time, samples);
       read_in_pieces(hold_from, wanted_end, samples.data());
     }
     hold(hold_from, span_end);
-    const std::uint64_t held_end = raw_end_sample();
-    if (held_end <= next) return false;
+    const std::uint64_t stored_end = raw_end_sample();
+    if (stored_end <= next) return false;
 
-    block.n_time = static_cast<std::size_t>(std::min(wanted_end, held_end) - next);
+    block.n_time = static_cast<std::size_t>(std::min(wanted_end, stored_end) - next);
     block.first_sample = static_cast<std::int64_t>(next);
     block.missing_samples = missing;
     block.first_valid_row_offset = static_cast<std::size_t>(next % missing);
     block.not_finite.resize({0, 0, 0});
-    make_room(block.n_time, samples);
+    allocate_block(block.n_time, samples);
     if (!in_pieces) decode(next, block.n_time, samples.data());
     if constexpr (std::is_floating_point_v<T>) clear_not_finite(samples.view(), block.not_finite);
-    judge(block, samples.data(), std::min(held_end, span_end));
+    judge(block, samples.data(), std::min(stored_end, span_end));
     next += block.n_time;
     return true;
   }

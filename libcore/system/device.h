@@ -21,9 +21,9 @@ enum class CudaSupport { none, available };  ///< whether the operation at hand 
 /// other text throws UsageError. `auto` takes CUDA when built in, present and `support` says so.
 Device choose_device(std::string_view text, CudaSupport support, unsigned n_threads);
 
-/// 0 without CUDA or without a GPU.
 /// Whether the CUDA toolkit was there when this was compiled.
 bool built_with_cuda();
+/// 0 without CUDA or without a GPU.
 int cuda_device_count();
 std::string cuda_device_name(int index);
 

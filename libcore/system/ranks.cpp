@@ -35,7 +35,7 @@ bool mpi_is_on() {
 }
 
 /// Of one message at most: counts are int.
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
 
 /// Until the request is done. The library's own waiting keeps a core busy, which other threads can use while
 /// one rank works alone; so whoever waits longer than messages take sleeps in between.
@@ -74,8 +74,8 @@ void meet_rank(int rank) {
 /// use(part, count) for parts of `bytes` that one message can hold.
 template <class Byte, class Use>
 void in_parts(std::span<Byte> bytes, Use use) {
-  for (std::size_t first = 0; first < bytes.size(); first += kMostBytes) {
-    const std::size_t n = std::min(kMostBytes, bytes.size() - first);
+  for (std::size_t first = 0; first < bytes.size(); first += kMaxBytes) {
+    const std::size_t n = std::min(kMaxBytes, bytes.size() - first);
     use(bytes.data() + first, static_cast<int>(n));
   }
 }
@@ -142,7 +142,7 @@ void meet_ranks() {
   if (mpi_is_on()) meet(MPI_COMM_WORLD);
 }
 
-std::uint64_t least_of_ranks(std::uint64_t value) {
+std::uint64_t min_of_ranks(std::uint64_t value) {
   if (!mpi_is_on()) return value;
   meet_ranks();
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
@@ -222,7 +222,7 @@ void receive_bytes(int from_rank, std::span<std::byte> bytes) {
 void leave_ranks() {}
 void end_ranks(int) {}
 void meet_ranks() {}
-std::uint64_t least_of_ranks(std::uint64_t value) {
+std::uint64_t min_of_ranks(std::uint64_t value) {
   return value;
 }
 std::vector<std::vector<std::byte>> gather_on_machine(std::span<const std::byte> bytes) {

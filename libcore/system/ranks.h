@@ -38,7 +38,7 @@ void end_ranks(int status);
 void meet_ranks();
 
 /// The least of all ranks' values.
-std::uint64_t least_of_ranks(std::uint64_t value);
+std::uint64_t min_of_ranks(std::uint64_t value);
 
 /// What the ranks of this machine give, in their order, for the first of them; the others get nothing.
 std::vector<std::vector<std::byte>> gather_on_machine(std::span<const std::byte> bytes);

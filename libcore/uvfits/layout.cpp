@@ -17,8 +17,8 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kMostValues = std::size_t{1} << 27;  // of a group
-constexpr long kMostParameters = 256, kMostAxes = 16;
+constexpr std::size_t kMaxValues = std::size_t{1} << 27;  // of a group
+constexpr long kMaxParameters = 256, kMaxAxes = 16;
 
 struct PrimaryHeader {
   std::string path;
@@ -92,7 +92,7 @@ struct PhaseCentre {
 
 PhaseCentre read_axes(const PrimaryHeader& header, UvfitsLayout& layout) {
   const FitsKeys keys = header.keys();
-  const long n_axis = header.integer("NAXIS", 2, kMostAxes);
+  const long n_axis = header.integer("NAXIS", 2, kMaxAxes);
   PhaseCentre centre;
   bool has_complex = false, has_if = false;
   std::vector<std::pair<std::string, UvfitsAxis>> unnamed;
@@ -105,9 +105,9 @@ PhaseCentre read_axes(const PrimaryHeader& header, UvfitsLayout& layout) {
     axis.value = keys.number("CRVAL" + number).value_or(0);
     axis.step = keys.number("CDELT" + number).value_or(0);
     axis.pixel = keys.number("CRPIX" + number).value_or(1);
-    if (__builtin_mul_overflow(stride, axis.length, &stride) || stride > kMostValues)
+    if (__builtin_mul_overflow(stride, axis.length, &stride) || stride > kMaxValues)
       throw DataError("{}: NAXIS{} = {}: groups of more than {} values", layout.name, number, axis.length,
-                      kMostValues);
+                      kMaxValues);
     const std::string type = keys.text("CTYPE" + number).value_or("");
     const std::string_view name = stem(type);
     if (name == "COMPLEX") {
@@ -178,7 +178,7 @@ UvfitsLayout read_uvfits_layout(const std::string& path) {
     throw DataError("{}: BITPIX = {}: 16, 32, -32 or -64 is needed", path, layout.bitpix);
   layout.scale = keys.number("BSCALE").value_or(1);
   layout.zero = keys.number("BZERO").value_or(0);
-  layout.n_parameters = static_cast<std::size_t>(header.integer("PCOUNT", 1, kMostParameters));
+  layout.n_parameters = static_cast<std::size_t>(header.integer("PCOUNT", 1, kMaxParameters));
   layout.n_groups = header.integer("GCOUNT", 1, 1e15);
   LONGLONG begin = 0, data = 0, end = 0;
   int status = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a UVFITS file says before its groups. Inside libcore/io only.
+// What a UVFITS file says before its groups. For libcore/uvfits only.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@
 namespace apsyn {
 namespace {
 
-constexpr long kMostAntennas = 65535, kMostRows = 1 << 20;
+constexpr long kMaxAntennas = 65535, kMaxRows = 1 << 20;
 constexpr const char* kCure = "a UVFITS file is needed";
 
 bool has_table(const UvfitsLayout& layout, const std::string& name, int version) {
@@ -98,11 +98,11 @@ void add_subarray(UvfitsLayout& layout, const FitsTable& table, int subarray, St
 
 Site site_of(const UvfitsLayout& layout, const Stations& stations) {
   if (dot(stations.centre_m, stations.centre_m) > 1) return site_from_geocentric(stations.centre_m);
-  constexpr double kLeastRadius_m = 6e6;
+  constexpr double kMinRadius_m = 6e6;
   Vec3 sum{};
   int n = 0;
   for (const Vec3& position : stations.itrf_m)
-    if (dot(position, position) > kLeastRadius_m * kLeastRadius_m) {
+    if (dot(position, position) > kMinRadius_m * kMinRadius_m) {
       sum = sum + position;
       ++n;
     }
@@ -153,7 +153,7 @@ void read_uvfits_antennas(UvfitsLayout& layout) {
   constexpr const char* kName = "AIPS AN";
   Stations stations;
   for (int subarray = 1; subarray == 1 || has_table(layout, kName, subarray); ++subarray) {
-    const FitsTable table(layout.name, kName, kMostAntennas, kCure, subarray == 1 ? 0 : subarray);
+    const FitsTable table(layout.name, kName, kMaxAntennas, kCure, subarray == 1 ? 0 : subarray);
     add_subarray(layout, table, subarray, stations);
     if (subarray == 1) layout.utc_offset_s = utc_offset(layout, table);
   }
@@ -174,7 +174,7 @@ void read_uvfits_windows(UvfitsLayout& layout) {
     layout.setup_of[1] = 0;
     return add_window(layout, 0, layout.freq.step);
   }
-  const FitsTable table(layout.name, kName, kMostRows, kCure);
+  const FitsTable table(layout.name, kName, kMaxRows, kCure);
   const auto width = static_cast<long>(n_if);
   const auto numbers = table.integers("FRQSEL");
   const auto offsets_hz = table.numbers("IF FREQ", width), widths_hz = table.numbers("CH WIDTH", width);
@@ -191,7 +191,7 @@ void read_uvfits_windows(UvfitsLayout& layout) {
 bool read_uvfits_sources(UvfitsLayout& layout) {
   constexpr const char* kName = "AIPS SU";
   if (!layout.source.there() || !has_table(layout, kName, 1)) return false;
-  const FitsTable table(layout.name, kName, kMostRows, kCure);
+  const FitsTable table(layout.name, kName, kMaxRows, kCure);
   const auto numbers = table.integers("ID. NO.");
   const auto names = table.texts("SOURCE");
   const auto ra_deg = table.numbers("RAEPO"), dec_deg = table.numbers("DECEPO");

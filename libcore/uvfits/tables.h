@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The AIPS tables of a UVFITS file. Inside libcore/io only. All throw as UvfitsReader.
+// The AIPS tables of a UVFITS file. For libcore/uvfits only. All throw as UvfitsReader.
 #pragma once
 
 #include "libcore/uvfits/layout.h"

@@ -38,7 +38,7 @@ struct Fringe {
 /// Only times that have rows take a bin, however long the pauses between them; when there are too many, bins
 /// double their width.
 struct Waterfall {
-  static constexpr std::size_t kMostBins = 512;
+  static constexpr std::size_t kMaxBins = 512;
   bool wanted = false;
   std::vector<std::pair<int, int>> baselines;  ///< ant1 <= ant2
   double bin_s = 1;                            ///< width of a time bin

@@ -41,7 +41,7 @@ struct StreamSteps {
 /// StreamSteps::work of an engine with append(), end_of_stream() and next(), which gives one result after the
 /// other while there are any.
 template <class Engine, class Result>
-void feed_item(Engine& engine, StreamItem<Result>& item) {
+void process_item(Engine& engine, StreamItem<Result>& item) {
   if (item.last)
     engine.end_of_stream();
   else

@@ -28,10 +28,10 @@ constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
-constexpr double kMost_s = kSanitized ? 20 : 1;  // of the processor: a busy machine fails nothing
-constexpr std::size_t kMostBytes = 512u << 20;   // sanitizers keep what was freed
-constexpr std::size_t kHeaderBytes = 6000;       // of the good ones, longer than what readers decide by
-constexpr std::size_t kLeastCases = 200;
+constexpr double kMax_s = kSanitized ? 20 : 1;  // of the processor: a busy machine fails nothing
+constexpr std::size_t kMaxBytes = 512u << 20;   // sanitizers keep what was freed
+constexpr std::size_t kHeaderBytes = 6000;      // of the good ones, longer than what readers decide by
+constexpr std::size_t kMinCases = 200;
 
 std::string bytes_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -53,7 +53,7 @@ bool run_case(const Target& target, const std::string& bytes, const std::string&
     tally.failures.push_back(fmt::format("{}: {}", name, error.what()));
   }
   const double took_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  if (took_s > kMost_s) tally.failures.push_back(fmt::format("{}: took {:.2f} s", name, took_s));
+  if (took_s > kMax_s) tally.failures.push_back(fmt::format("{}: took {:.2f} s", name, took_s));
   tally.longest_s = std::max(tally.longest_s, took_s);
   return good;
 }
@@ -87,9 +87,9 @@ int main(int argc, char** argv) {
   Tally tally;
   for (const Target& target : apsyn::fuzz::targets())
     if (argc < 3 || target.name == argv[2]) run_target(target, fs::path(argv[1]) / target.name, tally);
-  if (argc < 3 && tally.n_cases < kLeastCases)
-    tally.failures.push_back(fmt::format("{} cases: {} are wanted", tally.n_cases, kLeastCases));
-  if (!kSanitized && apsyn::peak_memory_bytes() > kMostBytes)
+  if (argc < 3 && tally.n_cases < kMinCases)
+    tally.failures.push_back(fmt::format("{} cases: {} are wanted", tally.n_cases, kMinCases));
+  if (!kSanitized && apsyn::peak_memory_bytes() > kMaxBytes)
     tally.failures.push_back(fmt::format("{} bytes of memory at most", apsyn::peak_memory_bytes()));
   fmt::print("{} cases, {} cuts, the longest {:.3f} s, {:.0f} MiB\n", tally.n_cases, tally.n_cuts,
              tally.longest_s, static_cast<double>(apsyn::peak_memory_bytes()) / (1 << 20));

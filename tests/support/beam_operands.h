@@ -17,18 +17,18 @@ using namespace beam_products;
 struct BeamCase {
   int n_channel = 1, n_pol = 1, n_weight_pol = 1, n_ant = 64, n_beam = 32, n_limb = 1;
   Sections sections;
-  Source::Form form = Source::Form::rows;
+  Source::SampleLayout layout = Source::SampleLayout::rows;
   bool flagged = false, joined = false;
   Values values = Values::products;
 };
 
 inline std::string describe(const BeamCase& c) {
-  const char* forms[] = {"rows", "int8", "int4"};
+  const char* layouts[] = {"rows", "int8", "int4"};
   return std::to_string(c.n_channel) + " channels, " + std::to_string(c.n_pol) + " pol, " +
          std::to_string(c.n_weight_pol) + " weight pol, " + std::to_string(c.n_ant) + " ant, " +
          std::to_string(c.n_beam) + " beams, " + std::to_string(c.n_limb) + " limbs, " +
          std::to_string(c.sections.count()) + " sections of " + std::to_string(c.sections.n_spectra) +
-         " spectra, " + forms[static_cast<int>(c.form)] + (c.flagged ? ", flagged" : "") +
+         " spectra, " + layouts[static_cast<int>(c.layout)] + (c.flagged ? ", flagged" : "") +
          (c.joined ? ", joined" : "");
 }
 
@@ -43,7 +43,7 @@ struct BeamOperands {
 
   explicit BeamOperands(const BeamCase& which) : c(which) {
     std::mt19937 random(5);
-    const int low = c.form == Source::Form::int4 ? -8 : -128, high = -low - 1;
+    const int low = c.layout == Source::SampleLayout::int4 ? -8 : -128, high = -low - 1;
     std::uniform_int_distribution<int> sample(low, high), weight(-127, 127), limb(-4, 3), flag(0, 4);
     samples.resize(std::size_t(c.sections.n_spectra) * c.n_channel * c.n_ant * c.n_pol * 2);
     for (std::int8_t& value : samples) value = static_cast<std::int8_t>(sample(random));
@@ -107,9 +107,9 @@ struct BeamOperands {
 
   /// The samples in the bytes that the device takes.
   std::vector<std::int8_t> sample_bytes() const {
-    if (c.form == Source::Form::int8) return samples;
+    if (c.layout == Source::SampleLayout::int8) return samples;
     std::vector<std::int8_t> bytes;
-    if (c.form == Source::Form::int4) {
+    if (c.layout == Source::SampleLayout::int4) {
       for (std::size_t i = 0; i < samples.size(); i += 2)
         bytes.push_back(static_cast<std::int8_t>((samples[i] << 4) | (samples[i + 1] & 15)));
       return bytes;

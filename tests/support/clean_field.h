@@ -100,7 +100,7 @@ inline CycleReport clean(Field& field, const DeconvolutionSettings& settings, do
   Deconvolver deconvolver(settings, field.psf, field.groups, {field.dirty.extent(1), field.n, field.n},
                           beam_pixels);
   CycleReport report = deconvolver.minor_cycle(field.dirty, field.model);
-  while (report.go_on) report = deconvolver.minor_cycle(field.dirty, field.model);
+  while (report.unfinished) report = deconvolver.minor_cycle(field.dirty, field.model);
   return report;
 }
 

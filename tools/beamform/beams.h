@@ -15,7 +15,7 @@
 
 namespace apsyn {
 
-inline constexpr std::size_t kMostBeams = 16384;
+inline constexpr std::size_t kMaxBeams = 16384;
 
 /// Antennas that a list names; all when it is empty. Flagged ones are never among them.
 inline std::vector<std::uint8_t> antennas_of(const ArrayLayout& layout, const std::string& list) {
@@ -52,7 +52,7 @@ inline std::vector<BeamDirection> tile(const BeamformOptions& options, const Vol
   }
   if (positions.empty()) throw UsageError("--tile: no antennas are left to make beams of");
   std::vector<BeamDirection> beams;
-  for (const Vec2& x : tile_field(positions, std::sin(options.tile_rad / 2), options.overlap, kMostBeams)) {
+  for (const Vec2& x : tile_field(positions, std::sin(options.tile_rad / 2), options.overlap, kMaxBeams)) {
     BeamDirection beam;
     beam.id = fmt::format("b{:03}", beams.size());
     if (centre)
@@ -67,8 +67,8 @@ inline std::vector<BeamDirection> tile(const BeamformOptions& options, const Vol
 inline std::vector<BeamDirection> beams_of(const BeamformOptions& options, const VoltageHeader& header) {
   if (!options.beams.empty()) {
     std::vector<BeamDirection> beams = read_beams_csv(options.beams);
-    if (beams.size() > kMostBeams)
-      throw UsageError("{}: {} beams: at most {} at a time", options.beams, beams.size(), kMostBeams);
+    if (beams.size() > kMaxBeams)
+      throw UsageError("{}: {} beams: at most {} at a time", options.beams, beams.size(), kMaxBeams);
     return beams;
   }
   if (options.tile_rad != -1) return tile(options, header);

@@ -20,7 +20,7 @@ struct DeconvolutionOptions {
   std::string mask, beam_size, primary_beam;
   std::vector<double> scales;
   std::size_t spectral_pol = 0, spectral_log_pol = 0;
-  bool no_negative = false, stop_negative = false, go_on = false;
+  bool no_negative = false, stop_negative = false, resume = false;
   bool circular_beam = false, source_list = false;
   CLI::Option *n_iter = nullptr, *cycle_gain = nullptr, *border = nullptr;
 
@@ -124,7 +124,7 @@ inline void declare_restoring(Tool& tool, DeconvolutionOptions& options) {
       "images: also write -image-pb, over this FITS image (default NAME-beam.fits if there is one)");
   tool.heading(headings::kInputOutput);
   app.add_flag("--save-source-list", options.source_list, "write the components to NAME-sources.txt");
-  app.add_flag("--continue", options.go_on,
+  app.add_flag("--continue", options.resume,
                "go on from NAME-model.fits and NAME-residual.fits, replacing them");
 }
 
@@ -166,7 +166,7 @@ inline void check_deconvolution(const Tool& tool, DeconvolutionOptions& options)
     throw UsageError("spectra are fitted, and channels averaged, only when joined: give --join-channels too");
   if (options.circular_beam && !options.beam_size.empty())
     throw UsageError("--circular-beam with --beam-size: give one of them");
-  if (options.source_list && options.go_on)
+  if (options.source_list && options.resume)
     throw UsageError(
         "--save-source-list with --continue: the list would lack the components of the earlier run");
   settings.n_threads = tool.common().threads;

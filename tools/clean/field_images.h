@@ -46,7 +46,7 @@ struct FieldImages {
 
   /// What the beam of a group must be above for a model to be told there: a share of its peak, wherever that
   /// lies.
-  double least_beam(std::size_t group) const { return kLeastBeam * beam_peak(beam.view()[group]); }
+  double min_beam(std::size_t group) const { return kMinBeam * beam_peak(beam.view()[group]); }
 };
 
 /// Calls use(first, last) for parts of n pixels, on threads.

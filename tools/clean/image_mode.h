@@ -76,8 +76,8 @@ inline CleanImages read_images(Tool& tool, ImagePlan& plan, const DeconvolutionO
       throw DataError("{}: no frequency: spectra cannot be fitted", name);
     check_psf_fits(residual, name, psf, files.psf);
     prepare_psf(psf, files.psf, residual);
-    Image model = options.go_on ? read_fits_image(files.model) : empty_model(residual);
-    if (options.go_on) check_same_sky(residual, name, model, files.model);
+    Image model = options.resume ? read_fits_image(files.model) : empty_model(residual);
+    if (options.resume) check_same_sky(residual, name, model, files.model);
     if (!plan.beam.empty()) {
       images.beam.push_back(read_primary_beam(plan.beam[part], residual, name));
       used.beam.push_back(plan.beam[part]);
@@ -190,12 +190,12 @@ inline std::size_t deconvolve(Tool& tool, const ImagePlan& plan, DeconvolutionOp
                              : read_image_mask());
   }
   std::size_t n_components = 0;
-  bool go_on = true;
-  while (go_on) {
+  bool cleaning = true;
+  while (cleaning) {
     const CycleReport cycle = deconvolver.minor_cycle(residual, model);
     for (const SetReport& set : cycle.sets) report_set(set, label(set, info.stokes, groups.size()));
     n_components += cycle.n_components;
-    go_on = cycle.go_on;
+    cleaning = cycle.unfinished;
   }
   unstack_planes(residual, images.residual);
   unstack_planes(model, images.model);

@@ -115,13 +115,13 @@ inline ImagePlan plan_images(Tool& tool, const std::vector<std::string>& inputs,
                              const DeconvolutionOptions& options) {
   ImagePlan plan;
   plan.files = find_channel_sets(inputs, tool.common().output);
-  plan.overwrite = tool.common().overwrite || options.go_on;
+  plan.overwrite = tool.common().overwrite || options.resume;
   plan.beam = find_primary_beams(plan.files, options);
   for (const ImageSet& set : plan.files.parts) {
     // An earlier run leaves a blank group out, without residual and model: so it will be again.
     const bool left_out = plan.files.parts.size() > 1 && !std::filesystem::exists(set.residual) &&
                           !std::filesystem::exists(set.model);
-    plan.start.push_back(options.go_on && !left_out ? set.residual : set.dirty);
+    plan.start.push_back(options.resume && !left_out ? set.residual : set.dirty);
   }
   std::string outputs;
   for (const ImageSet& set : plan.outputs())

@@ -34,7 +34,7 @@ inline Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Bu
     allowed.data()[i] = mask.size() == 0 || mask.data()[i] != 0 ? 1 : 0;
   for (std::size_t g = 0; field.beam.size() > 0 && g < field.n_groups(); ++g) {
     const View<const double, 2> beam = field.beam.view()[g];
-    const double least = field.least_beam(g);
+    const double least = field.min_beam(g);
     for (std::size_t i = 0; i < allowed.size(); ++i)
       if (!(beam.data()[i] > least)) allowed.data()[i] = 0;
   }
@@ -115,20 +115,20 @@ class MajorCycles {
     }
   }
 
-  LoopReport run(std::size_t most_cycles) {
+  LoopReport run(std::size_t max_cycles) {
     LoopReport report;
-    for (bool go_on = true; go_on && report.n_cycles < most_cycles;) {
+    for (bool unfinished = true; unfinished && report.n_cycles < max_cycles;) {
       ++report.n_cycles;
-      go_on = minor_cycles(report);
+      unfinished = minor_cycles(report);
       order_.share();
       for (std::size_t g = 0; g < sky_.groups.size(); ++g)
         if (order_.changed[g]) make_residuals(imager_, sky_, g, data_, folder_);
-      if (go_on && report.n_cycles == most_cycles)
-        log_info("stopped after {} major cycles (--nmiter)", most_cycles);
+      if (unfinished && report.n_cycles == max_cycles)
+        log_info("stopped after {} major cycles (--nmiter)", max_cycles);
     }
     order_.ended = true;
     order_.share();
-    warn_of_excess(report.n_cycles >= most_cycles);
+    warn_of_excess(report.n_cycles >= max_cycles);
     return report;
   }
 
@@ -142,7 +142,7 @@ class MajorCycles {
     imager_.tool.stage("clean");
     progress_.emplace(imager_.tool, fmt::format("cycle {}", loop.n_cycles), 0, "components");
     std::fill(order_.changed.begin(), order_.changed.end(), std::uint8_t{0});
-    bool go_on = false;
+    bool unfinished = false;
     // A field whose peak others' sidelobes may reach waits until those are cleaned as deep.
     double peak = 0;
     for (std::size_t f = 0; f < sky_.fields.size(); ++f)
@@ -157,7 +157,7 @@ class MajorCycles {
       }
       lowest_[f] = lowest_[f] > 0 ? std::min(lowest_[f], start) : start;
       if (start < (1 - settings_.cycle_gain) * peak) {
-        go_on = true;
+        unfinished = true;
         continue;
       }
       const CycleReport report = deconvolvers_[f].minor_cycle(field.residual, field.model);
@@ -167,13 +167,13 @@ class MajorCycles {
         tell(loop.n_cycles, f, set);
       }
       loop.n_components += report.n_components;
-      unfinished_[f] = report.go_on;
-      go_on = go_on || report.go_on;
+      unfinished_[f] = report.unfinished;
+      unfinished = unfinished || report.unfinished;
       diverged_ = diverged_ || report.diverged;
     }
     progress_.reset();
     if (diverged_) log_warning("CLEAN diverged: use a mask, a lower --gain or --mgain, or fewer iterations");
-    return go_on && !diverged_;
+    return unfinished && !diverged_;
   }
 
   /// " field 1 group 0 Q", as far as there are others.

@@ -25,8 +25,8 @@ namespace apsyn::clean {
 /// What the output files of one run share.
 struct Products {
   Imager& imager;
-  std::string name;    ///< -o
-  bool go_on = false;  ///< --continue: dirty image and PSF are those of the earlier run
+  std::string name;     ///< -o
+  bool resume = false;  ///< --continue: dirty image and PSF are those of the earlier run
   bool overwrite = false;
   bool restores = true, circular = false;   ///< --beam-size none, --circular-beam
   std::optional<RestoringBeam> given_beam;  ///< rather than the fitted one
@@ -35,7 +35,7 @@ struct Products {
   std::vector<std::string> kinds() const {
     std::vector<std::string> all{"model", "residual"};
     if (restores) all.push_back("image");
-    if (!go_on) all.insert(all.begin(), {"dirty", "psf"});
+    if (!resume) all.insert(all.begin(), {"dirty", "psf"});
     if (imager.aterms()) all.insert(all.end(), {"beam", "model-pb"});
     if (imager.aterms() && restores) all.push_back("image-pb");
     return all;
@@ -146,7 +146,7 @@ class ProductWriter {
 
   void write(const Part& part) {
     imager_.tool.stage("write");
-    if (!products_.go_on) {
+    if (!products_.resume) {
       write_mean(part, "dirty", images_.dirty, planes_);
       write_mean(part, "psf", images_.psf, {planes_[0]});
     }

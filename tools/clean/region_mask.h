@@ -15,8 +15,8 @@ namespace apsyn::clean {
 /// [y][x] of an image with these coordinates.
 inline Buffer<std::uint8_t, 2> read_region_mask(const std::string& path, const ImageInfo& info,
                                                 std::size_t nx, std::size_t ny) {
-  constexpr std::size_t kMostBytes = 16 << 20;
-  return region_mask(parse_regions(read_text_file(path, kMostBytes), path), info, nx, ny, path);
+  constexpr std::size_t kMaxBytes = 16 << 20;
+  return region_mask(parse_regions(read_text_file(path, kMaxBytes), path), info, nx, ny, path);
 }
 
 /// Of an image around `centre`.

@@ -28,7 +28,7 @@ namespace apsyn::clean {
 inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSource& source,
                           const Device& device) {
   // A block in work takes several times its bytes. A GPU wants more at a time.
-  const std::uint64_t most_block_bytes = device.kind == Device::Kind::cuda ? 512'000'000 : 64'000'000;
+  const std::uint64_t max_block_bytes = device.kind == Device::Kind::cuda ? 512'000'000 : 64'000'000;
   Imager imager{tool,
                 options,
                 source,
@@ -36,7 +36,7 @@ inline Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSo
                 device,
                 wanted_grid_memory(options.imaging, device),
                 std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 16, 1'000'000,
-                                          most_block_bytes)};
+                                          max_block_bytes)};
   imager.ranks = tool.ranks();
   imager.cleans = true;
   return imager;
@@ -52,7 +52,7 @@ inline void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSo
                               const Products& products, const std::string& part) {
   std::vector<GroupImages> sums;
   std::vector<Buffer<double, 3>> models;
-  if (products.go_on) {
+  if (products.resume) {
     for (const Field& field : sky.fields) models.push_back(read_true_model(products, field, part));
     ResidualSource residuals(imager, sky.groups[g], sky.fields, data, models, folder_of(products.name));
     sums = make_images(imager, sky.groups[g], sky.fields, residuals);
@@ -69,7 +69,7 @@ inline void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSo
       std::copy(residual.data() + first, residual.data() + last, dirty + first);
     });
     sky.groups[g].fields[f].beam.reset();  // it is known now
-    if (products.go_on) take_true_model(models[f], g, field);
+    if (products.resume) take_true_model(models[f], g, field);
   }
 }
 
@@ -158,7 +158,7 @@ inline void write_source_lists(const Products& products, const Sky& sky, const M
 }
 
 /// No beam is narrower than the longest baseline makes it.
-inline double least_beam_pixels(const Imager& imager) {
+inline double min_beam_pixels(const Imager& imager) {
   const ImagingInfo& info = imager.source.info();
   double longest_m = 0;
   for (const ArrayLayout& layout : info.layouts) longest_m = std::max(longest_m, longest_baseline_m(layout));
@@ -221,7 +221,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   without_psf.no_psf = true;
   Imager planner = make_imager(tool, with_psf, input, device);
   const Products products{planner,         name,
-                          how.go_on,       tool.common().overwrite || how.go_on,
+                          how.resume,      tool.common().overwrite || how.resume,
                           how.restores(),  how.circular_beam,
                           given_beam(how), how.source_list};
   if (!tool.common().dry_run) check_products(products, fields_of(with_psf, input.info()), groups.size());
@@ -233,7 +233,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   const PlaneShape shape{planner.planes.size(), with_psf.imaging.n_y, with_psf.imaging.n_x};
   const std::size_t n_fields = fields_of(with_psf, input.info()).size();
   const DeconvolverMemory deconvolver =
-      Deconvolver::memory(how.settings, groups.size(), shape, shape.ny, shape.nx, least_beam_pixels(planner));
+      Deconvolver::memory(how.settings, groups.size(), shape, shape.ny, shape.nx, min_beam_pixels(planner));
   const std::uint64_t field_bytes = n_fields * FieldImages::bytes(planner, groups.size());
   std::uint64_t image_bytes =
       kCleanBytes + field_bytes + std::min(kKeptBytes, field_bytes) + n_fields * deconvolver.kept_bytes;
@@ -282,7 +282,7 @@ inline void clean_visibilities(Tool& tool, const VisibilityOptions& options,
   settings.device = device;
   MajorCycles cycles(later, sky, store, settings, beam_widths_pixels(products, sky, beams, how.settings),
                      mask, folder_of(name));
-  const LoopReport report = cycles.run(options.most_cycles);
+  const LoopReport report = cycles.run(options.max_cycles);
   log_info("{} components in {} major cycles", report.n_components, report.n_cycles);
 
   write_source_lists(products, sky, cycles, how.settings);

@@ -17,7 +17,7 @@ namespace apsyn::clean {
 /// Read by check_visibilities from the command line, for nothing but Measurement Sets and streams.
 struct VisibilityOptions {
   imaging::Options imager;
-  std::size_t most_cycles = 20;  ///< --nmiter
+  std::size_t max_cycles = 20;  ///< --nmiter
   ColumnOptions columns;
   std::vector<CLI::Option*> own;  ///< of this mode alone
 };
@@ -31,7 +31,7 @@ inline void declare_visibilities(Tool& tool, VisibilityOptions& options, std::ve
                "with --join-channels: weights of each group by itself, not of the whole band")
       ->excludes("--mf-weighting");
   tool.heading("Deconvolution");
-  app.add_option("--nmiter", options.most_cycles, "major cycles at most (default 20)")
+  app.add_option("--nmiter", options.max_cycles, "major cycles at most (default 20)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
   tool.heading(headings::kInputOutput);

@@ -7,8 +7,8 @@
 
 #include "kernels/voltage_summary/sample_counts.h"
 #include "libcore/cli/realtime.h"
+#include "libcore/voltage/block_memory.h"
 #include "libcore/voltage/voltage_pipeline.h"
-#include "libcore/voltage/voltage_room.h"
 #include "tools/correlate/engine.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/stream_parts.h"
@@ -49,7 +49,7 @@ class StreamCorrelator {
     StreamSteps<FxResult> steps;
     if (plan_.on_gpu)
       steps.pin = [&](VoltageBlock& block) {
-        return pin_room(*engine, plan_.header, plan_.gulp_samples, block);
+        return pin_block(*engine, plan_.header, plan_.gulp_samples, block);
       };
     steps.read = [&](VoltageBlock& block) {
       if (!realtime_.time_read([&] { return voltages.read(block, plan_.gulp_samples); })) return false;
@@ -57,7 +57,7 @@ class StreamCorrelator {
       return true;
     };
     steps.work = [&](StreamItem<FxResult>& item) {
-      feed_item(*engine, item);
+      process_item(*engine, item);
       advance_to(before_s + static_cast<double>(engine->spectra_done()) * plan_.spectrum_s);
     };
     steps.write = [&](StreamItem<FxResult>& item) {

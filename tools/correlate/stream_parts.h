@@ -42,10 +42,10 @@ inline bool can_be_shared(const std::string& input) {
   return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
 }
 
-/// One part for one process. Otherwise about four for each, as far as `most_bytes` holds a part's
+/// One part for one process. Otherwise about four for each, as far as `max_bytes` holds a part's
 /// integrations.
 inline std::vector<StreamPart> parts_of(const CorrelatePlan& plan, const VoltageOptions& options, int n_ranks,
-                                        std::uint64_t most_bytes) {
+                                        std::uint64_t max_bytes) {
   const StreamPart whole{0, options.first_sample, options.n_samples, plan.f.n_spectra};
   if (n_ranks == 1 || plan.n_samples < 0) return {whole};
   const auto n_sample = static_cast<std::int64_t>(plan.f.n_sample);
@@ -54,7 +54,7 @@ inline std::vector<StreamPart> parts_of(const CorrelatePlan& plan, const Voltage
   const VisibilityHeader& out = plan.visibilities;
   const std::uint64_t record_bytes =
       std::uint64_t{12} * out.baselines.size() * out.channel_hz.size() * out.products.size();
-  const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(1, most_bytes / record_bytes));
+  const auto most = static_cast<std::int64_t>(std::max<std::uint64_t>(1, max_bytes / record_bytes));
   const std::int64_t at_once = std::clamp<std::int64_t>(n_records / (4 * n_ranks), 1, most);
   std::vector<StreamPart> parts;
   for (std::int64_t first = 0; first < std::max<std::int64_t>(1, n_records); first += at_once) {

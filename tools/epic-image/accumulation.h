@@ -10,11 +10,11 @@
 
 #include "libcore/base/log.h"
 #include "libcore/measures/delay_tracker.h"
+#include "libcore/voltage/block_memory.h"
 #include "libcore/voltage/voltage_pipeline.h"
-#include "libcore/voltage/voltage_room.h"
 #include "tools/epic-image/describe.h"
 #include "tools/epic-image/outputs.h"
-#include "tools/epic-image/spectra_feed.h"
+#include "tools/epic-image/spectra_pipeline.h"
 
 namespace apsyn {
 
@@ -25,8 +25,8 @@ class Accumulation {
       : setup_(setup),
         frame_(setup.header, setup.aligned(), one_centre, setup.directions),
         delays_(setup.header.layout, setup.header.start, {std::nullopt, setup.header.phase_centre}),
-        feed_(make_feed(setup, std::move(plan),
-                        setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr)) {}
+        pipeline_(make_pipeline(setup, std::move(plan),
+                                setup.aligned() && !delays_.nothing_to_do() ? &delays_ : nullptr)) {}
 
   /// Takes the gulp of an item, and leaves the images that are there by then in it.
   void append(StreamItem<TimedImages>& item) {
@@ -34,23 +34,23 @@ class Accumulation {
     const bool any_coming = !coming_.empty();
     const std::int64_t before = first_;
     if (item.last) {
-      feed_->end_of_stream();
+      pipeline_->end_of_stream();
       advance(item);
       if (next_ > first_) finish(item);
       settle(item);
       return;
     }
     for (std::size_t first = 0; first < item.block.n_time;) {
-      first += feed_->append(item.block, first);
+      first += pipeline_->append(item.block, first);
       advance(item);
     }
     if (any_coming && first_ == before) settle(item);  // else the last image is younger
-    feed_->settle();
+    pipeline_->settle();
   }
   /// Gives a block room for a gulp of samples where the imager takes them fastest from.
   std::shared_ptr<void> pin(VoltageBlock& block) const {
     if (!setup_.on_gpu()) return nullptr;
-    return pin_room(*feed_, setup_.header, setup_.gulp_samples, block);
+    return pin_block(*pipeline_, setup_.header, setup_.gulp_samples, block);
   }
   /// Of all spectra so far.
   double data_s() const { return static_cast<double>(next_) * setup_.spectrum_s; }
@@ -58,15 +58,15 @@ class Accumulation {
  private:
   void advance(StreamItem<TimedImages>& item) {
     for (;;) {
-      const std::int64_t n = feed_->ready(next_, end() - next_, item.last);
+      const std::int64_t n = pipeline_->ready(next_, end() - next_, item.last);
       if (n <= 0) return;
       if (next_ == first_) {
         aimed_ = first_ + (setup_.n_spectra < 0 ? end() : std::min(end(), setup_.n_spectra));
-        feed_->imager().start(frame_.at(time_of(aimed_)));
+        pipeline_->imager().start(frame_.at(time_of(aimed_)));
       }
-      feed_->add(next_, static_cast<std::size_t>(n));
+      pipeline_->add(next_, static_cast<std::size_t>(n));
       next_ += n;
-      feed_->release(next_);
+      pipeline_->release(next_);
       if (next_ == end()) finish(item);
     }
   }
@@ -80,7 +80,7 @@ class Accumulation {
   /// Images are on their way while the next ones are made.
   void finish(StreamItem<TimedImages>& item) {
     TimedImages& out = coming_.emplace_back(std::move(spare_));
-    const bool there = !feed_->imager().take_later(out.images);
+    const bool there = !pipeline_->imager().take_later(out.images);
     out.begin = time_of(2 * first_);
     out.middle = time_of(first_ + next_);
     if (first_ + next_ != aimed_ && !frame_.move_to(out.middle)) warn_of_middle(out.middle);
@@ -92,7 +92,7 @@ class Accumulation {
 
   void settle(StreamItem<TimedImages>& item) {
     if (coming_.empty()) return;
-    feed_->imager().settle();
+    pipeline_->imager().settle();
     spare_ = std::exchange(item.place(), std::move(coming_.front()));  // whose memory serves again
     ++item.n_results;
     coming_.pop_front();
@@ -114,7 +114,7 @@ class Accumulation {
   const EpicSetup& setup_;
   AccumulationFrame frame_;
   DelayTracker delays_;
-  std::unique_ptr<SpectraFeed> feed_;
+  std::unique_ptr<SpectraPipeline> pipeline_;
   std::int64_t first_ = 0, next_ = 0;  // spectra: of the image, and to be added next
   std::deque<TimedImages> coming_;     // taken, but not there yet
   TimedImages spare_;

@@ -50,8 +50,8 @@ inline void check_options(const EpicOptions& options, const OpenedVoltages& volt
 }
 
 inline std::vector<Region> read_regions(const std::string& path) {
-  constexpr std::size_t kMostBytes = 16 << 20;
-  std::vector<Region> regions = parse_regions(read_text_file(path, kMostBytes), path);
+  constexpr std::size_t kMaxBytes = 16 << 20;
+  std::vector<Region> regions = parse_regions(read_text_file(path, kMaxBytes), path);
   if (std::all_of(regions.begin(), regions.end(), [](const Region& region) { return region.exclude; }))
     throw UsageError("--regions {}: no region to look at", path);
   return regions;

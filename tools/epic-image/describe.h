@@ -131,8 +131,8 @@ inline std::vector<std::string> shortcomings(const EpicSetup& setup) {
   const double edge = image ? std::min(1.0, epic.cell * static_cast<double>(epic.nx) / 2) : 1;
   const double turns = std::abs(setup.f.channel_step_hz()) * longest_m / kSpeedOfLight_m_s * edge;
   const double loss = turns >= 1 ? 1 : winding_loss(turns);
-  constexpr double kMostLoss = 0.1;
-  if (loss > kMostLoss)
+  constexpr double kMaxLoss = 0.1;
+  if (loss > kMaxLoss)
     lines.push_back(fmt::format(
         "over channels of {} baselines of {:.0f} m lose {:.0f} % of what is {}: give a larger --channels",
         format_frequency(std::abs(setup.f.channel_step_hz())), longest_m, 100 * loss,

@@ -25,8 +25,8 @@ inline constexpr std::uint64_t kEpicBytes = 30'000'000;
 }
 
 /// What the F stage of the CPU holds, and the spectra that it makes at a time; a GPU's: plan_gpu.
-inline std::uint64_t host_feed_bytes(const EpicSetup& setup, std::uint64_t chan_bytes,
-                                     std::uint64_t sample_bytes) {
+inline std::uint64_t host_pipeline_bytes(const EpicSetup& setup, std::uint64_t chan_bytes,
+                                         std::uint64_t sample_bytes) {
   if (setup.on_gpu()) return 0;
   const std::uint64_t block_samples = setup.block_spectra * setup.f.n_sample;
   return channeliser_bytes(setup.f) + chan_bytes * (setup.block_spectra + 1) * setup.batch_chan +
@@ -73,7 +73,7 @@ inline void plan_memory(EpicSetup& setup, const EpicCost& cost, std::uint64_t ma
                        n_images = n < 0 ? -1 : (n + per_image - 1) / per_image;
     // Integers are handed on as they are, in a quarter of the memory of floats.
     const std::uint64_t fed_bytes = header.n_bit <= 8 && cost.of_codes ? chan_bytes / 4 : chan_bytes;
-    setup.memory_bytes = cost.bytes + host_feed_bytes(setup, fed_bytes, sample_bytes) +
+    setup.memory_bytes = cost.bytes + host_pipeline_bytes(setup, fed_bytes, sample_bytes) +
                          filled(kStreamItems * gulp, n) * sample_bytes +
                          filled(kStreamItems * images + kOnTheWay, n_images) * image_bytes + record_bytes +
                          kEpicBytes + cuda_program_bytes();
@@ -93,10 +93,10 @@ inline void check_size(const EpicSetup& setup, std::uint64_t max_memory_bytes) {
 
 /// What a GPU takes of the host's memory, besides: gulps in pinned memory.
 inline void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes) {
-  constexpr std::size_t kMostChannels = 65535;  // along an axis of a launch
-  if (setup.epic.n_channel() > kMostChannels)
+  constexpr std::size_t kMaxChannels = 65535;  // along an axis of a launch
+  if (setup.epic.n_channel() > kMaxChannels)
     throw UsageError("--channels {}: {} channels in all: a GPU images {} at most: give --device cpu",
-                     setup.epic.n_fine, setup.epic.n_channel(), kMostChannels);
+                     setup.epic.n_fine, setup.epic.n_channel(), kMaxChannels);
   setup.cuda.f = setup.f;
   setup.cuda.n_spectra = setup.accumulate_spectra;
   setup.cuda.integer = setup.header.n_bit <= 8;

@@ -40,7 +40,7 @@ struct DegridDemand {
   std::optional<GridMemory> grid_memory;  ///< absent: to be chosen
   std::uint64_t beside_bytes = 0;         ///< of the degridder: the model as it is read, its A-terms
   std::uint64_t other_bytes = 0;          ///< of everything else
-  std::uint64_t most_bytes = 0;
+  std::uint64_t max_bytes = 0;
   double n_visibilities = 0;
 };
 
@@ -54,7 +54,7 @@ inline DegridPasses place_degridder(const Device& device, const IdgPlan& plan, c
     own.memory = host_memory(own.memory, own.place.where,
                              sizeof(double) * setup.n_image_planes() * plan.image.n_x * plan.image.n_y);
     own.memory.fixed_bytes += kNodeHostBytes;
-    own.layers = own.place.most_layers;
+    own.layers = own.place.max_layers;
   }
   own.memory.fixed_bytes += demand.beside_bytes;
   return own;
@@ -65,7 +65,7 @@ inline DegridPasses plan_degrid_passes(const Device& device, const IdgPlan& plan
   DegridPasses own = place_degridder(device, plan, setup, demand);
   if (!own.place.reason.empty())
     log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", own.place.reason);
-  const std::uint64_t most = demand.most_bytes;
+  const std::uint64_t most = demand.max_bytes;
   own.layers = layers_within(own.memory, most - std::min(most, demand.other_bytes), own.layers);
   if (own.layers == 0)
     throw UsageError("{}",

@@ -51,7 +51,7 @@ inline DegridDemand prediction_demand(const Imager& imager, const PreparedGroup&
           .beside_bytes =
               2 * image_bytes + (imager.aterms() ? memory_for_data(most) / (8 * own.fields.size()) : 0),
           .other_bytes = own.other_bytes,
-          .most_bytes = most,
+          .max_bytes = most,
           .n_visibilities = own.found.n_visibilities};
 }
 
@@ -89,7 +89,7 @@ inline void plan_passes(Imager& imager, PreparedGroup& own) {
                                             .memory.bytes(1));
     const std::uint64_t left = most - std::min(most, own.other_bytes);
     const std::size_t fit = left < own.between_bytes ? 0 : layers_within(own.passes.host, left, n_layers);
-    return least_of_ranks(fit);
+    return min_of_ranks(fit);
   };
   own.passes.layers = layers();
   if (own.passes.layers == 0) {
@@ -199,13 +199,13 @@ inline std::uint64_t print_field(Imager& imager, PreparedGroup& prepared, std::s
   const Survey& found = prepared.found;
   BlockMover move;
   double n_subgrids = 0;
-  std::size_t most_subgrids = 0;
+  std::size_t max_subgrids = 0;
   for_each_block(imager, prepared.group, [&](const ImagingBlock& block) {
     prepared.weights->apply(block, imager.threads(), imager.weighted);
     own.for_each_part(block, move(block, imager.weighted, field), [&](const GridBlock& part) {
       const std::size_t n = own.gridder->count(part).n_subgrids;
       n_subgrids += static_cast<double>(n);
-      most_subgrids = std::max(most_subgrids, n);
+      max_subgrids = std::max(max_subgrids, n);
     });
   });
   for (const std::string& line : own.plan.describe()) imager.tool.print(line);
@@ -215,7 +215,7 @@ inline std::uint64_t print_field(Imager& imager, PreparedGroup& prepared, std::s
                                 found.n_visibilities, n_subgrids,
                                 found.n_visibilities / std::max(1.0, n_subgrids), own.plan.n_layers, passes,
                                 passes == 1 ? "" : "es"));
-  return imager.device.kind == Device::Kind::cpu ? unused_bytes(own.plan, imager.setup(), most_subgrids) : 0;
+  return imager.device.kind == Device::Kind::cpu ? unused_bytes(own.plan, imager.setup(), max_subgrids) : 0;
 }
 
 inline void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields) {

@@ -75,7 +75,7 @@ inline Image cut_image(const Imager& imager, const Field& field, const GroupImag
 }
 
 /// Where the average beam is below this part of its peak, the image is NaN: what is left there is noise.
-constexpr double kLeastBeam = 1e-3;
+constexpr double kMinBeam = 1e-3;
 
 /// The average beam; divides the dirty image by it.
 inline Image take_beam_out(const Imager& imager, const Field& field, const GroupImages& images,
@@ -96,7 +96,7 @@ inline Image take_beam_out(const Imager& imager, const Field& field, const Group
     for (std::size_t i = 0; i < n_y * n_x; ++i) {
       const double response = beam.pixels.data()[i];
       double& pixel = dirty.pixels.data()[p * n_y * n_x + i];
-      pixel = response > kLeastBeam * peak ? pixel / response : NAN;
+      pixel = response > kMinBeam * peak ? pixel / response : NAN;
     }
   dirty.info.keywords.emplace_back("PBCOR", 1);  // for those who would divide by the beam again
   return beam;

@@ -56,7 +56,7 @@ inline IdgMemory memory_of(const Imager& imager, const ChannelGroup& group,
       memory = host_memory(memory, on_gpu->where, imager.setup().n_planes() * image_bytes);
     sum.fixed_bytes += memory.fixed_bytes;
     sum.layer_bytes += memory.layer_bytes;
-    if (own.screens) sum.fixed_bytes += own.screens->most_bytes(channel_hz) + image_bytes;
+    if (own.screens) sum.fixed_bytes += own.screens->max_bytes(channel_hz) + image_bytes;
   }
   return sum;
 }
@@ -79,7 +79,7 @@ inline Passes place_passes(const Imager& imager, const ChannelGroup& group,
       const GridPlace place = place_grids(device_room(imager.device), own.plan, demand);
       demand.wanted = place.where;
       // A field whose layers all fit says nothing of how many fields with more of them may make at once.
-      if (place.most_layers < own.plan.n_layers) passes.layers = std::min(passes.layers, place.most_layers);
+      if (place.max_layers < own.plan.n_layers) passes.layers = std::min(passes.layers, place.max_layers);
       if (!passes.on_gpu) passes.on_gpu = place;
     }
     if (!passes.on_gpu->reason.empty())

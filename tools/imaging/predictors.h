@@ -197,7 +197,7 @@ class ImagePredictor final : public Predictor {
                                               memory_for_data(tool.common().max_memory_bytes) / 8);
     std::vector<double> channel_hz = target.channel_hz();
     std::erase_if(channel_hz, [&](double hz) { return !task.wanted(hz); });
-    aterm_bytes_ = screens_->most_bytes(channel_hz);
+    aterm_bytes_ = screens_->max_bytes(channel_hz);
     predict_through_aterms(setup_, group_.names(), group_.planes[0].path);
   }
 
@@ -208,10 +208,10 @@ class ImagePredictor final : public Predictor {
     DegridDemand demand{.grid_memory = wanted_grid_memory(options.imaging, device_),
                         .beside_bytes = aterm_bytes_ + 2 * images,
                         .other_bytes = task.blocks_bytes + program_bytes(options.n_sets),
-                        .most_bytes = tool.common().max_memory_bytes,
+                        .max_bytes = tool.common().max_memory_bytes,
                         .n_visibilities = task.n_visibilities};
     const std::uint64_t least = place_degridder(device_, plan_, setup_, demand).memory.bytes(1);
-    if (least_of_ranks(least + demand.other_bytes <= demand.most_bytes ? 1 : 0) == 0) {
+    if (min_of_ranks(least + demand.other_bytes <= demand.max_bytes ? 1 : 0) == 0) {
       task.make_blocks_small();
       demand.other_bytes = task.blocks_bytes + program_bytes(options.n_sets);
     }

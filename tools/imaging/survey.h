@@ -125,8 +125,8 @@ inline Survey survey(Imager& imager, const ChannelGroup& group, const std::vecto
 
 /// The largest --scale, to three digits, whose uv grid has a cell for so long a baseline, for the command
 /// line.
-inline std::string scale_for(double most_lambda) {
-  const double asec = 0.99 * 0.5 / most_lambda / kRadPerArcsec;  // its own limit has no cell
+inline std::string scale_for(double max_lambda) {
+  const double asec = 0.99 * 0.5 / max_lambda / kRadPerArcsec;  // its own limit has no cell
   const double step = std::pow(10, std::floor(std::log10(asec)) - 2);
   return fmt::format("{:.6g}asec", std::floor(asec / step) * step);
 }
@@ -135,7 +135,7 @@ inline std::string scale_for(double most_lambda) {
 inline void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
   if (beyond.n_beyond == 0) return;
   const std::string& input = imager.options.inputs[0];
-  if (beyond.most_lambda == 0)
+  if (beyond.max_lambda == 0)
     return log_warning("{}: u or v of {} of {} visibilities is no finite number: they are left out", input,
                        beyond.n_beyond, beyond.n_visibilities);
   const double cell_rad = imager.options.imaging.cell_rad;
@@ -145,7 +145,7 @@ inline void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
       "to do without",
       input, beyond.n_beyond, beyond.n_visibilities,
       100 * static_cast<double>(beyond.n_beyond) / static_cast<double>(beyond.n_visibilities),
-      format_angle(cell_rad), 0.5 / cell_rad, scale_for(beyond.most_lambda), 0.5 / cell_rad);
+      format_angle(cell_rad), 0.5 / cell_rad, scale_for(beyond.max_lambda), 0.5 / cell_rad);
 }
 
 /// The weights' grid comes before the plan that knows all of the memory, and may be far beyond it.

@@ -122,7 +122,7 @@ inline std::vector<LayerRange> cut_w(const IdgPlan& plan, const PlanCost& cost,
   const std::vector<WPiece> pieces = w_pieces(plan, cost, visibilities);
   const std::vector<double> travel = travel_seconds(plan, cost, visibilities);
   /// The ranges' last pieces when none takes longer, if that can be; the last range takes what is left.
-  auto ends_within = [&](double most_s, std::vector<std::size_t>& ends) {
+  auto ends_within = [&](double max_s, std::vector<std::size_t>& ends) {
     ends.clear();
     double seconds = 0, travelled = 0, longest = 0;
     for (std::size_t i = 0, first = 0; i < pieces.size(); ++i) {
@@ -130,7 +130,7 @@ inline std::vector<LayerRange> cut_w(const IdgPlan& plan, const PlanCost& cost,
       const double more = pieces[i].seconds + (new_layer ? cost.layer_s : 0),
                    more_travel = new_layer ? travel[pieces[i].layer] : 0;
       const bool full =
-          std::max(seconds + more, travelled + more_travel) > most_s || pieces.size() - i < n - ends.size();
+          std::max(seconds + more, travelled + more_travel) > max_s || pieces.size() - i < n - ends.size();
       if (i > first && ends.size() + 1 < n && full) {
         ends.push_back(i - 1);
         first = i;
@@ -143,7 +143,7 @@ inline std::vector<LayerRange> cut_w(const IdgPlan& plan, const PlanCost& cost,
       longest = std::max({longest, seconds, travelled});
     }
     ends.push_back(pieces.size() - 1);
-    return longest <= most_s;
+    return longest <= max_s;
   };
   double low = 0, high = static_cast<double>(plan.n_layers + n) * cost.layer_s +
                          std::accumulate(travel.begin(), travel.end(), 0.0);
@@ -157,9 +157,9 @@ inline std::vector<LayerRange> cut_w(const IdgPlan& plan, const PlanCost& cost,
     const std::size_t layer = pieces[first].layer;
     LayerRange& range = ranges.emplace_back(LayerRange{layer, pieces[ends[g]].layer - layer + 1});
     // Where a range begins or ends with a layer, that says it all.
-    if (first > 0 && pieces[first - 1].layer == layer) range.least_w_lambda = pieces[first - 1].end_lambda;
+    if (first > 0 && pieces[first - 1].layer == layer) range.min_w_lambda = pieces[first - 1].end_lambda;
     if (g + 1 < n && pieces[ends[g] + 1].layer == pieces[ends[g]].layer)
-      range.most_w_lambda = pieces[ends[g]].end_lambda;
+      range.max_w_lambda = pieces[ends[g]].end_lambda;
   }
   return ranges;
 }

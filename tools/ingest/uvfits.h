@@ -46,7 +46,7 @@ inline void write_rows(MeasurementSetWriter& writer, const UvfitsRows& rows) {
 }
 
 inline void run_uvfits(Tool& tool, const IngestOptions& o) {
-  constexpr std::size_t kMostRows = 4096;
+  constexpr std::size_t kMaxRows = 4096;
   constexpr double kEnoughBytes = 256u << 20;
   const CommonOptions& common = tool.common();
   if (o.request.inputs.size() != 1 || o.request.inputs[0] == "-")
@@ -62,7 +62,7 @@ inline void run_uvfits(Tool& tool, const IngestOptions& o) {
   for (const std::string& table : reader.ignored_tables())
     log_warning("{}: table {} is not applied: the visibilities are taken as they are", o.request.inputs[0],
                 table);
-  std::size_t n_rows = std::clamp<std::size_t>(static_cast<std::size_t>(reader.n_groups()), 1, kMostRows);
+  std::size_t n_rows = std::clamp<std::size_t>(static_cast<std::size_t>(reader.n_groups()), 1, kMaxRows);
   const auto most = double(common.max_memory_bytes);
   const auto needed = [&] { return kIngestBytes + double(reader.memory_bytes(n_rows)); };
   while (n_rows > 1 && needed() > std::min(most, kEnoughBytes)) n_rows /= 2;

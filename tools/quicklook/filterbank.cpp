@@ -47,14 +47,14 @@ void name_beams(const std::vector<std::string>& inputs, std::vector<BeamPower>& 
 }  // namespace
 
 Look look_at_filterbanks(Tool& tool, const QuicklookOptions& o) {
-  constexpr std::size_t kMostBands = 512;
+  constexpr std::size_t kMaxBands = 512;
   const DynamicSpectrumOptions options{o.title, o.colour_map, o.size};
   const bool alone = o.inputs.size() == 1;
   tool.stage("read");
   std::vector<BeamPower> beams;
   std::vector<JsonObject> stats;
   for (const std::string& input : o.inputs) {
-    beams.push_back({"", read_spectrum(tool, input, alone ? kMostBands : 1)});
+    beams.push_back({"", read_spectrum(tool, input, alone ? kMaxBands : 1)});
     stats.push_back(stats_of(beams.back().spectrum));
   }
   if (!alone) name_beams(o.inputs, beams, stats);

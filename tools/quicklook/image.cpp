@@ -99,7 +99,7 @@ void show_pattern(const QuicklookOptions& o, Image& image, ImageFigureOptions& f
   if (o.title.empty()) figure.title = "Pattern of beam " + image.info.object;
 }
 
-constexpr std::size_t kMostPanels = 64;
+constexpr std::size_t kMaxPanels = 64;
 
 std::size_t columns_of(std::size_t n_panel) {
   return static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(n_panel))));
@@ -198,9 +198,9 @@ Look look_at_images(Tool& tool, const QuicklookOptions& o) {
     const bool all = o.plane == "all";
     const std::size_t n_chan = image.pixels.extent(1), n_plane = all ? image.pixels.extent(0) * n_chan : 1;
     const std::size_t n_panel = n_plane * o.inputs.size();
-    if (n_panel > kMostPanels)
+    if (n_panel > kMaxPanels)
       throw UsageError("{}: {} panels: at most {} fit a picture: choose a plane with --plane", input, n_panel,
-                       kMostPanels);
+                       kMaxPanels);
     figure.size = panel_size(o.size, n_panel);
     const auto each_plane = [&](const auto& use) {
       for (std::size_t plane = 0; plane < n_plane; ++plane) {

@@ -51,15 +51,15 @@ void want_baselines(VisibilitySummary& summary, const ArrayLayout& layout, const
   if (summary.fringes.empty()) throw FailureError("no usable data: one antenna has no baselines");
 }
 
-constexpr double kMostInterval_s = 1e9, kMostTime_s = 1e12;  // times have to be written as dates
+constexpr double kMaxInterval_s = 1e9, kMaxTime_s = 1e12;  // times have to be written as dates
 
 /// What is no length of an integration counts as unknown.
 double plausible_interval(double interval_s) {
-  return interval_s >= 0 && interval_s < kMostInterval_s ? interval_s : 0;
+  return interval_s >= 0 && interval_s < kMaxInterval_s ? interval_s : 0;
 }
 
 double require_time(double time_mjd_s, const std::string& path) {
-  if (!(std::abs(time_mjd_s) < kMostTime_s))
+  if (!(std::abs(time_mjd_s) < kMaxTime_s))
     throw DataError("{}: TIME {} s: no date that anyone could observe at: the set is damaged", path,
                     time_mjd_s);
   return time_mjd_s;

@@ -29,7 +29,7 @@ SampleHistory::SampleHistory(const DedispersionPlan& plan, std::size_t capacity,
     rows_.emplace_back().resize_for_overwrite({plan.band.n_chan, capacity / level.factor + 64});
 }
 
-void SampleHistory::make_room(std::size_t n_time) {
+void SampleHistory::allocate_block(std::size_t n_time) {
   if (static_cast<std::size_t>(end_ - origin_) + n_time <= capacity_) return;
   if (static_cast<std::size_t>(end_ - begin_) + n_time > capacity_)
     throw std::length_error("SampleHistory: more is kept than planned");
@@ -46,7 +46,7 @@ void SampleHistory::make_room(std::size_t n_time) {
 }
 
 void SampleHistory::append(const std::int8_t* samples, std::size_t stride, std::size_t n_time) {
-  make_room(n_time);
+  allocate_block(n_time);
   for (std::size_t level = 0; level < rows_.size(); ++level) {
     const std::size_t factor = plan_.levels[level].factor;
     const std::size_t at = static_cast<std::size_t>(end_ - origin_) / factor;
@@ -62,7 +62,7 @@ void SampleHistory::append(const std::int8_t* samples, std::size_t stride, std::
 }
 
 void SampleHistory::append_missing(std::size_t n_time) {
-  make_room(n_time);
+  allocate_block(n_time);
   for (std::size_t level = 0; level < rows_.size(); ++level) {
     const auto factor = static_cast<std::int64_t>(plan_.levels[level].factor);
     const auto from = static_cast<std::size_t>((end_ - origin_ + factor - 1) / factor);

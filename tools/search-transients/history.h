@@ -25,7 +25,7 @@ class SampleHistory {
   SampleRows rows(std::size_t level, std::int64_t from) const;
 
  private:
-  void make_room(std::size_t n_time);
+  void allocate_block(std::size_t n_time);
 
   const DedispersionPlan& plan_;
   std::size_t capacity_;

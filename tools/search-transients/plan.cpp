@@ -16,8 +16,8 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kLeastBlock = 4096, kMostFactor = 16, kLeastSegment = 512;
-constexpr std::size_t kMostGulp = 65536;
+constexpr std::size_t kMinBlock = 4096, kMaxFactor = 16, kMinSegment = 512;
+constexpr std::size_t kMaxGulp = 65536;
 /// The picture, and what is cut out of the data for it.
 constexpr double kPlotBytes = 40e6;
 /// Raw blocks that are under way between reading and searching.
@@ -39,8 +39,8 @@ std::size_t parse_width(std::string_view text, double sample_s, const std::strin
 }
 
 /// Samples that medians need: as many as tell the noise to 4 %, and 16 times the longest filter.
-std::size_t least_segment(const std::vector<std::size_t>& widths) {
-  return std::max(kLeastSegment, std::bit_ceil(16 * widths.back()));
+std::size_t min_segment(const std::vector<std::size_t>& widths) {
+  return std::max(kMinSegment, std::bit_ceil(16 * widths.back()));
 }
 
 /// Input samples of a segment: a power of two.
@@ -53,8 +53,8 @@ std::size_t segment_samples(const std::string& baseline, double sample_s, std::s
         "--baseline {}: medians need 512 samples and 16 times the longest filter, {} here: give shorter "
         "--widths or a longer baseline",
         baseline, format_duration(static_cast<double>(least) * sample_s));
-  constexpr double kMostSegment = 1 << 26;
-  return std::bit_floor(static_cast<std::size_t>(std::min(samples, kMostSegment)));
+  constexpr double kMaxSegment = 1 << 26;
+  return std::bit_floor(static_cast<std::size_t>(std::min(samples, kMaxSegment)));
 }
 
 /// Widths of a level: in its samples, at least one.
@@ -144,7 +144,7 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
   TrialSettings settings;
   const DmRange range = parse_dm_range(options.dm_range);
   settings.dm_low = range.low, settings.dm_high = range.high;
-  settings.max_factor = kMostFactor;
+  settings.max_factor = kMaxFactor;
   if (options.dm_step != "auto") {
     const auto step = finite_number(options.dm_step);
     if (!step || !(*step > 0))
@@ -164,32 +164,32 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
         options.dm_range);
   }
   // Delays are kept as 32-bit numbers of samples.
-  constexpr double kMostDelay = 2e9;
-  double most_delay = 0;
+  constexpr double kMaxDelay = 2e9;
+  double max_delay = 0;
   for (const TrialLevel& level : levels)
     if (!level.dm.empty())
-      most_delay =
-          std::max(most_delay, level.dm.back() * std::max(std::abs(band.delay_per_dm(0)),
-                                                          std::abs(band.delay_per_dm(band.n_chan - 1))));
-  if (!(most_delay < kMostDelay))
+      max_delay =
+          std::max(max_delay, level.dm.back() * std::max(std::abs(band.delay_per_dm(0)),
+                                                         std::abs(band.delay_per_dm(band.n_chan - 1))));
+  if (!(max_delay < kMaxDelay))
     throw UsageError(
         "--dm-range {}: delays of {:.3g} samples, at most {:.3g} can be followed: narrow the range",
-        options.dm_range, most_delay, kMostDelay);
+        options.dm_range, max_delay, kMaxDelay);
   plan.dedispersion = plan_dedispersion(band, levels);
   for (const TrialLevel& level : levels) plan.dm.insert(plan.dm.end(), level.dm.begin(), level.dm.end());
   const std::size_t finest = levels.front().factor;
   const std::size_t automatic =
-      std::max({kLeastBlock, std::bit_ceil(16 * plan.longest_width()), 2 * kLeastSegment * plan.coarsest()});
+      std::max({kMinBlock, std::bit_ceil(16 * plan.longest_width()), 2 * kMinSegment * plan.coarsest()});
   plan.segment = segment_samples(options.baseline, header.sample_s,
-                                 finest * least_segment(level_widths(plan.widths, finest)), automatic);
+                                 finest * min_segment(level_widths(plan.widths, finest)), automatic);
   plan.block = std::max(plan.segment, automatic);
   for (const TrialLevel& level : levels) {
     const std::vector<std::size_t> widths = level_widths(plan.widths, level.factor);
-    const std::size_t segment = std::max(plan.segment / level.factor, least_segment(widths));
+    const std::size_t segment = std::max(plan.segment / level.factor, min_segment(widths));
     plan.series.push_back(plan_series(std::min(segment, plan.block / level.factor), widths, plan.threshold));
   }
 
-  std::size_t n_block = std::max<std::size_t>(1, kMostGulp / plan.block);
+  std::size_t n_block = std::max<std::size_t>(1, kMaxGulp / plan.block);
   if (reader.n_samples()) n_block = std::min<std::size_t>(n_block, *reader.n_samples() / plan.block + 1);
   for (;; n_block /= 2) {
     plan.gulp = n_block * plan.block;

@@ -8,7 +8,7 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kMostPoints = 50000, kMostDetails = 3;
+constexpr std::size_t kMaxPoints = 50000, kMaxDetails = 3;
 
 /// Days with 12 decimals, 0.1 us, which a double does not hold.
 std::string format_mjd(const UtcTime& time) {
@@ -57,11 +57,11 @@ void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandida
   const auto stronger = [](const auto& a, const auto& b) { return a.sn > b.sn; };
   ++n_all_;
   points_.push_back(point);
-  if (points_.size() >= 2 * kMostPoints) {
+  if (points_.size() >= 2 * kMaxPoints) {
     std::stable_sort(points_.begin(), points_.end(), stronger);
-    points_.resize(kMostPoints);
+    points_.resize(kMaxPoints);
   }
-  if (best_.size() == kMostDetails && point.sn <= best_.back().point.sn) return;
+  if (best_.size() == kMaxDetails && point.sn <= best_.back().point.sn) return;
   TransientDetail detail{point, std::move(*found.cutout), {}, {}};
   for (const TrialPeak& peak : c.trials) {
     detail.dm.push_back(plan.dm[peak.trial]);
@@ -70,7 +70,7 @@ void CandidateGallery::add(const SearchPlan& plan, double sample_s, FoundCandida
   best_.push_back(std::move(detail));
   for (std::size_t i = best_.size() - 1; i > 0 && best_[i].point.sn > best_[i - 1].point.sn; --i)
     std::swap(best_[i], best_[i - 1]);
-  if (best_.size() > kMostDetails) best_.pop_back();
+  if (best_.size() > kMaxDetails) best_.pop_back();
 }
 
 TransientFigure CandidateGallery::figure(const SearchPlan& plan, const FilterbankReader& reader,

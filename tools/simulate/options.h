@@ -133,8 +133,8 @@ inline void check(const SimulateOptions& options, const std::string& output) {
   positive("--freq", options.freq_hz);
   positive("--bandwidth", options.bandwidth_hz);
   positive("--duration", options.duration_s);
-  constexpr double kMost_s = 36525.0 * 86400;
-  if (!(options.duration_s <= kMost_s))
+  constexpr double kMax_s = 36525.0 * 86400;
+  if (!(options.duration_s <= kMax_s))
     throw UsageError("--duration: {}: more than a century", format_duration(options.duration_s));
   positive("--integration", options.integration_s);
   positive("--tec-rms", options.tec_rms_tecu);

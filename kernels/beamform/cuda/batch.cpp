@@ -17,7 +17,7 @@ using namespace beam_stage;
 namespace {
 
 constexpr std::int64_t kLongInterval = 128;  // spectra from which on a batch holds whole ones only
-constexpr std::uint64_t kMostDelayBytes = 64u << 20;
+constexpr std::uint64_t kMaxDelayBytes = 64u << 20;
 
 }  // namespace
 
@@ -96,13 +96,13 @@ std::int64_t DeviceBeams::batch_of(std::int64_t first, std::int64_t most) const 
   most = std::min(most, whole(kScratchBytes / per_spectrum));
   if (interval < kLongInterval) {
     const std::uint64_t sections =
-        std::max<std::uint64_t>(2, kMostDelayBytes / (8 * plan_.n_beam * plan_.n_ant));
+        std::max<std::uint64_t>(2, kMaxDelayBytes / (8 * plan_.n_beam * plan_.n_ant));
     return std::min<std::int64_t>(most, static_cast<std::int64_t>(sections - 1) * interval);
   }
   const std::int64_t off = (plan_.first_spectrum + first) % interval, left = interval - off;
   if (most <= left) return most;
   const std::uint64_t sections =
-      std::max<std::uint64_t>(1, kMostDelayBytes / (8 * plan_.n_beam * plan_.n_ant));
+      std::max<std::uint64_t>(1, kMaxDelayBytes / (8 * plan_.n_beam * plan_.n_ant));
   return off > 0 ? left : std::min(most / interval, static_cast<std::int64_t>(sections)) * interval;
 }
 
@@ -137,7 +137,7 @@ DeviceBeams::Launch DeviceBeams::prepare(std::int64_t first, const SpectraBlock&
   batch.n_fine = static_cast<int>(plan_.n_fine);
   batch.n_channel = static_cast<int>(plan_.n_channel());
   batch.member = member_.data();
-  launch.keep = weight_bytes(batch) <= kMostWeightBytes;
+  launch.keep = weight_bytes(batch) <= kMaxWeightBytes;
   const std::int64_t first_interval = steering_interval_of(plan_, first);
   launch.steer = !launch.keep || kept_interval_ != first_interval || kept_sections_ != sections.count();
   kept_interval_ = launch.keep ? first_interval : -1;
@@ -174,7 +174,7 @@ bool DeviceBeams::is_direct(std::int64_t first, const Launch& launch) const {
 
 /// Delays of an interval that begins with first_interval, as long as straight lines describe them.
 void DeviceBeams::follow(std::int64_t first_interval, std::int64_t n_section, cudaStream_t stream) {
-  constexpr double kMostPhase = 2e-5;  // rad that a line may be off by
+  constexpr double kMaxPhase = 2e-5;  // rad that a line may be off by
   const std::int64_t last = first_interval + n_section - 1;
   if (first_interval >= path_.begin && last <= path_.end) return;
   const std::size_t n_ant = plan_.n_ant, n_delay = plan_.n_beam * n_ant;
@@ -197,7 +197,7 @@ void DeviceBeams::follow(std::int64_t first_interval, std::int64_t n_section, cu
       room(2 * n_delay);
       const double off_s =
           fit_delay_lines(plan_, delays_, first_interval, span, path_.host.get(), path_.host.get() + n_delay);
-      path_.sloped = kTwoPi * highest_hz * off_s <= kMostPhase;
+      path_.sloped = kTwoPi * highest_hz * off_s <= kMaxPhase;
       if (!path_.sloped) continue;
       path_.span = span;
       path_.end = first_interval + span;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/beamform/beam_engine.h"
-#include "kernels/beamform/cuda_memory.h"
 
 #include <algorithm>
 
-#include "libcore/base/error.h"
-
 #include "kernels/beamform/cuda/device.cuh"
+#include "kernels/beamform/cuda_memory.h"
 #include "kernels/common/cuda/spectra.cuh"
+#include "libcore/base/error.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -17,7 +16,7 @@ std::uint64_t cuda_beam_device_bytes(const BeamformPlan& plan, const CudaBeamPla
                                     : cuda.scale_spectra > 0                ? 2
                                                                             : 0;
   const std::uint64_t spectra = value_bytes * plan.n_channel() * plan.n_input() * cuda.batch_spectra;
-  return 2 * out_bytes_of(plan, cuda.batch_spectra) + spectra + DeviceBeams::kMostWeightBytes +
+  return 2 * out_bytes_of(plan, cuda.batch_spectra) + spectra + DeviceBeams::kMaxWeightBytes +
          DeviceBeams::kScratchBytes;
 }
 

@@ -218,8 +218,8 @@ void DeviceBeams::sum_floats(const Launch& launch, const Spectra& spectra, const
 }
 
 bool DeviceBeams::takes(const Launch& launch, const Packing& packing) const {
-  using Form = beam_products::Source::Form;
-  const int unit = beam_products::unit_antennas(packing.four_bit ? Form::int4 : Form::int8);
+  using SampleLayout = beam_products::Source::SampleLayout;
+  const int unit = beam_products::unit_antennas(packing.four_bit ? SampleLayout::int4 : SampleLayout::int8);
   return integers() && launch.batch.n_run == 1 && launch.batch.n_ant % unit == 0 &&
          reinterpret_cast<std::uintptr_t>(packing.samples) % 16 == 0;
 }
@@ -231,8 +231,8 @@ void DeviceBeams::of_samples(std::int64_t first, const SpectraBlock& validity, c
     const Batch& batch = launch.batch;
     if (takes(launch, packing)) {
       beam_products::Source source;
-      using Form = beam_products::Source::Form;
-      source.form = packing.four_bit ? Form::int4 : Form::int8;
+      using SampleLayout = beam_products::Source::SampleLayout;
+      source.layout = packing.four_bit ? SampleLayout::int4 : SampleLayout::int8;
       source.data = packing.samples;
       source.channel_stride = plan_.n_input() * (packing.four_bit ? 1 : 2);
       source.spectrum_stride = source.channel_stride * plan_.n_channel();

@@ -16,7 +16,7 @@ namespace apsyn {
 class DeviceBeams {
  public:
   /// Weights are kept while they fit and beams do not move, otherwise made for each launch.
-  static constexpr std::uint64_t kMostWeightBytes = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t kMaxWeightBytes = std::uint64_t{1} << 30;
   /// Between the steps of one launch: as many channels as this holds, at least one (or one average).
   static constexpr std::uint64_t kScratchBytes = std::uint64_t{512} << 20;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/channelise/channelise_cuda.h"
 
-#include "libcore/base/error.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -17,6 +15,7 @@
 #include "kernels/channelise/placement.h"
 #include "kernels/channelise/spectrum_placement.h"
 #include "kernels/common/cuda/spectra.cuh"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 

@@ -17,15 +17,15 @@ namespace {
 constexpr double kSidelobeShare = 0.5;
 // The cutoff is at least this many times the RMS of all others' sidelobes.
 constexpr double kSigmas = 4;
-constexpr std::size_t kMostPixels = 10000;  // of a sub-image, on average: see cpu/clark.cpp
+constexpr std::size_t kMaxPixels = 10000;  // of a sub-image, on average: see cpu/clark.cpp
 // High pixels for each cell of the grid that joins them, on average: with more, all would become one part,
 // and a loop among all these pixels takes longer than one among fewer after the other.
-constexpr double kMostPerCell = 0.25;
+constexpr double kMaxPerCell = 0.25;
 // Below this height a lobe is no longer the main one.
 constexpr float kLobe = 0.3f;
 // Iterations that are fewer than this for each part are counted out in one loop.
-constexpr std::size_t kLeastComponents = 100;
-constexpr std::size_t kLeastCell = 8;  // pixels: a finer grid costs memory and gains nothing
+constexpr std::size_t kMinComponents = 100;
+constexpr std::size_t kMinCell = 8;  // pixels: a finer grid costs memory and gains nothing
 
 std::size_t distance_between(std::size_t a, std::size_t b) {
   return a > b ? a - b : b - a;
@@ -113,7 +113,7 @@ SubImages::SubImages(std::size_t size, const std::vector<View<const float, 2>>& 
 }
 
 std::size_t SubImages::distance(double share) const {
-  return std::max(kLeastCell, reach_->distance(kSidelobeShare * share));
+  return std::max(kMinCell, reach_->distance(kSidelobeShare * share));
 }
 
 std::optional<float> SubImages::lowest_cutoff(const PlaneSet& set, const Heights& heights,
@@ -133,7 +133,7 @@ std::optional<float> SubImages::lowest_cutoff(const PlaneSet& set, const Heights
     const double per_cell = static_cast<double>(heights.n_above[level]) * static_cast<double>(side * side) /
                             static_cast<double>(set.ny() * set.nx());
     const double sidelobes = reach_->rms_beyond(side) * std::sqrt(squares / reach_->lobe_pixels());
-    if (heights.n_above[level] > n_sub_image * kMostPixels || per_cell > kMostPerCell ||
+    if (heights.n_above[level] > n_sub_image * kMaxPixels || per_cell > kMaxPerCell ||
         kSigmas * sidelobes > cutoff)
       break;
     lowest = static_cast<float>(cutoff);
@@ -189,7 +189,7 @@ PartsEnd clean_high_pixels(const PlaneSet& set, const LoopLimits& limits,
   if (sub_images != nullptr && !limits.stop_at_negative) parts = sub_images->divide(set, places, level_share);
   LoopLimits own = limits;
   own.max_components = parts.empty() ? 0 : limits.max_components / (2 * parts.size());
-  if (parts.size() < 2 || own.max_components < kLeastComponents)
+  if (parts.size() < 2 || own.max_components < kMinComponents)
     return clean_part(set, places, limits, component_of, n_threads);
   std::vector<PartsEnd> ends(parts.size());
   parallel_for(n_threads, parts.size(),

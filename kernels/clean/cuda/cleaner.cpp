@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/clean/cleaner_cuda.h"
 
-#include "libcore/base/error.h"
-
 #include <algorithm>
 #include <optional>
 
@@ -10,6 +8,7 @@
 #include "kernels/clean/cuda/plane_search.cuh"
 #include "kernels/clean/cuda/psf_convolver.cuh"
 #include "kernels/clean/cuda/stream_copies.cuh"
+#include "libcore/base/error.h"
 #include "libcore/system/device.h"
 
 namespace apsyn {

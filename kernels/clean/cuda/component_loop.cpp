@@ -10,7 +10,7 @@ namespace apsyn::clean_cuda {
 namespace {
 
 constexpr std::uint32_t kCapacity = 16384;  ///< components that a launch finds at most
-constexpr std::size_t kMostPlanes = 512;    ///< that the kernel keeps a component of
+constexpr std::size_t kMaxPlanes = 512;     ///< that the kernel keeps a component of
 
 }  // namespace
 
@@ -22,9 +22,9 @@ DeviceComponentLoop::DeviceComponentLoop(const PlaneSet& set, const SpectralFitt
       linear_(fitter.is_linear()),
       device_index_(device_index),
       stream_(stream) {
-  if (n_plane_ > kMostPlanes || ny_ * nx_ >= std::numeric_limits<std::uint32_t>::max())
+  if (n_plane_ > kMaxPlanes || ny_ * nx_ >= std::numeric_limits<std::uint32_t>::max())
     throw DeviceError("cuda:{}: at most {} planes of fewer than 2^32 pixels can be cleaned together",
-                      device_index, kMostPlanes);
+                      device_index, kMaxPlanes);
   if (!linear_ || fitter.projection().empty()) return;
   std::vector<double> projection;
   for (const auto& row : fitter.projection()) projection.insert(projection.end(), row.begin(), row.end());
@@ -47,8 +47,8 @@ LoopTask DeviceComponentLoop::task_of(const Pixels& pixels, const LoopLimits& li
   loop.state = state_.reserve(1);
   loop.pending_flux = pending_flux_.reserve(n_plane_), loop.peak_values = peak_values_.reserve(n_plane_);
   loop.found = found_.reserve(kCapacity), loop.found_flux = found_flux_.reserve(kCapacity * n_plane_);
-  loop.block_peaks = block_peaks_.reserve(2 * kMostLoopBlocks);
-  loop.block_values = block_values_.reserve(2 * kMostLoopBlocks * n_plane_);
+  loop.block_peaks = block_peaks_.reserve(2 * kMaxLoopBlocks);
+  loop.block_values = block_values_.reserve(2 * kMaxLoopBlocks * n_plane_);
   return loop;
 }
 

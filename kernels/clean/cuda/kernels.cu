@@ -9,11 +9,11 @@ namespace apsyn::clean_cuda {
 namespace {
 
 constexpr int kBlock = 256;
-constexpr unsigned kMostBlocks = 4096;  ///< each goes round, so that a block's sums are worth it
+constexpr unsigned kMaxBlocks = 4096;  ///< each goes round, so that a block's sums are worth it
 
 unsigned grid_of(std::size_t n) {
   const std::size_t blocks = (n + kBlock - 1) / kBlock;
-  return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
+  return static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
 }
 
 __device__ std::size_t first_pixel() {
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kBlock) peak_kernel(SearchPlanes planes, PeakK
 
 __global__ void __launch_bounds__(kBlock)
     levels_kernel(SearchPlanes planes, float to_level, int n_levels, std::uint32_t* counts) {
-  __shared__ std::uint32_t own[kMostLevels];
+  __shared__ std::uint32_t own[kMaxLevels];
   for (int i = threadIdx.x; i < n_levels; i += kBlock) own[i] = 0;
   __syncthreads();
   for (std::size_t i = first_pixel(); i < planes.n_pixel; i += pixel_step()) {

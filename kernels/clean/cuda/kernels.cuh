@@ -38,7 +38,7 @@ inline std::uint32_t index_of(PeakKey key) {
 }
 
 /// counts[level]: pixels with a height above 0 in one of n_levels equal steps from `highest` down; 0 before.
-constexpr int kMostLevels = 256;
+constexpr int kMaxLevels = 256;
 void launch_levels(const SearchPlanes& planes, float highest, int n_levels, std::uint32_t* counts,
                    cudaStream_t stream);
 

@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kBlock) loop_kernel(LoopTask task) {
     best = warp_best(best);
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = best;
     __syncthreads();
-    PeakKey* messages = task.block_peaks + (n % 2) * kMostLoopBlocks;
+    PeakKey* messages = task.block_peaks + (n % 2) * kMaxLoopBlocks;
     if (threadIdx.x < 32) {
       best = warp_best(threadIdx.x < kWarps ? warps[threadIdx.x] : Best{0, 0});
       if (threadIdx.x == 0) {
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(kBlock) loop_kernel(LoopTask task) {
       }
     }
     __syncthreads();
-    float* block_values = task.block_values + std::size_t(n % 2) * kMostLoopBlocks * n_plane;
+    float* block_values = task.block_values + std::size_t(n % 2) * kMaxLoopBlocks * n_plane;
     if (own.key != 0)
       for (int p = threadIdx.x; p < n_plane; p += kBlock)
         __stcg(block_values + std::size_t(blockIdx.x) * n_plane + p,
@@ -247,7 +247,7 @@ void launch_loop(const LoopTask& task, int device_index, cudaStream_t stream) {
              "asking for the device's properties");
   const std::size_t wanted = (std::size_t(task.planes.n_pixel) + kBlock - 1) / kBlock;
   const std::size_t most =
-      std::min<std::size_t>(kMostLoopBlocks, std::size_t(n_sm) * std::size_t(std::max(1, per_sm)));
+      std::min<std::size_t>(kMaxLoopBlocks, std::size_t(n_sm) * std::size_t(std::max(1, per_sm)));
   const auto blocks = static_cast<unsigned>(std::max<std::size_t>(1, std::min(wanted, most)));
   cuda_check(cudaMemsetAsync(&task.state->arrived, 0, sizeof(std::uint32_t), stream),
              "clearing device memory");

@@ -48,11 +48,11 @@ struct LoopTask {
   FoundComponent* found = nullptr;  ///< [capacity]
   float* found_flux = nullptr;      ///< [capacity][plane]
   // What blocks tell each other: the highest peak of each, and its values.
-  PeakKey* block_peaks = nullptr;  ///< [2][kMostLoopBlocks]
-  float* block_values = nullptr;   ///< [2][kMostLoopBlocks][plane]
+  PeakKey* block_peaks = nullptr;  ///< [2][kMaxLoopBlocks]
+  float* block_values = nullptr;   ///< [2][kMaxLoopBlocks][plane]
 };
 
-constexpr unsigned kMostLoopBlocks = 512;
+constexpr unsigned kMaxLoopBlocks = 512;
 
 /// Peaks in the order of LoopExit's checks, until one holds.
 void launch_loop(const LoopTask& task, int device_index, cudaStream_t stream);

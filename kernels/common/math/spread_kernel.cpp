@@ -9,8 +9,8 @@ namespace apsyn {
 namespace {
 
 constexpr double pi = std::numbers::pi;
-constexpr std::size_t widest = 16, most_kernels = 3;
-constexpr double least_oversampling = 1.05, most_oversampling = 2.5;
+constexpr std::size_t widest = 16, max_kernels = 3;
+constexpr double min_oversampling = 1.05, max_oversampling = 2.5;
 
 /// I0(beta sqrt(rest)) / I0(beta), rest = 1 - t^2, by I0's power series: all terms are positive, and for beta
 /// below 50 they are few.
@@ -100,10 +100,10 @@ Shape best_beta(std::size_t width, double oversampling, double padding, const Pa
 
 std::vector<SpreadKernel> spread_kernels(double error, double padding, const PaddingShare& share) {
   std::vector<SpreadKernel> kernels;
-  for (std::size_t width = 3; width <= widest && kernels.size() < most_kernels; ++width) {
-    Shape shape = best_beta(width, most_oversampling, padding, share);
+  for (std::size_t width = 3; width <= widest && kernels.size() < max_kernels; ++width) {
+    Shape shape = best_beta(width, max_oversampling, padding, share);
     if (shape.error > error && width < widest) continue;
-    double low = least_oversampling, high = most_oversampling;
+    double low = min_oversampling, high = max_oversampling;
     for (int i = 0; i < 5; ++i) {
       const double middle = (low + high) / 2;
       const Shape tried = best_beta(width, middle, padding, share);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/correlate/float_stage_cuda.h"
 
-#include "libcore/base/error.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "kernels/common/cuda/attribute.h"
 #include "kernels/correlate/cuda/float_stage.cuh"
+#include "libcore/base/error.h"
 #include "libcore/system/device.h"
 
 namespace apsyn {

@@ -196,11 +196,11 @@ int tile_pairs(int n_input) {
 }  // namespace
 
 int register_parts(int n_chan, int n_input, int n_sm) {
-  constexpr long kMost = 8;
+  constexpr long kMax = 8;
   const long one = static_cast<long>(tile_pairs(n_input)) * n_chan, wave = 4L * n_sm;
   const auto waves = [&](long parts) { return (parts * one + wave - 1) / wave; };
   long best = 1;  // the least idle share of the last wave
-  for (long parts = 2; parts <= kMost; ++parts)
+  for (long parts = 2; parts <= kMax; ++parts)
     if (parts * waves(best) > best * waves(parts)) best = parts;
   return static_cast<int>(best);
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/correlate/fx_engine.h"
 
-#include "libcore/base/error.h"
-
 #include <algorithm>
 #include <optional>
 
 #include "kernels/common/cuda/spectra.cuh"
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/correlate/cuda/fx_results.cuh"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 

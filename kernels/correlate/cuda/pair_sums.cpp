@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/correlate/pair_sums_cuda.h"
 
-#include "libcore/base/error.h"
-
 #include <algorithm>
 #include <optional>
 
@@ -11,6 +9,7 @@
 #include "kernels/correlate/cuda/float_stage.cuh"
 #include "kernels/correlate/cuda/pair_sums_device.cuh"
 #include "kernels/correlate/cuda/x_stage/device.cuh"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 namespace {

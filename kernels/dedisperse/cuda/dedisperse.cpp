@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/dedisperse/cuda_memory.h"
-#include "kernels/dedisperse/dedisperse_cuda.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-
-#include "libcore/base/error.h"
-
 #include <vector>
 
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/dedisperse/cuda/kernels.cuh"
+#include "kernels/dedisperse/dedisperse_cuda.h"
+#include "libcore/base/error.h"
 #include "libcore/system/device.h"
 
 namespace apsyn {

@@ -13,7 +13,7 @@ constexpr int kBlock = 256;
 constexpr int kWords = 2;        ///< a thread's words, kBlock words apart
 constexpr int kTrials = 8;       ///< of a block
 constexpr int kSharedUses = 64;  ///< sub-bands whose uses are fetched together
-constexpr int kMostChannels = 258;
+constexpr int kMaxChannels = 258;
 
 static_assert(kReadBeyond >= 2 * kWords * kBlock + 4);
 
@@ -34,7 +34,7 @@ __global__ void append_kernel(AppendTask task) {
 
 /// A block makes 4 kWords kBlock neighbouring sums of one row; a thread 4 in each of kWords words.
 __global__ void __launch_bounds__(kBlock) partial_kernel(PartialTask task) {
-  __shared__ std::uint32_t offsets[kMostChannels];
+  __shared__ std::uint32_t offsets[kMaxChannels];
   const PartialRow row = task.rows[blockIdx.y];
   for (unsigned i = threadIdx.x; i < row.n_chan; i += kBlock) offsets[i] = task.offsets[row.first_offset + i];
   __syncthreads();

@@ -7,17 +7,17 @@
 
 namespace apsyn {
 
-/// make_corr_imager_cuda() with one of the two forms; `grid` not for lists of directions, nor with apertures.
-/// It keeps what depends on geometry alone for as many channels as table_bytes hold; 0 = a quarter of what is
-/// free. `direct` takes 11 bits of sums and weights for `half` where the device has such forms
+/// make_corr_imager_cuda() with one of the two methods; `grid` not for lists of directions, nor with
+/// apertures. It keeps what depends on geometry alone for as many channels as table_bytes hold; 0 = a quarter
+/// of what is free. `direct` takes 11 bits of sums and weights for `half` where the device has such forms
 /// (corr/cuda/half.cuh).
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
-                                                    PairForm form, std::size_t table_bytes = 0,
+                                                    CorrMethod method, std::size_t table_bytes = 0,
                                                     EpicPrecision precision = EpicPrecision::single);
 
 /// Antennas whose pairs are imaged directly in halves (corr/cuda/half.cuh): fewer would fill a quarter of a
 /// block.
-inline constexpr std::size_t kFewestFormed = 33, kMostFormed = 256;
+inline constexpr std::size_t kFewestFormed = 33, kMaxFormed = 256;
 
 /// Whether a plan's pairs can be imaged so; the device must have such forms, too (serves_half_pairs()).
 bool fits_half_pairs(const EpicPlan& plan);

@@ -39,9 +39,9 @@ std::unique_ptr<PairImager> make_direct_pair_imager(const EpicPlan& plan, const 
 std::unique_ptr<PairImager> make_grid_pair_imager(const EpicPlan& plan, const EpicGeometry& geometry,
                                                   const SkyPixels& pixels);
 
-enum class PairForm { cheapest, direct, grid };
+enum class CorrMethod { cheapest, direct, grid };
 /// make_corr_imager() with one of the two; `grid` not for lists of directions.
-std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan, PairForm form);
+std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan, CorrMethod method);
 
 /// What the grid needs for these pixels, and what that costs.
 struct PairGridShape {

@@ -98,18 +98,18 @@ std::size_t count_orders(std::span<const double> w_s, double highest_hz, double 
   return 1;
 }
 
-std::size_t n_apart_pair(std::size_t n_apart, std::size_t n_ant) {
-  return n_apart * (n_ant - n_apart) + n_apart * (n_apart - 1) / 2;
+std::size_t n_outlier_pair(std::size_t n_outliers, std::size_t n_ant) {
+  return n_outliers * (n_ant - n_outliers) + n_outliers * (n_outliers - 1) / 2;
 }
 
 /// Largest |u|, |v| and |w| of pairs on the grid.
 std::array<double, 3> extent_s(const std::vector<std::array<double, 3>>& uvw,
-                               const std::vector<std::size_t>& apart) {
+                               const std::vector<std::size_t>& outlier_antennas) {
   std::array<double, 3> low, high, extent;
   low.fill(INFINITY);
   high.fill(-INFINITY);
   for (std::size_t ant = 0; ant < uvw.size(); ++ant) {
-    if (std::find(apart.begin(), apart.end(), ant) != apart.end()) continue;
+    if (std::find(outlier_antennas.begin(), outlier_antennas.end(), ant) != outlier_antennas.end()) continue;
     for (std::size_t axis = 0; axis < 3; ++axis) {
       low[axis] = std::min(low[axis], uvw[ant][axis]);
       high[axis] = std::max(high[axis], uvw[ant][axis]);
@@ -121,11 +121,11 @@ std::array<double, 3> extent_s(const std::vector<std::array<double, 3>>& uvw,
 
 constexpr double kSlack = 1.01;  // of w: the first order that is left out grows by a fifth
 
-constexpr std::size_t kMostApart = 8;  // one antenna of so many
+constexpr std::size_t kMaxOutliers = 8;  // one antenna of so many
 
 /// Antennas from both ends of w for as long as that pays.
-void set_apart(const std::vector<std::array<double, 3>>& uvw, double highest_hz, std::size_t n_pixel,
-               PairCells& cells) {
+void choose_outliers(const std::vector<std::array<double, 3>>& uvw, double highest_hz, std::size_t n_pixel,
+                     PairCells& cells) {
   std::vector<std::size_t> order(uvw.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -133,19 +133,21 @@ void set_apart(const std::vector<std::array<double, 3>>& uvw, double highest_hz,
   std::vector<double> w_s;
   for (const std::size_t ant : order) w_s.push_back(uvw[ant][2]);
   const double order_s = static_cast<double>(cells.n_x * cells.n_y) * kPairOrder_s;
-  double least_s = INFINITY;
+  double min_s = INFINITY;
   for (std::size_t low = 0, high = uvw.size(); high - low >= 2;) {
-    const std::size_t n_apart = uvw.size() - (high - low);
-    const double apart_s = static_cast<double>(n_apart_pair(n_apart, uvw.size()) * n_pixel) * kPairPixel_s;
-    if (apart_s + order_s >= least_s || n_apart * kMostApart > uvw.size()) break;
+    const std::size_t n_outliers = uvw.size() - (high - low);
+    const double outliers_s =
+        static_cast<double>(n_outlier_pair(n_outliers, uvw.size()) * n_pixel) * kPairPixel_s;
+    if (outliers_s + order_s >= min_s || n_outliers * kMaxOutliers > uvw.size()) break;
     const std::size_t n =
         count_orders(std::span(w_s).subspan(low, high - low), highest_hz, cells.depth.n_half);
-    const double all_s = apart_s + static_cast<double>(n) * order_s;
-    if (all_s < least_s) {
-      least_s = all_s;
+    const double all_s = outliers_s + static_cast<double>(n) * order_s;
+    if (all_s < min_s) {
+      min_s = all_s;
       cells.n_order = n;
-      cells.apart.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(low));
-      cells.apart.insert(cells.apart.end(), order.begin() + static_cast<std::ptrdiff_t>(high), order.end());
+      cells.outlier_antennas.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(low));
+      cells.outlier_antennas.insert(cells.outlier_antennas.end(),
+                                    order.begin() + static_cast<std::ptrdiff_t>(high), order.end());
     }
     const double middle_s = w_s[(low + high) / 2];
     if (middle_s - w_s[low] > w_s[high - 1] - middle_s)
@@ -157,8 +159,8 @@ void set_apart(const std::vector<std::array<double, 3>>& uvw, double highest_hz,
 
 }  // namespace
 
-std::size_t PairCells::n_apart_pair() const {
-  return apsyn::n_apart_pair(apart.size(), n_ant);
+std::size_t PairCells::n_outlier_pair() const {
+  return apsyn::n_outlier_pair(outlier_antennas.size(), n_ant);
 }
 
 PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPixels& pixels) {
@@ -170,8 +172,8 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
   cells.n_y = cells_of(kernel, plan.ny);
   cells.depth = depth_of(geometry, pixels);
   const auto uvw = image_frame_s(geometry);
-  set_apart(uvw, highest_hz, pixels.size(), cells);
-  const std::array<double, 3> extent = extent_s(uvw, cells.apart);
+  choose_outliers(uvw, highest_hz, pixels.size(), cells);
+  const std::array<double, 3> extent = extent_s(uvw, cells.outlier_antennas);
   cells.u_s = extent[0];
   cells.v_s = extent[1];
   cells.depth.w_s = extent[2];
@@ -189,7 +191,7 @@ PairCells pair_cells(const EpicPlan& plan, const EpicGeometry& geometry, const S
 bool serves(const PairOrders& orders, const EpicGeometry& geometry, const SkyPixels& pixels) {
   if (pixels.index != orders.index) return false;
   const PairCells& shape = orders.shape;
-  const auto [u_s, v_s, w_s] = extent_s(image_frame_s(geometry), shape.apart);
+  const auto [u_s, v_s, w_s] = extent_s(image_frame_s(geometry), shape.outlier_antennas);
   return u_s <= kSlack * shape.u_s && v_s <= kSlack * shape.v_s && w_s <= kSlack * shape.depth.w_s;
 }
 

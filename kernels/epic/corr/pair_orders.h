@@ -6,8 +6,8 @@
 //   z = 2 pi w n_half, c_0 = 1, c_k = 2 (Jacobi and Anger),
 // so that a pair has a real factor of each order k on the one side, a pixel on the other, and the image of an
 // order is real. A pair takes part in as many orders as its own w needs. A few antennas far above or below
-// all others would ask for many orders: where direct sums of their pairs cost less, they stand apart from the
-// grid.
+// all others would ask for many orders: where direct sums of their pairs cost less, they stand
+// apart from the grid.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ namespace apsyn {
 /// Of grids of a plan.
 struct PairCells {
   std::size_t n_x = 0, n_y = 0;
-  std::size_t n_column = 0;          ///< 0 .. n_column - 1 of half a plane, 0 .. n_x / 2, take part
-  std::size_t n_row = 0;             ///< at both ends of the rows take part; even
-  std::size_t n_order = 1;           ///< that the mean pair needs at the highest frequency
-  std::vector<std::size_t> apart;    ///< antennas whose pairs are summed directly
-  double u_s = 0, v_s = 0;           ///< the largest |u| and |v| of all other pairs
-  PairDepth depth;                   ///< w of all other pairs
-  std::size_t n_apart_pair() const;  ///< of n_ant antennas
+  std::size_t n_column = 0;                   ///< 0 .. n_column - 1 of half a plane, 0 .. n_x / 2, take part
+  std::size_t n_row = 0;                      ///< at both ends of the rows take part; even
+  std::size_t n_order = 1;                    ///< that the mean pair needs at the highest frequency
+  std::vector<std::size_t> outlier_antennas;  ///< antennas whose pairs are summed directly
+  double u_s = 0, v_s = 0;                    ///< the largest |u| and |v| of all other pairs
+  PairDepth depth;                            ///< w of all other pairs
+  std::size_t n_outlier_pair() const;         ///< of n_ant antennas
   std::size_t n_ant = 0;
 };
 /// Not for lists of directions.

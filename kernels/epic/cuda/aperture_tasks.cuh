@@ -21,7 +21,7 @@ struct ApertureTask {
   // scale()
   int n_image = 0, n_average = 1, n_plane = 0;
   bool keep_autos = false;
-  double least = 0;                   ///< kLeastApertureResponse
+  double least = 0;                   ///< kMinApertureResponse
   const double* pairs = nullptr;      ///< [channel][kind][kind]
   const double* antennas = nullptr;   ///< [channel][kind]
   const double* all_pairs = nullptr;  ///< [image channel] of antennas of all kinds

@@ -54,7 +54,7 @@ void DeviceApertures::scale(const EpicWeights& weights, float* planes, cudaStrea
   task.n_average = static_cast<int>(plan_.n_average);
   task.n_plane = static_cast<int>(plan_.n_plane());
   task.keep_autos = plan_.autos;
-  task.least = kLeastApertureResponse;
+  task.least = kMinApertureResponse;
   task.pairs = to;
   task.antennas = task.pairs + host_.pairs().size();
   task.all_pairs = task.antennas + host_.antennas().size();

@@ -12,7 +12,7 @@
 namespace apsyn::epic_cuda {
 
 float* PlaneCopy::planes(std::size_t n, cudaStream_t stream) {
-  Way& way = ways_[next_];
+  Batch& way = batches_[next_];
   if (way.images != nullptr) throw std::logic_error("PlaneCopy: images that nobody has settled");
   way.sent.hold(stream);
   return way.planes.reserve(n);
@@ -39,7 +39,7 @@ void PlaneCopy::send(const EpicPlan& plan, const EpicWeights& weights, EpicImage
   for (std::size_t image = 0; image < plan.n_image_channel(); ++image)
     images.weight[image] = weights.share(image);
   const std::size_t n = images.planes.size();
-  Way& way = ways_[next_];
+  Batch& way = batches_[next_];
   next_ = 1 - next_;
   if (way.host_size < n) {
     way.host = pinned<float>(n);
@@ -56,7 +56,7 @@ void PlaneCopy::send(const EpicPlan& plan, const EpicWeights& weights, EpicImage
 }
 
 void PlaneCopy::settle() {
-  Way& way = ways_[next_].images != nullptr ? ways_[next_] : ways_[1 - next_];
+  Batch& way = batches_[next_].images != nullptr ? batches_[next_] : batches_[1 - next_];
   if (way.images == nullptr) return;
   EpicImages& images = *std::exchange(way.images, nullptr);
   way.sent.wait();

@@ -24,7 +24,7 @@ class PlaneCopy {
   const double* scales(const EpicPlan& plan, const EpicWeights& weights, cudaStream_t stream);
 
  private:
-  struct Way {
+  struct Batch {
     Upload<float> planes;
     std::unique_ptr<float[], FreePinned> host;
     std::size_t host_size = 0;
@@ -32,7 +32,7 @@ class PlaneCopy {
     Event made, sent;
   };
 
-  Way ways_[2];
+  Batch batches_[2];
   int next_ = 0;
   Upload<double> scales_;
   unsigned n_threads_ = 1;

@@ -15,8 +15,8 @@ void TileImager::image(ColumnKind kind, int n, int first_channel, int n_channel,
   const auto fitting = [](std::size_t each, int most) {
     return static_cast<int>(std::clamp<std::size_t>(kChunkBytes / (each * sizeof(float)), 1, most));
   };
-  constexpr int kMostBlocks = 65535;  // along the second axis of a launch
-  const int n_pixel_tiles = std::min(kMostBlocks, fitting(weights, all.n_pixel_tiles));
+  constexpr int kMaxBlocks = 65535;  // along the second axis of a launch
+  const int n_pixel_tiles = std::min(kMaxBlocks, fitting(weights, all.n_pixel_tiles));
   const int n_together = std::min(fitting(columns, n_channel), fitting(weights * n_pixel_tiles, n_channel));
   columns_.reserve(columns * n_together);
   weights_.reserve(weights * n_pixel_tiles * n_together);

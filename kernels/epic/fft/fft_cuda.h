@@ -15,7 +15,7 @@ namespace apsyn {
 
 /// How planes are made; `automatic` takes matrices where it can, then one kernel, and those that are asked
 /// for make way for three stages alike.
-enum class FftForm { automatic, fused, staged };
+enum class FftVariant { automatic, fused, staged };
 
 /// Errors as make_fft_imager(); DeviceError in a build without CUDA or without the device. Takes codes.
 /// EpicPrecision::half: integer samples of two polarisations are transformed in half precision, sums are
@@ -24,7 +24,7 @@ enum class FftForm { automatic, fused, staged };
 /// else there is, and planes that take three stages, are imaged as for `single`.
 std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan plan, int device_index,
                                                    EpicPrecision precision = EpicPrecision::single,
-                                                   FftForm form = FftForm::automatic);
+                                                   FftVariant variant = FftVariant::automatic);
 
 /// Bytes of a device that imaging integer samples in accumulations of n_spectra takes, less those of the
 /// samples: an estimate from above, before anything is made. 0 in a build without CUDA.

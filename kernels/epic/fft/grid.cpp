@@ -11,7 +11,7 @@ namespace apsyn {
 namespace {
 
 constexpr std::size_t kMaxCells = 4096;
-constexpr double kLeastCells = 8;  // the interpolation's window fits into twice as many
+constexpr double kMinCells = 8;  // the interpolation's window fits into twice as many
 /// Pixels that the choice of a plane may move a source by.
 constexpr double kTolerance_pixels = 1e-3;
 
@@ -143,7 +143,7 @@ SizedGrid size_grid(const EpicPlan& plan, const EpicGeometry& geometry) {
     const double cells =
         extent_m * highest_hz / kSpeedOfLight_m_s * field + static_cast<double>(plan.kernel_cells) + 1;
     GridAxis out;
-    out.n = sized.length(std::max({plan.padding * n_image, 2 * cells, kLeastCells}));
+    out.n = sized.length(std::max({plan.padding * n_image, 2 * cells, kMinCells}));
     out.cell = field / static_cast<double>(out.n);
     out.half = half_width;
     return out;

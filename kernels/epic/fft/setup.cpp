@@ -39,7 +39,7 @@ double aperture_misfit(const EpicPlan& plan, const EpicGeometry& geometry) {
 }
 
 void check_apertures(const EpicPlan& plan, const EpicGeometry& geometry) {
-  if (const double misfit = aperture_misfit(plan, geometry); misfit > kMostMisfit)
+  if (const double misfit = aperture_misfit(plan, geometry); misfit > kMaxMisfit)
     throw UsageError(
         "--apertures: kernels of {} cells miss {:.2g} of what antennas hear: raise --kernel, make the field "
         "smaller, or give --method dft or corr",

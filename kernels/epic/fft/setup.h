@@ -22,8 +22,8 @@ void check_fft_plan(const EpicPlan& plan);
 /// What kernels of the plan's cells leave of the apertures at the highest channel, RMS over RMS, of the worst
 /// kind; 0 without apertures.
 double aperture_misfit(const EpicPlan& plan, const EpicGeometry& geometry);
-inline constexpr double kMostMisfit = 0.01;
-/// UsageError when that is more than kMostMisfit.
+inline constexpr double kMaxMisfit = 0.01;
+/// UsageError when that is more than kMaxMisfit.
 void check_apertures(const EpicPlan& plan, const EpicGeometry& geometry);
 
 /// What is made anew when the antennas move on the grid.

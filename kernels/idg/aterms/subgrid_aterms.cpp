@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace apsyn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t most_side = 512, most_lanes = 16, most_image_planes = 4;
+constexpr std::size_t max_side = 512, max_lanes = 16, max_image_planes = 4;
 
 /// Vectors of complex numbers and of 2 x 2 matrices. aterm_math.h's functions cannot serve here: they are not
 /// compiled for the target, so that nothing of the target may be inlined into them.
@@ -117,13 +117,13 @@ HWY_INLINE Matrix<T> normalised(const Matrix<T>& p, const Matrix<T>& value, cons
 
 /// One row of a station's matrices, [element][pixel], with room for vectors that begin before or end behind.
 struct JonesRow {
-  alignas(64) std::complex<float> element[4][most_side + 2 * most_lanes] = {};
+  alignas(64) std::complex<float> element[4][max_side + 2 * max_lanes] = {};
 
   void fill(const std::complex<float>* row, std::size_t side) {
     const hn::CappedTag<std::uint64_t, 8> d;
     const std::size_t lanes = hn::Lanes(d);
     std::uint64_t* out[4];
-    for (std::size_t c = 0; c < 4; ++c) out[c] = reinterpret_cast<std::uint64_t*>(element[c] + most_lanes);
+    for (std::size_t c = 0; c < 4; ++c) out[c] = reinterpret_cast<std::uint64_t*>(element[c] + max_lanes);
     const auto* in = reinterpret_cast<const std::uint64_t*>(row);
     std::size_t x = 0;
     for (; x + lanes <= side; x += lanes) {
@@ -156,7 +156,7 @@ struct JonesRow {
     const hn::Rebind<float, decltype(d)> f;
     if (backwards) x -= static_cast<std::ptrdiff_t>(hn::Lanes(d)) - 1;
     for (std::size_t c = 0; c < 4; ++c) {
-      const auto* at = reinterpret_cast<const float*>(element[c] + most_lanes + x);
+      const auto* at = reinterpret_cast<const float*>(element[c] + max_lanes + x);
       hn::Vec<decltype(f)> re, im;
       hn::LoadInterleaved2(f, at, re, im);
       if constexpr (sizeof(T) == sizeof(double)) {
@@ -213,7 +213,7 @@ void apply_aterms_of(const AtermStep<T>& step) {
     }
     for (std::size_t x = 0; x < columns; x += lanes) {
       const T* in = step.in + y * step.shape.row_size() + x;
-      Value<T> mixed[4][most_image_planes];
+      Value<T> mixed[4][max_image_planes];
       for (std::size_t where = 0; where < 4; ++where) {
         const bool north = where / 2 != 0, east = where % 2 != 0;
         // The matrices of the next rows come from afar while these are multiplied.

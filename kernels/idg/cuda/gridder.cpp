@@ -4,8 +4,6 @@
 // arrays, so that one travels while the device sums the other.
 #include "kernels/idg/idg_cuda.h"
 
-#include "libcore/base/error.h"
-
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -26,6 +24,7 @@
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/partition/sub_tables.h"
 #include "kernels/idg/tracks/node_limits.h"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 
@@ -38,7 +37,7 @@ class CudaGridder final : public Gridder {
  public:
   CudaGridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup)
       : device_((select(device.index), device.index)),
-        plan_(make_ways(plan, has_tensor_cores(device_)).tensor ? plan_for_tensor_cores(plan) : plan),
+        plan_(make_w_expansions(plan, has_tensor_cores(device_)).tensor ? plan_for_tensor_cores(plan) : plan),
         setup_(setup),
         sums_(plan_, int(setup.n_data_planes) + (setup.psf == PsfPlane::last ? 1 : 0), device_),
         fft_(plan.settings.subgrid,
@@ -46,7 +45,7 @@ class CudaGridder final : public Gridder {
         uploader_(setup.n_threads) {
     side_ = int(plan.settings.subgrid);
     n_planes_ = setup.n_planes();
-    n_outputs_ = sums_.ways().w_kernel ? plan.n_terms : 1;
+    n_outputs_ = sums_.expansions().w_kernel ? plan.n_terms : 1;
     to_device(n_from_middle_, n_table(plan_, plan_.settings.subgrid / 2));
     std::vector<std::complex<T>> phases;
     for (const std::complex<double>& phase : uv_phases(plan)) phases.emplace_back(phase);
@@ -63,8 +62,8 @@ class CudaGridder final : public Gridder {
     cuda_check(cudaMemset(subgrids_.data(), 0, subgrids_.size() * sizeof(ComplexOf<T>)),
                "clearing the subgrids");
     range_limits_.tasks = range_tasks_;
-    for (std::size_t way = 0; way < sums_.ways().ways.size(); ++way)
-      range_limits_.slots[way] = sums_.most_slots(way, range_bytes_);
+    for (std::size_t expansion = 0; expansion < sums_.expansions().expansions.size(); ++expansion)
+      range_limits_.slots[expansion] = sums_.max_slots(expansion, range_bytes_);
     fft_.use(stream_.get());
     cuda_check(cudaDeviceSynchronize(), "preparing the gridder");
   }
@@ -181,7 +180,7 @@ class CudaGridder final : public Gridder {
       throw std::logic_error("gridder: the device refuses what the host does not");
     }
     if (to.tables.n_tables > 0) {
-      const ListPlan plan = list_plan(plan_, sums_.ways(), n_outputs_, layers_);
+      const ListPlan plan = list_plan(plan_, sums_.expansions(), n_outputs_, layers_);
       if (node_limits_.error > 0) finder_.find(node_limits_, to.rows.cut_input(block), to.tables, to.tracks);
       to.ranges = lister_.list(plan, to.tables, range_limits_, to.tasks, &to.tracks);
       grids_->place(lister_, plan, to.ranges, to.tasks);
@@ -220,8 +219,8 @@ class CudaGridder final : public Gridder {
     image.side = side_;
     image.n_outputs = int(n_outputs_);
     image.sums = sums_.sums();
-    image.coefficient = sums_.coefficient(work.way);
-    image.n_from_middle = sums_.ways().w_kernel ? nullptr : n_from_middle_.data();
+    image.coefficient = sums_.coefficient(work.expansion);
+    image.n_from_middle = sums_.expansions().w_kernel ? nullptr : n_from_middle_.data();
     image.screen_lambda = from.tasks.screen_lambda.data() + work.first;
     if (setup_.aterms != AtermMode::none) {
       image.aterms =

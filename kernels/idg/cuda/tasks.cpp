@@ -13,35 +13,36 @@ namespace apsyn::idg_cuda {
 namespace {
 
 /// w phase of a task on tensor cores, from its middle to its end: twenty bins of four terms.
-constexpr double kMostTensorTaskPhase = 4;
-static_assert(kMostTensorTaskPhase <= most_phi(TensorTerms::four) * kMostBins);
+constexpr double kMaxTensorTaskPhase = 4;
+static_assert(kMaxTensorTaskPhase <= max_phi(TensorTerms::four) * kMaxBins);
 
 /// Padding beyond the range of n that bins of w are made for.
-constexpr double kMostPadding = 1.5;
+constexpr double kMaxPadding = 1.5;
 
 }  // namespace
 
-Ways make_ways(const IdgPlan& plan, bool has_tensor_cores) {
-  Ways ways;
+WExpansions make_w_expansions(const IdgPlan& plan, bool has_tensor_cores) {
+  WExpansions expansions;
   if (plan.w_handling == WHandling::kernel) {
-    ways.w_kernel = true;
-    ways.ways.push_back({1.0, plan.n_terms});
-    return ways;
+    expansions.w_kernel = true;
+    expansions.expansions.push_back({1.0, plan.n_terms});
+    return expansions;
   }
-  const double turns = 2 * std::numbers::pi * plan.n_half_range, most_half_w = plan.most_task_half_w_lambda;
-  ways.tensor = has_tensor_cores && is_fast_on_gpu(plan) &&
-                turns * most_half_w <= most_phi(TensorTerms::four) * (kMostBins - 1);
-  if (ways.tensor) {
+  const double turns = 2 * std::numbers::pi * plan.n_half_range, max_half_w = plan.max_task_half_w_lambda;
+  expansions.tensor = has_tensor_cores && is_fast_on_gpu(plan) &&
+                      turns * max_half_w <= max_phi(TensorTerms::four) * (kMaxBins - 1);
+  if (expansions.tensor) {
     for (TensorTerms terms : {TensorTerms::three, TensorTerms::four})
-      ways.ways.push_back({turns > 0 ? most_phi(terms) / turns : 1.0, 1});
-    return ways;
+      expansions.expansions.push_back({turns > 0 ? max_phi(terms) / turns : 1.0, 1});
+    return expansions;
   }
-  for (int halvings = 0; halvings < kMostWays; ++halvings) {
-    const double unit = most_half_w / (1 << halvings);
+  for (int halvings = 0; halvings < kMaxExpansions; ++halvings) {
+    const double unit = max_half_w / (1 << halvings);
     const std::size_t n_terms = chebyshev_terms(turns * unit, plan.settings.accuracy / 8);
-    if (halvings == 0 || n_terms < ways.ways.back().n_terms) ways.ways.push_back({unit, n_terms});
+    if (halvings == 0 || n_terms < expansions.expansions.back().n_terms)
+      expansions.expansions.push_back({unit, n_terms});
   }
-  return ways;
+  return expansions;
 }
 
 bool has_tensor_cores(int device) {
@@ -54,7 +55,7 @@ IdgPlan plan_for_tensor_cores(IdgPlan plan) {
   // Small images have much padding, which must not be left out by itself.
   auto half_width = [&](std::size_t n_pixels, std::size_t n_cells) {
     return plan.image.cell_rad *
-           std::max(static_cast<double>(n_pixels / 2), static_cast<double>(n_cells) / 2 / kMostPadding);
+           std::max(static_cast<double>(n_pixels / 2), static_cast<double>(n_cells) / 2 / kMaxPadding);
   };
   const double l = half_width(plan.image.n_x, plan.n_u), m = half_width(plan.image.n_y, plan.n_v),
                least = std::sqrt(std::max(0.0, 1 - l * l - m * m));
@@ -62,17 +63,19 @@ IdgPlan plan_for_tensor_cores(IdgPlan plan) {
   plan.n_half_range = (1 - least) / 2;
   const double turns = 2 * std::numbers::pi * plan.n_half_range;
   if (turns > 0)
-    plan.most_task_half_w_lambda =
-        std::max(plan.most_task_half_w_lambda, std::min(plan.half_w_lambda, kMostTensorTaskPhase / turns));
+    plan.max_task_half_w_lambda =
+        std::max(plan.max_task_half_w_lambda, std::min(plan.half_w_lambda, kMaxTensorTaskPhase / turns));
   return plan;
 }
 
-ListPlan list_plan(const IdgPlan& plan, const Ways& ways, std::size_t n_outputs, const LayerRange& layers) {
+ListPlan list_plan(const IdgPlan& plan, const WExpansions& expansions, std::size_t n_outputs,
+                   const LayerRange& layers) {
   ListPlan list{};
-  list.tensor = ways.tensor;
-  list.w_kernel = ways.w_kernel;
-  list.n_ways = static_cast<int>(ways.ways.size());
-  for (std::size_t i = 0; i < ways.ways.size(); ++i) list.w_unit_lambda[i] = ways.ways[i].w_unit_lambda;
+  list.tensor = expansions.tensor;
+  list.w_kernel = expansions.w_kernel;
+  list.n_ways = static_cast<int>(expansions.expansions.size());
+  for (std::size_t i = 0; i < expansions.expansions.size(); ++i)
+    list.w_unit_lambda[i] = expansions.expansions[i].w_unit_lambda;
   list.first_layer_lambda = plan.first_layer_lambda;
   list.layer_step_lambda = plan.layer_step_lambda;
   list.side = static_cast<int>(plan.settings.subgrid);

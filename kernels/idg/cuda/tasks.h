@@ -10,18 +10,19 @@
 
 namespace apsyn::idg_cuda {
 
-/// How w is expanded within tasks: a way's tasks reach at most `w_unit_lambda` from the middle of a bin.
-struct Way {
+/// How w is expanded within tasks: an expansion's tasks reach at most `w_unit_lambda` from the middle of a
+/// bin.
+struct WExpansion {
   double w_unit_lambda = 0;
   std::size_t n_terms = 1;
 };
-struct Ways {
-  bool tensor = false;    ///< ways[0] is TensorTerms::three, ways[1] is ::four
-  bool w_kernel = false;  ///< one way
-  std::vector<Way> ways;  ///< else by falling reach; no bins
+struct WExpansions {
+  bool tensor = false;                 ///< expansions[0] is TensorTerms::three, expansions[1] is ::four
+  bool w_kernel = false;               ///< one expansion
+  std::vector<WExpansion> expansions;  ///< else by falling reach; no bins
 };
 /// Tensor cores where the plan's accuracy allows.
-Ways make_ways(const IdgPlan& plan, bool has_tensor_cores);
+WExpansions make_w_expansions(const IdgPlan& plan, bool has_tensor_cores);
 bool has_tensor_cores(int device);
 /// The plan as sums on tensor cores take it. Few bins of w: their phases are relative to the middle of what n
 /// is within the image, for beyond it errors hardly matter. And tasks long in w: bins cost the same whichever
@@ -29,6 +30,7 @@ bool has_tensor_cores(int device);
 IdgPlan plan_for_tensor_cores(IdgPlan plan);
 
 /// What the device's lists of a pass need of them.
-ListPlan list_plan(const IdgPlan& plan, const Ways& ways, std::size_t n_outputs, const LayerRange& layers);
+ListPlan list_plan(const IdgPlan& plan, const WExpansions& expansions, std::size_t n_outputs,
+                   const LayerRange& layers);
 
 }  // namespace apsyn::idg_cuda

@@ -20,7 +20,7 @@ enum class RowData : std::uint8_t { none, some, all };
 
 struct ChannelRange {
   std::uint32_t first, n;
-  double least_wavenumber, most_wavenumber;
+  double min_wavenumber, max_wavenumber;
 };
 
 /// A block's arrays, in the memory of whoever cuts.
@@ -44,18 +44,18 @@ struct CutRows {
 /// Share of a subgrid that a row takes for a step of 1 in wavenumber.
 APSYN_CUT double share_of(const CutLimits& limits, const CutRows& rows, std::uint32_t row) {
   const double* uvw = rows.uvw_m + 3 * std::size_t(row);
-  return greater(greater(fabs(uvw[0]) * limits.per_u / limits.most_cells,
-                         fabs(uvw[1]) * limits.per_v / limits.most_cells),
-                 fabs(uvw[2]) / limits.most_w_extent);
+  return greater(
+      greater(fabs(uvw[0]) * limits.per_u / limits.max_cells, fabs(uvw[1]) * limits.per_v / limits.max_cells),
+      fabs(uvw[2]) / limits.max_w_extent);
 }
 
 /// The channels from `first` on that rows of at most that share may take together, within A-term slots. Not
 /// more than a subgrid takes visibilities, so that no row alone makes a larger one.
 APSYN_CUT ChannelRange channel_range(const CutRows& rows, double share, std::uint32_t first) {
   ChannelRange range{first, 1, rows.wavenumber[first], rows.wavenumber[first]};
-  for (std::uint32_t chan = first + 1; chan < rows.n_chan && range.n < kMostVisibilities; ++chan) {
+  for (std::uint32_t chan = first + 1; chan < rows.n_chan && range.n < kMaxVisibilities; ++chan) {
     const double k = rows.wavenumber[chan];
-    const double least = lesser(range.least_wavenumber, k), most = greater(range.most_wavenumber, k);
+    const double least = lesser(range.min_wavenumber, k), most = greater(range.max_wavenumber, k);
     if ((rows.chan_slot != nullptr && rows.chan_slot[chan] != rows.chan_slot[first]) ||
         !((most - least) * share <= kChannelShare))
       break;
@@ -92,7 +92,7 @@ class Cutter {
   APSYN_CUT bool takes_too(std::uint32_t row, const UvwBox& box, std::uint32_t n_before,
                            const ChannelRange& range) const {
     return open_ && same_key(row) && limits_.holds(table_.box.joined(box), table_.layer) &&
-           table_.n_visibilities + (n_before + 1) * range.n <= kMostVisibilities;
+           table_.n_visibilities + (n_before + 1) * range.n <= kMaxVisibilities;
   }
   APSYN_CUT void take_too(const UvwBox& box, std::uint32_t n_rows, const ChannelRange& range) {
     table_.box = table_.box.joined(box);
@@ -105,8 +105,8 @@ class Cutter {
     const double sign = uvw[2] < 0 ? -1 : 1;
     const double u = uvw[0] * sign * limits_.per_u, v = uvw[1] * sign * limits_.per_v, w = uvw[2] * sign;
     UvwBox box;
-    box.include(u * range.least_wavenumber, v * range.least_wavenumber, w * range.least_wavenumber);
-    box.include(u * range.most_wavenumber, v * range.most_wavenumber, w * range.most_wavenumber);
+    box.include(u * range.min_wavenumber, v * range.min_wavenumber, w * range.min_wavenumber);
+    box.include(u * range.max_wavenumber, v * range.max_wavenumber, w * range.max_wavenumber);
     return box;
   }
 
@@ -115,8 +115,8 @@ class Cutter {
     if (n == range.n) return range;
     ChannelRange result{first, n, INFINITY, -INFINITY};
     for (std::uint32_t chan = first; chan < first + n; ++chan) {
-      result.least_wavenumber = lesser(result.least_wavenumber, rows_.wavenumber[chan]);
-      result.most_wavenumber = greater(result.most_wavenumber, rows_.wavenumber[chan]);
+      result.min_wavenumber = lesser(result.min_wavenumber, rows_.wavenumber[chan]);
+      result.max_wavenumber = greater(result.max_wavenumber, rows_.wavenumber[chan]);
     }
     return result;
   }
@@ -158,7 +158,7 @@ class Cutter {
     }
     if (open_ && same_key(row)) {
       const UvwBox joined = table_.box.joined(box);
-      if (limits_.holds(joined, table_.layer) && table_.n_visibilities + range.n <= kMostVisibilities) {
+      if (limits_.holds(joined, table_.layer) && table_.n_visibilities + range.n <= kMaxVisibilities) {
         table_.box = joined;
         extend(row, range);
         return true;

@@ -100,9 +100,10 @@ void check_reach(const IdgPlan& plan, const SubgridTask& task) {
   auto holds = [&](std::int64_t centre, std::size_t n, std::size_t n_held) {
     return n_held == n || std::abs(centre) + half <= static_cast<std::int64_t>(n_held / 2);
   };
-  if (!holds(task.centre_u, plan.n_u, plan.n_u_held()) || !holds(task.centre_v, plan.n_v, plan.n_v_held()))
+  if (!holds(task.centre_u, plan.n_u, plan.n_u_stored()) ||
+      !holds(task.centre_v, plan.n_v, plan.n_v_stored()))
     throw DataError("uvw: {}, {} uv cells are beyond the planned {:g}, {:g} wavelengths", task.centre_u,
-                    task.centre_v, plan.most_u_lambda, plan.most_v_lambda);
+                    task.centre_v, plan.max_u_lambda, plan.max_v_lambda);
 }
 
 }  // namespace

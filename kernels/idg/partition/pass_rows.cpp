@@ -18,8 +18,8 @@ constexpr std::size_t kRowsOfPiece = 1 << 14;
 /// work(piece, first row, end) by threads: a few, since waking more takes longer than the work.
 template <class Work>
 void for_rows(unsigned n_threads, std::size_t n_row, const Work& work) {
-  constexpr unsigned kMostThreads = 16;
-  parallel_for(std::min(n_threads, kMostThreads), (n_row + kRowsOfPiece - 1) / kRowsOfPiece,
+  constexpr unsigned kMaxThreads = 16;
+  parallel_for(std::min(n_threads, kMaxThreads), (n_row + kRowsOfPiece - 1) / kRowsOfPiece,
                [&](std::size_t piece, unsigned) {
                  work(piece, piece * kRowsOfPiece, std::min(n_row, (piece + 1) * kRowsOfPiece));
                });

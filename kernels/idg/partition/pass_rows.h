@@ -57,11 +57,11 @@ class RowBytes {
 
  private:
   /// Of rows that are to come, lest whoever reads them waits for each: few of them are neighbours.
-  static constexpr std::size_t kRowsAhead = 12, kMostAskedBytes = 512, kLineBytes = 64;
+  static constexpr std::size_t kRowsAhead = 12, kMaxAskedBytes = 512, kLineBytes = 64;
   void ask_for(std::size_t i) const {
     if ((i + 1) * row_bytes_ > size_) return;
     const std::byte* row = array_ + chosen_[i] * row_bytes_;
-    for (std::size_t at = 0; at < std::min(row_bytes_, kMostAskedBytes); at += kLineBytes)
+    for (std::size_t at = 0; at < std::min(row_bytes_, kMaxAskedBytes); at += kLineBytes)
       __builtin_prefetch(row + at, 0, 2);
   }
 

@@ -39,13 +39,13 @@ struct Appender {
 
 CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers) {
   const bool kernel = plan.w_handling == WHandling::kernel;
-  if (kernel && (std::isfinite(layers.least_w_lambda) || std::isfinite(layers.most_w_lambda)))
+  if (kernel && (std::isfinite(layers.min_w_lambda) || std::isfinite(layers.max_w_lambda)))
     throw std::invalid_argument("idg: layers of a w kernel are not cut");
   CutLimits limits{};
   limits.per_u = static_cast<double>(plan.n_u) * plan.image.cell_rad;
   limits.per_v = static_cast<double>(plan.n_v) * plan.image.cell_rad;
-  limits.most_cells = static_cast<double>(plan.bucket() - 1);
-  limits.most_w_extent = kernel ? plan.layer_step_lambda : 2 * plan.most_task_half_w_lambda;
+  limits.max_cells = static_cast<double>(plan.bucket() - 1);
+  limits.max_w_extent = kernel ? plan.layer_step_lambda : 2 * plan.max_task_half_w_lambda;
   limits.layer_step = plan.layer_step_lambda;
   limits.layer_slack = plan.layer_slack_lambda;
   limits.last_layer = static_cast<double>(kernel ? plan.n_layers - plan.n_terms : plan.n_layers - 1);
@@ -53,8 +53,8 @@ CutLimits cut_limits(const IdgPlan& plan, const LayerRange& layers) {
   limits.reach = kernel ? static_cast<std::uint32_t>(plan.n_terms) : 1;
   limits.first_layer = static_cast<std::uint32_t>(layers.first);
   limits.n_layers = static_cast<std::uint32_t>(layers.n);
-  limits.least_w = layers.least_w_lambda;
-  limits.most_w = layers.most_w_lambda;
+  limits.min_w = layers.min_w_lambda;
+  limits.max_w = layers.max_w_lambda;
   return limits;
 }
 
@@ -62,8 +62,8 @@ void refuse_box(const CutLimits& limits, const UvwBox& box) {
   if (!box.has_place()) throw DataError("uvw: a coordinate is not a number: check UVW");
   if (!limits.is_in_field(box))
     throw DataError("uvw: {:g}, {:g} uv cells is no coordinate of this field: check UVW",
-                    (box.least_u + box.most_u) / 2, (box.least_v + box.most_v) / 2);
-  throw DataError("uvw: w = {:g} wavelengths is beyond the planned layers", box.most_w);
+                    (box.min_u + box.max_u) / 2, (box.min_v + box.max_v) / 2);
+  throw DataError("uvw: w = {:g} wavelengths is beyond the planned layers", box.max_w);
 }
 
 std::vector<RowData> survey_rows(const GridBlock& block, unsigned n_threads) {

@@ -33,7 +33,7 @@ double count_joined(const IdgPlan& plan, const IdgWorkload& work) {
                // Neighbours are joined in squares a little smaller than a subgrid holds.
       side = 0.8 * static_cast<double>(plan.bucket()) / per_lambda;
   double outer = std::hypot(work.max_u_lambda, work.max_v_lambda);
-  const double longest = outer, w_side = 2 * plan.most_task_half_w_lambda * longest / work.max_w_lambda;
+  const double longest = outer, w_side = 2 * plan.max_task_half_w_lambda * longest / work.max_w_lambda;
   auto longer = [&](double length) { return std::exp(-length / (tenth * longest)); };
   const double blocks = std::ceil(work.n_visibilities * static_cast<double>(work.n_planes) / block_values),
                cuts = count_cuts(plan, work, 1 / blocks), visibilities = work.n_visibilities / blocks;
@@ -66,7 +66,7 @@ double typical_terms(const IdgPlan& plan) {
   if (plan.w_handling == WHandling::kernel) return static_cast<double>(plan.n_terms);
   const double across =
       static_cast<double>(plan.bucket()) / (static_cast<double>(plan.n_u) * plan.image.cell_rad);
-  const double half_w = std::min(plan.most_task_half_w_lambda, across / 2);
+  const double half_w = std::min(plan.max_task_half_w_lambda, across / 2);
   return static_cast<double>(
       chebyshev_terms(2 * std::numbers::pi * half_w * plan.n_half_range, plan.settings.accuracy / 8));
 }

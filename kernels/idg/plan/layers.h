@@ -9,7 +9,7 @@
 namespace apsyn::idg {
 
 /// How far subgrids reach from the one layer that serves w up to max_w, wavelengths.
-double most_half_w(double max_w);
+double max_half_w(double max_w);
 
 /// How many layers w up to max_w takes, wavelengths, when subgrids may reach `largest` from theirs; 0 when
 /// that is next to nothing.

@@ -3,7 +3,7 @@
 
 #include "kernels/idg/cpu/degrid/subgrid_predictor.h"
 #include "kernels/idg/cpu/layers/layer_transform.h"
-#include "kernels/idg/cpu/subgrid_forms.h"
+#include "kernels/idg/cpu/spread_tables.h"
 #include "kernels/idg/idg.h"
 
 namespace apsyn {
@@ -19,7 +19,7 @@ std::uint64_t image_bytes(const IdgPlan& plan, std::size_t n_planes) {
 }
 
 std::uint64_t layer_bytes(const IdgPlan& plan, std::size_t n_planes) {
-  return 2 * real_bytes(plan) * plan.n_u_held() * plan.n_v_held() * n_planes;
+  return 2 * real_bytes(plan) * plan.n_u_stored() * plan.n_v_stored() * n_planes;
 }
 
 /// What each thread keeps of a layer's columns: the columns, their pixels, and the phases of one.
@@ -33,7 +33,7 @@ std::uint64_t columns_bytes(const IdgPlan& plan) {
 
 IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
   const std::size_t n_planes = setup.n_planes();
-  const std::uint64_t transform = sizeof(std::complex<double>) * (plan.n_u + kRowGap) * plan.n_v_held();
+  const std::uint64_t transform = sizeof(std::complex<double>) * (plan.n_u + kRowGap) * plan.n_v_stored();
   return {transform + image_bytes(plan, n_planes) + setup.n_threads * columns_bytes(plan) +
               subgrid_bytes(plan, setup),
           layer_bytes(plan, n_planes)};
@@ -41,7 +41,8 @@ IdgMemory gridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
 
 IdgMemory degridder_memory(const IdgPlan& plan, const IdgSetup& setup) {
   const std::uint64_t n_planes = setup.n_image_planes();
-  const std::uint64_t transform = sizeof(std::complex<double>) * plan.n_v_held() * (plan.image.n_x + kRowGap);
+  const std::uint64_t transform =
+      sizeof(std::complex<double>) * plan.n_v_stored() * (plan.image.n_x + kRowGap);
   return {transform + image_bytes(plan, n_planes) +
               setup.n_threads * (columns_bytes(plan) + predictor_bytes(plan, setup)),
           layer_bytes(plan, padded_planes(n_planes))};

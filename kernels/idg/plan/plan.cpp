@@ -94,7 +94,7 @@ std::vector<std::size_t> subgrid_sizes(const IdgSettings& settings, std::size_t 
 /// Kernel paddings to try: more of it means fewer layers, and more subgrids.
 std::vector<std::size_t> kernel_paddings(const IdgSettings& settings, double wanted, double w_phase) {
   if (settings.kernel_padding != 0) return {settings.kernel_padding};
-  const std::size_t least = least_kernel_padding(settings, wanted) + settings.aterm_cells;
+  const std::size_t least = min_kernel_padding(settings, wanted) + settings.aterm_cells;
   const std::size_t most = settings.subgrid == 0 ? 112 : settings.subgrid - 2;
   std::vector<std::size_t> result{std::min(least, most)};
   if (w_phase > kSmallPhase)
@@ -133,7 +133,7 @@ std::vector<Candidate> candidates_of(IdgPlan plan) {
 /// the candidates would be the cheapest yet.
 bool half_w_matters(std::span<const Candidate> candidates, const Best& best, const IdgWorkload& work,
                     double low, double high) {
-  const double max_w = work.max_w_lambda, step = kHalfWStep * most_half_w(max_w);
+  const double max_w = work.max_w_lambda, step = kHalfWStep * max_half_w(max_w);
   std::optional<std::size_t> before;
   bool differs = false, wins = false;
   for (double half_w = high - step; half_w > low - step / 2; half_w -= step) {
@@ -167,7 +167,7 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
   const double corner = static_cast<double>(image.n_x + image.n_y) * image.cell_rad;
   const double w_phase = work.max_w_lambda * corner * corner;
   const double wanted = allowed_taper_error(asked, false) * (w_phase > kSmallPhase ? 0.5 : 1);
-  const double most = most_half_w(work.max_w_lambda);
+  const double most = max_half_w(work.max_w_lambda);
   const bool fitted = asked.taper == TaperKind::least_misfit;
   Best best;
   IdgPlan before;
@@ -184,7 +184,7 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
       use_kernel(by_kernel, field, work.max_w_lambda);
       best.offer(by_kernel, wanted, work);
       // Close to the horizon the slope of n has no bound, and with it the phase's extent in uv.
-      if (field.n_least_padded <= 0.4) continue;
+      if (field.n_min_padded <= 0.4) continue;
       // A fitted taper depends little on the size of the subgrid.
       const auto left = std::span(candidates).subspan(i, fitted ? candidates.size() - i : 1);
       const auto matters = [&](double low, double high) {
@@ -193,7 +193,7 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
       // Not with a single layer, either, if its subgrids take on as much of w as those of the plan before.
       IdgPlan one_layer = tried;
       one_layer.w_handling = WHandling::chebyshev;
-      one_layer.most_task_half_w_lambda = before.most_task_half_w_lambda;
+      one_layer.max_task_half_w_lambda = before.max_task_half_w_lambda;
       one_layer.n_half_range = before.n_half_range;
       if (modelled_seconds(one_layer, work) >= best.seconds) continue;
       const bool known = largest >= 0 && fitted;
@@ -210,8 +210,8 @@ IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, c
   }
   settle_taper(best, work.max_w_lambda);
   if (work.device == Device::Kind::cpu) {
-    best.plan.most_u_lambda = work.max_u_lambda;
-    best.plan.most_v_lambda = work.max_v_lambda;
+    best.plan.max_u_lambda = work.max_u_lambda;
+    best.plan.max_v_lambda = work.max_v_lambda;
   }
   return best.plan;
 }

@@ -64,8 +64,8 @@ Field measure_field(const IdgPlan& plan) {
   field.half_m = static_cast<double>(plan.n_v) * cell / 2;
   field.image_l = static_cast<double>(plan.image.n_x / 2) * cell;
   field.image_m = static_cast<double>(plan.image.n_y / 2) * cell;
-  field.n_least_image = n_at(field.image_l, field.image_m);
-  field.n_least_padded = n_at(field.half_l, field.half_m);
+  field.n_min_image = n_at(field.image_l, field.image_m);
+  field.n_min_padded = n_at(field.half_l, field.half_m);
   return field;
 }
 
@@ -90,7 +90,7 @@ ChosenTaper taper_without_w(const IdgSettings& settings, double wanted, double e
   return {taper, taper_error(taper, support, settings.padding, {})};
 }
 
-std::size_t least_kernel_padding(const IdgSettings& settings, double wanted) {
+std::size_t min_kernel_padding(const IdgSettings& settings, double wanted) {
   const std::size_t most = settings.subgrid == 0 ? 30 : settings.subgrid - 2;
   IdgSettings tried = settings;
   tried.aterm_cells = 0;

@@ -10,9 +10,9 @@ namespace apsyn::idg {
 
 /// What the geometry of a field means for w.
 struct Field {
-  double half_l, half_m;                 ///< of the padded field
-  double image_l, image_m;               ///< largest |l|, |m| of the image
-  double n_least_image, n_least_padded;  ///< 0 when the corner is beyond the horizon
+  double half_l, half_m;             ///< of the padded field
+  double image_l, image_m;           ///< largest |l|, |m| of the image
+  double n_min_image, n_min_padded;  ///< 0 when the corner is beyond the horizon
 };
 Field measure_field(const IdgPlan& plan);
 
@@ -21,7 +21,7 @@ Field measure_field(const IdgPlan& plan);
 double allowed_taper_error(const IdgSettings& settings, bool with_w);
 
 /// Least kernel padding for an error without w.
-std::size_t least_kernel_padding(const IdgSettings& settings, double wanted);
+std::size_t min_kernel_padding(const IdgSettings& settings, double wanted);
 
 struct ChosenTaper {
   Taper taper;

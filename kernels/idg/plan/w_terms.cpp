@@ -13,7 +13,7 @@ double semicircle_kernel(double beta, double t) {
   return rest > 0 ? std::exp(beta * (std::sqrt(rest) - 1)) : 0.0;
 }
 
-SemicircleTransform::SemicircleTransform(double beta, double most_x) : most_x_(most_x) {
+SemicircleTransform::SemicircleTransform(double beta, double max_x) : max_x_(max_x) {
   // Substituting t = sin(pi s / 2) removes the root at the ends.
   const GaussLegendre rule = gauss_legendre(80);
   auto integral = [&](double x) {
@@ -25,20 +25,20 @@ SemicircleTransform::SemicircleTransform(double beta, double most_x) : most_x_(m
     }
     return sum;
   };
-  // cos(x t) has the coefficients 2 J_2k(most_x t), which fall faster than exponentially beyond 2 k = most_x.
-  const auto n = static_cast<std::size_t>(std::ceil(most_x / 2)) + 14;
+  // cos(x t) has the coefficients 2 J_2k(max_x t), which fall faster than exponentially beyond 2 k = max_x.
+  const auto n = static_cast<std::size_t>(std::ceil(max_x / 2)) + 14;
   factor_.assign(n, 0);
   for (std::size_t j = 0; j < n; ++j) {
     // T_2k(x) = T_k(2 x^2 - 1): the nodes are those of y = 2 x^2 - 1.
     const double angle = std::numbers::pi * (static_cast<double>(j) + 0.5) / static_cast<double>(n);
-    const double value = integral(most_x * std::cos(angle / 2)) * 2 / static_cast<double>(n);
+    const double value = integral(max_x * std::cos(angle / 2)) * 2 / static_cast<double>(n);
     for (std::size_t k = 0; k < n; ++k) factor_[k] += value * std::cos(static_cast<double>(k) * angle);
   }
   factor_[0] /= 2;
 }
 
 double SemicircleTransform::operator()(double x) const {
-  const double share = x / most_x_, y = 2 * share * share - 1;
+  const double share = x / max_x_, y = 2 * share * share - 1;
   double last = 0, before = 0;  // Clenshaw
   for (std::size_t k = factor_.size() - 1; k > 0; --k) {
     const double next = 2 * y * last - before + factor_[k];

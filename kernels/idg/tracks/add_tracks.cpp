@@ -20,15 +20,15 @@
 namespace apsyn::idg_cuda {
 namespace {
 
-constexpr std::size_t kPaddedNodes = 32, kLineBytes = 64, kAheadBytes = 4096, kMostAhead = 64;
-static_assert(idg::kMostTrackNodes <= kPaddedNodes);
+constexpr std::size_t kPaddedNodes = 32, kLineBytes = 64, kAheadBytes = 4096, kMaxAhead = 64;
+static_assert(idg::kMaxTrackNodes <= kPaddedNodes);
 
 /// A track's nodes, up to whole vectors.
 struct NodeTable {
   alignas(64) float node[kPaddedNodes], rest[kPaddedNodes];  ///< their sums are the nodes; 2 beyond
   alignas(64) float weight[kPaddedNodes];                    ///< barycentric; 0 beyond
 };
-using NodeTables = std::array<NodeTable, idg::kMostTrackNodes + 1>;  ///< [n]
+using NodeTables = std::array<NodeTable, idg::kMaxTrackNodes + 1>;  ///< [n]
 
 /// Some floats of one row.
 struct RowPart {
@@ -127,7 +127,7 @@ void add_track(const PredictedTracks& from, std::size_t index, const NodeTables&
   const Track& track = from.tracks[index];
   const TrackRun* runs = from.runs + track.first_t;
   const std::size_t channel = 2 * from.n_planes, row_bytes = track.n_channels * channel * sizeof(float),
-                    ahead = std::clamp<std::size_t>(kAheadBytes / row_bytes, 1, kMostAhead);
+                    ahead = std::clamp<std::size_t>(kAheadBytes / row_bytes, 1, kMaxAhead);
   if (index + 1 < from.n_tracks) {
     const Track& next = from.tracks[index + 1];
     for (std::size_t i = 0; i < std::min<std::size_t>(ahead, next.n_runs); ++i)

@@ -17,11 +17,11 @@ namespace apsyn {
 
 /// Upper limits on the channels that are put on nodes together, and on the columns that they or their nodes
 /// make: the values of all rows of a track then fit into the caches.
-constexpr std::size_t most_band_channels = 64, most_band_columns = 32;
+constexpr std::size_t max_band_channels = 64, max_band_columns = 32;
 /// Numbers that ChannelNodes keeps at most: tables of both directions.
 constexpr std::size_t kept_channel_tables = 64;
 constexpr std::size_t channel_nodes_values =
-    kept_channel_tables * 2 * (most_band_channels + 16) * (most_band_columns + 16);
+    kept_channel_tables * 2 * (max_band_channels + 16) * (max_band_columns + 16);
 
 /// Channels [first, first + n) of a block.
 struct Band {

@@ -19,7 +19,7 @@ NodeCounts::NodeCounts(const IdgPlan& plan, double error) {
   constexpr int samples = 64;
   const double padding = plan.settings.padding, comes_back = 0.1 / plan.taper(1 / padding);
   double scale = 1;
-  for (std::size_t n = 1; n <= most_track_nodes; ++n) {
+  for (std::size_t n = 1; n <= max_track_nodes; ++n) {
     scale /= n == 1 ? 1.0 : 2.0 * static_cast<double>(n);
     double power = 0;
     for (int i = 0; i < samples; ++i) {
@@ -27,8 +27,8 @@ NodeCounts::NodeCounts(const IdgPlan& plan, double error) {
       power += share * share * std::pow(eta, 2 * static_cast<double>(n)) * padding / samples;
     }
     const auto order = static_cast<double>(n);
-    most_turn_[n] = std::pow(error / (scale * std::sqrt(power / 2)), 1 / order);
-    most_term_[n] = std::pow(most_turn_[n] / 2, order) / std::tgamma(order + 1);
+    max_turn_[n] = std::pow(error / (scale * std::sqrt(power / 2)), 1 / order);
+    max_term_[n] = std::pow(max_turn_[n] / 2, order) / std::tgamma(order + 1);
   }
 }
 

@@ -11,7 +11,7 @@
 
 namespace apsyn {
 
-constexpr std::size_t most_track_nodes = 48;
+constexpr std::size_t max_track_nodes = 48;
 constexpr std::size_t bend_powers = idg::kCurvePowers;
 
 class NodeCounts {
@@ -24,24 +24,24 @@ class NodeCounts {
   NodeCounts(const IdgPlan& plan, double error);
   /// z of the corner of the padded field between two places; at most that of the rest.
   double turn(double wavenumber, const Place& from, const Place& to) const;
-  /// More than most_track_nodes where these do not suffice.
+  /// More than max_track_nodes where these do not suffice.
   std::size_t straight(double turn) const {
-    return idg::straight_nodes<most_track_nodes>(turn, most_turn_.data());
+    return idg::straight_nodes<max_track_nodes>(turn, max_turn_.data());
   }
   std::size_t bent(double turn, const Bends& bends) const {
-    return idg::bent_nodes<most_track_nodes>(turn, bends.data(), most_term_.data());
+    return idg::bent_nodes<max_track_nodes>(turn, bends.data(), max_term_.data());
   }
 
   /// Of the padded field's corner, radians a wavelength along u, v, w.
   const Place& phase() const { return phase_; }
   /// [n], as node_series.h takes them; nothing at n = 0.
-  using Table = std::array<double, most_track_nodes + 1>;
-  const Table& most_turn() const { return most_turn_; }
-  const Table& most_term() const { return most_term_; }
+  using Table = std::array<double, max_track_nodes + 1>;
+  const Table& max_turn() const { return max_turn_; }
+  const Table& max_term() const { return max_term_; }
 
  private:
   Place phase_;
-  Table most_turn_{}, most_term_{};
+  Table max_turn_{}, max_term_{};
 };
 
 }  // namespace apsyn

@@ -20,8 +20,8 @@ idg::NodeLimits node_limits(const IdgPlan& plan, double error) {
   limits.per_u = static_cast<double>(plan.n_u) * plan.image.cell_rad;
   limits.per_v = static_cast<double>(plan.n_v) * plan.image.cell_rad;
   std::ranges::copy(counts.phase(), limits.phase);
-  std::copy_n(counts.most_turn().begin(), std::size(limits.most_turn), limits.most_turn);
-  std::copy_n(counts.most_term().begin(), std::size(limits.most_term), limits.most_term);
+  std::copy_n(counts.max_turn().begin(), std::size(limits.max_turn), limits.max_turn);
+  std::copy_n(counts.max_term().begin(), std::size(limits.max_term), limits.max_term);
   return limits;
 }
 

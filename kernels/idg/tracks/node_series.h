@@ -23,31 +23,31 @@ APSYN_CUT double chebyshev_node(N k, N n) {
 #endif
 }
 
-/// Of a straight track; most_turn [n], n <= kMost: what n nodes serve. More than kMost where these do not
+/// Of a straight track; max_turn [n], n <= kMax: what n nodes serve. More than kMax where these do not
 /// suffice.
-template <std::uint32_t kMost>
-APSYN_CUT std::uint32_t straight_nodes(double turn, const double* most_turn) {
+template <std::uint32_t kMax>
+APSYN_CUT std::uint32_t straight_nodes(double turn, const double* max_turn) {
   std::uint32_t n = 1;
-  while (n <= kMost && turn > most_turn[n]) ++n;
+  while (n <= kMax && turn > max_turn[n]) ++n;
   return n;
 }
 
 /// Of exp(i (turn t + sum_p bends[p] t^(p + 2))), whose Chebyshev coefficients are at most 2 c_n,
 ///   sum_n c_n x^n = exp(turn x / 2 + sum_p bends[p] (x / 2)^(p + 2));
-/// most_term [n]: c_n of the longest straight track that n nodes serve.
-template <std::uint32_t kMost>
-APSYN_CUT std::uint32_t bent_nodes(double turn, const double* bends, const double* most_term) {
-  double c[kMost + 2];
+/// max_term [n]: c_n of the longest straight track that n nodes serve.
+template <std::uint32_t kMax>
+APSYN_CUT std::uint32_t bent_nodes(double turn, const double* bends, const double* max_term) {
+  double c[kMax + 2];
   c[0] = 1;
-  for (std::uint32_t n = 1; n < kMost + 2; ++n) {
+  for (std::uint32_t n = 1; n < kMax + 2; ++n) {
     double sum = turn / 2 * c[n - 1], power = 0.25;
     for (std::uint32_t m = 2; m < 2 + kCurvePowers && m <= n; ++m, power /= 2)
       sum += m * bends[m - 2] * power * c[n - m];
     c[n] = sum / n;
     // Where a track hardly turns, those of even n are far larger than those before.
-    if (n > 1 && greater(c[n - 1], c[n]) <= most_term[n - 1]) return n - 1;
+    if (n > 1 && greater(c[n - 1], c[n]) <= max_term[n - 1]) return n - 1;
   }
-  return kMost + 1;
+  return kMax + 1;
 }
 
 }  // namespace apsyn::idg

@@ -105,7 +105,7 @@ std::size_t TrackCurve::place_nodes(const NodeCounts& counts, double wavenumber,
   // Again only where the curve of the first fit, which is that of any other, takes more nodes.
   for (std::size_t n = counts.straight(z); n > n_nodes; n = counts.bent(z, bends_)) {
     n_nodes = n;
-    const bool few = n <= most_track_nodes && 2 * n <= rows.size();
+    const bool few = n <= max_track_nodes && 2 * n <= rows.size();
     nodes.resize(before + (few ? n : 0));
     if (few && fit(counts, wavenumber, rows, t, std::span(nodes).subspan(before))) continue;
     nodes.resize(before);

@@ -11,28 +11,28 @@
 namespace apsyn::idg {
 
 /// Of a track, on a GPU: sums for nodes stand in registers.
-constexpr std::uint32_t kMostTrackNodes = 24, kMostTrackRows = 256;
+constexpr std::uint32_t kMaxTrackNodes = 24, kMaxTrackRows = 256;
 /// Share of the wanted accuracy that nodes take, an RMS over the image.
 constexpr double kNodeShare = 0.1;
 
 /// NodeCounts (node_counts.h) of a plan.
 struct NodeLimits {
-  double phase[3];      ///< of the padded field's corner, radians a wavelength along u, v, w
-  double per_u, per_v;  ///< uv cells a wavelength
-  double error;         ///< that nodes may add
-  double most_turn[kMostTrackNodes + 1];  ///< [n] that n nodes serve where a track is straight
-  double most_term[kMostTrackNodes + 1];  ///< [n] the coefficient of T_n / 2 then
+  double phase[3];                      ///< of the padded field's corner, radians a wavelength along u, v, w
+  double per_u, per_v;                  ///< uv cells a wavelength
+  double error;                         ///< that nodes may add
+  double max_turn[kMaxTrackNodes + 1];  ///< [n] that n nodes serve where a track is straight
+  double max_term[kMaxTrackNodes + 1];  ///< [n] the coefficient of T_n / 2 then
 
   APSYN_CUT double phase_of(double wavenumber, const double* metres) const {
     return wavenumber *
            (phase[0] * fabs(metres[0]) + phase[1] * fabs(metres[1]) + phase[2] * fabs(metres[2]));
   }
-  /// More than kMostTrackNodes where these do not suffice.
+  /// More than kMaxTrackNodes where these do not suffice.
   APSYN_CUT std::uint32_t straight(double turn) const {
-    return straight_nodes<kMostTrackNodes>(turn, most_turn);
+    return straight_nodes<kMaxTrackNodes>(turn, max_turn);
   }
   APSYN_CUT std::uint32_t bent(double turn, const double* bends) const {
-    return bent_nodes<kMostTrackNodes>(turn, bends, most_term);
+    return bent_nodes<kMaxTrackNodes>(turn, bends, max_term);
   }
 };
 
@@ -54,11 +54,10 @@ APSYN_CUT std::uint32_t best_pieces(const NodeLimits& limits, double turn, std::
   const double rows = n_rows, channels = n_channels;
   double least = rows * channels * place;
   std::uint32_t best = 0;
-  for (std::uint32_t pieces = (n_rows + kMostTrackRows - 1) / kMostTrackRows; 4 * pieces <= n_rows;
-       ++pieces) {
+  for (std::uint32_t pieces = (n_rows + kMaxTrackRows - 1) / kMaxTrackRows; 4 * pieces <= n_rows; ++pieces) {
     // Curves take one more, mostly.
     const std::uint32_t n = limits.straight(turn / pieces) + 1;
-    if (n > kMostTrackNodes) continue;
+    if (n > kMaxTrackNodes) continue;
     const double cost =
         double(pieces) * n * channels * place + rows * n * (channels + 1) * share + pieces * track;
     // Once a node is not worth its track, more of them are not either.
@@ -178,7 +177,7 @@ APSYN_CUT std::uint32_t fit_track(const Lanes& lanes, const NodeLimits& limits, 
   for (int p = 0; p < kCurvePowers; ++p)
     bends[p] = of_power[p] + (p + 2 < kCurvePowers ? of_power[p + 2] : 0);
   const std::uint32_t n = limits.bent(limits.phase_of(wavenumber, curve.chord) / 2 + of_power[1], bends);
-  if (n > kMostTrackNodes || 4 * n > 3 * n_rows) return 0;
+  if (n > kMaxTrackNodes || 4 * n > 3 * n_rows) return 0;
   for (std::uint32_t i = lanes.index; i < n_rows; i += Lanes::n) {
     rows.uvw(i, row);
     const double t = place(row);

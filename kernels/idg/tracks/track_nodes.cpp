@@ -69,7 +69,7 @@ std::size_t TrackNodes<T>::rows_along(const GridBlock& block, std::size_t first)
            (block.uvw_m(run.row, 2) < 0) == (block.uvw_m(runs_[first].row, 2) < 0);
   };
   std::size_t n = 1;
-  while (first + n < runs_.size() && n < most_track_rows && along(runs_[first + n])) ++n;
+  while (first + n < runs_.size() && n < max_track_rows && along(runs_[first + n])) ++n;
   return n;
 }
 
@@ -81,7 +81,7 @@ std::size_t TrackNodes<T>::best_pieces(double turn, std::size_t n_rows, std::siz
   std::size_t best = 0;
   for (std::size_t pieces = 1; 4 * pieces <= n_rows; ++pieces) {
     const std::size_t n = counts_.straight(turn / static_cast<double>(pieces));
-    if (n > most_track_nodes) continue;
+    if (n > max_track_nodes) continue;
     const auto nodes = static_cast<double>(padded(n));
     const double cost = static_cast<double>(pieces * n) * columns * place_cost +
                         rows * (nodes * (columns * share_cost + make_share_cost) + fit_cost);
@@ -101,7 +101,7 @@ void TrackNodes<T>::list_bands(const GridBlock& block, std::size_t first_run, st
     turn = std::max(turn, counts_.turn(1, none, rows_[i]));
   const VisibilityRun& run = runs_[first_run];
   const double* wavenumber = block.wavenumber.data();
-  const std::size_t n_bands = (run.n_channels + most_band_channels - 1) / most_band_channels;
+  const std::size_t n_bands = (run.n_channels + max_band_channels - 1) / max_band_channels;
   possible_bands_.clear();
   for (std::size_t i = 0; i < n_bands; ++i) {
     Band band;
@@ -112,7 +112,7 @@ void TrackNodes<T>::list_bands(const GridBlock& block, std::size_t first_run, st
     // The phases of paths turn visibilities of their own.
     if (band.n > 1 && block.path_m.size() == 0)
       band.n_nodes = channel_counts_.straight(turn * (*largest - *least));
-    if (band.n_nodes > most_band_columns || !pays(band, channel_place_cost_)) band.n_nodes = 0;
+    if (band.n_nodes > max_band_columns || !pays(band, channel_place_cost_)) band.n_nodes = 0;
     possible_bands_.push_back(band);
   }
 }
@@ -131,8 +131,8 @@ void TrackNodes<T>::choose_bands(Track& track) {
       n_places_ += track.n_lines() * band.n_nodes;
       continue;
     }
-    for (std::size_t chan = 0; chan < band.n; chan += most_band_columns)
-      bands_.push_back({band.first + chan, std::min(most_band_columns, band.n - chan), 0});
+    for (std::size_t chan = 0; chan < band.n; chan += max_band_columns)
+      bands_.push_back({band.first + chan, std::min(max_band_columns, band.n - chan), 0});
     n_places_ += track.n_lines() * band.n;
   }
   track.n_bands = bands_.size() - track.first_band;

@@ -25,7 +25,7 @@
 
 namespace apsyn {
 
-constexpr std::size_t most_track_rows = 128;
+constexpr std::size_t max_track_rows = 128;
 /// Share of the wanted accuracy that nodes of tracks and of channels take together, an RMS like the spread
 /// kernel's.
 constexpr double track_share = 0.15;
@@ -41,9 +41,9 @@ constexpr std::size_t channel_rows_at_once = 8;
 /// Numbers that a thread keeps for the tracks of a task: lines with line_values real values to a place, rows
 /// with row_values, and the shares of rows and of channels in nodes.
 constexpr std::uint64_t track_values(std::size_t line_values, std::size_t row_values) {
-  return most_track_nodes * product_values(most_band_columns, line_values) +
-         most_track_rows * (product_values(most_band_columns, row_values) + most_track_nodes) +
-         channel_rows_at_once * product_values(most_band_channels, row_values) + channel_nodes_values;
+  return max_track_nodes * product_values(max_band_columns, line_values) +
+         max_track_rows * (product_values(max_band_columns, row_values) + max_track_nodes) +
+         channel_rows_at_once * product_values(max_band_channels, row_values) + channel_nodes_values;
 }
 
 /// Runs [first, first + n) of TrackNodes::runs(), all of the same channels.

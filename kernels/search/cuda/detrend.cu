@@ -11,7 +11,7 @@ namespace apsyn::series {
 namespace {
 
 // The CPU's, see series.cpp.
-constexpr int kMostPieces = 64, kFewestPieces = 4, kPieceSamples = 16;
+constexpr int kMaxPieces = 64, kFewestPieces = 4, kPieceSamples = 16;
 
 constexpr int kStatisticsBlock = 512, kScanBlock = 512;
 constexpr int kScanItems = 8;  ///< of a thread at a time
@@ -87,15 +87,15 @@ __device__ double warp_sum(double x) {
 
 /// measure_segment() of series.h.
 __global__ void __launch_bounds__(kStatisticsBlock) statistics_kernel(SearchTask task) {
-  __shared__ PieceSums pieces[kMostPieces];
-  __shared__ PieceSums valid[kMostPieces];
-  __shared__ double values[kMostPieces];
+  __shared__ PieceSums pieces[kMaxPieces];
+  __shared__ PieceSums valid[kMaxPieces];
+  __shared__ double values[kMaxPieces];
   __shared__ double result;
   __shared__ int n_valid;
   const int segment = blockIdx.x, series = blockIdx.y;
   const Bounds at = bounds_of(task.segments, segment);
   const int size = at.end - at.begin;
-  const int n_piece = max(min(kFewestPieces, size), min(kMostPieces, size / kPieceSamples));
+  const int n_piece = max(min(kFewestPieces, size), min(kMaxPieces, size / kPieceSamples));
   const float* from = task.values + series * task.stride + at.begin;
   const Weight w = task.weight[series];
   const float* weights =

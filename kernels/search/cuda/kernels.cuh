@@ -69,6 +69,6 @@ void launch_detrend(const SearchTask& task, cudaStream_t stream);
 void launch_windows(const SearchTask& task, cudaStream_t stream);
 
 /// Hits of one series in one tile, at most; those of series.cpp.
-constexpr int kMostHits = 64;
+constexpr int kMaxHits = 64;
 
 }  // namespace apsyn::series

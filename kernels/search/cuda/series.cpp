@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/search/cuda_memory.h"
-#include "kernels/search/series_cuda.h"
 
 #include <algorithm>
 #include <stdexcept>
-
-#include "libcore/base/error.h"
-
 #include <tuple>
 #include <utility>
 
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/search/cuda/kernels.cuh"
+#include "kernels/search/series_cuda.h"
+#include "libcore/base/error.h"
 #include "libcore/system/device.h"
 
 namespace apsyn {
@@ -20,7 +18,7 @@ using namespace series;
 
 namespace {
 
-static_assert(kMostHits == kMostTileHits);
+static_assert(kMaxHits == kMaxTileHits);
 constexpr std::size_t kHitsAtOnce = 4096;  ///< that are fetched before their number is known
 
 class SeriesSearch final : public CudaSeriesSearch {
@@ -204,7 +202,7 @@ class SeriesSearch final : public CudaSeriesSearch {
     task.widths = group.widths.data();
     task.n_width = static_cast<int>(group.plan->widths.size());
     task.threshold = static_cast<float>(group.plan->threshold);
-    task.hits = lane.hits.reserve(std::max(kHitsAtOnce, n_series * tiles.size() * kMostTileHits));
+    task.hits = lane.hits.reserve(std::max(kHitsAtOnce, n_series * tiles.size() * kMaxTileHits));
     task.n_hit = lane.n_hit.data();
     const cudaStream_t stream = lane.stream.get();
     cuda_check(cudaMemsetAsync(task.n_hit, 0, sizeof(unsigned), stream), "clearing device memory");

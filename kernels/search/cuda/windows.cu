@@ -10,7 +10,7 @@ namespace apsyn::series {
 namespace {
 
 // The CPU's, see series.cpp.
-constexpr float kLeastWeight = 0.25f, kEvenWeight = 0.99f;
+constexpr float kMinWeight = 0.25f, kEvenWeight = 0.99f;
 
 constexpr int kWindowBlock = 256;
 constexpr int kSharedWidths = 64;  ///< filters that are prepared together
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kWindowBlock) windows_kernel(SearchTask task) 
   } scratch;
   __shared__ unsigned long long best_key;
   __shared__ float low, high;
-  __shared__ Taken taken[kMostHits];
+  __shared__ Taken taken[kMaxHits];
   __shared__ Filter filters[kSharedWidths];
   const Tile tile = task.tiles[blockIdx.x];
   const int series = blockIdx.y, n_time = task.segments.n_time;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kWindowBlock) windows_kernel(SearchTask task) 
     most = Extreme(scratch.extreme).Reduce(most, [](float a, float b) { return fmaxf(a, b); });
     if (threadIdx.x == 0) low = least, high = most;
     __syncthreads();
-    if (high < kLeastWeight * w.most) return;
+    if (high < kMinWeight * w.most) return;
     if (!(low >= kEvenWeight * high))
       weight_sums = task.weight_sums + std::size_t(series) * (n_time + 1) + tile.begin;
   } else if (threadIdx.x == 0) {
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kWindowBlock) windows_kernel(SearchTask task) 
   }
   __syncthreads();
   const float even_weight = high;
-  for (int rank = 0; rank < kMostHits; ++rank) {
+  for (int rank = 0; rank < kMaxHits; ++rank) {
     unsigned long long best = 0;
     for (int first = 0; first < task.n_width; first += kSharedWidths) {
       const int n_width = min(kSharedWidths, task.n_width - first);
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kWindowBlock) windows_kernel(SearchTask task) 
           double sum = sums[t + filter.width] - before;
           if (weight_sums != nullptr) {
             const auto weight = float(weight_sums[t + filter.width] - weight_sums[t]);
-            sum = weight >= kLeastWeight * w.most * float(filter.width) ? sum * double(rsqrtf(weight)) : 0;
+            sum = weight >= kMinWeight * w.most * float(filter.width) ? sum * double(rsqrtf(weight)) : 0;
           }
           if (!(sum > filter.least)) continue;
           const float sn = float(sum) * filter.scale;

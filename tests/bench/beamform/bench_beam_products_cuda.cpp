@@ -44,14 +44,14 @@ std::pair<double, double> seconds_of(Launch launch) {
   return {single[5], run(std::max(3, static_cast<int>(0.3 / single[5])))};
 }
 
-void run(int n_beam, int n_pol, int n_weight_pol, Source::Form form, int n_sm) {
+void run(int n_beam, int n_pol, int n_weight_pol, Source::SampleLayout layout, int n_sm) {
   constexpr int kChannels = 132, kInputs = 256, kSpectra = 1024;
   Task task;
   task.n_channel = kChannels;
   task.n_pol = n_pol;
   task.sections = {kSpectra, kSpectra, kSpectra, kSpectra};
   task.layout = {.n_row = kChannels, .n_pol = n_weight_pol, .n_ant = kInputs / n_pol, .n_beam = n_beam};
-  const std::size_t sample = form == Source::Form::int4 ? 1 : 2;
+  const std::size_t sample = layout == Source::SampleLayout::int4 ? 1 : 2;
   const auto samples = filled<std::int8_t>(sample * kChannels * kSpectra * kInputs, 1);
   const auto weights = filled<std::int8_t>(task.layout.bytes(), 2);
   const auto scale = filled<float>(std::size_t(kChannels) * n_pol * n_beam, 3);
@@ -59,7 +59,7 @@ void run(int n_beam, int n_pol, int n_weight_pol, Source::Form form, int n_sm) {
   DeviceArray<float> out(std::size_t(kChannels) * n_beam * n_value * n_segment);
   task.weights = weights.data();
   task.scale = scale.data();
-  task.source.form = form;
+  task.source.layout = layout;
   task.source.data = samples.data();
   task.source.channel_stride = sample * kInputs;
   task.source.spectrum_stride = sample * kInputs * kChannels;
@@ -73,11 +73,11 @@ void run(int n_beam, int n_pol, int n_weight_pol, Source::Form form, int n_sm) {
   task.beam_stride = task.segment_stride * n_segment;
   const auto [single, sustained] = seconds_of([&] { launch(task, n_sm, nullptr); });
   const double operations = 8.0 * kChannels * kInputs * kSpectra * n_beam;
-  const char* forms[] = {"rows", "int8", "int4"};
+  const char* layouts[] = {"rows", "int8", "int4"};
   fmt::print(
       "{{\"beams\": {}, \"polarisations\": {}, \"weight_polarisations\": {}, \"samples\": \"{}\", "
       "\"short_tops\": {:.0f}, \"sustained_tops\": {:.0f}, \"sustained_us\": {:.1f}}}\n",
-      n_beam, n_pol, n_weight_pol, forms[static_cast<int>(form)], operations / single * 1e-12,
+      n_beam, n_pol, n_weight_pol, layouts[static_cast<int>(layout)], operations / single * 1e-12,
       operations / sustained * 1e-12, sustained * 1e6);
   std::fflush(stdout);
 }
@@ -90,8 +90,9 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) beams.push_back(std::stoi(argv[i]));
   if (beams.empty()) beams = {16, 32, 128, 512, 4096};
   for (const int n_beam : beams)
-    for (const auto form : {Source::Form::rows, Source::Form::int8, Source::Form::int4})
+    for (const auto layout :
+         {Source::SampleLayout::rows, Source::SampleLayout::int8, Source::SampleLayout::int4})
       for (const int n_pol : {1, 2})
         for (int n_weight_pol = 1; n_weight_pol <= n_pol; ++n_weight_pol)
-          run(n_beam, n_pol, n_weight_pol, form, n_sm);
+          run(n_beam, n_pol, n_weight_pol, layout, n_sm);
 }

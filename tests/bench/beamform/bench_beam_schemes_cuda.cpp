@@ -147,7 +147,7 @@ int main() {
     ours.sections = {kSpectra, kSpectra, kSpectra, kSpectra};
     ours.layout = weights.layout;
     ours.weights = weights.codes.data();
-    ours.source = {.form = beam_products::Source::Form::int4,
+    ours.source = {.layout = beam_products::Source::SampleLayout::int4,
                    .data = samples.codes.data(),
                    .spectrum_stride = std::size_t(kChannels) * kAntennas,
                    .channel_stride = kAntennas};

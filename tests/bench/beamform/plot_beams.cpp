@@ -114,12 +114,12 @@ void draw(const Lines& lines, const std::string& path) {
       canvas, theme, theme.px(60), theme.px(1680),
       {"Beams of BEST-2 on a GPU", "32 antennas, 1024 channels, 4-bit samples of 420 ms in its memory"});
   std::map<std::string, std::map<double, double>> scan;
-  double most_threads = 0, fewest_threads = 1e9;
+  double max_threads = 0, fewest_threads = 1e9;
   for (const auto& [accumulators, row] : lines.scan) {
     const bool last = accumulators == lines.scan.rbegin()->first;  // names the others, too
     scan[fmt::format("{:2.0f}{}", accumulators, last ? " accumulators" : "")] = row;
     fewest_threads = std::min(fewest_threads, row.begin()->first);
-    most_threads = std::max(most_threads, row.rbegin()->first);
+    max_threads = std::max(max_threads, row.rbegin()->first);
   }
   const auto rect = [&](double x0, double x1) {
     return Rect{std::round(theme.px(x0)), std::round(theme.px(150)), std::round(theme.px(x1)),
@@ -127,7 +127,7 @@ void draw(const Lines& lines, const std::string& path) {
   };
   const auto [low, high] = decades(scan);
   draw_panel(canvas, theme,
-             {rect(140, 860), powers_axis(fewest_threads, most_threads, "Threads of a block"),
+             {rect(140, 860), powers_axis(fewest_threads, max_threads, "Threads of a block"),
               log_axis(low, high, "Milliseconds for 32 beams")},
              series_of(scan));
   const auto& beams = lines.of_beams.begin()->second;

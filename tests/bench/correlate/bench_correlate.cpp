@@ -156,17 +156,16 @@ void count_samples() {
   std::mt19937 random(1);
   for (auto& value : samples) value = static_cast<std::int8_t>(random());
   std::vector<std::int64_t> counts(128);
-  double least_s = 1e9;
+  double min_s = 1e9;
   for (int repeat = 0; repeat < 200; ++repeat) {
     const auto begin = std::chrono::steady_clock::now();
     count_extremes(samples.data(), samples.size() / 256, 128, -128, 127, counts.data());
-    least_s =
-        std::min(least_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    min_s = std::min(min_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   fmt::print(
       "{{\"bench\":\"correlate\",\"case\":\"count-samples\",\"threads\":1,\"gigabytes_per_second\":{:.1f}}}"
       "\n",
-      static_cast<double>(samples.size()) / least_s * 1e-9);
+      static_cast<double>(samples.size()) / min_s * 1e-9);
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include "kernels/correlate/fx_engine.h"
 #include "libcore/base/error.h"
 #include "libcore/streams/voltage_stream.h"
+#include "libcore/voltage/block_memory.h"
 #include "libcore/voltage/voltage_pipeline.h"
-#include "libcore/voltage/voltage_room.h"
 #include "tests/reference/scratch.h"
 
 namespace apsyn::bench {
@@ -94,9 +94,9 @@ double correlate_seconds(const std::string& path, const VoltageHeader& header, u
   const auto begin = Clock::now();
   VoltageReader reader(path);
   StreamSteps<FxResult> steps;
-  steps.pin = [&](VoltageBlock& block) { return pin_room(*work.engine, header, work.gulp_samples, block); };
+  steps.pin = [&](VoltageBlock& block) { return pin_block(*work.engine, header, work.gulp_samples, block); };
   steps.read = [&](VoltageBlock& block) { return reader.read(block, work.gulp_samples); };
-  steps.work = [&](StreamItem<FxResult>& item) { feed_item(*work.engine, item); };
+  steps.work = [&](StreamItem<FxResult>& item) { process_item(*work.engine, item); };
   steps.write = [](StreamItem<FxResult>&) {};
   run_stream(steps);
   return seconds_since(begin);

@@ -20,7 +20,7 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/pair_sums_cuda.h"
 #include "kernels/epic/corr/corr_cuda.h"
-#include "kernels/epic/spectra_feed.h"
+#include "kernels/epic/spectra_pipeline.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
@@ -111,7 +111,7 @@ const Method kMethods[] = {
     {"corr", [](EpicPlan plan,
                 const Options&) { return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0); }},
     {"corr-direct", [](EpicPlan plan, const Options&) {
-       return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, PairForm::direct);
+       return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, CorrMethod::direct);
      }}};
 
 double median(std::vector<double>& values) {
@@ -175,7 +175,7 @@ double stream_ms(const EpicPlan& plan, const EpicGeometry& geometry, const Optio
   for (auto& value : block.samples_i8.view())
     value = static_cast<std::int8_t>(static_cast<int>((state = state * 1664525u + 1013904223u) >> 28) - 8);
   DirectImager& images = *imager;
-  const auto feed = make_device_feed(make_cuda_channeliser(f, nullptr, 0), std::move(imager));
+  const auto feed = make_device_pipeline(make_cuda_channeliser(f, nullptr, 0), std::move(imager));
   const auto pinned = feed->pin(block.samples_i8.data(), block.samples_i8.size());
   std::int64_t next = 0;
   return ms_of_turn(options.seconds, images, [&] {

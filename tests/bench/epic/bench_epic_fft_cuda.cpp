@@ -183,7 +183,7 @@ double seconds_of(int n, Work work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / n;
 }
 
-void run(const Case& c, const Samples& samples, std::size_t cells, double padding, FftForm form,
+void run(const Case& c, const Samples& samples, std::size_t cells, double padding, FftVariant form,
          EpicPrecision precision = EpicPrecision::single) {
   EpicGeometry geometry;
   geometry.enu_m = c.enu_m;
@@ -198,7 +198,7 @@ void run(const Case& c, const Samples& samples, std::size_t cells, double paddin
   const double take_s = seconds_of(1, [&] { imager->take(images); });
   const double error = error_of(c, samples, plan, geometry, images);
   std::vector<double> single;
-  for (int i = 0; i < (form == FftForm::staged ? 3 : 9); ++i) single.push_back(seconds_of(1, add));
+  for (int i = 0; i < (form == FftVariant::staged ? 3 : 9); ++i) single.push_back(seconds_of(1, add));
   std::sort(single.begin(), single.end());
   const double median_s = single[single.size() / 2];
   const double sustained_s = seconds_of(std::max(2, static_cast<int>(0.3 / median_s)), add);
@@ -211,9 +211,9 @@ void run(const Case& c, const Samples& samples, std::size_t cells, double paddin
       "\"times_real_time\":{:.3g},\"fp32_share\":{:.3f},\"start_s\":{:.3g},\"take_ms\":{:.4g},\"error\":{:."
       "2g}}}\n",
       c.name,
-      form == FftForm::staged  ? "staged"
-      : form == FftForm::fused ? "fused"
-                               : "automatic",
+      form == FftVariant::staged  ? "staged"
+      : form == FftVariant::fused ? "fused"
+                                  : "automatic",
       precision == EpicPrecision::half ? "half" : "single", plan.n_ant, c.size, grid.x.n, grid.y.n, cells,
       padding, 1e3 * median_s, 1e3 * sustained_s, kData_s / sustained_s,
       operations_of(c, plan, geometry) / sustained_s / kPeakFlops, start_s, 1e3 * take_s, error);
@@ -239,11 +239,11 @@ int main(int argc, char** argv) {
       if (wanted(c.name.c_str()))
         for (const double padding : {1.0, 1.115, 1.25})
           for (const EpicPrecision precision : {EpicPrecision::half, EpicPrecision::single})
-            run(c, samples, 7, padding, FftForm::automatic, precision);
+            run(c, samples, 7, padding, FftVariant::automatic, precision);
       if (!level) continue;
       for (std::size_t cells = 1; wanted("kernels") && cells <= 9; ++cells)
-        run(c, samples, cells, 1, FftForm::automatic);
-      if (wanted("staged")) run(c, samples, 7, 1, FftForm::staged);
+        run(c, samples, cells, 1, FftVariant::automatic);
+      if (wanted("staged")) run(c, samples, 7, 1, FftVariant::staged);
     }
   }
 }

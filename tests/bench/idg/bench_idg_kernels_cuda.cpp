@@ -115,8 +115,8 @@ struct Problem {
     double phi = 0;
     for (const SlotTask& task : tasks)
       phi = std::max(phi, 2 * std::numbers::pi * task.half_w_lambda * n_half_range);
-    terms = phi <= most_phi(TensorTerms::three) * 2 ? TensorTerms::three : TensorTerms::four;
-    w_unit = most_phi(terms) / (2 * std::numbers::pi * n_half_range);
+    terms = phi <= max_phi(TensorTerms::three) * 2 ? TensorTerms::three : TensorTerms::four;
+    w_unit = max_phi(terms) / (2 * std::numbers::pi * n_half_range);
     for (SlotTask& task : tasks) {
       task.w_unit_lambda = w_unit;
       task.n_bins = std::uint32_t(std::max(1.0, std::ceil(task.half_w_lambda / w_unit)));

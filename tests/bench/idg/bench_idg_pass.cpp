@@ -276,7 +276,7 @@ void run(const Observation& o, const Device& device, GridMemory where, unsigned 
   std::size_t at_once = std::max(shares.streamed.layers.n, shares.resident.layers.n);
   if (device.kind == Device::Kind::cuda)
     at_once = std::min(
-        at_once, place_grids(device_room(device), plan, {.n_planes = kPlanes, .wanted = where}).most_layers);
+        at_once, place_grids(device_room(device), plan, {.n_planes = kPlanes, .wanted = where}).max_layers);
   auto gridder = make_gridder(device, plan, setup);
   if (shared == Share::each) return time_layers(b, plan, *gridder);
   std::uint64_t n_subgrids = 0;

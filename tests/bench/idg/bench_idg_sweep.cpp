@@ -37,7 +37,7 @@ namespace {
 
 constexpr double two_pi = 2 * std::numbers::pi;
 constexpr std::size_t kPixels = 512, kPerSubgrid = 2048, kSources = 12;
-constexpr double kFieldRad = 0.1, kMostW = 50, kMostChannelSpread = 1e-3;
+constexpr double kFieldRad = 0.1, kMaxW = 50, kMaxChannelSpread = 1e-3;
 
 struct Case {
   IdgPlan plan;
@@ -64,8 +64,7 @@ struct Rows {
     weight.resize({n_row, c.n_chan, c.n_planes});
     weight.fill(1);
     station.resize({n_row, 2});
-    for (std::size_t k = 0; k < c.n_chan; ++k)
-      wavenumber(k) = 0.5 * (1 + kMostChannelSpread * double(k) / 64);
+    for (std::size_t k = 0; k < c.n_chan; ++k) wavenumber(k) = 0.5 * (1 + kMaxChannelSpread * double(k) / 64);
     std::mt19937_64 random(plan.settings.subgrid);
     std::uniform_real_distribution<double> flat(-1, 1);
     const double cells_per_m = static_cast<double>(plan.n_u) * plan.image.cell_rad * 0.5,
@@ -74,7 +73,7 @@ struct Rows {
                  half_w = std::min(4.0, plan.layer_step_lambda / 5);
     for (std::size_t i = 0, row = 0; i < n_subgrids; ++i) {
       const double u = farthest * flat(random), v = farthest * flat(random),
-                   w = kMostW * (0.5 + 0.4 * flat(random));
+                   w = kMaxW * (0.5 + 0.4 * flat(random));
       for (std::size_t r = 0; r < rows_each; ++r, ++row) {
         uvw_m(row, 0) = (u + reach * flat(random)) / cells_per_m;
         uvw_m(row, 1) = (v + reach * flat(random)) / cells_per_m;
@@ -241,7 +240,7 @@ int main(int argc, char** argv) {
             .accuracy = single ? 1e-5 : 1e-10, .subgrid = side, .precision = precision};
         for (const std::size_t n_planes : {4, 1}) {
           const IdgPlan plan = make_idg_plan({kPixels, kPixels, kFieldRad / kPixels}, settings,
-                                             {.max_w_lambda = kMostW * (1 + 2 * kMostChannelSpread),
+                                             {.max_w_lambda = kMaxW * (1 + 2 * kMaxChannelSpread),
                                               .n_visibilities = 2e6,
                                               .n_planes = n_planes,
                                               .device = device.kind});

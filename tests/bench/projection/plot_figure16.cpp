@@ -31,7 +31,7 @@ struct Curve {
   std::string name;
   bool level = false;  ///< does not depend on the kernel
   std::vector<Sample> samples;
-  double least_error = 1e30;
+  double min_error = 1e30;
 };
 
 struct Panel {
@@ -66,7 +66,7 @@ void read_lines(std::istream& in, bool degridding, std::vector<Panel>& panels) {
     curve.level = idg;
     const double resident = device.rfind("cpu", 0) == 0 ? 0 : line.number("resident_Mvis_per_s");
     curve.samples.push_back({line.number("kernel"), rate, resident});
-    curve.least_error = std::min(curve.least_error, line.number("error"));
+    curve.min_error = std::min(curve.min_error, line.number("error"));
   }
 }
 
@@ -126,7 +126,7 @@ void draw_panel(Canvas& canvas, const Theme& theme, Panel panel, const Rect& rec
     canvas.line({rect.x0, legend_y}, {rect.x0 + theme.px(50), legend_y}, {colour, theme.px(3.4), 1});
     TextStyle style = theme.small_text(22);
     style.align_y = AlignY::middle;
-    draw_text(canvas, fmt::format("{}: error {}", curve.name, short_number(curve.least_error, 2)),
+    draw_text(canvas, fmt::format("{}: error {}", curve.name, short_number(curve.min_error, 2)),
               {rect.x0 + theme.px(64), legend_y}, style);
     legend_y += theme.px(34);
   }

@@ -37,8 +37,8 @@ struct Setup {
   std::vector<double> taper;  ///< at the N coarse pixels of an axis
   std::size_t interval = 0;   ///< rows that belong together
   std::size_t n_w_planes = 0;
-  double max_w_lambda = 0;                        ///< planes are spread over -max .. max
-  std::size_t most_weight_bytes = 1'000'000'000;  ///< on the GPU, made at once
+  double max_w_lambda = 0;                       ///< planes are spread over -max .. max
+  std::size_t max_weight_bytes = 1'000'000'000;  ///< on the GPU, made at once
   /// [station][y][x] on the coarse pixels, l and m growing. Empty: W-projection.
   Buffer<std::complex<float>, 3> aterms;
 

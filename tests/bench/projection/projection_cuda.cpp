@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // W-projection: the table is made once; intervals are gridded in the order of their w, so that blocks that
-// run together read the same weights. AW-projection: chunks of intervals, as many as setup.most_weight_bytes
+// run together read the same weights. AW-projection: chunks of intervals, as many as setup.max_weight_bytes
 // hold, have their weights made and are then gridded.
 #include "tests/bench/projection/projection_cuda.h"
-
-#include "libcore/base/error.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "kernels/common/cuda/array.h"
 #include "kernels/common/cuda/fft.h"
+#include "libcore/base/error.h"
 #include "tests/bench/projection/projection_kernels.cuh"
 #include "tests/bench/projection/weights.h"
 
@@ -194,7 +193,7 @@ class CudaGridder final : public Gridder {
   /// Cuts n tables into equal chunks.
   void plan_chunks(std::size_t n) {
     const std::size_t most =
-        std::max<std::size_t>(1, setup_.most_weight_bytes / (n_weights_ * sizeof(float2)));
+        std::max<std::size_t>(1, setup_.max_weight_bytes / (n_weights_ * sizeof(float2)));
     const std::size_t n_chunks = (n + most - 1) / most, at_once = (n + n_chunks - 1) / n_chunks;
     if (at_once == tables_at_once_) return;
     tables_at_once_ = at_once;

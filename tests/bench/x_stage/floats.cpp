@@ -82,7 +82,7 @@ void print_json(const Case& c, const char* name, const Result& r, double ceiling
       "{{\"bench\":\"x_stage_float\",\"device\":\"{}\",\"algorithm\":\"{}\",\"antennas\":{},\"channels\":{},"
       "\"samples\":{},\"seconds_min\":{:.4g},\"seconds_median\":{:.4g},\"seconds_sustained\":{:.4g},"
       "\"useful_gflops\":{:.0f},\"fraction_of_ceiling\":{:.3f},\"error\":{:.2g}}}\n",
-      cuda_device_name(0), name, c.n_ant, c.n_chan, c.n_time, r.times.least_s, r.times.median_s,
+      cuda_device_name(0), name, c.n_ant, c.n_chan, c.n_time, r.times.min_s, r.times.median_s,
       r.times.sustained_s, c.operations() / r.times.sustained_s * 1e-9,
       c.operations() / r.times.sustained_s / ceiling, r.error);
 }

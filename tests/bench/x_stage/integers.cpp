@@ -30,7 +30,7 @@ void run(const Case& c, XStageKernel kernel, unsigned n_bit, const char* name) {
       "{},\"samples\":{},\"seconds_min\":{:.4g},\"seconds_median\":{:.4g},\"seconds_sustained\":{:.4g},"
       "\"useful_tops_short\":{:.0f},\"useful_tops_sustained\":{:.0f},\"fraction_of_int8_ceiling\":{:.3f},"
       "\"wrong_pairs_of_2000\":{}}}\n",
-      cuda_device_name(0), name, n_bit, c.n_ant, c.n_chan, c.n_time, times.least_s, times.median_s,
+      cuda_device_name(0), name, n_bit, c.n_ant, c.n_chan, c.n_time, times.min_s, times.median_s,
       times.sustained_s, c.operations() / times.median_s * 1e-12, c.operations() / times.sustained_s * 1e-12,
       c.operations() / times.sustained_s / 1885e12, n_wrong);
 }

@@ -2,12 +2,11 @@
 // Raw samples on the device into the X stage's layout, and sums into means.
 #include <fmt/core.h>
 
+#include "kernels/common/cuda/transfer.h"
+#include "kernels/correlate/cuda/x_stage/device.cuh"
 #include "libcore/base/error.h"
 #include "libcore/system/device.h"
 #include "tests/bench/x_stage/x_stage_bench.h"
-
-#include "kernels/common/cuda/transfer.h"
-#include "kernels/correlate/cuda/x_stage/device.cuh"
 
 namespace apsyn::bench {
 

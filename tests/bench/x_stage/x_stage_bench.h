@@ -23,7 +23,7 @@ struct Case {
 };
 
 struct Times {
-  double least_s, median_s, sustained_s;
+  double min_s, median_s, sustained_s;
 };
 
 /// `launch` queues one integration's products. Short = single launches, sustained = back to back for

@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(stops_say_why) {
     Buffer<float, 4> model({1, 1, scene.ny, scene.nx});
     Deconvolver deconvolver(settings, psf, {{1.5e8, 1}}, scene.shape(), 5);
     CycleReport report = deconvolver.minor_cycle(residual, model);
-    while (report.go_on) report = deconvolver.minor_cycle(residual, model);
+    while (report.unfinished) report = deconvolver.minor_cycle(residual, model);
     return report.sets[0];
   };
   for (const CleanAlgorithm algorithm :

@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_peak_at_the_threshold_ends_every_algorithm) {
     residual(0, 0, 3, 5) = 0.1f;
     Deconvolver deconvolver(settings, psf, {DeconvolutionGroup{}}, PlaneShape{1, n, n});
     const CycleReport report = deconvolver.minor_cycle(residual, model);
-    BOOST_TEST(!report.go_on);
+    BOOST_TEST(!report.unfinished);
     BOOST_TEST(report.n_components <= 1u);
   }
 }

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(iterations_are_counted_over_all_cycles) {
         n_components += report.n_components;
         BOOST_TEST(report.sets[0].n_total == n_components);
         ++n_cycles;
-      } while (report.go_on);
+      } while (report.unfinished);
       BOOST_TEST(n_cycles > 2u);
       BOOST_TEST(n_components == settings.max_iterations);
       BOOST_TEST(int(report.sets[0].stop) == int(CleanStop::iterations));
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(divergence_in_a_part_ends_the_cycle) {
     Deconvolver deconvolver(settings, psf, {DeconvolutionGroup{}}, {1, n, n});
     const CycleReport report = deconvolver.minor_cycle(residual, model);
     BOOST_TEST(report.diverged);
-    BOOST_TEST(!report.go_on);
+    BOOST_TEST(!report.unfinished);
     BOOST_TEST(int(report.sets[0].stop) == int(CleanStop::divergence));
     BOOST_TEST(report.n_components < 200u);
   }

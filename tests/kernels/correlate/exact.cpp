@@ -12,7 +12,7 @@ using namespace apsyn::test;
 
 namespace {
 
-enum class Fill { random, most_negative, alternating };
+enum class Fill { random, max_negative, alternating };
 
 Recording integer_recording(const VoltageHeader& header, std::size_t n_time, int low, int high, Fill fill) {
   Recording recording(header, n_time);
@@ -23,7 +23,7 @@ Recording integer_recording(const VoltageHeader& header, std::size_t n_time, int
   for (auto& sample : recording.samples) {
     if (fill == Fill::random)
       sample = {static_cast<float>(uniform(random)), static_cast<float>(uniform(random))};
-    else if (fill == Fill::most_negative)
+    else if (fill == Fill::max_negative)
       sample = {static_cast<float>(low), static_cast<float>(low)};
     else
       sample = {static_cast<float>(i % 2 ? low : high), static_cast<float>(i % 3 ? low : high)};
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(codes_are_exact) {
       drop_some(recording);
       check_exact(recording, {.n_spectra = 301, .gulp = 256, .n_threads = 2, .codes = true});
     }
-  for (const Fill fill : {Fill::most_negative, Fill::alternating})
+  for (const Fill fill : {Fill::max_negative, Fill::alternating})
     check_exact(integer_recording(voltage_header(1, 3, 1, 1e6, 150e6), 70000, -128, 127, fill),
                 {.codes = true});
 }
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(four_and_eight_bits_are_exact) {
 }
 
 BOOST_AUTO_TEST_CASE(extremes_are_exact_over_long_blocks) {
-  for (const Fill fill : {Fill::most_negative, Fill::alternating})
+  for (const Fill fill : {Fill::max_negative, Fill::alternating})
     check_exact(integer_recording(voltage_header(1, 3, 1, 1e6, 150e6), 70000, -128, 127, fill), {});
 }
 

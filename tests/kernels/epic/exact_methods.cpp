@@ -15,8 +15,8 @@ const Method kExact[] = {
     {"dft", make_dft_imager},
     {"dft in float64", in_float64, false},
     {"corr", [](EpicPlan plan) { return make_corr_imager(std::move(plan)); }},
-    {"corr, direct", [](EpicPlan plan) { return make_corr_imager(std::move(plan), PairForm::direct); }},
-    {"corr, grid", [](EpicPlan plan) { return make_corr_imager(std::move(plan), PairForm::grid); },
+    {"corr, direct", [](EpicPlan plan) { return make_corr_imager(std::move(plan), CorrMethod::direct); }},
+    {"corr, grid", [](EpicPlan plan) { return make_corr_imager(std::move(plan), CorrMethod::grid); },
      multiplies_codes(), true}};
 
 }  // namespace

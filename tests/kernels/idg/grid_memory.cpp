@@ -45,14 +45,14 @@ BOOST_AUTO_TEST_CASE(the_gpu_while_a_layer_fits) {
   const IdgPlan plan = plan_of(8192, 12);  // 0.54 GB a plane and layer
   const GridPlace all = place_grids(room(80 * GB), plan, {.n_planes = 4});
   BOOST_CHECK(all.where == GridMemory::gpu);
-  BOOST_CHECK_EQUAL(all.most_layers, 12u);
+  BOOST_CHECK_EQUAL(all.max_layers, 12u);
   BOOST_CHECK_EQUAL(all.device.layer_bytes, 4u * 8192 * 8192 * 8);
   const GridPlace some = place_grids(room(24 * GB), plan, {.n_planes = 4});
   BOOST_CHECK(some.where == GridMemory::gpu);
-  BOOST_CHECK_GT(some.most_layers, 0u);
-  BOOST_CHECK_LT(some.most_layers, 12u);
-  BOOST_CHECK_LE(some.device.bytes(some.most_layers), 24 * GB);
-  BOOST_CHECK_GT(some.device.bytes(some.most_layers + 1), 24 * GB);
+  BOOST_CHECK_GT(some.max_layers, 0u);
+  BOOST_CHECK_LT(some.max_layers, 12u);
+  BOOST_CHECK_LE(some.device.bytes(some.max_layers), 24 * GB);
+  BOOST_CHECK_GT(some.device.bytes(some.max_layers + 1), 24 * GB);
 }
 
 BOOST_AUTO_TEST_CASE(hybrid_beyond) {
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(hybrid_beyond) {
   const GridPlace place = place_grids(room(140 * GB), plan, demand);
   BOOST_CHECK(place.where == GridMemory::hybrid);
   BOOST_CHECK(has(place.reason, "cuda:0"));
-  BOOST_CHECK_EQUAL(place.most_layers, 3u);
+  BOOST_CHECK_EQUAL(place.max_layers, 3u);
   BOOST_CHECK_EQUAL(place.device.layer_bytes, 0u);
   BOOST_CHECK_LE(place.device.fixed_bytes, 140 * GB);
   // The host's memory then says how many layers.
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(hybrid_beyond) {
   DeviceRoom tight = room(40 * GB);
   tight.free_bytes = place_grids(tight, small, demand).device.bytes(1);
   BOOST_CHECK(place_grids(tight, small, demand).where == GridMemory::gpu);
-  BOOST_CHECK_EQUAL(place_grids(tight, small, demand).most_layers, 1u);
+  BOOST_CHECK_EQUAL(place_grids(tight, small, demand).max_layers, 1u);
 }
 
 BOOST_AUTO_TEST_CASE(an_explicit_choice_never_falls_back) {
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(oversubscription_is_asked_for) {
   DeviceRoom has_pages = room(140 * GB);
   const GridPlace place =
       place_grids(has_pages, plan_of(30'000, 9), {.n_planes = 4, .wanted = GridMemory::oversubscribed});
-  BOOST_CHECK_EQUAL(place.most_layers, 9u);
+  BOOST_CHECK_EQUAL(place.max_layers, 9u);
   has_pages.can_oversubscribe = false;
   BOOST_CHECK(has(complaint(has_pages, plan, {.n_planes = 4, .wanted = GridMemory::oversubscribed}),
                   "cannot move pages"));
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(several_gridders_share) {
   const GridPlace one = place_grids(room(80 * GB), plan, {}),
                   three = place_grids(room(80 * GB), plan, {.n_gridders = 3});
   BOOST_CHECK_EQUAL(three.device.layer_bytes, 3 * one.device.layer_bytes);
-  BOOST_CHECK_LE(three.device.bytes(three.most_layers), 80 * GB);
+  BOOST_CHECK_LE(three.device.bytes(three.max_layers), 80 * GB);
 }
 
 BOOST_AUTO_TEST_CASE(words_for_people) {

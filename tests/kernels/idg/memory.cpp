@@ -6,7 +6,7 @@
 #include <random>
 
 #include "kernels/idg/cpu/degrid/subgrid_predictor.h"
-#include "kernels/idg/cpu/subgrid_forms.h"
+#include "kernels/idg/cpu/spread_tables.h"
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg.h"
 #include "libcore/base/error.h"
@@ -153,9 +153,9 @@ BOOST_AUTO_TEST_CASE(threads_take_what_is_said_of_each) {
     // What one layer's transform works in, and the images that it is added to.
     const std::uint64_t images = 8 * plan.image.n_x * plan.image.n_y * c.n_planes;
     BOOST_TEST(gridder_memory(plan, one).fixed_bytes - columns - subgrid_bytes(plan, one) - images ==
-               16 * (plan.n_u + 4) * plan.n_v_held());
+               16 * (plan.n_u + 4) * plan.n_v_stored());
     BOOST_TEST(degridder_memory(plan, one).fixed_bytes - columns - predictor_bytes(plan, one) - images ==
-               16 * plan.n_v_held() * (plan.image.n_x + 4));
+               16 * plan.n_v_stored() * (plan.image.n_x + 4));
     // A thread's own: between what it is made with and what its largest task can need.
     const double before = allocated();
     if (before == 0) return;
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(fields_share_the_memory_of_a_device) {
   plan.n_layers = 1000;
   const DeviceRoom room{"a card", 140'000'000'000, 150'000'000'000, false};
   auto layers = [&](std::size_t n_gridders) {
-    return place_grids(room, plan, {4, n_gridders, GridMemory::gpu}).most_layers;
+    return place_grids(room, plan, {4, n_gridders, GridMemory::gpu}).max_layers;
   };
   const double layer = 6144.0 * 6144 * 4 * 8;
   const auto alone = layers(1), shared = layers(3);

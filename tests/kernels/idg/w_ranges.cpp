@@ -39,8 +39,8 @@ BOOST_AUTO_TEST_CASE(images_of_ranges_add_up) {
   BOOST_REQUIRE_GT(slack, 0);
   for (const double w :
        {border - slack / 2, border, border + slack / 2, border + plan.layer_step_lambda / 2}) {
-    const auto sum = image({{.first = 0, .n = 3, .most_w_lambda = w},
-                            {.first = 2, .n = plan.n_layers - 2, .least_w_lambda = w}});
+    const auto sum = image(
+        {{.first = 0, .n = 3, .max_w_lambda = w}, {.first = 2, .n = plan.n_layers - 2, .min_w_lambda = w}});
     BOOST_CHECK_EQUAL(n_visibilities, n_all);
     const double error = reference::relative_rms(sum.view().span(), all.view().span());
     // A layer's float32 sums in two parts; one visibility of 49000 that is missing makes 5e-3; measured: 9e-8

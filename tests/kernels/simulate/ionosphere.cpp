@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(visibilities_against_the_measurement_equation) {
   Buffer<double, 2> uvw_m({6, 3});
   data.fill({NAN, NAN});
   simulate_visibilities(setup, 0, rotations, 2, data, uvw_m);
-  double worst = 0, least_turn = 1e9;
+  double worst = 0, min_turn = 1e9;
   for (std::size_t b = 0; b < 6; ++b) {
     const auto& [i, j] = setup.baselines[b];
     for (std::size_t chan = 0; chan < 3; ++chan) {
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(visibilities_against_the_measurement_equation) {
           return reference::screen_phase_rad(setup.antenna_enu_m[ant], unit, 250e3, vertical_tec,
                                              setup.channel_hz[chan]);
         };
-        least_turn = std::min(least_turn, std::abs(phase(i) - phase(j)));
+        min_turn = std::min(min_turn, std::abs(phase(i) - phase(j)));
         const auto v =
             reference::visibility({unit, stokes[s]}, setup.antenna_enu_m[i], setup.antenna_enu_m[j],
                                   rotations.phase_centre[2], setup.channel_hz[chan]);
@@ -101,10 +101,10 @@ BOOST_AUTO_TEST_CASE(visibilities_against_the_measurement_equation) {
         worst = std::max(worst, std::abs(std::complex<double>(data(b, chan, p)) - expected[p]) / 4.5);
     }
   }
-  BOOST_TEST_MESSAGE("largest error relative to the flux: " << worst << "; least phase " << least_turn);
+  BOOST_TEST_MESSAGE("largest error relative to the flux: " << worst << "; least phase " << min_turn);
   // float32 visibilities; the constant of the phase has 9 digits, of up to 8 rad between antennas
   BOOST_TEST(worst < 1e-6);
-  BOOST_TEST(least_turn > 1e-2);
+  BOOST_TEST(min_turn > 1e-2);
 
   rotations.tec_tecu.resize({2, 3});
   BOOST_CHECK_THROW(simulate_visibilities(setup, 0, rotations, 2, data, uvw_m), std::invalid_argument);

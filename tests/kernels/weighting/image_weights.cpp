@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(natural_weights_of_rows_as_of_their_visibilities) {
             of_each.add(lambda(row, 0, c), lambda(row, 1, c), block.weight(row, c, 0));
       BOOST_CHECK_EQUAL(of_block.beyond().n_visibilities, of_each.beyond().n_visibilities);
       BOOST_CHECK_EQUAL(of_block.beyond().n_beyond, of_each.beyond().n_beyond);
-      BOOST_CHECK_EQUAL(of_block.beyond().most_lambda, of_each.beyond().most_lambda);
+      BOOST_CHECK_EQUAL(of_block.beyond().max_lambda, of_each.beyond().max_lambda);
       of_block.finish(1);
       Buffer<float, 3> weighted;
       of_block.apply(block, 2, weighted);
@@ -184,11 +184,11 @@ BOOST_AUTO_TEST_CASE(visibilities_beyond_the_grid_are_counted) {
     weights.add(1, -7000, 1);
     BOOST_CHECK_EQUAL(weights.beyond().n_visibilities, max_uv == 600 ? 3 : 5);
     BOOST_CHECK_EQUAL(weights.beyond().n_beyond, max_uv == 600 ? 1 : 3);
-    BOOST_CHECK_EQUAL(weights.beyond().most_lambda, max_uv == 600 ? 550 : 7000);
+    BOOST_CHECK_EQUAL(weights.beyond().max_lambda, max_uv == 600 ? 550 : 7000);
     const BeyondGrid before = weights.beyond();
     weights.add(std::nan(""), 3, 1);
     weights.add(std::numeric_limits<double>::infinity(), std::nan(""), 1);
     BOOST_CHECK_EQUAL(weights.beyond().n_beyond, before.n_beyond + 2);
-    BOOST_CHECK_EQUAL(weights.beyond().most_lambda, before.most_lambda);
+    BOOST_CHECK_EQUAL(weights.beyond().max_lambda, before.max_lambda);
   }
 }

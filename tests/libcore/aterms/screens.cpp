@@ -14,7 +14,7 @@ using namespace aterm_test;
 namespace {
 
 constexpr double first_mjd_s = 5e9, step_s = 10;
-constexpr std::size_t n_station = 3, n_step = 40, side = 8, most_slots = 16;
+constexpr std::size_t n_station = 3, n_step = 40, side = 8, max_slots = 16;
 constexpr std::size_t slot_bytes = n_station * side * side * 4 * 8;  ///< of one frequency
 
 /// TEC that differs by station and step, and is the same all over the sky.
@@ -95,7 +95,7 @@ std::vector<std::size_t> prepare_all(AtermScreens& screens, const ImagingBlock& 
     // 1e-7: phases of some hundred radians, rounded to float at the end only.
     BOOST_CHECK_LE(worst(screens, block, first, taken.back(), slot_hz), 2e-7);
     const std::vector<double> hz(block.channel_hz.begin(), block.channel_hz.end());
-    BOOST_CHECK_LE(screens.jones().size() * 8, screens.most_bytes(hz));
+    BOOST_CHECK_LE(screens.jones().size() * 8, screens.max_bytes(hz));
   }
   return taken;
 }
@@ -108,7 +108,7 @@ const std::vector<double> five_hz{150e6, 151e6, 155e6, 156e6, 160e6},
 BOOST_AUTO_TEST_CASE(slots_as_the_memory_has_room) {
   const Screens set;
   for (const auto& [max_bytes, n_slots] : std::vector<std::pair<std::uint64_t, std::size_t>>{
-           {0, 1}, {3 * slot_bytes, 1}, {3 * 5 * slot_bytes + 1, 5}, {1u << 30, most_slots}}) {
+           {0, 1}, {3 * slot_bytes, 1}, {3 * 5 * slot_bytes + 1, 5}, {1u << 30, max_slots}}) {
     AtermScreens screens = set.open(max_bytes);
     std::vector<std::size_t> want;
     for (std::size_t step = 0; step < n_step; step += n_slots)

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(apparent_directions_agree_with_erfa) {
 }
 
 BOOST_AUTO_TEST_CASE(uvw_axes_agree_with_erfa) {
-  double worst = 0, least_square = 0;
+  double worst = 0, min_square = 0;
   for (const Site& site : kSites) {
     const SkyFrame frame(site);
     for (const UtcTime& time : kTimes)
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(uvw_axes_agree_with_erfa) {
         worst = std::max({worst, norm(uvw[2] - w), norm(uvw[0] - u), norm(uvw[1] - cross(w, u))});
         for (int i = 0; i < 3; ++i)
           for (int j = 0; j < 3; ++j)
-            least_square = std::max(least_square, std::abs(dot(uvw[i], uvw[j]) - (i == j)));
+            min_square = std::max(min_square, std::abs(dot(uvw[i], uvw[j]) - (i == j)));
         const Vec3 east = place(step_rad, 0) - w;
         BOOST_TEST(dot(east, uvw[0]) > 0);
         BOOST_TEST(dot(north, uvw[1]) > 0);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(uvw_axes_agree_with_erfa) {
   }
   BOOST_TEST_MESSAGE("worst uvw axis error " << worst << " of the baseline");
   BOOST_TEST(worst < 1e-8);  // measured 3.1e-9: IAU 2000 against 2006 precession
-  BOOST_TEST(least_square < 1e-14);
+  BOOST_TEST(min_square < 1e-14);
 }
 
 BOOST_AUTO_TEST_CASE(directions_return_from_the_local_frame) {

@@ -10,8 +10,8 @@
 #include "libcore/base/view.h"
 #include "libcore/files/checksum.h"
 #include "libcore/system/device.h"
-#include "libcore/system/feed.h"
 #include "libcore/system/parallel.h"
+#include "libcore/system/produce_consume.h"
 
 using namespace apsyn;
 
@@ -143,10 +143,10 @@ BOOST_AUTO_TEST_CASE(what_one_thread_fetches_others_use_once) {
           item = -1;  // to be filled again
         };
         if (fail_at >= 0) {
-          BOOST_CHECK_THROW(feed(std::span(items), threads, fill, use), DataError);
+          BOOST_CHECK_THROW(produce_consume(std::span(items), threads, fill, use), DataError);
           continue;
         }
-        feed(std::span(items), threads, fill, use);
+        produce_consume(std::span(items), threads, fill, use);
         BOOST_TEST(std::count(visits.begin(), visits.end(), 1) == 1000);
       }
 }

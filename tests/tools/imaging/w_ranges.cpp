@@ -43,8 +43,8 @@ double seconds(const IdgPlan& plan, const PlanCost& cost, const Core& core, cons
   double n = 0;
   for (const double w : core.w_lambda) {
     const auto layer = static_cast<std::size_t>(w / plan.layer_step_lambda);
-    n += layer >= range.first && layer < range.first + range.n && w >= range.least_w_lambda &&
-         w < range.most_w_lambda;
+    n += layer >= range.first && layer < range.first + range.n && w >= range.min_w_lambda &&
+         w < range.max_w_lambda;
   }
   return n * cost.visibility_s + static_cast<double>(range.n) * cost.layer_s;
 }
@@ -64,9 +64,8 @@ double slower(const IdgPlan& plan, const PlanCost& cost, const Core& core, doubl
   const auto layer = static_cast<std::size_t>(w / plan.layer_step_lambda);
   const bool inside = w > static_cast<double>(layer) * plan.layer_step_lambda;
   double most = 0;
-  for (const LayerRange& range :
-       {LayerRange{.first = 0, .n = layer + (inside ? 1 : 0), .most_w_lambda = w},
-        LayerRange{.first = layer, .n = plan.n_layers - layer, .least_w_lambda = w}})
+  for (const LayerRange& range : {LayerRange{.first = 0, .n = layer + (inside ? 1 : 0), .max_w_lambda = w},
+                                  LayerRange{.first = layer, .n = plan.n_layers - layer, .min_w_lambda = w}})
     most = std::max({most, seconds(plan, cost, core, range), travel_seconds(plan, cost, core, range)});
   return most;
 }
@@ -161,7 +160,7 @@ BOOST_AUTO_TEST_CASE(layers_of_a_w_kernel_stay_whole) {
   for (const LayerRange& range : cut_w(plan, {1e-6, 0, 1e-4}, core.histogram, 3)) {
     BOOST_CHECK_EQUAL(range.first, next);
     BOOST_CHECK_GT(range.n, 0u);
-    BOOST_CHECK(std::isinf(range.least_w_lambda) && std::isinf(range.most_w_lambda));
+    BOOST_CHECK(std::isinf(range.min_w_lambda) && std::isinf(range.max_w_lambda));
     next += range.n;
   }
   BOOST_CHECK_EQUAL(next, 12u);
@@ -213,7 +212,7 @@ BOOST_AUTO_TEST_CASE(every_subgrid_is_of_one_range) {
     const Partition own = partition(plan, block, range, 2);
     n += own.n_visibilities;
     n_tasks += own.tasks.size();
-    cut_inside = cut_inside || std::isfinite(range.most_w_lambda);
+    cut_inside = cut_inside || std::isfinite(range.max_w_lambda);
   }
   BOOST_CHECK_EQUAL(n, all.n_visibilities);
   BOOST_CHECK_EQUAL(n_tasks, all.tasks.size());
@@ -259,7 +258,7 @@ struct AcrossBorders {
         make_idg_plan({256, 256, 2e-3}, {.subgrid = 24},
                       {.max_w_lambda = rows.max_w_m * d.wavenumber(0), .n_visibilities = 1e5, .n_planes = 1});
     BOOST_REQUIRE_GT(plan.n_layers, 10u);  // passes of five, and several ranges
-    plan.most_task_half_w_lambda = plan.half_w_lambda;
+    plan.max_task_half_w_lambda = plan.half_w_lambda;
     all = partition(plan, d.block(false), {0, plan.n_layers}, 2);
   }
 
@@ -305,8 +304,8 @@ BOOST_FIXTURE_TEST_CASE(ranges_meet_anywhere_in_a_layer, AcrossBorders) {
     for (const SubgridTask& task : all.tasks)  // the middle of a subgrid itself
       if (task.layer == layer && cuts.size() < 12) cuts.push_back(task.w_lambda);
     for (const double w : cuts) {
-      const LayerRange below{.first = 0, .n = layer + 1, .most_w_lambda = w};
-      const LayerRange above{.first = layer, .n = plan.n_layers - layer, .least_w_lambda = w};
+      const LayerRange below{.first = 0, .n = layer + 1, .max_w_lambda = w};
+      const LayerRange above{.first = layer, .n = plan.n_layers - layer, .min_w_lambda = w};
       check_once({below, above});
       // In passes of five layers each.
       std::vector<LayerRange> passes;
@@ -314,8 +313,8 @@ BOOST_FIXTURE_TEST_CASE(ranges_meet_anywhere_in_a_layer, AcrossBorders) {
         for (std::size_t first = 0; first < range.n; first += 5) passes.push_back(range.part(first, 5));
       check_once(passes);
       check_once({below,
-                  {.first = layer, .n = 1, .least_w_lambda = w, .most_w_lambda = w + slack},
-                  {.first = layer, .n = plan.n_layers - layer, .least_w_lambda = w + slack}});
+                  {.first = layer, .n = 1, .min_w_lambda = w, .max_w_lambda = w + slack},
+                  {.first = layer, .n = plan.n_layers - layer, .min_w_lambda = w + slack}});
     }
   }
 }

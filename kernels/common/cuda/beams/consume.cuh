@@ -6,7 +6,7 @@
 // Weights of more antennas than registers hold pass by as samples do, again for every tile.
 #pragma once
 
-#include "kernels/common/cuda/beams/held.cuh"
+#include "kernels/common/cuda/beams/warpgroup_state.cuh"
 
 namespace apsyn::beam_products {
 
@@ -61,8 +61,8 @@ __device__ __forceinline__ void consume(const Work& work, const Shared& shared) 
     const int thread = threadIdx.x;
     const std::uint32_t my_weights = shared.weights + set * kGroups * (kOwn ? 2 : 1) * kSteps * kGroupBytes +
                                      thread % 128 / 32 * 1024 + thread % 32 / 4 * 64;
-    with_form<kProduct>(task.source.form, [&](auto form) {
-      weights.template load<decltype(form)::value>(my_weights, n_steps - first);
+    with_layout<kProduct>(task.source.layout, [&](auto layout) {
+      weights.template load<decltype(layout)::value>(my_weights, n_steps - first);
     });
     if (is_last_warp(shared.taken)) bring_next();
     if (const std::uint8_t* valid = validity_of(task, row); valid != nullptr)

@@ -21,7 +21,7 @@ constexpr bool kIsDetected = kProduct == Product::power || kProduct == Product::
 
 /// Of samples as they are multiplied.
 __device__ __forceinline__ float sample_unit(const Task& task) {
-  return task.source.form == Source::Form::int4 ? 1.0f / 16 : 1.0f;
+  return task.source.layout == Source::SampleLayout::int4 ? 1.0f / 16 : 1.0f;
 }
 
 /// Where a beam's values of a row go, and its scale of samples' units.

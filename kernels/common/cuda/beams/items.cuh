@@ -21,7 +21,7 @@ constexpr int kRun = 128;  // spectra
 
 /// Whole runs for each part, and as few parts as keep `n_busy` blocks busy.
 inline Items items_of(const Task& task, int groups, int tile_spectra, int n_busy) {
-  constexpr int kMostParts = 8;
+  constexpr int kMaxParts = 8;
   Items items{task, groups};
   const int item_beams = groups * kGroupBeams, n_runs = task.sections.stride / kRun;
   items.n_beam_items = (task.layout.n_beam + item_beams - 1) / item_beams;
@@ -33,7 +33,7 @@ inline Items items_of(const Task& task, int groups, int tile_spectra, int n_busy
     return static_cast<double>(n_whole) * n_runs / (static_cast<double>(n_waves) * part * n_busy);
   };
   int n_parts = 1;
-  for (int n = 2; n <= std::min(kMostParts, n_runs); ++n)
+  for (int n = 2; n <= std::min(kMaxParts, n_runs); ++n)
     if (busy(n) > 1.05 * busy(n_parts)) n_parts = n;
   const int part = part_of(n_parts);
   items.part_tiles = part * (kRun / tile_spectra);
@@ -96,13 +96,13 @@ using Fragment = std::uint32_t[4][4];
 /// A lane's share: load(byte) gives 16 bytes of its beam's 64 antennas, real parts at 0 and imaginary at 512
 /// (weight_offset). The order is that of the samples (cuda/beams/samples.cuh), of which a lane takes two
 /// runs of 4 bytes of each 32.
-template <Source::Form kForm, class Load>
+template <Source::SampleLayout kLayout, class Load>
 __device__ __forceinline__ void load_fragment(Fragment& to, int lane, const Load& load) {
   const int quarter = lane % 4;
   std::uint32_t words[2][4];
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
-    if constexpr (kForm == Source::Form::int8) {  // antennas 2 q, 2 q + 1 and those 8 further
+    if constexpr (kLayout == Source::SampleLayout::int8) {  // antennas 2 q, 2 q + 1 and those 8 further
       const int4 low = load(512 * part + 16 * (quarter / 2));
       const int4 high = load(512 * part + 32 + 16 * (quarter / 2));
       const std::uint32_t halves = quarter % 2 == 0 ? 0x5410 : 0x7632;
@@ -118,10 +118,10 @@ __device__ __forceinline__ void load_fragment(Fragment& to, int lane, const Load
 #pragma unroll
   for (int chunk = 0; chunk < 4; ++chunk) {
     const std::uint32_t re = words[0][chunk], im = words[1][chunk], minus_im = __vneg4(im);
-    if constexpr (kForm == Source::Form::rows) {
+    if constexpr (kLayout == Source::SampleLayout::rows) {
       to[chunk / 2][chunk % 2 * 2] = re, to[chunk / 2][chunk % 2 * 2 + 1] = im;
       to[2 + chunk / 2][chunk % 2 * 2] = minus_im, to[2 + chunk / 2][chunk % 2 * 2 + 1] = re;
-    } else if constexpr (kForm == Source::Form::int4) {
+    } else if constexpr (kLayout == Source::SampleLayout::int4) {
       to[chunk][0] = re, to[chunk][1] = im, to[chunk][2] = minus_im, to[chunk][3] = re;
     } else {
       to[chunk][0] = __byte_perm(re, minus_im, 0x5140), to[chunk][1] = __byte_perm(im, re, 0x5140);
@@ -129,18 +129,19 @@ __device__ __forceinline__ void load_fragment(Fragment& to, int lane, const Load
     }
   }
 }
-/// Calls with(form) where the form is known when compiling.
+/// Calls with(layout) where the layout is known when compiling.
 template <Product kProduct, class With>
-__device__ __forceinline__ void with_form(Source::Form form, const With& with) {
-  using enum Source::Form;
-  if constexpr (kProduct == Product::quadratic) return with(std::integral_constant<Source::Form, rows>{});
+__device__ __forceinline__ void with_layout(Source::SampleLayout layout, const With& with) {
+  using enum Source::SampleLayout;
+  if constexpr (kProduct == Product::quadratic)
+    return with(std::integral_constant<Source::SampleLayout, rows>{});
   if constexpr (kProduct != Product::quadratic) {
-    if (form == rows)
-      with(std::integral_constant<Source::Form, rows>{});
-    else if (form == int8)
-      with(std::integral_constant<Source::Form, int8>{});
+    if (layout == rows)
+      with(std::integral_constant<Source::SampleLayout, rows>{});
+    else if (layout == int8)
+      with(std::integral_constant<Source::SampleLayout, int8>{});
     else
-      with(std::integral_constant<Source::Form, int4>{});
+      with(std::integral_constant<Source::SampleLayout, int4>{});
   }
 }
 
@@ -162,7 +163,7 @@ struct Masks {
       return antenna < task.layout.n_ant ? *reinterpret_cast<const std::uint16_t*>(valid + antenna) : 0;
     };
     const int quarter = lane % 4;
-    if (task.source.form == Source::Form::int8) {
+    if (task.source.layout == Source::SampleLayout::int8) {
       low = __byte_perm(two(2 * quarter) * 0xFF, 0, 0x1100);
       high = __byte_perm(two(8 + 2 * quarter) * 0xFF, 0, 0x1100);
     } else {

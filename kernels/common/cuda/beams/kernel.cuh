@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kThreads, 1) form_beams(const __grid_constant_
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   constexpr bool kStreamed = kFlow == Flow::streamed;
   extern __shared__ std::uint8_t dynamic_shared[];
-  __shared__ alignas(8) std::uint64_t full[kMostStages], empty[kMostStages], weights_full, order[kConsumers];
+  __shared__ alignas(8) std::uint64_t full[kMaxStages], empty[kMaxStages], weights_full, order[kConsumers];
   __shared__ unsigned taken;
   __shared__ float aside[kAsideSlots * 128 * kConsumers];
   Shared shared;
@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(kThreads, 1) form_beams(const __grid_constant_
   shared.raw = shared.weights + work.weight_bytes;
   if (threadIdx.x == 0) {
     for (int s = 0; s < work.n_stages; ++s) {
-      barrier_init(shared.full + 8 * s, are_copied(work.items.task.source.form, kPols) ? 1 : kProducers / 32);
+      barrier_init(shared.full + 8 * s,
+                   are_copied(work.items.task.source.layout, kPols) ? 1 : kProducers / 32);
       barrier_init(shared.empty + 8 * s, work.own_spectra ? 4 : 4 * kConsumers);
     }
     barrier_init(shared.weights_full, 1);
@@ -63,16 +64,16 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
   work.items = items_of(task, (work.own_spectra ? 1 : kConsumers) * kGroups, kSpectra, n_sm);
   work.run_tiles = kRun / kSpectra;
   work.weight_bytes = work.items.groups * (kOwn ? 2 : 1) * kSteps * kGroupBytes;
-  using enum Source::Form;
-  const int raw_bytes = are_copied(task.source.form, kPols) ? 0
-                        : task.source.form == int8          ? kAhead<kFlow> * Units<int8, kPols>::kRawBytes
-                                                            : kAhead<kFlow> * Units<int4, kPols>::kRawBytes;
-  if (task.source.form == int8 && kPols == 1) work.samples = map_of_samples(task);
+  using enum Source::SampleLayout;
+  const int raw_bytes = are_copied(task.source.layout, kPols) ? 0
+                        : task.source.layout == int8          ? kAhead<kFlow> * Units<int8, kPols>::kRawBytes
+                                                              : kAhead<kFlow> * Units<int4, kPols>::kRawBytes;
+  if (task.source.layout == int8 && kPols == 1) work.samples = map_of_samples(task);
   const int n_blocks = task.layout.n_blocks();
-  work.stage_blocks = kStreamed || n_blocks > kMostStageBlocks ? 1 : n_blocks;
+  work.stage_blocks = kStreamed || n_blocks > kMaxStageBlocks ? 1 : n_blocks;
   work.stage_tiles = kStageTiles<kFlow>;
   const int stage_bytes = work.stage_bytes();
-  work.n_stages = std::min(kMostStages, (kMostShared - work.weight_bytes - raw_bytes) / stage_bytes);
+  work.n_stages = std::min(kMaxStages, (kMaxShared - work.weight_bytes - raw_bytes) / stage_bytes);
   const int shared_bytes = work.weight_bytes + raw_bytes + work.n_stages * stage_bytes + 1024;
   const auto kernel = form_beams<kProduct, kPols, kOwn, kGroups, kFlow>;
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
@@ -104,11 +105,11 @@ template <Product kProduct, int kPols, bool kOwn>
 void launch_groups(const Task& task, int n_sm, cudaStream_t stream) {
   using enum Flow;
   const int n_slots = task.layout.n_slots(), n_groups = task.layout.n_groups();
-  if (n_slots > kMostSlots)
+  if (n_slots > kMaxSlots)
     launch<kProduct, kPols, kOwn, 2, streamed>(task, n_sm, stream);
-  else if (n_groups == 1 || task.layout.n_blocks() > kMostStageBlocks)
+  else if (n_groups == 1 || task.layout.n_blocks() > kMaxStageBlocks)
     launch<kProduct, kPols, kOwn, 1, blocks>(task, n_sm, stream);
-  else if (n_slots * 2 <= kMostSlots && n_groups > 2)
+  else if (n_slots * 2 <= kMaxSlots && n_groups > 2)
     launch_turns<kProduct, kPols, kOwn, 2>(task, n_sm, stream);
   else
     launch_turns<kProduct, kPols, kOwn, 1>(task, n_sm, stream);

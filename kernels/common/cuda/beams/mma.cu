@@ -46,9 +46,9 @@ struct RowWalk {
   }
 };
 
-template <Product kProduct, int kPols, bool kOwn, Source::Form kForm, class Copies, class Unpack>
-__device__ __forceinline__ void form(const Items& items, std::uint32_t stages, Copies walk,
-                                     const Unpack& unpack) {
+template <Product kProduct, int kPols, bool kOwn, Source::SampleLayout kLayout, class Copies, class Unpack>
+__device__ __forceinline__ void multiply_items(const Items& items, std::uint32_t stages, Copies walk,
+                                               const Unpack& unpack) {
   const Task& task = items.task;
   const WeightLayout& layout = task.layout;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -108,8 +108,8 @@ __device__ __forceinline__ void form(const Items& items, std::uint32_t stages, C
         if (g >= n_groups) break;
         const std::int8_t* from = task.weights + layout.group(at.row, pol, at.first_group + g, at.part) +
                                   warp * 1024 + lane / 4 * 64;
-        load_fragment<kForm>(weights[g], lane,
-                             [&](int byte) { return __ldg(reinterpret_cast<const int4*>(from + byte)); });
+        load_fragment<kLayout>(weights[g], lane,
+                               [&](int byte) { return __ldg(reinterpret_cast<const int4*>(from + byte)); });
         if (valid == nullptr) continue;
 #pragma unroll
         for (int chunk = 0; chunk < 4; ++chunk)
@@ -144,12 +144,12 @@ __device__ __forceinline__ void form(const Items& items, std::uint32_t stages, C
   }
 }
 
-template <Product kProduct, int kPols, bool kOwn, Source::Form kForm>
-__device__ __forceinline__ void form_samples(const Items& items, std::uint32_t stages) {
-  using Form = Units<kForm, kPols>;
-  const Form units(threadIdx.x);
-  form<kProduct, kPols, kOwn, kForm>(
-      items, stages, Walk<Form>(items, units, items.task.layout.n_limb),
+template <Product kProduct, int kPols, bool kOwn, Source::SampleLayout kLayout>
+__device__ __forceinline__ void multiply_samples(const Items& items, std::uint32_t stages) {
+  using SampleUnits = Units<kLayout, kPols>;
+  const SampleUnits units(threadIdx.x);
+  multiply_items<kProduct, kPols, kOwn, kLayout>(
+      items, stages, Walk<SampleUnits>(items, units, items.task.layout.n_limb),
       [&](std::uint32_t raw, std::uint32_t stage) { units.unpack(raw, stage); });
 }
 
@@ -157,13 +157,14 @@ template <Product kProduct, int kPols, bool kOwn>
 __global__ void __launch_bounds__(kProducers) form_beams(const __grid_constant__ Items items) {
   extern __shared__ std::uint8_t dynamic_shared[];
   const std::uint32_t stages = (shared_address(dynamic_shared) + 127) & ~127u;
-  with_form<kProduct>(items.task.source.form, [&](auto known) {
-    constexpr Source::Form kForm = decltype(known)::value;
-    if constexpr (kForm == Source::Form::rows) {
+  with_layout<kProduct>(items.task.source.layout, [&](auto known) {
+    constexpr Source::SampleLayout kLayout = decltype(known)::value;
+    if constexpr (kLayout == Source::SampleLayout::rows) {
       const RowWalk<kPols> walk(items, items.task.layout.n_limb * items.task.layout.n_blocks());
-      form<kProduct, kPols, kOwn, kForm>(items, stages, walk, [](std::uint32_t, std::uint32_t) {});
+      multiply_items<kProduct, kPols, kOwn, kLayout>(items, stages, walk,
+                                                     [](std::uint32_t, std::uint32_t) {});
     } else {
-      form_samples<kProduct, kPols, kOwn, kForm>(items, stages);
+      multiply_samples<kProduct, kPols, kOwn, kLayout>(items, stages);
     }
   });
 }

@@ -24,7 +24,7 @@ constexpr int kBlockAntennas = 64, kGroupBeams = 32, kTileColumns = 64;
 constexpr int kGroupBytes = 2 * kGroupBeams * kBlockAntennas;
 constexpr int kTileSpectra = 128, kRowBytes = 2 * kBlockAntennas, kTileBytes = kTileSpectra * kRowBytes;
 /// (polarisation, limb, block of antennas) whose weights registers hold; those of more come with the samples.
-constexpr int kMostSlots = 8;
+constexpr int kMaxSlots = 8;
 
 /// Weights: [row][weight polarisation][group of 32 beams][limb][block of 64 antennas][4096 B], in the order
 /// in which threads hold them. Antennas and beams that only fill up have weight 0.
@@ -36,7 +36,7 @@ struct WeightLayout {
   /// Filled up to what a block of threads takes.
   APSYN_HOST_DEVICE int n_groups() const {
     const int n = (n_beam + kGroupBeams - 1) / kGroupBeams;
-    return n <= 2 && n_slots() <= kMostSlots ? n : (n + 3) / 4 * 4;
+    return n <= 2 && n_slots() <= kMaxSlots ? n : (n + 3) / 4 * 4;
   }
   APSYN_HOST_DEVICE int n_slots() const { return n_pol * n_limb * n_blocks(); }
   APSYN_HOST_DEVICE std::size_t bytes() const { return group(n_row, 0, 0, 0); }
@@ -92,12 +92,12 @@ APSYN_HOST_DEVICE int row_offset(int spectrum, int half, int antenna) {
 }
 
 struct Source {
-  enum class Form {
+  enum class SampleLayout {
     rows,  ///< RowLayout: 0 behind a section's end
     int8,  ///< as they come, re, im; antennas in eights
     int4,  ///< as they come, a byte, re in the high nibble; antennas in sixteens
   };
-  Form form = Form::rows;
+  SampleLayout layout = SampleLayout::rows;
   const void* data = nullptr;  ///< at a multiple of 16 bytes
   /// Of samples as they come, [..][ant][pol], in bytes: multiples of 16.
   std::size_t spectrum_stride = 0, channel_stride = 0;
@@ -106,8 +106,8 @@ struct Source {
   int n_valid_row = 1, n_fine = 1, first_channel = 0;
 };
 /// Antennas of samples as they come must be a multiple.
-APSYN_HOST_DEVICE constexpr int unit_antennas(Source::Form form) {
-  return form == Source::Form::int4 ? 16 : 8;
+APSYN_HOST_DEVICE constexpr int unit_antennas(Source::SampleLayout layout) {
+  return layout == Source::SampleLayout::int4 ? 16 : 8;
 }
 
 enum class Product {

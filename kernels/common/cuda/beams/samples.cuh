@@ -3,9 +3,10 @@
 // wgmma reads them (chunk ^ column % 8): 64 spectra, or 32 of X and 32 of Y behind them. The order within a
 // column follows from how samples come, and weights follow it (load_fragment):
 //
-//   Form::rows                 [re of 64 antennas | im]
-//   Form::int8                 [re, im] of antenna after antenna: one polarisation needs no work at all
-//   Form::int4                 16 antennas after the other, [re | im], each times 16: a mask and a shift
+//   SampleLayout::rows                 [re of 64 antennas | im]
+//   SampleLayout::int8                 [re, im] of antenna after antenna: one polarisation needs no work at
+//   all SampleLayout::int4                 16 antennas after the other, [re | im], each times 16: a mask and
+//   a shift
 //
 // A warp copies units that it alone reads again, so no other has to be waited for.
 #pragma once
@@ -32,11 +33,11 @@ __device__ __forceinline__ void wait_copies() {
 }
 
 /// Samples as they come. A unit is what makes whole chunks: 8 antennas of int8, 16 of 4 bits.
-template <Source::Form kForm, int kPols>
+template <Source::SampleLayout kLayout, int kPols>
 struct Units {
-  static constexpr bool kFourBit = kForm == Source::Form::int4;
+  static constexpr bool kFourBit = kLayout == Source::SampleLayout::int4;
   static constexpr bool kUntouched = !kFourBit && kPols == 1;  ///< copied to where they are read
-  static constexpr int kAntennas = unit_antennas(kForm), kAntennaBytes = kPols * (kFourBit ? 1 : 2);
+  static constexpr int kAntennas = unit_antennas(kLayout), kAntennaBytes = kPols * (kFourBit ? 1 : 2);
   static constexpr int kBytes = kAntennas * kAntennaBytes, kPieces = kBytes / 16;
   static constexpr int kPerSpectrum = kBlockAntennas / kAntennas, kSpectra = kTileColumns / kPols;
   static constexpr int kPassSpectra = kProducers / kPerSpectrum;  // that all threads bring at a time

@@ -4,7 +4,7 @@
 // weights of the next item.
 #pragma once
 
-#include "kernels/common/cuda/beams/held.cuh"
+#include "kernels/common/cuda/beams/warpgroup_state.cuh"
 
 namespace apsyn::beam_products {
 
@@ -74,8 +74,8 @@ struct TurnTaker {
     const int n_steps = task.layout.n_limb * task.layout.n_blocks();
     const std::uint32_t mine =
         shared.weights + set * kGroups * (kOwn ? 2 : 1) * kSteps * kGroupBytes + warp * 1024 + lane / 4 * 64;
-    with_form<kProduct>(task.source.form, [&](auto form) {
-      weights.template load<decltype(form)::value, kGroup, kGroup + 1>(mine, n_steps);
+    with_layout<kProduct>(task.source.layout, [&](auto layout) {
+      weights.template load<decltype(layout)::value, kGroup, kGroup + 1>(mine, n_steps);
     });
     if constexpr (kGroup == kGroups - 1)
       if (is_last_warp(shared.taken))
@@ -102,12 +102,12 @@ struct TurnTaker {
   }
   template <int kGroup, int kLimb>
   __device__ __forceinline__ void multiply_limb(Sums (&sums)[kWide]) {
-    constexpr int kFit = kSteps / (kLimb + 1), kMost = kFit < kMostStageBlocks ? kFit : kMostStageBlocks;
+    constexpr int kFit = kSteps / (kLimb + 1), kMax = kFit < kMaxStageBlocks ? kFit : kMaxStageBlocks;
     const int n_blocks = task.layout.n_blocks();
     const std::uint32_t columns = uniform_bits(static_cast<std::uint32_t>(
         wgmma_descriptor(shared.stages + ring.stage * n_blocks * (kWide * kBlockBytes))));
     turns.wait();
-    with_count<kMost>(n_blocks, [&](auto count) {
+    with_count<kMax>(n_blocks, [&](auto count) {
       constexpr int kBlocks = decltype(count)::value;
       wgmma_fence();
 #pragma unroll

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/correlate/x_stage_cuda.h"
 
-#include "libcore/base/error.h"
-
 #include "kernels/correlate/cuda/x_stage/device.cuh"
+#include "libcore/base/error.h"
 
 namespace apsyn {
 namespace {

@@ -37,12 +37,12 @@ Grid choose_grid(const EpicPlan& plan, const EpicGeometry& geometry, const SkyPi
   std::vector<SpreadKernel> kernels = spread_kernels(kGridError, 1);
   std::erase_if(kernels, [](const SpreadKernel& kernel) { return kernel.width() > kPairTaps; });
   const SpreadKernel* best = nullptr;
-  double least_s = INFINITY;
+  double min_s = INFINITY;
   for (const SpreadKernel& kernel : kernels) {
     const PairGridShape tried{shape.n_node, cells(plan.nx, kernel), cells(plan.ny, kernel), kernel.width()};
     const double seconds = grid_pairs_s(plan, tried);
-    if (seconds >= least_s) continue;
-    least_s = seconds;
+    if (seconds >= min_s) continue;
+    min_s = seconds;
     best = &kernel;
     shape = tried;
   }

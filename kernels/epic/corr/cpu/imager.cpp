@@ -17,9 +17,9 @@ EpicPlan checked(EpicPlan plan) {
 
 class CorrImager final : public DirectImager {
  public:
-  CorrImager(EpicPlan plan, PairForm form)
+  CorrImager(EpicPlan plan, CorrMethod method)
       : plan_(checked(std::move(plan))),
-        form_(form),
+        method_(method),
         weights_(plan_),
         apertures_(plan_, plan_.autos),
         pairs_(plan_.n_channel(), plan_.n_ant * plan_.n_pol) {}
@@ -38,7 +38,7 @@ class CorrImager final : public DirectImager {
   bool direct() const;
 
   EpicPlan plan_;
-  PairForm form_;
+  CorrMethod method_;
   EpicWeights weights_;
   ApertureWeights apertures_;
   PairSums pairs_;
@@ -49,7 +49,7 @@ class CorrImager final : public DirectImager {
 };
 
 bool CorrImager::direct() const {
-  if (form_ != PairForm::cheapest || plan_.n_direction > 0) return form_ != PairForm::grid;
+  if (method_ != CorrMethod::cheapest || plan_.n_direction > 0) return method_ != CorrMethod::grid;
   if (apertures_.any()) return true;
   const PairGridShape shape = pair_grid_shape(plan_, geometry_, pixels_);
   return direct_pairs_s(plan_, pixels_.size()) <= grid_pairs_s(plan_, shape);
@@ -86,11 +86,11 @@ void CorrImager::take(EpicImages& images) {
 }  // namespace
 
 std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan) {
-  return make_corr_imager(std::move(plan), PairForm::cheapest);
+  return make_corr_imager(std::move(plan), CorrMethod::cheapest);
 }
 
-std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan, PairForm form) {
-  return std::make_unique<CorrImager>(std::move(plan), form);
+std::unique_ptr<DirectImager> make_corr_imager(EpicPlan plan, CorrMethod method) {
+  return std::make_unique<CorrImager>(std::move(plan), method);
 }
 
 }  // namespace apsyn

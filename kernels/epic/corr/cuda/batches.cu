@@ -144,9 +144,9 @@ __global__ void segment_keys_of(GatherTask task, int n_table, std::uint64_t* key
     const int at = list + (i < 0 ? i + shape.n_row_pair() : i);
     n_batch += task.batch_ends[at] - (at == 0 ? 0 : task.batch_ends[at - 1]);
   }
-  constexpr std::uint32_t kMost = 0xFFFF;
+  constexpr std::uint32_t kMax = 0xFFFF;
   const std::uint32_t part = segment / task.n_channel_segment() / task.n_channel;
-  keys[segment] = std::uint64_t(segment) << 32 | part << 16 | (kMost - min(n_batch, kMost));
+  keys[segment] = std::uint64_t(segment) << 32 | part << 16 | (kMax - min(n_batch, kMax));
 }
 
 }  // namespace

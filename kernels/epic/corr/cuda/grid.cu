@@ -77,7 +77,7 @@ __global__ void place_pairs(PlaceTask task) {
   place.n_order =
       bessel_orders(kTurn * hz * (of_a[2] - of_b[2]) * task.n_half, task.error, shape.n_order, orders);
   for (int at = shape.n_order; at < n_order; ++at) orders[at] = 0;
-  if (task.apart[a] != 0 || task.apart[b] != 0) place.n_order = 0;
+  if (task.outlier_antennas[a] != 0 || task.outlier_antennas[b] != 0) place.n_order = 0;
   task.places[pair] = place;
   std::uint32_t count = 0;
   for_each_strip(shape, place, [&](int, int, bool) { ++count; });

@@ -18,7 +18,8 @@
 
 namespace apsyn::epic_cuda {
 
-constexpr int kPairTaps = 8;  ///< PairOrders::kTaps
+constexpr std::uint32_t kNoPixel = 0xFFFFFFFF;  ///< in lists of pixels: none here
+constexpr int kPairTaps = 8;                    ///< PairOrders::kTaps
 constexpr int kStripColumns = 8;
 constexpr int kWindowRows = 8, kWindowPairs = kWindowRows / 2;  ///< of rows: a kernel is narrower by one
 constexpr int kOrderGroup = 8;                                  ///< orders that are summed at a time
@@ -61,14 +62,14 @@ struct __align__(16) PairPlace {
 struct PlaceTask {
   CellShape shape;
   int n_channel = 0;
-  const double* hz = nullptr;           ///< [channel]
-  const double* uvw_s = nullptr;        ///< [ant][3]
-  const std::uint8_t* apart = nullptr;  ///< [ant] 1 = its pairs are on no grid
-  double cell = 0, n_half = 0;          ///< of pixels, as direction cosines
-  double error = 0;                     ///< of the orders that a pair leaves out
-  PairPlace* places = nullptr;          ///< [channel][pair]
-  std::uint32_t* orders = nullptr;      ///< [channel][pair][whole groups] c_k J_k in halves high | low << 16
-  std::uint32_t* counts = nullptr;      ///< [channel][pair] lists that it is in
+  const double* hz = nullptr;                      ///< [channel]
+  const double* uvw_s = nullptr;                   ///< [ant][3]
+  const std::uint8_t* outlier_antennas = nullptr;  ///< [ant] 1 = its pairs are on no grid
+  double cell = 0, n_half = 0;                     ///< of pixels, as direction cosines
+  double error = 0;                                ///< of the orders that a pair leaves out
+  PairPlace* places = nullptr;                     ///< [channel][pair]
+  std::uint32_t* orders = nullptr;  ///< [channel][pair][whole groups] c_k J_k in halves high | low << 16
+  std::uint32_t* counts = nullptr;  ///< [channel][pair] lists that it is in
 };
 void launch_place_pairs(const PlaceTask& task, cudaStream_t stream);
 
@@ -77,7 +78,7 @@ __host__ __device__ constexpr std::size_t pair_row(int n_ant, int a) {
   return std::size_t(a) * n_ant - std::size_t(a) * (a + 1) / 2;
 }
 
-constexpr std::size_t kMostGridAnts = 4096;  ///< whose pairs PairCode numbers
+constexpr std::size_t kMaxGridAnts = 4096;  ///< whose pairs PairCode numbers
 
 struct ListTask {
   CellShape shape;
@@ -122,7 +123,7 @@ struct GatherTask {
   CellShape shape;
   int n_channel = 0;                          ///< that are gathered together
   int first_channel = 0;                      ///< of those that have lists and values
-  int n_segment = 1, n_segment_row_pair = 1;  ///< kMostSegment at most
+  int n_segment = 1, n_segment_row_pair = 1;  ///< kMaxSegment at most
   const std::uint32_t *batch_ends = nullptr, *batches = nullptr;
   const std::uint64_t* segments = nullptr;  ///< keys of launch_segment_keys, sorted
   const float2* values = nullptr;           ///< [channel][pair][4]
@@ -130,7 +131,7 @@ struct GatherTask {
   float2* cells = nullptr;  ///< [channel of these][n_cell()]
   __host__ __device__ int n_channel_segment() const { return shape.n_group() * shape.n_strip() * n_segment; }
 };
-constexpr int kMostSegment = 32 - (kWindowPairs - 1);  ///< row pairs
+constexpr int kMaxSegment = 32 - (kWindowPairs - 1);  ///< row pairs
 /// The segment, and in the lower half what sorts those with most batches to the front, the channels of a
 /// launch for themselves: n_table of them.
 void launch_segment_keys(const GatherTask& task, int n_table, std::uint64_t* keys, cudaStream_t stream);

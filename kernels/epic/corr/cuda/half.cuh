@@ -25,7 +25,7 @@
 
 namespace apsyn::epic_cuda {
 
-constexpr int kHalfBlock = 64, kMostHalfAnts = 4 * kHalfBlock;
+constexpr int kHalfBlock = 64, kMaxHalfAnts = 4 * kHalfBlock;
 constexpr int kFormPixels = 64;        ///< of a warpgroup
 constexpr int kPairTileBytes = 16384;  ///< real parts, then imaginary parts
 

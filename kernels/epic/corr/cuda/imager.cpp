@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "kernels/common/cuda/pair_sums.cuh"
-#include "kernels/epic/corr/cuda/form.cuh"
+#include "kernels/epic/corr/cuda/engine.cuh"
 #include "kernels/epic/corr/cuda/grid.cuh"
 #include "kernels/epic/cuda/images.cuh"
 #include "kernels/epic/cuda/input.cuh"
-#include "kernels/epic/dft/cuda/form.cuh"
+#include "kernels/epic/dft/cuda/engine.cuh"
 #include "kernels/epic/factors.h"
 
 namespace apsyn {
@@ -22,10 +22,10 @@ constexpr std::size_t kFewestInt8 = 64;  // antennas for which 8 bits stay far b
 
 class CudaCorrImager final : public DeviceImager {
  public:
-  CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index, PairForm form,
+  CudaCorrImager(EpicPlan plan, MakePairSums make_sums, int device_index, CorrMethod method,
                  std::size_t table_bytes, EpicPrecision precision)
       : device_(device_index),
-        wanted_(form),
+        wanted_(method),
         table_bytes_(table_bytes),
         exact_(precision == EpicPrecision::single),
         plan_((choose_device(), check_epic_plan(plan), std::move(plan))),
@@ -98,26 +98,27 @@ class CudaCorrImager final : public DeviceImager {
   }
 
   bool on_grid(const EpicGeometry& geometry) const {
-    if (wanted_ != PairForm::cheapest) return wanted_ == PairForm::grid;
-    if (plan_.n_direction > 0 || plan_.n_ant > kMostGridAnts || !plan_.apertures.empty()) return false;
+    if (wanted_ != CorrMethod::cheapest) return wanted_ == CorrMethod::grid;
+    if (plan_.n_direction > 0 || plan_.n_ant > kMaxGridAnts || !plan_.apertures.empty()) return false;
     return cuda_grid_pairs_s(plan_, geometry, sky_.pixels()) <
            cuda_direct_pairs_s(plan_, sky_.pixels().size(),
                                exact_ ? EpicPrecision::single : EpicPrecision::half,
                                serves_half_pairs(plan_, device_));
   }
   void move(const EpicGeometry& geometry) {
-    if (form_ != nullptr && form_->serves(geometry)) return form_->move(geometry);
+    if (engine_ != nullptr && engine_->serves(geometry)) return engine_->move(geometry);
     const bool grid = on_grid(geometry);
-    auto& form = grid ? grid_ : direct_;
-    if (!form && grid) form = make_grid_pair_form(plan_, sky_, device_, table_bytes_);
-    if (!form && serves_half_pairs(plan_, device_)) form = make_half_pair_form(plan_, sky_, exact_, device_);
-    if (!form)
-      form = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && plan_.apertures.empty() &&
-                     two_limbs_suffice(plan_) && multiplies_int8(device_)
-                 ? make_int8_pair_form(plan_, sky_, device_)
-                 : make_float_pair_form(plan_, sky_);
-    form_ = form.get();
-    form_->move(geometry);
+    auto& engine = grid ? grid_ : direct_;
+    if (!engine && grid) engine = make_grid_pair_engine(plan_, sky_, device_, table_bytes_);
+    if (!engine && serves_half_pairs(plan_, device_))
+      engine = make_half_pair_engine(plan_, sky_, exact_, device_);
+    if (!engine)
+      engine = plan_.n_pol == 2 && plan_.n_ant >= kFewestInt8 && plan_.apertures.empty() &&
+                       two_limbs_suffice(plan_) && multiplies_int8(device_)
+                   ? make_int8_pair_engine(plan_, sky_, device_)
+                   : make_float_pair_engine(plan_, sky_);
+    engine_ = engine.get();
+    engine_->move(geometry);
   }
 
   void add(const Samples& samples) {
@@ -157,7 +158,7 @@ class CudaCorrImager final : public DeviceImager {
   }
 
   int device_;
-  PairForm wanted_;
+  CorrMethod wanted_;
   std::size_t table_bytes_;
   bool exact_;
   EpicPlan plan_;
@@ -167,8 +168,8 @@ class CudaCorrImager final : public DeviceImager {
   EpicInput input_;
   DeviceAutos autos_;
   PlaneCopy copy_;
-  std::unique_ptr<DevicePairForm> grid_, direct_;
-  DevicePairForm* form_ = nullptr;                                         // of the two, for this geometry
+  std::unique_ptr<DevicePairEngine> grid_, direct_;
+  DevicePairEngine* engine_ = nullptr;                                     // of the two, for this geometry
   std::map<std::pair<int, int>, std::shared_ptr<DevicePairSums>> stages_;  // of (first channel, channels)
   bool any_added_ = false;                                                 // to them
   std::optional<x_stage::TileSums> tiles_;                                 // sums, where they are in one's
@@ -182,8 +183,8 @@ class CudaCorrImager final : public DeviceImager {
 bool CudaCorrImager::take_later(EpicImages& images) {
   choose_device();
   collect_sums();
-  form_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
-               stream_.get());
+  engine_->image([&](int first_channel, int n_channel) { return task(first_channel, n_channel); },
+                 stream_.get());
   // sums over pairs leave them out
   double* powers = nullptr;
   if (plan_.autos) {
@@ -197,14 +198,14 @@ bool CudaCorrImager::take_later(EpicImages& images) {
 }  // namespace
 
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index,
-                                                    PairForm form, std::size_t table_bytes,
+                                                    CorrMethod method, std::size_t table_bytes,
                                                     EpicPrecision precision) {
-  return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index, form,
+  return std::make_unique<CudaCorrImager>(std::move(plan), std::move(make_sums), device_index, method,
                                           table_bytes, precision);
 }
 
 std::unique_ptr<DeviceImager> make_corr_imager_cuda(EpicPlan plan, MakePairSums make_sums, int device_index) {
-  return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, PairForm::cheapest);
+  return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, CorrMethod::cheapest);
 }
 
 }  // namespace apsyn

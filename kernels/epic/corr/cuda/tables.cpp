@@ -96,7 +96,7 @@ GatherTask PairTables::task(int first_channel, int n_channel) const {
   constexpr int kFewest = 8192;
   const int n_strip = n_together_ * shape_.n_group() * shape_.n_strip();
   const int wanted = std::clamp((kFewest + n_strip - 1) / n_strip, 1, n_row_pair / kWindowPairs);
-  task.n_segment_row_pair = std::min((n_row_pair + wanted - 1) / wanted, kMostSegment);
+  task.n_segment_row_pair = std::min((n_row_pair + wanted - 1) / wanted, kMaxSegment);
   task.n_segment = (n_row_pair + task.n_segment_row_pair - 1) / task.n_segment_row_pair;
   task.batch_ends = batch_ends_.data();
   task.batches = batches_.data();

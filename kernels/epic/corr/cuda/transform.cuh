@@ -24,8 +24,7 @@ __host__ __device__ constexpr int transform_items(int last_radix) {
 __host__ __device__ constexpr int transform_slot(int sum, int thread) {
   return (sum / 4 * kTransformThreads + thread) * 4 + sum % 4;
 }
-constexpr int kMostTransformPasses = 4;
-constexpr std::uint32_t kNoPixel = 0xFFFFFFFF;
+constexpr int kMaxTransformPasses = 4;
 
 /// Part p of `part` values takes butterflies k < part / radix of values p part + k + q part / radix.
 struct TransformPass {
@@ -37,7 +36,7 @@ struct TransformPass {
 struct TransformShape {
   int n_pass_y = 0, n_pass_x = 0;
   int last_radix = 8;  ///< along rows
-  TransformPass pass_y[kMostTransformPasses], pass_x[kMostTransformPasses];
+  TransformPass pass_y[kMaxTransformPasses], pass_x[kMaxTransformPasses];
   int n_turn = 0;
   int n_pair = 0;                           ///< of rows
   int n_chunk_column = 0;                   ///< columns that are transformed at a time

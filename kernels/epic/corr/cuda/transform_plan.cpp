@@ -60,7 +60,7 @@ std::optional<TransformPlan> plan_transform(const EpicPlan& plan, const PairOrde
   const std::size_t n_pair = rows.size() / 2;
   const auto x = plan_rows(n_x, n_pair);
   const auto y = epic_fft::plan_radices(n_y, 0, kRadices);
-  if (!x || !y || x->radices.size() > kMostTransformPasses || y->radices.size() > kMostTransformPasses ||
+  if (!x || !y || x->radices.size() > kMaxTransformPasses || y->radices.size() > kMaxTransformPasses ||
       y->radices.size() < 2)
     return {};
   TransformPlan made;

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "kernels/common/spectra/multiply_codes.h"
-#include "kernels/epic/dft/cpu/form.h"
+#include "kernels/epic/dft/cpu/engine.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -29,8 +29,8 @@ class DftImager final : public DirectImager {
         autos_(plan_),
         apertures_(plan_, !plan_.autos),
         takes_codes_(dft_takes_codes(plan_)),
-        floats_(make_dft_float_form(plan_, apertures_)),
-        integers_(make_dft_code_form(plan_)) {}
+        floats_(make_dft_float_engine(plan_, apertures_)),
+        integers_(make_dft_code_engine(plan_)) {}
 
   bool takes_codes() const override { return takes_codes_; }
   void start(const EpicGeometry& geometry) override;
@@ -47,7 +47,7 @@ class DftImager final : public DirectImager {
   EpicAutos autos_;  // without apertures
   ApertureWeights apertures_;
   bool takes_codes_;
-  std::unique_ptr<DftForm> floats_, integers_;
+  std::unique_ptr<DftEngine> floats_, integers_;
   EpicGeometry geometry_;
   SkyPixels pixels_;
   AntennaPositions positions_;
@@ -75,18 +75,18 @@ void DftImager::add(const SpectraBlock& block) {
   weights_.add(block);
   apertures_.add(block);
   if (!plan_.autos && !block.coded && !apertures_.any()) autos_.add(block);
-  DftForm& form = block.coded ? *integers_ : *floats_;
+  DftEngine& engine = block.coded ? *integers_ : *floats_;
   const std::size_t n_row = block.n_chan * block.n_fine, n_average = plan_.n_average;
   const std::size_t n_tile = (block.n_spectra + dft_tile_spectra(plan_) - 1) / dft_tile_spectra(plan_);
-  const std::size_t fitting = kTurnedBytes / (n_average * n_tile * form.tile_bytes());
+  const std::size_t fitting = kTurnedBytes / (n_average * n_tile * engine.tile_bytes());
   const std::size_t batch = n_average * std::clamp<std::size_t>(fitting, 1, n_row / n_average);
   const std::size_t item_pixels = dft_item_pixels(plan_);
   const std::size_t n_piece = (pixels_.size() + item_pixels - 1) / item_pixels;
-  form.reserve(std::min(batch, n_row), n_tile);
+  engine.reserve(std::min(batch, n_row), n_tile);
   for (std::size_t first = 0; first < n_row; first += batch) {
     const std::size_t n = std::min(batch, n_row - first);
     parallel_for(plan_.n_threads, n,
-                 [&](std::size_t slot, unsigned) { form.turn(block, first + slot, slot); });
+                 [&](std::size_t slot, unsigned) { engine.turn(block, first + slot, slot); });
     parallel_for(plan_.n_threads, n / n_average * n_piece, [&](std::size_t index, unsigned thread) {
       DftItem item;
       item.thread = thread;
@@ -96,7 +96,7 @@ void DftImager::add(const SpectraBlock& block) {
         item.slot = index / n_piece * n_average + i;
         item.channel = block.first_chan * plan_.n_fine + first + item.slot;
         item.sums = &sums_(item.channel / n_average, item.first_pixel, 0);
-        form.image(item, pixels_, positions_);
+        engine.image(item, pixels_, positions_);
       }
     });
   }
@@ -109,7 +109,7 @@ std::uint64_t dft_working_bytes(const EpicPlan& plan) {
   const std::uint64_t number = plan.float64 ? sizeof(double) : sizeof(float);
   const std::uint64_t channel = std::uint64_t{1024} * plan.n_ant * plan.n_pol * 2 * number;
   const std::uint64_t weights = std::uint64_t{dft_item_pixels(plan)} * (plan.n_ant + kDftLanes) * 6 * number;
-  // those of all channels take no more, in blocks of half as many as a feed makes
+  // those of all channels take no more, in blocks of half as many as the pipeline makes
   const bool codes = plan.n_fine == 1 && multiplies_codes() && dft_takes_codes(plan);
   const std::uint64_t most =
       std::min<std::uint64_t>(kTurnedBytes, channel / (codes ? 8 : 2) * plan.n_channel());

@@ -5,10 +5,10 @@
 #include <stdexcept>
 
 #include "kernels/epic/corr/corr_cuda.h"
-#include "kernels/epic/corr/cuda/form.cuh"
+#include "kernels/epic/corr/cuda/engine.cuh"
 #include "kernels/epic/cuda/images.cuh"
 #include "kernels/epic/cuda/input.cuh"
-#include "kernels/epic/dft/cuda/form.cuh"
+#include "kernels/epic/dft/cuda/engine.cuh"
 
 namespace apsyn {
 namespace {
@@ -30,10 +30,10 @@ class CudaDftImager final : public DeviceImager {
         sky_(plan_),
         input_(plan_),
         autos_(plan_),
-        floats_(make_float_form(plan_, sky_)) {
+        floats_(make_float_engine(plan_, sky_)) {
     const bool half = precision == EpicPrecision::half;
     if (multiplies_int8(device_index) && plan_.apertures.empty() && (half || two_limbs_suffice(plan_)))
-      integers_ = make_int8_form(plan_, sky_, half ? 1 : 2, device_index);
+      integers_ = make_int8_engine(plan_, sky_, half ? 1 : 2, device_index);
     powers_.reserve(n_power());
   }
 
@@ -91,9 +91,9 @@ class CudaDftImager final : public DeviceImager {
   void image(const Samples& samples) {
     if (sky_.n_pixel() == 0) return;
     const bool integers = integers_ && samples.format != SampleFormat::float32;
-    DeviceDftForm& form = integers ? *integers_ : *floats_;
-    form.image(samples, stream_.get());
-    if (!plan_.autos && !form.removes_autos()) launch_powers(samples, powers_.data(), stream_.get());
+    DeviceDftEngine& engine = integers ? *integers_ : *floats_;
+    engine.image(samples, stream_.get());
+    if (!plan_.autos && !engine.removes_autos()) launch_powers(samples, powers_.data(), stream_.get());
   }
 
   int device_;
@@ -104,7 +104,7 @@ class CudaDftImager final : public DeviceImager {
   EpicInput input_;
   DeviceAutos autos_;
   PlaneCopy copy_;
-  std::unique_ptr<DeviceDftForm> floats_, integers_;
+  std::unique_ptr<DeviceDftEngine> floats_, integers_;
   Upload<double> powers_;  // [channel][ant][value], of what float32 imaged
   SpectraBlock validity_;
   CopyStream stream_;
@@ -121,7 +121,7 @@ std::unique_ptr<DeviceImager> make_dft_imager_cuda(EpicPlan plan, EpicPrecision 
   if (plan.n_fine > 1) precision = EpicPrecision::single;  // spectra of an F stage are floats
   if (!serves_half_pairs(plan, device_index) || !cuda_dft_by_pairs(plan, precision, n_spectra))
     return make_dft_imager_cuda(std::move(plan), precision, device_index);
-  return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, PairForm::direct, 0,
+  return make_corr_imager_cuda(std::move(plan), std::move(make_sums), device_index, CorrMethod::direct, 0,
                                precision);
 }
 

@@ -188,7 +188,8 @@ bool as_they_come(const Samples& samples) {
 Source source_of(const Samples& samples) {
   Source source;
   const std::size_t bytes = sample_bytes(samples.format);
-  source.form = samples.format == SampleFormat::int4 ? Source::Form::int4 : Source::Form::int8;
+  source.layout =
+      samples.format == SampleFormat::int4 ? Source::SampleLayout::int4 : Source::SampleLayout::int8;
   source.data = samples.data;
   source.spectrum_stride = samples.spectrum_stride * bytes;
   source.channel_stride = samples.channel_stride * bytes;

@@ -263,7 +263,7 @@ LaneFft::LaneFft(std::size_t n) : length(n) {
 }
 
 namespace {
-void make_room(Buffer<float, 1>& buffer, std::size_t n) {
+void grow(Buffer<float, 1>& buffer, std::size_t n) {
   if (buffer.size() < n) buffer.resize_for_overwrite({n});
 }
 }  // namespace
@@ -272,9 +272,9 @@ void add_lane_spectra(const LaneSpectra& spectra, const GridLists& lists, const 
                       const LaneFft& fft_y, const LanePixels& pixels, LaneScratch& scratch, float* sums,
                       double* powers) {
   const std::size_t step = 2 * HWY_DYNAMIC_DISPATCH(lanes_simd)(), n_used = spectra.n_value == 1 ? 1 : 2;
-  make_room(scratch.samples, spectra.n_ant * n_used * step);
-  make_room(scratch.cells, std::max(fft_x.length, fft_y.length) * n_used * step);
-  make_room(scratch.rows, (pixels.columns.size() + 1) * n_used * (fft_y.reads(lists.n_row) | 1) * step);
+  grow(scratch.samples, spectra.n_ant * n_used * step);
+  grow(scratch.cells, std::max(fft_x.length, fft_y.length) * n_used * step);
+  grow(scratch.rows, (pixels.columns.size() + 1) * n_used * (fft_y.reads(lists.n_row) | 1) * step);
   HWY_DYNAMIC_DISPATCH(add_lane_spectra_simd)
   (spectra, lists, fft_x, fft_y, pixels, scratch, sums, powers);
 }

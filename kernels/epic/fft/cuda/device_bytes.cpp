@@ -13,7 +13,7 @@ namespace {
 using namespace epic_fft;
 
 constexpr double kSpare = 1.25;  ///< Upload takes more than it needs
-/// Of planes and prepared samples between kernels of other forms, and of refined images.
+/// Of planes and prepared samples between the kernels of other variants, and of refined images.
 constexpr double kBetween = (256 + 256 + 128) * 0x1p20;
 
 double product(std::initializer_list<std::size_t> lengths) {

@@ -17,8 +17,8 @@ class Finisher {
   Finisher(const EpicPlan& plan, const FftGridded& gridded);
   /// After FftFinish::aim().
   void aim(const FftFinish& finish);
-  /// sums as Form::collect() makes them, powers [channel][ant][4] without g (null = autocorrelations stay),
-  /// scales [image] -> planes [image][plane][y][x], all on the device.
+  /// sums as FftEngine::collect() makes them, powers [channel][ant][4] without g (null = autocorrelations
+  /// stay), scales [image] -> planes [image][plane][y][x], all on the device.
   void run(const double* sums, const double* powers, const double* scales, float* planes,
            cudaStream_t stream);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/fft/fft_cuda.h"
 
-#include "libcore/base/error.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -13,11 +11,12 @@
 #include "kernels/epic/cuda/apertures.cuh"
 #include "kernels/epic/cuda/images.cuh"
 #include "kernels/epic/cuda/input.cuh"
+#include "kernels/epic/fft/cuda/engine.cuh"
 #include "kernels/epic/fft/cuda/finisher.cuh"
-#include "kernels/epic/fft/cuda/form.cuh"
 #include "kernels/epic/fft/cuda/steps.cuh"
 #include "kernels/epic/sky_pixels.h"
 #include "kernels/epic/weights.h"
+#include "libcore/base/error.h"
 #include "libcore/system/device.h"
 
 namespace apsyn {
@@ -28,11 +27,11 @@ using namespace epic_fft;
 
 class FftCudaImager final : public DeviceImager {
  public:
-  FftCudaImager(EpicPlan plan, int device_index, EpicPrecision precision, FftForm form)
+  FftCudaImager(EpicPlan plan, int device_index, EpicPrecision precision, FftVariant variant)
       : plan_(std::move(plan)),
         device_(device_index),
         precision_(precision),
-        form_kind_(form),
+        variant_(variant),
         n_pol_(fft_values(plan_) == 1 ? 1 : 2),
         weights_(plan_),
         apertures_(plan_),
@@ -48,13 +47,13 @@ class FftCudaImager final : public DeviceImager {
 
  private:
   void select() const { cuda_check(cudaSetDevice(device_), "choosing the device"); }
-  void choose_form(bool integers);
+  void choose_engine(bool integers);
   void add_samples(const epic_cuda::Samples& samples);
 
   EpicPlan plan_;
   int device_;
   EpicPrecision precision_;
-  FftForm form_kind_;
+  FftVariant variant_;
   std::size_t n_pol_;
   CopyStream stream_;
   EpicWeights weights_;
@@ -63,8 +62,8 @@ class FftCudaImager final : public DeviceImager {
   epic_cuda::PlaneCopy copy_;
   EpicGeometry planned_for_, geometry_;
   std::optional<FftGridded> gridded_;
-  std::unique_ptr<Form> forms_[2];  // for integers, and for the rest
-  Form* form_ = nullptr;            // of this accumulation, from its first spectra on
+  std::unique_ptr<FftEngine> engines_[2];  // for integers, and for the rest
+  FftEngine* engine_ = nullptr;            // of this accumulation, from its first spectra on
   std::optional<Finisher> finisher_;
   bool factors_made_ = false;
   Upload<float2> factor_;       // [channel][ant][pol]
@@ -81,7 +80,7 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
   if (!gridded_ || !serves(gridded_->grid, plan_, planned_for_, geometry)) {
     check_apertures(plan_, geometry);
     finisher_.reset();
-    for (auto& form : forms_) form.reset();
+    for (auto& engine : engines_) engine.reset();
     gridded_.emplace(plan_, geometry);
     planned_for_ = geometry;
     factors_made_ = false;
@@ -98,7 +97,7 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
   }
   geometry_ = geometry;
   cuda_check(cudaStreamSynchronize(nullptr), "copying tables");  // stream_ does not wait for it by itself
-  form_ = nullptr;
+  engine_ = nullptr;
   if (powers_.size() > 0)
     cuda_check(cudaMemsetAsync(powers_.data(), 0, powers_.size() * sizeof(double), stream_.get()),
                "clearing powers");
@@ -129,23 +128,23 @@ void FftCudaImager::add_from(DeviceSpectrumSource& source, std::int64_t first, s
   input_.done(source, stream_.get());
 }
 
-void FftCudaImager::choose_form(bool integers) {
+void FftCudaImager::choose_engine(bool integers) {
   const EpicPrecision precision = integers ? precision_ : EpicPrecision::single;
-  auto& form = forms_[integers ? 0 : 1];
-  if (form_ != nullptr && form_ != form.get())
+  auto& engine = engines_[integers ? 0 : 1];
+  if (engine_ != nullptr && engine_ != engine.get())
     throw std::logic_error("DirectImager: integers and other spectra in an accumulation");
-  if (form_kind_ == FftForm::automatic && integers && !form)
-    form = make_matrix_form(plan_, *gridded_, precision, device_);
-  if (form_kind_ != FftForm::staged && !form) {
-    form = make_fused_form(plan_, *gridded_, precision, device_);
+  if (variant_ == FftVariant::automatic && integers && !engine)
+    engine = make_matrix_engine(plan_, *gridded_, precision, device_);
+  if (variant_ != FftVariant::staged && !engine) {
+    engine = make_fused_engine(plan_, *gridded_, precision, device_);
     // what half precision cannot
-    if (!form && precision == EpicPrecision::half)
-      form = make_fused_form(plan_, *gridded_, EpicPrecision::single, device_);
+    if (!engine && precision == EpicPrecision::half)
+      engine = make_fused_engine(plan_, *gridded_, EpicPrecision::single, device_);
   }
-  if (!form) form = make_staged_form(plan_, *gridded_);
+  if (!engine) engine = make_staged_engine(plan_, *gridded_);
   cuda_check(cudaStreamSynchronize(nullptr), "copying tables");  // stream_ does not wait for it by itself
-  if (form_ == nullptr) form->start(stream_.get());
-  form_ = form.get();
+  if (engine_ == nullptr) engine->start(stream_.get());
+  engine_ = engine.get();
 }
 
 /// |E| of a format; 0 = any.
@@ -164,9 +163,9 @@ double largest_of(epic_cuda::SampleFormat format) {
 void FftCudaImager::add_samples(const epic_cuda::Samples& samples) {
   if (samples.n_spectra == 0) return;
   const double largest = largest_of(samples.format);
-  choose_form(largest > 0);
+  choose_engine(largest > 0);
   if (powers_.size() > 0) epic_cuda::launch_powers(samples, powers_.data(), stream_.get());
-  form_->add(
+  engine_->add(
       {samples, factor_.data(), static_cast<int>(fft_first_pol(plan_)), static_cast<int>(n_pol_), largest},
       stream_.get());
 }
@@ -174,11 +173,11 @@ void FftCudaImager::add_samples(const epic_cuda::Samples& samples) {
 bool FftCudaImager::take_later(EpicImages& images) {
   if (!gridded_) throw std::logic_error("DirectImager: take() before start()");
   select();
-  if (form_ == nullptr) choose_form(false);  // of nothing
+  if (engine_ == nullptr) choose_engine(false);  // of nothing
   const double* scales = copy_.scales(plan_, weights_, stream_.get());
   float* planes =
       copy_.planes(plan_.n_image_channel() * plan_.n_plane() * plan_.ny * plan_.nx, stream_.get());
-  finisher_->run(form_->collect(stream_.get()), powers_.data(), scales, planes, stream_.get());
+  finisher_->run(engine_->collect(stream_.get()), powers_.data(), scales, planes, stream_.get());
   apertures_.scale(weights_, planes, stream_.get());
   copy_.send(plan_, weights_, images, stream_.get());
   return true;
@@ -187,12 +186,12 @@ bool FftCudaImager::take_later(EpicImages& images) {
 }  // namespace
 
 std::unique_ptr<DeviceImager> make_fft_imager_cuda(EpicPlan plan, int device_index, EpicPrecision precision,
-                                                   FftForm form) {
+                                                   FftVariant variant) {
   check_fft_plan(plan);
   if (device_index < 0 || device_index >= cuda_device_count())
     throw DeviceError("cuda:{}: there is no such device", device_index);
   cuda_check(cudaSetDevice(device_index), "choosing the device");
-  return std::make_unique<FftCudaImager>(std::move(plan), device_index, precision, form);
+  return std::make_unique<FftCudaImager>(std::move(plan), device_index, precision, variant);
 }
 
 }  // namespace apsyn

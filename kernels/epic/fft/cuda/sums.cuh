@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sums of products as a form's kernels keep them, and in the order of Form::collect(). For host code with
-// CUDA only.
+// Sums of products as an engine's kernels keep them, and in the order of FftEngine::collect(). For host code
+// with CUDA only.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class FormSums {
   FormSums(const EpicPlan& plan, const FftFinish& finish, const SumsShape& shape, const Place& place);
   void clear(cudaStream_t stream);
   double* data() const { return sums_.data(); }  ///< [channel][class][part][part_sums]
-  /// The sums in the order that Form::collect() promises.
+  /// The sums in the order that FftEngine::collect() promises.
   const double* collect(cudaStream_t stream);
 
  private:

@@ -11,7 +11,7 @@
 #include "kernels/epic/cuda/input.cuh"
 #include "kernels/epic/fft/cuda/steps.cuh"
 #include "kernels/epic/fft/setup.h"
-#include "kernels/epic/field/cuda/form.cuh"
+#include "kernels/epic/field/cuda/engine.cuh"
 #include "kernels/epic/field/cuda/tasks.cuh"
 #include "kernels/epic/field/imager.h"
 
@@ -27,7 +27,7 @@ class CudaFieldImager final : public DeviceImager {
         plan_(checked_field_plan(std::move(plan))),
         antennas_(counting_antennas(plan_)),
         input_(plan_),
-        form_(method == EpicMethod::fft ? make_field_fft_form(plan_) : make_field_dft_form(plan_)) {}
+        engine_(method == EpicMethod::fft ? make_field_fft_engine(plan_) : make_field_dft_engine(plan_)) {}
 
   bool takes_codes() const override { return true; }
   void start(const EpicGeometry& geometry) override;
@@ -46,7 +46,7 @@ class CudaFieldImager final : public DeviceImager {
   EpicWeights antennas_;  // of each spectrum n_t^2
   EpicInput input_;
   PlaneCopy copy_;
-  std::unique_ptr<DeviceFieldForm> form_;
+  std::unique_ptr<DeviceFieldEngine> engine_;
   bool aimed_ = false;
   EpicGeometry geometry_;
   std::size_t n_pixel_ = 0;
@@ -65,7 +65,7 @@ void CudaFieldImager::start(const EpicGeometry& geometry) {
   if (aimed_ && same_geometry(geometry, geometry_)) return;
   cuda_check(cudaStreamSynchronize(stream_.get()), "imaging");  // of the last field
   const SkyPixels pixels = sky_pixels(plan_, geometry);
-  const auto factors = form_->aim(geometry, pixels);
+  const auto factors = engine_->aim(geometry, pixels);
   factors_.copy(factors.data(), factors.size());
   index_.copy(pixels.index.data(), pixels.index.size());
   n_pixel_ = pixels.size();
@@ -103,7 +103,7 @@ void CudaFieldImager::image(const Samples& samples) {
   task.out = prepared_.reserve(static_cast<std::size_t>(samples.n_channel) * n_input);
   epic_fft::launch_prepare(task, stream_.get());
   float2* fields = fields_.data() + static_cast<std::size_t>(samples.first_channel) * n_pol() * n_pixel_;
-  form_->image(task.out, samples.first_channel, samples.n_channel, fields, stream_.get());
+  engine_->image(task.out, samples.first_channel, samples.n_channel, fields, stream_.get());
 }
 
 bool CudaFieldImager::take_later(EpicImages& images) {

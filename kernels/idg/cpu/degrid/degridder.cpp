@@ -17,8 +17,8 @@ template <class T>
 class CpuDegridder final : public Degridder {
  public:
   CpuDegridder(const IdgPlan& plan, const IdgSetup& setup)
-      : plan_(plan), setup_(setup), forms_(plan, 0.3), model_(plan, setup.n_threads) {
-    for (unsigned i = 0; i < setup.n_threads; ++i) predictors_.emplace_back(forms_, setup_);
+      : plan_(plan), setup_(setup), tables_(plan, 0.3), model_(plan, setup.n_threads) {
+    for (unsigned i = 0; i < setup.n_threads; ++i) predictors_.emplace_back(tables_, setup_);
   }
 
   void set_model(View<const double, 3> images) override {
@@ -34,7 +34,7 @@ class CpuDegridder final : public Degridder {
     if (model_.n_planes() == 0) throw std::logic_error("degridder: a pass without a model");
     layers_ = layers;
     grids_.resize_for_overwrite(
-        {layers.n, plan_.n_v_held(), plan_.n_u_held(), padded_planes(model_.n_planes())});
+        {layers.n, plan_.n_v_stored(), plan_.n_u_stored(), padded_planes(model_.n_planes())});
     for (std::size_t layer = 0; layer < layers.n; ++layer)
       model_.transform(plan_.layer_w_lambda(layers.first + layer), grids_.view()[layer]);
     model_.release_work();
@@ -63,7 +63,7 @@ class CpuDegridder final : public Degridder {
 
   IdgPlan plan_;
   IdgSetup setup_;
-  SubgridForms<T> forms_;
+  SubgridTables<T> tables_;
   LayerModel model_;
   std::vector<SubgridPredictor<T>> predictors_;  ///< one per thread
   Buffer<std::complex<T>, 4> grids_;             ///< [layer][v held][u held][padded plane]

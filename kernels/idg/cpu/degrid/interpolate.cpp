@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace apsyn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t most_width = 16;
+constexpr std::size_t max_width = 16;
 
 template <class T>
 HWY_INLINE void weigh(const SpreadTaps<T>& taps, T q_u, T q_v, T* HWY_RESTRICT tap_u, T* HWY_RESTRICT tap_v) {
@@ -56,8 +56,8 @@ HWY_INLINE void interpolate_together(const Interpolation<T>& from, const SpreadB
                                      std::size_t i) {
   const hn::CappedTag<T, 64 / sizeof(T)> d;
   const std::size_t lanes = hn::Lanes(d), row = from.n_u * from.cell_stride, values = 2 * from.n_planes;
-  HWY_ALIGN T tap_u[n][most_width], tap_v[n][most_width];
-  HWY_ALIGN T sum[n][most_cell_values];
+  HWY_ALIGN T tap_u[n][max_width], tap_v[n][max_width];
+  HWY_ALIGN T sum[n][max_cell_values];
   for (std::size_t k = 0; k < n; ++k)
     weigh(*from.taps, batch.q_u.data()[i + k], batch.q_v.data()[i + k], tap_u[k], tap_v[k]);
   const T* rows[width];

@@ -10,7 +10,7 @@
 namespace apsyn {
 
 /// Values (terms times planes times two) that a fine cell may have.
-constexpr std::size_t most_cell_values = 256;
+constexpr std::size_t max_cell_values = 256;
 
 /// For a batch that locate_batch() has placed:
 ///   value[vis][plane] = exp(2 pi i phase) sum_r term[r][vis] sum_vu phi_v phi_u cell[v][u][r][plane].
@@ -20,7 +20,7 @@ struct Interpolation {
   std::size_t n_terms = 1, n_planes = 1;  ///< planes: 1, 2 or 4
   const T* cells = nullptr;               ///< [v][u][term][plane][re, im], cells cell_stride apart
   std::size_t n_u = 0;
-  std::size_t cell_stride = 0;  ///< rounded up to 64 bytes, at most most_cell_values
+  std::size_t cell_stride = 0;  ///< rounded up to 64 bytes, at most max_cell_values
   T* value = nullptr;
 };
 

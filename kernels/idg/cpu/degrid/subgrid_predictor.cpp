@@ -26,7 +26,7 @@ std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup) {
   const std::uint64_t model = 2 * padded_planes(setup.n_image_planes()),
                       values = 2 * padded_planes(setup.n_data_planes);
   const std::uint64_t cell =
-      round_up(most_task_terms(plan) * values,
+      round_up(max_task_terms(plan) * values,
                single ? folded_product_columns<float>() : folded_product_columns<double>());
   // Pixels and their folded halves; folded pixels before and behind the A-terms; all terms of the pixels, of
   // fine cells along one axis and of those along both, of which there are up to twice as many on a side.
@@ -35,13 +35,13 @@ std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup) {
 }
 
 template <class T>
-SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSetup& setup)
-    : forms_(forms),
+SubgridPredictor<T>::SubgridPredictor(const SubgridTables<T>& tables, const IdgSetup& setup)
+    : tables_(tables),
       setup_(setup),
       model_values_(2 * padded_planes(setup.n_image_planes())),
       values_(2 * padded_planes(setup.n_data_planes)),
-      tracks_(forms.plan(), forms.plan().settings.accuracy * track_share, predicted_channel_cost) {
-  const std::size_t side = forms.plan().settings.subgrid, half = side / 2;
+      tracks_(tables.plan(), tables.plan().settings.accuracy * track_share, predicted_channel_cost) {
+  const std::size_t side = tables.plan().settings.subgrid, half = side / 2;
   const std::size_t stride = round_up(side * model_values_, folded_product_columns<T>());
   rows_.resize({3, stride});
   even_.resize({half + 1, stride});
@@ -49,19 +49,19 @@ SubgridPredictor<T>::SubgridPredictor(const SubgridForms<T>& forms, const IdgSet
   pixels_.resize({side, stride});
   if (!setup.mix.empty()) seen_.resize({side, side * values_});
   folded_.resize({4 * half * half * values_});
-  const FoldedShape shape = forms.shape(1);
+  const FoldedShape shape = tables.shape(1);
   screen_re_.resize({shape.rows, shape.columns});
   screen_im_.resize({shape.rows, shape.columns});
   value_.resize({spread_chunk * values_});
-  lines_.resize({most_track_nodes * product_values(most_band_columns, values_) + 64 / sizeof(T)});
-  at_rows_.resize({most_track_rows * product_values(most_band_columns, values_) + 64 / sizeof(T)});
-  at_channels_.resize({channel_rows_at_once * product_values(most_band_channels, values_)});
+  lines_.resize({max_track_nodes * product_values(max_band_columns, values_) + 64 / sizeof(T)});
+  at_rows_.resize({max_track_rows * product_values(max_band_columns, values_) + 64 / sizeof(T)});
+  at_channels_.resize({channel_rows_at_once * product_values(max_band_channels, values_)});
 }
 
 /// The cells' rows, folded along v.
 template <class T>
 void SubgridPredictor<T>::load_rows(const SubgridTask& task, View<const std::complex<T>, 3> grid) {
-  const IdgPlan& plan = forms_.plan();
+  const IdgPlan& plan = tables_.plan();
   const std::size_t side = plan.settings.subgrid, half = side / 2, stride = rows_.extent(1);
   const std::size_t n_u = grid.extent(1), n_v = grid.extent(0);
   const std::size_t start = grid_index(task.centre_u - static_cast<std::int64_t>(half), n_u);
@@ -84,9 +84,9 @@ void SubgridPredictor<T>::load_rows(const SubgridTask& task, View<const std::com
 template <class T>
 void SubgridPredictor<T>::load_pixels(const GridBlock& block, const SubgridTask& task,
                                       View<const std::complex<T>, 3> grid) {
-  const std::size_t side = forms_.plan().settings.subgrid, half = side / 2, stride = rows_.extent(1);
+  const std::size_t side = tables_.plan().settings.subgrid, half = side / 2, stride = rows_.extent(1);
   load_rows(task, grid);
-  const Buffer<T, 3>& coarse = forms_.coarse();
+  const Buffer<T, 3>& coarse = tables_.coarse();
   FoldedProduct<T> product;
   product.n_k = product.n_rows = half;
   product.block_size = stride;
@@ -137,28 +137,28 @@ void SubgridPredictor<T>::load_pixels(const GridBlock& block, const SubgridTask&
 /// The folded pixels' values of one term, with the taper and the screen of w.
 template <class T>
 void SubgridPredictor<T>::expand(std::size_t term, double w_lambda) {
-  const SubgridForm<T>& form = forms_.form(task_form_.form);
-  fill_screen(form.factor.size(), forms_.n_offset().data(), -w_lambda, form.factor.data(), screen_re_.data(),
-              screen_im_.data());
-  expand_term(TermExpansion<T>{forms_.plan().settings.subgrid / 2, values_, folded_.data(), screen_re_.data(),
-                               screen_im_.data(), screen_re_.extent(1), expanded_.data() + term * values_,
-                               cell_stride_});
+  const SpreadTables<T>& tables = tables_.tables(task_form_.tables);
+  fill_screen(tables.factor.size(), tables_.n_offset().data(), -w_lambda, tables.factor.data(),
+              screen_re_.data(), screen_im_.data());
+  expand_term(TermExpansion<T>{tables_.plan().settings.subgrid / 2, values_, folded_.data(),
+                               screen_re_.data(), screen_im_.data(), screen_re_.extent(1),
+                               expanded_.data() + term * values_, cell_stride_});
 }
 
 /// Pixels to fine cells, along x and then along y.
 template <class T>
 void SubgridPredictor<T>::make_fine_cells() {
-  const SubgridForm<T>& form = forms_.form(task_form_.form);
-  const std::size_t half = forms_.plan().settings.subgrid / 2, quadrant = half * half * cell_stride_;
+  const SpreadTables<T>& tables = tables_.tables(task_form_.tables);
+  const std::size_t half = tables_.plan().settings.subgrid / 2, quadrant = half * half * cell_stride_;
   const std::size_t row = 2 * task_form_.half_u * cell_stride_;
   reserve(half_fine_, 2 * half * row);
   reserve(fine_, 2 * task_form_.half_v * row);
   FoldedProduct<T> product;
   product.n_k = half;
-  product.cosine = &form.fine(0, 0, 0);
-  product.sine = &form.fine(1, 0, 0);
+  product.cosine = &tables.fine(0, 0, 0);
+  product.sine = &tables.fine(1, 0, 0);
   product.table_k_stride = 1;
-  product.table_row_stride = form.fine.extent(2);
+  product.table_row_stride = tables.fine.extent(2);
   product.n_rows = task_form_.half_u;
   product.n_blocks = half;
   product.block_size = product.block_stride = cell_stride_;
@@ -186,14 +186,14 @@ template <class T>
 template <class Out>
 void SubgridPredictor<T>::predict(const GridBlock& block, const Partition& partition, const SubgridTask& task,
                                   const LayerGrids<T>& layers, View<std::complex<Out>, 3> data) {
-  const IdgPlan& plan = forms_.plan();
+  const IdgPlan& plan = tables_.plan();
   const std::size_t half = plan.settings.subgrid / 2;
   tracks_.find(block, partition, task);
-  task_form_ = forms_.choose(task, tracks_.n_places(), values_ / 2, tracks_.reach(0), tracks_.reach(1));
+  task_form_ = tables_.choose(task, tracks_.n_places(), values_ / 2, tracks_.reach(0), tracks_.reach(1));
   cell_stride_ = round_up(task_form_.n_terms * values_, folded_product_columns<T>());
   reserve(expanded_, 4 * half * half * cell_stride_);
-  target_ = forms_.aim(task, task_form_);
-  if (forms_.kernel()) {
+  target_ = tables_.aim(task, task_form_);
+  if (tables_.kernel()) {
     for (std::size_t r = 0; r < task_form_.n_terms; ++r) {
       const std::size_t layer = task.layer + r;
       if (layer >= layers.first_layer && layer < layers.first_layer + layers.grids.extent(0))
@@ -204,7 +204,7 @@ void SubgridPredictor<T>::predict(const GridBlock& block, const Partition& parti
     }
   } else {
     load_pixels(block, task, layers.grids[task.layer - layers.first_layer]);
-    const std::vector<double>& node = forms_.nodes(task_form_.n_terms).node;
+    const std::vector<double>& node = tables_.nodes(task_form_.n_terms).node;
     for (std::size_t r = 0; r < task_form_.n_terms; ++r)
       expand(r, task.w_lambda + task.half_w_lambda * node[r] - plan.layer_w_lambda(task.layer));
   }

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/idg/cpu/subgrid_forms.h"
+#include "kernels/idg/cpu/spread_tables.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/tracks/channel_product.h"
@@ -38,7 +38,7 @@ std::uint64_t predictor_bytes(const IdgPlan& plan, const IdgSetup& setup);
 template <class T>
 class SubgridPredictor {
  public:
-  SubgridPredictor(const SubgridForms<T>& forms, const IdgSetup& setup);
+  SubgridPredictor(const SubgridTables<T>& tables, const IdgSetup& setup);
   /// data [row][chan][data plane] += the task's visibilities.
   template <class Out>
   void predict(const GridBlock& block, const Partition& partition, const SubgridTask& task,
@@ -71,11 +71,11 @@ class SubgridPredictor {
   void add_piece(const GridBlock& block, const Piece& piece, const T* values,
                  View<std::complex<Out>, 3> data) const;
 
-  const SubgridForms<T>& forms_;
+  const SubgridTables<T>& tables_;
   const IdgSetup& setup_;
   std::size_t model_values_, values_;  ///< real values of a cell and of a pixel after the A-terms
   TrackNodes<T> tracks_;
-  TaskForm task_form_;
+  TaskTables task_form_;
   std::size_t cell_stride_ = 0;  ///< values of all terms of a fine cell, rounded up to 64 bytes
   SpreadTarget<T> target_;
   SpreadBatch<T> batch_{spread_chunk};

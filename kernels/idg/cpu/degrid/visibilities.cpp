@@ -136,8 +136,8 @@ void SubgridPredictor<T>::add_band(const GridBlock& block, const Track& track, c
                                    const T* shares, View<std::complex<Out>, 3> data) {
   flush_rows(block, data);
   if (track.n_nodes == 0) {
-    for (std::size_t first = 0; first < track.n; first += most_track_nodes) {
-      const std::size_t n = std::min(most_track_nodes, track.n - first);
+    for (std::size_t first = 0; first < track.n; first += max_track_nodes) {
+      const std::size_t n = std::min(max_track_nodes, track.n - first);
       interpolate_lines(block, track, band, first, n);
       add_columns(block, track, band, first, n, lines_.data(), data);
     }

@@ -22,13 +22,13 @@ class CpuGridder final : public Gridder {
       : plan_(plan),
         setup_(setup),
         n_threads_(setup.n_threads),
-        forms_(plan, 0.4),
+        tables_(plan, 0.4),
         grids_(plan, setup.n_planes(), setup.n_threads) {
-    for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(forms_, setup);
+    for (unsigned i = 0; i < setup.n_threads; ++i) makers_.emplace_back(tables_, setup);
     const std::size_t side = plan.settings.subgrid, n_planes = setup.n_planes();
     // Outputs outside of a pass's layers are neither made nor added.
     chunk_.resize_for_overwrite(
-        {subgrids_per_chunk(plan, n_planes), n_planes, forms_.n_outputs(), side, side});
+        {subgrids_per_chunk(plan, n_planes), n_planes, tables_.n_outputs(), side, side});
   }
 
   void begin_pass(const LayerRange& layers) override {
@@ -42,7 +42,7 @@ class CpuGridder final : public Gridder {
     if (setup_.aterms != AtermMode::none &&
         (block.aterms.jones.extent(3) != side || block.aterms.jones.extent(4) != side))
       throw std::invalid_argument("gridder: the Jones matrices are not of the subgrid's pixels");
-    const Partition parts = partition(plan_, block, grids_.layers(), n_threads_, idg::kMostVisibilities);
+    const Partition parts = partition(plan_, block, grids_.layers(), n_threads_, idg::kMaxVisibilities);
     std::vector<SubgridPlace> places(parts.tasks.size());
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = place_of(plan_, parts.tasks[i]);
     for (std::size_t first = 0; first < parts.tasks.size(); first += chunk_.extent(0)) {
@@ -58,7 +58,7 @@ class CpuGridder final : public Gridder {
 
   GridCounts count(const GridBlock& block) override {
     check_block(block, setup_);
-    const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_, idg::kMostVisibilities);
+    const Partition parts = partition(plan_, block, {0, plan_.n_layers}, n_threads_, idg::kMaxVisibilities);
     return {parts.n_visibilities, parts.tasks.size()};
   }
 
@@ -69,7 +69,7 @@ class CpuGridder final : public Gridder {
   IdgPlan plan_;
   IdgSetup setup_;
   unsigned n_threads_;
-  SubgridForms<T> forms_;
+  SubgridTables<T> tables_;
   HostGrids<T> grids_;
   std::vector<SubgridMaker<T>> makers_;  ///< one per thread
   Buffer<std::complex<T>, 5> chunk_;     ///< [task][plane][output][v][u]

@@ -15,8 +15,8 @@ namespace apsyn::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Of AVX-512's 32 registers, and of AVX2's 16.
-constexpr std::size_t most_sums = HWY_TARGET <= HWY_AVX3 ? 28 : 12;
-constexpr std::size_t most_vectors = 4, most_rows = 8;
+constexpr std::size_t max_sums = HWY_TARGET <= HWY_AVX3 ? 28 : 12;
+constexpr std::size_t max_vectors = 4, max_rows = 8;
 
 template <class T>
 using Wide = hn::CappedTag<T, 64 / sizeof(T)>;
@@ -122,7 +122,7 @@ struct Tile {
 
 template <std::size_t n_rows, std::size_t n_vectors, class T>
 void add_tile(const Tile<T>& tile) {
-  if constexpr (n_rows * n_vectors <= most_sums) {
+  if constexpr (n_rows * n_vectors <= max_sums) {
     const Wide<T> d;
     constexpr std::size_t lanes = lanes_of<T>;
     std::size_t i = 0;
@@ -200,8 +200,8 @@ void spread_planes(const SpreadTarget<T>& target, const SpreadBatch<T>& batch, c
   constexpr std::size_t lanes = lanes_of<T>, values = 2 * n_planes;
   const std::size_t width = target.taps->width, stride = target.taps->stride;
   const std::size_t n_vectors = (width * values + lanes - 1) / lanes;
-  const std::size_t vectors = piece(n_vectors, most_vectors);
-  const std::size_t rows = piece(width, std::min(most_rows, most_sums / vectors));
+  const std::size_t vectors = piece(n_vectors, max_vectors);
+  const std::size_t rows = piece(width, std::min(max_rows, max_sums / vectors));
   const std::size_t row_stride = target.n_u * values;
   fill_rows<n_planes>(target, batch, chunk, planes.value, n_vectors, scratch);
   for (std::size_t r = 0; r < target.terms->n_terms; ++r)

@@ -17,9 +17,9 @@ template struct SpreadBatch<double>;
 
 template <class T>
 SpreadScratch<T>::SpreadScratch() {
-  constexpr std::size_t most_taps = 16, most_values = 8, vector = 64 / sizeof(T);
-  taps_u.resize({spread_chunk + 2, most_taps});
-  row.resize({spread_chunk * (most_taps * most_values + vector)});
+  constexpr std::size_t max_taps = 16, max_values = 8, vector = 64 / sizeof(T);
+  taps_u.resize({spread_chunk + 2, max_taps});
+  row.resize({spread_chunk * (max_taps * max_values + vector)});
 }
 template struct SpreadScratch<float>;
 template struct SpreadScratch<double>;

@@ -120,11 +120,11 @@ void unfold_row(std::size_t half, const T* HWY_RESTRICT even_re, const T* HWY_RE
 template <class T>
 void unfold_cells_of(const FoldedShape& shape, const T* cells, std::size_t plane,
                      View<std::complex<T>, 2> subgrid) {
-  constexpr std::size_t most_columns = 256;
+  constexpr std::size_t max_columns = 256;
   const std::size_t half = shape.half, columns = shape.columns, row_size = shape.row_size();
   const T* even = cells + plane * 4 * columns;
   const T* odd = even + shape.rows * row_size;
-  HWY_ALIGN T sum[4 * most_columns], difference[4 * most_columns];
+  HWY_ALIGN T sum[4 * max_columns], difference[4 * max_columns];
   auto write = [&](const T* parts, std::size_t v) {
     unfold_row(half, parts, parts + columns, parts + 2 * columns, parts + 3 * columns,
                reinterpret_cast<T*>(&subgrid(v, 0)));

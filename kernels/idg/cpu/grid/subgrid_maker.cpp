@@ -22,12 +22,12 @@ constexpr std::size_t pixels_at_once = 16;
 }  // namespace
 
 template <class T>
-SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setup)
-    : forms_(forms),
+SubgridMaker<T>::SubgridMaker(const SubgridTables<T>& tables, const IdgSetup& setup)
+    : tables_(tables),
       n_data_planes_(setup.n_data_planes),
       n_image_planes_(setup.n_image_planes()),
       aterm_mode_(setup.aterms),
-      tracks_(forms.plan(), forms.plan().settings.accuracy * track_share) {
+      tracks_(tables.plan(), tables.plan().settings.accuracy * track_share) {
   const bool psf = setup.psf == PsfPlane::last, apart = setup.aterms != AtermMode::none;
   const std::size_t n = n_data_planes_ + (psf && !apart ? 1 : 0);
   for (std::size_t first = 0; first < n;) {
@@ -39,17 +39,17 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
   planes_.resize(groups_.size());
   for (PlaneGroup& group : groups_) {
     group.value.resize({spread_batch * 2 * group.n + 64 / sizeof(T)});
-    group.lines.resize({most_track_nodes * product_values(most_band_columns, 2 * group.n)});
+    group.lines.resize({max_track_nodes * product_values(max_band_columns, 2 * group.n)});
   }
-  channel_values_.resize({channel_rows_at_once * product_values(most_band_channels, 2 * 4) + 64 / sizeof(T)});
-  row_values_.resize({most_track_rows * product_values(most_band_columns, 2 * 4)});
+  channel_values_.resize({channel_rows_at_once * product_values(max_band_channels, 2 * 4) + 64 / sizeof(T)});
+  row_values_.resize({max_track_rows * product_values(max_band_columns, 2 * 4)});
   // A folded visibility is V^H: its correlations are conjugates, in the order XX YX XY YY.
   for (const auto& plane : setup.mix)
     for (std::size_t c = 0; c < 4; ++c) {
       mix_.push_back(plane[c]);
       folded_mix_.push_back(std::conj(plane[exchanged_correlations[c]]));
     }
-  const FoldedShape largest = forms.shape(4);
+  const FoldedShape largest = tables.shape(4);
   for (Buffer<T, 1>* each : {&image_, &sum_}) each->resize({largest.size()});
   screen_re_.resize({largest.rows, largest.columns});
   screen_im_.resize({largest.rows, largest.columns});
@@ -58,8 +58,8 @@ SubgridMaker<T>::SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setu
 /// Fine cells -> folded image, along v, then along u.
 template <class T>
 void SubgridMaker<T>::images_of_term(const PlaneGroup& group, std::size_t term) {
-  const SubgridForm<T>& form = forms_.form(task_form_.form);
-  const FoldedShape shape = forms_.shape(group.n);
+  const SpreadTables<T>& tables = tables_.tables(task_form_.tables);
+  const FoldedShape shape = tables_.shape(group.n);
   const std::size_t values = 2 * group.n, half_u = task_form_.half_u, half_v = task_form_.half_v;
   constexpr std::size_t step = 64 / sizeof(T);
   const std::size_t columns = (half_u * values + step - 1) / step * step, row = 2 * columns;
@@ -72,7 +72,7 @@ void SubgridMaker<T>::images_of_term(const PlaneGroup& group, std::size_t term) 
   along_v.k_stride = shape.columns;
   along_v.b_stride = along_v.c_stride = row;
   for (std::size_t parity = 0; parity < 2; ++parity) {
-    along_v.a = &form.fine(parity, 0, 0);
+    along_v.a = &tables.fine(parity, 0, 0);
     along_v.b = folded_.data() + parity * half_v * row;
     along_v.c = half_image_.data() + parity * shape.rows * row;
     matrix_product(along_v);
@@ -85,7 +85,7 @@ void SubgridMaker<T>::images_of_term(const PlaneGroup& group, std::size_t term) 
   along_u.c_stride = 2 * shape.columns;
   for (std::size_t parity = 0; parity < 2; ++parity) {
     along_u.a = half_image_.data() + parity * columns;
-    along_u.b = &form.fine(parity, 0, 0);
+    along_u.b = &tables.fine(parity, 0, 0);
     along_u.c = image_.data() + parity * shape.columns;
     matrix_product(along_u);
   }
@@ -93,12 +93,12 @@ void SubgridMaker<T>::images_of_term(const PlaneGroup& group, std::size_t term) 
 
 template <class T>
 void SubgridMaker<T>::screen_term(const SubgridTask& task, std::size_t term) {
-  const SubgridForm<T>& form = forms_.form(task_form_.form);
-  const double w = forms_.kernel()
+  const SpreadTables<T>& tables = tables_.tables(task_form_.tables);
+  const double w = tables_.kernel()
                        ? 0
-                       : task.w_lambda + task.half_w_lambda * forms_.nodes(task_form_.n_terms).node[term] -
-                             forms_.plan().layer_w_lambda(task.layer);
-  fill_screen(form.factor.size(), forms_.n_offset().data(), w, form.factor.data(), screen_re_.data(),
+                       : task.w_lambda + task.half_w_lambda * tables_.nodes(task_form_.n_terms).node[term] -
+                             tables_.plan().layer_w_lambda(task.layer);
+  fill_screen(tables.factor.size(), tables_.n_offset().data(), w, tables.factor.data(), screen_re_.data(),
               screen_im_.data());
 }
 
@@ -108,7 +108,7 @@ void SubgridMaker<T>::undo_aterms(const GridBlock& block, const SubgridTask& tas
   auto jones = [&](std::uint32_t station) {
     return &block.aterms.jones(task.row_slot, task.chan_slot, station, 0, 0, 0);
   };
-  AtermStep<T> step{.shape = forms_.shape(4), .n_image = n_image_planes_, .mode = aterm_mode_};
+  AtermStep<T> step{.shape = tables_.shape(4), .n_image = n_image_planes_, .mode = aterm_mode_};
   step.p = jones(task.folded ? task.station_q : task.station_p);
   step.q = jones(task.folded ? task.station_p : task.station_q);
   step.mix = task.folded ? folded_mix_.data() : mix_.data();
@@ -122,8 +122,8 @@ void SubgridMaker<T>::undo_aterms(const GridBlock& block, const SubgridTask& tas
 template <class T>
 void SubgridMaker<T>::finish(std::size_t first_plane, std::size_t n_planes, std::size_t output,
                              View<std::complex<T>, 4> subgrids) {
-  const FoldedShape shape = forms_.shape(n_planes);
-  const Buffer<T, 3>& coarse = forms_.coarse();
+  const FoldedShape shape = tables_.shape(n_planes);
+  const Buffer<T, 3>& coarse = tables_.coarse();
   MatrixProduct<T> along_x{
       .n_rows = 2 * shape.rows * 2 * n_planes, .n_cols = shape.columns, .n_k = shape.half};
   along_x.group_stride = along_x.c_stride = 2 * shape.columns;
@@ -157,10 +157,10 @@ void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, c
   tracks_.find(block, partition, task);
   std::size_t n_planes = 0;
   for (const PlaneGroup& group : groups_) n_planes += group.n;
-  task_form_ = forms_.choose(task, tracks_.n_places(), n_planes, tracks_.reach(0), tracks_.reach(1));
+  task_form_ = tables_.choose(task, tracks_.n_places(), n_planes, tracks_.reach(0), tracks_.reach(1));
   spread_task(block, task);
   for (const PlaneGroup& group : groups_) {
-    const FoldedShape shape = forms_.shape(group.n);
+    const FoldedShape shape = tables_.shape(group.n);
     const bool aterms = aterm_mode_ != AtermMode::none && !group.psf;
     auto finish_output = [&](std::size_t output) {
       if (aterms) undo_aterms(block, task);
@@ -170,15 +170,15 @@ void SubgridMaker<T>::make(const GridBlock& block, const Partition& partition, c
         finish(aterms ? 0 : n_image_planes_, aterms ? n_image_planes_ : 1, output, subgrids);
     };
     for (std::size_t term = 0; term < task_form_.n_terms; ++term) {
-      const std::size_t layer = task.layer + (forms_.kernel() ? term : 0);
+      const std::size_t layer = task.layer + (tables_.kernel() ? term : 0);
       if (layer < first_layer || layer >= first_layer + n_layers) continue;
       images_of_term(group, term);
       screen_term(task, term);
-      add_screened({shape, image_.data(), screen_re_.data(), screen_im_.data(), term == 0 || forms_.kernel(),
+      add_screened({shape, image_.data(), screen_re_.data(), screen_im_.data(), term == 0 || tables_.kernel(),
                     sum_.data()});
-      if (forms_.kernel()) finish_output(term);
+      if (tables_.kernel()) finish_output(term);
     }
-    if (!forms_.kernel()) finish_output(0);
+    if (!tables_.kernel()) finish_output(0);
   }
 }
 

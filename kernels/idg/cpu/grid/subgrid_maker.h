@@ -16,7 +16,7 @@
 
 #include "kernels/idg/cpu/grid/spread.h"
 #include "kernels/idg/cpu/grid/stages.h"
-#include "kernels/idg/cpu/subgrid_forms.h"
+#include "kernels/idg/cpu/spread_tables.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/tracks/channel_product.h"
@@ -31,7 +31,7 @@ constexpr std::size_t exchanged_correlations[4] = {0, 2, 1, 3};
 template <class T>
 class SubgridMaker {
  public:
-  SubgridMaker(const SubgridForms<T>& forms, const IdgSetup& setup);
+  SubgridMaker(const SubgridTables<T>& tables, const IdgSetup& setup);
   /// Subgrids [plane][output][v][u] in rising uv cells about the task's centre; outputs outside the layers
   /// [first_layer, first_layer + n_layers) are left untouched.
   void make(const GridBlock& block, const Partition& partition, const SubgridTask& task,
@@ -63,7 +63,7 @@ class SubgridMaker {
   void finish(std::size_t first_plane, std::size_t n_planes, std::size_t output,
               View<std::complex<T>, 4> subgrids);
 
-  const SubgridForms<T>& forms_;
+  const SubgridTables<T>& tables_;
   std::size_t n_data_planes_, n_image_planes_;
   AtermMode aterm_mode_;
   std::vector<std::complex<double>> mix_, folded_mix_;  ///< [image plane][correlation]
@@ -72,7 +72,7 @@ class SubgridMaker {
   TrackNodes<T> tracks_;
   Buffer<T, 1> channel_values_;  ///< [row, channel_rows_at_once][chan][plane][re, im]
   Buffer<T, 1> row_values_;      ///< [row of a track][column][plane][re, im]
-  TaskForm task_form_;
+  TaskTables task_form_;
   SpreadTarget<T> target_;
   SpreadBatch<T> batch_{spread_batch};
   SpreadScratch<T> scratch_;

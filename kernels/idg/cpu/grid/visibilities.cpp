@@ -42,7 +42,7 @@ void SubgridMaker<T>::append(const GridBlock& block, const PlaneGroup& group, st
 
 template <class T>
 void SubgridMaker<T>::spread_task(const GridBlock& block, const SubgridTask& task) {
-  target_ = forms_.aim(task, task_form_);
+  target_ = tables_.aim(task, task_form_);
   target_.n_u += spread_overrun;
   for (PlaneGroup& group : groups_)
     group.cells.resize({task_form_.n_terms * target_.n_v * target_.n_u * 2 * group.n + 64 / sizeof(T)});
@@ -124,8 +124,8 @@ template <class Flush>
 void SubgridMaker<T>::add_band(const GridBlock& block, const Track& track, const Band& band, const T* shares,
                                Flush flush) {
   const std::size_t n_lines = track.n_lines(), n_columns = band.n_columns();
-  for (std::size_t first = 0; first < n_lines; first += most_track_nodes) {
-    const std::size_t n = std::min(most_track_nodes, n_lines - first);
+  for (std::size_t first = 0; first < n_lines; first += max_track_nodes) {
+    const std::size_t n = std::min(max_track_nodes, n_lines - first);
     for (PlaneGroup& group : groups_) {
       if (track.n_nodes == 0) {
         fill_columns(block, group, track, band, first, n, group.lines.data());

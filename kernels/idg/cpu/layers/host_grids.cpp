@@ -16,8 +16,8 @@ constexpr std::size_t band_rows = 32;
 
 SubgridPlace place_of(const IdgPlan& plan, const SubgridTask& task) {
   const auto half = static_cast<std::int64_t>(plan.settings.subgrid / 2);
-  return {task.layer, grid_index(task.centre_v - half, plan.n_v_held()),
-          grid_index(task.centre_u - half, plan.n_u_held())};
+  return {task.layer, grid_index(task.centre_v - half, plan.n_v_stored()),
+          grid_index(task.centre_u - half, plan.n_u_stored())};
 }
 
 template <class T>
@@ -25,8 +25,8 @@ HostGrids<T>::HostGrids(const IdgPlan& plan, std::size_t n_planes, unsigned n_th
     : plan_(plan),
       n_planes_(n_planes),
       n_threads_(n_threads),
-      n_u_(plan.n_u_held()),
-      n_v_(plan.n_v_held()),
+      n_u_(plan.n_u_stored()),
+      n_v_(plan.n_v_stored()),
       transform_(plan, n_threads),
       band_tasks_((n_v_ + band_rows - 1) / band_rows) {}
 

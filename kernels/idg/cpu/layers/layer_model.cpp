@@ -97,7 +97,7 @@ void LayerModel::transform_columns(std::size_t plane, double w_lambda) {
 
 template <class T>
 void LayerModel::transform(double w_lambda, View<std::complex<T>, 3> grid) {
-  const std::size_t n_x = plan_.image.n_x, n_u = plan_.n_u_held(), n_v = plan_.n_v_held();
+  const std::size_t n_x = plan_.image.n_x, n_u = plan_.n_u_stored(), n_v = plan_.n_v_stored();
   if (work_.size() == 0) work_.resize_for_overwrite({n_v, n_x + kRowGap});
   std::vector<std::size_t> nothing;  // planes
   for (std::size_t plane = 0; plane < grid.extent(2); ++plane)

@@ -4,9 +4,6 @@
 // pieces ahead, while those before travel back and are added to the caller's data.
 #include "kernels/idg/degrid_cuda.h"
 
-#include "kernels/idg/idg_cuda.h"
-#include "libcore/base/error.h"
-
 #include <algorithm>
 #include <array>
 #include <future>
@@ -15,8 +12,10 @@
 
 #include "kernels/idg/cuda/degrid/piece.cuh"
 #include "kernels/idg/cuda/transfer/download.cuh"
+#include "kernels/idg/idg_cuda.h"
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/tracks/add_tracks.h"
+#include "libcore/base/error.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -27,7 +26,7 @@ using namespace idg_degrid;
 
 /// Visibilities of a piece: enough that its cutting is not what takes the time, few enough that copying and
 /// adding begin early.
-constexpr std::size_t kFewestVisibilities = std::size_t{3} << 20, kMostVisibilities = std::size_t{6} << 20;
+constexpr std::size_t kFewestVisibilities = std::size_t{3} << 20, kMaxVisibilities = std::size_t{6} << 20;
 
 /// Threads that send rows while others make such of nodes.
 constexpr unsigned kSending = 2;
@@ -46,7 +45,7 @@ class Implementation final : public CudaDegridder {
     std::size_t free_bytes = 0, total_bytes = 0;
     cuda_check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for the device's memory");
     // What pieces take besides layers and subgrids, some 200 bytes a visibility, is a twentieth at most.
-    most_visibilities_ = std::clamp<std::size_t>(total_bytes / 4096, kFewestVisibilities, kMostVisibilities);
+    max_visibilities_ = std::clamp<std::size_t>(total_bytes / 4096, kFewestVisibilities, kMaxVisibilities);
   }
 
   void set_model(View<const double, 3> images) override {
@@ -88,11 +87,11 @@ class Implementation final : public CudaDegridder {
       throw std::invalid_argument("degridder: more than 2^31 visibilities in a block");
     select_device();
     predictor_.take_aterms(block.aterms);
-    const std::size_t at_once = std::clamp(n_row * n_chan / 4, kFewestVisibilities, most_visibilities_),
+    const std::size_t at_once = std::clamp(n_row * n_chan / 4, kFewestVisibilities, max_visibilities_),
                       n_pieces = std::max<std::size_t>(1, (n_row * n_chan + at_once - 1) / at_once),
                       rows_at_once = (n_row + n_pieces - 1) / n_pieces,
                       row_values = n_chan * setup_.n_data_planes;
-    BoundedQueue<Piece<T>*> free(pieces_.size()), told(pieces_.size());
+    BoundedQueue<Piece<T>*> free(pieces_.size()), announced(pieces_.size());
     for (Piece<T>& piece : pieces_) free.push(&piece);
     constexpr bool may_leave_rows = std::is_same_v<T, float> && std::is_same_v<Out, float>;
     auto tell = [&] {
@@ -102,24 +101,24 @@ class Implementation final : public CudaDegridder {
       for (std::size_t first = 0; first < n_row; first += rows_at_once) {
         const auto piece = free.pop();
         if (!piece) return;
-        tell_of(block, first, std::min(rows_at_once, n_row - first), **piece, may_leave_rows);
+        announce(block, first, std::min(rows_at_once, n_row - first), **piece, may_leave_rows);
         // Threads that make rows wait for nothing, so that one that begins to send waits for its turn only.
         predictor_.use_threads((*piece)->leaves_rows ? kSending : std::max(1u, setup_.n_threads / 2));
-        told.push(*piece);
+        announced.push(*piece);
       }
     };
     std::future<void> telling = std::async(std::launch::async, [&] {
       try {
         tell();
       } catch (...) {
-        told.close();
+        announced.close();
         throw;
       }
-      told.close();
+      announced.close();
     });
     GridCounts counts;
     try {
-      for (std::size_t first = 0; auto next = told.pop(); first += rows_at_once) {
+      for (std::size_t first = 0; auto next = announced.pop(); first += rows_at_once) {
         Piece<T>& piece = **next;
         if (piece.tables.n_tables > 0) {
           if (piece.leaves_rows)
@@ -141,8 +140,8 @@ class Implementation final : public CudaDegridder {
   }
 
   /// Has the rows predicted, and expects what comes of it.
-  void tell_of(const GridBlock& block, std::size_t first, std::size_t n, Piece<T>& piece,
-               bool may_leave_rows) {
+  void announce(const GridBlock& block, std::size_t first, std::size_t n, Piece<T>& piece,
+                bool may_leave_rows) {
     predictor_.predict(rows_of(block, first, n), piece, may_leave_rows);
     if (piece.tables.n_tables == 0) return;
     if (piece.leaves_rows)
@@ -204,8 +203,8 @@ class Implementation final : public CudaDegridder {
   IdgPlan plan_;
   IdgSetup setup_;
   PiecePredictor<T> predictor_;
-  std::size_t most_visibilities_ = 0;  ///< of a piece
-  unsigned n_making_;                  ///< threads that make rows; others tell the device meanwhile
+  std::size_t max_visibilities_ = 0;  ///< of a piece
+  unsigned n_making_;                 ///< threads that make rows; others tell the device meanwhile
   DegridSeconds seconds_;
   idg_cuda::Downloader downloader_;
   /// Nodes that travel to the host.

@@ -18,9 +18,9 @@ __device__ __forceinline__ int wrap(long long index, int n) {
 }
 
 __device__ __forceinline__ Sum choose_sum(const DegridListPlan& plan, double half_w_lambda) {
-  return half_w_lambda <= plan.most_half_w_tensor        ? Sum::tensor
-         : half_w_lambda <= plan.most_half_w_first_order ? Sum::tensor_first_order
-                                                         : Sum::direct;
+  return half_w_lambda <= plan.max_half_w_tensor        ? Sum::tensor
+         : half_w_lambda <= plan.max_half_w_first_order ? Sum::tensor_first_order
+                                                        : Sum::direct;
 }
 
 struct UnitCounts {

@@ -23,9 +23,9 @@ struct DegridListPlan {
   int side, n_u, n_v;
   int first_layer;  ///< of the pass
   double first_layer_lambda, layer_step_lambda;
-  double most_half_w_tensor, most_half_w_first_order;  ///< of tasks for these sums; below 0: none
-  std::uint32_t unit[kSums];                           ///< visibilities of a unit at most
-  std::uint32_t chunk_tasks;                           ///< tasks that are computed together
+  double max_half_w_tensor, max_half_w_first_order;  ///< of tasks for these sums; below 0: none
+  std::uint32_t unit[kSums];                         ///< visibilities of a unit at most
+  std::uint32_t chunk_tasks;                         ///< tasks that are computed together
 };
 
 struct Chunk {

@@ -57,8 +57,8 @@ PiecePredictor<T>::PiecePredictor(const IdgPlan& plan, const IdgSetup& setup, De
   list_plan_ = make_list_plan(plan, separation, tensor);
   if (rows != DegridRows::each && node_error(plan) > 0) node_limits_ = node_limits(plan, node_error(plan));
   // The tensor cores' sum costs the same however far a task reaches in w, and the longer the fewer subgrids.
-  plan_.most_task_half_w_lambda = std::max(plan.most_task_half_w_lambda,
-                                           std::min(list_plan_.most_half_w_first_order, plan.half_w_lambda));
+  plan_.max_task_half_w_lambda =
+      std::max(plan.max_task_half_w_lambda, std::min(list_plan_.max_half_w_first_order, plan.half_w_lambda));
   list_plan_.chunk_tasks =
       static_cast<std::uint32_t>(std::clamp<std::size_t>(kSubgridBytes / task_bytes, 1, 16384));
 }

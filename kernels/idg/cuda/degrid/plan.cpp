@@ -32,14 +32,14 @@ DegridListPlan make_list_plan(const IdgPlan& plan, const WSeparation& separation
   list.n_v = static_cast<int>(plan.n_v);
   list.first_layer_lambda = plan.first_layer_lambda;
   list.layer_step_lambda = plan.layer_step_lambda;
-  list.most_half_w_tensor = list.most_half_w_first_order = -1;
+  list.max_half_w_tensor = list.max_half_w_first_order = -1;
   if (tensor) {
     // What is left out of the phases may take a quarter of the error that was asked for.
     const double most = plan.settings.accuracy / 4,
-                 limit = std::max(2 * plan.most_task_half_w_lambda, plan.half_w_lambda);
-    list.most_half_w_tensor =
+                 limit = std::max(2 * plan.max_task_half_w_lambda, plan.half_w_lambda);
+    list.max_half_w_tensor =
         largest_half_w([&](double half_w) { return separation.error_without(half_w); }, most, limit);
-    list.most_half_w_first_order = largest_half_w(
+    list.max_half_w_first_order = largest_half_w(
         [&](double half_w) { return separation.error_to_first_order(half_w, kHalfProductError); }, most,
         limit);
   }

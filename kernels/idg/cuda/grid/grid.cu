@@ -9,14 +9,14 @@ namespace {
 constexpr int kAddThreads = 256, kRowsEach = kGridTile * kGridTile / kAddThreads;
 /// Entries of a tile that a block looks up at once.
 constexpr int kEntriesAtOnce = 64;
-constexpr int kMostSide = 512;
+constexpr int kMaxSide = 512;
 /// Subgrids whose cells a thread waits for together.
 constexpr int kSubgridsAtOnce = 2;
 
 /// A block owns 32 x 32 cells of one layer and plane, a thread four rows of one column.
 template <class T, bool kFinished>
 __global__ void __launch_bounds__(kAddThreads, sizeof(T) == 4 ? 4 : 2) add(AddTask<T> task) {
-  __shared__ ComplexOf<T> phase[kFinished ? 1 : kMostSide];
+  __shared__ ComplexOf<T> phase[kFinished ? 1 : kMaxSide];
   __shared__ Placement starts[kEntriesAtOnce];
   __shared__ std::uint32_t which[kEntriesAtOnce];  // subgrid
   const GridTile tile = task.tiles[blockIdx.x];

@@ -11,7 +11,7 @@
 
 namespace apsyn::idg_cuda {
 
-constexpr int kMostMixed = 4;  ///< image planes that correlations are mixed to
+constexpr int kMaxMixed = 4;  ///< image planes that correlations are mixed to
 
 enum class DeviceAterms { none, normalised, adjoint };
 
@@ -41,7 +41,7 @@ struct ImageTask {
   const float2* jones;                           ///< [row slot][chan slot][station][y][x][4], x to the west
   const AtermKey* keys;                          ///< [task]
   int n_chan_slots, n_stations, n_image_planes;  ///< with A-terms: image planes without the PSF's
-  double2 mix[kMostMixed][4];
+  double2 mix[kMaxMixed][4];
   ComplexOf<T>* images;  ///< [task][image plane][output][y][x]
 };
 /// With the PSF's.

@@ -117,12 +117,12 @@ void launch_widen(const ComplexOf<T>* grid, ComplexOf<W>* work, int n_u, int n_v
 /// place in the transform.
 template <class W>
 struct ScreenTask {
-  static constexpr int kMostLayers = 16;
+  static constexpr int kMaxLayers = 16;
   struct Layer {
     const ComplexOf<W>* cells;  ///< [plane][v][u] transformed
     double w_lambda;
   };
-  Layer layers[kMostLayers];
+  Layer layers[kMaxLayers];
   double* image;
   int n_layers, n_planes, n_x, n_y, n_u, n_v;
   double cell_rad, n_shift;

@@ -8,7 +8,7 @@
 namespace apsyn::idg_cuda {
 namespace {
 
-constexpr int kLeastSide = 56;
+constexpr int kMinSide = 56;
 
 template <class Shape, bool kImages>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocks)
@@ -53,12 +53,11 @@ void launch(const ImageTask<float>& task, const float2* uv_phase, cudaStream_t s
 }  // namespace
 
 bool has_plane_cells(int side) {
-  return with_plane_shape<kLeastSide>(side, [](auto) {});
+  return with_plane_shape<kMinSide>(side, [](auto) {});
 }
 
 void launch_plane_cells(const ImageTask<float>& task, const float2* uv_phase, cudaStream_t stream) {
-  with_plane_shape<kLeastSide>(task.side,
-                               [&](auto shape) { launch<decltype(shape)>(task, uv_phase, stream); });
+  with_plane_shape<kMinSide>(task.side, [&](auto shape) { launch<decltype(shape)>(task, uv_phase, stream); });
 }
 
 }  // namespace apsyn::idg_cuda

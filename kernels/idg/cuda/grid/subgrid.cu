@@ -67,10 +67,10 @@ __device__ __forceinline__ void copy_async(U* target, const U* source, bool exis
 /// Operands of one batch of visibilities.
 template <class T>
 struct Batch {
-  static constexpr int kMost = 32, kPhasors = 16384 / sizeof(T), kPairs = kTileRows / 32 + 2;
-  alignas(16) T phasors_v[kPhasors];              ///< [visibility][2 padded half]
-  alignas(16) T phasors_u[kMost][kTileColumns];   ///< the tile's columns
-  alignas(16) ComplexOf<T> terms[kMost][kPairs];  ///< the tile's (term, plane) pairs
+  static constexpr int kMax = 32, kPhasors = 16384 / sizeof(T), kPairs = kTileRows / 32 + 2;
+  alignas(16) T phasors_v[kPhasors];             ///< [visibility][2 padded half]
+  alignas(16) T phasors_u[kMax][kTileColumns];   ///< the tile's columns
+  alignas(16) ComplexOf<T> terms[kMax][kPairs];  ///< the tile's (term, plane) pairs
 };
 
 template <class T>
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 3 : 2) product(
       task.tasks[blockIdx.x].first_slot - static_cast<std::uint32_t>(task.first_slot);
   const int own_slots = static_cast<int>(task.tasks[blockIdx.x].n_slots);
   const int padded = padded_half(task.side), width_v = 2 * padded;
-  const int batch_size = min(Batch<T>::kMost, Batch<T>::kPhasors / width_v);
+  const int batch_size = min(Batch<T>::kMax, Batch<T>::kPhasors / width_v);
   const int first_row = blockIdx.y * kTileRows, first_column = blockIdx.z * kTileColumns;
   const int my_row = (threadIdx.x / 8) * kRowsPerThread, my_column = (threadIdx.x % 8) * kColumnsPerThread;
   const int n_pairs = task.n_terms * task.n_planes, first_pair = first_row / (4 * padded);

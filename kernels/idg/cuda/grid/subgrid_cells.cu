@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kCellThreads = 128;
 /// What a block may use, with several on an SM.
-constexpr int kMostShared = 100 << 10;
+constexpr int kMaxShared = 100 << 10;
 
 /// Rows one complex number longer than they need be: neither rows nor columns meet in a bank.
 __host__ __device__ constexpr int shared_bytes(int side, int n_planes) {
@@ -74,7 +74,7 @@ template <class T>
 bool has_cells(int side, int n_image_planes, int n_outputs) {
   if (sizeof(T) != sizeof(float) || n_outputs != 1) return false;
   return has_plane_cells(side) ||
-         (side >= 16 && side <= 48 && side % 8 == 0 && shared_bytes(side, n_image_planes) <= kMostShared);
+         (side >= 16 && side <= 48 && side % 8 == 0 && shared_bytes(side, n_image_planes) <= kMaxShared);
 }
 
 template <class T>

@@ -16,27 +16,27 @@ TaskSums<T>::TaskSums(const IdgPlan& plan, int n_planes, int device)
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, device), "asking for the device");
   n_sm_ = properties.multiProcessorCount;
-  ways_ = make_ways(plan, has_tensor_cores(device));
-  for (std::size_t i = 0; i < ways_.ways.size(); ++i) {
-    const Way& way = ways_.ways[i];
-    const int half = tensor_half(side_), n_terms = static_cast<int>(way.n_terms);
+  ways_ = make_w_expansions(plan, has_tensor_cores(device));
+  for (std::size_t i = 0; i < ways_.expansions.size(); ++i) {
+    const WExpansion& expansion = ways_.expansions[i];
+    const int half = tensor_half(side_), n_terms = static_cast<int>(expansion.n_terms);
     const std::size_t values = ways_.tensor ? std::size_t(n_planes_) * 8 * half * half
                                             : std::size_t(rows_padded(n_terms, n_planes_, side_)) * side_;
     task_values_ = std::max(task_values_, values);
     if (ways_.tensor) {
-      to_device(tensor_coefficient_[i], tensor_table(plan_, way.w_unit_lambda));
+      to_device(tensor_coefficient_[i], tensor_table(plan_, expansion.w_unit_lambda));
     } else if (!ways_.w_kernel) {
-      to_device(coefficient_[i], chebyshev_table(plan_, way.w_unit_lambda, way.n_terms));
+      to_device(coefficient_[i], chebyshev_table(plan_, expansion.w_unit_lambda, expansion.n_terms));
     }
   }
   if (ways_.tensor || ways_.w_kernel) to_device(coefficient_[0], taper_table(plan_));
 }
 
 template <class T>
-std::size_t TaskSums<T>::most_slots(std::size_t way, std::size_t bytes) const {
+std::size_t TaskSums<T>::max_slots(std::size_t expansion, std::size_t bytes) const {
   if (ways_.tensor) return std::numeric_limits<std::size_t>::max();
   return bytes / ((std::size_t(side_) + 2 * padded_half(side_)) * sizeof(T) +
-                  ways_.ways[way].n_terms * n_planes_ * sizeof(ComplexOf<T>));
+                  ways_.expansions[expansion].n_terms * n_planes_ * sizeof(ComplexOf<T>));
 }
 
 template <class T>
@@ -76,9 +76,9 @@ std::size_t TaskSums<T>::prepared_bytes(const DeviceTasks& tasks, const DeviceTr
 template <class T>
 FoldedShape TaskSums<T>::sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream) {
   if (ways_.tensor) return sum_on_tensor_cores(tasks, work, stream);
-  const Way& way = ways_.ways[work.way];
-  const int n_terms = static_cast<int>(way.n_terms), n_rows = rows_padded(n_terms, n_planes_, side_);
-  const Factors<T> factors{terms_.reserve(work.n_slots * way.n_terms * n_planes_),
+  const WExpansion& expansion = ways_.expansions[work.expansion];
+  const int n_terms = static_cast<int>(expansion.n_terms), n_rows = rows_padded(n_terms, n_planes_, side_);
+  const Factors<T> factors{terms_.reserve(work.n_slots * expansion.n_terms * n_planes_),
                            phasors_u_.reserve(work.n_slots * side_),
                            phasors_v_.reserve(work.n_slots * 2 * padded_half(side_))};
   const WTerms w{n_terms, ways_.w_kernel, plan_.half_w_lambda, plan_.kernel_beta, plan_.layer_step_lambda};
@@ -93,13 +93,14 @@ template <>
 FoldedShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work,
                                                  cudaStream_t stream) {
   const int half = tensor_half(side_);
-  auto sum = [&](std::size_t way, cudaStream_t in) {
+  auto sum = [&](std::size_t expansion, cudaStream_t in) {
     launch_tensor_grid(
-        {tasks.tasks.data() + work.first, tasks.selected.data() + work.first_selected[way], chunks_.data(),
-         largest_.data(), starts_[way].reserve(work.n_selected[way] + n_sm_), slots_,
-         static_cast<int>(work.n_selected[way]), n_planes_, side_, tensor_coefficient_[way].data(),
-         static_cast<float>(2 * std::numbers::pi * ways_.ways[way].w_unit_lambda), sums_.data()},
-        way == 0 ? TensorTerms::three : TensorTerms::four, n_sm_, in);
+        {tasks.tasks.data() + work.first, tasks.selected.data() + work.first_selected[expansion],
+         chunks_.data(), largest_.data(), starts_[expansion].reserve(work.n_selected[expansion] + n_sm_),
+         slots_, static_cast<int>(work.n_selected[expansion]), n_planes_, side_,
+         tensor_coefficient_[expansion].data(),
+         static_cast<float>(2 * std::numbers::pi * ways_.expansions[expansion].w_unit_lambda), sums_.data()},
+        expansion == 0 ? TensorTerms::three : TensorTerms::four, n_sm_, in);
   };
   const std::size_t longer = work.n_selected[0] > work.n_selected[1] ? 0 : 1;
   ready_.record(stream);
@@ -113,7 +114,7 @@ FoldedShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, const
 
 template <>
 FoldedShape TaskSums<double>::sum_on_tensor_cores(const DeviceTasks&, const RangeWork&, cudaStream_t) {
-  return {};  // make_ways() chooses tensor cores in single precision alone
+  return {};  // make_w_expansions() chooses tensor cores in single precision alone
 }
 
 template class TaskSums<float>;

@@ -27,15 +27,17 @@ class TaskSums {
   /// n_planes: the data's and the PSF's. On the current device.
   TaskSums(const IdgPlan& plan, int n_planes, int device);
 
-  const Ways& ways() const { return ways_; }
+  const WExpansions& expansions() const { return ways_; }
   /// Values of T that a task's sums take at most.
   std::size_t task_values() const { return task_values_; }
   void reserve(std::size_t n_tasks) { sums_ = DeviceArray<T>(n_tasks * task_values_); }
   const T* sums() const { return sums_.data(); }
   /// With the taper; [1 or term][y][x] of half the side.
-  const double* coefficient(std::size_t way) const { return coefficient_[ways_.tensor ? 0 : way].data(); }
-  /// Slots of a range of one way, so that its phasors and terms fit into so many bytes.
-  std::size_t most_slots(std::size_t way, std::size_t bytes) const;
+  const double* coefficient(std::size_t expansion) const {
+    return coefficient_[ways_.tensor ? 0 : expansion].data();
+  }
+  /// Slots of a range of one expansion, so that its phasors and terms fit into so many bytes.
+  std::size_t max_slots(std::size_t expansion, std::size_t bytes) const;
 
   /// All of a block's visibilities, or the nodes of its tracks, into slots.
   void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
@@ -49,14 +51,14 @@ class TaskSums {
   FoldedShape sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 
   IdgPlan plan_;
-  Ways ways_;
+  WExpansions ways_;
   int n_sm_ = 0, side_ = 0, n_planes_ = 0;
   std::size_t task_values_ = 0;
-  std::array<DeviceArray<double>, kMostWays> coefficient_;  ///< [way]
+  std::array<DeviceArray<double>, kMaxExpansions> coefficient_;  ///< [expansion]
   std::array<DeviceArray<float4>, 2> tensor_coefficient_;
   Upload<std::uint32_t> cell_, largest_;
   Upload<Chunk> chunks_;
-  std::array<Upload<TaskStart>, 2> starts_;  ///< [way]
+  std::array<Upload<TaskStart>, 2> starts_;  ///< [expansion]
   Upload<T> du_, dv_, t_, phasors_u_, phasors_v_;
   Upload<ComplexOf<T>> value_, terms_, node_value_;
   Slots<T> slots_{};

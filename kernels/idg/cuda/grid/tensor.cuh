@@ -22,7 +22,7 @@ namespace apsyn::idg_cuda {
 /// How far a bin may reach in w: phi = 2 pi w_unit n_half_range at most, so that the expansion's error,
 /// relative RMS over a subgrid, stays below 2e-6.
 enum class TensorTerms { three, four };
-constexpr double most_phi(TensorTerms terms) {
+constexpr double max_phi(TensorTerms terms) {
   return terms == TensorTerms::three ? 0.02 : 0.2;
 }
 

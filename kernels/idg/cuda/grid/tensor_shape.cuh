@@ -48,8 +48,8 @@ struct TensorShape {
   static constexpr int kThreads = kConsumerThreads + kProducerThreads;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 144 : kX == 16 && kTiles == 1 ? 184 : 192;
   static constexpr int kProducerRegisters = (512 - kConsumers * kConsumerRegisters) / kProducers;
-  /// Operands A of a consumer whose products may be under way, as registers allow: of many columns, or of
-  /// three consumers, one keeps the tensor cores busy while the next is made.
+  /// Operands A of a consumer whose products may be under way, as registers allow: of many columns, or
+  /// of three consumers, one keeps the tensor cores busy while the next is made.
   static constexpr int kInFlight = kConsumers == 3 || (kX == 32 && kTerms == 4) ? 1 : 2;
 
   using Blocks = ColumnBlocks<kTerms>;

@@ -150,7 +150,7 @@ class DeviceGrids final : public CudaGrids<T> {
         task.strip_used[screen.n_layers] = rows_->strip_used(layer);
         screen.layers[screen.n_layers++] = {grids_.data() + layer * n_planes_ * shape_.cells(),
                                             plan_.layer_w_lambda(layers_.first + layer)};
-        if (screen.n_layers == screen.kMostLayers) finish();
+        if (screen.n_layers == screen.kMaxLayers) finish();
       }
       finish();
       cuda_check(cudaStreamSynchronize(stream_), "transforming layers");
@@ -170,7 +170,7 @@ class DeviceGrids final : public CudaGrids<T> {
       for (std::size_t plane = 0; plane < n_planes_; ++plane)
         fft.execute(grids + plane * shape_.cells(), CUFFT_FORWARD);
       task.layers[task.n_layers++] = {grids, plan_.layer_w_lambda(layers_.first + layer)};
-      if (task.n_layers == task.kMostLayers) finish();
+      if (task.n_layers == task.kMaxLayers) finish();
     }
     finish();
     cuda_check(cudaStreamSynchronize(stream_), "transforming layers");  // before the scratch memory goes

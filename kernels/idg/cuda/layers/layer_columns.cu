@@ -26,10 +26,10 @@ constexpr int kColumnThreads = 512;
 /// 16 x 16 x kLast_ cells of as many columns as threads hold in registers, 16 cells each. Cell kOwners a + j
 /// of a column stands at a kPitch + j: an odd number of places from one a to the next keeps the lanes of the
 /// last pass apart.
-/// kMostReps: rows of the image that share one of kPart values, as many as registers hold sums for.
-template <int kLast_, int kMostReps_>
+/// kMaxReps: rows of the image that share one of kPart values, as many as registers hold sums for.
+template <int kLast_, int kMaxReps_>
 struct Shape {
-  static constexpr int kLast = kLast_, kMostReps = kMostReps_, kPart = 256 * kLast, kOwners = kPart / 16,
+  static constexpr int kLast = kLast_, kMaxReps = kMaxReps_, kPart = 256 * kLast, kOwners = kPart / 16,
                        kColumns = kColumnThreads / kOwners, kPitch = kOwners + 1,
                        kBufferCells = 16 * kPitch * kColumns;
   static constexpr int shared_bytes(int n_y) {
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kColumnThreads, 1)
 #pragma unroll
       for (int c = 0; c < S::kLast; ++c) {
         const int g = t + kButterflies * c, first = (first_y + kOwners * g) & (kPart - 1);
-        if (part > 0) x[c] = radix::multiply(x[c], __ldg(turn_r + part * (kPart + S::kMostReps) + first));
+        if (part > 0) x[c] = radix::multiply(x[c], __ldg(turn_r + part * (kPart + S::kMaxReps) + first));
 #pragma unroll
         for (int rep = 0; rep < kReps; ++rep) {
           const int y = first + kPart * rep;
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(kColumnThreads, 1)
           __sincosf(angle, &sine, &cosine);
           float2 value = x[c];
           if (rep > 0 && part > 0)
-            value = radix::multiply(value, __ldg(turn_r + part * (kPart + S::kMostReps) + kPart + rep));
+            value = radix::multiply(value, __ldg(turn_r + part * (kPart + S::kMaxReps) + kPart + rep));
           sum[g][rep] += value.x * cosine - value.y * sine;
         }
       }
@@ -194,17 +194,17 @@ void launch(const ColumnsTask& columns, cudaStream_t stream) {
     case 2:
       return launch<S, 2>(columns, stream);
     default:
-      return launch<S, S::kMostReps>(columns, stream);
+      return launch<S, S::kMaxReps>(columns, stream);
   }
 }
 
 template <class S>
-bool fits(int n_u, int n_v, int n_y, int most_shared) {
-  return n_u % S::kColumns == 0 && n_v % S::kPart == 0 && n_y <= S::kMostReps * S::kPart &&
-         S::shared_bytes(n_y) <= most_shared;
+bool fits(int n_u, int n_v, int n_y, int max_shared) {
+  return n_u % S::kColumns == 0 && n_v % S::kPart == 0 && n_y <= S::kMaxReps * S::kPart &&
+         S::shared_bytes(n_y) <= max_shared;
 }
 
-int most_shared_bytes() {
+int max_shared_bytes() {
   int device = 0, bytes = 0;
   cuda_check(cudaGetDevice(&device), "asking for the device");
   cuda_check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
@@ -213,19 +213,19 @@ int most_shared_bytes() {
 }
 
 bool is_long(int n_u, int n_v, int n_y) {
-  return fits<Long>(n_u, n_v, n_y, most_shared_bytes());
+  return fits<Long>(n_u, n_v, n_y, max_shared_bytes());
 }
 
 }  // namespace
 
 bool has_columns(int n_u, int n_v, int n_y) {
-  return is_long(n_u, n_v, n_y) || fits<Short>(n_u, n_v, n_y, most_shared_bytes());
+  return is_long(n_u, n_v, n_y) || fits<Short>(n_u, n_v, n_y, max_shared_bytes());
 }
 
 std::vector<float2> column_turns(int n_u, int n_v, int n_y) {
   const bool is_of_long = is_long(n_u, n_v, n_y);
   const int last = is_of_long ? Long::kLast : Short::kLast, n_part = 256 * last,
-            most_reps = is_of_long ? Long::kMostReps : Short::kMostReps;
+            max_reps = is_of_long ? Long::kMaxReps : Short::kMaxReps;
   std::vector<float2> turns;
   auto add = [&](long turn, int of) {
     const double angle = -2 * std::numbers::pi * static_cast<double>(turn % of) / of;
@@ -237,7 +237,7 @@ std::vector<float2> column_turns(int n_u, int n_v, int n_y) {
     for (int c = 0; c < last; ++c) add(b * c, 16 * last);
   for (int part = 0; part < n_v / n_part; ++part) {
     for (int y = 0; y < n_part; ++y) add(long(part) * (y - n_y / 2), n_v);
-    for (int rep = 0; rep < most_reps; ++rep) add(long(part) * rep, n_v / n_part);
+    for (int rep = 0; rep < max_reps; ++rep) add(long(part) * rep, n_v / n_part);
   }
   return turns;
 }

@@ -22,7 +22,7 @@ std::vector<float2> column_turns(int n_u, int n_v, int n_y);
 struct ColumnsTask {
   ScreenTask<float> screen;  ///< whose layers [plane][v][u] are transformed along u
   /// [v / kGridTile] of each layer: 0 where rows are empty, whatever stands there.
-  const std::uint8_t* strip_used[ScreenTask<float>::kMostLayers];
+  const std::uint8_t* strip_used[ScreenTask<float>::kMaxLayers];
   const float2* turns;  ///< column_turns()
 };
 void launch_columns(const ColumnsTask& task, cudaStream_t stream);

@@ -24,8 +24,8 @@ struct CutLanes {
     return __shfl_sync(members, value, lane, kLanes);
   }
   __device__ __forceinline__ UvwBox of_lane(const UvwBox& box, int lane) const {
-    return {of_lane(box.least_u, lane), of_lane(box.most_u, lane),  of_lane(box.least_v, lane),
-            of_lane(box.most_v, lane),  of_lane(box.least_w, lane), of_lane(box.most_w, lane)};
+    return {of_lane(box.min_u, lane), of_lane(box.max_u, lane), of_lane(box.min_v, lane),
+            of_lane(box.max_v, lane), of_lane(box.min_w, lane), of_lane(box.max_w, lane)};
   }
   /// Joined with those of all lanes before.
   __device__ __forceinline__ UvwBox joined_before(UvwBox box) const {
@@ -38,8 +38,8 @@ struct CutLanes {
 };
 
 __device__ __forceinline__ bool is_finite(const UvwBox& box) {
-  return isfinite(box.least_u) && isfinite(box.most_u) && isfinite(box.least_v) && isfinite(box.most_v) &&
-         isfinite(box.least_w) && isfinite(box.most_w);
+  return isfinite(box.min_u) && isfinite(box.max_u) && isfinite(box.min_v) && isfinite(box.max_v) &&
+         isfinite(box.min_w) && isfinite(box.max_w);
 }
 
 /// All lanes alike, but for what out.rows(...) gets: see cuda/partition/cut.cu.

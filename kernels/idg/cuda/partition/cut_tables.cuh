@@ -129,8 +129,8 @@ __global__ void __launch_bounds__(kThreads, 4)
 /// for.
 template <class Run>
 void with_lanes(std::uint32_t n_items, int wanted, const Run& run) {
-  constexpr std::uint32_t most_threads = 132 * 2048;
-  const int most = n_items <= most_threads / 32 ? 32 : n_items <= most_threads / 8 ? 8 : 1;
+  constexpr std::uint32_t max_threads = 132 * 2048;
+  const int most = n_items <= max_threads / 32 ? 32 : n_items <= max_threads / 8 ? 8 : 1;
   switch (wanted == 0 ? most : wanted) {
     case 32:
       return run(std::integral_constant<int, 32>());

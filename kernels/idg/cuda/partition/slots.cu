@@ -11,7 +11,7 @@ constexpr int kOrderThreads = 128, kPrepareThreads = 128;
 template <class Visit>
 __device__ __forceinline__ void for_each_visibility(const OrderTask& task, const SlotTask& own, Visit visit) {
   const double bins_per_lambda = own.half_w_lambda > 0 ? own.n_bins / (2 * own.half_w_lambda) : 0.0;
-  const double least_w = own.w_lambda - own.half_w_lambda;
+  const double min_w = own.w_lambda - own.half_w_lambda;
   for (std::uint32_t i = threadIdx.x; i < own.n_runs; i += kOrderThreads) {
     double w_m;
     std::uint32_t first_channel, n_channels, first_cell;
@@ -27,7 +27,7 @@ __device__ __forceinline__ void for_each_visibility(const OrderTask& task, const
     }
     for (std::uint32_t k = 0; k < n_channels; ++k) {
       const double w = w_m * task.block.wavenumber[first_channel + k];
-      const int bin = static_cast<int>((w - least_w) * bins_per_lambda);
+      const int bin = static_cast<int>((w - min_w) * bins_per_lambda);
       visit(first_cell + k, max(0, min(bin, static_cast<int>(own.n_bins) - 1)));
     }
   }
@@ -35,9 +35,9 @@ __device__ __forceinline__ void for_each_visibility(const OrderTask& task, const
 
 /// A block sorts one task's visibilities by (bin, thread, run, channel).
 __global__ void __launch_bounds__(kOrderThreads) order(OrderTask task) {
-  __shared__ std::uint16_t place[kMostBins][kOrderThreads];
-  static_assert(idg::kMostVisibilities <= 0xffff);
-  __shared__ std::uint32_t bin_size[kMostBins], bin_start[kMostBins];
+  __shared__ std::uint16_t place[kMaxBins][kOrderThreads];
+  static_assert(idg::kMaxVisibilities <= 0xffff);
+  __shared__ std::uint32_t bin_size[kMaxBins], bin_start[kMaxBins];
   const SlotTask own = task.tasks[blockIdx.x];
   for (std::uint32_t bin = 0; bin < own.n_bins; ++bin) place[bin][threadIdx.x] = 0;
   for_each_visibility(task, own, [&](std::uint32_t, int bin) { ++place[bin][threadIdx.x]; });
@@ -115,7 +115,7 @@ __device__ __forceinline__ void prepare_node(const PrepareSlots<T>& task, const 
                                              const Chunk& chunk, std::size_t slot, std::uint32_t cell,
                                              ComplexOf<T>* value, float& largest) {
   const NodeRow& row = task.nodes[own.first_run + (cell >> kNodeChannelBits)];
-  const std::uint32_t chan = cell & (kMostNodeChannels - 1);
+  const std::uint32_t chan = cell & (kMaxNodeChannels - 1);
   const double k = task.block.wavenumber[row.first_channel + chan];
   T sine, cosine;
   sincos_turns(place_slot(task, own, chunk, slot, row.u_m * k, row.v_m * k, row.w_m * k), sine, cosine);

@@ -15,7 +15,7 @@
 
 namespace apsyn::idg_cuda {
 
-constexpr int kSlotGroup = 16, kChunkSlots = 512, kMostBins = 64;
+constexpr int kSlotGroup = 16, kChunkSlots = 512, kMaxBins = 64;
 constexpr std::uint32_t kEmptySlot = 0xffffffff;
 
 struct SlotTask {
@@ -61,10 +61,10 @@ struct NodeRow {
   std::uint32_t unused;
 };
 /// A slot's cell is then row << kNodeChannelBits | channel, both counted from the task's and the row's first:
-/// a task has at most kMostVisibilities.
+/// a task has at most kMaxVisibilities.
 constexpr int kNodeChannelBits = 18;
-constexpr std::uint32_t kMostNodeChannels = 1u << kNodeChannelBits;
-static_assert(idg::kMostVisibilities < 1u << (32 - kNodeChannelBits));
+constexpr std::uint32_t kMaxNodeChannels = 1u << kNodeChannelBits;
+static_assert(idg::kMaxVisibilities < 1u << (32 - kNodeChannelBits));
 
 struct OrderTask {
   const SlotTask* tasks;

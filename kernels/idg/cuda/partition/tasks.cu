@@ -28,16 +28,16 @@ __device__ std::uint32_t choose_way(const ListPlan& plan, const SubTable& table,
     const std::uint32_t three = bins_of(half_w, plan.w_unit_lambda[0]),
                         four = bins_of(half_w, plan.w_unit_lambda[1]);
     const double n = n_places;
-    return three <= kMostBins && tensor_cost(false, n, three) <= tensor_cost(true, n, four) ? 0 : 1;
+    return three <= kMaxBins && tensor_cost(false, n, three) <= tensor_cost(true, n, four) ? 0 : 1;
   }
-  std::uint32_t way = 0;
-  while (way + 1 < plan.n_ways && half_w <= plan.w_unit_lambda[way + 1]) ++way;
-  return way;
+  std::uint32_t expansion = 0;
+  while (expansion + 1 < plan.n_ways && half_w <= plan.w_unit_lambda[expansion + 1]) ++expansion;
+  return expansion;
 }
 
 __device__ __forceinline__ std::uint32_t bins_of(const ListPlan& plan, const SubTable& table,
-                                                 std::uint32_t way) {
-  return plan.tensor ? bins_of(centre_of(table.box).half_w_lambda, plan.w_unit_lambda[way]) : 1;
+                                                 std::uint32_t expansion) {
+  return plan.tensor ? bins_of(centre_of(table.box).half_w_lambda, plan.w_unit_lambda[expansion]) : 1;
 }
 
 __global__ void way_keys(ListPlan plan, const SubTable* tables, std::uint32_t n, std::uint64_t* keys) {
@@ -46,13 +46,13 @@ __global__ void way_keys(ListPlan plan, const SubTable* tables, std::uint32_t n,
 }
 
 __global__ void measure(ListPlan plan, TableContents contents, const std::uint32_t* order, std::uint32_t n,
-                        std::uint32_t* way, std::uint32_t* n_slots, std::uint32_t* n_chunks) {
+                        std::uint32_t* expansion, std::uint32_t* n_slots, std::uint32_t* n_chunks) {
   const std::size_t i = this_thread();
   if (i >= n) return;
   const SubTable& table = contents.tables[order[i]];
   const std::uint32_t n_places = contents.n_places(order[i]);
-  way[i] = choose_way(plan, table, n_places);
-  const std::uint32_t n_bins = bins_of(plan, table, way[i]);
+  expansion[i] = choose_way(plan, table, n_places);
+  const std::uint32_t n_bins = bins_of(plan, table, expansion[i]);
   n_slots[i] = slots_of(n_places, n_bins);
   n_chunks[i] = chunks_of(n_slots[i], n_bins);
 }
@@ -63,7 +63,7 @@ __device__ __forceinline__ int wrap(long long index, int n) {
 
 /// end_slot, end_chunk: inclusive sums.
 __global__ void describe(ListPlan plan, TableContents contents, const std::uint32_t* order, std::uint32_t n,
-                         const std::uint32_t* way, const std::uint32_t* end_slot,
+                         const std::uint32_t* expansion, const std::uint32_t* end_slot,
                          const std::uint32_t* end_chunk, SlotTask* tasks, AtermKey* keys,
                          double* screen_lambda, Placement* placements, std::uint32_t* layer) {
   const std::size_t i = this_thread();
@@ -78,10 +78,10 @@ __global__ void describe(ListPlan plan, TableContents contents, const std::uint3
   out.w_lambda = plan.w_kernel ? layer_w : centre.w_lambda;
   out.half_w_lambda = plan.w_kernel ? 0 : centre.half_w_lambda;
   out.layer_w_lambda = plan.w_kernel ? 0 : layer_w;
-  out.w_unit_lambda = plan.w_unit_lambda[way[i]];
+  out.w_unit_lambda = plan.w_unit_lambda[expansion[i]];
   out.first_run = contents.first_row(order[i]);
   out.n_runs = contents.n_rows(order[i]);
-  out.n_bins = bins_of(plan, table, way[i]);
+  out.n_bins = bins_of(plan, table, expansion[i]);
   out.first_slot = i == 0 ? 0 : end_slot[i - 1];
   out.n_slots = end_slot[i] - out.first_slot;
   out.first_chunk = i == 0 ? 0 : end_chunk[i - 1];
@@ -96,12 +96,13 @@ __global__ void describe(ListPlan plan, TableContents contents, const std::uint3
 
 constexpr std::uint32_t kLongest = (1u << 14) - 1;
 
-/// By range, way and falling number of places.
-__global__ void select_keys(TableContents contents, const std::uint32_t* order, const std::uint32_t* way,
-                            std::uint32_t n, std::uint32_t range_tasks, std::uint64_t* keys) {
+/// By range, expansion and falling number of places.
+__global__ void select_keys(TableContents contents, const std::uint32_t* order,
+                            const std::uint32_t* expansion, std::uint32_t n, std::uint32_t range_tasks,
+                            std::uint64_t* keys) {
   const std::size_t i = this_thread();
   if (i < n)
-    keys[i] = (std::uint64_t(i / range_tasks) * 2 + way[i]) * (kLongest + 1) + kLongest -
+    keys[i] = (std::uint64_t(i / range_tasks) * 2 + expansion[i]) * (kLongest + 1) + kLongest -
               min(contents.n_places(order[i]), kLongest);
 }
 
@@ -158,14 +159,16 @@ std::vector<RangeWork> TaskLister::list(const ListPlan& plan, const idg::DeviceT
     launched("listing subgrids");
     sort_.by_keys(n, 3);
   }
-  std::uint32_t *way = way_.reserve(n), *end_slot = end_slot_.reserve(n), *end_chunk = end_chunk_.reserve(n);
-  measure<<<blocks_of(n), kThreads, 0, stream_>>>(plan, contents, sort_.order(), n, way, end_slot, end_chunk);
+  std::uint32_t *expansion = way_.reserve(n), *end_slot = end_slot_.reserve(n),
+                *end_chunk = end_chunk_.reserve(n);
+  measure<<<blocks_of(n), kThreads, 0, stream_>>>(plan, contents, sort_.order(), n, expansion, end_slot,
+                                                  end_chunk);
   launched("listing subgrids");
   sort_.inclusive_sum(end_slot, end_slot, n);
   sort_.inclusive_sum(end_chunk, end_chunk, n);
   describe<<<blocks_of(n), kThreads, 0, stream_>>>(
-      plan, contents, sort_.order(), n, way, end_slot, end_chunk, out.tasks.reserve(n), out.keys.reserve(n),
-      out.screen_lambda.reserve(n), out.placements.reserve(n), out.layer.reserve(n));
+      plan, contents, sort_.order(), n, expansion, end_slot, end_chunk, out.tasks.reserve(n),
+      out.keys.reserve(n), out.screen_lambda.reserve(n), out.placements.reserve(n), out.layer.reserve(n));
   launched("listing subgrids");
   out.n_chunks = *read(end_chunk + n - 1, 1);
   out.n_slots = *read(end_slot + n - 1, 1);
@@ -173,7 +176,7 @@ std::vector<RangeWork> TaskLister::list(const ListPlan& plan, const idg::DeviceT
   if (plan.tensor) {
     const auto range_tasks = static_cast<std::uint32_t>(limits.tasks);
     const auto n_bounds = static_cast<std::uint32_t>(2 * ranges.size() + 1);
-    select_keys<<<blocks_of(n), kThreads, 0, stream_>>>(contents, sort_.order(), way, n, range_tasks,
+    select_keys<<<blocks_of(n), kThreads, 0, stream_>>>(contents, sort_.order(), expansion, n, range_tasks,
                                                         sort_.keys(n));
     launched("ordering subgrids");
     sort_.by_keys(n, bits_of(n_bounds) + 14);
@@ -219,16 +222,16 @@ std::vector<RangeWork> TaskLister::make_ranges(const ListPlan& plan, const Range
   }
   std::uint32_t* values = read(end_slot_.data(), n);
   const std::vector<std::uint32_t> end_slot(values, values + n);
-  const std::uint32_t* way = read(way_.data(), n);
+  const std::uint32_t* expansion = read(way_.data(), n);
   for (std::size_t first = 0; first < n;) {
     RangeWork work;
     work.first = first;
-    work.way = way[first];
+    work.expansion = expansion[first];
     work.first_slot = first == 0 ? 0 : end_slot[first - 1];
-    const std::size_t most_slots = limits.slots[work.way];
+    const std::size_t max_slots = limits.slots[work.expansion];
     do ++work.n;
-    while (work.n < limits.tasks && first + work.n < n && way[first + work.n] == work.way &&
-           end_slot[first + work.n] - work.first_slot <= most_slots);
+    while (work.n < limits.tasks && first + work.n < n && expansion[first + work.n] == work.expansion &&
+           end_slot[first + work.n] - work.first_slot <= max_slots);
     first += work.n;
     work.n_slots = end_slot[first - 1] - work.first_slot;
     ranges.push_back(work);

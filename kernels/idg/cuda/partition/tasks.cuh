@@ -16,13 +16,13 @@
 
 namespace apsyn::idg_cuda {
 
-constexpr int kMostWays = 5;
+constexpr int kMaxExpansions = 5;
 
 /// What a plan and a pass mean for tasks.
 struct ListPlan {
   bool tensor, w_kernel;
   int n_ways;
-  double w_unit_lambda[kMostWays];  ///< Way::w_unit_lambda
+  double w_unit_lambda[kMaxExpansions];  ///< WExpansion::w_unit_lambda
   double first_layer_lambda, layer_step_lambda;
   int side, n_u, n_v, n_outputs;
   int first_layer, n_layers;  ///< of the pass
@@ -32,8 +32,8 @@ struct ListPlan {
 struct RangeWork {
   std::size_t first = 0, n = 0;                               ///< tasks
   std::size_t first_slot = 0, n_slots = 0;                    ///< for sums without tensor cores
-  std::size_t way = 0;                                        ///< of all of them, likewise
-  std::array<std::size_t, 2> first_selected{}, n_selected{};  ///< [way] for the tensor cores
+  std::size_t expansion = 0;                                  ///< of all of them, likewise
+  std::array<std::size_t, 2> first_selected{}, n_selected{};  ///< [expansion] for the tensor cores
   std::size_t first_tile = 0, n_tiles = 0;
 };
 
@@ -43,12 +43,12 @@ struct TaskPlace {
 };
 
 struct DeviceTasks {
-  Upload<SlotTask> tasks;          ///< by way (but for tensor cores), then in the order of the sub-tables
-  Upload<AtermKey> keys;           ///< [task]
-  Upload<double> screen_lambda;    ///< [task] of its w from its layer's
-  Upload<Placement> placements;    ///< [task]
-  Upload<std::uint32_t> layer;     ///< [task] the first in the pass, counted from the plan's first
-  Upload<std::uint32_t> selected;  ///< a range's tasks, counted in the range, by way, the longest first
+  Upload<SlotTask> tasks;        ///< by expansion (but for tensor cores), then in the order of the sub-tables
+  Upload<AtermKey> keys;         ///< [task]
+  Upload<double> screen_lambda;  ///< [task] of its w from its layer's
+  Upload<Placement> placements;  ///< [task]
+  Upload<std::uint32_t> layer;   ///< [task] the first in the pass, counted from the plan's first
+  Upload<std::uint32_t> selected;  ///< a range's tasks, counted in the range, by expansion, the longest first
   Upload<std::uint32_t> entries;   ///< (task in the range) * n_outputs + output
   Upload<GridTile> tiles;
   std::vector<bool> layer_used;   ///< [layer in the pass] whether a tile lies there
@@ -59,7 +59,7 @@ struct DeviceTasks {
 /// Limits of a range.
 struct RangeLimits {
   std::size_t tasks;
-  std::array<std::size_t, kMostWays> slots;  ///< [way]
+  std::array<std::size_t, kMaxExpansions> slots;  ///< [expansion]
 };
 
 class TaskLister {

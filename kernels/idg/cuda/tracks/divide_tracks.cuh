@@ -23,7 +23,7 @@ struct Channels {
     return {min(first, other.first), max(end, other.end)};
   }
   __device__ bool overlaps(const Channels& other) const { return other.first < end && first < other.end; }
-  __device__ double most_wavenumber(const idg::DeviceCutInput& rows) const {
+  __device__ double max_wavenumber(const idg::DeviceCutInput& rows) const {
     double most = 0;
     for (std::uint32_t chan = first; chan < end; ++chan) most = fmax(most, rows.wavenumber[chan]);
     return most;
@@ -67,9 +67,9 @@ __device__ inline bool holds(const idg::NodeLimits& limits, const idg::DeviceCut
   };
   for (std::uint32_t chan = channels.first; chan < channels.end; ++chan) {
     const double k = rows.wavenumber[chan];
-    if (!within(metres[0] * k * limits.per_u, box.least_u, box.most_u) ||
-        !within(metres[1] * k * limits.per_v, box.least_v, box.most_v) ||
-        !within(metres[2] * k, box.least_w, box.most_w))
+    if (!within(metres[0] * k * limits.per_u, box.min_u, box.max_u) ||
+        !within(metres[1] * k * limits.per_v, box.min_v, box.max_v) ||
+        !within(metres[2] * k, box.min_w, box.max_w))
       return false;
   }
   return true;
@@ -97,7 +97,7 @@ __device__ __forceinline__ void divide(const idg::NodeLimits& limits, const idg:
     read_row(rows, now.last.row, chord);
     for (int axis = 0; axis < 3; ++axis) chord[axis] -= from[axis];
     const std::uint32_t n = at - now.begin;
-    const double turn = limits.phase_of(now.channels.most_wavenumber(rows), chord) / 2;
+    const double turn = limits.phase_of(now.channels.max_wavenumber(rows), chord) / 2;
     const std::uint32_t n_channels = now.channels.end - now.channels.first;
     take(now.begin, n, max(1u, idg::best_pieces(limits, turn, n, n_channels)), now.channels);
   };

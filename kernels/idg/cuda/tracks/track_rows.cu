@@ -16,7 +16,7 @@ struct ToRow {
 };
 
 struct RowsShared {
-  float share[kRowsAtOnce][kMostNodes + 4];  ///< not yet divided by their sum
+  float share[kRowsAtOnce][kMaxNodes + 4];  ///< not yet divided by their sum
   ToRow row[kRowsAtOnce];
   TrackNodeTable nodes;
 };

@@ -6,16 +6,16 @@
 
 namespace apsyn::idg_cuda {
 
-constexpr int kMostNodes = idg::kMostTrackNodes;
+constexpr int kMaxNodes = idg::kMaxTrackNodes;
 
 /// A track's nodes, in shared memory.
 struct TrackNodeTable {
-  float node[kMostNodes], rest[kMostNodes];  ///< their sums are the nodes
-  float weight[kMostNodes];                  ///< barycentric; 0 beyond the nodes
+  float node[kMaxNodes], rest[kMaxNodes];  ///< their sums are the nodes
+  float weight[kMaxNodes];                 ///< barycentric; 0 beyond the nodes
 
-  /// By the first kMostNodes threads; those who read it wait for them.
+  /// By the first kMaxNodes threads; those who read it wait for them.
   __device__ __forceinline__ void fill(const Track& track) {
-    if (threadIdx.x >= kMostNodes) return;
+    if (threadIdx.x >= kMaxNodes) return;
     const std::uint32_t k = min(threadIdx.x, track.n_nodes - 1);
     const double at = idg::chebyshev_node(k, track.n_nodes);
     node[threadIdx.x] = static_cast<float>(at);
@@ -53,7 +53,7 @@ struct Nodes {
 };
 template <class Run>
 __device__ __forceinline__ void with_nodes(std::uint32_t n_nodes, const Run& run) {
-  static_assert(kMostNodes == 24);
+  static_assert(kMaxNodes == 24);
   switch ((n_nodes + 3) / 4) {
     case 1:
       return run(Nodes<4>());

@@ -20,8 +20,8 @@ struct TrackRow {
 
 struct TrackShared {
   union {
-    float share[kRowsAtOnce][kMostNodes + 4];  ///< not yet divided by their sum
-    float2 part[kMostNodes][kValueThreads];
+    float share[kRowsAtOnce][kMaxNodes + 4];  ///< not yet divided by their sum
+    float2 part[kMaxNodes][kValueThreads];
   };
   TrackRow row[kRowsAtOnce];
   TrackNodeTable nodes;

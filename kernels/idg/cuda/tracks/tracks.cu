@@ -13,7 +13,7 @@ using idg::SubTable;
 using idg::TrackCurve;
 
 /// Gridding the rest of a block's visibilities as they are is better than copying them.
-constexpr double kMostPlaces = 0.6;
+constexpr double kMaxPlaces = 0.6;
 
 /// A warp for each sub-table.
 __global__ void count_tracks(NodeLimits limits, DeviceCutInput rows, const VisibilityRun* runs,
@@ -92,12 +92,12 @@ __global__ void fit_tracks(NodeLimits limits, DeviceCutInput rows, const Visibil
   double visibilities = 0;
   for (std::uint32_t k = lanes.index; k < track.n_runs; k += FitLanes::n) visibilities += own[k].n_channels;
   const auto n_visibilities = static_cast<std::uint32_t>(lanes.sum(visibilities));
-  if (4 <= track.n_runs && track.n_runs <= idg::kMostTrackRows) {
+  if (4 <= track.n_runs && track.n_runs <= idg::kMaxTrackRows) {
     const Channels channels{track.first_channel, track.first_channel + track.n_channels};
     float* own_t = t + track.first_t;
     TrackCurve curve;
     const std::uint32_t n_nodes =
-        fit_track(lanes, limits, channels.most_wavenumber(rows), RunRows{rows, own}, track.n_runs, curve,
+        fit_track(lanes, limits, channels.max_wavenumber(rows), RunRows{rows, own}, track.n_runs, curve,
                   [&](std::uint32_t row, double place) { own_t[row] = static_cast<float>(place); });
     // Where much is flagged, or nodes are almost as many as rows, these are better as they are.
     if (4 * n_nodes * track.n_channels <= 3 * n_visibilities) track.n_nodes = n_nodes;
@@ -162,7 +162,7 @@ void TrackFinder::find(const NodeLimits& limits, const DeviceCutInput& rows, con
                        DeviceTracks& out) {
   out.n_tracks = out.n_rows = out.n_places = 0;
   const std::uint32_t n_tables = tables.n_tables;
-  if (n_tables == 0 || rows.n_chan > kMostNodeChannels) return;
+  if (n_tables == 0 || rows.n_chan > kMaxNodeChannels) return;
   const SubTable* from = tables.tables.data();
   const VisibilityRun* runs = tables.runs.data();
   auto read = [&](std::uint32_t* to, const Upload<std::uint32_t>& sums, std::uint32_t n) {
@@ -193,7 +193,7 @@ void TrackFinder::find(const NodeLimits& limits, const DeviceCutInput& rows, con
   read(host_.get(), out.end_row, n_tracks);
   read(host_.get() + 1, out.end_place, n_tracks);
   cuda_check(cudaStreamSynchronize(stream_), "fitting tracks");
-  if (host_[1] > kMostPlaces * static_cast<double>(tables.n_visibilities)) return;
+  if (host_[1] > kMaxPlaces * static_cast<double>(tables.n_visibilities)) return;
   out.n_tracks = n_tracks;
   out.n_rows = host_[0];
   out.n_places = host_[1];

@@ -19,8 +19,8 @@ namespace apsyn::idg_cuda {
 /// From so many bytes on a copy is worth the ring's allocation, 20 ms.
 constexpr std::size_t kWorthPinnedBytes = std::size_t{256} << 20;
 
-/// Fetches by way of a ring of pinned pieces, as far ahead as the ring goes, while threads use part by part
-/// what has come.
+/// Fetches by way of a ring of pinned pieces, as far ahead as the ring goes, while threads use part by
+/// part what has come.
 class Downloader {
  public:
   /// For the current device.

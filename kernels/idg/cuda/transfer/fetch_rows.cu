@@ -11,7 +11,7 @@ constexpr std::uint32_t kWarp = 32;
 /// Rows that a warp asks for before it waits: the bus takes 2 us to answer, and 100 KB must be on their way.
 constexpr std::uint32_t kAtOnce = 8;
 /// More would take multiprocessors from the sums, and fetch no faster.
-constexpr unsigned kMostBlocks = 64;
+constexpr unsigned kMaxBlocks = 64;
 
 __global__ void __launch_bounds__(kThreads)
     fetch_rows(const uint4* from, std::uint32_t n_words, const std::uint32_t* rows, std::uint32_t n_rows,
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kThreads)
 void launch_fetch_rows(const void* from, std::uint32_t n_words, const std::uint32_t* rows,
                        std::uint32_t n_rows, void* to, cudaStream_t stream) {
   if (n_rows == 0 || n_words == 0) return;
-  const unsigned n_blocks = std::min(kMostBlocks, blocks_of(n_rows));
+  const unsigned n_blocks = std::min(kMaxBlocks, blocks_of(n_rows));
   fetch_rows<<<n_blocks, kThreads, 0, stream>>>(static_cast<const uint4*>(from), n_words, rows, n_rows,
                                                 static_cast<uint4*>(to));
   launched("fetching rows");

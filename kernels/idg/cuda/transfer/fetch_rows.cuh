@@ -11,7 +11,7 @@
 namespace apsyn::idg {
 
 /// Rows that the bus carries about as well as whole arrays: from this many bytes, and of whole words.
-constexpr std::size_t kLeastFetchedBytes = 128, kFetchedWordBytes = 16;
+constexpr std::size_t kMinFetchedBytes = 128, kFetchedWordBytes = 16;
 
 /// to[i] = from[rows[i]] for i < n_rows, rows of n_words words of 16 bytes. `from` is the device's address of
 /// pinned memory; all are aligned to words.

@@ -9,7 +9,7 @@ namespace apsyn::idg_cuda {
 namespace {
 
 /// cudaMalloc gives what is smaller out of blocks of 2 MiB, and handles are those of the blocks.
-constexpr std::size_t kLeastBytes = std::size_t{4} << 20;
+constexpr std::size_t kMinBytes = std::size_t{4} << 20;
 
 struct Handle {
   cudaIpcMemHandle_t memory;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(256) add_values(double* to, const double* from
 std::vector<std::byte> shared_handle(const DeviceArray<double>& values) {
   Handle handle{};
   handle.n_values = values.size();
-  if (values.size() * sizeof(double) < kLeastBytes) return {};
+  if (values.size() * sizeof(double) < kMinBytes) return {};
   if (cudaIpcGetMemHandle(&handle.memory, values.data()) != cudaSuccess) {
     cudaGetLastError();  // not to be taken for a later call's
     return {};

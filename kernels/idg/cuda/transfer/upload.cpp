@@ -98,7 +98,7 @@ Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& we
 
 bool can_fetch(const idg::RowBytes& host) {
   const void* from = device_address(host.array().data(), host.array().size());
-  return from != nullptr && host.row_bytes() >= idg::kLeastFetchedBytes &&
+  return from != nullptr && host.row_bytes() >= idg::kMinFetchedBytes &&
          host.row_bytes() % idg::kFetchedWordBytes == 0 &&
          reinterpret_cast<std::uintptr_t>(from) % idg::kFetchedWordBytes == 0;
 }

@@ -53,9 +53,9 @@ Transfer transfer_row_weights(Upload<std::uint32_t>& to, const idg::RowBytes& we
 /// Whether they are in pinned memory, and long enough, for the device to fetch chosen ones by itself.
 bool can_fetch(const idg::RowBytes& host);
 
-/// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last part of
-/// a piece sends it. What is in pinned memory goes straight, before the rest: whole arrays by copies, chosen
-/// rows as the device fetches them.
+/// Copies by way of a ring of pinned pieces, which threads fill part by part: whoever fills the last
+/// part of a piece sends it. What is in pinned memory goes straight, before the rest: whole arrays by copies,
+/// chosen rows as the device fetches them.
 class Uploader {
  public:
   /// For the current device.

@@ -30,7 +30,7 @@ Setup make_setup(const Case& c) {
   setup.interval = 5;
   setup.n_w_planes = 9;
   setup.max_w_lambda = 12;
-  setup.most_weight_bytes =
+  setup.max_weight_bytes =
       5 * 64 * c.size * c.size * sizeof(std::complex<float>) / 2;  // two tables at a time
   const auto n = static_cast<double>(c.size);
   for (std::size_t i = 0; i < c.size; ++i)

@@ -3,10 +3,9 @@
 // floats.
 #include <boost/test/unit_test.hpp>
 
-#include "tests/reference/test_device.h"
-
 #include "kernels/channelise/cuda/kernels.cuh"
 #include "tests/kernels/channelise/cuda/channelise_case.h"
+#include "tests/reference/test_device.h"
 
 using namespace apsyn;
 using namespace apsyn::test;

@@ -101,7 +101,7 @@ Result clean(const Field& field, DeconvolutionSettings settings, const Device& d
     deconvolver.set_mask(mask);
   }
   do result.cycles.push_back(deconvolver.minor_cycle(result.residual, result.model));
-  while (result.cycles.back().go_on && result.cycles.size() < 20);
+  while (result.cycles.back().unfinished && result.cycles.size() < 20);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.components = deconvolver.components();
   return result;

@@ -40,9 +40,9 @@ std::vector<float> on_device(const BeamOperands& operands, Task& task, std::size
   task.weights = weights.data();
   task.scale = scale.data();
   task.shift = operands.shift;
-  task.source.form = c.form;
+  task.source.layout = c.layout;
   task.source.data = samples.data();
-  const std::size_t sample = c.form == Source::Form::int4 ? 1 : 2;
+  const std::size_t sample = c.layout == Source::SampleLayout::int4 ? 1 : 2;
   task.source.channel_stride = sample * c.n_ant * c.n_pol;
   task.source.spectrum_stride = task.source.channel_stride * c.n_channel;
   if (c.flagged) task.source.valid = valid.data();
@@ -140,74 +140,79 @@ Sections whole(int n_spectra) {
   return {n_spectra, n_spectra, n_spectra, (n_spectra + 127) / 128 * 128};
 }
 
-constexpr Source::Form kForms[] = {Source::Form::rows, Source::Form::int8, Source::Form::int4};
+constexpr Source::SampleLayout kLayouts[] = {Source::SampleLayout::rows, Source::SampleLayout::int8,
+                                             Source::SampleLayout::int4};
 
 void check_voltages_of_all() {
-  for (const Source::Form form : kForms)
+  for (const Source::SampleLayout layout : kLayouts)
     for (const int n_pol : {1, 2})
       for (const int n_weight_pol : {1, n_pol}) {
-        check_voltages({2, n_pol, n_weight_pol, 64, 32, 1, whole(256), form});
-        check_voltages({2, n_pol, n_weight_pol, 64, 64, 1, whole(256), form});
-        check_voltages({2, n_pol, n_weight_pol, 64, 128, 1, whole(256), form});
-        check_voltages({3, n_pol, n_weight_pol, 112, 70, 1, whole(100), form});
-        check_voltages({150, n_pol, n_weight_pol, 32, 5, 1, whole(130), form});
-        check_voltages({3, n_pol, n_weight_pol, 256, 130, 1, whole(140), form});
-        check_voltages({2, n_pol, n_weight_pol, 256, 40, 1, {400, 100, 256, 256}, form});
-        if (form != Source::Form::rows)  // some antennas missing; of the last, weights come with the samples
+        check_voltages({2, n_pol, n_weight_pol, 64, 32, 1, whole(256), layout});
+        check_voltages({2, n_pol, n_weight_pol, 64, 64, 1, whole(256), layout});
+        check_voltages({2, n_pol, n_weight_pol, 64, 128, 1, whole(256), layout});
+        check_voltages({3, n_pol, n_weight_pol, 112, 70, 1, whole(100), layout});
+        check_voltages({150, n_pol, n_weight_pol, 32, 5, 1, whole(130), layout});
+        check_voltages({3, n_pol, n_weight_pol, 256, 130, 1, whole(140), layout});
+        check_voltages({2, n_pol, n_weight_pol, 256, 40, 1, {400, 100, 256, 256}, layout});
+        if (layout !=
+            Source::SampleLayout::rows)  // some antennas missing; of the last, weights come with the samples
           for (const int n_ant : {112, 640})
-            check_voltages({2, n_pol, n_weight_pol, n_ant, 40, 1, whole(130), form, true});
-        if (form == Source::Form::int8) check_voltages({3, n_pol, n_weight_pol, 24, 33, 1, whole(70), form});
+            check_voltages({2, n_pol, n_weight_pol, n_ant, 40, 1, whole(130), layout, true});
+        if (layout == Source::SampleLayout::int8)
+          check_voltages({3, n_pol, n_weight_pol, 24, 33, 1, whole(70), layout});
       }
 }
 
 void check_segments() {
-  for (const Source::Form form : kForms)
+  for (const Source::SampleLayout layout : kLayouts)
     for (const int segment : {1, 8, 32, 128})
       for (const int n_pol : {1, 2})
         for (const int n_weight_pol : {1, n_pol})
           for (const bool coherence : {false, true}) {
             if (coherence && n_pol == 1) continue;
-            check_products({2, n_pol, n_weight_pol, 96, 70, 1, whole(290), form}, coherence, segment);
-            check_products({3, n_pol, n_weight_pol, 80, 9, 1, whole(500), form}, coherence, segment);
+            check_products({2, n_pol, n_weight_pol, 96, 70, 1, whole(290), layout}, coherence, segment);
+            check_products({3, n_pol, n_weight_pol, 80, 9, 1, whole(500), layout}, coherence, segment);
           }
 }
 
 void check_values() {
-  BeamCase c{3, 2, 2, 64, 40, 1, {768, 256, 256, 256}, Source::Form::int8, true, true};
+  BeamCase c{3, 2, 2, 64, 40, 1, {768, 256, 256, 256}, Source::SampleLayout::int8, true, true};
   for (const Values values : {Values::products, Values::linear_iquv, Values::circular_iquv}) {
     c.values = values;
     check_products(c, true, 128);
   }
   c.values = Values::total;
   check_products(c, false, 128);
-  check_products({3, 1, 1, 64, 40, 1, {600, 256, 256, 256}, Source::Form::int4, true, true}, false, 32);
+  check_products({3, 1, 1, 64, 40, 1, {600, 256, 256, 256}, Source::SampleLayout::int4, true, true}, false,
+                 32);
 }
 
 void check_limbs() {
   for (const int n_weight_pol : {1, 2})
     for (const int n_ant : {80, 128, 256, 704})  // of the last, weights come with the samples
       for (const int n_beam : {9, 140}) {
-        check_products({2, 2, n_weight_pol, n_ant, n_beam, 2, whole(140), Source::Form::int8}, true, 128);
-        check_voltages({2, 2, n_weight_pol, n_ant, n_beam, 2, whole(140), Source::Form::int8});
+        check_products({2, 2, n_weight_pol, n_ant, n_beam, 2, whole(140), Source::SampleLayout::int8}, true,
+                       128);
+        check_voltages({2, 2, n_weight_pol, n_ant, n_beam, 2, whole(140), Source::SampleLayout::int8});
       }
-  check_voltages({2, 1, 1, 512, 40, 1, whole(300), Source::Form::int8});
-  check_voltages({2, 1, 1, 112, 40, 2, whole(200), Source::Form::int4});
+  check_voltages({2, 1, 1, 512, 40, 1, whole(300), Source::SampleLayout::int8});
+  check_voltages({2, 1, 1, 112, 40, 2, whole(200), Source::SampleLayout::int4});
 }
 
 void check_many_items() {
-  check_products({140, 1, 1, 64, 128, 1, whole(384), Source::Form::int8}, false, 128);
-  check_products({7, 1, 1, 128, 300, 1, whole(1024), Source::Form::int4}, false, 128);
-  check_products({7, 2, 1, 128, 300, 1, whole(256), Source::Form::int8}, true, 128);
-  check_products({3, 1, 1, 1024, 150, 1, whole(256), Source::Form::int8}, false, 128);
+  check_products({140, 1, 1, 64, 128, 1, whole(384), Source::SampleLayout::int8}, false, 128);
+  check_products({7, 1, 1, 128, 300, 1, whole(1024), Source::SampleLayout::int4}, false, 128);
+  check_products({7, 2, 1, 128, 300, 1, whole(256), Source::SampleLayout::int8}, true, 128);
+  check_products({3, 1, 1, 1024, 150, 1, whole(256), Source::SampleLayout::int8}, false, 128);
   // three blocks of antennas, by turns; five, by their blocks
   for (const int segment : {8, 128})
-    for (const Source::Form form : kForms) {
-      check_products({2, 2, 1, 176, 140, 1, whole(200), form}, true, segment);
-      check_products({2, 1, 1, 320, 70, 1, whole(200), form}, false, segment);
+    for (const Source::SampleLayout layout : kLayouts) {
+      check_products({2, 2, 1, 176, 140, 1, whole(200), layout}, true, segment);
+      check_products({2, 1, 1, 320, 70, 1, whole(200), layout}, false, segment);
     }
   // an odd number of blocks of antennas whose weights come with the samples, over more stages than there are
-  check_products({140, 1, 1, 576, 4, 1, whole(384), Source::Form::int8}, false, 128);
-  check_products({2, 2, 2, 640, 20, 1, whole(512), Source::Form::int4}, true, 128);
+  check_products({140, 1, 1, 576, 4, 1, whole(384), Source::SampleLayout::int8}, false, 128);
+  check_products({2, 2, 2, 640, 20, 1, whole(512), Source::SampleLayout::int4}, true, 128);
 }
 
 void by_both(void (*check)()) {

@@ -87,9 +87,9 @@ BOOST_AUTO_TEST_CASE(an_outrigger_stands_apart) {
     if (station[ant][2] > station[highest][2]) highest = ant;
   const EpicPlan plan = plan_of(station.size(), 128, 53.3e6);
   const PairCells cells = cells_of(plan, geometry_of(station));
-  BOOST_TEST_REQUIRE(cells.apart.size() == 1U);
-  BOOST_TEST(cells.apart[0] == highest);
-  BOOST_TEST(cells.n_apart_pair() == station.size() - 1);
+  BOOST_TEST_REQUIRE(cells.outlier_antennas.size() == 1U);
+  BOOST_TEST(cells.outlier_antennas[0] == highest);
+  BOOST_TEST(cells.n_outlier_pair() == station.size() - 1);
   BOOST_TEST(cells.n_order == 8U);  // all antennas: 14
   // without it the array is less than 4 m high, with it 11
   BOOST_TEST(cells.depth.w_s * kSpeedOfLight_m_s < 4);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_level_array_stays_together) {
   const double hz = 50e6;
   const EpicPlan plan = plan_of(line.size(), 64, hz);
   const PairCells cells = cells_of(plan, geometry_of(line));
-  BOOST_TEST(cells.apart.empty());
+  BOOST_TEST(cells.outlier_antennas.empty());
   BOOST_TEST(cells.n_order == 1U);
   const double reach = 0.7 * 63 / kSpeedOfLight_m_s * hz * plan.cell * static_cast<double>(cells.n_x);
   BOOST_TEST(static_cast<double>(cells.n_column) > reach + 3.5);  // half of a kernel of 7 cells

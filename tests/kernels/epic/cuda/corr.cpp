@@ -11,26 +11,26 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 namespace apsyn::test {
 namespace {
 
-std::unique_ptr<DeviceImager> imager(EpicPlan plan, PairForm form, std::size_t table_bytes = 0) {
+std::unique_ptr<DeviceImager> imager(EpicPlan plan, CorrMethod form, std::size_t table_bytes = 0) {
   return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, form, table_bytes);
 }
 
 /// Of 11 bits.
 std::unique_ptr<DeviceImager> half(EpicPlan plan) {
-  return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, PairForm::direct, 0,
+  return make_corr_imager_cuda(std::move(plan), make_device_pair_sums, 0, CorrMethod::direct, 0,
                                EpicPrecision::half);
 }
 
 const Method kExact[] = {
-    {"corr, cuda, directly", [](EpicPlan plan) { return imager(std::move(plan), PairForm::direct); }, true},
-    {"corr, cuda, on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, true,
+    {"corr, cuda, directly", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::direct); }, true},
+    {"corr, cuda, on a grid", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::grid); }, true,
      true}};
 
 /// Measured on an H200: 6e-7, 4e-5 and 1.3e-6.
 const DeviceMethod kDevice[] = {
-    {"corr directly", [](EpicPlan plan) { return imager(std::move(plan), PairForm::direct); }, 3e-5},
+    {"corr directly", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::direct); }, 3e-5},
     {"corr directly, half", [](EpicPlan plan) { return half(std::move(plan)); }, 1e-4},
-    {"corr on a grid", [](EpicPlan plan) { return imager(std::move(plan), PairForm::grid); }, 3e-5}};
+    {"corr on a grid", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::grid); }, 3e-5}};
 
 }  // namespace
 }  // namespace apsyn::test
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(forms_in_halves) {
         all.autos = gains;
         return all;
       };
-      const auto exact = imager(plan(), PairForm::direct), rounded = half(plan());
+      const auto exact = imager(plan(), CorrMethod::direct), rounded = half(plan());
       recording.image(*exact, 24, 2, true);  // and once more with weights that stay
       const double error = compare(recording, plan(), recording.image(*exact, 24, 2, true), 41).error;
       const double of_half = compare(recording, plan(), recording.image(*rounded, 17, 2, true), 41).error;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(large_and_odd_images) {
       odd.ny = size.ny;
       return odd;
     };
-    const auto grid = imager(plan(), PairForm::grid, size.table_bytes);
+    const auto grid = imager(plan(), CorrMethod::grid, size.table_bytes);
     const Comparison result = compare(recording, plan(), recording.image(*grid, 16, 3), 97);
     BOOST_TEST_MESSAGE(size.nx << " x " << size.ny << ": " << result.error << " of the peak, " << result.n
                                << " pixels");
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(hundreds_of_orders) {
   c.n_spectra = 16;
   const EpicRecording recording(c);
   const auto plan = [&] { return all_sky(recording, 40); };
-  const auto grid = imager(plan(), PairForm::grid);
+  const auto grid = imager(plan(), CorrMethod::grid);
   const Comparison result = compare(recording, plan(), recording.image(*grid, 16, 1), 7);
   BOOST_TEST_MESSAGE("hundreds of orders: " << result.error << " of the peak, " << result.n << " pixels");
   BOOST_TEST(result.error <= kWanted);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(an_outrigger_and_overlapping_batches) {
   c.gains = c.delays = true;
   const EpicRecording recording(c);
   for (const std::size_t size : {40, 168}) {
-    const auto grid = imager(all_sky(recording, size), PairForm::grid);
+    const auto grid = imager(all_sky(recording, size), CorrMethod::grid);
     EpicImages images;
     for (int turn = 0; turn < 2; ++turn) {
       grid->start(recording.geometry);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(images_that_leave_later) {
   c.enu_m = random_array(14, 40, 5, 0.2, 9);
   c.n_spectra = 24;
   EpicRecording recording(c);
-  const auto corr = imager(all_sky(recording, 40), PairForm::grid);
+  const auto corr = imager(all_sky(recording, 40), CorrMethod::grid);
   EpicImages images[3];
   EpicGeometry geometries[3];
   for (int i = 0; i < 3; ++i) {

@@ -2,7 +2,7 @@
 // dft with CUDA against the sums of its definition in float64.
 #include "kernels/correlate/pair_sums_cuda.h"
 #include "kernels/epic/corr/corr_cuda.h"
-#include "kernels/epic/corr/cuda/form.cuh"
+#include "kernels/epic/corr/cuda/engine.cuh"
 #include "kernels/epic/epic_cuda.h"
 #include "tests/reference/test_device.h"
 #include "tests/support/epic_comparison.h"

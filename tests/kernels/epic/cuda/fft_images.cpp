@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(three_stages_against_float64) {
   const EpicRecording recording(flat_array());
   Fft fft;
   fft.padding = 1.25;
-  const auto imager = make_fft_imager_cuda(fft.plan(recording), 0, EpicPrecision::single, FftForm::staged);
+  const auto imager = make_fft_imager_cuda(fft.plan(recording), 0, EpicPrecision::single, FftVariant::staged);
   const FftError error = error_of(recording, fft.plan(recording), recording.image(*imager, 50, 64), 23);
   BOOST_TEST_MESSAGE("three stages: " << error.rms << ", worst " << error.worst);
   BOOST_TEST(error.rms <= kPadded);

@@ -55,9 +55,9 @@ double plane_error(const EpicImages& got, const EpicImages& wanted, std::size_t 
   return worst / peak;
 }
 
-constexpr FftForm kForms[] = {FftForm::automatic, FftForm::fused, FftForm::staged};
-const char* name_of(FftForm form) {
-  return form == FftForm::staged ? "staged" : form == FftForm::fused ? "fused" : "automatic";
+constexpr FftVariant kForms[] = {FftVariant::automatic, FftVariant::fused, FftVariant::staged};
+const char* name_of(FftVariant form) {
+  return form == FftVariant::staged ? "staged" : form == FftVariant::fused ? "fused" : "automatic";
 }
 
 void check_against_cpu(const EpicRecording& recording, const EpicPlan& shape, const char* what,
@@ -76,7 +76,7 @@ void check_against_cpu(const EpicRecording& recording, const EpicPlan& shape, co
   };
   const auto cpu = make_fft_imager(plan());
   const EpicImages wanted = recording.image(*cpu, 64, recording.shape.n_chan);
-  for (const FftForm form : kForms) {
+  for (const FftVariant form : kForms) {
     const auto imager = make_fft_imager_cuda(plan(), 0, EpicPrecision::single, form);
     recording.image(*imager, 31, recording.shape.n_chan);  // what was before leaves no trace
     const Deviation off = deviation(recording.image(*imager, piece, batch, coded), wanted);

@@ -56,7 +56,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
       }
     }
     BOOST_CHECK_EQUAL(n, task.n_visibilities);
-    wrong += n > idg::kMostVisibilities;
+    wrong += n > idg::kMaxVisibilities;
     total += n;
   }
   BOOST_CHECK_EQUAL(wrong, 0u);
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(rows_of_many_channels) {
   std::size_t with = 0, without = 0;
   check(plan, d, true, {0, plan.n_layers}, with);
   check(plan, d, false, {0, plan.n_layers}, without);
-  BOOST_CHECK_GE(without, 3 * 70'000 / idg::kMostVisibilities + 1);
+  BOOST_CHECK_GE(without, 3 * 70'000 / idg::kMaxVisibilities + 1);
   BOOST_CHECK_GE(with, without);
 }
 

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(the_subgrids_of_all_rows) {
     IdgPlan plan = make_idg_plan({256, 256, cell_rad}, {.subgrid = 24}, longest_w(d), 1e5);
     BOOST_REQUIRE((plan.w_handling == WHandling::kernel) == (cell_rad > 1e-3));
     BOOST_REQUIRE_GT(plan.n_layers, 10u);
-    if (plan.w_handling == WHandling::chebyshev) plan.most_task_half_w_lambda = plan.half_w_lambda;
+    if (plan.w_handling == WHandling::chebyshev) plan.max_task_half_w_lambda = plan.half_w_lambda;
     std::size_t n_kept = 0, n_all = 0, n_tasks = 0;
     for (const LayerRange& layers : {LayerRange{0, 2}, LayerRange{2, 1}, LayerRange{plan.n_layers / 2, 2},
                                      LayerRange{plan.n_layers - 3, 3}, LayerRange{plan.n_layers - 1, 1}}) {

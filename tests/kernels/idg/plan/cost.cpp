@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_share_subgrids) {
 BOOST_AUTO_TEST_CASE(distances_that_mean_as_many_layers_do_not_matter) {
   for (const std::size_t kernel_padding : {14, 34}) {
     const IdgPlan plan = plan_for(80, kernel_padding);
-    const double max_w = minute().max_w_lambda, most = idg::most_half_w(max_w),
+    const double max_w = minute().max_w_lambda, most = idg::max_half_w(max_w),
                  limit = idg::allowed_taper_error(plan.settings, true);
     int n_asked = 0, n_asked_of_layers = 0;
     const auto find = [&](const idg::HalfWMatters& matters) {

@@ -33,13 +33,13 @@ BOOST_AUTO_TEST_CASE(transform_is_the_integral) {
   double worst = 0;
   for (std::size_t support : {4, 7, 11, 16})
     // At oversampling 2 images reach x = pi W / 4, and without any x = pi W / 2.
-    for (double most_x : {0.01, 1.0, 0.25 * 3.14159265358979 * static_cast<double>(support),
-                          0.5 * 3.14159265358979 * static_cast<double>(support)}) {
+    for (double max_x : {0.01, 1.0, 0.25 * 3.14159265358979 * static_cast<double>(support),
+                         0.5 * 3.14159265358979 * static_cast<double>(support)}) {
       const double beta = 2.3 * static_cast<double>(support);
-      const SemicircleTransform transform(beta, most_x);
+      const SemicircleTransform transform(beta, max_x);
       const auto at_0 = static_cast<double>(integral(beta, 0));
       for (int i = -40; i <= 40; ++i) {
-        const double x = most_x * i / 40;
+        const double x = max_x * i / 40;
         const double error =
             std::abs(static_cast<double>(static_cast<long double>(transform(x)) - integral(beta, x))) / at_0;
         worst = std::max(worst, error);

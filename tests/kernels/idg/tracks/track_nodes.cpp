@@ -205,7 +205,7 @@ BOOST_FIXTURE_TEST_CASE(nodes_lie_among_the_rows, Fixture) {
 // Rows far between, of a few cells' length: all that nodes save is channels.
 BOOST_FIXTURE_TEST_CASE(nodes_stand_for_channels, Fixture) {
   support::GridRows rows = make_rows(40, 4e-3, 2e3);
-  auto check = [&](const char* what, std::size_t most_columns) {
+  auto check = [&](const char* what, std::size_t max_columns) {
     take(rows);
     TrackNodes<float> single(plan, 3e-7);
     single.find(rows.block(), partition, task);
@@ -215,7 +215,7 @@ BOOST_FIXTURE_TEST_CASE(nodes_stand_for_channels, Fixture) {
     std::printf("%s: %zu of %zu places, error %.2e; %zu, %.2e\n", what, single.n_places(),
                 40 * rows.wavenumber.size(), error, twice.n_places(), error64);
     BOOST_CHECK_EQUAL(single.tracks()[0].n_nodes, 0);
-    BOOST_CHECK_LE(single.n_places(), 40 * most_columns);
+    BOOST_CHECK_LE(single.n_places(), 40 * max_columns);
     BOOST_CHECK_LT(error, 3e-7);       // measured: 4.1e-8
     BOOST_CHECK_LT(error64, 1.5e-12);  // measured: 2.9e-14
   };

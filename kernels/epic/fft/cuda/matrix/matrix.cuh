@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The `fft` method as products of matrices on tensor cores: spectra of a channel -> sums of products at the
 // pixels of the transform (epic.h; MOFF, Morales 2011), for arrays that reach no more than 96 of the plane's
-// cells (2 x 16 kMostSteps) along each axis.
+// cells (2 x 16 kMaxSteps) along each axis.
 //
 // With cells x, y counted from the middle of those that antennas reach (halves: 1/2, 3/2, ...) and pixels
 // l, m from the middle of those that are wanted, the transform of cells G of a spectrum is
@@ -44,9 +44,9 @@ constexpr int kMatrixThreads = 256, kMatrixWarps = kMatrixThreads / 32;
 constexpr int kGroupSpectra = 8;       ///< that a warp grids at a time
 constexpr int kMatrixSpectra = 256;    ///< of a launch: summed in float32
 constexpr int kTileY = 8, kTileX = 2;  ///< cells of a tile
-constexpr int kMostSteps = 3;          ///< of 16 cells, x > 0 or y > 0
+constexpr int kMaxSteps = 3;           ///< of 16 cells, x > 0 or y > 0
 /// Of a block on a device that has most of it (compute capability 9.0 and 10.0).
-constexpr std::size_t kMostSharedBytes = 227 * 1024;
+constexpr std::size_t kMaxSharedBytes = 227 * 1024;
 
 /// Lengths that kernels are made for.
 struct MatrixSize {
@@ -90,7 +90,7 @@ constexpr std::size_t matrix_shared_bytes(const MatrixSize& size, int n_buffer) 
 /// Whether some device has as much. What none has, and what is more than a thread's registers, no kernel is
 /// made for.
 constexpr bool matrix_fits(const MatrixSize& size, int n_buffer) {
-  return matrix_shared_bytes(size, n_buffer) <= kMostSharedBytes &&
+  return matrix_shared_bytes(size, n_buffer) <= kMaxSharedBytes &&
          size.n_part * size.steps_x * (size.n - 1) <= 4;
 }
 /// Two of halves where they fit.

@@ -127,7 +127,7 @@ int MatrixBlocks::n_part(std::size_t n_channel, int n_sm) const {
 
 std::optional<MatrixBlocks> choose_matrix_blocks(std::size_t rows, std::size_t columns, std::size_t pairs_y,
                                                  std::size_t pairs_x, int n_part, std::size_t shared_bytes) {
-  if (std::max(rows, columns) > kCells * kMostSteps) return {};
+  if (std::max(rows, columns) > kCells * kMaxSteps) return {};
   std::optional<MatrixBlocks> best;
   double least = 0;
   for (const MatrixShape& shape : kMatrixShapes) {

@@ -47,7 +47,7 @@ std::optional<MatrixBlocks> choose_matrix_blocks(std::size_t rows, std::size_t c
 
 /// Weights and tables of halves are rounded in so many ways, whose mean is as much finer; spectra take turns.
 constexpr int kVersions = 4;
-constexpr std::size_t kLeastSpectra = 32;  ///< for which another version is worth a launch
+constexpr std::size_t kMinSpectra = 32;  ///< for which another version is worth a launch
 inline int versions_of(int n_part) {
   return n_part == 1 ? kVersions : 1;
 }
@@ -58,7 +58,7 @@ inline std::size_t spectra_of_launch(std::size_t n_spectra, std::size_t words, i
   const std::size_t most =
       std::clamp<std::size_t>(kGridBytes / (words * sizeof(std::uint32_t)), 1, kMatrixSpectra);
   const std::size_t turns =
-      std::clamp<std::size_t>(n_spectra / kLeastSpectra, 1, static_cast<std::size_t>(n_version));
+      std::clamp<std::size_t>(n_spectra / kMinSpectra, 1, static_cast<std::size_t>(n_version));
   const std::size_t n_launch = ((n_spectra + most - 1) / most + turns - 1) / turns * turns;
   return (n_spectra + n_launch - 1) / n_launch;
 }

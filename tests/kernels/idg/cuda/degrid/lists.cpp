@@ -63,9 +63,9 @@ BOOST_AUTO_TEST_CASE(every_visibility_once_and_back_to_its_place) {
                      unit.first_visibility + unit.n_visibilities > first[own + 1] ||
                      unit.n_visibilities > list.unit[sum];
             const double half_w = centre_of(tables[own].box).half_w_lambda;
-            const Sum want = half_w <= list.most_half_w_tensor        ? Sum::tensor
-                             : half_w <= list.most_half_w_first_order ? Sum::tensor_first_order
-                                                                      : Sum::direct;
+            const Sum want = half_w <= list.max_half_w_tensor        ? Sum::tensor
+                             : half_w <= list.max_half_w_first_order ? Sum::tensor_first_order
+                                                                     : Sum::direct;
             wrong += sum != int(want);
             if (sum != int(Sum::direct)) n_tensor += unit.n_visibilities;
             for (std::size_t k = 0; k < unit.n_visibilities; ++k) ++seen.at(unit.first_visibility + k);

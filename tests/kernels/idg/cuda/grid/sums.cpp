@@ -47,7 +47,7 @@ struct Case {
       : side(which_side), n_planes(planes), terms(which) {
     std::mt19937_64 random(side * 10 + planes);
     std::uniform_real_distribution<double> flat(-1, 1);
-    w_unit_lambda = most_phi(terms) / (two_pi * n_half_range);
+    w_unit_lambda = max_phi(terms) / (two_pi * n_half_range);
     for (int i = 0; i < half() * half(); ++i) n.push_back(n_half_range * flat(random));
     // Slots of the chunks of every bin of w.
     const std::vector<std::vector<std::vector<int>>> all{{{512, 48}, {112}, {16}}, {{16}}, {{512, 336}}};

@@ -74,10 +74,10 @@ bool overlaps(int start, int side, int n, int tile) {
 }
 
 /// Lists of the tables that the device holds.
-void check_lists(OnDevice& device, const IdgPlan& plan, const Ways& ways, const LayerRange& layers,
-                 std::size_t range_tasks) {
-  const std::size_t n_outputs = ways.w_kernel ? plan.n_terms : 1;
-  const ListPlan list = list_plan(plan, ways, n_outputs, layers);
+void check_lists(OnDevice& device, const IdgPlan& plan, const WExpansions& expansions,
+                 const LayerRange& layers, std::size_t range_tasks) {
+  const std::size_t n_outputs = expansions.w_kernel ? plan.n_terms : 1;
+  const ListPlan list = list_plan(plan, expansions, n_outputs, layers);
   RangeLimits limits{range_tasks, {}};
   limits.slots.fill(20000);
   auto ranges = device.lister.list(list, device.tables, limits, device.tasks);
@@ -100,16 +100,17 @@ void check_lists(OnDevice& device, const IdgPlan& plan, const Ways& ways, const 
     BOOST_REQUIRE_EQUAL(range.first, next);
     BOOST_REQUIRE(range.n >= 1 && range.n <= range_tasks);
     next += range.n;
-    if (ways.tensor) {
+    if (expansions.tensor) {
       BOOST_REQUIRE_EQUAL(range.n_selected[0] + range.n_selected[1], range.n);
       std::set<std::uint32_t> seen;
-      for (std::size_t way = 0; way < 2; ++way) {
-        const auto selected =
-            download(device.tasks.selected.data() + range.first_selected[way], range.n_selected[way]);
+      for (std::size_t expansion = 0; expansion < 2; ++expansion) {
+        const auto selected = download(device.tasks.selected.data() + range.first_selected[expansion],
+                                       range.n_selected[expansion]);
         std::uint32_t before = 0xffffffff;
         for (const std::uint32_t i : selected) {
           const SlotTask& task = tasks[range.first + i];
-          wrong += !seen.insert(i).second || task.w_unit_lambda != ways.ways[way].w_unit_lambda;
+          wrong +=
+              !seen.insert(i).second || task.w_unit_lambda != expansions.expansions[expansion].w_unit_lambda;
           const std::uint32_t n_visibilities =
               download(device.tables.tables.data() + range.first + i, 1)[0].n_visibilities;
           wrong += n_visibilities > before;
@@ -122,7 +123,7 @@ void check_lists(OnDevice& device, const IdgPlan& plan, const Ways& ways, const 
       std::size_t n_slots = 0;
       for (std::size_t i = range.first; i < next; ++i) {
         n_slots += tasks[i].n_slots;
-        wrong += tasks[i].w_unit_lambda != ways.ways[range.way].w_unit_lambda;
+        wrong += tasks[i].w_unit_lambda != expansions.expansions[range.expansion].w_unit_lambda;
       }
       wrong += n_slots != range.n_slots || (range.n > 1 && n_slots > 20000);
     }
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(small) {
   const ArrayRows d = observe_array(5, 3, 4);
   const IdgPlan plan = make_idg_plan({100, 80, 2e-4}, {.accuracy = 1e-5}, longest_w(d), 1e5);
   compare(device, plan, d.block(false), {0, plan.n_layers});
-  check_lists(device, plan, make_ways(plan, true), {0, plan.n_layers}, 7);
+  check_lists(device, plan, make_w_expansions(plan, true), {0, plan.n_layers}, 7);
 }
 
 BOOST_AUTO_TEST_CASE(the_hosts_subgrids_to_the_last_bit) {
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(rows_of_many_channels) {
   const IdgPlan plan = make_idg_plan({500, 400, 1e-4}, {.accuracy = 1e-5}, longest_w(d), 1e5);
   compare(device, plan, d.block(true), {0, plan.n_layers});
   compare(device, plan, d.block(false), {0, plan.n_layers});
-  check_lists(device, plan, make_ways(plan, true), {0, plan.n_layers}, 7);
+  check_lists(device, plan, make_w_expansions(plan, true), {0, plan.n_layers}, 7);
 }
 
 /// Subgrids reach across the layers' borders, where ranges meet as well as elsewhere.
@@ -209,7 +210,7 @@ BOOST_AUTO_TEST_CASE(ranges_that_meet_in_a_layer_hold_every_visibility_once) {
   ArrayRows d = observe_array(10, 150, 8);
   for (std::size_t row = 0; row < d.uvw_m.extent(0); ++row) d.uvw_m(row, 2) += d.uvw_m(row, 0);
   IdgPlan plan = make_idg_plan({256, 256, 1e-3}, {.subgrid = 24}, longest_w(d), 1e5);
-  plan.most_task_half_w_lambda = plan.half_w_lambda;
+  plan.max_task_half_w_lambda = plan.half_w_lambda;
   BOOST_REQUIRE_GT(plan.n_layers, 3u);
   const GridBlock block = d.block(false);
   const Partition all = partition(plan, block, {0, plan.n_layers}, 2);
@@ -224,8 +225,8 @@ BOOST_AUTO_TEST_CASE(ranges_that_meet_in_a_layer_hold_every_visibility_once) {
   BOOST_CHECK_GT(n_beyond, 10u);
   for (const double w : cuts) {
     std::uint64_t n_visibilities = 0, n_tables = 0;
-    for (const LayerRange& range : {LayerRange{.first = 0, .n = 3, .most_w_lambda = w},
-                                    LayerRange{.first = 2, .n = plan.n_layers - 2, .least_w_lambda = w}}) {
+    for (const LayerRange& range : {LayerRange{.first = 0, .n = 3, .max_w_lambda = w},
+                                    LayerRange{.first = 2, .n = plan.n_layers - 2, .min_w_lambda = w}}) {
       compare(device, plan, block, range);
       n_visibilities += device.tables.n_visibilities;
       n_tables += device.tables.n_tables;
@@ -248,7 +249,7 @@ BOOST_AUTO_TEST_CASE(tiles_pull_what_overlaps_them) {
       if (device.tables.n_tables == 0) continue;
       for (const bool tensor_cores : {true, false})
         for (const std::size_t range_tasks : {37, 16384})
-          check_lists(device, plan, make_ways(plan, tensor_cores), layers, range_tasks);
+          check_lists(device, plan, make_w_expansions(plan, tensor_cores), layers, range_tasks);
     }
   }
 }

@@ -27,7 +27,7 @@ using namespace apsyn::reference;
 
 namespace {
 
-constexpr double most_off = 3e-5;  ///< of a value from float64's, sums of values about 1; on an H200: 1e-5
+constexpr double max_off = 3e-5;  ///< of a value from float64's, sums of values about 1; on an H200: 1e-5
 
 void check_values(const Observation& o, bool with_path) {
   const GridBlock block = o.grid_block(with_path);
@@ -57,9 +57,9 @@ void check_values(const Observation& o, bool with_path) {
   BOOST_CHECK(std::isnan(got[n_values].x) && std::isnan(got[n_values].y));
   const auto tracks = download(device.tracks.tracks.data(), device.tracks.n_tracks);
   const auto nodes = download(device.tracks.rows.data(), device.tracks.n_rows);
-  std::uint32_t most_run = 0;
-  for (const Track& track : tracks) most_run = std::max(most_run, track.first_run + track.n_runs);
-  const auto runs = download(device.tables.runs.data(), most_run);
+  std::uint32_t max_run = 0;
+  for (const Track& track : tracks) max_run = std::max(max_run, track.first_run + track.n_runs);
+  const auto runs = download(device.tables.runs.data(), max_run);
   double error = 0, power = 0, largest = 0, farthest = 0;
   std::size_t n_bad = 0, n_seen = 0, row_at = 0, n_nodes = 0, next_place = 0;
   std::vector<bool> written(n_values);
@@ -99,7 +99,7 @@ void check_values(const Observation& o, bool with_path) {
           error += off * off;
           power += std::norm(want);
           if (!std::isnan(off)) largest = std::max(largest, off);
-          if (!(off < most_off) && n_bad++ < 5)
+          if (!(off < max_off) && n_bad++ < 5)
             std::printf("track %u nodes %u rows %u channels, node %u channel %u plane %d: %g %g, not %g %g\n",
                         n, track.n_runs, track.n_channels, k, c, plane, got[at].x, got[at].y, want.real(),
                         want.imag());

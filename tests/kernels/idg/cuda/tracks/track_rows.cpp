@@ -51,9 +51,9 @@ void check_rows(const Observation& o, const Ways& ways) {
 
   const auto all = download(tracks.tracks.data(), tracks.n_tracks);
   const auto rows = download(tracks.rows.data(), tracks.n_rows);
-  std::uint32_t most_run = 0;
-  for (const Track& track : all) most_run = std::max(most_run, track.first_run + track.n_runs);
-  const auto runs = download(device.tables.runs.data(), most_run);
+  std::uint32_t max_run = 0;
+  for (const Track& track : all) max_run = std::max(max_run, track.first_run + track.n_runs);
+  const auto runs = download(device.tables.runs.data(), max_run);
   std::vector<bool> has_value(n);
   double error = 0, power = 0;
   std::size_t n_nodes = 0, n_without = 0, n_folded = 0;

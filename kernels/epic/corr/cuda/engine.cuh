@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The arithmetic of `corr` on the device: on a grid (corr/cuda/grid.cuh), or quadratic forms in float32 on
+// any device (tile_product.cuh), or on tensor cores in int8 (corr/cuda/int8.cuh) or halves
+// (corr/cuda/half.cuh).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "kernels/epic/corr/cuda/columns.cuh"
+#include "kernels/epic/cuda/sky.cuh"
+
+namespace apsyn::epic_cuda {
+
+/// The sums of n_channel channels from first_channel on.
+using PairsOf = std::function<PairTask(int first_channel, int n_channel)>;
+
+class DevicePairEngine {
+ public:
+  virtual ~DevicePairEngine() = default;
+  /// Whether nothing is planned anew for another geometry.
+  virtual bool serves(const EpicGeometry&) const { return false; }
+  /// The sky has moved to another geometry.
+  virtual void move(const EpicGeometry&) {}
+  /// sums of the sky += those of pairs a < b and b > a, of all channels.
+  virtual void image(const PairsOf& pairs, cudaStream_t stream) = 0;
+};
+
+/// `plan` and `sky` must outlive the engine.
+std::unique_ptr<DevicePairEngine> make_float_pair_engine(const EpicPlan& plan, DeviceSky& sky);
+/// On a grid (corr/cuda/grid.cuh), not for lists of directions. What depends on geometry alone stays on the
+/// device where table_bytes hold it for all channels (0 = a quarter of what is free), and is made anew where
+/// not.
+std::unique_ptr<DevicePairEngine> make_grid_pair_engine(const EpicPlan& plan, DeviceSky& sky,
+                                                        int device_index, std::size_t table_bytes);
+/// Of two polarisations.
+std::unique_ptr<DevicePairEngine> make_int8_pair_engine(const EpicPlan& plan, DeviceSky& sky,
+                                                        int device_index);
+/// In halves (corr/cuda/half.cuh): 3e-4 of the RMS image, or exact.
+std::unique_ptr<DevicePairEngine> make_half_pair_engine(const EpicPlan& plan, DeviceSky& sky, bool exact,
+                                                        int device_index);
+/// Two polarisations, antennas that fit, a device that can.
+bool serves_half_pairs(const EpicPlan& plan, int device_index);
+
+}  // namespace apsyn::epic_cuda

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "kernels/common/cuda/attribute.h"
+#include "kernels/common/cuda/fft.h"
+#include "kernels/common/free_memory.h"
+#include "kernels/epic/corr/cuda/engine.cuh"
+#include "kernels/epic/corr/cuda/grid.cuh"
+#include "kernels/epic/corr/cuda/outlier_plan.cuh"
+#include "kernels/epic/corr/cuda/tables.cuh"
+#include "kernels/epic/corr/cuda/transform_plan.cuh"
+#include "kernels/epic/corr/pair_orders.h"
+#include "kernels/epic/factors.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+
+namespace apsyn::epic_cuda {
+
+namespace {
+
+constexpr std::size_t kGridBytes = std::size_t{1} << 31;  ///< of grids that are transformed together
+
+/// C2R transforms of [batch][rows][columns / 2 + 1], exponent +1.
+class RealFft2d {
+ public:
+  RealFft2d(int rows, int columns, int batch) {
+    int shape[2] = {rows, columns};
+    cufft_check(cufftPlanMany(&plan_, 2, shape, nullptr, 1, 0, nullptr, 1, 0, CUFFT_C2R, batch), "planning");
+  }
+  RealFft2d(const RealFft2d&) = delete;
+  RealFft2d& operator=(const RealFft2d&) = delete;
+  ~RealFft2d() { cufftDestroy(plan_); }
+  void execute(float2* cells, float* images, cudaStream_t stream) const {
+    cufft_check(cufftSetStream(plan_, stream), "choosing a stream");
+    cufft_check(cufftExecC2R(plan_, cells, images), "transforming");
+  }
+
+ private:
+  cufftHandle plan_ = 0;
+};
+
+class GridPairEngine final : public DevicePairEngine {
+ public:
+  GridPairEngine(const EpicPlan& plan, DeviceSky& sky, int device_index, std::size_t table_bytes)
+      : plan_(plan),
+        sky_(sky),
+        table_bytes_(table_bytes > 0 ? table_bytes : cuda_free_memory_bytes(device_index) / 4) {
+    shared_bytes_ = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index);
+    hz_.copy(plan.channel_hz.data(), plan.channel_hz.size());
+    std::vector<double2> gains;
+    for (std::size_t channel = 0; channel < plan.n_channel(); ++channel)
+      for (std::size_t input = 0; input < plan.n_ant * plan.n_pol; ++input) {
+        const std::complex<double> g = epic_factor(plan, input / plan.n_pol, input % plan.n_pol, channel);
+        gains.push_back({g.real(), g.imag()});
+      }
+    gains_.copy(gains.data(), gains.size());
+  }
+  bool serves(const EpicGeometry& geometry) const override {
+    return orders_ && apsyn::serves(*orders_, geometry, sky_.pixels());
+  }
+  void move(const EpicGeometry& geometry) override;
+  void image(const PairsOf& pairs, cudaStream_t stream) override;
+
+ private:
+  struct Channels {
+    int first = 0, n = 0;
+  };
+  void plan(const EpicGeometry& geometry);
+  void plan_outliers(const EpicGeometry& geometry);
+  void plan_batches();
+  void make_tables(int first_channel, int n_channel, cudaStream_t stream);
+  void sum_outliers(int first_channel, int n_channel, cudaStream_t stream);
+  void image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream);
+
+  const EpicPlan& plan_;
+  DeviceSky& sky_;
+  std::size_t table_bytes_;
+  int shared_bytes_ = 0;
+  CellShape shape_;
+  std::optional<PairOrders> orders_;
+  int n_power_ = 0, n_outlier_pair_ = 0, n_outlier_run_ = 0;
+  PairTables tables_;
+  std::optional<Channels> made_;      // that they are made for
+  int n_table_ = 1, n_together_ = 1;  // channels that have tables at a time, that are transformed at a time
+  std::optional<TransformTask> transform_;  // where one kernel can
+  std::optional<RealFft2d> fft_;            // and where not
+  Upload<double> hz_, uvw_s_;
+  Upload<double2> gains_, factors_;  // g; g exp(2 pi i nu (d - w n_middle))
+  Upload<double> delays_s_;          // d - w n_middle
+  bool turned_ = false;              // factors_, by them
+  Upload<float> taps_, pixel_factors_;
+  Upload<std::uint32_t> pixel_cells_;
+  Upload<float2> turns_;
+  Upload<std::uint16_t> row_of_place_;
+  Upload<std::uint8_t> outliers_;
+  Upload<uint2> outlier_pairs_;
+  Upload<OutlierRun> outlier_runs_;
+  Upload<std::uint32_t> largest_;
+  Upload<float2> values_, cells_;
+  Upload<float> images_;
+};
+
+void GridPairEngine::move(const EpicGeometry& geometry) {
+  if (!serves(geometry)) plan(geometry);
+  const auto uvw = image_frame_s(geometry);
+  uvw_s_.copy(uvw.data(), 3 * uvw.size());
+  std::vector<double> delays_s;
+  for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
+    delays_s.push_back(geometry.delay_s[ant] - uvw[ant][2] * orders_->shape.depth.n_middle);
+  delays_s_.copy(delays_s.data(), delays_s.size());
+  made_.reset();
+  turned_ = false;
+}
+
+/// For all geometries that the same orders serve.
+void GridPairEngine::plan(const EpicGeometry& geometry) {
+  orders_.emplace(plan_pair_orders(plan_, geometry, sky_.pixels()));
+  shape_.n_x = static_cast<int>(orders_->shape.n_x);
+  shape_.n_y = static_cast<int>(orders_->shape.n_y);
+  shape_.width = static_cast<int>(orders_->kernel.width());
+  shape_.n_order = static_cast<int>(orders_->shape.n_order);
+  shape_.n_column = static_cast<int>(orders_->shape.n_column);
+  shape_.n_row = static_cast<int>(orders_->shape.n_row);
+  shape_.n_ant = static_cast<int>(plan_.n_ant);
+  shape_.n_product = plan_.n_pol == 2 ? 4 : 1;
+  n_power_ = static_cast<int>(orders_->kernel.degree() + 1);
+  taps_.copy(orders_->taps.data(), orders_->taps.size());
+  transform_.reset();
+  const auto fused = plan_transform(plan_, *orders_, sky_.pixels(), static_cast<std::size_t>(shared_bytes_));
+  if (fused) {
+    TransformTask& task = transform_.emplace();
+    task.cells_shape = shape_;
+    task.shape = fused->shape;
+    task.turns = turns_.copy(fused->turns.data(), fused->turns.size());
+    task.row_of_place = row_of_place_.copy(fused->row_of_place.data(), fused->row_of_place.size());
+    task.factors = pixel_factors_.copy(fused->factors.data(), fused->factors.size());
+    task.pixels = pixel_cells_.copy(fused->pixels.data(), fused->pixels.size());
+    task.n_stride = sky_.n_stride();
+  } else {
+    shape_.n_column = shape_.n_x / 2 + 1;
+    shape_.n_row = shape_.n_y / 2;
+    pixel_factors_.copy(orders_->factors.data(), orders_->factors.size());
+    pixel_cells_.copy(orders_->places.data(), orders_->places.size());
+  }
+  plan_outliers(geometry);
+  plan_batches();
+}
+
+void GridPairEngine::plan_outliers(const EpicGeometry& geometry) {
+  std::vector<std::uint8_t> outlier_antennas(plan_.n_ant, 0);
+  for (const std::size_t ant : orders_->shape.outlier_antennas) outlier_antennas[ant] = 1;
+  outliers_.copy(outlier_antennas.data(), outlier_antennas.size());
+  std::vector<uint2> pairs;
+  for (std::uint32_t a = 0; a < plan_.n_ant; ++a)
+    for (std::uint32_t b = a + 1; b < plan_.n_ant; ++b)
+      if (outlier_antennas[a] != 0 || outlier_antennas[b] != 0) pairs.push_back({a, b});
+  n_outlier_pair_ = static_cast<int>(pairs.size());
+  if (pairs.empty()) return;
+  outlier_pairs_.copy(pairs.data(), pairs.size());
+  const auto runs = plan_outlier_runs(plan_, geometry, sky_.pixels(), orders_->shape.depth.n_middle);
+  n_outlier_run_ = static_cast<int>(runs.size());
+  outlier_runs_.copy(runs.data(), runs.size());
+}
+
+void GridPairEngine::plan_batches() {
+  const std::size_t cells = shape_.n_cell(), n_channel = plan_.n_channel();
+  const std::size_t image =
+      std::size_t(shape_.n_order) * shape_.n_product * orders_->shape.n_x * orders_->shape.n_y;
+  const auto evenly = [&](std::size_t most, std::size_t n) {
+    const std::size_t parts = (n + most - 1) / most;
+    return static_cast<int>((n + parts - 1) / parts);
+  };
+  const std::size_t channel = PairTables::channel_bytes(shape_) + shape_.n_pair() * 4 * sizeof(float2);
+  const std::size_t with_keys = UINT32_MAX / list_keys(shape_, 1);  // keys of lists are 32 bits
+  n_table_ =
+      evenly(std::clamp<std::size_t>(std::min(table_bytes_ / channel, with_keys), 1, n_channel), n_channel);
+  const std::size_t together = cells * sizeof(float2) + (transform_ ? 0 : image * sizeof(float));
+  n_together_ = evenly(std::clamp<std::size_t>(std::min(kGridBytes, table_bytes_ / 2) / together, 1,
+                                               static_cast<std::size_t>(n_table_)),
+                       static_cast<std::size_t>(n_table_));
+  const auto n_together = static_cast<std::size_t>(n_together_);
+  fft_.reset();
+  cells_.reserve(n_together * cells);
+  if (transform_) return;
+  fft_.emplace(shape_.n_y, shape_.n_x, n_together_ * shape_.n_order * shape_.n_product);
+  images_.reserve(n_together * image);
+}
+
+/// Of some channels.
+void GridPairEngine::make_tables(int first_channel, int n_channel, cudaStream_t stream) {
+  PlaceTask place;
+  place.shape = shape_;
+  place.n_channel = n_channel;
+  place.hz = hz_.data() + first_channel;
+  place.uvw_s = uvw_s_.data();
+  place.outlier_antennas = outliers_.data();
+  place.cell = plan_.cell;
+  place.n_half = orders_->shape.depth.n_half;
+  place.error = PairOrders::kError;
+  tables_.make(place, taps_.data(), n_power_, n_together_, stream);
+  made_ = {first_channel, n_channel};
+}
+
+void GridPairEngine::image(const PairsOf& pairs, cudaStream_t stream) {
+  if (sky_.n_pixel() == 0 || plan_.n_ant < 2) return;
+  const int n_channel = static_cast<int>(plan_.n_channel());
+  if (!turned_) {
+    TurnTask turn{hz_.data(), delays_s_.data(), gains_.data()};
+    turn.n_channel = n_channel;
+    turn.n_ant = shape_.n_ant;
+    turn.n_pol = static_cast<int>(plan_.n_pol);
+    turn.factors = factors_.reserve(plan_.n_channel() * plan_.n_ant * plan_.n_pol);
+    launch_turn_factors(turn, stream);
+    turned_ = true;
+  }
+  for (int first = 0; first < n_channel; first += n_table_) {
+    const int n = std::min(n_table_, n_channel - first);
+    if (!made_ || made_->first != first || made_->n != n) make_tables(first, n, stream);
+    PairTask task = pairs(first, n);
+    task.factor = factors_.data() + static_cast<std::size_t>(first) * plan_.n_ant * plan_.n_pol;
+    const auto n_here = static_cast<std::size_t>(n);
+    launch_pair_values(task, values_.reserve(n_here * shape_.n_pair() * 4), largest_.reserve(n_here), stream);
+    if (n_outlier_pair_ > 0) sum_outliers(first, n, stream);
+    for (int channel = 0; channel < n; channel += n_together_)
+      image_channels(channel, std::min(n_together_, n - channel), first, stream);
+  }
+}
+
+void GridPairEngine::sum_outliers(int first_channel, int n_channel, cudaStream_t stream) {
+  OutlierTask task;
+  task.shape = shape_;
+  task.n_channel = n_channel;
+  task.n_run = n_outlier_run_;
+  task.n_pair = n_outlier_pair_;
+  task.hz = hz_.data() + first_channel;
+  task.uvw_s = uvw_s_.data();
+  task.cell = plan_.cell;
+  task.pairs = outlier_pairs_.data();
+  task.runs = outlier_runs_.data();
+  task.values = values_.data();
+  task.sums = sky_.sums(first_channel);
+  task.n_stride = sky_.n_stride();
+  launch_sum_outliers(task, stream);
+}
+
+void GridPairEngine::image_channels(int first_channel, int n_channel, int first_table, cudaStream_t stream) {
+  GatherTask gather = tables_.task(first_channel, n_channel);
+  gather.values = values_.data();
+  gather.largest = largest_.data();
+  gather.cells = cells_.data();
+  launch_gather_pairs(gather, stream);
+  if (transform_) {
+    TransformTask transform = *transform_;
+    transform.n_channel = n_channel;
+    transform.cells = cells_.data();
+    transform.sums = sky_.sums(first_table + first_channel);
+    return launch_transform(transform, stream);
+  }
+  fft_->execute(cells_.data(), images_.data(), stream);
+  OrderTask sum;
+  sum.shape = shape_;
+  sum.n_channel = n_channel;
+  sum.n_pixel = sky_.n_pixel();
+  sum.images = images_.data();
+  sum.factors = pixel_factors_.data();
+  sum.cells = pixel_cells_.data();
+  sum.sums = sky_.sums(first_table + first_channel);
+  sum.n_stride = sky_.n_stride();
+  launch_sum_orders(sum, stream);
+}
+
+}  // namespace
+
+std::unique_ptr<DevicePairEngine> make_grid_pair_engine(const EpicPlan& plan, DeviceSky& sky,
+                                                        int device_index, std::size_t table_bytes) {
+  return std::make_unique<GridPairEngine>(plan, sky, device_index, table_bytes);
+}
+
+}  // namespace apsyn::epic_cuda

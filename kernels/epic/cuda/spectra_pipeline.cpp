@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "kernels/epic/spectra_pipeline.h"
+
+#include <algorithm>
+
+#include "kernels/common/cuda/spectra.cuh"
+#include "kernels/common/cuda/transfer.h"
+#include "libcore/base/error.h"
+
+namespace apsyn {
+namespace {
+
+class DevicePipeline final : public SpectraPipeline {
+ public:
+  DevicePipeline(std::shared_ptr<DeviceSpectrumSource> source, std::unique_ptr<DeviceImager> imager)
+      : source_(std::move(source)), imager_(std::move(imager)) {}
+
+  DirectImager& imager() override { return *imager_; }
+  std::size_t append(const VoltageBlock& block, std::size_t first) override {
+    return source_->append(block, first);
+  }
+  void settle() override { source_->settle(); }
+  void end_of_stream() override { source_->end_of_stream(); }
+  std::int64_t ready(std::int64_t next, std::int64_t left, bool at_end) const override {
+    const std::int64_t held = source_->available() - next;
+    const std::int64_t wanted = std::min(left, static_cast<std::int64_t>(source_->max_spectra()));
+    if (held >= wanted) return wanted;
+    const auto good = static_cast<std::int64_t>(source_->good_spectra());
+    return std::max<std::int64_t>(0, at_end ? held : held / good * good);
+  }
+  void add(std::int64_t first, std::size_t n_spectra) override {
+    imager_->add_from(*source_, first, n_spectra);
+  }
+  void release(std::int64_t spectrum) override { source_->release(spectrum); }
+  std::shared_ptr<void> pin(void* memory, std::size_t bytes) override { return pin_memory(memory, bytes); }
+
+ private:
+  std::shared_ptr<DeviceSpectrumSource> source_;
+  std::unique_ptr<DeviceImager> imager_;
+};
+
+}  // namespace
+
+std::unique_ptr<SpectraPipeline> make_device_pipeline(std::shared_ptr<DeviceSpectrumSource> source,
+                                                      std::unique_ptr<DeviceImager> imager) {
+  return std::make_unique<DevicePipeline>(std::move(source), std::move(imager));
+}
+
+}  // namespace apsyn
