@@ -6,8 +6,8 @@
 //   z = 2 pi w n_half, c_0 = 1, c_k = 2 (Jacobi and Anger),
 // so that a pair has a real factor of each order k on the one side, a pixel on the other, and the image of an
 // order is real. A pair takes part in as many orders as its own w needs. A few antennas far above or below
-// all others would ask for many orders: where direct sums of their pairs cost less, they stand
-// apart from the grid.
+// all others would ask for many orders: where direct sums of their pairs cost less, those pairs are left out
+// of the grid and summed directly.
 #pragma once
 
 #include <cstdint>
