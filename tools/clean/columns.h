@@ -13,6 +13,8 @@
 
 namespace apsyn::clean {
 
+using namespace imaging;
+
 struct ColumnOptions {
   bool update_model = false;  ///< --update-model
   std::string model_column = "MODEL_DATA";

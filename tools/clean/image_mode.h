@@ -7,10 +7,10 @@
 
 #include "kernels/clean/clean_image.h"
 #include "tools/clean/image_plan.h"
-#include "tools/clean/primary_beam.h"
 #include "tools/clean/region_mask.h"
 #include "tools/clean/restoring_beams.h"
 #include "tools/clean/source_list.h"
+#include "tools/imaging/primary_beam.h"
 
 namespace apsyn::clean {
 
@@ -46,7 +46,7 @@ inline Image read_primary_beam(const std::string& path, const Image& image, cons
   check_same_sky(image, name, beam, path);
   if (beam.pixels.extent(0) > 1)
     throw DataError("{}: {} Stokes planes: a beam has one", path, beam.pixels.extent(0));
-  if (!(beam_peak(View<const double, 2>(beam.pixels.data(), {beam.pixels.size(), 1})) > 0))
+  if (!(imaging::beam_peak(View<const double, 2>(beam.pixels.data(), {beam.pixels.size(), 1})) > 0))
     throw DataError("{}: no pixel is above 0: not a beam", path);
   return beam;
 }
@@ -241,14 +241,14 @@ inline void write_images(Tool& tool, const ImageSet& files, const PartImages& pa
   write(files.model, part.model);
   write(files.residual, part.residual);
   if (part.beam != nullptr)
-    write(beam_corrected(files.model), corrected_image(part.model, *part.beam, model_over_beam));
+    write(beam_corrected(files.model), corrected_image(part.model, *part.beam, imaging::model_over_beam));
   if (!options.restores()) return;
   tool.stage("restore");
   restore_planes(part.residual, part.model, part.restoring, tool.common().threads);
   tool.stage("write");
   write(files.image, part.residual);
   if (part.beam != nullptr)
-    write(beam_corrected(files.image), corrected_image(part.residual, *part.beam, over_beam));
+    write(beam_corrected(files.image), corrected_image(part.residual, *part.beam, imaging::over_beam));
 }
 
 inline void write_mean(Tool& tool, const ImagePlan& plan, const DeconvolutionOptions& options,

@@ -16,11 +16,13 @@
 #include "libcore/files/output.h"
 #include "libcore/fits/image.h"
 #include "libcore/system/parallel.h"
-#include "tools/clean/major_cycles.h"
-#include "tools/clean/primary_beam.h"
 #include "tools/clean/restoring_beams.h"
+#include "tools/imaging/major_cycles.h"
+#include "tools/imaging/primary_beam.h"
 
 namespace apsyn::clean {
+
+using namespace imaging;
 
 /// What the output files of one run share.
 struct Products {

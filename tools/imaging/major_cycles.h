@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "kernels/clean/deconvolve.h"
-#include "tools/clean/field_images.h"
+#include "tools/imaging/field_images.h"
 #include "tools/imaging/residual_source.h"
 
-namespace apsyn::clean {
+namespace apsyn::imaging {
 
 /// Everything of one run: groups that have data, and each field's images of them.
 struct Sky {
@@ -240,4 +240,4 @@ inline void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, c
   }
 }
 
-}  // namespace apsyn::clean
+}  // namespace apsyn::imaging

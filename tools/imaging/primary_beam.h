@@ -8,7 +8,7 @@
 #include "libcore/base/view.h"
 #include "tools/imaging/images.h"
 
-namespace apsyn::clean {
+namespace apsyn::imaging {
 
 /// The highest pixel of a beam; 0 when none is a number.
 inline double beam_peak(View<const double, 2> beam) {
@@ -20,7 +20,7 @@ inline double beam_peak(View<const double, 2> beam) {
 /// An image [plane][y][x] over the beam [y][x]; NaN where that is too weak.
 inline Buffer<double, 3> over_beam(View<const double, 3> image, View<const double, 2> beam) {
   Buffer<double, 3> result(image.shape());
-  const double least = imaging::kMinBeam * beam_peak(beam);
+  const double least = kMinBeam * beam_peak(beam);
   for (std::size_t i = 0; i < image.size(); ++i) {
     const double response = beam.data()[i % beam.size()];
     result.data()[i] = response > least ? image.data()[i] / response : NAN;
@@ -36,4 +36,4 @@ inline Buffer<double, 3> model_over_beam(View<const double, 3> model, View<const
   return result;
 }
 
-}  // namespace apsyn::clean
+}  // namespace apsyn::imaging

@@ -11,12 +11,10 @@
 #include <vector>
 
 #include "libcore/system/parallel.h"
-#include "tools/clean/primary_beam.h"
 #include "tools/imaging/images.h"
+#include "tools/imaging/primary_beam.h"
 
-namespace apsyn::clean {
-
-using namespace imaging;
+namespace apsyn::imaging {
 
 struct FieldImages {
   Buffer<float, 4> psf;                     ///< [group][1][y][x], peak 1 at (ny/2, nx/2)
@@ -111,4 +109,4 @@ inline void take_true_model(const Buffer<double, 3>& model, std::size_t group, F
   }
 }
 
-}  // namespace apsyn::clean
+}  // namespace apsyn::imaging
