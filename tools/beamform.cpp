@@ -3,6 +3,7 @@
 #include "libcore/files/output.h"
 #include "libcore/voltage/block_memory.h"
 #include "libcore/voltage/voltage_pipeline.h"
+#include "tools/beamform/beams.h"
 #include "tools/beamform/describe.h"
 #include "tools/beamform/engine.h"
 #include "tools/beamform/options.h"

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // clean: deconvolve dirty images with their PSFs.
+#include <string>
+#include <vector>
+
 #include "libcore/cli/tool.h"
 #include "tools/clean/deconvolution_options.h"
 #include "tools/clean/image_mode.h"
 #include "tools/clean/visibilities.h"
+#include "tools/clean/visibility_options.h"
 
 using namespace apsyn;
 

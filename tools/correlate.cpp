@@ -6,9 +6,9 @@
 
 #include "libcore/files/output.h"
 #include "libcore/imaging/visibility_sink.h"
+#include "libcore/voltage/array_delays.h"
 #include "tools/correlate/algorithm.h"
 #include "tools/correlate/describe.h"
-#include "tools/correlate/gains.h"
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
 #include "tools/correlate/sample_report.h"

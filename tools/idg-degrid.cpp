@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-degrid: NAME-model.fits or a sky model, and a Measurement Set -> its model visibilities.
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "libcore/cli/tool.h"
+#include "libcore/fits/model_images.h"
+#include "libcore/imaging/prediction_target.h"
+#include "libcore/ms/columns.h"
 #include "libcore/ms/lock.h"
+#include "libcore/sky/sky_model.h"
+#include "libcore/system/device.h"
+#include "libcore/system/ranks.h"
 #include "tools/idg-degrid/options.h"
 #include "tools/imaging/predict_set.h"
+#include "tools/imaging/prediction_options.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_degrid;

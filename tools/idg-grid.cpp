@@ -1,8 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // idg-grid: Measurement Sets or a visibility stream -> NAME-dirty.fits and NAME-psf.fits.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/idg/settings.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/base/units.h"
+#include "libcore/cli/imaging_options.h"
+#include "libcore/cli/tool.h"
 #include "libcore/imaging/buffered_source.h"
+#include "libcore/imaging/source.h"
+#include "libcore/system/device.h"
 #include "libcore/system/program_memory.h"
+#include "libcore/visibility/imaging.h"
+#include "tools/idg-grid/options.h"
 #include "tools/idg-grid/outputs.h"
+#include "tools/imaging/field.h"
+#include "tools/imaging/imager.h"
+#include "tools/imaging/images.h"
+#include "tools/imaging/options.h"
+#include "tools/imaging/survey.h"
 
 using namespace apsyn;
 using namespace apsyn::idg_grid;

@@ -7,6 +7,7 @@
 #include "libcore/files/output.h"
 #include "libcore/streams/voltage_stream.h"
 #include "libcore/system/parallel.h"
+#include "libcore/system/program_memory.h"
 #include "tools/ingest/options.h"
 #include "tools/ingest/uvfits.h"
 

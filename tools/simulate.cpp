@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set; random ionospheres.
 #include "libcore/files/output.h"
+#include "libcore/fits/ionosphere.h"
 #include "libcore/system/parallel.h"
+#include "libcore/voltage/array_delays.h"
 #include "tools/simulate/options.h"
 #include "tools/simulate/setup.h"
 #include "tools/simulate/sky_over_site.h"

@@ -2,7 +2,16 @@
 // F stage and beamformer of the chosen device.
 #pragma once
 
-#include "tools/beamform/plan.h"
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "kernels/beamform/beam_engine.h"
+#include "libcore/array/delays.h"
+#include "libcore/measures/beam_tracker.h"
+#include "libcore/system/device.h"
+#include "tools/beamform/setup.h"
 
 namespace apsyn {
 
@@ -20,28 +29,10 @@ struct BeamMaker {
   NoDelays nowhere;
   std::unique_ptr<BeamEngine> engine;
 
-  BeamMaker(const Device& device, BeamformSetup& setup) {
-    if (!setup.b.incoherent)
-      tracker = std::make_unique<BeamTracker>(setup.header.layout, setup.header.start, setup.beams,
-                                              setup.header.phase_centre, setup.align());
-    BeamDelaySource& delays = tracker ? *tracker : static_cast<BeamDelaySource&>(nowhere);
-    DelaySource* reference = tracker ? tracker->reference() : nullptr;
-    engine = setup.on_gpu
-                 ? make_cuda_beam_engine(make_cuda_channeliser(setup.cuda, reference, device.index),
-                                         std::move(setup.b), delays, device.index, setup.beams_on_gpu)
-                 : make_beam_engine(std::make_shared<Channeliser>(setup.f, reference), std::move(setup.b),
-                                    delays, setup.block_spectra, setup.batch_chan);
-  }
+  BeamMaker(const Device& device, BeamformSetup& setup);
 };
 
 /// More than noise alone has.
-inline void warn_of_clipped(const BeamEngine& engine) {
-  constexpr double kUsual = 1e-4;
-  const double share = engine.clipped_share();
-  if (share > kUsual)
-    log_warning(
-        "{:.2g} % of an input's spectra in a channel did not fit 8 bits: --precision single keeps them",
-        100 * share);
-}
+void warn_of_clipped(const BeamEngine& engine);
 
 }  // namespace apsyn

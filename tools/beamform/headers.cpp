@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/beamform/headers.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "kernels/beamform/beamform.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/array/beam_table.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/time.h"
+#include "libcore/base/units.h"
+#include "libcore/measures/coordinates.h"
+#include "libcore/measures/direction_track.h"
+
 namespace apsyn {
 
 namespace {

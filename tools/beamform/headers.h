@@ -2,8 +2,12 @@
 // What the headers of beams say.
 #pragma once
 
+#include <cstddef>
+
+#include "libcore/cli/tool.h"
 #include "libcore/filterbank/file.h"
-#include "tools/beamform/plan.h"
+#include "libcore/voltage/voltage.h"
+#include "tools/beamform/setup.h"
 
 namespace apsyn {
 

@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/beamform/outputs.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "kernels/beamform/beamform.h"
 #include "kernels/beamform/rescale.h"
+#include "libcore/base/error.h"
+#include "libcore/files/output.h"
+#include "libcore/filterbank/file.h"
 #include "libcore/streams/voltage_stream.h"
+#include "libcore/visibility/visibility.h"
+#include "libcore/voltage/voltage.h"
 #include "tools/beamform/headers.h"
 
 namespace apsyn {

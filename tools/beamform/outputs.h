@@ -2,11 +2,13 @@
 // One file of each beam.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tools/beamform/plan.h"
+#include "libcore/cli/tool.h"
+#include "tools/beamform/setup.h"
 
 namespace apsyn {
 

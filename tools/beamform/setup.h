@@ -2,13 +2,18 @@
 // What the tool is going to do.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "kernels/beamform/beam_engine.h"
+#include "kernels/beamform/beamform.h"
+#include "kernels/channelise/channelise.h"
 #include "kernels/channelise/channelise_cuda.h"
 #include "libcore/array/beam_table.h"
 #include "libcore/measures/coordinates.h"
+#include "libcore/voltage/voltage.h"
 
 namespace apsyn {
 

@@ -4,21 +4,18 @@
 // mean over the groups; with A-terms also -beam, -image-pb and -model-pb, over the beam.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
+#include <cstddef>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "kernels/clean/beam.h"
-#include "kernels/clean/clean_image.h"
-#include "libcore/files/output.h"
-#include "libcore/fits/image.h"
-#include "libcore/system/parallel.h"
+#include "libcore/base/view.h"
+#include "libcore/image/image.h"
+#include "libcore/visibility/imaging.h"
 #include "tools/clean/restoring_beams.h"
+#include "tools/imaging/field.h"
+#include "tools/imaging/field_images.h"
 #include "tools/imaging/major_cycles.h"
-#include "tools/imaging/primary_beam.h"
 
 namespace apsyn::clean {
 
@@ -34,14 +31,7 @@ struct Products {
   std::optional<RestoringBeam> given_beam;  ///< rather than the fitted one
   bool source_list = false;
 
-  std::vector<std::string> kinds() const {
-    std::vector<std::string> all{"model", "residual"};
-    if (restores) all.push_back("image");
-    if (!resume) all.insert(all.begin(), {"dirty", "psf"});
-    if (imager.aterms()) all.insert(all.end(), {"beam", "model-pb"});
-    if (imager.aterms() && restores) all.push_back("image-pb");
-    return all;
-  }
+  std::vector<std::string> kinds() const;
   std::string path(const Field& field, const std::string& part, const std::string& kind) const {
     return name + field.suffix + part + "-" + kind + ".fits";
   }
@@ -49,22 +39,9 @@ struct Products {
 };
 
 /// Fails before any long work when an output cannot be written.
-inline void check_products(const Products& products, const std::vector<Field>& fields, std::size_t n_groups) {
-  for (const Field& field : fields) {
-    if (products.source_list) check_output(products.source_list_path(field), products.overwrite);
-    for (std::size_t g = 0; g < n_groups + (n_groups > 1 ? 1 : 0); ++g)
-      for (const std::string& kind : products.kinds())
-        check_output(products.path(field, g == n_groups ? "-MFS" : part_name(g, n_groups), kind),
-                     products.overwrite);
-  }
-}
+void check_products(const Products& products, const std::vector<Field>& fields, std::size_t n_groups);
 
-inline RestoringBeam restoring_beam(const Products& products, View<const double, 2> psf) {
-  if (products.given_beam) return *products.given_beam;
-  const double cell_rad = products.imager.options.imaging.cell_rad;
-  const RestoringBeam beam = fit_beam(psf, {cell_rad, cell_rad});
-  return products.circular ? circular(beam) : beam;
-}
+RestoringBeam restoring_beam(const Products& products, View<const double, 2> psf);
 
 /// A part of the band: groups [first, first + n).
 struct Part {
@@ -75,184 +52,25 @@ struct Part {
 };
 
 /// The mean of `from` over the part's groups, by the planes' weights: [plane][1][y][x].
-inline void take_mean(const FieldImages& field, const Buffer<float, 4>& from, const Part& part,
-                      unsigned n_threads, Buffer<double, 4>& to) {
-  to.resize_for_overwrite({from.extent(1), 1, field.n_y(), field.n_x()});
-  for (std::size_t plane = 0; plane < from.extent(1); ++plane) {
-    double weights = 0;
-    for (std::size_t g = part.first; g < part.first + part.n; ++g) weights += field.weight(g, plane);
-    parallel_for(n_threads, field.n_y(), [&](std::size_t y, unsigned) {
-      double* row = &to(plane, 0, y, 0);
-      std::fill_n(row, field.n_x(), 0.0);
-      for (std::size_t g = part.first; g < part.first + part.n; ++g) {
-        const double factor = field.weight(g, plane) / weights;
-        const float* in = &from(g, plane, y, 0);
-        for (std::size_t x = 0; x < field.n_x(); ++x) row[x] += factor * static_cast<double>(in[x]);
-      }
-    });
-  }
-}
+void take_mean(const FieldImages& field, const Buffer<float, 4>& from, const Part& part, unsigned n_threads,
+               Buffer<double, 4>& to);
 
 /// What the part's images weigh.
-inline double weight_of(const FieldImages& field, const Part& part) {
-  double weight = 0;
-  for (std::size_t g = part.first; g < part.first + part.n; ++g) weight += field.weight(g, 0);
-  return weight;
-}
+double weight_of(const FieldImages& field, const Part& part);
 /// The part's average beam, [y][x].
-inline Buffer<double, 2> mean_beam(const FieldImages& field, const Part& part) {
-  Buffer<double, 2> beam({field.n_y(), field.n_x()});
-  const double weight = weight_of(field, part);
-  for (std::size_t g = part.first; g < part.first + part.n; ++g)
-    for (std::size_t i = 0; i < beam.size(); ++i)
-      beam.data()[i] += field.weight(g, 0) / weight * (&field.beam(g, 0, 0))[i];
-  return beam;
-}
+Buffer<double, 2> mean_beam(const FieldImages& field, const Part& part);
 
-inline Buffer<double, 4> mean_psf(const FieldImages& field, std::size_t first, std::size_t n,
-                                  unsigned n_threads) {
-  Buffer<double, 4> mean;
-  take_mean(field, field.psf, {"", {}, first, n, {}}, n_threads, mean);
-  return mean;
-}
+Buffer<double, 4> mean_psf(const FieldImages& field, std::size_t first, std::size_t n, unsigned n_threads);
 
 /// What the images of each field will be restored with, and says so. FailureError when no group has a PSF
 /// that a beam can be fitted to, before long work.
-inline std::vector<BandBeams> find_beams(const Products& products, const Sky& sky) {
-  auto name_of = [&](std::size_t g) {
-    return sky.groups.size() == 1 ? "" : fmt::format("group {}", sky.group_numbers[g]);
-  };
-  std::vector<BandBeams> beams;
-  for (const FieldImages& field : sky.images) {
-    auto fit = [&](std::size_t g) {
-      const std::size_t n = sky.groups.size();
-      const unsigned n_threads = products.imager.threads();
-      return restoring_beam(
-          products,
-          (g == n ? mean_psf(field, 0, n, n_threads) : mean_psf(field, g, 1, n_threads)).view()[0][0]);
-    };
-    beams.push_back(fit_band(sky.groups.size(), fit, name_of));
-    for (std::size_t g = 0; g < sky.groups.size(); ++g)
-      report_beam(name_of(g), beams.back().parts[g], products.given_beam.has_value());
-  }
-  return beams;
-}
-
-/// One product after the other, in memory that serves all of them.
-class ProductWriter {
- public:
-  ProductWriter(const Products& products, const Field& field, const FieldImages& images)
-      : products_(products), imager_(products.imager), field_(field), images_(images) {
-    for (const PlaneRecipe& plane : imager_.planes) planes_.push_back(plane.name);
-  }
-
-  void write(const Part& part) {
-    imager_.tool.stage("write");
-    if (!products_.resume) {
-      write_mean(part, "dirty", images_.dirty, planes_);
-      write_mean(part, "psf", images_.psf, {planes_[0]});
-    }
-    write_mean(part, "model", images_.model, planes_);
-    if (images_.beam.size() > 0) {
-      beam_ = mean_beam(images_, part);
-      write_pixels(part, "model-pb", planes_, model_over_beam(planes_of(image_), beam_));
-    }
-    std::swap(image_.pixels, model_);
-    write_mean(part, "residual", images_.residual, planes_);
-    if (products_.restores) write_restored(part);
-    if (images_.beam.size() == 0) return;
-    Buffer<double, 3> beam_plane({1, beam_.extent(0), beam_.extent(1)});
-    std::copy(beam_.begin(), beam_.end(), beam_plane.begin());
-    write_pixels(part, "beam", {"I"}, std::move(beam_plane));
-  }
-
- private:
-  static View<const double, 3> planes_of(const Image& image) {
-    return {image.pixels.data(), {image.pixels.extent(0), image.pixels.extent(2), image.pixels.extent(3)}};
-  }
-
-  void write_mean(const Part& part, const std::string& kind, const Buffer<float, 4>& from,
-                  const std::vector<std::string>& stokes) {
-    take_mean(images_, from, part, imager_.threads(), image_.pixels);
-    write_file(part, kind, stokes, image_);
-  }
-
-  /// The residual, which is in image_, and the model.
-  void write_restored(const Part& part) {
-    imager_.tool.stage("restore");
-    const CellSize cell{imager_.options.imaging.cell_rad, imager_.options.imaging.cell_rad};
-    for (std::size_t p = 0; p < planes_.size(); ++p)
-      restore(image_.pixels.view()[p][0], std::as_const(model_).view()[p][0], part.beam, cell,
-              imager_.threads());
-    imager_.tool.stage("write");
-    write_file(part, "image", planes_, image_);
-    if (beam_.size() > 0) write_pixels(part, "image-pb", planes_, over_beam(planes_of(image_), beam_));
-  }
-
-  void write_pixels(const Part& part, const std::string& kind, const std::vector<std::string>& stokes,
-                    Buffer<double, 3>&& pixels) {
-    Image image;
-    image.pixels.resize_for_overwrite({pixels.extent(0), 1, pixels.extent(1), pixels.extent(2)});
-    std::copy(pixels.begin(), pixels.end(), image.pixels.begin());
-    write_file(part, kind, stokes, image);
-  }
-
-  void write_file(const Part& part, const std::string& kind, const std::vector<std::string>& stokes,
-                  Image& image) {
-    image.info = info_of(imager_, field_, part.group, stokes);
-    const bool model = kind.starts_with("model");
-    image.info.unit = kind == "beam" ? "" : model ? "JY/PIXEL" : "JY/BEAM";
-    if (kind != "beam" && !model && kind != "dirty" && products_.restores) image.info.beam = part.beam;
-    image.info.keywords.emplace_back("WSCIMGWG", weight_of(images_, part));
-    if (kind.ends_with("-pb")) image.info.keywords.emplace_back("PBCOR", 1);
-    write_fits_image(products_.path(field_, part.name, kind), image, FitsPixel::float32, products_.overwrite,
-                     imager_.threads());
-  }
-
-  const Products& products_;
-  Imager& imager_;
-  const Field& field_;
-  const FieldImages& images_;
-  std::vector<std::string> planes_;
-  Image image_;              ///< what is being written
-  Buffer<double, 4> model_;  ///< of the part at work
-  Buffer<double, 2> beam_;   ///< the same, with A-terms
-};
+std::vector<BandBeams> find_beams(const Products& products, const Sky& sky);
 
 /// `beams` [field], or empty when nothing is restored.
-inline void write_products(const Products& products, const Sky& sky, const std::vector<BandBeams>& beams,
-                           const std::vector<ChannelGroup>& groups, const ChannelGroup& whole_band) {
-  for (std::size_t f = 0; f < sky.fields.size(); ++f) {
-    ProductWriter writer(products, sky.fields[f], sky.images[f]);
-    for (std::size_t g = 0; g < sky.groups.size(); ++g) {
-      const std::size_t number = sky.group_numbers[g];
-      writer.write({part_name(number, groups.size()), groups[number], g, 1,
-                    beams.empty() ? RestoringBeam{} : beams[f].parts[g]});
-    }
-    if (groups.size() > 1)
-      writer.write(
-          {"-MFS", whole_band, 0, sky.groups.size(), beams.empty() ? RestoringBeam{} : beams[f].mean});
-  }
-}
+void write_products(const Products& products, const Sky& sky, const std::vector<BandBeams>& beams,
+                    const std::vector<ChannelGroup>& groups, const ChannelGroup& whole_band);
 
 /// The model of an earlier run as a degridder takes it: of the true sky.
-inline Buffer<double, 3> read_true_model(const Products& products, const Field& field,
-                                         const std::string& part) {
-  const Imager& imager = products.imager;
-  const ImagingOptions& wanted = imager.options.imaging;
-  const std::string path = products.path(field, part, imager.aterms() ? "model-pb" : "model");
-  const Image image = read_fits_image(path);
-  if (image.pixels.shape() != std::array{imager.planes.size(), std::size_t{1}, wanted.n_y, wanted.n_x})
-    throw UsageError("{}: has another size, or other planes, than --size and --pol ask for", path);
-  if (std::abs(image.info.cell_rad / wanted.cell_rad - 1) > 1e-6)
-    throw UsageError("{}: its pixels are of {}, those of --scale of {}", path,
-                     format_angle(image.info.cell_rad), format_angle(wanted.cell_rad));
-  if (separation_rad(image.info.centre, field.centre) > wanted.cell_rad / 100)
-    throw UsageError("{}: is about another centre: give --shift as before", path);
-  Buffer<double, 3> model({imager.planes.size(), wanted.n_y, wanted.n_x});
-  std::transform(image.pixels.begin(), image.pixels.end(), model.begin(),
-                 [](double flux) { return std::isfinite(flux) ? flux : 0; });
-  return model;
-}
+Buffer<double, 3> read_true_model(const Products& products, const Field& field, const std::string& part);
 
 }  // namespace apsyn::clean

@@ -2,13 +2,14 @@
 // The beams that restore the parts of a band, and their mean.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "kernels/clean/beam.h"
-#include "libcore/base/constants.h"
-#include "libcore/cli/tool.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/image/image.h"
 
 namespace apsyn::clean {
 
@@ -18,13 +19,7 @@ struct BandBeams {
 };
 
 /// The index nearest to `part` that has a beam.
-inline std::size_t nearest_fitted(const std::vector<std::optional<RestoringBeam>>& beams, std::size_t part) {
-  for (std::size_t step = 1; step < beams.size(); ++step) {
-    if (part >= step && beams[part - step]) return part - step;
-    if (part + step < beams.size() && beams[part + step]) return part + step;
-  }
-  return part;
-}
+std::size_t nearest_fitted(const std::vector<std::optional<RestoringBeam>>& beams, std::size_t part);
 
 /// fit(part) for every part and, of several, fit(n_parts) for their mean. A part that has no beam to fit, as
 /// when it has few data, takes that of the nearest one, the mean that of the middle one, each with a warning.
@@ -61,10 +56,6 @@ BandBeams fit_band(std::size_t n_parts, Fit fit, NameOf name_of) {
   return beams;
 }
 
-inline void report_beam(const std::string& part, const RestoringBeam& beam, bool given) {
-  log_info("{}{}{} beam: {} x {}, position angle {:.2f} deg", part, part.empty() ? "" : ": ",
-           given ? "given" : "fitted", format_angle(beam.major_rad), format_angle(beam.minor_rad),
-           beam.position_angle_rad / kRadPerDeg);
-}
+void report_beam(const std::string& part, const RestoringBeam& beam, bool given);
 
 }  // namespace apsyn::clean

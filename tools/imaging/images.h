@@ -2,108 +2,48 @@
 // From what a gridder leaves to images of the sky.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "libcore/base/view.h"
 #include "libcore/image/image.h"
-#include "libcore/system/parallel.h"
-#include "tools/imaging/imager.h"
+#include "libcore/visibility/imaging.h"
+#include "tools/imaging/field.h"
 
 namespace apsyn::imaging {
 
 /// Adds a group's sums to those of the whole band.
-inline void add_to(GroupImages& sum, const GroupImages& group) {
-  if (sum.weight_sum.empty()) {
-    sum.pixels.resize(group.pixels.shape());
-    sum.weight_sum.assign(group.weight_sum.size(), 0);
-    sum.beam.resize(group.beam.shape());
-  }
-  for (std::size_t i = 0; i < group.pixels.size(); ++i) sum.pixels.data()[i] += group.pixels.data()[i];
-  for (std::size_t i = 0; i < group.beam.size(); ++i) sum.beam.data()[i] += group.beam.data()[i];
-  for (std::size_t i = 0; i < group.weight_sum.size(); ++i) sum.weight_sum[i] += group.weight_sum[i];
-}
+void add_to(GroupImages& sum, const GroupImages& group);
 
 /// Width and height of an output.
 struct Extent {
   std::size_t n_x = 0, n_y = 0;
 };
 
-inline ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
-                         const std::vector<std::string>& stokes) {
-  const ImagingInfo& from = imager.source.info();
-  ImageInfo info;
-  info.centre = field.centre;
-  info.cell_rad = imager.options.imaging.cell_rad;
-  info.freq_hz = group.centre_hz();
-  info.bandwidth_hz = group.width_hz;
-  info.frequency_frame = from.frequency_frame;
-  info.stokes = stokes;
-  info.object = from.object;
-  info.telescope = from.telescope;
-  info.observer = from.observer;
-  info.time = from.start;
-  info.end = from.end;
-  if (from.exposure_s > 0) info.keywords.emplace_back("XPOSURE", from.exposure_s);
-  if (!from.layouts.empty())
-    for (auto& keyword : site_keywords(from.layouts[0].site)) info.keywords.push_back(std::move(keyword));
-  info.history = imager.tool.provenance();
-  return info;
-}
+ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
+                  const std::vector<std::string>& stokes);
 
 /// Planes [first, first + stokes.size()) over their weights, cut to `extent` around the centre pixel.
-inline Image cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
-                       const std::vector<std::string>& stokes, const ChannelGroup& group,
-                       const Extent& extent) {
-  Image image{info_of(imager, field, group, stokes), {}};
-  image.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
-  image.pixels.resize_for_overwrite({stokes.size(), 1, extent.n_y, extent.n_x});
-  const std::size_t skip_y = images.pixels.extent(1) / 2 - extent.n_y / 2;
-  const std::size_t skip_x = images.pixels.extent(2) / 2 - extent.n_x / 2;
-  for (std::size_t p = 0; p < stokes.size(); ++p) {
-    const double weight = images.weight_sum[first + p];
-    if (!(weight > 0))
-      throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
-                         stokes[p]);
-    parallel_for(imager.threads(), extent.n_y, [&](std::size_t y, unsigned) {
-      const double* sums = &images.pixels(first + p, skip_y + y, skip_x);
-      std::transform(sums, sums + extent.n_x, &image.pixels(p, 0, y, 0),
-                     [weight](double sum) { return sum / weight; });
-    });
-  }
-  return image;
-}
+Image cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
+                const std::vector<std::string>& stokes, const ChannelGroup& group, const Extent& extent);
 
 /// Where the average beam is below this part of its peak, the image is NaN: what is left there is noise.
 constexpr double kMinBeam = 1e-3;
 
 /// The average beam; divides the dirty image by it.
-inline Image take_beam_out(const Imager& imager, const Field& field, const GroupImages& images,
-                           const ChannelGroup& group, Image& dirty) {
-  const std::size_t n_y = dirty.pixels.extent(2), n_x = dirty.pixels.extent(3);
-  const std::size_t skip_y = images.beam.extent(0) / 2 - n_y / 2,
-                    skip_x = images.beam.extent(1) / 2 - n_x / 2;
-  Image beam{info_of(imager, field, group, {"I"}), {}};
-  beam.info.unit = "";
-  beam.pixels.resize({1, 1, n_y, n_x});
-  double peak = 0;
-  for (std::size_t y = 0; y < n_y; ++y)
-    for (std::size_t x = 0; x < n_x; ++x) {
-      beam.pixels(0, 0, y, x) = images.beam(skip_y + y, skip_x + x) / images.weight_sum[0];
-      peak = std::fmax(peak, beam.pixels(0, 0, y, x));
-    }
-  for (std::size_t p = 0; p < dirty.pixels.extent(0); ++p)
-    for (std::size_t i = 0; i < n_y * n_x; ++i) {
-      const double response = beam.pixels.data()[i];
-      double& pixel = dirty.pixels.data()[p * n_y * n_x + i];
-      pixel = response > kMinBeam * peak ? pixel / response : NAN;
-    }
-  dirty.info.keywords.emplace_back("PBCOR", 1);  // for those who would divide by the beam again
-  return beam;
-}
+Image take_beam_out(const Imager& imager, const Field& field, const GroupImages& images,
+                    const ChannelGroup& group, Image& dirty);
 
-inline std::string part_name(std::size_t group, std::size_t n_groups) {
-  return n_groups == 1 ? "" : fmt::format("-{:04}", group);
-}
+std::string part_name(std::size_t group, std::size_t n_groups);
+
+/// The highest pixel of a beam; 0 when none is a number.
+double beam_peak(View<const double, 2> beam);
+
+/// An image [plane][y][x] over the beam [y][x]; NaN where that is too weak.
+Buffer<double, 3> over_beam(View<const double, 3> image, View<const double, 2> beam);
+
+/// The same of a model: 0 where the beam is too weak, for there are no components.
+Buffer<double, 3> model_over_beam(View<const double, 3> model, View<const double, 2> beam);
 
 }  // namespace apsyn::imaging

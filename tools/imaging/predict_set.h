@@ -3,12 +3,15 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
+#include <cstddef>
 #include <string>
 #include <vector>
 
-#include "libcore/sky/projection.h"
-#include "tools/imaging/prediction.h"
+#include "libcore/cli/tool.h"
+#include "libcore/fits/model_images.h"
+#include "libcore/sky/sky_model.h"
+#include "libcore/system/device.h"
+#include "tools/imaging/prediction_options.h"
 
 namespace apsyn::imaging {
 
@@ -19,140 +22,8 @@ struct Model {
   std::size_t n_parts() const { return std::max<std::size_t>(1, groups.size()); }
 };
 
-/// Which part each channel takes, and complaints about those that none is made for.
-inline void report_choices(const Model& model, const PredictionTarget& target) {
-  if (model.groups.size() < 2) return;
-  std::vector<std::size_t> n_channels(model.groups.size(), 0);
-  std::size_t n_outside = 0;
-  for (double hz : target.channel_hz()) {
-    const ModelChoice choice = choose_model(model.groups, hz);
-    ++n_channels[choice.group];
-    n_outside += choice.inside ? 0 : 1;
-  }
-  for (std::size_t g = 0; g < model.groups.size(); ++g)
-    log_verbose("{}: {} of {}: {} channels", target.path(), model.groups[g].planes[0].path,
-                format_frequency(model.groups[g].freq_hz), n_channels[g]);
-  if (n_outside > 0)
-    log_warning("{}: {} channels lie in the range of no model and take the nearest one", target.path(),
-                n_outside);
-}
-
-/// Says when a model image is predicted into fields that it does not show, beside one that it does.
-inline void report_fields(const Model& model, const PredictionTarget& target) {
-  const std::vector<MsField> fields = target.fields();
-  if (model.groups.empty() || fields.size() < 2) return;
-  const ModelGroup& image = model.groups[0];
-  const double reach_rad = image.cell_rad * static_cast<double>(std::max(image.n_x, image.n_y));
-  std::vector<std::string> others;
-  for (const MsField& field : fields)
-    if (separation_rad(field.phase_centre, image.centre) > reach_rad) others.push_back(field.name);
-  if (!others.empty() && others.size() < fields.size())
-    log_warning("{}: shows nothing near {}{} of {}, whose rows it is predicted for, too: choose with --field",
-                image.planes[0].path, others[0],
-                others.size() > 1 ? fmt::format(" and {} more fields", others.size() - 1) : "",
-                target.path());
-}
-
-/// One part of the model, ready to be predicted.
-struct Job {
-  Task task;
-  std::unique_ptr<Predictor> predictor;
-};
-
-inline Task make_task(const Tool& tool, const PredictionOptions& options, const Model& model,
-                      std::size_t part, PredictionTarget& target) {
-  Task task;
-  task.wanted = [&model, part](double hz) {
-    return model.groups.empty() || choose_model(model.groups, hz).group == part;
-  };
-  task.block_bytes =
-      std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 8, 1'000'000, 512'000'000);
-  const std::size_t n_planes = model.groups.empty() ? simulate::stokes_of(model.sky).size()
-                                                    : predicted_planes(options, model.groups[part]);
-  // What is predicted, what is written and its cells; what it is added to.
-  const double n_products =
-      static_cast<double>(target.products().size()) * (options.combine() == Combine::replace ? 1.75 : 3);
-  task.visibility_bytes =
-      static_cast<std::uint64_t>(sizeof(std::complex<float>) * (static_cast<double>(n_planes) + n_products));
-  task.max_block = task.block_bytes / task.visibility_bytes;
-  survey(target, model.groups.empty() ? target.phase_centre() : model.groups[part].centre, task);
-  // Fewer visibilities than blocks could hold fill them so far.
-  task.blocks_bytes =
-      std::min(2 * task.block_bytes,
-               static_cast<std::uint64_t>(task.n_visibilities) * task.visibility_bytes + 1'000'000);
-  return task;
-}
-
-/// Of those parts that have channels; whatever is wrong shows here, before anything is written.
-inline std::vector<Job> make_jobs(const Tool& tool, const PredictionOptions& options, const Device& device,
-                                  const Model& model, PredictionTarget& target) {
-  std::vector<Job> jobs;
-  for (std::size_t part = 0; part < model.n_parts(); ++part) {
-    Job job{make_task(tool, options, model, part, target), nullptr};
-    if (job.task.n_visibilities == 0) continue;
-    if (model.groups.empty())
-      job.predictor = std::make_unique<ComponentsPredictor>(model.sky, target.phase_centre(), tool);
-    else
-      job.predictor =
-          std::make_unique<ImagePredictor>(tool, options, device, model.groups[part], target, job.task);
-    job.predictor->mix(target);
-    jobs.push_back(std::move(job));
-  }
-  return jobs;
-}
-
-inline void print_plan(Tool& tool, const PredictionOptions& options, const PredictionTarget& target,
-                       const std::vector<Job>& jobs) {
-  const auto state =
-      inspect_visibility_column(target.path(), selection_of(options, options.written_column()));
-  tool.print(fmt::format("{}: {} rows, {} channels; column {} {}", target.path(), target.n_rows(),
-                         target.channel_hz().size(), options.written_column(),
-                         state.exists
-                             ? "is there"
-                             : "is to be added: " + format_bytes(static_cast<double>(state.bytes_to_add))));
-  for (const Job& job : jobs) {
-    for (const std::string& line : job.predictor->describe()) tool.print(line);
-    const std::uint64_t bytes =
-        job.predictor->bytes() + job.task.blocks_bytes + program_bytes(options.n_sets);
-    const double kept =
-        kept_in_memory(tool, *job.predictor, job.task) ? kept_bytes(*job.predictor, job.task) : 0;
-    tool.print(fmt::format("{:.0f} visibilities", job.task.n_visibilities));
-    tool.print(fmt::format("memory: {}", format_bytes(static_cast<double>(bytes) + kept)));
-  }
-}
-
 /// Returns the number of visibilities, planes counted. All processes come here together.
-inline double predict_set(Tool& tool, const PredictionOptions& options, const Device& device,
-                          const Model& model, const std::string& path) {
-  tool.stage("open");
-  meet_ranks();  // who opens a set while another changes its tables may find half of it
-  PredictionTarget target(path, selection_of(options, ""));
-  const auto column = inspect_visibility_column(path, selection_of(options, options.written_column()));
-  if (column.exists && options.combine() != Combine::replace && options.unnamed_output)
-    log_warning("{}: column {} is there already and gets {} {} the model: --output-column names another",
-                path, options.output_column, options.input_column,
-                options.combine() == Combine::subtract ? "less" : "plus");
-  report_choices(model, target);
-  report_fields(model, target);
-  tool.stage("survey");
-  std::vector<Job> jobs = make_jobs(tool, options, device, model, target);
-  if (tool.common().dry_run) {
-    print_plan(tool, options, target, jobs);
-    return 0;
-  }
-  tool.stage("write");
-  meet_ranks();
-  std::optional<Output> output;
-  if (tool.ranks().root()) output.emplace(options, target, column, tool.common().threads);
-  double n_predicted = 0;
-  for (Job& job : jobs) {
-    for (const std::string& line : job.predictor->describe()) log_verbose("{}", line);
-    n_predicted += predict(tool, target, output, *job.predictor, job.task);
-    job.predictor.reset();  // its grids, before the next one's
-  }
-  tool.stage("write");
-  if (output) output->commit(tool.provenance());
-  return n_predicted;
-}
+double predict_set(Tool& tool, const PredictionOptions& options, const Device& device, const Model& model,
+                   const std::string& path);
 
 }  // namespace apsyn::imaging

@@ -4,99 +4,27 @@
 // block, and writes.
 #pragma once
 
-#include <future>
 #include <optional>
-#include <utility>
-#include <vector>
 
-#include "libcore/imaging/prediction_store.h"
-#include "libcore/system/program_memory.h"
-#include "libcore/visibility/stokes.h"
+#include "libcore/base/units.h"
+#include "libcore/cli/tool.h"
+#include "libcore/imaging/prediction_target.h"
 #include "tools/imaging/prediction_output.h"
 #include "tools/imaging/predictors.h"
-#include "tools/imaging/rank_rows.h"
 
 namespace apsyn::imaging {
 
 /// First look: how many visibilities, how large |u|, |v| and |w|, about `centre`.
-inline void survey(PredictionTarget& target, const SkyDirection& centre, Task& task) {
-  PredictionBlock block;
-  target.rewind(task.wanted, centre);
-  while (target.read(block, task.max_block)) {
-    const auto [low, high] = std::minmax_element(block.at.channel_hz.begin(), block.at.channel_hz.end());
-    const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
-    for (std::size_t row = 0; row < block.at.uvw_m.extent(0); ++row) {
-      Vec3 uvw_lambda;
-      for (std::size_t i = 0; i < 3; ++i) {
-        task.max_lambda[i] = std::max(task.max_lambda[i], std::abs(block.at.uvw_m(row, i)) * highest);
-        uvw_lambda[i] = block.at.uvw_m(row, i) * (lowest + highest) / 2;
-      }
-      task.by_w.add(uvw_lambda, static_cast<double>(block.channels.size()));
-    }
-    task.n_visibilities += static_cast<double>(block.rows.row_number.size() * block.channels.size());
-  }
-}
+void survey(PredictionTarget& target, const SkyDirection& centre, Task& task);
 
 /// Of what several passes add up.
-inline double kept_bytes(const Predictor& predictor, const Task& task) {
-  return task.n_visibilities * static_cast<double>(predictor.planes().size() * sizeof(std::complex<float>));
-}
+double kept_bytes(const Predictor& predictor, const Task& task);
 /// Whether there is room for that; a single pass keeps nothing.
-inline bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& task) {
-  const double free_bytes = static_cast<double>(tool.common().max_memory_bytes) -
-                            static_cast<double>(predictor.bytes() + program_bytes(0));
-  return predictor.n_passes() > 1 && kept_bytes(predictor, task) < free_bytes / 2;
-}
+bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& task);
 
 /// All the task's rows and channels into `output`, which the first process alone has. Returns the number of
 /// visibilities, planes counted.
-inline double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& output,
-                      Predictor& predictor, const Task& task) {
-  const std::vector<std::string> planes = predictor.planes();
-  const auto mix = predictor.mix(target);
-  const double n_values = task.n_visibilities * static_cast<double>(planes.size());
-  const std::size_t n_passes = predictor.n_passes();
-  PredictionStore store(n_passes == 1 || kept_in_memory(tool, predictor, task));
-  Progress progress(tool, "predicting", task.n_visibilities * static_cast<double>(n_passes), "vis");
-  PredictionBlock block, next;
-  Buffer<std::complex<float>, 3> data;
-  double done = 0;
-  // Behind what is being written, while a block is predicted: casacore serves one thread at a time.
-  const auto read = [&](PredictionBlock& into) {
-    return std::async(std::launch::async, [&] {
-      if (output) output->wait();
-      return target.read(into, task.max_block);
-    });
-  };
-  for (std::size_t pass = 0; pass < n_passes; ++pass) {
-    const bool last = pass + 1 == n_passes;
-    tool.stage("layers");
-    predictor.begin_pass(pass);
-    target.rewind(task.wanted, predictor.centre());
-    store.rewind();
-    tool.stage("read");
-    for (bool found = read(block).get(); found; std::swap(block, next)) {
-      std::future<bool> more = read(next);
-      data.resize({block.rows.row_number.size(), block.channels.size(), planes.size()});
-      store.load(data);
-      tool.stage("predict");
-      predictor.predict(block, data);
-      done += static_cast<double>(block.rows.row_number.size() * block.channels.size());
-      tool.stage("read");
-      found = more.get();
-      tool.stage("write");
-      if (last) {
-        store.skip(data);
-        for (int rank = 1; output && rank < tool.ranks().size; ++rank) add_rows_of(rank, data);
-        output ? output->write(block, mix, data) : send_rows_to_root(data);
-      } else {
-        store.save(data);
-      }
-      progress.update(done);
-    }
-  }
-  if (output) output->wait();
-  return n_values;
-}
+double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& output, Predictor& predictor,
+               const Task& task);
 
 }  // namespace apsyn::imaging

@@ -2,6 +2,7 @@
 // What a prediction into a Measurement Set is told.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "libcore/cli/imaging_options.h"
@@ -23,18 +24,6 @@ struct PredictionOptions {
   const std::string& written_column() const { return combine() == Combine::replace ? column : output_column; }
 };
 
-inline MsSelection selection_of(const PredictionOptions& options, const std::string& column) {
-  const ImagingOptions& imaging = options.imaging;
-  MsSelection selection;
-  selection.column = column;
-  selection.fields = imaging.fields;
-  selection.field_names = imaging.field_names;
-  selection.spws = imaging.spws;
-  selection.first_interval = imaging.first_interval;
-  selection.n_intervals = imaging.n_intervals;
-  selection.first_channel = imaging.first_channel;
-  selection.n_channels = imaging.n_channels;
-  return selection;
-}
+MsSelection selection_of(const PredictionOptions& options, const std::string& column);
 
 }  // namespace apsyn::imaging

@@ -2,18 +2,15 @@
 // Where the predictions of a set go: a column of it, which is opened and written in a thread of its own.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <complex>
 #include <future>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "libcore/base/view.h"
 #include "libcore/imaging/prediction_target.h"
 #include "libcore/ms/columns.h"
-#include "libcore/system/parallel.h"
 #include "tools/imaging/prediction_options.h"
 
 namespace apsyn::imaging {
@@ -24,15 +21,7 @@ class Output {
  public:
   /// Begins to add the column where it is missing. `inspected`: by inspect_visibility_column().
   Output(const PredictionOptions& options, const PredictionTarget& target,
-         const VisibilityColumnState& inspected, unsigned n_threads)
-      : path_(target.path()), combine_(options.combine()), n_threads_(n_threads) {
-    if (combine_ != Combine::replace)
-      input_.emplace(target.path(), selection_of(options, options.input_column));
-    pending_ = std::async(std::launch::async, [this, inspected, path = target.path(),
-                                               selection = selection_of(options, options.written_column())] {
-      column_.emplace(path, selection, inspected);
-    });
-  }
+         const VisibilityColumnState& inspected, unsigned n_threads);
 
   /// Until all that was begun is done; throws what it threw.
   void wait() {
@@ -42,59 +31,12 @@ class Output {
   /// Begins to write `planes` of `block`, `mix` as Predictor::mix(). Both are exchanged for others, whose
   /// memory serves again.
   void write(PredictionBlock& block, const Buffer<std::complex<double>, 2>& mix,
-             Buffer<std::complex<float>, 3>& planes) {
-    wait();
-    std::swap(block_, block);
-    std::swap(planes_, planes);
-    mix_.resize_for_overwrite(mix.shape());
-    std::copy(mix.begin(), mix.end(), mix_.begin());
-    pending_ = std::async(std::launch::async, [this] {
-      combine();
-      column_->write(block_.rows, block_.channels, values_);
-    });
-  }
+             Buffer<std::complex<float>, 3>& planes);
 
-  void commit(const std::vector<std::string>& history) {
-    wait();
-    column_->commit(history);
-  }
+  void commit(const std::vector<std::string>& history);
 
  private:
-  void combine() {
-    const std::size_t n_row = planes_.extent(0), n_chan = planes_.extent(1), n_plane = planes_.extent(2),
-                      n_product = mix_.extent(0);
-    values_.resize_for_overwrite({n_row, n_chan, n_product});
-    if (input_) input_->read(block_.rows, block_.channels, values_);
-    const double sign = combine_ == Combine::subtract ? -1 : 1;
-    constexpr std::size_t rows_at_once = 64;
-    parallel_for(n_threads_, (n_row + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {
-      for (std::size_t row = item * rows_at_once; row < std::min(n_row, (item + 1) * rows_at_once); ++row) {
-        std::complex<float>* value = &values_(row, 0, 0);
-        if (!input_) std::fill_n(value, n_chan * n_product, std::complex<float>{});
-        if (std::binary_search(block_.without_uvw.begin(), block_.without_uvw.end(), row)) continue;
-        const std::complex<float>* plane = &planes_(row, 0, 0);
-        for (std::size_t chan = 0; chan < n_chan; ++chan, plane += n_plane)
-          for (std::size_t product = 0; product < n_product; ++product, ++value) {
-            const std::complex<double>* factor = &mix_(product, 0);
-            double re = 0, im = 0;
-            for (std::size_t p = 0; p < n_plane; ++p) {
-              // By hand: the operator of complex numbers looks for infinities.
-              const double x = plane[p].real(), y = plane[p].imag();
-              re += factor[p].real() * x - factor[p].imag() * y;
-              im += factor[p].real() * y + factor[p].imag() * x;
-            }
-            // Rounded as in a column of its own, so that a prediction less itself is 0.
-            const std::complex<float> predicted(static_cast<float>(sign * re), static_cast<float>(sign * im));
-            if (!std::isfinite(predicted.real()) || !std::isfinite(predicted.imag()))
-              throw FailureError(
-                  "{}: row {}: a predicted visibility is not finite: look for fluxes, pixels or A-terms that "
-                  "are too large for numbers of 32 bits",
-                  path_, block_.rows.row_number[row]);
-            *value += predicted;
-          }
-      }
-    });
-  }
+  void combine();
 
   std::string path_;
   Combine combine_;

@@ -2,23 +2,30 @@
 // Two ways to predict visibilities: degridding a model image, and summing the components of a sky model.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "kernels/idg/settings.h"
+#include "kernels/idg/idg.h"
 #include "kernels/simulate/components.h"
+#include "libcore/array/array_layout.h"
 #include "libcore/aterms/screens.h"
-#include "libcore/base/constants.h"
+#include "libcore/base/units.h"
+#include "libcore/base/view.h"
+#include "libcore/cli/tool.h"
 #include "libcore/fits/model_images.h"
 #include "libcore/imaging/prediction_target.h"
-#include "libcore/system/program_memory.h"
+#include "libcore/sky/sky_model.h"
+#include "libcore/system/device.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/imaging/degrid_passes.h"
 #include "tools/imaging/prediction_options.h"
 #include "tools/imaging/rank_share.h"
+#include "tools/imaging/w_ranges.h"
 
 namespace apsyn::imaging {
 
@@ -33,26 +40,13 @@ struct Task {
   std::uint64_t blocks_bytes = 0;      ///< one that is worked on, and one that is written or read
   std::uint64_t visibility_bytes = 0;  ///< what one takes
 
-  void make_blocks_small() {
-    block_bytes = std::min<std::uint64_t>(block_bytes, 1'000'000);
-    blocks_bytes = std::min(blocks_bytes, 2 * block_bytes);
-    max_block = block_bytes / visibility_bytes;
-  }
+  void make_blocks_small();
 
-  IdgWorkload workload(std::size_t n_planes, const Device& device) const {
-    return {.max_w_lambda = max_lambda[2],
-            .max_u_lambda = max_lambda[0],
-            .max_v_lambda = max_lambda[1],
-            .n_visibilities = n_visibilities,
-            .n_planes = n_planes,
-            .device = device.kind};
-  }
+  IdgWorkload workload(std::size_t n_planes, const Device& device) const;
 };
 
 /// With A-terms the model's planes become all four correlations.
-inline std::size_t predicted_planes(const PredictionOptions& options, const ModelGroup& group) {
-  return options.imaging.aterms.empty() ? group.planes.size() : 4;
-}
+std::size_t predicted_planes(const PredictionOptions& options, const ModelGroup& group);
 
 /// Of a process, whose part of the work share() says: its w layers, and its rows of every block.
 class Predictor {
@@ -62,7 +56,7 @@ class Predictor {
   const RankShare& share() const { return share_; }
   virtual std::vector<std::string> planes() const = 0;
   virtual SkyDirection centre() const = 0;
-  virtual std::vector<std::string> describe() const { return {}; }
+  virtual std::vector<std::string> describe() const;
   /// Passes over the data; each adds what its layers give to the share's rows of `data` [row][chan][plane].
   virtual std::size_t n_passes() const { return 1; }
   virtual void begin_pass(std::size_t) {}
@@ -79,34 +73,15 @@ class Predictor {
 };
 
 /// Rows [first, first + n) of a block's data.
-inline View<std::complex<float>, 3> rows_of(View<std::complex<float>, 3> data, std::size_t first,
-                                            std::size_t n) {
-  return {data.data() + first * data.extent(1) * data.extent(2), {n, data.extent(1), data.extent(2)}};
-}
+View<std::complex<float>, 3> rows_of(View<std::complex<float>, 3> data, std::size_t first, std::size_t n);
 
 class ComponentsPredictor final : public Predictor {
  public:
-  ComponentsPredictor(const SkyModel& sky, const SkyDirection& centre, const Tool& tool)
-      : Predictor(share_rows(tool.ranks(), 1)),
-        sky_(sky),
-        centre_(centre),
-        n_threads_(tool.common().threads) {}
+  ComponentsPredictor(const SkyModel& sky, const SkyDirection& centre, const Tool& tool);
   std::vector<std::string> planes() const override { return simulate::stokes_of(sky_); }
   SkyDirection centre() const override { return centre_; }
-  std::vector<std::string> describe() const override {
-    return {fmt::format("{} components, summed in float64", sky_.components.size())};
-  }
-  void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override {
-    const std::vector<double> channel_hz(block.at.channel_hz.begin(), block.at.channel_hz.end());
-    if (channel_hz != channel_hz_) {
-      sum_ = std::make_unique<simulate::ComponentPredictor>(sky_, centre_, channel_hz);
-      channel_hz_ = channel_hz;
-    }
-    const std::size_t first = share_.first_row(data.extent(0)), n = share_.n_rows(data.extent(0));
-    const GridBlock own =
-        apsyn::rows_of(GridBlock{block.at.uvw_m, block.at.path_m, {}, {}, {}, {}, {}}, first, n);
-    if (n > 0) sum_->predict(own.uvw_m, own.path_m, n_threads_, rows_of(data, first, n));
-  }
+  std::vector<std::string> describe() const override;
+  void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override;
 
  private:
   const SkyModel& sky_;
@@ -119,104 +94,28 @@ class ComponentsPredictor final : public Predictor {
 class ImagePredictor final : public Predictor {
  public:
   ImagePredictor(const Tool& tool, const PredictionOptions& options, const Device& device,
-                 const ModelGroup& group, const PredictionTarget& target, Task& task)
-      : Predictor({}),
-        group_(group),
-        device_(device),
-        plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
-                            task.workload(predicted_planes(options, group), device))),
-        setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
-    if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool, task);
-    PlanCost cost = modelled_cost(plan_, task.workload(predicted_planes(options, group), device));
-    cost.travel_s = 0;  // the other way, and only what is predicted
-    share_ = share_of(tool.ranks(), plan_, cost, task.by_w);
-    plan_passes(tool, options, task);
-  }
+                 const ModelGroup& group, const PredictionTarget& target, Task& task);
   std::vector<std::string> planes() const override { return screens_ ? kCorrelationNames : group_.names(); }
   Buffer<std::complex<double>, 2> mix(const PredictionTarget& target) const override {
     return screens_ ? products_of_correlations(target.products()) : Predictor::mix(target);
   }
   SkyDirection centre() const override { return group_.centre; }
-  std::vector<std::string> describe() const override {
-    std::vector<std::string> lines = plan_.describe();
-    lines.push_back(
-        fmt::format("{} layers in {} pass{}", plan_.n_layers, n_passes(), n_passes() == 1 ? "" : "es"));
-    if (device_.kind == Device::Kind::cuda)
-      lines.push_back(apsyn::describe(passes_.place, device_, passes_.layers, passes_.memory));
-    return lines;
-  }
+  std::vector<std::string> describe() const override;
   std::size_t n_passes() const override { return (share_.layers.n + passes_.layers - 1) / passes_.layers; }
   std::uint64_t bytes() const override { return passes_.memory.bytes(passes_.layers); }
 
-  void begin_pass(std::size_t pass) override {
-    if (!degridder_) {
-      degridder_ = make_degridder(device_, plan_, passes_.setup);
-      degridder_->set_model(read_model(group_));
-    }
-    const std::size_t first = pass * passes_.layers;
-    degridder_->begin_pass(share_.layers.part(first, passes_.layers));
-  }
-  void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override {
-    const ImagingBlock& at = block.at;
-    wavenumber_.resize({at.channel_hz.size()});
-    for (std::size_t c = 0; c < wavenumber_.size(); ++c)
-      wavenumber_(c) = at.channel_hz(c) / kSpeedOfLight_m_s;
-    const GridBlock whole{at.uvw_m, at.path_m, wavenumber_, {}, {}, at.station, {}};
-    const std::size_t begin = share_.first_row(data.extent(0)), end = begin + share_.n_rows(data.extent(0));
-    for (std::size_t first = begin, n = 0; first < end; first += n) {
-      GridBlock part;
-      if (screens_) {
-        const std::size_t n_prepared = screens_->prepare(at, first);
-        n = std::min(n_prepared, end - first);
-        part = apsyn::rows_of(whole, first, n_prepared);
-        part.station = screens_->station();
-        part.aterms = {screens_->row_slot(), screens_->chan_slot(), screens_->jones()};
-        part = apsyn::rows_of(part, 0, n);
-      } else {
-        n = end - first;
-        part = apsyn::rows_of(whole, first, n);
-      }
-      degridder_->degrid(part, rows_of(data, first, n));
-    }
-  }
+  void begin_pass(std::size_t pass) override;
+  void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override;
 
  private:
   inline static const std::vector<std::string> kCorrelationNames{"XX", "XY", "YX", "YY"};
 
   /// The degridder then takes the Stokes planes and gives all four correlations.
   void use_aterms(const std::string& path, const PredictionTarget& target, const Tool& tool,
-                  const Task& task) {
-    ImagingInfo info;
-    info.centre = group_.centre;
-    info.layouts = {target.layout()};
-    info.circular = {are_circular(target.products())};
-    info.channel_hz = target.channel_hz();
-    for (std::size_t i = 0; i < info.layouts[0].antennas.size(); ++i) info.stations.push_back({0, i});
-    const AtermGrid grid{group_.centre, plan_.settings.subgrid, plan_.coarse_l_rad(), plan_.coarse_m_rad()};
-    screens_ = std::make_unique<AtermScreens>(path, info, grid, setup_.n_threads,
-                                              memory_for_data(tool.common().max_memory_bytes) / 8);
-    std::vector<double> channel_hz = target.channel_hz();
-    std::erase_if(channel_hz, [&](double hz) { return !task.wanted(hz); });
-    aterm_bytes_ = screens_->max_bytes(channel_hz);
-    predict_through_aterms(setup_, group_.names(), group_.planes[0].path);
-  }
+                  const Task& task);
 
   std::size_t n_planes() const { return group_.planes.size(); }
-  void plan_passes(const Tool& tool, const PredictionOptions& options, Task& task) {
-    const std::uint64_t images = sizeof(double) * n_planes() * group_.n_x * group_.n_y;
-    // Beside a block stand the lists of what lies in which subgrid.
-    DegridDemand demand{.grid_memory = wanted_grid_memory(options.imaging, device_),
-                        .beside_bytes = aterm_bytes_ + 2 * images,
-                        .other_bytes = task.blocks_bytes + program_bytes(options.n_sets),
-                        .max_bytes = tool.common().max_memory_bytes,
-                        .n_visibilities = task.n_visibilities};
-    const std::uint64_t least = place_degridder(device_, plan_, setup_, demand).memory.bytes(1);
-    if (min_of_ranks(least + demand.other_bytes <= demand.max_bytes ? 1 : 0) == 0) {
-      task.make_blocks_small();
-      demand.other_bytes = task.blocks_bytes + program_bytes(options.n_sets);
-    }
-    passes_ = plan_degrid_passes(device_, plan_, setup_, demand);
-  }
+  void plan_passes(const Tool& tool, const PredictionOptions& options, Task& task);
 
   const ModelGroup& group_;
   Device device_;

@@ -5,9 +5,7 @@
 // are fewer layers than processes, those of one range share its rows.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <vector>
 
 #include "kernels/idg/idg.h"
 #include "kernels/idg/plan/cost.h"
@@ -29,27 +27,14 @@ struct RankShare {
   };
   /// Of rows [first, first + n) of a block of n_block those of this share: n after so many of them. Blocks
   /// are the same for every field, what a field cuts them into is not.
-  Rows rows_of_part(std::size_t first, std::size_t n, std::size_t n_block) const {
-    const std::size_t own_first = first_row(n_block), own_end = own_first + n_rows(n_block);
-    const std::size_t begin = std::clamp(own_first, first, first + n),
-                      end = std::clamp(own_end, begin, first + n);
-    return {begin - first, end - begin};
-  }
+  Rows rows_of_part(std::size_t first, std::size_t n, std::size_t n_block) const;
 };
 
 /// The rows alone.
-inline RankShare share_rows(const Ranks& ranks, std::size_t n_layers) {
-  return {{0, n_layers}, static_cast<std::size_t>(ranks.rank), static_cast<std::size_t>(ranks.size)};
-}
+RankShare share_rows(const Ranks& ranks, std::size_t n_layers);
 
 /// Shares that take about as long at the plan's cost.
-inline RankShare share_of(const Ranks& ranks, const IdgPlan& plan, const PlanCost& cost,
-                          const WHistogram& visibilities) {
-  const auto size = static_cast<std::size_t>(ranks.size), rank = static_cast<std::size_t>(ranks.rank);
-  std::size_t n_ranges = std::min(size, plan.n_layers);
-  while (size % n_ranges != 0) --n_ranges;
-  const std::size_t n_parts = size / n_ranges;
-  return {cut_w(plan, cost, visibilities, n_ranges)[rank / n_parts], rank % n_parts, n_parts};
-}
+RankShare share_of(const Ranks& ranks, const IdgPlan& plan, const PlanCost& cost,
+                   const WHistogram& visibilities);
 
 }  // namespace apsyn::imaging

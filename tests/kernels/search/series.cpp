@@ -11,7 +11,7 @@
 #include "kernels/search/cluster.h"
 #include "kernels/search/series.h"
 #include "tests/reference/dispersion.h"
-#include "tools/search-transients/history.cpp"  // a part of the tool that can be looked at by itself
+#include "tools/search-transients/history.h"
 
 using namespace apsyn;
 

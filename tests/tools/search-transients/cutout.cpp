@@ -5,11 +5,8 @@
 #include <cmath>
 #include <random>
 
-// parts of the tool that can be looked at by themselves
-#include "tools/search-transients/cutout.cpp"
-#include "tools/search-transients/device_search.cpp"
-#include "tools/search-transients/engine.cpp"
-#include "tools/search-transients/history.cpp"
+#include "tools/search-transients/engine.h"
+#include "tools/search-transients/results.h"
 
 using namespace apsyn;
 

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/clean/visibilities.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/idg/settings.h"
+#include "kernels/weighting/image_weights.h"
+#include "libcore/array/array_layout.h"
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/base/units.h"
+#include "libcore/base/view.h"
+#include "libcore/cli/imaging_options.h"
+#include "libcore/fits/image.h"
+#include "libcore/image/image.h"
+#include "libcore/imaging/buffered_source.h"
+#include "libcore/imaging/source.h"
+#include "libcore/imaging/visibility_store.h"
+#include "libcore/sky/projection.h"
+#include "libcore/system/device.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/visibility/imaging.h"
+#include "libcore/voltage/array_delays.h"
+#include "tools/clean/columns.h"
+#include "tools/clean/products.h"
+#include "tools/clean/region_mask.h"
+#include "tools/clean/restoring_beams.h"
+#include "tools/clean/source_list.h"
+#include "tools/imaging/field_images.h"
+#include "tools/imaging/imager.h"
+#include "tools/imaging/images.h"
+#include "tools/imaging/major_cycles.h"
+#include "tools/imaging/options.h"
+#include "tools/imaging/residual_source.h"
+#include "tools/imaging/survey.h"
+
+namespace apsyn::clean {
+namespace {
+
+/// Of an imager that makes the images of every cycle, and of the one that makes the first, with the PSF.
+Imager make_imager(Tool& tool, const imaging::Options& options, ImagingSource& source, const Device& device) {
+  // A block in work takes several times its bytes. A GPU wants more at a time.
+  const std::uint64_t max_block_bytes = device.kind == Device::Kind::cuda ? 512'000'000 : 64'000'000;
+  Imager imager{tool,
+                options,
+                source,
+                planes_of(options, source.info()),
+                device,
+                wanted_grid_memory(options.imaging, device),
+                std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 16, 1'000'000,
+                                          max_block_bytes)};
+  imager.ranks = tool.ranks();
+  imager.cleans = true;
+  return imager;
+}
+
+std::string folder_of(const std::string& output) {
+  const std::string folder = std::filesystem::path(output).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+/// PSF and dirty image of one group, or the residual that an earlier run left.
+void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const Products& products,
+                       const std::string& part) {
+  std::vector<GroupImages> sums;
+  std::vector<Buffer<double, 3>> models;
+  if (products.resume) {
+    for (const Field& field : sky.fields) models.push_back(read_true_model(products, field, part));
+    ResidualSource residuals(imager, sky.groups[g], sky.fields, data, models, folder_of(products.name));
+    sums = make_images(imager, sky.groups[g], sky.fields, residuals);
+  } else {
+    sums = make_images(imager, sky.groups[g], sky.fields, data);
+  }
+  if (!imager.ranks.root()) return;
+  for (std::size_t f = 0; f < sky.fields.size(); ++f) {
+    FieldImages& field = sky.images[f];
+    take_sums(sums[f], imager, g, field);
+    const View<const float, 3> residual = std::as_const(field.residual).view()[g];
+    float* dirty = &field.dirty(g, 0, 0, 0);
+    for_pixels(imager.threads(), residual.size(), [&](std::size_t first, std::size_t last) {
+      std::copy(residual.data() + first, residual.data() + last, dirty + first);
+    });
+    sky.groups[g].fields[f].beam.reset();  // it is known now
+    if (products.resume) take_true_model(models[f], g, field);
+  }
+}
+
+/// Geometric mean of a beam's widths, in pixels, of every field; 0 when scales and local noise do not need
+/// it.
+std::vector<double> beam_widths_pixels(const Products& products, const Sky& sky,
+                                       const std::vector<BandBeams>& beams,
+                                       const DeconvolutionSettings& settings) {
+  const bool needed = settings.algorithm == CleanAlgorithm::multiscale || settings.local_rms_beams > 0;
+  std::vector<double> widths(sky.fields.size(), 0);
+  for (std::size_t f = 0; needed && f < widths.size(); ++f) {
+    const RestoringBeam beam =
+        products.restores
+            ? beams[f].parts[0]
+            : restoring_beam(products, mean_psf(sky.images[f], 0, 1, products.imager.threads()).view()[0][0]);
+    widths[f] = std::sqrt(beam.major_rad * beam.minor_rad) / products.imager.options.imaging.cell_rad;
+  }
+  return widths;
+}
+
+/// The first plane of which nothing is left within the range of uv, or no text.
+std::string plane_without_weight(Imager& imager, const PreparedGroup& group) {
+  // With A-terms every plane is made of all products, whose weights are the same.
+  const std::size_t n = imager.aterms() ? 1 : imager.planes.size();
+  std::size_t n_missing = n;
+  std::vector<bool> missing(n, true);
+  imager.source.rewind(group.group);
+  while (const ImagingBlock* block = n_missing > 0 ? imager.source.next(imager.block_bytes) : nullptr) {
+    group.weights->apply(*block, imager.threads(), imager.weighted);
+    const std::size_t step = imager.weighted.extent(2);
+    for (std::size_t p = 0; p < n; ++p)
+      for (std::size_t i = p; missing[p] && i < imager.weighted.size(); i += step)
+        if (imager.weighted.data()[i] > 0) {
+          missing[p] = false;
+          --n_missing;
+        }
+  }
+  const auto first = std::find(missing.begin(), missing.end(), true);
+  return first == missing.end() ? "" : imager.planes[static_cast<std::size_t>(first - missing.begin())].name;
+}
+
+/// Plans every group; those without data are left out.
+Sky prepare_sky(Imager& imager, const std::vector<ChannelGroup>& groups, const ImageWeights* whole_band) {
+  Sky sky;
+  sky.fields = fields_of(imager.options, imager.source.info());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    PreparedGroup group = prepare_group(imager, groups[g], sky.fields, whole_band);
+    if (g + 1 == groups.size()) warn_of_beyond(imager, imager.beyond);
+    std::string missing;
+    if (!group.fields.empty()) missing = plane_without_weight(imager, group);
+    if (!missing.empty()) group.fields.clear();
+    if (imager.tool.common().dry_run) print_plan(imager, group, sky.fields);
+    if (group.fields.empty()) {
+      const std::string of_plane = imager.planes.size() > 1 && !missing.empty() ? " for " + missing : "";
+      if (groups.size() == 1 && !imager.tool.common().dry_run)
+        throw FailureError(
+            "{}: no usable data{}: everything is flagged, of weight 0 or outside of the uv range",
+            imager.options.inputs[0], of_plane);
+      log_warning("{}: no usable data{}: channel group {} at {} is left out", imager.options.inputs[0],
+                  of_plane, g, format_frequency(groups[g].centre_hz()));
+      continue;
+    }
+    sky.groups.push_back(std::move(group));
+    sky.group_numbers.push_back(g);
+  }
+  return sky;
+}
+
+void write_source_lists(const Products& products, const Sky& sky, const MajorCycles& cycles,
+                        const DeconvolutionSettings& settings) {
+  if (!products.source_list) return;
+  for (std::size_t f = 0; f < sky.fields.size(); ++f) {
+    const FieldImages& field = sky.images[f];
+    const ImageInfo info = info_of(products.imager, sky.fields[f], sky.groups[0].group, {"I"});
+    // Of the true sky, as images are of the one that the beam lets through.
+    std::vector<ModelComponent> components = cycles.components(f);
+    if (field.beam.size() > 0)
+      for (ModelComponent& component : components)
+        for (std::size_t i = 0; i < component.flux_jy.size(); ++i)
+          component.flux_jy[i] /= field.beam(i / field.n_planes(), component.y, component.x);
+    write_source_list(products.source_list_path(sky.fields[f]), components, info,
+                      {field.n_planes(), field.n_y(), field.n_x()}, cycles.groups(f), settings,
+                      products.overwrite);
+  }
+}
+
+/// No beam is narrower than the longest baseline makes it.
+double min_beam_pixels(const Imager& imager) {
+  const ImagingInfo& info = imager.source.info();
+  double longest_m = 0;
+  for (const ArrayLayout& layout : info.layouts) longest_m = std::max(longest_m, longest_baseline_m(layout));
+  if (!(longest_m > 0) || info.channel_hz.empty()) return 0;
+  constexpr double kNarrowest = 0.5;  // of wavelength over baseline
+  return kNarrowest * kSpeedOfLight_m_s / info.channel_hz.back() / longest_m /
+         imager.options.imaging.cell_rad;
+}
+
+/// What the program takes beside kProgramBytes.
+constexpr std::uint64_t kCleanBytes = 14'000'000;
+
+/// What malloc() keeps of memory that was freed, in pieces of up to half of it.
+constexpr std::uint64_t kKeptBytes = 16 << 20;
+
+/// What lies in two images is found in both and taken out of the visibilities twice.
+void warn_of_overlaps(const std::vector<Field>& fields, const ImagingOptions& imaging) {
+  const double width_rad = imaging.cell_rad * static_cast<double>(imaging.n_x),
+               height_rad = imaging.cell_rad * static_cast<double>(imaging.n_y);
+  for (std::size_t a = 0; a < fields.size(); ++a)
+    for (std::size_t b = a + 1; b < fields.size(); ++b) {
+      const DirectionCosines apart = project(fields[a].centre, fields[b].centre);
+      if (apart.n <= 0 || std::abs(apart.l) >= width_rad || std::abs(apart.m) >= height_rad) continue;
+      return log_warning(
+          "the images f{} and f{} overlap: each takes out of the visibilities what lies in both, so that "
+          "its flux is shared between them: choose centres that are farther apart, or smaller images",
+          a, b);
+    }
+}
+
+/// Grids, images and blocks go back to the system when they are freed. By default malloc() keeps memory of up
+/// to 32 MB that was freed once for the next of that size, and one stage's is of no use to another; and it
+/// does so for each thread by itself, of which two heaps are enough here: no loop allocates.
+void keep_little_freed_memory() {
+  constexpr int large = 8 << 20;
+  mallopt(M_MMAP_THRESHOLD, large);
+  mallopt(M_TRIM_THRESHOLD, int{kKeptBytes});
+  mallopt(M_ARENA_MAX, 2);
+}
+
+/// What the sets and options say before the first visibility is read.
+void report_input(const VisibilityOptions& options, const ImagingInfo& info,
+                  const std::vector<Field>& fields) {
+  log_info("weighting: {}", describe_weighting(options.imager.imaging));
+  warn_of_far_fields(options.imager, info);
+  warn_of_overlaps(fields, options.imager.imaging);
+}
+
+/// Everything that cannot be written is refused here, before any long work.
+void check_outputs(const Tool& tool, const VisibilityOptions& options, const Products& products,
+                   const std::vector<Field>& fields, std::size_t n_groups) {
+  if (!tool.common().dry_run) check_products(products, fields, n_groups);
+  check_columns(options.columns, options.imager);
+}
+
+void report_store(const VisibilityStore& store, const std::string& folder) {
+  if (store.file_bytes() == 0) return;
+  log_info("{} of visibilities are kept in memory, {} in a temporary file in {}",
+           format_bytes(static_cast<double>(store.bytes())),
+           format_bytes(static_cast<double>(store.file_bytes())), folder);
+}
+
+/// Dirty images and PSFs of all groups, in which the first process cleans.
+void start_images(Imager& imager, Sky& sky, ImagingSource& data, const Products& products,
+                  std::size_t n_groups) {
+  if (imager.ranks.root())
+    for (std::size_t f = 0; f < sky.fields.size(); ++f) sky.images.emplace_back(imager, sky.groups.size());
+  for (std::size_t g = 0; g < sky.groups.size(); ++g)
+    make_first_images(imager, sky, g, data, products, part_name(sky.group_numbers[g], n_groups));
+}
+
+/// The first process: major cycles, then images and source lists.
+void clean_sky(Imager& imager, Sky& sky, VisibilityStore& store, const Products& products,
+               const DeconvolutionSettings& how, const Buffer<std::uint8_t, 2>& mask, std::size_t max_cycles,
+               const std::vector<ChannelGroup>& groups) {
+  const auto beams = products.restores ? find_beams(products, sky) : std::vector<BandBeams>();
+  DeconvolutionSettings settings = how;
+  settings.device = imager.device;
+  MajorCycles cycles(imager, sky, store, settings, beam_widths_pixels(products, sky, beams, how), mask,
+                     folder_of(products.name));
+  const LoopReport report = cycles.run(max_cycles);
+  log_info("{} components in {} major cycles", report.n_components, report.n_cycles);
+  write_source_lists(products, sky, cycles, how);
+  write_products(products, sky, beams, groups, split_channels(store.info(), 1)[0]);
+}
+
+}  // namespace
+
+ImageMemory plan_image_memory(const Imager& imager, const DeconvolutionSettings& settings,
+                              std::size_t n_groups, std::size_t n_fields) {
+  const PlaneShape shape{imager.planes.size(), imager.options.imaging.n_y, imager.options.imaging.n_x};
+  const DeconvolverMemory deconvolver =
+      Deconvolver::memory(settings, n_groups, shape, shape.ny, shape.nx, min_beam_pixels(imager));
+  const std::uint64_t field_bytes = n_fields * FieldImages::bytes(imager, n_groups);
+  ImageMemory memory;
+  memory.kept_bytes =
+      kCleanBytes + field_bytes + std::min(kKeptBytes, field_bytes) + n_fields * deconvolver.kept_bytes;
+  if (!imager.options.imaging.weigh_groups_together)  // of the groups that wait
+    memory.kept_bytes +=
+        (n_groups - 1) * static_cast<std::uint64_t>(ImageWeights::bytes_for(shape.nx, shape.ny) / 2);
+  // The images of one product and of its model, or a cycle of one field's deconvolver.
+  const std::uint64_t n_pixels = shape.n_pol * shape.ny * shape.nx;
+  memory.between_bytes =
+      std::max(deconvolver.cycle_bytes - deconvolver.kept_bytes,
+               2 * sizeof(double) * n_pixels + fits_writing_bytes(n_pixels, sizeof(float), imager.threads()));
+  return memory;
+}
+
+void clean_visibilities(Tool& tool, const VisibilityOptions& options, const DeconvolutionOptions& how) {
+  check_visibilities(tool, options);
+  keep_little_freed_memory();
+  tool.stage("open");
+  const auto locks = lock_columns(tool, options.columns, options.imager);
+  BufferedSource input(
+      open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging, tool.common().threads)),
+      0);
+  const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
+  const auto fields = fields_of(options.imager, input.info());
+  report_input(options, input.info(), fields);
+  const Device device = tool.device(CudaSupport::available);
+  warn_of_sub_images(how, device);
+  const imaging::Options with_psf = options.imager;
+  imaging::Options without_psf = options.imager;
+  without_psf.no_psf = true;
+  Imager planner = make_imager(tool, with_psf, input, device);
+  const std::string& name = tool.common().output;
+  const Products products{planner,         name,
+                          how.resume,      tool.common().overwrite || how.resume,
+                          how.restores(),  how.circular_beam,
+                          given_beam(how), how.source_list};
+  check_outputs(tool, options, products, fields, groups.size());
+  const Buffer<std::uint8_t, 2> mask = read_mask(how.mask, options.imager.imaging, fields[0].centre);
+
+  tool.stage("read");
+  const ImageMemory images = plan_image_memory(planner, how.settings, groups.size(), fields.size());
+  const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.imager.inputs.size());
+  // The other two thirds are for gridding and predicting, which plan with what is left.
+  VisibilityStore store(
+      input, groups,
+      {(memory - std::min(memory, images.kept_bytes)) / 3, planner.block_bytes, folder_of(name)});
+  input.close();
+  return_freed_memory();
+  report_store(store, folder_of(name));
+
+  Imager first = make_imager(tool, with_psf, store, device),
+         later = make_imager(tool, without_psf, store, device);
+  first.whole_band_bytes = images.kept_bytes;
+  first.between_bytes = images.between_bytes;
+  if (store.file_bytes() > 0) first.filed_bytes = store.bytes() + store.file_bytes();
+  const auto whole_band = weights_of_all(first, groups);
+  Sky sky = prepare_sky(first, groups, whole_band.get());
+  if (tool.common().dry_run) return;
+  if (sky.groups.empty())
+    throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
+                       options.imager.inputs[0]);
+  start_images(first, sky, store, products, groups.size());
+
+  later.weighted = std::move(first.weighted);
+  later.block_bytes = first.block_bytes;
+  if (tool.ranks().root())
+    clean_sky(later, sky, store, products, how.settings, mask, options.max_cycles, groups);
+  else
+    follow_major_cycles(later, sky, store, folder_of(name));
+  write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
+  if (tool.ranks().root()) tool.report_rate(first.n_gridded + later.n_gridded, "vis");
+}
+
+}  // namespace apsyn::clean

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/imaging/field.h"
+
+#include <algorithm>
+
+#include "libcore/base/constants.h"
+#include "libcore/base/log.h"
+#include "libcore/cli/imaging_options.h"
+#include "libcore/sky/projection.h"
+
+namespace apsyn::imaging {
+
+IdgSetup Imager::setup(GridMemory where) const {
+  IdgSetup setup;
+  setup.grid_memory = where;
+  setup.n_data_planes = n_data_planes();
+  setup.psf = options.no_psf ? PsfPlane::none : PsfPlane::last;
+  setup.n_threads = threads();
+  if (!aterms()) return setup;
+  setup.aterms = options.imaging.adjoint_aterms ? AtermMode::adjoint : AtermMode::normalised;
+  setup.n_data_planes = 4;
+  for (const PlaneRecipe& plane : planes) setup.mix.push_back(correlation_mix(plane));
+  return setup;
+}
+
+std::vector<Field> fields_of(const Options& options, const ImagingInfo& info) {
+  std::vector<Field> fields{{info.centre, options.imaging.more_centres.empty() ? "" : "-f0", {}}};
+  for (const SkyDirection& centre : options.imaging.more_centres)
+    fields.push_back({centre, fmt::format("-f{}", fields.size()), make_rephasing(info.centre, centre)});
+  return fields;
+}
+
+void warn_of_far_fields(const Options& options, const ImagingInfo& info) {
+  const auto& fields = info.fields;
+  if (fields.empty()) return;
+  const ImagingOptions& imaging = options.imaging;
+  const double width_rad = imaging.cell_rad * static_cast<double>(std::max(imaging.n_x, imaging.n_y));
+  const auto farthest = std::max_element(fields.begin(), fields.end(), [&](const auto& a, const auto& b) {
+    return separation_rad(a.second, fields[0].second) < separation_rad(b.second, fields[0].second);
+  });
+  const double apart_rad = separation_rad(farthest->second, fields[0].second);
+  if (apart_rad > width_rad)
+    log_warning(
+        "{} is {} from {}, and the image {} wide: data of {} fields come into it together: choose some "
+        "with --field",
+        farthest->first, format_angle(apart_rad), fields[0].first, format_angle(width_rad), fields.size());
+}
+
+GridBlock BlockMover::operator()(const ImagingBlock& block, View<const float, 3> weight, const Field& field) {
+  wavenumber_.resize({block.channel_hz.size()});
+  for (std::size_t c = 0; c < wavenumber_.size(); ++c)
+    wavenumber_(c) = block.channel_hz(c) / kSpeedOfLight_m_s;
+  GridBlock result{block.uvw_m, block.path_m, wavenumber_, block.data, weight, block.station, {}};
+  if (!field.rephasing) return result;
+  const std::size_t n_row = block.uvw_m.extent(0);
+  uvw_m_.resize({n_row, 3});
+  path_m_.resize({n_row});
+  for (std::size_t row = 0; row < n_row; ++row) {
+    const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
+    path_m_(row) = dot(field.rephasing->path, uvw) + (block.path_m.size() == 0 ? 0 : block.path_m(row));
+    const Vec3 there = field.moved(uvw);
+    std::copy(there.begin(), there.end(), &uvw_m_(row, 0));
+  }
+  result.uvw_m = uvw_m_;
+  result.path_m = path_m_;
+  return result;
+}
+
+}  // namespace apsyn::imaging

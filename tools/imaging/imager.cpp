@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/imaging/imager.h"
+
+#include <algorithm>
+#include <future>
+#include <string>
+
+#include "kernels/idg/aterms/average_beam.h"
+#include "kernels/idg/grid_memory.h"
+#include "kernels/idg/settings.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/base/units.h"
+#include "libcore/cli/imaging_options.h"
+#include "libcore/cli/tool.h"
+#include "libcore/system/device.h"
+#include "libcore/system/program_memory.h"
+#include "libcore/system/ranks.h"
+#include "libcore/visibility/stokes.h"
+#include "tools/imaging/image_sums.h"
+#include "tools/imaging/options.h"
+
+namespace apsyn::imaging {
+namespace {
+
+/// Of memory, beside the gridders: the visibilities that are kept or being worked on, and all that is there
+/// anyway.
+std::uint64_t bytes_beside_gridders(const Imager& imager, const PreparedGroup& own) {
+  const BlockSizes& blocks = own.found.blocks;
+  // Read ahead, and lent, when they are not kept; what comes out of a file is a copy, and so are residuals.
+  std::uint64_t n_copies = imager.cleans ? 1 : 0;
+  if (imager.source.bytes() == 0)
+    n_copies += 2;
+  else if (imager.filed_bytes > 0)
+    n_copies += 1;
+  // What malloc() loses between the arrays of blocks out of a file: 4 to 12 MB of 27 MB were measured.
+  const std::uint64_t lost = std::min<std::uint64_t>(10'000'000, imager.filed_bytes / 2);
+  return program_bytes(imager.options.inputs.size()) + own.weights->bytes() + lost +
+         n_copies * blocks.block_bytes() + blocks.work_bytes() + imager.source.bytes() +
+         imager.whole_band_bytes;
+}
+
+/// What gridding residuals takes beside other_bytes when they are predicted at the same time.
+std::uint64_t predicting_bytes(const Imager& imager, const PreparedGroup& own) {
+  IdgSetup gridding = imager.setup();
+  gridding.psf = PsfPlane::none;
+  std::uint64_t bytes = 0;
+  for (std::size_t f = 0; f < own.fields.size(); ++f)
+    bytes += gridder_memory(own.fields[f].plan, gridding).bytes(own.n_layers) +
+             degridder_memory(own.fields[f].plan, prediction_setup(imager))
+                 .bytes(predicted_layers(imager, own, f).n);
+  return bytes;
+}
+
+/// What a run takes. `unused`: of its gridders, which they never touch.
+std::uint64_t run_bytes(const Imager& imager, const PreparedGroup& own, std::uint64_t unused) {
+  std::uint64_t bytes =
+      std::max(own.passes.host.bytes(std::min(own.passes.layers, own.n_layers)) - unused, own.between_bytes);
+  if (imager.cleans && predicts_while_gridding(imager, own))
+    bytes = std::max(bytes, predicting_bytes(imager, own) - unused);
+  return own.other_bytes + bytes;
+}
+
+void make_gridders(const Imager& imager, PreparedGroup& own) {
+  for (FieldGridder& field : own.fields)
+    field.gridder = make_gridder(imager.device, field.plan, imager.setup(own.passes.where()));
+}
+
+/// Returns what a run never touches of its gridder.
+std::uint64_t print_field(Imager& imager, PreparedGroup& prepared, std::size_t f, const Field& field) {
+  FieldGridder& own = prepared.fields[f];
+  const Survey& found = prepared.found;
+  BlockMover move;
+  double n_subgrids = 0;
+  std::size_t max_subgrids = 0;
+  for_each_block(imager, prepared.group, [&](const ImagingBlock& block) {
+    prepared.weights->apply(block, imager.threads(), imager.weighted);
+    own.for_each_part(block, move(block, imager.weighted, field), [&](const GridBlock& part) {
+      const std::size_t n = own.gridder->count(part).n_subgrids;
+      n_subgrids += static_cast<double>(n);
+      max_subgrids = std::max(max_subgrids, n);
+    });
+  });
+  for (const std::string& line : own.plan.describe()) imager.tool.print(line);
+  const std::size_t layers = prepared.passes.layers;
+  const std::size_t passes = (own.plan.n_layers + layers - 1) / layers;
+  imager.tool.print(fmt::format("{:.0f} visibilities, {:.0f} subgrids of {:.0f} each, {} layers in {} pass{}",
+                                found.n_visibilities, n_subgrids,
+                                found.n_visibilities / std::max(1.0, n_subgrids), own.plan.n_layers, passes,
+                                passes == 1 ? "" : "es"));
+  return imager.device.kind == Device::Kind::cpu ? unused_bytes(own.plan, imager.setup(), max_subgrids) : 0;
+}
+
+/// Says when an image's centre, or that of what one of several inputs sees of it, lies where the primary beam
+/// lets next to nothing through: what is divided by the beam there is noise, and it may be the wrong
+/// pointing.
+void warn_of_null(const Imager& imager, const ChannelGroup& group, const Field& field,
+                  const AverageBeam& beam) {
+  constexpr double kNull = 0.05;
+  for (std::size_t input = 0; input < beam.n_inputs(); ++input) {
+    if (!(beam.weight_sum(input) > 0)) continue;
+    const double response = beam.at_centre(input);
+    if (!(response < kNull)) continue;
+    log_warning(
+        "{}: the primary beam of --aterms lets {:.2g} % through at the centre of the image{} at {}: fluxes "
+        "there are divided by as little: choose a centre that the stations point at (--shift), or check the "
+        "pointing that the A-terms take",
+        imager.options.inputs[std::min(input, imager.options.inputs.size() - 1)], 100 * response,
+        field.suffix.empty() ? "" : " " + field.suffix.substr(1), format_frequency(group.centre_hz()));
+  }
+}
+
+}  // namespace
+
+IdgSetup prediction_setup(const Imager& imager) {
+  IdgSetup setup{.n_data_planes = imager.n_data_planes(), .n_threads = imager.threads()};
+  std::vector<std::string> names;
+  for (const PlaneRecipe& plane : imager.planes) names.push_back(plane.name);
+  if (imager.aterms()) predict_through_aterms(setup, names, imager.options.inputs[0]);
+  return setup;
+}
+
+DegridDemand prediction_demand(const Imager& imager, const PreparedGroup& own) {
+  const ImageGeometry& image = own.fields[0].plan.image;
+  const std::uint64_t most = imager.tool.common().max_memory_bytes,
+                      image_bytes = sizeof(double) * imager.n_data_planes() * image.n_x * image.n_y;
+  return {.grid_memory = imager.grid_memory,
+          .beside_bytes =
+              2 * image_bytes + (imager.aterms() ? memory_for_data(most) / (8 * own.fields.size()) : 0),
+          .other_bytes = own.other_bytes,
+          .max_bytes = most,
+          .n_visibilities = own.found.n_visibilities};
+}
+
+void plan_passes(Imager& imager, PreparedGroup& own) {
+  const std::uint64_t most = imager.tool.common().max_memory_bytes;
+  own.passes = place_passes(imager, own.group, own.fields);
+  const std::size_t n_layers = own.passes.layers;
+  const auto layers = [&] {
+    own.other_bytes = bytes_beside_gridders(imager, own);
+    own.between_bytes = std::max(imager.between_bytes, own.weights->finish_bytes());
+    for (const FieldGridder& field : own.fields)
+      if (imager.cleans)
+        own.between_bytes =
+            std::max(own.between_bytes, place_degridder(imager.device, field.plan, prediction_setup(imager),
+                                                        prediction_demand(imager, own))
+                                            .memory.bytes(1));
+    const std::uint64_t left = most - std::min(most, own.other_bytes);
+    const std::size_t fit = left < own.between_bytes ? 0 : layers_within(own.passes.host, left, n_layers);
+    return min_of_ranks(fit);
+  };
+  own.passes.layers = layers();
+  if (own.passes.layers == 0) {
+    constexpr std::uint64_t kSmallBlock = 1'000'000;
+    imager.block_bytes = kSmallBlock;
+    imager.source.keep_none();
+    own.found.blocks = {};
+    for_each_block(imager, own.group, [&](const ImagingBlock& block) { own.found.blocks.add(block); });
+    own.passes.layers = layers();
+  }
+  if (own.passes.layers > 0) return;
+  const bool one = own.fields.size() == 1;
+  throw UsageError(
+      "{}",
+      memory_shortage(
+          most, static_cast<double>(std::max(own.passes.host.bytes(1), own.between_bytes) + own.other_bytes),
+          one ? "this image needs" : "these images need",
+          one ? "allow more, or make it smaller" : "allow more, or make them smaller"));
+}
+
+PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
+                            const ImageWeights* whole_band) {
+  const ImagingOptions& wanted = imager.options.imaging;
+  PreparedGroup own;
+  own.group = group;
+  own.weights = whole_band;
+  imager.tool.stage("weights");
+  if (whole_band == nullptr) {
+    own.own_weights = make_weights(imager);
+    own.weights = own.own_weights.get();
+  }
+  own.found = survey(imager, group, fields, own.own_weights.get());
+  if (own.found.n_visibilities == 0) return own;
+  if (own.own_weights) {
+    imager.beyond.add(own.own_weights->beyond());
+    own.own_weights->finish(imager.threads());
+  }
+
+  imager.tool.stage("plan");
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const IdgWorkload work = own.found.workload(f, imager.n_planes(), imager.device);
+    const IdgPlan plan =
+        make_idg_plan({gridded_n_x(imager.options), gridded_n_y(imager.options), wanted.cell_rad},
+                      idg_settings(wanted), work);
+    own.shares.push_back(imager.cleans && fields.size() > 1 ? share_rows(imager.ranks, plan.n_layers)
+                                                            : own.found.share(imager.ranks, f, plan, work));
+    own.n_layers = std::max(own.n_layers, own.shares[f].layers.n);
+    own.fields.emplace_back(imager, fields[f], plan,
+                            memory_for_data(imager.tool.common().max_memory_bytes) / (8 * fields.size()));
+    for (const std::string& line : plan.describe()) log_verbose("{}", line);
+  }
+  plan_passes(imager, own);
+  if (own.passes.on_gpu)
+    log_verbose("{}", describe(*own.passes.on_gpu, imager.device, own.passes.layers, own.passes.host));
+  return own;
+}
+
+LayerRange predicted_layers(const Imager& imager, const PreparedGroup& prepared, std::size_t f) {
+  const IdgPlan& plan = prepared.fields[f].plan;
+  const LayerRange& own = prepared.shares[f].layers;
+  const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
+  const std::size_t beyond = reach - 1 + (imager.device.kind == Device::Kind::cuda ? 1 : 0);
+  const std::size_t first = own.first - std::min(beyond, own.first);
+  return {first, std::min(plan.n_layers, own.first + own.n + beyond) - first};
+}
+
+bool predicts_while_gridding(const Imager& imager, const PreparedGroup& own) {
+  return imager.device.kind == Device::Kind::cpu && own.n_passes() == 1 &&
+         own.other_bytes + predicting_bytes(imager, own) <= imager.tool.common().max_memory_bytes;
+}
+
+void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields) {
+  if (own.fields.empty()) {
+    imager.tool.print("no usable data");
+    return;
+  }
+  make_gridders(imager, own);
+  std::uint64_t unused = 0;
+  for (std::size_t f = 0; f < fields.size(); ++f) unused += print_field(imager, own, f, fields[f]);
+  const Passes& passes = own.passes;
+  imager.tool.print(
+      fmt::format("memory: {}", format_bytes(static_cast<double>(run_bytes(imager, own, unused)))));
+  if (passes.on_gpu) imager.tool.print(describe(*passes.on_gpu, imager.device, passes.layers, passes.host));
+}
+
+void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums) {
+  // With A-terms all planes are made of all correlations, whose weights are the same.
+  std::vector<std::size_t> plane(sums.size(), 0);
+  for (std::size_t p = 0; p < imager.n_data_planes() && !imager.aterms(); ++p) plane[p] = p;
+  for (std::size_t i = 0; i < weight.size(); i += weight.extent(2))
+    for (std::size_t p = 0; p < sums.size(); ++p) sums[p] += static_cast<double>(weight.data()[i + plane[p]]);
+}
+
+std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
+                                     ImagingSource& source) {
+  imager.tool.stage("grid");
+  make_gridders(imager, own);
+  std::vector<GroupImages> images(fields.size());
+  for (GroupImages& of_field : images) of_field.weight_sum.assign(imager.n_planes(), 0);
+  const std::vector<RankShare>& shares = own.shares;
+  const std::size_t n_layers = own.n_layers, layers = std::min(n_layers, own.passes.layers);
+  const std::size_t n_passes = own.n_passes();
+  Progress progress(imager.tool, "gridding", own.found.n_visibilities * static_cast<double>(n_passes), "vis");
+  Buffer<float, 3>& weighted = imager.weighted;
+  BlockMover move;
+  double done = 0;
+  for (std::size_t first = 0; first < n_layers; first += layers) {
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      own.fields[f].gridder->begin_pass(shares[f].layers.part(first, layers));
+    source.rewind(own.group);
+    std::uint64_t id = 0;  // blocks are the same in every pass; the A-terms of their parts need not be
+    while (const ImagingBlock* block = source.next(imager.block_bytes)) {
+      imager.tool.stage("grid");
+      own.weights->apply(*block, imager.threads(), weighted);
+      // One thread adds them up in their order, while others grid.
+      std::future<void> summed;
+      if (first == 0)
+        summed = std::async(std::launch::async, [&] {
+          for (GroupImages& of_field : images) add_weights(imager, weighted, of_field.weight_sum);
+        });
+      for (std::size_t f = 0; f < fields.size(); ++f) {
+        FieldGridder& field = own.fields[f];
+        const RankShare& share = shares[f];
+        GridBlock whole = move(*block, weighted, fields[f]);
+        if (imager.options.psf_only) whole.data = {};
+        std::size_t first_row = 0;  // of the part
+        field.for_each_part(*block, whole, [&](GridBlock part) {
+          const std::size_t n_rows = part.uvw_m.extent(0);
+          if (first == 0 && field.beam && imager.ranks.root() && n_rows > 0)
+            field.beam->add(part, imager.source.info().stations[block->station(first_row, 0)].input);
+          const RankShare::Rows own_rows = share.rows_of_part(first_row, n_rows, whole.uvw_m.extent(0));
+          first_row += n_rows;
+          if (own_rows.n == 0) return;
+          if (own_rows.n < n_rows) part = rows_of(part, own_rows.skip, own_rows.n);
+          part.id = n_passes > 1 && !field.screens ? ++id : 0;
+          field.gridder->grid(part);
+        });
+      }
+      if (summed.valid()) summed.get();
+      progress.update(done += static_cast<double>(weighted.size() / weighted.extent(2)));
+    }
+    imager.tool.stage("layers");
+    for (FieldGridder& field : own.fields) field.gridder->end_pass();
+    imager.tool.stage("grid");
+  }
+  imager.n_gridded +=
+      own.found.n_visibilities * static_cast<double>(imager.n_planes()) * static_cast<double>(fields.size());
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    images[f].pixels = take_summed_images(*own.fields[f].gridder, imager.ranks);
+    own.fields[f].gridder.reset();
+    if (!own.fields[f].beam || !imager.ranks.root()) continue;
+    images[f].beam = own.fields[f].beam->finish();
+    warn_of_null(imager, own.group, fields[f], *own.fields[f].beam);
+    for (double& pixel : images[f].beam) pixel *= images[f].weight_sum[0];
+  }
+  return_freed_memory();
+  return images;
+}
+
+}  // namespace apsyn::imaging

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/imaging/passes.h"
+
+#include <algorithm>
+
+#include "libcore/base/log.h"
+#include "libcore/sky/aterms.h"
+#include "libcore/system/device.h"
+
+namespace apsyn::imaging {
+namespace {
+
+/// Memory of the host for all fields together, beside what the fields share.
+IdgMemory memory_of(const Imager& imager, const ChannelGroup& group, const std::vector<FieldGridder>& fields,
+                    const GridPlace* on_gpu) {
+  std::vector<double> channel_hz;
+  for (const double hz : imager.source.info().channel_hz)
+    if (hz >= group.low_hz && hz <= group.high_hz) channel_hz.push_back(hz);
+  IdgMemory sum;
+  for (const FieldGridder& own : fields) {
+    const std::uint64_t image_bytes = sizeof(double) * own.plan.image.n_x * own.plan.image.n_y;
+    IdgMemory memory = gridder_memory(own.plan, imager.setup());
+    if (on_gpu != nullptr)
+      memory = host_memory(memory, on_gpu->where, imager.setup().n_planes() * image_bytes);
+    sum.fixed_bytes += memory.fixed_bytes;
+    sum.layer_bytes += memory.layer_bytes;
+    if (own.screens) sum.fixed_bytes += own.screens->max_bytes(channel_hz) + image_bytes;
+  }
+  return sum;
+}
+
+}  // namespace
+
+FieldGridder::FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned,
+                           std::uint64_t aterm_bytes)
+    : plan(planned) {
+  if (!imager.aterms()) return;
+  const AtermGrid grid{field.centre, plan.settings.subgrid, plan.coarse_l_rad(), plan.coarse_m_rad()};
+  screens = std::make_unique<AtermScreens>(imager.options.imaging.aterms, imager.source.info(), grid,
+                                           imager.threads(), aterm_bytes);
+  beam = std::make_unique<AverageBeam>(plan, imager.setup());
+}
+
+Passes place_passes(const Imager& imager, const ChannelGroup& group,
+                    const std::vector<FieldGridder>& fields) {
+  Passes passes;
+  for (const FieldGridder& own : fields) passes.layers = std::max(passes.layers, own.plan.n_layers);
+  if (imager.device.kind == Device::Kind::cuda) {
+    GridDemand demand{imager.setup().n_planes(), fields.size(), imager.grid_memory};
+    for (const FieldGridder& own : fields) {
+      const GridPlace place = place_grids(device_room(imager.device), own.plan, demand);
+      demand.wanted = place.where;
+      // A field whose layers all fit says nothing of how many fields with more of them may make at once.
+      if (place.max_layers < own.plan.n_layers) passes.layers = std::min(passes.layers, place.max_layers);
+      if (!passes.on_gpu) passes.on_gpu = place;
+    }
+    if (!passes.on_gpu->reason.empty())
+      log_info("{}: the w layers stay in host memory (--grid-memory hybrid)", passes.on_gpu->reason);
+  }
+  passes.host = memory_of(imager, group, fields, passes.on_gpu ? &*passes.on_gpu : nullptr);
+  return passes;
+}
+
+}  // namespace apsyn::imaging

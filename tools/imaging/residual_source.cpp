@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/imaging/residual_source.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "libcore/base/log.h"
+#include "libcore/system/parallel.h"
+#include "tools/imaging/degrid_passes.h"
+#include "tools/imaging/passes.h"
+#include "tools/imaging/rank_share.h"
+
+namespace apsyn::imaging {
+
+ResidualSource::ResidualSource(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
+                               ImagingSource& data, const std::vector<Buffer<double, 3>>& models,
+                               const std::string& folder)
+    : imager_(imager), own_(own), fields_(fields), data_(data) {
+  const IdgSetup setup = prediction_setup(imager);
+  if (predicts_while_gridding(imager, own_)) {
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+      degridders_.push_back(make_degridder(imager_.device, own_.fields[f].plan, setup));
+      set_model(*degridders_[f], models[f]);
+      const LayerRange layers = predicted_layers(imager_, own_, f);
+      degridders_[f]->begin_pass(layers);
+    }
+  } else {
+    keep_residuals(setup, models, folder);
+  }
+}
+
+void ResidualSource::rewind(const ChannelGroup& group) {
+  if (read_)
+    throw std::logic_error("ResidualSource: a second pass over visibilities that are predicted once");
+  read_ = !kept_;
+  data_.rewind(group);
+  if (kept_) kept_->rewind();
+}
+
+bool ResidualSource::read(ImagingBlock& block, std::uint64_t max_bytes) {
+  imager_.tool.stage("predict");
+  if (!data_.read(block, max_bytes)) {
+    degridders_.clear();  // their layers make room for the images
+    return false;
+  }
+  if (kept_)
+    kept_->copy(block.data);
+  else
+    for (std::size_t f = 0; f < fields_.size(); ++f) subtract(*degridders_[f], f, block, block.data);
+  return true;
+}
+
+View<const float, 3> ResidualSource::weights_of(const ImagingBlock& block) {
+  if (imager_.ranks.size == 1) return block.weight;
+  own_.weights->apply(block, imager_.threads(), imager_.weighted);
+  return imager_.weighted;
+}
+
+void ResidualSource::set_model(Degridder& degridder, const Buffer<double, 3>& model) const {
+  Buffer<double, 3> negative;
+  negative.resize_for_overwrite(model.shape());
+  const std::size_t n_x = model.extent(2);
+  parallel_for(imager_.threads(), model.size() / n_x, [&](std::size_t row, unsigned) {
+    const double* from = model.data() + row * n_x;
+    std::transform(from, from + n_x, negative.data() + row * n_x, [](double flux) { return -flux; });
+  });
+  degridder.set_model(negative);
+}
+
+void ResidualSource::subtract(Degridder& degridder, std::size_t f, const ImagingBlock& from,
+                              Buffer<std::complex<float>, 3>& data) {
+  const std::size_t row_values = data.extent(1) * data.extent(2);
+  const RankShare& share = own_.shares[f];
+  std::size_t first = 0;
+  own_.fields[f].for_each_part(from, move_(from, weights_of(from), fields_[f]), [&](GridBlock part) {
+    const std::size_t n_rows = part.uvw_m.extent(0);
+    const auto [skip, n] = share.rows_of_part(first, n_rows, data.extent(0));
+    const std::size_t begin = first + skip;
+    first += n_rows;
+    if (n == 0) return;
+    part.data = {};
+    if (n < n_rows) part = rows_of(part, skip, n);
+    degridder.degrid(part, View<std::complex<float>, 3>(data.data() + begin * row_values,
+                                                        {n, data.extent(1), data.extent(2)}));
+  });
+}
+
+void ResidualSource::keep_residuals(const IdgSetup& setup, const std::vector<Buffer<double, 3>>& models,
+                                    const std::string& folder) {
+  const auto& common = imager_.tool.common();
+  std::vector<DegridPasses> passes;
+  std::uint64_t needed = own_.passes.host.bytes(own_.passes.layers);
+  for (const FieldGridder& field : own_.fields) {
+    passes.push_back(plan_degrid_passes(imager_.device, field.plan, setup, prediction_demand(imager_, own_)));
+    needed = std::max(needed, passes.back().memory.bytes(passes.back().layers));
+  }
+  needed += own_.other_bytes + static_cast<std::uint64_t>(own_.found.n_visibilities) *
+                                   sizeof(std::complex<float>) * setup.n_data_planes;
+  const bool in_memory = needed <= common.max_memory_bytes;
+  log_verbose("residual visibilities are kept {}: gridding and predicting at once takes more memory",
+              in_memory ? "in memory" : "in a temporary file in " + folder);
+  kept_.emplace(in_memory, folder);
+  for (std::size_t f = 0; f < fields_.size(); ++f) {
+    auto degridder = make_degridder(imager_.device, own_.fields[f].plan, passes[f].setup);
+    set_model(*degridder, models[f]);
+    const LayerRange layers = predicted_layers(imager_, own_, f);
+    for (std::size_t done = 0; done < layers.n; done += passes[f].layers) {
+      degridder->begin_pass({layers.first + done, std::min(passes[f].layers, layers.n - done)});
+      add_pass(*degridder, f);
+    }
+  }
+}
+
+void ResidualSource::add_pass(Degridder& degridder, std::size_t f) {
+  imager_.tool.stage("predict");
+  ImagingBlock block;
+  data_.rewind(own_.group);
+  kept_->rewind();
+  while (data_.read(block, imager_.block_bytes)) {
+    kept_->load(block.data);
+    subtract(degridder, f, block, block.data);
+    kept_->save(block.data);
+  }
+}
+
+}  // namespace apsyn::imaging

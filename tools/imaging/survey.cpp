@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/imaging/survey.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <string>
+#include <utility>
+
+#include "libcore/base/constants.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/base/units.h"
+#include "libcore/base/view.h"
+#include "libcore/cli/imaging_options.h"
+#include "libcore/system/program_memory.h"
+#include "tools/imaging/options.h"
+
+namespace apsyn::imaging {
+namespace {
+
+/// The largest --scale, to three digits, whose uv grid has a cell for so long a baseline, for the command
+/// line.
+std::string scale_for(double max_lambda) {
+  const double asec = 0.99 * 0.5 / max_lambda / kRadPerArcsec;  // its own limit has no cell
+  const double step = std::pow(10, std::floor(std::log10(asec)) - 2);
+  return fmt::format("{:.6g}asec", std::floor(asec / step) * step);
+}
+
+/// The weights' grid comes before the plan that knows all of the memory, and may be far beyond it.
+void check_memory_for_weights(const Imager& imager) {
+  // The plan knows how much is enough: little that is taken before it says so does no harm.
+  constexpr double kLittle = 256e6;
+  const ImagingOptions& wanted = imager.options.imaging;
+  const double pixels = static_cast<double>(wanted.n_x) * static_cast<double>(wanted.n_y);
+  const double least = double(program_bytes(0)) + ImageWeights::bytes_for(wanted.n_x, wanted.n_y) +
+                       sizeof(double) * static_cast<double>(imager.n_planes()) * pixels;
+  const auto most = static_cast<double>(imager.tool.common().max_memory_bytes);
+  if (least > std::max(most, kLittle))
+    throw UsageError("--max-memory {}: this image needs more than {}: allow more, or make it smaller",
+                     format_bytes(most), format_bytes(least));
+}
+
+}  // namespace
+
+void BlockSizes::add(const ImagingBlock& block) {
+  n_rows = std::max<std::uint64_t>(n_rows, block.data.extent(0));
+  n_visibilities = std::max<std::uint64_t>(n_visibilities, block.data.extent(0) * block.data.extent(1));
+  n_values = std::max<std::uint64_t>(n_values, block.data.size());
+}
+
+std::uint64_t BlockSizes::block_bytes() const {
+  constexpr std::uint64_t kRow = 3 * 8 + 8 + 8 + 2 * 4;
+  return n_values * (sizeof(std::complex<float>) + sizeof(float)) + n_rows * kRow;
+}
+
+void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields) {
+  blocks.add(block);
+  const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
+  const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
+  for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
+    const View<const float, 2> weights = std::as_const(block.weight).view()[row];
+    const auto used = std::count_if(weights.begin(), weights.end(), [](float w) { return w != 0; });
+    if (used == 0) continue;
+    const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
+    const double n = static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      const Vec3 there = fields[f].moved(uvw);
+      for (std::size_t i = 0; i < 3; ++i)
+        max_lambda_[f][i] = std::max(max_lambda_[f][i], std::abs(there[i]) * highest);
+      const double k = (lowest + highest) / 2;
+      by_w_[f].add({there[0] * k, there[1] * k, there[2] * k}, n);
+    }
+    n_visibilities += n;
+    follow(block, row, (lowest + highest) / 2, highest - lowest);
+  }
+}
+
+IdgWorkload Survey::workload(std::size_t field, std::size_t n_planes, const Device& device) const {
+  const auto n = static_cast<double>(std::max<std::size_t>(1, last_.size()));
+  return {.max_w_lambda = max_lambda_[field][2],
+          .max_u_lambda = max_lambda_[field][0],
+          .max_v_lambda = max_lambda_[field][1],
+          .n_visibilities = n_visibilities,
+          .n_planes = n_planes,
+          .n_baselines = static_cast<double>(last_.size()),
+          .time_track_lambda = time_track_ / n,
+          .channel_track_lambda = channel_track_ / std::max(1.0, n_rows_),
+          .device = device.kind};
+}
+
+void Survey::follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span) {
+  const double u = block.uvw_m(row, 0), v = block.uvw_m(row, 1);
+  const std::uint64_t key = std::uint64_t{block.station(row, 0)} << 32 | block.station(row, 1);
+  const auto [place, first] = last_.try_emplace(key, std::array{u, v});
+  if (!first) time_track_ += std::hypot(u - place->second[0], v - place->second[1]) * wavenumber;
+  place->second = {u, v};
+  channel_track_ += std::hypot(u, v) * span;
+  n_rows_ += 1;
+}
+
+Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
+              ImageWeights* weights) {
+  Survey result(fields.size());
+  for_each_block(imager, group, [&](const ImagingBlock& block) {
+    if (weights != nullptr) weights->add(block);
+    result.add(block, fields);
+  });
+  return result;
+}
+
+void warn_of_beyond(const Imager& imager, const BeyondGrid& beyond) {
+  if (beyond.n_beyond == 0) return;
+  const std::string& input = imager.options.inputs[0];
+  if (beyond.max_lambda == 0)
+    return log_warning("{}: u or v of {} of {} visibilities is no finite number: they are left out", input,
+                       beyond.n_beyond, beyond.n_visibilities);
+  const double cell_rad = imager.options.imaging.cell_rad;
+  log_warning(
+      "{}: {} of {} visibilities ({:.3g} %) are of baselines too long for pixels of {}, whose uv grid ends "
+      "at {:.6g} wavelengths, and are left out: take --scale {} or less to have them, or --maxuv-l {:.6g} "
+      "to do without",
+      input, beyond.n_beyond, beyond.n_visibilities,
+      100 * static_cast<double>(beyond.n_beyond) / static_cast<double>(beyond.n_visibilities),
+      format_angle(cell_rad), 0.5 / cell_rad, scale_for(beyond.max_lambda), 0.5 / cell_rad);
+}
+
+std::unique_ptr<ImageWeights> make_weights(const Imager& imager) {
+  check_memory_for_weights(imager);
+  const ImagingOptions& wanted = imager.options.imaging;
+  WeightSettings settings = weight_settings(wanted);
+  // It makes no weight 0 and none of 0 another: a plan is the same without.
+  if (imager.tool.common().dry_run) settings.rank_filter_level = 0;
+  return std::make_unique<ImageWeights>(settings, wanted.n_x, wanted.n_y, wanted.cell_rad);
+}
+
+std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<ChannelGroup>& groups) {
+  if (!imager.options.imaging.weigh_groups_together || groups.size() == 1) return nullptr;
+  imager.tool.stage("weights");
+  auto weights = make_weights(imager);
+  for (const ChannelGroup& group : groups)
+    for_each_block(imager, group, [&](const ImagingBlock& block) { weights->add(block); });
+  warn_of_beyond(imager, weights->beyond());
+  weights->finish(imager.threads());
+  return weights;
+}
+
+}  // namespace apsyn::imaging
