@@ -40,7 +40,7 @@ BEGIN { column = 34; n = 0; has_inputs = 0 }
 /^[^ ]/ || /^$/ { open_option = 0 }
 
 function is_file(name) {
-  return name ~ /(^|\|)(FILE|PATH|PNG)(\||$)/
+  return name ~ /(^|\|)(FILE|PATH)(\||$)/
 }
 
 function quoted(words) {

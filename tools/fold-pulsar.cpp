@@ -3,8 +3,8 @@
 #include "kernels/fold/fold.h"
 #include "kernels/fold/pulse_fit.h"
 #include "libcore/files/output.h"
+#include "libcore/plot/figure_file.h"
 #include "libcore/plot/fold_figure.h"
-#include "libcore/plot/png.h"
 #include "libcore/streams/power_source.h"
 #include "libcore/system/program_memory.h"
 #include "libcore/voltage/voltage_pipeline.h"
@@ -98,8 +98,8 @@ void run(Tool& tool, const FoldOptions& options) {
   }
   if (output == "-" && options.plot == "-")
     throw UsageError("--plot -: standard output has the profile: give one of them a file");
-  for (const std::string& path : {output, options.plot})
-    if (!path.empty()) check_output(path, tool.common().overwrite);
+  if (!output.empty()) check_output(output, tool.common().overwrite);
+  if (!options.plot.empty()) check_figure_output(options.plot, tool.common().overwrite);
   tool.device(CudaSupport::none);
 
   tool.stage("fold");
@@ -134,10 +134,8 @@ void run(Tool& tool, const FoldOptions& options) {
   tool.stage("write");
   if (!output.empty()) write_profile(tool, output, folded);
   if (!options.plot.empty())
-    write_png(options.plot,
-              draw_fold_figure(folded, {options.title, options.colour_map, options.size}).to_rgb8().view(),
-              {{"Software", "apsyn " + tool.provenance()[0]}, {"Comment", tool.provenance()[1]}},
-              tool.common().overwrite);
+    write_figure(options.plot, draw_fold_figure(folded, {options.title, options.colour_map, options.size}),
+                 {"apsyn " + tool.provenance()[0], tool.provenance()[1]}, tool.common().overwrite);
   for (const std::string& line : describe(folded))
     if (output == "-" || options.plot == "-")
       log_info("{}", line);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quicklook: a picture (PNG) of images, a Measurement Set, a visibility or a voltage stream, filterbanks, a
-// pulsar's profile; or what they hold as JSON.
+// quicklook: a figure (PNG, PDF or SVG) of images, a Measurement Set, a visibility or a voltage stream,
+// filterbanks, a pulsar's profile; or what they hold as JSON.
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
 
 #include "libcore/files/output.h"
 #include "libcore/plot/colour_map.h"
-#include "libcore/plot/png.h"
+#include "libcore/plot/figure_file.h"
 #include "libcore/streams/detect.h"
 #include "libcore/system/program_memory.h"
 #include "tools/quicklook/quicklook.h"
@@ -122,8 +122,7 @@ std::string output_path(const std::string& asked, const std::string& input) {
 
 void write_picture(const Tool& tool, const std::string& output, const Canvas& canvas, bool overwrite) {
   const std::vector<std::string> provenance = tool.provenance();
-  write_png(output, canvas.to_rgb8().view(),
-            {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, overwrite);
+  write_figure(output, canvas, {"apsyn " + provenance[0], provenance[1]}, overwrite);
 }
 
 /// Of a file, or of all of a set's; nothing where it is a pipe.
@@ -142,7 +141,7 @@ std::optional<double> size_of(const std::string& path) {
 
 /// Images are read whole; of other data, as long as they are, blocks.
 double memory_of(const QuicklookOptions& o, InputKind kind) {
-  constexpr double kProgram = 29e6;
+  constexpr double kProgram = 30e6;
   const double own = kProgram + (o.picture ? static_cast<double>(picture_bytes(o.size)) : 0);
   double data = 0;
   for (const std::string& input : o.inputs) {
@@ -153,7 +152,10 @@ double memory_of(const QuicklookOptions& o, InputKind kind) {
         bytes = image_memory_bytes(input);
         break;
       case InputKind::filterbank:
-        bytes = std::min(20e6, 3 * size);
+        bytes = std::min(8e6, 3 * size);
+        break;
+      case InputKind::profile:
+        bytes = std::min(10e6, 20 * size);
         break;
       case InputKind::measurement_set:
       case InputKind::visibility:
@@ -174,7 +176,7 @@ void run(Tool& tool, QuicklookOptions& o) {
   const std::string output = o.picture ? output_path(common.output, input) : "none";
   if (o.stats && output == "-")
     throw UsageError("--stats: standard output is theirs: give the picture a file with -o, or leave it out");
-  if (o.picture) check_output(output, common.overwrite);
+  if (o.picture) check_figure_output(output, common.overwrite);
   const InputKind kind = o.kind.empty() ? detect_input(input) : parse_input_kind(o.kind);
   if (o.inputs.size() > 1)
     for (const std::string& other : o.inputs)
@@ -211,7 +213,7 @@ void run(Tool& tool, QuicklookOptions& o) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Tool tool("quicklook", "draw a picture (PNG) of an image of the sky, visibilities, voltages or powers");
+  Tool tool("quicklook", "draw an image of the sky, visibilities, voltages or powers (PNG, PDF, SVG)");
   QuicklookOptions options;
   declare(tool, options);
   return tool.run(argc, argv, [&] { run(tool, options); });

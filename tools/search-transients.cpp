@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "libcore/files/output.h"
-#include "libcore/plot/png.h"
+#include "libcore/plot/figure_file.h"
 #include "libcore/system/parallel.h"
 #include "tools/search-transients/results.h"
 
@@ -62,7 +62,7 @@ void run(Tool& tool, const SearchOptions& options) {
   const CommonOptions& common = tool.common();
   const std::string output = common.output.empty() ? "-" : common.output;
   if (output != "-") check_output(output, common.overwrite);
-  if (!options.plot.empty()) check_output(options.plot, common.overwrite);
+  if (!options.plot.empty()) check_figure_output(options.plot, common.overwrite);
   if (options.plot == "-" && output == "-")
     throw UsageError("--plot -: standard output has the candidates: give them a file with -o");
   const Device device = tool.device(CudaSupport::available);
@@ -105,8 +105,8 @@ void run(Tool& tool, const SearchOptions& options) {
   tool.stage("write");
   if (!options.plot.empty()) {
     const std::vector<std::string> provenance = tool.provenance();
-    write_png(options.plot, draw_transient_figure(gallery.figure(plan, reader, data_s)).to_rgb8().view(),
-              {{"Software", "apsyn " + provenance[0]}, {"Comment", provenance[1]}}, common.overwrite);
+    write_figure(options.plot, draw_transient_figure(gallery.figure(plan, reader, data_s)),
+                 {"apsyn " + provenance[0], provenance[1]}, common.overwrite);
   }
   table.commit();
   report(tool, search, plan, data_s, work_s, n_candidate);

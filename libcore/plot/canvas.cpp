@@ -3,150 +3,117 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
+#include <memory>
 
 #include "libcore/base/constants.h"
+#include "libcore/plot/cairo_handles.h"
+#include "libcore/plot/text.h"
 
 namespace apsyn {
 namespace {
+
+constexpr std::size_t kMaxSide = 32767;
+
+/// Cairo's coordinates are fixed-point numbers that end at 2^23. What is this far out of the picture may lie
+/// anywhere there.
+double within_cairo(double coordinate) {
+  return std::clamp(coordinate, -1e6, 1e6);
+}
 
 bool finite(Point p) {
   return std::isfinite(p.x) && std::isfinite(p.y);
 }
 
-double distance_to_segment(Point p, Point a, Point b) {
-  const double dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
-  double t = length2 > 0 ? ((p.x - a.x) * dx + (p.y - a.y) * dy) / length2 : 0;
-  t = std::clamp(t, 0.0, 1.0);
-  return std::hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
+void set_colour(cairo_t* cairo, Colour colour, double alpha) {
+  cairo_set_source_rgba(cairo, colour.red, colour.green, colour.blue, std::clamp(alpha, 0.0, 1.0));
 }
 
-/// Pixel index of a coordinate that may be far outside what a long holds.
-long pixel_index(double coordinate) {
-  return static_cast<long>(std::clamp(std::floor(coordinate), -1e6, 1e6));
-}
-
-/// A rectangle of coverage values, pixels x0..x1-1, y0..y1-1.
-struct Mask {
-  long x0, y0, x1, y1;
-  std::vector<float> coverage;
-  Mask(long left, long top, long right, long bottom)
-      : x0(left), y0(top), x1(std::max(left, right)), y1(std::max(top, bottom)) {
-    coverage.assign(static_cast<std::size_t>((x1 - x0) * (y1 - y0)), 0.0f);
+/// The runs of finite points; a point alone is none.
+void add_paths(cairo_t* cairo, const Paths& paths) {
+  cairo_new_path(cairo);
+  for (const Path& path : paths) {
+    bool drawing = false;
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      if (!finite(path[i])) {
+        drawing = false;
+        continue;
+      }
+      const double x = within_cairo(path[i].x), y = within_cairo(path[i].y);
+      if (drawing)
+        cairo_line_to(cairo, x, y);
+      else if (i + 1 < path.size() && finite(path[i + 1]))
+        cairo_move_to(cairo, x, y), drawing = true;
+    }
   }
-  float& at(long x, long y) { return coverage[static_cast<std::size_t>((y - y0) * (x1 - x0) + x - x0)]; }
+}
+
+/// A raster with each pixel repeated so often that none is larger than one of the canvas: programs that show
+/// PDF and SVG smooth enlarged pixels, whatever the file says, and then have nothing to smooth.
+struct Replicas {
+  std::size_t x, y;
 };
-
-Rect bounding_box(const Paths& paths, double margin) {
-  Rect box{1e9, 1e9, -1e9, -1e9};
-  for (const Path& path : paths)
-    for (Point p : path) {
-      if (!finite(p)) continue;
-      box.x0 = std::min(box.x0, p.x - margin), box.x1 = std::max(box.x1, p.x + margin);
-      box.y0 = std::min(box.y0, p.y - margin), box.y1 = std::max(box.y1, p.y + margin);
-    }
-  return box;
+Replicas replicas(const Rect& place, const Rect& window, std::size_t width, std::size_t height) {
+  const auto times = [](double shown, std::size_t n) {
+    return static_cast<std::size_t>(
+        std::clamp(std::ceil(shown / static_cast<double>(n) - 1e-6), 1.0, static_cast<double>(kMaxSide / n)));
+  };
+  return {times(std::min(place.width(), window.width()), width),
+          times(std::min(place.height(), window.height()), height)};
 }
 
-void stroke_segment(Mask& mask, Point a, Point b, double half_width) {
-  const double reach = half_width + 1;
-  const long x0 = std::max(mask.x0, pixel_index(std::min(a.x, b.x) - reach));
-  const long x1 = std::min(mask.x1, pixel_index(std::max(a.x, b.x) + reach) + 1);
-  const long y0 = std::max(mask.y0, pixel_index(std::min(a.y, b.y) - reach));
-  const long y1 = std::min(mask.y1, pixel_index(std::max(a.y, b.y) + reach) + 1);
-  for (long y = y0; y < y1; ++y)
-    for (long x = x0; x < x1; ++x) {
-      const Point centre{static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5};
-      const double cover = half_width + 0.5 - distance_to_segment(centre, a, b);
-      float& best = mask.at(x, y);
-      best = std::max(best, static_cast<float>(std::clamp(cover, 0.0, 1.0)));
-    }
-}
-
-/// Adds the part of each pixel of row y that [left, right] covers, times `weight`.
-void cover_span(Mask& mask, long y, double left, double right, float weight) {
-  left = std::max(left, static_cast<double>(mask.x0));
-  right = std::min(right, static_cast<double>(mask.x1));
-  for (long x = pixel_index(left); x < mask.x1 && static_cast<double>(x) < right; ++x) {
-    const double begin = std::max(left, static_cast<double>(x));
-    const double end = std::min(right, static_cast<double>(x) + 1);
-    if (end > begin) mask.at(x, y) += weight * static_cast<float>(end - begin);
+CairoSurface image_surface(View<const std::uint32_t, 2> pixels, Replicas n) {
+  const std::size_t height = pixels.extent(0) * n.y, width = pixels.extent(1) * n.x;
+  CairoSurface surface(
+      cairo_image_surface_create(CAIRO_FORMAT_ARGB32, static_cast<int>(width), static_cast<int>(height)));
+  check_cairo(cairo_surface_status(surface.get()));
+  unsigned char* row = cairo_image_surface_get_data(surface.get());
+  for (std::size_t y = 0; y < height; ++y, row += cairo_image_surface_get_stride(surface.get())) {
+    auto* out = reinterpret_cast<std::uint32_t*>(row);
+    for (std::size_t x = 0; x < width; ++x) out[x] = pixels(y / n.y, x / n.x);
   }
+  cairo_surface_mark_dirty(surface.get());
+  return surface;
 }
 
 }  // namespace
 
-Canvas::Canvas(std::size_t width, std::size_t height, Colour background) : width_(width), height_(height) {
-  if (width > 32768 || height > 32768) throw std::length_error("Canvas: more than 32768 pixels a side");
-  pixels_.assign(width * height, background);
-  unclip();
+std::uint32_t image_pixel(Colour colour, double alpha) {
+  const double a = std::clamp(alpha, 0.0, 1.0);
+  const auto byte = [a](double value) {
+    return static_cast<std::uint32_t>(std::lround(std::clamp(value, 0.0, 1.0) * a * 255));
+  };
+  return byte(1) << 24 | byte(colour.red) << 16 | byte(colour.green) << 8 | byte(colour.blue);
+}
+
+Canvas::Canvas(std::size_t width, std::size_t height) : width_(width), height_(height) {
+  if (width > kMaxSide || height > kMaxSide)
+    throw UsageError(
+        "a picture of {} x {} pixels is too large, at most {} on a side can be drawn: choose a smaller "
+        "--size or fewer panels",
+        width, height, kMaxSide);
 }
 
 void Canvas::clip(const Rect& clip) {
-  clip_x0_ = std::clamp(pixel_index(clip.x0), 0L, static_cast<long>(width_));
-  clip_y0_ = std::clamp(pixel_index(clip.y0), 0L, static_cast<long>(height_));
-  clip_x1_ = std::clamp(pixel_index(std::ceil(clip.x1)), clip_x0_, static_cast<long>(width_));
-  clip_y1_ = std::clamp(pixel_index(std::ceil(clip.y1)), clip_y0_, static_cast<long>(height_));
+  clip_ = {std::floor(clip.x0), std::floor(clip.y0), std::ceil(clip.x1), std::ceil(clip.y1)};
 }
 
-void Canvas::blend(long x, long y, Colour colour, double alpha) {
-  if (x < clip_x0_ || x >= clip_x1_ || y < clip_y0_ || y >= clip_y1_) return;
-  Colour& pixel = pixels_[static_cast<std::size_t>(y) * width_ + static_cast<std::size_t>(x)];
-  const float a = static_cast<float>(std::clamp(alpha, 0.0, 1.0));
-  pixel.red += a * (colour.red - pixel.red);
-  pixel.green += a * (colour.green - pixel.green);
-  pixel.blue += a * (colour.blue - pixel.blue);
+void Canvas::stroke(Paths paths, const Pen& pen) {
+  add([paths = std::move(paths), pen](cairo_t* cairo) {
+    add_paths(cairo, paths);
+    cairo_set_line_width(cairo, pen.width);
+    const double dashes[] = {pen.dash, pen.gap};
+    if (pen.dash > 0 && pen.gap > 0) cairo_set_dash(cairo, dashes, 2, 0);
+    set_colour(cairo, pen.colour, pen.alpha);
+    cairo_stroke(cairo);
+  });
 }
 
-Colour Canvas::pixel(std::size_t x, std::size_t y) const {
-  return pixels_.at(y * width_ + x);
-}
-
-void Canvas::paste(const Canvas& other, std::size_t x, std::size_t y) {
-  for (std::size_t row = 0; row < other.height_ && y + row < height_ && x < width_; ++row)
-    std::copy_n(&other.pixels_[row * other.width_], std::min(other.width_, width_ - x),
-                &pixels_[(y + row) * width_ + x]);
-}
-
-void Canvas::stroke(const Paths& paths, const Pen& pen) {
-  const double half_width = std::max(pen.width, 1.0) / 2;
-  const Rect box = bounding_box(paths, half_width + 1);
-  if (box.x1 < box.x0) return;
-  Mask mask(std::max(clip_x0_, pixel_index(box.x0)), std::max(clip_y0_, pixel_index(box.y0)),
-            std::min(clip_x1_, pixel_index(box.x1) + 1), std::min(clip_y1_, pixel_index(box.y1) + 1));
-  for (const Path& path : paths)
-    for (std::size_t i = 0; i + 1 < path.size(); ++i)
-      if (finite(path[i]) && finite(path[i + 1])) stroke_segment(mask, path[i], path[i + 1], half_width);
-  const double alpha = pen.alpha * std::min(pen.width, 1.0);
-  for (long y = mask.y0; y < mask.y1; ++y)
-    for (long x = mask.x0; x < mask.x1; ++x)
-      if (mask.at(x, y) > 0) blend(x, y, pen.colour, alpha * mask.at(x, y));
-}
-
-void Canvas::fill(const Paths& polygons, Colour colour, double alpha) {
-  constexpr int kRows = 8;  // sub-rows of a pixel; along a row the coverage is exact
-  const Rect box = bounding_box(polygons, 0);
-  if (box.x1 < box.x0) return;
-  Mask mask(std::max(clip_x0_, pixel_index(box.x0)), std::max(clip_y0_, pixel_index(box.y0)),
-            std::min(clip_x1_, pixel_index(box.x1) + 1), std::min(clip_y1_, pixel_index(box.y1) + 1));
-  std::vector<double> crossings;
-  for (long y = mask.y0; y < mask.y1; ++y)
-    for (int sub = 0; sub < kRows; ++sub) {
-      const double scan = static_cast<double>(y) + (sub + 0.5) / kRows;
-      crossings.clear();
-      for (const Path& polygon : polygons)
-        for (std::size_t i = 0; i < polygon.size(); ++i) {
-          const Point a = polygon[i], b = polygon[(i + 1) % polygon.size()];
-          if ((a.y <= scan) != (b.y <= scan))
-            crossings.push_back(a.x + (scan - a.y) / (b.y - a.y) * (b.x - a.x));
-        }
-      std::sort(crossings.begin(), crossings.end());
-      for (std::size_t i = 0; i + 1 < crossings.size(); i += 2)
-        cover_span(mask, y, crossings[i], crossings[i + 1], 1.0f / kRows);
-    }
-  for (long y = mask.y0; y < mask.y1; ++y)
-    for (long x = mask.x0; x < mask.x1; ++x)
-      if (mask.at(x, y) > 0) blend(x, y, colour, alpha * mask.at(x, y));
+void Canvas::fill(Paths polygons, Colour colour, double alpha) {
+  add([polygons = std::move(polygons), colour, alpha](cairo_t* cairo) {
+    add_paths(cairo, polygons);
+    set_colour(cairo, colour, alpha);
+    cairo_fill(cairo);
+  });
 }
 
 void Canvas::fill(const Rect& rect, Colour colour, double alpha) {
@@ -159,17 +126,83 @@ void Canvas::frame(const Rect& rect, const Pen& pen) {
   stroke({path}, pen);
 }
 
-Buffer<std::uint8_t, 3> Canvas::to_rgb8() const {
-  Buffer<std::uint8_t, 3> rgb({height_, width_, 3});
-  std::uint8_t* out = rgb.data();
-  auto byte = [](float value) {
-    return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0f, 1.0f) * 255.0f));
-  };
-  for (const Colour& pixel : pixels_) {
-    *out++ = byte(pixel.red);
-    *out++ = byte(pixel.green);
-    *out++ = byte(pixel.blue);
+void Canvas::image(const Rect& place, Buffer<std::uint32_t, 2> pixels, const Rect& window) {
+  const std::size_t height = pixels.extent(0), width = pixels.extent(1);
+  if (width == 0 || height == 0) return;
+  if (width > kMaxSide || height > kMaxSide)
+    throw FailureError("a raster of {} x {} pixels is too large to be drawn", width, height);
+  const auto shared = std::make_shared<const Buffer<std::uint32_t, 2>>(std::move(pixels));
+  add([shared, place, window](cairo_t* cairo) {
+    const CairoSurface surface =
+        image_surface(*shared, replicas(place, window, shared->extent(1), shared->extent(0)));
+    cairo_rectangle(cairo, window.x0, window.y0, window.width(), window.height());
+    cairo_clip(cairo);
+    cairo_translate(cairo, place.x0, place.y0);
+    cairo_scale(cairo, place.width() / cairo_image_surface_get_width(surface.get()),
+                place.height() / cairo_image_surface_get_height(surface.get()));
+    cairo_set_source_surface(cairo, surface.get(), 0, 0);
+    cairo_pattern_set_filter(cairo_get_source(cairo), CAIRO_FILTER_NEAREST);
+    cairo_paint(cairo);
+  });
+}
+
+void Canvas::text(std::string_view text, Point at, const TextStyle& style) {
+  if (!text.empty() && finite(at))
+    labels_.push_back({std::string(text), {within_cairo(at.x), within_cairo(at.y)}, style});
+}
+
+void Canvas::paste(const Canvas& other, double x, double y) {
+  add([other, x, y](cairo_t* cairo) {
+    cairo_translate(cairo, x, y);
+    other.draw_shapes(cairo);
+  });
+  for (Label label : other.labels_) {
+    label.at = {label.at.x + x, label.at.y + y};
+    labels_.push_back(std::move(label));
   }
+}
+
+void Canvas::draw_shapes(cairo_t* cairo) const {
+  cairo_set_line_cap(cairo, CAIRO_LINE_CAP_ROUND);
+  cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
+  cairo_set_fill_rule(cairo, CAIRO_FILL_RULE_EVEN_ODD);
+  cairo_rectangle(cairo, 0, 0, static_cast<double>(width_), static_cast<double>(height_));
+  set_colour(cairo, kWhite, 1);
+  cairo_fill(cairo);
+  for (const Shape& shape : shapes_) {
+    cairo_save(cairo);
+    if (shape.clip) {
+      cairo_rectangle(cairo, within_cairo(shape.clip->x0), within_cairo(shape.clip->y0),
+                      within_cairo(shape.clip->width()), within_cairo(shape.clip->height()));
+      cairo_clip(cairo);
+    }
+    shape.draw(cairo);
+    cairo_restore(cairo);
+  }
+  check_cairo(cairo_status(cairo));
+}
+
+CairoSurface draw_pixels(const Canvas& canvas) {
+  CairoSurface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(canvas.width()),
+                                                  static_cast<int>(canvas.height())));
+  check_cairo(cairo_surface_status(surface.get()));
+  const CairoContext cairo(cairo_create(surface.get()));
+  canvas.draw_shapes(cairo.get());
+  for (const Label& label : canvas.labels()) draw_label(cairo.get(), label);
+  check_cairo(cairo_status(cairo.get()));
+  cairo_surface_flush(surface.get());
+  return surface;
+}
+
+Buffer<std::uint8_t, 3> Canvas::to_rgb8() const {
+  const CairoSurface surface = draw_pixels(*this);
+  Buffer<std::uint8_t, 3> rgb({height_, width_, 3});
+  const unsigned char* row = cairo_image_surface_get_data(surface.get());
+  std::uint8_t* out = rgb.data();
+  for (std::size_t y = 0; y < height_; ++y, row += cairo_image_surface_get_stride(surface.get()))
+    for (std::size_t x = 0; x < width_; ++x)
+      for (const int shift : {16, 8, 0})
+        *out++ = static_cast<std::uint8_t>(reinterpret_cast<const std::uint32_t*>(row)[x] >> shift);
   return rgb;
 }
 
@@ -187,30 +220,6 @@ Path ellipse_path(Point centre, double half_axis1, double half_axis2, double ang
 
 Path rect_path(const Rect& rect) {
   return {{rect.x0, rect.y0}, {rect.x1, rect.y0}, {rect.x1, rect.y1}, {rect.x0, rect.y1}};
-}
-
-Paths dashed(const Path& path, double on, double off) {
-  Paths dashes;
-  double phase = 0;  // distance since the start of the current dash and gap
-  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-    const Point a = path[i], b = path[i + 1];
-    const double length = std::hypot(b.x - a.x, b.y - a.y);
-    if (!(length > 0) || length > 1e5) continue;
-    auto at = [&](double t) { return Point{a.x + t / length * (b.x - a.x), a.y + t / length * (b.y - a.y)}; };
-    for (double t = 0; t < length;) {
-      const bool drawing = phase < on;
-      const double step = std::min(length - t, (drawing ? on : on + off) - phase);
-      if (drawing) {
-        if (phase == 0 || t == 0) dashes.push_back({at(t)});
-        dashes.back().push_back(at(t + step));
-      }
-      t += step;
-      phase += step;
-      if (phase >= on + off - 1e-9) phase = 0;
-      if (step < 1e-12) break;
-    }
-  }
-  return dashes;
 }
 
 }  // namespace apsyn

@@ -84,15 +84,9 @@ void draw_density(Canvas& canvas, const Theme& theme, const Plot& plot, const De
   const Raster raster{shade,
                       {column(plot.x.low), row(plot.y.low), column(plot.x.high), row(plot.y.high)},
                       Reduction::maximum};
-  const long x0 = std::lround(plot.panel.x0), y0 = std::lround(plot.panel.y0);
-  const auto width = static_cast<std::size_t>(std::max(1L, std::lround(plot.panel.x1) - x0));
-  const auto height = static_cast<std::size_t>(std::max(1L, std::lround(plot.panel.y1) - y0));
-  const Buffer<double, 2> reduced = reduce_raster(raster, width, height);
-  for (std::size_t y = 0; y < height; ++y)
-    for (std::size_t x = 0; x < width; ++x)
-      if (!std::isnan(reduced(y, x)))
-        canvas.blend(x0 + static_cast<long>(x), y0 + static_cast<long>(y),
-                     map(0.18 + 0.72 * reduced(y, x) / most));
+  draw_raster(canvas, plot.panel, raster, [&](double value) {
+    return std::isnan(value) ? kTransparent : image_pixel(map(0.18 + 0.72 * value / most));
+  });
   if (!what.medians) return;
   Series medians{{}, {}, kMedian, ""};
   for (std::size_t i = 0; i < counts.extent(0); ++i) {
@@ -132,19 +126,20 @@ void draw_dots(Canvas& canvas, const Theme& theme, const Plot& plot, const std::
   canvas.unclip();
 }
 
-void draw_legend(Canvas& canvas, const Theme& theme, const Rect& panel, const std::vector<Series>& series) {
+double draw_legend(Canvas& canvas, const Theme& theme, const Rect& panel, const std::vector<Series>& series) {
   TextStyle style = theme.text(21);
   style.align_x = AlignX::right;
   double x = panel.x1;
   for (auto one = series.rbegin(); one != series.rend(); ++one) {
     if (one->name.empty()) continue;
     style.colour = theme.ink;
-    draw_text(canvas, one->name, {x, panel.y0 - theme.px(11)}, style);
+    canvas.text(one->name, {x, panel.y0 - theme.px(11)}, style);
     x = text_box(one->name, {x, panel.y0}, style).x0 - theme.px(6);
     const double y = panel.y0 - theme.px(18);
     canvas.line({x - theme.px(24), y}, {x, y}, {one->colour, theme.px(4), 1});
     x -= theme.px(44);
   }
+  return std::max(0.0, x - panel.x0);
 }
 
 Colour series_colour(std::size_t index, std::size_t n) {

@@ -40,8 +40,8 @@ struct Series {
 /// Lines within the panel; single points become dots.
 void draw_lines(Canvas& canvas, const Theme& theme, const Plot& plot, const std::vector<Series>& series);
 void draw_dots(Canvas& canvas, const Theme& theme, const Plot& plot, const std::vector<Series>& series);
-/// Names and colours in the line above the panel, from the right.
-void draw_legend(Canvas& canvas, const Theme& theme, const Rect& panel, const std::vector<Series>& series);
+/// Names and colours in the line above the panel, from the right. Returns the width that is left for a title.
+double draw_legend(Canvas& canvas, const Theme& theme, const Rect& panel, const std::vector<Series>& series);
 /// Well distinguishable colours of equal lightness.
 Colour series_colour(std::size_t index, std::size_t n);
 

@@ -109,7 +109,7 @@ Canvas draw_fold_figure(const FoldedPulses& folded, const FoldFigureOptions& opt
   Canvas canvas(static_cast<std::size_t>(theme.px(1020)), static_cast<std::size_t>(theme.px(height)));
   draw_heading(canvas, theme, theme.px(50), theme.px(920), heading_of(folded, options.title));
   draw_profile(canvas, theme, scaled(theme, 140, 160, 680, 320), folded, profile_alone);
-  draw_text(canvas, footer_of(folded), {theme.px(50), theme.px(height - 24)}, theme.small_text(20));
+  canvas.text(footer_of(folded), {theme.px(50), theme.px(height - 24)}, theme.small_text(20));
   if (profile_alone) return canvas;
   const ScaledUnit time = seconds_unit(folded.length_s);
   const double span_s = static_cast<double>(folded.sum.extent(0)) * folded.subint_s;

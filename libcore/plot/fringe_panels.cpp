@@ -57,10 +57,11 @@ void draw_fringe(Canvas& canvas, const Theme& theme, const Rect& amplitude_panel
     const auto number = static_cast<std::size_t>(ant);
     return number < s.antennas.size() ? s.antennas[number] : fmt::format("{}", ant);
   };
+  const double width = draw_legend(canvas, theme, amplitude_panel, amplitudes);
   draw_panel_title(
       canvas, theme, amplitude_panel,
-      fmt::format("{} \u2013 {}, {} m", name(fringe.ant1), name(fringe.ant2), short_number(fringe.length_m)));
-  draw_legend(canvas, theme, amplitude_panel, amplitudes);
+      fmt::format("{} \u2013 {}, {} m", name(fringe.ant1), name(fringe.ant2), short_number(fringe.length_m)),
+      width);
 }
 
 }  // namespace apsyn

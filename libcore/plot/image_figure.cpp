@@ -131,15 +131,11 @@ void draw_contours(Canvas& canvas, const Theme& theme, const Rect& panel, const 
     Paths lines;
     for (Path& path : contour_lines(values, level)) {
       for (Point& at : path) at = {panel.x0 + (at.x + 0.5) * step_x, panel.y1 - (at.y + 0.5) * step_y};
-      if (level >= 0) {
-        lines.push_back(std::move(path));
-        continue;
-      }
-      const Paths dashes = dashed(path, theme.px(7), theme.px(5));
-      lines.insert(lines.end(), dashes.begin(), dashes.end());
+      lines.push_back(std::move(path));
     }
-    canvas.stroke(lines, {kBlack, theme.px(3.6), 0.45});
-    canvas.stroke(lines, {kContour, theme.px(1.6), 1});
+    const double dash = level < 0 ? theme.px(7) : 0, gap = level < 0 ? theme.px(5) : 0;
+    canvas.stroke(lines, {kBlack, theme.px(3.6), 0.45, dash, gap});
+    canvas.stroke(lines, {kContour, theme.px(1.6), 1, dash, gap});
   }
 }
 
@@ -239,7 +235,7 @@ Canvas draw_image_figure(const Image& image, const ImageFigureOptions& options) 
   const TextStyle style = theme.small_text(20);
   double y = static_cast<double>(canvas.height()) - theme.px(50);
   for (const std::string& line : image_footer(image.info, view, statistics, stretch.kind)) {
-    draw_text(canvas, fitted(line, style, width), {panel.x0, y}, style);
+    canvas.text(fitted(line, style, width), {panel.x0, y}, style);
     y += theme.px(29);
   }
   return canvas;

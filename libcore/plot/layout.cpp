@@ -35,7 +35,7 @@ void draw_x_labels(Canvas& canvas, const Theme& theme, const Plot& plot) {
     const Rect box = text_box(tick.label, at, style);
     if (tick.label.empty() || at.x < plot.panel.x0 - 1 || at.x > plot.panel.x1 + 1) continue;
     if (box.x0 < last_right + theme.px(8)) continue;
-    draw_text(canvas, tick.label, at, style);
+    canvas.text(tick.label, at, style);
     last_right = box.x1;
   }
 }
@@ -50,7 +50,7 @@ double draw_y_labels(Canvas& canvas, const Theme& theme, const Plot& plot) {
     const Point at{plot.panel.x0 - theme.px(10), plot.at(0, tick.value).y};
     if (tick.label.empty() || at.y < plot.panel.y0 - 1 || at.y > plot.panel.y1 + 1) continue;
     if (std::abs(last_y - at.y) < theme.px(24)) continue;
-    draw_text(canvas, tick.label, at, style);
+    canvas.text(tick.label, at, style);
     left = std::min(left, text_box(tick.label, at, style).x0);
     last_y = at.y;
   }
@@ -75,6 +75,22 @@ std::vector<Overlap> overlaps(double low, double high, std::size_t n_out, std::s
                                std::max(begin, static_cast<double>(k)));
   }
   return out;
+}
+
+/// An axis of the raster that is drawn: n pixels of the indices low to high, which take the part begin to end
+/// of the panel's side.
+struct RasterAxis {
+  double low = 0, high = 0;
+  std::size_t n = 0;
+  double begin = 0, end = 1;
+};
+RasterAxis raster_axis(double low, double high, double side, std::size_t n_in) {
+  if (high - low > side) return {low, high, static_cast<std::size_t>(side)};
+  const double first = std::max(0.0, std::floor(low + 0.5 + 1e-9));
+  const double last = std::min(static_cast<double>(n_in), std::ceil(high + 0.5 - 1e-9));
+  if (!(last > first)) return {};
+  return {first - 0.5, last - 0.5, static_cast<std::size_t>(last - first), (first - 0.5 - low) / (high - low),
+          (last - 0.5 - low) / (high - low)};
 }
 
 }  // namespace
@@ -111,26 +127,27 @@ void draw_plot_frame(Canvas& canvas, const Theme& theme, const Plot& plot) {
   TextStyle style = theme.text(23);
   style.align_x = AlignX::centre;
   style.align_y = AlignY::top;
-  draw_text(canvas, plot.x.label, {(plot.panel.x0 + plot.panel.x1) / 2, plot.panel.y1 + theme.px(42)}, style);
+  canvas.text(plot.x.label, {(plot.panel.x0 + plot.panel.x1) / 2, plot.panel.y1 + theme.px(42)}, style);
   style.align_y = AlignY::baseline;
   style.angle_rad = kPi / 2;
-  draw_text(canvas, plot.y.label, {left - theme.px(14), (plot.panel.y0 + plot.panel.y1) / 2}, style);
+  canvas.text(plot.y.label, {left - theme.px(14), (plot.panel.y0 + plot.panel.y1) / 2}, style);
 }
 
-void draw_panel_title(Canvas& canvas, const Theme& theme, const Rect& panel, const std::string& title) {
-  TextStyle style = theme.text(22);
-  style.weight = 1.35;
-  draw_text(canvas, title, {panel.x0, panel.y0 - theme.px(11)}, style);
+void draw_panel_title(Canvas& canvas, const Theme& theme, const Rect& panel, const std::string& title,
+                      std::optional<double> width) {
+  TextStyle style = theme.text(20);
+  style.bold = true;
+  canvas.text(fitted(title, style, width.value_or(panel.width())), {panel.x0, panel.y0 - theme.px(11)},
+              style);
 }
 
 void draw_colour_bar(Canvas& canvas, const Theme& theme, const Rect& bar, const ColourMap& map,
                      const Stretch& stretch, const std::string& label) {
-  const long rows = std::lround(bar.height());
-  for (long i = 0; i < rows; ++i) {
-    const double y = bar.y1 - static_cast<double>(i + 1);
-    canvas.fill(Rect{bar.x0, y, bar.x1, y + 1},
-                map((static_cast<double>(i) + 0.5) / static_cast<double>(rows)));
-  }
+  const std::size_t rows = static_cast<std::size_t>(std::max(1.0, std::round(bar.height())));
+  Buffer<std::uint32_t, 2> colours({rows, 1});
+  for (std::size_t i = 0; i < rows; ++i)
+    colours(rows - 1 - i, 0) = image_pixel(map((static_cast<double>(i) + 0.5) / static_cast<double>(rows)));
+  canvas.image(bar, std::move(colours), bar);
   canvas.frame(bar, theme.frame_pen());
   TextStyle style = theme.text(22);
   style.align_y = AlignY::middle;
@@ -140,25 +157,29 @@ void draw_colour_bar(Canvas& canvas, const Theme& theme, const Rect& bar, const 
     const double y = bar.y1 - tick.value * bar.height();
     canvas.line({bar.x1, y}, {bar.x1 + theme.px(tick.label.empty() ? 4 : 8), y}, theme.frame_pen());
     const Point at{bar.x1 + theme.px(13), y};
-    draw_text(canvas, tick.label, at, style);
+    canvas.text(tick.label, at, style);
     right = std::max(right, text_box(tick.label, at, style).x1);
   }
   style = theme.text(23);
   style.align_x = AlignX::centre;
   style.align_y = AlignY::top;
   style.angle_rad = kPi / 2;
-  draw_text(canvas, label, {right + theme.px(12), (bar.y0 + bar.y1) / 2}, style);
+  canvas.text(label, {right + theme.px(12), (bar.y0 + bar.y1) / 2}, style);
 }
 
 std::string fitted(const std::string& text, const TextStyle& style, double width) {
   if (text_width(text, style) <= width) return text;
-  std::string kept = text;
-  while (!kept.empty() && text_width(kept + "\u2026", style) > width) {
-    const auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };
-    while (kept.size() > 1 && continues(kept.back())) kept.pop_back();
-    kept.pop_back();
+  const auto continues = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };
+  const auto cut = [&](std::size_t n) {
+    while (n > 0 && continues(text[n])) --n;
+    return text.substr(0, n) + "\u2026";
+  };
+  std::size_t fits = 0, too_long = text.size();  // bytes
+  while (too_long - fits > 1) {
+    const std::size_t middle = (fits + too_long) / 2;
+    (text_width(cut(middle), style) <= width ? fits : too_long) = middle;
   }
-  return kept + "\u2026";
+  return cut(fits);
 }
 
 double heading_height(const Theme& theme) {
@@ -167,10 +188,10 @@ double heading_height(const Theme& theme) {
 
 void draw_heading(Canvas& canvas, const Theme& theme, double x, double width, const Heading& heading) {
   TextStyle style = theme.text(36);
-  style.weight = 1.4;
-  draw_text(canvas, fitted(heading.title, style, width), {x, theme.px(50)}, style);
+  style.bold = true;
+  canvas.text(fitted(heading.title, style, width), {x, theme.px(50)}, style);
   const TextStyle small = theme.small_text(23);
-  draw_text(canvas, fitted(heading.subtitle, small, width), {x, theme.px(84)}, small);
+  canvas.text(fitted(heading.subtitle, small, width), {x, theme.px(84)}, small);
 }
 
 bool TakenSpace::is_free(const Rect& box) const {
@@ -206,13 +227,25 @@ Buffer<double, 2> reduce_raster(const Raster& raster, std::size_t width, std::si
 
 void draw_raster(Canvas& canvas, const Rect& panel, const Raster& raster, const ColourMap& map,
                  const Stretch& stretch) {
-  const long x0 = std::lround(panel.x0), y0 = std::lround(panel.y0);
-  const auto width = static_cast<std::size_t>(std::max(1L, std::lround(panel.x1) - x0));
-  const auto height = static_cast<std::size_t>(std::max(1L, std::lround(panel.y1) - y0));
-  const Buffer<double, 2> reduced = reduce_raster(raster, width, height);
-  for (std::size_t y = 0; y < height; ++y)
-    for (std::size_t x = 0; x < width; ++x)
-      canvas.blend(x0 + static_cast<long>(x), y0 + static_cast<long>(y), map(stretch(reduced(y, x))));
+  draw_raster(canvas, panel, raster, [&](double value) { return image_pixel(map(stretch(value))); });
+}
+
+void draw_raster(Canvas& canvas, const Rect& panel, const Raster& raster,
+                 const std::function<std::uint32_t(double)>& pixel_of) {
+  const Rect window{std::round(panel.x0), std::round(panel.y0),
+                    std::max(std::round(panel.x1), std::round(panel.x0) + 1),
+                    std::max(std::round(panel.y1), std::round(panel.y0) + 1)};
+  const RasterAxis x = raster_axis(raster.range.x0, raster.range.x1, window.width(), raster.values.extent(1));
+  const RasterAxis y =
+      raster_axis(raster.range.y0, raster.range.y1, window.height(), raster.values.extent(0));
+  if (x.n == 0 || y.n == 0) return;
+  const Buffer<double, 2> reduced =
+      reduce_raster({raster.values, {x.low, y.low, x.high, y.high}, raster.reduction}, x.n, y.n);
+  Buffer<std::uint32_t, 2> pixels(reduced.shape());
+  std::transform(reduced.begin(), reduced.end(), pixels.begin(), pixel_of);
+  canvas.image({window.x0 + x.begin * window.width(), window.y1 - y.end * window.height(),
+                window.x0 + x.end * window.width(), window.y1 - y.begin * window.height()},
+               std::move(pixels), window);
 }
 
 }  // namespace apsyn

@@ -2,14 +2,16 @@
 // The furniture that the figures share: sizes and colours, frames with ticks, colour bars, titles.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "libcore/plot/canvas.h"
 #include "libcore/plot/colour_map.h"
-#include "libcore/plot/font.h"
 #include "libcore/plot/stretch.h"
+#include "libcore/plot/text.h"
 #include "libcore/plot/ticks.h"
 
 namespace apsyn {
@@ -53,8 +55,9 @@ struct Plot {
 void draw_plot_background(Canvas& canvas, const Theme& theme, const Plot& plot);
 /// Frame, ticks inwards, numbers and axis labels; draw after the data.
 void draw_plot_frame(Canvas& canvas, const Theme& theme, const Plot& plot);
-/// A heading inside the upper left corner of a panel.
-void draw_panel_title(Canvas& canvas, const Theme& theme, const Rect& panel, const std::string& title);
+/// A heading above the upper left corner of a panel, as wide as the panel or as what a legend leaves of it.
+void draw_panel_title(Canvas& canvas, const Theme& theme, const Rect& panel, const std::string& title,
+                      std::optional<double> width = {});
 
 /// A vertical colour bar with ticks and a label on its right side.
 void draw_colour_bar(Canvas& canvas, const Theme& theme, const Rect& bar, const ColourMap& map,
@@ -80,17 +83,21 @@ class TakenSpace {
   std::vector<Rect> boxes_;
 };
 
-/// Values [y][x] (y upwards) as colours in `panel`; each canvas pixel shows the mean (or the maximum) of the
-/// part of the values' area that it covers, so few values stay crisp and many are averaged.
+/// Values [y][x] (y upwards) as colours in `panel`. Along each axis either one raster pixel shows a value,
+/// or, where there are more values than canvas pixels, a canvas pixel shows the mean (or the maximum) of the
+/// part of the values' area that it covers: few values stay crisp and many are averaged.
 enum class Reduction { mean, maximum };
 struct Raster {
   View<const double, 2> values;
   Rect range;  ///< the part shown, in indices; an index i covers i-0.5 .. i+0.5
   Reduction reduction = Reduction::mean;
 };
-/// The reduced value of each canvas pixel of the panel, [y downwards][x]; NaN where nothing is finite.
+/// The part shown as so many values, [y downwards][x]; NaN where nothing is finite.
 Buffer<double, 2> reduce_raster(const Raster& raster, std::size_t width, std::size_t height);
 void draw_raster(Canvas& canvas, const Rect& panel, const Raster& raster, const ColourMap& map,
                  const Stretch& stretch);
+/// The same with a colour of one's own for each value, as image_pixel() makes them.
+void draw_raster(Canvas& canvas, const Rect& panel, const Raster& raster,
+                 const std::function<std::uint32_t(double)>& pixel_of);
 
 }  // namespace apsyn

@@ -61,7 +61,7 @@ void draw_edge_labels(Canvas& canvas, const Theme& theme, const SkyView& view, d
     box.x0 -= theme.px(8), box.x1 += theme.px(8);
     if (!labels.is_free(box)) return at.x;
     labels.take(box);
-    draw_text(canvas, text, at, style);
+    canvas.text(text, at, style);
     return box.x0;
   };
   for (const SkyTick& tick : edge_ticks(view, Edge::bottom, SkyAxis::right_ascension, ra_step))
@@ -74,10 +74,10 @@ void draw_edge_labels(Canvas& canvas, const Theme& theme, const SkyView& view, d
   style = theme.text(24);
   style.align_x = AlignX::centre;
   style.align_y = AlignY::top;
-  draw_text(canvas, "Right ascension (J2000)", {(p.x0 + p.x1) / 2, p.y1 + theme.px(48)}, style);
+  canvas.text("Right ascension (J2000)", {(p.x0 + p.x1) / 2, p.y1 + theme.px(48)}, style);
   style.align_y = AlignY::baseline;
   style.angle_rad = kPi / 2;
-  draw_text(canvas, "Declination (J2000)", {left - theme.px(8), (p.y0 + p.y1) / 2}, style);
+  canvas.text("Declination (J2000)", {left - theme.px(8), (p.y0 + p.y1) / 2}, style);
 }
 
 /// Whether parallels bend by over a hundredth of the frame's height, so that ticks on it mislead further in.
@@ -143,7 +143,7 @@ void label_grid(Canvas& canvas, const Theme& theme, const SkyView& view, double 
     });
     if (!inside || !on_sky || !taken.is_free(box)) return;
     taken.take(box);
-    draw_text(canvas, text, *at, style);
+    canvas.text(text, *at, style);
   };
   const SkyDirection& centre = view.projection.centre;
   const double ra_middle = (std::floor(centre.ra_rad / ra_step) + 0.5) * ra_step;
@@ -156,17 +156,17 @@ void label_grid(Canvas& canvas, const Theme& theme, const SkyView& view, double 
 
 void draw_compass(Canvas& canvas, const Theme& theme, const SkyView& view) {
   TextStyle style = theme.text(26);
-  style.weight = 1.3;
+  style.bold = true;
   style.align_x = AlignX::centre;
   style.align_y = AlignY::middle;
   const SinProjection& s = view.projection;
   const Point c = view.to_canvas(Point{s.ref_x, s.ref_y});
   const double rx = 1 / s.cell_x_rad / view.pixels.width() * view.panel.width() + theme.px(24);
   const double ry = 1 / s.cell_y_rad / view.pixels.height() * view.panel.height() + theme.px(24);
-  draw_text(canvas, "N", {c.x, c.y - ry}, style);
-  draw_text(canvas, "S", {c.x, c.y + ry}, style);
-  draw_text(canvas, "E", {c.x - rx, c.y}, style);
-  draw_text(canvas, "W", {c.x + rx, c.y}, style);
+  canvas.text("N", {c.x, c.y - ry}, style);
+  canvas.text("S", {c.x, c.y + ry}, style);
+  canvas.text("E", {c.x - rx, c.y}, style);
+  canvas.text("W", {c.x + rx, c.y}, style);
 }
 
 void draw_wide_coordinates(Canvas& canvas, const Theme& theme, const SkyView& view, GridLines grid,
@@ -217,11 +217,14 @@ double declination_labels_width(const Theme& theme, const SkyView& view) {
 
 void blank_off_sky(Canvas& canvas, const SkyView& view) {
   const Rect& p = view.panel;
-  for (long y = std::lround(p.y0); y < std::lround(p.y1); ++y)
-    for (long x = std::lround(p.x0); x < std::lround(p.x1); ++x) {
-      const Point centre{static_cast<double>(x) + 0.5, static_cast<double>(y) + 0.5};
-      if (!view.projection.direction(view.to_pixel(centre))) canvas.blend(x, y, kWhite);
-    }
+  const std::array<Point, 4> corners = {{{p.x0, p.y0}, {p.x1, p.y0}, {p.x0, p.y1}, {p.x1, p.y1}}};
+  const bool all_sky = std::all_of(corners.begin(), corners.end(), [&](Point corner) {
+    return view.projection.direction(view.to_pixel(corner)).has_value();
+  });
+  if (all_sky) return;  // the horizon is convex: with all corners the whole panel is within it
+  canvas.clip(p);
+  canvas.fill(Paths{rect_path(p), horizon_path(view)}, kWhite);
+  canvas.unclip();
 }
 
 void draw_sky_coordinates(Canvas& canvas, const Theme& theme, const SkyView& view, GridLines grid,
@@ -284,7 +287,7 @@ void draw_marks(Canvas& canvas, const Theme& theme, const SkyView& view,
       const bool inside = view.panel.contains({box.x0, box.y0}) && view.panel.contains({box.x1, box.y1});
       if (!inside || !taken.is_free(box)) continue;
       taken.take(box);
-      draw_text(canvas, marks.components[i].name, place, style);
+      canvas.text(marks.components[i].name, place, style);
       break;
     }
   }

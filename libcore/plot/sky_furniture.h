@@ -14,7 +14,7 @@ namespace apsyn {
 
 /// Of the numbers left of a frame that is not wide.
 double declination_labels_width(const Theme& theme, const SkyView& view);
-/// Turns canvas pixels beyond the horizon back to paper.
+/// Turns what lies beyond the horizon back to paper.
 void blank_off_sky(Canvas& canvas, const SkyView& view);
 /// Ticks and numbers on the frame; for wide fields a labelled grid, the horizon and N E S W instead.
 void draw_sky_coordinates(Canvas& canvas, const Theme& theme, const SkyView& view, GridLines grid,

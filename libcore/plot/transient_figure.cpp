@@ -100,7 +100,7 @@ void draw_ranks(Canvas& canvas, const Theme& theme, const Plot& plot, const Tran
     if ((end - begin) * distance > label.radius)
       canvas.line({own.centre.x + begin * x, own.centre.y + begin * y},
                   {own.centre.x + end * x, own.centre.y + end * y}, {theme.ink, theme.px(1.2), 0.7});
-    draw_text(canvas, fmt::format("{}", i + 1), label.centre, style);
+    canvas.text(fmt::format("{}", i + 1), label.centre, style);
     labels.push_back(label);
   }
 }
@@ -222,11 +222,10 @@ void draw_detail(Canvas& canvas, const Theme& theme, const TransientFigure& f, s
   const Axis time = linear_axis(cutout.first_s / unit.factor, end / unit.factor,
                                 fmt::format("Time after the pulse ({})", unit.name));
   const TextStyle style = theme.text(22);
-  draw_text(canvas,
-            fitted(fmt::format("{}  {} s, DM {}, S/N {}", index + 1, short_number(detail.point.time_s, 7),
-                               short_number(detail.point.dm, 5), short_number(detail.point.sn)),
-                   style, theme.px(place.width + 120)),
-            {theme.px(place.x), theme.px(762)}, style);
+  canvas.text(fitted(fmt::format("{}  {} s, DM {}, S/N {}", index + 1, short_number(detail.point.time_s, 7),
+                                 short_number(detail.point.dm, 5), short_number(detail.point.sn)),
+                     style, theme.px(place.width + 120)),
+              {theme.px(place.x), theme.px(762)}, style);
   draw_profile(canvas, theme, scaled(theme, place.x, 780, place.width, 134), detail, time, unit.factor);
   draw_spectrum(canvas, theme, scaled(theme, place.x, 940, place.width, 300), cutout, time);
   if (!detail.dm.empty())
@@ -245,7 +244,7 @@ Canvas draw_transient_figure(const TransientFigure& f, std::size_t size) {
   draw_overview(canvas, theme, f);
   for (std::size_t i = 0; i < n_detail; ++i) draw_detail(canvas, theme, f, i, n_detail);
   const TextStyle style = theme.small_text(20);
-  draw_text(canvas, fitted(f.footer, style, theme.px(1800)), {theme.px(60), theme.px(height - 24)}, style);
+  canvas.text(fitted(f.footer, style, theme.px(1800)), {theme.px(60), theme.px(height - 24)}, style);
   return canvas;
 }
 

@@ -66,8 +66,8 @@ Canvas framed(const Theme& theme, double width, double height, const VisibilityS
   Canvas canvas(static_cast<std::size_t>(theme.px(width)), static_cast<std::size_t>(theme.px(height)));
   draw_heading(canvas, theme, theme.px(60), theme.px(width - 90), heading_of(s, o.title));
   const TextStyle style = theme.small_text(20);
-  draw_text(canvas, fitted(footer_of(s), style, theme.px(width - 90)), {theme.px(60), theme.px(height - 24)},
-            style);
+  canvas.text(fitted(footer_of(s), style, theme.px(width - 90)), {theme.px(60), theme.px(height - 24)},
+              style);
   return canvas;
 }
 

@@ -122,17 +122,24 @@ void draw_uv_coverage(Canvas& canvas, const Theme& theme, const Rect& panel, con
   const double radius = theme.px(filled < 0.002 ? 3.2 : filled < 0.02 ? 2.0 : filled < 0.1 ? 1.2 : 0.5);
   const ColourMap map("ink");
   const double most = pixels.empty() ? 1 : std::log1p(pixels.back().count);
+  const Rect whole{std::floor(panel.x0), std::floor(panel.y0),
+                   std::floor(panel.x0) + std::floor(panel.width()),
+                   std::floor(panel.y0) + std::floor(panel.height())};
+  Buffer<std::uint32_t, 2> raster;  // of points that are no larger than a pixel
+  if (radius <= theme.px(0.5))
+    raster.resize({static_cast<std::size_t>(whole.height()), static_cast<std::size_t>(whole.width())});
   canvas.clip(panel);
   for (const Pixel& pixel : pixels) {
     const Colour colour = map(0.35 + 0.55 * std::log1p(pixel.count) / most);
-    const Point at{std::floor(panel.x0) + static_cast<double>(pixel.x) + 0.5,
-                   std::floor(panel.y0) + static_cast<double>(pixel.y) + 0.5};
-    if (radius <= theme.px(0.5))
-      canvas.blend(static_cast<long>(at.x), static_cast<long>(at.y), colour);
+    const Point at{whole.x0 + static_cast<double>(pixel.x) + 0.5,
+                   whole.y0 + static_cast<double>(pixel.y) + 0.5};
+    if (raster.size() > 0)
+      raster(pixel.y, pixel.x) = image_pixel(colour);
     else
       canvas.stroke({{at, at}}, {colour, 2 * radius, 1});
   }
   canvas.unclip();
+  if (raster.size() > 0) canvas.image(whole, std::move(raster), whole);
   draw_plot_frame(canvas, theme, plot);
   draw_panel_title(canvas, theme, panel, "uv coverage");
 }
@@ -185,8 +192,8 @@ void draw_amplitude_spectrum(Canvas& canvas, const Theme& theme, const Rect& pan
   draw_lines(canvas, theme, plot, means);
   draw_dots(canvas, theme, plot, vectors);
   draw_plot_frame(canvas, theme, plot);
-  draw_panel_title(canvas, theme, panel, "Mean amplitude (lines), amplitude of the mean (dots)");
-  draw_legend(canvas, theme, panel, means);
+  const double width = draw_legend(canvas, theme, panel, means);
+  draw_panel_title(canvas, theme, panel, "Mean amplitude (lines), amplitude of the mean (dots)", width);
 }
 
 void draw_phase_spectrum(Canvas& canvas, const Theme& theme, const Rect& panel, const VisibilitySummary& s) {

@@ -121,8 +121,9 @@ void draw_levels(Canvas& canvas, const Theme& theme, const Rect& panel, const Vo
   canvas.stroke({line([&](std::size_t b) { return total[b]; }, all)}, {theme.ink, theme.px(2.6), 1});
   canvas.unclip();
   draw_plot_frame(canvas, theme, plot);
-  draw_panel_title(canvas, theme, panel, "Levels of real and imaginary parts");
-  draw_legend(canvas, theme, panel, {{{}, {}, kBar, "inputs"}, {{}, {}, theme.ink, "all"}});
+  const double width =
+      draw_legend(canvas, theme, panel, {{{}, {}, kBar, "inputs"}, {{}, {}, theme.ink, "all"}});
+  draw_panel_title(canvas, theme, panel, "Levels of real and imaginary parts", width);
 }
 
 /// Bars for each input.
@@ -175,8 +176,9 @@ void draw_losses(Canvas& canvas, const Theme& theme, const Rect& panel, const Vo
   draw_bars(canvas, plot, saturated, kSaturated, -0.38, 0);
   draw_bars(canvas, plot, missing, kMissing, 0, 0.38);
   draw_plot_frame(canvas, theme, plot);
-  draw_panel_title(canvas, theme, panel, "Saturated and missing samples");
-  draw_legend(canvas, theme, panel, {{{}, {}, kSaturated, "saturated"}, {{}, {}, kMissing, "missing"}});
+  const double width =
+      draw_legend(canvas, theme, panel, {{{}, {}, kSaturated, "saturated"}, {{}, {}, kMissing, "missing"}});
+  draw_panel_title(canvas, theme, panel, "Saturated and missing samples", width);
 }
 
 Heading heading_of(const VoltageSummary& s, const std::string& title) {
@@ -221,7 +223,7 @@ Canvas draw_voltage_figure(const VoltageSummary& s, const VoltageFigureOptions& 
   draw_rms(canvas, theme, scaled(theme, 1080, 730, 760, 140), s);
   draw_losses(canvas, theme, scaled(theme, 1080, 1000, 760, 130), s);
   const TextStyle style = theme.small_text(20);
-  draw_text(canvas, fitted(footer_of(s), style, theme.px(1800)), {theme.px(60), theme.px(1266)}, style);
+  canvas.text(fitted(footer_of(s), style, theme.px(1800)), {theme.px(60), theme.px(1266)}, style);
   return canvas;
 }
 

@@ -61,8 +61,7 @@ void draw_breaks(Canvas& canvas, const Theme& theme, const Rect& panel, const Br
   for (std::size_t i = 1; i < bins.parts.size(); ++i) {
     const double middle = (bins.parts[i - 1].end + bins.parts[i].begin) / 2;
     const double x = panel.x0 + middle * panel.width();
-    canvas.stroke(dashed({{x, panel.y0}, {x, panel.y1}}, theme.px(3), theme.px(6)),
-                  {theme.soft_ink, theme.px(2), 1});
+    canvas.line({x, panel.y0}, {x, panel.y1}, {theme.soft_ink, theme.px(2), 1, theme.px(3), theme.px(6)});
   }
 }
 

@@ -38,7 +38,7 @@ void declare(Tool& tool, FoldOptions& options) {
       ->type_name("LIST");
   app.add_flag("--search", options.search, "look for a better period, within a turn of drift over the data");
   tool.heading("Picture");
-  app.add_option("--plot", options.plot, "draw profile, time and frequency against phase (PNG)")
+  app.add_option("--plot", options.plot, "draw profile, time and frequency against phase (PNG, PDF, SVG)")
       ->type_name("PATH");
   app.add_option("--title", options.title, "heading of the plot, instead of the source's name")
       ->type_name("TEXT");

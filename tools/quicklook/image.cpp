@@ -118,7 +118,8 @@ Canvas side_by_side(const std::vector<Canvas>& panels) {
   const std::size_t n_column = columns_of(panels.size()), n_row = (panels.size() + n_column - 1) / n_column;
   Canvas sheet(width * n_column, height * n_row);
   for (std::size_t i = 0; i < panels.size(); ++i)
-    sheet.paste(panels[i], i % n_column * width, i / n_column * height);
+    sheet.paste(panels[i], static_cast<double>(i % n_column * width),
+                static_cast<double>(i / n_column * height));
   return sheet;
 }
 

@@ -32,7 +32,8 @@ void declare(Tool& tool, SearchOptions& o) {
   app.add_option("--intensity", o.intensity, "which IFs make it: auto, first or sum (default: auto)")
       ->type_name("HOW")
       ->check(CLI::IsMember({"auto", "first", "sum"}));
-  app.add_option("--plot", o.plot, "picture of the candidates and of the best three")->type_name("PNG");
+  app.add_option("--plot", o.plot, "figure of the candidates and of the best three (PNG, PDF, SVG)")
+      ->type_name("PATH|-");
 }
 
 }  // namespace apsyn

@@ -14,8 +14,8 @@
 
 #include "libcore/base/error.h"
 #include "libcore/plot/density_plot.h"
+#include "libcore/plot/figure_file.h"
 #include "libcore/plot/layout.h"
-#include "libcore/plot/png.h"
 #include "tests/bench/json_lines.h"
 
 using namespace apsyn;
@@ -136,7 +136,7 @@ void draw(const Lines& lines, const std::string& path) {
              {rect(1040, 1760), powers_axis(beams.begin()->first, beams.rbegin()->first, "Beams"),
               log_axis(least, most, "Milliseconds")},
              series_of(lines.of_beams));
-  write_png(path, canvas.to_rgb8(), {{"Title", "Beams of BEST-2 on a GPU"}}, true);
+  write_figure(path, canvas, {"plot_beams", "Beams of BEST-2 on a GPU"}, true);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "libcore/base/error.h"
+#include "libcore/plot/figure_file.h"
 #include "libcore/plot/layout.h"
-#include "libcore/plot/png.h"
 #include "tests/bench/json_lines.h"
 
 using namespace apsyn;
@@ -121,24 +121,27 @@ void draw_panel(Canvas& canvas, const Theme& theme, const Rect& panel, const Arr
   const Plot plot{panel, x, log_axis(0, 5, "Spectra of an accumulation", 6)};
   draw_plot_background(canvas, theme, plot);
   std::array<std::array<double, 3>, kMethods> middle{};  // sum of x, of y, and pixels of each region
+  Buffer<std::uint32_t, 2> regions({std::size_t(panel.height()), std::size_t(panel.width())});
   for (long at_y = long(panel.y0); at_y < long(panel.y1); ++at_y)
     for (long at_x = long(panel.x0); at_x < long(panel.x1); ++at_x) {
       const double antennas =
           std::pow(10, low + (high - low) * (double(at_x) + 0.5 - panel.x0) / panel.width());
       const double n = std::pow(10, 5 * (panel.y1 - double(at_y) - 0.5) / panel.height());
       const std::size_t method = cheapest(at_antennas(costs, antennas), n);
-      canvas.blend(at_x, at_y, kColours[method], 0.85);
+      regions(std::size_t(at_y - long(panel.y0)), std::size_t(at_x - long(panel.x0))) =
+          image_pixel(kColours[method], 0.85);
       middle[method][0] += double(at_x);
       middle[method][1] += double(at_y);
       middle[method][2] += 1;
     }
+  canvas.image(panel, std::move(regions), panel);
   for (std::size_t method = 0; method < kMethods; ++method) {
     if (middle[method][2] < 400) continue;
     TextStyle style = theme.text(34);
     style.align_x = AlignX::centre;
     style.align_y = AlignY::middle;
-    draw_text(canvas, kNames[method],
-              {middle[method][0] / middle[method][2], middle[method][1] / middle[method][2]}, style);
+    canvas.text(kNames[method],
+                {middle[method][0] / middle[method][2], middle[method][1] / middle[method][2]}, style);
   }
   draw_plot_frame(canvas, theme, plot);
 }
@@ -161,7 +164,7 @@ void draw(const Measured& measured, const std::string& path) {
                 std::round(theme.px(850))},
                *panels[i].first, panels[i].second);
   }
-  write_png(path, canvas.to_rgb8(), {{"Title", "The cheapest method of direct imaging"}}, true);
+  write_figure(path, canvas, {"plot_epic", "The cheapest method of direct imaging"}, true);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "libcore/base/error.h"
+#include "libcore/plot/figure_file.h"
 #include "libcore/plot/layout.h"
-#include "libcore/plot/png.h"
 #include "tests/bench/json_lines.h"
 
 using namespace apsyn;
@@ -103,7 +103,7 @@ void draw_curve(Canvas& canvas, const Theme& theme, const Plot& plot, const Curv
   }
   canvas.clip(plot.panel);
   canvas.stroke({all}, {colour, theme.px(3.4), 1});
-  canvas.stroke(dashed(resident, theme.px(12), theme.px(9)), {colour, theme.px(2.6), 1});
+  canvas.stroke({resident}, {colour, theme.px(2.6), 1, theme.px(12), theme.px(9)});
   if (!curve.level)
     for (const Path& path : {all, resident})
       for (const Point& point : path) canvas.fill({ellipse_path(point, theme.px(6), theme.px(6))}, colour);
@@ -126,8 +126,8 @@ void draw_panel(Canvas& canvas, const Theme& theme, Panel panel, const Rect& rec
     canvas.line({rect.x0, legend_y}, {rect.x0 + theme.px(50), legend_y}, {colour, theme.px(3.4), 1});
     TextStyle style = theme.small_text(22);
     style.align_y = AlignY::middle;
-    draw_text(canvas, fmt::format("{}: error {}", curve.name, short_number(curve.min_error, 2)),
-              {rect.x0 + theme.px(64), legend_y}, style);
+    canvas.text(fmt::format("{}: error {}", curve.name, short_number(curve.min_error, 2)),
+                {rect.x0 + theme.px(64), legend_y}, style);
     legend_y += theme.px(34);
   }
   draw_plot_frame(canvas, theme, plot);
@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
                   std::round(theme.px(150 + side))},
                  x, y);
     }
-    write_png(arguments[0], canvas.to_rgb8(), {{"Title", "Throughput of gridders"}}, true);
+    write_figure(arguments[0], canvas, {"plot_figure16", "Throughput of gridders"}, true);
   } catch (const Error& error) {
     fmt::print(stderr, "plot_figure16: error: {}\n", error.what());
     return static_cast<int>(error.status());

@@ -175,9 +175,9 @@ a-model.fits clean a --niter 1 --mask a-model.fits
 a-image-pb.fits clean a --niter 1 --primary-beam a-image-pb.fits
 COMMANDS
 while read -r tool; do
-  "$tool" --help | grep -oE '^  -[^ ]+ [^ ]*(PATH|SKY|CSV|PNG)[^ ]*'
+  "$tool" --help | grep -oE '^  -[^ ]+ [^ ]*(PATH|SKY|CSV)[^ ]*'
 done < <(all_tools) | sort -u | xargs >others
-[ "$(cat others)" = "--pattern PATH --plot PATH --plot PNG --write-beams PATH|- -o,--output PATH|-" ] ||
+[ "$(cat others)" = "--pattern PATH --plot PATH --plot PATH|- --write-beams PATH|- -o,--output PATH|-" ] ||
   fail "options of type PATH and the like: $(cat others)"
 # The first waits, however long the second takes to come.
 DURATION=30s bash ./sim.sh -q -o twice.dada &

@@ -44,7 +44,7 @@ while read -r tool; do
     expected=
     case $type in
       Excludes:* | Needs:*) continue ;; # it takes no value
-      FILE* | PATH* | PNG* | 'NAME|FILE'*) expected=c.ms ;;
+      FILE* | PATH* | 'NAME|FILE'*) expected=c.ms ;;
     esac
     [ "$(offers "$tool" "$flag" c.)" = "$expected" ] || fail "$tool $flag $type c. offers '$(offers "$tool" "$flag" c.)'"
   done < <(sed -nE 's/^  (-[a-z],)?(--[a-z0-9-]+) ([^ ]+).*/\2 \3/p' ../help.txt)

@@ -18,11 +18,14 @@ violations() {
       if ($1 ~ places && $2 ~ names) print $1 " includes " $2 ": " why
     }
     {
-      foreign = "^(casacore/|fitsio|longnam|CLI/|png\\.h|erfa)"
+      foreign = "^(casacore/|fitsio|longnam|CLI/|erfa)"
+      drawing = "^(cairo|pango/|glib|fontconfig/|ft2build|freetype|png\\.h|zlib\\.h)"
       core = "^libcore/(base|system|files|header|array|sky|voltage|visibility|image|powers)/"
       io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|aterms|imaging)/"
       if ($1 ~ "^libcore/" && $1 !~ core && $1 !~ io && $1 !~ "^libcore/(cli|plot)/") print $1 ": in no room of libcore that is known here"
       forbid(core, foreign, "the core knows no file format and no command line")
+      if ($1 !~ "^(libcore/plot|tests)/") forbid(".", drawing, "libcore/plot alone draws")
+      forbid("^libcore/plot/.*\\.h$", "^(pango/|glib|fontconfig/|zlib\\.h)", "what draws stays in .cpp files")
       forbid(core, io, "the core depends on nothing above it")
       forbid(core, "^(libcore/(cli|plot)|kernels|tools|tests)/", "the core depends on nothing above it")
       forbid("^libcore/base/", "^libcore/(system|files|header|array|sky|voltage|visibility|image|powers)/", "base depends on nothing")
@@ -33,8 +36,8 @@ violations() {
       forbid(io, "^CLI/", "files know no command line")
       forbid("^libcore/cli/", io, "cli depends on the core only")
       forbid("^libcore/cli/", "^(kernels|tools|tests)/", "cli depends on the core only")
-      forbid("^libcore/cli/", "^(casacore/|fitsio|png\\.h)", "cli knows no file format")
-      if ($1 !~ "^libcore/plot/png\\.cpp$") forbid("^libcore/plot/", foreign, "plots are pixels in memory: they know no file format and no command line")
+      forbid("^libcore/cli/", "^(casacore/|fitsio)", "cli knows no file format")
+      forbid("^libcore/plot/", foreign, "figures know no file format of data and no command line")
       forbid("^libcore/plot/", io, "plot depends on the core only")
       forbid("^libcore/plot/", "^(libcore/cli|kernels|tools|tests)/", "plot depends on the core only")
       forbid("^libcore/(cli|base|system|files)/", "^libcore/plot/", "only tools draw")
@@ -42,7 +45,7 @@ violations() {
       forbid("^kernels/", io, "kernels depend on the core only")
       forbid("^kernels/", "^(libcore/(cli|plot)|tools|tests)/", "kernels depend on the core only")
       forbid("^tools/", "^tests/", "a tool depends on libraries only")
-      forbid("^tools/", "^(casacore/|fitsio|png\\.h|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
+      forbid("^tools/", "^(casacore/|fitsio|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
       forbid("^tests/reference/", "^(kernels|libcore/(cli|streams|measures|fits|ms|uvfits|filterbank|capture|aterms|imaging)|tools)/", "references share no code with what they test")
       # What is compiled with the toolkit only lies in folders cuda/ and the benchmarks of GPUs.
       cuda = "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx|kernels/common/cuda/[^/]*$)"
@@ -78,12 +81,17 @@ breaks libcore/sky/a.cpp '"kernels/idg/idg.h"'
 breaks libcore/fits/a.cpp '"libcore/cli/tool.h"'
 breaks libcore/capture/a.cpp '<CLI/CLI.hpp>'
 breaks libcore/cli/a.cpp '"libcore/fits/image.h"'
-breaks libcore/plot/a.cpp '<png.h>'
+breaks libcore/fits/a.cpp '<cairo.h>'
+breaks libcore/base/a.cpp '<pango/pangocairo.h>'
+breaks libcore/plot/a.h '<pango/pangocairo.h>'
+breaks tools/quicklook/a.cpp '<cairo-svg.h>'
+breaks kernels/idg/a.cpp '<zlib.h>'
+breaks libcore/plot/a.cpp '<fitsio.h>'
 breaks libcore/base/a.h '"libcore/array/b.h"'
 breaks libcore/system/a.cpp '"libcore/voltage/b.h"'
 breaks libcore/array/a.cpp '"libcore/header/b.h"'
 breaks libcore/image/a.cpp '"libcore/sky/b.h"'
-keeps libcore/plot/png.cpp '<png.h>'
+keeps libcore/plot/text.cpp '<pango/pangocairo.h>'
 keeps libcore/voltage/a.cpp '"libcore/array/b.h"'
 breaks libcore/plot/a.cpp '"libcore/fits/image.h"'
 breaks libcore/fits/a.cpp '"libcore/plot/canvas.h"'

@@ -31,6 +31,39 @@ run quicklook --dry-run sky.fits -o dry.png
 expect_stdout sky.fits image dry.png
 expect_no_file dry.png
 
+# The suffix is the format; vectors hold text as text, one image for the data and one for the colour bar.
+for name in sky.pdf sky.SVG; do
+  run quicklook sky.fits --title 'A <b> & "c"' --threads 1 -o $name
+  cp $name first && run quicklook sky.fits --title 'A <b> & "c"' --threads 2 --overwrite -o $name
+  expect_same first $name
+  grep -aq "quicklook --title 'A" $name || fail "$name does not tell the command that made it"
+done
+[ "$(head -c 5 sky.pdf)" = %PDF- ] && tail -c 8 sky.pdf | grep -aq '%%EOF' || fail "sky.pdf is no PDF"
+grep -aq '/FontFile' sky.pdf || fail "sky.pdf holds no font"
+! grep -aq 'CreationDate' sky.pdf || fail "sky.pdf depends on the time of day"
+[ "$(grep -ac '/Subtype /Image' sky.pdf)" -eq 2 ] || fail "sky.pdf has not two images"
+[ "$(head -c 5 sky.SVG)" = '<?xml' ] && [ "$(tail -n 1 sky.SVG)" = '</svg>' ] || fail "sky.SVG is no SVG"
+for text in 'A &lt;b&gt; &amp; ' 'Right ascension (J2000)' 'Jy/beam'; do
+  grep -q "<text [^>]*>$text" sky.SVG || fail "sky.SVG has no text '$text'"
+done
+[ "$(grep -c '<image ' sky.SVG)" -eq 2 ] || fail "sky.SVG has not two images"
+for name in sky.jpg sky sky.png.gz; do
+  expect_exit 2 quicklook sky.fits -o $name
+  expect_stderr "$name" .png .pdf .svg
+  expect_no_file $name
+done
+
+# The letters are the same whatever the user's home and fontconfig's settings are; nothing is kept in either.
+mkdir home
+for surroundings in 'HOME=/no/such/home' "HOME=$PWD/home XDG_CACHE_HOME=$PWD/home/cache" 'FONTCONFIG_FILE=/no/such/file' \
+  'FONTCONFIG_PATH=/no/such/folder FONTCONFIG_SYSROOT=/no/such/root' 'LC_ALL=tr_TR.UTF-8 PANGOCAIRO_BACKEND=win32'; do
+  # shellcheck disable=SC2086
+  run env -i PATH="$PATH" $surroundings quicklook -q sky.fits -o named.png --overwrite
+  [ ! -s "$(stderr_file)" ] || fail "$surroundings: $(cat "$(stderr_file)")"
+  expect_same sky.png named.png
+done
+[ -z "$(ls -A home)" ] || fail "quicklook leaves $(ls -A home) at home"
+
 # Every option draws something; pictures that should differ do.
 cat >sky.txt <<'SKY'
 Format = Name, Type, Ra, Dec, I

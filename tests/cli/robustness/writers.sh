@@ -44,7 +44,9 @@ run idg-grid -q in.ms --size 64 --scale 10amin --no-psf -o sky
 why='lies in the Measurement Set|is a folder'
 refuse quicklook sky-dirty.fits -o other.ms/table.dat --overwrite
 refuse quicklook sky-dirty.fits -o other.ms/sky.png
-refuse quicklook sky-dirty.fits -o other.ms --overwrite
+mv other.ms other.png
+refuse quicklook sky-dirty.fits -o other.png --overwrite
+mv other.png other.ms
 diff -r --exclude table.lock before.ms other.ms >&2 || fail "a set that is not read was changed"
 rm -r other.ms sky-dirty.fits
 why='is the name of two outputs'

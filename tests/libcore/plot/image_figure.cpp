@@ -8,6 +8,7 @@
 #include "libcore/plot/image_captions.h"
 #include "libcore/plot/image_figure.h"
 #include "libcore/plot/sky_view.h"
+#include "tests/support/picture.h"
 
 using namespace apsyn;
 
@@ -153,7 +154,7 @@ BOOST_AUTO_TEST_CASE(headings_say_of_what_a_plane_is_the_mean) {
 namespace {
 
 /// Heights of the blocks of rows that are not blank, from the top.
-std::vector<std::size_t> row_blocks(const Canvas& canvas) {
+std::vector<std::size_t> row_blocks(const Picture& canvas) {
   std::vector<std::size_t> heights;
   bool inside = false;
   for (std::size_t y = 0; y < canvas.height(); ++y) {
@@ -175,7 +176,7 @@ BOOST_AUTO_TEST_CASE(letters_of_small_pictures_can_be_read) {
     ImageFigureOptions options;
     options.size = size;
     options.title = "HEADING";
-    const Canvas canvas = draw_image_figure(image, options);
+    const Picture canvas = draw_image_figure(image, options);
     const auto blocks = row_blocks(canvas);
     // capitals are 0.714 of the 36 and 20 units of title and footer, which are 0.65 pixels at least
     const double unit = std::max(0.65, static_cast<double>(size) / 1000);
@@ -204,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_bright_pixel_is_drawn_where_the_view_says) {
   ImageFigureOptions options;
   options.size = 500;
   const SkyView view = image_figure_view(image, options);
-  const Canvas canvas = draw_image_figure(image, options);
+  const Picture canvas = draw_image_figure(image, options);
   const ColourMap map("ember");
   const Point at = view.to_canvas(Point{12, 31});
   for (long dy = -4; dy <= 4; dy += 4)
@@ -222,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_bright_pixel_is_drawn_where_the_view_says) {
   options.x0 = 10, options.y0 = 25, options.width = 20, options.height = 10;
   const SkyView cut = image_figure_view(image, options);
   const Point there = cut.to_canvas(Point{12, 31});
-  BOOST_CHECK_SMALL(draw_image_figure(image, options)
+  BOOST_CHECK_SMALL(Picture(draw_image_figure(image, options))
                             .pixel(static_cast<std::size_t>(there.x), static_cast<std::size_t>(there.y))
                             .green -
                         map(1).green,
@@ -238,9 +239,9 @@ BOOST_AUTO_TEST_CASE(marks_stand_on_their_sources) {
   component.direction = where;
   options.marks.components.push_back(component);
   const SkyView view = image_figure_view(image, options);
-  const Canvas with = draw_image_figure(image, options);
+  const Picture with = draw_image_figure(image, options);
   options.marks.components.clear();
-  const Canvas without = draw_image_figure(image, options);
+  const Picture without = draw_image_figure(image, options);
   double sum_x = 0, sum_y = 0, n = 0;
   for (std::size_t y = 0; y < with.height(); ++y)
     for (std::size_t x = 0; x < with.width(); ++x) {
@@ -309,7 +310,7 @@ BOOST_AUTO_TEST_CASE(pixels_are_whole_squares_and_the_horizon_is_cut_out) {
   BOOST_CHECK_EQUAL(view.pixels.y0, 100 - 82 - 1.5);
   Image image = blank_image(300, 200, 10, -26, 0.7);
   image.pixels(0, 0, 110, 170) = 1;
-  const Canvas canvas = draw_image_figure(image, {});
+  const Picture canvas = draw_image_figure(image, {});
   const Point at = view.to_canvas(Point{170, 110});
   BOOST_CHECK_SMALL(canvas.pixel(static_cast<std::size_t>(at.x), static_cast<std::size_t>(at.y)).green -
                         ColourMap("ember")(1).green,

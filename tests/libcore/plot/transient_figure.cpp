@@ -5,6 +5,7 @@
 #include <random>
 
 #include "libcore/plot/transient_figure.h"
+#include "tests/support/picture.h"
 
 using namespace apsyn;
 
@@ -41,7 +42,7 @@ bool is_white(Colour c) {
 }
 
 /// The widest run of columns without a mark between two heights (fractions), as a part of the width.
-double widest_blank(const Canvas& canvas, double from, double to) {
+double widest_blank(const Picture& canvas, double from, double to) {
   const auto height = static_cast<double>(canvas.height());
   std::size_t run = 0, most = 0;
   for (std::size_t x = 0; x < canvas.width(); ++x) {
@@ -55,7 +56,7 @@ double widest_blank(const Canvas& canvas, double from, double to) {
 }
 
 /// How many separate stretches of columns hold a colour bar: at least 100 pixels that grow darker downwards.
-std::size_t colour_bars(const Canvas& canvas) {
+std::size_t colour_bars(const Picture& canvas) {
   std::size_t n_bar = 0;
   bool inside = false;
   for (std::size_t x = 0; x < canvas.width(); ++x) {
@@ -81,7 +82,7 @@ std::size_t colour_bars(const Canvas& canvas) {
 
 BOOST_AUTO_TEST_CASE(details_fill_the_width_whatever_their_number) {
   for (const std::size_t n : {1u, 2u, 3u, 5u}) {
-    const Canvas canvas = draw_transient_figure(figure_of(n));
+    const Picture canvas = draw_transient_figure(figure_of(n));
     BOOST_TEST_CONTEXT(n << " candidates") {
       // profiles and spectra stand in the lower half; labels and bars are between them
       BOOST_TEST(widest_blank(canvas, 0.6, 0.9) < 0.08);
