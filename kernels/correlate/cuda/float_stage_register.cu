@@ -13,6 +13,8 @@
 #include <cstdint>
 
 #include "kernels/common/cuda/check.h"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 #include "kernels/correlate/cuda/float_stage_kernels.cuh"
 
 namespace apsyn::x_stage {
@@ -26,15 +28,10 @@ constexpr int kSharedBytes = (kStages * 2 * kOperand + kCells * kThreads) * int(
 /// Copies kInputs (1 or 2) inputs' samples, or zeros.
 template <int kInputs>
 __device__ __forceinline__ void copy(float2* target, const float2* source, bool valid) {
-  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(target));
   if constexpr (kInputs == 2)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(source),
-                 "r"(valid ? 16 : 0)
-                 : "memory");
+    ptx::copy_16_or_zeros(ptx::shared_address(target), source, valid);
   else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(address), "l"(source),
-                 "r"(valid ? 8 : 0)
-                 : "memory");
+    ptx::copy_cached_or_zeros<8>(ptx::shared_address(target), source, valid);
 }
 
 /// What a thread owns of a tile: rows or columns 2 index + 16 p and the one behind.
@@ -132,13 +129,13 @@ __device__ __forceinline__ void cross_tile(const FloatTask& task, const float2* 
       row_copy.step(step % kStages, end - first - step * kDepth, task.n_input);
       if constexpr (!kDiagonal) column_copy.step(step % kStages, end - first - step * kDepth, task.n_input);
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");  // empty groups keep the count constant
+    ptx::commit_copies();  // empty groups keep the count constant
   };
   for (int step = 0; step < kStages - 1; ++step) fetch(step);
   const int x = threadIdx.x & 7, y = threadIdx.x >> 3;
   Sums<kDiagonal> sums;
   for (int step = 0; step < n_steps; ++step) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+    ptx::wait_for_copies<kStages - 2>();
     __syncthreads();
     fetch(step + kStages - 1);
     const float2* rows = ring + step % kStages * 2 * kOperand;

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "kernels/channelise/cuda/mma/samples.cuh"
+#include "kernels/common/cuda/sm90/mbarrier.cuh"
 
 namespace apsyn::f_stage {
 

@@ -6,9 +6,16 @@
 #include "kernels/channelise/cuda/device.cuh"
 #include "kernels/channelise/cuda/fused/finish.cuh"
 #include "kernels/channelise/cuda/mma/shape.cuh"
-#include "kernels/common/cuda/sm90/int8_ptx.cuh"
+#include "kernels/common/cuda/sm90/mma.cuh"
 
 namespace apsyn::f_stage {
+
+/// The product of two numbers of 32 bits, exactly.
+__device__ __forceinline__ std::int64_t multiply_wide(int a, int b) {
+  std::int64_t product;
+  asm("mul.wide.s32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+  return product;
+}
 
 /// Loads that leave the first cache alone.
 template <int kBytes>
@@ -59,8 +66,8 @@ __device__ __noinline__ uint2 gather_words(const SampleWindow& window, const std
     RawWords<kReal> raw;
 #pragma unroll
     for (int k = 0; k < RawWords<kReal>::kParts; ++k) {
-      const std::uint8_t* at = first_of_pair + (two_bytes ? 2 * odd : odd) +
-                               ptx::multiply_wide(start + sample + k * apart, time_bytes);
+      const std::uint8_t* at =
+          first_of_pair + (two_bytes ? 2 * odd : odd) + multiply_wide(start + sample + k * apart, time_bytes);
       raw.part[k] = two_bytes ? load_bytes<2>(at) : load_bytes<1>(at);
     }
     word[odd] = raw.word(window.format, 0);
@@ -115,7 +122,7 @@ struct FirstPass {
     starts = all_starts + 2 * pair;
     steady = all_steady;
     if (!steady) return;
-    next = first_of_pair + ptx::multiply_wide(starts[0] + first_sample, static_cast<int>(window.time_bytes));
+    next = first_of_pair + multiply_wide(starts[0] + first_sample, static_cast<int>(window.time_bytes));
     if constexpr (kOlderAhead)
       fetch_older();
     else

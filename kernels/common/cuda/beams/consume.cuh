@@ -24,7 +24,7 @@ __device__ __forceinline__ void consume(const Work& work, const Shared& shared) 
   const int set = own_spectra ? 0 : consumer;
   Held<kGroups, kOwn, kStreamed> weights;
   weights.clear();
-  Ring ring(work.n_stages);
+  StageRing ring(work.n_stages);
   int turn = 0;  // bits: of the weights, and of runs of spectra
   std::uint32_t order = 0;
   const auto aside = [&](int slot) { return shared.aside + 4 * threadIdx.x + slot * kAsideBytes; };
@@ -35,13 +35,13 @@ __device__ __forceinline__ void consume(const Work& work, const Shared& shared) 
   static_assert(kStreamed || kGroups == 1);          // two groups take turns
   const bool whole = work.stage_blocks == n_blocks;  // stages are tiles; streamed weights take blocks
   const int n_tile_stages = whole ? 1 : n_blocks;
-  const auto further = [](Ring at, int by) {
+  const auto further = [](StageRing at, int by) {
     at.advance(by);
     return at;
   };
-  const auto wait_for = [&](const Ring& at) { barrier_wait(shared.full + 8 * at.stage, at.phase); };
+  const auto wait_for = [&](const StageRing& at) { barrier_wait(shared.full + 8 * at.stage, at.phase); };
   const auto columns_of = [&](int block) {
-    return static_cast<std::uint32_t>(wgmma_descriptor(shared.stages + block * kBlockBytes));
+    return static_cast<std::uint32_t>(swizzled_descriptor(shared.stages + block * kBlockBytes));
   };
   const auto multiply_step = [&](Sums(&sums)[kGroups], int step, std::uint32_t columns, auto add) {
     wgmma_fence();
@@ -156,7 +156,7 @@ __device__ __forceinline__ void consume(const Work& work, const Shared& shared) 
           if (step >= n_steps) break;
           if (step == n_blocks) next_limb();
           const int block = step < n_blocks ? step : step - n_blocks;
-          const Ring at = whole ? ring : further(ring, block);
+          const StageRing at = whole ? ring : further(ring, block);
           const std::uint32_t columns =
               whole ? columns_of(at.stage * n_blocks + block) : columns_of(at.stage);
           if (step == 0)

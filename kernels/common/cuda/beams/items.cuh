@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "kernels/common/cuda/beams/products.cuh"
-#include "kernels/common/cuda/sm90/int8_ptx.cuh"
 
 namespace apsyn::beam_products {
 

@@ -6,6 +6,7 @@
 #include "kernels/common/cuda/beams/items.cuh"
 #include "kernels/common/cuda/beams/samples.cuh"
 #include "kernels/common/cuda/check.h"
+#include "kernels/common/cuda/sm90/mma.cuh"
 
 namespace apsyn::beam_products {
 namespace {
@@ -38,11 +39,11 @@ struct RowWalk {
     for (int pol = 0; pol < kPols; ++pol)
 #pragma unroll
       for (int byte = threadIdx.x * 16; byte < kBlockBytes / kPols; byte += kProducers * 16)
-        copy_piece(to + pol * (kBlockBytes / kPols) + byte,
-                   static_cast<const std::uint8_t*>(at.items.task.source.data) +
-                       layout.tile(at.row, pol, block, first / kTileSpectra) +
-                       first % kTileSpectra * kRowBytes + byte,
-                   true);
+        copy_16_or_zeros(to + pol * (kBlockBytes / kPols) + byte,
+                         static_cast<const std::uint8_t*>(at.items.task.source.data) +
+                             layout.tile(at.row, pol, block, first / kTileSpectra) +
+                             first % kTileSpectra * kRowBytes + byte,
+                         true);
   }
 };
 
@@ -79,7 +80,7 @@ __device__ __forceinline__ void multiply_items(const Items& items, std::uint32_t
 #pragma unroll
         for (float& value : part[g]) value = 0;
       }
-    wait_copies<kAhead - 2>();
+    wait_for_copies<kAhead - 2>();
     __syncwarp();
     std::uint32_t stage = stages + (2 + ready) * kBlockBytes;
     if constexpr (!Copies::kUntouched) {

@@ -8,8 +8,8 @@
 
 #include "kernels/common/cuda/beams/items.cuh"
 #include "kernels/common/cuda/beams/samples.cuh"
-#include "kernels/common/cuda/sm90/int8_ptx.cuh"
-#include "kernels/common/cuda/sm90/wgmma_ring.cuh"
+#include "kernels/common/cuda/sm90/bulk_copy.cuh"
+#include "kernels/common/cuda/sm90/warpgroups.cuh"
 
 namespace apsyn::beam_products {
 
@@ -84,10 +84,11 @@ struct Shared {
   std::uint32_t aside;  ///< [slot][thread that multiplies]
 };
 
-struct Ring {
+/// apsyn::Ring of as many stages as the launch has room for.
+struct StageRing {
   int n, stage = 0;
   std::uint32_t phase = 0;
-  __device__ explicit Ring(int n_stages) : n(n_stages) {}
+  __device__ explicit StageRing(int n_stages) : n(n_stages) {}
   __device__ void advance(int by) {
     stage += by;
     if (stage >= n) {
@@ -146,7 +147,7 @@ __device__ __forceinline__ void copy_samples(const Work& work, const Shared& sha
                        .n_spectra = task.sections.stride};
   const int n_blocks = from.n_blocks(), repeats = kFlow == Flow::streamed ? task.layout.n_limb : 1;
   const std::size_t pol_bytes = from.tile(0, 1, 0, 0), block_bytes = from.tile(0, 0, 1, 0);
-  Ring ring(work.n_stages);
+  StageRing ring(work.n_stages);
   int place = 0;
   for (int index = blockIdx.x; index < work.items.count; index += gridDim.x) {
     const Item item(work.items, index, kSpectra);
@@ -188,7 +189,7 @@ __device__ __forceinline__ void unpack_samples(const Work& work, const Shared& s
   using SampleUnits = Units<kLayout, kPols>;
   const SampleUnits units(threadIdx.x % kProducers);
   Walk<SampleUnits> walk(work.items, units, kFlow == Flow::streamed ? work.items.task.layout.n_limb : 1);
-  Ring ring(work.n_stages);
+  StageRing ring(work.n_stages);
   int slot = 0, n_left = 0, place = 0;
   const auto copy = [&] {
     if (!walk.ended()) {
@@ -201,7 +202,7 @@ __device__ __forceinline__ void unpack_samples(const Work& work, const Shared& s
   };
   for (int i = 0; i < kAhead<kFlow>; ++i) copy();
   for (; n_left > 0; --n_left, copy()) {
-    wait_copies<kAhead<kFlow> - 1>();
+    wait_for_copies<kAhead<kFlow> - 1>();
     __syncwarp();
     if (place == 0) barrier_wait(shared.empty + 8 * ring.stage, ring.phase ^ 1);
     units.unpack(

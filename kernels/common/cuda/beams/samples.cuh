@@ -13,24 +13,13 @@
 
 #include "kernels/common/cuda/beams/items.cuh"
 #include "kernels/common/cuda/beams/products.cuh"
-#include "kernels/common/cuda/sm90/int8_ptx.cuh"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 
 namespace apsyn::beam_products {
 
 constexpr int kProducers = 128;
 constexpr int kBlockBytes = kTileColumns * 128;
-
-__device__ __forceinline__ void copy_piece(std::uint32_t to, const void* from, bool there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0)
-               : "memory");
-}
-__device__ __forceinline__ void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int kPending>
-__device__ __forceinline__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
 
 /// Samples as they come. A unit is what makes whole chunks: 8 antennas of int8, 16 of 4 bits.
 template <Source::SampleLayout kLayout, int kPols>
@@ -68,9 +57,9 @@ struct Units {
       for (int piece = 0; piece < kPieces; ++piece) {
         const int row = pass * kPassSpectra + piece * kHop;
         const bool wanted = row < n_rows;
-        copy_piece(to + (kUntouched ? place + pass * kPassSpectra * 128
-                                    : mine + (pass * kPieces + piece) * kProducers * 16),
-                   wanted ? from + row * stride : some, wanted);
+        ptx::copy_16_or_zeros(to + (kUntouched ? place + pass * kPassSpectra * 128
+                                               : mine + (pass * kPieces + piece) * kProducers * 16),
+                              wanted ? from + row * stride : some, wanted);
       }
   }
 

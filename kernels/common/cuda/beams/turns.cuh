@@ -58,7 +58,7 @@ struct TurnTaker {
   ItemWalk<kSpectra> walk{work.items, static_cast<int>(blockIdx.x)};
   int first_tile = 0, end_tile = 0;
   std::uint32_t weights_phase = 0;
-  Ring ring{work.n_stages};
+  StageRing ring{work.n_stages};
 
   /// The weights of a group of the item that `walk` is at, and where its results go.
   template <int kGroup>
@@ -105,7 +105,7 @@ struct TurnTaker {
     constexpr int kFit = kSteps / (kLimb + 1), kMax = kFit < kMaxStageBlocks ? kFit : kMaxStageBlocks;
     const int n_blocks = task.layout.n_blocks();
     const std::uint32_t columns = uniform_bits(static_cast<std::uint32_t>(
-        wgmma_descriptor(shared.stages + ring.stage * n_blocks * (kWide * kBlockBytes))));
+        swizzled_descriptor(shared.stages + ring.stage * n_blocks * (kWide * kBlockBytes))));
     turns.wait();
     with_count<kMax>(n_blocks, [&](auto count) {
       constexpr int kBlocks = decltype(count)::value;

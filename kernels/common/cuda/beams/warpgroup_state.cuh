@@ -5,6 +5,7 @@
 
 #include "kernels/common/cuda/beams/detect.cuh"
 #include "kernels/common/cuda/beams/producer.cuh"
+#include "kernels/common/cuda/sm90/wgmma.cuh"
 
 namespace apsyn::beam_products {
 
@@ -51,7 +52,7 @@ struct Held {
   /// columns: the low half of a block's descriptor.
   template <bool kAdd>
   __device__ void multiply(Sums& sums, int g, int step, int quarter, std::uint32_t columns) const {
-    constexpr std::uint64_t kHigh = wgmma_descriptor(0) >> 32 << 32;
+    constexpr std::uint64_t kHigh = swizzled_descriptor(0) >> 32 << 32;
     columns += 2 * quarter;
     if constexpr (kOwn) {
       wgmma_s8_narrow<0, kAdd>(sums, fragments[g][0][step][quarter], kHigh | columns);
@@ -64,7 +65,7 @@ struct Held {
   /// The same of two tiles, whose columns of a block follow each other.
   template <bool kAdd>
   __device__ void multiply(Sums (&sums)[2], int g, int step, int quarter, std::uint32_t columns) const {
-    constexpr std::uint64_t kHigh = wgmma_descriptor(0) >> 32 << 32;
+    constexpr std::uint64_t kHigh = swizzled_descriptor(0) >> 32 << 32;
     if constexpr (kOwn) {
       multiply<kAdd>(sums[0], g, step, quarter, columns);
       multiply<kAdd>(sums[1], g, step, quarter, columns + (kBlockBytes >> 4));

@@ -2,7 +2,9 @@
 // The X stage for Ampere and newer: mma.sync on 64x64 tiles, four warps of 32x32 each, cp.async in four
 // stages.
 #include "kernels/common/cuda/check.h"
-#include "kernels/common/cuda/sm90/int8_ptx.cuh"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/mma.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 #include "kernels/correlate/cuda/x_stage/kernels.cuh"
 
 namespace apsyn::x_stage {
@@ -11,18 +13,6 @@ namespace {
 constexpr int kTile = 64, kThreads = 128, kStages = 4;
 constexpr int kOperandBytes = kTile * kRowBytes, kStageBytes = 2 * kOperandBytes;
 constexpr int kSharedBytes = kStages * kStageBytes + 1024;
-
-/// d += A B^T: A 16 x 32, B 8 x 32.
-__device__ __forceinline__ void mma_s8(int (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                                       std::uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ __forceinline__ void copy_16(std::uint32_t target, const void* source) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(target), "l"(source) : "memory");
-}
 
 __global__ void __launch_bounds__(kThreads, 3) cross_64_mma(Task task) {
   extern __shared__ std::uint8_t dynamic_shared[];
@@ -35,20 +25,19 @@ __global__ void __launch_bounds__(kThreads, 3) cross_64_mma(Task task) {
       const std::uint32_t target = ring + (block % kStages) * kStageBytes;
       const std::int8_t* rows = channel + task.block_stride * block;
       for (int chunk = threadIdx.x; chunk < kOperandBytes / 16; chunk += kThreads) {
-        copy_16(target + chunk * 16, rows + std::size_t(pair.row) * kOperandBytes + chunk * 16);
-        copy_16(target + kOperandBytes + chunk * 16,
-                rows + std::size_t(pair.column) * kOperandBytes + chunk * 16);
+        ptx::copy_16(target + chunk * 16, rows + std::size_t(pair.row) * kOperandBytes + chunk * 16);
+        ptx::copy_16(target + kOperandBytes + chunk * 16,
+                     rows + std::size_t(pair.column) * kOperandBytes + chunk * 16);
       }
     }
-    asm volatile("cp.async.commit_group;" ::
-                     : "memory");  // empty groups keep the count of pending ones constant
+    ptx::commit_copies();  // empty groups keep the count of pending ones constant
   };
   for (int block = 0; block < kStages - 1; ++block) load(block);
 
   const int first_row = (warp >> 1) * 32, first_column = (warp & 1) * 32;
   int re[2][4][4] = {}, im[2][4][4] = {}, column_sum[4] = {};
   for (int block = 0; block < task.n_blocks; ++block) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+    ptx::wait_for_copies<kStages - 2>();
     __syncthreads();
     load(block + kStages - 1);
     const std::uint32_t a = ring + (block % kStages) * kStageBytes, b = a + kOperandBytes;
@@ -74,10 +63,10 @@ __global__ void __launch_bounds__(kThreads, 3) cross_64_mma(Task task) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
           const std::uint32_t not_ar[4] = {~ar[i][0], ~ar[i][1], ~ar[i][2], ~ar[i][3]};
-          mma_s8(re[i][j], ar[i], br_bi[0], br_bi[1]);
-          mma_s8(im[i][j], ai[i], br_bi[0], br_bi[1]);
-          mma_s8(re[i][j], ai[i], br_bi[2], br_bi[3]);
-          mma_s8(im[i][j], not_ar, br_bi[2], br_bi[3]);
+          ptx::mma_s8(re[i][j], ar[i], br_bi[0], br_bi[1]);
+          ptx::mma_s8(im[i][j], ai[i], br_bi[0], br_bi[1]);
+          ptx::mma_s8(re[i][j], ai[i], br_bi[2], br_bi[3]);
+          ptx::mma_s8(im[i][j], not_ar, br_bi[2], br_bi[3]);
         }
       }
     }

@@ -10,6 +10,7 @@
 // keeps the low bits 0 is 16 ~x = -16 x - 16. The 1 is corrected by the sum over t of B's imaginary parts.
 #pragma once
 
+#include "kernels/common/cuda/sm90/mma.cuh"
 #include "kernels/correlate/cuda/x_stage/wgmma.cuh"
 
 namespace apsyn::x_stage {
@@ -87,7 +88,7 @@ __device__ __forceinline__ int add_column(const std::uint8_t* stage, int column,
   const std::uint8_t* row = stage + Stage<Bits::eight>::kB + column * kRowBytes;
 #pragma unroll
   for (int chunk = 4; chunk < 8; ++chunk)
-    sum = ptx::add_bytes(*reinterpret_cast<const int4*>(row + ((chunk ^ (column & 7)) << 4)), sum);
+    sum = add_bytes(*reinterpret_cast<const int4*>(row + ((chunk ^ (column & 7)) << 4)), sum);
   return sum;
 }
 

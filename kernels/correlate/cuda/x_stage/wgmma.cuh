@@ -3,8 +3,9 @@
 // registers. For sm_90a only.
 #pragma once
 
-#include "kernels/common/cuda/sm90/int8_ptx.cuh"
-#include "kernels/common/cuda/sm90/wgmma_ring.cuh"
+#include "kernels/common/cuda/sm90/bulk_copy.cuh"
+#include "kernels/common/cuda/sm90/warpgroups.cuh"
+#include "kernels/common/cuda/sm90/wgmma.cuh"
 #include "kernels/correlate/cuda/x_stage/kernels.cuh"
 
 namespace apsyn::x_stage {
@@ -34,6 +35,14 @@ struct Accumulators {
   }
 };
 
+/// Adds the four int8 in each of four words.
+__device__ __forceinline__ int add_bytes(int4 v, int sum) {
+  sum = __dp4a(v.x, 0x01010101, sum);
+  sum = __dp4a(v.y, 0x01010101, sum);
+  sum = __dp4a(v.z, 0x01010101, sum);
+  return __dp4a(v.w, 0x01010101, sum);
+}
+
 /// Writes the 8-bit row at `to` from the 4-bit one at `from`, both of input `row` of a tile: [16 re | 16 im].
 /// Adds its imaginary parts to `sum`. All loads come before all stores, which would otherwise wait for one
 /// another.
@@ -50,7 +59,7 @@ __device__ __forceinline__ int unpack_row(std::uint32_t from, std::uint32_t to, 
     ptx::store_shared(to + ((chunk ^ (row & 7)) << 4),
                       make_int4(p.x & kHigh, p.y & kHigh, p.z & kHigh, p.w & kHigh));
     ptx::store_shared(to + ((4 + chunk ^ (row & 7)) << 4), im);
-    sum = ptx::add_bytes(im, sum);
+    sum = add_bytes(im, sum);
   }
   return sum;
 }

@@ -64,7 +64,7 @@ __device__ __forceinline__ void take_tile(const RowFragments<kBits>& rows, std::
     barrier_wait(barriers.full + 8 * ring.stage, ring.phase);
     if constexpr (kBits == Bits::four) barrier_wait(barriers.ready + 8 * ring.stage, ring.phase);
     const std::uint32_t stage = ring_base + ring.stage * S::kBytes;
-    const std::uint64_t b_rows = wgmma_descriptor(stage + S::kPlanes + kFirstColumn * kRowBytes);
+    const std::uint64_t b_rows = swizzled_descriptor(stage + S::kPlanes + kFirstColumn * kRowBytes);
     cross<0>(sums, rows, stage + a_offset, b_rows);
     wgmma_wait<1>();
     if (previous >= 0) barrier_arrive(barriers.empty + 8 * previous);
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(kThreads, 1) cross_128(Task task) {
   const int n_items = task.n_pairs * task.n_chan;
   Ring<kStages> ring;
   if (warpgroup == 0) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(S::kHelperRegisters));
+    fewer_registers<S::kHelperRegisters>();
     const int column_thread = threadIdx.x - 32;
     if (warp == 0) {
       if (lane == 0) copy_blocks<kBits>(task, ring_base, barriers);
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(kThreads, 1) cross_128(Task task) {
     }
     return;
   }
-  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(S::kConsumerRegisters));
+  more_registers<S::kConsumerRegisters>();
   const int first_row = (warpgroup - 1) * 64 + (warp & 3) * 16, row_of_lane = first_row + (lane >> 2);
   const RowFragments<kBits> rows(first_row, lane);
   std::uint32_t n = 0;

@@ -40,7 +40,7 @@ __device__ __forceinline__ void consumers_meet() {
 
 /// The products of one block of 64 spectra.
 __device__ __forceinline__ void cross(int (&re)[32], int (&p)[32], std::uint32_t tile) {
-  const std::uint64_t rows = wgmma_descriptor(tile);
+  const std::uint64_t rows = swizzled_descriptor(tile);
   wgmma_fence();
 #pragma unroll
   for (int half = 0; half < 2; ++half) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/common/cuda/sm90/barriers.cuh"
-#include "kernels/common/cuda/sm90/half_ptx.cuh"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/mma.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 #include "kernels/epic/corr/cuda/batches.cuh"
 
 namespace apsyn::epic_cuda {
@@ -79,28 +80,27 @@ struct Gather {
     const uint4* from = (batch < n_before ? before : after) + std::size_t(batch) * kBatchChunks;
     const std::uint32_t to = copies + stage_bytes(batch);
 #pragma unroll
-    for (int i = 0; i + 32 <= kBatchChunks; i += 32) ptx::copy_chunk(to + 16 * i, from + i);
+    for (int i = 0; i + 32 <= kBatchChunks; i += 32) ptx::copy_16(to + 16 * i, from + i);
     constexpr int kLast = kBatchChunks / 32 * 32;
-    if (lane < kBatchChunks - kLast) ptx::copy_chunk(to + 16 * kLast, from + kLast);
+    if (lane < kBatchChunks - kLast) ptx::copy_16(to + 16 * kLast, from + kLast);
   }
 
   /// Values of the pairs of a batch that has come.
   __device__ __forceinline__ void fetch_values(std::uint32_t batch) const {
     if (batch >= n_batch) return;
     const PairCode code{stage(batch)[code_at]};
-    ptx::copy_chunk(value_copies + stage_bytes(batch),
-                    values + std::size_t(code.pair()) * (4 * sizeof(float2)));
+    ptx::copy_16(value_copies + stage_bytes(batch), values + std::size_t(code.pair()) * (4 * sizeof(float2)));
   }
 
   /// The window begins with sums[kFirst].
   template <int kFirst>
   __device__ __forceinline__ void add() {
     // the values of this batch, and the codes of the one after the next
-    ptx::wait_for_stage<1>();
+    ptx::wait_for_copies<1>();
     __syncwarp();
     fetch(next + kStages - 1);
     fetch_values(next + kValuesAhead);
-    ptx::end_of_stage();
+    ptx::commit_copies();
     const std::uint32_t* batch = stage(next);
     const int n_order = PairCode{batch[kCodesAt]}.n_order();
     const uint4 codes = *reinterpret_cast<const uint4*>(batch + kCodesAt + t * 4);
@@ -231,13 +231,13 @@ __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_cons
   gather.t = lane % 4;
 #pragma unroll
   for (std::uint32_t batch = 0; batch + 1 < kStages; ++batch) gather.fetch(batch);
-  ptx::end_of_stage();
-  ptx::wait_for_stage<0>();
+  ptx::commit_copies();
+  ptx::wait_for_copies<0>();
   __syncwarp();
 #pragma unroll
   for (std::uint32_t batch = 0; batch < kValuesAhead; ++batch) {
     gather.fetch_values(batch);
-    ptx::end_of_stage();
+    ptx::commit_copies();
   }
   for (int i = 0; i < gather.n_list; i += kWindowPairs) {
     gather.list<0>(i);
@@ -245,7 +245,7 @@ __global__ __launch_bounds__(32, kWarpsOfSm) void gather_pairs(const __grid_cons
     gather.list<2>(i + 2);
     gather.list<3>(i + 3);
   }
-  ptx::wait_for_stage<0>();
+  ptx::wait_for_copies<0>();
 }
 
 }  // namespace

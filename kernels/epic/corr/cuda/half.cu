@@ -5,9 +5,9 @@
 
 #include "kernels/common/cuda/attribute.h"
 #include "kernels/common/cuda/check.h"
-#include "kernels/common/cuda/sm90/half_wgmma.cuh"
-#include "kernels/common/cuda/sm90/int8_ptx.cuh"
-#include "kernels/common/cuda/sm90/wgmma_ring.cuh"
+#include "kernels/common/cuda/sm90/bulk_copy.cuh"
+#include "kernels/common/cuda/sm90/warpgroups.cuh"
+#include "kernels/common/cuda/sm90/wgmma.cuh"
 #include "kernels/epic/corr/cuda/half_sums.cuh"
 
 namespace apsyn::epic_cuda {
@@ -86,7 +86,7 @@ struct FormMaker {
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
       barrier_wait(at.full + 8 * ring.stage, ring.phase);
-      const std::uint64_t re = wgmma_descriptor(at.stages + ring.stage * kPairTileBytes);
+      const std::uint64_t re = swizzled_descriptor(at.stages + ring.stage * kPairTileBytes);
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < 4; ++k) product(tile * 4 + k, re + 2 * k, re + (kPairTileBytes / 2 >> 4) + 2 * k);
@@ -109,15 +109,10 @@ struct FormMaker {
     for (int block = 0; block < kBlocks; ++block) {
       float zr[32], zi[32];
       multiply<kBlocks>([&](int step, std::uint64_t re, std::uint64_t im) {
-        if (step == 0) {
-          wgmma_f16<0, 1>(zr, c[step], re);
-          wgmma_f16<0, 1>(zi, c[step], im);
-        } else {
-          wgmma_f16<1, 1>(zr, c[step], re);
-          wgmma_f16<1, 1>(zi, c[step], im);
-        }
-        wgmma_f16<1, 1>(zr, s[step], im);
-        wgmma_f16<1, -1>(zi, s[step], re);
+        wgmma_f16<64, Fastest::k>(zr, c[step], re, step > 0);
+        wgmma_f16<64, Fastest::k>(zi, c[step], im, step > 0);
+        wgmma_f16<64, Fastest::k>(zr, s[step], im, 1);
+        wgmma_f16<64, Fastest::k, -1>(zi, s[step], re, 1);
       });
 #pragma unroll
       for (int k = 0; k < kStepsOfBlock; ++k) {
@@ -151,15 +146,10 @@ struct FormMaker {
       for (int i = 0; i < 2 * kStepsOfBlock; ++i) w[i] = weights[(2 * kStepsOfBlock * block + i) * 128];
       float zr[32], zi[32];
       multiply<kBlocks / 2>([&](int step, std::uint64_t re, std::uint64_t im) {
-        if (step == 0) {
-          wgmma_f8<0, 1>(zr, c[step], re);
-          wgmma_f8<0, 1>(zi, c[step], im);
-        } else {
-          wgmma_f8<1, 1>(zr, c[step], re);
-          wgmma_f8<1, 1>(zi, c[step], im);
-        }
-        wgmma_f8<1, 1>(zr, s[step], im);
-        wgmma_f8<1, -1>(zi, s[step], re);
+        wgmma_f8<1>(zr, c[step], re, step > 0);
+        wgmma_f8<1>(zi, c[step], im, step > 0);
+        wgmma_f8<1>(zr, s[step], im, 1);
+        wgmma_f8<-1>(zi, s[step], re, 1);
       });
 #pragma unroll
       for (int k = 0; k < kStepsOfBlock; ++k) {

@@ -3,8 +3,8 @@
 
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/radix_composite.cuh"
-#include "kernels/common/cuda/sm90/barriers.cuh"
-#include "kernels/common/cuda/sm90/half_ptx.cuh"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 
 namespace apsyn::epic_cuda {
 namespace {
@@ -47,25 +47,25 @@ struct Transformer {
       const int low = cells_shape.n_row * n_column / 2, high = n_chunk - low;
       for (int i = thread; i < n_chunk; i += kTransformThreads) {
         if (i < low || i >= high)
-          ptx::copy_chunk(to + 16 * i, grid + 2 * i);
+          ptx::copy_16(to + 16 * i, grid + 2 * i);
         else
           reinterpret_cast<float4*>(chunk)[i] = float4{};
       }
-      return ptx::end_of_stage();
+      return ptx::commit_copies();
     }
     for (int item = thread; item < cells_shape.n_y * n_column; item += kTransformThreads) {
       int column = item;
       const int row = divide(column, columns);
       const float2* from = grid + row * cells_shape.n_column + first_column + column;
       if (cells_shape.reaches(row))
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to + 8 * item), "l"(from) : "memory");
+        ptx::copy_8(to + 8 * item, from);
       else
         chunk[item] = float2{};
     }
-    ptx::end_of_stage();
+    ptx::commit_copies();
   }
   __device__ __forceinline__ static void wait() {
-    ptx::wait_for_stage<0>();
+    ptx::wait_for_copies<0>();
     __syncthreads();
   }
 

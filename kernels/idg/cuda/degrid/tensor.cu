@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "kernels/common/cuda/check.h"
+#include "kernels/common/cuda/sm90/mbarrier.cuh"
 #include "kernels/idg/cuda/degrid/tensor_warpgroup.cuh"
 
 namespace apsyn::idg_degrid {
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kThreads, kPlanes == 1 ? 3 : 2)
   float* n_of_y = n_of_x + kColumns;
   auto* partial = reinterpret_cast<float2*>(dynamic_shared + L::kOperandsBytes + L::kTableBytes);
   const int side = task.geometry.side, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const auto operands = static_cast<std::uint32_t>(__cvta_generic_to_shared(dynamic_shared));
+  const std::uint32_t operands = ptx::shared_address(dynamic_shared);
   const Unit unit = task.units[blockIdx.x];
   const int n_visibilities = static_cast<int>(unit.n_visibilities);
   const auto half_w = static_cast<float>(task.tasks[unit.task].half_w_lambda);

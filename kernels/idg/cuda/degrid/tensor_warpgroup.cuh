@@ -2,8 +2,8 @@
 // What a warpgroup of cuda/degrid/tensor.cu does with 64 visibilities and a tile of the subgrid.
 #pragma once
 
+#include "kernels/common/cuda/sm90/wgmma.cuh"
 #include "kernels/idg/cuda/degrid/tensor_operands.cuh"
-#include "kernels/idg/cuda/degrid/wgmma.cuh"
 
 namespace apsyn::idg_degrid {
 
@@ -89,6 +89,11 @@ struct Warpgroup {
     }
   }
 
+  __device__ __forceinline__ static void multiply(float (&sum)[kTile / 2], const std::uint32_t (&a)[4],
+                                                  std::uint64_t b, bool add) {
+    ptx::wgmma_f16<kTile, ptx::Fastest::k>(sum, a, b, add);
+  }
+
   /// Starts one product of a pair of planes.
   template <int kSet>
   __device__ __forceinline__ void start(std::uint32_t operands, int pair) {
@@ -96,12 +101,12 @@ struct Warpgroup {
     const std::uint32_t base = operands + kSet * L::kKinds * L::kOperandBytes + pair * kTile * 16;
 #pragma unroll
     for (int s = 0; s < 2; ++s) {
-      const std::uint64_t b = operand_descriptor(base + 2 * s * L::kDepthStride, L::kDepthStride);
+      const std::uint64_t b = ptx::plain_descriptor(base + 2 * s * L::kDepthStride, L::kDepthStride, 128);
       constexpr std::uint64_t kNext = L::kOperandBytes >> 4;
-      wgmma_f16(product[kSet], high[kSet][s], b, s > 0);
-      wgmma_f16(product[kSet], high[kSet][s], b + kLow * kNext, true);
-      wgmma_f16(product[kSet], low[kSet][s], b, true);
-      if constexpr (kFirstOrder) wgmma_f16(product[kSet], first[kSet][s], b + kFirst * kNext, true);
+      multiply(product[kSet], high[kSet][s], b, s > 0);
+      multiply(product[kSet], high[kSet][s], b + kLow * kNext, true);
+      multiply(product[kSet], low[kSet][s], b, true);
+      if constexpr (kFirstOrder) multiply(product[kSet], first[kSet][s], b + kFirst * kNext, true);
     }
     ptx::wgmma_commit();
   }

@@ -4,6 +4,8 @@
 // differ within a thread in y alone, so a value of A is one product of a term and a phasor in registers.
 // Batches of 32 visibilities arrive in shared memory by asynchronous copies while the batch before is used.
 #include "kernels/common/cuda/check.h"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 #include "kernels/idg/cuda/grid/kernels.cuh"
 
 namespace apsyn::idg_cuda {
@@ -57,11 +59,7 @@ __global__ void make_phasors(FactorTask<T> task) {
 /// Asynchronous copies to shared memory; nothing is read and zeros are written where `exists` is false.
 template <class U>
 __device__ __forceinline__ void copy_async(U* target, const U* source, bool exists) {
-  static_assert(sizeof(U) == 4 || sizeof(U) == 8 || sizeof(U) == 16);
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(
-                   static_cast<std::uint32_t>(__cvta_generic_to_shared(target))),
-               "l"(source), "n"(sizeof(U)), "r"(exists ? static_cast<int>(sizeof(U)) : 0)
-               : "memory");
+  ptx::copy_cached_or_zeros<sizeof(U)>(ptx::shared_address(target), source, exists);
 }
 
 /// Operands of one batch of visibilities.
@@ -111,7 +109,7 @@ __global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 3 : 2) product(
       copy_async(&batch.terms[k][pair],
                  task.in.terms + (exists ? (slot + k) * n_pairs + first_pair + pair : 0), exists);
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    ptx::commit_copies();
   };
 
   T sum[kRowsPerThread][kColumnsPerThread] = {};
@@ -120,9 +118,9 @@ __global__ void __launch_bounds__(kTileThreads, sizeof(T) == 4 ? 3 : 2) product(
   for (int begin = 0; begin < own_slots; begin += batch_size, current ^= 1) {
     if (begin + batch_size < own_slots) {
       fill(batches[current ^ 1], begin + batch_size);
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
+      ptx::wait_for_copies<1>();
     } else {
-      asm volatile("cp.async.wait_group 0;" ::: "memory");
+      ptx::wait_for_copies<0>();
     }
     __syncthreads();
     if (!idle) {

@@ -6,7 +6,8 @@
 
 #include "kernels/common/cuda/check.h"
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/common/cuda/sm90/barriers.cuh"
+#include "kernels/common/cuda/sm90/mbarrier.cuh"
+#include "kernels/common/cuda/sm90/warpgroups.cuh"
 #include "kernels/idg/cuda/grid/tensor_consumers.cuh"
 
 namespace apsyn::idg_cuda {
@@ -29,7 +30,6 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
     barrier_fence_init();
   }
   __syncthreads();
-  auto uniform = [](int value) { return __shfl_sync(~0u, value, 0); };
   const int warpgroup = uniform(threadIdx.x >> 7);
   Walk<Shape> walk(task, planes);
   if (warpgroup >= Shape::kConsumers) {

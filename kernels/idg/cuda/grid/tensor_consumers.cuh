@@ -5,8 +5,8 @@
 // (lane % 4) + {0, 1, 8, 9}. For sm_90a only.
 #pragma once
 
+#include "kernels/common/cuda/sm90/wgmma.cuh"
 #include "kernels/idg/cuda/grid/tensor_producers.cuh"
-#include "kernels/idg/cuda/grid/wgmma_half.cuh"
 
 namespace apsyn::idg_cuda {
 
@@ -48,20 +48,20 @@ __device__ __forceinline__ void multiply_add(TileSum<Shape>& sum, const Operands
   // The compiler must not move the making of operands in between products.
 #pragma unroll
   for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(hi[i]), "+r"(lo[i])::"memory");
-  const std::uint64_t first = half_descriptor(columns, kGroupBytes);
+  const std::uint64_t first = plain_descriptor(columns, 128, kGroupBytes);
   constexpr std::uint64_t block = Shape::kBlockBytes >> 4;
   constexpr int kBlock = 2 * Shape::kX;
   wgmma_fence();
   // ptxas wants every product's accumulators to begin where an array of them does.
 #pragma unroll
   for (int i = 0; i < TileSum<Shape>::kParts; ++i)
-    wgmma_half<TileSum<Shape>::kBlocksEach * kBlock>(sum.part[i], hi,
-                                                     first + i * TileSum<Shape>::kBlocksEach * block, add);
+    wgmma_f16<TileSum<Shape>::kBlocksEach * kBlock, Fastest::column>(
+        sum.part[i], hi, first + i * TileSum<Shape>::kBlocksEach * block, add);
   if constexpr (Shape::kTerms == 4) {
-    wgmma_half<2 * kBlock>(sum.part[0], lo, first + Blocks::kHi0 * block, 1);
-    wgmma_half<2 * kBlock>(sum.part[0], hi, first + Blocks::kLo0 * block, 1);
+    wgmma_f16<2 * kBlock, Fastest::column>(sum.part[0], lo, first + Blocks::kHi0 * block, 1);
+    wgmma_f16<2 * kBlock, Fastest::column>(sum.part[0], hi, first + Blocks::kLo0 * block, 1);
   } else {
-    wgmma_half<kBlock>(sum.part[0], lo, first + Blocks::kHi0 * block, 1);
+    wgmma_f16<kBlock, Fastest::column>(sum.part[0], lo, first + Blocks::kHi0 * block, 1);
   }
   wgmma_commit();
 }

@@ -4,7 +4,7 @@
 
 #include <cuda_fp16.h>
 
-#include "kernels/common/cuda/sm90/barriers.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 #include "kernels/idg/cuda/grid/tensor_shape.cuh"
 
 namespace apsyn::idg_cuda {

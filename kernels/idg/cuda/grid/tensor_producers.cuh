@@ -3,6 +3,7 @@
 // hi and lo. For sm_90a only.
 #pragma once
 
+#include "kernels/common/cuda/sm90/mbarrier.cuh"
 #include "kernels/idg/cuda/grid/tensor_operands.cuh"
 #include "kernels/idg/cuda/grid/tensor_walk.cuh"
 

@@ -2,27 +2,13 @@
 // In which order the blocks of cuda/grid/tensor.cu take their work; producers and consumers walk alike.
 #pragma once
 
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/warpgroups.cuh"
 #include "kernels/idg/cuda/grid/tensor_shape.cuh"
 
 namespace apsyn::idg_cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-template <int kStages>
-struct Ring {
-  int stage = 0;
-  std::uint32_t phase = 0;
-  __device__ __forceinline__ void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      phase ^= 1;
-    }
-  }
-};
-
-__device__ __forceinline__ void fetch_ahead(const void* from) {
-  asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
-}
 
 /// A block's walk over (task, planes, tile of pixels), chunks, and stages of up to 64 slots. What comes next
 /// is fetched ahead: tasks may have less than a stage.
@@ -55,11 +41,11 @@ struct Walk {
     first_plane = planes.first + part / n_tiles() * Shape::kPlanes;
     first_pixel = (tile / n_across() * Shape::kY) << 16 | tile % n_across() * Shape::kX;
     const uint4 own = *reinterpret_cast<const uint4*>(task.starts + item / each);
-    fetch_ahead(task.starts + (item + gridDim.x) / each);
+    ptx::fetch_ahead(task.starts + (item + gridDim.x) / each);
     chunk = own.y;
     slot = own.z;
     left = static_cast<int>(own.w);
-    fetch_ahead(task.chunks + chunk + 1);
+    ptx::fetch_ahead(task.chunks + chunk + 1);
   }
   __device__ void next_item() { start(item + gridDim.x); }
   /// false: that was the task's last.

@@ -17,6 +17,8 @@
 
 #include "kernels/common/cuda/check.h"
 #include "kernels/common/cuda/radix.cuh"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 
 namespace apsyn::idg_cuda {
 namespace {
@@ -38,14 +40,6 @@ struct Shape {
 };
 using Long = Shape<16, 3>;
 using Short = Shape<8, 2>;
-
-/// Zeros when they are not wanted.
-[[maybe_unused]] __device__ __forceinline__ void copy_16(float2* to, const float2* from, bool wanted) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
-               "r"(wanted ? 16 : 0)
-               : "memory");
-}
 
 /// The compiler cannot keep what follows from the value from one turn of a loop to the next: registers are
 /// scarce.
@@ -82,10 +76,11 @@ __global__ void __launch_bounds__(kColumnThreads, 1)
 #pragma unroll
     for (int k = 0; k < kPart / kRowsAtOnce; ++k) {
       const int v = (i + kRowsAtOnce * k) * n_parts + part;
-      copy_16(to + k * (kRowsAtOnce / kOwners) * kPitch * kColumns, from + std::size_t(v) * task.n_u,
-              columns.strip_used[layer][v / kGridTile] != 0);
+      ptx::copy_16_of_line_or_zeros(ptx::shared_address(to + k * (kRowsAtOnce / kOwners) * kPitch * kColumns),
+                                    from + std::size_t(v) * task.n_u,
+                                    columns.strip_used[layer][v / kGridTile] != 0);
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    ptx::commit_copies();
   };
   fetch(0);
 
@@ -98,7 +93,7 @@ __global__ void __launch_bounds__(kColumnThreads, 1)
   float sum[16][kReps] = {};
 
   for (int step = 0; step < n_steps; ++step) {
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    ptx::wait_for_copies<0>();
     __syncthreads();
     if (step + 1 < n_steps) fetch(step + 1);
     const int thread = forget(threadIdx.x), own = thread / kColumns, column = thread % kColumns;

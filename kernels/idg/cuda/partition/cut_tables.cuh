@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "kernels/common/cuda/launch.cuh"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
 #include "kernels/idg/cuda/partition/cut.cuh"
 #include "kernels/idg/cuda/partition/cut_lanes.cuh"
 
@@ -61,10 +62,6 @@ struct Writer {
   __device__ __forceinline__ void refuse(const UvwBox&) {}
 };
 
-__device__ __forceinline__ void fetch_ahead(const void* from) {
-  asm volatile("prefetch.global.L1 [%0];" ::"l"(from));
-}
-
 /// Rows are fetched ahead: a thread takes them one after the other and would wait for each.
 template <class Out>
 __device__ __forceinline__ void cut_by_thread(const CutLimits& limits, const CutRows& rows,
@@ -73,8 +70,8 @@ __device__ __forceinline__ void cut_by_thread(const CutLimits& limits, const Cut
   Cutter<Out> cutter(limits, rows, out);
   std::uint32_t later = own[min(ahead, item.n - 1)];
   for (std::uint32_t i = 0; i < item.n; ++i) {
-    fetch_ahead(rows.uvw_m + 3 * std::size_t(later));
-    fetch_ahead(rows.data + later);
+    ptx::fetch_ahead(rows.uvw_m + 3 * std::size_t(later));
+    ptx::fetch_ahead(rows.data + later);
     later = own[min(i + ahead + 1, item.n - 1)];
     cutter.add(own[i], item.range);
   }

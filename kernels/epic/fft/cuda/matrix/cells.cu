@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/common/cuda/halves.cuh"
 #include "kernels/common/cuda/launch.cuh"
-#include "kernels/common/cuda/sm90/barriers.cuh"
-#include "kernels/common/cuda/sm90/half_ptx.cuh"
+#include "kernels/common/cuda/sm90/mma.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 #include "kernels/epic/cuda/sample_value.cuh"
 #include "kernels/epic/fft/cuda/matrix/matrix.cuh"
 
@@ -95,7 +95,7 @@ __device__ __forceinline__ void add_step(const Step<kParts>& step, std::uint32_t
       weight[part][0] = w.x, weight[part][1] = w.y, weight[part][2] = w.z, weight[part][3] = w.w;
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair)
-        ptx::load_matrices_turned(
+        ptx::load_matrices_transposed(
             sample[part][pair],
             rows + part * part_bytes + chunk_at(step.ant, turned * kOperands + 2 * pair + (lane >> 4)));
     }

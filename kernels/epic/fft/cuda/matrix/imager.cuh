@@ -3,8 +3,9 @@
 #pragma once
 
 #include "kernels/common/cuda/halves.cuh"
-#include "kernels/common/cuda/sm90/barriers.cuh"
-#include "kernels/common/cuda/sm90/half_ptx.cuh"
+#include "kernels/common/cuda/sm90/async_copy.cuh"
+#include "kernels/common/cuda/sm90/mma.cuh"
+#include "kernels/common/cuda/sm90/shared_memory.cuh"
 #include "kernels/epic/fft/cuda/matrix/matrix.cuh"
 
 namespace apsyn::epic_fft {
@@ -59,7 +60,7 @@ struct GridImager {
   __device__ __forceinline__ void load_grid(const std::uint32_t* from, int t) const {
 #pragma unroll 2
     for (int i = threadIdx.x; i < kGridWords / 4; i += kMatrixThreads)
-      ptx::copy_chunk(ptx::shared_address(grid(t) + 4 * i), from + 4 * i);
+      ptx::copy_16(ptx::shared_address(grid(t) + 4 * i), from + 4 * i);
   }
 
   __device__ __forceinline__ static void to_array(uint4 from, std::uint32_t (&to)[4]) {

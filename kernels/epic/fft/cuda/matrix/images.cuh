@@ -26,7 +26,7 @@ __global__ __launch_bounds__(kMatrixThreads,
   const unsigned first = channel * task.n_spectra + begin;
   const auto load = [&](int t) {
     if (t < n) imager.load_grid(task.grids + std::size_t(first + t) * Imager::kGridWords, t);
-    ptx::end_of_stage();
+    ptx::commit_copies();
   };
   const auto table = imager.load_column_table(
       task.column_table + piece % task.pieces_x * (column_table_words(Imager::kSize) / 2));
@@ -34,7 +34,7 @@ __global__ __launch_bounds__(kMatrixThreads,
   float sums[kSums] = {};
   load(0);
   if constexpr (kBuffers == 2) {
-    ptx::wait_for_stage<0>();
+    ptx::wait_for_copies<0>();
     __syncthreads();
     load(1);
     imager.transform_columns(0);
@@ -46,7 +46,7 @@ __global__ __launch_bounds__(kMatrixThreads,
   int t = 0;
 #pragma unroll 1
   do {
-    ptx::wait_for_stage<0>();
+    ptx::wait_for_copies<0>();
     __syncthreads();
     if constexpr (kBuffers == 2) {
       load(t + 2);
