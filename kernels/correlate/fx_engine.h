@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "kernels/correlate/correlate.h"
-#include "kernels/correlate/float_stage_cuda.h"
 
 namespace apsyn {
 
@@ -42,9 +41,14 @@ class FxEngine {
 std::unique_ptr<FxEngine> make_fx_engine(std::shared_ptr<SpectrumSource> source, const CorrelatorPlan& plan,
                                          const IntegrationPlan& integration, const MeanPlan& mean);
 
+/// How a GPU multiplies float32 spectra: by register tiles, or as Wayth et al. (2009) do. `pair`: a thread
+/// for each product; `group`: blocks share G inputs with G others through shared memory; `hybrid`: a thread
+/// multiplies one input with G.
+enum class FloatAlgorithm { register_tiles, pair, group2, group4, hybrid2, hybrid4 };
+
 /// On the device of `source` (make_cuda_channeliser). Without `floats` integer sums on its tensor cores,
 /// exact for the spectra as they were requantised; of samples that need no F stage, exact altogether. With
-/// `floats` float32 spectra by that algorithm (float_stage_cuda.h); the source must not requantise. Copies of
+/// `floats` float32 spectra by that algorithm; the source must not requantise. Copies of
 /// the next gulp to the device and of means from it overlap with the sums. `mean` must outlive the engine.
 std::unique_ptr<FxEngine> make_cuda_fx_engine(std::shared_ptr<DeviceSpectrumSource> source,
                                               const CorrelatorPlan& plan, const IntegrationPlan& integration,

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kernels/common/spectra/multiply_codes.h"
-#include "kernels/correlate/float_stage_cuda.h"
+#include "kernels/correlate/fx_engine.h"
 #include "kernels/correlate/mean.h"
 #include "libcore/base/error.h"
 

@@ -10,7 +10,7 @@
 #include "kernels/channelise/channelise.h"
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/correlate.h"
-#include "kernels/correlate/float_stage_cuda.h"
+#include "kernels/correlate/fx_engine.h"
 #include "kernels/correlate/mean.h"
 #include "libcore/base/view.h"
 #include "libcore/cli/tool.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/correlate/float_stage_cuda.h"
+#include "kernels/correlate/cuda/float_stage.cuh"
 
 #include <algorithm>
 #include <vector>
 
 #include "kernels/common/cuda/attribute.h"
-#include "kernels/correlate/cuda/float_stage.cuh"
 #include "libcore/base/error.h"
 #include "libcore/system/device.h"
 
@@ -54,7 +53,7 @@ DeviceFloatStage::DeviceFloatStage(const FloatStageShape& shape, int device_inde
   task_ = {};
   task_.n_chan = static_cast<int>(shape.n_chan);
   task_.n_input = static_cast<int>(shape.n_input);
-  PairSums& sums = task_.sums;
+  FloatPairSums& sums = task_.sums;
   sums.n_input = task_.n_input;
   sums.n_parts = in_tiles(shape) ? register_parts(task_.n_chan, task_.n_input, n_sm) : 1;
   sums.part_stride = shape.n_chan * n_pairs();
@@ -136,45 +135,6 @@ void DeviceFloatStage::finish_means(MeanTask task, const MeanOutput& output, cud
   task.n_chan = task_.n_chan;
   means_.write(task_.sums, task, output, stream);
   discard();
-}
-
-namespace {
-
-class FloatStage final : public CudaFloatStage {
- public:
-  FloatStage(const FloatStageShape& shape, int device_index) : shape_(shape), stage_(shape, device_index) {}
-
-  void add(View<const std::complex<float>, 3> samples) override {
-    if (samples.extent(0) != shape_.n_chan || samples.extent(2) != shape_.n_input)
-      throw UsageError("correlate: samples of shape {}x{}x{} do not fit the plan", samples.extent(0),
-                       samples.extent(1), samples.extent(2));
-    if (samples.size() == 0) return;
-    if (samples_.size() < samples.size()) samples_ = DeviceArray<float2>(samples.size());
-    cuda_check(
-        cudaMemcpy(samples_.data(), samples.data(), samples.size() * sizeof(float2), cudaMemcpyHostToDevice),
-        "copying samples");
-    stage_.add(samples_.data(), samples.extent(1) * shape_.n_input, samples.extent(1), nullptr);
-  }
-  void repeat() override { stage_.repeat(nullptr); }
-  void finish(View<double, 3> sums) override {
-    if (sums.extent(0) != shape_.n_chan || sums.extent(1) != stage_.n_pairs() || sums.extent(2) != 2)
-      throw UsageError("correlate: sums of shape {}x{}x{} do not fit the plan", sums.extent(0),
-                       sums.extent(1), sums.extent(2));
-    stage_.finish_sums(sums.data(), nullptr);
-    synchronise();
-  }
-  void synchronise() override { cuda_check(cudaDeviceSynchronize(), "correlating"); }
-
- private:
-  FloatStageShape shape_;
-  DeviceFloatStage stage_;
-  DeviceArray<float2> samples_;  ///< [chan][spectrum][input]
-};
-
-}  // namespace
-
-std::unique_ptr<CudaFloatStage> make_cuda_float_stage(const FloatStageShape& shape, int device_index) {
-  return std::make_unique<FloatStage>(shape, device_index);
 }
 
 }  // namespace apsyn

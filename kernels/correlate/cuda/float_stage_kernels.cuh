@@ -17,7 +17,7 @@ struct FloatTask {
   const float2* samples;
   std::size_t chan_stride;  ///< elements; of the register kernel only
   int n_chan, n_spectra, n_input;
-  PairSums sums;
+  FloatPairSums sums;
 };
 
 /// Register tiles. Samples [chan][spectrum][input], sums [part][chan][pair]: part p takes the p-th share of

@@ -13,14 +13,13 @@ namespace apsyn {
 
 namespace {
 
-DeviceXStages stages_of(const CorrelatorPlan& plan, std::size_t max_spectra, int device_index,
-                        std::optional<FloatAlgorithm> floats) {
+DeviceXStages stages_of(const CorrelatorPlan& plan, int device_index, std::optional<FloatAlgorithm> floats) {
   const std::size_t n_channel = plan.n_chan * plan.n_fine;
   DeviceXStages stages;
   if (floats)
     stages.floats.emplace(FloatStageShape{n_channel, plan.n_input(), *floats}, device_index);
   else
-    stages.integers.emplace(XStageShape{n_channel, plan.n_input(), max_spectra}, device_index);
+    stages.integers.emplace(XStageShape{n_channel, plan.n_input()}, device_index);
   return stages;
 }
 
@@ -34,7 +33,7 @@ class CudaFxEngine final : public FxEngine {
         plan_(plan),
         integration_(integration),
         device_(device_index),
-        stages_(stages_of(plan, source_->max_spectra(), device_index, floats)),
+        stages_(stages_of(plan, device_index, floats)),
         counts_(plan.n_chan, plan.n_ant),
         results_(plan_, mean, device_index, floats.has_value()) {
     if (floats) {

@@ -21,7 +21,7 @@ class PairSumsOfStages final : public DevicePairSums {
 
   void add(const DeviceSamples& samples, const std::uint8_t* valid, std::size_t n_pol, std::size_t n_spectra,
            cudaStream_t stream) override {
-    if (!integers_) integers_.emplace(XStageShape{n_channel_, n_input_, 1}, device_);
+    if (!integers_) integers_.emplace(XStageShape{n_channel_, n_input_}, device_);
     if (room_ < n_spectra) {
       layout_ = integers_->layout(n_spectra);
       packed_ = DeviceArray<std::int8_t>();  // give back before asking for more

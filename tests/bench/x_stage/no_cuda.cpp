@@ -4,13 +4,28 @@
 #include "tests/bench/x_stage/x_stage_bench.h"
 
 namespace apsyn::bench {
+namespace {
 
-void run_pack() {
+[[noreturn]] void refuse() {
   throw DeviceError("this build has no CUDA: build with -DAPSYN_CUDA=ON");
 }
 
-double device_copy_rate() {
-  return 0;
+}  // namespace
+
+void run_integers(const std::vector<std::size_t>&) {
+  refuse();
+}
+
+void run_float(const std::vector<std::size_t>&) {
+  refuse();
+}
+
+void run_paper() {
+  refuse();
+}
+
+void run_pack() {
+  refuse();
 }
 
 }  // namespace apsyn::bench

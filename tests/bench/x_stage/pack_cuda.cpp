@@ -28,7 +28,7 @@ double median_seconds(Launch launch) {
 }
 
 void run(const Case& c, unsigned n_bit) {
-  DeviceXStage stage({c.n_chan, c.n_input(), c.n_time, n_bit}, 0);
+  DeviceXStage stage({c.n_chan, c.n_input(), n_bit}, 0);
   const x_layout::Layout layout = stage.layout(c.n_time);
   DeviceArray<std::int8_t> packed = stage.allocate(layout);
   const std::size_t raw_bytes = c.n_time * c.n_chan * c.n_input() * n_bit / 4;

@@ -13,7 +13,7 @@ using namespace x_stage;
 
 namespace {
 
-constexpr std::size_t kMaxInt32Samples = 65535;  // 2 * 128 * 128 * 65535 = 2^31 - 2^15; see x_stage_cuda.h
+constexpr std::size_t kMaxInt32Samples = 65535;  // 2 * 128 * 128 * 65535 = 2^31 - 2^15
 constexpr std::size_t kMaxInt32Blocks = kMaxInt32Samples / kBlockSpectra;
 
 /// Work on the default stream is over: streams that do not wait for it may use what it left.
@@ -182,12 +182,6 @@ void DeviceXStage::finish_means(MeanTask task, const MeanOutput& output, cudaStr
 void DeviceXStage::discard() {
   n_summed_ = 0;
   spilled_ = false;
-}
-
-std::uint64_t DeviceXStage::device_bytes(const XStageShape& shape) {
-  const std::uint64_t tile = shape.n_input > 64 ? 128 : 64, n_tiles = (shape.n_input + tile - 1) / tile;
-  return shape.n_chan * (n_tiles * (n_tiles + 1) / 2 * tile * tile * sizeof(int2) +
-                         shape.n_input * (shape.n_input + 1) / 2 * sizeof(longlong2));
 }
 
 }  // namespace apsyn

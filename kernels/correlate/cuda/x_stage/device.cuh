@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The X stage on integers for samples that are on the device already: what an F stage there feeds. Everything
 // is queued on the caller's stream and returns at once; calls on different streams must be ordered by events,
-// as they share the sums. Exact for integrations of any length (x_stage_cuda.h).
+// as they share the sums. Exact for integrations of any length.
+//
+//   S_ij(chan) = sum_t E_i(t) conj(E_j(t)),  i <= j,  input = ant * n_pol + pol        (paper 001, equation
+//   1)
+//
+// A complex product is four real ones. With rows [re | im] of 64 samples each,
+//   Re S = re_i.re_j + im_i.im_j        Im S = im_i.re_j - re_i.im_j,
+// and the subtraction becomes an addition with the one's complement, -x = ~x + 1, which is an int8 even for
+// -128:
+//   Im S = im_i.re_j + (~re_i).im_j + sum_t im_j.
+// int32 accumulators hold 65535 samples of full-range int8 (2 * 128 * 128 * 65535 < 2^31 with the column
+// sum); longer sums spill to int64. Samples of 4 bits stay so in device memory; Hopper's
+// kernels multiply 16 times them, and the sums are divided by 256, exactly.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,13 +26,21 @@
 #include "kernels/correlate/cuda/x_stage/kernels.cuh"
 #include "kernels/correlate/cuda/x_stage/means.cuh"
 #include "kernels/correlate/cuda/x_stage/pack.cuh"
-#include "kernels/correlate/x_stage_cuda.h"
 
 namespace apsyn {
 
+struct XStageShape {
+  std::size_t n_chan = 0, n_input = 0;
+  unsigned n_bit = 8;  ///< 8, or 4: every component is in -8..7 and takes half the room
+};
+
+/// `wgmma` needs compute capability 9.0, `mma` 8.0; `automatic` takes what the device has.
+enum class XStageKernel { automatic, wgmma, mma };
+
 class DeviceXStage {
  public:
-  /// shape.max_time does not matter; UsageError and DeviceError as make_cuda_x_stage.
+  /// UsageError for an empty shape or another number of bits; DeviceError without the device, or when it
+  /// lacks what `kernel` needs.
   DeviceXStage(const XStageShape& shape, int device_index, XStageKernel kernel = XStageKernel::automatic);
 
   /// How samples for add() stand, with room for n_spectra of them.
@@ -48,8 +68,6 @@ class DeviceXStage {
   void discard();
 
   std::size_t n_pairs() const { return shape_.n_input * (shape_.n_input + 1) / 2; }
-  /// Device bytes for the sums of `shape`, the longer integrations' int64 included.
-  static std::uint64_t device_bytes(const XStageShape& shape);
 
  private:
   /// Whether the kernel multiplies 4-bit samples as they are, instead of 8-bit copies of them.

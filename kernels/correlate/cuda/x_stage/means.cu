@@ -31,7 +31,7 @@ __device__ __forceinline__ double2 sum_of(const TileSums& sums, int chan, int i,
   const longlong2 value = integer_sum(sums, chan, i, j);
   return make_double2(double(value.x), double(value.y));
 }
-__device__ __forceinline__ double2 sum_of(const PairSums& sums, int chan, int i, int j) {
+__device__ __forceinline__ double2 sum_of(const FloatPairSums& sums, int chan, int i, int j) {
   const double2* part = sums.sums + chan * sums.chan_stride + pair_of(i, j, sums.n_input) * sums.pair_stride;
   double2 sum = *part;
 #pragma unroll 1
@@ -146,7 +146,7 @@ void launch_collect(const TileSums& sums, int n_chan, double2* total, bool add, 
     collect<false><<<grid, 128, 0, stream>>>(sums, total);
   cuda_check(cudaGetLastError(), "launching the X stage's sums to float64");
 }
-void launch_collect(const PairSums& sums, int n_chan, double2* total, cudaStream_t stream) {
+void launch_collect(const FloatPairSums& sums, int n_chan, double2* total, cudaStream_t stream) {
   collect<false><<<dim3(sums.n_input, n_chan), 128, 0, stream>>>(sums, total);
   cuda_check(cudaGetLastError(), "launching the X stage's collection of sums");
 }
@@ -154,7 +154,7 @@ void launch_collect(const PairSums& sums, int n_chan, double2* total, cudaStream
 void launch_means(const TileSums& sums, const MeanTask& task, cudaStream_t stream) {
   launch(sums, task, stream);
 }
-void launch_means(const PairSums& sums, const MeanTask& task, cudaStream_t stream) {
+void launch_means(const FloatPairSums& sums, const MeanTask& task, cudaStream_t stream) {
   launch(sums, task, stream);
 }
 

@@ -12,7 +12,7 @@
 namespace apsyn::x_stage {
 
 /// Floating sums [part][chan][pair i <= j] (re, im), or [pair][chan]; parts are to be added.
-struct PairSums {
+struct FloatPairSums {
   double2* sums = nullptr;
   int n_input = 0, n_parts = 1;
   std::size_t part_stride = 0, chan_stride = 0, pair_stride = 0;  ///< in elements
@@ -23,7 +23,7 @@ void launch_collect(const TileSums& sums, int n_chan, longlong2* total, cudaStre
 /// total = all of `sums`, or += where `add`; it is not sums.total.
 void launch_collect(const TileSums& sums, int n_chan, double2* total, bool add, cudaStream_t stream);
 /// The same for floating sums.
-void launch_collect(const PairSums& sums, int n_chan, double2* total, cudaStream_t stream);
+void launch_collect(const FloatPairSums& sums, int n_chan, double2* total, cudaStream_t stream);
 
 /// V = scale^2 / valid * sum over `n_average` channels of sum_ij / (g_i g_j*), and weight = valid / full.
 /// Autocorrelations are exactly real; what has no valid spectra or is not finite is 0 with weight 0.
@@ -41,6 +41,6 @@ struct MeanTask {
   float* weight = nullptr;                 ///< the same
 };
 void launch_means(const TileSums& sums, const MeanTask& task, cudaStream_t stream);
-void launch_means(const PairSums& sums, const MeanTask& task, cudaStream_t stream);
+void launch_means(const FloatPairSums& sums, const MeanTask& task, cudaStream_t stream);
 
 }  // namespace apsyn::x_stage

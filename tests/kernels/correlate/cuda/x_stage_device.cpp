@@ -25,7 +25,7 @@ using namespace apsyn::support;
 void check_sums(std::size_t n_input, XStageKernel kernel, unsigned n_bit) {
   BOOST_TEST_CONTEXT(n_input << " inputs of " << n_bit << " bits, kernel " << static_cast<int>(kernel)) {
     const std::size_t n_chan = 3;
-    DeviceXStage stage({n_chan, n_input, 0, n_bit}, 0, kernel);
+    DeviceXStage stage({n_chan, n_input, n_bit}, 0, kernel);
     Stream stream;
     const Layout layout = stage.layout(300);
     BOOST_TEST(layout.n_blocks == 5);

@@ -6,13 +6,14 @@
 #include <complex>
 #include <random>
 
-#include "kernels/correlate/float_stage_cuda.h"
 #include "libcore/base/error.h"
 #include "tests/reference/input_products.h"
 #include "tests/reference/test_device.h"
+#include "tests/support/x_stages_on_host_samples.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
+using support::HostFloatStage;
 
 BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
@@ -30,7 +31,7 @@ struct Shape {
 void check_exact(const Shape& s, Algorithm algorithm) {
   BOOST_TEST_CONTEXT(s.n_chan << " channels, " << s.n_input << " inputs, " << s.n_spectra
                               << " spectra, algorithm " << static_cast<int>(algorithm)) {
-    auto stage = make_cuda_float_stage({s.n_chan, s.n_input, algorithm}, 0);
+    HostFloatStage stage({s.n_chan, s.n_input, algorithm}, 0);
     Buffer<std::int64_t, 3> expected({s.n_chan, s.n_input * (s.n_input + 1) / 2, 2});
     Buffer<double, 3> sums(expected.shape());
     for (unsigned round = 0; round < 2; ++round) {  // the second round shows that finish() starts anew
@@ -43,10 +44,10 @@ void check_exact(const Shape& s, Algorithm algorithm) {
           for (std::size_t t = 0; t < s.n_spectra; ++t)
             for (std::size_t i = 0; i < s.n_input; ++i)
               samples(chan, t, i) = {float(x(t, chan, i, 0)), float(x(t, chan, i, 1))};
-        stage->add(samples);
+        stage.add(samples);
         add_products(x, 1, expected);
       }
-      stage->finish(sums);
+      stage.finish(sums);
       BOOST_TEST(std::equal(sums.begin(), sums.end(), expected.begin(),
                             [](double a, std::int64_t b) { return a == double(b); }));
     }
@@ -59,11 +60,11 @@ double error_on_noise(const Shape& s, Algorithm algorithm) {
   std::normal_distribution<float> normal;
   Buffer<std::complex<float>, 3> samples({s.n_chan, s.n_spectra, s.n_input});
   for (std::complex<float>& sample : samples) sample = {1e-3f * normal(random), 1e-3f * normal(random)};
-  auto stage = make_cuda_float_stage({s.n_chan, s.n_input, algorithm}, 0);
+  HostFloatStage stage({s.n_chan, s.n_input, algorithm}, 0);
   Buffer<double, 3> sums({s.n_chan, s.n_input * (s.n_input + 1) / 2, 2});
   sums.fill(kPoison);
-  stage->add(samples);
-  stage->finish(sums);
+  stage.add(samples);
+  stage.finish(sums);
   double worst = 0;
   for (std::size_t chan = 0; chan < s.n_chan; ++chan) {
     Buffer<std::complex<double>, 2> exact({s.n_input, s.n_input});
@@ -107,20 +108,16 @@ BOOST_AUTO_TEST_CASE(noise_rounds_as_promised) {
 }
 
 BOOST_AUTO_TEST_CASE(nothing_added_is_zero) {
-  auto stage = make_cuda_float_stage({2, 3}, 0);
-  stage->repeat();
+  HostFloatStage stage({2, 3}, 0);
+  stage.repeat();
   Buffer<double, 3> sums({2, 6, 2});
   sums.fill(kPoison);
-  stage->finish(sums);
+  stage.finish(sums);
   BOOST_TEST(std::count(sums.begin(), sums.end(), 0.0) == 24);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_shapes_throw) {
-  BOOST_CHECK_THROW(make_cuda_float_stage({0, 4}, 0), UsageError);
-  BOOST_CHECK_THROW(make_cuda_float_stage({1, 4097, Algorithm::pair}, 0), UsageError);
-  BOOST_CHECK_THROW(make_cuda_float_stage({1, 4}, 1000), DeviceError);
-  auto stage = make_cuda_float_stage({1, 4}, 0);
-  BOOST_CHECK_THROW(stage->add(Buffer<std::complex<float>, 3>({2, 5, 4})), UsageError);
-  Buffer<double, 3> sums({1, 9, 2});
-  BOOST_CHECK_THROW(stage->finish(sums), UsageError);
+  BOOST_CHECK_THROW(DeviceFloatStage({0, 4}, 0), UsageError);
+  BOOST_CHECK_THROW(DeviceFloatStage({1, 4097, Algorithm::pair}, 0), UsageError);
+  BOOST_CHECK_THROW(DeviceFloatStage({1, 4}, 1000), DeviceError);
 }

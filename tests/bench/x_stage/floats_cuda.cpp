@@ -5,10 +5,9 @@
 #include <array>
 #include <random>
 
-#include "kernels/correlate/float_stage_cuda.h"
-#include "kernels/correlate/x_stage_cuda.h"
 #include "libcore/system/device.h"
 #include "tests/bench/x_stage/x_stage_bench.h"
+#include "tests/support/x_stages_on_host_samples.h"
 
 namespace apsyn::bench {
 namespace {
@@ -65,15 +64,15 @@ struct Result {
 };
 
 Result measure(const Case& c, FloatAlgorithm algorithm, const Buffer<std::complex<float>, 3>& samples) {
-  auto stage = make_cuda_float_stage({c.n_chan, c.n_input(), algorithm}, 0);
+  support::HostFloatStage stage({c.n_chan, c.n_input(), algorithm}, 0);
   Buffer<double, 3> sums({c.n_chan, c.n_input() * (c.n_input() + 1) / 2, 2});
   sums.fill(-1);
-  stage->add(samples);
-  stage->finish(sums);
+  stage.add(samples);
+  stage.finish(sums);
   const double error = largest_error(samples, sums);
-  stage->add(samples);
+  stage.add(samples);
   return {time_launches(
-              *stage, [&] { stage->repeat(); }, 7, 0.05),
+              stage, [&] { stage.repeat(); }, 7, 0.05),
           error};
 }
 
@@ -89,18 +88,18 @@ void print_json(const Case& c, const char* name, const Result& r, double ceiling
 
 /// The tensor kernel on the same samples, which are small integers.
 Result measure_tensor(const Case& c, const Buffer<std::int8_t, 4>& samples, unsigned n_bit) {
-  auto stage = make_cuda_x_stage({c.n_chan, c.n_input(), c.n_time, n_bit}, 0);
+  support::HostXStage stage({c.n_chan, c.n_input(), n_bit}, c.n_time, 0);
   Buffer<std::int64_t, 3> sums({c.n_chan, c.n_input() * (c.n_input() + 1) / 2, 2});
   sums.fill(-1);
-  stage->add(samples);
-  stage->finish(sums);
+  stage.add(samples);
+  stage.finish(sums);
   const double error = static_cast<double>(count_wrong(samples, sums));
-  stage->add(samples);
+  stage.add(samples);
   const auto launch = [&] {
-    stage->discard();
-    stage->repeat();
+    stage.discard();
+    stage.repeat();
   };
-  return {time_launches(*stage, launch, 7, 0.05), error};
+  return {time_launches(stage, launch, 7, 0.05), error};
 }
 
 }  // namespace

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fmt/core.h>
 
-#include "kernels/correlate/x_stage_cuda.h"
 #include "libcore/system/device.h"
 #include "tests/bench/x_stage/x_stage_bench.h"
+#include "tests/support/x_stages_on_host_samples.h"
 
 namespace apsyn::bench {
 namespace {
 
 void run(const Case& c, XStageKernel kernel, unsigned n_bit, const char* name) {
-  const XStageShape shape{c.n_chan, c.n_input(), c.n_time, n_bit};
   const Buffer<std::int8_t, 4> samples = random_samples(c, n_bit);
-  auto stage = make_cuda_x_stage(shape, 0, kernel);
+  support::HostXStage stage({c.n_chan, c.n_input(), n_bit}, c.n_time, 0, kernel);
   Buffer<std::int64_t, 3> sums({c.n_chan, c.n_input() * (c.n_input() + 1) / 2, 2});
   sums.fill(-1);
-  stage->add(samples);
-  stage->finish(sums);
+  stage.add(samples);
+  stage.finish(sums);
   const long n_wrong = count_wrong(samples, sums);
-  stage->add(samples);
+  stage.add(samples);
   const Times times = time_launches(
-      *stage,
+      stage,
       [&] {
-        stage->discard();  // one integration a launch
-        stage->repeat();
+        stage.discard();  // one integration a launch
+        stage.repeat();
       },
       15, 0.3);
   fmt::print(
