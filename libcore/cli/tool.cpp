@@ -25,10 +25,11 @@
 namespace apsyn {
 namespace {
 
-/// Options that change nothing in the output stay out of its history, so that outputs stay byte-identical.
-bool shapes_output(const CLI::Option& option) {
-  for (const char* name : {"--help", "--version", "--output", "--overwrite", "--quiet", "--verbose",
-                           "--progress", "--device", "--threads", "--max-memory", "--dry-run"})
+/// Whether the history of an output names the option. What only says how the work is done stays out, so that
+/// the bytes are the same for any number of threads.
+bool belongs_to_history(const CLI::Option& option) {
+  for (const char* name : {"--help", "--version", "--overwrite", "--quiet", "--verbose", "--progress",
+                           "--device", "--threads", "--max-memory", "--dry-run"})
     if (option.check_name(name)) return false;
   return true;
 }
@@ -256,14 +257,18 @@ int Tool::parse_and_run(int argc, char** argv, const std::function<void()>& body
 
 std::vector<std::string> Tool::provenance() const {
   std::string command = name_;
-  for (const CLI::Option* option : app_->get_options()) {
-    if (option->count() == 0 || option->get_positional() || !shapes_output(*option)) continue;
-    command += " " + option->get_name();
-    if (option->get_expected_max() == 0) continue;
-    for (const std::string& result : option->results()) command += " " + shell_quoted(result);
-  }
+  const auto add = [&command](const CLI::Option& option) {
+    command += " " + option.get_name();
+    if (option.get_expected_max() == 0) return;
+    for (const std::string& result : option.results()) command += " " + shell_quoted(result);
+  };
+  const CLI::Option* output = app_->get_option("--output");
+  for (const CLI::Option* option : app_->get_options())
+    if (option->count() > 0 && !option->get_positional() && option != output && belongs_to_history(*option))
+      add(*option);
   if (inputs_ != nullptr)
     for (const std::string& input : *inputs_) command += " " + shell_quoted(input);
+  if (output->count() > 0) add(*output);
   return {fmt::format("{} {} {}", name_, version(), git_hash()), command};
 }
 

@@ -69,12 +69,12 @@ one_output() {
   ! compgen -G "$name*.part" >/dev/null || fail "left behind: $(echo "$name"*.part)"
 }
 
-# whole SUFFIX COMMAND COMMAND: what each of the runs writes undisturbed, as whole-1 and whole-2. SUFFIX: of the name, which
-# tells the kind.
+# whole SUFFIX COMMAND COMMAND: what each of the runs writes undisturbed to out.SUFFIX, moved to whole-1 and whole-2: the
+# name is in the history.
 whole() {
-  rm -rf whole-*
-  run $2 -o "whole-1$1" && [ -z "$1" ] || mv "whole-1$1" whole-1
-  run $3 -o "whole-2$1" && [ -z "$1" ] || mv "whole-2$1" whole-2
+  rm -rf whole-* "out$1"
+  run $2 -o "out$1" && mv "out$1" whole-1
+  run $3 -o "out$1" && mv "out$1" whole-2
 }
 
 # one_output_often STARTS SUFFIX COMMAND COMMAND: the output is new, or replaced.

@@ -90,6 +90,7 @@ run bash ./sim.sh -o v.dada
 expect_file v.dada
 expect_no_stdout
 cp v.dada original.dada
+tr -d '\0' <v.dada | grep -a '^HISTORY_' | grep -aq -- '%208%20--output%20v.dada$' || fail "no name of the output in HISTORY"
 expect_exit 2 bash ./sim.sh -o v.dada
 expect_stderr "simulate: error: " v.dada --overwrite
 expect_same v.dada original.dada
@@ -100,12 +101,12 @@ expect_stderr "simulate: error: " no/such/folder
 expect_exit 1 bash -c './sim.sh -o - >/dev/full'
 expect_stderr "simulate: error: "
 expect_exit 141 bash -c 'set -o pipefail; DURATION=2s ./sim.sh -o - | head -c 10 >/dev/null'
-run bash ./sim.sh -q -o q.dada
+run bash ./sim.sh -q --overwrite -o v.dada
 grep -q ' info: ' "$(stderr_file)" && fail "simulate -q chats: $(cat "$(stderr_file)")"
-run bash ./sim.sh -v -o verbose.dada
+expect_same v.dada original.dada
+run bash ./sim.sh -v --overwrite -o v.dada
 expect_stderr "simulate: info: "
-expect_same v.dada q.dada
-expect_same v.dada verbose.dada
+expect_same v.dada original.dada
 run bash ./sim.sh --dry-run -o dry.dada
 expect_no_file dry.dada
 [ -s "$(stdout_file)" ] || fail "simulate --dry-run says nothing"
@@ -120,8 +121,8 @@ if ! command -v nvidia-smi >/dev/null; then
   expect_exit 4 bash ./sim.sh --device cuda -o device.dada
   expect_stderr "simulate: error: "
   expect_exit 4 env APSYN_DEVICE=cuda bash ./sim.sh -o device.dada
-  run env APSYN_DEVICE=cuda bash ./sim.sh --device cpu -o cpu.dada
-  expect_same v.dada cpu.dada
+  run env APSYN_DEVICE=cuda bash ./sim.sh --device cpu --overwrite -o v.dada
+  expect_same v.dada original.dada
 fi
 expect_no_file device.dada
 

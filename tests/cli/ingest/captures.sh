@@ -78,8 +78,8 @@ chopped() {
   dd bs=3001 status=none
 }
 one="ingest --from mwa32t --freq 150MHz --start 2024-01-01T12:00:00"
-run $one words.0 --threads 1 -o one.dada
-run $one words.0 --threads 4 -o threads.dada
+run $one words.0 --threads 1 -o one.dada && cp one.dada threads.dada
+run $one words.0 --threads 4 -o one.dada --overwrite
 expect_same one.dada threads.dada
 run bash -c "$(declare -f chopped); chopped <words.0 | $one -o chopped.dada"
 expect_same <(payload one.dada) <(payload chopped.dada)

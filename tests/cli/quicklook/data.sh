@@ -14,7 +14,7 @@ done
 run quicklook obs.ms --plot fringes --size 300 -o fringes.png
 is_png fringes.png
 run quicklook obs.ms --plot waterfall --baselines 0:1 --size 300 -o waterfall1.png
-expect_different waterfall.png waterfall1.png "--baselines changes no waterfall"
+expect_different <(pixels waterfall.png) <(pixels waterfall1.png) "--baselines changes no waterfall"
 run quicklook obs.ms --plot fringes --baselines 0:1,5:3 --channel 3 --size 300 -o two.png
 for wrong in "--baselines 0" "--baselines 0:0" "--baselines 0:99" "--baselines 0:nobody" "--channel 4"; do
   expect_exit 2 quicklook obs.ms --plot fringes $wrong -o wrong.png
@@ -55,8 +55,8 @@ for frame in 0 1 2 3; do
   run quicklook cube.fits --frame $frame -o frame$frame.png
   is_png frame$frame.png
 done
-expect_different frame0.png frame1.png "real and imaginary parts look alike"
-expect_different frame0.png frame2.png "two times look alike"
+expect_different <(pixels frame0.png) <(pixels frame1.png) "real and imaginary parts look alike"
+expect_different <(pixels frame0.png) <(pixels frame2.png) "two times look alike"
 expect_exit 2 quicklook cube.fits --frame 4 -o frame4.png
 expect_stderr "frames 0 to 3"
 

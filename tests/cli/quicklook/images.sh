@@ -5,7 +5,7 @@ source "$APSYN_SOURCE/tests/cli/quicklook/lib.sh" || exit 1
 
 fits sky.fits 64 48 "OBJECT  = 'Test field'"
 
-# Output: beside the input by default, or named, or a pipe; the same bytes each time.
+# Output: beside the input by default, or named, or a pipe; the same bytes each time that its name is given alike.
 run quicklook sky.fits
 is_png sky.png
 expect_stderr "quicklook: info: wrote sky.png"
@@ -13,9 +13,9 @@ expect_no_stdout
 run quicklook sky.fits -o named.png
 run bash -c 'set -o pipefail; cat sky.fits | quicklook >piped.png'
 is_png piped.png
-run bash -c 'set -o pipefail; (head -c 3 sky.fits; sleep 0.1; tail -c +4 sky.fits) | quicklook - --threads 1 -o slow.png'
+run bash -c 'set -o pipefail; (head -c 3 sky.fits; sleep 0.1; tail -c +4 sky.fits) | quicklook - --threads 1 >slow.png'
 run bash -c 'quicklook - <sky.fits >redirected.png'
-expect_same sky.png named.png
+expect_same <(pixels sky.png) <(pixels named.png) "a name for the picture changes it"
 expect_different sky.png redirected.png "the provenance of a file and of a pipe cannot be the same"
 expect_same piped.png slow.png
 expect_same piped.png redirected.png
@@ -72,12 +72,14 @@ elsewhere, POINT, 02:30:00, 30.00.00, 1
 SKY
 n=0
 for options in '--title Heading' '--size 500' '--colour-map grey' '--range 50:60' '--percentile 90' '--stretch log' \
-  '--stretch sqrt' '--stretch asinh' '--contours 40,60' '--contours=-1s,1s' '--mark sky.txt' '--crop 3,4,20,10' '--zoom 2' '--grid on' '--kind image'; do
+  '--stretch sqrt' '--stretch asinh' '--contours 40,60' '--contours=2s,3s' '--mark sky.txt' '--crop 3,4,20,10' '--zoom 2' '--grid off'; do
   n=$((n + 1))
   # shellcheck disable=SC2086
   run quicklook sky.fits $options -o option$n.png
   is_png option$n.png
 done
+run quicklook sky.fits --contours=-1s,1s --kind image -o outside.png
+expect_same <(pixels sky.png) <(pixels outside.png) "contours outside of the range, or the kind that it is, change the picture"
 run quicklook sky.fits --range -10:60.5 -o negative.png
 run quicklook sky.fits --plane 0 -o plane.png
 run quicklook sky.fits --plane I -o stokes.png

@@ -16,19 +16,19 @@ commands=('correlate -q --channels 16 --integration 5ms in.dada' 'simulate -q --
   'idg-grid -q in.vis --size 128 --scale 12amin --no-psf')
 went_well=0
 for command in "${commands[@]}"; do
-  run $command -o straight
-  [ -e straight ] || mv straight-dirty.fits straight
+  run $command -o out
+  if [ -e out ]; then mv out straight; else mv out-dirty.fits straight; fi
   for n_threads in 0 1 2 3; do
-    expect_exit "0|1" $with APSYN_THREADS=$n_threads $command --threads 4 -o few
+    expect_exit "0|1" $with APSYN_THREADS=$n_threads $command --threads 4 -o out
     expect_no_part "$command" .
-    [ ! -e few-dirty.fits ] || mv few-dirty.fits few
-    if [ -e few ]; then
-      expect_same few straight
+    [ ! -e out-dirty.fits ] || mv out-dirty.fits out
+    if [ -e out ]; then
+      expect_same out straight
       went_well=$((went_well + 1))
     else
       stderr_matches ': error: .*(Resource temporarily unavailable|no thread).*ulimit -u'
     fi
-    rm -f few
+    rm -f out
   done
   rm -f straight
 done

@@ -42,12 +42,13 @@ chopped() {
   for bytes in 1 4095 17 2048 333; do dd bs="$bytes" count=9 status=none; done
   dd bs=3001 status=none
 }
-run bash -c "$cor - -o straight.vis < in.dada"
-run bash -c "$(declare -f chopped); chopped < in.dada | $cor - -o chopped.vis"
-expect_same straight.vis chopped.vis
-run bash -c "idg-grid -q - --size 128 --scale 12amin -o straight < in.vis"
-run bash -c "$(declare -f chopped); chopped < in.vis | idg-grid -q - --size 128 --scale 12amin -o chopped"
-for part in dirty psf; do expect_same straight-$part.fits chopped-$part.fits; done
+mkdir straight
+run bash -c "$cor - -o piped.vis < in.dada" && mv piped.vis straight
+run bash -c "$(declare -f chopped); chopped < in.dada | $cor - -o piped.vis"
+expect_same straight/piped.vis piped.vis
+run bash -c "idg-grid -q - --size 128 --scale 12amin -o piped < in.vis" && mv piped-*.fits straight
+run bash -c "$(declare -f chopped); chopped < in.vis | idg-grid -q - --size 128 --scale 12amin -o piped"
+for part in dirty psf; do expect_same straight/piped-$part.fits piped-$part.fits; done
 
 # Damaged inputs: a message and an exit status, never a signal or a wait without end. Text files lose, repeat and change
 # characters; binary ones get one odd value in their header or end early.
