@@ -48,6 +48,7 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
     if (info_.time) fits.key("DATEREF", format_fits_date(*info_.time), "TIME counts from here");
   }
   ImageInfo info = info_;
+  info.keywords.emplace_back("XPOSURE", exposure_s_);
   if (shape_.in_time && info.time) {
     const double end_s =
         static_cast<double>(std::max<std::size_t>(n_written_, 1) - 1) * shape_.step_s + last_s_;
@@ -58,7 +59,7 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
   return checked_header(fits, axes, data_sum);
 }
 
-void FitsCubeWriter::write(std::span<const float> record, double length_s) {
+void FitsCubeWriter::write(std::span<const float> record, double length_s, bool any_data) {
   if (record.size() != shape_.n_record() || (!shape_.in_time && n_written_ == 1))
     throw std::logic_error("FitsCubeWriter: a record of another size than planned");
   words_.resize(record.size());
@@ -66,6 +67,7 @@ void FitsCubeWriter::write(std::span<const float> record, double length_s) {
   out_.write(words_.data(), words_.size() * sizeof(std::uint32_t));
   ++n_written_;
   last_s_ = length_s;
+  if (any_data) exposure_s_ += length_s;
 }
 
 void FitsCubeWriter::commit() {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
@@ -99,7 +98,7 @@ class MsSource final : public ImagingSource {
   void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double begin_s = infinity, end_s = -infinity;
-    std::map<double, double> exposures_s;  // sets of parts of the band have the same times
+    Exposures exposures;
     const MsField* object = nullptr;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
       const MeasurementSetReader& reader = *readers_[i];
@@ -109,10 +108,7 @@ class MsSource final : public ImagingSource {
         begin_s = std::min(begin_s, reader.begin_mjd_s());
         end_s = std::max(end_s, reader.end_mjd_s());
       }
-      for (const auto& [time_s, exposure_s] : reader.exposures_s()) {
-        double& longest_s = exposures_s[time_s];
-        longest_s = std::max(longest_s, exposure_s);
-      }
+      for (const auto& [time_s, length_s] : reader.exposures()) add_exposure(exposures, time_s, length_s);
       if (info_.observer.empty()) info_.observer = reader.observer();
       for (const int number : reader.fields_with_rows()) {
         const MsField& field = reader.fields()[static_cast<std::size_t>(number)];
@@ -129,7 +125,7 @@ class MsSource final : public ImagingSource {
     info_.centre = selection.centre.value_or(object->phase_centre);
     info_.start = from_mjd_seconds(std::isfinite(begin_s) ? begin_s : 0);
     if (std::isfinite(end_s)) info_.end = from_mjd_seconds(end_s);
-    for (const auto& [time_s, exposure_s] : exposures_s) info_.exposure_s += exposure_s;
+    info_.exposure_s = covered_s(exposures);
   }
 
   /// Of sets without rows.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
@@ -68,6 +69,7 @@ class StreamSource final : public ImagingSource {
       if (!wanted) continue;
       if (store_.n_records() == 0) first_index_ = record.index;
       last_index_ = record.index;
+      info_.exposure_s += valid_part(record) * header_.integration_s;
       store_.append(record);
     }
     if (store_.n_records() == 0) throw FailureError("{}: no usable data: no integration is selected", path);
@@ -130,6 +132,18 @@ class StreamSource final : public ImagingSource {
   }
 
  private:
+  /// Of the integration, for which there are data: that of the baseline that has most, as correlate gives it
+  /// to the rows of a Measurement Set.
+  static double valid_part(const VisibilityRecord& record) {
+    const std::size_t n = record.weight.extent(1) * record.weight.extent(2);
+    double most = 0;
+    for (std::size_t b = 0; b < record.weight.extent(0); ++b) {
+      const float* weights = &record.weight(b, 0, 0);
+      most = std::max(most, std::accumulate(weights, weights + n, 0.0) / static_cast<double>(n));
+    }
+    return std::min(most, 1.0);
+  }
+
   void select_channels(const std::string& path, const ImagingSelection& selection) {
     const std::size_t n = header_.channel_hz.size();
     first_channel_ = selection.first_channel;
@@ -165,7 +179,6 @@ class StreamSource final : public ImagingSource {
     info_.circular.push_back(are_circular(header_.products));
     info_.start = sample_time(header_.start, first_index_, header_.integration_s);
     info_.end = sample_time(header_.start, last_index_ + 1, header_.integration_s);
-    info_.exposure_s = static_cast<double>(last_index_ - first_index_ + 1) * header_.integration_s;
     const UtcTime half_way = add_picoseconds(
         middle(first_index_),
         std::llround(static_cast<double>(last_index_ - first_index_) * header_.integration_s * 0.5e12));

@@ -5,12 +5,12 @@
 
 #include <complex>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "libcore/visibility/exposure.h"
 #include "libcore/visibility/visibility.h"
 
 namespace apsyn {
@@ -73,8 +73,8 @@ class MeasurementSetReader {
   /// When the first integration of the selected rows begins, and when the last one ends.
   double begin_mjd_s() const;
   double end_mjd_s() const;
-  /// Of each distinct TIME (s) of the selected rows the longest EXPOSURE (s).
-  const std::map<double, double>& exposures_s() const;
+  /// TIME and EXPOSURE of the selected rows that are not flagged as a whole.
+  const Exposures& exposures() const;
   const std::string& observer() const;  ///< empty when the set does not tell
   const std::string& telescope() const;
   bool has_column(const std::string& name) const;

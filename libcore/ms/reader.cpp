@@ -264,8 +264,8 @@ double MeasurementSetReader::begin_mjd_s() const {
 double MeasurementSetReader::end_mjd_s() const {
   return state_->rows.span().end_s;
 }
-const std::map<double, double>& MeasurementSetReader::exposures_s() const {
-  return state_->rows.span().exposure_s;
+const Exposures& MeasurementSetReader::exposures() const {
+  return state_->rows.span().exposures;
 }
 const std::string& MeasurementSetReader::observer() const {
   return state_->meta.observer;

@@ -110,17 +110,19 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
   constexpr double infinity = std::numeric_limits<double>::infinity();
   double first_s = infinity, last_s = -infinity, begin_s = infinity, end_s = -infinity;
   const char* exposures = table.tableDesc().isColumn("EXPOSURE") ? "EXPOSURE" : "INTERVAL";
-  auto last_exposure = span_.exposure_s.end();
   std::set<int> fields;
   int last_field = -1;
+  double counted_time_s = infinity, counted_exposure_s = 0;  // neighbouring rows are mostly of one time
   casacore::Vector<double> time_s, interval_s, exposure_s;
   casacore::Vector<casacore::Int> field, data_description;
+  casacore::Vector<casacore::Bool> flag_row;
   for_blocks(begin_row_, end_row_, [&](std::int64_t first, std::size_t n) {
     read_times(time_s, table, first, n);
     read_column(interval_s, table, "INTERVAL", first, n);
     read_column(exposure_s, table, exposures, first, n);
     read_column(field, table, "FIELD_ID", first, n);
     read_column(data_description, table, "DATA_DESC_ID", first, n);
+    read_column(flag_row, table, "FLAG_ROW", first, n);
     check_finite(time_s, first, path);
     for (std::size_t i = 0; i < n; ++i) {
       if (field[i] < 0 || field[i] >= static_cast<int>(meta_.fields.size()))
@@ -139,10 +141,10 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
       const double half_s = interval_s[i] > 0 && std::isfinite(interval_s[i]) ? interval_s[i] / 2 : 0;
       begin_s = std::min(begin_s, time_s[i] - half_s);
       end_s = std::max(end_s, time_s[i] + half_s);
-      if (last_exposure == span_.exposure_s.end() || last_exposure->first != time_s[i])
-        last_exposure = span_.exposure_s.try_emplace(time_s[i], 0).first;
-      if (std::isfinite(exposure_s[i]))
-        last_exposure->second = std::max(last_exposure->second, exposure_s[i]);
+      if (flag_row[i] || (time_s[i] == counted_time_s && !(exposure_s[i] > counted_exposure_s))) continue;
+      counted_time_s = time_s[i];
+      counted_exposure_s = exposure_s[i];
+      add_exposure(span_.exposures, time_s[i], exposure_s[i]);
     }
   });
   for (const int field : selection_.fields)

@@ -11,13 +11,13 @@
 #include <casacore/tables/Tables/Table.h>
 
 #include <limits>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "libcore/ms/metadata.h"
+#include "libcore/visibility/exposure.h"
 
 namespace apsyn {
 
@@ -32,7 +32,7 @@ class MsRowSelection {
     std::int64_t n_rows = 0;                   ///< selected
     double first_time_s = 0, last_time_s = 0;  ///< of their middles
     double begin_s = 0, end_s = 0;             ///< of the first integration and of the last
-    std::map<double, double> exposure_s{};     ///< [TIME] the longest of the rows of that time
+    Exposures exposures{};                     ///< of the rows that FLAG_ROW does not flag
     std::vector<int> fields{};                 ///< of these rows, rising
   };
   MsRowSelection(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,

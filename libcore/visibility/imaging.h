@@ -50,7 +50,7 @@ struct ImagingInfo {
   std::string observer{};                    ///< empty = unknown
   UtcTime start;                             ///< of the first integration
   std::optional<UtcTime> end{};              ///< of the last one
-  double exposure_s = 0;                     ///< of all integrations; 0 = unknown
+  double exposure_s = 0;                     ///< for which there are data; 0 = unknown
   std::vector<double> channel_hz;            ///< distinct, rising
   std::vector<double> channel_width_hz;      ///< of each, the widest of its frequency
   std::string frequency_frame = "TOPOCENT";  ///< as FITS' SPECSYS; of the first window, if they differ

@@ -24,7 +24,7 @@ class SeriesSink final : public ImageSink {
     info.middle = images.middle;
     info.end = add_picoseconds(images.begin, std::llround(images.length_s * 1e12));
     FitsCubeWriter writer(name, info, shape_of(setup_, std::nullopt), tool_.common().overwrite);
-    writer.write(record_.make(images.images), images.length_s);
+    writer.write(record_.make(images.images), images.length_s, true);
     writer.commit();
     publish_outputs();  // images are looked at while others are made
   }
@@ -51,7 +51,7 @@ class CubeSink final : public ImageSink {
     if (!writer_)
       writer_ = std::make_unique<FitsCubeWriter>(path_, info_of(tool_, setup_, images),
                                                  shape_of(setup_, images.length_s), tool_.common().overwrite);
-    writer_->write(record_.make(images.images), images.length_s);
+    writer_->write(record_.make(images.images), images.length_s, images.any_data());
   }
   void commit() override { writer_->commit(); }
 

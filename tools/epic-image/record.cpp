@@ -80,7 +80,6 @@ ImageInfo info_of(const Tool& tool, const EpicSetup& setup, const TimedImages& f
   info.telescope = header.layout.telescope.empty() ? header.telescope : header.layout.telescope;
   info.time = first.begin;
   info.keywords = site_keywords(header.layout.site);
-  info.keywords.emplace_back("XPOSURE", first.length_s);
   info.history = header.history;
   for (const std::string& line : tool.provenance()) info.history.push_back(line);
   return info;

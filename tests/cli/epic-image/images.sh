@@ -109,6 +109,7 @@ cat endless.dada | epic-image - --size 16 --method dft --accumulate 8000s -o lat
 grep -q 'aimed at the sky of 2024-01-01T15:20:00.000' pipe.err || fail "no warning of another sky: $(cat pipe.err)"
 expect_near "$(card late.fits CRVAL5)" 4000 1e-9 "first time of two images"
 expect_near "$(card late.fits XPOSLAST)" 2240 1e-9 "length of the last image"
+expect_near "$(card late.fits XPOSURE)" 10240 1e-9 "length of all images"
 cat endless.dada | epic-image - --size 16 --method dft --accumulate 80000s -o short.fits 2>pipe.err || fail "no short cube"
 expect_near "$(card short.fits CRVAL5)" 5120 1e-9 "time of a short image"
 expect_near "$(card short.fits CDELT5)" 10240 1e-9 "step of a short image"

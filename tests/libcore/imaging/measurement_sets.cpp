@@ -113,6 +113,41 @@ BOOST_AUTO_TEST_CASE(times_of_several_sets) {
   BOOST_CHECK_EQUAL(info.observer, "apsyn");
 }
 
+// A long integration, which two rows share, covers two short ones; another reaches 1 s beyond its end; after
+// a pause of 20 s two adjoin: 8 + 1 + 4 + 4 s, while the rows add up to 32 s and lie within 37 s.
+BOOST_AUTO_TEST_CASE(intervals_that_overlap_count_once) {
+  const Scratch scratch;
+  const std::vector<Baseline> pair{{0, 1}};
+  const Buffer<double, 2> uvw({1, 3});
+  const Buffer<std::complex<float>, 3> data({1, 2, 2});
+  Buffer<float, 3> weight({1, 2, 2});
+  weight.fill(1);
+  constexpr double t = 5.2e9;
+  MeasurementSetWriter writer(scratch.path("long-and-short.ms"), small_set(2), false);
+  for (const auto& [middle_s, length_s] : std::initializer_list<std::pair<double, double>>{
+           {t, 8}, {t - 3, 2}, {t, 8}, {t + 3, 2}, {t + 3, 4}, {t + 27, 4}, {t + 31, 4}})
+    writer.write({.time_mjd_s = middle_s,
+                  .interval_s = length_s,
+                  .exposure_s = length_s,
+                  .uvw_m = uvw,
+                  .baselines = &pair,
+                  .data = data,
+                  .weight = weight});
+  // A row without data is flagged as a whole.
+  weight.fill(0);
+  writer.write({.time_mjd_s = t + 100,
+                .interval_s = 4,
+                .exposure_s = 4,
+                .uvw_m = uvw,
+                .baselines = &pair,
+                .data = data,
+                .weight = weight});
+  writer.commit();
+  // MJD seconds have a resolution of 2^-20 s here, the ends of each interval two roundings.
+  const double exposure_s = open_imaging_source({scratch.path("long-and-short.ms")}, {})->info().exposure_s;
+  BOOST_CHECK_SMALL(exposure_s - 17, 4 * std::ldexp(1, -20));
+}
+
 // Each row of the second of two sets names the second set's antennas.
 BOOST_AUTO_TEST_CASE(stations_of_several_sets) {
   const Scratch scratch;

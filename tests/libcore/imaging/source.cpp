@@ -135,6 +135,26 @@ BOOST_AUTO_TEST_CASE(tracked_stream_and_its_shift) {
   BOOST_CHECK_SMALL(std::abs(towards(*shifted, old_centre, 0) / 1.25 - towards(*source, {0, 0, 1}, 0)), 0.05);
 }
 
+// Records of no weight are pauses; of one that is valid in part the best baseline counts.
+BOOST_AUTO_TEST_CASE(exposure_of_a_stream_with_pauses) {
+  const Scratch scratch;
+  const std::string path = scratch.path("pauses.vis");
+  const VisibilityHeader h = header_of(SkyDirection{0.3, -0.45});
+  VisibilityStreamWriter writer(path, h, false);
+  VisibilityRecord record;
+  record.data.resize({h.baselines.size(), 2, 2});
+  record.weight.resize(record.data.shape());
+  for (const float valid : {1.0f, 0.0f, 0.5f, 1.0f}) {
+    record.weight.fill(valid / 2);
+    for (std::size_t i = 0; i < 4; ++i) record.weight.data()[4 * 7 + i] = valid;
+    writer.write(record);
+    ++record.index;
+  }
+  writer.commit();
+  BOOST_TEST(open_imaging_source({path}, {})->info().exposure_s == 2.5 * 60);
+  BOOST_TEST(open_imaging_source({path}, {.first_interval = 1, .n_intervals = 2})->info().exposure_s == 30);
+}
+
 BOOST_AUTO_TEST_CASE(selections_of_a_stream) {
   const Scratch scratch;
   write_stream(scratch.path("s.vis"), header_of(SkyDirection{0.3, -0.45}), {0.3, -0.45});
