@@ -7,11 +7,6 @@
 namespace apsyn {
 namespace {
 
-std::uint64_t bytes_of(const ImagingBlock& block) {
-  const std::uint64_t row_bytes = 3 * 8 + 8 + 8 + 2 * 4;
-  return block.data.size() * 8 + block.weight.size() * 4 + block.uvw_m.extent(0) * row_bytes;
-}
-
 template <class T, std::size_t Rank>
 void copy(const Buffer<T, Rank>& from, Buffer<T, Rank>& to) {
   to.resize_for_overwrite(from.shape());
@@ -105,7 +100,7 @@ void BufferedSource::read_ahead(std::uint64_t max_bytes) {
 }
 
 const ImagingBlock* BufferedSource::keep() {
-  kept_bytes_ += bytes_of(lent_);
+  kept_bytes_ += lent_.bytes();
   if (kept_bytes_ <= max_bytes_) return &kept_.emplace_back(std::move(lent_));
   keeping_ = false;
   kept_.clear();

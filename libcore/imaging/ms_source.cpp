@@ -65,8 +65,9 @@ class MsSource final : public ImagingSource {
       MeasurementSetReader& reader = *readers_[current_];
       std::size_t bytes_per_row = 0;
       for (const MsSpectralWindow& spw : reader.spectral_windows())
-        bytes_per_row = std::max(bytes_per_row, spw.channel_hz.size() * (reader.products().size() * 12 +
-                                                                         planes_[current_].size() * 24));
+        bytes_per_row = std::max(
+            bytes_per_row, spw.channel_hz.size() * (reader.products().size() + 2 * planes_[current_].size()) *
+                               ImagingBlock::kValueBytes);
       const auto max_rows = std::clamp<std::uint64_t>(max_bytes / std::max<std::size_t>(1, bytes_per_row), 1,
                                                       std::uint64_t{1} << 24);
       while (reader.next(rows_, max_rows)) {

@@ -85,7 +85,7 @@ class StreamSource final : public ImagingSource {
   }
 
   bool read(ImagingBlock& block, std::uint64_t max_bytes) override {
-    const std::size_t row_bytes = shape_[1] * (shape_[2] * 12 + planes_.size() * 24);
+    const std::size_t row_bytes = shape_[1] * (shape_[2] + 2 * planes_.size()) * ImagingBlock::kValueBytes;
     const std::size_t n_records = std::clamp<std::size_t>(max_bytes / (row_bytes * shape_[0] + 1), 1, 4096);
     record_.data.resize(shape_);
     record_.weight.resize(shape_);

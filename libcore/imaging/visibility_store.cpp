@@ -12,11 +12,6 @@ namespace {
 /// Read at once: little, so that reading ahead overlaps with taking over.
 constexpr std::uint64_t kReadBytes = 32 << 20;
 
-std::uint64_t bytes_of(const ImagingBlock& block) {
-  const std::uint64_t row_bytes = 3 * 8 + 8 + 8 + 2 * 4;
-  return block.data.size() * 8 + block.weight.size() * 4 + block.uvw_m.extent(0) * row_bytes;
-}
-
 std::vector<std::size_t> rows_with_weight(const ImagingBlock& block) {
   std::vector<std::size_t> rows;
   for (std::size_t row = 0; row < block.weight.extent(0); ++row) {
@@ -77,7 +72,7 @@ void VisibilityStore::add(Kept& kept, const ImagingBlock& from, const std::vecto
       channels.push_back(c);
   if (channels.empty()) return;
   const std::size_t n_plane = from.data.extent(2), n_chan = channels.size();
-  const std::uint64_t row_bytes = n_chan * n_plane * (sizeof(std::complex<float>) + sizeof(float));
+  const std::uint64_t row_bytes = n_chan * n_plane * ImagingBlock::kValueBytes;
   for (const std::size_t row : rows) {
     if (kept.n_open_rows == 0 || kept.n_open_rows == kept.open.uvw_m.extent(0) ||
         !same_channels(kept.open, from, channels)) {
@@ -131,7 +126,7 @@ void VisibilityStore::for_each_array(Block& block, Use&& use) {
 }
 
 void VisibilityStore::keep(Kept& kept, ImagingBlock&& block) {
-  const std::uint64_t n_bytes = bytes_of(block);
+  const std::uint64_t n_bytes = block.bytes();
   Piece& piece = kept.pieces.emplace_back();
   piece.shape = block.data.shape();
   piece.with_path = block.path_m.size() != 0;
@@ -195,8 +190,7 @@ bool VisibilityStore::read(ImagingBlock& block, std::uint64_t max_bytes) {
   const std::size_t first = next_row_;
   std::size_t n_row = piece.shape[0] - first;
   if (cuts_) {
-    const std::uint64_t row_bytes =
-        piece.shape[1] * piece.shape[2] * (sizeof(std::complex<float>) + sizeof(float));
+    const std::uint64_t row_bytes = piece.shape[1] * piece.shape[2] * ImagingBlock::kValueBytes;
     n_row = std::clamp<std::uint64_t>(max_bytes / std::max<std::uint64_t>(1, row_bytes), 1, n_row);
   }
   next_row_ += n_row;

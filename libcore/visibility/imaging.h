@@ -3,6 +3,7 @@
 #pragma once
 
 #include <complex>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,16 @@ struct ImagingBlock {
   Buffer<float, 3> weight;              ///< [row][chan][plane]
   Buffer<std::uint32_t, 2> station;     ///< [row][p, q] of V_pq, indices of ImagingInfo::stations
   std::vector<double> time_mjd_s;       ///< [row] middle of the integration
+
+  /// Of a visibility, and of what a row has besides: coordinates, path, stations and time.
+  static constexpr std::uint64_t kValueBytes = sizeof(std::complex<float>) + sizeof(float);
+  static constexpr std::uint64_t kRowBytes = 5 * sizeof(double) + 2 * sizeof(std::uint32_t);
+  /// Of a block of so many rows and visibilities, as all plans of memory count it; its channels are nothing
+  /// beside these.
+  static constexpr std::uint64_t bytes_of(std::uint64_t n_rows, std::uint64_t n_values) {
+    return n_values * kValueBytes + n_rows * kRowBytes;
+  }
+  std::uint64_t bytes() const { return bytes_of(uvw_m.extent(0), data.size()); }
 };
 
 /// A station of one of the inputs; sets are joined end to end, so that equal names may occur.

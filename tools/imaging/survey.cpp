@@ -50,8 +50,7 @@ void BlockSizes::add(const ImagingBlock& block) {
 }
 
 std::uint64_t BlockSizes::block_bytes() const {
-  constexpr std::uint64_t kRow = 3 * 8 + 8 + 8 + 2 * 4;
-  return n_values * (sizeof(std::complex<float>) + sizeof(float)) + n_rows * kRow;
+  return ImagingBlock::bytes_of(n_rows, n_values);
 }
 
 void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields) {

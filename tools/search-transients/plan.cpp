@@ -74,7 +74,7 @@ double memory_of(const SearchPlan& plan, const FilterbankInput& input, std::opti
                n = n_samples ? static_cast<double>(*n_samples) : INFINITY,
                block = std::min(n, static_cast<double>(plan.block)),
                gulp = std::min(n, static_cast<double>(plan.gulp));
-  double bytes = kFixedBytes;
+  double bytes = kFixedBytes + static_cast<double>(cuda_program_bytes());
   bytes += 1.5 * std::min(n, kRawBlocks * block) * static_cast<double>(input.bytes_per_sample());
   bytes += n_chan * 1.5 * block;  // a clean block
   std::vector<double> outs;

@@ -60,7 +60,7 @@ for surroundings in 'HOME=/no/such/home' "HOME=$PWD/home XDG_CACHE_HOME=$PWD/hom
   # shellcheck disable=SC2086
   run env -i PATH="$PATH" $surroundings quicklook -q sky.fits -o named.png --overwrite
   [ ! -s "$(stderr_file)" ] || fail "$surroundings: $(cat "$(stderr_file)")"
-  expect_same sky.png named.png
+  expect_same <(pixels sky.png) <(pixels named.png)
 done
 [ -z "$(ls -A home)" ] || fail "quicklook leaves $(ls -A home) at home"
 
