@@ -19,6 +19,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(epic)
+
 namespace {
 
 const std::string kData = APSYN_TEST_DATA;
@@ -180,3 +182,5 @@ BOOST_AUTO_TEST_CASE(tracked_streams_and_long_cables) {
     BOOST_TEST(difference.same_place);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -23,6 +23,8 @@ using namespace apsyn;
 using reference::fft, reference::gold_code;
 using Complex = std::complex<double>;
 
+BOOST_AUTO_TEST_SUITE(tart_beams)
+
 namespace {
 
 constexpr double kTwoPi = 2 * std::numbers::pi, kLight_m_s = 299792458, kFreq_hz = 1575.42e6,
@@ -298,3 +300,5 @@ BOOST_AUTO_TEST_CASE(beams_towards_satellites) {
   BOOST_TEST(n_bright >= 5u);
   BOOST_TEST(worst <= 1e-6);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

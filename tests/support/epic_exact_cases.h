@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Test cases of imagers that are exact, dft and corr, against the sums of their definition in float64: every
 // product, autocorrelations in and out, antennas on slopes, with gains, delays and missing samples, over the
-// whole visible hemisphere. kExact, the methods, is defined before the inclusion.
-#pragma once
-
-#include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
-
-#include "libcore/array/array_layout.h"
-#include "tests/support/epic_comparison.h"
-
-namespace apsyn::test {
+// whole visible hemisphere. A test file includes this inside its suite, after kExact, the methods, and after
+// tests/support/epic_comparison.h, libcore/array/array_layout.h and Boost's data test cases.
 
 constexpr double kWanted = 3e-5;  // of the peak: the exact methods' promise
 
@@ -251,5 +243,3 @@ BOOST_DATA_TEST_CASE(lwa_sv, boost::unit_test::data::make(kExact), method) {
   BOOST_TEST_MESSAGE(method.name << ": LWA-SV " << result.error << " of the peak, " << result.n << " pixels");
   BOOST_TEST(result.error <= kWanted);  // measured: 4e-7, by the grid 2.1e-6
 }
-
-}  // namespace apsyn::test

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Test cases of CUDA imagers that take spectra from the device: raw samples of 4 and 8 bits, with samples
-// missing, and floats. kDevice, the methods and what they may be off by, is defined before the inclusion.
-#pragma once
-
-#include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
-
-#include "tests/support/epic_comparison.h"
-#include "tests/support/resident_spectra.cuh"
-
-namespace apsyn::test {
+// missing, and floats. A test file includes this inside its suite, after kDevice, the methods and what they
+// may be off by, and after tests/support/epic_comparison.h, tests/support/resident_spectra.cuh and Boost's
+// data test cases.
 
 BOOST_DATA_TEST_CASE(samples_on_the_device, boost::unit_test::data::make(kDevice), method) {
   for (const int n_bit : {4, 8, 32}) {
@@ -61,5 +54,3 @@ BOOST_DATA_TEST_CASE(samples_on_the_device, boost::unit_test::data::make(kDevice
     }
   }
 }
-
-}  // namespace apsyn::test

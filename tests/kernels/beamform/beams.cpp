@@ -7,6 +7,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(beams)
+
 namespace {
 
 /// Of a whole recording, in blocks of `block` spectra and gulps of `gulp` samples.
@@ -235,3 +237,5 @@ BOOST_AUTO_TEST_CASE(integer_samples_give_the_same_beams_as_floats) {
       }
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

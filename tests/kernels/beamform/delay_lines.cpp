@@ -13,6 +13,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(delay_lines)
+
 namespace {
 
 /// Delays of an east-west array: cosines of the hour angle, all turning over at once.
@@ -81,3 +83,5 @@ BOOST_AUTO_TEST_CASE(errors_are_no_larger_than_told) {
     BOOST_TEST(told <= 1.4 * truth, from_s << " s: told " << told << ", truth " << truth);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

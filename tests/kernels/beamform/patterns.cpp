@@ -15,6 +15,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(patterns)
+
 namespace {
 
 constexpr double kFreq_hz = 408e6;
@@ -166,3 +168,5 @@ BOOST_AUTO_TEST_CASE(a_source_drifts_through_fixed_beams) {
   BOOST_TEST_MESSAGE("drift: worst error over the peak " << worst);
   BOOST_TEST(worst <= 1e-4);  // measured: 6.3e-7
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -17,6 +17,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(tiles)
+
 BOOST_AUTO_TEST_CASE(tables_name_directions) {
   const auto sky = parse_beams_csv("id,ra,dec\na,6h,-30deg\nb,90deg,-30d00m00s\n", "b.csv");
   BOOST_TEST(sky.size() == 2u);
@@ -175,3 +177,5 @@ BOOST_AUTO_TEST_CASE(patterns_are_those_of_equation_1) {
   BOOST_TEST(n > 3000u);
   BOOST_TEST(worst < 1e-12);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(input_scales)
+
 namespace {
 
 constexpr std::int64_t kSpectra = 150;  // of an integration; windows are 128 spectra of 32 samples, then 22
@@ -97,3 +99,5 @@ BOOST_AUTO_TEST_CASE(an_antenna_without_samples_holds_nothing_up) {
   BOOST_TEST(scales.scales(0)(0, 1) == 1.0f);
   BOOST_TEST(scales.first_usable(0, 1) > 1000);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(mma_factors)
+
 namespace {
 
 using Complex = std::complex<double>;
@@ -107,3 +109,5 @@ BOOST_AUTO_TEST_CASE(products_are_the_filterbank) {
         BOOST_TEST(error < 6e-7);
       }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(pfb)
+
 namespace {
 
 constexpr double kRaised[] = {0.5, 0.54, 1};  // of hann, hamming, rect
@@ -231,3 +233,5 @@ BOOST_AUTO_TEST_CASE(a_filterbank_needs_channels_and_sensible_taps) {
               BOOST_TEST(std::abs(correlator.sum(5, 0, 1)) == 0.0);
             });
 }
+
+BOOST_AUTO_TEST_SUITE_END()

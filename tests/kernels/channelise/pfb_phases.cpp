@@ -13,6 +13,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(pfb_phases)
+
 BOOST_AUTO_TEST_CASE(a_spectrum_is_about_the_middle_of_its_own_samples) {
   // impulses just before and just after the middle of spectrum 10 weigh on its neighbours like mirror images
   for (const std::size_t n_taps : {3, 4}) {
@@ -129,3 +131,5 @@ BOOST_AUTO_TEST_CASE(spectra_whose_taps_touch_missing_data_have_no_weight) {
   BOOST_TEST(n_valid > 1000);
   BOOST_TEST(n_valid < 2300);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

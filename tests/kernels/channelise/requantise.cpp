@@ -10,6 +10,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(requantise)
+
 BOOST_AUTO_TEST_CASE(values_round_to_even_and_clip) {
   int clipped = -1;
   for (const auto& [value, expected] : {std::pair{0.5f, 0}, {1.5f, 2}, {-0.5f, 0}, {-2.5f, -2}, {6.9f, 7}}) {
@@ -96,3 +98,5 @@ BOOST_AUTO_TEST_CASE(dithered_values_are_right_on_average) {
     BOOST_TEST(std::abs(squares - part * (1 - part)) < 0.01);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(response)
+
 BOOST_AUTO_TEST_CASE(spectra_agree_with_float64_transforms) {
   // every kind of grid: complex and real input, rising and falling, odd and even
   for (const bool real : {false, true})
@@ -162,3 +164,5 @@ BOOST_AUTO_TEST_CASE(real_bands_with_negative_width_are_of_the_lower_sideband) {
       BOOST_TEST(n_checked > 0);
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(spectrum_placement)
+
 namespace {
 
 /// tau = offset + rate t + acceleration t^2 / 2, kept within bounds.
@@ -103,3 +105,5 @@ BOOST_AUTO_TEST_CASE(what_is_not_valid_has_no_weight) {
       BOOST_TEST(placements(ant, i).delay_s == 0.0);
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

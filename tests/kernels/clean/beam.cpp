@@ -14,6 +14,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(beam)
+
 namespace {
 
 /// The definition, from the rotated axes: major axis at angle pa from north (m) towards east (l).
@@ -200,3 +202,5 @@ BOOST_AUTO_TEST_CASE(beam_texts) {
                           "-1asec", "1asec,,1deg"})
     BOOST_CHECK_THROW(parse_restoring_beam(bad), UsageError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(hogbom)
+
 namespace {
 
 struct Scene {
@@ -268,3 +270,5 @@ BOOST_AUTO_TEST_CASE(robust_sigma_is_that_of_the_noise) {
   // Sampling error of the MAD is 1.17 sigma / sqrt(N); 0.33 % of outliers shift it by 0.5 %.
   BOOST_TEST(std::abs(robust_sigma(image) - 0.5) < 0.5 * (5 * 1.17 / 300 + 0.006));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

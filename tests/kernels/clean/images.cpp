@@ -10,6 +10,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(images)
+
 namespace {
 
 constexpr std::size_t kSize = 16;
@@ -122,3 +124,5 @@ BOOST_AUTO_TEST_CASE(pixels_of_a_mask_that_are_no_numbers_allow_nothing) {
       BOOST_TEST((allowed(y, x) != 0) == wanted);
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

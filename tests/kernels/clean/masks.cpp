@@ -8,6 +8,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(masks)
+
 // Of an image of 40 x 30 pixels the border of 10 % is 4 columns and 3 rows wide: the pixels beside it are
 // cleaned, those of its last row and column are not.
 BOOST_AUTO_TEST_CASE(components_up_to_the_last_row_of_the_border) {
@@ -80,3 +82,5 @@ BOOST_AUTO_TEST_CASE(going_on_keeps_to_the_model_of_the_run_before) {
     BOOST_TEST(rms(field.dirty.view()[0][0]) < left);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(plane_sets)
+
 namespace {
 
 constexpr std::size_t kSize = 64;
@@ -251,3 +253,5 @@ BOOST_AUTO_TEST_CASE(a_part_that_diverges_ends_them_all) {
     for (const FoundComponent& found : end.found) BOOST_TEST(found.component.x == (first ? 50u : 10u));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

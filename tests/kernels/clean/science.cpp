@@ -15,6 +15,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(science)
+
 namespace {
 
 /// Peak and position of a restored source: a parabola through the logarithms of 3 x 3 pixels, exact for a
@@ -256,3 +258,5 @@ BOOST_AUTO_TEST_CASE(a_peak_at_the_threshold_ends_every_algorithm) {
     BOOST_TEST(report.n_components <= 1u);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(sub_images)
+
 namespace {
 
 constexpr std::size_t kSize = 240, kSubImage = 80;
@@ -157,3 +159,5 @@ BOOST_AUTO_TEST_CASE(sub_images_find_the_same_sky) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(exact)
+
 namespace {
 
 enum class Fill { random, max_negative, alternating };
@@ -226,3 +228,5 @@ BOOST_AUTO_TEST_CASE(gulps_and_threads_change_nothing) {
   BOOST_TEST(
       (one == sums({.n_fine = 16, .n_spectra = 100, .gulp = 1280, .n_threads = 3, .delays = &delays})));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

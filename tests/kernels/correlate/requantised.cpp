@@ -10,6 +10,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(requantised)
+
 namespace {
 
 /// Noise that the antennas share in part, at different levels, as 8-bit samples or as it is.
@@ -188,3 +190,5 @@ BOOST_AUTO_TEST_CASE(integers_do_not_depend_on_gulps_threads_or_the_kernel) {
                          {.n_fine = 16, .n_spectra = 150, .delays = &delays, .requantise = {8, !dither}})));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

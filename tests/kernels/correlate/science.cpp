@@ -11,6 +11,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(science)
+
 namespace {
 
 /// Delays r (cos, sin of a turning source), as the Earth would do it, but `speed` times faster.
@@ -240,3 +242,5 @@ BOOST_AUTO_TEST_CASE(a_tracked_source_keeps_phase_zero) {
     BOOST_TEST(untracked > 0.5);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

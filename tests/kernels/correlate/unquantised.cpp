@@ -9,6 +9,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(unquantised)
+
 namespace {
 
 struct Pair {
@@ -125,3 +127,5 @@ BOOST_AUTO_TEST_CASE(levels_beyond_correcting_have_no_weight) {
     for (std::size_t b = 0; b < 6; ++b) BOOST_TEST(record.weight(b, 0, 0) == (b == 0 ? 1.0f : 0.0f));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(van_vleck)
+
 namespace {
 
 /// Signal-to-noise ratio of weak correlations relative to unquantised ones: the squared gain over the power.
@@ -106,3 +108,5 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_corrected_is_told) {
   BOOST_TEST(curve.product(level, level, 20) == level.rms * level.rms);
   BOOST_TEST(curve.product(level, level, -20) == -level.rms * level.rms);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(dedisperse)
+
 namespace {
 
 DispersionBand kernel_band(const reference::Band& band) {
@@ -35,7 +37,7 @@ Buffer<float, 2> run(const DedispersionPlan& plan, const DedispersionBatch& batc
   DedispersionScratch scratch;
   Buffer<float, 2> out({batch.dm.size(), n_time});
   out.fill(NAN);
-  dedisperse(plan, batch, {rows.data(), rows.extent(1)}, n_time, scratch, out);
+  apsyn::dedisperse(plan, batch, {rows.data(), rows.extent(1)}, n_time, scratch, out);
   return out;
 }
 
@@ -198,3 +200,5 @@ BOOST_AUTO_TEST_CASE(weights_count_what_is_there) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

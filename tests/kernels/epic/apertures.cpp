@@ -15,6 +15,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(apertures)
+
 namespace {
 
 std::unique_ptr<DirectImager> make(EpicMethod method, EpicPlan plan) {
@@ -269,3 +271,5 @@ BOOST_AUTO_TEST_CASE(kernels_too_small_for_an_aperture) {
   BOOST_TEST((choose_epic_method(plan_of(recording, apertures, false), recording.geometry, 1, 1u << 30) !=
               EpicMethod::fft));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(cuda_cost)
+
 namespace {
 
 EpicPlan plan_of(std::size_t n_chan, std::size_t n_ant) {
@@ -68,3 +70,5 @@ BOOST_AUTO_TEST_CASE(forms_in_halves_have_limits) {
   plan.n_pol = 1;
   BOOST_TEST(!fits_half_pairs(plan));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // dft and corr of the CPU against the sums of their definition in float64.
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
 #include "kernels/epic/corr/pair_imager.h"
+#include "libcore/array/array_layout.h"
 #include "tests/support/epic_comparison.h"
 
-namespace apsyn::test {
+using namespace apsyn;
+using namespace apsyn::test;
+
+BOOST_AUTO_TEST_SUITE(exact_methods)
+
 namespace {
 
 std::unique_ptr<DirectImager> in_float64(EpicPlan plan) {
@@ -20,11 +28,8 @@ const Method kExact[] = {
      multiplies_codes(), true}};
 
 }  // namespace
-}  // namespace apsyn::test
 
 #include "tests/support/epic_exact_cases.h"
-
-namespace apsyn::test {
 
 /// The reference adds up antennas; its definition is a sum over pairs.
 BOOST_AUTO_TEST_CASE(truth_is_a_sum_over_pairs) {
@@ -80,4 +85,4 @@ BOOST_AUTO_TEST_CASE(sums_in_float64) {
   BOOST_TEST(error[1] < error[0]);
 }
 
-}  // namespace apsyn::test
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(fold)
+
 namespace {
 
 constexpr double kDispersion = 1e12 / 2.41e-4;  // s Hz^2 per pc/cm^3
@@ -302,3 +304,5 @@ BOOST_AUTO_TEST_CASE(simulated_pulses_are_late_by_their_dispersion) {
     BOOST_TEST(std::abs(wanted_s) <= simulate::dispersion_reach_s(pulsar, hz, 19531.25));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
+BOOST_AUTO_TEST_SUITE(degridding)
+
 namespace {
 
 /// What some visibilities must be, about n of them.
@@ -189,3 +191,5 @@ BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder) {
     BOOST_CHECK_LE(difference, plan.settings.accuracy);  // of 2e-6 and 1e-12: 1.7e-9 and 6e-16
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

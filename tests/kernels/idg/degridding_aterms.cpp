@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
+
 #ifndef APSYN_TEST_CUDA
 #include <hwy/targets.h>
 #endif
@@ -17,6 +18,8 @@
 
 using namespace apsyn;
 using namespace apsyn::reference;
+
+BOOST_AUTO_TEST_SUITE(degridding_aterms)
 
 namespace {
 
@@ -208,3 +211,5 @@ BOOST_AUTO_TEST_CASE(instruction_sets_agree) {
   }
 }
 #endif
+
+BOOST_AUTO_TEST_SUITE_END()

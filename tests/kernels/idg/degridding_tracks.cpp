@@ -12,6 +12,8 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
+BOOST_AUTO_TEST_SUITE(degridding_tracks)
+
 namespace {
 
 struct TrackCoverage : Coverage {
@@ -194,3 +196,5 @@ BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder_on_tracks) {
   // A float32's rounding, far below the accuracy of 2e-6: 3e-9, on an H200 1.2e-8.
   BOOST_CHECK_LE(difference, 1e-7);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

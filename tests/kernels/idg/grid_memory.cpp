@@ -8,6 +8,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(grid_memory)
+
 namespace {
 
 constexpr std::uint64_t GB = 1'000'000'000;
@@ -123,3 +125,5 @@ BOOST_AUTO_TEST_CASE(words_for_people) {
   const std::string line = describe(hybrid, gpu, 2, {GB, 8192 * 8192 * 8});
   BOOST_CHECK(has(line, "of cuda:0") && has(line, "host memory (--grid-memory hybrid), 1.07 GB in a pass"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

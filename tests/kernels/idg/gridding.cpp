@@ -29,6 +29,8 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
+BOOST_AUTO_TEST_SUITE(gridding)
+
 namespace {
 
 /// An array of random stations on rolling ground, observed low in the sky so that w is large.
@@ -283,3 +285,5 @@ BOOST_AUTO_TEST_CASE(wrong_settings_are_usage_errors) {
   BOOST_CHECK_THROW(make_idg_plan({0, 64, 1e-4}, {}, 10, 10), UsageError);
   BOOST_CHECK_THROW(make_idg_plan({64, 64, -1}, {}, 10, 10), UsageError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

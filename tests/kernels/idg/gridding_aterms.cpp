@@ -18,6 +18,8 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
+BOOST_AUTO_TEST_SUITE(gridding_aterms)
+
 namespace {
 
 using Complex = std::complex<double>;
@@ -346,3 +348,5 @@ BOOST_AUTO_TEST_CASE(threads_with_aterms) {
                       0);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

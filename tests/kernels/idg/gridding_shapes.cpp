@@ -16,6 +16,8 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
+BOOST_AUTO_TEST_SUITE(gridding_shapes)
+
 namespace {
 
 constexpr double asec = 4.84813681109536e-6;
@@ -160,3 +162,5 @@ BOOST_AUTO_TEST_CASE(every_instruction_set) {
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().DeInit();
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
+BOOST_AUTO_TEST_SUITE(many_nodes)
+
 namespace {
 
 constexpr std::size_t n_pixels = 256, n_baselines = 12, n_planes = 4;
@@ -184,3 +186,5 @@ BOOST_AUTO_TEST_CASE(few_channels) {
   check("one channel", observe(40, 1e-4, channels(1, 0)));
   check("channels at the same frequency", observe(40, 1e-4, channels(8, 0)));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

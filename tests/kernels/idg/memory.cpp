@@ -14,6 +14,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(memory)
+
 namespace {
 
 constexpr std::size_t n_station = 4, n_row = 600, n_chan = 8;
@@ -203,3 +205,5 @@ BOOST_AUTO_TEST_CASE(fields_share_the_memory_of_a_device) {
     return std::string(error.what()).find("these 40 images need") != std::string::npos;
   });
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 using namespace apsyn;
 using namespace apsyn::reference;
 
+BOOST_AUTO_TEST_SUITE(stored_cells)
+
 namespace {
 
 struct Case {
@@ -94,3 +96,5 @@ BOOST_AUTO_TEST_CASE(cells_out_of_reach_are_not_missed) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

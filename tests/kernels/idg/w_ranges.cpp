@@ -13,6 +13,8 @@
 using namespace apsyn;
 using namespace apsyn::support;
 
+BOOST_AUTO_TEST_SUITE(w_ranges)
+
 BOOST_AUTO_TEST_CASE(images_of_ranges_add_up) {
   ArrayRows d = observe_array(10, 150, 8);
   const auto data = noise_for(d);
@@ -49,3 +51,5 @@ BOOST_AUTO_TEST_CASE(images_of_ranges_add_up) {
     BOOST_CHECK_LE(error, 1e-6);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(measure)
+
 namespace {
 
 constexpr double kCell = 20 * kRadPerArcsec;
@@ -151,3 +153,5 @@ BOOST_AUTO_TEST_CASE(the_table_says_what_was_found) {
   BOOST_CHECK(lines[2].find("outside") != std::string::npos);
   BOOST_CHECK(summarise(table).find("1 of 2 sources found") == 0);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

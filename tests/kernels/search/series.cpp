@@ -15,6 +15,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(series)
+
 namespace {
 
 std::vector<float> noise(std::size_t n, unsigned seed, double sigma) {
@@ -450,3 +452,5 @@ BOOST_AUTO_TEST_CASE(times_without_data_take_no_channel_with_them) {
     BOOST_TEST(report.n_clipped == 0u);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

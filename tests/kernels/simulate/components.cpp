@@ -13,6 +13,8 @@
 using namespace apsyn;
 using namespace apsyn::simulate;
 
+BOOST_AUTO_TEST_SUITE(components)
+
 namespace {
 
 const SkyDirection kCentre{5.5, -0.6};
@@ -183,3 +185,5 @@ BOOST_AUTO_TEST_CASE(planes_become_products) {
   BOOST_CHECK_THROW(products_of_planes({"XX", "YY"}, circular, "x"), std::exception);     // no such feeds
   BOOST_CHECK_THROW(products_of_planes({"XX", "YY", "I"}, linear, "x"), std::exception);  // both kinds
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@ using namespace apsyn;
 using namespace apsyn::simulate;
 using namespace apsyn::bench;
 
+BOOST_AUTO_TEST_SUITE(delays_and_bands)
+
 namespace {
 
 /// Antenna 1 of the array against what the sampling theorem makes of antenna 0, which stands at the site.
@@ -178,3 +180,5 @@ BOOST_AUTO_TEST_CASE(spectrum_follows_the_source) {
   for (std::size_t k = 2; k + 1 < n_chan; ++k)  // 5 sigma of 12500 half overlapping windows
     BOOST_TEST(std::abs(power[k].real() / total * expected_total / expected[k] - 1) < 5 / std::sqrt(6250.0));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 using namespace apsyn;
 using namespace apsyn::simulate;
 
+BOOST_AUTO_TEST_SUITE(ionosphere)
+
 namespace {
 
 /// Rows u, v, w towards a point at azimuth (from north) and elevation; v in the plane of the zenith.
@@ -169,3 +171,5 @@ BOOST_AUTO_TEST_CASE(turbulence_that_cannot_be) {
   BOOST_CHECK_NO_THROW(IonosphereScreen(small, "small"));
   BOOST_TEST(small.east_m == -2e3);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -17,6 +17,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(measurement_set)
+
 namespace {
 
 /// East, north, up of a J2000 direction: UT1 = UTC, no polar motion, no refraction.
@@ -119,3 +121,5 @@ BOOST_AUTO_TEST_CASE(set_against_the_measurement_equation) {
   BOOST_TEST(worst_w_m <
              3e-8 * 343);  // SkyFrame agrees with ERFA to 1e-8 rad; the longest baseline has 343 m
 }
+
+BOOST_AUTO_TEST_SUITE_END()

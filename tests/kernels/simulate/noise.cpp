@@ -9,6 +9,8 @@
 using namespace apsyn::simulate;
 using Complex = std::complex<float>;
 
+BOOST_AUTO_TEST_SUITE(noise)
+
 namespace {
 std::vector<Complex> noise(std::uint64_t seed, const NoiseStream& stream, std::int64_t first, std::size_t n) {
   std::vector<Complex> samples(n, Complex(NAN, NAN));
@@ -85,3 +87,5 @@ BOOST_AUTO_TEST_CASE(odd_start_is_refused) {
   std::vector<Complex> samples(4);
   BOOST_CHECK_THROW(gaussian_noise(1, {}, 3, samples), std::invalid_argument);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 using namespace apsyn;
 using namespace apsyn::simulate;
 
+BOOST_AUTO_TEST_SUITE(visibilities)
+
 namespace {
 
 /// Rows u, v, w towards a point at azimuth (from north) and elevation; v in the plane of the zenith.
@@ -140,3 +142,5 @@ BOOST_AUTO_TEST_CASE(stokes_products_are_refused) {
   s.rotations.component = {s.rotations.phase_centre};
   BOOST_CHECK_THROW(s.run(0, 1), std::invalid_argument);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@ using namespace apsyn;
 using namespace apsyn::simulate;
 using namespace apsyn::bench;
 
+BOOST_AUTO_TEST_SUITE(voltages)
+
 // Two sources add as powers, and a polarised one has its coherency.
 BOOST_AUTO_TEST_CASE(sources_are_incoherent_and_polarised) {
   const std::size_t n_time = 200000;
@@ -167,3 +169,5 @@ BOOST_AUTO_TEST_CASE(impossible_setups_are_refused) {
   setup.bandwidth_hz = 1000;
   BOOST_CHECK_THROW(plan_voltages(setup, 1), UsageError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

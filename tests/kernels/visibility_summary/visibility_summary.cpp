@@ -15,6 +15,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(visibility_summary)
+
 namespace {
 
 struct Data {
@@ -303,3 +305,5 @@ BOOST_AUTO_TEST_CASE(widened_bins_keep_every_sum) {
   for (const auto& [bin, index] : w.bins) sum += w.sum_amplitude(0, 0, index);
   BOOST_TEST(std::abs(sum - total) < 1e-9 * total);  // 700 terms in another order
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(sample_counts)
+
 BOOST_AUTO_TEST_CASE(extremes_are_counted_in_streams_of_any_width) {
   std::mt19937 random(17);
   for (const auto& [low, high, n_bit] : {std::tuple{-8, 7, 4u}, {-16, 15, 5u}, {-128, 127, 8u}})
@@ -105,3 +107,5 @@ BOOST_AUTO_TEST_CASE(floats_have_no_extremes_but_may_not_be_finite) {
   sixteen.add(block);
   BOOST_TEST(sixteen.counts().saturated[1] == 128);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

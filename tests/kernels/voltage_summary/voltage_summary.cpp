@@ -14,6 +14,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(voltage_summary)
+
 namespace {
 
 VoltageHeader header_of(std::size_t n_chan, std::size_t n_ant, std::size_t n_pol, unsigned n_bit) {
@@ -172,3 +174,5 @@ BOOST_AUTO_TEST_CASE(figures_of_odd_streams) {
     BOOST_CHECK_THROW(draw_voltage_figure(none.summary(), {}), FailureError);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@ using namespace apsyn;
 using reference::WeighedVisibility;
 using reference::WeightRecipe;
 
+BOOST_AUTO_TEST_SUITE(image_weights)
+
 namespace {
 
 constexpr std::size_t n_x = 101, n_y = 75;
@@ -192,3 +194,5 @@ BOOST_AUTO_TEST_CASE(visibilities_beyond_the_grid_are_counted) {
     BOOST_CHECK_EQUAL(weights.beyond().max_lambda, before.max_lambda);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

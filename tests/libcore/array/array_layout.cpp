@@ -13,6 +13,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(array_layout)
+
 namespace {
 
 bool names(const Error& error, std::string_view text, ExitStatus status) {
@@ -205,3 +207,5 @@ BOOST_AUTO_TEST_CASE(flagging_by_index_and_name) {
     BOOST_CHECK_EXCEPTION(flag_antennas(layout, list), Error,
                           [](const Error& e) { return e.status() == ExitStatus::usage; });
 }
+
+BOOST_AUTO_TEST_SUITE_END()

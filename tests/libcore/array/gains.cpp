@@ -7,6 +7,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(gains)
+
 namespace {
 
 ArrayLayout three_antennas() {
@@ -88,3 +90,5 @@ BOOST_AUTO_TEST_CASE(malformed_gains) {
   malformed(header + "0,0,0,1,inf\n", "inf");
   malformed(header + "0,0,0,1\n", "line 2");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -17,6 +17,8 @@
 using namespace apsyn;
 using namespace aterm_test;
 
+BOOST_AUTO_TEST_SUITE(beams)
+
 namespace {
 
 constexpr double kTime_mjd_s = 56859.84 * 86400;
@@ -323,3 +325,5 @@ BOOST_AUTO_TEST_CASE(entries_multiply_in_order) {
     changes += both->slot_of(time) != both->slot_of(time + 1);
   BOOST_TEST(changes == 4u);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

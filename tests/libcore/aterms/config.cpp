@@ -13,6 +13,8 @@
 using namespace apsyn;
 using namespace aterm_test;
 
+BOOST_AUTO_TEST_SUITE(config)
+
 namespace {
 
 /// What open_aterms says of a configuration; empty when it is accepted.
@@ -214,3 +216,5 @@ BOOST_AUTO_TEST_CASE(damaged_files_do_no_harm) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

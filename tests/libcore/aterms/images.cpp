@@ -16,6 +16,8 @@
 using namespace apsyn;
 using namespace aterm_test;
 
+BOOST_AUTO_TEST_SUITE(images)
+
 namespace {
 
 // Rounding of float: a product of two numbers of modulus 1.
@@ -300,3 +302,5 @@ BOOST_AUTO_TEST_CASE(the_same_for_any_threads) {
   BOOST_TEST(std::equal(one.begin(), one.end(), three.begin()));
   BOOST_TEST(!std::equal(one.begin(), one.end(), again.begin()));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 using namespace apsyn;
 using namespace aterm_test;
 
+BOOST_AUTO_TEST_SUITE(sampling)
+
 // Finer than the grid: structure that its pixels cannot carry goes, the rest stays, and the loss is told.
 BOOST_AUTO_TEST_CASE(fine_screens_are_smoothed) {
   const double step_rad = 0.02, cell_deg = 0.1;  // 11.5 pixels per step
@@ -64,3 +66,5 @@ BOOST_AUTO_TEST_CASE(warnings_of_steep_and_of_common_phases) {
   BOOST_REQUIRE(common.size() == 1u);
   BOOST_TEST(common[0].find("changes no visibility") != std::string::npos);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 using namespace apsyn;
 using namespace aterm_test;
 
+BOOST_AUTO_TEST_SUITE(screens)
+
 namespace {
 
 constexpr double first_mjd_s = 5e9, step_s = 10;
@@ -144,3 +146,5 @@ BOOST_AUTO_TEST_CASE(inputs_of_one_array_share_their_stations) {
   for (AtermScreens* screens : {&shared, &apart})
     BOOST_TEST(worst(*screens, block_of({150e6}, 4, 1, 1), 0, 3, {150e6}) <= 2e-7);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(json)
+
 BOOST_AUTO_TEST_CASE(values) {
   BOOST_TEST(Json(0.1).text() == "0.1");
   BOOST_TEST(Json(-1.25e-30).text() == "-1.25e-30");
@@ -55,3 +57,5 @@ BOOST_AUTO_TEST_CASE(objects) {
              "{\n  \"one\": {\"x\": 1, \"name\": \"a\"},\n  \"list\": [\n    {\"x\": 1, \"name\": \"a\"},\n"
              "    {\"x\": 1, \"name\": \"a\"}\n  ],\n  \"n\": [1, 2]\n}");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

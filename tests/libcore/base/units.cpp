@@ -12,6 +12,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(units)
+
 namespace {
 
 double shifted(const std::string& digits, int exponent) {
@@ -187,3 +189,5 @@ BOOST_AUTO_TEST_CASE(bytes_rounded_upwards_are_enough) {
   BOOST_TEST(format_bytes_upwards(83.5e6) == "83.5 MB");
   BOOST_TEST(format_bytes_upwards(999.1e6) == "1 GB");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -18,6 +18,8 @@
 using namespace apsyn;
 using support::Taken, support::take, support::request;
 
+BOOST_AUTO_TEST_SUITE(dada)
+
 namespace {
 
 constexpr std::size_t kTimeBytes = 2 * 3 * 2;  // channels, antennas, components
@@ -249,3 +251,5 @@ BOOST_AUTO_TEST_CASE(pauses_between_heaps) {
   BOOST_TEST((take(asked(b, 20)).bytes == std::vector<std::uint8_t>(2400, 0)));
   BOOST_CHECK_THROW(take(asked(odd, 25)), DataError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -16,6 +16,8 @@ using namespace apsyn;
 using support::GuppiFormat, support::guppi_block, support::guppi_code, support::guppi_value;
 using support::Taken, support::take;
 
+BOOST_AUTO_TEST_SUITE(guppi)
+
 namespace {
 
 std::vector<std::uint8_t> expected_guppi(const GuppiFormat& f, std::size_t n_blocks,
@@ -257,3 +259,5 @@ BOOST_AUTO_TEST_CASE(guppi_of_real_samples) {
       BOOST_REQUIRE(static_cast<std::int8_t>(taken.bytes[i]) == guppi_value(0, 0, i / 2, i % 2));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -17,6 +17,8 @@ using reference::Mwa32tFormat;
 using reference::Mwa32tStream;
 using support::Taken, support::take;
 
+BOOST_AUTO_TEST_SUITE(mwa32t)
+
 namespace {
 
 constexpr std::size_t kInputs = 16;
@@ -322,3 +324,5 @@ BOOST_AUTO_TEST_CASE(facts_and_options_are_asked_for) {
   BOOST_TEST(has(complaint([](CaptureRequest& r) { r.inputs = {"/nowhere/at/all"}; }), "/nowhere/at/all"));
   BOOST_TEST(has(complaint([](CaptureRequest& r) { r.format = "tape"; }), "mwa32t"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

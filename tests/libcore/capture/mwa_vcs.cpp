@@ -14,6 +14,8 @@
 using namespace apsyn;
 using support::Taken, support::take, support::value;
 
+BOOST_AUTO_TEST_SUITE(mwa_vcs)
+
 namespace {
 
 const std::string kMetafits = APSYN_TEST_DATA "/1090008640.metafits";
@@ -102,3 +104,5 @@ BOOST_AUTO_TEST_CASE(inputs_of_the_metafits) {
   for (std::size_t row = 0; row < 256; ++row)
     BOOST_TEST(inputs[row].vcs_order == ((row & 0xC0) | (row & 0x30) >> 4 | (row & 0x0F) << 2));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

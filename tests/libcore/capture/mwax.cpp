@@ -15,6 +15,8 @@
 using namespace apsyn;
 using support::Taken, support::take, support::value;
 
+BOOST_AUTO_TEST_SUITE(mwax)
+
 namespace {
 
 constexpr std::size_t kInputs = 6, kBlock = 256, kBlocks = 5;  // a sub-file of 1280 samples: 1 ms
@@ -167,3 +169,5 @@ BOOST_AUTO_TEST_CASE(sub_files_that_are_not) {
   BOOST_TEST((take(filled).bytes == expected_blocks(1, {0, 700})));
   BOOST_CHECK_THROW(take(support::request("mwax", {a, other})), UsageError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 using namespace apsyn;
 using support::Taken, support::take, support::value;
 
+BOOST_AUTO_TEST_SUITE(mwax_packets)
+
 namespace {
 
 /// A recorder, literally: four inputs of two tiles send packets of 2048 samples, from one before the
@@ -147,3 +149,5 @@ BOOST_AUTO_TEST_CASE(packets_that_never_came) {
   BOOST_TEST((taken.bytes == all));
   BOOST_TEST(taken.reports[0].lost_packets == 0u);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

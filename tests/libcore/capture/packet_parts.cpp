@@ -16,6 +16,8 @@ using namespace apsyn;
 using reference::PacketRecording;
 using namespace apsyn::support;
 
+BOOST_AUTO_TEST_SUITE(packet_parts)
+
 BOOST_AUTO_TEST_CASE(several_inputs_are_aligned) {
   const reference::Scratch scratch;
   for (const PacketRecording& r : reference::packet_recordings()) {
@@ -240,3 +242,5 @@ BOOST_AUTO_TEST_CASE(mark5b_asks_for_what_it_lacks) {
   for (const std::string& wrong : {std::string(), std::string(30000, 'x')})
     BOOST_CHECK_THROW(take(mark5b_request(scratch.file("w", wrong), f)), DataError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

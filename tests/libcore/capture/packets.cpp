@@ -15,6 +15,8 @@ using namespace apsyn;
 using reference::PacketRecording;
 using namespace apsyn::support;
 
+BOOST_AUTO_TEST_SUITE(packets)
+
 BOOST_AUTO_TEST_CASE(intact_recordings) {
   const reference::Scratch scratch;
   for (const PacketRecording& r : reference::packet_recordings()) {
@@ -176,3 +178,5 @@ BOOST_AUTO_TEST_CASE(pauses_are_filled_or_told) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

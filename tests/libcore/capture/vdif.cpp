@@ -14,6 +14,8 @@
 using namespace apsyn;
 using support::Taken, support::take;
 
+BOOST_AUTO_TEST_SUITE(vdif)
+
 namespace {
 
 std::string little(std::uint32_t word) {
@@ -279,3 +281,5 @@ BOOST_AUTO_TEST_CASE(vdif_inputs_are_aligned) {
   BOOST_TEST(taken.reports[3].lost == 2u);
   BOOST_TEST(!taken.reports[2].troubled());
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(printable)
+
 BOOST_AUTO_TEST_CASE(text_passes_and_controls_do_not) {
   BOOST_TEST(escape_controls("obs.ms: 3.5 \u03c3, \u00b0, \U0001F52D") ==
              "obs.ms: 3.5 \u03c3, \u00b0, \U0001F52D");
@@ -47,3 +49,5 @@ BOOST_AUTO_TEST_CASE(long_texts_lose_their_middle_or_end) {
   for (int i = 0; i < 400; ++i) greek += "\u03c3";
   BOOST_TEST(escape_controls(shorten("x" + greek)) == shorten("x" + greek));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

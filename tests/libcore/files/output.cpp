@@ -24,6 +24,8 @@
 using namespace apsyn;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(output)
+
 // What outputs ask of the system is recorded: these take the place of the C library's.
 namespace {
 
@@ -483,3 +485,5 @@ BOOST_AUTO_TEST_CASE(outputs_lie_outside_of_inputs_and_apart_from_each_other) {
   put(folder / "x", "one");
   BOOST_CHECK_THROW(OutputFile(folder / "x", true), UsageError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,8 @@
 using namespace apsyn;
 using reference::Scratch;
 
+BOOST_AUTO_TEST_SUITE(reader)
+
 namespace {
 
 template <class T>
@@ -265,3 +267,5 @@ BOOST_AUTO_TEST_CASE(every_cut_and_random_damage_is_survived) {
     refusal(bad);  // any DataError will do; anything else fails the test
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -17,6 +17,8 @@
 using namespace apsyn;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(hostile_files)
+
 namespace {
 
 struct Fixture {
@@ -174,3 +176,5 @@ BOOST_FIXTURE_TEST_CASE(pipes_are_read_like_files, Fixture) {
   BOOST_TEST(peak_memory_bytes() < 512u << 20);
   ::close(keep);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

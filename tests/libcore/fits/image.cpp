@@ -21,6 +21,8 @@
 using namespace apsyn;
 namespace fs = std::filesystem;
 
+BOOST_AUTO_TEST_SUITE(image)
+
 namespace {
 
 /// An empty folder that is the working folder while it lives.
@@ -324,3 +326,5 @@ BOOST_AUTO_TEST_CASE(reads_what_others_write) {
   write_bytes("nosky.fits", file(plain, "\x01"));
   BOOST_CHECK_THROW(read_fits_image("nosky.fits"), DataError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

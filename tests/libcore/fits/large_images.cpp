@@ -9,6 +9,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(large_images)
+
 BOOST_AUTO_TEST_CASE(written_in_pieces) {
   const reference::Scratch scratch;
   Image image;
@@ -32,3 +34,5 @@ BOOST_AUTO_TEST_CASE(written_in_pieces) {
   BOOST_TEST((back.pixels.size() == image.pixels.size() &&
               std::equal(back.pixels.begin(), back.pixels.end(), image.pixels.begin())));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -17,6 +17,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(metafits)
+
 namespace {
 
 const std::string kMetafits = APSYN_TEST_DATA "/1090008640.metafits";
@@ -100,3 +102,5 @@ BOOST_AUTO_TEST_CASE(truncated_and_damaged_metafits) {
   renamed.replace(renamed.find("TILEDATA"), 8, "TILEDATE");
   BOOST_CHECK_THROW(read_metafits(scratch.file("renamed.fits", renamed)), DataError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 using namespace apsyn;
 using reference::Scratch;
 
+BOOST_AUTO_TEST_SUITE(model_images)
+
 namespace {
 
 Image model_image(std::vector<std::string> stokes, double freq_hz, double width_hz, std::size_t n_freq = 1) {
@@ -154,3 +156,5 @@ BOOST_AUTO_TEST_CASE(what_is_no_model_is_refused) {
   image.pixels(0, 0, 1, 1) = NAN;
   BOOST_TEST(!refused(image, ""));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

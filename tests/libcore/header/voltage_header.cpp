@@ -12,6 +12,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(voltage_header)
+
 namespace {
 
 using Keys = std::map<std::string, std::string>;
@@ -262,3 +264,5 @@ BOOST_AUTO_TEST_CASE(bands_have_as_many_samples_as_they_need) {
   BOOST_TEST(!good(400, 1, 0.0025, 1));      // complex samples that are called real
   BOOST_TEST(!good(0, 1, 1, 2));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(voltage_header_written)
+
 BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> unit(-1, 1);
@@ -142,3 +144,5 @@ BOOST_AUTO_TEST_CASE(whole_rates_are_written_as_integers) {
   h.n_ant = 1;
   BOOST_TEST(format_voltage_header(h).find("BYTES_PER_SECOND 4000000\n") != std::string::npos);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

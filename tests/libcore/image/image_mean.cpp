@@ -7,6 +7,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(image_mean)
+
 namespace {
 
 constexpr std::size_t kStokes = 2, kChan = 4, kSide = 3;
@@ -108,3 +110,5 @@ BOOST_AUTO_TEST_CASE(a_single_image_stays_as_it_is_and_zeros_stay_zeros) {
   BOOST_CHECK_THROW(none.add(other), std::invalid_argument);
   BOOST_CHECK_THROW(ImageMean(true).take(), std::logic_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(buffered_source)
+
 namespace {
 
 /// What happens to a source that somebody else owns.
@@ -176,3 +178,5 @@ BOOST_AUTO_TEST_CASE(nothing_is_kept_any_more) {
     BOOST_TEST(source.bytes() == 0u);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

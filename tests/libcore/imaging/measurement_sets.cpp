@@ -14,6 +14,8 @@
 using namespace apsyn;
 using reference::Scratch;
 
+BOOST_AUTO_TEST_SUITE(measurement_sets)
+
 namespace {
 
 /// Two channels and products of the first antennas of an array.
@@ -236,3 +238,5 @@ BOOST_AUTO_TEST_CASE(an_image_is_of_fields_and_windows_that_have_rows) {
   BOOST_CHECK_SMALL(separation_rad(target_of({}), {0.5, -0.2}), 1e-12);
   BOOST_CHECK_SMALL(separation_rad(target_of({2, 0, 1, 2}), {0.6, -0.2}), 1e-12);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

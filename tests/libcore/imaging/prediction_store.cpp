@@ -5,6 +5,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(prediction_store)
+
 BOOST_AUTO_TEST_CASE(passes_add_up_in_memory_and_in_a_file) {
   for (bool in_memory : {true, false}) {
     PredictionStore store(in_memory);
@@ -23,3 +25,5 @@ BOOST_AUTO_TEST_CASE(passes_add_up_in_memory_and_in_a_file) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

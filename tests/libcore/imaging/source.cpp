@@ -18,6 +18,8 @@
 using namespace apsyn;
 using reference::Scratch;
 
+BOOST_AUTO_TEST_SUITE(source)
+
 namespace {
 
 constexpr std::size_t n_ant = 10, n_records = 30;
@@ -259,3 +261,5 @@ BOOST_AUTO_TEST_CASE(channel_groups) {
   BOOST_CHECK_EQUAL(split_channels(info, 1)[0].width_hz, 6);
   BOOST_CHECK_EQUAL(split_channels(info, 1)[0].centre_hz(), 102.5);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(visibility_store)
+
 namespace {
 
 constexpr std::size_t kRows = 100, kChannels = 6, kPlanes = 2;
@@ -224,3 +226,5 @@ BOOST_AUTO_TEST_CASE(in_a_file) {
 BOOST_AUTO_TEST_CASE(partly_in_a_file) {
   check_store(9'000, true, true);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

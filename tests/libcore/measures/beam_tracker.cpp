@@ -12,6 +12,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(beam_tracker)
+
 namespace {
 
 ArrayLayout layout_of_four() {
@@ -115,3 +117,5 @@ BOOST_AUTO_TEST_CASE(rates_are_bounds) {
     BOOST_TEST(fastest < tracker.max_rate());
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -19,6 +19,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(coordinates)
+
 namespace {
 
 const std::vector<Site> kSites{{-26.7033 * kRadPerDeg, 116.6708 * kRadPerDeg, 377},
@@ -157,3 +159,5 @@ BOOST_AUTO_TEST_CASE(threads_see_the_same_sky) {
   for (std::thread& thread : threads) thread.join();
   for (int n : differences) BOOST_TEST(n == 0);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(delay_tracker)
+
 namespace {
 
 ArrayLayout layout_of_three() {
@@ -85,3 +87,5 @@ BOOST_AUTO_TEST_CASE(without_a_centre_only_heights_and_cables_count) {
   }
   BOOST_TEST(DelayTracker(layout, start, {}).nothing_to_do());
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(messages)
+
 BOOST_AUTO_TEST_CASE(messages_go_through_the_log) {
   const std::string file =
       std::filesystem::temp_directory_path() / fmt::format("apsyn-stderr-{}", ::getpid());
@@ -40,3 +42,5 @@ BOOST_AUTO_TEST_CASE(messages_go_through_the_log) {
   for (const std::string& warning : warnings)
     BOOST_TEST(warning.find("Earth-orientation") != std::string::npos, warning);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -25,6 +25,8 @@ using namespace apsyn;
 using namespace apsyn::test;
 using Complex = std::complex<float>;
 
+BOOST_AUTO_TEST_SUITE(columns)
+
 namespace {
 
 /// A second spectral window of 2 channels and only the products XX and YY, for every odd row.
@@ -291,3 +293,5 @@ BOOST_AUTO_TEST_CASE(coordinates_are_there_whatever_the_flags) {
   BOOST_TEST(block.at.path_m(4) == 0);
   BOOST_TEST(!target.read(block, 1000));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

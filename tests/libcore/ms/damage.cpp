@@ -16,6 +16,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(damage)
+
 namespace {
 
 std::string error_of(const std::string& path, const MsSelection& selection = {}) {
@@ -168,3 +170,5 @@ BOOST_AUTO_TEST_CASE(tiles_of_another_shape_are_refused) {
   BOOST_TEST(n_found == 3);  // DATA, FLAG and WEIGHT_SPECTRUM
   BOOST_TEST(error_of(path).find("damaged") != std::string::npos, error_of(path));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -18,6 +18,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(measurement_set)
+
 BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   ScratchFolder folder;
   Observation observation(ms_description(), 5);
@@ -273,3 +275,5 @@ BOOST_AUTO_TEST_CASE(what_is_no_set_is_refused) {
   Observation(ms_description(), 1).write(folder / "a.ms");
   BOOST_CHECK_THROW(MeasurementSetReader(folder / "a.ms/ANTENNA", {}), DataError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(probe)
+
 namespace {
 
 auto says(const std::string& text) {
@@ -50,3 +52,5 @@ BOOST_AUTO_TEST_CASE(memory_is_limited_by_the_size_of_the_files) {
   BOOST_CHECK_NO_THROW(probe_in_subprocess("some.ms", take(200u << 20)));
   BOOST_CHECK_THROW(probe_in_subprocess("some.ms", take(400u << 20)), DataError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(real_sets)
+
 namespace {
 
 struct Sums {
@@ -97,3 +99,5 @@ BOOST_AUTO_TEST_CASE(tart_one_circular_product) {
   BOOST_TEST(sums.weight == 15731.999802589417, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(sums.uvw_m[1] == 11020.2727, boost::test_tools::tolerance(1e-7));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

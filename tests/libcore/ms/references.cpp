@@ -17,6 +17,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(references)
+
 namespace {
 
 /// The set `path` of every `step`-th row of the set `from`, which stay there.
@@ -148,3 +150,5 @@ BOOST_AUTO_TEST_CASE(nothing_is_written_into_other_sets) {
   BOOST_TEST(casacore::Table(path).tableDesc().isColumn("MODEL_DATA"));
   BOOST_TEST(!casacore::Table(folder / "a.ms").tableDesc().isColumn("MODEL_DATA"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

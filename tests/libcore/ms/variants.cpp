@@ -16,6 +16,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(variants)
+
 namespace {
 
 /// A second spectral window, 2 channels at 200 MHz, for every odd row, and a second field for interval 1.
@@ -325,3 +327,5 @@ BOOST_AUTO_TEST_CASE(weight_spectrum_without_cells_leaves_the_row_weight) {
   BOOST_REQUIRE(MeasurementSetReader(path, {}).read(rows, 100));
   BOOST_TEST(rows.weight(0, 2, 1) == 3.0f);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

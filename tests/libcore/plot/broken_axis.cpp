@@ -7,6 +7,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(broken_axis)
+
 namespace {
 
 std::vector<std::int64_t> scans(std::int64_t n_scan, std::int64_t length, std::int64_t step) {
@@ -115,3 +117,5 @@ BOOST_AUTO_TEST_CASE(labels_tell_the_true_time_at_their_place) {
       for (const int n : labels) BOOST_TEST(n >= 1);
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

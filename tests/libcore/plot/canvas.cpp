@@ -21,6 +21,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(canvas)
+
 namespace {
 
 /// Darkness summed over the canvas: the drawn area in pixels for black on white.
@@ -361,3 +363,5 @@ BOOST_AUTO_TEST_CASE(names_and_folders_that_take_no_figure_are_refused) {
   BOOST_CHECK_THROW(write_figure("/no/such/folder/x.png", canvas, {}, false), FailureError);
   BOOST_CHECK_THROW(write_figure("/no/such/folder/x.svg", canvas, {}, false), FailureError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(contours)
+
 namespace {
 
 Buffer<double, 2> surface(std::size_t n, double (*value)(double x, double y)) {
@@ -71,3 +73,5 @@ BOOST_AUTO_TEST_CASE(blanks_interrupt_and_nothing_is_no_line) {
   values(4, 3) = NAN;
   BOOST_REQUIRE_EQUAL(contour_lines(values, 3.5).size(), 2u);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

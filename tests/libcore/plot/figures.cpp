@@ -19,6 +19,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(figures)
+
 namespace {
 
 bool is_like(Colour a, Colour b, float tolerance = 0.02f) {
@@ -453,3 +455,5 @@ BOOST_AUTO_TEST_CASE(the_brightest_source_gets_the_best_place_for_its_name) {
   const auto left = pixels_like(canvas, mark, {at.x - 250, at.y - 15, at.x - 19, at.y + 15}, 0.1f);
   BOOST_TEST(right.size() > 3 * left.size());
 }
+
+BOOST_AUTO_TEST_SUITE_END()

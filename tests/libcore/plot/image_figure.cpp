@@ -12,6 +12,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(image_figure)
+
 namespace {
 
 Image blank_image(std::size_t nx, std::size_t ny, double ra_deg, double dec_deg, double cell_deg) {
@@ -331,3 +333,5 @@ BOOST_AUTO_TEST_CASE(captions) {
   BOOST_CHECK_EQUAL(heading.title, "3C 48");
   BOOST_CHECK_EQUAL(heading.subtitle, "LOFAR  \u00b7  134 MHz  \u00b7  Stokes I");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(plot)
+
 namespace {
 
 /// OKLab's lightness of an sRGB colour, 0..1.
@@ -155,3 +157,5 @@ BOOST_AUTO_TEST_CASE(statistics_leave_out_what_is_not_finite) {
   BOOST_CHECK_EQUAL(s.y_max, 1);
   BOOST_CHECK_EQUAL(s.median, 4);  // of 1 2 3 4 5 100, rounded to the upper one
 }
+
+BOOST_AUTO_TEST_SUITE_END()

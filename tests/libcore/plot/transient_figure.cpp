@@ -9,6 +9,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(transient_figure)
+
 namespace {
 
 TransientFigure figure_of(std::size_t n_best) {
@@ -97,3 +99,5 @@ BOOST_AUTO_TEST_CASE(each_spectrum_has_its_colour_bar) {
   for (const std::size_t n : {0u, 1u, 2u, 3u})
     BOOST_TEST(colour_bars(draw_transient_figure(figure_of(n))) == n);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

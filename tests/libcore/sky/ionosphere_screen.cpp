@@ -15,6 +15,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(ionosphere_screen)
+
 namespace {
 
 constexpr double kMjd_s = 60310 * 86400.0 + 43200;
@@ -261,3 +263,5 @@ BOOST_AUTO_TEST_CASE(damaged_files_are_refused_or_read) {
   }
   BOOST_TEST(n_refused > 100);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

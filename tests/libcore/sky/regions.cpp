@@ -13,6 +13,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(regions)
+
 namespace {
 
 constexpr std::size_t kNx = 60, kNy = 50;
@@ -251,3 +253,5 @@ BOOST_AUTO_TEST_CASE(errors_name_the_line) {
   BOOST_CHECK_THROW(parse_regions("circle[[1pix, 2pix], 3pix]", "t.crtf"), DataError);
   BOOST_CHECK_THROW(parse_regions("#CRTF\n# nothing\n", "t.crtf"), DataError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(sky_model)
+
 namespace {
 
 double hms(double h, double m, double s) {
@@ -220,3 +222,5 @@ BOOST_AUTO_TEST_CASE(malformed_lines_are_named) {
   }
   BOOST_CHECK_THROW(read_sky_model("/nonexistent/sky.txt"), FailureError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

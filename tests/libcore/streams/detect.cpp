@@ -7,6 +7,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(detect)
+
 BOOST_AUTO_TEST_CASE(kinds_are_told_as_soon_as_they_can_be) {
   const std::string dada = "HDR_VERSION 1.0\nHDR_SIZE 4096\nTELESCOPE MWA\nINSTRUMENT apsyn\n";
   const std::string vis = "HDR_VERSION 1.0\nHDR_SIZE 4096\nINSTRUMENT   apsyn-vis # note\n";
@@ -34,3 +36,5 @@ BOOST_AUTO_TEST_CASE(kinds_are_told_as_soon_as_they_can_be) {
   BOOST_CHECK_THROW(detect_input("/tmp"), DataError);
   BOOST_CHECK_THROW(parse_input_kind("movie"), UsageError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(recorded_voltages)
+
 namespace {
 
 const std::string kData = APSYN_TEST_DATA;
@@ -89,3 +91,5 @@ BOOST_AUTO_TEST_CASE(meerkat_beamformer) {
   BOOST_TEST(!whole.read(block, 1000));
   BOOST_CHECK_THROW(VoltageReader(scratch.file("b.dada", header + std::string(1048572, '\1'))), DataError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

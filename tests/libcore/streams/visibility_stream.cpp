@@ -13,6 +13,8 @@
 using namespace apsyn;
 using reference::Scratch;
 
+BOOST_AUTO_TEST_SUITE(visibility_stream)
+
 namespace {
 
 VisibilityHeader example(std::size_t n_ant, bool autos) {
@@ -247,3 +249,5 @@ BOOST_AUTO_TEST_CASE(random_bytes_never_crash) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,8 @@ using namespace apsyn;
 using reference::Scratch;
 using reference::VoltageFormat;
 
+BOOST_AUTO_TEST_SUITE(voltage_stream)
+
 namespace {
 
 // A value of the range that the format holds, from a hash of the indices.
@@ -220,3 +222,5 @@ BOOST_AUTO_TEST_CASE(written_files_and_pipes_read_back) {
   partial.write(payload.data(), 13);
   BOOST_CHECK_THROW(partial.commit(), std::logic_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@ using namespace apsyn;
 using reference::Scratch;
 using reference::VoltageFormat;
 
+BOOST_AUTO_TEST_SUITE(voltage_stream_damage)
+
 namespace {
 
 bool malformed_at_offset(const Error& error) {
@@ -161,3 +163,5 @@ BOOST_AUTO_TEST_CASE(inputs_that_cannot_be_opened) {
   refused(scratch, std::string(10000, 'x'));
   refused(scratch, std::string(10000, '\0'));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

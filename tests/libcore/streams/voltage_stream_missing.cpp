@@ -14,6 +14,8 @@ using namespace apsyn;
 using reference::Scratch;
 using reference::VoltageFormat;
 
+BOOST_AUTO_TEST_SUITE(voltage_stream_missing)
+
 BOOST_AUTO_TEST_CASE(missing_blocks) {
   const Scratch scratch;
   // Antenna 1 is absent in samples 128..255, silent in one polarisation throughout, and zero in the unaligned
@@ -123,3 +125,5 @@ BOOST_AUTO_TEST_CASE(spans_of_nothing_but_nan) {
     BOOST_TEST(next == 300u);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(core)
+
 BOOST_AUTO_TEST_CASE(view_is_row_major_and_checks_its_span) {
   std::vector<int> values(24);
   std::iota(values.begin(), values.end(), 0);
@@ -159,3 +161,5 @@ BOOST_AUTO_TEST_CASE(devices_never_fall_back) {
   if (cuda_device_count() == 0)
     BOOST_CHECK_THROW(choose_device("cuda:0", CudaSupport::available, 2), DeviceError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

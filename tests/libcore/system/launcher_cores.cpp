@@ -11,6 +11,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(launcher_cores)
+
 namespace {
 
 cpu_set_t cores_of(pid_t process) {
@@ -70,3 +72,5 @@ BOOST_AUTO_TEST_CASE(what_was_asked_for_stays) {
   BOOST_CHECK(!release_default_binding(1));
   BOOST_CHECK_EQUAL(n_own(), 1);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(stokes)
+
 namespace {
 
 using Complex = std::complex<double>;
@@ -104,3 +106,5 @@ BOOST_AUTO_TEST_CASE(cross_hands_may_be_missing_and_parallel_ones_may_not) {
   BOOST_CHECK_THROW(correlation_planes({Product::RR, Product::RL}), UsageError);
   BOOST_CHECK_THROW(correlation_planes({Product::XX, Product::LL}), UsageError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 using namespace apsyn;
 using namespace apsyn::clean;
 
+BOOST_AUTO_TEST_SUITE(imaging_weights)
+
 namespace {
 
 /// XX and YY of an image of 4 x 4 pixels.
@@ -77,3 +79,5 @@ BOOST_AUTO_TEST_CASE(groups_are_averaged_by_the_weights_of_each_plane) {
     for (double& pixel : field.beam.view()[g]) pixel = static_cast<double>(1 + g * g);
   BOOST_TEST(std::abs(mean_beam(field, {"", {}, 0, 3, {}})(1, 2) - (1 * 1 + 3 * 2 + 4 * 5) / 8.0) < 1e-12);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -20,6 +20,8 @@
 
 using Complex = std::complex<double>;
 
+BOOST_AUTO_TEST_SUITE(measurement_sets)
+
 namespace {
 
 constexpr std::size_t kAntennas = 3, kPols = 2, kFine = 8, kSamples = 800;  // 100 spectra of 8 us
@@ -179,3 +181,5 @@ BOOST_AUTO_TEST_CASE(averaged_channels) {
   check("--average-channels 4 --integration 200us", 25, 4, true);
   check("--average-channels 2 --no-autos --integration 128us", 16, 2, false);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

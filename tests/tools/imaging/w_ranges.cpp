@@ -15,6 +15,8 @@
 using namespace apsyn;
 using namespace apsyn::imaging;
 
+BOOST_AUTO_TEST_SUITE(w_ranges)
+
 namespace {
 
 IdgPlan layers_of(std::size_t n, double step_lambda) {
@@ -325,3 +327,5 @@ BOOST_AUTO_TEST_CASE(layers_of_a_w_kernel_have_no_limits) {
   BOOST_REQUIRE(plan.w_handling == WHandling::kernel);
   BOOST_CHECK_THROW(partition(plan, d.block(false), {0, plan.n_layers, 1.0}, 1), std::invalid_argument);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

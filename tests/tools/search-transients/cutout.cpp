@@ -10,6 +10,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(cutout)
+
 BOOST_AUTO_TEST_CASE(cutouts_show_frequencies_and_times_where_they_are) {
   constexpr std::size_t n_chan = 32, n_time = 8192, kWidth = 4;
   constexpr double kDm = 30, kMiddle = 3000;
@@ -62,3 +64,5 @@ BOOST_AUTO_TEST_CASE(cutouts_show_frequencies_and_times_where_they_are) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -19,6 +19,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(injected_pulses)
+
 namespace {
 
 constexpr double kNoise = 18, kLevel = 110;  ///< of the 8-bit samples
@@ -253,3 +255,5 @@ BOOST_AUTO_TEST_CASE(noise_gives_no_more_than_chance) {
                                  << " for all");
   BOOST_TEST(static_cast<double>(rows.size()) <= all + 3 * std::sqrt(all));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

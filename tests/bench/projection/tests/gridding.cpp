@@ -13,6 +13,8 @@
 using namespace apsyn;
 using namespace apsyn::projection;
 
+BOOST_AUTO_TEST_SUITE(gridding)
+
 namespace {
 
 constexpr std::size_t n_stations = 3;
@@ -208,3 +210,5 @@ BOOST_AUTO_TEST_CASE(w_projection_in_several_tiles) {
 BOOST_AUTO_TEST_CASE(aw_projection) {
   for (std::size_t size : {8, 16, 32}) check({size, 43, 6, true});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

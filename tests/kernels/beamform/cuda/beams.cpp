@@ -5,13 +5,11 @@
 #include "kernels/beamform/beam_engine.h"
 #include "kernels/channelise/channelise_cuda.h"
 #include "tests/kernels/beamform/beamform_setup.h"
-#include "tests/reference/test_device.h"
 
 using namespace apsyn;
 using namespace apsyn::test;
-using apsyn::reference::NeedsGpu;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(beams)
 
 namespace {
 
@@ -247,3 +245,5 @@ BOOST_AUTO_TEST_CASE(fine_channels_are_those_of_the_cpu) {
       BOOST_TEST(half.rms > 0.2 * rounding);
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,9 +10,7 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
-using apsyn::reference::NeedsGpu;
-
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(channelise)
 
 namespace {
 
@@ -207,3 +205,5 @@ BOOST_AUTO_TEST_CASE(clipped_values_are_counted) {
     BOOST_TEST(out.clipped[1] == clipped[1]);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -8,15 +8,14 @@
 #include <random>
 
 #include "kernels/clean/deconvolve.h"
+#include "libcore/system/device.h"
 #include "tests/reference/hogbom.h"
 #include "tests/reference/synthetic_array.h"
-#include "tests/reference/test_device.h"
 
 using namespace apsyn;
-using apsyn::reference::NeedsGpu;
 using apsyn::reference::PointSource;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(deconvolve)
 
 namespace {
 
@@ -295,3 +294,5 @@ BOOST_AUTO_TEST_CASE(scales) {
   settings.spectral_fit = SpectralFit::polynomial, settings.n_spectral_terms = 2;
   compare("multi-scale, two groups", field, settings);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

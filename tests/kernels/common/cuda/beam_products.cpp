@@ -8,12 +8,12 @@
 #include "kernels/common/cuda/array.h"
 #include "kernels/common/cuda/attribute.h"
 #include "libcore/system/device.h"
-#include "tests/reference/test_device.h"
 #include "tests/support/beam_operands.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+
+BOOST_AUTO_TEST_SUITE(beam_products)
 
 namespace {
 
@@ -239,3 +239,5 @@ BOOST_AUTO_TEST_CASE(two_limbs_are_one_weight) {
 BOOST_AUTO_TEST_CASE(many_items_of_many_tiles) {
   by_both(check_many_items);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

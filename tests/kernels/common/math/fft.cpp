@@ -11,6 +11,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(fft)
+
 namespace {
 
 template <class T>
@@ -122,3 +124,5 @@ BOOST_AUTO_TEST_CASE(matrix_products) {
         check_matrix_product<double>(group, n_cols, piece);
       }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

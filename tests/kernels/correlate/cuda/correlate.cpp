@@ -8,14 +8,12 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/correlate/fx_engine.h"
 #include "libcore/base/constants.h"
-#include "tests/reference/test_device.h"
 #include "tests/support/correlate_setup.h"
 
 using namespace apsyn;
 using namespace apsyn::test;
-using apsyn::reference::NeedsGpu;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(correlate)
 
 namespace {
 
@@ -306,3 +304,5 @@ BOOST_AUTO_TEST_CASE(radiometer_equation) {
   BOOST_TEST(std::abs(sigma_auto / expected - 1) < 0.015);
   BOOST_TEST(std::abs(sigma_cross / expected * std::sqrt(2.0) - 1) < 0.008);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

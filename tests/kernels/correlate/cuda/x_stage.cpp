@@ -4,12 +4,13 @@
 
 #include "libcore/base/error.h"
 #include "tests/reference/input_products.h"
-#include "tests/reference/test_device.h"
 #include "tests/support/x_stages_on_host_samples.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
 using support::HostXStage;
+
+BOOST_AUTO_TEST_SUITE(x_stage)
 
 namespace {
 
@@ -36,8 +37,6 @@ void check_exact(const XStageShape& shape, std::size_t n_time, Values values, XS
 }
 
 }  // namespace
-
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 /// Every kernel once, for compute-sanitizer.
 BOOST_AUTO_TEST_CASE(small) {
@@ -96,3 +95,5 @@ BOOST_AUTO_TEST_CASE(nothing_added_is_zero) {
   stage.finish(sums);
   BOOST_TEST(std::count(sums.begin(), sums.end(), 0) == 20);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "libcore/base/error.h"
-#include "tests/reference/test_device.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(x_stage_device)
 
 namespace {
 
@@ -224,3 +223,5 @@ BOOST_AUTO_TEST_CASE(other_shapes_throw) {
   pack.n_time = 65;
   BOOST_CHECK_THROW(stage.pack(pack, layout, samples.data(), nullptr), std::logic_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -8,14 +8,13 @@
 
 #include "libcore/base/error.h"
 #include "tests/reference/input_products.h"
-#include "tests/reference/test_device.h"
 #include "tests/support/x_stages_on_host_samples.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
 using support::HostFloatStage;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(x_stage_float)
 
 namespace {
 
@@ -121,3 +120,5 @@ BOOST_AUTO_TEST_CASE(wrong_shapes_throw) {
   BOOST_CHECK_THROW(DeviceFloatStage({1, 4097, Algorithm::pair}, 0), UsageError);
   BOOST_CHECK_THROW(DeviceFloatStage({1, 4}, 1000), DeviceError);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -6,13 +6,12 @@
 #include <random>
 
 #include "libcore/base/error.h"
-#include "tests/reference/test_device.h"
 #include "tests/reference/voltage_encoder.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(x_stage_pack)
 
 namespace {
 
@@ -97,3 +96,5 @@ BOOST_AUTO_TEST_CASE(raw_samples_are_laid_out) {
     check_pack({pack5x5_big, Bits::eight, format});
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

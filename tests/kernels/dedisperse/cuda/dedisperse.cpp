@@ -11,12 +11,10 @@
 #include "kernels/dedisperse/dedisperse_cuda.h"
 #include "kernels/search/series_cuda.h"
 #include "tests/reference/dispersion.h"
-#include "tests/reference/test_device.h"
 
 using namespace apsyn;
-using apsyn::reference::NeedsGpu;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(dedisperse)
 
 namespace {
 
@@ -128,7 +126,7 @@ BOOST_AUTO_TEST_CASE(arrivals_do_not_matter) {
             rows(chan, t) = averaged(samples, chan, g * n_out + t, factor);
         DedispersionScratch scratch;
         Buffer<float, 2> wanted({batch.dm.size(), n_out});
-        dedisperse(plan, batch, {rows.data(), rows.extent(1)}, n_out, scratch, wanted);
+        apsyn::dedisperse(plan, batch, {rows.data(), rows.extent(1)}, n_out, scratch, wanted);
         const Buffer<float, 2> got = sums_of(*dedisperser, plan, index, static_cast<std::int64_t>(g * gulp),
                                              n_out, static_cast<unsigned>(index % 2));
         for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -263,3 +261,5 @@ BOOST_AUTO_TEST_CASE(hits_are_the_cpus) {
     BOOST_TEST(worst < 2e-5);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(pair_orders)
+
 namespace {
 
 EpicPlan plan_of(std::size_t n_ant, std::size_t size, double hz) {
@@ -134,3 +136,5 @@ BOOST_AUTO_TEST_CASE(plans_serve_what_they_reach) {
     BOOST_TEST(!serves(orders, other, pixels));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tests of tests/kernels/epic/apertures.cpp on a GPU, and samples that are codes against the CPU's
 // images.
-#define APSYN_TEST_CUDA
 #include "tests/kernels/epic/apertures.cpp"
 
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(apertures)
 
 BOOST_DATA_TEST_CASE(codes, boost::unit_test::data::make(kWays), way) {
   const Apertures apertures(70, way.scale);
@@ -38,3 +36,5 @@ BOOST_DATA_TEST_CASE(codes, boost::unit_test::data::make(kWays), way) {
     BOOST_TEST(worst <= (way.method == EpicMethod::fft ? 3e-5 : 1e-6) * peak);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

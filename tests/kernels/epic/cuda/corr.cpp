@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // corr with CUDA against the sums of its definition in float64.
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
 #include "kernels/correlate/pair_sums_cuda.h"
 #include "kernels/epic/corr/corr_cuda.h"
-#include "tests/reference/test_device.h"
+#include "libcore/array/array_layout.h"
 #include "tests/support/epic_comparison.h"
+#include "tests/support/resident_spectra.cuh"
 
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+using namespace apsyn;
+using namespace apsyn::test;
 
-namespace apsyn::test {
+BOOST_AUTO_TEST_SUITE(corr)
+
 namespace {
 
 std::unique_ptr<DeviceImager> imager(EpicPlan plan, CorrMethod form, std::size_t table_bytes = 0) {
@@ -33,12 +38,9 @@ const DeviceMethod kDevice[] = {
     {"corr on a grid", [](EpicPlan plan) { return imager(std::move(plan), CorrMethod::grid); }, 3e-5}};
 
 }  // namespace
-}  // namespace apsyn::test
 
 #include "tests/support/epic_exact_cases.h"
 #include "tests/support/epic_resident_cases.h"
-
-namespace apsyn::test {
 
 // Forms in halves of arrays that fill two or four blocks of antennas, or part of the last.
 BOOST_AUTO_TEST_CASE(forms_in_halves) {
@@ -161,4 +163,4 @@ BOOST_AUTO_TEST_CASE(images_that_leave_later) {
   }
 }
 
-}  // namespace apsyn::test
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // dft with CUDA against the sums of its definition in float64.
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
 #include "kernels/correlate/pair_sums_cuda.h"
 #include "kernels/epic/corr/corr_cuda.h"
 #include "kernels/epic/corr/cuda/engine.cuh"
 #include "kernels/epic/epic_cuda.h"
-#include "tests/reference/test_device.h"
+#include "libcore/array/array_layout.h"
 #include "tests/support/epic_comparison.h"
+#include "tests/support/resident_spectra.cuh"
 
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+using namespace apsyn;
+using namespace apsyn::test;
 
-namespace apsyn::test {
+BOOST_AUTO_TEST_SUITE(dft)
+
 namespace {
 
 std::unique_ptr<DirectImager> half(EpicPlan plan) {
@@ -35,12 +40,9 @@ const DeviceMethod kDevice[] = {
      rounding_error(90)}};
 
 }  // namespace
-}  // namespace apsyn::test
 
 #include "tests/support/epic_exact_cases.h"
 #include "tests/support/epic_resident_cases.h"
-
-namespace apsyn::test {
 
 BOOST_AUTO_TEST_CASE(rounded_weights) {
   for (const std::size_t n_ant : {70, 260})
@@ -130,4 +132,4 @@ BOOST_AUTO_TEST_CASE(half_of_floats_is_exact) {
   BOOST_TEST(compare(recording, all_sky(recording, 24), recording.image(*imager, 64, 1), 3).error <= kWanted);
 }
 
-}  // namespace apsyn::test
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tests of tests/kernels/epic/fft/fft_images.cpp on a GPU, and those of its forms and precisions against
 // float64.
-#define APSYN_TEST_CUDA
 #include <cmath>
 #include <functional>
 
 #include "kernels/common/free_memory.h"
 #include "tests/kernels/epic/fft/fft_images.cpp"
 
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(fft_images)
 
 namespace {
 
@@ -119,3 +117,5 @@ BOOST_AUTO_TEST_CASE(half_precision_against_float64) {
       BOOST_TEST(single.rms <= kPadded);
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -6,14 +6,12 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "tests/reference/test_device.h"
 #include "tests/support/epic_fft_case.h"
 
 using namespace apsyn;
 using namespace apsyn::test;
 
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(fft_shapes)
 
 namespace {
 
@@ -290,3 +288,5 @@ BOOST_AUTO_TEST_CASE(polarisations_of_different_gains) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

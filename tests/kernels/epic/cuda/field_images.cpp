@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tests of tests/kernels/epic/field/field_images.cpp on a GPU, and samples that are codes.
-#define APSYN_TEST_CUDA
 #include "tests/kernels/epic/field/field_images.cpp"
 
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(field_images)
 
 BOOST_AUTO_TEST_CASE(codes_and_floats_alike) {
   EpicCase c;
@@ -38,3 +36,5 @@ BOOST_AUTO_TEST_CASE(codes_and_floats_alike) {
       BOOST_TEST(n_sky > 1000u);
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(fft_images)
+
 namespace {
 
 std::unique_ptr<DirectImager> make_fft(EpicPlan plan) {
@@ -180,3 +182,5 @@ BOOST_AUTO_TEST_CASE(a_lone_antenna_images_to_zero) {
     BOOST_TEST(worst[0] <= 1e-4 * worst[1]);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(grid)
+
 namespace {
 
 EpicPlan plan_of(std::size_t n_ant) {
@@ -57,3 +59,5 @@ BOOST_AUTO_TEST_CASE(needs_others) {
   two.delay_s = {0, 0};
   BOOST_TEST(!fft_outlier(plan_of(2), two).has_value());
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 using namespace apsyn;
 using namespace apsyn::test;
 
+BOOST_AUTO_TEST_SUITE(field_images)
+
 namespace {
 
 std::unique_ptr<DirectImager> make_field(EpicMethod method, EpicPlan plan) {
@@ -162,3 +164,5 @@ BOOST_AUTO_TEST_CASE(what_has_no_field) {
   imager->start(recording.geometry);
   BOOST_CHECK_THROW(imager->add(recording.block(0, 2, 0, 2)), std::logic_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(aterm_math)
+
 namespace {
 
 using Value = std::complex<double>;
@@ -129,3 +131,5 @@ BOOST_AUTO_TEST_CASE(identity_and_nulls) {
   BOOST_CHECK_EQUAL(sum[1], 0);
   BOOST_CHECK_SMALL(sum[2] - 1, 1e-15 * 8);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

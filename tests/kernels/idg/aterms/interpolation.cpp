@@ -19,6 +19,8 @@
 using namespace apsyn;
 using namespace aterm_test;
 
+BOOST_AUTO_TEST_SUITE(interpolation)
+
 namespace {
 
 constexpr double kTime_mjd_s = 56859.84 * 86400, kFreq_hz = 154e6;
@@ -179,3 +181,5 @@ BOOST_AUTO_TEST_CASE(fine_ionosphere) {
   BOOST_TEST(relative_error(*model, zenith, 16, 0, 1, forward) > 1e-2);  // 4.6e-2
   BOOST_TEST(n_warnings(16) == 1u);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,3 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tests of tests/kernels/idg/degridding_tracks.cpp on a GPU.
-#define APSYN_TEST_CUDA
 #include "tests/kernels/idg/degridding_tracks.cpp"
-
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);

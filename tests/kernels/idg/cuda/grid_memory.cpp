@@ -13,13 +13,12 @@
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/plan/cost.h"
 #include "libcore/base/error.h"
-#define APSYN_TEST_CUDA
-#include "tests/reference/test_device.h"
+#include "libcore/system/device.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(grid_memory)
 
 namespace {
 
@@ -187,3 +186,5 @@ BOOST_AUTO_TEST_CASE(an_image_beyond_the_gpu) {
   BOOST_CHECK_LE(difference(grid(o, plan, GridMemory::gpu, 3), grid(o, plan, place.where, 3)),
                  tolerance(plan));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -6,14 +6,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "tests/reference/test_device.h"
+#include "libcore/system/device.h"
 #include "tests/support/array_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::support;
-using apsyn::reference::NeedsGpu;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(kept_blocks)
 
 BOOST_AUTO_TEST_CASE(kept_blocks_make_the_same_images) {
   const ArrayRows d = observe_array(12, 40, 16);  // rows are long enough for the device to fetch some of them
@@ -49,3 +48,5 @@ BOOST_AUTO_TEST_CASE(kept_blocks_make_the_same_images) {
   BOOST_CHECK_EQUAL(std::memcmp(sent.data(), kept.data(), sent.size() * sizeof(double)), 0);
   BOOST_CHECK_EQUAL(std::memcmp(sent.data(), fetched.data(), sent.size() * sizeof(double)), 0);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

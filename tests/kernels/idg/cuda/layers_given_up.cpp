@@ -5,14 +5,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "tests/reference/test_device.h"
+#include "libcore/system/device.h"
 #include "tests/support/array_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::support;
-using apsyn::reference::NeedsGpu;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(layers_given_up)
 
 namespace {
 
@@ -81,3 +80,5 @@ BOOST_AUTO_TEST_CASE(a_pass_without_layers_adds_nothing) {
   got->end_pass();
   check_same(got->take_images(), want->take_images());
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -3,17 +3,16 @@
 // the degridder against sums in float64.
 #include <boost/test/unit_test.hpp>
 
+#include "libcore/system/device.h"
 #include "tests/reference/dft_image.h"
 #include "tests/reference/statistics.h"
-#include "tests/reference/test_device.h"
 #include "tests/support/array_rows.h"
 #include "tests/support/image_pixels.h"
 
 using namespace apsyn;
 using namespace apsyn::support;
-using apsyn::reference::NeedsGpu;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(many_channels)
 
 namespace {
 
@@ -81,3 +80,5 @@ BOOST_FIXTURE_TEST_CASE(predictions, Fixture) {
   BOOST_TEST_MESSAGE("degridding: error " << error);
   BOOST_CHECK_LE(error, plan.settings.accuracy);  // on an H200: 2.1e-6
 }
+
+BOOST_AUTO_TEST_SUITE_END()

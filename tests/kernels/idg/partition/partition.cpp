@@ -13,12 +13,14 @@
 using namespace apsyn;
 using namespace apsyn::support;
 
+BOOST_AUTO_TEST_SUITE(partition)
+
 namespace {
 
 void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRange& layers,
            std::size_t& n_tasks) {
   const GridBlock block = d.block(aterms);
-  const Partition parts = partition(plan, block, layers, 2);
+  const Partition parts = apsyn::partition(plan, block, layers, 2);
   Buffer<std::uint32_t, 2> seen({d.uvw_m.extent(0), d.wavenumber.size()});
   const bool all = layers.n == plan.n_layers;
   // Half of the free cells are below the cell before each visibility and above the one behind it.
@@ -69,7 +71,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
   }
   BOOST_CHECK_EQUAL(n_wrong, 0u);
   n_tasks = parts.tasks.size();
-  const Partition other = partition(plan, block, layers, 7);
+  const Partition other = apsyn::partition(plan, block, layers, 7);
   BOOST_REQUIRE_EQUAL(other.tasks.size(), parts.tasks.size());
   for (std::size_t i = 0; i < parts.tasks.size(); ++i)
     BOOST_CHECK(other.tasks[i].centre_u == parts.tasks[i].centre_u &&
@@ -96,9 +98,9 @@ BOOST_AUTO_TEST_CASE(every_visibility_once) {
       const std::size_t reach = plan.w_handling == WHandling::kernel ? plan.n_terms : 1;
       std::uint64_t in_passes = 0;
       for (std::size_t layer = 0; layer < plan.n_layers; ++layer)
-        in_passes += partition(plan, d.block(false), {layer, 1}, 2).n_visibilities;
+        in_passes += apsyn::partition(plan, d.block(false), {layer, 1}, 2).n_visibilities;
       BOOST_CHECK_EQUAL(in_passes,
-                        reach * partition(plan, d.block(false), {0, plan.n_layers}, 2).n_visibilities);
+                        reach * apsyn::partition(plan, d.block(false), {0, plan.n_layers}, 2).n_visibilities);
     }
   }
 }
@@ -122,10 +124,10 @@ BOOST_AUTO_TEST_CASE(rows_at_the_borders_of_layers) {
     std::uint64_t in_passes = 0;
     for (std::size_t layer = 0; layer < plan.n_layers; ++layer) {
       check(plan, d, aterms, {layer, 1}, n_tasks);
-      in_passes += partition(plan, d.block(aterms), {layer, 1}, 2).n_visibilities;
+      in_passes += apsyn::partition(plan, d.block(aterms), {layer, 1}, 2).n_visibilities;
     }
     BOOST_CHECK_EQUAL(in_passes,
-                      reach * partition(plan, d.block(aterms), {0, plan.n_layers}, 2).n_visibilities);
+                      reach * apsyn::partition(plan, d.block(aterms), {0, plan.n_layers}, 2).n_visibilities);
   }
 }
 
@@ -178,20 +180,21 @@ BOOST_AUTO_TEST_CASE(rows_of_many_channels) {
 BOOST_AUTO_TEST_CASE(w_beyond_the_plan_is_refused) {
   const ArrayRows d = observe_array(5, 2, 2);
   const IdgPlan plan = make_idg_plan({500, 500, 1e-4}, {}, 1, 1e5);
-  BOOST_CHECK_THROW(partition(plan, d.block(false), {0, plan.n_layers}, 1), DataError);
+  BOOST_CHECK_THROW(apsyn::partition(plan, d.block(false), {0, plan.n_layers}, 1), DataError);
 }
 
 /// Also where the rows before and after it lie in one subgrid, which it would not widen.
 BOOST_AUTO_TEST_CASE(what_is_not_a_number_is_refused) {
   ArrayRows d = observe_array(5, 60, 2);
   const IdgPlan plan = make_idg_plan({500, 500, 1e-5}, {}, longest_w(d), 1e5);
-  BOOST_REQUIRE_LT(partition(plan, d.block(true), {0, plan.n_layers}, 1).tasks.size(), 120u);  // of 600 rows
+  BOOST_REQUIRE_LT(apsyn::partition(plan, d.block(true), {0, plan.n_layers}, 1).tasks.size(),
+                   120u);  // of 600 rows
   for (const bool aterms : {false, true})
     for (const std::size_t row : {std::size_t{0}, d.uvw_m.extent(0) / 2, d.uvw_m.extent(0) - 1})
       for (std::size_t axis = 0; axis < 3; ++axis)
         for (const double value : {double(NAN), double(INFINITY)}) {
           const double before = std::exchange(d.uvw_m(row, axis), value);
-          BOOST_CHECK_THROW(partition(plan, d.block(aterms), {0, plan.n_layers}, 1), DataError);
+          BOOST_CHECK_THROW(apsyn::partition(plan, d.block(aterms), {0, plan.n_layers}, 1), DataError);
           d.uvw_m(row, axis) = before;
         }
 }
@@ -207,3 +210,5 @@ BOOST_AUTO_TEST_CASE(free_cells_grow_with_the_kernel_padding) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 using namespace apsyn;
 using namespace apsyn::support;
 
+BOOST_AUTO_TEST_SUITE(pass_rows)
+
 namespace {
 
 /// Rows whose w changes as they turn.
@@ -159,3 +161,5 @@ BOOST_AUTO_TEST_CASE(a_pass_without_layers_takes_nothing) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 
 using namespace apsyn::idg;
 
+BOOST_AUTO_TEST_SUITE(row_weights)
+
 namespace {
 
 /// Rows of a value each, NaN and -0 among them, and rows of nothing; some channels have no data.
@@ -70,3 +72,5 @@ BOOST_AUTO_TEST_CASE(what_would_not_be_shorter_is_left) {
   for (std::size_t n_chan : {1, 2}) BOOST_CHECK(!can_pack_rows(n_chan, 4));
   BOOST_CHECK(!can_pack_rows(16, 3));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

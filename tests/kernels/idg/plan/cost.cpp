@@ -9,6 +9,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(cost)
+
 namespace {
 
 /// A minute of MWA-128T, 16 channels over 3 MHz.
@@ -110,3 +112,5 @@ BOOST_AUTO_TEST_CASE(costs_are_finite) {
       BOOST_CHECK_GT(seconds, 0);
     }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

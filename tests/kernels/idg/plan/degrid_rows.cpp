@@ -6,6 +6,8 @@
 
 using namespace apsyn::idg_degrid;
 
+BOOST_AUTO_TEST_SUITE(degrid_rows)
+
 namespace {
 
 /// Tracks of 200 rows.
@@ -25,3 +27,5 @@ BOOST_AUTO_TEST_CASE(many_values_of_few_nodes_are_left_to_the_host) {
   BOOST_CHECK(!leaves_rows(counts(16, 4, 100)));
   BOOST_CHECK(!leaves_rows({}));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

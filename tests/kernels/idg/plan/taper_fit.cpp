@@ -14,6 +14,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(taper_fit)
+
 namespace {
 
 using Complex = std::complex<double>;
@@ -165,3 +167,5 @@ BOOST_AUTO_TEST_CASE(quadrature_and_least_squares) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(w_separation)
+
 namespace {
 
 constexpr double two_pi = 2 * 3.14159265358979323846;
@@ -74,3 +76,5 @@ BOOST_AUTO_TEST_CASE(foretold_errors_are_those_of_the_phases) {
                       1e-3 * w.error_without(half_w), 1e-6);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(w_terms)
+
 namespace {
 
 /// integral_-1^1 exp(beta (sqrt(1 - t^2) - 1)) cos(x t) dt by the tanh-sinh rule (Takahasi and Mori 1974),
@@ -47,3 +49,5 @@ BOOST_AUTO_TEST_CASE(transform_is_the_integral) {
     }
   BOOST_CHECK_LE(worst, 2e-14);  // measured: 8.7e-15, of exponents up to 37 and series of 27 terms
 }
+
+BOOST_AUTO_TEST_SUITE_END()

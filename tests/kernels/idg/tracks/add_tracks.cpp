@@ -15,6 +15,8 @@
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
 
+BOOST_AUTO_TEST_SUITE(add_tracks)
+
 namespace {
 
 struct Shape {
@@ -116,8 +118,8 @@ void check(const Shape& shape) {
     hwy::SetSupportedTargetsForTest(target);
     std::vector<std::complex<float>> data = before;
     const std::size_t half = own.tracks.size() / 2;
-    add_tracks(own.predicted(), half, own.tracks.size() - half, data.data());
-    add_tracks(own.predicted(), 0, half, data.data());
+    idg_cuda::add_tracks(own.predicted(), half, own.tracks.size() - half, data.data());
+    idg_cuda::add_tracks(own.predicted(), 0, half, data.data());
     double error = 0, power = 0;
     std::size_t n_wrong = !std::isnan(data[n].real());
     for (std::size_t i = 0; i < n; ++i) {
@@ -142,3 +144,5 @@ BOOST_AUTO_TEST_CASE(rows_of_nodes_are_added) {
     for (std::size_t n_chan : {1, 2, 16, 37}) check({n_chan, n_planes, 3000});
   check({5, 4, 1});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

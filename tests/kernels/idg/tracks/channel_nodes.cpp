@@ -15,6 +15,8 @@ using namespace apsyn;
 
 using precisions = std::tuple<float, double>;
 
+BOOST_AUTO_TEST_SUITE(channel_nodes)
+
 // A table is found again, and is not mistaken for that of other channels.
 BOOST_AUTO_TEST_CASE(tables_are_those_of_their_channels) {
   ChannelNodes<double> nodes;
@@ -69,3 +71,5 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(products_over_channels, T, precisions) {
           BOOST_REQUIRE_LT(worst, 64 * double(std::numeric_limits<T>::epsilon()));
         }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

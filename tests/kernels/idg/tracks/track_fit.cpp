@@ -11,6 +11,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(track_fit)
+
 namespace {
 
 constexpr double two_pi = 2 * 3.14159265358979323846, wavenumber = 0.5;
@@ -130,3 +132,5 @@ BOOST_FIXTURE_TEST_CASE(long_rows_are_divided, Fixture) {
   BOOST_CHECK_EQUAL(idg::best_pieces(limits, 30, 8, 16), 0);
   BOOST_CHECK_EQUAL(idg::best_pieces(limits, 0.1, 3, 16), 0);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 
 using namespace apsyn;
 
+BOOST_AUTO_TEST_SUITE(track_nodes)
+
 namespace {
 
 constexpr double two_pi = 2 * 3.14159265358979323846;
@@ -261,3 +263,5 @@ BOOST_FIXTURE_TEST_CASE(channels_far_apart_stay_as_they_are, Fixture) {
   nodes.find(block, partition, task);
   BOOST_CHECK_EQUAL(nodes.n_places(), 20 * n_chan);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

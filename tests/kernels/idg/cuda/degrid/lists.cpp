@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the device's lists for the degridder say: every visibility once among the units, its run, and the way
 // back to its row.
-#include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
 
@@ -18,6 +12,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 using namespace apsyn;
 using namespace apsyn::idg_degrid;
 using namespace apsyn::support;
+
+BOOST_AUTO_TEST_SUITE(lists)
 
 BOOST_AUTO_TEST_CASE(every_visibility_once_and_back_to_its_place) {
   const ArrayRows d = observe_array(9, 50, 11);
@@ -139,3 +135,5 @@ BOOST_AUTO_TEST_CASE(every_node_once) {
   BOOST_CHECK_GT(n_units, 0u);
   BOOST_CHECK(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

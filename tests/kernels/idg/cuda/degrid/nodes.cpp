@@ -3,10 +3,7 @@
 // out the same through paths, flags and A-terms.
 #include <boost/test/unit_test.hpp>
 
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+#include "libcore/system/device.h"
 
 #include <cstdio>
 
@@ -15,6 +12,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 using namespace apsyn;
 using namespace apsyn::support;
+
+BOOST_AUTO_TEST_SUITE(nodes)
 
 namespace {
 
@@ -128,3 +127,5 @@ BOOST_AUTO_TEST_CASE(no_nodes_in_double_precision) {
   const Result result = predict(o, plan, {.n_planes = 1}, DegridRows::automatic);
   BOOST_CHECK_EQUAL(result.seconds.places, result.seconds.visibilities);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

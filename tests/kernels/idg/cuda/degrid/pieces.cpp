@@ -5,16 +5,15 @@
 #include <boost/test/unit_test.hpp>
 
 #include "kernels/idg/idg.h"
+#include "libcore/system/device.h"
 #include "tests/reference/dft_image.h"
-#include "tests/reference/test_device.h"
 #include "tests/support/array_rows.h"
 #include "tests/support/image_pixels.h"
 
 using namespace apsyn;
 using namespace apsyn::support;
-using apsyn::reference::NeedsGpu;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(pieces)
 
 BOOST_AUTO_TEST_CASE(pieces_come_to_their_rows) {
   // 26 million visibilities, 20 million with data: more than six at a time, and several pieces at once; twice
@@ -69,3 +68,5 @@ BOOST_AUTO_TEST_CASE(pieces_come_to_their_rows) {
     BOOST_CHECK_LT(std::sqrt(error / power), plan.settings.accuracy);  // 1e-5; on an H200: 7.9e-7
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "kernels/idg/degrid_cuda.h"
+#include "libcore/system/device.h"
 #include "tests/reference/dft_image.h"
-#include "tests/reference/test_device.h"
 
 using namespace apsyn;
 using namespace apsyn::reference;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(sums)
 
 namespace {
 
@@ -294,3 +294,5 @@ BOOST_AUTO_TEST_CASE(weight_zero_is_left_alone) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

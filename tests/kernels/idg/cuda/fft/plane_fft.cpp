@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Transforms of planes in shared memory against their definition in float64.
 #include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -19,6 +13,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 #include "tests/kernels/idg/cuda/hopper.h"
 
 using namespace apsyn;
+
+BOOST_AUTO_TEST_SUITE(plane_fft)
 
 namespace {
 
@@ -83,3 +79,5 @@ BOOST_AUTO_TEST_CASE(all_sides) {
   BOOST_CHECK(!has_plane_fft(8));
   BOOST_CHECK(!has_plane_fft(192));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

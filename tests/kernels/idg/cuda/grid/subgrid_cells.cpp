@@ -2,12 +2,6 @@
 // From folded sums to the cells of subgrids in one kernel, against their definition in float64: the sum of a
 // few visibilities at every pixel, its coefficients and w screen, and the transform to cells pixel by pixel.
 #include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -23,6 +17,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
+
+BOOST_AUTO_TEST_SUITE(subgrid_cells)
 
 namespace {
 
@@ -218,3 +214,5 @@ BOOST_AUTO_TEST_CASE(large_sides) {
 BOOST_AUTO_TEST_CASE(with_aterms) {
   for (int side : {32, 56, 64}) check(side, tensor_shape(5, side), true);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The gridder's sums on tensor cores against their definition in float64: sides that tiles of 16, 24 and 32
 // pixels fill, any number of planes, tasks of one group of slots and of several bins of w and chunks.
-#include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <algorithm>
 #include <bit>
+#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -23,6 +17,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
+
+BOOST_AUTO_TEST_SUITE(sums)
 
 namespace {
 
@@ -185,3 +181,5 @@ BOOST_AUTO_TEST_CASE(planes) {
   for (int n_planes : {1, 2, 3, 5})
     for (int side : {32, 48, 64}) check(side, n_planes);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Layers with transformed rows into the image, against sums over all cells in float64.
 #include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -19,6 +13,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
+
+BOOST_AUTO_TEST_SUITE(columns)
 
 namespace {
 
@@ -143,3 +139,5 @@ BOOST_AUTO_TEST_CASE(unsupported) {
   BOOST_TEST(!has_columns(65, 8192, 5460));
   BOOST_TEST(!has_columns(64, 10240, 4097));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The device's cutting into subgrids against the host's, to the last bit; and which subgrids the tiles of the
 // grid pull against a search through all of them.
-#include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
 #include <set>
@@ -22,6 +16,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
 using namespace apsyn::support;
+
+BOOST_AUTO_TEST_SUITE(cut)
 
 namespace {
 
@@ -274,3 +270,5 @@ BOOST_AUTO_TEST_CASE(what_is_not_a_number_is_refused) {
         d.uvw_m(row, axis) = before;
       }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

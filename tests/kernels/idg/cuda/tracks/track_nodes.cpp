@@ -5,9 +5,6 @@
 
 #include "tests/reference/test_device.h"
 
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -24,6 +21,8 @@ using namespace apsyn;
 using namespace apsyn::idg_cuda;
 using namespace apsyn::support;
 using namespace apsyn::reference;
+
+BOOST_AUTO_TEST_SUITE(track_nodes)
 
 namespace {
 
@@ -184,3 +183,5 @@ BOOST_AUTO_TEST_CASE(rows_far_between_have_no_tracks) {
   device.find(plan, o.grid_block(false), 1e-6);
   BOOST_CHECK_EQUAL(device.tracks.n_tracks, 0);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

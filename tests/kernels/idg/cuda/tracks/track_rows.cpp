@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Rows of tracks made of random values at their nodes, on the device, against the same sums in float64.
 #include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <cstdio>
 
 #include "tests/support/tracked_rows.h"
@@ -14,6 +8,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
 using namespace apsyn::support;
+
+BOOST_AUTO_TEST_SUITE(track_rows)
 
 namespace {
 
@@ -115,3 +111,5 @@ BOOST_AUTO_TEST_CASE(rows_of_nodes) {
   check_rows({5, 120, 40, false, false}, {.with_path = true});
   check_rows({7, 300, 7, true, true}, {.with_path = true});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Chosen rows of a block on the device are those of the block, also where its values travel in two parts, and
 // where the device fetches them from pinned memory.
-#include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <array>
+#include <boost/test/unit_test.hpp>
 #include <cstring>
 
 #include "tests/support/device_rows.h"
@@ -16,6 +10,8 @@ BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
 using namespace apsyn;
 using namespace apsyn::idg_cuda;
 using namespace apsyn::support;
+
+BOOST_AUTO_TEST_SUITE(block_rows)
 
 namespace {
 
@@ -124,3 +120,5 @@ BOOST_AUTO_TEST_CASE(rows_of_any_length_arrive) {
     BOOST_CHECK(!check({.n_rows = n_rows, .n_chan = 17, .n_planes = 1, .pinned = true}));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The weights of a block on the device are the block's, however they travelled: as a value and bits for each
 // row, as those of one plane, or all of them.
-#include <boost/test/unit_test.hpp>
-
-#include "tests/reference/test_device.h"
-
-using apsyn::reference::NeedsGpu;
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
-
 #include <algorithm>
 #include <bit>
+#include <boost/test/unit_test.hpp>
 #include <random>
 
 #include "tests/support/device_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::support;
+
+BOOST_AUTO_TEST_SUITE(row_weights)
 
 namespace {
 
@@ -79,3 +75,5 @@ BOOST_AUTO_TEST_CASE(weights_arrive) {
         BOOST_CHECK_EQUAL(check(device, weight, false), n_planes);
       }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,14 +12,13 @@
 #include <cstring>
 #include <string>
 
-#include "tests/reference/test_device.h"
+#include "libcore/system/device.h"
 #include "tests/support/array_rows.h"
 
 using namespace apsyn;
 using namespace apsyn::support;
-using apsyn::reference::NeedsGpu;
 
-BOOST_TEST_GLOBAL_FIXTURE(NeedsGpu);
+BOOST_AUTO_TEST_SUITE(shared_images)
 
 namespace {
 
@@ -67,8 +66,8 @@ struct Other {
     posix_spawn_file_actions_adddup2(&files, in[0], 0);
     posix_spawn_file_actions_adddup2(&files, out[1], 1);
     setenv("APSYN_TEST_OTHER", std::to_string(device).c_str(), 1);
-    char name[] = "shared_images", what[] = "--run_test=the_other_process", log[] = "--log_sink=stderr",
-         report[] = "--report_sink=stderr";
+    char name[] = "shared_images", what[] = "--run_test=shared_images/the_other_process",
+         log[] = "--log_sink=stderr", report[] = "--report_sink=stderr";
     char* arguments[] = {name, what, log, report, nullptr};
     BOOST_REQUIRE_EQUAL(posix_spawn(&pid, "/proc/self/exe", &files, nullptr, arguments, environ), 0);
     unsetenv("APSYN_TEST_OTHER");
@@ -142,3 +141,5 @@ BOOST_AUTO_TEST_CASE(small_images_go_through_the_host) {
   if (std::getenv("APSYN_TEST_OTHER") != nullptr) return;
   BOOST_CHECK(gridded(gpu(0), 0, 100)->images_handle().empty());
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 using namespace apsyn;
 using namespace std::string_literals;
 
+BOOST_AUTO_TEST_SUITE(recognised_formats)
+
 namespace {
 
 std::string head_of(const std::string& name) {
@@ -82,3 +84,5 @@ BOOST_AUTO_TEST_CASE(noise_is_nothing_and_no_length_hurts) {
          std::size_t n : {0, 1, 3, 4, 5, 31, 32, 79, 80, 81, 5031, 5064})
       BOOST_TEST(recognise(std::string_view(head).substr(0, n)).hint.size() < 100u);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

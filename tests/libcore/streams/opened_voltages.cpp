@@ -11,6 +11,8 @@
 using namespace apsyn;
 using reference::Scratch;
 
+BOOST_AUTO_TEST_SUITE(opened_voltages)
+
 namespace {
 
 std::string stream(const Scratch& scratch, const ArrayLayout& layout, std::size_t n_ant) {
@@ -168,3 +170,5 @@ BOOST_AUTO_TEST_CASE(options_of_a_tool) {
   BOOST_TEST(parse({"--samples", "x"}, wrong) == 2);
   BOOST_TEST(parse({"--antennas", "a", "--metafits", "b"}, wrong) == 2);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -18,6 +18,8 @@
 using namespace apsyn;
 using namespace apsyn::support;
 
+BOOST_AUTO_TEST_SUITE(uvfits_files)
+
 namespace {
 
 struct Taken {
@@ -270,3 +272,5 @@ BOOST_AUTO_TEST_CASE(a_measurement_set_of_several_windows_and_fields) {
     BOOST_TEST(antenna.dish_diameter_m == 0);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
