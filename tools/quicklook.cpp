@@ -207,7 +207,7 @@ void run(Tool& tool, QuicklookOptions& o) {
   if (look.picture) write_picture(tool, output, *look.picture, common.overwrite || shown);
   if (look.picture && output != "-")
     log_info("wrote {} ({} x {} pixels)", output, look.picture->width(), look.picture->height());
-  if (o.stats) tool.print(look.stats.document());
+  if (o.stats) tool.print(stats_text(look.stats));
 }
 
 }  // namespace

@@ -33,14 +33,14 @@ DynamicSpectrum read_spectrum(Tool& tool, const std::string& input, std::size_t 
 /// A beam is called what its header says, its id in the table of beams for example, and after its file where
 /// that tells nothing or does not tell it from another.
 void name_beams(const std::vector<std::string>& inputs, std::vector<BeamPower>& beams,
-                std::vector<JsonObject>& stats) {
+                std::vector<Json>& stats) {
   for (std::size_t i = 0; i < beams.size(); ++i) {
     const std::string& source = beams[i].spectrum.source;
     const bool known = !source.empty() && source != "unknown";
     const auto same = std::count_if(beams.begin(), beams.end(),
                                     [&](const BeamPower& other) { return other.spectrum.source == source; });
     beams[i].name = known && same == 1 ? source : std::filesystem::path(inputs[i]).stem().string();
-    stats[i].add("name", beams[i].name);
+    stats[i]["name"] = beams[i].name;
   }
 }
 
@@ -52,14 +52,14 @@ Look look_at_filterbanks(Tool& tool, const QuicklookOptions& o) {
   const bool alone = o.inputs.size() == 1;
   tool.stage("read");
   std::vector<BeamPower> beams;
-  std::vector<JsonObject> stats;
+  std::vector<Json> stats;
   for (const std::string& input : o.inputs) {
     beams.push_back({"", read_spectrum(tool, input, alone ? kMaxBands : 1)});
     stats.push_back(stats_of(beams.back().spectrum));
   }
   if (!alone) name_beams(o.inputs, beams, stats);
   tool.report_rate(static_cast<double>(beams[0].spectrum.n_time), "samples");
-  Look look{alone ? stats[0] : JsonObject().add("beams", stats), {}};
+  Look look{alone ? stats[0] : Json{{"beams", stats}}, {}};
   if (!o.picture) return look;
   tool.stage("draw");
   look.picture = alone ? draw_dynamic_spectrum(beams[0].spectrum, options) : draw_beam_powers(beams, options);

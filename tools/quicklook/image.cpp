@@ -191,7 +191,7 @@ Look look_at_image(Tool& tool, const QuicklookOptions& o) {
 Look look_at_images(Tool& tool, const QuicklookOptions& o) {
   check_image_options(o);
   std::vector<Canvas> panels;
-  std::vector<JsonObject> stats;
+  std::vector<Json> stats;
   for (const std::string& input : o.inputs) {
     tool.stage("read");
     auto [image, averaged] = read_averaged(o, input);
@@ -209,13 +209,13 @@ Look look_at_images(Tool& tool, const QuicklookOptions& o) {
         use();
       }
     };
-    if (o.stats) each_plane([&] { stats.push_back(stats_of(image, figure).add("file", input)); });
+    if (o.stats) each_plane([&] { stats.emplace_back(stats_of(image, figure))["file"] = input; });
     if (!o.picture) continue;
     tool.stage("draw");
     if (image.info.unit == "POWER") show_pattern(o, image, figure);
     each_plane([&] { panels.push_back(draw_image_figure(image, figure)); });
   }
-  Look look{JsonObject().add("images", stats), {}};
+  Look look{Json{{"images", stats}}, {}};
   if (o.picture) look.picture = side_by_side(panels);
   return look;
 }

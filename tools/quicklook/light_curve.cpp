@@ -68,24 +68,30 @@ void add_image(const QuicklookOptions& o, const SkyModel& sky, const std::string
   }
 }
 
-JsonObject stats_of(const LightCurves& curves) {
-  JsonObject stats;
-  stats.add("kind", "light_curves").add("telescope", curves.info.telescope).add("unit", curves.info.unit);
-  stats.add("start_utc", format_fits_utc(curves.start)).add("images", curves.noise.size());
-  stats.add("time_s", curves.sources.empty() ? std::vector<double>{} : curves.sources[0].time_s);
-  stats.add("noise", curves.noise);
-  std::vector<JsonObject> sources;
+Json stats_of(const LightCurves& curves) {
+  Json stats;
+  stats["kind"] = "light_curves";
+  stats["telescope"] = curves.info.telescope;
+  stats["unit"] = curves.info.unit;
+  stats["start_utc"] = format_fits_utc(curves.start);
+  stats["images"] = curves.noise.size();
+  stats["time_s"] = curves.sources.empty() ? std::vector<double>{} : curves.sources[0].time_s;
+  stats["noise"] = curves.noise;
+  std::vector<Json> sources;
   for (const TimeSeries& curve : curves.sources) {
     double sum = 0, square = 0, n = 0;
     for (const double value : curve.value)
       if (std::isfinite(value)) sum += value, square += value * value, n += 1;
     const double mean = n > 0 ? sum / n : NAN;
-    JsonObject source;
-    source.add("name", curve.name).add("mean", mean);
-    source.add("scatter", n > 1 ? std::sqrt(std::max(0.0, (square - n * mean * mean) / (n - 1))) : NAN);
-    sources.push_back(source.add("values", curve.value));
+    Json source;
+    source["name"] = curve.name;
+    source["mean"] = mean;
+    source["scatter"] = n > 1 ? std::sqrt(std::max(0.0, (square - n * mean * mean) / (n - 1))) : NAN;
+    source["values"] = curve.value;
+    sources.push_back(source);
   }
-  return stats.add("sources", sources);
+  stats["sources"] = sources;
+  return stats;
 }
 
 Canvas draw(const QuicklookOptions& o, const LightCurves& curves) {

@@ -53,15 +53,21 @@ FoldedPulses read_profile(const std::string& path) {
   return folded;
 }
 
-JsonObject stats_of(const FoldedPulses& folded) {
-  JsonObject stats;
-  stats.add("kind", "profile").add("object", folded.source);
-  stats.add("start_utc", folded.start ? Json(format_fits_utc(*folded.start)) : Json(NAN));
-  stats.add("length_s", folded.length_s).add("bins", folded.n_bin());
-  stats.add("period_s", folded.period_s).add("dm_pc_cm3", folded.dm_pc_cm3);
-  stats.add("snr", folded.pulse.snr).add("peak_phase_turns", folded.pulse.phase_turns);
-  stats.add("width_turns", folded.pulse.width_turns).add("peak_power", folded.pulse.height);
-  return stats.add("profile", folded.profile);
+Json stats_of(const FoldedPulses& folded) {
+  Json stats;
+  stats["kind"] = "profile";
+  stats["object"] = folded.source;
+  stats["start_utc"] = folded.start ? Json(format_fits_utc(*folded.start)) : Json(NAN);
+  stats["length_s"] = folded.length_s;
+  stats["bins"] = folded.n_bin();
+  stats["period_s"] = folded.period_s;
+  stats["dm_pc_cm3"] = folded.dm_pc_cm3;
+  stats["snr"] = folded.pulse.snr;
+  stats["peak_phase_turns"] = folded.pulse.phase_turns;
+  stats["width_turns"] = folded.pulse.width_turns;
+  stats["peak_power"] = folded.pulse.height;
+  stats["profile"] = folded.profile;
+  return stats;
 }
 
 }  // namespace

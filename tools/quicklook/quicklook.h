@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "libcore/base/json.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
 #include "libcore/plot/canvas.h"
 #include "libcore/plot/image_figure.h"
+#include "tools/quicklook/stats.h"
 
 namespace apsyn {
 
@@ -35,7 +35,7 @@ struct QuicklookOptions {
 
 /// What an input looks like.
 struct Look {
-  JsonObject stats;
+  Json stats;
   std::optional<Canvas> picture;  ///< when asked for
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/quicklook/stats.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -14,12 +16,13 @@ double ratio(double part, double whole) {
   return whole > 0 ? part / whole : NAN;
 }
 
-void add_direction(JsonObject& stats, const std::string& what, const SkyDirection& at) {
-  stats.add(what + "_ra_deg", at.ra_rad / kRadPerDeg).add(what + "_dec_deg", at.dec_rad / kRadPerDeg);
+void add_direction(Json& stats, const std::string& what, const SkyDirection& at) {
+  stats[what + "_ra_deg"] = at.ra_rad / kRadPerDeg;
+  stats[what + "_dec_deg"] = at.dec_rad / kRadPerDeg;
 }
 
 /// Means of the cross-correlations of one product over all channels.
-JsonObject product_stats(const VisibilitySummary& s, std::size_t product) {
+Json product_stats(const VisibilitySummary& s, std::size_t product) {
   double amplitude = 0, n = 0, n_auto = 0, power = 0;
   std::complex<double> sum = 0;
   for (std::size_t chan = 0; chan < s.channel_hz.size(); ++chan) {
@@ -31,29 +34,52 @@ JsonObject product_stats(const VisibilitySummary& s, std::size_t product) {
       n_auto += static_cast<double>(s.n_auto(ant, product, chan));
     }
   }
-  JsonObject stats;
-  stats.add("product", product_name(s.products[product])).add("used", n);
-  stats.add("mean_amplitude", ratio(amplitude, n)).add("amplitude_of_mean", ratio(std::abs(sum), n));
-  stats.add("phase_of_mean_deg", n > 0 ? std::arg(sum) / kRadPerDeg : NAN);
-  return stats.add("mean_autocorrelation", ratio(power, n_auto));
+  Json stats;
+  stats["product"] = product_name(s.products[product]);
+  stats["used"] = n;
+  stats["mean_amplitude"] = ratio(amplitude, n);
+  stats["amplitude_of_mean"] = ratio(std::abs(sum), n);
+  stats["phase_of_mean_deg"] = n > 0 ? std::arg(sum) / kRadPerDeg : NAN;
+  stats["mean_autocorrelation"] = ratio(power, n_auto);
+  return stats;
 }
 
-JsonObject input_stats(const VoltageSummary& s, std::size_t input) {
+Json input_stats(const VoltageSummary& s, std::size_t input) {
   double power = 0, n = 0;
   for (std::size_t bin = 0; bin < s.time.n; ++bin)
     power += s.power_sum(input, bin), n += static_cast<double>(s.n_power(input, bin));
-  JsonObject stats;
-  stats.add("antenna", input / s.n_pol).add("polarisation", input % s.n_pol);
-  stats.add("power", ratio(power, n)).add("rms", std::sqrt(ratio(power, n * s.n_dim)));
-  stats.add("saturated_fraction",
-            ratio(static_cast<double>(s.n_saturated[input]), static_cast<double>(s.n_values[input])));
+  Json stats;
+  stats["antenna"] = input / s.n_pol;
+  stats["polarisation"] = input % s.n_pol;
+  stats["power"] = ratio(power, n);
+  stats["rms"] = std::sqrt(ratio(power, n * s.n_dim));
+  stats["saturated_fraction"] =
+      ratio(static_cast<double>(s.n_saturated[input]), static_cast<double>(s.n_values[input]));
   const double all = static_cast<double>(s.n_time) * static_cast<double>(s.n_chan * s.n_pol);
-  return stats.add("missing_fraction", ratio(static_cast<double>(s.n_missing[input / s.n_pol]), all));
+  stats["missing_fraction"] = ratio(static_cast<double>(s.n_missing[input / s.n_pol]), all);
+  return stats;
 }
 
 }  // namespace
 
-JsonObject stats_of(const Image& image, const ImageFigureOptions& shown) {
+std::string stats_text(const Json& stats) {
+  const auto dump = [](const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : stats.items()) {
+    std::string text = dump(value);
+    if (value.is_array() && !value.empty() && value[0].is_object()) {
+      std::vector<std::string> items;
+      for (const Json& item : value) items.push_back(dump(item));
+      text = fmt::format("[\n    {}\n  ]", fmt::join(items, ",\n    "));
+    }
+    lines.push_back(fmt::format("{}: {}", dump(name), text));
+  }
+  return fmt::format("{{\n  {}\n}}", fmt::join(lines, ",\n  "));
+}
+
+Json stats_of(const Image& image, const ImageFigureOptions& shown) {
   const ImageInfo& info = image.info;
   const SkyView view = image_figure_view(image, shown);
   const Buffer<double, 2> plane = image_figure_plane(image, shown, view);
@@ -63,74 +89,103 @@ JsonObject stats_of(const Image& image, const ImageFigureOptions& shown) {
     if (std::isfinite(value)) sum += value, square += value * value;
   const auto n = static_cast<double>(s.n_finite);
 
-  JsonObject stats;
-  stats.add("kind", "image").add("object", info.object).add("telescope", info.telescope);
-  if (info.time) stats.add("start_utc", format_fits_utc(*info.time));
+  Json stats;
+  stats["kind"] = "image";
+  stats["object"] = info.object;
+  stats["telescope"] = info.telescope;
+  if (info.time) stats["start_utc"] = format_fits_utc(*info.time);
   if (info.freq_hz > 0)
-    stats.add("frequency_hz", info.freq_hz + info.bandwidth_hz * static_cast<double>(shown.channel));
-  if (shown.stokes < info.stokes.size()) stats.add("stokes", info.stokes[shown.stokes]);
-  stats.add("unit", info.unit)
-      .add("planes", image.pixels.extent(0) * std::max(image.pixels.extent(1), shown.averaged.of_channels));
-  stats.add("channels_averaged", shown.averaged.channels).add("times_averaged", shown.averaged.times);
-  stats.add("width", plane.extent(1)).add("height", plane.extent(0));
-  stats.add("cell_deg", view.projection.cell_x_rad / kRadPerDeg);
+    stats["frequency_hz"] = info.freq_hz + info.bandwidth_hz * static_cast<double>(shown.channel);
+  if (shown.stokes < info.stokes.size()) stats["stokes"] = info.stokes[shown.stokes];
+  stats["unit"] = info.unit;
+  stats["planes"] = image.pixels.extent(0) * std::max(image.pixels.extent(1), shown.averaged.of_channels);
+  stats["channels_averaged"] = shown.averaged.channels;
+  stats["times_averaged"] = shown.averaged.times;
+  stats["width"] = plane.extent(1);
+  stats["height"] = plane.extent(0);
+  stats["cell_deg"] = view.projection.cell_x_rad / kRadPerDeg;
   add_direction(stats, "centre", view.projection.centre);
-  if (info.beam)
-    stats.add("beam_major_deg", info.beam->major_rad / kRadPerDeg)
-        .add("beam_minor_deg", info.beam->minor_rad / kRadPerDeg)
-        .add("beam_position_angle_deg", info.beam->position_angle_rad / kRadPerDeg);
-  stats.add("blank_pixels", plane.size() - s.n_finite);
+  if (info.beam) {
+    stats["beam_major_deg"] = info.beam->major_rad / kRadPerDeg;
+    stats["beam_minor_deg"] = info.beam->minor_rad / kRadPerDeg;
+    stats["beam_position_angle_deg"] = info.beam->position_angle_rad / kRadPerDeg;
+  }
+  stats["blank_pixels"] = plane.size() - s.n_finite;
   if (s.n_finite == 0) return stats;
-  stats.add("minimum", s.minimum).add("maximum", s.maximum);
+  stats["minimum"] = s.minimum;
+  stats["maximum"] = s.maximum;
   const Point peak{view.pixels.x0 + 0.5 + static_cast<double>(s.x_max),
                    view.pixels.y0 + 0.5 + static_cast<double>(s.y_max)};
-  stats.add("maximum_x", static_cast<long>(peak.x)).add("maximum_y", static_cast<long>(peak.y));
+  stats["maximum_x"] = static_cast<long>(peak.x);
+  stats["maximum_y"] = static_cast<long>(peak.y);
   if (const auto at = view.projection.direction(peak)) add_direction(stats, "maximum", *at);
-  stats.add("mean", sum / n).add("rms", std::sqrt(square / n)).add("sum", sum);
-  return stats.add("median", s.median).add("noise", s.noise).add("dynamic_range", ratio(s.maximum, s.noise));
+  stats["mean"] = sum / n;
+  stats["rms"] = std::sqrt(square / n);
+  stats["sum"] = sum;
+  stats["median"] = s.median;
+  stats["noise"] = s.noise;
+  stats["dynamic_range"] = ratio(s.maximum, s.noise);
+  return stats;
 }
 
-JsonObject stats_of(const VisibilitySummary& s) {
-  JsonObject stats;
-  stats.add("kind", "visibility").add("telescope", s.telescope).add("object", s.source);
-  stats.add("start_utc", format_fits_utc(from_mjd_seconds(s.first_time_mjd_s - s.interval_s / 2)));
-  stats.add("duration_s", s.last_time_mjd_s - s.first_time_mjd_s + s.interval_s);
-  stats.add("integration_s", s.interval_s);
-  stats.add("channels", s.channel_hz.size()).add("channel_width_hz", s.channel_width_hz);
-  stats.add("lowest_channel_hz", s.channel_hz.front()).add("highest_channel_hz", s.channel_hz.back());
-  stats.add("antennas", s.antennas.size());
-  stats.add("antennas_with_data", std::count(s.antenna_seen.begin(), s.antenna_seen.end(), 1));
-  stats.add("rows", s.n_rows).add("autocorrelation_rows", s.n_auto_rows);
-  stats.add("samples", s.n_samples).add("flagged_samples", s.n_flagged);
-  stats.add("flagged_fraction", ratio(static_cast<double>(s.n_flagged), static_cast<double>(s.n_samples)));
-  stats.add("longest_baseline_m", s.longest_m).add("longest_baseline_wavelengths", s.longest_wavelengths);
-  std::vector<JsonObject> products;
+Json stats_of(const VisibilitySummary& s) {
+  Json stats;
+  stats["kind"] = "visibility";
+  stats["telescope"] = s.telescope;
+  stats["object"] = s.source;
+  stats["start_utc"] = format_fits_utc(from_mjd_seconds(s.first_time_mjd_s - s.interval_s / 2));
+  stats["duration_s"] = s.last_time_mjd_s - s.first_time_mjd_s + s.interval_s;
+  stats["integration_s"] = s.interval_s;
+  stats["channels"] = s.channel_hz.size();
+  stats["channel_width_hz"] = s.channel_width_hz;
+  stats["lowest_channel_hz"] = s.channel_hz.front();
+  stats["highest_channel_hz"] = s.channel_hz.back();
+  stats["antennas"] = s.antennas.size();
+  stats["antennas_with_data"] = std::count(s.antenna_seen.begin(), s.antenna_seen.end(), 1);
+  stats["rows"] = s.n_rows;
+  stats["autocorrelation_rows"] = s.n_auto_rows;
+  stats["samples"] = s.n_samples;
+  stats["flagged_samples"] = s.n_flagged;
+  stats["flagged_fraction"] = ratio(static_cast<double>(s.n_flagged), static_cast<double>(s.n_samples));
+  stats["longest_baseline_m"] = s.longest_m;
+  stats["longest_baseline_wavelengths"] = s.longest_wavelengths;
+  std::vector<Json> products;
   for (std::size_t p = 0; p < s.products.size(); ++p) products.push_back(product_stats(s, p));
-  return stats.add("products", products);
+  stats["products"] = products;
+  return stats;
 }
 
-JsonObject stats_of(const VoltageSummary& s) {
-  JsonObject stats;
-  stats.add("kind", "voltage")
-      .add("telescope", s.telescope)
-      .add("object", s.source)
-      .add("start_utc", format_fits_utc(s.start));
-  stats.add("samples", s.n_time).add("sample_s", s.sample_s);
-  stats.add("duration_s", static_cast<double>(s.n_time) * s.sample_s);
-  stats.add("antennas", s.n_ant).add("polarisations", s.n_pol).add("channels", s.n_chan);
-  stats.add("bits", s.n_bit).add("complex", s.n_dim == 2);
-  std::vector<JsonObject> inputs;
+Json stats_of(const VoltageSummary& s) {
+  Json stats;
+  stats["kind"] = "voltage";
+  stats["telescope"] = s.telescope;
+  stats["object"] = s.source;
+  stats["start_utc"] = format_fits_utc(s.start);
+  stats["samples"] = s.n_time;
+  stats["sample_s"] = s.sample_s;
+  stats["duration_s"] = static_cast<double>(s.n_time) * s.sample_s;
+  stats["antennas"] = s.n_ant;
+  stats["polarisations"] = s.n_pol;
+  stats["channels"] = s.n_chan;
+  stats["bits"] = s.n_bit;
+  stats["complex"] = s.n_dim == 2;
+  std::vector<Json> inputs;
   for (std::size_t input = 0; input < s.n_inputs(); ++input) inputs.push_back(input_stats(s, input));
-  return stats.add("inputs", inputs);
+  stats["inputs"] = inputs;
+  return stats;
 }
 
-JsonObject stats_of(const DynamicSpectrum& s) {
-  JsonObject stats;
-  stats.add("kind", "filterbank").add("object", s.source).add("start_utc", format_fits_utc(s.start));
-  stats.add("samples", s.n_time).add("sample_s", s.sample_s);
-  stats.add("duration_s", static_cast<double>(s.n_time) * s.sample_s);
-  stats.add("bands", s.band_hz.size());
-  stats.add("lowest_band_hz", s.band_hz.front()).add("highest_band_hz", s.band_hz.back());
+Json stats_of(const DynamicSpectrum& s) {
+  Json stats;
+  stats["kind"] = "filterbank";
+  stats["object"] = s.source;
+  stats["start_utc"] = format_fits_utc(s.start);
+  stats["samples"] = s.n_time;
+  stats["sample_s"] = s.sample_s;
+  stats["duration_s"] = static_cast<double>(s.n_time) * s.sample_s;
+  stats["bands"] = s.band_hz.size();
+  stats["lowest_band_hz"] = s.band_hz.front();
+  stats["highest_band_hz"] = s.band_hz.back();
   double sum = 0, n = 0;
   std::vector<double> means;
   for (std::size_t band = 0; band < s.band_hz.size(); ++band) {
@@ -140,7 +195,8 @@ JsonObject stats_of(const DynamicSpectrum& s) {
     means.push_back(ratio(band_sum, band_n));
     sum += band_sum, n += band_n;
   }
-  stats.add("used_values", n).add("mean_power", ratio(sum, n));
+  stats["used_values"] = n;
+  stats["mean_power"] = ratio(sum, n);
   // of the mean over bands, in steps of as many samples as fit 512 steps
   double low = INFINITY, high = -INFINITY, high_s = NAN;
   for (std::size_t bin = 0; bin < s.time.n; ++bin) {
@@ -151,8 +207,12 @@ JsonObject stats_of(const DynamicSpectrum& s) {
     low = std::min(low, power / count);
     if (power / count > high) high = power / count, high_s = s.time.centre(bin) * s.sample_s;
   }
-  stats.add("step_s", s.time.width * s.sample_s).add("lowest_power", low).add("highest_power", high);
-  return stats.add("highest_power_s", high_s).add("band_mean_power", means);
+  stats["step_s"] = s.time.width * s.sample_s;
+  stats["lowest_power"] = low;
+  stats["highest_power"] = high;
+  stats["highest_power_s"] = high_s;
+  stats["band_mean_power"] = means;
+  return stats;
 }
 
 }  // namespace apsyn

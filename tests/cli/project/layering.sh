@@ -18,7 +18,7 @@ violations() {
       if ($1 ~ places && $2 ~ names) print $1 " includes " $2 ": " why
     }
     {
-      foreign = "^(casacore/|fitsio|longnam|CLI/|erfa)"
+      foreign = "^(casacore/|fitsio|longnam|CLI/|erfa|nlohmann/)"
       drawing = "^(cairo|pango/|glib|fontconfig/|ft2build|freetype|png\\.h|zlib\\.h)"
       core = "^libcore/(base|system|files|header|array|sky|voltage|visibility|image|powers)/"
       io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|aterms|imaging)/"
@@ -81,6 +81,7 @@ breaks libcore/sky/a.cpp '"kernels/idg/idg.h"'
 breaks libcore/fits/a.cpp '"libcore/cli/tool.h"'
 breaks libcore/capture/a.cpp '<CLI/CLI.hpp>'
 breaks libcore/cli/a.cpp '"libcore/fits/image.h"'
+breaks libcore/base/a.cpp '<nlohmann/json.hpp>'
 breaks libcore/fits/a.cpp '<cairo.h>'
 breaks libcore/base/a.cpp '<pango/pangocairo.h>'
 breaks libcore/plot/a.h '<pango/pangocairo.h>'
