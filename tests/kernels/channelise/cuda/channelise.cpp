@@ -39,7 +39,7 @@ void check(const Case& c, std::size_t n_checks = 400) {
 }  // namespace
 
 /// Every kernel once, for compute-sanitizer.
-BOOST_AUTO_TEST_CASE(small) {
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   for (const bool real : {false, true}) {
     const Case c{.n_ant = 5, .n_pol = 1, .n_fine = 64, .n_taps = 4, .real = real, .reach = 3, .rate = 1e-5};
     check(c, 40);

@@ -193,8 +193,8 @@ DeconvolutionSettings settings_of(CleanAlgorithm algorithm) {
 
 }  // namespace
 
-// Every kernel once, little of each: what a sanitizer can follow in seconds (--run_test=small).
-BOOST_AUTO_TEST_CASE(small) {
+// Every kernel once, little of each: what a sanitizer can follow in seconds.
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   FieldSize size;
   size.nx = 72, size.ny = 60, size.psf_nx = 144, size.psf_ny = 120;
   auto settings = [](CleanAlgorithm algorithm) {

@@ -39,7 +39,7 @@ void check_exact(const XStageShape& shape, std::size_t n_time, Values values, XS
 }  // namespace
 
 /// Every kernel once, for compute-sanitizer.
-BOOST_AUTO_TEST_CASE(small) {
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma}) {
     check_exact({1, 70}, 70, Values::full_range, kernel);
     check_exact({1, 70, 4}, 70, Values::four_bit, kernel);

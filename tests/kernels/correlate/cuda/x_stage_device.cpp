@@ -163,7 +163,7 @@ void check_float_means(FloatAlgorithm algorithm) {
 }  // namespace
 
 /// For compute-sanitizer.
-BOOST_AUTO_TEST_CASE(small) {
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check_sums(6, XStageKernel::wgmma, 8);
   check_sums(6, XStageKernel::mma, 4);
   check_means({});

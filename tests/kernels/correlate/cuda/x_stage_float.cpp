@@ -86,7 +86,7 @@ double error_on_noise(const Shape& s, Algorithm algorithm) {
 }  // namespace
 
 /// For compute-sanitizer.
-BOOST_AUTO_TEST_CASE(small) {
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   for (Algorithm algorithm : kAll) check_exact({2, 66, 7}, algorithm);
 }
 

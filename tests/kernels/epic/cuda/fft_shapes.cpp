@@ -94,8 +94,8 @@ EpicPlan field(std::size_t nx, std::size_t ny, double cell) {
 
 }  // namespace
 
-// Every kernel, small enough for compute-sanitizer (racecheck is the slowest): --run_test=every_kernel_once.
-BOOST_AUTO_TEST_CASE(every_kernel_once) {
+// Every kernel, small enough for compute-sanitizer (racecheck is the slowest).
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   EpicCase c;
   c.enu_m = random_array(5, 15, 0, 0.03, 5);
   c.n_spectra = 3;

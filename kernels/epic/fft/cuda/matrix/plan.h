@@ -68,7 +68,7 @@ struct MatrixPlan : MatrixBlocks {
   int quads_x = 1, quads_y = 1;
   float weight_scale = 1;  ///< of the kernels' weights, a power of 2
   /// Of samples up to 1: powers of 2, so that no sum exceeds a half. One for both polarisations: exponents
-  /// make up for a hundred times (gpu/epic_fft).
+  /// make up for a hundred times (tests/kernels/epic/cuda/fft_shapes.cpp).
   std::vector<float> channel_scale;
   std::vector<uint4> row_table;     ///< [version][piece of y][part][y even, odd][16 m][step][lane]
   std::vector<uint2> column_table;  ///< [version][piece of x][warp][part][x even, odd][step][8 l][lane]

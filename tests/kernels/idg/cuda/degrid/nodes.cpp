@@ -101,8 +101,8 @@ void compare(const char* what, const Observation& o, const Settings& s) {
 
 }  // namespace
 
-/// For compute-sanitizer: --run_test=small.
-BOOST_AUTO_TEST_CASE(small) {
+/// For compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   compare("small", {4, 300, 5, false, false}, {.n_planes = 2});
   compare("small, with paths", {4, 300, 5, false, false}, {.n_planes = 2, .with_path = true});
 }

@@ -188,7 +188,8 @@ void check(int side, const FoldedShape& shape, bool aterms = false) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(small) {
+/// For compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check(16, tensor_shape(2, 16));
   check(24, direct_shape(2, 1, 24));
   check(64, tensor_shape(1, 64));

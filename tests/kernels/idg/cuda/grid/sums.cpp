@@ -164,7 +164,8 @@ void check(int side, int n_planes, bool alike = false) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(small) {
+/// For compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check(24, 4);
   check(48, 1);
 }

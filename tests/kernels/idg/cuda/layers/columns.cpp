@@ -111,7 +111,8 @@ void check(int n_u, int n_v, const Image& image, const std::vector<double>& w_la
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(small)
+/// For compute-sanitizer.
+BOOST_AUTO_TEST_SUITE(small_for_sanitizers)
 
 BOOST_AUTO_TEST_CASE(odd_image) {
   check(44, 2048, {29, 1365, 1e-3}, {0, 250.5, -1000}, 0);

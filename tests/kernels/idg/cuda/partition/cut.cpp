@@ -155,8 +155,8 @@ void check_lists(OnDevice& device, const IdgPlan& plan, const WExpansions& expan
 
 }  // namespace
 
-/// For compute-sanitizer, which takes a thousand times as long: --run_test=small.
-BOOST_AUTO_TEST_CASE(small) {
+/// For compute-sanitizer, which takes a thousand times as long.
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   OnDevice device;
   const ArrayRows d = observe_array(5, 3, 4);
   const IdgPlan plan = make_idg_plan({100, 80, 2e-4}, {.accuracy = 1e-5}, longest_w(d), 1e5);

@@ -153,7 +153,8 @@ void check_images(const Observation& o, bool with_path, double accuracy) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(small_values) {
+/// For compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check_values({4, 80, 5, true, false}, true);
 }
 

@@ -98,8 +98,8 @@ void check_rows(const Observation& o, const Ways& ways) {
 
 }  // namespace
 
-/// For compute-sanitizer: --run_test=small.
-BOOST_AUTO_TEST_CASE(small) {
+/// For compute-sanitizer.
+BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check_rows({4, 80, 5, true, false}, {.with_path = true});
   check_rows({4, 80, 5, false, false}, {.adjoint = true});
 }
