@@ -48,7 +48,11 @@ std::vector<ExpectedSource> place(const SkyModel& sky, const Image& image) {
 
 SourceTable tabulate(const SkyModel& sky, const Image& image, const std::vector<MeasuredSource>& measured) {
   const ImageInfo& info = image.info;
-  SourceTable table{robust_rms(image.pixels.view()[0][0]), info.beam->major_rad, info.beam->minor_rad, {}};
+  SourceTable table{robust_rms(image.pixels.view()[0][0]),
+                    info.beam->major_rad,
+                    info.beam->minor_rad,
+                    {},
+                    unit_of_image(info.unit)};
   const double x0 = static_cast<double>(image.pixels.extent(3) / 2),
                y0 = static_cast<double>(image.pixels.extent(2) / 2);
   for (std::size_t i = 0; i < measured.size(); ++i) {
@@ -98,6 +102,9 @@ void run(Tool& tool, const Options& options) {
                     options.inputs[0], info.stokes[0]);
   if (info.cell_y_rad != 0 && info.cell_y_rad != info.cell_rad)
     throw DataError("{}: the pixels are not square: give an image with CDELT2 = -CDELT1", options.inputs[0]);
+  if (unit_of_image(info.unit) == FluxUnit::adu)
+    log_warning("{}: is in {}, and the sky model in Jy: ratios tell the scale of the image, not its errors",
+                options.inputs[0], info.unit);
   if (tool.common().dry_run) {
     tool.print(fmt::format("{}: {} x {} pixels of {}, {} sources to measure", options.inputs[0],
                            image.pixels.extent(3), image.pixels.extent(2), format_angle(info.cell_rad),

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "libcore/base/error.h"
+#include "libcore/base/flux_unit.h"
 #include "libcore/base/log.h"
 
 namespace apsyn {
@@ -87,7 +88,7 @@ void check_psf_fits(const Image& image, const std::string& image_name, const Ima
 Image empty_model(const Image& image) {
   Image model;
   model.info = image.info;
-  model.info.unit = "JY/PIXEL";
+  model.info.unit = per_pixel(unit_of_image(image.info.unit));
   model.info.beam.reset();
   model.pixels.resize(image.pixels.shape());
   return model;
@@ -188,7 +189,7 @@ void restore_planes(Image& residual, const Image& model, const RestoringBeam& be
       restore(plane_of(residual, stokes, freq), plane_of(model, stokes, freq), beam, cell_of(residual),
               n_threads);
   residual.info.beam = beam;
-  residual.info.unit = "JY/BEAM";
+  residual.info.unit = per_beam(unit_of_image(residual.info.unit));
 }
 
 }  // namespace apsyn

@@ -27,7 +27,8 @@ void check_same_sky(const Image& image, const std::string& image_name, const Ima
 void check_psf_fits(const Image& image, const std::string& image_name, const Image& psf,
                     const std::string& psf_name);
 
-/// A model of zeros with the coordinates of `image`, in JY/PIXEL.
+/// A model of zeros with the coordinates of `image`, in JY/PIXEL or adu/pixel as the image is in JY/BEAM or
+/// adu/beam.
 Image empty_model(const Image& image);
 
 /// All planes of several images of one sky, [group][stokes][y][x]: the images one after the other, of each
@@ -50,7 +51,7 @@ RestoringBeam fit_largest_beam(const Image& psf);
 /// A circle as wide as the major axis.
 RestoringBeam circular(const RestoringBeam& beam);
 
-/// `residual` + model (*) beam in place, labelled JY/BEAM with that beam.
+/// `residual` + model (*) beam in place, with that beam, in the unit of the residual per beam.
 void restore_planes(Image& residual, const Image& model, const RestoringBeam& beam, unsigned n_threads);
 
 }  // namespace apsyn

@@ -224,32 +224,35 @@ DeconvolverMemory Deconvolver::memory(const DeconvolutionSettings& settings, std
   return memory;
 }
 
-std::string describe_excess(const SetReport& report) {
+std::string describe_excess(const SetReport& report, FluxUnit unit) {
   const double peak_jy = std::abs(report.peak_jy);
   constexpr double kMade = 1.5;  // residuals made anew differ by what the PSF alone cannot tell
   const bool reached = report.stop == CleanStop::threshold || report.stop == CleanStop::noise;
   if (!(report.threshold_jy > 0) || !(peak_jy > (reached ? kMade : 1) * report.threshold_jy)) return {};
-  return fmt::format("a peak of {:.4g} Jy is left, {:.3g} times the threshold of {:.4g} Jy (noise {:.4g} Jy)",
-                     report.peak_jy, peak_jy / report.threshold_jy, report.threshold_jy, report.noise_jy);
+  return fmt::format(
+      "a peak of {:.4g} {unit} is left, {:.3g} times the threshold of {:.4g} {unit} (noise {:.4g} {unit})",
+      report.peak_jy, peak_jy / report.threshold_jy, report.threshold_jy, report.noise_jy,
+      fmt::arg("unit", name_of(unit)));
 }
 
-std::string describe_stop(const SetReport& report) {
+std::string describe_stop(const SetReport& report, FluxUnit unit) {
   switch (report.stop) {
     case CleanStop::iterations:
       return "number of iterations reached";
     case CleanStop::threshold:
-      return fmt::format("threshold of {:.4g} Jy reached", report.threshold_jy);
+      return fmt::format("threshold of {:.4g} {} reached", report.threshold_jy, name_of(unit));
     case CleanStop::noise:
-      return fmt::format("noise threshold of {:.4g} Jy reached", report.threshold_jy);
+      return fmt::format("noise threshold of {:.4g} {} reached", report.threshold_jy, name_of(unit));
     case CleanStop::negative:
       return "the peak is negative";
     case CleanStop::divergence:
-      return fmt::format("diverging: the peak has grown from {:.4g} Jy to {:.4g} Jy within {} components",
-                         report.start_peak_jy, report.peak_jy, report.n_components);
+      return fmt::format("diverging: the peak has grown from {:.4g} to {:.4g} {} within {} components",
+                         report.start_peak_jy, report.peak_jy, name_of(unit), report.n_components);
     case CleanStop::cycle:
       return "time for a major cycle";
     case CleanStop::auto_mask:
-      return fmt::format("threshold of the automatic mask, {:.4g} Jy, reached", report.threshold_jy);
+      return fmt::format("threshold of the automatic mask, {:.4g} {}, reached", report.threshold_jy,
+                         name_of(unit));
     case CleanStop::unexplained:
       return "no spectrum of the fit explains what is highest: take more terms or a higher threshold";
     case CleanStop::nothing_left:

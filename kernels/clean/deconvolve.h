@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "kernels/clean/clean.h"
+#include "libcore/base/flux_unit.h"
 #include "libcore/base/view.h"
 #include "libcore/system/device.h"
 
@@ -105,12 +106,12 @@ struct CycleReport {
   std::size_t n_components = 0;
 };
 
-/// "stopped: threshold of 1.5 mJy reached" and so on, for messages.
-std::string describe_stop(const SetReport& report);
+/// "threshold of 0.0015 Jy reached" and so on, for messages; `unit` of the images.
+std::string describe_stop(const SetReport& report, FluxUnit unit);
 /// "a peak of 1.89 Jy is left, 7.2 times the threshold of 0.262 Jy (noise 0.087 Jy)" where cleaning has ended
 /// above the threshold that it was given: at all where it stopped for anything else, by half and more where
 /// residuals that were made anew after it are so high. Empty where it has not, or was given none.
-std::string describe_excess(const SetReport& report);
+std::string describe_excess(const SetReport& report, FluxUnit unit);
 
 /// A pixel's components of one scale, summed over all cycles.
 struct ModelComponent {

@@ -61,6 +61,7 @@ VoltageSummariser::~VoltageSummariser() = default;
 VoltageSummariser::VoltageSummariser(const VoltageHeader& header) {
   VoltageSummary& s = summary_;
   s.telescope = header.telescope;
+  s.flux_unit = header.flux_unit;
   s.source = header.source;
   s.start = header.start;
   s.sample_s = header.sample_s;

@@ -238,6 +238,12 @@ double parse_flux(std::string_view text) {
   return parse_with_units(text, "flux density", "10Jy or 5mJy", units);
 }
 
+double parse_flux_or_adu(std::string_view text, FluxUnit& unit) {
+  static constexpr Unit units[] = {{"Jy", 0}, {"mJy", -3}, {"uJy", -6}, {"kJy", 3}, {"MJy", 6}, {"adu", 0}};
+  unit = text.ends_with("adu") ? FluxUnit::adu : FluxUnit::jansky;
+  return parse_with_units(text, "flux density", "10Jy, 5mJy or 300adu", units);
+}
+
 double parse_tec(std::string_view text) {
   static constexpr Unit units[] = {{"TECU", 0}, {"mTECU", -3}};
   return parse_with_units(text, "electron content", "0.1TECU or 5mTECU", units);

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "libcore/base/flux_unit.h"
+
 namespace apsyn {
 
 /// "10asec", "1.5deg", "0.1rad", "3mas", "12h30m00.5s", "-30d43m17s"; colon forms "12:30:00.5" are degrees.
@@ -22,6 +24,8 @@ double parse_frequency(std::string_view text);
 double parse_length(std::string_view text);
 /// "10Jy", "5mJy", "3kJy", "2uJy", "1MJy" -> janskys
 double parse_flux(std::string_view text);
+/// The same, or a number of adu, which `unit` tells.
+double parse_flux_or_adu(std::string_view text, FluxUnit& unit);
 /// "0.1TECU", "5mTECU" -> TECU (1e16 electrons per square metre)
 double parse_tec(std::string_view text);
 /// "8GB", "8GiB", "512MB", "100kB", "5B" -> bytes (GB = 10^9, GiB = 2^30)

@@ -53,6 +53,7 @@ std::string difference(const VoltageHeader& a, const VoltageHeader& b) {
   if (a.encoding != b.encoding) return "ENCODING";
   if (a.byte_order != b.byte_order) return "ENDIAN";
   if (a.scale != b.scale) return "SCALE";
+  if (a.flux_unit != b.flux_unit) return "FLUX_UNIT";
   if (a.sideband_conj != b.sideband_conj) return "SIDEBAND_CONJ";
   return a.pol_basis != b.pol_basis ? "POL_BASIS" : "";
 }

@@ -18,15 +18,17 @@ bool is_mean_model_of_wsclean(const std::string& path, const ImageInfo& info) {
          info.history.front().find("wsclean ") != std::string::npos;
 }
 
-void check_unit(const std::string& path, const ImageInfo& info) {
+FluxUnit unit_of_model(const std::string& path, const ImageInfo& info) {
   std::string upper;
   for (char c : info.unit)
     if (c != ' ') upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   if (upper == "JY/BEAM" && is_mean_model_of_wsclean(path, info))
     log_warning("{}: unit '{}', which WSClean gives its mean models: taken as JY/PIXEL", path, info.unit);
-  else if (upper != "JY/PIXEL")
-    throw DataError("{}: unit '{}': a model in JY/PIXEL is needed, such as the NAME-model.fits of clean",
-                    path, info.unit);
+  else if (upper != "JY/PIXEL" && upper != "ADU/PIXEL")
+    throw DataError(
+        "{}: unit '{}': a model in JY/PIXEL or adu/pixel is needed, such as the NAME-model.fits of clean",
+        path, info.unit);
+  return unit_of_image(upper);
 }
 
 /// An axis of the image that has the reference pixel in its middle: the file's pixels begin at `skip`.
@@ -64,7 +66,7 @@ bool same_part_of_band(const ModelGroup& a, const ModelGroup& b) {
 std::vector<ModelGroup> groups_of(const std::string& path) {
   const Image image = read_fits_image(path);
   const ImageInfo& info = image.info;
-  check_unit(path, info);
+  const FluxUnit flux_unit = unit_of_model(path, info);
   if (info.cell_y_rad != 0 && std::abs(info.cell_y_rad - info.cell_rad) > 1e-9 * info.cell_rad)
     throw DataError("{}: cells of {} x {}: square ones are needed: regrid the image", path,
                     format_angle(info.cell_rad), format_angle(info.cell_y_rad));
@@ -80,11 +82,18 @@ std::vector<ModelGroup> groups_of(const std::string& path) {
     group.n_x = at.x.n;
     group.n_y = at.y.n;
     group.cell_rad = info.cell_rad;
+    group.flux_unit = flux_unit;
     for (std::size_t stokes = 0; stokes < info.stokes.size(); ++stokes)
       group.planes.push_back({info.stokes[stokes], path, stokes, freq});
     groups.push_back(std::move(group));
   }
   return groups;
+}
+
+void check_same_unit(const ModelGroup& group, const ModelGroup& more) {
+  if (group.flux_unit != more.flux_unit)
+    throw DataError("{}: is in {}, and {} in {}: models of one unit are needed", more.planes[0].path,
+                    name_of(more.flux_unit), group.planes[0].path, name_of(group.flux_unit));
 }
 
 void join(ModelGroup& group, const ModelGroup& more) {
@@ -115,6 +124,7 @@ std::vector<ModelGroup> find_models(const std::vector<std::string>& paths) {
   std::vector<ModelGroup> groups;
   for (const std::string& path : paths)
     for (ModelGroup& group : groups_of(path)) {
+      if (!groups.empty()) check_same_unit(groups[0], group);
       const auto same = std::find_if(groups.begin(), groups.end(), [&](const ModelGroup& known) {
         return same_part_of_band(known, group);
       });

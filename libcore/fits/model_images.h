@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Models of the sky as images in JY/PIXEL, several of them for parts of the band.
+// Models of the sky as images in JY/PIXEL or adu/pixel, several of them for parts of the band.
 #pragma once
 
 #include <string>
@@ -23,6 +23,7 @@ struct ModelGroup {
   SkyDirection centre;
   std::size_t n_x = 0, n_y = 0;
   double cell_rad = 0;
+  FluxUnit flux_unit = FluxUnit::jansky;
 
   std::vector<std::string> names() const;
 };
@@ -30,8 +31,9 @@ struct ModelGroup {
 /// The groups that the files hold, by rising frequency. Stokes parameters may come in one file or in several
 /// of the same geometry and frequency; every plane of a FREQ axis is a group of its own. Files whose
 /// reference pixel is off the middle count as part of a larger image. DataError for images that are no
-/// models: another unit, cells that are not square, a reference pixel between pixels, a frequency that is
-/// needed and missing, planes that contradict each other or come twice, infinite pixels.
+/// models: another unit, or one in Jy and one in adu, cells that are not square, a reference pixel between
+/// pixels, a frequency that is needed and missing, planes that contradict each other or come twice, infinite
+/// pixels.
 std::vector<ModelGroup> find_models(const std::vector<std::string>& paths);
 
 /// [plane][y][x]. DataError when a file is not what it was.

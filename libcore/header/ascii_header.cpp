@@ -176,6 +176,13 @@ std::optional<double> HeaderReader::angle(std::string_view key) {
   return parse_angle(*text(key) + "deg");
 }
 
+FluxUnit HeaderReader::flux_unit() {
+  const std::string word = text_or("FLUX_UNIT", name_of(FluxUnit::adu));
+  if (const auto unit = find_flux_unit(word)) return *unit;
+  throw DataError("{}: FLUX_UNIT {}: Jy, of calibrated samples, or adu, as without the key, is needed",
+                  source_, word);
+}
+
 std::vector<std::string> HeaderReader::history() {
   std::vector<std::pair<std::int64_t, std::string>> lines;
   for (Entry& entry : entries_) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
 
@@ -52,6 +53,8 @@ class HeaderReader {
   ArrayLayout layout(std::size_t n_ant);
   /// PHASE_RA, PHASE_DEC.
   std::optional<SkyDirection> phase_centre();
+  /// FLUX_UNIT; adu without it.
+  FluxUnit flux_unit();
   /// HISTORY_n by rising n, percent-coding undone.
   std::vector<std::string> history();
 
@@ -87,6 +90,7 @@ class HeaderWriter {
   void start_time(const UtcTime& time);
   void layout(const ArrayLayout& layout);
   void phase_centre(const std::optional<SkyDirection>& direction);
+  void flux_unit(FluxUnit unit);
   void history(const std::vector<std::string>& lines);
 
   /// With HDR_VERSION and HDR_SIZE in front, padded.

@@ -82,6 +82,10 @@ void HeaderWriter::angle(std::string_view key, double rad) {
   verbatim(key, text);
 }
 
+void HeaderWriter::flux_unit(FluxUnit unit) {
+  token("FLUX_UNIT", name_of(unit));
+}
+
 void HeaderWriter::history(const std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::string coded;

@@ -44,6 +44,7 @@ class MsSource final : public ImagingSource {
     info_.channel_hz = std::move(merged.channel_hz);
     info_.channel_width_hz = std::move(merged.width_hz);
     describe(paths, selection);
+    find_unit(paths, selection);
     for (std::size_t i = 0; selection.name_other_columns && i < paths.size(); ++i)
       if (readers_[i]->has_column("CORRECTED_DATA")) {
         log_warning("{}: column {} is imaged, although there is CORRECTED_DATA: choose with --column",
@@ -127,6 +128,23 @@ class MsSource final : public ImagingSource {
     info_.start = from_mjd_seconds(std::isfinite(begin_s) ? begin_s : 0);
     if (std::isfinite(end_s)) info_.end = from_mjd_seconds(end_s);
     info_.exposure_s = covered_s(exposures);
+  }
+
+  /// What is not all in Jy is not in Jy.
+  void find_unit(const std::vector<std::string>& paths, const ImagingSelection& selection) {
+    std::vector<FluxUnit> units;
+    for (const auto& reader : readers_) units.push_back(reader->flux_unit());
+    const auto in_adu = std::find(units.begin(), units.end(), FluxUnit::adu);
+    if (in_adu == units.end()) return;
+    info_.flux_unit = FluxUnit::adu;
+    const auto in_jy = std::find(units.begin(), units.end(), FluxUnit::jansky);
+    if (in_jy != units.end())
+      log_warning(
+          "{}: column {} is in adu, and that of {} is in Jy: images of both are labelled adu and have no "
+          "scale: "
+          "calibrate all sets, or image each by itself",
+          paths[static_cast<std::size_t>(in_adu - units.begin())], selection.column,
+          paths[static_cast<std::size_t>(in_jy - units.begin())]);
   }
 
   /// Of sets without rows.

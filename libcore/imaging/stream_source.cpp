@@ -174,6 +174,7 @@ class StreamSource final : public ImagingSource {
     for (const PlaneRecipe& plane : planes_) info_.planes.push_back(plane.name);
     info_.telescope = header_.telescope;
     info_.object = header_.source;
+    info_.flux_unit = header_.flux_unit;
     for (std::size_t i = 0; i < header_.layout.antennas.size(); ++i) info_.stations.push_back({0, i});
     info_.layouts.push_back(header_.layout);
     info_.circular.push_back(are_circular(header_.products));

@@ -37,6 +37,7 @@ MsDescription describe(const VisibilityHeader& header, const SkyDirection& phase
   description.channel_hz = header.channel_hz;
   description.channel_width_hz = std::abs(header.channel_width_hz);
   description.products = header.products;
+  description.flux_unit = header.flux_unit;
   description.history = header.history;
   return description;
 }

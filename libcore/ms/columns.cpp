@@ -12,6 +12,7 @@
 #include "libcore/ms/metadata.h"
 #include "libcore/ms/probe.h"
 #include "libcore/ms/rows.h"
+#include "libcore/ms/units.h"
 #include "libcore/ms/update.h"
 
 namespace apsyn {
@@ -208,6 +209,11 @@ void check_home(const casacore::Table& table, const std::string& path, const std
                      column);
 }
 
+FluxUnit VisibilityColumnReader::flux_unit() const {
+  return with_measurement_set(
+      state_->path, [&] { return unit_of_column(state_->table, state_->path, state_->selection.column); });
+}
+
 VisibilityColumnState inspect_visibility_column(const std::string& path, const MsSelection& selection) {
   return with_measurement_set(path, [&]() -> VisibilityColumnState {
     probe_in_subprocess(path, [&] {
@@ -220,20 +226,21 @@ VisibilityColumnState inspect_visibility_column(const std::string& path, const M
       throw FailureError("{}: is not writable: change its permissions, or work on a copy", path);
     check_visibility_name(table, path, selection.column);
     check_home(table, path, selection.column);
-    if (table.tableDesc().isColumn(selection.column)) return {true, 0};
-    return {false, visibility_bytes(table, path)};
+    if (table.tableDesc().isColumn(selection.column))
+      return {true, unit_of_column(table, path, selection.column), 0};
+    return {false, FluxUnit::jansky, visibility_bytes(table, path)};
   });
 }
 
 struct VisibilityColumnWriter::State : OpenColumn {
   std::shared_ptr<const MeasurementSetLock> lock;
 
-  State(const std::string& name, const MsSelection& wanted)
+  State(const std::string& name, const MsSelection& wanted, FluxUnit unit)
       : OpenColumn(name, wanted, open_to_write(name)), lock(lock_measurement_set(name)) {
     lock->check_description();
     keep_open(table);
     if (!table.tableDesc().isColumn(wanted.column)) {
-      add_visibility_column(table, path, wanted.column);
+      add_visibility_column(table, path, wanted.column, unit);
       lock->accept_description();
     }
     if (!table.isColumnWritable(wanted.column))
@@ -246,8 +253,8 @@ struct VisibilityColumnWriter::State : OpenColumn {
 VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection)
     : VisibilityColumnWriter(path, selection, inspect_visibility_column(path, selection)) {}
 VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
-                                               const VisibilityColumnState&)
-    : state_(std::make_unique<State>(path, selection)) {}
+                                               const VisibilityColumnState&, FluxUnit unit)
+    : state_(std::make_unique<State>(path, selection, unit)) {}
 VisibilityColumnWriter::~VisibilityColumnWriter() = default;
 
 void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::size_t>& channels,

@@ -23,6 +23,8 @@ class VisibilityColumnReader {
   /// channel axis of data. A product that the rows lack is 0. DataError when cells are missing or of another
   /// shape.
   void read(const MsRows& rows, const std::vector<std::size_t>& channels, View<std::complex<float>, 3> data);
+  /// Jy where the column does not tell.
+  FluxUnit flux_unit() const;
 
  private:
   struct State;
@@ -32,7 +34,8 @@ class VisibilityColumnReader {
 /// What writing a column would mean, looked up without touching the set.
 struct VisibilityColumnState {
   bool exists = false;
-  std::uint64_t bytes_to_add = 0;  ///< of a column that is not there
+  FluxUnit flux_unit = FluxUnit::jansky;  ///< of one that is there
+  std::uint64_t bytes_to_add = 0;         ///< of a column that is not there
 };
 /// UsageError when the name is that of a column which holds no visibilities, FailureError when the set or the
 /// column cannot be written.
@@ -48,8 +51,9 @@ class VisibilityColumnWriter {
   /// is full: the set is then as before.
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection);
   /// For a column that was inspected before. Starts no process, so that any thread may begin to write.
+  /// `unit` of a column that is added; one that is there keeps what it says.
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
-                         const VisibilityColumnState& inspected);
+                         const VisibilityColumnState& inspected, FluxUnit unit = FluxUnit::jansky);
   ~VisibilityColumnWriter();
   /// Writes the cells that VisibilityColumnReader::read reads. Other cells and channels keep what they hold.
   void write(const MsRows& rows, const std::vector<std::size_t>& channels,

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/ms/units.h"
+
 namespace apsyn {
 namespace {
 
@@ -21,9 +23,10 @@ std::size_t rows_per_tile(std::size_t bytes_per_row) {
   return std::clamp<std::size_t>((std::size_t{1} << 20) / bytes_per_row, 1, 4096);
 }
 
-casacore::TableDesc describe_main(const IPosition& cell) {
+casacore::TableDesc describe_main(const IPosition& cell, FluxUnit unit) {
   casacore::TableDesc desc = MS::requiredTableDesc();
   MS::addColumnToDesc(desc, MS::DATA, cell, casacore::ColumnDesc::FixedShape);
+  set_unit(desc.rwColumnDesc(MS::columnName(MS::DATA)), unit);
   MS::addColumnToDesc(desc, MS::WEIGHT_SPECTRUM, cell, casacore::ColumnDesc::FixedShape);
   const std::pair<MS::PredefinedColumns, IPosition> fixed[] = {{MS::FLAG, cell},
                                                                {MS::WEIGHT, IPosition(1, cell[0])},
@@ -51,8 +54,8 @@ void bind_tiled(casacore::TableDesc& desc, std::vector<std::pair<MS::PredefinedC
 
 }  // namespace
 
-casacore::SetupNewTable set_up_main_table(const std::string& path, const IPosition& cell) {
-  casacore::TableDesc desc = describe_main(cell);
+casacore::SetupNewTable set_up_main_table(const std::string& path, const IPosition& cell, FluxUnit unit) {
+  casacore::TableDesc desc = describe_main(cell, unit);
   std::vector<std::pair<MS::PredefinedColumns, IPosition>> tiles;
   bind_tiled(desc, tiles, MS::DATA, cell, 8);
   bind_tiled(desc, tiles, MS::FLAG, cell, 0.125);

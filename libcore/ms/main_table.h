@@ -7,11 +7,15 @@
 
 #include <string>
 
+#include "libcore/base/flux_unit.h"
+
 namespace apsyn {
 
-/// A new table at `path` with the required columns, DATA and WEIGHT_SPECTRUM; `cell`: products, channels.
+/// A new table at `path` with the required columns, DATA in `unit` and WEIGHT_SPECTRUM; `cell`: products,
+/// channels.
 /// Visibilities, flags, weights and coordinates in tiles of whole rows; what hardly changes from row to row
 /// incrementally; the rest in the standard manager.
-casacore::SetupNewTable set_up_main_table(const std::string& path, const casacore::IPosition& cell);
+casacore::SetupNewTable set_up_main_table(const std::string& path, const casacore::IPosition& cell,
+                                          FluxUnit unit);
 
 }  // namespace apsyn

@@ -78,6 +78,8 @@ class MeasurementSetReader {
   const std::string& observer() const;  ///< empty when the set does not tell
   const std::string& telescope() const;
   bool has_column(const std::string& name) const;
+  /// Of the selected column: Jy where the set does not tell, as the definition has it.
+  FluxUnit flux_unit() const;
   /// Up to max_rows rows of one DATA_DESC_ID, in rising row order; false at the end. Where descriptions
   /// alternate, the rows of each come together within a block of max_rows. DataError when cells are missing,
   /// have the wrong shape or name what is not there.
@@ -103,6 +105,7 @@ struct MsDescription {
   std::vector<double> channel_hz;
   double channel_width_hz = 0;  ///< > 0
   std::vector<Product> products;
+  FluxUnit flux_unit = FluxUnit::jansky;  ///< of DATA
   std::vector<std::string> history;
   /// Further spectral windows, with as many channels as the first, and fields besides the source.
   std::vector<MsSpectralWindow> more_windows;

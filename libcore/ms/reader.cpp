@@ -14,6 +14,7 @@
 #include "libcore/measures/casacore_log.h"
 #include "libcore/ms/probe.h"
 #include "libcore/ms/rows.h"
+#include "libcore/ms/units.h"
 #include "libcore/system/produce_consume.h"
 
 namespace apsyn {
@@ -274,6 +275,10 @@ const std::string& MeasurementSetReader::telescope() const {
   return state_->meta.telescope;
 }
 
+FluxUnit MeasurementSetReader::flux_unit() const {
+  return with_measurement_set(
+      state_->path, [&] { return unit_of_column(state_->table, state_->path, state_->selection.column); });
+}
 bool MeasurementSetReader::has_column(const std::string& name) const {
   return state_->table.tableDesc().isColumn(name);
 }

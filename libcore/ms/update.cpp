@@ -24,6 +24,7 @@
 #include "libcore/ms/rows.h"
 #include "libcore/ms/subtables.h"
 #include "libcore/ms/times.h"
+#include "libcore/ms/units.h"
 
 namespace apsyn {
 namespace {
@@ -109,8 +110,14 @@ class FolderState {
   std::string description_, info_;
 };
 
-void add_zeros(casacore::Table& table, const std::string& name, const std::vector<IPosition>& shapes,
+struct NewColumn {
+  std::string name;
+  FluxUnit unit;
+};
+
+void add_zeros(casacore::Table& table, const NewColumn& wanted, const std::vector<IPosition>& shapes,
                const casacore::Vector<casacore::Int>& description) {
+  const std::string& name = wanted.name;
   std::set<std::pair<ssize_t, ssize_t>> distinct;
   for (casacore::Int id : description)
     distinct.emplace(shapes[static_cast<std::size_t>(id)][0], shapes[static_cast<std::size_t>(id)][1]);
@@ -118,9 +125,10 @@ void add_zeros(casacore::Table& table, const std::string& name, const std::vecto
   if (distinct.size() <= 1) {
     const IPosition cell = distinct.empty() ? IPosition(2, 1, 1)
                                             : IPosition(2, distinct.begin()->first, distinct.begin()->second);
-    table.addColumn(
-        casacore::ArrayColumnDesc<casacore::Complex>(name, comment, cell, casacore::ColumnDesc::FixedShape),
-        casacore::TiledColumnStMan(manager, tile_of(cell, table.nrow())));
+    casacore::ColumnDesc column(
+        casacore::ArrayColumnDesc<casacore::Complex>(name, comment, cell, casacore::ColumnDesc::FixedShape));
+    set_unit(column, wanted.unit);
+    table.addColumn(column, casacore::TiledColumnStMan(manager, tile_of(cell, table.nrow())));
     return;
   }
   IPosition largest(2, 1, 1);
@@ -128,8 +136,9 @@ void add_zeros(casacore::Table& table, const std::string& name, const std::vecto
     largest[0] = std::max(largest[0], n_corr);
     largest[1] = std::max(largest[1], n_chan);
   }
-  table.addColumn(casacore::ArrayColumnDesc<casacore::Complex>(name, comment, 2),
-                  casacore::TiledShapeStMan(manager, tile_of(largest, table.nrow())));
+  casacore::ColumnDesc several(casacore::ArrayColumnDesc<casacore::Complex>(name, comment, 2));
+  set_unit(several, wanted.unit);
+  table.addColumn(several, casacore::TiledShapeStMan(manager, tile_of(largest, table.nrow())));
   casacore::ArrayColumn<casacore::Complex> column(table, name);
   for (casacore::rownr_t row = 0; row < table.nrow(); ++row)
     column.setShape(row, shapes[static_cast<std::size_t>(description[row])]);
@@ -201,7 +210,8 @@ std::uint64_t visibility_bytes(const casacore::Table& table, const std::string& 
   return bytes;
 }
 
-void add_visibility_column(casacore::Table& table, const std::string& path, const std::string& name) {
+void add_visibility_column(casacore::Table& table, const std::string& path, const std::string& name,
+                           FluxUnit unit) {
   const std::vector<IPosition> shapes = cell_shapes(table, path);
   const casacore::Vector<casacore::Int> description = description_column(table);
   const auto bytes = static_cast<double>(visibility_bytes(table, path));
@@ -212,7 +222,7 @@ void add_visibility_column(casacore::Table& table, const std::string& path, cons
                        format_bytes(static_cast<double>(space.available)));
   const FolderState before(path);
   try {
-    add_zeros(table, name, shapes, description);
+    add_zeros(table, {name, unit}, shapes, description);
     table.flush();
     sync_tree(path);
   } catch (const std::exception& failure) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "libcore/base/flux_unit.h"
+
 namespace apsyn {
 
 /// DataError when there is no column `name` of complex arrays.
@@ -24,7 +26,8 @@ std::uint64_t visibility_bytes(const casacore::Table& table, const std::string& 
 /// Adds a column of complex zeros, its cells shaped as their data descriptions say, and brings it to the
 /// disk. FailureError when there is no space: the set on the disk is then as it was. `table` is one of
 /// keep_open().
-void add_visibility_column(casacore::Table& table, const std::string& path, const std::string& name);
+void add_visibility_column(casacore::Table& table, const std::string& path, const std::string& name,
+                           FluxUnit unit);
 
 /// Gives zeros to those cells of the rows that hold nothing.
 void define_cells(casacore::ArrayColumn<casacore::Complex>& column, const casacore::IPosition& cell,

@@ -160,7 +160,7 @@ MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDesc
                          static_cast<ssize_t>(description.channel_hz.size()));
     state_->pending.create_folder();
     {
-      casacore::SetupNewTable setup = set_up_main_table(state_->pending.part(), cell);
+      casacore::SetupNewTable setup = set_up_main_table(state_->pending.part(), cell, description.flux_unit);
       state_->ms = std::make_unique<casacore::MeasurementSet>(
           setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
       state_->ms->markForDelete();

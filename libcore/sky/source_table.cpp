@@ -27,8 +27,8 @@ std::vector<std::string> format_source_table(const SourceTable& table) {
   for (const SourceRow& row : table.rows) width = std::max(width, row.name.size());
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{:{}} {:>10} {:>10} {:>8} {:>7} {:>11} {:>11} {:>13} {:>13}", "# name", width,
-                              "true_jy", "found_jy", "ratio", "sigmas", "offset_asec", "offset_beam",
-                              "found_ra", "found_dec"));
+                              "true_jy", table.flux_unit == FluxUnit::jansky ? "found_jy" : "found_adu",
+                              "ratio", "sigmas", "offset_asec", "offset_beam", "found_ra", "found_dec"));
   for (const SourceRow& row : table.rows) {
     if (row.found)
       lines.push_back(fmt::format(
@@ -59,8 +59,9 @@ std::string summarise(const SourceTable& table) {
   return fmt::format(
       "{} of {} sources found; largest offset {:.4f} of the beam's width ({}), largest flux error {:.2f} % "
       "or {:.2f} "
-      "times the noise of {:.4g} Jy/beam",
-      n_found, table.rows.size(), offset, beam, 100 * deviation, sigmas, table.noise_jy);
+      "times the noise of {:.4g} {}/beam",
+      n_found, table.rows.size(), offset, beam, 100 * deviation, sigmas, table.noise_jy,
+      name_of(table.flux_unit));
 }
 
 }  // namespace apsyn

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "libcore/base/flux_unit.h"
 #include "libcore/base/units.h"
 
 namespace apsyn {
@@ -21,12 +22,14 @@ struct SourceRow {
 };
 
 struct SourceTable {
-  double noise_jy = 0;  ///< RMS of the image, Jy per beam
+  double noise_jy = 0;  ///< RMS of the image, Jy per beam, or adu
   double beam_major_rad = 0, beam_minor_rad = 0;
   std::vector<SourceRow> rows;
+  FluxUnit flux_unit = FluxUnit::jansky;  ///< of the image, and of what was found in it
 };
 
-/// "# name true_jy found_jy ..." and one aligned line per source; '-' where nothing was found.
+/// "# name true_jy found_jy ...", found_adu in images of that unit, and one aligned line per source; '-'
+/// where nothing was found.
 std::vector<std::string> format_source_table(const SourceTable& table);
 /// One sentence: how many were found, and the largest differences.
 std::string summarise(const SourceTable& table);

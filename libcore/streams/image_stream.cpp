@@ -21,6 +21,13 @@ bool is_complex(std::string_view product) {
   return std::find(kComplex.begin(), kComplex.end(), product) != kComplex.end();
 }
 
+/// Voltages of one polarisation, not powers.
+bool is_field(const std::vector<std::string>& products) {
+  return std::all_of(products.begin(), products.end(), [](const std::string& name) {
+    return name == "X" || name == "Y" || name == "R" || name == "L";
+  });
+}
+
 }  // namespace
 
 ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd) {
@@ -49,6 +56,7 @@ ImageStreamReader::ImageStreamReader(const std::string& path, int stop_fd) {
   if (!(info_.cell_rad > 0) || !centre)
     throw DataError("{}: CELL, PHASE_RA and PHASE_DEC are needed: not a stream of images", source->name());
   info_.centre = *centre;
+  info_.unit = is_field(info_.stokes) ? of_field(keys.flux_unit()) : per_beam(keys.flux_unit());
   const double bandwidth_hz = keys.require_number("BW", 6);
   info_.bandwidth_hz = bandwidth_hz / static_cast<double>(n_chan_);
   info_.freq_hz = keys.require_number("FREQ", 6) - (bandwidth_hz - info_.bandwidth_hz) / 2;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
@@ -62,6 +63,7 @@ struct ImagingInfo {
   UtcTime start;                             ///< of the first integration
   std::optional<UtcTime> end{};              ///< of the last one
   double exposure_s = 0;                     ///< for which there are data; 0 = unknown
+  FluxUnit flux_unit = FluxUnit::jansky;     ///< adu where any input is in adu
   std::vector<double> channel_hz;            ///< distinct, rising
   std::vector<double> channel_width_hz;      ///< of each, the widest of its frequency
   std::string frequency_frame = "TOPOCENT";  ///< as FITS' SPECSYS; of the first window, if they differ

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
@@ -51,6 +52,7 @@ struct VisibilityHeader {
   std::vector<Baseline> baselines;
   ArrayLayout layout;                        ///< with site
   std::optional<SkyDirection> phase_centre;  ///< absent: drift scan, phased to the zenith
+  FluxUnit flux_unit = FluxUnit::adu;        ///< FLUX_UNIT
   std::vector<std::string> history;
 };
 

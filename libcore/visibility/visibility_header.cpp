@@ -87,6 +87,7 @@ VisibilityHeader parse_visibility_header(std::string_view bytes, const std::stri
                     source);
   header.layout = keys.layout(static_cast<std::size_t>(n_ant));
   header.phase_centre = keys.phase_centre();
+  header.flux_unit = keys.flux_unit();
   header.history = keys.history();
   const auto file_size = keys.integer_or("FILE_SIZE", 0, INT64_MAX, 0);
   if (file_size > 0) stream.file_size = static_cast<std::uint64_t>(file_size);
@@ -141,6 +142,7 @@ std::string format_visibility_header(const VisibilityHeader& header, const Visib
   keys.integer("RESOLUTION", static_cast<std::int64_t>(visibility_record_bytes(header)));
   keys.layout(header.layout);
   keys.phase_centre(header.phase_centre);
+  keys.flux_unit(header.flux_unit);
   keys.history(header.history);
   return keys.finish();
 }

@@ -52,6 +52,7 @@ struct Waterfall {
 
 struct VisibilitySummary {
   std::string telescope, source;
+  FluxUnit flux_unit = FluxUnit::jansky;
   double first_time_mjd_s = 0, last_time_mjd_s = 0, interval_s = 0;
   std::vector<double> channel_hz;  ///< all channels of all spectral windows, rising
   double channel_width_hz = 0;     ///< the widest

@@ -191,6 +191,7 @@ VoltageHeader parse_voltage_header(std::string_view bytes, const std::string& so
   header.byte_order = choose(keys, "ENDIAN", keys.text_or("ENDIAN", "LITTLE"), kByteOrders);
   header.scale = keys.number("SCALE").value_or(1);
   if (header.scale == 0) throw DataError("{}: SCALE 0: samples in units of 0 carry nothing", source);
+  header.flux_unit = keys.flux_unit();
   header.scale_gain = keys.number("SCALE_GAIN").value_or(1);
   if (!(header.scale_gain > 0 && header.scale_gain <= 1))
     throw DataError("{}: SCALE_GAIN {}: quantising leaves a part above 0 and up to 1 of an amplitude", source,
@@ -244,6 +245,7 @@ std::string format_voltage_header(const VoltageHeader& header) {
   keys.token("ENCODING", name_of(header.encoding, kEncodings));
   keys.token("ENDIAN", name_of(header.byte_order, kByteOrders));
   keys.number("SCALE", header.scale);
+  keys.flux_unit(header.flux_unit);
   if (header.scale_gain != 1) keys.number("SCALE_GAIN", header.scale_gain);
   keys.integer("SIDEBAND_CONJ", header.sideband_conj ? 1 : 0);
   keys.token("POL_BASIS", header.pol_basis);

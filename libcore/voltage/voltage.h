@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
@@ -36,6 +37,7 @@ struct VoltageHeader {
   SampleEncoding encoding = SampleEncoding::twos_complement;
   ByteOrder byte_order = ByteOrder::little;  ///< ENDIAN
   double scale = 1;                          ///< SCALE
+  FluxUnit flux_unit = FluxUnit::adu;        ///< FLUX_UNIT: of a sample times SCALE, squared
   double scale_gain =
       1;  ///< SCALE_GAIN: the part of an amplitude that quantising leaves, which SCALE makes up for
   bool sideband_conj = false;  ///< the samples are conjugated; readers undo it

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "libcore/base/density.h"
+#include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 
 namespace apsyn {
 
 struct VoltageSummary {
   std::string telescope, source;
+  FluxUnit flux_unit = FluxUnit::adu;  ///< of powers
   UtcTime start;
   double sample_s = 0;
   std::size_t n_ant = 0, n_pol = 0, n_chan = 0;

@@ -27,7 +27,17 @@ void declare_stops(Tool& tool, DeconvolutionOptions& options) {
                                       "a cycle ends when the peak has fallen by this share (default 0.8)")
                            ->type_name("G")
                            ->check(CLI::Range(1e-6, 1.0));
-  tool.add_flux("-t,--threshold", settings.threshold_jy, "stop when the peak is not above, for example 5mJy");
+  app.add_option_function<std::string>(
+         "-t,--threshold",
+         [&options](const std::string& text) {
+           try {
+             options.settings.threshold_jy = parse_flux_or_adu(text, options.threshold_unit);
+           } catch (const UsageError& error) {
+             throw UsageError("--threshold: {}", error.what());
+           }
+         },
+         "stop when the peak is not above, for example 5mJy, or 300adu of data in adu")
+      ->type_name("FLUX");
   const CLI::Range sigmas(1e-6, 1e6);
   app.add_option("--auto-threshold", settings.auto_threshold_sigma,
                  "stop when the peak is not above S times the residual's noise")
@@ -128,7 +138,8 @@ void check_deconvolution(const Tool& tool, DeconvolutionOptions& options) {
   if (options.no_negative) settings.negative = NegativeComponents::skip;
   if (options.stop_negative) settings.negative = NegativeComponents::stop;
   if (settings.threshold_jy < 0)
-    throw UsageError("--threshold: {} Jy: a threshold is not negative", settings.threshold_jy);
+    throw UsageError("--threshold: {} {}: a threshold is not negative", settings.threshold_jy,
+                     name_of(options.threshold_unit));
   if (options.n_iter->count() == 0 && settings.threshold_jy == 0 && settings.auto_threshold_sigma == 0)
     throw UsageError("nothing says when to stop: give --niter, --threshold or --auto-threshold");
   if (settings.auto_mask_sigma > 0 && settings.auto_mask_sigma < settings.auto_threshold_sigma)
@@ -155,6 +166,13 @@ void check_deconvolution(const Tool& tool, DeconvolutionOptions& options) {
     throw UsageError(
         "--save-source-list with --continue: the list would lack the components of the earlier run");
   settings.n_threads = tool.common().threads;
+}
+
+void warn_of_threshold_unit(const DeconvolutionOptions& options, FluxUnit images) {
+  if (options.settings.threshold_jy == 0 || options.threshold_unit == images) return;
+  log_warning("--threshold {:g}{}: the images are in {}: it is taken as {:g} {}, write it so",
+              options.settings.threshold_jy, name_of(options.threshold_unit), name_of(images),
+              options.settings.threshold_jy, name_of(images));
 }
 
 void warn_of_sub_images(const DeconvolutionOptions& options, const Device& device) {

@@ -18,6 +18,7 @@ namespace apsyn::clean {
 
 struct DeconvolutionOptions {
   DeconvolutionSettings settings;
+  FluxUnit threshold_unit = FluxUnit::jansky;  ///< that --threshold is given in
   std::string algorithm = "clark";
   std::string mask, beam_size, primary_beam;
   std::vector<double> scales;
@@ -33,6 +34,9 @@ void declare_deconvolution(Tool& tool, DeconvolutionOptions& options);
 
 /// Moves texts and flags into `settings`. UsageError when they contradict each other.
 void check_deconvolution(const Tool& tool, DeconvolutionOptions& options);
+
+/// A threshold in Jy means nothing to images in adu, nor the other way round: its number is taken as it is.
+void warn_of_threshold_unit(const DeconvolutionOptions& options, FluxUnit images);
 
 void warn_of_sub_images(const DeconvolutionOptions& options, const Device& device);
 

@@ -66,6 +66,9 @@ CleanImages read_images(Tool& tool, ImagePlan& plan, const DeconvolutionOptions&
     Image psf = read_fits_image(files.psf);
     const bool first = images.residual.empty();
     if (!first) check_same_sky(images.residual[0], images.names[0], residual, name);
+    if (!first && unit_of_image(residual.info.unit) != unit_of_image(images.residual[0].info.unit))
+      log_warning("{}: is in {}, and {} in {}: what they have in common means nothing", name,
+                  residual.info.unit, images.names[0], images.residual[0].info.unit);
     if (!first && psf.pixels.shape() != images.psf[0].pixels.shape())
       throw DataError("{}: has another shape than {}: joined PSFs have one", files.psf,
                       used.files.parts[0].psf);
@@ -107,14 +110,15 @@ std::string label(const SetReport& set, const std::vector<std::string>& stokes, 
   return n_group > 1 ? fmt::format("{}, channel {}", text, set.first_group) : text;
 }
 
-void report_set(const SetReport& set, const std::string& name) {
-  const std::string result = fmt::format("peak residual {:.4g} Jy, noise {:.4g} Jy, flux in model {:.6g} Jy",
-                                         set.peak_jy, set.noise_jy, set.model_flux_jy);
+void report_set(const SetReport& set, const std::string& name, FluxUnit unit) {
+  const std::string result =
+      fmt::format("peak residual {:.4g} {unit}, noise {:.4g} {unit}, flux in model {:.6g} {unit}",
+                  set.peak_jy, set.noise_jy, set.model_flux_jy, fmt::arg("unit", name_of(unit)));
   if (set.stop == CleanStop::cycle || set.stop == CleanStop::auto_mask)
-    return log_verbose("{}: {} components; {}; {}", name, set.n_total, describe_stop(set), result);
-  log_info("{}: {} components; stopped: {}; {}", name, set.n_total, describe_stop(set), result);
-  if (const std::string excess = describe_excess(set); !excess.empty())
-    log_warning("{}: cleaning ended above its threshold: {}: {}", name, excess, describe_stop(set));
+    return log_verbose("{}: {} components; {}; {}", name, set.n_total, describe_stop(set, unit), result);
+  log_info("{}: {} components; stopped: {}; {}", name, set.n_total, describe_stop(set, unit), result);
+  if (const std::string excess = describe_excess(set, unit); !excess.empty())
+    log_warning("{}: cleaning ended above its threshold: {}: {}", name, excess, describe_stop(set, unit));
   if (set.stop == CleanStop::divergence)
     log_warning(
         "{}: CLEAN diverged: use a PSF of twice the image's size, a mask, a lower --gain or fewer iterations",
@@ -193,6 +197,7 @@ std::size_t deconvolve(Tool& tool, const ImagePlan& plan, DeconvolutionOptions& 
   const std::vector<DeconvolutionGroup>& groups = images.groups;
   const ImageInfo& info = images.residual[0].info;
   const PlaneShape shape{residual.extent(1), residual.extent(2), residual.extent(3)};
+  warn_of_threshold_unit(options, unit_of_image(info.unit));
   DeconvolutionSettings& settings = options.settings;
   double beam_pixels = 0;
   if (settings.algorithm == CleanAlgorithm::multiscale || settings.local_rms_beams > 0) {
@@ -220,7 +225,8 @@ std::size_t deconvolve(Tool& tool, const ImagePlan& plan, DeconvolutionOptions& 
   bool cleaning = true;
   while (cleaning) {
     const CycleReport cycle = deconvolver.minor_cycle(residual, model);
-    for (const SetReport& set : cycle.sets) report_set(set, label(set, info.stokes, groups.size()));
+    for (const SetReport& set : cycle.sets)
+      report_set(set, label(set, info.stokes, groups.size()), unit_of_image(info.unit));
     n_components += cycle.n_components;
     cleaning = cycle.unfinished;
   }

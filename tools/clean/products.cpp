@@ -86,7 +86,8 @@ class ProductWriter {
                   Image& image) {
     image.info = info_of(imager_, field_, part.group, stokes);
     const bool model = kind.starts_with("model");
-    image.info.unit = kind == "beam" ? "" : model ? "JY/PIXEL" : "JY/BEAM";
+    const FluxUnit unit = imager_.source.info().flux_unit;
+    image.info.unit = kind == "beam" ? "" : model ? per_pixel(unit) : per_beam(unit);
     if (kind != "beam" && !model && kind != "dirty" && products_.restores) image.info.beam = part.beam;
     image.info.keywords.emplace_back("WSCIMGWG", weight_of(images_, part));
     if (kind.ends_with("-pb")) image.info.keywords.emplace_back("PBCOR", 1);

@@ -68,6 +68,7 @@ void write_source_list(const std::string& path, const std::vector<ModelComponent
       fmt::format("Format = Name, Type, Ra, Dec, I, SpectralIndex, LogarithmicSI, "
                   "ReferenceFrequency='{:.10g}', MajorAxis, MinorAxis, Orientation\n",
                   fitter.reference_hz()));
+  if (unit_of_image(info.unit) == FluxUnit::adu) write("# fluxes are in adu, not in Jy\n");
   std::size_t number = 0;
   for (const ModelComponent& component : components)
     write(source_line(component, number++, info, shape, fitter, fit));

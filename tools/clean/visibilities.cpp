@@ -297,6 +297,7 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   const auto groups = split_channels(input.info(), options.imager.imaging.channels_out);
   const auto fields = fields_of(options.imager, input.info());
   report_input(options, input.info(), fields);
+  warn_of_threshold_unit(how, input.info().flux_unit);
   const Device device = tool.device(CudaSupport::available);
   warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;

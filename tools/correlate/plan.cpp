@@ -91,6 +91,7 @@ VisibilityHeader visibility_header(const Tool& tool, const CorrelatePlan& plan, 
   header.baselines = plan.mean.baselines;
   header.layout = plan.header.layout;
   header.phase_centre = plan.target.centre ? plan.target.centre : plan.target.applied;
+  header.flux_unit = plan.header.flux_unit;
   header.history = plan.header.history;
   for (const std::string& line : tool.provenance()) header.history.push_back(line);
   return header;

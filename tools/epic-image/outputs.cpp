@@ -83,7 +83,7 @@ class StreamSink final : public ImageSink {
   void commit() override { out_->commit(); }
 
  private:
-  static std::string header(const ImageInfo& info, const FitsCubeShape& shape, const StreamEnd& end) {
+  std::string header(const ImageInfo& info, const FitsCubeShape& shape, const StreamEnd& end) const {
     HeaderWriter keys;
     keys.token("INSTRUMENT", "apsyn-image");
     keys.token("TELESCOPE", info.telescope);
@@ -110,6 +110,7 @@ class StreamSink final : public ImageSink {
     keys.token("ENDIAN", "LITTLE");
     keys.integer("RESOLUTION", static_cast<std::int64_t>(shape.n_record() * sizeof(float)));
     keys.phase_centre(info.centre);
+    keys.flux_unit(setup_.header.flux_unit);
     keys.history(info.history);
     return keys.finish();
   }

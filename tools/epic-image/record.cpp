@@ -75,7 +75,7 @@ ImageInfo info_of(const Tool& tool, const EpicSetup& setup, const TimedImages& f
   info.bandwidth_hz = setup.f.channel_step_hz() * static_cast<double>(epic.n_average);
   info.stokes.clear();
   for (const OutputPlane& plane : setup.planes) info.stokes.push_back(plane.name);
-  if (epic.field) info.unit = "sqrt(Jy)";
+  info.unit = epic.field ? of_field(header.flux_unit) : per_beam(header.flux_unit);
   info.object = header.source;
   info.telescope = header.layout.telescope.empty() ? header.telescope : header.layout.telescope;
   info.time = first.begin;

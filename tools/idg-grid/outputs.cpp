@@ -60,7 +60,7 @@ void write_images(const Imager& imager, const std::string& part, const Field& fi
   const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
   const std::optional<RestoringBeam> beam = fitted_beam(imager, field, images, group);
   auto write = [&](const std::string& path, Image image) {
-    if (image.info.unit == "JY/BEAM") image.info.beam = beam;
+    if (!image.info.unit.empty()) image.info.beam = beam;  // of all but the stations' beam
     write_fits_image(path, image, options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32,
                      imager.tool.common().overwrite, imager.threads());
   };

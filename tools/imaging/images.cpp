@@ -33,6 +33,7 @@ ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& 
   info.bandwidth_hz = group.width_hz;
   info.frequency_frame = from.frequency_frame;
   info.stokes = stokes;
+  info.unit = per_beam(from.flux_unit);
   info.object = from.object;
   info.telescope = from.telescope;
   info.observer = from.observer;

@@ -156,11 +156,11 @@ std::string MajorCycles::name_of(std::size_t f, const SetReport& set) const {
 void MajorCycles::warn_of_excess(bool all_cycles) {
   for (std::size_t f = 0; f < deconvolvers_.size(); ++f)
     for (const SetReport& set : deconvolvers_[f].remains(sky_.images[f].residual)) {
-      const std::string excess = describe_excess(set);
+      const std::string excess = describe_excess(set, unit());
       if (excess.empty()) continue;
       const bool cut = set.stop == CleanStop::cycle || set.stop == CleanStop::auto_mask;
       log_warning("cleaning{} ended above its threshold: {}: {}", name_of(f, set), excess,
-                  !cut         ? describe_stop(set)
+                  !cut         ? describe_stop(set, unit())
                   : diverged_  ? "it diverged"
                   : all_cycles ? "all major cycles are done (--nmiter)"
                                : "nothing more was found");
@@ -170,15 +170,17 @@ void MajorCycles::warn_of_excess(bool all_cycles) {
 void MajorCycles::tell(std::size_t cycle, std::size_t f, const SetReport& set) const {
   const std::string which = name_of(f, set);
   log_info(
-      "cycle {}{}: {} components, peak {:.4g} -> {:.4g} Jy, noise {:.4g} Jy, flux in model {:.6g} Jy; {}",
+      "cycle {}{}: {} components, peak {:.4g} -> {:.4g} {unit}, noise {:.4g} {unit}, flux in model {:.6g} "
+      "{unit}; {}",
       cycle, which, set.n_components, set.start_peak_jy, set.peak_jy, set.noise_jy, set.model_flux_jy,
-      describe_stop(set));
+      describe_stop(set, unit()), fmt::arg("unit", apsyn::name_of(unit())));
 }
 
 void MajorCycles::show(std::size_t n_components, double peak_jy) {
   if (progress_ && progress_->on())
-    progress_->update(static_cast<double>(n_components),
-                      fmt::format("{} components, peak {:.4g} Jy", n_components, peak_jy));
+    progress_->update(
+        static_cast<double>(n_components),
+        fmt::format("{} components, peak {:.4g} {}", n_components, peak_jy, apsyn::name_of(unit())));
 }
 
 void follow_major_cycles(Imager& imager, Sky& sky, ImagingSource& data, const std::string& folder) {

@@ -62,6 +62,8 @@ class MajorCycles {
   /// Whether there is more to do.
   bool minor_cycles(LoopReport& loop);
 
+  FluxUnit unit() const { return imager_.source.info().flux_unit; }
+
   /// " field 1 group 0 Q", as far as there are others.
   std::string name_of(std::size_t f, const SetReport& set) const;
 

@@ -148,7 +148,7 @@ double predict_set(Tool& tool, const PredictionOptions& options, const Device& d
   tool.stage("write");
   meet_ranks();
   std::optional<Output> output;
-  if (tool.ranks().root()) output.emplace(options, target, column, tool.common().threads);
+  if (tool.ranks().root()) output.emplace(options, target, column, model.flux_unit(), tool.common().threads);
   double n_predicted = 0;
   for (Job& job : jobs) {
     for (const std::string& line : job.predictor->describe()) log_verbose("{}", line);

@@ -19,6 +19,7 @@ namespace apsyn::imaging {
 struct Model {
   std::vector<ModelGroup> groups;
   SkyModel sky;
+  FluxUnit flux_unit() const { return groups.empty() ? FluxUnit::jansky : groups[0].flux_unit; }
   std::size_t n_parts() const { return std::max<std::size_t>(1, groups.size()); }
 };
 

@@ -7,18 +7,28 @@
 #include <utility>
 
 #include "libcore/base/error.h"
+#include "libcore/base/log.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn::imaging {
 
 Output::Output(const PredictionOptions& options, const PredictionTarget& target,
-               const VisibilityColumnState& inspected, unsigned n_threads)
+               const VisibilityColumnState& inspected, FluxUnit model, unsigned n_threads)
     : path_(target.path()), combine_(options.combine()), n_threads_(n_threads) {
   if (combine_ != Combine::replace)
     input_.emplace(target.path(), selection_of(options, options.input_column));
-  pending_ = std::async(std::launch::async, [this, inspected, path = target.path(),
+  const FluxUnit unit = input_ ? input_->flux_unit() : model;
+  if (unit != model)
+    log_warning(
+        "{}: column {} is in {}, and the model, which is {} it, in {}: scale one of them to the other's unit",
+        target.path(), options.input_column, name_of(unit),
+        combine_ == Combine::subtract ? "subtracted from" : "added to", name_of(model));
+  if (inspected.exists && inspected.flux_unit != unit)
+    log_warning("{}: column {} is there already and keeps its unit {}: what it gets is in {}", target.path(),
+                options.written_column(), name_of(inspected.flux_unit), name_of(unit));
+  pending_ = std::async(std::launch::async, [this, inspected, unit, path = target.path(),
                                              selection = selection_of(options, options.written_column())] {
-    column_.emplace(path, selection, inspected);
+    column_.emplace(path, selection, inspected, unit);
   });
 }
 

@@ -19,9 +19,10 @@ namespace apsyn::imaging {
 /// a time: who reads the set, or ends, calls wait() first.
 class Output {
  public:
-  /// Begins to add the column where it is missing. `inspected`: by inspect_visibility_column().
+  /// Begins to add the column where it is missing. `inspected`: by inspect_visibility_column(). Predictions
+  /// are in the unit of the model, or of the column that they are combined with.
   Output(const PredictionOptions& options, const PredictionTarget& target,
-         const VisibilityColumnState& inspected, unsigned n_threads);
+         const VisibilityColumnState& inspected, FluxUnit model, unsigned n_threads);
 
   /// Until all that was begun is done; throws what it threw.
   void wait() {

@@ -133,6 +133,7 @@ Json stats_of(const VisibilitySummary& s) {
   stats["kind"] = "visibility";
   stats["telescope"] = s.telescope;
   stats["object"] = s.source;
+  stats["unit"] = name_of(s.flux_unit);
   stats["start_utc"] = format_fits_utc(from_mjd_seconds(s.first_time_mjd_s - s.interval_s / 2));
   stats["duration_s"] = s.last_time_mjd_s - s.first_time_mjd_s + s.interval_s;
   stats["integration_s"] = s.interval_s;
@@ -161,6 +162,7 @@ Json stats_of(const VoltageSummary& s) {
   stats["telescope"] = s.telescope;
   stats["object"] = s.source;
   stats["start_utc"] = format_fits_utc(s.start);
+  stats["unit_of_power"] = name_of(s.flux_unit);
   stats["samples"] = s.n_time;
   stats["sample_s"] = s.sample_s;
   stats["duration_s"] = static_cast<double>(s.n_time) * s.sample_s;

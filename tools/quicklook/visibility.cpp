@@ -69,6 +69,7 @@ double require_time(double time_mjd_s, const std::string& path) {
 VisibilitySummary about(const MeasurementSetReader& reader, const std::string& path) {
   VisibilitySummary summary;
   summary.telescope = reader.telescope();
+  summary.flux_unit = reader.flux_unit();
   if (reader.fields().size() == 1) summary.source = reader.fields()[0].name;
   for (const MsSpectralWindow& window : reader.spectral_windows()) {
     summary.channel_hz.insert(summary.channel_hz.end(), window.channel_hz.begin(), window.channel_hz.end());
@@ -92,6 +93,7 @@ std::size_t rows_per_block(const MeasurementSetReader& reader) {
 VisibilitySummary about(const VisibilityHeader& header) {
   VisibilitySummary summary;
   summary.telescope = header.telescope;
+  summary.flux_unit = header.flux_unit;
   summary.source = header.source;
   summary.channel_hz = header.channel_hz;
   summary.channel_width_hz = std::abs(header.channel_width_hz);

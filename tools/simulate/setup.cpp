@@ -99,6 +99,7 @@ VoltageHeader voltage_header(const Tool& tool, const SimulateOptions& options, c
   header.n_pol = 2;
   header.encoding = options.n_bit == 32 ? SampleEncoding::floating : SampleEncoding::twos_complement;
   header.scale = plan.scale;
+  header.flux_unit = FluxUnit::jansky;
   header.scale_gain = plan.step / plan.scale;
   header.layout = scene.layout;
   header.history = tool.provenance();

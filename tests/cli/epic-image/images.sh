@@ -42,7 +42,7 @@ for method in fft dft corr auto; do
   done
 done
 for pair in "NAXIS 5" "NAXIS1 16" "NAXIS3 2" "NAXIS4 4" "NAXIS5 2" "CTYPE1 RA---SIN" "CTYPE2 DEC--SIN" "CTYPE3 FREQ" \
-  "CTYPE4 STOKES" "CRVAL4 -5.0" "CDELT4 -1.0" "CTYPE5 COMPLEX" "CRPIX1 9.0" "BUNIT JY/BEAM" "DATE-OBS 2024-01-01T12:00:00"; do
+  "CTYPE4 STOKES" "CRVAL4 -5.0" "CDELT4 -1.0" "CTYPE5 COMPLEX" "CRPIX1 9.0" "BUNIT adu/beam" "DATE-OBS 2024-01-01T12:00:00"; do
   got=$(card a00.fits "${pair% *}")
   [[ $got == "${pair#* }"* ]] || fail "${pair% *} is $got, not ${pair#* }"
 done

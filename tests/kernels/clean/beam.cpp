@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(photometry) {
   const SetReport report = deconvolver.minor_cycle(planes, found).sets[0];
   std::copy(planes.begin(), planes.end(), residual.pixels.begin());
   std::copy(found.begin(), found.end(), model.pixels.begin());
-  BOOST_TEST_MESSAGE(report.n_components << " components, " << describe_stop(report));
+  BOOST_TEST_MESSAGE(report.n_components << " components, " << describe_stop(report, FluxUnit::jansky));
   const RestoringBeam beam = fit_largest_beam(psf);
   restore_planes(residual, model, beam, 2);
   double worst_on = 0, worst_off = 0, worst_position = 0;

@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(extended_gaussian_in_joined_polarisations) {
                                               << left.noise_jy << "; " << i_jy << " of 50 Jy, " << q_jy
                                               << " of -5 Jy");
     BOOST_TEST(int(left.stop) == int(CleanStop::noise));
-    BOOST_TEST(describe_excess(left) == "");
+    BOOST_TEST(describe_excess(left, FluxUnit::jansky) == "");
     BOOST_TEST(left.peak_jy < 3.3 * left.noise_jy);
     BOOST_TEST(std::abs(i_jy / 50 - 1) < 0.01);
     BOOST_TEST(std::abs(q_jy / -5 - 1) < 0.02);

@@ -36,6 +36,19 @@ std::string written(const Scratch& scratch, const std::string& name, const Image
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(models_of_uncalibrated_data_are_in_adu) {
+  const Scratch scratch;
+  const std::string jy = written(scratch, "jy.fits", model_image({"I"}, 150e6, 10e6));
+  Image image = model_image({"I"}, 160e6, 10e6);
+  image.info.unit = "adu/pixel";
+  const std::string adu = written(scratch, "adu.fits", image);
+  BOOST_TEST((find_models({jy})[0].flux_unit == FluxUnit::jansky));
+  BOOST_TEST((find_models({adu})[0].flux_unit == FluxUnit::adu));
+  BOOST_CHECK_THROW(find_models({jy, adu}), DataError);
+  image.info.unit = "adu/beam";
+  BOOST_CHECK_THROW(find_models({written(scratch, "beam.fits", image)}), DataError);
+}
+
 BOOST_AUTO_TEST_CASE(parts_of_the_band_and_stokes_in_files_of_their_own) {
   const Scratch scratch;
   const std::vector<std::string> files{

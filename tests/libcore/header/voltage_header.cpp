@@ -58,6 +58,11 @@ BOOST_AUTO_TEST_CASE(values_and_units) {
   BOOST_TEST(h.telescope == "MeerKAT");
   BOOST_TEST(h.source == "J1823-3021A");
   BOOST_TEST(h.order == "TFAP");
+  BOOST_TEST((h.flux_unit == FluxUnit::adu));
+  BOOST_TEST((parse({{"FLUX_UNIT", "Jy"}}).flux_unit == FluxUnit::jansky));
+  BOOST_TEST((parse({{"FLUX_UNIT", "adu"}}).flux_unit == FluxUnit::adu));
+  for (const char* unit : {"mJy", "JY", "K"})
+    malformed({{"FLUX_UNIT", unit}}, std::string("FLUX_UNIT ") + unit);
   BOOST_TEST(h.missing_samples == 128u);
   BOOST_TEST(h.foreign);
   BOOST_REQUIRE(h.unknown.size() == 1u);

@@ -31,6 +31,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
     h.encoding = turn % 3 ? SampleEncoding::offset_binary : SampleEncoding::floating;
     h.byte_order = turn % 5 ? ByteOrder::little : ByteOrder::big;
     h.scale = 1 + unit(random) / 3;
+    h.flux_unit = turn % 2 ? FluxUnit::jansky : FluxUnit::adu;
     h.scale_gain = 1 - std::abs(unit(random)) / 3;
     h.sideband_conj = turn % 7 == 0;
     h.pol_basis = turn % 2 ? "RL" : "XY";
@@ -63,6 +64,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
     BOOST_REQUIRE(back.block_samples == h.block_samples);
     BOOST_REQUIRE((back.encoding == h.encoding && back.byte_order == h.byte_order));
     BOOST_REQUIRE(back.scale == h.scale);
+    BOOST_REQUIRE((back.flux_unit == h.flux_unit));
     BOOST_REQUIRE(back.scale_gain == h.scale_gain);
     BOOST_REQUIRE(back.sideband_conj == h.sideband_conj);
     BOOST_REQUIRE(back.pol_basis == h.pol_basis);

@@ -8,7 +8,9 @@
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <map>
+#include <tuple>
 
 #include "libcore/base/error.h"
 #include "tests/libcore/ms/ms_observation.h"
@@ -86,6 +88,47 @@ BOOST_AUTO_TEST_CASE(the_tables_hold_what_other_programs_read) {
   const casacore::Matrix<casacore::Int> pairs =
       casacore::ArrayColumn<casacore::Int>(polarization, "CORR_PRODUCT")(0);
   BOOST_TEST((pairs(0, 1) == 0 && pairs(1, 1) == 1 && pairs(0, 2) == 1 && pairs(1, 2) == 0));
+}
+
+/// What the reader makes of a keyword of DATA: the keyword that casacore's tables have, and an older one.
+BOOST_AUTO_TEST_CASE(data_are_in_the_unit_that_their_column_says) {
+  ScratchFolder folder;
+  const std::string path = folder / "units.ms";
+  const auto unit = [&] { return MeasurementSetReader(path, {}).flux_unit(); };
+  for (const FluxUnit written : {FluxUnit::adu, FluxUnit::jansky}) {
+    MsDescription description = ms_description();
+    description.flux_unit = written;
+    std::filesystem::remove_all(path);
+    Observation(description, 1).write(path);
+    const casacore::Table main(path);
+    const casacore::Array<casacore::String> keyword =
+        casacore::TableColumn(main, "DATA").keywordSet().asArrayString("QuantumUnits");
+    BOOST_TEST(keyword.size() == 1u);
+    BOOST_TEST(std::string(*keyword.begin()) == (written == FluxUnit::adu ? "adu" : "Jy"));
+    BOOST_TEST((unit() == written));
+  }
+  const auto say = [&](const char* name, const char* text) {
+    casacore::Table main(path, casacore::Table::Update);
+    casacore::TableRecord& keywords = casacore::TableColumn(main, "DATA").rwKeywordSet();
+    for (const char* known : {"QuantumUnits", "UNIT"})
+      if (keywords.isDefined(known)) keywords.removeField(known);
+    if (std::string(name) == "UNIT")
+      keywords.define(name, casacore::String(text));
+    else if (*name != 0)
+      keywords.define(name, casacore::Vector<casacore::String>(1, text));
+  };
+  const std::tuple<const char*, const char*, FluxUnit> cases[] = {
+      {"", "", FluxUnit::jansky},
+      {"UNIT", "adu", FluxUnit::adu},
+      {"UNIT", "Jy", FluxUnit::jansky},
+      {"UNIT", "", FluxUnit::jansky},
+      {"QuantumUnits", "ADU", FluxUnit::adu},
+      {"UNIT", "K", FluxUnit::jansky},
+      {"QuantumUnits", "UNCALIB", FluxUnit::jansky}};
+  for (const auto& [name, text, expected] : cases) {
+    say(name, text);
+    BOOST_TEST((unit() == expected), name << " " << text);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(windows_and_fields_are_told_apart) {

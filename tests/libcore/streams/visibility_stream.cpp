@@ -32,6 +32,7 @@ VisibilityHeader example(std::size_t n_ant, bool autos) {
   h.layout.antennas[1].flagged = true;
   h.baselines = all_baselines(n_ant, autos);
   h.phase_centre = SkyDirection{1.25, -0.5};
+  h.flux_unit = FluxUnit::jansky;
   h.history = {"correlate 0.1.0", "--integration 0.5s"};
   return h;
 }
@@ -96,6 +97,7 @@ void check_records(const std::string& path, const VisibilityHeader& h) {
   BOOST_TEST((back.layout.antennas[2].enu_m == h.layout.antennas[2].enu_m));
   BOOST_TEST(back.layout.site->lat_rad == h.layout.site->lat_rad);
   BOOST_TEST(back.phase_centre->ra_rad == 1.25);
+  BOOST_TEST((back.flux_unit == h.flux_unit));
   BOOST_TEST((back.history == h.history));
   VisibilityRecord record, wanted;
   for (int index = 0; index < 5; ++index) {
