@@ -49,9 +49,9 @@ expect_stderr "this is VDIF: pipe it through ingest --from vdif"
 expect_exit 3 bash -c "ingest --from vdif -o x.dada <'$data/baseband-puppi-head.raw'"
 expect_stderr "standard input: byte 0" "this is GUPPI RAW: pipe it through ingest --from guppi"
 for tool in correlate quicklook search-transients; do
-  expect_exit 3 $tool "$data/LWA-tbf-test.dat" -o x.out
+  expect_exit 3 $tool "$data/LWA-tbf-test.dat" -o x.png
   expect_stderr "pipe them through ingest --from tbf"
-  expect_exit 3 $tool "$data/baseband-head.m5b" -o x.out
+  expect_exit 3 $tool "$data/baseband-head.m5b" -o x.png
   expect_stderr "this is Mark 5B: pipe it through ingest --from mark5b"
 done
 expect_exit 3 bash -c "cat '$data/baseband-head.vdif' | correlate --integration 1ms -o x.vis"
