@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/lwa_frames.h"
-#include "libcore/capture/packets.h"
+#include "libcore/capture/frames/packets.h"
+#include "libcore/capture/lwa/lwa_frames.h"
 
 namespace apsyn {
 namespace {

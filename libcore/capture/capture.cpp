@@ -6,15 +6,15 @@
 #include "libcore/base/error.h"
 #include "libcore/capture/best2.h"
 #include "libcore/capture/dada.h"
-#include "libcore/capture/guppi.h"
-#include "libcore/capture/lwa_samples.h"
-#include "libcore/capture/mark5b.h"
-#include "libcore/capture/mwa32t.h"
-#include "libcore/capture/mwa_vcs.h"
-#include "libcore/capture/mwax.h"
+#include "libcore/capture/guppi/guppi.h"
+#include "libcore/capture/lwa/lwa_samples.h"
+#include "libcore/capture/lwa/tbf.h"
+#include "libcore/capture/mwa/mwa32t.h"
+#include "libcore/capture/mwa/mwa_vcs.h"
+#include "libcore/capture/mwa/mwax.h"
 #include "libcore/capture/raw.h"
-#include "libcore/capture/tbf.h"
-#include "libcore/capture/vdif.h"
+#include "libcore/capture/vlbi/mark5b.h"
+#include "libcore/capture/vlbi/vdif.h"
 
 namespace apsyn {
 namespace {

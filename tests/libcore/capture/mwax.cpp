@@ -8,7 +8,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/capture/capture.h"
-#include "libcore/capture/mwa_time.h"
+#include "libcore/capture/mwa/mwa_time.h"
 #include "tests/reference/scratch.h"
 #include "tests/support/captured.h"
 

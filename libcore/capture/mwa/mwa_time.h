@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "libcore/base/time.h"
-#include "libcore/capture/vdif_frame.h"
+#include "libcore/capture/vlbi/vdif_frame.h"
 
 namespace apsyn {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/mwa32t.h"
+#include "libcore/capture/mwa/mwa32t.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/interleave.h"
-#include "libcore/capture/marked_frames.h"
+#include "libcore/capture/frames/interleave.h"
+#include "libcore/capture/frames/marked_frames.h"
 
 namespace apsyn {
 namespace {

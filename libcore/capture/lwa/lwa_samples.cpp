@@ -7,14 +7,14 @@
 //        [12], ticks by which the samples lie before the time tag [14], time tag [16], tuning word [24],
 //        flags [28], 4096 samples of 4+4 bits
 // A tuning word counts 196 MHz / 2^32; the samples are complex, 196 MHz / decimation of them in a second.
-#include "libcore/capture/lwa_samples.h"
+#include "libcore/capture/lwa/lwa_samples.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/lwa_frames.h"
+#include "libcore/capture/lwa/lwa_frames.h"
 
 namespace apsyn {
 namespace {

@@ -5,7 +5,7 @@
 //
 // The MWA's own beamformers (vcstools, vcsbeam) take the low half of a byte for the real part; streams have
 // it in the high half. Fine channel k of coarse channel n is centred on n 1.28 MHz + (k - 64) 10 kHz.
-#include "libcore/capture/mwa_vcs.h"
+#include "libcore/capture/mwa/mwa_vcs.h"
 
 #include <algorithm>
 #include <array>
@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/input_window.h"
-#include "libcore/capture/interleave.h"
-#include "libcore/capture/mwa_time.h"
+#include "libcore/capture/frames/input_window.h"
+#include "libcore/capture/frames/interleave.h"
+#include "libcore/capture/mwa/mwa_time.h"
 #include "libcore/fits/metafits.h"
 
 namespace apsyn {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/vdif.h"
+#include "libcore/capture/vlbi/vdif.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/vdif_frames.h"
+#include "libcore/capture/vlbi/vdif_frames.h"
 
 namespace apsyn {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/guppi_header.h"
+#include "libcore/capture/guppi/guppi_header.h"
 
 #include <algorithm>
 #include <charconv>

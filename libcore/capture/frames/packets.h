@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "libcore/capture/capture.h"
-#include "libcore/capture/input_window.h"
+#include "libcore/capture/frames/input_window.h"
 
 namespace apsyn {
 

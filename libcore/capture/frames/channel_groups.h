@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "libcore/capture/packets.h"
+#include "libcore/capture/frames/packets.h"
 
 namespace apsyn {
 

@@ -5,12 +5,12 @@
 //   2500 words of up to 32 bit streams: samples from the lowest bits on, in each the channels.
 // 1 bit: 0 is 1, 1 is -1. 2 bits, sign (lowest) and magnitude: 0 is the lowest level, 2 the next, 1 and 3 the
 // levels above zero; with SCALE 1/3 as those of VDIF. Neither channels, bits nor rate are told.
-#include "libcore/capture/mark5b.h"
+#include "libcore/capture/vlbi/mark5b.h"
 
 #include <cmath>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/packets.h"
+#include "libcore/capture/frames/packets.h"
 
 namespace apsyn {
 namespace {

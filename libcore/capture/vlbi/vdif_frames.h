@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
-#include "libcore/capture/input_window.h"
-#include "libcore/capture/interleave.h"
-#include "libcore/capture/vdif_frame.h"
+#include "libcore/capture/frames/input_window.h"
+#include "libcore/capture/frames/interleave.h"
+#include "libcore/capture/vlbi/vdif_frame.h"
 
 namespace apsyn {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/vdif_frames.h"
+#include "libcore/capture/vlbi/vdif_frames.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/gap.h"
 
 namespace apsyn {
 namespace {

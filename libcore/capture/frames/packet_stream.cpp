@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/packet_stream.h"
+#include "libcore/capture/frames/packet_stream.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/gap.h"
 
 namespace apsyn {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/vdif_frame.h"
+#include "libcore/capture/vlbi/vdif_frame.h"
 
 namespace apsyn {
 namespace {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/interleave.h"
+#include "libcore/capture/frames/interleave.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <numeric>
 #include <stdexcept>
+
+#include "libcore/base/error.h"
 
 namespace apsyn {
 namespace {
@@ -142,6 +144,18 @@ std::vector<StreamReport> Interleaver::reports() const {
     reports.push_back(report);
   }
   return reports;
+}
+
+void throw_gap(const Gap& gap) {
+  const std::string parts =
+      fmt::format("take the parts by themselves (head -c {}, tail -c +{})", gap.byte, gap.byte + 1);
+  if (gap.seconds < 0)
+    throw DataError("{}: {}: the recording goes on {:.6g} s earlier than it stopped: {}", gap.input,
+                    gap.place, -gap.seconds, parts);
+  throw DataError(
+      "{}: {}: the recording goes on {:.6g} s after it stopped: more than --max-gap {:.6g}s: raise it to "
+      "fill the pause with missing data, or {}",
+      gap.input, gap.place, gap.seconds, gap.max_s, parts);
 }
 
 }  // namespace apsyn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/mwax_packet_map.h"
+#include "libcore/capture/mwa/mwax_packet_map.h"
 
 #include <algorithm>
 #include <charconv>

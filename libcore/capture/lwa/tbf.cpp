@@ -7,11 +7,11 @@
 //   CHIPS: board from 1 [0], link [1], channels [2], sub-bands [3], sub-band [4], boards [5], first channel
 //        [6], sequence number [8], then 32 inputs
 // All integers are big-endian; samples are 4+4 bits, [channel][stand][polarisation].
-#include "libcore/capture/tbf.h"
+#include "libcore/capture/lwa/tbf.h"
 
 #include "libcore/base/error.h"
-#include "libcore/capture/channel_groups.h"
-#include "libcore/capture/lwa_frames.h"
+#include "libcore/capture/frames/channel_groups.h"
+#include "libcore/capture/lwa/lwa_frames.h"
 
 namespace apsyn {
 namespace {

@@ -6,7 +6,7 @@
 // OBS_OFFSET are those of the observation, the latter in seconds.
 //
 // The output keeps the blocks as heaps, [channel][antenna][pol][time].
-#include "libcore/capture/mwax.h"
+#include "libcore/capture/mwa/mwax.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,10 +17,10 @@
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/capture/input_window.h"
-#include "libcore/capture/interleave.h"
-#include "libcore/capture/mwa_time.h"
-#include "libcore/capture/mwax_packet_map.h"
+#include "libcore/capture/frames/input_window.h"
+#include "libcore/capture/frames/interleave.h"
+#include "libcore/capture/mwa/mwa_time.h"
+#include "libcore/capture/mwa/mwax_packet_map.h"
 #include "libcore/header/ascii_header.h"
 
 namespace apsyn {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/guppi.h"
+#include "libcore/capture/guppi/guppi.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/capture/gap.h"
-#include "libcore/capture/guppi_code.h"
-#include "libcore/capture/guppi_header.h"
-#include "libcore/capture/input_window.h"
-#include "libcore/capture/interleave.h"
+#include "libcore/capture/frames/input_window.h"
+#include "libcore/capture/frames/interleave.h"
+#include "libcore/capture/guppi/guppi_code.h"
+#include "libcore/capture/guppi/guppi_header.h"
 
 namespace apsyn {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/channel_groups.h"
+#include "libcore/capture/frames/channel_groups.h"
 
 #include <algorithm>
 #include <cstring>

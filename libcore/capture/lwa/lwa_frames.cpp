@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/lwa_frames.h"
+#include "libcore/capture/lwa/lwa_frames.h"
 
 #include "libcore/base/error.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "libcore/capture/packets.h"
+#include "libcore/capture/frames/packets.h"
 
 namespace apsyn {
 

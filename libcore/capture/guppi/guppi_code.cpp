@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/guppi_code.h"
+#include "libcore/capture/guppi/guppi_code.h"
 
 #include <cstring>
 

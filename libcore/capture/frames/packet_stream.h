@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "libcore/capture/interleave.h"
-#include "libcore/capture/packets.h"
+#include "libcore/capture/frames/interleave.h"
+#include "libcore/capture/frames/packets.h"
 
 namespace apsyn {
 

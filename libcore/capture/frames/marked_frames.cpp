@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/marked_frames.h"
+#include "libcore/capture/frames/marked_frames.h"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "libcore/capture/packets.h"
+#include "libcore/capture/frames/packets.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
 
 #include "libcore/base/error.h"
-#include "libcore/capture/packet_stream.h"
+#include "libcore/capture/frames/packet_stream.h"
 
 namespace apsyn {
 namespace {
