@@ -175,7 +175,7 @@ struct JonesRow {
   }
 };
 
-/// The image at one sign of y and x from its four parities (cpu/grid/stages.h).
+/// The image at one sign of y and x from its four parities (cpu/grid/folding.h).
 template <class T>
 HWY_INLINE Value<T> quadrant(const T* parts, std::size_t odd_y, std::size_t odd_x, std::size_t im, bool north,
                              bool east) {

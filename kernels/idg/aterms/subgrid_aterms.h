@@ -5,7 +5,7 @@
 #include <complex>
 #include <cstddef>
 
-#include "kernels/idg/cpu/grid/stages.h"
+#include "kernels/idg/cpu/grid/folding.h"
 #include "kernels/idg/idg.h"
 
 namespace apsyn {

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/idg/cpu/grid/folding.h"
 #include "kernels/idg/cpu/grid/spread.h"
-#include "kernels/idg/cpu/grid/stages.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition/partition.h"
 

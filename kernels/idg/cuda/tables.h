@@ -5,7 +5,7 @@
 #include <complex>
 #include <vector>
 
-#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/grid/tensor/task.cuh"
 #include "kernels/idg/idg.h"
 
 namespace apsyn::idg_cuda {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/grid/tensor/task.cuh"
 #include "kernels/idg/plan/cost.h"
 #include "kernels/idg/plan/w_terms.h"
 

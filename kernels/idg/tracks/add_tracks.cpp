@@ -124,12 +124,12 @@ HWY_INLINE void fetch(const PredictedTracks& from, const TrackRun& run, float* d
 
 void add_track(const PredictedTracks& from, std::size_t index, const NodeTables& tables, float* data) {
   HWY_ALIGN float share[kPaddedNodes];
-  const Track& track = from.tracks[index];
+  const DeviceTrack& track = from.tracks[index];
   const TrackRun* runs = from.runs + track.first_t;
   const std::size_t channel = 2 * from.n_planes, row_bytes = track.n_channels * channel * sizeof(float),
                     ahead = std::clamp<std::size_t>(kAheadBytes / row_bytes, 1, kMaxAhead);
   if (index + 1 < from.n_tracks) {
-    const Track& next = from.tracks[index + 1];
+    const DeviceTrack& next = from.tracks[index + 1];
     for (std::size_t i = 0; i < std::min<std::size_t>(ahead, next.n_runs); ++i)
       fetch(from, from.runs[next.first_t + i], data);
   }

@@ -6,7 +6,7 @@
 #include <complex>
 #include <cstddef>
 
-#include "kernels/idg/tracks/track.h"
+#include "kernels/idg/tracks/device_track.h"
 
 namespace apsyn::idg_cuda {
 
@@ -14,7 +14,7 @@ namespace apsyn::idg_cuda {
 /// Tracks of a baseline stand together, in the order of their rows: rows of the next are then in pages of
 /// memory that have just been used.
 struct PredictedTracks {
-  const Track* tracks = nullptr;
+  const DeviceTrack* tracks = nullptr;
   std::size_t n_tracks = 0;
   const TrackRun* runs = nullptr;
   const std::complex<float>* values = nullptr;  ///< [place][plane], not folded
@@ -27,9 +27,9 @@ struct PredictedLayout {
 
   std::size_t first_run() const { return n_places * n_planes * sizeof(std::complex<float>); }
   std::size_t first_track() const { return first_run() + n_runs * sizeof(TrackRun); }
-  std::size_t bytes() const { return first_track() + n_tracks * sizeof(Track); }
+  std::size_t bytes() const { return first_track() + n_tracks * sizeof(DeviceTrack); }
   PredictedTracks at(const std::byte* memory, std::size_t n_chan) const {
-    return {reinterpret_cast<const Track*>(memory + first_track()),
+    return {reinterpret_cast<const DeviceTrack*>(memory + first_track()),
             n_tracks,
             reinterpret_cast<const TrackRun*>(memory + first_run()),
             reinterpret_cast<const std::complex<float>*>(memory),

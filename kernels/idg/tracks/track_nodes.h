@@ -21,7 +21,7 @@
 #include "kernels/idg/tracks/channel_nodes.h"
 #include "kernels/idg/tracks/channel_product.h"
 #include "kernels/idg/tracks/node_counts.h"
-#include "kernels/idg/tracks/track_curve.h"
+#include "kernels/idg/tracks/node_placer.h"
 
 namespace apsyn {
 
@@ -105,7 +105,7 @@ class TrackNodes {
   IdgPlan plan_;
   double channel_place_cost_;
   NodeCounts counts_, channel_counts_;
-  TrackCurve curve_;
+  NodePlacer curve_;
   ChannelNodes<T> channel_nodes_;
   std::vector<Track> tracks_;
   std::vector<Band> bands_;

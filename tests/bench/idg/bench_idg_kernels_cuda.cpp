@@ -16,7 +16,7 @@
 
 #include "kernels/common/cuda/array.h"
 #include "kernels/common/cuda/check.h"
-#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/grid/tensor/task.cuh"
 #include "kernels/idg/plan/w_terms.h"
 #include "libcore/base/error.h"
 #include "libcore/system/device.h"

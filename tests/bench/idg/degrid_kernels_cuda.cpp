@@ -107,7 +107,7 @@ void run(const Case& c, const Device& device) {
     if (c.sum == Sum::direct)
       launch_direct(task, nullptr);
     else
-      launch_tensor(task, tables, c.sum == Sum::tensor ? TensorTerms::phases : TensorTerms::first_order,
+      launch_tensor(task, tables, c.sum == Sum::tensor ? DegridTerms::phases : DegridTerms::first_order,
                     nullptr);
   };
   launch();

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/common/math/folded_product.h"
-#include "kernels/idg/cpu/degrid/stages.h"
+#include "kernels/idg/cpu/degrid/pixels.h"
 
 namespace apsyn {
 namespace {

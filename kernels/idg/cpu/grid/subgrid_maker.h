@@ -4,7 +4,7 @@
 //   visibilities -> nodes of their channels               channel_nodes.h
 //   -> nodes of their baselines' tracks                  track_nodes.h
 //   -> fine cells of each w node                         cpu/grid/spread.h
-//   -> images, by two real matrix products               cpu/grid/stages.h, matrix_product.h
+//   -> images, by two real matrix products               cpu/grid/folding.h, matrix_product.h
 //   -> times taper and the node's w screen, summed
 //   -> A-terms and the mix of correlations, if any       subgrid_aterms.h
 //   -> uv cells, by two more products
@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "kernels/idg/cpu/grid/folding.h"
 #include "kernels/idg/cpu/grid/spread.h"
-#include "kernels/idg/cpu/grid/stages.h"
 #include "kernels/idg/cpu/spread_tables.h"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition/partition.h"

@@ -161,7 +161,7 @@ template <class T>
 void launch_direct(const SumTask<T>& task, cudaStream_t stream);
 
 /// Single precision on tensor cores (sm_90a), Chebyshev handling of w; see cuda/degrid/tensor.cu.
-enum class TensorTerms { phases, first_order };
+enum class DegridTerms { phases, first_order };
 /// Separable parts of n - n_middle, and what is left.
 struct TensorTables {
   const float* n_of_x;    ///< [x]
@@ -169,7 +169,7 @@ struct TensorTables {
   const float* residual;  ///< [y][x]
 };
 /// Units may have any number of visibilities up to tensor_unit().
-void launch_tensor(const SumTask<float>& task, const TensorTables& tables, TensorTerms terms,
+void launch_tensor(const SumTask<float>& task, const TensorTables& tables, DegridTerms terms,
                    cudaStream_t stream);
 bool tensor_planes(int n_planes);
 int tensor_unit(int side);

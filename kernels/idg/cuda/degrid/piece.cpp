@@ -244,9 +244,9 @@ void PiecePredictor<T>::predict_chunk(const GridBlock& block, const DegridTasks&
   if constexpr (std::is_same_v<T, float>) {
     const TensorTables tables{n_of_x_.data(), n_of_y_.data(), residual_.data()};
     take(Sum::tensor);
-    launch_tensor(sum, tables, TensorTerms::phases, nullptr);
+    launch_tensor(sum, tables, DegridTerms::phases, nullptr);
     take(Sum::tensor_first_order);
-    launch_tensor(sum, tables, TensorTerms::first_order, nullptr);
+    launch_tensor(sum, tables, DegridTerms::first_order, nullptr);
   }
   times.summed.record(nullptr);
 }

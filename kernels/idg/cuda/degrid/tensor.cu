@@ -116,15 +116,15 @@ void launch(const SumTask<float>& task, const TensorTables& tables, cudaStream_t
 }
 
 template <int kPlanes, int kRows>
-void launch(const SumTask<float>& task, const TensorTables& tables, TensorTerms terms, cudaStream_t stream) {
-  if (terms == TensorTerms::first_order)
+void launch(const SumTask<float>& task, const TensorTables& tables, DegridTerms terms, cudaStream_t stream) {
+  if (terms == DegridTerms::first_order)
     launch<kPlanes, kRows, true>(task, tables, stream);
   else
     launch<kPlanes, kRows, false>(task, tables, stream);
 }
 
 template <int kPlanes>
-void launch(const SumTask<float>& task, const TensorTables& tables, TensorTerms terms, cudaStream_t stream) {
+void launch(const SumTask<float>& task, const TensorTables& tables, DegridTerms terms, cudaStream_t stream) {
   // Rows of a tile: the fewer that are wasted.
   auto padded = [&](int rows) { return (task.geometry.side + rows - 1) / rows * rows; };
   if (padded(24) < padded(32))
@@ -135,7 +135,7 @@ void launch(const SumTask<float>& task, const TensorTables& tables, TensorTerms 
 
 }  // namespace
 
-void launch_tensor(const SumTask<float>& task, const TensorTables& tables, TensorTerms terms,
+void launch_tensor(const SumTask<float>& task, const TensorTables& tables, DegridTerms terms,
                    cudaStream_t stream) {
   if (task.n_units == 0) return;
   if (task.geometry.n_planes == 4)

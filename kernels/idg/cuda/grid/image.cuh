@@ -22,7 +22,7 @@ struct AtermKey {
 };
 
 /// sums [task][term][plane][re cos_y, re sin_y, im cos_y, im sin_y][y][cos_x, sin_x][x].
-struct FoldedShape {
+struct TaskSumsShape {
   int n_terms, n_planes, n_rows;  ///< n_rows: y, with padding
   int row_values, sine_values;    ///< from one y to the next, from cos_x to sin_x
   std::size_t task_values;
@@ -32,7 +32,7 @@ template <class T>
 struct ImageTask {
   int n_tasks, side;
   int n_outputs;  ///< images a task and plane: WHandling::kernel's terms, which are not combined
-  FoldedShape shape;
+  TaskSumsShape shape;
   const T* sums;
   const double* coefficient;    ///< [term][y][x] of half the side, with the taper; [1] when not combined
   const double* n_from_middle;  ///< [y][x] n - n_middle of half the side; null: no screen

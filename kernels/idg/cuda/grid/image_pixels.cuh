@@ -21,7 +21,7 @@ struct Quad {
 template <class T>
 __device__ __forceinline__ Quad<T> unfold(const ImageTask<T>& task, int own, int plane, int first_term,
                                           int last_term, int y, int x) {
-  const FoldedShape& shape = task.shape;
+  const TaskSumsShape& shape = task.shape;
   const int half = task.side / 2;
   const std::size_t part = std::size_t(shape.n_rows) * shape.row_values;
   Quad<T> sum{};

@@ -74,7 +74,7 @@ std::size_t TaskSums<T>::prepared_bytes(const DeviceTasks& tasks, const DeviceTr
 }
 
 template <class T>
-FoldedShape TaskSums<T>::sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream) {
+TaskSumsShape TaskSums<T>::sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream) {
   if (ways_.tensor) return sum_on_tensor_cores(tasks, work, stream);
   const WExpansion& expansion = ways_.expansions[work.expansion];
   const int n_terms = static_cast<int>(expansion.n_terms), n_rows = rows_padded(n_terms, n_planes_, side_);
@@ -90,8 +90,8 @@ FoldedShape TaskSums<T>::sum(const DeviceTasks& tasks, const RangeWork& work, cu
 }
 
 template <>
-FoldedShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work,
-                                                 cudaStream_t stream) {
+TaskSumsShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work,
+                                                   cudaStream_t stream) {
   const int half = tensor_half(side_);
   auto sum = [&](std::size_t expansion, cudaStream_t in) {
     launch_tensor_grid(
@@ -113,7 +113,7 @@ FoldedShape TaskSums<float>::sum_on_tensor_cores(const DeviceTasks& tasks, const
 }
 
 template <>
-FoldedShape TaskSums<double>::sum_on_tensor_cores(const DeviceTasks&, const RangeWork&, cudaStream_t) {
+TaskSumsShape TaskSums<double>::sum_on_tensor_cores(const DeviceTasks&, const RangeWork&, cudaStream_t) {
   return {};  // make_w_expansions() chooses tensor cores in single precision alone
 }
 

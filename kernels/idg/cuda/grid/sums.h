@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/idg/cuda/grid/image.cuh"
-#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/grid/tensor/task.cuh"
 #include "kernels/idg/cuda/tasks.h"
 
 namespace apsyn::idg_cuda {
@@ -45,10 +45,10 @@ class TaskSums {
   /// About what prepare() takes of the device.
   std::size_t prepared_bytes(const DeviceTasks& tasks, const DeviceTracks& tracks) const;
   /// A range's visibilities into sums().
-  FoldedShape sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
+  TaskSumsShape sum(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 
  private:
-  FoldedShape sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
+  TaskSumsShape sum_on_tensor_cores(const DeviceTasks& tasks, const RangeWork& work, cudaStream_t stream);
 
   IdgPlan plan_;
   WExpansions ways_;

@@ -26,7 +26,7 @@ struct RowColumn {
   std::uint32_t chan, plane;  ///< of the result
   float sign;                 ///< of its imaginary part
 
-  __device__ RowColumn(const TrackRowsTask& task, const Track& track, int column)
+  __device__ RowColumn(const TrackRowsTask& task, const DeviceTrack& track, int column)
       : chan(track.first_channel + column / task.n_planes),
         plane(column % task.n_planes),
         sign(track.folded ? -1 : 1) {
@@ -62,7 +62,8 @@ __device__ __forceinline__ float2 sum_nodes(const float2 (&value)[kNodes], const
 
 /// kNodes: those of the track, up to a multiple of 4.
 template <int kNodes, bool kPath>
-__device__ __forceinline__ void make_rows(const TrackRowsTask& task, const Track& track, RowsShared& shared) {
+__device__ __forceinline__ void make_rows(const TrackRowsTask& task, const DeviceTrack& track,
+                                          RowsShared& shared) {
   const int n_rows = static_cast<int>(track.n_runs), n_nodes = static_cast<int>(track.n_nodes),
             n_columns = static_cast<int>(track.n_channels) * task.n_planes;
   const float2* from = task.values + std::size_t(track.first_place) * task.n_planes;
@@ -96,7 +97,7 @@ __device__ __forceinline__ void make_rows(const TrackRowsTask& task, const Track
 }
 
 template <bool kPath>
-__device__ __forceinline__ void copy_rows(const TrackRowsTask& task, const Track& track) {
+__device__ __forceinline__ void copy_rows(const TrackRowsTask& task, const DeviceTrack& track) {
   const int n_columns = static_cast<int>(track.n_channels) * task.n_planes;
   for (int first_column = 0; first_column < n_columns; first_column += kRowThreads) {
     const int n = min(n_columns - first_column, kRowThreads), n_groups = kRowThreads / n;
@@ -118,7 +119,7 @@ __device__ __forceinline__ void copy_rows(const TrackRowsTask& task, const Track
 template <bool kPath>
 __global__ void __launch_bounds__(kRowThreads, 5) track_rows(TrackRowsTask task) {
   __shared__ alignas(16) RowsShared shared;
-  const Track track = task.tracks[blockIdx.x];
+  const DeviceTrack track = task.tracks[blockIdx.x];
   if (track.n_nodes == 0) return copy_rows<kPath>(task, track);
   shared.nodes.fill(track);
   with_nodes(track.n_nodes, [&](auto nodes) { make_rows<nodes.n, kPath>(task, track, shared); });

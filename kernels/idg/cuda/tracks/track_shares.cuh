@@ -14,7 +14,7 @@ struct TrackNodeTable {
   float weight[kMaxNodes];                 ///< barycentric; 0 beyond the nodes
 
   /// By the first kMaxNodes threads; those who read it wait for them.
-  __device__ __forceinline__ void fill(const Track& track) {
+  __device__ __forceinline__ void fill(const DeviceTrack& track) {
     if (threadIdx.x >= kMaxNodes) return;
     const std::uint32_t k = min(threadIdx.x, track.n_nodes - 1);
     const double at = idg::chebyshev_node(k, track.n_nodes);

@@ -40,7 +40,7 @@ struct Column {
   std::uint32_t chan;
   bool psf;
 
-  __device__ Column(const TrackValuesTask& task, const Track& track, int column) {
+  __device__ Column(const TrackValuesTask& task, const DeviceTrack& track, int column) {
     const BlockArrays& block = task.block;
     const int plane = column % task.n_planes;
     chan = track.first_channel + column / task.n_planes;
@@ -70,7 +70,7 @@ struct Column {
   }
 };
 
-__device__ __forceinline__ float2 fold(const Track& track, float2 value) {
+__device__ __forceinline__ float2 fold(const DeviceTrack& track, float2 value) {
   return make_float2(value.x, track.folded ? -value.y : value.y);
 }
 
@@ -88,7 +88,7 @@ __device__ __forceinline__ void add_row(float2 (&sum)[kNodes], const float* shar
 
 /// kNodes: those of the track, up to a multiple of 4.
 template <int kNodes, bool kPath>
-__device__ __forceinline__ void sum_track(const TrackValuesTask& task, const Track& track,
+__device__ __forceinline__ void sum_track(const TrackValuesTask& task, const DeviceTrack& track,
                                           TrackShared& shared) {
   const int n_rows = static_cast<int>(track.n_runs);
   const int n_columns = static_cast<int>(track.n_channels) * task.n_planes;
@@ -158,7 +158,7 @@ __device__ __forceinline__ void sum_track(const TrackValuesTask& task, const Tra
 }
 
 template <bool kPath>
-__device__ __forceinline__ void copy_rows(const TrackValuesTask& task, const Track& track) {
+__device__ __forceinline__ void copy_rows(const TrackValuesTask& task, const DeviceTrack& track) {
   const int n_columns = static_cast<int>(track.n_channels) * task.n_planes;
   for (int column = 0; column < n_columns; column += kValueThreads) {
     const int n = min(n_columns - column, kValueThreads), n_groups = kValueThreads / n;
@@ -181,7 +181,7 @@ template <bool kPath>
 __global__ void __launch_bounds__(kValueThreads, kPath ? kBlocks - 1 : kBlocks)
     track_values(TrackValuesTask task) {
   __shared__ alignas(16) TrackShared shared;
-  const Track track = task.tracks[blockIdx.x];
+  const DeviceTrack track = task.tracks[blockIdx.x];
   if (track.n_nodes == 0) return copy_rows<kPath>(task, track);
   shared.nodes.fill(track);
   with_nodes(track.n_nodes, [&](auto nodes) { sum_track<nodes.n, kPath>(task, track, shared); });

@@ -28,7 +28,7 @@ __global__ void count_tracks(NodeLimits limits, DeviceCutInput rows, const Visib
 
 __global__ void list_tracks(NodeLimits limits, DeviceCutInput rows, const VisibilityRun* runs,
                             const SubTable* tables, std::uint32_t n, const std::uint32_t* end_track,
-                            Track* tracks, std::uint32_t* n_t) {
+                            DeviceTrack* tracks, std::uint32_t* n_t) {
   const std::size_t i = this_thread() / 32;
   if (i >= n) return;
   std::uint32_t to = i == 0 ? 0 : end_track[i - 1];
@@ -36,7 +36,7 @@ __global__ void list_tracks(NodeLimits limits, DeviceCutInput rows, const Visibi
          [&](std::uint32_t begin, std::uint32_t n_runs, std::uint32_t pieces, const Channels& channels) {
            for (std::uint32_t piece = threadIdx.x % 32; piece < pieces; piece += 32) {
              const auto first = static_cast<std::uint32_t>(std::uint64_t(n_runs) * piece / pieces);
-             Track track{};
+             DeviceTrack track{};
              track.first_run = begin + first;
              track.n_runs = static_cast<std::uint32_t>(std::uint64_t(n_runs) * (piece + 1) / pieces) - first;
              track.first_channel = channels.first;
@@ -81,12 +81,12 @@ struct FitLanes {
 };
 
 __global__ void fit_tracks(NodeLimits limits, DeviceCutInput rows, const VisibilityRun* runs, std::uint32_t n,
-                           const std::uint32_t* end_t, Track* tracks, TrackCurve* curves, float* t,
+                           const std::uint32_t* end_t, DeviceTrack* tracks, TrackCurve* curves, float* t,
                            std::uint32_t* n_rows, std::uint32_t* n_places) {
   const std::size_t i = this_thread() / FitLanes::n;
   if (i >= n) return;
   const FitLanes lanes;
-  Track track = tracks[i];
+  DeviceTrack track = tracks[i];
   const VisibilityRun* own = runs + track.first_run;
   track.first_t = i == 0 ? 0 : end_t[i - 1];
   double visibilities = 0;
@@ -112,10 +112,10 @@ __global__ void fit_tracks(NodeLimits limits, DeviceCutInput rows, const Visibil
 /// A warp for each track.
 __global__ void place_nodes(DeviceCutInput rows, const VisibilityRun* runs, std::uint32_t n,
                             const TrackCurve* curves, const std::uint32_t* end_row,
-                            const std::uint32_t* end_place, Track* tracks, NodeRow* nodes) {
+                            const std::uint32_t* end_place, DeviceTrack* tracks, NodeRow* nodes) {
   const std::size_t i = this_thread() / 32;
   if (i >= n) return;
-  const Track track = tracks[i];
+  const DeviceTrack track = tracks[i];
   const std::uint32_t first_row = i == 0 ? 0 : end_row[i - 1], first_place = i == 0 ? 0 : end_place[i - 1];
   const int lane = threadIdx.x % 32;
   if (lane == 0) {
@@ -177,7 +177,7 @@ void TrackFinder::find(const NodeLimits& limits, const DeviceCutInput& rows, con
   read(host_.get(), out.end_track, n_tables);
   cuda_check(cudaStreamSynchronize(stream_), "counting tracks");
   const std::uint32_t n_tracks = host_[0];
-  Track* tracks = out.tracks.reserve(n_tracks);
+  DeviceTrack* tracks = out.tracks.reserve(n_tracks);
   std::uint32_t* end_t = end_t_.reserve(n_tracks);
   list_tracks<<<blocks_of(std::size_t(n_tables) * 32), kThreads, 0, stream_>>>(
       limits, rows, runs, from, n_tables, end_track, tracks, end_t);

@@ -6,14 +6,14 @@
 #include "kernels/common/cuda/sort.cuh"
 #include "kernels/idg/cuda/partition/cut.cuh"
 #include "kernels/idg/cuda/partition/slots.cuh"
-#include "kernels/idg/tracks/track.h"
+#include "kernels/idg/tracks/device_track.h"
 #include "kernels/idg/tracks/track_fit.h"
 
 namespace apsyn::idg_cuda {
 
 /// A block's, those of a sub-table together and in the order of the sub-tables.
 struct DeviceTracks {
-  Upload<Track> tracks;
+  Upload<DeviceTrack> tracks;
   Upload<NodeRow> rows;
   Upload<float> t;                           ///< of every track's runs: where they lie along it, in [-1, 1]
   Upload<std::uint32_t> end_track;           ///< [table] inclusive sums
@@ -67,7 +67,7 @@ class TrackFinder {
 ///   sum_i L_k(t_i) weight_i V_i exp(-2 pi i path_i / wavelength),
 /// L_k Lagrange's polynomials of the nodes; of other rows the weighted visibilities. Folded.
 struct TrackValuesTask {
-  const Track* tracks;
+  const DeviceTrack* tracks;
   const NodeRow* rows;
   const VisibilityRun* runs;
   const float* t;  ///< DeviceTracks::t
@@ -82,7 +82,7 @@ void launch_track_values(const TrackValuesTask& task, cudaStream_t stream);
 ///   V_i = exp(+2 pi i path_i / wavelength) sum_k L_k(t_i) V_k,
 /// no longer folded; other visibilities are left alone.
 struct TrackRowsTask {
-  const Track* tracks;
+  const DeviceTrack* tracks;
   const NodeRow* rows;
   const VisibilityRun* runs;
   const float* t;            ///< DeviceTracks::t

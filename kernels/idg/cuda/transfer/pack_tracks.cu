@@ -8,7 +8,7 @@ namespace {
 /// Of stations; more are taken for others, which only costs time.
 constexpr int kStationBits = 16, kRowBits = 32;
 
-__global__ void track_keys(const Track* tracks, const VisibilityRun* runs, const std::uint32_t* station,
+__global__ void track_keys(const DeviceTrack* tracks, const VisibilityRun* runs, const std::uint32_t* station,
                            std::uint32_t n, std::uint64_t* keys) {
   const std::size_t i = this_thread();
   if (i >= n) return;
@@ -23,17 +23,17 @@ __global__ void track_keys(const Track* tracks, const VisibilityRun* runs, const
 struct Packed {
   float2* values;
   TrackRun* runs;
-  Track* tracks;
+  DeviceTrack* tracks;
 };
 
 /// A warp for each track.
-__global__ void pack(const Track* tracks, const std::uint32_t* order, const VisibilityRun* runs,
+__global__ void pack(const DeviceTrack* tracks, const std::uint32_t* order, const VisibilityRun* runs,
                      const float* t, std::uint32_t n, int n_planes, bool adjoint, const float2* values,
                      const std::uint32_t* end_place, Packed to) {
   const std::size_t i = this_thread() / 32;
   if (i >= n) return;
   const std::uint32_t lane = threadIdx.x % 32, index = order[i];
-  const Track track = tracks[index];
+  const DeviceTrack track = tracks[index];
   if (lane == 0) to.tracks[i] = track;
   for (std::uint32_t k = lane; k < track.n_runs; k += 32) {
     const VisibilityRun run = runs[track.first_run + k];
@@ -55,13 +55,13 @@ __global__ void pack(const Track* tracks, const std::uint32_t* order, const Visi
 void TrackPacker::pack(const PackTracksTask& task, const PredictedLayout& layout, std::byte* to) {
   const DeviceTracks& from = *task.tracks;
   const std::uint32_t n = from.n_tracks;
-  const Track* tracks = from.tracks.data();
+  const DeviceTrack* tracks = from.tracks.data();
   sort_.begin(n);
   track_keys<<<blocks_of(n), kThreads, 0, stream_>>>(tracks, task.runs, task.station, n, sort_.keys(n));
   launched("sorting tracks");
   sort_.by_keys(n, task.station == nullptr ? kRowBits : kRowBits + 2 * kStationBits);
   const Packed packed{reinterpret_cast<float2*>(to), reinterpret_cast<TrackRun*>(to + layout.first_run()),
-                      reinterpret_cast<Track*>(to + layout.first_track())};
+                      reinterpret_cast<DeviceTrack*>(to + layout.first_track())};
   idg_cuda::pack<<<blocks_of(std::size_t(n) * 32), kThreads, 0, stream_>>>(
       tracks, sort_.order(), task.runs, from.t.data(), n, task.n_planes, task.adjoint, task.values,
       from.end_place.data(), packed);

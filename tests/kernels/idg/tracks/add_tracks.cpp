@@ -26,7 +26,7 @@ struct Shape {
 /// Tracks of one channel and more, of few nodes and many, some without; rows that lack channels, rows in two
 /// runs, rows on nodes.
 struct Tracks {
-  std::vector<Track> tracks;
+  std::vector<DeviceTrack> tracks;
   std::vector<TrackRun> runs;
   std::vector<std::complex<float>> values;
   Shape shape;
@@ -36,7 +36,7 @@ struct Tracks {
     std::uniform_real_distribution<float> flat(-1, 1);
     std::uint32_t next_row = 0, next_place = 0;
     for (std::uint32_t i = 0; next_row < shape.n_row; ++i) {
-      Track track{};
+      DeviceTrack track{};
       track.first_t = static_cast<std::uint32_t>(runs.size());
       track.first_place = next_place;
       track.n_nodes = i % 5 == 4 ? 0 : 1 + static_cast<std::uint32_t>(random() % 24);
@@ -89,7 +89,7 @@ void check(const Shape& shape) {
   std::vector<std::complex<float>> before(n + 1, {NAN, NAN});
   std::vector<std::complex<double>> want(n);
   std::vector<bool> has_value(n);
-  for (const Track& track : own.tracks) {
+  for (const DeviceTrack& track : own.tracks) {
     std::size_t place = track.first_place;
     for (std::size_t i = track.first_t; i < track.first_t + track.n_runs; ++i) {
       const TrackRun& run = own.runs[i];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The consumer warpgroups of cuda/grid/tensor.cu. A thread owns one phasor row of its planes: rows lane / 4
-// of a warp's 16 are the real parts, rows + 8 the imaginary ones, so that the complex sums meet in one
-// thread. Its slots are 4 (lane % 4) .. + 3 of every 16, whose places along k are those of a fragment: 2
+// The consumer warpgroups of cuda/grid/tensor/kernel.cu. A thread owns one phasor row of its planes: rows
+// lane / 4 of a warp's 16 are the real parts, rows + 8 the imaginary ones, so that the complex sums meet in
+// one thread. Its slots are 4 (lane % 4) .. + 3 of every 16, whose places along k are those of a fragment: 2
 // (lane % 4) + {0, 1, 8, 9}. For sm_90a only.
 #pragma once
 
 #include "kernels/common/cuda/sm90/wgmma.cuh"
-#include "kernels/idg/cuda/grid/tensor_producers.cuh"
+#include "kernels/idg/cuda/grid/tensor/producers.cuh"
 
 namespace apsyn::idg_cuda {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two or three consumer warpgroups, the others make their operands; one block per SM walks over tasks.
-#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/grid/tensor/task.cuh"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/common/cuda/sm90/mbarrier.cuh"
 #include "kernels/common/cuda/sm90/warpgroups.cuh"
-#include "kernels/idg/cuda/grid/tensor_consumers.cuh"
+#include "kernels/idg/cuda/grid/tensor/consumers.cuh"
 
 namespace apsyn::idg_cuda {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the producers of cuda/grid/tensor.cu write to a stage of shared memory. For sm_90a only.
+// What the producers of cuda/grid/tensor/kernel.cu write to a stage of shared memory. For sm_90a only.
 #pragma once
 
 #include <cuda_fp16.h>
 
 #include "kernels/common/cuda/sm90/shared_memory.cuh"
-#include "kernels/idg/cuda/grid/tensor_shape.cuh"
+#include "kernels/idg/cuda/grid/tensor/shape.cuh"
 
 namespace apsyn::idg_cuda {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The producer warps of cuda/grid/tensor.cu: half of them make B for 64 slots, half the phasors of A and V as
-// hi and lo. For sm_90a only.
+// The producer warps of cuda/grid/tensor/kernel.cu: half of them make B for 64 slots, half the phasors of A
+// and V as hi and lo. For sm_90a only.
 #pragma once
 
 #include "kernels/common/cuda/sm90/mbarrier.cuh"
-#include "kernels/idg/cuda/grid/tensor_operands.cuh"
-#include "kernels/idg/cuda/grid/tensor_walk.cuh"
+#include "kernels/idg/cuda/grid/tensor/operands.cuh"
+#include "kernels/idg/cuda/grid/tensor/walk.cuh"
 
 namespace apsyn::idg_cuda {
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a block of cuda/grid/tensor.cu divides its work, and what a stage of 64 slots takes in shared memory.
+// How a block of cuda/grid/tensor/kernel.cu divides its work, and what a stage of 64 slots takes in shared
+// memory.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/grid/tensor/task.cuh"
 
 namespace apsyn::idg_cuda {
 

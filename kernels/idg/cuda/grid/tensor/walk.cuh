@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// In which order the blocks of cuda/grid/tensor.cu take their work; producers and consumers walk alike.
+// In which order the blocks of cuda/grid/tensor/kernel.cu take their work; producers and consumers walk
+// alike.
 #pragma once
 
 #include "kernels/common/cuda/sm90/async_copy.cuh"
 #include "kernels/common/cuda/sm90/warpgroups.cuh"
-#include "kernels/idg/cuda/grid/tensor_shape.cuh"
+#include "kernels/idg/cuda/grid/tensor/shape.cuh"
 
 namespace apsyn::idg_cuda {
 

@@ -12,7 +12,7 @@
 
 #include "kernels/common/cuda/array.h"
 #include "kernels/idg/cuda/grid/image.cuh"
-#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/grid/tensor/task.cuh"
 #include "tests/kernels/idg/cuda/hopper.h"
 
 using namespace apsyn;
@@ -28,7 +28,7 @@ constexpr int kTasks = 3, kVisibilities = 4;
 
 /// Visibilities of every task, plane and term.
 struct Case {
-  FoldedShape shape;
+  TaskSumsShape shape;
   int side;
   std::vector<Value> value;                           ///< [task][term][plane][visibility]
   std::vector<double> du, dv;                         ///< [task][visibility] turns a pixel
@@ -40,7 +40,7 @@ struct Case {
     return &value[((std::size_t(task) * shape.n_terms + term) * shape.n_planes + plane) * kVisibilities];
   }
 
-  Case(int which_side, const FoldedShape& which) : shape(which), side(which_side) {
+  Case(int which_side, const TaskSumsShape& which) : shape(which), side(which_side) {
     std::mt19937_64 random(side * 10 + shape.n_planes);
     std::uniform_real_distribution<double> flat(-1, 1);
     value.resize(kTasks * shape.n_terms * shape.n_planes * kVisibilities);
@@ -170,16 +170,16 @@ double error_of(const Case& c, bool aterms) {
 }
 
 /// Shapes of sums as tensor cores leave them, and, below, as CUDA cores do.
-FoldedShape tensor_shape(int n_planes, int side) {
+TaskSumsShape tensor_shape(int n_planes, int side) {
   const int half = tensor_half(side);
   return {1, n_planes, half, 2 * half, half, std::size_t(n_planes) * 8 * half * half};
 }
-FoldedShape direct_shape(int n_terms, int n_planes, int side) {
+TaskSumsShape direct_shape(int n_terms, int n_planes, int side) {
   const int rows = (side / 2 + 7) / 8 * 8;
   return {n_terms, n_planes, rows, side, side / 2, std::size_t(n_terms) * n_planes * 4 * rows * side + 96};
 }
 
-void check(int side, const FoldedShape& shape, bool aterms = false) {
+void check(int side, const TaskSumsShape& shape, bool aterms = false) {
   const double error = error_of(Case(side, shape), aterms);
   std::printf("side %d, %d planes, %d terms%s: %.2e\n", side, shape.n_planes, shape.n_terms,
               aterms ? ", A-terms" : "", error);

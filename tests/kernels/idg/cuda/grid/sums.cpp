@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/common/cuda/array.h"
-#include "kernels/idg/cuda/grid/tensor.cuh"
+#include "kernels/idg/cuda/grid/tensor/task.cuh"
 #include "tests/kernels/idg/cuda/hopper.h"
 
 using namespace apsyn;

@@ -57,12 +57,12 @@ void check_values(const Observation& o, bool with_path) {
   const auto tracks = download(device.tracks.tracks.data(), device.tracks.n_tracks);
   const auto nodes = download(device.tracks.rows.data(), device.tracks.n_rows);
   std::uint32_t max_run = 0;
-  for (const Track& track : tracks) max_run = std::max(max_run, track.first_run + track.n_runs);
+  for (const DeviceTrack& track : tracks) max_run = std::max(max_run, track.first_run + track.n_runs);
   const auto runs = download(device.tables.runs.data(), max_run);
   double error = 0, power = 0, largest = 0, farthest = 0;
   std::size_t n_bad = 0, n_seen = 0, row_at = 0, n_nodes = 0, next_place = 0;
   std::vector<bool> written(n_values);
-  for (const Track& track : tracks) {
+  for (const DeviceTrack& track : tracks) {
     const std::uint32_t n = track.n_nodes;
     n_nodes += n;
     for (std::uint32_t i = 0; i < track.n_runs; ++i) n_seen += runs[track.first_run + i].n_channels;

@@ -48,12 +48,12 @@ void check_rows(const Observation& o, const Ways& ways) {
   const auto all = download(tracks.tracks.data(), tracks.n_tracks);
   const auto rows = download(tracks.rows.data(), tracks.n_rows);
   std::uint32_t max_run = 0;
-  for (const Track& track : all) max_run = std::max(max_run, track.first_run + track.n_runs);
+  for (const DeviceTrack& track : all) max_run = std::max(max_run, track.first_run + track.n_runs);
   const auto runs = download(device.tables.runs.data(), max_run);
   std::vector<bool> has_value(n);
   double error = 0, power = 0;
   std::size_t n_nodes = 0, n_without = 0, n_folded = 0;
-  for (const Track& track : all) {
+  for (const DeviceTrack& track : all) {
     const VisibilityRun* own = runs.data() + track.first_run;
     n_nodes += track.n_nodes;
     n_without += track.n_nodes == 0;

@@ -10,7 +10,7 @@ namespace apsyn::idg_cuda {
 
 /// Consecutive runs of a sub-table, of one baseline and the same sign of w, and the channels that any of them
 /// has: what others lack of these is flagged.
-struct Track {
+struct DeviceTrack {
   std::uint32_t first_run, n_runs, first_channel, n_channels;
   std::uint32_t n_nodes;      ///< 0: the runs are taken as they are
   std::uint32_t first_row;    ///< in DeviceTracks::rows, nodes or runs
@@ -21,7 +21,7 @@ struct Track {
   APSYN_CUT std::uint32_t n_rows() const { return n_nodes == 0 ? n_runs : n_nodes; }
 };
 
-/// A run of a track; those of all tracks stand one after the other from Track::first_t on.
+/// A run of a track; those of all tracks stand one after the other from DeviceTrack::first_t on.
 struct TrackRun {
   std::uint32_t row, first_channel, n_channels;
   float t;  ///< along the track, in [-1, 1]

@@ -11,11 +11,11 @@
 namespace apsyn {
 
 /// One thread's memory.
-class TrackCurve {
+class NodePlacer {
  public:
   using Place = NodeCounts::Place;
   /// `error`: what rows may lie off the curve, as phase in radians at the corner of the padded field.
-  explicit TrackCurve(double error) : error_(error) {}
+  explicit NodePlacer(double error) : error_(error) {}
 
   /// Appends as many nodes to `nodes` as serve the rows up to that wavenumber, at places between these, and
   /// fills in where the rows lie among them, t in [-1, 1]. Returns how many; 0 where too many would be needed

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/idg/cpu/degrid/stages.h"
+#include "kernels/idg/cpu/degrid/pixels.h"
 
 #include <algorithm>
 
 #include "kernels/idg/aterms/aterm_math.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/idg/cpu/degrid/stages.cpp"
+#define HWY_TARGET_INCLUDE "kernels/idg/cpu/degrid/pixels.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/idg/cpu/grid/stages.h"
+#include "kernels/idg/cpu/grid/folding.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/idg/cpu/grid/stages.cpp"
+#define HWY_TARGET_INCLUDE "kernels/idg/cpu/grid/folding.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/idg/tracks/track_curve.h"
+#include "kernels/idg/tracks/node_placer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ bool among_rows(std::span<const Place> rows, std::span<const Place> nodes) {
 }  // namespace
 
 /// Where the rows lie between the first and the last, and the curve through them at the nodes.
-bool TrackCurve::fit(const NodeCounts& counts, double wavenumber, std::span<const Place> rows,
+bool NodePlacer::fit(const NodeCounts& counts, double wavenumber, std::span<const Place> rows,
                      std::span<double> t_of, std::span<Place> nodes) {
   const Place &first = rows.front(), chord = rows.back() - first;
   const double length2 = dot(chord, chord);
@@ -97,7 +97,7 @@ bool TrackCurve::fit(const NodeCounts& counts, double wavenumber, std::span<cons
                      [&](const Place& rest) { return 2 * counts.turn(wavenumber, none, rest) <= error_; });
 }
 
-std::size_t TrackCurve::place_nodes(const NodeCounts& counts, double wavenumber, std::span<const Place> rows,
+std::size_t NodePlacer::place_nodes(const NodeCounts& counts, double wavenumber, std::span<const Place> rows,
                                     std::span<double> t, std::vector<Place>& nodes) {
   const double z = counts.turn(wavenumber, rows.front(), rows.back());
   const std::size_t before = nodes.size();
