@@ -34,6 +34,9 @@ foreach(product coherence quadratic voltage)
     "launch_${product}(const Task& task, int n_sm, cudaStream_t stream)"
     "launch_product<Product::${product}>(task, n_sm, stream)")
 endforeach()
+apsyn_instantiate(power_single kernels/common/cuda/beams/kernel.cuh beam_products
+  "launch_power_single(const Task& task, int n_sm, cudaStream_t stream)"
+  "launch_groups<Product::power, 1, false>(task, n_sm, stream)")
 apsyn_instantiate(power_own kernels/common/cuda/beams/kernel.cuh beam_products
   "launch_power_own(const Task& task, int n_sm, cudaStream_t stream)"
   "launch_groups<Product::power, 2, true>(task, n_sm, stream)")

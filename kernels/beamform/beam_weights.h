@@ -21,6 +21,16 @@ inline std::int64_t steering_interval_of(const BeamformPlan& plan, std::int64_t 
 }
 double steering_middle_s(const BeamformPlan& plan, std::int64_t interval);
 
+/// Delays of moving beams as straight lines, for a device that makes weights of them.
+///
+/// Lines through the delays at the middles of the steering intervals `first` and first + span, a multiple of
+/// 4: delay_s and slope_s for an interval, both [beam][ant]. Returns the most that delays of parabolas and
+/// cubics are off in between, s, by those at a quarter and at three quarters: at one of them a parabola's and
+/// a cubic's parts add up, of at least 3/4 of their largest. The middle is exact where delays turn over, as
+/// those of an east-west array do for all antennas at once.
+double fit_delay_lines(const BeamformPlan& plan, BeamDelaySource& delays, std::int64_t first,
+                       std::int64_t span, double* delay_s, double* slope_s);
+
 class BeamWeights {
  public:
   BeamWeights(const BeamformPlan& plan, BeamDelaySource& delays, std::size_t n_beam_group);

@@ -13,7 +13,6 @@
 #include "kernels/beamform/cpu/tile.h"
 #include "kernels/beamform/cpu/work_items.h"
 #include "kernels/beamform/norm_rows.h"
-#include "kernels/beamform/validity_runs.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {

@@ -2,12 +2,23 @@
 // One over the sums of weights, along the spectra of tiles: constant within a run of validity.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "kernels/beamform/beam_weights.h"
-#include "kernels/beamform/validity_runs.h"
+#include "kernels/common/spectra/spectra.h"
 
 namespace apsyn {
+
+/// Spectra during which the same antennas are valid: what the sum of weights depends on.
+struct ValidityRun {
+  std::size_t begin = 0, end = 0;  ///< spectra of the block
+};
+
+/// Runs of one row of the block's validity, consecutive and covering the block; antennas with used[ant] = 0
+/// are not looked at.
+std::vector<ValidityRun> validity_runs(const SpectraBlock& block, std::size_t row,
+                                       const std::vector<std::uint8_t>& used);
 
 /// Spectra of one tile within a block.
 struct Tile {

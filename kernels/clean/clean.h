@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What all forms of CLEAN share: rules for negative components, reasons to stop, the noise of an image.
+// What all forms of CLEAN share: rules for negative components, reasons to stop.
 #pragma once
-
-#include "libcore/base/view.h"
 
 namespace apsyn {
 
@@ -23,9 +21,5 @@ enum class CleanStop {
   cycle,        ///< the peak has fallen by the cycle's share: another major cycle
   auto_mask     ///< clean enough for the automatic mask, which holds from the next cycle on
 };
-
-/// Standard deviation of a Gaussian from the median of |x - median(x)| over the finite values: 1.4826 MAD. 0
-/// when there are none. Of images of more than a million pixels about a million, evenly spread, are taken.
-double robust_sigma(View<const float, 2> image);
 
 }  // namespace apsyn

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "kernels/clean/local_noise.h"
+#include "kernels/clean/noise.h"
 #include "kernels/clean/own_planes.h"
 #include "libcore/system/parallel.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/idg/cuda/tasks.h"
-#include "kernels/idg/tracks/node_limits.h"
+#include "kernels/idg/tracks/node_counts.h"
 #include "tests/support/array_rows.h"
 #include "tests/support/device_rows.h"
 

@@ -5,8 +5,7 @@
 
 #include "kernels/beamform/beam_weights.h"
 #include "kernels/beamform/cuda/device.cuh"
-#include "kernels/beamform/delay_lines.h"
-#include "kernels/beamform/validity_runs.h"
+#include "kernels/beamform/norm_rows.h"
 #include "libcore/base/constants.h"
 #include "libcore/system/parallel.h"
 

@@ -7,7 +7,6 @@
 #include "kernels/common/cuda/pair_sums.cuh"
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/correlate/cuda/float_stage.cuh"
-#include "kernels/correlate/cuda/pair_sums_device.cuh"
 #include "kernels/correlate/cuda/x_stage/device.cuh"
 #include "libcore/base/error.h"
 

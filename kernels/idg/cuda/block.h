@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/idg/cuda/partition/tasks.cuh"
-#include "kernels/idg/cuda/transfer/unpack_weights.cuh"
+#include "kernels/idg/cuda/transfer/fetch_rows.cuh"
 #include "kernels/idg/cuda/transfer/upload.cuh"
 #include "kernels/idg/idg.h"
 #include "kernels/idg/partition/partition.h"

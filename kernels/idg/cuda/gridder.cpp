@@ -23,7 +23,7 @@
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/partition/sub_tables.h"
-#include "kernels/idg/tracks/node_limits.h"
+#include "kernels/idg/tracks/node_counts.h"
 #include "libcore/base/error.h"
 
 namespace apsyn {

@@ -8,6 +8,7 @@
 
 #include "kernels/idg/idg.h"
 #include "kernels/idg/tracks/node_series.h"
+#include "kernels/idg/tracks/track_fit.h"
 
 namespace apsyn {
 
@@ -43,5 +44,13 @@ class NodeCounts {
   Place phase_;
   Table max_turn_{}, max_term_{};
 };
+
+// NodeCounts as tables that devices take (track_fit.h).
+
+/// What nodes of tracks may add to errors on a GPU; 0: there are none, in double precision or with a kernel
+/// in w, which is no phase.
+double node_error(const IdgPlan& plan);
+/// For errors of `error`, an RMS over the image relative to the visibilities.
+idg::NodeLimits node_limits(const IdgPlan& plan, double error);
 
 }  // namespace apsyn

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "kernels/beamform/beam_weights.h"
-#include "kernels/beamform/delay_lines.h"
 #include "tests/kernels/beamform/beamform_setup.h"
 
 using namespace apsyn;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Deconvolver against a literal Hogbom loop, and its stopping rules.
 #include "kernels/clean/deconvolve.h"
+#include "kernels/clean/noise.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

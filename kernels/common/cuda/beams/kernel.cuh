@@ -129,8 +129,9 @@ void launch_product(const Task& task, int n_sm, cudaStream_t stream) {
 }
 
 void launch_voltage(const Task& task, int n_sm, cudaStream_t stream);
-void launch_power(const Task& task, int n_sm, cudaStream_t stream);
-/// Of both polarisations, by the same weights or by their own: files of their own, which compile at once.
+/// Powers of one polarisation, and of both by the same weights or by their own: files of their own, which
+/// compile at once.
+void launch_power_single(const Task& task, int n_sm, cudaStream_t stream);
 void launch_power_shared(const Task& task, int n_sm, cudaStream_t stream);
 void launch_power_own(const Task& task, int n_sm, cudaStream_t stream);
 void launch_coherence(const Task& task, int n_sm, cudaStream_t stream);

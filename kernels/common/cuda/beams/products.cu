@@ -64,7 +64,9 @@ void launch(const Task& task, int n_sm, cudaStream_t stream) {
     case Product::voltage:
       return launch_voltage(task, n_sm, stream);
     case Product::power:
-      return launch_power(task, n_sm, stream);
+      if (task.n_pol == 1) return launch_power_single(task, n_sm, stream);
+      if (task.layout.n_pol == 1) return launch_power_shared(task, n_sm, stream);
+      return launch_power_own(task, n_sm, stream);
     case Product::coherence:
       return launch_coherence(task, n_sm, stream);
     case Product::quadratic:

@@ -64,7 +64,7 @@ __device__ __forceinline__ std::uint64_t plain_descriptor(std::uint32_t address,
 #define APSYN_OUT_16(kind, d, i) APSYN_OUT_8(kind, d, i), APSYN_OUT_8(kind, d, i + 8)
 #define APSYN_OUT_32(kind, d, i) APSYN_OUT_16(kind, d, i), APSYN_OUT_16(kind, d, i + 16)
 
-/// Which index of B runs fastest in shared memory.
+/// The index of B that runs fastest in shared memory.
 enum class Fastest { k = 0, column = 1 };
 
 #define APSYN_WGMMA_F16(columns, registers, a0, a1, a2, a3, at_b, at_add, at_sign, at_fastest, ...)         \

@@ -2,6 +2,7 @@
 #include "kernels/correlate/cuda/x_stage/means.cuh"
 
 #include "kernels/common/cuda/check.h"
+#include "kernels/common/cuda/launch.cuh"
 
 namespace apsyn::x_stage {
 namespace {
@@ -132,6 +133,13 @@ void launch(const Sums& sums, const MeanTask& task, cudaStream_t stream) {
   cuda_check(cudaGetLastError(), "launching the X stage's means");
 }
 
+__global__ void add_sums(double2* sums, const double* values, std::size_t n) {
+  const std::size_t at = this_thread();
+  if (at >= n) return;
+  sums[at].x += values[2 * at];
+  sums[at].y += values[2 * at + 1];
+}
+
 }  // namespace
 
 void launch_collect(const TileSums& sums, int n_chan, longlong2* total, cudaStream_t stream) {
@@ -156,6 +164,12 @@ void launch_means(const TileSums& sums, const MeanTask& task, cudaStream_t strea
 }
 void launch_means(const FloatPairSums& sums, const MeanTask& task, cudaStream_t stream) {
   launch(sums, task, stream);
+}
+
+void launch_add_sums(double2* sums, const double* values, std::size_t n, cudaStream_t stream) {
+  if (n == 0) return;
+  add_sums<<<blocks_of(n), kThreads, 0, stream>>>(sums, values, n);
+  launched("adding sums of pairs");
 }
 
 }  // namespace apsyn::x_stage

@@ -25,6 +25,9 @@ void launch_collect(const TileSums& sums, int n_chan, double2* total, bool add, 
 /// The same for floating sums.
 void launch_collect(const FloatPairSums& sums, int n_chan, double2* total, cudaStream_t stream);
 
+/// sums [n] += values [n][re, im].
+void launch_add_sums(double2* sums, const double* values, std::size_t n, cudaStream_t stream);
+
 /// V = scale^2 / valid * sum over `n_average` channels of sum_ij / (g_i g_j*), and weight = valid / full.
 /// Autocorrelations are exactly real; what has no valid spectra or is not finite is 0 with weight 0.
 struct MeanTask {

@@ -10,8 +10,8 @@
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/partition/partition.h"
 #include "kernels/idg/partition/sub_tables.h"
-#include "kernels/idg/plan/degrid_rows.h"
-#include "kernels/idg/tracks/node_limits.h"
+#include "kernels/idg/plan/cost.h"
+#include "kernels/idg/tracks/node_counts.h"
 
 namespace apsyn::idg_degrid {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "kernels/common/cuda/launch.cuh"
 #include "kernels/idg/cuda/transfer/fetch_rows.cuh"
+#include "kernels/idg/partition/row_weights.h"
 
 namespace apsyn::idg {
 namespace {
@@ -37,6 +38,14 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+__global__ void unpack_weights(const std::uint32_t* packed, std::uint32_t n_words, std::uint32_t n_rows,
+                               std::uint32_t n_chan, float* weight) {
+  const std::size_t i = this_thread(), row = i / n_chan;
+  if (row >= n_rows) return;
+  const std::uint32_t chan = i % n_chan, *from = packed + row * n_words;
+  weight[i] = from[1 + chan / 32] >> chan % 32 & 1 ? __uint_as_float(from[0]) : 0;
+}
+
 }  // namespace
 
 void launch_fetch_rows(const void* from, std::uint32_t n_words, const std::uint32_t* rows,
@@ -46,6 +55,15 @@ void launch_fetch_rows(const void* from, std::uint32_t n_words, const std::uint3
   fetch_rows<<<n_blocks, kThreads, 0, stream>>>(static_cast<const uint4*>(from), n_words, rows, n_rows,
                                                 static_cast<uint4*>(to));
   launched("fetching rows");
+}
+
+void launch_unpack_weights(const std::uint32_t* packed, std::uint32_t n_rows, std::uint32_t n_chan,
+                           float* weight, cudaStream_t stream) {
+  const std::size_t n = std::size_t(n_rows) * n_chan;
+  if (n == 0) return;
+  unpack_weights<<<blocks_of(n), kThreads, 0, stream>>>(
+      packed, static_cast<std::uint32_t>(row_weight_words(n_chan)), n_rows, n_chan, weight);
+  launched("unpacking weights");
 }
 
 }  // namespace apsyn::idg

@@ -18,4 +18,8 @@ constexpr std::size_t kMinFetchedBytes = 128, kFetchedWordBytes = 16;
 void launch_fetch_rows(const void* from, std::uint32_t n_words, const std::uint32_t* rows,
                        std::uint32_t n_rows, void* to, cudaStream_t stream);
 
+/// Weights that row_weights.h packs, packed [row][word] to weight [row][chan].
+void launch_unpack_weights(const std::uint32_t* packed, std::uint32_t n_rows, std::uint32_t n_chan,
+                           float* weight, cudaStream_t stream);
+
 }  // namespace apsyn::idg

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The rows that the host makes: those of many values and few nodes.
-#include "kernels/idg/plan/degrid_rows.h"
+#include "kernels/idg/plan/cost.h"
 
 #include <boost/test/unit_test.hpp>
 

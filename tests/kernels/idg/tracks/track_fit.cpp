@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "kernels/idg/tracks/node_limits.h"
+#include "kernels/idg/tracks/node_counts.h"
 
 using namespace apsyn;
 
