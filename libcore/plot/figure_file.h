@@ -14,8 +14,8 @@ struct FigureOrigin {
   std::string software, command;
 };
 
-/// As check_output(); UsageError also for a name that ends neither in .png nor in .pdf nor in .svg,
-/// FailureError also when there is no font for the figure's text. "-" is a PNG on standard output.
+/// Does what check_output() does; UsageError also for a name that ends neither in .png nor in .pdf nor in
+/// .svg, FailureError also when there is no font for the figure's text. "-" is a PNG on standard output.
 void check_figure_output(const std::string& path, bool overwrite);
 
 /// Writes to a file (atomic) or to "-". The same drawing gives the same bytes, but for the names of rasters

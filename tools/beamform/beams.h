@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which beams: a table, a field covered with them, one direction, or all antennas' powers.
+// The beams that are asked for: a table, a field covered with them, one direction, or all antennas' powers.
 #pragma once
 
 #include <cstdint>

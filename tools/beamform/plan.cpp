@@ -112,7 +112,7 @@ void plan_memory(BeamformSetup& setup, std::uint64_t max_memory_bytes) {
     const std::uint64_t out_bytes = (kStreamItems * ((gulp + block_samples - 1) / block_samples) + 2) *
                                     (setup.block_spectra / b.n_integrate + 1) * time_bytes;
     const std::int64_t n = setup.n_samples;
-    // Those of all samples, if that is less.
+    // Outputs of the whole stream, where its length is known: an upper limit.
     const std::int64_t all_out = n < 0
                                      ? -1
                                      : (n / static_cast<std::int64_t>(setup.f.n_sample * b.n_integrate) + 1) *

@@ -29,7 +29,7 @@ std::vector<std::shared_ptr<const MeasurementSetLock>> lock_columns(const Tool& 
                                                                     const ColumnOptions& columns,
                                                                     const imaging::Options& imager);
 
-/// Of what is to be written, nothing else. Throws before any long work.
+/// Checks the columns that are to be written, and no others. Throws before any long work.
 void check_columns(const ColumnOptions& columns, const imaging::Options& imager);
 
 /// Several fields add up in the column, one after the other.

@@ -27,7 +27,7 @@ class Accumulation {
   void append(StreamItem<TimedImages>& item);
   /// Gives a block room for a gulp of samples where the imager takes them fastest from.
   std::shared_ptr<void> pin(VoltageBlock& block) const;
-  /// Of all spectra so far.
+  /// Length of the stream that has been taken so far.
   double data_s() const { return static_cast<double>(next_) * setup_.spectrum_s; }
 
  private:

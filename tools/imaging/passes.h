@@ -48,7 +48,7 @@ struct Passes {
   std::size_t layers = 0;
   GridMemory where() const { return on_gpu ? on_gpu->where : GridMemory::gpu; }
 };
-/// As many layers as the device has room for.
+/// Passes of as many layers as the device has room for.
 Passes place_passes(const Imager& imager, const ChannelGroup& group, const std::vector<FieldGridder>& fields);
 
 }  // namespace apsyn::imaging

@@ -29,7 +29,7 @@ struct Job {
   std::unique_ptr<Predictor> predictor;
 };
 
-/// Which part each channel takes, and complaints about those that none is made for.
+/// Reports which part of the model each channel takes, and warns of channels that no part is made for.
 void report_choices(const Model& model, const PredictionTarget& target) {
   if (model.groups.size() < 2) return;
   std::vector<std::size_t> n_channels(model.groups.size(), 0);
@@ -87,7 +87,7 @@ Task make_task(const Tool& tool, const PredictionOptions& options, const Model& 
   return task;
 }
 
-/// Of those parts that have channels; whatever is wrong shows here, before anything is written.
+/// One job for each part that has channels; whatever is wrong shows here, before anything is written.
 std::vector<Job> make_jobs(const Tool& tool, const PredictionOptions& options, const Device& device,
                            const Model& model, PredictionTarget& target) {
   std::vector<Job> jobs;

@@ -17,7 +17,7 @@ namespace apsyn::imaging {
 /// First look: how many visibilities, how large |u|, |v| and |w|, about `centre`.
 void survey(PredictionTarget& target, const SkyDirection& centre, Task& task);
 
-/// Of what several passes add up.
+/// Memory for the rows that several passes add up.
 double kept_bytes(const Predictor& predictor, const Task& task);
 /// Whether there is room for that; a single pass keeps nothing.
 bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& task);

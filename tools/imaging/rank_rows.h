@@ -10,7 +10,7 @@
 
 namespace apsyn::imaging {
 
-/// So many rows of `row_values` values travel at once.
+/// Rows of `row_values` values that travel at once.
 std::size_t rows_at_once(std::size_t row_values);
 
 /// The rows of data [row][chan][plane] that are not 0 everywhere.

@@ -40,7 +40,7 @@ class ResidualSource final : public ImagingSource {
   }
 
  private:
-  /// Those that the block will be gridded with, where it matters that both cut it alike.
+  /// Weights that the block will be gridded with, where predicting and gridding have to cut it alike.
   View<const float, 3> weights_of(const ImagingBlock& block);
 
   /// The negative model, so that predicting subtracts.

@@ -17,7 +17,7 @@ namespace apsyn {
 class DeviceSearch {
  public:
   DeviceSearch(const SearchPlan& plan, int device_index);
-  /// As SampleHistory's.
+  /// Appends samples [channel][time], rows `stride` apart, as SampleHistory does.
   void append(const std::int8_t* samples, std::size_t stride, std::size_t n_time) {
     dedisperser_->append(samples, stride, n_time);
   }

@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(csv_of_geocentric_positions) {
   // About another site the antennas stay where they are on the Earth.
   set_site(mean, {0.6, -1.8, 2000});
   BOOST_TEST(std::abs(mean.antennas[0].enu_m[2] - 124) < 1e-6);
-  // That was told, so yet another one renames the place and moves no antenna.
+  // The site is no mean any more: another one renames the place and moves no antenna.
   set_site(mean, {0.5, -1.8, 0});
   BOOST_TEST(std::abs(mean.antennas[0].enu_m[2] - 124) < 1e-6);
   ArrayLayout local = named;
