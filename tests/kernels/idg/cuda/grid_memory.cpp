@@ -16,7 +16,6 @@
 #include "libcore/system/device.h"
 
 using namespace apsyn;
-using namespace apsyn::reference;
 
 BOOST_AUTO_TEST_SUITE(grid_memory)
 
