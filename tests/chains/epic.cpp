@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(sources_stand_where_they_are_down_to_20_degrees) {
 }
 
 // What tracking and cables have done to the samples is undone: the image is that of the samples before.
-BOOST_AUTO_TEST_CASE(tracked_streams_and_long_cables) {
+BOOST_AUTO_TEST_CASE(tracking_and_long_cables_leave_the_image_as_it_is) {
   const reference::Scratch scratch;
   const std::string plain = scratch.path("plain.dada"), tracked = scratch.path("tracked.dada");
   scratch.file("sky.txt",

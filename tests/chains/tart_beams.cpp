@@ -227,7 +227,7 @@ std::vector<double> beam_of_voltages(const Recording& r, std::size_t n_chan, con
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(beams_towards_satellites) {
+BOOST_AUTO_TEST_CASE(beams_towards_satellites_are_those_of_the_visibilities) {
   const Recording r = load();
   if (r.stream.size() < 4096) {
     BOOST_TEST_MESSAGE("zstd is not installed");

@@ -6,7 +6,8 @@
 
 constexpr double kWanted = 3e-5;  // of the peak: the exact methods' promise
 
-BOOST_DATA_TEST_CASE(hemisphere_of_an_uneven_array, boost::unit_test::data::make(kExact), method) {
+BOOST_DATA_TEST_CASE(an_uneven_array_images_the_whole_hemisphere, boost::unit_test::data::make(kExact),
+                     method) {
   for (const bool autos : {false, true})
     for (const std::size_t n_pol : {1, 2}) {
       EpicCase c;
@@ -34,7 +35,8 @@ BOOST_DATA_TEST_CASE(hemisphere_of_an_uneven_array, boost::unit_test::data::make
     }
 }
 
-BOOST_DATA_TEST_CASE(missing_and_flagged, boost::unit_test::data::make(kExact), method) {
+BOOST_DATA_TEST_CASE(missing_and_flagged_samples_have_no_weight, boost::unit_test::data::make(kExact),
+                     method) {
   EpicCase c;
   c.enu_m = random_array(18, 30, 3, 0, 5);
   c.n_chan = 6;
@@ -72,7 +74,7 @@ BOOST_DATA_TEST_CASE(missing_and_flagged, boost::unit_test::data::make(kExact), 
 }
 
 // Where codes are not taken, the same integers go in as floats.
-BOOST_DATA_TEST_CASE(small_integers_as_codes, boost::unit_test::data::make(kExact), method) {
+BOOST_DATA_TEST_CASE(codes_are_imaged_as_their_integers, boost::unit_test::data::make(kExact), method) {
   EpicCase c;
   c.enu_m = random_array(300, 30, 3, 0, 8);  // more than one sum of 32 bits holds
   c.integers = true;
@@ -93,7 +95,7 @@ BOOST_DATA_TEST_CASE(small_integers_as_codes, boost::unit_test::data::make(kExac
   }
 }
 
-BOOST_DATA_TEST_CASE(products_that_are_asked_for, boost::unit_test::data::make(kExact), method) {
+BOOST_DATA_TEST_CASE(any_choice_of_products_is_imaged, boost::unit_test::data::make(kExact), method) {
   EpicCase c;
   c.enu_m = random_array(9, 30, 3, 0, 5);
   c.n_spectra = 20;
@@ -182,7 +184,7 @@ BOOST_DATA_TEST_CASE(unit_source_is_one, boost::unit_test::data::make(kExact), m
   BOOST_TEST(double(images.planes(0, 0, 15 - 6, 20 - 11)) == mean, boost::test_tools::tolerance(kWanted));
 }
 
-BOOST_DATA_TEST_CASE(any_list_of_directions, boost::unit_test::data::make(kExact), method) {
+BOOST_DATA_TEST_CASE(any_list_of_directions_is_imaged, boost::unit_test::data::make(kExact), method) {
   if (method.images_only) return;
   EpicCase c;
   c.enu_m = random_array(21, 40, 5, 0.2, 9);
@@ -201,7 +203,8 @@ BOOST_DATA_TEST_CASE(any_list_of_directions, boost::unit_test::data::make(kExact
   BOOST_TEST(compare(recording, plan(), images, 1).error <= kWanted);
 }
 
-BOOST_DATA_TEST_CASE(threads_and_pieces, boost::unit_test::data::make(kExact), method) {
+BOOST_DATA_TEST_CASE(threads_change_no_bit_and_pieces_only_rounding, boost::unit_test::data::make(kExact),
+                     method) {
   EpicCase c;
   c.enu_m = random_array(19, 40, 5, 0.2, 9);
   c.n_chan = 5;
@@ -229,7 +232,7 @@ BOOST_DATA_TEST_CASE(threads_and_pieces, boost::unit_test::data::make(kExact), m
 }
 
 // The real station: 13 m from its lowest antenna to its highest, 88 MHz.
-BOOST_DATA_TEST_CASE(lwa_sv, boost::unit_test::data::make(kExact), method) {
+BOOST_DATA_TEST_CASE(lwa_sv_is_imaged_down_to_20_degrees, boost::unit_test::data::make(kExact), method) {
   EpicCase c;
   for (const Antenna& antenna : builtin_array("lwa-sv").antennas) c.enu_m.push_back(antenna.enu_m);
   c.freq_hz = 88e6;

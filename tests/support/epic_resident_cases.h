@@ -4,7 +4,8 @@
 // may be off by, and after tests/support/epic_comparison.h, tests/support/resident_spectra.cuh and Boost's
 // data test cases.
 
-BOOST_DATA_TEST_CASE(samples_on_the_device, boost::unit_test::data::make(kDevice), method) {
+BOOST_DATA_TEST_CASE(samples_on_the_device_are_imaged_like_those_of_the_host,
+                     boost::unit_test::data::make(kDevice), method) {
   for (const int n_bit : {4, 8, 32}) {
     EpicCase c;
     c.enu_m = random_array(90, 30, 3, 0, 8);

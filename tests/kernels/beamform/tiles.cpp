@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(eight_bits_keep_what_matters) {
   BOOST_TEST(int(levels[1]) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(sigproc_headers) {
+BOOST_AUTO_TEST_CASE(sigproc_headers_hold_packed_angles_and_mhz) {
   BOOST_TEST(packed_sexagesimal(23.0 + 23.0 / 60 + 24.5 / 3600) == 232324.5,
              boost::test_tools::tolerance(1e-12));
   BOOST_TEST(packed_sexagesimal(-30.0 - 43.0 / 60 - 17.5 / 3600) == -304317.5,

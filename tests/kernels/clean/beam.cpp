@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(refuses_what_it_cannot_fit) {
   BOOST_CHECK_THROW(fit_beam(Buffer<double, 2>({3, 3}), cell), FailureError);
 }
 
-BOOST_AUTO_TEST_CASE(restores_the_formula) {
+BOOST_AUTO_TEST_CASE(restored_components_are_gaussians_of_the_beam) {
   const CellSize cell{2e-5, 1.5e-5};
   const RestoringBeam beam{16e-5, 9e-5, -1.1};
   const std::size_t nx = 90, ny = 75;
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(restores_the_formula) {
 
 // 20 sources of 0.2 to 1 Jy, half of them between pixels, apart from each other; noise-free, so that the
 // errors are those of the method.
-BOOST_AUTO_TEST_CASE(photometry) {
+BOOST_AUTO_TEST_CASE(restored_peaks_have_the_flux_and_place_of_their_source) {
   const std::size_t n = 300;
   const auto coverage = reference::make_coverage(400, 11);
   std::mt19937_64 random(12);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(photometry) {
   BOOST_TEST(worst_position < 0.05);
 }
 
-BOOST_AUTO_TEST_CASE(beam_texts) {
+BOOST_AUTO_TEST_CASE(beams_are_parsed_or_refused) {
   const RestoringBeam circle = parse_restoring_beam("12asec"),
                       ellipse = parse_restoring_beam("12asec,10asec,-30deg");
   BOOST_TEST(circle.major_rad == circle.minor_rad);

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(same_components_as_the_literal_loop) {
   BOOST_TEST(n_same >= 3);  // 4 of 6
 }
 
-BOOST_AUTO_TEST_CASE(same_with_options) {
+BOOST_AUTO_TEST_CASE(options_masks_and_blanks_act_as_in_the_literal_loop) {
   Scene scene = make_scene(170, 140, 340, 280);
   DeconvolutionSettings options;
   options.algorithm = CleanAlgorithm::hogbom;

@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(masks)
 
 // Of an image of 40 x 30 pixels the border of 10 % is 4 columns and 3 rows wide: the pixels beside it are
 // cleaned, those of its last row and column are not.
-BOOST_AUTO_TEST_CASE(components_up_to_the_last_row_of_the_border) {
+BOOST_AUTO_TEST_CASE(components_are_found_up_to_the_last_row_of_the_border) {
   const std::size_t ny = 30, nx = 40;
   Buffer<float, 4> psf({1, 1, 2 * ny, 2 * nx});
   psf(0, 0, ny, nx) = 1;

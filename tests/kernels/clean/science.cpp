@@ -48,7 +48,7 @@ std::vector<PointSource> twenty_sources(double spacing) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(photometry) {
+BOOST_AUTO_TEST_CASE(fluxes_of_point_sources_are_recovered) {
   const auto sources = twenty_sources(52);
   const std::size_t n = 260;
   const double noise_jy = 1e-4;
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(photometry) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(extended_gaussian_by_multiscale) {
+BOOST_AUTO_TEST_CASE(multiscale_recovers_an_extended_flux) {
   // A Gaussian of 24 pixels FWHM (about 4 beams) as many points, and a point source beside it.
   const std::size_t n = 200;
   std::vector<PointSource> sources;
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(extended_gaussian_by_multiscale) {
 
 // The norm of four planes' noise and sidelobes is positive everywhere: smoothed, it stays as high as it is,
 // where the norm of smoothed planes falls. A scale that is chosen by the first has nothing to clean.
-BOOST_AUTO_TEST_CASE(extended_gaussian_in_joined_polarisations) {
+BOOST_AUTO_TEST_CASE(an_extended_flux_is_recovered_in_joined_polarisations) {
   const std::size_t n = 200;
   std::vector<PointSource> sources;
   const double sigma = 24 / 2.3548;
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(extended_gaussian_in_joined_polarisations) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scales_of_the_literal_loop) {
+BOOST_AUTO_TEST_CASE(multiscale_takes_the_components_of_the_literal_loop) {
   // Two Gaussians as many points, one of them at an edge, and points.
   const std::size_t n = 90;
   std::vector<PointSource> sources{{70, 22, 0.5}, {11, 14, 0.3}};
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(scales_of_the_literal_loop) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(polarised_fluxes_by_joined_polarisations) {
+BOOST_AUTO_TEST_CASE(joined_polarisations_recover_polarised_fluxes) {
   const std::vector<PointSource> sources{{40, 50, 1}, {101, 32, 0.6}, {70, 95, 0.8}};
   const double stokes[3][4] = {{1, 0.1, -0.05, 0.02}, {0.6, 0, 0.3, 0}, {0.8, -0.2, 0.1, -0.1}};
   Field field = make_field(140, sources, {1.5e8}, 4, 1e-4,

@@ -12,7 +12,7 @@ using namespace apsyn::test;
 
 BOOST_AUTO_TEST_SUITE(spectra)
 
-BOOST_AUTO_TEST_CASE(spectral_index_by_joined_channels) {
+BOOST_AUTO_TEST_CASE(joined_channels_recover_spectral_indices) {
   const std::vector<PointSource> sources{{40, 50, 1}, {101, 32, 0.6}, {70.3, 95.6, 0.8}, {110, 110, 0.4}};
   const std::vector<double> index{-0.8, 0.4, -1.5, 0}, freq_hz{1.2e8, 1.4e8, 1.6e8, 1.8e8, 2.0e8, 2.2e8};
   auto flux = [&](std::size_t i, std::size_t g, std::size_t) {

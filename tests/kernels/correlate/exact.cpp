@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(float_samples_meet_their_bound) {
   BOOST_TEST(worst < 1e-6);  // bound (2 * 512 + 1) 2^-24 = 6e-5; measured 1.6e-7
 }
 
-BOOST_AUTO_TEST_CASE(means_weights_and_flags) {
+BOOST_AUTO_TEST_CASE(means_heed_gains_weights_and_flags) {
   auto header = voltage_header(1, 3, 2, 1e6, 150e6);
   header.layout.antennas[1].flagged = true;
   auto recording = integer_recording(header, 1280, -8, 7, Fill::random);

@@ -173,7 +173,8 @@ double error_of(const EpicRecording& recording, const Apertures& apertures, cons
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(antennas_of_three_kinds, boost::unit_test::data::make(kWays), way) {
+BOOST_DATA_TEST_CASE(antennas_of_three_kinds_are_imaged_as_by_definition, boost::unit_test::data::make(kWays),
+                     way) {
   const Apertures apertures(26, way.scale);
   const EpicRecording recording = recorded(apertures, way.height_m, 4);
   for (const bool autos : {false, true}) {
@@ -187,7 +188,8 @@ BOOST_DATA_TEST_CASE(antennas_of_three_kinds, boost::unit_test::data::make(kWays
 }
 
 // Samples of 4 bits, as codes where the method takes them: all four products, and antennas with themselves.
-BOOST_DATA_TEST_CASE(integers_of_three_kinds, boost::unit_test::data::make({kWays[0], kWays[1]}), way) {
+BOOST_DATA_TEST_CASE(integers_of_three_kinds_are_imaged_as_by_definition,
+                     boost::unit_test::data::make({kWays[0], kWays[1]}), way) {
   const Apertures apertures(26);
   EpicCase c;
   c.enu_m = random_array(26, 40, 0.3, 0.03, 3);
@@ -262,7 +264,7 @@ BOOST_DATA_TEST_CASE(a_source_of_one_is_one, boost::unit_test::data::make(kWays)
              boost::test_tools::tolerance(way.wanted * 10));
 }
 
-BOOST_AUTO_TEST_CASE(kernels_too_small_for_an_aperture) {
+BOOST_AUTO_TEST_CASE(kernels_too_small_for_an_aperture_are_refused) {
   Apertures apertures(26);
   apertures.kinds[1] = aperture_of(20, 20, 1.5, -15, 0);
   const EpicRecording recording = recorded(apertures, 0.3, 2);

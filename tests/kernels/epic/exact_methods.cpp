@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(truth_is_a_sum_over_pairs) {
 }
 
 /// What float32 leaves of 200 antennas, float64 does not.
-BOOST_AUTO_TEST_CASE(sums_in_float64) {
+BOOST_AUTO_TEST_CASE(float64_keeps_what_float32_loses_of_200_antennas) {
   EpicCase c;
   c.enu_m = random_array(200, 60, 5, 0.3, 11);
   c.n_spectra = 40;

@@ -44,7 +44,7 @@ struct Truth {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(wide_field_at_the_papers_settings) {
+BOOST_AUTO_TEST_CASE(a_wide_field_at_the_papers_settings_keeps_its_accuracy) {
   // Hodgson 2025: 8.3 degrees, padding 1.5, subgrid 96, kernel padding 18; w to
   // 1500 lambda.
   const auto c = cover(1500, 4, 4000, 1);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(every_accuracy_step_holds) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(whole_sky_to_the_horizon) {
+BOOST_AUTO_TEST_CASE(the_whole_sky_is_predicted_to_the_horizon) {
   // Corners beyond the horizon; n has no bounded slope, so w is spread over
   // layers by the kernel.
   const auto c = cover(800, 2, 30, 3);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(whole_sky_to_the_horizon) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(planes_odd_sizes_path_and_flags) {
+BOOST_AUTO_TEST_CASE(planes_odd_sizes_paths_and_flags_are_heeded) {
   // Every number of planes, an odd image larger in x, rows moved by a path;
   // what is flagged in all planes and what was there before stay.
   const auto c = cover(300, 3, 800, 4);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(planes_odd_sizes_path_and_flags) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(threads_and_passes) {
+BOOST_AUTO_TEST_CASE(threads_change_no_bit_and_passes_only_rounding) {
   const auto c = cover(2000, 4, 3000, 6);
   const ImageGeometry geometry{512, 512, 45 * asec};
   const auto model = model_image(geometry, 2, 500, 16);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(threads_and_passes) {
   BOOST_CHECK_EQUAL(std::memcmp(one.data(), passes.data(), one.size() * sizeof(*one.data())), 0);
 }
 
-BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder) {
+BOOST_AUTO_TEST_CASE(degridding_is_the_adjoint_of_gridding) {
   const auto c = cover(1500, 3, 1500, 7);
   const ImageGeometry geometry{250, 231, 90 * asec};
   for (Precision precision : {Precision::single, Precision::double_}) {

@@ -103,7 +103,7 @@ Buffer<Complex, 3> predict_seen(const Coverage& c, const IdgPlan& plan, const At
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot) {
+BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot_are_applied) {
   const auto c = cover(600, 3, 1500, 8);
   const ImageGeometry geometry{200, 220, 120 * asec};
   const auto model = model_image(geometry, 4, 30, 19);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(aterms_of_every_station_and_slot) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder_with_aterms) {
+BOOST_AUTO_TEST_CASE(degridding_with_aterms_is_the_adjoint_of_gridding) {
   const auto c = cover(600, 3, 1500, 9);
   const ImageGeometry geometry{150, 141, 150 * asec};
   const auto x = model_image(geometry, 4, 5000, 20);

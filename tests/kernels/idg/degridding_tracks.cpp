@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(every_accuracy_step_holds_on_tracks) {
   check("tracks", c, 1e-5, 4);
 }
 
-BOOST_AUTO_TEST_CASE(tracks_that_bend_and_rows_far_between) {
+BOOST_AUTO_TEST_CASE(bent_tracks_and_rows_far_between_keep_the_accuracy) {
   check("straight", cover_tracks(6, 200, 8, 1e-6), 1e-5);
   check("bent", cover_tracks(6, 200, 8, 3e-4, 0.5), 1e-5);
   check("bent much", cover_tracks(6, 200, 8, 3e-4, 30), 1e-5);
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(what_is_flagged_stays) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(adjoint_of_the_gridder_on_tracks) {
+BOOST_AUTO_TEST_CASE(degridding_on_tracks_is_the_adjoint_of_gridding) {
   const auto c = cover_tracks(6, 200, 5, 3e-4);
   const IdgPlan plan = plan_tracks(c, 2e-6);
   const auto x = model_image(kGeometry, 1, 20000, 17);

@@ -43,7 +43,7 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_gpu_while_a_layer_fits) {
+BOOST_AUTO_TEST_CASE(grids_lie_on_the_gpu_while_a_layer_fits) {
   const IdgPlan plan = plan_of(8192, 12);  // 0.54 GB a plane and layer
   const GridPlace all = place_grids(room(80 * GB), plan, {.n_planes = 4});
   BOOST_CHECK(all.where == GridMemory::gpu);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_gpu_while_a_layer_fits) {
   BOOST_CHECK_GT(some.device.bytes(some.max_layers + 1), 24 * GB);
 }
 
-BOOST_AUTO_TEST_CASE(hybrid_beyond) {
+BOOST_AUTO_TEST_CASE(grids_beyond_the_gpu_lie_on_the_host) {
   const IdgPlan plan = plan_of(60'000, 3);  // 115 GB a layer of all planes
   const GridDemand demand{.n_planes = 4};
   const GridPlace place = place_grids(room(140 * GB), plan, demand);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(several_gridders_share) {
   BOOST_CHECK_LE(three.device.bytes(three.max_layers), 80 * GB);
 }
 
-BOOST_AUTO_TEST_CASE(words_for_people) {
+BOOST_AUTO_TEST_CASE(the_description_names_the_place_and_its_bytes) {
   const IdgPlan plan = plan_of(8192, 2);
   const Device gpu{Device::Kind::cuda, 0, "cuda:0"};
   const GridPlace hybrid = place_grids(room(80 * GB), plan, {.wanted = GridMemory::hybrid});

@@ -134,7 +134,7 @@ constexpr double asec = 4.84813681109536e-6;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(wide_field_at_the_papers_settings) {
+BOOST_AUTO_TEST_CASE(a_wide_field_at_the_papers_settings_keeps_its_accuracy) {
   // Hodgson 2025: 2k x 2k pixels of 15 arcsec, padding 1.5, subgrid 96, kernel padding 18; w to 1500 lambda.
   const auto o = observe(1500, 4, 1, 4000, field_sky, 1);
   const ImageGeometry geometry{1500, 1400, 20 * asec};
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(every_accuracy_step_holds) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(whole_sky_to_the_horizon) {
+BOOST_AUTO_TEST_CASE(the_whole_sky_is_imaged_to_the_horizon) {
   // Corners beyond the horizon; n has no bounded slope, so w is spread over layers by the kernel.
   const std::vector<DftSource> sky{{0.3, 0.4, 5}, {-0.9, 0.1, 2}, {0.05, -0.97, 3}};
   const auto o = observe(800, 2, 1, 30, sky, 3);
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(whole_sky_to_the_horizon) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(planes_psf_odd_sizes_and_path) {
+BOOST_AUTO_TEST_CASE(planes_psf_odd_sizes_and_paths_are_heeded) {
   // Four planes with weights of their own, a PSF, an odd image larger in x, and rows moved by a path.
   auto o = observe(300, 3, 4, 800, field_sky, 4);
   Buffer<double, 1> path({300});
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_source_lands_east_and_north) {
   BOOST_CHECK_SMALL(image.data()[peak] / weight_sum / 7 - 1, 1e-5);
 }
 
-BOOST_AUTO_TEST_CASE(threads_and_passes) {
+BOOST_AUTO_TEST_CASE(threads_change_no_bit_and_passes_only_rounding) {
   const auto o = observe(2000, 4, 2, 3000, field_sky, 6);
   const ImageGeometry geometry{512, 512, 45 * asec};
   IdgSettings settings;

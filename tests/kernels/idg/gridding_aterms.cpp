@@ -202,7 +202,7 @@ IdgPlan plan_for(const ImageGeometry& geometry, Precision precision, double max_
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(constant_matrices) {
+BOOST_AUTO_TEST_CASE(constant_aterms_keep_every_accuracy) {
   // Nothing is interpolated, so that every wanted accuracy holds.
   const auto o = observe(12, 400, 1);
   const auto aterm = [](std::size_t station, std::size_t slot, double, double) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(constant_matrices) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(beams) {
+BOOST_AUTO_TEST_CASE(beams_are_corrected_for) {
   auto o = observe(12, 400, 2);
   for (Precision precision : {Precision::single, Precision::double_}) {
     const IdgPlan plan = plan_for({150, 121, 120 * asec}, precision, o.max_w_lambda);
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(beams) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(accuracy_of_1e_5) {
+BOOST_AUTO_TEST_CASE(an_accuracy_of_1e_5_is_kept) {
   // Where the GPU's tensor cores do. Measured there: 5.9e-6.
   auto o = observe(12, 400, 5);
   const IdgPlan plan = plan_for({150, 121, 120 * asec}, Precision::single, o.max_w_lambda, 1e-5);
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(accuracy_of_1e_5) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(whole_sky) {
+BOOST_AUTO_TEST_CASE(the_whole_sky_takes_aterms_layer_by_layer) {
   // The w kernel's layers take their A-terms one by one.
   auto o = observe(12, 10, 3);
   const ImageGeometry geometry{64, 64, 2.0 / 60};
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(whole_sky) {
     BOOST_CHECK_LE(grid_errors(o, plan, mode, aterm).worst_plane, 2 * plan.settings.accuracy);
 }
 
-BOOST_AUTO_TEST_CASE(fluxes_through_the_average_beam) {
+BOOST_AUTO_TEST_CASE(pixels_over_the_average_beam_are_fluxes) {
   // One unpolarised source, seen through the beams: its pixel over the average beam is its flux.
   auto o = observe(12, 400, 4);
   const ImageGeometry geometry{150, 121, 120 * asec};
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(fluxes_through_the_average_beam) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(threads_with_aterms) {
+BOOST_AUTO_TEST_CASE(threads_change_no_bit_with_aterms) {
   auto o = observe(30, 400, 5);
   const IdgPlan plan = plan_for({150, 121, 120 * asec}, Precision::single, o.max_w_lambda);
   const double width = static_cast<double>(plan.n_u) * plan.image.cell_rad;

@@ -95,7 +95,7 @@ double grid_error(const Observation& o, const IdgPlan& plan, PsfPlane psf) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(sides_and_planes) {
+BOOST_AUTO_TEST_CASE(every_side_and_number_of_planes_agrees_with_float64) {
   // Sides that fill no block of rows or vectors, 1 to 4 planes with and without the PSF's.
   for (std::size_t side : {24, 30, 40, 96, 100, 160})
     for (std::size_t n_plane : {1, 2, 3, 4})
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(sides_and_planes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(few_visibilities) {
+BOOST_AUTO_TEST_CASE(few_visibilities_agree_with_float64) {
   for (const auto& [n_row, n_chan, one_baseline] : {std::tuple<std::size_t, std::size_t, bool>{1, 1, true},
                                                     {200, 1, true},
                                                     {40, 1, false},
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(error_falls_with_kernel_padding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_instruction_set) {
+BOOST_AUTO_TEST_CASE(every_instruction_set_agrees_with_float64) {
   const auto o = observe(50, 5, 4, false);
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     hwy::SetSupportedTargetsForTest(target);

@@ -162,15 +162,15 @@ std::vector<double> channels(std::size_t n, double step) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(channels_of_rows_far_apart) {
+BOOST_AUTO_TEST_CASE(channels_of_rows_far_apart_agree_with_float64) {
   check("64 channels, rows far apart", observe(6, 0.05, channels(64, 2e-4)));
 }
 
-BOOST_AUTO_TEST_CASE(channels_of_rows_on_tracks) {
+BOOST_AUTO_TEST_CASE(channels_of_rows_on_tracks_agree_with_float64) {
   check("64 channels, rows on tracks", observe(60, 1e-4, channels(64, 2e-4)));
 }
 
-BOOST_AUTO_TEST_CASE(channels_in_disorder) {
+BOOST_AUTO_TEST_CASE(channels_in_disorder_agree_with_float64) {
   std::vector<double> wavenumber = channels(70, -2e-4);
   for (std::size_t c = 30; c < wavenumber.size(); ++c) wavenumber[c] -= 0.004;
   std::swap(wavenumber[5], wavenumber[50]);
@@ -178,11 +178,11 @@ BOOST_AUTO_TEST_CASE(channels_in_disorder) {
 }
 
 // Channels of a row reach over several subgrids, and have nodes in each.
-BOOST_AUTO_TEST_CASE(channels_of_several_subgrids) {
+BOOST_AUTO_TEST_CASE(channels_of_several_subgrids_agree_with_float64) {
   check("200 channels over more than an octave", observe(8, 1e-4, channels(200, 3e-3)));
 }
 
-BOOST_AUTO_TEST_CASE(few_channels) {
+BOOST_AUTO_TEST_CASE(few_channels_agree_with_float64) {
   check("one channel", observe(40, 1e-4, channels(1, 0)));
   check("channels at the same frequency", observe(40, 1e-4, channels(8, 0)));
 }

@@ -51,7 +51,7 @@ std::vector<double> channels() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(all_of_the_sky_against_the_measurement_equation) {
+BOOST_AUTO_TEST_CASE(all_of_the_sky_agrees_with_the_measurement_equation) {
   SkyModel sky;
   sky.components = {component_at({5.52, -0.61}, {3, 0.5, -1, 0.7}), component_at({5.1, -0.2}, {1.5, 0, 0, 0}),
                     component_at({5.5 - kPi, 0.5}, {2, 0, 0.3, 0})};  // the last is behind, n < 0
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(all_of_the_sky_against_the_measurement_equation) {
 }
 
 /// The angle turns by about 18 degrees from channel to channel.
-BOOST_AUTO_TEST_CASE(faraday_rotation_against_the_measurement_equation) {
+BOOST_AUTO_TEST_CASE(faraday_rotation_agrees_with_the_measurement_equation) {
   const double rm = 30, fraction = 0.5, chi = -0.4;
   SkyModel sky;
   sky.components = {component_at(

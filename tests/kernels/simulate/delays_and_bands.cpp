@@ -54,27 +54,27 @@ void check_delays(VoltageSetup setup, const Star& star, double cable_delay_s) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(delays_of_a_small_array) {
+BOOST_AUTO_TEST_CASE(delays_of_a_small_array_are_exact) {
   check_delays(setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {150, -90, 3}}), {-0.3, -0.5}, 0);
 }
-BOOST_AUTO_TEST_CASE(delays_with_cables) {
+BOOST_AUTO_TEST_CASE(delays_include_cables) {
   check_delays(setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {150, -90, 3}}), {-0.3, -0.5}, 2.5e-6);
 }
 // 21 km at 1.4 GHz: fringes turn by 45 rad/s, and the delay is 80 samples.
-BOOST_AUTO_TEST_CASE(delays_of_a_large_array) {
+BOOST_AUTO_TEST_CASE(delays_of_a_large_array_are_exact) {
   VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {21e3, 2e3, 50}});
   setup.freq_hz = 1.4e9;
   check_delays(setup, {-0.4, 0.8}, 0);
 }
 // A narrow channel: fringes turn far within a block.
-BOOST_AUTO_TEST_CASE(delays_in_a_narrow_channel) {
+BOOST_AUTO_TEST_CASE(delays_in_a_narrow_channel_are_exact) {
   VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {3000, 400, 0}});
   setup.bandwidth_hz = 40e3;
   check_delays(setup, {-0.4, 0.8}, 0);
 }
 
 // The fringe rate of the top of the band is twice that of its bottom.
-BOOST_AUTO_TEST_CASE(delays_over_a_wide_band) {
+BOOST_AUTO_TEST_CASE(delays_over_a_wide_band_are_exact) {
   VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {80e3, 4e3, 0}});
   setup.freq_hz = 15e6;
   setup.bandwidth_hz = 10e6;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(delays_over_a_wide_band) {
 
 // Two antennas at one place, one of them behind a column of electrons that grows: what is between them is the
 // phase of the column, over the channel and in time.
-BOOST_AUTO_TEST_CASE(phases_of_an_ionosphere) {
+BOOST_AUTO_TEST_CASE(phases_of_an_ionosphere_follow_its_electrons) {
   VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}, {0, 0, 0}});
   const auto tec_tecu = [](double seconds) { return 0.2 + 0.005 * seconds; };
   setup.ionosphere_rate_rad_s = 1;
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(phases_of_an_ionosphere) {
 }
 
 // A plan that did not know how fast phases change refuses rather than be wrong.
-BOOST_AUTO_TEST_CASE(an_ionosphere_faster_than_planned) {
+BOOST_AUTO_TEST_CASE(an_ionosphere_faster_than_planned_is_refused) {
   const VoltageSetup setup = setup_of({{1, 0, 0, 0}}, {{0, 0, 0}});
   const VoltagePlan plan = plan_voltages(setup, 1);
   VoltageSimulator simulator(setup, plan, 1);
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(an_ionosphere_faster_than_planned) {
   BOOST_CHECK_THROW(simulator.simulate(0, directions, plan.hop, stream), FailureError);
 }
 
-BOOST_AUTO_TEST_CASE(amplitude_and_closure_phase_of_a_point_source) {
+BOOST_AUTO_TEST_CASE(a_point_source_has_its_amplitude_and_no_closure_phase) {
   const Star star{-0.44, 0.05};
   const std::size_t n_time = 60000;
   const VoltageSetup setup = setup_of({{4, 0, 0, 0}}, {{20, 5, 0}, {-9, 12, 1}, {3, -17, 0}});

@@ -44,7 +44,7 @@ IonosphereGrid make(const RandomIonosphere& setup, unsigned n_threads = 2) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(visibilities_against_the_measurement_equation) {
+BOOST_AUTO_TEST_CASE(visibilities_agree_with_the_measurement_equation) {
   // A quadratic is interpolated exactly, so that the grid leaves no error of its own.
   const auto vertical_tec = [](double east_m, double north_m) {
     const double e = 1e-5 * east_m, n = 1e-5 * north_m;
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(screens_depend_on_seed_and_step_alone) {
   BOOST_TEST(make(setup).tec_tecu(0, 3, 4) != two.tec_tecu(0, 3, 4));
 }
 
-BOOST_AUTO_TEST_CASE(turbulence_that_cannot_be) {
+BOOST_AUTO_TEST_CASE(impossible_turbulence_is_refused) {
   RandomIonosphere setup = turbulence();
   setup.spacing_m = 1;
   BOOST_CHECK_THROW(plan_random_ionosphere(setup, 1), UsageError);

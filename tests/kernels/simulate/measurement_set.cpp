@@ -44,7 +44,7 @@ struct Folder {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(set_against_the_measurement_equation) {
+BOOST_AUTO_TEST_CASE(sets_agree_with_the_measurement_equation) {
   const Folder folder;
   const std::string path = folder.path / "obs.ms";
   const ArrayLayout layout = builtin_array("mwa-32t");

@@ -20,7 +20,7 @@ std::vector<Complex> noise(std::uint64_t seed, const NoiseStream& stream, std::i
 }  // namespace
 
 // The known answers published with the generator.
-BOOST_AUTO_TEST_CASE(philox_known_answers) {
+BOOST_AUTO_TEST_CASE(philox_gives_the_published_answers) {
   using Counter = std::array<std::uint32_t, 4>;
   BOOST_TEST((philox({0, 0, 0, 0}, {0, 0}) == Counter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   const std::uint32_t ones = 0xffffffff;
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(any_part_of_a_stream_is_the_same) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(moments_and_independence) {
+BOOST_AUTO_TEST_CASE(noise_has_gaussian_moments_and_streams_are_independent) {
   const std::size_t n = 1 << 20;
   const auto a = noise(1, {NoiseKind::source, 0, 0, 0}, 0, n),
              b = noise(1, {NoiseKind::source, 0, 0, 1}, 0, n);

@@ -56,7 +56,7 @@ Scene scene() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(point_sources_against_the_measurement_equation) {
+BOOST_AUTO_TEST_CASE(point_sources_agree_with_the_measurement_equation) {
   Scene s = scene();
   const std::vector<std::array<double, 4>> stokes{{3, 0.5, -1, 0.7}, {1.5, 0, 0, 0}, {40, 1, 2, 3}};
   s.rotations.component = {towards(2.0, 0.9), towards(0.1, 1.4), towards(1.0, -0.1)};  // the last has set
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(point_sources_against_the_measurement_equation) {
   BOOST_TEST(worst < 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(gaussians_and_spectra) {
+BOOST_AUTO_TEST_CASE(gaussians_and_spectra_shape_the_visibility) {
   Scene s = scene();
   SkyComponent component = component_of({2, 0, 0, 0});
   component.major_rad = 1.5e-3, component.minor_rad = 4e-4, component.position_angle_rad = 0.6;
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(gaussians_and_spectra) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(circular_products) {
+BOOST_AUTO_TEST_CASE(circular_products_follow_the_stokes_parameters) {
   Scene s = scene();
   s.setup.products = {Product::RR, Product::RL, Product::LR, Product::LL};
   s.setup.sky.components = {component_of({3, 0.5, -1, 0.7})};

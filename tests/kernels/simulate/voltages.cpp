@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(sources_are_incoherent_and_polarised) {
   BOOST_TEST(std::abs(mean_product(x, y) - std::complex<double>(-1.5, 2)) < std::sqrt(24) * five_sigma);
 }
 
-BOOST_AUTO_TEST_CASE(fully_polarised_sources) {
+BOOST_AUTO_TEST_CASE(fully_polarised_sources_are_mixed_to_their_stokes_parameters) {
   for (const std::array<double, 4>& s : {std::array<double, 4>{1, -1, 0, 0}, {1, 1, 0, 0}, {1, 0, 0, -1}}) {
     const Mixing m = mixing_from_stokes(s);
     BOOST_TEST(std::abs(m.xx * m.xx - (s[0] + s[1])) < 1e-15);
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(fully_polarised_sources) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(noise_level_and_independence) {
+BOOST_AUTO_TEST_CASE(noise_has_its_level_and_is_independent) {
   VoltageSetup setup = setup_of({}, {{0, 0, 0}, {10, 0, 0}});
   setup.sefd_jy = 25;
   const std::size_t n_time = 200000;
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(dropped_packets_are_aligned_and_whole) {
 
 // The squared correlation of quantised with unquantised noise is what a weak correlation keeps of its signal
 // to noise.
-BOOST_AUTO_TEST_CASE(quantisation_efficiency_and_scale) {
+BOOST_AUTO_TEST_CASE(quantisation_keeps_the_known_efficiency_and_scale) {
   const std::size_t n_time = 400000;
   VoltageSetup setup = setup_of({}, {{0, 0, 0}});
   setup.sefd_jy = 7;
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(quantisation_efficiency_and_scale) {
 }
 
 // A cluster of emitters stands for a Gaussian; one that is resolved too far is refused.
-BOOST_AUTO_TEST_CASE(gaussian_components) {
+BOOST_AUTO_TEST_CASE(gaussian_components_become_clusters_of_emitters) {
   SkyModel sky;
   sky.components.resize(1);
   SkyComponent& component = sky.components[0];

@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(long_streams_fold_and_not_finite_samples_are_missing) {
   BOOST_CHECK_NO_THROW(draw_voltage_figure(s, {.title = "t", .size = 150}));
 }
 
-BOOST_AUTO_TEST_CASE(figures_of_odd_streams) {
+BOOST_AUTO_TEST_CASE(figures_of_streams_with_little_data_are_drawn_or_refused) {
   for (unsigned n_bit : {4u, 8u, 32u}) {
     const VoltageHeader h = header_of(2, 1, 1, n_bit);
     VoltageBlock block = random_block(h, 16, 4);

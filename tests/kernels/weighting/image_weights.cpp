@@ -51,11 +51,11 @@ void compare(const WeightSettings& settings, const WeightRecipe& recipe, std::si
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(natural) {
+BOOST_AUTO_TEST_CASE(natural_weights_agree_with_the_reference) {
   compare({.mode = WeightMode::natural}, {.mode = 'n', .rank_level = 3});
 }
 
-BOOST_AUTO_TEST_CASE(tukey_tapers) {
+BOOST_AUTO_TEST_CASE(tukey_tapers_agree_with_the_reference) {
   compare({.mode = WeightMode::uniform,
            .min_uv_lambda = 20,
            .max_uv_lambda = 200,
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(tukey_tapers) {
           {.mode = 'u', .rank_level = 3, .min_uv = 20, .max_uv = 200, .inner_tukey = 30, .outer_tukey = 50});
 }
 
-BOOST_AUTO_TEST_CASE(uniform_with_and_without_rank_filter) {
+BOOST_AUTO_TEST_CASE(uniform_weights_agree_with_and_without_rank_filter) {
   compare({.mode = WeightMode::uniform, .rank_filter_level = 0}, {.mode = 'u'});
   compare({.mode = WeightMode::uniform}, {.mode = 'u', .rank_level = 3});
   compare({.mode = WeightMode::uniform, .rank_filter_level = 1.2}, {.mode = 'u', .rank_level = 1.2});
@@ -74,20 +74,20 @@ BOOST_AUTO_TEST_CASE(uniform_with_and_without_rank_filter) {
             n_rows);
 }
 
-BOOST_AUTO_TEST_CASE(briggs) {
+BOOST_AUTO_TEST_CASE(briggs_weights_agree_with_the_reference) {
   for (double robustness : {-2.0, -0.5, 0.0, 1.5})
     compare({.mode = WeightMode::briggs, .robustness = robustness},
             {.mode = 'b', .robustness = robustness, .rank_level = 3});
 }
 
-BOOST_AUTO_TEST_CASE(taper_and_uv_limits) {
+BOOST_AUTO_TEST_CASE(gaussian_tapers_and_uv_limits_agree_with_the_reference) {
   compare({.mode = WeightMode::uniform, .taper_gaussian_rad = 2e-3},
           {.mode = 'u', .rank_level = 3, .taper_fwhm_rad = 2e-3});
   compare({.mode = WeightMode::briggs, .min_uv_lambda = 40, .max_uv_lambda = 200},
           {.mode = 'b', .rank_level = 3, .min_uv = 40, .max_uv = 200});
 }
 
-BOOST_AUTO_TEST_CASE(blocks_in_wavelengths_of_each_channel) {
+BOOST_AUTO_TEST_CASE(each_channel_is_weighted_at_its_own_wavelengths) {
   // One row, two channels: metres become wavelengths; plane 0 alone is counted, all planes are weighted.
   ImagingBlock block;
   block.uvw_m.resize({1, 3});
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(blocks_in_wavelengths_of_each_channel) {
   BOOST_CHECK_EQUAL(weighted(0, 1, 1), 0);
 }
 
-BOOST_AUTO_TEST_CASE(natural_weights_of_planes_that_plane_0_lacks) {
+BOOST_AUTO_TEST_CASE(planes_have_natural_weights_where_plane_0_has_none) {
   ImagingBlock block;
   block.uvw_m.resize({1, 3});
   block.uvw_m(0, 0) = 30;
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(natural_weights_of_planes_that_plane_0_lacks) {
   BOOST_CHECK_EQUAL(weighted(0, 0, 1), 3);
 }
 
-BOOST_AUTO_TEST_CASE(natural_weights_of_rows_as_of_their_visibilities) {
+BOOST_AUTO_TEST_CASE(natural_weights_of_rows_are_those_of_their_visibilities) {
   // The grid ends at 500 wavelengths, within the channels of some rows.
   constexpr std::size_t n_rows = 3000, n_chan = 3;
   std::mt19937_64 random(2);

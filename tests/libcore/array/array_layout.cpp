@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(builtin_arrays_are_the_published_ones) {
   BOOST_TEST(mwa.antennas[0].enu_m[2] == 0.66);
 }
 
-BOOST_AUTO_TEST_CASE(csv_of_local_positions) {
+BOOST_AUTO_TEST_CASE(local_positions_are_read_from_csv) {
   const ArrayLayout layout = parse_antennas_csv(
       "# from the site survey; frame ENU; site -26.5 116.25 377.5\r\n\n"
       "up_m, name ,east,north_m\r\n# another comment\n3,a,1,-2.5e1\n 6 , b , +4 , 5 ",
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(csv_of_local_positions) {
   BOOST_TEST(!parse_antennas_csv("name,east_m,north_m,up_m\na,1,2,3", "a.csv").site.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(csv_of_geocentric_positions) {
+BOOST_AUTO_TEST_CASE(geocentric_positions_are_read_from_csv) {
   const Site site{0.6, -1.8, 2124};
   const Vec3 first = geocentric_from_enu(site, {10, 20, 0}),
              second = geocentric_from_enu(site, {-10, -20, 0});
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(csv_of_geocentric_positions) {
   BOOST_TEST(local.antennas[0].enu_m[2] == named.antennas[0].enu_m[2]);
 }
 
-BOOST_AUTO_TEST_CASE(malformed_csv) {
+BOOST_AUTO_TEST_CASE(malformed_csv_is_refused_with_its_line) {
   const std::string header = "name,east_m,north_m,up_m\n";
   malformed("", "header line");
   malformed("# only a comment\n", "header line");
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(malformed_csv) {
   malformed("name,x_m,y_m,z_m\na,1,2,3\n", "geocentric");
 }
 
-BOOST_AUTO_TEST_CASE(site_option) {
+BOOST_AUTO_TEST_CASE(sites_are_parsed_or_refused) {
   for (const char* text : {"-26.7,116.67,377", "-26.7deg, 116.67deg, 377m", "-26.7,116.67,0.377km"}) {
     const Site site = parse_site(text);
     BOOST_TEST(std::abs(site.lat_rad + 26.7 * kRadPerDeg) < 1e-15);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(site_option) {
                           [](const Error& e) { return e.status() == ExitStatus::usage; });
 }
 
-BOOST_AUTO_TEST_CASE(flagging_by_index_and_name) {
+BOOST_AUTO_TEST_CASE(antennas_are_flagged_by_name_before_index) {
   ArrayLayout layout = parse_antennas_csv("name,east,north,up\nx,0,0,0\n0,1,0,0\nTile05,2,0,0\n", "a.csv");
   flag_antennas(layout, "Tile05, 0");  // a name wins over an index
   BOOST_TEST(!layout.antennas[0].flagged);

@@ -25,7 +25,7 @@ void malformed(const std::string& csv, std::string_view offending) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_gain_for_all) {
+BOOST_AUTO_TEST_CASE(a_gain_without_pol_and_channel_is_for_all) {
   const auto gains = parse_gains_csv("# measured\nantenna,gain_amplitude,phase_rad\n1,2,0.5\nant2,0.5,-3\n",
                                      "g.csv", three_antennas(), 2, 4);
   for (std::size_t pol = 0; pol < 2; ++pol)
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(one_gain_for_all) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(gains_by_polarisation_and_channel) {
+BOOST_AUTO_TEST_CASE(gains_may_be_of_one_polarisation_and_channel) {
   const auto gains = parse_gains_csv(
       "pol,antenna,phase_rad,channel,gain_amplitude\n0,ant0,0.1,3,1\n1,0,0.2,,3\n,2,0.3,0,4\n", "g.csv",
       three_antennas(), 2, 4);
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(later_rows_refine_and_none_repeats) {
   malformed("antenna,pol,gain_amplitude,phase_rad\n1,X,2,0\n1,0,3,0\n", "in line 2");
 }
 
-BOOST_AUTO_TEST_CASE(polarisations_by_name) {
+BOOST_AUTO_TEST_CASE(polarisations_may_be_named) {
   for (const char* names : {"XY", "RL"}) {
     const std::string csv =
         std::string("antenna,pol,gain_amplitude,phase_rad\n0,") + names[0] + ",2,0\n0," + names[1] + ",3,0\n";
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(polarisations_by_name) {
       DataError);
 }
 
-BOOST_AUTO_TEST_CASE(malformed_gains) {
+BOOST_AUTO_TEST_CASE(malformed_gains_are_refused_with_their_place) {
   const std::string header = "antenna,pol,channel,gain_amplitude,phase_rad\n";
   malformed("antenna,gain_amplitude\n0,1\n", "incomplete");
   malformed("antenna,gain_amplitude,phase_rad,phase_deg\n0,1,0,0\n", "phase_deg");

@@ -70,7 +70,7 @@ Matrix dipoles(const Vec3& x, const Vec3& y, const std::array<Vec3, 3>& sky, dou
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(airy_disc_with_nulls) {
+BOOST_AUTO_TEST_CASE(an_airy_disc_has_its_nulls_in_place) {
   const Folder folder;
   const auto model = open_aterms(
       folder.file("a.conf", "aterms = [ beam ]\nbeam.model = airy\nbeam.diameter = 13.5m"), three_stations());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(airy_disc_with_nulls) {
   BOOST_TEST(jones(0, 3, 0, 0).real() < -0.1);  // the first sidelobe is negative
 }
 
-BOOST_AUTO_TEST_CASE(gaussian_and_pointing) {
+BOOST_AUTO_TEST_CASE(a_gaussian_beam_lies_where_it_points) {
   const Folder folder;
   const auto model = open_aterms(folder.file("a.conf",
                                              "aterms = [ beam ]\nbeam.model = gaussian\nbeam.fwhm = 10deg\n"
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(differential_beam_is_one_at_the_centre) {
   BOOST_TEST(std::abs(d(0, 2, 2, 1)) < 2 * kFloat);
 }
 
-BOOST_AUTO_TEST_CASE(delays_from_a_metafits) {
+BOOST_AUTO_TEST_CASE(delays_come_from_a_metafits) {
   const std::string path = APSYN_TEST_DATA "/1090008640.metafits";
   const Folder folder;
   const ArrayLayout layout = read_metafits(path);
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(delays_from_a_metafits) {
 }
 
 // Through the layer, as seen in the visibilities: V_pq of a screen against the TEC on either ray.
-BOOST_AUTO_TEST_CASE(thin_ionosphere) {
+BOOST_AUTO_TEST_CASE(a_thin_ionosphere_turns_phases_by_its_electrons) {
   const Folder folder;
   const Sky sky;
   IonosphereGrid iono;

@@ -45,7 +45,7 @@ std::string tec_cube(std::size_t n_antennas = 1, int bitpix = -32) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(lists_words_and_comments) {
+BOOST_AUTO_TEST_CASE(lists_words_and_comments_are_read) {
   const auto entries = parse_aterm_config(
       "# WSClean's own example, and what its parsets allow\r\n"
       "aterms = [ tec,dldm beam ]   # in this order\r\n"
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(mistakes_name_their_line) {
   check_complaint(folder, "aterms = [ screen ]\nscreen.images = [ t.fits t.fits ]", "line 2", "2 files");
 }
 
-BOOST_AUTO_TEST_CASE(needs_a_site) {
+BOOST_AUTO_TEST_CASE(dipoles_need_a_site_and_airy_discs_do_not) {
   const Folder folder;
   ArrayLayout layout = three_stations();
   layout.site.reset();
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(parameters_of_others_are_ignored_aloud) {
 }
 
 // Images are looked for in the working folder, then beside the configuration.
-BOOST_AUTO_TEST_CASE(files_beside_the_configuration) {
+BOOST_AUTO_TEST_CASE(files_may_lie_beside_the_configuration) {
   const Folder folder;
   folder.file("t.fits", tec_cube());
   const auto before = std::filesystem::current_path();

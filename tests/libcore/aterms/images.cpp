@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(tec_follows_the_sky) {
 }
 
 // East is to the left: more TEC in the east turns the phase further (more negative) at smaller x.
-BOOST_AUTO_TEST_CASE(tec_gradient_towards_east) {
+BOOST_AUTO_TEST_CASE(a_tec_gradient_lies_towards_the_east) {
   const Folder folder;
   const auto axes = joined(sky_axes(kCentre, 32, 32, -1, 1), {{"ANTENNA", 1}, {"FREQ", 1, 150e6}});
   // RA grows by about 1 deg / cos(dec) per pixel towards smaller x; the pixel's own RA, from the WCS.
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(tec_is_exact_at_any_frequency) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(nearest_step_over_two_files) {
+BOOST_AUTO_TEST_CASE(the_nearest_step_of_all_files_is_taken) {
   const Folder folder;
   const auto axes = [](std::size_t n, double start) {
     return joined(sky_axes(kCentre, 4, 4, -10, 10),
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(nearest_step_over_two_files) {
   set_log_sink({});
 }
 
-BOOST_AUTO_TEST_CASE(diagonal_gains) {
+BOOST_AUTO_TEST_CASE(diagonal_gains_are_read_from_the_cube) {
   const Folder folder;
   const auto axes = joined(sky_axes(kCentre, 16, 16, -2, 2),
                            {{"MATRIX", 4}, {"ANTENNA", 3}, {"FREQ", 1, 150e6}, {"TIME", 1}});
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(diagonal_gains) {
 // The gains of R and L: RR = I + V, RL = Q + iU, LR = Q - iU and LL = I - V of what their matrix between X
 // and Y makes of brightness (XX = I + Q, XY = U + iV) are those of what the beam after them makes, times the
 // gains.
-BOOST_AUTO_TEST_CASE(diagonal_gains_of_circular_receptors) {
+BOOST_AUTO_TEST_CASE(gains_of_circular_receptors_act_on_circular_products) {
   const Folder folder;
   const auto axes =
       joined(sky_axes(kCentre, 4, 4, -10, 10), {{"MATRIX", 4}, {"ANTENNA", 3}, {"FREQ", 1, 150e6}});
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(dldm_shifts_sources) {
   BOOST_TEST(worst < 2 * kFloat);  // 1.1e-7; phases up to 8 rad
 }
 
-BOOST_AUTO_TEST_CASE(blank_pixels_and_edges) {
+BOOST_AUTO_TEST_CASE(blank_pixels_mean_nothing_and_edges_go_on) {
   const Folder folder;
   const auto axes = joined(sky_axes(kCentre, 6, 6, -1, 1), {{"ANTENNA", 3}, {"FREQ", 1, 150e6}});
   folder.file("t.fits",

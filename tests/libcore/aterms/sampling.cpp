@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(fine_screens_are_smoothed) {
 
 // Coarse screens whose phases turn too far from pixel to pixel at the data's frequency, whatever FREQ says of
 // them; phases that no visibility sees.
-BOOST_AUTO_TEST_CASE(warnings_of_steep_and_of_common_phases) {
+BOOST_AUTO_TEST_CASE(steep_and_common_phases_are_warned_of) {
   const Folder folder;
   const AtermGrid grid = grid_of(16, 0.02);
   const std::string text = "aterms = [ tec ]\ntec.images = [ t.fits ]";

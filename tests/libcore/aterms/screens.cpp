@@ -107,7 +107,7 @@ const std::vector<double> five_hz{150e6, 151e6, 155e6, 156e6, 160e6},
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(slots_as_the_memory_has_room) {
+BOOST_AUTO_TEST_CASE(screens_take_as_many_slots_as_memory_has_room) {
   const Screens set;
   for (const auto& [max_bytes, n_slots] : std::vector<std::pair<std::uint64_t, std::size_t>>{
            {0, 1}, {3 * slot_bytes, 1}, {3 * 5 * slot_bytes + 1, 5}, {1u << 30, max_slots}}) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(slots_as_the_memory_has_room) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(block_after_block) {
+BOOST_AUTO_TEST_CASE(blocks_in_any_order_get_their_own_screens) {
   const Screens set;
   AtermScreens screens = set.open(3 * 4 * slot_bytes);
   // The same times again, times that overlap, other channels, and back.

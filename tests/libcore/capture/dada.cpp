@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(pauses_are_zero_in_every_encoding) {
   set_log_sink({});
 }
 
-BOOST_AUTO_TEST_CASE(pauses_between_heaps) {
+BOOST_AUTO_TEST_CASE(pauses_between_heaps_are_zero_and_missing) {
   // Heaps of 50 samples [channel][antenna][time]; the first and the last of four are there.
   const reference::Scratch scratch;
   const std::string heaps = "ORDER FAT\nNSBLK 50\nRESOLUTION 600\nFILE_SIZE 600\n";

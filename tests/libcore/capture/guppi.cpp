@@ -42,7 +42,7 @@ std::vector<std::uint8_t> expected_guppi(const GuppiFormat& f, std::size_t n_blo
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(guppi_blocks) {
+BOOST_AUTO_TEST_CASE(guppi_blocks_become_a_stream_without_overlaps) {
   const reference::Scratch scratch;
   for (const bool direct : {false, true})
     for (const std::size_t n_ant : {1, 3})
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(guppi_tells_the_basis) {
              "XY");
 }
 
-BOOST_AUTO_TEST_CASE(guppi_contradictions_and_cuts) {
+BOOST_AUTO_TEST_CASE(guppi_contradictions_and_cuts_are_told) {
   const reference::Scratch scratch;
   GuppiFormat odd;
   odd.extra = "-6.25";
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(guppi_contradictions_and_cuts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(guppi_pauses_and_other_recordings) {
+BOOST_AUTO_TEST_CASE(guppi_pauses_are_missing_and_other_recordings_refused) {
   const reference::Scratch scratch;
   // A block is 480 new samples of 0.32 us; the 20th stands 2.6 ms behind the second.
   const std::string a = scratch.file("a", guppi_block({}, 0) + guppi_block({}, 1)),
@@ -169,7 +169,7 @@ void check_few_bits(const GuppiFormat& f, bool offset_binary, const Taken& taken
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(guppi_of_few_bits) {
+BOOST_AUTO_TEST_CASE(guppi_of_few_bits_is_unpacked) {
   const reference::Scratch scratch;
   for (const unsigned n_bit : {2u, 4u})
     for (const std::size_t n_pol : {1, 2})
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(guppi_of_few_bits) {
   BOOST_CHECK_THROW(take(support::request("guppi", {scratch.file("c", guppi_block(f, 0))})), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(guppi_of_packets_of_more_bits) {
+BOOST_AUTO_TEST_CASE(guppi_counts_packets_of_more_bits) {
   // Made of 8 bits after the packets had been counted: PKTSIZE is still theirs.
   const reference::Scratch scratch;
   for (const unsigned n_bit : {2u, 4u}) {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(guppi_of_packets_of_more_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(guppi_counted_from_the_synchronisation) {
+BOOST_AUTO_TEST_CASE(guppi_packets_count_from_the_synchronisation) {
   // Block 0 is 1000 packets of one sample after SYNCTIME, 2018-01-14T14:10:00; STT_* are its own time.
   const reference::Scratch scratch;
   const GuppiFormat f;
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(guppi_counted_from_the_synchronisation) {
               parse_utc("2018-01-14T14:10:00.00064")));
 }
 
-BOOST_AUTO_TEST_CASE(guppi_of_real_samples) {
+BOOST_AUTO_TEST_CASE(guppi_of_real_samples_is_taken) {
   // One channel of 12.5 MHz whose samples are 40 ns apart.
   const reference::Scratch scratch;
   for (const unsigned n_bit : {2u, 4u, 8u}) {

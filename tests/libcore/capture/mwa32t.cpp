@@ -94,7 +94,7 @@ std::vector<std::uint8_t> recoded(const std::vector<std::uint8_t>& eight, unsign
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_format_of_words) {
+BOOST_AUTO_TEST_CASE(every_format_of_words_is_unpacked) {
   const reference::Scratch scratch;
   const Mwa32tFormat formats[] = {
       {},
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(losses_are_counted_and_missing_and_all_else_is_exact) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(inputs_in_another_order) {
+BOOST_AUTO_TEST_CASE(inputs_are_put_in_the_order_that_is_asked_for) {
   const reference::Scratch scratch;
   std::vector<std::string> names;
   for (std::size_t stream = 0; stream < 2; ++stream)
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_in_pieces_gives_the_same) {
   BOOST_TEST(from_pipe.reports[0].lost == from_file.reports[0].lost);
 }
 
-BOOST_AUTO_TEST_CASE(cut_anywhere_keeps_the_whole_frames) {
+BOOST_AUTO_TEST_CASE(whole_frames_survive_a_cut_anywhere) {
   const reference::Scratch scratch;
   const std::string whole = Mwa32tStream({}, 0, 400, 3, sampler(0, 16), 1).bytes();
   std::mt19937 random(5);

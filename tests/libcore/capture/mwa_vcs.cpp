@@ -34,7 +34,7 @@ std::string vcs_bytes(std::int64_t channel, std::int64_t second, std::size_t n_s
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(legacy_seconds) {
+BOOST_AUTO_TEST_CASE(legacy_files_are_joined_by_second_and_channel) {
   const reference::Scratch scratch;
   std::vector<std::string> names;
   for (std::int64_t second : {0, 2})
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(legacy_seconds) {
   BOOST_TEST(taken.reports[0].lost == 19997u);
 }
 
-BOOST_AUTO_TEST_CASE(legacy_pipe_and_mistakes) {
+BOOST_AUTO_TEST_CASE(a_legacy_pipe_needs_frequency_and_start) {
   const reference::Scratch scratch;
   CaptureRequest request = vcs_request({scratch.file("x", vcs_bytes(1, 1, 5) + "tail")});
   BOOST_CHECK_THROW(take(request), UsageError);  // neither --freq nor --start
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(legacy_pipe_and_mistakes) {
   BOOST_CHECK_THROW(take(request), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(inputs_of_the_metafits) {
+BOOST_AUTO_TEST_CASE(inputs_are_those_of_the_metafits) {
   const std::vector<MwaInput> inputs = read_metafits_inputs(kMetafits);
   const ArrayLayout layout = read_metafits(kMetafits);
   BOOST_REQUIRE(inputs.size() == 256u);

@@ -53,14 +53,14 @@ std::vector<std::uint8_t> expected_blocks(std::int64_t n_channels, const std::ve
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(gps_seconds) {
+BOOST_AUTO_TEST_CASE(gps_seconds_become_utc) {
   // The times are those of the metafits of the first observation, and of astropy for the others.
   BOOST_TEST((mwa_time(1090008640) == parse_utc("2014-07-21T20:10:24")));
   BOOST_TEST((mwa_time(kSubobs) == parse_utc("2022-07-18T11:01:10")));
   BOOST_TEST((mwa_time(kGpsOf2000_s) == parse_utc("2000-01-01T00:00:00")));
 }
 
-BOOST_AUTO_TEST_CASE(sub_files_of_one_channel) {
+BOOST_AUTO_TEST_CASE(sub_files_of_one_channel_become_a_stream) {
   const reference::Scratch scratch;
   std::vector<std::string> names;
   for (std::int64_t second : {0, 1, 4})
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(sub_files_of_one_channel) {
   BOOST_TEST((piped.bytes == taken.bytes));
 }
 
-BOOST_AUTO_TEST_CASE(more_sub_files_than_descriptors) {
+BOOST_AUTO_TEST_CASE(more_sub_files_than_descriptors_are_read) {
   const reference::Scratch scratch;
   std::vector<std::string> names;
   std::vector<std::int64_t> seconds;
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(more_sub_files_than_descriptors) {
   BOOST_TEST((taken.bytes == expected_blocks(1, seconds)));
 }
 
-BOOST_AUTO_TEST_CASE(sub_files_of_two_channels) {
+BOOST_AUTO_TEST_CASE(sub_files_of_two_channels_are_interleaved) {
   const reference::Scratch scratch;
   std::vector<std::string> names;
   // Of the last second there is one channel only: a stream has no missing channels.
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(sub_files_of_two_channels) {
   BOOST_TEST(taken.header.freq_hz == 109.5 * 1.28e6, boost::test_tools::tolerance(1e-15));
 }
 
-BOOST_AUTO_TEST_CASE(sub_files_that_are_not) {
+BOOST_AUTO_TEST_CASE(wrong_sub_files_are_refused_and_cut_ones_end_early) {
   const reference::Scratch scratch;
   const std::string good = sub_file(109, 0);
   for (std::size_t cut = 0; cut < good.size(); cut += cut < 4200 ? 7 : 1009) {

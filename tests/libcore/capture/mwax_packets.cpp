@@ -96,7 +96,7 @@ struct Recorder {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(packets_that_never_came) {
+BOOST_AUTO_TEST_CASE(packets_that_never_came_are_missing) {
   const reference::Scratch scratch;
   Recorder recorder;
   // Across the blocks' edge, of one polarisation, of both in turn, first and last, and an input that is dead.

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(several_inputs_are_aligned) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(inputs_in_another_order) {
+BOOST_AUTO_TEST_CASE(inputs_are_put_in_the_order_that_is_asked_for) {
   const reference::Scratch scratch;
   for (const PacketRecording& r : reference::packet_recordings()) {
     if (r.format == "drx") continue;
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(inputs_in_another_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(parts_of_a_recording) {
+BOOST_AUTO_TEST_CASE(channels_tunings_and_rates_can_be_chosen) {
   const reference::Scratch scratch;
   // Channels of TBX: groups of 5 from 1000 on.
   const PacketRecording tbx = reference::packet_recordings()[1];
@@ -188,7 +188,7 @@ CaptureRequest mark5b_request(const std::string& file, const Mark5bFrame& f) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(mark5b_over_midnight) {
+BOOST_AUTO_TEST_CASE(mark5b_goes_on_over_midnight) {
   const reference::Scratch scratch;
   for (const unsigned n_bit : {1u, 2u})
     for (const std::size_t n_chan : {1, 4, 16}) {

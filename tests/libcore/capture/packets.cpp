@@ -17,7 +17,7 @@ using namespace apsyn::support;
 
 BOOST_AUTO_TEST_SUITE(packets)
 
-BOOST_AUTO_TEST_CASE(intact_recordings) {
+BOOST_AUTO_TEST_CASE(intact_recordings_are_taken_whole) {
   const reference::Scratch scratch;
   for (const PacketRecording& r : reference::packet_recordings()) {
     BOOST_TEST_CONTEXT(r.format) {
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_trouble_is_counted_and_missing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cut_anywhere) {
+BOOST_AUTO_TEST_CASE(whole_packets_survive_a_cut_anywhere) {
   const reference::Scratch scratch;
   for (const PacketRecording& r : reference::packet_recordings()) {
     BOOST_TEST_CONTEXT(r.format) {

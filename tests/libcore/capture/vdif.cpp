@@ -109,7 +109,7 @@ std::string joined(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(vdif_of_every_kind) {
+BOOST_AUTO_TEST_CASE(vdif_of_every_kind_is_unpacked) {
   const reference::Scratch scratch;
   for (const unsigned n_bit : {1u, 2u, 4u, 8u, 16u})
     for (const bool complex : {false, true})
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(vdif_of_every_kind) {
         }
 }
 
-BOOST_AUTO_TEST_CASE(vdif_out_of_order_lost_invalid_and_damaged) {
+BOOST_AUTO_TEST_CASE(vdif_frames_lost_invalid_or_damaged_are_missing) {
   const reference::Scratch scratch;
   const VdifFormat f;
   std::vector<std::string> frames = vdif_frames(f);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(vdif_asks_for_what_it_lacks) {
     BOOST_CHECK_THROW(take(vdif_request({scratch.file("w", wrong)}, {}, kPerSecond)), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(vdif_times_far_away) {
+BOOST_AUTO_TEST_CASE(vdif_times_far_away_are_damage_or_long_pauses) {
   const reference::Scratch scratch;
   const VdifFormat f;
   const std::vector<std::string> frames = vdif_frames(f);

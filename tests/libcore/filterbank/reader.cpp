@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_reads_as_a_file) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(headers_in_the_wild) {
+BOOST_AUTO_TEST_CASE(headers_of_other_programs_are_read) {
   Scratch scratch;
   Made made;
   made.values += key("signed", std::uint8_t{1}) + key("ibeam", std::int32_t{0}) +

@@ -11,7 +11,7 @@ using namespace apsyn;
 
 BOOST_AUTO_TEST_SUITE(large_images)
 
-BOOST_AUTO_TEST_CASE(written_in_pieces) {
+BOOST_AUTO_TEST_CASE(large_images_are_written_in_pieces_by_any_number_of_threads) {
   const reference::Scratch scratch;
   Image image;
   image.info.stokes = {"I"};

@@ -37,7 +37,7 @@ struct Scratch {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(tiles_in_rising_order) {
+BOOST_AUTO_TEST_CASE(tiles_are_in_rising_order) {
   const ArrayLayout layout = read_metafits(kMetafits);
   BOOST_REQUIRE(layout.antennas.size() == 128u);
   BOOST_TEST(layout.telescope == "MWA");
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(tiles_in_rising_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(layouts_by_name) {
+BOOST_AUTO_TEST_CASE(layouts_are_found_by_name_or_file) {
   const Scratch scratch;
   BOOST_TEST(load_layout("best-2").antennas.size() == 32u);
   BOOST_TEST(load_layout(kMetafits).antennas.size() == 128u);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(layouts_by_name) {
   BOOST_TEST(n_files == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(truncated_and_damaged_metafits) {
+BOOST_AUTO_TEST_CASE(truncated_metafits_are_refused_and_damage_does_no_harm) {
   const Scratch scratch;
   const std::string bytes = read_text_file(kMetafits);
   std::mt19937 random(7);

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(models_of_uncalibrated_data_are_in_adu) {
   BOOST_CHECK_THROW(find_models({written(scratch, "beam.fits", image)}), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(parts_of_the_band_and_stokes_in_files_of_their_own) {
+BOOST_AUTO_TEST_CASE(parts_of_the_band_and_stokes_may_have_files_of_their_own) {
   const Scratch scratch;
   const std::vector<std::string> files{
       written(scratch, "b-I.fits", model_image({"I"}, 160e6, 10e6)),

@@ -45,7 +45,7 @@ void malformed(const Keys& changes, const std::string& offending) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(values_and_units) {
+BOOST_AUTO_TEST_CASE(values_are_read_in_their_units) {
   const VoltageHeader h = parse({{"FREQ", "815.734375"},
                                  {"BW", "-544"},
                                  {"TSAMP", "1.882352941176471"},
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_named) {
     malformed({{"NANT", "1"}, {"ANT_000", antenna}}, "ANT_000");
 }
 
-BOOST_AUTO_TEST_CASE(start_of_the_stream) {
+BOOST_AUTO_TEST_CASE(the_start_counts_offset_and_picoseconds) {
   // One sample of 4 chan x 3 ant x 2 pol x 2 B = 48 B and 100 us: 480,000 B/s.
   BOOST_TEST((parse({}).start == parse_utc("2024-02-29T23:59:59")));
   BOOST_TEST((parse({{"UTC_START", "2024-02-29-23:59:59.25"}}).start == parse_utc("2024-02-29T23:59:59.25")));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(start_of_the_stream) {
                               (static_cast<__int128>(10000000000000000) * 1000000 + 1) / 3)));
 }
 
-BOOST_AUTO_TEST_CASE(site_and_antennas) {
+BOOST_AUTO_TEST_CASE(site_and_antennas_are_read) {
   const VoltageHeader h = parse({{"SITE_LAT", "-26.703319"},
                                  {"SITE_LON", "116.67081"},
                                  {"SITE_ALT", "377"},
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(site_and_antennas) {
   BOOST_TEST(std::abs(named.layout.antennas[2].enu_m[1] - 5) < 1e-7);
 }
 
-BOOST_AUTO_TEST_CASE(foreign_lines) {
+BOOST_AUTO_TEST_CASE(foreign_lines_are_read_and_binary_ones_refused) {
   // No blank before the value's end, tabs, no newline at the end, duplicates, binary bytes.
   std::string text = header_text({{"TELESCOPE", "  A\t# x"}, {"SOURCE", "#none"}});
   BOOST_TEST(parse_voltage_header(text, "a").telescope == "A");

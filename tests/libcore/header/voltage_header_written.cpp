@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
 }
 
 // What Python's baseband asks for besides, which foreign files that are handed on may have, too.
-BOOST_AUTO_TEST_CASE(keys_for_other_readers) {
+BOOST_AUTO_TEST_CASE(keys_that_other_readers_ask_for_are_written) {
   VoltageHeader h;
   h.sample_s = 1e-6;
   h.trailer = true;
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(large_arrays_need_more_header) {
   BOOST_TEST(parse_voltage_header(text, "x").layout.antennas.size() == 512u);
 }
 
-BOOST_AUTO_TEST_CASE(shortest_decimals) {
+BOOST_AUTO_TEST_CASE(scaled_values_are_the_shortest_decimals) {
   BOOST_TEST(format_scaled(150e6, -6) == "150");
   BOOST_TEST(format_scaled(1e-6, 6) == "1");
   BOOST_TEST(format_scaled(-0.25, 0) == "-0.25");

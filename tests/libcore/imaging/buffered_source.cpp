@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_pass_that_is_cut_short_is_not_the_whole) {
   BOOST_TEST(events.n_rewinds == 2);
 }
 
-BOOST_AUTO_TEST_CASE(it_reads_ahead) {
+BOOST_AUTO_TEST_CASE(one_block_is_read_ahead) {
   Events events;
   BufferedSource source(std::make_unique<Counting>(events, n_blocks), 0);
   source.rewind({1e8, 1e8, 1e6, 1});

@@ -32,7 +32,7 @@ MsDescription small_set(std::size_t n_antennas) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
+BOOST_AUTO_TEST_CASE(rows_whose_coordinates_are_no_numbers_have_no_weight) {
   const Scratch scratch;
   const std::vector<Baseline> baselines = all_baselines(3, false);
   Buffer<double, 2> uvw({3, 3});
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(rows_of_a_set_with_coordinates_that_are_no_numbers) {
 
 // Two sets of parts of the band at the same two times, of which the second has data for less, and a later
 // one: images are of all that lies between the first integration's beginning and the last one's end.
-BOOST_AUTO_TEST_CASE(times_of_several_sets) {
+BOOST_AUTO_TEST_CASE(times_and_exposure_span_all_sets) {
   const Scratch scratch;
   const std::vector<Baseline> baselines = all_baselines(3, false);
   Buffer<double, 2> uvw({3, 3});
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(intervals_that_overlap_count_once) {
 }
 
 // Each row of the second of two sets names the second set's antennas.
-BOOST_AUTO_TEST_CASE(stations_of_several_sets) {
+BOOST_AUTO_TEST_CASE(rows_name_the_stations_of_their_own_set) {
   const Scratch scratch;
   std::vector<std::string> paths;
   for (const int n_antennas : {4, 3, 5}) {

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(drift_scan_stands_still_at_the_zenith_of_mid_observation) {
   BOOST_CHECK_LT(std::abs(towards(*source, mirrored, 0)), 0.5 * flux);
 }
 
-BOOST_AUTO_TEST_CASE(tracked_stream_and_its_shift) {
+BOOST_AUTO_TEST_CASE(a_tracked_stream_can_be_shifted_onto_a_star) {
   const Scratch scratch;
   const SkyDirection centre{0.3, -0.45};
   const VisibilityHeader h = header_of(centre);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(tracked_stream_and_its_shift) {
 }
 
 // Records of no weight are pauses; of one that is valid in part the best baseline counts.
-BOOST_AUTO_TEST_CASE(exposure_of_a_stream_with_pauses) {
+BOOST_AUTO_TEST_CASE(pauses_do_not_count_as_exposure) {
   const Scratch scratch;
   const std::string path = scratch.path("pauses.vis");
   const VisibilityHeader h = header_of(SkyDirection{0.3, -0.45});
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(exposure_of_a_stream_with_pauses) {
   BOOST_TEST(open_imaging_source({path}, {.first_interval = 1, .n_intervals = 2})->info().exposure_s == 30);
 }
 
-BOOST_AUTO_TEST_CASE(selections_of_a_stream) {
+BOOST_AUTO_TEST_CASE(selections_leave_the_rows_that_they_name) {
   const Scratch scratch;
   write_stream(scratch.path("s.vis"), header_of(SkyDirection{0.3, -0.45}), {0.3, -0.45});
   auto rows = [&](const ImagingSelection& selection) {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(frames_about_a_pole_differ_by_their_right_ascensions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(planes_of_products) {
+BOOST_AUTO_TEST_CASE(products_become_the_planes_that_are_asked_for) {
   const std::vector<Product> linear{Product::XX, Product::XY, Product::YX, Product::YY};
   const std::vector<Product> circular{Product::RR, Product::RL, Product::LR, Product::LL};
   // Stokes parameters of a wave: XX = I + Q, XY = U + iV, YX = U - iV, YY = I - Q; RR = I + V, RL = Q + iU,
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(planes_of_products) {
   BOOST_CHECK_THROW(parse_planes("V", {Product::XX, Product::YY}), UsageError);
 }
 
-BOOST_AUTO_TEST_CASE(channel_groups) {
+BOOST_AUTO_TEST_CASE(channels_are_split_into_groups_in_order) {
   ImagingInfo info;
   info.channel_hz = {100, 101, 102, 103, 104};
   info.channel_width_hz = {1, 1, 1, 1, 1};

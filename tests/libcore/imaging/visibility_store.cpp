@@ -162,7 +162,7 @@ void check_store(std::uint64_t memory_bytes, bool some_in_memory, bool some_in_f
 
 // Every value keeps its row and its frequency, whatever windows come in turns: of as many channels, of fewer,
 // and of a group that holds a part of each.
-BOOST_AUTO_TEST_CASE(windows_in_turns) {
+BOOST_AUTO_TEST_CASE(values_keep_row_and_frequency_when_windows_take_turns) {
   const auto folder = std::filesystem::temp_directory_path() / ("apsyn-turns-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);
   for (const std::uint64_t memory_bytes : {1'000'000u, 0u})
@@ -215,15 +215,15 @@ BOOST_AUTO_TEST_CASE(nothing_is_kept_any_more) {
     BOOST_TEST(block->data.extent(0) <= 3u);
 }
 
-BOOST_AUTO_TEST_CASE(in_memory) {
+BOOST_AUTO_TEST_CASE(what_fits_is_kept_in_memory) {
   check_store(1'000'000, true, false);
 }
 
-BOOST_AUTO_TEST_CASE(in_a_file) {
+BOOST_AUTO_TEST_CASE(what_does_not_fit_is_kept_in_a_file) {
   check_store(0, false, true);
 }
 
-BOOST_AUTO_TEST_CASE(partly_in_a_file) {
+BOOST_AUTO_TEST_CASE(what_fits_in_part_is_kept_in_both) {
   check_store(9'000, true, true);
 }
 

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(products_come_in_canonical_order) {
   BOOST_TEST(!reader.read(rows, 100));
 }
 
-BOOST_AUTO_TEST_CASE(descending_channels_and_one_circular_product) {
+BOOST_AUTO_TEST_CASE(descending_channels_and_one_circular_product_are_read) {
   ScratchFolder folder;
   MsDescription description = ms_description();
   description.products = {Product::RR};

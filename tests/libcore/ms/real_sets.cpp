@@ -52,7 +52,7 @@ struct Unpacked {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(lofar_flags_and_weight_spectrum) {
+BOOST_AUTO_TEST_CASE(flags_and_weights_of_lofar_are_heeded) {
   const Unpacked set("LOFAR-3C48-8st.MS.tgz", "tNDPPP-generic.MS");
   MsSelection selection;
   selection.column = "CORRECTED_DATA";
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(lofar_flags_and_weight_spectrum) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(lwa_sv_infinities_without_weight_spectrum) {
+BOOST_AUTO_TEST_CASE(infinities_of_lwa_sv_have_no_weight) {
   const Unpacked set("LWASV-4ant-infs.ms.tar.gz", "test_adp4_0_00300673800807520000_58342_05_00_14.ms");
   MeasurementSetReader cross(set.path, {});
   const Sums sums = sums_of(cross, 0, 1000);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(lwa_sv_infinities_without_weight_spectrum) {
   BOOST_TEST(sums_of(all, -1, 1000).n_valid == 148);  // 12 cells hold inf
 }
 
-BOOST_AUTO_TEST_CASE(tart_one_circular_product) {
+BOOST_AUTO_TEST_CASE(tart_has_one_circular_product) {
   const Unpacked set("TART-ghana-60s.ms.tar.gz", "ghana.ms");
   MeasurementSetReader reader(set.path, {});
   BOOST_TEST((reader.products() == std::vector{Product::RR}));

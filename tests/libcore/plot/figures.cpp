@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(losses_stand_at_their_inputs) {
   for (const Point& p : saturated) BOOST_REQUIRE(std::abs(input_at(p)) < 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(decibels_of_amplitudes_and_powers) {
+BOOST_AUTO_TEST_CASE(a_factor_of_ten_is_20_db_of_amplitudes_and_10_of_powers) {
   VisibilitySummary s;
   s.products = {Product::XX};
   s.antennas = {"a", "b", "c"};

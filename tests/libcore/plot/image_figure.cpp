@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(pixels_are_whole_squares_and_the_horizon_is_cut_out) {
                     0.01f);
 }
 
-BOOST_AUTO_TEST_CASE(captions) {
+BOOST_AUTO_TEST_CASE(units_and_captions_suit_the_values) {
   BOOST_CHECK_EQUAL(display_unit("JY/BEAM", 2).label, "Jy/beam");
   BOOST_CHECK_EQUAL(display_unit("Jy/beam", 0.02).label, "mJy/beam");
   BOOST_CHECK_EQUAL(display_unit("Jy/beam", 0.02).factor, 1000);

@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(ticks_are_round_and_inside) {
   BOOST_CHECK_THROW(linear_ticks(1e20, 1e20 + 20000, 5), std::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(sexagesimal_labels) {
+BOOST_AUTO_TEST_CASE(sexagesimal_labels_never_show_60) {
   const double hour = kTwoPi / 24, second = hour / 3600;
   BOOST_CHECK_EQUAL(right_ascension_label(12.5 * hour, hour / 2), "12^{h}30^{m}");
   BOOST_CHECK_EQUAL(right_ascension_label(12 * hour, hour), "12^{h}");

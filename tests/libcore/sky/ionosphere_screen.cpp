@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(rays_beside_the_screen_are_refused) {
              boost::test_tools::tolerance(1e-12));
 }
 
-BOOST_AUTO_TEST_CASE(grids_that_cannot_be) {
+BOOST_AUTO_TEST_CASE(impossible_grids_are_refused) {
   const auto flat = [](double, double, double) { return 1.0; };
   const auto refused = [](IonosphereGrid grid) {
     return message([&] { IonosphereScreen(grid, "screen.fits"); });
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(phase_has_the_sign_of_the_convention) {
   BOOST_TEST(ionosphere_phase_rad(1, 150e6) == -56.3198163, boost::test_tools::tolerance(1e-8));
 }
 
-BOOST_AUTO_TEST_CASE(files_round_trip) {
+BOOST_AUTO_TEST_CASE(files_read_back_as_written) {
   const reference::Scratch scratch;
   const auto wave = [](double e, double n, double t) { return std::sin(0.1 * e + 0.2 * n + t) / 3; };
   for (const std::size_t n_steps : {1, 4}) {
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(files_round_trip) {
   BOOST_CHECK_THROW(write_ionosphere(scratch.path("screen.fits"), grid_of(wave), {}, false), UsageError);
 }
 
-BOOST_AUTO_TEST_CASE(malformed_files) {
+BOOST_AUTO_TEST_CASE(malformed_files_are_refused) {
   const reference::Scratch scratch;
   const std::string path = scratch.path("screen.fits");
   write_ionosphere(path, grid_of([](double, double, double) { return 1.0; }, 2), {}, false);

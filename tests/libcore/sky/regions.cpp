@@ -59,7 +59,7 @@ Vector towards(const ImageInfo& info, double x, double y) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(shapes_in_pixels) {
+BOOST_AUTO_TEST_CASE(shapes_in_pixels_cover_their_pixels) {
   BOOST_TEST(n_wrong(mask_of("box[[10pix, 5pix], [20pix, 12pix]]"),
                      [](double x, double y) { return x >= 10 && x <= 20 && y >= 5 && y <= 12; }) == 0u);
   BOOST_TEST(n_wrong(mask_of("circle[[30pix, 20.5pix], 7.2pix], color=red"),
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(shapes_in_pixels) {
                      [](double x, double y) { return x > 10.5 && y > 5.5 && x + y < 46; }) == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(shapes_on_the_sky) {
+BOOST_AUTO_TEST_CASE(shapes_on_the_sky_are_measured_on_the_sphere) {
   // Wide, across RA 0h and at a pole: angles are those of the sphere.
   for (const auto& [ra, dec] : {std::array{30.0, -40.0}, {359.9, 20.0}, {120.0, -90.0}}) {
     const ImageInfo info = image_at(ra, dec, 1.5);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(shapes_on_the_sky) {
   BOOST_TEST(mask_of("circle[[02:00:00, -40d00m00s], 1arcmin]")(kNy / 2, kNx / 2) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(lines_together) {
+BOOST_AUTO_TEST_CASE(lines_add_and_subtract_in_order) {
   const auto mask = mask_of(
       "# a comment\r\nglobal coord=ICRS, color=blue\n\nbox [[10pix,10pix],[30pix,30pix]] coord=J2000\n"
       "-circle[[20pix, 20pix], 5pix]\nann circle[[5pix, 5pix], 3pix]\n"
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(lines_together) {
                      [](double, double) { return false; }) == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(behind_the_horizon) {
+BOOST_AUTO_TEST_CASE(circles_reach_behind_the_horizon_and_corners_may_not) {
   // Half of the sphere: the horizon is at a radius of 25.3 pixels.
   ImageInfo info = image_at(30, -40, 1);
   info.cell_rad = 1 / 25.3;
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(pipes_are_not_touched) {
 }
 
 // The same masks from DS9's text, whose pixels count from 1, and whose first axis lies along x.
-BOOST_AUTO_TEST_CASE(regions_of_ds9) {
+BOOST_AUTO_TEST_CASE(regions_of_ds9_give_the_same_masks) {
   const std::string head =
       "# Region file format: DS9 version 4.1\nglobal color=green font=\"helvetica 10\"\n";
   const std::pair<std::string, std::string> same[] = {

@@ -33,7 +33,7 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(wsclean_source_list) {
+BOOST_AUTO_TEST_CASE(source_lists_of_wsclean_are_read) {
   const SkyModel model = parse_sky_model(
       "Format = Name, Type, Ra, Dec, I, SpectralIndex, LogarithmicSI, ReferenceFrequency='125584411.621094', "
       "MajorAxis, MinorAxis, Orientation\n"
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(wsclean_source_list) {
   BOOST_TEST(gaussian.logarithmic_si);
 }
 
-BOOST_AUTO_TEST_CASE(bbs_with_patches_comments_and_a_trailing_format) {
+BOOST_AUTO_TEST_CASE(bbs_is_read_with_patches_comments_and_a_trailing_format) {
   const SkyModel model = parse_sky_model(
       "## # (Name, Type, Patch, Ra, Dec, I, Q, U, V) = format\n\n# a comment = with an equals sign\n"
       ", , CygA, 01:30:57.0840, +31.13.40.1360\n"
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(bbs_with_patches_comments_and_a_trailing_format) {
   BOOST_TEST(model.components[0].reference_freq_hz == 0);
 }
 
-BOOST_AUTO_TEST_CASE(negative_right_ascension_columns_in_any_order_units_and_quotes) {
+BOOST_AUTO_TEST_CASE(columns_may_have_any_order_units_and_quotes) {
   const SkyModel model = parse_sky_model(
       "FORMAT = I='2.5', Dec, Ra, Type, Name, SpectralIndex='[]', ReferenceFrequency, MajorAxis\n"
       ", -0.30.00, -6:48:16.324, point, 'a, b', , , \n"
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(angles_are_those_from_the_north_at_the_source) {
       std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(spectra) {
+BOOST_AUTO_TEST_CASE(spectra_follow_their_terms) {
   SkyComponent component;
   component.stokes_jy = {2, 0.2, -0.1, 0.05};
   BOOST_TEST(flux_at(component, 1e9)[0] == 2);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(spectra) {
 }
 
 /// Both ways of saying the same, against P = f I exp(2 i (chi + RM lambda^2)).
-BOOST_AUTO_TEST_CASE(faraday_rotation) {
+BOOST_AUTO_TEST_CASE(faraday_rotation_turns_linear_polarisation) {
   const double rm = -7.3, fraction = 0.4, chi = 0.6, reference_m = kSpeedOfLight_m_s / 150e6;
   auto polarised = [&](double i_jy, double wavelength_m) {
     return i_jy * fraction * std::polar(1.0, 2 * (chi + rm * wavelength_m * wavelength_m));

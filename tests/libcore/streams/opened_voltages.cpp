@@ -46,7 +46,7 @@ bool usage(const Error& error) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(inline_table_and_flags) {
+BOOST_AUTO_TEST_CASE(antennas_in_the_header_keep_their_flags) {
   const Scratch scratch;
   ArrayLayout layout = first_of("mwa-32t", 3);
   layout.antennas[2].flagged = true;
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(inline_table_and_flags) {
   BOOST_CHECK_EXCEPTION(open_voltages(path, selection), Error, usage);
 }
 
-BOOST_AUTO_TEST_CASE(tables_that_override) {
+BOOST_AUTO_TEST_CASE(tables_override_the_antennas_of_the_header) {
   const Scratch scratch;
   ArrayLayout layout = first_of("mwa-32t", 2);
   layout.antennas[0].flagged = true;
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(gains_follow_the_layout) {
   BOOST_TEST(opened.gains(1, 0, 0) == 1.0);
 }
 
-BOOST_AUTO_TEST_CASE(sample_ranges) {
+BOOST_AUTO_TEST_CASE(sample_ranges_are_read_and_no_more) {
   const Scratch scratch;
   const std::string path = stream(scratch, {}, 1);
   const auto count = [&](std::int64_t first, std::int64_t n) {
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(sample_ranges) {
     BOOST_CHECK_EXCEPTION(parsed(text), Error, usage);
 }
 
-BOOST_AUTO_TEST_CASE(options_of_a_tool) {
+BOOST_AUTO_TEST_CASE(options_of_a_tool_arrive_or_are_refused) {
   const auto parse = [](std::vector<std::string> words, VoltageOptions& options) {
     Tool tool("test-tool", "a tool");
     add_voltage_options(tool, options);

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(real_recordings_are_named) {
   BOOST_TEST(recognise(head_of("VLBA-M87-mojave.uvfits").substr(0, 4096)).format == "uvfits");
 }
 
-BOOST_AUTO_TEST_CASE(made_up_beginnings) {
+BOOST_AUTO_TEST_CASE(beginnings_tell_the_format) {
   const std::string dada = "HDR_VERSION 1.0\nHDR_SIZE 4096\nINSTRUMENT apsyn\n";
   BOOST_TEST(recognise(dada).format == "dada");
   BOOST_TEST(recognise("HDR_SIZE 4096\nINSTRUMENT apsyn-vis\n").format == "visibility");

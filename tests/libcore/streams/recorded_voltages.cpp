@@ -42,7 +42,7 @@ std::size_t compare_int8(VoltageReader& reader, const std::string& bytes) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(effelsberg) {
+BOOST_AUTO_TEST_CASE(a_recording_of_effelsberg_starts_in_time) {
   VoltageReader reader(kData + "/baseband-effelsberg.dada");
   const VoltageHeader& h = reader.header();
   BOOST_TEST(h.telescope == "Effelsberg");
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(effelsberg) {
   BOOST_TEST(compare_int8(reader, bytes_of(kData + "/baseband-effelsberg.dada")) == 16000u);
 }
 
-BOOST_AUTO_TEST_CASE(effelsberg_direct_digitiser) {
+BOOST_AUTO_TEST_CASE(the_direct_digitiser_of_effelsberg_has_real_samples) {
   VoltageReader reader(kData + "/baseband-edd.dada");
   const VoltageHeader& h = reader.header();
   BOOST_TEST(h.n_dim == 1u);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(effelsberg_direct_digitiser) {
   BOOST_TEST(compare_int8(reader, bytes_of(kData + "/baseband-edd.dada")) == 14336u);
 }
 
-BOOST_AUTO_TEST_CASE(meerkat_beamformer) {
+BOOST_AUTO_TEST_CASE(a_header_of_the_meerkat_beamformer_is_understood) {
   const std::string header = bytes_of(kData + "/baseband-meerkat-header.dada");
   const VoltageHeader h = parse_voltage_header(header, "mkbf");
   BOOST_TEST(h.telescope == "MeerKAT");

@@ -114,7 +114,7 @@ void check_records(const std::string& path, const VisibilityHeader& h) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(product_names) {
+BOOST_AUTO_TEST_CASE(product_names_parse_back) {
   for (int code = 1; code <= 12; ++code)
     BOOST_TEST((parse_product(product_name(static_cast<Product>(code))) == static_cast<Product>(code)));
   BOOST_TEST(product_name(Product::YX) == "YX");
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(product_names) {
   BOOST_CHECK_THROW(parse_product(""), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(baseline_order) {
+BOOST_AUTO_TEST_CASE(baselines_are_in_rows_of_the_triangle) {
   const auto with = all_baselines(3, true), without = all_baselines(3, false);
   BOOST_REQUIRE(with.size() == 6u);
   const int expected[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(not_finite_is_no_data) {
   BOOST_TEST(record.weight.data()[5] > 0);
 }
 
-BOOST_AUTO_TEST_CASE(truncated_and_damaged_streams) {
+BOOST_AUTO_TEST_CASE(truncated_and_damaged_streams_are_refused) {
   const Scratch scratch;
   const VisibilityHeader h = example(3, true);
   write(scratch.path("a.vis"), h, {0, 1, 2});
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(truncated_and_damaged_streams) {
   refused(scratch, file + std::string(visibility_record_bytes(h), '\0'));
 }
 
-BOOST_AUTO_TEST_CASE(headers_that_are_wrong) {
+BOOST_AUTO_TEST_CASE(wrong_headers_are_refused) {
   const VisibilityHeader h = example(3, true);
   const std::string good = format_visibility_header(h, {});
   const auto with = [&](const std::string& key, const std::string& value) {

@@ -79,7 +79,7 @@ std::size_t compare(VoltageReader& reader, const VoltageFormat& f, std::size_t n
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_order_and_depth) {
+BOOST_AUTO_TEST_CASE(every_order_and_depth_decodes) {
   const Scratch scratch;
   struct Depth {
     unsigned n_bit, n_dim;
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(every_order_and_depth) {
   BOOST_TEST_MESSAGE(n_formats << " complex formats");
 }
 
-BOOST_AUTO_TEST_CASE(short_orders_and_odd_bits) {
+BOOST_AUTO_TEST_CASE(short_orders_and_odd_bits_decode) {
   const Scratch scratch;
   for (const VoltageFormat& f : {VoltageFormat{"T", 1, 1, 1},
                                  {"TFP", 5, 1, 2},
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(short_orders_and_odd_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(blocks_of_any_length_from_any_sample) {
+BOOST_AUTO_TEST_CASE(blocks_of_any_length_start_at_any_sample) {
   const Scratch scratch;
   for (const VoltageFormat& f :
        {VoltageFormat{"TFAP", 3, 4, 2, 1, 4}, {"AFTP", 3, 4, 2, 50}, {"FATP", 3, 4, 2, 50, 32, 2, "FLOAT"}}) {
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_any_length_from_any_sample) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(conjugating_the_most_negative_integer) {
+BOOST_AUTO_TEST_CASE(conjugating_the_most_negative_integer_saturates) {
   const Scratch scratch;
   VoltageFormat f{"TFAP", 1, 1, 1};
   std::string bytes = reference::voltage_header_text(f, "SIDEBAND_CONJ 1\n");

@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_stream_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(streams_of_other_software) {
+BOOST_AUTO_TEST_CASE(sizes_of_other_software_are_checked) {
   const Scratch scratch;
   const VoltageFormat f{"TFAP", 1, 1, 2};
   const std::string data(4 * 1000, 'x');
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(streams_of_other_software) {
   rejected("TRAILER 0\nFILE_SIZE 0\n", 4000);
 }
 
-BOOST_AUTO_TEST_CASE(inputs_that_cannot_be_opened) {
+BOOST_AUTO_TEST_CASE(inputs_that_cannot_be_opened_are_failures) {
   const Scratch scratch;
   BOOST_CHECK_THROW(VoltageReader(scratch.path("absent")), FailureError);
   BOOST_CHECK_THROW(VoltageReader(scratch.path("")), FailureError);

@@ -16,7 +16,7 @@ using reference::VoltageFormat;
 
 BOOST_AUTO_TEST_SUITE(voltage_stream_missing)
 
-BOOST_AUTO_TEST_CASE(missing_blocks) {
+BOOST_AUTO_TEST_CASE(aligned_spans_of_zeros_are_missing) {
   const Scratch scratch;
   // Antenna 1 is absent in samples 128..255, silent in one polarisation throughout, and zero in the unaligned
   // samples 300..427, which are data. Antenna 2 is absent in the short last span.
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(missing_blocks) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(missing_span_of_another_length) {
+BOOST_AUTO_TEST_CASE(missing_spans_may_have_another_length) {
   const Scratch scratch;
   const VoltageFormat f{"TFAP", 1, 1, 1};
   const auto payload = reference::encode_voltages(
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(missing_span_of_another_length) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(not_finite_samples) {
+BOOST_AUTO_TEST_CASE(samples_that_are_not_finite_are_cleared_and_told) {
   const Scratch scratch;
   const VoltageFormat f{"TFAP", 2, 2, 2, 1, 32, 2, "FLOAT"};
   const auto payload = reference::encode_voltages(f, 256, [](auto t, auto c, auto a, auto p, unsigned part) {
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(not_finite_samples) {
   BOOST_TEST(block.is_valid(200, 1));
 }
 
-BOOST_AUTO_TEST_CASE(spans_of_nothing_but_nan) {
+BOOST_AUTO_TEST_CASE(spans_of_nothing_but_nan_are_missing) {
   const Scratch scratch;
   const VoltageFormat f{"TFAP", 1, 2, 1, 1, 32, 2, "FLOAT"};
   const auto payload = reference::encode_voltages(

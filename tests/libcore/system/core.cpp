@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(buffer_is_aligned_zeroed_and_keeps_its_memory) {
   for (float value : buffer) BOOST_TEST(value == 0.0f);
 }
 
-BOOST_AUTO_TEST_CASE(crc32c_of_published_check_values) {
+BOOST_AUTO_TEST_CASE(crc32c_gives_the_published_check_values) {
   Crc32c whole, parts;
   whole.add("123456789", 9);
   parts.add("1234", 4);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(times_never_drift) {
     BOOST_CHECK_THROW(parse_utc(text), DataError);
 }
 
-BOOST_AUTO_TEST_CASE(parallel_for_within_and_beside_others) {
+BOOST_AUTO_TEST_CASE(parallel_for_works_within_and_beside_others) {
   std::atomic<int> visits{0};
   auto nested = [&] {
     parallel_for(

@@ -107,7 +107,7 @@ bool has(const std::string& all, const std::string& part) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(dialects) {
+BOOST_AUTO_TEST_CASE(every_dialect_is_read) {
   const reference::Scratch scratch;
   for (const Dialect& d :
        {Dialect{}, Dialect{.uu = "UU---SIN"}, Dialect{.uu = "UU--", .two_dates = true},
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(dialects) {
   check(none, take(name, {.absolute_weights = false, .integration_s = 8}));
 }
 
-BOOST_AUTO_TEST_CASE(weights_and_what_is_no_number) {
+BOOST_AUTO_TEST_CASE(weights_not_above_zero_and_values_not_finite_are_counted) {
   const reference::Scratch scratch;
   const std::string name = scratch.file("a", uvfits({}));
   const UvfitsCounts counts = take(name).counts;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(weights_and_what_is_no_number) {
   check({}, absolute, true);
 }
 
-BOOST_AUTO_TEST_CASE(scaled_integers) {
+BOOST_AUTO_TEST_CASE(scaled_integers_are_read) {
   const reference::Scratch scratch;
   const Taken taken = take(scratch.file("a", uvfits({.integers = true})));
   for (std::size_t g = 0; g < 6; ++g) {
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(scaled_integers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(messages) {
+BOOST_AUTO_TEST_CASE(messages_name_what_is_wrong_and_where) {
   const reference::Scratch scratch;
   const std::string whole = uvfits({});
   const auto changed = [&](const std::string& from, const std::string& to) {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(cuts_and_damage_end_in_a_message) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_measurement_set_of_several_windows_and_fields) {
+BOOST_AUTO_TEST_CASE(windows_and_fields_pass_into_a_measurement_set) {
   const reference::Scratch scratch;
   const Dialect d{.several_sources = true, .mounts = true};
   const Taken taken = take(scratch.file("a", uvfits(d)));

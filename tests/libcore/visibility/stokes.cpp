@@ -78,14 +78,14 @@ BOOST_AUTO_TEST_CASE(circular_products_make_linear_correlations) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(and_back_to_circular_products) {
+BOOST_AUTO_TEST_CASE(linear_correlations_make_circular_products) {
   // The matrix is unitary: its inverse is its adjoint.
   const auto back = products_of_correlations(circular);
   for (std::size_t p = 0; p < 4; ++p)
     for (std::size_t c = 0; c < 4; ++c) check(back(p, c), std::conj(linear_of_circular[c][p]));
 }
 
-BOOST_AUTO_TEST_CASE(the_order_of_the_data_is_theirs) {
+BOOST_AUTO_TEST_CASE(matrices_follow_the_order_of_the_data) {
   const std::vector<Product> other{Product::LL, Product::RL, Product::LR, Product::RR};
   const std::size_t place[] = {3, 1, 2, 0};
   const auto planes = matrix_of(correlation_planes(other), 4);

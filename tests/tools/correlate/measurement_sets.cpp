@@ -165,7 +165,7 @@ void check(const std::string& options, std::size_t n_spectra, std::size_t n_aver
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(whole_integrations) {
+BOOST_AUTO_TEST_CASE(whole_integrations_have_the_values_of_the_stream) {
   check("--integration 200us", 25, 1, true);
 }
 
@@ -173,11 +173,11 @@ BOOST_AUTO_TEST_CASE(the_last_integration_is_incomplete) {
   check("--integration 240us", 30, 1, true);
 }
 
-BOOST_AUTO_TEST_CASE(without_autocorrelations) {
+BOOST_AUTO_TEST_CASE(autocorrelations_can_be_left_out) {
   check("--no-autos --integration 240us", 30, 1, false);
 }
 
-BOOST_AUTO_TEST_CASE(averaged_channels) {
+BOOST_AUTO_TEST_CASE(averaged_channels_have_the_values_of_the_stream) {
   check("--average-channels 4 --integration 200us", 25, 4, true);
   check("--average-channels 2 --no-autos --integration 128us", 16, 2, false);
 }

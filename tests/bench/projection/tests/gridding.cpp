@@ -199,15 +199,15 @@ void check(const Case& c) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(w_projection_of_every_tile_size) {
+BOOST_AUTO_TEST_CASE(w_projection_meets_float64_with_every_tile_size) {
   for (std::size_t size : {8, 16, 24, 32}) check({size, 43, 6, false});
 }
 
-BOOST_AUTO_TEST_CASE(w_projection_in_several_tiles) {
+BOOST_AUTO_TEST_CASE(w_projection_meets_float64_in_several_tiles) {
   check({64, 12, 2, false});
 }
 
-BOOST_AUTO_TEST_CASE(aw_projection) {
+BOOST_AUTO_TEST_CASE(aw_projection_meets_float64) {
   for (std::size_t size : {8, 16, 32}) check({size, 43, 6, true});
 }
 

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(powers_of_two_are_fused) {
 }
 
 /// More than a device has multiprocessors, the last of them short.
-BOOST_AUTO_TEST_CASE(many_items_of_a_block) {
+BOOST_AUTO_TEST_CASE(more_items_than_processors_agree_with_float64) {
   for (const bool real : {false, true})
     check({.n_chan = 24,
            .n_ant = 19,
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(many_items_of_a_block) {
           2000);
 }
 
-BOOST_AUTO_TEST_CASE(packed_samples) {
+BOOST_AUTO_TEST_CASE(packed_samples_of_4_bits_agree_with_float64) {
   for (const std::size_t n_fine : {64, 256, 12})
     for (const double reach : {0.0, 3.0})
       check({.n_chan = 2,
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(anything_else_takes_steps) {
   check({.n_fine = 64, .real = true, .floats = true});
 }
 
-BOOST_AUTO_TEST_CASE(any_number_of_antennas) {
+BOOST_AUTO_TEST_CASE(any_number_of_antennas_agrees_with_float64) {
   for (const bool real : {false, true})
     for (const std::size_t n_pol : {1, 2})
       for (const std::size_t n_ant : {1, 2, 3, 5, 33})
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_antennas) {
                .rate = 1e-4});
 }
 
-BOOST_AUTO_TEST_CASE(racing_delays) {
+BOOST_AUTO_TEST_CASE(racing_delays_agree_with_float64) {
   for (const std::size_t n_fine : {32, 24, 64, 128})
     check({.n_ant = 4, .n_fine = n_fine, .n_taps = 4, .reach = 9.4, .rate = 0.11, .n_spectra = 200});
 }

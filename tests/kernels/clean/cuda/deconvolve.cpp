@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   compare("small, multi-scale", joined, several);
 }
 
-BOOST_AUTO_TEST_CASE(one_plane) {
+BOOST_AUTO_TEST_CASE(one_plane_has_the_components_of_the_cpu) {
   const Field field = make_field({});
   compare("hogbom", field, settings_of(CleanAlgorithm::hogbom));
   compare("clark", field, settings_of(CleanAlgorithm::clark));
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(one_plane) {
 }
 
 // The PSF as small as the image, or smaller than it, or of odd size.
-BOOST_AUTO_TEST_CASE(psf_sizes) {
+BOOST_AUTO_TEST_CASE(psfs_of_any_size_give_the_components_of_the_cpu) {
   for (const auto& [psf_nx, psf_ny] : {std::array<std::size_t, 2>{200, 160}, {61, 45}, {399, 900}})
     for (const CleanAlgorithm algorithm : {CleanAlgorithm::hogbom, CleanAlgorithm::clark}) {
       FieldSize size;
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(psf_sizes) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(joined_planes) {
+BOOST_AUTO_TEST_CASE(joined_planes_have_the_components_of_the_cpu) {
   FieldSize size;
   size.n_group = 3;
   Field field = make_field(size);
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(joined_planes) {
   compare("eight planes one by one", field, settings);
 }
 
-BOOST_AUTO_TEST_CASE(scales) {
+BOOST_AUTO_TEST_CASE(scales_give_the_components_of_the_cpu) {
   FieldSize size;
   size.extended = true;
   Field field = make_field(size);

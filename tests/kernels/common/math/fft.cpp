@@ -47,7 +47,7 @@ double worst_error(std::size_t n_v, std::size_t n_u, FftSign sign) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(complex_transforms) {
+BOOST_AUTO_TEST_CASE(complex_transforms_agree_with_direct_sums) {
   for (FftSign sign : {FftSign::minus, FftSign::plus}) {
     BOOST_CHECK_LE(worst_error<float>(1, 30, sign), 2e-6);
     BOOST_CHECK_LE(worst_error<float>(12, 10, sign), 2e-6);
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(complex_transforms) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(real_transforms) {
+BOOST_AUTO_TEST_CASE(real_transforms_agree_with_direct_sums) {
   constexpr std::size_t n = 24;
   Buffer<double, 2> in({3, n});
   Buffer<std::complex<double>, 2> out({3, n / 2 + 1});
@@ -73,13 +73,13 @@ BOOST_AUTO_TEST_CASE(real_transforms) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(misuse_throws) {
+BOOST_AUTO_TEST_CASE(unaligned_data_and_empty_transforms_are_refused) {
   Buffer<std::complex<float>, 1> data({32});
   BOOST_CHECK_THROW(ComplexFft<float>(16, 1, FftSign::plus).execute(data.data() + 1), std::invalid_argument);
   BOOST_CHECK_THROW(ComplexFft<float>(0, 1, FftSign::plus), std::length_error);
 }
 
-BOOST_AUTO_TEST_CASE(fast_lengths) {
+BOOST_AUTO_TEST_CASE(fast_lengths_are_the_next_products_of_small_primes) {
   BOOST_CHECK_EQUAL(fast_fft_length(0), 2u);
   BOOST_CHECK_EQUAL(fast_fft_length(97), 98u);
   BOOST_CHECK_EQUAL(fast_fft_length(1021), 1024u);
@@ -116,7 +116,7 @@ void check_matrix_product(std::size_t group, std::size_t n_cols, std::size_t pie
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(matrix_products) {
+BOOST_AUTO_TEST_CASE(matrix_products_of_whole_numbers_are_exact) {
   for (std::size_t group : {1, 2, 4, 8, 24})
     for (std::size_t n_cols : {16, 32, 48, 64, 80, 112})
       for (std::size_t piece : {0, 8, 37}) {

@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(float_spectra_agree_with_the_cpu) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(closure_phase_of_a_point_source) {
+BOOST_AUTO_TEST_CASE(closure_phases_of_a_point_source_vanish) {
   // one noise-like source, delayed by less than a sample: phases close but for the noise of rounding
   const auto header = voltage_header(1, 3, 1, 1e6, 150e6);
   const auto recording = noise(header, 64 * 4000, 30, 1, 12);
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(closure_phase_of_a_point_source) {
   BOOST_TEST(std::sqrt(squares) < 1.3 * predicted);
 }
 
-BOOST_AUTO_TEST_CASE(radiometer_equation) {
+BOOST_AUTO_TEST_CASE(noise_follows_the_radiometer_equation) {
   constexpr std::int64_t kSpectra = 250;
   const auto recording = noise(voltage_header(1, 8, 1, 1e6, 150e6), 64 * 250 * 40, 10, 0, 13);
   const Setup s = setup(recording, {.n_fine = 64, .n_spectra = kSpectra});

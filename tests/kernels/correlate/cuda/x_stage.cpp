@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(sums_equal_int64_for_any_number_of_inputs) {
         check_exact({3, n_input}, n_time, Values::full_range, kernel);
 }
 
-BOOST_AUTO_TEST_CASE(more_work_than_processors) {
+BOOST_AUTO_TEST_CASE(sums_are_exact_with_more_work_than_processors) {
   for (XStageKernel kernel : {XStageKernel::wgmma, XStageKernel::mma}) {
     check_exact({300, 64}, 70, Values::four_bit, kernel);
     check_exact({64, 260}, 130, Values::full_range, kernel);

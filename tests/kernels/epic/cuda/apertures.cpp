@@ -5,7 +5,7 @@
 
 BOOST_AUTO_TEST_SUITE(apertures)
 
-BOOST_DATA_TEST_CASE(codes, boost::unit_test::data::make(kWays), way) {
+BOOST_DATA_TEST_CASE(codes_give_the_images_of_the_cpu, boost::unit_test::data::make(kWays), way) {
   const Apertures apertures(70, way.scale);
   EpicCase c;
   c.enu_m = random_array(70, 40, way.height_m, 0.03, 3);

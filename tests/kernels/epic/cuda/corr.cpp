@@ -43,7 +43,7 @@ const DeviceMethod kDevice[] = {
 #include "tests/support/epic_resident_cases.h"
 
 // Forms in halves of arrays that fill two or four blocks of antennas, or part of the last.
-BOOST_AUTO_TEST_CASE(forms_in_halves) {
+BOOST_AUTO_TEST_CASE(forms_in_halves_err_by_their_rounding) {
   for (const std::size_t n_ant : {70, 200, 256})
     for (const bool gains : {false, true}) {
       EpicCase c;
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(forms_in_halves) {
 }
 
 // Images that cuFFT transforms, odd ones, and tables that are made anew for each channel.
-BOOST_AUTO_TEST_CASE(large_and_odd_images) {
+BOOST_AUTO_TEST_CASE(large_and_odd_images_agree_with_float64) {
   EpicCase c;
   c.enu_m = random_array(12, 60, 5, 0.2, 9);
   c.n_chan = 3;
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(large_and_odd_images) {
 }
 
 // Antennas so far from one plane that most pairs need few of the hundreds of orders that some need.
-BOOST_AUTO_TEST_CASE(hundreds_of_orders) {
+BOOST_AUTO_TEST_CASE(antennas_far_off_the_plane_agree_with_float64) {
   EpicCase c;
   c.enu_m = random_array(12, 60, 5, 0.2, 9);
   for (std::size_t ant = 0; ant < 3; ++ant) c.enu_m[ant][2] += 120.0 * static_cast<double>(ant);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(hundreds_of_orders) {
 }
 
 // One antenna far above all others, which stands apart from the grid; spectra of all channels, and of some.
-BOOST_AUTO_TEST_CASE(an_outrigger_and_overlapping_batches) {
+BOOST_AUTO_TEST_CASE(an_outrigger_and_overlapping_batches_agree_with_float64) {
   EpicCase c;
   c.enu_m = random_array(24, 30, 0.3, 0.02, 5);
   c.enu_m[7] = {-140, 60, 13};
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(an_outrigger_and_overlapping_batches) {
 }
 
 // Images that are settled when the next ones have begun, of a field that turns.
-BOOST_AUTO_TEST_CASE(images_that_leave_later) {
+BOOST_AUTO_TEST_CASE(images_taken_later_belong_to_their_geometry) {
   EpicCase c;
   c.enu_m = random_array(14, 40, 5, 0.2, 9);
   c.n_spectra = 24;

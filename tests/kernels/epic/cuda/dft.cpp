@@ -44,7 +44,7 @@ const DeviceMethod kDevice[] = {
 #include "tests/support/epic_exact_cases.h"
 #include "tests/support/epic_resident_cases.h"
 
-BOOST_AUTO_TEST_CASE(rounded_weights) {
+BOOST_AUTO_TEST_CASE(rounded_weights_err_by_their_rounding) {
   for (const std::size_t n_ant : {70, 260})
     for (const bool gains : {false, true})
       for (const bool autos : {false, true})
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(rounded_weights_leave_nothing_of_a_lone_antenna) {
 
 /// Long accumulations, whose spectra are summed before antennas are, and short ones. Sums of pairs are imaged
 /// in halves of 11 bits, so that their weights are rounded 16 times less than those of antennas to int8.
-BOOST_AUTO_TEST_CASE(spectra_before_antennas) {
+BOOST_AUTO_TEST_CASE(spectra_may_be_summed_before_antennas) {
   EpicCase c;
   c.enu_m = random_array(200, 30, 3, 0, 8);
   c.integers = true;

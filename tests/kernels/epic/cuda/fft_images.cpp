@@ -37,7 +37,7 @@ double device_bytes_taken(const std::function<void(const std::function<void()>&)
 }  // namespace
 
 // The plan's estimate against what is gone.
-BOOST_AUTO_TEST_CASE(device_memory) {
+BOOST_AUTO_TEST_CASE(plans_foretell_their_device_memory) {
   for (const bool level : {true, false})
     for (const EpicPrecision precision : {EpicPrecision::single, EpicPrecision::half}) {
       EpicCase c;
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(device_memory) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(three_stages_against_float64) {
+BOOST_AUTO_TEST_CASE(three_stages_agree_with_float64) {
   const EpicRecording recording(flat_array());
   Fft fft;
   fft.padding = 1.25;
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(three_stages_against_float64) {
   BOOST_TEST(error.rms <= kPadded);
 }
 
-BOOST_AUTO_TEST_CASE(codes_against_float64) {
+BOOST_AUTO_TEST_CASE(codes_agree_with_float64) {
   EpicCase c = flat_array();
   c.integers = true;
   const EpicRecording recording(c);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(codes_against_float64) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(half_precision_against_float64) {
+BOOST_AUTO_TEST_CASE(half_precision_errs_by_its_rounding) {
   EpicCase c = flat_array();
   c.integers = true;
   c.gains = false;

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   BOOST_TEST(off.worst <= 1e-2);  // 3.2e-3: the worst pixel of five antennas and three spectra
 }
 
-BOOST_AUTO_TEST_CASE(sizes_and_kernels) {
+BOOST_AUTO_TEST_CASE(every_size_and_kernel_agrees_with_the_cpu) {
   EpicCase c = flat_array();
   c.n_spectra = 33;
   c.integers = true;
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(sizes_and_kernels) {
 
 // Every kernel of products of matrices: arrays that reach up to 32, 64 and 96 cells along each axis, pixels
 // of one and two operands for a warp.
-BOOST_AUTO_TEST_CASE(extents_of_arrays) {
+BOOST_AUTO_TEST_CASE(arrays_of_any_extent_agree_with_the_cpu) {
   for (const double wide_m : {25, 50, 95})
     for (const double high_m : {22, 55, 100})
       for (const std::size_t size : {48, 128, 160}) {
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(extents_of_arrays) {
       }
 }
 
-BOOST_AUTO_TEST_CASE(products_that_are_asked_for) {
+BOOST_AUTO_TEST_CASE(any_choice_of_products_agrees_with_the_cpu) {
   for (const std::size_t n_pol : {1, 2}) {
     EpicCase c = flat_array();
     c.n_pol = n_pol;
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(products_that_are_asked_for) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(missing_samples_in_pieces) {
+BOOST_AUTO_TEST_CASE(missing_samples_in_pieces_agree_with_the_cpu) {
   EpicCase c = flat_array();
   c.enu_m = random_array(40, 45, 0.3, 0.02, 5);
   c.n_chan = 6;
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(missing_samples_in_pieces) {
 }
 
 // More spectra than sums of float32 hold, and enough channels that each block takes all of one.
-BOOST_AUTO_TEST_CASE(long_accumulations) {
+BOOST_AUTO_TEST_CASE(long_accumulations_agree_with_the_cpu) {
   EpicCase c = flat_array();
   c.enu_m = random_array(12, 30, 0, 0, 5);
   c.n_spectra = 1100;
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(long_accumulations) {
 }
 
 // A channel at the edge of the band that is divided by hardly anything costs the others no bits.
-BOOST_AUTO_TEST_CASE(channels_of_different_gains) {
+BOOST_AUTO_TEST_CASE(a_channel_of_high_gain_costs_the_others_no_bits) {
   EpicCase c = flat_array();
   c.n_chan = 3;
   c.n_spectra = 20;
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(channels_of_different_gains) {
 }
 
 // Halves of both polarisations have one scale: what their exponents lack is lost to the fainter one.
-BOOST_AUTO_TEST_CASE(polarisations_of_different_gains) {
+BOOST_AUTO_TEST_CASE(a_faint_polarisation_loses_what_its_exponent_lacks) {
   EpicCase c = flat_array();
   c.n_spectra = 40;
   c.integers = true;

@@ -4,7 +4,7 @@
 
 BOOST_AUTO_TEST_SUITE(field_images)
 
-BOOST_AUTO_TEST_CASE(codes_and_floats_alike) {
+BOOST_AUTO_TEST_CASE(codes_and_floats_give_the_same_fields) {
   EpicCase c;
   c.enu_m = random_array(30, 45, 0, 0.03, 5);
   c.n_chan = 3;

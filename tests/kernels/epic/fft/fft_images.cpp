@@ -35,7 +35,7 @@ FftError fft_error(const EpicRecording& recording, const Fft& fft, const std::st
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(flat_array_by_kernel_size) {
+BOOST_AUTO_TEST_CASE(errors_of_a_level_array_fall_with_kernel_and_padding) {
   const EpicRecording recording(flat_array());
   struct Wanted {
     std::size_t cells;
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(flat_array_by_kernel_size) {
 }
 
 // The sky fills the whole field: wider kernels have a zero of their response near its edge.
-BOOST_AUTO_TEST_CASE(wide_kernels_without_padding) {
+BOOST_AUTO_TEST_CASE(wide_kernels_stay_accurate_without_padding) {
   EpicCase c = flat_array();
   c.enu_m = random_array(30, 45, 0, 0.03, 5);
   const EpicRecording recording(c);
@@ -75,14 +75,14 @@ BOOST_AUTO_TEST_CASE(wide_kernels_without_padding) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(prolate_kernels) {
+BOOST_AUTO_TEST_CASE(prolate_kernels_err_by_less_than_a_thousandth) {
   const EpicRecording recording(flat_array());
   Fft fft;
   fft.kernel = EpicKernel::prolate;
   BOOST_TEST(fft_error(recording, fft, "prolate").rms <= 1e-3);
 }
 
-BOOST_AUTO_TEST_CASE(arrays_on_slopes) {
+BOOST_AUTO_TEST_CASE(arrays_on_slopes_are_imaged_on_their_plane) {
   EpicCase c = flat_array();
   c.enu_m = random_array(30, 45, 0, 0.03, 5);
   const EpicRecording slope(c);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(arrays_on_slopes) {
   BOOST_TEST(fft_error(uneven, fft, "uneven slope, zenith").rms > 0.1);  // 0.13: what the others are for
 }
 
-BOOST_AUTO_TEST_CASE(lwa_sv) {
+BOOST_AUTO_TEST_CASE(lwa_sv_without_its_outrigger_is_imaged) {
   EpicCase c;
   for (const Antenna& antenna : builtin_array("lwa-sv").antennas) c.enu_m.push_back(antenna.enu_m);
   c.enu_m.pop_back();  // the outrigger
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(lwa_sv) {
 }
 
 // A source at elevation e, azimuth a: where the image has its peak, and how much of its power.
-BOOST_AUTO_TEST_CASE(sources_of_lwa_sv_down_to_20_degrees) {
+BOOST_AUTO_TEST_CASE(lwa_sv_images_sources_down_to_20_degrees) {
   for (const auto& [elevation_deg, azimuth_deg] : {std::pair(20.0, 20.0), std::pair(40.0, 110.0)}) {
     const double e = elevation_deg * kRadPerDeg, a = azimuth_deg * kRadPerDeg;
     EpicCase c;

@@ -33,7 +33,7 @@ EpicGeometry with_outrigger(double slope, const Vec3& outrigger) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(is_named_on_a_slope) {
+BOOST_AUTO_TEST_CASE(an_outrigger_off_the_slope_is_named) {
   const EpicGeometry geometry = with_outrigger(0.05, {300, 200, 15});
   const EpicPlan plan = plan_of(26);
   const auto outlier = fft_outlier(plan, geometry);
@@ -49,11 +49,11 @@ BOOST_AUTO_TEST_CASE(is_named_on_a_slope) {
   BOOST_TEST(!fft_outlier(without, geometry).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(costs_nothing_on_level_ground) {
+BOOST_AUTO_TEST_CASE(an_outrigger_on_level_ground_costs_nothing) {
   BOOST_TEST(!fft_outlier(plan_of(26), with_outrigger(0, {300, 200, 0})).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(needs_others) {
+BOOST_AUTO_TEST_CASE(two_antennas_have_no_outrigger) {
   EpicGeometry two;
   two.enu_m = {{0, 0, 0}, {500, 0, 20}};
   two.delay_s = {0, 0};

@@ -94,7 +94,7 @@ double error_of(const EpicRecording& recording, DirectImager& imager, const Epic
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(sums_of_the_definition) {
+BOOST_AUTO_TEST_CASE(fields_are_the_sums_of_the_definition) {
   const EpicRecording recording = recorded(5, 0.1);
   const auto imager = make_field(EpicMethod::dft, plan_of(recording));
   const double error = error_of(recording, *imager, plan_of(recording));
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(sums_of_the_definition) {
   BOOST_TEST(error <= 1e-6);  // 4e-8
 }
 
-BOOST_AUTO_TEST_CASE(gridded_on_level_ground_and_on_a_slope) {
+BOOST_AUTO_TEST_CASE(gridded_fields_agree_on_level_ground_and_on_a_slope) {
   for (const double slope : {0.0, 0.03}) {
     const EpicRecording recording = recorded(0, slope);
     const auto imager = make_field(EpicMethod::fft, plan_of(recording));
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(gridded_on_level_ground_and_on_a_slope) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(single_directions) {
+BOOST_AUTO_TEST_CASE(single_directions_have_the_sums_of_the_definition) {
   EpicRecording recording = recorded(5, 0.1);
   recording.geometry.directions = {{0, 0, 1}, {0.6, 0.64, std::sqrt(1 - 0.36 - 0.4096)}, {0.6, 0.64, -0.48}};
   const auto plan = [&] {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(single_directions) {
 }
 
 // |X|^2 with autocorrelations is XX.
-BOOST_AUTO_TEST_CASE(its_square_is_the_image) {
+BOOST_AUTO_TEST_CASE(the_square_of_a_field_is_the_image) {
   const EpicRecording recording = recorded(5, 0.1);
   const auto imager = make_field(EpicMethod::dft, plan_of(recording));
   EpicPlan power = plan_of(recording);
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(its_square_is_the_image) {
   BOOST_TEST(worst <= 1e-6 * peak);  // 1.4e-7
 }
 
-BOOST_AUTO_TEST_CASE(what_has_no_field) {
+BOOST_AUTO_TEST_CASE(methods_and_sums_without_a_field_are_refused) {
   const EpicRecording recording = recorded(5, 0.1);
   BOOST_CHECK_THROW(make_field(EpicMethod::corr, plan_of(recording)), UsageError);
   BOOST_TEST((choose_epic_method(plan_of(recording), recording.geometry, 1e6, 1u << 30) != EpicMethod::corr));

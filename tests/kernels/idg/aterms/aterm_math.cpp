@@ -78,7 +78,7 @@ std::vector<std::complex<float>> row_of(const std::vector<Plain>& pixels) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(equations) {
+BOOST_AUTO_TEST_CASE(products_of_matrices_are_those_of_the_equations) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100; ++i) {
     const Plain p = draw(random), v = draw(random), q = draw(random);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(equations) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(responses) {
+BOOST_AUTO_TEST_CASE(average_responses_are_those_of_the_equations) {
   // Vectors of pixels and what is left of them.
   std::mt19937_64 random(2);
   for (const std::size_t side : {1, 8, 21}) {
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(responses) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(identity_and_nulls) {
+BOOST_AUTO_TEST_CASE(identities_change_nothing_and_nulls_stay_finite) {
   const AtermMatrix<double> one{{1, 0}, {}, {}, {1, 0}}, none{}, value{{1, 2}, {3, 4}, {5, 6}, {7, 8}};
   const AtermMatrix<double> same = aterm_normalised(one, value, one);
   BOOST_CHECK_SMALL(same.xy.im - 4, 1e-15 * 8);

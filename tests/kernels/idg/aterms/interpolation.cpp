@@ -110,7 +110,7 @@ double relative_error(AtermModel& model, const SkyDirection& centre, std::size_t
 // A_p A_q^H of a beam has no structure finer than wavelength over twice the width of the tile, nulls or not:
 // what is left is rounding to float, far below the 6.3e-4 (side 64) and 1e-4 (160) that imaging through the
 // beam may cost.
-BOOST_AUTO_TEST_CASE(beam_with_nulls) {
+BOOST_AUTO_TEST_CASE(a_beam_with_nulls_is_interpolated_to_rounding) {
   const Folder folder;
   const SkyFrame frame(*three_stations().site);
   const SkyDirection zenith = frame.zenith(from_mjd_seconds(kTime_mjd_s));
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(beam_with_nulls) {
 
 // The normalised inverse of tiles with dead dipoles, one in X, two in Y: their nulls lie apart, and where
 // they do the phase of the inverse jumps. All of its error comes from there.
-BOOST_AUTO_TEST_CASE(normalised_beams) {
+BOOST_AUTO_TEST_CASE(normalised_beams_err_only_where_their_nulls_lie) {
   const Folder folder;
   ArrayLayout layout = three_stations();
   for (const auto& [index, name] : {std::pair{0, "Tile011"}, {1, "Tile104"}, {2, "Tile014"}})
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(normalised_beams) {
 }
 
 // Turbulence of Kolmogorov's slope down to 20 km in a layer 100 km up, seen over a kilometre at 154 MHz.
-BOOST_AUTO_TEST_CASE(fine_ionosphere) {
+BOOST_AUTO_TEST_CASE(a_fine_ionosphere_is_interpolated_well_enough) {
   const Folder folder;
   ArrayLayout layout = three_stations();
   layout.antennas[1].enu_m = {600, 800, 0};

@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(every_kind_gives_the_same_whole_sky) {
   compare_kinds(600, kWholeSky, 0.02);
 }
 
-BOOST_AUTO_TEST_CASE(columns_straight_into_the_image) {
+BOOST_AUTO_TEST_CASE(columns_may_go_straight_into_the_image) {
   const Observation o(2000, 3, 3);
   const IdgPlan plan = plan_for(kOfColumns, Precision::single, 1);
   BOOST_REQUIRE(idg_cuda::has_columns(int(plan.n_u), int(plan.n_v), int(plan.image.n_y)));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(columns_straight_into_the_image) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(more_tasks_than_a_range) {
+BOOST_AUTO_TEST_CASE(more_tasks_than_a_range_change_nothing) {
   const Observation o(120'000, 2, 1, 9);
   const IdgPlan plan = plan_for(kLargeField, Precision::single, 9);
   auto gridder = make_gridder(gpu, plan, {.n_threads = 3});
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(more_tasks_than_a_range) {
                  tolerance(plan));
 }
 
-BOOST_AUTO_TEST_CASE(an_image_beyond_the_gpu) {
+BOOST_AUTO_TEST_CASE(an_image_beyond_the_gpu_goes_to_the_host) {
   // A GPU with the room that hybrid needs, and no more.
   const IdgPlan plan = plan_for(kLargeField, Precision::single, 1);
   DeviceRoom room = device_room(gpu);

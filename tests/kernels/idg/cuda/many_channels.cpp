@@ -28,7 +28,7 @@ struct Fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(images, Fixture) {
+BOOST_FIXTURE_TEST_CASE(images_of_many_channels_agree_with_float64, Fixture) {
   const auto data = noise_for(d);
   GridBlock block = d.block(false);
   block.data = data;
@@ -55,7 +55,7 @@ BOOST_FIXTURE_TEST_CASE(images, Fixture) {
   BOOST_CHECK_LE(error, plan.settings.accuracy);  // on an H200: 3.1e-6
 }
 
-BOOST_FIXTURE_TEST_CASE(predictions, Fixture) {
+BOOST_FIXTURE_TEST_CASE(predictions_of_many_channels_agree_with_float64, Fixture) {
   Buffer<double, 3> model({1, n_pixels, n_pixels});
   std::vector<reference::DftSource> sources;
   for (int i = 0; i < 10; ++i) {

@@ -81,7 +81,7 @@ void check(const IdgPlan& plan, const ArrayRows& d, bool aterms, const LayerRang
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_visibility_once) {
+BOOST_AUTO_TEST_CASE(every_visibility_is_counted_once) {
   for (const auto& [n_time, n_chan] : std::vector<std::array<std::size_t, 2>>{{1, 1}, {3, 70}, {20, 16}}) {
     const ArrayRows d = observe_array(12, n_time, n_chan);
     const double max_w = longest_w(d);
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(every_visibility_once) {
 }
 
 /// On either side of the borders between layers, and of what widens them.
-BOOST_AUTO_TEST_CASE(rows_at_the_borders_of_layers) {
+BOOST_AUTO_TEST_CASE(no_visibility_is_lost_at_the_borders_of_layers) {
   ArrayRows d = observe_array(12, 20, 3);
   const IdgPlan plan = make_idg_plan({100, 100, 2e-2}, {}, longest_w(d), 1e5);
   BOOST_REQUIRE_GT(plan.n_layers, 3u);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(slots_beyond_the_matrices_are_refused) {
 }
 
 /// More than any subgrid takes, although a subgrid's cells hold all channels of a row.
-BOOST_AUTO_TEST_CASE(rows_of_many_channels) {
+BOOST_AUTO_TEST_CASE(rows_of_many_channels_are_divided) {
   const ArrayRows d = observe_many_channels(70'000);
   const IdgPlan plan = make_idg_plan({500, 400, 1e-4}, {}, longest_w(d), 1e5);
   std::size_t with = 0, without = 0;

@@ -63,7 +63,7 @@ void check_same(const Partition& got, const Partition& want, const std::vector<s
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_subgrids_of_all_rows) {
+BOOST_AUTO_TEST_CASE(chosen_rows_give_the_subgrids_of_all_rows) {
   const ArrayRows d = observe();
   for (const double cell_rad : {1e-3, 8e-3}) {  // layers with slack, and a w kernel
     IdgPlan plan = make_idg_plan({256, 256, cell_rad}, {.subgrid = 24}, longest_w(d), 1e5);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(the_subgrids_of_all_rows) {
 }
 
 /// The choice of rows depends neither on how stations are numbered nor on when the largest number comes.
-BOOST_AUTO_TEST_CASE(stations_that_come_late) {
+BOOST_AUTO_TEST_CASE(stations_that_come_late_change_no_choice) {
   ArrayRows d = observe_array(12, 600, 2);
   const std::size_t n_row = d.uvw_m.extent(0);
   BOOST_REQUIRE_GT(n_row, 36000u);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(stations_that_come_late) {
   BOOST_CHECK(late == early);
 }
 
-BOOST_AUTO_TEST_CASE(all_rows_for_all_layers) {
+BOOST_AUTO_TEST_CASE(all_layers_take_all_rows) {
   ArrayRows d = observe_array(6, 5, 2);
   const IdgPlan plan = make_idg_plan({500, 500, 1e-3}, {}, 4000, 1e5);
   BOOST_CHECK(!idg::rows_of_pass(plan, d.block(false), {0, plan.n_layers}, 2));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(what_the_cutter_refuses_is_kept) {
   BOOST_CHECK(std::find(rows.begin(), rows.end(), 7u) != rows.end());
 }
 
-BOOST_AUTO_TEST_CASE(bytes_of_chosen_rows) {
+BOOST_AUTO_TEST_CASE(bytes_of_chosen_rows_are_those_of_the_array) {
   std::vector<std::uint8_t> array(10 * 3);
   for (std::size_t i = 0; i < array.size(); ++i) array[i] = static_cast<std::uint8_t>(i);
   const std::vector<std::uint32_t> chosen{1, 2, 3, 6, 9};

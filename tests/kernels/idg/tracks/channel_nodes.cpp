@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(tables_are_those_of_their_channels) {
 }
 
 // Against plain sums; what lies between rows may be anything.
-BOOST_AUTO_TEST_CASE_TEMPLATE(products_over_channels, T, precisions) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(products_over_channels_are_plain_sums, T, precisions) {
   for (std::size_t n_values : {2, 4, 8})
     for (std::size_t n_from : {1, 5, 64})
       for (std::size_t n_to : {1, 3, 11, 32, 64})

@@ -111,7 +111,7 @@ BOOST_FIXTURE_TEST_CASE(rows_off_a_track_stay_as_they_are, Fixture) {
   BOOST_CHECK_EQUAL(fit(rows, 1e-6), 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(rows_with_gaps_and_rows_at_one_place, Fixture) {
+BOOST_FIXTURE_TEST_CASE(gaps_keep_the_accuracy_and_one_place_is_one_node, Fixture) {
   Rows rows = make_rows(120, 1e-5, 2e4);
   rows.at.erase(rows.at.begin() + 20, rows.at.begin() + 70);
   const std::uint32_t n = fit(rows, 1e-6);

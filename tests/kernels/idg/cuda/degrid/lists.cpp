@@ -15,7 +15,7 @@ using namespace apsyn::support;
 
 BOOST_AUTO_TEST_SUITE(lists)
 
-BOOST_AUTO_TEST_CASE(every_visibility_once_and_back_to_its_place) {
+BOOST_AUTO_TEST_CASE(every_visibility_is_listed_once_and_goes_back_to_its_place) {
   const ArrayRows d = observe_array(9, 50, 11);
   const std::size_t n_row = d.uvw_m.extent(0), n_chan = 11, n_planes = 2;
   const IdgPlan plan = make_idg_plan({256, 256, 2e-4}, {}, longest_w(d), 3600);
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(every_visibility_once_and_back_to_its_place) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(every_node_once) {
+BOOST_AUTO_TEST_CASE(every_node_is_listed_once) {
   const Observation o(7, 300, 5, true, true);
   const IdgPlan plan = plan_for(o, 1e-5);
   Tracks device;

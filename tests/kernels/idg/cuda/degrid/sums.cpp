@@ -165,19 +165,19 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   compare_sums(32, 4, 8, 300, {64, 60, 300 * asec});
 }
 
-BOOST_AUTO_TEST_CASE(sums_of_all_sizes_and_planes) {
+BOOST_AUTO_TEST_CASE(sums_of_all_sizes_and_planes_agree_with_float64) {
   // Subgrids of one tile and of several, with and without padding; w from nothing to much.
   for (std::size_t subgrid : {24, 28, 32, 48, 64, 96})
     for (std::size_t n_planes : {1, 2, 4})
       for (double radius_m : {300.0, 3000.0}) compare_sums(subgrid, n_planes, 768, radius_m);
 }
 
-BOOST_AUTO_TEST_CASE(small_sums) {
+BOOST_AUTO_TEST_CASE(sums_of_few_visibilities_agree_with_float64) {
   for (std::size_t subgrid : {24, 44})
     for (std::size_t n_planes : {1, 2, 4}) compare_sums(subgrid, n_planes, 24, 3000);
 }
 
-BOOST_AUTO_TEST_CASE(double_precision_and_three_planes) {
+BOOST_AUTO_TEST_CASE(three_planes_in_double_precision_agree_with_float64) {
   const Case c = make_case({300, 255, 90 * asec}, 3, 200, 3, 1500, 5);
   IdgSettings settings;
   settings.precision = Precision::double_;
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(double_precision_and_three_planes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(whole_sky) {
+BOOST_AUTO_TEST_CASE(the_whole_sky_agrees_with_float64) {
   const Case c = make_case({128, 128, 2.0 / 125}, 2, 300, 2, 30, 6);
   for (Precision precision : {Precision::single, Precision::double_}) {
     IdgSettings settings;
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(whole_sky) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(aterms_mixes_and_folded_rows) {
+BOOST_AUTO_TEST_CASE(aterms_mixes_and_folded_rows_agree_with_float64) {
   // Jones matrices that are the same over the field make the sum over pixels exact. Circular model planes
   // too: XY = U + iV.
   const std::size_t n_station = 5, n_row = 640, n_chan = 4;

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check(56, true);
 }
 
-BOOST_AUTO_TEST_CASE(all_sides) {
+BOOST_AUTO_TEST_CASE(every_side_is_transformed_or_not_offered) {
   for (int side : {16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160})
     for (bool inverse : {false, true}) check(side, inverse);
   BOOST_CHECK(!has_plane_fft(36));

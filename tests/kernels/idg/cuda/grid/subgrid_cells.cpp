@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check(64, tensor_shape(1, 64));
 }
 
-BOOST_AUTO_TEST_CASE(all_sides) {
+BOOST_AUTO_TEST_CASE(cells_of_all_sides_agree_with_float64) {
   for (int side : {16, 24, 32, 40, 48}) {
     check(side, tensor_shape(side == 48 ? 2 : 4, side));
     check(side, direct_shape(3, side == 48 ? 1 : 3, side));
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(all_sides) {
   check(32, tensor_shape(5, 32));
 }
 
-BOOST_AUTO_TEST_CASE(large_sides) {
+BOOST_AUTO_TEST_CASE(cells_of_large_sides_agree_with_float64) {
   for (int side : {56, 64, 80, 96, 112, 128, 160}) {
     // Not all devices have shared memory for the largest, from which plans keep away there; Hopper's have.
     if (side > 96 && !has_plane_cells(side) && !support::is_hopper()) continue;
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(large_sides) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(with_aterms) {
+BOOST_AUTO_TEST_CASE(cells_with_aterms_agree_with_float64) {
   for (int side : {32, 56, 64}) check(side, tensor_shape(5, side), true);
 }
 

@@ -170,15 +170,15 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check(48, 1);
 }
 
-BOOST_AUTO_TEST_CASE(sides) {
+BOOST_AUTO_TEST_CASE(sums_of_all_sides_agree_with_float64) {
   for (int side : {16, 32, 40, 64, 96}) check(side, 4);
 }
 
-BOOST_AUTO_TEST_CASE(sums_of_one_sign) {
+BOOST_AUTO_TEST_CASE(sums_of_one_sign_agree_with_float64) {
   for (int side : {16, 32, 48, 64}) check(side, 4, true);
 }
 
-BOOST_AUTO_TEST_CASE(planes) {
+BOOST_AUTO_TEST_CASE(sums_of_any_number_of_planes_agree_with_float64) {
   for (int n_planes : {1, 2, 3, 5})
     for (int side : {32, 48, 64}) check(side, n_planes);
 }

@@ -114,28 +114,28 @@ void check(int n_u, int n_v, const Image& image, const std::vector<double>& w_la
 /// For compute-sanitizer.
 BOOST_AUTO_TEST_SUITE(small_for_sanitizers)
 
-BOOST_AUTO_TEST_CASE(odd_image) {
+BOOST_AUTO_TEST_CASE(an_odd_image_agrees_with_float64) {
   check(44, 2048, {29, 1365, 1e-3}, {0, 250.5, -1000}, 0);
 }
 
-BOOST_AUTO_TEST_CASE(all_columns) {
+BOOST_AUTO_TEST_CASE(an_image_of_all_columns_agrees_with_float64) {
   check(32, 4096, {32, 4096, 1e-5}, {1e5}, 0.5);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_CASE(whole_sky) {
+BOOST_AUTO_TEST_CASE(the_whole_sky_agrees_with_float64) {
   check(32, 2048, {30, 2048, 1.1 / 1024}, {3, 17}, 0.4);
 }
 
-BOOST_AUTO_TEST_CASE(lengths) {
+BOOST_AUTO_TEST_CASE(columns_of_every_length_agree_with_float64) {
   check(64, 6144, {40, 4096, 1e-4}, {1000, 1010}, 0);
   check(64, 8192, {43, 5461, 3e-5}, {80, 240, 400, 560, 720, 880, 1040, 1200}, 0);
   check(64, 10240, {42, 4095, 3e-5}, {500}, 0);
   check(64, 16384, {42, 10922, 2e-5}, {500, 1500}, 0);
 }
 
-BOOST_AUTO_TEST_CASE(unsupported) {
+BOOST_AUTO_TEST_CASE(lengths_without_a_kernel_are_not_offered) {
   BOOST_TEST(!has_columns(64, 8190, 5460));
   BOOST_TEST(!has_columns(65, 8192, 5460));
   BOOST_TEST(!has_columns(64, 10240, 4097));

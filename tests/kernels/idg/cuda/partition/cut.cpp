@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(the_hosts_subgrids_to_the_last_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_many_channels) {
+BOOST_AUTO_TEST_CASE(rows_of_many_channels_are_cut_as_by_the_host) {
   OnDevice device;
   const ArrayRows d = observe_many_channels(70'000);
   const IdgPlan plan = make_idg_plan({500, 400, 1e-4}, {.accuracy = 1e-5}, longest_w(d), 1e5);

@@ -158,14 +158,14 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check_values({4, 80, 5, true, false}, true);
 }
 
-BOOST_AUTO_TEST_CASE(values_of_nodes) {
+BOOST_AUTO_TEST_CASE(values_of_nodes_agree_with_float64) {
   check_values({7, 300, 16, false, true}, false);
   check_values({7, 300, 1, false, true}, false);
   check_values({5, 120, 40, false, false}, true);
   check_values({7, 300, 7, true, true}, true);
 }
 
-BOOST_AUTO_TEST_CASE(images_of_nodes) {
+BOOST_AUTO_TEST_CASE(images_of_nodes_keep_the_accuracy) {
   for (double accuracy : {1e-5, 2e-6}) {
     check_images({7, 300, 16, false, true}, false, accuracy);
     check_images({7, 300, 1, false, true}, false, accuracy);

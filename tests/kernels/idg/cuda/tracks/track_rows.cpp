@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
   check_rows({4, 80, 5, false, false}, {.adjoint = true});
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_nodes) {
+BOOST_AUTO_TEST_CASE(rows_of_nodes_agree_with_float64) {
   check_rows({7, 300, 16, false, true}, {});
   check_rows({7, 300, 16, false, true}, {.adjoint = true});
   for (int n_planes : {1, 2, 3}) check_rows({7, 300, 1, false, true}, {.n_planes = n_planes});

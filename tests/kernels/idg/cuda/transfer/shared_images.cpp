@@ -54,7 +54,7 @@ void read_all(int file, void* bytes, std::size_t n) {
   }
 }
 
-/// This program, which runs nothing but the test case `the_other_process`.
+/// This program, which runs nothing but the test case `the_other_process_lends_its_images`.
 struct Other {
   int to = -1, from = -1;
   pid_t pid = 0;
@@ -66,7 +66,7 @@ struct Other {
     posix_spawn_file_actions_adddup2(&files, in[0], 0);
     posix_spawn_file_actions_adddup2(&files, out[1], 1);
     setenv("APSYN_TEST_OTHER", std::to_string(device).c_str(), 1);
-    char name[] = "shared_images", what[] = "--run_test=shared_images/the_other_process",
+    char name[] = "shared_images", what[] = "--run_test=shared_images/the_other_process_lends_its_images",
          log[] = "--log_sink=stderr", report[] = "--report_sink=stderr";
     char* arguments[] = {name, what, log, report, nullptr};
     BOOST_REQUIRE_EQUAL(posix_spawn(&pid, "/proc/self/exe", &files, nullptr, arguments, environ), 0);
@@ -96,7 +96,7 @@ struct Other {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_other_process) {
+BOOST_AUTO_TEST_CASE(the_other_process_lends_its_images) {
   const char* device = std::getenv("APSYN_TEST_OTHER");
   if (device == nullptr) return;  // it is the other that has this to do
   const auto gridder = gridded(gpu(std::atoi(device)), 1);
