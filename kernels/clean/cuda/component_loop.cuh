@@ -53,10 +53,10 @@ class DeviceComponentLoop {
   DeviceArray<double> projection_;
   Upload<LoopState> state_;
   Upload<float> pending_flux_, peak_values_, found_flux_;
-  Upload<FoundComponent> found_;
+  Upload<FoundPeak> found_;
   Upload<PeakKey> block_peaks_;
   Upload<float> block_values_;
-  std::vector<FoundComponent> host_found_;
+  std::vector<FoundPeak> host_found_;
   std::vector<float> host_flux_;
 };
 

@@ -20,7 +20,7 @@ struct LoopState {
   int has_pending = 0;
 };
 
-struct FoundComponent {
+struct FoundPeak {
   std::uint32_t index = 0;  ///< of the pixel
   float height = 0;
 };
@@ -43,10 +43,10 @@ struct LoopTask {
   bool stop_at_negative = false;
 
   LoopState* state = nullptr;
-  float* pending_flux = nullptr;    ///< [plane]
-  float* peak_values = nullptr;     ///< [plane], of the peak when the loop ended
-  FoundComponent* found = nullptr;  ///< [capacity]
-  float* found_flux = nullptr;      ///< [capacity][plane]
+  float* pending_flux = nullptr;  ///< [plane]
+  float* peak_values = nullptr;   ///< [plane], of the peak when the loop ended
+  FoundPeak* found = nullptr;     ///< [capacity]
+  float* found_flux = nullptr;    ///< [capacity][plane]
   // What blocks tell each other: the highest peak of each, and its values.
   PeakKey* block_peaks = nullptr;  ///< [2][kMaxLoopBlocks]
   float* block_values = nullptr;   ///< [2][kMaxLoopBlocks][plane]

@@ -5,7 +5,8 @@
 
 namespace apsyn::epic_fft {
 
-FormSums::FormSums(const EpicPlan& plan, const FftFinish& finish, const SumsShape& shape, const Place& place)
+FftImageSums::FftImageSums(const EpicPlan& plan, const FftFinish& finish, const SumsShape& shape,
+                           const Place& place)
     : shape_(shape),
       n_image_(plan.n_image_channel()),
       n_average_(plan.n_average),
@@ -23,11 +24,11 @@ FormSums::FormSums(const EpicPlan& plan, const FftFinish& finish, const SumsShap
   places_.copy(places.data(), places.size());
 }
 
-void FormSums::clear(cudaStream_t stream) {
+void FftImageSums::clear(cudaStream_t stream) {
   cuda_check(cudaMemsetAsync(sums_.data(), 0, sums_.size() * sizeof(double), stream), "clearing sums");
 }
 
-const double* FormSums::collect(cudaStream_t stream) {
+const double* FftImageSums::collect(cudaStream_t stream) {
   CollectTask task;
   task.sums = sums_.data();
   task.pixels = places_.data();

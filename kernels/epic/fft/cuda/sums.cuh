@@ -17,12 +17,13 @@ struct SumsShape {
   std::size_t part_sums = 0;  ///< of each part of each class
 };
 
-class FormSums {
+/// Sums of images, of the pixels of all classes.
+class FftImageSums {
  public:
   /// Where the sum `value` of a pixel of the transform is among a part's, class * part_sums later for
   /// another class. Columns and rows are those of FftFinish::bins_x() and bins_y().
   using Place = std::function<std::size_t(std::size_t column, std::size_t row, std::size_t value)>;
-  FormSums(const EpicPlan& plan, const FftFinish& finish, const SumsShape& shape, const Place& place);
+  FftImageSums(const EpicPlan& plan, const FftFinish& finish, const SumsShape& shape, const Place& place);
   void clear(cudaStream_t stream);
   double* data() const { return sums_.data(); }  ///< [channel][class][part][part_sums]
   /// The sums in the order that FftEngine::collect() promises.

@@ -166,7 +166,7 @@ void DegridLister::list(const DegridListPlan& plan, const idg::DeviceTables& tab
   cuda_check(cudaStreamSynchronize(stream_), "listing units");
   out.n_tensor_visibilities = host_[kSums * n_chunks];
   for (std::uint32_t i = 0; i < n_chunks; ++i) {
-    Chunk& chunk = out.chunks[i];
+    TaskChunk& chunk = out.chunks[i];
     chunk.first_task = std::size_t(i) * plan.chunk_tasks;
     chunk.n_tasks = std::min<std::size_t>(plan.chunk_tasks, n - chunk.first_task);
     for (int k = 0; k < kSums; ++k) {

@@ -28,7 +28,8 @@ struct DegridListPlan {
   std::uint32_t chunk_tasks;                         ///< tasks that are computed together
 };
 
-struct Chunk {
+/// Consecutive tasks that are computed together, and the units of their visibilities.
+struct TaskChunk {
   std::size_t first_task = 0, n_tasks = 0;
   std::size_t first_unit[kSums] = {}, n_units[kSums] = {};
 };
@@ -38,7 +39,7 @@ struct DegridTasks {
   Upload<Run> runs;  ///< of rows, or of DeviceTracks::rows
   std::uint32_t n_runs = 0;
   Upload<Unit> units[kSums];  ///< a chunk's together
-  std::vector<Chunk> chunks;
+  std::vector<TaskChunk> chunks;
   std::uint64_t n_tensor_visibilities = 0;  ///< rows', whose places tensor cores take
 };
 

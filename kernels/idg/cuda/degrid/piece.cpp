@@ -205,7 +205,7 @@ void PiecePredictor<T>::predict(const GridBlock& block, Piece<T>& piece, bool ma
 }
 
 template <class T>
-void PiecePredictor<T>::predict_chunk(const GridBlock& block, const DegridTasks& of, const Chunk& chunk,
+void PiecePredictor<T>::predict_chunk(const GridBlock& block, const DegridTasks& of, const TaskChunk& chunk,
                                       typename Piece<T>::Times& times) {
   const Task* tasks = of.tasks.data() + chunk.first_task;
   const int n_tasks = int(chunk.n_tasks);

@@ -70,7 +70,7 @@ class PiecePredictor {
   void prepare(const GridBlock& block, const Piece<T>& piece);
   void place(const GridBlock& block, Piece<T>& piece);
   void leave_rows(const GridBlock& block, Piece<T>& piece);
-  void predict_chunk(const GridBlock& block, const DegridTasks& of, const Chunk& chunk,
+  void predict_chunk(const GridBlock& block, const DegridTasks& of, const TaskChunk& chunk,
                      typename Piece<T>::Times& times);
 
   IdgPlan plan_;

@@ -43,10 +43,10 @@ class FusedEngine final : public PreparedEngine {
   Upload<std::uint32_t> slices_;
   Upload<float4> weights_;
   Upload<HalfWeights> half_weights_;
-  FormSums sums_;
+  FftImageSums sums_;
 };
 
-FormSums sums_of(const EpicPlan& plan, const FftFinish& finish, const FusedPlan& fused) {
+FftImageSums sums_of(const EpicPlan& plan, const FftFinish& finish, const FusedPlan& fused) {
   const auto place = [&](std::size_t column, std::size_t row, std::size_t value) {
     const std::size_t bin_x = finish.bins_x()[column];
     return bin_x % static_cast<std::size_t>(fused.shape.n_class) * fused.class_sums() +

@@ -44,10 +44,10 @@ class MatrixEngine final : public FftEngine {
   Upload<std::uint16_t> antennas_;
   Upload<std::uint32_t> steps_;
   DeviceArray<std::uint32_t> grids_;
-  FormSums sums_;
+  FftImageSums sums_;
 };
 
-FormSums sums_of(const EpicPlan& plan, const FftFinish& finish, const MatrixPlan& matrix, int n_part) {
+FftImageSums sums_of(const EpicPlan& plan, const FftFinish& finish, const MatrixPlan& matrix, int n_part) {
   return {plan,
           finish,
           {static_cast<int>(matrix.n_piece()), n_part, matrix.piece_sums()},

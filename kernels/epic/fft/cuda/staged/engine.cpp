@@ -33,10 +33,10 @@ class StagedEngine final : public PreparedEngine {
   Upload<std::uint32_t> positions_;
   std::optional<CudaFft2d> fft_;
   DeviceArray<float2> planes_;
-  FormSums sums_;  // [channel][value][pixel]
+  FftImageSums sums_;  // [channel][value][pixel]
 };
 
-FormSums sums_of(const EpicPlan& plan, const FftFinish& finish) {
+FftImageSums sums_of(const EpicPlan& plan, const FftFinish& finish) {
   const std::size_t n_row = finish.pixels().n_row(), n_pixel = finish.bins_x().size() * n_row;
   return {plan,
           finish,

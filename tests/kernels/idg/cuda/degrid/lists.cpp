@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(every_visibility_is_listed_once_and_goes_back_to_its_place)
         wrong += next != first[i + 1];
       }
       std::vector<int> seen(n, 0);
-      for (const Chunk& chunk : out.chunks) {
+      for (const TaskChunk& chunk : out.chunks) {
         BOOST_CHECK_EQUAL(chunk.first_task, next_task);
         BOOST_CHECK_LE(chunk.n_tasks, chunk_tasks);
         next_task += chunk.n_tasks;
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(every_node_is_listed_once) {
   }
   // Each place is in the unit of its own task.
   std::vector<int> seen(n_places, 0);
-  for (const Chunk& chunk : out.chunks)
+  for (const TaskChunk& chunk : out.chunks)
     for (int sum = 0; sum < kSums; ++sum)
       for (const Unit& unit : download(out.units[sum].data() + chunk.first_unit[sum], chunk.n_units[sum])) {
         ++n_units;
