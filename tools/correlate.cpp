@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // correlate: voltage stream -> visibilities, in a Measurement Set or a visibility stream.
+#include <memory>
 #include <optional>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "libcore/files/output.h"
@@ -12,18 +13,43 @@
 #include "tools/correlate/options.h"
 #include "tools/correlate/plan.h"
 #include "tools/correlate/sample_report.h"
+#include "tools/correlate/shared_stream.h"
 #include "tools/correlate/stream.h"
 #include "tools/correlate/stream_parts.h"
 
 namespace apsyn {
 namespace {
 
+/// Of the first process: reports, and the output in its place.
+void finish(Tool& tool, const CorrelateOptions& options, const CorrelatePlan& plan,
+            const OpenedVoltages& voltages, StreamCorrelator& correlator, const IntegrationWriter& writer,
+            VisibilitySink& sink) {
+  const auto& [data_s, clipped_s, counts] = correlator.totals();
+  RealtimeMeter& realtime = correlator.realtime();
+  const double work_s = realtime.work_s();
+  if (options.realtime.report || options.realtime.require) realtime.report(data_s, true);
+  tool.stage("close");
+  const std::vector<std::string> sample_lines = report_samples(counts, plan.header);
+  writer.require_data(voltages.reader.name());
+  report_clipped(data_s > 0 ? clipped_s / data_s : 0, plan.f.requantise.n_bit, plan.on_gpu);
+  sink.add_history(sample_lines);
+  sink.commit();
+  tool.report_rate(data_s, "s of data");
+  check_realtime(options.realtime, work_s, data_s);
+}
+
+void report_van_vleck(const CorrelatePlan& plan) {
+  if (!plan.mean.quantisers.recorder) return;
+  log_info("--van-vleck: {}", plan.mean.quantisers.of_samples
+                                  ? "exact, from each pair's levels"
+                                  : "approximate, by each input's gain: spectra do not know the lags");
+}
+
 void run(Tool& tool, CorrelateOptions& options) {
   const Device device = tool.device(CudaSupport::available);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   if (!tool.common().dry_run) check_output(output, tool.common().overwrite);
-  bool shared = can_be_shared(options.inputs.at(0));
-  if (!shared && !tool.works_alone()) return;
+  if (!can_be_shared(options.inputs.at(0)) && !tool.works_alone()) return;
   tool.stage("open");
   options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
     return range_margin(header, layout, options.n_fine, options.n_taps);
@@ -36,69 +62,21 @@ void run(Tool& tool, CorrelateOptions& options) {
   tool.report_plan(describe(plan));
   if (tool.common().dry_run) return;
 
-  if (plan.mean.quantisers.recorder)
-    log_info("--van-vleck: {}", plan.mean.quantisers.of_samples
-                                    ? "exact, from each pair's levels"
-                                    : "approximate, by each input's gain: spectra do not know the lags");
-  if (shared && plan.n_samples < 0) {  // its length is unknown
-    if (!tool.works_alone()) return;
-    shared = false;
+  report_van_vleck(plan);
+  const std::optional<Ranks> ranks = readers_of(tool, options.inputs.at(0), plan);
+  if (!ranks) return;
+  const auto parts = parts_of(plan, options.voltage, ranks->size, tool.common().max_memory_bytes / 8);
+  std::unique_ptr<VisibilitySink> sink;
+  std::optional<IntegrationWriter> writer;
+  if (ranks->root()) {
+    sink = make_visibility_sink(output, plan.visibilities, tool.common().overwrite);
+    writer.emplace(*sink, plan, options.drop_incomplete);
   }
-  const Ranks ranks = shared ? tool.ranks() : Ranks{};
-  const auto parts = parts_of(plan, options.voltage, ranks.size, tool.common().max_memory_bytes / 8);
-  const auto sink =
-      ranks.root() ? make_visibility_sink(output, plan.visibilities, tool.common().overwrite) : nullptr;
-
   tool.stage("correlate");
   StreamCorrelator correlator(tool, options, device, plan, delays);
-  bool any_data = false, dropped = false;
-  const auto write = [&](const FxResult& result) {
-    if (options.drop_incomplete && result.n_spectra < plan.mean.n_spectra) {
-      log_info("the last integration has {} of {} and is left out (--drop-incomplete)",
-               format_duration(static_cast<double>(result.n_spectra) * plan.spectrum_s),
-               format_duration(static_cast<double>(plan.mean.n_spectra) * plan.spectrum_s));
-      dropped = true;
-      return;
-    }
-    any_data |= result.any_data;
-    sink->write(result.record, static_cast<double>(result.n_spectra) * plan.spectrum_s);
-  };
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const int rank = static_cast<int>(i % static_cast<std::size_t>(ranks.size));
-    if (rank == ranks.rank) {
-      std::optional<OpenedVoltages> own;
-      if (parts.size() > 1) own.emplace(open_voltages(options.inputs.at(0), parts[i].of(options.voltage)));
-      std::vector<FxResult> results;  // of another process than the first
-      correlator.correlate(parts[i], own ? *own : voltages, [&](FxResult& result) {
-        if (ranks.root())
-          write(result);
-        else
-          results.push_back(std::exchange(result, {}));
-      });
-      if (!ranks.root()) send_results(results);
-    } else if (ranks.root()) {
-      receive_results(rank, plan.visibilities, [&](const FxResult& result) {
-        correlator.note(result);
-        write(result);
-      });
-    }
-  }
-  auto& [data_s, clipped_s, counts] = correlator.totals();
-  add_to_first(ranks, counts, clipped_s);
-  if (!ranks.root()) return;
-  RealtimeMeter& realtime = correlator.realtime();
-  const double work_s = realtime.work_s();
-  if (options.realtime.report || options.realtime.require) realtime.report(data_s, true);
-  tool.stage("close");
-  const std::vector<std::string> sample_lines = report_samples(counts, plan.header);
-  if (!any_data)
-    throw FailureError("{}: no usable data: every sample is missing or flagged, or there is less than one {}",
-                       voltages.reader.name(), dropped ? "integration" : "spectrum");
-  report_clipped(data_s > 0 ? clipped_s / data_s : 0, plan.f.requantise.n_bit, plan.on_gpu);
-  sink->add_history(sample_lines);
-  sink->commit();
-  tool.report_rate(data_s, "s of data");
-  check_realtime(options.realtime, work_s, data_s);
+  correlate_parts(parts, *ranks, options, plan, voltages, correlator, writer ? &*writer : nullptr);
+  add_to_first(*ranks, correlator.totals().counts, correlator.totals().clipped_s);
+  if (writer) finish(tool, options, plan, voltages, correlator, *writer, *sink);
 }
 
 }  // namespace

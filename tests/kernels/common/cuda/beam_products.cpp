@@ -11,7 +11,6 @@
 #include "tests/support/beam_operands.h"
 
 using namespace apsyn;
-using namespace apsyn::reference;
 
 BOOST_AUTO_TEST_SUITE(beam_products)
 
