@@ -38,7 +38,7 @@ enum class SpectralFit {
   logarithmic  ///< nu_0 has c_0; log10 of the ratio to it is sum over k > 0 of c_k log10(nu / nu_0)^k
 };
 
-/// All members have the defaults of the tool.
+/// The tool's defaults, but for max_iterations and cycle_gain, which it sets to 1000000 and 0.8.
 struct DeconvolutionSettings {
   CleanAlgorithm algorithm = CleanAlgorithm::clark;
   double gain = 0.1;      ///< (0, 1] of the peak that a component takes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The ionosphere as a thin layer at one height above the array: every station looks at a source through its
-// own point of the layer (paper 004, section 6.2). A column of TEC multiplies the field that arrives by
+// own point of the layer (Hodgson 2025, section 6.2). A column of TEC multiplies the field that arrives by
 //   exp(i phase),   phase = -8.44797245e9 TEC / nu   [rad; TEC in TECU = 1e16 electrons/m^2, nu in Hz].
 //
 // Geometry: the layer is a sphere about the Earth's centre, which lies kEarthRadius_m below the origin of the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a model is predicted within the memory: where the layers' grids go, and how many at a time.
+// Predicting a model within the memory: where the layers' grids are kept, and how many layers a pass has.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ struct DegridPasses {
 /// What a prediction may take, and what it is for.
 struct DegridDemand {
   std::optional<GridMemory> grid_memory;  ///< absent: to be chosen
-  std::uint64_t beside_bytes = 0;         ///< of the degridder: the model as it is read, its A-terms
-  std::uint64_t other_bytes = 0;          ///< of everything else
+  std::uint64_t beside_bytes = 0;         ///< beside its grids: the model images and A-terms
+  std::uint64_t other_bytes = 0;          ///< of everything else in the process
   std::uint64_t max_bytes = 0;
   double n_visibilities = 0;
 };
 
-/// Where a prediction's layers go, and the memory that it takes, whether there is so much or not.
+/// Where a prediction's layers go, and the memory that it takes, even if that much is not available.
 DegridPasses place_degridder(const Device& device, const IdgPlan& plan, const IdgSetup& setup,
                              const DegridDemand& demand);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One output field (--shift): its own centre, gridder and A-terms; blocks are moved to it.
+// One output field (--shift): its own centre, gridder and A-terms; visibilities are rephased to its centre.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace apsyn::imaging {
 
-/// Everything that stays the same from group to group.
+/// Settings and buffers that all channel groups share.
 struct Imager {
   Tool& tool;
   const Options& options;
@@ -34,14 +34,14 @@ struct Imager {
   std::uint64_t block_bytes;
   std::uint64_t whole_band_bytes = 0;  ///< of images that are kept while gridding
   std::uint64_t filed_bytes = 0;       ///< of all visibilities, when a file has some of them: 0 = none
-  std::uint64_t between_bytes = 0;     ///< of what comes when nothing is gridded, beside these
+  std::uint64_t between_bytes = 0;     ///< between griddings, in addition to these
   double n_gridded = 0;
   BeyondGrid beyond{};          ///< of the groups that were prepared so far, with weights of their own
-  ImagingBlock block{};         ///< residuals on their way to the gridders, and
-  Buffer<float, 3> weighted{};  ///< weights of what is being gridded, so that their memory serves again
+  ImagingBlock block{};         ///< residuals on their way to the gridders; its memory is used again
+  Buffer<float, 3> weighted{};  ///< weights of the block that is being gridded; likewise
   Ranks ranks{};                ///< that share the gridding
-  /// Whether models of all fields will be taken out of the visibilities that each field is made of, so that
-  /// processes must have the same visibilities in every field.
+  /// For clean: the models of all fields are subtracted from the same visibilities, so that every process
+  /// must have the same visibilities in every field.
   bool cleans = false;
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }
@@ -61,7 +61,7 @@ struct GroupImages {
 struct Field {
   SkyDirection centre;
   std::string suffix;                  ///< of its outputs' names
-  std::optional<Rephasing> rephasing;  ///< from the source's centre; absent for that itself
+  std::optional<Rephasing> rephasing;  ///< from the source's centre; absent for the field at that centre
 
   Vec3 moved(const Vec3& uvw) const { return rephasing ? multiply(rephasing->rotation, uvw) : uvw; }
 };
@@ -69,7 +69,7 @@ struct Field {
 /// The fields of --shift, the source's own centre first.
 std::vector<Field> fields_of(const Options& options, const ImagingInfo& info);
 
-/// Says when fields that have no sky in common come into one image, as all fields do that --field leaves.
+/// Warns when fields of the set that are selected lie farther apart than the image is wide.
 void warn_of_far_fields(const Options& options, const ImagingInfo& info);
 
 /// A block as the gridder takes it; the arrays keep their memory from block to block.

@@ -2,8 +2,8 @@
 // The images of one field that major cycles work on, and how the sums of a gridder become them.
 //
 // With A-terms an image is the apparent sky: the true one times the average beam, with the same noise
-// everywhere. Models are cleaned in it, too; what is predicted through the A-terms is the model over the
-// beam.
+// everywhere. CLEAN works on the apparent sky, too; before a model is predicted through the A-terms it is
+// divided by the average beam.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct FieldImages {
   std::size_t n_y() const { return psf.extent(2); }
   std::size_t n_x() const { return psf.extent(3); }
 
-  /// What the beam of a group must be above for a model to be told there: a share of its peak, wherever that
+  /// The response of a group's beam above which components are allowed: a share of its peak, wherever that
   /// lies.
   double min_beam(std::size_t group) const { return kMinBeam * beam_peak(beam.view()[group]); }
 };
@@ -44,13 +44,13 @@ void for_pixels(unsigned n_threads, std::size_t n, Use&& use) {
                [&](std::size_t part, unsigned) { use(part * kPart, std::min(n, (part + 1) * kPart)); });
 }
 
-/// Takes the residual planes of a group, and all else that `sums` has.
+/// Takes the residual planes of a group and, where `sums` has them, its PSF and average beam.
 void take_sums(const GroupImages& sums, const Imager& imager, std::size_t group, FieldImages& field);
 
 /// The model of a group as a degridder takes it: of the true sky.
 Buffer<double, 3> true_model(const FieldImages& field, std::size_t group, unsigned n_threads);
 
-/// The other way, when the beam is known.
+/// The inverse of true_model(), once the beam is known.
 void take_true_model(const Buffer<double, 3>& model, std::size_t group, FieldImages& field);
 
 }  // namespace apsyn::imaging

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The sum of the images that processes have gridded their shares into. GPUs of one machine add them up among
-// themselves, where their processes can reach each other's memory, and but one travels to the host; what is
-// elsewhere is sent to the first process.
+// Sums the images of all processes. GPUs of one machine add theirs directly where they can reach each other's
+// memory, so that only one image is copied to the host; images of other machines are sent to the first
+// process.
 #pragma once
 
 #include "kernels/idg/idg.h"
@@ -10,8 +10,8 @@
 
 namespace apsyn::imaging {
 
-/// Adds the images of a machine's processes to those of its first, one after the other, on its GPU. Whether
-/// this process's are in another's now.
+/// Adds the images of a machine's processes to those of its first, one after another, on its GPU. True when
+/// this process's images have been added to another's.
 bool add_on_machine(Gridder& gridder, const Ranks& ranks);
 
 /// Once all passes have ended: the images of the first process; those of the others are of no use.

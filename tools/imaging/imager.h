@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One channel group: survey the data, plan, grid all fields in as many passes as the memory asks for.
+// One channel group: survey the data, plan, grid all fields in as many passes as the available memory
+// requires.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +28,9 @@ struct PreparedGroup {
   const ImageWeights* weights = nullptr;  ///< own_weights, or those of the whole band
   std::vector<FieldGridder> fields;       ///< empty: no usable data
   std::vector<RankShare> shares;          ///< of each field, what this process does
-  std::size_t n_layers = 0;               ///< of the share that has most
-  std::uint64_t other_bytes = 0;          ///< of memory, beside the gridders
-  std::uint64_t between_bytes = 0;        ///< beside that, before and after gridding, and to predict a layer
+  std::size_t n_layers = 0;               ///< the largest number in any field's share
+  std::uint64_t other_bytes = 0;          ///< bytes beside the gridders
+  std::uint64_t between_bytes = 0;        ///< further bytes while nothing is gridded, or to predict one layer
   Passes passes;
 
   std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
@@ -38,24 +39,24 @@ struct PreparedGroup {
 /// How residuals of an imager's visibilities are predicted.
 IdgSetup prediction_setup(const Imager& imager);
 
-/// What is predicted of one field for residuals, one field after the other.
+/// What predicting one field for residuals may take; fields are predicted one after another.
 DegridDemand prediction_demand(const Imager& imager, const PreparedGroup& own);
 
 /// Chooses how many layers a pass has. When there is not even room for one, no visibilities are kept and
 /// blocks are made small.
 void plan_passes(Imager& imager, PreparedGroup& own);
 
-/// Reads the group once. `whole_band`: weights that are made already, or null; else what the group's own grid
-/// has no cell for is added to imager.beyond.
+/// Reads the group once. `whole_band`: weights that are made already, or null: the group then has weights of
+/// its own, and visibilities beyond their grid are counted in imager.beyond.
 PreparedGroup prepare_group(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
                             const ImageWeights* whole_band);
 
-/// All that the visibilities of a share's layers reach. They are cut into the same subgrids as when they are
-/// gridded, but for a GPU, which may cut blocks at other rows: subgrids next to a layer's border may then be
-/// of the neighbour.
+/// The layers that are needed to predict every visibility that this process grids. A GPU may divide blocks at
+/// other rows than when it grids, so that a subgrid at a layer's edge can fall into the next layer: one layer
+/// more on either side allows for that.
 LayerRange predicted_layers(const Imager& imager, const PreparedGroup& prepared, std::size_t f);
 
-/// Whether there is room for that.
+/// Whether predicting can run while gridding does: on a CPU, in a single pass, with memory for both.
 bool predicts_while_gridding(const Imager& imager, const PreparedGroup& own);
 
 void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields);
@@ -63,9 +64,9 @@ void print_plan(Imager& imager, PreparedGroup& own, const std::vector<Field>& fi
 /// Adds weights [row][chan][plane] to those of the images.
 void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<double>& sums);
 
-/// The images of one group, a field each, out of the visibilities that `source` gives, which the group's
-/// weights are still to be applied to. Where processes share the work, the first has them; those of the
-/// others are of no use.
+/// Images of one group, one set for each field, from the visibilities of `source`, to which the group's
+/// weights have not been applied yet. Where several processes share the work only the first returns images
+/// that are valid.
 std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,
                                      ImagingSource& source);
 

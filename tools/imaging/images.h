@@ -24,14 +24,14 @@ struct Extent {
 ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
                   const std::vector<std::string>& stokes);
 
-/// Planes [first, first + stokes.size()) over their weights, cut to `extent` around the centre pixel.
+/// Planes [first, first + stokes.size()) divided by their weights, cut to `extent` around the centre pixel.
 Image cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
                 const std::vector<std::string>& stokes, const ChannelGroup& group, const Extent& extent);
 
 /// Where the average beam is below this part of its peak, the image is NaN: what is left there is noise.
 constexpr double kMinBeam = 1e-3;
 
-/// The average beam; divides the dirty image by it.
+/// Divides the dirty image by the average beam, and returns the beam.
 Image take_beam_out(const Imager& imager, const Field& field, const GroupImages& images,
                     const ChannelGroup& group, Image& dirty);
 
@@ -40,10 +40,10 @@ std::string part_name(std::size_t group, std::size_t n_groups);
 /// The highest pixel of a beam; 0 when none is a number.
 double beam_peak(View<const double, 2> beam);
 
-/// An image [plane][y][x] over the beam [y][x]; NaN where that is too weak.
+/// An image [plane][y][x] divided by the beam [y][x]; NaN where that is too weak.
 Buffer<double, 3> over_beam(View<const double, 3> image, View<const double, 2> beam);
 
-/// The same of a model: 0 where the beam is too weak, for there are no components.
+/// The same for a model: 0 where the beam is too weak, because no components lie there.
 Buffer<double, 3> model_over_beam(View<const double, 3> model, View<const double, 2> beam);
 
 }  // namespace apsyn::imaging

@@ -38,6 +38,7 @@ struct CycleOrder {
   void share();
 };
 
+/// The largest absolute pixel value; NaN is passed over.
 double highest(View<const float, 4> image, unsigned n_threads);
 
 /// How the loop ended.
@@ -64,7 +65,7 @@ class MajorCycles {
 
   FluxUnit unit() const { return imager_.source.info().flux_unit; }
 
-  /// " field 1 group 0 Q", as far as there are others.
+  /// For messages, such as " field 1 group 0 Q"; a part of which there is only one is left out.
   std::string name_of(std::size_t f, const SetReport& set) const;
 
   /// Says how far above its threshold each set has ended.
@@ -82,10 +83,10 @@ class MajorCycles {
   std::vector<Deconvolver> deconvolvers_;                ///< [field]
   std::vector<std::vector<DeconvolutionGroup>> groups_;  ///< [field][group]
   std::optional<Progress> progress_;                     ///< of a minor cycle
-  std::vector<double> lowest_;                           ///< [field] peak that a cycle began with; 0 = none
-  std::vector<bool> unfinished_;                         ///< [field]
+  std::vector<double> lowest_;    ///< [field] lowest peak that a cycle began with so far; 0 = none
+  std::vector<bool> unfinished_;  ///< [field]
   bool diverged_ = false;
-  CycleOrder order_;  ///< of this cycle
+  CycleOrder order_;  ///< what the other processes do in this cycle
 };
 
 /// The other processes' part of the loop: they predict and grid their shares as the first one asks for them.

@@ -26,10 +26,11 @@ ImagingSelection selection_of(const ImagingOptions& options, unsigned n_threads)
 
 WeightSettings weight_settings(const ImagingOptions& options);
 
-/// The planes of the images. With A-terms the source gives all correlations, which planes are then made of.
+/// The planes of the images. With A-terms all four correlations are read, and the planes are computed from
+/// them.
 std::vector<PlaneRecipe> planes_of(const Options& options, const ImagingInfo& info);
 
-/// The gridder makes all planes in one size: that of the larger one; the dirty image is cut out of it.
+/// All planes are gridded in one size, the larger of image and PSF; the dirty image is cut from it.
 std::size_t gridded_n_x(const Options& options);
 std::size_t gridded_n_y(const Options& options);
 

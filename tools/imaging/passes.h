@@ -17,7 +17,7 @@
 
 namespace apsyn::imaging {
 
-/// What grids one field; the gridder itself comes when all fields are planned.
+/// What grids one field; the gridder itself is created after all fields are planned.
 struct FieldGridder {
   IdgPlan plan;
   std::unique_ptr<Gridder> gridder;
@@ -26,7 +26,8 @@ struct FieldGridder {
 
   FieldGridder(const Imager& imager, const Field& field, const IdgPlan& planned, std::uint64_t aterm_bytes);
 
-  /// Calls use(block) for the whole block, or for one run of rows after the other as their A-terms come.
+  /// Calls use(block) for the whole block, or once for each run of rows that fits one set of prepared
+  /// A-terms.
   template <class Use>
   void for_each_part(const ImagingBlock& from, const GridBlock& block, Use&& use) {
     if (!screens) return use(block);
@@ -41,7 +42,7 @@ struct FieldGridder {
   }
 };
 
-/// Where the layers' grids go, and how many, of every field, at a time.
+/// Where the layers' grids are kept, and how many layers of every field are gridded at a time.
 struct Passes {
   std::optional<GridPlace> on_gpu;
   IdgMemory host;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A model into a column of one Measurement Set.
+// Predicts a model into a column of one Measurement Set.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Model {
   std::size_t n_parts() const { return std::max<std::size_t>(1, groups.size()); }
 };
 
-/// Returns the number of visibilities, planes counted. All processes come here together.
+/// Returns the number of visibilities times planes. All processes come here together.
 double predict_set(Tool& tool, const PredictionOptions& options, const Device& device, const Model& model,
                    const std::string& path);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One set: its rows in blocks through a predictor, in as many passes as that needs, into a column. Processes
-// that share the work each go through all rows by themselves; the first adds up what the others predict of a
+// Predicts one Measurement Set block by block, in as many passes as that needs, and writes it to a column.
+// Processes that share the work each go through all rows; the first adds up what the others predict of a
 // block, and writes.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace apsyn::imaging {
 
-/// First look: how many visibilities, how large |u|, |v| and |w|, about `centre`.
+/// First pass: counts the visibilities and finds the largest |u|, |v| and |w| about `centre`.
 void survey(PredictionTarget& target, const SkyDirection& centre, Task& task);
 
 /// Memory for the rows that several passes add up.
@@ -23,7 +23,7 @@ double kept_bytes(const Predictor& predictor, const Task& task);
 bool kept_in_memory(const Tool& tool, const Predictor& predictor, const Task& task);
 
 /// All the task's rows and channels into `output`, which the first process alone has. Returns the number of
-/// visibilities, planes counted.
+/// visibilities times planes.
 double predict(Tool& tool, PredictionTarget& target, std::optional<Output>& output, Predictor& predictor,
                const Task& task);
 

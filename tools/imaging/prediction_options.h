@@ -14,10 +14,10 @@ namespace apsyn::imaging {
 enum class Combine { replace, subtract, add };
 
 struct PredictionOptions {
-  std::size_t n_sets = 1;  ///< that are open in the course of the run
+  std::size_t n_sets = 1;  ///< Measurement Sets that the run opens
   std::string column = "MODEL_DATA", input_column = "DATA", output_column = "CORRECTED_DATA";
   bool subtract = false, add = false;
-  bool unnamed_output = false;  ///< output_column is nobody's choice
+  bool unnamed_output = false;  ///< nobody has named output_column
   ImagingOptions imaging;
 
   Combine combine() const { return subtract ? Combine::subtract : add ? Combine::add : Combine::replace; }

@@ -15,8 +15,8 @@
 
 namespace apsyn::imaging {
 
-/// The column that predictions go to, and the one that they are combined with. casacore serves one thread at
-/// a time: who reads the set, or ends, calls wait() first.
+/// The column that predictions go to, and the one that they are combined with. Call wait()
+/// before reading the set or ending, because casacore serves one thread at a time.
 class Output {
  public:
   /// Begins to add the column where it is missing. `inspected`: by inspect_visibility_column(). Predictions
@@ -24,13 +24,13 @@ class Output {
   Output(const PredictionOptions& options, const PredictionTarget& target,
          const VisibilityColumnState& inspected, FluxUnit model, unsigned n_threads);
 
-  /// Until all that was begun is done; throws what it threw.
+  /// Waits until everything that was begun is done, and throws what it threw.
   void wait() {
     if (pending_.valid()) pending_.get();
   }
 
-  /// Begins to write `planes` of `block`, `mix` as Predictor::mix(). Both are exchanged for others, whose
-  /// memory serves again.
+  /// Begins to write `planes` of `block`, `mix` as Predictor::mix(). Swaps both
+  /// for buffers that were used before, to allocate none.
   void write(PredictionBlock& block, const Buffer<std::complex<double>, 2>& mix,
              Buffer<std::complex<float>, 3>& planes);
 
@@ -44,7 +44,7 @@ class Output {
   unsigned n_threads_;
   std::optional<VisibilityColumnReader> input_;
   std::optional<VisibilityColumnWriter> column_;
-  PredictionBlock block_;                  ///< what is being written:
+  PredictionBlock block_;                  ///< what is being written
   Buffer<std::complex<float>, 3> planes_;  ///< [row][chan][plane]
   Buffer<std::complex<double>, 2> mix_;    ///< [product][plane]
   Buffer<std::complex<float>, 3> values_;  ///< [row][chan][product]

@@ -29,7 +29,7 @@
 
 namespace apsyn::imaging {
 
-/// What a prediction is made for: channels by their frequency, and what the rows have of them.
+/// The channels to predict, and a survey of the set's visibilities of them.
 struct Task {
   std::function<bool(double freq_hz)> wanted;
   double n_visibilities = 0;
@@ -48,7 +48,7 @@ struct Task {
 /// With A-terms the model's planes become all four correlations.
 std::size_t predicted_planes(const PredictionOptions& options, const ModelGroup& group);
 
-/// Of a process, whose part of the work share() says: its w layers, and its rows of every block.
+/// Predicts this process's share of the work: its w layers, and its rows of every block.
 class Predictor {
  public:
   explicit Predictor(const RankShare& share) : share_(share) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Predicted rows on their way from the process that made them to the first one. A process sends those that it
-// has something for: of a share of w layers few of a block's rows, of a share of rows its own.
+// Sends predicted rows to the first process. Only rows that are not all zero are sent: few of a block when
+// the process has a range of w layers, its own when it has a share of the rows.
 #pragma once
 
 #include <complex>

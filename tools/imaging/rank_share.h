@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How processes share the gridding or the prediction of a field: each has a range of |w| and its w layers, so
-// that layers are transformed once, but for those that two share, and only images or visibilities travel
-// (Hodgson 2025, section 5.6, finds that transforming all layers everywhere ends the scaling). Where there
-// are fewer layers than processes, those of one range share its rows.
+// How processes share the gridding or the prediction of a field. Each takes a range of |w| and the layers in
+// it, so that a layer is transformed by one process (by two at the border of ranges) and only images or
+// visibilities are exchanged: transforming all layers in every process limits scaling (Hodgson 2025,
+// section 5.6). Where there are fewer layers than processes, those of one range share its rows.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@ struct RankShare {
   struct Rows {
     std::size_t skip = 0, n = 0;
   };
-  /// Of rows [first, first + n) of a block of n_block those of this share: n after so many of them. Blocks
-  /// are the same for every field, what a field cuts them into is not.
+  /// Of rows [first, first + n) of a block of n_block rows, those in this share: skip `skip`, take `n`.
+  /// Fields divide the same block into different parts.
   Rows rows_of_part(std::size_t first, std::size_t n, std::size_t n_block) const;
 };
 
-/// The rows alone.
+/// A share that divides rows but not layers.
 RankShare share_rows(const Ranks& ranks, std::size_t n_layers);
 
-/// Shares that take about as long at the plan's cost.
+/// Shares that take about the same time by the plan's cost.
 RankShare share_of(const Ranks& ranks, const IdgPlan& plan, const PlanCost& cost,
                    const WHistogram& visibilities);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Visibilities less those of a model, block by block on their way into an image. They are the data less the
-// whole model every time, so that no rounding adds up from one major cycle to the next.
+// Data less a model, computed block by block while they are gridded. Every cycle subtracts the whole model
+// from the original data, so that rounding errors do not add up.
 //
 // Processes that share the work need no visibilities of each other: whoever grids some w layers of one field
 // predicts the same ones; of several fields, whose layers hold other visibilities each, whoever grids some
-// rows predicts these. Others' visibilities keep some of the model here, but are not gridded here either.
+// rows predicts these. A process does not subtract the full model from visibilities that it does not grid;
+// nobody uses those.
 #pragma once
 
 #include <complex>

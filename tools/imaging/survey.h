@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The first pass over the data: the weight grid, the range of w, and what the plan's cost model asks.
+// The first pass over the data: the weight grid, the range of w, and the quantities that the plan's cost
+// model needs.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ namespace apsyn::imaging {
 
 /// How large blocks of visibilities become.
 struct BlockSizes {
-  std::uint64_t n_rows = 0, n_visibilities = 0, n_values = 0;  ///< each the most of any block
+  std::uint64_t n_rows = 0, n_visibilities = 0, n_values = 0;  ///< maxima over all blocks
 
   void add(const ImagingBlock& block);
   /// One block as it is read.
@@ -51,7 +52,7 @@ class Survey {
   BlockSizes blocks;
 
  private:
-  /// A baseline's path in the uv plane.
+  /// Adds to the mean length of a baseline's track in the uv plane.
   void follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span);
 
   std::vector<Vec3> max_lambda_;                                   ///< of each field: |u|, |v|, |w|
@@ -66,7 +67,7 @@ void for_each_block(Imager& imager, const ChannelGroup& group, Use use) {
   while (const ImagingBlock* block = imager.source.next(imager.block_bytes)) use(*block);
 }
 
-/// What there is of a group's visibilities, which are added to the weights unless those are null.
+/// Surveys a group's visibilities and, where `weights` are given, adds them to these.
 Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field>& fields,
               ImageWeights* weights);
 

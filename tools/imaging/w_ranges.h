@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Ranges of |w| that take about as long to grid or to predict, with the layers that they touch.
+// Ranges of |w| that take about the same time to grid or to predict, with the layers that they touch.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace apsyn::imaging {
 
-/// Visibilities by |w|, in bins that double their width as they must.
+/// Visibilities by |w|, in 4096 bins, which double their width when a larger |w| comes.
 class WHistogram {
  public:
   struct Bin {
@@ -21,7 +21,7 @@ class WHistogram {
     double length_lambda = 0;
     Bin operator+(const Bin& other) const { return {n + other.n, length_lambda + other.length_lambda}; }
   };
-  /// n visibilities at about one place. One that is nowhere is for whoever grids it to refuse.
+  /// n visibilities at about one place. Those whose w is not finite are ignored: the gridder refuses them.
   void add(const Vec3& uvw_lambda, double n);
   double width_lambda() const { return width_lambda_; }
   const std::vector<Bin>& bins() const { return bins_; }
@@ -33,23 +33,23 @@ class WHistogram {
   std::vector<Bin> bins_ = std::vector<Bin>(kBins);
 };
 
-/// Seconds of the visibilities of each bin, with their part of the subgrids.
+/// Seconds for each bin: its visibilities and their share of the subgrids.
 std::vector<double> bin_seconds(const PlanCost& cost, const WHistogram& visibilities);
 
-/// Of a layer: w up to an end, and the seconds of its visibilities.
+/// A part of a layer: w up to an end, and the seconds of its visibilities.
 struct WPiece {
   std::size_t layer = 0;
   double end_lambda = 0, seconds = 0;
 };
 
-/// In the order of w; each layer has one at least. Layers of a w kernel overlap, and are not cut.
+/// In the order of w, at least one for each layer. Layers of a w kernel overlap, and are not divided.
 std::vector<WPiece> w_pieces(const IdgPlan& plan, const PlanCost& cost, const WHistogram& visibilities);
 
-/// Of each layer the seconds that its visibilities take to a device.
+/// Seconds to copy each layer's visibilities to the GPU.
 std::vector<double> travel_seconds(const IdgPlan& plan, const PlanCost& cost, const WHistogram& visibilities);
 
-/// n ranges with the least time of the slowest; n <= plan.n_layers. A layer that two touch is transformed by
-/// both, and its visibilities travel to both.
+/// n ranges, chosen so that the slowest takes as little time as possible; n <= plan.n_layers. A layer in two
+/// ranges is transformed for both, and its visibilities are copied to both.
 std::vector<LayerRange> cut_w(const IdgPlan& plan, const PlanCost& cost, const WHistogram& visibilities,
                               std::size_t n);
 

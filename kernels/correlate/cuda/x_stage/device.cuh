@@ -3,8 +3,8 @@
 // is queued on the caller's stream and returns at once; calls on different streams must be ordered by events,
 // as they share the sums. Exact for integrations of any length.
 //
-//   S_ij(chan) = sum_t E_i(t) conj(E_j(t)),  i <= j,  input = ant * n_pol + pol        (paper 001, equation
-//   1)
+//   S_ij(chan) = sum_t E_i(t) conj(E_j(t)),  i <= j,  input = ant * n_pol + pol        (Wayth, Greenhill &
+//   Briggs 2009, equation 1)
 //
 // A complex product is four real ones. With rows [re | im] of 64 samples each,
 //   Re S = re_i.re_j + im_i.im_j        Im S = im_i.re_j - re_i.im_j,
