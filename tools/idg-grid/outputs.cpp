@@ -18,19 +18,6 @@
 namespace apsyn::idg_grid {
 namespace {
 
-/// NAME, or NAME-0000, NAME-0001, ... NAME-MFS with several channel groups; "-" stays.
-struct OutputNames {
-  std::string dirty, psf, beam;
-};
-
-OutputNames output_names(const Imager& imager, const std::string& part) {
-  const std::string& name = imager.tool.common().output;
-  if (name == "-") return {imager.options.psf_only ? "" : "-", imager.options.no_psf ? "" : "-", ""};
-  return {imager.options.psf_only ? "" : name + part + "-dirty.fits",
-          imager.options.no_psf ? "" : name + part + "-psf.fits",
-          imager.aterms() ? name + part + "-beam.fits" : ""};
-}
-
 /// Of the PSF's main lobe, where it has one in the middle of the image; none without a PSF.
 std::optional<RestoringBeam> fitted_beam(const Imager& imager, const Field& field, const GroupImages& images,
                                          const ChannelGroup& group) {
@@ -49,6 +36,14 @@ std::optional<RestoringBeam> fitted_beam(const Imager& imager, const Field& fiel
 }
 
 }  // namespace
+
+OutputNames output_names(const Imager& imager, const std::string& part) {
+  const std::string& name = imager.tool.common().output;
+  if (name == "-") return {imager.options.psf_only ? "" : "-", imager.options.no_psf ? "" : "-", ""};
+  return {imager.options.psf_only ? "" : name + part + "-dirty.fits",
+          imager.options.no_psf ? "" : name + part + "-psf.fits",
+          imager.aterms() ? name + part + "-beam.fits" : ""};
+}
 
 void write_images(const Imager& imager, const std::string& part, const Field& field,
                   const GroupImages& images, const ChannelGroup& group) {

@@ -14,6 +14,14 @@ namespace apsyn::idg_grid {
 
 using namespace imaging;
 
+/// Empty: not written.
+struct OutputNames {
+  std::string dirty, psf, beam;
+};
+/// NAME-dirty.fits and so on; `part` comes before the kind: "", "-0000" for a channel group, "-f1" for a
+/// field. "-" stays: standard output takes what is written.
+OutputNames output_names(const Imager& imager, const std::string& part);
+
 void write_images(const Imager& imager, const std::string& part, const Field& field,
                   const GroupImages& images, const ChannelGroup& group);
 
