@@ -130,7 +130,10 @@ Tool::Tool(std::string name, std::string summary)
   heading(headings::kInputOutput);
 }
 
-Tool::~Tool() = default;
+// Messages must not go to a tool that is no more.
+Tool::~Tool() {
+  set_log_sink({});
+}
 
 void Tool::write_log(LogLevel level, const std::string& message) const {
   if (level == LogLevel::verbose && !common_.verbose) return;

@@ -18,12 +18,14 @@ namespace apsyn::test {
 
 namespace fs = std::filesystem;
 
+/// Its name is new each time: casacore remembers tables of a process by their path.
 struct ScratchFolder {
-  fs::path path = fs::temp_directory_path() / ("apsyn-ms-" + std::to_string(::getpid()));
+  fs::path path;
   ScratchFolder() {
-    fs::remove_all(path);
-    fs::create_directories(path);
+    std::string pattern = fs::temp_directory_path() / "apsyn-ms.XXXXXX";
+    path = ::mkdtemp(pattern.data());
   }
+  ScratchFolder(const ScratchFolder&) = delete;
   ~ScratchFolder() { fs::remove_all(path); }
   std::string operator/(const std::string& name) const { return path / name; }
 };
