@@ -60,21 +60,28 @@ Json input_stats(const VoltageSummary& s, std::size_t input) {
   return stats;
 }
 
+/// With a space behind each comma and colon, which the library leaves out.
+std::string in_one_line(const Json& value) {
+  if (!value.is_structured()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::vector<std::string> items;
+  for (const auto& [name, item] : value.items())
+    items.push_back((value.is_object() ? in_one_line(name) + ": " : "") + in_one_line(item));
+  return (value.is_object() ? "{" : "[") + fmt::format("{}", fmt::join(items, ", ")) +
+         (value.is_object() ? "}" : "]");
+}
+
 }  // namespace
 
 std::string stats_text(const Json& stats) {
-  const auto dump = [](const Json& value) {
-    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
   std::vector<std::string> lines;
   for (const auto& [name, value] : stats.items()) {
-    std::string text = dump(value);
+    std::string text = in_one_line(value);
     if (value.is_array() && !value.empty() && value[0].is_object()) {
       std::vector<std::string> items;
-      for (const Json& item : value) items.push_back(dump(item));
+      for (const Json& item : value) items.push_back(in_one_line(item));
       text = fmt::format("[\n    {}\n  ]", fmt::join(items, ",\n    "));
     }
-    lines.push_back(fmt::format("{}: {}", dump(name), text));
+    lines.push_back(fmt::format("{}: {}", in_one_line(name), text));
   }
   return fmt::format("{{\n  {}\n}}", fmt::join(lines, ",\n  "));
 }

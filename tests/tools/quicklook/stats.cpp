@@ -18,8 +18,8 @@ BOOST_AUTO_TEST_CASE(one_member_a_line_and_one_item_of_objects_a_line) {
   outer["list"] = std::vector<Json>{inner, inner};
   outer["n"] = std::vector<int>{1, 2};
   BOOST_TEST(stats_text(outer) ==
-             "{\n  \"one\": {\"x\":1,\"name\":\"a\"},\n  \"list\": [\n    {\"x\":1,\"name\":\"a\"},\n"
-             "    {\"x\":1,\"name\":\"a\"}\n  ],\n  \"n\": [1,2]\n}");
+             "{\n  \"one\": {\"x\": 1, \"name\": \"a\"},\n  \"list\": [\n    {\"x\": 1, \"name\": \"a\"},\n"
+             "    {\"x\": 1, \"name\": \"a\"}\n  ],\n  \"n\": [1, 2]\n}");
 }
 
 BOOST_AUTO_TEST_CASE(numbers_lead_back_to_the_same_double_and_others_are_null) {
