@@ -49,6 +49,19 @@ stderr_matches 'flux in model (1\.9|2|2\.0)'
 printf '#CRTFv0\ncircle[[00h39m54s, -29.59.10], 80arcsec], coord=J2000\n' >mask.crtf
 expect_exit 0 clean a --niter 200 --mask mask.crtf --overwrite
 stderr_matches 'flux in model (1\.9|2|2\.0)'
+# DS9 counts pixels from 1. Its region of a circle gives the model of CASA's, in pixels and on the sky.
+printf '#CRTFv0\ncircle[[39pix, 37pix], 8pix]\n' >pixels.crtf
+printf '# Region file format: DS9 version 4.1\nimage\ncircle(40,38,8)\n' >pixels.reg
+mv mask.crtf sky.crtf
+printf '# Region file format: DS9 version 4.1\nfk5\ncircle(0:39:54,-29:59:10,80")\n' >sky.reg
+for region in pixels sky; do
+  expect_exit 0 clean a -o casa --niter 200 --mask $region.crtf --overwrite
+  expect_exit 0 clean a -o ds9 --niter 200 --mask $region.reg --overwrite
+  expect_same <(tail -c 16384 casa-model.fits) <(tail -c 16384 ds9-model.fits) "another model with $region.reg"
+done
+printf '# Region file format: DS9 version 4.1\nimage\ncircle(40,38)\n' >wrong.reg
+expect_exit 3 clean a -o never --niter 200 --mask wrong.reg
+expect_stderr 'wrong.reg: line 3: '
 printf '#CRTFv0\ncircle[[39pix, 37deg], 8pix]\n' >mask.crtf
 expect_exit 3 clean a --niter 200 --mask mask.crtf --overwrite
 expect_stderr 'mask.crtf: line 2: '
