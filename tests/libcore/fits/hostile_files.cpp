@@ -117,9 +117,13 @@ BOOST_FIXTURE_TEST_CASE(promises_are_checked, Fixture) {
                                                         {"CRVAL2", "91"},
                                                         {"CRVAL1", "NaN"},
                                                         {"CRVAL1", "1E999"},
+                                                        {"CRVAL1", "720.5"},
+                                                        {"CRVAL1", "-720.5"},
                                                         {"CDELT1", "0"},
                                                         {"CRPIX1", "'x'"}})
     BOOST_TEST(message(with(keyword, value)) != "", keyword << " = " << value);
+  for (const char* degrees : {"719.5", "-719.5"})  // whole turns aside a right ascension
+    BOOST_TEST(message(with("CRVAL1", degrees)) == "");
   std::string swapped = good;
   std::swap_ranges(swapped.begin() + 80, swapped.begin() + 160, swapped.begin() + 160);
   BOOST_TEST(message(swapped) != "");

@@ -181,6 +181,13 @@ BOOST_AUTO_TEST_CASE(messages_name_what_is_wrong_and_where) {
   for (const char* epoch : {"'2000.0'", "'J2000'", "0.0"})
     BOOST_TEST(complaint(scratch.file("x", uvfits({.epoch = epoch}))) == "none");
   BOOST_TEST(has(complaint(scratch.file("x", uvfits({.uu = "UU-L-SIN"}))), "wavelengths"));
+  // An array that is farther away than any antenna; its coordinates are cards of 20 characters.
+  for (const char* key : {"ARRAYX", "ARRAYY", "ARRAYZ"})
+    for (const char* far : {"2E10", "-2E10"}) {
+      std::string moved = whole;
+      moved.replace(moved.find(key) + 10, 20, fmt::format("{:>20}", far));
+      BOOST_TEST(has(complaint(scratch.file("x", moved)), "ARRAYX, ARRAYY or ARRAYZ"));
+    }
   // An antenna that is in no table: the group and its byte.
   std::string bytes = whole;
   const std::size_t group_bytes = (6 + 2 * 3 * 4 * 3) * 4, begin = whole.find("XTENSION") / 2880 * 2880;
