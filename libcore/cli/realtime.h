@@ -2,19 +2,13 @@
 // How fast the data go through, against the rate at which they were recorded.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
-#include <filesystem>
 #include <string>
 
-#include "libcore/base/log.h"
-#include "libcore/base/units.h"
 #include "libcore/cli/tool.h"
-#include "libcore/files/output.h"
 
 namespace apsyn {
 
@@ -23,30 +17,16 @@ struct RealtimeOptions {
 };
 
 /// --realtime and --require-realtime.
-inline void add_realtime_options(Tool& tool, RealtimeOptions& options) {
-  tool.heading(headings::kCompute);
-  tool.app().add_flag("--realtime", options.report,
-                      "say how many times faster than recorded the data go through");
-  tool.app().add_flag("--require-realtime", options.require,
-                      "exit with status 1 when that was slower than recorded");
-}
+void add_realtime_options(Tool& tool, RealtimeOptions& options);
 
 /// When the output is complete. FailureError when it came later than --require-realtime allows.
-inline void check_realtime(const RealtimeOptions& options, double work_s, double data_s) {
-  if (!options.require || work_s <= data_s) return;
-  publish_outputs();
-  throw FailureError("--require-realtime: {} of data took {}; the output is complete",
-                     format_duration(data_s), format_duration(work_s));
-}
+void check_realtime(const RealtimeOptions& options, double work_s, double data_s);
 
 /// Time counts from the arrival of the first samples. Waiting for a pipe to deliver does not count: a
 /// recorder that sends at its own rate is kept up with when there is time left to wait.
 class RealtimeMeter {
  public:
-  explicit RealtimeMeter(const std::string& input) {
-    std::error_code ignored;
-    waits_count_ = input != "-" && std::filesystem::is_regular_file(input, ignored);
-  }
+  explicit RealtimeMeter(const std::string& input);
 
   /// Calls read(); from one thread.
   template <class Read>
@@ -66,46 +46,18 @@ class RealtimeMeter {
   }
 
   /// Seconds of work so far.
-  double work_s() const {
-    if (!begun_) return 0;
-    return std::chrono::duration<double>(Clock::now() - begin_).count() - waited_s_;
-  }
+  double work_s() const;
 
   /// After each gulp of data, `data_s` being all that is done: with --verbose how late it is, one by one.
-  void note_gulp(double data_s) {
-    const double late_s = work_s() - data_s;
-    ++n_gulps_;
-    if (late_s > latest_s_) {
-      latest_s_ = late_s;
-      latest_gulp_ = n_gulps_;
-    }
-    log_verbose("gulp {}: {} of data in {}, {}", n_gulps_, format_duration(data_s), format_duration(work_s()),
-                lateness(late_s));
-  }
+  void note_gulp(double data_s);
 
   /// At most once a second when not forced: "3.2 times as fast as recorded" and how late that is.
-  void report(double data_s, bool forced) {
-    const Clock::time_point now = Clock::now();
-    if (!forced && now - last_ < std::chrono::seconds(1)) return;
-    last_ = now;
-    const double work = std::max(1e-9, work_s());
-    log_info("{:.3g} times as fast as recorded: {} of data in {}, {}{}", data_s / work,
-             format_duration(data_s), format_duration(work), lateness(work - data_s),
-             forced && latest_gulp_ > 0 ? fmt::format("; of {} gulps number {} was the latest, {}", n_gulps_,
-                                                      latest_gulp_, lateness(latest_s_))
-                                        : std::string());
-  }
+  void report(double data_s, bool forced);
 
  private:
   using Clock = std::chrono::steady_clock;
-  static std::string lateness(double late_s) {
-    return late_s > 0 ? fmt::format("{} late", format_duration(late_s)) : std::string("not late");
-  }
-  static double thread_cpu_s() {
-    std::timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  }
+  static std::string lateness(double late_s);
+  static double thread_cpu_s();
 
   bool waits_count_ = true;
   std::atomic<bool> begun_ = false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/clean/deconvolution_options.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 
 #include "kernels/clean/beam.h"

@@ -2,8 +2,6 @@
 // Options that say how to deconvolve and restore, the same for images and for Measurement Sets.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstddef>
 #include <optional>
 #include <string>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/clean/image_mode.h"
 
+#include <CLI/CLI.hpp>
+
 #include <cmath>
 #include <utility>
 

@@ -2,8 +2,6 @@
 // Options of the Measurement Set mode of clean, and which mode the inputs ask for.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstddef>
 #include <string>
 #include <vector>

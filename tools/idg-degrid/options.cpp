@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/idg-degrid/options.h"
 
+#include <CLI/CLI.hpp>
+
 #include <filesystem>
 
 #include "libcore/base/error.h"

@@ -2,8 +2,6 @@
 // The command line of idg-degrid.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 

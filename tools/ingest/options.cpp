@@ -2,6 +2,7 @@
 #include "tools/ingest/options.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -2,8 +2,6 @@
 // The command line of ingest: what the formats share, and what each of them asks for.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cmath>
 #include <string>
 #include <vector>

@@ -2,8 +2,6 @@
 // The command line of simulate, and what it names: the array, the sky, the ionosphere and the time.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
