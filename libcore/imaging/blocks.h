@@ -25,7 +25,8 @@ void make_planes(View<const std::complex<float>, 3> data, View<const float, 3> w
 /// Fills uvw_m and path_m of `block` with the rows' coordinates about `centre`. Returns the rows whose
 /// coordinates are no numbers: they are 0 in the block.
 std::vector<std::size_t> move_to_centre(const MsRows& rows, const std::vector<MsField>& fields,
-                                        const SkyDirection& centre, ImagingBlock& block);
+                                        const SkyDirection& centre, ImagingBlock& block,
+                                        unsigned n_threads = 1);
 
 /// Distinct frequencies of all windows, rising, each with the greatest width that it has in any.
 struct MergedChannels {

@@ -16,7 +16,7 @@ namespace {
 class MsSource final : public ImagingSource {
  public:
   MsSource(const std::vector<std::string>& paths, const ImagingSelection& selection)
-      : n_workers_(std::clamp(selection.n_threads, 1u, kMaxWorkers + 1) - 1) {
+      : n_threads_(selection.n_threads) {
     MsSelection wanted;
     wanted.column = selection.column;
     wanted.fields = selection.fields;
@@ -77,13 +77,13 @@ class MsSource final : public ImagingSource {
         if (channels.empty()) continue;
         const std::vector<PlaneRecipe>& planes = planes_[current_];
         resize_planes(block, rows_.ant1.size(), channels.size(), planes.size());
-        reader.read_cells(rows_, n_workers_, [&](std::size_t first, const auto& data, const auto& weight) {
+        reader.read_cells(rows_, n_threads_, [&](std::size_t first, const auto& data, const auto& weight) {
           make_planes(data, weight, channels, planes, block, first);
         });
         name_stations(block);
         block.channel_hz.resize({channels.size()});
         for (std::size_t i = 0; i < channels.size(); ++i) block.channel_hz(i) = channel_hz[channels[i]];
-        for (std::size_t row : move_to_centre(rows_, reader.fields(), info_.centre, block))
+        for (std::size_t row : move_to_centre(rows_, reader.fields(), info_.centre, block, n_threads_))
           for (float& weight : block.weight.view()[row]) weight = 0;
         return true;
       }
@@ -92,11 +92,6 @@ class MsSource final : public ImagingSource {
   }
 
  private:
-  /// casacore gives cells in one thread. On a thread of their own, weights and planes of cells of four
-  /// products take 0.8 (I) to 1.4 (IQUV) of its time: two keep up with it, more than these would wait for it
-  /// anywhere.
-  static constexpr unsigned kMaxWorkers = 6;
-
   void describe(const std::vector<std::string>& paths, const ImagingSelection& selection) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double begin_s = infinity, end_s = -infinity;
@@ -157,7 +152,7 @@ class MsSource final : public ImagingSource {
 
   void name_stations(ImagingBlock& block) const {
     const std::size_t n_row = rows_.uvw_m.extent(0);
-    block.station.resize({n_row, 2});
+    block.station.resize_for_overwrite({n_row, 2});
     for (std::size_t row = 0; row < n_row; ++row) {
       block.station(row, 0) = first_station_[current_] + static_cast<std::uint32_t>(rows_.ant1[row]);
       block.station(row, 1) = first_station_[current_] + static_cast<std::uint32_t>(rows_.ant2[row]);
@@ -177,7 +172,7 @@ class MsSource final : public ImagingSource {
   std::vector<std::uint32_t> first_station_;      ///< [reader] in info_.stations
   ChannelGroup group_;
   std::size_t current_ = 0;
-  unsigned n_workers_;
+  unsigned n_threads_;
   MsRows rows_;
 };
 

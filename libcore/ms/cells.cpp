@@ -4,6 +4,7 @@
 #include <casacore/tables/Tables/RefRows.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "libcore/ms/rows.h"
@@ -48,6 +49,16 @@ struct MsCellReader::Place {
     }
   }
 
+  /// Calls use(first row, rows, rows read before them) for consecutive rows.
+  template <class Use>
+  void for_spans(Use use) const {
+    if (list.empty()) return use(std::uint64_t{first_row}, n_rows, std::size_t{0});
+    for (std::size_t at = 0, n = 1; at < list.size(); at += n, n = 1) {
+      while (at + n < list.size() && list[at + n] == list[at] + n) ++n;
+      use(std::uint64_t{list[at]}, n, at);
+    }
+  }
+
   /// Of a cell as the data description says, or of the channels of it that are wanted.
   IPosition cell(bool wanted = false) const {
     return IPosition(2, static_cast<ssize_t>(cells.description->n_corr),
@@ -65,7 +76,36 @@ void require_column(const casacore::Table& table, const std::string& path, const
   throw DataError("{}: no column {}: its data columns are:{}", path, name, others.empty() ? " none" : others);
 }
 
+/// Flags and values that are no numbers become weights of 0. By bits, so that vectors can do it.
+void fold_values(const casacore::Complex* data, const casacore::Bool* flag, const float* weight,
+                 std::size_t n, std::complex<float>* to, float* to_weight) {
+  constexpr std::uint32_t kInfinity = 0x7f800000, kSign = 0x80000000;
+  const auto* flags = reinterpret_cast<const std::uint8_t*>(flag);
+  const auto* values = reinterpret_cast<const float*>(data);  // as complex numbers may be taken
+  auto* kept = reinterpret_cast<float*>(to);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto re = std::bit_cast<std::uint32_t>(values[2 * i]),
+               im = std::bit_cast<std::uint32_t>(values[2 * i + 1]),
+               w = std::bit_cast<std::uint32_t>(weight[i]);
+    // A weight above 0 has the bits 1 to those of infinity, less 1.
+    const bool valid =
+        (flags[i] == 0) & (w - 1 < kInfinity - 1) & ((re & ~kSign) < kInfinity) & ((im & ~kSign) < kInfinity);
+    const std::uint32_t mask = valid ? ~std::uint32_t{0} : 0;
+    kept[2 * i] = std::bit_cast<float>(re & mask);
+    kept[2 * i + 1] = std::bit_cast<float>(im & mask);
+    to_weight[i] = std::bit_cast<float>(w & mask);
+  }
+}
+
 }  // namespace
+
+template <class T>
+void MsCellReader::Column<T>::attach(const casacore::Table& table, const std::string& name,
+                                     const std::string& path, bool by_files) {
+  cells.attach(table, name);
+  tiles = MsTileCheck(table, name, path);
+  if (by_files) files = TileFiles::open(table, name, TileFiles::Access::read);
+}
 
 MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
                            const std::string& path)
@@ -73,22 +113,17 @@ MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta,
       first_channel_(selection.first_channel),
       path_(path),
       coordinates_alone_(selection.column.empty()) {
+  const bool by_files = !selection.by_casacore_alone;
   require_column(table, path, "UVW");
-  uvw_column_.attach(table, "UVW");
-  uvw_tiles_ = MsTileCheck(table, "UVW", path);
+  uvw_.attach(table, "UVW", path, by_files);
   if (coordinates_alone_) return;
   for (const std::string& name : {std::string("FLAG"), std::string("WEIGHT"), selection.column})
     require_column(table, path, name);
-  data_column_.attach(table, selection.column);
-  flag_column_.attach(table, "FLAG");
-  weight_column_.attach(table, "WEIGHT");
-  data_tiles_ = MsTileCheck(table, selection.column, path);
-  flag_tiles_ = MsTileCheck(table, "FLAG", path);
-  weight_tiles_ = MsTileCheck(table, "WEIGHT", path);
-  if (table.tableDesc().isColumn("WEIGHT_SPECTRUM")) {
-    spectrum_column_.emplace(table, "WEIGHT_SPECTRUM");
-    spectrum_tiles_ = MsTileCheck(table, "WEIGHT_SPECTRUM", path);
-  }
+  data_.attach(table, selection.column, path, by_files);
+  flag_.attach(table, "FLAG", path, by_files);
+  weight_.attach(table, "WEIGHT", path, by_files);
+  if (table.tableDesc().isColumn("WEIGHT_SPECTRUM"))
+    spectrum_.emplace().attach(table, "WEIGHT_SPECTRUM", path, by_files);
 }
 
 std::size_t MsCellReader::rows_at_once(std::size_t n_corr, std::size_t n_chan) const {
@@ -99,16 +134,39 @@ std::size_t MsCellReader::rows_at_once(std::size_t n_corr, std::size_t n_chan) c
 }
 
 template <class T>
-void MsCellReader::load(const casacore::ArrayColumn<T>& column, const Place& place, bool channels,
+bool MsCellReader::Column<T>::has(const Place& place, const IPosition& cell) const {
+  if (!files) return false;
+  bool all = true;
+  place.for_spans(
+      [&](std::uint64_t first, std::size_t n, std::size_t) { all = all && files->hold(first, n, cell); });
+  return all;
+}
+
+template <class T>
+void MsCellReader::Column<T>::read(const Place& place, IPosition cell, std::size_t first_chan,
+                                   casacore::Array<T>& into) const {
+  const std::size_t cell_size = static_cast<std::size_t>(cell.product()),
+                    n_chan = cell.size() == 2 ? static_cast<std::size_t>(cell[1]) : 1;
+  cell.append(IPosition(1, static_cast<ssize_t>(place.n_rows)));
+  into.resize(cell);
+  T* to = into.data();
+  place.for_spans([&](std::uint64_t first, std::size_t n, std::size_t at) {
+    files->read(first, n, first_chan, n_chan, to + at * cell_size);
+  });
+}
+
+template <class T>
+void MsCellReader::load(const Column<T>& column, const Place& place, bool channels,
                         casacore::Array<T>& into) {
   const bool cut = channels && place.cells.n_chan != place.cells.description->n_chan;
   const Slicer section(IPosition(2, 0, static_cast<ssize_t>(first_channel_)), place.cell(true));
   if (place.list.empty()) {
-    cut ? column.getColumnRange(place.range, section, into, true)
-        : column.getColumnRange(place.range, into, true);
+    cut ? column.cells.getColumnRange(place.range, section, into, true)
+        : column.cells.getColumnRange(place.range, into, true);
   } else {
     const casacore::RefRows rows(place.list, false, true);
-    cut ? column.getColumnCells(rows, section, into, true) : column.getColumnCells(rows, into, true);
+    cut ? column.cells.getColumnCells(rows, section, into, true)
+        : column.cells.getColumnCells(rows, into, true);
   }
 }
 
@@ -124,37 +182,54 @@ void MsCellReader::check_shape(const casacore::TableColumn& column, const Place&
 }
 
 bool MsCellReader::has_weight_spectrum(const Place& place) const {
-  if (!spectrum_column_ || !spectrum_column_->isDefined(place.first_row)) return false;
-  return spectrum_column_->shape(place.first_row).isEqual(place.cell());
+  if (!spectrum_ || !spectrum_->cells.isDefined(place.first_row)) return false;
+  return spectrum_->cells.shape(place.first_row).isEqual(place.cell());
 }
 
 void MsCellReader::load_uvw(const Place& place, casacore::Array<double>& uvw) {
-  uvw_tiles_.check(place.first_row, IPosition(1, 3));
-  load(uvw_column_, place, false, uvw);
+  uvw_.tiles.check(place.first_row, IPosition(1, 3));
+  load(uvw_, place, false, uvw);
   if (!uvw.shape().isEqual(IPosition(2, 3, static_cast<ssize_t>(place.n_rows))))
     throw DataError("{}: row {}: UVW has shape {}", path_, place.first_row, uvw.shape().toString());
 }
 
-void MsCellReader::load(MsCells& cells, const MsScalars& scalars, std::span<const std::size_t> wanted) {
-  const Place place(cells, meta_, scalars, wanted);
-  load_uvw(place, cells.uvw);
-  if (coordinates_alone_) return;
-  check_shape(data_column_, place);
-  check_shape(flag_column_, place);
-  cells.spectrum = has_weight_spectrum(place);
+void MsCellReader::load_weights(const Place& place, MsCells& cells) {
   const IPosition cell = place.cell(), per_correlation(1, cell[0]);
-  data_tiles_.check(place.first_row, cell);
-  flag_tiles_.check(place.first_row, cell);
-  cells.spectrum ? spectrum_tiles_.check(place.first_row, cell)
-                 : weight_tiles_.check(place.first_row, per_correlation);
-  load(data_column_, place, true, cells.data);
-  load(flag_column_, place, true, cells.flag);
-  cells.spectrum ? load(*spectrum_column_, place, true, cells.weight)
-                 : load(weight_column_, place, false, cells.weight);
+  cells.spectrum ? spectrum_->tiles.check(place.first_row, cell)
+                 : weight_.tiles.check(place.first_row, per_correlation);
+  cells.spectrum ? load(*spectrum_, place, true, cells.weight) : load(weight_, place, false, cells.weight);
   const IPosition expected(2, cell[0], static_cast<ssize_t>(place.n_rows));
   if (!cells.spectrum && !cells.weight.shape().isEqual(expected))
     throw DataError("{}: row {}: WEIGHT has shape {}, not one value per correlation", path_, place.first_row,
                     cells.weight.shape().toString());
+}
+
+void MsCellReader::load(MsCells& cells, const MsScalars& scalars, std::span<const std::size_t> wanted) {
+  const Place place(cells, meta_, scalars, wanted);
+  const IPosition coordinates(1, 3), cell = place.cell(), per_correlation(1, cell[0]);
+  const bool uvw = uvw_.has(place, coordinates), others = !coordinates_alone_;
+  const bool data = others && data_.has(place, cell), flag = others && flag_.has(place, cell);
+  cells.spectrum = others && spectrum_ && spectrum_->has(place, cell);
+  bool weight = others && !cells.spectrum && weight_.has(place, per_correlation);
+  const bool spectrum = cells.spectrum, spectrum_known = spectrum || !spectrum_;
+  if (!uvw || (others && !(data && flag && spectrum_known && (spectrum || weight)))) {
+    std::lock_guard lock(casacore_);
+    if (!uvw) load_uvw(place, cells.uvw);
+    if (others && !spectrum_known) cells.spectrum = has_weight_spectrum(place);
+    weight = weight && !cells.spectrum;
+    if (others && !data) check_shape(data_.cells, place);
+    if (others && !flag) check_shape(flag_.cells, place);
+    if (others && !data) data_.tiles.check(place.first_row, cell);
+    if (others && !flag) flag_.tiles.check(place.first_row, cell);
+    if (others && !data) load(data_, place, true, cells.data);
+    if (others && !flag) load(flag_, place, true, cells.flag);
+    if (others && !spectrum && !weight) load_weights(place, cells);
+  }
+  if (uvw) uvw_.read(place, coordinates, 0, cells.uvw);
+  if (data) data_.read(place, place.cell(true), first_channel_, cells.data);
+  if (flag) flag_.read(place, place.cell(true), first_channel_, cells.flag);
+  if (spectrum) spectrum_->read(place, place.cell(true), first_channel_, cells.weight);
+  if (weight) weight_.read(place, per_correlation, 0, cells.weight);
 }
 
 void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
@@ -167,9 +242,12 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
   if (coordinates_alone_) return;
   const std::vector<int>& corr_of = cells.description->corr_of;
   const bool all_there = std::all_of(corr_of.begin(), corr_of.end(), [](int corr) { return corr >= 0; });
+  bool in_order = n_corr == n_product;
+  for (std::size_t p = 0; p < n_product; ++p) in_order = in_order && corr_of[p] == static_cast<int>(p);
   // Stride of the weights from channel to channel: WEIGHT holds for every channel.
   const std::size_t weight_step = cells.spectrum ? n_corr : 0,
                     weight_row = cells.spectrum ? n_corr * n_chan : n_corr;
+  thread_local std::vector<float> repeated;
   for (std::size_t row = 0; row < cells.wanted.size(); ++row) {
     const std::size_t at = cells.at[row];
     std::complex<float>* to = data_out.data() + row * n_values;
@@ -186,6 +264,15 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
     const casacore::Complex* data = cells.data.data() + at * n_chan * n_corr;
     const casacore::Bool* flag = cells.flag.data() + at * n_chan * n_corr;
     const float* weight = cells.weight.data() + at * weight_row;
+    if (in_order) {
+      if (!cells.spectrum) {
+        repeated.resize(n_values);
+        for (std::size_t i = 0; i < n_values; ++i) repeated[i] = weight[i % n_corr];
+        weight = repeated.data();
+      }
+      fold_values(data, flag, weight, n_values, to, to_weight);
+      continue;
+    }
     for (std::size_t chan = 0; chan < n_chan; ++chan, data += n_corr, flag += n_corr, weight += weight_step)
       for (std::size_t p = 0; p < n_product; ++p, ++to, ++to_weight) {
         const int corr = corr_of[p];

@@ -6,14 +6,18 @@
 #include <casacore/tables/Tables/RefRows.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "libcore/base/view.h"
 #include "libcore/files/output.h"
 #include "libcore/ms/lock.h"
 #include "libcore/ms/metadata.h"
 #include "libcore/ms/probe.h"
 #include "libcore/ms/rows.h"
+#include "libcore/ms/tile_files.h"
 #include "libcore/ms/units.h"
 #include "libcore/ms/update.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -58,14 +62,32 @@ struct RowSpan {
   std::size_t first = 0, n = 0;
 };
 
-/// Calls use(span) for all rows, kCellBytesAtOnce of their cells at a time.
+/// Rows whose cells take about so many bytes, at least one.
+std::size_t rows_within(std::size_t n_bytes, std::size_t n_channels, std::size_t n_products) {
+  return std::max<std::size_t>(
+      1, n_bytes / std::max<std::size_t>(1, n_channels * n_products * sizeof(casacore::Complex)));
+}
+
+/// Calls use(span) for all rows, as many at a time as casacore deals with well.
 template <class Use>
 void for_row_spans(const MsRows& rows, std::size_t n_channels, std::size_t n_products, Use use) {
-  const std::size_t n_rows = rows.row_number.size(),
-                    row_bytes = std::max<std::size_t>(1, n_channels * n_products * sizeof(casacore::Complex)),
-                    at_once = std::max<std::size_t>(1, kCellBytesAtOnce / row_bytes);
+  constexpr std::size_t kBytes = 2u << 20;
+  const std::size_t n_rows = rows.row_number.size(), at_once = rows_within(kBytes, n_channels, n_products);
   for (std::size_t first = 0; first < n_rows; first += at_once)
     use(RowSpan{first, std::min(at_once, n_rows - first)});
+}
+
+/// Spans of consecutive rows of the set, of about kCellBytesAtOnce at most.
+std::vector<RowSpan> consecutive_rows(const MsRows& rows, std::size_t n_channels, std::size_t n_products) {
+  const std::size_t n_rows = rows.row_number.size(),
+                    at_once = rows_within(kCellBytesAtOnce, n_channels, n_products);
+  std::vector<RowSpan> spans;
+  for (std::size_t first = 0, n = 0; first < n_rows; first += n) {
+    for (n = 1; n < at_once && first + n < n_rows; ++n)
+      if (rows.row_number[first + n] != rows.row_number[first + n - 1] + 1) break;
+    spans.push_back({first, n});
+  }
+  return spans;
 }
 
 /// Where the channels of a call and some of its rows lie in a column.
@@ -77,12 +99,6 @@ class Addresses {
         runs(adjacent(channels)),
         all_(rows.row_number),
         first_channel_(selection.first_channel) {}
-  /// The rows that are meant from now on.
-  void move_to(const RowSpan& span) {
-    first_ = span.first;
-    numbers_.resize(span.n);
-    for (std::size_t i = 0; i < span.n; ++i) numbers_[i] = static_cast<casacore::rownr_t>(all_[first_ + i]);
-  }
   IPosition cell() const {
     return IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(description.n_chan));
   }
@@ -90,14 +106,21 @@ class Addresses {
     const std::vector<int>& corr_of = description.corr_of;
     return std::any_of(corr_of.begin(), corr_of.end(), [](int corr) { return corr < 0; });
   }
-  casacore::RefRows rows() const { return casacore::RefRows(numbers_, false, true); }
+  std::uint64_t row(const RowSpan& span) const { return static_cast<std::uint64_t>(all_[span.first]); }
+  casacore::RefRows rows(const RowSpan& span) const {
+    casacore::Vector<casacore::rownr_t> numbers(span.n);
+    for (std::size_t i = 0; i < span.n; ++i)
+      numbers[i] = static_cast<casacore::rownr_t>(all_[span.first + i]);
+    return casacore::RefRows(numbers, false, true);
+  }
+  std::size_t first_channel(const ChannelRun& run) const { return first_channel_ + run.first; }
   Slicer section(const ChannelRun& run) const {
-    return Slicer(IPosition(2, 0, static_cast<ssize_t>(first_channel_ + run.first)),
+    return Slicer(IPosition(2, 0, static_cast<ssize_t>(first_channel(run))),
                   IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n)));
   }
-  IPosition shape(const ChannelRun& run) const {
+  IPosition shape(const ChannelRun& run, const RowSpan& span) const {
     return IPosition(3, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n),
-                     static_cast<ssize_t>(numbers_.size()));
+                     static_cast<ssize_t>(span.n));
   }
   /// Whether cells of the run hold what a call's rows of n_chan channels do, in the same order.
   bool as_stored(const ChannelRun& run, std::size_t n_chan) const {
@@ -108,13 +131,13 @@ class Addresses {
   }
   /// Calls copy(index in the cells' array, row, chan of the call, product) for all cells of a run.
   template <class Copy>
-  void for_cells(const ChannelRun& run, Copy copy) const {
+  void for_cells(const ChannelRun& run, const RowSpan& span, Copy copy) const {
     std::size_t at = 0;
-    for (std::size_t row = 0; row < numbers_.size(); ++row)
+    for (std::size_t row = 0; row < span.n; ++row)
       for (std::size_t chan = 0; chan < run.n; ++chan, at += description.n_corr)
         for (std::size_t p = 0; p < description.corr_of.size(); ++p)
           if (description.corr_of[p] >= 0)
-            copy(at + static_cast<std::size_t>(description.corr_of[p]), first_ + row, run.at + chan, p);
+            copy(at + static_cast<std::size_t>(description.corr_of[p]), span.first + row, run.at + chan, p);
   }
 
   const MsDataDescription& description;
@@ -122,8 +145,7 @@ class Addresses {
 
  private:
   const std::vector<std::int64_t>& all_;
-  std::size_t first_channel_, first_ = 0;
-  casacore::Vector<casacore::rownr_t> numbers_;
+  std::size_t first_channel_;
 };
 
 /// DataError when the cells of the rows are not there in the shape that their data description says.
@@ -150,6 +172,7 @@ struct OpenColumn {
   MsMetadata meta;
   casacore::ArrayColumn<casacore::Complex> column;
   MsTileCheck tiles;
+  std::optional<TileFiles> files;
   Cells cells;
 
   OpenColumn(const std::string& name, const MsSelection& wanted, const casacore::Table& opened)
@@ -158,18 +181,31 @@ struct OpenColumn {
         table(opened),
         meta(with_measurement_set(name, [&] { return read_ms_metadata(table, name, wanted); })) {}
   /// Once the column is there.
-  void attach() {
+  void attach(TileFiles::Access access) {
     column.attach(table, selection.column);
     tiles = MsTileCheck(table, selection.column, path);
+    if (!selection.by_casacore_alone) files = TileFiles::open(table, selection.column, access);
+  }
+  bool in_files(const std::vector<RowSpan>& spans, const Addresses& at) const {
+    return files && std::all_of(spans.begin(), spans.end(), [&](const RowSpan& span) {
+             return files->hold(at.row(span), span.n, at.cell());
+           });
   }
 };
+
+/// Memory for cells on their way to the place that they have in a file, or back.
+Buffer<casacore::Complex, 1>& cells_between(std::size_t n) {
+  thread_local Buffer<casacore::Complex, 1> cells;
+  cells.resize_for_overwrite({n});
+  return cells;
+}
 
 }  // namespace
 
 struct VisibilityColumnReader::State : OpenColumn {
   State(const std::string& name, const MsSelection& wanted) : OpenColumn(name, wanted, open_to_read(name)) {
     require_visibility_column(table, path, wanted.column);
-    attach();
+    attach(TileFiles::Access::read);
   }
 };
 
@@ -178,20 +214,37 @@ VisibilityColumnReader::VisibilityColumnReader(const std::string& path, const Ms
 VisibilityColumnReader::~VisibilityColumnReader() = default;
 
 void VisibilityColumnReader::read(const MsRows& rows, const std::vector<std::size_t>& channels,
-                                  View<std::complex<float>, 3> data) {
+                                  View<std::complex<float>, 3> data, unsigned n_threads) {
   if (rows.row_number.empty()) return;
-  with_measurement_set(state_->path, [&] {
-    Addresses addresses(state_->meta, state_->selection, rows, channels);
-    check_cells(state_->column, state_->tiles, addresses.cell(), rows, state_->path);
+  State& state = *state_;
+  with_measurement_set(state.path, [&] {
+    const Addresses addresses(state.meta, state.selection, rows, channels);
     if (addresses.lacks_products()) std::fill(data.begin(), data.end(), std::complex<float>{});
+    const auto place = [&](const ChannelRun& run, const RowSpan& span, const casacore::Complex* from) {
+      addresses.for_cells(run, span, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
+        data(row, chan, p) = from[at];
+      });
+    };
+    const std::vector<RowSpan> spans = consecutive_rows(rows, channels.size(), data.extent(2));
+    if (state.in_files(spans, addresses)) {
+      parallel_for(n_threads, spans.size(), [&](std::size_t item, unsigned) {
+        const RowSpan& span = spans[item];
+        for (const ChannelRun& run : addresses.runs) {
+          const bool as_stored = addresses.as_stored(run, data.extent(1));
+          casacore::Complex* to = as_stored
+                                      ? &data(span.first, 0, 0)
+                                      : cells_between(span.n * run.n * addresses.description.n_corr).data();
+          state.files->read(addresses.row(span), span.n, addresses.first_channel(run), run.n, to);
+          if (!as_stored) place(run, span, to);
+        }
+      });
+      return;
+    }
+    check_cells(state.column, state.tiles, addresses.cell(), rows, state.path);
     for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
-      addresses.move_to(span);
       for (const ChannelRun& run : addresses.runs) {
-        state_->column.getColumnCells(addresses.rows(), addresses.section(run), state_->cells, true);
-        const casacore::Complex* from = state_->cells.data();
-        addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
-          data(row, chan, p) = from[at];
-        });
+        state.column.getColumnCells(addresses.rows(span), addresses.section(run), state.cells, true);
+        place(run, span, state.cells.data());
       }
     });
   });
@@ -246,7 +299,7 @@ struct VisibilityColumnWriter::State : OpenColumn {
     if (!table.isColumnWritable(wanted.column))
       throw FailureError("{}: column {} cannot be written: its storage manager only reads: choose another",
                          path, wanted.column);
-    attach();
+    attach(TileFiles::Access::write);
   }
 };
 
@@ -258,36 +311,52 @@ VisibilityColumnWriter::VisibilityColumnWriter(const std::string& path, const Ms
 VisibilityColumnWriter::~VisibilityColumnWriter() = default;
 
 void VisibilityColumnWriter::write(const MsRows& rows, const std::vector<std::size_t>& channels,
-                                   View<const std::complex<float>, 3> data) {
+                                   View<const std::complex<float>, 3> data, unsigned n_threads) {
   if (rows.row_number.empty()) return;
   State& state = *state_;
-  Addresses addresses(state.meta, state.selection, rows, channels);
+  const Addresses addresses(state.meta, state.selection, rows, channels);
+  const auto fetch = [&](const ChannelRun& run, const RowSpan& span, casacore::Complex* to) {
+    addresses.for_cells(run, span, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
+      to[at] = data(row, chan, p);
+    });
+  };
+  const std::vector<RowSpan> spans = consecutive_rows(rows, channels.size(), data.extent(2));
+  if (state.in_files(spans, addresses)) {
+    parallel_for(n_threads, spans.size(), [&](std::size_t item, unsigned) {
+      const RowSpan& span = spans[item];
+      for (const ChannelRun& run : addresses.runs) {
+        const casacore::Complex* from = &data(span.first, 0, 0);
+        if (!addresses.as_stored(run, data.extent(1))) {
+          casacore::Complex* cells = cells_between(span.n * run.n * addresses.description.n_corr).data();
+          fetch(run, span, cells);
+          from = cells;
+        }
+        state.files->write(addresses.row(span), span.n, addresses.first_channel(run), run.n, from);
+      }
+    });
+    return;
+  }
   with_measurement_set(state.path, [&] {
     define_cells(state.column, addresses.cell(), rows.row_number);
     check_cells(state.column, state.tiles, addresses.cell(), rows, state.path);
   });
   with_writing_set(state.path, [&] {
     for_row_spans(rows, channels.size(), data.extent(2), [&](const RowSpan& span) {
-      addresses.move_to(span);
       for (const ChannelRun& run : addresses.runs) {
         if (addresses.as_stored(run, data.extent(1))) {
-          const std::span<const std::complex<float>> all = data.span();
-          const std::size_t row_size = data.extent(1) * data.extent(2);
           // casacore shares this memory and only reads it.
-          const Cells cells(addresses.shape(run),
-                            const_cast<casacore::Complex*>(all.data() + span.first * row_size),
-                            casacore::SHARE);
-          state.column.putColumnCells(addresses.rows(), addresses.section(run), cells);
+          const Cells cells(addresses.shape(run, span),
+                            const_cast<casacore::Complex*>(&data(span.first, 0, 0)), casacore::SHARE);
+          state.column.putColumnCells(addresses.rows(span), addresses.section(run), cells);
           continue;
         }
-        state.cells.resize(addresses.shape(run));
-        casacore::Complex* to = state.cells.data();
-        addresses.for_cells(run, [&](std::size_t at, std::size_t row, std::size_t chan, std::size_t p) {
-          to[at] = data(row, chan, p);
-        });
-        state.column.putColumnCells(addresses.rows(), addresses.section(run), state.cells);
+        state.cells.resize(addresses.shape(run, span));
+        fetch(run, span, state.cells.data());
+        state.column.putColumnCells(addresses.rows(span), addresses.section(run), state.cells);
       }
     });
+    // Other rows may go to the same tiles past casacore, which must not keep these.
+    if (state.files) flush_column(state.table, state.selection.column);
   });
 }
 

@@ -21,8 +21,9 @@ class VisibilityColumnReader {
   ~VisibilityColumnReader();
   /// data [row][chan][product] of `rows`; `channels`: rising indices into the rows' spectral window, the
   /// channel axis of data. A product that the rows lack is 0. DataError when cells are missing or of another
-  /// shape.
-  void read(const MsRows& rows, const std::vector<std::size_t>& channels, View<std::complex<float>, 3> data);
+  /// shape. On up to n_threads threads, where the column's tiles can be read past casacore.
+  void read(const MsRows& rows, const std::vector<std::size_t>& channels, View<std::complex<float>, 3> data,
+            unsigned n_threads = 1);
   /// Jy where the column does not tell.
   FluxUnit flux_unit() const;
 
@@ -55,9 +56,10 @@ class VisibilityColumnWriter {
   VisibilityColumnWriter(const std::string& path, const MsSelection& selection,
                          const VisibilityColumnState& inspected, FluxUnit unit = FluxUnit::jansky);
   ~VisibilityColumnWriter();
-  /// Writes the cells that VisibilityColumnReader::read reads. Other cells and channels keep what they hold.
+  /// Writes the cells that VisibilityColumnReader::read reads, by as many threads. Other cells and channels
+  /// keep what they hold.
   void write(const MsRows& rows, const std::vector<std::size_t>& channels,
-             View<const std::complex<float>, 3> data);
+             View<const std::complex<float>, 3> data, unsigned n_threads = 1);
   /// Adds lines to the set's HISTORY, unless it ends with them already, and brings everything to the disk.
   /// FailureError when that fails.
   void commit(const std::vector<std::string>& history);

@@ -33,6 +33,7 @@ struct MsSelection {
   std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
   std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all
   bool autos = false;                                 ///< keep ANTENNA1 == ANTENNA2
+  bool by_casacore_alone = false;  ///< read and write no tiles past it: slow, to compare with
 };
 
 /// Rows of one DATA_DESC_ID. Flags, uvw that is no number (0 then), WEIGHT, WEIGHT_SPECTRUM and NaN are
@@ -87,9 +88,9 @@ class MeasurementSetReader {
   /// The same in two steps, the second of which may be left out, for those who make something else of the
   /// cells. First what does not lie in them: data and weight have no planes yet, and uvw_m holds anything.
   bool next(MsRows& rows, std::size_t max_rows);
-  /// Then the cells of these rows, a mebibyte or two at a time: calls `use` while caches hold them, on up to
-  /// n_threads threads beside the caller's, in any order; on the caller's when that is 0. uvw_m is complete
-  /// when it returns.
+  /// Then the cells of these rows, half a mebibyte at a time: calls `use` while caches hold them, on up to
+  /// n_threads threads, the caller's among them, in any order. uvw_m is complete when it returns. The error
+  /// that it throws is that of the first rows that have one.
   void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use);
   void rewind();
 

@@ -4,9 +4,12 @@
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,7 +18,7 @@
 #include "libcore/ms/probe.h"
 #include "libcore/ms/rows.h"
 #include "libcore/ms/units.h"
-#include "libcore/system/produce_consume.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -64,6 +67,34 @@ MsSelection with_field_numbers(MsSelection selection, const casacore::Table& ms,
   selection.field_names.clear();
   return selection;
 }
+
+/// Of items that are begun in their order, what the first one that fails throws: the same however many
+/// threads there are.
+class FirstFailure {
+ public:
+  explicit FirstFailure(std::size_t n_items) : item_(n_items) {}
+  /// Leaves out those behind one that has failed.
+  template <class Work>
+  void guard(std::size_t item, Work work) {
+    if (item > item_) return;
+    try {
+      work();
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (item >= item_) return;
+      item_ = item;
+      error_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::atomic<std::size_t> item_;
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
 
 template <class T, std::size_t Rank>
 View<T, Rank> rows_of(Buffer<T, Rank>& all, std::size_t first, std::size_t n) {
@@ -177,21 +208,19 @@ struct MeasurementSetReader::State {
     if (batch.empty()) return;
     const std::size_t n_at_once = cells.rows_at_once(description().n_corr, n_channels());
     const std::size_t n_pieces = (batch.size() + n_at_once - 1) / n_at_once;
-    n_threads = n_pieces == 1 ? 0 : static_cast<unsigned>(std::min<std::size_t>(n_threads, n_pieces));
-    // Of the two beyond those at work, one is being loaded and one may be ready.
-    pieces.resize(std::max<std::size_t>(pieces.size(), n_threads == 0 ? 1 : n_threads + 2));
-    std::size_t next = 0;
-    produce_consume(
-        std::span(pieces), n_threads,
-        [&](Piece& piece) {
-          if (next == batch.size()) return false;
-          const std::size_t n = std::min(n_at_once, batch.size() - next);
-          cells.load(piece.cells, scalars, std::span(batch).subspan(next, n));
-          piece.first = next;
-          next += n;
-          return true;
-        },
-        use);
+    n_threads = static_cast<unsigned>(std::clamp<std::size_t>(n_pieces, 1, std::max(1u, n_threads)));
+    pieces.resize(std::max<std::size_t>(pieces.size(), n_threads));
+    FirstFailure failure(n_pieces);
+    parallel_for(n_threads, n_pieces, [&](std::size_t item, unsigned thread) {
+      failure.guard(item, [&] {
+        Piece& piece = pieces[thread];
+        piece.first = item * n_at_once;
+        const std::size_t n = std::min(n_at_once, batch.size() - piece.first);
+        cells.load(piece.cells, scalars, std::span(batch).subspan(piece.first, n));
+        use(piece);
+      });
+    });
+    failure.rethrow();
   }
 
   /// Of the batch.
@@ -319,7 +348,7 @@ bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
     rows.weight.resize_for_overwrite(shape);
   }
   with_measurement_set(state.path, [&] {
-    state.for_pieces(0, [&](State::Piece& piece) {
+    state.for_pieces(1, [&](State::Piece& piece) {
       const std::size_t n = piece.cells.wanted.size();
       state.cells.fold(piece.cells, state.scalars, rows_of(rows.uvw_m, piece.first, n),
                        rows_of(rows.data, piece.first, n), rows_of(rows.weight, piece.first, n));

@@ -11,12 +11,14 @@
 #include <casacore/tables/Tables/Table.h>
 
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "libcore/ms/metadata.h"
+#include "libcore/ms/tile_files.h"
 #include "libcore/visibility/exposure.h"
 
 namespace apsyn {
@@ -90,8 +92,8 @@ class MsTileCheck {
   casacore::Vector<casacore::rownr_t> rows_;  ///< [row of a selection] of the table behind
 };
 
-/// Cells are read and converted so many bytes at a time: caches hold what is made of them.
-inline constexpr std::size_t kCellBytesAtOnce = 2u << 20;
+/// Cells are read and converted so many bytes at a time: a core's own cache holds what is made of them.
+inline constexpr std::size_t kCellBytesAtOnce = 1u << 19;
 
 /// Cells as they are stored, of some rows of one data description. The arrays keep their memory from rows to
 /// rows.
@@ -107,12 +109,14 @@ struct MsCells {
   casacore::Array<casacore::Float> weight;
 };
 
-/// Reads the cells of rows of one data description.
+/// Reads the cells of rows of one data description: straight from the files where these are tiles of a known
+/// layout, through casacore otherwise.
 class MsCellReader {
  public:
   MsCellReader(const casacore::Table& table, const MsMetadata& meta, const MsSelection& selection,
                const std::string& path);
-  /// `wanted`: rising indices into `scalars`, all of one data description. casacore takes one thread only.
+  /// `wanted`: rising indices into `scalars`, all of one data description. By any number of threads at once,
+  /// which wait for each other where casacore reads.
   void load(MsCells& cells, const MsScalars& scalars, std::span<const std::size_t> wanted);
   /// Of the wanted rows: uvw_m [row][3], data and weight [row][chan][product] as in MsRows. Any thread, while
   /// others load other cells.
@@ -124,9 +128,23 @@ class MsCellReader {
  private:
   struct Place;
   template <class T>
-  void load(const casacore::ArrayColumn<T>& column, const Place& place, bool channels,
-            casacore::Array<T>& into);
+  struct Column {
+    void attach(const casacore::Table& table, const std::string& name, const std::string& path,
+                bool by_files);
+    casacore::ArrayColumn<T> cells;
+    MsTileCheck tiles;
+    std::optional<TileFiles> files;
+    /// Whether the cells of a place lie in the files, with this shape.
+    bool has(const Place& place, const casacore::IPosition& cell) const;
+    /// From the files, of cells that has() told of, or their channels from first_chan on.
+    void read(const Place& place, casacore::IPosition cell, std::size_t first_chan,
+              casacore::Array<T>& into) const;
+  };
+  /// By casacore, as all that follows.
+  template <class T>
+  void load(const Column<T>& column, const Place& place, bool channels, casacore::Array<T>& into);
   void load_uvw(const Place& place, casacore::Array<double>& uvw);
+  void load_weights(const Place& place, MsCells& cells);
   bool has_weight_spectrum(const Place& place) const;
   void check_shape(const casacore::TableColumn& column, const Place& place) const;
 
@@ -134,12 +152,12 @@ class MsCellReader {
   std::size_t first_channel_;
   std::string path_;
   bool coordinates_alone_;
-  casacore::ArrayColumn<double> uvw_column_;
-  casacore::ArrayColumn<casacore::Complex> data_column_;
-  casacore::ArrayColumn<casacore::Bool> flag_column_;
-  casacore::ArrayColumn<casacore::Float> weight_column_;
-  std::optional<casacore::ArrayColumn<casacore::Float>> spectrum_column_;
-  MsTileCheck uvw_tiles_, data_tiles_, flag_tiles_, weight_tiles_, spectrum_tiles_;
+  Column<double> uvw_;
+  Column<casacore::Complex> data_;
+  Column<casacore::Bool> flag_;
+  Column<casacore::Float> weight_;
+  std::optional<Column<casacore::Float>> spectrum_;
+  std::mutex casacore_;  ///< takes one thread only
 };
 
 }  // namespace apsyn

@@ -41,7 +41,7 @@ void Output::write(PredictionBlock& block, const Buffer<std::complex<double>, 2>
   std::copy(mix.begin(), mix.end(), mix_.begin());
   pending_ = std::async(std::launch::async, [this] {
     combine();
-    column_->write(block_.rows, block_.channels, values_);
+    column_->write(block_.rows, block_.channels, values_, n_threads_);
   });
 }
 
@@ -54,7 +54,7 @@ void Output::combine() {
   const std::size_t n_row = planes_.extent(0), n_chan = planes_.extent(1), n_plane = planes_.extent(2),
                     n_product = mix_.extent(0);
   values_.resize_for_overwrite({n_row, n_chan, n_product});
-  if (input_) input_->read(block_.rows, block_.channels, values_);
+  if (input_) input_->read(block_.rows, block_.channels, values_, n_threads_);
   const double sign = combine_ == Combine::subtract ? -1 : 1;
   constexpr std::size_t rows_at_once = 64;
   parallel_for(n_threads_, (n_row + rows_at_once - 1) / rows_at_once, [&](std::size_t item, unsigned) {

@@ -3,6 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <utility>
 
 #include "tests/libcore/ms/ms_observation.h"
 
@@ -98,6 +100,32 @@ BOOST_AUTO_TEST_CASE(tart_has_one_circular_product) {
   BOOST_TEST(sums.weighted.imag() == -52.75396607597946, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(sums.weight == 15731.999802589417, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(sums.uvw_m[1] == 11020.2727, boost::test_tools::tolerance(1e-7));
+}
+
+BOOST_AUTO_TEST_CASE(tiles_hold_what_casacore_reads_from_them) {
+  const std::pair<const char*, const char*> sets[] = {
+      {"LOFAR-3C48-8st.MS.tgz", "tNDPPP-generic.MS"},
+      {"TART-ghana-60s.ms.tar.gz", "ghana.ms"},
+      {"LWASV-4ant-infs.ms.tar.gz", "test_adp4_0_00300673800807520000_58342_05_00_14.ms"}};
+  for (const auto& [archive, name] : sets) {
+    const Unpacked set(archive, name);
+    MsSelection selection;
+    selection.autos = true;
+    MeasurementSetReader by_tiles(set.path, selection);
+    selection.by_casacore_alone = true;
+    MeasurementSetReader by_casacore(set.path, selection);
+    MsRows rows, expected;
+    const auto same = [](const auto& a, const auto& b) {
+      return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.size() * sizeof(*a.data())) == 0;
+    };
+    while (by_casacore.read(expected, 1000)) {
+      BOOST_TEST_REQUIRE(by_tiles.read(rows, 1000));
+      BOOST_TEST(same(rows.uvw_m, expected.uvw_m));
+      BOOST_TEST(same(rows.data, expected.data));
+      BOOST_TEST(same(rows.weight, expected.weight));
+    }
+    BOOST_TEST(!by_tiles.read(rows, 1000));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
