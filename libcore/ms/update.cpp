@@ -3,7 +3,6 @@
 
 #include <casacore/casa/Arrays/Vector.h>
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>
-#include <casacore/tables/DataMan/TiledColumnStMan.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
@@ -20,6 +19,7 @@
 #include "libcore/base/units.h"
 #include "libcore/files/output.h"
 #include "libcore/measures/casacore_log.h"
+#include "libcore/ms/allocated_column.h"
 #include "libcore/ms/metadata.h"
 #include "libcore/ms/rows.h"
 #include "libcore/ms/subtables.h"
@@ -128,7 +128,7 @@ void add_zeros(casacore::Table& table, const NewColumn& wanted, const std::vecto
     casacore::ColumnDesc column(
         casacore::ArrayColumnDesc<casacore::Complex>(name, comment, cell, casacore::ColumnDesc::FixedShape));
     set_unit(column, wanted.unit);
-    table.addColumn(column, casacore::TiledColumnStMan(manager, tile_of(cell, table.nrow())));
+    table.addColumn(column, AllocatedColumnStMan(manager, tile_of(cell, table.nrow())));
     return;
   }
   IPosition largest(2, 1, 1);

@@ -18,12 +18,13 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <random>
 
 #include "libcore/base/error.h"
-#include "libcore/imaging/prediction_target.h"
-#include "libcore/ms/columns.h"
+#include "libcore/ms/allocated_column.h"
 #include "tests/libcore/ms/ms_observation.h"
 
 using namespace apsyn;
@@ -263,6 +264,37 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_what_casacore_reads) {
         const Array<casacore::Complex> found = column.get(row);
         BOOST_TEST(std::memcmp(found.data(), expected[row].data(), found.size() * 8) == 0, "row " << row);
       }
+    }
+}
+
+// Header and tiles, byte for byte, and rows that are added later.
+BOOST_AUTO_TEST_CASE(a_column_that_is_set_aside_is_casacores_of_zeros) {
+  const IPosition cell(2, 4, 7);
+  const casacore::ArrayColumnDesc<casacore::Complex> column("Y", "", cell, casacore::ColumnDesc::FixedShape);
+  for (const IPosition& tile : {IPosition(3, 4, 7, 5), IPosition(3, 3, 2, 100)})
+    for (const casacore::rownr_t n_rows : {0, 1, 23}) {
+      ScratchFolder folder;
+      std::string files[2];
+      for (const bool aside : {false, true}) {
+        const std::string path = folder / (aside ? "aside" : "written");
+        make_table<casacore::Float>(path, n_rows, casacore::StandardStMan(), always(IPosition(1, 2)), true);
+        casacore::Table table(path, casacore::Table::Update);
+        aside ? table.addColumn(column, AllocatedColumnStMan("tiles", tile))
+              : table.addColumn(column, casacore::TiledColumnStMan("tiles", tile));
+        table.flush();
+        for (const char* name : {"/table.f1", "/table.f1_TSM0"}) {
+          std::ifstream in(path + name, std::ios::binary);
+          files[aside] += std::string(std::istreambuf_iterator<char>(in), {}) + name;
+        }
+        table.addRow(3);
+        ArrayColumn<casacore::Complex> cells(table, "Y");
+        cells.put(n_rows + 1, Array<casacore::Complex>(cell, casacore::Complex(3, 4)));
+        table.flush();
+        std::ifstream in(path + "/table.f1_TSM0", std::ios::binary);
+        files[aside] += std::string(std::istreambuf_iterator<char>(in), {});
+      }
+      BOOST_TEST(files[0].size() > 3 * cell.product() * 8);
+      BOOST_TEST((files[0] == files[1]), n_rows << " rows");
     }
 }
 
