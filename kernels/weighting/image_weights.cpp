@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <vector>
@@ -95,15 +96,18 @@ bool ImageWeights::cell(double u, double v, std::size_t& x, std::size_t& y) cons
   return true;
 }
 
+void ImageWeights::count_beyond(double u, double v, BeyondGrid& beyond) {
+  ++beyond.n_beyond;
+  for (const double length : {std::abs(u), std::abs(v)})
+    if (std::isfinite(length)) beyond.max_lambda = std::max(beyond.max_lambda, length);
+}
+
 void ImageWeights::add(double u, double v, double weight) {
   std::size_t x, y;
   const bool wanted = !(u * u + v * v > settings_.max_uv_lambda * settings_.max_uv_lambda);
   if (wanted) ++beyond_.n_visibilities;
   if (!cell(u, v, x, y)) {
-    if (!wanted) return;
-    ++beyond_.n_beyond;
-    for (const double length : {std::abs(u), std::abs(v)})
-      if (std::isfinite(length)) beyond_.max_lambda = std::max(beyond_.max_lambda, length);
+    if (wanted) count_beyond(u, v, beyond_);
     return;
   }
   if (settings_.mode == WeightMode::natural) return;  // they do not depend on the sums
@@ -111,21 +115,106 @@ void ImageWeights::add(double u, double v, double weight) {
   sum_ += weight;
 }
 
-void ImageWeights::add(const ImagingBlock& block) {
-  const std::vector<double> wavelength_m = wavelengths_m(block);
+template <class Use>
+void ImageWeights::for_cells(const ImagingBlock& block, const std::vector<double>& wavelength_m,
+                             std::size_t first, std::size_t end, BeyondGrid& beyond, Use use) const {
   const Span span = span_of(wavelength_m);
-  const bool count_alone = settings_.mode == WeightMode::natural && std::isinf(settings_.max_uv_lambda);
-  for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
-    const bool counted = count_alone && has_cells(&block.uvw_m(row, 0), span);
-    for (std::size_t c = 0; c < wavelength_m.size(); ++c) {
-      const double weight = block.weight(row, c, 0);
+  const bool natural = settings_.mode == WeightMode::natural;
+  const bool count_alone = natural && std::isinf(settings_.max_uv_lambda);
+  const double max_square = settings_.max_uv_lambda * settings_.max_uv_lambda;
+  const std::size_t n_chan = wavelength_m.size(), n_planes = block.weight.extent(2);
+  // A row's channels together, so that vectors can do it; as cell() does one.
+  const double n_u = static_cast<double>(n_u_), n_v = static_cast<double>(n_v_),
+               middle = static_cast<double>(n_u_ / 2), n_rows = static_cast<double>(n_v_ / 2);
+  std::vector<double> columns(n_chan), rows(n_chan), squares(n_chan);
+  for (std::size_t row = first; row < end; ++row) {
+    const double u_m = block.uvw_m(row, 0), v_m = block.uvw_m(row, 1);
+    const float* weights = &block.weight(row, 0, 0);
+    if (count_alone && has_cells(&block.uvw_m(row, 0), span)) {
+      for (std::size_t c = 0; c < n_chan; ++c) beyond.n_visibilities += weights[c * n_planes] != 0 ? 1 : 0;
+      continue;
+    }
+    for (std::size_t c = 0; c < n_chan; ++c) {
+      const double u = u_m / wavelength_m[c], v = v_m / wavelength_m[c];
+      columns[c] = (v < 0 ? -u : u) * n_u * cell_rad_ + middle;
+      rows[c] = (v < 0 ? -v : v) * n_v * cell_rad_;
+      squares[c] = u * u + v * v;
+    }
+    for (std::size_t c = 0; c < n_chan; ++c) {
+      const float weight = weights[c * n_planes];
       if (weight == 0) continue;
-      if (counted)
-        ++beyond_.n_visibilities;
-      else
-        add(block.uvw_m(row, 0) / wavelength_m[c], block.uvw_m(row, 1) / wavelength_m[c], weight);
+      const bool wanted = !(squares[c] > max_square);
+      beyond.n_visibilities += wanted ? 1 : 0;
+      if (!(columns[c] >= 0 && columns[c] < n_u && rows[c] < n_rows)) {
+        if (wanted) count_beyond(u_m / wavelength_m[c], v_m / wavelength_m[c], beyond);
+      } else if (!natural) {
+        use(static_cast<std::size_t>(rows[c]), static_cast<std::size_t>(columns[c]), weight);
+      }
     }
   }
+}
+
+void ImageWeights::add(const ImagingBlock& block, unsigned n_threads) {
+  const std::vector<double> wavelength_m = wavelengths_m(block);
+  // Threads do half as much again, which few of them do not make up for beside others that read.
+  constexpr unsigned kEnough = 4;
+  if (n_threads >= kEnough && grid_.size() <= std::numeric_limits<std::uint32_t>::max())
+    return add_by_threads(block, wavelength_m, n_threads);
+  for_cells(block, wavelength_m, 0, block.uvw_m.extent(0), beyond_,
+            [&](std::size_t y, std::size_t x, double weight) {
+              grid_(y, x) += weight;
+              sum_ += weight;
+            });
+}
+
+/// Threads find the cells of parts of the block; then each adds up a share of the grid's rows, part after
+/// part, so that all sums are those of one thread.
+void ImageWeights::add_by_threads(const ImagingBlock& block, const std::vector<double>& wavelength_m,
+                                  unsigned n_threads) {
+  struct Found {
+    std::uint32_t cell;
+    float weight;
+  };
+  struct Part {
+    std::vector<std::vector<Found>> of_share;
+    std::vector<float> in_order;  ///< for the sum of all, which is that of the weights' order
+    BeyondGrid beyond;
+  };
+  constexpr std::size_t kPartSize = 1 << 13;
+  const bool with_sum = settings_.mode == WeightMode::briggs;
+  const std::size_t n_rows = block.uvw_m.extent(0), n_shares = n_threads,
+                    part_rows =
+                        std::max<std::size_t>(1, kPartSize / std::max<std::size_t>(1, wavelength_m.size())),
+                    n_parts = (n_rows + part_rows - 1) / part_rows;
+  std::vector<Part> parts(std::min<std::size_t>(n_parts, 4 * n_threads));
+  for (Part& part : parts) part.of_share.resize(n_shares);
+  for (std::size_t begun = 0; begun < n_parts; begun += parts.size()) {
+    const std::size_t n = std::min(parts.size(), n_parts - begun);
+    parallel_for(n_threads, n, [&](std::size_t i, unsigned) {
+      Part& part = parts[i];
+      for (std::vector<Found>& found : part.of_share) found.clear();
+      part.in_order.clear();
+      const std::size_t first = (begun + i) * part_rows;
+      for_cells(block, wavelength_m, first, std::min(n_rows, first + part_rows), part.beyond,
+                [&](std::size_t y, std::size_t x, float weight) {
+                  part.of_share[y % n_shares].push_back({static_cast<std::uint32_t>(y * n_u_ + x), weight});
+                  if (with_sum) part.in_order.push_back(weight);
+                });
+    });
+    parallel_for(n_threads, n_shares + (with_sum ? 1 : 0), [&](std::size_t item, unsigned) {
+      // The sum first: it takes the longest.
+      const bool is_sum = with_sum && item == 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (is_sum) {
+          for (const float weight : parts[i].in_order) sum_ += static_cast<double>(weight);
+          continue;
+        }
+        for (const Found& found : parts[i].of_share[item - (with_sum ? 1 : 0)])
+          grid_.data()[found.cell] += static_cast<double>(found.weight);
+      }
+    });
+  }
+  for (const Part& part : parts) beyond_.add(part.beyond);
 }
 
 bool ImageWeights::has_cells(const double* uvw_m, const Span& wavelength_m) const {

@@ -55,8 +55,8 @@ class ImageWeights {
   ImageWeights(const WeightSettings& settings, std::size_t n_x, std::size_t n_y, double cell_rad);
   /// Counts a visibility at (u, v) wavelengths; before finish().
   void add(double u, double v, double weight);
-  /// Weights of plane 0 of the block.
-  void add(const ImagingBlock& block);
+  /// Weights of plane 0 of the block, on n_threads, which change no bit of the sums.
+  void add(const ImagingBlock& block, unsigned n_threads = 1);
   void finish(unsigned n_threads);
   /// The factor for a visibility's own weight; after finish().
   double at(double u, double v) const;
@@ -73,6 +73,14 @@ class ImageWeights {
 
  private:
   bool cell(double u, double v, std::size_t& x, std::size_t& y) const;
+  /// A visibility that has none.
+  static void count_beyond(double u, double v, BeyondGrid& beyond);
+  /// Calls use(row, column, weight) for visibilities of rows first .. end - 1 that have a cell, in their
+  /// order, and counts all of them.
+  template <class Use>
+  void for_cells(const ImagingBlock& block, const std::vector<double>& wavelength_m, std::size_t first,
+                 std::size_t end, BeyondGrid& beyond, Use use) const;
+  void add_by_threads(const ImagingBlock& block, const std::vector<double>& wavelength_m, unsigned n_threads);
   /// Of channels: none of the others lies further out.
   struct Span {
     double least = 1, greatest = 1;

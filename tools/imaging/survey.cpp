@@ -13,6 +13,7 @@
 #include "libcore/base/units.h"
 #include "libcore/base/view.h"
 #include "libcore/cli/imaging_options.h"
+#include "libcore/system/parallel.h"
 #include "libcore/system/program_memory.h"
 #include "tools/imaging/options.h"
 
@@ -53,25 +54,45 @@ std::uint64_t BlockSizes::block_bytes() const {
   return ImagingBlock::bytes_of(n_rows, n_values);
 }
 
-void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields) {
+void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields, unsigned n_threads) {
   blocks.add(block);
   const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
   const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
-  for (std::size_t row = 0; row < block.uvw_m.extent(0); ++row) {
-    const View<const float, 2> weights = std::as_const(block.weight).view()[row];
-    const auto used = std::count_if(weights.begin(), weights.end(), [](float w) { return w != 0; });
-    if (used == 0) continue;
-    const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
-    const double n = static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
-    for (std::size_t f = 0; f < fields.size(); ++f) {
-      const Vec3 there = fields[f].moved(uvw);
-      for (std::size_t i = 0; i < 3; ++i)
-        max_lambda_[f][i] = std::max(max_lambda_[f][i], std::abs(there[i]) * highest);
-      const double k = (lowest + highest) / 2;
-      by_w_[f].add({there[0] * k, there[1] * k, there[2] * k}, n);
+  const double k = (lowest + highest) / 2;
+  const std::size_t n_rows = block.uvw_m.extent(0), n_fields = fields.size();
+  constexpr std::size_t kRows = 1 << 12;
+  rows_.resize(n_rows);
+  moved_.resize(n_rows * n_fields);
+  std::vector<std::vector<Vec3>> longest((n_rows + kRows - 1) / kRows, max_lambda_);
+  // Threads do what does not depend on other rows; sums are made in the rows' order.
+  parallel_for(n_threads, longest.size(), [&](std::size_t item, unsigned) {
+    for (std::size_t row = item * kRows; row < std::min(n_rows, (item + 1) * kRows); ++row) {
+      const View<const float, 2> weights = std::as_const(block.weight).view()[row];
+      const auto used = std::count_if(weights.begin(), weights.end(), [](float w) { return w != 0; });
+      const Vec3 uvw{block.uvw_m(row, 0), block.uvw_m(row, 1), block.uvw_m(row, 2)};
+      rows_[row].n = static_cast<double>(used) / static_cast<double>(block.weight.extent(2));
+      if (used == 0) continue;
+      rows_[row].length_m = std::hypot(uvw[0], uvw[1]);
+      for (std::size_t f = 0; f < n_fields; ++f) {
+        const Vec3 there = fields[f].moved(uvw);
+        for (std::size_t i = 0; i < 3; ++i)
+          longest[item][f][i] = std::max(longest[item][f][i], std::abs(there[i]) * highest);
+        moved_[row * n_fields + f] = {there[2] * k, std::hypot(there[0] * k, there[1] * k)};
+      }
+    }
+  });
+  for (const std::vector<Vec3>& part : longest)
+    for (std::size_t f = 0; f < n_fields; ++f)
+      for (std::size_t i = 0; i < 3; ++i) max_lambda_[f][i] = std::max(max_lambda_[f][i], part[f][i]);
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    const double n = rows_[row].n;
+    if (n == 0) continue;
+    for (std::size_t f = 0; f < n_fields; ++f) {
+      const Moved& moved = moved_[row * n_fields + f];
+      by_w_[f].add(moved.w_lambda, moved.length_lambda, n);
     }
     n_visibilities += n;
-    follow(block, row, (lowest + highest) / 2, highest - lowest);
+    follow(block, row, k, highest - lowest);
   }
 }
 
@@ -94,7 +115,7 @@ void Survey::follow(const ImagingBlock& block, std::size_t row, double wavenumbe
   const auto [place, first] = last_.try_emplace(key, std::array{u, v});
   if (!first) time_track_ += std::hypot(u - place->second[0], v - place->second[1]) * wavenumber;
   place->second = {u, v};
-  channel_track_ += std::hypot(u, v) * span;
+  channel_track_ += rows_[row].length_m * span;
   n_rows_ += 1;
 }
 
@@ -102,8 +123,8 @@ Survey survey(Imager& imager, const ChannelGroup& group, const std::vector<Field
               ImageWeights* weights) {
   Survey result(fields.size());
   for_each_block(imager, group, [&](const ImagingBlock& block) {
-    if (weights != nullptr) weights->add(block);
-    result.add(block, fields);
+    if (weights != nullptr) weights->add(block, imager.threads());
+    result.add(block, fields, imager.threads());
   });
   return result;
 }
@@ -138,7 +159,7 @@ std::unique_ptr<ImageWeights> weights_of_all(Imager& imager, const std::vector<C
   imager.tool.stage("weights");
   auto weights = make_weights(imager);
   for (const ChannelGroup& group : groups)
-    for_each_block(imager, group, [&](const ImagingBlock& block) { weights->add(block); });
+    for_each_block(imager, group, [&](const ImagingBlock& block) { weights->add(block, imager.threads()); });
   warn_of_beyond(imager, weights->beyond());
   weights->finish(imager.threads());
   return weights;

@@ -39,7 +39,7 @@ class Survey {
  public:
   explicit Survey(std::size_t n_fields) : max_lambda_(n_fields), by_w_(n_fields) {}
 
-  void add(const ImagingBlock& block, const std::vector<Field>& fields);
+  void add(const ImagingBlock& block, const std::vector<Field>& fields, unsigned n_threads);
 
   IdgWorkload workload(std::size_t field, std::size_t n_planes, const Device& device) const;
 
@@ -52,6 +52,14 @@ class Survey {
   BlockSizes blocks;
 
  private:
+  /// What a row with data adds, but for the sums.
+  struct Row {
+    double n = 0;         ///< visibilities with data
+    double length_m = 0;  ///< of (u, v)
+  };
+  struct Moved {
+    double w_lambda = 0, length_lambda = 0;
+  };
   /// Adds to the mean length of a baseline's track in the uv plane.
   void follow(const ImagingBlock& block, std::size_t row, double wavenumber, double span);
 
@@ -59,6 +67,8 @@ class Survey {
   std::vector<WHistogram> by_w_;                                   ///< of each field, at the middle frequency
   std::unordered_map<std::uint64_t, std::array<double, 2>> last_;  ///< of each baseline: u, v, metres
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
+  std::vector<Row> rows_;     ///< of a block
+  std::vector<Moved> moved_;  ///< [row][field]
 };
 
 template <class Use>

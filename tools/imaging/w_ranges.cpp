@@ -8,12 +8,12 @@
 
 namespace apsyn::imaging {
 
-void WHistogram::add(const Vec3& uvw_lambda, double n) {
-  const double w = std::abs(uvw_lambda[2]);
+void WHistogram::add(double w_lambda, double length_lambda, double n) {
+  const double w = std::abs(w_lambda);
   if (!(w < std::numeric_limits<double>::infinity())) return;
   while (w >= width_lambda_ * static_cast<double>(kBins)) widen();
   Bin& bin = bins_[static_cast<std::size_t>(w / width_lambda_)];
-  bin = bin + Bin{n, n * std::hypot(uvw_lambda[0], uvw_lambda[1])};
+  bin = bin + Bin{n, n * length_lambda};
 }
 
 void WHistogram::widen() {

@@ -2,6 +2,7 @@
 // Ranges of |w| that take about the same time to grid or to predict, with the layers that they touch.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -22,7 +23,10 @@ class WHistogram {
     Bin operator+(const Bin& other) const { return {n + other.n, length_lambda + other.length_lambda}; }
   };
   /// n visibilities at about one place. Those whose w is not finite are ignored: the gridder refuses them.
-  void add(const Vec3& uvw_lambda, double n);
+  void add(const Vec3& uvw_lambda, double n) {
+    add(uvw_lambda[2], std::hypot(uvw_lambda[0], uvw_lambda[1]), n);
+  }
+  void add(double w_lambda, double length_lambda, double n);
   double width_lambda() const { return width_lambda_; }
   const std::vector<Bin>& bins() const { return bins_; }
 

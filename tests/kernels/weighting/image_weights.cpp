@@ -132,6 +132,45 @@ BOOST_AUTO_TEST_CASE(planes_have_natural_weights_where_plane_0_has_none) {
   BOOST_CHECK_EQUAL(weighted(0, 0, 1), 3);
 }
 
+// Weights of very different sizes, so that the order of the additions shows in the sums.
+BOOST_AUTO_TEST_CASE(threads_change_no_bit_of_the_sums) {
+  constexpr std::size_t n_rows = 20000, n_chan = 5;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> gauss(0, 100), exponent(0, 8);
+  ImagingBlock block;
+  block.uvw_m.resize({n_rows, 3});
+  block.channel_hz.resize({n_chan});
+  for (std::size_t c = 0; c < n_chan; ++c)
+    block.channel_hz(c) = (1 + 0.1 * static_cast<double>(c)) * kSpeedOfLight_m_s;
+  block.data.resize({n_rows, n_chan, 1});
+  block.weight.resize({n_rows, n_chan, 1});
+  for (double& metres : block.uvw_m) metres = gauss(random);
+  for (float& weight : block.weight) weight = static_cast<float>(std::exp2(exponent(random)));
+  for (std::size_t row = 0; row < n_rows; row += 9) block.weight(row, 1, 0) = 0;
+  for (const WeightMode mode : {WeightMode::natural, WeightMode::uniform, WeightMode::briggs}) {
+    const WeightSettings settings{.mode = mode, .rank_filter_level = 0, .max_uv_lambda = 300};
+    ImageWeights one(settings, n_x, n_y, cell_rad);
+    one.add(block);
+    one.add(block);
+    for (const unsigned n_threads : {2u, 4u, 7u}) {
+      ImageWeights many(settings, n_x, n_y, cell_rad);
+      many.add(block, n_threads);
+      many.add(block, n_threads);
+      BOOST_TEST(std::equal(one.grid().begin(), one.grid().end(), many.grid().begin(), many.grid().end()));
+      BOOST_TEST(many.beyond().n_visibilities == one.beyond().n_visibilities);
+      BOOST_TEST(many.beyond().n_beyond == one.beyond().n_beyond);
+      BOOST_TEST(many.beyond().max_lambda == one.beyond().max_lambda);
+      ImageWeights again(settings, n_x, n_y, cell_rad);
+      again.add(block);
+      again.add(block);
+      again.finish(1);
+      many.finish(n_threads);
+      BOOST_TEST(
+          std::equal(again.grid().begin(), again.grid().end(), many.grid().begin(), many.grid().end()));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(natural_weights_of_rows_are_those_of_their_visibilities) {
   // The grid ends at 500 wavelengths, within the channels of some rows.
   constexpr std::size_t n_rows = 3000, n_chan = 3;
