@@ -6,18 +6,38 @@
 #include <stdexcept>
 #include <utility>
 
+#include "libcore/system/parallel.h"
+
 namespace apsyn {
 namespace {
 
 /// Read at once: little, so that reading ahead overlaps with taking over.
 constexpr std::uint64_t kReadBytes = 32 << 20;
 
-std::vector<std::size_t> rows_with_weight(const ImagingBlock& block) {
+/// Rows that a thread looks at, or copies, before it takes others.
+constexpr std::size_t kRowsAtOnce = 1 << 11;
+
+/// Calls use(first, end) for parts of n rows.
+template <class Use>
+void for_row_parts(unsigned n_threads, std::size_t n, Use use) {
+  parallel_for(n_threads, (n + kRowsAtOnce - 1) / kRowsAtOnce, [&](std::size_t item, unsigned) {
+    use(item * kRowsAtOnce, std::min(n, (item + 1) * kRowsAtOnce));
+  });
+}
+
+std::vector<std::size_t> rows_with_weight(const ImagingBlock& block, unsigned n_threads) {
+  const std::size_t n = block.weight.extent(0);
+  std::vector<char> used(n);
+  for_row_parts(n_threads, n, [&](std::size_t first, std::size_t end) {
+    for (std::size_t row = first; row < end; ++row) {
+      const View<const float, 2> weights = block.weight.view()[row];
+      used[row] = std::any_of(weights.begin(), weights.end(), [](float w) { return w != 0; });
+    }
+  });
   std::vector<std::size_t> rows;
-  for (std::size_t row = 0; row < block.weight.extent(0); ++row) {
-    const View<const float, 2> weights = block.weight.view()[row];
-    if (std::any_of(weights.begin(), weights.end(), [](float w) { return w != 0; })) rows.push_back(row);
-  }
+  rows.reserve(n);
+  for (std::size_t row = 0; row < n; ++row)
+    if (used[row]) rows.push_back(row);
   return rows;
 }
 
@@ -58,7 +78,7 @@ VisibilityStore::VisibilityStore(ImagingSource& source, const std::vector<Channe
   source.rewind(all);
   ImagingBlock block;
   while (source.read(block, std::min(limits_.block_bytes, kReadBytes))) {
-    const std::vector<std::size_t> rows = rows_with_weight(block);
+    const std::vector<std::size_t> rows = rows_with_weight(block, limits_.n_threads);
     if (rows.empty()) continue;
     for (Kept& kept : kept_) add(kept, block, rows);
   }
@@ -73,7 +93,8 @@ void VisibilityStore::add(Kept& kept, const ImagingBlock& from, const std::vecto
   if (channels.empty()) return;
   const std::size_t n_plane = from.data.extent(2), n_chan = channels.size();
   const std::uint64_t row_bytes = n_chan * n_plane * ImagingBlock::kValueBytes;
-  for (const std::size_t row : rows) {
+  const bool adjacent = channels.back() - channels.front() + 1 == n_chan;
+  for (std::size_t done = 0; done < rows.size();) {
     if (kept.n_open_rows == 0 || kept.n_open_rows == kept.open.uvw_m.extent(0) ||
         !same_channels(kept.open, from, channels)) {
       close(kept);
@@ -84,15 +105,24 @@ void VisibilityStore::add(Kept& kept, const ImagingBlock& from, const std::vecto
       for (std::size_t c = 0; c < n_chan; ++c) kept.open.channel_hz(c) = from.channel_hz(channels[c]);
     }
     ImagingBlock& to = kept.open;
-    const std::size_t i = kept.n_open_rows++;
-    std::copy_n(&from.uvw_m(row, 0), 3, &to.uvw_m(i, 0));
-    to.path_m(i) = from.path_m.size() == 0 ? 0 : from.path_m(row);
-    std::copy_n(&from.station(row, 0), 2, &to.station(i, 0));
-    to.time_mjd_s.push_back(from.time_mjd_s[row]);
-    for (std::size_t c = 0; c < n_chan; ++c) {
-      std::copy_n(&from.data(row, channels[c], 0), n_plane, &to.data(i, c, 0));
-      std::copy_n(&from.weight(row, channels[c], 0), n_plane, &to.weight(i, c, 0));
-    }
+    const std::size_t first = kept.n_open_rows, n = std::min(rows.size() - done, to.uvw_m.extent(0) - first);
+    kept.n_open_rows += n;
+    to.time_mjd_s.resize(first + n);
+    for_row_parts(limits_.n_threads, n, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k) {
+        const std::size_t row = rows[done + k], i = first + k;
+        std::copy_n(&from.uvw_m(row, 0), 3, &to.uvw_m(i, 0));
+        to.path_m(i) = from.path_m.size() == 0 ? 0 : from.path_m(row);
+        std::copy_n(&from.station(row, 0), 2, &to.station(i, 0));
+        to.time_mjd_s[i] = from.time_mjd_s[row];
+        const std::size_t n_at_once = adjacent ? n_chan : 1;
+        for (std::size_t c = 0; c < n_chan; c += n_at_once) {
+          std::copy_n(&from.data(row, channels[c], 0), n_at_once * n_plane, &to.data(i, c, 0));
+          std::copy_n(&from.weight(row, channels[c], 0), n_at_once * n_plane, &to.weight(i, c, 0));
+        }
+      }
+    });
+    done += n;
   }
 }
 

@@ -20,6 +20,7 @@ class VisibilityStore final : public ImagingSource {
     std::uint64_t memory_bytes = 0;  ///< kept in memory at most
     std::uint64_t block_bytes = 0;   ///< data and weights of a block that is given out, about
     std::string folder;              ///< of the file
+    unsigned n_threads = 1;          ///< that copy
   };
   /// Reads everything of `groups`, which do not overlap, in one pass over the source. Rows without any weight
   /// are left out.

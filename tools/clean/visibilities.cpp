@@ -316,9 +316,9 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   const ImageMemory images = plan_image_memory(planner, how.settings, groups.size(), fields.size());
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.imager.inputs.size());
   // The other two thirds are for gridding and predicting, which plan with what is left.
-  VisibilityStore store(
-      input, groups,
-      {(memory - std::min(memory, images.kept_bytes)) / 3, planner.block_bytes, folder_of(name)});
+  VisibilityStore store(input, groups,
+                        {(memory - std::min(memory, images.kept_bytes)) / 3, planner.block_bytes,
+                         folder_of(name), tool.common().threads});
   input.close();
   return_freed_memory();
   report_store(store, folder_of(name));
