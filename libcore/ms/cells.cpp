@@ -126,6 +126,17 @@ MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta,
     spectrum_.emplace().attach(table, "WEIGHT_SPECTRUM", path, by_files);
 }
 
+void MsCellReader::close() {
+  const auto close = [](auto& column) {
+    if (column.files) column.files->close();
+  };
+  close(uvw_);
+  close(data_);
+  close(flag_);
+  close(weight_);
+  if (spectrum_) close(*spectrum_);
+}
+
 std::size_t MsCellReader::rows_at_once(std::size_t n_corr, std::size_t n_chan) const {
   constexpr std::size_t max_rows = 1u << 16;
   const std::size_t of_cell = sizeof(casacore::Complex) + sizeof(float) + sizeof(casacore::Bool);

@@ -181,6 +181,7 @@ struct MeasurementSetReader::State {
     std::vector<Piece>().swap(pieces);
     std::deque<std::vector<std::size_t>>().swap(batches);
     scalars = MsScalars();
+    cells.close();
   }
 
   /// The next rows; false at the end.

@@ -122,6 +122,8 @@ class MsCellReader {
   /// others load other cells.
   void fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
             View<std::complex<float>, 3> data, View<float, 3> weight) const;
+  /// Gives up what load() keeps open.
+  void close();
   /// Rows of `n_chan` channels whose cells together take kCellBytesAtOnce, at least one.
   std::size_t rows_at_once(std::size_t n_corr, std::size_t n_chan) const;
 

@@ -9,14 +9,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <new>
 #include <set>
 #include <utility>
 
 #include "libcore/base/error.h"
+#include "libcore/system/system_error.h"
 
 namespace apsyn {
 namespace {
@@ -24,22 +28,38 @@ namespace {
 /// Rows of a tile that do not lie as they are wanted pass through so many bytes, which caches hold.
 constexpr std::uint64_t kBytesBetween = 1 << 18;
 
-class Descriptor {
+/// A file that is opened when it is used, by whichever thread comes first.
+class File {
  public:
-  Descriptor(const std::string& path, TileFiles::Access access)
-      : fd_(::open(path.c_str(), (access == TileFiles::Access::write ? O_RDWR : O_RDONLY) | O_CLOEXEC)) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
+  File(std::string path, TileFiles::Access access) : path_(std::move(path)), access_(access) {}
+  File(const File&) = delete;
+  ~File() { close(); }
+  int descriptor() {
+    int fd = fd_.load(std::memory_order_acquire);
+    if (fd >= 0) return fd;
+    std::lock_guard lock(mutex_);
+    fd = fd_.load(std::memory_order_relaxed);
+    if (fd >= 0) return fd;
+    fd = ::open(path_.c_str(), (access_ == TileFiles::Access::write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    if (fd < 0) {
+      const std::string reason = std::strerror(errno);
+      const char* cure = cure_of_system_error(reason);
+      throw FailureError("{}: cannot be opened: {}: {}", path_, reason,
+                         cure == nullptr ? "look whether another program changes the set" : cure);
+    }
+    fd_.store(fd, std::memory_order_release);
+    return fd;
   }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
+  /// While no thread uses it.
+  void close() {
+    if (const int fd = fd_.exchange(-1); fd >= 0) ::close(fd);
   }
-  int get() const { return fd_; }
 
  private:
-  int fd_ = -1;
+  std::string path_;
+  TileFiles::Access access_;
+  std::mutex mutex_;
+  std::atomic<int> fd_{-1};
 };
 
 /// Bits first .. first + n - 1, of which the lowest of a byte comes first.
@@ -75,7 +95,7 @@ struct TileFiles::State {
   std::string column;
   std::uint64_t element_bytes = 0;  ///< in memory
   bool bits = false;                ///< a bit each in the file
-  std::vector<Descriptor> files;
+  std::deque<File> files;
 
   const TileLayout::Run* run_of(std::uint64_t row) const {
     const auto next = std::upper_bound(layout.runs.begin(), layout.runs.end(), row,
@@ -97,10 +117,11 @@ struct TileFiles::State {
     }
   }
 
-  void read_bytes(const TileLayout::Cube& cube, std::uint64_t offset, void* to, std::uint64_t n) const {
+  void read_bytes(const TileLayout::Cube& cube, std::uint64_t offset, void* to, std::uint64_t n) {
+    const int fd = files[cube.file].descriptor();
     auto* bytes = static_cast<char*>(to);
     while (n > 0) {
-      const ssize_t got = ::pread(files[cube.file].get(), bytes, n, static_cast<off_t>(offset));
+      const ssize_t got = ::pread(fd, bytes, n, static_cast<off_t>(offset));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0)
         throw FailureError("{}: column {} cannot be read: {}", layout.files[cube.file], column,
@@ -114,11 +135,11 @@ struct TileFiles::State {
     }
   }
 
-  void write_bytes(const TileLayout::Cube& cube, std::uint64_t offset, const void* from,
-                   std::uint64_t n) const {
+  void write_bytes(const TileLayout::Cube& cube, std::uint64_t offset, const void* from, std::uint64_t n) {
+    const int fd = files[cube.file].descriptor();
     const auto* bytes = static_cast<const char*>(from);
     while (n > 0) {
-      const ssize_t put = ::pwrite(files[cube.file].get(), bytes, n, static_cast<off_t>(offset));
+      const ssize_t put = ::pwrite(fd, bytes, n, static_cast<off_t>(offset));
       if (put < 0 && errno == EINTR) continue;
       if (put <= 0)
         throw FailureError("{}: column {} cannot be written: {}", layout.files[cube.file], column,
@@ -140,7 +161,7 @@ struct TileFiles::State {
 
   /// Elements first .. first + n - 1, counted from the tile at `offset`, in elements of the column.
   void read_elements(const TileLayout::Cube& cube, std::uint64_t offset, std::uint64_t first, std::uint64_t n,
-                     std::uint8_t* to) const {
+                     std::uint8_t* to) {
     if (!bits) return read_bytes(cube, offset + first * element_bytes, to, n * element_bytes);
     thread_local std::vector<std::uint8_t> packed;
     const std::uint64_t begin = first / 8, end = (first + n + 7) / 8;
@@ -180,8 +201,7 @@ struct TileFiles::State {
   }
 
   /// [row][chan][corr] of the places.
-  void read_places(const TileLayout::Cube& cube, const Range& places, const Range& chans,
-                   std::uint8_t* to) const {
+  void read_places(const TileLayout::Cube& cube, const Range& places, const Range& chans, std::uint8_t* to) {
     const std::uint64_t cell = chans.n * cube.shape[0], row_elements = cube.tile[0] * cube.tile[1];
     if (adjacent(cube, chans) && (!bits || tile_elements(cube) % 8 == 0))
       return read_elements(cube, cube.offset, places.first * cell, places.n * cell, to);
@@ -200,7 +220,7 @@ struct TileFiles::State {
   }
 
   void write_places(const TileLayout::Cube& cube, const Range& places, const Range& chans,
-                    const std::uint8_t* from) const {
+                    const std::uint8_t* from) {
     const std::uint64_t cell = chans.n * cube.shape[0], row_elements = cube.tile[0] * cube.tile[1];
     if (adjacent(cube, chans))
       return write_bytes(cube, cube.offset + places.first * cell * element_bytes, from,
@@ -319,13 +339,7 @@ std::optional<TileFiles> TileFiles::open(const casacore::Table& table, const std
   state->bits = type == casacore::TpBool;
   state->element_bytes = state->bits ? 1 : type == casacore::TpFloat ? 4 : 8;
   if (state->bits && access == Access::write) return {};
-  std::set<std::size_t> used;
-  for (const TileLayout::Cube& cube : layout->cubes)
-    if (cube.tile_bytes > 0) used.insert(cube.file);
-  for (std::size_t i = 0; i < layout->files.size(); ++i) {
-    state->files.emplace_back(used.contains(i) ? layout->files[i] : std::string(), access);
-    if (used.contains(i) && state->files.back().get() < 0) return {};
-  }
+  for (const std::string& path : layout->files) state->files.emplace_back(path, access);
   state->layout = *std::move(layout);
   const TileLayout& kept = state->layout;
   TileFiles files(std::move(state));
@@ -333,7 +347,12 @@ std::optional<TileFiles> TileFiles::open(const casacore::Table& table, const std
   tiles.clearCaches();  // to the file, what is not there yet
   const bool same = reads_the_same(files, kept, table, column);
   tiles.clearCaches();
+  files.close();
   return same ? std::optional(std::move(files)) : std::nullopt;
+}
+
+void TileFiles::close() {
+  for (File& file : state_->files) file.close();
 }
 
 bool TileFiles::hold(std::uint64_t first_row, std::size_t n_rows, const casacore::IPosition& cell) const {

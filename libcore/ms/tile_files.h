@@ -57,6 +57,9 @@ class TileFiles {
   TileFiles& operator=(TileFiles&&) noexcept;
   ~TileFiles();
 
+  /// Gives up descriptors, of which a process has few; the next use takes them again. While no thread reads
+  /// or writes.
+  void close();
   /// Whether these rows are all there, with cells of this shape.
   bool hold(std::uint64_t first_row, std::size_t n_rows, const casacore::IPosition& cell) const;
   /// The channels first_chan .. first_chan + n_chan - 1 of rows that hold() told of, [row][chan][corr], in
