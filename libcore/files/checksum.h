@@ -16,4 +16,7 @@ class Crc32c {
   std::uint32_t state_ = ~0u;
 };
 
+/// The checksum of two runs of bytes one after the other, from those of each; `b_bytes`: of the second.
+std::uint32_t crc32c_combine(std::uint32_t crc_a, std::uint32_t crc_b, std::uint64_t b_bytes);
+
 }  // namespace apsyn

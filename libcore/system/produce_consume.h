@@ -2,57 +2,58 @@
 // One thread that fetches, several that work on what it has fetched.
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
-#include "libcore/system/first_error.h"
-#include "libcore/system/parallel.h"
+#include "libcore/system/worker_pool.h"
 
 namespace apsyn {
 
 /// fill(item) on the caller's thread, one item after the other until it returns false; use(item) on up to
-/// n_threads others, in any order, each item being filled again when its use has ended. Without other
-/// threads, or with a single item, the caller does both by turns. Waits for all, and rethrows the first
-/// exception.
+/// n_threads others, in any order, each item being filled again when its use has ended. While no item is
+/// free, the caller uses one itself. Waits for all, and rethrows the first exception.
 template <class Item, class Fill, class Use>
 void produce_consume(std::span<Item> items, unsigned n_threads, Fill fill, Use use) {
   if (n_threads == 0 || items.size() < 2) {
     while (fill(items[0])) use(items[0]);
     return;
   }
-  BoundedQueue<Item*> empty(items.size()), full(items.size());
-  for (Item& item : items) empty.push(&item);
-  FirstError error;
-  const auto fail = [&] {
-    error.keep();
-    empty.close();
-    full.close();
-  };
-  const auto work = [&] {
+  std::mutex mutex;
+  std::condition_variable freed;
+  std::vector<Item*> empty;
+  for (Item& item : items) empty.push_back(&item);
+  TaskGroup group(n_threads + 1);
+  const auto use_and_free = [&](Item* item) {
+    const auto free = [&] {
+      std::lock_guard lock(mutex);
+      empty.push_back(item);
+      freed.notify_one();
+    };
     try {
-      while (const auto item = full.pop()) {
-        if (error.any()) return;
-        use(**item);
-        empty.push(*item);
-      }
+      use(*item);
     } catch (...) {
-      fail();
+      free();
+      throw;
     }
+    free();
   };
-  std::vector<std::thread> threads;
-  try {
-    for (unsigned i = 0; i < n_threads; ++i) threads.emplace_back(work);
-    while (const auto item = empty.pop()) {
-      if (error.any() || !fill(**item)) break;
-      full.push(*item);
+  while (!group.failed()) {
+    std::unique_lock lock(mutex);
+    if (empty.empty()) {
+      lock.unlock();
+      if (group.help()) continue;
+      lock.lock();
+      freed.wait(lock, [&] { return !empty.empty(); });
     }
-  } catch (...) {
-    fail();
+    Item* const item = empty.back();
+    empty.pop_back();
+    lock.unlock();
+    if (!fill(*item)) break;
+    group.run([&use_and_free, item](unsigned) { use_and_free(item); });
   }
-  full.close();
-  for (std::thread& thread : threads) thread.join();
-  error.rethrow();
+  group.wait();
 }
 
 }  // namespace apsyn

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <numeric>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "libcore/system/device.h"
 #include "libcore/system/parallel.h"
 #include "libcore/system/produce_consume.h"
+#include "libcore/system/worker_pool.h"
 
 using namespace apsyn;
 
@@ -49,6 +51,63 @@ BOOST_AUTO_TEST_CASE(crc32c_gives_the_published_check_values) {
   Crc32c zero;
   zero.add(zeros.data(), zeros.size());
   BOOST_TEST(zero.value() == 0x8A9136AAu);  // RFC 3720, appendix B.4
+}
+
+BOOST_AUTO_TEST_CASE(crc32c_of_long_and_of_joined_runs_is_that_bit_by_bit) {
+  std::vector<unsigned char> bytes(100'003);
+  std::minstd_rand random(5);
+  for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random() >> 8);
+  const auto bit_by_bit = [&](std::size_t first, std::size_t end) {
+    std::uint32_t state = ~0u;
+    for (std::size_t i = first; i < end; ++i) {
+      state ^= bytes[i];
+      for (int bit = 0; bit < 8; ++bit) state = state & 1 ? state >> 1 ^ 0x82F63B78u : state >> 1;
+    }
+    return ~state;
+  };
+  const auto sum = [&](std::size_t first, std::size_t end) {
+    Crc32c crc;
+    crc.add(bytes.data() + first, end - first);
+    return crc.value();
+  };
+  const std::uint32_t whole = bit_by_bit(0, bytes.size());
+  for (const std::size_t cut :
+       {0u, 1u, 7u, 8u, 4096u, 24'575u, 24'576u, 24'577u, 73'728u, 99'999u, 100'003u}) {
+    BOOST_TEST(sum(0, cut) == bit_by_bit(0, cut));
+    BOOST_TEST(sum(cut, bytes.size()) == bit_by_bit(cut, bytes.size()));
+    BOOST_TEST(crc32c_combine(sum(0, cut), sum(cut, bytes.size()), bytes.size() - cut) == whole);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tasks_are_all_run_by_whoever_is_there) {
+  std::atomic<int> sum{0}, threads_at_once{0}, most{0};
+  for (const unsigned n_threads : {1u, 2u, 5u}) {
+    sum = most = 0;
+    TaskGroup group(n_threads);
+    for (int i = 1; i <= 100; ++i)
+      group.run([&, i](unsigned thread) {
+        if (thread >= n_threads) sum = -100'000;
+        const int now = ++threads_at_once;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        sum += i;
+        // a task may wait for work of its own
+        parallel_for(3, 4, [&](std::size_t, unsigned) { ++sum; });
+        --threads_at_once;
+      });
+    group.wait();
+    BOOST_TEST(sum == 5050 + 400);
+    BOOST_TEST(most <= static_cast<int>(n_threads));
+  }
+  TaskGroup failing(3);
+  for (int i = 0; i < 20; ++i)
+    failing.run([&](unsigned) {
+      ++sum;
+      throw DataError("no");
+    });
+  sum = 0;
+  BOOST_CHECK_THROW(failing.wait(), DataError);
+  BOOST_TEST(failing.failed());
 }
 
 BOOST_AUTO_TEST_CASE(times_never_drift) {
