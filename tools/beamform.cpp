@@ -24,6 +24,8 @@ void run(Tool& tool, BeamformOptions& options) {
     options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
       return margin_of(options, header, layout);
     };
+  options.voltage.n_threads = tool.common().threads;
+  options.voltage.keep_4bit = device.kind == Device::Kind::cuda;
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   BeamformSetup setup = make_setup(tool, options, voltages, device);
   tool.report_plan(describe(setup));
@@ -51,7 +53,7 @@ void run(Tool& tool, BeamformOptions& options) {
   StreamSteps<BeamBlock> steps;
   if (setup.on_gpu)
     steps.pin = [&](VoltageBlock& block) {
-      return pin_block(engine, setup.header, setup.gulp_samples, block);
+      return pin_block(engine, setup.header, setup.cuda.four_bit, setup.gulp_samples, block);
     };
   steps.read = [&](VoltageBlock& block) { return voltages.read(block, setup.gulp_samples); };
   steps.work = [&](StreamItem<BeamBlock>& item) {

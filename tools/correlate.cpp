@@ -54,6 +54,8 @@ void run(Tool& tool, CorrelateOptions& options) {
   options.voltage.margin = [&](const VoltageHeader& header, const ArrayLayout& layout) {
     return range_margin(header, layout, options.n_fine, options.n_taps);
   };
+  options.voltage.n_threads = tool.common().threads;
+  options.voltage.keep_4bit = device.kind == Device::Kind::cuda;
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   CorrelatePlan plan = make_plan(tool, options, voltages, device);
   plan.mean.gains = gains_of(options, plan, voltages);

@@ -19,6 +19,8 @@ void run(Tool& tool, EpicOptions& options) {
     log_info("{}: on the CPU, which alone knows how", cpu_only);
   const std::string output = tool.common().output.empty() ? "-" : tool.common().output;
   tool.stage("open");
+  options.voltage.n_threads = tool.common().threads;
+  options.voltage.keep_4bit = device.kind == Device::Kind::cuda;
   OpenedVoltages voltages = open_voltages(options.inputs.at(0), options.voltage);
   const EpicSetup setup = make_setup(tool, options, voltages, device);
   if (options.method == "auto") log_info("--method auto: {}", describe_method(setup));

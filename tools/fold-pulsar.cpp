@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{8} << 20;
 /// What the process takes by itself.
-constexpr std::uint64_t kFoldBytes = 28'000'000;
+constexpr std::uint64_t kFoldBytes = 31'000'000;
 
 FoldPlan make_plan(const Tool& tool, const FoldOptions& options, const PowerSource& powers) {
   FoldPlan plan;

@@ -162,7 +162,7 @@ double memory_of(const QuicklookOptions& o, InputKind kind) {
         bytes = 50e6 + std::min(42e6, size);
         break;
       default:
-        bytes = 10e6 + std::min(40e6, 2 * size);
+        bytes = 10e6 + std::min(16e6, 2 * size);
     }
     data = std::max(data, bytes);
   }

@@ -34,8 +34,10 @@ struct CudaChannelisePlan {
   bool untouched(bool aligned) const { return integer && !f.real_input && f.n_sample == 1 && !aligned; }
 };
 
-/// Gulps of about `bytes`, and large enough for whole launches.
-std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes);
+/// Gulps of about `bytes`, or of what a stream of so many samples (-1: endless) fills, and large enough for
+/// whole launches.
+std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes,
+                              std::int64_t n_samples = -1);
 /// The most spectra that are made at once.
 std::size_t cuda_max_spectra(const CudaChannelisePlan& plan);
 std::uint64_t cuda_channeliser_host_bytes(const CudaChannelisePlan& plan);

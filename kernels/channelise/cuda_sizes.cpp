@@ -47,9 +47,11 @@ std::size_t cuda_max_spectra(const CudaChannelisePlan& plan) {
   return std::min(kMaxSpectra, (per_gulp + 63) / 64 * 64);
 }
 
-std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes) {
+std::size_t cuda_gulp_samples(const CudaChannelisePlan& plan, std::uint64_t bytes, std::int64_t n_samples) {
   const std::size_t least = good_spectra(plan.f) * plan.f.n_sample;
-  return std::max<std::size_t>(least, static_cast<std::size_t>(bytes / row_bytes(plan)));
+  std::uint64_t samples = bytes / row_bytes(plan);
+  if (n_samples >= 0) samples = std::min(samples, static_cast<std::uint64_t>(n_samples));
+  return std::max<std::size_t>(least, static_cast<std::size_t>(samples));
 }
 
 std::uint64_t cuda_channeliser_host_bytes(const CudaChannelisePlan& plan) {

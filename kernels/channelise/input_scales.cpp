@@ -66,7 +66,12 @@ void InputScales::add(const VoltageBlock& block, std::size_t first, std::size_t 
         ++count_(chan, ant);
         for (std::size_t pol = 0; pol < n_pol; ++pol) {
           const std::size_t input = ant * n_pol + pol;
-          if (block.integer) {
+          if (block.four_bit) {
+            const unsigned both = block.samples_i4(time, chan, ant, pol);
+            const int re = static_cast<int>((both >> 4) ^ 8u) - 8,
+                      im = static_cast<int>((both & 15u) ^ 8u) - 8;
+            sum_i64_(chan, input) += re * re + im * im;
+          } else if (block.integer) {
             const std::int8_t* at = &block.samples_i8(time, chan, ant, pol, 0);
             sum_i64_(chan, input) += at[0] * at[0] + at[1] * at[1];
           } else {

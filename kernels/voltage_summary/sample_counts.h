@@ -24,17 +24,22 @@ struct SampleCounts {
 
 class SampleCounter {
  public:
-  /// Counts samples [first, end) of the stream alone.
+  /// Counts samples [first, end) of the stream alone, on so many threads.
   explicit SampleCounter(const VoltageHeader& header, std::int64_t first = 0,
-                         std::int64_t end = std::numeric_limits<std::int64_t>::max());
+                         std::int64_t end = std::numeric_limits<std::int64_t>::max(), unsigned n_threads = 1);
   void add(const VoltageBlock& block);
   const SampleCounts& counts() const { return counts_; }
 
  private:
+  void count_saturated(const VoltageBlock& block, std::size_t first_row, std::size_t n_rows,
+                       std::int64_t* counts) const;
+
   SampleCounts counts_;
   std::int64_t first_, end_;
   std::size_t n_input_;
-  int low_ = 0, high_ = 0;  // extremes; 0 and 0: floats have none
+  unsigned n_threads_;
+  Buffer<std::int64_t, 2> partial_;  // [thread][input]
+  int low_ = 0, high_ = 0;           // extremes; 0 and 0: floats have none
 };
 
 /// The share of samples at the extremes above which levels are too high: 10 % with 4 bits, whose optimum has
@@ -44,5 +49,8 @@ double usual_saturated_share(unsigned n_bit);
 /// counts[pair] += rows in which either byte of the pair is <= low or >= high; samples [row][pair][2].
 void count_extremes(const std::int8_t* samples, std::size_t n_rows, std::size_t n_pairs, int low, int high,
                     std::int64_t* counts);
+/// The same of packed samples [row][pair] of 4 bits, two's complement, whose extremes are -8 and 7.
+void count_extremes_4bit(const std::uint8_t* samples, std::size_t n_rows, std::size_t n_pairs,
+                         std::int64_t* counts);
 
 }  // namespace apsyn

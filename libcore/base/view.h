@@ -153,6 +153,8 @@ class Buffer {
   const Shape& shape() const { return shape_; }
   std::size_t extent(std::size_t axis) const { return shape_[axis]; }
   std::size_t size() const { return view().size(); }
+  /// Elements that there is memory for.
+  std::size_t capacity() const { return capacity_; }
 
  private:
   struct Free {

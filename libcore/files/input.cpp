@@ -33,8 +33,9 @@ ByteSource::ByteSource(const std::string& path) : name_(path == "-" ? "standard 
     }
     if (S_ISREG(status.st_mode)) {
       // A redirected standard input may stand anywhere in its file.
-      const off_t at = ::lseek(fd_, 0, SEEK_CUR);
-      size_ = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size - std::max<off_t>(0, at)));
+      const off_t at = std::max<off_t>(0, ::lseek(fd_, 0, SEEK_CUR));
+      begin_ = static_cast<std::uint64_t>(at);
+      size_ = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size - at));
     }
     // The writer goes on while the reader works: room for as much as anybody may ask for, where it is given.
     if (S_ISFIFO(status.st_mode)) ::fcntl(fd_, F_SETPIPE_SZ, 1 << 20);
@@ -66,6 +67,22 @@ std::size_t ByteSource::read(void* bytes, std::size_t n_bytes) {
     n_done += static_cast<std::size_t>(n);
   }
   offset_ += n_done;
+  return n_done;
+}
+
+std::size_t ByteSource::read_at(std::uint64_t at, void* bytes, std::size_t n_bytes) const {
+  auto* to = static_cast<char*>(bytes);
+  std::size_t n_done = 0;
+  while (n_done < n_bytes) {
+    const auto from = static_cast<off_t>(begin_ + at + n_done);
+    const ssize_t n = ::pread(fd_, to + n_done, n_bytes - n_done, from);
+    if (n == 0) break;
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      throw FailureError("{}: cannot read at byte {}: {}", name_, at + n_done, std::strerror(errno));
+    }
+    n_done += static_cast<std::size_t>(n);
+  }
   return n_done;
 }
 

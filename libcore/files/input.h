@@ -16,6 +16,9 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   /// Reads until n_bytes are there or the input ends; returns the bytes read. FailureError on an I/O error.
   std::size_t read(void* bytes, std::size_t n_bytes);
+  /// Reads up to n_bytes from byte `at` on, counted as offset() is, wherever read() stands; fewer only at the
+  /// end. Regular files only; any thread.
+  std::size_t read_at(std::uint64_t at, void* bytes, std::size_t n_bytes) const;
   /// From now on read() throws FailureError instead of waiting once the descriptor `fd` can be read.
   void stop_when_readable(int fd) { stop_fd_ = fd; }
   /// Moves forward; seeks when it can.
@@ -31,7 +34,7 @@ class ByteSource {
   std::string name_;
   int fd_ = -1, stop_fd_ = -1;
   bool own_ = false;
-  std::uint64_t offset_ = 0;
+  std::uint64_t offset_ = 0, begin_ = 0;  // begin_: where a redirected file stood
   std::optional<std::uint64_t> size_;
 };
 

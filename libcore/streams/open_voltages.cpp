@@ -53,6 +53,8 @@ ArrayLayout effective_layout(const VoltageHeader& header, const VoltageSelection
 OpenedVoltages open_voltages(const std::string& path, const VoltageSelection& selection) {
   OpenedVoltages opened{VoltageReader(path), {}, false, {}, false, selection.n_samples, selection.n_samples};
   const VoltageHeader& header = opened.reader.header();
+  opened.reader.use_threads(selection.n_threads);
+  if (selection.keep_4bit) opened.reader.keep_4bit();
   check_sample_rate(header, opened.reader.name());
   opened.layout = effective_layout(header, selection, opened.has_positions);
   set_finest_fringe(finest_fringe_rad(opened.layout, header.freq_hz));

@@ -101,11 +101,11 @@ void StreamPayload::check_trailer(const std::string& trailer, std::uint64_t n_by
     throw DataError("{}: byte {}: the trailer counts {} bytes of data where {} came: the stream is damaged",
                     source_->name(), at, promised, n_bytes);
   const std::string crc = keys.require_text("DATA_CRC32C");
-  if (with_checksum && crc != fmt::format("{:08x}", crc_.value()))
+  if (with_checksum && crc != fmt::format("{:08x}", checksum()))
     throw DataError("{}: byte {}: the trailer's checksum is {}, the data's {:08x}: the stream is damaged",
-                    source_->name(), at, crc, crc_.value());
+                    source_->name(), at, crc, checksum());
   // One rendering only, so that a damaged byte anywhere in the trailer is seen.
-  if (with_checksum && trailer != format_trailer(n_bytes, crc_.value()))
+  if (with_checksum && trailer != format_trailer(n_bytes, checksum()))
     throw DataError("{}: byte {}: the trailer is damaged", source_->name(), at);
   check_length(n_bytes);
 }
@@ -184,6 +184,32 @@ std::size_t StreamPayload::read_with_trailer(char* bytes, std::size_t n_bytes) {
   crc_.add(bytes, got);
   done_ += got;
   return got;
+}
+
+void StreamPayload::read_at(std::uint64_t at, void* bytes, std::size_t n_bytes) const {
+  const std::size_t got = source_->read_at(header_bytes_ + at, bytes, n_bytes);
+  if (got < n_bytes)
+    throw FailureError(
+        "{}: byte {}: the file ends here, {} bytes before it did when it was opened: it must "
+        "not be changed while it is read",
+        source_->name(), header_bytes_ + at + got, *size_ - at - got);
+}
+
+void StreamPayload::end_of_file() {
+  ended_ = true;
+  if (!rules_.trailer) return check_length(done_);
+  std::string trailer(kTrailerBytes, '\0');
+  if (source_->read_at(header_bytes_ + done_, trailer.data(), trailer.size()) < trailer.size())
+    throw DataError("{}: byte {}: the file ends before its trailer: it is truncated", source_->name(),
+                    header_bytes_ + done_);
+  check_trailer(trailer, done_, whole_);
+}
+
+void StreamPayload::advance(std::uint64_t n_bytes, std::uint32_t crc) {
+  if (wants_checksum()) crc_of_pieces_ = crc32c_combine(crc_of_pieces_, crc, n_bytes);
+  advanced_ = true;
+  done_ += n_bytes;
+  if (done_ == *size_ && !ended_) end_of_file();
 }
 
 void StreamPayload::skip(std::uint64_t n_bytes) {

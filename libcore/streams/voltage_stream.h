@@ -12,8 +12,8 @@
 namespace apsyn {
 
 /// Reads a voltage stream from a file or "-". Real input (n_dim 1) keeps im = 0 in the canonical form, and
-/// sideband conjugation is undone. Memory: one block and its raw bytes, plus header().missing_samples
-/// samples.
+/// sideband conjugation is undone. Memory: the block, a piece of 256 kB a thread, and
+/// header().missing_samples samples.
 ///
 /// Missing data: the aligned spans of missing_samples that VoltageBlock::valid describes are judged whole,
 /// whatever n_time or skip_to() ask for: where a span reaches beyond the block, the reader looks at the rest
@@ -30,6 +30,12 @@ class VoltageReader {
   const std::string& name() const { return name_; }
   /// Samples in the stream when known.
   std::optional<std::int64_t> n_samples() const;
+  /// Reads files, and decodes, on so many threads; on one without.
+  void use_threads(unsigned n_threads);
+  /// From now on leaves complex samples of 4 bits packed (VoltageBlock::samples_i4), where the stream allows
+  /// that.
+  void keep_4bit();
+  bool keeps_4bit() const;
   /// Starts at sample `first`; seeks in files (a trailer's checksum is then not checked), reads and drops on
   /// pipes. Call before the first read (std::logic_error).
   void skip_to(std::int64_t first);

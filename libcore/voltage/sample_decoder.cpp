@@ -10,10 +10,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
 
 namespace apsyn {
 namespace {
 
+constexpr float kMaxFloat = std::numeric_limits<float>::max();
 constexpr std::size_t kTimeTile = 64;  // rows of 2 B x 64 inputs: 8 KiB
 
 struct Pair8 {
@@ -46,6 +48,13 @@ struct Complex4 {
   unsigned flip;
   Pair8 operator()(const std::uint8_t* run, std::size_t index) const {
     return {signed_nibble(run[index] >> 4, flip), signed_nibble(run[index] & 0xFu, flip)};
+  }
+};
+/// Samples that stay packed.
+struct Packed4 {
+  std::uint8_t flip;  // of both signs
+  std::uint8_t operator()(const std::uint8_t* run, std::size_t index) const {
+    return static_cast<std::uint8_t>(run[index] ^ flip);
   }
 };
 struct Real4 {
@@ -122,9 +131,13 @@ struct RealOf {
 template <class Out, class Load>
 void decode_line(const Load& load, const std::uint8_t* run, std::size_t first, std::size_t n, Out* out) {
   for (std::size_t i = 0; i < n; ++i) {
-    const auto pair = load(run, first + i);
-    out[2 * i] = pair.re;
-    out[2 * i + 1] = pair.im;
+    const auto sample = load(run, first + i);
+    if constexpr (sizeof(sample) == sizeof(Out)) {
+      out[i] = sample;
+    } else {
+      out[2 * i] = sample.re;
+      out[2 * i + 1] = sample.im;
+    }
   }
 }
 
@@ -134,6 +147,10 @@ void conjugate(std::int8_t* values, std::size_t n_pairs) {
 }
 void conjugate(float* values, std::size_t n_pairs) {
   for (std::size_t i = 0; i < n_pairs; ++i) values[2 * i + 1] = -values[2 * i + 1];
+}
+
+void conjugate(std::uint8_t*, std::size_t) {
+  throw std::logic_error("SampleDecoder: conjugates of 4 bits do not fit");
 }
 
 }  // namespace
@@ -175,6 +192,8 @@ SampleDecoder::SampleDecoder(const VoltageHeader& header)
 template <class Out, class Load>
 void SampleDecoder::run(const Load& load, const std::uint8_t* units, std::size_t first, std::size_t n_time,
                         Out* out) const {
+  using Sample = decltype(load(units, 0));
+  constexpr std::size_t n_value = sizeof(Sample) / sizeof(Out);  // of a sample: re and im, or both in one
   const std::size_t per_time = n_chan_ * n_ant_ * n_pol_;
   // With NSBLK 1 a heap is one time sample, so that heaps follow each other as plain samples do.
   const std::size_t unit_samples = heaps_ && unit_samples_ > 1 ? unit_samples_ : SIZE_MAX;
@@ -182,20 +201,18 @@ void SampleDecoder::run(const Load& load, const std::uint8_t* units, std::size_t
   if (canonical_) {
     decode_line(load, units, first * per_time, n_time * per_time, out);
   } else {
-    using Pair = decltype(load(units, 0));
-    static_assert(sizeof(Pair) == 2 * sizeof(Out));
     const std::size_t line = n_ant_ * n_pol_;
-    std::vector<Pair> tile(whole_lines_ ? 0 : kTimeTile * line);
+    std::vector<Sample> tile(whole_lines_ ? 0 : kTimeTile * line);
     for (std::size_t done = 0; done < n_time;) {
       const std::size_t unit = (first + done) / unit_samples, start = (first + done) % unit_samples;
       const std::size_t n = std::min({kTimeTile, n_time - done, unit_samples - start});
       const std::uint8_t* run = units + (unit_samples == SIZE_MAX ? 0 : unit * unit_bytes_);
       for (std::size_t chan = 0; chan < n_chan_; ++chan) {
         const std::size_t from = start * time_stride + chan * chan_stride_;
-        Out* to = out + 2 * (done * per_time + chan * line);
+        Out* to = out + n_value * (done * per_time + chan * line);
         if (whole_lines_) {
           for (std::size_t time = 0; time < n; ++time)
-            decode_line(load, run, from + time * time_stride, line, to + 2 * time * per_time);
+            decode_line(load, run, from + time * time_stride, line, to + n_value * time * per_time);
           continue;
         }
         // Through a compact tile [time][ant][pol]: rows of the output lie a power of two apart more often
@@ -208,12 +225,29 @@ void SampleDecoder::run(const Load& load, const std::uint8_t* units, std::size_t
               *cell = load(run, index);
           }
         for (std::size_t time = 0; time < n; ++time)
-          std::memcpy(to + 2 * time * per_time, tile.data() + time * line, line * sizeof(Pair));
+          std::memcpy(to + n_value * time * per_time, tile.data() + time * line, line * sizeof(Sample));
       }
       done += n;
     }
   }
   if (header_.sideband_conj) conjugate(out, n_time * per_time);
+}
+
+bool SampleDecoder::can_stay_4bit() const {
+  return header_.n_bit == 4 && header_.n_dim == 2 && header_.encoding != SampleEncoding::pack5x5 &&
+         !header_.sideband_conj;
+}
+
+bool SampleDecoder::copies(bool stay_4bit) const {
+  const bool whole = stay_4bit ? can_stay_4bit() : header_.n_bit == 8 && header_.n_dim == 2;
+  return whole && canonical_ && !header_.sideband_conj &&
+         header_.encoding == SampleEncoding::twos_complement && unit_samples_ == 1;
+}
+
+void SampleDecoder::decode(const std::uint8_t* units, std::size_t first, std::size_t n_time,
+                           std::uint8_t* out) const {
+  const bool offset = header_.encoding == SampleEncoding::offset_binary;
+  run(Packed4{static_cast<std::uint8_t>(offset ? 0x88 : 0)}, units, first, n_time, out);
 }
 
 void SampleDecoder::decode(const std::uint8_t* units, std::size_t first, std::size_t n_time,
@@ -254,26 +288,27 @@ void SampleDecoder::decode(const std::uint8_t* units, std::size_t first, std::si
     ordered(std::integral_constant<ByteOrder, ByteOrder::big>{});
 }
 
-bool clear_not_finite(View<float, 5> samples, Buffer<std::uint8_t, 3>& mask) {
+bool all_finite(const float* values, std::size_t n) {
   // |x| <= FLT_MAX is false for NaN and Inf. Short sums in the values' own width vectorise; an early exit and
   // a 64-bit sum do not.
-  constexpr float kMax = std::numeric_limits<float>::max();
   constexpr std::size_t kPiece = 1024;
-  std::size_t n_bad = 0;
-  for (std::size_t at = 0, n = samples.size(); at < n; at += kPiece) {
-    const float* values = samples.data() + at;
+  for (std::size_t at = 0; at < n; at += kPiece) {
     const std::size_t piece = std::min(kPiece, n - at);
     std::int32_t bad = 0;
-    for (std::size_t i = 0; i < piece; ++i) bad += std::abs(values[i]) <= kMax ? 0 : 1;
-    n_bad += static_cast<std::size_t>(bad);
+    for (std::size_t i = 0; i < piece; ++i) bad += std::abs(values[at + i]) <= kMaxFloat ? 0 : 1;
+    if (bad != 0) return false;
   }
-  if (n_bad == 0) return false;
+  return true;
+}
+
+bool clear_not_finite(View<float, 5> samples, Buffer<std::uint8_t, 3>& mask) {
+  if (all_finite(samples.data(), samples.size())) return false;
   const std::size_t n_pol = samples.extent(3);
   mask.resize({samples.extent(0), samples.extent(1), samples.extent(2)});
   float* pair = samples.data();
   for (std::uint8_t& bad : mask)
     for (std::size_t pol = 0; pol < n_pol; ++pol, pair += 2) {
-      if (std::abs(pair[0]) <= kMax && std::abs(pair[1]) <= kMax) continue;
+      if (std::abs(pair[0]) <= kMaxFloat && std::abs(pair[1]) <= kMaxFloat) continue;
       pair[0] = pair[1] = 0;
       bad = 1;
     }

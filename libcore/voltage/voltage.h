@@ -80,6 +80,8 @@ struct VoltageSelection {
   std::string gains;               ///< file
   std::int64_t first_sample = 0;
   std::int64_t n_samples = -1;  ///< -1 = to the end
+  unsigned n_threads = 1;       ///< that read and decode
+  bool keep_4bit = false;       ///< VoltageReader::keep_4bit
   /// Samples to read besides, on either side of the range and as far as there are any: what filters and
   /// delays reach for. Empty = none.
   std::function<std::int64_t(const VoltageHeader&, const ArrayLayout&)> margin;
@@ -103,7 +105,9 @@ struct VoltageBlock {
   std::int64_t first_sample = 0;
   std::size_t n_time = 0;
   bool integer = true;
-  Buffer<std::int8_t, 5> samples_i8;  ///< [time][chan][ant][pol][re, im] when integer
+  bool four_bit = false;               ///< integers that are still packed: VoltageReader::keep_4bit
+  Buffer<std::int8_t, 5> samples_i8;   ///< [time][chan][ant][pol][re, im] when integer and not four_bit
+  Buffer<std::uint8_t, 4> samples_i4;  ///< [time][chan][ant][pol] when four_bit: re in bits 7..4, im in 3..0
   Buffer<float, 5>
       samples_f32;  ///< the same axes otherwise; NaN and Inf already replaced by 0 and marked missing
   /// [time / missing_samples, aligned to the stream's sample 0][ant]: 1 = valid, 0 = missing. The first row

@@ -30,12 +30,13 @@ BeamPrecision precision_of(const BeamformOptions& options, const Device& device,
 
 }  // namespace
 
-void plan_gpu(const BeamformOptions& options, const Device& device, BeamformSetup& setup,
+void plan_gpu(const BeamformOptions& options, const Device& device, bool four_bit, BeamformSetup& setup,
               std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = setup.header;
   const BeamformPlan& b = setup.b;
   setup.cuda.f = setup.f;
   setup.cuda.integer = header.n_bit <= 8;
+  setup.cuda.four_bit = four_bit;
   setup.beams_on_gpu.precision = precision_of(options, device, setup);
   if (setup.beams_on_gpu.precision != BeamPrecision::single && !setup.cuda.untouched(setup.align())) {
     constexpr double kScales_s = 1;  // new ones so often, counted in whole tiles of the sums
@@ -50,7 +51,7 @@ void plan_gpu(const BeamformOptions& options, const Device& device, BeamformSetu
   const std::size_t unit = std::max<std::size_t>(1, header.missing_samples);
   const std::size_t whole = std::lcm(unit, 128 * setup.f.n_sample);  // fills the tiles of the sums
   for (std::uint64_t bytes = 64u << 20;; bytes /= 2) {
-    const std::size_t gulp = cuda_gulp_samples(setup.cuda, bytes);
+    const std::size_t gulp = cuda_gulp_samples(setup.cuda, bytes, setup.n_samples);
     setup.gulp_samples = gulp >= whole ? gulp / whole * whole : (gulp + unit - 1) / unit * unit;
     setup.cuda.gulp_samples = setup.gulp_samples;
     setup.block_spectra = cuda_beam_batch(b, cuda_max_spectra(setup.cuda), bytes);

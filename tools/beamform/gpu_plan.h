@@ -10,7 +10,7 @@
 
 namespace apsyn {
 
-void plan_gpu(const BeamformOptions& options, const Device& device, BeamformSetup& setup,
+void plan_gpu(const BeamformOptions& options, const Device& device, bool four_bit, BeamformSetup& setup,
               std::uint64_t max_memory_bytes);
 
 }  // namespace apsyn

@@ -218,7 +218,7 @@ BeamformSetup make_setup(Tool& tool, const BeamformOptions& options, OpenedVolta
     throw UsageError("--precision {}: integer weights are of a GPU: give --device cuda, or leave it out",
                      options.precision);
   if (setup.on_gpu)
-    plan_gpu(options, device, setup, tool.common().max_memory_bytes);
+    plan_gpu(options, device, voltages.reader.keeps_4bit(), setup, tool.common().max_memory_bytes);
   else if (options.pattern.empty())
     plan_memory(setup, tool.common().max_memory_bytes);
   else

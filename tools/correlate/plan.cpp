@@ -100,11 +100,16 @@ VisibilityHeader visibility_header(const Tool& tool, const CorrelatePlan& plan, 
 /// What the process takes by itself.
 constexpr std::uint64_t kCorrelateBytes = 40'000'000;
 
+/// Of a block, for each time sample.
+std::uint64_t sample_bytes_of(const VoltageHeader& header) {
+  return std::uint64_t{2} * header.n_chan * header.n_ant * header.n_pol *
+         (header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
+}
+
 /// Block, gulp and memory. Only what --max-memory forces departs from the best block.
 void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
   const VoltageHeader& header = plan.header;
-  const std::uint64_t sample_bytes = std::uint64_t{2} * header.n_chan * header.n_ant * header.n_pol *
-                                     (header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
+  const std::uint64_t sample_bytes = sample_bytes_of(header);
   const std::uint64_t record_bytes = std::uint64_t{12} * plan.mean.baselines.size() *
                                      (header.n_chan * plan.x.n_fine / plan.mean.n_average) * header.n_pol *
                                      header.n_pol;
@@ -139,20 +144,32 @@ void plan_memory(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
 }
 
 /// What a GPU takes of the host's memory, besides: gulps in pinned memory, and the means on their way back.
-void plan_gpu(CorrelatePlan& plan, std::uint64_t max_memory_bytes) {
+void plan_gpu(CorrelatePlan& plan, bool four_bit, std::uint64_t max_memory_bytes) {
   plan.cuda.f = plan.f;
   if (plan.f.requantise.n_bit == 4)
     throw UsageError("--requantise 4: a GPU multiplies 8-bit integers: give --requantise 8, or --device cpu");
   plan.cuda.requantisation = {8, plan.f.requantise.dither};
   plan.cuda.n_spectra = plan.integration.n_spectra;
   plan.cuda.integer = plan.header.n_bit <= 8;
+  plan.cuda.four_bit = four_bit;
   const std::uint64_t means = 3 * std::uint64_t{12} * plan.mean.baselines.size() *
                               (plan.header.n_chan * plan.x.n_fine / plan.mean.n_average) * plan.header.n_pol *
                               plan.header.n_pol;
+  const std::uint64_t sample_bytes = sample_bytes_of(plan.header), record_bytes = means / 3;
+  const std::size_t small_gulp = plan.gulp_samples;
   std::uint64_t needed = 0;
   for (std::uint64_t bytes = 64u << 20; bytes >= 64u << 10; bytes /= 2) {
-    plan.cuda.gulp_samples = cuda_gulp_samples(plan.cuda, bytes);
-    needed = plan.memory_bytes + cuda_channeliser_host_bytes(plan.cuda) + means;
+    plan.cuda.gulp_samples = cuda_gulp_samples(plan.cuda, bytes, plan.n_samples);
+    // Half of the device's gulp at a time, and no more integrations than fit into the same space.
+    const std::uint64_t unit = std::max<std::size_t>(1, plan.header.missing_samples);
+    const std::uint64_t integration_samples =
+        static_cast<std::uint64_t>(plan.integration.n_spectra) * plan.f.n_sample;
+    const std::uint64_t gulp = std::min(
+        plan.cuda.gulp_samples / 2, integration_samples * std::max<std::uint64_t>(1, bytes / record_bytes));
+    plan.gulp_samples = std::max<std::size_t>(small_gulp, gulp / unit * unit);
+    const std::uint64_t more = plan.gulp_samples - small_gulp;
+    needed = plan.memory_bytes + cuda_channeliser_host_bytes(plan.cuda) + means +
+             kStreamItems * more * (sample_bytes + record_bytes / integration_samples);
     if (needed <= max_memory_bytes) break;
   }
   if (needed > max_memory_bytes)
@@ -216,7 +233,7 @@ CorrelatePlan make_plan(Tool& tool, const CorrelateOptions& options, const Opene
   plan.visibilities = visibility_header(tool, plan, name);
   plan_memory(plan, tool.common().max_memory_bytes);
   plan.on_gpu = device.kind == Device::Kind::cuda;
-  if (plan.on_gpu) plan_gpu(plan, tool.common().max_memory_bytes);
+  if (plan.on_gpu) plan_gpu(plan, voltages.reader.keeps_4bit(), tool.common().max_memory_bytes);
   return plan;
 }
 

@@ -38,12 +38,12 @@ void StreamCorrelator::correlate(const StreamPart& part, OpenedVoltages& voltage
                                  const std::function<void(FxResult&)>& keep) {
   plan_part(part, plan_);
   const auto engine = make_engine(device_, plan_, delays_.nothing_to_do() ? nullptr : &delays_);
-  SampleCounter counter(plan_.header, part.first_sample, part.end_sample());
+  SampleCounter counter(plan_.header, part.first_sample, part.end_sample(), options_.voltage.n_threads);
   const double before_s = totals_.data_s;
   StreamSteps<FxResult> steps;
   if (plan_.on_gpu)
     steps.pin = [&](VoltageBlock& block) {
-      return pin_block(*engine, plan_.header, plan_.gulp_samples, block);
+      return pin_block(*engine, plan_.header, plan_.cuda.four_bit, plan_.gulp_samples, block);
     };
   steps.read = [&](VoltageBlock& block) {
     if (!realtime_.time_read([&] { return voltages.read(block, plan_.gulp_samples); })) return false;

@@ -48,7 +48,7 @@ void Accumulation::append(StreamItem<TimedImages>& item) {
 
 std::shared_ptr<void> Accumulation::pin(VoltageBlock& block) const {
   if (!setup_.on_gpu()) return nullptr;
-  return pin_block(*pipeline_, setup_.header, setup_.gulp_samples, block);
+  return pin_block(*pipeline_, setup_.header, setup_.cuda.four_bit, setup_.gulp_samples, block);
 }
 
 void Accumulation::advance(StreamItem<TimedImages>& item) {

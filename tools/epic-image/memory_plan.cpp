@@ -91,7 +91,7 @@ void check_size(const EpicSetup& setup, std::uint64_t max_memory_bytes) {
   if (bytes > static_cast<double>(max_memory_bytes)) refuse_memory(bytes, max_memory_bytes);
 }
 
-void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes) {
+void plan_gpu(EpicSetup& setup, bool four_bit, std::uint64_t max_memory_bytes) {
   constexpr std::size_t kMaxChannels = 65535;  // along an axis of a launch
   if (setup.epic.n_channel() > kMaxChannels)
     throw UsageError("--channels {}: {} channels in all: a GPU images {} at most: give --device cpu",
@@ -99,10 +99,25 @@ void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes) {
   setup.cuda.f = setup.f;
   setup.cuda.n_spectra = setup.accumulate_spectra;
   setup.cuda.integer = setup.header.n_bit <= 8;
-  const std::uint64_t others = setup.memory_bytes;
+  setup.cuda.four_bit = four_bit;
+  const std::uint64_t others = setup.memory_bytes,
+                      span = std::max<std::size_t>(1, setup.header.missing_samples);
+  const std::uint64_t image_samples = static_cast<std::uint64_t>(setup.accumulate_spectra) * setup.f.n_sample;
+  const std::uint64_t image_bytes = sizeof(float) * setup.epic.n_image_channel() * setup.epic.width() *
+                                    setup.epic.height() * setup.epic.n_plane();
+  const std::uint64_t sample_bytes = std::uint64_t{2} * setup.header.n_chan * setup.header.n_ant *
+                                     setup.header.n_pol *
+                                     (setup.header.n_bit <= 8 ? sizeof(std::int8_t) : sizeof(float));
+  const std::size_t small_gulp = setup.gulp_samples;
   for (std::uint64_t bytes = 64u << 20; bytes >= 64u << 10; bytes /= 2) {
-    setup.cuda.gulp_samples = cuda_gulp_samples(setup.cuda, bytes);
-    setup.memory_bytes = others + cuda_channeliser_host_bytes(setup.cuda);
+    setup.cuda.gulp_samples = cuda_gulp_samples(setup.cuda, bytes, setup.n_samples);
+    // Half of the device's gulp at a time, and no more images than fit into the same space.
+    const std::uint64_t gulp = std::min(setup.cuda.gulp_samples / 2,
+                                        image_samples * std::max<std::uint64_t>(1, bytes / image_bytes));
+    setup.gulp_samples = std::max<std::size_t>(small_gulp, gulp / span * span);
+    const std::uint64_t more = setup.gulp_samples - small_gulp;
+    setup.memory_bytes = others + cuda_channeliser_host_bytes(setup.cuda) +
+                         kStreamItems * (more * sample_bytes + more / image_samples * image_bytes);
     if (setup.memory_bytes <= max_memory_bytes) return;
   }
   refuse_memory(static_cast<double>(setup.memory_bytes), max_memory_bytes);

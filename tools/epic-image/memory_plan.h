@@ -24,7 +24,7 @@ void plan_memory(EpicSetup& setup, const EpicCost& cost, std::uint64_t max_memor
 void check_size(const EpicSetup& setup, std::uint64_t max_memory_bytes);
 
 /// What a GPU takes of the host's memory, besides: gulps in pinned memory.
-void plan_gpu(EpicSetup& setup, std::uint64_t max_memory_bytes);
+void plan_gpu(EpicSetup& setup, bool four_bit, std::uint64_t max_memory_bytes);
 
 /// Of a GPU's own memory; only what images by fft take is known before.
 void plan_device_memory(EpicSetup& setup, const EpicGeometry& geometry);

@@ -170,7 +170,7 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   }
   plan_memory(setup, cost_of(setup, geometry), tool.common().max_memory_bytes);
   if (!setup.on_gpu()) return setup;
-  plan_gpu(setup, tool.common().max_memory_bytes);
+  plan_gpu(setup, voltages.reader.keeps_4bit(), tool.common().max_memory_bytes);
   plan_device_memory(setup, geometry);
   return setup;
 }

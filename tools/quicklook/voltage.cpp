@@ -24,7 +24,9 @@ std::size_t samples_per_block(const VoltageHeader& header, std::size_t segment) 
 
 Look look_at_voltages(Tool& tool, const QuicklookOptions& o) {
   tool.stage("read");
-  OpenedVoltages voltages = open_voltages(o.inputs[0], o.voltage);
+  VoltageSelection selection = o.voltage;
+  selection.n_threads = tool.common().threads;
+  OpenedVoltages voltages = open_voltages(o.inputs[0], selection);
   const VoltageHeader& header = voltages.reader.header();
   VoltageSummariser summariser(header);
   const std::size_t n_time = samples_per_block(header, summariser.segment());

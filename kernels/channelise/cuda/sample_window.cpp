@@ -25,7 +25,6 @@ std::size_t WindowPlan::row_bytes() const {
 DeviceSampleWindow::DeviceSampleWindow(const WindowPlan& plan) : plan_(plan) {
   for (Half& half : halves_) {
     half.samples = DeviceArray<std::uint8_t>((plan.gulp_samples + plan.rest_samples) * plan.row_bytes());
-    half.staging = pinned<std::uint8_t>(plan.gulp_samples * plan.row_bytes());
   }
 }
 
@@ -59,6 +58,8 @@ void DeviceSampleWindow::gather(const VoltageBlock& block, std::size_t first, st
     std::uint8_t* out = to + begin * row;
     if (plan_.format == SampleFormat::float32)
       copy_components(block.samples_f32.data() + from, n_value, plan_.real, reinterpret_cast<float*>(out));
+    else if (block.four_bit)
+      std::memcpy(out, block.samples_i4.data() + from / 2, n_value);
     else if (plan_.format == SampleFormat::packed_4bit)
       copy_packed(block.samples_i8.data() + from, n_value, out);
     else
@@ -75,22 +76,27 @@ std::size_t DeviceSampleWindow::append(const VoltageBlock& block, std::size_t fi
     empty_ = false;
   }
   const bool integer = plan_.format != SampleFormat::float32;
-  const std::size_t held = integer ? block.samples_i8.size() : block.samples_f32.size();
+  const bool packed = plan_.format == SampleFormat::packed_4bit;
+  const std::size_t held = block.four_bit ? 2 * block.samples_i4.size()
+                           : integer      ? block.samples_i8.size()
+                                          : block.samples_f32.size();
   if (at != end_ + static_cast<std::int64_t>(gathered_) || block.integer != integer ||
-      held < block.n_time * plan_.n_chan * plan_.n_input * 2)
+      (block.four_bit && !packed) || held < block.n_time * plan_.n_chan * plan_.n_input * 2)
     throw std::logic_error("DeviceSampleWindow: a block that does not continue the stream");
   Half& next = halves_[1 - current_];
   if (gathered_ == 0 && next.read) next.used.hold(copies_.get());
   const std::size_t n = std::min(block.n_time - first, plan_.gulp_samples - gathered_);
-  const bool as_it_is = !plan_.real && plan_.format != SampleFormat::packed_4bit;
-  const auto* from = integer ? reinterpret_cast<const std::uint8_t*>(block.samples_i8.data())
-                             : reinterpret_cast<const std::uint8_t*>(block.samples_f32.data());
+  const bool as_it_is = !plan_.real && packed == block.four_bit;
+  const auto* from = block.four_bit ? block.samples_i4.data()
+                     : integer      ? reinterpret_cast<const std::uint8_t*>(block.samples_i8.data())
+                                    : reinterpret_cast<const std::uint8_t*>(block.samples_f32.data());
   from += first * row;
   if (as_it_is && is_pinned(from)) {
     reading_ = true;
   } else {
     if (next.busy) next.sent.wait();  // its staging memory is free again
     next.busy = false;
+    if (!next.staging) next.staging = pinned<std::uint8_t>(plan_.gulp_samples * row);
     std::uint8_t* staging = next.staging.get() + gathered_ * row;
     gather(block, first, n, staging);
     from = staging;

@@ -9,6 +9,21 @@ using namespace apsyn::test;
 
 BOOST_AUTO_TEST_SUITE(sample_counts)
 
+namespace {
+
+VoltageBlock packed(VoltageBlock block) {
+  const auto& shape = block.samples_i8.shape();
+  block.four_bit = true;
+  block.samples_i4.resize({shape[0], shape[1], shape[2], shape[3]});
+  for (std::size_t i = 0; i < block.samples_i4.size(); ++i)
+    block.samples_i4.data()[i] =
+        static_cast<std::uint8_t>((static_cast<unsigned>(block.samples_i8.data()[2 * i]) << 4 & 0xF0u) |
+                                  (static_cast<unsigned>(block.samples_i8.data()[2 * i + 1]) & 15u));
+  return block;
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(extremes_are_counted_in_streams_of_any_width) {
   std::mt19937 random(17);
   for (const auto& [low, high, n_bit] : {std::tuple{-8, 7, 4u}, {-16, 15, 5u}, {-128, 127, 8u}})
@@ -39,6 +54,11 @@ BOOST_AUTO_TEST_CASE(extremes_are_counted_in_streams_of_any_width) {
             }
         }
       const SampleCounts& counts = counter.counts();
+      if (n_bit == 4) {
+        SampleCounter of_packed(header, 0, 300, 3);
+        of_packed.add(packed(recording.block(0, 300)));
+        BOOST_TEST(of_packed.counts().saturated == saturated);
+      }
       BOOST_TEST(counts.n_time == 300);
       BOOST_TEST(counts.saturated == saturated);
       BOOST_TEST(counts.missing == missing);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "libcore/base/error.h"
@@ -49,6 +50,11 @@ std::string stream_bytes(const VoltageFormat& f, std::size_t n_time, const std::
          std::string(payload.begin(), payload.end());
 }
 
+int nibble(unsigned both, unsigned part) {
+  const unsigned bits = part == 0 ? both >> 4 : both & 15u;
+  return bits < 8 ? static_cast<int>(bits) : static_cast<int>(bits) - 16;
+}
+
 // Reads all of it in blocks of n_time, comparing every component exactly; returns the number of samples.
 std::size_t compare(VoltageReader& reader, const VoltageFormat& f, std::size_t n_time,
                     std::size_t first = 0) {
@@ -63,8 +69,9 @@ std::size_t compare(VoltageReader& reader, const VoltageFormat& f, std::size_t n
           if (!block.is_valid(t, a)) BOOST_FAIL("sample " << next + t << " antenna " << a << " is missing");
           for (std::size_t p = 0; p < f.n_pol; ++p)
             for (unsigned part = 0; part < 2; ++part) {
-              const double got =
-                  block.integer ? block.samples_i8(t, c, a, p, part) : block.samples_f32(t, c, a, p, part);
+              const double got = block.four_bit  ? nibble(block.samples_i4(t, c, a, p), part)
+                                 : block.integer ? block.samples_i8(t, c, a, p, part)
+                                                 : block.samples_f32(t, c, a, p, part);
               if (got != expected(f, next + t, c, a, p, part))
                 BOOST_FAIL("sample " << next + t << " chan " << c << " ant " << a << " pol " << p << " part "
                                      << part << ": " << got << " for "
@@ -101,6 +108,10 @@ BOOST_AUTO_TEST_CASE(every_order_and_depth_decodes) {
           f.conjugated = depth.n_dim == 2 && (++n_formats % 3 == 0);
           BOOST_TEST_CONTEXT(order << " " << depth.n_bit << " bit " << depth.encoding << " heap " << heap) {
             VoltageReader reader(scratch.file("a.dada", stream_bytes(f, 192)));
+            reader.use_threads(1 + n_formats % 3);
+            if (n_formats % 2) reader.keep_4bit();
+            BOOST_TEST(reader.keeps_4bit() ==
+                       (n_formats % 2 && depth.n_bit == 4 && depth.n_dim == 2 && !f.conjugated));
             BOOST_TEST(reader.n_samples().value() == 192);
             BOOST_TEST(compare(reader, f, n_formats % 2 ? 96 : 128) == 192u);
           }
@@ -140,11 +151,87 @@ BOOST_AUTO_TEST_CASE(blocks_of_any_length_start_at_any_sample) {
       BOOST_TEST(compare(reader, f, 100, first) == std::max<std::size_t>(600, first));
       reference::with_stdin(bytes, [&] {
         VoltageReader pipe("-");
+        pipe.use_threads(3);
         pipe.skip_to(static_cast<std::int64_t>(first));
         BOOST_TEST(compare(pipe, f, 100, first) == std::max<std::size_t>(600, first));
       });
     }
   }
+}
+
+// Blocks of many pieces, and of more than a reader of a pipe believes in before it comes (16 MiB).
+BOOST_AUTO_TEST_CASE(large_blocks_are_read_by_all_threads) {
+  const Scratch scratch;
+  for (const VoltageFormat& f : {VoltageFormat{"TFAP", 16, 32, 2},
+                                 {"TFAP", 16, 32, 2, 1, 4},
+                                 {"AFTP", 16, 32, 2, 50},
+                                 {"TFAP", 16, 32, 2, 1, 16, 2, "TWOSCOMPLEMENT", "BIG"}}) {
+    const std::size_t n_all = f.n_bit == 8 && f.order == "TFAP" ? 9000 : 1000;
+    const std::string bytes = stream_bytes(f, n_all);
+    scratch.file("a.dada", bytes);
+    for (const auto& [n_threads, n_time] : {std::pair{1u, std::size_t{640}}, {4u, std::size_t{1} << 20}})
+      for (const bool keep_4bit : {false, true}) {
+        if (keep_4bit && f.n_bit != 4) continue;
+        const auto check = [&](const std::string& path) {
+          VoltageReader reader(path);
+          reader.use_threads(n_threads);
+          if (keep_4bit) reader.keep_4bit();
+          BOOST_TEST(compare(reader, f, n_time) == n_all);
+        };
+        check(scratch.path("a.dada"));
+        reference::with_stdin(bytes, [&] { check("-"); });
+      }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(pieces_of_a_file_have_its_trailer_s_checksum) {
+  const Scratch scratch;
+  const VoltageFormat f{"AFTP", 16, 8, 2, 50};
+  VoltageHeader header;
+  header.sample_s = 1e-6;
+  header.start = {60000, 5};
+  header.n_chan = 16, header.n_ant = 8, header.n_pol = 2, header.order = "AFTP", header.block_samples = 50;
+  const auto payload = reference::encode_voltages(
+      f, 5000, [&](auto t, auto c, auto a, auto p, unsigned part) { return expected(f, t, c, a, p, part); });
+  reference::with_stdout(scratch.path("a.dada"), [&] {
+    VoltageWriter writer("-", header, false);
+    writer.write(payload.data(), payload.size());
+    writer.commit();
+  });
+  std::string bytes = scratch.read("a.dada");
+  const auto read_all = [&](const std::string& path, std::size_t n_time) {
+    VoltageReader reader(path);
+    reader.use_threads(3);
+    return compare(reader, f, n_time);
+  };
+  for (const std::size_t n_time : {77u, 128u, 2049u, 100'000u}) {  // blocks end within units
+    BOOST_TEST(read_all(scratch.path("a.dada"), n_time) == 5000u);
+    reference::with_stdin(bytes, [&] { BOOST_TEST(read_all("-", n_time) == 5000u); });
+  }
+  char& damaged = bytes[bytes.size() / 2];
+  const auto damage = [&] {
+    VoltageReader reader(scratch.file("b.dada", bytes));
+    reader.use_threads(3);
+    VoltageBlock block;
+    while (reader.read(block, 700)) {
+    }
+  };
+  damaged = static_cast<char>(damaged ^ 1);
+  BOOST_CHECK_THROW(damage(), DataError);
+  damaged = static_cast<char>(damaged ^ 1);
+  BOOST_CHECK_NO_THROW(damage());
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_shrinks_is_an_error) {
+  const Scratch scratch;
+  const VoltageFormat f{"TFAP", 3, 4, 2};
+  const std::string path = scratch.file("a.dada", stream_bytes(f, 600));
+  VoltageReader reader(path);
+  reader.use_threads(2);
+  VoltageBlock block;
+  BOOST_TEST(reader.read(block, 128));
+  std::filesystem::resize_file(path, 4096 + 24 * 2 * 300);
+  BOOST_CHECK_THROW(while (reader.read(block, 128)){}, FailureError);
 }
 
 BOOST_AUTO_TEST_CASE(conjugating_the_most_negative_integer_saturates) {
