@@ -26,9 +26,11 @@ class PairCounts {
 
  private:
   std::size_t n_ant_;
-  bool lacking_ = false;              // whether counts_ holds anything
-  std::vector<std::int64_t> common_;  // [input chan] of all pairs
-  Buffer<std::int64_t, 2> counts_;    // [input chan][pair] besides
+  // A count is the sum of what these three hold; most streams need no more than the first two.
+  std::vector<std::int64_t> common_;   // [input chan] of all pairs
+  std::vector<std::int64_t> of_pair_;  // [pair] in all channels
+  Buffer<std::int64_t, 2> counts_;     // [input chan][pair]; empty until it is needed
+  bool lacking_ = false;               // whether of_pair_ or counts_ holds anything
 };
 
 }  // namespace apsyn

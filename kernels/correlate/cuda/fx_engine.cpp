@@ -6,6 +6,7 @@
 
 #include "kernels/common/cuda/spectra.cuh"
 #include "kernels/common/cuda/transfer.h"
+#include "kernels/common/spectra/validity_mask.h"
 #include "kernels/correlate/cuda/fx_results.cuh"
 #include "libcore/base/error.h"
 
@@ -116,8 +117,7 @@ class CudaFxEngine final : public FxEngine {
     const std::size_t n = validity_.n_spectra;
     if (mask_sent_) mask_event_.wait();
     if (mask_.size() < n * plan_.n_ant) mask_.resize({n * plan_.n_ant});
-    for (std::size_t ant = 0; ant < plan_.n_ant; ++ant)
-      for (std::size_t i = 0; i < n; ++i) mask_(i * plan_.n_ant + ant) = validity_.valid(0, ant, i);
+    mask_of(validity_, mask_.data());
     std::uint8_t* device = device_mask_.reserve(n * plan_.n_ant);
     cuda_check(cudaMemcpyAsync(device, mask_.data(), n * plan_.n_ant, cudaMemcpyHostToDevice, stream_.get()),
                "copying validity");

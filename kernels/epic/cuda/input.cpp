@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/epic/cuda/input.cuh"
 
+#include "kernels/common/spectra/validity_mask.h"
+
 namespace apsyn::epic_cuda {
 
 Samples EpicInput::shape(std::size_t first_chan, std::size_t n_chan, std::size_t n_spectra) const {
@@ -76,8 +78,7 @@ const std::uint8_t* EpicInput::upload_mask(const SpectraBlock& validity, cudaStr
     mask_ = pinned<std::uint8_t>(n * n_ant);
     mask_bytes_ = n * n_ant;
   }
-  for (std::size_t t = 0; t < n; ++t)
-    for (std::size_t ant = 0; ant < n_ant; ++ant) mask_[t * n_ant + ant] = validity.valid(0, ant, t);
+  mask_of(validity, mask_.get());
   std::uint8_t* to = device_mask_.reserve(n * n_ant);
   cuda_check(cudaMemcpyAsync(to, mask_.get(), n * n_ant, cudaMemcpyHostToDevice, stream), "copying validity");
   mask_sent_.record(stream);
