@@ -94,7 +94,9 @@ double correlate_seconds(const std::string& path, const VoltageHeader& header, u
   const auto begin = Clock::now();
   VoltageReader reader(path);
   StreamSteps<FxResult> steps;
-  steps.pin = [&](VoltageBlock& block) { return pin_block(*work.engine, header, false, work.gulp_samples, block); };
+  steps.pin = [&](VoltageBlock& block) {
+    return pin_block(*work.engine, header, false, work.gulp_samples, block);
+  };
   steps.read = [&](VoltageBlock& block) { return reader.read(block, work.gulp_samples); };
   steps.work = [&](StreamItem<FxResult>& item) { process_item(*work.engine, item); };
   steps.write = [](StreamItem<FxResult>&) {};
