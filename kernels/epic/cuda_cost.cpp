@@ -7,6 +7,7 @@
 #include "kernels/epic/corr/corr_cuda.h"
 #include "kernels/epic/corr/pair_orders.h"
 #include "kernels/epic/fft/fft_cuda.h"
+#include "kernels/epic/fft/off_grid.h"
 #include "kernels/epic/fft/setup.h"
 #include "kernels/epic/sky_pixels.h"
 #include "libcore/base/constants.h"
@@ -34,6 +35,8 @@ constexpr double kHalf = 0.55;           ///< fft by matrices: so many times tha
 constexpr double kMaxReached = 96;       ///< cells along an axis for which there are matrices
 constexpr double kMaxOfTwo = 64;         ///< single: along one of the two axes
 constexpr double kStaged = 10;           ///< fft: so many times that where a plane does not fit one kernel
+constexpr double kOffGrid_s = 4e-13;     ///< fft: an input's products with an antenna off the grid
+constexpr double kApart_s = 3e-12;       ///< fft: a pair of an antenna off the grid for a pixel
 constexpr double kFinished_s = 3e-9;     ///< fft: a pixel of an image channel
 constexpr std::size_t kMaxFused = 256;   ///< fft: cells along an axis of a plane that fits
 
@@ -110,6 +113,10 @@ EpicCost fft_cost_on_gpu(const EpicPlan& plan, const EpicGeometry& geometry, Epi
                           (static_cast<double>(plan.n_ant) * k * k * kGathered_s + cells * kCell_s);
   cost.spectrum_s = n_channel * matrix_spectrum_s(plan, geometry, grid, precision).value_or(others_s);
   cost.image_s = static_cast<double>(plan.n_image_channel()) * cells * kFinished_s;
+  const double off_grid =
+      n_channel * static_cast<double>(plan.n_ant) * static_cast<double>(off_grid_order(plan).n_off);
+  cost.spectrum_s += off_grid * static_cast<double>(plan.n_pol) * kOffGrid_s;
+  cost.image_s += off_grid * static_cast<double>(plan.nx * plan.ny) * kApart_s;
   cost.bytes = fft_bytes(plan, geometry, grid, precision);
   return cost;
 }

@@ -28,6 +28,8 @@ void check_epic_plan(const EpicPlan& plan) {
   require(!plan.field || (!plan.cross && plan.n_average == 1 && plan.apertures.empty()),
           "a field of averaged channels, of products or with apertures");
   require(plan.n_threads > 0, "no threads");
+  require(plan.off_grid.empty() || plan.off_grid.size() == plan.n_ant, "one mark per antenna off the grid");
+  require(plan.off_grid.empty() || !plan.field, "a field of antennas off the grid");
   require(plan.apertures.empty() ||
               (plan.aperture.size() == plan.n_ant &&
                *std::max_element(plan.aperture.begin(), plan.aperture.end()) < plan.apertures.size()),

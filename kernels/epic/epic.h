@@ -88,7 +88,13 @@ struct EpicPlan {
   std::size_t kernel_cells = 7;  ///< 1 .. 9 along each axis
   double padding = 1;            ///< field that is transformed / field of the image, >= 1
   EpicW w = EpicW::kernel;
+  /// [ant] 1 = stands so far from the others that it has no place on the grid: its products with all others
+  /// are summed over time and added to the image exactly (fft/off_grid.h); empty = none. Not of a field.
+  std::vector<std::uint8_t> off_grid;
 
+  /// Whether an antenna is part of the array, and whether `fft` grids it.
+  bool used(std::size_t ant) const { return flagged.empty() || flagged[ant] == 0; }
+  bool gridded(std::size_t ant) const { return used(ant) && (off_grid.empty() || off_grid[ant] == 0); }
   std::size_t n_channel() const { return n_chan * n_fine; }
   std::size_t n_image_channel() const { return n_channel() / n_average; }
   double highest_hz() const { return *std::max_element(channel_hz.begin(), channel_hz.end()); }

@@ -10,6 +10,7 @@
 #include "kernels/channelise/channelise_cuda.h"
 #include "kernels/epic/epic.h"
 #include "kernels/epic/epic_cuda.h"
+#include "kernels/epic/fft/off_grid.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/base/constants.h"
 #include "libcore/base/median.h"
@@ -44,6 +45,14 @@ std::string describe_pixels(const EpicSetup& setup) {
   const EpicPlan& epic = setup.epic;
   if (!setup.directions.empty()) return fmt::format("{} directions", setup.directions.size());
   return fmt::format("{} x {} pixels of {:.4g} deg", epic.nx, epic.ny, epic.cell / kRadPerDeg);
+}
+
+std::string off_grid_names(const EpicSetup& setup) {
+  const OffGridOrder order = off_grid_order(setup.epic);
+  std::string names;
+  for (std::size_t i = 0; i < order.n_off; ++i)
+    names += (i > 0 ? ", " : "") + setup.header.layout.antennas[order.antennas[i]].name;
+  return names;
 }
 
 }  // namespace
@@ -89,6 +98,10 @@ std::vector<std::string> describe(const EpicSetup& setup) {
   if (setup.grid)
     lines.push_back(fmt::format("grid: {} x {} cells{}", setup.grid->x.n, setup.grid->y.n,
                                 setup.grid->resampled ? " of the plane that fits the antennas best" : ""));
+  if (const std::size_t n_off = off_grid_order(epic).n_off; n_off > 0)
+    lines.push_back(fmt::format("{} outside the grid {} added exactly: {}",
+                                n_off == 1 ? "1 antenna" : fmt::format("{} antennas", n_off),
+                                n_off == 1 ? "is" : "are", off_grid_names(setup)));
   if (setup.outlier)
     lines.push_back(
         fmt::format("antenna {} stands far out: without it (--flag-antennas) {} x {} cells would do",

@@ -10,6 +10,7 @@
 #include "kernels/epic/epic.h"
 #include "kernels/epic/epic_cuda.h"
 #include "kernels/epic/fft/grid.h"
+#include "kernels/epic/fft/off_grid.h"
 #include "kernels/epic/fft/setup.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/array/beam_table.h"
@@ -67,9 +68,8 @@ Buffer<std::complex<double>, 3> factors_of(const OpenedVoltages& voltages, doubl
   return factor;
 }
 
-EpicCost cost_of(const EpicSetup& setup, const EpicGeometry& geometry) {
-  const EpicMethod method = setup.method;
-  const EpicPlan& plan = setup.epic;
+EpicCost cost_of(const EpicSetup& setup, EpicMethod method, const EpicPlan& plan,
+                 const EpicGeometry& geometry) {
   if (setup.on_gpu())
     return cuda_epic_cost(method, plan, geometry,
                           method == EpicMethod::fft ? setup.fft_precision : setup.precision);
@@ -85,6 +85,16 @@ EpicMethod choose_method(const Tool& tool, const EpicOptions& options, const Epi
   if (setup.on_gpu())
     return choose_cuda_epic_method(setup.epic, geometry, n_spectra, setup.precision, setup.fft_precision);
   return choose_epic_method(setup.epic, geometry, n_spectra, tool.common().max_memory_bytes);
+}
+
+/// Antennas that fft leaves out of its grid. A field needs all of them on one.
+void plan_off_grid(const EpicOptions& options, EpicSetup& setup, const EpicGeometry& geometry) {
+  const EpicPlan& epic = setup.epic;
+  if (options.method != "auto" && options.method != "fft") return;
+  if (epic.field || epic.float64 || epic.n_direction > 0 || epic.w == EpicW::exact) return;
+  choose_off_grid(setup.epic, geometry, [&] {
+    return cost_of(setup, EpicMethod::fft, epic, geometry).of(static_cast<double>(setup.accumulate_spectra));
+  });
 }
 
 }  // namespace
@@ -117,6 +127,7 @@ EpicPlan epic_plan(const Tool& tool, const EpicOptions& options, const EpicSetup
   plan.kernel_cells = options.kernel_cells;
   plan.padding = options.padding > 0 ? options.padding : default_padding(plan);
   plan.w = parse_w(options.w);
+  plan.off_grid = setup.epic.off_grid;
   plan.factor = factors_of(voltages, setup.header.scale);
   return plan;
 }
@@ -161,14 +172,16 @@ EpicSetup make_setup(Tool& tool, const EpicOptions& options, const OpenedVoltage
   check_size(setup, tool.common().max_memory_bytes);
   AccumulationFrame frame(header, setup.aligned(), false, setup.directions);
   const EpicGeometry geometry = frame.at(header.start);
+  plan_off_grid(options, setup, geometry);
   setup.method = choose_method(tool, options, setup, geometry);
+  if (setup.method != EpicMethod::fft) setup.epic.off_grid.clear();
   if (setup.method == EpicMethod::fft) {
     check_fft_plan(setup.epic);
     check_apertures(setup.epic, geometry);
     setup.grid = plan_fft_grid(setup.epic, geometry);
     setup.outlier = fft_outlier(setup.epic, geometry);
   }
-  plan_memory(setup, cost_of(setup, geometry), tool.common().max_memory_bytes);
+  plan_memory(setup, cost_of(setup, setup.method, setup.epic, geometry), tool.common().max_memory_bytes);
   if (!setup.on_gpu()) return setup;
   plan_gpu(setup, voltages.reader.keeps_4bit(), tool.common().max_memory_bytes);
   plan_device_memory(setup, geometry);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/epic/aperture.h"
+#include "kernels/epic/fft/cpu/off_grid_pairs.h"
 #include "kernels/epic/fft/finish.h"
 
 namespace apsyn {
@@ -34,16 +35,20 @@ EpicCost fft_cost(const EpicPlan& plan, const EpicGeometry& geometry) {
   const double values = static_cast<double>(plan.n_plane()) / n_pol;
   EpicCost cost;
   cost.spectrum_s = n_channel * n_pol *
-                    (transforms * kButterfly_s + rows * columns * kMove_s +
-                     n_ant * (k * k * kGather_s * (plan.w == EpicW::kernel ? 2 : 1) + kLoad_s) +
-                     columns * n_y * values * kProduct_s);
+                        (transforms * kButterfly_s + rows * columns * kMove_s +
+                         n_ant * (k * k * kGather_s * (plan.w == EpicW::kernel ? 2 : 1) + kLoad_s) +
+                         columns * n_y * values * kProduct_s) +
+                    off_grid_spectrum_s(plan);
   cost.image_s = n_channel / static_cast<double>(plan.n_average) * static_cast<double>(plan.n_plane()) * n_x *
-                 n_y * (grid.resampled ? kRefine_s : kFinish_s);
-  const double sums = columns * n_y * values * n_pol * static_cast<double>(plan.n_image_channel()) *
-                      static_cast<double>(sizeof(double)) *
-                      std::max(1.0, 8 / static_cast<double>(plan.n_image_channel()));
-  cost.bytes = static_cast<std::uint64_t>(sums) + field_bytes(plan, plan.nx * plan.ny) +
-               ApertureWeights::bytes(plan, plan.nx * plan.ny) + plan.n_channel() * grid_lists_bytes(plan) +
+                     n_y * (grid.resampled ? kRefine_s : kFinish_s) +
+                 off_grid_image_s(plan);
+  constexpr std::size_t kItems = 8;  // of fft/cpu/imager.cpp
+  const std::size_t n_turn = std::max<std::size_t>(1, kItems / plan.n_image_channel());
+  const double sums =
+      columns * n_y * values * n_pol * static_cast<double>(plan.n_image_channel() * n_turn * sizeof(double));
+  cost.bytes = static_cast<std::uint64_t>(sums) + OffGridPairs::bytes(plan, n_turn) +
+               field_bytes(plan, plan.nx * plan.ny) + ApertureWeights::bytes(plan, plan.nx * plan.ny) +
+               plan.n_channel() * grid_lists_bytes(plan) +
                plan.n_threads *
                    (lane_scratch_bytes(plan.n_ant, plan.n_pol, grid) + FftFinish::scratch_bytes(plan, grid));
   return cost;

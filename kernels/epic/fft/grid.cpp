@@ -23,15 +23,11 @@ Vec3 normalised(const Vec3& v) {
   return scaled(v, 1 / std::sqrt(dot(v, v)));
 }
 
-bool used(const EpicPlan& plan, std::size_t ant) {
-  return plan.flagged.empty() || plan.flagged[ant] == 0;
-}
-
 Vec3 mean_position(const EpicPlan& plan, const EpicGeometry& geometry) {
   Vec3 sum{};
   double n = 0;
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-    if (!used(plan, ant)) continue;
+    if (!plan.gridded(ant)) continue;
     sum = sum + geometry.enu_m[ant];
     ++n;
   }
@@ -43,7 +39,7 @@ Vec3 mean_position(const EpicPlan& plan, const EpicGeometry& geometry) {
 Vec3 fitted_normal(const EpicPlan& plan, const EpicGeometry& geometry, const Vec3& mean) {
   double ee = 0, en = 0, nn = 0, eu = 0, nu = 0;
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-    if (!used(plan, ant)) continue;
+    if (!plan.gridded(ant)) continue;
     const Vec3 r = geometry.enu_m[ant] - mean;
     ee += r[0] * r[0];
     en += r[0] * r[1];
@@ -79,7 +75,7 @@ struct Extent {
 Extent extent_of(const EpicPlan& plan, const EpicGeometry& geometry, const FftGrid& grid) {
   Vec3 low{}, high{};
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-    if (!used(plan, ant)) continue;
+    if (!plan.gridded(ant)) continue;
     const Vec3 place = grid.place(geometry.enu_m[ant]);
     for (std::size_t i = 0; i < 3; ++i) {
       low[i] = std::min(low[i], place[i]);
@@ -190,16 +186,19 @@ std::optional<FftOutlier> fft_outlier(const EpicPlan& plan, const EpicGeometry& 
   others.w = plan.w;
   others.flagged = plan.flagged;
   others.flagged.resize(plan.n_ant, 0);
+  others.off_grid = plan.off_grid;
   const Vec3 middle = mean_position(plan, geometry);
   FftOutlier outlier;
   double farthest_m2 = -1;
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
     const Vec3 off = geometry.enu_m[ant] - middle;
-    if (!used(plan, ant) || !(dot(off, off) > farthest_m2)) continue;
+    if (!plan.gridded(ant) || !(dot(off, off) > farthest_m2)) continue;
     farthest_m2 = dot(off, off);
     outlier.ant = ant;
   }
-  if (std::count(others.flagged.begin(), others.flagged.end(), 0) < 3) return {};
+  std::size_t n_gridded = 0;
+  for (std::size_t ant = 0; ant < plan.n_ant; ++ant) n_gridded += plan.gridded(ant) ? 1 : 0;
+  if (n_gridded < 3) return {};
   others.flagged[outlier.ant] = 1;
   const SizedGrid with = size_grid(plan, geometry), without = size_grid(others, geometry);
   outlier.without = without.grid;

@@ -64,14 +64,13 @@ GridLists make_grid_lists(const EpicPlan& plan, const EpicGeometry& geometry, co
   GridLists lists;
   std::vector<std::complex<double>> c(k * k);
   std::vector<Placed> placed;
-  const auto used = [&](std::size_t ant) { return plan.flagged.empty() || plan.flagged[ant] == 0; };
   const auto cells_of = [&](std::size_t ant) {
     const Vec3 place = grid.place(geometry.enu_m[ant]);
     return std::array{place[0] * per_m / grid.x.spacing(), place[1] * per_m / grid.y.spacing()};
   };
   std::int64_t lowest_x = INT64_MAX, lowest_y = INT64_MAX;
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-    if (!used(ant)) continue;
+    if (!plan.gridded(ant)) continue;
     lowest_x = std::min(lowest_x, kernel.first(cells_of(ant)[0]));
     lowest_y = std::min(lowest_y, kernel.first(cells_of(ant)[1]));
   }
@@ -80,7 +79,7 @@ GridLists make_grid_lists(const EpicPlan& plan, const EpicGeometry& geometry, co
   if (!plan.autos) lists.lags.resize({plan.n_ant, k, 2 * k - 1});
   const auto heard = aperture_nodes(plan, grid, kernel, freq_hz);
   for (std::size_t ant = 0; ant < plan.n_ant; ++ant) {
-    if (!used(ant)) continue;
+    if (!plan.gridded(ant)) continue;
     const auto [u, v] = cells_of(ant);
     const double w = plan.w == EpicW::kernel ? grid.place(geometry.enu_m[ant])[2] * per_m : 0;
     if (std::abs(w) > 1e-6 || !heard.empty()) lists.real = false;

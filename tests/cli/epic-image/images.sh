@@ -170,6 +170,15 @@ expect_stdout "method: fft" "grid: " "antenna c stands far out"
 run epic-image tiny.dada --method fft --size 16 --dry-run
 expect_stdout "grid: "
 ! grep -q "stands far out" "$STATE/stdout" || fail "an antenna near the others is said to stand far out"
+# In a larger array it is left out of the grid, but not of a field's.
+run simulate --array lwa-sv --freq 60MHz --bandwidth 25kHz --noise 10Jy --duration 40ms -o lwa-sv.dada
+run epic-image lwa-sv.dada --method fft --dry-run
+expect_stdout "1 antenna outside the grid is added exactly: Stand256"
+! grep -q "stands far out" "$STATE/stdout" || fail "an antenna off the grid is said to stand far out"
+run epic-image lwa-sv.dada --method fft --electric-field --samples 0:1 --dry-run
+expect_stdout "antenna Stand256 stands far out"
+run epic-image lwa-sv.dada --method corr --dry-run
+! grep -q "outside the grid" "$STATE/stdout" || fail "corr leaves antennas out of a grid"
 # What a run refuses, a plan refuses.
 expect_exit 2 epic-image tiny.dada --size 16 --method fft --w exact --dry-run
 run epic-image tiny.dada --pixels pixels.csv --dry-run

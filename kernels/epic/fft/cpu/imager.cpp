@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "kernels/epic/aperture.h"
+#include "kernels/epic/fft/cpu/off_grid_pairs.h"
 #include "kernels/epic/fft/setup.h"
 #include "kernels/epic/weights.h"
 #include "libcore/system/parallel.h"
@@ -30,6 +31,7 @@ class FftImager final : public DirectImager {
         n_turn_(turns_of(plan_)),
         weights_(plan_),
         apertures_(plan_, false),
+        off_grid_(plan_, n_turn_),
         scratch_(plan_.n_threads),
         chunk_sums_(plan_.n_threads) {}
 
@@ -50,7 +52,8 @@ class FftImager final : public DirectImager {
   Buffer<double, 3> powers_;               // [channel][turn][ant][value], the last two as one
   EpicWeights weights_;
   ApertureWeights apertures_;
-  SkyPixels sky_;  // of apertures
+  OffGridPairs off_grid_;
+  SkyPixels sky_;  // of apertures and of antennas off the grid
   std::size_t next_chunk_ = 0;
   std::vector<LaneScratch> scratch_;
   std::vector<Buffer<float, 1>> chunk_sums_;
@@ -75,10 +78,9 @@ void FftImager::start(const EpicGeometry& geometry) {
   powers_.resize({plan_.n_channel(), n_turn_, plan_.autos ? 0 : plan_.n_ant * n_value_});
   weights_.start();
   apertures_.start();
-  if (apertures_.any()) {
-    sky_ = sky_pixels(plan_, geometry_);
-    apertures_.look(sky_);
-  }
+  off_grid_.start(geometry_);
+  if (apertures_.any() || off_grid_.any()) sky_ = sky_pixels(plan_, geometry_);
+  apertures_.look(sky_);
   next_chunk_ = 0;
 }
 
@@ -105,6 +107,7 @@ void FftImager::add_channel(const SpectraBlock& block, std::size_t channel, std:
     add_lane_spectra(spectra, gridded.lists[channel], gridded.fft_x, gridded.fft_y, gridded.finish.pixels(),
                      scratch_[thread], chunk.data(), powers);
     for (std::size_t k = 0; k < chunk.size(); ++k) sums[k] += chunk(k);
+    off_grid_.add(spectra, channel, turn);
   }
 }
 
@@ -149,6 +152,7 @@ void FftImager::take(EpicImages& images) {
     gridded_->finish.run(sums, fft_auto_lags(plan_, *gridded_, powers_of_antennas.view(), image),
                          pairs > 0 ? 1 / pairs : std::nan(""), images.planes.view()[image]);
   });
+  off_grid_.image(weights_, sky_, apertures_, images);
   apertures_.scale(weights_, sky_, images);
 }
 

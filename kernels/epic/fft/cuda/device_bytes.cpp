@@ -6,6 +6,7 @@
 
 #include "kernels/common/cuda/attribute.h"
 #include "kernels/epic/fft/cuda/matrix/plan.h"
+#include "kernels/epic/fft/off_grid.h"
 
 namespace apsyn {
 namespace {
@@ -70,6 +71,12 @@ std::uint64_t fft_device_bytes(const EpicPlan& plan, const EpicGeometry& geometr
   if (grid.resampled)  // refined images, with what their transforms take
     bytes += 2 * kSpare *
              std::min(product({n_channel, 2, 5, grid.x.n, grid.y.n, 2 * sizeof(double)}), 1.25 * 0x1p27);
+  // pairs of antennas off the grid: sums, matrices, gains, and pixels
+  if (const std::size_t n_off = off_grid_order(plan).n_off; n_off > 0)
+    bytes += kSpare * (product({n_channel, n_off, plan.n_ant,
+                                plan.n_pol * plan.n_pol * 2 * sizeof(double) + 4 * 2 * sizeof(float)}) +
+                       product({n_channel, plan.n_ant, plan.n_pol, 2 * sizeof(double)}) +
+                       product({plan.nx, plan.ny, 3 * sizeof(double) + sizeof(std::uint32_t)}));
   bytes += product({plan.nx, plan.ny, 3 * sizeof(double) + 16 * sizeof(double)});
   return static_cast<std::uint64_t>(bytes);
 }

@@ -13,6 +13,7 @@
 #include "kernels/epic/cuda/input.cuh"
 #include "kernels/epic/fft/cuda/engine.cuh"
 #include "kernels/epic/fft/cuda/finisher.cuh"
+#include "kernels/epic/fft/cuda/off_grid_pairs.cuh"
 #include "kernels/epic/fft/cuda/steps.cuh"
 #include "kernels/epic/sky_pixels.h"
 #include "kernels/epic/weights.h"
@@ -35,6 +36,7 @@ class FftCudaImager final : public DeviceImager {
         n_pol_(fft_values(plan_) == 1 ? 1 : 2),
         weights_(plan_),
         apertures_(plan_),
+        off_grid_(plan_),
         input_(plan_),
         powers_(plan_.autos ? 0 : plan_.n_channel() * plan_.n_ant * 4) {}
 
@@ -58,6 +60,7 @@ class FftCudaImager final : public DeviceImager {
   CopyStream stream_;
   EpicWeights weights_;
   epic_cuda::DeviceApertures apertures_;
+  DeviceOffGridPairs off_grid_;
   epic_cuda::EpicInput input_;
   epic_cuda::PlaneCopy copy_;
   EpicGeometry planned_for_, geometry_;
@@ -89,7 +92,11 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
     gridded_->finish.aim(plan_, geometry);
     finisher_->aim(gridded_->finish);
   }
-  if (apertures_.any() && !same_geometry(geometry, geometry_)) apertures_.look(sky_pixels(plan_, geometry));
+  if ((apertures_.any() || off_grid_.any()) && !same_geometry(geometry, geometry_)) {
+    const SkyPixels pixels = sky_pixels(plan_, geometry);
+    apertures_.look(pixels);
+    off_grid_.aim(geometry, pixels);
+  }
   if (!factors_made_ || geometry.delay_s != geometry_.delay_s) {
     const auto factors = fft_factors(plan_, geometry, gridded_->grid);
     factor_.copy(factors.data(), factors.size());
@@ -101,6 +108,7 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
   if (powers_.size() > 0)
     cuda_check(cudaMemsetAsync(powers_.data(), 0, powers_.size() * sizeof(double), stream_.get()),
                "clearing powers");
+  off_grid_.start(stream_.get());
   weights_.start();
   apertures_.start();
 }
@@ -165,6 +173,7 @@ void FftCudaImager::add_samples(const epic_cuda::Samples& samples) {
   const double largest = largest_of(samples.format);
   choose_engine(largest > 0);
   if (powers_.size() > 0) epic_cuda::launch_powers(samples, powers_.data(), stream_.get());
+  off_grid_.add(samples, stream_.get());
   engine_->add(
       {samples, factor_.data(), static_cast<int>(fft_first_pol(plan_)), static_cast<int>(n_pol_), largest},
       stream_.get());
@@ -178,6 +187,7 @@ bool FftCudaImager::take_later(EpicImages& images) {
   float* planes =
       copy_.planes(plan_.n_image_channel() * plan_.n_plane() * plan_.ny * plan_.nx, stream_.get());
   finisher_->run(engine_->collect(stream_.get()), powers_.data(), scales, planes, stream_.get());
+  off_grid_.image(scales, apertures_, planes, stream_.get());
   apertures_.scale(weights_, planes, stream_.get());
   copy_.send(plan_, weights_, images, stream_.get());
   return true;

@@ -93,6 +93,36 @@ BOOST_AUTO_TEST_CASE(codes_agree_with_float64) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(integers_of_antennas_off_the_grid_agree_with_float64) {
+  EpicCase c = flat_array();
+  c.enu_m = random_array(30, 45, 0, 0.03, 5);
+  c.enu_m.insert(c.enu_m.begin() + 3, Vec3{240, -170, 12});
+  c.enu_m.push_back({-310, 40, -7});
+  c.integers = true;
+  c.gains = false;
+  c.n_spectra = 150;
+  c.missing = 0.1;
+  const EpicRecording recording(c);
+  for (const EpicPrecision precision : {EpicPrecision::single, EpicPrecision::half})
+    for (const bool autos : {false, true}) {
+      Fft fft;
+      fft.padding = 1.25;
+      fft.autos = autos;
+      const auto planned = [&] {
+        EpicPlan plan = fft.plan(recording);
+        plan.off_grid.assign(32, 0);
+        plan.off_grid[3] = plan.off_grid[31] = 1;
+        return plan;
+      };
+      const auto imager = make_fft_imager_cuda(planned(), 0, precision);
+      const EpicImages images = recording.image(*imager, 75, 64, true);
+      const FftError error = error_of(recording, planned(), images, 23);
+      BOOST_TEST_MESSAGE("codes, two off the grid, half " << (precision == EpicPrecision::half) << ": "
+                                                          << error.rms << ", worst " << error.worst);
+      BOOST_TEST(error.rms <= (precision == EpicPrecision::half ? 4e-4 : kPadded));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(half_precision_errs_by_its_rounding) {
   EpicCase c = flat_array();
   c.integers = true;

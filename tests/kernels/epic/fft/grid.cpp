@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "kernels/epic/fft/grid.h"
+#include "kernels/epic/fft/off_grid.h"
 
 using namespace apsyn;
 
@@ -58,6 +59,37 @@ BOOST_AUTO_TEST_CASE(two_antennas_have_no_outrigger) {
   two.enu_m = {{0, 0, 0}, {500, 0, 20}};
   two.delay_s = {0, 0};
   BOOST_TEST(!fft_outlier(plan_of(2), two).has_value());
+}
+
+namespace {
+
+std::vector<std::size_t> chosen(EpicPlan plan, const EpicGeometry& geometry) {
+  choose_off_grid(plan, geometry, [&] { return fft_cost(plan, geometry).of(1000); });
+  std::vector<std::size_t> off;
+  for (std::size_t ant = 0; ant < plan.off_grid.size(); ++ant)
+    if (plan.off_grid[ant] != 0) off.push_back(ant);
+  return off;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(outriggers_leave_the_grid_where_that_costs_less) {
+  const auto none = std::vector<std::size_t>{};
+  BOOST_TEST(chosen(plan_of(26), with_outrigger(0.05, {300, 200, 15})) == std::vector<std::size_t>{11});
+  // not one that stands with the others
+  BOOST_TEST(chosen(plan_of(26), with_outrigger(0.05, {20, 41, 1})) == none);
+  // two on one side: the nearer one alone still needs a larger grid
+  EpicGeometry two = with_outrigger(0.05, {300, 200, 15});
+  two.enu_m.push_back({250, 160, 9});
+  two.delay_s.push_back(0);
+  BOOST_TEST(chosen(plan_of(27), two) == (std::vector<std::size_t>{11, 26}));
+  // one that is flagged is no part of the array
+  EpicPlan flagged = plan_of(26);
+  flagged.flagged.assign(26, 0);
+  flagged.flagged[11] = 1;
+  BOOST_TEST(chosen(std::move(flagged), with_outrigger(0.05, {300, 200, 15})) == none);
+  // one so far out that no grid holds it
+  BOOST_TEST(chosen(plan_of(26), with_outrigger(0.05, {90e3, 30e3, 9e3})) == std::vector<std::size_t>{11});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
