@@ -6,7 +6,8 @@
 // antenna, cell and polarisation), transforms (5 N log2 N of the rows and columns that are needed) and
 // products (16 a pixel) make up; and the RMS error against float64 over the RMS image. Cases: level (256
 // antennas of LWA-SV's station on one level; the published imager's case), tall (as they stand, without the
-// outrigger), kernels (level with kernels of 1 to 9 cells), staged (three stages with cuFFT).
+// outrigger), whole (with it, as epic-image leaves it out of the grid), kernels (level with kernels of 1 to 9
+// cells), staged (three stages with cuFFT).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "kernels/common/cuda/spectra.cuh"
 #include "kernels/epic/fft/fft_cuda.h"
 #include "kernels/epic/fft/grid.h"
+#include "kernels/epic/fft/off_grid.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
@@ -38,11 +40,17 @@ struct Case {
   std::vector<Vec3> enu_m;
   std::size_t n_chan = 132, n_spectra = 1000, size = 128;
   double freq_hz = 50e6;
+  bool off_grid = false;  ///< whether antennas may be left out of the grid
 };
 
-std::vector<Vec3> station(bool level) {
+std::vector<Vec3> whole_station() {
   std::vector<Vec3> enu;
   for (const Antenna& antenna : builtin_array("lwa-sv").antennas) enu.push_back(antenna.enu_m);
+  return enu;
+}
+
+std::vector<Vec3> station(bool level) {
+  std::vector<Vec3> enu = whole_station();
   enu.pop_back();  // the outrigger
   if (!level) return enu;
   enu.push_back({0.5 * enu[0][0], 0.5 * enu[0][1], 0});
@@ -188,8 +196,17 @@ void run(const Case& c, const Samples& samples, std::size_t cells, double paddin
   EpicGeometry geometry;
   geometry.enu_m = c.enu_m;
   geometry.delay_s.assign(c.enu_m.size(), 0.0);
-  const EpicPlan plan = plan_of(c, cells, padding);
-  const auto imager = make_fft_imager_cuda(plan_of(c, cells, padding), 0, precision, form);
+  const auto planned = [&] {
+    EpicPlan plan = plan_of(c, cells, padding);
+    if (c.off_grid)
+      choose_off_grid(plan, geometry, [&] {
+        return cuda_epic_cost(EpicMethod::fft, plan, geometry, precision)
+            .of(static_cast<double>(c.n_spectra));
+      });
+    return plan;
+  };
+  const EpicPlan plan = planned();
+  const auto imager = make_fft_imager_cuda(planned(), 0, precision, form);
   Resident source(samples);
   EpicImages images;
   const double start_s = seconds_of(1, [&] { imager->start(geometry); });
@@ -206,7 +223,7 @@ void run(const Case& c, const Samples& samples, std::size_t cells, double paddin
   fmt::print(
       "{{\"bench\":\"epic\",\"case\":\"{}\",\"method\":\"fft\",\"device\":\"cuda\",\"form\":\"{}\","
       "\"precision\":\"{}\","
-      "\"antennas\":{},"
+      "\"antennas\":{},\"off_grid\":{},"
       "\"size\":{},\"grid\":[{},{}],\"kernel\":{},\"padding\":{},\"ms\":{:.4g},\"ms_sustained\":{:.4g},"
       "\"times_real_time\":{:.3g},\"fp32_share\":{:.3f},\"start_s\":{:.3g},\"take_ms\":{:.4g},\"error\":{:."
       "2g}}}\n",
@@ -214,8 +231,8 @@ void run(const Case& c, const Samples& samples, std::size_t cells, double paddin
       form == FftVariant::staged  ? "staged"
       : form == FftVariant::fused ? "fused"
                                   : "automatic",
-      precision == EpicPrecision::half ? "half" : "single", plan.n_ant, c.size, grid.x.n, grid.y.n, cells,
-      padding, 1e3 * median_s, 1e3 * sustained_s, kData_s / sustained_s,
+      precision == EpicPrecision::half ? "half" : "single", plan.n_ant, off_grid_order(plan).n_off, c.size,
+      grid.x.n, grid.y.n, cells, padding, 1e3 * median_s, 1e3 * sustained_s, kData_s / sustained_s,
       operations_of(c, plan, geometry) / sustained_s / kPeakFlops, start_s, 1e3 * take_s, error);
   std::fflush(stdout);
 }
@@ -244,6 +261,19 @@ int main(int argc, char** argv) {
       for (std::size_t cells = 1; wanted("kernels") && cells <= 9; ++cells)
         run(c, samples, cells, 1, FftVariant::automatic);
       if (wanted("staged")) run(c, samples, 7, 1, FftVariant::staged);
+    }
+  }
+  if (!wanted("whole")) return 0;
+  Case c;
+  c.name = "whole";
+  c.enu_m = whole_station();
+  for (const double freq_hz : {50e6, 70e6}) {
+    c.freq_hz = freq_hz;
+    const Samples samples = make_samples(c);
+    for (c.off_grid = true;; c.off_grid = false) {
+      for (const EpicPrecision precision : {EpicPrecision::half, EpicPrecision::single})
+        run(c, samples, 7, 1.115, FftVariant::automatic, precision);
+      if (!c.off_grid) break;
     }
   }
 }
