@@ -155,18 +155,32 @@ struct MeasurementSetReader::State {
     for (auto& [description, wanted] : by_description) batches.push_back(std::move(wanted));
   }
 
-  /// Touches all that reading will trust: the tables, the scalars of all rows and the cells of the first and
-  /// the last one that is wanted.
+  /// The first or the last wanted row of some.
+  std::optional<std::int64_t> wanted_row(std::int64_t first_row, std::int64_t end_row, bool last) {
+    std::optional<std::int64_t> found;
+    next_row = first_row;
+    scan(static_cast<std::size_t>(end_row - first_row));
+    for (const std::vector<std::size_t>& wanted : batches) {
+      const std::int64_t row =
+          scalars.first_row + static_cast<std::int64_t>(last ? wanted.back() : wanted.front());
+      found = !found ? row : last ? std::max(*found, row) : std::min(*found, row);
+    }
+    batches.clear();
+    return found;
+  }
+
+  /// Touches all that reading will trust: the tables, the scalars of all rows, most of which the selection
+  /// has been through, and the cells of the first and the last one that is wanted.
   void look() {
     std::optional<std::int64_t> first, last;
-    while (next_row < rows.end_row()) {
-      scan(kScanRows);
-      for (const std::vector<std::size_t>& wanted : batches) {
-        if (!first) first = scalars.first_row + static_cast<std::int64_t>(wanted.front());
-        last = scalars.first_row + static_cast<std::int64_t>(wanted.back());
-      }
-      batches.clear();
-    }
+    const std::int64_t begin = rows.begin_row(), end = rows.end_row();
+    constexpr auto at_once = static_cast<std::int64_t>(kScanRows);
+    for (std::int64_t row = begin; row < end; row += at_once)
+      read_antennas(scalars, table, row, static_cast<std::size_t>(std::min(at_once, end - row)));
+    for (std::int64_t row = begin; row < end && !first; row += at_once)
+      first = wanted_row(row, std::min(end, row + at_once), false);
+    for (std::int64_t row = end; row > begin && first && !last; row -= at_once)
+      last = wanted_row(std::max(begin, row - at_once), row, true);
     MsCells unused;
     constexpr std::size_t only = 0;
     for (const auto& row : {first, last}) {

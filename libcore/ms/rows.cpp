@@ -158,12 +158,16 @@ void MsRowSelection::find_span(const casacore::Table& table, const std::string& 
   }
 }
 
+void read_antennas(MsScalars& scalars, const casacore::Table& table, std::int64_t first, std::size_t n) {
+  read_column(scalars.ant1, table, "ANTENNA1", first, n);
+  read_column(scalars.ant2, table, "ANTENNA2", first, n);
+}
+
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first, std::size_t n) {
   scalars.first_row = first;
   read_times(scalars.time_s, table, first, n);
   read_column(scalars.interval_s, table, "INTERVAL", first, n);
-  read_column(scalars.ant1, table, "ANTENNA1", first, n);
-  read_column(scalars.ant2, table, "ANTENNA2", first, n);
+  read_antennas(scalars, table, first, n);
   read_column(scalars.field, table, "FIELD_ID", first, n);
   read_column(scalars.data_description, table, "DATA_DESC_ID", first, n);
   read_column(scalars.flag_row, table, "FLAG_ROW", first, n);
