@@ -113,10 +113,18 @@ struct MeasurementSetReader::State {
   MsMetadata meta;
   MsRowSelection rows;
   MsCellReader cells;
-  std::int64_t next_row;
-  MsScalars scalars;                             ///< of the block of rows read last
-  std::deque<std::vector<std::size_t>> batches;  ///< of that block, one data description each
-  std::vector<std::size_t> batch;                ///< whose scalars were given out, and whose cells may follow
+  /// Consecutive rows, of which the wanted ones are sorted by data description.
+  struct Block {
+    MsScalars scalars;
+    std::deque<std::vector<std::size_t>> batches;  ///< indices into the scalars, not yet given out
+  };
+  std::int64_t next_row;                                     ///< behind all blocks
+  std::unique_ptr<Block> block = std::make_unique<Block>();  ///< whose batches are given out
+  std::unique_ptr<Block> ahead = std::make_unique<Block>();  ///< the one after it, once it has been read
+  bool is_ahead = false;
+  std::exception_ptr ahead_error;  ///< where reading it failed
+  std::vector<std::size_t> batch;  ///< whose scalars were given out, and whose cells may follow
+  std::size_t max_batch = 0;       ///< as the caller wants it
 
   /// Cells, and what becomes of them.
   struct Piece {
@@ -137,7 +145,8 @@ struct MeasurementSetReader::State {
         next_row(rows.begin_row()) {}
 
   /// Reads the scalars of the next rows and sorts the wanted ones by data description.
-  void scan(std::size_t n_rows) {
+  void scan(std::size_t n_rows, Block& into) {
+    MsScalars& scalars = into.scalars;
     n_rows = std::min(n_rows, static_cast<std::size_t>(rows.end_row() - next_row));
     read_scalars(scalars, table, next_row, n_rows);
     next_row += static_cast<std::int64_t>(n_rows);
@@ -152,20 +161,20 @@ struct MeasurementSetReader::State {
       if (ant1 == ant2 && !selection.autos) continue;
       by_description[scalars.data_description[i]].push_back(i);
     }
-    for (auto& [description, wanted] : by_description) batches.push_back(std::move(wanted));
+    for (auto& [description, wanted] : by_description) into.batches.push_back(std::move(wanted));
   }
 
   /// The first or the last wanted row of some.
   std::optional<std::int64_t> wanted_row(std::int64_t first_row, std::int64_t end_row, bool last) {
     std::optional<std::int64_t> found;
     next_row = first_row;
-    scan(static_cast<std::size_t>(end_row - first_row));
-    for (const std::vector<std::size_t>& wanted : batches) {
+    scan(static_cast<std::size_t>(end_row - first_row), *block);
+    for (const std::vector<std::size_t>& wanted : block->batches) {
       const std::int64_t row =
-          scalars.first_row + static_cast<std::int64_t>(last ? wanted.back() : wanted.front());
+          block->scalars.first_row + static_cast<std::int64_t>(last ? wanted.back() : wanted.front());
       found = !found ? row : last ? std::max(*found, row) : std::min(*found, row);
     }
-    batches.clear();
+    block->batches.clear();
     return found;
   }
 
@@ -176,7 +185,7 @@ struct MeasurementSetReader::State {
     const std::int64_t begin = rows.begin_row(), end = rows.end_row();
     constexpr auto at_once = static_cast<std::int64_t>(kScanRows);
     for (std::int64_t row = begin; row < end; row += at_once)
-      read_antennas(scalars, table, row, static_cast<std::size_t>(std::min(at_once, end - row)));
+      read_antennas(block->scalars, table, row, static_cast<std::size_t>(std::min(at_once, end - row)));
     for (std::int64_t row = begin; row < end && !first; row += at_once)
       first = wanted_row(row, std::min(end, row + at_once), false);
     for (std::int64_t row = end; row > begin && first && !last; row -= at_once)
@@ -185,33 +194,60 @@ struct MeasurementSetReader::State {
     constexpr std::size_t only = 0;
     for (const auto& row : {first, last}) {
       if (!row) continue;
-      read_scalars(scalars, table, *row, 1);
-      cells.load(unused, scalars, {&only, 1});
+      read_scalars(block->scalars, table, *row, 1);
+      cells.load(unused, block->scalars, {&only, 1});
     }
+  }
+
+  /// Reads the next block while cells of this one are read, once all of it has been given out.
+  void look_ahead(std::size_t n_rows) {
+    if (!block->batches.empty() || is_ahead || ahead_error || next_row >= rows.end_row()) return;
+    try {
+      ahead->batches.clear();
+      scan(n_rows, *ahead);
+      is_ahead = true;
+    } catch (...) {
+      ahead_error = std::current_exception();
+    }
+  }
+
+  /// Back to the first row.
+  void begin() {
+    next_row = rows.begin_row();
+    block->batches.clear();
+    batch.clear();
+    is_ahead = false;
+    ahead_error = nullptr;
   }
 
   /// Frees what reading took: of many sets one after the other is read, and all stay open.
   void give_back() {
     std::vector<Piece>().swap(pieces);
-    std::deque<std::vector<std::size_t>>().swap(batches);
-    scalars = MsScalars();
+    *block = Block();
+    *ahead = Block();
     cells.close();
   }
 
   /// The next rows; false at the end.
   bool take_batch(std::size_t max_rows) {
     batch.clear();
-    while (batches.empty()) {
-      if (next_row >= rows.end_row()) {
+    max_batch = max_rows;
+    while (block->batches.empty()) {
+      if (ahead_error) std::rethrow_exception(std::exchange(ahead_error, nullptr));
+      if (is_ahead) {
+        std::swap(block, ahead);
+        is_ahead = false;
+      } else if (next_row >= rows.end_row()) {
         give_back();
         return false;
+      } else {
+        scan(max_rows, *block);
       }
-      scan(max_rows);
     }
-    batch = std::move(batches.front());
-    batches.pop_front();
+    batch = std::move(block->batches.front());
+    block->batches.pop_front();
     if (batch.size() > max_rows) {
-      batches.emplace_front(batch.begin() + static_cast<std::ptrdiff_t>(max_rows), batch.end());
+      block->batches.emplace_front(batch.begin() + static_cast<std::ptrdiff_t>(max_rows), batch.end());
       batch.resize(max_rows);
     }
     return true;
@@ -226,12 +262,14 @@ struct MeasurementSetReader::State {
     n_threads = static_cast<unsigned>(std::clamp<std::size_t>(n_pieces, 1, std::max(1u, n_threads)));
     pieces.resize(std::max<std::size_t>(pieces.size(), n_threads));
     FirstFailure failure(n_pieces);
-    parallel_for(n_threads, n_pieces, [&](std::size_t item, unsigned thread) {
+    parallel_for(n_threads, n_pieces + 1, [&](std::size_t number, unsigned thread) {
+      if (number == 0) return cells.alone([&] { look_ahead(max_batch); });
+      const std::size_t item = number - 1;
       failure.guard(item, [&] {
         Piece& piece = pieces[thread];
         piece.first = item * n_at_once;
         const std::size_t n = std::min(n_at_once, batch.size() - piece.first);
-        cells.load(piece.cells, scalars, std::span(batch).subspan(piece.first, n));
+        cells.load(piece.cells, block->scalars, std::span(batch).subspan(piece.first, n));
         use(piece);
       });
     });
@@ -240,7 +278,7 @@ struct MeasurementSetReader::State {
 
   /// Of the batch.
   const MsDataDescription& description() const {
-    return meta.description(scalars.data_description[batch.front()]);
+    return meta.description(block->scalars.data_description[batch.front()]);
   }
   /// The wanted channels of the batch.
   std::size_t n_channels() const {
@@ -248,6 +286,7 @@ struct MeasurementSetReader::State {
   }
 
   void copy_scalars(MsRows& out) const {
+    const MsScalars& scalars = block->scalars;
     const std::size_t n = batch.size();
     out.data_description = scalars.data_description[batch.front()];
     out.spw = description().spw;
@@ -345,7 +384,7 @@ void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads, const Us
       const std::size_t n = piece.cells.wanted.size();
       piece.data.resize_for_overwrite({n, n_chan, n_product});
       piece.weight.resize_for_overwrite({n, n_chan, n_product});
-      state.cells.fold(piece.cells, state.scalars, rows_of(rows.uvw_m, piece.first, n), piece.data,
+      state.cells.fold(piece.cells, state.block->scalars, rows_of(rows.uvw_m, piece.first, n), piece.data,
                        piece.weight);
       use(piece.first, std::as_const(piece.data), std::as_const(piece.weight));
     });
@@ -365,7 +404,7 @@ bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
   with_measurement_set(state.path, [&] {
     state.for_pieces(1, [&](State::Piece& piece) {
       const std::size_t n = piece.cells.wanted.size();
-      state.cells.fold(piece.cells, state.scalars, rows_of(rows.uvw_m, piece.first, n),
+      state.cells.fold(piece.cells, state.block->scalars, rows_of(rows.uvw_m, piece.first, n),
                        rows_of(rows.data, piece.first, n), rows_of(rows.weight, piece.first, n));
     });
   });
@@ -374,9 +413,7 @@ bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
 }
 
 void MeasurementSetReader::rewind() {
-  state_->next_row = state_->rows.begin_row();
-  state_->batches.clear();
-  state_->batch.clear();
+  state_->begin();
 }
 
 }  // namespace apsyn

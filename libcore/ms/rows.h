@@ -125,6 +125,12 @@ class MsCellReader {
   /// others load other cells.
   void fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
             View<std::complex<float>, 3> data, View<float, 3> weight) const;
+  /// Calls work() while no thread loads by casacore.
+  template <class Work>
+  void alone(Work work) {
+    std::lock_guard lock(casacore_);
+    work();
+  }
   /// Gives up what load() keeps open.
   void close();
   /// Rows of `n_chan` channels whose cells together take kCellBytesAtOnce, at least one.

@@ -116,6 +116,31 @@ BOOST_AUTO_TEST_CASE(contradictions_are_data_errors) {
   }
 }
 
+// Rows are looked at ahead of their cells.
+BOOST_AUTO_TEST_CASE(rows_before_a_bad_one_are_read) {
+  ScratchFolder folder;
+  const std::string path = folder / "a.ms";
+  Observation(ms_description(), 50).write(path);
+  {
+    casacore::Table table = edit(path);
+    casacore::ScalarColumn<casacore::Int>(table, "ANTENNA2").put(150, 99);
+  }
+  MsSelection all;
+  all.autos = true;
+  MeasurementSetReader reader(path, all);
+  MsRows rows;
+  for (int pass = 0; pass < 2; ++pass) {
+    BOOST_TEST_REQUIRE(reader.read(rows, 100));
+    BOOST_TEST(rows.row_number.back() == 99);
+    BOOST_CHECK_EXCEPTION(reader.read(rows, 100), DataError, [](const DataError& error) {
+      return std::string(error.what()).find("row 150: antennas") != std::string::npos;
+    });
+    BOOST_TEST_REQUIRE(reader.read(rows, 100));  // those behind them
+    BOOST_TEST(rows.row_number.front() == 200);
+    reader.rewind();
+  }
+}
+
 BOOST_AUTO_TEST_CASE(truncated_files_never_crash) {
   ScratchFolder folder;
   const std::string path = folder / "a.ms", kept = folder / "kept";
