@@ -51,7 +51,66 @@ void InputScales::open_window(std::int64_t sample) {
   count_.fill(0);
 }
 
+namespace {
+
+/// sums[input] += re^2 + im^2 of one row of samples: int8 pairs, or 4-bit ones that are packed.
+void add_powers(const std::int8_t* row, std::size_t n, std::int32_t* sums) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const int re = row[2 * i], im = row[2 * i + 1];
+    sums[i] += re * re + im * im;
+  }
+}
+void add_powers(const std::uint8_t* row, std::size_t n, std::int32_t* sums) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const int re = static_cast<std::int8_t>(row[i]) >> 4, im = static_cast<std::int8_t>(row[i] << 4) >> 4;
+    sums[i] += re * re + im * im;
+  }
+}
+
+}  // namespace
+
 void InputScales::add(const VoltageBlock& block, std::size_t first, std::size_t n) {
+  if (block.four_bit)
+    add_integers(block, first, n, block.samples_i4.data(), 1);
+  else if (block.integer)
+    add_integers(block, first, n, block.samples_i8.data(), 2);
+  else
+    add_floats(block, first, n);
+}
+
+/// Samples [time][chan][input], so many values each. Row after row: with many channels they lie far apart.
+template <class T>
+void InputScales::add_integers(const VoltageBlock& block, std::size_t first, std::size_t n, const T* samples,
+                               std::size_t n_value) {
+  const std::vector<std::int64_t>& known = integrations_.back().first_usable;
+  const std::size_t n_pol = plan_.n_pol, n_input = plan_.n_ant * n_pol;
+  constexpr std::size_t kAnts = 64;       // of an item
+  constexpr std::size_t kRows = 1 << 14;  // whose powers 32 bits hold
+  const std::size_t n_parts = (plan_.n_ant + kAnts - 1) / kAnts;
+  parallel_for(plan_.n_threads, plan_.n_chan * n_parts, [&](std::size_t item, unsigned) {
+    const std::size_t chan = item / n_parts, first_ant = item % n_parts * kAnts;
+    const std::size_t last_ant = std::min(first_ant + kAnts, plan_.n_ant), from = first_ant * n_pol;
+    std::vector<std::int32_t> sums((last_ant - first_ant) * n_pol);
+    for (std::size_t time = first; time < first + n;) {
+      // spans in which an antenna is valid throughout or not at all
+      const std::size_t in_span = (block.first_valid_row_offset + time) % block.missing_samples;
+      const std::size_t rows = std::min({first + n - time, block.missing_samples - in_span, kRows});
+      std::fill(sums.begin(), sums.end(), 0);
+      for (std::size_t row = time; row < time + rows; ++row)
+        add_powers(samples + ((row * plan_.n_chan + chan) * n_input + from) * n_value, sums.size(),
+                   sums.data());
+      for (std::size_t ant = first_ant; ant < last_ant; ++ant) {
+        if (known[ant] != kNever || plan_.flagged[ant] != 0 || !block.is_valid(time, ant)) continue;
+        count_(chan, ant) += static_cast<std::int64_t>(rows);
+        for (std::size_t input = ant * n_pol; input < (ant + 1) * n_pol; ++input)
+          sum_i64_(chan, input) += sums[input - from];
+      }
+      time += rows;
+    }
+  });
+}
+
+void InputScales::add_floats(const VoltageBlock& block, std::size_t first, std::size_t n) {
   const std::vector<std::int64_t>& known = integrations_.back().first_usable;
   const std::size_t n_ant = plan_.n_ant, n_pol = plan_.n_pol;
   constexpr std::size_t kAnts = 16;  // of an item; whoever adds them adds samples in order
@@ -65,20 +124,9 @@ void InputScales::add(const VoltageBlock& block, std::size_t first, std::size_t 
         if (block.not_finite.size() != 0 && block.not_finite(time, chan, ant) != 0) continue;
         ++count_(chan, ant);
         for (std::size_t pol = 0; pol < n_pol; ++pol) {
-          const std::size_t input = ant * n_pol + pol;
-          if (block.four_bit) {
-            const unsigned both = block.samples_i4(time, chan, ant, pol);
-            const int re = static_cast<int>((both >> 4) ^ 8u) - 8,
-                      im = static_cast<int>((both & 15u) ^ 8u) - 8;
-            sum_i64_(chan, input) += re * re + im * im;
-          } else if (block.integer) {
-            const std::int8_t* at = &block.samples_i8(time, chan, ant, pol, 0);
-            sum_i64_(chan, input) += at[0] * at[0] + at[1] * at[1];
-          } else {
-            const float* at = &block.samples_f32(time, chan, ant, pol, 0);
-            const double re = at[0], im = at[1];
-            sum_f64_(chan, input) += re * re + im * im;
-          }
+          const float* at = &block.samples_f32(time, chan, ant, pol, 0);
+          const double re = at[0], im = at[1];
+          sum_f64_(chan, ant * n_pol + pol) += re * re + im * im;
         }
       }
   });

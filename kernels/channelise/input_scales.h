@@ -41,6 +41,10 @@ class InputScales {
   void open_window(std::int64_t sample);
   void close_window();
   void add(const VoltageBlock& block, std::size_t first, std::size_t n);
+  template <class T>
+  void add_integers(const VoltageBlock& block, std::size_t first, std::size_t n, const T* samples,
+                    std::size_t n_value);
+  void add_floats(const VoltageBlock& block, std::size_t first, std::size_t n);
 
   const ChannelisePlan& plan_;
   std::int64_t n_spectra_;
