@@ -40,6 +40,7 @@
 #include "tools/imaging/major_cycles.h"
 #include "tools/imaging/options.h"
 #include "tools/imaging/residual_source.h"
+#include "tools/imaging/residuals_on_device.h"
 #include "tools/imaging/survey.h"
 
 namespace apsyn::clean {
@@ -190,6 +191,20 @@ double min_beam_pixels(const Imager& imager) {
 /// What the program takes beside kProgramBytes.
 constexpr std::uint64_t kCleanBytes = 14'000'000;
 
+/// What a GPU needs to clean planes that are searched together: these, their PSFs and how they transform, and
+/// one transform at work; twice the image's side each way.
+std::uint64_t cleaning_on_device(const DeconvolutionSettings& how, std::size_t n_groups, std::size_t n_planes,
+                                 double n_pixels) {
+  const double together = static_cast<double>((how.join_channels ? n_groups : 1) *
+                                              (how.join_polarizations ? n_planes : 1)),
+               n_scales = how.algorithm != CleanAlgorithm::multiscale ? 0
+                          : how.scales_pixels.empty()                 ? 12
+                                                      : static_cast<double>(how.scales_pixels.size()) + 1;
+  constexpr double kPlaneBytes = 40, kScaleBytes = 64, kWorkBytes = 96;
+  return static_cast<std::uint64_t>(n_pixels *
+                                    (kWorkBytes + kPlaneBytes * together + kScaleBytes * n_scales));
+}
+
 /// What malloc() keeps of memory that was freed, in pieces of up to half of it.
 constexpr std::uint64_t kKeptBytes = 16 << 20;
 
@@ -253,6 +268,7 @@ void start_images(Imager& imager, Sky& sky, ImagingSource& data, const Products&
 void clean_sky(Imager& imager, Sky& sky, VisibilityStore& store, const Products& products,
                const DeconvolutionSettings& how, const Buffer<std::uint8_t, 2>& mask, std::size_t max_cycles,
                const std::vector<ChannelGroup>& groups) {
+  if (max_cycles > 0) keep_on_device(imager, sky.groups, sky.fields, store);
   const auto beams = products.restores ? find_beams(products, sky) : std::vector<BandBeams>();
   DeconvolutionSettings settings = how;
   settings.device = imager.device;
@@ -325,11 +341,16 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
 
   Imager first = make_imager(tool, with_psf, store, device),
          later = make_imager(tool, without_psf, store, device);
+  first.beside_on_device = later.beside_on_device =
+      cleaning_on_device(how.settings, groups.size(), first.planes.size(),
+                         static_cast<double>(with_psf.imaging.n_x * with_psf.imaging.n_y));
   first.whole_band_bytes = images.kept_bytes;
   first.between_bytes = images.between_bytes;
   if (store.file_bytes() > 0) first.filed_bytes = store.bytes() + store.file_bytes();
   const auto whole_band = weights_of_all(first, groups);
   Sky sky = prepare_sky(first, groups, whole_band.get());
+  if (const std::string cycles = describe_cycles(later, sky.groups); !cycles.empty() && !sky.groups.empty())
+    tool.common().dry_run ? tool.print(cycles) : log_verbose("{}", cycles);
   if (tool.common().dry_run) return;
   if (sky.groups.empty())
     throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",

@@ -39,7 +39,13 @@ class DeviceGrids final : public CudaGrids<T> {
       rows_.emplace(shape_, n_planes_, stream);
       to_device(column_turns_, column_turns(shape_.n_u, shape_.n_v, int(plan.image.n_y)));
     }
-    cuda_check(cudaMemset(images_.data(), 0, images_.size() * sizeof(double)), "clearing the images");
+    clear_images();
+  }
+
+  const double* device_images() const override { return images_.data(); }
+  void clear_images() override {
+    cuda_check(cudaMemsetAsync(images_.data(), 0, images_.size() * sizeof(double), stream_),
+               "clearing the images");
   }
 
   void begin_pass(const LayerRange& layers) override {

@@ -97,7 +97,7 @@ class Uploader {
   int device_ = 0;
   CopyStream stream_;
   CopyStream fetches_ = CopyStream::urgent();  ///< kernels, which sums would keep waiting
-  std::unique_ptr<std::byte[], FreePinned> buffer_;
+  std::unique_ptr<std::byte[], FreePinned> buffer_;  ///< from the first piece on
   std::array<Piece, kPieces> pieces_;
   Event all_, straight_, fetched_;
   bool reads_straight_ = false, fetches_rows_ = false;
