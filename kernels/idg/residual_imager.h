@@ -23,9 +23,12 @@ class ResidualImager {
   virtual void reserve() = 0;
   /// residual [plane][y][x] = the dirty image of the visibilities less those of `model` [plane][y][x], each
   /// plane over its weight sum; NaN where l^2 + m^2 >= 1. Pixels of the model there, or NaN, count as 0.
-  /// Every residual is of the visibilities as they were added.
+  /// Every residual is of the visibilities as they were added. An empty model: the dirty image.
   virtual void make(View<const float, 3> model, std::span<const double> weight_sum,
                     View<float, 3> residual) = 0;
+  /// psf [y][x]: the image of V = 1 with the weights of plane 0, over its pixel (n_y/2, n_x/2); 0 where
+  /// l^2 + m^2 >= 1.
+  virtual void make_psf(View<float, 2> psf) = 0;
 };
 
 /// What an imager keeps, and the largest part of it that is at work at a time.

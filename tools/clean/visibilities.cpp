@@ -71,6 +71,20 @@ std::string folder_of(const std::string& output) {
 /// PSF and dirty image of one group, or the residual that an earlier run left.
 void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const Products& products,
                        const std::string& part) {
+  auto begin_with_residual = [&](FieldImages& field) {
+    const View<const float, 3> residual = std::as_const(field.residual).view()[g];
+    float* dirty = &field.dirty(g, 0, 0, 0);
+    for_pixels(imager.threads(), residual.size(), [&](std::size_t first, std::size_t last) {
+      std::copy(residual.data() + first, residual.data() + last, dirty + first);
+    });
+  };
+  if (sky.groups[g].residuals) {
+    FieldImages& field = sky.images[0];
+    if (products.resume) take_true_model(read_true_model(products, sky.fields[0], part), g, field);
+    make_first_images_on_device(imager, sky.groups[g], g, products.resume, field);
+    begin_with_residual(field);
+    return;
+  }
   std::vector<GroupImages> sums;
   std::vector<Buffer<double, 3>> models;
   if (products.resume) {
@@ -84,11 +98,7 @@ void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& d
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     FieldImages& field = sky.images[f];
     take_sums(sums[f], imager, g, field);
-    const View<const float, 3> residual = std::as_const(field.residual).view()[g];
-    float* dirty = &field.dirty(g, 0, 0, 0);
-    for_pixels(imager.threads(), residual.size(), [&](std::size_t first, std::size_t last) {
-      std::copy(residual.data() + first, residual.data() + last, dirty + first);
-    });
+    begin_with_residual(field);
     sky.groups[g].fields[f].beam.reset();  // it is known now
     if (products.resume) take_true_model(models[f], g, field);
   }
@@ -268,7 +278,6 @@ void start_images(Imager& imager, Sky& sky, ImagingSource& data, const Products&
 void clean_sky(Imager& imager, Sky& sky, VisibilityStore& store, const Products& products,
                const DeconvolutionSettings& how, const Buffer<std::uint8_t, 2>& mask, std::size_t max_cycles,
                const std::vector<ChannelGroup>& groups) {
-  if (max_cycles > 0) keep_on_device(imager, sky.groups, sky.fields, store);
   const auto beams = products.restores ? find_beams(products, sky) : std::vector<BandBeams>();
   DeconvolutionSettings settings = how;
   settings.device = imager.device;
@@ -355,6 +364,7 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   if (sky.groups.empty())
     throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
                        options.imager.inputs[0]);
+  if (options.max_cycles > 0) keep_on_device(first, sky.groups, sky.fields, store);
   start_images(first, sky, store, products, groups.size());
 
   later.weighted = std::move(first.weighted);

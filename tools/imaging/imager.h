@@ -34,6 +34,7 @@ struct PreparedGroup {
   std::uint64_t between_bytes = 0;        ///< further bytes while nothing is gridded, or to predict one layer
   Passes passes;
   std::unique_ptr<ResidualImager> residuals;  ///< where a GPU keeps the visibilities
+  std::vector<double> weight_sum;             ///< [plane] of those
 
   std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
 };

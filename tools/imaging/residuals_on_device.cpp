@@ -1,28 +1,52 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tools/imaging/residuals_on_device.h"
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
-#include "kernels/idg/grid_memory.h"
 #include "kernels/idg/residual_imager.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn::imaging {
 namespace {
 
+/// Adds weights [row][chan][plane] to `sums`, which do not depend on the number of threads.
+void add_weights_by_threads(unsigned n_threads, View<const float, 3> weight, std::vector<double>& sums) {
+  constexpr std::size_t kPart = 1 << 16;  // visibilities
+  const std::size_t step = weight.extent(2), n = weight.size() / step, n_parts = (n + kPart - 1) / kPart;
+  Buffer<double, 2> parts({n_parts, sums.size()});
+  parallel_for(n_threads, n_parts, [&](std::size_t part, unsigned) {
+    for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
+      for (std::size_t p = 0; p < sums.size(); ++p)
+        parts(part, p) += static_cast<double>(weight.data()[i * step + p]);
+  });
+  for (std::size_t part = 0; part < n_parts; ++part)
+    for (std::size_t p = 0; p < sums.size(); ++p) sums[p] += parts(part, p);
+}
+
 void keep_group(Imager& imager, PreparedGroup& own, const Field& field, ImagingSource& data) {
   auto residuals =
       make_residual_imager(imager.device, own.fields[0].plan, imager.n_data_planes(), imager.threads());
+  own.weight_sum.assign(imager.n_data_planes(), 0);
   BlockMover move;
   data.rewind(own.group);
   while (const ImagingBlock* block = data.next(imager.block_bytes)) {
     own.weights->apply(*block, imager.threads(), imager.weighted);
+    add_weights_by_threads(imager.threads(), imager.weighted, own.weight_sum);
     residuals->add(move(*block, imager.weighted, field));
   }
   residuals->reserve();
   own.residuals = std::move(residuals);
+}
+
+std::uint64_t bytes_on_device(const Imager& imager, const std::vector<PreparedGroup>& groups) {
+  std::uint64_t sum = 0;
+  for (const PreparedGroup& own : groups) sum += bytes_on_device(imager, own);
+  return sum;
 }
 
 }  // namespace
@@ -36,53 +60,52 @@ std::uint64_t bytes_on_device(const Imager& imager, const PreparedGroup& own) {
                                own.passes.on_gpu->room_bytes);
 }
 
-bool fits_on_device(const Imager& imager, const PreparedGroup& own, std::uint64_t others_bytes) {
-  const std::uint64_t bytes = bytes_on_device(imager, own);
-  return bytes > 0 && bytes + others_bytes + imager.beside_on_device <= own.passes.on_gpu->free_bytes;
+bool fit_on_device(const Imager& imager, const std::vector<PreparedGroup>& groups) {
+  // Of those that do not fit together, some would have to travel beside the others: then all do.
+  return std::all_of(groups.begin(), groups.end(), [&](const PreparedGroup& own) {
+    return bytes_on_device(imager, own) > 0 &&
+           bytes_on_device(imager, groups) + imager.beside_on_device <= own.passes.on_gpu->free_bytes;
+  });
 }
 
 std::string describe_cycles(const Imager& imager, const std::vector<PreparedGroup>& groups) {
-  if (imager.device.kind != Device::Kind::cuda) return {};
-  std::uint64_t bytes = 0;
-  std::size_t n_kept = 0;
-  for (const PreparedGroup& own : groups)
-    if (fits_on_device(imager, own, bytes)) {
-      bytes += bytes_on_device(imager, own);
-      ++n_kept;
-    }
-  const std::string beside =
-      fmt::format("minor cycles {}", format_bytes(static_cast<double>(imager.beside_on_device)));
-  if (n_kept == 0)
-    return fmt::format("major cycles: visibilities travel to {} each time; {}", imager.device.description,
-                       beside);
-  const std::string which =
-      n_kept == groups.size() ? "" : fmt::format(" of {} of {} groups", n_kept, groups.size());
-  return fmt::format("major cycles: visibilities{} stay on {}, with all that images them {}; {}", which,
-                     imager.device.description, format_bytes(static_cast<double>(bytes)), beside);
+  if (imager.device.kind != Device::Kind::cuda || groups.empty()) return {};
+  const std::string minor = format_bytes(static_cast<double>(imager.beside_on_device));
+  if (!fit_on_device(imager, groups))
+    return fmt::format("major cycles: visibilities travel to {} in each; minor cycles: {}",
+                       imager.device.description, minor);
+  return fmt::format("major cycles: visibilities and all that images them stay on {}: {}; minor cycles: {}",
+                     imager.device.description,
+                     format_bytes(static_cast<double>(bytes_on_device(imager, groups))), minor);
 }
 
 void keep_on_device(Imager& imager, std::vector<PreparedGroup>& groups, const std::vector<Field>& fields,
                     ImagingSource& data) {
-  std::uint64_t others_bytes = 0;
-  for (PreparedGroup& own : groups) {
-    if (!fits_on_device(imager, own, others_bytes)) continue;
-    imager.tool.stage("keep");
-    try {
-      keep_group(imager, own, fields[0], data);
-      others_bytes += bytes_on_device(imager, own);
-    } catch (const DeviceError& error) {
-      // Others may use the device, too. What does not fit travels.
-      log_verbose("{}: visibilities travel to the GPU in every major cycle", error.what());
-    }
+  if (!fit_on_device(imager, groups)) return;
+  imager.tool.stage("keep");
+  try {
+    for (PreparedGroup& own : groups) keep_group(imager, own, fields[0], data);
+  } catch (const DeviceError& error) {
+    // Another program may have taken what was free.
+    log_verbose("{}: visibilities travel to the GPU in every major cycle", error.what());
+    for (PreparedGroup& own : groups) own.residuals.reset();
   }
+}
+
+void make_first_images_on_device(Imager& imager, PreparedGroup& own, std::size_t g, bool with_model,
+                                 FieldImages& images) {
+  imager.tool.stage("grid");
+  for (std::size_t plane = 0; plane < images.n_planes(); ++plane)
+    images.weight(g, plane) = own.weight_sum[plane];
+  own.residuals->make_psf(images.psf.view()[g][0]);
+  const View<const float, 3> model = std::as_const(images.model).view()[g];
+  own.residuals->make(with_model ? model : View<const float, 3>(), own.weight_sum, images.residual.view()[g]);
+  imager.n_gridded += own.found.n_visibilities * static_cast<double>(imager.n_planes());
 }
 
 void make_residuals_on_device(Imager& imager, PreparedGroup& own, std::size_t g, FieldImages& images) {
   imager.tool.stage("residual");
-  std::vector<double> weight_sum;
-  for (std::size_t plane = 0; plane < images.n_planes(); ++plane)
-    weight_sum.push_back(images.weight(g, plane));
-  own.residuals->make(std::as_const(images.model).view()[g], weight_sum, images.residual.view()[g]);
+  own.residuals->make(std::as_const(images.model).view()[g], own.weight_sum, images.residual.view()[g]);
   imager.n_gridded += own.found.n_visibilities * static_cast<double>(imager.n_planes());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Major cycles by a GPU that keeps the visibilities, where it has room for them and for all that residuals
-// are made with (kernels/idg/residual_imager.h). Elsewhere ResidualSource predicts block by block.
+// Major cycles by a GPU that keeps the visibilities, where it has room for them and for all that images are
+// made with (kernels/idg/residual_imager.h). Elsewhere ResidualSource predicts block by block.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,19 @@ namespace apsyn::imaging {
 /// w layers in other memory than the GPU's.
 std::uint64_t bytes_on_device(const Imager& imager, const PreparedGroup& own);
 
-/// Whether the GPU has that much, beside imager.beside_on_device and what other groups take of it.
-bool fits_on_device(const Imager& imager, const PreparedGroup& own, std::uint64_t others_bytes);
+/// Whether the GPU has that much for all groups, beside imager.beside_on_device.
+bool fit_on_device(const Imager& imager, const std::vector<PreparedGroup>& groups);
 
 /// How the major cycles of these groups get at visibilities, for people; empty on the CPU.
 std::string describe_cycles(const Imager& imager, const std::vector<PreparedGroup>& groups);
 
-/// Lets the GPU keep the visibilities of those groups that fit.
+/// Lets the GPU keep the visibilities of all groups, if they fit.
 void keep_on_device(Imager& imager, std::vector<PreparedGroup>& groups, const std::vector<Field>& fields,
                     ImagingSource& data);
+
+/// For a group that is kept: its PSF, and its residual images of the model that is there, if any.
+void make_first_images_on_device(Imager& imager, PreparedGroup& own, std::size_t g, bool with_model,
+                                 FieldImages& images);
 
 /// For a group that is kept: its residual images are those of the visibilities less the model.
 void make_residuals_on_device(Imager& imager, PreparedGroup& own, std::size_t g, FieldImages& images);

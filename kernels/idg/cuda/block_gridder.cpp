@@ -81,8 +81,8 @@ bool BlockGridder<T>::divide(const DeviceRows& rows, BlockWork& work) {
 }
 
 template <class T>
-void BlockGridder<T>::grid(const DeviceRows& rows, const BlockWork& work, const float2* data) {
-  const BlockArrays arrays{rows.uvw.data(),           rows.with_path ? rows.path.data() : nullptr,
+void BlockGridder<T>::grid(const DeviceRows& rows, const BlockWork& work, const float2* data, bool turned) {
+  const BlockArrays arrays{rows.uvw.data(),           rows.with_path && turned ? rows.path.data() : nullptr,
                            rows.wavenumber.data(),    data,
                            rows.weight.data(),        int(rows.n_chan),
                            int(setup_.n_data_planes), int(rows.weight_planes)};

@@ -43,9 +43,9 @@ class BlockGridder {
   std::size_t sums_bytes(const BlockWork& work) const {
     return sums_.prepared_bytes(work.tasks, work.tracks);
   }
-  /// Adds rows that have been divided, with `data` [row][chan][plane] for their visibilities. The stream
-  /// sees them.
-  void grid(const DeviceRows& rows, const BlockWork& work, const float2* data);
+  /// Adds rows that have been divided, with `data` [row][chan][plane] for their visibilities, which the
+  /// stream sees. turned: by the rows' paths, where there are any.
+  void grid(const DeviceRows& rows, const BlockWork& work, const float2* data, bool turned = true);
   void end_pass();
 
  private:

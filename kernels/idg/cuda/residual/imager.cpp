@@ -4,6 +4,7 @@
 // the same rows, each in its own way.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -86,19 +87,54 @@ class CudaResidualImager final : public ResidualImager {
   void make(View<const float, 3> model, std::span<const double> weight_sum,
             View<float, 3> residual) override {
     const std::array<std::size_t, 3> shape{setup_.n_data_planes, plan_.image.n_y, plan_.image.n_x};
-    if (model.shape() != shape || residual.shape() != shape || weight_sum.size() != shape[0])
+    if ((model.size() != 0 && model.shape() != shape) || residual.shape() != shape ||
+        weight_sum.size() != shape[0])
       throw std::invalid_argument("residual imager: the images' planes are not the data's");
     select();
-    take_model(model);
-    gridder_.grids().clear_images();
-    gridder_.begin_pass({0, plan_.n_layers});
+    if (model.size() != 0) take_model(model);
+    begin_sums();
     for (Kept& kept : kept_) {
-      gridder_.grid(*kept.piece.rows, kept.work, subtract(kept));
+      const float2* data = model.size() != 0 ? subtract(kept) : kept.piece.rows->data.data();
+      gridder_.grid(*kept.piece.rows, kept.work, data);
       gridded_.record(gridder_.stream());
     }
     gridder_.end_pass();
-    give_residual(weight_sum, residual);
+    for (std::size_t first = 0; first < weight_sum.size(); first += kResidualPlanes) {
+      ResidualScale scale{};
+      const std::size_t n = std::min(kResidualPlanes, weight_sum.size() - first);
+      for (std::size_t plane = 0; plane < n; ++plane) scale.of_plane[plane] = 1 / weight_sum[first + plane];
+      finish_planes(first, n, scale, NAN);
+    }
+    fetch(residual.data(), residual.size());
     uploader_.settle();
+  }
+
+  void make_psf(View<float, 2> psf) override {
+    if (psf.shape() != std::array<std::size_t, 2>{plan_.image.n_y, plan_.image.n_x})
+      throw std::invalid_argument("residual imager: the PSF is not of the images' size");
+    select();
+    begin_sums();
+    std::size_t n_ones = 0;
+    for (const Kept& kept : kept_) n_ones = std::max(n_ones, n_values_of(kept));
+    float2* ones = residual_of_block();
+    gridded_.hold(gridder_.stream());
+    launch_fill_ones(ones, n_ones, gridder_.stream());
+    for (const Kept& kept : kept_) gridder_.grid(*kept.piece.rows, kept.work, ones, false);
+    gridded_.record(gridder_.stream());
+    gridder_.end_pass();
+    double centre = 0, correction = 0;
+    const std::size_t at = plan_.image.n_y / 2 * plan_.image.n_x + plan_.image.n_x / 2;
+    cuda_check(cudaMemcpyAsync(&centre, gridder_.grids().device_images() + at, sizeof centre,
+                               cudaMemcpyDeviceToHost, gridder_.stream()),
+               "reading the PSF's peak");
+    cuda_check(cudaMemcpyAsync(&correction, correction_.data() + at, sizeof correction,
+                               cudaMemcpyDeviceToHost, gridder_.stream()),
+               "reading the PSF's peak");
+    cuda_check(cudaStreamSynchronize(gridder_.stream()), "making the PSF");
+    ResidualScale scale{};
+    scale.of_plane[0] = 1 / (centre * correction);
+    finish_planes(0, 1, scale, 0);
+    fetch(psf.data(), psf.size());
   }
 
  private:
@@ -131,28 +167,35 @@ class CudaResidualImager final : public ResidualImager {
     if (kept.piece.tables.n_tables == 0) return kept.piece.rows->data.data();
     gridded_.hold(nullptr);
     predictor_.predict_rows(kept.piece, predicted_.data());
-    float2* residual = nullptr;
-    if constexpr (std::is_same_v<T, float>)
-      residual = predicted_.data();
-    else
-      residual = residual_.data();
+    float2* residual = residual_of_block();
     launch_subtract<T>(kept.piece.rows->data.data(), predicted_.data(), n_values_of(kept), residual, nullptr);
     subtracted_.record(nullptr);
     subtracted_.hold(gridder_.stream());
     return residual;
   }
 
-  void give_residual(std::span<const double> weight_sum, View<float, 3> residual) {
-    for (std::size_t first = 0; first < weight_sum.size(); first += kResidualPlanes) {
-      const std::size_t n = std::min(kResidualPlanes, weight_sum.size() - first);
-      ResidualScale scale{};
-      for (std::size_t plane = 0; plane < n; ++plane) scale.of_plane[plane] = 1 / weight_sum[first + plane];
-      launch_finish_residual(gridder_.grids().device_images() + first * n_pixels(), correction_.data(), scale,
-                             n_pixels(), n, images_.data() + first * n_pixels(), gridder_.stream());
-    }
+  /// Of a block, in the type that is gridded: predictions in single precision are used up by then.
+  float2* residual_of_block() {
+    if constexpr (std::is_same_v<T, float>)
+      return predicted_.data();
+    else
+      return residual_.data();
+  }
+
+  void begin_sums() {
+    gridder_.grids().clear_images();
+    gridder_.begin_pass({0, plan_.n_layers});
+  }
+
+  void finish_planes(std::size_t first, std::size_t n, const ResidualScale& scale, float blank) {
+    launch_finish_image(gridder_.grids().device_images() + first * n_pixels(), correction_.data(), scale,
+                        n_pixels(), n, blank, images_.data() + first * n_pixels(), gridder_.stream());
+  }
+
+  void fetch(float* image, std::size_t n) {
     finished_.record(gridder_.stream());
-    downloader_.expect(images_.data(), residual.size() * sizeof(float), finished_);
-    downloader_.copy(residual.data());
+    downloader_.expect(images_.data(), n * sizeof(float), finished_);
+    downloader_.copy(image);
   }
 
   int device_;

@@ -29,16 +29,20 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+__global__ void __launch_bounds__(kThreads) fill_ones(float2* values, std::size_t n) {
+  for (std::size_t i = this_thread(); i < n; i += std::size_t(gridDim.x) * kThreads) values[i] = {1, 0};
+}
+
 __global__ void __launch_bounds__(kThreads)
-    finish_residual(const double* sums, const double* correction, ResidualScale scale, std::size_t n_pixels,
-                    int n_planes, float* to) {
+    finish_image(const double* sums, const double* correction, ResidualScale scale, std::size_t n_pixels,
+                 int n_planes, float blank, float* to) {
   for (std::size_t i = this_thread(); i < n_pixels; i += std::size_t(gridDim.x) * kThreads) {
     const double factor = correction[i];
 #pragma unroll
     for (int plane = 0; plane < int(kResidualPlanes); ++plane) {
       if (plane >= n_planes) break;
       const float value = static_cast<float>(sums[plane * n_pixels + i] * factor * scale.of_plane[plane]);
-      to[plane * n_pixels + i] = isfinite(value) ? value : __int_as_float(0x7fffffff);
+      to[plane * n_pixels + i] = isfinite(value) ? value : blank;
     }
   }
 }
@@ -63,11 +67,18 @@ void launch_negate_model(const float* model, const double* correction, std::size
   launched("taking a model");
 }
 
-void launch_finish_residual(const double* sums, const double* correction, const ResidualScale& scale,
-                            std::size_t n_pixels, std::size_t n_planes, float* to, cudaStream_t stream) {
-  finish_residual<<<blocks_for(n_pixels), kThreads, 0, stream>>>(sums, correction, scale, n_pixels,
-                                                                 static_cast<int>(n_planes), to);
-  launched("finishing a residual");
+void launch_fill_ones(float2* values, std::size_t n, cudaStream_t stream) {
+  if (n == 0) return;
+  fill_ones<<<blocks_for(n), kThreads, 0, stream>>>(values, n);
+  launched("making visibilities of 1");
+}
+
+void launch_finish_image(const double* sums, const double* correction, const ResidualScale& scale,
+                         std::size_t n_pixels, std::size_t n_planes, float blank, float* to,
+                         cudaStream_t stream) {
+  finish_image<<<blocks_for(n_pixels), kThreads, 0, stream>>>(sums, correction, scale, n_pixels,
+                                                              static_cast<int>(n_planes), blank, to);
+  launched("finishing an image");
 }
 
 template void launch_subtract<float>(const float2*, const float2*, std::size_t, float2*, cudaStream_t);

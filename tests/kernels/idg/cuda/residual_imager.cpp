@@ -251,6 +251,28 @@ BOOST_AUTO_TEST_CASE(an_empty_model_leaves_the_dirty_image_and_no_visibilities_n
   for (const float pixel : of.residual(*without, of.model(1))) BOOST_REQUIRE_EQUAL(pixel, 0);
 }
 
+BOOST_AUTO_TEST_CASE(the_psf_is_the_image_of_ones_with_the_weights_of_the_first_plane) {
+  for (const bool with_path : {false, true}) {
+    Sizes sizes;
+    sizes.with_path = with_path;  // turns data, not the PSF
+    Observation of(sizes);
+    const auto imager = of.imager(3);
+    of.residual(*imager, of.model(1));  // leaves nothing behind
+    Buffer<float, 2> psf({sizes.n_y, sizes.n_x});
+    psf.fill(-1e30f);
+    imager->make_psf(psf.view());
+    BOOST_CHECK_EQUAL(psf(sizes.n_y / 2, sizes.n_x / 2), 1);
+    for (auto& value : of.data) value = 1;
+    of.path_m = {};
+    Buffer<float, 3> as_planes({sizes.n_plane, sizes.n_y, sizes.n_x});
+    for (std::size_t i = 0; i < as_planes.size(); ++i)
+      as_planes.data()[i] = psf.data()[i % psf.size()];  // weights of planes differ by factors
+    const double error = error_against_truth(of, Buffer<float, 3>(as_planes.shape()), as_planes);
+    BOOST_TEST_MESSAGE("error " << error);
+    BOOST_CHECK_LT(error, 1e-5);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_does_not_fit_together_is_refused) {
   const Observation of({});
   const auto imager = make_residual_imager(of.device, of.plan, 2, 2);
@@ -289,6 +311,9 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
       const auto model = of.model(seed);
       BOOST_CHECK_LT(error_against_truth(of, model, of.residual(*imager, model)), 1e-4);
     }
+    Buffer<float, 2> psf({sizes.n_y, sizes.n_x});
+    imager->make_psf(psf.view());
+    BOOST_CHECK_EQUAL(psf(sizes.n_y / 2, sizes.n_x / 2), 1);
   }
 }
 
