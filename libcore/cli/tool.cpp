@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "libcore/cli/command_line.h"
@@ -283,6 +284,10 @@ Device Tool::device(CudaSupport support) const {
   if (n_devices > 0 && (wanted == "auto" || wanted == "cuda"))
     wanted = fmt::format("cuda:{}", ranks_.local_rank % n_devices);
   Device device = choose_device(wanted, support, common_.threads);
+  if (device.kind == Device::Kind::cuda) try {
+      device_start_ = std::async(std::launch::async, start_cuda_device, device.index);
+    } catch (const std::system_error&) {  // without a thread it starts when it is used
+    }
   log_info("device: {}", device.description);
   return device;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -82,7 +83,8 @@ class Tool {
 
   /// "name version git_hash" and the non-default command line: two or three lines for HISTORY.
   std::vector<std::string> provenance() const;
-  /// Chooses, and names the choice on stderr. Ranks of one machine take one GPU after the other.
+  /// Chooses, and names the choice on stderr. Ranks of one machine take one GPU after the other. A GPU gets
+  /// ready in a thread of its own: what is done before its first use costs no time.
   Device device(CudaSupport support) const;
 
   /// Starts counting a stage (ends the former). With -v the times end up in the closing report.
@@ -110,6 +112,7 @@ class Tool {
   std::vector<std::string>* inputs_ = nullptr;
   std::vector<const CLI::Option*> file_options_;
   std::unique_ptr<StageTimer> timer_;
+  mutable std::future<void> device_start_;  ///< ends before the process does
   RankUse rank_use_ = RankUse::each;
   Ranks ranks_;
 };

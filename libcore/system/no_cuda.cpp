@@ -16,4 +16,6 @@ std::string cuda_device_name(int) {
   return "none";
 }
 
+void start_cuda_device(int) {}
+
 }  // namespace apsyn

@@ -23,4 +23,8 @@ std::string cuda_device_name(int index) {
   return cudaGetDeviceProperties(&properties, index) == cudaSuccess ? properties.name : "unknown";
 }
 
+void start_cuda_device(int index) {
+  if (cudaSetDevice(index) != cudaSuccess || cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
+}
+
 }  // namespace apsyn
