@@ -13,6 +13,7 @@
 #include "libcore/system/device.h"
 #include "libcore/system/ranks.h"
 #include "tools/idg-degrid/options.h"
+#include "tools/imaging/device_choice.h"
 #include "tools/imaging/predict_set.h"
 #include "tools/imaging/prediction_options.h"
 
@@ -51,7 +52,11 @@ void run(Tool& tool, Options& options) {
     for (const std::string& path : options.inputs) locks.push_back(lock_measurement_set(path));
   meet_ranks();
   if (options.inputs.size() > 1) look_at_sets(options);
-  const Device device = tool.device(model.groups.empty() ? CudaSupport::none : CudaSupport::available);
+  double n_pixels = 0;
+  for (const ModelGroup& group : model.groups)
+    n_pixels += static_cast<double>(group.n_x * group.n_y * group.planes.size());
+  const Device device =
+      model.groups.empty() ? tool.device(CudaSupport::none) : choose_device(tool, {options.inputs, n_pixels});
   double n_predicted = 0;
   for (const std::string& path : options.inputs)
     n_predicted += predict_set(tool, options, device, model, path);

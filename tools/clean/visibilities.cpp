@@ -34,6 +34,7 @@
 #include "tools/clean/region_mask.h"
 #include "tools/clean/restoring_beams.h"
 #include "tools/clean/source_list.h"
+#include "tools/imaging/device_choice.h"
 #include "tools/imaging/field_images.h"
 #include "tools/imaging/imager.h"
 #include "tools/imaging/images.h"
@@ -323,7 +324,11 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   const auto fields = fields_of(options.imager, input.info());
   report_input(options, input.info(), fields);
   warn_of_threshold_unit(how, input.info().flux_unit);
-  const Device device = tool.device(CudaSupport::available);
+  // A few major cycles, each of which predicts and grids.
+  constexpr double kRounds = 8;
+  const auto n_pixels = static_cast<double>(options.imager.imaging.n_x * options.imager.imaging.n_y *
+                                            planes_of(options.imager, input.info()).size());
+  const Device device = choose_device(tool, {options.imager.inputs, n_pixels, kRounds});
   warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;
   imaging::Options without_psf = options.imager;
