@@ -9,24 +9,9 @@
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
-#include "libcore/system/parallel.h"
 
 namespace apsyn::imaging {
 namespace {
-
-/// Adds weights [row][chan][plane] to `sums`, which do not depend on the number of threads.
-void add_weights_by_threads(unsigned n_threads, View<const float, 3> weight, std::vector<double>& sums) {
-  constexpr std::size_t kPart = 1 << 16;  // visibilities
-  const std::size_t step = weight.extent(2), n = weight.size() / step, n_parts = (n + kPart - 1) / kPart;
-  Buffer<double, 2> parts({n_parts, sums.size()});
-  parallel_for(n_threads, n_parts, [&](std::size_t part, unsigned) {
-    for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
-      for (std::size_t p = 0; p < sums.size(); ++p)
-        parts(part, p) += static_cast<double>(weight.data()[i * step + p]);
-  });
-  for (std::size_t part = 0; part < n_parts; ++part)
-    for (std::size_t p = 0; p < sums.size(); ++p) sums[p] += parts(part, p);
-}
 
 void keep_group(Imager& imager, PreparedGroup& own, const Field& field, ImagingSource& data) {
   auto residuals =
@@ -36,7 +21,7 @@ void keep_group(Imager& imager, PreparedGroup& own, const Field& field, ImagingS
   data.rewind(own.group);
   while (const ImagingBlock* block = data.next(imager.block_bytes)) {
     own.weights->apply(*block, imager.threads(), imager.weighted);
-    add_weights_by_threads(imager.threads(), imager.weighted, own.weight_sum);
+    add_weights(imager, imager.weighted, own.weight_sum);
     residuals->add(move(*block, imager.weighted, field));
   }
   residuals->reserve();
