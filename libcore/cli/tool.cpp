@@ -21,6 +21,7 @@
 #include "libcore/cli/surroundings.h"
 #include "libcore/cli/terminal.h"
 #include "libcore/files/output.h"
+#include "libcore/system/device_start.h"
 #include "libcore/system/system_error.h"
 
 namespace apsyn {

@@ -26,8 +26,6 @@ bool built_with_cuda();
 /// 0 without CUDA or without a GPU.
 int cuda_device_count();
 std::string cuda_device_name(int index);
-/// Makes a GPU ready, which its first use would do otherwise: a fifth of a second. Errors are left to that use.
-void start_cuda_device(int index);
 
 /// Threads this process may use (affinity and cgroup quota), at least 1.
 unsigned available_threads();

@@ -52,16 +52,14 @@ inline const void* device_address(const void* memory, std::size_t bytes) {
   return first != nullptr && last == first + bytes - 1 ? first : nullptr;
 }
 
-/// An array on the device that grows when it must: at first to what is asked for, which most keep to, then
-/// by a quarter more.
+/// An array on the device that grows when it must.
 template <class T>
 class Upload {
  public:
   T* reserve(std::size_t size) {
     if (size > array_.size()) {
-      const bool again = array_.size() > 0;
       array_ = DeviceArray<T>();  // give back before asking for more
-      array_ = DeviceArray<T>(again ? size + size / 4 : size);
+      array_ = DeviceArray<T>(size + size / 4);
     }
     return array_.data();
   }

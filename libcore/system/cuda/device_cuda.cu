@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include "libcore/system/device.h"
+#include "libcore/system/device_start.h"
 
 namespace apsyn {
 
