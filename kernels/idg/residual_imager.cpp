@@ -19,13 +19,14 @@ std::uint64_t residual_imager_bytes(const IdgPlan& plan, std::size_t n_planes, c
   const double layers = 2 * planes * cells * 2 * real * static_cast<double>(plan.n_layers) +
                         4 * sizeof(std::complex<double>) * cells;
   // Coordinates, stations and how rows are divided, for either direction; data and weights.
-  constexpr double kRowBytes = 450, kListBytes = 8;
+  constexpr double kRowBytes = 450, kListBytes = 8,
+                   kReserve = 1.25;  // arrays take a quarter more than they need
   const double kept =
       load.n_rows * kRowBytes +
-      load.n_visibilities * (kListBytes + planes * (sizeof(std::complex<float>) + sizeof(float)));
+      kReserve * load.n_visibilities * (kListBytes + planes * (sizeof(std::complex<float>) + sizeof(float)));
   // Of one block at a time: predictions by task and by row, slots, and values at nodes.
-  const double at_work =
-      load.n_block_visibilities * (16 + 12 * real + 8 * real * planes) + load.n_block_rows * kRowBytes;
+  const double at_work = kReserve * load.n_block_visibilities * (16 + 12 * real + 8 * real * planes) +
+                         load.n_block_rows * kRowBytes;
   return static_cast<std::uint64_t>(ranges + images + layers + kept + at_work);
 }
 
