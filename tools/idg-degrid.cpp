@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/idg/settings.h"
+#include "kernels/idg/transform_warm_up.h"
 #include "libcore/cli/tool.h"
 #include "libcore/fits/model_images.h"
 #include "libcore/imaging/prediction_target.h"
@@ -41,6 +43,19 @@ void look_at_sets(const Options& options) {
   }
 }
 
+/// Components are summed on the CPU.
+Device device_for(Tool& tool, const Options& options, const Model& model) {
+  if (model.groups.empty()) return tool.device(CudaSupport::none);
+  double n_pixels = 0;
+  for (const ModelGroup& group : model.groups)
+    n_pixels += static_cast<double>(group.n_x * group.n_y * group.planes.size());
+  const ModelGroup& first = model.groups[0];
+  return choose_device(
+      tool, {options.inputs, n_pixels},
+      [image = ImageGeometry{first.n_x, first.n_y, first.cell_rad}, settings = idg_settings(options.imaging)](
+          const Device& used) { warm_up_transforms(used, image, settings); });
+}
+
 void run(Tool& tool, Options& options) {
   check_options(tool, options);
   options.n_sets = options.inputs.size();
@@ -52,11 +67,7 @@ void run(Tool& tool, Options& options) {
     for (const std::string& path : options.inputs) locks.push_back(lock_measurement_set(path));
   meet_ranks();
   if (options.inputs.size() > 1) look_at_sets(options);
-  double n_pixels = 0;
-  for (const ModelGroup& group : model.groups)
-    n_pixels += static_cast<double>(group.n_x * group.n_y * group.planes.size());
-  const Device device =
-      model.groups.empty() ? tool.device(CudaSupport::none) : choose_device(tool, {options.inputs, n_pixels});
+  const Device device = device_for(tool, options, model);
   double n_predicted = 0;
   for (const std::string& path : options.inputs)
     n_predicted += predict_set(tool, options, device, model, path);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/idg/settings.h"
+#include "kernels/idg/transform_warm_up.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
@@ -43,7 +44,12 @@ void run(Tool& tool, const Options& options) {
   warn_of_far_fields(options, source->info());
   const auto n_pixels = static_cast<double>(gridded_n_x(options) * gridded_n_y(options) *
                                             planes_of(options, source->info()).size());
-  const Device device = choose_device(tool, {options.inputs, n_pixels});
+  const Device device = choose_device(
+      tool, {options.inputs, n_pixels},
+      [image = ImageGeometry{gridded_n_x(options), gridded_n_y(options), options.imaging.cell_rad},
+       settings = idg_settings(options.imaging)](const Device& used) {
+        warm_up_transforms(used, image, settings);
+      });
   Imager imager{tool,
                 options,
                 *source,

@@ -84,8 +84,9 @@ class Tool {
   /// "name version git_hash" and the non-default command line: two or three lines for HISTORY.
   std::vector<std::string> provenance() const;
   /// Chooses, and names the choice on stderr. Ranks of one machine take one GPU after the other. A GPU gets
-  /// ready in a thread of its own: what is done before its first use costs no time.
-  Device device(CudaSupport support) const;
+  /// ready in a thread of its own, and goes on with `warm_up` there: what is done before its first use costs
+  /// no time.
+  Device device(CudaSupport support, const std::function<void(const Device&)>& warm_up = {}) const;
 
   /// Starts counting a stage (ends the former). With -v the times end up in the closing report.
   void stage(const std::string& stage_name);

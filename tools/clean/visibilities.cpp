@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/clean/cleaner_warm_up.h"
 #include "kernels/idg/settings.h"
+#include "kernels/idg/transform_warm_up.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/base/constants.h"
@@ -328,7 +330,15 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   constexpr double kRounds = 8;
   const auto n_pixels = static_cast<double>(options.imager.imaging.n_x * options.imager.imaging.n_y *
                                             planes_of(options.imager, input.info()).size());
-  const Device device = choose_device(tool, {options.imager.inputs, n_pixels, kRounds});
+  const Device device =
+      choose_device(tool, {options.imager.inputs, n_pixels, kRounds},
+                    [image = ImageGeometry{options.imager.imaging.n_x, options.imager.imaging.n_y,
+                                           options.imager.imaging.cell_rad},
+                     settings = idg_settings(options.imager.imaging),
+                     algorithm = how.settings.algorithm](const Device& used) {
+                      warm_up_transforms(used, image, settings);
+                      warm_up_cleaner(used, algorithm, image.n_y, image.n_x);
+                    });
   warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;
   imaging::Options without_psf = options.imager;

@@ -44,6 +44,8 @@ class CudaGrids {
   /// The sums [plane][y][x] so far, not yet divided by the taper, once the stream gets there; null where the
   /// host has them.
   virtual const double* device_images() const { return nullptr; }
+  /// For many passes: what end_pass() works in stays from pass to pass.
+  virtual void keep_scratch() {}
   /// Begins sums anew, in the stream.
   virtual void clear_images() { throw std::logic_error("gridder: the host has the images"); }
 };

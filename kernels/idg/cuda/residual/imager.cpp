@@ -42,6 +42,7 @@ class CudaResidualImager final : public ResidualImager {
     const Transfer correction = transfer(correction_, ones.data(), ones.size());
     uploader_.send({&correction, 1});
     images_.reserve(setup.n_data_planes * n_pixels());
+    gridder_.grids().keep_scratch();
     const LayerRange all{0, plan.n_layers};
     double* model = predictor_.model_on_device();
     if (model == nullptr) throw std::invalid_argument("residual imager: its layers are on the device");

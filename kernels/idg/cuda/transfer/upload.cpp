@@ -117,7 +117,7 @@ bool Uploader::send(std::span<const Transfer> transfers) {
     next_ += ceil_div(bytes, kPieceBytes);
     send_straight(transfer);
   }
-  if (n_parts > 0 && buffer_ == nullptr) buffer_ = pinned<std::byte>(kPieceBytes * kPieces);
+  if (n_parts > 0 && buffer_.get() == nullptr) buffer_ = PinnedRing(kPieceBytes * kPieces, n_threads_);
   std::vector<std::atomic<bool>> refused(transfers.size());
   // Parts are taken in their order, and whoever waits waits for parts before its own.
   parallel_for(n_parts < 4 ? 1 : n_threads_, n_parts, [&](std::size_t part, unsigned) {
