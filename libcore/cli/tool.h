@@ -113,9 +113,9 @@ class Tool {
   std::vector<std::string>* inputs_ = nullptr;
   std::vector<const CLI::Option*> file_options_;
   std::unique_ptr<StageTimer> timer_;
-  mutable std::future<void> device_start_;  ///< ends before the process does
   RankUse rank_use_ = RankUse::each;
   Ranks ranks_;
+  mutable std::future<void> device_start_;  ///< ends before the process does
 };
 
 /// Progress on stderr: percentage (when the total is known), rate and time left. Thread-safe update.
