@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/idg/settings.h"
-#include "kernels/idg/transform_warm_up.h"
 #include "libcore/cli/tool.h"
 #include "libcore/fits/model_images.h"
 #include "libcore/imaging/prediction_target.h"
@@ -49,11 +47,7 @@ Device device_for(Tool& tool, const Options& options, const Model& model) {
   double n_pixels = 0;
   for (const ModelGroup& group : model.groups)
     n_pixels += static_cast<double>(group.n_x * group.n_y * group.planes.size());
-  const ModelGroup& first = model.groups[0];
-  return choose_device(
-      tool, {options.inputs, n_pixels},
-      [image = ImageGeometry{first.n_x, first.n_y, first.cell_rad}, settings = idg_settings(options.imaging)](
-          const Device& used) { warm_up_transforms(used, image, settings); });
+  return choose_device(tool, {options.inputs, n_pixels});
 }
 
 void run(Tool& tool, Options& options) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "kernels/idg/settings.h"
-#include "kernels/idg/transform_warm_up.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/base/units.h"
@@ -32,20 +31,9 @@ using namespace apsyn::idg_grid;
 
 namespace {
 
-/// Before the input is opened, so that a GPU starts meanwhile.
-Device device_for(Tool& tool, const Options& options) {
-  const std::size_t n_planes = std::clamp<std::size_t>(options.imaging.planes.size(), 1, 4);
-  const ImageGeometry image{gridded_n_x(options), gridded_n_y(options), options.imaging.cell_rad};
-  return choose_device(tool, {options.inputs, static_cast<double>(image.n_x * image.n_y * n_planes)},
-                       [image, settings = idg_settings(options.imaging)](const Device& used) {
-                         warm_up_transforms(used, image, settings);
-                       });
-}
-
 void run(Tool& tool, const Options& options) {
   check_options(tool, options);
   tool.stage("open");
-  const Device device = device_for(tool, options);
   const std::uint64_t memory = memory_for_data(tool.common().max_memory_bytes, options.inputs.size());
   const auto source = std::make_unique<BufferedSource>(
       open_imaging_source(options.inputs, selection_of(options.imaging, tool.common().threads)), memory / 4);
@@ -53,6 +41,10 @@ void run(Tool& tool, const Options& options) {
   const auto fields = fields_of(options, source->info());
   log_info("weighting: {}", describe_weighting(options.imaging));
   warn_of_far_fields(options, source->info());
+  const auto n_pixels = static_cast<double>(gridded_n_x(options) * gridded_n_y(options) *
+                                            planes_of(options, source->info()).size());
+  const Device device = choose_device(tool, {options.inputs, n_pixels});
+  tool.start_device(device);
   Imager imager{tool,
                 options,
                 *source,

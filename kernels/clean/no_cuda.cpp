@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The factories of cuda/ in a build without the CUDA toolkit.
 #include "kernels/clean/cleaner_cuda.h"
-#include "kernels/clean/cleaner_warm_up.h"
 #include "libcore/base/error.h"
 
 namespace apsyn {
-
-void warm_up_cleaner(const Device&, CleanAlgorithm, std::size_t, std::size_t) {}
 
 std::unique_ptr<CudaCleaner> make_cuda_cleaner(const PlaneSet&, const CudaCleanSetup& setup,
                                                const ScaleMasks&) {

@@ -4,7 +4,6 @@
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg_cuda.h"
 #include "kernels/idg/residual_imager.h"
-#include "kernels/idg/transform_warm_up.h"
 #include "libcore/base/error.h"
 
 namespace apsyn {
@@ -22,8 +21,6 @@ std::unique_ptr<Degridder> make_cuda_degridder(const Device& device, const IdgPl
                                                const IdgSetup& setup) {
   return make_cuda_degridder(device, plan, setup, DegridSum::automatic);
 }
-
-void warm_up_transforms(const Device&, const ImageGeometry&, const IdgSettings&) {}
 
 std::unique_ptr<ResidualImager> make_residual_imager(const Device& device, const IdgPlan&, std::size_t,
                                                      unsigned) {

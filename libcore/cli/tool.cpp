@@ -277,7 +277,7 @@ std::vector<std::string> Tool::provenance() const {
   return {fmt::format("{} {} {}", name_, version(), git_hash()), command};
 }
 
-Device Tool::device(CudaSupport support, const std::function<void(const Device&)>& warm_up) const {
+Device Tool::device(CudaSupport support) const {
   std::string wanted = common_.device;
   const int n_devices = rank_use_ == RankUse::shared && ranks_.size > 1 && support == CudaSupport::available
                             ? cuda_device_count()
@@ -285,15 +285,16 @@ Device Tool::device(CudaSupport support, const std::function<void(const Device&)
   if (n_devices > 0 && (wanted == "auto" || wanted == "cuda"))
     wanted = fmt::format("cuda:{}", ranks_.local_rank % n_devices);
   Device device = choose_device(wanted, support, common_.threads);
-  if (device.kind == Device::Kind::cuda) try {
-      device_start_ = std::async(std::launch::async, [device, warm_up] {
-        start_cuda_device(device.index);
-        if (warm_up) warm_up(device);
-      });
-    } catch (const std::system_error&) {  // without a thread it starts when it is used
-    }
   log_info("device: {}", device.description);
   return device;
+}
+
+void Tool::start_device(const Device& device) {
+  if (device.kind != Device::Kind::cuda || device_start_.valid()) return;
+  try {
+    device_start_ = std::async(std::launch::async, start_cuda_device, device.index);
+  } catch (const std::system_error&) {  // without a thread it starts when it is used
+  }
 }
 
 void Tool::stage(const std::string& stage_name) {

@@ -83,10 +83,12 @@ class Tool {
 
   /// "name version git_hash" and the non-default command line: two or three lines for HISTORY.
   std::vector<std::string> provenance() const;
-  /// Chooses, and names the choice on stderr. Ranks of one machine take one GPU after the other. A GPU gets
-  /// ready in a thread of its own, and goes on with `warm_up` there: what is done before its first use costs
-  /// no time.
-  Device device(CudaSupport support, const std::function<void(const Device&)>& warm_up = {}) const;
+  /// Chooses, and names the choice on stderr. Ranks of one machine take one GPU after the other.
+  Device device(CudaSupport support) const;
+  /// Lets a GPU get ready in a thread of its own: what is done before its first use costs no time. Once no
+  /// other process is started any more, as those are that look at Measurement Sets: what a driver shares
+  /// with a process meanwhile, a copy of the process must not take part in.
+  void start_device(const Device& device);
 
   /// Starts counting a stage (ends the former). With -v the times end up in the closing report.
   void stage(const std::string& stage_name);
@@ -115,7 +117,7 @@ class Tool {
   std::unique_ptr<StageTimer> timer_;
   RankUse rank_use_ = RankUse::each;
   Ranks ranks_;
-  mutable std::future<void> device_start_;  ///< ends before the process does
+  std::future<void> device_start_;  ///< ends before the process does
 };
 
 /// Progress on stderr: percentage (when the total is known), rate and time left. Thread-safe update.

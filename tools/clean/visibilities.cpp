@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/clean/cleaner_warm_up.h"
 #include "kernels/idg/settings.h"
-#include "kernels/idg/transform_warm_up.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/base/constants.h"
@@ -292,20 +290,6 @@ void clean_sky(Imager& imager, Sky& sky, VisibilityStore& store, const Products&
   write_products(products, sky, beams, groups, split_channels(store.info(), 1)[0]);
 }
 
-/// Before the input is opened, so that a GPU starts meanwhile.
-Device device_for(Tool& tool, const VisibilityOptions& options, CleanAlgorithm algorithm) {
-  const ImagingOptions& imaging = options.imager.imaging;
-  const std::size_t n_planes = std::clamp<std::size_t>(imaging.planes.size(), 1, 4);
-  constexpr double kRounds = 8;  // a few major cycles, each of which predicts and grids
-  return choose_device(
-      tool, {options.imager.inputs, static_cast<double>(imaging.n_x * imaging.n_y * n_planes), kRounds},
-      [image = ImageGeometry{imaging.n_x, imaging.n_y, imaging.cell_rad}, settings = idg_settings(imaging),
-       algorithm](const Device& used) {
-        warm_up_transforms(used, image, settings);
-        warm_up_cleaner(used, algorithm, image.n_y, image.n_x);
-      });
-}
-
 }  // namespace
 
 ImageMemory plan_image_memory(const Imager& imager, const DeconvolutionSettings& settings,
@@ -332,7 +316,6 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   check_visibilities(tool, options);
   keep_little_freed_memory();
   tool.stage("open");
-  const Device device = device_for(tool, options, how.settings.algorithm);
   const auto locks = lock_columns(tool, options.columns, options.imager);
   BufferedSource input(
       open_imaging_source(options.imager.inputs, selection_of(options.imager.imaging, tool.common().threads)),
@@ -341,6 +324,11 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   const auto fields = fields_of(options.imager, input.info());
   report_input(options, input.info(), fields);
   warn_of_threshold_unit(how, input.info().flux_unit);
+  constexpr double kRounds = 8;  // a few major cycles, each of which predicts and grids
+  const auto n_pixels = static_cast<double>(options.imager.imaging.n_x * options.imager.imaging.n_y *
+                                            planes_of(options.imager, input.info()).size());
+  const Device device = choose_device(tool, {options.imager.inputs, n_pixels, kRounds});
+  tool.start_device(device);
   warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;
   imaging::Options without_psf = options.imager;

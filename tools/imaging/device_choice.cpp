@@ -33,13 +33,13 @@ double cpu_seconds(const ImagingWork& work, unsigned n_threads) {
   return work.n_rounds * (bytes * kByteSeconds + work.n_pixels * kPixelSeconds) / n_threads;
 }
 
-Device choose_device(Tool& tool, const ImagingWork& work, const std::function<void(const Device&)>& warm_up) {
+Device choose_device(Tool& tool, const ImagingWork& work) {
   // What a GPU takes longer to start than it could save.
   constexpr double kStartSeconds = 0.25;
   const bool automatic = tool.common().device == "auto";
   if (automatic && cpu_seconds(work, tool.common().threads) < kStartSeconds)
     return tool.device(CudaSupport::none);
-  return tool.device(CudaSupport::available, warm_up);
+  return tool.device(CudaSupport::available);
 }
 
 }  // namespace apsyn::imaging

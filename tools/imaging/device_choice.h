@@ -3,7 +3,6 @@
 // CPU with many cores is done with little work.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,7 +22,6 @@ struct ImagingWork {
 double cpu_seconds(const ImagingWork& work, unsigned n_threads);
 
 /// Tool::device(), but for `auto` the CPU where that is done before a GPU has started.
-Device choose_device(Tool& tool, const ImagingWork& work,
-                     const std::function<void(const Device&)>& warm_up = {});
+Device choose_device(Tool& tool, const ImagingWork& work);
 
 }  // namespace apsyn::imaging

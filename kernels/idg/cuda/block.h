@@ -43,7 +43,7 @@ struct DeviceRows {
   /// Work given to the stream from now on sees it.
   void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream,
                      const ChosenRows& chosen = {}) {
-    const std::size_t n_planes = block.weight.extent(2);
+    const std::size_t n_weight_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
     n_row = chosen ? chosen->size() : block.uvw_m.extent(0);
     n_chan = block.wavenumber.size();
     n_chan_slots = block.aterms.jones.extent(1);
@@ -60,15 +60,16 @@ struct DeviceRows {
         transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
     if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).until(kAheadBytes));
     const idg::RowBytes from = rows_of(block.weight, chosen);
-    const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_chan, n_planes);
-    if (try_rows) all.push_back(transfer_row_weights(row_weight, from, n_chan, n_planes));
+    const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_weight_chan, n_planes);
+    if (try_rows) all.push_back(transfer_row_weights(row_weight, from, n_weight_chan, n_planes));
     const bool by_rows = uploader.send(all) && try_rows;
     weight_planes = by_rows ? 1 : n_planes;
     if (!by_rows) copy_weight(uploader, from);
     uploader.hold_copies(stream);
     if (by_rows)
       idg::launch_unpack_weights(row_weight.data(), static_cast<std::uint32_t>(n_row),
-                                 static_cast<std::uint32_t>(n_chan), weight.reserve(n_row * n_chan), stream);
+                                 static_cast<std::uint32_t>(n_weight_chan),
+                                 weight.reserve(n_row * n_weight_chan), stream);
   }
   /// Whether the device fetches the values; the list of their rows goes ahead of everything.
   bool fetch_data(Uploader& uploader, const idg::RowBytes& from, const std::vector<std::uint32_t>& chosen) {

@@ -10,7 +10,6 @@
 #include "kernels/idg/plan/cost.h"
 #include "kernels/idg/plan/layers.h"
 #include "kernels/idg/plan/taper_choice.h"
-#include "kernels/idg/transform_warm_up.h"
 #include "libcore/base/error.h"
 #include "libcore/base/units.h"
 
@@ -119,8 +118,12 @@ std::vector<Candidate> candidates_of(IdgPlan plan) {
       throw UsageError("--kernel-padding {}: must be smaller than --subgrid {}", asked.kernel_padding,
                        subgrid);
     plan.settings.subgrid = subgrid;
-    plan.n_u = uv_grid_cells(plan.image.n_x, plan.settings);
-    plan.n_v = uv_grid_cells(plan.image.n_y, plan.settings);
+    auto padded = [&](std::size_t n) {
+      const double wished = std::ceil(static_cast<double>(n) * asked.padding);
+      return fast_fft_length(std::max(static_cast<std::size_t>(wished), subgrid));
+    };
+    plan.n_u = padded(plan.image.n_x);
+    plan.n_v = padded(plan.image.n_y);
     candidates.push_back({plan, measure_field(plan)});
   }
   return candidates;
@@ -147,29 +150,19 @@ bool half_w_matters(std::span<const Candidate> candidates, const Best& best, con
   return false;
 }
 
-/// What is not given and depends on nothing but the settings.
-IdgSettings with_defaults(IdgSettings settings) {
-  if (settings.accuracy == 0) settings.accuracy = settings.precision == Precision::single ? 2e-6 : 1e-11;
-  // A taper that leaves errors below 1e-10 falls so low at the edge of a field padded by 1.5 that rounding in
-  // float64, divided by it, is what remains.
-  if (settings.padding == 0) settings.padding = settings.accuracy < 2e-10 ? 2.0 : 1.5;
-  if (settings.taper == TaperKind::automatic) settings.taper = TaperKind::least_misfit;
-  return settings;
-}
-
 }  // namespace
-
-std::size_t uv_grid_cells(std::size_t n_pixels, const IdgSettings& settings) {
-  const IdgSettings own = with_defaults(settings);
-  const double wished = std::ceil(static_cast<double>(n_pixels) * own.padding);
-  return fast_fft_length(std::max(static_cast<std::size_t>(wished), own.subgrid));
-}
 
 IdgPlan make_idg_plan(const ImageGeometry& image, const IdgSettings& settings, const IdgWorkload& work) {
   check(image, settings);
   IdgPlan plan;
   plan.image = image;
-  plan.settings = with_defaults(settings);
+  plan.settings = settings;
+  if (plan.settings.accuracy == 0)
+    plan.settings.accuracy = settings.precision == Precision::single ? 2e-6 : 1e-11;
+  // A taper that leaves errors below 1e-10 falls so low at the edge of a field padded by 1.5 that rounding in
+  // float64, divided by it, is what remains.
+  if (plan.settings.padding == 0) plan.settings.padding = plan.settings.accuracy < 2e-10 ? 2.0 : 1.5;
+  if (plan.settings.taper == TaperKind::automatic) plan.settings.taper = TaperKind::least_misfit;
   const IdgSettings asked = plan.settings;
   const double corner = static_cast<double>(image.n_x + image.n_y) * image.cell_rad;
   const double w_phase = work.max_w_lambda * corner * corner;
