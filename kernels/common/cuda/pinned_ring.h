@@ -2,6 +2,8 @@
 // Much pinned memory at once. For host code with CUDA only.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -22,6 +24,8 @@ class PinnedRing {
   PinnedRing(std::size_t bytes, unsigned n_threads)
       : memory_(static_cast<std::byte*>(allocate_aligned(bytes))) {
     if (memory_ == nullptr) throw std::bad_alloc();
+    // A copy of the process would share its pages, and whoever writes next gets others than the device reads.
+    madvise(memory_.get(), bytes, MADV_DONTFORK);
     parallel_for(n_threads, (bytes + kHugePageBytes - 1) / kHugePageBytes,
                  [&](std::size_t page, unsigned) { memory_.get()[page * kHugePageBytes] = std::byte{0}; });
     cuda_check(cudaHostRegister(memory_.get(), bytes, cudaHostRegisterDefault), "pinning memory");
