@@ -16,13 +16,21 @@
 
 namespace apsyn {
 
+struct FreePages {
+  std::size_t bytes = 0;
+  void operator()(std::byte* memory) const {
+    madvise(memory, bytes, MADV_DOFORK);
+    std::free(memory);
+  }
+};
+
 /// cudaMallocHost() takes 40 to 50 ms for 64 to 128 MB, nearly all to touch small pages by one thread. Huge
 /// pages that all threads touch, and that are pinned afterwards, take a few.
 class PinnedRing {
  public:
   PinnedRing() = default;
   PinnedRing(std::size_t bytes, unsigned n_threads)
-      : memory_(static_cast<std::byte*>(allocate_aligned(bytes))) {
+      : memory_(static_cast<std::byte*>(allocate_aligned(bytes)), FreePages{bytes}) {
     if (memory_ == nullptr) throw std::bad_alloc();
     // A copy of the process would share its pages, and whoever writes next gets others than the device reads.
     madvise(memory_.get(), bytes, MADV_DONTFORK);
@@ -44,10 +52,7 @@ class PinnedRing {
   std::byte* get() const { return memory_.get(); }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
+  std::unique_ptr<std::byte[], FreePages> memory_;
   bool is_pinned_ = false;
 };
 
