@@ -34,9 +34,9 @@ struct GridDemand {
 
 struct GridPlace {
   GridMemory where = GridMemory::gpu;
-  IdgMemory device;            ///< about what all of them need of the device
-  std::size_t max_layers = 0;  ///< in a pass, as far as that goes
-  std::string reason;          ///< why a choice that was left open fell on hybrid, or empty
+  IdgMemory device;                              ///< about what all of them need of the device
+  std::size_t max_layers = 0;                    ///< in a pass, as far as that goes
+  std::string reason;                            ///< why a choice that was left open fell on hybrid, or empty
   std::uint64_t free_bytes = 0, room_bytes = 0;  ///< of the device: DeviceRoom's
 };
 
