@@ -378,6 +378,7 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
     clean_sky(later, sky, store, products, how.settings, mask, options.max_cycles, groups);
   else
     follow_major_cycles(later, sky, store, folder_of(name));
+  for (PreparedGroup& group : sky.groups) group.residuals.reset();  // columns are predicted on the GPU, too
   write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
   if (tool.ranks().root()) tool.report_rate(first.n_gridded + later.n_gridded, "vis");
 }
