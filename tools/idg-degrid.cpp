@@ -13,6 +13,7 @@
 #include "libcore/system/device.h"
 #include "libcore/system/ranks.h"
 #include "tools/idg-degrid/options.h"
+#include "tools/imaging/device_choice.h"
 #include "tools/imaging/predict_set.h"
 #include "tools/imaging/prediction_options.h"
 
@@ -40,6 +41,15 @@ void look_at_sets(const Options& options) {
   }
 }
 
+/// Components are summed on the CPU.
+Device device_for(Tool& tool, const Options& options, const Model& model) {
+  if (model.groups.empty()) return tool.device(CudaSupport::none);
+  double n_pixels = 0;
+  for (const ModelGroup& group : model.groups)
+    n_pixels += static_cast<double>(group.n_x * group.n_y * group.planes.size());
+  return choose_device(tool, {options.inputs, n_pixels});
+}
+
 void run(Tool& tool, Options& options) {
   check_options(tool, options);
   options.n_sets = options.inputs.size();
@@ -51,7 +61,7 @@ void run(Tool& tool, Options& options) {
     for (const std::string& path : options.inputs) locks.push_back(lock_measurement_set(path));
   meet_ranks();
   if (options.inputs.size() > 1) look_at_sets(options);
-  const Device device = tool.device(model.groups.empty() ? CudaSupport::none : CudaSupport::available);
+  const Device device = device_for(tool, options, model);
   double n_predicted = 0;
   for (const std::string& path : options.inputs)
     n_predicted += predict_set(tool, options, device, model, path);

@@ -19,6 +19,7 @@
 #include "libcore/visibility/imaging.h"
 #include "tools/idg-grid/options.h"
 #include "tools/idg-grid/outputs.h"
+#include "tools/imaging/device_choice.h"
 #include "tools/imaging/field.h"
 #include "tools/imaging/imager.h"
 #include "tools/imaging/images.h"
@@ -40,7 +41,10 @@ void run(Tool& tool, const Options& options) {
   const auto fields = fields_of(options, source->info());
   log_info("weighting: {}", describe_weighting(options.imaging));
   warn_of_far_fields(options, source->info());
-  const Device device = tool.device(CudaSupport::available);
+  const auto n_pixels = static_cast<double>(gridded_n_x(options) * gridded_n_y(options) *
+                                            planes_of(options, source->info()).size());
+  const Device device = choose_device(tool, {options.inputs, n_pixels});
+  tool.start_device(device);
   Imager imager{tool,
                 options,
                 *source,

@@ -2,25 +2,81 @@
 #include "kernels/clean/noise.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <utility>
+#include <cstdint>
 #include <vector>
 
-#include "libcore/base/median.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
 
-double robust_sigma(View<const float, 2> image) {
+namespace {
+
+constexpr std::size_t kPart = 1 << 14;  ///< values that a thread takes at a time
+
+/// Unsigned numbers in the order of the floats.
+std::uint32_t rank_of(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
+}
+float value_of(std::uint32_t rank) {
+  return std::bit_cast<float>((rank >> 31) != 0 ? rank & 0x7fffffffu : ~rank);
+}
+
+/// The middle value, for an even number the upper one of the two, as median_of(): by counting in three
+/// steps, which threads can share.
+template <class Value>
+float median_by_threads(std::size_t n, unsigned n_threads, const Value& value) {
+  std::uint32_t known = 0;  ///< the leading bits of the median's rank
+  std::size_t before = 0;   ///< values below all with these bits
+  struct Step {
+    unsigned shift, bits;
+  };
+  for (const auto& [shift, bits] : {Step{21, 11}, Step{10, 11}, Step{0, 10}}) {
+    const std::size_t n_parts = (n + kPart - 1) / kPart, n_bins = std::size_t{1} << bits;
+    std::vector<std::uint32_t> counts(n_parts * n_bins, 0);
+    parallel_for(n_threads, n_parts, [&](std::size_t part, unsigned) {
+      std::uint32_t* own = counts.data() + part * n_bins;
+      for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i) {
+        const std::uint32_t rank = rank_of(value(i));
+        if (shift + bits < 32 && rank >> (shift + bits) != known) continue;
+        ++own[(rank >> shift) & (n_bins - 1)];
+      }
+    });
+    std::size_t bin = 0;
+    for (std::size_t next = before;; ++bin, before = next) {
+      for (std::size_t part = 0; part < n_parts; ++part) next += counts[part * n_bins + bin];
+      if (next > n / 2) break;
+    }
+    known = known << bits | static_cast<std::uint32_t>(bin);
+  }
+  return value_of(known);
+}
+
+}  // namespace
+
+double robust_sigma(View<const float, 2> image, unsigned n_threads) {
   // An odd step comes past all columns of images whose width is a power of 2.
-  const std::size_t step = (image.size() >> 20) | 1;
-  std::vector<float> values;
-  values.reserve(image.size() / step + 1);
-  for (std::size_t i = 0; i < image.size(); i += step)
-    if (const float value = image.data()[i]; std::isfinite(value)) values.push_back(value);
-  if (values.empty()) return 0;
-  const float centre = median_of(values);
-  return static_cast<double>(robust_spread(std::move(values), centre));
+  const std::size_t step = (image.size() >> 20) | 1, n = (image.size() + step - 1) / step,
+                    n_parts = (n + kPart - 1) / kPart;
+  std::vector<float> values(n);
+  std::vector<std::size_t> n_finite(n_parts, 0);
+  parallel_for(n_threads, n_parts, [&](std::size_t part, unsigned) {
+    float* to = values.data() + part * kPart;
+    for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
+      if (const float value = image.data()[i * step]; std::isfinite(value)) to[n_finite[part]++] = value;
+  });
+  std::size_t n_values = 0;
+  for (std::size_t part = 0; part < n_parts; n_values += n_finite[part++])
+    if (n_values != part * kPart)
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(part * kPart), n_finite[part],
+                  values.begin() + static_cast<std::ptrdiff_t>(n_values));
+  if (n_values == 0) return 0;
+  const float centre = median_by_threads(n_values, n_threads, [&](std::size_t i) { return values[i]; });
+  const float deviation =
+      median_by_threads(n_values, n_threads, [&](std::size_t i) { return std::abs(values[i] - centre); });
+  return static_cast<double>(1.4826f * deviation);
 }
 
 namespace {

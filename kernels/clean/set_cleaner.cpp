@@ -57,7 +57,7 @@ double SetCleaner::measure_noise(const PlaneSet& set) {
     for (std::size_t x = 0; x < set.nx(); ++x)
       if (blank_(y, x) != 0) mean(y, x) = NAN;
   });
-  if (settings_.local_rms_beams == 0) return robust_sigma(View<const float, 2>(mean));
+  if (settings_.local_rms_beams == 0) return robust_sigma(View<const float, 2>(mean), settings_.n_threads);
   const double width = std::max(3.0, settings_.local_rms_beams * beam_pixels_);
   noise_map_ = local_noise(mean, static_cast<std::size_t>(width), settings_.n_threads);
   float lowest = INFINITY;

@@ -16,15 +16,12 @@ std::string bytes_text(std::uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
-std::uint64_t padded_cells(const IdgPlan& plan) {
-  constexpr std::uint64_t tile = 32;  // grid_tiles.cuh
-  return (plan.n_u + tile - 1) / tile * ((plan.n_v + tile - 1) / tile) * tile * tile;
-}
-
 GridPlace place_on_device(const DeviceRoom& room, const IdgPlan& plan, const GridDemand& demand,
                           GridMemory where) {
   GridPlace place;
   place.where = where;
+  place.free_bytes = room.free_bytes;
+  place.room_bytes = room.total_bytes;
   // Blocks of visibilities need room too.
   const std::uint64_t ranges = range_bytes(room.total_bytes), blocks = room.total_bytes / 8;
   if (where == GridMemory::hybrid) {
@@ -73,6 +70,11 @@ GridMemory parse_grid_memory(const std::string& text) {
        {GridMemory::gpu, GridMemory::hybrid, GridMemory::unified, GridMemory::oversubscribed})
     if (text == to_text(where)) return where;
   throw UsageError("--grid-memory {}: use auto, gpu, hybrid or unified", text);
+}
+
+std::uint64_t padded_cells(const IdgPlan& plan) {
+  constexpr std::uint64_t tile = 32;  // grid_tiles.cuh
+  return (plan.n_u + tile - 1) / tile * ((plan.n_v + tile - 1) / tile) * tile * tile;
 }
 
 std::uint64_t range_bytes(std::uint64_t device_bytes) {

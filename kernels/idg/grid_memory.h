@@ -34,9 +34,10 @@ struct GridDemand {
 
 struct GridPlace {
   GridMemory where = GridMemory::gpu;
-  IdgMemory device;            ///< about what all of them need of the device
-  std::size_t max_layers = 0;  ///< in a pass, as far as that goes
-  std::string reason;          ///< why a choice that was left open fell on hybrid, or empty
+  IdgMemory device;                              ///< about what all of them need of the device
+  std::size_t max_layers = 0;                    ///< in a pass, as far as that goes
+  std::string reason;                            ///< why a choice that was left open fell on hybrid, or empty
+  std::uint64_t free_bytes = 0, room_bytes = 0;  ///< of the device: DeviceRoom's
 };
 
 /// DeviceError when not even one layer fits where it is wanted: it names the sizes and the cure.
@@ -58,6 +59,8 @@ inline constexpr std::uint64_t kNodeHostBytes = 128u << 20;
 /// Pinned memory of a hybrid gridder or degridder, besides.
 inline constexpr std::uint64_t kHybridHostBytes = 300'000'000;
 
+/// Of a plane of a layer on a GPU, which has whole tiles.
+std::uint64_t padded_cells(const IdgPlan& plan);
 /// Scratch for sums, and for subgrids, of one range of tasks.
 std::uint64_t range_bytes(std::uint64_t device_bytes);
 

@@ -3,6 +3,7 @@
 #include "kernels/idg/degrid_cuda.h"
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/idg_cuda.h"
+#include "kernels/idg/residual_imager.h"
 #include "libcore/base/error.h"
 
 namespace apsyn {
@@ -19,6 +20,11 @@ std::unique_ptr<CudaDegridder> make_cuda_degridder(const Device& device, const I
 std::unique_ptr<Degridder> make_cuda_degridder(const Device& device, const IdgPlan& plan,
                                                const IdgSetup& setup) {
   return make_cuda_degridder(device, plan, setup, DegridSum::automatic);
+}
+
+std::unique_ptr<ResidualImager> make_residual_imager(const Device& device, const IdgPlan&, std::size_t,
+                                                     unsigned) {
+  throw DeviceError("{}: this build has no CUDA: build with -DAPSYN_CUDA=ON", device.description);
 }
 
 std::unique_ptr<Gridder> make_cuda_gridder(const Device& device, const IdgPlan&, const IdgSetup&) {

@@ -8,9 +8,10 @@
 
 namespace apsyn {
 
-/// Wall time by named stage, in order of first appearance.
+/// Wall time by named stage, in order of first appearance; until a tool names one it is "start".
 class StageTimer {
  public:
+  StageTimer() { start("start"); }
   void start(const std::string& stage);
   void stop();
   void set_rate(double count, const std::string& unit);

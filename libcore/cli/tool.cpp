@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 #include "libcore/cli/command_line.h"
@@ -20,6 +21,7 @@
 #include "libcore/cli/surroundings.h"
 #include "libcore/cli/terminal.h"
 #include "libcore/files/output.h"
+#include "libcore/system/device_start.h"
 #include "libcore/system/system_error.h"
 
 namespace apsyn {
@@ -285,6 +287,14 @@ Device Tool::device(CudaSupport support) const {
   Device device = choose_device(wanted, support, common_.threads);
   log_info("device: {}", device.description);
   return device;
+}
+
+void Tool::start_device(const Device& device) {
+  if (device.kind != Device::Kind::cuda || device_start_.valid()) return;
+  try {
+    device_start_ = std::async(std::launch::async, start_cuda_device, device.index);
+  } catch (const std::system_error&) {  // without a thread it starts when it is used
+  }
 }
 
 void Tool::stage(const std::string& stage_name) {

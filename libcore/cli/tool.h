@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -84,6 +85,10 @@ class Tool {
   std::vector<std::string> provenance() const;
   /// Chooses, and names the choice on stderr. Ranks of one machine take one GPU after the other.
   Device device(CudaSupport support) const;
+  /// Lets a GPU get ready in a thread of its own: what is done before its first use costs no time. Once no
+  /// other process is started any more, as those are that look at Measurement Sets: what a driver shares
+  /// with a process meanwhile, a copy of the process must not take part in.
+  void start_device(const Device& device);
 
   /// Starts counting a stage (ends the former). With -v the times end up in the closing report.
   void stage(const std::string& stage_name);
@@ -112,6 +117,7 @@ class Tool {
   std::unique_ptr<StageTimer> timer_;
   RankUse rank_use_ = RankUse::each;
   Ranks ranks_;
+  std::future<void> device_start_;  ///< ends before the process does
 };
 
 /// Progress on stderr: percentage (when the total is known), rate and time left. Thread-safe update.

@@ -66,7 +66,7 @@ void limit(decltype(RLIMIT_AS) resource, std::uint64_t most) {
 }
 
 /// The child: silent, and gone with its parent.
-[[noreturn]] void run_alone(const std::function<void()>& look, std::uint64_t max_bytes) {
+[[noreturn]] void run_alone(const std::function<void()>& look, std::uint64_t more_bytes) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) {
@@ -75,7 +75,8 @@ void limit(decltype(RLIMIT_AS) resource, std::uint64_t most) {
   }
   std::set_terminate([] { std::abort(); });
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_AS, max_bytes);
+  // Asked here, for threads of the parent may map more at any time, as those that start a GPU do.
+  limit(RLIMIT_AS, bytes_mapped() + more_bytes);
   int status = 0;
   try {
     look();
@@ -90,11 +91,10 @@ void limit(decltype(RLIMIT_AS) resource, std::uint64_t most) {
 
 void probe_in_subprocess(const std::string& path, const std::function<void()>& look) {
   const std::uint64_t files = stores_its_rows(path) ? bytes_of_files(path) : kBytesOfSetsBehind;
-  const std::uint64_t max_bytes = bytes_mapped() + kBytesBesideTheSet + files;
   const pid_t child = ::fork();
   if (child < 0)
     throw FailureError("{}: no process can be started to look at it: {}", path, std::strerror(errno));
-  if (child == 0) run_alone(look, max_bytes);
+  if (child == 0) run_alone(look, kBytesBesideTheSet + files);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR)

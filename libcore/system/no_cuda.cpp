@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The answers of a build without the CUDA toolkit.
 #include "libcore/system/device.h"
+#include "libcore/system/device_start.h"
 
 namespace apsyn {
 
@@ -15,5 +16,7 @@ int cuda_device_count() {
 std::string cuda_device_name(int) {
   return "none";
 }
+
+void start_cuda_device(int) {}
 
 }  // namespace apsyn

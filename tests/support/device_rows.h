@@ -25,7 +25,7 @@ struct CutBlock {
 
   bool cut(const IdgPlan& plan, const GridBlock& block, const LayerRange& layers) {
     rows.copy_geometry(uploader, block, stream.get());
-    return cutter.cut(idg::cut_limits(plan, layers), rows.cut_input(block), tables);
+    return cutter.cut(idg::cut_limits(plan, layers), rows.cut_input(), tables);
   }
 };
 

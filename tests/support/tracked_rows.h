@@ -85,7 +85,7 @@ struct Tracks : CutBlock {
 
   void find(const IdgPlan& plan, const GridBlock& block, double error) {
     BOOST_REQUIRE(cut(plan, block, {0, plan.n_layers}));
-    finder.find(node_limits(plan, error), rows.cut_input(block), tables, tracks);
+    finder.find(node_limits(plan, error), rows.cut_input(), tables, tracks);
     cuda_check(cudaStreamSynchronize(stream.get()), "finding tracks");
   }
 };

@@ -34,12 +34,14 @@
 #include "tools/clean/region_mask.h"
 #include "tools/clean/restoring_beams.h"
 #include "tools/clean/source_list.h"
+#include "tools/imaging/device_choice.h"
 #include "tools/imaging/field_images.h"
 #include "tools/imaging/imager.h"
 #include "tools/imaging/images.h"
 #include "tools/imaging/major_cycles.h"
 #include "tools/imaging/options.h"
 #include "tools/imaging/residual_source.h"
+#include "tools/imaging/residuals_on_device.h"
 #include "tools/imaging/survey.h"
 
 namespace apsyn::clean {
@@ -70,6 +72,20 @@ std::string folder_of(const std::string& output) {
 /// PSF and dirty image of one group, or the residual that an earlier run left.
 void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const Products& products,
                        const std::string& part) {
+  auto begin_with_residual = [&](FieldImages& field) {
+    const View<const float, 3> residual = std::as_const(field.residual).view()[g];
+    float* dirty = &field.dirty(g, 0, 0, 0);
+    for_pixels(imager.threads(), residual.size(), [&](std::size_t first, std::size_t last) {
+      std::copy(residual.data() + first, residual.data() + last, dirty + first);
+    });
+  };
+  if (sky.groups[g].residuals) {
+    FieldImages& field = sky.images[0];
+    if (products.resume) take_true_model(read_true_model(products, sky.fields[0], part), g, field);
+    make_first_images_on_device(imager, sky.groups[g], g, products.resume, field);
+    begin_with_residual(field);
+    return;
+  }
   std::vector<GroupImages> sums;
   std::vector<Buffer<double, 3>> models;
   if (products.resume) {
@@ -83,11 +99,7 @@ void make_first_images(Imager& imager, Sky& sky, std::size_t g, ImagingSource& d
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     FieldImages& field = sky.images[f];
     take_sums(sums[f], imager, g, field);
-    const View<const float, 3> residual = std::as_const(field.residual).view()[g];
-    float* dirty = &field.dirty(g, 0, 0, 0);
-    for_pixels(imager.threads(), residual.size(), [&](std::size_t first, std::size_t last) {
-      std::copy(residual.data() + first, residual.data() + last, dirty + first);
-    });
+    begin_with_residual(field);
     sky.groups[g].fields[f].beam.reset();  // it is known now
     if (products.resume) take_true_model(models[f], g, field);
   }
@@ -189,6 +201,20 @@ double min_beam_pixels(const Imager& imager) {
 
 /// What the program takes beside kProgramBytes.
 constexpr std::uint64_t kCleanBytes = 14'000'000;
+
+/// What a GPU needs to clean planes that are searched together: these, their PSFs and how they transform, and
+/// one transform at work; twice the image's side each way.
+std::uint64_t cleaning_on_device(const DeconvolutionSettings& how, std::size_t n_groups, std::size_t n_planes,
+                                 double n_pixels) {
+  const double together = static_cast<double>((how.join_channels ? n_groups : 1) *
+                                              (how.join_polarizations ? n_planes : 1)),
+               n_scales = how.algorithm != CleanAlgorithm::multiscale ? 0
+                          : how.scales_pixels.empty()                 ? 12
+                                                      : static_cast<double>(how.scales_pixels.size()) + 1;
+  constexpr double kPlaneBytes = 40, kScaleBytes = 64, kWorkBytes = 96;
+  return static_cast<std::uint64_t>(n_pixels *
+                                    (kWorkBytes + kPlaneBytes * together + kScaleBytes * n_scales));
+}
 
 /// What malloc() keeps of memory that was freed, in pieces of up to half of it.
 constexpr std::uint64_t kKeptBytes = 16 << 20;
@@ -298,7 +324,11 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
   const auto fields = fields_of(options.imager, input.info());
   report_input(options, input.info(), fields);
   warn_of_threshold_unit(how, input.info().flux_unit);
-  const Device device = tool.device(CudaSupport::available);
+  constexpr double kRounds = 8;  // a few major cycles, each of which predicts and grids
+  const auto n_pixels = static_cast<double>(options.imager.imaging.n_x * options.imager.imaging.n_y *
+                                            planes_of(options.imager, input.info()).size());
+  const Device device = choose_device(tool, {options.imager.inputs, n_pixels, kRounds});
+  tool.start_device(device);
   warn_of_sub_images(how, device);
   const imaging::Options with_psf = options.imager;
   imaging::Options without_psf = options.imager;
@@ -325,15 +355,21 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
 
   Imager first = make_imager(tool, with_psf, store, device),
          later = make_imager(tool, without_psf, store, device);
+  first.beside_on_device = later.beside_on_device =
+      cleaning_on_device(how.settings, groups.size(), first.planes.size(),
+                         static_cast<double>(with_psf.imaging.n_x * with_psf.imaging.n_y));
   first.whole_band_bytes = images.kept_bytes;
   first.between_bytes = images.between_bytes;
   if (store.file_bytes() > 0) first.filed_bytes = store.bytes() + store.file_bytes();
   const auto whole_band = weights_of_all(first, groups);
   Sky sky = prepare_sky(first, groups, whole_band.get());
+  if (const std::string cycles = describe_cycles(later, sky.groups); !cycles.empty() && !sky.groups.empty())
+    tool.common().dry_run ? tool.print(cycles) : log_verbose("{}", cycles);
   if (tool.common().dry_run) return;
   if (sky.groups.empty())
     throw FailureError("{}: no usable data: everything is flagged, of weight 0 or outside of the uv range",
                        options.imager.inputs[0]);
+  if (options.max_cycles > 0) keep_on_device(first, sky.groups, sky.fields, store);
   start_images(first, sky, store, products, groups.size());
 
   later.weighted = std::move(first.weighted);
@@ -342,6 +378,7 @@ void clean_visibilities(Tool& tool, const VisibilityOptions& options, const Deco
     clean_sky(later, sky, store, products, how.settings, mask, options.max_cycles, groups);
   else
     follow_major_cycles(later, sky, store, folder_of(name));
+  for (PreparedGroup& group : sky.groups) group.residuals.reset();  // columns are predicted on the GPU, too
   write_columns(tool, device, options.columns, options.imager, products, sky, groups.size());
   if (tool.ranks().root()) tool.report_rate(first.n_gridded + later.n_gridded, "vis");
 }

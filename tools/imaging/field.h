@@ -43,6 +43,7 @@ struct Imager {
   /// For clean: the models of all fields are subtracted from the same visibilities, so that every process
   /// must have the same visibilities in every field.
   bool cleans = false;
+  std::uint64_t beside_on_device = 0;  ///< what minor cycles take of a GPU
 
   bool aterms() const { return !options.imaging.aterms.empty() && !options.psf_only; }
   std::size_t n_data_planes() const { return options.psf_only ? 0 : planes.size(); }

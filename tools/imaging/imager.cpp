@@ -14,6 +14,7 @@
 #include "libcore/cli/imaging_options.h"
 #include "libcore/cli/tool.h"
 #include "libcore/system/device.h"
+#include "libcore/system/parallel.h"
 #include "libcore/system/program_memory.h"
 #include "libcore/system/ranks.h"
 #include "libcore/visibility/stokes.h"
@@ -237,8 +238,21 @@ void add_weights(const Imager& imager, View<const float, 3> weight, std::vector<
   // With A-terms all planes are made of all correlations, whose weights are the same.
   std::vector<std::size_t> plane(sums.size(), 0);
   for (std::size_t p = 0; p < imager.n_data_planes() && !imager.aterms(); ++p) plane[p] = p;
-  for (std::size_t i = 0; i < weight.size(); i += weight.extent(2))
-    for (std::size_t p = 0; p < sums.size(); ++p) sums[p] += static_cast<double>(weight.data()[i + plane[p]]);
+  const std::size_t step = weight.extent(2), n = weight.size() / step;
+  const auto add = [&](std::size_t first, std::size_t last, double* to) {
+    for (std::size_t i = first; i < last; ++i)
+      for (std::size_t p = 0; p < sums.size(); ++p)
+        to[p] += static_cast<double>(weight.data()[i * step + plane[p]]);
+  };
+  if (imager.device.kind == Device::Kind::cpu) return add(0, n, sums.data());
+  // A GPU is done before one thread is.
+  constexpr std::size_t kPart = 1 << 16;
+  Buffer<double, 2> parts({(n + kPart - 1) / kPart, sums.size()});
+  parallel_for(imager.threads(), parts.extent(0), [&](std::size_t part, unsigned) {
+    add(part * kPart, std::min(n, (part + 1) * kPart), &parts(part, 0));
+  });
+  for (std::size_t part = 0; part < parts.extent(0); ++part)
+    for (std::size_t p = 0; p < sums.size(); ++p) sums[p] += parts(part, p);
 }
 
 std::vector<GroupImages> make_images(Imager& imager, PreparedGroup& own, const std::vector<Field>& fields,

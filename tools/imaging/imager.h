@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/idg/idg.h"
+#include "kernels/idg/residual_imager.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/base/view.h"
 #include "libcore/visibility/imaging.h"
@@ -32,6 +33,8 @@ struct PreparedGroup {
   std::uint64_t other_bytes = 0;          ///< bytes beside the gridders
   std::uint64_t between_bytes = 0;        ///< further bytes while nothing is gridded, or to predict one layer
   Passes passes;
+  std::unique_ptr<ResidualImager> residuals;  ///< where a GPU keeps the visibilities
+  std::vector<double> weight_sum;             ///< [plane] of those
 
   std::size_t n_passes() const { return (n_layers + passes.layers - 1) / passes.layers; }
 };

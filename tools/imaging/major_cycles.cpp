@@ -10,6 +10,7 @@
 #include "libcore/base/log.h"
 #include "libcore/system/parallel.h"
 #include "tools/imaging/residual_source.h"
+#include "tools/imaging/residuals_on_device.h"
 
 namespace apsyn::imaging {
 namespace {
@@ -30,6 +31,7 @@ Buffer<std::uint8_t, 2> allowed_pixels(const FieldImages& field, const Buffer<st
 
 /// Residual images of one group: data less the model that the first process has, and where it has them.
 void make_residuals(Imager& imager, Sky& sky, std::size_t g, ImagingSource& data, const std::string& folder) {
+  if (sky.groups[g].residuals) return make_residuals_on_device(imager, sky.groups[g], g, sky.images[0]);
   std::vector<Buffer<double, 3>> models;
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
     if (imager.ranks.root())

@@ -137,6 +137,7 @@ double predict_set(Tool& tool, const PredictionOptions& options, const Device& d
     log_warning("{}: column {} is there already and gets {} {} the model: --output-column names another",
                 path, options.output_column, options.input_column,
                 options.combine() == Combine::subtract ? "less" : "plus");
+  tool.start_device(device);
   report_choices(model, target);
   report_fields(model, target);
   tool.stage("survey");

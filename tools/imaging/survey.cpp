@@ -56,6 +56,8 @@ std::uint64_t BlockSizes::block_bytes() const {
 
 void Survey::add(const ImagingBlock& block, const std::vector<Field>& fields, unsigned n_threads) {
   blocks.add(block);
+  n_rows_read_ += static_cast<double>(block.data.extent(0));
+  n_cells_ += static_cast<double>(block.data.extent(0) * block.data.extent(1));
   const auto [low, high] = std::minmax_element(block.channel_hz.begin(), block.channel_hz.end());
   const double lowest = *low / kSpeedOfLight_m_s, highest = *high / kSpeedOfLight_m_s;
   const double k = (lowest + highest) / 2;

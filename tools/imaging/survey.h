@@ -12,6 +12,7 @@
 
 #include "kernels/idg/idg.h"
 #include "kernels/idg/plan/cost.h"
+#include "kernels/idg/residual_imager.h"
 #include "kernels/weighting/image_weights.h"
 #include "libcore/array/array_layout.h"
 #include "libcore/system/device.h"
@@ -48,6 +49,12 @@ class Survey {
     return share_of(ranks, plan, modelled_cost(plan, work), by_w_[field]);
   }
 
+  /// What a GPU would keep.
+  ResidualLoad load() const {
+    return {n_rows_read_, n_cells_, static_cast<double>(blocks.n_rows),
+            static_cast<double>(blocks.n_visibilities)};
+  }
+
   double n_visibilities = 0;
   BlockSizes blocks;
 
@@ -67,8 +74,9 @@ class Survey {
   std::vector<WHistogram> by_w_;                                   ///< of each field, at the middle frequency
   std::unordered_map<std::uint64_t, std::array<double, 2>> last_;  ///< of each baseline: u, v, metres
   double time_track_ = 0, channel_track_ = 0, n_rows_ = 0;
-  std::vector<Row> rows_;     ///< of a block
-  std::vector<Moved> moved_;  ///< [row][field]
+  double n_rows_read_ = 0, n_cells_ = 0;  ///< rows, and their channels, with data or without
+  std::vector<Row> rows_;                 ///< of a block
+  std::vector<Moved> moved_;              ///< [row][field]
 };
 
 template <class Use>

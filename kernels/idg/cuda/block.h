@@ -28,8 +28,10 @@ idg::RowBytes rows_of(const View<T, Rank>& array, const ChosenRows& chosen) {
 struct DeviceRows {
   Upload<double> uvw, path, wavenumber;
   Upload<float> weight;
-  std::size_t n_row = 0;
-  std::size_t weight_planes = 0;  ///< 1 where those of the block are all alike
+  std::size_t n_row = 0, n_chan = 0;
+  std::size_t weight_planes = 0;                 ///< 1 where those of the block are all alike
+  std::size_t n_chan_slots = 0, n_stations = 0;  ///< of the A-terms; 0 without
+  bool with_path = false, with_weight = false, with_station = false;
   Upload<std::uint32_t> row_weight, station, row_slot, chan_slot, chosen_row;
   Upload<float2> data, jones;
   bool fetches_data = false;  ///< the device does, from pinned memory
@@ -41,8 +43,14 @@ struct DeviceRows {
   /// Work given to the stream from now on sees it.
   void copy_geometry(Uploader& uploader, const GridBlock& block, cudaStream_t stream,
                      const ChosenRows& chosen = {}) {
-    const std::size_t n_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
+    const std::size_t n_weight_chan = block.weight.extent(1), n_planes = block.weight.extent(2);
     n_row = chosen ? chosen->size() : block.uvw_m.extent(0);
+    n_chan = block.wavenumber.size();
+    n_chan_slots = block.aterms.jones.extent(1);
+    n_stations = block.aterms.jones.extent(2);
+    with_path = block.path_m.size() != 0;
+    with_weight = block.weight.size() != 0;
+    with_station = block.station.size() != 0;
     fetches_data = chosen && fetch_data(uploader, rows_of(block.data, chosen), *chosen);
     std::vector<Transfer> all{
         transfer(uvw, rows_of(block.uvw_m, chosen)),
@@ -52,15 +60,16 @@ struct DeviceRows {
         transfer(chan_slot, block.aterms.chan_slot.data(), block.aterms.chan_slot.size())};
     if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).until(kAheadBytes));
     const idg::RowBytes from = rows_of(block.weight, chosen);
-    const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_chan, n_planes);
-    if (try_rows) all.push_back(transfer_row_weights(row_weight, from, n_chan, n_planes));
+    const bool try_rows = from.size() > 0 && idg::can_pack_rows(n_weight_chan, n_planes);
+    if (try_rows) all.push_back(transfer_row_weights(row_weight, from, n_weight_chan, n_planes));
     const bool by_rows = uploader.send(all) && try_rows;
     weight_planes = by_rows ? 1 : n_planes;
     if (!by_rows) copy_weight(uploader, from);
     uploader.hold_copies(stream);
     if (by_rows)
       idg::launch_unpack_weights(row_weight.data(), static_cast<std::uint32_t>(n_row),
-                                 static_cast<std::uint32_t>(n_chan), weight.reserve(n_row * n_chan), stream);
+                                 static_cast<std::uint32_t>(n_weight_chan),
+                                 weight.reserve(n_row * n_weight_chan), stream);
   }
   /// Whether the device fetches the values; the list of their rows goes ahead of everything.
   bool fetch_data(Uploader& uploader, const idg::RowBytes& from, const std::vector<std::uint32_t>& chosen) {
@@ -90,29 +99,28 @@ struct DeviceRows {
     if (!fetches_data) all.push_back(transfer(data, rows_of(block.data, chosen)).from(kAheadBytes));
     uploader.send(all);
   }
-  idg::DeviceCutInput cut_input(const GridBlock& block) const {
-    const bool aterms = block.aterms.jones.size() != 0;
+  bool with_aterms() const { return n_stations != 0; }
+  std::size_t n_cells() const { return n_row * n_chan; }
+  idg::DeviceCutInput cut_input() const {
     return {uvw.data(),
             wavenumber.data(),
-            block.weight.size() == 0 ? nullptr : weight.data(),
-            block.station.size() == 0 ? nullptr : station.data(),
-            aterms ? row_slot.data() : nullptr,
-            aterms ? chan_slot.data() : nullptr,
+            with_weight ? weight.data() : nullptr,
+            with_station ? station.data() : nullptr,
+            with_aterms() ? row_slot.data() : nullptr,
+            with_aterms() ? chan_slot.data() : nullptr,
             static_cast<std::uint32_t>(n_row),
-            static_cast<std::uint32_t>(block.wavenumber.size()),
+            static_cast<std::uint32_t>(n_chan),
             static_cast<std::uint32_t>(weight_planes)};
   }
 };
 
-/// A block on the device, and what a pass over `layers` makes of it.
-struct DeviceBlock {
-  DeviceRows rows;
+/// What a pass over `layers` makes of a block's rows.
+struct BlockWork {
   LayerRange layers{};
   idg::DeviceTables tables;
   DeviceTracks tracks;
   DeviceTasks tasks;
   std::vector<RangeWork> ranges;
-  Event done;  ///< the stream no longer reads it
 };
 
 }  // namespace apsyn::idg_cuda

@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include "libcore/system/device.h"
+#include "libcore/system/device_start.h"
 
 namespace apsyn {
 
@@ -21,6 +22,10 @@ int cuda_device_count() {
 std::string cuda_device_name(int index) {
   cudaDeviceProp properties{};
   return cudaGetDeviceProperties(&properties, index) == cudaSuccess ? properties.name : "unknown";
+}
+
+void start_cuda_device(int index) {
+  if (cudaSetDevice(index) != cudaSuccess || cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
 }
 
 }  // namespace apsyn

@@ -3,10 +3,12 @@
 #include "kernels/clean/deconvolve.h"
 #include "kernels/clean/noise.h"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <vector>
 
 #include "tests/reference/hogbom.h"
 #include "tests/reference/synthetic_array.h"
@@ -270,6 +272,32 @@ BOOST_AUTO_TEST_CASE(robust_sigma_is_that_of_the_noise) {
   image.data()[1] = NAN;
   // Sampling error of the MAD is 1.17 sigma / sqrt(N); 0.33 % of outliers shift it by 0.5 %.
   BOOST_TEST(std::abs(robust_sigma(image) - 0.5) < 0.5 * (5 * 1.17 / 300 + 0.006));
+}
+
+// By whatever way the medians are found, and by any number of threads: they are values of the image.
+BOOST_AUTO_TEST_CASE(robust_sigma_is_that_of_sorted_values) {
+  std::mt19937_64 random(8);
+  for (const std::size_t n : {1u, 2u, 3u, 200u, 1500u}) {
+    Buffer<float, 2> image({n, n});
+    std::normal_distribution<float> normal(n % 2 == 0 ? 0.0f : -3.0f, 2.0f);
+    for (float& pixel : image) pixel = normal(random);
+    for (std::size_t i = 0; i < image.size() / 2; i += 7) image.data()[i + 1] = i % 2 == 0 ? NAN : 0;
+    std::vector<float> values;
+    const std::size_t step = (image.size() >> 20) | 1;
+    for (std::size_t i = 0; i < image.size(); i += step)
+      if (std::isfinite(image.data()[i])) values.push_back(image.data()[i]);
+    const auto middle = [&] {
+      std::sort(values.begin(), values.end());
+      return values[values.size() / 2];
+    };
+    const float centre = middle();
+    for (float& value : values) value = std::abs(value - centre);
+    const double wanted = 1.4826f * middle();
+    for (const unsigned n_threads : {1u, 3u}) BOOST_TEST(robust_sigma(image, n_threads) == wanted);
+  }
+  Buffer<float, 2> blank({3, 3});
+  blank.fill(NAN);
+  BOOST_TEST(robust_sigma(blank, 2) == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The Cotton-Schwab loop against its definition: whatever it has found, the residual image is the dirty image
 // of the visibilities less those of the model, both by direct sums in float64.
+// tests/tools/imaging/cuda/major_cycles.cpp runs the same tests on a GPU.
 #include "tools/imaging/major_cycles.h"
 
 #include <boost/test/unit_test.hpp>
@@ -10,7 +11,9 @@
 
 #include "libcore/base/constants.h"
 #include "tests/reference/dft_image.h"
+#include "tests/reference/test_device.h"
 #include "tools/imaging/images.h"
+#include "tools/imaging/residuals_on_device.h"
 
 using namespace apsyn;
 using namespace apsyn::imaging;
@@ -146,8 +149,8 @@ struct Run {
   Run(const std::vector<Pixel>& sources, std::size_t n_groups, const std::vector<double>& flux_factor)
       : options(options_of(n_groups)),
         source(sources, flux_factor),
-        first{tool, options, source, {{"I", {}, {}}}, {}, {}, 1 << 24},
-        later{tool, without_psf_, source, {{"I", {}, {}}}, {}, {}, 1 << 24} {
+        first{tool, options, source, {{"I", {}, {}}}, reference::test_device(), {}, 1 << 24},
+        later{tool, without_psf_, source, {{"I", {}, {}}}, reference::test_device(), {}, 1 << 24} {
     without_psf_ = options;
     without_psf_.no_psf = true;
     first.cleans = later.cleans = true;
@@ -157,7 +160,10 @@ struct Run {
     settings.max_iterations = 10000;
     settings.threshold_jy = 1e-3;
     settings.n_threads = 2;
+    settings.device = reference::test_device();
   }
+
+  bool on_gpu() const { return first.device.kind == Device::Kind::cuda; }
 
   void clean(std::size_t max_cycles, const Buffer<std::uint8_t, 2>& mask = {}) {
     sky.fields = fields_of(options, source.info());
@@ -166,8 +172,12 @@ struct Run {
       sky.groups.push_back(prepare_group(first, group, sky.fields, nullptr));
     }
     sky.images.emplace_back(first, sky.groups.size());
+    keep_on_device(first, sky.groups, sky.fields, source);
     for (std::size_t g = 0; g < sky.groups.size(); ++g)
-      take_sums(make_images(first, sky.groups[g], sky.fields, source)[0], first, g, sky.images[0]);
+      if (sky.groups[g].residuals)
+        make_first_images_on_device(first, sky.groups[g], g, false, sky.images[0]);
+      else
+        take_sums(make_images(first, sky.groups[g], sky.fields, source)[0], first, g, sky.images[0]);
     before_cycles();
     MajorCycles cycles(later, sky, source, settings, {0}, mask, ".");
     report = cycles.run(max_cycles);
@@ -273,6 +283,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_found_outside_of_the_mask) {
 // Residuals that are not predicted while they are gridded go through a store, and are the same.
 BOOST_AUTO_TEST_CASE(less_memory_changes_nothing_but_the_way) {
   Run run(kSources, 1, {1, 1, 1, 1});
+  if (run.on_gpu()) return;  // which never does both at once
   run.before_cycles = [&] {
     std::uint64_t& most = run.tool.common().max_memory_bytes;
     BOOST_TEST(predicts_while_gridding(run.later, run.sky.groups[0]));
@@ -283,6 +294,23 @@ BOOST_AUTO_TEST_CASE(less_memory_changes_nothing_but_the_way) {
   };
   run.clean(3);
   BOOST_TEST(run.error(5) < kAccuracy);
+}
+
+// A GPU keeps the visibilities of all groups, or none where those and the minor cycles do not fit together.
+BOOST_AUTO_TEST_CASE(visibilities_that_travel_in_every_cycle_make_the_same_residuals) {
+  for (const bool fits : {true, false}) {
+    Run run(kSources, 2, {1, 1, 1.5, 1.5});
+    if (!fits) run.first.beside_on_device = run.later.beside_on_device = std::uint64_t{1} << 60;
+    run.before_cycles = [&] {
+      for (const PreparedGroup& group : run.sky.groups)
+        BOOST_TEST((group.residuals != nullptr) == (fits && run.on_gpu()));
+      const std::string said = describe_cycles(run.later, run.sky.groups);
+      BOOST_TEST((said.find("stay on") != said.npos) == (fits && run.on_gpu()));
+      BOOST_TEST((said.find("travel") != said.npos) == (!fits && run.on_gpu()));
+    };
+    run.clean(20);
+    BOOST_TEST(run.error(7.5) < kAccuracy);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

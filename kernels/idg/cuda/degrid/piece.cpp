@@ -97,8 +97,10 @@ void PiecePredictor<T>::take_aterms(const AtermBlock& aterms) {
 }
 
 template <class T>
-void PiecePredictor<T>::reserve(std::size_t n_tasks, std::size_t n_visibilities) {
-  const std::size_t subgrids = std::size_t(geometry_.n_image_planes) * std::size_t(geometry_.n_outputs),
+void PiecePredictor<T>::reserve(const Piece<T>& piece) {
+  const std::size_t n_tasks = std::min<std::size_t>(piece.tables.n_tables, list_plan_.chunk_tasks),
+                    n_places = piece.n_places(),
+                    subgrids = std::size_t(geometry_.n_image_planes) * std::size_t(geometry_.n_outputs),
                     cells = plan_.settings.subgrid * plan_.settings.subgrid;
   if (fft_tasks_ < n_tasks) {
     fft_tasks_ = fft_.padded(n_tasks);
@@ -107,33 +109,40 @@ void PiecePredictor<T>::reserve(std::size_t n_tasks, std::size_t n_visibilities)
   }
   pixels_.reserve(n_tasks * cells * setup_.n_data_planes * std::size_t(geometry_.n_outputs));
   scale_.reserve(n_tasks);
-  prepared_.reserve(n_visibilities);
-  predicted_.reserve(n_visibilities * setup_.n_data_planes);
+  prepared_.reserve(n_places);
+  predicted_.reserve(n_places * setup_.n_data_planes);
 }
 
 template <class T>
 void PiecePredictor<T>::cut(const GridBlock& block, Piece<T>& piece) {
-  piece.rows.copy_geometry(uploader_, block, cuts_.get());
-  piece.rows.copy_values(uploader_, block);
+  piece.rows->copy_geometry(uploader_, block, cuts_.get());
+  piece.rows->copy_values(uploader_, block);
   uploader_.settle();
   uploader_.hold(nullptr);
-  if (!cutter_.cut(idg::cut_limits(plan_, layers_), piece.rows.cut_input(block), piece.tables)) {
-    partition(plan_, block, layers_, setup_.n_threads);
-    throw std::logic_error("degridder: the device refuses what the host does not");
-  }
-  if (piece.tables.n_tables == 0) return;
-  if (node_limits_.error > 0)
-    finder_.find(node_limits_, piece.rows.cut_input(block), piece.tables, piece.tracks);
-  lister_.list(list_plan_, piece.tables, &piece.tracks, piece.tasks);
+  if (divide(piece)) return;
+  partition(plan_, block, layers_, setup_.n_threads);
+  throw std::logic_error("degridder: the device refuses what the host does not");
 }
 
 template <class T>
-void PiecePredictor<T>::prepare(const GridBlock& block, const Piece<T>& piece) {
+bool PiecePredictor<T>::divide(Piece<T>& piece) {
+  const idg::DeviceCutInput input = piece.rows->cut_input();
+  if (!cutter_.cut(idg::cut_limits(plan_, layers_), input, piece.tables)) return false;
+  if (piece.tables.n_tables == 0) return true;
+  if (node_limits_.error > 0) finder_.find(node_limits_, input, piece.tables, piece.tracks);
+  lister_.list(list_plan_, piece.tables, &piece.tracks, piece.tasks);
+  if (piece.times.size() < piece.tasks.chunks.size()) piece.times.resize(piece.tasks.chunks.size());
+  return true;
+}
+
+template <class T>
+void PiecePredictor<T>::prepare(const Piece<T>& piece) {
+  const idg_cuda::DeviceRows& rows = *piece.rows;
   PrepareTask<T> prepare{};
   prepare.geometry = geometry_;
-  prepare.uvw_m = piece.rows.uvw.data();
-  prepare.path_m = block.path_m.size() == 0 ? nullptr : piece.rows.path.data();
-  prepare.wavenumber = piece.rows.wavenumber.data();
+  prepare.uvw_m = rows.uvw.data();
+  prepare.path_m = rows.with_path ? rows.path.data() : nullptr;
+  prepare.wavenumber = rows.wavenumber.data();
   prepare.runs = piece.tasks.runs.data();
   prepare.tasks = piece.tasks.tasks.data();
   prepare.n_runs = piece.tasks.n_runs;
@@ -145,34 +154,33 @@ void PiecePredictor<T>::prepare(const GridBlock& block, const Piece<T>& piece) {
 }
 
 template <class T>
-void PiecePredictor<T>::place(const GridBlock& block, Piece<T>& piece) {
-  const std::size_t n_chan = block.wavenumber.size(), n_cells = block.uvw_m.extent(0) * n_chan,
-                    size = n_cells * setup_.n_data_planes;
-  ComplexOf<T>* predicted = piece.predicted.reserve(size);
-  if (piece.tables.n_visibilities < n_cells)
-    cuda_check(cudaMemsetAsync(predicted, 0, size * sizeof(ComplexOf<T>), nullptr), "clearing visibilities");
+void PiecePredictor<T>::place(const Piece<T>& piece, ComplexOf<T>* rows) {
+  const idg_cuda::DeviceRows& from = *piece.rows;
+  if (piece.tables.n_visibilities < from.n_cells())
+    cuda_check(
+        cudaMemsetAsync(rows, 0, from.n_cells() * setup_.n_data_planes * sizeof(ComplexOf<T>), nullptr),
+        "clearing visibilities");
   if constexpr (std::is_same_v<T, float>)
     if (const idg_cuda::DeviceTracks& tracks = piece.tracks; tracks.n_tracks > 0)
       return idg_cuda::launch_track_rows(
           {tracks.tracks.data(), tracks.rows.data(), piece.tables.runs.data(), tracks.t.data(),
-           block.path_m.size() == 0 ? nullptr : piece.rows.path.data(), piece.rows.wavenumber.data(),
-           tracks.n_tracks, int(n_chan), geometry_.n_planes, block.aterms.jones.size() != 0,
-           predicted_.data(), predicted},
+           from.with_path ? from.path.data() : nullptr, from.wavenumber.data(), tracks.n_tracks,
+           int(from.n_chan), geometry_.n_planes, from.with_aterms(), predicted_.data(), rows},
           nullptr);
-  launch_place_rows<T>({piece.tasks.runs.data(), piece.tasks.n_runs, int(n_chan), geometry_.n_planes,
-                        predicted_.data(), predicted},
+  launch_place_rows<T>({piece.tasks.runs.data(), piece.tasks.n_runs, int(from.n_chan), geometry_.n_planes,
+                        predicted_.data(), rows},
                        nullptr);
 }
 
 /// What the host makes rows of.
 template <class T>
-void PiecePredictor<T>::leave_rows(const GridBlock& block, Piece<T>& piece) {
+void PiecePredictor<T>::leave_rows(Piece<T>& piece) {
   const idg_cuda::DeviceTracks& tracks = piece.tracks;
   ComplexOf<T>* to = piece.predicted.reserve(piece.layout.bytes() / sizeof(ComplexOf<T>) + 1);
   if constexpr (std::is_same_v<T, float>)
     packer_.pack(
-        {&tracks, piece.tables.runs.data(), block.station.size() == 0 ? nullptr : piece.rows.station.data(),
-         geometry_.n_planes, block.aterms.jones.size() != 0, predicted_.data()},
+        {&tracks, piece.tables.runs.data(), piece.rows->with_station ? piece.rows->station.data() : nullptr,
+         geometry_.n_planes, piece.rows->with_aterms(), predicted_.data()},
         piece.layout, reinterpret_cast<std::byte*>(to));
 }
 
@@ -180,42 +188,54 @@ template <class T>
 void PiecePredictor<T>::predict(const GridBlock& block, Piece<T>& piece, bool may_leave_rows) {
   cut(block, piece);
   if (piece.tables.n_tables == 0) return;
-  reserve(std::min<std::size_t>(piece.tables.n_tables, list_plan_.chunk_tasks), piece.n_places());
-  piece.begin.record(nullptr);
-  prepare(block, piece);
-  piece.prepared.record(nullptr);
-  if (piece.times.size() < piece.tasks.chunks.size()) piece.times.resize(piece.tasks.chunks.size());
-  for (std::size_t i = 0; i < piece.tasks.chunks.size(); ++i)
-    predict_chunk(block, piece.tasks, piece.tasks.chunks[i], piece.times[i]);
-  piece.summed.record(nullptr);
+  predict_places(piece);
   const RowCounts counts{piece.tables.n_visibilities, piece.tables.n_runs,   piece.tracks.n_tracks,
                          piece.tracks.n_rows,         piece.tracks.n_places, setup_.n_data_planes};
   const idg_cuda::PredictedLayout layout{piece.tracks.n_places, piece.tables.n_runs, piece.tracks.n_tracks,
                                          setup_.n_data_planes};
-  piece.leaves_rows = may_leave_rows && block.path_m.size() == 0 && piece.tracks.n_tracks > 0 &&
+  piece.leaves_rows = may_leave_rows && !piece.rows->with_path && piece.tracks.n_tracks > 0 &&
                       rows_way_ != DegridRows::on_device &&
                       (rows_way_ == DegridRows::on_host || leaves_rows(counts)) &&
                       layout.bytes() <= kNodeHostBytes / kPieces;
   piece.layout = layout;
   if (piece.leaves_rows)
-    leave_rows(block, piece);
+    leave_rows(piece);
   else
-    place(block, piece);
+    place(piece, piece.predicted.reserve(piece.rows->n_cells() * setup_.n_data_planes));
   piece.done.record(nullptr);
 }
 
 template <class T>
-void PiecePredictor<T>::predict_chunk(const GridBlock& block, const DegridTasks& of, const TaskChunk& chunk,
+void PiecePredictor<T>::predict_rows(Piece<T>& piece, ComplexOf<T>* rows) {
+  predict_places(piece);
+  place(piece, rows);
+  piece.done.record(nullptr);
+}
+
+template <class T>
+void PiecePredictor<T>::predict_places(Piece<T>& piece) {
+  reserve(piece);
+  piece.begin.record(nullptr);
+  prepare(piece);
+  piece.prepared.record(nullptr);
+  for (std::size_t i = 0; i < piece.tasks.chunks.size(); ++i)
+    predict_chunk(piece, piece.tasks.chunks[i], piece.times[i]);
+  piece.summed.record(nullptr);
+}
+
+template <class T>
+void PiecePredictor<T>::predict_chunk(const Piece<T>& piece, const TaskChunk& chunk,
                                       typename Piece<T>::Times& times) {
+  const DegridTasks& of = piece.tasks;
   const Task* tasks = of.tasks.data() + chunk.first_task;
   const int n_tasks = int(chunk.n_tasks);
   times.begin.record(nullptr);
   model_->cut({geometry_, nullptr, uv_phase_.data(), tasks, n_tasks, subgrids_.data()});
   fft_.execute(subgrids_.data(), chunk.n_tasks, CUFFT_FORWARD);  // exponent -1
   ShapeTask<T> shape{};
-  shape.jones = block.aterms.jones.size() == 0 ? nullptr : jones_.data();
-  shape.n_chan_slots = int(block.aterms.jones.extent(1));
-  shape.n_stations = int(block.aterms.jones.extent(2));
+  shape.jones = piece.rows->with_aterms() ? jones_.data() : nullptr;
+  shape.n_chan_slots = int(piece.rows->n_chan_slots);
+  shape.n_stations = int(piece.rows->n_stations);
   shape.geometry = geometry_;
   shape.subgrids = subgrids_.data();
   shape.taper = taper_.data();

@@ -26,7 +26,8 @@ struct Piece {
   struct Times {
     Event begin, shaped, summed;
   };
-  idg_cuda::DeviceRows rows;
+  /// Another block's, where a gridder has them as well.
+  std::shared_ptr<idg_cuda::DeviceRows> rows = std::make_shared<idg_cuda::DeviceRows>();
   idg::DeviceTables tables;
   idg_cuda::DeviceTracks tracks;
   DegridTasks tasks;
@@ -52,6 +53,11 @@ class PiecePredictor {
     model_->set(images);
     layers_ = {};
   }
+  /// CudaModel::on_device(), for the null stream to fill.
+  double* model_on_device() {
+    layers_ = {};
+    return model_->on_device(setup_.n_image_planes());
+  }
   void begin_pass(const LayerRange& layers);
   /// Device time that all passes spent on layers, in seconds. Blocks until they have finished.
   double layer_seconds() { return model_->seconds(); }
@@ -60,18 +66,28 @@ class PiecePredictor {
   /// Returns when the device has been told. may_leave_rows: the host may make rows of nodes. DataError where
   /// partition() gives one.
   void predict(const GridBlock& block, Piece<T>& piece, bool may_leave_rows);
+
+  /// In two steps, for rows that stay on the device. Lists what the pass's layers need of rows that `cuts`
+  /// sees; false when a coordinate is refused.
+  bool divide(Piece<T>& piece);
+  cudaStream_t cuts() const { return cuts_.get(); }
+  /// Memory for predictions of a piece that has been divided, so that predict_rows() allocates none for it.
+  void reserve(const Piece<T>& piece);
+  /// rows [row][chan][plane], in the null stream; of a piece that has tables.
+  void predict_rows(Piece<T>& piece, ComplexOf<T>* rows);
+
   /// Of the host, that send rows.
   void use_threads(unsigned n) { uploader_.use_threads(n); }
 
  private:
   void upload_tables(const WSeparation& separation);
-  void reserve(std::size_t n_tasks, std::size_t n_visibilities);
   void cut(const GridBlock& block, Piece<T>& piece);
-  void prepare(const GridBlock& block, const Piece<T>& piece);
-  void place(const GridBlock& block, Piece<T>& piece);
-  void leave_rows(const GridBlock& block, Piece<T>& piece);
-  void predict_chunk(const GridBlock& block, const DegridTasks& of, const TaskChunk& chunk,
-                     typename Piece<T>::Times& times);
+  /// Values of places, in the order of tasks.
+  void predict_places(Piece<T>& piece);
+  void prepare(const Piece<T>& piece);
+  void place(const Piece<T>& piece, ComplexOf<T>* rows);
+  void leave_rows(Piece<T>& piece);
+  void predict_chunk(const Piece<T>& piece, const TaskChunk& chunk, typename Piece<T>::Times& times);
 
   IdgPlan plan_;
   IdgSetup setup_;

@@ -40,22 +40,32 @@ std::size_t TaskSums<T>::max_slots(std::size_t expansion, std::size_t bytes) con
 }
 
 template <class T>
+void TaskSums<T>::reserve_slots(const DeviceTasks& tasks, const DeviceTracks& tracks) {
+  if (std::is_same_v<T, float> && tracks.n_tracks > 0)
+    node_value_.reserve(std::size_t(tracks.n_places) * n_planes_);
+  cell_.reserve(tasks.n_slots);
+  chunks_.reserve(tasks.n_chunks);
+  largest_.reserve(tasks.n_tasks);
+  slots_ = {du_.reserve(tasks.n_slots), dv_.reserve(tasks.n_slots), t_.reserve(tasks.n_slots),
+            value_.reserve(std::size_t(tasks.n_slots) * n_planes_)};
+}
+
+template <class T>
 void TaskSums<T>::prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
                           const BlockArrays& block, cudaStream_t stream) {
+  reserve_slots(tasks, tracks);
   const NodeRow* nodes = tracks.n_tracks > 0 ? tracks.rows.data() : nullptr;
   ComplexOf<T>* node_values = nullptr;
   if constexpr (std::is_same_v<T, float>)
     if (nodes != nullptr) {
-      node_values = node_value_.reserve(std::size_t(tracks.n_places) * n_planes_);
+      node_values = node_value_.data();
       launch_track_values({tracks.tracks.data(), nodes, runs, tracks.t.data(), block, tracks.n_tracks,
                            n_planes_, node_values},
                           stream);
     }
-  std::uint32_t* cell = cell_.reserve(tasks.n_slots);
-  Chunk* chunks = chunks_.reserve(tasks.n_chunks);
-  std::uint32_t* largest = largest_.reserve(tasks.n_tasks);
-  slots_ = {du_.reserve(tasks.n_slots), dv_.reserve(tasks.n_slots), t_.reserve(tasks.n_slots),
-            value_.reserve(std::size_t(tasks.n_slots) * n_planes_)};
+  std::uint32_t* cell = cell_.data();
+  Chunk* chunks = chunks_.data();
+  std::uint32_t* largest = largest_.data();
   const double cell_rad = plan_.image.cell_rad;
   launch_order({tasks.tasks.data(), runs, block, static_cast<int>(tasks.n_tasks), cell, chunks, nodes},
                stream);

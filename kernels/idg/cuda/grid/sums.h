@@ -39,6 +39,8 @@ class TaskSums {
   /// Slots of a range of one expansion, so that its phasors and terms fit into so many bytes.
   std::size_t max_slots(std::size_t expansion, std::size_t bytes) const;
 
+  /// Memory for a block's slots, which prepare() asks for as well.
+  void reserve_slots(const DeviceTasks& tasks, const DeviceTracks& tracks);
   /// All of a block's visibilities, or the nodes of its tracks, into slots.
   void prepare(const DeviceTasks& tasks, const VisibilityRun* runs, const DeviceTracks& tracks,
                const BlockArrays& block, cudaStream_t stream);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Layers in device or managed memory: the device adds subgrids and transforms layers.
 #include <complex>
+#include <cstddef>
 #include <optional>
 #include <type_traits>
 #include <vector>
@@ -39,7 +40,14 @@ class DeviceGrids final : public CudaGrids<T> {
       rows_.emplace(shape_, n_planes_, stream);
       to_device(column_turns_, column_turns(shape_.n_u, shape_.n_v, int(plan.image.n_y)));
     }
-    cuda_check(cudaMemset(images_.data(), 0, images_.size() * sizeof(double)), "clearing the images");
+    clear_images();
+  }
+
+  void keep_scratch() override { keeps_scratch_ = true; }
+  const double* device_images() const override { return images_.data(); }
+  void clear_images() override {
+    cuda_check(cudaMemsetAsync(images_.data(), 0, images_.size() * sizeof(double), stream_),
+               "clearing the images");
   }
 
   void begin_pass(const LayerRange& layers) override {
@@ -158,8 +166,7 @@ class DeviceGrids final : public CudaGrids<T> {
   }
   /// All layers are transformed where they are, then summed up at every pixel.
   void transform_in_place() {
-    CudaFft2d fft(shape_.n_v, shape_.n_u, 1, fft_type<T>());
-    fft.use(stream_);
+    CudaFft2d& fft = transform(fft_type<T>());
     ScreenTask<T> task = screen_task<T>(images_.data(), int(n_planes_));
     auto finish = [&] {
       if (task.n_layers > 0) launch_screen(task, stream_);
@@ -173,25 +180,41 @@ class DeviceGrids final : public CudaGrids<T> {
       if (task.n_layers == task.kMaxLayers) finish();
     }
     finish();
-    cuda_check(cudaStreamSynchronize(stream_), "transforming layers");  // before the scratch memory goes
+    end_transforms();
   }
 
   /// One layer's plane after the other, in W.
   template <class W>
   void transform_copies() {
-    DeviceArray<ComplexOf<W>> work(plan_.n_v * plan_.n_u);
-    CudaFft2d fft(shape_.n_v, shape_.n_u, 1, fft_type<W>());
-    fft.use(stream_);
+    CudaFft2d& fft = transform(fft_type<W>());
+    if (work_.size() == 0) work_ = DeviceArray<std::byte>(plan_.n_v * plan_.n_u * sizeof(ComplexOf<W>));
+    auto* work = reinterpret_cast<ComplexOf<W>*>(work_.data());
     for (const std::size_t layer : used_layers())
       for (std::size_t plane = 0; plane < n_planes_; ++plane) {
-        launch_widen<T, W>(grids_.data() + (layer * n_planes_ + plane) * shape_.cells(), work.data(),
-                           shape_.n_u, shape_.n_v, stream_);
-        fft.execute(work.data(), CUFFT_FORWARD);
+        launch_widen<T, W>(grids_.data() + (layer * n_planes_ + plane) * shape_.cells(), work, shape_.n_u,
+                           shape_.n_v, stream_);
+        fft.execute(work, CUFFT_FORWARD);
         ScreenTask<W> task = screen_task<W>(images_.data() + plane * plan_.image.n_y * plan_.image.n_x, 1);
-        task.layers[task.n_layers++] = {work.data(), plan_.layer_w_lambda(layers_.first + layer)};
+        task.layers[task.n_layers++] = {work, plan_.layer_w_lambda(layers_.first + layer)};
         launch_screen(task, stream_);
       }
-    cuda_check(cudaStreamSynchronize(stream_), "transforming layers");  // before the memory goes
+    end_transforms();
+  }
+
+  /// Of a plane of a layer, in the stream.
+  CudaFft2d& transform(cufftType type) {
+    if (!fft_) {
+      fft_.emplace(shape_.n_v, shape_.n_u, 1, type);
+      fft_->use(stream_);
+    }
+    return *fft_;
+  }
+  /// Another gridder may need the scratch memory.
+  void end_transforms() {
+    cuda_check(cudaStreamSynchronize(stream_), "transforming layers");
+    if (keeps_scratch_) return;
+    fft_.reset();
+    work_ = {};
   }
 
   IdgPlan plan_;
@@ -206,6 +229,9 @@ class DeviceGrids final : public CudaGrids<T> {
   DeviceArray<double> images_;     ///< [plane][y][x]
   DeviceArray<float2> column_turns_;
   std::optional<LayerRows> rows_;  ///< where columns go into the image by themselves
+  bool keeps_scratch_ = false;
+  std::optional<CudaFft2d> fft_;
+  DeviceArray<std::byte> work_;  ///< a plane
 };
 
 }  // namespace

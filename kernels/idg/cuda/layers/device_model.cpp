@@ -42,6 +42,11 @@ class DeviceModel final : public CudaModel<T> {
     model_.copy(corrected.data(), corrected.size());
   }
 
+  double* on_device(std::size_t n_planes) override {
+    n_planes_ = n_planes;
+    return model_.reserve(n_planes * plan_.image.n_y * plan_.image.n_x);
+  }
+
   void begin_pass(const Geometry& geometry, const LayerRange& layers) override {
     if (n_planes_ == 0) throw std::logic_error("degridder: a pass without a model");
     grids_.reserve(layers.n * n_planes_ * tiled_cells(plan_.n_u, plan_.n_v));

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "kernels/idg/cuda/grid/sums.h"
@@ -40,6 +41,13 @@ class CudaGrids {
   virtual std::vector<std::byte> images_handle() { return {}; }
   virtual bool add_images(std::span<const std::byte> /*handle*/) { return false; }
   virtual Buffer<double, 3> take_images() = 0;
+  /// The sums [plane][y][x] so far, not yet divided by the taper, once the stream gets there; null where the
+  /// host has them.
+  virtual const double* device_images() const { return nullptr; }
+  /// For many passes: what end_pass() works in stays from pass to pass.
+  virtual void keep_scratch() {}
+  /// Begins sums anew, in the stream.
+  virtual void clear_images() { throw std::logic_error("gridder: the host has the images"); }
 };
 
 /// In setup.grid_memory, on the current device; `stream` outlives it.

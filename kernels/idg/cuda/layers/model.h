@@ -17,6 +17,9 @@ class CudaModel {
   virtual ~CudaModel() = default;
   /// images [plane][y][x]; NaN and pixels beyond the horizon count as 0.
   virtual void set(View<const double, 3> images) = 0;
+  /// Memory for images [plane][y][x] of the device that take the place of set()'s: divided by the taper, 0
+  /// where there is no sky. Null where the host keeps the model.
+  virtual double* on_device(std::size_t /*n_planes*/) { return nullptr; }
   /// Transforms these layers, in float64 unless the plan is_fast_on_gpu(): the division by the taper would
   /// magnify rounding. A device does so in the null stream, and need not have finished.
   virtual void begin_pass(const Geometry& geometry, const LayerRange& layers) = 0;

@@ -8,13 +8,13 @@
 
 namespace apsyn::idg_cuda {
 
-Downloader::Downloader(unsigned n_threads)
-    : n_threads_(n_threads), buffer_(pinned<std::byte>(kPieceBytes * kPieces)) {
+Downloader::Downloader(unsigned n_threads) : n_threads_(n_threads) {
   cuda_check(cudaGetDevice(&device_), "asking for the device");
 }
 
 void Downloader::expect(const void* device, std::size_t bytes, const Event& ready) {
   std::lock_guard lock(mutex_);
+  if (buffer_.get() == nullptr) buffer_ = PinnedRing(kPieceBytes * kPieces, n_threads_);
   arrays_.push_back({static_cast<const std::byte*>(device), bytes, n_expected_, &ready});
   n_expected_ += (bytes + kPieceBytes - 1) / kPieceBytes;
   fetch_more();

@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <deque>
 #include <limits>
-#include <memory>
 #include <mutex>
 
+#include "kernels/common/cuda/pinned_ring.h"
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/idg/grid_memory.h"
 
@@ -64,7 +64,7 @@ class Downloader {
   unsigned n_threads_;
   int device_ = 0;
   CopyStream stream_;
-  std::unique_ptr<std::byte[], FreePinned> buffer_;
+  PinnedRing buffer_;  ///< from the first array on
   std::array<Piece, kPieces> pieces_;
   std::mutex mutex_;
   std::deque<Array> arrays_;      ///< those that are not all fetched or used; with `mutex_`

@@ -103,8 +103,7 @@ bool can_fetch(const idg::RowBytes& host) {
          reinterpret_cast<std::uintptr_t>(from) % idg::kFetchedWordBytes == 0;
 }
 
-Uploader::Uploader(unsigned n_threads)
-    : n_threads_(n_threads), buffer_(pinned<std::byte>(kPieceBytes * kPieces)) {
+Uploader::Uploader(unsigned n_threads) : n_threads_(n_threads) {
   cuda_check(cudaGetDevice(&device_), "asking for the device");
 }
 
@@ -118,6 +117,7 @@ bool Uploader::send(std::span<const Transfer> transfers) {
     next_ += ceil_div(bytes, kPieceBytes);
     send_straight(transfer);
   }
+  if (n_parts > 0 && buffer_.get() == nullptr) buffer_ = PinnedRing(kPieceBytes * kPieces, n_threads_);
   std::vector<std::atomic<bool>> refused(transfers.size());
   // Parts are taken in their order, and whoever waits waits for parts before its own.
   parallel_for(n_parts < 4 ? 1 : n_threads_, n_parts, [&](std::size_t part, unsigned) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/common/cuda/pinned_ring.h"
 #include "kernels/common/cuda/transfer.h"
 #include "kernels/idg/grid_memory.h"
 #include "kernels/idg/partition/pass_rows.h"
@@ -97,7 +98,7 @@ class Uploader {
   int device_ = 0;
   CopyStream stream_;
   CopyStream fetches_ = CopyStream::urgent();  ///< kernels, which sums would keep waiting
-  std::unique_ptr<std::byte[], FreePinned> buffer_;
+  PinnedRing buffer_;                          ///< from the first piece on
   std::array<Piece, kPieces> pieces_;
   Event all_, straight_, fetched_;
   bool reads_straight_ = false, fetches_rows_ = false;

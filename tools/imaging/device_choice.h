@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// --device auto of imaging tools: a GPU where it is faster. It takes a fifth of a second to start, in which a
+// CPU with many cores is done with little work.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "libcore/cli/tool.h"
+#include "libcore/system/device.h"
+
+namespace apsyn::imaging {
+
+/// What a tool does with its inputs.
+struct ImagingWork {
+  const std::vector<std::string>& inputs;  ///< Measurement Sets, or streams
+  double n_pixels = 0;                     ///< of an image, all planes
+  double n_rounds = 1;                     ///< times that visibilities are gridded or predicted
+};
+
+/// Seconds that a CPU needs about, without reading and writing; infinity where an input's size is unknown.
+double cpu_seconds(const ImagingWork& work, unsigned n_threads);
+
+/// Tool::device(), but for `auto` the CPU where that is done before a GPU has started.
+Device choose_device(Tool& tool, const ImagingWork& work);
+
+}  // namespace apsyn::imaging
