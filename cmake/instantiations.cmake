@@ -28,6 +28,11 @@ foreach(taps 1 4)
   apsyn_instantiate(mma_${taps} kernels/channelise/cuda/mma/launch.cuh f_stage
     "launch_mma_${taps}(const FusedLaunch& launch)" "launch_mma_length<${taps}>(launch)")
 endforeach()
+# The length of its long transforms.
+foreach(length 256 512 1024 2048 4096 8192 16384)
+  apsyn_instantiate(long_${length} kernels/channelise/cuda/long/launch.cuh f_stage
+    "launch_long_${length}(const LongLaunch& launch)" "launch_long_length<${length}>(launch)")
+endforeach()
 # What is detected of beams.
 foreach(product coherence quadratic voltage)
   apsyn_instantiate(${product} kernels/common/cuda/beams/kernel.cuh beam_products

@@ -83,19 +83,26 @@ void run(Tool& tool, const SearchOptions& options) {
   std::size_t n_candidate = 0;
   const auto n_known = reader.n_samples().value_or(0);
   Progress progress(tool, "searching", static_cast<double>(n_known) * header.sample_s, "s of data");
+  const auto take_block = [&](RawBlock& block) {
+    search.push(block);
+    progress.update(static_cast<double>(search.samples_cleaned()) * header.sample_s);
+    for (FoundCandidate& found : search.take()) {
+      table.write(plan, header, found.candidate);
+      ++n_candidate;
+      if (!options.plot.empty()) gallery.add(plan, header.sample_s, std::move(found));
+    }
+    table.flush();
+  };
+  const bool beside = search.measures_beside_cleaning();
   run_pipeline<RawBlock>(
       1, [] { return RawBlock(); }, [&](RawBlock& block) { return blocks.read(block); },
       [&](RawBlock& block) {
-        search.push(std::move(block));
-        progress.update(static_cast<double>(search.samples_cleaned()) * header.sample_s);
-        for (FoundCandidate& found : search.take()) {
-          table.write(plan, header, found.candidate);
-          ++n_candidate;
-          if (!options.plot.empty()) gallery.add(plan, header.sample_s, std::move(found));
-        }
-        table.flush();
+        search.measure(block);
+        if (!beside) take_block(block);
       },
-      [](RawBlock&) {});
+      [&](RawBlock& block) {
+        if (beside) take_block(block);
+      });
   const double data_s = static_cast<double>(reader.samples_read()) * header.sample_s;
   const double work_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (search.report().n_bad_channel_blocks == search.report().n_channel_blocks)

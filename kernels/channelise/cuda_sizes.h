@@ -8,6 +8,13 @@ namespace apsyn::f_stage {
 
 constexpr std::uint64_t kStepBytes = 256u << 20;  ///< of the stepwise path's intermediate values
 
+/// Of the series of either lane of long spectra: few enough for the device's cache where that gives launches
+/// enough to do, which longer spectra need more for.
+constexpr std::uint64_t series_bytes(int length) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(length) << 16;
+  return bytes < (32u << 20) ? 32u << 20 : bytes > kStepBytes / 2 ? kStepBytes / 2 : bytes;
+}
+
 /// Spectra worth a launch: whole rows of the X stage's layout, fewer of very long ones.
 std::size_t good_spectra(const ChannelisePlan& plan);
 /// Samples that may be needed again when the next gulp comes: less than a launch, the windows of scales that

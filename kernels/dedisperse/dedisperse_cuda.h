@@ -18,6 +18,8 @@ class CudaDedisperser {
   /// call a multiple of every level's factor; a level's samples are sums of `factor` over its square root,
   /// rounded, at most 127. Work that dedisperse() enqueued must have ended.
   virtual void append(const std::int8_t* samples, std::size_t stride, std::size_t n_time) = 0;
+  /// The same of samples in the device's memory, [chan][time] without gaps, which are there already.
+  virtual void append_from_device(const std::int8_t* samples, std::size_t n_time) = 0;
   /// Nothing was observed: zeros.
   virtual void append_missing(std::size_t n_time) = 0;
   /// Enqueues the sums of batch `batch` from input sample `first` on, a multiple of the level's factor:

@@ -73,9 +73,10 @@ void clean_block(const ExciseSettings& settings, const BlockSamples& samples, co
                  std::size_t stride, std::span<std::uint8_t> good_time, ExciseReport& report);
 
 /// Marks bad channels in statistics.good. Threshold 1 above.
-void find_bad_channels(double rfi_sigma, BlockStatistics& statistics);
+void find_bad_channels(double rfi_sigma, BlockStatistics& statistics, unsigned n_threads = 1);
 /// Threshold 2 above, for group sums [group][time] in any unit: zeroes good_time where it is exceeded.
 /// Times whose good_time is 0 already do not count.
-void find_bad_times(double rfi_sigma, View<const float, 2> groups, std::span<std::uint8_t> good_time);
+void find_bad_times(double rfi_sigma, View<const float, 2> groups, std::span<std::uint8_t> good_time,
+                    unsigned n_threads = 1);
 
 }  // namespace apsyn

@@ -22,8 +22,8 @@ std::size_t normalise_simd(const float* samples, std::size_t n, const NormaliseR
     const auto time =
         hn::Add(hn::Set(d, run.first), hn::ConvertTo(d, hn::Iota(di, static_cast<std::int32_t>(t))));
     const auto x = hn::LoadU(d, samples + t);
-    // separate products and sums, so that every instruction set rounds alike
-    auto value = hn::Sub(hn::Sub(x, hn::Set(d, run.level)), hn::Mul(hn::Set(d, run.slope), time));
+    // rounded once, where the instruction set has that, as GPUs do
+    auto value = hn::NegMulAdd(hn::Set(d, run.slope), time, hn::Sub(x, hn::Set(d, run.level)));
     value = hn::Mul(value, hn::Set(d, run.scale));
     if (run.common != nullptr) value = hn::Sub(value, hn::LoadU(d, run.common + t));
     const auto finite = hn::Le(hn::Abs(x), hn::Set(d, 3.4e38f));

@@ -32,8 +32,8 @@ PulseCutout TransientSearch::cut_out(const Hit& hit) const {
   cutout.spectrum.resize({n_band, static_cast<std::size_t>(kTimeBins)});
   cutout.profile.resize({static_cast<std::size_t>(kTimeBins)});
   Buffer<double, 2> count(cutout.spectrum.shape());
-  const SampleRows rows = history_.rows(level, history_.begin());
-  const std::int64_t stored_from = history_.begin() / factor, stored_to = history_.end() / factor;
+  const SampleRows rows = history_->rows(level, history_->begin());
+  const std::int64_t stored_from = history_->begin() / factor, stored_to = history_->end() / factor;
   for (std::size_t chan = 0; chan < n_chan; ++chan) {
     const std::size_t band = (plan.band.step_hz > 0 ? chan : n_chan - 1 - chan) * n_band / n_chan;
     const std::int64_t from = first + std::llround(plan.band.delay_per_dm(chan) * plan_.dm[hit.trial] /

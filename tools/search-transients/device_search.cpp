@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "libcore/system/parallel.h"
+
 namespace apsyn {
 namespace {
 
@@ -18,15 +20,27 @@ std::vector<CudaSeriesGroup> groups_of(const SearchPlan& plan) {
   return groups;
 }
 
+RawSampleFormat format_of(const SearchPlan& plan, const FilterbankInput& input) {
+  return {input.header.n_chan, input.header.n_if, input.header.n_bit, input.is_signed,
+          plan.intensity == IntensityKind::sum};
+}
+
+/// Of a block: a rest shorter than half of one joins the last.
+std::size_t most_samples(const SearchPlan& plan) {
+  return plan.block + plan.block / 2;
+}
+
 }  // namespace
 
-std::uint64_t device_search_bytes(const SearchPlan& plan) {
-  return cuda_dedisperser_bytes(plan.dedispersion, plan.history(), plan.gulp, kLanes) +
+std::uint64_t device_search_bytes(const SearchPlan& plan, const FilterbankInput& input) {
+  return cuda_exciser_bytes(format_of(plan, input), most_samples(plan)) +
+         cuda_dedisperser_bytes(plan.dedispersion, plan.history(), plan.gulp, kLanes) +
          cuda_series_search_bytes(groups_of(plan), kLanes);
 }
 
-DeviceSearch::DeviceSearch(const SearchPlan& plan, int device_index)
+DeviceSearch::DeviceSearch(const SearchPlan& plan, const FilterbankInput& input, int device_index)
     : plan_(plan),
+      exciser_(make_cuda_exciser(plan.excise, format_of(plan, input), most_samples(plan), device_index)),
       dedisperser_(make_cuda_dedisperser(plan.dedispersion, plan.history(), plan.gulp, kLanes, device_index)),
       series_(make_cuda_series_search(groups_of(plan), kLanes, device_index)) {}
 
@@ -53,13 +67,17 @@ void DeviceSearch::start(std::size_t index, std::int64_t first, std::size_t n_ti
   dedisperser_->dedisperse(index, first, out);
   std::vector<std::vector<WeightChange>> changes(n_trial);
   std::vector<SeriesWeights> all(n_trial);
-  for (std::size_t trial = 0; trial < n_trial; ++trial) {
-    const auto own = weights.changes(batch, trial, begin, static_cast<std::int64_t>(n_all));
-    for (const auto& [at, step] : own.later) changes[trial].push_back({static_cast<std::uint32_t>(at), step});
-    std::sort(changes[trial].begin(), changes[trial].end(),
-              [](const WeightChange& a, const WeightChange& b) { return a.at < b.at; });
-    all[trial] = {own.first, changes[trial]};
-  }
+  constexpr std::size_t kSome = 8;  // trials that a thread takes at a time
+  parallel_for(plan_.excise.n_threads, (n_trial + kSome - 1) / kSome, [&](std::size_t item, unsigned) {
+    for (std::size_t trial = item * kSome; trial < std::min(n_trial, (item + 1) * kSome); ++trial) {
+      const auto own = weights.changes(batch, trial, begin, static_cast<std::int64_t>(n_all));
+      for (const auto& [at, step] : own.later)
+        changes[trial].push_back({static_cast<std::uint32_t>(at), step});
+      std::sort(changes[trial].begin(), changes[trial].end(),
+                [](const WeightChange& a, const WeightChange& b) { return a.at < b.at; });
+      all[trial] = {own.first, changes[trial]};
+    }
+  });
   series_->search(all, ends, lane);
 }
 

@@ -43,68 +43,86 @@ TransientSearch::TransientSearch(const SearchPlan& plan, const FilterbankInput& 
       input_(input),
       n_threads_(n_threads),
       cutouts_(cutouts),
-      history_(plan.dedispersion, plan.history(), n_threads),
       weights_(plan.dedispersion),
       clusters_(band_delays(plan), static_cast<std::int64_t>(plan.longest_width() + plan.coarsest()),
                 static_cast<std::int64_t>(plan.coarsest())),
       series_(plan.dm.size()),
       work_(n_threads) {
-  if (device.kind == Device::Kind::cuda) device_search_ = std::make_unique<DeviceSearch>(plan, device.index);
+  if (device.kind == Device::Kind::cuda)
+    device_search_ = std::make_unique<DeviceSearch>(plan, input, device.index);
+  if (!device_search_ || cutouts) history_.emplace(plan.dedispersion, plan.history(), n_threads);
 }
 
-void TransientSearch::push(RawBlock block) {
+void TransientSearch::measure(RawBlock& block) {
+  block.statistics = device_search_ ? device_search_->measure(block.bytes)
+                                    : measure_block(plan_.excise, RawSamples(input_, plan_.intensity, block));
+}
+
+void TransientSearch::push(RawBlock& block) {
   const bool last = block.last;
-  Measured next{std::move(block), {}};
-  next.statistics = measure_block(plan_.excise, RawSamples(input_, plan_.intensity, next.raw));
+  Measured next;
+  next.statistics = std::move(block.statistics);
+  if (!device_search_) next.raw = std::move(block);
   if (pending_) {
     clean(*pending_, &next.statistics);
     before_ = std::move(pending_->statistics);
+    if (!device_search_) block = std::move(pending_->raw);
   }
   pending_ = std::move(next);
   if (last) {
     search_ready();  // the history has room for one block more than a gulp and its delays
     clean(*pending_, nullptr);
-    const std::int64_t end = history_.end();
+    const std::int64_t end = end_;
     // what arrives after the end is missing, so that the last pulses are searched in the part of the band
     // that is there
     while (searched_ < end) {
       const std::size_t n = std::min<std::size_t>(plan_.gulp, static_cast<std::size_t>(end - searched_));
       const std::int64_t needed =
           searched_ + static_cast<std::int64_t>(n + plan_.dedispersion.max_delay_samples());
-      if (history_.end() < needed) append_missing(static_cast<std::size_t>(needed - history_.end()));
+      if (end_ < needed) append_missing(static_cast<std::size_t>(needed - end_));
       search(n, searched_ + static_cast<std::int64_t>(n) == end);
     }
+    wait_for_search();
     return;
   }
   search_ready();
 }
 
 void TransientSearch::clean(const Measured& block, const BlockStatistics* after) {
-  const std::size_t n_time = block.raw.n_time;
-  clean_.resize_for_overwrite({plan_.excise.n_chan, n_time});
+  const BlockStatistics* before = before_ ? &*before_ : nullptr;
+  const std::size_t n_time = block.statistics.n_time;
+  make_room(n_time);
   good_time_.resize(n_time);
-  clean_block(plan_.excise, RawSamples(input_, plan_.intensity, block.raw), before_ ? &*before_ : nullptr,
-              block.statistics, after, clean_.data(), n_time, good_time_, report_);
-  history_.append(clean_.data(), n_time, n_time);
-  if (device_search_) device_search_->append(clean_.data(), n_time, n_time);
+  if (history_) clean_.resize_for_overwrite({plan_.excise.n_chan, n_time});
+  if (device_search_) {
+    device_search_->clean(before, block.statistics, after, good_time_, report_);
+    if (history_) device_search_->copy_clean(clean_.data());
+  } else {
+    clean_block(plan_.excise, RawSamples(input_, plan_.intensity, block.raw), before, block.statistics, after,
+                clean_.data(), n_time, good_time_, report_);
+  }
+  if (history_) history_->append(clean_.data(), n_time, n_time);
   weights_.append(block.statistics.good, good_time_);
+  end_ += static_cast<std::int64_t>(n_time);
 }
 
 void TransientSearch::append_missing(std::size_t n_time) {
-  history_.append_missing(n_time);
+  make_room(n_time);
+  if (history_) history_->append_missing(n_time);
   if (device_search_) device_search_->append_missing(n_time);
+  end_ += static_cast<std::int64_t>(n_time);
 }
 
 void TransientSearch::search_ready() {
   const auto needed = static_cast<std::int64_t>(plan_.gulp + plan_.dedispersion.max_delay_samples());
-  while (history_.end() - searched_ >= needed) search(plan_.gulp, false);
+  while (end_ - searched_ >= needed) search(plan_.gulp, false);
 }
 
-std::vector<Hit> TransientSearch::search_on_cpu(std::size_t n_time, bool ends) {
+std::vector<Hit> TransientSearch::search_on_cpu(std::int64_t first, std::size_t n_time, bool ends) {
   const std::size_t n_batch = plan_.dedispersion.batches.size();
   std::vector<std::vector<Hit>> hits(n_batch);
   parallel_for(n_threads_, n_batch, [&](std::size_t batch, unsigned thread) {
-    hits[batch] = search_batch(batch, n_time, ends, thread);
+    hits[batch] = search_batch(batch, first, n_time, ends, thread);
   });
   std::vector<Hit> all;
   for (const auto& of_batch : hits) all.insert(all.end(), of_batch.begin(), of_batch.end());
@@ -112,32 +130,55 @@ std::vector<Hit> TransientSearch::search_on_cpu(std::size_t n_time, bool ends) {
 }
 
 void TransientSearch::search(std::size_t n_time, bool ends) {
-  std::vector<Hit> all = device_search_ ? device_search_->search(searched_, n_time, ends, weights_)
-                                        : search_on_cpu(n_time, ends);
+  const std::int64_t first = searched_;
+  searched_ += static_cast<std::int64_t>(n_time);
+  if (!device_search_) return search_ended(search_on_cpu(first, n_time, ends), searched_, n_time, ends);
+  wait_for_search();
+  const auto work = [this, first, n_time, ends, weights = weights_] {
+    return device_search_->search(first, n_time, ends, weights);
+  };
+  // cutouts are made of samples that the cleaning would move
+  if (history_) return search_ended(work(), searched_, n_time, ends);
+  running_ = Running{first, searched_, ends, std::async(std::launch::async, work)};
+}
+
+void TransientSearch::wait_for_search() {
+  if (!running_) return;
+  Running running = std::move(*running_);
+  running_.reset();
+  search_ended(running.hits.get(), running.end, static_cast<std::size_t>(running.end - running.first),
+               running.ends);
+}
+
+void TransientSearch::search_ended(std::vector<Hit> hits, std::int64_t end, std::size_t n_time, bool ends) {
   for (const DedispersionBatch& batch : plan_.dedispersion.batches)
     trial_samples_ += static_cast<double>(batch.dm.size() * n_time) /
                       static_cast<double>(plan_.dedispersion.levels[batch.level].factor);
-  searched_ += static_cast<std::int64_t>(n_time);
   const auto block = static_cast<std::int64_t>(plan_.block);
-  clusters_.add(std::move(all), ends ? searched_ : searched_ - block);
+  clusters_.add(std::move(hits), ends ? end : end - block);
   for (Candidate& candidate : clusters_.take(ends)) {
     FoundCandidate& found = found_.emplace_back();
     if (cutouts_) found.cutout = cut_out(candidate.best);
     found.candidate = std::move(candidate);
   }
-  history_.release(searched_ - 3 * block);
-  weights_.release(searched_ - 3 * block);
+  if (history_) history_->release(end - 3 * block);
+  weights_.release(end - 3 * block);
 }
 
-std::vector<Hit> TransientSearch::search_batch(std::size_t index, std::size_t n_time, bool ends,
-                                               unsigned thread) {
+void TransientSearch::make_room(std::size_t n_time) {
+  if (running_ &&
+      end_ + static_cast<std::int64_t>(n_time) > running_->first + static_cast<std::int64_t>(plan_.history()))
+    wait_for_search();
+}
+
+std::vector<Hit> TransientSearch::search_batch(std::size_t index, std::int64_t first, std::size_t n_time,
+                                               bool ends, unsigned thread) {
   ThreadWork& work = work_[thread];
   const DedispersionBatch& batch = plan_.dedispersion.batches[index];
   const std::size_t factor = plan_.dedispersion.levels[batch.level].factor;
   const std::size_t n = (n_time + factor - 1) / factor, n_trial = batch.dm.size();
   work.sums.resize_for_overwrite({n_trial, n});
-  dedisperse(plan_.dedispersion, batch, history_.rows(batch.level, searched_), n, work.dedispersion,
-             work.sums);
+  dedisperse(plan_.dedispersion, batch, history_->rows(batch.level, first), n, work.dedispersion, work.sums);
   std::vector<Hit> hits;
   for (std::size_t trial = 0; trial < n_trial; ++trial) {
     const std::size_t number = batch.first_trial + trial;

@@ -196,7 +196,7 @@ SearchPlan make_plan(const Tool& tool, const SearchOptions& options, const Filte
     plan.memory_bytes = memory_of(plan, reader.input(), reader.n_samples(), tool.common().threads) +
                         (options.plot.empty() ? 0 : kPlotBytes);
     const bool on_device = device.kind == Device::Kind::cuda;
-    plan.device_bytes = on_device ? static_cast<double>(device_search_bytes(plan)) : 0;
+    plan.device_bytes = on_device ? static_cast<double>(device_search_bytes(plan, reader.input())) : 0;
     const bool device_suffices =
         !on_device || plan.device_bytes <= 0.9 * static_cast<double>(cuda_free_memory_bytes(device.index));
     if (device_suffices && plan.memory_bytes <= static_cast<double>(tool.common().max_memory_bytes))

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "kernels/channelise/cuda/kernels.cuh"
+#include "kernels/channelise/cuda/long/batches.cuh"
 #include "kernels/channelise/cuda/sample_window.cuh"
 #include "kernels/channelise/cuda/stepwise.cuh"
 #include "kernels/channelise/cuda_sizes.h"
 #include "kernels/channelise/input_scales.h"
+#include "kernels/channelise/long_factors.h"
 #include "kernels/channelise/placement.h"
 #include "kernels/channelise/spectrum_placement.h"
 #include "kernels/common/cuda/spectra.cuh"
@@ -21,6 +23,7 @@ namespace apsyn {
 
 namespace {
 
+using f_stage::IntegerPath;
 using f_stage::SampleFormat;
 
 class CudaChanneliser final : public DeviceSpectrumSource {
@@ -44,10 +47,10 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     const std::vector<float> h = taps();
     taps_ = uploaded(h);
     const int length = static_cast<int>(f_.n_sample);
-    fused_ = plan_.requantisation.n_bit == 8 && f_stage::has_fused(length, n_taps(), format());
-    if (fused_) {
-      factors_ = uploaded(f_stage::fused_factors(f_.real_input, length, h));
-    }
+    if (plan_.requantisation.n_bit == 8)
+      path_ = f_stage::integer_path(f_.real_input, length, n_taps(), format());
+    if (path_ == IntegerPath::fused) factors_ = uploaded(f_stage::fused_factors(f_.real_input, length, h));
+    if (path_ == IntegerPath::longer) factors_ = uploaded(f_stage::long_factors(length, h));
     for (Slot& slot : slots_) {
       slot.host = pinned<std::uint8_t>(slot_bytes());
       slot.device = DeviceArray<std::uint8_t>(slot_bytes());
@@ -98,7 +101,8 @@ class CudaChanneliser final : public DeviceSpectrumSource {
 
   void spectra(std::int64_t first, SpectraBlock& validity, const x_layout::Layout& layout, std::int8_t* out,
                cudaStream_t stream) override {
-    const f_stage::Task task = prepare(first, validity, stream);
+    const Placement* placements = nullptr;
+    const f_stage::Task task = prepare(first, validity, stream, &placements);
     f_stage::IntegerOutput output{};
     output.data = out;
     output.layout = layout;
@@ -107,12 +111,19 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     const std::int64_t sample = f_.first_sample + first * length;
     output.first_number = sample / length;
     output.dither = plan_.requantisation.dither;
-    if (fused_)
-      f_stage::launch_fused(task, output, factors_.data(), stream);
-    else
-      stepwise_.run(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
-        f_stage::launch_finish(task, batch, values, output, stream);
-      });
+    switch (path_) {
+      case IntegerPath::fused:
+        f_stage::launch_fused(task, output, factors_.data(), stream);
+        break;
+      case IntegerPath::longer:
+        long_.run(task, placements, output, factors_.data(), stream);
+        break;
+      case IntegerPath::steps:
+        stepwise_.run(task, stream, [&](const f_stage::Batch& batch, const float2* values) {
+          f_stage::launch_finish(task, batch, values, output, stream);
+        });
+        break;
+    }
     window_.used(stream);
   }
 
@@ -202,7 +213,9 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     }
   }
 
-  f_stage::Task prepare(std::int64_t first, SpectraBlock& validity, cudaStream_t stream) {
+  /// `on_host` receives the task's placements, which stay until the next but one is prepared.
+  f_stage::Task prepare(std::int64_t first, SpectraBlock& validity, cudaStream_t stream,
+                        const Placement** on_host = nullptr) {
     fill_validity(first, validity);
     Slot& slot = slots_[turn_++ % 2];
     if (slot.busy) slot.sent.wait();
@@ -218,6 +231,7 @@ class CudaChanneliser final : public DeviceSpectrumSource {
     placement_.place(first, window_.begin(), validity,
                      {reinterpret_cast<Placement*>(slot.host.get() + placements), {f_.n_ant, n}});
     task.placement = reinterpret_cast<const Placement*>(slot.device.data() + placements);
+    if (on_host != nullptr) *on_host = reinterpret_cast<const Placement*>(slot.host.get() + placements);
     if (scales_) {
       const View<const float, 2> scales = scales_->scales(first / plan_.n_spectra);
       const std::size_t at = place(scales.size() * sizeof(float));
@@ -257,13 +271,15 @@ class CudaChanneliser final : public DeviceSpectrumSource {
   std::optional<InputScales> scales_;
   std::size_t max_spectra_;
   DeviceSampleWindow window_;
-  bool ended_ = false, fused_ = false;
+  bool ended_ = false;
+  IntegerPath path_ = IntegerPath::steps;
   DeviceArray<unsigned long long> clipped_;  // [chan][input]
   DeviceArray<double> mixed_hz_;
   DeviceArray<float> taps_;
-  DeviceArray<std::uint8_t> factors_;  // of fused_factors
+  DeviceArray<std::uint8_t> factors_;  // of fused_factors or long_factors
   Slot slots_[2];
   unsigned turn_ = 0;
+  f_stage::LongSpectra long_;
   f_stage::Stepwise stepwise_;
 };
 

@@ -63,36 +63,35 @@ struct IntegerOutput {
 
 /// Radices of the fused kernel's passes.
 struct Passes {
-  int radix[3];
+  int radix[2];
 };
 __host__ __device__ constexpr Passes passes_of(int length) {
   switch (length) {
     case 16:
-      return {{16, 1, 1}};
+      return {{16, 1}};
     case 32:
-      return {{8, 4, 1}};
+      return {{8, 4}};
     case 64:
-      return {{8, 8, 1}};
-    case 128:
-      return {{16, 8, 1}};
-    case 256:
-      return {{16, 16, 1}};
-    case 512:
-      return {{8, 8, 8}};
-    case 1024:
-      return {{16, 8, 8}};
+      return {{8, 8}};
     default:
-      return {{16, 16, 8}};  // 2048
+      return {{16, 8}};  // 128
   }
 }
 
-/// Whether launch_fused does this length and these taps; otherwise fold, a batch of transforms and finish do
-/// the same in three steps.
-bool has_fused(int length, int n_taps, SampleFormat format);
+/// Whether launch_fused does this length and these taps on the current device.
+bool has_fused(bool real, int length, int n_taps, SampleFormat format);
 /// The fused kernel: samples to integers in one pass. `factors` are those of fused_factors, on the device.
 void launch_fused(const Task& task, const IntegerOutput& out, const void* factors, cudaStream_t stream);
 /// `taps` [tap][sample].
 std::vector<std::uint8_t> fused_factors(bool real, int length, std::span<const float> taps);
+
+/// Whether the kernels of long spectra (cuda/long/batches.cuh) do this length and these taps on the current
+/// device.
+bool has_long(int length, int n_taps, SampleFormat format);
+
+/// How spectra become integers on the current device.
+enum class IntegerPath { fused, longer, steps };
+IntegerPath integer_path(bool real, int length, int n_taps, SampleFormat format);
 
 /// Sums over the taps: folded[chan of the batch][spectrum][stream][sample] of first_chan ..+ n_chan and of
 /// spectra first ..+ n.

@@ -47,16 +47,12 @@ class Dedisperser final : public CudaDedisperser {
     cuda_check(cudaMemcpy2DAsync(arrived, n_time, samples, stride, n_time, plan_.band.n_chan,
                                  cudaMemcpyHostToDevice, stream_.get()),
                "copying samples to the device");
-    for (std::size_t level = 0; level < rings_.size(); ++level) {
-      const std::size_t factor = plan_.levels[level].factor;
-      const double scale = 65536 / std::sqrt(static_cast<double>(factor));
-      launch_append(
-          {arrived, plan_.band.n_chan, n_time, rings_[level], static_cast<std::uint64_t>(end_) / factor,
-           static_cast<int>(factor), static_cast<int>(std::lround(scale))},
-          stream_.get());
-    }
-    end_ += static_cast<std::int64_t>(n_time);
-    cuda_check(cudaStreamSynchronize(stream_.get()), "waiting for the device");
+    append_arrived(arrived, n_time);
+  }
+
+  void append_from_device(const std::int8_t* samples, std::size_t n_time) override {
+    cuda_check(cudaSetDevice(device_), "choosing the device");
+    append_arrived(samples, n_time);
   }
 
   void append_missing(std::size_t n_time) override {
@@ -92,6 +88,19 @@ class Dedisperser final : public CudaDedisperser {
   }
 
  private:
+  void append_arrived(const std::int8_t* arrived, std::size_t n_time) {
+    for (std::size_t level = 0; level < rings_.size(); ++level) {
+      const std::size_t factor = plan_.levels[level].factor;
+      const double scale = 65536 / std::sqrt(static_cast<double>(factor));
+      launch_append(
+          {arrived, plan_.band.n_chan, n_time, rings_[level], static_cast<std::uint64_t>(end_) / factor,
+           static_cast<int>(factor), static_cast<int>(std::lround(scale))},
+          stream_.get());
+    }
+    end_ += static_cast<std::int64_t>(n_time);
+    cuda_check(cudaStreamSynchronize(stream_.get()), "waiting for the device");
+  }
+
   struct DeviceBatch {
     Upload<PartialRow> rows;
     Upload<std::uint32_t> offsets;

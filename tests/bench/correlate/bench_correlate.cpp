@@ -179,6 +179,7 @@ int main(int argc, char** argv) {
     const std::string_view only = argc > 3 ? argv[3] : "";
     const unsigned n_threads = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : available_threads();
     if (only.empty() || only == "f") bench::f_stage_cuda();
+    if (only.empty() || only == "long") bench::f_stage_long_cuda();
     if (only.empty() || only == "fx") bench::end_to_end_cuda(n_threads);
     if (only.empty() || only == "streams") bench::end_to_end_streams(n_threads, true);
     return 0;

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "kernels/channelise/cuda/kernels.cuh"
+#include "kernels/channelise/cuda/long/batches.cuh"
+#include "kernels/channelise/long_factors.h"
 #include "kernels/channelise/pfb.h"
 #include "kernels/common/cuda/fft.h"
 #include "kernels/common/cuda/transfer.h"
@@ -90,7 +92,6 @@ void run(const Case& c) {
   // packed samples count 16 times their value
   const auto scales =
       uploaded(std::vector<float>(static_cast<std::size_t>(c.n_input), c.four_bit ? 0.25f : 1));
-  const auto factors = uploaded(fused_factors(c.real, length, h));
   DeviceArray<unsigned long long> clipped(static_cast<std::size_t>(c.n_input));
 
   Task task{};
@@ -118,56 +119,68 @@ void run(const Case& c) {
   out.layout.n_input = c.n_input;
   out.layout.n_input_padded = (c.n_input + 63) / 64 * 64;
   out.clipped = clipped.data();
-  DeviceArray<std::int8_t> fused(out.layout.bytes()), stepped(out.layout.bytes());
-  cuda_check(cudaMemset(fused.data(), 1, fused.size()), "poisoning");
-  cuda_check(cudaMemset(stepped.data(), 2, stepped.size()), "poisoning");
+  std::vector<std::int8_t> truth(out.layout.bytes()), values_of_path(truth.size());
+  DeviceArray<std::int8_t> spectra(truth.size());
+  out.data = spectra.data();
   cuda_check(cudaDeviceSynchronize(), "preparing");
   CopyStream stream;
-  const auto [fused_min, fused_median] = seconds_of(stream.get(), [&] {
-    out.data = fused.data();
-    launch_fused(task, out, factors.data(), stream.get());
-  });
+  const double n = static_cast<double>(n_spectra) * length * c.n_input;
+  const auto measure = [&](const char* path, const auto& work, bool first) {
+    cuda_check(cudaMemset(spectra.data(), first ? 2 : 1, spectra.size()), "poisoning");
+    cuda_check(cudaDeviceSynchronize(), "poisoning");
+    const auto [least, median] = seconds_of(stream.get(), work);
+    std::vector<std::int8_t>& to = first ? truth : values_of_path;
+    cuda_check(cudaMemcpy(to.data(), spectra.data(), to.size(), cudaMemcpyDeviceToHost), "copying");
+    std::size_t different = 0, far = 0;
+    double power = 0;
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      different += to[i] != truth[i];
+      far += std::abs(to[i] - truth[i]) > 1;
+      power += to[i] * to[i];
+    }
+    fmt::print(
+        R"({{"bench":"f_stage","device":"{}","path":"{}","input":"{}{}","inputs":{},"channels":{},"taps":{},)"
+        R"("delays":{},"apart":{},"spectra":{},"seconds_min":{:.4g},"seconds_median":{:.4g},)"
+        R"("gsamples_per_s":{:.1f},"rms_steps":{:.2f},"differ_by_1":{:.2g},"differ_by_more":{}}})"
+        "\n",
+        cuda_device_name(0), path, c.four_bit ? "int4" : "int8", c.real ? " real" : " complex", c.n_input,
+        c.n_fine, c.n_taps, c.delays, c.apart, n_spectra, least, median, n / median * 1e-9,
+        std::sqrt(power / static_cast<double>(to.size())),
+        static_cast<double>(different) / static_cast<double>(to.size()), far);
+    std::fflush(stdout);
+  };
+
   const int n_stream = c.real ? (c.n_input + 1) / 2 : c.n_input;
   const int batch_spectra =
       std::max(64, static_cast<int>((1u << 28) / sizeof(float2)) / n_stream / length / 64 * 64);
-  DeviceArray<float2> values(static_cast<std::size_t>(batch_spectra) * static_cast<std::size_t>(n_stream) *
-                             static_cast<std::size_t>(length));
-  CudaFft1d fft(length, batch_spectra * n_stream);
-  fft.use(stream.get());
-  const auto [steps_min, steps_median] = seconds_of(stream.get(), [&] {
-    out.data = stepped.data();
-    for (int first = 0; first < n_spectra; first += batch_spectra) {
-      const Batch batch{0, 1, first, std::min(batch_spectra, n_spectra - first)};
-      launch_fold(task, batch, values.data(), stream.get());
-      fft.execute(values.data());  // of a last, shorter batch more than it holds
-      launch_finish(task, batch, values.data(), out, stream.get());
-    }
-  });
-  std::vector<std::int8_t> a(fused.size()), b(fused.size());
-  cuda_check(cudaMemcpy(a.data(), fused.data(), a.size(), cudaMemcpyDeviceToHost), "copying");
-  cuda_check(cudaMemcpy(b.data(), stepped.data(), b.size(), cudaMemcpyDeviceToHost), "copying");
-  std::size_t different = 0, far = 0;
-  double power = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    different += a[i] != b[i];
-    far += std::abs(a[i] - b[i]) > 1;
-    power += a[i] * a[i];
+  {
+    DeviceArray<float2> values(static_cast<std::size_t>(batch_spectra) * static_cast<std::size_t>(n_stream) *
+                               static_cast<std::size_t>(length));
+    CudaFft1d fft(length, batch_spectra * n_stream);
+    fft.use(stream.get());
+    measure(
+        "steps",
+        [&] {
+          for (int first = 0; first < n_spectra; first += batch_spectra) {
+            const Batch batch{0, 1, first, std::min(batch_spectra, n_spectra - first)};
+            launch_fold(task, batch, values.data(), stream.get());
+            fft.execute(values.data());  // of a last, shorter batch more than it holds
+            launch_finish(task, batch, values.data(), out, stream.get());
+          }
+        },
+        true);
   }
-  const double n = static_cast<double>(n_spectra) * length * c.n_input;
-  fmt::print(
-      "{{\"bench\":\"f_stage\",\"device\":\"{}\",\"input\":\"{}{}\",\"inputs\":{},\"channels\":{},\"taps\":{}"
-      ","
-      "\"delays\":{},\"apart\":{},\"spectra\":{},\"seconds_min\":{:.4g},\"seconds_median\":{:.4g},\"gsamples_"
-      "per_s\":{:."
-      "1f},"
-      "\"unfused_gsamples_per_s\":{:.1f},\"rms_steps\":{:.2f},\"differ_by_1\":{:.2g},\"differ_by_more\":{}}}"
-      "\n",
-      cuda_device_name(0), c.four_bit ? "int4" : "int8", c.real ? " real" : " complex", c.n_input, c.n_fine,
-      c.n_taps, c.delays, c.apart, n_spectra, fused_min, fused_median, n / fused_median * 1e-9,
-      n / steps_median * 1e-9, std::sqrt(power / static_cast<double>(a.size())),
-      static_cast<double>(different) / static_cast<double>(a.size()), far);
-  std::fflush(stdout);
-  (void)steps_min;
+  if (has_fused(c.real, length, n_taps, task.samples.format)) {
+    const auto factors = uploaded(fused_factors(c.real, length, h));
+    measure(
+        "fused", [&] { launch_fused(task, out, factors.data(), stream.get()); }, false);
+  }
+  if (has_long(length, n_taps, task.samples.format)) {
+    const auto factors = uploaded(long_factors(length, h));
+    LongSpectra in_batches;
+    measure(
+        "long", [&] { in_batches.run(task, placements.data(), out, factors.data(), stream.get()); }, false);
+  }
 }
 
 }  // namespace
@@ -180,6 +193,18 @@ void f_stage_cuda() {
   run({.four_bit = true, .n_fine = 128, .delays = true});
   run({.n_fine = 128, .n_taps = 0, .delays = true});
   for (const bool real : {false, true}) run({.real = real, .delays = true, .apart = true});
+}
+
+void f_stage_long_cuda() {
+  for (const bool real : {false, true}) {
+    for (const int n_fine : {1024, 4096})
+      for (const int n_taps : {4, 8, 16})
+        run({.real = real, .n_fine = n_fine, .n_taps = n_taps, .delays = true});
+    for (const int n_fine : {256, 512, 2048, 8192, 16384})
+      run({.real = real, .n_fine = n_fine, .delays = true});
+    run({.real = real, .n_fine = 1024, .delays = true, .apart = true});
+  }
+  run({.four_bit = true, .n_fine = 1024, .delays = true});
 }
 
 }  // namespace apsyn::bench

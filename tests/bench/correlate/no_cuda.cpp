@@ -8,4 +8,6 @@ void end_to_end_cuda(unsigned) {}
 
 void f_stage_cuda() {}
 
+void f_stage_long_cuda() {}
+
 }  // namespace apsyn::bench

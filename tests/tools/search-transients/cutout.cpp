@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(cutouts_show_frequencies_and_times_where_they_are) {
     plan.segment = plan.block = 4096, plan.gulp = n_time;
 
     // noise of 10 around 100, and a pulse in the upper quarter of the band
-    RawBlock block{std::vector<std::uint8_t>(n_chan * n_time), n_time, true};
+    RawBlock block{std::vector<std::uint8_t>(n_chan * n_time), n_time, true, {}};
     std::mt19937 random(1);
     std::normal_distribution<double> normal(100, 10);
     for (std::size_t t = 0; t < n_time; ++t)
@@ -41,7 +41,8 @@ BOOST_AUTO_TEST_CASE(cutouts_show_frequencies_and_times_where_they_are) {
         block.bytes[t * n_chan + chan] = static_cast<std::uint8_t>(std::lround(normal(random)) + 60 * on);
       }
     TransientSearch search(plan, input, Device{}, 1, true);
-    search.push(std::move(block));
+    search.measure(block);
+    search.push(block);
     const std::vector<FoundCandidate> found = search.take();
     BOOST_TEST_REQUIRE(found.size() == 1u);
     BOOST_TEST(std::abs(static_cast<double>(found[0].candidate.best.begin) + kWidth / 2 - kMiddle) <= 1);

@@ -88,14 +88,18 @@ __device__ __forceinline__ void round_values(const Task& task, const IntegerOutp
       im[k] = fmaf(values[k].y, scale, kShift);
     }
   }
-  if (!((kDither ? most : most * scale) < kRoundsInRange)) {
-    unsigned n_clipped = 0;
+  if ((kDither ? most : most * scale) < kRoundsInRange) {
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) n_clipped += clip(re[k]) + clip(im[k]);
-    count_clipped(task, out, chan, input, n_clipped);
+    for (int k = 0; k < kCount; ++k) bytes[k * kStride] = pair_of(re[k], im[k]);
+    return;
   }
+  unsigned n_clipped = 0;
 #pragma unroll
-  for (int k = 0; k < kCount; ++k) bytes[k * kStride] = pair_of(re[k], im[k]);
+  for (int k = 0; k < kCount; ++k) {
+    n_clipped += clip(re[k]) + clip(im[k]);
+    bytes[k * kStride] = pair_of(re[k], im[k]);
+  }
+  count_clipped(task, out, chan, input, n_clipped);
 }
 
 /// Turns, scales and rounds kCount <= 8 values of one input, bins `bin` + k kStride, the first by `phase`,

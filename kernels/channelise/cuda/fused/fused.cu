@@ -9,10 +9,10 @@
 
 namespace apsyn::f_stage {
 
-bool has_fused(int length, int n_taps, SampleFormat format) {
+bool has_fused(bool real, int length, int n_taps, SampleFormat format) {
   const bool power_of_two = (length & (length - 1)) == 0;
-  return power_of_two && length >= 16 && length <= 2048 && (n_taps == 1 || n_taps == 4) &&
-         format != SampleFormat::float32;
+  return power_of_two && length >= 16 && (length <= 128 || has_mma(real, length)) &&
+         (n_taps == 1 || n_taps == 4) && format != SampleFormat::float32;
 }
 
 namespace {
@@ -40,21 +40,16 @@ bool has_mma(bool real, int length) {
 
 namespace {
 
-/// Factors of all passes but the first, [pass][r - 1][k], exp(-2 pi i k r / (before radix)).
+/// Factors of the second pass, [r - 1][k], exp(-2 pi i k r / (before radix)).
 std::vector<float2> pass_factors(int length) {
   const Passes passes = passes_of(length);
+  const int before = passes.radix[0], radix = passes.radix[1];
   std::vector<float2> factors;
-  int before = passes.radix[0];
-  for (int pass = 1; pass < 3; ++pass) {
-    const int radix = passes.radix[pass];
-    for (int r = 1; r < radix; ++r)
-      for (int k = 0; k < before; ++k) {
-        const double turn = -2 * 3.14159265358979323846 * k * r / (before * radix);
-        factors.push_back(
-            make_float2(static_cast<float>(std::cos(turn)), static_cast<float>(std::sin(turn))));
-      }
-    before *= radix;
-  }
+  for (int r = 1; r < radix; ++r)
+    for (int k = 0; k < before; ++k) {
+      const double turn = -2 * 3.14159265358979323846 * k * r / (before * radix);
+      factors.push_back(make_float2(static_cast<float>(std::cos(turn)), static_cast<float>(std::sin(turn))));
+    }
   return factors;
 }
 

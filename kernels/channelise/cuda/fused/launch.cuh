@@ -53,17 +53,9 @@ void launch_length(const FusedLaunch& launch) {
     case 64:
       if constexpr (kReal) return launch_one<64, kTaps, kReal>(launch);
       return;  // on tensor cores
-    case 128:
+    default:
       if constexpr (!kReal) return launch_one<128, kTaps, kReal>(launch);
       return;
-    case 256:
-      return launch_one<256, kTaps, kReal>(launch);
-    case 512:
-      return launch_one<512, kTaps, kReal>(launch);
-    case 1024:
-      return launch_one<1024, kTaps, kReal>(launch);
-    default:
-      return launch_one<2048, kTaps, kReal>(launch);
   }
 }
 

@@ -11,9 +11,9 @@ template <int kLength, bool kReal>
 struct Shape {
   static constexpr int kRun = 8;  // spectra that follow each other in a row of the exchange
   /// Rows of the exchange: transforms that are made at the same time.
-  static constexpr int kRows = kLength >= 1024 ? 4 : kLength <= 128 ? 32 : 4096 / kLength;
+  static constexpr int kRows = 32;
   /// Runs of spectra side by side. Four make the 32 bytes that a sector of memory holds of one input's bin.
-  static constexpr int kRuns = kRows / kChunk < 4 ? kRows / kChunk : 4;
+  static constexpr int kRuns = 4;
   static constexpr int kSpan = kRuns * kRun;  // spectra of a block
   static constexpr int kStreams = kRows / kRuns;
   static constexpr int kPerStream = kLength / kElements;  // threads
@@ -21,7 +21,7 @@ struct Shape {
   static constexpr int kStreamChunks = kStreams / kChunk;
   static constexpr int kChunks = kRows / kChunk;               // [run][chunk of streams]
   static constexpr int kItems = kLength * kChunks / kThreads;  // folded by a thread
-  static constexpr int kPad = kLength >= 256 ? 0 : kPerStream;
+  static constexpr int kPad = kPerStream;
   static constexpr int kRow = kLength + kPad;  // of the exchange, float2
   static constexpr int kInputs = kReal ? 2 * kStreams : kStreams;
   static constexpr int kFine = kReal ? kLength / 2 : kLength;

@@ -67,8 +67,8 @@ template <int kLength>
 __device__ __forceinline__ void transform(float2* row, int j, const float2* twiddles,
                                           float2 (&x)[kElements]) {
   constexpr Passes passes = passes_of(kLength);
-  constexpr int kA = passes.radix[0], kB = passes.radix[1], kC = passes.radix[2];
-  constexpr int kLast = kC > 1 ? kC : kB > 1 ? kB : kA, kCount = kElements / kLast;
+  constexpr int kA = passes.radix[0], kB = passes.radix[1];
+  constexpr int kLast = kB > 1 ? kB : kA, kCount = kElements / kLast;
   using First = Pass<kLength, kA, 1>;
   First::load(row, j, x);
   First::run(twiddles, j, x);
@@ -79,14 +79,6 @@ __device__ __forceinline__ void transform(float2* row, int j, const float2* twid
     wait_for_row<kLength / kElements>();
     Second::load(row, j, x);
     Second::run(twiddles, j, x);
-    if constexpr (kC > 1) {
-      using Third = Pass<kLength, kC, kA * kB>;
-      wait_for_row<kLength / kElements>();
-      Second::store(row, j, x);
-      wait_for_row<kLength / kElements>();
-      Third::load(row, j, x);
-      Third::run(twiddles + kA * (kB - 1), j, x);
-    }
   }
   float2 y[kElements];
 #pragma unroll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA F stage against its definition in float64, value by value: fused and stepwise, integers and
-// floats.
+// floats. Long spectra are those of long_spectra.cpp.
 #include <boost/test/unit_test.hpp>
 
 #include "kernels/channelise/cuda/kernels.cuh"
@@ -11,32 +11,6 @@ using namespace apsyn;
 using namespace apsyn::test;
 
 BOOST_AUTO_TEST_SUITE(channelise)
-
-namespace {
-
-void check(const Case& c, std::size_t n_checks = 400) {
-  const Recording recording = record(c, 3);
-  TestDelays delays(recording.header.sample_s, c.reach, c.rate);
-  DelaySource* source = c.reach > 0 ? &delays : nullptr;
-  BOOST_TEST_CONTEXT(c.n_chan << " channels, " << c.n_ant << "x" << c.n_pol << " inputs, " << c.n_fine
-                              << " fine, " << c.n_taps << " taps, real " << c.real << ", descending "
-                              << c.descending << ", 4 bits " << c.four_bit << ", floats " << c.floats
-                              << ", reach " << c.reach << " rate " << c.rate << " gulp " << c.gulp) {
-    const Errors integers = compare(c, recording, run(c, recording, source, true), source, true, n_checks);
-    BOOST_TEST(integers.wrong == 0u);
-    BOOST_TEST(integers.n > n_checks / 8);
-    // float32 before rounding: 3e-7 of 24 steps RMS, 5 sigma; measured 0, in one case of 94 2e-6
-    BOOST_TEST(integers.beyond_half < 5e-5);
-    const Errors floats = compare(c, recording, run(c, recording, source, false), source, false, n_checks);
-    BOOST_TEST(floats.wrong == 0u);
-    BOOST_TEST(floats.rms < 1e-6);    // measured 2.2e-7
-    BOOST_TEST(floats.worst < 4e-6);  // measured 7e-7
-    BOOST_TEST_MESSAGE("fine " << c.n_fine << " taps " << c.n_taps << " real " << c.real << ": beyond 1/2 "
-                               << integers.beyond_half << ", floats rms " << floats.rms << " worst "
-                               << floats.worst);
-  }
-}
-}  // namespace
 
 /// Every kernel once, for compute-sanitizer.
 BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
@@ -57,17 +31,17 @@ BOOST_AUTO_TEST_CASE(small_for_sanitizers) {
 
 BOOST_AUTO_TEST_CASE(powers_of_two_are_fused) {
   for (const bool real : {false, true})
-    for (std::size_t length = 16; length <= 2048; length *= 2)
+    for (std::size_t length = 16; length <= 128; length *= 2)
       for (const std::size_t n_taps : {0, 4}) {
-        BOOST_REQUIRE(
-            f_stage::has_fused(static_cast<int>(length), n_taps == 0 ? 1 : 4, f_stage::SampleFormat::int8));
+        BOOST_REQUIRE(f_stage::has_fused(real, static_cast<int>(length), n_taps == 0 ? 1 : 4,
+                                         f_stage::SampleFormat::int8));
         Case c;
         c.n_fine = real ? length / 2 : length;
         c.n_taps = n_taps;
         c.real = real;
-        c.n_ant = length <= 128 ? 19 : 6;
+        c.n_ant = 19;
         c.descending = length % 3 == 1;
-        c.n_spectra = length <= 256 ? 140 : 66;
+        c.n_spectra = 140;
         check(c);
         c.reach = 7.3;
         c.rate = 1e-5;
@@ -105,7 +79,7 @@ BOOST_AUTO_TEST_CASE(packed_samples_of_4_bits_agree_with_float64) {
 
 BOOST_AUTO_TEST_CASE(anything_else_takes_steps) {
   for (const bool real : {false, true})
-    for (const std::size_t n_fine : {1, 5, 12, 100, 4096})
+    for (const std::size_t n_fine : {1, 5, 12, 64, 100, 3000})
       for (const std::size_t n_taps : {0, 3, 8})
         if (n_fine > 1 || n_taps == 0)
           check({.n_ant = 3,

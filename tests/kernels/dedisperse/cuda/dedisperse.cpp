@@ -113,7 +113,15 @@ BOOST_AUTO_TEST_CASE(arrivals_do_not_matter) {
           dedisperser->append_missing(rest);
           arrived += rest;
         } else {
-          dedisperser->append(&samples(0, arrived), n_real, n);
+          if (random() % 2 == 0) {
+            dedisperser->append(&samples(0, arrived), n_real, n);
+          } else {
+            Buffer<std::int8_t, 2> part({band.n_chan, n});
+            for (std::size_t chan = 0; chan < band.n_chan; ++chan)
+              std::copy_n(&samples(chan, arrived), n, &part(chan, 0));
+            const auto on_device = uploaded(std::vector<std::int8_t>(part.begin(), part.end()));
+            dedisperser->append_from_device(on_device.data(), n);
+          }
           arrived += n;
         }
       }
