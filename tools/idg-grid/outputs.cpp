@@ -77,9 +77,9 @@ void write_images(const Imager& imager, const std::string& part, const Field& fi
     if (!names.psf.empty())
       write_cut(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
   };
-  // Files at the same time, since each takes one writer at a time; standard output takes one after the other.
-  const unsigned at_a_time = names.dirty == "-" ? 1 : std::min(2u, imager.threads());
-  parallel_for(at_a_time, 2, [&](std::size_t i, unsigned) { i == 0 ? write_dirty() : write_psf(); });
+  // At the same time, since each file takes one writer at a time. Standard output takes one of them alone.
+  parallel_for(std::min(2u, imager.threads()), 2,
+               [&](std::size_t i, unsigned) { i == 0 ? write_dirty() : write_psf(); });
 }
 
 std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields) {
