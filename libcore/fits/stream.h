@@ -46,15 +46,14 @@ std::uint32_t write_fits_words(OutputFile& output, std::size_t offset, std::size
                                unsigned n_threads, const Convert& convert) {
   const std::size_t n_piece = (n_pixels + kFitsPieceWords - 1) / kFitsPieceWords;
   const auto n_used = static_cast<unsigned>(std::clamp<std::size_t>(n_piece, 1, std::max(1u, n_threads)));
-  std::vector<std::vector<Word>> words(n_used);
   std::vector<std::uint32_t> sums(n_piece);
   std::mutex writing;
   parallel_for(n_used, n_piece, [&](std::size_t piece, unsigned thread) {
     const std::size_t first = piece * kFitsPieceWords, n = std::min(kFitsPieceWords, n_pixels - first);
-    words[thread].resize(kFitsPieceWords);
-    sums[piece] = folded_sum(convert(first, n, thread, words[thread].data()));
+    thread_local std::vector<Word> words(kFitsPieceWords);  // for the images of a stream, one after the other
+    sums[piece] = folded_sum(convert(first, n, thread, words.data()));
     std::lock_guard lock(writing);
-    output.write_at(offset + first * sizeof(Word), words[thread].data(), n * sizeof(Word));
+    output.write_at(offset + first * sizeof(Word), words.data(), n * sizeof(Word));
   });
   std::uint64_t sum = 0;
   for (const std::uint32_t of_piece : sums) sum += of_piece;
