@@ -75,7 +75,8 @@ void write_profile(const Tool& tool, const std::string& path, const FoldedPulses
 void run(Tool& tool, const FoldOptions& options) {
   const std::string& output = tool.common().output;
   tool.stage("open");
-  const std::unique_ptr<PowerSource> powers = open_powers(options.inputs.at(0), options.ifs);
+  const std::unique_ptr<PowerSource> powers =
+      open_powers(options.inputs.at(0), options.ifs, tool.common().threads);
   const FoldPlan plan = make_plan(tool, options, *powers);
   const std::size_t time_bytes = powers->values_per_sample * sizeof(float);
   const std::size_t n_block = std::max<std::size_t>(16, kBlockBytes / time_bytes);

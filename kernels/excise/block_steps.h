@@ -9,6 +9,7 @@
 
 #include "kernels/excise/excise.h"
 #include "kernels/excise/normalise.h"
+#include "kernels/excise/piece_sums.h"
 #include "libcore/base/view.h"
 
 namespace apsyn {

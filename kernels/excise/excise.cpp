@@ -3,20 +3,24 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/excise/block_steps.h"
 #include "kernels/excise/excise.h"
 #include "kernels/excise/normalise.h"
+#include "kernels/excise/piece_sums.h"
 #include "libcore/base/median.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {
 
-/// Channels that a thread takes at a time: a cache line of 8-bit samples.
-constexpr std::size_t kGroupChannels = 64;
+/// Channels that a thread takes at a time: a cache line of 8-bit samples, or a quarter of it where there
+/// would be too few groups for all threads.
+constexpr std::size_t kGroupChannels = 64, kFewestChannels = 16;
 constexpr std::size_t kTimeGroups = 16;
 /// Of a channel's values; with more that are not finite, sums would count too many.
 constexpr double kMaxNotFinite = 0.01;
@@ -25,12 +29,14 @@ constexpr double kMaxNotFinite = 0.01;
 template <class Work>
 void for_channels(const ExciseSettings& settings, const BlockSamples& samples,
                   const std::vector<std::size_t>& missing, Work work) {
-  const std::size_t n_group = (settings.n_chan + kGroupChannels - 1) / kGroupChannels;
+  std::size_t together = kGroupChannels;
+  while (together > kFewestChannels && settings.n_chan / together < 2 * settings.n_threads) together /= 2;
+  const std::size_t n_group = (settings.n_chan + together - 1) / together;
   std::vector<Buffer<float, 2>> tile(settings.n_threads);
   // rows a multiple of 4096 bytes apart would share cache sets
   const std::size_t row = (samples.n_time() + 15) / 16 * 16 + 16;
   parallel_for(settings.n_threads, n_group, [&](std::size_t group, unsigned thread) {
-    const std::size_t first = group * kGroupChannels, n = std::min(kGroupChannels, settings.n_chan - first);
+    const std::size_t first = group * together, n = std::min(together, settings.n_chan - first);
     tile[thread].resize_for_overwrite({n, row});
     samples.channels(first, tile[thread]);
     for (std::size_t i = 0; i < n && !missing.empty(); ++i)
@@ -53,6 +59,43 @@ ChannelSums sums_of_channel(const float* samples, std::size_t n_time) {
   return sums;
 }
 
+/// The times at which none of the channels that it has seen has data. There are few after the first.
+class TimesWithoutData {
+ public:
+  template <class Missing>
+  void see(const float* values, std::size_t n_time, Missing missing) {
+    if (begun_) {
+      std::erase_if(times_, [&](std::size_t t) { return !missing(values[t]); });
+      return;
+    }
+    begun_ = true;
+    for (std::size_t t = 0; t < n_time; ++t)
+      if (missing(values[t])) times_.push_back(t);
+  }
+  /// A channel that has data throughout.
+  void see_whole() {
+    begun_ = true;
+    times_.clear();
+  }
+  /// Those of both.
+  void join(const TimesWithoutData& other) {
+    if (!other.begun_) return;
+    if (!begun_) {
+      *this = other;
+      return;
+    }
+    std::vector<std::size_t> both;
+    std::set_intersection(times_.begin(), times_.end(), other.times_.begin(), other.times_.end(),
+                          std::back_inserter(both));
+    times_ = std::move(both);
+  }
+  const std::vector<std::size_t>& times() const { return times_; }
+
+ private:
+  bool begun_ = false;
+  std::vector<std::size_t> times_;  // rising
+};
+
 /// By all threads, samples turned a group of channels at a time.
 class CpuSteps final : public BlockSteps {
  public:
@@ -64,28 +107,26 @@ class CpuSteps final : public BlockSteps {
 
   void measure_channels(BlockStatistics& s, bool look) override {
     std::atomic<std::uint64_t> n_not_finite = 0;
-    std::vector<std::vector<std::uint32_t>> n_without(
-        settings_.n_threads);  // [thread][time] channels without data
+    std::vector<TimesWithoutData> without(settings_.n_threads);
     for_channels(
         settings_, samples_, s.missing, [&](std::size_t first, View<float, 2> tile, unsigned thread) {
-          if (look) n_without[thread].resize(s.n_time, 0);
           for (std::size_t i = 0; i < tile.extent(0); ++i) {
             const float* values = &tile(i, 0);
             const std::size_t n = measure_channel(sums_of_channel(values, s.n_time), first + i, s);
             n_not_finite += n;
-            if (!look || (n == 0 && !settings_.zeros_are_missing)) continue;
-            for (std::size_t t = 0; t < s.n_time; ++t)
-              n_without[thread][t] +=
-                  !std::isfinite(values[t]) || (settings_.zeros_are_missing && values[t] == 0) ? 1 : 0;
+            if (!look) continue;
+            if (settings_.zeros_are_missing)
+              without[thread].see(values, s.n_time, [](float x) { return !std::isfinite(x) || x == 0; });
+            else if (n > 0)
+              without[thread].see(values, s.n_time, [](float x) { return !std::isfinite(x); });
+            else
+              without[thread].see_whole();
           }
         });
     if (!look) return;
     s.n_not_finite = n_not_finite;
-    for (std::size_t t = 0; t < s.n_time; ++t) {
-      std::size_t n = 0;
-      for (const auto& of_thread : n_without) n += of_thread.empty() ? 0 : of_thread[t];
-      if (n == settings_.n_chan) s.missing.push_back(t);
-    }
+    for (std::size_t thread = 1; thread < without.size(); ++thread) without[0].join(without[thread]);
+    s.missing = without[0].times();
   }
 
   std::uint64_t normalise(const BlockStatistics* before, const BlockStatistics& now,

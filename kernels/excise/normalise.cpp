@@ -69,31 +69,5 @@ void accumulate(const std::int8_t* from, std::size_t n, float* to) {
   HWY_DYNAMIC_DISPATCH(accumulate_simd)(from, n, to);
 }
 
-// Eight sums in float64 at a time, in an order that no instruction set changes.
-PieceSums sum_piece(const float* samples, std::size_t n, float about) {
-  constexpr std::size_t kLanes = 8;
-  double sum[kLanes] = {}, square[kLanes] = {};
-  std::size_t t = 0;
-  for (; t + kLanes <= n; t += kLanes)
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      const double x = static_cast<double>(samples[t + i] - about);
-      sum[i] += x, square[i] += x * x;
-    }
-  PieceSums all{0, 0, n};
-  for (; t < n; ++t) {
-    const double x = static_cast<double>(samples[t] - about);
-    all.sum += x, all.square += x * x;
-  }
-  for (std::size_t i = 0; i < kLanes; ++i) all.sum += sum[i], all.square += square[i];
-  if (std::isfinite(all.square)) return all;
-  all = {};
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!std::isfinite(samples[i])) continue;
-    const double x = static_cast<double>(samples[i]) - static_cast<double>(about);
-    all.sum += x, all.square += x * x, ++all.n;
-  }
-  return all;
-}
-
 }  // namespace apsyn
 #endif

@@ -18,11 +18,4 @@ std::size_t normalise(const float* samples, std::size_t n, const NormaliseRun& r
 /// to[t] += from[t].
 void accumulate(const std::int8_t* from, std::size_t n, float* to);
 
-/// Sums of the finite values of a piece about `about`.
-struct PieceSums {
-  double sum = 0, square = 0;
-  std::size_t n = 0;
-};
-PieceSums sum_piece(const float* samples, std::size_t n, float about);
-
 }  // namespace apsyn

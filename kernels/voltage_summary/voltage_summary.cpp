@@ -8,6 +8,7 @@
 
 #include "kernels/common/math/fft.h"
 #include "libcore/base/constants.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -52,13 +53,16 @@ class Samples {
 
 struct VoltageSummariser::Transform {
   ComplexFft<float> fft;
-  Buffer<std::complex<float>, 1> data;
-  explicit Transform(std::size_t n) : fft(n, 1, FftSign::minus), data({n}) {}
+  std::vector<Buffer<std::complex<float>, 1>> data;  // [thread]
+  Transform(std::size_t n, unsigned n_threads) : fft(n, 1, FftSign::minus), data(n_threads) {
+    for (auto& of_thread : data) of_thread.resize({n});
+  }
 };
 
 VoltageSummariser::~VoltageSummariser() = default;
 
-VoltageSummariser::VoltageSummariser(const VoltageHeader& header) {
+VoltageSummariser::VoltageSummariser(const VoltageHeader& header, unsigned n_threads)
+    : n_threads_(static_cast<unsigned>(std::min<std::size_t>(std::max(1u, n_threads), header.n_ant))) {
   VoltageSummary& s = summary_;
   s.telescope = header.telescope;
   s.flux_unit = header.flux_unit;
@@ -75,7 +79,7 @@ VoltageSummariser::VoltageSummariser(const VoltageHeader& header) {
   s.n_missing.assign(s.n_ant, 0);
   if (s.n_chan < kEnoughChannels) {
     while (n_fine_ * s.n_chan < kSpectrumBins) n_fine_ *= 2;
-    transform_ = std::make_unique<Transform>(n_fine_);
+    transform_ = std::make_unique<Transform>(n_fine_, n_threads_);
     for (std::size_t i = 0; i < n_fine_; ++i)
       window_.push_back(static_cast<float>(
           0.5 - 0.5 * std::cos(kTwoPi * static_cast<double>(i) / static_cast<double>(n_fine_))));
@@ -117,48 +121,69 @@ void VoltageSummariser::prepare_levels(const VoltageBlock& block) {
   summary_.level_step = rms > 0 ? rms / 8 : 1;
 }
 
-void VoltageSummariser::add_samples(const VoltageBlock& block) {
-  if (block.integer)
-    add_samples_of(block, block.samples_i8.data());
-  else
-    add_samples_of(block, block.samples_f32.data());
+template <class Work>
+void VoltageSummariser::share_antennas(Work&& work) {
+  parallel_for(n_threads_, n_threads_, [&](std::size_t share, unsigned thread) {
+    work(Antennas{summary_.n_ant * share / n_threads_, summary_.n_ant * (share + 1) / n_threads_}, thread);
+  });
 }
 
-/// `at` walks [time][chan][ant][pol][re, im]. Powers of one bin of time are added up beside the summary,
-/// where inputs lie next to each other.
-template <class T>
-void VoltageSummariser::add_samples_of(const VoltageBlock& block, const T* at) {
+/// As many samples at a time as the bins of time hold at their present width.
+void VoltageSummariser::add_samples(const VoltageBlock& block) {
   VoltageSummary& s = summary_;
-  const Samples samples(block);
+  for (std::size_t first = 0; first < block.n_time;) {
+    while (!s.time.holds(static_cast<double>(s.n_time))) widen(s);
+    const auto room = static_cast<std::size_t>(s.time.high()) - static_cast<std::size_t>(s.n_time);
+    const std::size_t n = std::min(room, block.n_time - first);
+    share_antennas([&](Antennas antennas, unsigned) {
+      if (block.integer)
+        add_samples_of(block, block.samples_i8.data(), first, n, antennas);
+      else
+        add_samples_of(block, block.samples_f32.data(), first, n, antennas);
+    });
+    s.n_time += static_cast<std::int64_t>(n);
+    first += n;
+  }
+}
+
+/// Samples [first, first + n) of the block, `samples` [time][chan][ant][pol][re, im]. Powers of one bin of
+/// time are added up beside the summary, where inputs lie next to each other.
+template <class T>
+void VoltageSummariser::add_samples_of(const VoltageBlock& block, const T* samples, std::size_t first,
+                                       std::size_t n, Antennas antennas) {
+  VoltageSummary& s = summary_;
   const float limit = block.integer ? static_cast<float>((1 << (s.n_bit - 1)) - 1) : INFINITY;
   const double per_step = 1 / s.level_step;
-  std::vector<double> power(s.n_inputs());
-  std::vector<std::uint64_t> n_power(s.n_inputs());
-  std::size_t bin = 0;
+  const std::size_t begin = antennas.begin * s.n_pol, n_input = (antennas.end - antennas.begin) * s.n_pol;
+  std::vector<double> power(n_input);
+  std::vector<std::uint64_t> n_power(n_input), n_values(n_input), n_saturated(n_input);
+  std::size_t bin = s.time.bin(static_cast<double>(s.n_time));
   const auto keep = [&] {
-    for (std::size_t input = 0; input < power.size(); ++input) {
-      s.power_sum(input, bin) += std::exchange(power[input], 0.0);
-      s.n_power(input, bin) += std::exchange(n_power[input], 0);
+    for (std::size_t i = 0; i < n_input; ++i) {
+      s.power_sum(begin + i, bin) += std::exchange(power[i], 0.0);
+      s.n_power(begin + i, bin) += std::exchange(n_power[i], 0);
     }
   };
-  for (std::size_t t = 0; t < block.n_time; ++t) {
-    const bool fits = s.time.holds(static_cast<double>(s.n_time));
-    if (!fits || s.time.bin(static_cast<double>(s.n_time)) != bin) keep();
-    while (!s.time.holds(static_cast<double>(s.n_time))) widen(s);
-    bin = s.time.bin(static_cast<double>(s.n_time++));
-    for (std::size_t chan = 0; chan < s.n_chan; ++chan)
-      for (std::size_t ant = 0; ant < s.n_ant; ++ant) {
-        if (!samples.good(t, chan, ant)) {
+  for (std::size_t t = 0; t < n; ++t) {
+    const std::size_t next = s.time.bin(static_cast<double>(s.n_time + static_cast<std::int64_t>(t)));
+    if (next != bin) keep();
+    bin = next;
+    const std::uint8_t* valid =
+        &block.valid((block.first_valid_row_offset + first + t) / block.missing_samples, 0);
+    for (std::size_t chan = 0; chan < s.n_chan; ++chan) {
+      const std::size_t row = ((first + t) * s.n_chan + chan) * s.n_ant;
+      for (std::size_t ant = antennas.begin; ant < antennas.end; ++ant) {
+        if (valid[ant] == 0 || (block.not_finite.size() > 0 && block.not_finite.data()[row + ant] != 0)) {
           s.n_missing[ant] += s.n_pol;
-          at += 2 * s.n_pol;
           continue;
         }
+        const T* at = samples + (row + ant) * 2 * s.n_pol;
         for (std::size_t pol = 0; pol < s.n_pol; ++pol, at += 2) {
-          const std::size_t input = ant * s.n_pol + pol;
+          const std::size_t input = ant * s.n_pol + pol, mine = input - begin;
           const auto re = static_cast<double>(at[0]), im = static_cast<double>(at[1]);
           const double sum = re * re + im * im;
-          power[input] += sum;
-          ++n_power[input];
+          power[mine] += sum;
+          ++n_power[mine];
           for (unsigned part = 0; part < s.n_dim; ++part) {
             std::size_t level = 0;
             if constexpr (std::is_integral_v<T>)
@@ -168,25 +193,29 @@ void VoltageSummariser::add_samples_of(const VoltageBlock& block, const T* at) {
                   std::clamp(std::floor(static_cast<double>(at[part]) * per_step + 0.5), -128.0, 127.0) +
                   128);
             ++s.levels(input, level);
-            if (std::abs(static_cast<float>(at[part])) >= limit) ++s.n_saturated[input];
+            if (std::abs(static_cast<float>(at[part])) >= limit) ++n_saturated[mine];
           }
-          s.n_values[input] += s.n_dim;
+          n_values[mine] += s.n_dim;
           if (transform_) continue;
           s.spectrum(input, position_[chan]) += sum;
           ++s.n_spectrum(input, position_[chan]);
         }
       }
+    }
   }
   keep();
+  for (std::size_t i = 0; i < n_input; ++i) {
+    s.n_values[begin + i] += n_values[i];
+    s.n_saturated[begin + i] += n_saturated[i];
+  }
 }
 
-void VoltageSummariser::add_spectra(const VoltageBlock& block) {
+void VoltageSummariser::add_spectra(const VoltageBlock& block, Antennas antennas, std::complex<float>* data) {
   VoltageSummary& s = summary_;
   const Samples samples(block);
-  std::complex<float>* data = transform_->data.data();
   for (std::size_t begin = 0; begin + n_fine_ <= block.n_time; begin += n_fine_)
     for (std::size_t chan = 0; chan < s.n_chan; ++chan)
-      for (std::size_t ant = 0; ant < s.n_ant; ++ant) {
+      for (std::size_t ant = antennas.begin; ant < antennas.end; ++ant) {
         bool whole = true;
         for (std::size_t i = 0; whole && i < n_fine_; ++i) whole = samples.good(begin + i, chan, ant);
         for (std::size_t pol = 0; whole && pol < s.n_pol; ++pol) {
@@ -207,7 +236,10 @@ void VoltageSummariser::add_spectra(const VoltageBlock& block) {
 void VoltageSummariser::add(const VoltageBlock& block) {
   if (summary_.n_time == 0) prepare_levels(block);
   add_samples(block);
-  if (transform_) add_spectra(block);
+  if (!transform_) return;
+  share_antennas([&](Antennas antennas, unsigned thread) {
+    add_spectra(block, antennas, transform_->data[thread].data());
+  });
 }
 
 }  // namespace apsyn

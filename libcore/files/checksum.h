@@ -9,6 +9,9 @@ namespace apsyn {
 
 class Crc32c {
  public:
+  Crc32c() = default;
+  /// Goes on behind bytes whose checksum is `value`.
+  explicit Crc32c(std::uint32_t value) : state_(~value) {}
   void add(const void* bytes, std::size_t n_bytes);
   std::uint32_t value() const { return ~state_; }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "libcore/base/error.h"
+#include "libcore/files/pipes.h"
 #include "libcore/system/system_error.h"
 
 namespace apsyn {
@@ -37,8 +38,7 @@ ByteSource::ByteSource(const std::string& path) : name_(path == "-" ? "standard 
       begin_ = static_cast<std::uint64_t>(at);
       size_ = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size - at));
     }
-    // The writer goes on while the reader works: room for as much as anybody may ask for, where it is given.
-    if (S_ISFIFO(status.st_mode)) ::fcntl(fd_, F_SETPIPE_SZ, 1 << 20);
+    enlarge_pipe(fd_);  // the writer goes on while the reader works
   }
 }
 
@@ -62,6 +62,10 @@ std::size_t ByteSource::read(void* bytes, std::size_t n_bytes) {
     if (n == 0) break;
     if (n < 0) {
       if (errno == EINTR) continue;
+      if (errno == EAGAIN) {
+        wait_until_ready(fd_, POLLIN);
+        continue;
+      }
       throw FailureError("{}: cannot read at byte {}: {}", name_, offset_ + n_done, std::strerror(errno));
     }
     n_done += static_cast<std::size_t>(n);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "libcore/files/pipes.h"
+
 namespace apsyn {
 
 /// Names that are being read, "-" for standard input; no output replaces one of them from then on, whatever
@@ -97,7 +99,7 @@ class OutputFile {
   ~OutputFile();
   OutputFile(OutputFile&&) = delete;
   void write(const void* bytes, std::size_t n_bytes);
-  /// Rewrites earlier bytes; files only.
+  /// Writes anywhere, whatever write() has reached; files only, any number of threads.
   void write_at(std::size_t offset, const void* bytes, std::size_t n_bytes);
   void commit();
   bool is_stdout() const { return pending_ == nullptr; }
@@ -105,6 +107,7 @@ class OutputFile {
  private:
   std::string path_;
   std::unique_ptr<PendingOutput> pending_;
+  std::unique_ptr<PipePages> pages_;  ///< of standard output
   int fd_ = -1;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "libcore/base/error.h"
 #include "libcore/files/output.h"
+#include "libcore/files/pipes.h"
 
 namespace apsyn {
 
@@ -40,6 +42,7 @@ OutputFile::OutputFile(const std::string& path, bool overwrite) : path_(path) {
     check_output(path, overwrite);
     fd_ = STDOUT_FILENO;
     path_ = "standard output";
+    pages_ = std::make_unique<PipePages>(fd_);
     return;
   }
   auto pending = std::make_unique<PendingOutput>(path, overwrite);
@@ -56,9 +59,13 @@ OutputFile::~OutputFile() {
 void OutputFile::write(const void* bytes, std::size_t n_bytes) {
   const auto* at = static_cast<const char*>(bytes);
   while (n_bytes > 0) {
-    const ssize_t n = ::write(fd_, at, n_bytes);
+    const ssize_t n = pages_ ? pages_->write(at, n_bytes) : ::write(fd_, at, n_bytes);
     if (n < 0) {
       if (errno == EINTR) continue;
+      if (errno == EAGAIN) {
+        wait_until_ready(fd_, POLLOUT);
+        continue;
+      }
       if (errno == EPIPE) throw BrokenPipe();
       throw FailureError("{}: cannot write: {}", path_, std::strerror(errno));
     }

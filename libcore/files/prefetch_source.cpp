@@ -2,6 +2,7 @@
 #include "libcore/files/prefetch_source.h"
 
 #include <exception>
+#include <mutex>
 #include <thread>
 
 #include "libcore/files/input.h"
@@ -15,11 +16,20 @@ struct PrefetchSource::Shared {
   ByteSource source;
   BoundedQueue<std::vector<std::uint8_t>> pieces{kPieces};
   std::exception_ptr error;  ///< written before the queue is closed, read after
+  std::mutex mutex;
+  std::vector<std::vector<std::uint8_t>> used;  ///< pieces that have been taken, to be filled again
 
+  std::vector<std::uint8_t> empty_piece() {
+    std::lock_guard lock(mutex);
+    if (used.empty()) return std::vector<std::uint8_t>(kPieceBytes);
+    std::vector<std::uint8_t> piece = std::move(used.back());
+    used.pop_back();
+    return piece;
+  }
   void read() {
     try {
       for (bool more = true; more;) {
-        std::vector<std::uint8_t> piece(kPieceBytes);
+        std::vector<std::uint8_t> piece = empty_piece();
         const std::size_t got = source.read(piece.data(), piece.size());
         more = got == piece.size();
         piece.resize(got);
@@ -42,12 +52,16 @@ PrefetchSource::~PrefetchSource() {
 }
 
 bool PrefetchSource::append_to(std::vector<std::uint8_t>& bytes) {
-  const auto piece = shared_->pieces.pop();
+  auto piece = shared_->pieces.pop();
   if (!piece) {
     if (shared_->error) std::rethrow_exception(shared_->error);
     return false;
   }
   bytes.insert(bytes.end(), piece->begin(), piece->end());
+  if (piece->size() == kPieceBytes) {
+    std::lock_guard lock(shared_->mutex);
+    shared_->used.push_back(std::move(*piece));
+  }
   return true;
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/filterbank/channels.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -31,6 +35,53 @@ struct PackedValue {
     return static_cast<float>(is_signed && code >= kCodes / 2 ? code - kCodes : code);
   }
 };
+
+#if defined(__SSE2__)
+constexpr std::size_t kTile = 16;
+
+/// to[j][i] = from[i][j] for 16 x 16 bytes, in rows of so many bytes.
+void transpose_tile(const std::uint8_t* from, std::size_t from_row, std::uint8_t* to, std::size_t to_row) {
+  __m128i rows[kTile], next[kTile];
+  for (std::size_t i = 0; i < kTile; ++i)
+    rows[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * from_row));
+  // Each step interleaves rows i and i + 8, which turns one bit of the rows' numbers into one of the
+  // columns'.
+  for (int step = 0; step < 4; ++step) {
+    for (std::size_t i = 0; i < kTile / 2; ++i) {
+      next[2 * i] = _mm_unpacklo_epi8(rows[i], rows[i + kTile / 2]);
+      next[2 * i + 1] = _mm_unpackhi_epi8(rows[i], rows[i + kTile / 2]);
+    }
+    for (std::size_t i = 0; i < kTile; ++i) rows[i] = next[i];
+  }
+  for (std::size_t i = 0; i < kTile; ++i)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * to_row), rows[i]);
+}
+
+/// Values of a byte each, 16 channels and times at a time.
+template <class T>
+void turn_bytes(const FilterbankInput& input, std::span<const std::uint8_t> bytes, std::size_t first,
+                View<float, 2> out) {
+  const std::size_t row_bytes = input.bytes_per_sample(), n_time = bytes.size() / row_bytes;
+  const std::size_t n_chan = out.extent(0) / kTile * kTile, n_whole = n_time / kSquare * kSquare;
+  std::uint8_t square[kTile][kSquare];
+  for (std::size_t time = 0; time < n_whole; time += kSquare)
+    for (std::size_t chan = 0; chan < n_chan; chan += kTile) {
+      for (std::size_t t = 0; t < kSquare; t += kTile)
+        transpose_tile(bytes.data() + (time + t) * row_bytes + first + chan, row_bytes, &square[0][t],
+                       kSquare);
+      for (std::size_t c = 0; c < kTile; ++c) {
+        const auto* values = reinterpret_cast<const T*>(square[c]);
+        float* to = &out(chan + c, time);
+        for (std::size_t t = 0; t < kSquare; ++t) to[t] = static_cast<float>(values[t]);
+      }
+    }
+  const auto value = [&](std::size_t t, std::size_t chan) {
+    return static_cast<float>(static_cast<T>(bytes[t * row_bytes + first + chan]));
+  };
+  for (std::size_t chan = 0; chan < out.extent(0); ++chan)
+    for (std::size_t t = chan < n_chan ? n_whole : 0; t < n_time; ++t) out(chan, t) = value(t, chan);
+}
+#endif
 
 template <class Load>
 void turn(const FilterbankInput& input, std::span<const std::uint8_t> bytes, IntensityKind kind,
@@ -70,6 +121,11 @@ void decode_filterbank_channels(const FilterbankInput& input, std::span<const st
   if (bytes.size() % input.bytes_per_sample() != 0 || first + out.extent(0) > input.header.n_chan ||
       bytes.size() / input.bytes_per_sample() > out.extent(1))
     throw std::length_error("decode_filterbank_channels: the output does not fit");
+#if defined(__SSE2__)
+  if (input.header.n_bit == 8 && kind == IntensityKind::first)
+    return input.is_signed ? turn_bytes<std::int8_t>(input, bytes, first, out)
+                           : turn_bytes<std::uint8_t>(input, bytes, first, out);
+#endif
   const auto with = [&](auto load) { turn(input, bytes, kind, first, out, load); };
   switch (input.header.n_bit) {
     case 1:

@@ -16,8 +16,8 @@ void check_fits_stokes(const std::string& path, const std::vector<std::string>& 
 }
 
 FitsCubeWriter::FitsCubeWriter(const std::string& path, ImageInfo info, const FitsCubeShape& shape,
-                               bool overwrite)
-    : path_(path), info_(std::move(info)), shape_(shape), out_(path, overwrite) {
+                               bool overwrite, unsigned n_threads)
+    : path_(path), info_(std::move(info)), shape_(shape), out_(path, overwrite), n_threads_(n_threads) {
   if (info_.stokes.size() != shape_.n_stokes)
     throw std::logic_error("FitsCubeWriter: one label for each Stokes plane");
   if (out_.is_stdout()) throw UsageError("standard output: a FITS cube needs a file: give --output PATH");
@@ -62,9 +62,12 @@ std::string FitsCubeWriter::header(std::uint32_t data_sum) const {
 void FitsCubeWriter::write(std::span<const float> record, double length_s, bool any_data) {
   if (record.size() != shape_.n_record() || (!shape_.in_time && n_written_ == 1))
     throw std::logic_error("FitsCubeWriter: a record of another size than planned");
-  words_.resize(record.size());
-  sum_ = folded_sum(sum_ + to_fits_words(record, words_.data()));
-  out_.write(words_.data(), words_.size() * sizeof(std::uint32_t));
+  const std::size_t offset = header_bytes_ + n_written_ * record.size_bytes();
+  sum_ = folded_sum(sum_ + write_fits_words<std::uint32_t>(
+                               out_, offset, record.size(), n_threads_,
+                               [&](std::size_t first, std::size_t n, unsigned, std::uint32_t* words) {
+                                 return to_fits_words(record.subspan(first, n), words);
+                               }));
   ++n_written_;
   last_s_ = length_s;
   if (any_data) exposure_s_ += length_s;
@@ -73,7 +76,7 @@ void FitsCubeWriter::write(std::span<const float> record, double length_s, bool 
 void FitsCubeWriter::commit() {
   const std::size_t bytes = n_written_ * shape_.n_record() * sizeof(float);
   const std::string padding((kFitsBlock - bytes % kFitsBlock) % kFitsBlock, '\0');
-  out_.write(padding.data(), padding.size());
+  out_.write_at(header_bytes_ + bytes, padding.data(), padding.size());
   const std::string text = header(folded_sum(sum_));
   if (text.size() != header_bytes_) throw std::logic_error("FitsCubeWriter: the header's size changed");
   out_.write_at(0, text.data(), text.size());

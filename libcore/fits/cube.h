@@ -34,7 +34,8 @@ class FitsCubeWriter {
   /// `info.time` is the beginning of the first image; a TIME axis counts from it, to the middle of each
   /// image, the last one taken as long as the others; XPOSLAST is its length. float32, atomically, with
   /// DATASUM and CHECKSUM; not to a pipe. Throws as write_fits_image.
-  FitsCubeWriter(const std::string& path, ImageInfo info, const FitsCubeShape& shape, bool overwrite);
+  FitsCubeWriter(const std::string& path, ImageInfo info, const FitsCubeShape& shape, bool overwrite,
+                 unsigned n_threads = 1);
   /// [part][stokes][freq][y][x], of so much time: step_s, of the last image perhaps less. XPOSURE is the time
   /// of all images that have data.
   void write(std::span<const float> record, double length_s, bool any_data);
@@ -47,11 +48,11 @@ class FitsCubeWriter {
   ImageInfo info_;
   FitsCubeShape shape_;
   OutputFile out_;
+  unsigned n_threads_;
   std::size_t n_written_ = 0, header_bytes_ = 0;
   double last_s_ = 0;      // length of the last image
   double exposure_s_ = 0;  // of all images with data
   std::uint64_t sum_ = 0;  // of the data as big-endian words, carries added back
-  std::vector<std::uint32_t> words_;
 };
 
 }  // namespace apsyn

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,11 +44,18 @@ double read_fits_beam_pixels(const std::string& path);
 
 /// What write_fits_image() takes beside the image, of n_pixels pixels of so many bytes in the file.
 std::uint64_t fits_writing_bytes(std::uint64_t n_pixels, std::uint64_t pixel_bytes, unsigned n_threads);
+
+/// Makes pixels [first, first + pixels.size()) of an image, counted in the order of the file. Any thread, and
+/// twice for standard output.
+using FitsPixelSource = std::function<void(std::size_t first, std::span<double> pixels)>;
 /// Writes [stokes][freq][y][x] as four axes, atomically, with DATASUM and CHECKSUM; "-" is standard output.
 /// The same image gives the same bytes (no date of writing). UsageError when the Stokes planes are no
 /// arithmetic sequence in FITS' numbering (I Q U V 1..4, RR LL RL LR -1..-4, XX YY XY YX -5..-8) or the
 /// output exists; FailureError when it cannot be written.
 void write_fits_image(const std::string& path, const Image& image, FitsPixel pixel, bool overwrite,
                       unsigned n_threads = 1);
+/// The same of pixels that are made as they are written. Several files may be written at the same time.
+void write_fits_image(const std::string& path, const ImageInfo& info, const Buffer<double, 4>::Shape& shape,
+                      const FitsPixelSource& source, FitsPixel pixel, bool overwrite, unsigned n_threads);
 
 }  // namespace apsyn

@@ -63,19 +63,13 @@ std::string checked_header(FitsBuilder& fits, const std::vector<std::size_t>& ax
   return text;
 }
 
-std::uint64_t to_fits_words(std::span<const float> pixels, std::uint32_t* words) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < pixels.size(); ++i) {
-    const auto word = std::bit_cast<std::uint32_t>(pixels[i]);
-    sum += word;
-    words[i] = stored(word);
-  }
-  return sum;
-}
+namespace {
 
-std::uint64_t to_fits_words(std::span<const double> pixels, std::uint32_t* words) {
+template <class Pixel>
+[[gnu::always_inline]] inline std::uint64_t convert(const Pixel* pixels, std::size_t n,
+                                                    std::uint32_t* words) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < pixels.size(); ++i) {
+  for (std::size_t i = 0; i < n; ++i) {
     const auto word = std::bit_cast<std::uint32_t>(static_cast<float>(pixels[i]));
     sum += word;
     words[i] = stored(word);
@@ -83,14 +77,46 @@ std::uint64_t to_fits_words(std::span<const double> pixels, std::uint32_t* words
   return sum;
 }
 
-std::uint64_t to_fits_words(std::span<const double> pixels, std::uint64_t* words) {
+[[gnu::always_inline]] inline std::uint64_t convert(const double* pixels, std::size_t n,
+                                                    std::uint64_t* words) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < pixels.size(); ++i) {
+  for (std::size_t i = 0; i < n; ++i) {
     const auto word = std::bit_cast<std::uint64_t>(pixels[i]);
     sum += (word >> 32) + (word & 0xffffffffu);
     words[i] = kSwaps ? __builtin_bswap64(word) : word;
   }
   return sum;
+}
+
+// Compilers know how to shuffle bytes with AVX2, which not every processor of this kind has.
+#if defined(__x86_64__)
+template <class Pixel, class Word>
+__attribute__((target("avx2"))) std::uint64_t convert_avx2(const Pixel* pixels, std::size_t n, Word* words) {
+  return convert(pixels, n, words);
+}
+#endif
+
+template <class Pixel, class Word>
+std::uint64_t convert_best(std::span<const Pixel> pixels, Word* words) {
+#if defined(__x86_64__)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) return convert_avx2(pixels.data(), pixels.size(), words);
+#endif
+  return convert(pixels.data(), pixels.size(), words);
+}
+
+}  // namespace
+
+std::uint64_t to_fits_words(std::span<const float> pixels, std::uint32_t* words) {
+  return convert_best(pixels, words);
+}
+
+std::uint64_t to_fits_words(std::span<const double> pixels, std::uint32_t* words) {
+  return convert_best(pixels, words);
+}
+
+std::uint64_t to_fits_words(std::span<const double> pixels, std::uint64_t* words) {
+  return convert_best(pixels, words);
 }
 
 }  // namespace apsyn

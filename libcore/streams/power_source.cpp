@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/filterbank/reader.h"
 #include "libcore/streams/detect.h"
 #include "libcore/streams/open_voltages.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 
@@ -30,9 +32,20 @@ std::vector<std::size_t> parse_ifs(const std::string& text, std::size_t n_if) {
   return ifs;
 }
 
+/// Calls work(first, end, thread) for rows of about 64 kB together, on threads.
+template <class Work>
+void for_rows(unsigned n_threads, std::size_t n_row, std::size_t row_bytes, Work&& work) {
+  constexpr std::size_t kBytes = 64u << 10;
+  const std::size_t together = std::max<std::size_t>(1, kBytes / std::max<std::size_t>(1, row_bytes));
+  parallel_for(n_threads, (n_row + together - 1) / together, [&](std::size_t part, unsigned thread) {
+    work(part * together, std::min(n_row, (part + 1) * together), thread);
+  });
+}
+
 class FilterbankPowers final : public PowerSource {
  public:
-  FilterbankPowers(const std::string& path, const std::string& ifs) : reader_(path) {
+  FilterbankPowers(const std::string& path, const std::string& ifs, unsigned n_threads)
+      : reader_(path), n_threads_(n_threads) {
     const FilterbankInput& input = reader_.input();
     ifs_ = parse_ifs(ifs, input.header.n_if);
     name = reader_.name();
@@ -46,33 +59,48 @@ class FilterbankPowers final : public PowerSource {
   }
 
   bool read(std::size_t n_time, Buffer<float, 2>& samples) override {
-    const std::size_t n = reader_.read(n_time, all_), n_chan = channel_hz.size();
-    samples.resize({n, n_chan});
-    const bool floating = reader_.header().n_bit == 32;
-    for (std::size_t t = 0; t < n; ++t) {
-      float* row = &samples(t, 0);
-      std::fill_n(row, n_chan, 0.0f);
-      bool any = false;
-      for (std::size_t which : ifs_)
-        for (std::size_t chan = 0; chan < n_chan; ++chan) {
-          const float x = all_(t, which, chan);
-          any |= x != 0;
-          row[chan] += floating && x == 0 ? kMissing : x;
-        }
-      if (!any) std::fill_n(row, n_chan, kMissing);
-    }
+    const std::size_t n = reader_.read(n_time, bytes_), n_chan = channel_hz.size();
+    const std::size_t row_bytes = reader_.input().bytes_per_sample();
+    samples.resize_for_overwrite({n, n_chan});
+    decoded_.resize(std::max(1u, n_threads_));
+    for_rows(n_threads_, n, row_bytes, [&](std::size_t first, std::size_t end, unsigned thread) {
+      Buffer<float, 3>& rows = decoded_[thread];
+      rows.resize_for_overwrite({end - first, reader_.header().n_if, n_chan});
+      decode_filterbank(reader_.input(),
+                        std::span(bytes_).subspan(first * row_bytes, (end - first) * row_bytes),
+                        rows.view().span());
+      for (std::size_t t = first; t < end; ++t) add_products(rows, t - first, &samples(t, 0));
+    });
     return n > 0;
   }
 
  private:
+  void add_products(const Buffer<float, 3>& rows, std::size_t t, float* sum) const {
+    const std::size_t n_chan = channel_hz.size();
+    const bool floating = reader_.header().n_bit == 32;
+    std::fill_n(sum, n_chan, 0.0f);
+    bool any = false;
+    for (std::size_t which : ifs_) {
+      const float* row = &rows(t, which, 0);
+      for (std::size_t chan = 0; chan < n_chan; ++chan) {
+        any |= row[chan] != 0;
+        sum[chan] += floating && row[chan] == 0 ? kMissing : row[chan];
+      }
+    }
+    if (!any) std::fill_n(sum, n_chan, kMissing);
+  }
+
   FilterbankReader reader_;
+  unsigned n_threads_;
   std::vector<std::size_t> ifs_;
-  Buffer<float, 3> all_;
+  std::vector<std::uint8_t> bytes_;
+  std::vector<Buffer<float, 3>> decoded_;  ///< of each thread, [time][product][channel]
 };
 
 class VoltagePowers final : public PowerSource {
  public:
-  explicit VoltagePowers(const std::string& path) : voltages_(open_voltages(path, {})) {
+  VoltagePowers(const std::string& path, unsigned n_threads)
+      : voltages_(open_voltages(path, selection(n_threads))), n_threads_(n_threads) {
     const VoltageHeader& header = voltages_.reader.header();
     name = voltages_.reader.name();
     if (header.n_ant != 1)
@@ -92,41 +120,62 @@ class VoltagePowers final : public PowerSource {
     if (!voltages_.read(block_, n_time)) return false;
     const VoltageHeader& header = voltages_.reader.header();
     const std::size_t n_chan = header.n_chan, n_pol = header.n_pol;
-    samples.resize({block_.n_time, n_chan});
+    samples.resize_for_overwrite({block_.n_time, n_chan});
     const auto scale = static_cast<float>(header.scale * header.scale / static_cast<double>(n_pol));
-    for (std::size_t t = 0; t < block_.n_time; ++t)
-      for (std::size_t chan = 0; chan < n_chan; ++chan) {
-        float power = 0;
-        for (std::size_t i = 0; i < 2 * n_pol; ++i) {
-          const float x = block_.integer ? static_cast<float>(block_.samples_i8(t, chan, 0, i / 2, i % 2))
-                                         : block_.samples_f32(t, chan, 0, i / 2, i % 2);
-          power += x * x;
-        }
-        const bool missing =
-            !block_.is_valid(t, 0) || (block_.not_finite.size() > 0 && block_.not_finite(t, chan, 0) != 0);
-        samples(t, chan) = missing ? kMissing : power * scale;
-      }
+    for_rows(n_threads_, block_.n_time, n_chan * n_pol * 2,
+             [&](std::size_t first, std::size_t end, unsigned) {
+               for (std::size_t t = first; t < end; ++t)
+                 if (block_.integer)
+                   add_powers(t, &block_.samples_i8(t, 0, 0, 0, 0), scale, &samples(t, 0));
+                 else
+                   add_powers(t, &block_.samples_f32(t, 0, 0, 0, 0), scale, &samples(t, 0));
+             });
     return true;
   }
 
  private:
+  static VoltageSelection selection(unsigned n_threads) {
+    VoltageSelection all;
+    all.n_threads = n_threads;
+    return all;
+  }
+
+  /// `row` [chan][pol][re, im] at time t of the block.
+  template <class T>
+  void add_powers(std::size_t t, const T* row, float scale, float* powers) const {
+    const std::size_t n_chan = channel_hz.size(), n_component = 2 * voltages_.reader.header().n_pol;
+    const bool valid = block_.is_valid(t, 0);
+    for (std::size_t chan = 0; chan < n_chan; ++chan, row += n_component) {
+      float power = 0;
+      for (std::size_t i = 0; i < n_component; ++i) {
+        const auto x = static_cast<float>(row[i]);
+        power += x * x;
+      }
+      const bool missing = !valid || (block_.not_finite.size() > 0 && block_.not_finite(t, chan, 0) != 0);
+      powers[chan] = missing ? kMissing : power * scale;
+    }
+  }
+
   OpenedVoltages voltages_;
+  unsigned n_threads_;
   VoltageBlock block_;
 };
 
 }  // namespace
 
-std::unique_ptr<PowerSource> open_filterbank_powers(const std::string& path, const std::string& ifs) {
-  return std::make_unique<FilterbankPowers>(path, ifs);
+std::unique_ptr<PowerSource> open_filterbank_powers(const std::string& path, const std::string& ifs,
+                                                    unsigned n_threads) {
+  return std::make_unique<FilterbankPowers>(path, ifs, n_threads);
 }
 
-std::unique_ptr<PowerSource> open_powers(const std::string& path, const std::string& ifs) {
+std::unique_ptr<PowerSource> open_powers(const std::string& path, const std::string& ifs,
+                                         unsigned n_threads) {
   const InputKind kind = detect_input(path);
-  if (kind == InputKind::filterbank) return open_filterbank_powers(path, ifs);
+  if (kind == InputKind::filterbank) return open_filterbank_powers(path, ifs, n_threads);
   if (kind != InputKind::voltage)
     throw DataError("{}: a {}: give a SIGPROC filterbank or a voltage stream", path, input_kind_name(kind));
   if (!ifs.empty()) throw UsageError("--ifs {}: {}: voltages have no products", ifs, path);
-  return std::make_unique<VoltagePowers>(path);
+  return std::make_unique<VoltagePowers>(path, n_threads);
 }
 
 }  // namespace apsyn

@@ -29,8 +29,9 @@ class PowerSource {
 /// A SIGPROC filterbank file, of which the products in `ifs` are added ("0,1"; empty: all of one or two,
 /// otherwise the first), or a voltage stream of one antenna, whose polarisations' powers are averaged.
 /// Missing are samples that are not finite, zeros of floating values, and times that are 0 throughout.
-std::unique_ptr<PowerSource> open_powers(const std::string& path, const std::string& ifs);
+std::unique_ptr<PowerSource> open_powers(const std::string& path, const std::string& ifs, unsigned n_threads);
 /// The same without looking what it is.
-std::unique_ptr<PowerSource> open_filterbank_powers(const std::string& path, const std::string& ifs);
+std::unique_ptr<PowerSource> open_filterbank_powers(const std::string& path, const std::string& ifs,
+                                                    unsigned n_threads);
 
 }  // namespace apsyn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/streams/stream_output.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "libcore/streams/stream_payload.h"
@@ -16,9 +17,18 @@ StreamOutput::StreamOutput(const std::string& path, std::function<std::string(co
 }
 
 void StreamOutput::write(const void* bytes, std::size_t n_bytes) {
-  out_.write(bytes, n_bytes);
   bytes_ += n_bytes;
-  if (out_.is_stdout()) crc_.add(bytes, n_bytes);
+  if (!out_.is_stdout()) return out_.write(bytes, n_bytes);
+  // Summed and written while in the cache.
+  constexpr std::size_t kPieceBytes = 128u << 10;
+  const auto* at = static_cast<const char*>(bytes);
+  while (n_bytes > 0) {
+    const std::size_t n = std::min(n_bytes, kPieceBytes);
+    crc_.add(at, n);
+    out_.write(at, n);
+    at += n;
+    n_bytes -= n;
+  }
 }
 
 void StreamOutput::commit() {

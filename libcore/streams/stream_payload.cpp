@@ -101,11 +101,11 @@ void StreamPayload::check_trailer(const std::string& trailer, std::uint64_t n_by
     throw DataError("{}: byte {}: the trailer counts {} bytes of data where {} came: the stream is damaged",
                     source_->name(), at, promised, n_bytes);
   const std::string crc = keys.require_text("DATA_CRC32C");
-  if (with_checksum && crc != fmt::format("{:08x}", checksum()))
+  if (with_checksum && crc != fmt::format("{:08x}", crc_.value()))
     throw DataError("{}: byte {}: the trailer's checksum is {}, the data's {:08x}: the stream is damaged",
-                    source_->name(), at, crc, checksum());
+                    source_->name(), at, crc, crc_.value());
   // One rendering only, so that a damaged byte anywhere in the trailer is seen.
-  if (with_checksum && trailer != format_trailer(n_bytes, checksum()))
+  if (with_checksum && trailer != format_trailer(n_bytes, crc_.value()))
     throw DataError("{}: byte {}: the trailer is damaged", source_->name(), at);
   check_length(n_bytes);
 }
@@ -137,23 +137,28 @@ void StreamPayload::check_length(std::uint64_t n_bytes) const {
 }
 
 std::size_t StreamPayload::read(void* bytes, std::size_t n_bytes) {
+  const std::size_t got = read_unsummed(bytes, n_bytes);
+  if (rules_.trailer) {
+    crc_.add(bytes, got);
+    summed_ += got;
+    check_end();
+  }
+  return got;
+}
+
+std::size_t StreamPayload::read_unsummed(void* bytes, std::size_t n_bytes) {
   if (ended_) return 0;
   auto* to = static_cast<char*>(bytes);
-  if (size_ && !rules_.trailer)
-    n_bytes = static_cast<std::size_t>(std::min<std::uint64_t>(n_bytes, *size_ - done_));
-  std::size_t got = 0;
-  if (rules_.trailer) {
-    got = read_with_trailer(to, n_bytes);
-  } else {
-    got = source_->read(to, n_bytes);
-    done_ += got;
-    // A file that shrank since it was opened ends here too.
-    if (got < n_bytes || (size_ && done_ == *size_)) {
-      ended_ = true;
-      check_length(done_);
-    }
-    if (rules_.file_size && done_ > *rules_.file_size) check_length(done_);
+  if (rules_.trailer) return read_with_trailer(to, n_bytes);
+  if (size_) n_bytes = static_cast<std::size_t>(std::min<std::uint64_t>(n_bytes, *size_ - done_));
+  const std::size_t got = source_->read(to, n_bytes);
+  done_ += got;
+  // A file that shrank since it was opened ends here too.
+  if (got < n_bytes || (size_ && done_ == *size_)) {
+    ended_ = true;
+    check_length(done_);
   }
+  if (rules_.file_size && done_ > *rules_.file_size) check_length(done_);
   return got;
 }
 
@@ -174,16 +179,23 @@ std::size_t StreamPayload::read_with_trailer(char* bytes, std::size_t n_bytes) {
           "{}: byte {}: the stream ends before the trailer that TRAILER 1 promises: it is truncated",
           source_->name(), source_->offset());
     got -= from_data;
-    std::string trailer(bytes + got, from_data);
-    trailer.append(ahead_.data(), ahead_.size());
-    crc_.add(bytes, got);
-    done_ += got;
-    check_trailer(trailer, done_, whole_);
-    return got;
+    trailer_.assign(bytes + got, from_data);
+    trailer_.append(ahead_.data(), ahead_.size());
   }
-  crc_.add(bytes, got);
   done_ += got;
   return got;
+}
+
+void StreamPayload::advance_sum(std::uint64_t n_bytes, std::uint32_t crc) {
+  crc_ = Crc32c(crc32c_combine(crc_.value(), crc, n_bytes));
+  summed_ += n_bytes;
+  check_end();
+}
+
+void StreamPayload::check_end() {
+  if (trailer_.empty() || summed_ < done_) return;
+  check_trailer(trailer_, done_, whole_);
+  trailer_.clear();
 }
 
 void StreamPayload::read_at(std::uint64_t at, void* bytes, std::size_t n_bytes) const {
@@ -206,8 +218,7 @@ void StreamPayload::end_of_file() {
 }
 
 void StreamPayload::advance(std::uint64_t n_bytes, std::uint32_t crc) {
-  if (wants_checksum()) crc_of_pieces_ = crc32c_combine(crc_of_pieces_, crc, n_bytes);
-  advanced_ = true;
+  if (wants_checksum()) crc_ = Crc32c(crc32c_combine(crc_.value(), crc, n_bytes));
   done_ += n_bytes;
   if (done_ == *size_ && !ended_) end_of_file();
 }
@@ -216,7 +227,7 @@ void StreamPayload::skip(std::uint64_t n_bytes) {
   if (size_) {
     // What read() holds back has been taken from the source already.
     std::uint64_t left = std::min(n_bytes, *size_ - done_);
-    done_ += left;
+    done_ += left, summed_ += left;
     const std::size_t held = static_cast<std::size_t>(std::min<std::uint64_t>(left, ahead_.size()));
     ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(held));
     source_->skip(left - held);

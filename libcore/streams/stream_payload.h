@@ -38,13 +38,18 @@ class StreamPayload {
   StreamPayload(const std::string& path, std::unique_ptr<ByteSource> source, const PayloadRules& rules);
   /// Reads up to n_bytes; fewer only at the end, which has then been checked.
   std::size_t read(void* bytes, std::size_t n_bytes);
+  /// The same for callers whose threads sum what has been read: advance_sum() with the CRC-32C of each piece,
+  /// in their order, checks the end's checksum. Nothing else is read meanwhile.
+  std::size_t read_unsummed(void* bytes, std::size_t n_bytes);
+  void advance_sum(std::uint64_t n_bytes, std::uint32_t crc);
   /// Moves forward by up to n_bytes. Files seek: their checksum can no longer be checked then.
   void skip(std::uint64_t n_bytes);
   /// Regular files can be read at any place by all threads, in place of read(): bytes `at` .. of the payload.
   /// FailureError when the file has become shorter since it was opened.
   bool is_file() const { return size_.has_value(); }
   void read_at(std::uint64_t at, void* bytes, std::size_t n_bytes) const;
-  /// Where the payload's checksum is still to be checked, so that advance() wants that of its bytes.
+  /// Where the payload's checksum is still to be checked, so that advance() and advance_sum() want that of
+  /// their bytes.
   bool wants_checksum() const { return rules_.trailer && whole_; }
   /// Moves forward by bytes that read_at() gave, whose CRC-32C is `crc`; checks the end when it is reached.
   void advance(std::uint64_t n_bytes, std::uint32_t crc);
@@ -55,8 +60,8 @@ class StreamPayload {
 
  private:
   void check_length(std::uint64_t n_bytes) const;
-  std::uint32_t checksum() const { return advanced_ ? crc_of_pieces_ : crc_.value(); }
   void end_of_file();
+  void check_end();
   void check_file(const std::string& path);
   std::size_t read_with_trailer(char* bytes, std::size_t n_bytes);
   void check_trailer(const std::string& trailer, std::uint64_t n_bytes, bool with_checksum) const;
@@ -65,10 +70,10 @@ class StreamPayload {
   PayloadRules rules_;
   std::uint64_t header_bytes_ = 0, done_ = 0;
   std::optional<std::uint64_t> size_;
-  std::vector<char> ahead_;          ///< the last kTrailerBytes read, which may turn out to be the trailer
-  Crc32c crc_;                       // of what read() gave
-  std::uint32_t crc_of_pieces_ = 0;  // of what advance() was told
-  bool advanced_ = false;
+  std::vector<char> ahead_;   ///< the last kTrailerBytes read, which may turn out to be the trailer
+  std::string trailer_;       ///< once a stream that has one has ended
+  std::uint64_t summed_ = 0;  ///< bytes whose checksum is in crc_
+  Crc32c crc_;
   bool whole_ = true, ended_ = false;
 };
 

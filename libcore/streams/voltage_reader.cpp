@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Files are read and decoded piece by piece by all threads, each piece straight into its place in the block.
-// Of a pipe one thread takes the bytes, piece after piece, and the others decode what has come. Where samples
-// lie in the stream as they do in a block, they are read into the block itself.
+// Of a pipe one thread takes the bytes, piece after piece, and the others decode and sum what has come. Where
+// samples lie in the stream as they do in a block, they are read into the block itself.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -88,10 +89,16 @@ struct VoltageReader::State {
   // Of a pipe: what has been taken from it and is still wanted, for the next block or to judge a span.
   RawUnits ahead;
   // Pieces of a pipe on their way, or of each thread in a file.
+  struct Sum {
+    std::size_t n_bytes = 0;
+    std::uint32_t crc = 0;
+  };
   struct Piece {
     std::vector<std::uint8_t> bytes;
+    const std::uint8_t* units = nullptr;  ///< in `bytes`, or in the block
     std::uint64_t first_unit = 0;
     std::size_t n_units = 0;
+    Sum* sum = nullptr;  ///< what has been read
   };
   std::vector<Piece> pieces;
 
@@ -272,42 +279,48 @@ struct VoltageReader::State {
       const std::uint8_t* cut = bytes + (rest.first - from) * unit_bytes;
       rest.bytes.assign(cut, cut + unit_bytes);
     };
-    if (direct<T>()) {
-      while (at < to && more) {
-        const std::uint64_t n = std::min(to - at, piece_units);
-        auto* const bytes = reinterpret_cast<std::uint8_t*>(out + (at - first) * values_per_time<T>());
-        const std::size_t wanted = static_cast<std::size_t>(n) * unit_bytes;
-        const std::size_t got = payload.read(bytes, wanted);
-        at += got / unit_bytes;
-        unit += got / unit_bytes;
-        more = got == wanted;
-      }
-      return more;
-    }
-    pieces.resize(std::max<std::size_t>(pieces.size(), n_threads > 1 ? n_threads + 1 : 1));
+    std::deque<Sum> sums;  // of the pieces, in their order; they stay where they are while it grows
+    const bool wants_sum = payload.wants_checksum();
+    // Nothing is left for others to do where bytes are in their place and need no sum.
+    const unsigned n_others = direct<T>() && !wants_sum ? 0 : n_threads - 1;
+    pieces.resize(std::max<std::size_t>(pieces.size(), n_others > 0 ? n_threads + 1 : 1));
     produce_consume(
-        std::span(pieces), n_threads - 1,
+        std::span(pieces), n_others,
         [&](Piece& piece) {
           if (at >= to || !more) return false;
           piece.first_unit = unit;
           const std::uint64_t n = std::min(piece_units, units_to(to) - unit);
           const std::size_t wanted = static_cast<std::size_t>(n) * unit_bytes;
-          if (piece.bytes.size() < wanted) piece.bytes.resize(wanted);
-          const std::size_t got = payload.read(piece.bytes.data(), wanted);
+          auto* bytes = reinterpret_cast<std::uint8_t*>(out + (at - first) * values_per_time<T>());
+          if (!direct<T>()) {
+            if (piece.bytes.size() < wanted) piece.bytes.resize(wanted);
+            bytes = piece.bytes.data();
+          }
+          const std::size_t got = payload.read_unsummed(bytes, wanted);
           more = got == wanted;
+          piece.units = bytes;
           piece.n_units = got / unit_bytes;
+          piece.sum = &sums.emplace_back(Sum{got, 0});
           unit += piece.n_units;
           at = std::min(to, unit * unit_samples);
-          keep_cut(piece.first_unit, piece.bytes.data(), piece.n_units);
-          return piece.n_units > 0;
+          keep_cut(piece.first_unit, piece.units, piece.n_units);
+          return got > 0;
         },
         [&](Piece& piece) {
+          if (wants_sum) {
+            Crc32c crc;
+            crc.add(piece.units, piece.sum->n_bytes);
+            piece.sum->crc = crc.value();
+          }
+          if (direct<T>()) return;
           const std::uint64_t from = std::max(first, piece.first_unit * unit_samples);
           const std::uint64_t stop = std::min(to, (piece.first_unit + piece.n_units) * unit_samples);
           if (stop > from)
-            decode(piece.bytes.data(), piece.first_unit, from, static_cast<std::size_t>(stop - from),
+            decode(piece.units, piece.first_unit, from, static_cast<std::size_t>(stop - from),
                    out + (from - first) * values_per_time<T>());
         });
+    if (wants_sum)
+      for (const Sum& sum : sums) payload.advance_sum(sum.n_bytes, sum.crc);
     return more;
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/fuzz/targets.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
 #include "libcore/capture/capture.h"
+#include "libcore/files/pipes.h"
 #include "libcore/filterbank/reader.h"
 #include "libcore/fits/aperture.h"
 #include "libcore/fits/image.h"
@@ -68,6 +70,18 @@ bool as_file(std::string_view bytes, const Read& read) {
   return answer([&] { read(file.path()); });
 }
 
+/// Gives the bytes as a pipe, as many of them as it holds.
+template <class Read>
+void as_pipe(std::string_view bytes, const Read& read) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) throw std::runtime_error("cannot open a pipe");
+  enlarge_pipe(ends[1]);
+  const ssize_t n = bytes.empty() ? 0 : ::write(ends[1], bytes.data(), bytes.size());
+  ::close(ends[1]);
+  if (n >= 0) answer([&] { read("/proc/self/fd/" + std::to_string(ends[0])); });
+  ::close(ends[0]);
+}
+
 /// Reads to the end, or as much as tells that a recording with long pauses goes on and on.
 void drain(const CaptureRequest& request) {
   constexpr std::size_t kEnough = 8u << 20;
@@ -109,31 +123,38 @@ bool voltage_stream(std::string_view bytes) {
     request.inputs = {path, path};
     drain(request);
   });
-  return as_file(bytes, [](const std::string& path) {
+  const auto read = [](const std::string& path, unsigned n_threads) {
     constexpr std::size_t kBlocks = 64;
     VoltageReader reader(path);
+    reader.use_threads(n_threads);
     VoltageBlock block;
     for (std::size_t i = 0; i < kBlocks && reader.read(block, 64); ++i) {
     }
-  });
+  };
+  as_pipe(bytes, [&](const std::string& path) { read(path, 3); });
+  return as_file(bytes, [&](const std::string& path) { read(path, 1); });
 }
 
 bool visibility_stream(std::string_view bytes) {
-  return as_file(bytes, [](const std::string& path) {
+  const auto read = [](const std::string& path) {
     VisibilityStreamReader reader(path);
     VisibilityRecord record;
     while (reader.read(record)) {
     }
-  });
+  };
+  as_pipe(bytes, read);
+  return as_file(bytes, read);
 }
 
 bool image_stream(std::string_view bytes) {
-  return as_file(bytes, [](const std::string& path) {
+  const auto read = [](const std::string& path) {
     ImageStreamReader reader(path);
     Image image;
     while (reader.read(image)) {
     }
-  });
+  };
+  as_pipe(bytes, read);
+  return as_file(bytes, read);
 }
 
 bool filterbank(std::string_view bytes) {

@@ -14,6 +14,7 @@
 #include "libcore/fits/image_set.h"
 #include "libcore/sky/regions.h"
 #include "libcore/system/device.h"
+#include "libcore/system/parallel.h"
 #include "tools/clean/region_mask.h"
 #include "tools/clean/source_list.h"
 #include "tools/imaging/images.h"
@@ -159,8 +160,12 @@ void write_images(Tool& tool, const ImageSet& files, const PartImages& part,
   };
   part.residual.info.beam.reset();
   if (options.restores()) part.residual.info.beam = part.restoring;
-  write(files.model, part.model);
-  write(files.residual, part.residual);
+  parallel_for(std::min(2u, tool.common().threads), 2, [&](std::size_t i, unsigned) {
+    if (i == 0)
+      write(files.model, part.model);
+    else
+      write(files.residual, part.residual);
+  });
   if (part.beam != nullptr)
     write(beam_corrected(files.model), corrected_image(part.model, *part.beam, imaging::model_over_beam));
   if (!options.restores()) return;

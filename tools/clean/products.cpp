@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "kernels/clean/beam.h"
@@ -23,7 +24,30 @@
 namespace apsyn::clean {
 namespace {
 
-/// One product after the other, in memory that serves all of them.
+/// Row y of the mean of groups over their weights, `factors` of a plane's.
+void mean_row(const Buffer<float, 4>& from, std::size_t first_group, std::span<const double> factors,
+              std::size_t plane, std::size_t y, std::size_t x, std::span<double> row) {
+  std::fill(row.begin(), row.end(), 0.0);
+  for (std::size_t g = 0; g < factors.size(); ++g) {
+    const float* in = &from(first_group + g, plane, y, x);
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] += factors[g] * static_cast<double>(in[i]);
+  }
+}
+
+/// [plane][group] of a part: its share of the weight.
+Buffer<double, 2> shares_of(const FieldImages& field, const Part& part, std::size_t n_planes) {
+  Buffer<double, 2> shares({n_planes, part.n});
+  for (std::size_t plane = 0; plane < n_planes; ++plane) {
+    double weights = 0;
+    for (std::size_t g = 0; g < part.n; ++g) weights += field.weight(part.first + g, plane);
+    for (std::size_t g = 0; g < part.n; ++g) shares(plane, g) = field.weight(part.first + g, plane) / weights;
+  }
+  return shares;
+}
+
+/// The products of a field. Those that are means over groups are made while they are written, several files
+/// at a time, since a file system takes one writer at a time for each; the others one after the other, in
+/// memory that serves all of them.
 class ProductWriter {
  public:
   ProductWriter(const Products& products, const Field& field, const FieldImages& images)
@@ -31,24 +55,10 @@ class ProductWriter {
     for (const PlaneRecipe& plane : imager_.planes) planes_.push_back(plane.name);
   }
 
-  void write(const Part& part) {
+  void write(const std::vector<Part>& parts) {
     imager_.tool.stage("write");
-    if (!products_.resume) {
-      write_mean(part, "dirty", images_.dirty, planes_);
-      write_mean(part, "psf", images_.psf, {planes_[0]});
-    }
-    write_mean(part, "model", images_.model, planes_);
-    if (images_.beam.size() > 0) {
-      beam_ = mean_beam(images_, part);
-      write_pixels(part, "model-pb", planes_, model_over_beam(planes_of(image_), beam_));
-    }
-    std::swap(image_.pixels, model_);
-    write_mean(part, "residual", images_.residual, planes_);
-    if (products_.restores) write_restored(part);
-    if (images_.beam.size() == 0) return;
-    Buffer<double, 3> beam_plane({1, beam_.extent(0), beam_.extent(1)});
-    std::copy(beam_.begin(), beam_.end(), beam_plane.begin());
-    write_pixels(part, "beam", {"I"}, std::move(beam_plane));
+    write_means(parts);
+    for (const Part& part : parts) write_others(part);
   }
 
  private:
@@ -56,18 +66,62 @@ class ProductWriter {
     return {image.pixels.data(), {image.pixels.extent(0), image.pixels.extent(2), image.pixels.extent(3)}};
   }
 
-  void write_mean(const Part& part, const std::string& kind, const Buffer<float, 4>& from,
-                  const std::vector<std::string>& stokes) {
-    take_mean(images_, from, part, imager_.threads(), image_.pixels);
-    write_file(part, kind, stokes, image_);
+  void write_means(const std::vector<Part>& parts) {
+    struct Mean {
+      const Part& part;
+      const char* kind;
+      const Buffer<float, 4>& from;
+      std::vector<std::string> stokes;
+    };
+    std::vector<Mean> means;
+    for (const Part& part : parts) {
+      if (!products_.resume) {
+        means.push_back({part, "dirty", images_.dirty, planes_});
+        means.push_back({part, "psf", images_.psf, {planes_[0]}});
+      }
+      means.push_back({part, "model", images_.model, planes_});
+      means.push_back({part, "residual", images_.residual, planes_});
+    }
+    parallel_for(std::min(imager_.threads(), kFilesTogether), means.size(), [&](std::size_t i, unsigned) {
+      const Mean& mean = means[i];
+      const Buffer<double, 2> shares = shares_of(images_, mean.part, mean.stokes.size());
+      const std::size_t n_x = images_.n_x(), n_y = images_.n_y();
+      const auto source = [&](std::size_t first, std::span<double> pixels) {
+        for (std::size_t done = 0; done < pixels.size();) {
+          const std::size_t at = first + done, x = at % n_x, y = at / n_x % n_y, plane = at / n_x / n_y;
+          const std::size_t n = std::min(n_x - x, pixels.size() - done);
+          mean_row(mean.from, mean.part.first, {&shares(plane, 0), mean.part.n}, plane, y, x,
+                   pixels.subspan(done, n));
+          done += n;
+        }
+      };
+      write_fits_image(path_of(mean.part, mean.kind), info_of_product(mean.part, mean.kind, mean.stokes),
+                       {mean.stokes.size(), 1, n_y, n_x}, source, FitsPixel::float32, products_.overwrite,
+                       imager_.threads());
+    });
   }
 
-  /// The residual, which is in image_, and the model.
+  void write_others(const Part& part) {
+    const bool has_beam = images_.beam.size() > 0;
+    if (has_beam || products_.restores)
+      take_mean(images_, images_.model, part, imager_.threads(), model_.pixels);
+    if (has_beam) {
+      beam_ = mean_beam(images_, part);
+      write_pixels(part, "model-pb", planes_, model_over_beam(planes_of(model_), beam_));
+    }
+    if (products_.restores) write_restored(part);
+    if (!has_beam) return;
+    Buffer<double, 3> beam_plane({1, beam_.extent(0), beam_.extent(1)});
+    std::copy(beam_.begin(), beam_.end(), beam_plane.begin());
+    write_pixels(part, "beam", {"I"}, std::move(beam_plane));
+  }
+
   void write_restored(const Part& part) {
     imager_.tool.stage("restore");
+    take_mean(images_, images_.residual, part, imager_.threads(), image_.pixels);
     const CellSize cell{imager_.options.imaging.cell_rad, imager_.options.imaging.cell_rad};
     for (std::size_t p = 0; p < planes_.size(); ++p)
-      restore(image_.pixels.view()[p][0], std::as_const(model_).view()[p][0], part.beam, cell,
+      restore(image_.pixels.view()[p][0], std::as_const(model_.pixels).view()[p][0], part.beam, cell,
               imager_.threads());
     imager_.tool.stage("write");
     write_file(part, "image", planes_, image_);
@@ -84,15 +138,24 @@ class ProductWriter {
 
   void write_file(const Part& part, const std::string& kind, const std::vector<std::string>& stokes,
                   Image& image) {
-    image.info = info_of(imager_, field_, part.group, stokes);
+    image.info = info_of_product(part, kind, stokes);
+    write_fits_image(path_of(part, kind), image, FitsPixel::float32, products_.overwrite, imager_.threads());
+  }
+
+  std::string path_of(const Part& part, const std::string& kind) const {
+    return products_.path(field_, part.name, kind);
+  }
+
+  ImageInfo info_of_product(const Part& part, const std::string& kind,
+                            const std::vector<std::string>& stokes) const {
+    ImageInfo info = info_of(imager_, field_, part.group, stokes);
     const bool model = kind.starts_with("model");
     const FluxUnit unit = imager_.source.info().flux_unit;
-    image.info.unit = kind == "beam" ? "" : model ? per_pixel(unit) : per_beam(unit);
-    if (kind != "beam" && !model && kind != "dirty" && products_.restores) image.info.beam = part.beam;
-    image.info.keywords.emplace_back("WSCIMGWG", weight_of(images_, part));
-    if (kind.ends_with("-pb")) image.info.keywords.emplace_back("PBCOR", 1);
-    write_fits_image(products_.path(field_, part.name, kind), image, FitsPixel::float32, products_.overwrite,
-                     imager_.threads());
+    info.unit = kind == "beam" ? "" : model ? per_pixel(unit) : per_beam(unit);
+    if (kind != "beam" && !model && kind != "dirty" && products_.restores) info.beam = part.beam;
+    info.keywords.emplace_back("WSCIMGWG", weight_of(images_, part));
+    if (kind.ends_with("-pb")) info.keywords.emplace_back("PBCOR", 1);
+    return info;
   }
 
   const Products& products_;
@@ -100,9 +163,8 @@ class ProductWriter {
   const Field& field_;
   const FieldImages& images_;
   std::vector<std::string> planes_;
-  Image image_;              ///< what is being written
-  Buffer<double, 4> model_;  ///< of the part at work
-  Buffer<double, 2> beam_;   ///< the same, with A-terms
+  Image image_, model_;     ///< what is being restored
+  Buffer<double, 2> beam_;  ///< of the part at work, with A-terms
 };
 
 }  // namespace
@@ -135,20 +197,13 @@ RestoringBeam restoring_beam(const Products& products, View<const double, 2> psf
 
 void take_mean(const FieldImages& field, const Buffer<float, 4>& from, const Part& part, unsigned n_threads,
                Buffer<double, 4>& to) {
+  const Buffer<double, 2> shares = shares_of(field, part, from.extent(1));
   to.resize_for_overwrite({from.extent(1), 1, field.n_y(), field.n_x()});
-  for (std::size_t plane = 0; plane < from.extent(1); ++plane) {
-    double weights = 0;
-    for (std::size_t g = part.first; g < part.first + part.n; ++g) weights += field.weight(g, plane);
+  for (std::size_t plane = 0; plane < from.extent(1); ++plane)
     parallel_for(n_threads, field.n_y(), [&](std::size_t y, unsigned) {
-      double* row = &to(plane, 0, y, 0);
-      std::fill_n(row, field.n_x(), 0.0);
-      for (std::size_t g = part.first; g < part.first + part.n; ++g) {
-        const double factor = field.weight(g, plane) / weights;
-        const float* in = &from(g, plane, y, 0);
-        for (std::size_t x = 0; x < field.n_x(); ++x) row[x] += factor * static_cast<double>(in[x]);
-      }
+      mean_row(from, part.first, {&shares(plane, 0), part.n}, plane, y, 0,
+               {&to(plane, 0, y, 0), field.n_x()});
     });
-  }
 }
 
 double weight_of(const FieldImages& field, const Part& part) {
@@ -195,15 +250,16 @@ std::vector<BandBeams> find_beams(const Products& products, const Sky& sky) {
 void write_products(const Products& products, const Sky& sky, const std::vector<BandBeams>& beams,
                     const std::vector<ChannelGroup>& groups, const ChannelGroup& whole_band) {
   for (std::size_t f = 0; f < sky.fields.size(); ++f) {
-    ProductWriter writer(products, sky.fields[f], sky.images[f]);
+    std::vector<Part> parts;
     for (std::size_t g = 0; g < sky.groups.size(); ++g) {
       const std::size_t number = sky.group_numbers[g];
-      writer.write({part_name(number, groups.size()), groups[number], g, 1,
-                    beams.empty() ? RestoringBeam{} : beams[f].parts[g]});
+      parts.push_back({part_name(number, groups.size()), groups[number], g, 1,
+                       beams.empty() ? RestoringBeam{} : beams[f].parts[g]});
     }
     if (groups.size() > 1)
-      writer.write(
+      parts.push_back(
           {"-MFS", whole_band, 0, sky.groups.size(), beams.empty() ? RestoringBeam{} : beams[f].mean});
+    ProductWriter(products, sky.fields[f], sky.images[f]).write(parts);
   }
 }
 

@@ -21,6 +21,9 @@ namespace apsyn::clean {
 
 using namespace imaging;
 
+/// Files of a field that are written at the same time.
+inline constexpr unsigned kFilesTogether = 4;
+
 /// What the output files of one run share.
 struct Products {
   Imager& imager;

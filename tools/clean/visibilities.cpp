@@ -308,7 +308,8 @@ ImageMemory plan_image_memory(const Imager& imager, const DeconvolutionSettings&
   const std::uint64_t n_pixels = shape.n_pol * shape.ny * shape.nx;
   memory.between_bytes =
       std::max(deconvolver.cycle_bytes - deconvolver.kept_bytes,
-               2 * sizeof(double) * n_pixels + fits_writing_bytes(n_pixels, sizeof(float), imager.threads()));
+               2 * sizeof(double) * n_pixels +
+                   kFilesTogether * fits_writing_bytes(n_pixels, sizeof(float), imager.threads()));
   return memory;
 }
 

@@ -19,7 +19,7 @@ class CurveSink final : public ImageSink {
  public:
   CurveSink(const Tool& tool, const EpicSetup& setup, const std::string& path)
       : setup_(setup),
-        record_(setup),
+        record_(setup, tool.common().threads),
         shape_(shape_of(setup, std::nullopt)),
         out_(path, tool.common().overwrite) {
     std::string head = "time_utc,id,freq_hz";
@@ -64,7 +64,7 @@ class RegionSink final : public ImageSink {
   RegionSink(const Tool& tool, const EpicSetup& setup, const std::string& path)
       : tool_(tool),
         setup_(setup),
-        record_(setup),
+        record_(setup, tool.common().threads),
         shape_(shape_of(setup, std::nullopt)),
         out_(path, tool.common().overwrite) {
     std::string head = "time_utc,region,freq_hz,pixels";

@@ -11,7 +11,7 @@ namespace {
 class SeriesSink final : public ImageSink {
  public:
   SeriesSink(const Tool& tool, const EpicSetup& setup, std::string pattern)
-      : tool_(tool), setup_(setup), pattern_(std::move(pattern)), record_(setup) {
+      : tool_(tool), setup_(setup), pattern_(std::move(pattern)), record_(setup, tool.common().threads) {
     check_output(numbered_output("--output", pattern_, 0), tool.common().overwrite);
   }
   void write(const TimedImages& images) override {
@@ -23,7 +23,8 @@ class SeriesSink final : public ImageSink {
     ImageInfo info = info_of(tool_, setup_, images);
     info.middle = images.middle;
     info.end = add_picoseconds(images.begin, std::llround(images.length_s * 1e12));
-    FitsCubeWriter writer(name, info, shape_of(setup_, std::nullopt), tool_.common().overwrite);
+    FitsCubeWriter writer(name, info, shape_of(setup_, std::nullopt), tool_.common().overwrite,
+                          tool_.common().threads);
     writer.write(record_.make(images.images), images.length_s, true);
     writer.commit();
     publish_outputs();  // images are looked at while others are made
@@ -44,13 +45,14 @@ class SeriesSink final : public ImageSink {
 class CubeSink final : public ImageSink {
  public:
   CubeSink(const Tool& tool, const EpicSetup& setup, std::string path)
-      : tool_(tool), setup_(setup), path_(std::move(path)), record_(setup) {
+      : tool_(tool), setup_(setup), path_(std::move(path)), record_(setup, tool.common().threads) {
     check_output(path_, tool.common().overwrite);
   }
   void write(const TimedImages& images) override {
     if (!writer_)
       writer_ = std::make_unique<FitsCubeWriter>(path_, info_of(tool_, setup_, images),
-                                                 shape_of(setup_, images.length_s), tool_.common().overwrite);
+                                                 shape_of(setup_, images.length_s), tool_.common().overwrite,
+                                                 tool_.common().threads);
     writer_->write(record_.make(images.images), images.length_s, images.any_data());
   }
   void commit() override { writer_->commit(); }
@@ -66,7 +68,8 @@ class CubeSink final : public ImageSink {
 /// The same records behind a PSRDADA header, as epic-image(1) describes them.
 class StreamSink final : public ImageSink {
  public:
-  StreamSink(const Tool& tool, const EpicSetup& setup) : tool_(tool), setup_(setup), record_(setup) {
+  StreamSink(const Tool& tool, const EpicSetup& setup)
+      : tool_(tool), setup_(setup), record_(setup, tool.common().threads) {
     check_output("-", tool.common().overwrite);
   }
   void write(const TimedImages& images) override {

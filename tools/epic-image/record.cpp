@@ -10,6 +10,7 @@
 #include "libcore/cli/tool.h"
 #include "libcore/fits/cube.h"
 #include "libcore/image/image.h"
+#include "libcore/system/parallel.h"
 #include "libcore/voltage/voltage.h"
 #include "tools/epic-image/products.h"
 #include "tools/epic-image/setup.h"
@@ -29,7 +30,8 @@ FitsCubeShape shape_of(const EpicSetup& setup, std::optional<double> step_s) {
   return shape;
 }
 
-Record::Record(const EpicSetup& setup) : setup_(setup), shape_(shape_of(setup, std::nullopt)) {}
+Record::Record(const EpicSetup& setup, unsigned n_threads)
+    : setup_(setup), shape_(shape_of(setup, std::nullopt)), n_threads_(n_threads) {}
 
 std::span<const float> Record::make(const EpicImages& images) {
   const EpicPlan& epic = setup_.epic;
@@ -37,27 +39,29 @@ std::span<const float> Record::make(const EpicImages& images) {
   const std::size_t cross = (epic.first ? 1u : 0u) + (epic.second ? 1u : 0u);
   std::size_t place[4] = {0, epic.first ? 1u : 0u, cross, cross + 1};
   if (epic.field) place[1] = 1, place[2] = epic.first ? 2 : 0, place[3] = place[2] + 1;
-  values_.assign(shape_.n_record(), 0);
+  values_.resize(shape_.n_record());
   const std::size_t n_pixel = shape_.nx * shape_.ny;
-  for (std::size_t part = 0; part < shape_.n_part(); ++part)
-    for (std::size_t plane = 0; plane < shape_.n_stokes; ++plane) {
-      const ProductMix& mix = part == 0 ? setup_.planes[plane].real : setup_.planes[plane].imaginary;
-      for (std::size_t chan = 0; chan < shape_.n_chan; ++chan) {
-        float* to = values_.data() + ((part * shape_.n_stokes + plane) * shape_.n_chan + chan) * n_pixel;
-        add(images, chan, mix, place, to);
-      }
-    }
+  parallel_for(n_threads_, shape_.n_part() * shape_.n_stokes * shape_.n_chan, [&](std::size_t i, unsigned) {
+    const std::size_t chan = i % shape_.n_chan, plane = i / shape_.n_chan % shape_.n_stokes,
+                      part = i / shape_.n_chan / shape_.n_stokes;
+    const ProductMix& factors = part == 0 ? setup_.planes[plane].real : setup_.planes[plane].imaginary;
+    mix(images, chan, factors, place, values_.data() + i * n_pixel);
+  });
   return values_;
 }
 
-void Record::add(const EpicImages& images, std::size_t chan, const ProductMix& mix,
+void Record::mix(const EpicImages& images, std::size_t chan, const ProductMix& factors,
                  const std::size_t (&place)[4], float* to) {
   const std::size_t n_pixel = images.planes.extent(2) * images.planes.extent(3);
   bool any = false;
   for (std::size_t product = 0; product < 4; ++product) {
-    if (mix[product] == 0) continue;
+    if (factors[product] == 0) continue;
+    const float factor = factors[product];
     const float* from = &images.planes(chan, place[product], 0, 0);
-    for (std::size_t i = 0; i < n_pixel; ++i) to[i] += mix[product] * from[i];
+    if (any)
+      for (std::size_t i = 0; i < n_pixel; ++i) to[i] += factor * from[i];
+    else
+      for (std::size_t i = 0; i < n_pixel; ++i) to[i] = 0 + factor * from[i];  // 0, not -0
     any = true;
   }
   // an imaginary part of nothing is NaN where there is no sky, too

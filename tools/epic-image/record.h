@@ -24,16 +24,17 @@ FitsCubeShape shape_of(const EpicSetup& setup, std::optional<double> step_s);
 /// [part][stokes][freq][y][x] out of the products that were made.
 class Record {
  public:
-  Record(const EpicSetup& setup);
+  Record(const EpicSetup& setup, unsigned n_threads);
 
   std::span<const float> make(const EpicImages& images);
 
  private:
-  static void add(const EpicImages& images, std::size_t chan, const ProductMix& mix,
+  static void mix(const EpicImages& images, std::size_t chan, const ProductMix& factors,
                   const std::size_t (&place)[4], float* to);
 
   const EpicSetup& setup_;
   FitsCubeShape shape_;
+  unsigned n_threads_;
   std::vector<float> values_;
 };
 

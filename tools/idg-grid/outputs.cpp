@@ -11,6 +11,7 @@
 #include "libcore/files/output.h"
 #include "libcore/fits/image.h"
 #include "libcore/image/image.h"
+#include "libcore/system/parallel.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/imaging/images.h"
 #include "tools/imaging/options.h"
@@ -25,7 +26,8 @@ std::optional<RestoringBeam> fitted_beam(const Imager& imager, const Field& fiel
   constexpr std::size_t kMiddle = 512;
   const Extent middle{std::min(imager.options.imaging.n_x, kMiddle),
                       std::min(imager.options.imaging.n_y, kMiddle)};
-  const Image psf = cut_image(imager, field, images, imager.n_data_planes(), {"I"}, group, middle);
+  const Image psf = whole_image(
+      cut_image(imager, field, images, imager.n_data_planes(), {"I"}, group, middle), imager.threads());
   const double cell_rad = imager.options.imaging.cell_rad;
   try {
     return fit_beam(psf.pixels.view()[0][0], {cell_rad, cell_rad});
@@ -54,18 +56,30 @@ void write_images(const Imager& imager, const std::string& part, const Field& fi
   const Extent dirty{options.imaging.n_x, options.imaging.n_y};
   const Extent psf = options.psf_size == 0 ? dirty : Extent{options.psf_size, options.psf_size};
   const std::optional<RestoringBeam> beam = fitted_beam(imager, field, images, group);
-  auto write = [&](const std::string& path, Image image) {
-    if (!image.info.unit.empty()) image.info.beam = beam;  // of all but the stations' beam
-    write_fits_image(path, image, options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32,
-                     imager.tool.common().overwrite, imager.threads());
+  const FitsPixel pixel = options.bitpix == -64 ? FitsPixel::float64 : FitsPixel::float32;
+  const bool overwrite = imager.tool.common().overwrite;
+  auto write_cut = [&](const std::string& path, ImageCut cut) {
+    if (!cut.info.unit.empty()) cut.info.beam = beam;
+    write_fits_image(path, cut.info, cut.shape(), cut.source(), pixel, overwrite, imager.threads());
   };
-  if (!names.dirty.empty()) {
-    Image image = cut_image(imager, field, images, 0, planes, group, dirty);
-    if (imager.aterms()) write(names.beam, take_beam_out(imager, field, images, group, image));
-    write(names.dirty, std::move(image));
-  }
-  if (!names.psf.empty())
-    write(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
+  auto write_dirty = [&] {
+    if (names.dirty.empty()) return;
+    const ImageCut cut = cut_image(imager, field, images, 0, planes, group, dirty);
+    if (!imager.aterms()) return write_cut(names.dirty, cut);
+    Image image = whole_image(cut, imager.threads());
+    Image of_stations = take_beam_out(imager, field, images, group, image);
+    for (auto* each : {&of_stations, &image}) {
+      if (!each->info.unit.empty()) each->info.beam = beam;  // of all but the stations' beam
+      write_fits_image(each == &image ? names.dirty : names.beam, *each, pixel, overwrite, imager.threads());
+    }
+  };
+  auto write_psf = [&] {
+    if (!names.psf.empty())
+      write_cut(names.psf, cut_image(imager, field, images, imager.n_data_planes(), {planes[0]}, group, psf));
+  };
+  // At the same time, since each file takes one writer at a time. Standard output takes one of them alone.
+  parallel_for(std::min(2u, imager.threads()), 2,
+               [&](std::size_t i, unsigned) { i == 0 ? write_dirty() : write_psf(); });
 }
 
 std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields) {
@@ -75,12 +89,12 @@ std::uint64_t writing_bytes(const Imager& imager, std::size_t n_fields) {
                       psf = options.psf_size == 0 ? options.imaging.n_x * options.imaging.n_y
                                                   : options.psf_size * options.psf_size,
                       beam = imager.aterms() ? options.imaging.n_x * options.imaging.n_y : 0;
-  const std::uint64_t pixels = std::max(dirty + beam, options.no_psf ? 0 : psf);
+  const std::uint64_t pixels = dirty + beam + (options.no_psf ? 0 : psf);
   // What malloc() keeps of the gridders', and the middle of the PSF that a beam is fitted to.
   const std::uint64_t kept = std::min<std::uint64_t>(20'000'000, gridded * imager.n_planes() * 2);
   return kept + n_fields * (imager.n_planes() + (imager.aterms() ? 1 : 0)) * gridded * sizeof(double) +
-         pixels * sizeof(double) +
-         fits_writing_bytes(pixels, options.bitpix == -64 ? 8 : 4, imager.threads());
+         (imager.aterms() ? (dirty + beam) * sizeof(double) : 0) +
+         2 * fits_writing_bytes(pixels, options.bitpix == -64 ? 8 : 4, imager.threads());
 }
 
 void check_outputs(const Imager& imager, const std::vector<Field>& fields, std::size_t n_groups) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "libcore/array/array_layout.h"
@@ -46,24 +47,40 @@ ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& 
   return info;
 }
 
-Image cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
-                const std::vector<std::string>& stokes, const ChannelGroup& group, const Extent& extent) {
-  Image image{info_of(imager, field, group, stokes), {}};
-  image.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
-  image.pixels.resize_for_overwrite({stokes.size(), 1, extent.n_y, extent.n_x});
-  const std::size_t skip_y = images.pixels.extent(1) / 2 - extent.n_y / 2;
-  const std::size_t skip_x = images.pixels.extent(2) / 2 - extent.n_x / 2;
-  for (std::size_t p = 0; p < stokes.size(); ++p) {
-    const double weight = images.weight_sum[first + p];
-    if (!(weight > 0))
+FitsPixelSource ImageCut::source() const {
+  return [this](std::size_t at, std::span<double> pixels) {
+    for (std::size_t done = 0; done < pixels.size();) {
+      const std::size_t i = at + done, x = i % extent.n_x, y = i / extent.n_x % extent.n_y,
+                        plane = first + i / extent.n_x / extent.n_y;
+      const std::size_t n = std::min(extent.n_x - x, pixels.size() - done);
+      const double weight = images.weight_sum[plane];
+      const double* sums = &images.pixels(plane, images.pixels.extent(1) / 2 - extent.n_y / 2 + y,
+                                          images.pixels.extent(2) / 2 - extent.n_x / 2 + x);
+      std::transform(sums, sums + n, &pixels[done], [weight](double sum) { return sum / weight; });
+      done += n;
+    }
+  };
+}
+
+ImageCut cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
+                   const std::vector<std::string>& stokes, const ChannelGroup& group, const Extent& extent) {
+  for (std::size_t p = 0; p < stokes.size(); ++p)
+    if (!(images.weight_sum[first + p] > 0))
       throw FailureError("{}: no usable data for {}: leave it out of --pol", imager.options.inputs[0],
                          stokes[p]);
-    parallel_for(imager.threads(), extent.n_y, [&](std::size_t y, unsigned) {
-      const double* sums = &images.pixels(first + p, skip_y + y, skip_x);
-      std::transform(sums, sums + extent.n_x, &image.pixels(p, 0, y, 0),
-                     [weight](double sum) { return sum / weight; });
-    });
-  }
+  ImageCut cut{info_of(imager, field, group, stokes), images, first, extent};
+  cut.info.keywords.emplace_back("WSCIMGWG", images.weight_sum[first]);
+  return cut;
+}
+
+Image whole_image(const ImageCut& cut, unsigned n_threads) {
+  Image image{cut.info, {}};
+  image.pixels.resize_for_overwrite(cut.shape());
+  const FitsPixelSource source = cut.source();
+  const std::size_t n_rows = cut.shape()[0] * cut.extent.n_y, n_x = cut.extent.n_x;
+  parallel_for(n_threads, n_rows, [&](std::size_t row, unsigned) {
+    source(row * n_x, {image.pixels.data() + row * n_x, n_x});
+  });
   return image;
 }
 

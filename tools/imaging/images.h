@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "libcore/base/view.h"
+#include "libcore/fits/image.h"
 #include "libcore/image/image.h"
 #include "libcore/visibility/imaging.h"
 #include "tools/imaging/field.h"
@@ -24,9 +25,23 @@ struct Extent {
 ImageInfo info_of(const Imager& imager, const Field& field, const ChannelGroup& group,
                   const std::vector<std::string>& stokes);
 
-/// Planes [first, first + stokes.size()) divided by their weights, cut to `extent` around the centre pixel.
-Image cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
-                const std::vector<std::string>& stokes, const ChannelGroup& group, const Extent& extent);
+/// Planes from `first` on of a gridder's sums, divided by their weights and cut to `extent` around the centre
+/// pixel.
+struct ImageCut {
+  ImageInfo info;
+  const GroupImages& images;
+  std::size_t first = 0;
+  Extent extent;
+
+  Buffer<double, 4>::Shape shape() const { return {info.stokes.size(), 1, extent.n_y, extent.n_x}; }
+  /// The pixels, as long as this lives.
+  FitsPixelSource source() const;
+};
+
+/// Planes [first, first + stokes.size()). FailureError when one of them has no weight.
+ImageCut cut_image(const Imager& imager, const Field& field, const GroupImages& images, std::size_t first,
+                   const std::vector<std::string>& stokes, const ChannelGroup& group, const Extent& extent);
+Image whole_image(const ImageCut& cut, unsigned n_threads);
 
 /// Where the average beam is below this part of its peak, the image is NaN: what is left there is noise.
 constexpr double kMinBeam = 1e-3;

@@ -13,7 +13,7 @@ namespace {
 
 DynamicSpectrum read_spectrum(Tool& tool, const std::string& input, std::size_t n_band) {
   constexpr std::size_t kBlockBytes = 4u << 20;
-  const std::unique_ptr<PowerSource> powers = open_filterbank_powers(input, "");
+  const std::unique_ptr<PowerSource> powers = open_filterbank_powers(input, "", tool.common().threads);
   DynamicSpectrum spectrum;
   spectrum.source = powers->source;
   spectrum.start = powers->start;

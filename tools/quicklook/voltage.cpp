@@ -28,7 +28,7 @@ Look look_at_voltages(Tool& tool, const QuicklookOptions& o) {
   selection.n_threads = tool.common().threads;
   OpenedVoltages voltages = open_voltages(o.inputs[0], selection);
   const VoltageHeader& header = voltages.reader.header();
-  VoltageSummariser summariser(header);
+  VoltageSummariser summariser(header, tool.common().threads);
   const std::size_t n_time = samples_per_block(header, summariser.segment());
   Progress progress(tool, "reading", static_cast<double>(voltages.reader.n_samples().value_or(0)), "samples");
   VoltageBlock block;

@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -48,6 +49,46 @@ VoltageBlock random_block(const VoltageHeader& h, std::size_t n_time, unsigned s
 }
 
 }  // namespace
+
+// Antennas are shared among threads; bins of time widen within a block and between two.
+BOOST_AUTO_TEST_CASE(threads_change_nothing) {
+  for (const unsigned n_bit : {8u, 32u})
+    for (const std::size_t n_chan : {std::size_t{2}, std::size_t{40}}) {
+      const VoltageHeader h = header_of(n_chan, 5, 2, n_bit);
+      const auto summary_of = [&](unsigned n_threads) {
+        auto summariser = std::make_unique<VoltageSummariser>(h, n_threads);
+        for (unsigned seed = 0; seed < 3; ++seed) {
+          VoltageBlock block = random_block(h, 700, seed);
+          block.valid(3, seed) = 0;
+          if (n_bit == 32) {
+            block.not_finite.resize({700, n_chan, 5});
+            block.not_finite(10, 1, 4) = 1;
+          }
+          summariser->add(block);
+        }
+        return summariser;
+      };
+      const auto alone = summary_of(1);
+      const VoltageSummary& one = alone->summary();
+      BOOST_TEST(one.time.width == 16);
+      for (const unsigned n_threads : {2u, 3u, 9u}) {
+        const auto together = summary_of(n_threads);
+        const VoltageSummary& many = together->summary();
+        BOOST_TEST(many.n_time == one.n_time);
+        const auto same = [](const auto& a, const auto& b) {
+          return std::equal(a.begin(), a.end(), b.begin(), b.end());
+        };
+        BOOST_TEST(same(many.power_sum, one.power_sum));
+        BOOST_TEST(same(many.n_power, one.n_power));
+        BOOST_TEST(same(many.levels, one.levels));
+        BOOST_TEST(same(many.spectrum, one.spectrum));
+        BOOST_TEST(same(many.n_spectrum, one.n_spectrum));
+        BOOST_TEST(same(many.n_values, one.n_values));
+        BOOST_TEST(same(many.n_saturated, one.n_saturated));
+        BOOST_TEST(same(many.n_missing, one.n_missing));
+      }
+    }
+}
 
 BOOST_AUTO_TEST_CASE(integers_are_counted_exactly) {
   const VoltageHeader h = header_of(32, 3, 2, 4);

@@ -222,6 +222,59 @@ BOOST_AUTO_TEST_CASE(pieces_of_a_file_have_its_trailer_s_checksum) {
   BOOST_CHECK_NO_THROW(damage());
 }
 
+// Bytes that are read into their place, and those that are decoded; blocks that end at the stream's end,
+// within it and beyond it.
+BOOST_AUTO_TEST_CASE(threads_that_sum_a_pipe_s_pieces_see_damage) {
+  const Scratch scratch;
+  for (const unsigned n_bit : {8u, 4u}) {
+    const VoltageFormat f{"TFAP", 16, 32, 2, 1, n_bit};
+    constexpr std::size_t kTimes = 3000;
+    VoltageHeader header;
+    header.sample_s = 1e-6;
+    header.start = {60000, 5};
+    header.n_chan = 16, header.n_ant = 32, header.n_pol = 2, header.n_bit = n_bit;
+    const auto payload = reference::encode_voltages(
+        f, kTimes,
+        [&](auto t, auto c, auto a, auto p, unsigned part) { return expected(f, t, c, a, p, part); });
+    reference::with_stdout(scratch.path("a.dada"), [&] {
+      VoltageWriter writer("-", header, false);
+      writer.write(payload.data(), payload.size());
+      writer.commit();
+    });
+    std::string bytes = scratch.read("a.dada");
+    const auto read_all = [&](unsigned n_threads, std::size_t n_time) {
+      std::size_t n_read = 0;
+      reference::with_stdin(bytes, [&] {
+        VoltageReader reader("-");
+        reader.use_threads(n_threads);
+        n_read = compare(reader, f, n_time);
+      });
+      return n_read;
+    };
+    char& damaged = bytes[bytes.size() - 4096 - payload.size() / 3];
+    char& of_trailer = bytes[bytes.size() - 100];
+    for (const unsigned n_threads : {1u, 2u, 4u})
+      for (const std::size_t n_time : {std::size_t{256}, kTimes, std::size_t{10'000}}) {
+        BOOST_TEST(read_all(n_threads, n_time) == kTimes);
+        of_trailer = 'x';
+        BOOST_CHECK_THROW(read_all(n_threads, n_time), DataError);
+        of_trailer = '\0';
+        const auto look = [&] {
+          reference::with_stdin(bytes, [&] {
+            VoltageReader reader("-");
+            reader.use_threads(n_threads);
+            VoltageBlock block;
+            while (reader.read(block, n_time)) {
+            }
+          });
+        };
+        damaged = static_cast<char>(damaged ^ 1);
+        BOOST_CHECK_THROW(look(), DataError);
+        damaged = static_cast<char>(damaged ^ 1);
+      }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_file_that_shrinks_is_an_error) {
   const Scratch scratch;
   const VoltageFormat f{"TFAP", 3, 4, 2};
