@@ -59,14 +59,14 @@ BOOST_AUTO_TEST_CASE(interference_costs_gains_little) {
   const Ratios r = ratios(CalibrationTerm::gain, SumKind::diagonal);
   BOOST_CHECK_LE(r.clean, 1.02);
   BOOST_CHECK_LE(r.disturbed, 1.06);
-  BOOST_CHECK_GE(r.plain, 3);
+  BOOST_CHECK(!(r.plain < 3));  // or none of the antennas has a solution
 }
 
 BOOST_AUTO_TEST_CASE(interference_costs_matrices_little) {
   const Ratios r = ratios(CalibrationTerm::jones, SumKind::jones_unpolarised);
   BOOST_CHECK_LE(r.clean, 1.02);
   BOOST_CHECK_LE(r.disturbed, 1.06);
-  BOOST_CHECK_GE(r.plain, 3);
+  BOOST_CHECK(!(r.plain < 3));  // or none of the antennas has a solution
 }
 
 BOOST_AUTO_TEST_CASE(interference_costs_tec_little) {
