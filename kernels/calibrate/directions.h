@@ -62,9 +62,9 @@ void add_direction_samples(const DirectionSamples& samples, DirectionSums& sums,
 /// Solutions of all directions, [direction], for the terms tec, tec_delay, scalar_phase and scalar_gain.
 /// chi^2, noise and samples are those of all directions together, in each solution the same. `start`,
 /// [direction] of the former slot, may be empty: it is tried besides a start from nothing, and the smaller
-/// chi^2 wins. `n_sweeps` over the directions, brightest first, each with the others' models taken out of its
-/// sums; then, of terms that span channels, joint Gauss-Newton steps in all antennas and directions. freq_hz
-/// [block].
+/// chi^2 wins. Weights are not robust. `n_sweeps` over the directions, brightest first, each with the others'
+/// models taken out of its sums; then, of terms that span channels, joint Gauss-Newton steps in all antennas
+/// and directions. freq_hz [block].
 std::vector<SlotSolutions> solve_directions(const DirectionSums& sums, std::span<const double> freq_hz,
                                             const SolveSettings& settings,
                                             std::span<const SlotSolutions> start = {},
