@@ -710,7 +710,7 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
     phases.resize(problem.n_lanes, n);
     // Phases alone, to the precision that a search needs.
     parallel_for(settings.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
-      solve_group(problem, group, {true, 1e-3, 40, false}, phases);
+      solve_group(problem, group, {true, 1e-3, 40}, phases);
     });
   }
   const PhaseModel model(settings.term, freq_hz, settings);
