@@ -537,7 +537,7 @@ class ChannelFit {
           e[(p * 2 + 1) * kLanes + i] = phasor.imag();
         }
       });
-      phase_sums(&problem_.sums(group, 0, 0, 0), n_antennas_, e.data(), slopes, use, observed, sums.data());
+      phase_sums(problem_.sums.view()[group].data(), n_antennas_, e.data(), slopes, use, observed, sums.data());
     }
     return sums;
   }

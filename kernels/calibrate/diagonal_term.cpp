@@ -119,7 +119,7 @@ class DiagonalTerm {
     std::vector<std::uint32_t> count(n_antennas_ * kLanes);
     for (std::size_t group = 0; group < problem_.n_groups(); ++group) {
       std::fill(count.begin(), count.end(), 0u);
-      const float* b = problem_.sums.size() > 0 ? &problem_.sums(group, 0, 0, 0) : nullptr;
+      const float* b = problem_.sums.view()[group].data();
       for (std::size_t p = 0; p < n_antennas_; ++p)
         for (std::size_t q = p + 1; q < n_antennas_; ++q, b += 3 * kLanes)
           for (std::size_t i = 0; i < kLanes; ++i) {
