@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/calibrate/diagonal_step.h"
-#include "kernels/calibrate/jones_step.h"
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/accumulate/sum_components.h"
+#include "kernels/calibrate/diagonal/step.h"
+#include "kernels/calibrate/jones/step.h"
 #include "libcore/base/median.h"
 #include "libcore/system/parallel.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/phase_model.h"
+#include "kernels/calibrate/phases/phase_model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -13,11 +13,11 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/cholesky.h"
-#include "kernels/calibrate/direction_step.h"
-#include "kernels/calibrate/phase_model.h"
+#include "kernels/calibrate/directions/step.h"
+#include "kernels/calibrate/phases/phase_model.h"
 #include "kernels/calibrate/solve_slot.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Delays and TEC of one slot: one or two numbers x of an antenna give its phases phi_c = sum_k b_kc x_k in
 // all channels. The likelihood to be made greatest is L = sum_c sum_p<q Re(A_pq,c exp(-i (phi_p,c -
-// phi_q,c))). First the phases of each channel are found for itself (diagonal.h); then numbers are searched
-// for, antenna by antenna, over the phasors u_p,c = sum_q A_pq,c e_q,c, which first hold the others' phases
-// of single channels, then those of their models, which are of far less noise; Newton steps in all antennas'
-// numbers follow; then the search again, for an antenna that has gone to a wrong maximum.
+// phi_q,c))). First the phases of each channel are found for itself (diagonal_gains.h); then numbers are
+// searched for, antenna by antenna, over the phasors u_p,c = sum_q A_pq,c e_q,c, which first hold the others'
+// phases of single channels, then those of their models, which are of far less noise; Newton steps in all
+// antennas' numbers follow; then the search again, for an antenna that has gone to a wrong maximum.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "kernels/calibrate/cholesky.h"
 #include "kernels/calibrate/connections.h"
-#include "kernels/calibrate/diagonal.h"
-#include "kernels/calibrate/phase_model.h"
-#include "kernels/calibrate/phase_step.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
+#include "kernels/calibrate/phases/phase_model.h"
+#include "kernels/calibrate/phases/step.h"
 #include "kernels/calibrate/solve_slot.h"
 #include "libcore/system/parallel.h"
 

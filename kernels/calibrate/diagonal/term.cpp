@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/connections.h"
-#include "kernels/calibrate/diagonal.h"
-#include "kernels/calibrate/diagonal_step.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
+#include "kernels/calibrate/diagonal/step.h"
 #include "kernels/calibrate/solve_slot.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {

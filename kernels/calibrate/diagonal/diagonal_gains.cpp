@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/diagonal.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/cholesky.h"
-#include "kernels/calibrate/diagonal_step.h"
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/diagonal/step.h"
 
 namespace apsyn {
 
