@@ -192,7 +192,7 @@ SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
     SolvedSlot next = needs_jones_sums(settings.term) ? solve_jones_term(sums, settings, excluded, from)
                       : spans_channels(settings.term)
                           ? solve_channel_term(sums, freq_hz, settings, excluded, from)
-                          : solve_diagonal_term(slot, sums, settings, excluded, from);
+                          : solve_diagonal_term(slot, sums, row_weight, settings, excluded, from);
     solved = std::move(next);
     if (!robust || round == settings.robust_rounds) break;
     row_fits(slot, kind, solved.fitted, settings.n_threads, chi2, n_samples);

@@ -24,9 +24,11 @@ struct CrossGains {
 
 class DiagonalTerm {
  public:
-  DiagonalTerm(const SlotCells& slot, const CalibrationSums& sums, const SolveSettings& settings)
+  DiagonalTerm(const SlotCells& slot, const CalibrationSums& sums, View<const float, 2> row_weight,
+               const SolveSettings& settings)
       : slot_(slot),
         sums_(sums),
+        row_weight_(row_weight),
         settings_(settings),
         n_antennas_(sums.layout().n_antennas),
         n_hands_(sums.layout().n_polarisations()),
@@ -249,8 +251,9 @@ class DiagonalTerm {
                 return cell.recent()(group, b, c, lane) +
                        (cell.promoted().size() > 0 ? cell.promoted()(group, b, c, lane) : 0.0);
               };
-              const std::complex<double> sum_a(at(0), at(1));
-              const double s = at(2);
+              const double weight = row_weight_.size() > 0 ? row_weight_(step, b) : 1.f;
+              const std::complex<double> sum_a(weight * at(0), weight * at(1));
+              const double s = weight * at(2);
               // Were p exchanged, its receptor a would have the signal of q's other one; and the other way
               // round.
               sum[2 * p + a] += sum_a * g[2 * q + 1 - a];
@@ -371,6 +374,7 @@ class DiagonalTerm {
 
   const SlotCells& slot_;
   const CalibrationSums& sums_;
+  View<const float, 2> row_weight_;
   const SolveSettings& settings_;
   std::size_t n_antennas_, n_hands_, n_values_, n_merged_;
   DiagonalProblem problem_;
@@ -386,9 +390,9 @@ class DiagonalTerm {
 }  // namespace
 
 SolvedSlot solve_diagonal_term(const SlotCells& slot, const CalibrationSums& sums,
-                               const SolveSettings& settings, ExcludedSolutions excluded,
-                               const SlotSolutions* start) {
-  DiagonalTerm term(slot, sums, settings);
+                               View<const float, 2> row_weight, const SolveSettings& settings,
+                               ExcludedSolutions excluded, const SlotSolutions* start) {
+  DiagonalTerm term(slot, sums, row_weight, settings);
   term.exclude(excluded);
   term.begin_at(start);
   return term.solve();
