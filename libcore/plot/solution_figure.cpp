@@ -16,29 +16,30 @@
 namespace apsyn {
 namespace {
 
-constexpr std::size_t kMaxLines = 16;   ///< of one polarisation in a panel
-constexpr std::size_t kFewPoints = 64;  ///< that are drawn as dots, too
+constexpr std::size_t kMaxLines = 16;  ///< of one polarisation in a panel
+constexpr std::size_t kFewPoints =
+    64;  ///< in a panel of one line a polarisation, which are drawn as dots, too
 constexpr Colour kFlagged{0.80f, 0.80f, 0.80f};
 
 /// What a panel shows of a value.
 struct Quantity {
-  std::string label;
+  std::string label;  ///< short enough for the side of a small panel
   double (*of)(std::complex<double>) = nullptr;
   bool is_phase = false;
 };
 
 std::vector<Quantity> quantities_of(SolutionType type) {
-  const Quantity amplitude{"Amplitude", [](std::complex<double> v) { return std::abs(v); }, false};
-  const Quantity phase{"Phase (°)", [](std::complex<double> v) { return std::arg(v) / kRadPerDeg; }, true};
+  const Quantity amplitude{"Amp.", [](std::complex<double> v) { return std::abs(v); }, false};
+  const Quantity phase{"Phase", [](std::complex<double> v) { return std::arg(v) / kRadPerDeg; }, true};
   switch (type) {
     case SolutionType::amplitude:
       return {amplitude};
     case SolutionType::phase:
       return {phase};
     case SolutionType::delay_s:
-      return {{"Delay (ns)", [](std::complex<double> v) { return v.real() * 1e9; }, false}};
+      return {{"ns", [](std::complex<double> v) { return v.real() * 1e9; }, false}};
     case SolutionType::tec_tecu:
-      return {{"TEC (mTECU)", [](std::complex<double> v) { return v.real() * 1e3; }, false}};
+      return {{"mTECU", [](std::complex<double> v) { return v.real() * 1e3; }, false}};
     default:
       return {amplitude, phase};
   }
@@ -123,6 +124,12 @@ class Figure {
         }
       }
     }
+    TextStyle style = theme_.text();
+    style.align_x = AlignX::centre;
+    canvas.text(x_label_,
+                {left + 0.5 * cell_width * static_cast<double>(n_columns),
+                 static_cast<double>(canvas.height()) - theme_.px(30)},
+                style);
     return canvas;
   }
 
@@ -173,9 +180,13 @@ class Figure {
   void draw_part(Canvas& canvas, const Rect& panel, std::size_t ant, std::size_t part, bool with_y,
                  bool with_x) {
     const Quantity& quantity = quantities_[part];
-    Axis x = linear_axis(low_x_, high_x_, with_x ? x_label_ : "", 3);
+    Axis x = linear_axis(low_x_, high_x_, "", panel.width() < theme_.px(180) ? 2 : 3);
     Axis y = linear_axis(ranges_[part].low, ranges_[part].high, with_y ? quantity.label : "", 3);
     if (quantity.is_phase) y.ticks = phase_ticks();
+    // The numbers at the edges of panels on top of each other would meet.
+    if (quantities_.size() > 1 && panel.height() < theme_.px(200))
+      for (Tick& tick : y.ticks)
+        if (std::abs(y.fraction(tick.value) - 0.5) > 0.42) tick.label.clear();
     for (Axis* axis : {&x, &y})
       if (axis == &x ? !with_x : !with_y)
         for (Tick& tick : axis->ticks) tick.label.clear();
@@ -183,18 +194,22 @@ class Figure {
     draw_plot_background(canvas, theme_, plot);
     const std::size_t n_pol = table_.values.extent(4);
     // Grey where any polarisation of all that is drawn has no solution.
+    const auto is_flagged = [&](std::size_t i) {
+      return std::none_of(lines_.begin(), lines_.end(), [&](std::size_t line) {
+        for (std::size_t pol = 0; pol < n_pol; ++pol)
+          if (!good(i, line, ant, pol)) return false;
+        return true;
+      });
+    };
+    const auto half = [&](std::size_t i) { return half_[i] > 0 ? half_[i] : 0.5 * (high_x_ - low_x_); };
     for (std::size_t i = 0; i < x_.size(); ++i) {
-      bool any_good = false;
-      for (const std::size_t line : lines_) {
-        bool all_good = true;
-        for (std::size_t pol = 0; pol < n_pol; ++pol) all_good &= good(i, line, ant, pol);
-        any_good |= all_good;
-      }
-      if (any_good) continue;
-      const double half = half_[i] > 0 ? half_[i] : 0.5 * (high_x_ - low_x_);
-      canvas.fill(Rect{std::max(panel.x0, plot.at(x_[i] - half, 0).x), panel.y0,
-                       std::min(panel.x1, plot.at(x_[i] + half, 0).x), panel.y1},
+      if (!is_flagged(i)) continue;
+      std::size_t last = i;
+      while (last + 1 < x_.size() && is_flagged(last + 1)) ++last;
+      canvas.fill(Rect{std::max(panel.x0, plot.at(x_[i] - half(i), 0).x), panel.y0,
+                       std::min(panel.x1, plot.at(x_[last] + half(last), 0).x), panel.y1},
                   kFlagged);
+      i = last;
     }
     std::vector<Series> series;
     for (std::size_t pol = 0; pol < n_pol; ++pol)
@@ -215,7 +230,7 @@ class Figure {
         series.push_back(std::move(one));
       }
     draw_lines(canvas, theme_, plot, series);
-    if (x_.size() <= kFewPoints) draw_dots(canvas, theme_, plot, series);
+    if (x_.size() <= kFewPoints && lines_.size() <= 2) draw_dots(canvas, theme_, plot, series);
     draw_plot_frame(canvas, theme_, plot);
     if (ant == 0 && part == 0 && n_pol > 1) {
       std::vector<Series> legend;
