@@ -33,7 +33,18 @@ struct MsSelection {
   std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
   std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all
   bool autos = false;                                 ///< keep ANTENNA1 == ANTENNA2
+  /// Weights of DATA as its definition has them, 1 / SIGMA_SPECTRUM^2 where there is such a column and it is
+  /// not 0: a set whose CORRECTED_DATA has been written keeps the weights of that in WEIGHT_SPECTRUM.
+  bool weights_of_sigma = false;
   bool by_casacore_alone = false;  ///< read and write no tiles past it: slow, to compare with
+};
+
+/// The selected rows of one TIME.
+struct MsIntegration {
+  double time_mjd_s = 0, interval_s = 0;     ///< the middle; the longest interval of its rows
+  int scan = 0;                              ///< SCAN_NUMBER of the first of them, 0 where the set has none
+  std::int64_t n_rows = 0;                   ///< without autocorrelations, unless they are selected
+  std::int64_t first_row = 0, last_row = 0;  ///< in the main table
 };
 
 /// Rows of one DATA_DESC_ID. Flags, uvw that is no number (0 then), WEIGHT, WEIGHT_SPECTRUM and NaN are
@@ -76,6 +87,8 @@ class MeasurementSetReader {
   double end_mjd_s() const;
   /// TIME and EXPOSURE of the selected rows that are not flagged as a whole.
   const Exposures& exposures() const;
+  /// By rising time; those without rows (of cross-correlations) are left out. Reads the scalars of all rows.
+  std::vector<MsIntegration> integrations() const;
   const std::string& observer() const;  ///< empty when the set does not tell
   const std::string& telescope() const;
   bool has_column(const std::string& name) const;
@@ -84,7 +97,8 @@ class MeasurementSetReader {
   /// Up to max_rows rows of one DATA_DESC_ID, in rising row order; false at the end. Where descriptions
   /// alternate, the rows of each come together within a block of max_rows. DataError when cells are missing,
   /// have the wrong shape or name what is not there.
-  bool read(MsRows& rows, std::size_t max_rows);
+  /// Cells are read by up to n_threads threads.
+  bool read(MsRows& rows, std::size_t max_rows, unsigned n_threads = 1);
   /// The same in two steps, the second of which may be left out, for those who make something else of the
   /// cells. First what does not lie in them: data and weight have no planes yet, and uvw_m holds anything.
   bool next(MsRows& rows, std::size_t max_rows);
