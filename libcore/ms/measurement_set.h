@@ -97,8 +97,7 @@ class MeasurementSetReader {
   /// Up to max_rows rows of one DATA_DESC_ID, in rising row order; false at the end. Where descriptions
   /// alternate, the rows of each come together within a block of max_rows. DataError when cells are missing,
   /// have the wrong shape or name what is not there.
-  /// Cells are read by up to n_threads threads.
-  bool read(MsRows& rows, std::size_t max_rows, unsigned n_threads = 1);
+  bool read(MsRows& rows, std::size_t max_rows);
   /// The same in two steps, the second of which may be left out, for those who make something else of the
   /// cells. First what does not lie in them: data and weight have no planes yet, and uvw_m holds anything.
   bool next(MsRows& rows, std::size_t max_rows);
@@ -106,6 +105,8 @@ class MeasurementSetReader {
   /// n_threads threads, the caller's among them, in any order. uvw_m is complete when it returns. The error
   /// that it throws is that of the first rows that have one.
   void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use);
+  /// The same into data and weight of `rows`.
+  void read_cells(MsRows& rows, unsigned n_threads);
   void rewind();
 
  private:

@@ -428,8 +428,7 @@ void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads, const Us
   state.batch.clear();
 }
 
-bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows, unsigned n_threads) {
-  if (!next(rows, max_rows)) return false;
+void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads) {
   State& state = *state_;
   if (!state.selection.column.empty()) {
     const Buffer<std::complex<float>, 3>::Shape shape{rows.ant1.size(), rows.data.extent(1),
@@ -445,6 +444,11 @@ bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows, unsigned n_t
     });
   });
   state.batch.clear();
+}
+
+bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
+  if (!next(rows, max_rows)) return false;
+  read_cells(rows, 1);
   return true;
 }
 
