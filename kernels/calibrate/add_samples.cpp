@@ -22,10 +22,41 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// What the samples of four products take of an interleaved model as their one element.
+enum class Hands {
+  own,        ///< each its own
+  cross_mean, ///< parallel hands their own, cross hands the mean of the parallel ones
+  all_mean    ///< all the mean of the parallel hands
+};
+
+/// One element for the samples from i on.
+template <Hands hands, class D>
+HWY_INLINE void load_model(D d, const float* model, std::size_t i, hn::Vec<D>& re, hn::Vec<D>& im) {
+  hn::LoadInterleaved2(d, model + 2 * i, re, im);
+  if constexpr (hands != Hands::own) {
+#if HWY_TARGET == HWY_SCALAR
+    if (hands == Hands::cross_mean && (i % 4 == 0 || i % 4 == 3)) return;
+    const float* first = model + i / 4 * 8;
+    re = hn::Set(d, (first[0] + first[6]) / 2);
+    im = hn::Set(d, (first[1] + first[7]) / 2);
+#else
+    const auto half = hn::Set(d, 0.5f);
+    const auto sum_re = hn::Mul(half, hn::Add(re, hn::Shuffle0123(re)));  // XX + YY, XY + YX, the same, XX + YY
+    const auto sum_im = hn::Mul(half, hn::Add(im, hn::Shuffle0123(im)));
+    alignas(64) constexpr std::uint32_t outer_lanes[kLanes] = {~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u,
+                                                               ~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u};
+    const hn::RebindToUnsigned<D> u;
+    const auto outer = hn::MaskFromVec(hn::BitCast(d, hn::LoadU(u, outer_lanes)));
+    re = hn::IfThenElse(outer, hands == Hands::all_mean ? sum_re : re, hn::Shuffle2301(sum_re));
+    im = hn::IfThenElse(outer, hands == Hands::all_mean ? sum_im : im, hn::Shuffle2301(sum_im));
+#endif
+  }
+}
+
 /// Adds n_pieces * kLanes samples of a row to sums [piece][component][kLanes]. Elements e of the model: interleaved, if
 /// there is one and planes is null, else planes [e][re, im][plane_size]. A sample counts where its weight is
 /// positive and what it adds is finite (NaN compares false) and far from overflow.
-template <std::size_t n_elements>
+template <std::size_t n_elements, Hands hands = Hands::own>
 void add_row(const float* data, const float* weight, const float* model, const float* planes,
              std::size_t plane_size, std::size_t n_pieces, float* sums) {
   constexpr std::size_t n_components = n_product_components(n_elements);
@@ -45,7 +76,7 @@ void add_row(const float* data, const float* weight, const float* model, const f
     V all = power;
     for (std::size_t e = 0; e < n_elements; ++e) {
       if (n_elements == 1 && planes == nullptr) {
-        hn::LoadInterleaved2(d, model + 2 * i, m_re[e], m_im[e]);
+        load_model<hands>(d, model, i, m_re[e], m_im[e]);
       } else {
         m_re[e] = hn::LoadU(d, planes + 2 * e * plane_size + i);
         m_im[e] = hn::LoadU(d, planes + (2 * e + 1) * plane_size + i);
@@ -78,6 +109,14 @@ void add_row_of_1(const float* data, const float* weight, const float* model, co
                   std::size_t plane_size, std::size_t n_pieces, float* sums) {
   add_row<1>(data, weight, model, planes, plane_size, n_pieces, sums);
 }
+void add_row_cross_mean(const float* data, const float* weight, const float* model, const float* planes,
+                        std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  add_row<1, Hands::cross_mean>(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_row_all_mean(const float* data, const float* weight, const float* model, const float* planes,
+                      std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  add_row<1, Hands::all_mean>(data, weight, model, planes, plane_size, n_pieces, sums);
+}
 void add_row_of_2(const float* data, const float* weight, const float* model, const float* planes,
                   std::size_t plane_size, std::size_t n_pieces, float* sums) {
   add_row<2>(data, weight, model, planes, plane_size, n_pieces, sums);
@@ -95,6 +134,8 @@ HWY_AFTER_NAMESPACE();
 namespace apsyn {
 
 HWY_EXPORT(add_row_of_1);
+HWY_EXPORT(add_row_cross_mean);
+HWY_EXPORT(add_row_all_mean);
 HWY_EXPORT(add_row_of_2);
 HWY_EXPORT(add_row_of_4);
 
@@ -110,6 +151,14 @@ using AddRow = void (*)(const float*, const float*, const float*, const float*, 
 void add_rows_of_1(const float* data, const float* weight, const float* model, const float* planes,
                    std::size_t plane_size, std::size_t n_pieces, float* sums) {
   HWY_DYNAMIC_DISPATCH(add_row_of_1)(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_rows_cross_mean(const float* data, const float* weight, const float* model, const float* planes,
+                         std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_row_cross_mean)(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_rows_all_mean(const float* data, const float* weight, const float* model, const float* planes,
+                       std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_row_all_mean)(data, weight, model, planes, plane_size, n_pieces, sums);
 }
 void add_rows_of_2(const float* data, const float* weight, const float* model, const float* planes,
                    std::size_t plane_size, std::size_t n_pieces, float* sums) {
@@ -314,9 +363,12 @@ class Adder {
   }
 
   void add_rows(std::size_t begin, std::size_t end) const {
-    const AddRow add = n_elements_ == 1 ? add_rows_of_1 : n_elements_ == 2 ? add_rows_of_2 : add_rows_of_4;
-    const bool direct = n_elements_ == 1 && samples_.model.extent(2) == n_products_ &&
-                        (layout_.kind == SumKind::diagonal && !means_hands_);
+    const bool direct = n_elements_ == 1 && samples_.model.extent(2) == n_products_;
+    const AddRow add = n_elements_ == 2                         ? add_rows_of_2
+                       : n_elements_ == 4                       ? add_rows_of_4
+                       : direct && layout_.kind != SumKind::diagonal ? add_rows_all_mean
+                       : direct && means_hands_                 ? add_rows_cross_mean
+                                                                : add_rows_of_1;
     const std::size_t n_slab = n_pieces_ * kLanes;  // samples
     std::vector<float> sums(n_pieces_ * n_own_ * kLanes), planes(direct ? 0 : 2 * n_elements_ * n_slab);
     std::array<float, 2 * kLanes> tail_data{}, tail_model{};

@@ -157,6 +157,29 @@ void fix_leakages(std::size_t n_antennas, std::size_t reference, T* gains) {
   }
 }
 
+/// Where a lane's steps get smaller by a nearly constant factor, its gains go to where they would end: of the gains
+/// before (x0), after one (x1) and two (x2) pairs of steps, r = x1 - x0, v = x2 - 2 x1 + x0, to x0 + 2 a r + a^2 v with
+/// a = |r| / |v| (SQUAREM, Varadhan & Roland 2008). Polarised models that are almost unpolarised need it: they
+/// hardly tell apart what an unpolarised one does not tell apart at all.
+void extrapolate(const std::vector<float>& x0, const std::vector<float>& x1, std::size_t lane, std::vector<float>& x2) {
+  constexpr double longest = 64;
+  double of_r = 0, of_v = 0;
+  for (std::size_t k = lane; k < x2.size(); k += kLanes) {
+    const double r = double{x1[k]} - x0[k], v = double{x2[k]} - 2 * double{x1[k]} + x0[k];
+    of_r += r * r;
+    of_v += v * v;
+  }
+  const double a = of_v > 0 ? std::min(longest, std::sqrt(of_r / of_v)) : 1;
+  if (!(a > 1)) return;
+  for (std::size_t k = lane; k < x2.size(); k += kLanes) {
+    const double r = double{x1[k]} - x0[k], v = double{x2[k]} - 2 * double{x1[k]} + x0[k];
+    x2[k] = static_cast<float>(x0[k] + 2 * a * r + a * a * v);
+  }
+}
+
+/// Pairs of steps before the first extrapolation, and from one to the next.
+constexpr std::size_t kPairsBefore = 8, kPairsBetween = 4;
+
 }  // namespace
 
 void solve_jones_group(const CalibrationSums& sums, std::size_t group, const JonesSettings& settings,
@@ -164,7 +187,7 @@ void solve_jones_group(const CalibrationSums& sums, std::size_t group, const Jon
   const SumLayout& layout = sums.layout();
   const std::size_t n = layout.n_antennas, n_lanes = std::min(kLanes, layout.n_blocks - group * kLanes);
   const float* baselines = sums.recent()[group].data();
-  std::vector<float> g(n * kJonesValues), before, equations(n * kJonesEquations), active(n * 2 * kLanes);
+  std::vector<float> g(n * kJonesValues), before, one_before, two_before, equations(n * kJonesEquations), active(n * 2 * kLanes);
   for (std::size_t i = 0; i < n_lanes; ++i)
     for (std::size_t p = 0; p < n; ++p) {
       Matrix2 j;
@@ -196,6 +219,13 @@ void solve_jones_group(const CalibrationSums& sums, std::size_t group, const Jon
         n_iterations[i] = static_cast<std::uint32_t>(iteration);
       n_open += n_iterations[i] == 0;
     }
+    if (!mean) continue;
+    const std::size_t pair = iteration / 2;
+    if (pair > kPairsBefore && pair % kPairsBetween == 0)
+      for (std::size_t i = 0; i < n_lanes; ++i)
+        if (n_iterations[i] == 0) extrapolate(two_before, one_before, i, g);
+    two_before.swap(one_before);
+    one_before = g;
   }
   // The last step, in float64, takes the mean: it makes the common amplitude right.
   std::vector<double> exact(g.begin(), g.end()), exact_equations(n * kJonesEquations), power(n * 2 * kLanes),

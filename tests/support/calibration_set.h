@@ -113,7 +113,7 @@ inline CalibrationSet simulate_set(const CalibrationSetup& setup, const GainOf& 
       for (std::size_t q = p; q < n; ++q, ++row) {
         set.station(row, 0) = static_cast<std::uint32_t>(p);
         set.station(row, 1) = static_cast<std::uint32_t>(q);
-        set.cell[row] = static_cast<std::uint32_t>(step);
+        set.cell(row) = static_cast<std::uint32_t>(step);
         for (std::size_t chan = 0; chan < setup.n_channels; ++chan) {
           const double scale = set.freq_hz[chan] / setup.low_hz, turn = 0.02 * static_cast<double>(step);
           const double dx = position[p][0] - position[q][0], dy = position[p][1] - position[q][1];
@@ -214,8 +214,9 @@ inline std::vector<reference::GainSample> fit_samples(const CalibrationSet& set,
         const std::size_t k = set.setup.n_products == 4 ? product : 3 * product;
         const std::complex<float> v = set.data(row, chan, product), m = set.model(row, chan, product);
         const float w = set.weight(row, chan, product);
+        if (!std::isfinite(std::abs(m))) continue;
         s.model[k] = m;
-        if (!(w > 0) || !std::isfinite(std::abs(v)) || !std::isfinite(std::abs(m))) continue;
+        if (!(w > 0) || !std::isfinite(std::abs(v))) continue;
         s.data[k] = v;
         s.weight[k] = w;
       }
