@@ -101,6 +101,7 @@ class Interpreter {
       soltab = {};  // memory
     }
     name_antennas(soltabs);
+    name_directions(soltabs);
     check_receptors(soltabs);
     std::vector<std::pair<double, SolutionTable>> tables;
     while (!soltabs.empty()) {
@@ -267,14 +268,15 @@ class Interpreter {
     return std::nullopt;
   }
 
-  std::uint32_t direction_index(const std::string& soltab, const std::string& name) {
-    if (const auto known = result_.find_direction(name)) return static_cast<std::uint32_t>(*known);
+  /// Those that soltabs are of, in the order of the table of sources.
+  void name_directions(const std::vector<Ordered>& soltabs) {
+    std::set<std::string> wanted;
+    for (const Ordered& soltab : soltabs) wanted.insert(soltab.dir.begin(), soltab.dir.end());
     for (const SolutionDirection& source : solset_.sources)
-      if (without_brackets(source.name) == name) {
-        result_.directions.push_back({name, source.direction});
-        return static_cast<std::uint32_t>(result_.directions.size() - 1);
-      }
-    fail(soltab, "the table 'source' has no position of direction '{}'", name);
+      if (wanted.erase(without_brackets(source.name)) > 0)
+        result_.directions.push_back({without_brackets(source.name), source.direction});
+    if (!wanted.empty())
+      throw DataError("{}: the table 'source' has no position of direction '{}'", path_, *wanted.begin());
   }
 
   SolutionTable table_of(const Ordered& soltab, const std::optional<Ordered>& partner) {
@@ -298,7 +300,8 @@ class Interpreter {
     table.interval_s = soltab.interval_s;
     table.freq_hz = soltab.freq_hz;
     table.width_hz = soltab.width_hz;
-    for (const std::string& dir : soltab.dir) table.direction.push_back(direction_index(soltab.name, dir));
+    for (const std::string& dir : soltab.dir)
+      table.direction.push_back(static_cast<std::uint32_t>(*result_.find_direction(dir)));
     table.resize(result_.antennas.size(), soltab.n_pol);
     if (soltab.flags.size() == 0) table.flag = {};
 
