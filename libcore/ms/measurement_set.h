@@ -33,10 +33,10 @@ struct MsSelection {
   std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
   std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all
   bool autos = false;                                 ///< keep ANTENNA1 == ANTENNA2
+  bool by_casacore_alone = false;  ///< read and write no tiles past it: slow, to compare with
   /// Weights of DATA as its definition has them, 1 / SIGMA_SPECTRUM^2 where there is such a column and it is
   /// not 0: a set whose CORRECTED_DATA has been written keeps the weights of that in WEIGHT_SPECTRUM.
   bool weights_of_sigma = false;
-  bool by_casacore_alone = false;  ///< read and write no tiles past it: slow, to compare with
 };
 
 /// The selected rows of one TIME.
