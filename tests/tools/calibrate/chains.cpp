@@ -80,6 +80,7 @@ double largest_error(const Solutions& solutions, const DistortedSet& set, bool c
 BOOST_AUTO_TEST_CASE(gains_of_each_interval_and_channel_are_found) {
   DistortedSet set;
   set.jones = diagonal;
+  set.n_antennas = 16;
   set.flagged_fraction = 0.2;
   set.reversed_rows = set.with_autos = true;
   const Run run(set, "--solve gain:interval=8s");
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_chain_multiplies_to_the_gains) {
   set.jones = [](std::size_t ant, std::size_t time, double hz) {
     const double a = static_cast<double>(ant);
     const Complex band = std::polar(1 + 0.2 * std::cos(a + hz / 3e5), std::sin(a * 2 + hz / 4e5)),
-                  drift = std::polar(1.0, 0.5 * static_cast<double>(time) * std::sin(a));
+                  drift = std::polar(1.0, 0.1 * static_cast<double>(time) * std::sin(a));
     return Matrix2{band * drift, 0, 0, std::conj(band) * drift};
   };
   const Run run(set, "--solve bandpass --solve phase:interval=8s --iterations 1000");
@@ -187,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_chain_multiplies_to_the_gains) {
         }
   }
   BOOST_TEST_MESSAGE("largest phase error: " << worst_phase);
-  BOOST_TEST(worst_phase < 0.1);
+  BOOST_TEST(worst_phase < 0.05);  // measured 0.029
 }
 
 BOOST_AUTO_TEST_CASE(less_memory_and_more_threads_change_nothing_of_note) {
