@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Delays and TEC of one slot: one or two numbers x of an antenna give its phases phi_c = sum_k b_kc x_k in all channels.
-// The likelihood to be made greatest is L = sum_c sum_p<q Re(A_pq,c exp(-i (phi_p,c - phi_q,c))).
+// Delays and TEC of one slot: one or two numbers x of an antenna give its phases phi_c = sum_k b_kc x_k in
+// all channels. The likelihood to be made greatest is L = sum_c sum_p<q Re(A_pq,c exp(-i (phi_p,c -
+// phi_q,c))).
 //
 // 1. Phases of each channel for itself (diagonal.h).
-// 2. A search over a grid for each antenna, over the phasors u_p,c = sum_q A_pq,c e_q,c: they first hold the others'
+// 2. A search over a grid for each antenna, over the phasors u_p,c = sum_q A_pq,c e_q,c: they first hold the
+// others'
 //    phases of the single channels, then those of their models, which are of far less noise.
-// 3. Gauss-Newton steps in all antennas' numbers at once; then the search again, from the others' best phases, for an
+// 3. Gauss-Newton steps in all antennas' numbers at once; then the search again, from the others' best
+// phases, for an
 //    antenna that has gone to a wrong maximum.
 #include <algorithm>
 #include <array>
@@ -36,7 +39,8 @@ Complex times(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-/// The numbers of an antenna: of a delay (delay, phase at the mean frequency), of TEC (TEC), of both (TEC, delay).
+/// The numbers of an antenna: of a delay (delay, phase at the mean frequency), of TEC (TEC), of both (TEC,
+/// delay).
 using Numbers = std::array<double, 2>;
 
 /// What a term's phases are made of, and where its numbers are looked for.
@@ -67,7 +71,8 @@ class PhaseModel {
     max_delay_s_ = spacing_hz_ > 0 ? 0.5 / spacing_hz_ : 0;
     if (settings.max_delay_s > 0) max_delay_s_ = std::min(max_delay_s_, settings.max_delay_s);
     if (term != CalibrationTerm::tec && span_hz_ > 0) {
-      // The transform over frequency has a bin for each spacing; frequencies that are no multiples of it get finer bins.
+      // The transform over frequency has a bin for each spacing; frequencies that are no multiples of it get
+      // finer bins.
       double off = 0;
       for (const double f : freq_hz_) {
         const double k = (f - low_hz_) / spacing_hz_;
@@ -87,7 +92,8 @@ class PhaseModel {
   double phase(std::size_t c, const Numbers& x) const { return slope_[c][0] * x[0] + slope_[c][1] * x[1]; }
   /// Independent trials of the search.
   double n_trials() const {
-    const double of_tec = term_ == CalibrationTerm::delay ? 1 : std::max(1.0, 2 * max_tec_ * kTecPhase / low_hz_ / 3);
+    const double of_tec =
+        term_ == CalibrationTerm::delay ? 1 : std::max(1.0, 2 * max_tec_ * kTecPhase / low_hz_ / 3);
     const double of_delay = term_ == CalibrationTerm::tec ? 1 : std::max(1.0, 2 * max_delay_s_ * span_hz_);
     return of_tec * of_delay;
   }
@@ -135,7 +141,8 @@ class PhaseModel {
   }
 
   double delay_of(std::size_t bin) const {
-    const double k = bin <= n_bins_ / 2 ? static_cast<double>(bin) : static_cast<double>(bin) - static_cast<double>(n_bins_);
+    const double k = bin <= n_bins_ / 2 ? static_cast<double>(bin)
+                                        : static_cast<double>(bin) - static_cast<double>(n_bins_);
     return k / (static_cast<double>(n_bins_) * bin_hz_);
   }
 
@@ -146,15 +153,16 @@ class PhaseModel {
     Numbers best{};
     double greatest = -1;
     for (std::size_t k = 0; k < n_bins_; ++k)
-      if (const double tau = delay_of(k), value = std::abs(bins(k)); std::abs(tau) <= max_delay_s_ && value > greatest) {
+      if (const double tau = delay_of(k), value = std::abs(bins(k));
+          std::abs(tau) <= max_delay_s_ && value > greatest) {
         greatest = value;
         best = {tau, 0};
       }
     return best;
   }
 
-  /// The best ones of a grid in TEC and delay by modulus, from which the phase itself chooses: it turns once while the
-  /// delay changes by the period of the carrier.
+  /// The best ones of a grid in TEC and delay by modulus, from which the phase itself chooses: it turns once
+  /// while the delay changes by the period of the carrier.
   Numbers search_both(const std::vector<Complex>& u) const {
     struct Candidate {
       double value, tec, delay;
@@ -170,8 +178,9 @@ class PhaseModel {
       for (std::size_t bin = 0; bin < n_bins_; ++bin)
         if (const double tau = delay_of(bin); std::abs(tau) <= max_delay_s_)
           found.push_back({std::abs(bins(bin)), tec, tau});
-      std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(24, found.size())),
-                        found.end(), [](const Candidate& a, const Candidate& b) { return a.value > b.value; });
+      std::partial_sort(
+          found.begin(), found.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(24, found.size())),
+          found.end(), [](const Candidate& a, const Candidate& b) { return a.value > b.value; });
       if (found.size() > 24) found.resize(24);
     }
     Numbers best{};
@@ -245,8 +254,8 @@ class PhaseModel {
 class ChannelFit {
  public:
   /// Lanes of the problem: block c is lane c * n_hands + hand.
-  ChannelFit(DiagonalProblem& problem, const CalibrationSums& sums, const PhaseModel& model, const SolveSettings& settings,
-             std::size_t n_hands, std::size_t hand)
+  ChannelFit(DiagonalProblem& problem, const CalibrationSums& sums, const PhaseModel& model,
+             const SolveSettings& settings, std::size_t n_hands, std::size_t hand)
       : problem_(problem),
         sums_(sums),
         model_(model),
@@ -407,7 +416,8 @@ class ChannelFit {
       if (active(p) && mean > 0) scale_[p] = std::max(1e-3 * mean, ratio[p] / mean);
   }
 
-  /// Takes what the search finds, if it is better than what the antenna has. Returns whether by more than a step.
+  /// Takes what the search finds, if it is better than what the antenna has. Returns whether by more than a
+  /// step.
   bool move(std::size_t p, const std::vector<Complex>& u, std::vector<Complex>& e) {
     Numbers old = numbers_[p];
     const double phase_before = old[1];
@@ -422,13 +432,15 @@ class ChannelFit {
       largest = std::max(largest, std::abs(std::remainder(turn, kTwoPi)));
     }
     numbers_[p] = found;
-    for (std::size_t c = 0; c < n_channels_; ++c) e[p * n_channels_ + c] = std::polar(1.0, model_.phase(c, found));
+    for (std::size_t c = 0; c < n_channels_; ++c)
+      e[p * n_channels_ + c] = std::polar(1.0, model_.phase(c, found));
     return largest > 1;
   }
 
   double plain_objective(const std::vector<Complex>& u, const Numbers& x) const {
     double sum = 0;
-    for (std::size_t c = 0; c < u.size(); ++c) sum += times(u[c], std::polar(1.0, -model_.phase(c, x))).real();
+    for (std::size_t c = 0; c < u.size(); ++c)
+      sum += times(u[c], std::polar(1.0, -model_.phase(c, x))).real();
     return sum;
   }
 
@@ -484,7 +496,8 @@ class ChannelFit {
             double s;
             const Complex a = product(c, p, q, s), m = multiply_conj(e[p], e[q]);
             if (!(s > 0)) continue;
-            const double slope = a.imag() * m.real() - a.real() * m.imag();  // of L in phi_p; minus it in phi_q
+            const double slope =
+                a.imag() * m.real() - a.real() * m.imag();  // of L in phi_p; minus it in phi_q
             const double weight = s * scale_[p] * scale_[p] * scale_[q] * scale_[q];
             for (std::size_t i = 0; i < k; ++i) {
               if (p != reference_) right[place[p] * k + i] += b[i] * slope;
@@ -493,7 +506,8 @@ class ChannelFit {
                 const double h = weight * b[i] * b[j];
                 if (p != reference_) matrix[(place[p] * k + i) * n + place[p] * k + j] += h;
                 if (q != reference_) matrix[(place[q] * k + i) * n + place[q] * k + j] += h;
-                if (p != reference_ && q != reference_) matrix[(place[q] * k + i) * n + place[p] * k + j] -= h;
+                if (p != reference_ && q != reference_)
+                  matrix[(place[q] * k + i) * n + place[p] * k + j] -= h;
               }
             }
           }
@@ -605,7 +619,8 @@ class ChannelFit {
 }  // namespace
 
 SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const double> freq_hz,
-                              const SolveSettings& settings, ExcludedSolutions excluded, const SlotSolutions*) {
+                              const SolveSettings& settings, ExcludedSolutions excluded,
+                              const SlotSolutions*) {
   const SumLayout& layout = sums.layout();
   const std::size_t n = layout.n_antennas, n_polarisations = layout.n_polarisations();
   const bool delay = settings.term == CalibrationTerm::delay;
@@ -620,11 +635,13 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
   });
   const PhaseModel model(settings.term, freq_hz, settings);
   std::vector<ChannelFit> fits;
-  for (std::size_t hand = 0; hand < n_hands; ++hand) fits.emplace_back(problem, sums, model, settings, n_hands, hand);
+  for (std::size_t hand = 0; hand < n_hands; ++hand)
+    fits.emplace_back(problem, sums, model, settings, n_hands, hand);
   if (excluded.size() > 0)
     for (std::size_t p = 0; p < n; ++p)
       for (std::size_t value = 0; value < n_own; ++value)
-        if (excluded(0, p, value) != FlagReason::none) fits[delay ? value : 0].reason()[p] = excluded(0, p, value);
+        if (excluded(0, p, value) != FlagReason::none)
+          fits[delay ? value : 0].reason()[p] = excluded(0, p, value);
   parallel_for(settings.n_threads, n_hands, [&](std::size_t hand, unsigned) { fits[hand].solve(phases); });
 
   SolvedSlot solved;
@@ -650,7 +667,8 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
         const double sigma = fit.sigma(p)[k] * fit.noise();
         s.sigma(0, p, value) = sigma;
         s.snr(0, p, value) = static_cast<float>(fit.snr(p));
-        s.weight(0, p, value) = sigma > 0 ? static_cast<float>(std::clamp(1 / (sigma * sigma), 1e-30, 1e30)) : 1.f;
+        s.weight(0, p, value) =
+            sigma > 0 ? static_cast<float>(std::clamp(1 / (sigma * sigma), 1e-30, 1e30)) : 1.f;
       }
       if (reason != FlagReason::none) continue;
       if (delay)

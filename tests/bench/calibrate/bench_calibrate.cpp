@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Processor time of calibration without reading: samples to sums, sums to gains.
-// bench_calibrate [ANTENNAS CHANNELS STEPS]: by default an MWA snapshot of 128 antennas, 24 channels and 15 steps, 2.93
-// million visibilities of four products, S/N 1.
+// bench_calibrate [ANTENNAS CHANNELS STEPS]: by default an MWA snapshot of 128 antennas, 24 channels and 15
+// steps, 2.93 million visibilities of four products, S/N 1.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -107,8 +107,10 @@ double time_of(int n_runs, Run run) {
 }
 
 /// Adds all rows, so many steps at a time.
-void add_all(const Set& set, const std::vector<CalibrationSums*>& cells, bool steps, std::size_t steps_at_a_time) {
-  const std::size_t rows = set.n_antennas * (set.n_antennas - 1) / 2 * steps_at_a_time, n = set.n_channels * 4;
+void add_all(const Set& set, const std::vector<CalibrationSums*>& cells, bool steps,
+             std::size_t steps_at_a_time) {
+  const std::size_t rows = set.n_antennas * (set.n_antennas - 1) / 2 * steps_at_a_time,
+                    n = set.n_channels * 4;
   for (std::size_t first = 0; first < set.station.extent(0); first += rows) {
     const std::size_t count = std::min(rows, set.station.extent(0) - first);
     const auto values = [&](const auto& from) {
@@ -132,8 +134,9 @@ int main(int argc, char** argv) {
     return argc > i ? static_cast<std::size_t>(std::strtoul(argv[i], nullptr, 10)) : otherwise;
   };
   const Set set(number(1, 128), number(2, 24), number(3, 15));
-  const std::string size = fmt::format("\"antennas\": {}, \"channels\": {}, \"steps\": {}, \"visibilities\": {}",
-                                       set.n_antennas, set.n_channels, set.n_steps, set.data.size() / 4);
+  const std::string size =
+      fmt::format("\"antennas\": {}, \"channels\": {}, \"steps\": {}, \"visibilities\": {}", set.n_antennas,
+                  set.n_channels, set.n_steps, set.data.size() / 4);
   std::vector<std::uint32_t> blocks(set.n_channels);
   std::iota(blocks.begin(), blocks.end(), 0u);
 
@@ -142,19 +145,23 @@ int main(int argc, char** argv) {
     bool monitor;
     const char* name;
   };
-  for (const Kind& k : {Kind{SumKind::diagonal, false, "diagonal"}, Kind{SumKind::diagonal, true, "diagonal, cross hands monitored"},
+  for (const Kind& k : {Kind{SumKind::diagonal, false, "diagonal"},
+                        Kind{SumKind::diagonal, true, "diagonal, cross hands monitored"},
                         Kind{SumKind::jones_unpolarised, false, "jones, unpolarised"},
-                        Kind{SumKind::jones_diagonal, false, "jones, diagonal"}, Kind{SumKind::jones_general, false, "jones, general"}})
+                        Kind{SumKind::jones_diagonal, false, "jones, diagonal"},
+                        Kind{SumKind::jones_general, false, "jones, general"}})
     for (const std::size_t at_a_time : {set.n_steps, std::size_t{1}}) {
       CalibrationSums sums(layout_of(set, k.kind, k.monitor));
       const double seconds = time_of(3, [&] {
         sums.clear();
         add_all(set, {&sums}, false, at_a_time);
       });
-      fmt::print("{{\"bench\": \"calibrate\", \"what\": \"add\", \"sums\": \"{}\", {}, \"steps_per_call\": {}, \"processor_s\": "
-                 "{:.4f}, \"gb_per_s\": {:.2f}, \"sums_mb\": {:.1f}}}\n",
-                 k.name, size, at_a_time, seconds, static_cast<double>(set.data.size()) * 20 / seconds / 1e9,
-                 static_cast<double>(sums.bytes()) / 1e6);
+      fmt::print(
+          "{{\"bench\": \"calibrate\", \"what\": \"add\", \"sums\": \"{}\", {}, \"steps_per_call\": {}, "
+          "\"processor_s\": "
+          "{:.4f}, \"gb_per_s\": {:.2f}, \"sums_mb\": {:.1f}}}\n",
+          k.name, size, at_a_time, seconds, static_cast<double>(set.data.size()) * 20 / seconds / 1e9,
+          static_cast<double>(sums.bytes()) / 1e6);
     }
 
   struct Case {
@@ -163,19 +170,21 @@ int main(int argc, char** argv) {
     SolveSettings settings;
     bool steps;
   };
-  std::vector<Case> cases = {{"gain", SumKind::diagonal, {}, false},
-                             {"gain, exact errors", SumKind::diagonal, {.exact_errors = true}, false},
-                             {"gain, robust", SumKind::diagonal, {.robust_nu = 2}, true},
-                             {"phase", SumKind::diagonal, {.term = CalibrationTerm::phase}, false},
-                             {"jones", SumKind::jones_unpolarised, {.term = CalibrationTerm::jones}, false},
-                             {"jones, diagonal sums", SumKind::jones_diagonal, {.term = CalibrationTerm::jones}, false},
-                             {"jones, general sums", SumKind::jones_general, {.term = CalibrationTerm::jones}, false},
-                             {"jones, robust", SumKind::jones_unpolarised, {.term = CalibrationTerm::jones, .robust_nu = 2}, true},
-                             {"delay", SumKind::diagonal, {.term = CalibrationTerm::delay}, false},
-                             {"tec", SumKind::diagonal, {.term = CalibrationTerm::tec}, false}};
+  std::vector<Case> cases = {
+      {"gain", SumKind::diagonal, {}, false},
+      {"gain, exact errors", SumKind::diagonal, {.exact_errors = true}, false},
+      {"gain, robust", SumKind::diagonal, {.robust_nu = 2}, true},
+      {"phase", SumKind::diagonal, {.term = CalibrationTerm::phase}, false},
+      {"jones", SumKind::jones_unpolarised, {.term = CalibrationTerm::jones}, false},
+      {"jones, diagonal sums", SumKind::jones_diagonal, {.term = CalibrationTerm::jones}, false},
+      {"jones, general sums", SumKind::jones_general, {.term = CalibrationTerm::jones}, false},
+      {"jones, robust", SumKind::jones_unpolarised, {.term = CalibrationTerm::jones, .robust_nu = 2}, true},
+      {"delay", SumKind::diagonal, {.term = CalibrationTerm::delay}, false},
+      {"tec", SumKind::diagonal, {.term = CalibrationTerm::tec}, false}};
   for (const Case& c : cases) {
     std::vector<CalibrationSums> cells;
-    for (std::size_t t = 0; t < (c.steps ? set.n_steps : 1); ++t) cells.emplace_back(layout_of(set, c.kind, true));
+    for (std::size_t t = 0; t < (c.steps ? set.n_steps : 1); ++t)
+      cells.emplace_back(layout_of(set, c.kind, true));
     std::vector<CalibrationSums*> to;
     std::vector<const CalibrationSums*> from;
     for (auto& own : cells) {
@@ -184,12 +193,15 @@ int main(int argc, char** argv) {
     }
     add_all(set, to, c.steps, set.n_steps);
     SlotSolutions solution;
-    const double seconds =
-        time_of(3, [&] { solution = solve_slot({from, {}, blocks, blocks.size()}, set.freq_hz, c.settings); });
+    const double seconds = time_of(3, [&] {
+      solution = solve_slot({from, {}, blocks, blocks.size()}, set.freq_hz, c.settings);
+    });
     double iterations = 0;
-    for (const auto n : solution.n_iterations) iterations += n / static_cast<double>(solution.n_iterations.size());
-    fmt::print("{{\"bench\": \"calibrate\", \"what\": \"solve\", \"term\": \"{}\", {}, \"processor_s\": {:.4f}, "
-               "\"iterations\": {:.1f}, \"flagged\": {}}}\n",
-               c.name, size, seconds, iterations, solution.n_flagged());
+    for (const auto n : solution.n_iterations)
+      iterations += n / static_cast<double>(solution.n_iterations.size());
+    fmt::print(
+        "{{\"bench\": \"calibrate\", \"what\": \"solve\", \"term\": \"{}\", {}, \"processor_s\": {:.4f}, "
+        "\"iterations\": {:.1f}, \"flagged\": {}}}\n",
+        c.name, size, seconds, iterations, solution.n_flagged());
   }
 }

@@ -33,9 +33,9 @@ double centred_rms(const std::vector<double>& numbers) {
   return std::sqrt(squares);
 }
 
-/// For one source the information is that of a complete graph, whose inverse is known: the RMS error of centred numbers
-/// is sqrt((1 - 1/n) / n / (2 information of a baseline)) x noise. `information`: of a number, others that are
-/// fitted taken out, for S = 1 in every channel.
+/// For one source the information is that of a complete graph, whose inverse is known: the RMS error of
+/// centred numbers is sqrt((1 - 1/n) / n / (2 information of a baseline)) x noise. `information`: of a
+/// number, others that are fitted taken out, for S = 1 in every channel.
 double bound(const CalibrationSet& set, double information, std::size_t n_hands) {
   const double n = static_cast<double>(set.setup.n_antennas);
   double s = 0, count = 0;
@@ -68,7 +68,8 @@ BOOST_AUTO_TEST_CASE(delays_reach_the_bound_with_any_constant_phase_and_amplitud
   const std::size_t n = 24;
   const std::vector<double> tau[] = {random_numbers(n, 150e-9, 41), random_numbers(n, 150e-9, 42)};
   auto other = random_gains(n, 43);
-  CalibrationSetup setup{.n_antennas = n, .n_channels = 24, .n_steps = 6, .n_products = 2, .n_sources = 1, .seed = 5};
+  CalibrationSetup setup{
+      .n_antennas = n, .n_channels = 24, .n_steps = 6, .n_products = 2, .n_sources = 1, .seed = 5};
   setup.channel_hz = 1.28e6;
   setup.low_hz = 138e6;
   const auto gain = [&](std::size_t p, std::size_t chan, std::size_t) {
@@ -90,13 +91,16 @@ BOOST_AUTO_TEST_CASE(delays_reach_the_bound_with_any_constant_phase_and_amplitud
       BOOST_CHECK_SMALL(off[p], 2e-9);
       // With the constant, the phase is that of the antenna against the reference.
       const Complex want = gain(p, 10, 0)[3 * hand] * std::conj(gain(0, 10, 0)[3 * hand]);
-      const Complex got = std::polar(1.0, two_pi * set.freq_hz[10] * solution.value(0, p, hand).real() +
-                                              solution.phase_rad(p, hand));
+      const Complex got = std::polar(
+          1.0, two_pi * set.freq_hz[10] * solution.value(0, p, hand).real() + solution.phase_rad(p, hand));
       BOOST_CHECK_SMALL(std::arg(got * std::conj(want)), 0.3);
     }
-    const double best = bound(set, information(set, [](double f) { return two_pi * f; }, [](double) { return 1.0; }), 1);
-    BOOST_TEST_MESSAGE("delay error " << centred_rms(off) * 1e12 << " ps, bound " << best * 1e12 << " ps, sigma "
-                                      << std::sqrt(sigma / 2) * 1e12);
+    const double best = bound(set,
+                              information(
+                                  set, [](double f) { return two_pi * f; }, [](double) { return 1.0; }),
+                              1);
+    BOOST_TEST_MESSAGE("delay error " << centred_rms(off) * 1e12 << " ps, bound " << best * 1e12
+                                      << " ps, sigma " << std::sqrt(sigma / 2) * 1e12);
     // The amplitudes' spread of 20 % changes the bound a little; 1 / sqrt(2 n) is 14 %.
     BOOST_CHECK_LE(centred_rms(off), 1.3 * best);
     // Errors against the reference are sqrt(2) of centred ones.
@@ -109,7 +113,8 @@ BOOST_AUTO_TEST_CASE(delays_reach_the_bound_with_any_constant_phase_and_amplitud
 BOOST_AUTO_TEST_CASE(uneven_channels_and_narrow_ranges) {
   const std::size_t n = 12;
   const auto tau = random_numbers(n, 50e-9, 44);
-  CalibrationSetup setup{.n_antennas = n, .n_channels = 20, .n_steps = 6, .n_products = 1, .n_sources = 1, .noise = 0.3};
+  CalibrationSetup setup{
+      .n_antennas = n, .n_channels = 20, .n_steps = 6, .n_products = 1, .n_sources = 1, .noise = 0.3};
   setup.channel_hz = 1e6;
   auto set = simulate_set(setup, [&](std::size_t p, std::size_t chan, std::size_t) {
     const double f = 150e6 + 1e6 * static_cast<double>(chan);
@@ -129,7 +134,8 @@ BOOST_AUTO_TEST_CASE(uneven_channels_and_narrow_ranges) {
 
 BOOST_AUTO_TEST_CASE(tec_reaches_the_bound_without_wrong_wraps) {
   const std::size_t n = 24;
-  CalibrationSetup setup{.n_antennas = n, .n_channels = 20, .n_steps = 5, .n_products = 2, .n_sources = 1, .noise = 2};
+  CalibrationSetup setup{
+      .n_antennas = n, .n_channels = 20, .n_steps = 5, .n_products = 2, .n_sources = 1, .noise = 2};
   setup.low_hz = 120e6;
   setup.channel_hz = 2e6;
   double squares = 0, bounds = 0;
@@ -151,7 +157,10 @@ BOOST_AUTO_TEST_CASE(tec_reaches_the_bound_without_wrong_wraps) {
       // Another turn of phase would be 15 mTECU.
       BOOST_CHECK_SMALL(off[p], 7e-3);
     }
-    const double best = bound(set, information(set, [](double f) { return tec_phase / f; }, nullptr), 2);
+    const double best = bound(set,
+                              information(
+                                  set, [](double f) { return tec_phase / f; }, nullptr),
+                              2);
     squares += std::pow(centred_rms(off), 2);
     bounds += best * best;
   }
@@ -162,7 +171,8 @@ BOOST_AUTO_TEST_CASE(tec_reaches_the_bound_without_wrong_wraps) {
 
 BOOST_AUTO_TEST_CASE(tec_and_delay_are_told_apart) {
   const std::size_t n = 16;
-  CalibrationSetup setup{.n_antennas = n, .n_channels = 24, .n_steps = 5, .n_products = 4, .n_sources = 1, .noise = 0.5};
+  CalibrationSetup setup{
+      .n_antennas = n, .n_channels = 24, .n_steps = 5, .n_products = 4, .n_sources = 1, .noise = 0.5};
   setup.low_hz = 115e6;
   setup.channel_hz = 3e6;
   const auto tec = random_numbers(n, 0.1, 61), tau = random_numbers(n, 20e-9, 62);
@@ -172,7 +182,8 @@ BOOST_AUTO_TEST_CASE(tec_and_delay_are_told_apart) {
     return reference::Jones{g, 0, 0, g};
   });
   const SetSums sums(set, SumKind::diagonal, false, 1);
-  const auto solution = solve_slot(sums.slot(), set.freq_hz, {.term = CalibrationTerm::tec_delay, .max_delay_s = 150e-9});
+  const auto solution =
+      solve_slot(sums.slot(), set.freq_hz, {.term = CalibrationTerm::tec_delay, .max_delay_s = 150e-9});
   BOOST_CHECK_EQUAL(solution.n_flagged(), 0u);
   std::vector<double> off_tec(n), off_tau(n);
   for (std::size_t p = 0; p < n; ++p) {
@@ -183,8 +194,9 @@ BOOST_AUTO_TEST_CASE(tec_and_delay_are_told_apart) {
   }
   const auto of_tec = [](double f) { return tec_phase / f; };
   const auto of_tau = [](double f) { return two_pi * f; };
-  BOOST_TEST_MESSAGE("TEC " << centred_rms(off_tec) / bound(set, information(set, of_tec, of_tau), 2) << " and delay "
-                            << centred_rms(off_tau) / bound(set, information(set, of_tau, of_tec), 2) << " of the bounds");
+  BOOST_TEST_MESSAGE(
+      "TEC " << centred_rms(off_tec) / bound(set, information(set, of_tec, of_tau), 2) << " and delay "
+             << centred_rms(off_tau) / bound(set, information(set, of_tau, of_tec), 2) << " of the bounds");
   BOOST_CHECK_LE(centred_rms(off_tec), 1.4 * bound(set, information(set, of_tec, of_tau), 2));
   BOOST_CHECK_LE(centred_rms(off_tau), 1.4 * bound(set, information(set, of_tau, of_tec), 2));
 
@@ -200,7 +212,8 @@ BOOST_AUTO_TEST_CASE(tec_and_delay_are_told_apart) {
 
 BOOST_AUTO_TEST_CASE(antennas_without_signal_have_no_tec) {
   const std::size_t n = 12;
-  CalibrationSetup setup{.n_antennas = n, .n_channels = 20, .n_steps = 5, .n_products = 2, .n_sources = 1, .noise = 0.5};
+  CalibrationSetup setup{
+      .n_antennas = n, .n_channels = 20, .n_steps = 5, .n_products = 2, .n_sources = 1, .noise = 0.5};
   setup.channel_hz = 2e6;
   const auto tec = random_numbers(n, 0.05, 71);
   const auto set = simulate_set(setup, [&](std::size_t p, std::size_t chan, std::size_t) {

@@ -14,7 +14,8 @@ BOOST_AUTO_TEST_SUITE(flags)
 
 namespace {
 
-void flag_baselines(CalibrationSet& set, const std::function<bool(std::uint32_t p, std::uint32_t q)>& flagged) {
+void flag_baselines(CalibrationSet& set,
+                    const std::function<bool(std::uint32_t p, std::uint32_t q)>& flagged) {
   const std::size_t n = set.setup.n_channels * set.setup.n_products;
   for (std::size_t row = 0; row < set.n_rows(); ++row)
     if (flagged(set.station(row, 0), set.station(row, 1)))
@@ -22,8 +23,8 @@ void flag_baselines(CalibrationSet& set, const std::function<bool(std::uint32_t 
 }
 
 /// RMS error of the antennas but `bad` over that of a least-squares fit of the data without them.
-double error_of_others(const CalibrationSet& set, const SlotSolutions& solution, std::vector<reference::Jones> truth,
-                       const std::vector<std::size_t>& bad) {
+double error_of_others(const CalibrationSet& set, const SlotSolutions& solution,
+                       std::vector<reference::Jones> truth, const std::vector<std::size_t>& bad) {
   auto samples = fit_samples(set, 0, set.setup.n_channels);
   const auto is_bad = [&](std::size_t p) { return std::find(bad.begin(), bad.end(), p) != bad.end(); };
   for (auto& s : samples) {
@@ -43,9 +44,8 @@ BOOST_AUTO_TEST_CASE(dead_and_lonely_antennas_leave_the_others_unharmed) {
   truth[3] = {};
   auto set = simulate_set({.n_antennas = 16}, same_gains(truth));
   // Antenna 7 has one baseline, antenna 9 none.
-  flag_baselines(set, [](auto p, auto q) {
-    return p == 9 || q == 9 || ((p == 7 || q == 7) && !(p == 2 && q == 7));
-  });
+  flag_baselines(
+      set, [](auto p, auto q) { return p == 9 || q == 9 || ((p == 7 || q == 7) && !(p == 2 && q == 7)); });
   const SetSums sums(set, SumKind::diagonal, false, 8);
   const auto solution = solve_slot(sums.slot(), {}, {.reference = 3});
   for (std::size_t hand = 0; hand < 2; ++hand) {
@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(exchanged_receptors_are_named) {
   const auto solution = solve_slot(sums.slot(), {}, {});
   BOOST_CHECK_EQUAL(solution.n_flagged(), 4u);
   for (const std::size_t p : {4, 11})
-    for (std::size_t hand = 0; hand < 2; ++hand) BOOST_CHECK(solution.reason(0, p, hand) == FlagReason::swapped);
+    for (std::size_t hand = 0; hand < 2; ++hand)
+      BOOST_CHECK(solution.reason(0, p, hand) == FlagReason::swapped);
   BOOST_CHECK_LE(error_of_others(set, solution, truth, {4, 11}), 1.02);
   const auto fine = solve_slot(blocks.slot(), {}, {.min_snr = 0});
   for (std::size_t b = 0; b < 6; ++b) BOOST_CHECK(fine.reason(b, 4, 0) == FlagReason::swapped);
@@ -137,7 +138,8 @@ BOOST_AUTO_TEST_CASE(one_and_two_antennas_have_no_gains) {
   for (const std::size_t n : {1, 2}) {
     const auto truth = random_gains(n, 87);
     const auto set = simulate_set({.n_antennas = n}, same_gains(truth));
-    const SetSums diagonal(set, SumKind::diagonal, false, 1), matrices(set, SumKind::jones_unpolarised, false, 1);
+    const SetSums diagonal(set, SumKind::diagonal, false, 1),
+        matrices(set, SumKind::jones_unpolarised, false, 1);
     for (const auto term : {CalibrationTerm::gain, CalibrationTerm::jones}) {
       const SetSums& sums = needs_jones_sums(term) ? matrices : diagonal;
       const auto solution = solve_slot(sums.slot(), set.freq_hz, {.term = term});
@@ -148,11 +150,12 @@ BOOST_AUTO_TEST_CASE(one_and_two_antennas_have_no_gains) {
 
 BOOST_AUTO_TEST_CASE(outlying_amplitudes_are_found_and_solved_again_without) {
   const auto truth = random_gains(10, 88);
-  auto set = simulate_set({.n_antennas = 10, .n_channels = 24, .noise = 0.3}, [&](std::size_t p, std::size_t chan, std::size_t) {
-    auto j = truth[p];
-    if (p == 6 && chan == 13) j[0] *= 4;
-    return j;
-  });
+  auto set = simulate_set({.n_antennas = 10, .n_channels = 24, .noise = 0.3},
+                          [&](std::size_t p, std::size_t chan, std::size_t) {
+                            auto j = truth[p];
+                            if (p == 6 && chan == 13) j[0] *= 4;
+                            return j;
+                          });
   const SetSums sums(set, SumKind::diagonal, false, 1);
   std::vector<SlotSolutions> solutions;
   solutions.push_back(solve_slot(sums.slot(), {}, {}));

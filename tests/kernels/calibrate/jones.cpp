@@ -22,8 +22,8 @@ SumKind kind_of(ModelKind model) {
 }
 
 /// RMS error over that of the reference's fit of the same data, all blocks.
-double compare(const CalibrationSet& set, const std::vector<reference::Jones>& truth, std::size_t per_block, SumKind kind,
-               const SolveSettings& settings = {.term = CalibrationTerm::jones}) {
+double compare(const CalibrationSet& set, const std::vector<reference::Jones>& truth, std::size_t per_block,
+               SumKind kind, const SolveSettings& settings = {.term = CalibrationTerm::jones}) {
   const SetSums sums(set, kind, false, per_block);
   const SlotSolutions solution = solve_slot(sums.slot(), {}, settings);
   BOOST_CHECK_EQUAL(solution.n_flagged(), 0u);
@@ -45,7 +45,8 @@ double compare(const CalibrationSet& set, const std::vector<reference::Jones>& t
 BOOST_AUTO_TEST_CASE(models_of_all_kinds_reach_the_least_squares_error) {
   const auto truth = random_gains(10, 21, 0.1);
   for (const auto model : {ModelKind::unpolarised, ModelKind::diagonal, ModelKind::general}) {
-    const auto set = simulate_set({.n_antennas = 10, .n_channels = 4, .model = model, .noise = 0.5}, same_gains(truth));
+    const auto set =
+        simulate_set({.n_antennas = 10, .n_channels = 4, .model = model, .noise = 0.5}, same_gains(truth));
     BOOST_CHECK(jones_kind(set.samples()) == kind_of(model));
     // Every kind may be treated as one of the more general ones.
     for (const auto kind : {SumKind::jones_unpolarised, SumKind::jones_diagonal, SumKind::jones_general})
@@ -58,8 +59,8 @@ BOOST_AUTO_TEST_CASE(flags_weights_and_reversed_rows_of_products) {
   std::uniform_real_distribution<double> flat;
   const auto truth = random_gains(10, 22, 0.1);
   for (const auto model : {ModelKind::unpolarised, ModelKind::diagonal, ModelKind::general}) {
-    auto set = simulate_set({.n_antennas = 10, .n_channels = 4, .model = model, .noise = 0.5}, same_gains(truth),
-                            [](std::size_t row, std::size_t chan, std::size_t product) {
+    auto set = simulate_set({.n_antennas = 10, .n_channels = 4, .model = model, .noise = 0.5},
+                            same_gains(truth), [](std::size_t row, std::size_t chan, std::size_t product) {
                               return 0.2f + static_cast<float>((row * 5 + chan * 11 + product * 7) % 13) / 3;
                             });
     for (auto& w : set.weight) w = flat(random) < 0.2 ? 0.f : w;
@@ -75,8 +76,8 @@ BOOST_AUTO_TEST_CASE(errors_reach_the_bound) {
   const auto truth = random_gains(12, 23, 0.05);
   double squares = 0, bound = 0;
   for (unsigned seed = 0; seed < 6; ++seed) {
-    const auto set = simulate_set({.n_antennas = 12, .n_channels = 4, .n_steps = 10, .noise = 0.5, .seed = seed},
-                                  same_gains(truth));
+    const auto set = simulate_set(
+        {.n_antennas = 12, .n_channels = 4, .n_steps = 10, .noise = 0.5, .seed = seed}, same_gains(truth));
     const SetSums sums(set, SumKind::jones_unpolarised, false, 4);
     const auto solution = solve_slot(sums.slot(), {}, {.term = CalibrationTerm::jones});
     squares += reference::jones_error(solved_gains(solution, 0), truth);
@@ -125,7 +126,8 @@ BOOST_AUTO_TEST_CASE(a_dead_receptor_is_flagged_alone) {
   const SetSums sums(set, SumKind::jones_unpolarised, false, 8);
   const auto solution = solve_slot(sums.slot(), {}, {.term = CalibrationTerm::jones});
   BOOST_CHECK_EQUAL(solution.n_flagged(), 2u);
-  BOOST_CHECK(solution.reason(0, 4, 2) == FlagReason::low_snr && solution.reason(0, 4, 3) == FlagReason::low_snr);
+  BOOST_CHECK(solution.reason(0, 4, 2) == FlagReason::low_snr &&
+              solution.reason(0, 4, 3) == FlagReason::low_snr);
   const auto fit = reference::fit_gains(fit_samples(set, 0, 8), truth, reference::FreeElements::all);
   auto solved = solved_gains(solution, 0), fitted = fit.gain;
   fitted[4][2] = fitted[4][3] = 0;
@@ -146,7 +148,8 @@ BOOST_AUTO_TEST_CASE(leakages_come_out_up_to_what_no_data_show) {
   KnownGains known;
   known.value.resize({1, 12, 2});
   for (std::size_t p = 0; p < 12; ++p)
-    for (std::size_t hand = 0; hand < 2; ++hand) known.value(0, p, hand) = std::complex<float>(gains[p][3 * hand]);
+    for (std::size_t hand = 0; hand < 2; ++hand)
+      known.value(0, p, hand) = std::complex<float>(gains[p][3 * hand]);
   const KnownGains* const knowns[] = {&known};
   SlotCells slot = sums.slot();
   slot.known = knowns;

@@ -17,21 +17,23 @@ struct Ratios {
   double clean = 0, disturbed = 0, plain = 0;
 };
 
-/// Errors with robust weights of clean and of disturbed data, and without of disturbed data, over the plain error
-/// of clean data.
+/// Errors with robust weights of clean and of disturbed data, and without of disturbed data, over the plain
+/// error of clean data.
 Ratios ratios(CalibrationTerm term, SumKind kind) {
   double base = 0;
   Ratios sum;
   for (unsigned seed = 0; seed < 4; ++seed) {
     const auto truth = random_gains(20, 90 + seed, term == CalibrationTerm::jones ? 0.05 : 0);
-    auto set = simulate_set({.n_antennas = 20, .n_channels = 8, .n_steps = 12, .noise = 0.7, .seed = seed}, same_gains(truth));
+    auto set = simulate_set({.n_antennas = 20, .n_channels = 8, .n_steps = 12, .noise = 0.7, .seed = seed},
+                            same_gains(truth));
     const auto error = [&](double nu) {
       const SetSums sums(set, kind, true, 4);
       const auto solution = solve_slot(sums.slot(), {}, {.term = term, .robust_nu = nu});
       double squares = 0;
       for (std::size_t b = 0; b < 2; ++b)
-        squares += term == CalibrationTerm::jones ? reference::jones_error(solved_gains(solution, b), truth)
-                                                  : reference::diagonal_error(solved_gains(solution, b), truth);
+        squares += term == CalibrationTerm::jones
+                       ? reference::jones_error(solved_gains(solution, b), truth)
+                       : reference::diagonal_error(solved_gains(solution, b), truth);
       return squares;
     };
     base += error(0);
@@ -47,9 +49,10 @@ Ratios ratios(CalibrationTerm term, SumKind kind) {
     sum.disturbed += error(2);
     sum.plain += error(0);
   }
-  const Ratios all = {std::sqrt(sum.clean / base), std::sqrt(sum.disturbed / base), std::sqrt(sum.plain / base)};
-  BOOST_TEST_MESSAGE("clean " << all.clean << ", with interference " << all.disturbed << ", the same without weights "
-                              << all.plain);
+  const Ratios all = {std::sqrt(sum.clean / base), std::sqrt(sum.disturbed / base),
+                      std::sqrt(sum.plain / base)};
+  BOOST_TEST_MESSAGE("clean " << all.clean << ", with interference " << all.disturbed
+                              << ", the same without weights " << all.plain);
   return all;
 }
 
@@ -70,7 +73,8 @@ BOOST_AUTO_TEST_CASE(interference_costs_matrices_little) {
 }
 
 BOOST_AUTO_TEST_CASE(interference_costs_tec_little) {
-  CalibrationSetup setup{.n_antennas = 16, .n_channels = 12, .n_steps = 10, .n_products = 2, .n_sources = 1, .noise = 1};
+  CalibrationSetup setup{
+      .n_antennas = 16, .n_channels = 12, .n_steps = 10, .n_products = 2, .n_sources = 1, .noise = 1};
   setup.channel_hz = 3e6;
   std::mt19937_64 random(99);
   std::normal_distribution<double> gauss;

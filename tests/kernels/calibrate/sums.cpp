@@ -18,10 +18,12 @@ namespace {
 using Complex = std::complex<double>;
 
 /// chi^2 of gains by baseline and product, from the samples.
-Complex product_model(const reference::Jones& j_p, const reference::Jones& m, const reference::Jones& j_q, std::size_t k) {
+Complex product_model(const reference::Jones& j_p, const reference::Jones& m, const reference::Jones& j_q,
+                      std::size_t k) {
   Complex sum = 0;
   for (std::size_t c = 0; c < 2; ++c)
-    for (std::size_t d = 0; d < 2; ++d) sum += j_p[k / 2 * 2 + c] * m[2 * c + d] * std::conj(j_q[k % 2 * 2 + d]);
+    for (std::size_t d = 0; d < 2; ++d)
+      sum += j_p[k / 2 * 2 + c] * m[2 * c + d] * std::conj(j_q[k % 2 * 2 + d]);
   return sum;
 }
 
@@ -29,15 +31,18 @@ CalibrationSet hostile_set(std::size_t n_products, ModelKind model, std::size_t 
   std::mt19937_64 random(31);
   std::uniform_real_distribution<double> flat;
   const auto truth = random_gains(6, 31, 0.1);
-  auto set = simulate_set({.n_antennas = 6, .n_channels = n_channels, .n_steps = 5, .n_products = n_products, .model = model},
-                          same_gains(truth), [](std::size_t row, std::size_t chan, std::size_t product) {
-                            return 0.1f + static_cast<float>((row + 3 * chan + 5 * product) % 17);
-                          });
-  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  auto set = simulate_set(
+      {.n_antennas = 6, .n_channels = n_channels, .n_steps = 5, .n_products = n_products, .model = model},
+      same_gains(truth), [](std::size_t row, std::size_t chan, std::size_t product) {
+        return 0.1f + static_cast<float>((row + 3 * chan + 5 * product) % 17);
+      });
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
   for (auto& w : set.weight)
     if (flat(random) < 0.3) w = flat(random) < 0.5 ? 0.f : flat(random) < 0.5 ? -1.f : nan;
   for (auto& v : set.data)
-    if (flat(random) < 0.1) v = flat(random) < 0.5 ? std::complex<float>(nan, 0) : std::complex<float>(0, infinity);
+    if (flat(random) < 0.1)
+      v = flat(random) < 0.5 ? std::complex<float>(nan, 0) : std::complex<float>(0, infinity);
   for (auto& v : set.data)
     if (flat(random) < 0.02) v = {1e30f, 0};  // too large for its square
   for (std::size_t row = 0; row < set.n_rows(); row += 3) set.reverse(row);
@@ -64,14 +69,16 @@ BOOST_AUTO_TEST_CASE(diagonal_sums_agree_with_the_definition) {
       for (std::size_t row = 0; row < set.n_rows(); ++row)
         for (std::size_t chan = 0; chan < n_channels; ++chan)
           for (std::size_t product = 0; product < n_products; ++product) {
-            if (!used(set, row, chan, product) || (n_products == 4 && (product == 1 || product == 2))) continue;
+            if (!used(set, row, chan, product) || (n_products == 4 && (product == 1 || product == 2)))
+              continue;
             const std::size_t p = set.station(row, 0), q = set.station(row, 1);
             const Complex v = set.data(row, chan, product), m = set.model(row, chan, product);
             const double w = set.weight(row, chan, product);
             const Complex a = w * v * std::conj(m);
             auto& sum = want[{set.cell(row), chan / 2, n_products == 4 ? product / 3 : product,
                               baseline_index(std::min(p, q), std::max(p, q), 6)}];
-            const double terms[] = {a.real(), p < q ? a.imag() : -a.imag(), w * std::norm(m), w * std::norm(v), 1};
+            const double terms[] = {a.real(), p < q ? a.imag() : -a.imag(), w * std::norm(m),
+                                    w * std::norm(v), 1};
             for (std::size_t k = 0; k < 5; ++k) sum[k] += terms[k];
           }
       std::size_t n_found = 0;
@@ -94,8 +101,8 @@ BOOST_AUTO_TEST_CASE(diagonal_sums_agree_with_the_definition) {
 }
 
 BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
-  // chi^2 of known gains times J = 1 is R - 2 A + S of the combined sums; with known gains that differ from step
-  // to step and block to block, added up to fewer blocks.
+  // chi^2 of known gains times J = 1 is R - 2 A + S of the combined sums; with known gains that differ from
+  // step to step and block to block, added up to fewer blocks.
   const auto set = hostile_set(4, ModelKind::general, 10);
   const SetSums own(set, SumKind::jones_general, true, 1);
   std::vector<KnownGains> known(5);
@@ -139,8 +146,8 @@ BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
         if (step == 2 && chan == 3 && (p == 4 || q == 4)) continue;
         for (std::size_t k = 0; k < 4; ++k) {
           if (!used(set, row, chan, k)) continue;
-          want[chan / 4] += set.weight(row, chan, k) *
-                            std::norm(Complex(set.data(row, chan, k)) - product_model(matrix(p), m, matrix(q), k));
+          want[chan / 4] += set.weight(row, chan, k) * std::norm(Complex(set.data(row, chan, k)) -
+                                                                 product_model(matrix(p), m, matrix(q), k));
           n_want += 1;
         }
       }
@@ -178,7 +185,8 @@ BOOST_AUTO_TEST_CASE(models_of_fewer_products_are_those_of_more) {
       one(row, chan, 0) = two(row, chan, 0) = set.model(row, chan, 0);
       two(row, chan, 1) = set.model(row, chan, 3);
     }
-  for (const SumKind kind : {SumKind::diagonal, SumKind::jones_unpolarised, SumKind::jones_diagonal, SumKind::jones_general}) {
+  for (const SumKind kind :
+       {SumKind::diagonal, SumKind::jones_unpolarised, SumKind::jones_diagonal, SumKind::jones_general}) {
     const SetSums full(set, kind, false, 2);
     for (auto* model : {&one, &two}) {
       CalibrationSums other(full.cells[0].layout());
@@ -225,7 +233,8 @@ BOOST_AUTO_TEST_CASE(long_series_keep_their_precision) {
   }
   BOOST_CHECK_EQUAL(sums.n_samples(), n);
   const std::vector<const CalibrationSums*> cells{&sums};
-  BOOST_CHECK_CLOSE(double{combine({cells, {}, {0}, 1}, SumKind::diagonal, {}, 1).recent()(0, 0, 0, 0)}, wanted[0], 1e-4);
+  BOOST_CHECK_CLOSE(double{combine({cells, {}, {0}, 1}, SumKind::diagonal, {}, 1).recent()(0, 0, 0, 0)},
+                    wanted[0], 1e-4);
 }
 
 BOOST_AUTO_TEST_CASE(weights_of_rows_multiply_all_but_the_count) {
