@@ -136,10 +136,8 @@ BOOST_AUTO_TEST_CASE(filled_files_have_no_gaps) {
 // Others apply amplitude000 and phase000, which hold leakages too; the terms come back here.
 BOOST_AUTO_TEST_CASE(a_chain_with_leakages_has_its_product_for_others) {
   const Scratch scratch;
-  SolutionTable leakage = table(SolutionType::leakage, {1, 4, 1, 4, {}}, 2);
-  leakage.interval_s = leakage.width_hz = {0};
-  const Solutions written =
-      some_solutions::solutions(table(SolutionType::gain, {3, 4, 2, 2, {}}, 1), std::move(leakage));
+  const Solutions written = some_solutions::solutions(table(SolutionType::gain, {3, 4, 2, 2, {}}, 1),
+                                                      table(SolutionType::leakage, {1, 4, 1, 4, {}}, 2));
   write_h5parm(scratch.path("a.h5"), written);
   check_same(written, read_h5parm(scratch.path("a.h5")));
   const Solutions product = read_h5parm(scratch.path("a.h5"), {"", {"amplitude000", "phase000"}});
