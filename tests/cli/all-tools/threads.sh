@@ -14,7 +14,7 @@ job[clean-scales]="clean -q ../in.ms --size 128 --scale 12amin --algorithm multi
   --niter 300 -o out"
 
 for name in simulate simulate-ms correlate-ms beamform beamform-8 epic-fft epic-dft epic-corr idg-grid idg-grid-iquv idg-degrid \
-  clean clean-ms clean-scales search-transients fold-pulsar; do
+  clean clean-ms clean-scales calibrate search-transients fold-pulsar; do
   for threads in 1 2 7; do
     begin "$threads" "$name"
     (cd "$threads" && run ${job[$name]} --threads "$threads")
