@@ -42,6 +42,7 @@ void run_solve(Tool& tool, Options& options) {
   std::shared_ptr<const MeasurementSetLock> lock;
   if (options.applies() && !tool.common().dry_run) lock = lock_measurement_set(options.input());
   std::unique_ptr<VisibilityInput> input = open_input(options);
+  check_formats(tool, options);
   if (options.applies()) look_at_output_column(options);
   if (options.models.empty()) tool.device(CudaSupport::none);
   std::unique_ptr<ModelSource> model = open_model(tool, options, *input);
@@ -87,6 +88,7 @@ void run_apply(Tool& tool, Options& options) {
 
 void run_convert(Tool& tool, Options& options) {
   check_outputs(tool, options);
+  check_formats(tool, options);
   Solutions solutions = read_solutions(options.input());
   if (tool.common().dry_run) {
     tool.print(fmt::format("{}: {} antennas, {} tables", options.input(), solutions.antennas.size(),

@@ -16,7 +16,7 @@ gains() {
     for (ant = 0; ant < 32; ++ant)
       for (pol = 0; pol < 2; ++pol) {
         size = 1 + 0.3 * sin(3 * ant + pol); phase = 2 * sin(5 * ant + 2 * pol)
-        printf "%d,%d,%.12g,%.12g\n", ant, pol, sign > 0 ? size : 1 / size, sign * phase
+        printf "%d,%d,%.12g,%.12g\n", ant, pol, (sign > 0 ? size : 1 / size), sign * phase
       }
   }' </dev/null
 }
