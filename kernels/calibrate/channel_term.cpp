@@ -19,6 +19,7 @@
 #include "kernels/calibrate/cholesky.h"
 #include "kernels/calibrate/connections.h"
 #include "kernels/calibrate/diagonal.h"
+#include "kernels/calibrate/phase_step.h"
 #include "kernels/calibrate/solve_slot.h"
 #include "kernels/common/math/fft.h"
 #include "libcore/system/parallel.h"
@@ -117,14 +118,31 @@ class PhaseModel {
 
  private:
   Numbers search_tec(const std::vector<Complex>& u) const {
+    // From one TEC of the grid to the next, each channel's phasor turns by the same angle.
     const auto n = static_cast<long>(std::ceil(max_tec_ / tec_step_));
+    const std::size_t n_channels = u.size();
+    std::vector<double> re(n_channels), im(n_channels), turn_re(n_channels), turn_im(n_channels);
+    for (std::size_t c = 0; c < n_channels; ++c) {
+      const Complex first = times(u[c], std::polar(1.0, -slope_[c][0] * -static_cast<double>(n) * tec_step_));
+      const Complex turn = std::polar(1.0, -slope_[c][0] * tec_step_);
+      re[c] = first.real();
+      im[c] = first.imag();
+      turn_re[c] = turn.real();
+      turn_im[c] = turn.imag();
+    }
     Numbers best{};
     double greatest = -1e300;
     for (long k = -n; k <= n; ++k) {
-      Numbers x = {static_cast<double>(k) * tec_step_, 0};
-      if (const double value = objective(u, x); value > greatest) {
-        greatest = value;
-        best = x;
+      double sum = 0;
+      for (std::size_t c = 0; c < n_channels; ++c) sum += re[c];
+      for (std::size_t c = 0; c < n_channels; ++c) {
+        const double next = re[c] * turn_re[c] - im[c] * turn_im[c];
+        im[c] = re[c] * turn_im[c] + im[c] * turn_re[c];
+        re[c] = next;
+      }
+      if (sum > greatest) {
+        greatest = sum;
+        best = {static_cast<double>(k) * tec_step_, 0};
       }
     }
     return best;
@@ -254,7 +272,7 @@ class PhaseModel {
 class ChannelFit {
  public:
   /// Lanes of the problem: block c is lane c * n_hands + hand.
-  ChannelFit(DiagonalProblem& problem, const CalibrationSums& sums, const PhaseModel& model,
+  ChannelFit(const DiagonalProblem& problem, const CalibrationSums& sums, const PhaseModel& model,
              const SolveSettings& settings, std::size_t n_hands, std::size_t hand)
       : problem_(problem),
         sums_(sums),
@@ -311,25 +329,15 @@ class ChannelFit {
   bool active(std::size_t p) const { return reason_[p] == FlagReason::none; }
   std::size_t lane(std::size_t c) const { return c * n_hands_ + hand_; }
 
-  /// A (times both amplitudes) and S of p < q.
-  Complex product(std::size_t c, std::size_t p, std::size_t q, double& s) const {
-    const std::size_t l = lane(c);
-    const float* own = &problem_.sums(l / kLanes, baseline_index(p, q, n_antennas_), 0, l % kLanes);
-    s = own[2 * kLanes];
-    return {own[0], own[kLanes]};
-  }
-
   void prune() {
     std::vector<std::uint8_t> linked(n_antennas_ * n_antennas_);
-    for (std::size_t p = 0; p < n_antennas_; ++p)
-      for (std::size_t q = p + 1; q < n_antennas_; ++q)
-        for (std::size_t c = 0; c < n_channels_; ++c) {
-          double s;
-          product(c, p, q, s);
-          if (s > 0) {
-            linked[p * n_antennas_ + q] = linked[q * n_antennas_ + p] = 1;
-            break;
-          }
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        for (std::size_t q = p + 1; q < n_antennas_; ++q) {
+          const float* own = &problem_.sums(group, baseline_index(p, q, n_antennas_), 2, 0);
+          bool any = false;
+          for_channels(group, [&](std::size_t i, std::size_t) { any |= own[i] > 0; });
+          if (any) linked[p * n_antennas_ + q] = linked[q * n_antennas_ + p] = 1;
         }
     prune_antennas(linked, n_antennas_, settings_.min_baselines, 1, reason_.data());
   }
@@ -348,19 +356,41 @@ class ChannelFit {
     }
   }
 
+  /// Calls use(i, c) for the channels of a group of lanes.
+  template <class Use>
+  void for_channels(std::size_t group, Use use) const {
+    for (std::size_t i = 0; i < kLanes && group * kLanes + i < problem_.n_lanes; ++i)
+      if ((group * kLanes + i) % n_hands_ == hand_) use(i, (group * kLanes + i) / n_hands_);
+  }
+
   /// Phasors of an antenna: the sum over the others of A_pq,c times their phasors.
   void phasors(std::size_t p, const std::vector<Complex>& others, std::vector<Complex>& u) const {
     u.assign(n_channels_, 0);
-    for (std::size_t q = 0; q < n_antennas_; ++q) {
-      if (q == p || !active(q)) continue;
-      const double scale = scale_[p] * scale_[q];
-      for (std::size_t c = 0; c < n_channels_; ++c) {
-        double s;
-        Complex a = product(c, std::min(p, q), std::max(p, q), s);
-        if (q < p) a = std::conj(a);
-        u[c] += scale * times(a, others[q * n_channels_ + c]);
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      for (std::size_t q = 0; q < n_antennas_; ++q) {
+        if (q == p || !active(q)) continue;
+        const double scale = scale_[p] * scale_[q], sign = q < p ? -scale : scale;
+        const float* own = &problem_.sums(group, baseline_index(std::min(p, q), std::max(p, q), n_antennas_), 0, 0);
+        for_channels(group, [&](std::size_t i, std::size_t c) {
+          u[c] += times({scale * own[i], sign * own[kLanes + i]}, others[q * n_channels_ + c]);
+        });
       }
-    }
+  }
+
+  /// Of each antenna sum_q S_pq a_q^2 over active ones and channels; a = 1 or the amplitudes found.
+  std::vector<double> informations(bool scaled) const {
+    std::vector<double> sum(n_antennas_);
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        for (std::size_t q = p + 1; q < n_antennas_; ++q) {
+          if (!active(p) || !active(q)) continue;
+          const float* own = &problem_.sums(group, baseline_index(p, q, n_antennas_), 2, 0);
+          double s = 0;
+          for_channels(group, [&](std::size_t i, std::size_t) { s += own[i]; });
+          sum[p] += s * (scaled ? scale_[q] * scale_[q] : 1);
+          sum[q] += s * (scaled ? scale_[p] * scale_[p] : 1);
+        }
+    return sum;
   }
 
   std::vector<Complex> model_phasors() const {
@@ -393,20 +423,13 @@ class ChannelFit {
       move(p, u, e);
     }
     std::vector<double> ratio(n_antennas_);
+    const std::vector<double> information = informations(false);
     double mean = 0, n = 0;
     for (std::size_t p = 0; p < n_antennas_; ++p) {
       if (!active(p)) continue;
       phasors(p, e, u);
-      double information = 0;
-      for (std::size_t q = 0; q < n_antennas_; ++q)
-        if (q != p && active(q))
-          for (std::size_t c = 0; c < n_channels_; ++c) {
-            double s;
-            product(c, std::min(p, q), std::max(p, q), s);
-            information += s;
-          }
       Numbers x = numbers_[p];
-      ratio[p] = information > 0 ? std::max(0.0, model_.objective(u, x) / information) : 0;
+      ratio[p] = information[p] > 0 ? std::max(0.0, model_.objective(u, x) / information[p]) : 0;
       mean += ratio[p];
       n += 1;
     }
@@ -455,23 +478,35 @@ class ChannelFit {
     return moved;
   }
 
-  double likelihood(const std::vector<Numbers>& numbers) const {
-    double sum = 0;
-    std::vector<Complex> e(n_antennas_);
-    for (std::size_t c = 0; c < n_channels_; ++c) {
-      for (std::size_t p = 0; p < n_antennas_; ++p)
-        if (active(p)) e[p] = scale_[p] * std::polar(1.0, model_.phase(c, numbers[p]));
-      for (std::size_t p = 0; p < n_antennas_; ++p)
-        for (std::size_t q = p + 1; active(p) && q < n_antennas_; ++q) {
-          if (!active(q)) continue;
-          double s;
-          const Complex a = product(c, p, q, s), m = multiply_conj(e[p], e[q]);
-          sum += a.real() * m.real() + a.imag() * m.imag();
+  /// Sums over the channels of all baselines, [baseline][kPhaseSums].
+  std::vector<double> sums_at(const std::vector<Numbers>& numbers, bool observed) const {
+    std::vector<double> sums(n_antennas_ * (n_antennas_ - 1) / 2 * kPhaseSums), e(n_antennas_ * 2 * kLanes);
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group) {
+      double slopes[2 * kLanes] = {}, use[kLanes] = {};
+      std::fill(e.begin(), e.end(), 0.0);
+      for_channels(group, [&](std::size_t i, std::size_t c) {
+        use[i] = 1;
+        for (std::size_t k = 0; k < 2; ++k) slopes[k * kLanes + i] = model_.slope(c)[k];
+        for (std::size_t p = 0; p < n_antennas_; ++p) {
+          if (!active(p)) continue;
+          const Complex phasor = std::polar(scale_[p], model_.phase(c, numbers[p]));
+          e[p * 2 * kLanes + i] = phasor.real();
+          e[(p * 2 + 1) * kLanes + i] = phasor.imag();
         }
+      });
+      phase_sums(&problem_.sums(group, 0, 0, 0), n_antennas_, e.data(), slopes, use, observed, sums.data());
     }
-    return sum;
+    return sums;
   }
 
+  static double likelihood(const std::vector<double>& sums) {
+    double value = 0;
+    for (std::size_t i = 0; i < sums.size(); i += kPhaseSums) value += sums[i];
+    return value;
+  }
+
+  /// Gauss-Newton steps with the expected weights, then, near the end, with those that the data show: their
+  /// convergence is quadratic. A step that makes the likelihood less is halved.
   void newton() {
     std::vector<std::size_t> unknown;  // antennas but the reference
     std::vector<std::size_t> place(n_antennas_);
@@ -482,40 +517,34 @@ class ChannelFit {
       }
     const std::size_t k = model_.n_numbers(), n = unknown.size() * k;
     converged_ = false;
-    double now = likelihood(numbers_);
-    for (std::uint32_t iteration = 0; iteration < 30 && !converged_; ++iteration) {
+    bool observed = false;
+    std::vector<double> sums = sums_at(numbers_, observed);
+    double now = likelihood(sums);
+    for (std::uint32_t iteration = 0; iteration < 30; ++iteration) {
       std::vector<double> matrix(n * n), right(n);
-      std::vector<Complex> e(n_antennas_);
-      for (std::size_t c = 0; c < n_channels_; ++c) {
-        const Numbers& b = model_.slope(c);
-        for (std::size_t p = 0; p < n_antennas_; ++p)
-          if (active(p)) e[p] = scale_[p] * std::polar(1.0, model_.phase(c, numbers_[p]));
-        for (std::size_t p = 0; p < n_antennas_; ++p)
-          for (std::size_t q = p + 1; active(p) && q < n_antennas_; ++q) {
-            if (!active(q)) continue;
-            double s;
-            const Complex a = product(c, p, q, s), m = multiply_conj(e[p], e[q]);
-            if (!(s > 0)) continue;
-            const double slope =
-                a.imag() * m.real() - a.real() * m.imag();  // of L in phi_p; minus it in phi_q
-            const double weight = s * scale_[p] * scale_[p] * scale_[q] * scale_[q];
-            for (std::size_t i = 0; i < k; ++i) {
-              if (p != reference_) right[place[p] * k + i] += b[i] * slope;
-              if (q != reference_) right[place[q] * k + i] -= b[i] * slope;
-              for (std::size_t j = 0; j < k; ++j) {
-                const double h = weight * b[i] * b[j];
-                if (p != reference_) matrix[(place[p] * k + i) * n + place[p] * k + j] += h;
-                if (q != reference_) matrix[(place[q] * k + i) * n + place[q] * k + j] += h;
-                if (p != reference_ && q != reference_)
-                  matrix[(place[q] * k + i) * n + place[p] * k + j] -= h;
-              }
+      const double* own = sums.data();
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        for (std::size_t q = p + 1; q < n_antennas_; ++q, own += kPhaseSums) {
+          if (!active(p) || !active(q)) continue;
+          const bool of_p = p != reference_, of_q = q != reference_;
+          for (std::size_t i = 0; i < k; ++i) {
+            if (of_p) right[place[p] * k + i] += own[1 + i];
+            if (of_q) right[place[q] * k + i] -= own[1 + i];
+            for (std::size_t j = 0; j < k; ++j) {
+              const double h = own[3 + i + j];
+              if (of_p) matrix[(place[p] * k + i) * n + place[p] * k + j] += h;
+              if (of_q) matrix[(place[q] * k + i) * n + place[q] * k + j] += h;
+              if (of_p && of_q) matrix[(place[q] * k + i) * n + place[p] * k + j] -= h;
             }
           }
-      }
+        }
       // Units differ by many orders of magnitude: the diagonal becomes 1.
       std::vector<double> scale(n);
-      for (std::size_t i = 0; i < n; ++i)
+      bool positive = true;
+      for (std::size_t i = 0; i < n; ++i) {
+        positive &= matrix[i * n + i] > 0;
         scale[i] = matrix[i * n + i] > 0 ? 1 / std::sqrt(matrix[i * n + i]) : 0;
+      }
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j <= i; ++j) matrix[i * n + j] *= scale[i] * scale[j];
       for (std::size_t i = 0; i < n; ++i) right[i] *= scale[i];
@@ -524,27 +553,37 @@ class ChannelFit {
       cholesky.solve(right.data());
       double decrement = 0;
       for (std::size_t i = 0; i < n; ++i) decrement += right[i] * gradient[i];
+      if (observed && !(positive && decrement >= 0)) {
+        observed = false;
+        sums = sums_at(numbers_, observed);
+        continue;
+      }
       ++n_iterations_;
-      double factor = 1;
+      converged_ = decrement <= 1e-10 * std::abs(now) + 1e-300;
       bool better = false;
-      for (int halving = 0; halving < 8 && !better; ++halving, factor /= 2) {
+      const bool next_observed = decrement < 1e-3 * std::abs(now);
+      double factor = 1;
+      for (int halving = 0; halving < 8 && !better && !converged_; ++halving, factor /= 2) {
         std::vector<Numbers> trial = numbers_;
         for (std::size_t i = 0; i < n; ++i) trial[unknown[i / k]][i % k] += factor * right[i] * scale[i];
-        const double value = likelihood(trial);
+        std::vector<double> trial_sums = sums_at(trial, next_observed);
+        const double value = likelihood(trial_sums);
         if (value >= now) {
           better = true;
           now = value;
           numbers_ = std::move(trial);
+          sums = std::move(trial_sums);
         }
       }
-      converged_ = decrement <= 1e-10 * std::abs(now) + 1e-300;
-      if (!better || converged_) {
-        converged_ = converged_ || decrement <= 1e-6 * std::abs(now);
-        const std::vector<double> variance = cholesky.inverse_diagonal();
-        for (std::size_t i = 0; i < n; ++i)
-          sigma_[unknown[i / k]][i % k] = std::sqrt(variance[i] / 2) * scale[i];
-        break;
+      if (better) {
+        observed = next_observed;
+        continue;
       }
+      converged_ = converged_ || decrement <= 1e-6 * std::abs(now);
+      const std::vector<double> variance = cholesky.inverse_diagonal();
+      for (std::size_t i = 0; i < n; ++i)
+        sigma_[unknown[i / k]][i % k] = std::sqrt(variance[i] / 2) * scale[i];
+      break;
     }
     sigma_[reference_] = {0, 0};
   }
@@ -575,20 +614,13 @@ class ChannelFit {
       }
     noise_ = noise_of(after_, n_samples_, 0, power);
     std::vector<Complex> u;
+    const std::vector<double> information = informations(true);
     for (std::size_t p = 0; p < n_antennas_; ++p) {
       snr_[p] = 0;
       if (!active(p) || !(noise_ > 0)) continue;
       phasors(p, e, u);
-      double information = 0;
-      for (std::size_t q = 0; q < n_antennas_; ++q)
-        if (q != p && active(q))
-          for (std::size_t c = 0; c < n_channels_; ++c) {
-            double s;
-            product(c, std::min(p, q), std::max(p, q), s);
-            information += s * scale_[q] * scale_[q];
-          }
-      if (information > 0)
-        snr_[p] = plain_objective(u, numbers_[p]) / scale_[p] / std::sqrt(information) / noise_;
+      if (information[p] > 0)
+        snr_[p] = plain_objective(u, numbers_[p]) / scale_[p] / std::sqrt(information[p]) / noise_;
     }
   }
 
@@ -605,7 +637,7 @@ class ChannelFit {
     return any;
   }
 
-  DiagonalProblem& problem_;
+  const DiagonalProblem& problem_;
   const CalibrationSums& sums_;
   const PhaseModel& model_;
   const SolveSettings& settings_;
