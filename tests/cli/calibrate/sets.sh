@@ -42,14 +42,29 @@ paste -d, <(grep '^Tile' cal.csv) <(grep '^Tile' column.csv) | awk -F, '{ d = $3
 run calibrate -q obs.ms --column RAW --sky sky.txt --solve gain:channels=all --robust -o robust.h5
 run calibrate -q --robust=4 obs.ms --column RAW --sky sky.txt --solve gain:channels=all -o robust4.h5
 
+# With less memory the data are read more often, which changes nothing of note.
+run simulate -q --array mwa-128t --sky sky.txt --channels 4 --duration 16s --noise 1000Jy --phase-centre '02h28m00s -26d42m00s' -o large.ms
+chain="large.ms --sky sky.txt --solve bandpass --solve phase:interval=1s"
+run calibrate -v $chain -o much.h5 --export much.bin
+expect_stderr "the data are read once"
+run calibrate -v $chain -o less.h5 --export less.bin --max-memory 80MB
+expect_stderr "the data are read 2 times"
+expect_peak 80
+run calibrate -v $chain -o little.h5 --export little.bin --max-memory 66MB
+stderr_matches 'the data are read ([3-9]|1[0-9]) times'
+expect_peak 66
+numbers() { tail -c +49 "$1" | od -An -v -t f8 -w8; }
+expect_near_numbers <(numbers much.bin) <(numbers less.bin) 1e-6 "what less memory gives"
+expect_near_numbers <(numbers much.bin) <(numbers little.bin) 1e-6 "what little memory gives"
+
 # Plans change nothing.
-before=$(find obs.ms -type f -newer robust4.h5 | wc -l)
+before=$(find obs.ms -type f -newer little.h5 | wc -l)
 run calibrate obs.ms --sky sky.txt -o dry.h5 --dry-run
 expect_stdout "gain: 1 interval" "memory: "
 expect_no_file dry.h5
 run calibrate obs.ms --apply cal.h5 --output-column DRY --dry-run
 expect_stdout "column DRY is to be added" "memory: "
-[ "$(find obs.ms -type f -newer robust4.h5 | wc -l)" = "$before" ] || fail "--dry-run changes the set"
+[ "$(find obs.ms -type f -newer little.h5 | wc -l)" = "$before" ] || fail "--dry-run changes the set"
 
 # Refusals, before anything is written.
 expect_exit 2 calibrate obs.ms --sky sky.txt
