@@ -302,7 +302,8 @@ class ChannelFit {
   bool converged() const { return converged_; }
   std::size_t reference() const { return reference_; }
 
-  void solve(const DiagonalGains& phases) {
+  /// From the phases of the single channels, or, where `phases` is null, from a former solution.
+  void solve(const DiagonalGains* phases, const SlotSolutions* start) {
     prune();
     for (std::size_t round = 0; round < kFlagRounds; ++round) {
       if (std::count(reason_.begin(), reason_.end(), FlagReason::none) < 2) {
@@ -311,8 +312,14 @@ class ChannelFit {
         measure();
         return;
       }
-      choose_reference(phases);
-      if (round == 0) search_from(phases);
+      choose_reference();
+      if (round == 0) {
+        if (phases != nullptr)
+          search_from(*phases);
+        else
+          begin_at(*start);
+        find_amplitudes();
+      }
       const Numbers origin = numbers_[reference_];
       for (Numbers& x : numbers_) x = {x[0] - origin[0], x[1] - origin[1]};
       for (std::size_t pass = 0; pass < 4; ++pass) {
@@ -342,18 +349,17 @@ class ChannelFit {
     prune_antennas(linked, n_antennas_, settings_.min_baselines, 1, reason_.data());
   }
 
-  void choose_reference(const DiagonalGains& phases) {
+  /// The settings' antenna, or where it has no solution the one with the most information.
+  void choose_reference() {
     reference_ = settings_.reference;
     if (active(reference_)) return;
+    const std::vector<double> information = informations(false);
     double most = -1;
-    for (std::size_t p = 0; p < n_antennas_; ++p) {
-      double signal = 0;
-      for (std::size_t c = 0; c < n_channels_; ++c) signal += phases.signal(lane(c), p);
-      if (active(p) && signal > most) {
-        most = signal;
+    for (std::size_t p = 0; p < n_antennas_; ++p)
+      if (active(p) && information[p] > most) {
+        most = information[p];
         reference_ = p;
       }
-    }
   }
 
   /// Calls use(i, c) for the channels of a group of lanes.
@@ -415,13 +421,27 @@ class ChannelFit {
       numbers_[p] = model_.search(u);
     }
     numbers_[reference_] = {0, 0};
-    // Antenna by antenna against the models of the others; then amplitudes, which weigh the baselines.
-    std::vector<Complex> e = model_phasors();
+    search_again();
+  }
+
+  void begin_at(const SlotSolutions& start) {
     for (std::size_t p = 0; p < n_antennas_; ++p) {
-      if (!active(p) || p == reference_) continue;
-      phasors(p, e, u);
-      move(p, u, e);
+      if (start.term == CalibrationTerm::delay) {
+        const double tau = start.value(0, p, hand_).real();
+        if (!std::isfinite(tau)) continue;
+        numbers_[p] = {tau, std::remainder(kTwoPi * model_.mean_hz() * tau + start.phase_rad(p, hand_), kTwoPi)};
+      } else {
+        for (std::size_t k = 0; k < model_.n_numbers(); ++k)
+          if (const double x = start.value(0, p, k).real(); std::isfinite(x)) numbers_[p][k] = x;
+      }
     }
+    search_again();
+  }
+
+  /// Amplitudes that the data have, which weigh the baselines.
+  void find_amplitudes() {
+    const std::vector<Complex> e = model_phasors();
+    std::vector<Complex> u;
     std::vector<double> ratio(n_antennas_);
     const std::vector<double> information = informations(false);
     double mean = 0, n = 0;
@@ -654,19 +674,22 @@ class ChannelFit {
 
 SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const double> freq_hz,
                               const SolveSettings& settings, ExcludedSolutions excluded,
-                              const SlotSolutions*) {
+                              const SlotSolutions* start) {
   const SumLayout& layout = sums.layout();
   const std::size_t n = layout.n_antennas, n_polarisations = layout.n_polarisations();
   const bool delay = settings.term == CalibrationTerm::delay;
   const std::size_t n_hands = delay ? n_polarisations : 1;
   const std::size_t n_own = n_values(settings.term, n_polarisations);
   DiagonalProblem problem = make_problem(sums, n_polarisations / n_hands);
+  if (start != nullptr && (start->term != settings.term || start->n_antennas != n || start->n_values != n_own)) start = nullptr;
   DiagonalGains phases;
-  phases.resize(problem.n_lanes, n);
-  parallel_for(settings.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
-    // Phases alone, to the precision that a search needs; damped by nothing else than the even steps' means.
-    solve_group(problem, group, {true, 1e-3, 40}, phases);
-  });
+  if (start == nullptr) {
+    phases.resize(problem.n_lanes, n);
+    // Phases alone, to the precision that a search needs.
+    parallel_for(settings.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
+      solve_group(problem, group, {true, 1e-3, 40, false}, phases);
+    });
+  }
   const PhaseModel model(settings.term, freq_hz, settings);
   std::vector<ChannelFit> fits;
   for (std::size_t hand = 0; hand < n_hands; ++hand)
@@ -676,7 +699,7 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
       for (std::size_t value = 0; value < n_own; ++value)
         if (excluded(0, p, value) != FlagReason::none)
           fits[delay ? value : 0].reason()[p] = excluded(0, p, value);
-  parallel_for(settings.n_threads, n_hands, [&](std::size_t hand, unsigned) { fits[hand].solve(phases); });
+  parallel_for(settings.n_threads, n_hands, [&](std::size_t hand, unsigned) { fits[hand].solve(start == nullptr ? &phases : nullptr, start); });
 
   SolvedSlot solved;
   solved.solution = empty_solution(settings.term, 1, n, n_own, n_hands);

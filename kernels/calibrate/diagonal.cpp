@@ -221,7 +221,7 @@ void solve_group(const DiagonalProblem& problem, std::size_t group, const Diagon
       gains.signal(lane, p) =
           std::hypot(exact_sums[p * 3 * kLanes + i], exact_sums[(p * 3 + 1) * kLanes + i]);
     }
-    if (!gains.converged[lane]) gains.converged[lane] = polish_gains(problem, lane, settings, gains);
+    if (!gains.converged[lane] && settings.polish) gains.converged[lane] = polish_gains(problem, lane, settings, gains);
   }
 }
 

@@ -34,6 +34,7 @@ struct DiagonalSettings {
   bool unit = false;  ///< |g| = 1
   double tolerance = 1e-6;
   std::size_t max_iterations = 200;
+  bool polish = true;  ///< Gauss-Newton for lanes that have not converged
 };
 
 struct DiagonalGains {
