@@ -39,12 +39,13 @@ Matrix2 diagonal(std::size_t ant, std::size_t time, double hz) {
 }
 
 /// The gains that a file gives at a time and the channels: [antenna][chan][2].
-Buffer<Complex, 3> gains_at(const Solutions& solutions, const DistortedSet& set, std::size_t time) {
+Buffer<Complex, 3> gains_at(const Solutions& solutions, const DistortedSet& set, std::size_t time,
+                            std::size_t window = 0) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < set.n_antennas; ++i) names.push_back("A" + std::to_string(i));
   const SolutionEvaluator evaluator(solutions, names, Interpolation::nearest);
   std::vector<double> hz;
-  for (std::size_t chan = 0; chan < set.n_channels; ++chan) hz.push_back(set.channel_hz(chan));
+  for (std::size_t chan = 0; chan < set.n_channels; ++chan) hz.push_back(set.channel_hz(chan, window));
   Buffer<Complex, 3> gains({set.n_antennas, hz.size(), 2});
   Buffer<std::uint8_t, 2> flagged({set.n_antennas, hz.size()});
   evaluator.evaluate_diagonal(set.time_s(time), hz, {}, gains, flagged);
@@ -56,13 +57,14 @@ Buffer<Complex, 3> gains_at(const Solutions& solutions, const DistortedSet& set,
 /// The largest difference from the true gains, after each receptor's phase has been referred to antenna 0.
 double largest_error(const Solutions& solutions, const DistortedSet& set, bool conjugate = false) {
   double worst = 0;
-  for (std::size_t time = 0; time < set.n_times; ++time) {
-    const Buffer<Complex, 3> found = gains_at(solutions, set, time);
+  for (std::size_t item = 0; item < set.n_times * set.n_windows; ++item) {
+    const std::size_t time = item / set.n_windows, window = item % set.n_windows;
+    const Buffer<Complex, 3> found = gains_at(solutions, set, time, window);
     for (std::size_t ant = 0; ant < set.n_antennas; ++ant)
       for (std::size_t chan = 0; chan < set.n_channels; ++chan)
         for (std::size_t pol = 0; pol < 2; ++pol) {
           const auto truth = [&](std::size_t a) {
-            const Complex g = set.jones(a, time, set.channel_hz(chan))[3 * pol];
+            const Complex g = set.jones(a, time, set.channel_hz(chan, window))[3 * pol];
             return conjugate ? std::conj(g) : g;
           };
           const Complex reference = truth(0) / std::abs(truth(0)), own = found(0, chan, pol);
@@ -100,6 +102,18 @@ BOOST_AUTO_TEST_CASE(two_products_and_one_are_enough) {
     BOOST_TEST((solutions.basis == ReceptorBasis::circular) == (products[0] == Product::RR));
     BOOST_TEST(largest_error(solutions, set) < 2e-5);
   }
+}
+
+BOOST_AUTO_TEST_CASE(each_spectral_window_has_gains_of_its_own) {
+  DistortedSet set;
+  set.n_windows = 3;
+  set.jones = diagonal;
+  const Run run(set, "--solve gain:interval=8s");
+  BOOST_TEST_REQUIRE(run.status == 0);
+  const Solutions solutions = read_solutions(run.solutions);
+  BOOST_TEST(solutions.tables[0].freq_hz.size() == 3 * set.n_channels);
+  BOOST_TEST(std::is_sorted(solutions.tables[0].freq_hz.begin(), solutions.tables[0].freq_hz.end()));
+  BOOST_TEST(largest_error(solutions, set) < 2e-5);
 }
 
 /// Of data that are the conjugate, the file has the gains that fit them; tables for voltages the true ones.

@@ -32,6 +32,7 @@ inline Matrix2 adjoint(const Matrix2& a) {
 struct DistortedSet {
   std::size_t n_antennas = 10, n_channels = 6, n_times = 4;
   double first_hz = 150e6, step_hz = 2e5, interval_s = 8;
+  std::size_t n_windows = 1;  ///< each 20 MHz below the one before
   std::vector<Product> products{Product::XX, Product::XY, Product::YX, Product::YY};
   /// The Jones matrix of an antenna at a time (from 0) and a frequency.
   std::function<Matrix2(std::size_t ant, std::size_t time, double freq_hz)> jones = [](std::size_t,
@@ -57,7 +58,9 @@ struct DistortedSet {
   };
   std::vector<Source> sources{{0, 0, 10}, {0.01, -0.02, 4}, {-0.03, 0.005, 2}};
 
-  double channel_hz(std::size_t chan) const { return first_hz + step_hz * static_cast<double>(chan); }
+  double channel_hz(std::size_t chan, std::size_t window = 0) const {
+    return first_hz - 20e6 * static_cast<double>(window) + step_hz * static_cast<double>(chan);
+  }
   double time_s(std::size_t t) const {
     return kStart_s + (static_cast<double>(t) + 0.5) * interval_s + (2 * t >= n_times ? gap_s : 0);
   }
@@ -110,6 +113,13 @@ struct DistortedSet {
     for (std::size_t chan = 0; chan < n_channels; ++chan) d.channel_hz.push_back(channel_hz(chan));
     d.channel_width_hz = step_hz;
     d.products = products;
+    for (std::size_t window = 1; window < n_windows; ++window) {
+      MsSpectralWindow& more = d.more_windows.emplace_back();
+      for (std::size_t chan = 0; chan < n_channels; ++chan) {
+        more.channel_hz.push_back(channel_hz(chan, window));
+        more.width_hz.push_back(step_hz);
+      }
+    }
     std::vector<Baseline> baselines;
     for (std::size_t p = 0; p < n_antennas; ++p)
       for (std::size_t q = p; q < n_antennas; ++q) {
@@ -125,7 +135,8 @@ struct DistortedSet {
     Buffer<std::complex<float>, 3> data({baselines.size(), n_channels, products.size()});
     Buffer<float, 3> weight(data.shape());
     Buffer<double, 2> uvw_m({baselines.size(), 3});
-    for (std::size_t t = 0; t < n_times; ++t) {
+    for (std::size_t item = 0; item < n_times * n_windows; ++item) {
+      const std::size_t t = item / n_windows, window = item % n_windows;
       const Mat3 rotation = frame.uvw_rotation(from_mjd_seconds(time_s(t)), centre());
       for (std::size_t b = 0; b < baselines.size(); ++b) {
         const auto p = static_cast<std::size_t>(baselines[b].ant1),
@@ -133,7 +144,7 @@ struct DistortedSet {
         const Vec3 uvw = multiply(rotation, enu[p] - enu[q]);
         for (std::size_t i = 0; i < 3; ++i) uvw_m(b, i) = conjugated ? -uvw[i] : uvw[i];
         for (std::size_t chan = 0; chan < n_channels; ++chan) {
-          const double hz = channel_hz(chan);
+          const double hz = channel_hz(chan, window);
           const Complex sky = brightness(uvw, hz);
           const Matrix2 v =
               product(product(jones(p, t, hz), Matrix2{sky, 0, 0, sky}), adjoint(jones(q, t, hz)));
@@ -149,7 +160,8 @@ struct DistortedSet {
           }
         }
       }
-      writer.write({time_s(t), interval_s, interval_s, uvw_m, &baselines, data, weight});
+      writer.write(
+          {time_s(t), interval_s, interval_s, uvw_m, &baselines, data, weight, static_cast<int>(window)});
     }
     writer.commit();
   }
