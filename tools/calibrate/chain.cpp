@@ -8,10 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "libcore/base/constants.h"
-#include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
+#include "tools/calibrate/reference.h"
 
 namespace apsyn::calibrate {
 namespace {
@@ -38,7 +37,7 @@ class ChainSolver {
       term.solutions.resize(info_.windows.size());
       for (auto& solutions : term.solutions) solutions.resize(term.slots.size());
     }
-    find_reference();
+    reference_ = named_reference(options.reference_antenna, info_);
   }
 
   ChainResult solve() {
@@ -55,23 +54,6 @@ class ChainSolver {
  private:
   using Wanted = std::function<bool(std::size_t slot)>;
   using Complete = std::function<void(std::size_t slot)>;
-
-  void find_reference() {
-    const std::string& wanted = options_.reference_antenna;
-    if (wanted == "auto") return;
-    for (std::size_t i = 0; i < info_.antennas.size(); ++i)
-      if (info_.antennas[i].name == wanted) {
-        reference_ = i;
-        return;
-      }
-    const std::optional<double> number = finite_number(wanted);
-    if (!number || *number < 0 || *number >= static_cast<double>(info_.antennas.size()) ||
-        *number != std::floor(*number))
-      throw UsageError(
-          "--reference-antenna {}: {} has no such antenna: give a name, a number below {}, or auto", wanted,
-          info_.path, info_.antennas.size());
-    reference_ = static_cast<std::size_t>(*number);
-  }
 
   // ---- reading ----
 
@@ -157,7 +139,7 @@ class ChainSolver {
     MsRows& rows = block_.rows;
     const auto window = static_cast<std::size_t>(rows.spw);
     input_.read_cells(block_, n_threads_);
-    drop_lengths();
+    drop_short_and_long(options_.selection, info_, rows);
     tool_.stage("predict");
     model_.predict(block_, n_threads_, predicted_);
     tool_.stage("accumulate");
@@ -177,22 +159,6 @@ class ChainSolver {
                 cells, n_threads_);
     result_.n_visibilities += static_cast<double>(rows.data.size());
     tool_.stage("read");
-  }
-
-  /// Of --minuv-l and --maxuv-l.
-  void drop_lengths() {
-    const double least = options_.selection.min_uv_lambda, most = options_.selection.max_uv_lambda;
-    if (least <= 0 && most <= 0) return;
-    MsRows& rows = block_.rows;
-    const std::vector<double>& channel_hz = info_.windows[static_cast<std::size_t>(rows.spw)].channel_hz;
-    for (std::size_t row = 0; row < rows.ant1.size(); ++row) {
-      const double length_m = std::hypot(rows.uvw_m(row, 0), rows.uvw_m(row, 1));
-      for (std::size_t chan = 0; chan < channel_hz.size(); ++chan) {
-        const double lambda = length_m * channel_hz[chan] / kSpeedOfLight_m_s;
-        if (lambda >= least && (most <= 0 || lambda <= most)) continue;
-        for (std::size_t p = 0; p < rows.weight.extent(2); ++p) rows.weight(row, chan, p) = 0;
-      }
-    }
   }
 
   // ---- solving ----
