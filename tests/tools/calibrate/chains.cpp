@@ -233,6 +233,40 @@ BOOST_AUTO_TEST_CASE(antennas_without_data_are_flagged_and_leave_the_others_alon
   BOOST_TEST(run.scratch.read("log").find("A4") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(each_patch_has_a_tec_of_its_own) {
+  DistortedSet set;
+  set.n_antennas = 14;
+  set.n_channels = 12;
+  set.first_hz = 120e6;
+  set.step_hz = 2e6;
+  const auto tec = [](std::size_t ant, std::size_t source) {
+    return 0.05 * std::sin(1.0 + 2.0 * static_cast<double>(ant) + static_cast<double>(source * ant));
+  };
+  set.direction_gain = [&](std::size_t ant, std::size_t source, double hz) {
+    return std::polar(1.0, -8.44797245e9 * tec(ant, source) / hz);
+  };
+  const Run run(set, "--solve tec:interval=16s --directions patches --reference-antenna 2");
+  BOOST_TEST_REQUIRE(run.status == 0);
+  const Solutions solutions = read_solutions(run.solutions);
+  BOOST_TEST_REQUIRE(solutions.tables.size() == 1u);
+  BOOST_TEST_REQUIRE(solutions.directions.size() == 3u);
+  double worst = 0;
+  for (std::size_t source = 0; source < 3; ++source) {
+    const auto direction = solutions.find_direction("p" + std::to_string(source));
+    BOOST_TEST_REQUIRE(direction.has_value());
+    for (std::size_t time = 0; time < 2; ++time)
+      for (std::size_t ant = 0; ant < set.n_antennas; ++ant)
+        worst = std::max(worst, std::abs(solutions.tables[0].values(time, *direction, ant, 0, 0).real() -
+                                         (tec(ant, source) - tec(2, source))));
+  }
+  BOOST_TEST_MESSAGE("largest error: " << worst << " TECU");
+  BOOST_TEST(worst < 1e-4);
+  // Data are corrected for one of them.
+  BOOST_TEST(calibrate("'" + run.ms + "' --apply '" + run.solutions + "'", run.scratch.path("log")) == 2);
+  BOOST_TEST(calibrate("'" + run.ms + "' --apply '" + run.solutions + "' --direction p1",
+                       run.scratch.path("log")) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(no_usable_data_ends_with_status_1_and_no_file) {
   DistortedSet flagged, empty;
   flagged.flagged_fraction = 1.1;

@@ -39,6 +39,9 @@ struct DistortedSet {
                                                                                        std::size_t, double) {
     return Matrix2{1, 0, 0, 1};
   };
+  /// What an antenna does to a source besides, both receptors alike; each is a patch.
+  std::function<Complex(std::size_t ant, std::size_t source, double freq_hz)> direction_gain =
+      [](std::size_t, std::size_t, double) { return Complex(1); };
   double noise_jy = 0;          ///< RMS of each part
   double flagged_fraction = 0;  ///< of the samples, which then hold garbage
   bool reversed_rows = false;   ///< every third row has ANTENNA1 > ANTENNA2
@@ -77,26 +80,31 @@ struct DistortedSet {
   }
 
   std::string sky_text() const {
-    std::string text = "Format = Name, Type, Ra, Dec, I\n";
+    std::string text = "Format = Name, Type, Patch, Ra, Dec, I\n";
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const auto [l, m, jy] = sources[i];
       const double n = std::sqrt(1 - l * l - m * m), dec0 = centre().dec_rad;
       const double dec = std::asin(n * std::sin(dec0) + m * std::cos(dec0)),
                    ra = centre().ra_rad + std::atan2(l, n * std::cos(dec0) - m * std::sin(dec0));
-      char buffer[100];
-      std::snprintf(buffer, sizeof buffer, "s%zu, POINT, %.12fdeg, %.12fdeg, %g\n", i, ra / kRadPerDeg,
-                    dec / kRadPerDeg, jy);
+      char buffer[200];
+      std::snprintf(buffer, sizeof buffer, "s%zu, POINT, p%zu, %.12fdeg, %.12fdeg, %g\n", i, i,
+                    ra / kRadPerDeg, dec / kRadPerDeg, jy);
       text += buffer;
     }
     return text;
   }
 
   Complex brightness(const Vec3& uvw_m, double freq_hz) const {
+    return brightness(uvw_m, freq_hz, [](std::size_t) { return Complex(1); });
+  }
+  Complex brightness(const Vec3& uvw_m, double freq_hz,
+                     const std::function<Complex(std::size_t source)>& gain) const {
     Complex sum = 0;
-    for (const auto& [l, m, jy] : sources) {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const auto& [l, m, jy] = sources[i];
       const double n = std::sqrt(1 - l * l - m * m);
       const double turns = (uvw_m[0] * l + uvw_m[1] * m + uvw_m[2] * (n - 1)) * freq_hz / kSpeedOfLight_m_s;
-      sum += std::polar(jy, kTwoPi * (turns - std::round(turns)));
+      sum += gain(i) * std::polar(jy, kTwoPi * (turns - std::round(turns)));
     }
     return sum;
   }
@@ -145,7 +153,9 @@ struct DistortedSet {
         for (std::size_t i = 0; i < 3; ++i) uvw_m(b, i) = conjugated ? -uvw[i] : uvw[i];
         for (std::size_t chan = 0; chan < n_channels; ++chan) {
           const double hz = channel_hz(chan, window);
-          const Complex sky = brightness(uvw, hz);
+          const Complex sky = brightness(uvw, hz, [&](std::size_t source) {
+            return direction_gain(p, source, hz) * std::conj(direction_gain(q, source, hz));
+          });
           const Matrix2 v =
               product(product(jones(p, t, hz), Matrix2{sky, 0, 0, sky}), adjoint(jones(q, t, hz)));
           for (std::size_t i = 0; i < products.size(); ++i) {
