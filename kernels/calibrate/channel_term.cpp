@@ -111,12 +111,27 @@ class PhaseModel {
 
   /// The numbers of the greatest objective.
   Numbers search(const std::vector<Complex>& u) const {
-    if (term_ == CalibrationTerm::tec) return refine(u, search_tec(u));
-    if (term_ == CalibrationTerm::delay) return refine(u, search_delay(u));
-    return search_both(u);
+    return term_ == CalibrationTerm::tec_delay ? search_both(u) : refine(u, search_grid(u));
+  }
+
+  /// The same, unless they are those of the grid next to x: then x.
+  Numbers search_beyond(const std::vector<Complex>& u, const Numbers& x) const {
+    if (term_ == CalibrationTerm::tec_delay) return search_both(u);
+    const Numbers found = search_grid(u);
+    return std::abs(found[0] - x[0]) <= grid_step() ? x : refine(u, found);
   }
 
  private:
+  double grid_step() const {
+    return term_ == CalibrationTerm::tec
+               ? tec_step_
+               : 1 / (static_cast<double>(std::max<std::size_t>(1, n_bins_)) * bin_hz_);
+  }
+
+  Numbers search_grid(const std::vector<Complex>& u) const {
+    return term_ == CalibrationTerm::tec ? search_tec(u) : search_delay(u);
+  }
+
   Numbers search_tec(const std::vector<Complex>& u) const {
     // From one TEC of the grid to the next, each channel's phasor turns by the same angle.
     const auto n = static_cast<long>(std::ceil(max_tec_ / tec_step_));
@@ -220,40 +235,49 @@ class PhaseModel {
     return best;
   }
 
-  /// A few Gauss-Newton steps of one antenna against known others.
+  /// A few Gauss-Newton steps of one antenna against known others: what is left is for the steps of all.
   Numbers refine(const std::vector<Complex>& u, Numbers x) const {
-    double now = objective(u, x);
-    double scale = 1;
-    for (int iteration = 0; iteration < 12; ++iteration) {
-      double g0 = 0, g1 = 0, h00 = 0, h01 = 0, h11 = 0;
+    struct Equations {
+      double value = 0, g0 = 0, g1 = 0, h00 = 0, h01 = 0, h11 = 0;
+    };
+    const auto equations_at = [&](const Numbers& at) {
+      Equations e;
       for (std::size_t c = 0; c < u.size(); ++c) {
-        const Complex turned = times(u[c], std::polar(1.0, -phase(c, x)));
+        const Complex turned = times(u[c], std::polar(1.0, -phase(c, at)));
         const Numbers& b = slope_[c];
         const double weight = std::abs(u[c]);
-        g0 += b[0] * turned.imag();
-        g1 += b[1] * turned.imag();
-        h00 += b[0] * b[0] * weight;
-        h01 += b[0] * b[1] * weight;
-        h11 += b[1] * b[1] * weight;
+        e.value += turned.real();
+        e.g0 += b[0] * turned.imag();
+        e.g1 += b[1] * turned.imag();
+        e.h00 += b[0] * b[0] * weight;
+        e.h01 += b[0] * b[1] * weight;
+        e.h11 += b[1] * b[1] * weight;
       }
+      return e;
+    };
+    objective(u, x);  // a delay's phase
+    Equations now = equations_at(x);
+    double scale = 1;
+    for (int iteration = 0; iteration < 10; ++iteration) {
       Numbers step{};
       if (n_numbers_ == 1) {
-        step[0] = h00 > 0 ? g0 / h00 : 0;
+        step[0] = now.h00 > 0 ? now.g0 / now.h00 : 0;
       } else {
-        const double det = h00 * h11 - h01 * h01;
-        if (!(det > 1e-14 * h00 * h11)) break;
-        step = {(g0 * h11 - g1 * h01) / det, (g1 * h00 - g0 * h01) / det};
+        const double det = now.h00 * now.h11 - now.h01 * now.h01;
+        if (!(det > 1e-14 * now.h00 * now.h11)) break;
+        step = {(now.g0 * now.h11 - now.g1 * now.h01) / det, (now.g1 * now.h00 - now.g0 * now.h01) / det};
       }
-      Numbers trial = {x[0] + scale * step[0], x[1] + scale * step[1]};
-      const double value = objective(u, trial);
-      if (value > now) {
-        const bool done = value - now < 1e-12 * value;
-        now = value;
+      const Numbers trial = {x[0] + scale * step[0], x[1] + scale * step[1]};
+      const Equations next = equations_at(trial);
+      if (next.value > now.value) {
+        const bool done = next.value - now.value < 1e-7 * next.value;
+        now = next;
         x = trial;
         scale = std::min(1.0, 2 * scale);
         if (done) break;
       } else {
         scale /= 4;
+        if (scale < 0.01) break;
       }
     }
     return x;
@@ -376,7 +400,8 @@ class ChannelFit {
       for (std::size_t q = 0; q < n_antennas_; ++q) {
         if (q == p || !active(q)) continue;
         const double scale = scale_[p] * scale_[q], sign = q < p ? -scale : scale;
-        const float* own = &problem_.sums(group, baseline_index(std::min(p, q), std::max(p, q), n_antennas_), 0, 0);
+        const float* own =
+            &problem_.sums(group, baseline_index(std::min(p, q), std::max(p, q), n_antennas_), 0, 0);
         for_channels(group, [&](std::size_t i, std::size_t c) {
           u[c] += times({scale * own[i], sign * own[kLanes + i]}, others[q * n_channels_ + c]);
         });
@@ -429,7 +454,8 @@ class ChannelFit {
       if (start.term == CalibrationTerm::delay) {
         const double tau = start.value(0, p, hand_).real();
         if (!std::isfinite(tau)) continue;
-        numbers_[p] = {tau, std::remainder(kTwoPi * model_.mean_hz() * tau + start.phase_rad(p, hand_), kTwoPi)};
+        numbers_[p] = {tau,
+                       std::remainder(kTwoPi * model_.mean_hz() * tau + start.phase_rad(p, hand_), kTwoPi)};
       } else {
         for (std::size_t k = 0; k < model_.n_numbers(); ++k)
           if (const double x = start.value(0, p, k).real(); std::isfinite(x)) numbers_[p][k] = x;
@@ -462,12 +488,9 @@ class ChannelFit {
   /// Takes what the search finds, if it is better than what the antenna has. Returns whether by more than a
   /// step.
   bool move(std::size_t p, const std::vector<Complex>& u, std::vector<Complex>& e) {
-    Numbers old = numbers_[p];
-    const double phase_before = old[1];
-    const double now = plain_objective(u, old);
-    Numbers found = model_.search(u);
-    const double then = model_.objective(u, found);
-    old[1] = phase_before;
+    const Numbers old = numbers_[p], found = model_.search_beyond(u, old);
+    if (found == old) return false;
+    const double now = plain_objective(u, old), then = plain_objective(u, found);
     if (!(then > now + 1e-6 * std::abs(now))) return false;
     double largest = 0;
     for (std::size_t c = 0; c < n_channels_; ++c) {
@@ -681,13 +704,15 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
   const std::size_t n_hands = delay ? n_polarisations : 1;
   const std::size_t n_own = n_values(settings.term, n_polarisations);
   DiagonalProblem problem = make_problem(sums, n_polarisations / n_hands);
-  if (start != nullptr && (start->term != settings.term || start->n_antennas != n || start->n_values != n_own)) start = nullptr;
+  if (start != nullptr &&
+      (start->term != settings.term || start->n_antennas != n || start->n_values != n_own))
+    start = nullptr;
   DiagonalGains phases;
   if (start == nullptr) {
     phases.resize(problem.n_lanes, n);
     // Phases alone, to the precision that a search needs.
     parallel_for(settings.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
-      solve_group(problem, group, {true, 1e-3, 40, false}, phases);
+      solve_group(problem, group, {true, 1e-3, 40}, phases);
     });
   }
   const PhaseModel model(settings.term, freq_hz, settings);
@@ -699,7 +724,9 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
       for (std::size_t value = 0; value < n_own; ++value)
         if (excluded(0, p, value) != FlagReason::none)
           fits[delay ? value : 0].reason()[p] = excluded(0, p, value);
-  parallel_for(settings.n_threads, n_hands, [&](std::size_t hand, unsigned) { fits[hand].solve(start == nullptr ? &phases : nullptr, start); });
+  parallel_for(settings.n_threads, n_hands, [&](std::size_t hand, unsigned) {
+    fits[hand].solve(start == nullptr ? &phases : nullptr, start);
+  });
 
   SolvedSlot solved;
   solved.solution = empty_solution(settings.term, 1, n, n_own, n_hands);

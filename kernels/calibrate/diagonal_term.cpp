@@ -40,6 +40,7 @@ class DiagonalTerm {
     reason_.resize({problem_.n_lanes, n_antennas_});
     noise_.assign(problem_.n_lanes, 0);
     iterations_.assign(problem_.n_lanes, 0);
+    polished_.assign(problem_.n_lanes, 0);
     fit_.resize({problem_.n_lanes, 4});
   }
 
@@ -84,7 +85,9 @@ class DiagonalTerm {
           any = true;
         }
       if (round == 0) any |= flag_swapped(open);
-      if (!any) break;
+      // What alternating directions have not finished, of lanes that have signal, is for Newton's method; its
+      // gains may show that more are to be flagged.
+      if (!any && !polish()) break;
     }
     return result();
   }
@@ -168,6 +171,21 @@ class DiagonalTerm {
       const double unknowns = own_.unit ? n_active - 1 : 2 * n_active - 1;
       noise_[lane] = noise_of(fit_(lane, 1), fit_(lane, 2), std::max(0.0, unknowns), fit_(lane, 3));
     }
+  }
+
+  /// Whether a lane had not converged. Each gets one chance.
+  bool polish() {
+    std::vector<std::size_t> lanes;
+    for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane) {
+      std::size_t n_active = 0;
+      for (std::size_t p = 0; p < n_antennas_; ++p) n_active += problem_.active(lane, p);
+      if (!gains_.converged[lane] && !polished_[lane] && n_active > 1) lanes.push_back(lane);
+    }
+    parallel_for(settings_.n_threads, lanes.size(), [&](std::size_t i, unsigned) {
+      gains_.converged[lanes[i]] = polish_gains(problem_, lanes[i], own_, gains_);
+    });
+    for (const std::size_t lane : lanes) polished_[lane] = 1;
+    return !lanes.empty();
   }
 
   double snr(std::size_t lane, std::size_t p) const {
@@ -361,6 +379,7 @@ class DiagonalTerm {
   Buffer<FlagReason, 2> reason_;  ///< [lane][antenna]
   std::vector<double> noise_;     ///< [lane]
   std::vector<std::uint32_t> iterations_;
+  std::vector<std::uint8_t> polished_;
   Buffer<double, 2> fit_;  ///< [lane][chi^2 before, after, samples, R]
 };
 

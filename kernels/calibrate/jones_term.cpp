@@ -126,7 +126,7 @@ class JonesTerm {
       const DiagonalProblem problem = make_problem(hands, 1);
       diagonal.resize(problem.n_lanes, n_antennas_);
       parallel_for(settings_.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
-        solve_group(problem, group, {false, 1e-3, std::min<std::size_t>(40, settings_.max_iterations), false},
+        solve_group(problem, group, {false, 1e-3, std::min<std::size_t>(40, settings_.max_iterations)},
                     diagonal);
       });
     }

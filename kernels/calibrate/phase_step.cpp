@@ -14,8 +14,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-void phase_sums_lanes(const float* baselines, std::size_t n_antennas, const double* phasors, const double* slopes,
-                      const double* use, bool observed, double* sums) {
+void phase_sums_lanes(const float* baselines, std::size_t n_antennas, const double* phasors,
+                      const double* slopes, const double* use, bool observed, double* sums) {
   const hn::CappedTag<double, kLanes> d;
   const hn::Rebind<float, decltype(d)> f;
   using V = hn::Vec<decltype(d)>;

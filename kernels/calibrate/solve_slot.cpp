@@ -184,7 +184,10 @@ SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
   }
   SolvedSlot solved;
   for (std::size_t round = 0;; ++round) {
-    const CalibrationSums sums = combine(slot, kind, row_weight, settings.n_threads);
+    CalibrationSums combined;
+    const bool same = slot.cells.size() == 1 && !robust && is_combined(slot, 0, kind);
+    if (!same) combined = combine(slot, kind, row_weight, settings.n_threads);
+    const CalibrationSums& sums = same ? *slot.cells[0] : combined;
     const SlotSolutions* from = round > 0 ? &solved.solution : start;
     SolvedSlot next = needs_jones_sums(settings.term) ? solve_jones_term(sums, settings, excluded, from)
                       : spans_channels(settings.term)
