@@ -37,6 +37,12 @@ void look_at_output_column(const Options& options) {
   inspect_corrections(options.input(), selection_of(options, columns.input), columns);
 }
 
+std::vector<std::string> history_of(const Tool& tool, const InputInfo& info) {
+  std::vector<std::string> history = tool.provenance();
+  if (info.conjugated) history.push_back(kConjugatedData);
+  return history;
+}
+
 DataFacts facts_of(const InputInfo& info) {
   DataFacts facts;
   facts.conjugated = info.conjugated;
@@ -62,7 +68,7 @@ void run_directions(Tool& tool, const Options& options, VisibilityInput& input) 
   const std::vector<ChainResult> results = solve_patches(tool, options, plan, input, patches);
   for (std::size_t d = 0; d < patches.size(); ++d)
     for (const std::string& line : summarise(results[d])) log_info("{}: {}", patches[d].name, line);
-  const Solutions solutions = make_solutions(results, patches, input.info(), tool.provenance());
+  const Solutions solutions = make_solutions(results, patches, input.info(), history_of(tool, input.info()));
   write_outputs(tool, options, solutions, facts_of(input.info()));
   if (!options.report.empty())
     write_text(options.report, report_text(results, patches, input.info()), tool.common().overwrite);
@@ -91,7 +97,7 @@ void run_solve(Tool& tool, Options& options) {
   }
   const ChainResult result = solve_chain(tool, options, plan, *input, *model);
   for (const std::string& line : summarise(result)) log_info("{}", line);
-  Solutions solutions = make_solutions(result, input->info(), tool.provenance());
+  Solutions solutions = make_solutions(result, input->info(), history_of(tool, input->info()));
   if (options.normalise) normalise(solutions);
   write_outputs(tool, options, solutions, facts_of(input->info()));
   if (!options.report.empty())
@@ -131,8 +137,11 @@ void run_convert(Tool& tool, Options& options) {
     return;
   }
   if (options.normalise) normalise(solutions);
+  DataFacts facts;
+  facts.conjugated = std::find(solutions.history.begin(), solutions.history.end(), kConjugatedData) !=
+                     solutions.history.end();
   for (const std::string& line : tool.provenance()) solutions.history.push_back(line);
-  write_outputs(tool, options, solutions, {});
+  write_outputs(tool, options, solutions, facts);
 }
 
 }  // namespace

@@ -16,6 +16,10 @@ void check_outputs(const Tool& tool, const Options& options);
 /// UsageError for a suffix that no format has.
 void check_formats(const Tool& tool, const Options& options);
 
+/// A line of the history of solutions of conjugated data, by which they are recognised again.
+inline constexpr char kConjugatedData[] =
+    "of data with UVW = r_2 - r_1: gains for voltages are the conjugate";
+
 /// What gains for voltages (.csv) need to know of the data that solutions were found from.
 struct DataFacts {
   bool conjugated = false;         ///< UVW is r_2 - r_1: the gains for voltages are the conjugate
