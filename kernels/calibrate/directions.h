@@ -33,7 +33,7 @@ struct DirectionLayout {
   std::size_t n_blocks = 0;
   std::size_t n_baselines() const { return n_antennas * (n_antennas - 1) / 2; }
   std::size_t n_groups() const { return (n_blocks + kLanes - 1) / kLanes; }
-  /// a_d, C_de, R, N: n_directions as elements of a model (sum_components.h).
+  /// a_d, C_de, R, N: n_directions as elements of a model (accumulate/sum_components.h).
   std::size_t n_components() const { return 2 * n_directions + n_directions * n_directions + 2; }
   std::uint64_t bytes() const {
     return std::uint64_t{n_groups()} * n_baselines() * n_components() * kLanes * sizeof(float);

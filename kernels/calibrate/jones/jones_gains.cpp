@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/jones.h"
+#include "kernels/calibrate/jones/jones_gains.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/calibrate/jones_step.h"
+#include "kernels/calibrate/jones/step.h"
 
 namespace apsyn {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/connections.h"
-#include "kernels/calibrate/diagonal.h"
-#include "kernels/calibrate/diagonal_step.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
+#include "kernels/calibrate/diagonal/step.h"
 #include "kernels/calibrate/solve_slot.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -24,9 +24,11 @@ struct CrossGains {
 
 class DiagonalTerm {
  public:
-  DiagonalTerm(const SlotCells& slot, const CalibrationSums& sums, const SolveSettings& settings)
+  DiagonalTerm(const SlotCells& slot, const CalibrationSums& sums, View<const float, 2> row_weight,
+               const SolveSettings& settings)
       : slot_(slot),
         sums_(sums),
+        row_weight_(row_weight),
         settings_(settings),
         n_antennas_(sums.layout().n_antennas),
         n_hands_(sums.layout().n_polarisations()),
@@ -119,7 +121,7 @@ class DiagonalTerm {
     std::vector<std::uint32_t> count(n_antennas_ * kLanes);
     for (std::size_t group = 0; group < problem_.n_groups(); ++group) {
       std::fill(count.begin(), count.end(), 0u);
-      const float* b = problem_.sums.size() > 0 ? &problem_.sums(group, 0, 0, 0) : nullptr;
+      const float* b = problem_.sums.view()[group].data();
       for (std::size_t p = 0; p < n_antennas_; ++p)
         for (std::size_t q = p + 1; q < n_antennas_; ++q, b += 3 * kLanes)
           for (std::size_t i = 0; i < kLanes; ++i) {
@@ -249,8 +251,9 @@ class DiagonalTerm {
                 return cell.recent()(group, b, c, lane) +
                        (cell.promoted().size() > 0 ? cell.promoted()(group, b, c, lane) : 0.0);
               };
-              const std::complex<double> sum_a(at(0), at(1));
-              const double s = at(2);
+              const double weight = row_weight_.size() > 0 ? row_weight_(step, b) : 1.f;
+              const std::complex<double> sum_a(weight * at(0), weight * at(1));
+              const double s = weight * at(2);
               // Were p exchanged, its receptor a would have the signal of q's other one; and the other way
               // round.
               sum[2 * p + a] += sum_a * g[2 * q + 1 - a];
@@ -371,6 +374,7 @@ class DiagonalTerm {
 
   const SlotCells& slot_;
   const CalibrationSums& sums_;
+  View<const float, 2> row_weight_;
   const SolveSettings& settings_;
   std::size_t n_antennas_, n_hands_, n_values_, n_merged_;
   DiagonalProblem problem_;
@@ -386,9 +390,9 @@ class DiagonalTerm {
 }  // namespace
 
 SolvedSlot solve_diagonal_term(const SlotCells& slot, const CalibrationSums& sums,
-                               const SolveSettings& settings, ExcludedSolutions excluded,
-                               const SlotSolutions* start) {
-  DiagonalTerm term(slot, sums, settings);
+                               View<const float, 2> row_weight, const SolveSettings& settings,
+                               ExcludedSolutions excluded, const SlotSolutions* start) {
+  DiagonalTerm term(slot, sums, row_weight, settings);
   term.exclude(excluded);
   term.begin_at(start);
   return term.solve();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/phase_step.h"
+#include "kernels/calibrate/phases/step.h"
 
 #include "kernels/calibrate/sums.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/calibrate/phase_step.cpp"
+#define HWY_TARGET_INCLUDE "kernels/calibrate/phases/step.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Loops over lanes are the innermost ones and of constant length: the compiler makes vectors of them for each
 // instruction set.
-#include "kernels/calibrate/direction_step.h"
+#include "kernels/calibrate/directions/step.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/accumulate/sum_components.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/calibrate/direction_step.cpp"
+#define HWY_TARGET_INCLUDE "kernels/calibrate/directions/step.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/connections.h"
-#include "kernels/calibrate/diagonal.h"
-#include "kernels/calibrate/jones.h"
-#include "kernels/calibrate/jones_step.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
+#include "kernels/calibrate/jones/jones_gains.h"
+#include "kernels/calibrate/jones/step.h"
 #include "kernels/calibrate/solve_slot.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {

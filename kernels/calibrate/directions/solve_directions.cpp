@@ -13,10 +13,11 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/cholesky.h"
-#include "kernels/calibrate/direction_step.h"
+#include "kernels/calibrate/directions/step.h"
+#include "kernels/calibrate/phases/phase_model.h"
 #include "kernels/calibrate/solve_slot.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -24,14 +25,6 @@ namespace {
 
 using Complex = std::complex<double>;
 constexpr double kTwoPi = 6.283185307179586476925286766559;
-
-/// std::complex checks its products for infinities, which costs more than the products.
-Complex times(Complex a, Complex b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-Complex times_conj(Complex a, Complex b) {
-  return times(a, {b.real(), -b.imag()});
-}
 
 /// The sums of one baseline and block.
 class Cell {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/diagonal.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/cholesky.h"
-#include "kernels/calibrate/diagonal_step.h"
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/diagonal/step.h"
 
 namespace apsyn {
 
@@ -75,7 +75,7 @@ std::complex<double> product_of(const DiagonalProblem& problem, std::size_t lane
 void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, DiagonalGains& gains) {
   const std::size_t n = problem.n_antennas;
   std::vector<double> signal(n * kLanes), model(n * kLanes);
-  const float* b = &problem.sums(group, 0, 0, 0);
+  const float* b = problem.sums.view()[group].data();
   for (std::size_t p = 0; p < n; ++p)
     for (std::size_t q = p + 1; q < n; ++q, b += 3 * kLanes)
       for (std::size_t i = 0; i < kLanes; ++i) {
@@ -193,7 +193,7 @@ void solve_group(const DiagonalProblem& problem, std::size_t group, const Diagon
       g[p * 2 * kLanes + i] = static_cast<float>(own.real());
       g[(p * 2 + 1) * kLanes + i] = static_cast<float>(own.imag());
     }
-  const float* baselines = &problem.sums(group, 0, 0, 0);
+  const float* baselines = problem.sums.view()[group].data();
   std::vector<std::uint32_t> n_iterations(kLanes, 0);
   float change[kLanes], size[kLanes];
   const double tolerance = std::max(settings.tolerance, kFloatTolerance), limit = tolerance * tolerance;
