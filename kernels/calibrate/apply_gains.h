@@ -27,6 +27,7 @@ class AppliedGains {
   /// product that matrices mix with a flagged one is flagged, too. `weight` may be empty. Any thread.
   void apply(std::size_t ant1, std::size_t ant2, std::span<const ProductHands> hands,
              View<std::complex<float>, 2> data, View<float, 2> weight, View<std::uint8_t, 2> flag) const;
+  bool is_flagged(std::size_t antenna, std::size_t chan) const { return flagged_(antenna, chan) != 0; }
 
  private:
   void apply_diagonal(std::size_t ant1, std::size_t ant2, std::span<const ProductHands> hands,

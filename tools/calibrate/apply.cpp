@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "kernels/calibrate/apply_gains.h"
+#include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/ms/corrections.h"
 #include "libcore/ms/lock.h"
+#include "libcore/sky/sky_patches.h"
 #include "libcore/solutions/evaluator.h"
 #include "libcore/system/program_memory.h"
+#include "tools/calibrate/sky_predictor.h"
 
 namespace apsyn::calibrate {
 namespace {
@@ -29,6 +32,18 @@ std::vector<std::string> names_of(const ArrayLayout& layout) {
   for (const Antenna& antenna : layout.antennas) names.push_back(antenna.name);
   return names;
 }
+
+/// A patch that is subtracted.
+struct Peeled {
+  Peeled(SkyPatch of, const InputInfo& info)
+      : patch(std::make_unique<SkyPatch>(std::move(of))), predictor(patch->sky, info) {}
+  std::unique_ptr<SkyPatch> patch;  ///< that the predictor refers to
+  SkyPredictor predictor;
+  std::optional<std::size_t> direction;    ///< in the solutions
+  Buffer<std::complex<float>, 3> model{};  ///< [row][chan][plane]
+  std::map<std::pair<int, double>, std::unique_ptr<AppliedGains>> gains{};
+  std::vector<const AppliedGains*> of_row{};
+};
 
 /// Receptors of ANTENNA1 and ANTENNA2 in each product.
 std::vector<ProductHands> hands_of(const std::vector<Product>& products, const std::string& path) {
@@ -52,6 +67,7 @@ std::optional<std::size_t> find_direction(const Options& options, const Solution
   std::string known;
   for (const SolutionDirection& direction : solutions.directions)
     known += (known.empty() ? "" : ", ") + direction.name;
+  if (options.direction.empty() && !options.subtract.empty()) return std::nullopt;
   if (options.direction.empty())
     throw UsageError("{}: holds solutions of several directions: choose one with --direction: {}", source,
                      known);
@@ -83,6 +99,7 @@ class Applier {
     if (!columns_.weights && !options.no_weights && !options.corrupt)
       log_warning("{}: the weights stay as they are: those of column {} are not known", path_,
                   columns_.input);
+    if (!options.subtract.empty()) open_patches(solutions);
     state_ = inspect_corrections(path_, selection_of(options, columns_.input), columns_);
   }
 
@@ -101,7 +118,11 @@ class Applier {
     std::size_t n_channels = 1;
     for (const MsSpectralWindow& window : reader_.spectral_windows())
       n_channels = std::max(n_channels, window.channel_hz.size());
-    return program_bytes(1) + apply_bytes(tool_, reader_.layout().antennas.size(), n_channels);
+    std::uint64_t models = 0;
+    const auto n_rows = static_cast<std::uint64_t>(std::min<std::int64_t>(kRows, reader_.n_rows()));
+    for (const Peeled& peeled : peeled_)
+      models += n_rows * n_channels * peeled.predictor.n_planes() * sizeof(std::complex<float>);
+    return program_bytes(1) + apply_bytes(tool_, reader_.layout().antennas.size(), n_channels) + models;
   }
 
   void run() {
@@ -112,12 +133,21 @@ class Applier {
     CorrectionWriter writer(path_, selection_of(options_, columns_.input), columns_, state_);
     Progress progress(tool_, "applying", static_cast<double>(reader_.n_rows()), "rows");
     double done = 0;
-    MsRows rows;
+    InputBlock block;
+    MsRows& rows = block.rows;
     tool_.stage("apply");
     while (reader_.next(rows, kRows)) {
-      prepare(rows);
+      if (corrects_) prepare(rows, direction_, options_.corrupt, gains_, gains_of_row_);
+      if (!peeled_.empty()) reader_.read_cells(rows, tool_.common().threads);  // coordinates alone
+      for (Peeled& peeled : peeled_) {
+        peeled.predictor.predict(block, tool_.common().threads, peeled.model);
+        prepare(rows, peeled.direction, true, peeled.gains, peeled.of_row);
+      }
       writer.correct(rows, tool_.common().threads, [&](const CorrectionCells& cells) {
-        for (std::size_t row = 0; row < cells.data.extent(0); ++row) correct_row(rows, cells, row);
+        for (std::size_t row = 0; row < cells.data.extent(0); ++row) {
+          for (const Peeled& peeled : peeled_) subtract_row(rows, cells, row, peeled);
+          if (corrects_) correct_row(rows, cells, row);
+        }
       });
       progress.update(done += static_cast<double>(rows.ant1.size()));
     }
@@ -144,10 +174,12 @@ class Applier {
                         : time_mjd_s};
   }
 
+  using Gains = std::map<Key, std::unique_ptr<AppliedGains>>;
   /// Gains of all times of the rows; those of former rows that are not among them go.
-  void prepare(const MsRows& rows) {
-    std::map<Key, std::unique_ptr<AppliedGains>> kept;
-    gains_of_row_.resize(rows.time_mjd_s.size());
+  void prepare(const MsRows& rows, std::optional<std::size_t> direction, bool corrupt, Gains& gains,
+               std::vector<const AppliedGains*>& of_row) {
+    Gains kept;
+    of_row.resize(rows.time_mjd_s.size());
     double last_s = NAN;
     const AppliedGains* last = nullptr;
     for (std::size_t row = 0; row < rows.time_mjd_s.size(); ++row) {
@@ -155,33 +187,87 @@ class Applier {
       if (time_s != last_s) {
         last_s = time_s;
         const Key key = key_of(rows.spw, time_s);
-        auto& gains = kept[key];
-        if (!gains) {
-          const auto former = gains_.find(key);
-          gains = former != gains_.end() && former->second ? std::move(former->second)
-                                                           : evaluate(rows.spw, time_s);
+        auto& own = kept[key];
+        if (!own) {
+          const auto former = gains.find(key);
+          own = former != gains.end() && former->second ? std::move(former->second)
+                                                        : evaluate(rows.spw, time_s, direction, corrupt);
         }
-        last = gains.get();
+        last = own.get();
       }
-      gains_of_row_[row] = last;
+      of_row[row] = last;
     }
-    gains_ = std::move(kept);
+    gains = std::move(kept);
   }
 
-  std::unique_ptr<AppliedGains> evaluate(int window, double time_mjd_s) {
+  std::unique_ptr<AppliedGains> evaluate(int window, double time_mjd_s, std::optional<std::size_t> direction,
+                                         bool corrupt) {
     const std::vector<double>& freq_hz =
         reader_.spectral_windows()[static_cast<std::size_t>(window)].channel_hz;
     const std::size_t n_ant = evaluator_.n_antennas();
     Buffer<std::complex<double>, 3> values({n_ant, freq_hz.size(), diagonal_ ? 2u : 4u});
     Buffer<std::uint8_t, 2> flagged({n_ant, freq_hz.size()});
     const SolutionReach reach =
-        diagonal_ ? evaluator_.evaluate_diagonal(time_mjd_s, freq_hz, direction_, values, flagged)
-                  : evaluator_.evaluate(time_mjd_s, freq_hz, direction_, values, flagged);
+        diagonal_ ? evaluator_.evaluate_diagonal(time_mjd_s, freq_hz, direction, values, flagged)
+                  : evaluator_.evaluate(time_mjd_s, freq_hz, direction, values, flagged);
     outside_ = outside_ || reach.time_outside;
     beyond_ = beyond_ || reach.time_beyond;
     n_chan_outside_ = std::max(n_chan_outside_, reach.n_chan_outside);
     n_chan_beyond_ = std::max(n_chan_beyond_, reach.n_chan_beyond);
-    return std::make_unique<AppliedGains>(values, flagged, options_.corrupt);
+    return std::make_unique<AppliedGains>(values, flagged, corrupt);
+  }
+
+  void open_patches(const Solutions& solutions) {
+    info_.path = path_;
+    info_.products = reader_.products();
+    info_.windows = reader_.spectral_windows();
+    info_.fields = reader_.fields();
+    std::vector<SkyPatch> patches = read_sky_patches(options_.sky);
+    const bool all = options_.subtract == "patches";
+    std::vector<std::string> names;
+    if (!all)
+      for (const std::string_view name : split(options_.subtract, ',')) names.emplace_back(name);
+    for (const std::string& name : names)
+      if (std::none_of(patches.begin(), patches.end(), [&](const SkyPatch& p) { return p.name == name; }))
+        throw UsageError("--subtract {}: {} has no patch '{}'", options_.subtract, options_.sky, name);
+    for (SkyPatch& patch : patches) {
+      const std::string name = patch.name;
+      if (!all && std::find(names.begin(), names.end(), name) == names.end()) continue;
+      const std::optional<std::size_t> direction = solutions.find_direction(name);
+      if (solutions.is_directional() && !direction)
+        throw UsageError("--subtract {}: {} has no solutions for '{}'", options_.subtract, source_, name);
+      peeled_.emplace_back(std::move(patch), info_);
+      peeled_.back().direction = direction;
+    }
+    corrects_ = !options_.direction.empty();
+    if (!corrects_) columns_.weights = false;
+  }
+
+  /// Data whose antennas have no solution towards the patch are flagged.
+  void subtract_row(const MsRows& rows, const CorrectionCells& cells, std::size_t row,
+                    const Peeled& peeled) const {
+    const std::size_t number = cells.first_row + row, n_chan = cells.data.extent(1),
+                      n_product = cells.data.extent(2), n_planes = peeled.model.extent(2);
+    const auto ant1 = static_cast<std::size_t>(rows.ant1[number]),
+               ant2 = static_cast<std::size_t>(rows.ant2[number]);
+    if (ant1 == ant2) return;
+    thread_local Buffer<std::complex<float>, 2> model;
+    thread_local Buffer<std::uint8_t, 2> unused;
+    model.resize({n_chan, n_product});
+    unused.resize({n_chan, n_product});
+    for (std::size_t chan = 0; chan < n_chan; ++chan)
+      for (std::size_t p = 0; p < n_product; ++p)
+        if (n_planes > 1 || hands_[p].first == hands_[p].second)
+          model(chan, p) = peeled.model(number, chan, n_planes > 1 ? p : 0);
+    const AppliedGains& gains = *peeled.of_row[number];
+    gains.apply(ant1, ant2, hands_, model, {}, unused);
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      const bool flagged = gains.is_flagged(ant1, chan) || gains.is_flagged(ant2, chan);
+      for (std::size_t p = 0; p < n_product; ++p) {
+        cells.data(row, chan, p) -= model(chan, p);
+        if (flagged) cells.flag(row, chan, p) = 1;
+      }
+    }
   }
 
   void correct_row(const MsRows& rows, const CorrectionCells& cells, std::size_t row) const {
@@ -220,7 +306,10 @@ class Applier {
   bool diagonal_;
   CorrectionColumns columns_;
   CorrectionState state_;
-  std::map<Key, std::unique_ptr<AppliedGains>> gains_;
+  InputInfo info_;  ///< of what is subtracted
+  std::vector<Peeled> peeled_;
+  bool corrects_ = true;  ///< besides what is subtracted
+  Gains gains_;
   std::vector<const AppliedGains*> gains_of_row_;
   bool outside_ = false, beyond_ = false;
   std::size_t n_chan_outside_ = 0, n_chan_beyond_ = 0;

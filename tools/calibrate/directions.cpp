@@ -19,11 +19,6 @@ namespace {
 constexpr std::size_t kBlocksOfSlope = 256;
 constexpr std::uint64_t kBlockBytes = 8'000'000;
 
-bool has_directions(CalibrationTerm term) {
-  return term == CalibrationTerm::tec || term == CalibrationTerm::tec_delay ||
-         term == CalibrationTerm::scalar_phase || term == CalibrationTerm::scalar_gain;
-}
-
 template <class T, std::size_t Rank>
 View<const T, Rank> some_rows(const Buffer<T, Rank>& all, std::size_t first, std::size_t n) {
   auto shape = all.shape();
@@ -220,14 +215,7 @@ std::vector<SkyPatch> choose_patches(const Options& options) {
 
 DirectionPlan::DirectionPlan(const Tool& tool, const Options& options, const InputInfo& info,
                              std::size_t n_directions) {
-  if (options.terms.size() != 1)
-    throw UsageError("--directions: takes one term, and --solve names {}: apply the others first",
-                     options.terms.size());
   term = options.terms[0];
-  if (!has_directions(term.term))
-    throw UsageError("--solve {}: with --directions: give tec, tec+delay, scalar-phase or scalar-gain",
-                     term.name);
-  if (term.robust_nu > 0) throw UsageError("--robust: not with --directions: leave it out");
   slots = make_slots(info.integrations, term.interval_s);
   slot_of.resize(info.integrations.size());
   for (std::size_t slot = 0; slot < slots.size(); ++slot)

@@ -23,7 +23,7 @@ std::vector<SkyPatch> choose_patches(const Options& options);
 
 class DirectionPlan {
  public:
-  /// UsageError for a chain, a term that has no directions, and where --max-memory does not suffice.
+  /// UsageError where the windows are too narrow for the term, or --max-memory does not suffice.
   DirectionPlan(const Tool& tool, const Options& options, const InputInfo& info, std::size_t n_directions);
   std::vector<std::string> describe() const;
   std::uint64_t bytes() const { return bytes_; }

@@ -168,6 +168,10 @@ void declare_applying(Tool& tool, Options& options) {
       ->type_name("HOW");
   app.add_option("--direction", options.direction, "of solutions in several directions: the patch to apply")
       ->type_name("NAME");
+  app.add_option(
+         "--subtract", options.subtract,
+         "with --sky: subtract these patches, each as its solutions let antennas see it (patches: all)")
+      ->type_name("patches|LIST");
   app.add_flag("--no-weights", options.no_weights, "leave the weights as they are");
   app.add_flag("--corrupt", options.corrupt,
                "multiply by the gains instead of dividing; flags and weights stay");
@@ -261,6 +265,29 @@ void refuse(const CLI::App& app, std::initializer_list<const char*> names, const
     if (app.get_option(name)->count() > 0) throw UsageError("{}: {}", name, why);
 }
 
+/// One term, of those that differ between patches.
+void check_directions(const Options& options) {
+  if (options.directions.empty()) return;
+  if (options.sky.empty())
+    throw UsageError("--directions {}: patches are those of a sky model: name it with --sky",
+                     options.directions);
+  if (options.output_column_given)
+    throw UsageError(
+        "--output-column {}: data can be corrected for one direction only: write the solutions, and apply "
+        "those "
+        "of one with --apply and --direction",
+        options.output_column);
+  if (options.terms.size() != 1)
+    throw UsageError("--directions: takes one term, and --solve names {}: apply the others first",
+                     options.terms.size());
+  const TermOptions& term = options.terms[0];
+  if (term.term != CalibrationTerm::tec && term.term != CalibrationTerm::tec_delay &&
+      term.term != CalibrationTerm::scalar_phase && term.term != CalibrationTerm::scalar_gain)
+    throw UsageError("--solve {}: with --directions: give tec, tec+delay, scalar-phase or scalar-gain",
+                     term.name);
+  if (term.robust_nu > 0) throw UsageError("--robust: not with --directions: leave it out");
+}
+
 void check_model(const Options& options) {
   const int n = (options.sky.empty() ? 0 : 1) + (options.model_column.empty() ? 0 : 1) +
                 (options.models.empty() ? 0 : 1);
@@ -293,9 +320,16 @@ void check_options(Tool& tool, Options& options) {
       return;
     case Mode::apply:
       refuse(app,
-             {"--solve", "--sky", "--model", "--model-column", "--directions", "--interval",
-              "--channels-per-solution", "--robust", "--normalise", "--report"},
+             {"--solve", "--model", "--model-column", "--directions", "--interval", "--channels-per-solution",
+              "--robust", "--normalise", "--report"},
              "goes with solving, and --apply takes solutions that are there: leave one of them out");
+      if (options.subtract.empty() != options.sky.empty())
+        throw UsageError("{}",
+                         options.subtract.empty()
+                             ? "--sky: with --apply it says what to --subtract: leave it out, or name patches"
+                             : "--subtract: patches are those of a sky model: name it with --sky");
+      if (!options.subtract.empty() && options.corrupt)
+        throw UsageError("--corrupt: not with --subtract: leave one of them out");
       if (!output.empty() || !options.exports.empty())
         throw UsageError("{}: --apply writes into the Measurement Set: name the column with --output-column",
                          !output.empty() ? "-o " + output : "--export " + options.exports[0]);
@@ -303,18 +337,11 @@ void check_options(Tool& tool, Options& options) {
     case Mode::solve:
       if (options.corrupt) throw UsageError("--corrupt: goes with --apply");
       if (!options.direction.empty()) throw UsageError("--direction: goes with --apply");
+      if (!options.subtract.empty()) throw UsageError("--subtract: goes with --apply");
       check_model(options);
-      if (!options.directions.empty() && options.sky.empty())
-        throw UsageError("--directions {}: patches are those of a sky model: name it with --sky",
-                         options.directions);
-      if (!options.directions.empty() && options.output_column_given)
-        throw UsageError(
-            "--output-column {}: data can be corrected for one direction only: write the solutions, and "
-            "apply "
-            "those of one with --apply and --direction",
-            options.output_column);
       for (const std::string& text : options.solve) options.terms.push_back(parse_term(text, options));
       if (options.terms.empty()) options.terms.push_back(parse_term("gain", options));
+      check_directions(options);
       if (output.empty() && options.exports.empty() && !options.applies())
         throw UsageError("the solutions go nowhere: name a file, for example -o cal.h5");
       if (output == "-") throw UsageError("-o -: solutions go to a file, by suffix: for example -o cal.h5");

@@ -49,7 +49,7 @@ struct Options {
   bool fill = false;
 
   std::string apply;
-  std::string output_column = "CORRECTED_DATA", direction;
+  std::string output_column = "CORRECTED_DATA", direction, subtract;
   bool output_column_given = false;
   Interpolation interpolation = Interpolation::nearest;
   bool no_weights = false, corrupt = false;

@@ -90,6 +90,13 @@ expect_stderr "--output-column DATA"
 expect_exit 2 calibrate obs.ms --apply cal.h5 --solve gain
 expect_exit 2 calibrate obs.ms --apply cal.h5 --direction north
 expect_stderr "--direction north"
+expect_exit 2 calibrate obs.ms --apply cal.h5 --sky sky.txt
+expect_stderr "--subtract"
+expect_exit 2 calibrate obs.ms --apply cal.h5 --subtract patches
+expect_exit 2 calibrate obs.ms --sky sky.txt --directions patches -o x.h5
+expect_stderr "--solve gain"
+expect_exit 3 calibrate obs.ms --sky sky.txt --directions patches --solve tec -o x.h5
+expect_stderr "belongs to no patch"
 expect_exit 2 calibrate cal.h5
 expect_stderr "--export"
 expect_exit 2 calibrate obs.ms --sky sky.txt -o x.h5 --max-memory 1MB

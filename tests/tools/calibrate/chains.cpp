@@ -269,6 +269,19 @@ BOOST_AUTO_TEST_CASE(each_patch_has_a_tec_of_its_own) {
   BOOST_TEST(calibrate("'" + run.ms + "' --apply '" + run.solutions + "'", run.scratch.path("log")) == 2);
   BOOST_TEST(calibrate("'" + run.ms + "' --apply '" + run.solutions + "' --direction p1",
                        run.scratch.path("log")) == 0);
+  // All patches subtracted leave nothing.
+  BOOST_TEST_REQUIRE(calibrate("'" + run.ms + "' --apply '" + run.solutions + "' --sky '" + run.sky +
+                                   "' --subtract patches --output-column REST",
+                               run.scratch.path("log")) == 0,
+                     run.scratch.read("log"));
+  MsSelection selection;
+  selection.column = "REST";
+  MeasurementSetReader reader(run.ms, selection);
+  MsRows rows;
+  double largest = 0;
+  while (reader.read(rows, 1000))
+    for (const std::complex<float>& value : rows.data) largest = std::max(largest, std::abs(Complex(value)));
+  BOOST_TEST(largest < 1e-4);  // of 16 Jy
 }
 
 BOOST_AUTO_TEST_CASE(no_usable_data_ends_with_status_1_and_no_file) {
