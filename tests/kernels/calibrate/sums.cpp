@@ -147,8 +147,8 @@ BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
             j = {Complex(k(chan, antenna, 0)), 0, 0, Complex(k(chan, antenna, n_known - 1))};
           const reference::Jones& own = other[antenna];
           const reference::Jones &x = n_known == 4 ? own : j, &y = n_known == 4 ? j : own;
-          return reference::Jones{x[0] * y[0] + x[1] * y[2], x[0] * y[1] + x[1] * y[3], x[2] * y[0] + x[3] * y[2],
-                                  x[2] * y[1] + x[3] * y[3]};
+          return reference::Jones{x[0] * y[0] + x[1] * y[2], x[0] * y[1] + x[1] * y[3],
+                                  x[2] * y[0] + x[3] * y[2], x[2] * y[1] + x[3] * y[3]};
         };
         reference::Jones m{};
         for (std::size_t k = 0; k < 4; ++k) m[k] = set.model(row, chan, k);
@@ -166,10 +166,12 @@ BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
           const auto at = [&](std::size_t c) { return double{sums.recent()(0, baseline, k * 26 + c, b)}; };
           got[b] += at(24);
           const auto t = [&](std::size_t e) {
-            return other[first[baseline]][k / 2 * 2 + e / 2] * std::conj(other[second[baseline]][k % 2 * 2 + e % 2]);
+            return other[first[baseline]][k / 2 * 2 + e / 2] *
+                   std::conj(other[second[baseline]][k % 2 * 2 + e % 2]);
           };
           for (std::size_t e = 0, pair = 12; e < 4; ++e) {
-            got[b] += -2 * (std::conj(t(e)) * Complex(at(2 * e), at(2 * e + 1))).real() + std::norm(t(e)) * at(8 + e);
+            got[b] += -2 * (std::conj(t(e)) * Complex(at(2 * e), at(2 * e + 1))).real() +
+                      std::norm(t(e)) * at(8 + e);
             for (std::size_t f = e + 1; f < 4; ++f, pair += 2)
               got[b] += 2 * (t(e) * Complex(at(pair), at(pair + 1)) * std::conj(t(f))).real();
           }
