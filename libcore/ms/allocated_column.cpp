@@ -36,7 +36,7 @@ casacore::DataManager* AllocatedColumnStMan::clone() const {
   return new AllocatedColumnStMan(hypercolumnName_p, tile_);
 }
 
-/// As the manager that this one is of: a file with a cube that has all rows. A cube that grows takes its new
+/// Makes what TiledColumnStMan makes, a file with a cube of all rows. A cube that grows would take its new
 /// tiles for missing ones; one whose description is read again takes them as they are in the file.
 void AllocatedColumnStMan::create64(casacore::rownr_t n_rows) {
   setup(1);

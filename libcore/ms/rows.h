@@ -63,7 +63,7 @@ struct MsScalars {
   casacore::Vector<casacore::Int> ant1, ant2, field, data_description;
   casacore::Vector<casacore::Bool> flag_row;
 };
-/// Those that MsRowSelection has no use for.
+/// Reads ANTENNA1 and ANTENNA2, which MsRowSelection has no use for.
 void read_antennas(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
                    std::size_t n_rows);
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,

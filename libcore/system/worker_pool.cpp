@@ -123,7 +123,7 @@ TaskGroup::~TaskGroup() {
   state_->tasks.clear();
 }
 
-// As long as there are tasks. run() offers the group again after it has added one, so that none is
+// Works as long as there are tasks. run() offers the group again after it has added one, so that none is
 // overlooked.
 void TaskGroup::work(unsigned thread) {
   std::unique_lock lock(state_->mutex);

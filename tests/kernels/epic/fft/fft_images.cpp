@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(antennas_off_the_grid_are_imaged_exactly) {
     }
 }
 
-// As delays that follow the sky turn the antennas, and axes the image.
+// Delays that follow the sky turn the antennas, and axes that follow it turn the image.
 BOOST_AUTO_TEST_CASE(antennas_off_the_grid_follow_the_sky) {
   EpicCase c = flat_array();
   c.enu_m = random_array(30, 45, 0, 0.03, 5);
