@@ -34,7 +34,7 @@ void look_at_output_column(const Options& options) {
   columns.input = options.selection.column;
   columns.output = options.output_column;
   columns.weights = !options.no_weights && columns.input == "DATA";
-  inspect_corrections(options.input(), selection_of(options, columns.input), columns);
+  inspect_corrections(options.input(), columns);
 }
 
 std::vector<std::string> history_of(const Tool& tool, const InputInfo& info) {

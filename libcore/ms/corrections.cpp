@@ -152,9 +152,7 @@ void check_columns(const casacore::Table& table, const std::string& path, const 
 
 }  // namespace
 
-CorrectionState inspect_corrections(const std::string& path, const MsSelection& selection,
-                                    const CorrectionColumns& columns) {
-  (void)selection;
+CorrectionState inspect_corrections(const std::string& path, const CorrectionColumns& columns) {
   return with_measurement_set(path, [&] {
     probe_in_subprocess(path, [&] {
       const casacore::Table table = open_to_read(path);

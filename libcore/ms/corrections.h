@@ -32,8 +32,7 @@ struct CorrectionState {
 };
 /// UsageError when the output is no name for visibilities, DataError when the input is missing, FailureError
 /// when the set cannot be written.
-CorrectionState inspect_corrections(const std::string& path, const MsSelection& selection,
-                                    const CorrectionColumns& columns);
+CorrectionState inspect_corrections(const std::string& path, const CorrectionColumns& columns);
 
 /// Cells of some rows, flagged ones too. [row][chan][product as MeasurementSetReader::products()], whole
 /// windows of the selection.

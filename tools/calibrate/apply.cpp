@@ -100,7 +100,7 @@ class Applier {
       log_warning("{}: the weights stay as they are: those of column {} are not known", path_,
                   columns_.input);
     if (!options.subtract.empty()) open_patches(solutions);
-    state_ = inspect_corrections(path_, selection_of(options, columns_.input), columns_);
+    state_ = inspect_corrections(path_, columns_);
   }
 
   std::vector<std::string> describe() const {

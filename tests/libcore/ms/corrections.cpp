@@ -52,7 +52,7 @@ void correct(const std::string& path, bool by_casacore_alone = false, bool weigh
   MsSelection selection;
   selection.by_casacore_alone = by_casacore_alone;
   const CorrectionColumns columns{"DATA", "CORRECTED_DATA", weights};
-  CorrectionWriter writer(path, selection, columns, inspect_corrections(path, selection, columns));
+  CorrectionWriter writer(path, selection, columns, inspect_corrections(path, columns));
   MsRows rows;
   while (reader.next(rows, max_rows))
     writer.correct(rows, n_threads, [&](const CorrectionCells& piece) {
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_was_cut_short_is_completed_by_another) {
     const auto lock = lock_measurement_set(path);
     MeasurementSetReader reader(path, rows_alone(false));
     const CorrectionColumns columns;
-    CorrectionWriter writer(path, {}, columns, inspect_corrections(path, {}, columns));
+    CorrectionWriter writer(path, {}, columns, inspect_corrections(path, columns));
     MsRows rows;
     reader.next(rows, 4);
     writer.correct(rows, 1, [](const CorrectionCells& piece) {
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(wrong_columns_are_refused_before_anything_changes) {
   const std::string path = folder / "wrong.ms";
   Observation observation(ms_description(), 1);
   observation.write(path);
-  const auto inspect = [&](const CorrectionColumns& columns) { inspect_corrections(path, {}, columns); };
+  const auto inspect = [&](const CorrectionColumns& columns) { inspect_corrections(path, columns); };
   BOOST_CHECK_THROW(inspect({"DATA", "DATA", true}), UsageError);
   BOOST_CHECK_THROW(inspect({"DATA", "UVW", true}), UsageError);
   BOOST_CHECK_THROW(inspect({"NOTHING", "CORRECTED_DATA", true}), DataError);
