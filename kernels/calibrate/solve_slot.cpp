@@ -109,7 +109,7 @@ void row_fits(const SlotCells& slot, SumKind kind, View<const std::complex<doubl
     const std::size_t n_hands = diagonal ? layout.n_polarisations() : 1, n_values = diagonal ? 2 : 8;
     std::vector<double> lanes(n * n_values * kLanes), active(diagonal ? 0 : n * 2 * kLanes),
         found(2 * n_baselines);
-    double fit[3 * kLanes];
+    double fit[4 * kLanes];
     for (std::size_t group = 0; group < layout.n_groups(); ++group) {
       const std::size_t first = group * kLanes, n_lanes = std::min(kLanes, layout.n_lanes() - first);
       const float* baselines = sums->recent()[group].data();

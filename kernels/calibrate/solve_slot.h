@@ -23,7 +23,7 @@ SlotSolutions empty_solution(CalibrationTerm term, std::size_t n_blocks, std::si
                              std::size_t n_values, std::size_t n_fits);
 
 /// The noise of samples of weight 1, from chi^2 of n samples and as many real unknowns; more than the
-/// rounding of the sums, which `power` (chi^2 without a model) tells.
+/// rounding of the sums, which `power`, R, tells.
 double noise_of(double chi2, double n_samples, double n_unknowns, double power);
 
 /// Gains, phases and amplitudes from diagonal sums. `slot` has the cells for swapped receptors, row_weight

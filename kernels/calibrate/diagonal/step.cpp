@@ -69,7 +69,7 @@ void sum_triangle(const float* baselines, std::size_t n_antennas, const T* gains
 void sum_fit_lanes(const float* HWY_RESTRICT baselines, std::size_t n_antennas,
                    const double* HWY_RESTRICT gains, std::size_t n_lanes, double* HWY_RESTRICT fit,
                    double* of_baselines) {
-  std::fill(fit, fit + 3 * kLanes, 0.0);
+  std::fill(fit, fit + 4 * kLanes, 0.0);
   const float* b = baselines;
   for (std::size_t p = 0; p < n_antennas; ++p)
     for (std::size_t q = p + 1; q < n_antennas; ++q, b += 5 * kLanes) {
@@ -85,6 +85,7 @@ void sum_fit_lanes(const float* HWY_RESTRICT baselines, std::size_t n_antennas,
         count[i] = used * b[4 * kLanes + i];
         fit[kLanes + i] += chi2[i];
         fit[2 * kLanes + i] += count[i];
+        fit[3 * kLanes + i] += used * r;
       }
       if (of_baselines == nullptr) continue;
       for (std::size_t i = 0; i < n_lanes; ++i) {

@@ -43,7 +43,7 @@ class DiagonalTerm {
     noise_.assign(problem_.n_lanes, 0);
     iterations_.assign(problem_.n_lanes, 0);
     polished_.assign(problem_.n_lanes, 0);
-    fit_.resize({problem_.n_lanes, 3});
+    fit_.resize({problem_.n_lanes, 4});
   }
 
   void exclude(ExcludedSolutions excluded) {
@@ -149,7 +149,7 @@ class DiagonalTerm {
     parallel_for(settings_.n_threads, problem_.n_groups(), [&](std::size_t problem_group, unsigned) {
       // Groups of the sums that hold the hands of this group's lanes.
       std::vector<double> gains(n_antennas_ * 2 * kLanes);
-      double fit[3 * kLanes];
+      double fit[4 * kLanes];
       const std::size_t first = problem_group * kLanes * n_merged_;
       const std::size_t end = std::min(layout.n_lanes(), first + kLanes * n_merged_);
       for (std::size_t at = first; at < end; at += kLanes) {
@@ -164,14 +164,14 @@ class DiagonalTerm {
           }
         sum_fit(sums_.recent()[at / kLanes].data(), n_antennas_, gains.data(), n, fit, nullptr);
         for (std::size_t i = 0; i < n; ++i)
-          for (std::size_t k = 0; k < 3; ++k) fit_((at + i) / n_merged_, k) += fit[k * kLanes + i];
+          for (std::size_t k = 0; k < 4; ++k) fit_((at + i) / n_merged_, k) += fit[k * kLanes + i];
       }
     });
     for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane) {
       double n_active = 0;
       for (std::size_t p = 0; p < n_antennas_; ++p) n_active += problem_.active(lane, p);
       const double unknowns = own_.unit ? n_active - 1 : 2 * n_active - 1;
-      noise_[lane] = noise_of(fit_(lane, 1), fit_(lane, 2), std::max(0.0, unknowns), fit_(lane, 0));
+      noise_[lane] = noise_of(fit_(lane, 1), fit_(lane, 2), std::max(0.0, unknowns), fit_(lane, 3));
     }
   }
 
@@ -384,7 +384,7 @@ class DiagonalTerm {
   std::vector<double> noise_;     ///< [lane]
   std::vector<std::uint32_t> iterations_;
   std::vector<std::uint8_t> polished_;
-  Buffer<double, 2> fit_;  ///< [lane][chi^2 before, after, samples]
+  Buffer<double, 2> fit_;  ///< [lane][chi^2 before, after, samples, R]
 };
 
 }  // namespace

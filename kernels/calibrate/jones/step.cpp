@@ -129,7 +129,7 @@ template <std::size_t n_elements>
 void fit_of(const float* baselines, std::size_t n_antennas, const double* gains, const double* active,
             std::size_t n_lanes, double* HWY_RESTRICT fit, double* of_baselines) {
   constexpr std::size_t n_own = n_product_components(n_elements) * kLanes;
-  std::fill(fit, fit + 3 * kLanes, 0.0);
+  std::fill(fit, fit + 4 * kLanes, 0.0);
   const float* b = baselines;
   for (std::size_t p = 0; p < n_antennas; ++p)
     for (std::size_t q = p + 1; q < n_antennas; ++q, b += 4 * n_own) {
@@ -161,6 +161,7 @@ void fit_of(const float* baselines, std::size_t n_antennas, const double* gains,
             fit[kLanes + i] += use * after;
             const double n = use * own[count_component(n_elements) * kLanes + i];
             fit[2 * kLanes + i] += n;
+            fit[3 * kLanes + i] += use * power;
             chi2[i] += use * after;
             count[i] += n;
           }

@@ -22,8 +22,8 @@ void jones_equations(SumKind kind, const float* baselines, std::size_t n_antenna
                      double* equations);
 /// chi^2 with gains [antenna][kJonesValues] of a group's baselines, over the products whose rows are both
 /// active
-/// ([antenna][row][kLanes], 1 or 0): fit [chi^2 for J = 1, chi^2, N][kLanes]. of_baselines, unless null, gets
-/// [baseline][chi^2, N] added, of the lanes below n_lanes.
+/// ([antenna][row][kLanes], 1 or 0): fit [chi^2 for J = 1, chi^2, N, R][kLanes]. of_baselines, unless null,
+/// gets [baseline][chi^2, N] added, of the lanes below n_lanes.
 void jones_fit(SumKind kind, const float* baselines, std::size_t n_antennas, const double* gains,
                const double* active, std::size_t n_lanes, double* fit, double* of_baselines);
 

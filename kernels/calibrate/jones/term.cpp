@@ -166,7 +166,7 @@ class JonesTerm {
         for (std::size_t row = 0; row < 2; ++row)
           active[(p * 2 + row) * kLanes + i] = gains_.active(first + i, p, row);
       }
-    double fit[3 * kLanes];
+    double fit[4 * kLanes];
     jones_fit(sums_.layout().kind, sums_.recent()[group].data(), n_antennas_, gains.data(), active.data(),
               n_lanes, fit, nullptr);
     for (std::size_t i = 0; i < n_lanes; ++i) {
@@ -175,7 +175,8 @@ class JonesTerm {
         for (std::size_t row = 0; row < 2; ++row)
           unknowns += gains_.active(first + i, p, row) ? leakage_ ? 2 : 4 : 0;
       for (std::size_t k = 0; k < 3; ++k) fit_(first + i, k) = fit[k * kLanes + i];
-      noise_[first + i] = noise_of(fit[kLanes + i], fit[2 * kLanes + i], std::max(0.0, unknowns), fit[i]);
+      noise_[first + i] =
+          noise_of(fit[kLanes + i], fit[2 * kLanes + i], std::max(0.0, unknowns), fit[3 * kLanes + i]);
     }
   }
 

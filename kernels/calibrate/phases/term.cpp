@@ -368,6 +368,7 @@ class ChannelFit {
   /// chi^2 with the amplitudes found, and the S/N of each antenna's phasor.
   void measure() {
     before_ = after_ = n_samples_ = 0;
+    double power = 0;
     const std::vector<Complex> e = model_phasors();
     const std::size_t n_merged = sums_.layout().n_polarisations() / n_hands_;
     for (std::size_t p = 0; p < n_antennas_; ++p)
@@ -384,10 +385,11 @@ class ChannelFit {
             before_ += r - 2 * a_re + s;
             after_ += r - 2 * (m.real() * a_re + m.imag() * a_im) + std::norm(m) * s;
             n_samples_ += v[4 * kLanes];
+            power += r;
           }
         }
       }
-    noise_ = noise_of(after_, n_samples_, 0, before_);
+    noise_ = noise_of(after_, n_samples_, 0, power);
     std::vector<Complex> u;
     const std::vector<double> information = informations(true);
     for (std::size_t p = 0; p < n_antennas_; ++p) {
