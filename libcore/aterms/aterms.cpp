@@ -16,18 +16,13 @@
 namespace apsyn {
 namespace {
 
-std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout, bool circular) {
+std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout, bool circular,
+                                     const ArrayTables& tables) {
   const std::string type = entry.type();
   if (type == "tec" || type == "dldm" || type == "diagonal")
     return open_aterm_images(entry, layout, circular);
   if (type == "screen") return open_aterm_screen(entry, layout);
-  if (type == "beam") {
-    const std::string model = entry.text("model", "");
-    if (model == "airy" || model == "gaussian") return open_aterm_dish(entry);
-    if (model == "dipole" || model == "mwa") return open_aterm_dipoles(entry, layout);
-    throw DataError("{} = '{}': which beam? airy, gaussian, dipole or mwa is needed", entry.where("model"),
-                    model);
-  }
+  if (type == "beam") return open_aterm_beam(entry, layout, tables);
   throw DataError("{} = '{}': no known type of A-terms: tec, dldm, diagonal, beam or screen is needed",
                   entry.where("type"), type);
 }
@@ -57,7 +52,8 @@ class Product final : public AtermModel {
       jones.data()[i + 1] = jones.data()[i + 2] = 0;
     }
     const double time_mjd_s = time_in(slot);
-    for (const auto& part : parts_) part->multiply(time_mjd_s, freq_hz, grid, n_threads, jones);
+    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)  // each multiplies from the right
+      (*part)->multiply(time_mjd_s, freq_hz, grid, n_threads, jones);
   }
 
   std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
@@ -95,10 +91,11 @@ class Product final : public AtermModel {
 
 }  // namespace
 
-std::unique_ptr<AtermModel> open_aterms(const std::string& path, const ArrayLayout& layout, bool circular) {
+std::unique_ptr<AtermModel> open_aterms(const std::string& path, const ArrayLayout& layout, bool circular,
+                                        const ArrayTables& tables) {
   std::vector<std::unique_ptr<AtermPart>> parts;
   for (const AtermEntry& entry : parse_aterm_config(read_text_file(path, 16u << 20), path))
-    parts.push_back(open_part(entry, layout, circular));
+    parts.push_back(open_part(entry, layout, circular, tables));
   return std::make_unique<Product>(std::move(parts), layout.antennas.size());
 }
 

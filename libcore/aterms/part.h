@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/array/array_tables.h"
 #include "libcore/aterms/config.h"
 #include "libcore/base/view.h"
 #include "libcore/sky/aterms.h"
@@ -49,9 +50,12 @@ UpdateInterval read_update_interval(const AtermEntry& entry, double otherwise_s)
 std::unique_ptr<AtermPart> open_aterm_images(const AtermEntry& entry, const ArrayLayout& layout,
                                              bool circular);
 
-/// Type beam: models airy and gaussian; dipole and mwa.
+/// Type beam. What the models airy, gaussian, dipole and mwa need is in the configuration and the layout alone.
+std::unique_ptr<AtermPart> open_aterm_beam(const AtermEntry& entry, const ArrayLayout& layout,
+                                           const ArrayTables& tables);
 std::unique_ptr<AtermPart> open_aterm_dish(const AtermEntry& entry);
-std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout);
+std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout,
+                                              const ArrayTables& tables);
 /// Type screen.
 std::unique_ptr<AtermPart> open_aterm_screen(const AtermEntry& entry, const ArrayLayout& layout);
 
