@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/array/array_tables.h"
 #include "libcore/aterms/config.h"
 #include "libcore/sky/beams.h"
 

@@ -19,7 +19,9 @@ struct BeamSet {
   BeamSet(const std::string& archive, const std::string& name) : path(folder.path + "/" + name) {
     const std::string command = "tar -xzf '" APSYN_TEST_DATA "/" + archive + "' -C '" + folder.path + "' 2>/dev/null";
     BOOST_REQUIRE(std::system(command.c_str()) == 0);
-    layout = apsyn::MeasurementSetReader(path, {.column = ""}).layout();
+    apsyn::MsSelection coordinates;
+    coordinates.column.clear();
+    layout = apsyn::MeasurementSetReader(path, coordinates).layout();
   }
   /// The beam of a configuration's text.
   std::unique_ptr<apsyn::AtermModel> open(const std::string& text, const std::string& column = "") const {
