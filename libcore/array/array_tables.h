@@ -6,8 +6,8 @@
 
 namespace apsyn {
 
-/// Measurement Sets whose tables tell more of an array than its layout. They differ in their frequencies only:
-/// where none is named nothing else is known of the array.
+/// Measurement Sets whose tables tell more of an array than its layout. They differ in their frequencies
+/// only: where none is named nothing else is known of the array.
 struct ArrayTables {
   std::vector<std::string> sets;  ///< their folders
   std::string column;             ///< of the data that are read, empty when none are

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -27,6 +28,13 @@ std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout&
                   entry.where("type"), type);
 }
 
+void set_unit(std::span<std::complex<float>> jones) {
+  for (std::size_t i = 0; i < jones.size(); i += 4) {
+    jones[i] = jones[i + 3] = 1;
+    jones[i + 1] = jones[i + 2] = 0;
+  }
+}
+
 /// A slot of the product is the sum of the parts' slots: they rise with time, so equal sums have equal parts.
 class Product final : public AtermModel {
  public:
@@ -47,13 +55,22 @@ class Product final : public AtermModel {
     const View<std::complex<float>, 4>::Shape shape{n_stations_, grid.side, grid.side, 4};
     if (jones.shape() != shape || !(freq_hz > 0))
       throw std::invalid_argument("AtermModel::evaluate: the shape of jones or the frequency is wrong");
-    for (std::size_t i = 0; i < jones.size(); i += 4) {
-      jones.data()[i] = jones.data()[i + 3] = 1;
-      jones.data()[i + 1] = jones.data()[i + 2] = 0;
-    }
+    set_unit(jones.span());
     const double time_mjd_s = time_in(slot);
     for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)  // each multiplies from the right
       (*part)->multiply(time_mjd_s, freq_hz, grid, n_threads, jones);
+  }
+
+  void evaluate_at(std::int64_t slot, double freq_hz, const SkyDirection& centre,
+                   std::span<const SkyDirection> directions, unsigned n_threads,
+                   View<std::complex<float>, 3> jones) override {
+    const View<std::complex<float>, 3>::Shape shape{n_stations_, directions.size(), 4};
+    if (jones.shape() != shape || !(freq_hz > 0))
+      throw std::invalid_argument("AtermModel::evaluate_at: the shape of jones or the frequency is wrong");
+    set_unit(jones.span());
+    const double time_mjd_s = time_in(slot);
+    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)
+      (*part)->multiply_at(time_mjd_s, freq_hz, centre, directions, n_threads, jones);
   }
 
   std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
@@ -91,10 +108,28 @@ class Product final : public AtermModel {
 
 }  // namespace
 
-std::unique_ptr<AtermModel> open_aterms(const std::string& path, const ArrayLayout& layout, bool circular,
+void AtermPart::multiply_at(double time_mjd_s, double freq_hz, const SkyDirection& centre,
+                            std::span<const SkyDirection> directions, unsigned n_threads,
+                            View<std::complex<float>, 3> jones) {
+  const std::size_t n_stations = jones.extent(0);
+  Buffer<std::complex<float>, 4> own({n_stations, 1, 1, 4});
+  image_centre_ = centre;
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    for (std::size_t station = 0; station < n_stations; ++station)
+      std::copy_n(&jones(station, i, 0), 4, &own(station, 0, 0, 0));
+    // Pixels so small that nothing is smoothed to them.
+    multiply(time_mjd_s, freq_hz, {directions[i], 1, 1e-9, 1e-9}, n_threads, own);
+    for (std::size_t station = 0; station < n_stations; ++station)
+      std::copy_n(&own(station, 0, 0, 0), 4, &jones(station, i, 0));
+  }
+  image_centre_.reset();
+}
+
+std::unique_ptr<AtermModel> open_aterms(const AtermConfig& config, const ArrayLayout& layout, bool circular,
                                         const ArrayTables& tables) {
+  const std::string text = config.text.empty() ? read_text_file(config.path, 16u << 20) : config.text;
   std::vector<std::unique_ptr<AtermPart>> parts;
-  for (const AtermEntry& entry : parse_aterm_config(read_text_file(path, 16u << 20), path))
+  for (const AtermEntry& entry : parse_aterm_config(text, config.path))
     parts.push_back(open_part(entry, layout, circular, tables));
   return std::make_unique<Product>(std::move(parts), layout.antennas.size());
 }

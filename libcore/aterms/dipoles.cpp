@@ -23,7 +23,7 @@ namespace {
 
 using Complex = std::complex<double>;
 using Matrix = std::array<Complex, 4>;
-constexpr double kUpdate_s = 60;               // a quarter of a degree of Earth rotation
+constexpr double kUpdate_s = 60;  // a quarter of a degree of Earth rotation
 
 Matrix product(const Matrix& a, const Matrix& b) {
   return {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2],
@@ -68,7 +68,7 @@ class DipolePart final : public AtermPart {
     const UtcTime time = from_mjd_seconds(interval_.middle(time_mjd_s));
     const std::vector<LocalSky> sky = local_sky(frame_, time, grid);
     const std::size_t n_pixels = sky.size();
-    const LocalSky centre = local_sky(frame_, time, {grid.centre, 1, 0, 0}).front();
+    const LocalSky centre = local_sky(frame_, time, {centre_of(grid), 1, 0, 0}).front();
     Buffer<Complex, 3> beams({tiles_.patterns.size(), n_pixels, 4});
     for (std::size_t pattern = 0; pattern < tiles_.patterns.size(); ++pattern) {
       const std::array<MwaArrayFactor, 2> tile{MwaArrayFactor(tiles_.patterns[pattern][0], freq_hz),
@@ -137,7 +137,8 @@ std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const Arr
   const bool is_mwa = model != "dipole";
   if (model == "auto")  // for the MWA, with the parameters of its other beam
     entry.allow({"model", "delays", "metafits", "data", "update_interval", "differential", "usechannelfreq",
-                 "element_response_model", "beam_mode", "beam_normalisation_mode", "frequency_interpolation"});
+                 "element_response_model", "beam_mode", "beam_normalisation_mode",
+                 "frequency_interpolation"});
   else if (is_mwa)
     entry.allow({"model", "delays", "metafits", "height", "x_azimuth", "y_azimuth", "update_interval",
                  "differential", "usechannelfreq"});

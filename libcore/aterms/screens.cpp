@@ -5,7 +5,6 @@
 #include <set>
 #include <span>
 
-#include "libcore/aterms/aterms.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
 #include "libcore/ms/station_tables.h"
@@ -50,7 +49,7 @@ bool same_stations(const ArrayLayout& a, const ArrayLayout& b) {
 
 }  // namespace
 
-AtermScreens::AtermScreens(const std::string& path, const ImagingInfo& info, const AtermGrid& grid,
+AtermScreens::AtermScreens(const AtermConfig& config, const ImagingInfo& info, const AtermGrid& grid,
                            unsigned n_threads, std::uint64_t max_bytes)
     : grid_(grid), n_threads_(n_threads), max_bytes_(max_bytes) {
   // Sets of one observation, which differ in frequency, share their stations.
@@ -73,7 +72,7 @@ AtermScreens::AtermScreens(const std::string& path, const ImagingInfo& info, con
   }
   for (std::size_t array = 0; array < tables.size(); ++array) {
     const ArrayLayout& layout = info.layouts[first_input[array]];
-    arrays_.push_back({open_aterms(path, layout, info.circular[first_input[array]], tables[array]),
+    arrays_.push_back({open_aterms(config, layout, info.circular[first_input[array]], tables[array]),
                        static_cast<std::uint32_t>(n_stations_)});
     n_stations_ += layout.antennas.size();
     for (const std::string& line : arrays_.back().model->warnings(grid, info.channel_hz.front()))

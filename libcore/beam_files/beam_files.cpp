@@ -62,7 +62,8 @@ class OskarWaves final : public WaveSource {
     for (const std::string& name : file_.names())
       if (const auto mhz = finite_number(name); mhz && *mhz > 0) datasets_.emplace_back(name, *mhz);
     if (datasets_.empty())
-      throw DataError("{}: no dataset is named by a frequency in MHz: is it the file that it is named as?", path);
+      throw DataError("{}: no dataset is named by a frequency in MHz: is it the file that it is named as?",
+                      path);
   }
   std::size_t n_elements() const override { return 1; }
   WaveCoefficients nearest(double freq_hz) const override {
@@ -88,8 +89,7 @@ class SkalowWaves final : public WaveSource {
         const std::string name = at->path().filename().string();
         if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || name.size() < kBegin.size() + kEnd.size())
           continue;
-        const auto mhz =
-            finite_number(name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size()));
+        const auto mhz = finite_number(name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size()));
         if (mhz && *mhz > 0) files_.emplace(*mhz, at->path().string());
       }
     }
@@ -125,18 +125,22 @@ class MwaFeeFile final : public MwaFeeSource {
       throw DataError("{}: no dataset X1_<Hz>: is it the file that it is named as?", path);
     std::sort(frequencies_.begin(), frequencies_.end());
     const Hdf5Numbers modes = file_.real("modes", 2);
-    if (modes.extents[0] != 3) throw DataError("{}: modes has {} rows: s, m and n are needed", path, modes.extents[0]);
+    if (modes.extents[0] != 3)
+      throw DataError("{}: modes has {} rows: s, m and n are needed", path, modes.extents[0]);
     const std::size_t n = modes.extents[1];
     for (std::size_t i = 0; i < n; ++i) {
-      const auto number = [&](std::size_t row) { return static_cast<int>(std::clamp(modes.values[row * n + i], -1e6, 1e6)); };
+      const auto number = [&](std::size_t row) {
+        return static_cast<int>(std::clamp(modes.values[row * n + i], -1e6, 1e6));
+      };
       waves_.push_back({number(0), number(1), number(2)});
     }
   }
 
   MwaFeeCoefficients nearest(double freq_hz) const override {
-    const auto best = std::min_element(frequencies_.begin(), frequencies_.end(), [&](const auto& a, const auto& b) {
-      return std::abs(a.first - freq_hz) < std::abs(b.first - freq_hz);
-    });
+    const auto best =
+        std::min_element(frequencies_.begin(), frequencies_.end(), [&](const auto& a, const auto& b) {
+          return std::abs(a.first - freq_hz) < std::abs(b.first - freq_hz);
+        });
     MwaFeeCoefficients coefficients;
     coefficients.freq_hz = best->first;
     coefficients.waves = waves_;
@@ -149,8 +153,8 @@ class MwaFeeFile final : public MwaFeeSource {
           throw DataError("{}: {}: {} x {} numbers: amplitudes and phases of at most {} modes are expected",
                           file_.path(), name, numbers.extents[0], n, waves_.size());
         for (std::size_t i = 0; i < n; ++i)
-          coefficients.dipoles[pol][dipole].push_back(
-              std::polar(1.0, numbers.values[n + i] * kRadPerDeg) * numbers.values[i]);
+          coefficients.dipoles[pol][dipole].push_back(std::polar(1.0, numbers.values[n + i] * kRadPerDeg) *
+                                                      numbers.values[i]);
       }
     return coefficients;
   }
@@ -186,7 +190,8 @@ std::string find_beam_file(const std::string& name, const std::vector<std::strin
   }
   std::string searched;
   for (const std::string& folder : folders) searched += (searched.empty() ? "" : ", ") + folder;
-  throw FailureError("{}: not found in {}: {}: name its folder with --beam-data", name, searched, publisher(name));
+  throw FailureError("{}: not found in {}: {}: name its folder with --beam-data", name, searched,
+                     publisher(name));
 }
 
 HamakerCoefficients read_hamaker_file(const std::string& path) {

@@ -28,8 +28,8 @@ std::string find_beam_file(const std::string& name, const std::vector<std::strin
 /// attributes freq_center and freq_range in Hz.
 HamakerCoefficients read_hamaker_file(const std::string& path);
 
-/// oskar.h5: datasets named by their frequency in MHz, complex [1][l (l + 2)][TE_X TM_X TE_Y TM_Y]. The nearest
-/// to the whole MHz of a frequency; of two that are as near the first in alphabetical order.
+/// oskar.h5: datasets named by their frequency in MHz, complex [1][l (l + 2)][TE_X TM_X TE_Y TM_Y]. The
+/// nearest to the whole MHz of a frequency; of two that are as near the first in alphabetical order.
 std::shared_ptr<const WaveSource> open_oskar_waves(const std::string& path);
 
 /// A folder with SKA-Low_Perturbed_Vogel_256_elem_FEKO_<MHz>_MHz.h5: dataset `coefficients`, complex

@@ -71,7 +71,9 @@ Hdf5NumberFile& Hdf5NumberFile::operator=(Hdf5NumberFile&&) noexcept = default;
 std::vector<std::string> Hdf5NumberFile::names() const {
   const std::lock_guard lock(library_mutex());
   quieten();
-  const auto damaged = [&] { return DataError("{}: its top level cannot be read: the file is damaged", path_); };
+  const auto damaged = [&] {
+    return DataError("{}: its top level cannot be read: the file is damaged", path_);
+  };
   H5G_info_t info{};
   if (H5Gget_info(state_->file, &info) < 0 || info.nlinks > kMaxNames) throw damaged();
   std::vector<std::string> names;
@@ -101,13 +103,17 @@ Hdf5Numbers Hdf5NumberFile::complex(const std::string& dataset, std::size_t rank
 Hdf5Numbers Hdf5NumberFile::read(const std::string& dataset, std::size_t rank, bool is_complex) const {
   const std::lock_guard lock(library_mutex());
   quieten();
-  const auto damaged = [&] { return DataError("{}: {} cannot be read: the file is damaged", path_, dataset); };
+  const auto damaged = [&] {
+    return DataError("{}: {} cannot be read: the file is damaged", path_, dataset);
+  };
   const htri_t there = H5Lexists(state_->file, dataset.c_str(), H5P_DEFAULT);
-  if (there <= 0) throw DataError("{}: it has no dataset '{}': is it the file that it is named as?", path_, dataset);
+  if (there <= 0)
+    throw DataError("{}: it has no dataset '{}': is it the file that it is named as?", path_, dataset);
   H5L_info_t link{};
   if (H5Lget_info(state_->file, dataset.c_str(), &link, H5P_DEFAULT) < 0) throw damaged();
   if (link.type != H5L_TYPE_HARD)
-    throw DataError("{}: {} is a link to elsewhere, which is not followed: copy it into the file", path_, dataset);
+    throw DataError("{}: {} is a link to elsewhere, which is not followed: copy it into the file", path_,
+                    dataset);
   const Handle id(H5Dopen2(state_->file, dataset.c_str(), H5P_DEFAULT), H5Dclose);
   if (!id.good()) throw DataError("{}: {} is no dataset", path_, dataset);
   const Handle created(H5Dget_create_plist(id), H5Pclose);
@@ -160,14 +166,16 @@ double Hdf5NumberFile::attribute(const std::string& dataset, const std::string& 
   quieten();
   const Handle object(H5Oopen(state_->file, dataset.c_str(), H5P_DEFAULT), H5Oclose);
   if (!object.good() || H5Aexists(object, name.c_str()) <= 0)
-    throw DataError("{}: {} has no attribute '{}': is it the file that it is named as?", path_, dataset, name);
+    throw DataError("{}: {} has no attribute '{}': is it the file that it is named as?", path_, dataset,
+                    name);
   const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose);
   double value = 0;
   if (attribute.good()) {
     const Handle space(H5Aget_space(attribute), H5Sclose), type(H5Aget_type(attribute), H5Tclose);
     const H5T_class_t kind = type.good() ? H5Tget_class(type) : H5T_NO_CLASS;
-    if (space.good() && H5Sget_simple_extent_npoints(space) == 1 && (kind == H5T_FLOAT || kind == H5T_INTEGER) &&
-        H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) >= 0 && std::isfinite(value))
+    if (space.good() && H5Sget_simple_extent_npoints(space) == 1 &&
+        (kind == H5T_FLOAT || kind == H5T_INTEGER) && H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) >= 0 &&
+        std::isfinite(value))
       return value;
   }
   throw DataError("{}: attribute '{}' of {} is no number", path_, name, dataset);

@@ -17,8 +17,8 @@ struct ComplexPlanes {
   }
 };
 
-/// c[m][x] = rho[m][x] c[m][x] + sum over k of a[m][k] b[k][x]; without `rho` what c held is of no account. The
-/// columns are a multiple of kLanes. Of a the first c.re.extent(0) rows count.
+/// c[m][x] = rho[m][x] c[m][x] + sum over k of a[m][k] b[k][x]; without `rho` what c held is of no account.
+/// The columns are a multiple of kLanes. Of a the first c.re.extent(0) rows count.
 void multiply_planes(const ComplexPlanes& a, const ComplexPlanes& b, const View<const float, 2>* rho,
                      ComplexPlanes& c);
 

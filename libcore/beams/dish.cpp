@@ -116,7 +116,8 @@ class JimbeamDish final : public DishVoltage {
           {"hx_squint_arcmin", "hy_squint_arcmin", "hx_fwhm_arcmin", "hy_fwhm_arcmin"},
           {"vx_squint_arcmin", "vy_squint_arcmin", "vx_fwhm_arcmin", "vy_fwhm_arcmin"}};
       for (std::size_t pol = 0; pol < 2; ++pol)
-        for (std::size_t i = 0; i < 4; ++i) row.arcmin[pol][i] = table.number(from, column(table, kColumns[pol][i]));
+        for (std::size_t i = 0; i < 4; ++i)
+          row.arcmin[pol][i] = table.number(from, column(table, kColumns[pol][i]));
       rows_.push_back(row);
     }
     if (rows_.empty()) throw DataError("{}: no row of band {}", source, band);

@@ -23,17 +23,18 @@ class DishVoltage {
   virtual bool is_round() const { return true; }
 };
 
-/// A power pattern p = c0 + c1 x + c2 x^2 ..., x = r^2 f^2 reference with r the sine of the distance in minutes
-/// of arc (sine * 10800 / pi) and f in GHz; v = sqrt(max(p, 0)), 0 beyond r f = limit, and 1e-4 (1 - v) added, a
-/// floor that keeps inverses finite. `csv`: rows telescope, freq_mhz, c0 .. c5; `telescope` is VLA (the row
-/// nearest in frequency), GMRT (v is interpolated between rows), ATCA (the same with v = 1 / sqrt(p)) or MeerKAT
-/// (one row). DataError when the table is malformed or has none of them.
+/// A power pattern p = c0 + c1 x + c2 x^2 ..., x = r^2 f^2 reference with r the sine of the distance in
+/// minutes of arc (sine * 10800 / pi) and f in GHz; v = sqrt(max(p, 0)), 0 beyond r f = limit, and 1e-4 (1 -
+/// v) added, a floor that keeps inverses finite. `csv`: rows telescope, freq_mhz, c0 .. c5; `telescope` is
+/// VLA (the row nearest in frequency), GMRT (v is interpolated between rows), ATCA (the same with v = 1 /
+/// sqrt(p)) or MeerKAT (one row). DataError when the table is malformed or has none of them.
 std::unique_ptr<DishVoltage> make_polynomial_dish(std::string_view csv, const std::string& source,
                                                   const std::string& telescope);
 
 /// MeerKAT's cosine taper with the squint s and the width w of H (X) and V (Y): with
-/// r' = 1.18896478 hypot((x - sx) / wx, (y - sy) / wy), v = cos(pi r') / (1 - 4 r'^2); x and y are degrees along
-/// azimuth and elevation. Tables by band (UHF, L, S), linear in frequency between the rows, held at the ends.
+/// r' = 1.18896478 hypot((x - sx) / wx, (y - sy) / wy), v = cos(pi r') / (1 - 4 r'^2); x and y are degrees
+/// along azimuth and elevation. Tables by band (UHF, L, S), linear in frequency between the rows, held at the
+/// ends.
 std::unique_ptr<DishVoltage> make_jimbeam_dish(std::string_view csv, const std::string& source,
                                                const std::string& band);
 

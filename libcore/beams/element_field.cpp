@@ -8,8 +8,8 @@
 namespace apsyn {
 namespace {
 
-/// Planes [pixel] of a direction and of north in the axes of a field, and of E, which becomes E R; `cut` makes
-/// it 0 below the horizon.
+/// Planes [pixel] of a direction and of north in the axes of a field, and of E, which becomes E R; `cut`
+/// makes it 0 below the horizon.
 struct Planes {
   const float* direction;
   const float* north;

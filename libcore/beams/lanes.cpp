@@ -11,7 +11,7 @@ LaneTarget lane_target() {
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
       return LaneTarget::avx512;
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? LaneTarget::avx2
-                                                                          : LaneTarget::baseline;
+                                                                           : LaneTarget::baseline;
   }();
   return best;
 #else

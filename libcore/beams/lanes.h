@@ -11,8 +11,8 @@
 
 #include "libcore/base/constants.h"
 
-// Vectors of GCC and clang. What works on them is inlined into functions that are compiled for one instruction
-// set each; lane_target() tells which of these to call.
+// Vectors of GCC and clang. What works on them is inlined into functions that are compiled for one
+// instruction set each; lane_target() tells which of these to call.
 #define APSYN_BEAM_INLINE inline __attribute__((always_inline))
 
 #if defined(__x86_64__)

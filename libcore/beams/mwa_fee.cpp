@@ -46,8 +46,8 @@ MwaFeeBeam::Sums MwaFeeBeam::sums_of(const MwaFeeCoefficients& from, std::size_t
   for (std::size_t dipole = 0; dipole < kMwaDipoles; ++dipole) {
     const int delay = tile.delays[pol][dipole];
     if (delay == kMwaDeadDipole) continue;
-    const Complex voltage = std::polar(tile.amplitudes[pol][dipole],
-                                       -kTwoPi * from.freq_hz * delay * kMwaDelayStep_s);
+    const Complex voltage =
+        std::polar(tile.amplitudes[pol][dipole], -kTwoPi * from.freq_hz * delay * kMwaDelayStep_s);
     const std::vector<Complex>& own = from.dipoles[pol][dipole];
     if (own.size() > from.waves.size())
       throw DataError("MWA beam: dipole {} has {} coefficients and the file {} modes", dipole + 1, own.size(),
@@ -55,8 +55,8 @@ MwaFeeBeam::Sums MwaFeeBeam::sums_of(const MwaFeeCoefficients& from, std::size_t
     for (std::size_t i = 0; i < own.size(); ++i) {
       const MwaWave& wave = from.waves[i];
       if (wave.n < 1 || wave.n > kMaxDegree || std::abs(wave.m) > wave.n || wave.s < 1 || wave.s > 2)
-        throw DataError("MWA beam: mode s = {}, m = {}, n = {}: |m| <= n <= {} is needed", wave.s, wave.m, wave.n,
-                        kMaxDegree);
+        throw DataError("MWA beam: mode s = {}, m = {}, n = {}: |m| <= n <= {} is needed", wave.s, wave.m,
+                        wave.n, kMaxDegree);
       Mode& mode = modes[{wave.n, wave.m}];
       mode.n = wave.n;
       mode.m = wave.m;
@@ -107,7 +107,8 @@ MwaFeeBeam::MwaFeeBeam(const MwaFeeCoefficients& coefficients, const MwaTile& ti
     const Sums zenith = sums_of(coefficients, pol, MwaTile());
     const auto modulus = [&](double phi_rad, std::size_t component) {
       const double value = std::abs(zenith.at(phi_rad, 0)[component]);
-      if (!(value > 0)) throw DataError("MWA beam: it is 0 at the zenith: the file is not what it is named as");
+      if (!(value > 0))
+        throw DataError("MWA beam: it is 0 at the zenith: the file is not what it is named as");
       return value;
     };
     norm_[2 * pol] = 1 / modulus(pol == 0 ? 0 : kPi / 2, 0);

@@ -18,7 +18,8 @@ std::array<double, 4> keys(double t) {
 
 Jones VoltagePattern::at(double x, double y, double hz) const {
   const double pixel_x = (x - first_x) / step_x, pixel_y = (y - first_y) / step_y;
-  const auto n_x = static_cast<std::ptrdiff_t>(values.extent(2)), n_y = static_cast<std::ptrdiff_t>(values.extent(1));
+  const auto n_x = static_cast<std::ptrdiff_t>(values.extent(2)),
+             n_y = static_cast<std::ptrdiff_t>(values.extent(1));
   if (!(pixel_x >= 0 && pixel_x <= static_cast<double>(n_x - 1) && pixel_y >= 0 &&
         pixel_y <= static_cast<double>(n_y - 1)))
     return {};
@@ -29,7 +30,8 @@ Jones VoltagePattern::at(double x, double y, double hz) const {
       high == low ? 0 : std::clamp((hz - freq_hz[low]) / (freq_hz[high] - freq_hz[low]), 0.0, 1.0);
   const auto left = static_cast<std::ptrdiff_t>(std::floor(pixel_x)),
              below = static_cast<std::ptrdiff_t>(std::floor(pixel_y));
-  const auto weight_x = keys(pixel_x - static_cast<double>(left)), weight_y = keys(pixel_y - static_cast<double>(below));
+  const auto weight_x = keys(pixel_x - static_cast<double>(left)),
+             weight_y = keys(pixel_y - static_cast<double>(below));
   Jones jones{};
   for (std::ptrdiff_t j = 0; j < 4; ++j)
     for (std::ptrdiff_t i = 0; i < 4; ++i) {

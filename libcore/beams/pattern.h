@@ -16,8 +16,8 @@ struct VoltagePattern {
   std::vector<double> freq_hz;  ///< rising
   Buffer<std::complex<float>, 4> values;
 
-  /// By cubic convolution in space (Keys 1981, a = -1/2), linearly in frequency, whose ends are held; 0 beyond
-  /// the edges.
+  /// By cubic convolution in space (Keys 1981, a = -1/2), linearly in frequency, whose ends are held; 0
+  /// beyond the edges.
   Jones at(double x, double y, double hz) const;
 };
 

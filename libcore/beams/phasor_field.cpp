@@ -104,7 +104,8 @@ PhasorPlan::PhasorPlan(View<const Vec3, 2> directions, double reach) : direction
   other[least] = 1;
   axes_[1] = normalised(other - scaled(axes_[0], axes_[0][least]));
   for (std::size_t i = 0; i < 3; ++i)
-    axes_[2][i] = axes_[0][(i + 1) % 3] * axes_[1][(i + 2) % 3] - axes_[0][(i + 2) % 3] * axes_[1][(i + 1) % 3];
+    axes_[2][i] =
+        axes_[0][(i + 1) % 3] * axes_[1][(i + 2) % 3] - axes_[0][(i + 2) % 3] * axes_[1][(i + 1) % 3];
   constexpr std::size_t kLargest = 64;
   for (std::size_t y = 0; y < n_y; y += kLargest)
     for (std::size_t x = 0; x < n_x; x += kLargest)
@@ -113,10 +114,12 @@ PhasorPlan::PhasorPlan(View<const Vec3, 2> directions, double reach) : direction
 
 double PhasorPlan::fit(PhasorBlock& block) {
   const std::size_t last_x = block.x + block.n_x - 1, last_y = block.y + block.n_y - 1;
-  const double mid_x = 0.5 * static_cast<double>(block.n_x - 1), mid_y = 0.5 * static_cast<double>(block.n_y - 1);
+  const double mid_x = 0.5 * static_cast<double>(block.n_x - 1),
+               mid_y = 0.5 * static_cast<double>(block.n_y - 1);
   // Slopes between opposite edges, along the middle row and column.
   const std::size_t row = block.y + block.n_y / 2, column = block.x + block.n_x / 2;
-  if (block.n_x > 1) block.along_x = scaled(directions_(row, last_x) - directions_(row, block.x), 0.5 / mid_x);
+  if (block.n_x > 1)
+    block.along_x = scaled(directions_(row, last_x) - directions_(row, block.x), 0.5 / mid_x);
   if (block.n_y > 1)
     block.along_y = scaled(directions_(last_y, column) - directions_(block.y, column), 0.5 / mid_y);
   const Vec3 base = directions_(row, column) -
@@ -125,7 +128,8 @@ double PhasorPlan::fit(PhasorBlock& block) {
   Vec3 low{}, high{};
   for (std::size_t y = block.y; y <= last_y; ++y)
     for (std::size_t x = block.x; x <= last_x; ++x) {
-      const Vec3 rest = directions_(y, x) - base - scaled(block.along_x, static_cast<double>(x - block.x) - mid_x) -
+      const Vec3 rest = directions_(y, x) - base -
+                        scaled(block.along_x, static_cast<double>(x - block.x) - mid_x) -
                         scaled(block.along_y, static_cast<double>(y - block.y) - mid_y);
       for (std::size_t i = 0; i < 3; ++i) {
         const double along = dot(rest, axes_[i]);
@@ -158,11 +162,15 @@ void PhasorPlan::add(PhasorBlock block, double reach) {
     blocks_.push_back(block);
     return;
   }
-  const auto half = [](std::size_t n) { return n > kSmallest ? std::max(kSmallest, (n / 2 + 15) / 16 * 16) : n; };
+  const auto half = [](std::size_t n) {
+    return n > kSmallest ? std::max(kSmallest, (n / 2 + 15) / 16 * 16) : n;
+  };
   const std::size_t step_x = half(block.n_x), step_y = half(block.n_y);
   for (std::size_t y = 0; y < block.n_y; y += step_y)
     for (std::size_t x = 0; x < block.n_x; x += step_x)
-      add(block_at(block.x + x, block.y + y, std::min(step_x, block.n_x - x), std::min(step_y, block.n_y - y)), reach);
+      add(block_at(block.x + x, block.y + y, std::min(step_x, block.n_x - x),
+                   std::min(step_y, block.n_y - y)),
+          reach);
 }
 
 void PhasorSum::evaluate(const PhasorPlan& plan, const PhasorBlock& block, const std::vector<Vec3>& r_m,
@@ -210,7 +218,8 @@ void PhasorSum::expand(const PhasorPlan& plan, const PhasorBlock& block, const s
   }
   rho_.resize({n_y, n_x});
   const auto load_rest = [&](std::size_t which) {
-    for (std::size_t y = 0; y < n_y; ++y) std::copy_n(&plan.rest()(which, block.y + y, block.x), block.n_x, &rho_(y, 0));
+    for (std::size_t y = 0; y < n_y; ++y)
+      std::copy_n(&plan.rest()(which, block.y + y, block.x), block.n_x, &rho_(y, 0));
   };
   load_rest(0);
   term_.resize(n, n_x);

@@ -2,11 +2,12 @@
 // Sums of phasors over the elements of a field for the pixels of a grid, in single precision:
 //   a[y][x] = sum over k of exp(2 pi i (r_k . (f s[y][x] - f0 s0)) / c).
 //
-// Within a block of pixels the direction s is s_b + g_x dx + g_y dy + e rho(y, x) + e' sigma'(y, x) + e" sigma"(y, x).
-// e is the direction of the middle of the grid, along which the sphere curves away; aberration bends the field
-// across it by some 1e-4 of that. The first three terms make a product of one phasor per element and row and one per
-// element and column, and so a product of matrices over the elements. rho is left to a short Taylor series in
-// 2 pi f / c (r_k . e) rho, of which each term is one more product, sigma to first order. For libcore/beams only.
+// Within a block of pixels the direction s is s_b + g_x dx + g_y dy + e rho(y, x) + e' sigma'(y, x) + e"
+// sigma"(y, x). e is the direction of the middle of the grid, along which the sphere curves away; aberration
+// bends the field across it by some 1e-4 of that. The first three terms make a product of one phasor per
+// element and row and one per element and column, and so a product of matrices over the elements. rho is left
+// to a short Taylor series in 2 pi f / c (r_k . e) rho, of which each term is one more product, sigma to
+// first order. For libcore/beams only.
 #pragma once
 
 #include <array>
@@ -57,8 +58,8 @@ class PhasorSum {
  public:
   /// The sum for the elements `r_m` in a block, into rows n_y and columns n_x rounded up to kLanes;
   /// `looked_hz` is f0 s0.
-  void evaluate(const PhasorPlan& plan, const PhasorBlock& block, const std::vector<Vec3>& r_m, double freq_hz,
-                const Vec3& looked_hz, ComplexPlanes& sum);
+  void evaluate(const PhasorPlan& plan, const PhasorBlock& block, const std::vector<Vec3>& r_m,
+                double freq_hz, const Vec3& looked_hz, ComplexPlanes& sum);
   /// The phasors themselves, [element][pixel], for pixels i of `directions` (a multiple of kLanes).
   void phasors(View<const Vec3, 1> directions, const std::vector<Vec3>& r_m, double freq_hz,
                const Vec3& looked_hz, ComplexPlanes& g);

@@ -26,9 +26,9 @@ namespace apsyn {
 /// Elements about a position, all with the axes p, q (along the ground) and r (its normal).
 struct StationField {
   Vec3 position_m{};
-  Mat3 axes{};                              ///< rows p, q, r
-  std::vector<Vec3> elements_m;             ///< about the position
-  std::vector<std::array<bool, 2>> enabled; ///< [element][X, Y]
+  Mat3 axes{};                               ///< rows p, q, r
+  std::vector<Vec3> elements_m;              ///< about the position
+  std::vector<std::array<bool, 2>> enabled;  ///< [element][X, Y]
   std::vector<Vec3> tile_m;  ///< dipoles of a tile about an element's place; empty: elements are no tiles
   std::size_t element = 0;   ///< which of the array's models of elements
 };
@@ -78,15 +78,16 @@ std::complex<double> array_factor(const StationField& field, StationKind kind, s
 
 /// J = 1/n sum over the n fields of g(position - phase reference, d) a E R: a is the array factor, E the
 /// element and R = [e_theta . north, e_theta . east; e_phi . north, e_phi . east]. Of LOFAR it is 0 below the
-/// horizon; OSKAR's elements keep what they have there, and there is no phase between fields. An element alone
-/// is that of the first field.
-Jones station_response(const Station& station, StationKind kind, BeamPart part, const ElementResponses& elements,
-                       const StationPointing& at, const SkyVector& sky);
+/// horizon; OSKAR's elements keep what they have there, and there is no phase between fields. An element
+/// alone is that of the first field.
+Jones station_response(const Station& station, StationKind kind, BeamPart part,
+                       const ElementResponses& elements, const StationPointing& at, const SkyVector& sky);
 
 /// The direction, held above the horizon where OSKAR's elements end.
 ElementDirection held_direction(StationKind kind, ElementDirection direction);
 
-/// E R: `local_north` in the axes of the field. R is [a, b; b, -a] with a = e_theta . north, b = e_phi . north.
+/// E R: `local_north` in the axes of the field. R is [a, b; b, -a] with a = e_theta . north, b = e_phi .
+/// north.
 Jones turned_to_sky(const Jones& e, const ElementDirection& direction, const Vec3& local_north);
 
 /// LOFAR's element models count phi from 225 degrees: the cosine and the sine of that.

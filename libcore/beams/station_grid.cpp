@@ -24,11 +24,11 @@ using Flags = std::vector<std::array<bool, 2>>;
 /// A field as the sums of phasors want it.
 struct FieldTask {
   const StationField* field = nullptr;
-  std::size_t on_sky = 0;                          ///< which of the elements' planes
-  std::array<std::vector<Vec3>, 2> elements_m;     ///< those with an X, those with a Y, from the phase reference
-  bool same_elements = true;                       ///< both lists are equal
-  std::vector<Vec3> all_m;                         ///< of embedded elements, flagged ones too
-  std::size_t coefficients = 0;                    ///< of embedded elements: which of these
+  std::size_t on_sky = 0;                       ///< which of the elements' planes
+  std::array<std::vector<Vec3>, 2> elements_m;  ///< those with an X, those with a Y, from the phase reference
+  bool same_elements = true;                    ///< both lists are equal
+  std::vector<Vec3> all_m;                      ///< of embedded elements, flagged ones too
+  std::size_t coefficients = 0;                 ///< of embedded elements: which of these
 };
 
 /// Memory of one thread.
@@ -67,8 +67,8 @@ class StationBeams {
       parallel_for(n_threads, frames_.size(), [&](std::size_t i, unsigned) {
         const StationField& field = *frames_[i];
         if (elements_[field.element]->embedded() == nullptr)
-          fill_element_field(field.axes, array_.kind, *elements_[field.element],
-                             {sky_.data(), {sky_.size()}}, planes_[i]);
+          fill_element_field(field.axes, array_.kind, *elements_[field.element], {sky_.data(), {sky_.size()}},
+                             planes_[i]);
       });
     }
     std::vector<Scratch> scratch(std::max(1u, n_threads));
@@ -221,7 +221,8 @@ class StationBeams {
     for (std::size_t y = 0; y < block.n_y; ++y) {
       for (std::size_t x = 0; x < n_x; ++x)
         scratch.pixels[x] = directions_(block.y + y, block.x + std::min(x, block.n_x - 1));
-      scratch.sum.phasors({scratch.pixels.data(), {n_x}}, task.all_m, at_.freq_hz, delay_hz_, scratch.phasors);
+      scratch.sum.phasors({scratch.pixels.data(), {n_x}}, task.all_m, at_.freq_hz, delay_hz_,
+                          scratch.phasors);
       multiply_planes(coefficients, scratch.phasors, nullptr, scratch.waves);
       for (std::size_t x = 0; x < block.n_x; ++x) {
         const SkyVector& there = sky_(block.y + y, block.x + x);
@@ -257,7 +258,9 @@ class StationBeams {
     const auto times = [](const Cx<float>& a, const Cx<float>& b) {
       return Cx<float>{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
     };
-    const auto plus = [](const Cx<float>& a, const Cx<float>& b) { return Cx<float>{a.re + b.re, a.im + b.im}; };
+    const auto plus = [](const Cx<float>& a, const Cx<float>& b) {
+      return Cx<float>{a.re + b.re, a.im + b.im};
+    };
     const bool is_scale = left[1] == 0.0 && left[2] == 0.0 && left[0] == left[3] && left[0].imag() == 0;
     for (std::size_t y = 0; y < block.n_y; ++y) {
       std::complex<float>* to = &jones(block.y + y, block.x, 0);

@@ -11,8 +11,8 @@
 
 namespace apsyn {
 
-/// jones[station][y][x] := jones left[station] J, with J as station_response() has it, within some 1e-6 of the
-/// beam's peak. `sky` [y][x]. The result does not depend on n_threads.
+/// jones[station][y][x] := jones left[station] J, with J as station_response() has it, within some 1e-6 of
+/// the beam's peak. `sky` [y][x]. The result does not depend on n_threads.
 void multiply_station_beams(const StationArray& array, BeamPart part, const ElementResponses& elements,
                             const StationPointing& at, View<const SkyVector, 2> sky,
                             std::span<const Jones> left, unsigned n_threads,

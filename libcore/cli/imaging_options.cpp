@@ -78,11 +78,20 @@ void add_aterms(Tool& tool, ImagingOptions& options) {
   tool.heading(headings::kAterms);
   tool.add_file("--aterms", options.aterms, "correct for A-terms: a configuration, apsyn-aterms(5)");
   app.add_option_function<std::string>(
+         "--primary-beam",
+         [&](const std::string& model) {
+           options.aterms = "--primary-beam " + model;
+           options.aterms_text = "aterms = [ beam ]\nbeam.model = \"" + model + "\"\n";
+         },
+         "correct for the beam alone: auto, that of the telescope, or a model of apsyn-aterms(5)")
+      ->type_name("MODEL")
+      ->excludes("--aterms");
+  add_beam_data_option(tool, options);
+  app.add_option_function<std::string>(
          "--aterm-mode", [&](const std::string& mode) { options.adjoint_aterms = mode == "adjoint"; },
          "normalised (default) or adjoint: the exact adjoint of idg-degrid")
       ->type_name("MODE")
-      ->check(CLI::IsMember({"normalised", "adjoint"}))
-      ->needs("--aterms");
+      ->check(CLI::IsMember({"normalised", "adjoint"}));
 }
 
 }  // namespace
@@ -100,6 +109,13 @@ std::string describe_weighting(const ImagingOptions& options) {
     text += fmt::format(", Tukey tapers of {:g} and {:g} wavelengths", options.inner_tukey_lambda,
                         options.outer_tukey_lambda);
   return text;
+}
+
+void add_beam_data_option(Tool& tool, ImagingOptions& options) {
+  tool.app()
+      .add_option("--beam-data", options.beam_data,
+                  "folder of beams' coefficients that --aterms needs, searched first")
+      ->type_name("FOLDER");
 }
 
 void add_selection_options(Tool& tool, ImagingOptions& options) {

@@ -34,8 +34,9 @@ class SkyCube {
   /// The axes after the first two, fastest first.
   const std::vector<FitsAxis>& axes() const { return axes_; }
 
-  /// Plane `plane` of the file into pixels [y][x], celestial ones mirrored so that east is towards smaller x and north
-  /// towards larger y; blank, infinite and NaN pixels become NaN. Safe from several threads at once.
+  /// Plane `plane` of the file into pixels [y][x], celestial ones mirrored so that east is towards smaller x
+  /// and north towards larger y; blank, infinite and NaN pixels become NaN. Safe from several threads at
+  /// once.
   void read_plane(std::size_t plane, View<double, 2> pixels) const;
 
  private:

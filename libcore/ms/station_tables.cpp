@@ -102,14 +102,16 @@ class Cells {
     const auto flags = column(row).tovector();
     std::vector<std::array<bool, 2>> enabled(n_elements);
     for (std::size_t k = 0; k < n_elements; ++k)
-      for (std::size_t i = 0; i < 2; ++i) enabled[k][i] = !flags[by_receptor ? i * n_elements + k : 2 * k + i];
+      for (std::size_t i = 0; i < 2; ++i)
+        enabled[k][i] = !flags[by_receptor ? i * n_elements + k : 2 * k + i];
     return enabled;
   }
 
  private:
   DataError error(const char* column, rownr_t row, const char* what) const {
-    return DataError("{} row {}: {} {}: the table is damaged, or of another layout: copy it from the original set",
-                     where_, row, column, what);
+    return DataError(
+        "{} row {}: {} {}: the table is damaged, or of another layout: copy it from the original set", where_,
+        row, column, what);
   }
   const Table& table_;
   std::string where_;
@@ -121,7 +123,8 @@ int only_field(const Table& ms, const std::string& path, const std::vector<int>&
   const Table table = ms_subtable(ms, path, "FIELD");
   if (fields.empty() && table.nrow() == 1) return 0;
   throw DataError(
-      "{}: FIELD has {} fields: station beams need one, whose DELAY_DIR the stations look at: select one with "
+      "{}: FIELD has {} fields: station beams need one, whose DELAY_DIR the stations look at: select one "
+      "with "
       "--field, or split the set",
       path, fields.empty() ? table.nrow() : fields.size());
 }
@@ -168,7 +171,8 @@ std::set<std::pair<rownr_t, std::size_t>> read_failures(const Table& ms) {
   if (table.nrow() == 0 || !table.tableDesc().isColumn("ANTENNA_FIELD_ID") ||
       !table.tableDesc().isColumn("ELEMENT_INDEX"))
     return failures;
-  const casacore::ScalarColumn<casacore::Int> field(table, "ANTENNA_FIELD_ID"), element(table, "ELEMENT_INDEX");
+  const casacore::ScalarColumn<casacore::Int> field(table, "ANTENNA_FIELD_ID"),
+      element(table, "ELEMENT_INDEX");
   for (rownr_t row = 0; row < table.nrow(); ++row)
     if (field(row) >= 0 && element(row) >= 0)
       failures.emplace(static_cast<rownr_t>(field(row)), static_cast<std::size_t>(element(row)));
@@ -196,7 +200,8 @@ std::vector<SkyDirection> all_directions(const ArrayTables& tables) {
     std::vector<SkyDirection> directions;
     for (const int row : rows_of_fields(ms, path, tables.fields))
       for (const char* column : {"DELAY_DIR", "REFERENCE_DIR", "LOFAR_TILE_BEAM_DIR"})
-        if (table.tableDesc().isColumn(column)) directions.push_back(read_ms_direction(ms, path, column, row));
+        if (table.tableDesc().isColumn(column))
+          directions.push_back(read_ms_direction(ms, path, column, row));
     return directions;
   });
 }
@@ -235,8 +240,8 @@ StationArray read_lofar_stations(const ArrayTables& tables) {
     for (rownr_t row = 0; row < table.nrow(); ++row) {
       const int id = antenna(row);
       if (id < 0 || id >= static_cast<int>(array.stations.size()))
-        throw DataError("{}: LOFAR_ANTENNA_FIELD row {}: ANTENNA_ID {}: ANTENNA has {} rows: {}", path, row, id,
-                        array.stations.size(), kLofarCure);
+        throw DataError("{}: LOFAR_ANTENNA_FIELD row {}: ANTENNA_ID {}: ANTENNA has {} rows: {}", path, row,
+                        id, array.stations.size(), kLofarCure);
       StationField field;
       field.position_m = cells.point("POSITION", row);
       field.axes = cells.axes("COORDINATE_AXES", row);
@@ -252,8 +257,9 @@ StationArray read_lofar_stations(const ArrayTables& tables) {
       if (is_hba) {
         field.tile_m = cells.points("TILE_ELEMENT_OFFSET", row, false);
         if (field.tile_m.size() != 16)
-          throw DataError("{}: LOFAR_ANTENNA_FIELD row {}: TILE_ELEMENT_OFFSET has {} dipoles: a tile has 16: {}",
-                          path, row, field.tile_m.size(), kLofarCure);
+          throw DataError(
+              "{}: LOFAR_ANTENNA_FIELD row {}: TILE_ELEMENT_OFFSET has {} dipoles: a tile has 16: {}", path,
+              row, field.tile_m.size(), kLofarCure);
       }
       Station& station = array.stations[static_cast<std::size_t>(id)];
       warn_of_flags(path, station, field, true);
@@ -329,7 +335,8 @@ std::vector<StationWindow> read_ms_windows(const ArrayTables& tables) {
 std::vector<double> read_ms_dish_diameters(const std::string& path) {
   return with_measurement_set(path, [&] {
     const Table table = ms_subtable(open_set(path), path, "ANTENNA");
-    return casacore::Array<double>(casacore::ScalarColumn<double>(table, "DISH_DIAMETER").getColumn()).tovector();
+    return casacore::Array<double>(casacore::ScalarColumn<double>(table, "DISH_DIAMETER").getColumn())
+        .tovector();
   });
 }
 
@@ -337,14 +344,15 @@ std::optional<MwaDelays> read_ms_mwa_delays(const std::string& path) {
   return with_measurement_set(path, [&]() -> std::optional<MwaDelays> {
     const Table ms = open_set(path);
     const casacore::TableRecord& keywords = ms.keywordSet();
-    if (!keywords.isDefined("MWA_TILE_POINTING") || keywords.dataType("MWA_TILE_POINTING") != casacore::TpTable)
+    if (!keywords.isDefined("MWA_TILE_POINTING") ||
+        keywords.dataType("MWA_TILE_POINTING") != casacore::TpTable)
       return std::nullopt;
     const Table table = keywords.asTable("MWA_TILE_POINTING");
     if (table.nrow() == 0 || !table.tableDesc().isColumn("DELAYS")) return std::nullopt;
     const auto values = casacore::ArrayColumn<casacore::Int>(table, "DELAYS")(0).tovector();
     if (values.size() != kMwaDipoles)
-      throw DataError("{}: MWA_TILE_POINTING: DELAYS has {} values: a tile has {} dipoles: give beam.delays", path,
-                      values.size(), kMwaDipoles);
+      throw DataError("{}: MWA_TILE_POINTING: DELAYS has {} values: a tile has {} dipoles: give beam.delays",
+                      path, values.size(), kMwaDipoles);
     MwaDelays delays{};
     for (std::size_t i = 0; i < kMwaDipoles; ++i) {
       if (values[i] < 0 || values[i] > kMwaDeadDipole)
@@ -378,15 +386,17 @@ AppliedBeam read_applied_beam(const std::string& path, const std::string& column
           path, column, printable(mode));
     if (!keywords.isDefined("LOFAR_APPLIED_BEAM_DIR"))
       throw DataError(
-          "{}: column {}: a beam was applied (LOFAR_APPLIED_BEAM_MODE), and LOFAR_APPLIED_BEAM_DIR, which says "
+          "{}: column {}: a beam was applied (LOFAR_APPLIED_BEAM_MODE), and LOFAR_APPLIED_BEAM_DIR, which "
+          "says "
           "where, is missing: set beam.beam_normalisation_mode",
           path, column);
     const std::lock_guard lock(casacore_measures_mutex());
     casacore::MeasureHolder holder;
     casacore::String why;
     if (!holder.fromRecord(why, keywords.subRecord("LOFAR_APPLIED_BEAM_DIR")) || !holder.isMDirection())
-      throw DataError("{}: column {}: LOFAR_APPLIED_BEAM_DIR is no direction: set beam.beam_normalisation_mode",
-                      path, column);
+      throw DataError(
+          "{}: column {}: LOFAR_APPLIED_BEAM_DIR is no direction: set beam.beam_normalisation_mode", path,
+          column);
     const casacore::MVDirection there =
         casacore::MDirection::Convert(holder.asMDirection(), casacore::MDirection::J2000)().getValue();
     applied.direction = {there.getLong(), there.getLat()};
@@ -396,7 +406,8 @@ AppliedBeam read_applied_beam(const std::string& path, const std::string& column
 
 bool same_pointing(const ArrayTables& a, const ArrayTables& b) {
   if (a.sets.empty() || b.sets.empty()) return a.sets.empty() == b.sets.empty();
-  const AppliedBeam beam_a = read_applied_beam(a.sets[0], a.column), beam_b = read_applied_beam(b.sets[0], b.column);
+  const AppliedBeam beam_a = read_applied_beam(a.sets[0], a.column),
+                    beam_b = read_applied_beam(b.sets[0], b.column);
   if (beam_a.mode != beam_b.mode || !same(beam_a.direction, beam_b.direction)) return false;
   const std::vector<SkyDirection> of_a = all_directions(a), of_b = all_directions(b);
   return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), same);

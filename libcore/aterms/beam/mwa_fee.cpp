@@ -44,7 +44,7 @@ class MwaFeePart final : public AtermPart {
       return SkyVector{apsyn::multiply(enu, there.direction), apsyn::multiply(enu, there.north)};
     };
     const Buffer<SkyVector, 2> pixels = sky.on_grid(grid);
-    const SkyVector centre = local(sky.at(grid.centre));
+    const SkyVector centre = local(sky.at(centre_of(grid)));
     const std::size_t n_pixels = pixels.size();
     Buffer<std::complex<double>, 3> all({beams_.size(), n_pixels, 4});
     for (std::size_t pattern = 0; pattern < beams_.size(); ++pattern) {
@@ -60,7 +60,8 @@ class MwaFeePart final : public AtermPart {
       const auto beam = all.view()[tiles_.of_station[station]];
       std::complex<float>* to = jones[station].data();
       for (std::size_t i = 0; i < n_pixels; ++i, to += 4) {
-        const Jones out = product({to[0], to[1], to[2], to[3]}, {beam(i, 0), beam(i, 1), beam(i, 2), beam(i, 3)});
+        const Jones out =
+            product({to[0], to[1], to[2], to[3]}, {beam(i, 0), beam(i, 1), beam(i, 2), beam(i, 3)});
         std::copy(out.begin(), out.end(), to);
       }
     });
@@ -125,7 +126,8 @@ std::unique_ptr<AtermPart> open_aterm_mwa_fee(const AtermEntry& entry, const Arr
     log_warning("{}; the analytic beam of ideal dipoles is taken instead (model mwa)", error.what());
     return open_aterm_dipoles(entry, layout, tables);
   }
-  return std::make_unique<MwaFeePart>(entry, layout, read_mwa_tiles(entry, layout, tables), std::move(source));
+  return std::make_unique<MwaFeePart>(entry, layout, read_mwa_tiles(entry, layout, tables),
+                                      std::move(source));
 }
 
 }  // namespace apsyn

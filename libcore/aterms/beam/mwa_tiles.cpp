@@ -50,7 +50,8 @@ MwaTiles read_tiles_of_metafits(const AtermEntry& entry, const ArrayLayout& layo
 
 MwaTiles read_mwa_tiles(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables) {
   if (entry.has("delays") && entry.has("metafits"))
-    throw DataError("{}: give either delays or metafits, which say where the tiles point", entry.where("model"));
+    throw DataError("{}: give either delays or metafits, which say where the tiles point",
+                    entry.where("model"));
   if (entry.has("metafits")) return read_tiles_of_metafits(entry, layout);
   MwaTiles tiles;
   tiles.of_station.assign(layout.antennas.size(), 0);
@@ -61,10 +62,10 @@ MwaTiles read_mwa_tiles(const AtermEntry& entry, const ArrayLayout& layout, cons
   }
   const auto delays = tables.sets.empty() ? std::nullopt : read_ms_mwa_delays(tables.sets[0]);
   if (!delays)
-    throw DataError(
-        "{}: {}: give either delays or metafits, which say where the tiles point", entry.where("model"),
-        tables.sets.empty() ? "a stream tells no delays"
-                            : tables.sets[0] + " has no table MWA_TILE_POINTING with DELAYS");
+    throw DataError("{}: {}: give either delays or metafits, which say where the tiles point",
+                    entry.where("model"),
+                    tables.sets.empty() ? "a stream tells no delays"
+                                        : tables.sets[0] + " has no table MWA_TILE_POINTING with DELAYS");
   tiles.patterns = {{*delays, *delays}};
   tiles.from_set = true;
   return tiles;

@@ -19,8 +19,8 @@ struct MwaTiles {
   bool from_set = false;  ///< of the table MWA_TILE_POINTING, which some programs leave empty
 };
 
-/// From the entry's `delays` or `metafits`, else from the set's MWA_TILE_POINTING. DataError when there is none,
-/// or both parameters, or the metafits lacks a tile.
+/// From the entry's `delays` or `metafits`, else from the set's MWA_TILE_POINTING. DataError when there is
+/// none, or both parameters, or the metafits lacks a tile.
 MwaTiles read_mwa_tiles(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables);
 
 /// Whether nothing is delayed, so that the tiles look at the zenith.

@@ -46,7 +46,8 @@ class PatternPart final : public AtermPart {
       : interval_(read_update_interval(entry, kUpdate_s)), pointing_(entry, layout, tables) {
     const std::string name = entry.text("images");
     if (name.find("$(corr)") == std::string::npos || name.find("$(reim)") == std::string::npos)
-      throw DataError("{} = '{}': a name like beam_$(corr)_$(reim).fits is needed", entry.where("images"), name);
+      throw DataError("{} = '{}': a name like beam_$(corr)_$(reim).fits is needed", entry.where("images"),
+                      name);
     constexpr const char* kCorrelations[] = {"xx", "xy", "yx", "yy"};
     for (std::size_t corr = 0; corr < 4; ++corr)
       for (std::size_t part = 0; part < 2; ++part)
@@ -98,7 +99,8 @@ class PatternPart final : public AtermPart {
     const bool is_first = corr == 0 && part == 0;
     if (is_first) {
       if (std::uint64_t{cube.nx()} * cube.ny() * n_freq > kMaxValues)
-        throw DataError("{}: {} x {} x {} pixels: at most {} are read", path, cube.nx(), cube.ny(), n_freq, kMaxValues);
+        throw DataError("{}: {} x {} x {} pixels: at most {} are read", path, cube.nx(), cube.ny(), n_freq,
+                        kMaxValues);
       if (!(x.step != 0) || !(y.step != 0) || (n_freq > 1 && !(axes[0].step > 0)))
         throw DataError("{}: CDELT 0, or falling frequencies", path);
       frame_ = frame_of(cube);

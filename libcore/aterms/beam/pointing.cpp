@@ -23,8 +23,9 @@ DishPointing::DishPointing(const AtermEntry& entry, const ArrayLayout& layout, c
   else if (!tables.sets.empty())
     pointing_ = read_ms_pointing(tables.sets[0], tables.fields);
   else
-    throw DataError("{}: a stream does not tell where its dishes point: set it, for example [ 83.6deg 22deg ]",
-                    entry.where("pointing"));
+    throw DataError(
+        "{}: a stream does not tell where its dishes point: set it, for example [ 83.6deg 22deg ]",
+        entry.where("pointing"));
   if (layout.site) frame_ = std::make_unique<SkyFrame>(*layout.site);
 }
 

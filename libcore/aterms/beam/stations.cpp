@@ -49,7 +49,8 @@ std::vector<std::shared_ptr<const Element>> open_elements(const AtermEntry& entr
   const auto folders = beam_data_folders(entry.text("data", ""));
   const std::string where = entry.where("element_response_model");
   if (model == "lobes" || model == "lwa")
-    throw DataError("{} = '{}': this model's coefficients are not supported: leave it out for hamaker", where, model);
+    throw DataError("{} = '{}': this model's coefficients are not supported: leave it out for hamaker", where,
+                    model);
   if (kind == StationKind::lofar) {
     if (model != "default" && model != "hamaker")
       throw DataError("{} = '{}': stations of LOFAR have hamaker", where, model);
@@ -64,17 +65,19 @@ std::vector<std::shared_ptr<const Element>> open_elements(const AtermEntry& entr
   if (model == "oskar_dipole" || model == "oskardipole") return {make_dipole_element(false)};
   if (model == "oskar_dipole_cos" || model == "oskardipolecos") return {make_dipole_element(true)};
   if (model == "default" || model == "skala40_wave" || model == "oskarsphericalwave")
-    return {make_wave_element(open_oskar_waves(find_beam_file("oskar.h5", folders)), WaveConvention::skala40)};
-  if (model == "skalow_feko")
-    return {make_wave_element(open_skalow_waves(folders), WaveConvention::feko)};
+    return {
+        make_wave_element(open_oskar_waves(find_beam_file("oskar.h5", folders)), WaveConvention::skala40)};
+  if (model == "skalow_feko") return {make_wave_element(open_skalow_waves(folders), WaveConvention::feko)};
   throw DataError(
-      "{} = '{}': stations of OSKAR and SKA-Low have oskar_dipole, oskar_dipole_cos, skala40_wave or skalow_feko",
+      "{} = '{}': stations of OSKAR and SKA-Low have oskar_dipole, oskar_dipole_cos, skala40_wave or "
+      "skalow_feko",
       where, model);
 }
 
 class StationPart final : public AtermPart {
  public:
-  StationPart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables, StationArray array)
+  StationPart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables,
+              StationArray array)
       : interval_(read_update_interval(entry, kUpdate_s)),
         site_(*layout.site),
         frame_(site_),
@@ -95,7 +98,8 @@ class StationPart final : public AtermPart {
           for (const StationField& field : station.fields)
             if (field.elements_m.size() != model->n_elements())
               throw DataError(
-                  "{}: {} has {} elements, and the coefficients are of {}: take oskar_dipole, oskar_dipole_cos or "
+                  "{}: {} has {} elements, and the coefficients are of {}: take oskar_dipole, "
+                  "oskar_dipole_cos or "
                   "skala40_wave",
                   entry.where("element_response_model"), station.name, field.elements_m.size(),
                   model->n_elements());
@@ -111,6 +115,18 @@ class StationPart final : public AtermPart {
     const Buffer<SkyVector, 2> pixels = sky.on_grid(grid);
     const std::vector<Jones> left = left_factors(sky, elements, at);
     multiply_station_beams(array_, part_, elements, at, pixels, left, n_threads, jones);
+  }
+
+  void multiply_at(double time_mjd_s, double freq_hz, const SkyDirection&,
+                   std::span<const SkyDirection> directions, unsigned n_threads,
+                   View<std::complex<float>, 3> jones) override {
+    const StationSky sky(frame_, site_, from_mjd_seconds(interval_.middle(time_mjd_s)));
+    const ElementResponses elements = elements_at(freq_hz);
+    const StationPointing at = pointing(sky, freq_hz);
+    Buffer<SkyVector, 2> there({1, directions.size()});
+    for (std::size_t i = 0; i < directions.size(); ++i) there(0, i) = sky.at(directions[i]);
+    multiply_station_beams(array_, part_, elements, at, there, left_factors(sky, elements, at), n_threads,
+                           {jones.data(), {jones.extent(0), 1, directions.size(), 4}});
   }
 
   std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
@@ -169,10 +185,10 @@ class StationPart final : public AtermPart {
           left.push_back(inverse_or_zero(beam(part_)));
           break;
         default:
-          left.push_back(inverse_or_zero(beam(applied_.mode == AppliedBeam::Mode::full ? BeamPart::full
-                                              : applied_.mode == AppliedBeam::Mode::element
-                                                  ? BeamPart::element
-                                                  : BeamPart::array_factor)));
+          left.push_back(
+              inverse_or_zero(beam(applied_.mode == AppliedBeam::Mode::full      ? BeamPart::full
+                                   : applied_.mode == AppliedBeam::Mode::element ? BeamPart::element
+                                                                                 : BeamPart::array_factor)));
       }
     }
     return left;
@@ -200,13 +216,15 @@ std::unique_ptr<AtermPart> open_aterm_stations(const AtermEntry& entry, const Ar
                "beam_mode", "beam_normalisation_mode", "frequency_interpolation"});
   if (tables.sets.empty())
     throw DataError(
-        "{}: station: only the tables of a Measurement Set tell where the elements of stations are, and the input "
+        "{}: station: only the tables of a Measurement Set tell where the elements of stations are, and the "
+        "input "
         "is a stream: write it into a set with these tables, or choose another model",
         entry.where("model"));
   if (!layout.site)
     throw DataError("{}: the beam of stations needs to know where they are: ANTENNA has no positions",
                     entry.where("model"));
-  StationArray array = lower(layout.telescope) == "lofar" ? read_lofar_stations(tables) : read_oskar_stations(tables);
+  StationArray array =
+      lower(layout.telescope) == "lofar" ? read_lofar_stations(tables) : read_oskar_stations(tables);
   if (array.stations.size() != layout.antennas.size())
     throw DataError("{}: {} has beams of {} stations, and {} antennas", entry.where("model"), tables.sets[0],
                     array.stations.size(), layout.antennas.size());

@@ -16,9 +16,10 @@ struct Telescope {
   const char* model;
 };
 constexpr Telescope kTelescopes[] = {
-    {"lofar", true, "station"}, {"oskar", false, "station"}, {"ska-low", false, "station"}, {"mwa", false, "mwa-fee"},
-    {"evla", false, "vla"},     {"vla", true, "vla"},        {"atca", false, "atca"},       {"gmrt", true, "gmrt"},
-    {"meerkat", true, "meerkat"}, {"mid", true, "mid"},      {"ska-mid", false, "mid"},     {"alma", true, "alma"},
+    {"lofar", true, "station"}, {"oskar", false, "station"}, {"ska-low", false, "station"},
+    {"mwa", false, "mwa-fee"},  {"evla", false, "vla"},      {"vla", true, "vla"},
+    {"atca", false, "atca"},    {"gmrt", true, "gmrt"},      {"meerkat", true, "meerkat"},
+    {"mid", true, "mid"},       {"ska-mid", false, "mid"},   {"alma", true, "alma"},
     {"dsa_", false, "dsa110"}};
 
 }  // namespace
@@ -30,8 +31,10 @@ std::string beam_model_of(const AtermEntry& entry, const ArrayLayout& layout) {
   for (const Telescope& telescope : kTelescopes)
     if (telescope.whole ? name == telescope.begin : name.starts_with(telescope.begin)) return telescope.model;
   throw DataError(
-      "{}: the telescope '{}' has no beam that is known here (known are LOFAR, OSKAR and SKA-LOW, MWA, EVLA, ATCA, "
-      "GMRT, MEERKAT, MID, ALMA and DSA_110): choose a model: airy, gaussian, dipole, mwa, mwa-fee, vla, atca, gmrt, "
+      "{}: the telescope '{}' has no beam that is known here (known are LOFAR, OSKAR and SKA-LOW, MWA, EVLA, "
+      "ATCA, "
+      "GMRT, MEERKAT, MID, ALMA and DSA_110): choose a model: airy, gaussian, dipole, mwa, mwa-fee, vla, "
+      "atca, gmrt, "
       "meerkat, mid, alma, dsa110 or fits",
       entry.where("model"), layout.telescope);
 }
@@ -47,7 +50,8 @@ std::unique_ptr<AtermPart> open_aterm_beam(const AtermEntry& entry, const ArrayL
   for (const char* dish : {"vla", "atca", "gmrt", "meerkat", "mid", "alma", "dsa110"})
     if (model == dish) return open_aterm_voltages(entry, model, layout, tables);
   throw DataError(
-      "{} = '{}': no beam that is known: auto, airy, gaussian, dipole, mwa, mwa-fee, station, vla, atca, gmrt, meerkat, "
+      "{} = '{}': no beam that is known: auto, airy, gaussian, dipole, mwa, mwa-fee, station, vla, atca, "
+      "gmrt, meerkat, "
       "mid, alma, dsa110 or fits is needed",
       entry.where("model"), model);
 }

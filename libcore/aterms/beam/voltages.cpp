@@ -43,7 +43,8 @@ std::unique_ptr<DishVoltage> open_meerkat(const AtermEntry& entry, const std::ve
   double lowest_hz = 856e6;
   if (!tables.sets.empty()) {
     lowest_hz = INFINITY;
-    for (const StationWindow& window : read_ms_windows(tables)) lowest_hz = std::min(lowest_hz, window.low_hz);
+    for (const StationWindow& window : read_ms_windows(tables))
+      lowest_hz = std::min(lowest_hz, window.low_hz);
   }
   const char* band = lowest_hz < 855e6 ? "UHF" : lowest_hz < 1.7e9 ? "L" : "S";
   return open_table("meerkat-jimbeam.csv", folders, [&](const std::string& text, const std::string& path) {
@@ -59,7 +60,8 @@ class VoltagePart final : public AtermPart {
         pointing_(entry, layout, tables),
         voltages_(std::move(voltages)),
         of_station_(std::move(of_station)),
-        turns_(std::any_of(voltages_.begin(), voltages_.end(), [](const auto& v) { return !v->is_round(); })) {
+        turns_(
+            std::any_of(voltages_.begin(), voltages_.end(), [](const auto& v) { return !v->is_round(); })) {
     if (turns_) pointing_.need_site(entry);
   }
 
@@ -125,8 +127,9 @@ std::unique_ptr<AtermPart> open_aterm_voltages(const AtermEntry& entry, const st
     voltages.push_back(make_blocked_dish(10.7, 0.75, 107));
     voltages.push_back(make_blocked_dish(6.25, 0.75, 214));
     if (tables.sets.empty())
-      throw DataError("{}: a stream does not tell which of ALMA's dishes are 7 m wide: give a Measurement Set",
-                      entry.where("model"));
+      throw DataError(
+          "{}: a stream does not tell which of ALMA's dishes are 7 m wide: give a Measurement Set",
+          entry.where("model"));
     const std::vector<double> diameters_m = read_ms_dish_diameters(tables.sets[0]);
     for (std::size_t i = 0; i < of_station.size() && i < diameters_m.size(); ++i)
       of_station[i] = diameters_m[i] < 9.5 ? 1 : 0;

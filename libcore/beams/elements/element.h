@@ -21,8 +21,8 @@ struct ElementDirection {
 ElementDirection element_direction(const Vec3& local);
 
 /// Spherical waves of elements that each have coefficients of their own. The sum over elements k of a phasor
-/// g_k times E_k is that of the waves W, each times the sum over k of g_k and its coefficients: one product of
-/// matrices for all elements.
+/// g_k times E_k is that of the waves W, each times the sum over k of g_k and its coefficients: one product
+/// of matrices for all elements.
 class EmbeddedWaves {
  public:
   virtual ~EmbeddedWaves() = default;
@@ -39,8 +39,8 @@ class ElementResponse {
   /// [X theta, X phi, Y theta, Y phi] of element `index`, of no account where all elements are alike.
   virtual Jones at(std::size_t index, const ElementDirection& direction) const = 0;
   /// The same in single precision, where all elements are alike: of `local` [p, q, r][direction] makes `e`
-  /// [X theta, X phi, Y theta, Y phi][re, im][direction]. The directions are a multiple of kLanes; those below
-  /// the horizon get what stands at the horizon.
+  /// [X theta, X phi, Y theta, Y phi][re, im][direction]. The directions are a multiple of kLanes; those
+  /// below the horizon get what stands at the horizon.
   virtual void many(View<const float, 2> local, View<float, 3> e) const = 0;
   /// Null where all elements are alike.
   virtual const EmbeddedWaves* embedded() const { return nullptr; }

@@ -24,7 +24,8 @@ int degree_of(std::size_t n_waves) {
   int degree = 1;
   while (static_cast<std::size_t>(degree * (degree + 2)) < n_waves) ++degree;
   if (static_cast<std::size_t>(degree * (degree + 2)) != n_waves || degree > kMaxDegree)
-    throw DataError("spherical waves: {} of them are no full set l = 1 .. L with L <= {}", n_waves, kMaxDegree);
+    throw DataError("spherical waves: {} of them are no full set l = 1 .. L with L <= {}", n_waves,
+                    kMaxDegree);
   return degree;
 }
 
@@ -67,16 +68,17 @@ struct Basis {
     std::vector<Complex> turn{1.0};  // e^{i m phi}
     for (int m = 1; m <= degree; ++m)
       turn.push_back(turn.back() * Complex(direction.cos_phi, direction.sin_phi));
-    for_each_wave(degree, direction.sin_theta, direction.cos_theta, [&](int l, int m, double size_d, double size_q) {
-      const double norm = wave_norm(l, m);
-      const Complex z = turn[static_cast<std::size_t>(m)];
-      const Complex i(0, 1);
-      d[wave_index(l, m)] = i * (norm * size_d) * z;
-      q[wave_index(l, m)] = norm * size_q * z;
-      if (m == 0) return;
-      d[wave_index(l, -m)] = -i * (norm * size_d) * std::conj(z);
-      q[wave_index(l, -m)] = norm * size_q * std::conj(z);
-    });
+    for_each_wave(degree, direction.sin_theta, direction.cos_theta,
+                  [&](int l, int m, double size_d, double size_q) {
+                    const double norm = wave_norm(l, m);
+                    const Complex z = turn[static_cast<std::size_t>(m)];
+                    const Complex i(0, 1);
+                    d[wave_index(l, m)] = i * (norm * size_d) * z;
+                    q[wave_index(l, m)] = norm * size_q * z;
+                    if (m == 0) return;
+                    d[wave_index(l, -m)] = -i * (norm * size_d) * std::conj(z);
+                    q[wave_index(l, -m)] = norm * size_q * std::conj(z);
+                  });
   }
 };
 
@@ -154,8 +156,9 @@ class SkalaResponse final : public ElementResponse {
         Cx<Lanes> sums[2][4] = {};
         Lanes before{}, p = first;
         for (int l = m; l <= degree_; ++l, ++factors) {
-          const Lanes next = (static_cast<float>(2 * l + 1) * at.cos_theta * p - static_cast<float>(l + m) * before) *
-                             (1.0f / static_cast<float>(l - m + 1));
+          const Lanes next =
+              (static_cast<float>(2 * l + 1) * at.cos_theta * p - static_cast<float>(l + m) * before) *
+              (1.0f / static_cast<float>(l - m + 1));
           if (m == 1) of_order_1[l] = p;
           const Lanes d = static_cast<float>(m) * p;
           const Lanes q = static_cast<float>(l + 1) * at.cos_theta * p - static_cast<float>(l - m + 1) * next;

@@ -35,7 +35,10 @@ void run(const BenchCase& of, double seconds) {
   StationArray array;
   array.kind = of.kind;
   for (std::size_t i = 0; i < of.n_stations; ++i) {
-    Station station{"s", {}, {beam_test::random_field(of.n_elements, of.radius_m, of.tiles, 10 + static_cast<unsigned>(i))}};
+    Station station{
+        "s",
+        {},
+        {beam_test::random_field(of.n_elements, of.radius_m, of.tiles, 10 + static_cast<unsigned>(i))}};
     station.fields[0].position_m = {};
     // Two of three OSKAR elements in a row are flagged for one receptor only, which no real station has.
     for (auto& enabled : station.fields[0].enabled) enabled = {true, true};
@@ -44,7 +47,8 @@ void run(const BenchCase& of, double seconds) {
   const std::size_t side = of.element->n_elements() > 1 ? 32 : 64;
   const auto sky = beam_test::sky_about(array.stations[0].fields[0], 0.785, 0.14, side);
   const auto response = of.element->at_frequency(of.freq_hz);
-  const StationPointing at{sky(side / 3, side / 2).direction, sky(side / 2, side / 2).direction, of.freq_hz, of.freq_hz};
+  const StationPointing at{sky(side / 3, side / 2).direction, sky(side / 2, side / 2).direction, of.freq_hz,
+                           of.freq_hz};
   const std::vector<Jones> left(of.n_stations, kUnitJones);
   Buffer<std::complex<float>, 4> jones({of.n_stations, side, side, 4});
   const auto once = [&] {
@@ -67,15 +71,21 @@ void run(const BenchCase& of, double seconds) {
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 1;
   const auto folders = beam_data_folders(argc > 2 ? argv[2] : "");
-  const auto hamaker = [&](const char* file) { return make_hamaker_element(read_hamaker_file(find_beam_file(file, folders))); };
+  const auto hamaker = [&](const char* file) {
+    return make_hamaker_element(read_hamaker_file(find_beam_file(file, folders)));
+  };
   run({"HBA", StationKind::lofar, hamaker("HamakerHBACoeff.h5"), 24, 15, true, 150e6, 16}, seconds);
   run({"LBA", StationKind::lofar, hamaker("HamakerLBACoeff.h5"), 48, 40, false, 60e6, 16}, seconds);
   run({"oskar_dipole", StationKind::oskar, make_dipole_element(false), 256, 19, false, 110e6, 8}, seconds);
   const auto skala = open_oskar_waves(find_beam_file("oskar.h5", folders));
-  run({"skala40_wave", StationKind::oskar, make_wave_element(skala, WaveConvention::skala40), 256, 19, false, 110e6, 8}, seconds);
+  run({"skala40_wave", StationKind::oskar, make_wave_element(skala, WaveConvention::skala40), 256, 19, false,
+       110e6, 8},
+      seconds);
   try {
     const auto feko = open_skalow_waves(folders);
-    run({"skalow_feko", StationKind::oskar, make_wave_element(feko, WaveConvention::feko), 256, 19, false, 100e6, 2}, seconds);
+    run({"skalow_feko", StationKind::oskar, make_wave_element(feko, WaveConvention::feko), 256, 19, false,
+         100e6, 2},
+        seconds);
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", error.what());
   }

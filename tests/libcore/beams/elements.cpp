@@ -21,17 +21,21 @@ namespace {
 
 std::shared_ptr<const Element> element_of(const std::string& model) {
   const auto folders = beam_data_folders("");
-  if (model == "hamaker_lba") return make_hamaker_element(read_hamaker_file(find_beam_file("HamakerLBACoeff.h5", folders)));
-  if (model == "hamaker_hba") return make_hamaker_element(read_hamaker_file(find_beam_file("HamakerHBACoeff.h5", folders)));
+  if (model == "hamaker_lba")
+    return make_hamaker_element(read_hamaker_file(find_beam_file("HamakerLBACoeff.h5", folders)));
+  if (model == "hamaker_hba")
+    return make_hamaker_element(read_hamaker_file(find_beam_file("HamakerHBACoeff.h5", folders)));
   if (model == "oskar_dipole") return make_dipole_element(false);
   if (model == "oskar_dipole_cos") return make_dipole_element(true);
-  if (model == "skala40_wave") return make_wave_element(open_oskar_waves(find_beam_file("oskar.h5", folders)), WaveConvention::skala40);
+  if (model == "skala40_wave")
+    return make_wave_element(open_oskar_waves(find_beam_file("oskar.h5", folders)), WaveConvention::skala40);
   if (model == "skalow_feko") return make_wave_element(open_skalow_waves(folders), WaveConvention::feko);
   throw std::invalid_argument(model);
 }
 
 ElementDirection direction_of(double theta, double phi) {
-  return element_direction({std::sin(theta) * std::cos(phi), std::sin(theta) * std::sin(phi), std::cos(theta)});
+  return element_direction(
+      {std::sin(theta) * std::cos(phi), std::sin(theta) * std::sin(phi), std::cos(theta)});
 }
 
 }  // namespace
@@ -72,15 +76,16 @@ BOOST_AUTO_TEST_CASE(they_are_finite_where_angles_are_not) {
       for (const auto& e : response->at(0, element_direction(local))) BOOST_TEST(std::isfinite(std::abs(e)));
   }
   const Jones along = make_dipole_element(false)->at_frequency(1e8)->at(0, element_direction({1, 0, 0}));
-  BOOST_TEST(std::abs(along[0]) < 1e-12);                 // no cos(theta) is left
-  BOOST_TEST(std::abs(along[3] - 1.0) < 1e-12);           // Y along phi, its whole length
+  BOOST_TEST(std::abs(along[0]) < 1e-12);        // no cos(theta) is left
+  BOOST_TEST(std::abs(along[3] - 1.0) < 1e-12);  // Y along phi, its whole length
 }
 
 BOOST_AUTO_TEST_CASE(single_precision_agrees_with_double) {
   std::mt19937 random(5);
   std::uniform_real_distribution<double> flat(-1, 1);
   const std::size_t n = 4 * kLanes;
-  for (const char* model : {"hamaker_lba", "hamaker_hba", "oskar_dipole", "oskar_dipole_cos", "skala40_wave"}) {
+  for (const char* model :
+       {"hamaker_lba", "hamaker_hba", "oskar_dipole", "oskar_dipole_cos", "skala40_wave"}) {
     const auto response = element_of(model)->at_frequency(110e6);
     Buffer<float, 2> local({3, n});
     Buffer<float, 3> e({4, 2, n});

@@ -32,8 +32,9 @@ BOOST_AUTO_TEST_CASE(tiles_are_those_of_hyperbeam) {
                  latitude = truth.number(row, "latitude_rad");
     const Jones e = MwaFeeBeam(source->nearest(truth.number(row, "freq_hz")), tile).response(az, za);
     // The parallactic angle, from the triangle of the pole, the zenith and the direction.
-    const double q = std::atan2(-std::sin(az) * std::cos(latitude),
-                                std::sin(latitude) * std::sin(za) - std::cos(latitude) * std::cos(za) * std::cos(az));
+    const double q =
+        std::atan2(-std::sin(az) * std::cos(latitude),
+                   std::sin(latitude) * std::sin(za) - std::cos(latitude) * std::cos(za) * std::cos(az));
     const Jones j = product(e, {-std::cos(q), -std::sin(q), std::sin(q), -std::cos(q)});
     const Jones expected = truth.jones(row, "xn", "xe", "yn", "ye");
     worst = std::max(worst, difference(j, expected));

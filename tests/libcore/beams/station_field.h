@@ -32,7 +32,8 @@ inline apsyn::StationField random_field(std::size_t n_elements, double radius_m,
   const auto on_ground = [&](double scale) {
     const double a = scale * flat(random), b = scale * flat(random), c = 0.005 * scale * flat(random);
     Vec3 v{};
-    for (std::size_t i = 0; i < 3; ++i) v[i] = a * field.axes[0][i] + b * field.axes[1][i] + c * field.axes[2][i];
+    for (std::size_t i = 0; i < 3; ++i)
+      v[i] = a * field.axes[0][i] + b * field.axes[1][i] + c * field.axes[2][i];
     return v;
   };
   for (std::size_t k = 0; k < n_elements; ++k) {
@@ -45,14 +46,15 @@ inline apsyn::StationField random_field(std::size_t n_elements, double radius_m,
   return field;
 }
 
-/// Pixels of a SIN projection about a direction `zenith_rad` from the normal of a field, bent as aberration of
-/// 1e-4 does; `wide` is the field's width in radians.
-inline apsyn::Buffer<apsyn::SkyVector, 2> sky_about(const apsyn::StationField& field, double zenith_rad, double wide,
-                                                    std::size_t side) {
+/// Pixels of a SIN projection about a direction `zenith_rad` from the normal of a field, bent as aberration
+/// of 1e-4 does; `wide` is the field's width in radians.
+inline apsyn::Buffer<apsyn::SkyVector, 2> sky_about(const apsyn::StationField& field, double zenith_rad,
+                                                    double wide, std::size_t side) {
   const Vec3 pole{0.01, -0.02, std::sqrt(1 - 5e-4)};
   Vec3 centre{};
   for (std::size_t i = 0; i < 3; ++i)
-    centre[i] = std::cos(zenith_rad) * field.axes[2][i] + std::sin(zenith_rad) * (0.6 * field.axes[0][i] - 0.8 * field.axes[1][i]);
+    centre[i] = std::cos(zenith_rad) * field.axes[2][i] +
+                std::sin(zenith_rad) * (0.6 * field.axes[0][i] - 0.8 * field.axes[1][i]);
   const Vec3 east = unit(cross(pole, centre)), north = cross(centre, east);
   apsyn::Buffer<apsyn::SkyVector, 2> sky({side, side});
   for (std::size_t y = 0; y < side; ++y)

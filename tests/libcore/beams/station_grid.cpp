@@ -33,8 +33,8 @@ struct Case {
   StationPointing at;
   Buffer<SkyVector, 2> sky;
 
-  Case(StationArray of, std::shared_ptr<const Element> element, double freq_hz, double zenith_rad, double wide,
-       std::size_t side)
+  Case(StationArray of, std::shared_ptr<const Element> element, double freq_hz, double zenith_rad,
+       double wide, std::size_t side)
       : array(std::move(of)), sky(sky_about(array.stations[0].fields[0], zenith_rad, wide, side)) {
     const auto response = element->at_frequency(freq_hz);
     elements = {response, response};
@@ -57,7 +57,8 @@ struct Case {
     for (std::size_t station = 0; station < 2; ++station)
       for (std::size_t y = 0; y < sky.extent(0); ++y)
         for (std::size_t x = 0; x < sky.extent(1); ++x) {
-          const Jones exact = station_response(array.stations[station], array.kind, part, elements, at, sky(y, x));
+          const Jones exact =
+              station_response(array.stations[station], array.kind, part, elements, at, sky(y, x));
           for (std::size_t i = 0; i < 4; ++i) {
             worst = std::max(worst, std::abs(exact[i] - std::complex<double>(jones(station, y, x, i))));
             peak = std::max(peak, std::abs(exact[i]));
@@ -72,25 +73,29 @@ std::shared_ptr<const Element> hamaker(const char* file) {
   return make_hamaker_element(read_hamaker_file(find_beam_file(file, beam_data_folders(""))));
 }
 std::shared_ptr<const Element> skala() {
-  return make_wave_element(open_oskar_waves(find_beam_file("oskar.h5", beam_data_folders(""))), WaveConvention::skala40);
+  return make_wave_element(open_oskar_waves(find_beam_file("oskar.h5", beam_data_folders(""))),
+                           WaveConvention::skala40);
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(high_band_tiles_agree_with_double_precision) {
-  const Case wide(array_of(StationKind::lofar, 24, 15, true), hamaker("HamakerHBACoeff.h5"), 150e6, 0.8, 0.17, 48);
+  const Case wide(array_of(StationKind::lofar, 24, 15, true), hamaker("HamakerHBACoeff.h5"), 150e6, 0.8, 0.17,
+                  48);
   for (const BeamPart part : {BeamPart::full, BeamPart::array_factor, BeamPart::element})
     BOOST_TEST(wide.error(part) < 1e-6);
 }
 
 BOOST_AUTO_TEST_CASE(low_band_dipoles_agree_with_double_precision) {
-  const Case wide(array_of(StationKind::lofar, 48, 40, false), hamaker("HamakerLBACoeff.h5"), 60e6, 0.7, 0.3, 50);
+  const Case wide(array_of(StationKind::lofar, 48, 40, false), hamaker("HamakerLBACoeff.h5"), 60e6, 0.7, 0.3,
+                  50);
   BOOST_TEST(wide.error(BeamPart::full) < 1e-6);
 }
 
 // Blocks whose expansion would need too many terms are halved, and at the horizon pixels stand alone.
 BOOST_AUTO_TEST_CASE(the_whole_sky_agrees_with_double_precision) {
-  const Case lofar(array_of(StationKind::lofar, 48, 40, false), hamaker("HamakerLBACoeff.h5"), 60e6, 0.3, 2.2, 64);
+  const Case lofar(array_of(StationKind::lofar, 48, 40, false), hamaker("HamakerLBACoeff.h5"), 60e6, 0.3, 2.2,
+                   64);
   BOOST_TEST(lofar.error(BeamPart::full) < 1e-6);
   const Case oskar(array_of(StationKind::oskar, 100, 19, false), skala(), 110e6, 0.5, 2.2, 40);
   BOOST_TEST(oskar.error(BeamPart::full) < 2e-6);
@@ -98,14 +103,16 @@ BOOST_AUTO_TEST_CASE(the_whole_sky_agrees_with_double_precision) {
 
 BOOST_AUTO_TEST_CASE(receptors_with_flags_of_their_own_agree_with_double_precision) {
   for (const bool with_cosine : {false, true}) {
-    const Case wide(array_of(StationKind::oskar, 256, 19, false), make_dipole_element(with_cosine), 110e6, 0.6, 0.2, 33);
+    const Case wide(array_of(StationKind::oskar, 256, 19, false), make_dipole_element(with_cosine), 110e6,
+                    0.6, 0.2, 33);
     BOOST_TEST(wide.error(BeamPart::full) < 1e-6);
     BOOST_TEST(wide.error(BeamPart::array_factor) < 1e-6);
   }
 }
 
 BOOST_AUTO_TEST_CASE(threads_do_not_change_a_bit) {
-  const Case wide(array_of(StationKind::lofar, 24, 15, true), hamaker("HamakerHBACoeff.h5"), 150e6, 0.8, 0.6, 70);
+  const Case wide(array_of(StationKind::lofar, 24, 15, true), hamaker("HamakerHBACoeff.h5"), 150e6, 0.8, 0.6,
+                  70);
   const auto one = wide.grid(BeamPart::full, 1), four = wide.grid(BeamPart::full, 4);
   BOOST_TEST(std::memcmp(one.data(), four.data(), one.size() * sizeof one.data()[0]) == 0);
 }

@@ -17,7 +17,8 @@ namespace beam_test {
 /// A set of tests/data, unpacked for the life of the object.
 struct BeamSet {
   BeamSet(const std::string& archive, const std::string& name) : path(folder.path + "/" + name) {
-    const std::string command = "tar -xzf '" APSYN_TEST_DATA "/" + archive + "' -C '" + folder.path + "' 2>/dev/null";
+    const std::string command =
+        "tar -xzf '" APSYN_TEST_DATA "/" + archive + "' -C '" + folder.path + "' 2>/dev/null";
     BOOST_REQUIRE(std::system(command.c_str()) == 0);
     apsyn::MsSelection coordinates;
     coordinates.column.clear();
@@ -42,8 +43,8 @@ inline BeamSet oskar_set() {
 }
 
 /// [station][y: 1][x: 1][4] in a direction, at a time of intervals of a millisecond.
-inline apsyn::Buffer<std::complex<float>, 4> towards(apsyn::AtermModel& model, double time_mjd_s, double freq_hz,
-                                                     double ra_deg, double dec_deg) {
+inline apsyn::Buffer<std::complex<float>, 4> towards(apsyn::AtermModel& model, double time_mjd_s,
+                                                     double freq_hz, double ra_deg, double dec_deg) {
   const apsyn::AtermGrid grid{{ra_deg * apsyn::kRadPerDeg, dec_deg * apsyn::kRadPerDeg}, 1, 1e-3, 1e-3};
   return aterm_test::evaluate(model, time_mjd_s, freq_hz, grid);
 }
