@@ -58,7 +58,9 @@ class DipolePart final : public AtermPart {
         where_differential_(entry.where("differential")) {
     tiles_.of_station.assign(layout.antennas.size(), 0);
     tiles_.patterns.emplace_back();
-    if (is_mwa) tiles_ = read_mwa_tiles(entry, layout, tables);
+    if (!is_mwa) return;
+    tables_ = tables;
+    tiles_ = read_mwa_tiles(entry, layout, tables);
   }
 
   std::int64_t slot_of(double time_mjd_s) const override { return interval_.index(time_mjd_s); }
@@ -66,6 +68,7 @@ class DipolePart final : public AtermPart {
   void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                 View<std::complex<float>, 4> jones) override {
     const UtcTime time = from_mjd_seconds(interval_.middle(time_mjd_s));
+    if (!std::exchange(is_checked_, true)) warn_of_no_delays(tiles_, tables_, frame_, time);
     const std::vector<LocalSky> sky = local_sky(frame_, time, grid);
     const std::size_t n_pixels = sky.size();
     const LocalSky centre = local_sky(frame_, time, {centre_of(grid), 1, 0, 0}).front();
@@ -126,6 +129,8 @@ class DipolePart final : public AtermPart {
   double height_m_;
   bool is_mwa_, differential_;
   std::string where_differential_;
+  ArrayTables tables_;
+  bool is_checked_ = false;
   MwaTiles tiles_;  // of `dipole`: one pattern that does not count
 };
 

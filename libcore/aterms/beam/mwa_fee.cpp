@@ -24,12 +24,13 @@ constexpr const char* kFile = "mwa_full_embedded_element_pattern.h5";
 
 class MwaFeePart final : public AtermPart {
  public:
-  MwaFeePart(const AtermEntry& entry, const ArrayLayout& layout, MwaTiles tiles,
+  MwaFeePart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables,
              std::shared_ptr<const MwaFeeSource> source)
       : interval_(read_update_interval(entry, kUpdate_s)),
         site_(*layout.site),
         frame_(site_),
-        tiles_(std::move(tiles)),
+        tables_(tables),
+        tiles_(read_mwa_tiles(entry, layout, tables)),
         source_(std::move(source)),
         is_differential_(entry.flag("differential", false)) {}
 
@@ -38,7 +39,9 @@ class MwaFeePart final : public AtermPart {
   void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                 View<std::complex<float>, 4> jones) override {
     choose_frequency(freq_hz);
-    const StationSky sky(frame_, site_, from_mjd_seconds(interval_.middle(time_mjd_s)));
+    const UtcTime time = from_mjd_seconds(interval_.middle(time_mjd_s));
+    if (!std::exchange(is_checked_, true)) warn_of_no_delays(tiles_, tables_, frame_, time);
+    const StationSky sky(frame_, site_, time);
     const Mat3 enu = enu_rotation(site_);
     const auto local = [&](const SkyVector& there) {
       return SkyVector{apsyn::multiply(enu, there.direction), apsyn::multiply(enu, there.north)};
@@ -101,7 +104,9 @@ class MwaFeePart final : public AtermPart {
   UpdateInterval interval_;
   Site site_;
   SkyFrame frame_;
+  ArrayTables tables_;
   MwaTiles tiles_;
+  bool is_checked_ = false;
   std::shared_ptr<const MwaFeeSource> source_;
   bool is_differential_;
   double wanted_hz_ = 0, file_hz_ = 0;
@@ -126,8 +131,7 @@ std::unique_ptr<AtermPart> open_aterm_mwa_fee(const AtermEntry& entry, const Arr
     log_warning("{}; the analytic beam of ideal dipoles is taken instead (model mwa)", error.what());
     return open_aterm_dipoles(entry, layout, tables);
   }
-  return std::make_unique<MwaFeePart>(entry, layout, read_mwa_tiles(entry, layout, tables),
-                                      std::move(source));
+  return std::make_unique<MwaFeePart>(entry, layout, tables, std::move(source));
 }
 
 }  // namespace apsyn

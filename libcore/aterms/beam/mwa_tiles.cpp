@@ -5,8 +5,10 @@
 #include <cmath>
 #include <map>
 
+#include "libcore/base/constants.h"
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
+#include "libcore/base/log.h"
 #include "libcore/fits/metafits.h"
 #include "libcore/ms/station_tables.h"
 
@@ -71,12 +73,23 @@ MwaTiles read_mwa_tiles(const AtermEntry& entry, const ArrayLayout& layout, cons
   return tiles;
 }
 
-bool look_at_zenith(const MwaTiles& tiles) {
-  return std::all_of(tiles.patterns.begin(), tiles.patterns.end(), [](const auto& pattern) {
-    return std::all_of(pattern.begin(), pattern.end(), [](const MwaDelays& delays) {
-      return std::all_of(delays.begin(), delays.end(), [](int delay) { return delay == 0; });
+void warn_of_no_delays(const MwaTiles& tiles, const ArrayTables& tables, const SkyFrame& frame,
+                       const UtcTime& time) {
+  constexpr double kNear_rad = 5 * kRadPerDeg;
+  const bool is_delayed = std::any_of(tiles.patterns.begin(), tiles.patterns.end(), [](const auto& pattern) {
+    return std::any_of(pattern.begin(), pattern.end(), [](const MwaDelays& delays) {
+      return std::any_of(delays.begin(), delays.end(), [](int delay) { return delay != 0; });
     });
   });
+  if (!tiles.from_set || is_delayed) return;
+  const Vec3 pointing = frame.enu_from_direction(time, read_ms_pointing(tables.sets[0], tables.fields));
+  const double zenith_rad = std::atan2(std::hypot(pointing[0], pointing[1]), pointing[2]);
+  if (zenith_rad > kNear_rad)
+    log_warning(
+        "{}: MWA_TILE_POINTING: all DELAYS are 0, as for the zenith, and the field is {:.0f} degrees from "
+        "it: give "
+        "delays or a metafits if the tiles looked there",
+        tables.sets[0], zenith_rad / kRadPerDeg);
 }
 
 }  // namespace apsyn

@@ -9,6 +9,8 @@
 #include "libcore/array/array_layout.h"
 #include "libcore/array/array_tables.h"
 #include "libcore/aterms/config.h"
+#include "libcore/base/time.h"
+#include "libcore/measures/coordinates.h"
 #include "libcore/sky/beams.h"
 
 namespace apsyn {
@@ -23,7 +25,9 @@ struct MwaTiles {
 /// none, or both parameters, or the metafits lacks a tile.
 MwaTiles read_mwa_tiles(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables);
 
-/// Whether nothing is delayed, so that the tiles look at the zenith.
-bool look_at_zenith(const MwaTiles& tiles);
+/// Warns where the set's delays are all 0, as if nobody had filled them in, while its field is not at the
+/// zenith.
+void warn_of_no_delays(const MwaTiles& tiles, const ArrayTables& tables, const SkyFrame& frame,
+                       const UtcTime& time);
 
 }  // namespace apsyn
