@@ -23,9 +23,11 @@ std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout&
   if (type == "tec" || type == "dldm" || type == "diagonal")
     return open_aterm_images(entry, layout, circular);
   if (type == "screen") return open_aterm_screen(entry, layout);
+  if (type == "h5parm") return open_aterm_solutions(entry, layout, circular);
   if (type == "beam") return open_aterm_beam(entry, layout, tables);
-  throw DataError("{} = '{}': no known type of A-terms: tec, dldm, diagonal, beam or screen is needed",
-                  entry.where("type"), type);
+  throw DataError(
+      "{} = '{}': no known type of A-terms: tec, dldm, diagonal, h5parm, beam or screen is needed",
+      entry.where("type"), type);
 }
 
 void set_unit(std::span<std::complex<float>> jones) {

@@ -72,6 +72,9 @@ std::unique_ptr<AtermPart> open_aterm_beam(const AtermEntry& entry, const ArrayL
 std::unique_ptr<AtermPart> open_aterm_dish(const AtermEntry& entry);
 std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout,
                                               const ArrayTables& tables);
+/// Type h5parm: solutions of a calibration.
+std::unique_ptr<AtermPart> open_aterm_solutions(const AtermEntry& entry, const ArrayLayout& layout,
+                                                bool circular);
 /// Type screen.
 std::unique_ptr<AtermPart> open_aterm_screen(const AtermEntry& entry, const ArrayLayout& layout);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Jones matrices at the times and frequencies of data from the tables of solutions.
 //
-// Nearest takes the solution whose centre is nearest. Linear interpolates between the two neighbours in
-// amplitude and phase, or the complex numbers where the phase steps by more than 60 degrees, and delays and
-// TEC as they are; it does not bridge gaps: steps that do not touch, more than half an interval apart, and
-// neighbours that are flagged count for nothing, and the nearest is taken.
+// Nearest takes the solution whose interval (channel) holds the time (frequency), or else ends nearest to it.
+// Linear interpolates between the two centres around it: amplitude and phase, or the complex numbers where
+// the phase steps by more than 60 degrees; delays and TEC as they are. It does not bridge gaps (neighbours
+// that are more than half an interval apart), and takes the nearest where the other neighbour is flagged.
 //
-// Outside of the solutions' times (frequencies), at the ends and in gaps, the nearest holds up to one
-// interval (width) from its edge; what lies farther away is flagged.
+// Outside of the solutions, before the first, after the last and in gaps, the nearest holds up to one of its
+// intervals (widths) from its edge; what lies farther away is flagged.
 #pragma once
 
 #include <complex>
@@ -66,8 +66,6 @@ class SolutionEvaluator {
   std::int64_t slot_of(double time_mjd_s) const;
 
  private:
-  struct TimeWeights;
-  struct ChannelWeights;
   template <std::size_t kElements>
   SolutionReach evaluate_as(double time_mjd_s, std::span<const double> freq_hz,
                             std::optional<std::size_t> direction, View<std::complex<double>, 3> out,

@@ -59,7 +59,8 @@ struct SolutionTable {
   std::vector<double> time_mjd_s;        ///< [time] centres, rising
   std::vector<double> interval_s;        ///< [time] lengths; 0 (one time only): it holds at all times
   std::vector<double> freq_hz;           ///< [chan] centres, rising
-  std::vector<double> width_hz;          ///< [chan]; 0 (one channel only): it holds at all frequencies
+  std::vector<double> width_hz;          ///< [chan]; 0 (one channel only): it holds at all frequencies, as
+                                         ///< one delay or TEC does whatever band it was solved from
   std::vector<std::uint32_t> direction;  ///< [direction] into Solutions::directions; empty: the whole field
   /// Polarisations: 1 for both receptors; 2: X, Y (R, L); 4: the matrix XX XY YX YY (rows are receptors).
   Buffer<std::complex<double>, 5> values;
