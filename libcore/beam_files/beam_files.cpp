@@ -45,10 +45,10 @@ std::complex<double> element(const Hdf5Numbers& numbers, std::size_t i) {
   return {numbers.values[2 * i], numbers.values[2 * i + 1]};
 }
 
-WaveCoefficients read_waves(const Hdf5NumberFile& file, const std::string& dataset, double freq_hz) {
-  const Hdf5Numbers numbers = file.complex(dataset, 3);
+WaveCoefficients read_waves(const std::string& path, const std::string& dataset, double freq_hz) {
+  const Hdf5Numbers numbers = read_hdf5_numbers(path, {{dataset, Hdf5Request::Kind::complex, 3}})[0];
   if (numbers.extents[2] != 4 || numbers.extents[0] == 0 || numbers.extents[1] == 0)
-    throw DataError("{}: {}: {} x {} x {} coefficients: [element][wave][4] is expected", file.path(), dataset,
+    throw DataError("{}: {}: {} x {} x {} coefficients: [element][wave][4] is expected", path, dataset,
                     numbers.extents[0], numbers.extents[1], numbers.extents[2]);
   WaveCoefficients waves{freq_hz, {}};
   waves.values.resize({numbers.extents[0], numbers.extents[1], 4});
@@ -58,8 +58,8 @@ WaveCoefficients read_waves(const Hdf5NumberFile& file, const std::string& datas
 
 class OskarWaves final : public WaveSource {
  public:
-  explicit OskarWaves(const std::string& path) : file_(path) {
-    for (const std::string& name : file_.names())
+  explicit OskarWaves(const std::string& path) : path_(path) {
+    for (const std::string& name : read_hdf5_names(path))
       if (const auto mhz = finite_number(name); mhz && *mhz > 0) datasets_.emplace_back(name, *mhz);
     if (datasets_.empty())
       throw DataError("{}: no dataset is named by a frequency in MHz: is it the file that it is named as?",
@@ -71,11 +71,11 @@ class OskarWaves final : public WaveSource {
     const auto best = std::min_element(datasets_.begin(), datasets_.end(), [&](const auto& a, const auto& b) {
       return std::abs(a.second - mhz) < std::abs(b.second - mhz);
     });
-    return read_waves(file_, best->first, best->second * 1e6);
+    return read_waves(path_, best->first, best->second * 1e6);
   }
 
  private:
-  Hdf5NumberFile file_;
+  std::string path_;
   std::vector<std::pair<std::string, double>> datasets_;  ///< in the order of their names
 };
 
@@ -101,7 +101,7 @@ class SkalowWaves final : public WaveSource {
     const auto best = std::min_element(files_.begin(), files_.end(), [&](const auto& a, const auto& b) {
       return std::abs(a.first * 1e6 - freq_hz) < std::abs(b.first * 1e6 - freq_hz);
     });
-    WaveCoefficients waves = read_waves(Hdf5NumberFile(best->second), "coefficients", best->first * 1e6);
+    WaveCoefficients waves = read_waves(best->second, "coefficients", best->first * 1e6);
     if (n_elements_ != 0 && waves.values.extent(0) != n_elements_)
       throw DataError("{}: {} elements, and {} at other frequencies: take files of one array", best->second,
                       waves.values.extent(0), n_elements_);
@@ -115,8 +115,8 @@ class SkalowWaves final : public WaveSource {
 
 class MwaFeeFile final : public MwaFeeSource {
  public:
-  explicit MwaFeeFile(const std::string& path) : file_(path) {
-    for (const std::string& name : file_.names()) {
+  explicit MwaFeeFile(const std::string& path) : path_(path) {
+    for (const std::string& name : read_hdf5_names(path)) {
       if (!name.starts_with("X1_")) continue;
       if (const auto hz = finite_number(std::string_view(name).substr(3)); hz && *hz > 0)
         frequencies_.emplace_back(*hz, name.substr(3));
@@ -124,7 +124,7 @@ class MwaFeeFile final : public MwaFeeSource {
     if (frequencies_.empty())
       throw DataError("{}: no dataset X1_<Hz>: is it the file that it is named as?", path);
     std::sort(frequencies_.begin(), frequencies_.end());
-    const Hdf5Numbers modes = file_.real("modes", 2);
+    const Hdf5Numbers modes = read_hdf5_numbers(path, {{"modes", Hdf5Request::Kind::real, 2}})[0];
     if (modes.extents[0] != 3)
       throw DataError("{}: modes has {} rows: s, m and n are needed", path, modes.extents[0]);
     const std::size_t n = modes.extents[1];
@@ -144,23 +144,26 @@ class MwaFeeFile final : public MwaFeeSource {
     MwaFeeCoefficients coefficients;
     coefficients.freq_hz = best->first;
     coefficients.waves = waves_;
-    for (std::size_t pol = 0; pol < 2; ++pol)
-      for (std::size_t dipole = 0; dipole < kMwaDipoles; ++dipole) {
-        const std::string name = fmt::format("{}{}_{}", pol == 0 ? 'X' : 'Y', dipole + 1, best->second);
-        const Hdf5Numbers numbers = file_.real(name, 2);
-        const std::size_t n = numbers.extents[1];
-        if (numbers.extents[0] != 2 || n > waves_.size())
-          throw DataError("{}: {}: {} x {} numbers: amplitudes and phases of at most {} modes are expected",
-                          file_.path(), name, numbers.extents[0], n, waves_.size());
-        for (std::size_t i = 0; i < n; ++i)
-          coefficients.dipoles[pol][dipole].push_back(std::polar(1.0, numbers.values[n + i] * kRadPerDeg) *
-                                                      numbers.values[i]);
-      }
+    std::vector<Hdf5Request> requests;
+    for (const char pol : {'X', 'Y'})
+      for (std::size_t dipole = 1; dipole <= kMwaDipoles; ++dipole)
+        requests.push_back({fmt::format("{}{}_{}", pol, dipole, best->second), Hdf5Request::Kind::real, 2});
+    const std::vector<Hdf5Numbers> all = read_hdf5_numbers(path_, requests);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::vector<double>& values = all[i].values;
+      const std::size_t n = all[i].extents[1];
+      if (all[i].extents[0] != 2 || n > waves_.size())
+        throw DataError("{}: {}: {} x {} numbers: amplitudes and phases of at most {} modes are expected",
+                        path_, requests[i].dataset, all[i].extents[0], n, waves_.size());
+      for (std::size_t k = 0; k < n; ++k)
+        coefficients.dipoles[i / kMwaDipoles][i % kMwaDipoles].push_back(
+            std::polar(1.0, values[n + k] * kRadPerDeg) * values[k]);
+    }
     return coefficients;
   }
 
  private:
-  Hdf5NumberFile file_;
+  std::string path_;
   std::vector<std::pair<double, std::string>> frequencies_;  ///< in Hz, and as datasets are named
   std::vector<MwaWave> waves_;
 };
@@ -195,11 +198,13 @@ std::string find_beam_file(const std::string& name, const std::vector<std::strin
 }
 
 HamakerCoefficients read_hamaker_file(const std::string& path) {
-  const Hdf5NumberFile file(path);
-  const Hdf5Numbers numbers = file.complex("coeff", 4);
+  const auto all = read_hdf5_numbers(path, {{"coeff", Hdf5Request::Kind::complex, 4},
+                                            {"coeff", Hdf5Request::Kind::attribute, 0, "freq_center"},
+                                            {"coeff", Hdf5Request::Kind::attribute, 0, "freq_range"}});
+  const Hdf5Numbers& numbers = all[0];
   HamakerCoefficients coefficients;
-  coefficients.freq_centre_hz = file.attribute("coeff", "freq_center");
-  coefficients.freq_range_hz = file.attribute("coeff", "freq_range");
+  coefficients.freq_centre_hz = all[1].values[0];
+  coefficients.freq_range_hz = all[2].values[0];
   if (!(coefficients.freq_range_hz > 0) || numbers.extents[3] != 2 || numbers.values.empty())
     throw DataError("{}: coeff: [harmonic][theta][frequency][2] and a freq_range above 0 are expected", path);
   coefficients.c.resize({numbers.extents[0], numbers.extents[1], numbers.extents[2], 2});

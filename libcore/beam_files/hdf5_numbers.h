@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Arrays of numbers at the top level of an HDF5 file. For libcore/beam_files only.
+// Arrays of numbers at the top level of an HDF5 file, read in a process of its own: damaged files make the
+// library read wild addresses. For libcore/beam_files only.
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,28 +14,21 @@ struct Hdf5Numbers {
   std::vector<double> values;        ///< of complex numbers both parts, one behind the other
 };
 
-class Hdf5NumberFile {
- public:
-  /// FailureError when it cannot be opened, DataError when it is no HDF5 file.
-  explicit Hdf5NumberFile(const std::string& path);
-  ~Hdf5NumberFile();
-  Hdf5NumberFile(Hdf5NumberFile&&) noexcept;
-  Hdf5NumberFile& operator=(Hdf5NumberFile&&) noexcept;
-
-  const std::string& path() const { return path_; }
-  /// Of the datasets and groups, sorted.
-  std::vector<std::string> names() const;
-  /// Finite numbers of so many axes; DataError for anything else, and for more than 2^26 of them.
-  Hdf5Numbers real(const std::string& dataset, std::size_t rank) const;
-  /// Of pairs r and i, as numpy writes complex numbers.
-  Hdf5Numbers complex(const std::string& dataset, std::size_t rank) const;
-  double attribute(const std::string& dataset, const std::string& name) const;
-
- private:
-  Hdf5Numbers read(const std::string& dataset, std::size_t rank, bool is_complex) const;
-  struct State;
-  std::string path_;
-  std::unique_ptr<State> state_;
+/// A dataset, or a single number that is its attribute.
+struct Hdf5Request {
+  enum class Kind { real, complex, attribute };
+  std::string dataset;
+  Kind kind = Kind::real;
+  std::size_t rank = 1;  ///< that it needs to have
+  std::string attribute{};
 };
+
+/// Names of the datasets and groups, sorted. FailureError when the file cannot be opened, DataError when it
+/// is no HDF5 file.
+std::vector<std::string> read_hdf5_names(const std::string& path);
+
+/// Finite numbers, of datasets with so many axes: real ones, or pairs r and i as numpy writes complex
+/// numbers. DataError for anything else, and for more than 2^26 of them.
+std::vector<Hdf5Numbers> read_hdf5_numbers(const std::string& path, const std::vector<Hdf5Request>& requests);
 
 }  // namespace apsyn

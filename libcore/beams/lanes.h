@@ -29,6 +29,8 @@ using Lanes = float __attribute__((vector_size(64)));
 /// The instruction sets that lanes are compiled for; the best that the processor has is found once.
 enum class LaneTarget { baseline, avx2, avx512 };
 LaneTarget lane_target();
+/// No better one than this from now on: tests run them all.
+void limit_lane_target(LaneTarget most);
 
 template <class T>
 struct Cx {

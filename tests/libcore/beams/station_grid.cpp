@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "libcore/beam_files/beam_files.h"
+#include "libcore/beams/lanes.h"
 #include "tests/libcore/beams/station_field.h"
 #include "tests/libcore/beams/truth.h"
 
@@ -108,6 +109,41 @@ BOOST_AUTO_TEST_CASE(receptors_with_flags_of_their_own_agree_with_double_precisi
     BOOST_TEST(wide.error(BeamPart::full) < 1e-6);
     BOOST_TEST(wide.error(BeamPart::array_factor) < 1e-6);
   }
+}
+
+// Elements with coefficients of their own, of which the two stations flag different ones.
+BOOST_AUTO_TEST_CASE(embedded_elements_agree_with_double_precision) {
+  class Source final : public WaveSource {
+   public:
+    std::size_t n_elements() const override { return 40; }
+    WaveCoefficients nearest(double) const override {
+      WaveCoefficients waves{1e8, {}};
+      waves.values.resize({40, 15, 4});
+      for (std::size_t i = 0; i < waves.values.size(); ++i)
+        waves.values.data()[i] =
+            std::polar(1.0 / (1.0 + static_cast<double>(i % 7)), 0.3 * static_cast<double>(i * i % 101));
+      return waves;
+    }
+  };
+  const Case wide(array_of(StationKind::oskar, 40, 19, false),
+                  make_wave_element(std::make_shared<Source>(), WaveConvention::feko), 100e6, 0.5, 0.3, 20);
+  BOOST_TEST(wide.error(BeamPart::full) < 1e-6);
+}
+
+// Whatever the processor has.
+BOOST_AUTO_TEST_CASE(every_instruction_set_agrees_with_double_precision) {
+  for (const LaneTarget target : {LaneTarget::baseline, LaneTarget::avx2}) {
+    limit_lane_target(target);
+    const Case hba(array_of(StationKind::lofar, 24, 15, true), hamaker("HamakerHBACoeff.h5"), 150e6, 0.8, 0.6,
+                   35);
+    BOOST_TEST(hba.error(BeamPart::full) < 1e-6);
+    const Case oskar(array_of(StationKind::oskar, 60, 19, false), skala(), 110e6, 0.5, 2.2, 20);
+    BOOST_TEST(oskar.error(BeamPart::full) < 2e-6);
+    const Case dipoles(array_of(StationKind::oskar, 60, 19, false), make_dipole_element(true), 110e6, 0.5,
+                       0.2, 20);
+    BOOST_TEST(dipoles.error(BeamPart::full) < 1e-6);
+  }
+  limit_lane_target(LaneTarget::avx512);
 }
 
 BOOST_AUTO_TEST_CASE(threads_do_not_change_a_bit) {
