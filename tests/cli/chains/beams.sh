@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Beams of a real LOFAR set and an OSKAR set from their tables to images: what is predicted through the beam is imaged with it
+# as it was, the centre of a differential beam is 1, and what is missing is named.
+source "$APSYN_SOURCE/tests/cli/lib.sh" || exit 1
+need tar
+
+# pixel FILE SIDE X Y: of an image of SIDE x SIDE pixels, float32, counted from 0.
+pixel() {
+  local cards
+  cards=$(head -c 57600 "$1" | fold -w 80 | grep -an '^END ' | head -1 | cut -d: -f1)
+  tail -c +$(((cards + 35) / 36 * 2880 + 1 + 4 * ($2 * $4 + $3))) "$1" | od -An -v -t f4 --endian=big -N 4 | tr -d ' '
+}
+
+tar -xzf "$APSYN_SOURCE/tests/data/LOFAR-3C48-8st.MS.tgz"
+chmod -R u+w tNDPPP-generic.MS
+set=tNDPPP-generic.MS
+
+# 2.4 degrees to the north of the centre, 24 pixels, where stations take different parts of it.
+printf 'Format = Name, Type, Ra, Dec, I, Q, U, V\na, POINT, 24.422081deg, 35.559759deg, 10, 3, -2, 1\n' >sky.txt
+printf 'aterms = [ beam ]\nbeam.update_interval = 10\n' >beam.conf
+printf 'aterms = [ beam ]\nbeam.differential = true\nbeam.update_interval = 10\n' >differential.conf
+image="--weight natural --size 96 --scale 0.1deg --no-psf"
+run idg-degrid --sky sky.txt --aterms beam.conf $set
+run idg-grid $image --column MODEL_DATA --pol IQUV --aterms beam.conf --subgrid 48 -o seen $set
+for i in I:10 Q:3 U:-2 V:1; do
+  stokes=${i%:*} true=${i#*:}
+  through=$(pixel seen-beam.fits 96 48 72)
+  found=$(awk -v p="$(pixel seen-$stokes-dirty.fits 96 48 72)" -v b="$through" 'BEGIN { print p / b }')
+  expect_near "$found" "$true" 0.01 "Stokes $stokes through the beam and back"
+done
+run idg-grid $image --column MODEL_DATA --pol IQUV -o bare $set
+awk -v p="$(pixel bare-I-dirty.fits 96 48 72)" 'BEGIN { exit !(p > 0.2 && p < 5) }' || fail "the beam takes nothing away"
+
+# What is 1 at the centre leaves the centre as it is.
+run idg-grid $image --column CORRECTED_DATA -o plain $set
+run idg-grid $image --column CORRECTED_DATA --aterms differential.conf --subgrid 48 -o centred $set
+run idg-grid $image --column CORRECTED_DATA --primary-beam auto --subgrid 48 -o auto $set
+expect_near "$(pixel centred-dirty.fits 96 48 48)" "$(pixel plain-dirty.fits 96 48 48)" 0.1 "the centre with and without the beam"
+expect_near "$(pixel centred-beam.fits 96 48 48)" 1 0.001 "the differential beam at the centre"
+
+expect_exit 1 idg-grid $image --primary-beam mwa-fee -o none $set
+expect_stderr 'mwa_full_embedded_element_pattern.h5: not found'
+mv $set/LOFAR_ANTENNA_FIELD gone
+expect_exit 3 idg-grid $image --primary-beam auto -o none $set
+expect_stderr 'LOFAR_ANTENNA_FIELD'
+
+tar -xzf "$APSYN_SOURCE/tests/data/oskar-dev.ms.tar.gz"
+chmod -R u+w oskar-dev.ms
+printf 'aterms = [ beam ]\nbeam.element_response_model = skalow_feko\n' >feko.conf
+expect_exit 1 idg-grid $image --aterms feko.conf -o none oskar-dev.ms
+expect_stderr 'SKA-Low_Perturbed_Vogel'
+printf 'Format = Name, Type, Ra, Dec, I\nb, POINT, 330.4deg, -19.8deg, 5\n' >oskar.txt
+run idg-degrid --sky oskar.txt --primary-beam auto oskar-dev.ms
+run idg-grid --weight natural --size 96 --scale 0.1deg --no-psf --column MODEL_DATA --primary-beam auto --subgrid 48 -o oskar oskar-dev.ms
