@@ -77,7 +77,7 @@ void add_aterms(Tool& tool, ImagingOptions& options) {
   CLI::App& app = tool.app();
   tool.heading(headings::kAterms);
   tool.add_file("--aterms", options.aterms, "correct for A-terms: a configuration, apsyn-aterms(5)");
-  add_beam_options(tool, options);
+  add_beam_data_option(tool, options);
   app.add_option_function<std::string>(
          "--aterm-mode", [&](const std::string& mode) { options.adjoint_aterms = mode == "adjoint"; },
          "normalised (default) or adjoint: the exact adjoint of idg-degrid")
@@ -102,20 +102,25 @@ std::string describe_weighting(const ImagingOptions& options) {
   return text;
 }
 
-void add_beam_options(Tool& tool, ImagingOptions& options) {
+void choose_primary_beam(ImagingOptions& options, const std::string& model) {
+  if (!options.aterms.empty())
+    throw UsageError("--primary-beam {} with --aterms {}: give one of them", model, options.aterms);
+  options.aterms = "--primary-beam " + model;
+  options.aterms_text = "aterms = [ beam ]\nbeam.model = \"" + model + "\"\n";
+}
+
+void add_primary_beam_option(Tool& tool, ImagingOptions& options) {
   tool.app()
       .add_option_function<std::string>(
-          "--primary-beam",
-          [&](const std::string& model) {
-            options.aterms = "--primary-beam " + model;
-            options.aterms_text = "aterms = [ beam ]\nbeam.model = \"" + model + "\"\n";
-          },
+          "--primary-beam", [&](const std::string& model) { choose_primary_beam(options, model); },
           "instead of --aterms the beam alone: auto, that of the telescope, or a model of apsyn-aterms(5)")
       ->type_name("MODEL")
       ->excludes("--aterms");
+}
+
+void add_beam_data_option(Tool& tool, ImagingOptions& options) {
   tool.app()
-      .add_option("--beam-data", options.beam_data,
-                  "folder of beams' coefficients that --aterms needs, searched first")
+      .add_option("--beam-data", options.beam_data, "folder of beams' coefficients, searched first")
       ->type_name("FOLDER");
 }
 

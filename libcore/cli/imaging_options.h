@@ -52,8 +52,12 @@ std::string describe_weighting(const ImagingOptions& options);
 void add_selection_options(Tool& tool, ImagingOptions& options);
 /// --accuracy and what it chooses.
 void add_gridding_options(Tool& tool, ImagingOptions& options);
-/// --primary-beam and --beam-data, beside --aterms.
-void add_beam_options(Tool& tool, ImagingOptions& options);
+/// --beam-data, beside --aterms.
+void add_beam_data_option(Tool& tool, ImagingOptions& options);
+/// --primary-beam, instead of --aterms.
+void add_primary_beam_option(Tool& tool, ImagingOptions& options);
+/// What that option does. UsageError where there are A-terms already.
+void choose_primary_beam(ImagingOptions& options, const std::string& model);
 /// All of them. `inputs` is where the tool's positional inputs go: --size takes one or two numbers and gives
 /// back what is none.
 void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs);

@@ -95,10 +95,11 @@ class MwaFeePart final : public AtermPart {
     const double across = std::hypot(s[0], s[1]);
     const double azimuth_rad = across > 0 ? std::atan2(s[0], s[1]) : 0;
     const double sine = std::sin(azimuth_rad), cosine = std::cos(azimuth_rad);
-    // e_theta points down, e_phi against the azimuth.
-    const Vec3 e_theta{s[2] * sine, s[2] * cosine, -across}, e_phi{-cosine, sine, 0};
-    const double a = dot(e_theta, there.north), b = dot(e_phi, there.north);
-    return product(beam.response(azimuth_rad, std::atan2(across, s[2])), {a, b, b, -a});
+    // e_theta points down; the file's phi component is that along the azimuth, e_a, though phi = pi/2 - az.
+    // R = [e_theta . north, e_theta . east; e_a . north, e_a . east], east = north x s.
+    const Vec3 e_theta{s[2] * sine, s[2] * cosine, -across}, e_azimuth{cosine, -sine, 0};
+    const double a = dot(e_theta, there.north), b = dot(e_azimuth, there.north);
+    return product(beam.response(azimuth_rad, std::atan2(across, s[2])), {a, -b, b, a});
   }
 
   UpdateInterval interval_;

@@ -67,8 +67,8 @@ BOOST_AUTO_TEST_CASE(tiles_of_the_mwa_turn_under_the_sky) {
     const Jones expected =
         product(beam.response(az, za), {-std::cos(q), -std::sin(q), std::sin(q), -std::cos(q)});
     const double peak = std::sqrt(squared_norm(expected));
-    for (std::size_t i = 0; i < 4; ++i)  // the pole is not quite the Earth's: aberration and polar motion
-      BOOST_TEST(std::abs(std::complex<double>(j(1, 0, 0, i)) - expected[i]) < 2e-4 * peak);
+    for (std::size_t i = 0; i < 4; ++i)  // north is that of J2000, 5 arcminutes from the Earth's
+      BOOST_TEST(std::abs(std::complex<double>(j(1, 0, 0, i)) - expected[i]) < 2e-3 * peak);
   }
 }
 
@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(dishes_are_scalars_about_their_pointing) {
   const AtermGrid grid{{60.1 * kRadPerDeg, 20.1 * kRadPerDeg}, 3, 1e-3, 1e-3};
   const auto j = evaluate(*model, 0, 1.4e9, grid);
   const auto dish = make_polynomial_dish(table("dish-polynomials.csv"), "table", "VLA");
-  const double north = std::sin(0.1 * kRadPerDeg), east = 0.1 * kRadPerDeg * std::cos(20.1 * kRadPerDeg);
-  const auto v = dish->at({std::hypot(north, east), 0}, 1.4e9);
+  const double distance_rad = separation_rad({60 * kRadPerDeg, 20 * kRadPerDeg}, grid.centre);
+  const auto v = dish->at({std::sin(distance_rad), 0}, 1.4e9);
   BOOST_TEST(std::abs(j(2, 1, 1, 0) - static_cast<float>(v[0])) < 1e-5);
   BOOST_TEST(j(2, 1, 1, 0) == j(0, 1, 1, 3));
   BOOST_TEST(std::abs(j(2, 1, 1, 1)) == 0);
