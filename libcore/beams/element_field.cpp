@@ -28,8 +28,8 @@ APSYN_BEAM_INLINE void turn_to_sky_inline(const Planes& of) {
     Lanes b = d.cos_phi * q - d.sin_phi * p;
     if (of.cut) {
       const Lanes height = load_lanes(of.direction + 2 * of.n + i);
-      a = height > 0 ? a : Lanes{};
-      b = height > 0 ? b : Lanes{};
+      a = where_less(-height, 0, a, Lanes{});
+      b = where_less(-height, 0, b, Lanes{});
     }
     for (std::size_t row = 0; row < 2; ++row)
       for (std::size_t part = 0; part < 2; ++part) {

@@ -56,11 +56,14 @@ APSYN_BEAM_INLINE Lanes root(const Lanes& x) {
   return load_lanes(values);
 }
 
-APSYN_BEAM_INLINE double at_least(double x, double least) {
-  return x < least ? least : x;
+/// a < b ? then : otherwise, lane by lane, by the sign of a - b: compilers take comparisons of vectors apart.
+APSYN_BEAM_INLINE Lanes where_less(const Lanes& a, float b, const Lanes& then, const Lanes& otherwise) {
+  using Bits = int __attribute__((vector_size(64)));
+  const Bits mask = (Bits)(a - b) >> 31;
+  return (Lanes)((mask & (Bits)then) | (~mask & (Bits)otherwise));
 }
 APSYN_BEAM_INLINE Lanes at_least(const Lanes& x, float least) {
-  return x < least ? Lanes{} + least : x;
+  return where_less(x, least, Lanes{} + least, x);
 }
 
 /// A direction in the axes of a field: `local` is p of the first of kLanes, q and r follow `stride` further.
@@ -73,9 +76,10 @@ APSYN_BEAM_INLINE LaneDirection lane_direction(const float* local, std::size_t s
   const Lanes across = root(p * p + q * q);
   const Lanes safe = at_least(across, 1e-20f);
   LaneDirection d;
-  d.cos_phi = across < 1e-10f ? Lanes{} + 1 : p / safe;
-  d.sin_phi = across < 1e-10f ? Lanes{} : q / safe;
-  d.sin_theta = r < 0 ? Lanes{} + 1 : at_least(across, 1e-5f);
+  const Lanes inverse = 1 / safe;
+  d.cos_phi = where_less(across, 1e-10f, Lanes{} + 1, p * inverse);
+  d.sin_phi = where_less(across, 1e-10f, Lanes{}, q * inverse);
+  d.sin_theta = where_less(r, 0, Lanes{} + 1, at_least(across, 1e-5f));
   d.cos_theta = at_least(r, 0);
   return d;
 }

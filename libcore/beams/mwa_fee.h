@@ -51,7 +51,8 @@ class MwaFeeBeam {
  public:
   MwaFeeBeam(const MwaFeeCoefficients& coefficients, const MwaTile& tile);
   /// [X theta, X phi, Y theta, Y phi] at an azimuth (from north through east) and a zenith angle. With q the
-  /// parallactic angle, J = E [-cos q, -sin q; sin q, -cos q]: the phi component is the one along the azimuth.
+  /// parallactic angle, J = E [-cos q, -sin q; sin q, -cos q]: the phi component is the one along the
+  /// azimuth.
   Jones response(double az_rad, double za_rad) const;
 
  private:

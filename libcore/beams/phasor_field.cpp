@@ -53,12 +53,10 @@ APSYN_BEAM_INLINE void turn_lanes(const double* turns, float* re, float* im) {
   const Lanes sine = x * (1 + y * (-1.0f / 6 + y * (1.0f / 120 + y * (-1.0f / 5040 + y * (1.0f / 362880)))));
   const Lanes cosine =
       1 + y * (-0.5f + y * (1.0f / 24 + y * (-1.0f / 720 + y * (1.0f / 40320 - y * (1.0f / 3628800)))));
-  const Lanes zero = Lanes{};
-  const Lanes opposite = q * q > 2.25f ? zero - 1 : zero + 1;  // half a turn
-  const Lanes c = cosine * opposite, s = sine * opposite;
-  const auto ahead = (q > 0.5f) & (q < 1.5f), behind = (q < -0.5f) & (q > -1.5f);
-  store_lanes(re, ahead ? -s : behind ? s : c);
-  store_lanes(im, ahead ? c : behind ? -c : s);
+  // Turned by q quarters: the cosine and sine of q = -2 .. 2 quarters as polynomials, exact there.
+  const Lanes cosine_q = 1 - q * q * (7 - q * q) * (1.0f / 6), sine_q = q * (4 - q * q) * (1.0f / 3);
+  store_lanes(re, cosine * cosine_q - sine * sine_q);
+  store_lanes(im, sine * cosine_q + cosine * sine_q);
 }
 
 APSYN_BEAM_INLINE void turn_all_inline(const double* turns, std::size_t n, float* re, float* im) {

@@ -13,6 +13,7 @@
 #include "libcore/beams/element_field.h"
 #include "libcore/beams/lanes.h"
 #include "libcore/beams/phasor_field.h"
+#include "libcore/beams/plane_loops.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -147,67 +148,49 @@ class StationBeams {
   }
 
   void add_field(const FieldTask& task, const PhasorBlock& block, Scratch& scratch) const {
-    const std::size_t n_x = scratch.jones.extent(2), n_row = 2;
-    if (part_ != BeamPart::element) {
-      for (std::size_t i = 0; i < (task.same_elements ? 1 : n_row); ++i) {
-        ComplexPlanes& factor = scratch.factor[i];
-        scratch.sum.evaluate(*plan_, block, task.elements_m[i], at_.freq_hz, delay_hz_, factor);
-        double scale = 1.0 / static_cast<double>(std::max<std::size_t>(1, task.elements_m[i].size()));
-        if (!task.field->tile_m.empty()) {
-          if (i == 0)
-            scratch.sum.evaluate(*plan_, block, task.field->tile_m, at_.freq_hz, tile_hz_, scratch.tile);
-          scale /= static_cast<double>(task.field->tile_m.size());
-          multiply_elements(scratch.tile, static_cast<float>(scale), factor);
-        } else {
-          const auto by = static_cast<float>(scale);
-          for (float& value : factor.re) value *= by;
-          for (float& value : factor.im) value *= by;
-        }
+    const std::size_t n_x = scratch.jones.extent(2), plane = block.n_y * n_x;
+    for (std::size_t i = 0; i < (task.same_elements ? 1 : 2) && part_ != BeamPart::element; ++i) {
+      ComplexPlanes& factor = scratch.factor[i];
+      scratch.sum.evaluate(*plan_, block, task.elements_m[i], at_.freq_hz, delay_hz_, factor);
+      double n = static_cast<double>(std::max<std::size_t>(1, task.elements_m[i].size()));
+      if (!task.field->tile_m.empty()) {
+        if (i == 0)
+          scratch.sum.evaluate(*plan_, block, task.field->tile_m, at_.freq_hz, tile_hz_, scratch.tile);
+        n *= static_cast<double>(task.field->tile_m.size());
+        scale_by(plane, static_cast<float>(1 / n), {scratch.tile.re.data(), scratch.tile.im.data()},
+                 {factor.re.data(), factor.im.data()});
+      } else {
+        const auto by = static_cast<float>(1 / n);
+        for (float& value : factor.re) value *= by;
+        for (float& value : factor.im) value *= by;
       }
     }
-    for (std::size_t y = 0; y < block.n_y; ++y) {
-      const std::size_t first = (block.y + y) * sky_.extent(1) + block.x;
-      for (std::size_t row = 0; row < 2; ++row) {
-        const ComplexPlanes* factor =
-            part_ == BeamPart::element ? nullptr : &scratch.factor[task.same_elements ? 0 : row];
-        for (std::size_t column = 0; column < 2; ++column) {
+    for (std::size_t row = 0; row < 2; ++row) {
+      const ComplexPlanes& factor = scratch.factor[task.same_elements ? 0 : row];
+      for (std::size_t column = 0; column < 2; ++column)
+        for (std::size_t y = 0; y < block.n_y; ++y) {
           float* re = &scratch.jones(4 * row + 2 * column, y, 0);
-          float* im = re + block.n_y * n_x;
+          float* im = re + plane;
           if (part_ == BeamPart::array_factor) {
-            if (row != column) continue;
+            if (row != column) break;
             for (std::size_t x = 0; x < block.n_x; ++x) {
-              re[x] += factor->re(y, x);
-              im[x] += factor->im(y, x);
+              re[x] += factor.re(y, x);
+              im[x] += factor.im(y, x);
             }
             continue;
           }
+          const std::size_t first = (block.y + y) * sky_.extent(1) + block.x;
           const float* e_re = &planes_[task.on_sky](2 * row + column, 0, first);
           const float* e_im = &planes_[task.on_sky](2 * row + column, 1, first);
-          if (factor == nullptr) {
-            for (std::size_t x = 0; x < block.n_x; ++x) {
-              re[x] += e_re[x];
-              im[x] += e_im[x];
-            }
+          if (part_ == BeamPart::full) {
+            add_products(block.n_x, {&factor.re(y, 0), &factor.im(y, 0)}, {e_re, e_im}, {re, im});
             continue;
           }
-          const float *a_re = &factor->re(y, 0), *a_im = &factor->im(y, 0);
           for (std::size_t x = 0; x < block.n_x; ++x) {
-            re[x] += a_re[x] * e_re[x] - a_im[x] * e_im[x];
-            im[x] += a_re[x] * e_im[x] + a_im[x] * e_re[x];
+            re[x] += e_re[x];
+            im[x] += e_im[x];
           }
         }
-      }
-    }
-  }
-
-  /// factor := scale factor other, element by element.
-  static void multiply_elements(const ComplexPlanes& other, float scale, ComplexPlanes& factor) {
-    float *re = factor.re.data(), *im = factor.im.data();
-    const float *by_re = other.re.data(), *by_im = other.im.data();
-    for (std::size_t i = 0; i < factor.re.size(); ++i) {
-      const float real = re[i] * by_re[i] - im[i] * by_im[i];
-      im[i] = scale * (re[i] * by_im[i] + im[i] * by_re[i]);
-      re[i] = scale * real;
     }
   }
 
@@ -250,36 +233,30 @@ class StationBeams {
   }
 
   /// jones := jones left J
-  static void store(const PhasorBlock& block, const Jones& left, const Buffer<float, 3>& own,
+  static void store(const PhasorBlock& block, const Jones& left, Buffer<float, 3>& own,
                     View<std::complex<float>, 3> jones) {
-    Cx<float> l[4];
-    for (std::size_t i = 0; i < 4; ++i)
-      l[i] = {static_cast<float>(left[i].real()), static_cast<float>(left[i].imag())};
-    const auto times = [](const Cx<float>& a, const Cx<float>& b) {
-      return Cx<float>{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-    };
-    const auto plus = [](const Cx<float>& a, const Cx<float>& b) {
-      return Cx<float>{a.re + b.re, a.im + b.im};
-    };
-    const bool is_scale = left[1] == 0.0 && left[2] == 0.0 && left[0] == left[3] && left[0].imag() == 0;
-    for (std::size_t y = 0; y < block.n_y; ++y) {
-      std::complex<float>* to = &jones(block.y + y, block.x, 0);
-      for (std::size_t x = 0; x < block.n_x; ++x, to += 4) {
-        Cx<float> j[4], in[4], out[4];
-        for (std::size_t i = 0; i < 4; ++i) j[i] = {own(2 * i, y, x), own(2 * i + 1, y, x)};
-        if (is_scale)
-          for (std::size_t i = 0; i < 4; ++i) in[i] = {l[0].re * j[i].re, l[0].re * j[i].im};
-        else
-          for (std::size_t row = 0; row < 2; ++row)
-            for (std::size_t column = 0; column < 2; ++column)
-              in[2 * row + column] = plus(times(l[2 * row], j[column]), times(l[2 * row + 1], j[2 + column]));
-        for (std::size_t row = 0; row < 2; ++row) {
-          const Cx<float> first{to[2 * row].real(), to[2 * row].imag()},
-              second{to[2 * row + 1].real(), to[2 * row + 1].imag()};
-          for (std::size_t column = 0; column < 2; ++column)
-            out[2 * row + column] = plus(times(first, in[column]), times(second, in[2 + column]));
-        }
-        for (std::size_t i = 0; i < 4; ++i) to[i] = {out[i].re, out[i].im};
+    const std::size_t plane = own.extent(1) * own.extent(2);
+    float scale = 1;
+    if (left[1] == 0.0 && left[2] == 0.0 && left[0] == left[3] && left[0].imag() == 0)
+      scale = static_cast<float>(left[0].real());
+    else
+      multiply_from_left(plane, left, own.data());
+    for (std::size_t y = 0; y < block.n_y; ++y)
+      multiply_from_right(block.n_x, scale, &own(0, y, 0), plane, &jones(block.y + y, block.x, 0));
+  }
+
+  /// J := left J, of eight planes.
+  static void multiply_from_left(std::size_t n, const Jones& left, float* planes) {
+    std::array<std::complex<float>, 4> l;
+    for (std::size_t i = 0; i < 4; ++i) l[i] = static_cast<std::complex<float>>(left[i]);
+    for (std::size_t column = 0; column < 2; ++column) {
+      float *x_re = planes + 2 * column * n, *x_im = x_re + n, *y_re = x_re + 4 * n, *y_im = y_re + n;
+      for (std::size_t i = 0; i < n; ++i) {
+        const float a = x_re[i], b = x_im[i], c = y_re[i], d = y_im[i];
+        x_re[i] = l[0].real() * a - l[0].imag() * b + (l[1].real() * c - l[1].imag() * d);
+        x_im[i] = l[0].real() * b + l[0].imag() * a + (l[1].real() * d + l[1].imag() * c);
+        y_re[i] = l[2].real() * a - l[2].imag() * b + (l[3].real() * c - l[3].imag() * d);
+        y_im[i] = l[2].real() * b + l[2].imag() * a + (l[3].real() * d + l[3].imag() * c);
       }
     }
   }
