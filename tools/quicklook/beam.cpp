@@ -68,7 +68,7 @@ Look look_at_beam(Tool& tool, const QuicklookOptions& o) {
   // Of unpolarised light, half of what both receptors take.
   for (std::size_t i = 0; i < kSide * kSide; ++i) {
     double power = 0;
-    for (std::size_t k = 0; k < 4; ++k) power += std::norm(jones[station].data()[4 * i + k]) / 2;
+    for (std::size_t k = 0; k < 4; ++k) power += std::norm(jones.view()[station].data()[4 * i + k]) / 2;
     image.pixels.data()[i] = power;
   }
   ImageFigureOptions figure = plane_options(o, image, {});
