@@ -69,6 +69,7 @@ class Product final : public AtermModel {
     const View<std::complex<float>, 3>::Shape shape{n_stations_, directions.size(), 4};
     if (jones.shape() != shape || !(freq_hz > 0))
       throw std::invalid_argument("AtermModel::evaluate_at: the shape of jones or the frequency is wrong");
+    if (directions.empty()) return;
     set_unit(jones.span());
     const double time_mjd_s = time_in(slot);
     for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)

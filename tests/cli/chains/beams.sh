@@ -52,3 +52,19 @@ expect_stderr 'SKA-Low_Perturbed_Vogel'
 printf 'Format = Name, Type, Ra, Dec, I\nb, POINT, 330.4deg, -19.8deg, 5\n' >oskar.txt
 run idg-degrid --sky oskar.txt --primary-beam auto oskar-dev.ms
 run idg-grid --weight natural --size 96 --scale 0.1deg --no-psf --column MODEL_DATA --primary-beam auto -o oskar oskar-dev.ms
+
+# A simulated source at half power of a beam, and through the beam again.
+printf 'Format = Name, Type, Ra, Dec, I, Q, U, V\na, POINT, 02:28:00, -25.42.00, 100, 10, -5, 3\n' >half.txt
+printf 'aterms = [ beam ]\nbeam.model = gaussian\nbeam.fwhm = 2deg\nbeam.pointing = [ 37deg -26.7deg ]\n' >gauss.conf
+for pol in XX,XY,YX,YY RR,RL,LR,LL; do
+  run simulate --array mwa-32t --sky half.txt --aterms gauss.conf --pol $pol --channels 2 --duration 2s \
+    --phase-centre '02h28m00s -26d42m00s' --overwrite -o half.ms
+  run idg-grid --weight natural --no-psf --size 128 --scale 3amin --pol IQUV --overwrite -o half half.ms
+  run idg-grid --weight natural --no-psf --size 128 --scale 3amin --pol IQUV --aterms gauss.conf --overwrite -o whole half.ms
+  plane=0
+  for true in 100 10 -5 3; do
+    expect_near "$(pixel half-dirty.fits 128 64 84 $plane)" "$(awk -v t=$true 'BEGIN { print t / 2 }')" 0.001 "half of plane $plane"
+    expect_near "$(pixel whole-dirty.fits 128 64 84 $plane)" "$true" 0.02 "all of plane $plane"
+    plane=$((plane + 1))
+  done
+done
