@@ -102,28 +102,6 @@ std::string describe_weighting(const ImagingOptions& options) {
   return text;
 }
 
-void choose_primary_beam(ImagingOptions& options, const std::string& model) {
-  if (!options.aterms.empty())
-    throw UsageError("--primary-beam {} with --aterms {}: give one of them", model, options.aterms);
-  options.aterms = "--primary-beam " + model;
-  options.aterms_text = "aterms = [ beam ]\nbeam.model = \"" + model + "\"\n";
-}
-
-void add_primary_beam_option(Tool& tool, ImagingOptions& options) {
-  tool.app()
-      .add_option_function<std::string>(
-          "--primary-beam", [&](const std::string& model) { choose_primary_beam(options, model); },
-          "instead of --aterms the beam alone: auto, that of the telescope, or a model of apsyn-aterms(5)")
-      ->type_name("MODEL")
-      ->excludes("--aterms");
-}
-
-void add_beam_data_option(Tool& tool, ImagingOptions& options) {
-  tool.app()
-      .add_option("--beam-data", options.beam_data, "folder of beams' coefficients, searched first")
-      ->type_name("FOLDER");
-}
-
 void add_selection_options(Tool& tool, ImagingOptions& options) {
   CLI::App& app = tool.app();
   tool.heading(headings::kSelection);
@@ -227,6 +205,28 @@ void add_gridding_options(Tool& tool, ImagingOptions& options) {
   app.add_flag("--oversubscribe", options.oversubscribe,
                "of --grid-memory unified: more than the GPU's memory, pages move to the host and back")
       ->needs(grid_memory);
+}
+
+void choose_primary_beam(ImagingOptions& options, const std::string& model) {
+  if (!options.aterms.empty())
+    throw UsageError("--primary-beam {} with --aterms {}: give one of them", model, options.aterms);
+  options.aterms = "--primary-beam " + model;
+  options.aterms_text = "aterms = [ beam ]\nbeam.model = \"" + model + "\"\n";
+}
+
+void add_primary_beam_option(Tool& tool, ImagingOptions& options) {
+  tool.app()
+      .add_option_function<std::string>(
+          "--primary-beam", [&](const std::string& model) { choose_primary_beam(options, model); },
+          "instead of --aterms the beam alone: auto, that of the telescope, or a model of apsyn-aterms(5)")
+      ->type_name("MODEL")
+      ->excludes("--aterms");
+}
+
+void add_beam_data_option(Tool& tool, ImagingOptions& options) {
+  tool.app()
+      .add_option("--beam-data", options.beam_data, "folder of beams' coefficients, searched first")
+      ->type_name("FOLDER");
 }
 
 void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs) {

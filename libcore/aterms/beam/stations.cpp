@@ -86,8 +86,7 @@ class StationPart final : public AtermPart {
         normalisation_(read_normalisation(entry)),
         use_channel_freq_(entry.flag("usechannelfreq", true)),
         models_(open_elements(entry, array_.kind, array_)),
-        applied_(read_applied_beam(tables.sets[0], tables.column)),
-        name_(entry.where("model")) {
+        applied_(read_applied_beam(tables.sets[0], tables.column)) {
     if (array_.kind == StationKind::oskar && !use_channel_freq_)
       throw DataError("{} = false: OSKAR's stations point at every frequency: leave it out",
                       entry.where("usechannelfreq"));
@@ -203,7 +202,6 @@ class StationPart final : public AtermPart {
   bool use_channel_freq_;
   std::vector<std::shared_ptr<const Element>> models_;
   AppliedBeam applied_;
-  std::string name_;
   ElementResponses elements_;
   double elements_hz_ = 0;
 };

@@ -12,7 +12,7 @@ namespace {
 /// cos(pi/2 x) / (1 - x^2) as a power series of x^2, whose coefficients are the partial sums of the cosine's
 /// at pi/2: exact to double on 0 .. 1, where the quotient would divide 0 by 0 at the end.
 constexpr std::size_t kTerms = 14;
-std::array<double, kTerms> taper_series() {
+constexpr std::array<double, kTerms> taper_series() {
   std::array<double, kTerms> series{};
   double term = 1, sum = 0;
   for (std::size_t n = 0; n < kTerms; ++n) {
@@ -23,7 +23,7 @@ std::array<double, kTerms> taper_series() {
   }
   return series;
 }
-const std::array<double, kTerms> kTaper = taper_series();
+constexpr std::array<double, kTerms> kTaper = taper_series();
 
 template <class T>
 APSYN_BEAM_INLINE T taper(const T& x) {
