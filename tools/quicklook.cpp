@@ -178,7 +178,7 @@ double memory_of(const QuicklookOptions& o, InputKind kind) {
         bytes = std::min(10e6, 20 * size);
         break;
       case InputKind::solutions:
-        bytes = 10 * size;
+        bytes = size < 1e12 ? 10 * size : 100e6;  // a pipe does not tell
         break;
       case InputKind::measurement_set:
       case InputKind::visibility:
