@@ -89,11 +89,14 @@ std::array<Complex, 2> MwaFeeBeam::Sums::at(double phi_rad, double za_rad) const
     }
     first *= -(2 * m + 1) * sine;
   }
+  Complex turns[kMaxDegree + 1] = {1.0};  // e^{i m phi}
+  const Complex turn_of_1 = std::polar(1.0, phi_rad);
+  for (int m = 1; m <= degree; ++m) turns[m] = turns[m - 1] * turn_of_1;
   Complex theta = 0, phi = 0;
   for (const Mode& mode : modes) {
     const int order = std::abs(mode.m);
     const double own = p[order][mode.n], above = sine * p[order + 1][mode.n];
-    const Complex turn = std::polar(1.0, mode.m * phi_rad);
+    const Complex turn = mode.m < 0 ? std::conj(turns[order]) : turns[order];
     theta += turn * (own * (order * u * mode.q2 - static_cast<double>(mode.m) * mode.q1) + above * mode.q2);
     phi -= Complex(0, 1) * turn *
            (own * (static_cast<double>(mode.m) * mode.q2 - order * u * mode.q1) - above * mode.q1);
