@@ -122,15 +122,25 @@ class StationPart final : public AtermPart {
     const StationSky sky(frame_, site_, from_mjd_seconds(interval_.middle(time_mjd_s)));
     const ElementResponses elements = elements_at(freq_hz);
     const StationPointing at = pointing(sky, freq_hz);
-    Buffer<SkyVector, 2> there({1, directions.size()});
-    for (std::size_t i = 0; i < directions.size(); ++i) there(0, i) = sky.at(directions[i]);
-    multiply_station_beams(array_, part_, elements, at, there, left_factors(sky, elements, at), n_threads,
+    see(sky, interval_.middle(time_mjd_s), directions);
+    multiply_station_beams(array_, part_, elements, at, seen_, left_factors(sky, elements, at), n_threads,
                            {jones.data(), {jones.extent(0), 1, directions.size(), 4}});
   }
 
   std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
 
  private:
+  /// Single directions, which all channels of a slot share.
+  void see(const StationSky& sky, double time_mjd_s, std::span<const SkyDirection> directions) {
+    if (time_mjd_s == seen_mjd_s_ &&
+        std::equal(directions.begin(), directions.end(), seen_from_.begin(), seen_from_.end()))
+      return;
+    seen_mjd_s_ = time_mjd_s;
+    seen_from_.assign(directions.begin(), directions.end());
+    seen_.resize({1, directions.size()});
+    for (std::size_t i = 0; i < directions.size(); ++i) seen_(0, i) = sky.at(directions[i]);
+  }
+
   ElementResponses elements_at(double freq_hz) {
     if (freq_hz != elements_hz_) {
       elements_.clear();
@@ -203,7 +213,9 @@ class StationPart final : public AtermPart {
   std::vector<std::shared_ptr<const Element>> models_;
   AppliedBeam applied_;
   ElementResponses elements_;
-  double elements_hz_ = 0;
+  double elements_hz_ = 0, seen_mjd_s_ = 0;
+  std::vector<SkyDirection> seen_from_;
+  Buffer<SkyVector, 2> seen_;
 };
 
 }  // namespace
