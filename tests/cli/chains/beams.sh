@@ -38,6 +38,12 @@ run idg-grid $image --column CORRECTED_DATA --primary-beam auto -o auto $set
 expect_near "$(pixel centred-dirty.fits 64 32 32)" "$(pixel plain-dirty.fits 64 32 32)" 0.1 "the centre with and without the beam"
 expect_near "$(pixel centred-beam.fits 64 32 32)" 1 0.001 "the differential beam at the centre"
 
+run quicklook $set --beam auto --beam-width 20deg -o beam.png
+run quicklook $set --beam differential.conf --station CS002HBA0 --stats
+expect_stdout '"object": "CS002HBA0"' '"unit": "POWER"'
+expect_exit 2 quicklook $set --beam auto --station CS999 -o none.png
+expect_exit 2 quicklook plain-dirty.fits --beam auto -o none.png
+
 expect_exit 1 idg-grid $image --primary-beam mwa-fee -o none $set
 expect_stderr 'mwa_full_embedded_element_pattern.h5: not found'
 mv $set/LOFAR_ANTENNA_FIELD gone
