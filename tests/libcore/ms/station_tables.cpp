@@ -3,8 +3,14 @@
 #include "libcore/ms/station_tables.h"
 
 #include <casacore/casa/Arrays/Array.h>
+#include <casacore/casa/Arrays/Vector.h>
+#include <casacore/casa/Containers/Record.h>
+#include <casacore/measures/Measures/MDirection.h>
+#include <casacore/measures/Measures/MeasureHolder.h>
+#include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/SetupNewTab.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <cmath>
@@ -130,6 +136,89 @@ BOOST_AUTO_TEST_CASE(broken_elements_are_left_out) {
   const StationArray array = read_lofar_stations({{set.path}, "", {}});
   BOOST_TEST(!array.stations[1].fields[0].enabled[3][0]);
   BOOST_TEST(array.stations[0].fields[0].enabled[3][0]);
+}
+
+BOOST_AUTO_TEST_CASE(sets_that_look_alike_share_their_stations) {
+  const BeamSet set = lofar_set();
+  const std::string other = set.folder.path + "/oskar-dev.ms";
+  const std::string unpack =
+      "tar -xzf '" APSYN_TEST_DATA "/oskar-dev.ms.tar.gz' -C '" + set.folder.path + "' 2>/dev/null";
+  BOOST_REQUIRE(std::system(unpack.c_str()) == 0);
+  const ArrayTables own{{set.path}, "DATA", {}};
+  BOOST_TEST(same_pointing(own, own));
+  BOOST_TEST(!same_pointing(own, {{other}, "DATA", {}}));
+  BOOST_TEST(!same_pointing(own, {}));
+  BOOST_TEST(same_pointing({}, {}));
+  BOOST_TEST(read_lofar_stations({{set.path, other}, "", {}}).windows.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(delays_of_the_mwa_are_read) {
+  const BeamSet set = oskar_set();
+  BOOST_TEST(!read_ms_mwa_delays(set.path));
+  change(set.path, [&](auto& ms) {
+    casacore::TableDesc description("", "", casacore::TableDesc::Scratch);
+    description.addColumn(casacore::ArrayColumnDesc<casacore::Int>("DELAYS"));
+    casacore::SetupNewTable setup(set.path + "/MWA_TILE_POINTING", description, casacore::Table::New);
+    casacore::Table table(setup, 1);
+    casacore::Vector<casacore::Int> delays(16);
+    for (int k = 0; k < 16; ++k) delays[static_cast<std::size_t>(k)] = k;
+    casacore::ArrayColumn<casacore::Int>(table, "DELAYS").put(0, delays);
+    table.flush();
+    ms.rwKeywordSet().defineTable("MWA_TILE_POINTING", table);
+  });
+  const auto delays = read_ms_mwa_delays(set.path);
+  BOOST_REQUIRE(delays.has_value());
+  BOOST_TEST((*delays)[15] == 15);
+  change(set.path + "/MWA_TILE_POINTING", [](auto& table) {
+    casacore::ArrayColumn<casacore::Int>(table, "DELAYS").put(0, casacore::Vector<casacore::Int>(16, 33));
+  });
+  expect(complaint([&] { read_ms_mwa_delays(set.path); }), "MWA_TILE_POINTING", "33");
+}
+
+// What was applied to a column is taken off the beam; other columns keep it whole.
+BOOST_AUTO_TEST_CASE(applied_beams_count) {
+  const BeamSet set = lofar_set();
+  change(set.path, [](auto& ms) {
+    casacore::TableRecord& keywords = casacore::TableColumn(ms, "CORRECTED_DATA").rwKeywordSet();
+    keywords.define("LOFAR_APPLIED_BEAM_MODE", "Full");
+    const casacore::MDirection there(casacore::Quantity(25, "deg"), casacore::Quantity(33.5, "deg"),
+                                     casacore::MDirection::J2000);
+    casacore::Record record;
+    casacore::String why;
+    casacore::MeasureHolder(there).toRecord(why, record);
+    keywords.defineRecord("LOFAR_APPLIED_BEAM_DIR", record);
+  });
+  const AppliedBeam applied = read_applied_beam(set.path, "CORRECTED_DATA");
+  BOOST_TEST((applied.mode == AppliedBeam::Mode::full));
+  BOOST_TEST(std::abs(applied.direction.ra_rad - 25 * kRadPerDeg) < 1e-9);
+  BOOST_TEST((read_applied_beam(set.path, "DATA").mode == AppliedBeam::Mode::none));
+
+  const double time_mjd_s = 4871282393.007, hz = 134288024.902;
+  const auto at = [&](const std::string& text, const std::string& column, double ra_deg, double dec_deg) {
+    return towards(*set.open("beam.update_interval = 0.001\n" + text, column), time_mjd_s, hz, ra_deg,
+                   dec_deg);
+  };
+  const auto matrix = [](const auto& j, std::size_t station) {
+    return Jones{j(station, 0, 0, 0), j(station, 0, 0, 1), j(station, 0, 0, 2), j(station, 0, 0, 3)};
+  };
+  const auto whole = at("", "DATA", 24, 33), there = at("", "DATA", 25, 33.5);
+  const auto rest = at("", "CORRECTED_DATA", 24, 33);
+  const auto unit = at("beam.beam_normalisation_mode = preapplied_or_full", "CORRECTED_DATA", 25, 33.5);
+  const auto amplitude = at("beam.beam_normalisation_mode = amplitude", "CORRECTED_DATA", 24, 33);
+  const auto factor = at("beam.beam_mode = array_factor", "DATA", 24, 33);
+  const auto element = at("beam.beam_mode = element", "DATA", 24, 33);
+  for (std::size_t station = 0; station < 8; ++station) {
+    const Jones j0 = matrix(there, station);
+    const Jones expected = product(inverse_or_zero(j0), matrix(whole, station));
+    for (std::size_t i = 0; i < 4; ++i) {
+      BOOST_TEST(std::abs(matrix(rest, station)[i] - expected[i]) < 1e-5);
+      BOOST_TEST(std::abs(matrix(unit, station)[i] - kUnitJones[i]) < 1e-5);
+      BOOST_TEST(std::abs(matrix(amplitude, station)[i] -
+                          matrix(whole, station)[i] / std::sqrt(squared_norm(j0) / 2)) < 1e-5);
+      BOOST_TEST(std::abs(product(matrix(factor, station), matrix(element, station))[i] -
+                          matrix(whole, station)[i]) < 1e-5);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
