@@ -91,6 +91,11 @@ class StationPart final : public AtermPart {
       throw DataError("{} = false: OSKAR's stations point at every frequency: leave it out",
                       entry.where("usechannelfreq"));
     entry.flag("frequency_interpolation", true);
+    if (part_ == BeamPart::element)
+      for (const auto& model : models_)
+        if (model && model->n_elements() > 1)
+          throw DataError("{} = element: the elements of skalow_feko differ: choose full or array_factor",
+                          entry.where("beam_mode"));
     for (const auto& model : models_)
       if (model && model->n_elements() > 1)
         for (const Station& station : array_.stations)
