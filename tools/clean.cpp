@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "libcore/cli/imaging_options.h"
 #include "libcore/cli/tool.h"
 #include "tools/clean/deconvolution_options.h"
 #include "tools/clean/image_mode.h"
@@ -29,6 +30,8 @@ void run(Tool& tool, Options& options) {
   clean::check_deconvolution(tool, options.deconvolution);
   if (clean::are_visibilities(options.inputs, options.visibilities)) {
     options.visibilities.imager.inputs = options.inputs;
+    if (!options.deconvolution.primary_beam.empty())
+      choose_primary_beam(options.visibilities.imager.imaging, options.deconvolution.primary_beam);
     clean::choose_weighting(options.visibilities, options.deconvolution.settings.join_channels);
     clean::clean_visibilities(tool, options.visibilities, options.deconvolution);
     return;

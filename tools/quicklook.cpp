@@ -88,6 +88,15 @@ void declare(Tool& tool, QuicklookOptions& o) {
   app.add_option("--column", o.column, "column of a Measurement Set")
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_option("--beam", o.beam,
+                 "of a Measurement Set: the power of a station over the sky; auto, a model or an A-term "
+                 "configuration")
+      ->type_name("MODEL");
+  app.add_option("--station", o.station, "of --beam: the antenna's name (default: the first)")
+      ->type_name("NAME");
+  tool.add_angle("--beam-width", o.beam_width_rad, "of --beam: how much of the sky is shown (default 10deg)");
+  app.add_option("--beam-data", o.beam_data, "of --beam: folder of beams' coefficients, searched first")
+      ->type_name("FOLDER");
   declare_image(tool, o);
   tool.heading("Solutions");
   app.add_option("--soltabs", o.soltabs, "of an H5Parm: these tables, for example amplitude000,phase000")
@@ -109,7 +118,7 @@ Look look_at(Tool& tool, const QuicklookOptions& o, InputKind kind,
     case InputKind::image_stream:
       return look_at_image_stream(tool, o, show);
     case InputKind::measurement_set:
-      return look_at_measurement_set(tool, o);
+      return o.beam.empty() ? look_at_measurement_set(tool, o) : look_at_beam(tool, o);
     case InputKind::visibility:
       return look_at_visibility_stream(tool, o);
     case InputKind::filterbank:
@@ -199,6 +208,8 @@ void run(Tool& tool, QuicklookOptions& o) {
         throw UsageError("{}: only images are drawn together, and filterbanks: give one INPUT", other);
   if (!o.light_curve.empty() && kind != InputKind::image)
     throw UsageError("--light-curve: {} is no image but of the kind {}", input, input_kind_name(kind));
+  if (!o.beam.empty() && kind != InputKind::measurement_set)
+    throw UsageError("--beam: {} is no Measurement Set but of the kind {}", input, input_kind_name(kind));
   const double memory = memory_of(o, kind);
   if (memory > static_cast<double>(common.max_memory_bytes))
     throw FailureError("{}: {}", input,

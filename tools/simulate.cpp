@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // simulate: sky model + array -> voltage stream, or visibilities into a Measurement Set; random ionospheres.
+#include <memory>
+#include <optional>
+
+#include "libcore/aterms/aterms.h"
+#include "libcore/beam_files/beam_files.h"
 #include "libcore/files/output.h"
 #include "libcore/fits/ionosphere.h"
 #include "libcore/system/parallel.h"
+#include "libcore/visibility/stokes.h"
 #include "libcore/voltage/array_delays.h"
 #include "tools/simulate/options.h"
 #include "tools/simulate/setup.h"
@@ -81,6 +87,16 @@ void run_voltages(Tool& tool, const SimulateOptions& options, const Scene& scene
   tool.report_rate(static_cast<double>(n_samples) * sample_s, "s of data");
 }
 
+/// jones [chan][ant][component][4] of all components.
+void evaluate_aterms(AtermModel& model, std::int64_t slot, const simulate::VisibilitySetup& setup,
+                     const SkyDirection& centre, unsigned n_threads, Buffer<std::complex<float>, 4>& jones) {
+  std::vector<SkyDirection> directions;
+  for (const SkyComponent& component : setup.sky.components) directions.push_back(component.direction);
+  jones.resize({setup.channel_hz.size(), model.n_stations(), directions.size(), 4});
+  for (std::size_t chan = 0; chan < setup.channel_hz.size(); ++chan)
+    model.evaluate_at(slot, setup.channel_hz[chan], centre, directions, n_threads, jones.view()[chan]);
+}
+
 void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& scene) {
   const SkyFrame frame(*scene.layout.site);
   const simulate::VisibilitySetup setup = visibility_setup(options, scene);
@@ -92,9 +108,23 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   check_horizon(frame, middle, scene, options.sefd_jy);
   const SkyDirection phase_centre =
       options.phase_centre == "zenith" ? frame.zenith(middle) : parse_sky_direction(options.phase_centre);
+  std::unique_ptr<AtermModel> aterms;
+  if (!options.aterms.empty()) {
+    set_beam_data_folder(options.beam_data);
+    aterms = open_aterms(options.aterms, scene.layout, are_circular(setup.products));
+  }
+  Buffer<std::complex<float>, 4> jones;
+  std::optional<std::int64_t> slot;  // of the matrices
   const auto rotations_at = [&](std::int64_t index) {
     const UtcTime time = sample_time(scene.start, 2 * index + 1, 0.5 * options.integration_s);
-    return sky_rotations(frame, time, scene, phase_centre);
+    simulate::SkyRotations rotations = sky_rotations(frame, time, scene, phase_centre);
+    if (!aterms) return rotations;
+    if (const std::int64_t own = aterms->slot_of(time.mjd_seconds()); slot != own) {
+      evaluate_aterms(*aterms, own, setup, phase_centre, tool.common().threads, jones);
+      slot = own;
+    }
+    rotations.jones = jones;
+    return rotations;
   };
   if (scene.ionosphere)  // whether it covers the observation is known at its ends
     for (const std::int64_t index : {std::int64_t{0}, n_integrations - 1}) rotations_at(index);
@@ -107,7 +137,9 @@ void run_visibilities(Tool& tool, const SimulateOptions& options, const Scene& s
   constexpr double kValueBytes = 2 * (sizeof(std::complex<float>) + sizeof(float)) + 2;
   check_memory(
       tool,
-      double(setup.baselines.size()) * (double(options.n_chan * setup.products.size()) * kValueBytes + 200),
+      double(setup.baselines.size()) * (double(options.n_chan * setup.products.size()) * kValueBytes + 200) +
+          (aterms ? double(options.n_chan * scene.layout.antennas.size() * scene.sky.components.size()) * 32
+                  : 0),
       "simulate fewer channels or antennas");
   if (tool.common().dry_run) return;
 

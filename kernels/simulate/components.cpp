@@ -61,18 +61,22 @@ ComponentPredictor::ComponentPredictor(const SkyModel& sky, const SkyDirection& 
     }
 }
 
-void ComponentPredictor::add(const SkyComponent& component, std::size_t index, const Vec3& uvw_m,
-                             double path_m, Sum& sum) const {
-  const Path path = path_of(component, towards_[index], {0, 0, 1}, uvw_m);
+void ComponentPredictor::respond(std::size_t index, const Vec3& uvw_m, double path_m,
+                                 Complex* response) const {
+  const Path path = path_of(sky_.components[index], towards_[index], {0, 0, 1}, uvw_m);
   const double length_m = path.length_m + path_m;
   for (const Run& run : runs_) {
-    Complex response = phasor(length_m * run.first_per_m);
+    Complex value = phasor(length_m * run.first_per_m);
     const Complex step = phasor(length_m * run.step_per_m);
-    for (std::size_t i = 0; i < run.n; ++i, response *= step) sum.response[run.first + i] = response;
+    for (std::size_t i = 0; i < run.n; ++i, value *= step) response[run.first + i] = value;
   }
   if (path.gaussian_m2 > 0)
     for (std::size_t chan = 0; chan < per_m_.size(); ++chan)
-      sum.response[chan] *= std::exp(-path.gaussian_m2 * per_m_[chan] * per_m_[chan]);
+      response[chan] *= std::exp(-path.gaussian_m2 * per_m_[chan] * per_m_[chan]);
+}
+
+void ComponentPredictor::add(std::size_t index, const Vec3& uvw_m, double path_m, Sum& sum) const {
+  respond(index, uvw_m, path_m, sum.response.data());
   const std::size_t n_planes = stokes_jy_.extent(2);
   const double* stokes_jy = per_m_.empty() ? nullptr : &stokes_jy_(index, 0, 0);
   for (std::size_t chan = 0, i = 0; chan < per_m_.size(); ++chan)
@@ -93,8 +97,58 @@ void ComponentPredictor::predict(View<const double, 2> uvw_m, View<const double,
     sum.values.assign(n_values, 0);
     const Vec3 uvw{uvw_m(row, 0), uvw_m(row, 1), uvw_m(row, 2)};
     for (std::size_t s = 0; s < sky_.components.size(); ++s)
-      add(sky_.components[s], s, uvw, path_m.size() == 0 ? 0 : path_m[row], sum);
+      add(s, uvw, path_m.size() == 0 ? 0 : path_m[row], sum);
     std::copy(sum.values.begin(), sum.values.end(), data[row].data());
+  });
+}
+
+void ComponentPredictor::add_through(View<const double, 2> uvw_m, View<const double, 1> path_m,
+                                     View<const std::uint32_t, 2> station, const Beams& beams,
+                                     unsigned n_threads, View<Complex, 3> data) const {
+  const std::size_t n_row = uvw_m.extent(0), n_chan = per_m_.size();
+  const std::size_t n_stations = beams.jones.extent(1), n_sources = beams.jones.extent(2);
+  if (uvw_m.extent(1) != 3 || (path_m.size() != 0 && path_m.size() != n_row) ||
+      station.shape() != std::array<std::size_t, 2>{n_row, 2} ||
+      data.shape() != std::array<std::size_t, 3>{n_row, n_chan, 4} || beams.jones.extent(0) != n_chan ||
+      beams.jones.extent(3) != 4 || beams.first + n_sources > sky_.components.size())
+    throw std::invalid_argument("ComponentPredictor: shapes disagree");
+  // J_p B of each station, once for all of its baselines: [chan][station][component][4].
+  const bool is_polarised = stokes_jy_.extent(2) == 4;
+  Buffer<std::complex<float>, 4> seen(beams.jones.shape());
+  parallel_for(n_threads, n_chan * n_stations, [&](std::size_t item, unsigned) {
+    const std::size_t chan = item / n_stations;
+    const std::complex<float>* j = beams.jones.data() + 4 * item * n_sources;
+    std::complex<float>* to = seen.data() + 4 * item * n_sources;
+    for (std::size_t s = 0; s < n_sources; ++s, j += 4, to += 4) {
+      const double* stokes = &stokes_jy_(beams.first + s, chan, 0);
+      const double q = is_polarised ? stokes[1] : 0;
+      const Complex uv = is_polarised ? Complex(stokes[2], stokes[3]) : 0;
+      const Complex b[4] = {stokes[0] + q, uv, std::conj(uv), stokes[0] - q};
+      for (std::size_t row = 0; row < 2; ++row)
+        for (std::size_t column = 0; column < 2; ++column)
+          to[2 * row + column] = static_cast<std::complex<float>>(Complex(j[2 * row]) * b[column] +
+                                                                  Complex(j[2 * row + 1]) * b[2 + column]);
+    }
+  });
+  std::vector<std::vector<Complex>> responses(n_threads, std::vector<Complex>(n_chan));
+  parallel_for(n_threads, n_row, [&](std::size_t row, unsigned thread) {
+    Complex* response = responses[thread].data();
+    const Vec3 uvw{uvw_m(row, 0), uvw_m(row, 1), uvw_m(row, 2)};
+    const std::size_t p = station(row, 0), q = station(row, 1);
+    for (std::size_t s = 0; s < n_sources; ++s) {
+      respond(beams.first + s, uvw, path_m.size() == 0 ? 0 : path_m[row], response);
+      for (std::size_t chan = 0; chan < n_chan; ++chan) {
+        const std::complex<float>* a = &seen(chan, p, s, 0);
+        const std::complex<float>* j = &beams.jones(chan, q, s, 0);
+        Complex* to = &data(row, chan, 0);
+        for (std::size_t i = 0; i < 2; ++i)
+          for (std::size_t k = 0; k < 2; ++k) {
+            const std::complex<float> value =
+                a[2 * i] * std::conj(j[2 * k]) + a[2 * i + 1] * std::conj(j[2 * k + 1]);
+            to[2 * i + k] += response[chan] * Complex(value);
+          }
+      }
+    }
   });
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <complex>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,18 @@ class ComponentPredictor {
   void predict(View<const double, 2> uvw_m, View<const double, 1> path_m, unsigned n_threads,
                View<std::complex<float>, 3> data) const;
 
+  /// Correlations XX XY YX YY of components as two stations each see them:
+  ///   V_pq = sum over s of J_p,s B_s J_q,s^H S exp(...), B = [I + Q, U + iV; U - iV, I - Q],
+  /// for components first .. first + n of the model. jones [chan][station][component of these][XX XY YX YY],
+  /// station [row][p, q]; `data` [row][chan][4] is added to.
+  struct Beams {
+    std::size_t first = 0;
+    View<const std::complex<float>, 4> jones;
+  };
+  void add_through(View<const double, 2> uvw_m, View<const double, 1> path_m,
+                   View<const std::uint32_t, 2> station, const Beams& beams, unsigned n_threads,
+                   View<std::complex<double>, 3> data) const;
+
  private:
   /// Channels in steady steps, so few that a phase may be carried from one to the next by multiplication.
   struct Run {
@@ -35,8 +48,9 @@ class ComponentPredictor {
     double first_per_m = 0, step_per_m = 0;  ///< 1 / wavelength
   };
   struct Sum;
-  void add(const SkyComponent& component, std::size_t index, const Vec3& uvw_m, double path_m,
-           Sum& sum) const;
+  /// response [chan] of one component: the exponential, times what its shape takes away.
+  void respond(std::size_t index, const Vec3& uvw_m, double path_m, std::complex<double>* response) const;
+  void add(std::size_t index, const Vec3& uvw_m, double path_m, Sum& sum) const;
 
   SkyModel sky_;
   std::vector<Mat3> towards_;  ///< [component] frame at the component out of the frame at the centre

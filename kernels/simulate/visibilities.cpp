@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -13,6 +14,43 @@
 namespace apsyn::simulate {
 using Complex = std::complex<double>;
 
+namespace {
+
+/// J_i B J_j^H as a product of feeds.
+Complex seen_coherency(const std::complex<float>* first, const std::array<double, 4>& stokes,
+                       const std::complex<float>* second, Product product) {
+  const Complex b[2][2] = {{stokes[0] + stokes[1], {stokes[2], stokes[3]}},
+                           {{stokes[2], -stokes[3]}, stokes[0] - stokes[1]}};
+  Complex v[2][2] = {};
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t k = 0; k < 2; ++k)
+      for (std::size_t m = 0; m < 2; ++m)
+        for (std::size_t n = 0; n < 2; ++n)
+          v[i][k] += Complex(first[2 * i + m]) * b[m][n] * std::conj(Complex(second[2 * k + n]));
+  const Complex i(0, 1), total = (v[0][0] + v[1][1]) / 2.0, q = (v[0][0] - v[1][1]) / 2.0,
+                         u = (v[0][1] + v[1][0]) / 2.0, circular = (v[0][1] - v[1][0]) / (2.0 * i);
+  switch (product) {
+    case Product::XX:
+      return v[0][0];
+    case Product::XY:
+      return v[0][1];
+    case Product::YX:
+      return v[1][0];
+    case Product::YY:
+      return v[1][1];
+    case Product::RR:
+      return total + circular;
+    case Product::RL:
+      return q + i * u;
+    case Product::LR:
+      return q - i * u;
+    default:
+      return total - circular;
+  }
+}
+
+}  // namespace
+
 void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, const SkyRotations& rotations,
                            unsigned n_threads, View<std::complex<float>, 3> data, View<double, 2> uvw_m) {
   const std::size_t n_baselines = setup.baselines.size(), n_chan = setup.channel_hz.size();
@@ -23,16 +61,22 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
       (has_ionosphere &&
        rotations.tec_tecu.shape() != View<double, 2>::Shape{n_components, setup.antenna_enu_m.size()}))
     throw std::invalid_argument("simulate_visibilities: shapes disagree");
+  const bool has_aterms = rotations.jones.size() > 0;
+  if (has_aterms && rotations.jones.shape() != View<const std::complex<float>, 4>::Shape{
+                                                   n_chan, setup.antenna_enu_m.size(), n_components, 4})
+    throw std::invalid_argument("simulate_visibilities: the shape of the A-terms is wrong");
   for (Product product : setup.products)
     if (product < Product::RR)
       throw std::invalid_argument("simulate_visibilities: products are XX .. YY or RR .. LL");
 
   Buffer<Complex, 3> brightness({n_components, n_chan, n_products});
+  std::vector<std::array<double, 4>> stokes_jy;  // [component][chan]
   for (std::size_t s = 0; s < n_components; ++s)
-    for (std::size_t chan = 0; chan < n_chan; ++chan)
+    for (std::size_t chan = 0; chan < n_chan; ++chan) {
+      stokes_jy.push_back(flux_at(setup.sky.components[s], setup.channel_hz[chan]));
       for (std::size_t p = 0; p < n_products; ++p)
-        brightness(s, chan, p) =
-            coherency(flux_at(setup.sky.components[s], setup.channel_hz[chan]), setup.products[p]);
+        brightness(s, chan, p) = coherency(stokes_jy.back(), setup.products[p]);
+    }
 
   const double sigma =
       setup.sefd_jy / std::sqrt(setup.channel_width_hz * setup.integration_s);  // of both parts
@@ -66,6 +110,13 @@ void simulate_visibilities(const VisibilitySetup& setup, std::int64_t index, con
                              ionosphere_phase_rad(paths[s].tec_tecu, setup.channel_hz[chan]) / kTwoPi;
         const Complex phase = std::polar(std::exp(-paths[s].gaussian_m2 * wavenumber * wavenumber),
                                          kTwoPi * (turns - std::round(turns)));
+        if (has_aterms) {
+          const auto* first = &rotations.jones(chan, setup.baselines[b].ant1, s, 0);
+          const auto* second = &rotations.jones(chan, setup.baselines[b].ant2, s, 0);
+          for (std::size_t p = 0; p < n_products; ++p)
+            sum[p] += seen_coherency(first, stokes_jy[s * n_chan + chan], second, setup.products[p]) * phase;
+          continue;
+        }
         for (std::size_t p = 0; p < n_products; ++p) sum[p] += brightness(s, chan, p) * phase;
       }
       for (std::size_t p = 0; p < n_products; ++p)

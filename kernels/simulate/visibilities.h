@@ -6,8 +6,9 @@
 // I + V, LL = I - V, RL = Q + iU, LR = Q - iU) and G = exp(-(pi^2 / (4 ln 2)) ((major u')^2 + (minor v')^2))
 // for a Gaussian with FWHM major and minor, u' and v' (wavelengths) along its axes in the plane across the
 // source's direction. phi_is is what the ionosphere adds to the phase of s at antenna i, of a Gaussian at its
-// centre. Noise: independent in every product, the radiometer equation sigma(Re) = sigma(Im) = SEFD /
-// sqrt(2 dnu dt). Threads own whole baselines.
+// centre. Seen through A-terms the coherency is that of J_i B J_j^H, B = [I + Q, U + iV; U - iV, I - Q], J of
+// the centre of the source. Noise: independent in every product, the radiometer equation sigma(Re) =
+// sigma(Im) = SEFD / sqrt(2 dnu dt). Threads own whole baselines.
 #pragma once
 
 #include <complex>
@@ -37,6 +38,8 @@ struct SkyRotations {
   std::vector<Mat3> component;  ///< towards each component
   Mat3 phase_centre{};
   Buffer<double, 2> tec_tecu;  ///< [component][ant] along the rays; of no size without an ionosphere
+  /// A-terms [chan][ant][component][XX XY YX YY]; of no size without. Lent.
+  View<const std::complex<float>, 4> jones{};
 };
 
 /// Integration `index` (it numbers the noise): data [baseline][chan][product] and uvw_m [baseline][3].

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -16,22 +17,24 @@
 namespace apsyn {
 namespace {
 
-std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout, bool circular) {
+std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout& layout, bool circular,
+                                     const ArrayTables& tables) {
   const std::string type = entry.type();
   if (type == "tec" || type == "dldm" || type == "diagonal")
     return open_aterm_images(entry, layout, circular);
   if (type == "screen") return open_aterm_screen(entry, layout);
   if (type == "h5parm") return open_aterm_solutions(entry, layout, circular);
-  if (type == "beam") {
-    const std::string model = entry.text("model", "");
-    if (model == "airy" || model == "gaussian") return open_aterm_dish(entry);
-    if (model == "dipole" || model == "mwa") return open_aterm_dipoles(entry, layout);
-    throw DataError("{} = '{}': which beam? airy, gaussian, dipole or mwa is needed", entry.where("model"),
-                    model);
-  }
+  if (type == "beam") return open_aterm_beam(entry, layout, tables);
   throw DataError(
       "{} = '{}': no known type of A-terms: tec, dldm, diagonal, h5parm, beam or screen is needed",
       entry.where("type"), type);
+}
+
+void set_unit(std::span<std::complex<float>> jones) {
+  for (std::size_t i = 0; i < jones.size(); i += 4) {
+    jones[i] = jones[i + 3] = 1;
+    jones[i + 1] = jones[i + 2] = 0;
+  }
 }
 
 /// A slot of the product is the sum of the parts' slots: they rise with time, so equal sums have equal parts.
@@ -54,12 +57,23 @@ class Product final : public AtermModel {
     const View<std::complex<float>, 4>::Shape shape{n_stations_, grid.side, grid.side, 4};
     if (jones.shape() != shape || !(freq_hz > 0))
       throw std::invalid_argument("AtermModel::evaluate: the shape of jones or the frequency is wrong");
-    for (std::size_t i = 0; i < jones.size(); i += 4) {
-      jones.data()[i] = jones.data()[i + 3] = 1;
-      jones.data()[i + 1] = jones.data()[i + 2] = 0;
-    }
+    set_unit(jones.span());
     const double time_mjd_s = time_in(slot);
-    for (const auto& part : parts_) part->multiply(time_mjd_s, freq_hz, grid, n_threads, jones);
+    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)  // each multiplies from the right
+      (*part)->multiply(time_mjd_s, freq_hz, grid, n_threads, jones);
+  }
+
+  void evaluate_at(std::int64_t slot, double freq_hz, const SkyDirection& centre,
+                   std::span<const SkyDirection> directions, unsigned n_threads,
+                   View<std::complex<float>, 3> jones) override {
+    const View<std::complex<float>, 3>::Shape shape{n_stations_, directions.size(), 4};
+    if (jones.shape() != shape || !(freq_hz > 0))
+      throw std::invalid_argument("AtermModel::evaluate_at: the shape of jones or the frequency is wrong");
+    if (directions.empty()) return;
+    set_unit(jones.span());
+    const double time_mjd_s = time_in(slot);
+    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part)
+      (*part)->multiply_at(time_mjd_s, freq_hz, centre, directions, n_threads, jones);
   }
 
   std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const override {
@@ -97,10 +111,29 @@ class Product final : public AtermModel {
 
 }  // namespace
 
-std::unique_ptr<AtermModel> open_aterms(const std::string& path, const ArrayLayout& layout, bool circular) {
+void AtermPart::multiply_at(double time_mjd_s, double freq_hz, const SkyDirection& centre,
+                            std::span<const SkyDirection> directions, unsigned n_threads,
+                            View<std::complex<float>, 3> jones) {
+  const std::size_t n_stations = jones.extent(0);
+  Buffer<std::complex<float>, 4> own({n_stations, 1, 1, 4});
+  image_centre_ = centre;
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    for (std::size_t station = 0; station < n_stations; ++station)
+      std::copy_n(&jones(station, i, 0), 4, &own(station, 0, 0, 0));
+    // Pixels so small that nothing is smoothed to them.
+    multiply(time_mjd_s, freq_hz, {directions[i], 1, 1e-9, 1e-9}, n_threads, own);
+    for (std::size_t station = 0; station < n_stations; ++station)
+      std::copy_n(&own(station, 0, 0, 0), 4, &jones(station, i, 0));
+  }
+  image_centre_.reset();
+}
+
+std::unique_ptr<AtermModel> open_aterms(const AtermConfig& config, const ArrayLayout& layout, bool circular,
+                                        const ArrayTables& tables) {
+  const std::string text = config.text.empty() ? read_text_file(config.path, 16u << 20) : config.text;
   std::vector<std::unique_ptr<AtermPart>> parts;
-  for (const AtermEntry& entry : parse_aterm_config(read_text_file(path, 16u << 20), path))
-    parts.push_back(open_part(entry, layout, circular));
+  for (const AtermEntry& entry : parse_aterm_config(text, config.path))
+    parts.push_back(open_part(entry, layout, circular, tables));
   return std::make_unique<Product>(std::move(parts), layout.antennas.size());
 }
 

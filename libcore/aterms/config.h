@@ -53,6 +53,8 @@ class AtermEntry {
   /// An existing file: as named, or else below the configuration's folder.
   std::string file(const std::string& key) const;
   std::vector<std::string> files(const std::string& key) const;
+  /// A file of that name, which the value of `key` stands for.
+  std::string found_file(const std::string& key, const std::string& word) const;
   /// DataError when a parameter is not among these (`type` always is).
   void allow(std::initializer_list<std::string_view> keys) const;
 
@@ -60,7 +62,6 @@ class AtermEntry {
   const std::map<std::string, Value>& values() const { return values_; }
 
  private:
-  std::string found_file(const std::string& key, const std::string& word) const;
   std::string source_, name_;
   std::size_t line_;
   std::map<std::string, Value> values_;

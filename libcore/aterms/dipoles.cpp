@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/aterms/beam/mwa_tiles.h"
 #include "libcore/aterms/part.h"
 #include "libcore/aterms/sky.h"
 #include "libcore/base/constants.h"
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/units.h"
-#include "libcore/fits/metafits.h"
 #include "libcore/sky/beams.h"
 #include "libcore/system/parallel.h"
 
@@ -23,8 +23,7 @@ namespace {
 
 using Complex = std::complex<double>;
 using Matrix = std::array<Complex, 4>;
-using PatternPair = std::array<MwaDelays, 2>;  // of the X and the Y dipoles
-constexpr double kUpdate_s = 60;               // a quarter of a degree of Earth rotation
+constexpr double kUpdate_s = 60;  // a quarter of a degree of Earth rotation
 
 Matrix product(const Matrix& a, const Matrix& b) {
   return {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2],
@@ -46,25 +45,9 @@ double dipole_height(const AtermEntry& entry, bool is_mwa) {
   return height_m;
 }
 
-MwaDelays read_delays(const AtermEntry& entry) {
-  const std::vector<std::string> words = entry.list("delays");
-  if (words.size() != kMwaDipoles)
-    throw DataError("{}: {} values: one for each of the {} dipoles is needed", entry.where("delays"),
-                    words.size(), kMwaDipoles);
-  MwaDelays delays{};
-  for (std::size_t i = 0; i < kMwaDipoles; ++i) {
-    const auto value = finite_number(words[i]);
-    if (!value || *value != std::floor(*value) || *value < 0 || *value > kMwaDeadDipole)
-      throw DataError("{}: '{}': an integer from 0 to {} is needed", entry.where("delays"), words[i],
-                      kMwaDeadDipole);
-    delays[i] = static_cast<int>(*value);
-  }
-  return delays;
-}
-
 class DipolePart final : public AtermPart {
  public:
-  DipolePart(const AtermEntry& entry, const ArrayLayout& layout, bool is_mwa)
+  DipolePart(const AtermEntry& entry, const ArrayLayout& layout, const ArrayTables& tables, bool is_mwa)
       : interval_(read_update_interval(entry, kUpdate_s)),
         frame_(*layout.site),
         x_dipole_(dipole_along(entry, "x_azimuth", is_mwa ? 90 : 0)),
@@ -73,9 +56,11 @@ class DipolePart final : public AtermPart {
         is_mwa_(is_mwa),
         differential_(entry.flag("differential", false)),
         where_differential_(entry.where("differential")) {
-    pattern_of_station_.assign(layout.antennas.size(), 0);
-    patterns_.emplace_back();
-    if (is_mwa) read_patterns(entry, layout);
+    tiles_.of_station.assign(layout.antennas.size(), 0);
+    tiles_.patterns.emplace_back();
+    if (!is_mwa) return;
+    tables_ = tables;
+    tiles_ = read_mwa_tiles(entry, layout, tables);
   }
 
   std::int64_t slot_of(double time_mjd_s) const override { return interval_.index(time_mjd_s); }
@@ -83,13 +68,14 @@ class DipolePart final : public AtermPart {
   void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                 View<std::complex<float>, 4> jones) override {
     const UtcTime time = from_mjd_seconds(interval_.middle(time_mjd_s));
+    if (!std::exchange(is_checked_, true)) warn_of_no_delays(tiles_, tables_, frame_, time);
     const std::vector<LocalSky> sky = local_sky(frame_, time, grid);
     const std::size_t n_pixels = sky.size();
-    const LocalSky centre = local_sky(frame_, time, {grid.centre, 1, 0, 0}).front();
-    Buffer<Complex, 3> beams({patterns_.size(), n_pixels, 4});
-    for (std::size_t pattern = 0; pattern < patterns_.size(); ++pattern) {
-      const std::array<MwaArrayFactor, 2> tile{MwaArrayFactor(patterns_[pattern][0], freq_hz),
-                                               MwaArrayFactor(patterns_[pattern][1], freq_hz)};
+    const LocalSky centre = local_sky(frame_, time, {centre_of(grid), 1, 0, 0}).front();
+    Buffer<Complex, 3> beams({tiles_.patterns.size(), n_pixels, 4});
+    for (std::size_t pattern = 0; pattern < tiles_.patterns.size(); ++pattern) {
+      const std::array<MwaArrayFactor, 2> tile{MwaArrayFactor(tiles_.patterns[pattern][0], freq_hz),
+                                               MwaArrayFactor(tiles_.patterns[pattern][1], freq_hz)};
       const Matrix first =
           differential_ ? inverse(response(tile, centre, freq_hz)) : Matrix{1.0, 0.0, 0.0, 1.0};
       parallel_for(n_threads, grid.side, [&](std::size_t y, unsigned) {
@@ -100,7 +86,7 @@ class DipolePart final : public AtermPart {
       });
     }
     parallel_for(n_threads, jones.extent(0), [&](std::size_t station, unsigned) {
-      const auto beam = beams.view()[pattern_of_station_[station]];
+      const auto beam = beams.view()[tiles_.of_station[station]];
       for (std::size_t pixel = 0; pixel < n_pixels; ++pixel) {
         std::complex<float>* j = jones[station].data() + 4 * pixel;
         const Matrix out = product({j[0], j[1], j[2], j[3]},
@@ -113,30 +99,6 @@ class DipolePart final : public AtermPart {
   std::vector<std::string> warnings(const AtermGrid&, double) const override { return {}; }
 
  private:
-  void read_patterns(const AtermEntry& entry, const ArrayLayout& layout) {
-    if (entry.has("delays") == entry.has("metafits"))
-      throw DataError("{}: give either delays or metafits, which say where the tiles point",
-                      entry.where("model"));
-    if (entry.has("delays")) {
-      const MwaDelays delays = read_delays(entry);
-      patterns_ = {{delays, delays}};
-      return;
-    }
-    const std::string path = entry.file("metafits");
-    const auto tiles = read_metafits_delays(path);
-    std::map<PatternPair, std::size_t> known;
-    patterns_.clear();
-    for (std::size_t station = 0; station < layout.antennas.size(); ++station) {
-      const auto tile = tiles.find(layout.antennas[station].name);
-      if (tile == tiles.end())
-        throw DataError("{}: {} has no tile '{}': give the metafits of this observation, or delays",
-                        entry.where("metafits"), path, layout.antennas[station].name);
-      const auto [at, is_new] = known.emplace(tile->second, patterns_.size());
-      if (is_new) patterns_.push_back(tile->second);
-      pattern_of_station_[station] = at->second;
-    }
-  }
-
   Matrix response(const std::array<MwaArrayFactor, 2>& tile, const LocalSky& sky, double freq_hz) const {
     const double ground = ground_plane_voltage(sky.direction[2], height_m_, freq_hz);
     if (ground == 0) return {};
@@ -167,15 +129,22 @@ class DipolePart final : public AtermPart {
   double height_m_;
   bool is_mwa_, differential_;
   std::string where_differential_;
-  std::vector<PatternPair> patterns_;            // those that differ
-  std::vector<std::size_t> pattern_of_station_;  // [station]
+  ArrayTables tables_;
+  bool is_checked_ = false;
+  MwaTiles tiles_;  // of `dipole`: one pattern that does not count
 };
 
 }  // namespace
 
-std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout) {
-  const bool is_mwa = entry.text("model") == "mwa";
-  if (is_mwa)
+std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout,
+                                              const ArrayTables& tables) {
+  const std::string model = lower(entry.text("model", "auto"));
+  const bool is_mwa = model != "dipole";
+  if (model == "auto")  // for the MWA, with the parameters of its other beam
+    entry.allow({"model", "delays", "metafits", "data", "update_interval", "differential", "usechannelfreq",
+                 "element_response_model", "beam_mode", "beam_normalisation_mode",
+                 "frequency_interpolation"});
+  else if (is_mwa)
     entry.allow({"model", "delays", "metafits", "height", "x_azimuth", "y_azimuth", "update_interval",
                  "differential", "usechannelfreq"});
   else
@@ -187,7 +156,7 @@ std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const Arr
   if (!layout.site)
     throw DataError("{}: the beam of dipoles needs to know where the array is: give a layout with a site",
                     entry.where("model"));
-  return std::make_unique<DipolePart>(entry, layout, is_mwa);
+  return std::make_unique<DipolePart>(entry, layout, tables, is_mwa);
 }
 
 }  // namespace apsyn

@@ -38,7 +38,8 @@ class DishPart : public AtermPart {
         l /= distance;
         m /= distance;
         DirectionCosines there{l, m, std::sqrt(std::max(0.0, 1 - l * l - m * m))};
-        if (pointing_) there = project(*pointing_, unproject(grid.centre, l, m));
+        const SkyDirection& pointing = pointing_ ? *pointing_ : centre_of(grid);
+        if (pointing != grid.centre) there = project(pointing, unproject(grid.centre, l, m));
         voltages[y * grid.side + x] =
             there.n < 0 ? 0 : static_cast<float>(voltage(std::hypot(there.l, there.m), there.n, freq_hz));
       }

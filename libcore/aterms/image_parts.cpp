@@ -178,12 +178,19 @@ class DiagonalPart final : public ImagePart {
 class DldmPart final : public ImagePart {
  public:
   DldmPart(const AtermEntry& entry, const ArrayLayout& layout)
-      : ImagePart(entry, {2, false, {0.0, 0.0}}, layout.antennas.size(), 60), frame_(*layout.site) {
+      : ImagePart(entry, {2, false, {0.0, 0.0}}, layout.antennas.size(), 60),
+        frame_(*layout.site),
+        name_(entry.where("type")) {
     for (const Antenna& antenna : layout.antennas) enu_m_.push_back(antenna.enu_m);
   }
 
   std::int64_t slot_of(double time_mjd_s) const override {
     return interval_.index(time_mjd_s) + static_cast<std::int64_t>(images_.step_of(time_mjd_s));
+  }
+
+  void multiply_at(double, double, const SkyDirection&, std::span<const SkyDirection>, unsigned,
+                   View<std::complex<float>, 3>) override {
+    throw DataError("{}: dldm moves images, not single sources: predict an image (--model)", name_);
   }
 
   void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
@@ -217,6 +224,7 @@ class DldmPart final : public ImagePart {
   }
 
   SkyFrame frame_;
+  std::string name_;
   std::vector<Vec3> enu_m_;
 };
 

@@ -6,10 +6,13 @@
 #include <complex>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/array/array_tables.h"
 #include "libcore/aterms/config.h"
 #include "libcore/base/view.h"
 #include "libcore/sky/aterms.h"
@@ -26,7 +29,20 @@ class AtermPart {
   /// jones := jones J with J the part's Jones matrices [station][y][x][4]. The same for all times of a slot.
   virtual void multiply(double time_mjd_s, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                         View<std::complex<float>, 4> jones) = 0;
+  /// The same for single directions, jones [station][direction][4]: here as many grids of one pixel.
+  virtual void multiply_at(double time_mjd_s, double freq_hz, const SkyDirection& centre,
+                           std::span<const SkyDirection> directions, unsigned n_threads,
+                           View<std::complex<float>, 3> jones);
   virtual std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const = 0;
+
+ protected:
+  /// The image's centre, which a grid of one pixel has not.
+  const SkyDirection& centre_of(const AtermGrid& grid) const {
+    return image_centre_ ? *image_centre_ : grid.centre;
+  }
+
+ private:
+  std::optional<SkyDirection> image_centre_;
 };
 
 /// Intervals of equal length, counted from MJD 0.
@@ -49,9 +65,13 @@ UpdateInterval read_update_interval(const AtermEntry& entry, double otherwise_s)
 std::unique_ptr<AtermPart> open_aterm_images(const AtermEntry& entry, const ArrayLayout& layout,
                                              bool circular);
 
-/// Type beam: models airy and gaussian; dipole and mwa.
+/// Type beam. What the models airy, gaussian, dipole and mwa need is in the configuration and the layout
+/// alone.
+std::unique_ptr<AtermPart> open_aterm_beam(const AtermEntry& entry, const ArrayLayout& layout,
+                                           const ArrayTables& tables);
 std::unique_ptr<AtermPart> open_aterm_dish(const AtermEntry& entry);
-std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout);
+std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout,
+                                              const ArrayTables& tables);
 /// Type h5parm: solutions of a calibration.
 std::unique_ptr<AtermPart> open_aterm_solutions(const AtermEntry& entry, const ArrayLayout& layout,
                                                 bool circular);

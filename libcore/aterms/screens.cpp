@@ -5,9 +5,9 @@
 #include <set>
 #include <span>
 
-#include "libcore/aterms/aterms.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
+#include "libcore/ms/station_tables.h"
 
 namespace apsyn {
 namespace {
@@ -42,29 +42,39 @@ ChannelSlots sort_channels(std::span<const double> channel_hz) {
 }
 
 bool same_stations(const ArrayLayout& a, const ArrayLayout& b) {
-  return std::equal(a.antennas.begin(), a.antennas.end(), b.antennas.begin(), b.antennas.end(),
+  return a.telescope == b.telescope &&
+         std::equal(a.antennas.begin(), a.antennas.end(), b.antennas.begin(), b.antennas.end(),
                     [](const auto& x, const auto& y) { return x.name == y.name && x.enu_m == y.enu_m; });
 }
 
 }  // namespace
 
-AtermScreens::AtermScreens(const std::string& path, const ImagingInfo& info, const AtermGrid& grid,
+AtermScreens::AtermScreens(const AtermConfig& config, const ImagingInfo& info, const AtermGrid& grid,
                            unsigned n_threads, std::uint64_t max_bytes)
     : grid_(grid), n_threads_(n_threads), max_bytes_(max_bytes) {
-  std::vector<std::size_t> array_of(info.layouts.size());
+  // Sets of one observation, which differ in frequency, share their stations.
+  std::vector<std::size_t> array_of, first_input;
+  std::vector<ArrayTables> tables;
   for (std::size_t i = 0; i < info.layouts.size(); ++i) {
-    std::size_t same = 0;
-    while (same < i &&
-           (info.circular[same] != info.circular[i] || !same_stations(info.layouts[same], info.layouts[i])))
-      ++same;
-    if (same < i) {
-      array_of[i] = array_of[same];
-      continue;
+    const ArrayTables own = info.tables.empty() ? ArrayTables{} : info.tables[i];
+    std::size_t array = 0;
+    while (array < tables.size() && !(info.circular[first_input[array]] == info.circular[i] &&
+                                      same_stations(info.layouts[first_input[array]], info.layouts[i]) &&
+                                      same_pointing(tables[array], own)))
+      ++array;
+    array_of.push_back(array);
+    if (array == tables.size()) {
+      tables.push_back(own);
+      first_input.push_back(i);
+    } else {
+      tables[array].sets.insert(tables[array].sets.end(), own.sets.begin(), own.sets.end());
     }
-    array_of[i] = arrays_.size();
-    arrays_.push_back(
-        {open_aterms(path, info.layouts[i], info.circular[i]), static_cast<std::uint32_t>(n_stations_)});
-    n_stations_ += info.layouts[i].antennas.size();
+  }
+  for (std::size_t array = 0; array < tables.size(); ++array) {
+    const ArrayLayout& layout = info.layouts[first_input[array]];
+    arrays_.push_back({open_aterms(config, layout, info.circular[first_input[array]], tables[array]),
+                       static_cast<std::uint32_t>(n_stations_)});
+    n_stations_ += layout.antennas.size();
     for (const std::string& line : arrays_.back().model->warnings(grid, info.channel_hz.front()))
       log_warning("{}", line);
   }

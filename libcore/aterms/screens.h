@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/aterms/aterms.h"
 #include "libcore/base/view.h"
 #include "libcore/sky/aterms.h"
 #include "libcore/visibility/imaging.h"
@@ -23,7 +24,7 @@ namespace apsyn {
 class AtermScreens {
  public:
   /// Keeps matrices of at most about max_bytes, but of one slot of time at least. Throws as open_aterms().
-  AtermScreens(const std::string& path, const ImagingInfo& info, const AtermGrid& grid, unsigned n_threads,
+  AtermScreens(const AtermConfig& config, const ImagingInfo& info, const AtermGrid& grid, unsigned n_threads,
                std::uint64_t max_bytes);
 
   /// Makes the matrices for rows from first_row on; returns for how many of them (at least one). The views

@@ -42,19 +42,14 @@ struct ApparentPlace {
   }
 };
 
-}  // namespace
-
-std::vector<LocalSky> local_sky(const SkyFrame& frame, const UtcTime& time, const AtermGrid& grid) {
-  const ApparentPlace place(frame, time);
+/// Calls use(place of date of a pixel before aberration, J2000 north of the middle) row by row.
+template <class Use>
+void for_each_pixel(const ApparentPlace& place, const AtermGrid& grid, const Use& use) {
   const double sin_ra = std::sin(grid.centre.ra_rad), cos_ra = std::cos(grid.centre.ra_rad);
   const double sin_dec = std::sin(grid.centre.dec_rad), cos_dec = std::cos(grid.centre.dec_rad);
   const Vec3 east = place.rotate({-sin_ra, cos_ra, 0});
   const Vec3 north = place.rotate({-sin_dec * cos_ra, -sin_dec * sin_ra, cos_dec});
   const Vec3 centre = place.rotate({cos_dec * cos_ra, cos_dec * sin_ra, sin_dec});
-  const Vec3& pole = place.axes[2];
-
-  std::vector<LocalSky> sky;
-  sky.reserve(grid.side * grid.side);
   for (std::size_t y = 0; y < grid.side; ++y)
     for (std::size_t x = 0; x < grid.side; ++x) {
       double l = grid.l(x), m = grid.m(y);
@@ -62,15 +57,59 @@ std::vector<LocalSky> local_sky(const SkyFrame& frame, const UtcTime& time, cons
       l /= distance;
       m /= distance;
       const double n = std::sqrt(std::max(0.0, 1 - l * l - m * m));
-      const Vec3 place_of_date = scaled(east, l) + scaled(north, m) + scaled(centre, n);
-      // At the pole itself, where every direction is south, that of the centre's north.
-      Vec3 up = pole - scaled(place_of_date, dot(pole, place_of_date));
-      if (dot(up, up) < 1e-20) up = north;
-      // Aberration turns the field with the direction, about an axis across both.
-      const Vec3 direction = normalised(place_of_date + place.beta);
-      up = normalised(up - scaled(direction, dot(up, direction)));
-      sky.push_back({direction, up, cross(up, direction)});
+      use(scaled(east, l) + scaled(north, m) + scaled(centre, n), north);
     }
+}
+
+}  // namespace
+
+std::vector<LocalSky> local_sky(const SkyFrame& frame, const UtcTime& time, const AtermGrid& grid) {
+  const ApparentPlace place(frame, time);
+  const Vec3& pole = place.axes[2];
+  std::vector<LocalSky> sky;
+  sky.reserve(grid.side * grid.side);
+  for_each_pixel(place, grid, [&](const Vec3& place_of_date, const Vec3& north) {
+    // At the pole itself, where every direction is south, that of the centre's north.
+    Vec3 up = pole - scaled(place_of_date, dot(pole, place_of_date));
+    if (dot(up, up) < 1e-20) up = north;
+    // Aberration turns the field with the direction, about an axis across both.
+    const Vec3 direction = normalised(place_of_date + place.beta);
+    up = normalised(up - scaled(direction, dot(up, direction)));
+    sky.push_back({direction, up, cross(up, direction)});
+  });
+  return sky;
+}
+
+StationSky::StationSky(const SkyFrame& frame, const Site& site, const UtcTime& time)
+    : frame_(frame), time_(time) {
+  const Mat3 rows = enu_rotation(site);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) itrf_from_enu_[i][j] = rows[j][i];
+  pole_ = direction({0, kPi / 2});
+}
+
+Vec3 StationSky::direction(const SkyDirection& j2000) const {
+  return multiply(itrf_from_enu_, frame_.enu_from_direction(time_, j2000));
+}
+
+SkyVector StationSky::with_north(const Vec3& direction) const {
+  Vec3 east = cross(pole_, direction);
+  // At the pole any will do: RA 0 has its north towards 12 hours there.
+  if (dot(east, east) < 1e-20) east = cross(this->direction({kPi, 0}), direction);
+  return {direction, cross(direction, normalised(east))};
+}
+
+SkyVector StationSky::at(const SkyDirection& j2000) const {
+  return with_north(direction(j2000));
+}
+
+Buffer<SkyVector, 2> StationSky::on_grid(const AtermGrid& grid) const {
+  const ApparentPlace place(frame_, time_);
+  Buffer<SkyVector, 2> sky({grid.side, grid.side});
+  SkyVector* to = sky.data();
+  for_each_pixel(place, grid, [&](const Vec3& place_of_date, const Vec3&) {
+    *to++ = with_north(multiply(itrf_from_enu_, normalised(place_of_date + place.beta)));
+  });
   return sky;
 }
 

@@ -6,6 +6,8 @@
 
 #include "libcore/array/array_layout.h"
 #include "libcore/base/time.h"
+#include "libcore/base/view.h"
+#include "libcore/beams/station.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/sky/aterms.h"
 
@@ -19,5 +21,23 @@ struct LocalSky {
 /// [side * side], rows of x. Pixels beyond the horizon of the projection stand at its nearest point. Within
 /// 1e-8 rad of SkyFrame::enu_from_direction, at a cost of six of its calls.
 std::vector<LocalSky> local_sky(const SkyFrame& frame, const UtcTime& time, const AtermGrid& grid);
+
+/// Apparent directions above a site at one time in ITRF, and north there: towards the apparent place of the
+/// pole of J2000.
+class StationSky {
+ public:
+  StationSky(const SkyFrame& frame, const Site& site, const UtcTime& time);
+  Vec3 direction(const SkyDirection& j2000) const;
+  SkyVector at(const SkyDirection& j2000) const;
+  /// [y][x], as local_sky() has them.
+  Buffer<SkyVector, 2> on_grid(const AtermGrid& grid) const;
+
+ private:
+  SkyVector with_north(const Vec3& direction) const;
+  const SkyFrame& frame_;
+  UtcTime time_;
+  Mat3 itrf_from_enu_;
+  Vec3 pole_;
+};
 
 }  // namespace apsyn

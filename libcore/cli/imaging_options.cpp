@@ -77,12 +77,12 @@ void add_aterms(Tool& tool, ImagingOptions& options) {
   CLI::App& app = tool.app();
   tool.heading(headings::kAterms);
   tool.add_file("--aterms", options.aterms, "correct for A-terms: a configuration, apsyn-aterms(5)");
+  add_beam_data_option(tool, options);
   app.add_option_function<std::string>(
          "--aterm-mode", [&](const std::string& mode) { options.adjoint_aterms = mode == "adjoint"; },
          "normalised (default) or adjoint: the exact adjoint of idg-degrid")
       ->type_name("MODE")
-      ->check(CLI::IsMember({"normalised", "adjoint"}))
-      ->needs("--aterms");
+      ->check(CLI::IsMember({"normalised", "adjoint"}));
 }
 
 }  // namespace
@@ -224,6 +224,28 @@ void add_gridding_options(Tool& tool, ImagingOptions& options) {
   app.add_flag("--oversubscribe", options.oversubscribe,
                "of --grid-memory unified: more than the GPU's memory, pages move to the host and back")
       ->needs(grid_memory);
+}
+
+void choose_primary_beam(ImagingOptions& options, const std::string& model) {
+  if (!options.aterms.empty())
+    throw UsageError("--primary-beam {} with --aterms {}: give one of them", model, options.aterms);
+  options.aterms = "--primary-beam " + model;
+  options.aterms_text = "aterms = [ beam ]\nbeam.model = \"" + model + "\"\n";
+}
+
+void add_primary_beam_option(Tool& tool, ImagingOptions& options) {
+  tool.app()
+      .add_option_function<std::string>(
+          "--primary-beam", [&](const std::string& model) { choose_primary_beam(options, model); },
+          "instead of --aterms the beam alone: auto, that of the telescope, or a model of apsyn-aterms(5)")
+      ->type_name("MODEL")
+      ->excludes("--aterms");
+}
+
+void add_beam_data_option(Tool& tool, ImagingOptions& options) {
+  tool.app()
+      .add_option("--beam-data", options.beam_data, "folder of beams' coefficients, searched first")
+      ->type_name("FOLDER");
 }
 
 void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs) {

@@ -39,6 +39,8 @@ struct ImagingOptions {
   double padding = 0, accuracy = 0;
   std::string taper = "auto", precision;  ///< precision: single, double or empty
   std::string aterms;                     ///< the configuration's path, or empty
+  std::string aterms_text;                ///< the configuration itself, of --primary-beam
+  std::string beam_data;                  ///< folder of beams' coefficients, or empty
   bool adjoint_aterms = false;            ///< --aterm-mode adjoint
   std::string grid_memory = "auto";       ///< auto, gpu, hybrid or unified
   bool oversubscribe = false;             ///< unified: more than the GPU has free
@@ -52,6 +54,12 @@ void add_window_options(Tool& tool, ImagingOptions& options);
 void add_selection_options(Tool& tool, ImagingOptions& options);
 /// --accuracy and what it chooses.
 void add_gridding_options(Tool& tool, ImagingOptions& options);
+/// --beam-data, beside --aterms.
+void add_beam_data_option(Tool& tool, ImagingOptions& options);
+/// --primary-beam, instead of --aterms.
+void add_primary_beam_option(Tool& tool, ImagingOptions& options);
+/// What that option does. UsageError where there are A-terms already.
+void choose_primary_beam(ImagingOptions& options, const std::string& model);
 /// All of them. `inputs` is where the tool's positional inputs go: --size takes one or two numbers and gives
 /// back what is none.
 void add_imaging_options(Tool& tool, ImagingOptions& options, std::vector<std::string>& inputs);

@@ -56,7 +56,7 @@ void decode(const char* bytes, int bitpix, std::size_t n, double* values) {
 
 }  // namespace
 
-SkyCube::SkyCube(const std::string& path) : path_(path) {
+SkyCube::SkyCube(const std::string& path, CubePlane plane) : path_(path) {
   FitsPrimary fits = read_fits_header(path, kMaxAxes);
   header_bytes_ = fits.header_bytes;
   bitpix_ = fits.bitpix;
@@ -74,10 +74,13 @@ SkyCube::SkyCube(const std::string& path) : path_(path) {
   {
     const MemoryFits memory(fits);
     const FitsKeys keys(memory.get(), path);
-    FitsAxis x = read_fits_axis(keys, fits, 1), y = read_fits_axis(keys, fits, 2);
-    read_fits_celestial(keys, fits, x, y, info_);
-    mirror_x_ = x.step > 0;
-    mirror_y_ = y.step < 0;
+    x_axis_ = read_fits_axis(keys, fits, 1);
+    y_axis_ = read_fits_axis(keys, fits, 2);
+    if (plane == CubePlane::celestial) {
+      read_fits_celestial(keys, fits, x_axis_, y_axis_, info_);
+      mirror_x_ = x_axis_.step > 0;
+      mirror_y_ = y_axis_.step < 0;
+    }
     for (int number = 3; number <= static_cast<int>(fits.axes.size()); ++number)
       axes_.push_back(read_fits_axis(keys, fits, number));
     scale_ = keys.number("BSCALE").value_or(1);

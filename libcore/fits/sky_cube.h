@@ -14,11 +14,14 @@
 
 namespace apsyn {
 
+/// What the first two axes are: RA---SIN and DEC--SIN, or any linear ones, which are then not mirrored.
+enum class CubePlane { celestial, linear };
+
 class SkyCube {
  public:
-  /// Axes RA---SIN, DEC--SIN and up to five others. FailureError when the file cannot be opened, DataError
+  /// Two axes of a plane and up to five others. FailureError when the file cannot be opened, DataError
   /// when it is malformed, truncated or no such cube.
-  explicit SkyCube(const std::string& path);
+  explicit SkyCube(const std::string& path, CubePlane plane = CubePlane::celestial);
   SkyCube(SkyCube&& other) noexcept = default;
   SkyCube& operator=(SkyCube&& other) noexcept = default;
 
@@ -26,11 +29,14 @@ class SkyCube {
   const ImageInfo& info() const { return info_; }  ///< centre, cells and reference pixel only
   std::size_t nx() const { return nx_; }
   std::size_t ny() const { return ny_; }
+  const FitsAxis& x_axis() const { return x_axis_; }
+  const FitsAxis& y_axis() const { return y_axis_; }
   /// The axes after the first two, fastest first.
   const std::vector<FitsAxis>& axes() const { return axes_; }
 
-  /// Plane `plane` of the file into pixels [y][x], mirrored so that east is towards smaller x and north
-  /// towards larger y; blank, infinite and NaN pixels become NaN. Safe from several threads at once.
+  /// Plane `plane` of the file into pixels [y][x], celestial ones mirrored so that east is towards smaller x
+  /// and north towards larger y; blank, infinite and NaN pixels become NaN. Safe from several threads at
+  /// once.
   void read_plane(std::size_t plane, View<double, 2> pixels) const;
 
  private:
@@ -56,6 +62,7 @@ class SkyCube {
   int bitpix_ = 0;
   double scale_ = 1, zero_ = 0, blank_ = 0;
   bool has_blank_ = false, mirror_x_ = false, mirror_y_ = false;
+  FitsAxis x_axis_, y_axis_;
   ImageInfo info_;
   std::vector<FitsAxis> axes_;
 };

@@ -37,6 +37,7 @@ class MsSource final : public ImagingSource {
         info_.stations.push_back({readers_.size() - 1, i});
       info_.layouts.push_back(reader.layout());
       info_.circular.push_back(are_circular(reader.products()));
+      info_.tables.push_back({{path}, selection.column, reader.fields_with_rows()});
       windows.insert(windows.end(), reader.spectral_windows().begin(), reader.spectral_windows().end());
     }
     if (!windows.empty()) info_.frequency_frame = windows[0].frame;

@@ -58,6 +58,9 @@ std::int64_t PredictionTarget::n_rows() const {
 const ArrayLayout& PredictionTarget::layout() const {
   return state_->reader.layout();
 }
+ArrayTables PredictionTarget::tables(const std::string& column) const {
+  return {{state_->path}, column, state_->reader.fields_with_rows()};
+}
 double PredictionTarget::first_time_mjd_s() const {
   return state_->reader.first_time_mjd_s();
 }

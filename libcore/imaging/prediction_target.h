@@ -34,6 +34,8 @@ class PredictionTarget {
   std::vector<MsField> fields() const;     ///< as MeasurementSetReader::fields_with_rows
   std::int64_t n_rows() const;
   const ArrayLayout& layout() const;  ///< its antennas are the stations of the blocks
+  /// With the column whose data the prediction is to be compared with.
+  ArrayTables tables(const std::string& column) const;
   double first_time_mjd_s() const;
 
   /// Back to the first row, now for the channels that `wanted` takes, about another centre.

@@ -9,6 +9,7 @@
 #include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
+#include <array>
 #include <cmath>
 
 #include "libcore/base/constants.h"
@@ -98,7 +99,33 @@ UtcTime field_time(const casacore::Table& ms, const casacore::Table& fields, cas
   return own == UtcTime{} && ms.nrow() > 0 ? time_of(ms, 0) : own;
 }
 
+/// The first of a direction's polynomial.
+std::array<double, 2> direction_values(const casacore::ArrayColumn<double>& column, casacore::rownr_t row,
+                                       const std::string& name, const std::string& path) {
+  const casacore::Array<double> direction = column(row);
+  if (direction.size() < 2 || direction.shape()[0] != 2)
+    throw DataError("{}: FIELD row {}: {} is no direction", path, row, name);
+  const std::vector<double> values = direction.tovector();
+  if (!std::isfinite(values[0]) || !std::isfinite(values[1]) || std::abs(values[0]) > 100 ||
+      std::abs(values[1]) > 2)
+    throw DataError("{}: FIELD row {}: {} is no direction", path, row, name);
+  return {values[0], values[1]};
+}
+
 }  // namespace
+
+SkyDirection read_ms_direction(const casacore::Table& ms, const std::string& path, const std::string& column,
+                               int row) {
+  const casacore::Table table = ms_subtable(ms, path, "FIELD");
+  const auto at = static_cast<casacore::rownr_t>(row);
+  if (row < 0 || at >= table.nrow())
+    throw DataError("{}: FIELD has {} rows: there is no field {}", path, table.nrow(), row);
+  const std::array<double, 2> values =
+      direction_values(casacore::ArrayColumn<double>(table, column), at, column, path);
+  return to_j2000(
+      values[0], values[1], direction_reference(table, column, at),
+      [&] { return field_time(ms, table, at, path); }, path);
+}
 
 std::vector<MsField> read_ms_fields(const casacore::Table& ms, const std::string& path,
                                     const MsSelection& selection) {
@@ -107,13 +134,7 @@ std::vector<MsField> read_ms_fields(const casacore::Table& ms, const std::string
   const casacore::ArrayColumn<double> phase_dir(table, "PHASE_DIR");
   std::vector<MsField> fields;
   for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
-    const casacore::Array<double> direction = phase_dir(row);
-    if (direction.size() < 2 || direction.shape()[0] != 2)
-      throw DataError("{}: FIELD row {}: PHASE_DIR is no direction", path, row);
-    const std::vector<double> values = direction.tovector();
-    if (!std::isfinite(values[0]) || !std::isfinite(values[1]) || std::abs(values[0]) > 100 ||
-        std::abs(values[1]) > 2)
-      throw DataError("{}: FIELD row {}: PHASE_DIR is no direction", path, row);
+    const std::array<double, 2> values = direction_values(phase_dir, row, "PHASE_DIR", path);
     fields.push_back({name(row), {}});
     try {
       const std::string reference = direction_reference(table, "PHASE_DIR", row);

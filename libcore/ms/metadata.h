@@ -55,6 +55,10 @@ casacore::Table ms_subtable(const casacore::Table& ms, const std::string& path, 
 std::vector<MsField> read_ms_fields(const casacore::Table& ms, const std::string& path,
                                     const MsSelection& selection);
 
+/// A direction of a row of FIELD, of its first polynomial's term, in J2000. DataError when it is none.
+SkyDirection read_ms_direction(const casacore::Table& ms, const std::string& path, const std::string& column,
+                               int row);
+
 /// Windows and products are those of data descriptions that have rows; of all selected ones when none has.
 /// DataError for missing or malformed subtables, UsageError for a selection that the set does not hold.
 MsMetadata read_ms_metadata(const casacore::Table& ms, const std::string& path, const MsSelection& selection);

@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,11 @@ class AtermModel {
   /// turns out to be malformed or unreadable.
   virtual void evaluate(std::int64_t slot, double freq_hz, const AtermGrid& grid, unsigned n_threads,
                         View<std::complex<float>, 4> jones) = 0;
+  /// The same in single directions: jones [station][direction][4], of any memory. `centre` is the image's, to
+  /// which some beams refer. DataError of a model that knows images only.
+  virtual void evaluate_at(std::int64_t slot, double freq_hz, const SkyDirection& centre,
+                           std::span<const SkyDirection> directions, unsigned n_threads,
+                           View<std::complex<float>, 3> jones) = 0;
   /// One line each on what the grid cannot carry (screens finer than its pixels) at a frequency, or what does
   /// not cover it.
   virtual std::vector<std::string> warnings(const AtermGrid& grid, double freq_hz) const = 0;

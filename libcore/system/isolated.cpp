@@ -57,6 +57,8 @@ void send(int fd, const char* bytes, std::size_t n_bytes) {
     ::dup2(nowhere, STDOUT_FILENO);
     ::dup2(nowhere, STDERR_FILENO);
   }
+  // Handlers of the parent would go on with its work here.
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::signal(fault, SIG_DFL);
   std::set_terminate([] { std::abort(); });
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_AS, max_bytes);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libcore/array/array_layout.h"
+#include "libcore/array/array_tables.h"
 #include "libcore/base/flux_unit.h"
 #include "libcore/base/time.h"
 #include "libcore/base/units.h"
@@ -72,6 +73,7 @@ struct ImagingInfo {
   std::vector<ImagingStation> stations;
   std::vector<ArrayLayout> layouts;  ///< of each input
   std::vector<bool> circular;        ///< of each input: its receptors are R and L
+  std::vector<ArrayTables> tables;   ///< of each input; or empty
 };
 
 class ImagingSource {

@@ -117,7 +117,8 @@ void declare_restoring(Tool& tool, DeconvolutionOptions& options) {
   app.add_flag("--circular-beam", options.circular_beam, "restore with a circle of the fitted major axis");
   tool.add_file(
       "--primary-beam", options.primary_beam,
-      "images: also write -image-pb, over this FITS image (default NAME-beam.fits if there is one)");
+      "images: also write -image-pb, over this FITS image (default NAME-beam.fits if there is one); sets: "
+      "correct for the beam, auto or a model of apsyn-aterms(5)");
   tool.heading(headings::kInputOutput);
   app.add_flag("--save-source-list", options.source_list, "write the components to NAME-sources.txt");
   app.add_flag("--continue", options.resume,

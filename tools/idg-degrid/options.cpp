@@ -53,7 +53,9 @@ void declare(Tool& tool, Options& options) {
   tool.heading(headings::kAterms);
   tool.add_file("--aterms", options.imaging.aterms,
                 "let the model be seen through A-terms: a configuration, apsyn-aterms(5)");
-  for (const char* name : {"--aterms", "--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper",
+  add_primary_beam_option(tool, options.imaging);
+  add_beam_data_option(tool, options.imaging);
+  for (const char* name : {"--accuracy", "--subgrid", "--kernel-padding", "--padding", "--taper",
                            "--precision", "--grid-memory"})
     options.for_images.push_back(app.get_option(name));
 }

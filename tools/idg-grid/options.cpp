@@ -14,6 +14,8 @@ namespace apsyn::idg_grid {
 void declare(Tool& tool, Options& options) {
   tool.add_inputs(options.inputs, "Measurement Sets, or one visibility stream", 0);
   add_imaging_options(tool, options.imaging, options.inputs);
+  tool.heading(headings::kAterms);
+  add_primary_beam_option(tool, options.imaging);
   tool.heading(headings::kImage);
   auto* psf_only = tool.app().add_flag("--psf-only", options.psf_only, "write NAME-psf.fits only");
   tool.app().add_flag("--no-psf", options.no_psf, "write NAME-dirty.fits only")->excludes(psf_only);

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "libcore/base/error.h"
 #include "libcore/visibility/visibility.h"
 
 namespace apsyn::imaging {
 
 ImagingSelection selection_of(const ImagingOptions& options, unsigned n_threads) {
+  if (options.adjoint_aterms && options.aterms.empty())
+    throw UsageError("--aterm-mode adjoint: there are no A-terms: give --aterms or --primary-beam");
   return {.column = options.column,
           .name_other_columns = !options.column_given,
           .fields = options.fields,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "libcore/base/log.h"
+#include "libcore/beam_files/beam_files.h"
 #include "libcore/sky/aterms.h"
 #include "libcore/system/device.h"
 
@@ -36,8 +37,10 @@ FieldGridder::FieldGridder(const Imager& imager, const Field& field, const IdgPl
     : plan(planned) {
   if (!imager.aterms()) return;
   const AtermGrid grid{field.centre, plan.settings.subgrid, plan.coarse_l_rad(), plan.coarse_m_rad()};
-  screens = std::make_unique<AtermScreens>(imager.options.imaging.aterms, imager.source.info(), grid,
-                                           imager.threads(), aterm_bytes);
+  set_beam_data_folder(imager.options.imaging.beam_data);
+  screens = std::make_unique<AtermScreens>(
+      AtermConfig{imager.options.imaging.aterms, imager.options.imaging.aterms_text}, imager.source.info(),
+      grid, imager.threads(), aterm_bytes);
   beam = std::make_unique<AverageBeam>(plan, imager.setup());
 }
 

@@ -71,8 +71,9 @@ Task make_task(const Tool& tool, const PredictionOptions& options, const Model& 
   };
   task.block_bytes =
       std::clamp<std::uint64_t>(memory_for_data(tool.common().max_memory_bytes) / 8, 1'000'000, 512'000'000);
-  const std::size_t n_planes = model.groups.empty() ? simulate::stokes_of(model.sky).size()
-                                                    : predicted_planes(options, model.groups[part]);
+  const std::size_t n_planes = !options.imaging.aterms.empty() ? 4
+                               : model.groups.empty()          ? simulate::stokes_of(model.sky).size()
+                                                      : predicted_planes(options, model.groups[part]);
   // What is predicted, what is written and its cells; what it is added to.
   const double n_products =
       static_cast<double>(target.products().size()) * (options.combine() == Combine::replace ? 1.75 : 3);
@@ -95,7 +96,7 @@ std::vector<Job> make_jobs(const Tool& tool, const PredictionOptions& options, c
     Job job{make_task(tool, options, model, part, target), nullptr};
     if (job.task.n_visibilities == 0) continue;
     if (model.groups.empty())
-      job.predictor = std::make_unique<ComponentsPredictor>(model.sky, target.phase_centre(), tool);
+      job.predictor = std::make_unique<ComponentsPredictor>(tool, options, model.sky, target);
     else
       job.predictor =
           std::make_unique<ImagePredictor>(tool, options, device, model.groups[part], target, job.task);

@@ -21,6 +21,8 @@ struct PredictionOptions {
   ImagingOptions imaging;
 
   Combine combine() const { return subtract ? Combine::subtract : add ? Combine::add : Combine::replace; }
+  /// Whose beam the prediction has: what was applied to it counts as applied to the prediction, too.
+  std::string compared_column() const { return combine() == Combine::replace ? "DATA" : input_column; }
   const std::string& written_column() const { return combine() == Combine::replace ? column : output_column; }
 };
 

@@ -5,7 +5,9 @@
 
 #include "kernels/idg/plan/cost.h"
 #include "kernels/idg/settings.h"
+#include "libcore/aterms/aterms.h"
 #include "libcore/base/constants.h"
+#include "libcore/beam_files/beam_files.h"
 #include "libcore/sky/aterms.h"
 #include "libcore/system/program_memory.h"
 #include "libcore/system/ranks.h"
@@ -40,11 +42,21 @@ View<std::complex<float>, 3> rows_of(View<std::complex<float>, 3> data, std::siz
   return {data.data() + first * data.extent(1) * data.extent(2), {n, data.extent(1), data.extent(2)}};
 }
 
-ComponentsPredictor::ComponentsPredictor(const SkyModel& sky, const SkyDirection& centre, const Tool& tool)
-    : Predictor(share_rows(tool.ranks(), 1)), sky_(sky), centre_(centre), n_threads_(tool.common().threads) {}
+ComponentsPredictor::ComponentsPredictor(const Tool& tool, const PredictionOptions& options,
+                                         const SkyModel& sky, const PredictionTarget& target)
+    : Predictor(share_rows(tool.ranks(), 1)),
+      sky_(sky),
+      centre_(target.phase_centre()),
+      n_threads_(tool.common().threads) {
+  if (options.imaging.aterms.empty()) return;
+  set_beam_data_folder(options.imaging.beam_data);
+  aterms_ = open_aterms({options.imaging.aterms, options.imaging.aterms_text}, target.layout(),
+                        are_circular(target.products()), target.tables(options.compared_column()));
+}
 
 std::vector<std::string> ComponentsPredictor::describe() const {
-  return {fmt::format("{} components, summed in float64", sky_.components.size())};
+  return {fmt::format("{} components{}, summed in float64", sky_.components.size(),
+                      aterms_ ? " through the A-terms of each station" : "")};
 }
 
 void ComponentsPredictor::predict(const PredictionBlock& block, View<std::complex<float>, 3> data) {
@@ -54,9 +66,46 @@ void ComponentsPredictor::predict(const PredictionBlock& block, View<std::comple
     channel_hz_ = channel_hz;
   }
   const std::size_t first = share_.first_row(data.extent(0)), n = share_.n_rows(data.extent(0));
+  if (n == 0) return;
+  if (aterms_) return predict_through(block, first, n, rows_of(data, first, n));
   const GridBlock own =
       apsyn::rows_of(GridBlock{block.at.uvw_m, block.at.path_m, {}, {}, {}, {}, {}}, first, n);
-  if (n > 0) sum_->predict(own.uvw_m, own.path_m, n_threads_, rows_of(data, first, n));
+  sum_->predict(own.uvw_m, own.path_m, n_threads_, rows_of(data, first, n));
+}
+
+void ComponentsPredictor::predict_through(const PredictionBlock& block, std::size_t first, std::size_t n,
+                                          View<std::complex<float>, 3> data) {
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{32} << 20;  // of the matrices of a batch of components
+  const std::size_t n_stations = aterms_->n_stations(), n_chan = channel_hz_.size();
+  const std::size_t n_sources = sky_.components.size();
+  const std::size_t batch = std::clamp<std::size_t>(
+      kMaxBytes / (4 * sizeof(std::complex<float>) * std::max<std::size_t>(1, n_stations * n_chan)), 1,
+      std::max<std::size_t>(1, n_sources));
+  std::vector<SkyDirection> directions;
+  for (const SkyComponent& component : sky_.components) directions.push_back(component.direction);
+  Buffer<std::complex<double>, 3> sums(data.shape());
+  Buffer<std::complex<float>, 4> jones;
+  // Rows of one slot of time stand together.
+  for (std::size_t row = first; row < first + n;) {
+    const std::int64_t slot = aterms_->slot_of(block.at.time_mjd_s[row]);
+    std::size_t end = row + 1;
+    while (end < first + n && aterms_->slot_of(block.at.time_mjd_s[end]) == slot) ++end;
+    const GridBlock own = apsyn::rows_of(
+        GridBlock{block.at.uvw_m, block.at.path_m, {}, {}, {}, block.at.station, {}}, row, end - row);
+    const std::size_t n_values = n_chan * 4;
+    const View<std::complex<double>, 3> to{sums.data() + (row - first) * n_values, {end - row, n_chan, 4}};
+    for (std::size_t source = 0; source < n_sources; source += batch) {
+      const std::size_t n_own = std::min(batch, n_sources - source);
+      jones.resize({n_chan, n_stations, n_own, 4});
+      for (std::size_t chan = 0; chan < n_chan; ++chan)
+        aterms_->evaluate_at(slot, channel_hz_[chan], centre_, {directions.data() + source, n_own},
+                             n_threads_, jones.view()[chan]);
+      sum_->add_through(own.uvw_m, own.path_m, own.station, {source, jones}, n_threads_, to);
+    }
+    row = end;
+  }
+  for (std::size_t i = 0; i < data.size(); ++i)
+    data.data()[i] = static_cast<std::complex<float>>(sums.data()[i]);
 }
 
 ImagePredictor::ImagePredictor(const Tool& tool, const PredictionOptions& options, const Device& device,
@@ -67,7 +116,8 @@ ImagePredictor::ImagePredictor(const Tool& tool, const PredictionOptions& option
       plan_(make_idg_plan({group.n_x, group.n_y, group.cell_rad}, idg_settings(options.imaging),
                           task.workload(predicted_planes(options, group), device))),
       setup_{.n_data_planes = group.planes.size(), .n_threads = tool.common().threads} {
-  if (!options.imaging.aterms.empty()) use_aterms(options.imaging.aterms, target, tool, task);
+  set_beam_data_folder(options.imaging.beam_data);
+  if (!options.imaging.aterms.empty()) use_aterms(options, target, tool, task);
   PlanCost cost = modelled_cost(plan_, task.workload(predicted_planes(options, group), device));
   cost.travel_s = 0;  // the other way, and only what is predicted
   share_ = share_of(tool.ranks(), plan_, cost, task.by_w);
@@ -115,16 +165,18 @@ void ImagePredictor::predict(const PredictionBlock& block, View<std::complex<flo
   }
 }
 
-void ImagePredictor::use_aterms(const std::string& path, const PredictionTarget& target, const Tool& tool,
-                                const Task& task) {
+void ImagePredictor::use_aterms(const PredictionOptions& options, const PredictionTarget& target,
+                                const Tool& tool, const Task& task) {
   ImagingInfo info;
   info.centre = group_.centre;
   info.layouts = {target.layout()};
   info.circular = {are_circular(target.products())};
+  info.tables = {target.tables(options.compared_column())};
   info.channel_hz = target.channel_hz();
   for (std::size_t i = 0; i < info.layouts[0].antennas.size(); ++i) info.stations.push_back({0, i});
   const AtermGrid grid{group_.centre, plan_.settings.subgrid, plan_.coarse_l_rad(), plan_.coarse_m_rad()};
-  screens_ = std::make_unique<AtermScreens>(path, info, grid, setup_.n_threads,
+  screens_ = std::make_unique<AtermScreens>(AtermConfig{options.imaging.aterms, options.imaging.aterms_text},
+                                            info, grid, setup_.n_threads,
                                             memory_for_data(tool.common().max_memory_bytes) / 8);
   std::vector<double> channel_hz = target.channel_hz();
   std::erase_if(channel_hz, [&](double hz) { return !task.wanted(hz); });

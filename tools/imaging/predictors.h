@@ -19,6 +19,7 @@
 #include "libcore/cli/tool.h"
 #include "libcore/fits/model_images.h"
 #include "libcore/imaging/prediction_target.h"
+#include "libcore/sky/aterms.h"
 #include "libcore/sky/sky_model.h"
 #include "libcore/system/device.h"
 #include "libcore/visibility/stokes.h"
@@ -47,6 +48,9 @@ struct Task {
 
 /// With A-terms the model's planes become all four correlations.
 std::size_t predicted_planes(const PredictionOptions& options, const ModelGroup& group);
+
+/// The planes of a prediction through A-terms.
+inline const std::vector<std::string> kCorrelationNames{"XX", "XY", "YX", "YY"};
 
 /// Predicts this process's share of the work: its w layers, and its rows of every block.
 class Predictor {
@@ -77,18 +81,29 @@ View<std::complex<float>, 3> rows_of(View<std::complex<float>, 3> data, std::siz
 
 class ComponentsPredictor final : public Predictor {
  public:
-  ComponentsPredictor(const SkyModel& sky, const SkyDirection& centre, const Tool& tool);
-  std::vector<std::string> planes() const override { return simulate::stokes_of(sky_); }
+  ComponentsPredictor(const Tool& tool, const PredictionOptions& options, const SkyModel& sky,
+                      const PredictionTarget& target);
+  std::vector<std::string> planes() const override {
+    return aterms_ ? kCorrelationNames : simulate::stokes_of(sky_);
+  }
+  Buffer<std::complex<double>, 2> mix(const PredictionTarget& target) const override {
+    return aterms_ ? products_of_correlations(target.products()) : Predictor::mix(target);
+  }
   SkyDirection centre() const override { return centre_; }
   std::vector<std::string> describe() const override;
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override;
 
  private:
+  /// Through A-terms, which are those of each channel.
+  void predict_through(const PredictionBlock& block, std::size_t first, std::size_t n,
+                       View<std::complex<float>, 3> data);
+
   const SkyModel& sky_;
   SkyDirection centre_;
   unsigned n_threads_;
   std::vector<double> channel_hz_;
   std::unique_ptr<simulate::ComponentPredictor> sum_;
+  std::unique_ptr<AtermModel> aterms_;
 };
 
 class ImagePredictor final : public Predictor {
@@ -108,10 +123,8 @@ class ImagePredictor final : public Predictor {
   void predict(const PredictionBlock& block, View<std::complex<float>, 3> data) override;
 
  private:
-  inline static const std::vector<std::string> kCorrelationNames{"XX", "XY", "YX", "YY"};
-
   /// The degridder then takes the Stokes planes and gives all four correlations.
-  void use_aterms(const std::string& path, const PredictionTarget& target, const Tool& tool,
+  void use_aterms(const PredictionOptions& options, const PredictionTarget& target, const Tool& tool,
                   const Task& task);
 
   std::size_t n_planes() const { return group_.planes.size(); }

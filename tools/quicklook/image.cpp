@@ -89,16 +89,6 @@ void zoom_in(double zoom, const Image& image, ImageFigureOptions& figure) {
   figure.x0 = nx / 2 - figure.width / 2, figure.y0 = ny / 2 - figure.height / 2;
 }
 
-/// A beam's power pattern spans many decades: decibels, of which the upper 50 show the sidelobes.
-void show_pattern(const QuicklookOptions& o, Image& image, ImageFigureOptions& figure) {
-  for (double& power : image.pixels.view().span())
-    if (std::isfinite(power)) power = 10 * std::log10(std::max(power, 1e-20));
-  image.info.unit = "dB";
-  if (o.range.empty() && o.percentile <= 0) figure.range = {-50, 0};
-  if (o.stretch.empty()) figure.stretch = StretchKind::linear;
-  if (o.title.empty()) figure.title = "Pattern of beam " + image.info.object;
-}
-
 constexpr std::size_t kMaxPanels = 64;
 
 std::size_t columns_of(std::size_t n_panel) {
@@ -139,6 +129,15 @@ std::pair<Image, PlanesAveraged> read_averaged(const QuicklookOptions& o, const 
 }
 
 }  // namespace
+
+void show_pattern(const QuicklookOptions& o, Image& image, ImageFigureOptions& figure) {
+  for (double& power : image.pixels.view().span())
+    if (std::isfinite(power)) power = 10 * std::log10(std::max(power, 1e-20));
+  image.info.unit = "dB";
+  if (o.range.empty() && o.percentile <= 0) figure.range = {-50, 0};
+  if (o.stretch.empty()) figure.stretch = StretchKind::linear;
+  if (o.title.empty()) figure.title = "Pattern of beam " + image.info.object;
+}
 
 double image_memory_bytes(const std::string& input) {
   std::error_code error;

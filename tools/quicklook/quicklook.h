@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "libcore/base/constants.h"
 #include "libcore/cli/tool.h"
 #include "libcore/cli/voltage_options.h"
 #include "libcore/plot/canvas.h"
@@ -31,6 +32,8 @@ struct QuicklookOptions {
   std::string plot = "overview", column = "DATA", baselines;
   int channel = -1;  ///< of fringes; -1: the middle one
   VoltageOptions voltage;
+  std::string beam, beam_data, station;  ///< a station's power over the sky instead
+  double beam_width_rad = 10 * kRadPerDeg;
   // solutions
   std::string soltabs, against, direction;
 };
@@ -59,6 +62,11 @@ bool averages_channels(const QuicklookOptions& options);
 /// What --plane, --crop and --zoom choose of an image, and how it is to be drawn.
 ImageFigureOptions plane_options(const QuicklookOptions& options, const Image& image,
                                  const PlanesAveraged& averaged);
+
+/// A beam's power pattern spans many decades: turns it into decibels, of which the upper 50 are shown.
+void show_pattern(const QuicklookOptions& options, Image& image, ImageFigureOptions& figure);
+/// The beam of a station of a Measurement Set.
+Look look_at_beam(Tool& tool, const QuicklookOptions& options);
 
 Look look_at_measurement_set(Tool& tool, const QuicklookOptions& options);
 Look look_at_visibility_stream(Tool& tool, const QuicklookOptions& options);

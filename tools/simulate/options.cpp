@@ -67,6 +67,10 @@ void declare(Tool& tool, SimulateOptions& options) {
       tool.add_duration("--integration", options.integration_s, "of the visibilities (default 1s)"),
       app.add_option("--pol", options.products, "products of the visibilities (default XX,XY,YX,YY)")
           ->type_name("LIST"),
+      tool.add_file("--aterms", options.aterms,
+                    "let the antennas see the sky through A-terms: a configuration, apsyn-aterms(5)"),
+      app.add_option("--beam-data", options.beam_data, "folder of beams' coefficients, searched first")
+          ->type_name("FOLDER"),
   };
   tool.heading("Random ionosphere");
   const std::vector<CLI::Option*> of_screens = {

@@ -31,6 +31,7 @@ struct OptionGroup {
 struct SimulateOptions {
   std::string array, sky, site, ionosphere, pulsar, start = "2024-01-01T12:00:00", phase_centre = "zenith",
                                                     products = "XX,XY,YX,YY";
+  std::string aterms, beam_data;
   double freq_hz = 150e6, bandwidth_hz = 1.28e6, duration_s = 1, integration_s = 1, sefd_jy = 0, drop = 0;
   std::size_t n_chan = 1;
   unsigned n_bit = 8;

@@ -104,7 +104,7 @@ wrong() {
 wrong 'aterms = [ dldm ]\ndldm.imagse = shift.fits\n' 'wrong.conf: line 2: dldm.imagse' 'dldm knows images'
 wrong 'aterms = [ dldm ]\ndldm.images = other.fits\n' 'wrong.conf: line 2' 'other.fits: no such file'
 wrong 'aterms = [ tec ]\ntec.images = shift.fits\n' 'shift.fits: axis 3 is' 'ANTENNA, FREQ, TIME'
-wrong 'aterms = [ beam ]\n' 'wrong.conf: line 1' 'airy, gaussian, dipole or mwa'
+wrong 'aterms = [ beam ]\n' 'wrong.conf: line 1' 'give either delays or metafits'
 head -c 2900 shift.fits >short.fits
 wrong 'aterms = [ dldm ]\ndldm.images = short.fits\n' 'short.fits: ends at byte 2900'
 expect_exit 1 idg-grid $image --scale 3amin --aterms none.conf -o wrong obs.ms

@@ -92,4 +92,3 @@ echo "rms: data $all, less the model seen through the ionosphere $corrected, les
 awk -v a="$corrected" -v b="$undistorted" -v c="$all" 'BEGIN { exit !(a < c / 50 && b > 5 * a) }' ||
   fail "the rms of the data, $all, becomes $corrected with A-terms and $undistorted without"
 expect_exit 3 idg-degrid -m far-model.fits --aterms far.txt seen.ms
-expect_exit 2 idg-degrid --sky far.txt --aterms aterms.conf seen.ms

@@ -295,8 +295,8 @@ BOOST_AUTO_TEST_CASE(screens_begin_with_the_observation) {
   BOOST_CHECK_THROW(model->slot_of(begin_mjd_s - 1), DataError);
 }
 
-// Entries multiply from the left to the right: gains of the receivers stand before the beam.
-BOOST_AUTO_TEST_CASE(entries_multiply_in_order) {
+// As in WSClean: gains of the receivers, which come last, stand to the left of the beam.
+BOOST_AUTO_TEST_CASE(later_entries_multiply_from_the_left) {
   const Folder folder;
   const Sky sky;
   const SkyDirection zenith = sky.frame.zenith(sky.time);
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(entries_multiply_in_order) {
   const std::string terms = "diagonal.images = [ d.fits ]\nbeam.model = dipole\nbeam.height = 0.5m\n";
   const auto beam = open_aterms(folder.file("a.conf", "aterms = [ beam ]\n" + terms), three_stations());
   const auto both =
-      open_aterms(folder.file("b.conf", "aterms = [ diagonal, beam ]\n" + terms), three_stations());
+      open_aterms(folder.file("b.conf", "aterms = [ beam, diagonal ]\n" + terms), three_stations());
   for (const double time : {kTime_mjd_s - 70, kTime_mjd_s + 70}) {
     const double step = time < kTime_mjd_s ? 0 : 10;
     const Jones j = evaluate(*beam, time, 150e6, grid), product = evaluate(*both, time, 150e6, grid);

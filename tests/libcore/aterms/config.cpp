@@ -95,9 +95,22 @@ BOOST_AUTO_TEST_CASE(mistakes_name_their_line) {
   check_complaint(folder, "aterms = [ tec ]\ntec.images = [ u.fits ]\n", "line 2", "no such file");
   check_complaint(folder, "aterms = [ tec ]\ntec.images = [ ]\n", "line 2", "empty");
   check_complaint(folder, "aterms = [ tec ]\ntec.images = [ t.fits t.fits ]\n", "line 2", "overlap in time");
-  check_complaint(folder, "aterms = [ beam ]\n", "line 1: beam.model", "airy, gaussian, dipole or mwa");
+  check_complaint(folder, "aterms = [ beam ]\n", "line 1: beam.model", "the telescope 'TEST'");
   const std::string beam = "aterms = [ beam ]\nbeam.model = ";
-  check_complaint(folder, beam + "lobes", "line 2", "airy, gaussian, dipole or mwa");
+  check_complaint(folder, beam + "lobes", "line 2", "'lobes': no beam that is known");
+  check_complaint(folder, beam + "station", "line 2", "a Measurement Set");
+  check_complaint(folder, beam + "vla", "beam.pointing", "where its dishes point");
+  check_complaint(folder, beam + "vla\nbeam.delays = [ 1 ]", "line 3", "unknown parameter");
+  check_complaint(folder, beam + "meerkat\nbeam.variant = best", "line 3", "jimbeam or mauch");
+  BOOST_CHECK_EXCEPTION(open_aterms(folder.file("a.conf", beam + "mwa-fee"), three_stations()), FailureError,
+                        [](const FailureError& error) {
+                          const std::string text = error.what();
+                          return text.find("mwa_full_embedded_element_pattern.h5: not found") !=
+                                     std::string::npos &&
+                                 text.find("--beam-data") != std::string::npos;
+                        });
+  check_complaint(folder, beam + "fits\nbeam.pointing = [ 1deg 2deg ]\nbeam.images = a.fits", "line 4",
+                  "$(corr)");
   check_complaint(folder, beam + "airy", "beam.diameter", "missing");
   check_complaint(folder, beam + "airy\nbeam.diameter = 25", "line 3", "unit");
   check_complaint(folder, beam + "airy\nbeam.diameter = 0m", "line 3", "above 0");

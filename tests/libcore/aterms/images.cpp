@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(gains_of_circular_receptors_act_on_circular_products) {
         three_stations(), true);
     return evaluate(*model, 56859.84 * 86400, kFreq_hz, grid_of(4, 0.03));
   };
-  const auto both = jones_of("diagonal, beam"), beam = jones_of("beam");
+  const auto both = jones_of("beam, diagonal"), beam = jones_of("beam");
   const std::complex<double> sky[2][2] = {{2.0, {0.3, -0.4}}, {{0.3, 0.4}, 1.2}}, i{0, 1};
   const auto circular = [&](const auto& jones, std::size_t p, std::size_t q) {
     std::complex<double> seen[4] = {};
