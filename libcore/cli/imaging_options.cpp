@@ -102,7 +102,9 @@ std::string describe_weighting(const ImagingOptions& options) {
   return text;
 }
 
-void add_selection_options(Tool& tool, ImagingOptions& options) {
+namespace {
+
+void add_fields_and_windows(Tool& tool, ImagingOptions& options) {
   CLI::App& app = tool.app();
   tool.heading(headings::kSelection);
   app.add_option_function<std::string>(
@@ -113,28 +115,45 @@ void add_selection_options(Tool& tool, ImagingOptions& options) {
          "--spw", [&](const std::string& text) { options.spws = parse_list("--spw", text); },
          "spectral window numbers (default: all)")
       ->type_name("LIST");
-  app.add_option_function<std::vector<std::string>>(
-         "--interval",
-         [&](const std::vector<std::string>& texts) {
-           const auto [start, end] = parse_range("--interval", texts);
-           options.first_interval = static_cast<std::int64_t>(start);
-           options.n_intervals = static_cast<std::int64_t>(end - start);
-         },
-         "integrations START to END - 1, counted from 0")
+}
+
+void add_channel_range(Tool& tool, ImagingOptions& options) {
+  tool.app()
+      .add_option_function<std::vector<std::string>>(
+          "--channel-range",
+          [&](const std::vector<std::string>& texts) {
+            const auto [start, end] = parse_range("--channel-range", texts);
+            options.first_channel = start;
+            options.n_channels = end - start;
+          },
+          "channels START to END - 1 of every spectral window")
       ->type_name("START END")
       ->expected(2)
       ->allow_extra_args(false);
-  app.add_option_function<std::vector<std::string>>(
-         "--channel-range",
-         [&](const std::vector<std::string>& texts) {
-           const auto [start, end] = parse_range("--channel-range", texts);
-           options.first_channel = start;
-           options.n_channels = end - start;
-         },
-         "channels START to END - 1 of every spectral window")
+}
+
+}  // namespace
+
+void add_window_options(Tool& tool, ImagingOptions& options) {
+  add_fields_and_windows(tool, options);
+  add_channel_range(tool, options);
+}
+
+void add_selection_options(Tool& tool, ImagingOptions& options) {
+  add_fields_and_windows(tool, options);
+  tool.app()
+      .add_option_function<std::vector<std::string>>(
+          "--interval",
+          [&](const std::vector<std::string>& texts) {
+            const auto [start, end] = parse_range("--interval", texts);
+            options.first_interval = static_cast<std::int64_t>(start);
+            options.n_intervals = static_cast<std::int64_t>(end - start);
+          },
+          "integrations START to END - 1, counted from 0")
       ->type_name("START END")
       ->expected(2)
       ->allow_extra_args(false);
+  add_channel_range(tool, options);
 }
 
 namespace {

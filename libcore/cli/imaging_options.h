@@ -46,7 +46,9 @@ struct ImagingOptions {
 
 /// "briggs, robustness 0" and so on, with tapers and limits of uv.
 std::string describe_weighting(const ImagingOptions& options);
-/// --field, --spw, --interval, --channel-range.
+/// --field, --spw, --channel-range.
+void add_window_options(Tool& tool, ImagingOptions& options);
+/// These, and --interval.
 void add_selection_options(Tool& tool, ImagingOptions& options);
 /// --accuracy and what it chooses.
 void add_gridding_options(Tool& tool, ImagingOptions& options);

@@ -97,6 +97,17 @@ void fold_values(const casacore::Complex* data, const casacore::Bool* flag, cons
   }
 }
 
+/// 1 / sigma^2 of a row, [chan][corr], or the weight where sigma is 0; `step` from channel to channel of the
+/// weights.
+void weights_of_sigma(const float* sigma, const float* weight, std::size_t step, std::size_t n_corr,
+                      std::vector<float>& to) {
+  for (std::size_t i = 0, first = 0; i < to.size(); i += n_corr, first += step)
+    for (std::size_t corr = 0; corr < n_corr; ++corr) {
+      const float s = sigma[i + corr];
+      to[i + corr] = s == 0 ? weight[first + corr] : 1 / (s * s);
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -124,6 +135,9 @@ MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta,
   weight_.attach(table, "WEIGHT", path, by_files);
   if (table.tableDesc().isColumn("WEIGHT_SPECTRUM"))
     spectrum_.emplace().attach(table, "WEIGHT_SPECTRUM", path, by_files);
+  if (selection.weights_of_sigma && selection.column == "DATA" &&
+      table.tableDesc().isColumn("SIGMA_SPECTRUM"))
+    sigma_.emplace().attach(table, "SIGMA_SPECTRUM", path, by_files);
 }
 
 void MsCellReader::close() {
@@ -135,6 +149,7 @@ void MsCellReader::close() {
   close(flag_);
   close(weight_);
   if (spectrum_) close(*spectrum_);
+  if (sigma_) close(*sigma_);
 }
 
 std::size_t MsCellReader::rows_at_once(std::size_t n_corr, std::size_t n_chan) const {
@@ -215,6 +230,19 @@ void MsCellReader::load_weights(const Place& place, MsCells& cells) {
                     cells.weight.shape().toString());
 }
 
+/// An empty array where these rows have none.
+void MsCellReader::load_sigma(const Place& place, MsCells& cells) {
+  const IPosition cell = place.cell();
+  if (sigma_->has(place, cell)) return sigma_->read(place, place.cell(true), first_channel_, cells.sigma);
+  std::lock_guard lock(casacore_);
+  if (!sigma_->cells.isDefined(place.first_row) || !sigma_->cells.shape(place.first_row).isEqual(cell)) {
+    cells.sigma.resize(IPosition(1, 0));
+    return;
+  }
+  sigma_->tiles.check(place.first_row, cell);
+  load(*sigma_, place, true, cells.sigma);
+}
+
 void MsCellReader::load(MsCells& cells, const MsScalars& scalars, std::span<const std::size_t> wanted) {
   const Place place(cells, meta_, scalars, wanted);
   const IPosition coordinates(1, 3), cell = place.cell(), per_correlation(1, cell[0]);
@@ -241,6 +269,7 @@ void MsCellReader::load(MsCells& cells, const MsScalars& scalars, std::span<cons
   if (flag) flag_.read(place, place.cell(true), first_channel_, cells.flag);
   if (spectrum) spectrum_->read(place, place.cell(true), first_channel_, cells.weight);
   if (weight) weight_.read(place, per_correlation, 0, cells.weight);
+  if (sigma_) load_sigma(place, cells);
 }
 
 void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<double, 2> uvw_m,
@@ -258,7 +287,8 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
   // Stride of the weights from channel to channel: WEIGHT holds for every channel.
   const std::size_t weight_step = cells.spectrum ? n_corr : 0,
                     weight_row = cells.spectrum ? n_corr * n_chan : n_corr;
-  thread_local std::vector<float> repeated;
+  const bool has_sigma = cells.sigma.size() > 0;
+  thread_local std::vector<float> repeated, of_sigma;
   for (std::size_t row = 0; row < cells.wanted.size(); ++row) {
     const std::size_t at = cells.at[row];
     std::complex<float>* to = data_out.data() + row * n_values;
@@ -275,8 +305,15 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
     const casacore::Complex* data = cells.data.data() + at * n_chan * n_corr;
     const casacore::Bool* flag = cells.flag.data() + at * n_chan * n_corr;
     const float* weight = cells.weight.data() + at * weight_row;
+    std::size_t step = weight_step;
+    if (has_sigma) {
+      of_sigma.resize(n_corr * n_chan);
+      weights_of_sigma(cells.sigma.data() + at * n_chan * n_corr, weight, step, n_corr, of_sigma);
+      weight = of_sigma.data();
+      step = n_corr;
+    }
     if (in_order) {
-      if (!cells.spectrum) {
+      if (!cells.spectrum && !has_sigma) {
         repeated.resize(n_values);
         for (std::size_t i = 0; i < n_values; ++i) repeated[i] = weight[i % n_corr];
         weight = repeated.data();
@@ -284,7 +321,7 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
       fold_values(data, flag, weight, n_values, to, to_weight);
       continue;
     }
-    for (std::size_t chan = 0; chan < n_chan; ++chan, data += n_corr, flag += n_corr, weight += weight_step)
+    for (std::size_t chan = 0; chan < n_chan; ++chan, data += n_corr, flag += n_corr, weight += step)
       for (std::size_t p = 0; p < n_product; ++p, ++to, ++to_weight) {
         const int corr = corr_of[p];
         if (corr < 0) continue;

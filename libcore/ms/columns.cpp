@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/ms/columns.h"
 
-#include <casacore/casa/Arrays/Slicer.h>
-#include <casacore/tables/Tables/ArrayColumn.h>
-#include <casacore/tables/Tables/RefRows.h>
-
 #include <algorithm>
 #include <optional>
 
 #include "libcore/base/view.h"
 #include "libcore/files/output.h"
+#include "libcore/ms/addresses.h"
 #include "libcore/ms/lock.h"
-#include "libcore/ms/metadata.h"
 #include "libcore/ms/probe.h"
-#include "libcore/ms/rows.h"
-#include "libcore/ms/tile_files.h"
 #include "libcore/ms/units.h"
 #include "libcore/ms/update.h"
 #include "libcore/system/parallel.h"
@@ -23,50 +17,7 @@ namespace apsyn {
 namespace {
 
 using casacore::IPosition;
-using casacore::Slicer;
 using Cells = casacore::Array<casacore::Complex>;
-
-casacore::Table open_to_read(const std::string& path) {
-  adopt_casacore_log();
-  return casacore::Table(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
-}
-
-casacore::Table open_to_write(const std::string& path) {
-  adopt_casacore_log();
-  try {
-    return casacore::Table(path, casacore::TableLock(casacore::TableLock::PermanentLocking),
-                           casacore::Table::Update);
-  } catch (const std::exception& error) {
-    throw FailureError("{}: cannot be opened for writing: {}: does another program use it?", path,
-                       reason_of(error));
-  }
-}
-
-/// Channels first .. first + n - 1 of the wanted ones, adjacent in the cells.
-struct ChannelRun {
-  std::size_t at = 0, first = 0, n = 0;
-};
-std::vector<ChannelRun> adjacent(const std::vector<std::size_t>& channels) {
-  std::vector<ChannelRun> runs;
-  for (std::size_t i = 0; i < channels.size(); ++i) {
-    if (!runs.empty() && runs.back().first + runs.back().n == channels[i])
-      ++runs.back().n;
-    else
-      runs.push_back({i, channels[i], 1});
-  }
-  return runs;
-}
-
-/// Some of the rows of a call.
-struct RowSpan {
-  std::size_t first = 0, n = 0;
-};
-
-/// Rows whose cells take about so many bytes, at least one.
-std::size_t rows_within(std::size_t n_bytes, std::size_t n_channels, std::size_t n_products) {
-  return std::max<std::size_t>(
-      1, n_bytes / std::max<std::size_t>(1, n_channels * n_products * sizeof(casacore::Complex)));
-}
 
 /// Calls use(span) for all rows, as many at a time as casacore deals with well.
 template <class Use>
@@ -75,93 +26,6 @@ void for_row_spans(const MsRows& rows, std::size_t n_channels, std::size_t n_pro
   const std::size_t n_rows = rows.row_number.size(), at_once = rows_within(kBytes, n_channels, n_products);
   for (std::size_t first = 0; first < n_rows; first += at_once)
     use(RowSpan{first, std::min(at_once, n_rows - first)});
-}
-
-/// Spans of consecutive rows of the set, of about kCellBytesAtOnce at most.
-std::vector<RowSpan> consecutive_rows(const MsRows& rows, std::size_t n_channels, std::size_t n_products) {
-  const std::size_t n_rows = rows.row_number.size(),
-                    at_once = rows_within(kCellBytesAtOnce, n_channels, n_products);
-  std::vector<RowSpan> spans;
-  for (std::size_t first = 0, n = 0; first < n_rows; first += n) {
-    for (n = 1; n < at_once && first + n < n_rows; ++n)
-      if (rows.row_number[first + n] != rows.row_number[first + n - 1] + 1) break;
-    spans.push_back({first, n});
-  }
-  return spans;
-}
-
-/// Where the channels of a call and some of its rows lie in a column.
-class Addresses {
- public:
-  Addresses(const MsMetadata& meta, const MsSelection& selection, const MsRows& rows,
-            const std::vector<std::size_t>& channels)
-      : description(meta.description(rows.data_description)),
-        runs(adjacent(channels)),
-        all_(rows.row_number),
-        first_channel_(selection.first_channel) {}
-  IPosition cell() const {
-    return IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(description.n_chan));
-  }
-  bool lacks_products() const {
-    const std::vector<int>& corr_of = description.corr_of;
-    return std::any_of(corr_of.begin(), corr_of.end(), [](int corr) { return corr < 0; });
-  }
-  std::uint64_t row(const RowSpan& span) const { return static_cast<std::uint64_t>(all_[span.first]); }
-  casacore::RefRows rows(const RowSpan& span) const {
-    casacore::Vector<casacore::rownr_t> numbers(span.n);
-    for (std::size_t i = 0; i < span.n; ++i)
-      numbers[i] = static_cast<casacore::rownr_t>(all_[span.first + i]);
-    return casacore::RefRows(numbers, false, true);
-  }
-  std::size_t first_channel(const ChannelRun& run) const { return first_channel_ + run.first; }
-  Slicer section(const ChannelRun& run) const {
-    return Slicer(IPosition(2, 0, static_cast<ssize_t>(first_channel(run))),
-                  IPosition(2, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n)));
-  }
-  IPosition shape(const ChannelRun& run, const RowSpan& span) const {
-    return IPosition(3, static_cast<ssize_t>(description.n_corr), static_cast<ssize_t>(run.n),
-                     static_cast<ssize_t>(span.n));
-  }
-  /// Whether cells of the run hold what a call's rows of n_chan channels do, in the same order.
-  bool as_stored(const ChannelRun& run, std::size_t n_chan) const {
-    bool same = run.n == n_chan && description.corr_of.size() == description.n_corr;
-    for (std::size_t p = 0; same && p < description.n_corr; ++p)
-      same = description.corr_of[p] == static_cast<int>(p);
-    return same;
-  }
-  /// Calls copy(index in the cells' array, row, chan of the call, product) for all cells of a run.
-  template <class Copy>
-  void for_cells(const ChannelRun& run, const RowSpan& span, Copy copy) const {
-    std::size_t at = 0;
-    for (std::size_t row = 0; row < span.n; ++row)
-      for (std::size_t chan = 0; chan < run.n; ++chan, at += description.n_corr)
-        for (std::size_t p = 0; p < description.corr_of.size(); ++p)
-          if (description.corr_of[p] >= 0)
-            copy(at + static_cast<std::size_t>(description.corr_of[p]), span.first + row, run.at + chan, p);
-  }
-
-  const MsDataDescription& description;
-  const std::vector<ChannelRun> runs;
-
- private:
-  const std::vector<std::int64_t>& all_;
-  std::size_t first_channel_;
-};
-
-/// DataError when the cells of the rows are not there in the shape that their data description says.
-void check_cells(const casacore::TableColumn& column, const MsTileCheck& tiles, const IPosition& expected,
-                 const MsRows& rows, const std::string& path) {
-  const bool fixed = column.columnDesc().isFixedShape();
-  const std::size_t n_check = fixed ? 1 : rows.row_number.size();
-  for (std::size_t i = 0; i < n_check; ++i) {
-    const auto row = static_cast<casacore::rownr_t>(rows.row_number[i]);
-    const std::string name = column.columnDesc().name();
-    if (!column.isDefined(row)) throw DataError("{}: row {}: {} holds nothing", path, row, name);
-    if (!column.shape(row).isEqual(expected))
-      throw DataError("{}: row {}: {} has shape {}, its data description says {}", path, row, name,
-                      column.shape(row).toString(), expected.toString());
-    tiles.check(row, expected);
-  }
 }
 
 /// A set and a column of its visibilities.
@@ -248,18 +112,6 @@ void VisibilityColumnReader::read(const MsRows& rows, const std::vector<std::siz
       }
     });
   });
-}
-
-/// UsageError when a column would come to lie in another set, which is neither locked nor brought to the
-/// disk.
-void check_home(const casacore::Table& table, const std::string& path, const std::string& column) {
-  const std::vector<std::string> behind = tables_behind(table);
-  if (!behind.empty())
-    throw UsageError("{}: its rows are those of {}{}: give {}", path, behind[0],
-                     behind.size() > 1 ? " and others" : "", behind.size() > 1 ? "these sets" : "that set");
-  if (table.tableDesc().isColumn(column) && storage_manager(table, column).starts_with("Forward"))
-    throw UsageError("{}: column {} is that of another set: choose another name, or give that set", path,
-                     column);
 }
 
 FluxUnit VisibilityColumnReader::flux_unit() const {

@@ -33,7 +33,18 @@ struct MsSelection {
   std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
   std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all
   bool autos = false;                                 ///< keep ANTENNA1 == ANTENNA2
+  /// Weights of DATA as its definition has them, 1 / SIGMA_SPECTRUM^2 where there is such a column and it is
+  /// not 0: a set whose CORRECTED_DATA has been written keeps the weights of that in WEIGHT_SPECTRUM.
+  bool weights_of_sigma = false;
   bool by_casacore_alone = false;  ///< read and write no tiles past it: slow, to compare with
+};
+
+/// The selected rows of one TIME.
+struct MsIntegration {
+  double time_mjd_s = 0, interval_s = 0;     ///< the middle; the longest interval of its rows
+  int scan = 0;                              ///< SCAN_NUMBER of the first of them, 0 where the set has none
+  std::int64_t n_rows = 0;                   ///< without autocorrelations, unless they are selected
+  std::int64_t first_row = 0, last_row = 0;  ///< in the main table
 };
 
 /// Rows of one DATA_DESC_ID. Flags, uvw that is no number (0 then), WEIGHT, WEIGHT_SPECTRUM and NaN are
@@ -76,6 +87,8 @@ class MeasurementSetReader {
   double end_mjd_s() const;
   /// TIME and EXPOSURE of the selected rows that are not flagged as a whole.
   const Exposures& exposures() const;
+  /// By rising time; those without rows (of cross-correlations) are left out. Reads the scalars of all rows.
+  std::vector<MsIntegration> integrations() const;
   const std::string& observer() const;  ///< empty when the set does not tell
   const std::string& telescope() const;
   bool has_column(const std::string& name) const;
@@ -92,6 +105,8 @@ class MeasurementSetReader {
   /// n_threads threads, the caller's among them, in any order. uvw_m is complete when it returns. The error
   /// that it throws is that of the first rows that have one.
   void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use);
+  /// The same into data and weight of `rows`.
+  void read_cells(MsRows& rows, unsigned n_threads);
   void rewind();
 
  private:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -211,6 +212,38 @@ struct MeasurementSetReader::State {
     }
   }
 
+  /// As MeasurementSetReader::integrations().
+  std::vector<MsIntegration> find_integrations() const {
+    std::map<double, MsIntegration> by_time;
+    MsIntegration* last = nullptr;  // neighbouring rows are mostly of one time
+    MsScalars scalars;
+    casacore::Vector<casacore::Int> scan;
+    constexpr auto at_once = static_cast<std::int64_t>(kScanRows);
+    for (std::int64_t first = rows.begin_row(); first < rows.end_row(); first += at_once) {
+      const auto n = static_cast<std::size_t>(std::min(at_once, rows.end_row() - first));
+      read_scalars(scalars, table, first, n);
+      read_scans(scan, table, first, n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const double time_s = scalars.time_s[i];
+        if (!rows.wants(time_s, scalars.field[i], scalars.data_description[i])) continue;
+        if (scalars.ant1[i] == scalars.ant2[i] && !selection.autos) continue;
+        const std::int64_t row = first + static_cast<std::int64_t>(i);
+        if (last == nullptr || last->time_mjd_s != time_s) {
+          const auto [at, added] = by_time.try_emplace(time_s);
+          last = &at->second;
+          if (added) *last = {time_s, 0, scan[i], 0, row, row};
+        }
+        ++last->n_rows;
+        last->last_row = row;
+        if (std::isfinite(scalars.interval_s[i]))
+          last->interval_s = std::max(last->interval_s, scalars.interval_s[i]);
+      }
+    }
+    std::vector<MsIntegration> all;
+    for (const auto& [time_s, integration] : by_time) all.push_back(integration);
+    return all;
+  }
+
   /// Back to the first row.
   void begin() {
     next_row = rows.begin_row();
@@ -351,6 +384,9 @@ double MeasurementSetReader::end_mjd_s() const {
 const Exposures& MeasurementSetReader::exposures() const {
   return state_->rows.span().exposures;
 }
+std::vector<MsIntegration> MeasurementSetReader::integrations() const {
+  return with_measurement_set(state_->path, [&] { return state_->find_integrations(); });
+}
 const std::string& MeasurementSetReader::observer() const {
   return state_->meta.observer;
 }
@@ -392,8 +428,7 @@ void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads, const Us
   state.batch.clear();
 }
 
-bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
-  if (!next(rows, max_rows)) return false;
+void MeasurementSetReader::read_cells(MsRows& rows, unsigned n_threads) {
   State& state = *state_;
   if (!state.selection.column.empty()) {
     const Buffer<std::complex<float>, 3>::Shape shape{rows.ant1.size(), rows.data.extent(1),
@@ -402,13 +437,18 @@ bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
     rows.weight.resize_for_overwrite(shape);
   }
   with_measurement_set(state.path, [&] {
-    state.for_pieces(1, [&](State::Piece& piece) {
+    state.for_pieces(n_threads, [&](State::Piece& piece) {
       const std::size_t n = piece.cells.wanted.size();
       state.cells.fold(piece.cells, state.block->scalars, rows_of(rows.uvw_m, piece.first, n),
                        rows_of(rows.data, piece.first, n), rows_of(rows.weight, piece.first, n));
     });
   });
   state.batch.clear();
+}
+
+bool MeasurementSetReader::read(MsRows& rows, std::size_t max_rows) {
+  if (!next(rows, max_rows)) return false;
+  read_cells(rows, 1);
   return true;
 }
 

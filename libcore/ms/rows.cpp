@@ -163,6 +163,14 @@ void read_antennas(MsScalars& scalars, const casacore::Table& table, std::int64_
   read_column(scalars.ant2, table, "ANTENNA2", first, n);
 }
 
+void read_scans(casacore::Vector<casacore::Int>& scan, const casacore::Table& table, std::int64_t first,
+                std::size_t n) {
+  if (table.tableDesc().isColumn("SCAN_NUMBER"))
+    read_column(scan, table, "SCAN_NUMBER", first, n);
+  else
+    scan = casacore::Vector<casacore::Int>(n, 0);
+}
+
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first, std::size_t n) {
   scalars.first_row = first;
   read_times(scalars.time_s, table, first, n);

@@ -69,6 +69,10 @@ void read_antennas(MsScalars& scalars, const casacore::Table& table, std::int64_
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
                   std::size_t n_rows);
 
+/// SCAN_NUMBER; zeros where the set has none.
+void read_scans(casacore::Vector<casacore::Int>& scan, const casacore::Table& table, std::int64_t first_row,
+                std::size_t n_rows);
+
 /// The type of the storage manager that holds a column.
 std::string storage_manager(const casacore::Table& table, const std::string& column);
 
@@ -110,6 +114,7 @@ struct MsCells {
   casacore::Array<casacore::Complex> data;
   casacore::Array<casacore::Bool> flag;
   casacore::Array<casacore::Float> weight;
+  casacore::Array<casacore::Float> sigma;  ///< SIGMA_SPECTRUM, where weights come from it
 };
 
 /// Reads the cells of rows of one data description: straight from the files where these are tiles of a known
@@ -154,6 +159,7 @@ class MsCellReader {
   /// By casacore, as all that follows.
   template <class T>
   void load(const Column<T>& column, const Place& place, bool channels, casacore::Array<T>& into);
+  void load_sigma(const Place& place, MsCells& cells);
   void load_uvw(const Place& place, casacore::Array<double>& uvw);
   void load_weights(const Place& place, MsCells& cells);
   bool has_weight_spectrum(const Place& place) const;
@@ -168,7 +174,8 @@ class MsCellReader {
   Column<casacore::Bool> flag_;
   Column<casacore::Float> weight_;
   std::optional<Column<casacore::Float>> spectrum_;
-  std::mutex casacore_;  ///< takes one thread only
+  std::optional<Column<casacore::Float>> sigma_;  ///< where weights come from it
+  std::mutex casacore_;                           ///< takes one thread only
 };
 
 }  // namespace apsyn

@@ -68,15 +68,6 @@ casacore::Vector<casacore::Int> description_column(const casacore::Table& table)
   return casacore::ScalarColumn<casacore::Int>(table, "DATA_DESC_ID").getColumn();
 }
 
-/// Half a mebibyte of all correlations and few enough channels that parts of the band can be written by
-/// themselves.
-IPosition tile_of(const IPosition& cell, casacore::rownr_t n_rows) {
-  const ssize_t n_chan = std::clamp<ssize_t>(cell[1], 1, 32), n_corr = std::max<ssize_t>(cell[0], 1);
-  const ssize_t rows = std::clamp<ssize_t>((ssize_t{1} << 19) / (8 * n_corr * n_chan), 1,
-                                           std::max<ssize_t>(1, static_cast<ssize_t>(n_rows)));
-  return IPosition(3, n_corr, n_chan, rows);
-}
-
 /// What the folder of a table holds, to take back an addition that the disk has no space for.
 class FolderState {
  public:
@@ -110,25 +101,41 @@ class FolderState {
   std::string description_, info_;
 };
 
+/// Half a mebibyte of T, all correlations and few enough channels that parts of the band can be written by
+/// themselves.
+template <class T>
+IPosition tile_of(const IPosition& cell, casacore::rownr_t n_rows) {
+  const ssize_t n_chan = std::clamp<ssize_t>(cell[1], 1, 32), n_corr = std::max<ssize_t>(cell[0], 1);
+  const ssize_t rows =
+      std::clamp<ssize_t>((ssize_t{1} << 19) / (static_cast<ssize_t>(sizeof(T)) * n_corr * n_chan), 1,
+                          std::max<ssize_t>(1, static_cast<ssize_t>(n_rows)));
+  return IPosition(3, n_corr, n_chan, rows);
+}
+
+/// A column to be added, with the shape of its cells by data description.
 struct NewColumn {
-  std::string name;
-  FluxUnit unit;
+  std::string name, comment;
+  std::vector<IPosition> shapes;
+  casacore::Vector<casacore::Int> description;  ///< [row]
 };
 
-void add_zeros(casacore::Table& table, const NewColumn& wanted, const std::vector<IPosition>& shapes,
-               const casacore::Vector<casacore::Int>& description) {
+/// `finish` completes the description of the column.
+template <class T, class Finish>
+void add_zeros(casacore::Table& table, const NewColumn& wanted, Finish finish) {
   const std::string& name = wanted.name;
   std::set<std::pair<ssize_t, ssize_t>> distinct;
-  for (casacore::Int id : description)
-    distinct.emplace(shapes[static_cast<std::size_t>(id)][0], shapes[static_cast<std::size_t>(id)][1]);
-  const std::string comment = "visibilities", manager = "Tiled" + name;
+  for (casacore::Int id : wanted.description) {
+    const IPosition& shape = wanted.shapes[static_cast<std::size_t>(id)];
+    distinct.emplace(shape[0], shape[1]);
+  }
+  const std::string manager = "Tiled" + name;
   if (distinct.size() <= 1) {
     const IPosition cell = distinct.empty() ? IPosition(2, 1, 1)
                                             : IPosition(2, distinct.begin()->first, distinct.begin()->second);
     casacore::ColumnDesc column(
-        casacore::ArrayColumnDesc<casacore::Complex>(name, comment, cell, casacore::ColumnDesc::FixedShape));
-    set_unit(column, wanted.unit);
-    table.addColumn(column, AllocatedColumnStMan(manager, tile_of(cell, table.nrow())));
+        casacore::ArrayColumnDesc<T>(name, wanted.comment, cell, casacore::ColumnDesc::FixedShape));
+    finish(column);
+    table.addColumn(column, AllocatedColumnStMan(manager, tile_of<T>(cell, table.nrow())));
     return;
   }
   IPosition largest(2, 1, 1);
@@ -136,12 +143,33 @@ void add_zeros(casacore::Table& table, const NewColumn& wanted, const std::vecto
     largest[0] = std::max(largest[0], n_corr);
     largest[1] = std::max(largest[1], n_chan);
   }
-  casacore::ColumnDesc several(casacore::ArrayColumnDesc<casacore::Complex>(name, comment, 2));
-  set_unit(several, wanted.unit);
-  table.addColumn(several, casacore::TiledShapeStMan(manager, tile_of(largest, table.nrow())));
-  casacore::ArrayColumn<casacore::Complex> column(table, name);
+  casacore::ColumnDesc several(casacore::ArrayColumnDesc<T>(name, wanted.comment, 2));
+  finish(several);
+  table.addColumn(several, casacore::TiledShapeStMan(manager, tile_of<T>(largest, table.nrow())));
+  casacore::ArrayColumn<T> column(table, name);
   for (casacore::rownr_t row = 0; row < table.nrow(); ++row)
-    column.setShape(row, shapes[static_cast<std::size_t>(description[row])]);
+    column.setShape(row, wanted.shapes[static_cast<std::size_t>(wanted.description[row])]);
+}
+
+/// Calls add() and brings the set to the disk; when that fails, the set is as it was.
+template <class Add>
+void add_or_restore(casacore::Table& table, const std::string& path, const std::string& name, double bytes,
+                    Add add) {
+  std::error_code error;
+  const fs::space_info space = fs::space(path, error);
+  if (!error && static_cast<double>(space.available) < bytes)
+    throw FailureError("{}: a column {} needs {}, and the disk has {} left", path, name, format_bytes(bytes),
+                       format_bytes(static_cast<double>(space.available)));
+  const FolderState before(path);
+  try {
+    add();
+    table.flush();
+    sync_tree(path);
+  } catch (const std::exception& failure) {
+    before.restore();
+    throw FailureError("{}: cannot add a column {}, which needs {}: {}", path, name, format_bytes(bytes),
+                       reason_of(failure));
+  }
 }
 
 /// Appends to the copy of a HISTORY table. False when it ends with the lines already, or is malformed.
@@ -212,24 +240,21 @@ std::uint64_t visibility_bytes(const casacore::Table& table, const std::string& 
 
 void add_visibility_column(casacore::Table& table, const std::string& path, const std::string& name,
                            FluxUnit unit) {
-  const std::vector<IPosition> shapes = cell_shapes(table, path);
-  const casacore::Vector<casacore::Int> description = description_column(table);
-  const auto bytes = static_cast<double>(visibility_bytes(table, path));
-  std::error_code error;
-  const fs::space_info space = fs::space(path, error);
-  if (!error && static_cast<double>(space.available) < bytes)
-    throw FailureError("{}: a column {} needs {}, and the disk has {} left", path, name, format_bytes(bytes),
-                       format_bytes(static_cast<double>(space.available)));
-  const FolderState before(path);
-  try {
-    add_zeros(table, {name, unit}, shapes, description);
-    table.flush();
-    sync_tree(path);
-  } catch (const std::exception& failure) {
-    before.restore();
-    throw FailureError("{}: cannot add a column {}, which needs {}: {}", path, name, format_bytes(bytes),
-                       reason_of(failure));
-  }
+  const NewColumn wanted{name, "visibilities", cell_shapes(table, path), description_column(table)};
+  add_or_restore(table, path, name, static_cast<double>(visibility_bytes(table, path)), [&] {
+    add_zeros<casacore::Complex>(table, wanted,
+                                 [&](casacore::ColumnDesc& column) { set_unit(column, unit); });
+  });
+}
+
+void add_real_column(casacore::Table& table, const std::string& path, const std::string& name,
+                     const std::string& comment, const FillRealColumn& fill) {
+  const NewColumn wanted{name, comment, cell_shapes(table, path), description_column(table)};
+  add_or_restore(table, path, name, static_cast<double>(visibility_bytes(table, path) / 2), [&] {
+    add_zeros<float>(table, wanted, [](casacore::ColumnDesc&) {});
+    casacore::ArrayColumn<float> column(table, name);
+    if (fill) fill(column);
+  });
 }
 
 void define_cells(casacore::ArrayColumn<casacore::Complex>& column, const IPosition& cell,

@@ -7,6 +7,7 @@
 #include <casacore/tables/Tables/Table.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,12 @@ std::uint64_t visibility_bytes(const casacore::Table& table, const std::string& 
 /// keep_open().
 void add_visibility_column(casacore::Table& table, const std::string& path, const std::string& name,
                            FluxUnit unit);
+
+/// The same of a column of real zeros, which `fill`, if there is one, gives values before the set says that
+/// it has the column: who kills the process until then leaves the set as it was.
+using FillRealColumn = std::function<void(casacore::ArrayColumn<float>& column)>;
+void add_real_column(casacore::Table& table, const std::string& path, const std::string& name,
+                     const std::string& comment, const FillRealColumn& fill);
 
 /// Gives zeros to those cells of the rows that hold nothing.
 void define_cells(casacore::ArrayColumn<casacore::Complex>& column, const casacore::IPosition& cell,

@@ -20,18 +20,20 @@ violations() {
     {
       foreign = "^(casacore/|fitsio|longnam|CLI/|erfa|nlohmann/)"
       drawing = "^(cairo|pango/|glib|fontconfig/|ft2build|freetype|png\\.h|zlib\\.h)"
-      core = "^libcore/(base|system|files|header|array|sky|voltage|visibility|image|powers)/"
-      io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|aterms|imaging)/"
+      core = "^libcore/(base|system|files|header|array|sky|solutions|voltage|visibility|image|powers)/"
+      io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|h5parm|solution_files|aterms|imaging)/"
       if ($1 ~ "^libcore/" && $1 !~ core && $1 !~ io && $1 !~ "^libcore/(cli|plot)/") print $1 ": in no room of libcore that is known here"
+      if ($1 !~ "^libcore/h5parm/") forbid(".", "^(hdf5|H5)", "libcore/h5parm alone reads HDF5")
       forbid(core, foreign, "the core knows no file format and no command line")
       if ($1 !~ "^(libcore/plot|tests)/") forbid(".", drawing, "libcore/plot alone draws")
       forbid("^libcore/plot/.*\\.h$", "^(pango/|glib|fontconfig/|zlib\\.h)", "what draws stays in .cpp files")
       forbid(core, io, "the core depends on nothing above it")
       forbid(core, "^(libcore/(cli|plot)|kernels|tools|tests)/", "the core depends on nothing above it")
-      forbid("^libcore/base/", "^libcore/(system|files|header|array|sky|voltage|visibility|image|powers)/", "base depends on nothing")
-      forbid("^libcore/(system|files)/", "^libcore/(header|array|sky|voltage|visibility|image|powers)/", "the nouns stand above system and files")
-      forbid("^libcore/array/", "^libcore/(header|sky|voltage|visibility|image|powers)/", "arrays depend on base, system and files")
-      forbid("^libcore/(image|powers)/", "^libcore/(header|array|sky|voltage|visibility)/", "images and powers depend on base, system and files")
+      forbid("^libcore/base/", "^libcore/(system|files|header|array|sky|solutions|voltage|visibility|image|powers)/", "base depends on nothing")
+      forbid("^libcore/(system|files)/", "^libcore/(header|array|sky|solutions|voltage|visibility|image|powers)/", "the nouns stand above system and files")
+      forbid("^libcore/array/", "^libcore/(header|sky|solutions|voltage|visibility|image|powers)/", "arrays depend on base, system and files")
+      forbid("^libcore/(sky|solutions)/", "^libcore/(header|voltage|visibility|powers)/", "the sky and solutions know no data")
+      forbid("^libcore/(image|powers)/", "^libcore/(header|array|sky|solutions|voltage|visibility)/", "images and powers depend on base, system and files")
       forbid(io, "^(libcore/(cli|plot)|kernels|tools|tests)/", "files depend on the core only")
       forbid(io, "^CLI/", "files know no command line")
       forbid("^libcore/cli/", io, "cli depends on the core only")
@@ -46,7 +48,7 @@ violations() {
       forbid("^kernels/", "^(libcore/(cli|plot)|tools|tests)/", "kernels depend on the core only")
       forbid("^tools/", "^tests/", "a tool depends on libraries only")
       forbid("^tools/", "^(casacore/|fitsio|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
-      forbid("^tests/reference/", "^(kernels|libcore/(cli|streams|measures|fits|ms|uvfits|filterbank|capture|aterms|imaging)|tools)/", "references share no code with what they test")
+      forbid("^tests/reference/", "^(kernels|libcore/(cli|streams|measures|fits|ms|uvfits|filterbank|capture|h5parm|solution_files|aterms|imaging)|tools)/", "references share no code with what they test")
       # What is compiled with the toolkit only lies in folders cuda/ and the benchmarks of GPUs.
       cuda = "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx|kernels/common/cuda/[^/]*$)"
       if ($1 !~ "/cuda/" && $1 !~ "^tests/bench/.*_cuda\\.cpp$") forbid("\\.(h|cpp)$", cuda, "CUDA belongs into folders cuda/")
@@ -77,6 +79,11 @@ keeps() {
 }
 breaks libcore/base/a.h '<fitsio.h>'
 breaks libcore/voltage/a.h '"libcore/fits/b.h"'
+breaks libcore/solutions/a.cpp '"libcore/h5parm/b.h"'
+breaks libcore/solutions/a.cpp '"libcore/visibility/b.h"'
+breaks libcore/solution_files/a.cpp '<hdf5.h>'
+keeps libcore/h5parm/a.cpp '<hdf5.h>'
+keeps libcore/solution_files/a.cpp '"libcore/h5parm/h5parm.h"'
 breaks libcore/sky/a.cpp '"kernels/idg/idg.h"'
 breaks libcore/fits/a.cpp '"libcore/cli/tool.h"'
 breaks libcore/capture/a.cpp '<CLI/CLI.hpp>'

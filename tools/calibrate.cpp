@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// calibrate: visibilities and a model of the sky -> gains of the antennas; gains onto visibilities; solutions
+// from one kind of file into another.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libcore/base/log.h"
+#include "libcore/cli/tool.h"
+#include "libcore/imaging/blocks.h"
+#include "libcore/ms/corrections.h"
+#include "libcore/ms/lock.h"
+#include "libcore/solution_files/solution_files.h"
+#include "libcore/streams/detect.h"
+#include "libcore/system/device.h"
+#include "tools/calibrate/apply.h"
+#include "tools/calibrate/chain.h"
+#include "tools/calibrate/input.h"
+#include "tools/calibrate/model.h"
+#include "tools/calibrate/options.h"
+#include "tools/calibrate/outputs.h"
+#include "tools/calibrate/tables.h"
+
+using namespace apsyn;
+using namespace apsyn::calibrate;
+
+namespace {
+
+/// What is wrong with applying shows before hours of solving.
+void look_at_output_column(const Options& options) {
+  CorrectionColumns columns;
+  columns.input = options.selection.column;
+  columns.output = options.output_column;
+  columns.weights = !options.no_weights && columns.input == "DATA";
+  inspect_corrections(options.input(), selection_of(options, columns.input), columns);
+}
+
+void run_solve(Tool& tool, Options& options) {
+  tool.stage("open");
+  check_outputs(tool, options);
+  // Before the set is opened: another run may be adding a column.
+  std::shared_ptr<const MeasurementSetLock> lock;
+  if (options.applies() && !tool.common().dry_run) lock = lock_measurement_set(options.input());
+  std::unique_ptr<VisibilityInput> input = open_input(options);
+  if (options.applies()) look_at_output_column(options);
+  if (options.models.empty()) tool.device(CudaSupport::none);
+  std::unique_ptr<ModelSource> model = open_model(tool, options, *input);
+  const ChainPlan plan(tool, options, input->info(), *model);
+  std::vector<std::string> lines{model->describe()};
+  for (const std::string& line : plan.describe()) lines.push_back(line);
+  tool.report_plan(lines);
+  if (tool.common().dry_run) {
+    tool.print(fmt::format("memory: {}", format_bytes(static_cast<double>(plan.bytes()))));
+    return;
+  }
+  const ChainResult result = solve_chain(tool, options, plan, *input, *model);
+  for (const std::string& line : summarise(result)) log_info("{}", line);
+  Solutions solutions = make_solutions(result, input->info(), tool.provenance());
+  if (options.normalise) normalise(solutions);
+  write_outputs(tool, options, solutions, input->info().conjugated);
+  if (!options.report.empty())
+    write_text(options.report, report_text(result, input->info()), tool.common().overwrite);
+  tool.report_rate(result.n_visibilities, "vis");
+  if (!options.applies()) return;
+  input.reset();
+  model.reset();
+  apply_solutions(tool, options, solutions, "what was solved");
+}
+
+void run_apply(Tool& tool, Options& options) {
+  tool.stage("open");
+  tool.device(CudaSupport::none);
+  std::shared_ptr<const MeasurementSetLock> lock;
+  if (!tool.common().dry_run) lock = lock_measurement_set(options.input());
+  SolutionReadOptions settings;
+  {
+    const MeasurementSetReader reader(options.input(), selection_of(options, ""));
+    SolutionContext& context = settings.context.emplace();
+    for (const Antenna& antenna : reader.layout().antennas) context.antenna_names.push_back(antenna.name);
+    context.freq_hz = merge_channels(reader.spectral_windows()).channel_hz;
+    context.begin_mjd_s = reader.begin_mjd_s();
+    context.end_mjd_s = reader.end_mjd_s();
+  }
+  const Solutions solutions = read_solutions(options.apply, settings);
+  apply_solutions(tool, options, solutions, options.apply);
+}
+
+void run_convert(Tool& tool, Options& options) {
+  check_outputs(tool, options);
+  Solutions solutions = read_solutions(options.input());
+  if (tool.common().dry_run) {
+    tool.print(fmt::format("{}: {} antennas, {} tables", options.input(), solutions.antennas.size(),
+                           solutions.tables.size()));
+    return;
+  }
+  if (options.normalise) normalise(solutions);
+  for (const std::string& line : tool.provenance()) solutions.history.push_back(line);
+  write_outputs(tool, options, solutions, false);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Tool tool("calibrate", "find the gains of antennas from visibilities, and correct visibilities by them");
+  Options options;
+  declare(tool, options);
+  return tool.run(argc, argv, [&] {
+    check_options(tool, options);
+    switch (options.mode) {
+      case Mode::solve:
+        return run_solve(tool, options);
+      case Mode::apply:
+        return run_apply(tool, options);
+      case Mode::convert:
+        return run_convert(tool, options);
+    }
+  });
+}

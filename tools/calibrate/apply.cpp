@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/calibrate/apply.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "kernels/calibrate/apply_gains.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/ms/corrections.h"
+#include "libcore/ms/lock.h"
+#include "libcore/solutions/evaluator.h"
+#include "libcore/system/program_memory.h"
+
+namespace apsyn::calibrate {
+namespace {
+
+/// Rows that are corrected between two looks at the progress.
+constexpr std::size_t kRows = 1u << 15;
+
+std::vector<std::string> names_of(const ArrayLayout& layout) {
+  std::vector<std::string> names;
+  for (const Antenna& antenna : layout.antennas) names.push_back(antenna.name);
+  return names;
+}
+
+/// Receptors of ANTENNA1 and ANTENNA2 in each product.
+std::vector<ProductHands> hands_of(const std::vector<Product>& products, const std::string& path) {
+  std::vector<ProductHands> hands;
+  for (const Product product : products) {
+    if (product < Product::RR)
+      throw UsageError("{}: holds Stokes parameters: gains are those of receptors", path);
+    const int number = (static_cast<int>(product) - static_cast<int>(Product::RR)) % 4;
+    hands.push_back({static_cast<std::uint8_t>(number / 2), static_cast<std::uint8_t>(number % 2)});
+  }
+  return hands;
+}
+
+std::optional<std::size_t> find_direction(const Options& options, const Solutions& solutions,
+                                          const std::string& source) {
+  if (!solutions.is_directional()) {
+    if (!options.direction.empty())
+      throw UsageError("--direction {}: {} is of the whole field: leave it out", options.direction, source);
+    return std::nullopt;
+  }
+  std::string known;
+  for (const SolutionDirection& direction : solutions.directions)
+    known += (known.empty() ? "" : ", ") + direction.name;
+  if (options.direction.empty())
+    throw UsageError("{}: holds solutions of several directions: choose one with --direction: {}", source,
+                     known);
+  const std::optional<std::size_t> found = solutions.find_direction(options.direction);
+  if (!found) throw UsageError("--direction {}: {} has {}", options.direction, source, known);
+  return found;
+}
+
+class Applier {
+ public:
+  Applier(Tool& tool, const Options& options, const Solutions& solutions, const std::string& source)
+      : tool_(tool),
+        options_(options),
+        source_(source),
+        path_(options.input()),
+        reader_(path_, coordinates(options)),
+        evaluator_(solutions, names_of(reader_.layout()), options.interpolation),
+        direction_(find_direction(options, solutions, source)),
+        hands_(hands_of(reader_.products(), path_)),
+        diagonal_(evaluator_.is_diagonal()) {
+    if (!diagonal_ && hands_.size() != 4)
+      throw UsageError("{}: its matrices mix receptors: {} would need four products and has {}", source,
+                       path_, hands_.size());
+    if (reader_.n_rows() == 0) throw UsageError("{}: the selection fits no row: nothing to apply to", path_);
+    columns_.input = options.selection.column;
+    columns_.output = options.output_column;
+    // WEIGHT_SPECTRUM belongs to what DATA is corrected to.
+    columns_.weights = !options.no_weights && !options.corrupt && columns_.input == "DATA";
+    if (!columns_.weights && !options.no_weights && !options.corrupt)
+      log_warning("{}: the weights stay as they are: those of column {} are not known", path_,
+                  columns_.input);
+    state_ = inspect_corrections(path_, selection_of(options, columns_.input), columns_);
+  }
+
+  std::vector<std::string> describe() const {
+    std::vector<std::string> lines;
+    std::string antennas;
+    lines.push_back(fmt::format("{}: {} rows; column {} {}", path_, reader_.n_rows(), columns_.output,
+                                state_.output_exists ? "is there" : "is to be added"));
+    if (state_.bytes_to_add > 0)
+      lines.push_back(
+          fmt::format("columns to be added: {}", format_bytes(static_cast<double>(state_.bytes_to_add))));
+    return lines;
+  }
+
+  std::uint64_t bytes() const {
+    std::size_t n_channels = 1;
+    for (const MsSpectralWindow& window : reader_.spectral_windows())
+      n_channels = std::max(n_channels, window.channel_hz.size());
+    return program_bytes(1) + apply_bytes(tool_, reader_.layout().antennas.size(), n_channels);
+  }
+
+  void run() {
+    for (const std::size_t antenna : evaluator_.missing_antennas())
+      log_warning("{}: antenna {} has no solution in {}: its data are {}", path_,
+                  reader_.layout().antennas[antenna].name, source_, options_.corrupt ? "left" : "flagged");
+    tool_.stage("open");
+    CorrectionWriter writer(path_, selection_of(options_, columns_.input), columns_, state_);
+    Progress progress(tool_, "applying", static_cast<double>(reader_.n_rows()), "rows");
+    double done = 0;
+    MsRows rows;
+    tool_.stage("apply");
+    while (reader_.next(rows, kRows)) {
+      prepare(rows);
+      writer.correct(rows, tool_.common().threads, [&](const CorrectionCells& cells) {
+        for (std::size_t row = 0; row < cells.data.extent(0); ++row) correct_row(rows, cells, row);
+      });
+      progress.update(done += static_cast<double>(rows.ant1.size()));
+    }
+    warn_of_reach();
+    if (writer.n_flagged() > 0)
+      log_info("{}: {} samples flagged that had no flag", path_, writer.n_flagged());
+    tool_.stage("write");
+    writer.commit(tool_.provenance());
+    tool_.report_rate(done, "rows");
+  }
+
+ private:
+  /// Of the rows alone, autocorrelations among them.
+  static MsSelection coordinates(const Options& options) {
+    MsSelection selection = selection_of(options, "");
+    selection.autos = true;
+    return selection;
+  }
+
+  using Key = std::pair<int, double>;  ///< window; number of the slot, or the time
+  Key key_of(int window, double time_mjd_s) const {
+    return {window, options_.interpolation == Interpolation::nearest
+                        ? static_cast<double>(evaluator_.slot_of(time_mjd_s))
+                        : time_mjd_s};
+  }
+
+  /// Gains of all times of the rows; those of former rows that are not among them go.
+  void prepare(const MsRows& rows) {
+    std::map<Key, std::unique_ptr<AppliedGains>> kept;
+    gains_of_row_.resize(rows.time_mjd_s.size());
+    double last_s = NAN;
+    const AppliedGains* last = nullptr;
+    for (std::size_t row = 0; row < rows.time_mjd_s.size(); ++row) {
+      const double time_s = rows.time_mjd_s[row];
+      if (time_s != last_s) {
+        last_s = time_s;
+        const Key key = key_of(rows.spw, time_s);
+        auto& gains = kept[key];
+        if (!gains) {
+          const auto former = gains_.find(key);
+          gains = former != gains_.end() && former->second ? std::move(former->second)
+                                                           : evaluate(rows.spw, time_s);
+        }
+        last = gains.get();
+      }
+      gains_of_row_[row] = last;
+    }
+    gains_ = std::move(kept);
+  }
+
+  std::unique_ptr<AppliedGains> evaluate(int window, double time_mjd_s) {
+    const std::vector<double>& freq_hz =
+        reader_.spectral_windows()[static_cast<std::size_t>(window)].channel_hz;
+    const std::size_t n_ant = evaluator_.n_antennas();
+    Buffer<std::complex<double>, 3> values({n_ant, freq_hz.size(), diagonal_ ? 2u : 4u});
+    Buffer<std::uint8_t, 2> flagged({n_ant, freq_hz.size()});
+    const SolutionReach reach =
+        diagonal_ ? evaluator_.evaluate_diagonal(time_mjd_s, freq_hz, direction_, values, flagged)
+                  : evaluator_.evaluate(time_mjd_s, freq_hz, direction_, values, flagged);
+    outside_ = outside_ || reach.time_outside;
+    beyond_ = beyond_ || reach.time_beyond;
+    n_chan_outside_ = std::max(n_chan_outside_, reach.n_chan_outside);
+    n_chan_beyond_ = std::max(n_chan_beyond_, reach.n_chan_beyond);
+    return std::make_unique<AppliedGains>(values, flagged, options_.corrupt);
+  }
+
+  void correct_row(const MsRows& rows, const CorrectionCells& cells, std::size_t row) const {
+    const std::size_t number = cells.first_row + row, n_chan = cells.data.extent(1),
+                      n_product = cells.data.extent(2);
+    const std::size_t at = row * n_chan * n_product;
+    gains_of_row_[number]->apply(static_cast<std::size_t>(rows.ant1[number]),
+                                 static_cast<std::size_t>(rows.ant2[number]), hands_,
+                                 {cells.data.data() + at, {n_chan, n_product}},
+                                 {cells.weight.size() == 0 ? nullptr : cells.weight.data() + at,
+                                  {cells.weight.size() == 0 ? 0 : n_chan, n_product}},
+                                 {cells.flag.data() + at, {n_chan, n_product}});
+  }
+
+  void warn_of_reach() const {
+    const char* fate = options_.corrupt ? "left as they are" : "flagged";
+    if (beyond_)
+      log_warning("{}: data farther than an interval from all solutions of {} are {}", path_, source_, fate);
+    if (outside_ && !beyond_)
+      log_warning("{}: data outside of the times of {} take the nearest solution", path_, source_);
+    if (n_chan_beyond_ > 0)
+      log_warning("{}: {} channels farther than a solution's width from all of {} are {}", path_,
+                  n_chan_beyond_, source_, fate);
+    else if (n_chan_outside_ > 0)
+      log_warning("{}: {} channels outside of the frequencies of {} take the nearest solution", path_,
+                  n_chan_outside_, source_);
+  }
+
+  Tool& tool_;
+  const Options& options_;
+  std::string source_, path_;
+  MeasurementSetReader reader_;
+  SolutionEvaluator evaluator_;
+  std::optional<std::size_t> direction_;
+  std::vector<ProductHands> hands_;
+  bool diagonal_;
+  CorrectionColumns columns_;
+  CorrectionState state_;
+  std::map<Key, std::unique_ptr<AppliedGains>> gains_;
+  std::vector<const AppliedGains*> gains_of_row_;
+  bool outside_ = false, beyond_ = false;
+  std::size_t n_chan_outside_ = 0, n_chan_beyond_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t apply_bytes(const Tool& tool, std::size_t n_antennas, std::size_t n_channels) {
+  constexpr std::uint64_t kOfThread = 2'000'000, kOfRow = 100;
+  return tool.common().threads * kOfThread + kRows * kOfRow + n_antennas * n_channels * 100;
+}
+
+void apply_solutions(Tool& tool, const Options& options, const Solutions& solutions,
+                     const std::string& source) {
+  tool.stage("open");
+  // Before the set is opened: another run may be adding a column.
+  std::shared_ptr<const MeasurementSetLock> lock;
+  if (!tool.common().dry_run) lock = lock_measurement_set(options.input());
+  Applier applier(tool, options, solutions, source);
+  if (tool.common().dry_run) {
+    for (const std::string& line : applier.describe()) tool.print(line);
+    tool.print(fmt::format("memory: {}", format_bytes(static_cast<double>(applier.bytes()))));
+    return;
+  }
+  if (applier.bytes() > tool.common().max_memory_bytes)
+    throw UsageError("{}",
+                     memory_shortage(tool.common().max_memory_bytes, static_cast<double>(applier.bytes()),
+                                     "this needs", "allow more, or use fewer threads"));
+  applier.run();
+}
+
+}  // namespace apsyn::calibrate

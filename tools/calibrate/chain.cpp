@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/calibrate/chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "libcore/base/constants.h"
+#include "libcore/base/csv.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+
+namespace apsyn::calibrate {
+namespace {
+
+class ChainSolver {
+ public:
+  ChainSolver(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
+              ModelSource& model)
+      : tool_(tool),
+        options_(options),
+        plan_(plan),
+        input_(input),
+        model_(model),
+        info_(input.info()),
+        n_threads_(tool.common().threads),
+        sums_(info_.windows.size()),
+        known_(info_.windows.size()) {
+    for (auto& sums : sums_) sums.resize(plan.n_cells);
+    for (auto& known : known_) known.resize(plan.n_cells);
+    for (std::size_t t = 0; t < plan.terms.size(); ++t) {
+      TermResult& term = result_.terms.emplace_back();
+      term.options = plan.options[t];
+      term.slots = plan.terms[t].slots;
+      term.blocks = plan.terms[t].blocks;
+      term.solutions.resize(info_.windows.size());
+      for (auto& solutions : term.solutions) solutions.resize(term.slots.size());
+    }
+    find_reference();
+  }
+
+  ChainResult solve() {
+    if (plan_.keeps_cells) read([](std::size_t) { return true; }, 0, {});
+    for (std::size_t t = 0; t < plan_.terms.size(); ++t) {
+      solve_term(t);
+      if (t + 1 < plan_.terms.size()) apply_to_known(t);
+      place_in_product(t);
+    }
+    check();
+    return std::move(result_);
+  }
+
+ private:
+  using Wanted = std::function<bool(std::size_t slot)>;
+  using Complete = std::function<void(std::size_t slot)>;
+
+  void find_reference() {
+    const std::string& wanted = options_.reference_antenna;
+    if (wanted == "auto") return;
+    for (std::size_t i = 0; i < info_.antennas.size(); ++i)
+      if (info_.antennas[i].name == wanted) {
+        reference_ = i;
+        return;
+      }
+    const std::optional<double> number = finite_number(wanted);
+    if (!number || *number < 0 || *number >= static_cast<double>(info_.antennas.size()) ||
+        *number != std::floor(*number))
+      throw UsageError(
+          "--reference-antenna {}: {} has no such antenna: give a name, a number below {}, or auto", wanted,
+          info_.path, info_.antennas.size());
+    reference_ = static_cast<std::size_t>(*number);
+  }
+
+  // ---- reading ----
+
+  /// Index of the integration; times come from the same rows as those of the integrations.
+  std::size_t integration_of(double time_mjd_s) {
+    const auto& all = info_.integrations;
+    if (last_integration_ < all.size() && all[last_integration_].time_mjd_s == time_mjd_s)
+      return last_integration_;
+    const auto at = std::lower_bound(all.begin(), all.end(), time_mjd_s,
+                                     [](const MsIntegration& i, double t) { return i.time_mjd_s < t; });
+    return last_integration_ = static_cast<std::size_t>(at - all.begin());
+  }
+
+  /// Adds the rows of the wanted slots of a term to their cells, and calls `complete`, if there is one, for
+  /// each slot as soon as it has all its rows.
+  void read(const Wanted& wanted, std::size_t term, const Complete& complete) {
+    const ChainPlan::Term& plan = plan_.terms[term];
+    std::vector<std::int64_t> missing(plan.slots.size(), 0);
+    for (std::size_t slot = 0; slot < missing.size(); ++slot)
+      for (std::size_t i = 0; i < plan.slots[slot].n; ++i)
+        missing[slot] += info_.integrations[plan.slots[slot].first + i].n_rows;
+    double n_rows = 0, done = 0;
+    for (const MsIntegration& integration : info_.integrations)
+      n_rows += static_cast<double>(integration.n_rows);
+    Progress progress(tool_, "reading", n_rows, "rows");
+    input_.rewind();
+    model_.rewind();
+    tool_.stage("read");
+    while (input_.next(block_, plan_.max_rows)) {
+      const std::size_t n = block_.rows.time_mjd_s.size();
+      const std::vector<std::size_t> touched = choose_cells(wanted, plan);
+      if (touched.empty()) {
+        model_.skip(block_);
+      } else {
+        add_block(touched);
+        for (std::size_t row = 0; row < n; ++row) {
+          if (cell_(row) == kNoCell) continue;
+          const std::uint32_t slot = plan.slot_of[touched[cell_(row)]];
+          if (--missing[slot] == 0 && complete) {
+            complete(slot);
+            tool_.stage("read");
+          }
+        }
+      }
+      progress.update(done += static_cast<double>(n));
+    }
+    for (std::size_t slot = 0; complete && slot < missing.size(); ++slot)
+      if (missing[slot] > 0 && wanted(slot)) complete(slot);
+  }
+
+  /// Fills cell_ [row] with indices into what it returns: the cells that rows of the block go to.
+  std::vector<std::size_t> choose_cells(const Wanted& wanted, const ChainPlan::Term& plan) {
+    const MsRows& rows = block_.rows;
+    const std::size_t n = rows.time_mjd_s.size();
+    std::vector<std::size_t> touched;
+    cell_.resize_for_overwrite({n});
+    std::size_t last_cell = SIZE_MAX;
+    std::uint32_t last_index = kNoCell;
+    for (std::size_t row = 0; row < n; ++row) {
+      const std::size_t integration = integration_of(rows.time_mjd_s[row]);
+      const std::size_t cell = integration < plan_.cell_of.size() ? plan_.cell_of[integration] : SIZE_MAX;
+      if (cell != last_cell) {
+        last_cell = cell;
+        last_index = kNoCell;
+        if (cell != SIZE_MAX && wanted(plan.slot_of[cell])) {
+          const auto at = std::find(touched.begin(), touched.end(), cell);
+          last_index = static_cast<std::uint32_t>(at - touched.begin());
+          if (at == touched.end()) touched.push_back(cell);
+        }
+      }
+      cell_(row) = last_index;
+    }
+    return touched;
+  }
+
+  void add_block(const std::vector<std::size_t>& touched) {
+    MsRows& rows = block_.rows;
+    const auto window = static_cast<std::size_t>(rows.spw);
+    input_.read_cells(block_, n_threads_);
+    drop_lengths();
+    tool_.stage("predict");
+    model_.predict(block_, n_threads_, predicted_);
+    tool_.stage("accumulate");
+    const std::size_t n = rows.ant1.size();
+    station_.resize_for_overwrite({n, 2});
+    for (std::size_t row = 0; row < n; ++row) {
+      station_(row, 0) = static_cast<std::uint32_t>(rows.ant1[row]);
+      station_(row, 1) = static_cast<std::uint32_t>(rows.ant2[row]);
+    }
+    std::vector<CalibrationSums*> cells;
+    for (const std::size_t cell : touched) {
+      auto& sums = sums_[window][cell];
+      if (!sums) sums = std::make_unique<CalibrationSums>(plan_.layouts[window]);
+      cells.push_back(sums.get());
+    }
+    add_samples({station_.view(), rows.data.view(), rows.weight.view(), predicted_.view(), cell_.view()},
+                cells, n_threads_);
+    result_.n_visibilities += static_cast<double>(rows.data.size());
+    tool_.stage("read");
+  }
+
+  /// Of --minuv-l and --maxuv-l.
+  void drop_lengths() {
+    const double least = options_.selection.min_uv_lambda, most = options_.selection.max_uv_lambda;
+    if (least <= 0 && most <= 0) return;
+    MsRows& rows = block_.rows;
+    const std::vector<double>& channel_hz = info_.windows[static_cast<std::size_t>(rows.spw)].channel_hz;
+    for (std::size_t row = 0; row < rows.ant1.size(); ++row) {
+      const double length_m = std::hypot(rows.uvw_m(row, 0), rows.uvw_m(row, 1));
+      for (std::size_t chan = 0; chan < channel_hz.size(); ++chan) {
+        const double lambda = length_m * channel_hz[chan] / kSpeedOfLight_m_s;
+        if (lambda >= least && (most <= 0 || lambda <= most)) continue;
+        for (std::size_t p = 0; p < rows.weight.extent(2); ++p) rows.weight(row, chan, p) = 0;
+      }
+    }
+  }
+
+  // ---- solving ----
+
+  void solve_term(std::size_t t) {
+    const std::size_t n_slots = plan_.terms[t].slots.size();
+    const auto solve_all = [&](std::vector<std::size_t> slots, const auto& excluded) {
+      if (plan_.keeps_cells) {
+        for (const std::size_t slot : slots) solve_slots(t, slot, excluded);
+        return;
+      }
+      const std::size_t at_once = plan_.slots_at_once[t];
+      for (std::size_t first = 0; first < slots.size(); first += at_once) {
+        std::vector<char> in_group(n_slots, 0);
+        for (std::size_t i = first; i < std::min(slots.size(), first + at_once); ++i) in_group[slots[i]] = 1;
+        read([&](std::size_t slot) { return in_group[slot] != 0; }, t,
+             [&](std::size_t slot) {
+               solve_slots(t, slot, excluded);
+               release(t, slot);
+             });
+      }
+    };
+    std::vector<std::size_t> all(n_slots);
+    for (std::size_t slot = 0; slot < n_slots; ++slot) all[slot] = slot;
+    using Excluded = std::vector<std::vector<Buffer<FlagReason, 3>>>;  // [window][slot]
+    solve_all(all, Excluded());
+
+    // Once more where an amplitude is far from the antenna's others.
+    Excluded outliers;
+    std::vector<std::size_t> again;
+    for (std::size_t window = 0; window < info_.windows.size(); ++window)
+      outliers.push_back(find_outliers(result_.terms[t].solutions[window]));
+    for (std::size_t slot = 0; slot < n_slots; ++slot)
+      for (const auto& of_window : outliers)
+        if (slot < of_window.size() && of_window[slot].size() > 0) {
+          again.push_back(slot);
+          break;
+        }
+    if (again.empty()) return;
+    log_verbose("{}: {} of {} intervals solved again without outliers", result_.terms[t].options.name,
+                again.size(), n_slots);
+    solve_all(again, outliers);
+  }
+
+  /// All windows of a slot.
+  template <class Excluded>
+  void solve_slots(std::size_t t, std::size_t slot, const Excluded& excluded) {
+    tool_.stage("solve");
+    TermResult& term = result_.terms[t];
+    if (!reference_) choose_reference(t, slot);
+    for (std::size_t window = 0; window < info_.windows.size(); ++window) {
+      const ExcludedSolutions left_out =
+          window < excluded.size() && slot < excluded[window].size() && excluded[window][slot].size() > 0
+              ? ExcludedSolutions(excluded[window][slot].view())
+              : ExcludedSolutions();
+      if (window < excluded.size() && left_out.size() == 0) continue;
+      const SlotSolutions* const start =
+          term.options.start_from_former && slot > 0 && term.solutions[window][slot - 1].n_antennas > 0
+              ? &term.solutions[window][slot - 1]
+              : nullptr;
+      term.solutions[window][slot] = solve_window(t, slot, window, left_out, start);
+    }
+  }
+
+  SlotSolutions solve_window(std::size_t t, std::size_t slot, std::size_t window, ExcludedSolutions excluded,
+                             const SlotSolutions* start) {
+    const ChainPlan::Term& plan = plan_.terms[t];
+    const TermResult& term = result_.terms[t];
+    std::vector<const CalibrationSums*> cells;
+    std::vector<const KnownGains*> known;
+    bool any_known = false;
+    for (std::size_t cell = plan.first_cell[slot]; cell < plan.first_cell[slot + 1]; ++cell)
+      if (sums_[window][cell]) {
+        cells.push_back(sums_[window][cell].get());
+        known.push_back(known_[window][cell].value.size() > 0 ? &known_[window][cell] : nullptr);
+        any_known = any_known || known.back() != nullptr;
+      }
+    const CalibrationSums nothing =
+        cells.empty() ? CalibrationSums(plan_.layouts[window]) : CalibrationSums();
+    if (cells.empty()) cells.push_back(&nothing);
+    if (!any_known) known.clear();
+    SlotCells slot_cells;
+    slot_cells.cells = cells;
+    slot_cells.known = known;
+    SolveSettings settings;
+    settings.term = term.options.term;
+    settings.reference = reference_.value_or(0);
+    settings.tolerance = options_.tolerance;
+    settings.max_iterations = options_.max_iterations;
+    settings.min_snr = options_.min_snr;
+    settings.min_baselines = options_.min_baselines;
+    settings.robust_nu = term.options.robust_nu;
+    settings.n_threads = n_threads_;
+    const ChannelBlocks& fine = plan_.cell_blocks[window];
+    if (spans_channels(settings.term)) {
+      slot_cells.n_blocks = fine.size();
+      for (std::size_t block = 0; block < fine.size(); ++block)
+        slot_cells.block.push_back(static_cast<std::uint32_t>(block));
+      return solve_slot(slot_cells, fine.freq_hz, settings, excluded, start);
+    }
+    slot_cells.block = block_map(fine, plan.blocks[window]);
+    slot_cells.n_blocks = plan.blocks[window].size();
+    return solve_slot(slot_cells, plan.blocks[window].freq_hz, settings, excluded, start);
+  }
+
+  /// The best connected antenna of the first slot that has data.
+  void choose_reference(std::size_t t, std::size_t slot) {
+    const ChainPlan::Term& plan = plan_.terms[t];
+    for (std::size_t window = 0; window < info_.windows.size(); ++window) {
+      std::vector<const CalibrationSums*> cells;
+      for (std::size_t cell = plan.first_cell[slot]; cell < plan.first_cell[slot + 1]; ++cell)
+        if (sums_[window][cell] && sums_[window][cell]->n_samples() > 0)
+          cells.push_back(sums_[window][cell].get());
+      if (cells.empty()) continue;
+      reference_ = best_connected(cells);
+      log_verbose("reference antenna: {}", info_.antennas[*reference_].name);
+      return;
+    }
+  }
+
+  void release(std::size_t t, std::size_t slot) {
+    const ChainPlan::Term& plan = plan_.terms[t];
+    for (auto& sums : sums_)
+      for (std::size_t cell = plan.first_cell[slot]; cell < plan.first_cell[slot + 1]; ++cell)
+        sums[cell].reset();
+  }
+
+  // ---- the product of the chain ----
+
+  bool known_is_matrix() const {
+    for (std::size_t t : result_.order)
+      if (needs_jones_sums(result_.terms[t].options.term)) return true;
+    return false;
+  }
+
+  /// Diagonal terms lie at the receiver's side of those that follow; what follows a matrix lies at its
+  /// receiver's side.
+  void place_in_product(std::size_t t) {
+    if (known_is_matrix())
+      result_.order.insert(result_.order.begin(), t);
+    else
+      result_.order.push_back(t);
+  }
+
+  void apply_to_known(std::size_t t) {
+    const ChainPlan::Term& plan = plan_.terms[t];
+    const bool at_receiver = known_is_matrix();
+    for (std::size_t window = 0; window < info_.windows.size(); ++window) {
+      const ChannelBlocks& fine = plan_.cell_blocks[window];
+      const std::vector<std::uint32_t> map = spans_channels(plan_.options[t].term)
+                                                 ? std::vector<std::uint32_t>(fine.size(), 0)
+                                                 : block_map(fine, plan.blocks[window]);
+      for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
+        const KnownGains gains = gains_of(result_.terms[t].solutions[window][slot], map, fine.freq_hz);
+        for (std::size_t cell = plan.first_cell[slot]; cell < plan.first_cell[slot + 1]; ++cell) {
+          KnownGains& known = known_[window][cell];
+          if (at_receiver) {
+            multiply_gains(gains, known);
+          } else {
+            KnownGains farther;
+            multiply_gains(gains, farther);  // a copy
+            if (known.value.size() > 0) multiply_gains(known, farther);
+            known = std::move(farther);
+          }
+        }
+      }
+    }
+  }
+
+  // ---- the outcome ----
+
+  void check() {
+    if (!reference_) throw FailureError("{}: no usable data: all is flagged, or the model is 0", info_.path);
+    result_.reference = *reference_;
+    for (const TermResult& term : result_.terms) {
+      bool any = false;
+      std::vector<char> solved(info_.antennas.size(), 0), swapped(info_.antennas.size(), 0);
+      for (const auto& of_window : term.solutions)
+        for (const SlotSolutions& slot : of_window) {
+          for (const double n : slot.n_samples) result_.n_samples += n;
+          for (std::size_t block = 0; block < slot.weight.extent(0); ++block)
+            for (std::size_t ant = 0; ant < slot.weight.extent(1); ++ant)
+              for (std::size_t value = 0; value < slot.weight.extent(2); ++value) {
+                if (slot.weight(block, ant, value) > 0) solved[ant] = 1, any = true;
+                if (slot.reason(block, ant, value) == FlagReason::swapped) swapped[ant] = 1;
+              }
+        }
+      if (!any)
+        throw FailureError("{}: no usable data: no antenna has a solution for {}", info_.path,
+                           term.options.name);
+      name_antennas(term, swapped, "the receptors look swapped: solve jones, or swap them back");
+      for (std::size_t ant = 0; ant < solved.size(); ++ant) solved[ant] = !solved[ant] && !swapped[ant];
+      name_antennas(term, solved, "no solution: their data are flagged when it is applied");
+    }
+  }
+
+  void name_antennas(const TermResult& term, const std::vector<char>& which, const char* what) const {
+    std::string names;
+    std::size_t n = 0;
+    constexpr std::size_t kMaxNames = 12;
+    for (std::size_t ant = 0; ant < which.size(); ++ant)
+      if (which[ant] && ++n <= kMaxNames) names += (n > 1 ? ", " : "") + info_.antennas[ant].name;
+    if (n == 0) return;
+    log_warning("{}: antenna{} {}{}: {}", term.options.name, n == 1 ? "" : "s", names,
+                n > kMaxNames ? fmt::format(" and {} more", n - kMaxNames) : "", what);
+  }
+
+  Tool& tool_;
+  const Options& options_;
+  const ChainPlan& plan_;
+  VisibilityInput& input_;
+  ModelSource& model_;
+  const InputInfo& info_;
+  unsigned n_threads_;
+  std::vector<std::vector<std::unique_ptr<CalibrationSums>>> sums_;  ///< [window][cell]
+  std::vector<std::vector<KnownGains>> known_;                       ///< [window][cell]
+  std::optional<std::size_t> reference_;
+  ChainResult result_;
+  InputBlock block_;
+  Buffer<std::complex<float>, 3> predicted_;
+  Buffer<std::uint32_t, 2> station_;
+  Buffer<std::uint32_t, 1> cell_;
+  std::size_t last_integration_ = SIZE_MAX;
+};
+
+}  // namespace
+
+ChainResult solve_chain(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
+                        ModelSource& model) {
+  return ChainSolver(tool, options, plan, input, model).solve();
+}
+
+}  // namespace apsyn::calibrate

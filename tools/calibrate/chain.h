@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Solving a chain of terms: the data are read once where the sums of all cells fit into the memory, or of one
+// term only that of the slots that rows still go to; otherwise once for each term.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/calibrate/calibrate.h"
+#include "libcore/cli/tool.h"
+#include "tools/calibrate/input.h"
+#include "tools/calibrate/model.h"
+#include "tools/calibrate/options.h"
+#include "tools/calibrate/slots.h"
+
+namespace apsyn::calibrate {
+
+struct TermResult {
+  TermOptions options;
+  std::vector<TimeSlot> slots;
+  std::vector<ChannelBlocks> blocks;                  ///< [window]
+  std::vector<std::vector<SlotSolutions>> solutions;  ///< [window][slot]
+};
+
+struct ChainResult {
+  std::vector<TermResult> terms;   ///< in the order in which they were solved
+  std::vector<std::size_t> order;  ///< of their product, receiver first
+  std::size_t reference = 0;       ///< antenna
+  double n_samples = 0;            ///< that solutions are made of
+  double n_visibilities = 0;       ///< read: rows times channels times products
+};
+
+/// How a chain is solved, and what that takes.
+class ChainPlan {
+ public:
+  /// UsageError for terms that the data do not allow, and where --max-memory does not suffice.
+  ChainPlan(const Tool& tool, const Options& options, const InputInfo& info, const ModelSource& model);
+  std::vector<std::string> describe() const;
+  std::uint64_t bytes() const { return bytes_; }
+
+  struct Term {
+    std::vector<TimeSlot> slots;
+    std::vector<std::uint32_t> first_cell;  ///< [slot], and one more for the end
+    std::vector<std::uint32_t> slot_of;     ///< [cell]
+    std::vector<ChannelBlocks> blocks;      ///< [window]
+  };
+  std::vector<TermOptions> options;
+  std::vector<Term> terms;
+  std::vector<std::uint32_t> cell_of;  ///< [integration]
+  std::size_t n_cells = 0;
+  std::vector<ChannelBlocks> cell_blocks;  ///< [window]
+  std::vector<SumLayout> layouts;          ///< [window] of a cell
+  bool keeps_cells = false;                ///< all of them, for all terms
+  std::size_t max_rows = 0;                ///< of a block
+  std::vector<std::size_t> slots_at_once;  ///< [term] where cells are not kept; the data are read for each
+
+ private:
+  void plan_times(const Options& options, const InputInfo& info);
+  void plan_channels(const InputInfo& info, const ModelSource& model);
+  void plan_memory(const Tool& tool, const InputInfo& info, const ModelSource& model);
+  std::uint64_t cell_bytes(const InputInfo& info) const;
+
+  std::uint64_t bytes_ = 0;
+  std::string path_;
+};
+
+/// FailureError "no usable data" where nothing was found.
+ChainResult solve_chain(Tool& tool, const Options& options, const ChainPlan& plan, VisibilityInput& input,
+                        ModelSource& model);
+
+}  // namespace apsyn::calibrate

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "libcore/base/error.h"
+#include "libcore/system/program_memory.h"
+#include "tools/calibrate/chain.h"
+
+namespace apsyn::calibrate {
+namespace {
+
+/// Terms over all channels see the phase's slope in so many blocks of them at least.
+constexpr std::size_t kBlocksOfSlope = 256;
+/// Robust weights are those of so many steps of a slot at most.
+constexpr std::size_t kRobustSteps = 64;
+/// Of a block of rows: cells, model and coordinates. The same for any number of threads, since float32 sums
+/// depend on it.
+constexpr std::uint64_t kBlockBytes = 6'000'000;
+
+bool is_robust(const TermOptions& term) {
+  return term.robust_nu > 0;
+}
+
+/// The parts that a slot of robust weights is read in.
+std::vector<TimeSlot> robust_steps(const std::vector<TimeSlot>& slots) {
+  std::vector<TimeSlot> steps;
+  for (const TimeSlot& slot : slots) {
+    const std::size_t n = std::min(slot.n, kRobustSteps);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t begin = slot.n * i / n, end = slot.n * (i + 1) / n;
+      steps.push_back({slot.first + begin, end - begin, 0, 0});
+    }
+  }
+  return steps;
+}
+
+std::size_t least_blocks(CalibrationTerm term) {
+  return !spans_channels(term) ? 1 : term == CalibrationTerm::tec ? 2 : 3;
+}
+
+}  // namespace
+
+ChainPlan::ChainPlan(const Tool& tool, const Options& all, const InputInfo& info, const ModelSource& model)
+    : options(all.terms), path_(info.path) {
+  for (const TermOptions& term : options)
+    if (needs_jones_sums(term.term) && info.products.size() != 4)
+      throw UsageError("--solve {}: needs four products, and {} has {}: solve gain", term.name, info.path,
+                       info.products.size());
+  plan_times(all, info);
+  plan_channels(info, model);
+  plan_memory(tool, info, model);
+}
+
+void ChainPlan::plan_times(const Options&, const InputInfo& info) {
+  const std::size_t n = info.integrations.size();
+  std::vector<std::vector<TimeSlot>> all;
+  for (const TermOptions& term : options) {
+    terms.emplace_back().slots = make_slots(info.integrations, term.interval_s);
+    all.push_back(terms.back().slots);
+    if (is_robust(term)) all.push_back(robust_steps(terms.back().slots));
+  }
+  cell_of = make_cells(all, n);
+  n_cells = n == 0 ? 0 : cell_of.back() + 1;
+  for (Term& term : terms) {
+    term.slot_of.resize(n_cells);
+    for (std::size_t slot = 0; slot < term.slots.size(); ++slot) {
+      const TimeSlot& at = term.slots[slot];
+      term.first_cell.push_back(cell_of[at.first]);
+      for (std::size_t i = at.first; i < at.first + at.n; ++i)
+        term.slot_of[cell_of[i]] = static_cast<std::uint32_t>(slot);
+    }
+    term.first_cell.push_back(static_cast<std::uint32_t>(n_cells));
+  }
+}
+
+void ChainPlan::plan_channels(const InputInfo& info, const ModelSource& model) {
+  const bool jones = std::any_of(options.begin(), options.end(),
+                                 [](const TermOptions& term) { return needs_jones_sums(term.term); });
+  for (const MsSpectralWindow& window : info.windows) {
+    std::vector<ChannelBlocks> of_terms;
+    std::size_t max_channels = std::max<std::size_t>(1, window.channel_hz.size());
+    for (std::size_t t = 0; t < options.size(); ++t) {
+      const CalibrationTerm term = options[t].term;
+      if (window.channel_hz.size() < least_blocks(term))
+        throw UsageError("--solve {}: needs {} channels in a window, and {} has {}", options[t].name,
+                         least_blocks(term), info.path, window.channel_hz.size());
+      terms[t].blocks.push_back(make_blocks(window, options[t].channels));
+      of_terms.push_back(terms[t].blocks.back());
+      if (spans_channels(term))
+        max_channels =
+            std::min(max_channels, (window.channel_hz.size() + kBlocksOfSlope - 1) / kBlocksOfSlope);
+    }
+    cell_blocks.push_back(common_blocks(window, of_terms, max_channels));
+    SumLayout& layout = layouts.emplace_back();
+    layout.kind = jones ? model.jones_kind() : SumKind::diagonal;
+    layout.n_antennas = info.antennas.size();
+    layout.n_products = info.products.size();
+    layout.block = cell_blocks.back().of_channel;
+    layout.n_blocks = cell_blocks.back().size();
+  }
+}
+
+std::uint64_t ChainPlan::cell_bytes(const InputInfo& info) const {
+  std::size_t longest = 0, n = 0;
+  for (std::size_t i = 0; i < cell_of.size(); ++i) {
+    n = i > 0 && cell_of[i] == cell_of[i - 1] ? n + 1 : 1;
+    longest = std::max(longest, n);
+  }
+  const std::uint64_t factor = longest * std::max<std::size_t>(1, info.fields_with_rows.size()) > kPromoteRows
+                                   ? 3
+                                   : 1;  // the sums in float64 beside those in float32
+  std::uint64_t bytes = 0;
+  for (const SumLayout& layout : layouts) bytes += factor * layout.bytes();
+  return bytes;
+}
+
+void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const ModelSource& model) {
+  std::size_t n_chan = 1;
+  for (const MsSpectralWindow& window : info.windows) n_chan = std::max(n_chan, window.channel_hz.size());
+  const std::uint64_t row_bytes =
+      n_chan * (info.products.size() * (sizeof(std::complex<float>) + sizeof(float)) +
+                model.n_planes() * sizeof(std::complex<float>)) +
+      150;
+  max_rows = std::clamp<std::size_t>(kBlockBytes / row_bytes, 1, 1u << 16);
+  std::int64_t n_rows = 0;
+  for (const MsIntegration& integration : info.integrations) n_rows += integration.n_rows;
+  const std::uint64_t block_bytes =
+      row_bytes * std::min(max_rows, static_cast<std::size_t>(std::max<std::int64_t>(1, n_rows)));
+  const std::uint64_t cell = cell_bytes(info);
+  // What a solver holds beside the cells: the sums of its slot, as they are and turned by known gains.
+  std::uint64_t solving = 0, known = 0;
+  for (const SumLayout& layout : layouts) {
+    solving = std::max(solving, 2 * layout.bytes());
+    if (options.size() > 1)
+      known += n_cells * layout.n_blocks * layout.n_antennas * 4 * sizeof(std::complex<float>);
+  }
+  std::uint64_t solutions = 0;
+  for (const Term& term : terms)
+    for (const ChannelBlocks& blocks : term.blocks)
+      solutions += term.slots.size() * blocks.size() * info.antennas.size() * 2 * 40;
+  const std::uint64_t others =
+      program_bytes(1) + model.bytes() + block_bytes + solving + known + 2 * solutions;
+  const std::uint64_t most = tool.common().max_memory_bytes;
+  const std::uint64_t left = most > others ? (most - others) / std::max<std::uint64_t>(1, cell) : 0;
+
+  // Of each term the cells that rows still go to at once, in the order of the set.
+  std::uint64_t needed = 0, least = 0;
+  for (const Term& term : terms) {
+    const auto cells_of = [&](std::size_t slot) -> std::uint64_t {
+      return term.first_cell[slot + 1] - term.first_cell[slot];
+    };
+    std::map<std::int64_t, std::int64_t> change;  // of open cells, by row
+    std::uint64_t largest = 0;
+    for (std::size_t slot = 0; slot < term.slots.size(); ++slot) {
+      std::int64_t first = INT64_MAX, last = 0;
+      for (std::size_t i = 0; i < term.slots[slot].n; ++i) {
+        const MsIntegration& integration = info.integrations[term.slots[slot].first + i];
+        first = std::min(first, integration.first_row);
+        last = std::max(last, integration.last_row);
+      }
+      largest = std::max(largest, cells_of(slot));
+      change[first] += static_cast<std::int64_t>(cells_of(slot));
+      change[last + static_cast<std::int64_t>(max_rows)] -= static_cast<std::int64_t>(cells_of(slot));
+    }
+    std::int64_t open = 0, peak = 0;
+    for (const auto& [row, by] : change) peak = std::max(peak, open += by);
+    const auto at_once = static_cast<std::uint64_t>(peak);
+    least = std::max(least, largest);
+    if (at_once <= left) {
+      needed = std::max(needed, at_once);
+      slots_at_once.push_back(term.slots.size());
+    } else {
+      const std::uint64_t n = std::max<std::uint64_t>(1, left / std::max<std::uint64_t>(1, largest));
+      needed = std::max(needed, n * largest);
+      slots_at_once.push_back(static_cast<std::size_t>(n));
+    }
+  }
+  if (options.size() > 1 && n_cells <= left) {
+    keeps_cells = true;
+    needed = n_cells;
+  }
+  bytes_ = others + needed * cell;
+  if (least > left)
+    throw UsageError("{}", memory_shortage(most, static_cast<double>(others + least * cell), "this needs",
+                                           "allow more, or ask for shorter intervals or more channels per "
+                                           "solution"));
+}
+
+std::vector<std::string> ChainPlan::describe() const {
+  std::vector<std::string> lines;
+  for (std::size_t t = 0; t < options.size(); ++t) {
+    std::size_t n_blocks = 0;
+    for (const ChannelBlocks& blocks : terms[t].blocks) n_blocks += blocks.size();
+    double longest_s = 0;
+    for (const TimeSlot& slot : terms[t].slots) longest_s = std::max(longest_s, slot.length_s);
+    lines.push_back(fmt::format("{}: {} interval{} of up to {}, {} block{} of channels", options[t].name,
+                                terms[t].slots.size(), terms[t].slots.size() == 1 ? "" : "s",
+                                format_duration(longest_s), n_blocks, n_blocks == 1 ? "" : "s"));
+  }
+  std::size_t n_passes = keeps_cells ? 1 : 0;
+  for (std::size_t t = 0; !keeps_cells && t < terms.size(); ++t)
+    n_passes += (terms[t].slots.size() + slots_at_once[t] - 1) / slots_at_once[t];
+  lines.push_back(fmt::format("{} cell{} of time, the data are read {}", n_cells, n_cells == 1 ? "" : "s",
+                              n_passes == 1 ? "once" : fmt::format("{} times", n_passes)));
+  return lines;
+}
+
+}  // namespace apsyn::calibrate

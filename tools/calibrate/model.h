@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The sky that data are compared with: components, a column of the set, or model images.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/calibrate/sums.h"
+#include "libcore/base/view.h"
+#include "libcore/cli/tool.h"
+#include "tools/calibrate/input.h"
+#include "tools/calibrate/options.h"
+
+namespace apsyn::calibrate {
+
+class ModelSource {
+ public:
+  virtual ~ModelSource() = default;
+  /// What --dry-run and -v say of it.
+  virtual std::string describe() const = 0;
+  /// Planes of what predict() gives: 1 (of each hand), 2 (the parallel hands of four) or as many as the data
+  /// have products.
+  virtual std::size_t n_planes() const = 0;
+  /// The least kind of sums for 2x2 terms, as far as it is known.
+  virtual SumKind jones_kind() const = 0;
+  /// Before the rows are read again.
+  virtual void rewind() {}
+  /// The model of all rows of a block, whose cells have been read: [row][chan][plane].
+  virtual void predict(const InputBlock& block, unsigned n_threads,
+                       Buffer<std::complex<float>, 3>& model) = 0;
+  /// Rows of a block that is left out.
+  virtual void skip(const InputBlock&) {}
+  /// Memory besides the blocks.
+  virtual std::uint64_t bytes() const { return 0; }
+};
+
+/// UsageError when no model is named and the set has no MODEL_DATA; FailureError "no usable data" for a model
+/// without any flux.
+std::unique_ptr<ModelSource> open_model(Tool& tool, const Options& options, VisibilityInput& input);
+
+}  // namespace apsyn::calibrate
