@@ -88,8 +88,7 @@ struct SlotSolutions {
   Buffer<float, 3> snr;  ///< of a gain |g| / its complex RMS error; of a phase, delay, tec that of the phasor
   Buffer<float, 3> weight;       ///< 1 / sigma^2, 0 = flagged
   Buffer<FlagReason, 3> reason;  ///< none where weight > 0
-  Buffer<double, 2>
-      phase_rad;  ///< delay: [antenna][value] constant of the phase at frequency 0, not part of the solution
+  Buffer<double, 2> phase_rad;   ///< [antenna][value] delay: the phase's constant, which the gain leaves out
   /// Of each block (one for terms that span channels) and hand [block][polarisation]; jones: one hand.
   Buffer<double, 2> chi2_before;  ///< without gains
   Buffer<double, 2> chi2_after;
@@ -115,11 +114,10 @@ SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
                          const SolveSettings& settings, ExcludedSolutions excluded = {},
                          const SlotSolutions* start = nullptr);
 
-/// Amplitudes beyond n_mad median absolute deviations (scaled to a standard deviation, with their error) from
-/// the median of all slots and blocks of the antenna's hand, of those with at least 8 values; gain,
-/// amplitude, scalar_gain and the diagonal of jones. Sets [slot]'s entries to FlagReason::outlier in a copy
-/// of its reasons; empty views where a slot has none. Such slots are to be solved again with these as
-/// `excluded`.
+/// Amplitudes beyond n_mad median absolute deviations (scaled to a standard deviation, with their error) from the
+/// median of all slots and blocks of the antenna's hand, of those with at least 8 values; gain, amplitude, scalar_gain and
+/// the diagonal of jones. For each slot FlagReason::outlier where there is one, to solve it again with these as
+/// `excluded`; empty where a slot has none.
 std::vector<Buffer<FlagReason, 3>> find_outliers(std::span<const SlotSolutions> slots, double n_mad = 5);
 
 /// The solution as gains in the blocks of cells: block [block of the cells] and freq_hz [block of the cells]

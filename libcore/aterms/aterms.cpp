@@ -21,6 +21,7 @@ std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout&
   if (type == "tec" || type == "dldm" || type == "diagonal")
     return open_aterm_images(entry, layout, circular);
   if (type == "screen") return open_aterm_screen(entry, layout);
+  if (type == "h5parm") return open_aterm_solutions(entry, layout, circular);
   if (type == "beam") {
     const std::string model = entry.text("model", "");
     if (model == "airy" || model == "gaussian") return open_aterm_dish(entry);
@@ -28,8 +29,9 @@ std::unique_ptr<AtermPart> open_part(const AtermEntry& entry, const ArrayLayout&
     throw DataError("{} = '{}': which beam? airy, gaussian, dipole or mwa is needed", entry.where("model"),
                     model);
   }
-  throw DataError("{} = '{}': no known type of A-terms: tec, dldm, diagonal, beam or screen is needed",
-                  entry.where("type"), type);
+  throw DataError(
+      "{} = '{}': no known type of A-terms: tec, dldm, diagonal, h5parm, beam or screen is needed",
+      entry.where("type"), type);
 }
 
 /// A slot of the product is the sum of the parts' slots: they rise with time, so equal sums have equal parts.

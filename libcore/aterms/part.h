@@ -52,6 +52,9 @@ std::unique_ptr<AtermPart> open_aterm_images(const AtermEntry& entry, const Arra
 /// Type beam: models airy and gaussian; dipole and mwa.
 std::unique_ptr<AtermPart> open_aterm_dish(const AtermEntry& entry);
 std::unique_ptr<AtermPart> open_aterm_dipoles(const AtermEntry& entry, const ArrayLayout& layout);
+/// Type h5parm: solutions of a calibration.
+std::unique_ptr<AtermPart> open_aterm_solutions(const AtermEntry& entry, const ArrayLayout& layout,
+                                                bool circular);
 /// Type screen.
 std::unique_ptr<AtermPart> open_aterm_screen(const AtermEntry& entry, const ArrayLayout& layout);
 

@@ -50,7 +50,10 @@ void write_outputs(Tool& tool, const Options& options, const Solutions& solution
   std::vector<std::string> paths = options.exports;
   if (!tool.common().output.empty()) paths.insert(paths.begin(), tool.common().output);
   for (const std::string& path : paths)
-    write_one(tool, options, conjugated && is_gains_csv(path) ? conjugate(solutions) : solutions, path);
+    if (conjugated && is_gains_csv(path))
+      write_one(tool, options, conjugate(solutions), path);
+    else
+      write_one(tool, options, solutions, path);
 }
 
 void write_text(const std::string& path, const std::string& text, bool overwrite) {

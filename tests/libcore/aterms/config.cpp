@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(mistakes_name_their_line) {
   check_complaint(folder, good + "tec.window = welch\n", "line 3", "raised_hann");
   check_complaint(folder, good + "tec.update_interval = 0\n", "line 3", "at least 0.001");
   check_complaint(folder, good + "tec.update_interval = 5min\n", "line 3", "finite number");
-  check_complaint(folder, good + "tec.type = paf\n", "line 3", "tec, dldm, diagonal, beam or screen");
+  check_complaint(folder, good + "tec.type = paf\n", "line 3", "tec, dldm, diagonal, h5parm, beam or screen");
   check_complaint(folder, "aterms = [ tec ]\n", "line 1: tec.images", "missing");
   check_complaint(folder, "aterms = [ tec ]\ntec.images = [ u.fits ]\n", "line 2", "no such file");
   check_complaint(folder, "aterms = [ tec ]\ntec.images = [ ]\n", "line 2", "empty");

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Samples to sums. The rows of a call are sorted by cell and baseline, so that the sums of a baseline stay in
+// the cache while its rows are added; then its channels are distributed over the blocks.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/sums.h"
+#include "libcore/system/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/calibrate/add_samples.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace apsyn {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Adds n_pieces * kLanes samples of a row to sums [piece][component][kLanes]. Elements e of the model: interleaved, if
+/// there is one and planes is null, else planes [e][re, im][plane_size]. A sample counts where its weight is
+/// positive and what it adds is finite (NaN compares false) and far from overflow.
+template <std::size_t n_elements>
+void add_row(const float* data, const float* weight, const float* model, const float* planes,
+             std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  constexpr std::size_t n_components = n_product_components(n_elements);
+  const hn::CappedTag<float, kLanes> d;
+  using V = hn::Vec<decltype(d)>;
+  const std::size_t lanes = hn::Lanes(d);
+  const V zero = hn::Zero(d), one = hn::Set(d, 1.f), limit = hn::Set(d, 1e32f);
+  for (std::size_t i = 0; i < n_pieces * kLanes; i += lanes) {
+    float* to = sums + i / kLanes * n_components * kLanes + i % kLanes;
+    const auto add = [&](std::size_t component, V value) {
+      hn::StoreU(hn::Add(hn::LoadU(d, to + component * kLanes), value), d, to + component * kLanes);
+    };
+    V v_re, v_im, m_re[n_elements], m_im[n_elements], wm_re[n_elements], wm_im[n_elements], own[n_elements];
+    hn::LoadInterleaved2(d, data + 2 * i, v_re, v_im);
+    const V w = hn::LoadU(d, weight + i);
+    const V power = hn::Mul(w, hn::MulAdd(v_re, v_re, hn::Mul(v_im, v_im)));
+    V all = power;
+    for (std::size_t e = 0; e < n_elements; ++e) {
+      if (n_elements == 1 && planes == nullptr) {
+        hn::LoadInterleaved2(d, model + 2 * i, m_re[e], m_im[e]);
+      } else {
+        m_re[e] = hn::LoadU(d, planes + 2 * e * plane_size + i);
+        m_im[e] = hn::LoadU(d, planes + (2 * e + 1) * plane_size + i);
+      }
+      wm_re[e] = hn::Mul(w, m_re[e]);
+      wm_im[e] = hn::Mul(w, m_im[e]);
+      own[e] = hn::MulAdd(wm_re[e], m_re[e], hn::Mul(wm_im[e], m_im[e]));
+      all = hn::Add(all, own[e]);
+    }
+    const auto used = hn::And(hn::Gt(w, zero), hn::Lt(all, limit));
+    for (std::size_t e = 0; e < n_elements; ++e) {
+      const V re = hn::MulAdd(v_re, wm_re[e], hn::Mul(v_im, wm_im[e]));
+      const V im = hn::NegMulAdd(v_re, wm_im[e], hn::Mul(v_im, wm_re[e]));
+      add(2 * e, hn::IfThenElseZero(used, re));
+      add(2 * e + 1, hn::IfThenElseZero(used, im));
+      add(own_component(e, n_elements), hn::IfThenElseZero(used, own[e]));
+      for (std::size_t f = e + 1; f < n_elements; ++f) {
+        const V pair_re = hn::MulAdd(wm_re[e], m_re[f], hn::Mul(wm_im[e], m_im[f]));
+        const V pair_im = hn::NegMulAdd(wm_re[e], m_im[f], hn::Mul(wm_im[e], m_re[f]));
+        add(pair_component(e, f, n_elements), hn::IfThenElseZero(used, pair_re));
+        add(pair_component(e, f, n_elements) + 1, hn::IfThenElseZero(used, pair_im));
+      }
+    }
+    add(power_component(n_elements), hn::IfThenElseZero(used, power));
+    add(count_component(n_elements), hn::IfThenElseZero(used, one));
+  }
+}
+
+void add_row_of_1(const float* data, const float* weight, const float* model, const float* planes,
+                  std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  add_row<1>(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_row_of_2(const float* data, const float* weight, const float* model, const float* planes,
+                  std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  add_row<2>(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_row_of_4(const float* data, const float* weight, const float* model, const float* planes,
+                  std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  add_row<4>(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace apsyn
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace apsyn {
+
+HWY_EXPORT(add_row_of_1);
+HWY_EXPORT(add_row_of_2);
+HWY_EXPORT(add_row_of_4);
+
+namespace {
+
+/// Samples of a row that are added at a time: their sums stay in the first-level cache.
+constexpr std::size_t kMaxPieces = 32;
+/// Rows whose float32 sums are kept apart from those of other rows, which bounds the rounding of long series.
+constexpr std::size_t kRowsApart = 256;
+
+using AddRow = void (*)(const float*, const float*, const float*, const float*, std::size_t, std::size_t,
+                        float*);
+void add_rows_of_1(const float* data, const float* weight, const float* model, const float* planes,
+                   std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_row_of_1)(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_rows_of_2(const float* data, const float* weight, const float* model, const float* planes,
+                   std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_row_of_2)(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_rows_of_4(const float* data, const float* weight, const float* model, const float* planes,
+                   std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_row_of_4)(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+
+/// Where a sample's sums belong.
+struct Target {
+  std::uint32_t group;
+  std::uint32_t offset;  ///< in the components and lanes of a baseline; kNoBlock = nowhere
+};
+
+/// A row's place in the order of cells and baselines.
+struct SortedRow {
+  std::uint64_t key;  ///< (cell, baseline, reversed)
+  std::size_t row;
+};
+
+class Adder {
+ public:
+  Adder(const CalibrationSamples& samples, std::span<CalibrationSums* const> cells, unsigned n_threads)
+      : samples_(samples),
+        cells_(cells),
+        n_threads_(n_threads),
+        layout_(cells[0]->layout()),
+        n_elements_(n_model_elements(layout_.kind)),
+        n_own_(n_product_components(n_elements_)),
+        n_products_(layout_.n_products),
+        n_samples_(layout_.block.size() * n_products_) {
+    check();
+    make_targets();
+    n_pieces_ = std::max<std::size_t>(1, kMaxPieces * n_product_components(1) / n_own_);
+  }
+
+  void run() {
+    sort_rows();
+    std::vector<std::size_t> cut{0};
+    const std::size_t n_items = 8 * std::size_t{std::max(1u, n_threads_)};
+    for (std::size_t item = 1; item <= n_items; ++item) {
+      std::size_t end = rows_.size() * item / n_items;
+      while (end > 0 && end < rows_.size() && rows_[end].key / 2 == rows_[end - 1].key / 2) ++end;
+      if (end > cut.back()) cut.push_back(end);
+    }
+    parallel_for(n_threads_, cut.size() - 1, [&](std::size_t item, unsigned) { add_rows(cut[item], cut[item + 1]); });
+  }
+
+ private:
+  void check() const {
+    const auto& s = samples_;
+    const std::size_t n_rows = s.station.extent(0), n_model = s.model.extent(2);
+    const auto refuse = [](const std::string& why) { throw std::invalid_argument("add_samples: " + why); };
+    if (s.station.extent(1) != 2 || s.cell.extent(0) != n_rows || s.data.extent(0) != n_rows ||
+        s.weight.extent(0) != n_rows || s.model.extent(0) != n_rows)
+      refuse("samples disagree about the number of rows");
+    if (s.data.extent(1) != layout_.block.size() || s.weight.extent(1) != layout_.block.size() ||
+        s.model.extent(1) != layout_.block.size())
+      refuse("samples have not the channels of the sums");
+    if (s.data.extent(2) != n_products_ || s.weight.extent(2) != n_products_)
+      refuse("samples have not the products of the sums");
+    if (n_model != n_products_ && n_model != 1 && !(n_model == 2 && n_products_ == 4))
+      refuse("the model has " + std::to_string(n_model) + " products, the data " + std::to_string(n_products_));
+    for (const CalibrationSums* cell : cells_)
+      if (cell->recent().shape() != cells_[0]->recent().shape()) refuse("cells of different layouts");
+    for (std::size_t row = 0; row < n_rows; ++row) {
+      if (s.station(row, 0) >= layout_.n_antennas || s.station(row, 1) >= layout_.n_antennas)
+        refuse("station " + std::to_string(std::max(s.station(row, 0), s.station(row, 1))) + " of " +
+               std::to_string(layout_.n_antennas));
+      if (s.cell[row] != kNoCell && s.cell[row] >= cells_.size())
+        refuse("cell " + std::to_string(s.cell[row]) + " of " + std::to_string(cells_.size()));
+    }
+  }
+
+  /// Where samples belong, by (reversed, channel, product), and which components a reversed row fills.
+  void make_targets() {
+    const std::size_t n_monitored = layout_.n_monitored();
+    std::vector<std::uint32_t> monitor(layout_.n_blocks, kNoBlock);
+    for (std::size_t i = 0; i < n_monitored; ++i)
+      monitor[monitored_block(i, n_monitored, layout_.n_blocks)] = static_cast<std::uint32_t>(i);
+    const auto target = [&](std::uint32_t block, std::size_t product) -> Target {
+      if (block == kNoBlock) return {0, kNoBlock};
+      std::size_t lane = block, component = 0;
+      if (layout_.kind != SumKind::diagonal) {
+        component = product * n_own_;
+      } else if (n_products_ != 4) {
+        lane = block * layout_.n_polarisations() + product;
+      } else if (product == 0 || product == 3) {
+        lane = block * 2 + product / 3;
+      } else if (monitor[block] != kNoBlock) {
+        lane = layout_.n_groups() * kLanes + monitor[block] * 2 + (product - 1);
+      } else {
+        return {0, kNoBlock};
+      }
+      return {static_cast<std::uint32_t>(lane / kLanes),
+              static_cast<std::uint32_t>(component * kLanes + lane % kLanes)};
+    };
+    constexpr std::array<std::size_t, 4> transposed = {0, 2, 1, 3};
+    for (std::size_t chan = 0; chan < layout_.block.size(); ++chan)
+      for (std::size_t product = 0; product < n_products_; ++product) {
+        targets_[0].push_back(target(layout_.block[chan], product));
+        targets_[1].push_back(target(layout_.block[chan], n_products_ == 4 ? transposed[product] : product));
+        means_hands_ |= layout_.kind == SumKind::diagonal && n_products_ == 4 && product == 1 &&
+                        targets_[0].back().offset != kNoBlock;
+      }
+    // V_qp = V_pq^H: A_ab,cd = conj(A'_ba,dc), S_ab,e,f = conj(S'_ba,e^T,f^T).
+    for (std::size_t c = 0; c < n_own_; ++c) reversed_[c] = {static_cast<std::uint32_t>(c), 1.f};
+    const auto element = [&](std::size_t e) { return n_elements_ == 4 ? transposed[e] : e; };
+    for (std::size_t e = 0; e < n_elements_; ++e) {
+      reversed_[2 * e] = {static_cast<std::uint32_t>(2 * element(e)), 1.f};
+      reversed_[2 * e + 1] = {static_cast<std::uint32_t>(2 * element(e) + 1), -1.f};
+      reversed_[own_component(e, n_elements_)].component =
+          static_cast<std::uint32_t>(own_component(element(e), n_elements_));
+      for (std::size_t f = e + 1; f < n_elements_; ++f) {
+        const std::size_t a = element(e), b = element(f), from = pair_component(e, f, n_elements_);
+        const std::size_t to = pair_component(std::min(a, b), std::max(a, b), n_elements_);
+        reversed_[from] = {static_cast<std::uint32_t>(to), 1.f};
+        reversed_[from + 1] = {static_cast<std::uint32_t>(to + 1), a < b ? -1.f : 1.f};
+      }
+    }
+  }
+
+  /// Rows in the order of their cell and baseline, each baseline's in the order of the samples; counts for
+  /// each cell how many rows one of its baselines gets at most.
+  void sort_rows() {
+    const std::uint64_t n_baselines = std::max<std::uint64_t>(1, layout_.n_baselines());
+    std::vector<SortedRow> found;
+    found.reserve(samples_.station.extent(0));
+    std::uint32_t first = kNoCell, last = 0;
+    for (std::size_t row = 0; row < samples_.station.extent(0); ++row) {
+      const std::uint32_t p = samples_.station(row, 0), q = samples_.station(row, 1), cell = samples_.cell[row];
+      if (cell == kNoCell || p == q) continue;
+      first = std::min(first, cell);
+      last = std::max(last, cell);
+      const std::size_t b = baseline_index(std::min(p, q), std::max(p, q), layout_.n_antennas);
+      found.push_back({(cell * n_baselines + b) * 2 + (p > q), row});
+    }
+    if (found.empty()) return;
+    const std::uint64_t n_keys = (last - first + 1) * n_baselines * 2, key_0 = first * n_baselines * 2;
+    if (n_keys <= 16 * found.size() + 65536) {
+      std::vector<std::uint32_t> start(n_keys + 1);
+      for (const SortedRow& r : found) ++start[r.key - key_0 + 1];
+      for (std::size_t k = 0; k < n_keys; ++k) start[k + 1] += start[k];
+      rows_.resize(found.size());
+      for (const SortedRow& r : found) rows_[start[r.key - key_0]++] = r;
+    } else {
+      std::stable_sort(found.begin(), found.end(),
+                       [](const SortedRow& a, const SortedRow& b) { return a.key < b.key; });
+      rows_ = std::move(found);
+    }
+    std::vector<std::uint32_t> n_rows(last - first + 1);
+    for (std::size_t i = 0; i < rows_.size();) {
+      std::size_t end = i;
+      while (end < rows_.size() && rows_[end].key / 2 == rows_[i].key / 2) ++end;
+      std::uint32_t& most = n_rows[rows_[i].key / 2 / n_baselines - first];
+      most = std::max(most, static_cast<std::uint32_t>(std::min<std::size_t>(end - i, kPromoteRows)));
+      i = end;
+    }
+    for (std::size_t c = 0; c < n_rows.size(); ++c)
+      if (n_rows[c] > 0) cells_[first + c]->reserve_rows(n_rows[c]);
+  }
+
+  /// Elements of the model for each sample of a piece of a row: planes [e][re, im][size].
+  void expand_model(const std::complex<float>* model, std::size_t first_chan, std::size_t n_chan,
+                    float* planes, std::size_t size) const {
+    const std::size_t n_model = samples_.model.extent(2);
+    const std::complex<float>* m = model + first_chan * n_model;
+    for (std::size_t chan = 0; chan < n_chan; ++chan, m += n_model) {
+      const std::complex<float> x = m[0], y = m[n_model - 1];
+      std::complex<float> element[4] = {x, y, {}, {}};  // E = 1: set below
+      if (n_elements_ == 4) {
+        element[1] = n_model == 4 ? m[1] : 0.f;
+        element[2] = n_model == 4 ? m[2] : 0.f;
+        element[3] = y;
+      }
+      const std::size_t i = chan * n_products_;
+      if (n_elements_ > 1) {
+        for (std::size_t e = 0; e < n_elements_; ++e)
+          for (std::size_t k = 0; k < 4; ++k) {
+            planes[2 * e * size + i + k] = element[e].real();
+            planes[(2 * e + 1) * size + i + k] = element[e].imag();
+          }
+      } else if (n_products_ < 4) {
+        planes[i] = x.real();
+        planes[size + i] = x.imag();
+        if (n_products_ == 2) {
+          planes[i + 1] = y.real();
+          planes[size + i + 1] = y.imag();
+        }
+      } else {
+        const std::complex<float> mean = 0.5f * (x + y);
+        const bool own = layout_.kind == SumKind::diagonal;
+        const std::complex<float> a = own ? x : mean, b = own ? y : mean;
+        const float re[4] = {a.real(), mean.real(), mean.real(), b.real()};
+        const float im[4] = {a.imag(), mean.imag(), mean.imag(), b.imag()};
+        std::memcpy(planes + i, re, sizeof re);
+        std::memcpy(planes + size + i, im, sizeof im);
+      }
+    }
+  }
+
+  void add_rows(std::size_t begin, std::size_t end) const {
+    const AddRow add = n_elements_ == 1 ? add_rows_of_1 : n_elements_ == 2 ? add_rows_of_2 : add_rows_of_4;
+    const bool direct = n_elements_ == 1 && samples_.model.extent(2) == n_products_ &&
+                        (layout_.kind == SumKind::diagonal && !means_hands_);
+    const std::size_t n_slab = n_pieces_ * kLanes;  // samples
+    std::vector<float> sums(n_pieces_ * n_own_ * kLanes), planes(direct ? 0 : 2 * n_elements_ * n_slab);
+    std::array<float, 2 * kLanes> tail_data{}, tail_model{};
+    std::array<float, kLanes> tail_weight{};
+    for (std::size_t i = begin; i < end;) {
+      std::size_t next = i + 1;
+      while (next < end && next - i < kRowsApart && rows_[next].key == rows_[i].key) ++next;
+      for (std::size_t s = 0; s < n_samples_; s += n_slab) {
+        const std::size_t n = std::min(n_slab, n_samples_ - s), n_whole = n / kLanes, n_tail = n % kLanes;
+        std::fill(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>((n + kLanes - 1) / kLanes * n_own_ * kLanes), 0.f);
+        for (std::size_t k = i; k < next; ++k) {
+          if (k + 1 < end) prefetch(rows_[k + 1].row, s, n);
+          const std::size_t row = rows_[k].row;
+          const float* data = reinterpret_cast<const float*>(samples_.data[row].data() + s);
+          const float* weight = samples_.weight[row].data() + s;
+          const std::complex<float>* model = samples_.model[row].data();
+          const float* own_planes = nullptr;
+          if (!direct) {
+            expand_model(model, s / n_products_, n / n_products_, planes.data(), n_slab);
+            own_planes = planes.data();
+          }
+          const float* interleaved = reinterpret_cast<const float*>(direct ? model + s : model);
+          add(data, weight, interleaved, own_planes, n_slab, n_whole, sums.data());
+          if (n_tail > 0) {
+            std::copy_n(data + 2 * n_whole * kLanes, 2 * n_tail, tail_data.data());
+            std::copy_n(weight + n_whole * kLanes, n_tail, tail_weight.data());
+            if (direct) std::copy_n(interleaved + 2 * n_whole * kLanes, 2 * n_tail, tail_model.data());
+            add(tail_data.data(), tail_weight.data(), tail_model.data(),
+                direct ? nullptr : planes.data() + n_whole * kLanes, n_slab, 1,
+                sums.data() + n_whole * n_own_ * kLanes);
+          }
+        }
+        distribute(rows_[i].key, s, n, sums.data());
+      }
+      i = next;
+    }
+  }
+
+  /// Asks for a row's memory, which does not follow on that of the row before.
+  void prefetch(std::size_t row, std::size_t s, std::size_t n) const {
+    const char* data = reinterpret_cast<const char*>(samples_.data[row].data() + s);
+    const char* weight = reinterpret_cast<const char*>(samples_.weight[row].data() + s);
+    const std::size_t n_model = samples_.model.extent(2);
+    const char* model = reinterpret_cast<const char*>(samples_.model[row].data() + s / n_products_ * n_model);
+    for (std::size_t i = 0; i < n * sizeof(std::complex<float>); i += 64) __builtin_prefetch(data + i);
+    for (std::size_t i = 0; i < n * sizeof(float); i += 64) __builtin_prefetch(weight + i);
+    for (std::size_t i = 0; i < n / n_products_ * n_model * sizeof(std::complex<float>); i += 64)
+      __builtin_prefetch(model + i);
+  }
+
+  /// Adds the sums [piece][component][kLanes] of n samples from sample s on to their blocks.
+  void distribute(std::uint64_t key, std::size_t s, std::size_t n, const float* sums) const {
+    const bool reversed = key % 2;
+    const std::size_t n_baselines = layout_.n_baselines();
+    CalibrationSums& cell = *cells_[key / 2 / n_baselines];
+    const std::size_t b = key / 2 % n_baselines, n_values = layout_.n_components() * kLanes;
+    float* const to = cell.recent().data();
+    const Target* targets = targets_[reversed].data() + s;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (targets[i].offset == kNoBlock) continue;
+      float* const own = to + (targets[i].group * n_baselines + b) * n_values + targets[i].offset;
+      const float* from = sums + i / kLanes * n_own_ * kLanes + i % kLanes;
+      if (!reversed) {
+        for (std::size_t c = 0; c < n_own_; ++c) own[c * kLanes] += from[c * kLanes];
+      } else {
+        for (std::size_t c = 0; c < n_own_; ++c)
+          own[reversed_[c].component * kLanes] += reversed_[c].sign * from[c * kLanes];
+      }
+    }
+  }
+
+  struct Reversed {
+    std::uint32_t component;
+    float sign;
+  };
+
+  const CalibrationSamples& samples_;
+  std::span<CalibrationSums* const> cells_;
+  unsigned n_threads_;
+  const SumLayout& layout_;
+  std::size_t n_elements_, n_own_, n_products_, n_samples_, n_pieces_ = 1;
+  bool means_hands_ = false;
+  std::array<std::vector<Target>, 2> targets_;  ///< [reversed][chan, product]
+  std::array<Reversed, n_product_components(4)> reversed_{};
+  std::vector<SortedRow> rows_;
+};
+
+}  // namespace
+
+void add_samples(const CalibrationSamples& samples, std::span<CalibrationSums* const> cells, unsigned n_threads) {
+  if (samples.station.extent(0) == 0) return;
+  if (cells.empty()) throw std::invalid_argument("add_samples: rows, but no cells");
+  Adder(samples, cells, n_threads).run();
+}
+
+}  // namespace apsyn
+#endif
