@@ -26,9 +26,9 @@ double turns_of_loss(double loss) {
 double fringe_rate_hz(const std::array<double, 3>& uvw_m, double declination_rad, double radius_rad,
                       double freq_hz) {
   const double sin_dec = std::sin(declination_rad), cos_dec = std::cos(declination_rad);
-  const double du = uvw_m[2] * cos_dec - uvw_m[1] * sin_dec, dv = uvw_m[0] * sin_dec,
-               dw = uvw_m[0] * cos_dec;
-  const double rho = std::sin(std::min(radius_rad, kPi / 2)), n_1 = 1 - std::cos(std::min(radius_rad, kPi / 2));
+  const double du = uvw_m[2] * cos_dec - uvw_m[1] * sin_dec, dv = uvw_m[0] * sin_dec, dw = uvw_m[0] * cos_dec;
+  const double rho = std::sin(std::min(radius_rad, kPi / 2)),
+               n_1 = 1 - std::cos(std::min(radius_rad, kPi / 2));
   return kEarthRotation_rad_s * (std::hypot(du, dv) * rho + std::abs(dw) * n_1) * freq_hz / kSpeedOfLight_m_s;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "libcore/ms/corrections.h"
 
+#include <casacore/casa/Arrays/Matrix.h>
+#include <casacore/casa/Arrays/Vector.h>
+
 #include <atomic>
 #include <cmath>
 #include <mutex>

@@ -15,7 +15,7 @@ namespace apsyn {
 /// channels.
 /// Visibilities, flags, weights and coordinates in tiles of whole rows; what hardly changes from row to row
 /// incrementally; the rest in the standard manager. `allocated`: tiles of all rows that the table is made
-/// with are set aside at once, of zeros.
+/// with are there at once, of zeros.
 casacore::SetupNewTable set_up_main_table(const std::string& path, const casacore::IPosition& cell,
                                           FluxUnit unit, bool allocated = false);
 

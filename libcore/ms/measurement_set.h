@@ -161,8 +161,8 @@ class MeasurementSetWriter {
   /// antennas, channels or products, UsageError and FailureError as check_output. On a full disk casacore may
   /// throw where nothing can catch: tools end that through install_terminate_handling().
   MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite);
-  /// Of a number of rows that is known: their space is set aside at once. What write_cells() and
-  /// write_scalars() do not write of them is 0.
+  /// Of a number of rows that is known: they are there at once. What write_cells() and write_scalars() do not
+  /// write of them is 0.
   MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite,
                        std::int64_t n_rows);
   ~MeasurementSetWriter();

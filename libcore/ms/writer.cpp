@@ -159,8 +159,7 @@ struct MeasurementSetWriter::State {
       casacore::SetupNewTable setup =
           set_up_main_table(pending.part(), cell(), description.flux_unit, n_rows.has_value());
       ms = std::make_unique<casacore::MeasurementSet>(
-          setup, casacore::TableLock(casacore::TableLock::PermanentLocking),
-          static_cast<casacore::rownr_t>(n_rows.value_or(0)));
+          setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
       ms->markForDelete();
     }
     create_subtables(*ms);
@@ -173,6 +172,7 @@ struct MeasurementSetWriter::State {
     if (!n_rows) return;
     flag_row.assign(static_cast<std::size_t>(*n_rows), 1);
     if (*n_rows == 0) return;
+    ms->addRow(static_cast<casacore::rownr_t>(*n_rows));
     ms->flush();
     const auto open = [&](const char* column) {
       return TileFiles::open(*ms, column, TileFiles::Access::write);

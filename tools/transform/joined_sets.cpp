@@ -108,8 +108,8 @@ void JoinedSets::join(JoinedSet& set) {
     auto at = std::find_if(windows_.begin(), windows_.end(), [&](const auto& w) { return same(w, window); });
     if (at == windows_.end()) {
       if (!windows_.empty() && window.channel_hz.size() != windows_[0].channel_hz.size())
-        throw UsageError("{}: a spectral window of {} channels, another of {}: select them with --spw", set.path,
-                         window.channel_hz.size(), windows_[0].channel_hz.size());
+        throw UsageError("{}: a spectral window of {} channels, another of {}: select them with --spw",
+                         set.path, window.channel_hz.size(), windows_[0].channel_hz.size());
       at = windows_.insert(windows_.end(), window);
     }
     set.window_of.push_back(static_cast<int>(at - windows_.begin()));
@@ -188,7 +188,8 @@ UvwCheck JoinedSets::check_uvw() const {
       at = rotations.emplace(key, frame.uvw_rotation(from_mjd_seconds(key.first), centre)).first;
     }
     const auto position = [&](int antenna) {
-      return layout_.antennas[static_cast<std::size_t>(set.antenna_of[static_cast<std::size_t>(antenna)])].enu_m;
+      return layout_.antennas[static_cast<std::size_t>(set.antenna_of[static_cast<std::size_t>(antenna)])]
+          .enu_m;
     };
     const Vec3 expected = multiply(at->second, position(rows.ant1[row]) - position(rows.ant2[row]));
     const Vec3 difference = stored - expected, sum = stored + expected;

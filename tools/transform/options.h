@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "libcore/array/array_layout.h"
 #include "libcore/cli/imaging_options.h"
 #include "libcore/cli/tool.h"
 
@@ -30,9 +31,7 @@ struct Options {
   double bda_loss = 0;        ///< 0: bins of average_time_s for all baselines
   double bda_radius_rad = 0;  ///< where no more than bda_loss is lost
 
-  bool selects_uvw() const {
-    return min_uvw_m > 0 || max_uvw_m < std::numeric_limits<double>::infinity();
-  }
+  bool selects_uvw() const { return min_uvw_m > 0 || max_uvw_m < std::numeric_limits<double>::infinity(); }
 };
 
 /// The longest interval of --bda where --average-time does not say.

@@ -25,10 +25,9 @@ void RowBins::close_all() {
 
 std::uint32_t RowBins::slot_of(const BinRow& row) {
   // 16 bits for each antenna, window and field: more of them than any set has.
-  const auto bits = [](int value, int shift) {
-    return static_cast<std::uint64_t>(value & 0xffff) << shift;
-  };
-  const std::uint64_t key = bits(row.window, 48) | bits(row.field, 32) | bits(row.ant1, 16) | bits(row.ant2, 0);
+  const auto bits = [](int value, int shift) { return static_cast<std::uint64_t>(value & 0xffff) << shift; };
+  const std::uint64_t key =
+      bits(row.window, 48) | bits(row.field, 32) | bits(row.ant1, 16) | bits(row.ant2, 0);
   const auto [at, is_new] = slots_.emplace(key, static_cast<std::uint32_t>(bins_.size()));
   if (is_new) bins_.emplace_back();
   return at->second;

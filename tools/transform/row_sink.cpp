@@ -100,17 +100,18 @@ class StreamSink final : public RowSink {
       if (index < next_)
         throw DataError("{}: rows of former times follow later ones: a stream needs rows in rising time",
                         path_);
-      if (rows.row_interval_s[row] > 1.01 * shape_.integration_s || std::abs(at - std::floor(at + 0.01)) > 0.02)
+      if (rows.row_interval_s[row] > 1.01 * shape_.integration_s ||
+          std::abs(at - std::floor(at + 0.01)) > 0.02)
         throw DataError(
             "{}: an integration of {:.6g} s that begins {:.6g} s after the first: a stream has integrations "
             "of {:.6g} s without offsets: average with --average-time, or write a Measurement Set",
             path_, rows.row_interval_s[row], begin_s - shape_.begin_mjd_s, shape_.integration_s);
       const Baseline& pair = (*rows.baselines)[row];
-      const std::int64_t baseline = baseline_[static_cast<std::size_t>(pair.ant1) * n_ant_ +
-                                              static_cast<std::size_t>(pair.ant2)];
+      const std::int64_t baseline =
+          baseline_[static_cast<std::size_t>(pair.ant1) * n_ant_ + static_cast<std::size_t>(pair.ant2)];
       if (baseline < 0)
-        throw DataError("{}: antennas {} and {}: a stream has baselines of a lower and a higher number", path_,
-                        pair.ant1, pair.ant2);
+        throw DataError("{}: antennas {} and {}: a stream has baselines of a lower and a higher number",
+                        path_, pair.ant1, pair.ant2);
       places_.push_back({&record_of(index), static_cast<std::size_t>(baseline)});
     }
   }

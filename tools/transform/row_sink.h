@@ -38,8 +38,8 @@ struct StreamShape {
   bool conjugate = false;  ///< UVW of the set are r_2 - r_1
 };
 
-/// A stream of one window and one field, in rising time; "-" is standard output. Integrations and baselines of
-/// which there are no rows have weight 0. UsageError where the set cannot be told by a stream's header,
+/// A stream of one window and one field, in rising time; "-" is standard output. Integrations and baselines
+/// of which there are no rows have weight 0. UsageError where the set cannot be told by a stream's header,
 /// DataError for rows that are not in their order or at no integration.
 std::unique_ptr<RowSink> make_stream_sink(const std::string& path, const MsDescription& description,
                                           bool overwrite, const StreamShape& shape);

@@ -169,7 +169,8 @@ class Pass {
     const bool averages = options_.average_channels > 1;
     bool any = false;
     const std::vector<double>& channel_hz =
-        sets_.windows()[static_cast<std::size_t>(set.window_of[static_cast<std::size_t>(rows_.spw)])].channel_hz;
+        sets_.windows()[static_cast<std::size_t>(set.window_of[static_cast<std::size_t>(rows_.spw)])]
+            .channel_hz;
     thread_local std::vector<double> paths_m;
     paths_m.resize(n);
     for (std::size_t row = 0; row < n; ++row) {
@@ -366,7 +367,8 @@ void count_bins(const Options& options, JoinedSets& sets, SetPlan& plan) {
   RowBins bins(bin_settings(options, sets));
   const auto take_closed = [&] {
     plan.n_rows += static_cast<std::int64_t>(bins.closed().size());
-    for (const RowBin& bin : bins.closed()) plan.longest_s = std::max(plan.longest_s, bin.end_s - bin.begin_s);
+    for (const RowBin& bin : bins.closed())
+      plan.longest_s = std::max(plan.longest_s, bin.end_s - bin.begin_s);
     bins.closed().clear();
   };
   MsRows rows;
@@ -426,12 +428,14 @@ SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets) {
   const auto needed = [&](std::uint64_t block_rows) {
     return fixed + std::min(block_rows, n_in) * (kRowBytes + (plan.bins ? row_bytes : 0));
   };
-  std::uint64_t rows = plan.bins ? std::clamp<std::uint64_t>(kBlockBytes / row_bytes, 64, kMaxRows) : kMaxRows;
+  std::uint64_t rows =
+      plan.bins ? std::clamp<std::uint64_t>(kBlockBytes / row_bytes, 64, kMaxRows) : kMaxRows;
   constexpr std::uint64_t kMinRows = 64;
   while (rows > kMinRows && needed(rows) > common.max_memory_bytes) rows /= 2;
   if (needed(rows) > common.max_memory_bytes)
-    throw UsageError("{}", memory_shortage(common.max_memory_bytes, static_cast<double>(needed(rows)),
-                                           "this needs", "allow more, or select fewer baselines or channels"));
+    throw UsageError("{}",
+                     memory_shortage(common.max_memory_bytes, static_cast<double>(needed(rows)), "this needs",
+                                     "allow more, or select fewer baselines or channels"));
   plan.block_rows = rows;
   plan.memory_bytes = needed(rows);
   return plan;
