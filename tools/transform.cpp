@@ -43,8 +43,7 @@ std::unique_ptr<RowSink> make_sink(const Tool& tool, const Options& options, con
     return make_set_sink(common.output, description, common.overwrite, plan.n_rows, options.inputs);
   if (options.bda_loss > 0)
     throw UsageError("--bda: baselines with intervals of their own make no stream: write a Measurement Set");
-  constexpr double kMaxMisfit = 0.01;
-  if (uvw.misfit > kMaxMisfit)
+  if (!uvw.of_antennas())
     throw UsageError(
         "{}: UVW differs by {:.2g} of its length from what the antennas say: a stream keeps no UVW: write a "
         "Measurement Set",
@@ -53,7 +52,7 @@ std::unique_ptr<RowSink> make_sink(const Tool& tool, const Options& options, con
   shape.begin_mjd_s = sets.begin_mjd_s();
   shape.integration_s = plan.bins && options.average_time_s > 0 ? options.average_time_s : sets.interval_s();
   shape.antennas = wanted_antennas(options, sets.layout());
-  shape.autos = !options.no_autos;
+  shape.autos = sets.has_autos();
   shape.conjugate = uvw.conjugated;
   return make_stream_sink(common.output, description, common.overwrite, shape);
 }
@@ -61,17 +60,16 @@ std::unique_ptr<RowSink> make_sink(const Tool& tool, const Options& options, con
 double transform_sets(Tool& tool, const Options& options) {
   JoinedSets sets(options);
   tool.stage("plan");
-  const SetPlan plan = plan_sets(tool, options, sets);
   UvwCheck uvw;
   const bool needs_check = options.centre || output_kind(tool, options) == OutputKind::stream;
   if (needs_check) uvw = sets.check_uvw();
-  constexpr double kMaxMisfit = 0.01;
-  if (options.centre && uvw.misfit > kMaxMisfit)
+  if (options.centre && !uvw.of_antennas())
     log_warning(
         "{}: UVW differs by {:.2g} of its length from what the antennas say: it is turned to the new centre "
         "as "
         "it is",
         options.inputs[0], uvw.misfit);
+  const SetPlan plan = plan_sets(tool, options, sets, uvw);
   tool.report_plan(
       {fmt::format("{} rows of {} channels and {} products, {} spectral windows, {} antennas, {} fields",
                    sets.n_rows(), sets.n_channels(), sets.products().size(), sets.windows().size(),
@@ -87,7 +85,7 @@ double transform_sets(Tool& tool, const Options& options) {
   for (const std::string& line : tool.provenance()) description.history.push_back(line);
   const std::unique_ptr<RowSink> sink = make_sink(tool, options, sets, plan, std::move(description), uvw);
   tool.stage("transform");
-  const double n_vis = run_sets(tool, options, sets, plan, *sink);
+  const double n_vis = run_sets(tool, options, sets, plan, uvw, *sink);
   tool.stage("commit");
   sink->commit();
   return n_vis;

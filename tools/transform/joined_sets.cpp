@@ -91,7 +91,12 @@ JoinedSets::JoinedSets(const Options& options) {
   begin_s_ = sets_[0].reader->begin_mjd_s();
   for (const JoinedSet& set : sets_) end_s_ = std::max(end_s_, set.reader->end_mjd_s());
   MsRows rows;
-  if (sets_[0].reader->next(rows, 1)) interval_s_ = rows.interval_s[0];
+  constexpr std::size_t kFirstRows = 1 << 14;
+  if (sets_[0].reader->next(rows, kFirstRows)) {
+    interval_s_ = rows.interval_s[0];
+    for (std::size_t row = 0; row < rows.ant1.size(); ++row)
+      has_autos_ = has_autos_ || rows.ant1[row] == rows.ant2[row];
+  }
   sets_[0].reader->rewind();
   max_freq_hz_ = max_freq_hz();
 }

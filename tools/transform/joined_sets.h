@@ -25,6 +25,8 @@ struct JoinedSet {
 struct UvwCheck {
   bool conjugated = false;  ///< stored are r_2 - r_1
   double misfit = 0;        ///< RMS of what is left over RMS of UVW, with the better sign
+  /// An unknown orientation of the Earth is good for 1e-4, other definitions of the frame for 1e-3.
+  bool of_antennas() const { return misfit < 0.01; }
 };
 
 class JoinedSets {
@@ -42,6 +44,8 @@ class JoinedSets {
   /// INTERVAL of the first row, s.
   double interval_s() const { return interval_s_; }
   std::int64_t n_rows() const;
+  /// Whether there are autocorrelations among the first rows.
+  bool has_autos() const { return has_autos_; }
   std::size_t n_channels() const { return windows_[0].channel_hz.size(); }
   double max_freq_hz() const;
   std::uint64_t value_bytes() const;
@@ -61,6 +65,7 @@ class JoinedSets {
   std::vector<MsSpectralWindow> windows_;
   std::vector<MsField> fields_;
   ArrayLayout layout_;
+  bool has_autos_ = false;
   double begin_s_ = 0, end_s_ = 0, interval_s_ = 0, max_freq_hz_ = 0;
 };
 

@@ -11,9 +11,9 @@
 #include "kernels/average/smearing.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
-#include "libcore/sky/rephase.h"
 #include "libcore/system/parallel.h"
 #include "libcore/system/program_memory.h"
+#include "tools/transform/mover.h"
 
 namespace apsyn::transform {
 namespace {
@@ -28,32 +28,6 @@ constexpr std::uint64_t kThreadBytes = 3u << 20;  ///< cells on their way, of ea
 constexpr std::size_t kPieceBytes = 1u << 19;     ///< of cells that are written together
 constexpr std::uint64_t kValueBytes = sizeof(std::complex<float>) + sizeof(float);
 constexpr std::uint64_t kSumBytes = 3 * sizeof(double);
-
-/// How the rows of a field come to the new centre.
-struct Move {
-  bool moves = false;
-  Rephasing rephasing{};
-};
-
-std::vector<Move> moves_of(const Options& options, const std::vector<MsField>& fields) {
-  std::vector<Move> moves(fields.size());
-  if (!options.centre) return moves;
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    if (!(fields[i].phase_centre == *options.centre))
-      moves[i] = {true, make_rephasing(fields[i].phase_centre, *options.centre)};
-  return moves;
-}
-
-/// Moves the coordinates of a row; returns the path that turns its phases.
-double move_row(const std::vector<Move>& moves, const JoinedSet& set, MsRows& rows, std::size_t row) {
-  const int field = set.field_of[static_cast<std::size_t>(rows.field[row])];
-  const Move& move = moves[static_cast<std::size_t>(field)];
-  if (!move.moves) return 0;
-  const Vec3 uvw{rows.uvw_m(row, 0), rows.uvw_m(row, 1), rows.uvw_m(row, 2)};
-  const Vec3 moved = multiply(move.rephasing.rotation, uvw);
-  for (std::size_t axis = 0; axis < 3; ++axis) rows.uvw_m(row, axis) = moved[axis];
-  return dot(move.rephasing.path, uvw);
-}
 
 BinSettings bin_settings(const Options& options, const JoinedSets& sets) {
   BinSettings settings;
@@ -123,7 +97,8 @@ struct RowFacts {
 
 class Pass {
  public:
-  Pass(const Options& options, JoinedSets& sets, const SetPlan& plan, RowSink& sink, unsigned n_threads)
+  Pass(const Options& options, JoinedSets& sets, const SetPlan& plan, const UvwCheck& uvw, RowSink& sink,
+       unsigned n_threads)
       : options_(options),
         sets_(sets),
         plan_(plan),
@@ -131,7 +106,7 @@ class Pass {
         n_threads_(n_threads),
         in_{sets.n_channels(), sets.products().size()},
         out_{plan.n_channels, sets.products().size()},
-        moves_(moves_of(options, sets.fields())),
+        mover_(options, sets, uvw),
         bins_(bin_settings(options, sets)),
         scratch_(std::max(1u, n_threads)) {}
 
@@ -141,6 +116,7 @@ class Pass {
     for (JoinedSet& set : sets_.sets()) {
       set.reader->rewind();
       while (set.reader->next(rows_, plan_.block_rows)) {
+        mover_.prepare(set, rows_);
         plan_.bins ? average_block(set) : write_block(set);
         done(rows_.ant1.size());
       }
@@ -174,7 +150,7 @@ class Pass {
     thread_local std::vector<double> paths_m;
     paths_m.resize(n);
     for (std::size_t row = 0; row < n; ++row) {
-      paths_m[row] = move_row(moves_, set, rows_, first + row);
+      paths_m[row] = mover_.move(set, rows_, first + row);
       any = any || paths_m[row] != 0;
     }
     if (any) {
@@ -347,7 +323,7 @@ class Pass {
   RowSink& sink_;
   unsigned n_threads_;
   RowShape in_, out_;
-  std::vector<Move> moves_;
+  Mover mover_;
   RowBins bins_;
   MsRows rows_;
   RowFacts facts_;
@@ -361,9 +337,9 @@ class Pass {
 };
 
 /// Rows of the output, and how many bins are open at once at most.
-void count_bins(const Options& options, JoinedSets& sets, SetPlan& plan) {
+void count_bins(const Options& options, JoinedSets& sets, const UvwCheck& uvw, SetPlan& plan) {
   const bool by_uvw = options.bda_loss > 0 || options.selects_uvw();
-  const std::vector<Move> moves = moves_of(options, sets.fields());
+  Mover mover(options, sets, uvw);
   RowBins bins(bin_settings(options, sets));
   const auto take_closed = [&] {
     plan.n_rows += static_cast<std::int64_t>(bins.closed().size());
@@ -379,8 +355,9 @@ void count_bins(const Options& options, JoinedSets& sets, SetPlan& plan) {
     if (by_uvw) own = std::make_unique<MeasurementSetReader>(set.path, selection);
     MeasurementSetReader& reader = by_uvw ? *own : *set.reader;
     while (by_uvw ? reader.read(rows, kMaxRows) : reader.next(rows, kMaxRows)) {
+      if (by_uvw) mover.prepare(set, rows);
       for (std::size_t row = 0; row < rows.ant1.size(); ++row) {
-        if (by_uvw) move_row(moves, set, rows, row);
+        if (by_uvw) mover.move(set, rows, row);
         if (keeps_row(options, rows, row))
           bins.add(sets.bin_row(set, rows, row, options), static_cast<std::uint32_t>(row));
         plan.max_open = std::max(plan.max_open, bins.n_open());
@@ -409,7 +386,7 @@ void count_rows(const Options& options, JoinedSets& sets, SetPlan& plan) {
 
 }  // namespace
 
-SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets) {
+SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, const UvwCheck& uvw) {
   SetPlan plan;
   plan.n_channels = average::averaged_channels(sets.n_channels(), options.average_channels);
   const bool averages = options.average_time_s > 1.001 * sets.interval_s();
@@ -417,7 +394,7 @@ SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets) {
     log_warning("--average-time {}: the integrations are of {}: they stay as they are",
                 format_duration(options.average_time_s), format_duration(sets.interval_s()));
   plan.bins = averages || options.selects_uvw();
-  plan.bins ? count_bins(options, sets, plan) : count_rows(options, sets, plan);
+  plan.bins ? count_bins(options, sets, uvw, plan) : count_rows(options, sets, plan);
   if (plan.n_rows == 0) throw UsageError("{}: the selection fits no row", options.inputs[0]);
   const std::uint64_t row_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kValueBytes,
                       sums_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kSumBytes;
@@ -441,11 +418,12 @@ SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets) {
   return plan;
 }
 
-double run_sets(Tool& tool, const Options& options, JoinedSets& sets, const SetPlan& plan, RowSink& sink) {
+double run_sets(Tool& tool, const Options& options, JoinedSets& sets, const SetPlan& plan,
+                const UvwCheck& uvw, RowSink& sink) {
   const double of_row = static_cast<double>(sets.n_channels() * sets.products().size());
   Progress progress(tool, "reading", static_cast<double>(sets.n_rows()) * of_row, "vis");
   double n_done = 0;
-  Pass pass(options, sets, plan, sink, tool.common().threads);
+  Pass pass(options, sets, plan, uvw, sink, tool.common().threads);
   pass.run([&](std::size_t n_rows) {
     n_done += static_cast<double>(n_rows) * of_row;
     progress.update(n_done);

@@ -25,9 +25,10 @@ struct SetPlan {
 };
 
 /// Counts the rows of the output: reads what is not in cells. UsageError where --max-memory does not suffice.
-SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets);
+SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, const UvwCheck& uvw);
 
 /// Returns the number of visibilities that were read.
-double run_sets(Tool& tool, const Options& options, JoinedSets& sets, const SetPlan& plan, RowSink& sink);
+double run_sets(Tool& tool, const Options& options, JoinedSets& sets, const SetPlan& plan,
+                const UvwCheck& uvw, RowSink& sink);
 
 }  // namespace apsyn::transform
