@@ -11,6 +11,7 @@
 #include "libcore/base/log.h"
 #include "libcore/base/time.h"
 #include "libcore/measures/coordinates.h"
+#include "libcore/voltage/array_delays.h"
 
 namespace apsyn::transform {
 namespace {
@@ -99,6 +100,7 @@ JoinedSets::JoinedSets(const Options& options) {
   }
   sets_[0].reader->rewind();
   max_freq_hz_ = max_freq_hz();
+  if (layout_.site) set_finest_fringe(finest_fringe_rad(layout_, max_freq_hz_));
 }
 
 void JoinedSets::join(JoinedSet& set) {

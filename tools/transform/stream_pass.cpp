@@ -15,6 +15,7 @@
 #include "libcore/streams/visibility_stream.h"
 #include "libcore/system/parallel.h"
 #include "libcore/system/program_memory.h"
+#include "libcore/voltage/array_delays.h"
 #include "tools/transform/joined_sets.h"
 
 namespace apsyn::transform {
@@ -268,6 +269,8 @@ double run_stream(Tool& tool, const Options& options, const std::string& path) {
                     fmt::format("memory: {}", format_bytes(static_cast<double>(plan.memory_bytes)))});
   if (tool.common().dry_run) return 0;
   tool.stage("transform");
+  if (plan.in.layout.site)
+    set_finest_fringe(finest_fringe_rad(plan.in.layout, plan.in.channel_hz[plan.in.channel_hz.size() / 2]));
   StreamPass pass(options, plan, tool.common().threads);
   VisibilityRecord record;
   std::unique_ptr<VisibilitySink> sink;
