@@ -168,6 +168,7 @@ void FlagFileWriter::commit() {
   if (!whole || !flushed)
     throw FailureError("{}: cannot be written: check the free space", state.pending.target());
   state.pending.commit();
+  ::close(std::exchange(state.fd, -1));
 }
 
 struct FlagFileReader::State {

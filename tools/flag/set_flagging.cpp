@@ -24,11 +24,13 @@ namespace {
 
 constexpr std::size_t kMaxRows = 1 << 14;         ///< of a block
 constexpr std::uint64_t kBlockBytes = 32u << 20;  ///< of its cells
-constexpr std::uint64_t kRowBytes = 300;          ///< of a row beside its cells
+constexpr std::uint64_t kRowBytes = 64;           ///< of a row beside its cells
 constexpr std::uint64_t kDataBytes = 8, kFlagBytes = 2;
 /// What a strategy takes for each cell of the baseline that it works on: images of re and im, copies and
 /// intermediate ones. Measured with the generic strategy: 93 bytes.
 constexpr std::uint64_t kStrategyBytes = 100;
+constexpr std::uint64_t kTimeBytes = 24;          ///< of a time of a baseline that a strategy looks at
+constexpr std::uint64_t kEngineBytes = 20 << 20;  ///< of AOFlagger, its Lua and its libraries
 
 MsSelection selection_of(const Options& options) {
   const ImagingOptions& wanted = options.selection;
@@ -183,15 +185,15 @@ class SetFlagger {
     std::size_t max_times = 1;
     for (const auto& times : survey_.times_mjd_s) max_times = std::max(max_times, times.size());
     const std::uint64_t of_baseline =
-        survey_.max_rows * (kRowBytes + cells * (kDataBytes + kFlagBytes) + n_product_ * 24);
+        survey_.max_rows * (kRowBytes + cells * (kDataBytes + kFlagBytes) + kTimeBytes);
     const std::uint64_t of_threads = n_threads_ * max_times * max_channels_ * n_product_ * kStrategyBytes;
-    const std::uint64_t least = fixed + of_threads + of_baseline;
+    const std::uint64_t least = fixed + kEngineBytes + of_threads + of_baseline;
     if (least > most)
       throw UsageError("{}", memory_shortage(most, static_cast<double>(least), "this needs",
                                              "allow more, use fewer --threads or a smaller --chunk-size"));
     // What fits, but no more than makes the parts of the work even.
     constexpr std::uint64_t kEnough = std::uint64_t{1} << 30;
-    const std::uint64_t room = std::min(kEnough, most - fixed - of_threads);
+    const std::uint64_t room = std::min(kEnough, most - fixed - kEngineBytes - of_threads);
     at_once_ = std::max<std::uint64_t>(1, room / of_baseline);
     memory_bytes_ =
         fixed + of_threads + std::min<std::uint64_t>(at_once_, survey_.baselines.size()) * of_baseline;

@@ -71,6 +71,21 @@ expect_exit 2 flag obs.ms --edges 1 --save before.h5
 expect_stderr "before.h5"
 diff -r --exclude table.lock kept.ms obs.ms >&2 || fail "a run with wrong options changed the set"
 
+# Killed at any moment the set opens, and another run completes it.
+cp -r kept.ms whole.ms
+run flag -q whole.ms --edges 2 --antennas 4
+RANDOM=20240101
+for _ in 1 2 3 4 5 6; do
+  rm -rf killed.ms && cp -r kept.ms killed.ms
+  flag -q killed.ms --edges 2 --antennas 4 2>/dev/null &
+  sleep "0.$(printf %03d $((RANDOM % 200)))"
+  kill -KILL $! 2>/dev/null
+  { wait $!; } 2>/dev/null
+  run transform -q killed.ms -o read.ms --overwrite
+  run flag -q killed.ms --edges 2 --antennas 4
+  while read -r line; do fail "$line"; done < <(diff -rq --exclude table.lock --exclude HISTORY whole.ms killed.ms)
+done
+
 # A strategy, where there is AOFlagger: the bytes do not depend on the threads, nor on how many baselines fit.
 strategy=${APSYN_STRATEGY:-generic}
 if ! flag --dry-run obs.ms --strategy "$strategy" >/dev/null 2>&1; then
