@@ -11,6 +11,7 @@
 #include "libcore/files/output.h"
 #include "libcore/streams/detect.h"
 #include "libcore/system/device.h"
+#include "tools/transform/foreign.h"
 #include "tools/transform/joined_sets.h"
 #include "tools/transform/options.h"
 #include "tools/transform/row_sink.h"
@@ -41,6 +42,8 @@ std::unique_ptr<RowSink> make_sink(const Tool& tool, const Options& options, con
   const CommonOptions& common = tool.common();
   if (output_kind(tool, options) == OutputKind::measurement_set)
     return make_set_sink(common.output, description, common.overwrite, plan.n_rows, options.inputs);
+  if (output_kind(tool, options) == OutputKind::uvh5)
+    return make_uvh5_sink(common.output, description, common.overwrite, plan.n_rows, uvw.conjugated);
   if (options.bda_loss > 0)
     throw UsageError("--bda: baselines with intervals of their own make no stream: write a Measurement Set");
   if (!uvw.of_antennas())
@@ -61,7 +64,7 @@ double transform_sets(Tool& tool, const Options& options) {
   JoinedSets sets(options);
   tool.stage("plan");
   UvwCheck uvw;
-  const bool needs_check = options.centre || output_kind(tool, options) == OutputKind::stream;
+  const bool needs_check = options.centre || output_kind(tool, options) != OutputKind::measurement_set;
   if (needs_check) uvw = sets.check_uvw();
   if (options.centre && !uvw.of_antennas())
     log_warning(
@@ -97,8 +100,9 @@ void run(Tool& tool, Options& options) {
   output_kind(tool, options);
   if (!tool.common().dry_run) check_output(tool.common().output, tool.common().overwrite);
   tool.stage("open");
-  const double n_vis =
-      are_sets(options) ? transform_sets(tool, options) : run_stream(tool, options, options.inputs[0]);
+  const double n_vis = is_foreign(options.inputs[0]) ? convert_foreign(tool, options)
+                       : are_sets(options)           ? transform_sets(tool, options)
+                                                     : run_stream(tool, options, options.inputs[0]);
   tool.report_rate(n_vis, "vis");
 }
 

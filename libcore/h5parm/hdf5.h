@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Handles of libhdf5 that close themselves. For libcore/h5parm only.
+// Handles of libhdf5 that close themselves. For the rooms of HDF5 files only: h5parm, rfi and uvh5.
 #pragma once
 
 #include <hdf5.h>

@@ -81,11 +81,13 @@ void declare_changes(Tool& tool, Options& options) {
 }  // namespace
 
 void declare(Tool& tool, Options& options) {
-  tool.add_inputs(options.inputs, "Measurement Sets, which are joined, or a visibility stream", 0);
+  tool.add_inputs(options.inputs,
+                  "Measurement Sets, which are joined, a visibility stream, a UVH5 or a UVFITS file", 0);
   tool.app()
-      .add_option("--to", options.to, "ms or vis; otherwise ms for names that end in .ms, vis for all others")
+      .add_option("--to", options.to,
+                  "ms, vis or uvh5; otherwise by the name: .ms, .uvh5, and vis for all others")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"ms", "vis"}));
+      ->check(CLI::IsMember({"ms", "vis", "uvh5"}));
   declare_selection(tool, options);
   declare_changes(tool, options);
 }
@@ -115,11 +117,14 @@ void check_options(const Tool& tool, Options& options) {
 
 OutputKind output_kind(const Tool& tool, const Options& options) {
   std::string path = tool.common().output;
-  if (options.to == "ms" && path == "-")
-    throw UsageError("-o -: a Measurement Set is a folder: give -o NAME.ms, or --to vis");
-  if (!options.to.empty()) return options.to == "ms" ? OutputKind::measurement_set : OutputKind::stream;
+  if (path == "-" && (options.to == "ms" || options.to == "uvh5"))
+    throw UsageError("-o -: {} cannot be written to a pipe: give -o NAME, or --to vis",
+                     options.to == "ms" ? "a Measurement Set is a folder, which" : "UVH5");
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return lower(path).ends_with(".ms") ? OutputKind::measurement_set : OutputKind::stream;
+  const auto is = [&](const char* kind) {
+    return options.to.empty() ? lower(path).ends_with(std::string(".") + kind) : options.to == kind;
+  };
+  return is("ms") ? OutputKind::measurement_set : is("uvh5") ? OutputKind::uvh5 : OutputKind::stream;
 }
 
 std::vector<int> wanted_antennas(const Options& options, const ArrayLayout& layout) {

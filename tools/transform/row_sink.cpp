@@ -9,6 +9,7 @@
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
 #include "libcore/streams/visibility_stream.h"
+#include "libcore/uvh5/uvh5.h"
 
 namespace apsyn::transform {
 namespace {
@@ -32,6 +33,25 @@ class SetSink final : public RowSink {
 
  private:
   MeasurementSetWriter writer_;
+};
+
+class Uvh5Sink final : public RowSink {
+ public:
+  Uvh5Sink(const std::string& path, const MsDescription& description, bool overwrite, std::int64_t n_rows,
+           bool conjugated)
+      : writer_(path, description, overwrite, n_rows, conjugated) {}
+  void place(std::int64_t, const MsWriteRows&) override {}
+  void put_cells(std::int64_t first_row, View<const std::complex<float>, 3> data,
+                 View<const float, 3> weight) override {
+    writer_.write_cells(first_row, data, weight);
+  }
+  void put_rows(std::int64_t first_row, const MsWriteRows& rows) override {
+    writer_.write_rows(first_row, rows);
+  }
+  void commit() override { writer_.commit(); }
+
+ private:
+  Uvh5Writer writer_;
 };
 
 VisibilityHeader header_of(const MsDescription& set, const StreamShape& shape, const std::string& path) {
@@ -196,6 +216,11 @@ std::unique_ptr<RowSink> make_set_sink(const std::string& path, const MsDescript
                                        bool overwrite, std::int64_t n_rows,
                                        const std::vector<std::string>& from) {
   return std::make_unique<SetSink>(path, description, overwrite, n_rows, from);
+}
+
+std::unique_ptr<RowSink> make_uvh5_sink(const std::string& path, const MsDescription& description,
+                                        bool overwrite, std::int64_t n_rows, bool conjugated) {
+  return std::make_unique<Uvh5Sink>(path, description, overwrite, n_rows, conjugated);
 }
 
 std::unique_ptr<RowSink> make_stream_sink(const std::string& path, const MsDescription& description,

@@ -30,6 +30,10 @@ std::unique_ptr<RowSink> make_set_sink(const std::string& path, const MsDescript
                                        bool overwrite, std::int64_t n_rows,
                                        const std::vector<std::string>& from);
 
+/// A UVH5 file of a known number of rows.
+std::unique_ptr<RowSink> make_uvh5_sink(const std::string& path, const MsDescription& description,
+                                        bool overwrite, std::int64_t n_rows, bool conjugated);
+
 /// How rows become the records of a stream.
 struct StreamShape {
   double begin_mjd_s = 0, integration_s = 0;

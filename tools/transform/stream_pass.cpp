@@ -261,6 +261,8 @@ StreamPlan plan_stream(const Tool& tool, const Options& options, const Visibilit
 
 double run_stream(Tool& tool, const Options& options, const std::string& path) {
   const OutputKind kind = output_kind(tool, options);
+  if (kind == OutputKind::uvh5)
+    throw UsageError("-o {}: a stream becomes a Measurement Set first, and that UVH5", tool.common().output);
   VisibilityStreamReader reader(path);
   const StreamPlan plan = plan_stream(tool, options, reader.header(), kind);
   tool.report_plan({fmt::format("{} baselines, {} channels, {} products, integrations of {}",

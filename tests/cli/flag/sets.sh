@@ -101,5 +101,5 @@ for threads in 1 3; do
 done
 diff -rq --exclude table.lock --exclude HISTORY threads-1.ms threads-3.ms >&2 || fail "flags depend on the number of threads"
 cp -r noise.ms little.ms
-run flag -v little.ms --strategy "$strategy" --threads 1 --max-memory 60MB
+run flag -v little.ms --strategy "$strategy" --threads 1 --max-memory 70MB
 diff -rq --exclude table.lock --exclude HISTORY threads-1.ms little.ms >&2 || fail "flags depend on the memory"

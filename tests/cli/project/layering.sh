@@ -21,7 +21,7 @@ violations() {
       foreign = "^(casacore/|fitsio|longnam|CLI/|erfa|nlohmann/|aoflagger\\.h)"
       drawing = "^(cairo|pango/|glib|fontconfig/|ft2build|freetype|png\\.h|zlib\\.h)"
       core = "^libcore/(base|system|files|header|array|sky|solutions|voltage|visibility|image|powers)/"
-      io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|rfi|h5parm|solution_files|aterms|imaging)/"
+      io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|rfi|uvh5|h5parm|solution_files|aterms|imaging)/"
       if ($1 ~ "^libcore/" && $1 !~ core && $1 !~ io && $1 !~ "^libcore/(cli|plot)/") print $1 ": in no room of libcore that is known here"
       if ($1 !~ "^libcore/h5parm/") forbid(".", "^(hdf5|H5)", "libcore/h5parm alone reads HDF5")
       forbid(core, foreign, "the core knows no file format and no command line")
@@ -48,7 +48,7 @@ violations() {
       forbid("^kernels/", "^(libcore/(cli|plot)|tools|tests)/", "kernels depend on the core only")
       forbid("^tools/", "^tests/", "a tool depends on libraries only")
       forbid("^tools/", "^(casacore/|fitsio|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
-      forbid("^tests/reference/", "^(kernels|libcore/(cli|streams|measures|fits|ms|uvfits|filterbank|capture|rfi|h5parm|solution_files|aterms|imaging)|tools)/", "references share no code with what they test")
+      forbid("^tests/reference/", "^(kernels|libcore/(cli|streams|measures|fits|ms|uvfits|filterbank|capture|rfi|uvh5|h5parm|solution_files|aterms|imaging)|tools)/", "references share no code with what they test")
       # What is compiled with the toolkit only lies in folders cuda/ and the benchmarks of GPUs.
       cuda = "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx|kernels/common/cuda/[^/]*$)"
       if ($1 !~ "/cuda/" && $1 !~ "^tests/bench/.*_cuda\\.cpp$") forbid("\\.(h|cpp)$", cuda, "CUDA belongs into folders cuda/")
