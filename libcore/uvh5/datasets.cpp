@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "libcore/base/error.h"
+#include "libcore/uvh5/lzf.h"
 
 namespace apsyn::uvh5 {
 namespace {
@@ -58,6 +59,7 @@ Hdf5Handle flag_type() {
 
 Reader::Reader(const std::string& path) : path_(path) {
   quieten_hdf5();
+  register_lzf();
   if (::access(path.c_str(), R_OK) != 0) throw FailureError("{}: cannot be opened for reading", path);
   file_ = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!file_.good()) throw DataError("{}: no HDF5 file, or a damaged one", path);

@@ -15,7 +15,9 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
+#include "libcore/base/time.h"
 #include "libcore/files/output.h"
+#include "libcore/measures/coordinates.h"
 #include "libcore/uvh5/datasets.h"
 
 namespace apsyn {
@@ -49,6 +51,10 @@ bool is_hdf5_file(const std::string& path) {
 }
 
 struct Uvh5Writer::State {
+  /// The apparent place of a field at one time, and the position angle of ICRS north there.
+  struct Place {
+    double ra_rad = 0, dec_rad = 0, frame_pa_rad = 0;
+  };
   PendingOutput pending;
   int fd = -1;
   std::unique_ptr<uvh5::Writer> file;
@@ -59,12 +65,16 @@ struct Uvh5Writer::State {
   std::set<double> times;
   std::set<std::pair<int, int>> baselines;
   std::set<int> antennas;
+  std::vector<MsField> fields;
+  SkyFrame frame;
+  std::map<std::pair<double, int>, Place> places;
 
   State(const std::string& path, bool overwrite, bool swapped, const MsDescription& set)
       : pending(path, overwrite),
         conjugated(swapped),
         n_chan(set.channel_hz.size()),
-        n_product(set.products.size()) {
+        n_product(set.products.size()),
+        frame(*set.layout.site) {
     fd = pending.create_file();
     file = std::make_unique<uvh5::Writer>(pending.part());
   }
@@ -99,24 +109,47 @@ struct Uvh5Writer::State {
       file->put("/Header/antenna_diameters", diameters, {n});
   }
 
-  /// As version 1.0 has it: a catalogue would want the apparent place at every row.
-  void write_field(const MsDescription& set) {
-    file->text("/Header/phase_type", "phased");
-    file->text("/Header/object_name", set.source.empty() ? "unknown" : set.source);
-    file->scalar("/Header/phase_center_ra", set.phase_centre.ra_rad);
-    file->scalar("/Header/phase_center_dec", set.phase_centre.dec_rad);
-    file->scalar("/Header/phase_center_epoch", 2000.0);
-    file->text("/Header/phase_center_frame", "icrs");
+  void write_fields(const MsDescription& set) {
+    fields = {{set.source, set.phase_centre}};
+    fields.insert(fields.end(), set.more_fields.begin(), set.more_fields.end());
+    file->scalar("/Header/Nphase", static_cast<int>(fields.size()));
+    file->group("/Header/phase_center_catalog");
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const std::string group = "/Header/phase_center_catalog/" + std::to_string(i);
+      file->group(group);
+      file->text(group + "/cat_name", fields[i].name.empty() ? "field" + std::to_string(i) : fields[i].name);
+      file->text(group + "/cat_type", "sidereal");
+      file->scalar(group + "/cat_lon", fields[i].phase_centre.ra_rad);
+      file->scalar(group + "/cat_lat", fields[i].phase_centre.dec_rad);
+      file->text(group + "/cat_frame", "icrs");
+      file->scalar(group + "/cat_epoch", 2000.0);
+      file->text(group + "/info_source", "file");
+    }
+  }
+
+  const Place& place_of(double time_mjd_s, int field) {
+    const auto [at, is_new] = places.try_emplace({time_mjd_s, field});
+    if (!is_new) return at->second;
+    const UtcTime time = from_mjd_seconds(time_mjd_s);
+    const SkyDirection centre = fields[static_cast<std::size_t>(field)].phase_centre;
+    const SkyDirection place = frame.apparent_from_direction(time, centre);
+    constexpr double kStep_rad = 1e-4;
+    const SkyDirection up = frame.apparent_from_direction(time, {centre.ra_rad, centre.dec_rad + kStep_rad}),
+                       down =
+                           frame.apparent_from_direction(time, {centre.ra_rad, centre.dec_rad - kStep_rad});
+    const double east = std::remainder(up.ra_rad - down.ra_rad, kTwoPi) * std::cos(place.dec_rad);
+    at->second = {place.ra_rad, place.dec_rad, std::atan2(east, up.dec_rad - down.dec_rad)};
+    return at->second;
   }
 
   void write_header(const MsDescription& set, hsize_t n_rows) {
     file->group("/Header");
     file->group("/Data");
-    file->text("/Header/version", "1.0");
+    file->text("/Header/version", "1.2");
     file->text("/Header/telescope_name", set.telescope);
     file->text("/Header/instrument", set.telescope);
     write_array(set.layout);
-    write_field(set);
+    write_fields(set);
     std::vector<double> widths = set.channel_widths_hz;
     if (widths.empty()) widths.assign(n_chan, set.channel_width_hz);
     std::vector<int> polarizations;
@@ -139,7 +172,10 @@ struct Uvh5Writer::State {
     file->create("/Header/uvw_array", H5T_NATIVE_DOUBLE, {n_rows, 3});
     file->create("/Header/time_array", H5T_NATIVE_DOUBLE, {n_rows});
     file->create("/Header/integration_time", H5T_NATIVE_DOUBLE, {n_rows});
-    for (const char* name : {"/Header/ant_1_array", "/Header/ant_2_array"})
+    for (const char* name :
+         {"/Header/phase_center_app_ra", "/Header/phase_center_app_dec", "/Header/phase_center_frame_pa"})
+      file->create(name, H5T_NATIVE_DOUBLE, {n_rows});
+    for (const char* name : {"/Header/ant_1_array", "/Header/ant_2_array", "/Header/phase_center_id_array"})
       file->create(name, H5T_NATIVE_INT, {n_rows});
     file->create("/Data/visdata", complex, {n_rows, n_chan, n_product});
     file->create("/Data/flags", flag, {n_rows, n_chan, n_product});
@@ -153,12 +189,6 @@ Uvh5Writer::Uvh5Writer(const std::string& path, const MsDescription& description
     throw UsageError(
         "{}: UVH5 is written of one spectral window, the selection has {}: choose one with --spw", path,
         1 + description.more_windows.size());
-  if (!description.more_fields.empty())
-    throw UsageError(
-        "{}: UVH5 is written of one phase centre, the selection has {}: choose one with --field, or move all "
-        "with "
-        "--phase-centre",
-        path, 1 + description.more_fields.size());
   if (!description.layout.site) throw DataError("{}: the array has no site", path);
   state_ = std::make_unique<State>(path, overwrite, conjugated, description);
   state_->write_header(description, static_cast<hsize_t>(n_rows));
@@ -189,11 +219,17 @@ void Uvh5Writer::write_rows(std::int64_t first_row, const MsWriteRows& rows) {
   std::vector<double> uvw(rows.uvw_m.begin(), rows.uvw_m.end()), time(n);
   if (!state.conjugated)
     for (double& component : uvw) component = -component;
-  std::vector<int> ant1(n), ant2(n);
+  std::vector<int> ant1(n), ant2(n), field = rows.row_field;
+  field.resize(n, 0);
+  std::vector<double> app_ra(n), app_dec(n), frame_pa(n);
   for (std::size_t row = 0; row < n; ++row) {
     time[row] = jd_of(rows.row_time_mjd_s[row]);
     ant1[row] = (*rows.baselines)[row].ant1;
     ant2[row] = (*rows.baselines)[row].ant2;
+    const State::Place& place = state.place_of(rows.row_time_mjd_s[row], field[row]);
+    app_ra[row] = place.ra_rad;
+    app_dec[row] = place.dec_rad;
+    frame_pa[row] = place.frame_pa_rad;
     state.times.insert(time[row]);
     state.baselines.insert({ant1[row], ant2[row]});
     state.antennas.insert({ant1[row], ant2[row]});
@@ -205,6 +241,10 @@ void Uvh5Writer::write_rows(std::int64_t first_row, const MsWriteRows& rows) {
   state.file->rows("/Header/integration_time", first, n, H5T_NATIVE_DOUBLE, rows.row_interval_s.data());
   state.file->rows("/Header/ant_1_array", first, n, H5T_NATIVE_INT, ant1.data());
   state.file->rows("/Header/ant_2_array", first, n, H5T_NATIVE_INT, ant2.data());
+  state.file->rows("/Header/phase_center_id_array", first, n, H5T_NATIVE_INT, field.data());
+  state.file->rows("/Header/phase_center_app_ra", first, n, H5T_NATIVE_DOUBLE, app_ra.data());
+  state.file->rows("/Header/phase_center_app_dec", first, n, H5T_NATIVE_DOUBLE, app_dec.data());
+  state.file->rows("/Header/phase_center_frame_pa", first, n, H5T_NATIVE_DOUBLE, frame_pa.data());
 }
 
 void Uvh5Writer::commit() {

@@ -83,6 +83,7 @@ expect_said transform -o out.ms small.ms
 expect_said transform -o out.ms --average-time 4s large.ms
 expect_said transform -o out.ms --bda 0.01 --bda-radius 2deg large.ms
 expect_said transform -o out.vis --average-channels 4 large.ms
+expect_said transform -o out.uvh5 small.ms
 expect_said transform -o out.vis --average-channels 2 visibilities.vis
 expect_said transform -o out.ms visibilities.vis
 expect_said flag --edges 1 small.ms

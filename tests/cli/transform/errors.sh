@@ -45,11 +45,21 @@ expect_exit 2 transform obs.vis -o out.vis --average-channels 3
 expect_exit 2 transform obs.vis -o out.vis --min-uvw 10m
 expect_exit 1 transform obs.vis -o out.vis --interval 90 99
 expect_stderr "no usable data"
+run transform -q obs.ms -o obs.uvh5
+expect_exit 2 transform obs.uvh5 -o out.ms --average-time 4s
+expect_stderr "in a second run"
+expect_exit 2 transform obs.uvh5 -o out.vis
+expect_exit 2 transform obs.vis -o out.uvh5
+expect_exit 2 transform obs.ms -o - --to uvh5
+head -c 20000 obs.uvh5 >cut.uvh5
+expect_exit 3 transform cut.uvh5 -o out.ms
+head -c 20000 "$APSYN_SOURCE/tests/data/VLBA-M87-mojave.uvfits" >cut.uvfits
+expect_exit 3 transform cut.uvfits -o out.ms
 head -c 30000 obs.vis >cut.vis
 expect_exit 3 transform cut.vis -o out.vis
 expect_exit 1 transform obs.ms nosuch.ms -o out.ms
 expect_stderr "nosuch.ms"
-expect_no_file out.ms out.vis
+expect_no_file out.ms out.vis out.uvh5
 run transform --dry-run obs.ms -o out.ms
 expect_stdout "memory:"
 expect_no_file out.ms

@@ -18,6 +18,15 @@ expect_same obs.ms/table.f2_TSM0 back.ms/table.f2_TSM0 "DATA by way of a stream"
 transform -q obs.ms -o - | transform -q - -o - | transform -q -o piped.ms
 expect_same obs.ms/table.f2_TSM0 piped.ms/table.f2_TSM0 "DATA through pipes"
 
+# UVH5 and back; UVFITS as ingest takes it.
+run transform -q obs.ms -o obs.uvh5
+run transform -q obs.uvh5 -o from-uvh5.ms
+expect_same obs.ms/table.f2_TSM0 from-uvh5.ms/table.f2_TSM0 "DATA by way of UVH5"
+expect_same obs.ms/table.f7_TSM0 from-uvh5.ms/table.f7_TSM0 "UVW by way of UVH5"
+run transform -q "$APSYN_SOURCE/tests/data/VLBA-M87-mojave.uvfits" -o vlba.ms
+run ingest -q --from uvfits "$APSYN_SOURCE/tests/data/VLBA-M87-mojave.uvfits" -o vlba2.ms
+expect_same <(tiles vlba.ms) <(tiles vlba2.ms) "sets of transform and ingest from UVFITS"
+
 # Halves in time become the whole.
 run transform -q obs.ms --interval 0 5 -o first.ms
 run transform -q obs.ms --time-range 2024-01-01T12:00:10 2024-01-01T13:00:00 -o second.ms
