@@ -15,6 +15,7 @@
 #include "libcore/system/device.h"
 #include "tools/calibrate/apply.h"
 #include "tools/calibrate/chain.h"
+#include "tools/calibrate/directions.h"
 #include "tools/calibrate/input.h"
 #include "tools/calibrate/model.h"
 #include "tools/calibrate/options.h"
@@ -35,6 +36,25 @@ void look_at_output_column(const Options& options) {
   inspect_corrections(options.input(), selection_of(options, columns.input), columns);
 }
 
+/// A term in several directions.
+void run_directions(Tool& tool, const Options& options, VisibilityInput& input) {
+  const std::vector<SkyPatch> patches = choose_patches(options);
+  const DirectionPlan plan(tool, options, input.info(), patches.size());
+  tool.report_plan(plan.describe());
+  if (tool.common().dry_run) {
+    tool.print(fmt::format("memory: {}", format_bytes(static_cast<double>(plan.bytes()))));
+    return;
+  }
+  const std::vector<ChainResult> results = solve_patches(tool, options, plan, input, patches);
+  for (std::size_t d = 0; d < patches.size(); ++d)
+    for (const std::string& line : summarise(results[d])) log_info("{}: {}", patches[d].name, line);
+  const Solutions solutions = make_solutions(results, patches, input.info(), tool.provenance());
+  write_outputs(tool, options, solutions, input.info().conjugated);
+  if (!options.report.empty())
+    write_text(options.report, report_text(results, patches, input.info()), tool.common().overwrite);
+  tool.report_rate(results[0].n_visibilities, "vis");
+}
+
 void run_solve(Tool& tool, Options& options) {
   tool.stage("open");
   check_outputs(tool, options);
@@ -42,8 +62,10 @@ void run_solve(Tool& tool, Options& options) {
   std::shared_ptr<const MeasurementSetLock> lock;
   if (options.applies() && !tool.common().dry_run) lock = lock_measurement_set(options.input());
   std::unique_ptr<VisibilityInput> input = open_input(options);
+  check_formats(tool, options);
   if (options.applies()) look_at_output_column(options);
   if (options.models.empty()) tool.device(CudaSupport::none);
+  if (!options.directions.empty()) return run_directions(tool, options, *input);
   std::unique_ptr<ModelSource> model = open_model(tool, options, *input);
   const ChainPlan plan(tool, options, input->info(), *model);
   std::vector<std::string> lines{model->describe()};
@@ -87,6 +109,7 @@ void run_apply(Tool& tool, Options& options) {
 
 void run_convert(Tool& tool, Options& options) {
   check_outputs(tool, options);
+  check_formats(tool, options);
   Solutions solutions = read_solutions(options.input());
   if (tool.common().dry_run) {
     tool.print(fmt::format("{}: {} antennas, {} tables", options.input(), solutions.antennas.size(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // quicklook: a figure (PNG, PDF or SVG) of images, a Measurement Set, a visibility or a voltage stream,
-// filterbanks, a pulsar's profile; or what they hold as JSON.
+// filterbanks, a pulsar's profile, solutions of a calibration; or what they hold as JSON.
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -58,12 +58,14 @@ void declare_image(Tool& tool, QuicklookOptions& o) {
 
 void declare(Tool& tool, QuicklookOptions& o) {
   CLI::App& app = tool.app();
-  tool.add_inputs(
-      o.inputs, "FITS images, Measurement Set, visibility or voltage stream, filterbanks, profile (-: stdin)",
-      0);
+  tool.add_inputs(o.inputs,
+                  "FITS images, Measurement Set, visibility or voltage stream, filterbanks, profile, "
+                  "solutions (-: stdin)",
+                  0);
   app.add_option(
          "--kind", o.kind,
-         "what INPUT is, instead of looking: image, images, ms, visibility, voltage, filterbank, profile")
+         "what INPUT is, instead of looking: image, images, ms, visibility, voltage, filterbank, profile, "
+         "solutions")
       ->type_name("KIND");
   app.add_flag("--stats", o.stats, "print what scripts want to know as JSON; a picture only with -o");
   tool.heading("Picture");
@@ -87,6 +89,13 @@ void declare(Tool& tool, QuicklookOptions& o) {
       ->type_name("NAME")
       ->capture_default_str();
   declare_image(tool, o);
+  tool.heading("Solutions");
+  app.add_option("--soltabs", o.soltabs, "of an H5Parm: these tables, for example amplitude000,phase000")
+      ->type_name("LIST");
+  app.add_option("--against", o.against, "time or frequency (default: of which there are more)")
+      ->type_name("AXIS")
+      ->check(CLI::IsMember({"time", "frequency"}));
+  app.add_option("--direction", o.direction, "patch (default: the first)")->type_name("NAME");
   add_voltage_options(tool, o.voltage);
 }
 
@@ -107,6 +116,8 @@ Look look_at(Tool& tool, const QuicklookOptions& o, InputKind kind,
       return look_at_filterbanks(tool, o);
     case InputKind::profile:
       return look_at_profile(tool, o);
+    case InputKind::solutions:
+      return look_at_solutions(tool, o);
     default:
       return look_at_voltages(tool, o);
   }
@@ -156,6 +167,9 @@ double memory_of(const QuicklookOptions& o, InputKind kind) {
         break;
       case InputKind::profile:
         bytes = std::min(10e6, 20 * size);
+        break;
+      case InputKind::solutions:
+        bytes = size < 1e12 ? 10 * size : 100e6;  // a pipe does not tell
         break;
       case InputKind::measurement_set:
       case InputKind::visibility:

@@ -22,10 +22,42 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Adds n_pieces * kLanes samples of a row to sums [piece][component][kLanes]. Elements e of the model: interleaved, if
-/// there is one and planes is null, else planes [e][re, im][plane_size]. A sample counts where its weight is
-/// positive and what it adds is finite (NaN compares false) and far from overflow.
-template <std::size_t n_elements>
+/// What the samples of four products take of an interleaved model as their one element.
+enum class Hands {
+  own,         ///< each its own
+  cross_mean,  ///< parallel hands their own, cross hands the mean of the parallel ones
+  all_mean     ///< all the mean of the parallel hands
+};
+
+/// One element for the samples from i on.
+template <Hands hands, class D>
+HWY_INLINE void load_model(D d, const float* model, std::size_t i, hn::Vec<D>& re, hn::Vec<D>& im) {
+  hn::LoadInterleaved2(d, model + 2 * i, re, im);
+  if constexpr (hands != Hands::own) {
+#if HWY_TARGET == HWY_SCALAR
+    if (hands == Hands::cross_mean && (i % 4 == 0 || i % 4 == 3)) return;
+    const float* first = model + i / 4 * 8;
+    re = hn::Set(d, (first[0] + first[6]) / 2);
+    im = hn::Set(d, (first[1] + first[7]) / 2);
+#else
+    const auto half = hn::Set(d, 0.5f);
+    const auto sum_re =
+        hn::Mul(half, hn::Add(re, hn::Shuffle0123(re)));  // XX + YY, XY + YX, the same, XX + YY
+    const auto sum_im = hn::Mul(half, hn::Add(im, hn::Shuffle0123(im)));
+    alignas(64) constexpr std::uint32_t outer_lanes[kLanes] = {~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u,
+                                                               ~0u, 0, 0, ~0u, ~0u, 0, 0, ~0u};
+    const hn::RebindToUnsigned<D> u;
+    const auto outer = hn::MaskFromVec(hn::BitCast(d, hn::LoadU(u, outer_lanes)));
+    re = hn::IfThenElse(outer, hands == Hands::all_mean ? sum_re : re, hn::Shuffle2301(sum_re));
+    im = hn::IfThenElse(outer, hands == Hands::all_mean ? sum_im : im, hn::Shuffle2301(sum_im));
+#endif
+  }
+}
+
+/// Adds n_pieces * kLanes samples of a row to sums [piece][component][kLanes]. Elements e of the model:
+/// interleaved, if there is one and planes is null, else planes [e][re, im][plane_size]. A sample counts
+/// where its weight is positive and what it adds is finite (NaN compares false) and far from overflow.
+template <std::size_t n_elements, Hands hands = Hands::own>
 void add_row(const float* data, const float* weight, const float* model, const float* planes,
              std::size_t plane_size, std::size_t n_pieces, float* sums) {
   constexpr std::size_t n_components = n_product_components(n_elements);
@@ -45,7 +77,7 @@ void add_row(const float* data, const float* weight, const float* model, const f
     V all = power;
     for (std::size_t e = 0; e < n_elements; ++e) {
       if (n_elements == 1 && planes == nullptr) {
-        hn::LoadInterleaved2(d, model + 2 * i, m_re[e], m_im[e]);
+        load_model<hands>(d, model, i, m_re[e], m_im[e]);
       } else {
         m_re[e] = hn::LoadU(d, planes + 2 * e * plane_size + i);
         m_im[e] = hn::LoadU(d, planes + (2 * e + 1) * plane_size + i);
@@ -78,6 +110,14 @@ void add_row_of_1(const float* data, const float* weight, const float* model, co
                   std::size_t plane_size, std::size_t n_pieces, float* sums) {
   add_row<1>(data, weight, model, planes, plane_size, n_pieces, sums);
 }
+void add_row_cross_mean(const float* data, const float* weight, const float* model, const float* planes,
+                        std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  add_row<1, Hands::cross_mean>(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_row_all_mean(const float* data, const float* weight, const float* model, const float* planes,
+                      std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  add_row<1, Hands::all_mean>(data, weight, model, planes, plane_size, n_pieces, sums);
+}
 void add_row_of_2(const float* data, const float* weight, const float* model, const float* planes,
                   std::size_t plane_size, std::size_t n_pieces, float* sums) {
   add_row<2>(data, weight, model, planes, plane_size, n_pieces, sums);
@@ -95,6 +135,8 @@ HWY_AFTER_NAMESPACE();
 namespace apsyn {
 
 HWY_EXPORT(add_row_of_1);
+HWY_EXPORT(add_row_cross_mean);
+HWY_EXPORT(add_row_all_mean);
 HWY_EXPORT(add_row_of_2);
 HWY_EXPORT(add_row_of_4);
 
@@ -110,6 +152,14 @@ using AddRow = void (*)(const float*, const float*, const float*, const float*, 
 void add_rows_of_1(const float* data, const float* weight, const float* model, const float* planes,
                    std::size_t plane_size, std::size_t n_pieces, float* sums) {
   HWY_DYNAMIC_DISPATCH(add_row_of_1)(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_rows_cross_mean(const float* data, const float* weight, const float* model, const float* planes,
+                         std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_row_cross_mean)(data, weight, model, planes, plane_size, n_pieces, sums);
+}
+void add_rows_all_mean(const float* data, const float* weight, const float* model, const float* planes,
+                       std::size_t plane_size, std::size_t n_pieces, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_row_all_mean)(data, weight, model, planes, plane_size, n_pieces, sums);
 }
 void add_rows_of_2(const float* data, const float* weight, const float* model, const float* planes,
                    std::size_t plane_size, std::size_t n_pieces, float* sums) {
@@ -157,7 +207,8 @@ class Adder {
       while (end > 0 && end < rows_.size() && rows_[end].key / 2 == rows_[end - 1].key / 2) ++end;
       if (end > cut.back()) cut.push_back(end);
     }
-    parallel_for(n_threads_, cut.size() - 1, [&](std::size_t item, unsigned) { add_rows(cut[item], cut[item + 1]); });
+    parallel_for(n_threads_, cut.size() - 1,
+                 [&](std::size_t item, unsigned) { add_rows(cut[item], cut[item + 1]); });
   }
 
  private:
@@ -174,7 +225,8 @@ class Adder {
     if (s.data.extent(2) != n_products_ || s.weight.extent(2) != n_products_)
       refuse("samples have not the products of the sums");
     if (n_model != n_products_ && n_model != 1 && !(n_model == 2 && n_products_ == 4))
-      refuse("the model has " + std::to_string(n_model) + " products, the data " + std::to_string(n_products_));
+      refuse("the model has " + std::to_string(n_model) + " products, the data " +
+             std::to_string(n_products_));
     for (const CalibrationSums* cell : cells_)
       if (cell->recent().shape() != cells_[0]->recent().shape()) refuse("cells of different layouts");
     for (std::size_t row = 0; row < n_rows; ++row) {
@@ -242,7 +294,8 @@ class Adder {
     found.reserve(samples_.station.extent(0));
     std::uint32_t first = kNoCell, last = 0;
     for (std::size_t row = 0; row < samples_.station.extent(0); ++row) {
-      const std::uint32_t p = samples_.station(row, 0), q = samples_.station(row, 1), cell = samples_.cell[row];
+      const std::uint32_t p = samples_.station(row, 0), q = samples_.station(row, 1),
+                          cell = samples_.cell[row];
       if (cell == kNoCell || p == q) continue;
       first = std::min(first, cell);
       last = std::max(last, cell);
@@ -314,9 +367,12 @@ class Adder {
   }
 
   void add_rows(std::size_t begin, std::size_t end) const {
-    const AddRow add = n_elements_ == 1 ? add_rows_of_1 : n_elements_ == 2 ? add_rows_of_2 : add_rows_of_4;
-    const bool direct = n_elements_ == 1 && samples_.model.extent(2) == n_products_ &&
-                        (layout_.kind == SumKind::diagonal && !means_hands_);
+    const bool direct = n_elements_ == 1 && samples_.model.extent(2) == n_products_;
+    const AddRow add = n_elements_ == 2                              ? add_rows_of_2
+                       : n_elements_ == 4                            ? add_rows_of_4
+                       : direct && layout_.kind != SumKind::diagonal ? add_rows_all_mean
+                       : direct && means_hands_                      ? add_rows_cross_mean
+                                                                     : add_rows_of_1;
     const std::size_t n_slab = n_pieces_ * kLanes;  // samples
     std::vector<float> sums(n_pieces_ * n_own_ * kLanes), planes(direct ? 0 : 2 * n_elements_ * n_slab);
     std::array<float, 2 * kLanes> tail_data{}, tail_model{};
@@ -326,7 +382,9 @@ class Adder {
       while (next < end && next - i < kRowsApart && rows_[next].key == rows_[i].key) ++next;
       for (std::size_t s = 0; s < n_samples_; s += n_slab) {
         const std::size_t n = std::min(n_slab, n_samples_ - s), n_whole = n / kLanes, n_tail = n % kLanes;
-        std::fill(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>((n + kLanes - 1) / kLanes * n_own_ * kLanes), 0.f);
+        std::fill(sums.begin(),
+                  sums.begin() + static_cast<std::ptrdiff_t>((n + kLanes - 1) / kLanes * n_own_ * kLanes),
+                  0.f);
         for (std::size_t k = i; k < next; ++k) {
           if (k + 1 < end) prefetch(rows_[k + 1].row, s, n);
           const std::size_t row = rows_[k].row;
@@ -406,7 +464,8 @@ class Adder {
 
 }  // namespace
 
-void add_samples(const CalibrationSamples& samples, std::span<CalibrationSums* const> cells, unsigned n_threads) {
+void add_samples(const CalibrationSamples& samples, std::span<CalibrationSums* const> cells,
+                 unsigned n_threads) {
   if (samples.station.extent(0) == 0) return;
   if (cells.empty()) throw std::invalid_argument("add_samples: rows, but no cells");
   Adder(samples, cells, n_threads).run();

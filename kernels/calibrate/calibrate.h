@@ -114,10 +114,10 @@ SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
                          const SolveSettings& settings, ExcludedSolutions excluded = {},
                          const SlotSolutions* start = nullptr);
 
-/// Amplitudes beyond n_mad median absolute deviations (scaled to a standard deviation, with their error) from the
-/// median of all slots and blocks of the antenna's hand, of those with at least 8 values; gain, amplitude, scalar_gain and
-/// the diagonal of jones. For each slot FlagReason::outlier where there is one, to solve it again with these as
-/// `excluded`; empty where a slot has none.
+/// Amplitudes beyond n_mad median absolute deviations (scaled to a standard deviation, with their error) from
+/// the median of all slots and blocks of the antenna's hand, of those with at least 8 values; gain,
+/// amplitude, scalar_gain and the diagonal of jones. For each slot FlagReason::outlier where there is one, to
+/// solve it again with these as `excluded`; empty where a slot has none.
 std::vector<Buffer<FlagReason, 3>> find_outliers(std::span<const SlotSolutions> slots, double n_mad = 5);
 
 /// The solution as gains in the blocks of cells: block [block of the cells] and freq_hz [block of the cells]

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Delays and TEC of one slot: one or two numbers x of an antenna give its phases phi_c = sum_k b_kc x_k in all channels.
-// The likelihood to be made greatest is L = sum_c sum_p<q Re(A_pq,c exp(-i (phi_p,c - phi_q,c))).
+// Delays and TEC of one slot: one or two numbers x of an antenna give its phases phi_c = sum_k b_kc x_k in
+// all channels. The likelihood to be made greatest is L = sum_c sum_p<q Re(A_pq,c exp(-i (phi_p,c -
+// phi_q,c))).
 //
 // 1. Phases of each channel for itself (diagonal.h).
-// 2. A search over a grid for each antenna, over the phasors u_p,c = sum_q A_pq,c e_q,c: they first hold the others'
+// 2. A search over a grid for each antenna, over the phasors u_p,c = sum_q A_pq,c e_q,c: they first hold the
+// others'
 //    phases of the single channels, then those of their models, which are of far less noise.
-// 3. Gauss-Newton steps in all antennas' numbers at once; then the search again, from the others' best phases, for an
+// 3. Gauss-Newton steps in all antennas' numbers at once; then the search again, from the others' best
+// phases, for an
 //    antenna that has gone to a wrong maximum.
 #include <algorithm>
 #include <array>
@@ -16,6 +19,7 @@
 #include "kernels/calibrate/cholesky.h"
 #include "kernels/calibrate/connections.h"
 #include "kernels/calibrate/diagonal.h"
+#include "kernels/calibrate/phase_step.h"
 #include "kernels/calibrate/solve_slot.h"
 #include "kernels/common/math/fft.h"
 #include "libcore/system/parallel.h"
@@ -36,7 +40,8 @@ Complex times(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-/// The numbers of an antenna: of a delay (delay, phase at the mean frequency), of TEC (TEC), of both (TEC, delay).
+/// The numbers of an antenna: of a delay (delay, phase at the mean frequency), of TEC (TEC), of both (TEC,
+/// delay).
 using Numbers = std::array<double, 2>;
 
 /// What a term's phases are made of, and where its numbers are looked for.
@@ -67,7 +72,8 @@ class PhaseModel {
     max_delay_s_ = spacing_hz_ > 0 ? 0.5 / spacing_hz_ : 0;
     if (settings.max_delay_s > 0) max_delay_s_ = std::min(max_delay_s_, settings.max_delay_s);
     if (term != CalibrationTerm::tec && span_hz_ > 0) {
-      // The transform over frequency has a bin for each spacing; frequencies that are no multiples of it get finer bins.
+      // The transform over frequency has a bin for each spacing; frequencies that are no multiples of it get
+      // finer bins.
       double off = 0;
       for (const double f : freq_hz_) {
         const double k = (f - low_hz_) / spacing_hz_;
@@ -87,7 +93,8 @@ class PhaseModel {
   double phase(std::size_t c, const Numbers& x) const { return slope_[c][0] * x[0] + slope_[c][1] * x[1]; }
   /// Independent trials of the search.
   double n_trials() const {
-    const double of_tec = term_ == CalibrationTerm::delay ? 1 : std::max(1.0, 2 * max_tec_ * kTecPhase / low_hz_ / 3);
+    const double of_tec =
+        term_ == CalibrationTerm::delay ? 1 : std::max(1.0, 2 * max_tec_ * kTecPhase / low_hz_ / 3);
     const double of_delay = term_ == CalibrationTerm::tec ? 1 : std::max(1.0, 2 * max_delay_s_ * span_hz_);
     return of_tec * of_delay;
   }
@@ -111,14 +118,31 @@ class PhaseModel {
 
  private:
   Numbers search_tec(const std::vector<Complex>& u) const {
+    // From one TEC of the grid to the next, each channel's phasor turns by the same angle.
     const auto n = static_cast<long>(std::ceil(max_tec_ / tec_step_));
+    const std::size_t n_channels = u.size();
+    std::vector<double> re(n_channels), im(n_channels), turn_re(n_channels), turn_im(n_channels);
+    for (std::size_t c = 0; c < n_channels; ++c) {
+      const Complex first = times(u[c], std::polar(1.0, -slope_[c][0] * -static_cast<double>(n) * tec_step_));
+      const Complex turn = std::polar(1.0, -slope_[c][0] * tec_step_);
+      re[c] = first.real();
+      im[c] = first.imag();
+      turn_re[c] = turn.real();
+      turn_im[c] = turn.imag();
+    }
     Numbers best{};
     double greatest = -1e300;
     for (long k = -n; k <= n; ++k) {
-      Numbers x = {static_cast<double>(k) * tec_step_, 0};
-      if (const double value = objective(u, x); value > greatest) {
-        greatest = value;
-        best = x;
+      double sum = 0;
+      for (std::size_t c = 0; c < n_channels; ++c) sum += re[c];
+      for (std::size_t c = 0; c < n_channels; ++c) {
+        const double next = re[c] * turn_re[c] - im[c] * turn_im[c];
+        im[c] = re[c] * turn_im[c] + im[c] * turn_re[c];
+        re[c] = next;
+      }
+      if (sum > greatest) {
+        greatest = sum;
+        best = {static_cast<double>(k) * tec_step_, 0};
       }
     }
     return best;
@@ -135,7 +159,8 @@ class PhaseModel {
   }
 
   double delay_of(std::size_t bin) const {
-    const double k = bin <= n_bins_ / 2 ? static_cast<double>(bin) : static_cast<double>(bin) - static_cast<double>(n_bins_);
+    const double k = bin <= n_bins_ / 2 ? static_cast<double>(bin)
+                                        : static_cast<double>(bin) - static_cast<double>(n_bins_);
     return k / (static_cast<double>(n_bins_) * bin_hz_);
   }
 
@@ -146,15 +171,16 @@ class PhaseModel {
     Numbers best{};
     double greatest = -1;
     for (std::size_t k = 0; k < n_bins_; ++k)
-      if (const double tau = delay_of(k), value = std::abs(bins(k)); std::abs(tau) <= max_delay_s_ && value > greatest) {
+      if (const double tau = delay_of(k), value = std::abs(bins(k));
+          std::abs(tau) <= max_delay_s_ && value > greatest) {
         greatest = value;
         best = {tau, 0};
       }
     return best;
   }
 
-  /// The best ones of a grid in TEC and delay by modulus, from which the phase itself chooses: it turns once while the
-  /// delay changes by the period of the carrier.
+  /// The best ones of a grid in TEC and delay by modulus, from which the phase itself chooses: it turns once
+  /// while the delay changes by the period of the carrier.
   Numbers search_both(const std::vector<Complex>& u) const {
     struct Candidate {
       double value, tec, delay;
@@ -170,8 +196,9 @@ class PhaseModel {
       for (std::size_t bin = 0; bin < n_bins_; ++bin)
         if (const double tau = delay_of(bin); std::abs(tau) <= max_delay_s_)
           found.push_back({std::abs(bins(bin)), tec, tau});
-      std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(24, found.size())),
-                        found.end(), [](const Candidate& a, const Candidate& b) { return a.value > b.value; });
+      std::partial_sort(
+          found.begin(), found.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(24, found.size())),
+          found.end(), [](const Candidate& a, const Candidate& b) { return a.value > b.value; });
       if (found.size() > 24) found.resize(24);
     }
     Numbers best{};
@@ -245,8 +272,8 @@ class PhaseModel {
 class ChannelFit {
  public:
   /// Lanes of the problem: block c is lane c * n_hands + hand.
-  ChannelFit(DiagonalProblem& problem, const CalibrationSums& sums, const PhaseModel& model, const SolveSettings& settings,
-             std::size_t n_hands, std::size_t hand)
+  ChannelFit(const DiagonalProblem& problem, const CalibrationSums& sums, const PhaseModel& model,
+             const SolveSettings& settings, std::size_t n_hands, std::size_t hand)
       : problem_(problem),
         sums_(sums),
         model_(model),
@@ -275,7 +302,8 @@ class ChannelFit {
   bool converged() const { return converged_; }
   std::size_t reference() const { return reference_; }
 
-  void solve(const DiagonalGains& phases) {
+  /// From the phases of the single channels, or, where `phases` is null, from a former solution.
+  void solve(const DiagonalGains* phases, const SlotSolutions* start) {
     prune();
     for (std::size_t round = 0; round < kFlagRounds; ++round) {
       if (std::count(reason_.begin(), reason_.end(), FlagReason::none) < 2) {
@@ -284,8 +312,14 @@ class ChannelFit {
         measure();
         return;
       }
-      choose_reference(phases);
-      if (round == 0) search_from(phases);
+      choose_reference();
+      if (round == 0) {
+        if (phases != nullptr)
+          search_from(*phases);
+        else
+          begin_at(*start);
+        find_amplitudes();
+      }
       const Numbers origin = numbers_[reference_];
       for (Numbers& x : numbers_) x = {x[0] - origin[0], x[1] - origin[1]};
       for (std::size_t pass = 0; pass < 4; ++pass) {
@@ -302,56 +336,67 @@ class ChannelFit {
   bool active(std::size_t p) const { return reason_[p] == FlagReason::none; }
   std::size_t lane(std::size_t c) const { return c * n_hands_ + hand_; }
 
-  /// A (times both amplitudes) and S of p < q.
-  Complex product(std::size_t c, std::size_t p, std::size_t q, double& s) const {
-    const std::size_t l = lane(c);
-    const float* own = &problem_.sums(l / kLanes, baseline_index(p, q, n_antennas_), 0, l % kLanes);
-    s = own[2 * kLanes];
-    return {own[0], own[kLanes]};
-  }
-
   void prune() {
     std::vector<std::uint8_t> linked(n_antennas_ * n_antennas_);
-    for (std::size_t p = 0; p < n_antennas_; ++p)
-      for (std::size_t q = p + 1; q < n_antennas_; ++q)
-        for (std::size_t c = 0; c < n_channels_; ++c) {
-          double s;
-          product(c, p, q, s);
-          if (s > 0) {
-            linked[p * n_antennas_ + q] = linked[q * n_antennas_ + p] = 1;
-            break;
-          }
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        for (std::size_t q = p + 1; q < n_antennas_; ++q) {
+          const float* own = &problem_.sums(group, baseline_index(p, q, n_antennas_), 2, 0);
+          bool any = false;
+          for_channels(group, [&](std::size_t i, std::size_t) { any |= own[i] > 0; });
+          if (any) linked[p * n_antennas_ + q] = linked[q * n_antennas_ + p] = 1;
         }
     prune_antennas(linked, n_antennas_, settings_.min_baselines, 1, reason_.data());
   }
 
-  void choose_reference(const DiagonalGains& phases) {
+  /// The settings' antenna, or where it has no solution the one with the most information.
+  void choose_reference() {
     reference_ = settings_.reference;
     if (active(reference_)) return;
+    const std::vector<double> information = informations(false);
     double most = -1;
-    for (std::size_t p = 0; p < n_antennas_; ++p) {
-      double signal = 0;
-      for (std::size_t c = 0; c < n_channels_; ++c) signal += phases.signal(lane(c), p);
-      if (active(p) && signal > most) {
-        most = signal;
+    for (std::size_t p = 0; p < n_antennas_; ++p)
+      if (active(p) && information[p] > most) {
+        most = information[p];
         reference_ = p;
       }
-    }
+  }
+
+  /// Calls use(i, c) for the channels of a group of lanes.
+  template <class Use>
+  void for_channels(std::size_t group, Use use) const {
+    for (std::size_t i = 0; i < kLanes && group * kLanes + i < problem_.n_lanes; ++i)
+      if ((group * kLanes + i) % n_hands_ == hand_) use(i, (group * kLanes + i) / n_hands_);
   }
 
   /// Phasors of an antenna: the sum over the others of A_pq,c times their phasors.
   void phasors(std::size_t p, const std::vector<Complex>& others, std::vector<Complex>& u) const {
     u.assign(n_channels_, 0);
-    for (std::size_t q = 0; q < n_antennas_; ++q) {
-      if (q == p || !active(q)) continue;
-      const double scale = scale_[p] * scale_[q];
-      for (std::size_t c = 0; c < n_channels_; ++c) {
-        double s;
-        Complex a = product(c, std::min(p, q), std::max(p, q), s);
-        if (q < p) a = std::conj(a);
-        u[c] += scale * times(a, others[q * n_channels_ + c]);
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      for (std::size_t q = 0; q < n_antennas_; ++q) {
+        if (q == p || !active(q)) continue;
+        const double scale = scale_[p] * scale_[q], sign = q < p ? -scale : scale;
+        const float* own = &problem_.sums(group, baseline_index(std::min(p, q), std::max(p, q), n_antennas_), 0, 0);
+        for_channels(group, [&](std::size_t i, std::size_t c) {
+          u[c] += times({scale * own[i], sign * own[kLanes + i]}, others[q * n_channels_ + c]);
+        });
       }
-    }
+  }
+
+  /// Of each antenna sum_q S_pq a_q^2 over active ones and channels; a = 1 or the amplitudes found.
+  std::vector<double> informations(bool scaled) const {
+    std::vector<double> sum(n_antennas_);
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group)
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        for (std::size_t q = p + 1; q < n_antennas_; ++q) {
+          if (!active(p) || !active(q)) continue;
+          const float* own = &problem_.sums(group, baseline_index(p, q, n_antennas_), 2, 0);
+          double s = 0;
+          for_channels(group, [&](std::size_t i, std::size_t) { s += own[i]; });
+          sum[p] += s * (scaled ? scale_[q] * scale_[q] : 1);
+          sum[q] += s * (scaled ? scale_[p] * scale_[p] : 1);
+        }
+    return sum;
   }
 
   std::vector<Complex> model_phasors() const {
@@ -376,28 +421,35 @@ class ChannelFit {
       numbers_[p] = model_.search(u);
     }
     numbers_[reference_] = {0, 0};
-    // Antenna by antenna against the models of the others; then amplitudes, which weigh the baselines.
-    std::vector<Complex> e = model_phasors();
+    search_again();
+  }
+
+  void begin_at(const SlotSolutions& start) {
     for (std::size_t p = 0; p < n_antennas_; ++p) {
-      if (!active(p) || p == reference_) continue;
-      phasors(p, e, u);
-      move(p, u, e);
+      if (start.term == CalibrationTerm::delay) {
+        const double tau = start.value(0, p, hand_).real();
+        if (!std::isfinite(tau)) continue;
+        numbers_[p] = {tau, std::remainder(kTwoPi * model_.mean_hz() * tau + start.phase_rad(p, hand_), kTwoPi)};
+      } else {
+        for (std::size_t k = 0; k < model_.n_numbers(); ++k)
+          if (const double x = start.value(0, p, k).real(); std::isfinite(x)) numbers_[p][k] = x;
+      }
     }
+    search_again();
+  }
+
+  /// Amplitudes that the data have, which weigh the baselines.
+  void find_amplitudes() {
+    const std::vector<Complex> e = model_phasors();
+    std::vector<Complex> u;
     std::vector<double> ratio(n_antennas_);
+    const std::vector<double> information = informations(false);
     double mean = 0, n = 0;
     for (std::size_t p = 0; p < n_antennas_; ++p) {
       if (!active(p)) continue;
       phasors(p, e, u);
-      double information = 0;
-      for (std::size_t q = 0; q < n_antennas_; ++q)
-        if (q != p && active(q))
-          for (std::size_t c = 0; c < n_channels_; ++c) {
-            double s;
-            product(c, std::min(p, q), std::max(p, q), s);
-            information += s;
-          }
       Numbers x = numbers_[p];
-      ratio[p] = information > 0 ? std::max(0.0, model_.objective(u, x) / information) : 0;
+      ratio[p] = information[p] > 0 ? std::max(0.0, model_.objective(u, x) / information[p]) : 0;
       mean += ratio[p];
       n += 1;
     }
@@ -407,7 +459,8 @@ class ChannelFit {
       if (active(p) && mean > 0) scale_[p] = std::max(1e-3 * mean, ratio[p] / mean);
   }
 
-  /// Takes what the search finds, if it is better than what the antenna has. Returns whether by more than a step.
+  /// Takes what the search finds, if it is better than what the antenna has. Returns whether by more than a
+  /// step.
   bool move(std::size_t p, const std::vector<Complex>& u, std::vector<Complex>& e) {
     Numbers old = numbers_[p];
     const double phase_before = old[1];
@@ -422,13 +475,15 @@ class ChannelFit {
       largest = std::max(largest, std::abs(std::remainder(turn, kTwoPi)));
     }
     numbers_[p] = found;
-    for (std::size_t c = 0; c < n_channels_; ++c) e[p * n_channels_ + c] = std::polar(1.0, model_.phase(c, found));
+    for (std::size_t c = 0; c < n_channels_; ++c)
+      e[p * n_channels_ + c] = std::polar(1.0, model_.phase(c, found));
     return largest > 1;
   }
 
   double plain_objective(const std::vector<Complex>& u, const Numbers& x) const {
     double sum = 0;
-    for (std::size_t c = 0; c < u.size(); ++c) sum += times(u[c], std::polar(1.0, -model_.phase(c, x))).real();
+    for (std::size_t c = 0; c < u.size(); ++c)
+      sum += times(u[c], std::polar(1.0, -model_.phase(c, x))).real();
     return sum;
   }
 
@@ -443,23 +498,35 @@ class ChannelFit {
     return moved;
   }
 
-  double likelihood(const std::vector<Numbers>& numbers) const {
-    double sum = 0;
-    std::vector<Complex> e(n_antennas_);
-    for (std::size_t c = 0; c < n_channels_; ++c) {
-      for (std::size_t p = 0; p < n_antennas_; ++p)
-        if (active(p)) e[p] = scale_[p] * std::polar(1.0, model_.phase(c, numbers[p]));
-      for (std::size_t p = 0; p < n_antennas_; ++p)
-        for (std::size_t q = p + 1; active(p) && q < n_antennas_; ++q) {
-          if (!active(q)) continue;
-          double s;
-          const Complex a = product(c, p, q, s), m = multiply_conj(e[p], e[q]);
-          sum += a.real() * m.real() + a.imag() * m.imag();
+  /// Sums over the channels of all baselines, [baseline][kPhaseSums].
+  std::vector<double> sums_at(const std::vector<Numbers>& numbers, bool observed) const {
+    std::vector<double> sums(n_antennas_ * (n_antennas_ - 1) / 2 * kPhaseSums), e(n_antennas_ * 2 * kLanes);
+    for (std::size_t group = 0; group < problem_.n_groups(); ++group) {
+      double slopes[2 * kLanes] = {}, use[kLanes] = {};
+      std::fill(e.begin(), e.end(), 0.0);
+      for_channels(group, [&](std::size_t i, std::size_t c) {
+        use[i] = 1;
+        for (std::size_t k = 0; k < 2; ++k) slopes[k * kLanes + i] = model_.slope(c)[k];
+        for (std::size_t p = 0; p < n_antennas_; ++p) {
+          if (!active(p)) continue;
+          const Complex phasor = std::polar(scale_[p], model_.phase(c, numbers[p]));
+          e[p * 2 * kLanes + i] = phasor.real();
+          e[(p * 2 + 1) * kLanes + i] = phasor.imag();
         }
+      });
+      phase_sums(&problem_.sums(group, 0, 0, 0), n_antennas_, e.data(), slopes, use, observed, sums.data());
     }
-    return sum;
+    return sums;
   }
 
+  static double likelihood(const std::vector<double>& sums) {
+    double value = 0;
+    for (std::size_t i = 0; i < sums.size(); i += kPhaseSums) value += sums[i];
+    return value;
+  }
+
+  /// Gauss-Newton steps with the expected weights, then, near the end, with those that the data show: their
+  /// convergence is quadratic. A step that makes the likelihood less is halved.
   void newton() {
     std::vector<std::size_t> unknown;  // antennas but the reference
     std::vector<std::size_t> place(n_antennas_);
@@ -470,38 +537,34 @@ class ChannelFit {
       }
     const std::size_t k = model_.n_numbers(), n = unknown.size() * k;
     converged_ = false;
-    double now = likelihood(numbers_);
-    for (std::uint32_t iteration = 0; iteration < 30 && !converged_; ++iteration) {
+    bool observed = false;
+    std::vector<double> sums = sums_at(numbers_, observed);
+    double now = likelihood(sums);
+    for (std::uint32_t iteration = 0; iteration < 30; ++iteration) {
       std::vector<double> matrix(n * n), right(n);
-      std::vector<Complex> e(n_antennas_);
-      for (std::size_t c = 0; c < n_channels_; ++c) {
-        const Numbers& b = model_.slope(c);
-        for (std::size_t p = 0; p < n_antennas_; ++p)
-          if (active(p)) e[p] = scale_[p] * std::polar(1.0, model_.phase(c, numbers_[p]));
-        for (std::size_t p = 0; p < n_antennas_; ++p)
-          for (std::size_t q = p + 1; active(p) && q < n_antennas_; ++q) {
-            if (!active(q)) continue;
-            double s;
-            const Complex a = product(c, p, q, s), m = multiply_conj(e[p], e[q]);
-            if (!(s > 0)) continue;
-            const double slope = a.imag() * m.real() - a.real() * m.imag();  // of L in phi_p; minus it in phi_q
-            const double weight = s * scale_[p] * scale_[p] * scale_[q] * scale_[q];
-            for (std::size_t i = 0; i < k; ++i) {
-              if (p != reference_) right[place[p] * k + i] += b[i] * slope;
-              if (q != reference_) right[place[q] * k + i] -= b[i] * slope;
-              for (std::size_t j = 0; j < k; ++j) {
-                const double h = weight * b[i] * b[j];
-                if (p != reference_) matrix[(place[p] * k + i) * n + place[p] * k + j] += h;
-                if (q != reference_) matrix[(place[q] * k + i) * n + place[q] * k + j] += h;
-                if (p != reference_ && q != reference_) matrix[(place[q] * k + i) * n + place[p] * k + j] -= h;
-              }
+      const double* own = sums.data();
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        for (std::size_t q = p + 1; q < n_antennas_; ++q, own += kPhaseSums) {
+          if (!active(p) || !active(q)) continue;
+          const bool of_p = p != reference_, of_q = q != reference_;
+          for (std::size_t i = 0; i < k; ++i) {
+            if (of_p) right[place[p] * k + i] += own[1 + i];
+            if (of_q) right[place[q] * k + i] -= own[1 + i];
+            for (std::size_t j = 0; j < k; ++j) {
+              const double h = own[3 + i + j];
+              if (of_p) matrix[(place[p] * k + i) * n + place[p] * k + j] += h;
+              if (of_q) matrix[(place[q] * k + i) * n + place[q] * k + j] += h;
+              if (of_p && of_q) matrix[(place[q] * k + i) * n + place[p] * k + j] -= h;
             }
           }
-      }
+        }
       // Units differ by many orders of magnitude: the diagonal becomes 1.
       std::vector<double> scale(n);
-      for (std::size_t i = 0; i < n; ++i)
+      bool positive = true;
+      for (std::size_t i = 0; i < n; ++i) {
+        positive &= matrix[i * n + i] > 0;
         scale[i] = matrix[i * n + i] > 0 ? 1 / std::sqrt(matrix[i * n + i]) : 0;
+      }
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j <= i; ++j) matrix[i * n + j] *= scale[i] * scale[j];
       for (std::size_t i = 0; i < n; ++i) right[i] *= scale[i];
@@ -510,27 +573,37 @@ class ChannelFit {
       cholesky.solve(right.data());
       double decrement = 0;
       for (std::size_t i = 0; i < n; ++i) decrement += right[i] * gradient[i];
+      if (observed && !(positive && decrement >= 0)) {
+        observed = false;
+        sums = sums_at(numbers_, observed);
+        continue;
+      }
       ++n_iterations_;
-      double factor = 1;
+      converged_ = decrement <= 1e-10 * std::abs(now) + 1e-300;
       bool better = false;
-      for (int halving = 0; halving < 8 && !better; ++halving, factor /= 2) {
+      const bool next_observed = decrement < 1e-3 * std::abs(now);
+      double factor = 1;
+      for (int halving = 0; halving < 8 && !better && !converged_; ++halving, factor /= 2) {
         std::vector<Numbers> trial = numbers_;
         for (std::size_t i = 0; i < n; ++i) trial[unknown[i / k]][i % k] += factor * right[i] * scale[i];
-        const double value = likelihood(trial);
+        std::vector<double> trial_sums = sums_at(trial, next_observed);
+        const double value = likelihood(trial_sums);
         if (value >= now) {
           better = true;
           now = value;
           numbers_ = std::move(trial);
+          sums = std::move(trial_sums);
         }
       }
-      converged_ = decrement <= 1e-10 * std::abs(now) + 1e-300;
-      if (!better || converged_) {
-        converged_ = converged_ || decrement <= 1e-6 * std::abs(now);
-        const std::vector<double> variance = cholesky.inverse_diagonal();
-        for (std::size_t i = 0; i < n; ++i)
-          sigma_[unknown[i / k]][i % k] = std::sqrt(variance[i] / 2) * scale[i];
-        break;
+      if (better) {
+        observed = next_observed;
+        continue;
       }
+      converged_ = converged_ || decrement <= 1e-6 * std::abs(now);
+      const std::vector<double> variance = cholesky.inverse_diagonal();
+      for (std::size_t i = 0; i < n; ++i)
+        sigma_[unknown[i / k]][i % k] = std::sqrt(variance[i] / 2) * scale[i];
+      break;
     }
     sigma_[reference_] = {0, 0};
   }
@@ -538,6 +611,7 @@ class ChannelFit {
   /// chi^2 with the amplitudes found, and the S/N of each antenna's phasor.
   void measure() {
     before_ = after_ = n_samples_ = 0;
+    double power = 0;
     const std::vector<Complex> e = model_phasors();
     const std::size_t n_merged = sums_.layout().n_polarisations() / n_hands_;
     for (std::size_t p = 0; p < n_antennas_; ++p)
@@ -554,25 +628,19 @@ class ChannelFit {
             before_ += r - 2 * a_re + s;
             after_ += r - 2 * (m.real() * a_re + m.imag() * a_im) + std::norm(m) * s;
             n_samples_ += v[4 * kLanes];
+            power += r;
           }
         }
       }
-    noise_ = noise_of(after_, n_samples_, 0, before_);
+    noise_ = noise_of(after_, n_samples_, 0, power);
     std::vector<Complex> u;
+    const std::vector<double> information = informations(true);
     for (std::size_t p = 0; p < n_antennas_; ++p) {
       snr_[p] = 0;
       if (!active(p) || !(noise_ > 0)) continue;
       phasors(p, e, u);
-      double information = 0;
-      for (std::size_t q = 0; q < n_antennas_; ++q)
-        if (q != p && active(q))
-          for (std::size_t c = 0; c < n_channels_; ++c) {
-            double s;
-            product(c, std::min(p, q), std::max(p, q), s);
-            information += s * scale_[q] * scale_[q];
-          }
-      if (information > 0)
-        snr_[p] = plain_objective(u, numbers_[p]) / scale_[p] / std::sqrt(information) / noise_;
+      if (information[p] > 0)
+        snr_[p] = plain_objective(u, numbers_[p]) / scale_[p] / std::sqrt(information[p]) / noise_;
     }
   }
 
@@ -589,7 +657,7 @@ class ChannelFit {
     return any;
   }
 
-  DiagonalProblem& problem_;
+  const DiagonalProblem& problem_;
   const CalibrationSums& sums_;
   const PhaseModel& model_;
   const SolveSettings& settings_;
@@ -605,27 +673,33 @@ class ChannelFit {
 }  // namespace
 
 SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const double> freq_hz,
-                              const SolveSettings& settings, ExcludedSolutions excluded, const SlotSolutions*) {
+                              const SolveSettings& settings, ExcludedSolutions excluded,
+                              const SlotSolutions* start) {
   const SumLayout& layout = sums.layout();
   const std::size_t n = layout.n_antennas, n_polarisations = layout.n_polarisations();
   const bool delay = settings.term == CalibrationTerm::delay;
   const std::size_t n_hands = delay ? n_polarisations : 1;
   const std::size_t n_own = n_values(settings.term, n_polarisations);
   DiagonalProblem problem = make_problem(sums, n_polarisations / n_hands);
+  if (start != nullptr && (start->term != settings.term || start->n_antennas != n || start->n_values != n_own)) start = nullptr;
   DiagonalGains phases;
-  phases.resize(problem.n_lanes, n);
-  parallel_for(settings.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
-    // Phases alone, to the precision that a search needs; damped by nothing else than the even steps' means.
-    solve_group(problem, group, {true, 1e-3, 40}, phases);
-  });
+  if (start == nullptr) {
+    phases.resize(problem.n_lanes, n);
+    // Phases alone, to the precision that a search needs.
+    parallel_for(settings.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
+      solve_group(problem, group, {true, 1e-3, 40, false}, phases);
+    });
+  }
   const PhaseModel model(settings.term, freq_hz, settings);
   std::vector<ChannelFit> fits;
-  for (std::size_t hand = 0; hand < n_hands; ++hand) fits.emplace_back(problem, sums, model, settings, n_hands, hand);
+  for (std::size_t hand = 0; hand < n_hands; ++hand)
+    fits.emplace_back(problem, sums, model, settings, n_hands, hand);
   if (excluded.size() > 0)
     for (std::size_t p = 0; p < n; ++p)
       for (std::size_t value = 0; value < n_own; ++value)
-        if (excluded(0, p, value) != FlagReason::none) fits[delay ? value : 0].reason()[p] = excluded(0, p, value);
-  parallel_for(settings.n_threads, n_hands, [&](std::size_t hand, unsigned) { fits[hand].solve(phases); });
+        if (excluded(0, p, value) != FlagReason::none)
+          fits[delay ? value : 0].reason()[p] = excluded(0, p, value);
+  parallel_for(settings.n_threads, n_hands, [&](std::size_t hand, unsigned) { fits[hand].solve(start == nullptr ? &phases : nullptr, start); });
 
   SolvedSlot solved;
   solved.solution = empty_solution(settings.term, 1, n, n_own, n_hands);
@@ -650,7 +724,8 @@ SolvedSlot solve_channel_term(const CalibrationSums& sums, std::span<const doubl
         const double sigma = fit.sigma(p)[k] * fit.noise();
         s.sigma(0, p, value) = sigma;
         s.snr(0, p, value) = static_cast<float>(fit.snr(p));
-        s.weight(0, p, value) = sigma > 0 ? static_cast<float>(std::clamp(1 / (sigma * sigma), 1e-30, 1e30)) : 1.f;
+        s.weight(0, p, value) =
+            sigma > 0 ? static_cast<float>(std::clamp(1 / (sigma * sigma), 1e-30, 1e30)) : 1.f;
       }
       if (reason != FlagReason::none) continue;
       if (delay)

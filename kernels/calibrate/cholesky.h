@@ -10,8 +10,8 @@ namespace apsyn {
 /// The lower triangle L of a matrix L L^T.
 class Cholesky {
  public:
-  /// `matrix` is [n][n], of which the lower triangle is read. A pivot below 1e-12 of its diagonal element makes the
-  /// unknown indeterminate: it gets 0 in solutions and an infinite variance.
+  /// `matrix` is [n][n], of which the lower triangle is read. A pivot below 1e-12 of its diagonal element
+  /// makes the unknown indeterminate: it gets 0 in solutions and an infinite variance.
   Cholesky(std::vector<double> matrix, std::size_t n);
   void solve(double* x) const;  ///< in place
   /// The diagonal of the inverse.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Cells to slots. The sums of a cell determine those against any model that known gains, constant in the cell,
-// make of its own: with M' = sum_e M_e P_e, of matrices P_e,cd = K_p,ce conj(K_q,df) for e = (e, f),
+// Cells to slots. The sums of a cell determine those against any model that known gains, constant in the
+// cell, make of its own: with M' = sum_e M_e P_e, of matrices P_e,cd = K_p,ce conj(K_q,df) for e = (e, f),
 //   A'_cd = sum_e A_e conj(P_e,cd),  S'_cd,c'd' = sum_e,f P_e,cd S_ef conj(P_f,c'd').
 #include <algorithm>
 #include <array>
@@ -21,9 +21,9 @@ struct ComplexLanes {
 
 /// Gains of an antenna's values in the lanes of a group; zero where there are none.
 struct KnownLanes {
-  std::size_t n_values = 0;               ///< 0 = no gains; 1 of diagonal sums, 2 or 4 of jones sums
-  std::vector<ComplexLanes> gain;         ///< [group][antenna][value]
-  std::vector<Lanes> valid;               ///< the same: 1 or 0
+  std::size_t n_values = 0;        ///< 0 = no gains; 1 of diagonal sums, 2 or 4 of jones sums
+  std::vector<ComplexLanes> gain;  ///< [group][antenna][value]
+  std::vector<Lanes> valid;        ///< the same: 1 or 0
   std::size_t n_antennas = 0;
   std::size_t at(std::size_t group, std::size_t antenna, std::size_t value) const {
     return (group * n_antennas + antenna) * n_values + value;
@@ -156,15 +156,18 @@ void turn_model(const ComplexLanes* p, const ComplexLanes* q, const Lanes& valid
 
 }  // namespace
 
-CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2> row_weight, unsigned n_threads) {
+CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2> row_weight,
+                        unsigned n_threads) {
   if (slot.cells.empty()) throw std::invalid_argument("combine: a slot without cells");
   const SumLayout& from = slot.cells[0]->layout();
   const std::size_t n_baselines = from.n_baselines();
   if (!slot.known.empty() && slot.known.size() != slot.cells.size())
     throw std::invalid_argument("combine: known gains of " + std::to_string(slot.known.size()) + " of " +
                                 std::to_string(slot.cells.size()) + " cells");
-  if (slot.block.size() != from.n_blocks) throw std::invalid_argument("combine: blocks of another number than the cells'");
-  if (row_weight.size() > 0 && (row_weight.extent(0) != slot.cells.size() || row_weight.extent(1) != n_baselines))
+  if (slot.block.size() != from.n_blocks)
+    throw std::invalid_argument("combine: blocks of another number than the cells'");
+  if (row_weight.size() > 0 &&
+      (row_weight.extent(0) != slot.cells.size() || row_weight.extent(1) != n_baselines))
     throw std::invalid_argument("combine: weights of rows have another shape than the cells");
   for (const CalibrationSums* cell : slot.cells)
     if (cell->layout().kind != from.kind || cell->recent().shape() != slot.cells[0]->recent().shape())
@@ -174,7 +177,8 @@ CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2
     matrices |= known != nullptr && known->value.size() > 0 && known->value.extent(2) == 4;
   if (kind != SumKind::diagonal && from.kind == SumKind::diagonal)
     throw std::invalid_argument("combine: 2x2 gains need jones sums");
-  if (kind != SumKind::diagonal && kind != from.kind) throw std::invalid_argument("combine: sums of another kind than the cells'");
+  if (kind != SumKind::diagonal && kind != from.kind)
+    throw std::invalid_argument("combine: sums of another kind than the cells'");
 
   SumLayout layout = from;
   const SumKind own_kind = matrices ? SumKind::jones_general : from.kind;  // before hands are taken
@@ -199,6 +203,20 @@ CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2
     const View<const double, 4> promoted = slot.cells[step]->promoted();
     const auto add_antenna = [&](std::size_t p, unsigned) {
       Sums own, turned;
+      if (same_lanes && !matrices && known.n_values == 0 && promoted.size() == 0) {
+        for (std::size_t group = 0; group < from.n_groups(); ++group)
+          for (std::size_t q = p + 1; q < from.n_antennas; ++q) {
+            const std::size_t b = baseline_index(p, q, from.n_antennas);
+            const float weight = row_weight.size() > 0 ? row_weight(step, b) : 1.f;
+            const float* values = &recent(group, b, 0, 0);
+            float* sum = &to(group, b, 0, 0);
+            for (std::size_t c = 0; c < n_products * n_own; ++c) {
+              const float factor = c % n_own == count_component(n_elements) ? 1.f : weight;
+              for (std::size_t i = 0; i < kLanes; ++i) sum[c * kLanes + i] += factor * values[c * kLanes + i];
+            }
+          }
+        return;
+      }
       for (std::size_t group = 0; group < from.n_groups(); ++group)
         for (std::size_t q = p + 1; q < from.n_antennas; ++q) {
           const std::size_t b = baseline_index(p, q, from.n_antennas);
@@ -226,7 +244,8 @@ CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2
                 k_p[value] = known.gain[known.at(group, p, value)];
                 k_q[value] = known.gain[known.at(group, q, value)];
                 for (std::size_t i = 0; i < kLanes; ++i)
-                  valid[i] *= known.valid[known.at(group, p, value)][i] * known.valid[known.at(group, q, value)][i];
+                  valid[i] *=
+                      known.valid[known.at(group, p, value)][i] * known.valid[known.at(group, q, value)][i];
               } else if (value == 0 || value == 3) {  // a step without matrices beside others with them
                 k_p[value].re.fill(1);
                 k_q[value].re.fill(1);
@@ -245,8 +264,8 @@ CalibrationSums combine(const SlotCells& slot, SumKind kind, View<const float, 2
             for (std::size_t product = 0; product < n_products; ++product) {
               const std::size_t at_p = known.at(group, p, n_products == 1 ? 0 : product / 2);
               const std::size_t at_q = known.at(group, q, n_products == 1 ? 0 : product % 2);
-              turn_product(known.gain[at_p], known.gain[at_q], known.valid[at_p], known.valid[at_q], n_elements,
-                           own.data() + product * n_own);
+              turn_product(known.gain[at_p], known.gain[at_q], known.valid[at_p], known.valid[at_q],
+                           n_elements, own.data() + product * n_own);
             }
           }
           if (same_lanes) {

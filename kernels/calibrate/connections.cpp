@@ -15,7 +15,8 @@ void prune_antennas(const std::vector<std::uint8_t>& linked, std::size_t n_anten
   };
   for (std::size_t p = 0; p < n_antennas; ++p) {
     const std::uint8_t* own = linked.data() + p * n_antennas;
-    if (reason[p] == FlagReason::none && std::find_if(own, own + n_antennas, [](auto l) { return l != 0; }) == own + n_antennas)
+    if (reason[p] == FlagReason::none &&
+        std::find_if(own, own + n_antennas, [](auto l) { return l != 0; }) == own + n_antennas)
       reason[p] = FlagReason::no_data;
   }
   for (bool changed = true; changed;) {

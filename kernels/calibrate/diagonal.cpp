@@ -49,7 +49,8 @@ void leave_out(DiagonalProblem& problem, std::size_t lane, std::size_t antenna) 
   problem.active(lane, antenna) = 0;
   for (std::size_t other = 0; other < problem.n_antennas; ++other) {
     if (other == antenna) continue;
-    const std::size_t b = baseline_index(std::min(antenna, other), std::max(antenna, other), problem.n_antennas);
+    const std::size_t b =
+        baseline_index(std::min(antenna, other), std::max(antenna, other), problem.n_antennas);
     for (std::size_t c = 0; c < 3; ++c) problem.sums(lane / kLanes, b, c, lane % kLanes) = 0;
   }
 }
@@ -57,14 +58,16 @@ void leave_out(DiagonalProblem& problem, std::size_t lane, std::size_t antenna) 
 namespace {
 
 /// A_pq of any order of p and q.
-std::complex<double> product_of(const DiagonalProblem& problem, std::size_t lane, std::size_t p, std::size_t q) {
+std::complex<double> product_of(const DiagonalProblem& problem, std::size_t lane, std::size_t p,
+                                std::size_t q) {
   const std::size_t b = baseline_index(std::min(p, q), std::max(p, q), problem.n_antennas);
   const float* own = &problem.sums(lane / kLanes, b, 0, lane % kLanes);
   return {own[0], p < q ? own[kLanes] : -own[kLanes]};
 }
 
-/// Start of a group's lanes: the phases on the baselines of the antenna with the most signal; where an antenna has
-/// none with it, those against all antennas that have a phase already. Amplitudes (sum |A|^2 / sum S^2)^1/4.
+/// Start of a group's lanes: the phases on the baselines of the antenna with the most signal; where an
+/// antenna has none with it, those against all antennas that have a phase already. Amplitudes (sum |A|^2 /
+/// sum S^2)^1/4.
 void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, DiagonalGains& gains) {
   const std::size_t n = problem.n_antennas;
   std::vector<double> signal(n * kLanes), model(n * kLanes);
@@ -72,7 +75,8 @@ void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, D
   for (std::size_t p = 0; p < n; ++p)
     for (std::size_t q = p + 1; q < n; ++q, b += 3 * kLanes)
       for (std::size_t i = 0; i < kLanes; ++i) {
-        const float power = b[i] * b[i] + b[kLanes + i] * b[kLanes + i], s = b[2 * kLanes + i] * b[2 * kLanes + i];
+        const float power = b[i] * b[i] + b[kLanes + i] * b[kLanes + i],
+                    s = b[2 * kLanes + i] * b[2 * kLanes + i];
         signal[p * kLanes + i] += power;
         signal[q * kLanes + i] += power;
         model[p * kLanes + i] += s;
@@ -90,7 +94,9 @@ void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, D
         if (!problem.active(lane, p)) {
           g = 0;
         } else if (g == 0.0 || !std::isfinite(std::abs(g))) {
-          g = unit || !(model[p * kLanes + i] > 0) ? 1 : std::sqrt(std::sqrt(signal[p * kLanes + i] / model[p * kLanes + i]));
+          g = unit || !(model[p * kLanes + i] > 0)
+                  ? 1
+                  : std::sqrt(std::sqrt(signal[p * kLanes + i] / model[p * kLanes + i]));
         } else if (unit) {
           g /= std::abs(g);
         }
@@ -137,8 +143,8 @@ void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, D
   }
 }
 
-/// g [antenna][re, im][kLanes] becomes what the sums say, or the mean with it; returns by lane the squared change
-/// before the mean, and the squared size of the new gains.
+/// g [antenna][re, im][kLanes] becomes what the sums say, or the mean with it; returns by lane the squared
+/// change before the mean, and the squared size of the new gains.
 template <class T>
 void update(const T* sums, std::size_t n_antennas, bool unit, bool mean, T* gains, T* change, T* size) {
   std::fill_n(change, kLanes, T{0});
@@ -212,9 +218,10 @@ void solve_group(const DiagonalProblem& problem, std::size_t group, const Diagon
     for (std::size_t p = 0; p < n; ++p) {
       gains.gain(lane, p) = {exact[p * 2 * kLanes + i], exact[(p * 2 + 1) * kLanes + i]};
       gains.information(lane, p) = exact_sums[(p * 3 + 2) * kLanes + i];
-      gains.signal(lane, p) = std::hypot(exact_sums[p * 3 * kLanes + i], exact_sums[(p * 3 + 1) * kLanes + i]);
+      gains.signal(lane, p) =
+          std::hypot(exact_sums[p * 3 * kLanes + i], exact_sums[(p * 3 + 1) * kLanes + i]);
     }
-    if (!gains.converged[lane]) gains.converged[lane] = polish_gains(problem, lane, settings, gains);
+    if (!gains.converged[lane] && settings.polish) gains.converged[lane] = polish_gains(problem, lane, settings, gains);
   }
 }
 
@@ -223,9 +230,9 @@ namespace {
 /// The equations of Gauss-Newton steps of a lane: active antennas, c = S |g_p g_q|^2, gradients.
 struct LogGainEquations {
   std::vector<std::size_t> antenna;
-  std::vector<double> amplitude, phase;          ///< matrices [n][n]: sum c +- c
-  std::vector<double> to_amplitude, to_phase;    ///< right sides
-  double fit = 0;  ///< sum 2 Re(conj(m) A) - S |m|^2: chi^2 is R less this
+  std::vector<double> amplitude, phase;        ///< matrices [n][n]: sum c +- c
+  std::vector<double> to_amplitude, to_phase;  ///< right sides
+  double fit = 0;                              ///< sum 2 Re(conj(m) A) - S |m|^2: chi^2 is R less this
 };
 
 LogGainEquations equations_of(const DiagonalProblem& problem, std::size_t lane,
@@ -241,7 +248,8 @@ LogGainEquations equations_of(const DiagonalProblem& problem, std::size_t lane,
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t k = 0; k < i; ++k) {
       const std::size_t q = e.antenna[i], p = e.antenna[k];
-      const float* own = &problem.sums(lane / kLanes, baseline_index(p, q, problem.n_antennas), 0, lane % kLanes);
+      const float* own =
+          &problem.sums(lane / kLanes, baseline_index(p, q, problem.n_antennas), 0, lane % kLanes);
       const std::complex<double> a(own[0], own[kLanes]), m = gain[p] * std::conj(gain[q]);
       const double s = own[2 * kLanes], c = s * std::norm(m);
       const std::complex<double> ma = std::conj(m) * a;
@@ -339,7 +347,8 @@ std::vector<double> fisher_errors(const DiagonalProblem& problem, std::size_t la
     const std::size_t p = e.antenna[k];
     const double of_phase = p == reference ? 0 : phase[k];
     // Complex noise of variance 1 has 1/2 in each part.
-    errors[p] = settings.unit ? std::sqrt(of_phase / 2) : std::abs(gain[p]) * std::sqrt((amplitude[k] + of_phase) / 4);
+    errors[p] = settings.unit ? std::sqrt(of_phase / 2)
+                              : std::abs(gain[p]) * std::sqrt((amplitude[k] + of_phase) / 4);
   }
   return errors;
 }

@@ -40,7 +40,8 @@ void sum_triangle(const float* baselines, std::size_t n_antennas, const T* gains
       const V p_im = hn::LoadU(d, gains + (p * 2 + 1) * kLanes + i);
       const V p_power = hn::MulAdd(p_re, p_re, hn::Mul(p_im, p_im));
       T* own = sums + p * 3 * kLanes + i;
-      V sum_re = hn::LoadU(d, own), sum_im = hn::LoadU(d, own + kLanes), sum_s = hn::LoadU(d, own + 2 * kLanes);
+      V sum_re = hn::LoadU(d, own), sum_im = hn::LoadU(d, own + kLanes),
+        sum_s = hn::LoadU(d, own + 2 * kLanes);
       const T* g = gains + (p + 1) * 2 * kLanes + i;
       T* other = sums + (p + 1) * 3 * kLanes + i;
       const float* b = row + i;
@@ -65,22 +66,33 @@ void sum_triangle(const float* baselines, std::size_t n_antennas, const T* gains
   }
 }
 
-void sum_fit_lanes(const float* HWY_RESTRICT baselines, std::size_t n_antennas, const double* HWY_RESTRICT gains,
-                   double* HWY_RESTRICT fit) {
-  std::fill(fit, fit + 3 * kLanes, 0.0);
+void sum_fit_lanes(const float* HWY_RESTRICT baselines, std::size_t n_antennas,
+                   const double* HWY_RESTRICT gains, std::size_t n_lanes, double* HWY_RESTRICT fit,
+                   double* of_baselines) {
+  std::fill(fit, fit + 4 * kLanes, 0.0);
   const float* b = baselines;
   for (std::size_t p = 0; p < n_antennas; ++p)
     for (std::size_t q = p + 1; q < n_antennas; ++q, b += 5 * kLanes) {
       const double *g_p = gains + p * 2 * kLanes, *g_q = gains + q * 2 * kLanes;
+      double chi2[kLanes], count[kLanes];
       for (std::size_t i = 0; i < kLanes; ++i) {
         const double p_re = g_p[i], p_im = g_p[kLanes + i], q_re = g_q[i], q_im = g_q[kLanes + i];
         const double re = p_re * q_re + p_im * q_im, im = p_im * q_re - p_re * q_im;  // g_p conj(g_q)
         const double power = re * re + im * im, used = power > 0 ? 1 : 0;
         const double a_re = b[i], a_im = b[kLanes + i], s = b[2 * kLanes + i], r = b[3 * kLanes + i];
         fit[i] += used * (r - 2 * a_re + s);
-        fit[kLanes + i] += used * (r - 2 * (a_re * re + a_im * im) + power * s);
-        fit[2 * kLanes + i] += used * b[4 * kLanes + i];
+        chi2[i] = used * (r - 2 * (a_re * re + a_im * im) + power * s);
+        count[i] = used * b[4 * kLanes + i];
+        fit[kLanes + i] += chi2[i];
+        fit[2 * kLanes + i] += count[i];
+        fit[3 * kLanes + i] += used * r;
       }
+      if (of_baselines == nullptr) continue;
+      for (std::size_t i = 0; i < n_lanes; ++i) {
+        of_baselines[0] += chi2[i];
+        of_baselines[1] += count[i];
+      }
+      of_baselines += 2;
     }
 }
 
@@ -108,8 +120,9 @@ void sum_over_baselines(const float* baselines, std::size_t n_antennas, const fl
 void sum_over_baselines(const float* baselines, std::size_t n_antennas, const double* gains, double* sums) {
   HWY_DYNAMIC_DISPATCH(sum_triangle_double)(baselines, n_antennas, gains, sums);
 }
-void sum_fit(const float* baselines, std::size_t n_antennas, const double* gains, double* fit) {
-  HWY_DYNAMIC_DISPATCH(sum_fit_lanes)(baselines, n_antennas, gains, fit);
+void sum_fit(const float* baselines, std::size_t n_antennas, const double* gains, std::size_t n_lanes,
+             double* fit, double* of_baselines) {
+  HWY_DYNAMIC_DISPATCH(sum_fit_lanes)(baselines, n_antennas, gains, n_lanes, fit, of_baselines);
 }
 
 }  // namespace apsyn

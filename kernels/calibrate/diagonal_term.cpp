@@ -17,9 +17,9 @@ constexpr std::size_t kFlagRounds = 10;
 
 /// Cross hands of an antenna's receptors: what their gains would be, were they exchanged.
 struct CrossGains {
-  Buffer<double, 3> signal;       ///< [monitored block][antenna][hand] |sum A g_q|^2 / sum S |g_q|^2
-  Buffer<double, 3> information;  ///< sum S |g_q|^2
-  std::vector<std::size_t> block; ///< [monitored block] of the slot
+  Buffer<double, 3> signal;        ///< [monitored block][antenna][hand] |sum A g_q|^2 / sum S |g_q|^2
+  Buffer<double, 3> information;   ///< sum S |g_q|^2
+  std::vector<std::size_t> block;  ///< [monitored block] of the slot
 };
 
 class DiagonalTerm {
@@ -40,7 +40,7 @@ class DiagonalTerm {
     reason_.resize({problem_.n_lanes, n_antennas_});
     noise_.assign(problem_.n_lanes, 0);
     iterations_.assign(problem_.n_lanes, 0);
-    fit_.resize({problem_.n_lanes, 3});
+    fit_.resize({problem_.n_lanes, 4});
   }
 
   void exclude(ExcludedSolutions excluded) {
@@ -58,7 +58,8 @@ class DiagonalTerm {
     for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane)
       for (std::size_t p = 0; p < n_antennas_; ++p) {
         const std::complex<double> g = start->value(lane / n_values_, p, lane % n_values_);
-        if (std::isfinite(g.real()) && std::isfinite(g.imag()) && std::abs(g) < 1e15) gains_.gain(lane, p) = g;
+        if (std::isfinite(g.real()) && std::isfinite(g.imag()) && std::abs(g) < 1e15)
+          gains_.gain(lane, p) = g;
       }
   }
 
@@ -109,7 +110,8 @@ class DiagonalTerm {
     leave_out_flagged(lane);
   }
 
-  /// Antennas with few baselines leave; lanes of which every antenna has most of its baselines need no closer look.
+  /// Antennas with few baselines leave; lanes of which every antenna has most of its baselines need no closer
+  /// look.
   void count_baselines() {
     std::vector<std::uint32_t> count(n_antennas_ * kLanes);
     for (std::size_t group = 0; group < problem_.n_groups(); ++group) {
@@ -126,7 +128,8 @@ class DiagonalTerm {
       for (std::size_t lane = group * kLanes; lane < end; ++lane) {
         bool doubtful = n_antennas_ < 2 * settings_.min_baselines + 2;
         for (std::size_t p = 0; p < n_antennas_; ++p)
-          doubtful |= reason_(lane, p) != FlagReason::none || count[p * kLanes + lane % kLanes] <= n_antennas_ / 2;
+          doubtful |=
+              reason_(lane, p) != FlagReason::none || count[p * kLanes + lane % kLanes] <= n_antennas_ / 2;
         if (doubtful) {
           leave_out_flagged(lane);
           prune(lane);
@@ -141,7 +144,7 @@ class DiagonalTerm {
     parallel_for(settings_.n_threads, problem_.n_groups(), [&](std::size_t problem_group, unsigned) {
       // Groups of the sums that hold the hands of this group's lanes.
       std::vector<double> gains(n_antennas_ * 2 * kLanes);
-      double fit[3 * kLanes];
+      double fit[4 * kLanes];
       const std::size_t first = problem_group * kLanes * n_merged_;
       const std::size_t end = std::min(layout.n_lanes(), first + kLanes * n_merged_);
       for (std::size_t at = first; at < end; at += kLanes) {
@@ -154,16 +157,16 @@ class DiagonalTerm {
             gains[p * 2 * kLanes + i] = gains_.gain(lane, p).real();
             gains[(p * 2 + 1) * kLanes + i] = gains_.gain(lane, p).imag();
           }
-        sum_fit(sums_.recent()[at / kLanes].data(), n_antennas_, gains.data(), fit);
+        sum_fit(sums_.recent()[at / kLanes].data(), n_antennas_, gains.data(), n, fit, nullptr);
         for (std::size_t i = 0; i < n; ++i)
-          for (std::size_t k = 0; k < 3; ++k) fit_((at + i) / n_merged_, k) += fit[k * kLanes + i];
+          for (std::size_t k = 0; k < 4; ++k) fit_((at + i) / n_merged_, k) += fit[k * kLanes + i];
       }
     });
     for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane) {
       double n_active = 0;
       for (std::size_t p = 0; p < n_antennas_; ++p) n_active += problem_.active(lane, p);
       const double unknowns = own_.unit ? n_active - 1 : 2 * n_active - 1;
-      noise_[lane] = noise_of(fit_(lane, 1), fit_(lane, 2), std::max(0.0, unknowns), fit_(lane, 0));
+      noise_[lane] = noise_of(fit_(lane, 1), fit_(lane, 2), std::max(0.0, unknowns), fit_(lane, 3));
     }
   }
 
@@ -209,7 +212,8 @@ class DiagonalTerm {
       std::vector<std::complex<double>> sum(n_antennas_ * 2);
       const auto gain = [&](std::size_t step, std::size_t p, std::size_t hand) -> std::complex<double> {
         std::complex<double> g = gains_.gain(block * n_values_ + hand % n_values_, p);
-        if (slot_.known.empty() || slot_.known[step] == nullptr || slot_.known[step]->value.size() == 0) return g;
+        if (slot_.known.empty() || slot_.known[step] == nullptr || slot_.known[step]->value.size() == 0)
+          return g;
         const View<const std::complex<float>, 3> known = slot_.known[step]->value;
         g *= std::complex<double>(known(cell_block, p, std::min(hand, known.extent(2) - 1)));
         return std::isfinite(g.real()) && std::isfinite(g.imag()) ? g : 0;
@@ -229,7 +233,8 @@ class DiagonalTerm {
               };
               const std::complex<double> sum_a(at(0), at(1));
               const double s = at(2);
-              // Were p exchanged, its receptor a would have the signal of q's other one; and the other way round.
+              // Were p exchanged, its receptor a would have the signal of q's other one; and the other way
+              // round.
               sum[2 * p + a] += sum_a * g[2 * q + 1 - a];
               cross.information(m, p, a) += s * std::norm(g[2 * q + 1 - a]);
               sum[2 * q + 1 - a] += std::conj(sum_a) * g[2 * p + a];
@@ -244,8 +249,8 @@ class DiagonalTerm {
     return cross;
   }
 
-  /// Flags exchanged receptors in all lanes: cross hands show at least 5 sigma, and four times the power of the parallel
-  /// ones. Sets open groups; whether there are any.
+  /// Flags exchanged receptors in all lanes: cross hands show at least 5 sigma, and four times the power of
+  /// the parallel ones. Sets open groups; whether there are any.
   bool flag_swapped(std::vector<std::uint8_t>& open) {
     if (slot_.cells[0]->layout().n_monitored() == 0 || n_hands_ != 2) return false;
     const CrossGains cross = cross_gains();
@@ -262,12 +267,14 @@ class DiagonalTerm {
           const double information = gains_.information(lane, p) * static_cast<double>(n_values_) / 2;
           if (problem_.active(lane, p) && gains_.information(lane, p) > 0)
             of_parallel += gains_.signal(lane, p) * gains_.signal(lane, p) / gains_.information(lane, p) *
-                           cross.information(m, p, hand) / std::max(information, cross.information(m, p, hand));
+                           cross.information(m, p, hand) /
+                           std::max(information, cross.information(m, p, hand));
           variance += noise_[lane] * noise_[lane];
           n += 1;
         }
       }
-      if (n == 0 || !(of_cross > variance * (1 + 25 / std::sqrt(n))) || !(of_cross > 4 * of_parallel)) continue;
+      if (n == 0 || !(of_cross > variance * (1 + 25 / std::sqrt(n))) || !(of_cross > 4 * of_parallel))
+        continue;
       for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane)
         if (const FlagReason old = reason_(lane, p); old == FlagReason::none || old == FlagReason::low_snr) {
           reason_(lane, p) = FlagReason::swapped;
@@ -308,7 +315,8 @@ class DiagonalTerm {
       std::size_t zero = s.reference;
       if (!problem_.active(lane, zero))
         for (std::size_t p = 0; p < n_antennas_; ++p)
-          if (problem_.active(lane, p) && (!problem_.active(lane, zero) || snr(lane, p) > snr(lane, zero))) zero = p;
+          if (problem_.active(lane, p) && (!problem_.active(lane, zero) || snr(lane, p) > snr(lane, zero)))
+            zero = p;
       std::vector<double> exact;
       if (settings_.exact_errors) exact = fisher_errors(problem_, lane, own_, gains_, zero);
       const std::complex<double> at_zero = gains_.gain(lane, zero);
@@ -324,8 +332,7 @@ class DiagonalTerm {
         if (reason_(lane, p) != FlagReason::none) continue;
         std::complex<double> g = gains_.gain(lane, p) * turn;
         if (p == zero) g = std::abs(g);
-        for (std::size_t hand = 0; hand < n_merged_; ++hand)
-          solved.fitted(block, p, value + hand) = g;
+        for (std::size_t hand = 0; hand < n_merged_; ++hand) solved.fitted(block, p, value + hand) = g;
         if (settings_.term == CalibrationTerm::amplitude) g = std::abs(g);
         s.value(block, p, value) = g;
         const double sigma = settings_.exact_errors
@@ -354,13 +361,14 @@ class DiagonalTerm {
   Buffer<FlagReason, 2> reason_;  ///< [lane][antenna]
   std::vector<double> noise_;     ///< [lane]
   std::vector<std::uint32_t> iterations_;
-  Buffer<double, 2> fit_;  ///< [lane][chi^2 before, after, samples]
+  Buffer<double, 2> fit_;  ///< [lane][chi^2 before, after, samples, R]
 };
 
 }  // namespace
 
-SolvedSlot solve_diagonal_term(const SlotCells& slot, const CalibrationSums& sums, const SolveSettings& settings,
-                               ExcludedSolutions excluded, const SlotSolutions* start) {
+SolvedSlot solve_diagonal_term(const SlotCells& slot, const CalibrationSums& sums,
+                               const SolveSettings& settings, ExcludedSolutions excluded,
+                               const SlotSolutions* start) {
   DiagonalTerm term(slot, sums, settings);
   term.exclude(excluded);
   term.begin_at(start);

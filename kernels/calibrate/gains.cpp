@@ -23,27 +23,39 @@ std::size_t n_values(CalibrationTerm term, std::size_t n_polarisations) {
     case CalibrationTerm::gain:
     case CalibrationTerm::phase:
     case CalibrationTerm::amplitude:
-    case CalibrationTerm::delay: return n_polarisations;
+    case CalibrationTerm::delay:
+      return n_polarisations;
     case CalibrationTerm::scalar_gain:
     case CalibrationTerm::scalar_phase:
-    case CalibrationTerm::tec: return 1;
-    case CalibrationTerm::tec_delay: return 2;
+    case CalibrationTerm::tec:
+      return 1;
+    case CalibrationTerm::tec_delay:
+      return 2;
     case CalibrationTerm::jones:
-    case CalibrationTerm::leakage: return 4;
+    case CalibrationTerm::leakage:
+      return 4;
   }
   return 0;
 }
 
 std::string_view to_string(FlagReason reason) {
   switch (reason) {
-    case FlagReason::none: return "none";
-    case FlagReason::no_data: return "no data";
-    case FlagReason::few_baselines: return "too few baselines";
-    case FlagReason::low_snr: return "low S/N";
-    case FlagReason::outlier: return "outlying amplitude";
-    case FlagReason::swapped: return "swapped polarisations";
-    case FlagReason::diverged: return "diverged";
-    case FlagReason::excluded: return "excluded";
+    case FlagReason::none:
+      return "none";
+    case FlagReason::no_data:
+      return "no data";
+    case FlagReason::few_baselines:
+      return "too few baselines";
+    case FlagReason::low_snr:
+      return "low S/N";
+    case FlagReason::outlier:
+      return "outlying amplitude";
+    case FlagReason::swapped:
+      return "swapped polarisations";
+    case FlagReason::diverged:
+      return "diverged";
+    case FlagReason::excluded:
+      return "excluded";
   }
   return "unknown";
 }
@@ -60,10 +72,13 @@ constexpr std::size_t kFewestValues = 8;
 
 std::complex<double> phasor(const SlotSolutions& s, std::size_t p, std::size_t value, double freq_hz) {
   switch (s.term) {
-    case CalibrationTerm::delay: return std::polar(1.0, kTwoPi * freq_hz * s.value(0, p, value).real());
-    case CalibrationTerm::tec: return std::polar(1.0, -kTecPhase * s.value(0, p, 0).real() / freq_hz);
+    case CalibrationTerm::delay:
+      return std::polar(1.0, kTwoPi * freq_hz * s.value(0, p, value).real());
+    case CalibrationTerm::tec:
+      return std::polar(1.0, -kTecPhase * s.value(0, p, 0).real() / freq_hz);
     default:
-      return std::polar(1.0, -kTecPhase * s.value(0, p, 0).real() / freq_hz + kTwoPi * freq_hz * s.value(0, p, 1).real());
+      return std::polar(
+          1.0, -kTecPhase * s.value(0, p, 0).real() / freq_hz + kTwoPi * freq_hz * s.value(0, p, 1).real());
   }
 }
 
@@ -122,9 +137,9 @@ void multiply_gains(const KnownGains& nearer, KnownGains& known) {
     for (std::size_t p = 0; p < n_antennas; ++p) {
       if (n < 4) {
         for (std::size_t k = 0; k < n; ++k)
-          product(b, p, k) = std::complex<float>(
-              std::complex<double>(nearer.value(b, p, std::min(k, n_near - 1))) *
-              std::complex<double>(known.value(b, p, std::min(k, n_known - 1))));
+          product(b, p, k) =
+              std::complex<float>(std::complex<double>(nearer.value(b, p, std::min(k, n_near - 1))) *
+                                  std::complex<double>(known.value(b, p, std::min(k, n_known - 1))));
         continue;
       }
       const auto x = matrix(nearer.value, b, p), y = matrix(known.value, b, p);

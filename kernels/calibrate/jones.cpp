@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "kernels/calibrate/jones_step.h"
-#include "kernels/calibrate/sum_components.h"
 
 namespace apsyn {
 
@@ -24,11 +23,13 @@ Matrix2 multiply(const Matrix2& a, const Matrix2& b) {
           a[2] * b[1] + a[3] * b[3]};
 }
 
-Matrix2 adjoint(const Matrix2& a) { return {std::conj(a[0]), std::conj(a[2]), std::conj(a[1]), std::conj(a[3])}; }
+Matrix2 adjoint(const Matrix2& a) {
+  return {std::conj(a[0]), std::conj(a[2]), std::conj(a[1]), std::conj(a[3])};
+}
 
 Matrix2 polar_unitary(const Matrix2& j) {
-  // J = P U and |det J| J^-H have the same U, and for two dimensions their sum is a multiple of it; with s the phase of
-  // det J, |det J| J^-H = s adj(J)^H, which needs no inverse.
+  // J = P U and |det J| J^-H have the same U, and for two dimensions their sum is a multiple of it; with s
+  // the phase of det J, |det J| J^-H = s adj(J)^H, which needs no inverse.
   const std::complex<double> det = j[0] * j[3] - j[1] * j[2];
   const double size = std::abs(det);
   const std::complex<double> s = size > 0 ? det / size : 1.0;
@@ -41,38 +42,10 @@ Matrix2 polar_unitary(const Matrix2& j) {
   return u;
 }
 
-double jones_chi2(const CalibrationSums& sums, std::size_t block, std::size_t p, std::size_t q, const Matrix2& j_p,
-                  const Matrix2& j_q) {
-  const SumLayout& layout = sums.layout();
-  const std::size_t n_elements = n_model_elements(layout.kind), n_own = n_product_components(n_elements);
-  const float* own = &sums.recent()(block / kLanes, baseline_index(p, q, layout.n_antennas), 0, block % kLanes);
-  double chi2 = 0;
-  for (std::size_t a = 0; a < 2; ++a)
-    for (std::size_t b = 0; b < 2; ++b, own += n_own * kLanes) {
-      std::array<std::complex<double>, 4> t{};
-      for (std::size_t c = 0; c < 2; ++c)
-        for (std::size_t d = 0; d < 2; ++d) {
-          if (n_elements < 4 && c != d) continue;
-          const std::size_t e = n_elements == 1 ? 0 : n_elements == 2 ? c : 2 * c + d;
-          t[e] += j_p[2 * a + c] * std::conj(j_q[2 * b + d]);
-        }
-      chi2 += own[power_component(n_elements) * kLanes];
-      for (std::size_t e = 0; e < n_elements; ++e) {
-        chi2 -= 2 * (t[e].real() * own[2 * e * kLanes] + t[e].imag() * own[(2 * e + 1) * kLanes]);
-        chi2 += std::norm(t[e]) * own[own_component(e, n_elements) * kLanes];
-        for (std::size_t f = e + 1; f < n_elements; ++f) {
-          const float* s = own + pair_component(e, f, n_elements) * kLanes;
-          const std::complex<double> tt = t[e] * std::conj(t[f]);
-          chi2 += 2 * (tt.real() * s[0] - tt.imag() * s[kLanes]);
-        }
-      }
-    }
-  return chi2;
-}
-
 namespace {
 
-/// Rows from equations, or their mean with the former ones; also, where asked for, what they explain and know.
+/// Rows from equations, or their mean with the former ones; also, where asked for, what they explain and
+/// know.
 template <class T>
 void update(const T* equations, const T* active, std::size_t n_antennas, bool leakage, bool mean, T* gains,
             T* power, T* information) {
@@ -84,7 +57,8 @@ void update(const T* equations, const T* active, std::size_t n_antennas, bool le
       const T* use = active + (antenna * 2 + row) * kLanes;
       T* g = gains + antenna * kJonesValues + row * 4 * kLanes;
       for (std::size_t i = 0; i < kLanes; ++i) {
-        const T n0_re = own[i], n0_im = own[kLanes + i], n1_re = own[2 * kLanes + i], n1_im = own[3 * kLanes + i];
+        const T n0_re = own[i], n0_im = own[kLanes + i], n1_re = own[2 * kLanes + i],
+                n1_im = own[3 * kLanes + i];
         const T extra = ridge * (own[4 * kLanes + i] + own[5 * kLanes + i]);
         const T d00 = own[4 * kLanes + i] + extra, d11 = own[5 * kLanes + i] + extra;
         const T d_re = own[6 * kLanes + i], d_im = own[7 * kLanes + i];  // D_01, D_10 its conjugate
@@ -138,8 +112,8 @@ void store(const Matrix2& j, T* gains, std::size_t i) {
   }
 }
 
-/// Leakages such that the reference's are Hermitian: an unpolarised model leaves J U for J, which to first order adds
-/// e to all J_01 and takes conj(e) from all J_10.
+/// Leakages such that the reference's are Hermitian: an unpolarised model leaves J U for J, which to first
+/// order adds e to all J_01 and takes conj(e) from all J_10.
 template <class T>
 void fix_leakages(std::size_t n_antennas, std::size_t reference, T* gains) {
   for (std::size_t i = 0; i < kLanes; ++i) {
@@ -157,6 +131,30 @@ void fix_leakages(std::size_t n_antennas, std::size_t reference, T* gains) {
   }
 }
 
+/// Where a lane's steps get smaller by a nearly constant factor, its gains go to where they would end: of the
+/// gains before (x0), after one (x1) and two (x2) pairs of steps, r = x1 - x0, v = x2 - 2 x1 + x0, to x0 + 2
+/// a r + a^2 v with a = |r| / |v| (SQUAREM, Varadhan & Roland 2008). Polarised models that are almost
+/// unpolarised need it: they hardly tell apart what an unpolarised one does not tell apart at all.
+void extrapolate(const std::vector<float>& x0, const std::vector<float>& x1, std::size_t lane,
+                 std::vector<float>& x2) {
+  constexpr double longest = 64;
+  double of_r = 0, of_v = 0;
+  for (std::size_t k = lane; k < x2.size(); k += kLanes) {
+    const double r = double{x1[k]} - x0[k], v = double{x2[k]} - 2 * double{x1[k]} + x0[k];
+    of_r += r * r;
+    of_v += v * v;
+  }
+  const double a = of_v > 0 ? std::min(longest, std::sqrt(of_r / of_v)) : 1;
+  if (!(a > 1)) return;
+  for (std::size_t k = lane; k < x2.size(); k += kLanes) {
+    const double r = double{x1[k]} - x0[k], v = double{x2[k]} - 2 * double{x1[k]} + x0[k];
+    x2[k] = static_cast<float>(x0[k] + 2 * a * r + a * a * v);
+  }
+}
+
+/// Pairs of steps before the first extrapolation, and from one to the next.
+constexpr std::size_t kPairsBefore = 8, kPairsBetween = 4;
+
 }  // namespace
 
 void solve_jones_group(const CalibrationSums& sums, std::size_t group, const JonesSettings& settings,
@@ -164,7 +162,8 @@ void solve_jones_group(const CalibrationSums& sums, std::size_t group, const Jon
   const SumLayout& layout = sums.layout();
   const std::size_t n = layout.n_antennas, n_lanes = std::min(kLanes, layout.n_blocks - group * kLanes);
   const float* baselines = sums.recent()[group].data();
-  std::vector<float> g(n * kJonesValues), before, equations(n * kJonesEquations), active(n * 2 * kLanes);
+  std::vector<float> g(n * kJonesValues), before, one_before, two_before, equations(n * kJonesEquations),
+      active(n * 2 * kLanes);
   for (std::size_t i = 0; i < n_lanes; ++i)
     for (std::size_t p = 0; p < n; ++p) {
       Matrix2 j;
@@ -196,14 +195,21 @@ void solve_jones_group(const CalibrationSums& sums, std::size_t group, const Jon
         n_iterations[i] = static_cast<std::uint32_t>(iteration);
       n_open += n_iterations[i] == 0;
     }
+    if (!mean) continue;
+    const std::size_t pair = iteration / 2;
+    if (pair > kPairsBefore && pair % kPairsBetween == 0)
+      for (std::size_t i = 0; i < n_lanes; ++i)
+        if (n_iterations[i] == 0) extrapolate(two_before, one_before, i, g);
+    two_before.swap(one_before);
+    one_before = g;
   }
   // The last step, in float64, takes the mean: it makes the common amplitude right.
   std::vector<double> exact(g.begin(), g.end()), exact_equations(n * kJonesEquations), power(n * 2 * kLanes),
       information(n * 4 * kLanes);
   const std::vector<double> exact_active(active.begin(), active.end());
   jones_equations(layout.kind, baselines, n, exact.data(), exact_equations.data());
-  update<double>(exact_equations.data(), exact_active.data(), n, settings.leakage, true, exact.data(), power.data(),
-                 information.data());
+  update<double>(exact_equations.data(), exact_active.data(), n, settings.leakage, true, exact.data(),
+                 power.data(), information.data());
   if (fix) fix_leakages(n, settings.reference, exact.data());
   for (std::size_t i = 0; i < n_lanes; ++i) {
     const std::size_t block = group * kLanes + i;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// 2x2 gains from jones sums, all blocks of a group at once, by alternating directions: with all other antennas known,
-// row a of J_p is the solution r of
+// 2x2 gains from jones sums, all blocks of a group at once, by alternating directions: with all other
+// antennas known, row a of J_p is the solution r of
 //   sum_c' r_c' D_c'c = N_c,
 //   N_c = sum_q,b w_ab V_ab conj(X_cb),  D_c'c = sum_q,b w_ab X_c'b conj(X_cb),  X = M J_q^H,
-// which the sums give without the samples. The two rows do not know of each other, so that a flagged product costs
-// its row what it would have said, and nothing else.
+// which the sums give without the samples. The two rows do not know of each other, so that a flagged product
+// costs its row what it would have said, and nothing else.
 #pragma once
 
 #include <array>
@@ -40,10 +40,6 @@ struct JonesGains {
 /// Solves the blocks of a group from the gains that are there.
 void solve_jones_group(const CalibrationSums& sums, std::size_t group, const JonesSettings& settings,
                        JonesGains& gains);
-
-/// chi^2 of a block with its gains, of a baseline (p < q).
-double jones_chi2(const CalibrationSums& sums, std::size_t block, std::size_t p, std::size_t q, const Matrix2& j_p,
-                  const Matrix2& j_q);
 
 /// The unitary factor U of J = P U with P Hermitian and positive.
 Matrix2 polar_unitary(const Matrix2& j);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// 2x2 gains and leakages of one slot: solve, flag rows with too little signal, solve the rest again, take out what no
-// data show.
+// 2x2 gains and leakages of one slot: solve, flag rows with too little signal, solve the rest again, take out
+// what no data show.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -8,6 +8,7 @@
 #include "kernels/calibrate/connections.h"
 #include "kernels/calibrate/diagonal.h"
 #include "kernels/calibrate/jones.h"
+#include "kernels/calibrate/jones_step.h"
 #include "kernels/calibrate/solve_slot.h"
 #include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
@@ -61,7 +62,8 @@ class JonesTerm {
         for (std::size_t block = group * kLanes; block < end; ++block)
           iterations_[block] = std::max(iterations_[block], gains_.n_iterations[block]);
       });
-      parallel_for(settings_.n_threads, n_blocks_, [&](std::size_t block, unsigned) { measure_noise(block); });
+      parallel_for(settings_.n_threads, open.size(),
+                   [&](std::size_t group, unsigned) { measure_noise(group); });
       if (round + 1 == kFlagRounds) break;
       std::fill(open.begin(), open.end(), std::uint8_t{0});
       bool any = false;
@@ -88,7 +90,8 @@ class JonesTerm {
     return false;
   }
 
-  /// Rows need baselines with antennas of which any row is left. Rows of p and q are linked by any product of p's.
+  /// Rows need baselines with antennas of which any row is left. Rows of p and q are linked by any product of
+  /// p's.
   void prune(std::size_t block) {
     std::vector<std::uint8_t> linked(n_antennas_ * n_antennas_);
     for (std::size_t row = 0; row < 2; ++row) {
@@ -110,18 +113,21 @@ class JonesTerm {
     gains_.gain(block, p, 2 * row) = gains_.gain(block, p, 2 * row + 1) = 0;
   }
 
-  /// Leakages start at none, 2x2 gains at the diagonal solution of the parallel hands, or at the former slot's.
+  /// Leakages start at none, 2x2 gains at the diagonal solution of the parallel hands, or at the former
+  /// slot's.
   void begin(const SlotSolutions* start) {
     DiagonalGains diagonal;
     if (!leakage_) {
       std::vector<std::uint32_t> blocks(n_blocks_);
       std::iota(blocks.begin(), blocks.end(), 0u);
       const CalibrationSums* const cells[] = {&sums_};
-      const CalibrationSums hands = combine({cells, {}, blocks, n_blocks_}, SumKind::diagonal, {}, settings_.n_threads);
+      const CalibrationSums hands =
+          combine({cells, {}, blocks, n_blocks_}, SumKind::diagonal, {}, settings_.n_threads);
       const DiagonalProblem problem = make_problem(hands, 1);
       diagonal.resize(problem.n_lanes, n_antennas_);
       parallel_for(settings_.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
-        solve_group(problem, group, {false, 1e-3, std::min<std::size_t>(40, settings_.max_iterations)}, diagonal);
+        solve_group(problem, group, {false, 1e-3, std::min<std::size_t>(40, settings_.max_iterations), false},
+                    diagonal);
       });
     }
     const bool given = start != nullptr && start->term == settings_.term && start->n_blocks == n_blocks_ &&
@@ -133,7 +139,8 @@ class JonesTerm {
           const std::complex<double> g = leakage_ ? 1.0 : diagonal.gain(block * 2 + row, p);
           gains_.gain(block, p, 3 * row) = std::isfinite(std::abs(g)) ? g : 0;
           if (!given) continue;
-          const std::complex<double> a = start->value(block, p, 2 * row), b = start->value(block, p, 2 * row + 1);
+          const std::complex<double> a = start->value(block, p, 2 * row),
+                                     b = start->value(block, p, 2 * row + 1);
           if (!std::isfinite(std::abs(a) + std::abs(b)) || std::abs(a) + std::abs(b) > 1e15) continue;
           gains_.gain(block, p, 2 * row) = a;
           gains_.gain(block, p, 2 * row + 1) = b;
@@ -147,38 +154,34 @@ class JonesTerm {
     return j;
   }
 
-  void measure_noise(std::size_t block) {
-    double unknowns = -4;
+  void measure_noise(std::size_t group) {
+    const std::size_t first = group * kLanes, n_lanes = std::min(kLanes, n_blocks_ - first);
+    std::vector<double> gains(n_antennas_ * kJonesValues), active(n_antennas_ * 2 * kLanes);
     for (std::size_t p = 0; p < n_antennas_; ++p)
-      for (std::size_t row = 0; row < 2; ++row) unknowns += gains_.active(block, p, row) ? leakage_ ? 2 : 4 : 0;
-    double before = 0, after = 0, n = 0;
-    for (std::size_t p = 0; p < n_antennas_; ++p) {
-      const Matrix2 j_p = matrix(block, p);
-      // Without gains, of the products that have any.
-      const Matrix2 one_p = {gains_.active(block, p, 0) ? 1.0 : 0.0, 0, 0, gains_.active(block, p, 1) ? 1.0 : 0.0};
-      for (std::size_t q = p + 1; q < n_antennas_; ++q) {
-        const Matrix2 one_q = {gains_.active(block, q, 0) ? 1.0 : 0.0, 0, 0, gains_.active(block, q, 1) ? 1.0 : 0.0};
-        const float* own = baseline(block, p, q);
-        double left_out = 0, n_used = 0;
-        for (std::size_t product = 0; product < 4; ++product, own += n_own_ * kLanes) {
-          if (gains_.active(block, p, product / 2) && gains_.active(block, q, product % 2))
-            n_used += own[count_component(n_elements_) * kLanes];
-          else
-            left_out += own[power_component(n_elements_) * kLanes];
+      for (std::size_t i = 0; i < n_lanes; ++i) {
+        for (std::size_t k = 0; k < 4; ++k) {
+          gains[p * kJonesValues + 2 * k * kLanes + i] = gains_.gain(first + i, p, k).real();
+          gains[p * kJonesValues + (2 * k + 1) * kLanes + i] = gains_.gain(first + i, p, k).imag();
         }
-        if (!(n_used > 0)) continue;
-        n += n_used;
-        after += jones_chi2(sums_, block, p, q, j_p, matrix(block, q)) - left_out;
-        before += jones_chi2(sums_, block, p, q, one_p, one_q) - left_out;
+        for (std::size_t row = 0; row < 2; ++row)
+          active[(p * 2 + row) * kLanes + i] = gains_.active(first + i, p, row);
       }
+    double fit[4 * kLanes];
+    jones_fit(sums_.layout().kind, sums_.recent()[group].data(), n_antennas_, gains.data(), active.data(),
+              n_lanes, fit, nullptr);
+    for (std::size_t i = 0; i < n_lanes; ++i) {
+      double unknowns = -4;
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        for (std::size_t row = 0; row < 2; ++row)
+          unknowns += gains_.active(first + i, p, row) ? leakage_ ? 2 : 4 : 0;
+      for (std::size_t k = 0; k < 3; ++k) fit_(first + i, k) = fit[k * kLanes + i];
+      noise_[first + i] = noise_of(fit[kLanes + i], fit[2 * kLanes + i], std::max(0.0, unknowns),
+                                   fit[3 * kLanes + i]);
     }
-    fit_(block, 0) = before;
-    fit_(block, 1) = after;
-    fit_(block, 2) = n;
-    noise_[block] = noise_of(after, n, std::max(0.0, unknowns), before);
   }
 
-  /// A row of two unknowns explains 2 noise^2 of chi^2 where there is nothing: one more than a gain of a single one.
+  /// A row of two unknowns explains 2 noise^2 of chi^2 where there is nothing: one more than a gain of a
+  /// single one.
   double snr(std::size_t block, std::size_t p, std::size_t row) const {
     if (!(noise_[block] > 0)) return 0;
     if (leakage_) return std::sqrt(gains_.row_information(block, p, row, 1 - row)) / noise_[block];
@@ -220,8 +223,9 @@ class JonesTerm {
     return *best > 0 ? static_cast<std::size_t>(best - total.begin()) : settings_.reference;
   }
 
-  /// What turns all J of a block on the right without a change of J M J^H, so that the reference's J is Hermitian for an
-  /// unpolarised model; has a real diagonal for a diagonal one; for any other a real first element.
+  /// What turns all J of a block on the right without a change of J M J^H, so that the reference's J is
+  /// Hermitian for an unpolarised model; has a real diagonal for a diagonal one; for any other a real first
+  /// element.
   Matrix2 gauge(const Matrix2& j) const {
     if (sums_.layout().kind == SumKind::jones_unpolarised) return adjoint(polar_unitary(j));
     const auto turn = [](std::complex<double> g) -> std::complex<double> {
@@ -241,11 +245,12 @@ class JonesTerm {
       std::size_t fixed = s.reference;
       if (!whole(block, fixed))
         for (std::size_t p = 0; p < n_antennas_; ++p)
-          if (whole(block, p) &&
-              (!whole(block, fixed) || snr(block, p, 0) + snr(block, p, 1) > snr(block, fixed, 0) + snr(block, fixed, 1)))
+          if (whole(block, p) && (!whole(block, fixed) || snr(block, p, 0) + snr(block, p, 1) >
+                                                              snr(block, fixed, 0) + snr(block, fixed, 1)))
             fixed = p;
       // Leakages have been fixed in every step, and their diagonal stays.
-      const Matrix2 right = leakage_ || !whole(block, fixed) ? Matrix2{1, 0, 0, 1} : gauge(matrix(block, fixed));
+      const Matrix2 right =
+          leakage_ || !whole(block, fixed) ? Matrix2{1, 0, 0, 1} : gauge(matrix(block, fixed));
       s.chi2_before(block, 0) = fit_(block, 0);
       s.chi2_after(block, 0) = fit_(block, 1);
       s.n_samples(block, 0) = fit_(block, 2);
@@ -290,8 +295,8 @@ class JonesTerm {
 
 }  // namespace
 
-SolvedSlot solve_jones_term(const CalibrationSums& sums, const SolveSettings& settings, ExcludedSolutions excluded,
-                            const SlotSolutions* start) {
+SolvedSlot solve_jones_term(const CalibrationSums& sums, const SolveSettings& settings,
+                            ExcludedSolutions excluded, const SlotSolutions* start) {
   JonesTerm term(sums, settings);
   term.exclude(excluded);
   return term.solve(start);

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/calibrate/jones.h"
+#include "kernels/calibrate/diagonal_step.h"
+#include "kernels/calibrate/jones_step.h"
 #include "kernels/calibrate/sum_components.h"
 #include "libcore/base/median.h"
 #include "libcore/system/parallel.h"
@@ -52,9 +53,10 @@ double noise_of(double chi2, double n_samples, double n_unknowns, double power) 
 
 namespace {
 
-/// Weights of rows [step][baseline] from chi^2 per sample of each row: Student's t with nu degrees of freedom, the
-/// scale from the median.
-void weigh_rows(View<const double, 2> chi2, View<const double, 2> n_samples, double nu, Buffer<float, 2>& weight) {
+/// Weights of rows [step][baseline] from chi^2 per sample of each row: Student's t with nu degrees of
+/// freedom, the scale from the median.
+void weigh_rows(View<const double, 2> chi2, View<const double, 2> n_samples, double nu,
+                Buffer<float, 2>& weight) {
   std::vector<double> scaled;
   double n_typical = 0;
   for (std::size_t i = 0; i < chi2.size(); ++i)
@@ -75,60 +77,74 @@ void weigh_rows(View<const double, 2> chi2, View<const double, 2> n_samples, dou
     }
 }
 
-/// chi^2 and number of samples of each row [step][baseline], over what has gains; without gains (size 0) of the data
-/// themselves.
-void row_fits(const SlotCells& slot, SumKind kind, View<const std::complex<double>, 3> gains, unsigned n_threads,
-              Buffer<double, 2>& chi2, Buffer<double, 2>& n_samples) {
-  const std::size_t n = slot.cells[0]->layout().n_antennas;
-  chi2.resize({slot.cells.size(), slot.cells[0]->layout().n_baselines()});
+/// Whether combine() would only copy the step's cell.
+bool is_combined(const SlotCells& slot, std::size_t step, SumKind kind) {
+  const SumLayout& layout = slot.cells[step]->layout();
+  bool same =
+      layout.kind == kind && slot.n_blocks == layout.n_blocks && slot.cells[step]->promoted().size() == 0;
+  for (std::size_t b = 0; b < slot.block.size(); ++b) same &= slot.block[b] == b;
+  return same && (slot.known.empty() || slot.known[step] == nullptr || slot.known[step]->value.size() == 0);
+}
+
+/// chi^2 and number of samples of each row [step][baseline], over what has gains [block][antenna][hand or
+/// 2x2] (0 = none); without gains (size 0) of the data themselves.
+void row_fits(const SlotCells& slot, SumKind kind, View<const std::complex<double>, 3> gains,
+              unsigned n_threads, Buffer<double, 2>& chi2, Buffer<double, 2>& n_samples) {
+  const std::size_t n = slot.cells[0]->layout().n_antennas,
+                    n_baselines = slot.cells[0]->layout().n_baselines();
+  chi2.resize({slot.cells.size(), n_baselines});
   n_samples.resize(chi2.shape());
-  for (std::size_t step = 0; step < slot.cells.size(); ++step) {
+  const auto of_step = [&](std::size_t step, unsigned) {
     SlotCells own{slot.cells.subspan(step, 1), {}, slot.block, slot.n_blocks};
     if (!slot.known.empty()) own.known = slot.known.subspan(step, 1);
-    const CalibrationSums sums = combine(own, kind, {}, n_threads);
-    const SumLayout& layout = sums.layout();
-    const View<const float, 4> values = sums.recent();
-    const std::size_t n_own = n_product_components(n_model_elements(layout.kind)), n_elements = n_model_elements(layout.kind);
-    const auto add_antenna = [&](std::size_t p, unsigned) {
-      for (std::size_t q = p + 1; q < n; ++q) {
-        const std::size_t b = baseline_index(p, q, n);
-        double total = 0, count = 0;
-        for (std::size_t lane = 0; lane < layout.n_lanes(); ++lane) {
-          const auto at = [&](std::size_t c) -> double { return values(lane / kLanes, b, c, lane % kLanes); };
-          if (gains.size() == 0) {
-            for (std::size_t c = 0; c < layout.n_components(); c += n_own) {
-              total += at(c + power_component(n_elements));
-              count += at(c + count_component(n_elements));
+    CalibrationSums combined;
+    const CalibrationSums* sums = slot.cells[step];
+    if (!is_combined(slot, step, kind)) {
+      combined = combine(own, kind, {}, 1);
+      sums = &combined;
+    }
+    const SumLayout& layout = sums->layout();
+    const std::size_t n_elements = n_model_elements(layout.kind), n_own = n_product_components(n_elements);
+    const bool diagonal = layout.kind == SumKind::diagonal;
+    const std::size_t n_hands = diagonal ? layout.n_polarisations() : 1, n_values = diagonal ? 2 : 8;
+    std::vector<double> lanes(n * n_values * kLanes), active(diagonal ? 0 : n * 2 * kLanes),
+        found(2 * n_baselines);
+    double fit[4 * kLanes];
+    for (std::size_t group = 0; group < layout.n_groups(); ++group) {
+      const std::size_t first = group * kLanes, n_lanes = std::min(kLanes, layout.n_lanes() - first);
+      const float* baselines = sums->recent()[group].data();
+      if (gains.size() == 0) {
+        for (std::size_t b = 0; b < n_baselines; ++b, baselines += layout.n_components() * kLanes)
+          for (std::size_t c = 0; c < layout.n_components(); c += n_own)
+            for (std::size_t i = 0; i < n_lanes; ++i) {
+              found[2 * b] += baselines[(c + power_component(n_elements)) * kLanes + i];
+              found[2 * b + 1] += baselines[(c + count_component(n_elements)) * kLanes + i];
             }
-          } else if (layout.kind == SumKind::diagonal) {
-            const std::size_t n_hands = layout.n_polarisations();
-            const std::complex<double> g_p = gains(lane / n_hands, p, lane % n_hands);
-            const std::complex<double> g_q = gains(lane / n_hands, q, lane % n_hands);
-            if (g_p == 0.0 || g_q == 0.0) continue;
-            const double re = g_p.real() * g_q.real() + g_p.imag() * g_q.imag();
-            const double im = g_p.imag() * g_q.real() - g_p.real() * g_q.imag();
-            total += at(3) - 2 * (at(0) * re + at(1) * im) + (re * re + im * im) * at(2);
-            count += at(4);
-          } else {
-            Matrix2 j_p, j_q;
-            for (std::size_t k = 0; k < 4; ++k) {
-              j_p[k] = gains(lane, p, k);
-              j_q[k] = gains(lane, q, k);
-            }
-            if ((j_p[0] == 0.0 && j_p[1] == 0.0) || (j_p[2] == 0.0 && j_p[3] == 0.0) || (j_q[0] == 0.0 && j_q[1] == 0.0) ||
-                (j_q[2] == 0.0 && j_q[3] == 0.0))
-              continue;
-            total += jones_chi2(sums, lane, p, q, j_p, j_q);
-            for (std::size_t product = 0; product < 4; ++product)
-              count += at(product * n_own + count_component(n_elements));
-          }
-        }
-        chi2(step, b) = total;
-        n_samples(step, b) = count;
+        continue;
       }
-    };
-    parallel_for(n_threads, n, add_antenna);
-  }
+      for (std::size_t p = 0; p < n; ++p)
+        for (std::size_t i = 0; i < n_lanes; ++i) {
+          const std::size_t block = (first + i) / n_hands;
+          for (std::size_t k = 0; k < n_values / 2; ++k) {
+            const std::complex<double> g = gains(block, p, diagonal ? (first + i) % n_hands : k);
+            lanes[(p * n_values + 2 * k) * kLanes + i] = g.real();
+            lanes[(p * n_values + 2 * k + 1) * kLanes + i] = g.imag();
+          }
+          for (std::size_t row = 0; !diagonal && row < 2; ++row)
+            active[(p * 2 + row) * kLanes + i] =
+                gains(block, p, 2 * row) != 0.0 || gains(block, p, 2 * row + 1) != 0.0;
+        }
+      if (diagonal)
+        sum_fit(baselines, n, lanes.data(), n_lanes, fit, found.data());
+      else
+        jones_fit(layout.kind, baselines, n, lanes.data(), active.data(), n_lanes, fit, found.data());
+    }
+    for (std::size_t b = 0; b < n_baselines; ++b) {
+      chi2(step, b) = found[2 * b];
+      n_samples(step, b) = found[2 * b + 1];
+    }
+  };
+  parallel_for(n_threads, slot.cells.size(), of_step);
 }
 
 void check(const SlotCells& slot, std::span<const double> freq_hz, const SolveSettings& settings,
@@ -136,29 +152,33 @@ void check(const SlotCells& slot, std::span<const double> freq_hz, const SolveSe
   const auto refuse = [](const std::string& why) { throw std::invalid_argument("solve_slot: " + why); };
   if (slot.cells.empty()) refuse("a slot without cells");
   const SumLayout& layout = slot.cells[0]->layout();
-  if (needs_jones_sums(settings.term) && layout.kind == SumKind::diagonal) refuse("2x2 gains need jones sums");
+  if (needs_jones_sums(settings.term) && layout.kind == SumKind::diagonal)
+    refuse("2x2 gains need jones sums");
   if (settings.reference >= layout.n_antennas)
-    refuse("reference antenna " + std::to_string(settings.reference) + " of " + std::to_string(layout.n_antennas));
+    refuse("reference antenna " + std::to_string(settings.reference) + " of " +
+           std::to_string(layout.n_antennas));
   if (spans_channels(settings.term) && freq_hz.size() != slot.n_blocks)
-    refuse("frequencies of " + std::to_string(freq_hz.size()) + " of " + std::to_string(slot.n_blocks) + " blocks");
+    refuse("frequencies of " + std::to_string(freq_hz.size()) + " of " + std::to_string(slot.n_blocks) +
+           " blocks");
   if (slot.n_blocks == 0) refuse("a slot without blocks of channels");
-  if (excluded.size() > 0 &&
-      (excluded.extent(0) != (spans_channels(settings.term) ? 1 : slot.n_blocks) ||
-       excluded.extent(1) != layout.n_antennas ||
-       excluded.extent(2) != n_values(settings.term, layout.n_polarisations())))
+  if (excluded.size() > 0 && (excluded.extent(0) != (spans_channels(settings.term) ? 1 : slot.n_blocks) ||
+                              excluded.extent(1) != layout.n_antennas ||
+                              excluded.extent(2) != n_values(settings.term, layout.n_polarisations())))
     refuse("excluded solutions have another shape than the term's");
 }
 
 }  // namespace
 
-SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz, const SolveSettings& settings,
-                         ExcludedSolutions excluded, const SlotSolutions* start) {
+SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
+                         const SolveSettings& settings, ExcludedSolutions excluded,
+                         const SlotSolutions* start) {
   check(slot, freq_hz, settings, excluded);
   const SumKind kind = needs_jones_sums(settings.term) ? slot.cells[0]->layout().kind : SumKind::diagonal;
   const bool robust = settings.robust_nu > 0;
   Buffer<float, 2> row_weight;
   Buffer<double, 2> chi2, n_samples;
-  if (robust) {  // a first guess from the data's power keeps the strongest interference out of the first round
+  if (robust) {  // a first guess from the data's power keeps the strongest interference out of the first
+                 // round
     row_fits(slot, kind, {}, settings.n_threads, chi2, n_samples);
     weigh_rows(chi2, n_samples, settings.robust_nu, row_weight);
   }

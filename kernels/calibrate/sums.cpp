@@ -45,8 +45,8 @@ void SumLayout::check() const {
 
 CalibrationSums::CalibrationSums(const SumLayout& layout) : layout_(layout) {
   layout.check();
-  recent_.resize({layout.n_groups() + (layout.n_monitored() > 0), layout.n_baselines(), layout.n_components(),
-                  kLanes});
+  recent_.resize(
+      {layout.n_groups() + (layout.n_monitored() > 0), layout.n_baselines(), layout.n_components(), kLanes});
 }
 
 void CalibrationSums::clear() {
@@ -98,7 +98,8 @@ SumKind jones_kind(const CalibrationSamples& samples, double tolerance) {
       for (std::size_t k = 0; k < n_weights; ++k) used |= w[k] > 0;
       if (!used) continue;
       const std::complex<double> first = m[0], last = m[n - 1];
-      const double sum = std::norm(first) + std::norm(last), other = n == 4 ? std::norm(m[1]) + std::norm(m[2]) : 0.0;
+      const double sum = std::norm(first) + std::norm(last),
+                   other = n == 4 ? std::norm(m[1]) + std::norm(m[2]) : 0.0;
       if (!std::isfinite(sum + other)) continue;
       parallel += sum;
       difference += std::norm(first - last);

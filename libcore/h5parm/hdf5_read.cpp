@@ -307,7 +307,8 @@ class Reader {
 
     const Dataset values = open_dataset(group, "val", kMaxElements, name + "/val");
     soltab.extents = values.extents;
-    for (const std::string_view axis : split(attribute(values.id, "AXES", name + "/val"), ','))
+    const std::string axes = attribute(values.id, "AXES", name + "/val");
+    for (const std::string_view axis : split(axes, ','))
       if (!axis.empty()) soltab.axes.emplace_back(axis);
     if (soltab.axes.size() != soltab.extents.size())
       throw DataError("{}: {}/val has {} axes and names {}", path_, name, soltab.extents.size(),

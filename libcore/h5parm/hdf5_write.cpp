@@ -12,11 +12,12 @@ namespace {
 
 constexpr std::size_t kAntennaBytes = 16, kDirectionBytes = 128, kPolBytes = 2;  ///< as others write them
 
-/// Text of fixed length, padded with zeros, as all readers understand it.
+/// Text of fixed length as DP3 and PyTables write it: "terminated", with no room for the terminator. Readers
+/// that ask for this type get all letters; from texts padded with zeros they would get all but the last.
 Hdf5Handle text_type(std::size_t size) {
   Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type, std::max<std::size_t>(size, 1));
-  H5Tset_strpad(type, H5T_STR_NULLPAD);
+  H5Tset_strpad(type, H5T_STR_NULLTERM);
   return type;
 }
 

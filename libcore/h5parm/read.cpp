@@ -101,6 +101,7 @@ class Interpreter {
       soltab = {};  // memory
     }
     name_antennas(soltabs);
+    name_directions(soltabs);
     check_receptors(soltabs);
     std::vector<std::pair<double, SolutionTable>> tables;
     while (!soltabs.empty()) {
@@ -267,14 +268,15 @@ class Interpreter {
     return std::nullopt;
   }
 
-  std::uint32_t direction_index(const std::string& soltab, const std::string& name) {
-    if (const auto known = result_.find_direction(name)) return static_cast<std::uint32_t>(*known);
+  /// Those that soltabs are of, in the order of the table of sources.
+  void name_directions(const std::vector<Ordered>& soltabs) {
+    std::set<std::string> wanted;
+    for (const Ordered& soltab : soltabs) wanted.insert(soltab.dir.begin(), soltab.dir.end());
     for (const SolutionDirection& source : solset_.sources)
-      if (without_brackets(source.name) == name) {
-        result_.directions.push_back({name, source.direction});
-        return static_cast<std::uint32_t>(result_.directions.size() - 1);
-      }
-    fail(soltab, "the table 'source' has no position of direction '{}'", name);
+      if (wanted.erase(without_brackets(source.name)) > 0)
+        result_.directions.push_back({without_brackets(source.name), source.direction});
+    if (!wanted.empty())
+      throw DataError("{}: the table 'source' has no position of direction '{}'", path_, *wanted.begin());
   }
 
   SolutionTable table_of(const Ordered& soltab, const std::optional<Ordered>& partner) {
@@ -298,7 +300,8 @@ class Interpreter {
     table.interval_s = soltab.interval_s;
     table.freq_hz = soltab.freq_hz;
     table.width_hz = soltab.width_hz;
-    for (const std::string& dir : soltab.dir) table.direction.push_back(direction_index(soltab.name, dir));
+    for (const std::string& dir : soltab.dir)
+      table.direction.push_back(static_cast<std::uint32_t>(*result_.find_direction(dir)));
     table.resize(result_.antennas.size(), soltab.n_pol);
     if (soltab.flags.size() == 0) table.flag = {};
 
@@ -362,6 +365,24 @@ std::string read_all(const std::string& path) {
   }
 }
 
+/// HDF5 File Format Specification 3.0, section II: a superblock of version 0 or 1 has the end of the file at
+/// byte 40 (44), of version 2 or 3 at byte 28, where addresses have 8 bytes. Others are left to the library.
+void check_length(const std::string& image, const std::string& path) {
+  constexpr std::size_t kVersion = 8, kSmallest = 48;
+  if (image.size() < kSmallest)
+    throw DataError("{}: {} bytes are no HDF5 file: it is truncated", path, image.size());
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(image[at]); };
+  const unsigned version = byte(kVersion);
+  if (version > 3 || byte(version < 2 ? 13 : 9) != 8) return;
+  const std::size_t at = version == 0 ? 40 : version == 1 ? 44 : 28;
+  if (image.size() < at + 8)
+    throw DataError("{}: {} bytes are no HDF5 file: it is truncated", path, image.size());
+  std::uint64_t end = 0;
+  for (std::size_t i = 8; i-- > 0;) end = end << 8 | byte(at + i);
+  if (end > image.size())
+    throw DataError("{}: ends at byte {} of {}: it is truncated", path, image.size(), end);
+}
+
 }  // namespace
 
 bool is_hdf5(std::string_view first_bytes) {
@@ -371,6 +392,7 @@ bool is_hdf5(std::string_view first_bytes) {
 Solutions read_h5parm(const std::string& path, const H5ParmSelection& selection) {
   const std::string image = read_all(path);
   if (!is_hdf5(image)) throw DataError("{}: no HDF5 file: it does not begin as one", path);
+  check_length(image, path);
   IsolationLimits limits;
   limits.max_bytes = kBytesBesideTheFile + kBytesPerByte * image.size();
   limits.max_cpu_s = kCpuSeconds;

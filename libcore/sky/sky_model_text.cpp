@@ -11,6 +11,7 @@
 #include "libcore/base/error.h"
 #include "libcore/files/input.h"
 #include "libcore/sky/sky_model_format.h"
+#include "libcore/sky/sky_patches.h"
 
 namespace apsyn {
 namespace {
@@ -50,7 +51,7 @@ struct Polarisation {
 
 /// A line as it is written: what check() and polarise() make a component of.
 struct Source {
-  std::string type;  ///< in small letters
+  std::string type, patch;  ///< the type in small letters
   SkyComponent component;
   Polarisation polarisation;
   bool from_own_north = true;
@@ -120,6 +121,8 @@ void set_field(Source& source, Column column, std::string_view value) {
       source.from_own_north = parse_flag(value);
       break;
     case Column::patch:
+      source.patch = value;
+      break;
     case Column::category:
       break;
   }
@@ -184,8 +187,8 @@ void polarise(SkyComponent& component, const Polarisation& given) {
   if (std::isfinite(scale)) q *= scale, u *= scale;
 }
 
-/// Nothing for a patch.
-std::optional<SkyComponent> parse_component(std::string_view line, const Format& format) {
+/// Nothing for a line that is a patch.
+std::optional<Source> parse_component(std::string_view line, const Format& format) {
   const std::vector<std::string_view> fields = split_fields(line);
   if (fields.size() > format.columns.size())
     throw Malformed{fmt::format("{} fields, the format has {}", fields.size(), format.columns.size())};
@@ -205,21 +208,12 @@ std::optional<SkyComponent> parse_component(std::string_view line, const Format&
   }
   check(source);
   polarise(source.component, source.polarisation);
-  return std::move(source.component);
+  return source;
 }
 
-}  // namespace
-
-double parse_declination(std::string_view text) {
-  // Two or more points separate parts.
-  std::string parts(text);
-  if (std::count(parts.begin(), parts.end(), '.') >= 2)
-    for (int n = 0; n < 2; ++n) parts[parts.find('.')] = ':';
-  return parse_angle(parts);
-}
-
-SkyModel parse_sky_model(std::string_view text, const std::string& source) {
-  SkyModel model;
+/// Calls use(source) for each component.
+template <class Use>
+void for_components(std::string_view text, const std::string& source, Use use) {
   std::optional<Format> format;
   std::size_t line_number = 0;
   while (!text.empty()) {
@@ -236,8 +230,7 @@ SkyModel parse_sky_model(std::string_view text, const std::string& source) {
       }
       if (line.empty() || line.front() == '#') continue;
       if (!format) throw Malformed{"a source before the line 'Format = Name, Type, Ra, Dec, I, ...'"};
-      if (std::optional<SkyComponent> component = parse_component(line, *format))
-        model.components.push_back(std::move(*component));
+      if (std::optional<Source> component = parse_component(line, *format)) use(std::move(*component));
     } catch (const Malformed& malformed) {
       throw DataError("{}: line {}: {}", source, line_number, malformed.text);
     } catch (const UsageError& error) {
@@ -245,11 +238,60 @@ SkyModel parse_sky_model(std::string_view text, const std::string& source) {
     }
   }
   if (!format) throw DataError("{}: no line 'Format = Name, Type, Ra, Dec, I, ...': not a sky model", source);
+}
+
+/// Where the patch lies; its components may stand on both sides of 0 h.
+SkyDirection mean_direction(const SkyModel& sky) {
+  double x = 0, y = 0, z = 0;
+  for (const SkyComponent& component : sky.components) {
+    const double jy = std::abs(component.stokes_jy[0]) + 1e-30, ra = component.direction.ra_rad,
+                 dec = component.direction.dec_rad;
+    x += jy * std::cos(dec) * std::cos(ra);
+    y += jy * std::cos(dec) * std::sin(ra);
+    z += jy * std::sin(dec);
+  }
+  const double ra = std::atan2(y, x);
+  return {ra < 0 ? ra + kTwoPi : ra, std::atan2(z, std::hypot(x, y))};
+}
+
+}  // namespace
+
+double parse_declination(std::string_view text) {
+  // Two or more points separate parts.
+  std::string parts(text);
+  if (std::count(parts.begin(), parts.end(), '.') >= 2)
+    for (int n = 0; n < 2; ++n) parts[parts.find('.')] = ':';
+  return parse_angle(parts);
+}
+
+SkyModel parse_sky_model(std::string_view text, const std::string& source) {
+  SkyModel model;
+  for_components(text, source,
+                 [&](Source&& component) { model.components.push_back(std::move(component.component)); });
   return model;
+}
+
+std::vector<SkyPatch> parse_sky_patches(std::string_view text, const std::string& source) {
+  std::vector<SkyPatch> patches;
+  for_components(text, source, [&](Source&& component) {
+    if (component.patch.empty())
+      throw Malformed{fmt::format("component '{}' belongs to no patch: name one in the column Patch",
+                                  component.component.name)};
+    auto patch = std::find_if(patches.begin(), patches.end(),
+                              [&](const SkyPatch& known) { return known.name == component.patch; });
+    if (patch == patches.end()) patch = patches.insert(patch, {component.patch, {}, {}});
+    patch->sky.components.push_back(std::move(component.component));
+  });
+  for (SkyPatch& patch : patches) patch.direction = mean_direction(patch.sky);
+  return patches;
 }
 
 SkyModel read_sky_model(const std::string& path) {
   return parse_sky_model(read_text_file(path), path);
+}
+
+std::vector<SkyPatch> read_sky_patches(const std::string& path) {
+  return parse_sky_patches(read_text_file(path), path);
 }
 
 }  // namespace apsyn

@@ -62,7 +62,7 @@ Position locate(double at, const std::vector<double>& centres, const std::vector
 Complex between(Complex near, Complex far, double share, bool polar) {
   if (polar) {
     const Complex turn = far * std::conj(near);
-    const double near_size = std::abs(near), far_size = std::abs(far);
+    const double near_size = std::sqrt(std::norm(near)), far_size = std::sqrt(std::norm(far));
     if (turn.real() >= kCosLargestStep * near_size * far_size && near_size > 0 && far_size > 0) {
       const double size = near_size + share * (far_size - near_size);
       return near * (size / near_size) * std::polar(1.0, share * std::arg(turn));
@@ -71,30 +71,39 @@ Complex between(Complex near, Complex far, double share, bool polar) {
   return near + share * (far - near);
 }
 
-/// Values of one table at one time, for one antenna, direction and polarisation.
-struct Series {
-  const SolutionTable& table;
-  const Position& time;
-  std::size_t direction, antenna, pol;
+/// Values of one antenna and direction in one table, between two times: rows [chan][pol].
+struct Rows {
+  const Complex *near = nullptr, *far = nullptr;
+  const float *near_weight = nullptr, *far_weight = nullptr;
+  double share = 0;    ///< of the far one
+  bool polar = false;  ///< gains, not delays or TEC
+  std::size_t n_pol = 1;
 
-  std::optional<Complex> at(std::size_t step, std::size_t chan) const {
-    if (!(table.weight(step, direction, antenna, chan, pol) > 0)) return std::nullopt;
-    const Complex value = table.values(step, direction, antenna, chan, pol);
-    if (!std::isfinite(value.real()) || !std::isfinite(value.imag())) return std::nullopt;
-    return value;
+  Rows(const SolutionTable& table, const Position& time, std::size_t direction, std::size_t antenna)
+      : share(time.share), polar(!is_dispersive(table.type)), n_pol(table.values.extent(4)) {
+    near = &table.values(time.nearest, direction, antenna, 0, 0);
+    near_weight = &table.weight(time.nearest, direction, antenna, 0, 0);
+    if (time.other == time.nearest) return;
+    far = &table.values(time.other, direction, antenna, 0, 0);
+    far_weight = &table.weight(time.other, direction, antenna, 0, 0);
   }
-  std::optional<Complex> mix(const std::optional<Complex>& near, const std::optional<Complex>& far,
-                             double share) const {
-    if (!near || !far) return near;
-    return between(*near, *far, share, !is_dispersive(table.type));
+
+  static bool good(Complex value, float weight) {
+    return weight > 0 && std::isfinite(value.real()) && std::isfinite(value.imag());
   }
-  std::optional<Complex> at_channel(std::size_t chan) const {
-    const auto near = at(time.nearest, chan);
-    return time.other == time.nearest ? near : mix(near, at(time.other, chan), time.share);
+  /// False where there is no solution.
+  bool at_channel(std::size_t chan, std::size_t pol, Complex& value) const {
+    const std::size_t i = chan * n_pol + pol;
+    if (!good(near[i], near_weight[i])) return false;
+    value = far != nullptr && good(far[i], far_weight[i]) ? between(near[i], far[i], share, polar) : near[i];
+    return true;
   }
-  std::optional<Complex> value(const Position& freq) const {
-    const auto near = at_channel(freq.nearest);
-    return freq.other == freq.nearest ? near : mix(near, at_channel(freq.other), freq.share);
+  bool value(const Position& freq, std::size_t pol, Complex& value) const {
+    if (!at_channel(freq.nearest, pol, value)) return false;
+    Complex beside;
+    if (freq.other != freq.nearest && at_channel(freq.other, pol, beside))
+      value = between(value, beside, freq.share, polar);
+    return true;
   }
 };
 
@@ -106,18 +115,16 @@ Complex gain_of(SolutionType type, Complex value, double freq_hz) {
 }
 
 bool usable(const std::array<Complex, 2>& gain) {
-  return std::all_of(gain.begin(), gain.end(), [](Complex g) {
-    const double size = std::abs(g);
-    return size > 0 && std::isfinite(size);
-  });
+  const double x = std::norm(gain[0]), y = std::norm(gain[1]);
+  return x > 0 && y > 0 && std::isfinite(x) && std::isfinite(y);
 }
 
 bool usable(const std::array<Complex, 4>& jones) {
-  const double determinant = std::abs(jones[0] * jones[3] - jones[1] * jones[2]);
+  const double determinant = std::norm(jones[0] * jones[3] - jones[1] * jones[2]);
   double size = 0;
   for (const Complex& element : jones) size += std::norm(element);
   constexpr double kSingular = 1e-12;
-  return std::isfinite(size) && size > 0 && determinant > kSingular * size;
+  return std::isfinite(size) && size > 0 && determinant > kSingular * kSingular * size * size;
 }
 
 void multiply_right(std::array<Complex, 2>& gain, const std::array<Complex, 4>& term) {
@@ -228,21 +235,22 @@ SolutionReach SolutionEvaluator::evaluate_as(double time_mjd_s, std::span<const 
   }
   all_flagged |= reach.time_beyond;
 
+  std::vector<Rows> rows;
   for (std::size_t ant = 0; ant < n_ant; ++ant) {
     const bool known = antenna_[ant].has_value() && !all_flagged;
+    rows.clear();
+    for (const Factor& factor : factors)
+      if (known) rows.emplace_back(*factor.table, factor.time, factor.direction, *antenna_[ant]);
     for (std::size_t chan = 0; chan < n_chan; ++chan) {
       auto product = unity<kElements>();
       bool good = known && chan_place[chan] != Place::beyond;
       for (std::size_t i = 0; good && i < factors.size(); ++i) {
-        const Factor& factor = factors[i];
-        const SolutionTable& table = *factor.table;
-        const std::size_t n_pol = table.values.extent(4);
+        const std::size_t n_pol = rows[i].n_pol;
         std::array<Complex, 4> term{};
         for (std::size_t pol = 0; good && pol < n_pol; ++pol) {
-          const auto value =
-              Series{table, factor.time, factor.direction, *antenna_[ant], pol}.value(factor.freq[chan]);
-          good = value.has_value();
-          if (good) term[n_pol == 2 ? 3 * pol : pol] = gain_of(table.type, *value, freq_hz[chan]);
+          Complex value;
+          good = rows[i].value(factors[i].freq[chan], pol, value);
+          if (good) term[n_pol == 2 ? 3 * pol : pol] = gain_of(factors[i].table->type, value, freq_hz[chan]);
         }
         if (n_pol == 1) term[3] = term[0];
         multiply_right(product, term);

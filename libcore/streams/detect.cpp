@@ -90,10 +90,11 @@ InputKind detect_seekable(int fd, const std::string& name) {
 InputKind parse_input_kind(std::string_view name) {
   for (InputKind kind :
        {InputKind::image, InputKind::image_stream, InputKind::measurement_set, InputKind::visibility,
-        InputKind::voltage, InputKind::filterbank, InputKind::profile})
+        InputKind::voltage, InputKind::filterbank, InputKind::profile, InputKind::solutions})
     if (name == input_kind_name(kind)) return kind;
   throw UsageError(
-      "--kind {}: no such kind: use image, images, ms, visibility, voltage, filterbank or profile", name);
+      "--kind {}: no such kind: use image, images, ms, visibility, voltage, filterbank, profile or solutions",
+      name);
 }
 
 std::string input_kind_name(InputKind kind) {
@@ -110,6 +111,8 @@ std::string input_kind_name(InputKind kind) {
       return "filterbank";
     case InputKind::profile:
       return "profile";
+    case InputKind::solutions:
+      return "solutions";
     default:
       return "voltage";
   }
@@ -119,6 +122,7 @@ std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, cons
   const bool complete = at_end || bytes.size() >= kLook;
   if (bytes.empty() && at_end) throw DataError("{}: it is empty: give a file with data", name);
   if (bytes.starts_with(kFitsMagic)) return InputKind::image;
+  if (bytes.starts_with(std::string_view("\x89HDF\r\n\x1a\n", 8))) return InputKind::solutions;
   if (bytes.substr(0, 16) == std::string_view("\x0c\0\0\0HEADER_START", 16)) return InputKind::filterbank;
   if (const auto instrument = dada_value(bytes, "INSTRUMENT"))
     return *instrument == "apsyn-image" ? InputKind::image_stream
@@ -129,8 +133,8 @@ std::optional<InputKind> kind_of_bytes(std::string_view bytes, bool at_end, cons
   if (bytes.find("\nphase,power,samples\n") != bytes.npos) return InputKind::profile;
   const std::string hint = foreign_hint(bytes, "");
   throw DataError(
-      "{}: neither FITS image, Measurement Set, visibility nor voltage stream, SIGPROC filterbank nor "
-      "profile{}",
+      "{}: neither FITS image, Measurement Set, visibility nor voltage stream, SIGPROC filterbank, "
+      "profile nor solutions{}",
       name, hint.empty() ? ": convert it with ingest, or give --kind" : hint);
 }
 

@@ -87,6 +87,19 @@ std::string receive_all(int fd) {
   }
 }
 
+[[noreturn]] void throw_error(ExitStatus status, const std::string& message) {
+  switch (status) {
+    case ExitStatus::usage:
+      throw UsageError("{}", message);
+    case ExitStatus::malformed:
+      throw DataError("{}", message);
+    case ExitStatus::device:
+      throw DeviceError("{}", message);
+    default:
+      throw FailureError("{}", message);
+  }
+}
+
 /// Closes what it holds, whatever happens.
 struct Descriptor {
   int fd = -1;
@@ -116,7 +129,7 @@ IsolatedResult run_isolated(const IsolationLimits& limits, const std::function<s
     if (errno != EINTR) throw FailureError("another process is lost: {}", std::strerror(errno));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return result;
   if (WIFEXITED(status) && WEXITSTATUS(status) >= kFirstOfErrors)
-    throw Error(static_cast<ExitStatus>(WEXITSTATUS(status) - kFirstOfErrors), result.bytes);
+    throw_error(static_cast<ExitStatus>(WEXITSTATUS(status) - kFirstOfErrors), result.bytes);
   result.bytes.clear();
   result.end = IsolatedEnd::died;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory) result.end = IsolatedEnd::out_of_memory;

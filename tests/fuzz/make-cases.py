@@ -365,6 +365,46 @@ def make_texts():
         put("quantities", f"bad-{i:02}", bad)
 
 
+def make_solutions():
+    ao = b"MWAOCAL\0" + struct.pack("<6I2d", 0, 0, 1, 2, 2, 4, 0, 0) + struct.pack("<32d", *range(1, 33))
+    binary("ao", ao, [(at, "<I", (0, 1, 3, 0x7FFFFFFF, 0xFFFFFFFF)) for at in (8, 12, 16, 20, 24, 28)] +
+           [(48, "<d", (float("nan"), float("inf"), 1e300))])
+    primary = [("SIMPLE", "T"), ("BITPIX", 8), ("NAXIS", 0)]
+    image = [("XTENSION", "'IMAGE   '"), ("BITPIX", -64), ("NAXIS", 4), ("NAXIS1", 8), ("NAXIS2", 2), ("NAXIS3", 2), ("NAXIS4", 1),
+             ("PCOUNT", 0), ("GCOUNT", 1), ("EXTNAME", "'SOLUTIONS'")]
+    table = [("XTENSION", "'BINTABLE'"), ("BITPIX", 8), ("NAXIS", 2), ("NAXIS1", 8), ("NAXIS2", 2), ("PCOUNT", 0), ("GCOUNT", 1),
+             ("TFIELDS", 1), ("TTYPE1", "'TileName'"), ("TFORM1", "'8A      '"), ("EXTNAME", "'TILES   '")]
+    values = struct.pack(">32d", *range(1, 33))
+    fits_cases("hyperdrive", lambda p: hdu(primary) + hdu(p, values) + hdu(table, b"Tile0011Tile0012"), image,
+               [("BITPIX", 64), ("BITPIX", -32), ("NAXIS", 3), ("NAXIS1", 4), ("NAXIS1", 0), ("NAXIS2", 1 << 40), ("NAXIS4", 0),
+                ("NAXIS4", 2), ("EXTNAME", "'OTHER   '")])
+    for i, (key, value) in enumerate((("TFORM1", "'1D      '"), ("TFORM1", "'1PA(8)  '"), ("NAXIS2", 1), ("TTYPE1", "'Flag    '"))):
+        changed = [(k, value if k == key else v) for k, v in table]
+        put("hyperdrive", f"tiles-{i}", hdu(primary) + hdu(image, values) + hdu(changed, b"Tile0011Tile0012"))
+    # The good one is what write_h5parm makes of two antennas, one time and one channel.
+    with open(os.path.join(ROOT, "h5parm", "good"), "rb") as stored:
+        good = stored.read()
+    state = 1
+    for i in range(24):
+        changed = bytearray(good)
+        for _ in range(1 + i % 3):
+            state = (state * 1103515245 + 12345) & 0x7FFFFFFF
+            at = (state >> 4) % len(good)
+            changed[at] = (0xFF, 0, changed[at] ^ 0x80, changed[at] + 1 & 0xFF)[i % 4]
+        put("h5parm", f"bytes-{i:02}", bytes(changed))
+    # Numbers of structure: each run of eight bytes 0xFF (an undefined address) becomes one.
+    at = -1
+    for i in range(8):
+        at = good.find(b"\xff" * 8, at + 1)
+        if at < 0:
+            break
+        put("h5parm", f"address-{i}", good[:at] + struct.pack("<Q", 96 * (i + 1)) + good[at + 8 :])
+    put("h5parm", "empty", b"")
+    put("h5parm", "magic", good[:8])
+    put("h5parm", "hole", good[: len(good) // 2] + good[len(good) // 2 + 64 :])
+    put("h5parm", "twice", good + good)
+
+
 def make_recognise():
     put("recognise", "good", vdif(2, 1, 2))
     for i, bad in enumerate((b"", b"\x1f", b"\xDE\xC0\xDE\x5C", b"SIMPLE  =", b"HDR_SIZE", b"SUBOBS_ID 1\nNTIMESAMPLES 2\nHDR_SIZE ", b"BLOCSIZE= ".ljust(80), b"\xed\xde\xad\xab",
@@ -372,5 +412,6 @@ def make_recognise():
         put("recognise", f"case-{i}", bad)
 
 
-for make in (make_vdif, make_mark5b, make_guppi, make_lwa, make_mwa, make_streams, make_sigproc, make_fits, make_uvfits, make_texts, make_recognise):
+for make in (make_vdif, make_mark5b, make_guppi, make_lwa, make_mwa, make_streams, make_sigproc, make_fits, make_uvfits, make_texts, make_solutions,
+             make_recognise):
     make()

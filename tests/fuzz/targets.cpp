@@ -22,8 +22,10 @@
 #include "libcore/fits/image.h"
 #include "libcore/fits/ionosphere.h"
 #include "libcore/fits/metafits.h"
+#include "libcore/h5parm/h5parm.h"
 #include "libcore/sky/regions.h"
 #include "libcore/sky/sky_model.h"
+#include "libcore/solution_files/solution_files.h"
 #include "libcore/streams/image_stream.h"
 #include "libcore/streams/recognise.h"
 #include "libcore/streams/visibility_stream.h"
@@ -201,6 +203,15 @@ bool quantities(std::string_view text) {
   return std::find(std::begin(results), std::end(results), true) != std::end(results);
 }
 
+/// Of data of two antennas and two channels: formats that count both.
+bool solutions(std::string_view bytes) {
+  return as_file(bytes, [](const std::string& path) {
+    SolutionReadOptions options;
+    options.context = SolutionContext{{"Tile0011", "Tile0012"}, {150e6, 151e6}, 5e9, 5e9 + 8};
+    read_solutions(path, options);
+  });
+}
+
 constexpr Target kTargets[] = {
     {"guppi", [](std::string_view b) { return capture("guppi", b, true, true); }},
     {"vdif", [](std::string_view b) { return capture("vdif", b, true, true); }},
@@ -224,6 +235,9 @@ constexpr Target kTargets[] = {
     {"aperture",
      [](std::string_view b) { return as_file(b, [](const std::string& p) { read_aperture(p); }); }},
     {"metafits", metafits},
+    {"h5parm", [](std::string_view b) { return as_file(b, [](const std::string& p) { read_h5parm(p); }); }},
+    {"ao", solutions},
+    {"hyperdrive", solutions},
     {"sky-model", [](std::string_view b) { return answer([&] { parse_sky_model(b, "sky"); }); }},
     {"aterm-config", [](std::string_view b) { return answer([&] { parse_aterm_config(b, "aterms"); }); }},
     {"antennas", [](std::string_view b) { return answer([&] { parse_antennas_csv(b, "antennas"); }); }},

@@ -35,14 +35,16 @@ std::vector<double> eliminate(std::vector<std::vector<double>> a, std::vector<do
   for (std::size_t step = order.size(); step-- > 0;) {
     const std::size_t i = order[step];
     double sum = b[i];
-    for (std::size_t later = step + 1; later < order.size(); ++later) sum -= a[i][order[later]] * x[order[later]];
+    for (std::size_t later = step + 1; later < order.size(); ++later)
+      sum -= a[i][order[later]] * x[order[later]];
     x[i] = sum / a[i][i];
   }
   return x;
 }
 
 /// Eigenvalues and vectors of a symmetric matrix by Jacobi rotations.
-void eigen(std::vector<std::vector<double>> a, std::vector<double>& values, std::vector<std::vector<double>>& vectors) {
+void eigen(std::vector<std::vector<double>> a, std::vector<double>& values,
+           std::vector<std::vector<double>>& vectors) {
   const std::size_t n = a.size();
   vectors.assign(n, std::vector<double>(n, 0.0));
   for (std::size_t i = 0; i < n; ++i) vectors[i][i] = 1;
@@ -101,11 +103,14 @@ struct Normal {
 };
 
 /// Unknown of the real part of element k of antenna p; the imaginary part follows.
-std::size_t unknown(std::size_t p, std::size_t k) { return 8 * p + 2 * k; }
+std::size_t unknown(std::size_t p, std::size_t k) {
+  return 8 * p + 2 * k;
+}
 
 Normal normal_of(const std::vector<GainSample>& samples, const std::vector<Jones>& gain, FreeElements free) {
   const std::size_t n = 8 * gain.size();
-  Normal normal{std::vector<std::vector<double>>(n, std::vector<double>(n, 0.0)), std::vector<double>(n, 0.0)};
+  Normal normal{std::vector<std::vector<double>>(n, std::vector<double>(n, 0.0)),
+                std::vector<double>(n, 0.0)};
   for (const GainSample& s : samples)
     for (std::size_t a = 0; a < 2; ++a)
       for (std::size_t b = 0; b < 2; ++b) {
@@ -185,7 +190,8 @@ GainFit fit_gains(const std::vector<GainSample>& samples, std::vector<Jones> sta
         for (std::size_t k = 0; k < 4; ++k)
           for (std::size_t part = 0; part < 2; ++part) {
             const double v = vectors[unknown(p, k) + part][e];
-            fit.variance[p][k] += v * v / values[e] / 2;  // complex noise has half of its variance in each part
+            fit.variance[p][k] +=
+                v * v / values[e] / 2;  // complex noise has half of its variance in each part
           }
     }
   }
@@ -204,17 +210,19 @@ double diagonal_error(const std::vector<Jones>& gain, const std::vector<Jones>& 
 }
 
 double jones_error(const std::vector<Jones>& gain, const std::vector<Jones>& truth) {
-  // The unitary U that makes sum |J U - T|^2 least is the polar factor of X = sum J^H T; U = X (X^H X)^-1/2 by
-  // Newton's iteration.
+  // The unitary U that makes sum |J U - T|^2 least is the polar factor of X = sum J^H T; U = X (X^H X)^-1/2
+  // by Newton's iteration.
   Jones x{};
   for (std::size_t p = 0; p < gain.size(); ++p)
     for (std::size_t a = 0; a < 2; ++a)
       for (std::size_t b = 0; b < 2; ++b)
-        for (std::size_t c = 0; c < 2; ++c) x[2 * a + b] += std::conj(gain[p][2 * c + a]) * truth[p][2 * c + b];
+        for (std::size_t c = 0; c < 2; ++c)
+          x[2 * a + b] += std::conj(gain[p][2 * c + a]) * truth[p][2 * c + b];
   for (int iteration = 0; iteration < 100; ++iteration) {
     const Complex det = x[0] * x[3] - x[1] * x[2];
     const Jones inverse = {x[3] / det, -x[1] / det, -x[2] / det, x[0] / det};
-    const Jones adjoint = {std::conj(inverse[0]), std::conj(inverse[2]), std::conj(inverse[1]), std::conj(inverse[3])};
+    const Jones adjoint = {std::conj(inverse[0]), std::conj(inverse[2]), std::conj(inverse[1]),
+                           std::conj(inverse[3])};
     for (std::size_t k = 0; k < 4; ++k) x[k] = (x[k] + adjoint[k]) / 2.0;
   }
   double error = 0;

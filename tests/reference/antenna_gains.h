@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gains of antennas by least squares over all samples, V_pq = J_p M_pq J_q^H, in float64: Gauss-Newton steps whose normal
-// equations are added up sample by sample from the derivatives, and solved by elimination.
+// Gains of antennas by least squares over all samples, V_pq = J_p M_pq J_q^H, in float64: Gauss-Newton steps
+// whose normal equations are added up sample by sample from the derivatives, and solved by elimination.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ struct GainFit {
   std::vector<Jones> gain;
   double chi2 = 0;
   /// Variances of the real and the imaginary part of each element for samples whose weights are inverse
-  /// variances of complex noise, with the indeterminate directions taken out (pseudo-inverse), summed over both parts.
+  /// variances of complex noise, with the indeterminate directions taken out (pseudo-inverse), summed over
+  /// both parts.
   std::vector<std::array<double, 4>> variance;
 };
 

@@ -51,6 +51,7 @@ END
     [idg-degrid]="idg-degrid -q --model ../in-model.fits out.ms"
     [clean]="clean -q ../in-dirty.fits ../in-psf.fits --niter 5000 -o out"
     [clean-ms]="clean -q ../in.ms --size 128 --scale 12amin --niter 500 --save-source-list -o out"
+    [calibrate]="calibrate -q ../in.ms --sky sky.txt --min-baselines 3 -o out.h5 --export out.csv --report out.json"
     [search-transients]="search-transients -q ../in.fil --dm-range 0:20 --threshold 5 -o out.csv --plot out.png"
     [fold-pulsar]="fold-pulsar -q ../in.fil --period 20ms --dm 10 --bins 16 -o out.csv --plot out.png"
     [quicklook]="quicklook -q ../in-image.fits -o out.png"

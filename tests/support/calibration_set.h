@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Visibilities of point sources seen by antennas with known gains, with noise, and what can be wrong with them: for tests
-// of calibration.
+// Visibilities of point sources seen by antennas with known gains, with noise, and what can be wrong with
+// them: for tests of calibration.
 #pragma once
 
 #include <array>
@@ -50,11 +50,11 @@ inline std::vector<reference::Jones> random_gains(std::size_t n_antennas, unsign
 
 struct CalibrationSet {
   CalibrationSetup setup;
-  Buffer<std::uint32_t, 2> station;          ///< [row][p, q]
+  Buffer<std::uint32_t, 2> station;            ///< [row][p, q]
   Buffer<std::complex<float>, 3> data, model;  ///< [row][chan][product]
-  Buffer<float, 3> weight;                   ///< [row][chan][product]
-  Buffer<std::uint32_t, 1> cell;             ///< [row] its step
-  std::vector<double> freq_hz;               ///< [chan]
+  Buffer<float, 3> weight;                     ///< [row][chan][product]
+  Buffer<std::uint32_t, 1> cell;               ///< [row] its step
+  std::vector<double> freq_hz;                 ///< [chan]
 
   std::size_t n_rows() const { return station.extent(0); }
   CalibrationSamples samples() const { return {station, data, weight, model, cell}; }
@@ -64,7 +64,8 @@ struct CalibrationSet {
     std::swap(station(row, 0), station(row, 1));
     for (std::size_t chan = 0; chan < setup.n_channels; ++chan) {
       for (auto* values : {&data, &model}) {
-        for (std::size_t k = 0; k < setup.n_products; ++k) (*values)(row, chan, k) = std::conj((*values)(row, chan, k));
+        for (std::size_t k = 0; k < setup.n_products; ++k)
+          (*values)(row, chan, k) = std::conj((*values)(row, chan, k));
         if (setup.n_products == 4) std::swap((*values)(row, chan, 1), (*values)(row, chan, 2));
       }
       if (setup.n_products == 4) std::swap(weight(row, chan, 1), weight(row, chan, 2));
@@ -74,9 +75,9 @@ struct CalibrationSet {
 
 /// Rows [step][baseline], with autocorrelations of garbage among them. Noise of a sample has the variance
 /// noise^2 / weight.
-inline CalibrationSet simulate_set(const CalibrationSetup& setup, const GainOf& gain_of,
-                                   const std::function<float(std::size_t row, std::size_t chan, std::size_t product)>&
-                                       weight_of = nullptr) {
+inline CalibrationSet simulate_set(
+    const CalibrationSetup& setup, const GainOf& gain_of,
+    const std::function<float(std::size_t row, std::size_t chan, std::size_t product)>& weight_of = nullptr) {
   using Complex = std::complex<double>;
   std::mt19937_64 random(setup.seed);
   std::normal_distribution<double> gauss;
@@ -113,7 +114,7 @@ inline CalibrationSet simulate_set(const CalibrationSetup& setup, const GainOf& 
       for (std::size_t q = p; q < n; ++q, ++row) {
         set.station(row, 0) = static_cast<std::uint32_t>(p);
         set.station(row, 1) = static_cast<std::uint32_t>(q);
-        set.cell[row] = static_cast<std::uint32_t>(step);
+        set.cell(row) = static_cast<std::uint32_t>(step);
         for (std::size_t chan = 0; chan < setup.n_channels; ++chan) {
           const double scale = set.freq_hz[chan] / setup.low_hz, turn = 0.02 * static_cast<double>(step);
           const double dx = position[p][0] - position[q][0], dy = position[p][1] - position[q][1];
@@ -214,8 +215,9 @@ inline std::vector<reference::GainSample> fit_samples(const CalibrationSet& set,
         const std::size_t k = set.setup.n_products == 4 ? product : 3 * product;
         const std::complex<float> v = set.data(row, chan, product), m = set.model(row, chan, product);
         const float w = set.weight(row, chan, product);
+        if (!std::isfinite(std::abs(m))) continue;
         s.model[k] = m;
-        if (!(w > 0) || !std::isfinite(std::abs(v)) || !std::isfinite(std::abs(m))) continue;
+        if (!(w > 0) || !std::isfinite(std::abs(v))) continue;
         s.data[k] = v;
         s.weight[k] = w;
       }

@@ -24,7 +24,8 @@ inline double number(std::size_t table, std::size_t index) {
   return std::sin(1.0 + 12.9898 * static_cast<double>(index) + 78.233 * static_cast<double>(table));
 }
 
-/// Centres 8 s and 1 MHz apart that touch.
+/// Centres 8 s and 1 MHz apart that touch; a single time holds at all times, and a single gain at all
+/// frequencies.
 inline apsyn::SolutionTable table(apsyn::SolutionType type, const Shape& shape, std::size_t seed) {
   using apsyn::SolutionType;
   apsyn::SolutionTable table;
@@ -32,11 +33,11 @@ inline apsyn::SolutionTable table(apsyn::SolutionType type, const Shape& shape, 
   table.term = std::string(apsyn::solution_type_name(type));
   for (std::size_t i = 0; i < shape.n_time; ++i) {
     table.time_mjd_s.push_back(kFirst_mjd_s + kInterval_s * static_cast<double>(i));
-    table.interval_s.push_back(kInterval_s);
+    table.interval_s.push_back(shape.n_time > 1 ? kInterval_s : 0);
   }
   for (std::size_t i = 0; i < shape.n_chan; ++i) {
     table.freq_hz.push_back(kFirst_hz + kWidth_hz * static_cast<double>(i));
-    table.width_hz.push_back(kWidth_hz);
+    table.width_hz.push_back(shape.n_chan > 1 || apsyn::is_dispersive(type) ? kWidth_hz : 0);
   }
   table.direction = shape.direction;
   table.resize(shape.n_ant, shape.n_pol);

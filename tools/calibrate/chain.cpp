@@ -8,10 +8,9 @@
 #include <span>
 #include <utility>
 
-#include "libcore/base/constants.h"
-#include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
+#include "tools/calibrate/reference.h"
 
 namespace apsyn::calibrate {
 namespace {
@@ -29,8 +28,7 @@ class ChainSolver {
         n_threads_(tool.common().threads),
         sums_(info_.windows.size()),
         known_(info_.windows.size()) {
-    for (auto& sums : sums_) sums.resize(plan.n_cells);
-    for (auto& known : known_) known.resize(plan.n_cells);
+    for (auto& known : known_) known.resize(plan.n_known);
     for (std::size_t t = 0; t < plan.terms.size(); ++t) {
       TermResult& term = result_.terms.emplace_back();
       term.options = plan.options[t];
@@ -39,7 +37,7 @@ class ChainSolver {
       term.solutions.resize(info_.windows.size());
       for (auto& solutions : term.solutions) solutions.resize(term.slots.size());
     }
-    find_reference();
+    reference_ = named_reference(options.reference_antenna, info_);
   }
 
   ChainResult solve() {
@@ -56,23 +54,6 @@ class ChainSolver {
  private:
   using Wanted = std::function<bool(std::size_t slot)>;
   using Complete = std::function<void(std::size_t slot)>;
-
-  void find_reference() {
-    const std::string& wanted = options_.reference_antenna;
-    if (wanted == "auto") return;
-    for (std::size_t i = 0; i < info_.antennas.size(); ++i)
-      if (info_.antennas[i].name == wanted) {
-        reference_ = i;
-        return;
-      }
-    const std::optional<double> number = finite_number(wanted);
-    if (!number || *number < 0 || *number >= static_cast<double>(info_.antennas.size()) ||
-        *number != std::floor(*number))
-      throw UsageError(
-          "--reference-antenna {}: {} has no such antenna: give a name, a number below {}, or auto", wanted,
-          info_.path, info_.antennas.size());
-    reference_ = static_cast<std::size_t>(*number);
-  }
 
   // ---- reading ----
 
@@ -98,6 +79,11 @@ class ChainSolver {
     for (const MsIntegration& integration : info_.integrations)
       n_rows += static_cast<double>(integration.n_rows);
     Progress progress(tool_, "reading", n_rows, "rows");
+    for (auto& sums : sums_)
+      if (sums.size() != plan.sums.size()) {
+        sums.clear();
+        sums.resize(plan.sums.size());
+      }
     input_.rewind();
     model_.rewind();
     tool_.stage("read");
@@ -110,7 +96,7 @@ class ChainSolver {
         add_block(touched);
         for (std::size_t row = 0; row < n; ++row) {
           if (cell_(row) == kNoCell) continue;
-          const std::uint32_t slot = plan.slot_of[touched[cell_(row)]];
+          const std::uint32_t slot = plan.sums.slot[touched[cell_(row)]];
           if (--missing[slot] == 0 && complete) {
             complete(slot);
             tool_.stage("read");
@@ -133,11 +119,12 @@ class ChainSolver {
     std::uint32_t last_index = kNoCell;
     for (std::size_t row = 0; row < n; ++row) {
       const std::size_t integration = integration_of(rows.time_mjd_s[row]);
-      const std::size_t cell = integration < plan_.cell_of.size() ? plan_.cell_of[integration] : SIZE_MAX;
+      const std::vector<std::uint32_t>& cell_of = plan.sums.of_integration;
+      const std::size_t cell = integration < cell_of.size() ? cell_of[integration] : SIZE_MAX;
       if (cell != last_cell) {
         last_cell = cell;
         last_index = kNoCell;
-        if (cell != SIZE_MAX && wanted(plan.slot_of[cell])) {
+        if (cell != SIZE_MAX && wanted(plan.sums.slot[cell])) {
           const auto at = std::find(touched.begin(), touched.end(), cell);
           last_index = static_cast<std::uint32_t>(at - touched.begin());
           if (at == touched.end()) touched.push_back(cell);
@@ -152,7 +139,7 @@ class ChainSolver {
     MsRows& rows = block_.rows;
     const auto window = static_cast<std::size_t>(rows.spw);
     input_.read_cells(block_, n_threads_);
-    drop_lengths();
+    drop_short_and_long(options_.selection, info_, rows);
     tool_.stage("predict");
     model_.predict(block_, n_threads_, predicted_);
     tool_.stage("accumulate");
@@ -172,22 +159,6 @@ class ChainSolver {
                 cells, n_threads_);
     result_.n_visibilities += static_cast<double>(rows.data.size());
     tool_.stage("read");
-  }
-
-  /// Of --minuv-l and --maxuv-l.
-  void drop_lengths() {
-    const double least = options_.selection.min_uv_lambda, most = options_.selection.max_uv_lambda;
-    if (least <= 0 && most <= 0) return;
-    MsRows& rows = block_.rows;
-    const std::vector<double>& channel_hz = info_.windows[static_cast<std::size_t>(rows.spw)].channel_hz;
-    for (std::size_t row = 0; row < rows.ant1.size(); ++row) {
-      const double length_m = std::hypot(rows.uvw_m(row, 0), rows.uvw_m(row, 1));
-      for (std::size_t chan = 0; chan < channel_hz.size(); ++chan) {
-        const double lambda = length_m * channel_hz[chan] / kSpeedOfLight_m_s;
-        if (lambda >= least && (most <= 0 || lambda <= most)) continue;
-        for (std::size_t p = 0; p < rows.weight.extent(2); ++p) rows.weight(row, chan, p) = 0;
-      }
-    }
   }
 
   // ---- solving ----
@@ -259,10 +230,11 @@ class ChainSolver {
     std::vector<const CalibrationSums*> cells;
     std::vector<const KnownGains*> known;
     bool any_known = false;
-    for (std::size_t cell = plan.first_cell[slot]; cell < plan.first_cell[slot + 1]; ++cell)
+    for (std::size_t cell = plan.sums.first[slot]; cell < plan.sums.first[slot + 1]; ++cell)
       if (sums_[window][cell]) {
         cells.push_back(sums_[window][cell].get());
-        known.push_back(known_[window][cell].value.size() > 0 ? &known_[window][cell] : nullptr);
+        const KnownGains& gains = known_[window][plan.known_of[cell]];
+        known.push_back(gains.value.size() > 0 ? &gains : nullptr);
         any_known = any_known || known.back() != nullptr;
       }
     const CalibrationSums nothing =
@@ -298,11 +270,19 @@ class ChainSolver {
     const ChainPlan::Term& plan = plan_.terms[t];
     for (std::size_t window = 0; window < info_.windows.size(); ++window) {
       std::vector<const CalibrationSums*> cells;
-      for (std::size_t cell = plan.first_cell[slot]; cell < plan.first_cell[slot + 1]; ++cell)
+      for (std::size_t cell = plan.sums.first[slot]; cell < plan.sums.first[slot + 1]; ++cell)
         if (sums_[window][cell] && sums_[window][cell]->n_samples() > 0)
           cells.push_back(sums_[window][cell].get());
       if (cells.empty()) continue;
-      reference_ = best_connected(cells);
+      // Of one sum, however many cells it comes in.
+      SlotCells all;
+      all.cells = cells;
+      all.n_blocks = plan_.layouts[window].n_blocks;
+      for (std::size_t block = 0; block < all.n_blocks; ++block)
+        all.block.push_back(static_cast<std::uint32_t>(block));
+      const CalibrationSums sums = combine(all, plan_.layouts[window].kind, {}, n_threads_);
+      const CalibrationSums* const of_slot[] = {&sums};
+      reference_ = best_connected(of_slot);
       log_verbose("reference antenna: {}", info_.antennas[*reference_].name);
       return;
     }
@@ -311,7 +291,7 @@ class ChainSolver {
   void release(std::size_t t, std::size_t slot) {
     const ChainPlan::Term& plan = plan_.terms[t];
     for (auto& sums : sums_)
-      for (std::size_t cell = plan.first_cell[slot]; cell < plan.first_cell[slot + 1]; ++cell)
+      for (std::size_t cell = plan.sums.first[slot]; cell < plan.sums.first[slot + 1]; ++cell)
         sums[cell].reset();
   }
 
@@ -342,7 +322,7 @@ class ChainSolver {
                                                  : block_map(fine, plan.blocks[window]);
       for (std::size_t slot = 0; slot < plan.slots.size(); ++slot) {
         const KnownGains gains = gains_of(result_.terms[t].solutions[window][slot], map, fine.freq_hz);
-        for (std::size_t cell = plan.first_cell[slot]; cell < plan.first_cell[slot + 1]; ++cell) {
+        for (std::size_t cell = plan.known.first[slot]; cell < plan.known.first[slot + 1]; ++cell) {
           KnownGains& known = known_[window][cell];
           if (at_receiver) {
             multiply_gains(gains, known);

@@ -41,16 +41,23 @@ class ChainPlan {
   std::vector<std::string> describe() const;
   std::uint64_t bytes() const { return bytes_; }
 
+  /// Runs of integrations within the slots of a term.
+  struct Cells {
+    std::vector<std::uint32_t> of_integration;  ///< [integration]
+    std::vector<std::uint32_t> first;           ///< [slot], and one more for the end
+    std::vector<std::uint32_t> slot;            ///< [cell]
+    std::size_t size() const { return slot.size(); }
+  };
   struct Term {
     std::vector<TimeSlot> slots;
-    std::vector<std::uint32_t> first_cell;  ///< [slot], and one more for the end
-    std::vector<std::uint32_t> slot_of;     ///< [cell]
-    std::vector<ChannelBlocks> blocks;      ///< [window]
+    std::vector<ChannelBlocks> blocks;  ///< [window]
+    Cells sums;   ///< that the term is solved from: no slot of it, or of a term before it, ends in one
+    Cells known;  ///< in which no slot of any term ends: where the gains of the terms before are kept
+    std::vector<std::uint32_t> known_of;  ///< [cell of the sums] a cell of the known gains in it
   };
   std::vector<TermOptions> options;
   std::vector<Term> terms;
-  std::vector<std::uint32_t> cell_of;  ///< [integration]
-  std::size_t n_cells = 0;
+  std::size_t n_known = 0;                 ///< cells of known gains
   std::vector<ChannelBlocks> cell_blocks;  ///< [window]
   std::vector<SumLayout> layouts;          ///< [window] of a cell
   bool keeps_cells = false;                ///< all of them, for all terms
@@ -58,10 +65,10 @@ class ChainPlan {
   std::vector<std::size_t> slots_at_once;  ///< [term] where cells are not kept; the data are read for each
 
  private:
-  void plan_times(const Options& options, const InputInfo& info);
+  void plan_times(const InputInfo& info);
   void plan_channels(const InputInfo& info, const ModelSource& model);
   void plan_memory(const Tool& tool, const InputInfo& info, const ModelSource& model);
-  std::uint64_t cell_bytes(const InputInfo& info) const;
+  std::uint64_t cell_bytes(const InputInfo& info, const Cells& cells) const;
 
   std::uint64_t bytes_ = 0;
   std::string path_;

@@ -35,6 +35,28 @@ std::vector<TimeSlot> robust_steps(const std::vector<TimeSlot>& slots) {
   return steps;
 }
 
+ChainPlan::Cells cells_of(const std::vector<TimeSlot>& slots,
+                          const std::vector<std::uint32_t>& of_integration) {
+  ChainPlan::Cells cells;
+  cells.of_integration = of_integration;
+  cells.slot.resize(of_integration.empty() ? 0 : of_integration.back() + 1);
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+    cells.first.push_back(of_integration[slots[slot].first]);
+    for (std::size_t i = slots[slot].first; i < slots[slot].first + slots[slot].n; ++i)
+      cells.slot[of_integration[i]] = static_cast<std::uint32_t>(slot);
+  }
+  cells.first.push_back(static_cast<std::uint32_t>(cells.size()));
+  return cells;
+}
+
+/// [coarse cell] the first fine one in it.
+std::vector<std::uint32_t> map_cells(const ChainPlan::Cells& coarse, const ChainPlan::Cells& fine) {
+  std::vector<std::uint32_t> map(coarse.size());
+  for (std::size_t i = coarse.of_integration.size(); i-- > 0;)
+    map[coarse.of_integration[i]] = fine.of_integration[i];
+  return map;
+}
+
 std::size_t least_blocks(CalibrationTerm term) {
   return !spans_channels(term) ? 1 : term == CalibrationTerm::tec ? 2 : 3;
 }
@@ -47,30 +69,31 @@ ChainPlan::ChainPlan(const Tool& tool, const Options& all, const InputInfo& info
     if (needs_jones_sums(term.term) && info.products.size() != 4)
       throw UsageError("--solve {}: needs four products, and {} has {}: solve gain", term.name, info.path,
                        info.products.size());
-  plan_times(all, info);
+  plan_times(info);
   plan_channels(info, model);
   plan_memory(tool, info, model);
 }
 
-void ChainPlan::plan_times(const Options&, const InputInfo& info) {
+void ChainPlan::plan_times(const InputInfo& info) {
   const std::size_t n = info.integrations.size();
-  std::vector<std::vector<TimeSlot>> all;
+  std::vector<std::vector<TimeSlot>> before, all;  // without robust weights' steps, and with them
   for (const TermOptions& term : options) {
-    terms.emplace_back().slots = make_slots(info.integrations, term.interval_s);
-    all.push_back(terms.back().slots);
-    if (is_robust(term)) all.push_back(robust_steps(terms.back().slots));
-  }
-  cell_of = make_cells(all, n);
-  n_cells = n == 0 ? 0 : cell_of.back() + 1;
-  for (Term& term : terms) {
-    term.slot_of.resize(n_cells);
-    for (std::size_t slot = 0; slot < term.slots.size(); ++slot) {
-      const TimeSlot& at = term.slots[slot];
-      term.first_cell.push_back(cell_of[at.first]);
-      for (std::size_t i = at.first; i < at.first + at.n; ++i)
-        term.slot_of[cell_of[i]] = static_cast<std::uint32_t>(slot);
+    Term& to = terms.emplace_back();
+    to.slots = make_slots(info.integrations, term.interval_s);
+    before.push_back(to.slots);
+    all.push_back(to.slots);
+    std::vector<std::vector<TimeSlot>> own = before;
+    if (is_robust(term)) {
+      own.push_back(robust_steps(to.slots));
+      all.push_back(own.back());
     }
-    term.first_cell.push_back(static_cast<std::uint32_t>(n_cells));
+    to.sums = cells_of(to.slots, make_cells(own, n));
+  }
+  const std::vector<std::uint32_t> finest = make_cells(all, n);
+  n_known = n == 0 ? 0 : finest.back() + 1;
+  for (Term& term : terms) {
+    term.known = cells_of(term.slots, finest);
+    term.known_of = map_cells(term.sums, term.known);
   }
 }
 
@@ -101,7 +124,8 @@ void ChainPlan::plan_channels(const InputInfo& info, const ModelSource& model) {
   }
 }
 
-std::uint64_t ChainPlan::cell_bytes(const InputInfo& info) const {
+std::uint64_t ChainPlan::cell_bytes(const InputInfo& info, const Cells& cells) const {
+  const std::vector<std::uint32_t>& cell_of = cells.of_integration;
   std::size_t longest = 0, n = 0;
   for (std::size_t i = 0; i < cell_of.size(); ++i) {
     n = i > 0 && cell_of[i] == cell_of[i - 1] ? n + 1 : 1;
@@ -127,13 +151,12 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
   for (const MsIntegration& integration : info.integrations) n_rows += integration.n_rows;
   const std::uint64_t block_bytes =
       row_bytes * std::min(max_rows, static_cast<std::size_t>(std::max<std::int64_t>(1, n_rows)));
-  const std::uint64_t cell = cell_bytes(info);
   // What a solver holds beside the cells: the sums of its slot, as they are and turned by known gains.
   std::uint64_t solving = 0, known = 0;
   for (const SumLayout& layout : layouts) {
     solving = std::max(solving, 2 * layout.bytes());
     if (options.size() > 1)
-      known += n_cells * layout.n_blocks * layout.n_antennas * 4 * sizeof(std::complex<float>);
+      known += n_known * layout.n_blocks * layout.n_antennas * 4 * sizeof(std::complex<float>);
   }
   std::uint64_t solutions = 0;
   for (const Term& term : terms)
@@ -142,15 +165,16 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
   const std::uint64_t others =
       program_bytes(1) + model.bytes() + block_bytes + solving + known + 2 * solutions;
   const std::uint64_t most = tool.common().max_memory_bytes;
-  const std::uint64_t left = most > others ? (most - others) / std::max<std::uint64_t>(1, cell) : 0;
+  const std::uint64_t left = most - std::min(most, others);
 
   // Of each term the cells that rows still go to at once, in the order of the set.
   std::uint64_t needed = 0, least = 0;
   for (const Term& term : terms) {
-    const auto cells_of = [&](std::size_t slot) -> std::uint64_t {
-      return term.first_cell[slot + 1] - term.first_cell[slot];
+    const std::uint64_t cell = cell_bytes(info, term.sums);
+    const auto bytes_of = [&](std::size_t slot) {
+      return cell * (term.sums.first[slot + 1] - term.sums.first[slot]);
     };
-    std::map<std::int64_t, std::int64_t> change;  // of open cells, by row
+    std::map<std::int64_t, std::int64_t> change;  // of the bytes of open slots, by row
     std::uint64_t largest = 0;
     for (std::size_t slot = 0; slot < term.slots.size(); ++slot) {
       std::int64_t first = INT64_MAX, last = 0;
@@ -159,16 +183,15 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
         first = std::min(first, integration.first_row);
         last = std::max(last, integration.last_row);
       }
-      largest = std::max(largest, cells_of(slot));
-      change[first] += static_cast<std::int64_t>(cells_of(slot));
-      change[last + static_cast<std::int64_t>(max_rows)] -= static_cast<std::int64_t>(cells_of(slot));
+      largest = std::max(largest, bytes_of(slot));
+      change[first] += static_cast<std::int64_t>(bytes_of(slot));
+      change[last + static_cast<std::int64_t>(max_rows)] -= static_cast<std::int64_t>(bytes_of(slot));
     }
     std::int64_t open = 0, peak = 0;
     for (const auto& [row, by] : change) peak = std::max(peak, open += by);
-    const auto at_once = static_cast<std::uint64_t>(peak);
     least = std::max(least, largest);
-    if (at_once <= left) {
-      needed = std::max(needed, at_once);
+    if (static_cast<std::uint64_t>(peak) <= left) {
+      needed = std::max(needed, static_cast<std::uint64_t>(peak));
       slots_at_once.push_back(term.slots.size());
     } else {
       const std::uint64_t n = std::max<std::uint64_t>(1, left / std::max<std::uint64_t>(1, largest));
@@ -176,13 +199,18 @@ void ChainPlan::plan_memory(const Tool& tool, const InputInfo& info, const Model
       slots_at_once.push_back(static_cast<std::size_t>(n));
     }
   }
-  if (options.size() > 1 && n_cells <= left) {
+  const std::uint64_t all = options.size() > 1 ? n_known * cell_bytes(info, terms[0].known) : 0;
+  if (options.size() > 1 && all <= left) {
     keeps_cells = true;
-    needed = n_cells;
+    needed = all;
+    for (Term& term : terms) {
+      term.sums = term.known;
+      term.known_of = map_cells(term.sums, term.known);
+    }
   }
-  bytes_ = others + needed * cell;
+  bytes_ = others + needed;
   if (least > left)
-    throw UsageError("{}", memory_shortage(most, static_cast<double>(others + least * cell), "this needs",
+    throw UsageError("{}", memory_shortage(most, static_cast<double>(others + least), "this needs",
                                            "allow more, or ask for shorter intervals or more channels per "
                                            "solution"));
 }
@@ -201,7 +229,7 @@ std::vector<std::string> ChainPlan::describe() const {
   std::size_t n_passes = keeps_cells ? 1 : 0;
   for (std::size_t t = 0; !keeps_cells && t < terms.size(); ++t)
     n_passes += (terms[t].slots.size() + slots_at_once[t] - 1) / slots_at_once[t];
-  lines.push_back(fmt::format("{} cell{} of time, the data are read {}", n_cells, n_cells == 1 ? "" : "s",
+  lines.push_back(fmt::format("{} cell{} of time, the data are read {}", n_known, n_known == 1 ? "" : "s",
                               n_passes == 1 ? "once" : fmt::format("{} times", n_passes)));
   return lines;
 }

@@ -242,6 +242,7 @@ class StreamInput final : public VisibilityInput {
 
 bool is_conjugated(const ArrayLayout& layout, const MsRows& rows, const std::vector<MsField>& fields) {
   if (!layout.site) return false;
+  set_finest_fringe(1);  // a sign needs no Earth-orientation tables
   const SkyFrame frame(*layout.site);
   double with = 0, against = 0;
   std::map<std::pair<double, int>, Mat3> rotations;

@@ -2,19 +2,14 @@
 #include "tools/calibrate/model.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <optional>
-#include <utility>
 
-#include "kernels/simulate/components.h"
-#include "kernels/simulate/fast_components.h"
 #include "libcore/base/error.h"
 #include "libcore/ms/columns.h"
 #include "libcore/sky/sky_model.h"
-#include "libcore/system/parallel.h"
 #include "libcore/visibility/stokes.h"
 #include "tools/calibrate/image_model.h"
+#include "tools/calibrate/sky_predictor.h"
 
 namespace apsyn::calibrate {
 namespace {
@@ -31,77 +26,29 @@ bool has_cross_hands(const SkyModel& sky, const std::vector<Product>& products) 
 class SkyModelSource final : public ModelSource {
  public:
   SkyModelSource(const std::string& path, const VisibilityInput& input)
-      : info_(input.info()), sky_(read_sky_model(path)), polarised_(simulate::stokes_of(sky_).size() > 1) {
+      : info_(input.info()), sky_(read_sky_model(path)), predictor_(sky_, info_) {
     if (std::all_of(sky_.components.begin(), sky_.components.end(), [](const SkyComponent& c) {
           return std::all_of(c.stokes_jy.begin(), c.stokes_jy.end(), [](double jy) { return jy == 0; });
         }))
       throw FailureError("{}: no usable data: the model has no flux", path);
-    // Throws where the products are none of feeds.
-    mix_ = products_of_planes({"I", "Q", "U", "V"}, info_.products, info_.path);
   }
   std::string describe() const override {
     return fmt::format("model: {} components", sky_.components.size());
   }
-  std::size_t n_planes() const override { return polarised_ ? info_.products.size() : 1; }
+  std::size_t n_planes() const override { return predictor_.n_planes(); }
   SumKind jones_kind() const override {
-    return !polarised_                             ? SumKind::jones_unpolarised
+    return !predictor_.is_polarised()              ? SumKind::jones_unpolarised
            : has_cross_hands(sky_, info_.products) ? SumKind::jones_general
                                                    : SumKind::jones_diagonal;
   }
-
   void predict(const InputBlock& block, unsigned n_threads, Buffer<std::complex<float>, 3>& model) override {
-    const MsRows& rows = block.rows;
-    const std::size_t n_row = rows.ant1.size();
-    const std::vector<double>& channel_hz = info_.windows[static_cast<std::size_t>(rows.spw)].channel_hz;
-    model.resize_for_overwrite({n_row, channel_hz.size(), n_planes()});
-    std::vector<std::pair<std::size_t, std::size_t>> parts;  // rows of one field, few at a time
-    constexpr std::size_t kRows = 256;
-    for (std::size_t first = 0, n = 0; first < n_row; first += n) {
-      for (n = 1; n < kRows && first + n < n_row && rows.field[first + n] == rows.field[first];) ++n;
-      parts.emplace_back(first, n);
-      predictor(rows.spw, rows.field[first]);
-    }
-    parallel_for(n_threads, parts.size(), [&](std::size_t item, unsigned) {
-      predict_part(block, parts[item].first, parts[item].second, model);
-    });
+    predictor_.predict(block, n_threads, model);
   }
 
  private:
-  const simulate::FastComponentPredictor& predictor(int spw, int field) {
-    auto& made = predictors_[{spw, field}];
-    if (!made)
-      made.emplace(sky_, info_.fields[static_cast<std::size_t>(field)].phase_centre,
-                   info_.windows[static_cast<std::size_t>(spw)].channel_hz);
-    return *made;
-  }
-
-  void predict_part(const InputBlock& block, std::size_t first, std::size_t n,
-                    Buffer<std::complex<float>, 3>& model) const {
-    const MsRows& rows = block.rows;
-    const simulate::FastComponentPredictor& predictor = *predictors_.at({rows.spw, rows.field[first]});
-    const View<const double, 2> uvw(&rows.uvw_m(first, 0), {n, 3});
-    const View<const double, 1> path(block.path_m.size() == 0 ? nullptr : &block.path_m(first),
-                                     {block.path_m.size() == 0 ? 0 : n});
-    const std::size_t n_chan = model.extent(1), n_planes = model.extent(2);
-    std::complex<float>* const to = n_chan == 0 ? nullptr : &model(first, 0, 0);
-    if (!polarised_) return predictor.predict(uvw, path, {to, {n, n_chan, n_planes}});
-    thread_local Buffer<std::complex<float>, 3> stokes;
-    stokes.resize_for_overwrite({n, n_chan, 4});
-    predictor.predict(uvw, path, stokes);
-    for (std::size_t i = 0; i < n * n_chan; ++i)
-      for (std::size_t p = 0; p < n_planes; ++p) {
-        std::complex<double> sum = 0;
-        for (std::size_t s = 0; s < 4; ++s)
-          sum += mix_(p, s) * std::complex<double>(stokes.data()[4 * i + s]);
-        to[i * n_planes + p] = std::complex<float>(sum);
-      }
-  }
-
   const InputInfo& info_;
   SkyModel sky_;
-  bool polarised_;
-  Buffer<std::complex<double>, 2> mix_;  ///< [product][stokes]
-  std::map<std::pair<int, int>, std::optional<simulate::FastComponentPredictor>> predictors_;
+  SkyPredictor predictor_;
 };
 
 class ColumnModelSource final : public ModelSource {

@@ -74,6 +74,10 @@ void declare_model(Tool& tool, Options& options) {
       .add_option("--model-column", options.model_column,
                   "column with the model (default: MODEL_DATA where it is there)")
       ->type_name("NAME");
+  tool.app()
+      .add_option("--directions", options.directions,
+                  "solve for each patch of the sky model: patches (all), or a list of their names")
+      ->type_name("patches|LIST");
   tool.add_files("-m,--model", options.models,
                  "model image in JY/PIXEL, or a text sky model; may be repeated")
       ->allow_extra_args(false);
@@ -282,13 +286,15 @@ void check_options(Tool& tool, Options& options) {
         throw UsageError(
             "{}: solutions: name what to make of them with --export, for example --export cal.csv",
             options.input());
-      refuse(app, {"--sky", "--model", "--model-column", "--output-column", "--report", "--corrupt"},
-             "goes with a Measurement Set, not with solutions");
+      refuse(
+          app,
+          {"--sky", "--model", "--model-column", "--directions", "--output-column", "--report", "--corrupt"},
+          "goes with a Measurement Set, not with solutions");
       return;
     case Mode::apply:
       refuse(app,
-             {"--solve", "--sky", "--model", "--model-column", "--interval", "--channels-per-solution",
-              "--robust", "--normalise", "--report"},
+             {"--solve", "--sky", "--model", "--model-column", "--directions", "--interval",
+              "--channels-per-solution", "--robust", "--normalise", "--report"},
              "goes with solving, and --apply takes solutions that are there: leave one of them out");
       if (!output.empty() || !options.exports.empty())
         throw UsageError("{}: --apply writes into the Measurement Set: name the column with --output-column",
@@ -298,6 +304,15 @@ void check_options(Tool& tool, Options& options) {
       if (options.corrupt) throw UsageError("--corrupt: goes with --apply");
       if (!options.direction.empty()) throw UsageError("--direction: goes with --apply");
       check_model(options);
+      if (!options.directions.empty() && options.sky.empty())
+        throw UsageError("--directions {}: patches are those of a sky model: name it with --sky",
+                         options.directions);
+      if (!options.directions.empty() && options.output_column_given)
+        throw UsageError(
+            "--output-column {}: data can be corrected for one direction only: write the solutions, and "
+            "apply "
+            "those of one with --apply and --direction",
+            options.output_column);
       for (const std::string& text : options.solve) options.terms.push_back(parse_term(text, options));
       if (options.terms.empty()) options.terms.push_back(parse_term("gain", options));
       if (output.empty() && options.exports.empty() && !options.applies())

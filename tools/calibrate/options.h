@@ -31,7 +31,7 @@ enum class Mode { solve, apply, convert };
 struct Options {
   std::vector<std::string> inputs;
   ImagingOptions selection;  ///< fields, windows, channels, --column, --minuv-l, --maxuv-l
-  std::string sky, model_column;
+  std::string sky, model_column, directions;
   std::vector<std::string> models;
 
   std::vector<std::string> solve;

@@ -45,6 +45,20 @@ void check_outputs(const Tool& tool, const Options& options) {
   if (!options.report.empty()) check_output(options.report, overwrite);
 }
 
+void check_formats(const Tool& tool, const Options& options) {
+  std::vector<std::string> paths = options.exports;
+  if (!tool.common().output.empty()) paths.push_back(tool.common().output);
+  for (const std::string& path : paths) {
+    const std::string suffix = std::filesystem::path(path).extension();
+    bool known = false;
+    for (const char* of : {".h5", ".h5parm", ".bin", ".fits", ".fit", ".csv"}) known = known || suffix == of;
+    if (!known)
+      throw UsageError(
+          "{}: solutions are written by suffix: .h5 (H5Parm), .csv (gains), .bin (AO) or .fits (A-terms)",
+          path);
+  }
+}
+
 void write_outputs(Tool& tool, const Options& options, const Solutions& solutions, bool conjugated) {
   tool.stage("write");
   std::vector<std::string> paths = options.exports;

@@ -13,6 +13,8 @@ namespace apsyn::calibrate {
 
 /// All names that the run writes: -o, --export and --report. UsageError and FailureError as check_output().
 void check_outputs(const Tool& tool, const Options& options);
+/// UsageError for a suffix that no format has.
+void check_formats(const Tool& tool, const Options& options);
 
 /// -o and --export, by suffix. `conjugated`: the solutions are those of data whose UVW is r_2 - r_1; gains
 /// for voltages (.csv) are then the conjugate.

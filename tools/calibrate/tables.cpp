@@ -164,6 +164,34 @@ Solutions make_solutions(const ChainResult& result, const InputInfo& info,
   return solutions;
 }
 
+Solutions make_solutions(const std::vector<ChainResult>& results, const std::vector<SkyPatch>& patches,
+                         const InputInfo& info, const std::vector<std::string>& history) {
+  Solutions solutions = make_solutions(results[0], info, history);
+  for (const SkyPatch& patch : patches) solutions.directions.push_back({patch.name, patch.direction});
+  std::vector<SolutionTable> of_one = std::move(solutions.tables);
+  solutions.tables.clear();
+  for (SolutionTable& table : of_one) {
+    const std::size_t n_time = table.n_time(), n_pol = table.n_pol(), n_antennas = info.antennas.size();
+    for (std::size_t d = 0; d < results.size(); ++d) table.direction.push_back(static_cast<std::uint32_t>(d));
+    table.resize(n_antennas, n_pol);
+    table.flag.resize(table.values.shape());
+    const std::size_t index = solutions.tables.size();
+    for (std::size_t d = 0; d < results.size(); ++d) {
+      const Solutions own = make_solutions(results[d], info, {});
+      const SolutionTable& from = own.tables[index];
+      const std::size_t n = n_antennas * table.n_chan() * n_pol;
+      for (std::size_t time = 0; time < n_time; ++time) {
+        const std::size_t to = (time * results.size() + d) * n;
+        std::copy_n(from.values.data() + time * n, n, table.values.data() + to);
+        std::copy_n(from.weight.data() + time * n, n, table.weight.data() + to);
+        std::copy_n(from.flag.data() + time * n, n, table.flag.data() + to);
+      }
+    }
+    solutions.tables.push_back(std::move(table));
+  }
+  return solutions;
+}
+
 void normalise(Solutions& solutions) {
   for (SolutionTable& table : solutions.tables) {
     if (table.type != SolutionType::gain && table.type != SolutionType::amplitude) continue;
@@ -291,6 +319,16 @@ std::string report_text(const ChainResult& result, const InputInfo& info) {
     text += "\n    ]}";
   }
   return text + "\n  ]\n}\n";
+}
+
+std::string report_text(const std::vector<ChainResult>& results, const std::vector<SkyPatch>& patches,
+                        const InputInfo& info) {
+  std::string text = "{\n\"directions\": [";
+  for (std::size_t d = 0; d < results.size(); ++d)
+    text += fmt::format("{}\n{{\"patch\": {}, \"ra_rad\": {:.9f}, \"dec_rad\": {:.9f}, \"found\": {}}}",
+                        d > 0 ? "," : "", json_string(patches[d].name), patches[d].direction.ra_rad,
+                        patches[d].direction.dec_rad, report_text(results[d], info));
+  return text + "\n]\n}\n";
 }
 
 }  // namespace apsyn::calibrate

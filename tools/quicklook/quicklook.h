@@ -31,6 +31,8 @@ struct QuicklookOptions {
   std::string plot = "overview", column = "DATA", baselines;
   int channel = -1;  ///< of fringes; -1: the middle one
   VoltageOptions voltage;
+  // solutions
+  std::string soltabs, against, direction;
 };
 
 /// What an input looks like.
@@ -64,6 +66,8 @@ Look look_at_visibility_stream(Tool& tool, const QuicklookOptions& options);
 Look look_at_filterbanks(Tool& tool, const QuicklookOptions& options);
 /// A table of fold-pulsar.
 Look look_at_profile(Tool& tool, const QuicklookOptions& options);
+/// An H5Parm.
+Look look_at_solutions(Tool& tool, const QuicklookOptions& options);
 Look look_at_voltages(Tool& tool, const QuicklookOptions& options);
 
 }  // namespace apsyn

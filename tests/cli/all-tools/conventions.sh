@@ -171,6 +171,9 @@ gains.csv ingest --from raw garbage --metafits gains.csv -o gains.csv
 gains.csv simulate --array gains.csv -o gains.csv
 gains.csv simulate --array mwa-32t --ionosphere gains.csv -o gains.csv
 sky.txt measure-sources a.fits --sky sky.txt -o sky.txt
+sky.txt calibrate v.ms --sky sky.txt -o sky.txt
+sky.txt calibrate v.ms --sky sky.txt --report sky.txt
+a-model.fits calibrate v.ms --model a-model.fits --export a-model.fits
 sky.txt quicklook a.fits --mark sky.txt -o sky.txt
 sky.txt quicklook a.fits --light-curve sky.txt -o sky.txt
 a-model.fits clean a --niter 1 --mask a-model.fits
@@ -179,7 +182,7 @@ COMMANDS
 while read -r tool; do
   "$tool" --help | grep -oE '^  -[^ ]+ [^ ]*(PATH|SKY|CSV)[^ ]*'
 done < <(all_tools) | sort -u | xargs >others
-[ "$(cat others)" = "--pattern PATH --plot PATH --plot PATH|- --report PATH|- --save PATH --write-beams PATH|- -o,--output PATH|-" ] ||
+[ "$(cat others)" = "--export PATH --pattern PATH --plot PATH --plot PATH|- --report PATH --report PATH|- --save PATH --write-beams PATH|- -o,--output PATH|-" ] ||
   fail "options of type PATH and the like: $(cat others)"
 # The first waits, however long the second takes to come.
 DURATION=30s bash ./sim.sh -q -o twice.dada &

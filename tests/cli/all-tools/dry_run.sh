@@ -69,6 +69,11 @@ expect_said idg-degrid --column A --model little-model.fits small.ms
 expect_said idg-degrid --column B --model image-model.fits small.ms
 expect_said idg-degrid --column B --sky sky.txt large.ms
 expect_said measure-sources --sky sky.txt -o out image-image.fits
+expect_said calibrate --sky sky.txt -o out.h5 small.ms
+expect_said calibrate --sky sky.txt --solve gain:interval=2s --solve phase -o out.h5 large.ms
+expect_said calibrate --model image-model.fits --solve gain:channels=all -o out.h5 small.ms
+run calibrate -q --sky sky.txt --solve gain:channels=all -o gains.h5 large.ms
+expect_said calibrate --apply gains.h5 large.ms
 
 # Voltages.
 expect_said simulate --array mwa-32t --sky sky.txt --channels 8 --duration 10ms -o out.dada
@@ -132,6 +137,7 @@ expect_least 2 idg-grid --size 256 --scale 60asec -o out large.ms
 expect_least 2 clean --size 512 --scale 60asec --niter 300 -o out small.ms
 expect_least 1 clean --niter 50 -o out image-dirty.fits image-psf.fits
 expect_least 2 idg-degrid --column C --model little-model.fits large.ms
+expect_least 2 calibrate --sky sky.txt --solve gain:interval=2s -o out.h5 large.ms
 expect_least 2 measure-sources --sky sky.txt -o out image-image.fits
 expect_least 2 simulate --array mwa-32t --sky sky.txt --channels 8 --duration 10ms -o out.dada
 expect_least 2 simulate --array mwa-32t --sky sky.txt --channels 8 --duration 2s -o out.ms

@@ -17,7 +17,7 @@ job[transform-copy]="transform -q ../in.ms -o out.ms"
 job[transform-bda]="transform -q ../in.ms --bda 0.01 --bda-radius 20deg -o out.ms"
 
 for name in simulate simulate-ms correlate-ms transform transform-ms transform-copy transform-bda beamform beamform-8 epic-fft epic-dft epic-corr idg-grid idg-grid-iquv idg-degrid \
-  clean clean-ms clean-scales search-transients fold-pulsar; do
+  clean clean-ms clean-scales calibrate search-transients fold-pulsar; do
   for threads in 1 2 7; do
     begin "$threads" "$name"
     (cd "$threads" && run ${job[$name]} --threads "$threads")

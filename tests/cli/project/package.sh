@@ -19,4 +19,4 @@ hash=$(root/usr/bin/simulate --version | sed -n 's/.*(\([0-9a-f]*\).*/\1/p')
 [[ $(dpkg-deb --field "$package" Version) = *"+"*".g$hash"* ]] || [ -z "$hash" ] ||
   fail "version $(dpkg-deb --field "$package" Version) of commit $hash"
 run dpkg-deb --field "$package" Depends
-expect_stdout libcasa libcfitsio libfftw3 casacore-data-tai-utc
+expect_stdout libcasa libcfitsio libhdf5 libfftw3 casacore-data-tai-utc

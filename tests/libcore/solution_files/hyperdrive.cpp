@@ -117,8 +117,8 @@ BOOST_AUTO_TEST_CASE(without_tables_they_are_those_of_the_data) {
 
 BOOST_AUTO_TEST_CASE(truncated_files_are_refused) {
   const Scratch scratch;
-  const std::string good = file(true);
-  for (std::size_t n = 0; n + 2880 < good.size(); n += 1440)
+  const std::string good = file(false);  // tables behind it may be missing
+  for (std::size_t n = 0; n < good.size() - 2880 + 8 * 48; n += 240)
     BOOST_CHECK_THROW(read(scratch.file("h.fits", good.substr(0, n)), {"Tile011", "x"}, 6), Error);
 }
 

@@ -25,9 +25,10 @@ BOOST_AUTO_TEST_CASE(kinds_are_told_as_soon_as_they_can_be) {
   const std::string filterbank("\x0c\0\0\0HEADER_START\x0b\0\0\0source_name", 31);
   BOOST_CHECK(kind_of_bytes(filterbank, false, "x") == InputKind::filterbank);
   BOOST_CHECK(kind_of_bytes("# snr 9\nphase,power,samples\n0.5,1,9\n", true, "x") == InputKind::profile);
+  BOOST_CHECK(kind_of_bytes("\x89HDF\r\n\x1a\n rest", false, "x") == InputKind::solutions);
   BOOST_CHECK(!kind_of_bytes(filterbank.substr(0, 10), false, "x"));
   BOOST_CHECK_THROW(kind_of_bytes(filterbank.substr(0, 10), true, "x"), DataError);
-  for (const char* name : {"image", "ms", "visibility", "voltage", "filterbank"})
+  for (const char* name : {"image", "ms", "visibility", "voltage", "filterbank", "profile", "solutions"})
     BOOST_CHECK(input_kind_name(parse_input_kind(name)) == name);
   BOOST_CHECK_THROW(kind_of_bytes("", true, "x"), DataError);
   BOOST_CHECK_THROW(kind_of_bytes("MY_HDR_SIZE 4096\n", true, "x"), DataError);

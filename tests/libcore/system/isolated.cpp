@@ -29,10 +29,8 @@ BOOST_AUTO_TEST_CASE(results_come_back_whole) {
 
 BOOST_AUTO_TEST_CASE(errors_are_thrown_here) {
   BOOST_CHECK_EXCEPTION(run_isolated({}, []() -> std::string { throw DataError("a.h5: {}", "damaged"); }),
-                        Error, [](const Error& error) {
-                          return error.status() == ExitStatus::malformed &&
-                                 std::string(error.what()) == "a.h5: damaged";
-                        });
+                        DataError,
+                        [](const DataError& error) { return std::string(error.what()) == "a.h5: damaged"; });
 }
 
 BOOST_AUTO_TEST_CASE(ends_are_told_apart) {

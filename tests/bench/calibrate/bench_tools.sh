@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# calibrate beside DP3 on simulated sets with known gains, in one run: processor time and memory of whole processes on one thread
+# each, and the RMS error of the gains after the best common phase has been taken out. One JSON line per case.
+#   tests/bench/calibrate/bench_tools.sh BIN [DP3]      BIN: the folder of the built tools; DP3: the command (DP3, or DP3.py of
+#                                                       PyPI's dp3), by default DP3 where that is on the PATH
+# DP3 needs casacore's tables of measures (measures.directory in ~/.casarc).
+set -euo pipefail
+export PATH="$(cd "${1:?the folder of the built tools}" && pwd):$PATH" OPENBLAS_NUM_THREADS=1 APSYN_DEVICE=cpu
+dp3=${2:-$(command -v DP3 || true)}
+work=$(mktemp -d "${TMPDIR:-/tmp}/apsyn-bench.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+centre='02h28m00s -26d42m00s'
+
+# measure NAME COMMAND...: the best of three runs.
+measure() {
+  local name=$1 best= run
+  shift
+  for run in 1 2 3; do
+    /usr/bin/time -f '%U %S %M' -o time.txt "$@" >log.txt 2>&1 || { tail -3 log.txt >&2 && return 1; }
+    best=$({ echo "$best" && tail -1 time.txt; } | awk 'NF == 3 { if (!n++ || $1 + $2 < s) { s = $1 + $2; m = $3 } } END { print s, 0, m }')
+  done
+  awk -v name="$name" -v case="$case" '{ printf "{\"case\": \"%s\", \"tool\": \"%s\", \"processor_s\": %.2f, \"memory_mb\": %.0f", case, name, $1, $3 / 1000 }' <<<"$best"
+}
+# error FILE.csv: RMS of what is found less what is true, per channel and receptor about the best common phase.
+error() {
+  awk -F, '
+    FNR == NR { if ($1 ~ /^[0-9]/) { size[$1, $2] = $3; phase[$1, $2] = $4 } next }
+    /^[#a]/ { next }
+    { if (!($1 in number)) number[$1] = n++
+      k = number[$1]; c = $2 "," (NF > 4 ? $3 : 0)
+      a = $(NF - 1); p = $NF - phase[k, $2]; t = size[k, $2]
+      re[c] += a * t * cos(p); im[c] += a * t * sin(p); aa[c] += a * a; tt[c] += t * t; m[c]++ }
+    END { for (c in re) { e += aa[c] + tt[c] - 2 * sqrt(re[c]^2 + im[c]^2); count += m[c] }
+          printf ", \"rms_error\": %.4g}\n", sqrt(e / count) }' true.csv "$1"
+}
+
+awk 'BEGIN { srand(3); print "Format = Name, Type, Ra, Dec, I"
+  for (i = 0; i < 20; ++i) printf "s%d, POINT, %.6fdeg, %.6fdeg, %.3f\n", i, 37 + (rand() - 0.5) * 10, -26.7 + (rand() - 0.5) * 10, 1 + 9 * rand() }' >sky.txt
+awk 'BEGIN { print "antenna,pol,gain_amplitude,phase_rad"
+  for (n = 0; n < 512; ++n) for (p = 0; p < 2; ++p) printf "%d,%d,%.6f,%.6f\n", n, p, 1 + 0.3 * sin(3 * n + p), 2 * sin(5 * n + 2 * p) }' >true.csv
+# make NAME ARRAY N OPTIONS...: NAME.ms of N antennas with RAW, distorted, and MODEL_DATA.
+make() {
+  local name=$1 array=$2 n=$3
+  shift 3
+  simulate -q --array "$array" --sky sky.txt --phase-centre "$centre" --integration 8s --bandwidth 960kHz "$@" -o "$name.ms" 2>/dev/null
+  awk -F, -v n="$n" 'NR == 1 || $1 < n' true.csv >gains.csv
+  calibrate -q "$name.ms" --apply gains.csv --corrupt --output-column RAW
+  idg-degrid -q --sky sky.txt "$name.ms" 2>/dev/null
+}
+
+make mwa mwa-128t 128 --channels 24 --duration 120s --noise 20000Jy
+for solve in gain gain:interval=8s jones; do
+  case="MWA, 128 antennas, 24 channels, 15 x 8 s, 4 products, 20 sources: $solve"
+  measure calibrate calibrate -q mwa.ms --column RAW --sky sky.txt --solve $solve --threads 1 --overwrite -o own.h5
+  if [ $solve = gain ]; then calibrate -q own.h5 --export own.csv --overwrite && error own.csv; else echo '}'; fi
+  [ -n "$dp3" ] || continue
+  kind=diagonal interval=0
+  [ $solve = jones ] && kind=fulljones
+  [ $solve = gain:interval=8s ] && interval=1
+  measure DP3 "$dp3" msin=mwa.ms msin.datacolumn=RAW msout= steps=[gaincal] gaincal.caltype=$kind gaincal.usemodelcolumn=true \
+    gaincal.solint=$interval gaincal.nchan=1 gaincal.parmdb=dp3.h5 gaincal.maxiter=200 gaincal.tolerance=1e-6 numthreads=1
+  if [ $solve = gain ]; then calibrate -q dp3.h5 --export dp3.csv --overwrite && error dp3.csv; else echo '}'; fi
+done
+
+case="the same set: applying, weights and flags, a column that is there"
+calibrate -q mwa.ms --column RAW --sky sky.txt --overwrite -o own.h5
+calibrate -q mwa.ms --apply own.h5
+measure calibrate calibrate -q mwa.ms --apply own.h5 --threads 1
+echo '}'
+if [ -n "$dp3" ]; then
+  measure DP3 "$dp3" msin=mwa.ms msout=. msout.datacolumn=DP3_DATA steps=[applycal] applycal.parmdb=own.h5 applycal.steps=[a,p] \
+    applycal.a.correction=amplitude000 applycal.p.correction=phase000 applycal.updateweights=true numthreads=1
+  echo '}'
+fi
+rm -rf mwa.ms
+
+awk 'BEGIN { srand(9); print "# site -26.7 116.67 377\nname,east_m,north_m,up_m"
+  for (n = 0; n < 512; ++n) printf "A%d,%.2f,%.2f,0\n", n, (rand() - 0.5) * 3000, (rand() - 0.5) * 3000 }' >large.csv
+make large large.csv 512 --channels 8 --duration 32s --noise 20000Jy --pol XX,YY
+case="512 antennas, 8 channels, 4 x 8 s, 2 products, 20 sources: gain"
+measure calibrate calibrate -q large.ms --column RAW --sky sky.txt --solve gain --threads 1 --overwrite -o own.h5
+calibrate -q own.h5 --export own.csv --overwrite && error own.csv
+if [ -n "$dp3" ]; then
+  echo "DP3 refuses sets of two products" >&2
+fi
