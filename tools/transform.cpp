@@ -42,8 +42,11 @@ std::unique_ptr<RowSink> make_sink(const Tool& tool, const Options& options, con
   const CommonOptions& common = tool.common();
   if (output_kind(tool, options) == OutputKind::measurement_set)
     return make_set_sink(common.output, description, common.overwrite, plan.n_rows, options.inputs);
-  if (output_kind(tool, options) == OutputKind::uvh5)
+  const OutputKind kind = output_kind(tool, options);
+  if (kind == OutputKind::uvh5)
     return make_uvh5_sink(common.output, description, common.overwrite, plan.n_rows, uvw.conjugated);
+  if (kind == OutputKind::uvfits)
+    return make_uvfits_sink(common.output, description, common.overwrite, plan.n_rows, uvw.conjugated);
   if (options.bda_loss > 0)
     throw UsageError("--bda: baselines with intervals of their own make no stream: write a Measurement Set");
   if (!uvw.of_antennas())

@@ -85,9 +85,9 @@ void declare(Tool& tool, Options& options) {
                   "Measurement Sets, which are joined, a visibility stream, a UVH5 or a UVFITS file", 0);
   tool.app()
       .add_option("--to", options.to,
-                  "ms, vis or uvh5; otherwise by the name: .ms, .uvh5, and vis for all others")
+                  "ms, vis, uvh5 or uvfits; otherwise by the name, vis where it tells none of these")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"ms", "vis", "uvh5"}));
+      ->check(CLI::IsMember({"ms", "vis", "uvh5", "uvfits"}));
   declare_selection(tool, options);
   declare_changes(tool, options);
 }
@@ -117,14 +117,15 @@ void check_options(const Tool& tool, Options& options) {
 
 OutputKind output_kind(const Tool& tool, const Options& options) {
   std::string path = tool.common().output;
-  if (path == "-" && (options.to == "ms" || options.to == "uvh5"))
-    throw UsageError("-o -: {} cannot be written to a pipe: give -o NAME, or --to vis",
-                     options.to == "ms" ? "a Measurement Set is a folder, which" : "UVH5");
+  if (path == "-" && !options.to.empty() && options.to != "vis")
+    throw UsageError("-o -: --to {} cannot be written to a pipe: give -o NAME, or --to vis", options.to);
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   const auto is = [&](const char* kind) {
     return options.to.empty() ? lower(path).ends_with(std::string(".") + kind) : options.to == kind;
   };
-  return is("ms") ? OutputKind::measurement_set : is("uvh5") ? OutputKind::uvh5 : OutputKind::stream;
+  if (is("ms")) return OutputKind::measurement_set;
+  if (is("uvh5")) return OutputKind::uvh5;
+  return is("uvfits") ? OutputKind::uvfits : OutputKind::stream;
 }
 
 std::vector<int> wanted_antennas(const Options& options, const ArrayLayout& layout) {

@@ -13,13 +13,13 @@
 
 namespace apsyn::transform {
 
-enum class OutputKind { measurement_set, stream, uvh5 };
+enum class OutputKind { measurement_set, stream, uvh5, uvfits };
 
 struct Options {
   std::vector<std::string> inputs;
   ImagingOptions selection;
   bool column_given = false;
-  std::string to;                   ///< ms, vis, uvh5 or empty: by the output's name
+  std::string to;                   ///< ms, vis, uvh5, uvfits or empty: by the output's name
   std::string antennas, baselines;  ///< lists as given, empty: all
   bool no_autos = false;
   double min_time_mjd_s = -std::numeric_limits<double>::infinity();

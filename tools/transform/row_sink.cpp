@@ -9,6 +9,7 @@
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
 #include "libcore/streams/visibility_stream.h"
+#include "libcore/uvfits/writer.h"
 #include "libcore/uvh5/uvh5.h"
 
 namespace apsyn::transform {
@@ -35,9 +36,11 @@ class SetSink final : public RowSink {
   MeasurementSetWriter writer_;
 };
 
-class Uvh5Sink final : public RowSink {
+/// Uvh5Writer or UvfitsWriter.
+template <class Writer>
+class FileSink final : public RowSink {
  public:
-  Uvh5Sink(const std::string& path, const MsDescription& description, bool overwrite, std::int64_t n_rows,
+  FileSink(const std::string& path, const MsDescription& description, bool overwrite, std::int64_t n_rows,
            bool conjugated)
       : writer_(path, description, overwrite, n_rows, conjugated) {}
   void place(std::int64_t, const MsWriteRows&) override {}
@@ -51,7 +54,7 @@ class Uvh5Sink final : public RowSink {
   void commit() override { writer_.commit(); }
 
  private:
-  Uvh5Writer writer_;
+  Writer writer_;
 };
 
 VisibilityHeader header_of(const MsDescription& set, const StreamShape& shape, const std::string& path) {
@@ -220,7 +223,12 @@ std::unique_ptr<RowSink> make_set_sink(const std::string& path, const MsDescript
 
 std::unique_ptr<RowSink> make_uvh5_sink(const std::string& path, const MsDescription& description,
                                         bool overwrite, std::int64_t n_rows, bool conjugated) {
-  return std::make_unique<Uvh5Sink>(path, description, overwrite, n_rows, conjugated);
+  return std::make_unique<FileSink<Uvh5Writer>>(path, description, overwrite, n_rows, conjugated);
+}
+
+std::unique_ptr<RowSink> make_uvfits_sink(const std::string& path, const MsDescription& description,
+                                          bool overwrite, std::int64_t n_rows, bool conjugated) {
+  return std::make_unique<FileSink<UvfitsWriter>>(path, description, overwrite, n_rows, conjugated);
 }
 
 std::unique_ptr<RowSink> make_stream_sink(const std::string& path, const MsDescription& description,

@@ -30,9 +30,11 @@ std::unique_ptr<RowSink> make_set_sink(const std::string& path, const MsDescript
                                        bool overwrite, std::int64_t n_rows,
                                        const std::vector<std::string>& from);
 
-/// A UVH5 file of a known number of rows.
+/// A UVH5 or UVFITS file of a known number of rows. `conjugated`: their UVW are r_2 - r_1.
 std::unique_ptr<RowSink> make_uvh5_sink(const std::string& path, const MsDescription& description,
                                         bool overwrite, std::int64_t n_rows, bool conjugated);
+std::unique_ptr<RowSink> make_uvfits_sink(const std::string& path, const MsDescription& description,
+                                          bool overwrite, std::int64_t n_rows, bool conjugated);
 
 /// How rows become the records of a stream.
 struct StreamShape {

@@ -261,8 +261,9 @@ StreamPlan plan_stream(const Tool& tool, const Options& options, const Visibilit
 
 double run_stream(Tool& tool, const Options& options, const std::string& path) {
   const OutputKind kind = output_kind(tool, options);
-  if (kind == OutputKind::uvh5)
-    throw UsageError("-o {}: a stream becomes a Measurement Set first, and that UVH5", tool.common().output);
+  if (kind != OutputKind::measurement_set && kind != OutputKind::stream)
+    throw UsageError("-o {}: a stream becomes a Measurement Set first, and that UVH5 or UVFITS",
+                     tool.common().output);
   VisibilityStreamReader reader(path);
   const StreamPlan plan = plan_stream(tool, options, reader.header(), kind);
   tool.report_plan({fmt::format("{} baselines, {} channels, {} products, integrations of {}",
