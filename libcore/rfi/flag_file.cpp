@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "libcore/base/error.h"
+#include "libcore/files/descriptor.h"
 #include "libcore/files/output.h"
 #include "libcore/h5parm/hdf5.h"
 
@@ -107,8 +108,8 @@ class Consumer {
 }  // namespace
 
 struct FlagFileWriter::State {
+  Descriptor fd;  ///< outlives the claim
   PendingOutput pending;
-  int fd = -1;
   Hdf5Handle file;
   std::unique_ptr<Appender<std::uint8_t>> bits;
   std::unique_ptr<Appender<std::uint64_t>> rows;
@@ -118,7 +119,6 @@ struct FlagFileWriter::State {
     bits.reset();
     rows.reset();
     file = {};
-    if (fd >= 0) ::close(fd);
   }
 };
 
@@ -126,7 +126,7 @@ FlagFileWriter::FlagFileWriter(const std::string& path, std::uint64_t n_set_rows
     : state_(std::make_unique<State>(path, overwrite)) {
   State& state = *state_;
   quieten_hdf5();
-  state.fd = state.pending.create_file();
+  state.fd.reset(state.pending.create_file());
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_file_locking(access, false, true);  // the part has its lock already
   state.file =
@@ -168,7 +168,7 @@ void FlagFileWriter::commit() {
   if (!whole || !flushed)
     throw FailureError("{}: cannot be written: check the free space", state.pending.target());
   state.pending.commit();
-  ::close(std::exchange(state.fd, -1));
+  state.fd.reset();
 }
 
 struct FlagFileReader::State {

@@ -17,6 +17,7 @@
 #include "libcore/base/constants.h"
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
+#include "libcore/files/descriptor.h"
 #include "libcore/files/output.h"
 
 namespace apsyn {
@@ -117,8 +118,8 @@ std::int32_t mount_code(const std::string& mount) {
 }  // namespace
 
 struct UvfitsWriter::State {
+  Descriptor fd;  ///< outlives the claim
   PendingOutput pending;
-  int fd = -1;
   MsDescription set;
   std::int64_t n_rows;
   bool conjugated, wide;
@@ -136,10 +137,7 @@ struct UvfitsWriter::State {
         n_chan(description.channel_hz.size()),
         n_product(description.products.size()),
         n_parameters(wide ? 9 : 7) {
-    fd = pending.create_file();
-  }
-  ~State() {
-    if (fd >= 0) ::close(fd);
+    fd.reset(pending.create_file());
   }
 
   std::size_t group_bytes() const { return 4 * (n_parameters + 3 * n_chan * n_product); }
@@ -400,7 +398,7 @@ void UvfitsWriter::commit() {
   state.put(end, padding.data(), padding.size());
   state.put(end + padding.size(), table.data(), table.size());
   state.pending.commit();
-  ::close(std::exchange(state.fd, -1));
+  state.fd.reset();
 }
 
 }  // namespace apsyn

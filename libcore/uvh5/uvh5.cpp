@@ -16,6 +16,7 @@
 #include "libcore/base/csv.h"
 #include "libcore/base/error.h"
 #include "libcore/base/time.h"
+#include "libcore/files/descriptor.h"
 #include "libcore/files/output.h"
 #include "libcore/measures/coordinates.h"
 #include "libcore/uvh5/datasets.h"
@@ -55,8 +56,8 @@ struct Uvh5Writer::State {
   struct Place {
     double ra_rad = 0, dec_rad = 0, frame_pa_rad = 0;
   };
+  Descriptor fd;  ///< outlives the claim
   PendingOutput pending;
-  int fd = -1;
   std::unique_ptr<uvh5::Writer> file;
   bool conjugated;
   std::size_t n_chan, n_product;
@@ -75,13 +76,10 @@ struct Uvh5Writer::State {
         n_chan(set.channel_hz.size()),
         n_product(set.products.size()),
         frame(*set.layout.site) {
-    fd = pending.create_file();
+    fd.reset(pending.create_file());
     file = std::make_unique<uvh5::Writer>(pending.part());
   }
-  ~State() {
-    file.reset();
-    if (fd >= 0) ::close(fd);
-  }
+  ~State() { file.reset(); }
 
   void write_array(const ArrayLayout& layout) {
     const std::size_t n = layout.antennas.size();
@@ -254,7 +252,7 @@ void Uvh5Writer::commit() {
   state.file->scalar("/Header/Nants_data", static_cast<int>(state.antennas.size()));
   state.file->close();
   state.pending.commit();
-  ::close(std::exchange(state.fd, -1));
+  state.fd.reset();
 }
 
 struct Uvh5Reader::State {

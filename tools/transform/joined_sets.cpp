@@ -32,7 +32,6 @@ MsSelection selection_of(const Options& options) {
   selection.autos = !options.no_autos;
   selection.row_details = true;
   selection.keep_flagged = true;
-  selection.weights_of_sigma = true;
   return selection;
 }
 

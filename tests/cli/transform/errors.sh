@@ -11,7 +11,7 @@ run transform -q obs.ms -o obs.vis
 expect_exit 2 transform obs.ms
 expect_stderr "--output: missing"
 expect_exit 2 transform obs.ms -o - --to ms
-expect_stderr "is a folder"
+expect_stderr "cannot be written to a pipe"
 expect_exit 2 transform obs.ms -o obs.ms --overwrite
 expect_stderr "is the input"
 expect_exit 2 transform obs.ms -o out.ms --bda 0.01
@@ -51,6 +51,8 @@ expect_stderr "in a second run"
 expect_exit 2 transform obs.uvh5 -o out.vis
 expect_exit 2 transform obs.vis -o out.uvh5
 expect_exit 2 transform obs.ms -o - --to uvh5
+expect_exit 2 transform obs.ms -o out.uvfits --bda 0.01
+expect_exit 2 transform obs.vis -o out.uvfits
 head -c 20000 obs.uvh5 >cut.uvh5
 expect_exit 3 transform cut.uvh5 -o out.ms
 head -c 20000 "$APSYN_SOURCE/tests/data/VLBA-M87-mojave.uvfits" >cut.uvfits
@@ -59,7 +61,7 @@ head -c 30000 obs.vis >cut.vis
 expect_exit 3 transform cut.vis -o out.vis
 expect_exit 1 transform obs.ms nosuch.ms -o out.ms
 expect_stderr "nosuch.ms"
-expect_no_file out.ms out.vis out.uvh5
+expect_no_file out.ms out.vis out.uvh5 out.uvfits
 run transform --dry-run obs.ms -o out.ms
 expect_stdout "memory:"
 expect_no_file out.ms
