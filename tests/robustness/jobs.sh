@@ -48,7 +48,7 @@ END
     [transform]="transform -q ../in.vis --average-time 10ms --average-channels 2 -o out.vis"
     [transform-uvh5]="transform -q ../in.ms -o out.uvh5"
     [transform-uvfits]="transform -q ../in.ms -o out.uvfits"
-    [transform-ms]="transform -q ../in.ms --average-time 4s --phase-centre '02h30m00s -26d42m00s' -o out.ms"
+    [transform-ms]="transform -q ../in.ms --average-time 4s --phase-centre 02h30m00s,-26d42m00s -o out.ms"
     [idg-grid]="idg-grid -q ../in.vis --size 128 --scale 12amin -o out"
     [idg-degrid]="idg-degrid -q --model ../in-model.fits out.ms"
     [clean]="clean -q ../in-dirty.fits ../in-psf.fits --niter 5000 -o out"
