@@ -176,7 +176,7 @@ class MeasurementSetWriter {
   void write_scalars(std::int64_t first_row, const MsWriteRows& rows);
   /// More HISTORY rows, behind those of the description; before commit().
   void add_history(const std::vector<std::string>& lines);
-  /// Copies the subtables of another set that this one has not: SOURCE, WEATHER, LOFAR_STATION and so on.
+  /// Copies subtables of another set that describe its stations: LOFAR_ANTENNA_FIELD, PHASED_ARRAY, WEATHER.
   void add_subtables_of(const std::string& path);
   void commit();
 

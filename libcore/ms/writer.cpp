@@ -19,6 +19,7 @@
 #include "libcore/ms/main_table.h"
 #include "libcore/ms/measurement_set.h"
 #include "libcore/ms/metadata.h"
+#include "libcore/ms/probe.h"
 #include "libcore/ms/subtables.h"
 #include "libcore/ms/tile_files.h"
 
@@ -70,6 +71,14 @@ struct MainArrays {
   casacore::Matrix<casacore::Float> weight, sigma;  ///< (product, row)
   casacore::Vector<casacore::Bool> flag_row;
 };
+
+/// Subtables beyond the standard that models of beams and the weather at the stations are in. Others name
+/// rows of tables that the new set has under other numbers, or hold statistics of the old data.
+bool describes_stations(const std::string& name) {
+  for (const char* prefix : {"LOFAR_", "MWA_", "OSKAR_", "PHASED_ARRAY", "WEATHER"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
 
 /// Of some cells, by bits, so that vectors can do it.
 void fold_cells(const float* data, const float* weight, std::size_t n, float* data_out,
@@ -358,15 +367,21 @@ void MeasurementSetWriter::add_history(const std::vector<std::string>& lines) {
 
 void MeasurementSetWriter::add_subtables_of(const std::string& path) {
   State& state = *state_;
+  const casacore::Table from(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
+  const casacore::TableRecord& keywords = from.keywordSet();
+  std::vector<casacore::uInt> wanted;
+  for (casacore::uInt i = 0; i < keywords.nfields(); ++i)
+    if (keywords.dataType(i) == casacore::TpTable && describes_stations(keywords.name(i)) &&
+        !state.ms->keywordSet().isDefined(keywords.name(i)))
+      wanted.push_back(i);
+  if (wanted.empty()) return;
+  probe_in_subprocess(path, [&] {
+    for (const casacore::uInt i : wanted) keywords.asTable(i).copyToMemoryTable("probe");
+  });
   with_writing_set(state.pending.target(), [&] {
-    const casacore::Table from(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
-    const casacore::TableRecord& keywords = from.keywordSet();
-    for (casacore::uInt i = 0; i < keywords.nfields(); ++i) {
-      const casacore::String name = keywords.name(i);
-      if (keywords.dataType(i) != casacore::TpTable || state.ms->keywordSet().isDefined(name)) continue;
-      const casacore::Table table = keywords.asTable(i);
-      const casacore::String copy = state.ms->tableName() + "/" + name;
-      table.deepCopy(copy, casacore::Table::New);
+    for (const casacore::uInt i : wanted) {
+      const casacore::String name = keywords.name(i), copy = state.ms->tableName() + "/" + name;
+      keywords.asTable(i).deepCopy(copy, casacore::Table::New);
       state.added.emplace_back(copy, casacore::Table::Update);
       state.added.back().markForDelete();
       state.ms->rwKeywordSet().defineTable(name, state.added.back());

@@ -39,6 +39,7 @@ class Appender {
     return good_;
   }
   bool good() const { return good_; }
+  void abandon() { set_.abandon(); }
 
  private:
   void flush(std::size_t n) {
@@ -115,10 +116,12 @@ struct FlagFileWriter::State {
   std::unique_ptr<Appender<std::uint64_t>> rows;
   std::vector<std::uint8_t> packed;
   State(const std::string& path, bool overwrite) : pending(path, overwrite) {}
+  /// What a full disk may have cut short is not closed.
   ~State() {
-    bits.reset();
-    rows.reset();
-    file = {};
+    if (!file.good()) return;
+    if (bits) bits->abandon();
+    if (rows) rows->abandon();
+    file.abandon();
   }
 };
 
@@ -161,12 +164,11 @@ void FlagFileWriter::write(std::uint64_t row, std::span<const std::uint8_t> flag
 void FlagFileWriter::commit() {
   State& state = *state_;
   const bool whole = state.bits->finish() & state.rows->finish();
+  if (!whole || H5Fflush(state.file, H5F_SCOPE_GLOBAL) < 0)
+    throw FailureError("{}: cannot be written: check the free space", state.pending.target());
   state.bits.reset();
   state.rows.reset();
-  const bool flushed = H5Fflush(state.file, H5F_SCOPE_GLOBAL) >= 0;
   state.file = {};
-  if (!whole || !flushed)
-    throw FailureError("{}: cannot be written: check the free space", state.pending.target());
   state.pending.commit();
   state.fd.reset();
 }

@@ -42,6 +42,7 @@ std::vector<hsize_t> shape_of(hid_t set) {
 }  // namespace
 
 Hdf5Handle complex_type() {
+  quieten_hdf5();
   Hdf5Handle type(H5Tcreate(H5T_COMPOUND, 2 * sizeof(float)), H5Tclose);
   H5Tinsert(type, "r", 0, H5T_NATIVE_FLOAT);
   H5Tinsert(type, "i", sizeof(float), H5T_NATIVE_FLOAT);
@@ -49,6 +50,7 @@ Hdf5Handle complex_type() {
 }
 
 Hdf5Handle flag_type() {
+  quieten_hdf5();
   Hdf5Handle type(H5Tenum_create(H5T_NATIVE_INT8), H5Tclose);
   std::int8_t value = 0;
   H5Tenum_insert(type, "FALSE", &value);
@@ -243,9 +245,8 @@ void Writer::rows(const std::string& name, std::uint64_t first, std::uint64_t n,
 }
 
 void Writer::close() {
-  const bool flushed = H5Fflush(file_, H5F_SCOPE_GLOBAL) >= 0;
+  check(H5Fflush(file_, H5F_SCOPE_GLOBAL) >= 0);
   file_ = {};
-  check(flushed);
 }
 
 }  // namespace apsyn::uvh5

@@ -57,9 +57,12 @@ class Reader {
   Hdf5Handle file_;
 };
 
+/// Closed by close() alone: what a full disk may have cut short stays open.
 class Writer {
  public:
   explicit Writer(const std::string& path);
+  ~Writer() { file_.abandon(); }
+  Writer(const Writer&) = delete;
   void group(const std::string& name);
   template <class T>
   void put(const std::string& name, const std::vector<T>& values, const std::vector<hsize_t>& shape);

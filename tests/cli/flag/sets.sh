@@ -103,3 +103,9 @@ diff -rq --exclude table.lock --exclude HISTORY threads-1.ms threads-3.ms >&2 ||
 cp -r noise.ms little.ms
 run flag -v little.ms --strategy "$strategy" --threads 1 --max-memory 70MB
 diff -rq --exclude table.lock --exclude HISTORY threads-1.ms little.ms >&2 || fail "flags depend on the memory"
+
+# Flag by flag what AOFlagger's own program finds.
+command -v aoflagger >/dev/null || exit 0
+cp -r noise.ms theirs.ms
+run aoflagger -strategy "$strategy" theirs.ms
+diff -rq --exclude table.lock --exclude HISTORY --exclude 'QUALITY*' --exclude table.dat threads-1.ms theirs.ms >&2 || fail "other flags than aoflagger's"
