@@ -20,7 +20,7 @@ void declare(Tool& tool, Options& options) {
   tool.heading("Interference");
   app.add_option("--strategy", options.strategy,
                  "AOFlagger's: auto (by telescope), a name such as lofar or generic, or a file of Lua")
-      ->type_name("auto|NAME|FILE");
+      ->type_name("NAME|FILE");
   app.add_option("--chunk-size", options.chunk,
                  "integrations that the strategy sees at once (default: all of a set, 256 of a stream)")
       ->type_name("N")
