@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // calibrate: visibilities and a model of the sky -> gains of the antennas; gains onto visibilities; solutions
 // from one kind of file into another.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,25 @@ void look_at_output_column(const Options& options) {
   inspect_corrections(options.input(), selection_of(options, columns.input), columns);
 }
 
+std::vector<std::string> history_of(const Tool& tool, const InputInfo& info) {
+  std::vector<std::string> history = tool.provenance();
+  if (info.conjugated) history.push_back(kConjugatedData);
+  return history;
+}
+
+DataFacts facts_of(const InputInfo& info) {
+  DataFacts facts;
+  facts.conjugated = info.conjugated;
+  for (const MsSpectralWindow& window : info.windows)
+    for (std::size_t chan = 0; chan < window.channel_hz.size(); ++chan) {
+      const double low_hz = window.channel_hz[chan] - window.width_hz[chan] / 2,
+                   high_hz = window.channel_hz[chan] + window.width_hz[chan] / 2;
+      facts.low_hz = facts.high_hz == 0 ? low_hz : std::min(facts.low_hz, low_hz);
+      facts.high_hz = std::max(facts.high_hz, high_hz);
+    }
+  return facts;
+}
+
 /// A term in several directions.
 void run_directions(Tool& tool, const Options& options, VisibilityInput& input) {
   const std::vector<SkyPatch> patches = choose_patches(options);
@@ -48,8 +68,8 @@ void run_directions(Tool& tool, const Options& options, VisibilityInput& input) 
   const std::vector<ChainResult> results = solve_patches(tool, options, plan, input, patches);
   for (std::size_t d = 0; d < patches.size(); ++d)
     for (const std::string& line : summarise(results[d])) log_info("{}: {}", patches[d].name, line);
-  const Solutions solutions = make_solutions(results, patches, input.info(), tool.provenance());
-  write_outputs(tool, options, solutions, input.info().conjugated);
+  const Solutions solutions = make_solutions(results, patches, input.info(), history_of(tool, input.info()));
+  write_outputs(tool, options, solutions, facts_of(input.info()));
   if (!options.report.empty())
     write_text(options.report, report_text(results, patches, input.info()), tool.common().overwrite);
   tool.report_rate(results[0].n_visibilities, "vis");
@@ -77,9 +97,9 @@ void run_solve(Tool& tool, Options& options) {
   }
   const ChainResult result = solve_chain(tool, options, plan, *input, *model);
   for (const std::string& line : summarise(result)) log_info("{}", line);
-  Solutions solutions = make_solutions(result, input->info(), tool.provenance());
+  Solutions solutions = make_solutions(result, input->info(), history_of(tool, input->info()));
   if (options.normalise) normalise(solutions);
-  write_outputs(tool, options, solutions, input->info().conjugated);
+  write_outputs(tool, options, solutions, facts_of(input->info()));
   if (!options.report.empty())
     write_text(options.report, report_text(result, input->info()), tool.common().overwrite);
   tool.report_rate(result.n_visibilities, "vis");
@@ -117,8 +137,11 @@ void run_convert(Tool& tool, Options& options) {
     return;
   }
   if (options.normalise) normalise(solutions);
+  DataFacts facts;
+  facts.conjugated = std::find(solutions.history.begin(), solutions.history.end(), kConjugatedData) !=
+                     solutions.history.end();
   for (const std::string& line : tool.provenance()) solutions.history.push_back(line);
-  write_outputs(tool, options, solutions, false);
+  write_outputs(tool, options, solutions, facts);
 }
 
 }  // namespace

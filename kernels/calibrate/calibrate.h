@@ -82,7 +82,9 @@ struct SolveSettings {
 struct SlotSolutions {
   CalibrationTerm term = CalibrationTerm::gain;
   std::size_t n_blocks = 0, n_antennas = 0, n_values = 0;
-  std::size_t reference = 0;  ///< the antenna taken: another one where that of the settings has no solution
+  /// The antenna taken: another one where that of the settings has no solution at all. Blocks in which it has
+  /// none take their phases from the antenna with the most signal there.
+  std::size_t reference = 0;
   Buffer<std::complex<double>, 3> value;  ///< gains; delays in s and TEC in TECU are real. NaN where flagged
   Buffer<double, 3> sigma;  ///< error of the value: RMS of its real part (delay, tec: of the number)
   Buffer<float, 3> snr;  ///< of a gain |g| / its complex RMS error; of a phase, delay, tec that of the phasor

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gains that differ between directions: V_pq = sum_d g_pd conj(g_qd) M_pq,d, both hands alike. Of a baseline and a block
-// of channels the sums
+// Gains that differ between directions: V_pq = sum_d g_pd conj(g_qd) M_pq,d, both hands alike. Of a baseline
+// and a block of channels the sums
 //   a_d = sum w V conj(M_d),  C_de = sum w M_d conj(M_e),  R = sum w |V|^2,  N
 // over the parallel hands determine chi^2 of any gains: with m_d = g_pd conj(g_qd),
 //   chi^2 = R - 2 Re sum_d conj(m_d) a_d + sum_d,e m_d C_de conj(m_e).
-// Gains of all directions that are known already are to be divided out of the data (weights times |g_p g_q|^2).
+// Gains of all directions that are known already are to be divided out of the data (weights times |g_p
+// g_q|^2).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct DirectionSamples {
   View<const std::uint32_t, 2> station;     ///< [row][p, q]
   View<const std::complex<float>, 3> data;  ///< [row][chan][product]
   View<const float, 3> weight;              ///< [row][chan][product]; cross hands are not looked at
-  /// [direction] [row][chan][product]: as many products as data, or 1: I of each hand, or 2: the parallel hands of four.
+  /// [direction] [row][chan][product]: as many products as data, or 1: I of each hand, or 2: the parallel
+  /// hands of four.
   std::span<const View<const std::complex<float>, 3>> model;
 };
 
@@ -31,7 +33,7 @@ struct DirectionLayout {
   std::size_t n_blocks = 0;
   std::size_t n_baselines() const { return n_antennas * (n_antennas - 1) / 2; }
   std::size_t n_groups() const { return (n_blocks + kLanes - 1) / kLanes; }
-  /// a_d, C_de, R, N: n_directions as elements of a model (sum_components.h).
+  /// a_d, C_de, R, N: n_directions as elements of a model (accumulate/sum_components.h).
   std::size_t n_components() const { return 2 * n_directions + n_directions * n_directions + 2; }
   std::uint64_t bytes() const {
     return std::uint64_t{n_groups()} * n_baselines() * n_components() * kLanes * sizeof(float);
@@ -53,20 +55,24 @@ class DirectionSums {
   Buffer<float, 4> sums_;
 };
 
-/// Bits do not depend on n_threads. Throws std::invalid_argument where shapes disagree or a station is out of range.
+/// Bits do not depend on n_threads. Throws std::invalid_argument where shapes disagree or a station is out of
+/// range.
 void add_direction_samples(const DirectionSamples& samples, DirectionSums& sums, unsigned n_threads);
 
-/// Solutions of all directions, [direction], for the terms tec, tec_delay, scalar_phase and scalar_gain. chi^2, noise and
-/// samples are those of all directions together, in each solution the same. `start`, [direction] of the former slot, may
-/// be empty: it is tried besides a start from nothing, and the smaller chi^2 wins. `n_sweeps` over the
-/// directions, brightest first, each with the others' models taken out of its sums; then, of terms that span
-/// channels, joint Gauss-Newton steps in all antennas and directions. freq_hz [block].
+/// Solutions of all directions, [direction], for the terms tec, tec_delay, scalar_phase and scalar_gain.
+/// chi^2, noise and samples are those of all directions together, in each solution the same. `start`,
+/// [direction] of the former slot, may be empty: it is tried besides a start from nothing, and the smaller
+/// chi^2 wins. Weights are not robust. `n_sweeps` over the directions, brightest first, each with the others'
+/// models taken out of its sums; then, of terms that span channels, joint Gauss-Newton steps in all antennas
+/// and directions. freq_hz [block].
 std::vector<SlotSolutions> solve_directions(const DirectionSums& sums, std::span<const double> freq_hz,
-                                            const SolveSettings& settings, std::span<const SlotSolutions> start = {},
+                                            const SolveSettings& settings,
+                                            std::span<const SlotSolutions> start = {},
                                             std::size_t n_sweeps = 6);
 
-/// chi^2, and the number of samples, of the sums with gains [block][antenna][direction] (0 = none: the direction is left out
-/// of the baselines of this antenna).
-double direction_chi2(const DirectionSums& sums, View<const std::complex<double>, 3> gains, double& n_samples);
+/// chi^2, and the number of samples, of the sums with gains [block][antenna][direction] (0 = none: the
+/// direction is left out of the baselines of this antenna).
+double direction_chi2(const DirectionSums& sums, View<const std::complex<double>, 3> gains,
+                      double& n_samples);
 
 }  // namespace apsyn

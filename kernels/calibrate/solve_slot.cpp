@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/calibrate/diagonal_step.h"
-#include "kernels/calibrate/jones_step.h"
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/accumulate/sum_components.h"
+#include "kernels/calibrate/diagonal/step.h"
+#include "kernels/calibrate/jones/step.h"
 #include "libcore/base/median.h"
 #include "libcore/system/parallel.h"
 
@@ -184,12 +184,15 @@ SlotSolutions solve_slot(const SlotCells& slot, std::span<const double> freq_hz,
   }
   SolvedSlot solved;
   for (std::size_t round = 0;; ++round) {
-    const CalibrationSums sums = combine(slot, kind, row_weight, settings.n_threads);
+    CalibrationSums combined;
+    const bool same = slot.cells.size() == 1 && !robust && is_combined(slot, 0, kind);
+    if (!same) combined = combine(slot, kind, row_weight, settings.n_threads);
+    const CalibrationSums& sums = same ? *slot.cells[0] : combined;
     const SlotSolutions* from = round > 0 ? &solved.solution : start;
     SolvedSlot next = needs_jones_sums(settings.term) ? solve_jones_term(sums, settings, excluded, from)
                       : spans_channels(settings.term)
                           ? solve_channel_term(sums, freq_hz, settings, excluded, from)
-                          : solve_diagonal_term(slot, sums, settings, excluded, from);
+                          : solve_diagonal_term(slot, sums, row_weight, settings, excluded, from);
     solved = std::move(next);
     if (!robust || round == settings.robust_rounds) break;
     row_fits(slot, kind, solved.fitted, settings.n_threads, chi2, n_samples);

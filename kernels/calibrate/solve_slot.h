@@ -26,10 +26,11 @@ SlotSolutions empty_solution(CalibrationTerm term, std::size_t n_blocks, std::si
 /// rounding of the sums, which `power`, R, tells.
 double noise_of(double chi2, double n_samples, double n_unknowns, double power);
 
-/// Gains, phases and amplitudes from diagonal sums. `slot` has the cells for swapped receptors.
+/// Gains, phases and amplitudes from diagonal sums. `slot` has the cells for swapped receptors, row_weight
+/// [step][baseline] their weights (empty: 1).
 SolvedSlot solve_diagonal_term(const SlotCells& slot, const CalibrationSums& sums,
-                               const SolveSettings& settings, ExcludedSolutions excluded,
-                               const SlotSolutions* start);
+                               View<const float, 2> row_weight, const SolveSettings& settings,
+                               ExcludedSolutions excluded, const SlotSolutions* start);
 /// jones and leakage from jones sums.
 SolvedSlot solve_jones_term(const CalibrationSums& sums, const SolveSettings& settings,
                             ExcludedSolutions excluded, const SlotSolutions* start);

@@ -65,7 +65,8 @@ class Reader {
 
  private:
   [[noreturn]] void damaged(const std::string& what) const {
-    throw DataError("{}: {} cannot be read: the file is damaged", path_, what);
+    throw DataError("{}: {} cannot be read: the file is damaged, or newer than HDF5 {}.{}", path_, what,
+                    H5_VERS_MAJOR, H5_VERS_MINOR);
   }
   void check(hid_t result, const std::string& what) const {
     if (result < 0) damaged(what);

@@ -64,7 +64,7 @@ begin_again() {
 # Several outputs are all new, or all as before.
 for name in "$@"; do
   outputs=$(find "whole-$name" -mindepth 1 -maxdepth 1 -name 'out*' -type f | wc -l)
-  case $name in epic-frames | idg-degrid) continue ;; esac # each of many images as it is made; a set in place
+  case $name in epic-frames | idg-degrid | calibrate-apply) continue ;; esac # each of many images as it is made; a set in place
   ((outputs > 1)) || continue
   resize 64m
   begin_again "$name"

@@ -53,6 +53,7 @@ END
     [idg-degrid]="idg-degrid -q --model ../in-model.fits out.ms"
     [clean]="clean -q ../in-dirty.fits ../in-psf.fits --niter 5000 -o out"
     [clean-ms]="clean -q ../in.ms --size 128 --scale 12amin --niter 500 --save-source-list -o out"
+    [calibrate-apply]="calibrate -q --apply ../gains.csv out.ms"
     [calibrate]="calibrate -q ../in.ms --sky sky.txt --min-baselines 3 -o out.h5 --export out.csv --report out.json"
     [search-transients]="search-transients -q ../in.fil --dm-range 0:20 --threshold 5 -o out.csv --plot out.png"
     [fold-pulsar]="fold-pulsar -q ../in.fil --period 20ms --dm 10 --bins 16 -o out.csv --plot out.png"
@@ -61,10 +62,13 @@ END
   )
 }
 
+# in_place NAME: the job changes a set, which is made beforehand.
+in_place() { [ "$1" = idg-degrid ] || [ "$1" = calibrate-apply ]; }
+
 # begin FOLDER NAME: a folder for the job, with what it reads or changes.
 begin() {
   mkdir -p "$1" && find "$1" -mindepth 1 -delete && ln -s ../sky.txt ../array.csv "$1/"
-  [ "$2" != idg-degrid ] || cp -r in.ms "$1/out.ms"
+  ! in_place "$2" || cp -r in.ms "$1/out.ms"
 }
 
 # run_whole NAME...: runs these jobs, undisturbed.
@@ -75,7 +79,7 @@ run_whole() {
     start=$(date +%s%N)
     (cd "whole-$name" && run ${job[$name]})
     took_ms[$name]=$((($(date +%s%N) - start) / 1000000 + 1))
-    [ "$name" != idg-degrid ] || (cd whole-idg-degrid && run quicklook out.ms --stats && cp "$(stdout_file)" ../data.json)
+    ! in_place "$name" || (cd "whole-$name" && run quicklook out.ms --stats && cp "$(stdout_file)" ../data.json)
   done
 }
 
@@ -85,7 +89,7 @@ expect_whole_or_absent() {
   local path folder=${2:-try}
   for path in "$folder"/out*; do
     case "$path" in *.part | "$folder/out*") continue ;; esac
-    if [ "$1" = idg-degrid ]; then
+    if in_place "$1"; then
       (cd "$folder" && run quicklook out.ms --stats && cmp "$(stdout_file)" ../data.json >&2) || fail "$1 changed the data"
     else
       diff -rq --exclude table.lock "$path" "whole-$1/${path#"$folder"/}" >&2 || fail "$1 left an incomplete $path"
@@ -118,10 +122,10 @@ kill_at_random() {
     stop_at_random KILL "$1"
     expect_whole_or_absent "$1"
     local again=--overwrite
-    [ "$1" != idg-degrid ] || again=
+    ! in_place "$1" || again=
     (cd try && run ${job[$1]} $again)
     expect_whole_or_absent "$1"
     expect_no_part "$1"
-    [ "$1" != idg-degrid ] || expect_same "$(last_column try)" "$(last_column whole-idg-degrid)"
+    ! in_place "$1" || expect_same "$(last_column try)" "$(last_column "whole-$1")"
   done
 }

@@ -56,7 +56,7 @@ try_surroundings() {
       [ "$(grep -c ': error: ' said.txt)" = 1 ] || fail "$2 in $1: no reason is given: $(head -c 300 said.txt)"
       grep -qE ': error: .*(no thread can be started.*ulimit -u|Too many open files.*ulimit -n)' said.txt ||
         fail "$2 in $1: another reason is given: $(head -c 300 said.txt)"
-      [ "$2" = idg-degrid ] || ! compgen -G 'try/out*' >/dev/null || fail "$2 in $1: failed, and left $(echo try/out*)"
+      in_place "$2" || ! compgen -G 'try/out*' >/dev/null || fail "$2 in $1: failed, and left $(echo try/out*)"
       ;;
     closed-*1*:0) [ "$2" != fold-pulsar ] || fail "$2 in $1: ended with 0, and its output was lost" ;;&
     files-12:0 | files-32:0 | [!nf]*:0 | no-home:0 | no-tmpdir:0)
@@ -65,7 +65,7 @@ try_surroundings() {
         path=try/${path#*/}
         [ -e "$path" ] || fail "$2 in $1: ended with 0 without $path"
         case "$1:$2" in
-          *:idg-degrid) ;;
+          *:idg-degrid | *:calibrate-apply) ;;
           umask-077:*) [ -z "$(find "$path" -perm /077)" ] || fail "$2 in $1: others can use $path" ;;
           umask-000:*) [ -z "$(find "$path" ! -perm -666 ! -name table.lock)" ] || fail "$2 in $1: others cannot use $path" ;;
         esac

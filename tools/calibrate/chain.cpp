@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -356,12 +357,24 @@ class ChainSolver {
               }
         }
       if (!any)
-        throw FailureError("{}: no usable data: no antenna has a solution for {}", info_.path,
-                           term.options.name);
+        throw FailureError("{}: no usable data: no antenna has a solution for {}{}", info_.path,
+                           term.options.name, reasons_of(term));
       name_antennas(term, swapped, "the receptors look swapped: solve jones, or swap them back");
       for (std::size_t ant = 0; ant < solved.size(); ++ant) solved[ant] = !solved[ant] && !swapped[ant];
       name_antennas(term, solved, "no solution: their data are flagged when it is applied");
     }
+  }
+
+  /// " (3 no data, 5 low S/N)".
+  static std::string reasons_of(const TermResult& term) {
+    std::map<FlagReason, std::size_t> count;
+    for (const auto& of_window : term.solutions)
+      for (const SlotSolutions& slot : of_window)
+        for (const FlagReason reason : slot.reason) ++count[reason];
+    std::string text;
+    for (const auto& [reason, n] : count)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, to_string(reason));
+    return text.empty() ? text : " (" + text + ")";
   }
 
   void name_antennas(const TermResult& term, const std::vector<char>& which, const char* what) const {

@@ -59,13 +59,13 @@ void check_formats(const Tool& tool, const Options& options) {
   }
 }
 
-void write_outputs(Tool& tool, const Options& options, const Solutions& solutions, bool conjugated) {
+void write_outputs(Tool& tool, const Options& options, const Solutions& solutions, const DataFacts& facts) {
   tool.stage("write");
   std::vector<std::string> paths = options.exports;
   if (!tool.common().output.empty()) paths.insert(paths.begin(), tool.common().output);
   for (const std::string& path : paths)
-    if (conjugated && is_gains_csv(path))
-      write_one(tool, options, conjugate(solutions), path);
+    if (is_gains_csv(path))
+      write_one(tool, options, for_voltages(solutions, facts), path);
     else
       write_one(tool, options, solutions, path);
 }
@@ -76,7 +76,7 @@ void write_text(const std::string& path, const std::string& text, bool overwrite
   file.commit();
 }
 
-Solutions conjugate(const Solutions& solutions) {
+Solutions for_voltages(const Solutions& solutions, const DataFacts& facts) {
   Solutions result;
   result.source = solutions.source;
   result.antennas = solutions.antennas;
@@ -93,6 +93,10 @@ Solutions conjugate(const Solutions& solutions) {
     to.freq_hz = table.freq_hz;
     to.width_hz = table.width_hz;
     to.direction = table.direction;
+    if (to.width_hz.size() == 1 && to.width_hz[0] == 0 && facts.high_hz > facts.low_hz) {
+      to.freq_hz[0] = facts.low_hz + (facts.high_hz - facts.low_hz) / 2;
+      to.width_hz[0] = facts.high_hz - facts.low_hz;
+    }
     to.values.resize_for_overwrite(table.values.shape());
     to.weight.resize_for_overwrite(table.weight.shape());
     to.flag.resize_for_overwrite(table.flag.shape());
@@ -100,6 +104,7 @@ Solutions conjugate(const Solutions& solutions) {
     std::copy(table.flag.begin(), table.flag.end(), to.flag.begin());
     std::transform(table.values.begin(), table.values.end(), to.values.begin(),
                    [&](const std::complex<double>& value) {
+                     if (!facts.conjugated) return value;
                      return is_dispersive(table.type) ? -value : std::conj(value);
                    });
   }

@@ -16,14 +16,24 @@ void check_outputs(const Tool& tool, const Options& options);
 /// UsageError for a suffix that no format has.
 void check_formats(const Tool& tool, const Options& options);
 
-/// -o and --export, by suffix. `conjugated`: the solutions are those of data whose UVW is r_2 - r_1; gains
-/// for voltages (.csv) are then the conjugate.
-void write_outputs(Tool& tool, const Options& options, const Solutions& solutions, bool conjugated);
+/// A line of the history of solutions of conjugated data, by which they are recognised again.
+inline constexpr char kConjugatedData[] =
+    "of data with UVW = r_2 - r_1: gains for voltages are the conjugate";
+
+/// What gains for voltages (.csv) need to know of the data that solutions were found from.
+struct DataFacts {
+  bool conjugated = false;         ///< UVW is r_2 - r_1: the gains for voltages are the conjugate
+  double low_hz = 0, high_hz = 0;  ///< edges of the band; equal: not known
+};
+
+/// -o and --export, by suffix.
+void write_outputs(Tool& tool, const Options& options, const Solutions& solutions, const DataFacts& facts);
 
 /// Text to a file, or to standard output ("-").
 void write_text(const std::string& path, const std::string& text, bool overwrite);
 
-/// Every value conjugated: gains, delays and columns of electrons of data that are the conjugate.
-Solutions conjugate(const Solutions& solutions);
+/// The same as gains for voltages: conjugated where the data are, and with the band that solutions of all
+/// frequencies were found in.
+Solutions for_voltages(const Solutions& solutions, const DataFacts& facts);
 
 }  // namespace apsyn::calibrate

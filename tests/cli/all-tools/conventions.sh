@@ -172,7 +172,7 @@ gains.csv simulate --array gains.csv -o gains.csv
 gains.csv simulate --array mwa-32t --ionosphere gains.csv -o gains.csv
 sky.txt measure-sources a.fits --sky sky.txt -o sky.txt
 sky.txt calibrate v.ms --sky sky.txt -o sky.txt
-sky.txt calibrate v.ms --sky sky.txt --report sky.txt
+sky.txt calibrate v.ms --sky sky.txt -o x.h5 --report sky.txt
 a-model.fits calibrate v.ms --model a-model.fits --export a-model.fits
 sky.txt quicklook a.fits --mark sky.txt -o sky.txt
 sky.txt quicklook a.fits --light-curve sky.txt -o sky.txt

@@ -29,15 +29,18 @@ BOOST_AUTO_TEST_CASE(delay_then_bandpass_then_phases_give_the_product_of_all) {
   for (std::size_t p = 0; p < n; ++p) {
     tau[p] = {p == 0 ? 0 : 60e-9 * gauss(random), p == 0 ? 0 : 60e-9 * gauss(random)};
     for (std::size_t t = 0; t < n_steps; ++t) drift[t][p] = p == 0 ? 0 : 0.1 * gauss(random);
-    for (std::size_t c = 0; c < n_channels; ++c) ripple[c][p] = std::polar(1 + 0.1 * gauss(random), 0.1 * gauss(random));
+    for (std::size_t c = 0; c < n_channels; ++c)
+      ripple[c][p] = std::polar(1 + 0.1 * gauss(random), 0.1 * gauss(random));
   }
-  CalibrationSetup setup{.n_antennas = n, .n_channels = n_channels, .n_steps = n_steps, .n_sources = 3, .noise = 0.1};
+  CalibrationSetup setup{
+      .n_antennas = n, .n_channels = n_channels, .n_steps = n_steps, .n_sources = 3, .noise = 0.1};
   setup.channel_hz = 1e6;
   const auto gain = [&](std::size_t p, std::size_t chan, std::size_t step) {
     const double f = setup.low_hz + setup.channel_hz * static_cast<double>(chan);
     reference::Jones j{};
     for (std::size_t hand = 0; hand < 2; ++hand)
-      j[3 * hand] = base[p][3 * hand] * ripple[chan][p] * std::polar(1.0, two_pi * f * tau[p][hand] + drift[step][p]);
+      j[3 * hand] =
+          base[p][3 * hand] * ripple[chan][p] * std::polar(1.0, two_pi * f * tau[p][hand] + drift[step][p]);
     return j;
   };
   const auto set = simulate_set(setup, gain);
@@ -137,7 +140,8 @@ BOOST_AUTO_TEST_CASE(gains_follow_leakages_and_leakages_gains) {
     all[p] = {truth[p][0], truth[p][0] * truth[p][1], truth[p][3] * truth[p][2], truth[p][3]};
   }
   for (const auto model : {ModelKind::unpolarised, ModelKind::diagonal, ModelKind::general}) {
-    const auto set = simulate_set({.n_antennas = 10, .n_channels = 2, .model = model, .noise = 0.001}, same_gains(all));
+    const auto set =
+        simulate_set({.n_antennas = 10, .n_channels = 2, .model = model, .noise = 0.001}, same_gains(all));
     const SumKind kind = model == ModelKind::unpolarised ? SumKind::jones_unpolarised
                          : model == ModelKind::diagonal  ? SumKind::jones_diagonal
                                                          : SumKind::jones_general;

@@ -199,6 +199,25 @@ BOOST_AUTO_TEST_CASE(a_start_from_the_former_slot_ends_at_the_same_gains_sooner)
   BOOST_CHECK_LT(warm.n_iterations(0, 0), cold.n_iterations(0, 0));
 }
 
+BOOST_AUTO_TEST_CASE(small_tolerances_are_reached) {
+  const auto truth = random_gains(12, 14, 0.05);
+  const auto set = simulate_set({.n_antennas = 12, .noise = 0.3}, same_gains(truth));
+  for (const auto term : {CalibrationTerm::gain, CalibrationTerm::jones}) {
+    const SetSums sums(set, needs_jones_sums(term) ? SumKind::jones_unpolarised : SumKind::diagonal, false,
+                       8);
+    const auto plain = solve_slot(sums.slot(), {}, {.term = term});
+    const auto fine = solve_slot(sums.slot(), {}, {.term = term, .tolerance = 1e-12});
+    const auto again = solve_slot(sums.slot(), {}, {.term = term, .tolerance = 1e-12}, {}, &plain);
+    double from_plain = 0, from_again = 0;
+    for (std::size_t i = 0; i < fine.value.size(); ++i) {
+      from_plain = std::max(from_plain, std::abs(fine.value.data()[i] - plain.value.data()[i]));
+      from_again = std::max(from_again, std::abs(fine.value.data()[i] - again.value.data()[i]));
+    }
+    BOOST_CHECK_LE(from_plain, 3e-6);
+    BOOST_CHECK_LE(from_again, 1e-10);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(weakly_connected_arrays_converge) {
   // Two halves that three baselines join: alternating directions take very many steps.
   const auto truth = random_gains(16, 13);

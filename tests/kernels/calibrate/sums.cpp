@@ -109,6 +109,13 @@ BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
   std::vector<const KnownGains*> pointers;
   std::mt19937_64 random(32);
   std::normal_distribution<float> gauss;
+  const auto other = random_gains(6, 33, 0.5);
+  std::vector<std::size_t> first, second;  // antennas of the baselines
+  for (std::size_t p = 0; p < 6; ++p)
+    for (std::size_t q = p + 1; q < 6; ++q) {
+      first.push_back(p);
+      second.push_back(q);
+    }
   for (std::size_t n_known : {1, 2, 4}) {
     pointers.clear();
     for (auto& k : known) {
@@ -126,7 +133,6 @@ BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
     for (std::uint32_t b = 0; b < 10; ++b) block[b] = b == 9 ? kNoBlock : b / 4;
     const SlotCells slot{own.pointers, pointers, block, 3};
     const CalibrationSums sums = combine(slot, SumKind::jones_general, {}, 2);
-    // chi^2 for identity gains, from the sums of all kinds of elements.
     std::array<double, 3> want{}, got{};
     double n_want = 0;
     for (std::size_t row = 0; row < set.n_rows(); ++row)
@@ -139,7 +145,10 @@ BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
             for (std::size_t i = 0; i < 4; ++i) j[i] = k(chan, antenna, i);
           else
             j = {Complex(k(chan, antenna, 0)), 0, 0, Complex(k(chan, antenna, n_known - 1))};
-          return j;
+          const reference::Jones& own = other[antenna];
+          const reference::Jones &x = n_known == 4 ? own : j, &y = n_known == 4 ? j : own;
+          return reference::Jones{x[0] * y[0] + x[1] * y[2], x[0] * y[1] + x[1] * y[3], x[2] * y[0] + x[3] * y[2],
+                                  x[2] * y[1] + x[3] * y[3]};
         };
         reference::Jones m{};
         for (std::size_t k = 0; k < 4; ++k) m[k] = set.model(row, chan, k);
@@ -156,10 +165,13 @@ BOOST_AUTO_TEST_CASE(chi2_of_any_gains_follows_from_combined_sums) {
         for (std::size_t k = 0; k < 4; ++k) {
           const auto at = [&](std::size_t c) { return double{sums.recent()(0, baseline, k * 26 + c, b)}; };
           got[b] += at(24);
-          for (std::size_t e = 0; e < 4; ++e) {
-            // Model element e counts for product k alone with identity gains.
-            if (e != k) continue;
-            got[b] += -2 * at(2 * e) + at(8 + e);
+          const auto t = [&](std::size_t e) {
+            return other[first[baseline]][k / 2 * 2 + e / 2] * std::conj(other[second[baseline]][k % 2 * 2 + e % 2]);
+          };
+          for (std::size_t e = 0, pair = 12; e < 4; ++e) {
+            got[b] += -2 * (std::conj(t(e)) * Complex(at(2 * e), at(2 * e + 1))).real() + std::norm(t(e)) * at(8 + e);
+            for (std::size_t f = e + 1; f < 4; ++f, pair += 2)
+              got[b] += 2 * (t(e) * Complex(at(pair), at(pair + 1)) * std::conj(t(f))).real();
           }
         }
     for (std::size_t b = 0; b < 3; ++b) BOOST_CHECK_CLOSE(got[b], want[b], 1e-3);

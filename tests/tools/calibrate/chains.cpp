@@ -134,6 +134,10 @@ BOOST_AUTO_TEST_CASE(gains_of_conjugated_data_are_the_conjugate) {
   for (std::size_t chan = 0; chan < set.n_channels; ++chan)
     options.context->freq_hz.push_back(set.channel_hz(chan));
   BOOST_TEST(largest_error(read_solutions(csv, options), set) < 2e-5);
+  // The file knows what it is of.
+  BOOST_TEST_REQUIRE(
+      calibrate("'" + run.solutions + "' --overwrite --export '" + csv + "'", run.scratch.path("log")) == 0);
+  BOOST_TEST(largest_error(read_solutions(csv, options), set) < 2e-5);
 }
 
 BOOST_AUTO_TEST_CASE(a_longer_cable_has_a_delay_below_zero) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/jones.h"
+#include "kernels/calibrate/jones/jones_gains.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/calibrate/jones_step.h"
+#include "kernels/calibrate/jones/step.h"
 
 namespace apsyn {
 
@@ -152,6 +152,9 @@ void extrapolate(const std::vector<float>& x0, const std::vector<float>& x1, std
   }
 }
 
+/// Least relative change that sums of float32 show.
+constexpr double kFloatTolerance = 3e-7;
+
 /// Pairs of steps before the first extrapolation, and from one to the next.
 constexpr std::size_t kPairsBefore = 8, kPairsBetween = 4;
 
@@ -174,7 +177,7 @@ void solve_jones_group(const CalibrationSums& sums, std::size_t group, const Jon
     }
   const bool fix = settings.leakage && layout.kind == SumKind::jones_unpolarised;
   std::vector<std::uint32_t> n_iterations(kLanes, 0);
-  const double limit = settings.tolerance * settings.tolerance;
+  const double tolerance = std::max(settings.tolerance, kFloatTolerance), limit = tolerance * tolerance;
   std::size_t n_open = n_lanes;
   for (std::size_t iteration = 1; iteration <= settings.max_iterations && n_open > 0; ++iteration) {
     before = g;
@@ -203,19 +206,32 @@ void solve_jones_group(const CalibrationSums& sums, std::size_t group, const Jon
     two_before.swap(one_before);
     one_before = g;
   }
-  // The last step, in float64, takes the mean: it makes the common amplitude right.
-  std::vector<double> exact(g.begin(), g.end()), exact_equations(n * kJonesEquations), power(n * 2 * kLanes),
-      information(n * 4 * kLanes);
+  // The last step, in float64, takes the mean: it makes the common amplitude right. Tolerances that float32
+  // does not reach take more of them.
+  std::vector<double> exact(g.begin(), g.end()), exact_before, exact_equations(n * kJonesEquations),
+      power(n * 2 * kLanes), information(n * 4 * kLanes);
   const std::vector<double> exact_active(active.begin(), active.end());
-  jones_equations(layout.kind, baselines, n, exact.data(), exact_equations.data());
-  update<double>(exact_equations.data(), exact_active.data(), n, settings.leakage, true, exact.data(),
-                 power.data(), information.data());
-  if (fix) fix_leakages(n, settings.reference, exact.data());
+  const std::size_t n_exact = settings.tolerance < kFloatTolerance ? settings.max_iterations : 1;
+  std::size_t n_steps = 0;
+  for (bool open = true; open && n_steps < n_exact; ++n_steps) {
+    exact_before = exact;
+    jones_equations(layout.kind, baselines, n, exact.data(), exact_equations.data());
+    update<double>(exact_equations.data(), exact_active.data(), n, settings.leakage, n_steps % 2 == 0,
+                   exact.data(), power.data(), information.data());
+    if (fix) fix_leakages(n, settings.reference, exact.data());
+    open = n_steps % 2 == 1;  // ends with a mean
+    double change = 0, size = 0;
+    for (std::size_t k = 0; k < exact.size(); ++k) {
+      change += (exact[k] - exact_before[k]) * (exact[k] - exact_before[k]);
+      size += exact[k] * exact[k];
+    }
+    open |= n_exact > 1 && 4 * change > settings.tolerance * settings.tolerance * size;
+  }
   for (std::size_t i = 0; i < n_lanes; ++i) {
     const std::size_t block = group * kLanes + i;
     gains.converged[block] = n_iterations[i] > 0;
-    gains.n_iterations[block] =
-        n_iterations[i] > 0 ? n_iterations[i] + 1 : static_cast<std::uint32_t>(settings.max_iterations + 1);
+    gains.n_iterations[block] = static_cast<std::uint32_t>(
+        (n_iterations[i] > 0 ? n_iterations[i] : settings.max_iterations) + n_steps);
     for (std::size_t p = 0; p < n; ++p) {
       const Matrix2 j = load(exact.data() + p * kJonesValues, i);
       for (std::size_t k = 0; k < 4; ++k) gains.gain(block, p, k) = j[k];

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/connections.h"
-#include "kernels/calibrate/diagonal.h"
-#include "kernels/calibrate/diagonal_step.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
+#include "kernels/calibrate/diagonal/step.h"
 #include "kernels/calibrate/solve_slot.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -24,9 +24,11 @@ struct CrossGains {
 
 class DiagonalTerm {
  public:
-  DiagonalTerm(const SlotCells& slot, const CalibrationSums& sums, const SolveSettings& settings)
+  DiagonalTerm(const SlotCells& slot, const CalibrationSums& sums, View<const float, 2> row_weight,
+               const SolveSettings& settings)
       : slot_(slot),
         sums_(sums),
+        row_weight_(row_weight),
         settings_(settings),
         n_antennas_(sums.layout().n_antennas),
         n_hands_(sums.layout().n_polarisations()),
@@ -40,6 +42,7 @@ class DiagonalTerm {
     reason_.resize({problem_.n_lanes, n_antennas_});
     noise_.assign(problem_.n_lanes, 0);
     iterations_.assign(problem_.n_lanes, 0);
+    polished_.assign(problem_.n_lanes, 0);
     fit_.resize({problem_.n_lanes, 4});
   }
 
@@ -84,7 +87,9 @@ class DiagonalTerm {
           any = true;
         }
       if (round == 0) any |= flag_swapped(open);
-      if (!any) break;
+      // What alternating directions have not finished, of lanes that have signal, is for Newton's method; its
+      // gains may show that more are to be flagged.
+      if (!any && !polish()) break;
     }
     return result();
   }
@@ -116,7 +121,7 @@ class DiagonalTerm {
     std::vector<std::uint32_t> count(n_antennas_ * kLanes);
     for (std::size_t group = 0; group < problem_.n_groups(); ++group) {
       std::fill(count.begin(), count.end(), 0u);
-      const float* b = problem_.sums.size() > 0 ? &problem_.sums(group, 0, 0, 0) : nullptr;
+      const float* b = problem_.sums.view()[group].data();
       for (std::size_t p = 0; p < n_antennas_; ++p)
         for (std::size_t q = p + 1; q < n_antennas_; ++q, b += 3 * kLanes)
           for (std::size_t i = 0; i < kLanes; ++i) {
@@ -168,6 +173,21 @@ class DiagonalTerm {
       const double unknowns = own_.unit ? n_active - 1 : 2 * n_active - 1;
       noise_[lane] = noise_of(fit_(lane, 1), fit_(lane, 2), std::max(0.0, unknowns), fit_(lane, 3));
     }
+  }
+
+  /// Whether a lane had not converged. Each gets one chance.
+  bool polish() {
+    std::vector<std::size_t> lanes;
+    for (std::size_t lane = 0; lane < problem_.n_lanes; ++lane) {
+      std::size_t n_active = 0;
+      for (std::size_t p = 0; p < n_antennas_; ++p) n_active += problem_.active(lane, p);
+      if (!gains_.converged[lane] && !polished_[lane] && n_active > 1) lanes.push_back(lane);
+    }
+    parallel_for(settings_.n_threads, lanes.size(), [&](std::size_t i, unsigned) {
+      gains_.converged[lanes[i]] = polish_gains(problem_, lanes[i], own_, gains_);
+    });
+    for (const std::size_t lane : lanes) polished_[lane] = 1;
+    return !lanes.empty();
   }
 
   double snr(std::size_t lane, std::size_t p) const {
@@ -231,8 +251,9 @@ class DiagonalTerm {
                 return cell.recent()(group, b, c, lane) +
                        (cell.promoted().size() > 0 ? cell.promoted()(group, b, c, lane) : 0.0);
               };
-              const std::complex<double> sum_a(at(0), at(1));
-              const double s = at(2);
+              const double weight = row_weight_.size() > 0 ? row_weight_(step, b) : 1.f;
+              const std::complex<double> sum_a(weight * at(0), weight * at(1));
+              const double s = weight * at(2);
               // Were p exchanged, its receptor a would have the signal of q's other one; and the other way
               // round.
               sum[2 * p + a] += sum_a * g[2 * q + 1 - a];
@@ -353,6 +374,7 @@ class DiagonalTerm {
 
   const SlotCells& slot_;
   const CalibrationSums& sums_;
+  View<const float, 2> row_weight_;
   const SolveSettings& settings_;
   std::size_t n_antennas_, n_hands_, n_values_, n_merged_;
   DiagonalProblem problem_;
@@ -361,15 +383,16 @@ class DiagonalTerm {
   Buffer<FlagReason, 2> reason_;  ///< [lane][antenna]
   std::vector<double> noise_;     ///< [lane]
   std::vector<std::uint32_t> iterations_;
+  std::vector<std::uint8_t> polished_;
   Buffer<double, 2> fit_;  ///< [lane][chi^2 before, after, samples, R]
 };
 
 }  // namespace
 
 SolvedSlot solve_diagonal_term(const SlotCells& slot, const CalibrationSums& sums,
-                               const SolveSettings& settings, ExcludedSolutions excluded,
-                               const SlotSolutions* start) {
-  DiagonalTerm term(slot, sums, settings);
+                               View<const float, 2> row_weight, const SolveSettings& settings,
+                               ExcludedSolutions excluded, const SlotSolutions* start) {
+  DiagonalTerm term(slot, sums, row_weight, settings);
   term.exclude(excluded);
   term.begin_at(start);
   return term.solve();

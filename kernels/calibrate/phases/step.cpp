@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/phase_step.h"
+#include "kernels/calibrate/phases/step.h"
 
 #include "kernels/calibrate/sums.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/calibrate/phase_step.cpp"
+#define HWY_TARGET_INCLUDE "kernels/calibrate/phases/step.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -14,8 +14,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-void phase_sums_lanes(const float* baselines, std::size_t n_antennas, const double* phasors, const double* slopes,
-                      const double* use, bool observed, double* sums) {
+void phase_sums_lanes(const float* baselines, std::size_t n_antennas, const double* phasors,
+                      const double* slopes, const double* use, bool observed, double* sums) {
   const hn::CappedTag<double, kLanes> d;
   const hn::Rebind<float, decltype(d)> f;
   using V = hn::Vec<decltype(d)>;

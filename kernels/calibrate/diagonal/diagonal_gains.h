@@ -34,7 +34,6 @@ struct DiagonalSettings {
   bool unit = false;  ///< |g| = 1
   double tolerance = 1e-6;
   std::size_t max_iterations = 200;
-  bool polish = true;  ///< Gauss-Newton for lanes that have not converged
 };
 
 struct DiagonalGains {
@@ -47,13 +46,12 @@ struct DiagonalGains {
 };
 
 /// Solves the lanes of a group, from the gains in `gains` where a lane has any (any is not 0), otherwise from
-/// the phases on the baselines of its best connected antenna. Lanes that do not converge are finished by
-/// polish_gains().
+/// the phases on the baselines of its best connected antenna.
 void solve_group(const DiagonalProblem& problem, std::size_t group, const DiagonalSettings& settings,
                  DiagonalGains& gains);
 
-/// Gauss-Newton steps in log amplitudes and phases, which the real weights S |g_p g_q|^2 keep apart. Returns
-/// whether these converged.
+/// For lanes that have not converged: Gauss-Newton steps in log amplitudes and phases, which the real weights
+/// S |g_p g_q|^2 keep apart. Returns whether these converged.
 bool polish_gains(const DiagonalProblem& problem, std::size_t lane, const DiagonalSettings& settings,
                   DiagonalGains& gains);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Samples to sums over directions. Loops over lanes are the innermost ones and of constant length: the compiler makes
-// vectors of them for each instruction set.
+// Samples to sums over directions. Loops over lanes are the innermost ones and of constant length: the
+// compiler makes vectors of them for each instruction set.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/directions.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/calibrate/add_direction_samples.cpp"
+#define HWY_TARGET_INCLUDE "kernels/calibrate/accumulate/add_direction_samples.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -18,10 +18,10 @@ HWY_BEFORE_NAMESPACE();
 namespace apsyn {
 namespace HWY_NAMESPACE {
 
-/// Adds kLanes samples v [re, im][kLanes], w [kLanes] with models m [direction][re, im][kLanes] to sums [component][kLanes].
-/// Uses up w and m: samples that do not count get zeros.
-void add_lanes(const float* HWY_RESTRICT v, float* HWY_RESTRICT w, float* HWY_RESTRICT m, std::size_t n_directions,
-               float* HWY_RESTRICT sums) {
+/// Adds kLanes samples v [re, im][kLanes], w [kLanes] with models m [direction][re, im][kLanes] to sums
+/// [component][kLanes]. Uses up w and m: samples that do not count get zeros.
+void add_lanes(const float* HWY_RESTRICT v, float* HWY_RESTRICT w, float* HWY_RESTRICT m,
+               std::size_t n_directions, float* HWY_RESTRICT sums) {
   float all[kLanes], used[kLanes], v_re[kLanes], v_im[kLanes];
   for (std::size_t i = 0; i < kLanes; ++i) all[i] = w[i] * (v[i] * v[i] + v[kLanes + i] * v[kLanes + i]);
   for (std::size_t d = 0; d < n_directions; ++d)
@@ -63,7 +63,8 @@ void add_lanes(const float* HWY_RESTRICT v, float* HWY_RESTRICT w, float* HWY_RE
       }
     }
   }
-  float *power = sums + power_component(n_directions) * kLanes, *count = sums + count_component(n_directions) * kLanes;
+  float *power = sums + power_component(n_directions) * kLanes,
+        *count = sums + count_component(n_directions) * kLanes;
   for (std::size_t i = 0; i < kLanes; ++i) {
     power[i] += w[i] * (v_re[i] * v_re[i] + v_im[i] * v_im[i]);
     count[i] += used[i];
@@ -80,14 +81,16 @@ namespace apsyn {
 HWY_EXPORT(add_lanes);
 
 void DirectionLayout::check() const {
-  if (n_antennas == 0 || n_directions == 0) throw std::invalid_argument("DirectionLayout: no antennas or directions");
+  if (n_antennas == 0 || n_directions == 0)
+    throw std::invalid_argument("DirectionLayout: no antennas or directions");
   if (n_products != 1 && n_products != 2 && n_products != 4)
-    throw std::invalid_argument("DirectionLayout: visibilities have 1, 2 or 4 products, not " + std::to_string(n_products));
+    throw std::invalid_argument("DirectionLayout: visibilities have 1, 2 or 4 products, not " +
+                                std::to_string(n_products));
   if (block.empty() || n_blocks == 0) throw std::invalid_argument("DirectionLayout: no channels");
   for (const std::uint32_t b : block)
     if (b != kNoBlock && b >= n_blocks)
-      throw std::invalid_argument("DirectionLayout: a channel belongs to block " + std::to_string(b) + " of " +
-                                  std::to_string(n_blocks));
+      throw std::invalid_argument("DirectionLayout: a channel belongs to block " + std::to_string(b) +
+                                  " of " + std::to_string(n_blocks));
 }
 
 DirectionSums::DirectionSums(const DirectionLayout& layout) : layout_(layout) {
@@ -97,9 +100,14 @@ DirectionSums::DirectionSums(const DirectionLayout& layout) : layout_(layout) {
 
 void add_direction_samples(const DirectionSamples& samples, DirectionSums& sums, unsigned n_threads) {
   const DirectionLayout& layout = sums.layout();
-  const std::size_t n_rows = samples.station.extent(0), n_channels = layout.block.size(), n = layout.n_directions;
-  const auto refuse = [](const std::string& why) { throw std::invalid_argument("add_direction_samples: " + why); };
-  const auto fits = [&](const auto& view) { return view.extent(0) == n_rows && view.extent(1) == n_channels; };
+  const std::size_t n_rows = samples.station.extent(0), n_channels = layout.block.size(),
+                    n = layout.n_directions;
+  const auto refuse = [](const std::string& why) {
+    throw std::invalid_argument("add_direction_samples: " + why);
+  };
+  const auto fits = [&](const auto& view) {
+    return view.extent(0) == n_rows && view.extent(1) == n_channels;
+  };
   if (n_rows == 0) return;
   if (samples.model.size() != n) refuse("models of another number than directions");
   if (samples.station.extent(1) != 2 || !fits(samples.data) || !fits(samples.weight) ||
@@ -109,7 +117,8 @@ void add_direction_samples(const DirectionSamples& samples, DirectionSums& sums,
   for (const auto& model : samples.model)
     if (!fits(model) || model.extent(2) != n_model) refuse("models have not the shape of the data");
   if (n_model != layout.n_products && n_model != 1 && !(n_model == 2 && layout.n_products == 4))
-    refuse("the models have " + std::to_string(n_model) + " products, the data " + std::to_string(layout.n_products));
+    refuse("the models have " + std::to_string(n_model) + " products, the data " +
+           std::to_string(layout.n_products));
 
   std::vector<std::vector<std::size_t>> rows(layout.n_baselines());
   for (std::size_t row = 0; row < n_rows; ++row) {

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/connections.h"
-#include "kernels/calibrate/diagonal.h"
-#include "kernels/calibrate/jones.h"
-#include "kernels/calibrate/jones_step.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
+#include "kernels/calibrate/jones/jones_gains.h"
+#include "kernels/calibrate/jones/step.h"
 #include "kernels/calibrate/solve_slot.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -126,7 +126,7 @@ class JonesTerm {
       const DiagonalProblem problem = make_problem(hands, 1);
       diagonal.resize(problem.n_lanes, n_antennas_);
       parallel_for(settings_.n_threads, problem.n_groups(), [&](std::size_t group, unsigned) {
-        solve_group(problem, group, {false, 1e-3, std::min<std::size_t>(40, settings_.max_iterations), false},
+        solve_group(problem, group, {false, 1e-3, std::min<std::size_t>(40, settings_.max_iterations)},
                     diagonal);
       });
     }

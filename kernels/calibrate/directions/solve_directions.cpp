@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sweeps over directions: what the sums of one direction would be if the others were not there, a_d - sum_e m_e C_ed,
-// go to the solver of a single direction. Then, of terms that span channels, Gauss-Newton steps in all
-// unknowns at once: with m_d = g_pd conj(g_qd), G_de = Re(m_d conj(m_e) C_de), slopes b and unknowns x of phases b x,
+// Sweeps over directions: what the sums of one direction would be if the others were not there, a_d - sum_e
+// m_e C_ed, go to the solver of a single direction. Then, of terms that span channels, Gauss-Newton steps in
+// all unknowns at once: with m_d = g_pd conj(g_qd), G_de = Re(m_d conj(m_e) C_de), slopes b and unknowns x of
+// phases b x,
 //   F_(pd)(pe) = sum b b^T G_de = F_(qd)(qe) = -F_(pd)(qe),
 //   right side of pd: sum b Im(conj(m_d) (a_d - sum_e m_e C_ed)), of qd its negative.
 #include "kernels/calibrate/directions.h"
@@ -12,9 +13,11 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/cholesky.h"
+#include "kernels/calibrate/directions/step.h"
+#include "kernels/calibrate/phases/phase_model.h"
 #include "kernels/calibrate/solve_slot.h"
-#include "kernels/calibrate/sum_components.h"
 #include "libcore/system/parallel.h"
 
 namespace apsyn {
@@ -22,12 +25,6 @@ namespace {
 
 using Complex = std::complex<double>;
 constexpr double kTwoPi = 6.283185307179586476925286766559;
-
-/// std::complex checks its products for infinities, which costs more than the products.
-Complex times(Complex a, Complex b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-Complex times_conj(Complex a, Complex b) { return times(a, {b.real(), -b.imag()}); }
 
 /// The sums of one baseline and block.
 class Cell {
@@ -64,6 +61,10 @@ class DirectionSolver {
         spans_(spans_channels(settings.term)),
         gains_({n_blocks_, n_antennas_, n_directions_}),
         solutions_(n_directions_) {
+    lanes_.resize({layout_.n_groups(), n_directions_, n_antennas_, 2, kLanes});
+    rest_.resize({layout_.n_groups(), layout_.n_baselines(), rest_values(n_directions_)});
+    for (std::size_t group = 0; group < layout_.n_groups(); ++group)
+      begin_rest(sums_.sums()[group].data(), n_antennas_, n_directions_, rest_.view()[group].data());
     blocks_.resize(n_blocks_);
     std::iota(blocks_.begin(), blocks_.end(), 0u);
     // Brightest first.
@@ -73,7 +74,8 @@ class DirectionSolver {
     for (std::size_t b = 0; b < layout_.n_baselines(); ++b)
       for (std::size_t block = 0; block < n_blocks_; ++block)
         for (std::size_t d = 0; d < n_directions_; ++d) flux[d] += Cell(sums, b, block).own(d);
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t d, std::size_t e) { return flux[d] > flux[e]; });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::size_t d, std::size_t e) { return flux[d] > flux[e]; });
   }
 
   void begin_at(std::span<const SlotSolutions> start) {
@@ -116,7 +118,8 @@ class DirectionSolver {
       std::vector<double> matrix(n * n), right(n);
       equations(place, k, n, matrix, right);
       std::vector<double> scale(n);
-      for (std::size_t i = 0; i < n; ++i) scale[i] = matrix[i * n + i] > 0 ? 1 / std::sqrt(matrix[i * n + i]) : 0;
+      for (std::size_t i = 0; i < n; ++i)
+        scale[i] = matrix[i * n + i] > 0 ? 1 / std::sqrt(matrix[i * n + i]) : 0;
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j <= i; ++j) matrix[i * n + j] *= scale[i] * scale[j];
       for (std::size_t i = 0; i < n; ++i) right[i] *= scale[i];
@@ -132,7 +135,8 @@ class DirectionSolver {
           for (std::size_t p = 0; p < n_antennas_; ++p)
             for (std::size_t d = 0; d < n_directions_; ++d)
               if (const std::size_t at = place[p * n_directions_ + d]; at != kNone)
-                for (std::size_t i = 0; i < k; ++i) solutions_[d].value(0, p, i) += by * right[at + i] * scale[at + i];
+                for (std::size_t i = 0; i < k; ++i)
+                  solutions_[d].value(0, p, i) += by * right[at + i] * scale[at + i];
           for (std::size_t d = 0; d < n_directions_; ++d) take_gains(d);
         };
         step(factor);
@@ -152,7 +156,8 @@ class DirectionSolver {
             for (std::size_t i = 0; i < k; ++i) {
               const double sigma = noise * std::sqrt(variance[at + i] / 2) * scale[at + i];
               solutions_[d].sigma(0, p, i) = sigma;
-              solutions_[d].weight(0, p, i) = static_cast<float>(std::clamp(1 / (sigma * sigma), 1e-30, 1e30));
+              solutions_[d].weight(0, p, i) =
+                  static_cast<float>(std::clamp(1 / (sigma * sigma), 1e-30, 1e30));
             }
       break;
     }
@@ -171,7 +176,8 @@ class DirectionSolver {
     for (std::size_t i = 0; i < one.size(); ++i) one.data()[i] = gains_.data()[i] != 0.0 ? 1 : 0;
     const double before = direction_chi2(sums_, one, samples);
     double unknowns = 0;
-    for (const SlotSolutions& s : solutions_) unknowns += static_cast<double>(s.reason.size() - s.n_flagged());
+    for (const SlotSolutions& s : solutions_)
+      unknowns += static_cast<double>(s.reason.size() - s.n_flagged());
     for (SlotSolutions& s : solutions_) {
       s.chi2_before.fill(before);
       s.chi2_after.fill(after);
@@ -192,22 +198,31 @@ class DirectionSolver {
     std::copy(from.weight.begin(), from.weight.end(), to.weight.begin());
   }
 
-  /// Gains of a direction's solution; 0 where there is none.
+  /// Gains of a direction's solution, 0 where there is none, and what they leave.
   void take_gains(std::size_t d) {
     const SlotSolutions& s = solutions_[d];
-    for (std::size_t block = 0; block < n_blocks_; ++block)
-      for (std::size_t p = 0; p < n_antennas_; ++p) {
-        Complex& g = gains_(block, p, d);
-        g = 0;
-        if (s.reason(spans_ ? 0 : block, p, 0) != FlagReason::none) continue;
-        if (!spans_) {
-          g = s.value(block, p, 0);
-          continue;
+    std::vector<double> before(n_antennas_ * 2 * kLanes);
+    for (std::size_t group = 0; group < layout_.n_groups(); ++group) {
+      double* lanes = lanes_.view()[group][d].data();
+      std::copy_n(lanes, before.size(), before.data());
+      for (std::size_t i = 0; i < kLanes && group * kLanes + i < n_blocks_; ++i)
+        for (std::size_t p = 0; p < n_antennas_; ++p) {
+          const Complex g = gain_of(s, p, group * kLanes + i);
+          gains_(group * kLanes + i, p, d) = g;
+          lanes[p * 2 * kLanes + i] = g.real();
+          lanes[(p * 2 + 1) * kLanes + i] = g.imag();
         }
-        double phase = -kTecPhase * s.value(0, p, 0).real() / freq_hz_[block];
-        if (s.term == CalibrationTerm::tec_delay) phase += kTwoPi * freq_hz_[block] * s.value(0, p, 1).real();
-        g = std::polar(1.0, phase);
-      }
+      change_rest(sums_.sums()[group].data(), n_antennas_, n_directions_, d, before.data(), lanes,
+                  rest_.view()[group].data());
+    }
+  }
+
+  Complex gain_of(const SlotSolutions& s, std::size_t p, std::size_t block) const {
+    if (s.reason(spans_ ? 0 : block, p, 0) != FlagReason::none) return 0;
+    if (!spans_) return s.value(block, p, 0);
+    double phase = -kTecPhase * s.value(0, p, 0).real() / freq_hz_[block];
+    if (s.term == CalibrationTerm::tec_delay) phase += kTwoPi * freq_hz_[block] * s.value(0, p, 1).real();
+    return std::polar(1.0, phase);
   }
 
   /// The sums of a direction, the other directions' models taken out.
@@ -218,66 +233,43 @@ class DirectionSolver {
     layout.block = blocks_;
     layout.n_blocks = n_blocks_;
     CalibrationSums alone(layout);
-    parallel_for(settings_.n_threads, n_antennas_, [&](std::size_t p, unsigned) {
-      std::vector<Complex> m(n_directions_);
-      for (std::size_t q = p + 1; q < n_antennas_; ++q) {
-        const std::size_t b = baseline_index(p, q, n_antennas_);
-        for (std::size_t block = 0; block < n_blocks_; ++block) {
-          const Cell cell(sums_, b, block);
-          for (std::size_t e = 0; e < n_directions_; ++e) m[e] = times_conj(gains_(block, p, e), gains_(block, q, e));
-          Complex a = cell.a(d);
-          double power = cell.power();
-          for (std::size_t e = 0; e < n_directions_; ++e) {
-            if (e == d || m[e] == 0.0) continue;
-            const Complex c = cell.c(e, d);
-            a -= times(m[e], c);
-            power -= 2 * times_conj(cell.a(e), m[e]).real();
-            for (std::size_t f = 0; f < n_directions_; ++f)
-              if (f != d && m[f] != 0.0) power += times_conj(times(m[e], cell.c(e, f)), m[f]).real();
-          }
-          float* to = &alone.recent()(block / kLanes, b, 0, block % kLanes);
-          const double values[] = {a.real(), a.imag(), cell.own(d), power, cell.count()};
-          for (std::size_t c = 0; c < 5; ++c) to[c * kLanes] = static_cast<float>(values[c]);
-        }
-      }
+    parallel_for(settings_.n_threads, layout_.n_groups(), [&](std::size_t group, unsigned) {
+      single_direction(sums_.sums()[group].data(), n_antennas_, n_directions_, d,
+                       lanes_.view()[group][d].data(), rest_.view()[group].data(),
+                       alone.recent()[group].data());
     });
     return alone;
   }
 
-  void equations(const std::vector<std::size_t>& place, std::size_t k, std::size_t n, std::vector<double>& matrix,
-                 std::vector<double>& right) const {
+  void equations(const std::vector<std::size_t>& place, std::size_t k, std::size_t n,
+                 std::vector<double>& matrix, std::vector<double>& right) const {
     const std::size_t nd = n_directions_;
     std::vector<std::array<double, 2>> slope(n_blocks_);
     for (std::size_t block = 0; block < n_blocks_; ++block)
       slope[block] = {-kTecPhase / freq_hz_[block], k > 1 ? kTwoPi * freq_hz_[block] : 0};
-    std::vector<Complex> m(nd);
     std::vector<double> of_right(nd * k), of_matrix(nd * nd * k * k);  // [direction][number], [..][..]
+    std::vector<double> lanes(layout_.n_groups() * n_antennas_ * nd * 2 * kLanes),
+        slopes(layout_.n_groups() * k * kLanes);
+    const auto lanes_of = [&](std::size_t group, std::size_t p) {
+      return lanes.data() + (group * n_antennas_ + p) * nd * 2 * kLanes;
+    };
+    for (std::size_t block = 0; block < n_blocks_; ++block) {
+      const std::size_t group = block / kLanes, i = block % kLanes;
+      for (std::size_t x = 0; x < k; ++x) slopes[(group * k + x) * kLanes + i] = slope[block][x];
+      for (std::size_t p = 0; p < n_antennas_; ++p)
+        for (std::size_t d = 0; d < nd; ++d) {
+          lanes_of(group, p)[2 * d * kLanes + i] = gains_(block, p, d).real();
+          lanes_of(group, p)[(2 * d + 1) * kLanes + i] = gains_(block, p, d).imag();
+        }
+    }
     for (std::size_t p = 0; p < n_antennas_; ++p)
       for (std::size_t q = p + 1; q < n_antennas_; ++q) {
         const std::size_t b = baseline_index(p, q, n_antennas_);
         std::fill(of_right.begin(), of_right.end(), 0.0);
         std::fill(of_matrix.begin(), of_matrix.end(), 0.0);
-        for (std::size_t block = 0; block < n_blocks_; ++block) {
-          const Cell cell(sums_, b, block);
-          if (!(cell.count() > 0)) continue;
-          for (std::size_t d = 0; d < nd; ++d) m[d] = times_conj(gains_(block, p, d), gains_(block, q, d));
-          for (std::size_t d = 0; d < nd; ++d) {
-            if (m[d] == 0.0) continue;
-            Complex rest = cell.a(d);
-            for (std::size_t e = 0; e < nd; ++e) {
-              const Complex c = times(m[e], cell.c(e, d));
-              rest -= c;
-              if (e > d) continue;
-              // Re(m_e C_ed conj(m_d)), symmetric.
-              const double g = times_conj(c, m[d]).real();
-              for (std::size_t i = 0; i < k; ++i)
-                for (std::size_t j = 0; j < k; ++j)
-                  of_matrix[((d * nd + e) * k + i) * k + j] += g * slope[block][i] * slope[block][j];
-            }
-            const double value = times_conj(rest, m[d]).imag();
-            for (std::size_t i = 0; i < k; ++i) of_right[d * k + i] += value * slope[block][i];
-          }
-        }
+        for (std::size_t group = 0; group < layout_.n_groups(); ++group)
+          direction_equations(&sums_.sums()(group, b, 0, 0), nd, lanes_of(group, p), lanes_of(group, q),
+                              slopes.data() + group * k * kLanes, k, of_right.data(), of_matrix.data());
         const auto add = [&](std::size_t row, std::size_t column, double value) {
           if (column <= row) matrix[row * n + column] += value;
         };
@@ -310,6 +302,8 @@ class DirectionSolver {
   std::size_t n_antennas_, n_directions_, n_blocks_;
   bool spans_, started_ = false;
   Buffer<Complex, 3> gains_;  ///< [block][antenna][direction]
+  Buffer<double, 5> lanes_;   ///< [group][direction][antenna][re, im][kLanes], the same
+  Buffer<double, 3> rest_;    ///< [group][baseline][rest_values()]
   std::vector<SlotSolutions> solutions_;
   std::vector<std::uint32_t> blocks_;
   std::vector<std::size_t> order_;
@@ -317,7 +311,8 @@ class DirectionSolver {
 
 }  // namespace
 
-double direction_chi2(const DirectionSums& sums, View<const std::complex<double>, 3> gains, double& n_samples) {
+double direction_chi2(const DirectionSums& sums, View<const std::complex<double>, 3> gains,
+                      double& n_samples) {
   const DirectionLayout& layout = sums.layout();
   const std::size_t nd = layout.n_directions;
   std::vector<Complex> m(nd);
@@ -338,22 +333,25 @@ double direction_chi2(const DirectionSums& sums, View<const std::complex<double>
         for (std::size_t d = 0; d < nd; ++d) {
           chi2 -= 2 * times_conj(cell.a(d), m[d]).real();
           chi2 += std::norm(m[d]) * cell.own(d);
-          for (std::size_t e = d + 1; e < nd; ++e) chi2 += 2 * times_conj(times(m[d], cell.c(d, e)), m[e]).real();
+          for (std::size_t e = d + 1; e < nd; ++e)
+            chi2 += 2 * times_conj(times(m[d], cell.c(d, e)), m[e]).real();
         }
       }
   return chi2;
 }
 
 std::vector<SlotSolutions> solve_directions(const DirectionSums& sums, std::span<const double> freq_hz,
-                                            const SolveSettings& settings, std::span<const SlotSolutions> start,
-                                            std::size_t n_sweeps) {
+                                            const SolveSettings& settings,
+                                            std::span<const SlotSolutions> start, std::size_t n_sweeps) {
   const DirectionLayout& layout = sums.layout();
   switch (settings.term) {
     case CalibrationTerm::tec:
     case CalibrationTerm::tec_delay:
     case CalibrationTerm::scalar_phase:
-    case CalibrationTerm::scalar_gain: break;
-    default: throw std::invalid_argument("solve_directions: directions have no term of this kind");
+    case CalibrationTerm::scalar_gain:
+      break;
+    default:
+      throw std::invalid_argument("solve_directions: directions have no term of this kind");
   }
   const bool spans = spans_channels(settings.term);
   if (spans && freq_hz.size() != layout.n_blocks)
@@ -365,7 +363,8 @@ std::vector<SlotSolutions> solve_directions(const DirectionSums& sums, std::span
   if (spans) cold.join();
   bool usable = start.size() == layout.n_directions;
   for (const SlotSolutions& s : start)
-    usable &= s.term == settings.term && s.n_antennas == layout.n_antennas && s.n_blocks == (spans ? 1 : layout.n_blocks);
+    usable &= s.term == settings.term && s.n_antennas == layout.n_antennas &&
+              s.n_blocks == (spans ? 1 : layout.n_blocks);
   if (!usable) return cold.take();
   DirectionSolver warm(sums, freq_hz, own);
   warm.begin_at(start);

@@ -7,12 +7,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/sums.h"
 #include "libcore/system/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/calibrate/add_samples.cpp"
+#define HWY_TARGET_INCLUDE "kernels/calibrate/accumulate/add_samples.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Loops over lanes are the innermost ones and of constant length: the compiler makes vectors of them for each
 // instruction set.
-#include "kernels/calibrate/jones_step.h"
+#include "kernels/calibrate/jones/step.h"
 
 #include <algorithm>
 
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/accumulate/sum_components.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/calibrate/jones_step.cpp"
+#define HWY_TARGET_INCLUDE "kernels/calibrate/jones/step.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/diagonal_step.h"
+#include "kernels/calibrate/diagonal/step.h"
 
 #include <algorithm>
 
 #include "kernels/calibrate/sums.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/calibrate/diagonal_step.cpp"
+#define HWY_TARGET_INCLUDE "kernels/calibrate/diagonal/step.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/accumulate/sum_components.h"
 
 namespace apsyn {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/sums.h"
 #include "libcore/system/parallel.h"
 

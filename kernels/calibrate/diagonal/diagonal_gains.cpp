@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "kernels/calibrate/diagonal.h"
+#include "kernels/calibrate/diagonal/diagonal_gains.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "kernels/calibrate/accumulate/sum_components.h"
 #include "kernels/calibrate/cholesky.h"
-#include "kernels/calibrate/diagonal_step.h"
-#include "kernels/calibrate/sum_components.h"
+#include "kernels/calibrate/diagonal/step.h"
 
 namespace apsyn {
 
@@ -57,6 +57,10 @@ void leave_out(DiagonalProblem& problem, std::size_t lane, std::size_t antenna) 
 
 namespace {
 
+/// Least relative change that sums of float32 show.
+constexpr double kFloatTolerance = 3e-7;
+constexpr std::size_t kNewtonSteps = 40;
+
 /// A_pq of any order of p and q.
 std::complex<double> product_of(const DiagonalProblem& problem, std::size_t lane, std::size_t p,
                                 std::size_t q) {
@@ -71,7 +75,7 @@ std::complex<double> product_of(const DiagonalProblem& problem, std::size_t lane
 void start_group(const DiagonalProblem& problem, std::size_t group, bool unit, DiagonalGains& gains) {
   const std::size_t n = problem.n_antennas;
   std::vector<double> signal(n * kLanes), model(n * kLanes);
-  const float* b = &problem.sums(group, 0, 0, 0);
+  const float* b = problem.sums.view()[group].data();
   for (std::size_t p = 0; p < n; ++p)
     for (std::size_t q = p + 1; q < n; ++q, b += 3 * kLanes)
       for (std::size_t i = 0; i < kLanes; ++i) {
@@ -189,10 +193,10 @@ void solve_group(const DiagonalProblem& problem, std::size_t group, const Diagon
       g[p * 2 * kLanes + i] = static_cast<float>(own.real());
       g[(p * 2 + 1) * kLanes + i] = static_cast<float>(own.imag());
     }
-  const float* baselines = &problem.sums(group, 0, 0, 0);
+  const float* baselines = problem.sums.view()[group].data();
   std::vector<std::uint32_t> n_iterations(kLanes, 0);
   float change[kLanes], size[kLanes];
-  const double limit = settings.tolerance * settings.tolerance;
+  const double tolerance = std::max(settings.tolerance, kFloatTolerance), limit = tolerance * tolerance;
   std::size_t n_open = n_lanes;
   for (std::size_t iteration = 1; iteration <= settings.max_iterations && n_open > 0; ++iteration) {
     sum_over_baselines(baselines, n, g.data(), sums.data());
@@ -205,23 +209,30 @@ void solve_group(const DiagonalProblem& problem, std::size_t group, const Diagon
     }
   }
 
-  // The last step, in float64, takes the mean: it makes the common amplitude right.
+  // The last step, in float64, takes the mean: it makes the common amplitude right. Tolerances that float32
+  // does not reach take more of them.
   std::vector<double> exact(g.begin(), g.end()), exact_sums(n * 3 * kLanes);
   double exact_change[kLanes], exact_size[kLanes];
-  sum_over_baselines(baselines, n, exact.data(), exact_sums.data());
-  update(exact_sums.data(), n, settings.unit, true, exact.data(), exact_change, exact_size);
+  const std::size_t n_exact = settings.tolerance < kFloatTolerance ? settings.max_iterations : 1;
+  std::size_t n_steps = 0;
+  for (bool open = true; open && n_steps < n_exact; ++n_steps) {
+    sum_over_baselines(baselines, n, exact.data(), exact_sums.data());
+    update(exact_sums.data(), n, settings.unit, n_steps % 2 == 0, exact.data(), exact_change, exact_size);
+    open = n_steps % 2 == 1;  // ends with a mean
+    for (std::size_t i = 0; i < n_lanes && n_exact > 1; ++i)
+      open |= exact_change[i] > settings.tolerance * settings.tolerance * exact_size[i];
+  }
   for (std::size_t i = 0; i < n_lanes; ++i) {
     const std::size_t lane = group * kLanes + i;
     gains.converged[lane] = n_iterations[i] > 0;
-    gains.n_iterations[lane] =
-        n_iterations[i] > 0 ? n_iterations[i] + 1 : static_cast<std::uint32_t>(settings.max_iterations + 1);
+    gains.n_iterations[lane] = static_cast<std::uint32_t>(
+        (n_iterations[i] > 0 ? n_iterations[i] : settings.max_iterations) + n_steps);
     for (std::size_t p = 0; p < n; ++p) {
       gains.gain(lane, p) = {exact[p * 2 * kLanes + i], exact[(p * 2 + 1) * kLanes + i]};
       gains.information(lane, p) = exact_sums[(p * 3 + 2) * kLanes + i];
       gains.signal(lane, p) =
           std::hypot(exact_sums[p * 3 * kLanes + i], exact_sums[(p * 3 + 1) * kLanes + i]);
     }
-    if (!gains.converged[lane] && settings.polish) gains.converged[lane] = polish_gains(problem, lane, settings, gains);
   }
 }
 
@@ -285,7 +296,7 @@ bool polish_gains(const DiagonalProblem& problem, std::size_t lane, const Diagon
   LogGainEquations now = equations_of(problem, lane, gain);
   const std::size_t n = now.antenna.size();
   if (n < 2) return false;
-  for (std::size_t iteration = 0; iteration < settings.max_iterations && !converged; ++iteration) {
+  for (std::size_t iteration = 0; iteration < kNewtonSteps && !converged; ++iteration) {
     std::vector<double> amplitude = now.amplitude, phase = now.phase;
     for (std::size_t i = 0; i < n; ++i) {
       amplitude[i * n + i] *= 1 + damping;
