@@ -11,6 +11,7 @@
 #include "libcore/files/descriptor.h"
 #include "libcore/files/output.h"
 #include "libcore/h5parm/hdf5.h"
+#include "libcore/system/isolated.h"
 
 namespace apsyn {
 namespace {
@@ -180,20 +181,32 @@ struct FlagFileReader::State {
   std::unique_ptr<Consumer<std::uint8_t>> bits;
   std::unique_ptr<Consumer<std::uint64_t>> rows;
   std::vector<std::uint8_t> packed;
+  void open(const std::string& name);
 };
 
 FlagFileReader::FlagFileReader(const std::string& path) : state_(std::make_unique<State>()) {
-  State& state = *state_;
-  state.path = path;
+  // A first look in a process of its own: libhdf5 trusts its files.
+  constexpr IsolationLimits kLimits{std::uint64_t{1} << 30, 60};
+  const IsolatedResult look = run_isolated(kLimits, [&] {
+    State().open(path);
+    return std::string();
+  });
+  if (look.end != IsolatedEnd::finished)
+    throw DataError("{}: libhdf5 cannot read it: the file is damaged", path);
+  state_->open(path);
+}
+
+void FlagFileReader::State::open(const std::string& name) {
+  path = name;
   quieten_hdf5();
   if (::access(path.c_str(), R_OK) != 0) throw FailureError("{}: cannot be opened for reading", path);
-  state.file = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-  if (!state.file.good()) throw DataError("{}: no HDF5 file: give one that --save has written", path);
-  const Hdf5Handle count(H5Aopen(state.file, "set_rows", H5P_DEFAULT), H5Aclose);
-  if (!count.good() || H5Aread(count, H5T_NATIVE_UINT64, &state.n_set_rows) < 0)
+  file = Hdf5Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!file.good()) throw DataError("{}: no HDF5 file: give one that --save has written", path);
+  const Hdf5Handle count(H5Aopen(file, "set_rows", H5P_DEFAULT), H5Aclose);
+  if (!count.good() || H5Aread(count, H5T_NATIVE_UINT64, &n_set_rows) < 0)
     throw DataError("{}: holds no flags of a set: give a file that --save has written", path);
-  state.bits = std::make_unique<Consumer<std::uint8_t>>(state.file, "bits", H5T_NATIVE_UINT8, path);
-  state.rows = std::make_unique<Consumer<std::uint64_t>>(state.file, "rows", H5T_NATIVE_UINT64, path);
+  bits = std::make_unique<Consumer<std::uint8_t>>(file, "bits", H5T_NATIVE_UINT8, path);
+  rows = std::make_unique<Consumer<std::uint64_t>>(file, "rows", H5T_NATIVE_UINT64, path);
 }
 
 FlagFileReader::~FlagFileReader() = default;

@@ -19,6 +19,7 @@
 #include "libcore/files/descriptor.h"
 #include "libcore/files/output.h"
 #include "libcore/measures/coordinates.h"
+#include "libcore/system/isolated.h"
 #include "libcore/uvh5/datasets.h"
 
 namespace apsyn {
@@ -403,7 +404,20 @@ struct Uvh5Reader::State {
   }
 };
 
-Uvh5Reader::Uvh5Reader(const std::string& path) : state_(std::make_unique<State>(path)) {}
+Uvh5Reader::Uvh5Reader(const std::string& path) {
+  // A first look, at the header and the rows at both ends, in a process of its own: libhdf5 trusts its files.
+  constexpr IsolationLimits kLimits{std::uint64_t{1} << 30, 60};
+  const IsolatedResult look = run_isolated(kLimits, [&] {
+    const State state(path);
+    std::vector<std::complex<float>> cells(state.n_chan * state.n_product);
+    for (const std::uint64_t row : {std::uint64_t{0}, state.n_rows - 1})
+      state.file.rows("/Data/visdata", row, 1, uvh5::complex_type(), cells.data());
+    return std::string();
+  });
+  if (look.end != IsolatedEnd::finished)
+    throw DataError("{}: libhdf5 cannot read it: the file is damaged", path);
+  state_ = std::make_unique<State>(path);
+}
 Uvh5Reader::~Uvh5Reader() = default;
 
 const MsDescription& Uvh5Reader::description() const {
