@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Handles of libhdf5 that close themselves. For libcore/h5parm only.
+// Handles of libhdf5 that close themselves. For the rooms of HDF5 files only: h5parm, rfi and uvh5.
 #pragma once
 
 #include <hdf5.h>
@@ -24,14 +24,18 @@ class Hdf5Handle {
   }
   operator hid_t() const { return id_; }
   bool good() const { return id_ >= 0; }
+  /// Leaves it open. Closing a file that a full disk has cut short ends the process (libhdf5 1.10.8).
+  void abandon() { id_ = -1; }
 
  private:
   hid_t id_ = -1;
   Close close_ = nullptr;
 };
 
-/// Nothing of the library's own on standard error, and no filters of plug-ins that lie about.
+/// Nothing of the library's own on standard error, no filters of plug-ins that lie about, and no attempt to
+/// write, at the end of the process, what a full disk has refused.
 inline void quieten_hdf5() {
+  H5dont_atexit();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   H5PLset_loading_state(0);
 }

@@ -239,6 +239,14 @@ SkyDirection SkyFrame::direction_from_apparent(const UtcTime& time, const SkyDir
   });
 }
 
+SkyDirection SkyFrame::apparent_from_direction(const UtcTime& time, const SkyDirection& direction) const {
+  return with_measures([&] {
+    state_->set_time(time);
+    const casacore::MVDirection place = state_->to_apparent(celestial(direction)).getValue();
+    return SkyDirection{place.getLong() < 0 ? place.getLong() + kTwoPi : place.getLong(), place.getLat()};
+  });
+}
+
 SkyDirection SkyFrame::zenith(const UtcTime& time) const {
   return direction_from_enu(time, {0, 0, 1});
 }

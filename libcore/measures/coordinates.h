@@ -35,6 +35,8 @@ class SkyFrame {
   SkyDirection zenith(const UtcTime& time) const;
   /// J2000 for an apparent direction of that date as the Earth's centre has it (casacore's APP).
   SkyDirection direction_from_apparent(const UtcTime& time, const SkyDirection& apparent) const;
+  /// The other way round.
+  SkyDirection apparent_from_direction(const UtcTime& time, const SkyDirection& direction) const;
   /// Rows u, v, w: uvw = R enu_offset. w points at the apparent direction, v to J2000 north there, u to the
   /// east.
   Mat3 uvw_rotation(const UtcTime& time, const SkyDirection& phase_centre) const;

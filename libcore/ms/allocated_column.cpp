@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 
@@ -20,11 +21,15 @@ namespace {
 
 using casacore::IPosition;
 
-/// Sets aside so many bytes of a file, which are zeros.
-void allocate(const std::string& path, std::uint64_t n_bytes) {
+/// Gives a file so many bytes, which are zeros.
+void allocate(const std::string& path, std::uint64_t n_bytes, AllocatedColumnStMan::Space space) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) throw FailureError("{}: cannot be opened: {}", path, std::strerror(errno));
-  const int error = n_bytes == 0 ? 0 : ::posix_fallocate(fd, 0, static_cast<off_t>(n_bytes));
+  int error = 0;
+  if (space == AllocatedColumnStMan::Space::holes)
+    error = ::ftruncate(fd, static_cast<off_t>(n_bytes)) == 0 ? 0 : errno;
+  else if (n_bytes > 0)
+    error = ::posix_fallocate(fd, 0, static_cast<off_t>(n_bytes));
   ::close(fd);
   if (error != 0)
     throw FailureError("{}: {} bytes cannot be set aside: {}", path, n_bytes, std::strerror(error));
@@ -33,7 +38,7 @@ void allocate(const std::string& path, std::uint64_t n_bytes) {
 }  // namespace
 
 casacore::DataManager* AllocatedColumnStMan::clone() const {
-  return new AllocatedColumnStMan(hypercolumnName_p, tile_);
+  return new AllocatedColumnStMan(hypercolumnName_p, tile_, space_);
 }
 
 /// Makes what TiledColumnStMan makes, a file with a cube of all rows. A cube that grows would take its new
@@ -44,8 +49,18 @@ void AllocatedColumnStMan::create64(casacore::rownr_t n_rows) {
   IPosition shape = fixedCellShape_p;
   shape.append(IPosition(1, 0));
   cubeSet_p.resize(1);
-  casacore::TSMCube* cube = makeTSMCube(fileSet_p[0], shape, tile_, casacore::Record());
-  cubeSet_p[0] = cube;
+  cubeSet_p[0] = makeTSMCube(fileSet_p[0], shape, tile_, casacore::Record());
+  take_rows(n_rows);
+}
+
+void AllocatedColumnStMan::addRow64(casacore::rownr_t n_rows) {
+  if (nrrow_p > 0) throw FailureError("{}: its rows are added at once", fileName());
+  take_rows(n_rows);
+}
+
+/// The first rows, all of them 0.
+void AllocatedColumnStMan::take_rows(casacore::rownr_t n_rows) {
+  casacore::TSMCube* const cube = cubeSet_p[0];
   nrrow_p += n_rows;
   setDataChanged();
   if (multiFile() != nullptr || tsmOption().option() != casacore::TSMOption::Cache) {
@@ -53,11 +68,12 @@ void AllocatedColumnStMan::create64(casacore::rownr_t n_rows) {
     return;
   }
   const IPosition tile = cube->tileShape();
-  shape[shape.size() - 1] = static_cast<ssize_t>(n_rows);
+  IPosition shape = fixedCellShape_p;
+  shape.append(IPosition(1, static_cast<ssize_t>(n_rows)));
   std::uint64_t n_bytes = cube->bucketSize();
   for (std::size_t axis = 0; axis < shape.size(); ++axis)
     n_bytes *= static_cast<std::uint64_t>((shape[axis] + tile[axis] - 1) / tile[axis]);
-  allocate(fileName() + "_TSM0", n_bytes);
+  allocate(fileName() + "_TSM0", n_bytes, space_);
   fileSet_p[0]->extend(static_cast<casacore::Int64>(n_bytes));
   casacore::MemoryIO bytes;
   casacore::AipsIO description(&bytes);

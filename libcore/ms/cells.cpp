@@ -76,7 +76,9 @@ void require_column(const casacore::Table& table, const std::string& path, const
   throw DataError("{}: no column {}: its data columns are:{}", path, name, others.empty() ? " none" : others);
 }
 
-/// Flags and values that are no numbers become weights of 0. By bits, so that vectors can do it.
+/// Flags and values that are no numbers become weights of 0, with values of 0, or, where flagged ones are
+/// kept, with those that are stored if they are finite. By bits, so that vectors can do it.
+template <bool keep_flagged>
 void fold_values(const casacore::Complex* data, const casacore::Bool* flag, const float* weight,
                  std::size_t n, std::complex<float>* to, float* to_weight) {
   constexpr std::uint32_t kInfinity = 0x7f800000, kSign = 0x80000000;
@@ -91,8 +93,10 @@ void fold_values(const casacore::Complex* data, const casacore::Bool* flag, cons
     const bool valid =
         (flags[i] == 0) & (w - 1 < kInfinity - 1) & ((re & ~kSign) < kInfinity) & ((im & ~kSign) < kInfinity);
     const std::uint32_t mask = valid ? ~std::uint32_t{0} : 0;
-    kept[2 * i] = std::bit_cast<float>(re & mask);
-    kept[2 * i + 1] = std::bit_cast<float>(im & mask);
+    const bool finite = ((re & ~kSign) < kInfinity) & ((im & ~kSign) < kInfinity);
+    const std::uint32_t value_mask = !keep_flagged ? mask : finite ? ~std::uint32_t{0} : 0;
+    kept[2 * i] = std::bit_cast<float>(re & value_mask);
+    kept[2 * i + 1] = std::bit_cast<float>(im & value_mask);
     to_weight[i] = std::bit_cast<float>(w & mask);
   }
 }
@@ -123,7 +127,8 @@ MsCellReader::MsCellReader(const casacore::Table& table, const MsMetadata& meta,
     : meta_(meta),
       first_channel_(selection.first_channel),
       path_(path),
-      coordinates_alone_(selection.column.empty()) {
+      coordinates_alone_(selection.column.empty()),
+      keep_flagged_(selection.keep_flagged) {
   const bool by_files = !selection.by_casacore_alone;
   require_column(table, path, "UVW");
   uvw_.attach(table, "UVW", path, by_files);
@@ -296,7 +301,7 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
     const bool placed =
         std::isfinite(uvw[3 * at]) && std::isfinite(uvw[3 * at + 1]) && std::isfinite(uvw[3 * at + 2]);
     if (!placed) std::fill_n(&uvw_m(row, 0), 3, 0.0);
-    const bool used = placed && !scalars.flag_row[cells.wanted[row]];
+    const bool weighs = !scalars.flag_row[cells.wanted[row]], used = placed && (weighs || keep_flagged_);
     if (!used || !all_there) {
       std::fill_n(to, n_values, std::complex<float>{});
       std::fill_n(to_weight, n_values, 0.0f);
@@ -318,7 +323,9 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
         for (std::size_t i = 0; i < n_values; ++i) repeated[i] = weight[i % n_corr];
         weight = repeated.data();
       }
-      fold_values(data, flag, weight, n_values, to, to_weight);
+      keep_flagged_ ? fold_values<true>(data, flag, weight, n_values, to, to_weight)
+                    : fold_values<false>(data, flag, weight, n_values, to, to_weight);
+      if (!weighs) std::fill_n(to_weight, n_values, 0.0f);
       continue;
     }
     for (std::size_t chan = 0; chan < n_chan; ++chan, data += n_corr, flag += n_corr, weight += step)
@@ -327,9 +334,9 @@ void MsCellReader::fold(const MsCells& cells, const MsScalars& scalars, View<dou
         if (corr < 0) continue;
         const casacore::Complex value = data[corr];
         const float w = weight[corr];
-        const bool valid = !flag[corr] && w > 0 && std::isfinite(w) && std::isfinite(value.real()) &&
-                           std::isfinite(value.imag());
-        *to = valid ? value : casacore::Complex(0, 0);
+        const bool finite = std::isfinite(value.real()) && std::isfinite(value.imag());
+        const bool valid = weighs && !flag[corr] && w > 0 && std::isfinite(w) && finite;
+        *to = (keep_flagged_ ? finite : valid) ? value : casacore::Complex(0, 0);
         *to_weight = valid ? w : 0.0f;
       }
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcore/ms/allocated_column.h"
 #include "libcore/ms/units.h"
 
 namespace apsyn {
@@ -54,7 +55,8 @@ void bind_tiled(casacore::TableDesc& desc, std::vector<std::pair<MS::PredefinedC
 
 }  // namespace
 
-casacore::SetupNewTable set_up_main_table(const std::string& path, const IPosition& cell, FluxUnit unit) {
+casacore::SetupNewTable set_up_main_table(const std::string& path, const IPosition& cell, FluxUnit unit,
+                                          bool allocated) {
   casacore::TableDesc desc = describe_main(cell, unit);
   std::vector<std::pair<MS::PredefinedColumns, IPosition>> tiles;
   bind_tiled(desc, tiles, MS::DATA, cell, 8);
@@ -70,9 +72,15 @@ casacore::SetupNewTable set_up_main_table(const std::string& path, const IPositi
                                        MS::DATA_DESC_ID, MS::FEED1, MS::FEED2, MS::FIELD_ID, MS::FLAG_ROW,
                                        MS::OBSERVATION_ID, MS::PROCESSOR_ID, MS::SCAN_NUMBER, MS::STATE_ID})
     setup.bindColumn(MS::columnName(column), incremental);
-  for (const auto& [column, tile] : tiles)
-    setup.bindColumn(MS::columnName(column),
-                     casacore::TiledColumnStMan("Tiled" + MS::columnName(column), tile));
+  for (const auto& [column, tile] : tiles) {
+    const std::string name = MS::columnName(column), manager = "Tiled" + name;
+    if (allocated)
+      // Holes, which all threads fill: setting the space aside is one thread's work, a fifth of the time in
+      // memory. A disk that is full shows when the cells are written.
+      setup.bindColumn(name, AllocatedColumnStMan(manager, tile, AllocatedColumnStMan::Space::holes));
+    else
+      setup.bindColumn(name, casacore::TiledColumnStMan(manager, tile));
+  }
   return setup;
 }
 

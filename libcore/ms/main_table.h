@@ -14,8 +14,9 @@ namespace apsyn {
 /// A new table at `path` with the required columns, DATA in `unit` and WEIGHT_SPECTRUM; `cell`: products,
 /// channels.
 /// Visibilities, flags, weights and coordinates in tiles of whole rows; what hardly changes from row to row
-/// incrementally; the rest in the standard manager.
+/// incrementally; the rest in the standard manager. `allocated`: tiles of all rows that the table is made
+/// with are there at once, of zeros.
 casacore::SetupNewTable set_up_main_table(const std::string& path, const casacore::IPosition& cell,
-                                          FluxUnit unit);
+                                          FluxUnit unit, bool allocated = false);
 
 }  // namespace apsyn

@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,11 +33,17 @@ struct MsSelection {
   std::int64_t first_row = 0, n_rows = -1;            ///< in main-table rows
   std::int64_t first_interval = 0, n_intervals = -1;  ///< distinct TIME values counted from 0 (--interval)
   std::size_t first_channel = 0, n_channels = 0;      ///< per spectral window; 0 = all
-  bool autos = false;                                 ///< keep ANTENNA1 == ANTENNA2
-  bool by_casacore_alone = false;  ///< read and write no tiles past it: slow, to compare with
+  /// TIME from and to here, MJD seconds UTC.
+  double min_time_mjd_s = -std::numeric_limits<double>::infinity();
+  double max_time_mjd_s = std::numeric_limits<double>::infinity();
+  std::function<bool(int ant1, int ant2)> wants_baseline{};  ///< none: all
+  bool autos = false;                                        ///< keep ANTENNA1 == ANTENNA2
   /// Weights of DATA as its definition has them, 1 / SIGMA_SPECTRUM^2 where there is such a column and it is
   /// not 0: a set whose CORRECTED_DATA has been written keeps the weights of that in WEIGHT_SPECTRUM.
   bool weights_of_sigma = false;
+  bool row_details = false;        ///< exposure_s and scan of MsRows, too
+  bool keep_flagged = false;       ///< values without weight keep what is stored, where that is finite
+  bool by_casacore_alone = false;  ///< read and write no tiles past it: slow, to compare with
 };
 
 /// The selected rows of one TIME.
@@ -56,6 +63,8 @@ struct MsRows {
   Buffer<double, 2> uvw_m;   ///< [row][3] as stored
   std::vector<double> time_mjd_s, interval_s;
   std::vector<int> ant1, ant2, field;
+  std::vector<double> exposure_s;  ///< with MsSelection::row_details alone, as:
+  std::vector<int> scan;
   std::vector<std::int64_t> row_number;  ///< in the main table
   Buffer<std::complex<float>, 3> data;   ///< [row][chan][product], products as products()
   Buffer<float, 3> weight;               ///< the same shape
@@ -89,7 +98,8 @@ class MeasurementSetReader {
   const Exposures& exposures() const;
   /// By rising time; those without rows (of cross-correlations) are left out. Reads the scalars of all rows.
   std::vector<MsIntegration> integrations() const;
-  const std::string& observer() const;  ///< empty when the set does not tell
+  std::vector<std::string> history() const;  ///< MESSAGE of HISTORY
+  const std::string& observer() const;       ///< empty when the set does not tell
   const std::string& telescope() const;
   bool has_column(const std::string& name) const;
   /// Of the selected column: Jy where the set does not tell, as the definition has it.
@@ -103,7 +113,7 @@ class MeasurementSetReader {
   bool next(MsRows& rows, std::size_t max_rows);
   /// Then the cells of these rows, half a mebibyte at a time: calls `use` while caches hold them, on up to
   /// n_threads threads, the caller's among them, in any order. uvw_m is complete when it returns. The error
-  /// that it throws is that of the first rows that have one.
+  /// that it throws is that of the first rows that have one. Before `use` has rows, uvw_m has theirs.
   void read_cells(MsRows& rows, unsigned n_threads, const UseMsCells& use);
   /// The same into data and weight of `rows`.
   void read_cells(MsRows& rows, unsigned n_threads);
@@ -119,7 +129,10 @@ struct MsDescription {
   ArrayLayout layout;  ///< with site
   SkyDirection phase_centre;
   std::vector<double> channel_hz;
-  double channel_width_hz = 0;  ///< > 0
+  double channel_width_hz = 0;            ///< > 0
+  std::vector<double> channel_widths_hz;  ///< where they differ; empty: all channel_width_hz
+  std::string window_name;                ///< empty: band0
+  std::string frame = "TOPOCENT";         ///< of the frequencies, as MsSpectralWindow::frame
   std::vector<Product> products;
   FluxUnit flux_unit = FluxUnit::jansky;  ///< of DATA
   std::vector<std::string> history;
@@ -137,7 +150,9 @@ struct MsWriteRows {
   int window = 0;                           ///< 0: the first, then more_windows
   /// Where rows differ: a value for each. Times are those of the middle.
   std::vector<double> row_time_mjd_s{}, row_interval_s{}, row_exposure_s{};
-  std::vector<int> row_field{};  ///< 0: the source, then more_fields; empty: all 0
+  std::vector<int> row_field{};              ///< 0: the source, then more_fields; empty: all 0
+  std::vector<double> row_centroid_mjd_s{};  ///< of the data in it; empty: the times of the middle
+  std::vector<int> row_scan{};               ///< empty: all 1
 };
 
 class MeasurementSetWriter {
@@ -146,10 +161,23 @@ class MeasurementSetWriter {
   /// antennas, channels or products, UsageError and FailureError as check_output. On a full disk casacore may
   /// throw where nothing can catch: tools end that through install_terminate_handling().
   MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite);
+  /// Of a number of rows that is known: they are there at once. What write_cells() and write_scalars() do not
+  /// write of them is 0.
+  MeasurementSetWriter(const std::string& path, const MsDescription& description, bool overwrite,
+                       std::int64_t n_rows);
   ~MeasurementSetWriter();
+  /// Behind the rows that are there.
   void write(const MsWriteRows& rows);
+  /// Of rows that are there, from this one on: what is in their cells, by any number of threads at once. They
+  /// wait for each other where casacore has to write.
+  void write_cells(std::int64_t first_row, View<const std::complex<float>, 3> data,
+                   View<const float, 3> weight);
+  /// Then everything else, of rows that write_cells() has written; by one thread.
+  void write_scalars(std::int64_t first_row, const MsWriteRows& rows);
   /// More HISTORY rows, behind those of the description; before commit().
   void add_history(const std::vector<std::string>& lines);
+  /// Copies subtables of another set that describe its stations: LOFAR_ANTENNA_FIELD, PHASED_ARRAY, WEATHER.
+  void add_subtables_of(const std::string& path);
   void commit();
 
  private:

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "libcore/base/constants.h"
@@ -22,6 +23,10 @@ ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
   const casacore::ScalarColumn<casacore::String> name(table, "NAME");
   const casacore::ArrayColumn<double> position(table, "POSITION");
   const casacore::ScalarColumn<casacore::Bool> flag_row(table, "FLAG_ROW");
+  std::optional<casacore::ScalarColumn<casacore::String>> mount;
+  std::optional<casacore::ScalarColumn<double>> diameter;
+  if (table.tableDesc().isColumn("MOUNT")) mount.emplace(table, "MOUNT");
+  if (table.tableDesc().isColumn("DISH_DIAMETER")) diameter.emplace(table, "DISH_DIAMETER");
   // Unused antennas may stand at the geocentre, and simulated arrays about nowhere.
   constexpr double kMinRadius_m = 6e6;
   ArrayLayout layout;
@@ -38,6 +43,9 @@ ArrayLayout read_antennas(const casacore::Table& ms, const std::string& path) {
       ++n_on_earth;
     }
     layout.antennas.push_back({name(row), {}, 0, flag_row(row)});
+    if (mount) layout.antennas.back().mount = (*mount)(row);
+    if (diameter && std::isfinite((*diameter)(row)))
+      layout.antennas.back().dish_diameter_m = (*diameter)(row);
   }
   if (itrf_m.empty()) throw DataError("{}: ANTENNA is empty: nothing to read", path);
   if (n_on_earth > 0) {
@@ -60,13 +68,6 @@ std::string read_observer(const casacore::Table& ms, const std::string& path) {
   const casacore::Table table = ms_subtable(ms, path, "OBSERVATION");
   if (table.nrow() == 0 || !table.tableDesc().isColumn("OBSERVER")) return {};
   return casacore::ScalarColumn<casacore::String>(table, "OBSERVER")(0);
-}
-
-/// SPECSYS for MEAS_FREQ_REF, an MFrequency::Types.
-std::string frequency_frame(int reference) {
-  static constexpr const char* names[] = {"SOURCE",   "LSRK",     "LSRD",     "BARYCENT", "GEOCENTR",
-                                          "TOPOCENT", "GALACTOC", "LOCALGRP", "CMBDIPOL"};
-  return reference >= 0 && reference < static_cast<int>(std::size(names)) ? names[reference] : "TOPOCENT";
 }
 
 MsSpectralWindow read_window(const casacore::Table& table, int row, const std::string& path) {
@@ -187,6 +188,23 @@ void read_data_descriptions(MsMetadata& meta, const casacore::Table& ms, const s
 }
 
 }  // namespace
+
+namespace {
+constexpr const char* kFrames[] = {"SOURCE",   "LSRK",     "LSRD",     "BARYCENT", "GEOCENTR",
+                                   "TOPOCENT", "GALACTOC", "LOCALGRP", "CMBDIPOL"};
+constexpr int kTopocentric = 5;
+}  // namespace
+
+std::string frequency_frame(int reference) {
+  return kFrames[reference >= 0 && reference < static_cast<int>(std::size(kFrames)) ? reference
+                                                                                    : kTopocentric];
+}
+
+int frequency_reference(const std::string& frame) {
+  for (int i = 0; i < static_cast<int>(std::size(kFrames)); ++i)
+    if (frame == kFrames[i]) return i;
+  return kTopocentric;
+}
 
 casacore::Table ms_subtable(const casacore::Table& ms, const std::string& path, const std::string& name) {
   const casacore::TableRecord& keywords = ms.keywordSet();

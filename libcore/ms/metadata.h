@@ -49,6 +49,10 @@ inline bool selected(const std::vector<int>& list, int number) {
 std::vector<bool> descriptions_with_rows(const casacore::Table& ms, const MsSelection& selection,
                                          const std::vector<bool>& wanted);
 
+/// SPECSYS for MEAS_FREQ_REF, an MFrequency::Types, and back; what is not known is topocentric.
+std::string frequency_frame(int reference);
+int frequency_reference(const std::string& frame);
+
 casacore::Table ms_subtable(const casacore::Table& ms, const std::string& path, const std::string& name);
 
 /// Phase centres in J2000. One that cannot be had is a DataError when its field is selected.

@@ -149,7 +149,7 @@ struct MeasurementSetReader::State {
   void scan(std::size_t n_rows, Block& into) {
     MsScalars& scalars = into.scalars;
     n_rows = std::min(n_rows, static_cast<std::size_t>(rows.end_row() - next_row));
-    read_scalars(scalars, table, next_row, n_rows);
+    read_scalars(scalars, table, next_row, n_rows, selection.row_details);
     next_row += static_cast<std::int64_t>(n_rows);
     std::map<int, std::vector<std::size_t>> by_description;
     const int n_ant = static_cast<int>(meta.layout.antennas.size());
@@ -160,6 +160,7 @@ struct MeasurementSetReader::State {
         throw DataError("{}: row {}: antennas {} and {}: the set has {}", path,
                         scalars.first_row + static_cast<std::int64_t>(i), ant1, ant2, n_ant);
       if (ant1 == ant2 && !selection.autos) continue;
+      if (selection.wants_baseline && !selection.wants_baseline(ant1, ant2)) continue;
       by_description[scalars.data_description[i]].push_back(i);
     }
     for (auto& [description, wanted] : by_description) into.batches.push_back(std::move(wanted));
@@ -332,6 +333,8 @@ struct MeasurementSetReader::State {
     out.ant2.resize(n);
     out.field.resize(n);
     out.row_number.resize(n);
+    out.exposure_s.resize(selection.row_details ? n : 0);
+    out.scan.resize(selection.row_details ? n : 0);
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t at = batch[i];
       out.time_mjd_s[i] = scalars.time_s[at];
@@ -340,6 +343,9 @@ struct MeasurementSetReader::State {
       out.ant2[i] = scalars.ant2[at];
       out.field[i] = scalars.field[at];
       out.row_number[i] = scalars.first_row + static_cast<std::int64_t>(at);
+      if (!selection.row_details) continue;
+      out.exposure_s[i] = scalars.exposure_s[at];
+      out.scan[i] = scalars.scan[at];
     }
   }
 };
@@ -397,6 +403,18 @@ const std::string& MeasurementSetReader::telescope() const {
 FluxUnit MeasurementSetReader::flux_unit() const {
   return with_measurement_set(
       state_->path, [&] { return unit_of_column(state_->table, state_->path, state_->selection.column); });
+}
+std::vector<std::string> MeasurementSetReader::history() const {
+  const casacore::TableRecord& keywords = state_->table.keywordSet();
+  if (!keywords.isDefined("HISTORY")) return {};
+  return with_measurement_set(state_->path, [&] {
+    const casacore::Table table = ms_subtable(state_->table, state_->path, "HISTORY");
+    std::vector<std::string> lines;
+    if (!table.tableDesc().isColumn("MESSAGE")) return lines;
+    const casacore::ScalarColumn<casacore::String> message(table, "MESSAGE");
+    for (casacore::rownr_t row = 0; row < table.nrow(); ++row) lines.push_back(message(row));
+    return lines;
+  });
 }
 bool MeasurementSetReader::has_column(const std::string& name) const {
   return state_->table.tableDesc().isColumn(name);

@@ -102,7 +102,9 @@ void MsRowSelection::find_interval(const casacore::Table& table, const std::stri
 }
 
 bool MsRowSelection::wants(double time_s, int field, int data_description) const {
-  if (time_s < min_time_s_ || time_s > greatest_time_s_) return false;
+  if (time_s < min_time_s_ || time_s > greatest_time_s_ || time_s < selection_.min_time_mjd_s ||
+      time_s > selection_.max_time_mjd_s)
+    return false;
   return meta_.description(data_description).spw >= 0 && selected(selection_.fields, field);
 }
 
@@ -171,7 +173,8 @@ void read_scans(casacore::Vector<casacore::Int>& scan, const casacore::Table& ta
     scan = casacore::Vector<casacore::Int>(n, 0);
 }
 
-void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first, std::size_t n) {
+void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first, std::size_t n,
+                  bool details) {
   scalars.first_row = first;
   read_times(scalars.time_s, table, first, n);
   read_column(scalars.interval_s, table, "INTERVAL", first, n);
@@ -179,6 +182,13 @@ void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t
   read_column(scalars.field, table, "FIELD_ID", first, n);
   read_column(scalars.data_description, table, "DATA_DESC_ID", first, n);
   read_column(scalars.flag_row, table, "FLAG_ROW", first, n);
+  if (!details) return;
+  const auto has = [&](const char* name) { return table.tableDesc().isColumn(name); };
+  read_column(scalars.exposure_s, table, has("EXPOSURE") ? "EXPOSURE" : "INTERVAL", first, n);
+  if (has("SCAN_NUMBER"))
+    read_column(scalars.scan, table, "SCAN_NUMBER", first, n);
+  else
+    scalars.scan.resize(n), scalars.scan = 1;
 }
 
 }  // namespace apsyn

@@ -60,6 +60,8 @@ class MsRowSelection {
 struct MsScalars {
   std::int64_t first_row = 0;
   casacore::Vector<double> time_s, interval_s;
+  casacore::Vector<double> exposure_s;  ///< with its scans, where `details` are asked for
+  casacore::Vector<casacore::Int> scan;
   casacore::Vector<casacore::Int> ant1, ant2, field, data_description;
   casacore::Vector<casacore::Bool> flag_row;
 };
@@ -67,7 +69,7 @@ struct MsScalars {
 void read_antennas(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
                    std::size_t n_rows);
 void read_scalars(MsScalars& scalars, const casacore::Table& table, std::int64_t first_row,
-                  std::size_t n_rows);
+                  std::size_t n_rows, bool details = false);
 
 /// SCAN_NUMBER; zeros where the set has none.
 void read_scans(casacore::Vector<casacore::Int>& scan, const casacore::Table& table, std::int64_t first_row,
@@ -168,7 +170,7 @@ class MsCellReader {
   const MsMetadata& meta_;
   std::size_t first_channel_;
   std::string path_;
-  bool coordinates_alone_;
+  bool coordinates_alone_, keep_flagged_;
   Column<double> uvw_;
   Column<casacore::Complex> data_;
   Column<casacore::Bool> flag_;

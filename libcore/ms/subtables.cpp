@@ -4,7 +4,6 @@
 #include <casacore/casa/Arrays/Matrix.h>
 #include <casacore/casa/Arrays/Vector.h>
 #include <casacore/measures/Measures/MDirection.h>
-#include <casacore/measures/Measures/MFrequency.h>
 #include <casacore/ms/MeasurementSets/MSColumns.h>
 #include <casacore/tables/Tables/SetupNewTab.h>
 #include <casacore/tables/Tables/TableRecord.h>
@@ -13,6 +12,7 @@
 #include <cmath>
 
 #include "libcore/base/error.h"
+#include "libcore/ms/metadata.h"
 #include "libcore/visibility/stokes.h"
 
 namespace apsyn {
@@ -104,7 +104,8 @@ void fill_fields(casacore::MSField& table, const MsDescription& description) {
 void fill_spectral_windows(casacore::MSSpectralWindow& table, const MsDescription& description) {
   const std::size_t n_chan = description.channel_hz.size();
   std::vector<MsSpectralWindow> windows{
-      {description.channel_hz, std::vector<double>(n_chan, description.channel_width_hz), ""}};
+      {description.channel_hz, description.channel_widths_hz, description.window_name, description.frame}};
+  if (windows[0].width_hz.empty()) windows[0].width_hz.assign(n_chan, description.channel_width_hz);
   windows.insert(windows.end(), description.more_windows.begin(), description.more_windows.end());
   casacore::MSSpWindowColumns columns(table);
   table.addRow(windows.size());
@@ -126,7 +127,7 @@ void fill_spectral_windows(casacore::MSSpectralWindow& table, const MsDescriptio
     columns.effectiveBW().put(i, widths);
     columns.resolution().put(i, widths);
     columns.totalBandwidth().put(i, total_hz);
-    columns.measFreqRef().put(i, casacore::MFrequency::TOPO);
+    columns.measFreqRef().put(i, frequency_reference(windows[i].frame));
     columns.netSideband().put(i, descending ? -1 : 1);
     columns.ifConvChain().put(i, 0);
     columns.freqGroup().put(i, 0);

@@ -77,6 +77,17 @@ void spread_bits(const std::uint8_t* bytes, std::uint64_t first, std::uint64_t n
   for (std::uint64_t i = 0; i < n; ++i) to[i] = bytes[(shift + i) / 8] >> (shift + i) % 8 & 1;
 }
 
+/// The other way round: n, a multiple of 8, bytes of 0 or 1.
+void gather_bits(const std::uint8_t* from, std::uint64_t n, std::uint8_t* bytes) {
+  // The product brings byte i's lowest bit to bit 56 + i; no two of its terms meet there, or carry into it.
+  constexpr std::uint64_t kToTop = 0x0102040810204080u;
+  for (std::uint64_t i = 0; i < n; i += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, from + i, 8);
+    bytes[i / 8] = static_cast<std::uint8_t>((eight * kToTop) >> 56);
+  }
+}
+
 /// Part of an axis.
 struct Range {
   std::uint64_t first = 0, n = 0;
@@ -219,8 +230,37 @@ struct TileFiles::State {
     });
   }
 
+  /// Whether cells of bits begin at whole bytes, wherever they lie.
+  static bool whole_bytes(const TileLayout::Cube& cube) {
+    return cube.tile[0] == cube.shape[0] && cube.tile[1] == cube.shape[1] &&
+           cube.tile[0] * cube.tile[1] % 8 == 0;
+  }
+  /// Of a cube with whole_bytes().
+  void write_bits(const TileLayout::Cube& cube, const Range& places, const Range& chans,
+                  const std::uint8_t* from) {
+    thread_local std::vector<std::uint8_t> packed, cells;
+    const std::uint64_t cell = cube.shape[0] * cube.shape[1], line = chans.n * cube.shape[0];
+    const std::uint64_t at_once =
+        std::max<std::uint64_t>(1, kBytesBetween / std::max<std::uint64_t>(1, cell));
+    for (std::uint64_t done = 0, n = 0; done < places.n; done += n) {
+      n = std::min(at_once, places.n - done);
+      const std::uint8_t* all = from + done * line;
+      if (line != cell) {
+        cells.resize(n * cell);
+        read_elements(cube, cube.offset, (places.first + done) * cell, n * cell, cells.data());
+        for (std::uint64_t row = 0; row < n; ++row)
+          std::memcpy(cells.data() + row * cell + chans.first * cube.shape[0], all + row * line, line);
+        all = cells.data();
+      }
+      packed.resize(n * cell / 8);
+      gather_bits(all, n * cell, packed.data());
+      write_bytes(cube, cube.offset + (places.first + done) * cell / 8, packed.data(), packed.size());
+    }
+  }
+
   void write_places(const TileLayout::Cube& cube, const Range& places, const Range& chans,
                     const std::uint8_t* from) {
+    if (bits) return write_bits(cube, places, chans, from);
     const std::uint64_t cell = chans.n * cube.shape[0], row_elements = cube.tile[0] * cube.tile[1];
     if (adjacent(cube, chans))
       return write_bytes(cube, cube.offset + places.first * cell * element_bytes, from,
@@ -338,7 +378,9 @@ std::optional<TileFiles> TileFiles::open(const casacore::Table& table, const std
   const casacore::DataType type = table.tableDesc().columnDesc(column).dataType();
   state->bits = type == casacore::TpBool;
   state->element_bytes = state->bits ? 1 : type == casacore::TpFloat ? 4 : 8;
-  if (state->bits && access == Access::write) return {};
+  if (state->bits && access == Access::write)
+    for (const TileLayout::Cube& cube : layout->cubes)
+      if (cube.tile_bytes > 0 && !State::whole_bytes(cube)) return {};
   for (const std::string& path : layout->files) state->files.emplace_back(path, access);
   state->layout = *std::move(layout);
   const TileLayout& kept = state->layout;

@@ -49,7 +49,8 @@ class TileFiles {
  public:
   enum class Access { read, write };
   /// Nothing where there is no layout, or where cells at both ends and between are not, byte for byte, what
-  /// casacore reads: casacore is then to be used for all. While files are written here casacore must not
+  /// casacore reads: casacore is then to be used for all. Of bits to be written also where cells share bytes.
+  /// While files are written here casacore must not
   /// write or read the column, for it keeps tiles.
   static std::optional<TileFiles> open(const casacore::Table& table, const std::string& column,
                                        Access access);
@@ -67,8 +68,8 @@ class TileFiles {
   /// when it cannot be read.
   void read(std::uint64_t first_row, std::size_t n_rows, std::size_t first_chan, std::size_t n_chan,
             void* cells) const;
-  /// The same to the file, of a column whose elements have whole bytes; other channels keep what they hold.
-  /// FailureError when it cannot be written.
+  /// The same to the file; other channels keep what they hold. Any number of threads at once, of rows of
+  /// their own. FailureError when it cannot be written.
   void write(std::uint64_t first_row, std::size_t n_rows, std::size_t first_chan, std::size_t n_chan,
              const void* cells) const;
 

@@ -6,7 +6,11 @@
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <mutex>
+#include <optional>
 
 #include "libcore/base/error.h"
 #include "libcore/base/log.h"
@@ -15,7 +19,9 @@
 #include "libcore/ms/main_table.h"
 #include "libcore/ms/measurement_set.h"
 #include "libcore/ms/metadata.h"
+#include "libcore/ms/probe.h"
 #include "libcore/ms/subtables.h"
+#include "libcore/ms/tile_files.h"
 
 namespace apsyn {
 namespace {
@@ -66,9 +72,36 @@ struct MainArrays {
   casacore::Vector<casacore::Bool> flag_row;
 };
 
+/// Subtables beyond the standard that models of beams and the weather at the stations are in. Others name
+/// rows of tables that the new set has under other numbers, or hold statistics of the old data.
+bool describes_stations(const std::string& name) {
+  for (const char* prefix : {"LOFAR_", "MWA_", "OSKAR_", "PHASED_ARRAY", "WEATHER"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+/// Of some cells, by bits, so that vectors can do it.
+void fold_cells(const float* data, const float* weight, std::size_t n, float* data_out,
+                std::uint8_t* flag_out, float* weight_out) {
+  constexpr std::uint32_t kInfinity = 0x7f800000, kSign = 0x80000000;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto re = std::bit_cast<std::uint32_t>(data[2 * i]),
+               im = std::bit_cast<std::uint32_t>(data[2 * i + 1]),
+               w = std::bit_cast<std::uint32_t>(weight[i]);
+    const bool finite = ((re & ~kSign) < kInfinity) & ((im & ~kSign) < kInfinity);
+    // A weight above 0 has the bits 1 to those of infinity, less 1.
+    const bool valid = finite & (w - 1 < kInfinity - 1);
+    const std::uint32_t value_mask = finite ? ~std::uint32_t{0} : 0, mask = valid ? ~std::uint32_t{0} : 0;
+    data_out[2 * i] = std::bit_cast<float>(re & value_mask);
+    data_out[2 * i + 1] = std::bit_cast<float>(im & value_mask);
+    weight_out[i] = std::bit_cast<float>(w & mask);
+    flag_out[i] = !valid;
+  }
+}
+
 /// A cell without weight, or with a value that is no number, is flagged; its value is then kept when finite.
-void fold(const MsWriteRows& rows, MainArrays& out) {
-  const auto [n_row, n_chan, n_product] = rows.data.shape();
+void fold(View<const std::complex<float>, 3> data_in, View<const float, 3> weight_in, MainArrays& out) {
+  const auto [n_row, n_chan, n_product] = data_in.shape();
   const IPosition shape(3, n_product, n_chan, n_row);
   out.data.resize(shape);
   out.flag.resize(shape);
@@ -76,25 +109,22 @@ void fold(const MsWriteRows& rows, MainArrays& out) {
   out.weight.resize(n_product, n_row);
   out.sigma.resize(n_product, n_row);
   out.flag_row.resize(n_row);
-  const std::complex<float>* data = rows.data.data();
-  const float* weight = rows.weight.data();
-  casacore::Complex* data_out = out.data.data();
-  casacore::Bool* flag_out = out.flag.data();
-  casacore::Float* weight_out = out.weight_spectrum.data();
-  std::vector<double> sum(n_product);
-  std::vector<std::size_t> n_valid(n_product);
+  const std::size_t n_cell = n_chan * n_product;
+  thread_local std::vector<double> sum;
+  thread_local std::vector<std::uint32_t> n_valid;
   for (std::size_t row = 0; row < n_row; ++row) {
-    std::fill(sum.begin(), sum.end(), 0.0);
-    std::fill(n_valid.begin(), n_valid.end(), 0);
-    for (std::size_t chan = 0; chan < n_chan; ++chan)
-      for (std::size_t p = 0; p < n_product; ++p, ++data, ++weight, ++data_out, ++flag_out, ++weight_out) {
-        const bool finite = std::isfinite(data->real()) && std::isfinite(data->imag());
-        const bool valid = finite && std::isfinite(*weight) && *weight > 0;
-        *data_out = finite ? *data : casacore::Complex(0, 0);
-        *flag_out = !valid;
-        *weight_out = valid ? *weight : 0.0f;
-        sum[p] += static_cast<double>(*weight_out);
-        n_valid[p] += valid;
+    const auto* data = reinterpret_cast<const float*>(data_in.data() + row * n_cell);
+    const float* weight = weight_in.data() + row * n_cell;
+    auto* data_out = reinterpret_cast<float*>(out.data.data() + row * n_cell);
+    auto* flag_out = reinterpret_cast<std::uint8_t*>(out.flag.data() + row * n_cell);
+    float* weight_out = out.weight_spectrum.data() + row * n_cell;
+    fold_cells(data, weight, n_cell, data_out, flag_out, weight_out);
+    sum.assign(n_product, 0.0);
+    n_valid.assign(n_product, 0);
+    for (std::size_t i = 0; i < n_cell; i += n_product)
+      for (std::size_t p = 0; p < n_product; ++p) {
+        sum[p] += static_cast<double>(weight_out[i + p]);
+        n_valid[p] += 1u - flag_out[i + p];
       }
     bool any = false;
     for (std::size_t p = 0; p < n_product; ++p) {
@@ -116,9 +146,112 @@ struct MeasurementSetWriter::State {
   std::unique_ptr<casacore::MSMainColumns> columns;
   MainArrays arrays;
   MsTimeRange range;
+  /// Of a set whose rows are there from the beginning: what write_cells() has found of them, and the columns'
+  /// files, as far as casacore need not write.
+  std::vector<std::uint8_t> flag_row;
+  std::optional<TileFiles> data, flag, weight_spectrum, weight, sigma;
+  std::vector<casacore::Table> added;  ///< subtables of another set
+  std::mutex casacore_mutex;           ///< takes one thread at a time
 
   State(const std::string& path, const MsDescription& wanted, bool overwrite)
       : description(wanted), pending(path, overwrite) {}
+
+  IPosition cell() const {
+    return IPosition(2, static_cast<ssize_t>(description.products.size()),
+                     static_cast<ssize_t>(description.channel_hz.size()));
+  }
+
+  /// An empty set, or one of rows that are all 0.
+  void create(std::optional<std::int64_t> n_rows) {
+    pending.create_folder();
+    {
+      casacore::SetupNewTable setup =
+          set_up_main_table(pending.part(), cell(), description.flux_unit, n_rows.has_value());
+      ms = std::make_unique<casacore::MeasurementSet>(
+          setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
+      ms->markForDelete();
+    }
+    create_subtables(*ms);
+    mark(true);
+    casacore::MSColumns all(*ms);
+    all.setDirectionRef(casacore::MDirection::J2000);
+    all.setUVWRef(casacore::Muvw::J2000);
+    fill_subtables(*ms, description);
+    columns = std::make_unique<casacore::MSMainColumns>(*ms);
+    if (!n_rows) return;
+    flag_row.assign(static_cast<std::size_t>(*n_rows), 1);
+    if (*n_rows == 0) return;
+    ms->addRow(static_cast<casacore::rownr_t>(*n_rows));
+    ms->flush();
+    const auto open = [&](const char* column) {
+      return TileFiles::open(*ms, column, TileFiles::Access::write);
+    };
+    data = open("DATA");
+    flag = open("FLAG");
+    weight_spectrum = open("WEIGHT_SPECTRUM");
+    weight = open("WEIGHT");
+    sigma = open("SIGMA");
+  }
+
+  /// Cells of consecutive rows, by the files or by casacore.
+  template <class T>
+  void put(const std::optional<TileFiles>& files, casacore::ArrayColumn<T> column, std::int64_t first_row,
+           const casacore::Array<T>& values) {
+    const IPosition shape = values.shape();
+    const IPosition of_cell = shape.getFirst(shape.size() - 1);
+    const auto n = static_cast<std::size_t>(shape[shape.size() - 1]);
+    const auto row = static_cast<std::uint64_t>(first_row);
+    if (files && files->hold(row, n, of_cell)) {
+      const std::size_t n_chan = of_cell.size() == 2 ? static_cast<std::size_t>(of_cell[1]) : 1;
+      return files->write(row, n, 0, n_chan, values.data());
+    }
+    std::lock_guard lock(casacore_mutex);
+    put_rows(column, static_cast<casacore::rownr_t>(first_row), values);
+  }
+
+  void put_scalars(casacore::rownr_t first, const MsWriteRows& rows,
+                   const casacore::Vector<casacore::Bool>& flagged) {
+    const std::size_t n_row = rows.baselines->size();
+    casacore::Vector<casacore::Int> ant1(n_row), ant2(n_row);
+    for (std::size_t row = 0; row < n_row; ++row) {
+      ant1[row] = (*rows.baselines)[row].ant1;
+      ant2[row] = (*rows.baselines)[row].ant2;
+    }
+    put_rows(columns->antenna1(), first, ant1);
+    put_rows(columns->antenna2(), first, ant2);
+    const casacore::Vector<double> time = values_of(rows.row_time_mjd_s, rows.time_mjd_s, n_row),
+                                   interval = values_of(rows.row_interval_s, rows.interval_s, n_row),
+                                   exposure = values_of(rows.row_exposure_s, rows.exposure_s, n_row);
+    put_rows(columns->time(), first, time);
+    put_rows(columns->timeCentroid(), first,
+             rows.row_centroid_mjd_s.empty() ? time : casacore::Vector<double>(rows.row_centroid_mjd_s));
+    put_rows(columns->interval(), first, interval);
+    put_rows(columns->exposure(), first, exposure);
+    put_rows(columns->dataDescId(), first, n_row, rows.window);
+    put_rows(columns->fieldId(), first, values_of(rows.row_field, 0, n_row));
+    put_rows(columns->scanNumber(), first, values_of(rows.row_scan, 1, n_row));
+    widen(time, interval);
+    put_rows(columns->flagRow(), first, flagged);
+    const casacore::Matrix<double> uvw(IPosition(2, 3, static_cast<ssize_t>(n_row)),
+                                       const_cast<double*>(rows.uvw_m.data()), casacore::SHARE);
+    put_rows(columns->uvw(), first, uvw);
+  }
+
+  /// Complains of what does not have the shape of the set; `with_cells`: data and weights are there.
+  void check(const MsWriteRows& rows, bool with_cells) const {
+    const std::size_t n_row = rows.baselines == nullptr ? 0 : rows.baselines->size();
+    const auto fits = [&](const auto& own) { return own.empty() || own.size() == n_row; };
+    bool good = rows.baselines != nullptr && rows.uvw_m.shape() == std::array<std::size_t, 2>{n_row, 3} &&
+                fits(rows.row_time_mjd_s) && fits(rows.row_exposure_s) && fits(rows.row_interval_s) &&
+                fits(rows.row_field) && fits(rows.row_centroid_mjd_s) && fits(rows.row_scan) &&
+                rows.window >= 0 && static_cast<std::size_t>(rows.window) <= description.more_windows.size();
+    if (with_cells) good = good && rows.data.extent(0) == n_row && have_shape(rows.data, rows.weight);
+    if (!good) throw DataError("{}: the rows do not have the shape of the set", pending.target());
+  }
+  bool have_shape(View<const std::complex<float>, 3> cells, View<const float, 3> weights) const {
+    return weights.shape() == cells.shape() && cells.extent(1) == description.channel_hz.size() &&
+           cells.extent(2) == description.products.size();
+  }
 
   void widen(const casacore::Vector<double>& time_s, const casacore::Vector<double>& interval_s) {
     for (std::size_t row = 0; row < time_s.size(); ++row) {
@@ -147,6 +280,7 @@ struct MeasurementSetWriter::State {
                                 set.spectralWindow(),
                                 set.state()};
     for (casacore::Table& table : tables) for_deletion ? table.markForDelete() : table.unmarkForDelete();
+    for (casacore::Table& table : added) for_deletion ? table.markForDelete() : table.unmarkForDelete();
   }
 };
 
@@ -155,78 +289,75 @@ MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDesc
     : state_(std::make_unique<State>(path, description, overwrite)) {
   adopt_casacore_log();
   check_description(description, path);
-  with_writing_set(path, [&] {
-    const IPosition cell(2, static_cast<ssize_t>(description.products.size()),
-                         static_cast<ssize_t>(description.channel_hz.size()));
-    state_->pending.create_folder();
-    {
-      casacore::SetupNewTable setup = set_up_main_table(state_->pending.part(), cell, description.flux_unit);
-      state_->ms = std::make_unique<casacore::MeasurementSet>(
-          setup, casacore::TableLock(casacore::TableLock::PermanentLocking));
-      state_->ms->markForDelete();
-    }
-    create_subtables(*state_->ms);
-    state_->mark(true);
-    casacore::MSColumns all(*state_->ms);
-    all.setDirectionRef(casacore::MDirection::J2000);
-    all.setUVWRef(casacore::Muvw::J2000);
-    fill_subtables(*state_->ms, description);
-    state_->columns = std::make_unique<casacore::MSMainColumns>(*state_->ms);
-  });
+  with_writing_set(path, [&] { state_->create(std::nullopt); });
+}
+
+MeasurementSetWriter::MeasurementSetWriter(const std::string& path, const MsDescription& description,
+                                           bool overwrite, std::int64_t n_rows)
+    : state_(std::make_unique<State>(path, description, overwrite)) {
+  adopt_casacore_log();
+  check_description(description, path);
+  with_writing_set(path, [&] { state_->create(n_rows); });
 }
 
 MeasurementSetWriter::~MeasurementSetWriter() = default;
 
 void MeasurementSetWriter::write(const MsWriteRows& rows) {
+  State& state = *state_;
+  state.check(rows, true);
   const std::size_t n_row = rows.data.extent(0);
-  if (rows.baselines == nullptr || rows.baselines->size() != n_row ||
-      rows.weight.shape() != rows.data.shape() ||
-      rows.uvw_m.shape() != std::array<std::size_t, 2>{n_row, 3} ||
-      rows.data.extent(1) != state_->description.channel_hz.size() ||
-      rows.data.extent(2) != state_->description.products.size() ||
-      (!rows.row_time_mjd_s.empty() && rows.row_time_mjd_s.size() != n_row) ||
-      (!rows.row_exposure_s.empty() && rows.row_exposure_s.size() != n_row) ||
-      (!rows.row_interval_s.empty() && rows.row_interval_s.size() != n_row) ||
-      (!rows.row_field.empty() && rows.row_field.size() != n_row) || rows.window < 0 ||
-      static_cast<std::size_t>(rows.window) > state_->description.more_windows.size())
-    throw DataError("{}: the rows do not have the shape of the set", state_->pending.target());
   if (n_row == 0) return;
-  fold(rows, state_->arrays);
-  with_writing_set(state_->pending.target(), [&] {
-    casacore::Vector<casacore::Int> ant1(n_row), ant2(n_row);
-    for (std::size_t row = 0; row < n_row; ++row) {
-      ant1[row] = (*rows.baselines)[row].ant1;
-      ant2[row] = (*rows.baselines)[row].ant2;
-    }
-    casacore::MSMainColumns& columns = *state_->columns;
-    const casacore::rownr_t first = state_->ms->nrow();
-    state_->ms->addRow(n_row);
-    put_rows(columns.antenna1(), first, ant1);
-    put_rows(columns.antenna2(), first, ant2);
-    const casacore::Vector<double> time = values_of(rows.row_time_mjd_s, rows.time_mjd_s, n_row),
-                                   interval = values_of(rows.row_interval_s, rows.interval_s, n_row),
-                                   exposure = values_of(rows.row_exposure_s, rows.exposure_s, n_row);
-    put_rows(columns.time(), first, time);
-    put_rows(columns.timeCentroid(), first, time);
-    put_rows(columns.interval(), first, interval);
-    put_rows(columns.exposure(), first, exposure);
-    put_rows(columns.dataDescId(), first, n_row, rows.window);
-    put_rows(columns.fieldId(), first, values_of(rows.row_field, 0, n_row));
-    state_->widen(time, interval);
+  fold(rows.data, rows.weight, state.arrays);
+  with_writing_set(state.pending.target(), [&] {
+    casacore::MSMainColumns& columns = *state.columns;
+    const casacore::rownr_t first = state.ms->nrow();
+    state.ms->addRow(n_row);
     for (auto* column : {&columns.arrayId(), &columns.feed1(), &columns.feed2(), &columns.observationId(),
                          &columns.processorId(), &columns.stateId()})
       put_rows(*column, first, n_row, 0);
-    put_rows(columns.scanNumber(), first, n_row, 1);
-    put_rows(columns.flagRow(), first, state_->arrays.flag_row);
-    const casacore::Matrix<double> uvw(IPosition(2, 3, static_cast<ssize_t>(n_row)),
-                                       const_cast<double*>(rows.uvw_m.data()), casacore::SHARE);
-    put_rows(columns.uvw(), first, uvw);
-    put_rows(columns.data(), first, state_->arrays.data);
-    put_rows(columns.flag(), first, state_->arrays.flag);
-    put_rows(columns.weightSpectrum(), first, state_->arrays.weight_spectrum);
-    put_rows(columns.weight(), first, state_->arrays.weight);
-    put_rows(columns.sigma(), first, state_->arrays.sigma);
+    state.put_scalars(first, rows, state.arrays.flag_row);
+    put_rows(columns.data(), first, state.arrays.data);
+    put_rows(columns.flag(), first, state.arrays.flag);
+    put_rows(columns.weightSpectrum(), first, state.arrays.weight_spectrum);
+    put_rows(columns.weight(), first, state.arrays.weight);
+    put_rows(columns.sigma(), first, state.arrays.sigma);
   });
+}
+
+void MeasurementSetWriter::write_cells(std::int64_t first_row, View<const std::complex<float>, 3> data,
+                                       View<const float, 3> weight) {
+  State& state = *state_;
+  const std::size_t n_row = data.extent(0);
+  if (!state.have_shape(data, weight) || first_row < 0 ||
+      static_cast<std::size_t>(first_row) + n_row > state.flag_row.size())
+    throw DataError("{}: the cells do not have the shape of the set", state.pending.target());
+  if (n_row == 0) return;
+  thread_local MainArrays arrays;
+  fold(data, weight, arrays);
+  std::copy_n(arrays.flag_row.data(), n_row, state.flag_row.begin() + first_row);
+  with_writing_set(state.pending.target(), [&] {
+    casacore::MSMainColumns& columns = *state.columns;
+    state.put(state.data, columns.data(), first_row, arrays.data);
+    state.put(state.flag, columns.flag(), first_row, arrays.flag);
+    state.put(state.weight_spectrum, columns.weightSpectrum(), first_row, arrays.weight_spectrum);
+    state.put(state.weight, columns.weight(), first_row, arrays.weight);
+    state.put(state.sigma, columns.sigma(), first_row, arrays.sigma);
+  });
+}
+
+void MeasurementSetWriter::write_scalars(std::int64_t first_row, const MsWriteRows& rows) {
+  State& state = *state_;
+  state.check(rows, false);
+  const std::size_t n_row = rows.baselines->size();
+  if (first_row < 0 || static_cast<std::size_t>(first_row) + n_row > state.flag_row.size())
+    throw DataError("{}: rows {} to {}: the set has {}", state.pending.target(), first_row,
+                    first_row + static_cast<std::int64_t>(n_row), state.flag_row.size());
+  if (n_row == 0) return;
+  casacore::Vector<casacore::Bool> flagged(n_row);
+  std::copy_n(state.flag_row.begin() + first_row, n_row, flagged.begin());
+  std::lock_guard lock(state.casacore_mutex);
+  with_writing_set(state.pending.target(),
+                   [&] { state.put_scalars(static_cast<casacore::rownr_t>(first_row), rows, flagged); });
 }
 
 void MeasurementSetWriter::add_history(const std::vector<std::string>& lines) {
@@ -234,12 +365,41 @@ void MeasurementSetWriter::add_history(const std::vector<std::string>& lines) {
   history.insert(history.end(), lines.begin(), lines.end());
 }
 
+void MeasurementSetWriter::add_subtables_of(const std::string& path) {
+  State& state = *state_;
+  const casacore::Table from(path, casacore::TableLock(casacore::TableLock::AutoNoReadLocking));
+  const casacore::TableRecord& keywords = from.keywordSet();
+  std::vector<casacore::uInt> wanted;
+  for (casacore::uInt i = 0; i < keywords.nfields(); ++i)
+    if (keywords.dataType(i) == casacore::TpTable && describes_stations(keywords.name(i)) &&
+        !state.ms->keywordSet().isDefined(keywords.name(i)))
+      wanted.push_back(i);
+  if (wanted.empty()) return;
+  probe_in_subprocess(path, [&] {
+    for (const casacore::uInt i : wanted) keywords.asTable(i).copyToMemoryTable("probe");
+  });
+  with_writing_set(state.pending.target(), [&] {
+    for (const casacore::uInt i : wanted) {
+      const casacore::String name = keywords.name(i), copy = state.ms->tableName() + "/" + name;
+      keywords.asTable(i).deepCopy(copy, casacore::Table::New);
+      state.added.emplace_back(copy, casacore::Table::Update);
+      state.added.back().markForDelete();
+      state.ms->rwKeywordSet().defineTable(name, state.added.back());
+    }
+  });
+}
+
 void MeasurementSetWriter::commit() {
   with_writing_set(state_->pending.target(), [&] {
     fill_times_and_history(*state_->ms, state_->description, state_->range);
+    for (casacore::Table& table : state_->added) table.flush();
     state_->ms->flush();  // with its subtables; PendingOutput syncs them
     state_->mark(false);
     state_->columns.reset();
+    for (auto* files :
+         {&state_->data, &state_->flag, &state_->weight_spectrum, &state_->weight, &state_->sigma})
+      files->reset();
+    state_->added.clear();
     state_->ms.reset();
   });
   state_->pending.commit();

@@ -62,6 +62,7 @@ while read -r tool; do
   [ "$tool" = idg-grid ] && extra=(--size 64 --scale 1amin)
   [ "$tool" = ingest ] && extra=(--from mwa32t --freq 1MHz --start 2024-01-01T00:00:00)
   [ "$tool" = clean ] && extra=(--niter 1)
+  [ "$tool" = flag ] && extra=(--autos)
   [ "$tool" = measure-sources ] && echo 'Format = Name, Type, Ra, Dec, I' >sky.txt && extra=(--sky sky.txt)
   before=$(ls)
   expect_exit 1 "$tool" "${extra[@]}" absent -o out
@@ -181,7 +182,7 @@ COMMANDS
 while read -r tool; do
   "$tool" --help | grep -oE '^  -[^ ]+ [^ ]*(PATH|SKY|CSV)[^ ]*'
 done < <(all_tools) | sort -u | xargs >others
-[ "$(cat others)" = "--export PATH --pattern PATH --plot PATH --plot PATH|- --report PATH --write-beams PATH|- -o,--output PATH|-" ] ||
+[ "$(cat others)" = "--export PATH --pattern PATH --plot PATH --plot PATH|- --report PATH --report PATH|- --save PATH --write-beams PATH|- -o,--output PATH|-" ] ||
   fail "options of type PATH and the like: $(cat others)"
 # The first waits, however long the second takes to come.
 DURATION=30s bash ./sim.sh -q -o twice.dada &

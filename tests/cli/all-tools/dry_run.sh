@@ -83,6 +83,17 @@ expect_said simulate --array mwa-128t --sky sky.txt --channels 128 --duration 1s
 expect_said simulate --duration 10min -o out.fits
 expect_said correlate --channels 4 --integration 5ms -o out.vis small.dada
 expect_said correlate --channels 4 --integration 10ms -o out.vis large.dada
+run correlate -q --channels 4 --integration 5ms -o visibilities.vis large.dada
+expect_said transform -o out.ms small.ms
+expect_said transform -o out.ms --average-time 4s large.ms
+expect_said transform -o out.ms --bda 0.01 --bda-radius 2deg large.ms
+expect_said transform -o out.vis --average-channels 4 large.ms
+expect_said transform -o out.uvh5 small.ms
+expect_said transform -o out.vis --average-channels 2 visibilities.vis
+expect_said transform -o out.ms visibilities.vis
+expect_said flag --edges 1 small.ms
+expect_said flag --edges 1 large.ms
+expect_said flag --edges 1 -o out.vis visibilities.vis
 expect_said beamform --centre zenith --integrate 16 -o out.fil small.dada
 expect_said beamform --centre zenith --tile 1deg --product iquv --channels 4 -o 'out%d.fil' large.dada
 expect_said beamform --centre zenith --pattern out.fits --size 1500 small.dada
@@ -132,6 +143,8 @@ expect_least 2 simulate --array mwa-32t --sky sky.txt --channels 8 --duration 10
 expect_least 2 simulate --array mwa-32t --sky sky.txt --channels 8 --duration 2s -o out.ms
 expect_least 2 simulate --duration 10min -o out.fits
 expect_least 2 correlate --channels 4 --integration 10ms -o out.vis large.dada
+expect_least 2 transform -o out.ms --average-time 4s large.ms
+expect_least 2 flag --edges 2 large.ms
 expect_least 2 beamform --centre zenith --tile 1deg --product iquv --channels 4 -o 'out%d.fil' large.dada
 expect_least 2 beamform --centre zenith --pattern out.fits --size 1500 small.dada
 expect_least 2 epic-image --size 64 -o out.fits large.dada

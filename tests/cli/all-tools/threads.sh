@@ -13,8 +13,12 @@ done
 job[clean-scales]="clean -q ../in.ms --size 128 --scale 12amin --algorithm multiscale --channels-out 2 --join-channels
   --niter 300 -o out"
 
-for name in simulate simulate-ms correlate-ms beamform beamform-8 epic-fft epic-dft epic-corr idg-grid idg-grid-iquv idg-degrid \
-  clean clean-ms clean-scales calibrate calibrate-apply search-transients fold-pulsar; do
+job[transform-copy]="transform -q ../in.ms -o out.ms"
+job[transform-bda]="transform -q ../in.ms --bda 0.01 --bda-radius 20deg -o out.ms"
+
+for name in simulate simulate-ms correlate-ms transform transform-ms transform-copy transform-bda transform-uvh5 transform-uvfits \
+  beamform beamform-8 epic-fft epic-dft epic-corr idg-grid idg-grid-iquv idg-degrid clean clean-ms clean-scales calibrate \
+  calibrate-apply search-transients fold-pulsar; do
   for threads in 1 2 7; do
     begin "$threads" "$name"
     (cd "$threads" && run ${job[$name]} --threads "$threads")

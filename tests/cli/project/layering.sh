@@ -21,9 +21,10 @@ violations() {
       foreign = "^(casacore/|fitsio|longnam|CLI/|erfa|nlohmann/)"
       drawing = "^(cairo|pango/|glib|fontconfig/|ft2build|freetype|png\\.h|zlib\\.h)"
       core = "^libcore/(base|system|files|header|array|sky|beams|solutions|voltage|visibility|image|powers)/"
-      io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|beam_files|h5parm|solution_files|aterms|imaging)/"
+      io = "^libcore/(streams|measures|fits|ms|uvfits|filterbank|capture|rfi|uvh5|beam_files|h5parm|solution_files|aterms|imaging)/"
       if ($1 ~ "^libcore/" && $1 !~ core && $1 !~ io && $1 !~ "^libcore/(cli|plot)/") print $1 ": in no room of libcore that is known here"
-      if ($1 !~ "^libcore/(h5parm|beam_files)/") forbid(".", "^(hdf5|H5)", "libcore/h5parm and beam_files alone read HDF5")
+      if ($1 !~ "^libcore/rfi/") forbid(".", "^aoflagger", "libcore/rfi alone runs AOFlagger")
+      if ($1 !~ "^(libcore/(h5parm|rfi|uvh5|beam_files)|tests)/") forbid(".", "^(hdf5|H5)", "libcore/h5parm, rfi, uvh5 and beam_files alone read HDF5")
       forbid(core, foreign, "the core knows no file format and no command line")
       if ($1 !~ "^(libcore/plot|tests)/") forbid(".", drawing, "libcore/plot alone draws")
       forbid("^libcore/plot/.*\\.h$", "^(pango/|glib|fontconfig/|zlib\\.h)", "what draws stays in .cpp files")
@@ -49,7 +50,7 @@ violations() {
       forbid("^kernels/", "^(libcore/(cli|plot)|tools|tests)/", "kernels depend on the core only")
       forbid("^tools/", "^tests/", "a tool depends on libraries only")
       forbid("^tools/", "^(casacore/|fitsio|fftw3|hwy/)", "a tool reaches formats and kernels through the libraries")
-      forbid("^tests/reference/", "^(kernels|libcore/(cli|streams|measures|fits|ms|uvfits|filterbank|capture|beam_files|h5parm|solution_files|aterms|imaging)|tools)/", "references share no code with what they test")
+      forbid("^tests/reference/", "^(kernels|libcore/(cli|streams|measures|fits|ms|uvfits|filterbank|capture|rfi|uvh5|beam_files|h5parm|solution_files|aterms|imaging)|tools)/", "references share no code with what they test")
       # What is compiled with the toolkit only lies in folders cuda/ and the benchmarks of GPUs.
       cuda = "^(cuda|cufft|cub/|cooperative_groups|device_launch|nvtx|kernels/common/cuda/[^/]*$)"
       if ($1 !~ "/cuda/" && $1 !~ "^tests/bench/.*_cuda\\.cpp$") forbid("\\.(h|cpp)$", cuda, "CUDA belongs into folders cuda/")
@@ -87,6 +88,9 @@ keeps libcore/h5parm/a.cpp '<hdf5.h>'
 breaks libcore/beams/a.cpp '<hdf5.h>'
 breaks libcore/beams/a.cpp '"libcore/visibility/b.h"'
 keeps libcore/beam_files/a.cpp '<hdf5.h>'
+keeps libcore/uvh5/a.cpp '<hdf5.h>'
+breaks tools/flag/a.cpp '<aoflagger.h>'
+keeps libcore/rfi/a.cpp '<aoflagger.h>'
 keeps libcore/solution_files/a.cpp '"libcore/h5parm/h5parm.h"'
 breaks libcore/sky/a.cpp '"kernels/idg/idg.h"'
 breaks libcore/fits/a.cpp '"libcore/cli/tool.h"'

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sets that are copied, averaged, moved and joined, against loops in float64 over what they were made of.
+#include <casacore/casa/Arrays/Array.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/Table.h>
+
+#include <boost/test/unit_test.hpp>
+
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "libcore/cli/tool.h"
+#include "tests/libcore/ms/ms_observation.h"
+#include "tools/transform/joined_sets.h"
+#include "tools/transform/row_sink.h"
+#include "tools/transform/set_pass.h"
+
+using namespace apsyn;
+using namespace apsyn::test;
+using namespace apsyn::transform;
+
+BOOST_AUTO_TEST_SUITE(sets)
+
+namespace {
+
+/// As the program does it. Returns the rows of the output.
+std::int64_t transform_sets(const Options& options, const std::string& output, unsigned n_threads = 2) {
+  Tool tool("transform", "");
+  tool.common().threads = n_threads;
+  tool.common().max_memory_bytes = 1'000'000'000;
+  tool.common().quiet = true;
+  tool.common().progress = "off";
+  JoinedSets joined(options);
+  const UvwCheck uvw = options.centre ? joined.check_uvw() : UvwCheck{};
+  const SetPlan plan = plan_sets(tool, options, joined, uvw);
+  const auto sink = make_set_sink(output, joined.describe(options), false, plan.n_rows, options.inputs);
+  run_sets(tool, options, joined, plan, uvw, *sink);
+  sink->commit();
+  return plan.n_rows;
+}
+
+/// A column of cells, row after row, and one of scalars.
+template <class T>
+std::vector<T> cells(const std::string& path, const std::string& name) {
+  const casacore::Table table(path);
+  const casacore::ArrayColumn<T> column(table, name);
+  std::vector<T> all;
+  for (casacore::rownr_t row = 0; row < table.nrow(); ++row) {
+    const casacore::Array<T> cell = column(row);
+    all.insert(all.end(), cell.begin(), cell.end());
+  }
+  return all;
+}
+template <class T>
+std::vector<T> scalars(const std::string& path, const std::string& name) {
+  return casacore::ScalarColumn<T>(casacore::Table(path), name).getColumn().tovector();
+}
+
+template <class T>
+void check_same(const std::vector<T>& a, const std::vector<T>& b, const std::string& what) {
+  BOOST_TEST_CONTEXT(what) {
+    BOOST_TEST_REQUIRE(a.size() == b.size());
+    std::size_t n_different = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) n_different += a[i] != b[i];
+    BOOST_TEST(n_different == 0);
+  }
+}
+
+/// A third of the cells without weight, and of one baseline all at first.
+Observation observation(std::size_t times) {
+  Observation made(ms_description(), times);
+  std::size_t i = 0;
+  for (float& weight : made.weight)
+    if (++i % 3 == 0) weight = 0;
+  for (std::size_t t = 0; t < std::min<std::size_t>(times, 3); ++t)
+    for (std::size_t chan = 0; chan < 4; ++chan)
+      for (std::size_t p = 0; p < 4; ++p) made.weight(t, 1, chan, p) = 0;
+  return made;
+}
+
+constexpr double kRounding = std::numeric_limits<float>::epsilon();
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_copy_has_the_same_cells_and_scalars) {
+  ScratchFolder folder;
+  observation(5).write(folder / "in.ms");
+  Options options;
+  options.inputs = {folder / "in.ms"};
+  BOOST_TEST(transform_sets(options, folder / "out.ms") == 30);
+  for (const char* name : {"DATA"})
+    check_same(cells<casacore::Complex>(folder / "in.ms", name),
+               cells<casacore::Complex>(folder / "out.ms", name), name);
+  for (const char* name : {"WEIGHT_SPECTRUM", "WEIGHT", "SIGMA"})
+    check_same(cells<float>(folder / "in.ms", name), cells<float>(folder / "out.ms", name), name);
+  check_same(cells<bool>(folder / "in.ms", "FLAG"), cells<bool>(folder / "out.ms", "FLAG"), "FLAG");
+  check_same(cells<double>(folder / "in.ms", "UVW"), cells<double>(folder / "out.ms", "UVW"), "UVW");
+  for (const char* name : {"TIME", "TIME_CENTROID", "INTERVAL", "EXPOSURE"})
+    check_same(scalars<double>(folder / "in.ms", name), scalars<double>(folder / "out.ms", name), name);
+  for (const char* name : {"ANTENNA1", "ANTENNA2", "FIELD_ID", "DATA_DESC_ID", "SCAN_NUMBER"})
+    check_same(scalars<int>(folder / "in.ms", name), scalars<int>(folder / "out.ms", name), name);
+  check_same(scalars<bool>(folder / "in.ms", "FLAG_ROW"), scalars<bool>(folder / "out.ms", "FLAG_ROW"),
+             "FLAG_ROW");
+}
+
+BOOST_AUTO_TEST_CASE(means_are_those_of_a_loop) {
+  ScratchFolder folder;
+  const Observation made = observation(7);
+  made.write(folder / "in.ms");
+  for (const unsigned n_threads : {1u, 3u}) {
+    const std::string out = folder / ("out" + std::to_string(n_threads) + ".ms");
+    Options options;
+    options.inputs = {folder / "in.ms"};
+    options.average_time_s = 6;    // 3 integrations, 1 at the end
+    options.average_channels = 3;  // of 4
+    const std::size_t n_baselines = made.baselines.size();
+    BOOST_TEST_REQUIRE(transform_sets(options, out, n_threads) == static_cast<std::int64_t>(3 * n_baselines));
+    const auto data = cells<casacore::Complex>(out, "DATA");
+    const auto weight = cells<float>(out, "WEIGHT_SPECTRUM");
+    const auto flag = cells<bool>(out, "FLAG");
+    const auto uvw = cells<double>(out, "UVW");
+    const auto time = scalars<double>(out, "TIME"), centroid = scalars<double>(out, "TIME_CENTROID"),
+               interval = scalars<double>(out, "INTERVAL"), exposure = scalars<double>(out, "EXPOSURE");
+    for (std::size_t row = 0; row < time.size(); ++row) {
+      const std::size_t b = row % n_baselines, first = row / n_baselines * 3,
+                        end = std::min<std::size_t>(7, first + 3);
+      BOOST_TEST(interval[row] == 2.0 * static_cast<double>(end - first));
+      BOOST_TEST(time[row] == (made.time_s(first) + made.time_s(end - 1)) / 2);
+      double all = 0, at_s = 0, exposed = 0;
+      std::array<double, 3> at{};
+      for (std::size_t t = first; t < end; ++t) {
+        double of_row = 0;
+        for (std::size_t i = 0; i < 16; ++i) of_row += static_cast<double>(made.weight(t, b, i / 4, i % 4));
+        all += of_row;
+        at_s += of_row * static_cast<double>(t - first) * 2;
+        if (of_row > 0) exposed += 1.9;
+        for (std::size_t k = 0; k < 3; ++k) at[k] += of_row * made.uvw_m(t, b, k);
+      }
+      if (all > 0) {
+        BOOST_TEST(std::abs(exposure[row] - exposed) <= 1e-9);
+        BOOST_TEST(std::abs(centroid[row] - made.time_s(first) - at_s / all) <= 2e-6);  // of MJD in seconds
+        for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(std::abs(uvw[3 * row + k] - at[k] / all) <= 1e-9);
+      }
+      for (std::size_t group = 0; group < 2; ++group)
+        for (std::size_t p = 0; p < 4; ++p) {
+          std::complex<double> sum = 0;
+          double total = 0, scale = 0;
+          for (std::size_t t = first; t < end; ++t)
+            for (std::size_t chan = 3 * group; chan < std::min<std::size_t>(4, 3 * group + 3); ++chan) {
+              const double w = static_cast<double>(made.weight(t, b, chan, p));
+              sum += w * std::complex<double>(made.data(t, b, chan, p));
+              total += w;
+              scale = std::max(scale, std::abs(std::complex<double>(made.data(t, b, chan, p))));
+            }
+          const std::size_t i = (row * 2 + group) * 4 + p;
+          BOOST_TEST(flag[i] == (total == 0));
+          BOOST_TEST(std::abs(static_cast<double>(weight[i]) - total) <= 2 * kRounding * total);
+          if (total > 0)
+            BOOST_TEST(std::abs(std::complex<double>(data[i]) - sum / total) <= 2 * kRounding * scale);
+        }
+    }
+    const auto freq_hz = cells<double>(out + "/SPECTRAL_WINDOW", "CHAN_FREQ"),
+               width_hz = cells<double>(out + "/SPECTRAL_WINDOW", "CHAN_WIDTH");
+    BOOST_TEST(freq_hz == std::vector<double>({150.01e6, 150.03e6}), boost::test_tools::per_element());
+    BOOST_TEST(width_hz == std::vector<double>({30e3, 10e3}), boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(phases_follow_w_to_the_new_centre_and_back) {
+  ScratchFolder folder;
+  const Observation made = observation(3);
+  made.write(folder / "in.ms");
+  Options options;
+  options.inputs = {folder / "in.ms"};
+  options.centre = SkyDirection{345 * kRadPerDeg, -22 * kRadPerDeg};
+  transform_sets(options, folder / "there.ms");
+  const auto from = cells<casacore::Complex>(folder / "in.ms", "DATA"),
+             to = cells<casacore::Complex>(folder / "there.ms", "DATA");
+  const auto old_uvw = cells<double>(folder / "in.ms", "UVW"),
+             uvw = cells<double>(folder / "there.ms", "UVW");
+  double moved = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::size_t row = i / 16, chan = i % 16 / 4;
+    const double path_m = uvw[3 * row + 2] - old_uvw[3 * row + 2];
+    const double phase = -2 * kPi * path_m * made.set.channel_hz[chan] / kSpeedOfLight_m_s;
+    BOOST_TEST(
+        std::abs(std::complex<double>(to[i]) - std::complex<double>(from[i]) * std::polar(1.0, phase)) <=
+        2 * kRounding * std::abs(std::complex<double>(from[i])));
+    moved = std::max(moved, std::abs(path_m));
+  }
+  BOOST_TEST(moved > 10);
+  for (std::size_t row = 0; row < uvw.size() / 3; ++row)  // a rotation keeps lengths
+    BOOST_TEST(std::abs(std::hypot(uvw[3 * row], uvw[3 * row + 1], uvw[3 * row + 2]) -
+                        std::hypot(old_uvw[3 * row], old_uvw[3 * row + 1], old_uvw[3 * row + 2])) <= 1e-9);
+  options.inputs = {folder / "there.ms"};
+  options.centre = made.set.phase_centre;
+  transform_sets(options, folder / "back.ms");
+  const auto back = cells<casacore::Complex>(folder / "back.ms", "DATA");
+  for (std::size_t i = 0; i < from.size(); ++i)
+    BOOST_TEST(std::abs(std::complex<double>(back[i]) - std::complex<double>(from[i])) <=
+               1e-6 * std::abs(std::complex<double>(from[i])));
+}
+
+BOOST_AUTO_TEST_CASE(halves_of_a_set_become_the_whole_again) {
+  ScratchFolder folder;
+  observation(6).write(folder / "in.ms");
+  Options options;
+  options.inputs = {folder / "in.ms"};
+  options.selection.n_intervals = 2;
+  transform_sets(options, folder / "first.ms");
+  options.selection.first_interval = 2;
+  options.selection.n_intervals = -1;
+  transform_sets(options, folder / "second.ms");
+  Options both;
+  both.inputs = {folder / "second.ms", folder / "first.ms"};
+  transform_sets(both, folder / "joined.ms");
+  check_same(cells<casacore::Complex>(folder / "in.ms", "DATA"),
+             cells<casacore::Complex>(folder / "joined.ms", "DATA"), "DATA");
+  check_same(scalars<double>(folder / "in.ms", "TIME"), scalars<double>(folder / "joined.ms", "TIME"),
+             "TIME");
+  check_same(scalars<int>(folder / "in.ms", "ANTENNA2"), scalars<int>(folder / "joined.ms", "ANTENNA2"),
+             "ANTENNA2");
+
+  // Halves of the band become two windows.
+  options.selection = {};
+  options.selection.n_channels = 2;
+  transform_sets(options, folder / "low.ms");
+  options.selection.first_channel = 2;
+  transform_sets(options, folder / "high.ms");
+  both.inputs = {folder / "low.ms", folder / "high.ms"};
+  transform_sets(both, folder / "band.ms");
+  BOOST_TEST(casacore::Table(folder / "band.ms/SPECTRAL_WINDOW").nrow() == 2);
+  const auto window = scalars<int>(folder / "band.ms", "DATA_DESC_ID");
+  BOOST_TEST(window.size() == 72);
+  BOOST_TEST(std::count(window.begin(), window.end(), 1) == 36);
+}
+
+BOOST_AUTO_TEST_CASE(rows_are_counted_before_they_are_written_whatever_decides) {
+  ScratchFolder folder;
+  observation(9).write(folder / "in.ms");
+  Options options;
+  options.inputs = {folder / "in.ms"};
+  int number = 0;
+  const auto check = [&] {
+    const std::string out = folder / ("out" + std::to_string(number++) + ".ms");
+    const std::int64_t n_rows = transform_sets(options, out);
+    const auto interval = scalars<double>(out, "INTERVAL");
+    BOOST_TEST(static_cast<std::int64_t>(interval.size()) == n_rows);
+    // A row that nobody wrote has none.
+    BOOST_TEST(std::count(interval.begin(), interval.end(), 0.0) == 0);
+    return n_rows;
+  };
+  options.bda_loss = 0.01;
+  options.bda_radius_rad = 1.2;
+  options.average_time_s = 60;
+  const std::int64_t n_rows = check();
+  BOOST_TEST(n_rows > 6);
+  BOOST_TEST(n_rows < 54);
+  options.centre = SkyDirection{1, -0.4};
+  check();
+  options.min_uvw_m = 50;
+  check();
+  options.bda_loss = 0;
+  options.average_time_s = 0;
+  BOOST_TEST(check() == 27);  // no autocorrelations
+  options.baselines = "0:1";
+  options.min_uvw_m = 0;
+  BOOST_TEST(check() == 9);
+  options.antennas = "0,2";
+  options.baselines.clear();
+  BOOST_TEST(check() == 27);
+  options.no_autos = true;
+  BOOST_TEST(check() == 9);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tools/transform/set_pass.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <utility>
+
+#include "kernels/average/average.h"
+#include "kernels/average/smearing.h"
+#include "libcore/base/error.h"
+#include "libcore/base/log.h"
+#include "libcore/system/parallel.h"
+#include "libcore/system/program_memory.h"
+#include "tools/transform/mover.h"
+
+namespace apsyn::transform {
+namespace {
+
+using average::RowShape;
+
+constexpr std::size_t kMaxRows = 1 << 14;         ///< of a block, whose scalars are in memory
+constexpr std::uint64_t kBlockBytes = 48u << 20;  ///< of its cells, where they are kept
+constexpr std::uint64_t kRowBytes = 400;          ///< of a row beside its cells, in a block
+constexpr std::uint64_t kBinBytes = 300;          ///< of a bin beside its sums
+constexpr std::uint64_t kThreadBytes = 3u << 20;  ///< cells on their way, of each thread
+constexpr std::size_t kPieceBytes = 1u << 19;     ///< of cells that are written together
+constexpr std::uint64_t kValueBytes = sizeof(std::complex<float>) + sizeof(float);
+constexpr std::uint64_t kSumBytes = 3 * sizeof(double);
+
+BinSettings bin_settings(const Options& options, const JoinedSets& sets) {
+  BinSettings settings;
+  settings.begin_mjd_s = sets.begin_mjd_s();
+  settings.length_s = options.average_time_s;
+  if (options.bda_loss > 0) settings.turns = average::turns_of_loss(options.bda_loss);
+  // No row fits to another: each is a bin of its own.
+  if (options.average_time_s == 0) settings.turns = 1;
+  return settings;
+}
+
+bool keeps_row(const Options& options, const MsRows& rows, std::size_t row) {
+  if (!options.selects_uvw()) return true;
+  const double length_m = JoinedSets::length_m(rows, row);
+  return length_m >= options.min_uvw_m && length_m <= options.max_uvw_m;
+}
+
+/// Of the rows of a bin, beside their cells: weighted by what their data weigh, or, where no row has any, all
+/// the same.
+struct RowSums {
+  double weight = 0, time = 0, exposure_s = 0;
+  std::array<double, 3> uvw_m{};
+  double all_time = 0, all_exposure_s = 0;
+  std::array<double, 3> all_uvw_m{};
+  std::size_t n = 0;
+
+  /// Times are counted from `origin_s`, lest their sums lose digits.
+  void add(const MsRows& rows, std::size_t row, double origin_s, double row_weight) {
+    const double at_s = rows.time_mjd_s[row] - origin_s;
+    weight += row_weight;
+    time += row_weight * at_s;
+    if (row_weight > 0) exposure_s += rows.exposure_s[row];
+    all_time += at_s;
+    all_exposure_s += rows.exposure_s[row];
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      uvw_m[axis] += row_weight * rows.uvw_m(row, axis);
+      all_uvw_m[axis] += rows.uvw_m(row, axis);
+    }
+    ++n;
+  }
+};
+
+struct Sums {
+  average::CellSums cells;
+  RowSums rows;
+};
+
+/// Rows of the output beside their cells.
+struct RowFacts {
+  std::vector<Baseline> baselines;
+  std::vector<double> uvw_m;  ///< [row][3]
+  MsWriteRows rows;
+
+  void resize(std::size_t n) {
+    baselines.resize(n);
+    uvw_m.resize(3 * n);
+    rows.row_time_mjd_s.resize(n);
+    rows.row_interval_s.resize(n);
+    rows.row_exposure_s.resize(n);
+    rows.row_centroid_mjd_s.resize(n);
+    rows.row_field.resize(n);
+    rows.row_scan.resize(n);
+    rows.baselines = &baselines;
+    rows.uvw_m = View<const double, 2>(uvw_m.data(), {n, 3});
+  }
+};
+
+class Pass {
+ public:
+  Pass(const Options& options, JoinedSets& sets, const SetPlan& plan, const UvwCheck& uvw, RowSink& sink,
+       unsigned n_threads)
+      : options_(options),
+        sets_(sets),
+        plan_(plan),
+        sink_(sink),
+        n_threads_(n_threads),
+        in_{sets.n_channels(), sets.products().size()},
+        out_{plan.n_channels, sets.products().size()},
+        mover_(options, sets, uvw),
+        bins_(bin_settings(options, sets)),
+        scratch_(std::max(1u, n_threads)) {}
+
+  /// Calls done(rows) after each block.
+  template <class Done>
+  void run(Done done) {
+    for (JoinedSet& set : sets_.sets()) {
+      set.reader->rewind();
+      while (set.reader->next(rows_, plan_.block_rows)) {
+        mover_.prepare(set, rows_);
+        plan_.bins ? average_block(set) : write_block(set);
+        done(rows_.ant1.size());
+      }
+    }
+    if (!plan_.bins) return;
+    bins_.close_all();
+    write_closed();
+  }
+
+ private:
+  struct Cells {
+    View<const std::complex<float>, 3> data;
+    View<const float, 3> weight;
+  };
+  /// Cells of a thread on their way.
+  struct Scratch {
+    Buffer<std::complex<float>, 3> turned, data;
+    Buffer<float, 3> weight;
+    Sums sums;
+  };
+
+  /// Turns and averages a piece of the rows, into memory of the thread or, where there is nothing to do, not
+  /// at all.
+  Cells change(const JoinedSet& set, std::size_t first, Cells cells, Scratch& scratch) {
+    const std::size_t n = cells.data.extent(0);
+    const bool averages = options_.average_channels > 1;
+    bool any = false;
+    const std::vector<double>& channel_hz =
+        sets_.windows()[static_cast<std::size_t>(set.window_of[static_cast<std::size_t>(rows_.spw)])]
+            .channel_hz;
+    thread_local std::vector<double> paths_m;
+    paths_m.resize(n);
+    for (std::size_t row = 0; row < n; ++row) {
+      paths_m[row] = mover_.move(set, rows_, first + row);
+      any = any || paths_m[row] != 0;
+    }
+    if (any) {
+      scratch.turned.resize_for_overwrite(cells.data.shape());
+      for (std::size_t row = 0; row < n; ++row)
+        average::turn_row(cells.data[row].data(), in_, channel_hz.data(), paths_m[row],
+                          scratch.turned.view()[row].data());
+      cells.data = std::as_const(scratch.turned).view();
+    }
+    if (!averages) return cells;
+    scratch.data.resize_for_overwrite({n, out_.n_chan, out_.n_product});
+    scratch.weight.resize_for_overwrite({n, out_.n_chan, out_.n_product});
+    for (std::size_t row = 0; row < n; ++row)
+      average::average_channels(cells.data[row].data(), cells.weight[row].data(), in_,
+                                options_.average_channels, scratch.data.view()[row].data(),
+                                scratch.weight.view()[row].data());
+    return {std::as_const(scratch.data).view(), std::as_const(scratch.weight).view()};
+  }
+
+  /// Rows that are written one by one.
+  void write_block(const JoinedSet& set) {
+    const std::size_t n = rows_.ant1.size();
+    facts_.resize(n);
+    for (std::size_t row = 0; row < n; ++row) {
+      const BinRow facts = sets_.bin_row(set, rows_, row, options_);
+      facts_.baselines[row] = {facts.ant1, facts.ant2};
+      facts_.rows.row_field[row] = facts.field;
+      facts_.rows.window = facts.window;
+    }
+    facts_.rows.row_time_mjd_s = facts_.rows.row_centroid_mjd_s = rows_.time_mjd_s;
+    facts_.rows.row_interval_s = rows_.interval_s;
+    facts_.rows.row_exposure_s = rows_.exposure_s;
+    facts_.rows.row_scan = rows_.scan;
+    sink_.place(next_row_, facts_.rows);
+    set.reader->read_cells(rows_, n_threads_, [&](std::size_t first, auto data, auto weight) {
+      thread_local Scratch scratch;
+      const Cells cells = change(set, first, {data, weight}, scratch);
+      sink_.put_cells(next_row_ + static_cast<std::int64_t>(first), cells.data, cells.weight);
+    });
+    std::copy(rows_.uvw_m.begin(), rows_.uvw_m.end(), facts_.uvw_m.begin());
+    sink_.put_rows(next_row_, facts_.rows);
+    next_row_ += static_cast<std::int64_t>(n);
+  }
+
+  void average_block(const JoinedSet& set) {
+    const std::size_t n = rows_.ant1.size(), n_cells = out_.size();
+    data_.resize_for_overwrite({n, out_.n_chan, out_.n_product});
+    weight_.resize_for_overwrite({n, out_.n_chan, out_.n_product});
+    set.reader->read_cells(rows_, n_threads_, [&](std::size_t first, auto data, auto weight) {
+      thread_local Scratch scratch;
+      const Cells cells = change(set, first, {data, weight}, scratch);
+      std::copy(cells.data.begin(), cells.data.end(), data_.data() + first * n_cells);
+      std::copy(cells.weight.begin(), cells.weight.end(), weight_.data() + first * n_cells);
+    });
+    for (std::size_t row = 0; row < n; ++row)
+      if (keeps_row(options_, rows_, row))
+        bins_.add(sets_.bin_row(set, rows_, row, options_), static_cast<std::uint32_t>(row));
+    write_closed();
+    keep_open();
+  }
+
+  /// Adds the rows of this block to the sums of their bin.
+  void add_rows(const RowBin& bin, Sums& sums) {
+    const std::size_t n_cells = out_.size();
+    for (const std::uint32_t row : bin.rows) {
+      const double weight =
+          average::add_row(data_.data() + row * n_cells, weight_.data() + row * n_cells, n_cells, sums.cells);
+      sums.rows.add(rows_, row, bin.begin_s, weight);
+    }
+  }
+
+  /// Calls work(first bin, bins behind it, thread) for pieces of so many bins by all threads.
+  template <class Work>
+  void for_pieces(std::size_t n_bins, Work work) {
+    const std::size_t at_once =
+        std::max<std::size_t>(1, kPieceBytes / std::max<std::size_t>(1, out_.size() * kValueBytes));
+    parallel_for(n_threads_, (n_bins + at_once - 1) / at_once, [&](std::size_t item, unsigned thread) {
+      work(item * at_once, std::min(n_bins, (item + 1) * at_once), scratch_[thread]);
+    });
+  }
+
+  /// The bins that have ended, those of one window after the other.
+  void write_closed() {
+    std::vector<RowBin>& closed = bins_.closed();
+    for (std::size_t first = 0, end = 0; first < closed.size(); first = end) {
+      while (end < closed.size() && closed[end].first.window == closed[first].first.window) ++end;
+      write_bins(closed.data() + first, end - first);
+    }
+    closed.clear();
+  }
+
+  void write_bins(RowBin* bins, std::size_t n) {
+    facts_.resize(n);
+    facts_.rows.window = bins[0].first.window;
+    for (std::size_t i = 0; i < n; ++i) {
+      const RowBin& bin = bins[i];
+      facts_.baselines[i] = {bin.first.ant1, bin.first.ant2};
+      facts_.rows.row_field[i] = bin.first.field;
+      facts_.rows.row_scan[i] = bin.first.scan;
+      facts_.rows.row_time_mjd_s[i] = (bin.begin_s + bin.end_s) / 2;
+      facts_.rows.row_interval_s[i] = bin.end_s - bin.begin_s;
+    }
+    sink_.place(next_row_, facts_.rows);
+    for_pieces(n, [&](std::size_t first, std::size_t end, Scratch& scratch) {
+      const std::array<std::size_t, 3> shape{end - first, out_.n_chan, out_.n_product};
+      scratch.data.resize_for_overwrite(shape);
+      scratch.weight.resize_for_overwrite(shape);
+      for (std::size_t i = first; i < end; ++i)
+        finish_bin(bins[i], i, scratch.data.view()[i - first].data(), scratch.weight.view()[i - first].data(),
+                   scratch.sums);
+      sink_.put_cells(next_row_ + static_cast<std::int64_t>(first), std::as_const(scratch.data).view(),
+                      std::as_const(scratch.weight).view());
+    });
+    sink_.put_rows(next_row_, facts_.rows);
+    next_row_ += static_cast<std::int64_t>(n);
+    for (std::size_t i = 0; i < n; ++i)
+      if (bins[i].sums >= 0) free_sums_.push_back(bins[i].sums);
+  }
+
+  /// Cells and facts of a row of the output.
+  void finish_bin(const RowBin& bin, std::size_t number, std::complex<float>* data, float* weight,
+                  Sums& own) {
+    const std::size_t n_cells = out_.size();
+    Sums& sums = bin.sums >= 0 ? kept_[static_cast<std::size_t>(bin.sums)] : own;
+    if (bin.sums < 0) {
+      sums.cells.reset(n_cells);
+      sums.rows = {};
+    }
+    add_rows(bin, sums);
+    average::finish_row(sums.cells, data, weight);
+    if (bin.sums < 0 && bin.rows.size() == 1)  // as it is, under its flags, too
+      std::copy_n(data_.data() + bin.rows[0] * n_cells, n_cells, data);
+    const RowSums& rows = sums.rows;
+    const bool any = rows.weight > 0;
+    const double total = any ? rows.weight : static_cast<double>(rows.n);
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      facts_.uvw_m[3 * number + axis] = (any ? rows.uvw_m[axis] : rows.all_uvw_m[axis]) / total;
+    facts_.rows.row_centroid_mjd_s[number] = bin.begin_s + (any ? rows.time : rows.all_time) / total;
+    facts_.rows.row_exposure_s[number] = any ? rows.exposure_s : rows.all_exposure_s;
+  }
+
+  /// Bins that go on in the next block keep what this one has.
+  void keep_open() {
+    open_.clear();
+    bins_.for_open([&](RowBin& bin) {
+      if (bin.rows.empty()) return;
+      open_.push_back(&bin);
+      if (bin.sums >= 0) return;
+      if (free_sums_.empty()) {
+        free_sums_.push_back(static_cast<std::int64_t>(kept_.size()));
+        kept_.emplace_back();
+      }
+      bin.sums = free_sums_.back();
+      free_sums_.pop_back();
+      Sums& sums = kept_[static_cast<std::size_t>(bin.sums)];
+      sums.cells.reset(out_.size());
+      sums.rows = {};
+    });
+    for_pieces(open_.size(), [&](std::size_t first, std::size_t end, Scratch&) {
+      for (std::size_t i = first; i < end; ++i) {
+        add_rows(*open_[i], kept_[static_cast<std::size_t>(open_[i]->sums)]);
+        open_[i]->rows.clear();
+      }
+    });
+  }
+
+  const Options& options_;
+  JoinedSets& sets_;
+  const SetPlan& plan_;
+  RowSink& sink_;
+  unsigned n_threads_;
+  RowShape in_, out_;
+  Mover mover_;
+  RowBins bins_;
+  MsRows rows_;
+  RowFacts facts_;
+  std::int64_t next_row_ = 0;
+  Buffer<std::complex<float>, 3> data_;  ///< of the block, [row][chan][product], averaged over channels
+  Buffer<float, 3> weight_;
+  std::vector<Scratch> scratch_;         ///< of each thread
+  std::deque<Sums> kept_;                ///< of bins that go on in the next block
+  std::vector<std::int64_t> free_sums_;  ///< of those, the ones that no bin has
+  std::vector<RowBin*> open_;
+};
+
+/// Rows of the output, and how many bins are open at once at most.
+void count_bins(const Options& options, JoinedSets& sets, const UvwCheck& uvw, SetPlan& plan) {
+  const bool by_uvw = options.bda_loss > 0 || options.selects_uvw();
+  Mover mover(options, sets, uvw);
+  RowBins bins(bin_settings(options, sets));
+  const auto take_closed = [&] {
+    plan.n_rows += static_cast<std::int64_t>(bins.closed().size());
+    for (const RowBin& bin : bins.closed())
+      plan.longest_s = std::max(plan.longest_s, bin.end_s - bin.begin_s);
+    bins.closed().clear();
+  };
+  MsRows rows;
+  for (JoinedSet& set : sets.sets()) {
+    MsSelection selection = set.selection;
+    selection.column.clear();
+    std::unique_ptr<MeasurementSetReader> own;
+    if (by_uvw) own = std::make_unique<MeasurementSetReader>(set.path, selection);
+    MeasurementSetReader& reader = by_uvw ? *own : *set.reader;
+    while (by_uvw ? reader.read(rows, kMaxRows) : reader.next(rows, kMaxRows)) {
+      if (by_uvw) mover.prepare(set, rows);
+      for (std::size_t row = 0; row < rows.ant1.size(); ++row) {
+        if (by_uvw) mover.move(set, rows, row);
+        if (keeps_row(options, rows, row))
+          bins.add(sets.bin_row(set, rows, row, options), static_cast<std::uint32_t>(row));
+        plan.max_open = std::max(plan.max_open, bins.n_open());
+      }
+      take_closed();
+      bins.for_open([](RowBin& bin) { bin.rows.clear(); });
+    }
+    reader.rewind();
+  }
+  bins.close_all();
+  take_closed();
+}
+
+void count_rows(const Options& options, JoinedSets& sets, SetPlan& plan) {
+  plan.longest_s = sets.interval_s();
+  for (JoinedSet& set : sets.sets()) {
+    if (!set.selection.wants_baseline && !options.no_autos) {
+      plan.n_rows += set.reader->n_rows();
+      continue;
+    }
+    MsRows rows;
+    while (set.reader->next(rows, kMaxRows)) plan.n_rows += static_cast<std::int64_t>(rows.ant1.size());
+    set.reader->rewind();
+  }
+}
+
+}  // namespace
+
+SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, const UvwCheck& uvw) {
+  SetPlan plan;
+  plan.n_channels = average::averaged_channels(sets.n_channels(), options.average_channels);
+  const bool averages = options.average_time_s > 1.001 * sets.interval_s();
+  if (options.average_time_s > 0 && !averages)
+    log_warning("--average-time {}: the integrations are of {}: they stay as they are",
+                format_duration(options.average_time_s), format_duration(sets.interval_s()));
+  plan.bins = averages || options.selects_uvw();
+  plan.bins ? count_bins(options, sets, uvw, plan) : count_rows(options, sets, plan);
+  if (plan.n_rows == 0) throw UsageError("{}: the selection fits no row", options.inputs[0]);
+  const std::uint64_t row_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kValueBytes,
+                      sums_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kSumBytes;
+  const CommonOptions& common = tool.common();
+  const auto n_in = static_cast<std::uint64_t>(sets.n_rows());
+  const std::uint64_t fixed = program_bytes(sets.sets().size()) + common.threads * kThreadBytes +
+                              (plan.bins ? plan.max_open * (sums_bytes + kBinBytes) : 0);
+  const auto needed = [&](std::uint64_t block_rows) {
+    return fixed + std::min(block_rows, n_in) * (kRowBytes + (plan.bins ? row_bytes : 0));
+  };
+  std::uint64_t rows =
+      plan.bins ? std::clamp<std::uint64_t>(kBlockBytes / row_bytes, 64, kMaxRows) : kMaxRows;
+  constexpr std::uint64_t kMinRows = 64;
+  while (rows > kMinRows && needed(rows) > common.max_memory_bytes) rows /= 2;
+  if (needed(rows) > common.max_memory_bytes)
+    throw UsageError("{}",
+                     memory_shortage(common.max_memory_bytes, static_cast<double>(needed(rows)), "this needs",
+                                     "allow more, or select fewer baselines or channels"));
+  plan.block_rows = rows;
+  plan.memory_bytes = needed(rows);
+  return plan;
+}
+
+double run_sets(Tool& tool, const Options& options, JoinedSets& sets, const SetPlan& plan,
+                const UvwCheck& uvw, RowSink& sink) {
+  const double of_row = static_cast<double>(sets.n_channels() * sets.products().size());
+  Progress progress(tool, "reading", static_cast<double>(sets.n_rows()) * of_row, "vis");
+  double n_done = 0;
+  Pass pass(options, sets, plan, uvw, sink, tool.common().threads);
+  pass.run([&](std::size_t n_rows) {
+    n_done += static_cast<double>(n_rows) * of_row;
+    progress.update(n_done);
+  });
+  return n_done;
+}
+
+}  // namespace apsyn::transform
