@@ -50,7 +50,7 @@ void send(int fd, const char* bytes, std::size_t n_bytes) {
 
 /// The child.
 [[noreturn]] void run_alone(const std::function<std::string()>& work, const IsolationLimits& limits,
-                            std::uint64_t max_bytes, int result) {
+                            int result) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) {
@@ -61,7 +61,8 @@ void send(int fd, const char* bytes, std::size_t n_bytes) {
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::signal(fault, SIG_DFL);
   std::set_terminate([] { std::abort(); });
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_AS, max_bytes);
+  // Asked here, for threads of the parent may map more at any time, as those that start a GPU do.
+  limit(RLIMIT_AS, bytes_mapped() + limits.max_bytes);
   if (limits.max_cpu_s > 0) limit(RLIMIT_CPU, limits.max_cpu_s);
   int status = 0;
   try {
@@ -119,10 +120,9 @@ IsolatedResult run_isolated(const IsolationLimits& limits, const std::function<s
   if (::pipe2(ends, O_CLOEXEC) != 0)
     throw FailureError("no pipe to another process can be opened: {}", std::strerror(errno));
   Descriptor from{ends[0]}, to{ends[1]};
-  const std::uint64_t max_bytes = bytes_mapped() + limits.max_bytes;
   const pid_t child = ::fork();
   if (child < 0) throw FailureError("no other process can be started: {}", std::strerror(errno));
-  if (child == 0) run_alone(work, limits, max_bytes, to.fd);
+  if (child == 0) run_alone(work, limits, to.fd);
   to.close();
   IsolatedResult result;
   result.bytes = receive_all(from.fd);
