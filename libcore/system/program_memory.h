@@ -29,6 +29,11 @@ inline std::uint64_t program_bytes(std::size_t n_sets) {
   return kProgramBytes + cuda_program_bytes() + 600'000 * n_sets;
 }
 
+/// The same of a program that has no CUDA code, however it was built.
+inline std::uint64_t cpu_program_bytes(std::size_t n_sets) {
+  return kProgramBytes + 600'000 * n_sets;
+}
+
 /// What is left of so much for data.
 inline std::uint64_t memory_for_data(std::uint64_t max_memory_bytes, std::size_t n_sets = 0) {
   return max_memory_bytes - std::min(max_memory_bytes, program_bytes(n_sets));

@@ -172,7 +172,7 @@ class SetFlagger {
   void plan() {
     const std::uint64_t cells = max_channels_ * n_product_, most = tool_.common().max_memory_bytes;
     const auto n_rows = static_cast<std::uint64_t>(survey_.n_rows);
-    const std::uint64_t fixed = program_bytes(1);
+    const std::uint64_t fixed = cpu_program_bytes(1);
     if (strategy_file_.empty()) {
       const std::size_t rows = std::min<std::uint64_t>(block_rows(kDataBytes + kFlagBytes), n_rows);
       memory_bytes_ =
@@ -378,7 +378,7 @@ double undo_flags(Tool& tool, const Options& options) {
   tool.report_plan(
       {fmt::format("{}: FLAG of {} rows becomes what {} has", path, reader.n_rows(), options.undo),
        fmt::format("memory: {}",
-                   format_bytes(static_cast<double>(program_bytes(1) + kMaxRows * kRowBytes)))});
+                   format_bytes(static_cast<double>(cpu_program_bytes(1) + kMaxRows * kRowBytes)))});
   // All of the file is looked at before anything is changed.
   MsRows rows;
   Buffer<std::uint8_t, 3> flags;

@@ -44,8 +44,8 @@ std::size_t rows_at_once(const Tool& tool, std::uint64_t row_bytes, double* memo
   std::uint64_t rows =
       std::clamp<std::uint64_t>(kBlockBytes / std::max<std::uint64_t>(1, row_bytes), 1, kMaxRows);
   const std::uint64_t most = tool.common().max_memory_bytes;
-  while (rows > 1 && program_bytes(1) + rows * row_bytes > most) rows /= 2;
-  *memory_bytes = static_cast<double>(program_bytes(1) + rows * row_bytes);
+  while (rows > 1 && cpu_program_bytes(1) + rows * row_bytes > most) rows /= 2;
+  *memory_bytes = static_cast<double>(cpu_program_bytes(1) + rows * row_bytes);
   if (*memory_bytes > static_cast<double>(most))
     throw UsageError("{}", memory_shortage(most, *memory_bytes, "this needs", "allow more"));
   return rows;
@@ -91,8 +91,11 @@ double convert_uvfits(Tool& tool, const std::string& path) {
     log_warning("{}: table {} is not applied: the visibilities are taken as they are", path, table);
   std::size_t at_once = std::clamp<std::size_t>(static_cast<std::size_t>(reader.n_groups()), 1, kMaxRows);
   const double most = static_cast<double>(tool.common().max_memory_bytes);
-  const auto needed = [&] { return static_cast<double>(program_bytes(1) + reader.memory_bytes(at_once)); };
-  while (at_once > 1 && needed() > std::min(most, static_cast<double>(program_bytes(1) + 8 * kBlockBytes)))
+  const auto needed = [&] {
+    return static_cast<double>(cpu_program_bytes(1) + reader.memory_bytes(at_once));
+  };
+  while (at_once > 1 &&
+         needed() > std::min(most, static_cast<double>(cpu_program_bytes(1) + 8 * kBlockBytes)))
     at_once /= 2;
   if (needed() > most)
     throw UsageError("{}",

@@ -400,7 +400,7 @@ SetPlan plan_sets(const Tool& tool, const Options& options, JoinedSets& sets, co
                       sums_bytes = std::uint64_t{plan.n_channels} * sets.products().size() * kSumBytes;
   const CommonOptions& common = tool.common();
   const auto n_in = static_cast<std::uint64_t>(sets.n_rows());
-  const std::uint64_t fixed = program_bytes(sets.sets().size()) + common.threads * kThreadBytes +
+  const std::uint64_t fixed = cpu_program_bytes(sets.sets().size()) + common.threads * kThreadBytes +
                               (plan.bins ? plan.max_open * (sums_bytes + kBinBytes) : 0);
   const auto needed = [&](std::uint64_t block_rows) {
     return fixed + std::min(block_rows, n_in) * (kRowBytes + (plan.bins ? row_bytes : 0));

@@ -247,7 +247,7 @@ StreamPlan plan_stream(const Tool& tool, const Options& options, const Visibilit
   constexpr std::uint64_t kValueBytes = 12, kSumBytes = 24, kSetBytes = 14;
   // Without a set less of casacore is used: 27 MB were measured.
   constexpr std::uint64_t kStreamProgramBytes = 29u << 20;
-  plan.memory_bytes = (kind == OutputKind::stream ? kStreamProgramBytes : program_bytes(1)) +
+  plan.memory_bytes = (kind == OutputKind::stream ? kStreamProgramBytes : cpu_program_bytes(1)) +
                       header.baselines.size() * n_chan * header.products.size() * kValueBytes +
                       plan.baselines.size() * out_cells *
                           (kValueBytes + (plan.n_average > 1 ? kSumBytes : 0) +
