@@ -53,9 +53,12 @@ void AllocatedColumnStMan::create64(casacore::rownr_t n_rows) {
   take_rows(n_rows);
 }
 
+/// Further rows grow the cube as casacore's own do.
 void AllocatedColumnStMan::addRow64(casacore::rownr_t n_rows) {
-  if (nrrow_p > 0) throw FailureError("{}: its rows are added at once", fileName());
-  take_rows(n_rows);
+  if (nrrow_p == 0) return take_rows(n_rows);
+  cubeSet_p[0]->extend(n_rows, casacore::Record(), nullptr);
+  nrrow_p += n_rows;
+  setDataChanged();
 }
 
 /// The first rows, all of them 0.
