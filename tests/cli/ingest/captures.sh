@@ -85,7 +85,7 @@ run bash -c "$(declare -f chopped); chopped <words.0 | $one -o chopped.dada"
 expect_same <(payload one.dada) <(payload chopped.dada)
 run bash -c "$one words.0 >stream.dada"
 expect_same <(payload stream.dada | head -c $((25600 * 32))) <(payload one.dada)
-TIME_LIMIT=20 expect_exit 141 bash -c "set -o pipefail; cat words.0 words.0 words.0 words.0 | $one -q | head -c 5000 >/dev/null"
+TIME_LIMIT=20 expect_exit 141 bash -c "set -o pipefail; cat words.0 words.0 words.0 words.0 | $one -q | :"
 
 # Losses: words 3000 to 3002 are gone from one stream, frames 5000 to 5009 from another, the third ends early in a frame,
 # in the fourth a marker is damaged. All of it is missing, nothing else is.
