@@ -14,7 +14,7 @@ Jones turned_to_sky(const Jones& e, const ElementDirection& d, const Vec3& local
   return product(e, {a, b, b, -a});
 }
 
-ElementDirection held_direction(StationKind kind, ElementDirection d) {
+ElementDirection clamped_to_horizon(StationKind kind, ElementDirection d) {
   if (kind == StationKind::oskar && d.cos_theta < 0) {
     d.cos_theta = 0;
     d.sin_theta = 1;
@@ -71,7 +71,7 @@ Jones embedded_response(const StationField& field, const EmbeddedWaves& embedded
     }
   }
   const ElementDirection d =
-      held_direction(StationKind::oskar, element_direction(multiply(field.axes, sky.direction)));
+      clamped_to_horizon(StationKind::oskar, element_direction(multiply(field.axes, sky.direction)));
   Buffer<Complex, 2> w({n_waves, 4});
   embedded.waves(d, w);
   Jones e{};
@@ -105,7 +105,7 @@ Complex array_factor(const StationField& field, StationKind kind, std::size_t re
 
 Jones element_jones(const StationField& field, StationKind kind, const ElementResponse& element,
                     std::size_t index, const SkyVector& sky) {
-  const ElementDirection d = held_direction(kind, element_direction(multiply(field.axes, sky.direction)));
+  const ElementDirection d = clamped_to_horizon(kind, element_direction(multiply(field.axes, sky.direction)));
   return turned_to_sky(element.at(index, model_direction(kind, d)), d, multiply(field.axes, sky.north));
 }
 

@@ -84,7 +84,7 @@ Jones station_response(const Station& station, StationKind kind, BeamPart part,
                        const ElementResponses& elements, const StationPointing& at, const SkyVector& sky);
 
 /// The direction, held above the horizon where OSKAR's elements end.
-ElementDirection held_direction(StationKind kind, ElementDirection direction);
+ElementDirection clamped_to_horizon(StationKind kind, ElementDirection direction);
 
 /// E R: `local_north` in the axes of the field. R is [a, b; b, -a] with a = e_theta . north, b = e_phi .
 /// north.

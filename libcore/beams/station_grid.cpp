@@ -209,7 +209,7 @@ class StationBeams {
       multiply_planes(coefficients, scratch.phasors, nullptr, scratch.waves);
       for (std::size_t x = 0; x < block.n_x; ++x) {
         const SkyVector& there = sky_(block.y + y, block.x + x);
-        const ElementDirection d = held_direction(
+        const ElementDirection d = clamped_to_horizon(
             StationKind::oskar, element_direction(apsyn::multiply(task.field->axes, there.direction)));
         embedded.waves(d, scratch.basis);
         Jones e{};

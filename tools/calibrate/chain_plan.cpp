@@ -57,7 +57,7 @@ std::vector<std::uint32_t> map_cells(const ChainPlan::Cells& coarse, const Chain
   return map;
 }
 
-std::size_t least_blocks(CalibrationTerm term) {
+std::size_t min_blocks(CalibrationTerm term) {
   return !spans_channels(term) ? 1 : term == CalibrationTerm::tec ? 2 : 3;
 }
 
@@ -105,9 +105,9 @@ void ChainPlan::plan_channels(const InputInfo& info, const ModelSource& model) {
     std::size_t max_channels = std::max<std::size_t>(1, window.channel_hz.size());
     for (std::size_t t = 0; t < options.size(); ++t) {
       const CalibrationTerm term = options[t].term;
-      if (window.channel_hz.size() < least_blocks(term))
+      if (window.channel_hz.size() < min_blocks(term))
         throw UsageError("--solve {}: needs {} channels in a window, and {} has {}", options[t].name,
-                         least_blocks(term), info.path, window.channel_hz.size());
+                         min_blocks(term), info.path, window.channel_hz.size());
       terms[t].blocks.push_back(make_blocks(window, options[t].channels));
       of_terms.push_back(terms[t].blocks.back());
       if (spans_channels(term))

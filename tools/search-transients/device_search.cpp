@@ -26,21 +26,21 @@ RawSampleFormat format_of(const SearchPlan& plan, const FilterbankInput& input) 
 }
 
 /// Of a block: a rest shorter than half of one joins the last.
-std::size_t most_samples(const SearchPlan& plan) {
+std::size_t max_samples(const SearchPlan& plan) {
   return plan.block + plan.block / 2;
 }
 
 }  // namespace
 
 std::uint64_t device_search_bytes(const SearchPlan& plan, const FilterbankInput& input) {
-  return cuda_exciser_bytes(format_of(plan, input), most_samples(plan)) +
+  return cuda_exciser_bytes(format_of(plan, input), max_samples(plan)) +
          cuda_dedisperser_bytes(plan.dedispersion, plan.history(), plan.gulp, kLanes) +
          cuda_series_search_bytes(groups_of(plan), kLanes);
 }
 
 DeviceSearch::DeviceSearch(const SearchPlan& plan, const FilterbankInput& input, int device_index)
     : plan_(plan),
-      exciser_(make_cuda_exciser(plan.excise, format_of(plan, input), most_samples(plan), device_index)),
+      exciser_(make_cuda_exciser(plan.excise, format_of(plan, input), max_samples(plan), device_index)),
       dedisperser_(make_cuda_dedisperser(plan.dedispersion, plan.history(), plan.gulp, kLanes, device_index)),
       series_(make_cuda_series_search(groups_of(plan), kLanes, device_index)) {}
 

@@ -91,7 +91,7 @@ void TransientSearch::push(RawBlock& block) {
 void TransientSearch::clean(const Measured& block, const BlockStatistics* after) {
   const BlockStatistics* before = before_ ? &*before_ : nullptr;
   const std::size_t n_time = block.statistics.n_time;
-  make_room(n_time);
+  reserve_samples(n_time);
   good_time_.resize(n_time);
   if (history_) clean_.resize_for_overwrite({plan_.excise.n_chan, n_time});
   if (device_search_) {
@@ -107,7 +107,7 @@ void TransientSearch::clean(const Measured& block, const BlockStatistics* after)
 }
 
 void TransientSearch::append_missing(std::size_t n_time) {
-  make_room(n_time);
+  reserve_samples(n_time);
   if (history_) history_->append_missing(n_time);
   if (device_search_) device_search_->append_missing(n_time);
   end_ += static_cast<std::int64_t>(n_time);
@@ -165,7 +165,7 @@ void TransientSearch::search_ended(std::vector<Hit> hits, std::int64_t end, std:
   weights_.release(end - 3 * block);
 }
 
-void TransientSearch::make_room(std::size_t n_time) {
+void TransientSearch::reserve_samples(std::size_t n_time) {
   if (running_ &&
       end_ + static_cast<std::int64_t>(n_time) > running_->first + static_cast<std::int64_t>(plan_.history()))
     wait_for_search();

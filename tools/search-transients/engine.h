@@ -63,7 +63,7 @@ class TransientSearch {
   /// Waits for a search that goes on beside the cleaning.
   void wait_for_search();
   /// Lets no sample be written over that a running search may read.
-  void make_room(std::size_t n_time);
+  void reserve_samples(std::size_t n_time);
   std::vector<Hit> search_on_cpu(std::int64_t first, std::size_t n_time, bool ends);
   std::vector<Hit> search_batch(std::size_t batch, std::int64_t first, std::size_t n_time, bool ends,
                                 unsigned thread);
