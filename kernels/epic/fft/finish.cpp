@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/common/math/chebyshev_series.h"
 #include "libcore/base/constants.h"
+#include "libcore/system/parallel.h"
 
 namespace apsyn {
 namespace {
@@ -18,10 +20,19 @@ std::size_t wrapped(std::int64_t bin, std::size_t n) {
   return static_cast<std::size_t>(((bin % length) + length) % length);
 }
 
-double window(double distance) {
-  const double t = 2 * distance / static_cast<double>(kTaps);
-  if (!(std::abs(t) < 1)) return 0;
-  return std::cyl_bessel_i(0.0, kBeta * std::sqrt(1 - t * t));
+/// The window at `distance`, `distance` - 1, ... of the kTaps samples around a pixel. It is an entire
+/// function of the square, of which 20 terms leave less than rounding does; the standard library's takes 30
+/// times as long.
+void windows(double distance, double* values) {
+  static const ChebyshevSeries series(
+      [](double x) { return std::cyl_bessel_i(0.0, kBeta * std::sqrt((1 - x) / 2)); }, 20);
+  double x[kTaps], found[kTaps];
+  for (std::size_t tap = 0; tap < kTaps; ++tap) {
+    const double t = 2 * (distance - static_cast<double>(tap)) / static_cast<double>(kTaps);
+    x[tap] = 2 * t * t - 1;
+  }
+  series.at(x, found);
+  for (std::size_t tap = 0; tap < kTaps; ++tap) values[tap] = x[tap] < 1 ? found[tap] : 0;
 }
 
 /// The window's Fourier transform, turns per sample.
@@ -114,15 +125,19 @@ void FftFinish::aim(const EpicPlan& plan, const EpicGeometry& geometry) {
 
 /// Where each pixel of the image lies in the transform's, refined twice, and what weighs its neighbours.
 void FftFinish::plan_pixels(const EpicPlan& plan, const EpicGeometry& geometry) {
-  sky_.clear();
-  taps_.clear();
-  const auto add_taps = [&](double at, std::size_t n) {
-    const auto begin = static_cast<std::int64_t>(std::ceil(at - static_cast<double>(kTaps) / 2));
-    for (std::size_t tap = 0; tap < kTaps; ++tap)
-      taps_.push_back(window(at - static_cast<double>(begin + static_cast<std::int64_t>(tap))));
-    return static_cast<std::uint32_t>(wrapped(begin, n));
+  struct Row {
+    std::vector<FinishPixel> sky;
+    std::vector<double> taps;
   };
-  for (std::size_t y = 0; y < plan.ny; ++y)
+  std::vector<Row> rows(plan.ny);
+  parallel_for(plan.n_threads, rows.size(), [&](std::size_t y, unsigned) {
+    Row& row = rows[y];
+    const auto add_taps = [&](double at, std::size_t n) {
+      const auto begin = static_cast<std::int64_t>(std::ceil(at - static_cast<double>(kTaps) / 2));
+      row.taps.resize(row.taps.size() + kTaps);
+      windows(at - static_cast<double>(begin), row.taps.data() + row.taps.size() - kTaps);
+      return static_cast<std::uint32_t>(wrapped(begin, n));
+    };
     for (std::size_t x = 0; x < plan.nx; ++x) {
       const Vec3 s = epic_direction(plan, geometry, x, y);
       if (std::isnan(s[0])) continue;
@@ -133,8 +148,15 @@ void FftFinish::plan_pixels(const EpicPlan& plan, const EpicGeometry& geometry) 
                         1 / (response * response)};
       pixel.column = add_taps(2 * l / grid_.x.cell, 2 * grid_.x.n);
       pixel.row = add_taps(2 * m / grid_.y.cell, 2 * grid_.y.n);
-      sky_.push_back(pixel);
+      row.sky.push_back(pixel);
     }
+  });
+  sky_.clear();
+  taps_.clear();
+  for (const Row& row : rows) {
+    sky_.insert(sky_.end(), row.sky.begin(), row.sky.end());
+    taps_.insert(taps_.end(), row.taps.begin(), row.taps.end());
+  }
 }
 
 void FftFinish::unpack(const double* sums, std::size_t pack, Packed& to) const {

@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/common/math/chebyshev_series.h"
 #include "kernels/epic/fft/grid.h"
 
 namespace apsyn {
@@ -32,6 +33,8 @@ class KernelResponse {
  private:
   double beta_ = 0, cells_ = 1, scale_ = 1;
   std::vector<double> place_, value_;  // a prolate window's quadrature
+  double edge_ = -1;                   // within which it is a series in the square of what is asked for
+  ChebyshevSeries series_;
 };
 
 class KernelFit {

@@ -77,10 +77,17 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
   if (geometry.enu_m.size() != plan_.n_ant || geometry.delay_s.size() != plan_.n_ant)
     throw std::logic_error("DirectImager: one position and delay for each antenna");
   select();
-  // the last accumulation may still be imaged
-  if (gridded_ && !same_geometry(geometry, geometry_))
-    cuda_check(cudaStreamSynchronize(stream_.get()), "imaging");
-  if (!gridded_ || !serves(gridded_->grid, plan_, planned_for_, geometry)) {
+  const bool same = gridded_ && same_geometry(geometry, geometry_);
+  const bool is_served = gridded_ && serves(gridded_->grid, plan_, planned_for_, geometry);
+  const bool is_turned = is_served && geometry.axes != geometry_.axes;
+  // The host works out where pixels lie while the device still images the last accumulation, whose tables it
+  // replaces only then.
+  if (is_turned) gridded_->finish.aim(plan_, geometry);
+  SkyPixels pixels;
+  const bool places_pixels = (apertures_.any() || off_grid_.any()) && !same;
+  if (places_pixels) pixels = sky_pixels(plan_, geometry);
+  if (gridded_ && !same) cuda_check(cudaStreamSynchronize(stream_.get()), "imaging");
+  if (!is_served) {
     check_apertures(plan_, geometry);
     finisher_.reset();
     for (auto& engine : engines_) engine.reset();
@@ -88,12 +95,10 @@ void FftCudaImager::start(const EpicGeometry& geometry) {
     planned_for_ = geometry;
     factors_made_ = false;
     finisher_.emplace(plan_, *gridded_);
-  } else if (geometry.axes != geometry_.axes) {
-    gridded_->finish.aim(plan_, geometry);
+  } else if (is_turned) {
     finisher_->aim(gridded_->finish);
   }
-  if ((apertures_.any() || off_grid_.any()) && !same_geometry(geometry, geometry_)) {
-    const SkyPixels pixels = sky_pixels(plan_, geometry);
+  if (places_pixels) {
     apertures_.look(pixels);
     off_grid_.aim(geometry, pixels);
   }
